@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/env.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace anymps {
+
+const std::vector<EnvVariable>& env_variables() {
+  static const std::vector<EnvVariable> kVariables = {
+      {"ANYMPS_CACHE_SIZE", "64", "Executables kept in the executable cache."},
+      {"ANYMPS_CHECK", "", "'reference' runs every node on the reference driver too and compares."},
+      {"ANYMPS_CHECK_RTOL", "", "Relative tolerance of ANYMPS_CHECK; empty: that of the op's record."},
+      {"ANYMPS_DRIVER", "cpu", "The driver of the default device."},
+      {"ANYMPS_DUMP", "", "'passes' prints the graph after each pass to stderr."},
+      {"ANYMPS_ISA", "", "Upper bound of the instruction set: sse4, avx2 or avx512."},
+      {"ANYMPS_NUM_THREADS", "0", "Threads of the CPU driver; 0: all cores."},
+      {"ANYMPS_PASSES", "", "Passes to leave out, each with a '-' before its name: '-layout,-fuse_conv'."},
+      {"ANYMPS_VERBOSE", "", "Words: dispatch (chosen kernels, refusals), memory, cache."},
+      {"MPS_MAX_BUFFER_AGE", "60000", "Milliseconds a free pooled buffer is kept."},
+      {"MPS_MAX_POOL_SIZE", "1G", "Bytes of free memory that the pool keeps at most."},
+  };
+  return kVariables;
+}
+
+std::string env_string(const char* name) {
+  for (const EnvVariable& variable : env_variables()) {
+    if (variable.name != name) continue;
+    const char* text = std::getenv(name);
+    return text && *text ? text : variable.default_value;
+  }
+  fail(Code::kInternal, "[env] {} is not declared in base/env.cc", name);
+}
+
+static int64_t parse_int(const std::string& what, std::string_view text) {
+  int64_t value = 0;
+  auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
+  require(ec == std::errc() && end == text.data() + text.size() && !text.empty(),
+          "[env] {}='{}' is not an integer", what, text);
+  return value;
+}
+
+int64_t env_int(const char* name) { return parse_int(name, env_string(name)); }
+
+int64_t parse_bytes(const std::string& what, const std::string& text) {
+  std::string_view digits = text;
+  int shift = 0;
+  if (!digits.empty() && (digits.back() == 'B' || digits.back() == 'b')) digits.remove_suffix(1);
+  if (!digits.empty()) {
+    switch (digits.back()) {
+      case 'K': case 'k': shift = 10; break;
+      case 'M': case 'm': shift = 20; break;
+      case 'G': case 'g': shift = 30; break;
+      default: break;
+    }
+  }
+  if (shift) digits.remove_suffix(1);
+  int64_t value = parse_int(what, digits);
+  require(value >= 0 && value <= (std::numeric_limits<int64_t>::max() >> shift),
+          "[env] {}='{}' is out of range", what, text);
+  return value << shift;
+}
+
+int64_t env_bytes(const char* name) { return parse_bytes(name, env_string(name)); }
+
+bool env_contains(const char* name, const char* word) {
+  std::string words = "," + env_string(name) + ",";
+  return words.find("," + std::string(word) + ",") != std::string::npos;
+}
+
+}  // namespace anymps
