@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# Finds oneDNN 3.x: first in the engine's virtual environment (scripts/env makes it), then on the system.
+#
+#   ANYMPS_VENV_DIR   where the environments are: cache variable, else environment variable, else <source>/.venvs
+#
+# Gives OneDNN_FOUND, OneDNN_VERSION, OneDNN_CPU_RUNTIME (OMP, TBB, ...), the imported target OneDNN::dnnl, and
+# anymps_install_onednn(<dir>), which installs the shared library so that an installed anymps needs no environment.
+
+if(NOT DEFINED ANYMPS_VENV_DIR)
+  if(DEFINED ENV{ANYMPS_VENV_DIR})
+    set(_onednn_venvs "$ENV{ANYMPS_VENV_DIR}")
+  else()
+    set(_onednn_venvs "${PROJECT_SOURCE_DIR}/.venvs")
+  endif()
+  set(ANYMPS_VENV_DIR "${_onednn_venvs}" CACHE PATH "Folder of the virtual environments that scripts/env makes")
+  unset(_onednn_venvs)
+endif()
+
+# A result cached from an environment that has since moved is of no use.
+foreach(_onednn_cached IN ITEMS OneDNN_INCLUDE_DIR OneDNN_LIBRARY)
+  if(${_onednn_cached} AND NOT EXISTS "${${_onednn_cached}}")
+    unset(${_onednn_cached} CACHE)
+  endif()
+endforeach()
+unset(_onednn_cached)
+
+set(_onednn_engine "${ANYMPS_VENV_DIR}/engine")
+find_path(OneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp PATHS "${_onednn_engine}/include" NO_DEFAULT_PATH)
+find_path(OneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
+# The name with the major version is the one that programs load at run time.
+find_library(OneDNN_LIBRARY NAMES libdnnl.so.3 dnnl PATHS "${_onednn_engine}/lib" NO_DEFAULT_PATH)
+find_library(OneDNN_LIBRARY NAMES libdnnl.so.3 dnnl)
+mark_as_advanced(OneDNN_INCLUDE_DIR OneDNN_LIBRARY)
+
+set(_onednn_header "${OneDNN_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h")
+if(OneDNN_INCLUDE_DIR AND EXISTS "${_onednn_header}")
+  file(STRINGS "${_onednn_header}" _onednn_lines REGEX "#define DNNL_VERSION_(MAJOR|MINOR|PATCH)")
+  if(_onednn_lines MATCHES "MAJOR +([0-9]+).*MINOR +([0-9]+).*PATCH +([0-9]+)")
+    set(OneDNN_VERSION "${CMAKE_MATCH_1}.${CMAKE_MATCH_2}.${CMAKE_MATCH_3}")
+  endif()
+  file(STRINGS "${OneDNN_INCLUDE_DIR}/oneapi/dnnl/dnnl_config.h" _onednn_lines
+       REGEX "#define DNNL_CPU_RUNTIME DNNL_RUNTIME_")
+  string(REGEX REPLACE ".*DNNL_RUNTIME_" "" OneDNN_CPU_RUNTIME "${_onednn_lines}")
+endif()
+unset(_onednn_lines)
+unset(_onednn_header)
+
+if(NOT OneDNN_FIND_VERSION)
+  set(OneDNN_FIND_VERSION 3.0)
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(
+  OneDNN
+  REQUIRED_VARS OneDNN_LIBRARY OneDNN_INCLUDE_DIR
+  VERSION_VAR OneDNN_VERSION
+  REASON_FAILURE_MESSAGE "looked in ${_onednn_engine} and on the system: run scripts/env engine, or set ANYMPS_VENV_DIR")
+unset(_onednn_engine)
+
+if(OneDNN_FOUND AND NOT TARGET OneDNN::dnnl)
+  add_library(OneDNN::dnnl SHARED IMPORTED)
+  set_target_properties(
+    OneDNN::dnnl
+    PROPERTIES IMPORTED_LOCATION "${OneDNN_LIBRARY}" IMPORTED_SONAME libdnnl.so.3
+               INTERFACE_INCLUDE_DIRECTORIES "${OneDNN_INCLUDE_DIR}")
+endif()
+
+function(anymps_install_onednn destination)
+  file(REAL_PATH "${OneDNN_LIBRARY}" library)
+  install(FILES "${library}" DESTINATION "${destination}" RENAME libdnnl.so.3
+          PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+endfunction()
