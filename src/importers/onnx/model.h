@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// An ONNX file as plain structs, without libprotobuf: names and weights are views into the mapped
+// file, so that a model of 400 MB costs no second 400 MB on the heap. Reading checks everything
+// that can be checked without knowing the ops: wire format, UTF-8, nesting, tensor sizes, external
+// data.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace anymps::onnx {
+
+// TensorProto.DataType; the numbers are those of the file format.
+enum class DataType : int32_t {
+  kUndefined = 0,
+  kFloat = 1,
+  kUint8 = 2,
+  kInt8 = 3,
+  kUint16 = 4,
+  kInt16 = 5,
+  kInt32 = 6,
+  kInt64 = 7,
+  kString = 8,
+  kBool = 9,
+  kFloat16 = 10,
+  kDouble = 11,
+  kUint32 = 12,
+  kUint64 = 13,
+  kComplex64 = 14,
+  kComplex128 = 15,
+  kBfloat16 = 16,
+  kFloat8E4M3FN = 17,
+  kFloat8E4M3FNUZ = 18,
+  kFloat8E5M2 = 19,
+  kFloat8E5M2FNUZ = 20,
+  kUint4 = 21,
+  kInt4 = 22,
+  kFloat4E2M1 = 23,
+  kFloat8E8M0 = 24,
+  kUint2 = 25,
+  kInt2 = 26,
+  kFloat6E2M3 = 27,
+  kFloat6E3M2 = 28,
+};
+
+// "FLOAT", "INT64", …; "type 99" for a number that ONNX does not define.
+std::string name(DataType type);
+// Bits of one element; 0 for strings and for undefined types.
+int bit_width(DataType type);
+
+// A constant. Whatever field the file used (raw_data, float_data, int32_data, external data …),
+// `data` is its elements in the layout of raw_data: little-endian, row-major, of exactly the size
+// that dims ask for. It need not be aligned. `owner` keeps it alive.
+struct Tensor {
+  std::string_view name;
+  std::vector<int64_t> dims;
+  DataType type = DataType::kUndefined;
+  std::string_view data;
+  std::vector<std::string_view> strings;  // of a STRING tensor, which has no `data`
+  std::shared_ptr<const void> owner;
+  int64_t element_count = 0;
+};
+
+struct SparseTensor {
+  Tensor values, indices;
+  std::vector<int64_t> dims;
+};
+
+struct Dim {
+  int64_t value = -1;      // -1: not known
+  std::string_view param;  // the symbol, if there is one
+};
+
+struct ValueInfo {
+  enum class Kind { kNone, kTensor, kSequence, kMap, kOptional, kSparseTensor, kOpaque };
+
+  std::string_view name;
+  Kind kind = Kind::kNone;
+  DataType elem_type = DataType::kUndefined;
+  bool has_shape = false;
+  std::vector<Dim> dims;
+};
+
+struct Graph;
+
+struct Attribute {
+  // AttributeProto.AttributeType; the numbers are those of the file format.
+  enum class Type : int32_t {
+    kUndefined = 0,
+    kFloat = 1,
+    kInt = 2,
+    kString = 3,
+    kTensor = 4,
+    kGraph = 5,
+    kFloats = 6,
+    kInts = 7,
+    kStrings = 8,
+    kTensors = 9,
+    kGraphs = 10,
+    kSparseTensor = 11,
+    kSparseTensors = 12,
+    kTypeProto = 13,
+    kTypeProtos = 14,
+  };
+
+  std::string_view name;
+  std::string_view
+      ref_attr_name;  // inside a function: the attribute of the call that fills this one
+  Type type = Type::kUndefined;
+  float f = 0;
+  int64_t i = 0;
+  std::string_view s;
+  std::vector<float> floats;
+  std::vector<int64_t> ints;
+  std::vector<std::string_view> strings;
+  std::vector<Tensor> tensors;  // of kTensor (one) and kTensors
+  std::vector<Graph> graphs;    // of kGraph (one) and kGraphs
+  std::vector<SparseTensor> sparse_tensors;
+};
+
+std::string name(Attribute::Type type);
+
+struct Node {
+  std::string_view op_type, domain, overload, name;
+  std::vector<std::string_view> inputs, outputs;  // "": an optional one that is left out
+  std::vector<Attribute> attributes;
+
+  const Attribute* find(std::string_view attribute) const;  // null: the node does not have it
+};
+
+struct Graph {
+  std::string_view name;
+  std::vector<Node> nodes;
+  std::vector<Tensor> initializers;
+  std::vector<SparseTensor> sparse_initializers;
+  std::vector<ValueInfo> inputs, outputs, value_infos;
+};
+
+struct OpsetImport {
+  std::string_view domain;  // "" is ONNX itself
+  int64_t version = 0;
+};
+
+struct Function {
+  std::string_view name, domain, overload;
+  std::vector<std::string_view> inputs, outputs, attributes;
+  std::vector<Attribute> attribute_defaults;
+  std::vector<Node> nodes;
+  std::vector<OpsetImport> opset_imports;
+  std::vector<ValueInfo> value_infos;
+};
+
+struct Model {
+  std::string file;  // as errors name it
+  int64_t ir_version = 0;
+  std::string_view producer_name, producer_version, domain;
+  int64_t model_version = 0;
+  std::vector<OpsetImport> opset_imports;
+  Graph graph;
+  std::vector<Function> functions;
+  std::vector<std::pair<std::string_view, std::string_view>> metadata;
+  std::shared_ptr<const void> owner;  // keeps the names alive
+};
+
+// Reads a model file, with the external data beside it. Errors: kNotFound and kIo for files,
+// kCorrupt for content, in the form "[onnx] FILE: graph.node[3].attribute[0]: reason".
+Model read_model(const std::string& path);
+
+struct ParseOptions {
+  std::string file = "<memory>";      // the name in errors
+  std::string directory;              // where external data may lie; "": external data is refused
+  std::shared_ptr<const void> owner;  // of the bytes; null: the caller keeps them alive
+};
+
+Model parse_model(std::string_view bytes, const ParseOptions& options = {});
+
+// One TensorProto on its own: the inputs and outputs of ONNX's test data are files of this kind.
+Tensor parse_tensor(std::string_view bytes, const ParseOptions& options = {});
+
+}  // namespace anymps::onnx

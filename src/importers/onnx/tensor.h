@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorProto -> Tensor. ONNX has eight fields in which the elements may lie; all of them come out
+// as one: the bytes of raw_data.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "importers/onnx/external_data.h"
+#include "importers/onnx/model.h"
+#include "importers/onnx/wire.h"
+
+namespace anymps::onnx {
+
+struct TensorContext {
+  std::shared_ptr<const void> owner;  // of the bytes that are parsed
+  ExternalFiles* files;
+};
+
+// Throws WireError and protozero's exceptions.
+Tensor read_tensor(std::string_view bytes, const TensorContext& context);
+
+}  // namespace anymps::onnx
