@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures one case (model, shapes, threads) on all runtimes: latency in interleaved rounds, memory, agreement.
+
+Every runtime waits in its own process. A round gives each its turn, one after the other, so that a disturbance of
+the machine hits all of them; ratios are taken within a round. Waiting policies are the runtimes' defaults (their
+threads spin briefly after a run), and a pause between turns lets that end before the next one starts.
+"""
+import statistics
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from worker import Worker
+
+PAUSE_S = 0.05
+TURN_S = 0.25
+FRESH_PROCESSES = 3
+RUNS_FOR_PEAK = 10
+# Largest difference from the first peer, relative to its largest value, that still counts as the same result.
+MAX_REL_DIFF = 1e-3
+
+
+@dataclass(frozen=True)
+class Model:
+    name: str
+    batch: int = 1
+    seq: int = 0  # 0: an image model
+
+    def inputs(self, seed=0):
+        rng = np.random.default_rng(seed)
+        if not self.seq:
+            return {"input": rng.standard_normal((self.batch, 3, 224, 224), np.float32)}
+        return {"input_ids": rng.integers(0, 4096, (self.batch, self.seq), np.int64),
+                "attention_mask": np.ones((self.batch, self.seq), np.int64)}
+
+
+MODELS = [Model("mobilenet_v2"), Model("resnet50"), Model("minilm_l6", seq=128), Model("bert_base", seq=128)]
+
+
+class Disagreement(RuntimeError):
+    pass
+
+
+@dataclass
+class Result:
+    runtime: str
+    version: str
+    rounds: list = field(default_factory=list)  # of lists of ms
+    max_abs_diff: float = 0.0
+    max_rel_diff: float = 0.0
+    idle_cpu: float = 0.0  # share of a core used during the others' turns
+    fresh: dict = field(default_factory=dict)
+
+    def medians(self):
+        return [statistics.median(r) for r in self.rounds]
+
+
+def save_inputs(model, folder):
+    paths = {}
+    for name, array in model.inputs().items():
+        paths[name] = Path(folder) / f"{model.name}.{name}.npy"
+        np.save(paths[name], array)
+    return paths
+
+
+def difference(ours, theirs):
+    """(max abs, max abs relative to the largest value) between two outputs; infinite where they cannot be compared."""
+    if ours.shape != theirs.shape or not np.isfinite(ours).all():
+        return float("inf"), float("inf")
+    diff = float(np.abs(ours.astype(np.float64) - theirs.astype(np.float64)).max(initial=0.0))
+    return diff, diff / max(float(np.abs(theirs).max(initial=0.0)), 1e-30)
+
+
+def outputs_of(worker, folder):
+    folder = Path(folder) / f"out_{worker.runtime}"
+    folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.npy"):
+        old.unlink()
+    worker.ask(f"output {folder}")
+    return {p.name: np.load(p) for p in sorted(folder.glob("*.npy"))}
+
+
+def compare_outputs(workers, results, folder):
+    """All against the first peer; raises Disagreement with the figures when one is off."""
+    outputs = {w.runtime: outputs_of(w, folder) for w in workers}
+    base = next((r for r in outputs if r != "anymps"), "anymps")
+    for runtime, arrays in outputs.items():
+        if arrays.keys() != outputs[base].keys():
+            raise Disagreement(f"{runtime} has outputs {sorted(arrays)}, {base} has {sorted(outputs[base])}")
+        for name, array in arrays.items():
+            result = results[runtime]
+            diff, rel = difference(array, outputs[base][name])
+            result.max_abs_diff, result.max_rel_diff = max(result.max_abs_diff, diff), max(result.max_rel_diff, rel)
+        if not results[runtime].max_rel_diff <= MAX_REL_DIFF:
+            raise Disagreement(f"{runtime} differs from {base}: max abs {results[runtime].max_abs_diff:.3g}, relative to the "
+                               f"largest value {results[runtime].max_rel_diff:.3g} (allowed {MAX_REL_DIFF:g})")
+
+
+def measure_rounds(workers, results, rounds):
+    # Enough runs for a turn of TURN_S, judged after a first warm-up.
+    runs = {w.runtime: max(3, min(100, int(TURN_S * 1e3 / statistics.median(w.run(5))))) for w in workers}
+    idle = {w.runtime: [0.0, 0.0] for w in workers}
+    for number in range(rounds):
+        order = workers[number % len(workers):] + workers[:number % len(workers)]
+        for worker in order:
+            time.sleep(PAUSE_S)
+            others = [w for w in workers if w is not worker]
+            before, start = {w.runtime: w.cpu_seconds() for w in others}, time.perf_counter()
+            worker.run(2)  # caches and threads were another's
+            results[worker.runtime].rounds.append(worker.run(runs[worker.runtime]))
+            elapsed = time.perf_counter() - start
+            for other in others:
+                idle[other.runtime][0] += other.cpu_seconds() - before[other.runtime]
+                idle[other.runtime][1] += elapsed
+    for runtime, (used, elapsed) in idle.items():
+        results[runtime].idle_cpu = used / elapsed if elapsed else 0.0
+
+
+def measure_fresh(runtime, model_path, threads, inputs, log):
+    """Peak memory and load time of processes that do nothing else: load, ten inferences, end."""
+    rows = []
+    for _ in range(FRESH_PROCESSES):
+        with Worker(runtime, log) as worker:
+            row = {"baseline_rss_mb": worker.memory_mb("VmRSS")}
+            row["load_ms"] = worker.prepare(model_path, threads, inputs)
+            row["first_run_ms"] = worker.run(1)[0]
+            worker.run(RUNS_FOR_PEAK - 1)
+            row["peak_rss_mb"] = worker.memory_mb("VmHWM")
+            rows.append(row)
+    return {key: statistics.median(r[key] for r in rows) for key in rows[0]}
+
+
+def measure_case(model, model_path, threads, runtimes, rounds, folder, log):
+    """Returns {runtime: Result} for one model and number of threads."""
+    inputs = save_inputs(model, folder)
+    results = {}
+    with ExitStack() as stack:
+        workers = [stack.enter_context(Worker(r, log)) for r in runtimes]
+        for worker in workers:
+            results[worker.runtime] = Result(worker.runtime, worker.version)
+            worker.prepare(model_path, threads, inputs)
+            worker.run(1)
+        compare_outputs(workers, results, folder)
+        measure_rounds(workers, results, rounds)
+        compare_outputs(workers, results, folder)
+    for runtime in runtimes:
+        results[runtime].fresh = measure_fresh(runtime, model_path, threads, inputs, log)
+    return results

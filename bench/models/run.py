@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs AnyMPS and its peers side by side on the reference models and writes models.json, models.md and models.svg.
+
+Called by `scripts/bench models [options]`. A run of everything writes bench/results; one of a part of it writes
+build/bench, so that a quick look never replaces the published numbers.
+"""
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from measure import MODELS, Disagreement, measure_case
+from report import PEER, machine, markdown, rows_of, svg
+from worker import ROOT, RUNTIMES, WorkerError
+
+IDLE_LIMIT = 0.05
+
+
+def names(kind, known):
+    def parse(value):
+        got = value.split(",")
+        unknown = [n for n in got if n not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"no {kind} {', '.join(unknown)}; there are {', '.join(known)}")
+        return got
+    return parse
+
+
+def parse_args():
+    models = [m.name for m in MODELS]
+    parser = argparse.ArgumentParser(prog="scripts/bench models", description=__doc__.splitlines()[0])
+    parser.add_argument("--models", type=names("model", models), default=models, help="names, with commas")
+    parser.add_argument("--runtimes", type=names("runtime", RUNTIMES), default=RUNTIMES, help="names, with commas")
+    parser.add_argument("--threads", type=lambda v: [int(t) for t in v.split(",")], default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=15, help="turns of each runtime (default 15)")
+    parser.add_argument("--out", type=Path, help="folder of the results")
+    args = parser.parse_args()
+    if args.rounds < 1 or min(args.threads) < 1:
+        parser.error("--rounds and --threads must be at least 1")
+    whole = args.models == models and args.runtimes == RUNTIMES and args.threads == [1, 2] and args.rounds >= 10
+    args.out = args.out or (ROOT / "bench" / "results" if whole else ROOT / "build" / "bench")
+    return args
+
+
+def show(row):
+    ratio = f"  ratio {row['ratio']:.2f} ({row['ratio_p10']:.2f} to {row['ratio_p90']:.2f})" if "ratio" in row else ""
+    print(f"    {row['runtime']:<12} {row['median_ms']:8.2f} ms  min {row['min_ms']:8.2f}  p90 {row['p90_ms']:8.2f}"
+          f"  peak {row['peak_rss_mb']:6.0f} MB  load {row['load_ms']:5.0f} ms{ratio}", flush=True)
+    if row["idle_cpu"] > IDLE_LIMIT:
+        print(f"    note: {row['runtime']} used {row['idle_cpu']:.0%} of a core while others were measured", flush=True)
+
+
+def write_results(out, rows, about):
+    out.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"machine": about, "peer": PEER, "rows": rows}, indent=1, ensure_ascii=False)
+    (out / "models.json").write_text(text + "\n")
+    (out / "models.md").write_text(markdown(rows, about))
+    (out / "models.svg").write_text(svg(rows, about))
+
+
+def main():
+    args = parse_args()
+    about = machine(ROOT)
+    if about["load_average"] > 0.5:
+        print(f"note: the machine is busy (load average {about['load_average']}): times will be longer and ratios less certain")
+    cases = [(m, t) for m in MODELS if m.name in args.models for t in args.threads]
+    log = ROOT / "build" / "logs" / "bench-models.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("")
+    rows, start = [], time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="anymps-bench-") as folder:
+        for number, (model, threads) in enumerate(cases, 1):
+            print(f"[{number}/{len(cases)}] {model.name}, batch {model.batch}, threads {threads}", flush=True)
+            path = ROOT / ".models" / f"{model.name}.onnx"
+            try:
+                results = measure_case(model, path, threads, args.runtimes, args.rounds, folder, log)
+            except (WorkerError, Disagreement) as error:
+                sys.exit(f"scripts/bench models: {model.name}, {threads} threads: {error}\nNothing was written.")
+            new = rows_of(model, threads, results)
+            for row in new:
+                show(row)
+            rows += new
+    write_results(args.out, rows, about)
+    where = args.out.relative_to(ROOT) if args.out.is_relative_to(ROOT) else args.out
+    print(f"wrote {where}/models.json, models.md and models.svg in {time.monotonic() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
