@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types, sets of them, and the one place that maps a run-time type to a C++ type.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/half.h"
+
+namespace anymps {
+
+// The numbers are part of the C ABI (amps_dtype) and of the .mps format, and never change.
+enum class DType : uint8_t {
+  kF32 = 0, kF16 = 1, kBF16 = 2, kF64 = 3,
+  kI8 = 4, kI16 = 5, kI32 = 6, kI64 = 7,
+  kU8 = 8, kU16 = 9, kU32 = 10, kU64 = 11,
+  kBool = 12, kC64 = 13,
+};
+inline constexpr int kDTypeCount = 14;
+
+const char* name(DType dtype);                // "f32"
+DType parse_dtype(std::string_view text);     // accepts "f32", "float32", "fp32", …
+size_t size_of(DType dtype);                  // bytes of an element
+
+// A set of dtypes, as a bit mask: what an op's input accepts.
+using DTypeSet = uint32_t;
+constexpr DTypeSet bit(DType dtype) { return 1u << static_cast<int>(dtype); }
+constexpr bool contains(DTypeSet set, DType dtype) { return set & bit(dtype); }
+std::string to_string(DTypeSet set);
+
+inline constexpr DTypeSet kFloat =
+    bit(DType::kF32) | bit(DType::kF16) | bit(DType::kBF16) | bit(DType::kF64);
+inline constexpr DTypeSet kSigned =
+    bit(DType::kI8) | bit(DType::kI16) | bit(DType::kI32) | bit(DType::kI64);
+inline constexpr DTypeSet kUnsigned =
+    bit(DType::kU8) | bit(DType::kU16) | bit(DType::kU32) | bit(DType::kU64);
+inline constexpr DTypeSet kInt = kSigned | kUnsigned;
+inline constexpr DTypeSet kBoolean = bit(DType::kBool);
+inline constexpr DTypeSet kComplex = bit(DType::kC64);
+inline constexpr DTypeSet kReal = kFloat | kInt;
+inline constexpr DTypeSet kNumber = kReal | kComplex;
+inline constexpr DTypeSet kAny = kNumber | kBoolean;
+inline constexpr DTypeSet kIndex = bit(DType::kI32) | bit(DType::kI64);
+
+inline bool is_float(DType dtype) { return contains(kFloat, dtype); }
+inline bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+inline bool is_int(DType dtype) { return contains(kInt, dtype); }
+
+using Complex = std::complex<float>;
+
+// Storage type -> DType.
+template <typename T> inline constexpr DType dtype_of = DType::kF32;
+template <> inline constexpr DType dtype_of<Half> = DType::kF16;
+template <> inline constexpr DType dtype_of<BFloat> = DType::kBF16;
+template <> inline constexpr DType dtype_of<double> = DType::kF64;
+template <> inline constexpr DType dtype_of<int8_t> = DType::kI8;
+template <> inline constexpr DType dtype_of<int16_t> = DType::kI16;
+template <> inline constexpr DType dtype_of<int32_t> = DType::kI32;
+template <> inline constexpr DType dtype_of<int64_t> = DType::kI64;
+template <> inline constexpr DType dtype_of<uint8_t> = DType::kU8;
+template <> inline constexpr DType dtype_of<uint16_t> = DType::kU16;
+template <> inline constexpr DType dtype_of<uint32_t> = DType::kU32;
+template <> inline constexpr DType dtype_of<uint64_t> = DType::kU64;
+template <> inline constexpr DType dtype_of<bool> = DType::kBool;
+template <> inline constexpr DType dtype_of<Complex> = DType::kC64;
+
+// The type in which values of storage type T are computed: halves in float, the rest as they are.
+template <typename T> struct ComputeOf { using type = T; };
+template <> struct ComputeOf<Half> { using type = float; };
+template <> struct ComputeOf<BFloat> { using type = float; };
+template <typename T> using Compute = typename ComputeOf<T>::type;
+
+// Calls fn.template operator()<T>() with the C++ type of dtype, if it is in the set `allowed`
+// (a compile-time set keeps what is instantiated small); fails otherwise.
+template <DTypeSet allowed, typename Fn>
+decltype(auto) dispatch(DType dtype, Fn&& fn) {
+#define ANYMPS_CASE(D, T)                                                        \
+  case DType::D:                                                                 \
+    if constexpr (contains(allowed, DType::D)) return fn.template operator()<T>(); \
+    break;
+  switch (dtype) {
+    ANYMPS_CASE(kF32, float)
+    ANYMPS_CASE(kF16, Half)
+    ANYMPS_CASE(kBF16, BFloat)
+    ANYMPS_CASE(kF64, double)
+    ANYMPS_CASE(kI8, int8_t)
+    ANYMPS_CASE(kI16, int16_t)
+    ANYMPS_CASE(kI32, int32_t)
+    ANYMPS_CASE(kI64, int64_t)
+    ANYMPS_CASE(kU8, uint8_t)
+    ANYMPS_CASE(kU16, uint16_t)
+    ANYMPS_CASE(kU32, uint32_t)
+    ANYMPS_CASE(kU64, uint64_t)
+    ANYMPS_CASE(kBool, bool)
+    ANYMPS_CASE(kC64, Complex)
+  }
+#undef ANYMPS_CASE
+  fail(Code::kUnsupported, "dtype {} is not one of {}", name(dtype), to_string(allowed));
+}
+
+}  // namespace anymps

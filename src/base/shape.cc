@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/shape.h"
+
+namespace anymps {
+
+std::string to_string(const Shape& shape) {
+  return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", "));
+}
+
+int64_t element_count(const Shape& shape) {
+  int64_t count = 1;
+  bool overflow = false;
+  for (int64_t extent : shape) {
+    require(extent >= 0, "[shape] {} has a negative extent", to_string(shape));
+    if (extent == 0) return 0;
+    overflow |= __builtin_mul_overflow(count, extent, &count);
+  }
+  require(!overflow, "[shape] {} has too many elements", to_string(shape));
+  return count;
+}
+
+size_t byte_count(DType dtype, const Shape& shape) {
+  int64_t bytes = 0;
+  const bool overflow = __builtin_mul_overflow(element_count(shape),
+                                               static_cast<int64_t>(size_of(dtype)), &bytes);
+  require(!overflow, "[shape] {} of {} is too large", to_string(shape), name(dtype));
+  return static_cast<size_t>(bytes);
+}
+
+Strides contiguous_strides(const Shape& shape) {
+  Strides strides(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<int64_t>(shape[i], 1);
+  return strides;
+}
+
+bool is_contiguous(const Shape& shape, const Strides& strides) {
+  int64_t expected = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] == 0) return true;
+    if (shape[i] != 1 && strides[i] != expected) return false;
+    expected *= shape[i];
+  }
+  return true;
+}
+
+Shape broadcast(const Shape& a, const Shape& b, const char* who) {
+  const Shape& wide = a.size() >= b.size() ? a : b;
+  const Shape& narrow = a.size() >= b.size() ? b : a;
+  Shape result = wide;
+  const size_t lead = wide.size() - narrow.size();
+  for (size_t i = 0; i < narrow.size(); ++i) {
+    int64_t& extent = result[lead + i];
+    if (extent == narrow[i] || narrow[i] == 1) continue;
+    require(extent == 1, "[{}] shapes {} and {} do not broadcast", who, to_string(a), to_string(b));
+    extent = narrow[i];
+  }
+  return result;
+}
+
+int64_t normalize_axis(int64_t axis, int64_t rank, const char* who) {
+  require(axis >= -rank && axis < rank, "[{}] axis {} is out of range for rank {}", who, axis, rank);
+  return axis < 0 ? axis + rank : axis;
+}
+
+std::string to_string(const TensorDesc& desc) {
+  std::string text = name(desc.dtype) + to_string(desc.shape);
+  if (!desc.contiguous())
+    text += fmt::format(" strides ({})", fmt::join(desc.strides.begin(), desc.strides.end(), ", "));
+  return text;
+}
+
+Strides broadcast_strides(const TensorDesc& desc, const Shape& to) {
+  Strides strides(to.size(), 0);
+  const size_t lead = to.size() - desc.shape.size();
+  for (size_t i = 0; i < desc.shape.size(); ++i)
+    strides[lead + i] = desc.shape[i] == 1 ? 0 : desc.strides[i];
+  return strides;
+}
+
+}  // namespace anymps

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contract between the engine and a driver. A driver owns one kind of device: its memory, its
+// queues, and an ordered list of kernels for each op. What is marked optional has a default that
+// is right for a device that shares the host's memory and computes on the calling thread.
+// docs/guides/add_a_driver.md walks through a driver from end to end.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "drivers/kernel.h"
+#include "memory/fence.h"
+#include "memory/raw_memory.h"
+
+namespace anymps {
+
+// Facts about a driver that passes and the planner use.
+struct DriverTraits {
+  bool host_visible = true;  // the host may read and write device memory
+  bool computes = true;      // false: results are not to be looked at (the null driver)
+  bool prefers_nhwc = false; // convolutions are faster with channels last
+  bool fuses = false;        // has kernels for the fused forms that the passes make
+  // The list of every op ends with the reference kernel (through a copy when not host_visible).
+  bool reference_fallback = true;
+};
+
+// A point in a queue's work that can be waited for. Recorded once, then only read.
+class Event : public Fence {
+ public:
+  // When the work before it was done, for timing; valid after done().
+  virtual std::chrono::steady_clock::time_point time() const = 0;
+};
+using EventRef = std::shared_ptr<Event>;
+
+// An in-order queue of work. An error of queued work is kept and thrown by synchronize().
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  // Calls `work` in order, now or later. Kernels inside it launch on this queue.
+  virtual void submit(std::function<void()> work) = 0;
+  // Calls `work` in order and returns when its results are there. Uses the calling thread if it can.
+  virtual void run(const std::function<void()>& work) = 0;
+  virtual void synchronize() = 0;
+  virtual EventRef record() = 0;               // after all work submitted so far
+  virtual void wait(const EventRef& event) = 0;  // later work starts after the event
+  virtual bool idle() = 0;
+};
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  virtual const char* name() const = 0;
+  virtual std::string description() const = 0;  // for `anymps doctor`
+  virtual DriverTraits traits() const = 0;
+
+  virtual std::unique_ptr<RawMemory> create_memory() { return std::make_unique<HostMemory>(); }
+  virtual std::unique_ptr<Queue> create_queue();  // optional: default is a HostQueue
+  virtual const KernelList& kernels(const Op& op) const { return kernel_list(name(), op.name); }
+
+  // Copies between host and device and within the device, in order with the queue's work.
+  // Optional where host_visible.
+  virtual void copy_to_device(void* device, const void* host, size_t bytes, Queue* queue);
+  virtual void copy_to_host(void* host, const void* device, size_t bytes, Queue* queue);
+  virtual void copy_on_device(void* to, const void* from, size_t bytes, Queue* queue);
+
+  // Optional: the calling thread is about to prepare or run kernels with so many threads.
+  virtual void use_threads(int threads) { (void)threads; }
+  virtual int max_threads() const { return 1; }
+};
+
+// Drivers by name ("cpu", "reference", "null", …). drivers/registry.cc is the only file that knows
+// them all; it makes each driver at its first use.
+Driver& get_driver(const std::string& name);  // fails with the known names in the message
+std::vector<std::string> driver_names();
+struct DriverRegistrar {
+  DriverRegistrar(const char* name, std::function<std::unique_ptr<Driver>()> make);
+};
+
+}  // namespace anymps

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights in the layout a kernel wants, made once and shared by all executables and shapes that
+// want the same layout of the same constant. An entry lives as long as a kernel holds it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "memory/allocator.h"
+#include "memory/constant.h"
+
+namespace anymps {
+
+class PackedWeights {
+ public:
+  explicit PackedWeights(std::shared_ptr<Allocator> allocator) : allocator_(std::move(allocator)) {}
+
+  // The packed form `layout` of a constant; `pack` writes it when it is not there yet.
+  BufferRef get(const Constant& constant, const std::string& layout, size_t bytes,
+                const std::function<void(const std::byte* plain, void* packed)>& pack);
+  size_t bytes() const;  // of all entries alive
+
+ private:
+  std::shared_ptr<Allocator> allocator_;
+  mutable std::mutex mutex_;
+  std::map<std::pair<uint64_t, std::string>, std::weak_ptr<Buffer>> entries_;
+};
+
+}  // namespace anymps

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_set>
+
+namespace anymps {
+
+std::string Node::label() const { return fmt::format("node \"{}\"", name); }
+
+Value* Graph::new_value() {
+  values_.push_back(std::make_unique<Value>());
+  Value* value = values_.back().get();
+  value_places_[value] = std::prev(values_.end());
+  return value;
+}
+
+std::string Graph::unique_name(const std::string& stem) {
+  if (!by_name_.contains(stem)) return stem;
+  for (;;) {
+    std::string candidate = fmt::format("{}_{}", stem, ++stems_[stem]);
+    if (!by_name_.contains(candidate)) return candidate;
+  }
+}
+
+Value* Graph::input(std::string name, DType dtype, Dims shape) {
+  require(!name.empty(), "[graph] an input needs a name");
+  require(!by_name_.contains(name), "[graph] there are two values called '{}'", name);
+  Value* value = new_value();
+  value->type = {dtype, true, std::move(shape), std::nullopt};
+  value->name = name;
+  by_name_[name] = value;
+  inputs_.push_back(value);
+  return value;
+}
+
+Value* Graph::constant(ConstantPtr constant, std::string name) {
+  Value* value = new_value();
+  value->type = {constant->dtype(), true, to_dims(constant->shape()), content_of(*constant)};
+  value->name = unique_name(name.empty() ? "const" : name);
+  value->constant = std::move(constant);
+  by_name_[value->name] = value;
+  return value;
+}
+
+Value* Graph::scalar(DType dtype, double number) {
+  return dispatch<kAny>(dtype, [&]<typename T>() {
+    using C = Compute<T>;
+    T element = [&] {
+      if constexpr (std::is_same_v<T, Complex>) return Complex(static_cast<float>(number), 0);
+      else return static_cast<T>(static_cast<C>(number));
+    }();
+    return constant(Constant::copy(dtype, {}, std::as_bytes(std::span(&element, 1))));
+  });
+}
+
+Value* Graph::ints(const std::vector<int64_t>& values) {
+  return constant(Constant::of<int64_t>({static_cast<int64_t>(values.size())}, values));
+}
+
+Node* Graph::add_node(const Op& op, std::vector<Value*> inputs, const NamedAttrs& attrs,
+                      std::string name, size_t outputs) {
+  auto node = std::make_unique<Node>();
+  node->op = &op;
+  if (name.empty()) name = op.name;
+  while (!inputs.empty() && inputs.back() == nullptr) inputs.pop_back();
+  if (outputs == 0) outputs = op.outputs.size();
+  const std::string label = fmt::format("node \"{}\"", name);
+  try {
+    node->attrs = Attrs(op, attrs);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{} ({})", error.what(), label));
+  }
+  std::vector<const ValueType*> types;
+  for (const Value* value : inputs) types.push_back(value ? &value->type : nullptr);
+  std::vector<ValueType> results = InferContext::run(op, node->attrs, types, outputs, label);
+  node->inputs = std::move(inputs);
+  node->name = name;
+  for (size_t i = 0; i < outputs; ++i) {
+    Value* value = new_value();
+    value->type = std::move(results[i]);
+    value->producer = node.get();
+    value->index = static_cast<int>(i);
+    value->name = unique_name(outputs == 1 ? name : fmt::format("{}.{}", name, i));
+    by_name_[value->name] = value;
+    node->outputs.push_back(value);
+  }
+  for (Value* value : node->inputs)
+    if (value) value->users.push_back(node.get());
+  Node* result = node.get();
+  auto at = before_ ? places_.at(before_) : nodes_.end();
+  places_[result] = nodes_.insert(at, std::move(node));
+  return result;
+}
+
+Value* Graph::add(std::string_view op, std::vector<Value*> inputs, const NamedAttrs& attrs,
+                  std::string name) {
+  return add_node(get_op(op), std::move(inputs), attrs, std::move(name))->output();
+}
+
+void Graph::set_outputs(std::vector<Value*> outputs) {
+  for (const Value* value : outputs) require(value != nullptr, "[graph] an output is null");
+  outputs_ = std::move(outputs);
+}
+
+bool Graph::is_output(const Value* value) const {
+  return std::find(outputs_.begin(), outputs_.end(), value) != outputs_.end();
+}
+
+std::vector<Node*> Graph::node_list() const {
+  std::vector<Node*> list;
+  list.reserve(nodes_.size());
+  for (const auto& node : nodes_) list.push_back(node.get());
+  return list;
+}
+
+void Graph::insert_before(Node* node) { before_ = node; }
+
+Value* Graph::find_value(std::string_view name) const {
+  auto it = by_name_.find(std::string(name));
+  return it == by_name_.end() ? nullptr : it->second;
+}
+
+std::vector<Value*> Graph::values() const {
+  std::vector<Value*> list(inputs_);
+  for (const auto& value : values_)
+    if (!value->is_input()) list.push_back(value.get());
+  return list;
+}
+
+void Graph::rename(Value* value, const std::string& name) {
+  if (value->name == name) return;
+  by_name_.erase(value->name);
+  value->name = unique_name(name);
+  by_name_[value->name] = value;
+}
+
+void Graph::replace_uses(Value* from, Value* to) {
+  if (from == to) return;
+  for (Node* user : from->users) {
+    for (Value*& input : user->inputs) {
+      if (input != from) continue;
+      input = to;
+      to->users.push_back(user);
+    }
+  }
+  from->users.clear();
+  if (!is_output(from)) return;
+  // An output keeps its name: callers find results by it.
+  if (!is_output(to) && !to->is_input()) {
+    std::swap(from->name, to->name);
+    by_name_[from->name] = from;
+    by_name_[to->name] = to;
+  }
+  std::replace(outputs_.begin(), outputs_.end(), from, to);
+}
+
+void Graph::set_input(Node* node, size_t index, Value* value) {
+  if (index >= node->inputs.size()) node->inputs.resize(index + 1, nullptr);
+  Value*& slot = node->inputs[index];
+  if (slot) slot->users.erase(std::find(slot->users.begin(), slot->users.end(), node));
+  slot = value;
+  if (value) value->users.push_back(node);
+  while (!node->inputs.empty() && !node->inputs.back()) node->inputs.pop_back();
+}
+
+void Graph::erase(Node* node) {
+  for (Value* value : node->outputs) {
+    if (!value->users.empty() || is_output(value))
+      fail(Code::kInternal, "[graph] {} is erased but '{}' is still used", node->label(), value->name);
+  }
+  for (Value* value : node->inputs)
+    if (value) value->users.erase(std::find(value->users.begin(), value->users.end(), node));
+  for (Value* value : node->outputs) {
+    if (auto it = by_name_.find(value->name); it != by_name_.end() && it->second == value)
+      by_name_.erase(it);
+    auto place = value_places_.find(value);
+    values_.erase(place->second);
+    value_places_.erase(place);
+  }
+  if (before_ == node) before_ = nullptr;
+  auto place = places_.find(node);
+  nodes_.erase(place->second);
+  places_.erase(place);
+}
+
+size_t Graph::erase_dead() {
+  size_t erased = 0;
+  for (auto it = nodes_.end(); it != nodes_.begin();) {
+    Node* node = std::prev(it)->get();
+    const bool used = node->op->is(kImpure) ||
+                      std::any_of(node->outputs.begin(), node->outputs.end(), [&](Value* value) {
+                        return !value->users.empty() || is_output(value);
+                      });
+    if (used) {
+      --it;
+    } else {
+      erase(node);
+      ++erased;
+    }
+  }
+  for (auto it = values_.begin(); it != values_.end();) {
+    Value* value = it->get();
+    if (value->is_constant() && value->users.empty() && !is_output(value)) {
+      by_name_.erase(value->name);
+      value_places_.erase(value);
+      it = values_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return erased;
+}
+
+void Graph::infer_again() {
+  for (const auto& node : nodes_) {
+    std::vector<const ValueType*> types;
+    for (const Value* value : node->inputs) types.push_back(value ? &value->type : nullptr);
+    std::vector<ValueType> results =
+        InferContext::run(*node->op, node->attrs, types, node->outputs.size(), node->label());
+    for (size_t i = 0; i < results.size(); ++i) node->outputs[i]->type = std::move(results[i]);
+  }
+}
+
+void Graph::sort() {
+  std::unordered_map<const Node*, size_t> waiting;
+  std::vector<Node*> ready;
+  for (const auto& node : nodes_) {
+    size_t inputs = 0;
+    for (const Value* value : node->inputs) inputs += value && value->producer;
+    waiting[node.get()] = inputs;
+    if (inputs == 0) ready.push_back(node.get());
+  }
+  std::reverse(ready.begin(), ready.end());
+  std::list<std::unique_ptr<Node>> sorted;
+  while (!ready.empty()) {
+    Node* node = ready.back();
+    ready.pop_back();
+    sorted.splice(sorted.end(), nodes_, places_.at(node));
+    places_[node] = std::prev(sorted.end());
+    for (const Value* value : node->outputs)
+      for (Node* user : value->users)
+        if (--waiting[user] == 0) ready.push_back(user);
+  }
+  if (!nodes_.empty()) {
+    std::string names;
+    for (const auto& node : nodes_) names += (names.empty() ? "" : ", ") + node->name;
+    nodes_.splice(nodes_.begin(), sorted);
+    fail(Code::kInvalidArgument, "[graph] these nodes form a cycle: {}", names);
+  }
+  nodes_ = std::move(sorted);
+}
+
+std::unique_ptr<Graph> Graph::clone() const {
+  auto copy = std::make_unique<Graph>();
+  copy->name = name;
+  std::unordered_map<const Value*, Value*> twins;
+  auto twin = [&](const Value* value) {
+    Value* result = copy->new_value();
+    result->type = value->type;
+    result->name = value->name;
+    result->index = value->index;
+    result->constant = value->constant;
+    copy->by_name_[result->name] = result;
+    return twins[value] = result;
+  };
+  for (const Value* value : inputs_) copy->inputs_.push_back(twin(value));
+  for (const auto& value : values_)
+    if (value->is_constant()) twin(value.get());
+  for (const auto& node : nodes_) {
+    auto made = std::make_unique<Node>();
+    made->op = node->op;
+    made->attrs = node->attrs;
+    made->name = node->name;
+    for (const Value* value : node->inputs) {
+      made->inputs.push_back(value ? twins.at(value) : nullptr);
+      if (value) made->inputs.back()->users.push_back(made.get());
+    }
+    for (const Value* value : node->outputs) {
+      made->outputs.push_back(twin(value));
+      made->outputs.back()->producer = made.get();
+    }
+    const Node* key = made.get();
+    copy->nodes_.push_back(std::move(made));
+    copy->places_[key] = std::prev(copy->nodes_.end());
+  }
+  for (const Value* value : outputs_) copy->outputs_.push_back(twins.at(value));
+  return copy;
+}
+
+std::optional<Dims> content_of(const Constant& constant) {
+  if (constant.dtype() != DType::kI64 && constant.dtype() != DType::kI32) return std::nullopt;
+  const int64_t count = constant.desc().count();
+  if (count > ValueType::kMaxContent || constant.shape().size() > 1) return std::nullopt;
+  Dims content;
+  const auto bytes = constant.data();
+  for (int64_t i = 0; i < count; ++i) {
+    if (constant.dtype() == DType::kI64) {
+      int64_t element;
+      std::memcpy(&element, bytes.get() + i * 8, 8);
+      content.push_back(element);
+    } else {
+      int32_t element;
+      std::memcpy(&element, bytes.get() + i * 4, 4);
+      content.push_back(element);
+    }
+  }
+  return content;
+}
+
+std::optional<double> scalar_of(const Value* value) {
+  if (!value || !value->constant) return std::nullopt;
+  const Constant& constant = *value->constant;
+  const int64_t count = constant.desc().count();
+  if (count < 1 || count > 4096 || constant.dtype() == DType::kC64) return std::nullopt;
+  const auto bytes = constant.data();
+  const size_t size = size_of(constant.dtype());
+  for (int64_t i = 1; i < count; ++i)
+    if (std::memcmp(bytes.get(), bytes.get() + i * size, size) != 0) return std::nullopt;
+  return dispatch<kReal | kBoolean>(constant.dtype(), [&]<typename T>() {
+    T element;
+    std::memcpy(&element, bytes.get(), sizeof(T));
+    return static_cast<double>(static_cast<Compute<T>>(element));
+  });
+}
+
+std::vector<int64_t> ints_of(const Value& value) {
+  require(value.is_constant(), "[graph] '{}' is not a constant", value.name);
+  const auto bytes = value.constant->data();
+  std::vector<int64_t> result(static_cast<size_t>(value.constant->desc().count()));
+  dispatch<kInt>(value.dtype(), [&]<typename T>() {
+    for (size_t i = 0; i < result.size(); ++i) {
+      T element;
+      std::memcpy(&element, bytes.get() + i * sizeof(T), sizeof(T));
+      result[i] = static_cast<int64_t>(element);
+    }
+  });
+  return result;
+}
+
+}  // namespace anymps

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/constant.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <new>
+
+namespace anymps {
+
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+std::shared_ptr<std::byte> new_bytes(size_t size) {
+  auto* memory = static_cast<std::byte*>(
+      ::operator new(std::max<size_t>(size, 1), kAlignment, std::nothrow));
+  if (!memory) fail(Code::kOutOfMemory, "[constant] cannot allocate {} bytes", size);
+  return {memory, [](std::byte* p) { ::operator delete(p, kAlignment); }};
+}
+
+}  // namespace
+
+Constant::Constant(DType dtype, Shape shape) : desc_(dtype, std::move(shape)) {
+  static std::atomic<uint64_t> next{1};
+  id_ = next++;
+}
+
+ConstantPtr Constant::copy(DType dtype, Shape shape, std::span<const std::byte> bytes) {
+  ConstantPtr constant(new Constant(dtype, std::move(shape)));
+  require(bytes.size() == constant->bytes(), "[constant] {} needs {} bytes, {} given",
+          to_string(constant->desc_), constant->bytes(), bytes.size());
+  auto memory = new_bytes(bytes.size());
+  if (!bytes.empty()) std::memcpy(memory.get(), bytes.data(), bytes.size());
+  constant->view_ = memory.get();
+  constant->owner_ = std::move(memory);
+  return constant;
+}
+
+ConstantPtr Constant::view(DType dtype, Shape shape, const void* data,
+                           std::shared_ptr<const void> owner, bool mapped) {
+  ConstantPtr constant(new Constant(dtype, std::move(shape)));
+  constant->bytes();  // fails on an overflowing size
+  constant->view_ = static_cast<const std::byte*>(data);
+  constant->owner_ = std::move(owner);
+  constant->mapped_ = mapped;
+  return constant;
+}
+
+ConstantPtr Constant::lazy(DType dtype, Shape shape, Recipe recipe) {
+  ConstantPtr constant(new Constant(dtype, std::move(shape)));
+  constant->bytes();
+  constant->recipe_ = std::move(recipe);
+  return constant;
+}
+
+Constant::Bytes Constant::data() const {
+  if (!recipe_) return {owner_, view_};
+  std::lock_guard lock(mutex_);
+  if (Bytes made = made_.lock()) return made;
+  auto memory = new_bytes(bytes());
+  recipe_(memory.get());
+  made_ = memory;
+  return memory;
+}
+
+void Constant::release() const {
+  if (!mapped_) return;
+  static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<uintptr_t>(view_), last = first + bytes();
+  const uintptr_t begin = (first + page - 1) / page * page, end = last / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+}  // namespace anymps

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The op table: one record an op, and everything that must know the op reads it there: the builder,
+// the verifier, inference, serialization, the generated reference and the generated tests.
+// A record is written in src/ops/<family>.cc as  OP(name).doc(…).input(…).output(…).infer(…);
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dim.h"
+#include "ops/attr.h"
+
+namespace anymps {
+
+class Graph;
+class InferContext;
+struct Node;
+struct Op;
+struct Value;
+
+// Facts that passes and drivers use, as data.
+enum OpFact : uint32_t {
+  kElementwise = 1u << 0,   // y[i] depends on the (broadcast) inputs at i alone
+  kCommutative = 1u << 1,   // the first two inputs may be swapped
+  kViewLike = 1u << 2,      // output may be a strided view of the first input
+  kImpure = 1u << 3,        // not to be folded, merged or removed: random, state, control
+  kShapeOnly = 1u << 4,     // reads its input's shape, never its elements
+  kInternal = 1u << 5,      // made by passes only; hidden from the public builder
+};
+
+struct InputSpec {
+  std::string name;
+  DTypeSet dtypes = kAny;
+  std::string type;       // inputs with the same type variable have the same dtype
+  bool optional = false;
+  bool variadic = false;  // the last input only: one or more
+  std::string doc;
+};
+
+struct OutputSpec {
+  std::string name;
+  std::string type;  // a type variable of an input, a dtype's name, or "": the op's dtype attribute
+  std::string doc;
+};
+
+struct AttrSpec {
+  std::string name;
+  AttrKind kind = AttrKind::kInt;
+  AttrValue default_value;
+  bool required = false;
+  std::vector<std::string> choices;  // of a string
+  std::string doc;
+};
+
+// How the generated tests draw inputs and compare results.
+struct Domain {
+  double low = -2, high = 2;
+};
+struct Tolerance {
+  double f32 = 1e-5, f16 = 2e-3, bf16 = 2e-2, f64 = 1e-10;
+  double of(DType dtype) const;
+};
+// One concrete use of an op: shapes of its inputs (in order; `absent` for an optional one) and its
+// attributes. `values` fixes the content of integer inputs such as indices, shapes and axes.
+struct Sample {
+  std::string label;
+  std::vector<Shape> shapes;
+  NamedAttrs attrs;
+  std::vector<std::pair<int, std::vector<int64_t>>> values;
+  static const Shape absent;  // [-1]
+};
+struct TestSpec {
+  Domain domain;
+  std::vector<std::pair<std::string, Domain>> input_domains;  // per input name; integers included
+  Tolerance tolerance;
+  std::vector<Sample> samples;  // empty: shapes are made from the op's facts
+  bool layouts = true;          // also run every sample with strided and offset inputs
+  std::string skip;             // why there is no generated test
+};
+
+using InferFn = std::function<void(InferContext&)>;
+using DecomposeFn = std::function<std::vector<Value*>(Graph&, const Node&)>;
+// How a view-like op's output lies in its first input's memory. The function sets strides and
+// offset (in elements) and returns true, or returns false when the elements must be copied.
+struct ViewContext {
+  const Attrs& attrs;
+  const TensorDesc& input;
+  const std::vector<std::optional<std::vector<int64_t>>>& contents;  // of integer inputs, if known
+  size_t output;       // which output
+  const Shape& shape;  // of that output
+  Strides strides;
+  int64_t offset = 0;
+};
+using ViewFn = std::function<bool(ViewContext&)>;
+// Floating-point operations of one evaluation (a multiply-add counts two).
+using CostFn = std::function<double(const Attrs&, const std::vector<Shape>& in,
+                                    const std::vector<Shape>& out)>;
+
+struct Op {
+  std::string name, family, doc, formula;
+  std::vector<std::string> mps;  // the MPSGraph selectors it covers
+  std::vector<InputSpec> inputs;
+  std::vector<OutputSpec> outputs;
+  bool variadic_outputs = false;
+  std::vector<AttrSpec> attrs;
+  uint32_t facts = 0;
+  InferFn infer;
+  DecomposeFn decompose;
+  ViewFn view;
+  CostFn cost;
+  TestSpec test;
+
+  bool is(uint32_t fact) const { return (facts & fact) == fact; }
+  int attr_index(std::string_view name) const;   // -1: none
+  int input_index(std::string_view name) const;  // -1: none
+  size_t required_inputs() const;
+  size_t max_inputs() const;
+};
+
+const Op* find_op(std::string_view name);  // nullptr: none
+const Op& get_op(std::string_view name);   // fails, with near names in the message
+const std::vector<const Op*>& all_ops();   // sorted by family, then name
+
+// The fluent writer of a record.
+class OpWriter {
+ public:
+  OpWriter(const char* name, const char* file);
+  OpWriter& doc(std::string text);
+  OpWriter& formula(std::string text);  // one line of pseudo code for the reference page
+  OpWriter& mps(std::string selector);  // may be repeated
+  OpWriter& input(std::string name, DTypeSet dtypes, std::string type = "T", std::string doc = "");
+  OpWriter& optional(std::string name, DTypeSet dtypes, std::string type = "T", std::string doc = "");
+  OpWriter& variadic(std::string name, DTypeSet dtypes, std::string type = "T", std::string doc = "");
+  OpWriter& output(std::string name, std::string type = "T", std::string doc = "");
+  OpWriter& variadic_outputs(std::string name, std::string type = "T", std::string doc = "");
+  OpWriter& attr(std::string name, int64_t value, std::string doc = "");
+  OpWriter& attr(std::string name, int value, std::string doc = "") {
+    return attr(std::move(name), int64_t{value}, std::move(doc));
+  }
+  OpWriter& attr(std::string name, bool value, std::string doc = "");
+  OpWriter& attr(std::string name, double value, std::string doc = "");
+  OpWriter& attr(std::string name, DType value, std::string doc = "");
+  OpWriter& attr(std::string name, const char* value, std::vector<std::string> choices,
+                 std::string doc = "");
+  OpWriter& attr(std::string name, std::vector<int64_t> value, std::string doc = "");
+  OpWriter& attr(std::string name, std::vector<double> value, std::string doc = "");
+  OpWriter& required(std::string name, AttrKind kind, std::string doc = "");
+  OpWriter& facts(uint32_t facts);
+  OpWriter& infer(InferFn fn);
+  OpWriter& decompose(DecomposeFn fn);
+  OpWriter& view(ViewFn fn);  // implies kViewLike
+  OpWriter& cost(CostFn fn);
+  OpWriter& domain(double low, double high);
+  OpWriter& domain(std::string input, double low, double high);
+  OpWriter& tolerance(Tolerance tolerance);
+  OpWriter& sample(Sample sample);
+  OpWriter& no_layout_tests();
+  OpWriter& no_tests(std::string why);
+
+ private:
+  OpWriter& add_attr(AttrSpec spec);
+  Op* op_;
+};
+
+#define ANYMPS_JOIN2(a, b) a##b
+#define ANYMPS_JOIN(a, b) ANYMPS_JOIN2(a, b)
+#define OP(op_name) \
+  static const ::anymps::OpWriter ANYMPS_JOIN(op_record_, __LINE__) = \
+      ::anymps::OpWriter(#op_name, __FILE__)
+
+}  // namespace anymps
