@@ -84,13 +84,15 @@ step() {
   fi
 }
 
-# The lines of a log that say why (compiler errors first, otherwise the end), and where the rest is.
+# The lines of a log that say why (errors first, each once; otherwise the end), and where the rest is.
 show_failure() {
-  local log="$log_dir/$1.log"
-  if grep -aqE '(error|FAILED):|^E: ' "$log"; then
-    grep -aE -m 12 -A 4 '(error|FAILED):|^E: ' "$log" | cut -c 1-240 | sed 's/^/    /' >&2
+  local log="$log_dir/$1.log" errors
+  errors=$(grep -aE '(error|FAILED|ERROR):|^E: |undefined reference' "$log" | awk '!seen[$0]++' | cut -c 1-240 || true)
+  if [ -n "$errors" ]; then
+    head -n 15 <<<"$errors" | sed 's/^/    /'
+    [ "$(wc -l <<<"$errors")" -le 15 ] || printf '    ... and %d more\n' "$(($(wc -l <<<"$errors") - 15))"
   else
-    tail -n 30 "$log" | cut -c 1-240 | sed 's/^/    /' >&2
+    tail -n 30 "$log" | cut -c 1-240 | sed 's/^/    /'
   fi
-  printf '    full log: %s\n' "${log#"$root"/}" >&2
+  printf '    full log: %s\n' "${log#"$root"/}"
 }
