@@ -17,7 +17,7 @@ constexpr int kMaxDepth = 64;  // of graphs in attributes of nodes of graphs
 class Parser {
  public:
   explicit Parser(const ParseOptions& options)
-      : files_(options.directory), context_{options.owner, &files_} {}
+      : files_(options.directory), context_{options.owner, options.mapped, &files_} {}
 
   const WirePath& path() const { return path_; }
 
@@ -45,7 +45,7 @@ class Parser {
   void value_info(std::string_view bytes, ValueInfo& info);
   void type(std::string_view bytes, ValueInfo& info);
   void tensor_type(std::string_view bytes, ValueInfo& info);
-  void dim(std::string_view bytes, Dim& dim);
+  void dim(std::string_view bytes, DimInfo& dim);
   void function(std::string_view bytes, Function& function);
   void opset(std::string_view bytes, OpsetImport& opset);
   void entry(std::string_view bytes, Pair& entry);
@@ -328,7 +328,7 @@ void Parser::tensor_type(std::string_view bytes, ValueInfo& info) {
   }
 }
 
-void Parser::dim(std::string_view bytes, Dim& dim) {
+void Parser::dim(std::string_view bytes, DimInfo& dim) {
   for (WireReader r(bytes); r.next();) {
     switch (r.tag()) {
       case 1:
@@ -450,7 +450,7 @@ Tensor parse_tensor(std::string_view bytes, const ParseOptions& options) {
 Model read_model(const std::string& path) {
   auto file = MappedFile::open(path, "onnx");
   std::string directory = std::filesystem::path(path).parent_path().string();
-  return parse_model(file->bytes(), {path, directory.empty() ? "." : directory, file});
+  return parse_model(file->bytes(), {path, directory.empty() ? "." : directory, file, true});
 }
 
 const Attribute* Node::find(std::string_view attribute) const {

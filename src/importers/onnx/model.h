@@ -62,6 +62,7 @@ struct Tensor {
   std::string_view data;
   std::vector<std::string_view> strings;  // of a STRING tensor, which has no `data`
   std::shared_ptr<const void> owner;
+  bool mapped = false;  // data lies in a mapped file, whose pages may be given back
   int64_t element_count = 0;
 };
 
@@ -70,7 +71,7 @@ struct SparseTensor {
   std::vector<int64_t> dims;
 };
 
-struct Dim {
+struct DimInfo {
   int64_t value = -1;      // -1: not known
   std::string_view param;  // the symbol, if there is one
 };
@@ -82,7 +83,7 @@ struct ValueInfo {
   Kind kind = Kind::kNone;
   DataType elem_type = DataType::kUndefined;
   bool has_shape = false;
-  std::vector<Dim> dims;
+  std::vector<DimInfo> dims;
 };
 
 struct Graph;
@@ -174,6 +175,7 @@ struct ParseOptions {
   std::string file = "<memory>";      // the name in errors
   std::string directory;              // where external data may lie; "": external data is refused
   std::shared_ptr<const void> owner;  // of the bytes; null: the caller keeps them alive
+  bool mapped = false;                // the bytes are a mapped file
 };
 
 Model parse_model(std::string_view bytes, const ParseOptions& options = {});

@@ -157,6 +157,7 @@ void check_size(const Tensor& tensor, uint64_t got, uint64_t expected, const cha
 void own(Tensor& tensor, std::shared_ptr<Buffer> buffer) {
   tensor.data = {buffer->data(), buffer->size()};
   tensor.owner = std::move(buffer);
+  tensor.mapped = false;
 }
 
 // Varints, one for each unit of `width` bytes. A value may be given signed or unsigned.
@@ -205,6 +206,7 @@ void take_external(Tensor& tensor, const Fields& fields, uint64_t bytes, Externa
   check_size(tensor, length, bytes, "bytes");
   tensor.data = file->bytes().substr(range.offset, length);
   tensor.owner = std::move(file);
+  tensor.mapped = true;
 }
 
 void take_payload(Tensor& tensor, const Fields& fields, const TensorContext& context) {
@@ -218,6 +220,7 @@ void take_payload(Tensor& tensor, const Fields& fields, const TensorContext& con
   if (fields.raw && (bytes > 0 || !fields.raw->empty())) {
     check_size(tensor, fields.raw->size(), bytes, "bytes");
     tensor.data = *fields.raw;
+    tensor.mapped = context.mapped;
     return;
   }
   if (bytes == 0) return;
@@ -232,6 +235,7 @@ void take_payload(Tensor& tensor, const Fields& fields, const TensorContext& con
       const FixedField& field = single ? fields.floats : fields.doubles;
       check_size(tensor, field.view.size(), bytes, "bytes");
       tensor.data = field.view;
+      tensor.mapped = context.mapped && !field.copy;
       if (field.copy) tensor.owner = field.copy;
       return;
     }

@@ -14,6 +14,7 @@ namespace anymps::onnx {
 
 struct TensorContext {
   std::shared_ptr<const void> owner;  // of the bytes that are parsed
+  bool mapped;                        // they are a mapped file
   ExternalFiles* files;
 };
 

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "importers/onnx/call.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace anymps::onnx {
+
+using Type = Attribute::Type;
+
+bool Call::wants(size_t output) const {
+  return output < node.outputs.size() && !node.outputs[output].empty();
+}
+
+Value* Call::opt(size_t i) {
+  read_inputs_.insert(i);
+  return i < inputs_.size() ? inputs_[i] : nullptr;
+}
+
+Value* Call::in(size_t i) {
+  Value* value = opt(i);
+  check(value != nullptr, "input {} is missing", i);
+  return value;
+}
+
+Values Call::all() {
+  Values values;
+  for (size_t i = 0; i < inputs_.size(); ++i) values.push_back(in(i));
+  check(!values.empty(), "needs at least one input");
+  return values;
+}
+
+std::optional<std::vector<int64_t>> known_ints(const Value* value) {
+  if (value->is_constant() && is_int(value->dtype())) return ints_of(*value);
+  if (!value->type.content || !all_known(*value->type.content)) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (const Dim& dim : *value->type.content) numbers.push_back(dim.value());
+  return numbers;
+}
+
+std::vector<int64_t> Call::const_ints(size_t i) {
+  auto numbers = known_ints(in(i));
+  if (!numbers) unsupported("input {} (\"{}\") must be a constant", i, node.inputs[i]);
+  return *numbers;
+}
+
+std::optional<std::vector<double>> known_floats(const Value* value) {
+  if (!value->is_constant() || !is_float(value->dtype())) return std::nullopt;
+  const auto bytes = value->constant->data();
+  std::vector<double> numbers(static_cast<size_t>(value->constant->desc().count()));
+  dispatch<kFloat>(value->dtype(), [&]<typename T>() {
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      T element;
+      std::memcpy(&element, bytes.get() + i * sizeof(T), sizeof(T));
+      numbers[i] = static_cast<double>(static_cast<Compute<T>>(element));
+    }
+  });
+  return numbers;
+}
+
+double Call::const_scalar(size_t i) {
+  auto number = scalar_of(in(i));
+  if (!number) unsupported("input {} (\"{}\") must be a constant scalar", i, node.inputs[i]);
+  return *number;
+}
+
+const Attribute* Call::read(const char* name, Type type, bool required) {
+  read_attributes_.insert(name);
+  const Attribute* attribute = node.find(name);
+  check(attribute || !required, "attribute '{}' is missing", name);
+  if (attribute)
+    check(attribute->type == type, "attribute '{}' is {}, must be {}", name,
+          onnx::name(attribute->type), onnx::name(type));
+  return attribute;
+}
+
+int64_t Call::i(const char* name, std::optional<int64_t> otherwise) {
+  const Attribute* attribute = read(name, Type::kInt, !otherwise);
+  return attribute ? attribute->i : *otherwise;
+}
+
+double Call::f(const char* name, std::optional<double> otherwise) {
+  const Attribute* attribute = read(name, Type::kFloat, !otherwise);
+  return attribute ? double{attribute->f} : *otherwise;
+}
+
+std::string Call::s(const char* name, std::optional<std::string> otherwise) {
+  const Attribute* attribute = read(name, Type::kString, !otherwise);
+  return attribute ? std::string(attribute->s) : *otherwise;
+}
+
+std::optional<std::vector<int64_t>> Call::ints(const char* name) {
+  const Attribute* attribute = read(name, Type::kInts, false);
+  return attribute ? std::optional(attribute->ints) : std::nullopt;
+}
+
+std::optional<std::vector<float>> Call::floats(const char* name) {
+  const Attribute* attribute = read(name, Type::kFloats, false);
+  return attribute ? std::optional(attribute->floats) : std::nullopt;
+}
+
+std::optional<std::vector<std::string>> Call::strings(const char* name) {
+  const Attribute* attribute = read(name, Type::kStrings, false);
+  if (!attribute) return std::nullopt;
+  return std::vector<std::string>(attribute->strings.begin(), attribute->strings.end());
+}
+
+const Tensor* Call::tensor(const char* name) {
+  const Attribute* attribute = read(name, Type::kTensor, false);
+  return attribute ? &attribute->tensors[0] : nullptr;
+}
+
+void Call::ignore(std::initializer_list<const char*> attributes) {
+  for (const char* name : attributes) read_attributes_.insert(name);
+}
+
+void Call::check_all_read() const {
+  for (const Attribute& attribute : node.attributes)
+    if (!read_attributes_.contains(attribute.name) && attribute.name != "consumed_inputs")
+      unsupported("attribute '{}' is not supported in opset {}", attribute.name, opset);
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i] && !read_inputs_.contains(i))
+      unsupported("input {} (\"{}\") is not supported in opset {}", i, node.inputs[i], opset);
+}
+
+Value* Call::add(std::string_view op, Values inputs, const NamedAttrs& attrs) {
+  return add_all(op, std::move(inputs), attrs, 1)[0];
+}
+
+Values Call::add_all(std::string_view op, Values inputs, const NamedAttrs& attrs, size_t outputs) {
+  return graph.add_node(get_op(op), std::move(inputs), attrs, name_, outputs)->outputs;
+}
+
+Value* Call::cast(Value* x, DType to) {
+  return x->dtype() == to ? x : add("cast", {x}, {{"dtype", to}});
+}
+
+int64_t Call::rank(const Value* value) const {
+  if (!value->type.ranked) unsupported("the rank of \"{}\" is not known", value->name);
+  return static_cast<int64_t>(value->shape().size());
+}
+
+int64_t Call::normalize(int64_t axis, int64_t rank) const {
+  check(axis >= -rank && axis < rank, "axis {} is out of range for rank {}", axis, rank);
+  return axis < 0 ? axis + rank : axis;
+}
+
+int64_t Call::axis(const char* attribute, std::optional<int64_t> otherwise, int64_t rank) {
+  return normalize(i(attribute, otherwise), rank);
+}
+
+}  // namespace anymps::onnx

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise ops: arithmetic, comparison, logic, activations, casts.
+#include "importers/onnx/import.h"
+#include "importers/onnx/registry.h"
+
+namespace anymps::onnx {
+
+namespace {
+
+Value* fold(Call& c, std::string_view op) {
+  Values values = c.all();
+  Value* result = values[0];
+  for (size_t i = 1; i < values.size(); ++i) result = c.add(op, {result, values[i]});
+  return result;
+}
+
+Value* with_scalar(Call& c, std::string_view op, Value* x, double number) {
+  return c.add(op, {x, c.scalar_like(x, number)});
+}
+
+Values Max(Call& c) { return {fold(c, "max")}; }
+Values Min(Call& c) { return {fold(c, "min")}; }
+Values Sum(Call& c) { return {fold(c, "add")}; }
+Values Mean(Call& c) {
+  const double count = static_cast<double>(c.input_count());
+  return {with_scalar(c, "mul", fold(c, "add"), 1 / count)};
+}
+
+// The result has the type of the base, whatever the type of the exponent.
+Values Pow(Call& c) {
+  Value *x = c.in(0), *y = c.in(1);
+  const DType type = x->dtype();
+  const DType computed = !is_float(type) && is_float(y->dtype()) ? y->dtype() : type;
+  return {c.cast(c.add("pow", {c.cast(x, computed), c.cast(y, computed)}), type)};
+}
+
+Values Mod(Call& c) {
+  const bool fmod = c.flag("fmod", false);
+  return {c.add(fmod ? "mod" : "floor_mod", {c.in(0), c.in(1)})};
+}
+
+Values IsInf(Call& c) {
+  return {c.add("is_inf", {c.in(0)},
+                {{"positive", c.flag("detect_positive", true)},
+                 {"negative", c.flag("detect_negative", true)}})};
+}
+
+Values Clip(Call& c) {
+  Value* x = c.in(0);
+  Value *low = nullptr, *high = nullptr;
+  if (c.opset < 11) {
+    if (c.has("min")) low = c.scalar_like(x, c.f("min"));
+    if (c.has("max")) high = c.scalar_like(x, c.f("max"));
+  } else {
+    low = c.opt(1);
+    high = c.opt(2);
+  }
+  if (!low && !high) return {x};
+  return {c.add("clamp", {x, low, high})};
+}
+
+Values Cast(Call& c) {
+  c.ignore({"saturate", "round_mode"});  // of float8, which the engine does not have
+  return {c.cast(c.in(0), to_dtype(static_cast<DataType>(c.i("to"))))};
+}
+
+Values CastLike(Call& c) {
+  c.ignore({"saturate", "round_mode"});
+  return {c.cast(c.in(0), c.in(1)->dtype())};
+}
+
+Values Identity(Call& c) { return {c.in(0)}; }
+
+Values LeakyRelu(Call& c) {
+  return {c.add("leaky_relu", {c.in(0)}, {{"alpha", c.f("alpha", 0.01)}})};
+}
+
+Values Elu(Call& c) { return {c.add("elu", {c.in(0)}, {{"alpha", c.f("alpha", 1.0)}})}; }
+
+Values Selu(Call& c) {
+  const double alpha = c.f("alpha", 1.67326319217681884765625);
+  const double gamma = c.f("gamma", 1.05070102214813232421875);
+  return {c.add("selu", {c.in(0)}, {{"alpha", alpha}, {"gamma", gamma}})};
+}
+
+Values Celu(Call& c) { return {c.add("celu", {c.in(0)}, {{"alpha", c.f("alpha", 1.0)}})}; }
+
+Values HardSigmoid(Call& c) {
+  return {
+      c.add("hard_sigmoid", {c.in(0)}, {{"alpha", c.f("alpha", 0.2)}, {"beta", c.f("beta", 0.5)}})};
+}
+
+Values ThresholdedRelu(Call& c) {
+  return {c.add("thresholded_relu", {c.in(0)}, {{"alpha", c.f("alpha", 1.0)}})};
+}
+
+// x where |x| > lambd, moved towards 0 by bias
+Values Shrink(Call& c) {
+  Value* x = c.in(0);
+  const double bias = c.f("bias", 0.0), lambd = c.f("lambd", 0.5);
+  Value* low = c.add("where", {with_scalar(c, "less", x, -lambd), with_scalar(c, "add", x, bias),
+                               c.scalar_like(x, 0)});
+  return {
+      c.add("where", {with_scalar(c, "greater", x, lambd), with_scalar(c, "sub", x, bias), low})};
+}
+
+Values Gelu(Call& c) {
+  const std::string approximate = c.s("approximate", "none");
+  c.check(approximate == "none" || approximate == "tanh", "approximate '{}' is not none or tanh",
+          approximate);
+  return {c.add("gelu", {c.in(0)}, {{"approximate", approximate}})};
+}
+
+Values Swish(Call& c) {
+  Value* x = c.in(0);
+  const double alpha = c.f("alpha", 1.0);
+  if (alpha == 1) return {c.add("silu", {x})};
+  return {c.add("mul", {x, c.add("sigmoid", {with_scalar(c, "mul", x, alpha)})})};
+}
+
+const Converter kTable[] = {
+    {"Abs", "abs"},
+    {"Acos", "acos"},
+    {"Acosh", "acosh"},
+    {"Add", "add"},
+    {"And", "logical_and"},
+    {"Asin", "asin"},
+    {"Asinh", "asinh"},
+    {"Atan", "atan"},
+    {"Atanh", "atanh"},
+    {"Cast", Cast},
+    {"CastLike", CastLike},
+    {"Ceil", "ceil"},
+    {"Celu", Celu},
+    {"Clip", Clip},
+    {"Cos", "cos"},
+    {"Cosh", "cosh"},
+    {"Div", "div"},
+    {"Elu", Elu},
+    {"Equal", "equal"},
+    {"Erf", "erf"},
+    {"Exp", "exp"},
+    {"Floor", "floor"},
+    {"Gelu", Gelu},
+    {"Greater", "greater"},
+    {"GreaterOrEqual", "greater_equal"},
+    {"HardSigmoid", HardSigmoid},
+    {"HardSwish", "hard_swish"},
+    {"Identity", Identity},
+    {"IsInf", IsInf},
+    {"IsNaN", "is_nan"},
+    {"LeakyRelu", LeakyRelu},
+    {"Less", "less"},
+    {"LessOrEqual", "less_equal"},
+    {"Log", "log"},
+    {"Max", Max},
+    {"Mean", Mean},
+    {"Min", Min},
+    {"Mish", "mish"},
+    {"Mod", Mod},
+    {"Mul", "mul"},
+    {"Neg", "neg"},
+    {"Not", "logical_not"},
+    {"Or", "logical_or"},
+    {"PRelu", "prelu"},
+    {"Pow", Pow},
+    {"Reciprocal", "reciprocal"},
+    {"Relu", "relu"},
+    {"Round", "rint"},
+    {"Selu", Selu},
+    {"Shrink", Shrink},
+    {"Sigmoid", "sigmoid"},
+    {"Sign", "sign"},
+    {"Sin", "sin"},
+    {"Sinh", "sinh"},
+    {"Softplus", "softplus"},
+    {"Softsign", "softsign"},
+    {"Sqrt", "sqrt"},
+    {"Sub", "sub"},
+    {"Sum", Sum},
+    {"Swish", Swish},
+    {"Tan", "tan"},
+    {"Tanh", "tanh"},
+    {"ThresholdedRelu", ThresholdedRelu},
+    {"Where", "where"},
+    {"Xor", "logical_xor"},
+};
+
+}  // namespace
+
+std::span<const Converter> math_converters() { return kTable; }
+
+}  // namespace anymps::onnx

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions. Axes moved from an attribute to an input: in opset 13 for ReduceSum, in 18 for the
+// rest.
+#include "importers/onnx/registry.h"
+
+namespace anymps::onnx {
+
+namespace {
+
+Values reduce(Call& c, std::string_view op, int64_t axes_are_input = 18) {
+  std::vector<int64_t> axes;
+  if (c.opset < axes_are_input)
+    axes = c.ints("axes").value_or(axes);
+  else if (c.opt(1))
+    axes = c.const_ints(1);
+  Value* x = c.in(0);
+  const bool keep = c.flag("keepdims", true);
+  const bool noop = c.opset >= axes_are_input && c.flag("noop_with_empty_axes", false);
+  // An empty list of axes means all of them to the op table, and so does a scalar's.
+  if (axes.empty() && noop) return {x};
+  return {c.add(op, {x}, {{"axes", axes}, {"keep_dims", keep}})};
+}
+
+Values ReduceL1(Call& c) { return reduce(c, "reduce_l1"); }
+Values ReduceL2(Call& c) { return reduce(c, "reduce_l2"); }
+Values ReduceLogSum(Call& c) { return reduce(c, "reduce_log_sum"); }
+Values ReduceLogSumExp(Call& c) { return reduce(c, "reduce_log_sum_exp"); }
+Values ReduceMax(Call& c) {
+  return reduce(c, c.in(0)->dtype() == DType::kBool ? "reduce_or" : "reduce_max");
+}
+Values ReduceMean(Call& c) { return reduce(c, "reduce_mean"); }
+Values ReduceMin(Call& c) {
+  return reduce(c, c.in(0)->dtype() == DType::kBool ? "reduce_and" : "reduce_min");
+}
+Values ReduceProd(Call& c) { return reduce(c, "reduce_prod"); }
+Values ReduceSum(Call& c) { return reduce(c, "reduce_sum", 13); }
+Values ReduceSumSquare(Call& c) { return reduce(c, "reduce_sum_square"); }
+
+Values arg(Call& c, std::string_view op) {
+  return {c.add(op, {c.in(0)},
+                {{"axis", c.i("axis", 0)},
+                 {"keep_dims", c.flag("keepdims", true)},
+                 {"select_last", c.flag("select_last_index", false)}})};
+}
+
+Values ArgMax(Call& c) { return arg(c, "arg_max"); }
+Values ArgMin(Call& c) { return arg(c, "arg_min"); }
+
+Values CumSum(Call& c) {
+  const std::vector<int64_t> axis = c.const_ints(1);
+  c.check(axis.size() == 1, "the axis has {} elements, must have 1", axis.size());
+  return {c.add("cumsum", {c.in(0)},
+                {{"axis", axis[0]},
+                 {"exclusive", c.flag("exclusive", false)},
+                 {"reverse", c.flag("reverse", false)}})};
+}
+
+const Converter kTable[] = {
+    {"ArgMax", ArgMax},
+    {"ArgMin", ArgMin},
+    {"CumSum", CumSum},
+    {"ReduceL1", ReduceL1},
+    {"ReduceL2", ReduceL2},
+    {"ReduceLogSum", ReduceLogSum},
+    {"ReduceLogSumExp", ReduceLogSumExp},
+    {"ReduceMax", ReduceMax},
+    {"ReduceMean", ReduceMean},
+    {"ReduceMin", ReduceMin},
+    {"ReduceProd", ReduceProd},
+    {"ReduceSum", ReduceSum},
+    {"ReduceSumSquare", ReduceSumSquare},
+};
+
+}  // namespace
+
+std::span<const Converter> reduction_converters() { return kTable; }
+
+}  // namespace anymps::onnx

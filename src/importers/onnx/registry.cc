@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "importers/onnx/registry.h"
+
+#include <algorithm>
+#include <map>
+
+#include "importers/onnx/import.h"
+
+namespace anymps::onnx {
+
+static const std::map<std::string_view, const Converter*>& table() {
+  static const auto* kTable = [] {
+    auto* made = new std::map<std::string_view, const Converter*>();
+    for (auto family : {constant_converters(), math_converters(), nn_converters(), rnn_converters(),
+                        reduction_converters(), resize_converters(), shape_converters()})
+      for (const Converter& converter : family)
+        if (!converter.same_as || find_op(converter.same_as))
+          made->emplace(converter.op, &converter);
+    return made;
+  }();
+  return *kTable;
+}
+
+const Converter* find_converter(std::string_view domain, std::string_view op) {
+  if (!domain.empty() && domain != "ai.onnx") return nullptr;
+  auto found = table().find(op);
+  return found == table().end() ? nullptr : found->second;
+}
+
+std::vector<std::string> supported_ops() {
+  std::vector<std::string> names;
+  for (const auto& [name, converter] : table()) names.emplace_back(name);
+  return names;
+}
+
+}  // namespace anymps::onnx

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which function converts which ONNX op: one table a family, next to its functions.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "importers/onnx/call.h"
+
+namespace anymps::onnx {
+
+using Convert = Values (*)(Call&);
+
+struct Converter {
+  std::string_view op;
+  Convert convert = nullptr;
+  // Set instead of `convert` where an op of the table has the same inputs and no attributes.
+  const char* same_as = nullptr;
+
+  Converter(std::string_view op, Convert convert) : op(op), convert(convert) {}
+  Converter(std::string_view op, const char* same_as) : op(op), same_as(same_as) {}
+};
+
+const Converter* find_converter(std::string_view domain, std::string_view op);  // null: none
+
+// The families.
+std::span<const Converter> constant_converters();
+std::span<const Converter> math_converters();
+std::span<const Converter> nn_converters();
+std::span<const Converter> rnn_converters();
+std::span<const Converter> reduction_converters();
+std::span<const Converter> resize_converters();
+std::span<const Converter> shape_converters();
+
+}  // namespace anymps::onnx
