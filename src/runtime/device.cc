@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device.h"
+
+#include <cstring>
+#include <map>
+
+#include "base/env.h"
+#include "runtime/executable.h"
+#include "runtime/kernel_choice.h"
+
+namespace anymps {
+
+namespace {
+
+// Elements in row-major order from strided memory to contiguous memory, on the host.
+void pack(const TensorDesc& desc, const char* from, char* to) {
+  const size_t size = size_of(desc.dtype);
+  if (desc.count() == 0) return;
+  Shape index(desc.shape.size(), 0);
+  for (;;) {
+    int64_t offset = 0;
+    for (size_t i = 0; i < index.size(); ++i) offset += index[i] * desc.strides[i];
+    std::memcpy(to, from + offset * static_cast<int64_t>(size), size);
+    to += size;
+    size_t axis = index.size();
+    while (axis > 0 && ++index[axis - 1] == desc.shape[axis - 1]) index[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
+}  // namespace
+
+DevicePtr Device::get(const std::string& driver) {
+  static std::mutex mutex;
+  static std::map<std::string, DevicePtr> devices;
+  const std::string name = driver.empty() ? env_string("ANYMPS_DRIVER") : driver;
+  Driver& found = get_driver(name);
+  std::lock_guard lock(mutex);
+  DevicePtr& device = devices[name];
+  if (!device) device = std::make_shared<Device>(found);
+  return device;
+}
+
+Device::Device(Driver& driver)
+    : driver_(driver), name_(driver.name()),
+      allocator_(Allocator::create(driver.create_memory())), packed_(allocator_),
+      queue_(driver.create_queue()),
+      executables_(static_cast<size_t>(std::max<int64_t>(env_int("ANYMPS_CACHE_SIZE"), 0))) {}
+
+Tensor Device::empty(DType dtype, Shape shape) {
+  Tensor tensor;
+  tensor.desc = TensorDesc(dtype, std::move(shape));
+  tensor.buffer = allocator_->allocate(tensor.desc.bytes());
+  return tensor;
+}
+
+Tensor Device::from_host(const TensorDesc& desc, const void* data) {
+  Tensor tensor = empty(desc.dtype, desc.shape);
+  if (desc.contiguous()) {
+    driver_.copy_to_device(tensor.data(), data, desc.bytes(), queue_.get());
+    return tensor;
+  }
+  std::vector<char> packed(desc.bytes());
+  pack(desc, static_cast<const char*>(data), packed.data());
+  driver_.copy_to_device(tensor.data(), packed.data(), packed.size(), queue_.get());
+  return tensor;
+}
+
+void Device::to_host(const Tensor& tensor, void* data) {
+  const Tensor plain = contiguous(tensor);
+  driver_.copy_to_host(data, plain.data(), plain.desc.bytes(), queue_.get());
+}
+
+Tensor Device::contiguous(const Tensor& tensor) {
+  if (tensor.desc.contiguous()) return tensor;
+  KernelRequest request;
+  request.op = &get_op("identity");
+  request.attrs = Attrs(*request.op, {});
+  request.node = "contiguous";
+  request.inputs = {tensor.desc};
+  request.outputs = {TensorDesc(tensor.desc.dtype, tensor.desc.shape)};
+  request.constants.resize(1);
+  request.contents.resize(1);
+  Tensor result = empty(tensor.desc.dtype, tensor.desc.shape);
+  void* in = tensor.data();
+  void* out = result.data();
+  choose_kernel(driver_, request).kernel->run({&in, &out, nullptr, queue_.get()});
+  return result;
+}
+
+}  // namespace anymps

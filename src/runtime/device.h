@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device: a driver with its memory, its packed weights, its default queue and its caches.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "drivers/driver.h"
+#include "drivers/packed_weights.h"
+#include "memory/allocator.h"
+#include "runtime/lru_cache.h"
+#include "runtime/tensor.h"
+
+namespace anymps {
+
+class Executable;
+
+class Device : public std::enable_shared_from_this<Device> {
+ public:
+  // The device of a driver; there is one for each, made at the first use. "": ANYMPS_DRIVER.
+  static std::shared_ptr<Device> get(const std::string& driver = "");
+  explicit Device(Driver& driver);
+
+  Driver& driver() { return driver_; }
+  const std::string& name() const { return name_; }
+  Allocator& allocator() { return *allocator_; }
+  PackedWeights& packed() { return packed_; }
+  Queue& queue() { return *queue_; }
+  std::unique_ptr<Queue> create_queue() { return driver_.create_queue(); }
+
+  Tensor empty(DType dtype, Shape shape);
+  Tensor from_host(const TensorDesc& desc, const void* data);   // copies, any strides
+  void to_host(const Tensor& tensor, void* data);               // copies, contiguous result
+  Tensor contiguous(const Tensor& tensor);                      // itself, or a contiguous copy
+
+  // Executables by the fingerprint of their graph and options.
+  LruCache<std::string, Executable>& executables() { return executables_; }
+
+ private:
+  Driver& driver_;
+  std::string name_;
+  std::shared_ptr<Allocator> allocator_;
+  PackedWeights packed_;
+  std::unique_ptr<Queue> queue_;
+  LruCache<std::string, Executable> executables_;
+};
+using DevicePtr = std::shared_ptr<Device>;
+
+}  // namespace anymps

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executable.h"
+
+#include "base/env.h"
+#include "drivers/reference_fallback.h"
+
+namespace anymps {
+
+namespace {
+
+constexpr size_t kLazyBytes = 64 << 10;  // folded constants above this are made on demand
+
+// Computes a node of constants with the reference kernels. Big single results become recipes: see
+// memory/constant.h.
+std::vector<ConstantPtr> evaluate(const Node& node) {
+  KernelRequest request;
+  request.op = node.op;
+  request.attrs = node.attrs;
+  request.node = node.name;
+  std::vector<ConstantPtr> inputs;
+  for (const Value* value : node.inputs) {
+    inputs.push_back(value ? value->constant : nullptr);
+    request.inputs.push_back(value ? std::optional(value->constant->desc()) : std::nullopt);
+  }
+  for (const Value* value : node.outputs) {
+    if (!value->type.static_shape()) return {};
+    request.outputs.emplace_back(value->dtype(), to_shape(value->shape()));
+  }
+  KernelPtr kernel = make_oracle_kernel(request);
+  if (!kernel) return {};
+  auto compute = [kernel, inputs](std::vector<void*> outputs) {
+    std::vector<Constant::Bytes> held;
+    std::vector<void*> pointers;
+    for (const ConstantPtr& input : inputs) {
+      held.push_back(input ? input->data() : nullptr);
+      pointers.push_back(const_cast<std::byte*>(held.back().get()));
+    }
+    kernel->run({pointers.data(), outputs.data(), nullptr, nullptr});
+  };
+  std::vector<ConstantPtr> results;
+  if (request.outputs.size() == 1 && request.outputs[0].bytes() > kLazyBytes) {
+    const TensorDesc& desc = request.outputs[0];
+    return {Constant::lazy(desc.dtype, desc.shape,
+                           [compute](std::byte* out) { compute({out}); })};
+  }
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<void*> outputs;
+  for (const TensorDesc& desc : request.outputs) {
+    memory.emplace_back(desc.bytes());
+    memory.back().reserve(1);
+    outputs.push_back(memory.back().data());
+  }
+  compute(outputs);
+  for (size_t i = 0; i < memory.size(); ++i)
+    results.push_back(Constant::copy(request.outputs[i].dtype, request.outputs[i].shape, memory[i]));
+  return results;
+}
+
+std::string key_of(const std::vector<Shape>& shapes) {
+  std::string key;
+  for (const Shape& shape : shapes) {
+    const auto rank = static_cast<int64_t>(shape.size());
+    key.append(reinterpret_cast<const char*>(&rank), sizeof(rank));
+    key.append(reinterpret_cast<const char*>(shape.data()), shape.size() * sizeof(int64_t));
+  }
+  return key;
+}
+
+std::vector<Shape> shapes_of(const std::vector<Tensor>& tensors) {
+  std::vector<Shape> shapes;
+  for (const Tensor& tensor : tensors) shapes.push_back(tensor.desc.shape);
+  return shapes;
+}
+
+}  // namespace
+
+Executable::Executable(DevicePtr device, const Graph& graph, CompileOptions options)
+    : device_(std::move(device)), options_(std::move(options)), graph_(graph.clone()),
+      plans_(options_.plan_cache) {
+  require(!graph_->outputs().empty(), "[compile] the graph has no outputs");
+  if (options_.threads <= 0) options_.threads = device_->driver().max_threads();
+  options_.check = options_.check || env_string("ANYMPS_CHECK") == "reference";
+  const DriverTraits traits = device_->driver().traits();
+  PassContext context;
+  context.prefers_nhwc = traits.prefers_nhwc;
+  context.fuses = traits.fuses;
+  context.evaluate = evaluate;
+  context.without = options_.without_passes;
+  context.optimization_level = options_.optimization_level;
+  passes_ = run_passes(*graph_, context);
+  std::vector<Shape> feeds;
+  for (const Value* input : graph_->inputs()) {
+    if (!input->type.static_shape()) return;
+    feeds.push_back(to_shape(input->shape()));
+  }
+  plan(feeds);  // all shapes are known: be ready
+}
+
+std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds) {
+  const std::string key = key_of(feeds);
+  if (auto found = plans_.find(key)) return found;
+  std::lock_guard lock(plan_mutex_);
+  auto made = Plan::make(*device_, *graph_, feeds, {options_.threads, !options_.check}, kernels_);
+  return made ? plans_.insert(key, std::move(made)) : nullptr;
+}
+
+void Executable::check_feeds(const std::vector<Tensor>& feeds) const {
+  const auto& inputs = graph_->inputs();
+  require(feeds.size() == inputs.size(), "[run] the graph has {} inputs, {} feeds given",
+          inputs.size(), feeds.size());
+  std::unordered_map<std::string, int64_t> symbols;
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    const ValueType& type = inputs[i]->type;
+    const TensorDesc& desc = feeds[i].desc;
+    bool fits = desc.dtype == type.dtype && desc.shape.size() == type.shape.size();
+    for (size_t d = 0; fits && d < desc.shape.size(); ++d) {
+      if (type.shape[d].known()) fits = type.shape[d].is(desc.shape[d]);
+      else fits = symbols.try_emplace(type.shape[d].str(), desc.shape[d]).first->second == desc.shape[d];
+    }
+    require(fits, "[run] input '{}' must be {}, {} given", inputs[i]->name, to_string(type),
+            to_string(desc));
+  }
+}
+
+void Executable::run(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue* queue,
+                     Profiler* profiler) {
+  check_feeds(feeds);
+  if (!queue) {  // concurrent callers need no common order
+    run_now(feeds, results, device_->queue(), profiler);
+    return;
+  }
+  queue->run([&] { run_now(feeds, results, *queue, profiler); });
+}
+
+void Executable::submit(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
+                        Queue& queue) {
+  check_feeds(feeds);
+  auto ready = plan(shapes_of(feeds));
+  if (!ready) {  // shapes depend on data: the results can only be made by running
+    queue.run([&] { run_now(feeds, results, queue, nullptr); });
+    return;
+  }
+  results.resize(graph_->outputs().size());
+  for (size_t i = 0; i < results.size(); ++i)
+    if (!results[i].buffer)
+      results[i] = device_->empty(ready->results()[i].dtype, ready->results()[i].shape);
+  queue.submit([this, feeds, results, &queue]() mutable { run_now(feeds, results, queue, nullptr); });
+}
+
+void Executable::run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
+                         Queue& queue, Profiler* profiler) {
+  auto ready = plan(shapes_of(feeds));
+  if (!ready) {
+    interpret(feeds, results, queue, profiler);
+    return;
+  }
+  const std::vector<TensorDesc>& descs = ready->results();
+  results.resize(descs.size());
+  std::vector<Tensor> copies;
+  SmallVector<void*, 16> in, out;
+  for (const Tensor& feed : feeds) {
+    if (feed.desc.contiguous()) {
+      in.push_back(feed.data());
+    } else {
+      copies.push_back(device_->contiguous(feed));
+      in.push_back(copies.back().data());
+    }
+  }
+  for (size_t i = 0; i < descs.size(); ++i) {
+    if (!results[i].buffer) results[i] = device_->empty(descs[i].dtype, descs[i].shape);
+    require(results[i].desc == descs[i], "[run] result '{}' must be {}, {} given",
+            graph_->outputs()[i]->name, to_string(descs[i]), to_string(results[i].desc));
+    out.push_back(results[i].data());
+  }
+  ready->run(in.data(), out.data(), queue, profiler, options_.check);
+}
+
+}  // namespace anymps

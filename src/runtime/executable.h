@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// An executable: an optimised graph on a device, with a plan for each set of feed shapes it has
+// met. Several threads may run one executable at the same time; they share its weights.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "passes/pass.h"
+#include "runtime/device.h"
+#include "runtime/plan.h"
+
+namespace anymps {
+
+struct CompileOptions {
+  int threads = 0;             // 0: the driver's default
+  int optimization_level = 1;
+  size_t plan_cache = 16;      // shapes that are kept ready
+  bool check = false;          // compare each node with the reference (also ANYMPS_CHECK)
+  std::vector<std::string> without_passes;
+};
+
+class Executable {
+ public:
+  // Takes a copy of the graph; constants are shared with it.
+  Executable(DevicePtr device, const Graph& graph, CompileOptions options = {});
+
+  // Runs on the queue and waits. Feeds are in the graph's order, on this device, any strides.
+  // `results` that are given (same dtype and shape, contiguous) are written to; empty ones are made.
+  void run(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue* queue = nullptr,
+           Profiler* profiler = nullptr);
+  // The same without waiting; the tensors are kept alive until the work is done. Results are made
+  // at once when their shapes do not depend on data.
+  void submit(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue& queue);
+  // The fastest form: pointers to contiguous feeds of the shapes of `plan`.
+  std::shared_ptr<Plan> plan(const std::vector<Shape>& feeds);
+
+  // Drops the plans, their arenas and packed weights; the next run makes them again.
+  void clear_plans() { plans_.clear(); }
+  CacheStats plan_stats() const { return plans_.stats(); }
+
+  const Graph& graph() const { return *graph_; }
+  const std::vector<PassReport>& passes() const { return passes_; }
+  const CompileOptions& options() const { return options_; }
+  Device& device() { return *device_; }
+
+ private:
+  void check_feeds(const std::vector<Tensor>& feeds) const;
+  void interpret(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue& queue,
+                 Profiler* profiler);
+  void run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue& queue,
+               Profiler* profiler);
+
+  DevicePtr device_;
+  CompileOptions options_;
+  std::unique_ptr<Graph> graph_;
+  std::vector<PassReport> passes_;
+  LruCache<std::string, Plan> plans_;
+  std::mutex plan_mutex_;  // guards kernels_
+  Plan::KernelCache kernels_;
+};
+
+}  // namespace anymps

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernel_choice.h"
+
+#include <cstdio>
+
+#include "base/env.h"
+#include "drivers/reference_fallback.h"
+
+namespace anymps {
+
+namespace {
+
+std::string describe(const KernelRequest& request) {
+  std::string text;
+  for (const auto& input : request.inputs)
+    text += (text.empty() ? "" : ", ") + (input ? to_string(*input) : std::string("-"));
+  return request.op->name + "(" + text + ")";
+}
+
+}  // namespace
+
+KernelChoice choose_kernel(Driver& driver, const KernelRequest& request) {
+  static const bool verbose = env_contains("ANYMPS_VERBOSE", "dispatch");
+  std::string refusals;
+  KernelChoice choice;
+  for (const KernelEntry& entry : driver.kernels(*request.op)) {
+    std::string why;
+    if (KernelPtr kernel = entry.make(request, why)) {
+      choice = {std::move(kernel), std::string(driver.name()) + ":" + entry.name, false};
+      break;
+    }
+    refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", entry.name, why);
+  }
+  if (!choice.kernel && driver.traits().reference_fallback) {
+    choice.kernel = make_fallback_kernel(driver, request);
+    choice.name = "reference";
+    choice.is_fallback = std::string_view(driver.name()) != "reference";
+  }
+  if (!choice.kernel)
+    fail(Code::kUnsupported, "[{}] driver '{}' has no kernel for {} ({}){}{}", request.op->name,
+         driver.name(), describe(request), request.node, refusals.empty() ? "" : "; refused: ",
+         refusals);
+  if (verbose)
+    std::fprintf(stderr, "dispatch: %s \"%s\" -> %s%s%s%s%s\n", describe(request).c_str(),
+                 request.node.c_str(), choice.name.c_str(),
+                 choice.kernel->detail().empty() ? "" : " ", choice.kernel->detail().c_str(),
+                 refusals.empty() ? "" : "  refused: ", refusals.c_str());
+  return choice;
+}
+
+}  // namespace anymps

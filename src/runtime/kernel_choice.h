@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing a kernel: the driver's ordered list, first that accepts wins, reference last.
+// ANYMPS_VERBOSE=dispatch prints the choice and why the others refused.
+#pragma once
+
+#include <string>
+
+#include "drivers/driver.h"
+
+namespace anymps {
+
+struct KernelChoice {
+  KernelPtr kernel;
+  std::string name;         // "cpu:onednn", "reference"
+  bool is_fallback = false; // the reference kernel on a driver that is not the reference
+};
+
+// Never returns a null kernel: fails with code kUnsupported and the refusals.
+KernelChoice choose_kernel(Driver& driver, const KernelRequest& request);
+
+}  // namespace anymps

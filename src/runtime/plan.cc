@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/plan.h"
+
+#include <pthread.h>
+
+namespace anymps {
+
+size_t Plan::contexts() const {
+  std::lock_guard lock(mutex_);
+  return contexts_;
+}
+
+// Each run in flight has an arena and a pointer table of its own; they are kept for the next run.
+std::unique_ptr<Plan::Context> Plan::take_context() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      auto context = std::move(free_.back());
+      free_.pop_back();
+      return context;
+    }
+    ++contexts_;
+  }
+  auto context = std::make_unique<Context>();
+  context->table = table_;
+  if (arena_bytes_ > 0) {
+    context->arena = device_->allocator().allocate(arena_bytes_);
+    char* base = static_cast<char*>(context->arena->data());
+    for (const auto& [place, offset] : arena_places_) context->table[place] = base + offset;
+  }
+  // Tensors without elements and packed constants keep a pointer that is valid but never read.
+  return context;
+}
+
+void Plan::run(void* const* feeds, void* const* results, Queue& queue, Profiler* profiler,
+               bool check) {
+  std::unique_ptr<Context> context = take_context();
+  // Given back on every way out, errors included.
+  struct Return {
+    Plan& plan;
+    std::unique_ptr<Context>& context;
+    ~Return() {
+      std::lock_guard lock(plan.mutex_);
+      plan.free_.push_back(std::move(context));
+    }
+  } give_back{*this, context};
+
+  void** table = context->table.data();
+  for (const Patch& patch : feed_patches_)
+    table[patch.place] = static_cast<char*>(feeds[patch.index]) + patch.offset;
+  for (const Patch& patch : result_patches_)
+    table[patch.place] = static_cast<char*>(results[patch.index]) + patch.offset;
+  device_->driver().use_threads(threads_);
+  const int64_t run_start = profiler ? profiler->now() : 0;
+  for (const Step& step : steps_) {
+    const KernelArgs args{table + step.first_input, table + step.first_output,
+                          step.scratch ? table[step.scratch] : nullptr, &queue};
+    const int64_t start = profiler ? profiler->now() : 0;
+    try {
+      step.choice.kernel->run(args);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("{} (node \"{}\")", error.what(), step.name));
+    }
+    if (profiler) {
+      ProfileEvent event{step.name, step.op, step.choice.name, step.choice.kernel->detail(), ""};
+      for (const auto& input : step.request.inputs)
+        if (input) event.shapes += (event.shapes.empty() ? "" : " x ") + to_string(*input);
+      event.start_ns = start;
+      event.duration_ns = profiler->now() - start;
+      event.bytes = step.bytes;
+      event.flops = step.flops;
+      event.thread = static_cast<uint64_t>(pthread_self());
+      profiler->add(std::move(event));
+    }
+    if (check) check_step(step, args, queue);
+  }
+  if (profiler) profiler->add_run(run_start, profiler->now() - run_start);
+}
+
+void Plan::check_step(const Step& step, const KernelArgs& args, Queue& queue) const {
+  if (!device_->driver().traits().host_visible || !device_->driver().traits().computes) return;
+  (void)queue;
+  const std::string difference = compare_with_oracle(step.request, args.inputs, args.outputs);
+  if (!difference.empty())
+    fail(Code::kMismatch, "[{}] kernel {} differs from reference: {} (node \"{}\")", step.op,
+         step.choice.name, difference, step.name);
+}
+
+}  // namespace anymps

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan: a graph made concrete for the shapes of one set of feeds. Kernels are chosen and
+// prepared, views are resolved to pointers, and all intermediate tensors lie in one arena. Running
+// it walks a flat list of steps and allocates nothing.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph.h"
+#include "memory/planner.h"
+#include "runtime/device.h"
+#include "runtime/kernel_choice.h"
+#include "runtime/profiler.h"
+
+namespace anymps {
+
+struct Step {
+  const Node* node = nullptr;  // null: a copy that makes a strided view contiguous
+  std::string name, op;
+  KernelChoice choice;
+  KernelRequest request;  // without constants
+  size_t first_input = 0, first_output = 0;  // places in the pointer table
+  size_t scratch = 0;                        // place of the scratch pointer, if scratch_bytes
+  double flops = 0, bytes = 0;
+};
+
+struct PlanOptions {
+  int threads = 1;
+  bool share_memory = true;  // false: every tensor has its own memory, nothing is in place
+};
+
+// Where a value's elements are.
+struct Location {
+  enum Kind { kNone, kConstant, kArena, kFeed, kResult } kind = kNone;
+  size_t index = 0;     // of the constant, the arena tensor, the feed or the result
+  int64_t offset = 0;   // bytes from the start of that memory
+};
+
+// What the memory plan looked like, for `anymps inspect`.
+struct PlanMemory {
+  struct Entry {
+    std::string value;
+    size_t offset = 0, bytes = 0, first_step = 0, last_step = 0;
+  };
+  std::vector<Entry> entries;
+  size_t arena_bytes = 0, unshared_bytes = 0, lower_bound = 0;
+};
+
+class Plan {
+ public:
+  // Prepared kernels of a graph's nodes, shared between the plans of different shapes, so that a
+  // new shape prepares only what changed.
+  using KernelCache = std::unordered_map<std::string, std::weak_ptr<const KernelChoice>>;
+
+  // Null when a shape depends on data: then the graph must be interpreted step by step.
+  static std::shared_ptr<Plan> make(Device& device, const Graph& graph,
+                                    const std::vector<Shape>& feeds, const PlanOptions& options,
+                                    KernelCache& cache);
+
+  // Pointers to the feeds' and results' first elements, in the graph's order; all contiguous.
+  void run(void* const* feeds, void* const* results, Queue& queue, Profiler* profiler, bool check);
+
+  const std::vector<TensorDesc>& results() const { return results_; }
+  const std::vector<Step>& steps() const { return steps_; }
+  const PlanMemory& memory() const { return memory_; }
+  size_t contexts() const;
+
+ private:
+  friend class PlanBuilder;
+  struct Context {
+    BufferRef arena;
+    std::vector<void*> table;
+  };
+  struct Patch {
+    size_t place;    // in the pointer table
+    size_t index;    // of the feed or result
+    int64_t offset;  // bytes
+  };
+
+  std::unique_ptr<Context> take_context();
+  void check_step(const Step& step, const KernelArgs& args, Queue& queue) const;
+
+  Device* device_ = nullptr;
+  int threads_ = 1;
+  std::vector<Step> steps_;
+  std::vector<TensorDesc> results_;
+  std::vector<void*> table_;  // constants filled in, the rest relative to the arena or null
+  std::vector<std::pair<size_t, size_t>> arena_places_;  // place, offset
+  std::vector<Patch> feed_patches_, result_patches_;
+  std::vector<std::shared_ptr<const void>> keep_;  // constants that kernels read
+  std::vector<std::shared_ptr<const KernelChoice>> choices_;
+  size_t arena_bytes_ = 0;
+  PlanMemory memory_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Context>> free_;
+  size_t contexts_ = 0;
+};
+
+// Runs inference over a graph with concrete feed shapes. Fills `types` for every value.
+void infer_concrete(const Graph& graph, const std::vector<Shape>& feeds,
+                    std::unordered_map<const Value*, ValueType>& types);
+
+// Compares what a kernel computed with the oracle; an empty string when they agree.
+std::string compare_with_oracle(const KernelRequest& request, void* const* inputs,
+                                void* const* outputs);
+
+}  // namespace anymps

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds a plan: concrete shapes, then for each node a view or a kernel, then memory.
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "runtime/plan.h"
+
+namespace anymps {
+
+void infer_concrete(const Graph& graph, const std::vector<Shape>& feeds,
+                    std::unordered_map<const Value*, ValueType>& types) {
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    ValueType type = graph.inputs()[i]->type;
+    type.shape = to_dims(feeds[i]);
+    types[graph.inputs()[i]] = std::move(type);
+  }
+  auto type_of = [&](const Value* value) -> const ValueType* {
+    if (!value) return nullptr;
+    return value->is_constant() ? &value->type : &types.at(value);
+  };
+  for (const auto& node : graph.nodes()) {
+    std::vector<const ValueType*> inputs;
+    for (const Value* value : node->inputs) inputs.push_back(type_of(value));
+    std::vector<ValueType> outputs = InferContext::run(*node->op, node->attrs, inputs,
+                                                       node->outputs.size(), node->label());
+    for (size_t i = 0; i < outputs.size(); ++i) types[node->outputs[i]] = std::move(outputs[i]);
+  }
+}
+
+class PlanBuilder {
+ public:
+  PlanBuilder(Device& device, const Graph& graph, const PlanOptions& options,
+              Plan::KernelCache& cache)
+      : device_(device), graph_(graph), options_(options), cache_(cache),
+        plan_(std::make_shared<Plan>()) {
+    plan_->device_ = &device;
+    plan_->threads_ = options.threads;
+  }
+
+  std::shared_ptr<Plan> build(const std::vector<Shape>& feeds) {
+    infer_concrete(graph_, feeds, types_);
+    for (const auto& [value, type] : types_)
+      if (!type.static_shape()) return nullptr;
+    for (size_t i = 0; i < feeds.size(); ++i)
+      places_[graph_.inputs()[i]] = {{Location::kFeed, i, 0}, desc_of(graph_.inputs()[i])};
+    choose_result_storage();
+    for (const auto& node : graph_.nodes()) add_node(*node);
+    copy_outputs_without_step();
+    lay_out_memory();
+    return std::move(plan_);
+  }
+
+ private:
+  struct Place {
+    Location where;
+    TensorDesc desc;
+  };
+  struct ArenaTensor {
+    std::string name;
+    size_t bytes = 0;
+    size_t first = 0, last = 0;
+    int alias_of = -1;
+  };
+
+  TensorDesc desc_of(const Value* value) const {
+    return {value->dtype(), to_shape(type_of(value).shape)};
+  }
+  const ValueType& type_of(const Value* value) const {
+    return value->is_constant() ? value->type : types_.at(value);
+  }
+
+  // A graph output is written straight into the caller's memory by the step that makes it. When the
+  // output is a reshape of another value, that value is written there instead.
+  void choose_result_storage() {
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const Value* output = graph_.outputs()[i];
+      plan_->results_.push_back(desc_of(output));
+      const Value* root = output;
+      while (root->producer && root->producer->op->view && !known_content(*root->producer)) {
+        const Value* source = root->producer->input(0);
+        const TensorDesc from = desc_of(source);
+        const Shape shape = to_shape(type_of(root).shape);
+        ViewContext view{root->producer->attrs, from, contents_of(*root->producer),
+                         static_cast<size_t>(root->index), shape, {}, 0};
+        const bool whole = root->producer->op->view(view) && view.offset == 0 &&
+                           is_contiguous(shape, view.strides) && from.count() == element_count(shape);
+        if (!whole) break;
+        root = source;
+      }
+      if (root->producer && !known_content(*root->producer)) result_of_.try_emplace(root, i);
+    }
+  }
+
+  std::vector<std::optional<std::vector<int64_t>>> contents_of(const Node& node) {
+    std::vector<std::optional<std::vector<int64_t>>> contents(node.inputs.size());
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!node.inputs[i]) continue;
+      const auto& content = type_of(node.inputs[i]).content;
+      if (!content || !all_known(*content)) continue;
+      contents[i].emplace();
+      for (const Dim& dim : *content) contents[i]->push_back(dim.value());
+    }
+    return contents;
+  }
+
+  // Nodes whose results inference knows (shape arithmetic) need no kernel.
+  bool known_content(const Node& node) const {
+    if (node.op->is(kImpure)) return false;
+    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](const Value* value) {
+      const ValueType& type = type_of(value);
+      return type.content && all_known(*type.content) &&
+             (type.dtype == DType::kI64 || type.dtype == DType::kI32);
+    });
+  }
+
+  ConstantPtr constant_of_content(const Value* value) {
+    const ValueType& type = type_of(value);
+    std::vector<int64_t> wide;
+    for (const Dim& dim : *type.content) wide.push_back(dim.value());
+    const Shape shape = to_shape(type.shape);
+    if (type.dtype == DType::kI64) return Constant::of<int64_t>(shape, wide);
+    return Constant::of<int32_t>(shape, std::vector<int32_t>(wide.begin(), wide.end()));
+  }
+
+  ConstantPtr constant_of(const Value* value) {
+    if (value->is_constant()) return value->constant;
+    auto it = known_.find(value);
+    return it == known_.end() ? nullptr : it->second;
+  }
+
+  const Place& place_of(const Value* value) {
+    auto it = places_.find(value);
+    if (it != places_.end()) return it->second;
+    // A constant: it gets a place at its first use.
+    constants_.push_back(constant_of(value));
+    constant_read_.push_back(false);
+    return places_[value] = {{Location::kConstant, constants_.size() - 1, 0}, desc_of(value)};
+  }
+
+  void add_node(const Node& node) {
+    if (known_content(node)) {
+      for (const Value* value : node.outputs) known_[value] = constant_of_content(value);
+      done_.insert(&node);
+      return;
+    }
+    if (node.op->view && try_view(node)) {
+      done_.insert(&node);
+      return;
+    }
+    KernelRequest request = request_for(node);
+    std::vector<Place> inputs(node.inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (node.inputs[i]) inputs[i] = place_of(node.inputs[i]);
+    auto choice = prepare(node, request);
+    if (choice->is_fallback || choice->name == "reference") {
+      // Perhaps only the strides were refused.
+      KernelRequest plain = request;
+      bool strided = false;
+      for (auto& input : plain.inputs) {
+        if (!input || input->contiguous()) continue;
+        strided = true;
+        input = TensorDesc(input->dtype, input->shape);
+      }
+      if (strided) {
+        auto better = prepare(node, plain);
+        if (!better->is_fallback && better->name != "reference") {
+          for (size_t i = 0; i < inputs.size(); ++i)
+            if (node.inputs[i] && !inputs[i].desc.contiguous())
+              inputs[i] = add_copy(node.inputs[i]->name, inputs[i],
+                                   new_arena(node.inputs[i]->name, inputs[i].desc.bytes()));
+          request = std::move(plain);
+          choice = std::move(better);
+        }
+      }
+    }
+    std::vector<Place> outputs;
+    for (const Value* value : node.outputs) outputs.push_back(new_place(value));
+    if (options_.share_memory) try_in_place(node, *choice->kernel, inputs, outputs);
+    add_step(&node, node.name, std::move(choice), std::move(request), inputs, outputs);
+    for (size_t i = 0; i < node.outputs.size(); ++i) places_[node.outputs[i]] = outputs[i];
+  }
+
+  bool try_view(const Node& node) {
+    std::vector<Place> views;
+    const Place source = place_of(node.input(0));
+    for (const Value* value : node.outputs) {
+      if (result_of_.contains(value)) return false;  // must be written, not pointed to
+      const TensorDesc plain = desc_of(value);
+      ViewContext view{node.attrs, source.desc, contents_of(node),
+                       static_cast<size_t>(value->index), plain.shape, {}, 0};
+      if (!node.op->view(view)) return false;
+      Place place{source.where, plain};
+      place.desc.strides = view.strides;
+      place.where.offset += view.offset * static_cast<int64_t>(size_of(plain.dtype));
+      views.push_back(std::move(place));
+    }
+    for (size_t i = 0; i < views.size(); ++i) places_[node.outputs[i]] = views[i];
+    return true;
+  }
+
+  KernelRequest request_for(const Node& node) {
+    KernelRequest request;
+    request.op = node.op;
+    request.attrs = node.attrs;
+    request.node = node.name;
+    request.contents = contents_of(node);
+    request.threads = options_.threads;
+    request.packed = &device_.packed();
+    for (const Value* value : node.inputs) {
+      request.inputs.push_back(value ? std::optional(place_of(value).desc) : std::nullopt);
+      request.constants.push_back(value ? constant_of(value) : nullptr);
+    }
+    for (const Value* value : node.outputs) request.outputs.push_back(desc_of(value));
+    return request;
+  }
+
+  std::shared_ptr<const KernelChoice> prepare(const Node& node, const KernelRequest& request) {
+    std::string key = fmt::format("{}|{}", static_cast<const void*>(&node), options_.threads);
+    for (const auto& input : request.inputs) key += "|" + (input ? to_string(*input) : "-");
+    for (const auto& content : request.contents)
+      if (content) key += fmt::format("|{}", fmt::join(*content, ","));
+    std::weak_ptr<const KernelChoice>& slot = cache_[key];
+    if (auto found = slot.lock()) return found;
+    auto made = std::make_shared<const KernelChoice>(choose_kernel(device_.driver(), request));
+    slot = made;
+    return made;
+  }
+
+  Place new_arena(const std::string& name, size_t bytes) {
+    arena_.push_back({name, bytes, plan_->steps_.size(), plan_->steps_.size(), -1});
+    return {{Location::kArena, arena_.size() - 1, 0}, {}};
+  }
+
+  Place new_place(const Value* value) {
+    Place place;
+    const TensorDesc desc = desc_of(value);
+    if (auto it = result_of_.find(value); it != result_of_.end())
+      place.where = {Location::kResult, it->second, 0};
+    else
+      place = new_arena(value->name, desc.bytes());
+    place.desc = desc;
+    return place;
+  }
+
+  // The output takes over the memory of an input that nobody reads after this step.
+  void try_in_place(const Node& node, const Kernel& kernel, const std::vector<Place>& inputs,
+                    std::vector<Place>& outputs) {
+    Place& out = outputs[0];
+    if (out.where.kind != Location::kArena) return;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!node.inputs[i] || !kernel.in_place(i)) continue;
+      const Place& in = inputs[i];
+      if (in.where.kind != Location::kArena || in.where.offset != 0) continue;
+      if (!in.desc.contiguous() || in.desc.bytes() != out.desc.bytes()) continue;
+      if (arena_[in.where.index].bytes != out.desc.bytes()) continue;
+      if (read_later(in.where.index, node)) continue;
+      arena_[out.where.index].alias_of = static_cast<int>(in.where.index);
+      return;
+    }
+  }
+
+  // Does any node after `node` (or `node` by another input) read arena tensor `index`?
+  bool read_later(size_t index, const Node& node) {
+    size_t uses_here = 0;
+    for (const auto& [value, place] : places_) {
+      if (place.where.kind != Location::kArena || root(place.where.index) != root(index)) continue;
+      if (graph_.is_output(value)) return true;
+      for (const Node* user : value->users) {
+        if (user == &node) ++uses_here;
+        else if (!done_.contains(user)) return true;
+      }
+    }
+    return uses_here > 1;
+  }
+
+  size_t root(size_t index) const {
+    while (arena_[index].alias_of >= 0) index = static_cast<size_t>(arena_[index].alias_of);
+    return index;
+  }
+
+  Place add_copy(const std::string& name, const Place& from, Place to) {
+    to.desc = TensorDesc(from.desc.dtype, from.desc.shape);
+    KernelRequest request;
+    request.op = &get_op("identity");
+    request.attrs = Attrs(*request.op, {});
+    request.node = name;
+    request.inputs = {from.desc};
+    request.outputs = {to.desc};
+    request.constants = {nullptr};
+    request.contents.resize(1);
+    request.threads = options_.threads;
+    auto choice = std::make_shared<const KernelChoice>(choose_kernel(device_.driver(), request));
+    add_step(nullptr, name + " (copy)", std::move(choice), std::move(request), {from}, {to});
+    return to;
+  }
+
+  size_t new_pointer(const Place& place) {
+    plan_->table_.push_back(nullptr);
+    pointers_.push_back(place.where);
+    return pointers_.size() - 1;
+  }
+
+  void touch(const Place& place) {
+    if (place.where.kind == Location::kArena)
+      arena_[place.where.index].last = std::max(arena_[place.where.index].last, plan_->steps_.size());
+  }
+
+  void add_step(const Node* node, std::string name, std::shared_ptr<const KernelChoice> choice,
+                KernelRequest request, const std::vector<Place>& inputs,
+                const std::vector<Place>& outputs) {
+    Step step;
+    step.node = node;
+    step.name = std::move(name);
+    step.op = request.op->name;
+    step.choice = *choice;
+    plan_->choices_.push_back(std::move(choice));
+    const Kernel& kernel = *step.choice.kernel;
+    step.first_input = pointers_.size();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      new_pointer(inputs[i]);
+      touch(inputs[i]);
+      if (inputs[i].where.kind == Location::kConstant && (kernel.reads(i) || !options_.share_memory))
+        constant_read_[inputs[i].where.index] = true;
+    }
+    step.first_output = pointers_.size();
+    for (const Place& output : outputs) {
+      new_pointer(output);
+      touch(output);
+    }
+    if (kernel.scratch_bytes() > 0) {
+      Place scratch = new_arena(step.name + " (scratch)", kernel.scratch_bytes());
+      step.scratch = new_pointer(scratch);
+    }
+    for (size_t i = 0; i < request.inputs.size(); ++i)
+      if (request.inputs[i]) step.bytes += static_cast<double>(request.inputs[i]->bytes());
+    for (const TensorDesc& output : request.outputs) step.bytes += static_cast<double>(output.bytes());
+    step.flops = flops(request);
+    if (options_.share_memory) request.constants.clear();
+    step.request = std::move(request);
+    plan_->steps_.push_back(std::move(step));
+    if (node) done_.insert(node);
+  }
+
+  static double flops(const KernelRequest& request) {
+    std::vector<Shape> in, out;
+    for (const auto& desc : request.inputs) in.push_back(desc ? desc->shape : Shape());
+    for (const auto& desc : request.outputs) out.push_back(desc.shape);
+    if (request.op->cost) return request.op->cost(request.attrs, in, out);
+    return request.op->is(kElementwise) ? static_cast<double>(request.outputs[0].count()) : 0;
+  }
+
+  // Outputs that are feeds, constants, views, or the second name of another output.
+  void copy_outputs_without_step() {
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const Value* value = graph_.outputs()[i];
+      const Place place = place_of(value);
+      if (place.where.kind == Location::kResult && place.where.index == i) continue;
+      add_copy(value->name, place, {{Location::kResult, i, 0}, {}});
+    }
+  }
+
+  void lay_out_memory() {
+    // An alias lives in its root's memory from the root's first step to the last alias's last.
+    std::vector<PlannedTensor> tensors(arena_.size());
+    for (size_t i = 0; i < arena_.size(); ++i) {
+      tensors[i].size = arena_[i].bytes;
+      tensors[i].first_use = options_.share_memory ? arena_[i].first : 0;
+      tensors[i].last_use = options_.share_memory ? arena_[i].last : plan_->steps_.size();
+      plan_->memory_.unshared_bytes += arena_[i].alias_of < 0 ? arena_[i].bytes : 0;
+      if (arena_[i].alias_of < 0) continue;
+      tensors[i].alias_group = tensors[root(i)].alias_group = static_cast<int>(root(i));
+    }
+    const MemoryPlan memory = plan_memory(tensors);
+    plan_->arena_bytes_ = memory.arena_size;
+    plan_->memory_.arena_bytes = memory.arena_size;
+    plan_->memory_.lower_bound = memory.lower_bound;
+    for (size_t i = 0; i < arena_.size(); ++i)
+      plan_->memory_.entries.push_back({arena_[i].name, memory.offsets[i], arena_[i].bytes,
+                                        arena_[i].first, arena_[i].last});
+    std::vector<const void*> constant_data(constants_.size(), nullptr);
+    for (size_t i = 0; i < constants_.size(); ++i)
+      if (constant_read_[i]) constant_data[i] = device_constant(*constants_[i]);
+    for (size_t place = 0; place < pointers_.size(); ++place) {
+      const Location& where = pointers_[place];
+      switch (where.kind) {
+        case Location::kArena:
+          plan_->arena_places_.push_back(
+              {place, memory.offsets[where.index] + static_cast<size_t>(where.offset)});
+          break;
+        case Location::kFeed: plan_->feed_patches_.push_back({place, where.index, where.offset}); break;
+        case Location::kResult:
+          plan_->result_patches_.push_back({place, where.index, where.offset});
+          break;
+        case Location::kConstant:
+          if (constant_data[where.index])
+            plan_->table_[place] = const_cast<char*>(
+                static_cast<const char*>(constant_data[where.index]) + where.offset);
+          break;
+        case Location::kNone: break;
+      }
+    }
+  }
+
+  const void* device_constant(const Constant& constant) {
+    Driver& driver = device_.driver();
+    if (driver.traits().host_visible) {
+      auto bytes = constant.data();
+      plan_->keep_.push_back(bytes);
+      return bytes.get();
+    }
+    BufferRef buffer = device_.packed().get(
+        constant, "plain", constant.bytes(), [&](const std::byte* plain, void* device) {
+          driver.copy_to_device(device, plain, constant.bytes(), nullptr);
+        });
+    plan_->keep_.push_back(buffer);
+    return buffer->data();
+  }
+
+  Device& device_;
+  const Graph& graph_;
+  const PlanOptions& options_;
+  Plan::KernelCache& cache_;
+  std::shared_ptr<Plan> plan_;
+  std::unordered_map<const Value*, ValueType> types_;
+  std::unordered_map<const Value*, Place> places_;
+  std::unordered_map<const Value*, size_t> result_of_;
+  std::unordered_map<const Value*, ConstantPtr> known_;
+  std::unordered_set<const Node*> done_;
+  std::vector<ConstantPtr> constants_;
+  std::vector<bool> constant_read_;
+  std::vector<ArenaTensor> arena_;
+  std::vector<Location> pointers_;
+};
+
+std::shared_ptr<Plan> Plan::make(Device& device, const Graph& graph, const std::vector<Shape>& feeds,
+                                 const PlanOptions& options, KernelCache& cache) {
+  device.driver().use_threads(options.threads);
+  std::erase_if(cache, [](const auto& item) { return item.second.expired(); });
+  return PlanBuilder(device, graph, options, cache).build(feeds);
+}
+
+}  // namespace anymps
