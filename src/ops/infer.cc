@@ -34,7 +34,7 @@ void InferContext::fail_here(const std::string& reason) const {
 DType InferContext::output_dtype(size_t i) const {
   const OutputSpec& spec = op.outputs[std::min(i, op.outputs.size() - 1)];
   for (size_t k = 0; k < op.inputs.size(); ++k)
-    if (op.inputs[k].type == spec.type && has(k)) return inputs_[k]->dtype;
+    if (!spec.type.empty() && op.inputs[k].type == spec.type && has(k)) return inputs_[k]->dtype;
   if (spec.type.empty())
     for (const AttrSpec& attr : op.attrs)
       if (attr.kind == AttrKind::kDType) return attrs.dtype(attr.name.c_str());
@@ -76,6 +76,7 @@ std::vector<ValueType> InferContext::run(const Op& op, const Attrs& attrs,
     }
     ctx.check(contains(spec.dtypes, ctx.dtype(i)), "input '{}' is {}, must be one of {}", spec.name,
               name(ctx.dtype(i)), to_string(spec.dtypes));
+    if (spec.type.empty()) continue;  // any dtype, whatever the others are
     auto [it, fresh] = bound.emplace(spec.type, ctx.dtype(i));
     ctx.check(fresh || it->second == ctx.dtype(i),
               "input '{}' is {}, but must have the same dtype as the inputs before it, {}",
