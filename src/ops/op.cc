@@ -37,8 +37,6 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-const Shape Sample::absent = {-1};
-
 double Tolerance::of(DType dtype) const {
   switch (dtype) {
     case DType::kF16: return f16;

@@ -72,7 +72,7 @@ struct Sample {
   std::vector<Shape> shapes;
   NamedAttrs attrs;
   std::vector<std::pair<int, std::vector<int64_t>>> values;
-  static const Shape absent;  // [-1]
+  static inline const Shape absent = {-1};  // inline: records use it before main
 };
 struct TestSpec {
   Domain domain;

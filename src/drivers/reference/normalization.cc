@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalization by its definition, in double.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "drivers/reference/dense.h"
+
+namespace anymps {
+
+namespace {
+
+struct Statistics {
+  double mean = 0, inv_std = 0;
+};
+
+Statistics statistics(const double* values, int64_t count, double epsilon) {
+  double sum = 0, squares = 0;
+  for (int64_t i = 0; i < count; ++i) sum += values[i];
+  const double mean = sum / static_cast<double>(count);
+  for (int64_t i = 0; i < count; ++i) squares += (values[i] - mean) * (values[i] - mean);
+  return {mean, 1 / std::sqrt(squares / static_cast<double>(count) + epsilon)};
+}
+
+// An optional parameter read with broadcasting to x, dense in x's order.
+std::vector<double> parameter(const ReferenceArgs& args, size_t i, double absent) {
+  const Shape& shape = args.in[0].shape();
+  if (!args.has(i)) return std::vector<double>(static_cast<size_t>(element_count(shape)), absent);
+  std::vector<double> values;
+  const BroadcastOffset offset(args.in[i], shape);
+  for_each_index(shape, [&](const Shape& at) {
+    values.push_back(load_double(args.in[i], offset(at)));
+  });
+  return values;
+}
+
+int64_t product(const Shape& shape, size_t first, size_t last) {
+  int64_t count = 1;
+  for (size_t i = first; i < last; ++i) count *= shape[i];
+  return count;
+}
+
+// Group and instance normalization: `groups` runs of consecutive channels in each image.
+void normalize_channels(const ReferenceArgs& args, int64_t groups) {
+  const Shape& shape = args.in[0].shape();
+  std::vector<double> x = read_dense<double>(args.in[0]);
+  const int64_t channels = shape[1], plane = product(shape, 2, shape.size());
+  const int64_t run = groups == 0 ? 0 : channels / groups * plane;
+  const auto vector = [&](size_t i, double absent) {
+    return args.has(i) ? read_dense<double>(args.in[i])
+                       : std::vector<double>(static_cast<size_t>(channels), absent);
+  };
+  const std::vector<double> gamma = vector(1, 1), beta = vector(2, 0);
+  for (size_t first = 0; first < x.size(); first += static_cast<size_t>(run)) {
+    const Statistics stats = statistics(x.data() + first, run, args.attrs.f("epsilon"));
+    for (size_t i = first; i < first + static_cast<size_t>(run); ++i) {
+      const auto c = static_cast<size_t>(static_cast<int64_t>(i) / plane % channels);
+      x[i] = (x[i] - stats.mean) * stats.inv_std * gamma[c] + beta[c];
+    }
+  }
+  write_dense(args.out[0], x);
+}
+
+}  // namespace
+
+REFERENCE(batch_norm) {
+  const View& x = args.in[0];
+  const int64_t axis = normalize_axis(args.attrs.i("axis"), x.rank(), "batch_norm");
+  const double epsilon = args.attrs.f("epsilon");
+  std::vector<double> y = read_dense<double>(x);
+  const std::vector<double> mean = read_dense<double>(args.in[1]),
+                            variance = read_dense<double>(args.in[2]);
+  const std::vector<double> one(mean.size(), 1), zero(mean.size(), 0);
+  const std::vector<double> gamma = args.has(3) ? read_dense<double>(args.in[3]) : one;
+  const std::vector<double> beta = args.has(4) ? read_dense<double>(args.in[4]) : zero;
+  size_t next = 0;
+  for_each_index(x.shape(), [&](const Shape& at) {
+    const auto c = static_cast<size_t>(at[static_cast<size_t>(axis)]);
+    y[next] = (y[next] - mean[c]) / std::sqrt(variance[c] + epsilon) * gamma[c] + beta[c];
+    ++next;
+  });
+  write_dense(args.out[0], y);
+}
+
+REFERENCE(layer_norm) {
+  const Shape& shape = args.in[0].shape();
+  const int64_t axis = normalize_axis(args.attrs.i("axis"), args.in[0].rank(), "layer_norm");
+  const int64_t rows = product(shape, 0, static_cast<size_t>(axis));
+  const int64_t row = product(shape, static_cast<size_t>(axis), shape.size());
+  std::vector<double> x = read_dense<double>(args.in[0]);
+  const std::vector<double> gamma = parameter(args, 1, 1), beta = parameter(args, 2, 0);
+  std::vector<double> means, deviations;
+  for (int64_t r = 0; r < rows; ++r) {
+    const Statistics stats = statistics(x.data() + r * row, row, args.attrs.f("epsilon"));
+    for (auto i = static_cast<size_t>(r * row); i < static_cast<size_t>((r + 1) * row); ++i)
+      x[i] = (x[i] - stats.mean) * stats.inv_std * gamma[i] + beta[i];
+    means.push_back(stats.mean);
+    deviations.push_back(stats.inv_std);
+  }
+  write_dense(args.out[0], x);
+  if (args.out.size() > 1) write_dense(args.out[1], means);
+  if (args.out.size() > 2) write_dense(args.out[2], deviations);
+}
+
+REFERENCE(rms_norm) {
+  const Shape& shape = args.in[0].shape();
+  const int64_t axis = normalize_axis(args.attrs.i("axis"), args.in[0].rank(), "rms_norm");
+  const int64_t rows = product(shape, 0, static_cast<size_t>(axis));
+  const auto row = static_cast<size_t>(product(shape, static_cast<size_t>(axis), shape.size()));
+  std::vector<double> x = read_dense<double>(args.in[0]);
+  const std::vector<double> gamma = parameter(args, 1, 1);
+  for (int64_t r = 0; r < rows; ++r) {
+    const size_t first = static_cast<size_t>(r) * row;
+    double squares = 0;
+    for (size_t i = first; i < first + row; ++i) squares += x[i] * x[i];
+    const double root = std::sqrt(squares / static_cast<double>(row) + args.attrs.f("epsilon"));
+    for (size_t i = first; i < first + row; ++i) x[i] = x[i] / root * gamma[i];
+  }
+  write_dense(args.out[0], x);
+}
+
+REFERENCE(group_norm) { normalize_channels(args, args.attrs.i("groups")); }
+
+REFERENCE(instance_norm) { normalize_channels(args, args.in[0].extent(1)); }
+
+REFERENCE(lrn) {
+  const Shape& shape = args.in[0].shape();
+  const int64_t channels = shape[1], plane = product(shape, 2, shape.size());
+  const int64_t size = args.attrs.i("size"), before = (size - 1) / 2, after = size - 1 - before;
+  const double alpha = args.attrs.f("alpha"), beta = args.attrs.f("beta"),
+               bias = args.attrs.f("bias");
+  const std::vector<double> x = read_dense<double>(args.in[0]);
+  std::vector<double> y(x.size());
+  for (int64_t i = 0; i < static_cast<int64_t>(x.size()); ++i) {
+    const int64_t c = i / plane % channels;
+    double squares = 0;
+    for (int64_t k = std::max<int64_t>(0, c - before); k <= std::min(channels - 1, c + after); ++k) {
+      const double value = x[static_cast<size_t>(i + (k - c) * plane)];
+      squares += value * value;
+    }
+    y[static_cast<size_t>(i)] = x[static_cast<size_t>(i)] /
+                                std::pow(bias + alpha / static_cast<double>(size) * squares, beta);
+  }
+  write_dense(args.out[0], y);
+}
+
+}  // namespace anymps
