@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution and transposed convolution with oneDNN. Activations are channels-last in memory
+// (others are reordered on the way in and out), weights are packed once, and bias, residual and
+// activation are applied before the result is stored.
+#include "drivers/cpu/onednn.h"
+#include "ops/window.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+using dnnl::memory;
+
+// A convolution in oneDNN's terms: all tensors as [batch, channels, spatial…].
+struct Problem {
+  TensorDesc x, w, y;  // w is [O, I, kernel…], with a leading axis of groups if there are several
+  int64_t groups = 1, in_channels = 0, out_channels = 0;
+  Window window;
+  memory::dims strides, dilations, begin, end;
+
+  bool pointwise() const {
+    for (const int64_t extent : window.kernel)
+      if (extent != 1) return false;
+    return true;
+  }
+  bool depthwise() const { return groups > 1 && groups == in_channels && groups == out_channels; }
+};
+
+// oneDNN's first choice is not always its fastest on channels-last f32; names are prefixes.
+std::string_view faster_implementation(const Problem& p) {
+  // brdgmm_dw, the first choice, takes up to 1.5 times as long.
+  if (p.depthwise()) return "jit_dw:";
+  if (p.groups > 1) return {};
+  // A half-empty vector of output channels, or few input channels to sum over: 256-bit vectors win.
+  if (p.pointwise() && (p.out_channels % 16 == 8 || p.in_channels <= 32)) return "jit_1x1:avx2";
+  // Image stems: the 512-bit kernel does not spread small windows over threads.
+  if (p.in_channels <= 4 && p.window.rank() == 2 && p.window.kernel[0] <= 3) return "jit:avx2";
+  return {};
+}
+
+TensorDesc activations(const KernelRequest& request, const TensorDesc& desc) {
+  return request.attrs.s("layout") == "channels_last" ? channels_second(desc) : desc;
+}
+
+// Splits axis `axis`, whose elements are ordered by group, into a leading axis of groups.
+TensorDesc with_groups(const TensorDesc& w, size_t axis, int64_t groups) {
+  if (groups == 1) return w;
+  TensorDesc result = w;
+  result.shape[axis] /= groups;
+  result.shape.insert(0, groups);
+  result.strides.insert(0, w.strides[axis] * result.shape[axis + 1]);
+  return result;
+}
+
+void set_window(Problem& p, const Window& window) {
+  p.window = window;
+  p.strides = onednn_dims(window.strides);
+  p.dilations = onednn_dims(window.dilations);
+  for (int64_t& dilation : p.dilations) --dilation;
+  p.begin = onednn_dims(window.pads_begin);
+  p.end = onednn_dims(window.pads_end);
+}
+
+Shape spatial_of(const Shape& shape) { return Shape(shape.begin() + 2, shape.end()); }
+
+bool check(const KernelRequest& request, std::string& why) {
+  const TensorDesc& x = request.in(0);
+  if (!onednn_type(x.dtype)) {
+    why = fmt::format("dtype {}", name(x.dtype));
+    return false;
+  }
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    if (!request.has(i)) continue;
+    if (request.in(i).count() == 0) {
+      why = fmt::format("input {} is empty", i);
+      return false;
+    }
+    if (has_odd_strides(request.in(i))) {
+      why = fmt::format("input {} has strides that are not positive", i);
+      return false;
+    }
+  }
+  return true;
+}
+
+memory::desc any_layout(const TensorDesc& desc) {
+  return {onednn_dims(desc.shape), *onednn_type(desc.dtype), memory::format_tag::any};
+}
+
+template <typename PrimitiveDesc>
+KernelPtr build(const KernelRequest& request, const Problem& p, const PrimitiveDesc& pd,
+                const dnnl::primitive& primitive) {
+  OneDnnBuilder builder(request);
+  std::vector<PrimitiveArg> args;
+  args.push_back({DNNL_ARG_SRC, pd.src_desc(), builder.read(0, p.x, pd.src_desc())});
+  args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(),
+                  builder.read_weights(1, p.w, pd.weights_desc())});
+  if (request.has(2))
+    args.push_back({DNNL_ARG_BIAS, pd.bias_desc(),
+                    builder.read(2, request.in(2), pd.bias_desc())});
+  if (request.has(3)) {
+    const memory::desc desc = channels_last_desc(p.y.dtype, p.y.shape);
+    args.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, desc,
+                    builder.read(3, activations(request, request.in(3)), desc)});
+  }
+  args.push_back({DNNL_ARG_DST, pd.dst_desc(), builder.write(0, p.y, pd.dst_desc())});
+  builder.call(primitive, pd.scratchpad_desc(), std::move(args));
+  return builder.finish(pd.impl_info_str());
+}
+
+dnnl::primitive_attr attr_for(const KernelRequest& request, const memory::desc& y) {
+  dnnl::post_ops ops;
+  if (request.has(3)) ops.append_binary(dnnl::algorithm::binary_add, y);
+  append_activation(ops, request.attrs);
+  return onednn_attr(ops);
+}
+
+KernelPtr make_conv(const KernelRequest& request, std::string& why) {
+  if (request.out().count() == 0) return empty_kernel();
+  if (!check(request, why)) return nullptr;
+  Problem p;
+  p.groups = request.attrs.i("groups");
+  p.x = activations(request, request.in(0));
+  p.y = activations(request, request.out());
+  p.w = request.in(1);
+  if (request.attrs.s("weights_layout") == "*IO") {
+    std::vector<size_t> axes{p.w.shape.size() - 1, p.w.shape.size() - 2};
+    for (size_t i = 0; i + 2 < p.w.shape.size(); ++i) axes.push_back(i);
+    p.w = reorder_axes(p.w, axes);
+  }
+  p.in_channels = p.x.shape[1];
+  p.out_channels = p.y.shape[1];
+  set_window(p, resolve_window(request.attrs, spatial_of(p.x.shape), spatial_of(p.w.shape)));
+  p.w = with_groups(p.w, 0, p.groups);
+  const memory::desc x = channels_last_desc(p.x.dtype, p.x.shape);
+  const memory::desc y = channels_last_desc(p.y.dtype, p.y.shape);
+  const memory::desc bias =
+      request.has(2) ? memory::desc({p.out_channels}, *onednn_type(p.x.dtype), {1}) : memory::desc();
+  const dnnl::primitive_attr attr = attr_for(request, y);
+  const auto pd = choose_implementation(
+      [&] {
+        return dnnl::convolution_forward::primitive_desc(
+            onednn_engine(), dnnl::prop_kind::forward_inference,
+            dnnl::algorithm::convolution_direct, x, any_layout(p.w), bias, y, p.strides,
+            p.dilations, p.begin, p.end, attr, true);
+      },
+      p.x.dtype == DType::kF32 ? faster_implementation(p) : std::string_view());
+  if (!pd) return refuse(why, "oneDNN has no implementation");
+  return build(request, p, pd, dnnl::convolution_forward(pd));
+}
+
+KernelPtr make_conv_transpose(const KernelRequest& request, std::string& why) {
+  if (request.out().count() == 0) return empty_kernel();
+  if (!check(request, why)) return nullptr;
+  Problem p;
+  p.groups = request.attrs.i("groups");
+  p.x = activations(request, request.in(0));
+  p.y = activations(request, request.out());
+  p.in_channels = p.x.shape[1];
+  p.out_channels = p.y.shape[1];
+  p.w = request.in(1);  // [I, O/groups, kernel…]
+  set_window(p, resolve_transposed_window(request.attrs, spatial_of(p.x.shape),
+                                          spatial_of(p.w.shape)));
+  p.w = with_groups(p.w, 0, p.groups);
+  const size_t first = p.groups == 1 ? 0 : 1;
+  std::swap(p.w.shape[first], p.w.shape[first + 1]);
+  std::swap(p.w.strides[first], p.w.strides[first + 1]);
+  // oneDNN derives the extents of y from its paddings, which may be negative.
+  for (size_t i = 0; i < p.window.rank(); ++i)
+    p.end[i] = (p.x.shape[i + 2] - 1) * p.strides[i] + p.window.span(i) - p.begin[i] -
+               p.y.shape[i + 2];
+  const memory::desc x = channels_last_desc(p.x.dtype, p.x.shape);
+  const memory::desc y = channels_last_desc(p.y.dtype, p.y.shape);
+  const memory::desc bias =
+      request.has(2) ? memory::desc({p.out_channels}, *onednn_type(p.x.dtype), {1}) : memory::desc();
+  const dnnl::primitive_attr attr = attr_for(request, y);
+  const auto pd = choose_implementation([&] {
+    return dnnl::deconvolution_forward::primitive_desc(
+        onednn_engine(), dnnl::prop_kind::forward_inference,
+        dnnl::algorithm::deconvolution_direct, x, any_layout(p.w), bias, y, p.strides, p.dilations,
+        p.begin, p.end, attr, true);
+  });
+  if (!pd) return refuse(why, "oneDNN has no implementation");
+  return build(request, p, pd, dnnl::deconvolution_forward(pd));
+}
+
+const KernelRegistrar kConv("cpu", "conv", "onednn", 10, make_conv);
+const KernelRegistrar kConvTranspose("cpu", "conv_transpose", "onednn", 10, make_conv_transpose);
+
+}  // namespace
+
+}  // namespace anymps::cpu

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the oneDNN kernels share: tensor descriptions, weights packed once, activations as post-ops,
+// the choice among oneDNN's implementations, and a kernel that is a short list of primitive calls.
+// Scratchpads are ours (the plan's arena), so that primitives may run on any number of threads.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "drivers/kernel.h"
+
+namespace anymps::cpu {
+
+const dnnl::engine& onednn_engine();
+dnnl::stream& onednn_stream();  // the calling thread's
+
+std::optional<dnnl::memory::data_type> onednn_type(DType dtype);
+dnnl::memory::dims onednn_dims(std::span<const int64_t> values);
+// The strides of axes with one element, which say nothing, become those of a dense tensor: oneDNN
+// compares them.
+dnnl::memory::desc onednn_desc(const TensorDesc& desc);
+// A dense tensor of [batch, channels, spatial…] with the channels innermost in memory.
+dnnl::memory::desc channels_last_desc(DType dtype, const Shape& shape);
+
+// The same elements with the axes in another order: axis i of the result is axes[i].
+TensorDesc reorder_axes(const TensorDesc& desc, std::span<const size_t> axes);
+// [N, C, spatial…] from a tensor whose last axis holds the channels.
+TensorDesc channels_second(const TensorDesc& desc);
+// An extent above 1 with a stride of 0 or less, which oneDNN cannot read.
+bool has_odd_strides(const TensorDesc& desc);
+
+KernelPtr refuse(std::string& why, std::string reason);
+// A kernel for results without elements.
+KernelPtr empty_kernel();
+
+// Appends the activation of attribute `activation` with its two parameters.
+void append_activation(dnnl::post_ops& ops, const Attrs& attrs, const char* alpha = "alpha",
+                       const char* beta = "beta");
+dnnl::primitive_attr onednn_attr(const dnnl::post_ops& ops);
+
+// `make` gives oneDNN's first implementation, possibly empty. Takes the first whose name begins
+// with `wanted`, else the first that is not known to be slow, else the first.
+template <typename Make>
+auto choose_implementation(Make make, std::string_view wanted = {}) {
+  auto pd = make();
+  if (!pd) return pd;
+  if (!wanted.empty()) {
+    do {
+      if (std::string_view(pd.impl_info_str()).starts_with(wanted)) return pd;
+    } while (pd.next_impl());
+    pd = make();
+  }
+  do {
+    const std::string_view name = pd.impl_info_str();
+    if (name.find("gemm:") == name.npos && name.find("sse41") == name.npos &&
+        name.find("ref") == name.npos)
+      return pd;
+  } while (pd.next_impl());
+  return make();
+}
+
+// Where an argument of a primitive lies at run time.
+struct Place {
+  enum Kind { kNone, kInput, kOutput, kScratch, kFixed } kind = kNone;
+  size_t index = 0;  // of the input or output, or the offset in the scratch memory
+  void* data = nullptr;
+
+  void* resolve(const KernelArgs& args) const {
+    switch (kind) {
+      case kInput: return args.inputs[index];
+      case kOutput: return args.outputs[index];
+      case kScratch: return static_cast<char*>(args.scratch) + index;
+      default: return data;
+    }
+  }
+};
+
+struct PrimitiveArg {
+  int id;
+  dnnl::memory::desc desc;
+  Place place;
+};
+
+// Builds a kernel from primitive calls, in the order in which they are to run.
+class OneDnnBuilder {
+ public:
+  explicit OneDnnBuilder(const KernelRequest& request)
+      : request_(request), reads_(request.inputs.size(), true) {}
+
+  // Input i, which lies as `have` says, in the layout `wanted`: itself or a copy made at each run.
+  Place read(size_t i, const TensorDesc& have, const dnnl::memory::desc& wanted);
+  // The same for weights: constants are packed now, once for all shapes and executables.
+  Place read_weights(size_t i, const TensorDesc& have, const dnnl::memory::desc& wanted);
+  // Output i: itself, or a buffer that finish() copies into it.
+  Place write(size_t i, const TensorDesc& have, const dnnl::memory::desc& wanted);
+  Place scratch(size_t bytes);
+  void call(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad,
+            std::vector<PrimitiveArg> args);
+  void step(std::function<void(const KernelArgs&)> step) { steps_.push_back(std::move(step)); }
+  KernelPtr finish(std::string detail);
+
+ private:
+  struct Pending {
+    size_t output;
+    TensorDesc have;
+    dnnl::memory::desc from;
+    Place place;
+  };
+  void copy(const TensorDesc& have, const dnnl::memory::desc& have_desc, Place from,
+            const dnnl::memory::desc& to_desc, Place to);
+
+  const KernelRequest& request_;
+  std::vector<std::function<void(const KernelArgs&)>> steps_;
+  std::vector<Pending> pending_;
+  std::vector<BufferRef> keep_;
+  std::vector<bool> reads_;
+  size_t scratch_bytes_ = 0;
+};
+
+}  // namespace anymps::cpu
