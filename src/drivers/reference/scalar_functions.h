@@ -280,6 +280,60 @@ inline constexpr auto clamp = []<typename W>(W x, W low, W high) {
   return raised > high ? high : raised;
 };
 
+// Activations, on double alone but for relu.
+inline constexpr auto relu = []<typename W>(W x) { return x < W{0} ? W{0} : x; };
+inline constexpr auto leaky_relu = [](double x, double alpha) { return x < 0 ? alpha * x : x; };
+inline constexpr auto prelu = leaky_relu;
+inline constexpr auto elu = [](double x, double alpha) {
+  return x < 0 ? alpha * std::expm1(x) : x;
+};
+inline constexpr auto selu = [](double x, double alpha, double gamma) {
+  return gamma * (x < 0 ? alpha * std::expm1(x) : x);
+};
+inline constexpr auto celu = [](double x, double alpha) {
+  return x < 0 ? std::min(0.0, alpha * std::expm1(x / alpha)) : x;
+};
+inline constexpr auto gelu = [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); };
+inline constexpr auto gelu_tanh = [](double x) {
+  const double inner = std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
+  return 0.5 * x * (1 + std::tanh(inner));
+};
+inline constexpr auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+inline constexpr auto silu = [](double x) { return x / (1 + std::exp(-x)); };
+inline constexpr auto softplus = [](double x) {
+  return (x > 0 ? x : 0) + std::log1p(std::exp(-std::abs(x)));
+};
+inline constexpr auto mish = [](double x) { return x * std::tanh(softplus(x)); };
+inline constexpr auto softsign = [](double x) { return x / (1 + std::abs(x)); };
+inline constexpr auto hard_sigmoid = [](double x, double alpha, double beta) {
+  return clamp(alpha * x + beta, 0.0, 1.0);
+};
+inline constexpr auto hard_swish = [](double x) { return x * clamp(x / 6 + 0.5, 0.0, 1.0); };
+inline constexpr auto thresholded_relu = [](double x, double alpha) { return x <= alpha ? 0 : x; };
+
+// Comparisons and tests: the result is bool.
+inline constexpr auto equal = [](auto a, auto b) { return a == b; };
+inline constexpr auto not_equal = [](auto a, auto b) { return a != b; };
+inline constexpr auto less = [](auto a, auto b) { return a < b; };
+inline constexpr auto less_equal = [](auto a, auto b) { return a <= b; };
+inline constexpr auto greater = [](auto a, auto b) { return a > b; };
+inline constexpr auto greater_equal = [](auto a, auto b) { return a >= b; };
+inline constexpr auto is_nan = [](double x) { return std::isnan(x); };
+inline constexpr auto is_inf = [](double x, bool positive, bool negative) {
+  return std::isinf(x) && (x > 0 ? positive : negative);
+};
+inline constexpr auto is_finite = [](double x) { return std::isfinite(x); };
+
+// Logic.
+inline constexpr auto logical_not = [](bool x) { return !x; };
+inline constexpr auto logical_and = [](bool a, bool b) { return a && b; };
+inline constexpr auto logical_or = [](bool a, bool b) { return a || b; };
+inline constexpr auto logical_xor = [](bool a, bool b) { return a != b; };
+inline constexpr auto logical_nand = [](bool a, bool b) { return !(a && b); };
+inline constexpr auto logical_nor = [](bool a, bool b) { return !(a || b); };
+inline constexpr auto logical_xnor = [](bool a, bool b) { return a == b; };
+inline constexpr auto where = [](bool cond, auto a, auto b) { return cond ? a : b; };
+
 }  // namespace scalar
 
 }  // namespace anymps

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions over axes, positions of extrema, and running sums.
+#include <algorithm>
+
+#include "ops/infer.h"
+
+namespace anymps {
+
+namespace {
+
+std::vector<bool> reduced_axes(const InferContext& ctx) {
+  const std::vector<int64_t>& axes = ctx.attrs.ints("axes");
+  const int64_t rank = ctx.rank(0);
+  std::vector<bool> reduced(static_cast<size_t>(rank), axes.empty());
+  for (int64_t axis : axes) {
+    ctx.check(axis >= -rank && axis < rank, "axis {} is out of range for rank {}", axis, rank);
+    const auto at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+    ctx.check(!reduced[at], "axis {} is given twice", axis);
+    reduced[at] = true;
+  }
+  return reduced;
+}
+
+// The number of elements of a shape tensor is computed by models as the product of its elements.
+std::optional<Dim> reduce_content(const std::string& op, const Dims& content) {
+  if (content.empty()) return std::nullopt;
+  Dim result = content[0];
+  for (size_t i = 1; i < content.size(); ++i) {
+    int64_t unused = 0;
+    const bool known = result.known() && content[i].known();
+    if (op == "reduce_sum") {
+      if (known && __builtin_add_overflow(result.value(), content[i].value(), &unused)) return {};
+      result = result + content[i];
+    } else if (op == "reduce_prod") {
+      if (known && __builtin_mul_overflow(result.value(), content[i].value(), &unused)) return {};
+      result = result * content[i];
+    } else if (op == "reduce_max") {
+      result = max(result, content[i]);
+    } else if (op == "reduce_min") {
+      result = min(result, content[i]);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+void infer_reduction(InferContext& ctx) {
+  const std::vector<bool> reduced = reduced_axes(ctx);
+  const bool keep = ctx.attrs.b("keep_dims");
+  Dims shape;
+  for (size_t i = 0; i < reduced.size(); ++i) {
+    if (!reduced[i])
+      shape.push_back(ctx.shape(0)[i]);
+    else if (keep)
+      shape.push_back(1);
+  }
+  ctx.set(0, std::move(shape));
+  const bool all = std::all_of(reduced.begin(), reduced.end(), [](bool r) { return r; });
+  if (const Dims* content = ctx.content(0); content && all && ctx.dtype(0) == DType::kI64)
+    if (const std::optional<Dim> result = reduce_content(ctx.op.name, *content))
+      ctx.set_content(0, {*result});
+}
+
+void infer_arg(InferContext& ctx) {
+  const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
+  Dims shape = ctx.shape(0);
+  ctx.check(!shape[axis].is(0), "axis {} of {} is empty: it has no extremum", axis,
+            to_string(shape));
+  if (ctx.attrs.b("keep_dims"))
+    shape[axis] = 1;
+  else
+    shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
+  ctx.set(0, std::move(shape));
+}
+
+}  // namespace
+
+#define REDUCTION(name, dtypes, text, math)                                                        \
+  OP(name)                                                                                         \
+      .doc(text)                                                                                   \
+      .formula(math)                                                                               \
+      .input("x", dtypes)                                                                          \
+      .output("y")                                                                                 \
+      .attr("axes", std::vector<int64_t>{}, "the axes to reduce; none given: all")                 \
+      .attr("keep_dims", true, "reduced axes stay, with extent 1")                                 \
+      .infer(infer_reduction)                                                                      \
+      .sample({"all", {{3, 5}}, {}, {}})                                                           \
+      .sample({"vector", {{40}}, {{"keep_dims", false}}, {}})                                      \
+      .sample({"last", {{4, 33}}, {{"axes", std::vector<int64_t>{-1}}}, {}})                       \
+      .sample({"first", {{33, 4}}, {{"axes", std::vector<int64_t>{0}}, {"keep_dims", false}}, {}}) \
+      .sample({"middle", {{2, 7, 5}}, {{"axes", std::vector<int64_t>{1}}}, {}})                    \
+      .sample({"spatial", {{2, 3, 5, 7}}, {{"axes", std::vector<int64_t>{2, 3}}}, {}})             \
+      .sample({"outer", {{4, 3, 5}}, {{"axes", std::vector<int64_t>{0, 2}}}, {}})                  \
+      .sample({"scalar", {{}}, {}, {}})                                                            \
+      .sample({"empty_axis", {{3, 0}}, {{"axes", std::vector<int64_t>{1}}}, {}})                   \
+      .sample({"empty", {{0, 3}}, {{"axes", std::vector<int64_t>{1}}}, {}})
+
+REDUCTION(reduce_sum, kNumber, "Sum; 0 of nothing.", "y = sum(x)")
+    .mps("reductionSumWithTensor:axis:name:")
+    .mps("reductionSumWithTensor:axes:name:");
+REDUCTION(reduce_mean, kNumber,
+          "Mean; NaN of nothing. Of integers, rounded toward zero, 0 of "
+          "nothing.",
+          "y = sum(x) / count(x)")
+    .mps("meanOfTensor:axes:name:");
+REDUCTION(reduce_max, kReal | kBoolean, "Maximum; the lowest value of the dtype for nothing.",
+          "y = max(x)")
+    .mps("reductionMaximumWithTensor:axis:name:")
+    .mps("reductionMaximumWithTensor:axes:name:")
+    .mps("reductionMaximumPropagateNaNWithTensor:axis:name:")
+    .mps("reductionMaximumPropagateNaNWithTensor:axes:name:")
+    .attr("propagate_nan", true, "one NaN makes the result NaN; otherwise it is passed over")
+    .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
+REDUCTION(reduce_min, kReal | kBoolean, "Minimum; the highest value of the dtype for nothing.",
+          "y = min(x)")
+    .mps("reductionMinimumWithTensor:axis:name:")
+    .mps("reductionMinimumWithTensor:axes:name:")
+    .mps("reductionMinimumPropagateNaNWithTensor:axis:name:")
+    .mps("reductionMinimumPropagateNaNWithTensor:axes:name:")
+    .attr("propagate_nan", true, "one NaN makes the result NaN; otherwise it is passed over")
+    .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
+REDUCTION(reduce_prod, kNumber, "Product; 1 of nothing.", "y = product(x)")
+    .mps("reductionProductWithTensor:axis:name:")
+    .mps("reductionProductWithTensor:axes:name:")
+    .domain(0.5, 1.5);
+REDUCTION(reduce_l1, kReal, "Sum of absolute values.", "y = sum(|x|)");
+REDUCTION(reduce_l2, kReal, "Euclidean length.", "y = sqrt(sum(x * x))");
+REDUCTION(reduce_sum_square, kReal, "Sum of squares.", "y = sum(x * x)");
+REDUCTION(reduce_log_sum, kFloat, "Logarithm of the sum.", "y = ln(sum(x))").domain(0.1, 4);
+REDUCTION(reduce_log_sum_exp, kFloat, "Logarithm of the sum of exponentials; -inf of nothing.",
+          "y = max(x) + ln(sum(exp(x - max(x))))");
+REDUCTION(reduce_and, kBoolean, "True if all are.", "y = all(x)")
+    .mps("reductionAndWithTensor:axis:name:")
+    .mps("reductionAndWithTensor:axes:name:");
+REDUCTION(reduce_or, kBoolean, "True if one is.", "y = any(x)")
+    .mps("reductionOrWithTensor:axis:name:")
+    .mps("reductionOrWithTensor:axes:name:");
+
+#define EXTREMUM(name, text, math)                                                      \
+  OP(name)                                                                              \
+      .doc(text)                                                                        \
+      .formula(math)                                                                    \
+      .input("x", kReal)                                                                \
+      .output("y", "i64")                                                               \
+      .attr("axis", 0, "along which to look")                                           \
+      .attr("keep_dims", true, "the axis stays, with extent 1")                         \
+      .attr("select_last", false, "of several equal ones take the last, not the first") \
+      .infer(infer_arg)                                                                 \
+      .sample({"vector", {{17}}, {{"keep_dims", false}}, {}})                           \
+      .sample({"last", {{3, 33}}, {{"axis", -1}}, {}})                                  \
+      .sample({"middle", {{2, 9, 4}}, {{"axis", 1}, {"keep_dims", false}}, {}})         \
+      .sample({"select_last", {{4, 9}}, {{"axis", 1}, {"select_last", true}}, {}})      \
+      .sample({"one", {{3, 1}}, {{"axis", 1}}, {}})                                     \
+      .sample({"empty", {{0, 3}}, {{"axis", 1}}, {}})
+
+EXTREMUM(arg_max, "Position of the maximum along an axis; a NaN counts as the maximum.",
+         "y = argmax(x)")
+    .mps("reductionArgMaximumWithTensor:axis:name:");
+EXTREMUM(arg_min, "Position of the minimum along an axis; a NaN counts as the minimum.",
+         "y = argmin(x)")
+    .mps("reductionArgMinimumWithTensor:axis:name:");
+
+OP(cumsum)
+    .doc("Running sum along an axis.")
+    .formula("y[i] = sum(x[0 .. i])")
+    .mps("cumulativeSumWithTensor:axis:exclusive:reverse:name:")
+    .mps("cumulativeSumWithTensor:axis:name:")
+    .input("x", kNumber)
+    .output("y")
+    .attr("axis", 0, "along which to sum")
+    .attr("exclusive", false, "y[i] leaves out x[i]")
+    .attr("reverse", false, "sum from the end")
+    .infer([](InferContext& ctx) {
+      ctx.axis("axis", 0);
+      infer_same(ctx);
+    })
+    .sample({"vector", {{9}}, {}, {}})
+    .sample({"last", {{3, 17}}, {{"axis", -1}}, {}})
+    .sample({"exclusive", {{3, 5, 4}}, {{"axis", 1}, {"exclusive", true}}, {}})
+    .sample({"reverse", {{6, 4}}, {{"reverse", true}}, {}})
+    .sample({"both", {{6, 4}}, {{"axis", 1}, {"exclusive", true}, {"reverse", true}}, {}})
+    .sample({"empty", {{3, 0}}, {{"axis", 1}}, {}});
+
+}  // namespace anymps

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reference activations and softmax against values from tables.
+#include "support/tensor.h"
+
+namespace anymps::testing {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TestTensor f32(std::vector<double> values) {
+  const auto count = static_cast<int64_t>(values.size());
+  return TestTensor(DType::kF32, {count}, values);
+}
+
+struct Case {
+  const char* op;
+  NamedAttrs attrs;
+  std::vector<double> y;  // at -2, 0, 1, 8
+};
+
+TEST(ReferenceActivation, Values) {
+  const std::vector<Case> cases = {
+      {"relu", {}, {0, 0, 1, 8}},
+      {"leaky_relu", {}, {-0.02, 0, 1, 8}},
+      {"leaky_relu", {{"alpha", 0.5}}, {-1, 0, 1, 8}},
+      {"elu", {}, {-0.8646647168, 0, 1, 8}},
+      {"elu", {{"alpha", 2}}, {-1.729329434, 0, 1, 8}},
+      {"selu", {}, {-1.520166468, 0, 1.050700987, 8.405607896}},
+      {"celu", {{"alpha", 2}}, {-1.264241118, 0, 1, 8}},
+      {"gelu", {}, {-0.0455002639, 0, 0.8413447461, 8}},
+      {"gelu", {{"approximate", "tanh"}}, {-0.0454023059, 0, 0.8411919906, 8}},
+      {"silu", {}, {-0.2384058440, 0, 0.7310585786, 7.997317199}},
+      {"mish", {}, {-0.2525014962, 0, 0.8650983883, 7.999998201}},
+      {"softplus", {}, {0.1269280110, 0.6931471806, 1.313261688, 8.000335406}},
+      {"softsign", {}, {-0.6666666667, 0, 0.5, 0.8888888889}},
+      {"sigmoid", {}, {0.1192029220, 0.5, 0.7310585786, 0.9996646499}},
+      {"hard_sigmoid", {}, {0.1, 0.5, 0.7, 1}},
+      {"hard_sigmoid", {{"alpha", 0.5}, {"beta", 0.25}}, {0, 0.25, 0.75, 1}},
+      {"hard_swish", {}, {-0.3333333333, 0, 0.6666666667, 8}},
+      {"thresholded_relu", {}, {0, 0, 0, 8}},
+      {"thresholded_relu", {{"alpha", 0.5}}, {0, 0, 1, 8}},
+  };
+  for (const Case& c : cases)
+    EXPECT_TRUE(same(run_reference(c.op, {f32({-2, 0, 1, 8})}, c.attrs), f32(c.y), 1e-6)) << c.op;
+}
+
+TEST(ReferenceActivation, ExtremesDoNotOverflow) {
+  EXPECT_TRUE(same(run_reference("softplus", {f32({1000, -1000})}), f32({1000, 0})));
+  EXPECT_TRUE(same(run_reference("sigmoid", {f32({1000, -1000})}), f32({1, 0})));
+  EXPECT_TRUE(same(run_reference("mish", {f32({1000, -1000})}), f32({1000, 0})));
+  EXPECT_TRUE(same(run_reference("silu", {f32({1000, -1000})}), f32({1000, 0})));
+}
+
+TEST(ReferenceActivation, NanStaysNan) {
+  for (const char* op :
+       {"relu", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "mish", "softplus", "softsign",
+        "sigmoid", "hard_sigmoid", "hard_swish", "thresholded_relu"})
+    EXPECT_TRUE(same(run_reference(op, {f32({kNan})}), f32({kNan}))) << op;
+}
+
+TEST(ReferenceActivation, PreluBroadcastsItsSlope) {
+  const TestTensor x(DType::kF32, {2, 2}, {-1, 2, -3, -4});
+  const TestTensor slope(DType::kF32, {2, 1}, {0.5, 0.25});
+  EXPECT_TRUE(same(run_reference("prelu", {x, slope}),
+                   TestTensor(DType::kF32, {2, 2}, {-0.5, 2, -0.75, -1})));
+}
+
+TEST(ReferenceActivation, ReluOfIntegers) {
+  EXPECT_TRUE(same(run_reference("relu", {TestTensor::of<int8_t>({3}, {-128, 0, 127})}),
+                   TestTensor::of<int8_t>({3}, {0, 0, 127})));
+}
+
+TEST(ReferenceSoftmax, AlongEachAxis) {
+  // e^0 : e^1 = 0.2689414214 : 0.7310585786
+  const TestTensor x(DType::kF32, {2, 2}, {0, 1, 1, 1});
+  EXPECT_TRUE(same(run_reference("softmax", {x}),
+                   TestTensor(DType::kF32, {2, 2}, {0.2689414214, 0.7310585786, 0.5, 0.5}), 1e-7));
+  EXPECT_TRUE(same(run_reference("softmax", {x.scrambled()}, {{"axis", 0}}),
+                   TestTensor(DType::kF32, {2, 2}, {0.2689414214, 0.5, 0.7310585786, 0.5}), 1e-7));
+  EXPECT_TRUE(same(
+      run_reference("log_softmax", {x}),
+      TestTensor(DType::kF32, {2, 2}, {-1.313261688, -0.3132616875, -0.6931471806, -0.6931471806}),
+      1e-6));
+}
+
+TEST(ReferenceSoftmax, LargeInputsAndInfinities) {
+  EXPECT_TRUE(same(run_reference("softmax", {f32({1000, 1000})}), f32({0.5, 0.5})));
+  EXPECT_TRUE(same(run_reference("softmax", {f32({0, -kInf})}), f32({1, 0})));
+  EXPECT_TRUE(same(run_reference("softmax", {f32({-kInf, -kInf})}), f32({kNan, kNan})));
+  EXPECT_TRUE(same(run_reference("softmax", {f32({1, kNan})}), f32({kNan, kNan})));
+  EXPECT_TRUE(same(run_reference("log_softmax", {f32({0, -2000})}), f32({0, -2000})));
+}
+
+TEST(ReferenceSoftmax, EmptyAndBadAxes) {
+  EXPECT_EQ(run_reference("softmax", {TestTensor(DType::kF32, {2, 0})}).shape(), (Shape{2, 0}));
+  EXPECT_EQ(error_of([] {
+              run_reference("softmax", {TestTensor(DType::kF32, {2, 3})}, {{"axis", 2}});
+            }),
+            "[softmax] axis 2 is out of range for rank 2");
+}
+
+}  // namespace
+}  // namespace anymps::testing
