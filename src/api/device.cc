@@ -21,11 +21,6 @@ void give(Struct* to, Struct from) {
   std::memcpy(static_cast<void*>(to), &from, size);
 }
 
-void give_cache(amps_cache_stats* to, const CacheStats& stats) {
-  give(to, {sizeof(amps_cache_stats), stats.size, stats.capacity, stats.hits, stats.misses,
-            stats.evictions});
-}
-
 amps_tensor* new_tensor(amps_device* device, Tensor tensor) {
   auto* handle = new amps_tensor;
   handle->device = device;
@@ -41,6 +36,11 @@ TensorDesc checked_desc(amps_dtype dtype, size_t rank, const int64_t* dims, cons
 }
 
 }  // namespace
+
+void anymps::api::give_cache(amps_cache_stats* to, const CacheStats& stats) {
+  give(to, {sizeof(amps_cache_stats), stats.size, stats.capacity, stats.hits, stats.misses,
+            stats.evictions});
+}
 
 extern "C" {
 

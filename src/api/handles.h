@@ -83,6 +83,8 @@ inline const Value* value_of(const amps_value* value) {
 }
 inline const Op* op_of(const amps_op* op) { return reinterpret_cast<const Op*>(op); }
 
+void give_cache(amps_cache_stats* to, const CacheStats& stats);
+
 DType checked_dtype(amps_dtype dtype);
 Shape checked_shape(size_t rank, const int64_t* dims);
 

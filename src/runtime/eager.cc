@@ -55,7 +55,11 @@ void add_attr(Key& key, const EagerAttr& attr) {
   }
 }
 
-NamedAttr named(const EagerAttr& attr) {
+bool same_memory(const Tensor& a, const void* data) { return a.data() == data; }
+
+}  // namespace
+
+NamedAttr to_named(const EagerAttr& attr) {
   switch (attr.kind) {
     case AttrKind::kFloat: return {attr.name, attr.f};
     case AttrKind::kString: return {attr.name, attr.s};
@@ -65,10 +69,6 @@ NamedAttr named(const EagerAttr& attr) {
     default: return {attr.name, attr.i};
   }
 }
-
-bool same_memory(const Tensor& a, const void* data) { return a.data() == data; }
-
-}  // namespace
 
 size_t Eager::KeyHash::operator()(const Key& key) const {
   uint64_t hash = 0x9e3779b97f4a7c15u;
@@ -112,7 +112,7 @@ std::shared_ptr<Eager::Entry> Eager::prepare(const Op& op, std::span<const Tenso
                                              bool content) {
   KernelRequest request;
   NamedAttrs given;
-  for (const EagerAttr& attr : attrs) given.push_back(named(attr));
+  for (const EagerAttr& attr : attrs) given.push_back(to_named(attr));
   request.op = &op;
   request.attrs = Attrs(op, given);
   request.threads = device_.driver().max_threads();

@@ -21,6 +21,8 @@ struct EagerAttr {
   std::span<const double> floats;
 };
 
+NamedAttr to_named(const EagerAttr& attr);
+
 class Eager {
  public:
   Eager(Device& device, size_t capacity) : device_(device), entries_(capacity) {}
