@@ -21,7 +21,7 @@ std::unique_ptr<Graph> load_graph(std::vector<std::byte> bytes, const std::strin
   const std::string_view view(reinterpret_cast<const char*>(owner->data()), owner->size());
   if (is_mps(view)) return load_mps(view, owner, false, name);
   onnx::ParseOptions options;
-  options.name = name;
+  options.file = name;
   options.owner = owner;
   return onnx::import_model(onnx::parse_model(view, options));
 }
