@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU driver: vector kernels (Highway) and oneDNN on the host's memory and threads.
+#include <omp.h>
+
+#include <fstream>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <thread>
+
+#include "base/env.h"
+#include "drivers/cpu/isa.h"
+#include "drivers/cpu/threads.h"
+#include "drivers/driver.h"
+
+namespace anymps {
+
+namespace {
+
+std::string processor() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (!line.starts_with("model name")) continue;
+    const size_t colon = line.find(':');
+    if (colon != std::string::npos && colon + 2 < line.size()) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+class CpuDriver final : public Driver {
+ public:
+  CpuDriver() {
+    cpu::isa();  // applies ANYMPS_ISA before oneDNN makes its first primitive
+    const int64_t asked = env_int("ANYMPS_NUM_THREADS");
+    require(asked >= 0 && asked <= 4096, "[env] ANYMPS_NUM_THREADS={} is not in 0..4096", asked);
+    threads_ = asked ? static_cast<int>(asked) : std::max(1, omp_get_num_procs());
+  }
+
+  const char* name() const override { return "cpu"; }
+  std::string description() const override {
+    const dnnl_version_t* version = dnnl_version();
+    return fmt::format("{}, {} threads, {}, oneDNN {}.{}.{}", processor(), threads_,
+                       cpu::name(cpu::isa()), version->major, version->minor, version->patch);
+  }
+  DriverTraits traits() const override {
+    DriverTraits traits;
+    traits.prefers_nhwc = true;
+    traits.fuses = true;
+    return traits;
+  }
+  void use_threads(int threads) override {
+    threads = threads > 0 ? std::min(threads, threads_) : threads_;
+    if (omp_get_max_threads() != threads) omp_set_num_threads(threads);
+  }
+  int max_threads() const override { return threads_; }
+
+ private:
+  int threads_ = 1;
+};
+
+const DriverRegistrar kDriver("cpu", [] { return std::make_unique<CpuDriver>(); });
+
+}  // namespace
+
+}  // namespace anymps

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise ops on the CPU: each is a tile program of one instruction.
+#include "drivers/cpu/elementwise.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+using Value = TileKernelBuilder::Value;
+using Builder = TileKernelBuilder;
+
+DType computed(DType dtype) { return is_half(dtype) ? DType::kF32 : dtype; }
+
+// The name of the function that an op and its attributes ask for, and what it is passed.
+struct Call {
+  std::string name;
+  std::vector<double> params;
+};
+
+Call call_of(const Op& op, const Attrs& attrs) {
+  const auto flag = [&](const char* name) { return attrs.b(name); };
+  if (op.name == "div" && attrs.s("rounding") != "none") return {"div_" + attrs.s("rounding"), {}};
+  if ((op.name == "min" || op.name == "max") && !flag("propagate_nan"))
+    return {op.name + "_number", {}};
+  if (op.name == "is_inf") {
+    if (flag("positive")) return {flag("negative") ? "is_inf" : "is_positive_inf", {}};
+    return {flag("negative") ? "is_negative_inf" : "is_no_inf", {}};
+  }
+  if (op.name == "gelu" && attrs.s("approximate") == "tanh") return {"gelu_tanh", {}};
+  Call call{op.name, {}};
+  for (const char* name : {"alpha", "beta", "gamma"})
+    if (op.attr_index(name) >= 0) call.params.push_back(attrs.f(name));
+  return call;
+}
+
+std::optional<Value> emit_clamp(Builder& builder, const Attrs& attrs,
+                                const std::vector<std::optional<int>>& args, DType dtype,
+                                std::string& why) {
+  const DType type = computed(dtype);
+  const bool low = args.size() > 1 && args[1], high = args.size() > 2 && args[2];
+  const double min = attrs.f("min"), max = attrs.f("max");
+  if (!low && !high)
+    if (const TileOp* op = find_tile_op("clamp_attr", type)) {
+      // A bound is a number of x's dtype.
+      const auto rounded = [&](double value) {
+        if (dtype == DType::kF16) return static_cast<double>(Half(static_cast<float>(value)));
+        if (dtype == DType::kBF16) return static_cast<double>(BFloat(static_cast<float>(value)));
+        return value;
+      };
+      return builder.call(*op, {*args[0]}, {rounded(min), rounded(max)});
+    }
+  const TileOp* op = find_tile_op("clamp", type);
+  if (!op) return why = fmt::format("x is {}", name(dtype)), std::nullopt;
+  return builder.call(*op, {*args[0], low ? *args[1] : builder.constant(type, min),
+                            high ? *args[2] : builder.constant(type, max)});
+}
+
+std::optional<Value> emit_cast(Builder& builder, Value x, DType to) {
+  // The builder reads halves as f32 and stores f32 as halves.
+  if (builder.dtype(x) == computed(to)) return x;
+  return builder.call(*find_cast(builder.dtype(x), computed(to)), {x});
+}
+
+}  // namespace
+
+std::optional<Value> emit(Builder& builder, const Op& op, const Attrs& attrs,
+                          const std::vector<std::optional<int>>& args, DType dtype,
+                          std::string& why) {
+  if (op.name == "clamp") return emit_clamp(builder, attrs, args, dtype, why);
+  if (op.name == "cast") return emit_cast(builder, *args[0], dtype);
+  if (op.name == "identity") return *args[0];
+  const Call call = call_of(op, attrs);
+  std::vector<Value> values;
+  for (const auto& arg : args)
+    if (arg) values.push_back(*arg);
+  const DType type = builder.dtype(values.back());
+  // Rounding leaves integers as they are.
+  if (is_int(type) && (op.name == "ceil" || op.name == "floor" || op.name == "round" ||
+                       op.name == "rint" || op.name == "trunc"))
+    return values[0];
+  const TileOp* function = find_tile_op(call.name, type);
+  if (!function) return why = fmt::format("x is {}", name(type)), std::nullopt;
+  return builder.call(*function, std::move(values), call.params);
+}
+
+namespace {
+
+// Powers that are common as constants and much cheaper by themselves.
+std::optional<Value> emit_power(Builder& builder, const KernelRequest& request, Value x) {
+  const std::optional<double> exponent = request.scalar(1);
+  if (!exponent || !request.in(1).shape.empty() || computed(request.in(0).dtype) != DType::kF32)
+    return std::nullopt;
+  const DType f32 = DType::kF32;
+  if (*exponent == 2) return builder.call(*find_tile_op("square", f32), {x});
+  if (*exponent == 3)
+    return builder.call(*find_tile_op("mul", f32),
+                        {builder.call(*find_tile_op("square", f32), {x}), x});
+  if (*exponent == -1) return builder.call(*find_tile_op("reciprocal", f32), {x});
+  return std::nullopt;
+}
+
+KernelPtr make_elementwise(const KernelRequest& request, std::string& why) {
+  const Op& op = *request.op;
+  Builder builder(request.out().shape);
+  // What only moves elements does not look at halves.
+  const bool raw = op.name == "where" || op.name == "identity";
+  std::vector<std::optional<int>> args;
+  for (size_t i = 0; i < request.inputs.size(); ++i)
+    args.push_back(request.has(i) ? std::optional(builder.input(i, request.in(i), raw))
+                                  : std::nullopt);
+  std::optional<Value> y;
+  if (op.name == "pow") y = emit_power(builder, request, *args[0]);
+  if (!y) y = emit(builder, op, request.attrs, args, request.out().dtype, why);
+  if (!y) return nullptr;
+  builder.output(0, request.out(), *y);
+  return builder.build();
+}
+
+struct Register {
+  Register() {
+    for (const char* op :
+         {"identity",     "exp",         "exp2",          "exp10",        "expm1",
+          "log",          "log2",        "log10",         "log1p",        "square",
+          "sqrt",         "rsqrt",       "reciprocal",    "abs",          "neg",
+          "sign",         "ceil",        "floor",         "round",        "rint",
+          "trunc",        "sin",         "cos",           "tan",          "sinh",
+          "cosh",         "tanh",        "asin",          "acos",         "atan",
+          "asinh",        "acosh",       "atanh",         "erf",          "add",
+          "sub",          "mul",         "div",           "mod",          "floor_mod",
+          "pow",          "min",         "max",           "atan2",        "equal",
+          "not_equal",    "less",        "less_equal",    "greater",      "greater_equal",
+          "is_nan",       "is_inf",      "is_finite",     "logical_not",  "logical_and",
+          "logical_or",   "logical_xor", "logical_nand",  "logical_nor",  "logical_xnor",
+          "where",        "clamp",       "relu",          "leaky_relu",   "prelu",
+          "elu",          "selu",        "celu",          "gelu",         "silu",
+          "mish",         "softplus",    "softsign",      "sigmoid",      "hard_sigmoid",
+          "hard_swish",   "cast",        "thresholded_relu"})
+      KernelRegistrar("cpu", op, "simd", 10, make_elementwise);
+  }
+};
+const Register kRegister;
+
+}  // namespace
+
+}  // namespace anymps::cpu

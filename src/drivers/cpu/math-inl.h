@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector math in f32 with the edge cases of <cmath>: what hwy/contrib/math lacks or leaves open for
+// NaN, infinities and large arguments. Errors are at most a few units in the last place.
+
+// Included once for each instruction set.
+#if defined(ANYMPS_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef ANYMPS_MATH_INL_H
+#undef ANYMPS_MATH_INL_H
+#else
+#define ANYMPS_MATH_INL_H
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace anymps::cpu {
+namespace HWY_NAMESPACE {
+namespace math {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Lanes outside `good` are computed one by one with the scalar function.
+template <class D, class V, class M, typename F>
+HWY_INLINE V patch(D d, V x, V y, M good, F scalar) {
+  if (HWY_LIKELY(hn::AllTrue(d, good))) return y;
+  alignas(64) float xs[hn::MaxLanes(d)], ys[hn::MaxLanes(d)], ok[hn::MaxLanes(d)];
+  hn::Store(x, d, xs);
+  hn::Store(y, d, ys);
+  hn::Store(hn::IfThenElseZero(good, hn::Set(d, 1.0f)), d, ok);
+  for (size_t i = 0; i < hn::Lanes(d); ++i)
+    if (ok[i] == 0) ys[i] = scalar(xs[i]);
+  return hn::Load(d, ys);
+}
+
+// e^r - 1 for |r| <= ln(2) / 2.
+template <class D, class V>
+HWY_INLINE V expm1_reduced(D d, V r) {
+  V q = hn::Set(d, 0.001393454452f);
+  q = hn::MulAdd(q, r, hn::Set(d, 0.008363776467f));
+  q = hn::MulAdd(q, r, hn::Set(d, 0.04166645678f));
+  q = hn::MulAdd(q, r, hn::Set(d, 0.1666657336f));
+  q = hn::MulAdd(q, r, hn::Set(d, 0.5000000014f));
+  return hn::MulAdd(hn::Mul(r, r), q, r);
+}
+
+template <class D, class VI>
+HWY_INLINE hn::Vec<D> power_of_two(D d, VI n) {
+  const hn::Rebind<int32_t, D> di;
+  return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, 127))));
+}
+
+// 2^n e^r; n in two steps, so that results reach infinity and the subnormals.
+template <class D, class V>
+HWY_INLINE V scale(D d, V r, V n) {
+  const hn::Rebind<int32_t, D> di;
+  const auto whole = hn::ConvertTo(di, n);
+  const auto half = hn::ShiftRight<1>(whole);
+  const V y = hn::Add(expm1_reduced(d, r), hn::Set(d, 1.0f));
+  return hn::Mul(hn::Mul(y, power_of_two(d, half)), power_of_two(d, hn::Sub(whole, half)));
+}
+
+// Both bounds keep NaN: on x86 Min and Max return the second argument if one is NaN.
+template <class D, class V>
+HWY_INLINE V bound(D d, V x, float low, float high) {
+  return hn::Max(hn::Set(d, low), hn::Min(hn::Set(d, high), x));
+}
+
+template <class D, class V>
+HWY_INLINE V remove_ln2(D d, V x, V n) {
+  const V r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), x);
+  return hn::NegMulAdd(n, hn::Set(d, 1.42860682029e-06f), r);
+}
+
+template <class D, class V>
+HWY_INLINE V exp(D d, V x) {
+  x = bound(d, x, -104.0f, 89.0f);
+  const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
+  return scale(d, remove_ln2(d, x, n), n);
+}
+
+template <class D, class V>
+HWY_INLINE V exp2(D d, V x) {
+  x = bound(d, x, -151.0f, 129.0f);
+  const V n = hn::Round(x);
+  return scale(d, hn::Mul(hn::Sub(x, n), hn::Set(d, 0.693147181f)), n);
+}
+
+template <class D, class V>
+HWY_INLINE V exp10(D d, V x) {
+  x = bound(d, x, -46.0f, 39.0f);
+  const V n = hn::Round(hn::Mul(x, hn::Set(d, 3.32192809f)));
+  V r = hn::NegMulAdd(n, hn::Set(d, 0.3010253906f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, 4.605038981e-06f), r);
+  return scale(d, hn::Mul(r, hn::Set(d, 2.302585093f)), n);
+}
+
+template <class D, class V>
+HWY_INLINE V expm1(D d, V x) {
+  const hn::Rebind<int32_t, D> di;
+  const V y = bound(d, x, -20.0f, 88.0f);
+  const V n = hn::Round(hn::Mul(y, hn::Set(d, 1.44269504f)));
+  const V power = power_of_two(d, hn::ConvertTo(di, n));
+  const V p = expm1_reduced(d, remove_ln2(d, y, n));
+  const V z = hn::MulAdd(power, p, hn::Sub(power, hn::Set(d, 1.0f)));
+  // Keeps the sign of a zero.
+  const V low = hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1e-10f)), x, z);
+  const auto large = hn::Gt(x, hn::Set(d, 87.0f));
+  if (HWY_LIKELY(hn::AllFalse(d, large))) return low;
+  return hn::IfThenElse(large, exp(d, x), low);
+}
+
+template <class D, class V>
+HWY_INLINE V tanh(D d, V x) {
+  const V y = expm1(d, bound(d, hn::Add(x, x), -20.0f, 20.0f));
+  return hn::Div(y, hn::Add(y, hn::Set(d, 2.0f)));
+}
+
+template <class D, class V>
+HWY_INLINE V sigmoid(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  return hn::Div(one, hn::Add(one, exp(d, hn::Neg(x))));
+}
+
+// What a logarithm gives outside the finite numbers above `pole`.
+template <class D, class V>
+HWY_INLINE V log_edges(D d, V x, V y, float pole) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const V at = hn::Set(d, pole);
+  y = hn::IfThenElse(hn::Eq(x, hn::Set(d, inf)), x, y);
+  y = hn::IfThenElse(hn::Eq(x, at), hn::Set(d, -inf), y);
+  const auto valid = hn::Ge(x, at);
+  return hn::IfThenElse(valid, y, hn::Set(d, std::numeric_limits<float>::quiet_NaN()));
+}
+
+template <class D, class V>
+HWY_INLINE V log(D d, V x) {
+  return log_edges(d, x, hn::Log(d, x), 0.0f);
+}
+template <class D, class V>
+HWY_INLINE V log2(D d, V x) {
+  return log_edges(d, x, hn::Log2(d, x), 0.0f);
+}
+template <class D, class V>
+HWY_INLINE V log10(D d, V x) {
+  return log_edges(d, x, hn::Log10(d, x), 0.0f);
+}
+template <class D, class V>
+HWY_INLINE V log1p(D d, V x) {
+  return log_edges(d, x, hn::Log1p(d, x), -1.0f);
+}
+
+// log(1 + e^x) without overflow.
+template <class D, class V>
+HWY_INLINE V softplus(D d, V x) {
+  const V tail = hn::Log1p(d, exp(d, hn::Neg(hn::Abs(x))));
+  // Max gives x if it is NaN.
+  return hn::Add(hn::Max(hn::Zero(d), x), tail);
+}
+
+// erfc(|x|) for |x| >= 1.
+template <class D, class V>
+HWY_INLINE V erfc_tail(D d, V ax) {
+  const V x = hn::Min(hn::Set(d, 6.0f), ax);
+  V q = hn::Set(d, -8.456781657e-08f);
+  q = hn::MulAdd(q, x, hn::Set(d, 3.377837956e-06f));
+  q = hn::MulAdd(q, x, hn::Set(d, -6.117123974e-05f));
+  q = hn::MulAdd(q, x, hn::Set(d, 0.0006684048397f));
+  q = hn::MulAdd(q, x, hn::Set(d, -0.004958674309f));
+  q = hn::MulAdd(q, x, hn::Set(d, 0.02674199013f));
+  q = hn::MulAdd(q, x, hn::Set(d, -0.110341606f));
+  q = hn::MulAdd(q, x, hn::Set(d, 0.3682100439f));
+  q = hn::MulAdd(q, x, hn::Set(d, -1.13014439f));
+  q = hn::MulAdd(q, x, hn::Set(d, 0.0002766205909f));
+  return exp(d, hn::NegMulAdd(x, x, q));
+}
+
+// erf(x) for |x| <= 1.
+template <class D, class V>
+HWY_INLINE V erf_center(D d, V x) {
+  const V s = hn::Mul(x, x);
+  V p = hn::Set(d, -9.673590851e-06f);
+  p = hn::MulAdd(p, s, hn::Set(d, 0.000112682539f));
+  p = hn::MulAdd(p, s, hn::Set(d, -0.000848439655f));
+  p = hn::MulAdd(p, s, hn::Set(d, 0.005221053412f));
+  p = hn::MulAdd(p, s, hn::Set(d, -0.02686543831f));
+  p = hn::MulAdd(p, s, hn::Set(d, 0.1128378262f));
+  p = hn::MulAdd(p, s, hn::Set(d, -0.3761263848f));
+  p = hn::MulAdd(p, s, hn::Set(d, 1.128379167f));
+  return hn::Mul(x, p);
+}
+
+template <class D, class V>
+HWY_INLINE V erf(D d, V x) {
+  const V ax = hn::Abs(x);
+  const auto outer = hn::Gt(ax, hn::Set(d, 1.0f));
+  const V center = erf_center(d, x);
+  if (hn::AllFalse(d, outer)) return center;
+  const V tail = hn::CopySignToAbs(hn::Sub(hn::Set(d, 1.0f), erfc_tail(d, ax)), x);
+  return hn::IfThenElse(outer, tail, center);
+}
+
+// x Φ(x), Φ the normal distribution; the left tail keeps its relative precision.
+template <class D, class V>
+HWY_INLINE V gelu(D d, V x) {
+  const V z = hn::Mul(x, hn::Set(d, 0.70710678118f));
+  const V az = hn::Abs(z);
+  const V half = hn::Set(d, 0.5f);
+  const auto outer = hn::Gt(az, hn::Set(d, 1.0f));
+  V phi = hn::MulAdd(half, erf_center(d, z), half);
+  if (!hn::AllFalse(d, outer)) {
+    V tail = hn::Mul(half, erfc_tail(d, az));
+    tail = hn::IfThenZeroElse(hn::Gt(az, hn::Set(d, 6.0f)), tail);
+    const V right = hn::IfThenElse(hn::Gt(z, hn::Zero(d)), hn::Sub(hn::Set(d, 1.0f), tail), tail);
+    phi = hn::IfThenElse(outer, right, phi);
+  }
+  return hn::Mul(x, phi);
+}
+
+template <class D, class V>
+HWY_INLINE V gelu_tanh(D d, V x) {
+  const V cube = hn::Mul(hn::Mul(x, x), x);
+  const V u = hn::Mul(hn::Set(d, 0.7978845608f), hn::MulAdd(hn::Set(d, 0.044715f), cube, x));
+  const V half = hn::Mul(hn::Set(d, 0.5f), x);
+  return hn::Mul(half, hn::Add(hn::Set(d, 1.0f), tanh(d, u)));
+}
+
+#define ANYMPS_PATCHED(function, Fast, condition, Scalar)        \
+  template <class D, class V>                                    \
+  HWY_INLINE V function(D d, V x) {                              \
+    const V ax = hn::Abs(x);                                     \
+    (void)ax;                                                    \
+    return patch(d, x, Fast, condition, [](float v) { return Scalar(v); }); \
+  }
+ANYMPS_PATCHED(sin, hn::Sin(d, x), hn::Lt(ax, hn::Set(d, 39000.0f)), std::sin)
+ANYMPS_PATCHED(cos, hn::Cos(d, x), hn::Lt(ax, hn::Set(d, 39000.0f)), std::cos)
+ANYMPS_PATCHED(tan, hn::Div(hn::Sin(d, x), hn::Cos(d, x)), hn::Lt(ax, hn::Set(d, 39000.0f)),
+               std::tan)
+ANYMPS_PATCHED(sinh, hn::Sinh(d, x), hn::Lt(ax, hn::Set(d, 87.0f)), std::sinh)
+ANYMPS_PATCHED(asin, hn::Asin(d, x), hn::Le(ax, hn::Set(d, 1.0f)), std::asin)
+ANYMPS_PATCHED(acos, hn::Acos(d, x), hn::Le(ax, hn::Set(d, 1.0f)), std::acos)
+ANYMPS_PATCHED(asinh, hn::Asinh(d, x), hn::Lt(ax, hn::Set(d, 1e18f)), std::asinh)
+ANYMPS_PATCHED(acosh, hn::Acosh(d, x),
+               hn::And(hn::Gt(x, hn::Set(d, 1.0f)), hn::Lt(ax, hn::Set(d, 1e18f))), std::acosh)
+ANYMPS_PATCHED(atanh, hn::Atanh(d, x), hn::Lt(ax, hn::Set(d, 1.0f)), std::atanh)
+#undef ANYMPS_PATCHED
+
+template <class D, class V>
+HWY_INLINE V atan(D d, V x) {
+  return hn::Atan(d, x);
+}
+
+template <class D, class V>
+HWY_INLINE V cosh(D d, V x) {
+  const V e = exp(d, hn::Abs(x));
+  const V half = hn::Set(d, 0.5f);
+  const V y = hn::MulAdd(half, e, hn::Div(half, e));
+  return patch(d, x, y, hn::Lt(hn::Abs(x), hn::Set(d, 88.0f)),
+               [](float v) { return std::cosh(v); });
+}
+
+// x^y for finite x > 0 through f64.
+template <class D, class V>
+HWY_INLINE V pow_positive(D d, V x, V y) {
+  const hn::Half<D> dh;
+  const hn::Rebind<double, decltype(dh)> dd;
+  const auto part = [&](auto xh, auto yh) HWY_ATTR {
+    auto e = hn::Mul(hn::PromoteTo(dd, yh), hn::Log(dd, hn::PromoteTo(dd, xh)));
+    e = hn::Max(hn::Set(dd, -200.0), hn::Min(hn::Set(dd, 200.0), e));
+    return hn::DemoteTo(dh, hn::Exp(dd, e));
+  };
+  return hn::Combine(d, part(hn::UpperHalf(dh, x), hn::UpperHalf(dh, y)),
+                     part(hn::LowerHalf(dh, x), hn::LowerHalf(dh, y)));
+}
+
+template <class D, class V>
+HWY_INLINE V pow(D d, V x, V y) {
+  const V max = hn::Set(d, std::numeric_limits<float>::max());
+  const auto good = hn::And(hn::And(hn::Gt(x, hn::Zero(d)), hn::Le(x, max)),
+                            hn::Le(hn::Abs(y), max));
+  // The vector functions see a harmless number in the other lanes.
+  const V z = pow_positive(d, hn::IfThenElse(good, x, hn::Set(d, 1.0f)), hn::IfThenElseZero(good, y));
+  if (HWY_LIKELY(hn::AllTrue(d, good))) return z;
+  alignas(64) float xs[hn::MaxLanes(d)], ys[hn::MaxLanes(d)], zs[hn::MaxLanes(d)],
+      ok[hn::MaxLanes(d)];
+  hn::Store(x, d, xs);
+  hn::Store(y, d, ys);
+  hn::Store(z, d, zs);
+  hn::Store(hn::IfThenElseZero(good, hn::Set(d, 1.0f)), d, ok);
+  for (size_t i = 0; i < hn::Lanes(d); ++i)
+    if (ok[i] == 0) zs[i] = std::pow(xs[i], ys[i]);
+  return hn::Load(d, zs);
+}
+
+}  // namespace math
+}  // namespace HWY_NAMESPACE
+}  // namespace anymps::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // ANYMPS_MATH_INL_H

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/threads.h"
+
+#include <omp.h>
+
+#include <atomic>
+#include <exception>
+
+// ThreadSanitizer does not see the synchronization inside libgomp.
+#if defined(__SANITIZE_THREAD__)
+#define ANYMPS_ONE_THREAD 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ANYMPS_ONE_THREAD 1
+#endif
+#endif
+
+namespace anymps {
+
+int current_threads() {
+#ifdef ANYMPS_ONE_THREAD
+  return 1;
+#else
+  return omp_in_parallel() ? 1 : omp_get_max_threads();
+#endif
+}
+
+namespace detail {
+
+void parallel_ranges(int64_t begin, int64_t end, int threads, RangeFn fn, void* context) {
+  std::exception_ptr error;
+  std::atomic_flag failed = ATOMIC_FLAG_INIT;
+#pragma omp parallel num_threads(threads)
+  {
+    const int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
+    const int64_t items = end - begin, each = items / parts, rest = items % parts;
+    const int64_t first = begin + part * each + std::min(part, rest);
+    const int64_t last = first + each + (part < rest ? 1 : 0);
+    try {
+      if (first < last) fn(context, first, last);
+    } catch (...) {
+      if (!failed.test_and_set()) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace detail
+}  // namespace anymps
