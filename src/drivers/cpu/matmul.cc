@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products with oneDNN. Batch axes are merged as far as the strides allow (a product with
+// one matrix of weights becomes two-dimensional), transposes are strides, constant matrices are
+// packed once, and scale, bias, residual and activation are applied before the result is stored.
+#include "drivers/cpu/onednn.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+using dnnl::memory;
+
+// One tensor of the product: batch axes as in the result (stride 0 where it is broadcast), then
+// two matrix axes.
+struct Operand {
+  TensorDesc desc;
+
+  int64_t& extent(size_t axis) { return desc.shape[axis]; }
+  int64_t& stride(size_t axis) { return desc.strides[axis]; }
+};
+
+TensorDesc matrix(const TensorDesc& desc, bool vector_is_row, bool transpose) {
+  TensorDesc result = desc;
+  if (result.shape.size() == 1) {
+    const size_t at = vector_is_row ? 0 : 1;
+    result.shape.insert(at, 1);
+    result.strides.insert(at, 0);
+  } else if (transpose) {
+    const size_t last = result.shape.size() - 1;
+    std::swap(result.shape[last], result.shape[last - 1]);
+    std::swap(result.strides[last], result.strides[last - 1]);
+  }
+  return result;
+}
+
+// Leading axes are added, and batch axes broadcast, to those of `batch`.
+Operand with_batch(const TensorDesc& desc, std::span<const int64_t> batch) {
+  Operand result;
+  result.desc.dtype = desc.dtype;
+  const size_t rank = batch.size() + 2, lead = rank - desc.shape.size();
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t have = i < lead ? 1 : desc.shape[i - lead];
+    const bool is_batch = i < batch.size();
+    const int64_t extent = is_batch ? batch[i] : have;
+    result.desc.shape.push_back(extent);
+    result.desc.strides.push_back(have == 1 ? 0 : desc.strides[i - lead]);
+  }
+  return result;
+}
+
+// Writes a float tensor that is broadcast along some axes (stride 0) densely.
+template <typename T>
+void expand(const TensorDesc& desc, const T* from, T* to) {
+  Shape index(desc.shape.size(), 0);
+  const size_t last = index.size() - 1;
+  for (;;) {
+    int64_t at = 0;
+    for (size_t i = 0; i < last; ++i) at += index[i] * desc.strides[i];
+    for (int64_t j = 0; j < desc.shape[last]; ++j) *to++ = from[at + j * desc.strides[last]];
+    size_t axis = last;
+    while (axis > 0 && ++index[axis - 1] == desc.shape[axis - 1]) index[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
+class Product {
+ public:
+  explicit Product(const KernelRequest& request) : request_(request) {}
+
+  KernelPtr make(std::string& why) {
+    const Attrs& attrs = request_.attrs;
+    const TensorDesc a = matrix(request_.in(0), true, attrs.b("transpose_a"));
+    const TensorDesc b = matrix(request_.in(1), false, attrs.b("transpose_b"));
+    TensorDesc y = request_.out();
+    if (request_.in(0).shape.size() == 1) insert_unit(y, request_.in(1).shape.size() == 1 ? 0 : 1);
+    if (request_.in(1).shape.size() == 1) insert_unit(y, 0);
+    const std::span<const int64_t> batch(y.shape.data(), y.shape.size() - 2);
+    tensors_ = {with_batch(a, batch), with_batch(b, batch), with_batch(y, batch)};
+    for (const size_t i : {2u, 3u})
+      if (!add_summand(i, y, why)) return nullptr;
+    drop_units();
+    merge_batches();
+    fold_batch_into_rows();
+    KernelPtr kernel = build(why);
+    if (kernel || summands_.empty()) return kernel;
+    // oneDNN broadcasts rows and scalars; what lies otherwise is written out at each run.
+    expand_ = true;
+    return build(why);
+  }
+
+ private:
+  static constexpr size_t kA = 0, kB = 1, kY = 2;
+
+  static void insert_unit(TensorDesc& y, size_t from_end) {
+    const size_t at = y.shape.size() - from_end;
+    y.shape.insert(at, 1);
+    y.strides.insert(at, 0);
+  }
+
+  // Bias and residual, broadcast to y.
+  bool add_summand(size_t i, const TensorDesc& y, std::string& why) {
+    if (!request_.has(i)) return true;
+    TensorDesc desc = request_.in(i);
+    if (desc.shape.size() > request_.out().shape.size()) {
+      why = fmt::format("input {} has a higher rank than the result", i);
+      return false;
+    }
+    // Axes that y got for one-dimensional operands.
+    if (request_.in(1).shape.size() == 1) insert_unit(desc, 0);
+    if (request_.in(0).shape.size() == 1 && !desc.shape.empty())
+      insert_unit(desc, std::min<size_t>(1, desc.shape.size()));
+    while (desc.shape.size() < 2) {
+      desc.shape.insert(0, 1);
+      desc.strides.insert(0, 0);
+    }
+    tensors_.push_back(
+        with_batch(desc, std::span<const int64_t>(y.shape.data(), y.shape.size() - 2)));
+    summands_.push_back(i);
+    return true;
+  }
+
+  size_t batch_rank() const { return tensors_[kY].desc.shape.size() - 2; }
+
+  void erase_axis(size_t axis) {
+    for (Operand& t : tensors_) {
+      t.desc.shape.erase(axis);
+      t.desc.strides.erase(axis);
+    }
+  }
+
+  void drop_units() {
+    for (size_t i = batch_rank(); i-- > 0;)
+      if (tensors_[kY].extent(i) == 1) erase_axis(i);
+  }
+
+  void merge_batches() {
+    for (size_t i = batch_rank(); i-- > 1;) {
+      bool mergeable = true;
+      for (Operand& t : tensors_) mergeable &= t.stride(i - 1) == t.stride(i) * t.extent(i);
+      if (!mergeable) continue;
+      for (Operand& t : tensors_) {
+        t.extent(i - 1) *= t.extent(i);
+        t.stride(i - 1) = t.stride(i);
+      }
+      erase_axis(i);
+    }
+  }
+
+  // When all batches use the same matrix b, the innermost batch axis only adds rows.
+  void fold_batch_into_rows() {
+    while (batch_rank() > 0) {
+      const size_t axis = batch_rank() - 1, row = axis + 1;
+      if (tensors_[kB].stride(axis) != 0) return;
+      const int64_t rows = tensors_[kY].extent(row);
+      for (size_t i = 0; i < tensors_.size(); ++i) {
+        Operand& t = tensors_[i];
+        if (i == kB || rows == 1) continue;
+        // Rows of a summand that are all the same stay so only if the batches are, too.
+        if (t.stride(axis) != t.stride(row) * rows) return;
+      }
+      for (size_t i = 0; i < tensors_.size(); ++i) {
+        Operand& t = tensors_[i];
+        if (i == kB) continue;
+        if (rows == 1) t.stride(row) = t.stride(axis);
+        t.extent(row) = t.stride(row) == 0 && i > kY ? 1 : rows * t.extent(axis);
+      }
+      erase_axis(axis);
+    }
+  }
+
+  // Broadcast axes get the extent 1, as oneDNN wants them.
+  TensorDesc for_onednn(size_t i) const {
+    TensorDesc desc = tensors_[i].desc;
+    for (size_t axis = 0; axis < desc.shape.size(); ++axis) {
+      const bool is_batch = axis < batch_rank();
+      if ((is_batch || i > kY) && desc.strides[axis] == 0) desc.shape[axis] = 1;
+    }
+    // With three axes oneDNN knows only dense layouts, with four also those of attention heads.
+    if (batch_rank() == 1 && !dense_) {
+      desc.shape.insert(0, 1);
+      desc.strides.insert(0, desc.strides[0] * desc.shape[1]);
+    }
+    return desc;
+  }
+
+  Place expanded(OneDnnBuilder& builder, size_t i) const {
+    TensorDesc desc = tensors_[i].desc;
+    desc.shape = tensors_[kY].desc.shape;
+    const Place from{Place::kInput, summands_[i - kY - 1], nullptr};
+    const Place to = builder.scratch(desc.bytes());
+    builder.step([desc, from, to](const KernelArgs& args) {
+      dispatch<bit(DType::kF32) | bit(DType::kF16) | bit(DType::kBF16)>(desc.dtype, [&]<typename T>() {
+        expand(desc, static_cast<const T*>(from.resolve(args)), static_cast<T*>(to.resolve(args)));
+      });
+    });
+    return to;
+  }
+
+  KernelPtr build(std::string& why) {
+    if (batch_rank() > DNNL_MAX_NDIMS - 3)
+      return refuse(why, fmt::format("{} batch axes that cannot be merged", batch_rank()));
+    dense_ = true;
+    for (size_t i = kA; i <= kY; ++i) {
+      TensorDesc& t = tensors_[i].desc;
+      if (batch_rank() == 1 && t.shape[0] > 1 && t.strides[0] != 0 &&
+          t.strides[0] != t.shape[1] * t.shape[2])
+        dense_ = false;
+    }
+    std::vector<TensorDesc> descs;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      descs.push_back(for_onednn(i));
+      if (has_odd_strides(descs.back()))
+        return refuse(why, fmt::format("strides of {} are not positive", to_string(descs.back())));
+    }
+    const size_t rank = descs[kY].shape.size();
+    const auto scale = static_cast<float>(request_.attrs.f("alpha"));
+    dnnl::post_ops ops;
+    if (scale != 1) ops.append_eltwise(dnnl::algorithm::eltwise_linear, scale, 0);
+    std::vector<PrimitiveArg> extra;
+    memory::desc bias;
+    OneDnnBuilder builder(request_);
+    for (size_t s = 0; s < summands_.size(); ++s) {
+      TensorDesc desc = descs[kY + 1 + s];
+      Place place{Place::kInput, summands_[s], nullptr};
+      if (expand_ && desc.shape != descs[kY].shape) {
+        desc = TensorDesc(desc.dtype, descs[kY].shape);
+        place = expanded(builder, kY + 1 + s);
+      }
+      const memory::desc md = onednn_desc(desc);
+      const bool is_row = desc.shape.back() == descs[kY].shape.back() &&
+                          desc.count() == desc.shape.back() && desc.strides.back() <= 1;
+      if (is_row && scale == 1 && !bias) {
+        bias = md;
+        extra.push_back({DNNL_ARG_BIAS, md, place});
+        continue;
+      }
+      extra.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len()) | DNNL_ARG_SRC_1, md, place});
+      ops.append_binary(dnnl::algorithm::binary_add, md);
+    }
+    append_activation(ops, request_.attrs, "act_alpha", "act_beta");
+    const dnnl::primitive_attr attr = onednn_attr(ops);
+    const bool packs = request_.constant(1) && request_.packed && rank == 2;
+    const memory::desc a = onednn_desc(descs[kA]), y = onednn_desc(descs[kY]);
+    const memory::desc b =
+        packs ? memory::desc(onednn_dims(descs[kB].shape), *onednn_type(descs[kB].dtype),
+                             memory::format_tag::any)
+              : onednn_desc(descs[kB]);
+    const auto pd = choose_implementation([&] {
+      return bias ? dnnl::matmul::primitive_desc(onednn_engine(), a, b, bias, y, attr, true)
+                  : dnnl::matmul::primitive_desc(onednn_engine(), a, b, y, attr, true);
+    });
+    if (!pd) return refuse(why, "oneDNN has no implementation");
+    if (std::string_view(pd.impl_info_str()).starts_with("ref"))
+      return refuse(why, "oneDNN has only its slow reference implementation");
+    std::vector<PrimitiveArg> args{
+        {DNNL_ARG_SRC, a, {Place::kInput, 0, nullptr}},
+        {DNNL_ARG_WEIGHTS, pd.weights_desc(),
+         packs ? builder.read_weights(1, descs[kB], pd.weights_desc())
+               : Place{Place::kInput, 1, nullptr}},
+        {DNNL_ARG_DST, y, {Place::kOutput, 0, nullptr}}};
+    args.insert(args.end(), extra.begin(), extra.end());
+    builder.call(dnnl::matmul(pd), pd.scratchpad_desc(), std::move(args));
+    return builder.finish(pd.impl_info_str());
+  }
+
+  const KernelRequest& request_;
+  std::vector<Operand> tensors_;   // a, b, y, then the summands
+  std::vector<size_t> summands_;   // their input numbers
+  bool dense_ = true, expand_ = false;
+};
+
+KernelPtr make_matmul(const KernelRequest& request, std::string& why) {
+  if (request.out().count() == 0) return empty_kernel();
+  if (!onednn_type(request.in(0).dtype))
+    return refuse(why, fmt::format("dtype {}", name(request.in(0).dtype)));
+  for (const size_t i : {0u, 1u})
+    if (request.in(i).count() == 0) return refuse(why, "nothing to sum over");
+  return Product(request).make(why);
+}
+
+const KernelRegistrar kMatmul("cpu", "matmul", "onednn", 10, make_matmul);
+
+}  // namespace
+
+}  // namespace anymps::cpu
