@@ -72,6 +72,7 @@ struct Sample {
   std::vector<Shape> shapes;
   NamedAttrs attrs;
   std::vector<std::pair<int, std::vector<int64_t>>> values;
+  size_t outputs = 0;  // how many of an op with variadic outputs; 0: as many as the record has
   static inline const Shape absent = {-1};  // inline: records use it before main
 };
 struct TestSpec {
@@ -90,11 +91,13 @@ using DecomposeFn = std::function<std::vector<Value*>(Graph&, const Node&)>;
 struct ViewContext {
   const Attrs& attrs;
   const TensorDesc& input;
-  const std::vector<std::optional<std::vector<int64_t>>>& contents;  // of integer inputs, if known
+  const std::vector<std::optional<std::vector<int64_t>>>& contents;  // of integer inputs, if known; an
+                                                                     // empty list if absent
   size_t output;       // which output
   const Shape& shape;  // of that output
   Strides strides;
   int64_t offset = 0;
+  size_t outputs = 0;  // how many outputs the node has; 0: not told
 };
 using ViewFn = std::function<bool(ViewContext&)>;
 // Floating-point operations of one evaluation (a multiply-add counts two).

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops that make a tensor from a few numbers: range, fill, one_hot.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/shape_rules.h"
+
+namespace anymps {
+
+namespace {
+
+const std::vector<int64_t> kNone;
+
+void check_scalar(InferContext& ctx, size_t i) {
+  if (!ctx.type(i).ranked) return;
+  const Dims& shape = ctx.shape(i);
+  ctx.check(shape.empty() || (shape.size() == 1 && (!shape[0].known() || shape[0].is(1))),
+            "{} must be a scalar, it has the shape {}", ctx.op.inputs[i].name, to_string(shape));
+}
+
+void infer_range(InferContext& ctx) {
+  for (size_t i = 0; i < 3; ++i) check_scalar(ctx, i);
+  const Dims *start = ctx.content(0), *limit = ctx.content(1), *delta = ctx.content(2);
+  if (!start || !limit || !delta || !(*delta)[0].known()) return ctx.set(0, {ctx.fresh("n")});
+  const int64_t step = (*delta)[0].value();
+  ctx.check(step != 0, "delta is 0");
+  ctx.check(step != INT64_MIN, "delta is {}", step);
+  const Dim from = (*start)[0], to = (*limit)[0];
+  if (!from.known() || !to.known())
+    return ctx.set(0, {step > 0 ? ceil_div(to - from, step) : ceil_div(from - to, -step)});
+  const Dim span = step > 0 ? to - from : from - to;
+  const int64_t stride = step > 0 ? step : -step;
+  const int64_t count = span.value() <= 0 ? 0 : (span.value() - 1) / stride + 1;
+  ctx.set(0, {count});
+  if (count > ValueType::kMaxContent) return;
+  Dims content;
+  for (int64_t i = 0; i < count; ++i) content.push_back(from.value() + i * step);
+  ctx.set_content(0, std::move(content));
+}
+
+void infer_fill(InferContext& ctx) {
+  const DType dtype = ctx.has(1) ? ctx.dtype(1) : ctx.attrs.dtype("dtype");
+  if (ctx.has(1)) check_scalar(ctx, 1);
+  const std::optional<Dims> shape = ctx.ints(0, "shape");
+  if (!shape) return set_fresh_shape(ctx, 0, dtype);
+  for (const Dim& extent : *shape)
+    ctx.check(!extent.known() || extent.value() >= 0, "shape {} has a negative extent",
+              to_string(*shape));
+  ctx.set(0, dtype, *shape);
+  if (!contains(kIndex, dtype) || !all_known(*shape) || (ctx.has(1) && !ctx.content(1))) return;
+  const double number = ctx.attrs.f("value");
+  if (!ctx.has(1) && !(std::abs(number) < 0x1p53)) return;
+  const Dim value = ctx.has(1) ? (*ctx.content(1))[0] : Dim(static_cast<int64_t>(number));
+  const int64_t count = element_count(to_shape(*shape));
+  if (count <= ValueType::kMaxContent) ctx.set_content(0, Dims(static_cast<size_t>(count), value));
+}
+
+void infer_one_hot(InferContext& ctx) {
+  check_scalar(ctx, 1);
+  if (ctx.type(2).ranked)
+    ctx.check(ctx.rank(2) == 1 && (!ctx.shape(2)[0].known() || ctx.shape(2)[0].is(2)),
+              "values must be [off, on], they have the shape {}", to_string(ctx.shape(2)));
+  const int64_t rank = ctx.rank(0) + 1, given = ctx.attrs.i("axis");
+  ctx.check(given >= -rank && given < rank, "axis {} is out of range for rank {}", given, rank);
+  const Dim depth = ctx.content(1) ? (*ctx.content(1))[0] : ctx.fresh("depth");
+  ctx.check(!depth.known() || depth.value() >= 0, "depth {} is negative", depth.str());
+  Dims shape = ctx.shape(0);
+  shape.insert(shape.begin() + (given < 0 ? given + rank : given), depth);
+  ctx.set(0, std::move(shape));
+}
+
+}  // namespace
+
+OP(range)
+    .doc("Numbers from start on, delta apart, as long as they lie before limit.")
+    .formula("y[i] = start + i * delta, for i < ceil((limit - start) / delta)")
+    .input("start", kReal)
+    .input("limit", kReal)
+    .input("delta", kReal)
+    .output("y")
+    .infer(infer_range)
+    .no_layout_tests()
+    .sample({"up", {{}, {}, {}}, {}, {{0, {1}}, {1, {10}}, {2, {3}}}})
+    .sample({"down", {{}, {}, {}}, {}, {{0, {5}}, {1, {0}}, {2, {-2}}}})
+    .sample({"empty", {{}, {}, {}}, {}, {{0, {3}}, {1, {3}}, {2, {1}}}});
+
+OP(fill)
+    .doc("A tensor of one value. Its dtype is that of the value, or the attribute's.")
+    .formula("y[i] = value")
+    .mps("constantWithScalar:dataType:")
+    .mps("constantWithScalar:shape:dataType:")
+    .optional("shape", kIndex, "I", "wins over the attribute")
+    .optional("value", kAny, "T", "a scalar; wins over the attribute")
+    .output("y", "")
+    .attr("shape", kNone, "the shape")
+    .attr("value", 0.0, "the value")
+    .attr("dtype", DType::kF32, "of the attribute's value")
+    .infer(infer_fill)
+    .sample({"attributes", {}, {{"shape", std::vector<int64_t>{2, 3}}, {"value", 2.5}}})
+    .sample({"integer",
+             {},
+             {{"shape", std::vector<int64_t>{4}}, {"value", -3.0}, {"dtype", DType::kI64}}})
+    .sample({"bool",
+             {},
+             {{"shape", std::vector<int64_t>{2}}, {"value", 1.0}, {"dtype", DType::kBool}}})
+    .sample({"inputs", {{2}, {}}, {}, {{0, {3, 2}}}})
+    .sample({"value_input", {{-1}, {}}, {{"shape", std::vector<int64_t>{2, 2}}}})
+    .sample({"scalar", {}, {}})
+    .sample({"empty", {}, {{"shape", std::vector<int64_t>{0, 2}}}});
+
+OP(one_hot)
+    .doc(
+        "A new axis that holds values[1] at the place the index names and values[0] elsewhere. "
+        "Negative indices count from the end; indices outside [-depth, depth) name no place.")
+    .formula("y[.., k, ..] = values[indices[.., ..] == k]")
+    .mps("oneHotWithIndicesTensor:depth:axis:dataType:onValue:offValue:name:")
+    .mps("oneHotWithIndicesTensor:depth:dataType:onValue:offValue:name:")
+    .mps("oneHotWithIndicesTensor:depth:axis:dataType:name:")
+    .mps("oneHotWithIndicesTensor:depth:axis:name:")
+    .mps("oneHotWithIndicesTensor:depth:dataType:name:")
+    .mps("oneHotWithIndicesTensor:depth:name:")
+    .input("indices", kReal, "I")
+    .input("depth", kReal, "D", "a scalar: the extent of the new axis")
+    .input("values", kAny, "T", "[off, on]")
+    .output("y", "T")
+    .attr("axis", -1, "place of the new axis in the output")
+    .infer(infer_one_hot)
+    .domain("indices", -5, 6)
+    .sample({"last", {{2, 3}, {}, {2}}, {}, {{0, {0, 3, -1, 2, 4, -5}}, {1, {4}}}})
+    .sample({"first", {{3}, {}, {2}}, {{"axis", 0}}, {{0, {2, 0, 1}}, {1, {3}}}})
+    .sample({"scalar", {{}, {}, {2}}, {}, {{0, {1}}, {1, {3}}}})
+    .sample({"empty", {{0}, {}, {2}}, {}, {{0, {}}, {1, {3}}}})
+    .sample({"no_depth", {{2}, {}, {2}}, {}, {{0, {0, 1}}, {1, {0}}}});
+
+}  // namespace anymps
