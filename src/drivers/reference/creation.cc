@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors from a few numbers: range, fill, one_hot.
+#include <cmath>
+
 #include "drivers/reference/move.h"
 
 namespace anymps {
@@ -44,9 +46,9 @@ REFERENCE(one_hot) {
   for_each_index(y.shape(), [&](const Shape& index) {
     Shape place = index;
     place.erase(static_cast<size_t>(axis));
-    int64_t at = static_cast<int64_t>(load_double(indices, indices.offset(place)));
-    if (at < 0) at += depth;
-    const bool on = at == index[static_cast<size_t>(axis)];
+    double at = std::trunc(load_double(indices, indices.offset(place)));
+    if (at < 0) at += static_cast<double>(depth);
+    const bool on = at == static_cast<double>(index[static_cast<size_t>(axis)]);
     move_element(y, y.offset(index), values, on ? values.stride(0) : 0);
   });
 }
