@@ -57,10 +57,12 @@ Dim span_of(const WindowAttrs& window, const Dim& kernel, size_t axis) {
   return Dim(window.dilations[axis]) * (kernel - 1) + 1;
 }
 
-// Of a transposed convolution before its paddings are cut off.
-Dim transposed_full(const WindowAttrs& window, int64_t output_padding, const Dim& in,
-                    const Dim& kernel, size_t axis) {
-  return Dim(window.strides[axis]) * (in - 1) + span_of(window, kernel, axis) + output_padding;
+// Of a transposed convolution before its paddings are cut off, and less `cut`. Here and below the
+// constants are summed first: a symbol then appears once, and equal extents look equal.
+Dim transposed_extent(const WindowAttrs& window, const Dim& output_padding, const Dim& in,
+                      const Dim& kernel, size_t axis, const Dim& cut) {
+  const Dim stride = window.strides[axis];
+  return in * stride + (span_of(window, kernel, axis) + output_padding - stride - cut);
 }
 
 }  // namespace
@@ -91,22 +93,23 @@ Dims window_outputs(const Attrs& attrs, const Dims& in, const Dims& kernel, bool
   for (size_t i = 0; i < kernel.size(); ++i) {
     const Dim stride = window.strides[i];
     if (is_same(window.auto_pad)) {
-      out.push_back(ceil_div(in[i], stride));
+      out.push_back(floor_div(in[i] + (stride - 1), stride));
       continue;
     }
     const Dim span = span_of(window, kernel[i], i);
-    const Dim padded = in[i] + window.begin[i] + window.end[i];
+    const Dim padding = Dim(window.begin[i]) + window.end[i], padded = in[i] + padding;
     require(!padded.known() || !span.known() || span.value() <= padded.value(),
             "[{}] a window that spans {} elements does not fit into spatial axis {} of extent {} "
             "with {} elements of padding",
-            window.op, span.str(), i, in[i].str(), (padded - in[i]).str());
-    const Dim room = padded - span;
+            window.op, span.str(), i, in[i].str(), padding.str());
+    // floor((padded - span) / stride) + 1, as one quotient.
+    const Dim room = padding - span + stride;
     if (ceil_mode) {
       // A window must start inside the input or the padding before it.
-      const Dim starts = floor_div(in[i] + window.begin[i] - 1, stride) + 1;
-      out.push_back(min(ceil_div(room, stride) + 1, starts));
+      const Dim starts = floor_div(in[i] + (stride + window.begin[i] - 1), stride);
+      out.push_back(min(floor_div(in[i] + (room + stride - 1), stride), starts));
     } else {
-      out.push_back(floor_div(room, stride) + 1);
+      out.push_back(floor_div(in[i] + room, stride));
     }
   }
   return out;
@@ -141,11 +144,11 @@ Dims transposed_outputs(const Attrs& attrs, const Dims& in, const Dims& kernel) 
       out.push_back(in[i] * window.strides[i]);
       continue;
     }
-    const Dim full = transposed_full(window, extra[i], in[i], kernel[i], i);
-    const Dim extent = full - window.begin[i] - window.end[i];
+    const Dim cut = Dim(window.begin[i]) + window.end[i];
+    const Dim extent = transposed_extent(window, extra[i], in[i], kernel[i], i, cut);
     require(!extent.known() || extent.value() >= 0,
             "[{}] the paddings {} and {} of spatial axis {} are more than its extent {}", window.op,
-            window.begin[i], window.end[i], i, full.str());
+            window.begin[i], window.end[i], i, (extent + cut).str());
     out.push_back(extent);
   }
   return out;
@@ -157,8 +160,8 @@ Window resolve_transposed_window(const Attrs& attrs, const Shape& in, const Shap
   const std::vector<int64_t> extra = per_axis(attrs, "output_padding", kernel.size(), 0, 0);
   if (is_same(window.auto_pad) || !attrs.ints("output_shape").empty()) {
     for (size_t i = 0; i < kernel.size(); ++i) {
-      const Dim full = transposed_full(window, extra[i], in[i], kernel[i], i);
-      const int64_t total = std::max<int64_t>(0, (full - out[i]).value());
+      const Dim cut = transposed_extent(window, extra[i], in[i], kernel[i], i, out[i]);
+      const int64_t total = std::max<int64_t>(0, cut.value());
       const int64_t less = total / 2, more = total - less;
       window.begin[i] = window.auto_pad == AutoPad::kSameUpper ? less : more;
       window.end[i] = window.auto_pad == AutoPad::kSameUpper ? more : less;
