@@ -21,6 +21,7 @@ class Dim {
   bool known() const { return expression_ == nullptr; }
   int64_t value() const;  // fails on a symbol
   bool is(int64_t value) const { return known() && value_ == value; }
+  const char* symbol_name() const { return known() ? nullptr : expression_->c_str(); }
   std::string str() const { return known() ? std::to_string(value_) : *expression_; }
 
   friend bool operator==(const Dim& a, const Dim& b);

@@ -38,4 +38,9 @@ std::string to_text(const Graph& graph) {
   return text + "\n}\n";
 }
 
+std::string print_graph(const Graph& graph, const std::string& format) {
+  if (format == "text") return to_text(graph);
+  fail(Code::kInvalidArgument, "[print] format '{}' is not one of text, json, svg", format);
+}
+
 }  // namespace anymps

@@ -9,5 +9,7 @@
 namespace anymps {
 
 std::string to_text(const Graph& graph);
+// "text", "json" or "svg".
+std::string print_graph(const Graph& graph, const std::string& format);
 
 }  // namespace anymps

@@ -5,12 +5,15 @@
 #include <map>
 
 #include "base/env.h"
+#include "runtime/eager.h"
 #include "runtime/executable.h"
 #include "runtime/kernel_choice.h"
 
 namespace anymps {
 
 namespace {
+
+constexpr size_t kEagerEntries = 4096;
 
 // Elements in row-major order from strided memory to contiguous memory, on the host.
 void pack(const TensorDesc& desc, const char* from, char* to) {
@@ -45,7 +48,10 @@ Device::Device(Driver& driver)
     : driver_(driver), name_(driver.name()),
       allocator_(Allocator::create(driver.create_memory())), packed_(allocator_),
       queue_(driver.create_queue()),
-      executables_(static_cast<size_t>(std::max<int64_t>(env_int("ANYMPS_CACHE_SIZE"), 0))) {}
+      executables_(static_cast<size_t>(std::max<int64_t>(env_int("ANYMPS_CACHE_SIZE"), 0))),
+      eager_(std::make_unique<Eager>(*this, kEagerEntries)) {}
+
+Device::~Device() = default;
 
 Tensor Device::empty(DType dtype, Shape shape) {
   Tensor tensor;

@@ -13,6 +13,7 @@
 
 namespace anymps {
 
+class Eager;
 class Executable;
 
 class Device : public std::enable_shared_from_this<Device> {
@@ -20,6 +21,7 @@ class Device : public std::enable_shared_from_this<Device> {
   // The device of a driver; there is one for each, made at the first use. "": ANYMPS_DRIVER.
   static std::shared_ptr<Device> get(const std::string& driver = "");
   explicit Device(Driver& driver);
+  ~Device();
 
   Driver& driver() { return driver_; }
   const std::string& name() const { return name_; }
@@ -35,6 +37,7 @@ class Device : public std::enable_shared_from_this<Device> {
 
   // Executables by the fingerprint of their graph and options.
   LruCache<std::string, Executable>& executables() { return executables_; }
+  Eager& eager() { return *eager_; }
 
  private:
   Driver& driver_;
@@ -43,6 +46,7 @@ class Device : public std::enable_shared_from_this<Device> {
   PackedWeights packed_;
   std::unique_ptr<Queue> queue_;
   LruCache<std::string, Executable> executables_;
+  std::unique_ptr<Eager> eager_;
 };
 using DevicePtr = std::shared_ptr<Device>;
 

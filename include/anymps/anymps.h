@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The C interface of AnyMPS. It is stable: functions are added, never changed, and structs that
+ * callers fill in start with their size. Every function that can fail returns an amps_status; the
+ * message of the last failure on the calling thread is amps_last_error(). Functions may be called
+ * from any thread; a graph under construction must not be shared between threads.
+ *
+ * Names: amps_<object>_<verb>. Objects are reference-counted handles: whoever gets one from a
+ * function releases it with amps_<object>_release. Strings handed out as `const char*` live as long
+ * as the object they came from; an amps_string belongs to the caller.
+ */
+#ifndef ANYMPS_ANYMPS_H_
+#define ANYMPS_ANYMPS_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define AMPS_ABI_VERSION 1
+
+#if defined(ANYMPS_BUILDING)
+#define AMPS_API __attribute__((visibility("default")))
+#else
+#define AMPS_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Status ------------------------------------------------------------------------------- */
+
+typedef enum amps_status {
+  AMPS_OK = 0,
+  AMPS_INVALID_ARGUMENT = 1,
+  AMPS_NOT_FOUND = 2,
+  AMPS_UNSUPPORTED = 3,
+  AMPS_OUT_OF_MEMORY = 4,
+  AMPS_CORRUPT = 5,
+  AMPS_IO = 6,
+  AMPS_INTERNAL = 7,
+  AMPS_CANCELLED = 8,
+  AMPS_MISMATCH = 9 /* ANYMPS_CHECK found a wrong number */
+} amps_status;
+
+AMPS_API const char* amps_last_error(void); /* "" when the last call succeeded */
+AMPS_API const char* amps_status_name(amps_status status);
+AMPS_API int amps_abi_version(void); /* AMPS_ABI_VERSION of the library */
+AMPS_API const char* amps_version(void);
+
+typedef struct amps_string amps_string;
+AMPS_API const char* amps_string_data(const amps_string* string); /* zero-terminated */
+AMPS_API size_t amps_string_size(const amps_string* string);
+AMPS_API void amps_string_release(amps_string* string);
+
+/* ---- Types -------------------------------------------------------------------------------- */
+
+typedef enum amps_dtype {
+  AMPS_F32 = 0, AMPS_F16 = 1, AMPS_BF16 = 2, AMPS_F64 = 3,
+  AMPS_I8 = 4, AMPS_I16 = 5, AMPS_I32 = 6, AMPS_I64 = 7,
+  AMPS_U8 = 8, AMPS_U16 = 9, AMPS_U32 = 10, AMPS_U64 = 11,
+  AMPS_BOOL = 12, AMPS_C64 = 13
+} amps_dtype;
+
+AMPS_API const char* amps_dtype_name(amps_dtype dtype); /* "f32" */
+AMPS_API size_t amps_dtype_size(amps_dtype dtype);
+AMPS_API amps_status amps_dtype_parse(const char* name, amps_dtype* dtype);
+
+/* ---- Devices and memory ------------------------------------------------------------------- */
+
+typedef struct amps_device amps_device;
+
+/* "cpu", "reference", "null"; NULL or "": the default (ANYMPS_DRIVER). There is one device a name;
+ * it lives as long as the process and needs no release. */
+AMPS_API amps_status amps_device_get(const char* name, amps_device** device);
+AMPS_API size_t amps_device_count(void);
+AMPS_API const char* amps_device_name_at(size_t index); /* NULL past the end */
+AMPS_API const char* amps_device_name(const amps_device* device);
+AMPS_API const char* amps_device_description(amps_device* device);
+AMPS_API int amps_device_max_threads(amps_device* device);
+AMPS_API amps_status amps_device_synchronize(amps_device* device);
+
+typedef struct amps_memory_stats {
+  size_t size; /* sizeof(amps_memory_stats), set by the caller */
+  uint64_t allocated, reserved, pooled, peak_allocated, peak_reserved;
+  uint64_t allocations, frees, raw_allocations, pool_hits;
+  uint64_t packed_weights; /* bytes, part of allocated */
+} amps_memory_stats;
+
+AMPS_API amps_status amps_device_memory_stats(amps_device* device, amps_memory_stats* stats);
+AMPS_API amps_status amps_device_reset_peaks(amps_device* device);
+AMPS_API amps_status amps_device_empty_cache(amps_device* device);
+AMPS_API amps_status amps_device_set_memory_limit(amps_device* device, size_t bytes); /* 0: none */
+
+typedef struct amps_cache_stats {
+  size_t size; /* sizeof(amps_cache_stats), set by the caller */
+  uint64_t entries, capacity, hits, misses, evictions;
+} amps_cache_stats;
+
+/* The device's bounded caches: compiled graphs, and prepared kernels of eager calls. */
+AMPS_API amps_status amps_device_executable_cache(amps_device* device, amps_cache_stats* stats);
+AMPS_API amps_status amps_device_eager_cache(amps_device* device, amps_cache_stats* stats);
+AMPS_API amps_status amps_device_clear_caches(amps_device* device);
+
+/* ---- Tensors ------------------------------------------------------------------------------ */
+
+typedef struct amps_tensor amps_tensor;
+
+AMPS_API amps_status amps_tensor_empty(amps_device* device, amps_dtype dtype, size_t rank,
+                                       const int64_t* dims, amps_tensor** tensor);
+/* Copies from host memory; strides (in elements) may be NULL for row-major. */
+AMPS_API amps_status amps_tensor_from_host(amps_device* device, amps_dtype dtype, size_t rank,
+                                           const int64_t* dims, const int64_t* strides,
+                                           const void* data, amps_tensor** tensor);
+/* Uses the caller's memory without a copy, where the device shares the host's memory. `release` is
+ * called once when the last use is over; it may be NULL. */
+AMPS_API amps_status amps_tensor_wrap(amps_device* device, amps_dtype dtype, size_t rank,
+                                      const int64_t* dims, const int64_t* strides, void* data,
+                                      void (*release)(void* context), void* context,
+                                      amps_tensor** tensor);
+/* Another view of the same memory: offset and strides in elements. */
+AMPS_API amps_status amps_tensor_view(const amps_tensor* tensor, size_t rank, const int64_t* dims,
+                                      const int64_t* strides, int64_t offset, amps_tensor** view);
+AMPS_API amps_status amps_tensor_to_host(const amps_tensor* tensor, void* data, size_t bytes);
+AMPS_API amps_dtype amps_tensor_dtype(const amps_tensor* tensor);
+AMPS_API size_t amps_tensor_rank(const amps_tensor* tensor);
+AMPS_API const int64_t* amps_tensor_dims(const amps_tensor* tensor);
+AMPS_API const int64_t* amps_tensor_strides(const amps_tensor* tensor);
+AMPS_API size_t amps_tensor_bytes(const amps_tensor* tensor); /* of its elements, packed */
+AMPS_API void* amps_tensor_data(const amps_tensor* tensor);   /* device address of the first one */
+AMPS_API void amps_tensor_retain(amps_tensor* tensor);
+AMPS_API void amps_tensor_release(amps_tensor* tensor);
+
+/* ---- Ops ---------------------------------------------------------------------------------- */
+
+typedef struct amps_op amps_op;
+
+AMPS_API const amps_op* amps_op_find(const char* name); /* NULL: none; lives for ever */
+AMPS_API const char* amps_op_name(const amps_op* op);
+AMPS_API size_t amps_op_count(void);
+AMPS_API const amps_op* amps_op_at(size_t index);
+/* The op table as "text", "markdown", "json", "matrix" (which driver has which kernel) or "hpp". */
+AMPS_API amps_status amps_ops_text(const char* format, amps_string** text);
+
+typedef enum amps_attr_kind {
+  AMPS_ATTR_INT = 0, /* bools and dtypes too */
+  AMPS_ATTR_FLOAT = 1,
+  AMPS_ATTR_STRING = 2,
+  AMPS_ATTR_INTS = 3,
+  AMPS_ATTR_FLOATS = 4
+} amps_attr_kind;
+
+typedef struct amps_attr {
+  const char* name;
+  amps_attr_kind kind;
+  int64_t i;
+  double f;
+  const char* s;
+  const int64_t* ints;
+  const double* floats;
+  size_t count; /* of ints or floats */
+} amps_attr;
+
+/* Computes one op at once. `inputs` may hold NULL for absent optional ones. Outputs that are NULL
+ * are made; those given (right dtype and shape) are written to, with any strides. */
+AMPS_API amps_status amps_eager(amps_device* device, const amps_op* op, amps_tensor* const* inputs,
+                                size_t input_count, const amps_attr* attrs, size_t attr_count,
+                                amps_tensor** outputs, size_t output_count);
+
+/* ---- Graphs ------------------------------------------------------------------------------- */
+
+typedef struct amps_graph amps_graph;
+typedef struct amps_value amps_value; /* belongs to its graph */
+
+AMPS_API amps_status amps_graph_create(const char* name, amps_graph** graph);
+/* Loads .onnx and .mps files; the content decides, not the name. */
+AMPS_API amps_status amps_graph_load(const char* path, amps_graph** graph);
+AMPS_API amps_status amps_graph_load_memory(const void* data, size_t bytes, const char* name,
+                                            amps_graph** graph);
+AMPS_API amps_status amps_graph_save(const amps_graph* graph, const char* path); /* .mps */
+AMPS_API void amps_graph_release(amps_graph* graph);
+
+/* An extent of -1 is dynamic; dim_names (may be NULL, as may its entries) names the extents, and
+ * equal names mean equal extents. */
+AMPS_API amps_status amps_graph_input(amps_graph* graph, const char* name, amps_dtype dtype,
+                                      size_t rank, const int64_t* dims,
+                                      const char* const* dim_names, amps_value** value);
+AMPS_API amps_status amps_graph_constant(amps_graph* graph, const char* name, amps_dtype dtype,
+                                         size_t rank, const int64_t* dims, const void* data,
+                                         amps_value** value);
+/* Adds a node. `outputs` receives output_count values (at most what the op has). */
+AMPS_API amps_status amps_graph_op(amps_graph* graph, const amps_op* op, amps_value* const* inputs,
+                                   size_t input_count, const amps_attr* attrs, size_t attr_count,
+                                   const char* name, amps_value** outputs, size_t output_count);
+AMPS_API amps_status amps_graph_set_outputs(amps_graph* graph, amps_value* const* outputs,
+                                            size_t count);
+
+/* A value's type: an extent that is not known is -1, and dim_name tells its symbol. */
+AMPS_API const char* amps_value_name(const amps_value* value);
+AMPS_API amps_dtype amps_value_dtype(const amps_value* value);
+AMPS_API int64_t amps_value_rank(const amps_value* value); /* -1: not known */
+AMPS_API int64_t amps_value_dim(const amps_value* value, size_t axis);
+AMPS_API const char* amps_value_dim_name(const amps_value* value, size_t axis); /* NULL: a number */
+AMPS_API size_t amps_graph_input_count(const amps_graph* graph);
+AMPS_API const amps_value* amps_graph_input_at(const amps_graph* graph, size_t index);
+AMPS_API size_t amps_graph_output_count(const amps_graph* graph);
+AMPS_API const amps_value* amps_graph_output_at(const amps_graph* graph, size_t index);
+/* The graph as "text", "json" or "svg". */
+AMPS_API amps_status amps_graph_text(const amps_graph* graph, const char* format,
+                                     amps_string** text);
+
+/* ---- Executables -------------------------------------------------------------------------- */
+
+typedef struct amps_executable amps_executable;
+typedef struct amps_stream amps_stream;
+typedef struct amps_event amps_event;
+typedef struct amps_profiler amps_profiler;
+
+typedef struct amps_compile_options {
+  size_t size;            /* sizeof(amps_compile_options), set by the caller */
+  int threads;            /* 0: the device's default */
+  int optimization_level; /* 0: none, 1: all passes (MPSGraph's default) */
+  int check;              /* compare every node with the reference driver */
+  size_t plan_cache;      /* feed shapes that are kept ready; 0: 16 */
+  const char* without_passes; /* comma-separated; NULL: none */
+} amps_compile_options;
+
+/* Options may be NULL. The graph may be changed or released afterwards. */
+AMPS_API amps_status amps_compile(amps_device* device, const amps_graph* graph,
+                                  const amps_compile_options* options, amps_executable** executable);
+/* The same through the device's bounded cache: the same graph and options give the same object. */
+AMPS_API amps_status amps_compile_cached(amps_device* device, const amps_graph* graph,
+                                         const amps_compile_options* options,
+                                         amps_executable** executable);
+/* The optimised graph as an .mps file; loading one skips the passes that have run. */
+AMPS_API amps_status amps_executable_save(const amps_executable* executable, const char* path);
+AMPS_API amps_status amps_executable_load(amps_device* device, const char* path,
+                                          const amps_compile_options* options,
+                                          amps_executable** executable);
+AMPS_API void amps_executable_release(amps_executable* executable);
+
+AMPS_API size_t amps_executable_input_count(const amps_executable* executable);
+AMPS_API const amps_value* amps_executable_input_at(const amps_executable* executable, size_t index);
+AMPS_API size_t amps_executable_output_count(const amps_executable* executable);
+AMPS_API const amps_value* amps_executable_output_at(const amps_executable* executable, size_t index);
+
+/* Runs and waits. Results that are NULL are made; those given are written to. Stream and profiler
+ * may be NULL. One executable may run on several threads at once. */
+AMPS_API amps_status amps_executable_run(amps_executable* executable, amps_tensor* const* feeds,
+                                         size_t feed_count, amps_tensor** results,
+                                         size_t result_count, amps_stream* stream,
+                                         amps_profiler* profiler);
+/* Queues the work on the stream; an error of the run is returned by amps_stream_synchronize. */
+AMPS_API amps_status amps_executable_submit(amps_executable* executable, amps_tensor* const* feeds,
+                                            size_t feed_count, amps_tensor** results,
+                                            size_t result_count, amps_stream* stream);
+AMPS_API amps_status amps_executable_plan_cache(const amps_executable* executable,
+                                                amps_cache_stats* stats);
+AMPS_API amps_status amps_executable_clear_plans(amps_executable* executable);
+/* "text", "json", "svg": the optimised graph; "passes": what each pass did; for the shapes of these
+ * feeds (dims one after the other, ranks as in the graph; may be NULL if all are static): "plan":
+ * steps and kernels, "memory": the arena, as JSON. */
+AMPS_API amps_status amps_executable_text(amps_executable* executable, const char* format,
+                                          const int64_t* feed_dims, amps_string** text);
+
+/* ---- Streams, events, profiler ------------------------------------------------------------ */
+
+AMPS_API amps_status amps_stream_create(amps_device* device, amps_stream** stream);
+AMPS_API amps_status amps_stream_synchronize(amps_stream* stream);
+AMPS_API amps_status amps_stream_wait(amps_stream* stream, amps_event* event);
+AMPS_API amps_status amps_stream_record(amps_stream* stream, amps_event** event);
+AMPS_API void amps_stream_release(amps_stream* stream);
+AMPS_API int amps_event_done(amps_event* event);
+AMPS_API amps_status amps_event_synchronize(amps_event* event);
+AMPS_API amps_status amps_event_elapsed(amps_event* start, amps_event* end, double* milliseconds);
+AMPS_API void amps_event_release(amps_event* event);
+
+AMPS_API amps_status amps_profiler_create(amps_profiler** profiler);
+/* "table", "json" or "trace" (opens in Perfetto and chrome://tracing). */
+AMPS_API amps_status amps_profiler_text(const amps_profiler* profiler, const char* format,
+                                        amps_string** text);
+AMPS_API amps_status amps_profiler_reset(amps_profiler* profiler);
+AMPS_API void amps_profiler_release(amps_profiler* profiler);
+
+/* ---- The machine -------------------------------------------------------------------------- */
+
+/* Devices, instruction sets, libraries, passes and environment variables, as JSON. */
+AMPS_API amps_status amps_doctor(amps_string** json);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ANYMPS_ANYMPS_H_ */

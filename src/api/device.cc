@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices, memory and tensors of the C interface.
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "api/handles.h"
+#include "runtime/eager.h"
+
+using namespace anymps;
+using namespace anymps::api;
+
+namespace {
+
+// Copies as much of a versioned struct as the caller knows.
+template <typename Struct>
+void give(Struct* to, Struct from) {
+  const size_t size = std::min(need(to, "stats").size, sizeof(Struct));
+  require(size >= sizeof(size_t), "[api] stats.size must be set to sizeof the struct");
+  from.size = size;
+  std::memcpy(static_cast<void*>(to), &from, size);
+}
+
+amps_tensor* new_tensor(amps_device* device, Tensor tensor) {
+  auto* handle = new amps_tensor;
+  handle->device = device;
+  handle->tensor = std::move(tensor);
+  return handle;
+}
+
+TensorDesc checked_desc(amps_dtype dtype, size_t rank, const int64_t* dims, const int64_t* strides) {
+  TensorDesc desc(checked_dtype(dtype), checked_shape(rank, dims));
+  desc.bytes();
+  if (strides) desc.strides = Strides(strides, strides + rank);
+  return desc;
+}
+
+}  // namespace
+
+void anymps::api::give_cache(amps_cache_stats* to, const CacheStats& stats) {
+  give(to, {sizeof(amps_cache_stats), stats.size, stats.capacity, stats.hits, stats.misses,
+            stats.evictions});
+}
+
+extern "C" {
+
+amps_status amps_device_get(const char* name, amps_device** device) {
+  return guard([&] {
+    need(device, "device");
+    DevicePtr found = Device::get(name ? name : "");
+    static std::mutex mutex;
+    static std::map<Device*, std::unique_ptr<amps_device>> handles;
+    std::lock_guard lock(mutex);
+    auto& handle = handles[found.get()];
+    if (!handle) handle.reset(new amps_device{found, found->driver().description()});
+    *device = handle.get();
+  });
+}
+
+size_t amps_device_count(void) { return driver_names().size(); }
+const char* amps_device_name_at(size_t index) {
+  static const std::vector<std::string> names = driver_names();
+  return index < names.size() ? names[index].c_str() : nullptr;
+}
+const char* amps_device_name(const amps_device* device) {
+  return device ? device->device->name().c_str() : "";
+}
+const char* amps_device_description(amps_device* device) {
+  return device ? device->description.c_str() : "";
+}
+int amps_device_max_threads(amps_device* device) {
+  return device ? device->device->driver().max_threads() : 0;
+}
+amps_status amps_device_synchronize(amps_device* device) {
+  return guard([&] { need(device, "device").device->queue().synchronize(); });
+}
+
+amps_status amps_device_memory_stats(amps_device* device, amps_memory_stats* stats) {
+  return guard([&] {
+    const MemoryStats now = need(device, "device").device->allocator().stats();
+    give(stats, {sizeof(amps_memory_stats), now.allocated, now.reserved, now.pooled,
+                 now.peak_allocated, now.peak_reserved, now.allocs, now.frees, now.raw_allocs,
+                 now.pool_hits, device->device->packed().bytes()});
+  });
+}
+amps_status amps_device_reset_peaks(amps_device* device) {
+  return guard([&] { need(device, "device").device->allocator().reset_peaks(); });
+}
+amps_status amps_device_empty_cache(amps_device* device) {
+  return guard([&] { need(device, "device").device->allocator().empty_cache(); });
+}
+amps_status amps_device_set_memory_limit(amps_device* device, size_t bytes) {
+  return guard([&] { need(device, "device").device->allocator().set_limit(bytes); });
+}
+
+amps_status amps_device_executable_cache(amps_device* device, amps_cache_stats* stats) {
+  return guard([&] { give_cache(stats, need(device, "device").device->executables().stats()); });
+}
+amps_status amps_device_eager_cache(amps_device* device, amps_cache_stats* stats) {
+  return guard([&] { give_cache(stats, need(device, "device").device->eager().stats()); });
+}
+amps_status amps_device_clear_caches(amps_device* device) {
+  return guard([&] {
+    need(device, "device").device->executables().clear();
+    device->device->eager().clear();
+  });
+}
+
+amps_status amps_tensor_empty(amps_device* device, amps_dtype dtype, size_t rank,
+                              const int64_t* dims, amps_tensor** tensor) {
+  return guard([&] {
+    need(tensor, "tensor") = nullptr;
+    const TensorDesc desc = checked_desc(dtype, rank, dims, nullptr);
+    *tensor = new_tensor(device, need(device, "device").device->empty(desc.dtype, desc.shape));
+  });
+}
+
+amps_status amps_tensor_from_host(amps_device* device, amps_dtype dtype, size_t rank,
+                                  const int64_t* dims, const int64_t* strides, const void* data,
+                                  amps_tensor** tensor) {
+  return guard([&] {
+    need(tensor, "tensor") = nullptr;
+    const TensorDesc desc = checked_desc(dtype, rank, dims, strides);
+    require(data != nullptr || desc.count() == 0, "[api] data is NULL");
+    *tensor = new_tensor(device, need(device, "device").device->from_host(desc, data));
+  });
+}
+
+amps_status amps_tensor_wrap(amps_device* device, amps_dtype dtype, size_t rank, const int64_t* dims,
+                             const int64_t* strides, void* data, void (*release)(void*),
+                             void* context, amps_tensor** tensor) {
+  return guard([&] {
+    need(tensor, "tensor") = nullptr;
+    require(need(device, "device").device->driver().traits().host_visible,
+            "[api] device '{}' does not share the host's memory: use amps_tensor_from_host",
+            device->device->name());
+    Tensor wrapped;
+    wrapped.desc = checked_desc(dtype, rank, dims, strides);
+    require(data != nullptr || wrapped.desc.count() == 0, "[api] data is NULL");
+    static char nothing;  // an empty tensor still has an address
+    wrapped.buffer = Buffer::external(
+        data ? data : &nothing, wrapped.desc.bytes(),
+        release ? std::function<void(void*)>([=](void*) { release(context); }) : nullptr);
+    *tensor = new_tensor(device, std::move(wrapped));
+  });
+}
+
+amps_status amps_tensor_view(const amps_tensor* tensor, size_t rank, const int64_t* dims,
+                             const int64_t* strides, int64_t offset, amps_tensor** view) {
+  return guard([&] {
+    need(view, "view") = nullptr;
+    const Tensor& whole = need(tensor, "tensor").tensor;
+    Tensor part = whole;
+    part.desc = checked_desc(static_cast<amps_dtype>(whole.desc.dtype), rank, dims, strides);
+    int64_t low = offset, high = offset;
+    bool empty = false, overflow = false;
+    for (size_t i = 0; i < rank; ++i) {
+      empty |= part.desc.shape[i] == 0;
+      int64_t reach = 0;
+      overflow |= __builtin_mul_overflow(part.desc.shape[i] - 1, part.desc.strides[i], &reach);
+      int64_t& end = reach < 0 ? low : high;
+      overflow |= __builtin_add_overflow(end, reach, &end);
+    }
+    const auto size = static_cast<int64_t>(size_of(whole.desc.dtype));
+    const int64_t first = static_cast<int64_t>(whole.offset) / size;
+    const int64_t last = static_cast<int64_t>(whole.buffer->size()) / size;
+    overflow |= __builtin_add_overflow(low, first, &low) || __builtin_add_overflow(high, first, &high);
+    require(!overflow && (empty || (low >= 0 && high < last)),
+            "[api] the view reaches outside the tensor's memory");
+    part.offset = empty ? 0 : static_cast<size_t>((first + offset) * size);
+    *view = new_tensor(tensor->device, std::move(part));
+  });
+}
+
+amps_status amps_tensor_to_host(const amps_tensor* tensor, void* data, size_t bytes) {
+  return guard([&] {
+    const TensorDesc& desc = need(tensor, "tensor").tensor.desc;
+    require(bytes == desc.bytes(), "[api] the tensor has {} bytes, room for {} given", desc.bytes(),
+            bytes);
+    require(data != nullptr || bytes == 0, "[api] data is NULL");
+    tensor->device->device->to_host(tensor->tensor, data);
+  });
+}
+
+amps_dtype amps_tensor_dtype(const amps_tensor* tensor) {
+  return static_cast<amps_dtype>(tensor->tensor.desc.dtype);
+}
+size_t amps_tensor_rank(const amps_tensor* tensor) { return tensor->tensor.desc.shape.size(); }
+const int64_t* amps_tensor_dims(const amps_tensor* tensor) { return tensor->tensor.desc.shape.data(); }
+const int64_t* amps_tensor_strides(const amps_tensor* tensor) {
+  return tensor->tensor.desc.strides.data();
+}
+size_t amps_tensor_bytes(const amps_tensor* tensor) { return tensor->tensor.desc.bytes(); }
+void* amps_tensor_data(const amps_tensor* tensor) { return tensor->tensor.data(); }
+void amps_tensor_retain(amps_tensor* tensor) {
+  if (tensor) tensor->references.fetch_add(1, std::memory_order_relaxed);
+}
+void amps_tensor_release(amps_tensor* tensor) {
+  if (tensor && tensor->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete tensor;
+}
+
+}  // extern "C"

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executables, streams, events and the profiler of the C interface.
+#include <cstring>
+#include <sstream>
+
+#include "api/handles.h"
+#include "graph/fingerprint.h"
+#include "graph/printer.h"
+#include "graph/serializer.h"
+#include "importers/load.h"
+#include "runtime/report.h"
+
+using namespace anymps;
+using namespace anymps::api;
+
+namespace {
+
+CompileOptions options_of(const amps_compile_options* given) {
+  CompileOptions options;
+  if (!given) return options;
+  amps_compile_options known{};
+  known.optimization_level = 1;
+  require(given->size >= sizeof(size_t), "[api] options.size must be set to sizeof the struct");
+  std::memcpy(&known, given, std::min(given->size, sizeof(known)));
+  options.threads = known.threads;
+  options.optimization_level = known.optimization_level;
+  options.check = known.check != 0;
+  if (known.plan_cache) options.plan_cache = known.plan_cache;
+  std::istringstream words(known.without_passes ? known.without_passes : "");
+  for (std::string word; std::getline(words, word, ',');) options.without_passes.push_back(word);
+  return options;
+}
+
+std::vector<Tensor> tensors_of(amps_executable* executable, amps_tensor* const* handles,
+                               size_t count, const char* what) {
+  std::vector<Tensor> tensors(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (!handles || !handles[i]) continue;
+    require(handles[i]->device == executable->device, "[run] {} {} is on device '{}', not '{}'",
+            what, i, handles[i]->device->device->name(), executable->device->device->name());
+    tensors[i] = handles[i]->tensor;
+  }
+  return tensors;
+}
+
+template <typename Run>
+void run_with(amps_executable* executable, amps_tensor* const* feeds, size_t feed_count,
+              amps_tensor** results, size_t result_count, Run&& run) {
+  need(executable, "executable");
+  const auto& graph = executable->executable->graph();
+  require(result_count == graph.outputs().size(), "[run] the graph has {} outputs, {} asked for",
+          graph.outputs().size(), result_count);
+  const std::vector<Tensor> in = tensors_of(executable, feeds, feed_count, "feed");
+  for (size_t i = 0; i < in.size(); ++i) require(in[i].buffer != nullptr, "[run] feed {} is NULL", i);
+  std::vector<Tensor> out = tensors_of(executable, results, result_count, "result");
+  run(in, out);
+  for (size_t i = 0; i < result_count; ++i) {
+    if (results[i]) continue;
+    results[i] = new amps_tensor;
+    results[i]->device = executable->device;
+    results[i]->tensor = std::move(out[i]);
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+amps_status amps_compile(amps_device* device, const amps_graph* graph,
+                         const amps_compile_options* options, amps_executable** executable) {
+  return guard([&] {
+    need(executable, "executable") = nullptr;
+    auto made = std::make_shared<Executable>(need(device, "device").device,
+                                             *need(graph, "graph").graph, options_of(options));
+    *executable = new amps_executable{device, std::move(made)};
+  });
+}
+
+amps_status amps_compile_cached(amps_device* device, const amps_graph* graph,
+                                const amps_compile_options* options, amps_executable** executable) {
+  return guard([&] {
+    need(executable, "executable") = nullptr;
+    const CompileOptions wanted = options_of(options);
+    const std::string key = fmt::format(
+        "{}|{}|{}|{}|{}", fingerprint(*need(graph, "graph").graph), wanted.threads,
+        wanted.optimization_level, wanted.check, fmt::join(wanted.without_passes, ","));
+    auto& cache = need(device, "device").device->executables();
+    auto found = cache.find(key);
+    if (!found)
+      found = cache.insert(key, std::make_shared<Executable>(device->device, *graph->graph, wanted));
+    *executable = new amps_executable{device, std::move(found)};
+  });
+}
+
+amps_status amps_executable_save(const amps_executable* executable, const char* path) {
+  return guard([&] {
+    const Executable& compiled = *need(executable, "executable").executable;
+    save_mps(compiled.graph(), &need(path, "path"),
+             {{kCompiledFor, executable->device->device->name()}});
+  });
+}
+
+amps_status amps_executable_load(amps_device* device, const char* path,
+                                 const amps_compile_options* options,
+                                 amps_executable** executable) {
+  return guard([&] {
+    need(executable, "executable") = nullptr;
+    CompileOptions wanted = options_of(options);
+    std::string compiled_for;
+    auto graph = load_graph(&need(path, "path"), &compiled_for);
+    if (compiled_for == need(device, "device").device->name()) wanted.optimization_level = 0;
+    auto made = std::make_shared<Executable>(device->device, *graph, wanted);
+    *executable = new amps_executable{device, std::move(made)};
+  });
+}
+
+void amps_executable_release(amps_executable* executable) { delete executable; }
+
+size_t amps_executable_input_count(const amps_executable* executable) {
+  return executable->executable->graph().inputs().size();
+}
+const amps_value* amps_executable_input_at(const amps_executable* executable, size_t index) {
+  const auto& inputs = executable->executable->graph().inputs();
+  return index < inputs.size() ? handle(static_cast<const Value*>(inputs[index])) : nullptr;
+}
+size_t amps_executable_output_count(const amps_executable* executable) {
+  return executable->executable->graph().outputs().size();
+}
+const amps_value* amps_executable_output_at(const amps_executable* executable, size_t index) {
+  const auto& outputs = executable->executable->graph().outputs();
+  return index < outputs.size() ? handle(static_cast<const Value*>(outputs[index])) : nullptr;
+}
+
+amps_status amps_executable_run(amps_executable* executable, amps_tensor* const* feeds,
+                                size_t feed_count, amps_tensor** results, size_t result_count,
+                                amps_stream* stream, amps_profiler* profiler) {
+  return guard([&] {
+    run_with(executable, feeds, feed_count, results, result_count, [&](const auto& in, auto& out) {
+      executable->executable->run(in, out, stream ? stream->queue.get() : nullptr,
+                                  profiler ? &profiler->profiler : nullptr);
+    });
+  });
+}
+
+amps_status amps_executable_submit(amps_executable* executable, amps_tensor* const* feeds,
+                                   size_t feed_count, amps_tensor** results, size_t result_count,
+                                   amps_stream* stream) {
+  return guard([&] {
+    run_with(executable, feeds, feed_count, results, result_count, [&](const auto& in, auto& out) {
+      executable->executable->submit(in, out, *need(stream, "stream").queue);
+    });
+  });
+}
+
+amps_status amps_executable_plan_cache(const amps_executable* executable, amps_cache_stats* stats) {
+  return guard([&] {
+    const CacheStats now = need(executable, "executable").executable->plan_stats();
+    give_cache(stats, now);
+  });
+}
+amps_status amps_executable_clear_plans(amps_executable* executable) {
+  return guard([&] { need(executable, "executable").executable->clear_plans(); });
+}
+
+amps_status amps_executable_text(amps_executable* executable, const char* format,
+                                 const int64_t* feed_dims, amps_string** text) {
+  return guard([&] {
+    need(text, "text") = nullptr;
+    Executable& compiled = *need(executable, "executable").executable;
+    const std::string kind = &need(format, "format");
+    if (kind == "passes") {
+      *text = new_string(passes_json(compiled));
+    } else if (kind == "plan" || kind == "memory") {
+      std::vector<Shape> feeds;
+      for (const Value* input : compiled.graph().inputs()) {
+        if (!feed_dims) {
+          feeds.push_back(to_shape(input->shape()));
+          continue;
+        }
+        feeds.emplace_back(feed_dims, feed_dims + input->shape().size());
+        feed_dims += input->shape().size();
+      }
+      auto plan = compiled.plan(feeds);
+      require(plan != nullptr, "[plan] the shapes depend on data, so there is no plan");
+      *text = new_string(kind == "plan" ? plan_json(*plan) : memory_json(*plan));
+    } else {
+      *text = new_string(print_graph(compiled.graph(), kind));
+    }
+  });
+}
+
+amps_status amps_stream_create(amps_device* device, amps_stream** stream) {
+  return guard([&] {
+    need(stream, "stream") = nullptr;
+    *stream = new amps_stream{device, need(device, "device").device->create_queue()};
+  });
+}
+amps_status amps_stream_synchronize(amps_stream* stream) {
+  return guard([&] { need(stream, "stream").queue->synchronize(); });
+}
+amps_status amps_stream_wait(amps_stream* stream, amps_event* event) {
+  return guard([&] { need(stream, "stream").queue->wait(need(event, "event").event); });
+}
+amps_status amps_stream_record(amps_stream* stream, amps_event** event) {
+  return guard([&] {
+    need(event, "event") = nullptr;
+    *event = new amps_event{need(stream, "stream").queue->record()};
+  });
+}
+void amps_stream_release(amps_stream* stream) { delete stream; }
+
+int amps_event_done(amps_event* event) { return event && event->event->done(); }
+amps_status amps_event_synchronize(amps_event* event) {
+  return guard([&] { need(event, "event").event->wait(); });
+}
+amps_status amps_event_elapsed(amps_event* start, amps_event* end, double* milliseconds) {
+  return guard([&] {
+    need(start, "start").event->wait();
+    need(end, "end").event->wait();
+    const std::chrono::duration<double, std::milli> passed = end->event->time() - start->event->time();
+    need(milliseconds, "milliseconds") = passed.count();
+  });
+}
+void amps_event_release(amps_event* event) { delete event; }
+
+amps_status amps_profiler_create(amps_profiler** profiler) {
+  return guard([&] { need(profiler, "profiler") = new amps_profiler; });
+}
+amps_status amps_profiler_text(const amps_profiler* profiler, const char* format,
+                               amps_string** text) {
+  return guard([&] {
+    need(text, "text") = nullptr;
+    const Profiler& data = need(profiler, "profiler").profiler;
+    const std::string kind = &need(format, "format");
+    require(kind == "table" || kind == "json" || kind == "trace",
+            "[profiler] format '{}' is not one of table, json, trace", kind);
+    *text = new_string(kind == "table" ? data.table() : kind == "json" ? data.json() : data.trace());
+  });
+}
+amps_status amps_profiler_reset(amps_profiler* profiler) {
+  return guard([&] { need(profiler, "profiler").profiler.reset(); });
+}
+void amps_profiler_release(amps_profiler* profiler) { delete profiler; }
+
+}  // extern "C"

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs of the C interface.
+#include "api/attrs.h"
+#include "api/handles.h"
+#include "graph/printer.h"
+#include "graph/serializer.h"
+#include "importers/load.h"
+
+using namespace anymps;
+using namespace anymps::api;
+
+extern "C" {
+
+amps_status amps_graph_create(const char* name, amps_graph** graph) {
+  return guard([&] {
+    need(graph, "graph") = nullptr;
+    auto made = std::make_unique<Graph>();
+    made->name = name ? name : "";
+    *graph = new amps_graph{std::move(made)};
+  });
+}
+
+amps_status amps_graph_load(const char* path, amps_graph** graph) {
+  return guard([&] {
+    need(graph, "graph") = nullptr;
+    *graph = new amps_graph{load_graph(&need(path, "path"))};
+  });
+}
+
+amps_status amps_graph_load_memory(const void* data, size_t bytes, const char* name,
+                                   amps_graph** graph) {
+  return guard([&] {
+    need(graph, "graph") = nullptr;
+    require(data != nullptr || bytes == 0, "[api] data is NULL");
+    const auto* first = static_cast<const std::byte*>(data);
+    *graph = new amps_graph{load_graph(std::vector<std::byte>(first, first + bytes),
+                                       name ? name : "memory")};
+  });
+}
+
+amps_status amps_graph_save(const amps_graph* graph, const char* path) {
+  return guard([&] { save_mps(*need(graph, "graph").graph, &need(path, "path")); });
+}
+
+void amps_graph_release(amps_graph* graph) { delete graph; }
+
+amps_status amps_graph_input(amps_graph* graph, const char* name, amps_dtype dtype, size_t rank,
+                             const int64_t* dims, const char* const* dim_names,
+                             amps_value** value) {
+  return guard([&] {
+    need(graph, "graph");
+    Dims shape;
+    const Shape given = checked_shape(rank, dims);
+    for (size_t i = 0; i < rank; ++i) {
+      require(given[i] >= -1, "[api] input '{}': extent {} of axis {} is negative",
+              &need(name, "name"), given[i], i);
+      if (given[i] >= 0)
+        shape.emplace_back(given[i]);
+      else if (dim_names && dim_names[i] && *dim_names[i])
+        shape.push_back(Dim::symbol(dim_names[i]));
+      else
+        shape.push_back(Dim::symbol(fmt::format("{}.{}", &need(name, "name"), i)));
+    }
+    Value* made = graph->graph->input(&need(name, "name"), checked_dtype(dtype), std::move(shape));
+    if (value) *value = handle(made);
+  });
+}
+
+amps_status amps_graph_constant(amps_graph* graph, const char* name, amps_dtype dtype, size_t rank,
+                                const int64_t* dims, const void* data, amps_value** value) {
+  return guard([&] {
+    const TensorDesc desc(checked_dtype(dtype), checked_shape(rank, dims));
+    require(data != nullptr || desc.count() == 0, "[api] data is NULL");
+    const auto* first = static_cast<const std::byte*>(data);
+    Value* made = need(graph, "graph").graph->constant(
+        Constant::copy(desc.dtype, desc.shape, {first, desc.bytes()}), name ? name : "");
+    need(value, "value") = handle(made);
+  });
+}
+
+amps_status amps_graph_op(amps_graph* graph, const amps_op* op, amps_value* const* inputs,
+                          size_t input_count, const amps_attr* attrs, size_t attr_count,
+                          const char* name, amps_value** outputs, size_t output_count) {
+  return guard([&] {
+    const Op& record = *op_of(&need(op, "op"));
+    require(!record.is(kInternal), "[{}] is made by passes only", record.name);
+    std::vector<Value*> values;
+    for (size_t i = 0; i < input_count; ++i)
+      values.push_back(value_of(need(inputs, "inputs") ? inputs[i] : nullptr));
+    NamedAttrs named;
+    for (size_t i = 0; i < attr_count; ++i) named.push_back(named_attr(need(attrs + i, "attrs")));
+    Node* node = need(graph, "graph").graph->add_node(record, std::move(values), named,
+                                                      name ? name : "", output_count);
+    for (size_t i = 0; i < output_count; ++i) outputs[i] = handle(node->outputs[i]);
+  });
+}
+
+amps_status amps_graph_set_outputs(amps_graph* graph, amps_value* const* outputs, size_t count) {
+  return guard([&] {
+    std::vector<Value*> values;
+    for (size_t i = 0; i < count; ++i) values.push_back(value_of(&need(outputs[i], "output")));
+    need(graph, "graph").graph->set_outputs(std::move(values));
+  });
+}
+
+const char* amps_value_name(const amps_value* value) { return value_of(value)->name.c_str(); }
+amps_dtype amps_value_dtype(const amps_value* value) {
+  return static_cast<amps_dtype>(value_of(value)->dtype());
+}
+int64_t amps_value_rank(const amps_value* value) {
+  const ValueType& type = value_of(value)->type;
+  return type.ranked ? static_cast<int64_t>(type.shape.size()) : -1;
+}
+int64_t amps_value_dim(const amps_value* value, size_t axis) {
+  const Dims& shape = value_of(value)->shape();
+  return axis < shape.size() && shape[axis].known() ? shape[axis].value() : -1;
+}
+const char* amps_value_dim_name(const amps_value* value, size_t axis) {
+  const Dims& shape = value_of(value)->shape();
+  return axis < shape.size() ? shape[axis].symbol_name() : nullptr;
+}
+
+size_t amps_graph_input_count(const amps_graph* graph) { return graph->graph->inputs().size(); }
+const amps_value* amps_graph_input_at(const amps_graph* graph, size_t index) {
+  return index < graph->graph->inputs().size() ? handle(graph->graph->inputs()[index]) : nullptr;
+}
+size_t amps_graph_output_count(const amps_graph* graph) { return graph->graph->outputs().size(); }
+const amps_value* amps_graph_output_at(const amps_graph* graph, size_t index) {
+  return index < graph->graph->outputs().size() ? handle(graph->graph->outputs()[index]) : nullptr;
+}
+
+amps_status amps_graph_text(const amps_graph* graph, const char* format, amps_string** text) {
+  return guard([&] {
+    need(text, "text") = nullptr;
+    *text = new_string(print_graph(*need(graph, "graph").graph, &need(format, "format")));
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/eager.h"
+
+#include <bit>
+#include <cstring>
+
+#include "drivers/reference_fallback.h"
+#include "ops/infer.h"
+#include "runtime/kernel_choice.h"
+
+namespace anymps {
+
+namespace {
+
+template <typename Key>
+void add_text(Key& key, const char* text) {
+  uint64_t word = 0;
+  int filled = 0;
+  for (; *text; ++text) {
+    word = word << 8 | static_cast<unsigned char>(*text);
+    if (++filled < 8) continue;
+    key.push_back(word);
+    word = 0;
+    filled = 0;
+  }
+  key.push_back(word << 8 | static_cast<uint64_t>(filled));
+}
+
+template <typename Key>
+void add_desc(Key& key, const TensorDesc& desc) {
+  const bool plain = desc.contiguous();
+  key.push_back(1u | static_cast<uint64_t>(desc.dtype) << 8 | static_cast<uint64_t>(plain) << 16 |
+                static_cast<uint64_t>(desc.shape.size()) << 32);
+  for (const int64_t extent : desc.shape) key.push_back(static_cast<uint64_t>(extent));
+  if (plain) return;
+  for (const int64_t stride : desc.strides) key.push_back(static_cast<uint64_t>(stride));
+}
+
+template <typename Key>
+void add_attr(Key& key, const EagerAttr& attr) {
+  add_text(key, attr.name);
+  key.push_back(static_cast<uint64_t>(attr.kind));
+  switch (attr.kind) {
+    case AttrKind::kFloat: key.push_back(std::bit_cast<uint64_t>(attr.f)); break;
+    case AttrKind::kString: add_text(key, attr.s); break;
+    case AttrKind::kInts:
+      key.push_back(attr.ints.size());
+      for (const int64_t value : attr.ints) key.push_back(static_cast<uint64_t>(value));
+      break;
+    case AttrKind::kFloats:
+      key.push_back(attr.floats.size());
+      for (const double value : attr.floats) key.push_back(std::bit_cast<uint64_t>(value));
+      break;
+    default: key.push_back(static_cast<uint64_t>(attr.i));
+  }
+}
+
+bool same_memory(const Tensor& a, const void* data) { return a.data() == data; }
+
+}  // namespace
+
+NamedAttr to_named(const EagerAttr& attr) {
+  switch (attr.kind) {
+    case AttrKind::kFloat: return {attr.name, attr.f};
+    case AttrKind::kString: return {attr.name, attr.s};
+    case AttrKind::kInts: return {attr.name, std::vector<int64_t>(attr.ints.begin(), attr.ints.end())};
+    case AttrKind::kFloats:
+      return {attr.name, std::vector<double>(attr.floats.begin(), attr.floats.end())};
+    default: return {attr.name, attr.i};
+  }
+}
+
+size_t Eager::KeyHash::operator()(const Key& key) const {
+  uint64_t hash = 0x9e3779b97f4a7c15u;
+  for (const uint64_t word : key) {
+    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+std::optional<std::vector<int64_t>> Eager::content_of(const Tensor& tensor) {
+  const bool integer = tensor.desc.dtype == DType::kI64 || tensor.desc.dtype == DType::kI32;
+  if (!integer || tensor.desc.rank() > 1 || tensor.desc.count() > ValueType::kMaxContent)
+    return std::nullopt;
+  std::vector<char> bytes(tensor.desc.bytes());
+  device_.to_host(tensor, bytes.data());
+  std::vector<int64_t> values(static_cast<size_t>(tensor.desc.count()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (tensor.desc.dtype == DType::kI64) {
+      std::memcpy(&values[i], bytes.data() + i * 8, 8);
+    } else {
+      int32_t narrow;
+      std::memcpy(&narrow, bytes.data() + i * 4, 4);
+      values[i] = narrow;
+    }
+  }
+  return values;
+}
+
+void Eager::add_content(Key& key, std::span<const Tensor* const> inputs) {
+  for (const Tensor* input : inputs) {
+    const auto content = input ? content_of(*input) : std::nullopt;
+    key.push_back(content ? content->size() + 1 : 0);
+    if (!content) continue;
+    for (const int64_t value : *content) key.push_back(static_cast<uint64_t>(value));
+  }
+}
+
+std::shared_ptr<Eager::Entry> Eager::prepare(const Op& op, std::span<const Tensor* const> inputs,
+                                             std::span<const EagerAttr> attrs, size_t outputs,
+                                             bool content) {
+  KernelRequest request;
+  NamedAttrs given;
+  for (const EagerAttr& attr : attrs) given.push_back(to_named(attr));
+  request.op = &op;
+  request.attrs = Attrs(op, given);
+  request.threads = device_.driver().max_threads();
+  request.packed = &device_.packed();
+  std::vector<ValueType> types(inputs.size());
+  std::vector<const ValueType*> pointers(inputs.size(), nullptr);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    request.inputs.emplace_back();
+    request.constants.emplace_back();
+    request.contents.emplace_back();
+    if (!inputs[i]) continue;
+    request.inputs[i] = inputs[i]->desc;
+    types[i] = {inputs[i]->desc.dtype, true, to_dims(inputs[i]->desc.shape), std::nullopt};
+    if (content) request.contents[i] = content_of(*inputs[i]);
+    if (request.contents[i])
+      types[i].content = Dims(request.contents[i]->begin(), request.contents[i]->end());
+    pointers[i] = &types[i];
+  }
+  auto entry = std::make_shared<Entry>();
+  for (const ValueType& type : InferContext::run(op, request.attrs, pointers, outputs, "")) {
+    if (!type.static_shape()) {
+      require(!content, "[{}] the shape {} depends on the elements of a tensor", op.name,
+              to_string(type));
+      entry->needs_content = true;
+      return entry;
+    }
+    request.outputs.emplace_back(type.dtype, to_shape(type.shape));
+  }
+  entry->outputs = request.outputs;
+  entry->kernel = choose_kernel(device_.driver(), request).kernel;
+  entry->scratch = entry->kernel->scratch_bytes();
+  return entry;
+}
+
+void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
+                 std::span<const EagerAttr> attrs, std::span<Tensor> outputs) {
+  Key key;
+  key.push_back(reinterpret_cast<uintptr_t>(&op));
+  key.push_back(inputs.size() << 32 | outputs.size());
+  for (const Tensor* input : inputs) {
+    if (input) add_desc(key, input->desc);
+    else key.push_back(0);
+  }
+  for (const EagerAttr& attr : attrs) add_attr(key, attr);
+  std::shared_ptr<Entry> entry = entries_.find(key);
+  if (!entry) {
+    device_.driver().use_threads(device_.driver().max_threads());
+    entry = entries_.insert(key, prepare(op, inputs, attrs, outputs.size(), false));
+  }
+  if (entry->needs_content) {
+    add_content(key, inputs);
+    entry = entries_.find(key);
+    if (!entry) entry = entries_.insert(key, prepare(op, inputs, attrs, outputs.size(), true));
+  }
+
+  SmallVector<void*, 8> in, out;
+  for (const Tensor* input : inputs) in.push_back(input ? input->data() : nullptr);
+  // An output that shares memory with an input the kernel cannot overwrite, or that is strided, is
+  // computed aside and copied.
+  SmallVector<size_t, 4> aside;
+  std::vector<Tensor> temporaries;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Tensor& output = outputs[i];
+    const TensorDesc& desc = entry->outputs[i];
+    if (!output.buffer) output = device_.empty(desc.dtype, desc.shape);
+    require(output.desc.dtype == desc.dtype && output.desc.shape == desc.shape,
+            "[{}] output {} must be {}, {} given", op.name, i, to_string(desc),
+            to_string(output.desc));
+    bool direct = output.desc.contiguous();
+    for (size_t k = 0; direct && k < in.size(); ++k)
+      if (in[k] && same_memory(output, in[k])) direct = i == 0 && entry->kernel->in_place(k);
+    if (direct) {
+      out.push_back(output.data());
+    } else {
+      aside.push_back(i);
+      temporaries.push_back(device_.empty(desc.dtype, desc.shape));
+      out.push_back(temporaries.back().data());
+    }
+  }
+  BufferRef scratch;
+  if (entry->scratch) scratch = device_.allocator().allocate(entry->scratch);
+  entry->kernel->run({in.data(), out.data(), scratch ? scratch->data() : nullptr, &device_.queue()});
+  for (size_t i = 0; i < aside.size(); ++i) {
+    KernelRequest copy;
+    copy.op = &get_op("identity");
+    copy.attrs = Attrs(*copy.op, {});
+    copy.inputs = {temporaries[i].desc};
+    copy.outputs = {outputs[aside[i]].desc};
+    void* from = temporaries[i].data();
+    void* to = outputs[aside[i]].data();
+    make_fallback_kernel(device_.driver(), copy)->run({&from, &to, nullptr, &device_.queue()});
+  }
+}
+
+}  // namespace anymps

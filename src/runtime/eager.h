@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// One op at a time, without a graph. A call is a look-up: its key is a few words made from the op,
+// the attributes and the tensors' descriptions (never their elements, so scalars do not fill the
+// cache), and the entry is a prepared kernel with the descriptions of its results.
+#pragma once
+
+#include <span>
+
+#include "runtime/device.h"
+
+namespace anymps {
+
+// An attribute as a caller has it: no allocation until the call misses the cache.
+struct EagerAttr {
+  const char* name = nullptr;
+  AttrKind kind = AttrKind::kInt;
+  int64_t i = 0;
+  double f = 0;
+  const char* s = nullptr;
+  std::span<const int64_t> ints;
+  std::span<const double> floats;
+};
+
+NamedAttr to_named(const EagerAttr& attr);
+
+class Eager {
+ public:
+  Eager(Device& device, size_t capacity) : device_(device), entries_(capacity) {}
+
+  // Null inputs are absent. Outputs without a buffer are made; others are written to.
+  void call(const Op& op, std::span<const Tensor* const> inputs, std::span<const EagerAttr> attrs,
+            std::span<Tensor> outputs);
+
+  CacheStats stats() const { return entries_.stats(); }
+  void clear() { entries_.clear(); }
+
+ private:
+  using Key = SmallVector<uint64_t, 48>;
+  struct KeyHash {
+    size_t operator()(const Key& key) const;
+  };
+  struct Entry {
+    bool needs_content = false;  // the shapes depend on integer inputs: look up again with them
+    KernelPtr kernel;
+    std::vector<TensorDesc> outputs;
+    size_t scratch = 0;
+  };
+
+  std::shared_ptr<Entry> prepare(const Op& op, std::span<const Tensor* const> inputs,
+                                 std::span<const EagerAttr> attrs, size_t outputs, bool content);
+  std::optional<std::vector<int64_t>> content_of(const Tensor& tensor);
+  void add_content(Key& key, std::span<const Tensor* const> inputs);
+
+  Device& device_;
+  LruCache<Key, Entry, KeyHash> entries_;
+};
+
+}  // namespace anymps

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "against_reference.h"
+
+namespace anymps {
+namespace {
+
+using testing::expect_same;
+using testing::inputs_of;
+using testing::KernelCase;
+using testing::TestInputs;
+using testing::TestTensor;
+using Ints = std::vector<int64_t>;
+
+class PoolingOnCpu : public ::testing::TestWithParam<const char*> {
+ protected:
+  // Each sample, changed by `change`, is refused for one of the known reasons or right.
+  template <typename Change>
+  void compare(DType dtype, Change change) {
+    const Op& op = get_op(GetParam());
+    size_t served = 0;
+    for (const Sample& sample : op.test.samples) {
+      SCOPED_TRACE(sample.label);
+      KernelCase test{GetParam(), "onednn", inputs_of(op, sample, dtype), sample.attrs};
+      change(test.inputs);
+      const auto result = testing::run_cpu_kernel(test);
+      if (!result.kernel) {
+        EXPECT_TRUE(result.why == "rank 6" || result.why == "a window lies in the padding alone" ||
+                    result.why == "counted padding with windows that stick out of it")
+            << result.why;
+        continue;
+      }
+      ++served;
+      EXPECT_TRUE(same(result.outputs[0], testing::expected_of(test)[0],
+                       op.test.tolerance.of(dtype)))
+          << result.kernel->detail();
+    }
+    EXPECT_GE(served + 3, op.test.samples.size());
+  }
+};
+
+TEST_P(PoolingOnCpu, Samples) {
+  compare(DType::kF32, [](TestInputs&) {});
+}
+
+TEST_P(PoolingOnCpu, SamplesWithStridedInputs) {
+  compare(DType::kF32, [](TestInputs& inputs) { inputs[0] = spread(*inputs[0]); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, PoolingOnCpu, ::testing::Values("max_pool", "avg_pool"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(PoolingOnCpuLayouts, RefusesIndices) {
+  KernelCase test{"max_pool", "onednn", {TestTensor(DType::kF32, {1, 2, 6, 6}).fill(1)},
+                  {{"kernel", Ints{2, 2}}}, 2};
+  EXPECT_EQ(testing::run_cpu_kernel(test).why, "no indices");
+}
+
+}  // namespace
+}  // namespace anymps
