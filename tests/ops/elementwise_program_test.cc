@@ -100,7 +100,7 @@ TEST(ElementwiseProgram, RefusesWhatIsNoProgram) {
       {"y=relu(x0)\x80\xff", "nothing may follow"},
   };
   for (const auto& [text, reason] : cases) {
-    const std::string message = error_of([&] { ElementwiseProgram::parse(text); });
+    const std::string message = error_of([&, &text = text] { ElementwiseProgram::parse(text); });
     EXPECT_NE(message.find(reason), std::string::npos) << text << "\n  said: " << message;
   }
 }
