@@ -39,7 +39,8 @@ Dim Dim::symbol(std::string expression) {
 }
 
 int64_t Dim::value() const {
-  require(known(), "[shape] dimension '{}' is not known yet", *expression_);
+  if (!known())
+    fail(Code::kInvalidArgument, "[shape] dimension '{}' is not known yet", *expression_);
   return value_;
 }
 

@@ -202,7 +202,10 @@ inline std::optional<std::vector<int64_t>> content_of(const TestTensor& tensor) 
       tensor.count() > ValueType::kMaxContent)
     return std::nullopt;
   std::vector<int64_t> content;
-  for (double value : tensor.values()) content.push_back(static_cast<int64_t>(value));
+  const int64_t step = tensor.shape().empty() ? 0 : tensor.desc().strides[0];
+  for (int64_t i = 0; i < tensor.count(); ++i)
+    content.push_back(tensor.dtype() == DType::kI64 ? tensor.data<int64_t>()[i * step]
+                                                    : tensor.data<int32_t>()[i * step]);
   return content;
 }
 
