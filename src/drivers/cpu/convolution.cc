@@ -83,6 +83,10 @@ bool check(const KernelRequest& request, std::string& why) {
   return true;
 }
 
+bool slow_half(DType dtype, std::string_view implementation) {
+  return is_half(dtype) && implementation.find("ref") != implementation.npos;
+}
+
 memory::desc any_layout(const TensorDesc& desc) {
   return {onednn_dims(desc.shape), *onednn_type(desc.dtype), memory::format_tag::any};
 }
@@ -145,7 +149,8 @@ KernelPtr make_conv(const KernelRequest& request, std::string& why) {
             p.dilations, p.begin, p.end, attr, true);
       },
       p.x.dtype == DType::kF32 ? faster_implementation(p) : std::string_view());
-  if (!pd) return refuse(why, "oneDNN has no implementation");
+  if (!pd || slow_half(p.x.dtype, pd.impl_info_str()))
+    return refuse(why, "oneDNN has no implementation");
   return build(request, p, pd, dnnl::convolution_forward(pd));
 }
 
@@ -180,12 +185,14 @@ KernelPtr make_conv_transpose(const KernelRequest& request, std::string& why) {
         dnnl::algorithm::deconvolution_direct, x, any_layout(p.w), bias, y, p.strides, p.dilations,
         p.begin, p.end, attr, true);
   });
-  if (!pd) return refuse(why, "oneDNN has no implementation");
+  if (!pd || slow_half(p.x.dtype, pd.impl_info_str()))
+    return refuse(why, "oneDNN has no implementation");
   return build(request, p, pd, dnnl::deconvolution_forward(pd));
 }
 
-const KernelRegistrar kConv("cpu", "conv", "onednn", 10, make_conv);
-const KernelRegistrar kConvTranspose("cpu", "conv_transpose", "onednn", 10, make_conv_transpose);
+const KernelRegistrar kConv("cpu", "conv", "onednn", 10, onednn_factory(make_conv));
+const KernelRegistrar kConvTranspose("cpu", "conv_transpose", "onednn", 10,
+                                     onednn_factory(make_conv_transpose));
 
 }  // namespace
 

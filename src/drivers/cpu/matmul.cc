@@ -278,7 +278,7 @@ KernelPtr make_matmul(const KernelRequest& request, std::string& why) {
   return Product(request).make(why);
 }
 
-const KernelRegistrar kMatmul("cpu", "matmul", "onednn", 10, make_matmul);
+const KernelRegistrar kMatmul("cpu", "matmul", "onednn", 10, onednn_factory(make_matmul));
 
 }  // namespace
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <atomic>
 
+#include "drivers/cpu/isa.h"
+#include "drivers/cpu/widen.h"
 #include "drivers/packed_weights.h"
 #include "ops/fused_activation.h"
 
@@ -104,14 +106,13 @@ class OneDnnKernel final : public Kernel {
   std::string detail_;
 };
 
-const char* implementation_of_cast(DType from, const memory::desc& to) {
-  return from == DType::kF16 || to.get_data_type() == memory::data_type::f16 ? "f16" : "bf16";
-}
-
 }  // namespace
 
 const dnnl::engine& onednn_engine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  static const dnnl::engine engine = [] {
+    isa();  // caps oneDNN's instruction set before its first primitive
+    return dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
   return engine;
 }
 
@@ -182,6 +183,25 @@ KernelPtr empty_kernel() {
   return make_kernel([](const KernelArgs&) {});
 }
 
+KernelFactory onednn_factory(KernelFactory make) {
+  auto caught = [make = std::move(make)](const KernelRequest& request,
+                                         std::string& why) -> KernelPtr {
+    try {
+      return make(request, why);
+    } catch (const dnnl::error& error) {
+      return refuse(why, error.what());
+    } catch (const Error& error) {
+      if (error.code() != Code::kUnsupported) throw;
+      return refuse(why, error.what());
+    }
+  };
+  return [caught](const KernelRequest& request, std::string& why) -> KernelPtr {
+    KernelPtr kernel = caught(request, why);
+    if (kernel || !is_half(request.in(0).dtype)) return kernel;
+    return widened(request, caught, why);
+  };
+}
+
 void append_activation(dnnl::post_ops& ops, const Attrs& attrs, const char* alpha_name,
                        const char* beta_name) {
   using dnnl::algorithm;
@@ -230,9 +250,7 @@ void OneDnnBuilder::copy(const TensorDesc& have, const memory::desc& have_desc, 
                          const memory::desc& to_desc, Place to) {
   const dnnl::engine& engine = onednn_engine();
   const dnnl::reorder::primitive_desc pd(engine, have_desc, engine, to_desc, onednn_attr({}), true);
-  if (!pd)
-    fail(Code::kUnsupported, "no reorder of {} to {}", to_string(have),
-         implementation_of_cast(have.dtype, to_desc));
+  if (!pd) fail(Code::kUnsupported, "oneDNN cannot reorder {}", to_string(have));
   call(dnnl::reorder(pd), pd.scratchpad_desc(),
        {{DNNL_ARG_FROM, have_desc, from}, {DNNL_ARG_TO, to_desc, to}});
 }

@@ -38,6 +38,9 @@ KernelPtr refuse(std::string& why, std::string reason);
 // A kernel for results without elements.
 KernelPtr empty_kernel();
 
+// `make`, with oneDNN's exceptions as refusals; halves that it refuses go through f32.
+KernelFactory onednn_factory(KernelFactory make);
+
 // Appends the activation of attribute `activation` with its two parameters.
 void append_activation(dnnl::post_ops& ops, const Attrs& attrs, const char* alpha = "alpha",
                        const char* beta = "beta");

@@ -55,18 +55,20 @@ KernelPtr make_pool(const KernelRequest& request, dnnl::algorithm algorithm, std
   return builder.finish(pd.impl_info_str());
 }
 
-const KernelRegistrar kMax("cpu", "max_pool", "onednn", 10,
-                           [](const KernelRequest& request, std::string& why) {
-                             return make_pool(request, dnnl::algorithm::pooling_max, why);
-                           });
-const KernelRegistrar kAverage(
-    "cpu", "avg_pool", "onednn", 10, [](const KernelRequest& request, std::string& why) {
-      return make_pool(request,
-                       request.attrs.b("count_include_pad")
-                           ? dnnl::algorithm::pooling_avg_include_padding
-                           : dnnl::algorithm::pooling_avg_exclude_padding,
-                       why);
-    });
+KernelPtr make_max(const KernelRequest& request, std::string& why) {
+  return make_pool(request, dnnl::algorithm::pooling_max, why);
+}
+
+KernelPtr make_average(const KernelRequest& request, std::string& why) {
+  return make_pool(request,
+                   request.attrs.b("count_include_pad")
+                       ? dnnl::algorithm::pooling_avg_include_padding
+                       : dnnl::algorithm::pooling_avg_exclude_padding,
+                   why);
+}
+
+const KernelRegistrar kMax("cpu", "max_pool", "onednn", 10, onednn_factory(make_max));
+const KernelRegistrar kAverage("cpu", "avg_pool", "onednn", 10, onednn_factory(make_average));
 
 }  // namespace
 

@@ -44,7 +44,7 @@ TEST_P(ConvolutionOnCpu, SamplesWithStridedInputs) {
 
 TEST_P(ConvolutionOnCpu, SamplesInHalfPrecision) {
   const Op& op = get_op(GetParam());
-  for (const DType dtype : {DType::kBF16})
+  for (const DType dtype : {DType::kBF16, DType::kF16})
     for (const Sample& sample : op.test.samples) {
       SCOPED_TRACE(sample.label + " " + name(dtype));
       expect_same({GetParam(), "onednn", inputs_of(op, sample, dtype), sample.attrs, 1, {1, 2}},

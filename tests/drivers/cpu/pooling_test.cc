@@ -46,6 +46,11 @@ TEST_P(PoolingOnCpu, SamplesWithStridedInputs) {
   compare(DType::kF32, [](TestInputs& inputs) { inputs[0] = spread(*inputs[0]); });
 }
 
+TEST_P(PoolingOnCpu, SamplesInHalfPrecision) {
+  compare(DType::kBF16, [](TestInputs&) {});
+  compare(DType::kF16, [](TestInputs&) {});
+}
+
 INSTANTIATE_TEST_SUITE_P(Ops, PoolingOnCpu, ::testing::Values("max_pool", "avg_pool"),
                          [](const auto& info) { return std::string(info.param); });
 
