@@ -61,6 +61,19 @@ std::optional<Value> emit_cast(Builder& builder, Value x, DType to) {
   return builder.call(*find_cast(builder.dtype(x), computed(to)), {x});
 }
 
+// Powers that are common as constants and much cheaper by themselves.
+std::optional<Value> emit_power(Builder& builder, Value x, Value y) {
+  const std::optional<double> exponent = builder.number(y);
+  const DType f32 = DType::kF32;
+  if (!exponent || builder.dtype(x) != f32) return std::nullopt;
+  if (*exponent == 2) return builder.call(*find_tile_op("square", f32), {x});
+  if (*exponent == 3)
+    return builder.call(*find_tile_op("mul", f32),
+                        {builder.call(*find_tile_op("square", f32), {x}), x});
+  if (*exponent == -1) return builder.call(*find_tile_op("reciprocal", f32), {x});
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Value> emit(Builder& builder, const Op& op, const Attrs& attrs,
@@ -69,6 +82,8 @@ std::optional<Value> emit(Builder& builder, const Op& op, const Attrs& attrs,
   if (op.name == "clamp") return emit_clamp(builder, attrs, args, dtype, why);
   if (op.name == "cast") return emit_cast(builder, *args[0], dtype);
   if (op.name == "identity") return *args[0];
+  if (op.name == "pow")
+    if (const auto power = emit_power(builder, *args[0], *args[1])) return power;
   const Call call = call_of(op, attrs);
   std::vector<Value> values;
   for (const auto& arg : args)
@@ -85,20 +100,6 @@ std::optional<Value> emit(Builder& builder, const Op& op, const Attrs& attrs,
 
 namespace {
 
-// Powers that are common as constants and much cheaper by themselves.
-std::optional<Value> emit_power(Builder& builder, const KernelRequest& request, Value x) {
-  const std::optional<double> exponent = request.scalar(1);
-  if (!exponent || !request.in(1).shape.empty() || computed(request.in(0).dtype) != DType::kF32)
-    return std::nullopt;
-  const DType f32 = DType::kF32;
-  if (*exponent == 2) return builder.call(*find_tile_op("square", f32), {x});
-  if (*exponent == 3)
-    return builder.call(*find_tile_op("mul", f32),
-                        {builder.call(*find_tile_op("square", f32), {x}), x});
-  if (*exponent == -1) return builder.call(*find_tile_op("reciprocal", f32), {x});
-  return std::nullopt;
-}
-
 KernelPtr make_elementwise(const KernelRequest& request, std::string& why) {
   const Op& op = *request.op;
   Builder builder(request.out().shape);
@@ -108,9 +109,10 @@ KernelPtr make_elementwise(const KernelRequest& request, std::string& why) {
   for (size_t i = 0; i < request.inputs.size(); ++i)
     args.push_back(request.has(i) ? std::optional(builder.input(i, request.in(i), raw))
                                   : std::nullopt);
-  std::optional<Value> y;
-  if (op.name == "pow") y = emit_power(builder, request, *args[0]);
-  if (!y) y = emit(builder, op, request.attrs, args, request.out().dtype, why);
+  if (const std::optional<double> number = request.scalar(1);
+      number && op.name == "pow" && request.in(1).shape.empty())
+    args[1] = builder.constant(builder.dtype(*args[1]), *number);
+  const std::optional<Value> y = emit(builder, op, request.attrs, args, request.out().dtype, why);
   if (!y) return nullptr;
   builder.output(0, request.out(), *y);
   return builder.build();
@@ -118,23 +120,32 @@ KernelPtr make_elementwise(const KernelRequest& request, std::string& why) {
 
 struct Register {
   Register() {
-    for (const char* op :
-         {"identity",     "exp",         "exp2",          "exp10",        "expm1",
-          "log",          "log2",        "log10",         "log1p",        "square",
-          "sqrt",         "rsqrt",       "reciprocal",    "abs",          "neg",
-          "sign",         "ceil",        "floor",         "round",        "rint",
-          "trunc",        "sin",         "cos",           "tan",          "sinh",
-          "cosh",         "tanh",        "asin",          "acos",         "atan",
-          "asinh",        "acosh",       "atanh",         "erf",          "add",
-          "sub",          "mul",         "div",           "mod",          "floor_mod",
-          "pow",          "min",         "max",           "atan2",        "equal",
-          "not_equal",    "less",        "less_equal",    "greater",      "greater_equal",
-          "is_nan",       "is_inf",      "is_finite",     "logical_not",  "logical_and",
-          "logical_or",   "logical_xor", "logical_nand",  "logical_nor",  "logical_xnor",
-          "where",        "clamp",       "relu",          "leaky_relu",   "prelu",
-          "elu",          "selu",        "celu",          "gelu",         "silu",
-          "mish",         "softplus",    "softsign",      "sigmoid",      "hard_sigmoid",
-          "hard_swish",   "cast",        "thresholded_relu"})
+    for (const char* op : {"identity",     "exp",           "exp2",
+                           "exp10",        "expm1",         "log",
+                           "log2",         "log10",         "log1p",
+                           "square",       "sqrt",          "rsqrt",
+                           "reciprocal",   "abs",           "neg",
+                           "sign",         "ceil",          "floor",
+                           "round",        "rint",          "trunc",
+                           "sin",          "cos",           "tan",
+                           "sinh",         "cosh",          "tanh",
+                           "asin",         "acos",          "atan",
+                           "asinh",        "acosh",         "atanh",
+                           "erf",          "add",           "sub",
+                           "mul",          "div",           "mod",
+                           "floor_mod",    "pow",           "min",
+                           "max",          "atan2",         "equal",
+                           "not_equal",    "less",          "less_equal",
+                           "greater",      "greater_equal", "is_nan",
+                           "is_inf",       "is_finite",     "logical_not",
+                           "logical_and",  "logical_or",    "logical_xor",
+                           "logical_nand", "logical_nor",   "logical_xnor",
+                           "where",        "clamp",         "relu",
+                           "leaky_relu",   "prelu",         "elu",
+                           "selu",         "celu",          "gelu",
+                           "silu",         "mish",          "softplus",
+                           "softsign",     "sigmoid",       "hard_sigmoid",
+                           "hard_swish",   "cast",          "thresholded_relu"})
       KernelRegistrar("cpu", op, "simd", 10, make_elementwise);
   }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an op and its attributes to calls of tile functions: what single ops and fused programs share.
+// From an op and its attributes to calls of tile functions: what single ops and fused programs
+// share.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise f32 functions over tiles, and the conversions of halves, with Highway: this file is
 // compiled once for each instruction set. An op is one line here; loops and tails are shared.
+#include <algorithm>
 #include <cstring>
 
 #include "drivers/cpu/tile_ops.h"
@@ -110,19 +111,19 @@ HWY_INLINE V round_half_away(Tag d, V x) {
   return hn::IfThenElse(hn::Ge(rest, hn::Set(d, 0.5f)), hn::Add(whole, step), whole);
 }
 
-#define ANYMPS_UNARY(name, expression)                          \
-  struct name##_f {                                             \
-    static HWY_INLINE V apply(Tag d, V x, const Params& p) {    \
-      (void)d, (void)p;                                         \
-      return expression;                                        \
-    }                                                           \
+#define ANYMPS_UNARY(name, expression)                       \
+  struct name##_f {                                          \
+    static HWY_INLINE V apply(Tag d, V x, const Params& p) { \
+      (void)d, (void)p;                                      \
+      return expression;                                     \
+    }                                                        \
   };
-#define ANYMPS_BINARY(name, expression)                         \
-  struct name##_f {                                             \
+#define ANYMPS_BINARY(name, expression)                           \
+  struct name##_f {                                               \
     static HWY_INLINE V apply(Tag d, V x, V y, const Params& p) { \
-      (void)d, (void)p;                                         \
-      return expression;                                        \
-    }                                                           \
+      (void)d, (void)p;                                           \
+      return expression;                                          \
+    }                                                             \
   };
 #define SET(value) hn::Set(d, value)
 
@@ -167,8 +168,8 @@ ANYMPS_UNARY(leaky_relu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, SET(p
 ANYMPS_UNARY(elu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(SET(p.a), math::expm1(d, x)), x))
 ANYMPS_UNARY(selu, hn::Mul(SET(p.b), elu_f::apply(d, x, p)))
 ANYMPS_UNARY(celu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)),
-                                  hn::Min(hn::Zero(d), hn::Mul(SET(p.a), math::expm1(
-                                                           d, hn::Div(x, SET(p.a))))),
+                                  hn::Min(hn::Zero(d),
+                                          hn::Mul(SET(p.a), math::expm1(d, hn::Div(x, SET(p.a))))),
                                   x))
 ANYMPS_UNARY(gelu, math::gelu(d, x))
 ANYMPS_UNARY(gelu_tanh, math::gelu_tanh(d, x))
@@ -177,8 +178,7 @@ ANYMPS_UNARY(mish, hn::Mul(x, math::tanh(d, math::softplus(d, x))))
 ANYMPS_UNARY(softplus, math::softplus(d, x))
 ANYMPS_UNARY(softsign, hn::Div(x, hn::Add(SET(1.0f), hn::Abs(x))))
 ANYMPS_UNARY(sigmoid, math::sigmoid(d, x))
-ANYMPS_UNARY(hard_sigmoid,
-             clamp(hn::Add(hn::Mul(SET(p.a), x), SET(p.b)), hn::Zero(d), SET(1.0f)))
+ANYMPS_UNARY(hard_sigmoid, clamp(hn::Add(hn::Mul(SET(p.a), x), SET(p.b)), hn::Zero(d), SET(1.0f)))
 ANYMPS_UNARY(hard_swish, hn::Mul(x, clamp(hn::Add(hn::Mul(SET(1.0f / 6.0f), x), SET(0.5f)),
                                           hn::Zero(d), SET(1.0f))))
 ANYMPS_UNARY(thresholded_relu, hn::IfThenZeroElse(hn::Le(x, SET(p.a)), x))
@@ -210,9 +210,9 @@ void clamp_f(const TileArgs& t) {
                out + i);
   const size_t rest = t.n - i;
   if (rest)
-    store_part(clamp(load_part(d, x + i, rest), load_part(d, low + i, rest),
-                     load_part(d, high + i, rest)),
-               d, out + i, rest);
+    store_part(
+        clamp(load_part(d, x + i, rest), load_part(d, low + i, rest), load_part(d, high + i, rest)),
+        d, out + i, rest);
 }
 
 void load_bf16(const TileArgs& t) {
@@ -276,41 +276,63 @@ void store_f16(const TileArgs& t) {
   for (; i < t.n; ++i) out[i] = Half(in[i]);
 }
 
+// An f32 value as the half dtype would hold it.
+template <void (*store)(const TileArgs&), void (*load)(const TileArgs&)>
+void round_to_half(const TileArgs& t) {
+  constexpr size_t kPart = 512;
+  alignas(64) uint16_t halves[kPart];
+  for (size_t i = 0; i < t.n; i += kPart) {
+    const size_t n = std::min(kPart, t.n - i);
+    store({{static_cast<const float*>(t.in[0]) + i, nullptr, nullptr}, halves, n, nullptr});
+    load({{halves, nullptr, nullptr}, static_cast<float*>(t.out) + i, n, nullptr});
+  }
+}
+
 }  // namespace
 
 void append_float_ops_here(std::vector<TileOp>& ops) {
   const DType f32 = DType::kF32;
-#define ADD_UNARY(name, ns) ops.push_back({#name, f32, f32, 1, unary<name##_f>, nullptr, nullptr, ns});
-#define ADD_BINARY(name, ns)                                                     \
-  ops.push_back({#name, f32, f32, 2, binary<name##_f, Form::kBothVectors>,       \
-                 binary<name##_f, Form::kScalarSecond>, binary<name##_f, Form::kScalarFirst>, ns});
-  ADD_UNARY(exp, 0.5f) ADD_UNARY(exp2, 0.5f) ADD_UNARY(exp10, 0.5f) ADD_UNARY(expm1, 0.5f)
-  ADD_UNARY(log, 0.7f) ADD_UNARY(log2, 0.7f) ADD_UNARY(log10, 0.7f) ADD_UNARY(log1p, 0.9f)
-  ADD_UNARY(square, 0.1f) ADD_UNARY(sqrt, 0.2f) ADD_UNARY(rsqrt, 0.3f) ADD_UNARY(reciprocal, 0.2f)
-  ADD_UNARY(abs, 0.1f) ADD_UNARY(neg, 0.1f) ADD_UNARY(sign, 0.1f)
-  ADD_UNARY(ceil, 0.1f) ADD_UNARY(floor, 0.1f) ADD_UNARY(round, 0.1f) ADD_UNARY(rint, 0.1f)
-  ADD_UNARY(trunc, 0.1f)
-  ADD_UNARY(sin, 0.8f) ADD_UNARY(cos, 0.8f) ADD_UNARY(tan, 1.6f) ADD_UNARY(sinh, 1.0f)
-  ADD_UNARY(cosh, 0.8f) ADD_UNARY(tanh, 0.8f) ADD_UNARY(asin, 0.7f) ADD_UNARY(acos, 0.7f)
-  ADD_UNARY(atan, 0.7f) ADD_UNARY(asinh, 1.5f) ADD_UNARY(acosh, 1.5f) ADD_UNARY(atanh, 1.2f)
-  ADD_UNARY(erf, 0.8f)
-  ADD_UNARY(relu, 0.1f) ADD_UNARY(leaky_relu, 0.1f) ADD_UNARY(elu, 0.6f) ADD_UNARY(selu, 0.6f)
-  ADD_UNARY(celu, 0.6f) ADD_UNARY(gelu, 0.9f) ADD_UNARY(gelu_tanh, 0.9f) ADD_UNARY(silu, 0.6f)
-  ADD_UNARY(mish, 2.0f) ADD_UNARY(softplus, 1.2f) ADD_UNARY(softsign, 0.2f)
-  ADD_UNARY(sigmoid, 0.6f) ADD_UNARY(hard_sigmoid, 0.1f) ADD_UNARY(hard_swish, 0.1f)
-  ADD_UNARY(thresholded_relu, 0.1f) ADD_UNARY(clamp_attr, 0.1f)
-  ADD_BINARY(add, 0.1f) ADD_BINARY(sub, 0.1f) ADD_BINARY(mul, 0.1f) ADD_BINARY(div, 0.2f)
-  ADD_BINARY(div_trunc, 0.2f) ADD_BINARY(div_floor, 0.2f) ADD_BINARY(pow, 3.0f)
-  ADD_BINARY(min, 0.1f) ADD_BINARY(max, 0.1f) ADD_BINARY(min_number, 0.1f)
-  ADD_BINARY(max_number, 0.1f) ADD_BINARY(prelu, 0.1f)
+#define ADD_UNARY(name, ns) \
+  ops.push_back({#name, f32, f32, 1, unary<name##_f>, nullptr, nullptr, ns});
+#define ADD_BINARY(name, ns)                                                                  \
+  ops.push_back({#name, f32, f32, 2, binary<name##_f, Form::kBothVectors>,                    \
+                 binary<name##_f, Form::kScalarSecond>, binary<name##_f, Form::kScalarFirst>, \
+                 ns});
+  ADD_UNARY(exp, 0.5f)
+  ADD_UNARY(exp2, 0.5f) ADD_UNARY(exp10, 0.5f) ADD_UNARY(expm1, 0.5f) ADD_UNARY(log, 0.7f)
+      ADD_UNARY(log2, 0.7f) ADD_UNARY(log10, 0.7f) ADD_UNARY(log1p, 0.9f) ADD_UNARY(square, 0.1f)
+          ADD_UNARY(sqrt, 0.2f) ADD_UNARY(rsqrt, 0.3f) ADD_UNARY(reciprocal, 0.2f) ADD_UNARY(
+              abs, 0.1f) ADD_UNARY(neg, 0.1f) ADD_UNARY(sign, 0.1f) ADD_UNARY(ceil, 0.1f)
+              ADD_UNARY(floor, 0.1f) ADD_UNARY(round, 0.1f) ADD_UNARY(rint, 0.1f) ADD_UNARY(
+                  trunc, 0.1f) ADD_UNARY(sin, 0.8f) ADD_UNARY(cos, 0.8f) ADD_UNARY(tan, 1.6f)
+                  ADD_UNARY(sinh, 1.0f) ADD_UNARY(cosh, 0.8f) ADD_UNARY(tanh, 0.8f) ADD_UNARY(
+                      asin, 0.7f) ADD_UNARY(acos, 0.7f) ADD_UNARY(atan, 0.7f) ADD_UNARY(asinh, 1.5f)
+                      ADD_UNARY(acosh, 1.5f) ADD_UNARY(atanh, 1.2f) ADD_UNARY(erf, 0.8f) ADD_UNARY(
+                          relu, 0.1f) ADD_UNARY(leaky_relu, 0.1f) ADD_UNARY(elu, 0.6f)
+                          ADD_UNARY(selu, 0.6f) ADD_UNARY(celu, 0.6f) ADD_UNARY(gelu, 0.9f)
+                              ADD_UNARY(gelu_tanh, 0.9f) ADD_UNARY(silu, 0.6f) ADD_UNARY(
+                                  mish, 2.0f) ADD_UNARY(softplus, 1.2f) ADD_UNARY(softsign, 0.2f)
+                                  ADD_UNARY(sigmoid, 0.6f) ADD_UNARY(hard_sigmoid, 0.1f) ADD_UNARY(
+                                      hard_swish, 0.1f) ADD_UNARY(thresholded_relu, 0.1f)
+                                      ADD_UNARY(clamp_attr,
+                                                0.1f) ADD_BINARY(add, 0.1f) ADD_BINARY(sub, 0.1f)
+                                          ADD_BINARY(mul, 0.1f) ADD_BINARY(div, 0.2f) ADD_BINARY(
+                                              div_trunc, 0.2f) ADD_BINARY(div_floor, 0.2f)
+                                              ADD_BINARY(pow, 3.0f) ADD_BINARY(min, 0.1f)
+                                                  ADD_BINARY(max, 0.1f) ADD_BINARY(min_number, 0.1f)
+                                                      ADD_BINARY(max_number, 0.1f)
+                                                          ADD_BINARY(prelu, 0.1f)
 #undef ADD_UNARY
 #undef ADD_BINARY
-  ops.push_back({"clamp", f32, f32, 3, clamp_f});
+                                                              ops.push_back(
+                                                                  {"clamp", f32, f32, 3, clamp_f});
   ops.push_back({"load", DType::kF16, f32, 1, load_f16});
   ops.push_back({"load", DType::kBF16, f32, 1, load_bf16});
   // Found by the dtype that is stored.
   ops.push_back({"store", DType::kF16, DType::kF16, 1, store_f16});
   ops.push_back({"store", DType::kBF16, DType::kBF16, 1, store_bf16});
+  ops.push_back({"round", DType::kF16, f32, 1, round_to_half<store_f16, load_f16>});
+  ops.push_back({"round", DType::kBF16, f32, 1, round_to_half<store_bf16, load_bf16>});
 }
 
 }  // namespace HWY_NAMESPACE

@@ -35,9 +35,12 @@ Isa isa() {
 
 const char* name(Isa isa) {
   switch (isa) {
-    case Isa::kSse4: return "sse4";
-    case Isa::kAvx2: return "avx2";
-    case Isa::kAvx512: return "avx512";
+    case Isa::kSse4:
+      return "sse4";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
   }
   return "";
 }

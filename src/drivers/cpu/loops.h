@@ -14,6 +14,15 @@ struct Loops {
   std::vector<Strides> strides;  // [operand][axis], in elements
 
   int64_t count() const { return element_count(extents); }
+  // Where the operand is at the index-th step, counted with the last axis fastest.
+  int64_t offset(size_t operand, int64_t index) const {
+    int64_t sum = 0;
+    for (size_t i = extents.size(); index != 0 && i-- > 0;) {
+      sum += index % extents[i] * strides[operand][i];
+      index /= extents[i];
+    }
+    return sum;
+  }
 };
 
 // `strides[k]` are operand k's strides over `shape`. Operand 0 decides the order of the axes.

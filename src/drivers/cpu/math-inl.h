@@ -228,11 +228,11 @@ HWY_INLINE V gelu_tanh(D d, V x) {
   return hn::Mul(half, hn::Add(hn::Set(d, 1.0f), tanh(d, u)));
 }
 
-#define ANYMPS_PATCHED(function, Fast, condition, Scalar)        \
-  template <class D, class V>                                    \
-  HWY_INLINE V function(D d, V x) {                              \
-    const V ax = hn::Abs(x);                                     \
-    (void)ax;                                                    \
+#define ANYMPS_PATCHED(function, Fast, condition, Scalar)                   \
+  template <class D, class V>                                               \
+  HWY_INLINE V function(D d, V x) {                                         \
+    const V ax = hn::Abs(x);                                                \
+    (void)ax;                                                               \
     return patch(d, x, Fast, condition, [](float v) { return Scalar(v); }); \
   }
 ANYMPS_PATCHED(sin, hn::Sin(d, x), hn::Lt(ax, hn::Set(d, 39000.0f)), std::sin)
@@ -279,10 +279,11 @@ HWY_INLINE V pow_positive(D d, V x, V y) {
 template <class D, class V>
 HWY_INLINE V pow(D d, V x, V y) {
   const V max = hn::Set(d, std::numeric_limits<float>::max());
-  const auto good = hn::And(hn::And(hn::Gt(x, hn::Zero(d)), hn::Le(x, max)),
-                            hn::Le(hn::Abs(y), max));
+  const auto good =
+      hn::And(hn::And(hn::Gt(x, hn::Zero(d)), hn::Le(x, max)), hn::Le(hn::Abs(y), max));
   // The vector functions see a harmless number in the other lanes.
-  const V z = pow_positive(d, hn::IfThenElse(good, x, hn::Set(d, 1.0f)), hn::IfThenElseZero(good, y));
+  const V z =
+      pow_positive(d, hn::IfThenElse(good, x, hn::Set(d, 1.0f)), hn::IfThenElseZero(good, y));
   if (HWY_LIKELY(hn::AllTrue(d, good))) return z;
   alignas(64) float xs[hn::MaxLanes(d)], ys[hn::MaxLanes(d)], zs[hn::MaxLanes(d)],
       ok[hn::MaxLanes(d)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one way a CPU kernel uses several threads. It runs on OpenMP, as oneDNN does, so that one pool
-// of threads serves both. How many threads there are is set for the calling thread by
+// The one way a CPU kernel uses several threads. It runs on OpenMP, as oneDNN does, so that one
+// pool of threads serves both. How many threads there are is set for the calling thread by
 // Driver::use_threads; how many are worth waking is decided here, from the cost of the work.
 #pragma once
 

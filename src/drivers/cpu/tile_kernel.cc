@@ -12,10 +12,10 @@ namespace anymps::cpu {
 
 namespace {
 
-constexpr size_t kScratch = 40 * 1024;      // of a thread, on its stack: most of the L1 cache
+constexpr size_t kScratch = 40 * 1024;       // of a thread, on its stack: most of the L1 cache
 constexpr int64_t kLargestTile = 16 * 1024;  // elements, when nothing needs scratch memory
 constexpr int64_t kNarrow = 256;             // rows shorter than this are taken several at once
-constexpr size_t kMaxSlots = 64;             // values of a program, and its operands
+constexpr size_t kMaxSlots = TileKernelBuilder::kMaxValues + 4;  // some for copies to outputs
 
 size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -94,7 +94,7 @@ class TileKernel final : public Kernel {
 };
 
 TileKernel::TileKernel(TileKernelBuilder&& program) {
-  require(program.values_.size() + program.outputs_.size() <= kMaxSlots,
+  require(program.values_.size() <= kMaxSlots && program.outputs_.size() <= kMaxSlots,
           "[cpu] an elementwise program of {} values is too long", program.values_.size());
   slots_ = program.values_.size();
   plan_access(program);
@@ -172,7 +172,8 @@ void TileKernel::plan_steps(const TileKernelBuilder& program) {
   // Which values are one element: inputs that are scalar, and constants.
   std::vector<bool> scalar(slots_, false), fill(slots_, false);
   for (const Operand& in : inputs_) scalar[in.slot] = in.access == Access::kScalar;
-  for (const auto& constant : program.constants_) scalar[static_cast<size_t>(constant.value)] = true;
+  for (const auto& constant : program.constants_)
+    scalar[static_cast<size_t>(constant.value)] = true;
 
   for (const auto& instruction : program.instructions_) {
     const TileOp& op = *instruction.op;
@@ -255,8 +256,10 @@ void TileKernel::plan_scratch(const TileKernelBuilder& program) {
     made.tile.resize(elements * element);
     dispatch<kReal | kBoolean>(constant.dtype, [&]<typename T>() {
       T value;
-      if constexpr (std::is_integral_v<T>) value = scalar::saturate<T>(constant.number);
-      else value = static_cast<T>(static_cast<Compute<T>>(constant.number));
+      if constexpr (std::is_integral_v<T>)
+        value = scalar::saturate<T>(constant.number);
+      else
+        value = static_cast<T>(static_cast<Compute<T>>(constant.number));
       fill_tile(made.tile.data(), &value, element, static_cast<int64_t>(elements));
     });
     constants_.push_back(std::move(made));
@@ -312,7 +315,9 @@ inline void TileKernel::load(const Operand& in, const char* from, int64_t rows, 
       loaded_from = from;
       loaded_rows = rows;
       break;
-    case Access::kGeneral: slot = tile; break;
+    case Access::kGeneral:
+      slot = tile;
+      break;
   }
   std::byte* const raw = in.convert ? scratch + in.raw : tile;
   gather_tile(raw, from, in.element, rows, columns, in.row, in.column);
@@ -324,8 +329,10 @@ inline void TileKernel::store(const Operand& out, const void* tile, char* to, in
   if (tile == to) return;
   const size_t n = static_cast<size_t>(rows * columns);
   if (out.access == Access::kDirect) {
-    if (out.convert) out.convert({{tile, nullptr, nullptr}, to, n, nullptr});
-    else std::memcpy(to, tile, n * out.element);
+    if (out.convert)
+      out.convert({{tile, nullptr, nullptr}, to, n, nullptr});
+    else
+      std::memcpy(to, tile, n * out.element);
     return;
   }
   if (out.convert) {
@@ -378,7 +385,9 @@ void TileKernel::run_units(const KernelArgs& args, int64_t begin, int64_t end) c
     const size_t n = static_cast<size_t>(rows * columns);
     for (const Step& step : steps_) {
       step.fn({{slots[step.in[0]], slots[step.in[1]], slots[step.in[2]]},
-               results[step.out], n, step.params.data()});
+               results[step.out],
+               n,
+               step.params.data()});
       slots[step.out] = results[step.out];
     }
     for (size_t k = 0; k < outputs_.size(); ++k)
@@ -399,6 +408,12 @@ TileKernelBuilder::Value TileKernelBuilder::constant(DType dtype, double number)
   values_.push_back({Kind::kConstant, dtype, constants_.size()});
   constants_.push_back({dtype, number, value});
   return value;
+}
+
+std::optional<double> TileKernelBuilder::number(Value value) const {
+  const ValueInfo& info = values_[static_cast<size_t>(value)];
+  if (info.kind != Kind::kConstant) return std::nullopt;
+  return constants_[info.index].number;
 }
 
 TileKernelBuilder::Value TileKernelBuilder::call(const TileOp& op, std::vector<Value> args,

@@ -4,6 +4,8 @@
 // and keep what lies between their instructions in the L1 cache.
 #pragma once
 
+#include <optional>
+
 #include "drivers/cpu/loops.h"
 #include "drivers/cpu/tile_ops.h"
 #include "drivers/kernel.h"
@@ -12,7 +14,8 @@ namespace anymps::cpu {
 
 class TileKernelBuilder {
  public:
-  using Value = int;  // an index of what the calls below returned
+  using Value = int;                        // what the calls below return
+  static constexpr size_t kMaxValues = 60;  // of a program that can be built
 
   explicit TileKernelBuilder(Shape shape) : shape_(std::move(shape)) {}
 
@@ -24,6 +27,9 @@ class TileKernelBuilder {
   void output(size_t out, const TensorDesc& desc, Value value);
 
   DType dtype(Value value) const { return values_[static_cast<size_t>(value)].dtype; }
+  // The number, if the value is a constant.
+  std::optional<double> number(Value value) const;
+  size_t size() const { return values_.size(); }
   KernelPtr build();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise functions over tiles: short contiguous runs of elements that fit the L1 cache. Each is
-// written once, compiled for every instruction set, and found by name and dtype. tile_kernel.h
+// Elementwise functions over tiles: short contiguous runs of elements that fit the L1 cache. Each
+// is written once, compiled for every instruction set, and found by name and dtype. tile_kernel.h
 // strings them together over whole tensors.
 #pragma once
 
@@ -25,7 +25,7 @@ using TileFn = void (*)(const TileArgs& args);
 
 struct TileOp {
   std::string name;
-  DType in;   // of the last input; `where` takes a bool before
+  DType in;  // of the last input; `where` takes a bool before
   DType out;
   int arity;
   TileFn run;
@@ -34,8 +34,9 @@ struct TileOp {
   float ns = 0.1f;                 // an element takes, data in L1
 };
 
-// Null when there is none. Halves have no functions of their own but the conversions "load" (to f32)
-// and "store" (from f32) and what moves elements without looking at them: "identity", "where".
+// Null when there is none. Halves have no functions of their own but the conversions "load" (to
+// f32) and "store" (from f32), "round" (both, one after the other), and what moves elements without
+// looking at them: "identity", "where".
 const TileOp* find_tile_op(std::string_view name, DType dtype);
 
 // A conversion between any two dtypes without halves.

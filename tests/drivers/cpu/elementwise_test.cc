@@ -50,7 +50,8 @@ TEST(CpuElementwise, AllOpsAllDtypes) {
   int cases = 0;
   for (const Op* op : elementwise_ops())
     for (DType dtype : dtypes_of(op->inputs.back().dtypes))
-      for (const Shape& shape : {Shape{}, Shape{1}, Shape{3}, Shape{7, 9}, Shape{3, 700}, Shape{0, 4}}) {
+      for (const Shape& shape :
+           {Shape{}, Shape{1}, Shape{3}, Shape{7, 9}, Shape{3, 700}, Shape{0, 4}}) {
         expect_as_reference(op->name.c_str(), make_inputs(*op, dtype, {shape}), attrs_of(*op),
                             op->test.tolerance.of(dtype));
         ++cases;
@@ -71,11 +72,21 @@ TEST(CpuElementwise, AllOpsStrided) {
 }
 
 TEST(CpuElementwise, Broadcasting) {
-  const std::vector<std::vector<Shape>> cases = {
-      {{4, 5}, {5}},          {{5}, {4, 5}},          {{4, 1}, {1, 5}},     {{2000, 16}, {16}},
-      {{2, 3, 7, 7}, {3, 1, 1}}, {{2, 3, 40, 40}, {3, 1, 1}}, {{}, {3, 4}}, {{3, 4}, {}},
-      {{1, 1}, {3, 1000}},    {{7, 300}, {7, 1}},     {{7, 30}, {7, 1}},    {{1, 300}, {70, 1}},
-      {{2, 1, 5, 1, 3}, {1, 4, 1, 6, 1}}, {{0, 3}, {1, 3}}, {{1, 5000}, {3, 1}}};
+  const std::vector<std::vector<Shape>> cases = {{{4, 5}, {5}},
+                                                 {{5}, {4, 5}},
+                                                 {{4, 1}, {1, 5}},
+                                                 {{2000, 16}, {16}},
+                                                 {{2, 3, 7, 7}, {3, 1, 1}},
+                                                 {{2, 3, 40, 40}, {3, 1, 1}},
+                                                 {{}, {3, 4}},
+                                                 {{3, 4}, {}},
+                                                 {{1, 1}, {3, 1000}},
+                                                 {{7, 300}, {7, 1}},
+                                                 {{7, 30}, {7, 1}},
+                                                 {{1, 300}, {70, 1}},
+                                                 {{2, 1, 5, 1, 3}, {1, 4, 1, 6, 1}},
+                                                 {{0, 3}, {1, 3}},
+                                                 {{1, 5000}, {3, 1}}};
   for (const char* op : {"add", "sub", "max", "prelu", "mod", "less"})
     for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64, DType::kI64})
       for (const auto& shapes : cases) {
@@ -87,14 +98,15 @@ TEST(CpuElementwise, Broadcasting) {
   for (const Shape& condition : {Shape{}, Shape{5}, Shape{4, 1}, Shape{3, 1, 1}})
     for (DType dtype : dtypes_of(kAny))
       expect_as_reference("where",
-                          {TestTensor(DType::kBool, condition).fill(1), TestTensor(dtype, {3, 4, 5}).fill(2),
-                           TestTensor(dtype, {5}).fill(3)});
+                          {TestTensor(DType::kBool, condition).fill(1),
+                           TestTensor(dtype, {3, 4, 5}).fill(2), TestTensor(dtype, {5}).fill(3)});
 }
 
 TEST(CpuElementwise, StridedOutputs) {
   for (DType dtype : {DType::kF32, DType::kF16, DType::kI8}) {
     TestInputs inputs = {TestTensor(dtype, {40, 30}).fill(1), TestTensor(dtype, {30}).fill(2)};
-    for (const Strides& strides : {Strides{1, 40}, Strides{60, 2}, Strides{-30, 1}, Strides{35, 1}}) {
+    for (const Strides& strides :
+         {Strides{1, 40}, Strides{60, 2}, Strides{-30, 1}, Strides{35, 1}}) {
       TensorDesc desc(dtype, {40, 30});
       desc.strides = strides;
       const Prepared prepared = prepare_cpu("add", inputs, {}, 1, {desc});
@@ -105,10 +117,10 @@ TEST(CpuElementwise, StridedOutputs) {
 }
 
 TEST(CpuElementwise, EdgesOfFloats) {
-  const std::vector<double> edges = {0.0,  -0.0,  1.0,    -1.0,   0.5,   -0.5,  1.5,   2.5,   -2.5,
-                                     kInf, -kInf, kNaN,   1e-40,  -1e-40, 1e30,  -1e30, 88.5, 89.5,
-                                     -87.5, -104, -150,   3e38,   40000, -40000, 1e9,   0.999, 10, -10,
-                                     5.9,  6.1,   -5.9,   -9,     20,    -20,   1e-8,  -1e-8};
+  const std::vector<double> edges = {
+      0.0,   -0.0,   1.0,  -1.0,  0.5,  -0.5, 1.5,   2.5,  -2.5, kInf, -kInf, kNaN,
+      1e-40, -1e-40, 1e30, -1e30, 88.5, 89.5, -87.5, -104, -150, 3e38, 40000, -40000,
+      1e9,   0.999,  10,   -10,   5.9,  6.1,  -5.9,  -9,   20,   -20,  1e-8,  -1e-8};
   for (const Op* op : elementwise_ops()) {
     if (!contains(op->inputs.back().dtypes, DType::kF32)) continue;
     const int64_t n = static_cast<int64_t>(edges.size());
@@ -116,8 +128,10 @@ TEST(CpuElementwise, EdgesOfFloats) {
       TestInputs inputs;
       for (size_t i = 0; i < op->inputs.size(); ++i) {
         Shape shape = i == 0 && op->inputs.size() > 1 ? Shape{n, 1} : Shape{n};
-        if (contains(op->inputs[i].dtypes, dtype)) inputs.push_back(TestTensor(dtype, shape, edges));
-        else inputs.push_back(TestTensor(DType::kBool, shape).fill(3));
+        if (contains(op->inputs[i].dtypes, dtype))
+          inputs.push_back(TestTensor(dtype, shape, edges));
+        else
+          inputs.push_back(TestTensor(DType::kBool, shape).fill(3));
       }
       if (op->name == "clamp") inputs.resize(1);
       expect_as_reference(op->name.c_str(), inputs, attrs_of(*op), op->test.tolerance.of(dtype));
@@ -143,7 +157,8 @@ TEST(CpuElementwise, AttributesReachTheFunctions) {
   expect_as_reference("thresholded_relu", {x}, {{"alpha", 2.0}});
   expect_as_reference("gelu", {x}, {{"approximate", "tanh"}}, 1e-6);
   const TestTensor y = TestTensor(DType::kF32, {100}).fill(2, 1, 3);
-  const TestTensor i = TestTensor(DType::kI32, {100}).fill(2, -9, 9), j = TestTensor(DType::kI32, {100}).fill(3, 1, 4);
+  const TestTensor i = TestTensor(DType::kI32, {100}).fill(2, -9, 9),
+                   j = TestTensor(DType::kI32, {100}).fill(3, 1, 4);
   for (const char* rounding : {"none", "trunc", "floor"}) {
     expect_as_reference("div", {x, y}, {{"rounding", rounding}}, 1e-6);
     expect_as_reference("div", {i, j}, {{"rounding", rounding}});
@@ -169,7 +184,8 @@ TEST(CpuElementwise, IntegerDivisionByZeroIsAnError) {
 }
 
 TEST(CpuElementwise, InPlace) {
-  TestInputs inputs = {TestTensor(DType::kF32, {5000}).fill(1), TestTensor(DType::kF32, {1}).fill(2)};
+  TestInputs inputs = {TestTensor(DType::kF32, {5000}).fill(1),
+                       TestTensor(DType::kF32, {1}).fill(2)};
   const TestTensor expected = run_reference("add", inputs);
   const Prepared prepared = prepare_cpu("add", inputs);
   EXPECT_TRUE(prepared.kernel->in_place(0));
@@ -182,7 +198,8 @@ TEST(CpuElementwise, InPlace) {
 }
 
 TEST(CpuElementwise, ThreadsDoNotChangeResults) {
-  TestInputs inputs = {TestTensor(DType::kF32, {300, 1001}).fill(1), TestTensor(DType::kF32, {1001}).fill(2)};
+  TestInputs inputs = {TestTensor(DType::kF32, {300, 1001}).fill(1),
+                       TestTensor(DType::kF32, {1001}).fill(2)};
   const Prepared prepared = prepare_cpu("mul", inputs);
   get_driver("cpu").use_threads(1);
   const TestTensor one = run(prepared, inputs)[0];

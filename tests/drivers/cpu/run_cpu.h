@@ -24,8 +24,7 @@ inline Prepared prepare_cpu(const char* op_name, const TestInputs& inputs,
   request.op = &op;
   request.attrs = Attrs(op, attrs);
   request.node = "test";
-  request.outputs =
-      layouts.empty() ? infer_outputs(op, request.attrs, inputs, outputs) : layouts;
+  request.outputs = layouts.empty() ? infer_outputs(op, request.attrs, inputs, outputs) : layouts;
   for (const auto& input : inputs) {
     request.inputs.push_back(input ? std::optional(input->desc()) : std::nullopt);
     request.contents.push_back(input ? content_of(*input) : std::nullopt);
@@ -48,8 +47,8 @@ inline std::vector<TestTensor> run(const Prepared& prepared, TestInputs& inputs)
   for (auto& input : inputs) in.push_back(input ? input->ptr() : nullptr);
   for (TestTensor& result : results) out.push_back(result.ptr());
   std::vector<std::byte> scratch(prepared.kernel->scratch_bytes() + 64);
-  auto* aligned = reinterpret_cast<std::byte*>(
-      (reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
+  auto* aligned =
+      reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
   prepared.kernel->run({in.data(), out.data(), aligned, nullptr});
   return results;
 }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include "drivers/cpu/samples.h"
+
+namespace anymps::testing {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+const char* const kOps[] = {
+    "reduce_sum", "reduce_mean", "reduce_max",        "reduce_min",     "reduce_prod",
+    "reduce_l1",  "reduce_l2",   "reduce_sum_square", "reduce_log_sum", "reduce_log_sum_exp",
+    "reduce_and", "reduce_or",   "arg_max",           "arg_min"};
+
+TEST(CpuReduction, Samples) {
+  for (const char* op : kOps) {
+    const Op& record = get_op(op);
+    const int expected = static_cast<int>(dtypes_of(record.inputs[0].dtypes).size() *
+                                          record.test.samples.size() * 2);
+    EXPECT_EQ(expect_samples_as_reference(op, kAny), expected) << op;
+  }
+}
+
+TEST(CpuReduction, NaNAndInfinity) {
+  const std::vector<double> values = {1, kNaN, 3,    -kInf, 2,     5,     kInf, kInf,
+                                      1, kNaN, kNaN, kNaN,  -kInf, -kInf, -kInf};
+  for (int64_t axis : {0, 1})
+    for (bool nan : {false, true})
+      for (const char* op : {"reduce_max", "reduce_min"})
+        expect_as_reference(op, {TestTensor(DType::kF32, {5, 3}, values)},
+                            {{"axes", std::vector<int64_t>{axis}}, {"propagate_nan", nan}});
+  for (int64_t axis : {0, 1}) {
+    for (const char* op : {"reduce_sum", "reduce_log_sum_exp", "reduce_mean", "reduce_l2"})
+      expect_as_reference(op, {TestTensor(DType::kF32, {5, 3}, values)},
+                          {{"axes", std::vector<int64_t>{axis}}}, 1e-6);
+    for (bool last : {false, true})
+      for (const char* op : {"arg_max", "arg_min"})
+        expect_as_reference(op, {TestTensor(DType::kF32, {5, 3}, values)},
+                            {{"axis", axis}, {"select_last", last}});
+  }
+}
+
+// Long sums: the error stays that of a few additions, however the axes lie.
+TEST(CpuReduction, LongSumsAreExactAndIndependentOfThreads) {
+  const TestTensor x = TestTensor(DType::kF32, {3, 70000}).fill(1, 0, 1);
+  const TestTensor t = TestTensor(DType::kF32, {5000, 300}).fill(2, 0, 1);
+  const auto both = [](const TestTensor& tensor, int64_t axis) {
+    TestInputs inputs = {tensor};
+    const NamedAttrs attrs = {{"axes", std::vector<int64_t>{axis}}};
+    expect_as_reference("reduce_sum", inputs, attrs, 1e-6);
+    const Prepared prepared = prepare_cpu("reduce_sum", inputs, attrs);
+    get_driver("cpu").use_threads(1);
+    const TestTensor one = run(prepared, inputs)[0];
+    get_driver("cpu").use_threads(2);
+    EXPECT_TRUE(same(run(prepared, inputs)[0], one));
+  };
+  both(x, 1);
+  both(t, 0);
+  expect_as_reference("reduce_mean", {x}, {}, 1e-6);
+  expect_as_reference("reduce_max", {x}, {});
+}
+
+TEST(CpuReduction, ChannelsLast) {
+  const TestTensor x = TestTensor(DType::kF32, {2, 5, 7, 9}).fill(1).with_strides({315, 1, 45, 5});
+  for (const auto& axes : std::vector<std::vector<int64_t>>{{2, 3}, {1}, {0, 2, 3}, {1, 2}})
+    for (bool keep : {false, true})
+      for (const char* op : {"reduce_sum", "reduce_max", "reduce_mean", "reduce_log_sum_exp"})
+        expect_as_reference(op, {x}, {{"axes", axes}, {"keep_dims", keep}}, 5e-6);
+}
+
+}  // namespace
+}  // namespace anymps::testing
