@@ -71,6 +71,8 @@ class StagedKernel final : public Kernel {
 
 KernelPtr make_oracle_kernel(const KernelRequest& request) { return make_reference_kernel(request); }
 
+bool reference_exists(const Op& op) { return has_reference(op); }
+
 KernelPtr make_fallback_kernel(Driver& driver, const KernelRequest& request) {
   KernelPtr host = make_reference_kernel(request);
   if (!host || driver.traits().host_visible) return host;

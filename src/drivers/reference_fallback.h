@@ -12,5 +12,6 @@ KernelPtr make_fallback_kernel(Driver& driver, const KernelRequest& request);
 
 // The reference kernel on host memory, whatever the driver: the oracle of ANYMPS_CHECK.
 KernelPtr make_oracle_kernel(const KernelRequest& request);
+bool reference_exists(const Op& op);
 
 }  // namespace anymps

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/builder_header.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/op.h"
+
+namespace anymps::api {
+
+namespace {
+
+std::string camel(const std::string& name) {
+  std::string text;
+  bool upper = true;
+  for (const char c : name) {
+    if (c == '_') upper = true;
+    else text += upper ? static_cast<char>(std::toupper(c)) : c, upper = false;
+  }
+  return text;
+}
+
+std::string type_of(AttrKind kind) {
+  switch (kind) {
+    case AttrKind::kBool: return "bool";
+    case AttrKind::kDType: return "DType";
+    case AttrKind::kFloat: return "double";
+    case AttrKind::kString: return "std::string";
+    case AttrKind::kInts: return "std::vector<int64_t>";
+    case AttrKind::kFloats: return "std::vector<double>";
+    default: return "int64_t";
+  }
+}
+
+std::string literal(const AttrSpec& attr) {
+  switch (attr.kind) {
+    case AttrKind::kBool: return std::get<int64_t>(attr.default_value) ? "true" : "false";
+    case AttrKind::kDType: return fmt::format("DType({})", std::get<int64_t>(attr.default_value));
+    case AttrKind::kInt: {
+      const int64_t value = std::get<int64_t>(attr.default_value);
+      if (value == INT64_MAX) return "INT64_MAX";
+      return value == INT64_MIN ? "INT64_MIN" : std::to_string(value);
+    }
+    case AttrKind::kFloat: {
+      const double value = std::get<double>(attr.default_value);
+      if (std::isinf(value)) return value < 0 ? "-HUGE_VAL" : "HUGE_VAL";
+      return fmt::format("{:#}", value);
+    }
+    case AttrKind::kString: return "\"" + std::get<std::string>(attr.default_value) + "\"";
+    case AttrKind::kInts:
+      return fmt::format("{{{}}}", fmt::join(std::get<std::vector<int64_t>>(attr.default_value), ", "));
+    case AttrKind::kFloats:
+      return fmt::format("{{{}}}", fmt::join(std::get<std::vector<double>>(attr.default_value), ", "));
+    case AttrKind::kGraph: return "{}";
+  }
+  return "{}";
+}
+
+// Names that C++ keeps for itself get an underscore.
+std::string safe(const std::string& name) {
+  static const std::vector<std::string> kWords = {"and", "or", "not", "xor", "default", "switch"};
+  for (const std::string& word : kWords)
+    if (name == word) return name + "_";
+  return name;
+}
+
+void write_options(std::string& text, const Op& op) {
+  if (op.attrs.empty()) return;
+  text += fmt::format("struct {}Options {{\n", camel(op.name));
+  for (const AttrSpec& attr : op.attrs)
+    text += fmt::format("  {} {} = {};\n", type_of(attr.kind), safe(attr.name),
+                        attr.required && attr.kind != AttrKind::kInt && attr.kind != AttrKind::kBool &&
+                                attr.kind != AttrKind::kFloat && attr.kind != AttrKind::kDType
+                            ? "{}"
+                            : literal(attr));
+  text += "};\n\n";
+}
+
+void write_method(std::string& text, const Op& op) {
+  const bool many = op.outputs.size() > 1 || op.variadic_outputs;
+  std::string parameters, inputs;
+  bool variadic = false;
+  for (const InputSpec& in : op.inputs) {
+    if (!parameters.empty()) parameters += ", ";
+    if (in.variadic) {
+      variadic = true;
+      parameters += "std::vector<Value> " + in.name;
+      inputs = in.name;
+    } else {
+      parameters += "Value " + in.name + (in.optional ? " = {}" : "");
+      inputs += (inputs.empty() ? "{" : ", ") + in.name;
+    }
+  }
+  if (!variadic) inputs += inputs.empty() ? "{}" : "}";
+  if (op.variadic_outputs) parameters += ", size_t outputs";
+  const bool required = std::any_of(op.attrs.begin(), op.attrs.end(),
+                                    [](const AttrSpec& attr) { return attr.required; });
+  const bool optional_before = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                           [](const InputSpec& in) { return in.optional; });
+  if (!op.attrs.empty())
+    parameters += fmt::format("{}const {}Options& options{}", parameters.empty() ? "" : ", ",
+                              camel(op.name), required && !optional_before ? "" : " = {}");
+  parameters += fmt::format("{}const char* name = nullptr",
+                            parameters.empty() ? "" : ", ");
+  text += fmt::format("  // {}\n  {} {}({}) {{\n", op.doc.substr(0, op.doc.find('\n')),
+                      many ? "std::vector<Value>" : "Value", safe(op.name), parameters);
+  std::string attrs = "{";
+  for (size_t i = 0; i < op.attrs.size(); ++i)
+    attrs += fmt::format("{}{{\"{}\", options.{}}}", i ? ", " : "", op.attrs[i].name,
+                         safe(op.attrs[i].name));
+  attrs += "}";
+  text += fmt::format("    return self().op(\"{}\", {}, {}, name, {}){};\n  }}\n", op.name, inputs,
+                      attrs, op.variadic_outputs ? "outputs" : std::to_string(op.outputs.size()),
+                      many ? "" : "[0]");
+}
+
+}  // namespace
+
+std::string builder_header() {
+  std::string text =
+      "// SPDX-License-Identifier: Apache-2.0\n"
+      "// Builder methods, one for each op. Generated by `anymps ops --hpp` from the op table; do not\n"
+      "// edit. Included by anymps/anymps.hpp.\n"
+      "#pragma once\n\n"
+      "// clang-format off\n"
+      "#ifndef ANYMPS_HPP_INSIDE\n#error \"include anymps/anymps.hpp\"\n#endif\n\n"
+      "namespace amps {\n\n";
+  for (const Op* op : all_ops())
+    if (!op->is(kInternal)) write_options(text, *op);
+  text += "template <typename Derived>\nclass OpMethods {\n public:\n";
+  for (const Op* op : all_ops())
+    if (!op->is(kInternal)) write_method(text, *op);
+  text +=
+      "\n private:\n  Derived& self() { return static_cast<Derived&>(*this); }\n};\n\n"
+      "}  // namespace amps\n";
+  return text;
+}
+
+}  // namespace anymps::api

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this machine and this build have, as JSON: the answer to "why is it slow / wrong here".
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/handles.h"
+#include "base/env.h"
+#include "importers/onnx/import.h"
+
+using namespace anymps;
+using namespace anymps::api;
+
+extern "C" amps_status amps_doctor(amps_string** json) {
+  return guard([&] {
+    need(json, "json") = nullptr;
+    using Json = nlohmann::ordered_json;
+    Json devices = Json::array(), variables = Json::array(), passes = Json::array();
+    for (const std::string& name : driver_names()) {
+      Driver& driver = get_driver(name);
+      size_t kernels = 0;
+      for (const Op* op : all_ops()) kernels += !driver.kernels(*op).empty();
+      devices.push_back({{"name", name}, {"description", driver.description()},
+                         {"threads", driver.max_threads()},
+                         {"host_visible", driver.traits().host_visible},
+                         {"ops_with_own_kernels", kernels}});
+    }
+    for (const EnvVariable& variable : env_variables()) {
+      const char* set = std::getenv(variable.name.c_str());
+      variables.push_back({{"name", variable.name}, {"value", env_string(variable.name.c_str())},
+                           {"default", variable.default_value}, {"set", set != nullptr},
+                           {"meaning", variable.doc}});
+    }
+    for (const Pass& pass : all_passes())
+      passes.push_back({{"name", pass.name}, {"order", pass.order}, {"does", pass.doc}});
+    *json = new_string(Json{{"version", ANYMPS_VERSION}, {"abi", AMPS_ABI_VERSION},
+                            {"compiler", __VERSION__},
+                            {"cores", sysconf(_SC_NPROCESSORS_ONLN)},
+                            {"memory_bytes", static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
+                                                 sysconf(_SC_PAGESIZE)},
+                            {"ops", all_ops().size()},
+                            {"onnx_ops", onnx::supported_ops().size()},
+                            {"devices", devices}, {"passes", passes}, {"environment", variables}}
+                           .dump(2));
+  });
+}
