@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// `anymps bench`: latency of a model, with percentiles; and the worker that `scripts/bench models`
+// drives beside its peers (bench/models/worker_protocol.md).
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "commands.h"
+#include "session.h"
+
+namespace cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct BenchOptions : ModelOptions {
+  int warmup = 5, runs = 50, concurrency = 1;
+  double seconds = 0;
+  bool json = false, worker = false;
+};
+
+void progress(const std::string& what, double part) {
+  if (!isatty(STDERR_FILENO)) return;
+  const int width = 30, full = static_cast<int>(part * width);
+  fmt::print(stderr, "\r{} [{}{}] {:3.0f} %", what, std::string(static_cast<size_t>(full), '#'),
+             std::string(static_cast<size_t>(width - full), '.'), part * 100);
+  if (part >= 1) fmt::print(stderr, "\r\033[K");
+}
+
+double percentile(const std::vector<double>& sorted, double q) {
+  const auto index = static_cast<size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5);
+  return sorted[std::min(index, sorted.size() - 1)];
+}
+
+void bench(const BenchOptions& options) {
+  const Session session(options);
+  const std::vector<amps::Tensor> feeds = session.feeds(options);
+  std::vector<amps::Tensor> results = session.executable.run(feeds);
+  for (int i = 0; i < options.warmup; ++i) session.executable.run(feeds, results);
+
+  std::vector<std::vector<double>> times(static_cast<size_t>(options.concurrency));
+  std::atomic<int> done{0};
+  const double start = now_ms();
+  auto loop = [&](std::vector<double>& mine, bool show) {
+    std::vector<amps::Tensor> own;
+    for (;;) {
+      const double begin = now_ms();
+      const int count = done.fetch_add(1);
+      const bool enough = options.seconds > 0 ? begin - start >= options.seconds * 1e3
+                                              : count >= options.runs * options.concurrency;
+      if (enough) return;
+      session.executable.run(feeds, own);
+      mine.push_back(now_ms() - begin);
+      if (show)
+        progress("bench", options.seconds > 0
+                              ? std::min(1.0, (now_ms() - start) / (options.seconds * 1e3))
+                              : static_cast<double>(count) / (options.runs * options.concurrency));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 1; i < options.concurrency; ++i)
+    threads.emplace_back([&, i] { loop(times[static_cast<size_t>(i)], false); });
+  loop(times[0], true);
+  for (std::thread& thread : threads) thread.join();
+  const double total = now_ms() - start;
+  progress("bench", 1);
+
+  std::vector<double> all;
+  for (const auto& mine : times) all.insert(all.end(), mine.begin(), mine.end());
+  if (all.empty()) throw amps::Error(AMPS_INVALID_ARGUMENT, "[bench] nothing was run: --runs is 0");
+  std::sort(all.begin(), all.end());
+  double sum = 0;
+  for (const double ms : all) sum += ms;
+  const Json result{{"model", options.model}, {"device", session.device.name()},
+                    {"threads", options.threads ? options.threads : session.device.max_threads()},
+                    {"concurrency", options.concurrency}, {"runs", all.size()},
+                    {"load_ms", session.load_ms}, {"min_ms", all.front()},
+                    {"mean_ms", sum / static_cast<double>(all.size())},
+                    {"median_ms", percentile(all, 0.5)}, {"p90_ms", percentile(all, 0.9)},
+                    {"p99_ms", percentile(all, 0.99)}, {"max_ms", all.back()},
+                    {"per_second", static_cast<double>(all.size()) / total * 1e3},
+                    {"peak_rss_mb", peak_rss_mb()}};
+  if (options.json) {
+    fmt::print("{}\n", result.dump(2));
+    return;
+  }
+  fmt::print("{} runs, {} threads, concurrency {}: median {:.3f} ms  min {:.3f}  p90 {:.3f}  p99 {:.3f}  "
+             "max {:.3f}  {:.1f}/s  peak {:.1f} MiB\n",
+             all.size(), result["threads"].get<int>(), options.concurrency,
+             result["median_ms"].get<double>(), all.front(), result["p90_ms"].get<double>(),
+             result["p99_ms"].get<double>(), all.back(), result["per_second"].get<double>(),
+             result["peak_rss_mb"].get<double>());
+}
+
+class Worker {
+ public:
+  Json answer(const std::string& line) {
+    std::istringstream words(line);
+    std::string command;
+    words >> command;
+    const size_t at = line.find(' ');
+    const std::string rest = at == std::string::npos ? "" : line.substr(at + 1);
+    if (command == "version") return {{"runtime", "anymps"}, {"version", amps_version()}};
+    if (command == "input") {
+      const size_t blank = rest.find(' ');
+      if (blank == std::string::npos) throw std::runtime_error("input NAME FILE.npy");
+      const std::string name = rest.substr(0, blank);
+      std::erase_if(options_.inputs, [&](const std::string& i) { return i.starts_with(name + "="); });
+      options_.inputs.push_back(name + "=" + rest.substr(blank + 1));
+      feeds_.clear();
+      return {{"ok", true}};
+    }
+    if (command == "load") return load(rest);
+    if (!session_) throw std::runtime_error("load a model first");
+    if (command == "run") return run(std::stoi(rest));
+    if (command == "output") return output(rest);
+    throw std::runtime_error("unknown command '" + command + "'");
+  }
+
+  Json load(const std::string& rest) {
+    const size_t blank = rest.rfind(' ');
+    if (blank == std::string::npos) throw std::runtime_error("load MODEL THREADS");
+    session_.reset();
+    results_.clear();
+    feeds_.clear();
+    options_.model = rest.substr(0, blank);
+    options_.threads = std::stoi(rest.substr(blank + 1));
+    const double start = now_ms();
+    session_.emplace(options_);
+    // Ready means: kernels prepared and weights packed for these shapes.
+    if (!options_.inputs.empty()) {
+      feeds_ = session_->feeds(options_);
+      std::vector<int64_t> dims;
+      for (const amps::Tensor& feed : feeds_)
+        for (const int64_t extent : feed.shape()) dims.push_back(extent);
+      session_->executable.text("memory", dims);
+    }
+    return {{"load_ms", now_ms() - start}};
+  }
+
+ private:
+  Json run(int count) {
+    if (feeds_.empty()) feeds_ = session_->feeds(options_);
+    Json times = Json::array();
+    for (int i = 0; i < count; ++i) {
+      const double start = now_ms();
+      session_->executable.run(feeds_, results_);
+      times.push_back(now_ms() - start);
+    }
+    return {{"ms", times}};
+  }
+
+  Json output(const std::string& folder) {
+    Json names = Json::array();
+    const std::vector<amps::Value> outputs = session_->executable.outputs();
+    for (size_t i = 0; i < results_.size(); ++i) {
+      std::string file = outputs[i].name();
+      names.push_back(file);
+      for (char& c : file)
+        if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.' && c != '-') c = '_';
+      write_npy(folder + "/" + file + ".npy", to_array(results_[i]));
+    }
+    return {{"outputs", names}};
+  }
+
+  ModelOptions options_;
+  std::optional<Session> session_;
+  std::vector<amps::Tensor> feeds_, results_;
+};
+
+void work(const BenchOptions& options) {
+  Worker worker;
+  if (!options.model.empty()) worker.load(fmt::format("{} {}", options.model, options.threads));
+  for (std::string line; std::getline(std::cin, line) && line != "quit";) {
+    Json answer;
+    try {
+      answer = worker.answer(line);
+    } catch (const std::exception& error) {
+      answer = {{"error", error.what()}};
+    }
+    fmt::print("{}\n", answer.dump());
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand("bench", "measure a model's latency");
+  options->add_to(*command);
+  options->add_inputs_to(*command);
+  command->get_option("model")->required(false);
+  command->add_option("--warmup", options->warmup, "runs before the measurement");
+  command->add_option("-n,--runs", options->runs, "measured runs of each caller")->check(CLI::PositiveNumber);
+  command->add_option("--seconds", options->seconds, "measure for so long instead of --runs");
+  command->add_option("-c,--concurrency", options->concurrency, "callers at the same time")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--json", options->json, "print JSON");
+  command->add_flag("--worker", options->worker, "serve the protocol of bench/models on stdin");
+  command->callback([options] {
+    if (options->worker) return work(*options);
+    if (options->model.empty()) throw CLI::RequiredError("model");
+    if (options->inputs.empty()) options->random_inputs = true;
+    bench(*options);
+  });
+}
+
+}  // namespace cli

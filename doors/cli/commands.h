@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands: each adds itself to the program with its options, in a file of its own name.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace cli {
+
+void add_run(CLI::App& app);
+void add_bench(CLI::App& app);
+void add_profile(CLI::App& app);
+void add_inspect(CLI::App& app);
+void add_compile(CLI::App& app);
+void add_ops(CLI::App& app);
+void add_doctor(CLI::App& app);
+void add_completion(CLI::App& app);
+
+}  // namespace cli

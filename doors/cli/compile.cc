@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// `anymps compile`: a model file -> an .mps file, with the passes of a device done.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "commands.h"
+#include "session.h"
+
+namespace cli {
+
+void add_compile(CLI::App& app) {
+  struct CompileOptions : ModelOptions {
+    std::string output;
+  };
+  auto options = std::make_shared<CompileOptions>();
+  CLI::App* command = app.add_subcommand("compile", "optimise a model and save it as .mps");
+  options->add_to(*command);
+  command->add_option("-o,--output", options->output, "the .mps file; default: beside the model");
+  command->callback([options] {
+    std::filesystem::path output = options->output;
+    if (output.empty()) output = std::filesystem::path(options->model).replace_extension(".mps");
+    std::error_code none;
+    if (std::filesystem::equivalent(output, options->model, none))
+      throw amps::Error(AMPS_INVALID_ARGUMENT, "[compile] the output would overwrite the model; give --output");
+    if (options->level == 0) {
+      amps::Graph::load(options->model).save(output.string());
+    } else {
+      const Session session(*options);
+      session.executable.save(output.string());
+    }
+    fmt::print("{}: {}\n", output.string(),
+               human_bytes(static_cast<double>(std::filesystem::file_size(output))));
+  });
+}
+
+}  // namespace cli

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// `anymps inspect`: what is in a model: inputs, ops, the graph as text, JSON or a picture, what the
+// passes did, which kernels were chosen, and the memory plan.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "session.h"
+
+namespace cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct InspectOptions : ModelOptions {
+  bool graph = false, compiled = false, passes = false, plan = false, memory = false, json = false;
+  std::string svg;
+};
+
+void write(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) throw amps::Error(AMPS_IO, "[inspect] " + path + ": cannot be written");
+}
+
+void print_memory(const Json& memory) {
+  const double arena = memory["arena_bytes"], apart = memory["unshared_bytes"];
+  fmt::print("arena {} for {} tensors in {} steps; without sharing {}; lower bound {}\n",
+             human_bytes(arena), memory["tensors"].size(), memory["steps"].get<size_t>(),
+             human_bytes(apart), human_bytes(memory["lower_bound"].get<double>()));
+  fmt::print("{:>12} {:>12} {:>6} {:>6}  value\n", "offset", "bytes", "from", "to");
+  for (const auto& tensor : memory["tensors"])
+    fmt::print("{:>12} {:>12} {:>6} {:>6}  {}\n", tensor["offset"].get<size_t>(),
+               tensor["bytes"].get<size_t>(), tensor["first_step"].get<size_t>(),
+               tensor["last_step"].get<size_t>(), tensor["value"].get<std::string>());
+}
+
+void print_plan(const Json& plan) {
+  for (const auto& step : plan) {
+    std::string kernel = step["kernel"];
+    if (!step["detail"].get<std::string>().empty()) kernel += " " + step["detail"].get<std::string>();
+    fmt::print("{:<20} {:<40} {}\n", step["op"].get<std::string>(), kernel, step["node"].get<std::string>());
+  }
+}
+
+void summary(const amps::Graph& graph) {
+  fmt::print("inputs\n");
+  for (const amps::Value& value : graph.inputs()) fmt::print("  {}\n", describe(value));
+  fmt::print("outputs\n");
+  for (const amps::Value& value : graph.outputs()) fmt::print("  {}\n", describe(value));
+  std::map<std::string, int> ops;
+  int nodes = 0;
+  const Json json = Json::parse(graph.text("json"));
+  for (const auto& node : json["nodes"]) {
+    ++ops[node["op"]];
+    ++nodes;
+  }
+  fmt::print("{} nodes\n", nodes);
+  for (const auto& [op, count] : ops) fmt::print("  {:<24} {:>5}\n", op, count);
+}
+
+void inspect(const InspectOptions& options) {
+  const bool needs_plan = options.plan || options.memory;
+  const bool needs_executable = options.compiled || options.passes || needs_plan;
+  if (!needs_executable) {
+    const amps::Graph graph = amps::Graph::load(options.model);
+    if (!options.svg.empty()) write(options.svg, graph.text("svg"));
+    if (options.json) fmt::print("{}\n", graph.text("json"));
+    else if (options.graph) fmt::print("{}", graph.text("text"));
+    else if (options.svg.empty()) summary(graph);
+    return;
+  }
+  const Session session(options);
+  if (!options.svg.empty()) write(options.svg, session.executable.text("svg"));
+  if (options.passes) {
+    const std::string passes = session.executable.text("passes");
+    if (options.json) {
+      fmt::print("{}\n", passes);
+    } else {
+      fmt::print("{:<26} {:>8} {:>12} {:>8}\n", "pass", "changes", "nodes after", "ms");
+      for (const auto& pass : Json::parse(passes))
+        fmt::print("{:<26} {:>8} {:>12} {:>8.2f}\n", pass["pass"].get<std::string>(),
+                   pass["changes"].get<int>(), pass["nodes_after"].get<size_t>(),
+                   pass["milliseconds"].get<double>());
+    }
+  }
+  if (options.compiled) fmt::print("{}", session.executable.text(options.json ? "json" : "text"));
+  if (!needs_plan) return;
+  const std::vector<int64_t> dims = session.feed_dims(options);
+  for (const char* what : {"plan", "memory"}) {
+    if (!(what[0] == 'p' ? options.plan : options.memory)) continue;
+    const std::string text = session.executable.text(what, dims);
+    if (options.json) fmt::print("{}\n", text);
+    else if (what[0] == 'p') print_plan(Json::parse(text));
+    else print_memory(Json::parse(text));
+  }
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* command = app.add_subcommand("inspect", "look into a model");
+  options->add_to(*command);
+  command->add_option("--dim", options->dims, "NAME=EXTENT of a dynamic dimension for --plan, --memory");
+  command->add_flag("--graph", options->graph, "print the graph as it is in the file");
+  command->add_flag("--compiled", options->compiled, "print the graph after the passes");
+  command->add_flag("--passes", options->passes, "print what each pass did");
+  command->add_flag("--plan", options->plan, "print the steps and the kernels chosen for them");
+  command->add_flag("--memory", options->memory, "print the memory plan");
+  command->add_option("--svg", options->svg, "write a picture of the graph (with --compiled: after the passes)");
+  command->add_flag("--json", options->json, "print JSON");
+  command->callback([options] { inspect(*options); });
+}
+
+}  // namespace cli

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// NumPy's .npy files: how tensors come in and go out of the command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "anymps/anymps.hpp"
+
+namespace cli {
+
+struct Array {
+  amps::DType dtype = amps::DType::f32;
+  std::vector<int64_t> shape;
+  std::vector<char> data;  // row-major
+
+  size_t count() const { return data.size() / amps::size_of(dtype); }
+};
+
+Array read_npy(const std::string& path);
+void write_npy(const std::string& path, const Array& array);
+Array to_array(const amps::Tensor& tensor);
+
+// Element i as a number, whatever the dtype (the real part of a complex one).
+double element(const Array& array, size_t i);
+
+}  // namespace cli

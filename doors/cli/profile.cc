@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// `anymps profile`: where the time goes, kernel by kernel; as a table, JSON or a Perfetto trace.
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "commands.h"
+#include "session.h"
+
+namespace cli {
+
+namespace {
+
+struct ProfileOptions : ModelOptions {
+  int runs = 10;
+  bool json = false;
+  std::string trace;
+};
+
+void profile(ProfileOptions options) {
+  if (options.inputs.empty()) options.random_inputs = true;
+  const Session session(options);
+  const std::vector<amps::Tensor> feeds = session.feeds(options);
+  std::vector<amps::Tensor> results = session.executable.run(feeds);
+  session.executable.run(feeds, results);
+  amps::Profiler profiler;
+  for (int i = 0; i < options.runs; ++i) session.executable.run(feeds, results, nullptr, &profiler);
+  fmt::print("{}\n", profiler.text(options.json ? "json" : "table"));
+  if (options.trace.empty()) return;
+  std::ofstream file(options.trace);
+  file << profiler.text("trace");
+  if (!file.flush()) throw amps::Error(AMPS_IO, "[profile] " + options.trace + ": cannot be written");
+  fmt::print(stderr, "trace written to {}: open it in ui.perfetto.dev or chrome://tracing\n", options.trace);
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app) {
+  auto options = std::make_shared<ProfileOptions>();
+  CLI::App* command = app.add_subcommand("profile", "show the time, bytes and FLOPs of each kernel");
+  options->add_to(*command);
+  options->add_inputs_to(*command);
+  command->add_option("-n,--runs", options->runs, "profiled runs")->check(CLI::PositiveNumber);
+  command->add_option("--trace", options->trace, "write a Chrome/Perfetto trace to this file");
+  command->add_flag("--json", options->json, "print JSON");
+  command->callback([options] { profile(*options); });
+}
+
+}  // namespace cli

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// `anymps run`: one inference, with what came out, how long it took, and on which kernels.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "commands.h"
+#include "session.h"
+
+namespace cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct RunOptions : ModelOptions {
+  size_t top = 0;
+  bool profile = false, json = false;
+  std::string output_dir;
+};
+
+std::vector<size_t> largest(const Array& array, size_t first, size_t count, size_t k) {
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), first);
+  k = std::min(k, count);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), order.end(),
+                    [&](size_t a, size_t b) { return element(array, a) > element(array, b); });
+  order.resize(k);
+  return order;
+}
+
+Json summary(const Array& array, size_t top) {
+  double low = INFINITY, high = -INFINITY, sum = 0;
+  const size_t count = array.count();
+  for (size_t i = 0; i < count; ++i) {
+    const double value = element(array, i);
+    low = std::min(low, value);
+    high = std::max(high, value);
+    sum += value;
+  }
+  Json json{{"dtype", amps::name(array.dtype)}, {"shape", array.shape}};
+  if (count) json.update({{"min", low}, {"max", high}, {"mean", sum / static_cast<double>(count)}});
+  if (top && count && !array.shape.empty()) {
+    const auto row = static_cast<size_t>(array.shape.back());
+    Json classes = Json::array();
+    for (const size_t i : largest(array, 0, row, top))
+      classes.push_back({{"class", i}, {"score", element(array, i)}});
+    json["top"] = classes;
+  }
+  return json;
+}
+
+void print_text(const Json& result, const RunOptions& options, const std::string& table) {
+  fmt::print("{} on {}: {:.2f} ms (load {:.0f} ms, first run {:.2f} ms)\n",
+             std::filesystem::path(options.model).filename().string(),
+             result["device"].get<std::string>(), result["run_ms"].get<double>(),
+             result["load_ms"].get<double>(), result["first_run_ms"].get<double>());
+  for (const auto& [name, output] : result["outputs"].items()) {
+    fmt::print("  {}: {}{}", name, output["dtype"].get<std::string>(), output["shape"].dump());
+    if (output.contains("min"))
+      fmt::print("  min {:.6g}  max {:.6g}  mean {:.6g}", output["min"].get<double>(),
+                 output["max"].get<double>(), output["mean"].get<double>());
+    fmt::print("\n");
+    if (!output.contains("top")) continue;
+    for (const auto& entry : output["top"])
+      fmt::print("    class {:>5}  {:.6f}\n", entry["class"].get<size_t>(), entry["score"].get<double>());
+  }
+  fmt::print("memory: device peak {}, packed weights {}, process peak {:.1f} MiB\n",
+             human_bytes(result["memory"]["peak_allocated"].get<double>()),
+             human_bytes(result["memory"]["packed_weights"].get<double>()),
+             result["peak_rss_mb"].get<double>());
+  std::string kernels;
+  for (const auto& [kernel, count] : result["kernels"].items())
+    kernels += fmt::format("{}{} x{}", kernels.empty() ? "" : ", ", kernel, count.get<int>());
+  fmt::print("kernels: {}\n", kernels);
+  if (!table.empty()) fmt::print("\n{}", table);
+}
+
+void run(const RunOptions& options) {
+  const Session session(options);
+  const std::vector<amps::Tensor> feeds = session.feeds(options);
+  double start = now_ms();
+  std::vector<amps::Tensor> results = session.executable.run(feeds);
+  const double first = now_ms() - start;
+  amps::Profiler profiler;
+  start = now_ms();
+  session.executable.run(feeds, results);
+  const double second = now_ms() - start;
+  session.executable.run(feeds, results, nullptr, &profiler);
+
+  const amps_memory_stats memory = session.device.memory();
+  Json result{{"model", options.model}, {"device", session.device.name()},
+              {"load_ms", session.load_ms}, {"first_run_ms", first}, {"run_ms", second}};
+  const std::vector<amps::Value> outputs = session.executable.outputs();
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Array array = to_array(results[i]);
+    result["outputs"][outputs[i].name()] = summary(array, options.top);
+    if (options.output_dir.empty()) continue;
+    std::filesystem::create_directories(options.output_dir);
+    std::string file = outputs[i].name();
+    std::replace(file.begin(), file.end(), '/', '_');
+    write_npy(options.output_dir + "/" + file + ".npy", array);
+  }
+  result["memory"] = {{"allocated", memory.allocated}, {"peak_allocated", memory.peak_allocated},
+                      {"packed_weights", memory.packed_weights}};
+  result["peak_rss_mb"] = peak_rss_mb();
+  const Json profile = Json::parse(profiler.text("json"));
+  std::map<std::string, int> kernels;
+  for (const auto& kernel : profile["kernels"]) kernels[kernel["kernel"]] += kernel["calls"].get<int>();
+  result["kernels"] = kernels;
+  if (options.json) {
+    if (options.profile) result["profile"] = profile;
+    fmt::print("{}\n", result.dump(2));
+  } else {
+    print_text(result, options, options.profile ? profiler.text("table") : "");
+  }
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "run a model once and show its outputs");
+  options->add_to(*command);
+  options->add_inputs_to(*command);
+  command->add_option("--top", options->top, "show the K largest classes of each output");
+  command->add_option("-o,--output-dir", options->output_dir, "write the outputs as .npy files");
+  command->add_flag("--profile", options->profile, "show the time of each kernel");
+  command->add_flag("--json", options->json, "print JSON");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace cli

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <fstream>
+#include <random>
+
+namespace cli {
+
+namespace {
+
+std::pair<std::string, std::string> split(const std::string& text, const char* option) {
+  const size_t at = text.find('=');
+  if (at == std::string::npos || at == 0)
+    throw amps::Error(AMPS_INVALID_ARGUMENT, fmt::format("[{}] '{}' must have the form NAME=VALUE", option, text));
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& given) {
+  std::map<std::string, int64_t> dims;
+  for (const std::string& text : given) {
+    const auto [name, value] = split(text, "--dim");
+    size_t used = 0;
+    try {
+      dims[name] = std::stoll(value, &used);
+    } catch (const std::exception&) {
+      used = 0;
+    }
+    if (used == 0 || used != value.size() || dims[name] < 0)
+      throw amps::Error(AMPS_INVALID_ARGUMENT, fmt::format("[--dim] '{}' is not an extent", value));
+  }
+  return dims;
+}
+
+// Floats are normal; integers are 0 to 9, which is inside every vocabulary; masks are all ones.
+Array random_array(const amps::Value& input, std::vector<int64_t> shape, std::mt19937_64& random) {
+  Array array;
+  array.dtype = input.dtype();
+  array.shape = std::move(shape);
+  size_t count = 1;
+  for (const int64_t extent : array.shape) count *= static_cast<size_t>(extent);
+  array.data.resize(count * amps::size_of(array.dtype));
+  const bool mask = input.name().find("mask") != std::string::npos;
+  std::normal_distribution<float> normal;
+  auto fill = [&]<typename T>(T, auto&& draw) {
+    for (size_t i = 0; i < count; ++i) {
+      const T value = static_cast<T>(draw());
+      std::memcpy(array.data.data() + i * sizeof(T), &value, sizeof(T));
+    }
+  };
+  auto integer = [&] { return mask ? 1 : static_cast<int>(random() % 10); };
+  auto real = [&] { return normal(random); };
+  switch (array.dtype) {
+    case amps::DType::f32: fill(float{}, real); break;
+    case amps::DType::f64: fill(double{}, real); break;
+    case amps::DType::c64:
+      count *= 2;
+      fill(float{}, real);
+      break;
+    case amps::DType::f16:  // 1.0 + k / 1024
+      fill(uint16_t{}, [&] { return 0x3c00 | (random() & 0x3ff); });
+      break;
+    case amps::DType::bf16: fill(uint16_t{}, [&] { return 0x3f80 | (random() & 0x7f); }); break;
+    case amps::DType::boolean: fill(uint8_t{}, [&] { return mask ? 1 : random() & 1; }); break;
+    default:
+      switch (amps::size_of(array.dtype)) {
+        case 1: fill(uint8_t{}, integer); break;
+        case 2: fill(uint16_t{}, integer); break;
+        case 4: fill(uint32_t{}, integer); break;
+        default: fill(uint64_t{}, integer);
+      }
+  }
+  return array;
+}
+
+amps::Executable compile(const amps::Device& device, const ModelOptions& options) {
+  amps::CompileOptions compile_options;
+  compile_options.threads = options.threads;
+  compile_options.optimization_level = options.level;
+  compile_options.check = options.check;
+  return device.load(options.model, compile_options);
+}
+
+}  // namespace
+
+void ModelOptions::add_to(CLI::App& app) {
+  app.add_option("model", model, "an .onnx or .mps file")->required();
+  app.add_option("--device", device, "cpu, reference or null; default: $ANYMPS_DRIVER or cpu");
+  app.add_option("-t,--threads", threads, "threads; 0: all cores")->check(CLI::NonNegativeNumber);
+  app.add_option("-O,--level", level, "0: no passes, 1: all passes")->check(CLI::Range(0, 1));
+}
+
+void ModelOptions::add_inputs_to(CLI::App& app) {
+  app.add_option("-i,--input", inputs, "NAME=FILE.npy, may be repeated");
+  app.add_option("--dim", dims, "NAME=EXTENT of a dynamic dimension, e.g. N=4; default 1");
+  app.add_flag("--random-inputs", random_inputs,
+               "random numbers for inputs without a file: normal floats, integers 0 to 9, masks 1");
+  app.add_option("--seed", seed, "of the random inputs");
+  app.add_flag("--check", check, "compare every node with the reference driver");
+}
+
+Session::Session(const ModelOptions& options)
+    : device(amps::Device::get(options.device)), executable(nullptr) {
+  const double start = now_ms();
+  executable = compile(device, options);
+  load_ms = now_ms() - start;
+}
+
+std::vector<int64_t> Session::shape_of(const amps::Value& input,
+                                       std::map<std::string, int64_t>& dims) const {
+  std::vector<int64_t> shape = input.shape();
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] < 0) shape[i] = dims.try_emplace(input.dim_name(i), 1).first->second;
+  return shape;
+}
+
+std::vector<amps::Tensor> Session::feeds(const ModelOptions& options) const {
+  std::map<std::string, std::string> files;
+  for (const std::string& text : options.inputs) files.insert(split(text, "--input"));
+  auto dims = parse_dims(options.dims);
+  std::mt19937_64 random(options.seed);
+  std::vector<amps::Tensor> feeds;
+  for (const amps::Value& input : executable.inputs()) {
+    Array array;
+    if (auto it = files.find(input.name()); it != files.end()) {
+      array = read_npy(it->second);
+      files.erase(it);
+      const std::vector<int64_t> shape = input.shape();
+      for (size_t i = 0; i < shape.size() && i < array.shape.size(); ++i)
+        if (shape[i] < 0) dims.try_emplace(input.dim_name(i), array.shape[i]);
+    } else if (options.random_inputs) {
+      array = random_array(input, shape_of(input, dims), random);
+    } else {
+      throw amps::Error(AMPS_INVALID_ARGUMENT,
+                        fmt::format("[run] input {} needs a value: --input {}=FILE.npy or --random-inputs",
+                                    describe(input), input.name()));
+    }
+    feeds.push_back(device.from_host(array.dtype, array.shape, array.data.data()));
+  }
+  if (!files.empty())
+    throw amps::Error(AMPS_NOT_FOUND,
+                      fmt::format("[run] the model has no input '{}'", files.begin()->first));
+  return feeds;
+}
+
+std::vector<int64_t> Session::feed_dims(const ModelOptions& options) const {
+  auto dims = parse_dims(options.dims);
+  std::vector<int64_t> list;
+  for (const amps::Value& input : executable.inputs())
+    for (const int64_t extent : shape_of(input, dims)) list.push_back(extent);
+  return list;
+}
+
+std::string describe(const amps::Value& value) {
+  std::string text = value.name() + ": " + amps::name(value.dtype()) + "[";
+  if (!value.ranked()) return text + "?]";
+  const std::vector<int64_t> shape = value.shape();
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + (shape[i] < 0 ? value.dim_name(i) : std::to_string(shape[i]));
+  return text + "]";
+}
+
+std::string human_bytes(double bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB"};
+  int unit = 0;
+  while (bytes >= 1024 && unit < 3) bytes /= 1024, ++unit;
+  return fmt::format("{:.{}f} {}", bytes, unit ? 1 : 0, units[unit]);
+}
+
+double peak_rss_mb() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) / 1024;
+  return 0;
+}
+
+double now_ms() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace cli

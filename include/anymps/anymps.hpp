@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: Apache-2.0
+// AnyMPS for C++20: a header-only layer over the C interface. Handles are values, errors are
+// exceptions, ops are methods:
+//
+//   amps::Graph g;
+//   auto x = g.input("x", amps::DType::f32, {-1, 8});
+//   g.outputs({g.softmax(x, {.axis = -1})});
+//   auto e = amps::Device::get("cpu").compile(g);
+//   std::vector<amps::Tensor> y = e.run({tensor});
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "anymps/anymps.h"
+
+namespace amps {
+
+class Error : public std::runtime_error {
+ public:
+  Error(amps_status status, const std::string& message) : std::runtime_error(message), status_(status) {}
+  amps_status status() const { return status_; }
+
+ private:
+  amps_status status_;
+};
+
+inline void check(amps_status status) {
+  if (status != AMPS_OK) throw Error(status, amps_last_error());
+}
+
+enum class DType {
+  f32 = AMPS_F32, f16 = AMPS_F16, bf16 = AMPS_BF16, f64 = AMPS_F64,
+  i8 = AMPS_I8, i16 = AMPS_I16, i32 = AMPS_I32, i64 = AMPS_I64,
+  u8 = AMPS_U8, u16 = AMPS_U16, u32 = AMPS_U32, u64 = AMPS_U64,
+  boolean = AMPS_BOOL, c64 = AMPS_C64,
+};
+inline const char* name(DType dtype) { return amps_dtype_name(static_cast<amps_dtype>(dtype)); }
+inline size_t size_of(DType dtype) { return amps_dtype_size(static_cast<amps_dtype>(dtype)); }
+inline DType parse_dtype(const std::string& text) {
+  amps_dtype dtype;
+  check(amps_dtype_parse(text.c_str(), &dtype));
+  return static_cast<DType>(dtype);
+}
+
+namespace detail {
+
+struct Release {
+  void operator()(amps_string* p) const { amps_string_release(p); }
+  void operator()(amps_tensor* p) const { amps_tensor_release(p); }
+  void operator()(amps_graph* p) const { amps_graph_release(p); }
+  void operator()(amps_executable* p) const { amps_executable_release(p); }
+  void operator()(amps_stream* p) const { amps_stream_release(p); }
+  void operator()(amps_event* p) const { amps_event_release(p); }
+  void operator()(amps_profiler* p) const { amps_profiler_release(p); }
+};
+template <typename T>
+using Shared = std::shared_ptr<T>;
+template <typename T>
+Shared<T> own(T* pointer) {
+  return Shared<T>(pointer, Release());
+}
+inline std::string take(amps_string* text) {
+  std::unique_ptr<amps_string, Release> owned(text);
+  return {amps_string_data(text), amps_string_size(text)};
+}
+
+}  // namespace detail
+
+// An attribute of an op, as graph and eager calls take it.
+struct Attr {
+  using Variant = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
+  std::string name;
+  Variant value;
+  Attr(std::string n, int64_t v) : name(std::move(n)), value(v) {}
+  Attr(std::string n, int v) : name(std::move(n)), value(int64_t{v}) {}
+  Attr(std::string n, bool v) : name(std::move(n)), value(int64_t{v}) {}
+  Attr(std::string n, DType v) : name(std::move(n)), value(static_cast<int64_t>(v)) {}
+  Attr(std::string n, double v) : name(std::move(n)), value(v) {}
+  Attr(std::string n, const char* v) : name(std::move(n)), value(std::string(v)) {}
+  Attr(std::string n, std::string v) : name(std::move(n)), value(std::move(v)) {}
+  Attr(std::string n, std::vector<int64_t> v) : name(std::move(n)), value(std::move(v)) {}
+  Attr(std::string n, std::vector<double> v) : name(std::move(n)), value(std::move(v)) {}
+
+  amps_attr c() const {
+    amps_attr attr{};
+    attr.name = name.c_str();
+    attr.kind = static_cast<amps_attr_kind>(value.index());
+    if (const auto* i = std::get_if<int64_t>(&value)) attr.i = *i;
+    if (const auto* f = std::get_if<double>(&value)) attr.f = *f;
+    if (const auto* s = std::get_if<std::string>(&value)) attr.s = s->c_str();
+    if (const auto* ints = std::get_if<std::vector<int64_t>>(&value)) {
+      attr.ints = ints->data();
+      attr.count = ints->size();
+    }
+    if (const auto* floats = std::get_if<std::vector<double>>(&value)) {
+      attr.floats = floats->data();
+      attr.count = floats->size();
+    }
+    return attr;
+  }
+};
+using Attrs = std::vector<Attr>;
+
+inline std::vector<amps_attr> c_attrs(const Attrs& attrs) {
+  std::vector<amps_attr> list;
+  for (const Attr& attr : attrs) list.push_back(attr.c());
+  return list;
+}
+
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(amps_tensor* tensor) : tensor_(detail::own(tensor)) {}  // takes it over
+  explicit operator bool() const { return tensor_ != nullptr; }
+  amps_tensor* c() const { return tensor_.get(); }
+
+  DType dtype() const { return static_cast<DType>(amps_tensor_dtype(c())); }
+  std::vector<int64_t> shape() const {
+    const int64_t* dims = amps_tensor_dims(c());
+    return {dims, dims + amps_tensor_rank(c())};
+  }
+  size_t bytes() const { return amps_tensor_bytes(c()); }
+  void* data() const { return amps_tensor_data(c()); }  // the device's address
+  void to_host(void* data, size_t bytes) const { check(amps_tensor_to_host(c(), data, bytes)); }
+  template <typename T>
+  std::vector<T> to_vector() const {
+    std::vector<T> values(bytes() / sizeof(T));
+    to_host(values.data(), values.size() * sizeof(T));
+    return values;
+  }
+
+ private:
+  detail::Shared<amps_tensor> tensor_;
+};
+
+// A value of a graph or an executable; lives as long as that.
+class Value {
+ public:
+  Value() = default;
+  Value(const amps_value* value) : value_(const_cast<amps_value*>(value)) {}  // NOLINT
+  explicit operator bool() const { return value_ != nullptr; }
+  amps_value* c() const { return value_; }
+  std::string name() const { return amps_value_name(value_); }
+  DType dtype() const { return static_cast<DType>(amps_value_dtype(value_)); }
+  bool ranked() const { return amps_value_rank(value_) >= 0; }
+  std::vector<int64_t> shape() const {  // -1: dynamic
+    std::vector<int64_t> dims;
+    for (int64_t i = 0; i < amps_value_rank(value_); ++i)
+      dims.push_back(amps_value_dim(value_, static_cast<size_t>(i)));
+    return dims;
+  }
+  std::string dim_name(size_t axis) const {
+    const char* text = amps_value_dim_name(value_, axis);
+    return text ? text : "";
+  }
+
+ private:
+  amps_value* value_ = nullptr;
+};
+
+}  // namespace amps
+
+#define ANYMPS_HPP_INSIDE
+#include "anymps/ops.hpp"
+#undef ANYMPS_HPP_INSIDE
+
+namespace amps {
+
+class Graph : public OpMethods<Graph> {
+ public:
+  explicit Graph(const std::string& name = "") {
+    amps_graph* graph = nullptr;
+    check(amps_graph_create(name.c_str(), &graph));
+    graph_ = detail::own(graph);
+  }
+  static Graph load(const std::string& path) {
+    amps_graph* graph = nullptr;
+    check(amps_graph_load(path.c_str(), &graph));
+    return Graph(graph);
+  }
+  static Graph load(std::span<const std::byte> bytes, const std::string& name = "memory") {
+    amps_graph* graph = nullptr;
+    check(amps_graph_load_memory(bytes.data(), bytes.size(), name.c_str(), &graph));
+    return Graph(graph);
+  }
+  void save(const std::string& path) const { check(amps_graph_save(c(), path.c_str())); }
+  amps_graph* c() const { return graph_.get(); }
+
+  // -1 is a dynamic extent; names (may be empty) say which extents are equal.
+  Value input(const std::string& name, DType dtype, const std::vector<int64_t>& shape,
+              const std::vector<std::string>& dim_names = {}) {
+    std::vector<const char*> names(shape.size(), nullptr);
+    for (size_t i = 0; i < dim_names.size() && i < names.size(); ++i) names[i] = dim_names[i].c_str();
+    amps_value* value = nullptr;
+    check(amps_graph_input(c(), name.c_str(), static_cast<amps_dtype>(dtype), shape.size(),
+                           shape.data(), names.data(), &value));
+    return value;
+  }
+  Value constant(DType dtype, const std::vector<int64_t>& shape, const void* data,
+                 const std::string& name = "") {
+    amps_value* value = nullptr;
+    check(amps_graph_constant(c(), name.c_str(), static_cast<amps_dtype>(dtype), shape.size(),
+                              shape.data(), data, &value));
+    return value;
+  }
+  Value constant(const std::vector<int64_t>& shape, const std::vector<float>& data) {
+    int64_t count = 1;
+    for (const int64_t extent : shape) count *= extent;
+    if (count != static_cast<int64_t>(data.size()))
+      throw Error(AMPS_INVALID_ARGUMENT, "[constant] the shape does not fit the data");
+    return constant(DType::f32, shape, data.data());
+  }
+  Value scalar(float value) { return constant(DType::f32, {}, &value); }
+
+  // Any op by its name; the methods inherited from OpMethods are the typed form.
+  std::vector<Value> op(const std::string& op_name, const std::vector<Value>& inputs,
+                        const Attrs& attrs = {}, const char* name = nullptr, size_t outputs = 1) {
+    const amps_op* record = amps_op_find(op_name.c_str());
+    if (!record) throw Error(AMPS_NOT_FOUND, "[op] there is no op '" + op_name + "'");
+    std::vector<amps_value*> in, out(outputs);
+    for (const Value& value : inputs) in.push_back(value.c());
+    const std::vector<amps_attr> list = c_attrs(attrs);
+    check(amps_graph_op(c(), record, in.data(), in.size(), list.data(), list.size(), name,
+                        out.data(), out.size()));
+    return {out.begin(), out.end()};
+  }
+  void outputs(const std::vector<Value>& values) {
+    std::vector<amps_value*> list;
+    for (const Value& value : values) list.push_back(value.c());
+    check(amps_graph_set_outputs(c(), list.data(), list.size()));
+  }
+  std::vector<Value> inputs() const {
+    std::vector<Value> list;
+    for (size_t i = 0; i < amps_graph_input_count(c()); ++i) list.emplace_back(amps_graph_input_at(c(), i));
+    return list;
+  }
+  std::vector<Value> outputs() const {
+    std::vector<Value> list;
+    for (size_t i = 0; i < amps_graph_output_count(c()); ++i)
+      list.emplace_back(amps_graph_output_at(c(), i));
+    return list;
+  }
+  std::string text(const std::string& format = "text") const {
+    amps_string* text = nullptr;
+    check(amps_graph_text(c(), format.c_str(), &text));
+    return detail::take(text);
+  }
+
+ private:
+  explicit Graph(amps_graph* graph) : graph_(detail::own(graph)) {}
+  detail::Shared<amps_graph> graph_;
+};
+
+class Event {
+ public:
+  explicit Event(amps_event* event) : event_(detail::own(event)) {}
+  amps_event* c() const { return event_.get(); }
+  bool done() const { return amps_event_done(c()) != 0; }
+  void synchronize() const { check(amps_event_synchronize(c())); }
+  double milliseconds_until(const Event& end) const {
+    double passed = 0;
+    check(amps_event_elapsed(c(), end.c(), &passed));
+    return passed;
+  }
+
+ private:
+  detail::Shared<amps_event> event_;
+};
+
+class Stream {
+ public:
+  explicit Stream(amps_stream* stream) : stream_(detail::own(stream)) {}
+  amps_stream* c() const { return stream_.get(); }
+  void synchronize() { check(amps_stream_synchronize(c())); }
+  void wait(const Event& event) { check(amps_stream_wait(c(), event.c())); }
+  Event record() {
+    amps_event* event = nullptr;
+    check(amps_stream_record(c(), &event));
+    return Event(event);
+  }
+
+ private:
+  detail::Shared<amps_stream> stream_;
+};
+
+class Profiler {
+ public:
+  Profiler() {
+    amps_profiler* profiler = nullptr;
+    check(amps_profiler_create(&profiler));
+    profiler_ = detail::own(profiler);
+  }
+  amps_profiler* c() const { return profiler_.get(); }
+  void reset() { check(amps_profiler_reset(c())); }
+  std::string text(const std::string& format = "table") const {
+    amps_string* text = nullptr;
+    check(amps_profiler_text(c(), format.c_str(), &text));
+    return detail::take(text);
+  }
+
+ private:
+  detail::Shared<amps_profiler> profiler_;
+};
+
+struct CompileOptions {
+  int threads = 0;
+  int optimization_level = 1;
+  bool check = false;
+  size_t plan_cache = 0;
+  std::string without_passes;
+
+  amps_compile_options c() const {
+    return {sizeof(amps_compile_options), threads, optimization_level, check, plan_cache,
+            without_passes.c_str()};
+  }
+};
+
+class Executable {
+ public:
+  explicit Executable(amps_executable* executable) : executable_(detail::own(executable)) {}
+  amps_executable* c() const { return executable_.get(); }
+
+  std::vector<Tensor> run(const std::vector<Tensor>& feeds, Stream* stream = nullptr,
+                          Profiler* profiler = nullptr) const {
+    std::vector<Tensor> results;
+    run(feeds, results, stream, profiler);
+    return results;
+  }
+  // Results that are there already are written to.
+  void run(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Stream* stream = nullptr,
+           Profiler* profiler = nullptr) const {
+    with_handles(feeds, results, [&](auto& in, auto& out) {
+      check(amps_executable_run(c(), in.data(), in.size(), out.data(), out.size(),
+                                stream ? stream->c() : nullptr, profiler ? profiler->c() : nullptr));
+    });
+  }
+  std::vector<Tensor> submit(const std::vector<Tensor>& feeds, Stream& stream) const {
+    std::vector<Tensor> results;
+    with_handles(feeds, results, [&](auto& in, auto& out) {
+      check(amps_executable_submit(c(), in.data(), in.size(), out.data(), out.size(), stream.c()));
+    });
+    return results;
+  }
+
+  std::vector<Value> inputs() const {
+    std::vector<Value> list;
+    for (size_t i = 0; i < amps_executable_input_count(c()); ++i)
+      list.emplace_back(amps_executable_input_at(c(), i));
+    return list;
+  }
+  std::vector<Value> outputs() const {
+    std::vector<Value> list;
+    for (size_t i = 0; i < amps_executable_output_count(c()); ++i)
+      list.emplace_back(amps_executable_output_at(c(), i));
+    return list;
+  }
+  std::string text(const std::string& format, const std::vector<int64_t>& feed_dims = {}) const {
+    amps_string* text = nullptr;
+    check(amps_executable_text(c(), format.c_str(), feed_dims.empty() ? nullptr : feed_dims.data(),
+                               &text));
+    return detail::take(text);
+  }
+  void save(const std::string& path) const { check(amps_executable_save(c(), path.c_str())); }
+  void clear_plans() { check(amps_executable_clear_plans(c())); }
+
+ private:
+  template <typename Fn>
+  void with_handles(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Fn&& fn) const {
+    std::vector<amps_tensor*> in, out(amps_executable_output_count(c()), nullptr);
+    for (const Tensor& feed : feeds) in.push_back(feed.c());
+    results.resize(out.size());
+    for (size_t i = 0; i < out.size(); ++i) out[i] = results[i].c();
+    fn(in, out);
+    for (size_t i = 0; i < out.size(); ++i)
+      if (!results[i]) results[i] = Tensor(out[i]);
+  }
+
+  detail::Shared<amps_executable> executable_;
+};
+
+class Device {
+ public:
+  static Device get(const std::string& name = "") {
+    amps_device* device = nullptr;
+    check(amps_device_get(name.c_str(), &device));
+    return Device(device);
+  }
+  static std::vector<std::string> names() {
+    std::vector<std::string> list;
+    for (size_t i = 0; i < amps_device_count(); ++i) list.emplace_back(amps_device_name_at(i));
+    return list;
+  }
+  amps_device* c() const { return device_; }
+  std::string name() const { return amps_device_name(device_); }
+  std::string description() const { return amps_device_description(device_); }
+  int max_threads() const { return amps_device_max_threads(device_); }
+
+  Tensor empty(DType dtype, const std::vector<int64_t>& shape) const {
+    amps_tensor* tensor = nullptr;
+    check(amps_tensor_empty(device_, static_cast<amps_dtype>(dtype), shape.size(), shape.data(), &tensor));
+    return Tensor(tensor);
+  }
+  Tensor from_host(DType dtype, const std::vector<int64_t>& shape, const void* data) const {
+    amps_tensor* tensor = nullptr;
+    check(amps_tensor_from_host(device_, static_cast<amps_dtype>(dtype), shape.size(), shape.data(),
+                                nullptr, data, &tensor));
+    return Tensor(tensor);
+  }
+  // Without a copy; the memory must outlive the tensor.
+  Tensor wrap(DType dtype, const std::vector<int64_t>& shape, void* data) const {
+    amps_tensor* tensor = nullptr;
+    check(amps_tensor_wrap(device_, static_cast<amps_dtype>(dtype), shape.size(), shape.data(),
+                           nullptr, data, nullptr, nullptr, &tensor));
+    return Tensor(tensor);
+  }
+  Executable compile(const Graph& graph, const CompileOptions& options = {}) const {
+    const amps_compile_options c_options = options.c();
+    amps_executable* executable = nullptr;
+    check(amps_compile(device_, graph.c(), &c_options, &executable));
+    return Executable(executable);
+  }
+  Executable load(const std::string& path, const CompileOptions& options = {}) const {
+    const amps_compile_options c_options = options.c();
+    amps_executable* executable = nullptr;
+    check(amps_executable_load(device_, path.c_str(), &c_options, &executable));
+    return Executable(executable);
+  }
+  Stream create_stream() const {
+    amps_stream* stream = nullptr;
+    check(amps_stream_create(device_, &stream));
+    return Stream(stream);
+  }
+  // One op at once, without a graph.
+  std::vector<Tensor> eager(const std::string& op_name, const std::vector<Tensor>& inputs,
+                            const Attrs& attrs = {}, size_t outputs = 1) const {
+    const amps_op* record = amps_op_find(op_name.c_str());
+    if (!record) throw Error(AMPS_NOT_FOUND, "[op] there is no op '" + op_name + "'");
+    std::vector<amps_tensor*> in, out(outputs, nullptr);
+    for (const Tensor& tensor : inputs) in.push_back(tensor.c());
+    const std::vector<amps_attr> list = c_attrs(attrs);
+    check(amps_eager(device_, record, in.data(), in.size(), list.data(), list.size(), out.data(),
+                     out.size()));
+    std::vector<Tensor> results;
+    for (amps_tensor* tensor : out) results.emplace_back(tensor);
+    return results;
+  }
+  amps_memory_stats memory() const {
+    amps_memory_stats stats{};
+    stats.size = sizeof(stats);
+    check(amps_device_memory_stats(device_, &stats));
+    return stats;
+  }
+  void empty_cache() const { check(amps_device_empty_cache(device_)); }
+  void synchronize() const { check(amps_device_synchronize(device_)); }
+
+ private:
+  explicit Device(amps_device* device) : device_(device) {}
+  amps_device* device_;
+};
+
+inline std::string ops_text(const std::string& format) {
+  amps_string* text = nullptr;
+  check(amps_ops_text(format.c_str(), &text));
+  return detail::take(text);
+}
+inline std::string doctor() {
+  amps_string* text = nullptr;
+  check(amps_doctor(&text));
+  return detail::take(text);
+}
+
+}  // namespace amps

@@ -1,0 +1,2 @@
+#pragma once
+namespace amps { template <typename D> class OpMethods {}; }
