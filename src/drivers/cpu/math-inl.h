@@ -203,21 +203,27 @@ HWY_INLINE V erf(D d, V x) {
   return hn::IfThenElse(outer, tail, center);
 }
 
-// x Φ(x), Φ the normal distribution; the left tail keeps its relative precision.
+// x Φ(x), Φ the normal distribution. One polynomial for ln(erfc(z)) + z^2 on [0, 4.5] serves both
+// sides, so the left tail keeps its relative precision; beyond it is 0.
 template <class D, class V>
 HWY_INLINE V gelu(D d, V x) {
-  const V z = hn::Mul(x, hn::Set(d, 0.70710678118f));
-  const V az = hn::Abs(z);
-  const V half = hn::Set(d, 0.5f);
-  const auto outer = hn::Gt(az, hn::Set(d, 1.0f));
-  V phi = hn::MulAdd(half, erf_center(d, z), half);
-  if (!hn::AllFalse(d, outer)) {
-    V tail = hn::Mul(half, erfc_tail(d, az));
-    tail = hn::IfThenZeroElse(hn::Gt(az, hn::Set(d, 6.0f)), tail);
-    const V right = hn::IfThenElse(hn::Gt(z, hn::Zero(d)), hn::Sub(hn::Set(d, 1.0f), tail), tail);
-    phi = hn::IfThenElse(outer, right, phi);
-  }
-  return hn::Mul(x, phi);
+  const V z = hn::Abs(hn::Mul(x, hn::Set(d, 0.70710678118f)));
+  const V top = hn::Set(d, 4.5f), one = hn::Set(d, 1.0f);
+  const V t = hn::Sub(hn::Min(top, z), hn::Set(d, 2.25f));
+  V q = hn::Set(d, -1.962011977e-07f);
+  q = hn::MulAdd(q, t, hn::Set(d, 4.882009872e-07f));
+  q = hn::MulAdd(q, t, hn::Set(d, 2.839944355e-06f));
+  q = hn::MulAdd(q, t, hn::Set(d, -1.973910745e-05f));
+  q = hn::MulAdd(q, t, hn::Set(d, 0.0001005441871f));
+  q = hn::MulAdd(q, t, hn::Set(d, -0.0005475881576f));
+  q = hn::MulAdd(q, t, hn::Set(d, 0.002773822615f));
+  q = hn::MulAdd(q, t, hn::Set(d, -0.01331926233f));
+  q = hn::MulAdd(q, t, hn::Set(d, 0.06513135608f));
+  q = hn::MulAdd(q, t, hn::Set(d, -0.382912086f));
+  q = hn::MulAdd(q, t, hn::Set(d, -1.464959821f));
+  V tail = hn::Mul(hn::Set(d, 0.5f), exp(d, hn::NegMulAdd(z, z, q)));
+  tail = hn::IfThenZeroElse(hn::Gt(z, top), tail);
+  return hn::Mul(x, hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(one, tail), tail));
 }
 
 template <class D, class V>

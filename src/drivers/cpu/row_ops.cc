@@ -39,7 +39,8 @@ HWY_INLINE void store_part(V v, Tag d, float* to, size_t n) {
   std::memcpy(to, buffer, n * sizeof(float));
 }
 
-// F has `neutral`, `take(acc, x)` for an element and `join(a, b)` for two partial results.
+// F has `neutral`, `take(acc, x)` for elements, `join(a, b)` for partial results, `across` for
+// lanes.
 template <class F>
 HWY_INLINE float reduce(const float* x, size_t n, F f) {
   const Tag d;
@@ -54,20 +55,16 @@ HWY_INLINE float reduce(const float* x, size_t n, F f) {
   }
   for (; i + lanes <= n; i += lanes) a0 = f.take(a0, hn::LoadU(d, x + i));
   if (i < n) a1 = f.take(a1, load_part(d, x + i, n - i, f.padding()));
-  alignas(64) float parts[kMaxLanes];
-  hn::Store(f.join(f.join(a0, a1), f.join(a2, a3)), d, parts);
-  for (size_t half = lanes / 2; half >= 1; half /= 2)
-    for (size_t k = 0; k < half; ++k) parts[k] = f.join_one(parts[k], parts[k + half]);
-  return parts[0];
+  return f.across(d, f.join(f.join(a0, a1), f.join(a2, a3)));
 }
 
-#define ANYMPS_SUM(name, expression)                                    \
-  struct name {                                                         \
-    static constexpr float neutral = 0;                                 \
-    float padding() const { return 0; }                                 \
-    HWY_INLINE V take(V acc, V x) const { return expression; }          \
-    HWY_INLINE V join(V a, V b) const { return hn::Add(a, b); }         \
-    HWY_INLINE float join_one(float a, float b) const { return a + b; } \
+#define ANYMPS_SUM(name, expression)                                                        \
+  struct name {                                                                             \
+    static constexpr float neutral = 0;                                                     \
+    float padding() const { return 0; }                                                     \
+    HWY_INLINE V take(V acc, V x) const { return expression; }                              \
+    HWY_INLINE V join(V a, V b) const { return hn::Add(a, b); }                             \
+    HWY_INLINE float across(Tag d, V v) const { return hn::GetLane(hn::SumOfLanes(d, v)); } \
   };
 ANYMPS_SUM(Sum, hn::Add(acc, x))
 ANYMPS_SUM(SumAbs, hn::Add(acc, hn::Abs(x)))
@@ -89,27 +86,35 @@ struct Product {
   float padding() const { return 1; }
   HWY_INLINE V take(V acc, V x) const { return hn::Mul(acc, x); }
   HWY_INLINE V join(V a, V b) const { return hn::Mul(a, b); }
-  HWY_INLINE float join_one(float a, float b) const { return a * b; }
+  HWY_INLINE float across(Tag d, V v) const {
+    alignas(64) float parts[kMaxLanes];
+    hn::Store(v, d, parts);
+    float product = 1;
+    for (size_t i = 0; i < hn::Lanes(d); ++i) product *= parts[i];
+    return product;
+  }
 };
 
 // On x86 Min and Max return the second argument if either is NaN, so NaN in acc stays there.
-#define ANYMPS_EXTREMUM(name, Function, better, start)                                         \
-  struct name {                                                                                \
-    static constexpr float neutral = start;                                                    \
-    float padding() const { return start; }                                                    \
-    HWY_INLINE V take(V acc, V x) const {                                                      \
-      return hn::IfThenElse(hn::IsNaN(x), x, hn::Function(x, acc));                            \
-    }                                                                                          \
-    HWY_INLINE V join(V a, V b) const { return take(a, b); }                                   \
-    HWY_INLINE float join_one(float a, float b) const { return b != b || b better a ? b : a; } \
-  };                                                                                           \
-  struct name##Number : name {                                                                 \
-    HWY_INLINE V take(V acc, V x) const { return hn::Function(x, acc); }                       \
-    HWY_INLINE V join(V a, V b) const { return hn::Function(b, a); }                           \
-    HWY_INLINE float join_one(float a, float b) const { return b better a ? b : a; }           \
+#define ANYMPS_EXTREMUM(name, Function, start)                                            \
+  struct name {                                                                           \
+    static constexpr float neutral = start;                                               \
+    float padding() const { return start; }                                               \
+    HWY_INLINE V take(V acc, V x) const {                                                 \
+      return hn::IfThenElse(hn::IsNaN(x), x, hn::Function(x, acc));                       \
+    }                                                                                     \
+    HWY_INLINE V join(V a, V b) const { return take(a, b); }                              \
+    HWY_INLINE float across(Tag d, V v) const {                                           \
+      if (!hn::AllFalse(d, hn::IsNaN(v))) return std::numeric_limits<float>::quiet_NaN(); \
+      return hn::GetLane(hn::Function##OfLanes(d, v));                                    \
+    }                                                                                     \
+  };                                                                                      \
+  struct name##Number : name {                                                            \
+    HWY_INLINE V take(V acc, V x) const { return hn::Function(x, acc); }                  \
+    HWY_INLINE V join(V a, V b) const { return hn::Function(b, a); }                      \
   };
-ANYMPS_EXTREMUM(Max, Max, >, -kInf)
-ANYMPS_EXTREMUM(Min, Min, <, kInf)
+ANYMPS_EXTREMUM(Max, Max, -kInf)
+ANYMPS_EXTREMUM(Min, Min, kInf)
 #undef ANYMPS_EXTREMUM
 
 template <class F>
@@ -147,11 +152,7 @@ float exp_sum(const float* x, float shift, float* y, size_t n) {
     }
     sum0 = hn::Add(sum0, e);
   }
-  alignas(64) float parts[kMaxLanes];
-  hn::Store(hn::Add(sum0, sum1), d, parts);
-  for (size_t half = lanes / 2; half >= 1; half /= 2)
-    for (size_t k = 0; k < half; ++k) parts[k] += parts[k + half];
-  return parts[0];
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
 }
 
 template <bool has_gamma, bool has_beta>
