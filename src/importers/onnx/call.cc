@@ -30,8 +30,14 @@ Values Call::all() {
   return values;
 }
 
+// Lists are short; a constant that is not may be a recipe for terabytes.
+static bool is_list(const Value* value) {
+  return value->is_constant() && value->shape().size() <= 1 &&
+         value->constant->desc().count() <= 4096;
+}
+
 std::optional<std::vector<int64_t>> known_ints(const Value* value) {
-  if (value->is_constant() && is_int(value->dtype())) return ints_of(*value);
+  if (is_list(value) && is_int(value->dtype())) return ints_of(*value);
   if (!value->type.content || !all_known(*value->type.content)) return std::nullopt;
   std::vector<int64_t> numbers;
   for (const Dim& dim : *value->type.content) numbers.push_back(dim.value());
@@ -45,7 +51,7 @@ std::vector<int64_t> Call::const_ints(size_t i) {
 }
 
 std::optional<std::vector<double>> known_floats(const Value* value) {
-  if (!value->is_constant() || !is_float(value->dtype())) return std::nullopt;
+  if (!is_list(value) || !is_float(value->dtype())) return std::nullopt;
   const auto bytes = value->constant->data();
   std::vector<double> numbers(static_cast<size_t>(value->constant->desc().count()));
   dispatch<kFloat>(value->dtype(), [&]<typename T>() {

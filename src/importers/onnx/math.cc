@@ -45,18 +45,21 @@ Values IsInf(Call& c) {
                  {"negative", c.flag("detect_negative", true)}})};
 }
 
+// Bounds that are known become attributes, which passes can read. (A double holds every float, but
+// not every i64.)
 Values Clip(Call& c) {
   Value* x = c.in(0);
-  Value *low = nullptr, *high = nullptr;
-  if (c.opset < 11) {
-    if (c.has("min")) low = c.scalar_like(x, c.f("min"));
-    if (c.has("max")) high = c.scalar_like(x, c.f("max"));
-  } else {
-    low = c.opt(1);
-    high = c.opt(2);
+  Values inputs = {x};
+  NamedAttrs attrs;
+  static const char* kBounds[] = {"min", "max"};
+  for (size_t i = 0; i < 2; ++i) {
+    Value* bound = c.opset < 11 ? nullptr : c.opt(i + 1);
+    if (c.opset < 11 && c.has(kBounds[i])) attrs.emplace_back(kBounds[i], c.f(kBounds[i]));
+    const auto number = is_float(x->dtype()) ? scalar_of(bound) : std::nullopt;
+    if (number) attrs.emplace_back(kBounds[i], *number);
+    inputs.push_back(number ? nullptr : bound);
   }
-  if (!low && !high) return {x};
-  return {c.add("clamp", {x, low, high})};
+  return {c.add("clamp", inputs, attrs)};
 }
 
 Values Cast(Call& c) {

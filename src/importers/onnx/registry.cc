@@ -11,8 +11,9 @@ namespace anymps::onnx {
 static const std::map<std::string_view, const Converter*>& table() {
   static const auto* kTable = [] {
     auto* made = new std::map<std::string_view, const Converter*>();
-    for (auto family : {constant_converters(), math_converters(), nn_converters(), rnn_converters(),
-                        reduction_converters(), resize_converters(), shape_converters()})
+    for (auto family :
+         {attention_converters(), constant_converters(), math_converters(), nn_converters(),
+          rnn_converters(), reduction_converters(), resize_converters(), shape_converters()})
       for (const Converter& converter : family)
         if (!converter.same_as || find_op(converter.same_as))
           made->emplace(converter.op, &converter);

@@ -24,6 +24,7 @@ struct Converter {
 const Converter* find_converter(std::string_view domain, std::string_view op);  // null: none
 
 // The families.
+std::span<const Converter> attention_converters();
 std::span<const Converter> constant_converters();
 std::span<const Converter> math_converters();
 std::span<const Converter> nn_converters();

@@ -105,6 +105,7 @@ Values Slice(Call& c) {
     if (!inputs[i + 1]) continue;
     auto known = known_ints(inputs[i + 1]);
     if (!known) return {c.add("slice", inputs)};
+    if (known->empty()) return {c.in(0)};
     attrs.emplace_back(kLists[i], *known);
   }
   return {c.add("slice", {c.in(0)}, attrs)};
