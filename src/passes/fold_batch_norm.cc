@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// What scales and shifts the channels of a convolution's or matmul's result by constants moves into
+// its weights and bias:
+//   batch_norm(conv(x, w, b))  ->  conv(x, w * s, b * s + t),  s = gamma / sqrt(variance + epsilon)
+// and the same for mul, div, add and sub with one number for each channel. The new weights are a
+// recipe, made when a driver packs them: the model costs no second copy.
+#include <cmath>
+#include <cstring>
+
+#include "passes/match.h"
+#include "passes/pass.h"
+
+namespace anymps {
+
+namespace {
+
+using Numbers = std::vector<double>;
+constexpr int64_t kMaxChannels = 1 << 20;
+
+// y = x * scale[c] + shift[c] along an axis.
+struct ChannelAffine {
+  Value* source = nullptr;
+  int64_t axis = 0;
+  Numbers scale, shift;
+};
+
+// One number for each channel from a constant that broadcasts along all other axes.
+std::optional<Numbers> per_channel(const Value* value, int64_t rank, int64_t axis, int64_t channels) {
+  if (!value->is_constant() || rank_of(value) > rank) return std::nullopt;
+  const int64_t lead = rank - rank_of(value);
+  for (int64_t i = 0; i < rank_of(value); ++i) {
+    const Dim& extent = value->shape()[static_cast<size_t>(i)];
+    if (!extent.is(1) && !(lead + i == axis && extent.is(channels))) return std::nullopt;
+  }
+  auto numbers = numbers_of(value, channels);
+  if (numbers && numbers->size() == 1) numbers->assign(static_cast<size_t>(channels), (*numbers)[0]);
+  return numbers;
+}
+
+std::optional<ChannelAffine> from_batch_norm(const Node& node, int64_t axis, int64_t channels) {
+  const int64_t rank = rank_of(node.output());
+  if ((node.attrs.i("axis") + rank) % rank != axis) return std::nullopt;
+  ChannelAffine affine{node.input(0), axis, Numbers(static_cast<size_t>(channels), 1.0),
+                       Numbers(static_cast<size_t>(channels), 0.0)};
+  auto mean = numbers_of(node.input(1), channels), variance = numbers_of(node.input(2), channels);
+  if (!mean || !variance) return std::nullopt;
+  if (node.input(3)) {
+    auto gamma = numbers_of(node.input(3), channels);
+    if (!gamma) return std::nullopt;
+    affine.scale = *gamma;
+  }
+  if (node.input(4)) {
+    auto beta = numbers_of(node.input(4), channels);
+    if (!beta) return std::nullopt;
+    affine.shift = *beta;
+  }
+  const double epsilon = node.attrs.f("epsilon");
+  for (size_t c = 0; c < affine.scale.size(); ++c) {
+    affine.scale[c] /= std::sqrt((*variance)[c] + epsilon);
+    affine.shift[c] -= (*mean)[c] * affine.scale[c];
+  }
+  return affine;
+}
+
+std::optional<ChannelAffine> from_arithmetic(const Node& node, size_t operand, int64_t axis,
+                                             int64_t channels) {
+  Value *source = node.input(operand), *other = node.input(1 - operand);
+  if (!same_shape(source, node.output())) return std::nullopt;
+  auto numbers = per_channel(other, rank_of(source), axis, channels);
+  if (!numbers) return std::nullopt;
+  const auto count = static_cast<size_t>(channels);
+  ChannelAffine affine{source, axis, Numbers(count, 1.0), Numbers(count, 0.0)};
+  if (node.is("mul")) {
+    affine.scale = *numbers;
+  } else if (node.is("div")) {
+    if (operand != 0 || node.attrs.s("rounding") != "none") return std::nullopt;
+    for (size_t c = 0; c < count; ++c) affine.scale[c] = 1 / (*numbers)[c];
+  } else if (node.is("add")) {
+    affine.shift = *numbers;
+  } else {
+    const double sign = operand == 0 ? -1 : 1;
+    for (size_t c = 0; c < count; ++c) affine.shift[c] = sign * (*numbers)[c];
+    if (operand == 1) affine.scale.assign(count, -1.0);
+  }
+  return affine;
+}
+
+// Which channel of the result an element of the weights belongs to. Elements come in runs of one
+// channel; the runs of `period` channels repeat, and each `block` of runs starts `step` later.
+struct WeightChannels {
+  int64_t run = 1, period = 1, block = 0, step = 0;
+
+  int64_t of_run(int64_t index) const {
+    return index % period + (block ? index / block * step : 0);
+  }
+};
+
+WeightChannels weight_channels(const Node& node, const Shape& w) {
+  auto extent = [&](size_t i) { return w[i]; };
+  int64_t kernel = 1;
+  for (size_t i = 2; i < w.size(); ++i) kernel *= extent(i);
+  if (node.is("matmul")) {
+    const int64_t rows = w[w.size() - 2], columns = w[w.size() - 1];
+    if (node.attrs.b("transpose_b")) return {columns, rows};
+    return {1, columns};
+  }
+  if (node.is("conv_transpose")) {
+    const int64_t groups = node.attrs.i("groups"), outputs = extent(1);
+    return {kernel, outputs, extent(0) / groups * outputs, outputs};
+  }
+  if (node.attrs.s("weights_layout") == "*IO") return {1, w.back()};
+  return {extent(1) * kernel, extent(0)};
+}
+
+ConstantPtr scaled_weights(const ConstantPtr& weights, WeightChannels channels, Numbers scale) {
+  auto recipe = [weights, channels, scale = std::move(scale)](std::byte* out) {
+    const auto bytes = weights->data();
+    const int64_t runs = channels.run ? weights->desc().count() / channels.run : 0;
+    dispatch<kFloat>(weights->dtype(), [&]<typename T>() {
+      using C = Compute<T>;
+      const T* from = reinterpret_cast<const T*>(bytes.get());
+      T* to = reinterpret_cast<T*>(out);
+      for (int64_t i = 0; i < runs; ++i) {
+        const double factor = scale[static_cast<size_t>(channels.of_run(i))];
+        for (int64_t k = 0; k < channels.run; ++k, ++from, ++to)
+          *to = static_cast<T>(static_cast<C>(static_cast<double>(static_cast<C>(*from)) * factor));
+      }
+    });
+    weights->release();
+  };
+  return Constant::lazy(weights->dtype(), weights->shape(), std::move(recipe));
+}
+
+// A conv, conv_transpose or matmul that can take a scale and a shift.
+bool takes_affine(const Graph& graph, const Node& node) {
+  if (!node.is("conv") && !node.is("conv_transpose") && !node.is("matmul")) return false;
+  if (!is_float(node.output()->dtype()) || !single_use(graph, node.output())) return false;
+  if (node.attrs.s("activation") != "none" || node.input(3)) return false;
+  const Value* w = node.input(1);
+  if (!w->is_constant() || rank_of(w) < 2) return false;
+  if (node.is("matmul") && rank_of(node.input(0)) < 2) return false;
+  return !node.input(2) || node.input(2)->is_constant();
+}
+
+bool fold(Rewriter& rewriter, Node& node) {
+  Graph& graph = rewriter.graph();
+  const bool norm = node.is("batch_norm");
+  if (!norm && !node.is("mul") && !node.is("div") && !node.is("add") && !node.is("sub")) return false;
+  for (size_t operand = 0; operand < (norm ? 1u : 2u); ++operand) {
+    Node* linear = node.input(operand)->producer;
+    if (!linear || !takes_affine(graph, *linear) || !linear->output()->type.ranked) continue;
+    const Dims& shape = linear->output()->shape();
+    const auto rank = static_cast<int64_t>(shape.size());
+    const bool last = linear->is("matmul") || linear->attrs.s("layout") == "channels_last";
+    const int64_t axis = last ? rank - 1 : 1;
+    const Dim& extent = shape[static_cast<size_t>(axis)];
+    if (!extent.known() || extent.value() < 1 || extent.value() > kMaxChannels) continue;
+    // One number for a matmul is its alpha; see fuse_matmul.
+    if (linear->is("matmul") && (node.is("mul") || node.is("div")) && is_scalar(node.input(1 - operand)))
+      continue;
+    auto affine = norm ? from_batch_norm(node, axis, extent.value())
+                       : from_arithmetic(node, operand, axis, extent.value());
+    if (!affine) continue;
+    Numbers bias(affine->shift.size(), 0.0);
+    if (linear->input(2)) {
+      auto old = per_channel(linear->input(2), 1, 0, extent.value());
+      if (!old) continue;
+      bias = *old;
+    }
+    bool scaled = false;
+    for (size_t c = 0; c < bias.size(); ++c) {
+      bias[c] = bias[c] * affine->scale[c] + affine->shift[c];
+      scaled |= affine->scale[c] != 1;
+    }
+    const DType dtype = linear->output()->dtype();
+    Value* w = linear->input(1);
+    if (scaled) {
+      const ConstantPtr& plain = w->constant;
+      w = graph.constant(scaled_weights(plain, weight_channels(*linear, plain->shape()), affine->scale),
+                         w->name);
+    }
+    Value* b = graph.constant(constant_from(dtype, {extent.value()}, bias), linear->name + ".bias");
+    Value* folded = graph.add(linear->op->name, {linear->input(0), w, b}, linear->attrs.named(),
+                              linear->name);
+    return rewriter.replace(node.output(), folded);
+  }
+  return false;
+}
+
+}  // namespace
+
+PASS(fold_batch_norm, 300, "batch_norm and per-channel arithmetic move into weights and bias") {
+  Rewriter rewriter(graph);
+  return rewriter.each([&](Node& node) { return fold(rewriter, node); });
+}
+
+}  // namespace anymps

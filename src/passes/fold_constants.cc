@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Computes what depends on constants alone, and integers that inference already knows (shape
+// arithmetic). Results that are much larger than what they are made from stay nodes: a broadcast
+// costs nothing at run time, and megabytes when it is stored.
+#include <algorithm>
+
+#include "passes/match.h"
+#include "passes/pass.h"
+
+namespace anymps {
+
+namespace {
+
+constexpr size_t kAlwaysBytes = 1 << 20;
+
+ConstantPtr content_constant(const Value* value) {
+  const ValueType& type = value->type;
+  if (!type.static_shape() || !type.content || !all_known(*type.content)) return nullptr;
+  std::vector<int64_t> numbers;
+  for (const Dim& dim : *type.content) numbers.push_back(dim.value());
+  const Shape shape = to_shape(type.shape);
+  if (type.dtype == DType::kI64) return Constant::of<int64_t>(shape, numbers);
+  if (type.dtype == DType::kI32)
+    return Constant::of<int32_t>(shape, std::vector<int32_t>(numbers.begin(), numbers.end()));
+  return nullptr;
+}
+
+bool worth_storing(const Node& node) {
+  size_t in = 0, out = 0;
+  for (const Value* value : node.inputs) in += value ? value->constant->bytes() : 0;
+  for (const Value* value : node.outputs) {
+    if (!value->type.static_shape()) return false;
+    out += byte_count(value->dtype(), to_shape(value->shape()));
+  }
+  return out <= kAlwaysBytes || out <= 2 * in;
+}
+
+std::vector<ConstantPtr> results_of(const Node& node, const PassContext& context) {
+  std::vector<ConstantPtr> results;
+  for (const Value* value : node.outputs)
+    if (auto constant = content_constant(value)) results.push_back(std::move(constant));
+  if (results.size() == node.outputs.size()) return results;
+  const bool constant = std::all_of(node.inputs.begin(), node.inputs.end(), [](const Value* value) {
+    return !value || value->is_constant();
+  });
+  if (!constant || !context.evaluate || !worth_storing(node)) return {};
+  try {
+    return context.evaluate(node);
+  } catch (const Error&) {
+    return {};  // whoever runs the node gets the message
+  }
+}
+
+}  // namespace
+
+PASS(fold_constants, 200, "nodes of constants become constants") {
+  Rewriter rewriter(graph);
+  return rewriter.each([&](Node& node) {
+    if (node.op->is(kImpure)) return false;
+    const std::vector<ConstantPtr> results = results_of(node, context);
+    if (results.size() != node.outputs.size()) return false;
+    std::vector<Value*> outputs = node.outputs;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      // Replacing the last use erases the node and with it the values.
+      if (outputs[i]->users.empty() && !graph.is_output(outputs[i])) continue;
+      const bool last = std::all_of(outputs.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                    outputs.end(), [&](const Value* value) {
+                                      return value->users.empty() && !graph.is_output(value);
+                                    });
+      rewriter.replace(outputs[i], graph.constant(results[i], outputs[i]->name));
+      if (last) break;
+    }
+    return true;
+  });
+}
+
+}  // namespace anymps

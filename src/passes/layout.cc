@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// One layout for a whole region. For drivers that prefer channels last, convolutions are turned to
+// it, and whatever stands between them follows, so that transposes remain at the region's borders
+// alone:
+//   conv -> relu -> max_pool -> conv  ->  transpose -> conv -> relu -> max_pool -> conv -> transpose
+// The walk goes once through the graph and keeps, for each channels-first value, its channels-last
+// twin. A node that can work on the twins is made again on them; its old output becomes a transpose
+// of the new one, which dies if all its readers follow too.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+
+#include "passes/match.h"
+#include "passes/pass.h"
+
+namespace anymps {
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+// Axes of the channels-last form, as axes of the channels-first form: [0, 2, 3, 1].
+Ints to_last(int64_t rank) {
+  Ints perm(static_cast<size_t>(rank));
+  std::iota(perm.begin(), perm.end(), 0);
+  std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
+  return perm;
+}
+
+// And back: [0, 3, 1, 2].
+Ints to_first(int64_t rank) {
+  Ints perm(static_cast<size_t>(rank));
+  std::iota(perm.begin(), perm.end(), 0);
+  std::rotate(perm.begin() + 1, perm.end() - 1, perm.end());
+  return perm;
+}
+
+// Where axis `axis` of the channels-first form lies in the other.
+int64_t moved_axis(int64_t axis, int64_t rank) {
+  if (axis < 0) axis += rank;
+  return axis == 0 ? 0 : axis == 1 ? rank - 1 : axis - 1;
+}
+
+// A list with one entry for each axis, in the new order of the axes.
+template <typename T>
+std::vector<T> moved(const std::vector<T>& list, size_t first, int64_t rank) {
+  std::vector<T> result;
+  for (int64_t axis : to_last(rank)) result.push_back(list[first + static_cast<size_t>(axis)]);
+  return result;
+}
+
+class LayoutWalk {
+ public:
+  explicit LayoutWalk(Graph& graph) : graph_(graph), rewriter_(graph) {}
+
+  int run() {
+    const auto nodes = graph_.node_list();
+    const bool images = std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+      return node->is("conv") || node->is("conv_transpose");
+    });
+    if (!images) return 0;
+    return rewriter_.each([&](Node& node) { return visit(node); });
+  }
+
+ private:
+  using Handler = bool (LayoutWalk::*)(Node&);
+
+  bool visit(Node& node) {
+    if (node.outputs.empty() || rank_of(node.output()) < 0) return false;
+    if (node.is("transpose")) {  // a border that is already there
+      const int64_t rank = rank_of(node.output());
+      if (rank >= 4 && perm_of(node) == to_first(rank)) twins_[node.output()] = node.input(0);
+      return false;
+    }
+    if (node.is("conv") || node.is("conv_transpose")) return convolution(node);
+    if (auto handler = handlers().find(node.op->name); handler != handlers().end())
+      return node.input(0) && twin(node.input(0)) && (this->*handler->second)(node);
+    return node.op->is(kElementwise) && elementwise(node);
+  }
+
+  static const std::map<std::string_view, Handler>& handlers() {
+    static const std::map<std::string_view, Handler> table = [] {
+      std::map<std::string_view, Handler> made = {
+          {"max_pool", &LayoutWalk::with_layout},      {"avg_pool", &LayoutWalk::with_layout},
+          {"lp_pool", &LayoutWalk::with_layout},       {"depth_to_space", &LayoutWalk::with_layout},
+          {"space_to_depth", &LayoutWalk::with_layout}, {"batch_norm", &LayoutWalk::with_axis},
+          {"softmax", &LayoutWalk::with_axis},         {"log_softmax", &LayoutWalk::with_axis},
+          {"concat", &LayoutWalk::concat},             {"split", &LayoutWalk::with_axis},
+          {"slice", &LayoutWalk::slice},               {"pad", &LayoutWalk::pad},
+          {"resize", &LayoutWalk::resize},
+      };
+      for (const char* reduction :
+           {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "reduce_l1",
+            "reduce_l2", "reduce_sum_square", "reduce_log_sum", "reduce_log_sum_exp"})
+        made[reduction] = &LayoutWalk::reduction;
+      return made;
+    }();
+    return table;
+  }
+
+  Value* twin(const Value* value) const {
+    auto it = twins_.find(value);
+    return it == twins_.end() ? nullptr : it->second;
+  }
+
+  // The channels-last form of a value, by a transpose if there is none yet.
+  Value* last_form(Value* value) {
+    if (Value* known = twin(value)) return known;
+    Value* made = graph_.add("transpose", {value}, {{"perm", to_last(rank_of(value))}},
+                             value->name + ".nhwc");
+    return twins_[value] = made;
+  }
+
+  // The outputs of `made` are the channels-last forms of those of `node`.
+  bool follow(Node& node, Node* made) {
+    const std::vector<Value*> outputs = node.outputs;
+    std::vector<Value*> backs;
+    for (Value* output : made->outputs)
+      backs.push_back(graph_.add("transpose", {output}, {{"perm", to_first(rank_of(output))}},
+                                 output->name + ".nchw"));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      twins_[backs[i]] = made->outputs[i];
+      graph_.replace_uses(outputs[i], backs[i]);
+    }
+    return true;
+  }
+
+  Node* again(Node& node, std::vector<Value*> inputs, const Attrs& attrs) {
+    return graph_.add_node(*node.op, std::move(inputs), attrs.named(), node.name,
+                           node.outputs.size());
+  }
+
+  bool convolution(Node& node) {
+    if (node.attrs.s("layout") != "channels_first") return false;
+    std::vector<Value*> inputs = node.inputs;
+    inputs[0] = last_form(inputs[0]);
+    if (node.input(3)) inputs[3] = last_form(inputs[3]);
+    Attrs attrs = node.attrs;
+    attrs.set({"layout", "channels_last"});
+    return follow(node, again(node, inputs, attrs));
+  }
+
+  bool with_layout(Node& node) {
+    // The indices of max_pool are places in the channels-first tensor.
+    if (node.outputs.size() != 1 || node.attrs.s("layout") != "channels_first") return false;
+    Attrs attrs = node.attrs;
+    attrs.set({"layout", "channels_last"});
+    return follow(node, again(node, {twin(node.input(0))}, attrs));
+  }
+
+  bool with_axis(Node& node) {
+    std::vector<Value*> inputs = node.inputs;
+    inputs[0] = twin(inputs[0]);
+    Attrs attrs = node.attrs;
+    attrs.set({"axis", moved_axis(attrs.i("axis"), rank_of(node.input(0)))});
+    return follow(node, again(node, inputs, attrs));
+  }
+
+  bool concat(Node& node) {
+    std::vector<Value*> inputs;
+    for (Value* input : node.inputs) {
+      if (!twin(input) && !input->is_constant()) return false;
+      inputs.push_back(last_form(input));
+    }
+    Attrs attrs = node.attrs;
+    attrs.set({"axis", moved_axis(attrs.i("axis"), rank_of(node.output()))});
+    return follow(node, again(node, inputs, attrs));
+  }
+
+  bool slice(Node& node) {
+    if (node.inputs.size() > 1) return false;
+    const int64_t rank = rank_of(node.input(0));
+    Ints axes = node.attrs.ints("axes");
+    if (axes.empty()) {
+      axes.resize(node.attrs.ints("starts").size());
+      std::iota(axes.begin(), axes.end(), 0);
+    }
+    for (int64_t& axis : axes) axis = moved_axis(axis, rank);
+    Attrs attrs = node.attrs;
+    attrs.set({"axes", axes});
+    return follow(node, again(node, {twin(node.input(0))}, attrs));
+  }
+
+  bool pad(Node& node) {
+    const int64_t rank = rank_of(node.input(0));
+    const Ints& pads = node.attrs.ints("pads");
+    if (node.input(1) || static_cast<int64_t>(pads.size()) != 2 * rank) return false;
+    Ints list = moved(pads, 0, rank);
+    const Ints ends = moved(pads, static_cast<size_t>(rank), rank);
+    list.insert(list.end(), ends.begin(), ends.end());
+    Attrs attrs = node.attrs;
+    attrs.set({"pads", list});
+    return follow(node, again(node, {twin(node.input(0)), nullptr, node.input(2)}, attrs));
+  }
+
+  bool resize(Node& node) {
+    if (node.inputs.size() > 1) return false;
+    const int64_t rank = rank_of(node.input(0));
+    const auto count = static_cast<size_t>(rank);
+    const Ints& sizes = node.attrs.ints("sizes");
+    const std::vector<double>& scales = node.attrs.floats("scales");
+    if ((!sizes.empty() && sizes.size() != count) || (!scales.empty() && scales.size() != count))
+      return false;
+    Attrs attrs = node.attrs;
+    if (!sizes.empty()) attrs.set({"sizes", moved(sizes, 0, rank)});
+    if (!scales.empty()) attrs.set({"scales", moved(scales, 0, rank)});
+    return follow(node, again(node, {twin(node.input(0))}, attrs));
+  }
+
+  bool reduction(Node& node) {
+    const int64_t rank = rank_of(node.input(0));
+    Ints axes = node.attrs.ints("axes");
+    std::vector<bool> reduced(static_cast<size_t>(rank), axes.empty());
+    for (int64_t& axis : axes) {
+      reduced[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = true;
+      axis = moved_axis(axis, rank);
+    }
+    std::sort(axes.begin(), axes.end());
+    Attrs attrs = node.attrs;
+    attrs.set({"axes", axes});
+    if (attrs.b("keep_dims")) return follow(node, again(node, {twin(node.input(0))}, attrs));
+    // What remains must come in the same order.
+    int64_t previous = -1;
+    for (int64_t axis : to_last(rank)) {
+      if (reduced[static_cast<size_t>(axis)]) continue;
+      if (axis < previous) return false;
+      previous = axis;
+    }
+    return rewriter_.replace(node.output(), again(node, {twin(node.input(0))}, attrs)->output());
+  }
+
+  // Follows if all inputs of full size have twins; what is broadcast is brought into the new order.
+  bool elementwise(Node& node) {
+    const int64_t rank = rank_of(node.output());
+    if (rank < 3 || node.outputs.size() != 1) return false;
+    bool any = false;
+    for (Value* input : node.inputs) {
+      if (!input) continue;
+      if (rank_of(input) < 0 || rank_of(input) > rank) return false;
+      if (Value* known = twin(input); known && rank_of(input) == rank) any = true;
+      else if (!cheap(input)) return false;
+    }
+    if (!any) return false;
+    std::vector<Value*> inputs;
+    for (Value* input : node.inputs) {
+      if (!input || is_scalar(input)) {
+        inputs.push_back(input);
+        continue;
+      }
+      if (const int64_t lead = rank - rank_of(input); lead > 0) {
+        Ints axes(static_cast<size_t>(lead));
+        std::iota(axes.begin(), axes.end(), 0);
+        input = graph_.add("unsqueeze", {input}, {{"axes", axes}}, input->name + ".wide");
+      }
+      inputs.push_back(last_form(input));
+    }
+    return follow(node, again(node, inputs, node.attrs));
+  }
+
+  // Costs nothing to bring into channels last: a constant, or no more than one axis that is not 1.
+  static bool cheap(const Value* value) {
+    if (value->is_constant()) return true;
+    int64_t wide = 0;
+    for (size_t i = 0; i < value->shape().size(); ++i) wide += !value->shape()[i].is(1);
+    return wide <= 1 ||
+           (wide == 2 && value->shape().size() >= 3 && !value->shape()[0].is(1) &&
+            !value->shape()[1].is(1));
+  }
+
+  Graph& graph_;
+  Rewriter rewriter_;
+  std::unordered_map<const Value*, Value*> twins_;
+};
+
+}  // namespace
+
+PASS(layout, 600, "convolutions and what stands between them become channels last") {
+  if (!context.prefers_nhwc || !context.fuses) return 0;
+  return LayoutWalk(graph).run();
+}
+
+}  // namespace anymps

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rewrites that need no thought: nodes that change nothing go, chains of the same kind become one,
+// shapes that are computed but known become attributes. Each rule is one function from a node to
+// the value that replaces it (null: the rule does not apply).
+#include <algorithm>
+#include <map>
+
+#include "passes/match.h"
+#include "passes/pass.h"
+
+namespace anymps {
+
+namespace {
+
+using Rule = Value* (*)(Graph&, Node&);
+using Ints = std::vector<int64_t>;
+
+bool all_equal(const std::optional<Ints>& ints, int64_t value) {
+  return ints && std::all_of(ints->begin(), ints->end(), [&](int64_t i) { return i == value; });
+}
+
+// The input, if the op cannot have changed its shape.
+Value* same(Node& node) {
+  return same_shape(node.input(0), node.output()) ? node.input(0) : nullptr;
+}
+
+Value* no_arithmetic(Graph&, Node& node) {
+  auto affine = as_affine(node);
+  return affine && affine->scale == 1 && affine->offset == 0 ? affine->source : nullptr;
+}
+
+Value* power(Graph& graph, Node& node) {
+  auto exponent = scalar_of(node.input(1));
+  if (!exponent || !same(node) || !is_float(node.output()->dtype())) return nullptr;
+  if (*exponent == 1) return node.input(0);
+  return *exponent == 2 ? graph.add("square", {node.input(0)}, {}, node.name) : nullptr;
+}
+
+Value* no_cast(Graph&, Node& node) {
+  return node.input(0)->dtype() == node.output()->dtype() ? node.input(0) : nullptr;
+}
+
+Value* transposes(Graph& graph, Node& node) {
+  Value* source = node.input(0);
+  if (!source->type.ranked) return nullptr;
+  Ints perm = perm_of(node);
+  if (std::is_sorted(perm.begin(), perm.end())) return source;
+  if (Node* inner = made_by(source, "transpose"); inner && inner->input(0)->type.ranked) {
+    const Ints first = perm_of(*inner);
+    for (int64_t& axis : perm) axis = first[static_cast<size_t>(axis)];
+    if (std::is_sorted(perm.begin(), perm.end())) return inner->input(0);
+    return graph.add("transpose", {inner->input(0)}, {{"perm", perm}}, node.name);
+  }
+  // Only axes of extent 1 move: the elements stay in order.
+  int64_t last = -1;
+  for (int64_t axis : perm) {
+    if (source->shape()[static_cast<size_t>(axis)].is(1)) continue;
+    if (axis < last) return nullptr;
+    last = axis;
+  }
+  return reshaped(graph, source, node.output()->shape(), node.name);
+}
+
+bool reshape_like(const Value* value) {
+  return made_by(value, {"reshape", "flatten", "squeeze", "unsqueeze"}) != nullptr;
+}
+
+Value* reshapes(Graph& graph, Node& node) {
+  if (!node.output()->type.ranked || !node.input(0)->type.ranked) return nullptr;
+  if (Value* source = same(node)) return source;
+  Value* source = node.input(0);
+  if (reshape_like(source) && source->producer->input(0)->type.ranked) {
+    Value* result = reshaped(graph, source->producer->input(0), node.output()->shape(), node.name);
+    if (result) return result;
+  }
+  if (!node.is("reshape") || !node.input(1)) return nullptr;
+  auto shape = reshape_attr(source->shape(), node.output()->shape());
+  return shape ? graph.add("reshape", {source}, {{"shape", *shape}}, node.name) : nullptr;
+}
+
+Value* no_slice(Graph&, Node& node) {
+  return all_equal(known_ints(node, 4, "steps"), 1) ? same(node) : nullptr;
+}
+
+Value* no_pad(Graph&, Node& node) {
+  return all_equal(known_ints(node, 1, "pads"), 0) ? same(node) : nullptr;
+}
+
+Value* one_of_one(Graph&, Node& node) {
+  return node.inputs.size() == 1 && node.outputs.size() == 1 ? same(node) : nullptr;
+}
+
+const std::map<std::string_view, Rule>& rules() {
+  static const std::map<std::string_view, Rule> table = {
+      {"identity", [](Graph&, Node& node) { return node.input(0); }},
+      {"add", no_arithmetic},
+      {"sub", no_arithmetic},
+      {"mul", no_arithmetic},
+      {"div", no_arithmetic},
+      {"pow", power},
+      {"cast", no_cast},
+      {"transpose", transposes},
+      {"reshape", reshapes},
+      {"flatten", reshapes},
+      {"squeeze", reshapes},
+      {"unsqueeze", reshapes},
+      {"slice", no_slice},
+      {"pad", no_pad},
+      {"concat", one_of_one},
+      {"split", one_of_one},
+      {"expand", [](Graph&, Node& node) { return same(node); }},
+      {"tile", [](Graph&, Node& node) { return same(node); }},
+  };
+  return table;
+}
+
+}  // namespace
+
+PASS(simplify, 110, "x * 1 -> x, transposes and reshapes composed, known shapes as attributes") {
+  Rewriter rewriter(graph);
+  return rewriter.each([&](Node& node) {
+    auto rule = rules().find(node.op->name);
+    if (rule == rules().end()) return false;
+    Value* value = rule->second(graph, node);
+    return value && rewriter.replace(node.output(), value);
+  });
+}
+
+}  // namespace anymps

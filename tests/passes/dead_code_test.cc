@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/pass_test.h"
+
+namespace anymps::testing {
+
+TEST(DeadCode, RemovesWhatNoOutputNeeds) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {kN, 4});
+  Value* y = graph.add("exp", {x}, {}, "y");
+  graph.add("add", {graph.add("sqrt", {x}, {}, "unused"), weights(graph, "w", {4})}, {}, "unused_too");
+  graph.set_outputs({y});
+  EXPECT_EQ(nodes_of(graph), R"(
+%y: f32[N, 4] = exp(%x)
+%unused: f32[N, 4] = sqrt(%x)
+%unused_too: f32[N, 4] = add(%unused, %w)
+)");
+  EXPECT_EQ(rewrite(graph, {"dead_code"}), 2);
+  EXPECT_EQ(nodes_of(graph), R"(
+%y: f32[N, 4] = exp(%x)
+)");
+  EXPECT_EQ(graph.find_value("w"), nullptr);
+}
+
+}  // namespace anymps::testing

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/pass_test.h"
+
+namespace anymps::testing {
+
+TEST(FoldConstants, WhatDependsOnConstantsAloneIsComputed) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {kN, 4});
+  Value* scale = graph.add("add", {weights(graph, "w", {4}), graph.scalar(DType::kF32, 1)}, {}, "scale");
+  graph.set_outputs({graph.add("mul", {x, graph.add("exp", {scale}, {}, "grown")}, {}, "y")});
+  EXPECT_EQ(nodes_of(graph), R"(
+%scale: f32[4] = add(%w, %const)
+%grown: f32[4] = exp(%scale)
+%y: f32[N, 4] = mul(%x, %grown)
+)");
+  EXPECT_EQ(rewrite(graph, {"fold_constants"}), 2);
+  EXPECT_EQ(nodes_of(graph), R"(
+%y: f32[N, 4] = mul(%x, %grown_1)
+)");
+}
+
+TEST(FoldConstants, AnOutputMayBecomeAConstant) {
+  Graph graph;
+  graph.set_outputs({graph.add("exp", {weights(graph, "w", {4})}, {}, "y")});
+  EXPECT_EQ(rewrite(graph, {"fold_constants"}), 1);
+  EXPECT_EQ(graph.node_count(), 0u);
+  EXPECT_TRUE(graph.outputs()[0]->is_constant());
+}
+
+TEST(FoldConstants, LargeResultsOfSmallInputsStay) {
+  Graph graph;
+  Value* row = weights(graph, "row", {1, 1024});
+  Value* column = weights(graph, "column", {1024, 1});
+  graph.set_outputs({graph.add("add", {row, column}, {}, "y")});  // 4 MB from 8 KB
+  EXPECT_EQ(rewrite(graph, {"fold_constants"}), 0);
+}
+
+}  // namespace anymps::testing

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "passes/pass_test.h"
+
+namespace anymps::testing {
+
+namespace {
+
+struct FuseAttention : ::testing::Test {
+  Graph graph;
+  Dim S = Dim::symbol("S");
+  Value* q = graph.input("q", DType::kF32, {kN, 3, S, 4});
+  Value* k = graph.input("k", DType::kF32, {kN, 3, S, 4});
+  Value* v = graph.input("v", DType::kF32, {kN, 3, S, 5});
+  Value* mask = graph.input("mask", DType::kF32, {kN, 1, 1, S});
+  Value* number(double value) { return graph.scalar(DType::kF32, value); }
+  Value* swapped(Value* value) { return graph.add("transpose", {value}, {{"perm", Ints{0, 1, 3, 2}}}); }
+  Value* attend(Value* scores) {
+    return graph.add("matmul", {graph.add("softmax", {scores}), v}, {}, "y");
+  }
+};
+
+}  // namespace
+
+TEST_F(FuseAttention, KeysThatComeTransposed) {
+  Value* flat = graph.input("flat", DType::kF32, {kN, S, 3, 4});
+  Value* keys = graph.add("transpose", {flat}, {{"perm", Ints{0, 2, 3, 1}}}, "keys");
+  Value* scores = graph.add("matmul", {q, keys}, {}, "scores");
+  scores = graph.add("div", {scores, number(2)}, {}, "scaled");
+  scores = graph.add("add", {scores, mask}, {}, "masked");
+  graph.set_outputs({attend(scores)});
+  EXPECT_EQ(nodes_of(graph), R"(
+%keys: f32[N, 3, 4, S] = transpose(%flat) {perm=[0, 2, 3, 1]}
+%scores: f32[N, 3, S, S] = matmul(%q, %keys)
+%scaled: f32[N, 3, S, S] = div(%scores, %const)
+%masked: f32[N, 3, S, S] = add(%scaled, %mask)
+%softmax: f32[N, 3, S, S] = softmax(%masked)
+%y: f32[N, 3, S, 5] = matmul(%softmax, %v)
+)");
+  EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 1);
+  EXPECT_EQ(nodes_of(graph), R"(
+%flat.transposed: f32[N, 3, S, 4] = transpose(%flat) {perm=[0, 2, 1, 3]}
+%y: f32[N, 3, S, 5] = sdpa(%q, %flat.transposed, %v, %mask) {scale=0.5}
+)");
+}
+
+TEST_F(FuseAttention, ScaleOnTheQueries) {
+  Value* scores = graph.add("matmul", {graph.add("mul", {q, number(0.25)}), swapped(k)});
+  graph.set_outputs({attend(scores)});
+  EXPECT_EQ(rewrite(graph, {"matmul_transpose", "fuse_attention"}), 2);
+  EXPECT_EQ(nodes_of(graph), R"(
+%y: f32[N, 3, S, 5] = sdpa(%q, %k, %v) {scale=0.25}
+)");
+}
+
+TEST_F(FuseAttention, WithoutScale) {
+  graph.set_outputs({attend(graph.add("matmul", {q, k}, {{"transpose_b", true}}))});
+  EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 1);
+  EXPECT_EQ(nodes_of(graph), R"(
+%y: f32[N, 3, S, 5] = sdpa(%q, %k, %v) {scale=1}
+)");
+}
+
+TEST_F(FuseAttention, OneHead) {
+  Value* q3 = graph.input("q3", DType::kF32, {kN, S, 4});
+  Value* v3 = graph.input("v3", DType::kF32, {kN, S, 6});
+  Value* scores = graph.add("matmul", {q3, q3}, {{"transpose_b", true}, {"alpha", 0.5}});
+  graph.set_outputs({graph.add("matmul", {graph.add("softmax", {scores}), v3}, {}, "y")});
+  EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 1);
+  EXPECT_EQ(count(graph, "sdpa"), 1);
+}
+
+TEST_F(FuseAttention, SharedKeysAreNotForSdpa) {
+  Value* shared = graph.input("shared", DType::kF32, {1, 3, S, 4});
+  graph.set_outputs({attend(graph.add("matmul", {q, shared}, {{"transpose_b", true}}))});
+  EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 0);
+}
+
+TEST_F(FuseAttention, AnotherSoftmaxAxisIsSomethingElse) {
+  Value* scores = graph.add("matmul", {q, k}, {{"transpose_b", true}});
+  graph.set_outputs({graph.add("matmul", {graph.add("softmax", {scores}, {{"axis", 2}}), v}, {}, "y")});
+  EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 0);
+}
+
+TEST_F(FuseAttention, WeightsThatOthersReadStay) {
+  Value* weights = graph.add("softmax", {graph.add("matmul", {q, k}, {{"transpose_b", true}})}, {}, "p");
+  graph.set_outputs({weights, graph.add("matmul", {weights, v}, {}, "y")});
+  EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 0);
+}
+
+}  // namespace anymps::testing

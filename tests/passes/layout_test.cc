@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/pass_test.h"
+
+namespace anymps::testing {
+
+namespace {
+
+struct Layout : ::testing::Test {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {kN, 3, 8, 8});
+  Value* conv(Value* input, int64_t channels, const std::string& name) {
+    const int64_t inputs = input->shape()[1].value();
+    return graph.add("conv", {input, weights(graph, name + ".w", {channels, inputs, 1, 1})}, {}, name);
+  }
+  // All becomes channels last: transposes remain where the region begins and ends.
+  void expect_transposes(std::vector<Value*> outputs, int transposes) {
+    graph.set_outputs(std::move(outputs));
+    rewrite(graph, {"layout", "simplify", "common_subexpressions", "fold_constants"}, fusing(true));
+    EXPECT_EQ(count(graph, "transpose"), transposes) << to_text(graph);
+    const std::string before = to_text(graph);
+    rewrite(graph, {"layout"}, fusing(true));
+    EXPECT_EQ(to_text(graph), before) << "a second run must change nothing";
+  }
+};
+
+}  // namespace
+
+TEST_F(Layout, TransposesOnlyAtTheBorders) {
+  Value* a = graph.add("relu", {conv(x, 4, "a")}, {}, "a.relu");
+  Value* pooled = graph.add_node(get_op("max_pool"), {a}, {{"kernel", Ints{2, 2}}}, "pool", 1)->output();
+  graph.set_outputs({conv(pooled, 5, "b")});
+  EXPECT_EQ(nodes_of(graph), R"(
+%a: f32[N, 4, 8, 8] = conv(%x, %a.w)
+%a.relu: f32[N, 4, 8, 8] = relu(%a)
+%pool: f32[N, 4, 7, 7] = max_pool(%a.relu) {kernel=[2, 2]}
+%b: f32[N, 5, 7, 7] = conv(%pool, %b.w)
+)");
+  rewrite(graph, {"layout"}, fusing(true));
+  EXPECT_EQ(nodes_of(graph), R"(
+%x.nhwc: f32[N, 8, 8, 3] = transpose(%x) {perm=[0, 2, 3, 1]}
+%a_1: f32[N, 8, 8, 4] = conv(%x.nhwc, %a.w) {layout="channels_last"}
+%a.relu_1: f32[N, 8, 8, 4] = relu(%a_1)
+%pool_1: f32[N, 7, 7, 4] = max_pool(%a.relu_1) {kernel=[2, 2], layout="channels_last"}
+%b_1: f32[N, 7, 7, 5] = conv(%pool_1, %b.w) {layout="channels_last"}
+%b: f32[N, 5, 7, 7] = transpose(%b_1) {perm=[0, 3, 1, 2]}
+)");
+}
+
+TEST_F(Layout, GlobalPoolingEndsWithoutATranspose) {
+  Value* pooled = graph.add("reduce_mean", {conv(x, 4, "a")}, {{"axes", Ints{2, 3}}}, "pooled");
+  graph.set_outputs({graph.add("flatten", {pooled}, {}, "y")});
+  rewrite(graph, {"layout", "simplify"}, fusing(true));
+  rewrite(graph, {"simplify"}, fusing(true));
+  EXPECT_EQ(nodes_of(graph), R"(
+%x.nhwc: f32[N, 8, 8, 3] = transpose(%x) {perm=[0, 2, 3, 1]}
+%a_1: f32[N, 8, 8, 4] = conv(%x.nhwc, %a.w) {layout="channels_last"}
+%pooled_1: f32[N, 1, 1, 4] = reduce_mean(%a_1) {axes=[1, 2]}
+%y: f32[N, 4] = reshape(%pooled_1) {shape=[0, 4]}
+)");
+}
+
+TEST_F(Layout, ReductionThatDropsItsAxes) {
+  Value* pooled = graph.add("reduce_max", {conv(x, 4, "a")}, {{"axes", Ints{2, 3}}, {"keep_dims", false}});
+  expect_transposes({pooled}, 1);
+}
+
+TEST_F(Layout, ResidualsAndBranches) {
+  Value* a = conv(x, 4, "a");
+  Value* left = conv(graph.add("relu", {a}), 4, "left");
+  Value* right = graph.add("conv", {a, weights(graph, "right.w", {4, 4, 1, 1}), nullptr, left}, {}, "right");
+  Value* sum = graph.add("add", {right, graph.add("sigmoid", {a})});
+  expect_transposes({conv(graph.add("concat", {sum, left}, {{"axis", 1}}), 3, "end")}, 2);
+}
+
+TEST_F(Layout, ConstantsThatBroadcastFollow) {
+  Value* a = graph.add("mul", {conv(x, 4, "a"), weights(graph, "scale", {4, 1, 1})});
+  a = graph.add("add", {a, weights(graph, "position", {1, 4, 8, 8})});
+  a = graph.add("sub", {graph.scalar(DType::kF32, 1), a});
+  expect_transposes({conv(a, 4, "b")}, 2);
+}
+
+TEST_F(Layout, AGateOfOnePixelFollows) {
+  Value* a = conv(x, 4, "a");
+  Value* gate = graph.add("reduce_mean", {a}, {{"axes", Ints{2, 3}}});
+  gate = graph.add("sigmoid", {conv(gate, 4, "squeeze")});
+  expect_transposes({conv(graph.add("mul", {a, gate}), 2, "b")}, 2);
+}
+
+TEST_F(Layout, OpsWithAxesFollow) {
+  Value* a = conv(x, 4, "a");
+  a = graph.add("softmax", {a}, {{"axis", 1}});
+  a = graph.add("pad", {a}, {{"pads", Ints{0, 1, 2, 0, 0, 0, 0, 3}}});
+  a = graph.add("slice", {a}, {{"starts", Ints{1, 2}}, {"ends", Ints{4, 9}}, {"axes", Ints{1, -1}}});
+  Node* parts = graph.add_node(get_op("split"), {a}, {{"axis", 1}, {"sizes", Ints{1, 2}}}, "parts", 2);
+  a = graph.add("batch_norm", {parts->outputs[1], weights(graph, "m", {2}), weights(graph, "v", {2}, 1, 2)});
+  a = graph.add("concat", {a, parts->outputs[0]}, {{"axis", 1}});
+  expect_transposes({conv(a, 2, "b")}, 2);
+}
+
+TEST_F(Layout, WhatCannotFollowGetsItsTranspose) {
+  Value* a = graph.add("lrn", {conv(x, 4, "a")}, {{"size", 3}});
+  expect_transposes({conv(a, 4, "b")}, 4);
+}
+
+TEST_F(Layout, NotForDriversThatDoNotAskForIt) {
+  graph.set_outputs({conv(x, 4, "a")});
+  EXPECT_EQ(rewrite(graph, {"layout"}, fusing(false)), 0);
+}
+
+}  // namespace anymps::testing
