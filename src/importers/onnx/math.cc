@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise ops: arithmetic, comparison, logic, activations, casts.
+#include <numeric>
+
 #include "importers/onnx/import.h"
 #include "importers/onnx/registry.h"
 
@@ -18,6 +20,35 @@ Value* with_scalar(Call& c, std::string_view op, Value* x, double number) {
   return c.add(op, {x, c.scalar_like(x, number)});
 }
 
+// Before opset 7 the second input was laid along the axes of the first from `axis` on: give it the
+// axes of extent 1 that NumPy's rule needs at its end.
+Value* aligned(Call& c, Value* a, Value* b) {
+  if (c.opset >= 7 || !c.flag("broadcast", false)) return b;
+  if (!c.has("axis")) return b;
+  const int64_t after = c.rank(a) - c.axis("axis", std::nullopt, c.rank(a)) - c.rank(b);
+  c.check(after >= 0, "axis {} leaves no room for the second input", c.i("axis"));
+  if (after == 0) return b;
+  std::vector<int64_t> axes(static_cast<size_t>(after));
+  std::iota(axes.begin(), axes.end(), c.rank(b));
+  return c.add("unsqueeze", {b}, {{"axes", axes}});
+}
+
+Values binary(Call& c, std::string_view op) {
+  Value *a = c.in(0), *b = c.in(1);
+  return {c.add(op, {a, aligned(c, a, b)})};
+}
+
+Values Add(Call& c) { return binary(c, "add"); }
+Values And(Call& c) { return binary(c, "logical_and"); }
+Values Div(Call& c) { return binary(c, "div"); }
+Values Equal(Call& c) { return binary(c, "equal"); }
+Values Greater(Call& c) { return binary(c, "greater"); }
+Values Less(Call& c) { return binary(c, "less"); }
+Values Mul(Call& c) { return binary(c, "mul"); }
+Values Or(Call& c) { return binary(c, "logical_or"); }
+Values Sub(Call& c) { return binary(c, "sub"); }
+Values Xor(Call& c) { return binary(c, "logical_xor"); }
+
 Values Max(Call& c) { return {fold(c, "max")}; }
 Values Min(Call& c) { return {fold(c, "min")}; }
 Values Sum(Call& c) { return {fold(c, "add")}; }
@@ -28,7 +59,7 @@ Values Mean(Call& c) {
 
 // The result has the type of the base, whatever the type of the exponent.
 Values Pow(Call& c) {
-  Value *x = c.in(0), *y = c.in(1);
+  Value *x = c.in(0), *y = aligned(c, x, c.in(1));
   const DType type = x->dtype();
   const DType computed = !is_float(type) && is_float(y->dtype()) ? y->dtype() : type;
   return {c.cast(c.add("pow", {c.cast(x, computed), c.cast(y, computed)}), type)};
@@ -70,6 +101,17 @@ Values Cast(Call& c) {
 Values CastLike(Call& c) {
   c.ignore({"saturate", "round_mode"});
   return {c.cast(c.in(0), c.in(1)->dtype())};
+}
+
+// Before opset 7 a vector of slopes was one for each channel.
+Values PRelu(Call& c) {
+  Value *x = c.in(0), *slope = c.in(1);
+  if (c.opset < 7 && c.rank(x) > 2 && c.rank(slope) == 1) {
+    std::vector<int64_t> axes(static_cast<size_t>(c.rank(x) - 2));
+    std::iota(axes.begin(), axes.end(), 1);
+    slope = c.add("unsqueeze", {slope}, {{"axes", axes}});
+  }
+  return {c.add("prelu", {x, slope})};
 }
 
 Values Identity(Call& c) { return {c.in(0)}; }
@@ -125,8 +167,8 @@ const Converter kTable[] = {
     {"Abs", "abs"},
     {"Acos", "acos"},
     {"Acosh", "acosh"},
-    {"Add", "add"},
-    {"And", "logical_and"},
+    {"Add", Add},
+    {"And", And},
     {"Asin", "asin"},
     {"Asinh", "asinh"},
     {"Atan", "atan"},
@@ -138,14 +180,14 @@ const Converter kTable[] = {
     {"Clip", Clip},
     {"Cos", "cos"},
     {"Cosh", "cosh"},
-    {"Div", "div"},
+    {"Div", Div},
     {"Elu", Elu},
-    {"Equal", "equal"},
+    {"Equal", Equal},
     {"Erf", "erf"},
     {"Exp", "exp"},
     {"Floor", "floor"},
     {"Gelu", Gelu},
-    {"Greater", "greater"},
+    {"Greater", Greater},
     {"GreaterOrEqual", "greater_equal"},
     {"HardSigmoid", HardSigmoid},
     {"HardSwish", "hard_swish"},
@@ -153,7 +195,7 @@ const Converter kTable[] = {
     {"IsInf", IsInf},
     {"IsNaN", "is_nan"},
     {"LeakyRelu", LeakyRelu},
-    {"Less", "less"},
+    {"Less", Less},
     {"LessOrEqual", "less_equal"},
     {"Log", "log"},
     {"Max", Max},
@@ -161,11 +203,11 @@ const Converter kTable[] = {
     {"Min", Min},
     {"Mish", "mish"},
     {"Mod", Mod},
-    {"Mul", "mul"},
+    {"Mul", Mul},
     {"Neg", "neg"},
     {"Not", "logical_not"},
-    {"Or", "logical_or"},
-    {"PRelu", "prelu"},
+    {"Or", Or},
+    {"PRelu", PRelu},
     {"Pow", Pow},
     {"Reciprocal", "reciprocal"},
     {"Relu", "relu"},
@@ -179,14 +221,14 @@ const Converter kTable[] = {
     {"Softplus", "softplus"},
     {"Softsign", "softsign"},
     {"Sqrt", "sqrt"},
-    {"Sub", "sub"},
+    {"Sub", Sub},
     {"Sum", Sum},
     {"Swish", Swish},
     {"Tan", "tan"},
     {"Tanh", "tanh"},
     {"ThresholdedRelu", ThresholdedRelu},
     {"Where", "where"},
-    {"Xor", "logical_xor"},
+    {"Xor", Xor},
 };
 
 }  // namespace

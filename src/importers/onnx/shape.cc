@@ -166,7 +166,8 @@ Values DepthToSpace(Call& c) {
 }
 
 Values SpaceToDepth(Call& c) {
-  return {c.add("space_to_depth", {c.in(0)}, {{"block", c.i("blocksize")}})};
+  return {c.add("space_to_depth", {c.in(0)},
+                {{"block", c.i("blocksize")}, {"mode", c.s("mode", "DCR")}})};
 }
 
 Values Trilu(Call& c) {

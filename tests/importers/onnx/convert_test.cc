@@ -282,6 +282,15 @@ TEST(OnnxConvert, RoundIsHalfToEven) {
   expect_near(run(model, {4}, -1.5f), {-2, 0, 0, 2});
 }
 
+TEST(OnnxConvert, BroadcastBefore7IsAlongAnAxis) {
+  auto model = ModelBuilder(6)
+                   .input("x", {2, 2, 2})
+                   .floats("b", {2}, {10, 20})
+                   .node("Add", {"x", "b"}, {"y"}, {{"broadcast", 1}, {"axis", 1}})
+                   .output("y");
+  expect_near(run(model, {2, 2, 2}), {10, 11, 22, 23, 14, 15, 26, 27});
+}
+
 TEST(OnnxConvert, SumAndMeanOfManyInputs) {
   expect_near(
       run(ModelBuilder().input("x", {2}).node("Sum", {"x", "x", "x"}, {"y"}).output("y"), {2}, 1),
@@ -322,7 +331,7 @@ TEST(OnnxConvert, WhatIsNotSupportedSaysSo) {
            .floats("s", {4}, {1, 1, 2, 2})
            .node("Resize", {"x", "", "s"}, {"y"}, {{"mode", "cubic"}}),
        "mode 'cubic' is not supported"},
-      {matrix(6).node("Add", {"x", "x"}, {"y"}, {{"broadcast", 1}}),
+      {matrix().node("Add", {"x", "x"}, {"y"}, {{"broadcast", 1}}),
        "attribute 'broadcast' is not supported"},
       {matrix().input("i", {1}, DataType::kInt64).node("Squeeze", {"x", "i"}, {"y"}),
        "input 1 (\"i\") must be a constant"},
