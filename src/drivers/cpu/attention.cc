@@ -25,8 +25,8 @@ class AttentionKernel final : public Kernel {
     task_.y_row = y_.strides[2];
     task_.causal = request.attrs.b("causal");
     const double scale = request.attrs.f("scale");
-    task_.scale = static_cast<float>(
-        scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(task_.depth)));
+    task_.scale =
+        static_cast<float>(scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(task_.depth)));
     if (request.has(3)) {
       mask_dtype_ = request.in(3).dtype;
       mask_ = broadcast_strides(request.in(3), {q[0], q[1], q[2], task_.keys});
@@ -36,7 +36,8 @@ class AttentionKernel final : public Kernel {
     // Long blocks transpose keys less often; there should be a few for each thread.
     const int64_t threads = std::max(1, request.threads);
     const int64_t per_head = std::max<int64_t>(1, (4 * threads + heads_ - 1) / heads_);
-    block_ = threads == 1 ? q[2] : std::max<int64_t>(kSmallestBlock, (q[2] + per_head - 1) / per_head);
+    block_ =
+        threads == 1 ? q[2] : std::max<int64_t>(kSmallestBlock, (q[2] + per_head - 1) / per_head);
     block_ = std::min(std::min(block_, kLargestBlock), q[2]);
     blocks_ = (q[2] + block_ - 1) / block_;
     parts_ = std::min<int64_t>(threads, heads_ * blocks_);
@@ -55,9 +56,7 @@ class AttentionKernel final : public Kernel {
   size_t scratch_bytes() const override {
     return floats_ * sizeof(float) * static_cast<size_t>(parts_);
   }
-  std::string detail() const override {
-    return fmt::format("blocks of {} queries", block_);
-  }
+  std::string detail() const override { return fmt::format("blocks of {} queries", block_); }
 
  private:
   static constexpr int64_t kSmallestBlock = 48, kLargestBlock = 1024;

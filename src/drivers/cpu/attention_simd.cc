@@ -22,7 +22,7 @@
 #define ANYMPS_ATTENTION_SIMD_ONCE
 namespace anymps::cpu {
 
-constexpr int64_t kKeyBlock = 128;
+constexpr int64_t kKeyBlock = 256;
 constexpr int64_t kRows = 6;    // queries of a tile
 constexpr int64_t kRound = 16;  // floats to which buffers are rounded up: the widest vector
 
@@ -92,20 +92,25 @@ void multiply_rows(int64_t depth, const float* a, int64_t a_row, const float* b,
   int64_t j = 0;
   for (; j + wide * lanes <= columns; j += wide * lanes)
     multiply_tile<R, kTileVectors>(depth, a, a_row, b + j, b_row, c + j, c_row);
-  for (; j < columns; j += lanes)
-    multiply_tile<R, 1>(depth, a, a_row, b + j, b_row, c + j, c_row);
+  for (; j < columns; j += lanes) multiply_tile<R, 1>(depth, a, a_row, b + j, b_row, c + j, c_row);
 }
 
 // `columns` is a multiple of the vector's lanes.
 void multiply(int64_t rows, int64_t depth, const float* a, int64_t a_row, const float* b,
               int64_t b_row, float* c, int64_t c_row, int64_t columns) {
   switch (rows) {
-    case 1: return multiply_rows<1>(depth, a, a_row, b, b_row, c, c_row, columns);
-    case 2: return multiply_rows<2>(depth, a, a_row, b, b_row, c, c_row, columns);
-    case 3: return multiply_rows<3>(depth, a, a_row, b, b_row, c, c_row, columns);
-    case 4: return multiply_rows<4>(depth, a, a_row, b, b_row, c, c_row, columns);
-    case 5: return multiply_rows<5>(depth, a, a_row, b, b_row, c, c_row, columns);
-    default: return multiply_rows<6>(depth, a, a_row, b, b_row, c, c_row, columns);
+    case 1:
+      return multiply_rows<1>(depth, a, a_row, b, b_row, c, c_row, columns);
+    case 2:
+      return multiply_rows<2>(depth, a, a_row, b, b_row, c, c_row, columns);
+    case 3:
+      return multiply_rows<3>(depth, a, a_row, b, b_row, c, c_row, columns);
+    case 4:
+      return multiply_rows<4>(depth, a, a_row, b, b_row, c, c_row, columns);
+    case 5:
+      return multiply_rows<5>(depth, a, a_row, b, b_row, c, c_row, columns);
+    default:
+      return multiply_rows<6>(depth, a, a_row, b, b_row, c, c_row, columns);
   }
 }
 
@@ -140,51 +145,54 @@ void transpose(const float* from, int64_t from_row, int64_t rows, int64_t depth,
     for (int64_t j = 0; j < depth; ++j) to[j * columns + i] = 0;
 }
 
-// 2^x for x <= 0, 0 below 2^-126, NaN for NaN: the Taylor series of 2^r for |r| <= 1/2.
+// 2^x for x <= 0 to 2e-7, 0 below 2^-126, NaN for NaN. Adding kMagic rounds x to a whole number n
+// and leaves n + 127, the exponent of 2^n, in the lowest bits; for n = -127 that makes 0.
 HWY_INLINE V exp2_of_negative(Tag d, V x) {
-  const hn::RebindToSigned<Tag> di;
-  const auto tiny = hn::Lt(x, hn::Set(d, -126.0f));
-  const V bounded = hn::IfThenElse(tiny, hn::Set(d, -126.0f), x);
-  const V whole = hn::Round(bounded), r = hn::Sub(bounded, whole);
-  V y = hn::Set(d, 1.54035304e-4f);
-  y = hn::MulAdd(y, r, hn::Set(d, 1.33335581e-3f));
-  y = hn::MulAdd(y, r, hn::Set(d, 9.61812911e-3f));
-  y = hn::MulAdd(y, r, hn::Set(d, 5.55041087e-2f));
-  y = hn::MulAdd(y, r, hn::Set(d, 0.240226507f));
-  y = hn::MulAdd(y, r, hn::Set(d, 0.693147181f));
+  constexpr float kMagic = 12582912.0f + 127.0f;
+  const hn::RebindToUnsigned<Tag> du;
+  const V bounded = hn::Max(hn::Set(d, -127.0f), x);  // the second if one is NaN
+  const V shifted = hn::Add(bounded, hn::Set(d, kMagic));
+  const V r = hn::Sub(bounded, hn::Sub(shifted, hn::Set(d, kMagic)));
+  V y = hn::Set(d, 1.33908634e-3f);
+  y = hn::MulAdd(y, r, hn::Set(d, 9.67603192e-3f));
+  y = hn::MulAdd(y, r, hn::Set(d, 5.55035711e-2f));
+  y = hn::MulAdd(y, r, hn::Set(d, 0.240221075f));
+  y = hn::MulAdd(y, r, hn::Set(d, 0.693147188f));
   y = hn::MulAdd(y, r, hn::Set(d, 1.0f));
-  const V power = hn::BitCast(
-      d, hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127))));
-  return hn::IfThenZeroElse(tiny, hn::Mul(y, power));
+  return hn::Mul(y, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
 }
 
-struct Softmax {
-  float correction;  // of what was summed before
-  float sum;
-};
-
-// Scores of one query, `columns` of them, become weights relative to the largest score so far.
-Softmax weigh(float* HWY_RESTRICT scores, int64_t columns, float factor, float& most) {
+float largest_of(const float* HWY_RESTRICT scores, int64_t columns, float most) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V largest = hn::Set(d, most);
-  for (int64_t j = 0; j < columns; j += lanes)
-    largest = hn::Max(largest, hn::Load(d, scores + j));
-  const float now = hn::GetLane(hn::MaxOfLanes(d, largest));
-  Softmax result{0, 0};
-  const float base = now == kMinusInfinity ? 0 : now;
-  if (most != kMinusInfinity) result.correction = std::exp2((most - base) * factor);
-  most = now;
-  const V offset = hn::Set(d, base), scale = hn::Set(d, factor);
+  for (int64_t j = 0; j < columns; j += lanes) largest = hn::Max(largest, hn::Load(d, scores + j));
+  return hn::GetLane(hn::MaxOfLanes(d, largest));
+}
+
+// scores become 2^((score - base) * factor); gives their sum.
+float weigh(float* HWY_RESTRICT scores, int64_t columns, float factor, float base) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V scale = hn::Set(d, factor);
   V sum = hn::Zero(d);
-  for (int64_t j = 0; j < columns; j += lanes) {
-    const V x = hn::Mul(hn::Sub(hn::Load(d, scores + j), offset), scale);
-    const V y = exp2_of_negative(d, x);
-    hn::Store(y, d, scores + j);
-    sum = hn::Add(sum, y);
+  if (std::abs(base) < 1e30f) {
+    const V offset = hn::Set(d, base * factor);
+    for (int64_t j = 0; j < columns; j += lanes) {
+      const V y = exp2_of_negative(d, hn::MulSub(hn::Load(d, scores + j), scale, offset));
+      hn::Store(y, d, scores + j);
+      sum = hn::Add(sum, y);
+    }
+  } else {  // base * factor may overflow
+    const V offset = hn::Set(d, base);
+    for (int64_t j = 0; j < columns; j += lanes) {
+      const V x = hn::Mul(hn::Sub(hn::Load(d, scores + j), offset), scale);
+      const V y = exp2_of_negative(d, x);
+      hn::Store(y, d, scores + j);
+      sum = hn::Add(sum, y);
+    }
   }
-  result.sum = hn::GetLane(hn::SumOfLanes(d, sum));
-  return result;
+  return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
 // Scales the scores and applies the mask of one query.
@@ -242,8 +250,7 @@ void attend_here(const AttentionTask& t) {
   // Without a mask the scale is left to the exponent; the largest score is found before it.
   const bool scaled = t.mask || t.keep || t.scale <= 0;
   const float factor = (scaled ? 1 : t.scale) * kLog2E;
-  const int64_t all_keys =
-      t.causal ? std::min(t.keys, t.first_query + t.queries) : t.keys;
+  const int64_t all_keys = t.causal ? std::min(t.keys, t.first_query + t.queries) : t.keys;
   for (int64_t key = 0; key < all_keys; key += kKeyBlock) {
     const int64_t keys = std::min(kKeyBlock, all_keys - key), columns = round_up(keys);
     transpose(t.k + key * t.k_row, t.k_row, keys, t.depth, transposed, columns);
@@ -261,29 +268,38 @@ void attend_here(const AttentionTask& t) {
     const int64_t width = (t.width + lanes - 1) / lanes * lanes;
     for (int64_t query = 0; query < t.queries; query += kRows) {
       const int64_t rows = std::min(kRows, t.queries - query);
-      const int64_t last = t.first_query + query + rows;  // keys that the last row of a causal tile keeps
+      const int64_t last =
+          t.first_query + query + rows;  // keys that the last row of a causal tile keeps
       const int64_t end = t.causal ? std::min(t.keys, last) : t.keys;
       if (key >= end) continue;
       const int64_t used = std::min(keys, end - key);
       multiply(rows, t.depth, t.q + query * t.q_row, t.q_row, transposed, columns, scores, columns,
                columns);
-      float correction[kRows];
+      float base[kRows], correction[kRows];
       for (int64_t r = 0; r < rows; ++r) {
         float* row = scores + r * columns;
         if (scaled) apply_mask(t, query + r, key, keys, row);
         const int64_t kept =
             t.causal ? std::clamp<int64_t>(t.first_query + query + r + 1 - key, 0, keys) : keys;
         std::fill(row + kept, row + columns, kMinusInfinity);
-        const Softmax softmax = weigh(row, columns, factor, most[query + r]);
-        correction[r] = softmax.correction;
-        sum[query + r] = sum[query + r] * softmax.correction + softmax.sum;
+        const float before = most[query + r], now = largest_of(row, columns, before);
+        base[r] = now == kMinusInfinity ? 0 : now;
+        // What was summed so far is relative to the largest score before this block.
+        correction[r] = before == kMinusInfinity ? 0 : std::exp2((before - base[r]) * factor);
+        most[query + r] = now;
       }
+      for (int64_t r = 0; r < rows; ++r)
+        sum[query + r] =
+            sum[query + r] * correction[r] + weigh(scores + r * columns, columns, factor, base[r]);
       multiply(rows, used, scores, columns, values, values_row, tile, at.columns, width);
       const bool is_last = key + kKeyBlock >= end;
       for (int64_t r = 0; r < rows; ++r) {
         const float total = sum[query + r];
         merge(tile + r * at.columns, t.width, key == 0 ? 0 : correction[r],
-              !is_last ? 1 : total == 0 ? 0 : 1 / total, t.y + (query + r) * t.y_row);
+              !is_last     ? 1
+              : total == 0 ? 0
+                           : 1 / total,
+              t.y + (query + r) * t.y_row);
       }
     }
   }

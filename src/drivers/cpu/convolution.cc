@@ -97,11 +97,10 @@ KernelPtr build(const KernelRequest& request, const Problem& p, const PrimitiveD
   OneDnnBuilder builder(request);
   std::vector<PrimitiveArg> args;
   args.push_back({DNNL_ARG_SRC, pd.src_desc(), builder.read(0, p.x, pd.src_desc())});
-  args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(),
-                  builder.read_weights(1, p.w, pd.weights_desc())});
+  args.push_back(
+      {DNNL_ARG_WEIGHTS, pd.weights_desc(), builder.read_weights(1, p.w, pd.weights_desc())});
   if (request.has(2))
-    args.push_back({DNNL_ARG_BIAS, pd.bias_desc(),
-                    builder.read(2, request.in(2), pd.bias_desc())});
+    args.push_back({DNNL_ARG_BIAS, pd.bias_desc(), builder.read(2, request.in(2), pd.bias_desc())});
   if (request.has(3)) {
     const memory::desc desc = channels_last_desc(p.y.dtype, p.y.shape);
     args.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, desc,
@@ -138,8 +137,9 @@ KernelPtr make_conv(const KernelRequest& request, std::string& why) {
   p.w = with_groups(p.w, 0, p.groups);
   const memory::desc x = channels_last_desc(p.x.dtype, p.x.shape);
   const memory::desc y = channels_last_desc(p.y.dtype, p.y.shape);
-  const memory::desc bias =
-      request.has(2) ? memory::desc({p.out_channels}, *onednn_type(p.x.dtype), {1}) : memory::desc();
+  const memory::desc bias = request.has(2)
+                                ? memory::desc({p.out_channels}, *onednn_type(p.x.dtype), {1})
+                                : memory::desc();
   const dnnl::primitive_attr attr = attr_for(request, y);
   const auto pd = choose_implementation(
       [&] {
@@ -164,26 +164,26 @@ KernelPtr make_conv_transpose(const KernelRequest& request, std::string& why) {
   p.in_channels = p.x.shape[1];
   p.out_channels = p.y.shape[1];
   p.w = request.in(1);  // [I, O/groups, kernel…]
-  set_window(p, resolve_transposed_window(request.attrs, spatial_of(p.x.shape),
-                                          spatial_of(p.w.shape)));
+  set_window(
+      p, resolve_transposed_window(request.attrs, spatial_of(p.x.shape), spatial_of(p.w.shape)));
   p.w = with_groups(p.w, 0, p.groups);
   const size_t first = p.groups == 1 ? 0 : 1;
   std::swap(p.w.shape[first], p.w.shape[first + 1]);
   std::swap(p.w.strides[first], p.w.strides[first + 1]);
   // oneDNN derives the extents of y from its paddings, which may be negative.
   for (size_t i = 0; i < p.window.rank(); ++i)
-    p.end[i] = (p.x.shape[i + 2] - 1) * p.strides[i] + p.window.span(i) - p.begin[i] -
-               p.y.shape[i + 2];
+    p.end[i] =
+        (p.x.shape[i + 2] - 1) * p.strides[i] + p.window.span(i) - p.begin[i] - p.y.shape[i + 2];
   const memory::desc x = channels_last_desc(p.x.dtype, p.x.shape);
   const memory::desc y = channels_last_desc(p.y.dtype, p.y.shape);
-  const memory::desc bias =
-      request.has(2) ? memory::desc({p.out_channels}, *onednn_type(p.x.dtype), {1}) : memory::desc();
+  const memory::desc bias = request.has(2)
+                                ? memory::desc({p.out_channels}, *onednn_type(p.x.dtype), {1})
+                                : memory::desc();
   const dnnl::primitive_attr attr = attr_for(request, y);
   const auto pd = choose_implementation([&] {
     return dnnl::deconvolution_forward::primitive_desc(
-        onednn_engine(), dnnl::prop_kind::forward_inference,
-        dnnl::algorithm::deconvolution_direct, x, any_layout(p.w), bias, y, p.strides, p.dilations,
-        p.begin, p.end, attr, true);
+        onednn_engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
+        x, any_layout(p.w), bias, y, p.strides, p.dilations, p.begin, p.end, attr, true);
   });
   if (!pd || slow_half(p.x.dtype, pd.impl_info_str()))
     return refuse(why, "oneDNN has no implementation");

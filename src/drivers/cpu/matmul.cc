@@ -189,9 +189,11 @@ class Product {
     const Place from{Place::kInput, summands_[i - kY - 1], nullptr};
     const Place to = builder.scratch(desc.bytes());
     builder.step([desc, from, to](const KernelArgs& args) {
-      dispatch<bit(DType::kF32) | bit(DType::kF16) | bit(DType::kBF16)>(desc.dtype, [&]<typename T>() {
-        expand(desc, static_cast<const T*>(from.resolve(args)), static_cast<T*>(to.resolve(args)));
-      });
+      dispatch<bit(DType::kF32) | bit(DType::kF16) | bit(DType::kBF16)>(
+          desc.dtype, [&]<typename T>() {
+            expand(desc, static_cast<const T*>(from.resolve(args)),
+                   static_cast<T*>(to.resolve(args)));
+          });
     });
     return to;
   }
@@ -252,20 +254,19 @@ class Product {
     if (!pd) return refuse(why, "oneDNN has no implementation");
     if (std::string_view(pd.impl_info_str()).starts_with("ref"))
       return refuse(why, "oneDNN has only its slow reference implementation");
-    std::vector<PrimitiveArg> args{
-        {DNNL_ARG_SRC, a, {Place::kInput, 0, nullptr}},
-        {DNNL_ARG_WEIGHTS, pd.weights_desc(),
-         packs ? builder.read_weights(1, descs[kB], pd.weights_desc())
-               : Place{Place::kInput, 1, nullptr}},
-        {DNNL_ARG_DST, y, {Place::kOutput, 0, nullptr}}};
+    std::vector<PrimitiveArg> args{{DNNL_ARG_SRC, a, {Place::kInput, 0, nullptr}},
+                                   {DNNL_ARG_WEIGHTS, pd.weights_desc(),
+                                    packs ? builder.read_weights(1, descs[kB], pd.weights_desc())
+                                          : Place{Place::kInput, 1, nullptr}},
+                                   {DNNL_ARG_DST, y, {Place::kOutput, 0, nullptr}}};
     args.insert(args.end(), extra.begin(), extra.end());
     builder.call(dnnl::matmul(pd), pd.scratchpad_desc(), std::move(args));
     return builder.finish(pd.impl_info_str());
   }
 
   const KernelRequest& request_;
-  std::vector<Operand> tensors_;   // a, b, y, then the summands
-  std::vector<size_t> summands_;   // their input numbers
+  std::vector<Operand> tensors_;  // a, b, y, then the summands
+  std::vector<size_t> summands_;  // their input numbers
   bool dense_ = true, expand_ = false;
 };
 

@@ -58,8 +58,7 @@ class PrimitiveCall {
                                static_cast<int>(set->args.size()), set->args.data());
     delete spare_[slot].exchange(set, std::memory_order_release);
     if (status != dnnl_success)
-      fail(Code::kInternal, "[onednn] a primitive failed with status {}",
-           static_cast<int>(status));
+      fail(Code::kInternal, "[onednn] a primitive failed with status {}", static_cast<int>(status));
   }
 
  private:
@@ -88,8 +87,11 @@ class OneDnnKernel final : public Kernel {
   OneDnnKernel(std::vector<std::function<void(const KernelArgs&)>> steps,
                std::vector<BufferRef> keep, std::vector<bool> reads, size_t scratch_bytes,
                std::string detail)
-      : steps_(std::move(steps)), keep_(std::move(keep)), reads_(std::move(reads)),
-        scratch_bytes_(scratch_bytes), detail_(std::move(detail)) {}
+      : steps_(std::move(steps)),
+        keep_(std::move(keep)),
+        reads_(std::move(reads)),
+        scratch_bytes_(scratch_bytes),
+        detail_(std::move(detail)) {}
 
   void run(const KernelArgs& args) const override {
     for (const auto& step : steps_) step(args);
@@ -123,10 +125,14 @@ dnnl::stream& onednn_stream() {
 
 std::optional<memory::data_type> onednn_type(DType dtype) {
   switch (dtype) {
-    case DType::kF32: return memory::data_type::f32;
-    case DType::kF16: return memory::data_type::f16;
-    case DType::kBF16: return memory::data_type::bf16;
-    default: return std::nullopt;
+    case DType::kF32:
+      return memory::data_type::f32;
+    case DType::kF16:
+      return memory::data_type::f16;
+    case DType::kBF16:
+      return memory::data_type::bf16;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -208,16 +214,26 @@ void append_activation(dnnl::post_ops& ops, const Attrs& attrs, const char* alph
   const auto alpha = static_cast<float>(attrs.f(alpha_name));
   const auto beta = static_cast<float>(attrs.f(beta_name));
   switch (parse_activation(attrs.s("activation"))) {
-    case Activation::kNone: return;
-    case Activation::kRelu: return ops.append_eltwise(algorithm::eltwise_relu, 0, 0);
-    case Activation::kClamp: return ops.append_eltwise(algorithm::eltwise_clip, alpha, beta);
-    case Activation::kLeakyRelu: return ops.append_eltwise(algorithm::eltwise_relu, alpha, 0);
-    case Activation::kElu: return ops.append_eltwise(algorithm::eltwise_elu, alpha, 0);
-    case Activation::kGelu: return ops.append_eltwise(algorithm::eltwise_gelu_erf, 0, 0);
-    case Activation::kGeluTanh: return ops.append_eltwise(algorithm::eltwise_gelu_tanh, 0, 0);
-    case Activation::kSilu: return ops.append_eltwise(algorithm::eltwise_swish, 1, 0);
-    case Activation::kSigmoid: return ops.append_eltwise(algorithm::eltwise_logistic, 0, 0);
-    case Activation::kTanh: return ops.append_eltwise(algorithm::eltwise_tanh, 0, 0);
+    case Activation::kNone:
+      return;
+    case Activation::kRelu:
+      return ops.append_eltwise(algorithm::eltwise_relu, 0, 0);
+    case Activation::kClamp:
+      return ops.append_eltwise(algorithm::eltwise_clip, alpha, beta);
+    case Activation::kLeakyRelu:
+      return ops.append_eltwise(algorithm::eltwise_relu, alpha, 0);
+    case Activation::kElu:
+      return ops.append_eltwise(algorithm::eltwise_elu, alpha, 0);
+    case Activation::kGelu:
+      return ops.append_eltwise(algorithm::eltwise_gelu_erf, 0, 0);
+    case Activation::kGeluTanh:
+      return ops.append_eltwise(algorithm::eltwise_gelu_tanh, 0, 0);
+    case Activation::kSilu:
+      return ops.append_eltwise(algorithm::eltwise_swish, 1, 0);
+    case Activation::kSigmoid:
+      return ops.append_eltwise(algorithm::eltwise_logistic, 0, 0);
+    case Activation::kTanh:
+      return ops.append_eltwise(algorithm::eltwise_tanh, 0, 0);
     case Activation::kHardSwish:
       return ops.append_eltwise(algorithm::eltwise_hardswish, 1.0f / 6, 0.5f);
     case Activation::kHardSigmoid:
@@ -267,14 +283,18 @@ Place OneDnnBuilder::read_weights(size_t i, const TensorDesc& have, const memory
   const Constant* constant = request_.constant(i);
   if (!constant || !request_.packed || same_places(have, wanted)) return read(i, have, wanted);
   const memory::desc plain = onednn_desc(have);
-  const std::string layout = "onednn " + layout_key(plain) + " -> " + layout_key(wanted);
-  BufferRef packed = request_.packed->get(
-      *constant, layout, wanted.get_size(), [&](const std::byte* from, void* to) {
-        memory source(plain, onednn_engine(), const_cast<std::byte*>(from));
-        memory target(wanted, onednn_engine(), to);
-        dnnl::reorder(source, target).execute(onednn_stream(), source, target);
-        onednn_stream().wait();
-      });
+  return pack(i, layout_key(plain), wanted, [&](const std::byte* from, void* to) {
+    memory source(plain, onednn_engine(), const_cast<std::byte*>(from));
+    memory target(wanted, onednn_engine(), to);
+    dnnl::reorder(source, target).execute(onednn_stream(), source, target);
+    onednn_stream().wait();
+  });
+}
+
+Place OneDnnBuilder::pack(size_t i, const std::string& form, const memory::desc& wanted,
+                          const std::function<void(const std::byte*, void*)>& fill) {
+  const std::string layout = "onednn " + request_.op->name + " " + form + " " + layout_key(wanted);
+  BufferRef packed = request_.packed->get(*request_.constant(i), layout, wanted.get_size(), fill);
   reads_[i] = false;
   keep_.push_back(packed);
   return {Place::kFixed, 0, packed->data()};

@@ -75,10 +75,14 @@ struct Place {
 
   void* resolve(const KernelArgs& args) const {
     switch (kind) {
-      case kInput: return args.inputs[index];
-      case kOutput: return args.outputs[index];
-      case kScratch: return static_cast<char*>(args.scratch) + index;
-      default: return data;
+      case kInput:
+        return args.inputs[index];
+      case kOutput:
+        return args.outputs[index];
+      case kScratch:
+        return static_cast<char*>(args.scratch) + index;
+      default:
+        return data;
     }
   }
 };
@@ -99,6 +103,9 @@ class OneDnnBuilder {
   Place read(size_t i, const TensorDesc& have, const dnnl::memory::desc& wanted);
   // The same for weights: constants are packed now, once for all shapes and executables.
   Place read_weights(size_t i, const TensorDesc& have, const dnnl::memory::desc& wanted);
+  // Constant i, written once by `fill` in the layout `wanted`; `form` tells one way from another.
+  Place pack(size_t i, const std::string& form, const dnnl::memory::desc& wanted,
+             const std::function<void(const std::byte* plain, void* packed)>& fill);
   // Output i: itself, or a buffer that finish() copies into it.
   Place write(size_t i, const TensorDesc& have, const dnnl::memory::desc& wanted);
   Place scratch(size_t bytes);

@@ -18,8 +18,8 @@ struct KernelCase {
   TestInputs inputs;
   NamedAttrs attrs;
   size_t outputs = 1;
-  std::vector<size_t> constant;         // inputs that are constants
-  std::optional<Strides> out_strides;   // of output 0; contiguous if absent
+  std::vector<size_t> constant;        // inputs that are constants
+  std::optional<Strides> out_strides;  // of output 0; contiguous if absent
   int threads = 2;
 };
 
@@ -64,9 +64,9 @@ inline KernelResult run_cpu_kernel(KernelCase& test) {
   for (const TensorDesc& desc : request.outputs) result.outputs.emplace_back(desc);
   for (TestTensor& tensor : result.outputs) out.push_back(tensor.ptr());
   TestTensor scratch(DType::kU8, {static_cast<int64_t>(result.kernel->scratch_bytes()) + 64});
-  auto* aligned = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(scratch.ptr()) + 63) & ~63ul);
-  for (int run = 0; run < 2; ++run)
-    result.kernel->run({in.data(), out.data(), aligned, nullptr});
+  auto* aligned =
+      reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(scratch.ptr()) + 63) & ~63ul);
+  for (int run = 0; run < 2; ++run) result.kernel->run({in.data(), out.data(), aligned, nullptr});
   EXPECT_TRUE(scratch.guards_intact());
   return result;
 }

@@ -57,19 +57,22 @@ TEST(AttentionOnCpu, ManyBlocksOfKeysAndOddSizes) {
   TestTensor low = f32({2, 3, 131, 300}, 7);
   low.fill(7, -3.4e38, -3.3e38);
   const std::vector<NamedCase> cases = {
-      {"three blocks of keys", qkv(131, 300, 64, 64), {}},
-      {"odd depths", qkv(13, 129, 37, 21), {}},
-      {"depth of one", qkv(9, 130, 1, 1), {}},
+      {"three blocks of keys", qkv(131, 530, 64, 64), {}},
+      {"odd depths", qkv(13, 257, 37, 21), {}},
+      {"depth of one", qkv(9, 260, 1, 1), {}},
       {"causal", qkv(300, 300, 32, 32), {{"causal", true}}},
       {"causal, fewer keys", qkv(300, 140, 32, 32), {{"causal", true}}},
-      {"negative scale", qkv(20, 150, 16, 16), {{"scale", -0.3}}},
+      {"negative scale", qkv(20, 270, 16, 16), {{"scale", -0.3}}},
       {"kept keys", masked(qkv(131, 300, 16, 16), keep), {}},
       {"a query without keys", masked(qkv(131, 300, 16, 16), none), {}},
       {"a mask of very low numbers", masked(qkv(131, 300, 16, 16), low), {}},
-      {"a strided mask", masked(qkv(131, 300, 16, 16), spread(f32({2, 1, 131, 300}, 4))),
+      {"a strided mask",
+       masked(qkv(131, 300, 16, 16), spread(f32({2, 1, 131, 300}, 4))),
        {{"causal", true}}},
-      {"heads of a joint tensor", {heads(f32({2, 4, 50, 24}, 1)), heads(f32({2, 4, 70, 24}, 2)),
-                                   heads(f32({2, 4, 70, 24}, 3))}, {}},
+      {"heads of a joint tensor",
+       {heads(f32({2, 4, 50, 24}, 1)), heads(f32({2, 4, 70, 24}, 2)),
+        heads(f32({2, 4, 70, 24}, 3))},
+       {}},
   };
   for (const NamedCase& one : cases)
     for (const int threads : {1, 2}) {
@@ -81,8 +84,10 @@ TEST(AttentionOnCpu, ManyBlocksOfKeysAndOddSizes) {
 }
 
 TEST(AttentionOnCpu, WritesHeadsOfAJointTensor) {
-  KernelCase test{"sdpa", "fused", {f32({2, 4, 50, 24}, 1), f32({2, 4, 70, 24}, 2),
-                                    f32({2, 4, 70, 24}, 3)}, {}};
+  KernelCase test{"sdpa",
+                  "fused",
+                  {f32({2, 4, 50, 24}, 1), f32({2, 4, 70, 24}, 2), f32({2, 4, 70, 24}, 3)},
+                  {}};
   test.out_strides = Strides{50 * 96, 24, 96, 1};
   expect_same(test, 2e-5);
 }
@@ -94,10 +99,11 @@ TEST(AttentionOnCpu, NanStaysNan) {
 }
 
 TEST(AttentionOnCpu, RefusesRowsThatAreNotAdjacent) {
-  KernelCase test{"sdpa", "fused", {spread(f32({1, 2, 3, 8}, 1)), f32({1, 2, 5, 8}, 2),
-                                    f32({1, 2, 5, 8}, 3)}, {}};
-  EXPECT_EQ(testing::run_cpu_kernel(test).why,
-            "the elements of a row of input 0 are not adjacent");
+  KernelCase test{"sdpa",
+                  "fused",
+                  {spread(f32({1, 2, 3, 8}, 1)), f32({1, 2, 5, 8}, 2), f32({1, 2, 5, 8}, 3)},
+                  {}};
+  EXPECT_EQ(testing::run_cpu_kernel(test).why, "the elements of a row of input 0 are not adjacent");
 }
 
 }  // namespace

@@ -66,8 +66,9 @@ TEST(ConvolutionOnCpuLayouts, WritesAStridedResult) {
 TEST(ConvolutionOnCpuLayouts, DepthwiseTakesTheFastImplementation) {
   const TestTensor x = TestTensor(DType::kF32, {1, 14, 14, 64}).fill(1);
   const TestTensor w = TestTensor(DType::kF32, {64, 1, 3, 3}).fill(2);
-  KernelCase test{"conv", "onednn", {x, w},
-                  {{"layout", "channels_last"}, {"groups", 64}, {"pads", Ints{1, 1, 1, 1}}}, 1, {1}};
+  KernelCase test{"conv", "onednn",
+                  {x, w}, {{"layout", "channels_last"}, {"groups", 64}, {"pads", Ints{1, 1, 1, 1}}},
+                  1,      {1}};
   const auto result = testing::run_cpu_kernel(test);
   ASSERT_TRUE(result.kernel) << result.why;
   EXPECT_TRUE(result.kernel->detail().starts_with("jit_dw:")) << result.kernel->detail();

@@ -10,7 +10,9 @@ using testing::KernelCase;
 using testing::TestInputs;
 using testing::TestTensor;
 
-TestTensor f32(Shape shape, uint64_t seed) { return TestTensor(DType::kF32, std::move(shape)).fill(seed); }
+TestTensor f32(Shape shape, uint64_t seed) {
+  return TestTensor(DType::kF32, std::move(shape)).fill(seed);
+}
 
 void compare_samples(DType dtype, std::vector<size_t> constant) {
   const Op& op = get_op("matmul");
@@ -41,12 +43,18 @@ struct NamedCase {
 TEST(MatmulOnCpu, CasesBesideTheSamples) {
   const std::vector<NamedCase> cases = {
       {"linear layer", {f32({2, 9, 32}, 1), f32({32, 48}, 2), f32({48}, 3)}, {}, {1, 2}},
-      {"linear layer, transposed weights", {f32({2, 9, 32}, 1), f32({48, 32}, 2), f32({48}, 3)},
-       {{"transpose_b", true}}, {1}},
-      {"scale and bias", {f32({6, 16}, 1), f32({16, 20}, 2), f32({20}, 3)}, {{"alpha", 0.125}}, {1}},
+      {"linear layer, transposed weights",
+       {f32({2, 9, 32}, 1), f32({48, 32}, 2), f32({48}, 3)},
+       {{"transpose_b", true}},
+       {1}},
+      {"scale and bias",
+       {f32({6, 16}, 1), f32({16, 20}, 2), f32({20}, 3)},
+       {{"alpha", 0.125}},
+       {1}},
       {"scale, bias, residual, gelu",
        {f32({2, 6, 16}, 1), f32({16, 20}, 2), f32({20}, 3), f32({2, 6, 20}, 4)},
-       {{"alpha", 0.5}, {"activation", "gelu"}}, {1}},
+       {{"alpha", 0.5}, {"activation", "gelu"}},
+       {1}},
       {"gelu_tanh", {f32({6, 16}, 1), f32({16, 20}, 2)}, {{"activation", "gelu_tanh"}}, {1}},
       {"silu", {f32({6, 16}, 1), f32({16, 20}, 2)}, {{"activation", "silu"}}, {1}},
       {"tanh", {f32({6, 16}, 1), f32({16, 20}, 2)}, {{"activation", "tanh"}}, {1}},
@@ -54,17 +62,25 @@ TEST(MatmulOnCpu, CasesBesideTheSamples) {
       {"batch vector with bias", {f32({3, 5, 7}, 1), f32({7}, 2), f32({5}, 3)}, {}, {}},
       {"batch with batch bias", {f32({3, 5, 7}, 1), f32({3, 7, 4}, 2), f32({3, 1, 4}, 3)}, {}, {}},
       {"constant batch", {f32({3, 5, 7}, 1), f32({3, 7, 4}, 2)}, {}, {1}},
-      {"one row each", {f32({8, 1, 16}, 1), f32({16, 24}, 2), f32({24}, 3), f32({8, 1, 24}, 4)},
-       {}, {1}},
-      {"attention scores", {f32({2, 12, 4, 16}, 1).with_strides({12 * 4 * 16, 16, 192, 1}),
-                            f32({2, 12, 16, 4}, 2).with_strides({12 * 4 * 16, 16, 1, 192})},
-       {{"alpha", 0.25}}, {}},
-      {"heads in three axes", {f32({12, 4, 16}, 1).with_strides({16, 192, 1}),
-                               f32({12, 16, 4}, 2).with_strides({16, 1, 192})},
-       {}, {}},
-      {"heads of a joint tensor", {f32({1, 12, 4, 16}, 1).with_strides({2304, 16, 576, 1}),
-                                   f32({1, 12, 16, 4}, 2).with_strides({2304, 16, 1, 576})},
-       {}, {}},
+      {"one row each",
+       {f32({8, 1, 16}, 1), f32({16, 24}, 2), f32({24}, 3), f32({8, 1, 24}, 4)},
+       {},
+       {1}},
+      {"attention scores",
+       {f32({2, 12, 4, 16}, 1).with_strides({12 * 4 * 16, 16, 192, 1}),
+        f32({2, 12, 16, 4}, 2).with_strides({12 * 4 * 16, 16, 1, 192})},
+       {{"alpha", 0.25}},
+       {}},
+      {"heads in three axes",
+       {f32({12, 4, 16}, 1).with_strides({16, 192, 1}),
+        f32({12, 16, 4}, 2).with_strides({16, 1, 192})},
+       {},
+       {}},
+      {"heads of a joint tensor",
+       {f32({1, 12, 4, 16}, 1).with_strides({2304, 16, 576, 1}),
+        f32({1, 12, 16, 4}, 2).with_strides({2304, 16, 1, 576})},
+       {},
+       {}},
   };
   for (const NamedCase& one : cases) {
     SCOPED_TRACE(one.label);
@@ -88,7 +104,8 @@ TEST(MatmulOnCpu, PacksWeightsThatAllBatchesShare) {
 TEST(MatmulOnCpu, RefusesWhatItCannotDo) {
   KernelCase backwards{"matmul", "onednn", {f32({4, 6}, 1).scrambled(), f32({6, 5}, 2)}, {}};
   EXPECT_NE(testing::run_cpu_kernel(backwards).why.find("are not positive"), std::string::npos);
-  KernelCase wide{"matmul", "onednn", {TestTensor(DType::kF64, {4, 6}), TestTensor(DType::kF64, {6, 5})}, {}};
+  KernelCase wide{
+      "matmul", "onednn", {TestTensor(DType::kF64, {4, 6}), TestTensor(DType::kF64, {6, 5})}, {}};
   EXPECT_EQ(testing::run_cpu_kernel(wide).why, "dtype f64");
 }
 

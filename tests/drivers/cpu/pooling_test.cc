@@ -30,8 +30,8 @@ class PoolingOnCpu : public ::testing::TestWithParam<const char*> {
         continue;
       }
       ++served;
-      EXPECT_TRUE(same(result.outputs[0], testing::expected_of(test)[0],
-                       op.test.tolerance.of(dtype)))
+      EXPECT_TRUE(
+          same(result.outputs[0], testing::expected_of(test)[0], op.test.tolerance.of(dtype)))
           << result.kernel->detail();
     }
     EXPECT_GE(served + 3, op.test.samples.size());
@@ -55,8 +55,11 @@ INSTANTIATE_TEST_SUITE_P(Ops, PoolingOnCpu, ::testing::Values("max_pool", "avg_p
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(PoolingOnCpuLayouts, RefusesIndices) {
-  KernelCase test{"max_pool", "onednn", {TestTensor(DType::kF32, {1, 2, 6, 6}).fill(1)},
-                  {{"kernel", Ints{2, 2}}}, 2};
+  KernelCase test{"max_pool",
+                  "onednn",
+                  {TestTensor(DType::kF32, {1, 2, 6, 6}).fill(1)},
+                  {{"kernel", Ints{2, 2}}},
+                  2};
   EXPECT_EQ(testing::run_cpu_kernel(test).why, "no indices");
 }
 

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers with oneDNN, for constant weights, whole sequences and plain gates; the rest
+// (lengths, clipping, peepholes, weights of the run) is left to the reference kernel.
+#include "drivers/cpu/onednn.h"
+#include "drivers/packed_weights.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+using dnnl::memory;
+
+// What the ops differ in. `order` maps oneDNN's gates to those of the weights.
+struct Cell {
+  int64_t gates;
+  std::vector<int64_t> order;
+  bool reset_after = false;  // gru: an extra bias for the recurrent part of the last gate
+};
+
+struct Layer {
+  int64_t steps, batch, input, hidden, directions;
+  dnnl::rnn_direction direction;
+  bool batch_first;
+};
+
+Layer layer_of(const KernelRequest& request) {
+  const Attrs& attrs = request.attrs;
+  const Shape& x = request.in(0).shape;
+  const bool batch_first = attrs.i("layout") == 1;
+  const std::string& direction = attrs.s("direction");
+  return {batch_first ? x[1] : x[0],
+          batch_first ? x[0] : x[1],
+          x[2],
+          attrs.i("hidden_size"),
+          direction == "bidirectional" ? 2 : 1,
+          direction == "bidirectional" ? dnnl::rnn_direction::bidirectional_concat
+          : direction == "reverse"     ? dnnl::rnn_direction::unidirectional_right2left
+                                       : dnnl::rnn_direction::unidirectional_left2right,
+          batch_first};
+}
+
+bool check(const KernelRequest& request, std::string& why) {
+  if (request.in(0).dtype != DType::kF32)
+    return refuse(why, fmt::format("dtype {}", name(request.in(0).dtype))), false;
+  if (request.in(0).count() == 0) return refuse(why, "the input is empty"), false;
+  if (request.has(4)) return refuse(why, "sequences of several lengths"), false;
+  if (request.attrs.f("clip") != 0) return refuse(why, "clipping"), false;
+  if (request.has(7)) return refuse(why, "peepholes"), false;
+  if (request.has(5) != request.has(6) && request.op->name == "lstm")
+    return refuse(why, "only one of the two initial states"), false;
+  for (const size_t i : {1u, 2u, 3u})
+    if (request.has(i) && (!request.constant(i) || !request.packed))
+      return refuse(why, "weights that are not constant"), false;
+  for (const size_t i : {0u, 5u, 6u})
+    if (request.has(i) && has_odd_strides(request.in(i)))
+      return refuse(why, fmt::format("input {} has strides that are not positive", i)), false;
+  return true;
+}
+
+TensorDesc f32(Shape shape) { return {DType::kF32, std::move(shape)}; }
+
+memory::desc any(const Shape& shape) {
+  return {onednn_dims(shape), memory::data_type::f32, memory::format_tag::any};
+}
+
+class Recurrent {
+ public:
+  Recurrent(const KernelRequest& request, Cell cell)
+      : request_(request), cell_(std::move(cell)), layer_(layer_of(request)), builder_(request) {
+    const Layer& l = layer_;
+    x_ = onednn_desc(f32({l.steps, l.batch, l.input}));
+    y_ = onednn_desc(f32({l.steps, l.batch, l.directions * l.hidden}));
+    state_ = onednn_desc(f32({1, l.directions, l.batch, l.hidden}));
+    w_ = any({1, l.directions, l.input, cell_.gates, l.hidden});
+    r_ = any({1, l.directions, l.hidden, cell_.gates, l.hidden});
+    bias_ = onednn_desc(f32({1, l.directions, cell_.gates + cell_.reset_after, l.hidden}));
+    if (request.has(5)) first_ = state_;
+    if (request.outputs.size() > 1) last_ = state_;
+  }
+
+  dnnl::rnn_direction direction() const { return layer_.direction; }
+  memory::desc x_, y_, state_, w_, r_, bias_;
+  memory::desc first_, last_;  // states before and after, empty if there are none
+
+  template <typename PrimitiveDesc>
+  KernelPtr build(const PrimitiveDesc& pd, const dnnl::primitive& primitive) {
+    std::vector<PrimitiveArg> args;
+    TensorDesc x = request_.in(0);
+    if (layer_.batch_first) x = reorder_axes(x, std::vector<size_t>{1, 0, 2});
+    args.push_back({DNNL_ARG_SRC_LAYER, x_, builder_.read(0, x, x_)});
+    args.push_back({DNNL_ARG_WEIGHTS_LAYER, pd.weights_layer_desc(),
+                    weights(1, layer_.input, pd.weights_layer_desc())});
+    args.push_back({DNNL_ARG_WEIGHTS_ITER, pd.weights_iter_desc(),
+                    weights(2, layer_.hidden, pd.weights_iter_desc())});
+    args.push_back({DNNL_ARG_BIAS, bias_, bias()});
+    const bool is_lstm = request_.op->name == "lstm";
+    if (request_.has(5))
+      args.push_back({DNNL_ARG_SRC_ITER, state_, builder_.read(5, state(request_.in(5)), state_)});
+    if (is_lstm && request_.has(6))
+      args.push_back(
+          {DNNL_ARG_SRC_ITER_C, state_, builder_.read(6, state(request_.in(6)), state_)});
+    const size_t outputs = request_.outputs.size();
+    if (outputs > 1)
+      args.push_back(
+          {DNNL_ARG_DST_ITER, state_, builder_.write(1, state(request_.outputs[1]), state_)});
+    if (outputs > 1 && is_lstm)
+      args.push_back({DNNL_ARG_DST_ITER_C, state_,
+                      outputs > 2 ? builder_.write(2, state(request_.outputs[2]), state_)
+                                  : builder_.scratch(state_.get_size())});
+    // y as [steps, batch, directions, hidden], which is how oneDNN writes it.
+    const std::vector<size_t> axes =
+        layer_.batch_first ? std::vector<size_t>{1, 0, 2, 3} : std::vector<size_t>{0, 2, 1, 3};
+    const memory::desc wide =
+        onednn_desc(f32({layer_.steps, layer_.batch, layer_.directions, layer_.hidden}));
+    args.push_back(
+        {DNNL_ARG_DST_LAYER, y_, builder_.write(0, reorder_axes(request_.out(), axes), wide)});
+    builder_.call(primitive, pd.scratchpad_desc(), std::move(args));
+    return builder_.finish(pd.impl_info_str());
+  }
+
+ private:
+  // [1, directions, batch, hidden] from [directions, batch, hidden] or [batch, directions, hidden].
+  TensorDesc state(const TensorDesc& desc) const {
+    TensorDesc result = desc;
+    if (layer_.batch_first) result = reorder_axes(desc, std::vector<size_t>{1, 0, 2});
+    result.shape.insert(0, 1);
+    result.strides.insert(0, layer_.directions * layer_.batch * layer_.hidden);
+    return result;
+  }
+
+  // Constant [directions, gates * hidden, columns] with oneDNN's order of gates and its layout.
+  Place weights(size_t i, int64_t columns, const memory::desc& wanted) {
+    const int64_t gate = layer_.hidden * columns;
+    return builder_.pack(i, "gates", wanted, [&](const std::byte* plain, void* packed) {
+      const auto* from = reinterpret_cast<const float*>(plain);
+      std::vector<float> ordered;
+      for (int64_t d = 0; d < layer_.directions; ++d)
+        for (const int64_t g : cell_.order) {
+          const float* begin = from + (d * cell_.gates + g) * gate;
+          ordered.insert(ordered.end(), begin, begin + gate);
+        }
+      const int64_t h = layer_.hidden, all = cell_.gates * gate;
+      const memory::desc desc({1, layer_.directions, columns, cell_.gates, h},
+                              memory::data_type::f32,
+                              {layer_.directions * all, all, 1, gate, columns});
+      memory source(desc, onednn_engine(), ordered.data()), target(wanted, onednn_engine(), packed);
+      dnnl::reorder(source, target).execute(onednn_stream(), source, target);
+      onednn_stream().wait();
+    });
+  }
+
+  // The biases of w and r, [directions, 2 * gates * hidden], as one of each gate.
+  Place bias() {
+    const int64_t gates = cell_.gates, h = layer_.hidden;
+    if (!request_.has(3)) {
+      const Place place = builder_.scratch(bias_.get_size());
+      builder_.step([place, bytes = bias_.get_size()](const KernelArgs& args) {
+        std::fill_n(static_cast<char*>(place.resolve(args)), bytes, '\0');
+      });
+      return place;
+    }
+    return builder_.pack(3, "gates", bias_, [&](const std::byte* plain, void* packed) {
+      const auto* from = reinterpret_cast<const float*>(plain);
+      auto* to = static_cast<float*>(packed);
+      for (int64_t d = 0; d < layer_.directions; ++d, from += 2 * gates * h)
+        for (int64_t g = 0; g < gates + cell_.reset_after; ++g)
+          for (int64_t j = 0; j < h; ++j) {
+            const int64_t at = cell_.order[static_cast<size_t>(std::min(g, gates - 1))] * h + j;
+            const float w = from[at], r = from[gates * h + at];
+            *to++ = cell_.reset_after && g >= gates - 1 ? (g == gates ? r : w) : w + r;
+          }
+    });
+  }
+
+  const KernelRequest& request_;
+  Cell cell_;
+  Layer layer_;
+  OneDnnBuilder builder_;
+};
+
+constexpr auto kInference = dnnl::prop_kind::forward_inference;
+
+KernelPtr make_lstm(const KernelRequest& request, std::string& why) {
+  if (request.out().count() == 0) return empty_kernel();
+  if (!check(request, why)) return nullptr;
+  Recurrent rnn(request, {4, {0, 2, 3, 1}});  // i, f, c, o from i, o, f, c
+  const dnnl::lstm_forward::primitive_desc pd(onednn_engine(), kInference, rnn.direction(), rnn.x_,
+                                              rnn.first_, rnn.first_, rnn.w_, rnn.r_, rnn.bias_,
+                                              rnn.y_, rnn.last_, rnn.last_, onednn_attr({}), true);
+  if (!pd) return refuse(why, "oneDNN has no implementation");
+  return rnn.build(pd, dnnl::lstm_forward(pd));
+}
+
+KernelPtr make_gru(const KernelRequest& request, std::string& why) {
+  if (request.out().count() == 0) return empty_kernel();
+  if (!check(request, why)) return nullptr;
+  const bool reset_after = request.attrs.b("linear_before_reset");
+  Recurrent rnn(request, {3, {0, 1, 2}, reset_after});
+  if (reset_after) {
+    const dnnl::lbr_gru_forward::primitive_desc pd(onednn_engine(), kInference, rnn.direction(),
+                                                   rnn.x_, rnn.first_, rnn.w_, rnn.r_, rnn.bias_,
+                                                   rnn.y_, rnn.last_, onednn_attr({}), true);
+    if (!pd) return refuse(why, "oneDNN has no implementation");
+    return rnn.build(pd, dnnl::lbr_gru_forward(pd));
+  }
+  const dnnl::gru_forward::primitive_desc pd(onednn_engine(), kInference, rnn.direction(), rnn.x_,
+                                             rnn.first_, rnn.w_, rnn.r_, rnn.bias_, rnn.y_,
+                                             rnn.last_, onednn_attr({}), true);
+  if (!pd) return refuse(why, "oneDNN has no implementation");
+  return rnn.build(pd, dnnl::gru_forward(pd));
+}
+
+KernelPtr make_rnn(const KernelRequest& request, std::string& why) {
+  if (request.out().count() == 0) return empty_kernel();
+  if (!check(request, why)) return nullptr;
+  Recurrent rnn(request, {1, {0}});
+  const std::string& activation = request.attrs.s("activation");
+  const auto algorithm = activation == "relu"      ? dnnl::algorithm::eltwise_relu
+                         : activation == "sigmoid" ? dnnl::algorithm::eltwise_logistic
+                                                   : dnnl::algorithm::eltwise_tanh;
+  const dnnl::vanilla_rnn_forward::primitive_desc pd(
+      onednn_engine(), kInference, algorithm, rnn.direction(), rnn.x_, rnn.first_, rnn.w_, rnn.r_,
+      rnn.bias_, rnn.y_, rnn.last_, onednn_attr({}), true);
+  if (!pd) return refuse(why, "oneDNN has no implementation");
+  return rnn.build(pd, dnnl::vanilla_rnn_forward(pd));
+}
+
+const KernelRegistrar kLstm("cpu", "lstm", "onednn", 10, onednn_factory(make_lstm));
+const KernelRegistrar kGru("cpu", "gru", "onednn", 10, onednn_factory(make_gru));
+const KernelRegistrar kRnn("cpu", "rnn", "onednn", 10, onednn_factory(make_rnn));
+
+}  // namespace
+
+}  // namespace anymps::cpu
