@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The C interface from C11, with nothing of C++ in sight: it compiles as C, and each call does what
+ * the header says. Returns the number of failed checks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "anymps/anymps.h"
+
+static int failures = 0;
+static int checks = 0;
+
+#define CHECK(condition)                                                          \
+  do {                                                                            \
+    ++checks;                                                                     \
+    if (!(condition)) {                                                           \
+      ++failures;                                                                 \
+      fprintf(stderr, "%s:%d: %s (last error: %s)\n", __FILE__, __LINE__, #condition, \
+              amps_last_error());                                                 \
+    }                                                                             \
+  } while (0)
+
+static void released(void* context) { ++*(int*)context; }
+
+static void test_status(void) {
+  amps_device* device = NULL;
+  CHECK(amps_abi_version() == AMPS_ABI_VERSION);
+  CHECK(amps_device_get("no such device", &device) == AMPS_NOT_FOUND);
+  CHECK(strstr(amps_last_error(), "no such device") != NULL);
+  CHECK(amps_device_get("cpu", NULL) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_device_get("cpu", &device) == AMPS_OK && device != NULL);
+  CHECK(strcmp(amps_last_error(), "") == 0);
+  CHECK(strcmp(amps_device_name(device), "cpu") == 0);
+  CHECK(strcmp(amps_status_name(AMPS_OUT_OF_MEMORY), "out of memory") == 0);
+}
+
+static void test_dtypes(void) {
+  amps_dtype dtype;
+  CHECK(amps_dtype_parse("bfloat16", &dtype) == AMPS_OK && dtype == AMPS_BF16);
+  CHECK(amps_dtype_parse("f128", &dtype) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_dtype_size(AMPS_C64) == 8 && amps_dtype_size((amps_dtype)99) == 0);
+}
+
+static void test_tensors(amps_device* device) {
+  const int64_t dims[2] = {2, 3}, transposed[2] = {3, 2}, strides[2] = {1, 3}, huge[2] = {INT64_MAX, 8};
+  float data[6] = {1, 2, 3, 4, 5, 6}, out[6];
+  amps_tensor *tensor = NULL, *view = NULL, *wrapped = NULL;
+  int gone = 0;
+  CHECK(amps_tensor_from_host(device, AMPS_F32, 2, dims, NULL, data, &tensor) == AMPS_OK);
+  CHECK(amps_tensor_rank(tensor) == 2 && amps_tensor_dims(tensor)[1] == 3);
+  CHECK(amps_tensor_bytes(tensor) == sizeof(data));
+  CHECK(amps_tensor_view(tensor, 2, transposed, strides, 0, &view) == AMPS_OK);
+  CHECK(amps_tensor_to_host(view, out, sizeof(out)) == AMPS_OK && out[1] == 4 && out[5] == 6);
+  CHECK(amps_tensor_to_host(view, out, 4) == AMPS_INVALID_ARGUMENT);
+  amps_tensor_release(view);
+  CHECK(amps_tensor_view(tensor, 2, transposed, strides, 1, &view) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_tensor_empty(device, AMPS_F32, 2, huge, &view) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_tensor_empty(device, (amps_dtype)77, 2, dims, &view) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_tensor_empty(device, AMPS_F32, 2, NULL, &view) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_tensor_wrap(device, AMPS_F32, 2, dims, NULL, data, released, &gone, &wrapped) == AMPS_OK);
+  CHECK(amps_tensor_data(wrapped) == (void*)data);
+  amps_tensor_retain(wrapped);
+  amps_tensor_release(wrapped);
+  CHECK(gone == 0);
+  amps_tensor_release(wrapped);
+  CHECK(gone == 1);
+  amps_tensor_release(tensor);
+  amps_tensor_release(NULL);
+}
+
+static void test_eager(amps_device* device) {
+  const int64_t dims[1] = {4};
+  const float a[4] = {1, -2, 3, -4};
+  float out[4];
+  amps_tensor *x = NULL, *y[1] = {NULL};
+  const amps_op* leaky = amps_op_find("leaky_relu");
+  amps_attr alpha = {"alpha", AMPS_ATTR_FLOAT, 0, 0.5, NULL, NULL, NULL, 0};
+  amps_attr unknown = {"beta", AMPS_ATTR_FLOAT, 0, 0.5, NULL, NULL, NULL, 0};
+  amps_cache_stats stats;
+  CHECK(leaky != NULL && amps_op_find("no_such_op") == NULL && amps_op_find(NULL) == NULL);
+  CHECK(amps_tensor_from_host(device, AMPS_F32, 1, dims, NULL, a, &x) == AMPS_OK);
+  CHECK(amps_eager(device, leaky, &x, 1, &alpha, 1, y, 1) == AMPS_OK);
+  CHECK(amps_tensor_to_host(y[0], out, sizeof(out)) == AMPS_OK && out[1] == -1 && out[3] == -2);
+  /* in place: the output is the input */
+  CHECK(amps_eager(device, leaky, &x, 1, &alpha, 1, &x, 1) == AMPS_OK);
+  CHECK(amps_tensor_to_host(x, out, sizeof(out)) == AMPS_OK && out[0] == 1 && out[3] == -2);
+  CHECK(amps_eager(device, leaky, &x, 1, &unknown, 1, y, 1) == AMPS_INVALID_ARGUMENT);
+  CHECK(strstr(amps_last_error(), "[leaky_relu]") != NULL);
+  CHECK(amps_eager(device, leaky, NULL, 0, NULL, 0, y, 1) == AMPS_INVALID_ARGUMENT);
+  stats.size = sizeof(stats);
+  CHECK(amps_device_eager_cache(device, &stats) == AMPS_OK && stats.entries >= 1 && stats.hits >= 1);
+  amps_tensor_release(x);
+  amps_tensor_release(y[0]);
+}
+
+static void test_graph(amps_device* device) {
+  const int64_t dims[2] = {-1, 2};
+  const char* names[2] = {"N", NULL};
+  const float weights[4] = {1, 2, 3, 4}, rows[6] = {1, 1, 2, 0, 0, 2};
+  const int64_t square[2] = {2, 2}, fed[2] = {3, 2};
+  float out[6];
+  amps_graph* graph = NULL;
+  amps_value *x = NULL, *w = NULL, *y = NULL, *inputs[2];
+  amps_executable* executable = NULL;
+  amps_tensor *feed = NULL, *result = NULL;
+  amps_string* text = NULL;
+  amps_profiler* profiler = NULL;
+  amps_compile_options options;
+  memset(&options, 0, sizeof(options));
+  options.size = sizeof(options);
+  options.threads = 1;
+  options.optimization_level = 1;
+  CHECK(amps_graph_create("test", &graph) == AMPS_OK);
+  CHECK(amps_graph_input(graph, "x", AMPS_F32, 2, dims, names, &x) == AMPS_OK);
+  CHECK(amps_graph_input(graph, "x", AMPS_F32, 2, dims, names, &x) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_graph_constant(graph, "w", AMPS_F32, 2, square, weights, &w) == AMPS_OK);
+  inputs[0] = x;
+  inputs[1] = w;
+  CHECK(amps_graph_op(graph, amps_op_find("matmul"), inputs, 2, NULL, 0, "product", &y, 1) == AMPS_OK);
+  CHECK(amps_value_dim(y, 0) == -1 && strcmp(amps_value_dim_name(y, 0), "N") == 0);
+  CHECK(amps_value_dim(y, 1) == 2 && amps_value_dim_name(y, 1) == NULL);
+  CHECK(amps_compile(device, graph, &options, &executable) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_graph_set_outputs(graph, &y, 1) == AMPS_OK);
+  CHECK(amps_compile(device, graph, &options, &executable) == AMPS_OK);
+  CHECK(amps_graph_text(graph, "text", &text) == AMPS_OK && strstr(amps_string_data(text), "matmul"));
+  amps_string_release(text);
+  CHECK(amps_graph_text(graph, "paper", &text) == AMPS_INVALID_ARGUMENT);
+  amps_graph_release(graph);
+  CHECK(amps_tensor_from_host(device, AMPS_F32, 2, fed, NULL, rows, &feed) == AMPS_OK);
+  CHECK(amps_profiler_create(&profiler) == AMPS_OK);
+  CHECK(amps_executable_run(executable, &feed, 1, &result, 1, NULL, profiler) == AMPS_OK);
+  CHECK(amps_tensor_to_host(result, out, sizeof(out)) == AMPS_OK && out[0] == 4 && out[5] == 8);
+  CHECK(amps_profiler_text(profiler, "trace", &text) == AMPS_OK);
+  CHECK(strstr(amps_string_data(text), "traceEvents") != NULL);
+  amps_string_release(text);
+  CHECK(amps_executable_run(executable, &feed, 1, &result, 2, NULL, NULL) == AMPS_INVALID_ARGUMENT);
+  amps_profiler_release(profiler);
+  amps_tensor_release(feed);
+  amps_tensor_release(result);
+  amps_executable_release(executable);
+}
+
+static void test_streams(amps_device* device) {
+  amps_stream* stream = NULL;
+  amps_event *start = NULL, *end = NULL;
+  double passed = -1;
+  CHECK(amps_stream_create(device, &stream) == AMPS_OK);
+  CHECK(amps_stream_record(stream, &start) == AMPS_OK && amps_stream_record(stream, &end) == AMPS_OK);
+  CHECK(amps_event_synchronize(end) == AMPS_OK && amps_event_done(start));
+  CHECK(amps_event_elapsed(start, end, &passed) == AMPS_OK && passed >= 0);
+  CHECK(amps_stream_synchronize(stream) == AMPS_OK);
+  amps_event_release(start);
+  amps_event_release(end);
+  amps_stream_release(stream);
+}
+
+static void test_memory(amps_device* device) {
+  const int64_t dims[1] = {1000};
+  amps_memory_stats before, after, small;
+  amps_tensor* tensor = NULL;
+  before.size = after.size = sizeof(before);
+  CHECK(amps_device_memory_stats(device, &before) == AMPS_OK);
+  CHECK(amps_tensor_empty(device, AMPS_F64, 1, dims, &tensor) == AMPS_OK);
+  CHECK(amps_device_memory_stats(device, &after) == AMPS_OK);
+  CHECK(after.allocated == before.allocated + 8000);
+  amps_tensor_release(tensor);
+  CHECK(amps_device_memory_stats(device, &after) == AMPS_OK && after.allocated == before.allocated);
+  small.size = sizeof(size_t) + sizeof(uint64_t); /* an older caller that knows one field */
+  small.reserved = 12345;
+  CHECK(amps_device_memory_stats(device, &small) == AMPS_OK);
+  CHECK(small.allocated == after.allocated && small.reserved == 12345);
+  CHECK(amps_device_empty_cache(device) == AMPS_OK);
+}
+
+static void test_files(void) {
+  amps_graph* graph = NULL;
+  CHECK(amps_graph_load("/no/such/file.onnx", &graph) == AMPS_NOT_FOUND && graph == NULL);
+  CHECK(amps_graph_load_memory("garbage", 7, "garbage", &graph) != AMPS_OK && graph == NULL);
+  CHECK(amps_graph_load_memory(NULL, 3, "null", &graph) == AMPS_INVALID_ARGUMENT);
+}
+
+int main(void) {
+  amps_device* device = NULL;
+  amps_string* text = NULL;
+  test_status();
+  test_dtypes();
+  if (amps_device_get("cpu", &device) != AMPS_OK) return 1;
+  test_tensors(device);
+  test_eager(device);
+  test_graph(device);
+  test_streams(device);
+  test_memory(device);
+  test_files();
+  CHECK(amps_doctor(&text) == AMPS_OK && strstr(amps_string_data(text), "\"devices\"") != NULL);
+  amps_string_release(text);
+  printf("%d passed, %d failed\n", checks - failures, failures);
+  return failures != 0;
+}

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Fails if a shared library exports a symbol that is not amps_*.
+set -euo pipefail
+others=$(nm -D --defined-only "$1" | awk '$2 ~ /[TDBRV]/ && $3 !~ /^amps_/ {print $3}' | c++filt | head -20)
+if [ -n "$others" ]; then
+  printf 'symbols that should be hidden:\n%s\n' "$others"
+  exit 1
+fi
+echo "$(nm -D --defined-only "$1" | grep -c ' T amps_') functions exported, all amps_*"
