@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as a user meets it: output, JSON, errors and exit codes."""
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+ROOT = Path(__file__).resolve().parents[3]
+ANYMPS = ROOT / "build" / "bin" / "anymps"
+
+
+def anymps(*args, env=None, stdin=None):
+    return subprocess.run([str(ANYMPS), *map(str, args)], capture_output=True, text=True, env=env, input=stdin, timeout=120)
+
+
+@pytest.fixture
+def model(tmp_path):
+    """y = softmax(relu(x @ w)), x: f32[N, 3]"""
+    w = helper.make_tensor("w", TensorProto.FLOAT, [3, 4], np.arange(12, dtype=np.float32))
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["m"], name="product"),
+             helper.make_node("Relu", ["m"], ["r"], name="positive"),
+             helper.make_node("Softmax", ["r"], ["y"], name="share", axis=-1)]
+    graph = helper.make_graph(nodes, "tiny", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 4])], [w])
+    path = tmp_path / "tiny.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def test_version_and_help():
+    assert anymps("--version").stdout.startswith("anymps 0.")
+    text = anymps("--help").stdout
+    for command in ("run", "bench", "profile", "inspect", "compile", "ops", "doctor", "completion"):
+        assert command in text
+        assert anymps(command, "--help").returncode == 0
+
+
+def test_wrong_usage_exits_with_2():
+    assert anymps().returncode == 2
+    assert anymps("fly").returncode == 2
+    assert anymps("run").returncode == 2
+    assert anymps("bench").returncode == 2
+    assert anymps("run", "x.onnx", "--threads", "many").returncode == 2
+
+
+def test_run_shows_outputs_time_memory_and_kernels(model):
+    done = anymps("run", model, "--random-inputs", "--dim", "N=2", "--top", "2")
+    assert done.returncode == 0, done.stderr
+    assert "y: f32[2,4]" in done.stdout and "class" in done.stdout
+    assert "memory:" in done.stdout and "kernels:" in done.stdout
+
+
+def test_run_computes(model, tmp_path):
+    x = np.array([[1, -2, 0.5]], np.float32)
+    np.save(tmp_path / "x.npy", x)
+    done = anymps("run", model, "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path / "out", "--json", "--check")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["outputs"]["y"]["shape"] == [1, 4]
+    m = np.maximum(x @ np.arange(12, dtype=np.float32).reshape(3, 4), 0)
+    expected = np.exp(m - m.max()) / np.exp(m - m.max()).sum()
+    np.testing.assert_allclose(np.load(tmp_path / "out" / "y.npy"), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("args,words", [
+    (["--input", "x=/no/such.npy"], ["/no/such.npy"]),
+    (["--input", "x"], ["NAME=VALUE"]),
+    (["--input", "z=/dev/null", "--random-inputs"], ["no input 'z'"]),
+    ([], ["x: f32[N, 3]", "--random-inputs"]),
+    (["--random-inputs", "--dim", "N=many"], ["--dim", "many"]),
+    (["--random-inputs", "--device", "gpu"], ["'gpu'", "cpu", "reference"]),
+])
+def test_errors_say_what_to_do(model, args, words):
+    done = anymps("run", model, *args)
+    assert done.returncode == 1
+    for word in words:
+        assert word in done.stderr
+
+
+def test_wrong_shape_names_the_input(model, tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((1, 5), np.float32))
+    done = anymps("run", model, "--input", f"x={tmp_path / 'x.npy'}")
+    assert done.returncode == 1
+    assert "input 'x' must be f32[N, 3], f32[1, 5] given" in done.stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage" * 100, b"\x08\x08" * 50, b"\x93NUMPY"])
+def test_bad_model_files(tmp_path, content):
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(content)
+    done = anymps("run", path, "--random-inputs")
+    assert done.returncode == 1 and "bad.onnx" in done.stderr
+
+
+def test_missing_model():
+    done = anymps("inspect", "/no/such/model.onnx")
+    assert done.returncode == 1 and "/no/such/model.onnx" in done.stderr
+
+
+def test_bench_prints_percentiles_and_json(model):
+    done = anymps("bench", model, "-n", "5", "--threads", "1")
+    assert done.returncode == 0 and "median" in done.stdout and "p99" in done.stdout
+    report = json.loads(anymps("bench", model, "-n", "5", "-c", "2", "--json").stdout)
+    assert report["runs"] == 10 and report["min_ms"] <= report["median_ms"] <= report["max_ms"]
+    assert report["peak_rss_mb"] > 1
+
+
+def test_bench_worker_speaks_the_protocol(model, tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
+    commands = ["version", "run 1", f"input x {tmp_path / 'x.npy'}", f"load {model} 1", "run 3", f"output {tmp_path}",
+                "dance", "quit"]
+    done = anymps("bench", "--worker", stdin="\n".join(commands) + "\n")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert answers[0]["runtime"] == "anymps"
+    assert "error" in answers[1]
+    assert answers[2] == {"ok": True}
+    assert answers[3]["load_ms"] > 0
+    assert len(answers[4]["ms"]) == 3
+    assert answers[5] == {"outputs": ["y"]}
+    assert "error" in answers[6] and len(answers) == 7
+    assert np.load(tmp_path / "y.npy").shape == (2, 4)
+
+
+def test_profile_table_json_and_trace(model, tmp_path):
+    trace = tmp_path / "trace.json"
+    done = anymps("profile", model, "-n", "2", "--trace", trace)
+    assert done.returncode == 0 and "GFLOP/s" in done.stdout and "product" in done.stdout
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert sum(e["cat"] == "run" for e in events) == 2
+    assert all({"name", "ph", "ts", "dur", "pid", "tid"} <= e.keys() for e in events)
+    rows = json.loads(anymps("profile", model, "-n", "2", "--json").stdout)
+    assert {"node", "kernel", "total_ns", "bytes", "flops"} <= rows["kernels"][0].keys()
+    matmul = next(k for k in rows["kernels"] if k["op"] == "matmul")
+    assert matmul["flops"] >= 2 * 3 * 4 and matmul["calls"] == 2
+
+
+def test_inspect(model, tmp_path):
+    summary = anymps("inspect", model).stdout
+    assert "x: f32[N, 3]" in summary and "matmul" in summary
+    assert "softmax" in anymps("inspect", model, "--graph").stdout
+    assert json.loads(anymps("inspect", model, "--json").stdout)["nodes"]
+    assert "fuse_matmul" in anymps("inspect", model, "--passes").stdout
+    plan = anymps("inspect", model, "--plan", "--dim", "N=4").stdout
+    assert "cpu:" in plan
+    memory = json.loads(anymps("inspect", model, "--memory", "--json").stdout)
+    assert memory["arena_bytes"] <= memory["unshared_bytes"] or memory["unshared_bytes"] == 0
+    picture = tmp_path / "graph.svg"
+    assert anymps("inspect", model, "--svg", picture).returncode == 0
+    assert picture.read_text().startswith("<svg") or "<svg" in picture.read_text()[:200]
+
+
+def test_compile_and_run_the_result(model, tmp_path):
+    out = tmp_path / "tiny.mps"
+    done = anymps("compile", model, "-o", out)
+    assert done.returncode == 0, done.stderr
+    direct = json.loads(anymps("run", model, "--random-inputs", "--json").stdout)
+    loaded = json.loads(anymps("run", out, "--random-inputs", "--json").stdout)
+    assert direct["outputs"] == loaded["outputs"]
+    assert anymps("compile", out, "-o", out).returncode == 1
+
+
+def test_an_mps_file_may_hold_plain_onnx(model, tmp_path):
+    path = tmp_path / "plain.mps"
+    path.write_bytes(model.read_bytes())
+    assert anymps("run", path, "--random-inputs").returncode == 0
+
+
+def test_ops_formats():
+    text = anymps("ops").stdout
+    assert "softmax(x; axis=-1)" in text
+    assert json.loads(anymps("ops", "--json").stdout)
+    assert anymps("ops", "--markdown").stdout.startswith("# Op reference")
+    assert anymps("ops", "--matrix").stdout.startswith("# Support matrix")
+
+
+def test_doctor():
+    done = anymps("doctor")
+    assert done.returncode == 0 and "self-test passed" in done.stdout and "FAILED" not in done.stdout
+    report = json.loads(anymps("doctor", "--json").stdout)
+    assert {d["name"] for d in report["devices"]} >= {"cpu", "reference", "null"}
+    assert any(v["name"] == "MPS_MAX_POOL_SIZE" for v in report["environment"])
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell):
+    text = anymps("completion", shell).stdout
+    assert "inspect" in text and "threads" in text
+    if shell == "bash":
+        assert subprocess.run(["bash", "-n"], input=text, text=True).returncode == 0
+
+
+def test_verbose_dispatch_tells_choice_and_refusals(model):
+    import os
+    done = anymps("run", model, "--random-inputs", env={**os.environ, "ANYMPS_VERBOSE": "dispatch"})
+    assert "dispatch: matmul" in done.stderr and "-> cpu:" in done.stderr
+
+
+def test_dump_passes(model):
+    import os
+    done = anymps("run", model, "--random-inputs", env={**os.environ, "ANYMPS_DUMP": "passes"})
+    assert "--- after fuse_matmul" in done.stderr
+
+
+def test_bad_environment_is_an_error(model):
+    import os
+    done = anymps("run", model, "--random-inputs", env={**os.environ, "MPS_MAX_POOL_SIZE": "plenty"})
+    assert done.returncode == 1 and "MPS_MAX_POOL_SIZE='plenty'" in done.stderr
