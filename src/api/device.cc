@@ -138,8 +138,12 @@ amps_status amps_tensor_wrap(amps_device* device, amps_dtype dtype, size_t rank,
     wrapped.desc = checked_desc(dtype, rank, dims, strides);
     require(data != nullptr || wrapped.desc.count() == 0, "[api] data is NULL");
     static char nothing;  // an empty tensor still has an address
+    const Span span = span_of(wrapped.desc);
+    const auto size = static_cast<int64_t>(size_of(wrapped.desc.dtype));
+    wrapped.offset = static_cast<size_t>(-span.low * size);
     wrapped.buffer = Buffer::external(
-        data ? data : &nothing, wrapped.desc.bytes(),
+        data ? static_cast<char*>(data) - wrapped.offset : &nothing,
+        static_cast<size_t>((span.high - span.low + 1) * size),
         release ? std::function<void(void*)>([=](void*) { release(context); }) : nullptr);
     *tensor = new_tensor(device, std::move(wrapped));
   });
@@ -152,22 +156,18 @@ amps_status amps_tensor_view(const amps_tensor* tensor, size_t rank, const int64
     const Tensor& whole = need(tensor, "tensor").tensor;
     Tensor part = whole;
     part.desc = checked_desc(static_cast<amps_dtype>(whole.desc.dtype), rank, dims, strides);
-    int64_t low = offset, high = offset;
-    bool empty = false, overflow = false;
-    for (size_t i = 0; i < rank; ++i) {
-      empty |= part.desc.shape[i] == 0;
-      int64_t reach = 0;
-      overflow |= __builtin_mul_overflow(part.desc.shape[i] - 1, part.desc.strides[i], &reach);
-      int64_t& end = reach < 0 ? low : high;
-      overflow |= __builtin_add_overflow(end, reach, &end);
-    }
+    const Span span = span_of(part.desc);
     const auto size = static_cast<int64_t>(size_of(whole.desc.dtype));
     const int64_t first = static_cast<int64_t>(whole.offset) / size;
     const int64_t last = static_cast<int64_t>(whole.buffer->size()) / size;
-    overflow |= __builtin_add_overflow(low, first, &low) || __builtin_add_overflow(high, first, &high);
+    const bool empty = span.high < span.low;
+    int64_t start = 0, low = 0, high = 0;
+    const bool overflow = __builtin_add_overflow(first, offset, &start) ||
+                          __builtin_add_overflow(start, span.low, &low) ||
+                          __builtin_add_overflow(start, span.high, &high);
     require(!overflow && (empty || (low >= 0 && high < last)),
             "[api] the view reaches outside the tensor's memory");
-    part.offset = empty ? 0 : static_cast<size_t>((first + offset) * size);
+    part.offset = empty ? 0 : static_cast<size_t>(start * size);
     *view = new_tensor(tensor->device, std::move(part));
   });
 }

@@ -20,7 +20,7 @@ const std::vector<EnvVariable>& env_variables() {
       {"ANYMPS_ISA", "", "Upper bound of the instruction set: sse4, avx2 or avx512."},
       {"ANYMPS_NUM_THREADS", "0", "Threads of the CPU driver; 0: all cores."},
       {"ANYMPS_PASSES", "", "Passes to leave out, each with a '-' before its name: '-layout,-fuse_conv'."},
-      {"ANYMPS_VERBOSE", "", "Words: dispatch (chosen kernels, refusals), memory, cache."},
+      {"ANYMPS_VERBOSE", "", "Words: dispatch (chosen kernels, why others refused), cache (new plans)."},
       {"MPS_MAX_BUFFER_AGE", "60000", "Milliseconds a free pooled buffer is kept."},
       {"MPS_MAX_POOL_SIZE", "1G", "Bytes of free memory that the pool keeps at most."},
   };

@@ -69,6 +69,22 @@ std::string to_string(const TensorDesc& desc) {
   return text;
 }
 
+Span span_of(const TensorDesc& desc) {
+  Span span;
+  bool overflow = false;
+  for (size_t i = 0; i < desc.shape.size(); ++i) {
+    if (desc.shape[i] == 0) return {0, -1};
+    int64_t reach = 0;
+    overflow |= __builtin_mul_overflow(desc.shape[i] - 1, desc.strides[i], &reach);
+    int64_t& end = reach < 0 ? span.low : span.high;
+    overflow |= __builtin_add_overflow(end, reach, &end);
+  }
+  constexpr int64_t kFar = int64_t{1} << 56;
+  require(!overflow && span.low > -kFar && span.high < kFar, "[shape] {} reaches too far",
+          to_string(desc));
+  return span;
+}
+
 Strides broadcast_strides(const TensorDesc& desc, const Shape& to) {
   Strides strides(to.size(), 0);
   const size_t lead = to.size() - desc.shape.size();

@@ -48,6 +48,13 @@ struct TensorDesc {
 
 std::string to_string(const TensorDesc& desc);  // "f32[2, 3]", with strides if not contiguous
 
+// The elements that a strided tensor reaches, lowest to highest, relative to its first; high < low
+// when it is empty. Fails when they are out of the range of an address.
+struct Span {
+  int64_t low = 0, high = 0;
+};
+Span span_of(const TensorDesc& desc);
+
 // Strides with which a tensor is read as if it had shape `to` (0 along broadcast axes).
 Strides broadcast_strides(const TensorDesc& desc, const Shape& to);
 

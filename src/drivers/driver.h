@@ -71,8 +71,8 @@ class Driver {
   virtual int max_threads() const { return 1; }
 };
 
-// Drivers by name ("cpu", "reference", "null", …). drivers/registry.cc is the only file that knows
-// them all; it makes each driver at its first use.
+// Drivers by name ("cpu", "reference", "null", …). Each registers itself with a DriverRegistrar in
+// its own folder, and is made at its first use.
 Driver& get_driver(const std::string& name);  // fails with the known names in the message
 std::vector<std::string> driver_names();
 struct DriverRegistrar {

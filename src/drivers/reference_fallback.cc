@@ -10,21 +10,6 @@ namespace anymps {
 
 namespace {
 
-// The elements that a strided tensor spans, lowest to highest address, relative to its first.
-struct Span {
-  int64_t low = 0, high = 0;  // in elements, high inclusive
-};
-
-Span span_of(const TensorDesc& desc) {
-  Span span;
-  for (size_t i = 0; i < desc.shape.size(); ++i) {
-    if (desc.shape[i] == 0) return {0, -1};
-    const int64_t reach = (desc.shape[i] - 1) * desc.strides[i];
-    (reach < 0 ? span.low : span.high) += reach;
-  }
-  return span;
-}
-
 class StagedKernel final : public Kernel {
  public:
   StagedKernel(Driver& driver, const KernelRequest& request, KernelPtr host)

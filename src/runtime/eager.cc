@@ -55,8 +55,6 @@ void add_attr(Key& key, const EagerAttr& attr) {
   }
 }
 
-bool same_memory(const Tensor& a, const void* data) { return a.data() == data; }
-
 }  // namespace
 
 NamedAttr to_named(const EagerAttr& attr) {
@@ -157,11 +155,9 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
     else key.push_back(0);
   }
   for (const EagerAttr& attr : attrs) add_attr(key, attr);
+  device_.driver().use_threads(device_.driver().max_threads());
   std::shared_ptr<Entry> entry = entries_.find(key);
-  if (!entry) {
-    device_.driver().use_threads(device_.driver().max_threads());
-    entry = entries_.insert(key, prepare(op, inputs, attrs, outputs.size(), false));
-  }
+  if (!entry) entry = entries_.insert(key, prepare(op, inputs, attrs, outputs.size(), false));
   if (entry->needs_content) {
     add_content(key, inputs);
     entry = entries_.find(key);
@@ -183,7 +179,7 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
             to_string(output.desc));
     bool direct = output.desc.contiguous();
     for (size_t k = 0; direct && k < in.size(); ++k)
-      if (in[k] && same_memory(output, in[k])) direct = i == 0 && entry->kernel->in_place(k);
+      if (in[k] == output.data()) direct = i == 0 && entry->kernel->in_place(k);
     if (direct) {
       out.push_back(output.data());
     } else {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executable.h"
 
+#include <chrono>
+#include <cstdio>
+
 #include "base/env.h"
 #include "drivers/reference_fallback.h"
 
@@ -100,7 +103,16 @@ std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds) {
   const std::string key = key_of(feeds);
   if (auto found = plans_.find(key)) return found;
   std::lock_guard lock(plan_mutex_);
+  const auto start = std::chrono::steady_clock::now();
   auto made = Plan::make(*device_, *graph_, feeds, {options_.threads, !options_.check}, kernels_);
+  if (env_contains("ANYMPS_VERBOSE", "cache")) {
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    std::string shapes;
+    for (const Shape& shape : feeds) shapes += to_string(shape);
+    std::fprintf(stderr, "cache: %s for feeds %s in %.2f ms; %zu plans kept\n",
+                 made ? "new plan" : "no plan (shapes depend on data)", shapes.c_str(), took.count(),
+                 plans_.stats().size + (made ? 1 : 0));
+  }
   return made ? plans_.insert(key, std::move(made)) : nullptr;
 }
 
@@ -144,7 +156,9 @@ void Executable::submit(const std::vector<Tensor>& feeds, std::vector<Tensor>& r
   for (size_t i = 0; i < results.size(); ++i)
     if (!results[i].buffer)
       results[i] = device_->empty(ready->results()[i].dtype, ready->results()[i].shape);
-  queue.submit([this, feeds, results, &queue]() mutable { run_now(feeds, results, queue, nullptr); });
+  queue.submit([this, keep = weak_from_this().lock(), feeds, results, &queue]() mutable {
+    run_now(feeds, results, queue, nullptr);
+  });
 }
 
 void Executable::run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,

@@ -23,7 +23,7 @@ struct CompileOptions {
   std::vector<std::string> without_passes;
 };
 
-class Executable {
+class Executable : public std::enable_shared_from_this<Executable> {
  public:
   // Takes a copy of the graph; constants are shared with it.
   Executable(DevicePtr device, const Graph& graph, CompileOptions options = {});
@@ -32,8 +32,8 @@ class Executable {
   // `results` that are given (same dtype and shape, contiguous) are written to; empty ones are made.
   void run(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue* queue = nullptr,
            Profiler* profiler = nullptr);
-  // The same without waiting; the tensors are kept alive until the work is done. Results are made
-  // at once when their shapes do not depend on data.
+  // The same without waiting. The tensors, and the executable if it is shared, are kept alive until
+  // the work is done. Results are made at once when their shapes do not depend on data.
   void submit(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue& queue);
   // The fastest form: pointers to contiguous feeds of the shapes of `plan`.
   std::shared_ptr<Plan> plan(const std::vector<Shape>& feeds);
