@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Eager calls: the cache and its key, outputs given and made, memory shared with inputs.
+#include "runtime/eager.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "runtime/lru_cache.h"
+#include "runtime/profiler.h"
+#include "support/tensor.h"
+
+namespace anymps {
+namespace {
+
+using testing::error_of;
+
+struct Call {
+  DevicePtr device = Device::get("cpu");
+  Eager eager{*device, 64};
+
+  Tensor tensor(Shape shape, const std::vector<float>& values) {
+    return device->from_host(TensorDesc(DType::kF32, std::move(shape)), values.data());
+  }
+  std::vector<float> floats(const Tensor& tensor) {
+    std::vector<float> values(static_cast<size_t>(tensor.desc.count()));
+    device->to_host(tensor, values.data());
+    return values;
+  }
+  Tensor operator()(const char* op, std::vector<Tensor> inputs, std::vector<EagerAttr> attrs = {}) {
+    std::vector<const Tensor*> pointers;
+    for (const Tensor& input : inputs) pointers.push_back(&input);
+    Tensor output;
+    eager.call(get_op(op), pointers, attrs, {&output, 1});
+    return output;
+  }
+};
+
+TEST(Eager, ValuesAreNotPartOfTheKey) {
+  Call call;
+  for (int i = 0; i < 100; ++i) {
+    const auto y = call("mul", {call.tensor({2}, {1, 2}), call.tensor({}, {static_cast<float>(i)})});
+    EXPECT_EQ(call.floats(y)[1], 2.0f * static_cast<float>(i));
+  }
+  EXPECT_EQ(call.eager.stats().size, 1u);
+  EXPECT_EQ(call.eager.stats().hits, 99u);
+}
+
+TEST(Eager, AttributesShapesAndStridesAre) {
+  Call call;
+  const Tensor x = call.tensor({2, 2}, {1, 2, 3, 4});
+  auto sum = [&](int64_t axis, const Tensor& tensor) {
+    EagerAttr axes{"axes", AttrKind::kInts}, keep{"keep_dims", AttrKind::kInt};
+    axes.ints = {&axis, 1};
+    return call.floats(call("reduce_sum", {tensor}, {axes, keep}));
+  };
+  EXPECT_EQ(sum(0, x), (std::vector<float>{4, 6}));
+  EXPECT_EQ(sum(1, x), (std::vector<float>{3, 7}));
+  Tensor transposed = x;
+  transposed.desc.strides = {1, 2};
+  EXPECT_EQ(sum(0, transposed), (std::vector<float>{3, 7}));
+  EXPECT_EQ(call.eager.stats().size, 3u);
+}
+
+TEST(Eager, ShapesFromTensorsAreLookedUpWithTheirElements) {
+  Call call;
+  const Tensor x = call.tensor({6}, {1, 2, 3, 4, 5, 6});
+  for (const auto& dims : {std::vector<int64_t>{2, 3}, std::vector<int64_t>{3, 2}, std::vector<int64_t>{2, 3}}) {
+    const Tensor shape = call.device->from_host(TensorDesc(DType::kI64, {2}), dims.data());
+    EXPECT_EQ(call("reshape", {x, shape}).desc.shape, Shape(dims.begin(), dims.end()));
+  }
+}
+
+TEST(Eager, OutputMayBeAnInputOrStrided) {
+  Call call;
+  Tensor x = call.tensor({2, 2}, {1, 2, 3, 4});
+  const Tensor* inputs[] = {&x};
+  EagerAttr perm{"perm", AttrKind::kInts};
+  const int64_t swapped[] = {1, 0};
+  perm.ints = swapped;
+  Tensor output = x;  // the transpose of x, written over x
+  call.eager.call(get_op("transpose"), inputs, {&perm, 1}, {&output, 1});
+  EXPECT_EQ(call.floats(x), (std::vector<float>{1, 3, 2, 4}));
+  Tensor strided = call.tensor({4}, {0, 0, 0, 0});
+  strided.desc.shape = {2};
+  strided.desc.strides = {2};
+  const Tensor y = call.tensor({2}, {-5, 6});
+  const Tensor* more[] = {&y};
+  call.eager.call(get_op("relu"), more, {}, {&strided, 1});
+  strided.desc = TensorDesc(DType::kF32, {4});
+  EXPECT_EQ(call.floats(strided), (std::vector<float>{0, 0, 6, 0}));
+}
+
+TEST(Eager, RefusesWrongOutputs) {
+  Call call;
+  Tensor x = call.tensor({2}, {1, 2}), y = call.tensor({3}, {0, 0, 0});
+  const Tensor* inputs[] = {&x};
+  EXPECT_EQ(error_of([&] { call.eager.call(get_op("relu"), inputs, {}, {&y, 1}); }),
+            "[relu] output 0 must be f32[2], f32[3] given");
+}
+
+TEST(Eager, ManyThreads) {
+  Call call;
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 100; ++i) {
+        const int64_t count = 1 + (i + t) % 5;
+        const Tensor x = call.tensor({count}, std::vector<float>(static_cast<size_t>(count), 2));
+        for (const float value : call.floats(call("square", {x}))) wrong += value != 4;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(LruCache, ForgetsTheLeastRecentlyUsed) {
+  LruCache<int, int> cache(2);
+  cache.insert(1, std::make_shared<int>(10));
+  cache.insert(2, std::make_shared<int>(20));
+  EXPECT_EQ(*cache.find(1), 10);
+  cache.insert(3, std::make_shared<int>(30));
+  EXPECT_EQ(cache.find(2), nullptr);
+  EXPECT_EQ(*cache.find(1), 10);
+  EXPECT_EQ(*cache.insert(1, std::make_shared<int>(99)), 10);  // what is there stays
+  const CacheStats stats = cache.stats();
+  EXPECT_EQ(stats.evictions, 1u);
+  EXPECT_EQ(stats.hits, 2u);
+  EXPECT_EQ(stats.misses, 1u);
+  cache.set_capacity(0);
+  EXPECT_EQ(cache.stats().size, 0u);
+  EXPECT_EQ(*cache.insert(5, std::make_shared<int>(50)), 50);
+  EXPECT_EQ(cache.find(5), nullptr);
+}
+
+TEST(Profiler, SumsByNodeAndEscapesNames) {
+  Profiler profiler;
+  for (int i = 0; i < 3; ++i) profiler.add({"a \"b\"\n", "conv", "cpu:x", "", "f32[1]", 10 * i, 100, 400, 200, 1});
+  profiler.add_run(0, 300);
+  EXPECT_NE(profiler.json().find("\"a \\\"b\\\"\\u000a\""), std::string::npos) << profiler.json();
+  EXPECT_NE(profiler.json().find("\"calls\":3,\"total_ns\":300"), std::string::npos);
+  EXPECT_NE(profiler.table().find("2.0"), std::string::npos);  // 200 FLOP in 100 ns: 2 GFLOP/s
+  EXPECT_NE(profiler.trace().find("\"ph\":\"X\""), std::string::npos);
+  profiler.reset();
+  EXPECT_TRUE(profiler.events().empty());
+}
+
+}  // namespace
+}  // namespace anymps
