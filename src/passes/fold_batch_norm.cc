@@ -25,7 +25,8 @@ struct ChannelAffine {
 };
 
 // One number for each channel from a constant that broadcasts along all other axes.
-std::optional<Numbers> per_channel(const Value* value, int64_t rank, int64_t axis, int64_t channels) {
+std::optional<Numbers> per_channel(const Value* value, int64_t rank, int64_t axis,
+                                   int64_t channels) {
   if (!value->is_constant() || rank_of(value) > rank) return std::nullopt;
   const int64_t lead = rank - rank_of(value);
   for (int64_t i = 0; i < rank_of(value); ++i) {
@@ -33,7 +34,8 @@ std::optional<Numbers> per_channel(const Value* value, int64_t rank, int64_t axi
     if (!extent.is(1) && !(lead + i == axis && extent.is(channels))) return std::nullopt;
   }
   auto numbers = numbers_of(value, channels);
-  if (numbers && numbers->size() == 1) numbers->assign(static_cast<size_t>(channels), (*numbers)[0]);
+  if (numbers && numbers->size() == 1)
+    numbers->assign(static_cast<size_t>(channels), (*numbers)[0]);
   return numbers;
 }
 
@@ -145,7 +147,8 @@ bool takes_affine(const Graph& graph, const Node& node) {
 bool fold(Rewriter& rewriter, Node& node) {
   Graph& graph = rewriter.graph();
   const bool norm = node.is("batch_norm");
-  if (!norm && !node.is("mul") && !node.is("div") && !node.is("add") && !node.is("sub")) return false;
+  if (!norm && !node.is("mul") && !node.is("div") && !node.is("add") && !node.is("sub"))
+    return false;
   for (size_t operand = 0; operand < (norm ? 1u : 2u); ++operand) {
     Node* linear = node.input(operand)->producer;
     if (!linear || !takes_affine(graph, *linear) || !linear->output()->type.ranked) continue;
@@ -156,7 +159,8 @@ bool fold(Rewriter& rewriter, Node& node) {
     const Dim& extent = shape[static_cast<size_t>(axis)];
     if (!extent.known() || extent.value() < 1 || extent.value() > kMaxChannels) continue;
     // One number for a matmul is its alpha; see fuse_matmul.
-    if (linear->is("matmul") && (node.is("mul") || node.is("div")) && is_scalar(node.input(1 - operand)))
+    if (linear->is("matmul") && (node.is("mul") || node.is("div")) &&
+        is_scalar(node.input(1 - operand)))
       continue;
     auto affine = norm ? from_batch_norm(node, axis, extent.value())
                        : from_arithmetic(node, operand, axis, extent.value());
@@ -176,12 +180,12 @@ bool fold(Rewriter& rewriter, Node& node) {
     Value* w = linear->input(1);
     if (scaled) {
       const ConstantPtr& plain = w->constant;
-      w = graph.constant(scaled_weights(plain, weight_channels(*linear, plain->shape()), affine->scale),
-                         w->name);
+      w = graph.constant(
+          scaled_weights(plain, weight_channels(*linear, plain->shape()), affine->scale), w->name);
     }
     Value* b = graph.constant(constant_from(dtype, {extent.value()}, bias), linear->name + ".bias");
-    Value* folded = graph.add(linear->op->name, {linear->input(0), w, b}, linear->attrs.named(),
-                              linear->name);
+    Value* folded =
+        graph.add(linear->op->name, {linear->input(0), w, b}, linear->attrs.named(), linear->name);
     return rewriter.replace(node.output(), folded);
   }
   return false;

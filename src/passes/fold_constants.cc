@@ -63,10 +63,9 @@ PASS(fold_constants, 200, "nodes of constants become constants") {
     for (size_t i = 0; i < outputs.size(); ++i) {
       // Replacing the last use erases the node and with it the values.
       if (outputs[i]->users.empty() && !graph.is_output(outputs[i])) continue;
-      const bool last = std::all_of(outputs.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                    outputs.end(), [&](const Value* value) {
-                                      return value->users.empty() && !graph.is_output(value);
-                                    });
+      const bool last = std::all_of(
+          outputs.begin() + static_cast<std::ptrdiff_t>(i) + 1, outputs.end(),
+          [&](const Value* value) { return value->users.empty() && !graph.is_output(value); });
       rewriter.replace(outputs[i], graph.constant(results[i], outputs[i]->name));
       if (last) break;
     }

@@ -36,14 +36,16 @@ Value* clamp(Graph& graph, Node& node) {
     double low = 0;
     if (Node* max = made_by(inner, "max"); max && max->attrs.b("propagate_nan")) {
       for (size_t k = 0; k < 2; ++k)
-        if (auto number = scalar_of(max->input(1 - k)); number && same_shape(max->input(k), inner)) {
+        if (auto number = scalar_of(max->input(1 - k));
+            number && same_shape(max->input(k), inner)) {
           x = max->input(k);
           low = *number;
         }
     } else if (Node* rectified = made_by(inner, "relu")) {
       x = rectified->input(0);
     }
-    if (x && low <= *high) return graph.add("clamp", {x}, {{"min", low}, {"max", *high}}, node.name);
+    if (x && low <= *high)
+      return graph.add("clamp", {x}, {{"min", low}, {"max", *high}}, node.name);
   }
   return nullptr;
 }

@@ -71,7 +71,8 @@ bool shapes_fit(const Pattern& p) {
   if ((rank != 3 && rank != 4) || rank_of(p.k) != rank || rank_of(p.v) != rank) return false;
   const auto lead = static_cast<size_t>(rank - 2);
   for (size_t i = 0; i < lead; ++i)
-    if (!(p.q->shape()[i] == p.k->shape()[i]) || !(p.q->shape()[i] == p.v->shape()[i])) return false;
+    if (!(p.q->shape()[i] == p.k->shape()[i]) || !(p.q->shape()[i] == p.v->shape()[i]))
+      return false;
   const Dim& depth = p.k->shape()[p.k_transposed ? lead + 1 : lead];
   const Dim& keys = p.k->shape()[p.k_transposed ? lead : lead + 1];
   const Dim& values = p.v->shape()[p.v_transposed ? lead + 1 : lead];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise nodes that feed each other become one node with a program, so that what lies between
 // them never goes to memory:
-//   relu(add(mul(x, s), t))  ->  fused_elementwise(x, s, t) {t0=mul(x0,x1); t1=add(t0,x2); y=relu(t1)}
+//   relu(add(mul(x, s), t))  ->  fused_elementwise(x, s, t) {t0=mul(x0,x1); t1=add(t0,x2);
+//   y=relu(t1)}
 // A node joins when all its readers are inside and its result has the shape of the last one's, so
 // nothing is computed twice. Each step rounds to its own dtype: the numbers stay exactly the same.
 #include <cmath>
@@ -77,17 +78,21 @@ class Cluster {
       std::vector<Arg> args;
       for (size_t i = 0; i < node->inputs.size(); ++i) {
         const Value* input = node->inputs[i];
-        if (!input) args.push_back(Arg::absent());
-        else if (auto temp = temps.find(input); temp != temps.end()) args.push_back(Arg::temp(temp->second));
-        else if (auto number = immediate(*node, i)) args.push_back(Arg::immediate(*number));
-        else args.push_back(Arg::input(static_cast<size_t>(
-               std::find(values.begin(), values.end(), input) - values.begin())));
+        if (!input)
+          args.push_back(Arg::absent());
+        else if (auto temp = temps.find(input); temp != temps.end())
+          args.push_back(Arg::temp(temp->second));
+        else if (auto number = immediate(*node, i))
+          args.push_back(Arg::immediate(*number));
+        else
+          args.push_back(Arg::input(static_cast<size_t>(
+              std::find(values.begin(), values.end(), input) - values.begin())));
       }
       temps[node->output()] = program.append(*node->op, node->attrs.named(), std::move(args));
     }
-    Value* fused = graph.add("fused_elementwise", values,
-                             {{"program", program.print()}, {"dtype", root_.output()->dtype()}},
-                             root_.name);
+    Value* fused =
+        graph.add("fused_elementwise", values,
+                  {{"program", program.print()}, {"dtype", root_.output()->dtype()}}, root_.name);
     if (same_shape(fused, root_.output())) return fused;
     graph.erase(fused->producer);
     return nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What follows a matmul element by element becomes part of it:
-//   gelu(add(mul(matmul(a, b), 0.125), bias))  ->  matmul(a, b, bias) {alpha=0.125, activation="gelu"}
+//   gelu(add(mul(matmul(a, b), 0.125), bias))  ->  matmul(a, b, bias) {alpha=0.125,
+//   activation="gelu"}
 // and an add of a tensor of the result's shape becomes its residual.
 #include "passes/epilogue.h"
 #include "passes/match.h"

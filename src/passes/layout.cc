@@ -2,7 +2,8 @@
 // One layout for a whole region. For drivers that prefer channels last, convolutions are turned to
 // it, and whatever stands between them follows, so that transposes remain at the region's borders
 // alone:
-//   conv -> relu -> max_pool -> conv  ->  transpose -> conv -> relu -> max_pool -> conv -> transpose
+//   conv -> relu -> max_pool -> conv  ->  transpose -> conv -> relu -> max_pool -> conv ->
+//   transpose
 // The walk goes once through the graph and keeps, for each channels-first value, its channels-last
 // twin. A node that can work on the twins is made again on them; its old output becomes a transpose
 // of the new one, which dies if all its readers follow too.
@@ -83,12 +84,18 @@ class LayoutWalk {
   static const std::map<std::string_view, Handler>& handlers() {
     static const std::map<std::string_view, Handler> table = [] {
       std::map<std::string_view, Handler> made = {
-          {"max_pool", &LayoutWalk::with_layout},      {"avg_pool", &LayoutWalk::with_layout},
-          {"lp_pool", &LayoutWalk::with_layout},       {"depth_to_space", &LayoutWalk::with_layout},
-          {"space_to_depth", &LayoutWalk::with_layout}, {"batch_norm", &LayoutWalk::with_axis},
-          {"softmax", &LayoutWalk::with_axis},         {"log_softmax", &LayoutWalk::with_axis},
-          {"concat", &LayoutWalk::concat},             {"split", &LayoutWalk::with_axis},
-          {"slice", &LayoutWalk::slice},               {"pad", &LayoutWalk::pad},
+          {"max_pool", &LayoutWalk::with_layout},
+          {"avg_pool", &LayoutWalk::with_layout},
+          {"lp_pool", &LayoutWalk::with_layout},
+          {"depth_to_space", &LayoutWalk::with_layout},
+          {"space_to_depth", &LayoutWalk::with_layout},
+          {"batch_norm", &LayoutWalk::with_axis},
+          {"softmax", &LayoutWalk::with_axis},
+          {"log_softmax", &LayoutWalk::with_axis},
+          {"concat", &LayoutWalk::concat},
+          {"split", &LayoutWalk::with_axis},
+          {"slice", &LayoutWalk::slice},
+          {"pad", &LayoutWalk::pad},
           {"resize", &LayoutWalk::resize},
       };
       for (const char* reduction :
@@ -239,8 +246,10 @@ class LayoutWalk {
     for (Value* input : node.inputs) {
       if (!input) continue;
       if (rank_of(input) < 0 || rank_of(input) > rank) return false;
-      if (Value* known = twin(input); known && rank_of(input) == rank) any = true;
-      else if (!cheap(input)) return false;
+      if (Value* known = twin(input); known && rank_of(input) == rank)
+        any = true;
+      else if (!cheap(input))
+        return false;
     }
     if (!any) return false;
     std::vector<Value*> inputs;
@@ -264,9 +273,8 @@ class LayoutWalk {
     if (value->is_constant()) return true;
     int64_t wide = 0;
     for (size_t i = 0; i < value->shape().size(); ++i) wide += !value->shape()[i].is(1);
-    return wide <= 1 ||
-           (wide == 2 && value->shape().size() >= 3 && !value->shape()[0].is(1) &&
-            !value->shape()[1].is(1));
+    return wide <= 1 || (wide == 2 && value->shape().size() >= 3 && !value->shape()[0].is(1) &&
+                         !value->shape()[1].is(1));
   }
 
   Graph& graph_;

@@ -76,7 +76,8 @@ std::optional<Affine> as_affine(const Node& node) {
   Value *a = node.input(0), *b = node.input(1);
   if (auto number = scalar_of(b); number && same_shape(a, node.output())) {
     if (node.is("mul")) return Affine{a, *number, 0};
-    if (node.is("div")) return *number == 0 ? std::nullopt : std::optional(Affine{a, 1 / *number, 0});
+    if (node.is("div"))
+      return *number == 0 ? std::nullopt : std::optional(Affine{a, 1 / *number, 0});
     return Affine{a, 1, node.is("add") ? *number : -*number};
   }
   if (auto number = scalar_of(a); number && !node.is("div") && same_shape(b, node.output())) {
@@ -110,7 +111,8 @@ std::optional<std::vector<double>> numbers_of(const Value* value, int64_t limit)
 ConstantPtr constant_from(DType dtype, Shape shape, const std::vector<double>& numbers) {
   return dispatch<kFloat>(dtype, [&]<typename T>() {
     std::vector<T> elements;
-    for (double number : numbers) elements.push_back(static_cast<T>(static_cast<Compute<T>>(number)));
+    for (double number : numbers)
+      elements.push_back(static_cast<T>(static_cast<Compute<T>>(number)));
     return Constant::copy(dtype, std::move(shape), std::as_bytes(std::span(elements)));
   });
 }

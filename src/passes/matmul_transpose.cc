@@ -37,7 +37,8 @@ PASS(matmul_transpose, 130, "transposes of a matmul's operands become its flags"
       attrs.set({kFlags[i], !attrs.b(kFlags[i])});
       changed = true;
     }
-    return changed && rewriter.replace(node.output(), graph.add("matmul", inputs, attrs.named(), node.name));
+    return changed &&
+           rewriter.replace(node.output(), graph.add("matmul", inputs, attrs.named(), node.name));
   });
 }
 

@@ -9,8 +9,8 @@ TEST(CommonSubexpressions, EqualNodesBecomeOne) {
   Value* z = graph.input("z", DType::kF32, {kN, 4});
   Value* one = graph.add("add", {x, z}, {}, "one");
   Value* two = graph.add("add", {z, x}, {}, "two");  // commutative
-  Value* y = graph.add("mul", {graph.add("exp", {one}, {}, "e1"), graph.add("exp", {two}, {}, "e2")},
-                       {}, "y");
+  Value* y = graph.add(
+      "mul", {graph.add("exp", {one}, {}, "e1"), graph.add("exp", {two}, {}, "e2")}, {}, "y");
   graph.set_outputs({y});
   EXPECT_EQ(rewrite(graph, {"common_subexpressions"}), 2);
   EXPECT_EQ(nodes_of(graph), R"(

@@ -7,12 +7,12 @@ namespace {
 
 Value* batch_norm(Graph& graph, Value* x, int64_t channels, const std::string& name,
                   int64_t axis = 1) {
-  return graph.add("batch_norm",
-                   {x, weights(graph, name + ".mean", {channels}),
-                    weights(graph, name + ".variance", {channels}, 0.5, 2),
-                    weights(graph, name + ".gamma", {channels}),
-                    weights(graph, name + ".beta", {channels})},
-                   {{"axis", axis}}, name);
+  return graph.add(
+      "batch_norm",
+      {x, weights(graph, name + ".mean", {channels}),
+       weights(graph, name + ".variance", {channels}, 0.5, 2),
+       weights(graph, name + ".gamma", {channels}), weights(graph, name + ".beta", {channels})},
+      {{"axis", axis}}, name);
 }
 
 }  // namespace
@@ -40,7 +40,8 @@ TEST(FoldBatchNorm, EveryLayoutOfWeights) {
       graph.add("conv", {x, weights(graph, "grouped", {6, 2, 3, 3}), weights(graph, "b", {6})},
                 {{"groups", 2}}),
       graph.add("conv", {x, weights(graph, "depthwise", {4, 1, 3, 3})}, {{"groups", 4}}),
-      graph.add("conv_transpose", {x, weights(graph, "up", {4, 3, 2, 2})}, {{"strides", Ints{2, 2}}}),
+      graph.add("conv_transpose", {x, weights(graph, "up", {4, 3, 2, 2})},
+                {{"strides", Ints{2, 2}}}),
       graph.add("conv_transpose", {x, weights(graph, "up_grouped", {4, 3, 2, 2})}, {{"groups", 2}}),
   };
   std::vector<Value*> outputs;

@@ -6,7 +6,8 @@ namespace anymps::testing {
 TEST(FoldConstants, WhatDependsOnConstantsAloneIsComputed) {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {kN, 4});
-  Value* scale = graph.add("add", {weights(graph, "w", {4}), graph.scalar(DType::kF32, 1)}, {}, "scale");
+  Value* scale =
+      graph.add("add", {weights(graph, "w", {4}), graph.scalar(DType::kF32, 1)}, {}, "scale");
   graph.set_outputs({graph.add("mul", {x, graph.add("exp", {scale}, {}, "grown")}, {}, "y")});
   EXPECT_EQ(nodes_of(graph), R"(
 %scale: f32[4] = add(%w, %const)
@@ -25,6 +26,20 @@ TEST(FoldConstants, AnOutputMayBecomeAConstant) {
   EXPECT_EQ(rewrite(graph, {"fold_constants"}), 1);
   EXPECT_EQ(graph.node_count(), 0u);
   EXPECT_TRUE(graph.outputs()[0]->is_constant());
+}
+
+TEST(FoldConstants, ShapesThatAreKnown) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {kN, 3, 4});
+  Value* known = graph.add("shape", {x}, {{"start", 1}}, "known");
+  Value* batch = graph.add("shape", {x}, {{"end", 1}}, "batch");
+  graph.set_outputs(
+      {graph.add("add", {known, known}, {}, "y"), graph.add("neg", {batch}, {}, "z")});
+  rewrite(graph, {"fold_constants"});
+  EXPECT_EQ(nodes_of(graph), R"(
+%batch: i64[1] = shape(%x) {end=1}
+%z: i64[1] = neg(%batch)
+)");
 }
 
 TEST(FoldConstants, LargeResultsOfSmallInputsStay) {

@@ -9,7 +9,9 @@ struct FuseActivation : ::testing::Test {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {kN, 7});
   Value* number(double value) { return graph.scalar(DType::kF32, value); }
-  Value* relu6() { return graph.add("clamp", {graph.add("add", {x, number(3)}), number(0), number(6)}); }
+  Value* relu6() {
+    return graph.add("clamp", {graph.add("add", {x, number(3)}), number(0), number(6)});
+  }
   Value* one_plus_exp() {
     return graph.add("add", {number(1), graph.add("exp", {graph.add("neg", {x})})});
   }
@@ -25,17 +27,24 @@ struct FuseActivation : ::testing::Test {
 
 TEST_F(FuseActivation, Relu) { expect(graph.add("max", {number(0), x}), "relu(%x)"); }
 TEST_F(FuseActivation, Clamp) {
-  expect(graph.add("min", {graph.add("max", {x, number(-1)}), number(0.5)}), "clamp(%x) {min=-1, max=0.5}");
+  expect(graph.add("min", {graph.add("max", {x, number(-1)}), number(0.5)}),
+         "clamp(%x) {min=-1, max=0.5}");
 }
 TEST_F(FuseActivation, ClampOfRelu) {
   expect(graph.add("min", {graph.add("relu", {x}), number(1)}), "clamp(%x) {min=0, max=1}");
 }
-TEST_F(FuseActivation, Sigmoid) { expect(graph.add("div", {number(1), one_plus_exp()}), "sigmoid(%x)"); }
+TEST_F(FuseActivation, Sigmoid) {
+  expect(graph.add("div", {number(1), one_plus_exp()}), "sigmoid(%x)");
+}
 TEST_F(FuseActivation, SigmoidByReciprocal) {
   expect(graph.add("reciprocal", {one_plus_exp()}), "sigmoid(%x)");
 }
-TEST_F(FuseActivation, Silu) { expect(graph.add("mul", {graph.add("sigmoid", {x}), x}), "silu(%x)"); }
-TEST_F(FuseActivation, SiluAsAQuotient) { expect(graph.add("div", {x, one_plus_exp()}), "silu(%x)"); }
+TEST_F(FuseActivation, Silu) {
+  expect(graph.add("mul", {graph.add("sigmoid", {x}), x}), "silu(%x)");
+}
+TEST_F(FuseActivation, SiluAsAQuotient) {
+  expect(graph.add("div", {x, one_plus_exp()}), "silu(%x)");
+}
 TEST_F(FuseActivation, HardSwish) {
   expect(graph.add("div", {graph.add("mul", {x, relu6()}), number(6)}), "hard_swish(%x)");
 }

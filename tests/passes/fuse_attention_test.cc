@@ -15,7 +15,9 @@ struct FuseAttention : ::testing::Test {
   Value* v = graph.input("v", DType::kF32, {kN, 3, S, 5});
   Value* mask = graph.input("mask", DType::kF32, {kN, 1, 1, S});
   Value* number(double value) { return graph.scalar(DType::kF32, value); }
-  Value* swapped(Value* value) { return graph.add("transpose", {value}, {{"perm", Ints{0, 1, 3, 2}}}); }
+  Value* swapped(Value* value) {
+    return graph.add("transpose", {value}, {{"perm", Ints{0, 1, 3, 2}}});
+  }
   Value* attend(Value* scores) {
     return graph.add("matmul", {graph.add("softmax", {scores}), v}, {}, "y");
   }
@@ -65,7 +67,9 @@ TEST_F(FuseAttention, WithoutScale) {
 TEST_F(FuseAttention, OneHead) {
   Value* q3 = graph.input("q3", DType::kF32, {kN, S, 4});
   Value* v3 = graph.input("v3", DType::kF32, {kN, S, 6});
+  Value* row = graph.input("row", DType::kF32, {S});
   Value* scores = graph.add("matmul", {q3, q3}, {{"transpose_b", true}, {"alpha", 0.5}});
+  scores = graph.add("add", {row, scores});
   graph.set_outputs({graph.add("matmul", {graph.add("softmax", {scores}), v3}, {}, "y")});
   EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 1);
   EXPECT_EQ(count(graph, "sdpa"), 1);
@@ -79,12 +83,14 @@ TEST_F(FuseAttention, SharedKeysAreNotForSdpa) {
 
 TEST_F(FuseAttention, AnotherSoftmaxAxisIsSomethingElse) {
   Value* scores = graph.add("matmul", {q, k}, {{"transpose_b", true}});
-  graph.set_outputs({graph.add("matmul", {graph.add("softmax", {scores}, {{"axis", 2}}), v}, {}, "y")});
+  graph.set_outputs(
+      {graph.add("matmul", {graph.add("softmax", {scores}, {{"axis", 2}}), v}, {}, "y")});
   EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 0);
 }
 
 TEST_F(FuseAttention, WeightsThatOthersReadStay) {
-  Value* weights = graph.add("softmax", {graph.add("matmul", {q, k}, {{"transpose_b", true}})}, {}, "p");
+  Value* weights =
+      graph.add("softmax", {graph.add("matmul", {q, k}, {{"transpose_b", true}})}, {}, "p");
   graph.set_outputs({weights, graph.add("matmul", {weights, v}, {}, "y")});
   EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 0);
 }

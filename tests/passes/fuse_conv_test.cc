@@ -9,8 +9,8 @@ struct FuseConv : ::testing::Test {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {kN, 3, 8, 8});
   Value* r = graph.input("r", DType::kF32, {kN, 4, 8, 8});
-  Value* conv = graph.add("conv", {x, weights(graph, "w", {4, 3, 1, 1}), weights(graph, "b", {4})}, {},
-                          "conv");
+  Value* conv = graph.add("conv", {x, weights(graph, "w", {4, 3, 1, 1}), weights(graph, "b", {4})},
+                          {}, "conv");
 };
 
 }  // namespace
@@ -40,15 +40,22 @@ TEST_F(FuseConv, ClampWithConstantBounds) {
 
 TEST_F(FuseConv, EachActivation) {
   const std::pair<const char*, NamedAttrs> kCases[] = {
-      {"relu", {}},       {"leaky_relu", {{"alpha", 0.2}}}, {"elu", {{"alpha", 0.7}}},
-      {"gelu", {}},       {"gelu", {{"approximate", "tanh"}}}, {"silu", {}},
-      {"sigmoid", {}},    {"tanh", {}},                     {"hard_swish", {}},
-      {"hard_sigmoid", {{"alpha", 0.3}, {"beta", 0.4}}},    {"clamp", {{"min", -0.5}}},
+      {"relu", {}},
+      {"leaky_relu", {{"alpha", 0.2}}},
+      {"elu", {{"alpha", 0.7}}},
+      {"gelu", {}},
+      {"gelu", {{"approximate", "tanh"}}},
+      {"silu", {}},
+      {"sigmoid", {}},
+      {"tanh", {}},
+      {"hard_swish", {}},
+      {"hard_sigmoid", {{"alpha", 0.3}, {"beta", 0.4}}},
+      {"clamp", {{"min", -0.5}}},
   };
   std::vector<Value*> outputs;
   for (const auto& [op, attrs] : kCases)
-    outputs.push_back(graph.add(op, {graph.add("conv_transpose", {x, weights(graph, "t", {3, 4, 2, 2})})},
-                                attrs));
+    outputs.push_back(graph.add(
+        op, {graph.add("conv_transpose", {x, weights(graph, "t", {3, 4, 2, 2})})}, attrs));
   graph.set_outputs(outputs);
   EXPECT_EQ(rewrite(graph, {"fuse_conv"}), static_cast<int>(outputs.size()));
   EXPECT_EQ(graph.node_count(), outputs.size());

@@ -24,7 +24,8 @@ TEST(FuseElementwise, ADiamondIsOneProgram) {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {kN, 4});
   Value* e = graph.add("exp", {x}, {}, "e");
-  Value* y = graph.add("div", {e, graph.add("add", {e, graph.scalar(DType::kF32, 1)}, {}, "sum")}, {}, "y");
+  Value* y = graph.add("div", {e, graph.add("add", {e, graph.scalar(DType::kF32, 1)}, {}, "sum")},
+                       {}, "y");
   graph.set_outputs({y});
   EXPECT_EQ(rewrite(graph, {"fuse_elementwise"}, fusing(), 0), 1);
   EXPECT_EQ(nodes_of(graph), R"~(

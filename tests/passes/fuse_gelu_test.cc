@@ -33,9 +33,7 @@ constexpr const char* kTanh = "\n%y: f32[N, 4] = gelu(%x) {approximate=\"tanh\"}
 TEST_F(Gelu, HalfLast) { expect_gelu(mul(mul(x, gate()), number(0.5)), kExact); }
 TEST_F(Gelu, HalfFirst) { expect_gelu(mul(mul(x, number(0.5)), gate()), kExact); }
 TEST_F(Gelu, HalfInTheGate) { expect_gelu(mul(mul(number(0.5), gate()), x), kExact); }
-TEST_F(Gelu, DividedByTwo) {
-  expect_gelu(graph.add("div", {mul(gate(), x), number(2)}), kExact);
-}
+TEST_F(Gelu, DividedByTwo) { expect_gelu(graph.add("div", {mul(gate(), x), number(2)}), kExact); }
 TEST_F(Gelu, TimesTheRootOfAHalf) {
   Value* erf = graph.add("erf", {mul(number(std::sqrt(0.5)), x)});
   expect_gelu(mul(x, add(mul(erf, number(0.5)), number(0.5))), kExact);

@@ -51,7 +51,8 @@ TEST_F(FuseLayerNorm, OverTwoAxes) {
 
 TEST_F(FuseLayerNorm, RootOfTheMeanSquare) {
   Value* squares = mean(graph.add("square", {x}));
-  Value* y = graph.add("mul", {x, graph.add("reciprocal", {graph.add("sqrt", {with_epsilon(squares)})})});
+  Value* y =
+      graph.add("mul", {x, graph.add("reciprocal", {graph.add("sqrt", {with_epsilon(squares)})})});
   expect(graph.add("mul", {weights(graph, "gamma", {8}), y}), R"(
 %y: f32[N, 5, 8] = rms_norm(%x, %gamma) {epsilon=0.5}
 )");

@@ -53,21 +53,23 @@ std::vector<ConstantPtr> evaluate(const Node& node) {
     inputs.push_back(tensor);
   }
   std::vector<ConstantPtr> results;
-  for (const TestTensor& tensor : run_reference_all(node.op->name.c_str(), inputs,
-                                                    node.attrs.named(), node.outputs.size()))
-    results.push_back(Constant::copy(tensor.dtype(), tensor.shape(),
-                                     {static_cast<const std::byte*>(tensor.ptr()), tensor.desc().bytes()}));
+  for (const TestTensor& tensor :
+       run_reference_all(node.op->name.c_str(), inputs, node.attrs.named(), node.outputs.size()))
+    results.push_back(
+        Constant::copy(tensor.dtype(), tensor.shape(),
+                       {static_cast<const std::byte*>(tensor.ptr()), tensor.desc().bytes()}));
   return results;
 }
 
 }  // namespace
 
-Value* weights(Graph& graph, const std::string& name, Shape shape, double low,
-                      double high, DType dtype) {
+Value* weights(Graph& graph, const std::string& name, Shape shape, double low, double high,
+               DType dtype) {
   TestTensor tensor(dtype, shape);
   tensor.fill(std::hash<std::string>{}(name), low, high);
   return graph.constant(
-      Constant::copy(dtype, shape, {static_cast<const std::byte*>(tensor.ptr()), tensor.desc().bytes()}),
+      Constant::copy(dtype, shape,
+                     {static_cast<const std::byte*>(tensor.ptr()), tensor.desc().bytes()}),
       name);
 }
 
@@ -79,8 +81,8 @@ PassContext fusing(bool nhwc) {
   return context;
 }
 
-int rewrite(Graph& graph, const std::vector<std::string>& names,
-                   PassContext context, double tolerance) {
+int rewrite(Graph& graph, const std::vector<std::string>& names, PassContext context,
+            double tolerance) {
   verify(graph);
   const auto before = compute(graph);
   std::vector<std::string> output_names;

@@ -10,7 +10,8 @@ struct Layout : ::testing::Test {
   Value* x = graph.input("x", DType::kF32, {kN, 3, 8, 8});
   Value* conv(Value* input, int64_t channels, const std::string& name) {
     const int64_t inputs = input->shape()[1].value();
-    return graph.add("conv", {input, weights(graph, name + ".w", {channels, inputs, 1, 1})}, {}, name);
+    return graph.add("conv", {input, weights(graph, name + ".w", {channels, inputs, 1, 1})}, {},
+                     name);
   }
   // All becomes channels last: transposes remain where the region begins and ends.
   void expect_transposes(std::vector<Value*> outputs, int transposes) {
@@ -27,7 +28,8 @@ struct Layout : ::testing::Test {
 
 TEST_F(Layout, TransposesOnlyAtTheBorders) {
   Value* a = graph.add("relu", {conv(x, 4, "a")}, {}, "a.relu");
-  Value* pooled = graph.add_node(get_op("max_pool"), {a}, {{"kernel", Ints{2, 2}}}, "pool", 1)->output();
+  Value* pooled =
+      graph.add_node(get_op("max_pool"), {a}, {{"kernel", Ints{2, 2}}}, "pool", 1)->output();
   graph.set_outputs({conv(pooled, 5, "b")});
   EXPECT_EQ(nodes_of(graph), R"(
 %a: f32[N, 4, 8, 8] = conv(%x, %a.w)
@@ -60,14 +62,16 @@ TEST_F(Layout, GlobalPoolingEndsWithoutATranspose) {
 }
 
 TEST_F(Layout, ReductionThatDropsItsAxes) {
-  Value* pooled = graph.add("reduce_max", {conv(x, 4, "a")}, {{"axes", Ints{2, 3}}, {"keep_dims", false}});
+  Value* pooled =
+      graph.add("reduce_max", {conv(x, 4, "a")}, {{"axes", Ints{2, 3}}, {"keep_dims", false}});
   expect_transposes({pooled}, 1);
 }
 
 TEST_F(Layout, ResidualsAndBranches) {
   Value* a = conv(x, 4, "a");
   Value* left = conv(graph.add("relu", {a}), 4, "left");
-  Value* right = graph.add("conv", {a, weights(graph, "right.w", {4, 4, 1, 1}), nullptr, left}, {}, "right");
+  Value* right =
+      graph.add("conv", {a, weights(graph, "right.w", {4, 4, 1, 1}), nullptr, left}, {}, "right");
   Value* sum = graph.add("add", {right, graph.add("sigmoid", {a})});
   expect_transposes({conv(graph.add("concat", {sum, left}, {{"axis", 1}}), 3, "end")}, 2);
 }
@@ -90,11 +94,32 @@ TEST_F(Layout, OpsWithAxesFollow) {
   Value* a = conv(x, 4, "a");
   a = graph.add("softmax", {a}, {{"axis", 1}});
   a = graph.add("pad", {a}, {{"pads", Ints{0, 1, 2, 0, 0, 0, 0, 3}}});
-  a = graph.add("slice", {a}, {{"starts", Ints{1, 2}}, {"ends", Ints{4, 9}}, {"axes", Ints{1, -1}}});
-  Node* parts = graph.add_node(get_op("split"), {a}, {{"axis", 1}, {"sizes", Ints{1, 2}}}, "parts", 2);
-  a = graph.add("batch_norm", {parts->outputs[1], weights(graph, "m", {2}), weights(graph, "v", {2}, 1, 2)});
+  a = graph.add("slice", {a},
+                {{"starts", Ints{1, 2}}, {"ends", Ints{4, 9}}, {"axes", Ints{1, -1}}});
+  Node* parts =
+      graph.add_node(get_op("split"), {a}, {{"axis", 1}, {"sizes", Ints{1, 2}}}, "parts", 2);
+  a = graph.add("batch_norm",
+                {parts->outputs[1], weights(graph, "m", {2}), weights(graph, "v", {2}, 1, 2)});
   a = graph.add("concat", {a, parts->outputs[0]}, {{"axis", 1}});
   expect_transposes({conv(a, 2, "b")}, 2);
+}
+
+TEST_F(Layout, OpsThatKnowTheLayoutFollow) {
+  Value* a = graph.add("depth_to_space", {conv(x, 8, "a")}, {{"block", 2}});
+  a = graph.add("space_to_depth", {a}, {{"block", 2}});
+  a = graph.add("resize", {a}, {{"scales", std::vector<double>{1, 1, 2, 0.5}}, {"mode", "linear"}});
+  a = graph.add("avg_pool", {a}, {{"kernel", Ints{3, 2}}, {"pads", Ints{1, 0, 1, 0}}});
+  expect_transposes({conv(a, 2, "b")}, 2);
+}
+
+TEST_F(Layout, OneAndThreeSpatialAxes) {
+  Value* line = graph.input("line", DType::kF32, {kN, 3, 9});
+  Value* cube = graph.input("cube", DType::kF32, {kN, 3, 4, 5, 6});
+  auto twice = [&](Value* input, Shape kernel, const std::string& name) {
+    Value* y = graph.add("relu", {graph.add("conv", {input, weights(graph, name, kernel)})});
+    return graph.add("conv", {y, weights(graph, name + "2", kernel)});
+  };
+  expect_transposes({twice(line, {3, 3, 2}, "w1"), twice(cube, {3, 3, 1, 2, 3}, "w3")}, 4);
 }
 
 TEST_F(Layout, WhatCannotFollowGetsItsTranspose) {

@@ -14,18 +14,20 @@ struct Pipeline : ::testing::Test {
   Value* number(double value) { return graph.scalar(DType::kF32, value); }
   Value* conv(Value* x, int64_t channels, int64_t kernel, int64_t groups, const std::string& name) {
     const int64_t inputs = x->shape()[1].value() / groups, pad = kernel / 2;
-    Value* y = graph.add("conv", {x, weights(graph, name + ".w", {channels, inputs, kernel, kernel})},
-                         {{"groups", groups}, {"pads", Ints{pad, pad, pad, pad}}}, name);
-    return graph.add("batch_norm",
-                     {y, weights(graph, name + ".mean", {channels}),
-                      weights(graph, name + ".var", {channels}, 1, 2),
-                      weights(graph, name + ".gamma", {channels}),
-                      weights(graph, name + ".beta", {channels})},
-                     {}, name + ".bn");
+    Value* y =
+        graph.add("conv", {x, weights(graph, name + ".w", {channels, inputs, kernel, kernel})},
+                  {{"groups", groups}, {"pads", Ints{pad, pad, pad, pad}}}, name);
+    return graph.add(
+        "batch_norm",
+        {y, weights(graph, name + ".mean", {channels}),
+         weights(graph, name + ".var", {channels}, 1, 2),
+         weights(graph, name + ".gamma", {channels}), weights(graph, name + ".beta", {channels})},
+        {}, name + ".bn");
   }
   Value* relu6(Value* x) { return graph.add("clamp", {x, number(0), number(6)}); }
   Value* linear(Value* x, int64_t from, int64_t to, const std::string& name) {
-    Value* y = graph.add("matmul", {x, weights(graph, name + ".w", {from, to}, -0.4, 0.4)}, {}, name);
+    Value* y =
+        graph.add("matmul", {x, weights(graph, name + ".w", {from, to}, -0.4, 0.4)}, {}, name);
     return graph.add("add", {y, weights(graph, name + ".b", {to})});
   }
   // Rounds that the pipeline needed.
@@ -77,13 +79,15 @@ TEST_F(Pipeline, EncoderLayer) {
   a = graph.add("reshape", {graph.add("transpose", {a}, {{"perm", Ints{0, 2, 1, 3}}})},
                 {{"shape", Ints{0, 0, kHidden}}});
   Value* y = graph.add("add", {x, linear(a, kHidden, kHidden, "o")});
-  y = graph.add_node(get_op("layer_norm"), {y, weights(graph, "g", {kHidden})}, {}, "norm", 1)->output();
+  y = graph.add_node(get_op("layer_norm"), {y, weights(graph, "g", {kHidden})}, {}, "norm", 1)
+          ->output();
   Value* h = linear(y, kHidden, 16, "up");
   Value* erf = graph.add("erf", {graph.add("div", {h, number(std::sqrt(2))})});
   h = graph.add("mul", {graph.add("mul", {h, graph.add("add", {erf, number(1)})}), number(0.5)});
   graph.set_outputs({graph.add("add", {y, linear(h, 16, kHidden, "down")}, {}, "y")});
   EXPECT_EQ(run(true), 1u);
-  for (const char* gone : {"softmax", "erf", "add", "div", "mul"}) EXPECT_EQ(count(graph, gone), 0) << gone;
+  for (const char* gone : {"softmax", "erf", "add", "div", "mul"})
+    EXPECT_EQ(count(graph, gone), 0) << gone;
   EXPECT_EQ(count(graph, "sdpa"), 1);
   EXPECT_EQ(count(graph, "matmul"), 6);
   EXPECT_EQ(count(graph, "transpose"), 4) << to_text(graph);

@@ -90,13 +90,17 @@ TEST_F(Simplify, AComputedShapeThatIsKnown) {
 )");
 }
 TEST_F(Simplify, WholeSlice) {
-  expect(graph.add("slice", {start}, {{"starts", Ints{0, 0}}, {"ends", Ints{3, 99}}, {"axes", Ints{1, 2}}}));
+  expect(graph.add("slice", {start},
+                   {{"starts", Ints{0, 0}}, {"ends", Ints{3, 99}}, {"axes", Ints{1, 2}}}));
 }
 TEST_F(Simplify, ReversedSliceStays) {
-  expect_kept(graph.add("slice", {start}, {{"starts", Ints{-1}}, {"ends", Ints{-99}}, {"axes", Ints{1}},
-                                           {"steps", Ints{-1}}}));
+  expect_kept(graph.add(
+      "slice", {start},
+      {{"starts", Ints{-1}}, {"ends", Ints{-99}}, {"axes", Ints{1}}, {"steps", Ints{-1}}}));
 }
-TEST_F(Simplify, PadByNothing) { expect(graph.add("pad", {start}, {{"pads", Ints{0, 0, 0, 0, 0, 0}}})); }
+TEST_F(Simplify, PadByNothing) {
+  expect(graph.add("pad", {start}, {{"pads", Ints{0, 0, 0, 0, 0, 0}}}));
+}
 TEST_F(Simplify, ShiftByAPadStays) {
   expect_kept(graph.add("pad", {start}, {{"pads", Ints{0, 0, 1, 0, 0, -1}}}));
 }
