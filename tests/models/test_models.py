@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole models: AnyMPS beside ONNX Runtime, over batch sizes and sequence lengths, through the command line."""
+import functools
 import json
 import subprocess
 import sys
@@ -23,11 +24,10 @@ CASES = [
 ]
 
 
+@functools.cache
 def model_path(name):
-    path = MODELS / f"{name}.onnx"
-    if not path.exists():
-        subprocess.run([sys.executable, ROOT / "models" / "make_models.py", MODELS, name], check=True)
-    return path
+    subprocess.run([sys.executable, ROOT / "models" / "make_models.py", "--out", MODELS, name], check=True)
+    return MODELS / f"{name}.onnx"
 
 
 def random_inputs(session, dims, seed=7):

@@ -49,6 +49,17 @@ size_t output_count(const Op& op, const Sample& sample) {
   return 2;
 }
 
+// NaN, infinities and zeros of both signs among ordinary numbers, in the inputs of a float dtype.
+void special_values(TestTensor& tensor) {
+  if (!is_float(tensor.dtype()) || tensor.count() < 8) return;
+  const double values[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0};
+  size_t next = 0;
+  int64_t at = 0;
+  for_each_index(tensor.shape(), [&](const Shape& index) {
+    if (at++ % 7 == 3) tensor.put(index, values[next++ % 5]);
+  });
+}
+
 void cases_of_sample(const Op& op, const Sample& sample, DType dtype,
                      const std::function<void(OpCase&)>& fn) {
   const std::string main = op.inputs.empty() ? "" : op.inputs[0].type;
@@ -88,6 +99,15 @@ void cases_of_sample(const Op& op, const Sample& sample, DType dtype,
   offset.label += " offset";
   offset.offset = size_of(dtype) == 1 ? 3 : size_of(dtype);
   fn(offset);
+  // Products of infinities with padding or masks, and NaN under a fused activation, are the kernel's
+  // own: see "Numbers" in docs/design.md.
+  const bool contraction = op.attr_index("activation") >= 0 || op.name == "sdpa";
+  if (!is_float(dtype) || contraction) return;
+  OpCase special = plain;
+  special.label += " special";
+  for (auto& input : special.inputs)
+    if (input) special_values(*input);
+  fn(special);
 }
 
 }  // namespace
