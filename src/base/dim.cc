@@ -17,11 +17,16 @@ int64_t floor_divide(int64_t a, int64_t b) {
   return quotient - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 
+// The text as an operand: in parentheses if it holds an operator outside of any.
 std::string atom(const Dim& dim) {
   std::string text = dim.str();
-  const bool simple = text.find_first_of("+-*/ ,") == std::string::npos || text.front() == '(' ||
-                      text.find('(') < text.find_first_of("+-*/ ,");
-  return simple && text.front() != '-' ? text : "(" + text + ")";
+  int depth = 0;
+  for (char c : text) {
+    depth += (c == '(') - (c == ')');
+    if (depth == 0 && std::string_view("+-*/ ,").find(c) != std::string_view::npos)
+      return "(" + text + ")";
+  }
+  return text;
 }
 
 Dim combine(const Dim& a, const char* op, const Dim& b) {
@@ -100,8 +105,11 @@ Dim floor_div(const Dim& a, const Dim& b) {
 }
 
 Dim ceil_div(const Dim& a, const Dim& b) {
-  if (a.known() && b.known()) return floor_divide(a.value_ + b.value_ - 1, b.value_);
-  return floor_div(a + b - 1, b);
+  if (a.known() && b.known()) {
+    const int64_t quotient = floor_divide(a.value_, b.value_);
+    return quotient + (a.value_ % b.value_ != 0);
+  }
+  return b.is(1) ? a : floor_div(a + (b - 1), b);
 }
 
 Dim max(const Dim& a, const Dim& b) {

@@ -29,7 +29,9 @@ size_t byte_count(DType dtype, const Shape& shape) {
 
 Strides contiguous_strides(const Shape& shape) {
   Strides strides(shape.size(), 1);
-  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<int64_t>(shape[i], 1);
+  for (size_t i = shape.size(); i-- > 1;)  // an empty tensor's other extents may be of any size
+    strides[i - 1] = static_cast<int64_t>(static_cast<uint64_t>(strides[i]) *
+                                          static_cast<uint64_t>(std::max<int64_t>(shape[i], 1)));
   return strides;
 }
 

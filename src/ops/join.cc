@@ -10,15 +10,17 @@ namespace {
 
 const std::vector<int64_t> kNone;
 
-// The content of tensors joined along `axis` (where `tile` repeats one), each seen as blocks: what
-// lies after the axis is moved in one piece.
+// The content of tensors joined along `axis`: of each, a block for every place before the axis.
 void join_content(InferContext& ctx, int64_t axis, const Dims& shape) {
   Dims joined;
+  size_t elements = 0;
   int64_t outer = 1;
-  for (size_t i = 0; i < ctx.input_count(); ++i)
+  for (size_t i = 0; i < ctx.input_count(); ++i) {
     if (!ctx.content(i) || !ctx.type(i).static_shape()) return;
+    elements += ctx.content(i)->size();
+  }
+  if (elements == 0) return ctx.set_content(0, {});
   for (int64_t i = 0; i < axis; ++i) outer *= shape[static_cast<size_t>(i)].value();
-  if (outer == 0) return ctx.set_content(0, {});
   for (int64_t o = 0; o < outer; ++o) {
     for (size_t i = 0; i < ctx.input_count(); ++i) {
       const Dims& content = *ctx.content(i);

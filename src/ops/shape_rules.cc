@@ -53,7 +53,7 @@ void take_apart(std::string_view text, Product& product) {
   while (enclosed(text)) text = text.substr(1, text.size() - 2);
   int64_t number = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size()) {
+  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && number >= 0) {
     product.number = product.number * Dim(number);
     return;
   }
@@ -99,10 +99,11 @@ void cancel_equal(Dims& a, Dims& b) {
 std::vector<int64_t> normalize_axes(const std::vector<int64_t>& axes, int64_t rank,
                                     const char* who) {
   std::vector<int64_t> result;
+  std::vector<bool> seen(static_cast<size_t>(rank), false);
   for (int64_t axis : axes) {
     const int64_t at = normalize_axis(axis, rank, who);
-    require(std::find(result.begin(), result.end(), at) == result.end(),
-            "[{}] axis {} is given twice", who, axis);
+    require(!seen[static_cast<size_t>(at)], "[{}] axis {} is given twice", who, axis);
+    seen[static_cast<size_t>(at)] = true;
     result.push_back(at);
   }
   return result;

@@ -80,6 +80,7 @@ void infer_slice(InferContext& ctx) {
 }
 
 bool view_slice(ViewContext& ctx) {
+  if (element_count(ctx.shape) == 0) return ctx.strides = contiguous_strides(ctx.shape), true;
   const auto starts = view_ints(ctx, 1, "starts"), ends = view_ints(ctx, 2, "ends");
   const auto axes = view_ints(ctx, 3, "axes"), steps = view_ints(ctx, 4, "steps");
   if (!starts || !ends || !axes || !steps) return false;
@@ -95,7 +96,8 @@ bool view_slice(ViewContext& ctx) {
 // ones are shorter when it does not divide.
 SliceRange equal_part(int64_t extent, int64_t count, int64_t index) {
   const int64_t chunk = extent / count + (extent % count != 0);
-  const int64_t first = std::min(extent, chunk * index);
+  int64_t first = 0;
+  if (__builtin_mul_overflow(chunk, index, &first) || first > extent) first = extent;
   return {first, 1, std::min(chunk, extent - first)};
 }
 
@@ -133,6 +135,7 @@ void infer_split(InferContext& ctx) {
 }
 
 bool view_split(ViewContext& ctx) {
+  if (element_count(ctx.shape) == 0) return ctx.strides = contiguous_strides(ctx.shape), true;
   const auto axis =
       static_cast<size_t>(normalize_axis(ctx.attrs.i("axis"), ctx.input.rank(), "split"));
   const std::vector<int64_t>& sizes = ctx.attrs.ints("sizes");
@@ -146,7 +149,7 @@ bool view_split(ViewContext& ctx) {
     for (size_t i = 0; i < ctx.output; ++i) first += sizes[i];
   }
   ctx.strides = ctx.input.strides;
-  ctx.offset = ctx.shape[axis] == 0 ? 0 : first * ctx.input.strides[axis];
+  ctx.offset = first * ctx.input.strides[axis];
   return true;
 }
 
