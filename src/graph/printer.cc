@@ -1,45 +1,193 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/printer.h"
 
+#include <cmath>
+#include <cstring>
+
+#include "base/text.h"
+
 namespace anymps {
 
 namespace {
 
-std::string node_line(const Node& node) {
-  std::string line;
-  for (const Value* value : node.outputs)
-    line += fmt::format("{}%{}: {}", line.empty() ? "" : ", ", value->name, to_string(value->type));
-  line += " = " + node.op->name + "(";
-  for (size_t i = 0; i < node.inputs.size(); ++i)
-    line += (i ? ", " : "") + (node.inputs[i] ? "%" + node.inputs[i]->name : std::string("-"));
-  line += ")";
-  std::string attrs;
-  for (const NamedAttr& attr : node.attrs.named()) {
-    const AttrSpec& spec = node.op->attrs[static_cast<size_t>(node.op->attr_index(attr.name))];
-    attrs += fmt::format("{}{}={}", attrs.empty() ? "" : ", ", attr.name,
-                         to_string(spec.kind, attr.value));
+constexpr int64_t kShownElements = 8;
+
+// The elements of a small constant: "[1, 2]", or "3" for a scalar; nothing for larger ones.
+std::string elements(const Constant& constant) {
+  const int64_t count = constant.desc().count();
+  if (count > kShownElements || constant.dtype() == DType::kC64) return {};
+  const auto bytes = constant.data();
+  std::string text;
+  dispatch<kReal | kBoolean>(constant.dtype(), [&]<typename T>() {
+    for (int64_t i = 0; i < count; ++i) {
+      T element;
+      std::memcpy(&element, bytes.get() + static_cast<size_t>(i) * sizeof(T), sizeof(T));
+      text += fmt::format("{}{}", i ? ", " : "", +static_cast<Compute<T>>(element));
+    }
+  });
+  return constant.shape().empty() ? text : "[" + text + "]";
+}
+
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20) c = '?';
+  return text;
+}
+
+std::string typed(const Value& value) {
+  return fmt::format("%{}: {}", one_line(value.name), to_string(value.type));
+}
+
+std::string attr_text(const Node& node, const NamedAttr& attr) {
+  const AttrSpec& spec = node.op->attrs[static_cast<size_t>(node.op->attr_index(attr.name))];
+  return attr.name + "=" + one_line(to_string(spec.kind, attr.value));
+}
+
+void add_graph(const Graph& graph, const std::string& indent, std::string& text) {
+  text += "(";
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    text += (i ? ", " : "") + typed(*graph.inputs()[i]);
+  text += ") {\n";
+  for (const Value* value : graph.values()) {
+    if (!value->is_constant()) continue;
+    const std::string shown = elements(*value->constant);
+    text +=
+        fmt::format("{}  {} = constant{}\n", indent, typed(*value),
+                    shown.empty() ? "  // " + human_bytes(value->constant->bytes()) : " " + shown);
   }
-  if (!attrs.empty()) line += " {" + attrs + "}";
-  return line;
+  for (const auto& node : graph.nodes()) {
+    text += indent + "  " + to_text(*node);
+    if (node->outputs.empty() || node->name != node->outputs[0]->name)
+      text += fmt::format("  // \"{}\"", one_line(node->name));
+    text += "\n";
+    for (size_t i = 0; i < node->op->attrs.size(); ++i) {
+      if (node->op->attrs[i].kind != AttrKind::kGraph) continue;
+      const auto& inner = std::get<std::shared_ptr<Graph>>(node->attrs.values()[i]);
+      if (!inner) continue;
+      text += fmt::format("{}    {}: graph ", indent, node->op->attrs[i].name);
+      add_graph(*inner, indent + "    ", text);
+    }
+  }
+  text += indent + "  return";
+  for (size_t i = 0; i < graph.outputs().size(); ++i)
+    text += (i ? ", %" : " %") + one_line(graph.outputs()[i]->name);
+  text += "\n" + indent + "}\n";
+}
+
+std::string json_number(double value) {
+  if (std::isnan(value)) return "\"nan\"";
+  if (std::isinf(value)) return value > 0 ? "\"inf\"" : "\"-inf\"";
+  return fmt::format("{}", value);
+}
+
+template <typename List, typename Fn>
+std::string json_list(const List& list, Fn&& item) {
+  std::string text = "[";
+  for (const auto& element : list) text += (text.size() > 1 ? ", " : "") + item(element);
+  return text + "]";
+}
+
+std::string json_attr(AttrKind kind, const AttrValue& value) {
+  switch (kind) {
+    case AttrKind::kInt:
+      return fmt::format("{}", std::get<int64_t>(value));
+    case AttrKind::kBool:
+      return std::get<int64_t>(value) ? "true" : "false";
+    case AttrKind::kDType:
+      return json_string(name(static_cast<DType>(std::get<int64_t>(value))));
+    case AttrKind::kFloat:
+      return json_number(std::get<double>(value));
+    case AttrKind::kString:
+      return json_string(std::get<std::string>(value));
+    case AttrKind::kInts:
+      return json_list(std::get<std::vector<int64_t>>(value),
+                       [](int64_t element) { return fmt::format("{}", element); });
+    case AttrKind::kFloats:
+      return json_list(std::get<std::vector<double>>(value), json_number);
+    case AttrKind::kGraph: {
+      const auto& graph = std::get<std::shared_ptr<Graph>>(value);
+      return graph ? to_json(*graph) : "null";
+    }
+  }
+  return "null";
+}
+
+std::string json_value(const Value* value, const std::string& more = "") {
+  const std::string shape =
+      value->type.ranked ? json_list(value->shape(),
+                                     [](const Dim& dim) {
+                                       return dim.known() ? dim.str() : json_string(dim.str());
+                                     })
+                         : "null";
+  return fmt::format("{{\"name\": {}, \"dtype\": \"{}\", \"shape\": {}{}}}",
+                     json_string(value->name), name(value->dtype()), shape, more);
+}
+
+std::string json_node(const Node& node) {
+  std::string attrs;
+  for (size_t i = 0; i < node.op->attrs.size(); ++i) {
+    const AttrSpec& spec = node.op->attrs[i];
+    const AttrValue& value = node.attrs.values()[i];
+    if (!spec.required && value == spec.default_value) continue;
+    attrs += fmt::format("{}{}: {}", attrs.empty() ? "" : ", ", json_string(spec.name),
+                         json_attr(spec.kind, value));
+  }
+  return fmt::format(
+      "{{\"op\": {}, \"family\": {}, \"name\": {}, \"inputs\": {}, \"outputs\": {}, "
+      "\"attrs\": {{{}}}}}",
+      json_string(node.op->name), json_string(node.op->family), json_string(node.name),
+      json_list(node.inputs,
+                [](const Value* value) { return value ? json_string(value->name) : "null"; }),
+      json_list(node.outputs, [](const Value* value) { return json_value(value); }), attrs);
 }
 
 }  // namespace
 
+std::string to_text(const Node& node) {
+  std::string line;
+  for (const Value* value : node.outputs) line += (line.empty() ? "" : ", ") + typed(*value);
+  line += " = " + node.op->name + "(";
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    line += (i ? ", " : "") + (node.inputs[i] ? "%" + one_line(node.inputs[i]->name) : "-");
+  line += ")";
+  std::string attrs;
+  for (const NamedAttr& attr : node.attrs.named())
+    attrs += (attrs.empty() ? "" : ", ") + attr_text(node, attr);
+  if (!attrs.empty()) line += " {" + attrs + "}";
+  return line;
+}
+
 std::string to_text(const Graph& graph) {
-  std::string text = fmt::format("graph {} (", graph.name.empty() ? "main" : graph.name);
-  for (size_t i = 0; i < graph.inputs().size(); ++i)
-    text += fmt::format("{}%{}: {}", i ? ", " : "", graph.inputs()[i]->name,
-                        to_string(graph.inputs()[i]->type));
-  text += ") {\n";
-  for (const auto& node : graph.nodes()) text += "  " + node_line(*node) + "\n";
-  text += "  return";
-  for (size_t i = 0; i < graph.outputs().size(); ++i)
-    text += (i ? ", %" : " %") + graph.outputs()[i]->name;
-  return text + "\n}\n";
+  std::string text = fmt::format("graph {} ", graph.name.empty() ? "main" : one_line(graph.name));
+  add_graph(graph, "", text);
+  return text;
+}
+
+std::string to_json(const Graph& graph) {
+  std::string text = fmt::format("{{\"name\": {},\n", json_string(graph.name));
+  auto lines = [&](const char* key, const std::vector<std::string>& items) {
+    text += fmt::format(" \"{}\": [{}{}],\n", key, items.empty() ? "" : "\n  ",
+                        fmt::join(items, ",\n  "));
+  };
+  std::vector<std::string> inputs, constants, nodes;
+  for (const Value* value : graph.inputs()) inputs.push_back(json_value(value));
+  for (const Value* value : graph.values())
+    if (value->is_constant())
+      constants.push_back(
+          json_value(value, fmt::format(", \"bytes\": {}", value->constant->bytes())));
+  for (const auto& node : graph.nodes()) nodes.push_back(json_node(*node));
+  lines("inputs", inputs);
+  lines("constants", constants);
+  lines("nodes", nodes);
+  text += " \"outputs\": " +
+          json_list(graph.outputs(), [](const Value* value) { return json_string(value->name); });
+  return text + "}\n";
 }
 
 std::string print_graph(const Graph& graph, const std::string& format) {
   if (format == "text") return to_text(graph);
+  if (format == "json") return to_json(graph);
+  if (format == "svg") return to_svg(graph);
   fail(Code::kInvalidArgument, "[print] format '{}' is not one of text, json, svg", format);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph as text for people: one line a node.
+// A graph for people and tools: as text with one line a node, as JSON, and as an SVG picture.
 #pragma once
 
 #include <string>
@@ -8,7 +8,19 @@
 
 namespace anymps {
 
+// One line a constant and a node; the node's name follows where it is not its output's:
+//   %y: f32[N, 64, 112, 112] = conv(%x, %w, %b) {strides=[2, 2]}  // "conv1"
 std::string to_text(const Graph& graph);
+std::string to_text(const Node& node);  // without its name
+
+// {"name", "inputs", "constants", "nodes": [{"op", "name", "inputs", "outputs", "attrs"}],
+//  "outputs"}; values carry name, dtype and shape, whose symbols are strings.
+std::string to_json(const Graph& graph);
+
+// Layers from top to bottom, boxes coloured by op family, shapes beside the edges. Constants are
+// named inside the boxes that use them.
+std::string to_svg(const Graph& graph);
+
 // "text", "json" or "svg".
 std::string print_graph(const Graph& graph, const std::string& format);
 

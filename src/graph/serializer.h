@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // .mps files: a graph with its constants, versioned and checksummed. Constants are aligned, so that
-// a loaded graph uses them where they lie in the mapped file.
+// a loaded graph uses them where they lie in the mapped file. Nothing in a file is believed.
+//
+// Layout, little-endian: a header of 64 bytes (magic, format version, file size, number of
+// sections, checksum of header and section table), the section table, and the sections:
+//   graph      names, ops, attributes by name, values with symbolic shapes, nested graphs
+//   constants  dtype, shape, place, size and checksum of each constant
+//   metadata   a name and bytes that mean nothing here; any number of them
+//   data       the constants' elements, each aligned to 64 bytes
 #pragma once
 
 #include <cstddef>
@@ -16,11 +23,24 @@ namespace anymps {
 
 using Metadata = std::map<std::string, std::string>;
 inline constexpr const char* kCompiledFor = "compiled_for";  // the driver whose passes have run
+inline constexpr uint32_t kMpsVersion = 1;
+
+struct LoadOptions {
+  bool verify_constants = true;  // their checksums; those of all else are always verified
+  // Off in the fuzz target alone, whose bytes would otherwise get no further than a checksum.
+  bool verify_structure = true;
+};
 
 bool is_mps(std::string_view bytes);  // by its magic
+
+// Writes beside `path` and renames, so that no reader sees half a file. Constants are streamed one
+// after the other: made, written and released.
 void save_mps(const Graph& graph, const std::string& path, const Metadata& metadata = {});
-// `owner` keeps `bytes` alive; `mapped`: they are pages of a file. `name` is for messages.
+
+// `owner` keeps `bytes` alive; `mapped`: they are pages of a file. `name` is for messages, which
+// read "[mps] NAME: section or node: reason".
 std::unique_ptr<Graph> load_mps(std::string_view bytes, std::shared_ptr<const void> owner,
-                                bool mapped, const std::string& name, Metadata* metadata = nullptr);
+                                bool mapped, const std::string& name, Metadata* metadata = nullptr,
+                                const LoadOptions& options = {});
 
 }  // namespace anymps

@@ -112,15 +112,8 @@ int rewrite(Graph& graph, const std::vector<std::string>& names, PassContext con
 }
 
 std::string nodes_of(const Graph& graph) {
-  std::string text = to_text(graph);
-  text = text.substr(text.find('\n') + 1);
-  text = text.substr(0, text.rfind("  return"));
   std::string result = "\n";
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = text.find('\n', at);
-    result += text.substr(at + 2, end - at - 1);
-    at = end + 1;
-  }
+  for (const auto& node : graph.nodes()) result += to_text(*node) + "\n";
   return result;
 }
 
