@@ -80,25 +80,31 @@ void bench(const BenchOptions& options) {
   std::sort(all.begin(), all.end());
   double sum = 0;
   for (const double ms : all) sum += ms;
-  const Json result{{"model", options.model}, {"device", session.device.name()},
+  const Json result{{"model", options.model},
+                    {"device", session.device.name()},
                     {"threads", options.threads ? options.threads : session.device.max_threads()},
-                    {"concurrency", options.concurrency}, {"runs", all.size()},
-                    {"load_ms", session.load_ms}, {"min_ms", all.front()},
+                    {"concurrency", options.concurrency},
+                    {"runs", all.size()},
+                    {"load_ms", session.load_ms},
+                    {"min_ms", all.front()},
                     {"mean_ms", sum / static_cast<double>(all.size())},
-                    {"median_ms", percentile(all, 0.5)}, {"p90_ms", percentile(all, 0.9)},
-                    {"p99_ms", percentile(all, 0.99)}, {"max_ms", all.back()},
+                    {"median_ms", percentile(all, 0.5)},
+                    {"p90_ms", percentile(all, 0.9)},
+                    {"p99_ms", percentile(all, 0.99)},
+                    {"max_ms", all.back()},
                     {"per_second", static_cast<double>(all.size()) / total * 1e3},
                     {"peak_rss_mb", peak_rss_mb()}};
   if (options.json) {
     fmt::print("{}\n", result.dump(2));
     return;
   }
-  fmt::print("{} runs, {} threads, concurrency {}: median {:.3f} ms  min {:.3f}  p90 {:.3f}  p99 {:.3f}  "
-             "max {:.3f}  {:.1f}/s  peak {:.1f} MiB\n",
-             all.size(), result["threads"].get<int>(), options.concurrency,
-             result["median_ms"].get<double>(), all.front(), result["p90_ms"].get<double>(),
-             result["p99_ms"].get<double>(), all.back(), result["per_second"].get<double>(),
-             result["peak_rss_mb"].get<double>());
+  fmt::print(
+      "{} runs, {} threads, concurrency {}: median {:.3f} ms  min {:.3f}  p90 {:.3f}  p99 {:.3f}  "
+      "max {:.3f}  {:.1f}/s  peak {:.1f} MiB\n",
+      all.size(), result["threads"].get<int>(), options.concurrency,
+      result["median_ms"].get<double>(), all.front(), result["p90_ms"].get<double>(),
+      result["p99_ms"].get<double>(), all.back(), result["per_second"].get<double>(),
+      result["peak_rss_mb"].get<double>());
 }
 
 class Worker {
@@ -114,7 +120,8 @@ class Worker {
       const size_t blank = rest.find(' ');
       if (blank == std::string::npos) throw std::runtime_error("input NAME FILE.npy");
       const std::string name = rest.substr(0, blank);
-      std::erase_if(options_.inputs, [&](const std::string& i) { return i.starts_with(name + "="); });
+      std::erase_if(options_.inputs,
+                    [&](const std::string& i) { return i.starts_with(name + "="); });
       options_.inputs.push_back(name + "=" + rest.substr(blank + 1));
       feeds_.clear();
       return {{"ok", true}};
@@ -166,7 +173,8 @@ class Worker {
       std::string file = outputs[i].name();
       names.push_back(file);
       for (char& c : file)
-        if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.' && c != '-') c = '_';
+        if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.' && c != '-')
+          c = '_';
       write_npy(folder + "/" + file + ".npy", to_array(results_[i]));
     }
     return {{"outputs", names}};
@@ -201,7 +209,8 @@ void add_bench(CLI::App& app) {
   options->add_inputs_to(*command);
   command->get_option("model")->required(false);
   command->add_option("--warmup", options->warmup, "runs before the measurement");
-  command->add_option("-n,--runs", options->runs, "measured runs of each caller")->check(CLI::PositiveNumber);
+  command->add_option("-n,--runs", options->runs, "measured runs of each caller")
+      ->check(CLI::PositiveNumber);
   command->add_option("--seconds", options->seconds, "measure for so long instead of --runs");
   command->add_option("-c,--concurrency", options->concurrency, "callers at the same time")
       ->check(CLI::PositiveNumber);

@@ -22,7 +22,8 @@ void add_compile(CLI::App& app) {
     if (output.empty()) output = std::filesystem::path(options->model).replace_extension(".mps");
     std::error_code none;
     if (std::filesystem::equivalent(output, options->model, none))
-      throw amps::Error(AMPS_INVALID_ARGUMENT, "[compile] the output would overwrite the model; give --output");
+      throw amps::Error(AMPS_INVALID_ARGUMENT,
+                        "[compile] the output would overwrite the model; give --output");
     if (options->level == 0) {
       amps::Graph::load(options->model).save(output.string());
     } else {

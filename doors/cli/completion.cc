@@ -12,7 +12,8 @@ std::string options_of(const CLI::App& command) {
   std::string words;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) words += " --" + name;
-  for (const CLI::App* group : command.get_subcommands([](const CLI::App* sub) { return sub->get_name().empty(); }))
+  for (const CLI::App* group :
+       command.get_subcommands([](const CLI::App* sub) { return sub->get_name().empty(); }))
     words += options_of(*group);
   return words;
 }
@@ -25,10 +26,12 @@ std::string bash(const CLI::App& app) {
   }
   return fmt::format(
       "_anymps() {{\n  local word=${{COMP_WORDS[COMP_CWORD]}} words=\"\"\n"
-      "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    mapfile -t COMPREPLY < <(compgen -W \"{} --help --version\" -- \"$word\")\n"
+      "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    mapfile -t COMPREPLY < <(compgen -W \"{} --help "
+      "--version\" -- \"$word\")\n"
       "    return\n  fi\n  case ${{COMP_WORDS[1]}} in\n{}  esac\n"
       "  if [[ $word == -* ]]; then mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-      "  else mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); fi\n}}\ncomplete -o filenames -F _anymps anymps\n",
+      "  else mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); fi\n}}\ncomplete -o filenames -F "
+      "_anymps anymps\n",
       commands, cases);
 }
 
@@ -50,11 +53,15 @@ std::string fish(const CLI::App& app) {
 void add_completion(CLI::App& app) {
   CLI::App* command = app.add_subcommand("completion", "print a shell completion script");
   auto shell = std::make_shared<std::string>("bash");
-  command->add_option("shell", *shell, "bash, zsh or fish")->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  command->add_option("shell", *shell, "bash, zsh or fish")
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   command->callback([shell, &app] {
-    if (*shell == "fish") fmt::print("{}", fish(app));
-    else if (*shell == "zsh") fmt::print("autoload -U +X bashcompinit && bashcompinit\n{}", bash(app));
-    else fmt::print("{}", bash(app));
+    if (*shell == "fish")
+      fmt::print("{}", fish(app));
+    else if (*shell == "zsh")
+      fmt::print("autoload -U +X bashcompinit && bashcompinit\n{}", bash(app));
+    else
+      fmt::print("{}", bash(app));
   });
 }
 

@@ -37,17 +37,20 @@ void doctor(bool json) {
   for (const auto& device : report["devices"]) {
     const std::string name = device["name"];
     std::string state = "self-test passed";
-    if (name == "null") state = "computes nothing";
-    else if (!self_test(name)) state = "SELF-TEST FAILED";
+    if (name == "null")
+      state = "computes nothing";
+    else if (!self_test(name))
+      state = "SELF-TEST FAILED";
     fmt::print("  {:<10} {}\n{:13}own kernels for {} ops; {}\n", name,
-               device["description"].get<std::string>(), "", device["ops_with_own_kernels"].get<int>(),
-               state);
+               device["description"].get<std::string>(), "",
+               device["ops_with_own_kernels"].get<int>(), state);
   }
   fmt::print("\nenvironment\n");
   for (const auto& variable : report["environment"])
-    fmt::print("  {:<20} {:<10} {}{}\n", variable["name"].get<std::string>(),
-               variable["value"].get<std::string>().empty() ? "-" : variable["value"].get<std::string>(),
-               variable["meaning"].get<std::string>(), variable["set"].get<bool>() ? " (set)" : "");
+    fmt::print(
+        "  {:<20} {:<10} {}{}\n", variable["name"].get<std::string>(),
+        variable["value"].get<std::string>().empty() ? "-" : variable["value"].get<std::string>(),
+        variable["meaning"].get<std::string>(), variable["set"].get<bool>() ? " (set)" : "");
 }
 
 }  // namespace

@@ -42,8 +42,10 @@ void print_memory(const Json& memory) {
 void print_plan(const Json& plan) {
   for (const auto& step : plan) {
     std::string kernel = step["kernel"];
-    if (!step["detail"].get<std::string>().empty()) kernel += " " + step["detail"].get<std::string>();
-    fmt::print("{:<20} {:<40} {}\n", step["op"].get<std::string>(), kernel, step["node"].get<std::string>());
+    if (!step["detail"].get<std::string>().empty())
+      kernel += " " + step["detail"].get<std::string>();
+    fmt::print("{:<20} {:<40} {}\n", step["op"].get<std::string>(), kernel,
+               step["node"].get<std::string>());
   }
 }
 
@@ -69,9 +71,12 @@ void inspect(const InspectOptions& options) {
   if (!needs_executable) {
     const amps::Graph graph = amps::Graph::load(options.model);
     if (!options.svg.empty()) write(options.svg, graph.text("svg"));
-    if (options.json) fmt::print("{}\n", graph.text("json"));
-    else if (options.graph) fmt::print("{}", graph.text("text"));
-    else if (options.svg.empty()) summary(graph);
+    if (options.json)
+      fmt::print("{}\n", graph.text("json"));
+    else if (options.graph)
+      fmt::print("{}", graph.text("text"));
+    else if (options.svg.empty())
+      summary(graph);
     return;
   }
   const Session session(options);
@@ -94,9 +99,12 @@ void inspect(const InspectOptions& options) {
   for (const char* what : {"plan", "memory"}) {
     if (!(what[0] == 'p' ? options.plan : options.memory)) continue;
     const std::string text = session.executable.text(what, dims);
-    if (options.json) fmt::print("{}\n", text);
-    else if (what[0] == 'p') print_plan(Json::parse(text));
-    else print_memory(Json::parse(text));
+    if (options.json)
+      fmt::print("{}\n", text);
+    else if (what[0] == 'p')
+      print_plan(Json::parse(text));
+    else
+      print_memory(Json::parse(text));
   }
 }
 
@@ -106,13 +114,15 @@ void add_inspect(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "look into a model");
   options->add_to(*command);
-  command->add_option("--dim", options->dims, "NAME=EXTENT of a dynamic dimension for --plan, --memory");
+  command->add_option("--dim", options->dims,
+                      "NAME=EXTENT of a dynamic dimension for --plan, --memory");
   command->add_flag("--graph", options->graph, "print the graph as it is in the file");
   command->add_flag("--compiled", options->compiled, "print the graph after the passes");
   command->add_flag("--passes", options->passes, "print what each pass did");
   command->add_flag("--plan", options->plan, "print the steps and the kernels chosen for them");
   command->add_flag("--memory", options->memory, "print the memory plan");
-  command->add_option("--svg", options->svg, "write a picture of the graph (with --compiled: after the passes)");
+  command->add_option("--svg", options->svg,
+                      "write a picture of the graph (with --compiled: after the passes)");
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options] { inspect(*options); });
 }

@@ -16,10 +16,10 @@ struct Code {
 };
 // bf16 has no code of its own in NumPy; it is written as raw 16-bit words.
 constexpr Code kCodes[] = {
-    {amps::DType::f32, "<f4"}, {amps::DType::f16, "<f2"}, {amps::DType::bf16, "<V2"},
-    {amps::DType::f64, "<f8"}, {amps::DType::i8, "|i1"}, {amps::DType::i16, "<i2"},
-    {amps::DType::i32, "<i4"}, {amps::DType::i64, "<i8"}, {amps::DType::u8, "|u1"},
-    {amps::DType::u16, "<u2"}, {amps::DType::u32, "<u4"}, {amps::DType::u64, "<u8"},
+    {amps::DType::f32, "<f4"},     {amps::DType::f16, "<f2"}, {amps::DType::bf16, "<V2"},
+    {amps::DType::f64, "<f8"},     {amps::DType::i8, "|i1"},  {amps::DType::i16, "<i2"},
+    {amps::DType::i32, "<i4"},     {amps::DType::i64, "<i8"}, {amps::DType::u8, "|u1"},
+    {amps::DType::u16, "<u2"},     {amps::DType::u32, "<u4"}, {amps::DType::u64, "<u8"},
     {amps::DType::boolean, "|b1"}, {amps::DType::c64, "<c8"},
 };
 
@@ -89,8 +89,10 @@ Array read_npy(const std::string& path) {
 void write_npy(const std::string& path, const Array& array) {
   std::string shape;
   for (const int64_t extent : array.shape) shape += std::to_string(extent) + ", ";
-  if (array.shape.size() > 1) shape.erase(shape.size() - 2);
-  else if (array.shape.size() == 1) shape.pop_back();
+  if (array.shape.size() > 1)
+    shape.erase(shape.size() - 2);
+  else if (array.shape.size() == 1)
+    shape.pop_back();
   const char* type = "";
   for (const Code& code : kCodes)
     if (code.dtype == array.dtype) type = code.text;
@@ -120,17 +122,27 @@ double element(const Array& array, size_t i) {
   };
   switch (array.dtype) {
     case amps::DType::f32:
-    case amps::DType::c64: return get(float{});
-    case amps::DType::f64: return get(double{});
-    case amps::DType::i8: return get(int8_t{});
-    case amps::DType::i16: return get(int16_t{});
-    case amps::DType::i32: return get(int32_t{});
-    case amps::DType::i64: return get(int64_t{});
+    case amps::DType::c64:
+      return get(float{});
+    case amps::DType::f64:
+      return get(double{});
+    case amps::DType::i8:
+      return get(int8_t{});
+    case amps::DType::i16:
+      return get(int16_t{});
+    case amps::DType::i32:
+      return get(int32_t{});
+    case amps::DType::i64:
+      return get(int64_t{});
     case amps::DType::u8:
-    case amps::DType::boolean: return get(uint8_t{});
-    case amps::DType::u16: return get(uint16_t{});
-    case amps::DType::u32: return get(uint32_t{});
-    case amps::DType::u64: return get(uint64_t{});
+    case amps::DType::boolean:
+      return get(uint8_t{});
+    case amps::DType::u16:
+      return get(uint16_t{});
+    case amps::DType::u32:
+      return get(uint32_t{});
+    case amps::DType::u64:
+      return get(uint64_t{});
     case amps::DType::bf16: {
       uint16_t bits;
       std::memcpy(&bits, array.data.data() + i * 2, 2);

@@ -12,7 +12,8 @@ void add_ops(CLI::App& app) {
   auto format = std::make_shared<std::string>("text");
   CLI::Option_group* group = command->add_option_group("format");
   auto flag = [&](const char* name, const char* value, const char* doc) {
-    group->add_flag_callback(name, [format, value] { *format = value; }, doc);
+    group->add_flag_callback(
+        name, [format, value] { *format = value; }, doc);
   };
   flag("--markdown", "markdown", "the op reference (docs/generated/ops.md)");
   flag("--matrix", "matrix", "which driver has which kernels (docs/generated/support.md)");

@@ -29,15 +29,18 @@ void profile(ProfileOptions options) {
   if (options.trace.empty()) return;
   std::ofstream file(options.trace);
   file << profiler.text("trace");
-  if (!file.flush()) throw amps::Error(AMPS_IO, "[profile] " + options.trace + ": cannot be written");
-  fmt::print(stderr, "trace written to {}: open it in ui.perfetto.dev or chrome://tracing\n", options.trace);
+  if (!file.flush())
+    throw amps::Error(AMPS_IO, "[profile] " + options.trace + ": cannot be written");
+  fmt::print(stderr, "trace written to {}: open it in ui.perfetto.dev or chrome://tracing\n",
+             options.trace);
 }
 
 }  // namespace
 
 void add_profile(CLI::App& app) {
   auto options = std::make_shared<ProfileOptions>();
-  CLI::App* command = app.add_subcommand("profile", "show the time, bytes and FLOPs of each kernel");
+  CLI::App* command =
+      app.add_subcommand("profile", "show the time, bytes and FLOPs of each kernel");
   options->add_to(*command);
   options->add_inputs_to(*command);
   command->add_option("-n,--runs", options->runs, "profiled runs")->check(CLI::PositiveNumber);

@@ -68,7 +68,8 @@ void print_text(const Json& result, const RunOptions& options, const std::string
     fmt::print("\n");
     if (!output.contains("top")) continue;
     for (const auto& entry : output["top"])
-      fmt::print("    class {:>5}  {:.6f}\n", entry["class"].get<size_t>(), entry["score"].get<double>());
+      fmt::print("    class {:>5}  {:.6f}\n", entry["class"].get<size_t>(),
+                 entry["score"].get<double>());
   }
   fmt::print("memory: device peak {}, packed weights {}, process peak {:.1f} MiB\n",
              human_bytes(result["memory"]["peak_allocated"].get<double>()),
@@ -94,8 +95,11 @@ void run(const RunOptions& options) {
   session.executable.run(feeds, results, nullptr, &profiler);
 
   const amps_memory_stats memory = session.device.memory();
-  Json result{{"model", options.model}, {"device", session.device.name()},
-              {"load_ms", session.load_ms}, {"first_run_ms", first}, {"run_ms", second}};
+  Json result{{"model", options.model},
+              {"device", session.device.name()},
+              {"load_ms", session.load_ms},
+              {"first_run_ms", first},
+              {"run_ms", second}};
   const std::vector<amps::Value> outputs = session.executable.outputs();
   for (size_t i = 0; i < results.size(); ++i) {
     const Array array = to_array(results[i]);
@@ -106,12 +110,14 @@ void run(const RunOptions& options) {
     std::replace(file.begin(), file.end(), '/', '_');
     write_npy(options.output_dir + "/" + file + ".npy", array);
   }
-  result["memory"] = {{"allocated", memory.allocated}, {"peak_allocated", memory.peak_allocated},
+  result["memory"] = {{"allocated", memory.allocated},
+                      {"peak_allocated", memory.peak_allocated},
                       {"packed_weights", memory.packed_weights}};
   result["peak_rss_mb"] = peak_rss_mb();
   const Json profile = Json::parse(profiler.text("json"));
   std::map<std::string, int> kernels;
-  for (const auto& kernel : profile["kernels"]) kernels[kernel["kernel"]] += kernel["calls"].get<int>();
+  for (const auto& kernel : profile["kernels"])
+    kernels[kernel["kernel"]] += kernel["calls"].get<int>();
   result["kernels"] = kernels;
   if (options.json) {
     if (options.profile) result["profile"] = profile;

@@ -15,7 +15,8 @@ namespace {
 std::pair<std::string, std::string> split(const std::string& text, const char* option) {
   const size_t at = text.find('=');
   if (at == std::string::npos || at == 0)
-    throw amps::Error(AMPS_INVALID_ARGUMENT, fmt::format("[{}] '{}' must have the form NAME=VALUE", option, text));
+    throw amps::Error(AMPS_INVALID_ARGUMENT,
+                      fmt::format("[{}] '{}' must have the form NAME=VALUE", option, text));
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
@@ -54,8 +55,12 @@ Array random_array(const amps::Value& input, std::vector<int64_t> shape, std::mt
   auto integer = [&] { return mask ? 1 : static_cast<int>(random() % 10); };
   auto real = [&] { return normal(random); };
   switch (array.dtype) {
-    case amps::DType::f32: fill(float{}, real); break;
-    case amps::DType::f64: fill(double{}, real); break;
+    case amps::DType::f32:
+      fill(float{}, real);
+      break;
+    case amps::DType::f64:
+      fill(double{}, real);
+      break;
     case amps::DType::c64:
       count *= 2;
       fill(float{}, real);
@@ -63,14 +68,25 @@ Array random_array(const amps::Value& input, std::vector<int64_t> shape, std::mt
     case amps::DType::f16:  // 1.0 + k / 1024
       fill(uint16_t{}, [&] { return 0x3c00 | (random() & 0x3ff); });
       break;
-    case amps::DType::bf16: fill(uint16_t{}, [&] { return 0x3f80 | (random() & 0x7f); }); break;
-    case amps::DType::boolean: fill(uint8_t{}, [&] { return mask ? 1 : random() & 1; }); break;
+    case amps::DType::bf16:
+      fill(uint16_t{}, [&] { return 0x3f80 | (random() & 0x7f); });
+      break;
+    case amps::DType::boolean:
+      fill(uint8_t{}, [&] { return mask ? 1 : random() & 1; });
+      break;
     default:
       switch (amps::size_of(array.dtype)) {
-        case 1: fill(uint8_t{}, integer); break;
-        case 2: fill(uint16_t{}, integer); break;
-        case 4: fill(uint32_t{}, integer); break;
-        default: fill(uint64_t{}, integer);
+        case 1:
+          fill(uint8_t{}, integer);
+          break;
+        case 2:
+          fill(uint16_t{}, integer);
+          break;
+        case 4:
+          fill(uint32_t{}, integer);
+          break;
+        default:
+          fill(uint64_t{}, integer);
       }
   }
   return array;
@@ -134,9 +150,10 @@ std::vector<amps::Tensor> Session::feeds(const ModelOptions& options) const {
     } else if (options.random_inputs) {
       array = random_array(input, shape_of(input, dims), random);
     } else {
-      throw amps::Error(AMPS_INVALID_ARGUMENT,
-                        fmt::format("[run] input {} needs a value: --input {}=FILE.npy or --random-inputs",
-                                    describe(input), input.name()));
+      throw amps::Error(
+          AMPS_INVALID_ARGUMENT,
+          fmt::format("[run] input {} needs a value: --input {}=FILE.npy or --random-inputs",
+                      describe(input), input.name()));
     }
     feeds.push_back(device.from_host(array.dtype, array.shape, array.data.data()));
   }
@@ -178,7 +195,8 @@ double peak_rss_mb() {
 }
 
 double now_ms() {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 

@@ -38,7 +38,8 @@ class Session {
   std::vector<int64_t> feed_dims(const ModelOptions& options) const;  // one after the other
 
  private:
-  std::vector<int64_t> shape_of(const amps::Value& input, std::map<std::string, int64_t>& dims) const;
+  std::vector<int64_t> shape_of(const amps::Value& input,
+                                std::map<std::string, int64_t>& dims) const;
 };
 
 std::string describe(const amps::Value& value);  // "input: f32[N, 3, 224, 224]"

@@ -54,10 +54,20 @@ AMPS_API void amps_string_release(amps_string* string);
 /* ---- Types -------------------------------------------------------------------------------- */
 
 typedef enum amps_dtype {
-  AMPS_F32 = 0, AMPS_F16 = 1, AMPS_BF16 = 2, AMPS_F64 = 3,
-  AMPS_I8 = 4, AMPS_I16 = 5, AMPS_I32 = 6, AMPS_I64 = 7,
-  AMPS_U8 = 8, AMPS_U16 = 9, AMPS_U32 = 10, AMPS_U64 = 11,
-  AMPS_BOOL = 12, AMPS_C64 = 13
+  AMPS_F32 = 0,
+  AMPS_F16 = 1,
+  AMPS_BF16 = 2,
+  AMPS_F64 = 3,
+  AMPS_I8 = 4,
+  AMPS_I16 = 5,
+  AMPS_I32 = 6,
+  AMPS_I64 = 7,
+  AMPS_U8 = 8,
+  AMPS_U16 = 9,
+  AMPS_U32 = 10,
+  AMPS_U64 = 11,
+  AMPS_BOOL = 12,
+  AMPS_C64 = 13
 } amps_dtype;
 
 AMPS_API const char* amps_dtype_name(amps_dtype dtype); /* "f32" */
@@ -215,17 +225,18 @@ typedef struct amps_event amps_event;
 typedef struct amps_profiler amps_profiler;
 
 typedef struct amps_compile_options {
-  size_t size;            /* sizeof(amps_compile_options), set by the caller */
-  int threads;            /* 0: the device's default */
-  int optimization_level; /* 0: none, 1: all passes (MPSGraph's default) */
-  int check;              /* compare every node with the reference driver */
-  size_t plan_cache;      /* feed shapes that are kept ready; 0: 16 */
+  size_t size;                /* sizeof(amps_compile_options), set by the caller */
+  int threads;                /* 0: the device's default */
+  int optimization_level;     /* 0: none, 1: all passes (MPSGraph's default) */
+  int check;                  /* compare every node with the reference driver */
+  size_t plan_cache;          /* feed shapes that are kept ready; 0: 16 */
   const char* without_passes; /* comma-separated; NULL: none */
 } amps_compile_options;
 
 /* Options may be NULL. The graph may be changed or released afterwards. */
 AMPS_API amps_status amps_compile(amps_device* device, const amps_graph* graph,
-                                  const amps_compile_options* options, amps_executable** executable);
+                                  const amps_compile_options* options,
+                                  amps_executable** executable);
 /* The same through the device's bounded cache: the same graph and options give the same object. */
 AMPS_API amps_status amps_compile_cached(amps_device* device, const amps_graph* graph,
                                          const amps_compile_options* options,
@@ -238,9 +249,11 @@ AMPS_API amps_status amps_executable_load(amps_device* device, const char* path,
 AMPS_API void amps_executable_release(amps_executable* executable);
 
 AMPS_API size_t amps_executable_input_count(const amps_executable* executable);
-AMPS_API const amps_value* amps_executable_input_at(const amps_executable* executable, size_t index);
+AMPS_API const amps_value* amps_executable_input_at(const amps_executable* executable,
+                                                    size_t index);
 AMPS_API size_t amps_executable_output_count(const amps_executable* executable);
-AMPS_API const amps_value* amps_executable_output_at(const amps_executable* executable, size_t index);
+AMPS_API const amps_value* amps_executable_output_at(const amps_executable* executable,
+                                                     size_t index);
 
 /* Runs and waits. Results that are NULL are made; those given are written to. Stream and profiler
  * may be NULL. One executable may run on several threads at once. */

@@ -27,7 +27,8 @@ namespace amps {
 
 class Error : public std::runtime_error {
  public:
-  Error(amps_status status, const std::string& message) : std::runtime_error(message), status_(status) {}
+  Error(amps_status status, const std::string& message)
+      : std::runtime_error(message), status_(status) {}
   amps_status status() const { return status_; }
 
  private:
@@ -39,10 +40,20 @@ inline void check(amps_status status) {
 }
 
 enum class DType {
-  f32 = AMPS_F32, f16 = AMPS_F16, bf16 = AMPS_BF16, f64 = AMPS_F64,
-  i8 = AMPS_I8, i16 = AMPS_I16, i32 = AMPS_I32, i64 = AMPS_I64,
-  u8 = AMPS_U8, u16 = AMPS_U16, u32 = AMPS_U32, u64 = AMPS_U64,
-  boolean = AMPS_BOOL, c64 = AMPS_C64,
+  f32 = AMPS_F32,
+  f16 = AMPS_F16,
+  bf16 = AMPS_BF16,
+  f64 = AMPS_F64,
+  i8 = AMPS_I8,
+  i16 = AMPS_I16,
+  i32 = AMPS_I32,
+  i64 = AMPS_I64,
+  u8 = AMPS_U8,
+  u16 = AMPS_U16,
+  u32 = AMPS_U32,
+  u64 = AMPS_U64,
+  boolean = AMPS_BOOL,
+  c64 = AMPS_C64,
 };
 inline const char* name(DType dtype) { return amps_dtype_name(static_cast<amps_dtype>(dtype)); }
 inline size_t size_of(DType dtype) { return amps_dtype_size(static_cast<amps_dtype>(dtype)); }
@@ -78,7 +89,8 @@ inline std::string take(amps_string* text) {
 
 // An attribute of an op, as graph and eager calls take it.
 struct Attr {
-  using Variant = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
+  using Variant =
+      std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
   std::string name;
   Variant value;
   Attr(std::string n, int64_t v) : name(std::move(n)), value(v) {}
@@ -200,7 +212,8 @@ class Graph : public OpMethods<Graph> {
   Value input(const std::string& name, DType dtype, const std::vector<int64_t>& shape,
               const std::vector<std::string>& dim_names = {}) {
     std::vector<const char*> names(shape.size(), nullptr);
-    for (size_t i = 0; i < dim_names.size() && i < names.size(); ++i) names[i] = dim_names[i].c_str();
+    for (size_t i = 0; i < dim_names.size() && i < names.size(); ++i)
+      names[i] = dim_names[i].c_str();
     amps_value* value = nullptr;
     check(amps_graph_input(c(), name.c_str(), static_cast<amps_dtype>(dtype), shape.size(),
                            shape.data(), names.data(), &value));
@@ -241,7 +254,8 @@ class Graph : public OpMethods<Graph> {
   }
   std::vector<Value> inputs() const {
     std::vector<Value> list;
-    for (size_t i = 0; i < amps_graph_input_count(c()); ++i) list.emplace_back(amps_graph_input_at(c(), i));
+    for (size_t i = 0; i < amps_graph_input_count(c()); ++i)
+      list.emplace_back(amps_graph_input_at(c(), i));
     return list;
   }
   std::vector<Value> outputs() const {
@@ -341,7 +355,8 @@ class Executable {
            Profiler* profiler = nullptr) const {
     with_handles(feeds, results, [&](auto& in, auto& out) {
       check(amps_executable_run(c(), in.data(), in.size(), out.data(), out.size(),
-                                stream ? stream->c() : nullptr, profiler ? profiler->c() : nullptr));
+                                stream ? stream->c() : nullptr,
+                                profiler ? profiler->c() : nullptr));
     });
   }
   std::vector<Tensor> submit(const std::vector<Tensor>& feeds, Stream& stream) const {
@@ -407,7 +422,8 @@ class Device {
 
   Tensor empty(DType dtype, const std::vector<int64_t>& shape) const {
     amps_tensor* tensor = nullptr;
-    check(amps_tensor_empty(device_, static_cast<amps_dtype>(dtype), shape.size(), shape.data(), &tensor));
+    check(amps_tensor_empty(device_, static_cast<amps_dtype>(dtype), shape.size(), shape.data(),
+                            &tensor));
     return Tensor(tensor);
   }
   Tensor from_host(DType dtype, const std::vector<int64_t>& shape, const void* data) const {

@@ -28,7 +28,8 @@ amps_tensor* new_tensor(amps_device* device, Tensor tensor) {
   return handle;
 }
 
-TensorDesc checked_desc(amps_dtype dtype, size_t rank, const int64_t* dims, const int64_t* strides) {
+TensorDesc checked_desc(amps_dtype dtype, size_t rank, const int64_t* dims,
+                        const int64_t* strides) {
   TensorDesc desc(checked_dtype(dtype), checked_shape(rank, dims));
   desc.bytes();
   if (strides) desc.strides = Strides(strides, strides + rank);
@@ -126,9 +127,9 @@ amps_status amps_tensor_from_host(amps_device* device, amps_dtype dtype, size_t 
   });
 }
 
-amps_status amps_tensor_wrap(amps_device* device, amps_dtype dtype, size_t rank, const int64_t* dims,
-                             const int64_t* strides, void* data, void (*release)(void*),
-                             void* context, amps_tensor** tensor) {
+amps_status amps_tensor_wrap(amps_device* device, amps_dtype dtype, size_t rank,
+                             const int64_t* dims, const int64_t* strides, void* data,
+                             void (*release)(void*), void* context, amps_tensor** tensor) {
   return guard([&] {
     need(tensor, "tensor") = nullptr;
     require(need(device, "device").device->driver().traits().host_visible,
@@ -186,7 +187,9 @@ amps_dtype amps_tensor_dtype(const amps_tensor* tensor) {
   return static_cast<amps_dtype>(tensor->tensor.desc.dtype);
 }
 size_t amps_tensor_rank(const amps_tensor* tensor) { return tensor->tensor.desc.shape.size(); }
-const int64_t* amps_tensor_dims(const amps_tensor* tensor) { return tensor->tensor.desc.shape.data(); }
+const int64_t* amps_tensor_dims(const amps_tensor* tensor) {
+  return tensor->tensor.desc.shape.data();
+}
 const int64_t* amps_tensor_strides(const amps_tensor* tensor) {
   return tensor->tensor.desc.strides.data();
 }

@@ -20,27 +20,33 @@ extern "C" amps_status amps_doctor(amps_string** json) {
       Driver& driver = get_driver(name);
       size_t kernels = 0;
       for (const Op* op : all_ops()) kernels += !driver.kernels(*op).empty();
-      devices.push_back({{"name", name}, {"description", driver.description()},
+      devices.push_back({{"name", name},
+                         {"description", driver.description()},
                          {"threads", driver.max_threads()},
                          {"host_visible", driver.traits().host_visible},
                          {"ops_with_own_kernels", kernels}});
     }
     for (const EnvVariable& variable : env_variables()) {
       const char* set = std::getenv(variable.name.c_str());
-      variables.push_back({{"name", variable.name}, {"value", env_string(variable.name.c_str())},
-                           {"default", variable.default_value}, {"set", set != nullptr},
+      variables.push_back({{"name", variable.name},
+                           {"value", env_string(variable.name.c_str())},
+                           {"default", variable.default_value},
+                           {"set", set != nullptr},
                            {"meaning", variable.doc}});
     }
     for (const Pass& pass : all_passes())
       passes.push_back({{"name", pass.name}, {"order", pass.order}, {"does", pass.doc}});
-    *json = new_string(Json{{"version", ANYMPS_VERSION}, {"abi", AMPS_ABI_VERSION},
-                            {"compiler", __VERSION__},
-                            {"cores", sysconf(_SC_NPROCESSORS_ONLN)},
-                            {"memory_bytes", static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
-                                                 sysconf(_SC_PAGESIZE)},
-                            {"ops", all_ops().size()},
-                            {"onnx_ops", onnx::supported_ops().size()},
-                            {"devices", devices}, {"passes", passes}, {"environment", variables}}
-                           .dump(2));
+    *json = new_string(Json{
+        {"version", ANYMPS_VERSION},
+        {"abi", AMPS_ABI_VERSION},
+        {"compiler", __VERSION__},
+        {"cores", sysconf(_SC_NPROCESSORS_ONLN)},
+        {"memory_bytes", static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)},
+        {"ops", all_ops().size()},
+        {"onnx_ops", onnx::supported_ops().size()},
+        {"devices", devices},
+        {"passes", passes},
+        {"environment",
+         variables}}.dump(2));
   });
 }

@@ -14,8 +14,12 @@ EagerAttr eager_attr(const amps_attr& attr) {
   result.i = attr.i;
   result.f = attr.f;
   switch (attr.kind) {
-    case AMPS_ATTR_INT: result.kind = AttrKind::kInt; break;
-    case AMPS_ATTR_FLOAT: result.kind = AttrKind::kFloat; break;
+    case AMPS_ATTR_INT:
+      result.kind = AttrKind::kInt;
+      break;
+    case AMPS_ATTR_FLOAT:
+      result.kind = AttrKind::kFloat;
+      break;
     case AMPS_ATTR_STRING:
       result.kind = AttrKind::kString;
       require(attr.s != nullptr, "[api] attribute '{}' is NULL", attr.name);
@@ -64,8 +68,9 @@ amps_status amps_eager(amps_device* device, const amps_op* op, amps_tensor* cons
     need(outputs, "outputs");
     SmallVector<const Tensor*, 8> in;
     for (size_t i = 0; i < input_count; ++i) {
-      require(!inputs[i] || inputs[i]->device == device, "[{}] input {} is on device '{}', not '{}'",
-              amps_op_name(op), i, inputs[i]->device->device->name(), device->device->name());
+      require(!inputs[i] || inputs[i]->device == device,
+              "[{}] input {} is on device '{}', not '{}'", amps_op_name(op), i,
+              inputs[i]->device->device->name(), device->device->name());
       in.push_back(inputs[i] ? &inputs[i]->tensor : nullptr);
     }
     std::vector<EagerAttr> converted;  // allocates nothing when there are none

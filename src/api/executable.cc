@@ -51,7 +51,8 @@ void run_with(amps_executable* executable, amps_tensor* const* feeds, size_t fee
   require(result_count == graph.outputs().size(), "[run] the graph has {} outputs, {} asked for",
           graph.outputs().size(), result_count);
   const std::vector<Tensor> in = tensors_of(executable, feeds, feed_count, "feed");
-  for (size_t i = 0; i < in.size(); ++i) require(in[i].buffer != nullptr, "[run] feed {} is NULL", i);
+  for (size_t i = 0; i < in.size(); ++i)
+    require(in[i].buffer != nullptr, "[run] feed {} is NULL", i);
   std::vector<Tensor> out = tensors_of(executable, results, result_count, "result");
   run(in, out);
   for (size_t i = 0; i < result_count; ++i) {
@@ -81,13 +82,14 @@ amps_status amps_compile_cached(amps_device* device, const amps_graph* graph,
   return guard([&] {
     need(executable, "executable") = nullptr;
     const CompileOptions wanted = options_of(options);
-    const std::string key = fmt::format(
-        "{}|{}|{}|{}|{}", fingerprint(*need(graph, "graph").graph), wanted.threads,
-        wanted.optimization_level, wanted.check, fmt::join(wanted.without_passes, ","));
+    const std::string key =
+        fmt::format("{}|{}|{}|{}|{}", fingerprint(*need(graph, "graph").graph), wanted.threads,
+                    wanted.optimization_level, wanted.check, fmt::join(wanted.without_passes, ","));
     auto& cache = need(device, "device").device->executables();
     auto found = cache.find(key);
     if (!found)
-      found = cache.insert(key, std::make_shared<Executable>(device->device, *graph->graph, wanted));
+      found =
+          cache.insert(key, std::make_shared<Executable>(device->device, *graph->graph, wanted));
     *executable = new amps_executable{device, std::move(found)};
   });
 }
@@ -217,7 +219,8 @@ amps_status amps_event_elapsed(amps_event* start, amps_event* end, double* milli
   return guard([&] {
     need(start, "start").event->wait();
     need(end, "end").event->wait();
-    const std::chrono::duration<double, std::milli> passed = end->event->time() - start->event->time();
+    const std::chrono::duration<double, std::milli> passed =
+        end->event->time() - start->event->time();
     need(milliseconds, "milliseconds") = passed.count();
   });
 }
@@ -234,7 +237,9 @@ amps_status amps_profiler_text(const amps_profiler* profiler, const char* format
     const std::string kind = &need(format, "format");
     require(kind == "table" || kind == "json" || kind == "trace",
             "[profiler] format '{}' is not one of table, json, trace", kind);
-    *text = new_string(kind == "table" ? data.table() : kind == "json" ? data.json() : data.trace());
+    *text = new_string(kind == "table"  ? data.table()
+                       : kind == "json" ? data.json()
+                                        : data.trace());
   });
 }
 amps_status amps_profiler_reset(amps_profiler* profiler) {

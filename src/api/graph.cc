@@ -33,8 +33,8 @@ amps_status amps_graph_load_memory(const void* data, size_t bytes, const char* n
     need(graph, "graph") = nullptr;
     require(data != nullptr || bytes == 0, "[api] data is NULL");
     const auto* first = static_cast<const std::byte*>(data);
-    *graph = new amps_graph{load_graph(std::vector<std::byte>(first, first + bytes),
-                                       name ? name : "memory")};
+    *graph = new amps_graph{
+        load_graph(std::vector<std::byte>(first, first + bytes), name ? name : "memory")};
   });
 }
 
@@ -72,8 +72,10 @@ amps_status amps_graph_constant(amps_graph* graph, const char* name, amps_dtype 
     const TensorDesc desc(checked_dtype(dtype), checked_shape(rank, dims));
     require(data != nullptr || desc.count() == 0, "[api] data is NULL");
     const auto* first = static_cast<const std::byte*>(data);
-    Value* made = need(graph, "graph").graph->constant(
-        Constant::copy(desc.dtype, desc.shape, {first, desc.bytes()}), name ? name : "");
+    Value* made =
+        need(graph, "graph")
+            .graph->constant(Constant::copy(desc.dtype, desc.shape, {first, desc.bytes()}),
+                             name ? name : "");
     need(value, "value") = handle(made);
   });
 }
@@ -89,8 +91,9 @@ amps_status amps_graph_op(amps_graph* graph, const amps_op* op, amps_value* cons
       values.push_back(value_of(need(inputs, "inputs") ? inputs[i] : nullptr));
     NamedAttrs named;
     for (size_t i = 0; i < attr_count; ++i) named.push_back(named_attr(need(attrs + i, "attrs")));
-    Node* node = need(graph, "graph").graph->add_node(record, std::move(values), named,
-                                                      name ? name : "", output_count);
+    Node* node =
+        need(graph, "graph")
+            .graph->add_node(record, std::move(values), named, name ? name : "", output_count);
     for (size_t i = 0; i < output_count; ++i) outputs[i] = handle(node->outputs[i]);
   });
 }

@@ -45,7 +45,9 @@ const char* amps_status_name(amps_status status) { return name(static_cast<Code>
 int amps_abi_version(void) { return AMPS_ABI_VERSION; }
 const char* amps_version(void) { return ANYMPS_VERSION; }
 
-const char* amps_string_data(const amps_string* string) { return string ? string->text.c_str() : ""; }
+const char* amps_string_data(const amps_string* string) {
+  return string ? string->text.c_str() : "";
+}
 size_t amps_string_size(const amps_string* string) { return string ? string->text.size() : 0; }
 void amps_string_release(amps_string* string) { delete string; }
 
@@ -55,9 +57,8 @@ size_t amps_dtype_size(amps_dtype dtype) {
   return code >= 0 && code < kDTypeCount ? size_of(static_cast<DType>(dtype)) : 0;
 }
 amps_status amps_dtype_parse(const char* text, amps_dtype* dtype) {
-  return guard([&] {
-    need(dtype, "dtype") = static_cast<amps_dtype>(parse_dtype(&need(text, "name")));
-  });
+  return guard(
+      [&] { need(dtype, "dtype") = static_cast<amps_dtype>(parse_dtype(&need(text, "name"))); });
 }
 
 }  // extern "C"

@@ -8,7 +8,8 @@ namespace anymps {
 
 namespace {
 
-constexpr size_t kMaxExpression = 160;  // longer ones are replaced by a hash: they are only compared
+constexpr size_t kMaxExpression =
+    160;  // longer ones are replaced by a hash: they are only compared
 
 int64_t floor_divide(int64_t a, int64_t b) {
   require(b != 0, "[shape] division of an extent by zero");

@@ -12,10 +12,20 @@ struct Entry {
   size_t size;
 };
 constexpr std::array<Entry, kDTypeCount> kEntries = {{
-    {"f32", "float32", 4}, {"f16", "float16", 2}, {"bf16", "bfloat16", 2}, {"f64", "float64", 8},
-    {"i8", "int8", 1}, {"i16", "int16", 2}, {"i32", "int32", 4}, {"i64", "int64", 8},
-    {"u8", "uint8", 1}, {"u16", "uint16", 2}, {"u32", "uint32", 4}, {"u64", "uint64", 8},
-    {"bool", "boolean", 1}, {"c64", "complex64", 8},
+    {"f32", "float32", 4},
+    {"f16", "float16", 2},
+    {"bf16", "bfloat16", 2},
+    {"f64", "float64", 8},
+    {"i8", "int8", 1},
+    {"i16", "int16", 2},
+    {"i32", "int32", 4},
+    {"i64", "int64", 8},
+    {"u8", "uint8", 1},
+    {"u16", "uint16", 2},
+    {"u32", "uint32", 4},
+    {"u64", "uint64", 8},
+    {"bool", "boolean", 1},
+    {"c64", "complex64", 8},
 }};
 }  // namespace
 

@@ -14,16 +14,26 @@ namespace anymps {
 
 // The numbers are part of the C ABI (amps_dtype) and of the .mps format, and never change.
 enum class DType : uint8_t {
-  kF32 = 0, kF16 = 1, kBF16 = 2, kF64 = 3,
-  kI8 = 4, kI16 = 5, kI32 = 6, kI64 = 7,
-  kU8 = 8, kU16 = 9, kU32 = 10, kU64 = 11,
-  kBool = 12, kC64 = 13,
+  kF32 = 0,
+  kF16 = 1,
+  kBF16 = 2,
+  kF64 = 3,
+  kI8 = 4,
+  kI16 = 5,
+  kI32 = 6,
+  kI64 = 7,
+  kU8 = 8,
+  kU16 = 9,
+  kU32 = 10,
+  kU64 = 11,
+  kBool = 12,
+  kC64 = 13,
 };
 inline constexpr int kDTypeCount = 14;
 
-const char* name(DType dtype);                // "f32"
-DType parse_dtype(std::string_view text);     // accepts "f32", "float32", "fp32", …
-size_t size_of(DType dtype);                  // bytes of an element
+const char* name(DType dtype);             // "f32"
+DType parse_dtype(std::string_view text);  // accepts "f32", "float32", "fp32", …
+size_t size_of(DType dtype);               // bytes of an element
 
 // A set of dtypes, as a bit mask: what an op's input accepts.
 using DTypeSet = uint32_t;
@@ -52,33 +62,57 @@ inline bool is_int(DType dtype) { return contains(kInt, dtype); }
 using Complex = std::complex<float>;
 
 // Storage type -> DType.
-template <typename T> inline constexpr DType dtype_of = DType::kF32;
-template <> inline constexpr DType dtype_of<Half> = DType::kF16;
-template <> inline constexpr DType dtype_of<BFloat> = DType::kBF16;
-template <> inline constexpr DType dtype_of<double> = DType::kF64;
-template <> inline constexpr DType dtype_of<int8_t> = DType::kI8;
-template <> inline constexpr DType dtype_of<int16_t> = DType::kI16;
-template <> inline constexpr DType dtype_of<int32_t> = DType::kI32;
-template <> inline constexpr DType dtype_of<int64_t> = DType::kI64;
-template <> inline constexpr DType dtype_of<uint8_t> = DType::kU8;
-template <> inline constexpr DType dtype_of<uint16_t> = DType::kU16;
-template <> inline constexpr DType dtype_of<uint32_t> = DType::kU32;
-template <> inline constexpr DType dtype_of<uint64_t> = DType::kU64;
-template <> inline constexpr DType dtype_of<bool> = DType::kBool;
-template <> inline constexpr DType dtype_of<Complex> = DType::kC64;
+template <typename T>
+inline constexpr DType dtype_of = DType::kF32;
+template <>
+inline constexpr DType dtype_of<Half> = DType::kF16;
+template <>
+inline constexpr DType dtype_of<BFloat> = DType::kBF16;
+template <>
+inline constexpr DType dtype_of<double> = DType::kF64;
+template <>
+inline constexpr DType dtype_of<int8_t> = DType::kI8;
+template <>
+inline constexpr DType dtype_of<int16_t> = DType::kI16;
+template <>
+inline constexpr DType dtype_of<int32_t> = DType::kI32;
+template <>
+inline constexpr DType dtype_of<int64_t> = DType::kI64;
+template <>
+inline constexpr DType dtype_of<uint8_t> = DType::kU8;
+template <>
+inline constexpr DType dtype_of<uint16_t> = DType::kU16;
+template <>
+inline constexpr DType dtype_of<uint32_t> = DType::kU32;
+template <>
+inline constexpr DType dtype_of<uint64_t> = DType::kU64;
+template <>
+inline constexpr DType dtype_of<bool> = DType::kBool;
+template <>
+inline constexpr DType dtype_of<Complex> = DType::kC64;
 
 // The type in which values of storage type T are computed: halves in float, the rest as they are.
-template <typename T> struct ComputeOf { using type = T; };
-template <> struct ComputeOf<Half> { using type = float; };
-template <> struct ComputeOf<BFloat> { using type = float; };
-template <typename T> using Compute = typename ComputeOf<T>::type;
+template <typename T>
+struct ComputeOf {
+  using type = T;
+};
+template <>
+struct ComputeOf<Half> {
+  using type = float;
+};
+template <>
+struct ComputeOf<BFloat> {
+  using type = float;
+};
+template <typename T>
+using Compute = typename ComputeOf<T>::type;
 
 // Calls fn.template operator()<T>() with the C++ type of dtype, if it is in the set `allowed`
 // (a compile-time set keeps what is instantiated small); fails otherwise.
 template <DTypeSet allowed, typename Fn>
 decltype(auto) dispatch(DType dtype, Fn&& fn) {
-#define ANYMPS_CASE(D, T)                                                        \
-  case DType::D:                                                                 \
+#define ANYMPS_CASE(D, T)                                                          \
+  case DType::D:                                                                   \
     if constexpr (contains(allowed, DType::D)) return fn.template operator()<T>(); \
     break;
   switch (dtype) {

@@ -14,13 +14,16 @@ const std::vector<EnvVariable>& env_variables() {
   static const std::vector<EnvVariable> kVariables = {
       {"ANYMPS_CACHE_SIZE", "64", "Executables kept in the executable cache."},
       {"ANYMPS_CHECK", "", "'reference' runs every node on the reference driver too and compares."},
-      {"ANYMPS_CHECK_RTOL", "", "Relative tolerance of ANYMPS_CHECK; empty: that of the op's record."},
+      {"ANYMPS_CHECK_RTOL", "",
+       "Relative tolerance of ANYMPS_CHECK; empty: that of the op's record."},
       {"ANYMPS_DRIVER", "cpu", "The driver of the default device."},
       {"ANYMPS_DUMP", "", "'passes' prints the graph after each pass to stderr."},
       {"ANYMPS_ISA", "", "Upper bound of the instruction set: sse4, avx2 or avx512."},
       {"ANYMPS_NUM_THREADS", "0", "Threads of the CPU driver; 0: all cores."},
-      {"ANYMPS_PASSES", "", "Passes to leave out, each with a '-' before its name: '-layout,-fuse_conv'."},
-      {"ANYMPS_VERBOSE", "", "Words: dispatch (chosen kernels, why others refused), cache (new plans)."},
+      {"ANYMPS_PASSES", "",
+       "Passes to leave out, each with a '-' before its name: '-layout,-fuse_conv'."},
+      {"ANYMPS_VERBOSE", "",
+       "Words: dispatch (chosen kernels, why others refused), cache (new plans)."},
       {"MPS_MAX_BUFFER_AGE", "60000", "Milliseconds a free pooled buffer is kept."},
       {"MPS_MAX_POOL_SIZE", "1G", "Bytes of free memory that the pool keeps at most."},
   };
@@ -52,10 +55,20 @@ int64_t parse_bytes(const std::string& what, const std::string& text) {
   if (!digits.empty() && (digits.back() == 'B' || digits.back() == 'b')) digits.remove_suffix(1);
   if (!digits.empty()) {
     switch (digits.back()) {
-      case 'K': case 'k': shift = 10; break;
-      case 'M': case 'm': shift = 20; break;
-      case 'G': case 'g': shift = 30; break;
-      default: break;
+      case 'K':
+      case 'k':
+        shift = 10;
+        break;
+      case 'M':
+      case 'm':
+        shift = 20;
+        break;
+      case 'G':
+      case 'g':
+        shift = 30;
+        break;
+      default:
+        break;
     }
   }
   if (shift) digits.remove_suffix(1);

@@ -21,8 +21,8 @@ int64_t element_count(const Shape& shape) {
 
 size_t byte_count(DType dtype, const Shape& shape) {
   int64_t bytes = 0;
-  const bool overflow = __builtin_mul_overflow(element_count(shape),
-                                               static_cast<int64_t>(size_of(dtype)), &bytes);
+  const bool overflow =
+      __builtin_mul_overflow(element_count(shape), static_cast<int64_t>(size_of(dtype)), &bytes);
   require(!overflow, "[shape] {} of {} is too large", to_string(shape), name(dtype));
   return static_cast<size_t>(bytes);
 }
@@ -61,7 +61,8 @@ Shape broadcast(const Shape& a, const Shape& b, const char* who) {
 }
 
 int64_t normalize_axis(int64_t axis, int64_t rank, const char* who) {
-  require(axis >= -rank && axis < rank, "[{}] axis {} is out of range for rank {}", who, axis, rank);
+  require(axis >= -rank && axis < rank, "[{}] axis {} is out of range for rank {}", who, axis,
+          rank);
   return axis < 0 ? axis + rank : axis;
 }
 

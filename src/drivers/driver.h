@@ -19,10 +19,10 @@ namespace anymps {
 
 // Facts about a driver that passes and the planner use.
 struct DriverTraits {
-  bool host_visible = true;  // the host may read and write device memory
-  bool computes = true;      // false: results are not to be looked at (the null driver)
-  bool prefers_nhwc = false; // convolutions are faster with channels last
-  bool fuses = false;        // has kernels for the fused forms that the passes make
+  bool host_visible = true;   // the host may read and write device memory
+  bool computes = true;       // false: results are not to be looked at (the null driver)
+  bool prefers_nhwc = false;  // convolutions are faster with channels last
+  bool fuses = false;         // has kernels for the fused forms that the passes make
   // The list of every op ends with the reference kernel (through a copy when not host_visible).
   bool reference_fallback = true;
 };
@@ -41,10 +41,11 @@ class Queue {
   virtual ~Queue() = default;
   // Calls `work` in order, now or later. Kernels inside it launch on this queue.
   virtual void submit(std::function<void()> work) = 0;
-  // Calls `work` in order and returns when its results are there. Uses the calling thread if it can.
+  // Calls `work` in order and returns when its results are there. Uses the calling thread if it
+  // can.
   virtual void run(const std::function<void()>& work) = 0;
   virtual void synchronize() = 0;
-  virtual EventRef record() = 0;               // after all work submitted so far
+  virtual EventRef record() = 0;                 // after all work submitted so far
   virtual void wait(const EventRef& event) = 0;  // later work starts after the event
   virtual bool idle() = 0;
 };

@@ -26,7 +26,7 @@ class Queue;
 struct KernelRequest {
   const Op* op = nullptr;
   Attrs attrs;
-  std::string node;  // for messages
+  std::string node;                               // for messages
   std::vector<std::optional<TensorDesc>> inputs;  // nullopt: an optional input that is absent
   std::vector<TensorDesc> outputs;                // contiguous unless the caller's memory is not
   // Inputs whose elements are known before the run (weights), else null. A kernel may read them

@@ -13,7 +13,10 @@ namespace {
 class StagedKernel final : public Kernel {
  public:
   StagedKernel(Driver& driver, const KernelRequest& request, KernelPtr host)
-      : driver_(driver), inputs_(request.inputs), outputs_(request.outputs), host_(std::move(host)) {}
+      : driver_(driver),
+        inputs_(request.inputs),
+        outputs_(request.outputs),
+        host_(std::move(host)) {}
 
   void run(const KernelArgs& args) const override {
     std::vector<std::vector<char>> staging(inputs_.size() + outputs_.size());
@@ -26,7 +29,8 @@ class StagedKernel final : public Kernel {
     host_->run({in.data(), out.data(), nullptr, args.queue});
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const auto& bytes = staging[inputs_.size() + i];
-      const int64_t low = span_of(outputs_[i]).low * static_cast<int64_t>(size_of(outputs_[i].dtype));
+      const int64_t low =
+          span_of(outputs_[i]).low * static_cast<int64_t>(size_of(outputs_[i].dtype));
       driver_.copy_to_device(static_cast<char*>(args.outputs[i]) + low, bytes.data(), bytes.size(),
                              args.queue);
     }
@@ -54,7 +58,9 @@ class StagedKernel final : public Kernel {
 
 }  // namespace
 
-KernelPtr make_oracle_kernel(const KernelRequest& request) { return make_reference_kernel(request); }
+KernelPtr make_oracle_kernel(const KernelRequest& request) {
+  return make_reference_kernel(request);
+}
 
 bool reference_exists(const Op& op) { return has_reference(op); }
 

@@ -48,8 +48,10 @@ Value* Graph::scalar(DType dtype, double number) {
   return dispatch<kAny>(dtype, [&]<typename T>() {
     using C = Compute<T>;
     T element = [&] {
-      if constexpr (std::is_same_v<T, Complex>) return Complex(static_cast<float>(number), 0);
-      else return static_cast<T>(static_cast<C>(number));
+      if constexpr (std::is_same_v<T, Complex>)
+        return Complex(static_cast<float>(number), 0);
+      else
+        return static_cast<T>(static_cast<C>(number));
     }();
     return constant(Constant::copy(dtype, {}, std::as_bytes(std::span(&element, 1))));
   });
@@ -168,7 +170,8 @@ void Graph::set_input(Node* node, size_t index, Value* value) {
 void Graph::erase(Node* node) {
   for (Value* value : node->outputs) {
     if (!value->users.empty() || is_output(value))
-      fail(Code::kInternal, "[graph] {} is erased but '{}' is still used", node->label(), value->name);
+      fail(Code::kInternal, "[graph] {} is erased but '{}' is still used", node->label(),
+           value->name);
   }
   for (Value* value : node->inputs)
     if (value) value->users.erase(std::find(value->users.begin(), value->users.end(), node));

@@ -76,17 +76,17 @@ class Graph {
   std::vector<Node*> node_list() const;  // a copy that stays valid while the graph changes
   void insert_before(Node* node);        // null: at the end
   Value* find_value(std::string_view name) const;  // null: none
-  std::vector<Value*> values() const;    // inputs, constants, node outputs that are in use
+  std::vector<Value*> values() const;  // inputs, constants, node outputs that are in use
 
   void rename(Value* value, const std::string& name);  // made unique if it is taken
 
   // Rewriting.
   void replace_uses(Value* from, Value* to);  // graph outputs too; names of outputs are kept
   void set_input(Node* node, size_t index, Value* value);
-  void erase(Node* node);       // its outputs must have no uses
-  size_t erase_dead();          // nodes and constants that no output needs; how many nodes went
-  void infer_again();           // after inputs or constants changed
-  void sort();                  // producers before users; fails on a cycle, naming its nodes
+  void erase(Node* node);  // its outputs must have no uses
+  size_t erase_dead();     // nodes and constants that no output needs; how many nodes went
+  void infer_again();      // after inputs or constants changed
+  void sort();             // producers before users; fails on a cycle, naming its nodes
 
  private:
   Value* new_value();

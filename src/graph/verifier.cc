@@ -37,7 +37,8 @@ void verify(const Graph& graph, const std::string& after) {
       if (value && !defined.contains(value))
         fail(Code::kInternal, "[verify] {} uses '{}' before it is made{}", node->label(),
              value->name, when);
-      if (value && std::find(value->users.begin(), value->users.end(), node.get()) == value->users.end())
+      if (value &&
+          std::find(value->users.begin(), value->users.end(), node.get()) == value->users.end())
         fail(Code::kInternal, "[verify] '{}' does not list its user {}{}", value->name,
              node->label(), when);
       types.push_back(value ? &value->type : nullptr);

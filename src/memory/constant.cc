@@ -15,8 +15,8 @@ namespace {
 constexpr std::align_val_t kAlignment{64};
 
 std::shared_ptr<std::byte> new_bytes(size_t size) {
-  auto* memory = static_cast<std::byte*>(
-      ::operator new(std::max<size_t>(size, 1), kAlignment, std::nothrow));
+  auto* memory =
+      static_cast<std::byte*>(::operator new(std::max<size_t>(size, 1), kAlignment, std::nothrow));
   if (!memory) fail(Code::kOutOfMemory, "[constant] cannot allocate {} bytes", size);
   return {memory, [](std::byte* p) { ::operator delete(p, kAlignment); }};
 }

@@ -39,8 +39,7 @@ UNARY(exp2, kFloat, "2 to the power x.", "y = 2^x")
 UNARY(exp10, kFloat, "10 to the power x.", "y = 10^x")
     .mps("exponentBase10WithTensor:name:")
     .domain(-2, 2);
-UNARY(expm1, kFloat, "exp(x) - 1, exact near 0.", "y = exp(x) - 1")
-    .domain(-4, 4);
+UNARY(expm1, kFloat, "exp(x) - 1, exact near 0.", "y = exp(x) - 1").domain(-4, 4);
 UNARY(log, kFloatOrComplex, "Natural logarithm.", "y = ln(x)")
     .mps("logarithmWithTensor:name:")
     .domain(0.1, 4);
@@ -50,8 +49,7 @@ UNARY(log2, kFloat, "Logarithm to base 2.", "y = ln(x) / ln(2)")
 UNARY(log10, kFloat, "Logarithm to base 10.", "y = ln(x) / ln(10)")
     .mps("logarithmBase10WithTensor:name:")
     .domain(0.1, 4);
-UNARY(log1p, kFloat, "ln(1 + x), exact near 0.", "y = ln(1 + x)")
-    .domain(-0.9, 4);
+UNARY(log1p, kFloat, "ln(1 + x), exact near 0.", "y = ln(1 + x)").domain(-0.9, 4);
 
 UNARY(square, kNumber, "x times itself.", "y = x * x").mps("squareWithTensor:name:");
 UNARY(sqrt, kFloatOrComplex, "Square root; NaN for a negative real.", "y = sqrt(x)")

@@ -9,7 +9,8 @@ namespace {
 void infer_sdpa(InferContext& ctx) {
   for (size_t i = 0; i < 3; ++i) expect_rank(ctx, i, 4, 4);
   const Dims &q = ctx.shape(0), &k = ctx.shape(1), &v = ctx.shape(2);
-  const Dim batch = known_of(q[0], known_of(k[0], v[0])), heads = known_of(q[1], known_of(k[1], v[1]));
+  const Dim batch = known_of(q[0], known_of(k[0], v[0])),
+            heads = known_of(q[1], known_of(k[1], v[1]));
   const Dim keys = known_of(k[2], v[2]);
   expect_shape(ctx, 0, {batch, heads, q[2], q[3]});
   expect_shape(ctx, 1, {batch, heads, keys, q[3]});
@@ -28,9 +29,11 @@ double sdpa_cost(const Attrs&, const std::vector<Shape>& in, const std::vector<S
 }  // namespace
 
 OP(sdpa)
-    .doc("Scaled dot-product attention. A float mask is added to the scores, a bool mask keeps those "
-         "where it is true; causal keeps the key t for the query s if t <= s (counted from the "
-         "first of each). A query that keeps no key (every score is -infinity) gives 0.")
+    .doc(
+        "Scaled dot-product attention. A float mask is added to the scores, a bool mask keeps "
+        "those "
+        "where it is true; causal keeps the key t for the query s if t <= s (counted from the "
+        "first of each). A query that keeps no key (every score is -infinity) gives 0.")
     .formula("y = softmax(scale * q @ k^T + mask) @ v")
     .mps("scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:maskTensor:scale:name:")
     .mps("scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:scale:name:")
@@ -51,7 +54,8 @@ OP(sdpa)
     .sample({"mask", {{2, 3, 5, 8}, {2, 3, 6, 8}, {2, 3, 6, 8}, {2, 3, 5, 6}}, {}})
     .sample({"mask of keys", {{2, 3, 5, 8}, {2, 3, 6, 8}, {2, 3, 6, 8}, {2, 1, 1, 6}}, {}})
     .sample({"mask of rank 2", {{2, 3, 5, 8}, {2, 3, 6, 8}, {2, 3, 6, 8}, {5, 6}}, {}})
-    .sample({"mask and causal", {{1, 2, 6, 8}, {1, 2, 6, 8}, {1, 2, 6, 8}, {1, 1, 6, 6}},
+    .sample({"mask and causal",
+             {{1, 2, 6, 8}, {1, 2, 6, 8}, {1, 2, 6, 8}, {1, 1, 6, 6}},
              {{"causal", true}}})
     .sample({"scale", {{1, 2, 6, 4}, {1, 2, 5, 4}, {1, 2, 5, 4}}, {{"scale", 0.25}}})
     .sample({"wide values", {{1, 2, 6, 4}, {1, 2, 5, 4}, {1, 2, 5, 11}}, {}})

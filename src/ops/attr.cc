@@ -13,12 +13,18 @@ size_t variant_index(AttrKind kind) {
   switch (kind) {
     case AttrKind::kInt:
     case AttrKind::kBool:
-    case AttrKind::kDType: return 0;
-    case AttrKind::kFloat: return 1;
-    case AttrKind::kString: return 2;
-    case AttrKind::kInts: return 3;
-    case AttrKind::kFloats: return 4;
-    case AttrKind::kGraph: return 5;
+    case AttrKind::kDType:
+      return 0;
+    case AttrKind::kFloat:
+      return 1;
+    case AttrKind::kString:
+      return 2;
+    case AttrKind::kInts:
+      return 3;
+    case AttrKind::kFloats:
+      return 4;
+    case AttrKind::kGraph:
+      return 5;
   }
   return 0;
 }
@@ -50,30 +56,44 @@ AttrValue checked(const Op& op, const AttrSpec& spec, AttrValue value) {
 
 const char* name(AttrKind kind) {
   switch (kind) {
-    case AttrKind::kInt: return "int";
-    case AttrKind::kFloat: return "float";
-    case AttrKind::kString: return "string";
-    case AttrKind::kInts: return "ints";
-    case AttrKind::kFloats: return "floats";
-    case AttrKind::kBool: return "bool";
-    case AttrKind::kDType: return "dtype";
-    case AttrKind::kGraph: return "graph";
+    case AttrKind::kInt:
+      return "int";
+    case AttrKind::kFloat:
+      return "float";
+    case AttrKind::kString:
+      return "string";
+    case AttrKind::kInts:
+      return "ints";
+    case AttrKind::kFloats:
+      return "floats";
+    case AttrKind::kBool:
+      return "bool";
+    case AttrKind::kDType:
+      return "dtype";
+    case AttrKind::kGraph:
+      return "graph";
   }
   return "?";
 }
 
 std::string to_string(AttrKind kind, const AttrValue& value) {
   switch (kind) {
-    case AttrKind::kInt: return std::to_string(std::get<int64_t>(value));
-    case AttrKind::kBool: return std::get<int64_t>(value) ? "true" : "false";
-    case AttrKind::kDType: return name(static_cast<DType>(std::get<int64_t>(value)));
-    case AttrKind::kFloat: return fmt::format("{}", std::get<double>(value));
-    case AttrKind::kString: return "\"" + std::get<std::string>(value) + "\"";
+    case AttrKind::kInt:
+      return std::to_string(std::get<int64_t>(value));
+    case AttrKind::kBool:
+      return std::get<int64_t>(value) ? "true" : "false";
+    case AttrKind::kDType:
+      return name(static_cast<DType>(std::get<int64_t>(value)));
+    case AttrKind::kFloat:
+      return fmt::format("{}", std::get<double>(value));
+    case AttrKind::kString:
+      return "\"" + std::get<std::string>(value) + "\"";
     case AttrKind::kInts:
       return fmt::format("[{}]", fmt::join(std::get<std::vector<int64_t>>(value), ", "));
     case AttrKind::kFloats:
       return fmt::format("[{}]", fmt::join(std::get<std::vector<double>>(value), ", "));
-    case AttrKind::kGraph: return "<graph>";
+    case AttrKind::kGraph:
+      return "<graph>";
   }
   return "?";
 }

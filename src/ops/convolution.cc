@@ -101,11 +101,13 @@ constexpr Tolerance kTolerance{.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e
 }  // namespace
 
 OP(conv)
-    .doc("Convolution over one to three spatial axes (cross-correlation: the kernel is not "
-         "flipped), then bias, residual and activation. Depthwise when groups is the number of "
-         "channels. Integers wrap and take no activation but relu and clamp.")
-    .formula("y[n,o,p] = act(sum over c,k of x[n,c,p*stride+k*dilation-pad] * w[o,c,k] + bias[o] + "
-             "residual[n,o,p])")
+    .doc(
+        "Convolution over one to three spatial axes (cross-correlation: the kernel is not "
+        "flipped), then bias, residual and activation. Depthwise when groups is the number of "
+        "channels. Integers wrap and take no activation but relu and clamp.")
+    .formula(
+        "y[n,o,p] = act(sum over c,k of x[n,c,p*stride+k*dilation-pad] * w[o,c,k] + bias[o] + "
+        "residual[n,o,p])")
     .mps("convolution2DWithSourceTensor:weightsTensor:descriptor:name:")
     .mps("convolution3DWithSourceTensor:weightsTensor:descriptor:name:")
     .mps("depthwiseConvolution2DWithSourceTensor:weightsTensor:descriptor:name:")
@@ -133,38 +135,52 @@ OP(conv)
     .sample({"2d", {{2, 3, 9, 7}, {5, 3, 3, 3}, {5}}, {{"pads", Ints{1, 1, 1, 1}}}})
     .sample({"2d 1x1", {{2, 16, 6, 5}, {8, 16, 1, 1}, {8}}, {}})
     .sample({"2d 1x1 strided", {{1, 16, 7, 9}, {8, 16, 1, 1}}, {{"strides", Ints{2, 2}}}})
-    .sample({"2d strided", {{1, 4, 12, 13}, {6, 4, 3, 5}},
+    .sample({"2d strided",
+             {{1, 4, 12, 13}, {6, 4, 3, 5}},
              {{"strides", Ints{2, 3}}, {"pads", Ints{1, 2, 1, 2}}}})
     .sample({"2d asymmetric pads", {{1, 3, 6, 6}, {4, 3, 3, 3}, {4}}, {{"pads", Ints{0, 2, 3, 1}}}})
-    .sample({"2d dilated", {{1, 3, 11, 12}, {4, 3, 3, 3}},
+    .sample({"2d dilated",
+             {{1, 3, 11, 12}, {4, 3, 3, 3}},
              {{"dilations", Ints{2, 3}}, {"pads", Ints{2, 3, 2, 3}}}})
     .sample({"2d stride above kernel", {{1, 3, 9, 10}, {2, 3, 2, 2}}, {{"strides", Ints{3, 4}}}})
-    .sample({"2d same_upper", {{1, 3, 7, 8}, {4, 3, 3, 2}, {4}},
+    .sample({"2d same_upper",
+             {{1, 3, 7, 8}, {4, 3, 3, 2}, {4}},
              {{"strides", Ints{2, 2}}, {"auto_pad", "same_upper"}}})
-    .sample({"2d same_lower", {{1, 3, 8, 7}, {4, 3, 2, 4}},
+    .sample({"2d same_lower",
+             {{1, 3, 8, 7}, {4, 3, 2, 4}},
              {{"strides", Ints{1, 2}}, {"auto_pad", "same_lower"}}})
-    .sample({"2d valid", {{1, 3, 8, 7}, {4, 3, 3, 3}},
+    .sample({"2d valid",
+             {{1, 3, 8, 7}, {4, 3, 3, 3}},
              {{"pads", Ints{9, 9, 9, 9}}, {"auto_pad", "valid"}}})
-    .sample({"2d grouped", {{2, 6, 8, 8}, {8, 3, 3, 3}, {8}},
+    .sample({"2d grouped",
+             {{2, 6, 8, 8}, {8, 3, 3, 3}, {8}},
              {{"groups", 2}, {"pads", Ints{1, 1, 1, 1}}}})
-    .sample({"2d depthwise", {{2, 8, 9, 9}, {8, 1, 3, 3}, {8}},
+    .sample({"2d depthwise",
+             {{2, 8, 9, 9}, {8, 1, 3, 3}, {8}},
              {{"groups", 8}, {"pads", Ints{1, 1, 1, 1}}}})
-    .sample({"2d depthwise 5x5 strided", {{1, 19, 11, 11}, {19, 1, 5, 5}, {19}},
+    .sample({"2d depthwise 5x5 strided",
+             {{1, 19, 11, 11}, {19, 1, 5, 5}, {19}},
              {{"groups", 19}, {"strides", Ints{2, 2}}, {"pads", Ints{2, 2, 2, 2}}}})
     .sample({"2d depthwise multiplier", {{1, 3, 7, 7}, {6, 1, 3, 3}}, {{"groups", 3}}})
-    .sample({"2d channels_last", {{2, 9, 7, 3}, {5, 3, 3, 3}, {5}},
+    .sample({"2d channels_last",
+             {{2, 9, 7, 3}, {5, 3, 3, 3}, {5}},
              {{"layout", "channels_last"}, {"pads", Ints{1, 1, 1, 1}}}})
-    .sample({"2d channels_last *IO", {{1, 6, 7, 4}, {3, 2, 2, 6}, {6}},
+    .sample({"2d channels_last *IO",
+             {{1, 6, 7, 4}, {3, 2, 2, 6}, {6}},
              {{"layout", "channels_last"}, {"weights_layout", "*IO"}, {"groups", 2}}})
-    .sample({"2d channels_last depthwise", {{1, 8, 8, 16}, {16, 1, 3, 3}, {16}},
+    .sample({"2d channels_last depthwise",
+             {{1, 8, 8, 16}, {16, 1, 3, 3}, {16}},
              {{"layout", "channels_last"}, {"groups", 16}, {"pads", Ints{1, 1, 1, 1}}}})
-    .sample({"2d residual", {{1, 4, 6, 6}, {8, 4, 3, 3}, {8}, {1, 8, 6, 6}},
+    .sample({"2d residual",
+             {{1, 4, 6, 6}, {8, 4, 3, 3}, {8}, {1, 8, 6, 6}},
              {{"pads", Ints{1, 1, 1, 1}}, {"activation", "relu"}}})
     .sample({"2d residual without bias", {{1, 4, 6, 6}, {8, 4, 1, 1}, {-1}, {1, 8, 6, 6}}, {}})
     .sample({"2d relu", {{1, 3, 8, 8}, {16, 3, 3, 3}, {16}}, {{"activation", "relu"}}})
-    .sample({"2d clamp", {{1, 3, 8, 8}, {4, 3, 3, 3}, {4}},
+    .sample({"2d clamp",
+             {{1, 3, 8, 8}, {4, 3, 3, 3}, {4}},
              {{"activation", "clamp"}, {"alpha", 0.0}, {"beta", 6.0}}})
-    .sample({"2d leaky_relu", {{1, 3, 6, 6}, {4, 3, 3, 3}, {4}},
+    .sample({"2d leaky_relu",
+             {{1, 3, 6, 6}, {4, 3, 3, 3}, {4}},
              {{"activation", "leaky_relu"}, {"alpha", 0.1}}})
     .sample({"2d elu", {{1, 3, 6, 6}, {4, 3, 3, 3}, {4}}, {{"activation", "elu"}, {"alpha", 1.0}}})
     .sample({"2d gelu", {{1, 3, 6, 6}, {4, 3, 3, 3}, {4}}, {{"activation", "gelu"}}})
@@ -172,34 +188,42 @@ OP(conv)
     .sample({"2d silu", {{1, 3, 6, 6}, {4, 3, 3, 3}, {4}}, {{"activation", "silu"}}})
     .sample({"2d sigmoid", {{1, 3, 6, 6}, {4, 3, 3, 3}, {4}}, {{"activation", "sigmoid"}}})
     .sample({"2d tanh", {{1, 3, 6, 6}, {4, 3, 3, 3}, {4}}, {{"activation", "tanh"}}})
-    .sample({"2d hard_swish", {{1, 8, 6, 6}, {8, 1, 3, 3}, {8}},
+    .sample({"2d hard_swish",
+             {{1, 8, 6, 6}, {8, 1, 3, 3}, {8}},
              {{"activation", "hard_swish"}, {"groups", 8}}})
-    .sample({"2d hard_sigmoid", {{1, 3, 6, 6}, {4, 3, 3, 3}, {4}},
+    .sample({"2d hard_sigmoid",
+             {{1, 3, 6, 6}, {4, 3, 3, 3}, {4}},
              {{"activation", "hard_sigmoid"}, {"alpha", 0.2}, {"beta", 0.5}}})
     .sample({"2d one pixel", {{1, 5, 1, 1}, {7, 5, 3, 3}, {7}}, {{"pads", Ints{1, 1, 1, 1}}}})
     .sample({"2d whole image", {{2, 3, 5, 6}, {4, 3, 5, 6}, {4}}, {}})
-    .sample({"2d stem", {{1, 3, 32, 32}, {16, 3, 7, 7}, {16}},
+    .sample({"2d stem",
+             {{1, 3, 32, 32}, {16, 3, 7, 7}, {16}},
              {{"strides", Ints{2, 2}}, {"pads", Ints{3, 3, 3, 3}}, {"activation", "relu"}}})
     .sample({"2d wide", {{1, 64, 10, 10}, {64, 64, 3, 3}, {64}}, {{"pads", Ints{1, 1, 1, 1}}}})
     .sample({"2d empty batch", {{0, 3, 6, 6}, {4, 3, 3, 3}, {4}}, {}})
     .sample({"3d", {{1, 2, 5, 6, 7}, {3, 2, 2, 3, 3}, {3}}, {{"pads", Ints{0, 1, 1, 1, 1, 1}}}})
-    .sample({"3d depthwise", {{1, 4, 4, 5, 6}, {4, 1, 3, 3, 3}},
+    .sample({"3d depthwise",
+             {{1, 4, 4, 5, 6}, {4, 1, 3, 3, 3}},
              {{"groups", 4}, {"strides", Ints{1, 2, 1}}, {"pads", Ints{1, 1, 1, 1, 1, 1}}}})
-    .sample({"3d channels_last", {{2, 4, 5, 4, 3}, {2, 3, 2, 2, 2}, {2}},
+    .sample({"3d channels_last",
+             {{2, 4, 5, 4, 3}, {2, 3, 2, 2, 2}, {2}},
              {{"layout", "channels_last"}, {"dilations", Ints{1, 2, 1}}}});
 
 OP(conv_transpose)
-    .doc("Transposed convolution (the gradient of conv to its input), then bias and activation. "
-         "output_shape, or auto_pad same_* (the extent times the stride), fixes the extents and "
-         "with them the paddings; the odd element goes to the end for same_upper, else to the "
-         "begin. Elements that no input reaches hold the bias.")
+    .doc(
+        "Transposed convolution (the gradient of conv to its input), then bias and activation. "
+        "output_shape, or auto_pad same_* (the extent times the stride), fixes the extents and "
+        "with them the paddings; the odd element goes to the end for same_upper, else to the "
+        "begin. Elements that no input reaches hold the bias.")
     .formula("y[n,o,p*stride+k*dilation-pad] += x[n,c,p] * w[c,o,k]; y = act(y + bias[o])")
     .mps("convolutionTranspose2DWithSourceTensor:weightsTensor:outputShape:descriptor:name:")
     .mps("convolutionTranspose2DWithSourceTensor:weightsTensor:outputShapeTensor:descriptor:name:")
-    .mps("convolution2DDataGradientWithIncomingGradientTensor:weightsTensor:outputShape:"
-         "forwardConvolutionDescriptor:name:")
-    .mps("convolution3DDataGradientWithIncomingGradientTensor:weightsTensor:outputShape:"
-         "forwardConvolutionDescriptor:name:")
+    .mps(
+        "convolution2DDataGradientWithIncomingGradientTensor:weightsTensor:outputShape:"
+        "forwardConvolutionDescriptor:name:")
+    .mps(
+        "convolution3DDataGradientWithIncomingGradientTensor:weightsTensor:outputShape:"
+        "forwardConvolutionDescriptor:name:")
     .input("x", kReal, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
     .input("w", kReal, "T", "[C, O/groups, kernel…]")
     .optional("bias", kReal, "T", "[O]")
@@ -220,26 +244,35 @@ OP(conv_transpose)
     .tolerance(kTolerance)
     .sample({"1d", {{2, 3, 7}, {3, 4, 3}, {4}}, {{"strides", Ints{2}}}})
     .sample({"2d", {{1, 3, 4, 5}, {3, 2, 3, 3}, {2}}, {}})
-    .sample({"2d strided", {{2, 4, 5, 5}, {4, 3, 4, 4}, {3}},
+    .sample({"2d strided",
+             {{2, 4, 5, 5}, {4, 3, 4, 4}, {3}},
              {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}})
     .sample({"2d 2x2 upsampling", {{1, 8, 6, 6}, {8, 4, 2, 2}, {4}}, {{"strides", Ints{2, 2}}}})
-    .sample({"2d output_padding", {{1, 2, 4, 4}, {2, 3, 3, 3}},
+    .sample({"2d output_padding",
+             {{1, 2, 4, 4}, {2, 3, 3, 3}},
              {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"output_padding", Ints{1, 1}}}})
-    .sample({"2d output_shape", {{1, 1, 3, 3}, {1, 2, 3, 3}},
+    .sample({"2d output_shape",
+             {{1, 1, 3, 3}, {1, 2, 3, 3}},
              {{"strides", Ints{3, 2}}, {"output_shape", Ints{10, 8}}}})
-    .sample({"2d same_upper", {{1, 1, 3, 3}, {1, 2, 4, 3}},
+    .sample({"2d same_upper",
+             {{1, 1, 3, 3}, {1, 2, 4, 3}},
              {{"strides", Ints{2, 2}}, {"auto_pad", "same_upper"}}})
-    .sample({"2d same_lower", {{1, 1, 3, 3}, {1, 2, 4, 3}},
+    .sample({"2d same_lower",
+             {{1, 1, 3, 3}, {1, 2, 4, 3}},
              {{"strides", Ints{2, 2}}, {"auto_pad", "same_lower"}}})
     .sample({"2d dilated", {{1, 2, 3, 4}, {2, 2, 2, 2}, {2}}, {{"dilations", Ints{2, 3}}}})
     .sample({"2d asymmetric pads", {{1, 2, 5, 4}, {2, 2, 3, 3}}, {{"pads", Ints{0, 1, 2, 0}}}})
     .sample({"2d grouped", {{1, 4, 4, 4}, {4, 3, 3, 3}, {6}}, {{"groups", 2}}})
-    .sample({"2d depthwise", {{1, 6, 4, 5}, {6, 1, 3, 3}, {6}},
+    .sample({"2d depthwise",
+             {{1, 6, 4, 5}, {6, 1, 3, 3}, {6}},
              {{"groups", 6}, {"strides", Ints{2, 2}}}})
-    .sample({"2d channels_last", {{2, 4, 5, 3}, {3, 2, 3, 3}, {2}},
+    .sample({"2d channels_last",
+             {{2, 4, 5, 3}, {3, 2, 3, 3}, {2}},
              {{"layout", "channels_last"}, {"strides", Ints{2, 1}}}})
     .sample({"2d relu", {{1, 3, 4, 4}, {3, 4, 3, 3}, {4}}, {{"activation", "relu"}}})
-    .sample({"2d stride above kernel", {{1, 2, 3, 3}, {2, 2, 2, 2}, {2}}, {{"strides", Ints{3, 4}}}})
+    .sample({"2d stride above kernel",
+             {{1, 2, 3, 3}, {2, 2, 2, 2}, {2}},
+             {{"strides", Ints{3, 4}}}})
     .sample({"2d empty batch", {{0, 3, 4, 4}, {3, 4, 3, 3}, {4}}, {}})
     .sample({"3d", {{1, 2, 3, 4, 3}, {2, 3, 2, 3, 2}, {3}}, {{"strides", Ints{2, 1, 2}}}});
 

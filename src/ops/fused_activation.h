@@ -12,14 +12,24 @@
 namespace anymps {
 
 enum class Activation {
-  kNone, kRelu, kClamp, kLeakyRelu, kElu, kGelu, kGeluTanh, kSilu, kSigmoid, kTanh, kHardSwish,
+  kNone,
+  kRelu,
+  kClamp,
+  kLeakyRelu,
+  kElu,
+  kGelu,
+  kGeluTanh,
+  kSilu,
+  kSigmoid,
+  kTanh,
+  kHardSwish,
   kHardSigmoid,
 };
 
 // In the enum's order.
 inline std::vector<std::string> activation_choices() {
-  return {"none", "relu",    "clamp", "leaky_relu", "elu",          "gelu", "gelu_tanh",
-          "silu", "sigmoid", "tanh",  "hard_swish", "hard_sigmoid"};
+  return {"none",      "relu", "clamp",   "leaky_relu", "elu",        "gelu",
+          "gelu_tanh", "silu", "sigmoid", "tanh",       "hard_swish", "hard_sigmoid"};
 }
 
 inline Activation parse_activation(const std::string& text) {
@@ -30,7 +40,8 @@ inline Activation parse_activation(const std::string& text) {
 }
 
 inline const char* activation_doc() {
-  return "applied last: clamp(alpha, beta), leaky_relu(alpha), elu(alpha), hard_sigmoid(alpha, beta)";
+  return "applied last: clamp(alpha, beta), leaky_relu(alpha), elu(alpha), hard_sigmoid(alpha, "
+         "beta)";
 }
 
 // T is float or double. NaN stays NaN.
@@ -38,21 +49,32 @@ template <typename T>
 T apply_activation(Activation activation, T x, T alpha, T beta) {
   const auto clamp = [](T v, T low, T high) { return v < low ? low : v > high ? high : v; };
   switch (activation) {
-    case Activation::kNone: return x;
-    case Activation::kRelu: return x < T(0) ? T(0) : x;
-    case Activation::kClamp: return clamp(x, alpha, beta);
-    case Activation::kLeakyRelu: return x < T(0) ? alpha * x : x;
-    case Activation::kElu: return x < T(0) ? alpha * std::expm1(x) : x;
-    case Activation::kGelu: return x * T(0.5) * (T(1) + std::erf(x * T(0.70710678118654752440)));
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      return x < T(0) ? T(0) : x;
+    case Activation::kClamp:
+      return clamp(x, alpha, beta);
+    case Activation::kLeakyRelu:
+      return x < T(0) ? alpha * x : x;
+    case Activation::kElu:
+      return x < T(0) ? alpha * std::expm1(x) : x;
+    case Activation::kGelu:
+      return x * T(0.5) * (T(1) + std::erf(x * T(0.70710678118654752440)));
     case Activation::kGeluTanh: {
       const T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
       return x * T(0.5) * (T(1) + std::tanh(inner));
     }
-    case Activation::kSilu: return x / (T(1) + std::exp(-x));
-    case Activation::kSigmoid: return T(1) / (T(1) + std::exp(-x));
-    case Activation::kTanh: return std::tanh(x);
-    case Activation::kHardSwish: return x * clamp(x / T(6) + T(0.5), T(0), T(1));
-    case Activation::kHardSigmoid: return clamp(alpha * x + beta, T(0), T(1));
+    case Activation::kSilu:
+      return x / (T(1) + std::exp(-x));
+    case Activation::kSigmoid:
+      return T(1) / (T(1) + std::exp(-x));
+    case Activation::kTanh:
+      return std::tanh(x);
+    case Activation::kHardSwish:
+      return x * clamp(x / T(6) + T(0.5), T(0), T(1));
+    case Activation::kHardSigmoid:
+      return clamp(alpha * x + beta, T(0), T(1));
   }
   return x;
 }

@@ -28,7 +28,11 @@ class InferContext {
  public:
   InferContext(const Op& op, const Attrs& attrs, std::vector<const ValueType*> inputs,
                size_t outputs, std::string node)
-      : op(op), attrs(attrs), inputs_(std::move(inputs)), outputs_(outputs), node_(std::move(node)) {}
+      : op(op),
+        attrs(attrs),
+        inputs_(std::move(inputs)),
+        outputs_(outputs),
+        node_(std::move(node)) {}
 
   const Op& op;
   const Attrs& attrs;

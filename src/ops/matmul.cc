@@ -18,8 +18,7 @@ Operand operand(const InferContext& ctx, size_t i, const char* transpose, bool v
   const Dims& shape = ctx.shape(i);
   ctx.check(!shape.empty(), "input '{}' is a scalar, must have rank 1 or more",
             ctx.op.inputs[i].name);
-  if (shape.size() == 1)
-    return vector_is_row ? Operand{{}, 1, shape[0]} : Operand{{}, shape[0], 1};
+  if (shape.size() == 1) return vector_is_row ? Operand{{}, 1, shape[0]} : Operand{{}, shape[0], 1};
   Operand result{Dims(shape.begin(), shape.end() - 2), shape[shape.size() - 2], shape.back()};
   if (ctx.attrs.b(transpose)) std::swap(result.rows, result.columns);
   return result;
@@ -48,10 +47,11 @@ void infer_matmul(InferContext& ctx) {
   ctx.set(0, std::move(y));
 }
 
-double matmul_cost(const Attrs& attrs, const std::vector<Shape>& in, const std::vector<Shape>& out) {
+double matmul_cost(const Attrs& attrs, const std::vector<Shape>& in,
+                   const std::vector<Shape>& out) {
   const Shape& a = in[0];
-  double count = 2 * static_cast<double>(a.size() > 1 && attrs.b("transpose_a") ? a[a.size() - 2]
-                                                                                : a.back());
+  double count =
+      2 * static_cast<double>(a.size() > 1 && attrs.b("transpose_a") ? a[a.size() - 2] : a.back());
   for (const int64_t extent : out[0]) count *= static_cast<double>(extent);
   return count;
 }
@@ -59,10 +59,11 @@ double matmul_cost(const Attrs& attrs, const std::vector<Shape>& in, const std::
 }  // namespace
 
 OP(matmul)
-    .doc("Matrix product with NumPy's rules: batch axes broadcast, a vector is a row on the left "
-         "and a column on the right and its axis goes away. Transposing exchanges the last two "
-         "axes and leaves vectors alone. Then the scale alpha, bias, residual and activation. "
-         "Integers wrap; they take alpha 1 and no activation but relu and clamp.")
+    .doc(
+        "Matrix product with NumPy's rules: batch axes broadcast, a vector is a row on the left "
+        "and a column on the right and its axis goes away. Transposing exchanges the last two "
+        "axes and leaves vectors alone. Then the scale alpha, bias, residual and activation. "
+        "Integers wrap; they take alpha 1 and no activation but relu and clamp.")
     .formula("y = act(alpha * a @ b + bias + residual)")
     .mps("matrixMultiplicationWithPrimaryTensor:secondaryTensor:name:")
     .input("a", kNumber, "T", "[batch…, M, K]")
@@ -101,7 +102,8 @@ OP(matmul)
     .sample({"residual", {{2, 4, 8}, {8, 6}, {6}, {2, 4, 6}}, {}})
     .sample({"residual without bias", {{4, 8}, {8, 6}, {-1}, {4, 6}}, {}})
     .sample({"relu", {{4, 8}, {8, 6}, {6}}, {{"activation", "relu"}}})
-    .sample({"clamp", {{4, 8}, {8, 6}, {6}},
+    .sample({"clamp",
+             {{4, 8}, {8, 6}, {6}},
              {{"activation", "clamp"}, {"act_alpha", 0.0}, {"act_beta", 6.0}}})
     .sample({"one row", {{1, 256}, {256, 64}, {64}}, {}})
     .sample({"one column", {{64, 33}, {33, 1}}, {}})

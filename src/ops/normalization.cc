@@ -98,9 +98,10 @@ OP(batch_norm)
     .sample({"empty batch", {{0, 3, 4, 4}, {3}, {3}, {3}, {3}}, {}});
 
 OP(layer_norm)
-    .doc("Normalization over the axes from `axis` on, by their own mean and variance, then a scale "
-         "and a shift that broadcast to x. The mean and the inverse deviation, of x's shape with "
-         "those axes of extent 1, are outputs if asked for.")
+    .doc(
+        "Normalization over the axes from `axis` on, by their own mean and variance, then a scale "
+        "and a shift that broadcast to x. The mean and the inverse deviation, of x's shape with "
+        "those axes of extent 1, are outputs if asked for.")
     .formula("y = (x - mean) * inv_std * gamma + beta, inv_std = 1 / sqrt(var + epsilon)")
     .input("x", kFloat)
     .optional("gamma", kFloat, "T", "absent: 1")
@@ -125,8 +126,9 @@ OP(layer_norm)
     .sample({"empty batch", {{0, 4, 8}, {8}, {8}}, {}});
 
 OP(rms_norm)
-    .doc("Division by the root of the mean square over the axes from `axis` on, then a scale that "
-         "broadcasts to x.")
+    .doc(
+        "Division by the root of the mean square over the axes from `axis` on, then a scale that "
+        "broadcasts to x.")
     .formula("y = x / sqrt(mean(x^2) + epsilon) * gamma")
     .input("x", kFloat)
     .optional("gamma", kFloat, "T", "absent: 1")
@@ -144,8 +146,9 @@ OP(rms_norm)
     .sample({"empty batch", {{0, 4, 8}, {8}}, {}});
 
 OP(group_norm)
-    .doc("Normalization of groups of channels (axis 1) and all axes after it by their own mean and "
-         "variance, then a scale and a shift for each channel.")
+    .doc(
+        "Normalization of groups of channels (axis 1) and all axes after it by their own mean and "
+        "variance, then a scale and a shift for each channel.")
     .formula("y = (x - mean[n,g]) / sqrt(var[n,g] + epsilon) * gamma[c] + beta[c]")
     .input("x", kFloat, "T", "[N, C, …]")
     .optional("gamma", kFloat, "T", "[C]; absent: 1")
@@ -167,8 +170,9 @@ OP(group_norm)
     .sample({"empty batch", {{0, 4, 8}, {4}, {4}}, {{"groups", 2}}});
 
 OP(instance_norm)
-    .doc("Normalization of each channel (axis 1) of each image by its own mean and variance, then a "
-         "scale and a shift for each channel.")
+    .doc(
+        "Normalization of each channel (axis 1) of each image by its own mean and variance, then a "
+        "scale and a shift for each channel.")
     .formula("y = (x - mean[n,c]) / sqrt(var[n,c] + epsilon) * gamma[c] + beta[c]")
     .input("x", kFloat, "T", "[N, C, …]")
     .optional("gamma", kFloat, "T", "[C]; absent: 1")
@@ -187,8 +191,9 @@ OP(instance_norm)
 
 OP(lrn)
     .doc("Local response normalization across neighbouring channels (axis 1).")
-    .formula("y = x / (bias + alpha / size * sum of x[c']^2)^beta, "
-             "c' from c - floor((size-1)/2) to c + ceil((size-1)/2)")
+    .formula(
+        "y = x / (bias + alpha / size * sum of x[c']^2)^beta, "
+        "c' from c - floor((size-1)/2) to c + ceil((size-1)/2)")
     .input("x", kFloat, "T", "[N, C, …]")
     .output("y")
     .required("size", AttrKind::kInt, "channels that are summed")
@@ -199,7 +204,8 @@ OP(lrn)
     .cost(per_element(16))
     .tolerance(kTolerance)
     .sample({"2d", {{2, 7, 4, 3}}, {{"size", 3}}})
-    .sample({"even size", {{1, 8, 5, 5}},
+    .sample({"even size",
+             {{1, 8, 5, 5}},
              {{"size", 4}, {"alpha", 0.2}, {"beta", 0.5}, {"bias", 2.0}}})
     .sample({"size above channels", {{1, 3, 4}}, {{"size", 9}, {"alpha", 0.1}}})
     .sample({"size 1", {{2, 5}}, {{"size", 1}, {"alpha", 1.0}}})

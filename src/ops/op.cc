@@ -39,12 +39,17 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 double Tolerance::of(DType dtype) const {
   switch (dtype) {
-    case DType::kF16: return f16;
-    case DType::kBF16: return bf16;
-    case DType::kF64: return f64;
+    case DType::kF16:
+      return f16;
+    case DType::kBF16:
+      return bf16;
+    case DType::kF64:
+      return f64;
     case DType::kF32:
-    case DType::kC64: return f32;
-    default: return 0;
+    case DType::kC64:
+      return f32;
+    default:
+      return 0;
   }
 }
 
@@ -61,8 +66,8 @@ int Op::input_index(std::string_view name) const {
 }
 
 size_t Op::required_inputs() const {
-  return static_cast<size_t>(
-      std::count_if(inputs.begin(), inputs.end(), [](const InputSpec& in) { return !in.optional; }));
+  return static_cast<size_t>(std::count_if(inputs.begin(), inputs.end(),
+                                           [](const InputSpec& in) { return !in.optional; }));
 }
 
 size_t Op::max_inputs() const {
@@ -142,8 +147,8 @@ OpWriter& OpWriter::attr(std::string name, double value, std::string doc) {
   return add_attr({std::move(name), AttrKind::kFloat, value, false, {}, std::move(doc)});
 }
 OpWriter& OpWriter::attr(std::string name, DType value, std::string doc) {
-  return add_attr({std::move(name), AttrKind::kDType, static_cast<int64_t>(value), false, {},
-                   std::move(doc)});
+  return add_attr(
+      {std::move(name), AttrKind::kDType, static_cast<int64_t>(value), false, {}, std::move(doc)});
 }
 OpWriter& OpWriter::attr(std::string name, const char* value, std::vector<std::string> choices,
                          std::string doc) {
@@ -154,17 +159,29 @@ OpWriter& OpWriter::attr(std::string name, std::vector<int64_t> value, std::stri
   return add_attr({std::move(name), AttrKind::kInts, std::move(value), false, {}, std::move(doc)});
 }
 OpWriter& OpWriter::attr(std::string name, std::vector<double> value, std::string doc) {
-  return add_attr({std::move(name), AttrKind::kFloats, std::move(value), false, {}, std::move(doc)});
+  return add_attr(
+      {std::move(name), AttrKind::kFloats, std::move(value), false, {}, std::move(doc)});
 }
 OpWriter& OpWriter::required(std::string name, AttrKind kind, std::string doc) {
   AttrSpec spec{std::move(name), kind, {}, true, {}, std::move(doc)};
   switch (kind) {
-    case AttrKind::kFloat: spec.default_value = 0.0; break;
-    case AttrKind::kString: spec.default_value = std::string(); break;
-    case AttrKind::kInts: spec.default_value = std::vector<int64_t>(); break;
-    case AttrKind::kFloats: spec.default_value = std::vector<double>(); break;
-    case AttrKind::kGraph: spec.default_value = std::shared_ptr<Graph>(); break;
-    default: spec.default_value = int64_t{0};
+    case AttrKind::kFloat:
+      spec.default_value = 0.0;
+      break;
+    case AttrKind::kString:
+      spec.default_value = std::string();
+      break;
+    case AttrKind::kInts:
+      spec.default_value = std::vector<int64_t>();
+      break;
+    case AttrKind::kFloats:
+      spec.default_value = std::vector<double>();
+      break;
+    case AttrKind::kGraph:
+      spec.default_value = std::shared_ptr<Graph>();
+      break;
+    default:
+      spec.default_value = int64_t{0};
   }
   return add_attr(std::move(spec));
 }
@@ -183,7 +200,9 @@ OpWriter& OpWriter::domain(double low, double high) {
 OpWriter& OpWriter::domain(std::string input, double low, double high) {
   return op_->test.input_domains.push_back({std::move(input), {low, high}}), *this;
 }
-OpWriter& OpWriter::tolerance(Tolerance tolerance) { return op_->test.tolerance = tolerance, *this; }
+OpWriter& OpWriter::tolerance(Tolerance tolerance) {
+  return op_->test.tolerance = tolerance, *this;
+}
 OpWriter& OpWriter::sample(Sample sample) {
   return op_->test.samples.push_back(std::move(sample)), *this;
 }

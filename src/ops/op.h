@@ -25,18 +25,18 @@ struct Value;
 
 // Facts that passes and drivers use, as data.
 enum OpFact : uint32_t {
-  kElementwise = 1u << 0,   // y[i] depends on the (broadcast) inputs at i alone
-  kCommutative = 1u << 1,   // the first two inputs may be swapped
-  kViewLike = 1u << 2,      // output may be a strided view of the first input
-  kImpure = 1u << 3,        // not to be folded, merged or removed: random, state, control
-  kShapeOnly = 1u << 4,     // reads its input's shape, never its elements
-  kInternal = 1u << 5,      // made by passes only; hidden from the public builder
+  kElementwise = 1u << 0,  // y[i] depends on the (broadcast) inputs at i alone
+  kCommutative = 1u << 1,  // the first two inputs may be swapped
+  kViewLike = 1u << 2,     // output may be a strided view of the first input
+  kImpure = 1u << 3,       // not to be folded, merged or removed: random, state, control
+  kShapeOnly = 1u << 4,    // reads its input's shape, never its elements
+  kInternal = 1u << 5,     // made by passes only; hidden from the public builder
 };
 
 struct InputSpec {
   std::string name;
   DTypeSet dtypes = kAny;
-  std::string type;       // inputs with the same type variable have the same dtype
+  std::string type;  // inputs with the same type variable have the same dtype
   bool optional = false;
   bool variadic = false;  // the last input only: one or more
   std::string doc;
@@ -91,8 +91,8 @@ using DecomposeFn = std::function<std::vector<Value*>(Graph&, const Node&)>;
 struct ViewContext {
   const Attrs& attrs;
   const TensorDesc& input;
-  const std::vector<std::optional<std::vector<int64_t>>>& contents;  // of integer inputs, if known; an
-                                                                     // empty list if absent
+  const std::vector<std::optional<std::vector<int64_t>>>& contents;  // of integer inputs, if known;
+                                                                     // an empty list if absent
   size_t output;       // which output
   const Shape& shape;  // of that output
   Strides strides;
@@ -137,8 +137,10 @@ class OpWriter {
   OpWriter& formula(std::string text);  // one line of pseudo code for the reference page
   OpWriter& mps(std::string selector);  // may be repeated
   OpWriter& input(std::string name, DTypeSet dtypes, std::string type = "T", std::string doc = "");
-  OpWriter& optional(std::string name, DTypeSet dtypes, std::string type = "T", std::string doc = "");
-  OpWriter& variadic(std::string name, DTypeSet dtypes, std::string type = "T", std::string doc = "");
+  OpWriter& optional(std::string name, DTypeSet dtypes, std::string type = "T",
+                     std::string doc = "");
+  OpWriter& variadic(std::string name, DTypeSet dtypes, std::string type = "T",
+                     std::string doc = "");
   OpWriter& output(std::string name, std::string type = "T", std::string doc = "");
   OpWriter& variadic_outputs(std::string name, std::string type = "T", std::string doc = "");
   OpWriter& attr(std::string name, int64_t value, std::string doc = "");
@@ -172,7 +174,7 @@ class OpWriter {
 
 #define ANYMPS_JOIN2(a, b) a##b
 #define ANYMPS_JOIN(a, b) ANYMPS_JOIN2(a, b)
-#define OP(op_name) \
+#define OP(op_name)                                                   \
   static const ::anymps::OpWriter ANYMPS_JOIN(op_record_, __LINE__) = \
       ::anymps::OpWriter(#op_name, __FILE__)
 

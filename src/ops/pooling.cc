@@ -17,9 +17,9 @@ void infer_pool(InferContext& ctx) {
             to_string(x), kernel.size());
   const TensorAxes axes = tensor_axes(ctx.attrs, x.size());
   const auto first = x.begin() + static_cast<std::ptrdiff_t>(axes.spatial);
-  const Dims out = window_outputs(
-      ctx.attrs, Dims(first, first + static_cast<std::ptrdiff_t>(axes.count)),
-      Dims(kernel.begin(), kernel.end()), ctx.attrs.b("ceil_mode"));
+  const Dims out =
+      window_outputs(ctx.attrs, Dims(first, first + static_cast<std::ptrdiff_t>(axes.count)),
+                     Dims(kernel.begin(), kernel.end()), ctx.attrs.b("ceil_mode"));
   Dims y = x;
   for (size_t i = 0; i < axes.count; ++i) y[axes.spatial + i] = out[i];
   if (ctx.output_count() > 1) ctx.set(1, y);
@@ -36,9 +36,10 @@ double pool_cost(const Attrs& attrs, const std::vector<Shape>&, const std::vecto
 }  // namespace
 
 OP(max_pool)
-    .doc("The largest element of each window; padding never wins, NaN always does. The second "
-         "output, if asked for, is the element's place in x as a flat row-major index, the first "
-         "of equals. A window that lies in the padding alone gives the lowest value and -1.")
+    .doc(
+        "The largest element of each window; padding never wins, NaN always does. The second "
+        "output, if asked for, is the element's place in x as a flat row-major index, the first "
+        "of equals. A window that lies in the padding alone gives the lowest value and -1.")
     .formula("y[n,c,p] = max over k of x[n,c,p*stride+k*dilation-pad]")
     .mps("maxPooling2DWithSourceTensor:descriptor:name:")
     .mps("maxPooling2DReturnIndicesWithSourceTensor:descriptor:name:")
@@ -58,38 +59,49 @@ OP(max_pool)
     .cost(pool_cost)
     .sample({"1d", {{2, 3, 11}}, {{"kernel", Ints{3}}, {"strides", Ints{2}}}})
     .sample({"2d", {{2, 3, 8, 9}}, {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}}})
-    .sample({"2d overlapping", {{1, 4, 12, 12}},
+    .sample({"2d overlapping",
+             {{1, 4, 12, 12}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}})
     .sample({"2d default strides", {{1, 2, 5, 6}}, {{"kernel", Ints{3, 2}}}})
-    .sample({"2d asymmetric pads", {{1, 2, 6, 6}},
+    .sample({"2d asymmetric pads",
+             {{1, 2, 6, 6}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{0, 1, 1, 2}}}})
     .sample({"2d dilated", {{1, 2, 9, 8}}, {{"kernel", Ints{2, 3}}, {"dilations", Ints{3, 2}}}})
-    .sample({"2d ceil", {{1, 2, 7, 10}},
+    .sample({"2d ceil",
+             {{1, 2, 7, 10}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", true}}})
-    .sample({"2d ceil padded", {{1, 2, 6, 7}},
-             {{"kernel", Ints{2, 2}}, {"strides", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}},
+    .sample({"2d ceil padded",
+             {{1, 2, 6, 7}},
+             {{"kernel", Ints{2, 2}},
+              {"strides", Ints{3, 3}},
+              {"pads", Ints{1, 1, 1, 1}},
               {"ceil_mode", true}}})
-    .sample({"2d same_upper", {{1, 2, 7, 7}},
+    .sample({"2d same_upper",
+             {{1, 2, 7, 7}},
              {{"kernel", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_upper"}}})
-    .sample({"2d same_lower", {{1, 2, 7, 7}},
+    .sample({"2d same_lower",
+             {{1, 2, 7, 7}},
              {{"kernel", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_lower"}}})
-    .sample({"2d stride above kernel", {{1, 2, 9, 9}},
+    .sample({"2d stride above kernel",
+             {{1, 2, 9, 9}},
              {{"kernel", Ints{2, 2}}, {"strides", Ints{3, 4}}}})
-    .sample({"2d channels_last", {{2, 7, 8, 5}},
+    .sample({"2d channels_last",
+             {{2, 7, 8, 5}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"layout", "channels_last"}}})
     .sample({"2d whole image", {{2, 8, 7, 7}}, {{"kernel", Ints{7, 7}}}})
-    .sample({"2d large", {{1, 16, 28, 28}},
-             {{"kernel", Ints{5, 5}}, {"pads", Ints{2, 2, 2, 2}}}})
+    .sample({"2d large", {{1, 16, 28, 28}}, {{"kernel", Ints{5, 5}}, {"pads", Ints{2, 2, 2, 2}}}})
     .sample({"2d empty batch", {{0, 3, 8, 8}}, {{"kernel", Ints{2, 2}}}})
-    .sample({"3d", {{1, 2, 4, 5, 6}},
-             {{"kernel", Ints{2, 3, 2}}, {"strides", Ints{1, 2, 2}},
-              {"pads", Ints{0, 1, 0, 1, 1, 0}}}})
+    .sample(
+        {"3d",
+         {{1, 2, 4, 5, 6}},
+         {{"kernel", Ints{2, 3, 2}}, {"strides", Ints{1, 2, 2}}, {"pads", Ints{0, 1, 0, 1, 1, 0}}}})
     .sample({"4d", {{1, 1, 3, 4, 3, 4}}, {{"kernel", Ints{2, 2, 2, 2}}}});
 
 OP(avg_pool)
-    .doc("The mean of each window. Padding counts as zeros with count_include_pad, and not at all "
-         "without; what sticks out of the padding with ceil_mode never counts. A window without "
-         "any element gives 0.")
+    .doc(
+        "The mean of each window. Padding counts as zeros with count_include_pad, and not at all "
+        "without; what sticks out of the padding with ceil_mode never counts. A window without "
+        "any element gives 0.")
     .formula("y[n,c,p] = sum over k of x[n,c,p*stride+k*dilation-pad] / count")
     .mps("avgPooling2DWithSourceTensor:descriptor:name:")
     .mps("avgPooling4DWithSourceTensor:descriptor:name:")
@@ -107,29 +119,43 @@ OP(avg_pool)
     .cost(pool_cost)
     .sample({"1d", {{2, 3, 11}}, {{"kernel", Ints{3}}, {"strides", Ints{2}}}})
     .sample({"2d", {{2, 3, 8, 9}}, {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}}})
-    .sample({"2d padded", {{1, 4, 9, 9}},
+    .sample({"2d padded",
+             {{1, 4, 9, 9}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}})
-    .sample({"2d pads counted", {{1, 4, 9, 9}},
+    .sample({"2d pads counted",
+             {{1, 4, 9, 9}},
              {{"kernel", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}, {"count_include_pad", true}}})
-    .sample({"2d asymmetric pads", {{1, 2, 6, 6}},
+    .sample({"2d asymmetric pads",
+             {{1, 2, 6, 6}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{0, 1, 1, 2}}}})
-    .sample({"2d ceil", {{1, 2, 7, 10}},
+    .sample({"2d ceil",
+             {{1, 2, 7, 10}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", true}}})
-    .sample({"2d ceil pads counted", {{1, 2, 8, 10}},
-             {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}},
-              {"ceil_mode", true}, {"count_include_pad", true}}})
-    .sample({"2d same_upper", {{1, 2, 7, 7}},
+    .sample({"2d ceil pads counted",
+             {{1, 2, 8, 10}},
+             {{"kernel", Ints{3, 3}},
+              {"strides", Ints{2, 2}},
+              {"pads", Ints{1, 1, 1, 1}},
+              {"ceil_mode", true},
+              {"count_include_pad", true}}})
+    .sample({"2d same_upper",
+             {{1, 2, 7, 7}},
              {{"kernel", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_upper"}}})
-    .sample({"2d same_lower", {{1, 2, 7, 7}},
+    .sample({"2d same_lower",
+             {{1, 2, 7, 7}},
              {{"kernel", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_lower"}}})
-    .sample({"2d dilated", {{1, 2, 9, 8}},
+    .sample({"2d dilated",
+             {{1, 2, 9, 8}},
              {{"kernel", Ints{2, 3}}, {"dilations", Ints{3, 2}}, {"pads", Ints{1, 1, 1, 1}}}})
-    .sample({"2d channels_last", {{2, 7, 8, 5}},
+    .sample({"2d channels_last",
+             {{2, 7, 8, 5}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"layout", "channels_last"}}})
     .sample({"2d whole image", {{2, 32, 7, 7}}, {{"kernel", Ints{7, 7}}}})
     .sample({"2d empty batch", {{0, 3, 8, 8}}, {{"kernel", Ints{2, 2}}}})
-    .sample({"3d", {{1, 2, 4, 5, 6}},
-             {{"kernel", Ints{2, 3, 2}}, {"strides", Ints{1, 2, 2}},
+    .sample({"3d",
+             {{1, 2, 4, 5, 6}},
+             {{"kernel", Ints{2, 3, 2}},
+              {"strides", Ints{1, 2, 2}},
               {"pads", Ints{0, 1, 0, 1, 1, 0}}}});
 
 OP(lp_pool)
@@ -154,12 +180,15 @@ OP(lp_pool)
     .sample({"1d", {{2, 3, 11}}, {{"kernel", Ints{3}}, {"strides", Ints{2}}}})
     .sample({"2d", {{2, 3, 8, 9}}, {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}}})
     .sample({"2d p=1", {{1, 2, 6, 6}}, {{"kernel", Ints{3, 3}}, {"p", 1}}})
-    .sample({"2d p=3 padded", {{1, 2, 6, 6}},
+    .sample({"2d p=3 padded",
+             {{1, 2, 6, 6}},
              {{"kernel", Ints{3, 3}}, {"pads", Ints{1, 0, 1, 2}}, {"p", 3}}})
-    .sample({"2d same_upper", {{1, 2, 7, 7}},
+    .sample({"2d same_upper",
+             {{1, 2, 7, 7}},
              {{"kernel", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_upper"}}})
     .sample({"2d dilated", {{1, 2, 9, 8}}, {{"kernel", Ints{2, 3}}, {"dilations", Ints{3, 2}}}})
-    .sample({"2d channels_last", {{2, 7, 8, 5}},
+    .sample({"2d channels_last",
+             {{2, 7, 8, 5}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"layout", "channels_last"}}})
     .sample({"3d", {{1, 2, 4, 5, 6}}, {{"kernel", Ints{2, 3, 2}}, {"strides", Ints{1, 2, 2}}}});
 

@@ -20,7 +20,8 @@ void infer_recurrent(InferContext& ctx, int64_t gates) {
   expect_shape(ctx, 2, {directions, rows, hidden});
   expect_shape(ctx, 3, {directions, rows * 2});
   expect_shape(ctx, 4, {batch});
-  const Dims state = layout == 0 ? Dims{directions, batch, hidden} : Dims{batch, directions, hidden};
+  const Dims state =
+      layout == 0 ? Dims{directions, batch, hidden} : Dims{batch, directions, hidden};
   expect_shape(ctx, 5, state);
   if (ctx.op.name == "lstm") {
     expect_shape(ctx, 6, state);
@@ -45,20 +46,26 @@ const std::vector<std::string> kDirections = {"forward", "reverse", "bidirection
 constexpr Tolerance kTolerance{.f32 = 2e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10};
 const char* const kXDoc = "[steps, batch, input], or [batch, steps, input] for layout 1";
 const char* const kLengthsDoc = "[batch]; absent: all steps";
-const char* const kStateDoc = "[directions, batch, hidden], or [batch, directions, hidden]; absent: 0";
-const char* const kYDoc = "[steps, directions, batch, hidden], or [batch, steps, directions, hidden]";
+const char* const kStateDoc =
+    "[directions, batch, hidden], or [batch, directions, hidden]; absent: 0";
+const char* const kYDoc =
+    "[steps, directions, batch, hidden], or [batch, steps, directions, hidden]";
 
 }  // namespace
 
 OP(lstm)
-    .doc("Long short-term memory over a sequence; gates in the order i, o, f, c. b holds the biases "
-         "of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and "
-         "y_h and y_c are the states after its last step. Clip bounds what activations see.")
-    .formula("i,f = sigmoid(x w + h r + p*c + b); c = f*c + i*tanh(x w + h r + b); "
-             "o = sigmoid(x w + h r + p*c + b); h = o*tanh(c)")
-    .mps("LSTMWithSourceTensor:recurrentWeight:inputWeight:bias:initState:initCell:mask:peephole:"
-         "descriptor:name:")
-    .mps("LSTMWithSourceTensor:recurrentWeight:inputWeight:bias:initState:initCell:descriptor:name:")
+    .doc(
+        "Long short-term memory over a sequence; gates in the order i, o, f, c. b holds the biases "
+        "of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and "
+        "y_h and y_c are the states after its last step. Clip bounds what activations see.")
+    .formula(
+        "i,f = sigmoid(x w + h r + p*c + b); c = f*c + i*tanh(x w + h r + b); "
+        "o = sigmoid(x w + h r + p*c + b); h = o*tanh(c)")
+    .mps(
+        "LSTMWithSourceTensor:recurrentWeight:inputWeight:bias:initState:initCell:mask:peephole:"
+        "descriptor:name:")
+    .mps(
+        "LSTMWithSourceTensor:recurrentWeight:inputWeight:bias:initState:initCell:descriptor:name:")
     .mps("LSTMWithSourceTensor:recurrentWeight:initState:initCell:descriptor:name:")
     .input("x", kFloat, "T", kXDoc)
     .input("w", kFloat, "T", "[directions, 4*hidden, input]")
@@ -81,31 +88,40 @@ OP(lstm)
     .tolerance(kTolerance)
     .sample({"plain", {{5, 2, 3}, {1, 16, 3}, {1, 16, 4}}, {{"hidden_size", 4}}})
     .sample({"bias", {{5, 2, 3}, {1, 16, 3}, {1, 16, 4}, {1, 32}}, {{"hidden_size", 4}}})
-    .sample({"states", {{4, 2, 3}, {1, 16, 3}, {1, 16, 4}, {1, 32}, {-1}, {1, 2, 4}, {1, 2, 4}},
+    .sample({"states",
+             {{4, 2, 3}, {1, 16, 3}, {1, 16, 4}, {1, 32}, {-1}, {1, 2, 4}, {1, 2, 4}},
              {{"hidden_size", 4}}})
     .sample({"peephole",
              {{4, 2, 3}, {1, 16, 3}, {1, 16, 4}, {1, 32}, {-1}, {1, 2, 4}, {1, 2, 4}, {1, 12}},
              {{"hidden_size", 4}}})
-    .sample({"reverse lengths", {{5, 3, 2}, {1, 12, 2}, {1, 12, 3}, {1, 24}, {3}},
-             {{"hidden_size", 3}, {"direction", "reverse"}}, {{4, {5, 2, 1}}}})
-    .sample({"bidirectional", {{5, 2, 3}, {2, 16, 3}, {2, 16, 4}, {2, 32}},
+    .sample({"reverse lengths",
+             {{5, 3, 2}, {1, 12, 2}, {1, 12, 3}, {1, 24}, {3}},
+             {{"hidden_size", 3}, {"direction", "reverse"}},
+             {{4, {5, 2, 1}}}})
+    .sample({"bidirectional",
+             {{5, 2, 3}, {2, 16, 3}, {2, 16, 4}, {2, 32}},
              {{"hidden_size", 4}, {"direction", "bidirectional"}}})
     .sample({"bidirectional lengths batch first",
              {{2, 5, 3}, {2, 16, 3}, {2, 16, 4}, {2, 32}, {2}, {2, 2, 4}, {2, 2, 4}},
-             {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}}, {{4, {3, 5}}}})
-    .sample({"clip", {{4, 2, 3}, {1, 16, 3}, {1, 16, 4}, {1, 32}},
+             {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}},
+             {{4, {3, 5}}}})
+    .sample({"clip",
+             {{4, 2, 3}, {1, 16, 3}, {1, 16, 4}, {1, 32}},
              {{"hidden_size", 4}, {"clip", 0.5}}})
     .sample({"one step", {{1, 1, 8}, {1, 64, 8}, {1, 64, 16}, {1, 128}}, {{"hidden_size", 16}}})
     .sample({"wide", {{6, 2, 24}, {1, 128, 24}, {1, 128, 32}, {1, 256}}, {{"hidden_size", 32}}})
     .sample({"empty batch", {{3, 0, 3}, {1, 16, 3}, {1, 16, 4}}, {{"hidden_size", 4}}});
 
 OP(gru)
-    .doc("Gated recurrent unit over a sequence; gates in the order z, r, h. b holds the biases of w, "
-         "then of r. With linear_before_reset the reset gate scales what r has made of the state, "
-         "else the state itself. Past its length a sequence gives 0.")
+    .doc(
+        "Gated recurrent unit over a sequence; gates in the order z, r, h. b holds the biases of "
+        "w, "
+        "then of r. With linear_before_reset the reset gate scales what r has made of the state, "
+        "else the state itself. Past its length a sequence gives 0.")
     .formula("z,r = sigmoid(x w + h r + b); n = tanh(x w + (r*h) r + b); h = (1-z)*n + z*h")
-    .mps("GRUWithSourceTensor:recurrentWeight:inputWeight:bias:initState:mask:secondaryBias:"
-         "descriptor:name:")
+    .mps(
+        "GRUWithSourceTensor:recurrentWeight:inputWeight:bias:initState:mask:secondaryBias:"
+        "descriptor:name:")
     .mps("GRUWithSourceTensor:recurrentWeight:inputWeight:bias:initState:descriptor:name:")
     .mps("GRUWithSourceTensor:recurrentWeight:inputWeight:bias:descriptor:name:")
     .input("x", kFloat, "T", kXDoc)
@@ -126,28 +142,39 @@ OP(gru)
     .domain(-1, 1)
     .tolerance(kTolerance)
     .sample({"plain", {{5, 2, 3}, {1, 12, 3}, {1, 12, 4}}, {{"hidden_size", 4}}})
-    .sample({"bias and state", {{5, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, {-1}, {1, 2, 4}},
+    .sample({"bias and state",
+             {{5, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, {-1}, {1, 2, 4}},
              {{"hidden_size", 4}}})
-    .sample({"linear_before_reset", {{5, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, {-1}, {1, 2, 4}},
+    .sample({"linear_before_reset",
+             {{5, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, {-1}, {1, 2, 4}},
              {{"hidden_size", 4}, {"linear_before_reset", true}}})
-    .sample({"reverse lengths", {{5, 3, 2}, {1, 9, 2}, {1, 9, 3}, {1, 18}, {3}},
-             {{"hidden_size", 3}, {"direction", "reverse"}}, {{4, {5, 2, 1}}}})
-    .sample({"bidirectional batch first", {{2, 5, 3}, {2, 12, 3}, {2, 12, 4}, {2, 24}, {2}, {2, 2, 4}},
-             {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1},
+    .sample({"reverse lengths",
+             {{5, 3, 2}, {1, 9, 2}, {1, 9, 3}, {1, 18}, {3}},
+             {{"hidden_size", 3}, {"direction", "reverse"}},
+             {{4, {5, 2, 1}}}})
+    .sample({"bidirectional batch first",
+             {{2, 5, 3}, {2, 12, 3}, {2, 12, 4}, {2, 24}, {2}, {2, 2, 4}},
+             {{"hidden_size", 4},
+              {"direction", "bidirectional"},
+              {"layout", 1},
               {"linear_before_reset", true}},
              {{4, {3, 5}}}})
-    .sample({"clip", {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}},
+    .sample({"clip",
+             {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}},
              {{"hidden_size", 4}, {"clip", 0.5}}})
     .sample({"wide", {{6, 2, 24}, {1, 96, 24}, {1, 96, 32}, {1, 192}}, {{"hidden_size", 32}}})
     .sample({"empty batch", {{3, 0, 3}, {1, 12, 3}, {1, 12, 4}}, {{"hidden_size", 4}}});
 
 OP(rnn)
-    .doc("Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its "
-         "length a sequence gives 0.")
+    .doc(
+        "Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its "
+        "length a sequence gives 0.")
     .formula("h = act(x w + h r + b)")
-    .mps("singleGateRNNWithSourceTensor:recurrentWeight:inputWeight:bias:initState:mask:descriptor:"
-         "name:")
-    .mps("singleGateRNNWithSourceTensor:recurrentWeight:inputWeight:bias:initState:descriptor:name:")
+    .mps(
+        "singleGateRNNWithSourceTensor:recurrentWeight:inputWeight:bias:initState:mask:descriptor:"
+        "name:")
+    .mps(
+        "singleGateRNNWithSourceTensor:recurrentWeight:inputWeight:bias:initState:descriptor:name:")
     .mps("singleGateRNNWithSourceTensor:recurrentWeight:initState:descriptor:name:")
     .input("x", kFloat, "T", kXDoc)
     .input("w", kFloat, "T", "[directions, hidden, input]")
@@ -167,15 +194,23 @@ OP(rnn)
     .domain(-1, 1)
     .tolerance(kTolerance)
     .sample({"plain", {{5, 2, 3}, {1, 4, 3}, {1, 4, 4}}, {{"hidden_size", 4}}})
-    .sample({"bias and state", {{5, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, {-1}, {1, 2, 4}},
+    .sample({"bias and state",
+             {{5, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, {-1}, {1, 2, 4}},
              {{"hidden_size", 4}}})
-    .sample({"relu", {{5, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}},
+    .sample({"relu",
+             {{5, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}},
              {{"hidden_size", 4}, {"activation", "relu"}}})
-    .sample({"reverse lengths", {{5, 3, 2}, {1, 3, 2}, {1, 3, 3}, {1, 6}, {3}},
-             {{"hidden_size", 3}, {"direction", "reverse"}}, {{4, {5, 2, 1}}}})
-    .sample({"bidirectional batch first", {{2, 5, 3}, {2, 4, 3}, {2, 4, 4}, {2, 8}, {2}, {2, 2, 4}},
-             {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}}, {{4, {3, 5}}}})
-    .sample({"clip", {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}}, {{"hidden_size", 4}, {"clip", 0.3}}})
+    .sample({"reverse lengths",
+             {{5, 3, 2}, {1, 3, 2}, {1, 3, 3}, {1, 6}, {3}},
+             {{"hidden_size", 3}, {"direction", "reverse"}},
+             {{4, {5, 2, 1}}}})
+    .sample({"bidirectional batch first",
+             {{2, 5, 3}, {2, 4, 3}, {2, 4, 4}, {2, 8}, {2}, {2, 2, 4}},
+             {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}},
+             {{4, {3, 5}}}})
+    .sample({"clip",
+             {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}},
+             {{"hidden_size", 4}, {"clip", 0.3}}})
     .sample({"empty batch", {{3, 0, 3}, {1, 4, 3}, {1, 4, 4}}, {{"hidden_size", 4}}});
 
 }  // namespace anymps

@@ -55,7 +55,8 @@ void infer_resize(InferContext& ctx) {
   ctx.set(0, std::move(y));
 }
 
-double resize_cost(const Attrs& attrs, const std::vector<Shape>& in, const std::vector<Shape>& out) {
+double resize_cost(const Attrs& attrs, const std::vector<Shape>& in,
+                   const std::vector<Shape>& out) {
   double count = 1;
   for (size_t i = 0; i < out[0].size(); ++i) {
     count *= static_cast<double>(out[0][i]);
@@ -67,15 +68,18 @@ double resize_cost(const Attrs& attrs, const std::vector<Shape>& in, const std::
 }  // namespace
 
 OP(resize)
-    .doc("Resizes any axes at once. The new extents are `sizes`, or floor(extent * scale) for "
-         "`scales`; one of the two is given, as an input or as an attribute, with an entry for "
-         "every axis. `coordinate` says where in x an element lies, as in ONNX. Linear takes the "
-         "edge for what lies outside, and truncates for integers.")
+    .doc(
+        "Resizes any axes at once. The new extents are `sizes`, or floor(extent * scale) for "
+        "`scales`; one of the two is given, as an input or as an attribute, with an entry for "
+        "every axis. `coordinate` says where in x an element lies, as in ONNX. Linear takes the "
+        "edge for what lies outside, and truncates for integers.")
     .formula("y[p] = x[round(source(p))], or the linear interpolation of its neighbours")
     .mps("resizeTensor:size:mode:centerResult:alignCorners:layout:name:")
     .mps("resizeTensor:sizeTensor:mode:centerResult:alignCorners:layout:name:")
     .mps("resizeTensor:sizeTensor:mode:centerResult:alignCorners:name:")
-    .mps("resizeNearestWithTensor:sizeTensor:nearestRoundingMode:centerResult:alignCorners:layout:name:")
+    .mps(
+        "resizeNearestWithTensor:sizeTensor:nearestRoundingMode:centerResult:alignCorners:layout:"
+        "name:")
     .mps("resizeNearestWithTensor:sizeTensor:nearestRoundingMode:centerResult:alignCorners:name:")
     .mps("resizeBilinearWithTensor:sizeTensor:centerResult:alignCorners:layout:name:")
     .mps("resizeBilinearWithTensor:sizeTensor:centerResult:alignCorners:name:")
@@ -94,33 +98,45 @@ OP(resize)
     .infer(infer_resize)
     .cost(resize_cost)
     .sample({"nearest x2", {{1, 2, 4, 5}}, {{"scales", Floats{1, 1, 2, 2}}}})
-    .sample({"nearest x2 asymmetric floor", {{1, 2, 4, 5}},
+    .sample({"nearest x2 asymmetric floor",
+             {{1, 2, 4, 5}},
              {{"scales", Floats{1, 1, 2, 2}}, {"coordinate", "asymmetric"}, {"nearest", "floor"}}})
     .sample({"nearest down", {{1, 2, 7, 9}}, {{"scales", Floats{1, 1, 0.5, 0.6}}}})
-    .sample({"nearest sizes ceil", {{1, 2, 5, 7}},
+    .sample({"nearest sizes ceil",
+             {{1, 2, 5, 7}},
              {{"sizes", Ints{1, 2, 8, 3}}, {"nearest", "ceil"}}})
-    .sample({"nearest align_corners prefer_ceil", {{1, 2, 4, 4}},
-             {{"sizes", Ints{1, 2, 7, 9}}, {"coordinate", "align_corners"},
+    .sample({"nearest align_corners prefer_ceil",
+             {{1, 2, 4, 4}},
+             {{"sizes", Ints{1, 2, 7, 9}},
+              {"coordinate", "align_corners"},
               {"nearest", "round_prefer_ceil"}}})
     .sample({"nearest every axis", {{2, 3, 4}}, {{"sizes", Ints{3, 5, 2}}}})
     .sample({"linear x2", {{1, 2, 4, 5}}, {{"scales", Floats{1, 1, 2, 2}}, {"mode", "linear"}}})
     .sample({"linear down", {{1, 2, 7, 9}}, {{"sizes", Ints{1, 2, 3, 4}}, {"mode", "linear"}}})
-    .sample({"linear align_corners", {{1, 2, 3, 4}},
+    .sample({"linear align_corners",
+             {{1, 2, 3, 4}},
              {{"sizes", Ints{1, 2, 5, 9}}, {"mode", "linear"}, {"coordinate", "align_corners"}}})
-    .sample({"linear align_corners to one", {{1, 2, 3, 4}},
+    .sample({"linear align_corners to one",
+             {{1, 2, 3, 4}},
              {{"sizes", Ints{1, 2, 1, 1}}, {"mode", "linear"}, {"coordinate", "align_corners"}}})
-    .sample({"linear pytorch_half_pixel", {{1, 1, 4, 4}},
-             {{"sizes", Ints{1, 1, 3, 1}}, {"mode", "linear"},
-              {"coordinate", "pytorch_half_pixel"}}})
-    .sample({"linear asymmetric", {{1, 1, 4, 5}},
-             {{"scales", Floats{1, 1, 1.5, 2.5}}, {"mode", "linear"},
-              {"coordinate", "asymmetric"}}})
-    .sample({"linear half_pixel_symmetric", {{1, 1, 1, 4}},
-             {{"scales", Floats{1, 1, 2.3, 0.6}}, {"mode", "linear"},
+    .sample(
+        {"linear pytorch_half_pixel",
+         {{1, 1, 4, 4}},
+         {{"sizes", Ints{1, 1, 3, 1}}, {"mode", "linear"}, {"coordinate", "pytorch_half_pixel"}}})
+    .sample(
+        {"linear asymmetric",
+         {{1, 1, 4, 5}},
+         {{"scales", Floats{1, 1, 1.5, 2.5}}, {"mode", "linear"}, {"coordinate", "asymmetric"}}})
+    .sample({"linear half_pixel_symmetric",
+             {{1, 1, 1, 4}},
+             {{"scales", Floats{1, 1, 2.3, 0.6}},
+              {"mode", "linear"},
               {"coordinate", "half_pixel_symmetric"}}})
     .sample({"linear 1d", {{2, 3, 7}}, {{"sizes", Ints{2, 3, 16}}, {"mode", "linear"}}})
     .sample({"linear 3d", {{1, 2, 3, 4, 5}}, {{"sizes", Ints{1, 2, 5, 7, 3}}, {"mode", "linear"}}})
-    .sample({"linear channels last", {{1, 5, 6, 3}}, {{"sizes", Ints{1, 9, 4, 3}}, {"mode", "linear"}}})
+    .sample({"linear channels last",
+             {{1, 5, 6, 3}},
+             {{"sizes", Ints{1, 9, 4, 3}}, {"mode", "linear"}}})
     .sample({"linear large", {{1, 3, 24, 24}}, {{"sizes", Ints{1, 3, 48, 36}}, {"mode", "linear"}}})
     .sample({"same extents", {{1, 2, 4, 5}}, {{"sizes", Ints{1, 2, 4, 5}}, {"mode", "linear"}}})
     .sample({"empty batch", {{0, 2, 4, 5}}, {{"sizes", Ints{0, 2, 8, 8}}, {"mode", "linear"}}});

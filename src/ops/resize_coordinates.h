@@ -12,7 +12,11 @@
 namespace anymps {
 
 enum class Coordinate {
-  kHalfPixel, kPytorchHalfPixel, kAlignCorners, kAsymmetric, kHalfPixelSymmetric,
+  kHalfPixel,
+  kPytorchHalfPixel,
+  kAlignCorners,
+  kAsymmetric,
+  kHalfPixelSymmetric,
 };
 enum class NearestRounding { kPreferFloor, kPreferCeil, kFloor, kCeil };
 
@@ -33,7 +37,8 @@ inline NearestRounding parse_nearest(const std::string& text) {
   fail(Code::kInvalidArgument, "[resize] '{}' is not a rounding of nearest", text);
 }
 
-// One axis. `scale` is output over input as the caller gave it, which need not be the exact quotient.
+// One axis. `scale` is output over input as the caller gave it, which need not be the exact
+// quotient.
 struct ResizeAxis {
   int64_t in = 1, out = 1;
   double scale = 1;
@@ -41,12 +46,17 @@ struct ResizeAxis {
 
   // The place in the input, not clamped to it.
   double source(int64_t at) const {
-    const auto x = static_cast<double>(at), n = static_cast<double>(in), m = static_cast<double>(out);
+    const auto x = static_cast<double>(at), n = static_cast<double>(in),
+               m = static_cast<double>(out);
     switch (coordinate) {
-      case Coordinate::kHalfPixel: return (x + 0.5) / scale - 0.5;
-      case Coordinate::kPytorchHalfPixel: return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
-      case Coordinate::kAlignCorners: return out > 1 ? x * (n - 1) / (m - 1) : 0;
-      case Coordinate::kAsymmetric: return x / scale;
+      case Coordinate::kHalfPixel:
+        return (x + 0.5) / scale - 0.5;
+      case Coordinate::kPytorchHalfPixel:
+        return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
+      case Coordinate::kAlignCorners:
+        return out > 1 ? x * (n - 1) / (m - 1) : 0;
+      case Coordinate::kAsymmetric:
+        return x / scale;
       case Coordinate::kHalfPixelSymmetric:
         return n / 2 * (1 - m / (scale * n)) + (x + 0.5) / scale - 0.5;
     }
@@ -57,10 +67,18 @@ struct ResizeAxis {
     const double place = source(at);
     double rounded = place;
     switch (rounding) {
-      case NearestRounding::kPreferFloor: rounded = std::ceil(place - 0.5); break;
-      case NearestRounding::kPreferCeil: rounded = std::floor(place + 0.5); break;
-      case NearestRounding::kFloor: rounded = std::floor(place); break;
-      case NearestRounding::kCeil: rounded = std::ceil(place); break;
+      case NearestRounding::kPreferFloor:
+        rounded = std::ceil(place - 0.5);
+        break;
+      case NearestRounding::kPreferCeil:
+        rounded = std::floor(place + 0.5);
+        break;
+      case NearestRounding::kFloor:
+        rounded = std::floor(place);
+        break;
+      case NearestRounding::kCeil:
+        rounded = std::ceil(place);
+        break;
     }
     return static_cast<int64_t>(std::clamp(rounded, 0.0, static_cast<double>(in - 1)));
   }

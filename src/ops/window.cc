@@ -18,8 +18,9 @@ std::vector<int64_t> per_axis(const Attrs& attrs, const char* attr, size_t count
                               int64_t least) {
   std::vector<int64_t> values = attrs.ints(attr);
   if (values.empty()) values.assign(count, fallback);
-  require(values.size() == count, "[{}] {} has {} entries, must have one for each of {} spatial axes",
-          attrs.op()->name, attr, values.size(), count);
+  require(values.size() == count,
+          "[{}] {} has {} entries, must have one for each of {} spatial axes", attrs.op()->name,
+          attr, values.size(), count);
   for (const int64_t value : values)
     require(value >= least, "[{}] {} has the entry {}, must be at least {}", attrs.op()->name, attr,
             value, least);
@@ -155,7 +156,8 @@ Dims transposed_outputs(const Attrs& attrs, const Dims& in, const Dims& kernel) 
 }
 
 Window resolve_transposed_window(const Attrs& attrs, const Shape& in, const Shape& kernel) {
-  const Dims kernel_dims = to_dims(kernel), out = transposed_outputs(attrs, to_dims(in), kernel_dims);
+  const Dims kernel_dims = to_dims(kernel),
+             out = transposed_outputs(attrs, to_dims(in), kernel_dims);
   WindowAttrs window = read(attrs, kernel_dims);
   const std::vector<int64_t> extra = per_axis(attrs, "output_padding", kernel.size(), 0, 0);
   if (is_same(window.auto_pad) || !attrs.ints("output_shape").empty()) {

@@ -47,11 +47,11 @@ struct PassRegistrar {
   PassRegistrar(const char* name, int order, const char* doc, PassFn run);
 };
 
-#define PASS(pass_name, order, doc)                                                          \
-  static int pass_##pass_name(::anymps::Graph& graph, ::anymps::PassContext& context);       \
-  static const ::anymps::PassRegistrar pass_registrar_##pass_name(#pass_name, order, doc,    \
-                                                                  pass_##pass_name);         \
-  static int pass_##pass_name([[maybe_unused]] ::anymps::Graph& graph,                       \
+#define PASS(pass_name, order, doc)                                                       \
+  static int pass_##pass_name(::anymps::Graph& graph, ::anymps::PassContext& context);    \
+  static const ::anymps::PassRegistrar pass_registrar_##pass_name(#pass_name, order, doc, \
+                                                                  pass_##pass_name);      \
+  static int pass_##pass_name([[maybe_unused]] ::anymps::Graph& graph,                    \
                               [[maybe_unused]] ::anymps::PassContext& context)
 
 }  // namespace anymps

@@ -49,7 +49,8 @@ std::vector<PassReport> run_passes(Graph& graph, PassContext& context) {
       const int changed = pass.run(graph, context);
       graph.insert_before(nullptr);
       if (changed) verify(graph, pass.name);
-      const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - start;
       reports.push_back({pass.name, changed, graph.node_count(), took.count()});
       changes += changed;
       if (dump && changed)

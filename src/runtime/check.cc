@@ -15,8 +15,10 @@ namespace {
 
 template <typename T>
 double magnitude(T value) {
-  if constexpr (std::is_same_v<T, Complex>) return std::abs(std::complex<double>(value));
-  else return std::abs(static_cast<double>(static_cast<Compute<T>>(value)));
+  if constexpr (std::is_same_v<T, Complex>)
+    return std::abs(std::complex<double>(value));
+  else
+    return std::abs(static_cast<double>(static_cast<Compute<T>>(value)));
 }
 
 template <typename T>
@@ -40,7 +42,8 @@ std::string compare(const Shape& shape, const T* got, const T* expected, double 
   for (int64_t i = 0; i < count; ++i) {
     if (both_nan_or_same_infinity(got[i], expected[i])) continue;
     double distance = 0;
-    if constexpr (std::is_same_v<T, Complex>) distance = std::abs(got[i] - expected[i]);
+    if constexpr (std::is_same_v<T, Complex>)
+      distance = std::abs(got[i] - expected[i]);
     else
       distance = std::abs(static_cast<double>(static_cast<Compute<T>>(got[i])) -
                           static_cast<double>(static_cast<Compute<T>>(expected[i])));

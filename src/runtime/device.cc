@@ -45,8 +45,10 @@ DevicePtr Device::get(const std::string& driver) {
 }
 
 Device::Device(Driver& driver)
-    : driver_(driver), name_(driver.name()),
-      allocator_(Allocator::create(driver.create_memory())), packed_(allocator_),
+    : driver_(driver),
+      name_(driver.name()),
+      allocator_(Allocator::create(driver.create_memory())),
+      packed_(allocator_),
       queue_(driver.create_queue()),
       executables_(static_cast<size_t>(std::max<int64_t>(env_int("ANYMPS_CACHE_SIZE"), 0))),
       eager_(std::make_unique<Eager>(*this, kEagerEntries)) {}

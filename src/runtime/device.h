@@ -31,9 +31,9 @@ class Device : public std::enable_shared_from_this<Device> {
   std::unique_ptr<Queue> create_queue() { return driver_.create_queue(); }
 
   Tensor empty(DType dtype, Shape shape);
-  Tensor from_host(const TensorDesc& desc, const void* data);   // copies, any strides
-  void to_host(const Tensor& tensor, void* data);               // copies, contiguous result
-  Tensor contiguous(const Tensor& tensor);                      // itself, or a contiguous copy
+  Tensor from_host(const TensorDesc& desc, const void* data);  // copies, any strides
+  void to_host(const Tensor& tensor, void* data);              // copies, contiguous result
+  Tensor contiguous(const Tensor& tensor);                     // itself, or a contiguous copy
 
   // Executables by the fingerprint of their graph and options.
   LruCache<std::string, Executable>& executables() { return executables_; }

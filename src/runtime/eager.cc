@@ -41,8 +41,12 @@ void add_attr(Key& key, const EagerAttr& attr) {
   add_text(key, attr.name);
   key.push_back(static_cast<uint64_t>(attr.kind));
   switch (attr.kind) {
-    case AttrKind::kFloat: key.push_back(std::bit_cast<uint64_t>(attr.f)); break;
-    case AttrKind::kString: add_text(key, attr.s); break;
+    case AttrKind::kFloat:
+      key.push_back(std::bit_cast<uint64_t>(attr.f));
+      break;
+    case AttrKind::kString:
+      add_text(key, attr.s);
+      break;
     case AttrKind::kInts:
       key.push_back(attr.ints.size());
       for (const int64_t value : attr.ints) key.push_back(static_cast<uint64_t>(value));
@@ -51,7 +55,8 @@ void add_attr(Key& key, const EagerAttr& attr) {
       key.push_back(attr.floats.size());
       for (const double value : attr.floats) key.push_back(std::bit_cast<uint64_t>(value));
       break;
-    default: key.push_back(static_cast<uint64_t>(attr.i));
+    default:
+      key.push_back(static_cast<uint64_t>(attr.i));
   }
 }
 
@@ -59,12 +64,16 @@ void add_attr(Key& key, const EagerAttr& attr) {
 
 NamedAttr to_named(const EagerAttr& attr) {
   switch (attr.kind) {
-    case AttrKind::kFloat: return {attr.name, attr.f};
-    case AttrKind::kString: return {attr.name, attr.s};
-    case AttrKind::kInts: return {attr.name, std::vector<int64_t>(attr.ints.begin(), attr.ints.end())};
+    case AttrKind::kFloat:
+      return {attr.name, attr.f};
+    case AttrKind::kString:
+      return {attr.name, attr.s};
+    case AttrKind::kInts:
+      return {attr.name, std::vector<int64_t>(attr.ints.begin(), attr.ints.end())};
     case AttrKind::kFloats:
       return {attr.name, std::vector<double>(attr.floats.begin(), attr.floats.end())};
-    default: return {attr.name, attr.i};
+    default:
+      return {attr.name, attr.i};
   }
 }
 
@@ -151,8 +160,10 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
   key.push_back(reinterpret_cast<uintptr_t>(&op));
   key.push_back(inputs.size() << 32 | outputs.size());
   for (const Tensor* input : inputs) {
-    if (input) add_desc(key, input->desc);
-    else key.push_back(0);
+    if (input)
+      add_desc(key, input->desc);
+    else
+      key.push_back(0);
   }
   for (const EagerAttr& attr : attrs) add_attr(key, attr);
   device_.driver().use_threads(device_.driver().max_threads());
@@ -190,7 +201,8 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
   }
   BufferRef scratch;
   if (entry->scratch) scratch = device_.allocator().allocate(entry->scratch);
-  entry->kernel->run({in.data(), out.data(), scratch ? scratch->data() : nullptr, &device_.queue()});
+  entry->kernel->run(
+      {in.data(), out.data(), scratch ? scratch->data() : nullptr, &device_.queue()});
   for (size_t i = 0; i < aside.size(); ++i) {
     KernelRequest copy;
     copy.op = &get_op("identity");

@@ -43,8 +43,7 @@ std::vector<ConstantPtr> evaluate(const Node& node) {
   std::vector<ConstantPtr> results;
   if (request.outputs.size() == 1 && request.outputs[0].bytes() > kLazyBytes) {
     const TensorDesc& desc = request.outputs[0];
-    return {Constant::lazy(desc.dtype, desc.shape,
-                           [compute](std::byte* out) { compute({out}); })};
+    return {Constant::lazy(desc.dtype, desc.shape, [compute](std::byte* out) { compute({out}); })};
   }
   std::vector<std::vector<std::byte>> memory;
   std::vector<void*> outputs;
@@ -55,7 +54,8 @@ std::vector<ConstantPtr> evaluate(const Node& node) {
   }
   compute(outputs);
   for (size_t i = 0; i < memory.size(); ++i)
-    results.push_back(Constant::copy(request.outputs[i].dtype, request.outputs[i].shape, memory[i]));
+    results.push_back(
+        Constant::copy(request.outputs[i].dtype, request.outputs[i].shape, memory[i]));
   return results;
 }
 
@@ -78,7 +78,9 @@ std::vector<Shape> shapes_of(const std::vector<Tensor>& tensors) {
 }  // namespace
 
 Executable::Executable(DevicePtr device, const Graph& graph, CompileOptions options)
-    : device_(std::move(device)), options_(std::move(options)), graph_(graph.clone()),
+    : device_(std::move(device)),
+      options_(std::move(options)),
+      graph_(graph.clone()),
       plans_(options_.plan_cache) {
   require(!graph_->outputs().empty(), "[compile] the graph has no outputs");
   if (options_.threads <= 0) options_.threads = device_->driver().max_threads();
@@ -110,8 +112,8 @@ std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds) {
     std::string shapes;
     for (const Shape& shape : feeds) shapes += to_string(shape);
     std::fprintf(stderr, "cache: %s for feeds %s in %.2f ms; %zu plans kept\n",
-                 made ? "new plan" : "no plan (shapes depend on data)", shapes.c_str(), took.count(),
-                 plans_.stats().size + (made ? 1 : 0));
+                 made ? "new plan" : "no plan (shapes depend on data)", shapes.c_str(),
+                 took.count(), plans_.stats().size + (made ? 1 : 0));
   }
   return made ? plans_.insert(key, std::move(made)) : nullptr;
 }
@@ -126,8 +128,11 @@ void Executable::check_feeds(const std::vector<Tensor>& feeds) const {
     const TensorDesc& desc = feeds[i].desc;
     bool fits = desc.dtype == type.dtype && desc.shape.size() == type.shape.size();
     for (size_t d = 0; fits && d < desc.shape.size(); ++d) {
-      if (type.shape[d].known()) fits = type.shape[d].is(desc.shape[d]);
-      else fits = symbols.try_emplace(type.shape[d].str(), desc.shape[d]).first->second == desc.shape[d];
+      if (type.shape[d].known())
+        fits = type.shape[d].is(desc.shape[d]);
+      else
+        fits =
+            symbols.try_emplace(type.shape[d].str(), desc.shape[d]).first->second == desc.shape[d];
     }
     require(fits, "[run] input '{}' must be {}, {} given", inputs[i]->name, to_string(type),
             to_string(desc));

@@ -16,10 +16,10 @@
 namespace anymps {
 
 struct CompileOptions {
-  int threads = 0;             // 0: the driver's default
+  int threads = 0;  // 0: the driver's default
   int optimization_level = 1;
-  size_t plan_cache = 16;      // shapes that are kept ready
-  bool check = false;          // compare each node with the reference (also ANYMPS_CHECK)
+  size_t plan_cache = 16;  // shapes that are kept ready
+  bool check = false;      // compare each node with the reference (also ANYMPS_CHECK)
   std::vector<std::string> without_passes;
 };
 
@@ -29,7 +29,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   Executable(DevicePtr device, const Graph& graph, CompileOptions options = {});
 
   // Runs on the queue and waits. Feeds are in the graph's order, on this device, any strides.
-  // `results` that are given (same dtype and shape, contiguous) are written to; empty ones are made.
+  // `results` that are given (same dtype and shape, contiguous) are written to; empty ones are
+  // made.
   void run(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue* queue = nullptr,
            Profiler* profiler = nullptr);
   // The same without waiting. The tensors, and the executable if it is shared, are kept alive until

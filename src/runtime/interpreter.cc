@@ -14,7 +14,11 @@ class Interpreter {
  public:
   Interpreter(Device& device, const Graph& graph, int threads, Queue& queue, bool check,
               Profiler* profiler)
-      : device_(device), graph_(graph), threads_(threads), queue_(queue), check_(check),
+      : device_(device),
+        graph_(graph),
+        threads_(threads),
+        queue_(queue),
+        check_(check),
         profiler_(profiler) {}
 
   std::vector<Tensor> run(const std::vector<Tensor>& feeds) {
@@ -42,10 +46,10 @@ class Interpreter {
     const Constant::Bytes bytes = constant.data();
     if (!device_.driver().traits().host_visible)
       return tensors_[value] = device_.from_host(constant.desc(), bytes.get());
-    Tensor tensor{constant.desc(),
-                  Buffer::external(const_cast<std::byte*>(bytes.get()), constant.bytes(),
-                                   [bytes](void*) {}),
-                  0};
+    Tensor tensor{
+        constant.desc(),
+        Buffer::external(const_cast<std::byte*>(bytes.get()), constant.bytes(), [bytes](void*) {}),
+        0};
     return tensors_[value] = std::move(tensor);
   }
 
@@ -56,8 +60,8 @@ class Interpreter {
     if (!integer || tensor.desc.rank() > 1 || count > ValueType::kMaxContent) return type;
     std::vector<char> bytes(tensor.desc.bytes());
     device_.to_host(tensor, bytes.data());
-    type.content = content_of(*Constant::copy(type.dtype, tensor.desc.shape,
-                                              std::as_bytes(std::span(bytes))));
+    type.content =
+        content_of(*Constant::copy(type.dtype, tensor.desc.shape, std::as_bytes(std::span(bytes))));
     return type;
   }
 
@@ -86,8 +90,8 @@ class Interpreter {
       request.contents[i].emplace();
       for (const Dim& dim : *types[i].content) request.contents[i]->push_back(dim.value());
     }
-    std::vector<ValueType> results = InferContext::run(*node.op, node.attrs, pointers,
-                                                       node.outputs.size(), node.label());
+    std::vector<ValueType> results =
+        InferContext::run(*node.op, node.attrs, pointers, node.outputs.size(), node.label());
     std::vector<Tensor> outputs;
     for (const ValueType& type : results) {
       require(type.static_shape(), "[{}] the shape {} cannot be known before the op runs ({})",
@@ -133,8 +137,8 @@ class Interpreter {
 void Executable::interpret(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
                            Queue& queue, Profiler* profiler) {
   device_->driver().use_threads(options_.threads);
-  std::vector<Tensor> made = Interpreter(*device_, *graph_, options_.threads, queue, options_.check,
-                                         profiler).run(feeds);
+  std::vector<Tensor> made =
+      Interpreter(*device_, *graph_, options_.threads, queue, options_.check, profiler).run(feeds);
   results.resize(made.size());
   for (size_t i = 0; i < made.size(); ++i) {
     if (!results[i].buffer) {
@@ -143,7 +147,8 @@ void Executable::interpret(const std::vector<Tensor>& feeds, std::vector<Tensor>
     }
     require(results[i].desc == made[i].desc, "[run] result '{}' must be {}, {} given",
             graph_->outputs()[i]->name, to_string(made[i].desc), to_string(results[i].desc));
-    device_->driver().copy_on_device(results[i].data(), made[i].data(), made[i].desc.bytes(), &queue);
+    device_->driver().copy_on_device(results[i].data(), made[i].data(), made[i].desc.bytes(),
+                                     &queue);
   }
 }
 

@@ -38,8 +38,8 @@ KernelChoice choose_kernel(Driver& driver, const KernelRequest& request) {
   }
   if (!choice.kernel)
     fail(Code::kUnsupported, "[{}] driver '{}' has no kernel for {} ({}){}{}", request.op->name,
-         driver.name(), describe(request), request.node, refusals.empty() ? "" : "; refused: ",
-         refusals);
+         driver.name(), describe(request), request.node,
+         refusals.empty() ? "" : "; refused: ", refusals);
   if (verbose)
     std::fprintf(stderr, "dispatch: %s \"%s\" -> %s%s%s%s%s\n", describe(request).c_str(),
                  request.node.c_str(), choice.name.c_str(),

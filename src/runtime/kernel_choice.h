@@ -11,8 +11,8 @@ namespace anymps {
 
 struct KernelChoice {
   KernelPtr kernel;
-  std::string name;         // "cpu:onednn", "reference"
-  bool is_fallback = false; // the reference kernel on a driver that is not the reference
+  std::string name;          // "cpu:onednn", "reference"
+  bool is_fallback = false;  // the reference kernel on a driver that is not the reference
 };
 
 // Never returns a null kernel: fails with code kUnsupported and the refusals.

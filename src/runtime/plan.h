@@ -24,7 +24,7 @@ struct Step {
   const Node* node = nullptr;  // null: a copy that makes a strided view contiguous
   std::string name, op;
   KernelChoice choice;
-  KernelRequest request;  // without constants
+  KernelRequest request;                     // without constants
   size_t first_input = 0, first_output = 0;  // places in the pointer table
   size_t scratch = 0;                        // place of the scratch pointer, if scratch_bytes
   double flops = 0, bytes = 0;
@@ -38,8 +38,8 @@ struct PlanOptions {
 // Where a value's elements are.
 struct Location {
   enum Kind { kNone, kConstant, kArena, kFeed, kResult } kind = kNone;
-  size_t index = 0;     // of the constant, the arena tensor, the feed or the result
-  int64_t offset = 0;   // bytes from the start of that memory
+  size_t index = 0;    // of the constant, the arena tensor, the feed or the result
+  int64_t offset = 0;  // bytes from the start of that memory
 };
 
 // What the memory plan looked like, for `anymps inspect`.

@@ -23,8 +23,8 @@ void infer_concrete(const Graph& graph, const std::vector<Shape>& feeds,
   for (const auto& node : graph.nodes()) {
     std::vector<const ValueType*> inputs;
     for (const Value* value : node->inputs) inputs.push_back(type_of(value));
-    std::vector<ValueType> outputs = InferContext::run(*node->op, node->attrs, inputs,
-                                                       node->outputs.size(), node->label());
+    std::vector<ValueType> outputs =
+        InferContext::run(*node->op, node->attrs, inputs, node->outputs.size(), node->label());
     for (size_t i = 0; i < outputs.size(); ++i) types[node->outputs[i]] = std::move(outputs[i]);
   }
 }
@@ -33,7 +33,10 @@ class PlanBuilder {
  public:
   PlanBuilder(Device& device, const Graph& graph, const PlanOptions& options,
               Plan::KernelCache& cache)
-      : device_(device), graph_(graph), options_(options), cache_(cache),
+      : device_(device),
+        graph_(graph),
+        options_(options),
+        cache_(cache),
         plan_(std::make_shared<Plan>()) {
     plan_->device_ = &device;
     plan_->threads_ = options.threads;
@@ -82,10 +85,16 @@ class PlanBuilder {
         const Value* source = root->producer->input(0);
         const TensorDesc from = desc_of(source);
         const Shape shape = to_shape(type_of(root).shape);
-        ViewContext view{root->producer->attrs, from, contents_of(*root->producer),
-                         static_cast<size_t>(root->index), shape, {}, 0};
+        ViewContext view{root->producer->attrs,
+                         from,
+                         contents_of(*root->producer),
+                         static_cast<size_t>(root->index),
+                         shape,
+                         {},
+                         0};
         const bool whole = root->producer->op->view(view) && view.offset == 0 &&
-                           is_contiguous(shape, view.strides) && from.count() == element_count(shape);
+                           is_contiguous(shape, view.strides) &&
+                           from.count() == element_count(shape);
         if (!whole) break;
         root = source;
       }
@@ -188,8 +197,13 @@ class PlanBuilder {
     for (const Value* value : node.outputs) {
       if (result_of_.contains(value)) return false;  // must be written, not pointed to
       const TensorDesc plain = desc_of(value);
-      ViewContext view{node.attrs, source.desc, contents_of(node),
-                       static_cast<size_t>(value->index), plain.shape, {}, 0};
+      ViewContext view{node.attrs,
+                       source.desc,
+                       contents_of(node),
+                       static_cast<size_t>(value->index),
+                       plain.shape,
+                       {},
+                       0};
       if (!node.op->view(view)) return false;
       Place place{source.where, plain};
       place.desc.strides = view.strides;
@@ -268,8 +282,10 @@ class PlanBuilder {
       if (place.where.kind != Location::kArena || root(place.where.index) != root(index)) continue;
       if (graph_.is_output(value)) return true;
       for (const Node* user : value->users) {
-        if (user == &node) ++uses_here;
-        else if (!done_.contains(user)) return true;
+        if (user == &node)
+          ++uses_here;
+        else if (!done_.contains(user))
+          return true;
       }
     }
     return uses_here > 1;
@@ -304,7 +320,8 @@ class PlanBuilder {
 
   void touch(const Place& place) {
     if (place.where.kind == Location::kArena)
-      arena_[place.where.index].last = std::max(arena_[place.where.index].last, plan_->steps_.size());
+      arena_[place.where.index].last =
+          std::max(arena_[place.where.index].last, plan_->steps_.size());
   }
 
   void add_step(const Node* node, std::string name, std::shared_ptr<const KernelChoice> choice,
@@ -321,7 +338,8 @@ class PlanBuilder {
     for (size_t i = 0; i < inputs.size(); ++i) {
       new_pointer(inputs[i]);
       touch(inputs[i]);
-      if (inputs[i].where.kind == Location::kConstant && (kernel.reads(i) || !options_.share_memory))
+      if (inputs[i].where.kind == Location::kConstant &&
+          (kernel.reads(i) || !options_.share_memory))
         constant_read_[inputs[i].where.index] = true;
     }
     step.first_output = pointers_.size();
@@ -335,7 +353,8 @@ class PlanBuilder {
     }
     for (size_t i = 0; i < request.inputs.size(); ++i)
       if (request.inputs[i]) step.bytes += static_cast<double>(request.inputs[i]->bytes());
-    for (const TensorDesc& output : request.outputs) step.bytes += static_cast<double>(output.bytes());
+    for (const TensorDesc& output : request.outputs)
+      step.bytes += static_cast<double>(output.bytes());
     step.flops = flops(request);
     if (options_.share_memory) request.constants.clear();
     step.request = std::move(request);
@@ -377,8 +396,8 @@ class PlanBuilder {
     plan_->memory_.arena_bytes = memory.arena_size;
     plan_->memory_.lower_bound = memory.lower_bound;
     for (size_t i = 0; i < arena_.size(); ++i)
-      plan_->memory_.entries.push_back({arena_[i].name, memory.offsets[i], arena_[i].bytes,
-                                        arena_[i].first, arena_[i].last});
+      plan_->memory_.entries.push_back(
+          {arena_[i].name, memory.offsets[i], arena_[i].bytes, arena_[i].first, arena_[i].last});
     std::vector<const void*> constant_data(constants_.size(), nullptr);
     for (size_t i = 0; i < constants_.size(); ++i)
       if (constant_read_[i]) constant_data[i] = device_constant(*constants_[i]);
@@ -389,7 +408,9 @@ class PlanBuilder {
           plan_->arena_places_.push_back(
               {place, memory.offsets[where.index] + static_cast<size_t>(where.offset)});
           break;
-        case Location::kFeed: plan_->feed_patches_.push_back({place, where.index, where.offset}); break;
+        case Location::kFeed:
+          plan_->feed_patches_.push_back({place, where.index, where.offset});
+          break;
         case Location::kResult:
           plan_->result_patches_.push_back({place, where.index, where.offset});
           break;
@@ -398,7 +419,8 @@ class PlanBuilder {
             plan_->table_[place] = const_cast<char*>(
                 static_cast<const char*>(constant_data[where.index]) + where.offset);
           break;
-        case Location::kNone: break;
+        case Location::kNone:
+          break;
       }
     }
   }
@@ -434,8 +456,9 @@ class PlanBuilder {
   std::vector<Location> pointers_;
 };
 
-std::shared_ptr<Plan> Plan::make(Device& device, const Graph& graph, const std::vector<Shape>& feeds,
-                                 const PlanOptions& options, KernelCache& cache) {
+std::shared_ptr<Plan> Plan::make(Device& device, const Graph& graph,
+                                 const std::vector<Shape>& feeds, const PlanOptions& options,
+                                 KernelCache& cache) {
   device.driver().use_threads(options.threads);
   std::erase_if(cache, [](const auto& item) { return item.second.expired(); });
   return PlanBuilder(device, graph, options, cache).build(feeds);

@@ -20,8 +20,10 @@ std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) out += fmt::format("\\u{:04x}", c);
-    else out += c;
+    if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", c);
+    else
+      out += c;
   }
   return out + "\"";
 }
@@ -70,7 +72,8 @@ std::vector<Profiler::Row> Profiler::rows() const {
   }
   std::vector<Row> list;
   for (auto& [key, row] : rows) list.push_back(std::move(row));
-  std::sort(list.begin(), list.end(), [](const Row& a, const Row& b) { return a.total_ns > b.total_ns; });
+  std::sort(list.begin(), list.end(),
+            [](const Row& a, const Row& b) { return a.total_ns > b.total_ns; });
   return list;
 }
 
@@ -78,16 +81,17 @@ std::string Profiler::table(size_t count) const {
   const std::vector<Row> list = rows();
   int64_t total = 0;
   for (const Row& row : list) total += row.total_ns;
-  std::string text = fmt::format("{:<34} {:<18} {:<28} {:>6} {:>10} {:>6} {:>9} {:>8}\n", "node", "op",
-                                 "kernel", "calls", "mean us", "%", "GFLOP/s", "GB/s");
+  std::string text = fmt::format("{:<34} {:<18} {:<28} {:>6} {:>10} {:>6} {:>9} {:>8}\n", "node",
+                                 "op", "kernel", "calls", "mean us", "%", "GFLOP/s", "GB/s");
   for (size_t i = 0; i < list.size() && i < count; ++i) {
     const Row& row = list[i];
     const double mean = static_cast<double>(row.total_ns) / static_cast<double>(row.calls);
     const std::string kernel = row.detail.empty() ? row.kernel : row.kernel + " " + row.detail;
-    text += fmt::format("{:<34} {:<18} {:<28} {:>6} {:>10.1f} {:>6.1f} {:>9.1f} {:>8.1f}\n",
-                        clip(row.key, 34), clip(row.op, 18), clip(kernel, 28), row.calls, mean / 1e3,
-                        total ? 100.0 * static_cast<double>(row.total_ns) / static_cast<double>(total) : 0,
-                        mean > 0 ? row.flops / mean : 0, mean > 0 ? row.bytes / mean : 0);
+    text += fmt::format(
+        "{:<34} {:<18} {:<28} {:>6} {:>10.1f} {:>6.1f} {:>9.1f} {:>8.1f}\n", clip(row.key, 34),
+        clip(row.op, 18), clip(kernel, 28), row.calls, mean / 1e3,
+        total ? 100.0 * static_cast<double>(row.total_ns) / static_cast<double>(total) : 0,
+        mean > 0 ? row.flops / mean : 0, mean > 0 ? row.bytes / mean : 0);
   }
   if (list.size() > count) text += fmt::format("… and {} more\n", list.size() - count);
   struct Sum {
@@ -101,11 +105,13 @@ std::string Profiler::table(size_t count) const {
   }
   std::vector<std::pair<std::pair<std::string, std::string>, Sum>> sums(by_op.begin(), by_op.end());
   std::sort(sums.begin(), sums.end(), [](auto& a, auto& b) { return a.second.ns > b.second.ns; });
-  text += fmt::format("\n{:<22} {:<28} {:>8} {:>12} {:>6}\n", "op", "kernel", "calls", "total ms", "%");
+  text +=
+      fmt::format("\n{:<22} {:<28} {:>8} {:>12} {:>6}\n", "op", "kernel", "calls", "total ms", "%");
   for (const auto& [key, sum] : sums)
-    text += fmt::format("{:<22} {:<28} {:>8} {:>12.3f} {:>6.1f}\n", key.first, key.second, sum.calls,
-                        static_cast<double>(sum.ns) / 1e6,
-                        total ? 100.0 * static_cast<double>(sum.ns) / static_cast<double>(total) : 0);
+    text +=
+        fmt::format("{:<22} {:<28} {:>8} {:>12.3f} {:>6.1f}\n", key.first, key.second, sum.calls,
+                    static_cast<double>(sum.ns) / 1e6,
+                    total ? 100.0 * static_cast<double>(sum.ns) / static_cast<double>(total) : 0);
   return text;
 }
 
@@ -143,9 +149,11 @@ std::string Profiler::trace() const {
   };
   for (const auto& [start, duration] : runs_) event("run", "run", start, duration, 0, "");
   for (const ProfileEvent& item : events_) {
-    const int thread = threads.try_emplace(item.thread, static_cast<int>(threads.size()) + 1).first->second;
+    const int thread =
+        threads.try_emplace(item.thread, static_cast<int>(threads.size()) + 1).first->second;
     event(item.op, "kernel", item.start_ns, item.duration_ns, thread,
-          fmt::format("\"node\":{},\"kernel\":{},\"detail\":{},\"shapes\":{},\"bytes\":{:.0f},\"flops\":{:.0f}",
+          fmt::format("\"node\":{},\"kernel\":{},\"detail\":{},\"shapes\":{},\"bytes\":{:.0f},"
+                      "\"flops\":{:.0f}",
                       quoted(item.node), quoted(item.kernel), quoted(item.detail),
                       quoted(item.shapes), item.bytes, item.flops));
   }

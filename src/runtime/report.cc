@@ -10,8 +10,10 @@ using Json = nlohmann::ordered_json;
 std::string passes_json(const Executable& executable) {
   Json list = Json::array();
   for (const PassReport& report : executable.passes())
-    list.push_back({{"pass", report.name}, {"changes", report.changes},
-                    {"nodes_after", report.nodes_after}, {"milliseconds", report.milliseconds}});
+    list.push_back({{"pass", report.name},
+                    {"changes", report.changes},
+                    {"nodes_after", report.nodes_after},
+                    {"milliseconds", report.milliseconds}});
   return list.dump(2);
 }
 
@@ -21,9 +23,14 @@ std::string plan_json(const Plan& plan) {
     Json inputs = Json::array(), outputs = Json::array();
     for (const auto& input : step.request.inputs) inputs.push_back(input ? to_string(*input) : "-");
     for (const TensorDesc& output : step.request.outputs) outputs.push_back(to_string(output));
-    list.push_back({{"node", step.name}, {"op", step.op}, {"kernel", step.choice.name},
-                    {"detail", step.choice.kernel->detail()}, {"inputs", inputs},
-                    {"outputs", outputs}, {"flops", step.flops}, {"bytes", step.bytes},
+    list.push_back({{"node", step.name},
+                    {"op", step.op},
+                    {"kernel", step.choice.name},
+                    {"detail", step.choice.kernel->detail()},
+                    {"inputs", inputs},
+                    {"outputs", outputs},
+                    {"flops", step.flops},
+                    {"bytes", step.bytes},
                     {"scratch", step.choice.kernel->scratch_bytes()}});
   }
   return list.dump(2);
@@ -33,11 +40,17 @@ std::string memory_json(const Plan& plan) {
   const PlanMemory& memory = plan.memory();
   Json entries = Json::array();
   for (const PlanMemory::Entry& entry : memory.entries)
-    entries.push_back({{"value", entry.value}, {"offset", entry.offset}, {"bytes", entry.bytes},
-                       {"first_step", entry.first_step}, {"last_step", entry.last_step}});
-  return Json{{"arena_bytes", memory.arena_bytes}, {"unshared_bytes", memory.unshared_bytes},
-              {"lower_bound", memory.lower_bound}, {"steps", plan.steps().size()},
-              {"tensors", entries}}.dump(2);
+    entries.push_back({{"value", entry.value},
+                       {"offset", entry.offset},
+                       {"bytes", entry.bytes},
+                       {"first_step", entry.first_step},
+                       {"last_step", entry.last_step}});
+  return Json{{"arena_bytes", memory.arena_bytes},
+              {"unshared_bytes", memory.unshared_bytes},
+              {"lower_bound", memory.lower_bound},
+              {"steps", plan.steps().size()},
+              {"tensors", entries}}
+      .dump(2);
 }
 
 }  // namespace anymps

@@ -9,14 +9,14 @@
 static int failures = 0;
 static int checks = 0;
 
-#define CHECK(condition)                                                          \
-  do {                                                                            \
-    ++checks;                                                                     \
-    if (!(condition)) {                                                           \
-      ++failures;                                                                 \
+#define CHECK(condition)                                                              \
+  do {                                                                                \
+    ++checks;                                                                         \
+    if (!(condition)) {                                                               \
+      ++failures;                                                                     \
       fprintf(stderr, "%s:%d: %s (last error: %s)\n", __FILE__, __LINE__, #condition, \
-              amps_last_error());                                                 \
-    }                                                                             \
+              amps_last_error());                                                     \
+    }                                                                                 \
   } while (0)
 
 static void released(void* context) { ++*(int*)context; }
@@ -41,7 +41,8 @@ static void test_dtypes(void) {
 }
 
 static void test_tensors(amps_device* device) {
-  const int64_t dims[2] = {2, 3}, transposed[2] = {3, 2}, strides[2] = {1, 3}, huge[2] = {INT64_MAX, 8};
+  const int64_t dims[2] = {2, 3}, transposed[2] = {3, 2}, strides[2] = {1, 3},
+                huge[2] = {INT64_MAX, 8};
   float data[6] = {1, 2, 3, 4, 5, 6}, out[6];
   amps_tensor *tensor = NULL, *view = NULL, *wrapped = NULL;
   int gone = 0;
@@ -56,7 +57,8 @@ static void test_tensors(amps_device* device) {
   CHECK(amps_tensor_empty(device, AMPS_F32, 2, huge, &view) == AMPS_INVALID_ARGUMENT);
   CHECK(amps_tensor_empty(device, (amps_dtype)77, 2, dims, &view) == AMPS_INVALID_ARGUMENT);
   CHECK(amps_tensor_empty(device, AMPS_F32, 2, NULL, &view) == AMPS_INVALID_ARGUMENT);
-  CHECK(amps_tensor_wrap(device, AMPS_F32, 2, dims, NULL, data, released, &gone, &wrapped) == AMPS_OK);
+  CHECK(amps_tensor_wrap(device, AMPS_F32, 2, dims, NULL, data, released, &gone, &wrapped) ==
+        AMPS_OK);
   CHECK(amps_tensor_data(wrapped) == (void*)data);
   amps_tensor_retain(wrapped);
   amps_tensor_release(wrapped);
@@ -87,7 +89,8 @@ static void test_eager(amps_device* device) {
   CHECK(strstr(amps_last_error(), "[leaky_relu]") != NULL);
   CHECK(amps_eager(device, leaky, NULL, 0, NULL, 0, y, 1) == AMPS_INVALID_ARGUMENT);
   stats.size = sizeof(stats);
-  CHECK(amps_device_eager_cache(device, &stats) == AMPS_OK && stats.entries >= 1 && stats.hits >= 1);
+  CHECK(amps_device_eager_cache(device, &stats) == AMPS_OK && stats.entries >= 1 &&
+        stats.hits >= 1);
   amps_tensor_release(x);
   amps_tensor_release(y[0]);
 }
@@ -115,13 +118,15 @@ static void test_graph(amps_device* device) {
   CHECK(amps_graph_constant(graph, "w", AMPS_F32, 2, square, weights, &w) == AMPS_OK);
   inputs[0] = x;
   inputs[1] = w;
-  CHECK(amps_graph_op(graph, amps_op_find("matmul"), inputs, 2, NULL, 0, "product", &y, 1) == AMPS_OK);
+  CHECK(amps_graph_op(graph, amps_op_find("matmul"), inputs, 2, NULL, 0, "product", &y, 1) ==
+        AMPS_OK);
   CHECK(amps_value_dim(y, 0) == -1 && strcmp(amps_value_dim_name(y, 0), "N") == 0);
   CHECK(amps_value_dim(y, 1) == 2 && amps_value_dim_name(y, 1) == NULL);
   CHECK(amps_compile(device, graph, &options, &executable) == AMPS_INVALID_ARGUMENT);
   CHECK(amps_graph_set_outputs(graph, &y, 1) == AMPS_OK);
   CHECK(amps_compile(device, graph, &options, &executable) == AMPS_OK);
-  CHECK(amps_graph_text(graph, "text", &text) == AMPS_OK && strstr(amps_string_data(text), "matmul"));
+  CHECK(amps_graph_text(graph, "text", &text) == AMPS_OK &&
+        strstr(amps_string_data(text), "matmul"));
   amps_string_release(text);
   CHECK(amps_graph_text(graph, "paper", &text) == AMPS_INVALID_ARGUMENT);
   amps_graph_release(graph);
@@ -144,7 +149,8 @@ static void test_streams(amps_device* device) {
   amps_event *start = NULL, *end = NULL;
   double passed = -1;
   CHECK(amps_stream_create(device, &stream) == AMPS_OK);
-  CHECK(amps_stream_record(stream, &start) == AMPS_OK && amps_stream_record(stream, &end) == AMPS_OK);
+  CHECK(amps_stream_record(stream, &start) == AMPS_OK &&
+        amps_stream_record(stream, &end) == AMPS_OK);
   CHECK(amps_event_synchronize(end) == AMPS_OK && amps_event_done(start));
   CHECK(amps_event_elapsed(start, end, &passed) == AMPS_OK && passed >= 0);
   CHECK(amps_stream_synchronize(stream) == AMPS_OK);

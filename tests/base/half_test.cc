@@ -19,14 +19,17 @@ TEST(Half, EveryValueSurvivesTheWayThroughFloat) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     const float value = half(static_cast<uint16_t>(bits));
     const Half back(value);
-    if (std::isnan(value)) EXPECT_TRUE(std::isnan(static_cast<float>(back)));
-    else EXPECT_EQ(back.bits, bits);
+    if (std::isnan(value))
+      EXPECT_TRUE(std::isnan(static_cast<float>(back)));
+    else
+      EXPECT_EQ(back.bits, bits);
   }
 }
 
 TEST(Half, RoundsToNearestEvenBetweenAllNeighbours) {
   for (uint32_t bits = 0; bits < 0x7bff; ++bits) {
-    const float low = half(static_cast<uint16_t>(bits)), high = half(static_cast<uint16_t>(bits + 1));
+    const float low = half(static_cast<uint16_t>(bits)),
+                high = half(static_cast<uint16_t>(bits + 1));
     const float middle = low + (high - low) / 2;
     EXPECT_EQ(Half(middle).bits, bits % 2 ? bits + 1 : bits);
     EXPECT_EQ(Half(std::nextafterf(middle, 0)).bits, bits);
@@ -45,8 +48,8 @@ TEST(Half, OverflowsToInfinity) {
 
 TEST(BFloat, RoundsToNearestEven) {
   EXPECT_EQ(BFloat(1.0f).bits, 0x3f80);
-  EXPECT_EQ(BFloat(1.00390625f).bits, 0x3f80);   // halfway, even below
-  EXPECT_EQ(BFloat(1.01171875f).bits, 0x3f82);   // halfway, even above
+  EXPECT_EQ(BFloat(1.00390625f).bits, 0x3f80);  // halfway, even below
+  EXPECT_EQ(BFloat(1.01171875f).bits, 0x3f82);  // halfway, even above
   EXPECT_EQ(BFloat(1.004f).bits, 0x3f81);
   EXPECT_TRUE(std::isnan(static_cast<float>(BFloat(NAN))));
   EXPECT_EQ(BFloat(std::numeric_limits<float>::max()).bits, 0x7f80);

@@ -19,7 +19,8 @@ TEST(Shape, CountsAndRefusesOverflow) {
   EXPECT_EQ(element_count({INT64_MAX, 0, INT64_MAX}), 0);
   EXPECT_NE(error_of([] { element_count({INT64_MAX, 2}); }).find("too many"), std::string::npos);
   EXPECT_NE(error_of([] { element_count({2, -1}); }).find("negative"), std::string::npos);
-  EXPECT_NE(error_of([] { byte_count(DType::kF64, {INT64_MAX / 4}); }).find("too large"), std::string::npos);
+  EXPECT_NE(error_of([] { byte_count(DType::kF64, {INT64_MAX / 4}); }).find("too large"),
+            std::string::npos);
 }
 
 TEST(Shape, ContiguityIgnoresExtentsOfOne) {

@@ -16,22 +16,31 @@ using testing::error_of;
 TEST(Graph, InfersWhileBuilding) {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {Dim::symbol("N"), 3});
-  Value* y = graph.add("matmul", {x, graph.constant(Constant::of<float>({3, 2}, {1, 2, 3, 4, 5, 6}))});
+  Value* y =
+      graph.add("matmul", {x, graph.constant(Constant::of<float>({3, 2}, {1, 2, 3, 4, 5, 6}))});
   EXPECT_EQ(to_string(y->type), "f32[N, 2]");
 }
 
 TEST(Graph, ErrorsNameOpAndNode) {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {2, 3});
-  EXPECT_EQ(error_of([&] { graph.add("softmax", {x}, {{"axis", 4}}, "attn/softmax"); }),
+  EXPECT_EQ(error_of([&] {
+              graph.add("softmax", {x}, {{"axis", 4}}, "attn/softmax");
+            }),
             "[softmax] axis 4 is out of range for rank 2 (node \"attn/softmax\")");
-  EXPECT_NE(error_of([&] { graph.add("softmax", {x}, {{"axes", 1}}, "s"); }).find("no attribute 'axes'"),
+  EXPECT_NE(error_of([&] {
+              graph.add("softmax", {x}, {{"axes", 1}}, "s");
+            }).find("no attribute 'axes'"),
             std::string::npos);
   EXPECT_NE(error_of([&] { graph.add("sofmax", {x}); }).find("near: softmax"), std::string::npos);
-  EXPECT_NE(error_of([&] { graph.add("add", {x}, {}, "a"); }).find("input 'b' is missing"), std::string::npos);
-  EXPECT_NE(error_of([&] { graph.add("add", {x, graph.ints({1, 2, 3})}, {}, "a"); }).find("same dtype"),
+  EXPECT_NE(error_of([&] { graph.add("add", {x}, {}, "a"); }).find("input 'b' is missing"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { graph.input("x", DType::kF32, {}); }).find("two values"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              graph.add("add", {x, graph.ints({1, 2, 3})}, {}, "a");
+            }).find("same dtype"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { graph.input("x", DType::kF32, {}); }).find("two values"),
+            std::string::npos);
 }
 
 TEST(Graph, ReplacingAnOutputKeepsItsName) {
@@ -137,7 +146,9 @@ TEST(Constant, LazyOnesAreMadeOnDemandAndShared) {
 }
 
 TEST(Constant, ChecksItsSize) {
-  EXPECT_NE(error_of([] { Constant::of<float>({3}, {1, 2}); }).find("needs 12 bytes, 8 given"),
+  EXPECT_NE(error_of([] {
+              Constant::of<float>({3}, {1, 2});
+            }).find("needs 12 bytes, 8 given"),
             std::string::npos);
 }
 

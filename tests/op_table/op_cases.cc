@@ -8,11 +8,12 @@ namespace {
 // Shapes for elementwise ops with n inputs: ordinary, scalar, empty, broadcast, odd, large.
 std::vector<Sample> elementwise_samples(size_t inputs) {
   std::vector<Sample> samples;
-  for (const Shape& shape : {Shape{2, 3, 4}, Shape{}, Shape{0, 3}, Shape{1}, Shape{17, 5}, Shape{3, 1031}})
+  for (const Shape& shape :
+       {Shape{2, 3, 4}, Shape{}, Shape{0, 3}, Shape{1}, Shape{17, 5}, Shape{3, 1031}})
     samples.push_back({"", std::vector<Shape>(inputs, shape), {}, {}});
   if (inputs < 2) return samples;
   const std::vector<std::vector<Shape>> broadcasts = {
-      {{2, 3, 4}, {4}, {3, 1}}, {{3, 1}, {1, 4}, {}},   {{}, {5}, {5}},
+      {{2, 3, 4}, {4}, {3, 1}}, {{3, 1}, {1, 4}, {}},      {{}, {5}, {5}},
       {{0, 3}, {1, 3}, {3}},    {{2, 1, 33}, {7, 1}, {1}}, {{1}, {2, 2, 2}, {2, 1, 1}},
       {{5, 257}, {257}, {5, 1}}};
   for (const auto& shapes : broadcasts) {
@@ -38,13 +39,16 @@ DType default_dtype(DTypeSet set) {
   return DType::kF32;
 }
 
-const InputSpec& spec_of(const Op& op, size_t i) { return op.inputs[std::min(i, op.inputs.size() - 1)]; }
+const InputSpec& spec_of(const Op& op, size_t i) {
+  return op.inputs[std::min(i, op.inputs.size() - 1)];
+}
 
 size_t output_count(const Op& op, const Sample& sample) {
   if (!op.variadic_outputs) return op.outputs.size();
   for (const NamedAttr& attr : sample.attrs)
     if (attr.name == "sizes")
-      if (const auto* sizes = std::get_if<std::vector<int64_t>>(&attr.value); sizes && !sizes->empty())
+      if (const auto* sizes = std::get_if<std::vector<int64_t>>(&attr.value);
+          sizes && !sizes->empty())
         return sizes->size();
   return 2;
 }
@@ -74,17 +78,20 @@ void cases_of_sample(const Op& op, const Sample& sample, DType dtype,
       plain.inputs.emplace_back();
       continue;
     }
-    const bool fixed = std::any_of(sample.values.begin(), sample.values.end(), [&](const auto& item) {
-      return item.first == static_cast<int>(i);
-    });
+    const bool fixed =
+        std::any_of(sample.values.begin(), sample.values.end(),
+                    [&](const auto& item) { return item.first == static_cast<int>(i); });
     DType type = default_dtype(spec.dtypes);
-    if (spec.type == main && !main.empty()) type = dtype;
-    else if (fixed && contains(spec.dtypes, DType::kI64)) type = DType::kI64;
+    if (spec.type == main && !main.empty())
+      type = dtype;
+    else if (fixed && contains(spec.dtypes, DType::kI64))
+      type = DType::kI64;
     TestTensor tensor(type, sample.shapes[i]);
     const Domain domain = domain_of(op, spec.name);
     tensor.fill(1000 + i, domain.low, domain.high);
     for (const auto& [index, values] : sample.values)
-      if (index == static_cast<int>(i)) tensor.set(std::vector<double>(values.begin(), values.end()));
+      if (index == static_cast<int>(i))
+        tensor.set(std::vector<double>(values.begin(), values.end()));
     plain.label += (i ? " x " : "") + to_string(sample.shapes[i]);
     plain.inputs.push_back(std::move(tensor));
   }
@@ -99,8 +106,8 @@ void cases_of_sample(const Op& op, const Sample& sample, DType dtype,
   offset.label += " offset";
   offset.offset = size_of(dtype) == 1 ? 3 : size_of(dtype);
   fn(offset);
-  // Products of infinities with padding or masks, and NaN under a fused activation, are the kernel's
-  // own: see "Numbers" in docs/design.md.
+  // Products of infinities with padding or masks, and NaN under a fused activation, are the
+  // kernel's own: see "Numbers" in docs/design.md.
   const bool contraction = op.attr_index("activation") >= 0 || op.name == "sdpa";
   if (!is_float(dtype) || contraction) return;
   OpCase special = plain;
@@ -140,8 +147,9 @@ std::string difference(const Op& op, const TestTensor& actual, const TestTensor&
   for_each_index(expected.shape(), [&](const Shape& index) {
     const auto a = actual.get(index), b = expected.get(index);
     if (first.empty() && !(near(a.real(), b.real()) && near(a.imag(), b.imag())))
-      first = fmt::format("at {}: {:.9g}{:+.9g}i, expected {:.9g}{:+.9g}i (tolerance {:g}, largest {:g})",
-                          to_string(index), a.real(), a.imag(), b.real(), b.imag(), tolerance, largest);
+      first = fmt::format(
+          "at {}: {:.9g}{:+.9g}i, expected {:.9g}{:+.9g}i (tolerance {:g}, largest {:g})",
+          to_string(index), a.real(), a.imag(), b.real(), b.imag(), tolerance, largest);
   });
   return first;
 }

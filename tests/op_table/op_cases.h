@@ -14,7 +14,7 @@ namespace anymps::testing {
 
 struct OpCase {
   const Op* op = nullptr;
-  std::string label;   // "f32 [2, 3] x [3] strided"
+  std::string label;  // "f32 [2, 3] x [3] strided"
   NamedAttrs attrs;
   TestInputs inputs;
   size_t outputs = 1;

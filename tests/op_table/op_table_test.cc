@@ -64,7 +64,8 @@ Outcome on_device(Device& device, const OpCase& item) {
     EagerAttr eager;
     eager.name = attr.name.c_str();
     if (const auto* i = std::get_if<int64_t>(&attr.value)) eager.i = *i;
-    if (const auto* f = std::get_if<double>(&attr.value)) eager.kind = AttrKind::kFloat, eager.f = *f;
+    if (const auto* f = std::get_if<double>(&attr.value))
+      eager.kind = AttrKind::kFloat, eager.f = *f;
     if (const auto* s = std::get_if<std::string>(&attr.value))
       eager.kind = AttrKind::kString, eager.s = s->c_str();
     if (const auto* v = std::get_if<std::vector<int64_t>>(&attr.value))
@@ -115,7 +116,8 @@ TEST_P(OpTable, AgreesWithReference) {
           << expected.error << "', the driver '" << actual.error << "'";
       for (size_t i = 0; i < expected.results.size(); ++i) {
         const std::string wrong = difference(op, actual.results[i], expected.results[i]);
-        EXPECT_EQ(wrong, "") << op.name << " on " << driver << ", " << item.label << ", output " << i;
+        EXPECT_EQ(wrong, "") << op.name << " on " << driver << ", " << item.label << ", output "
+                             << i;
       }
     }
   });

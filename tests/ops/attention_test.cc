@@ -18,11 +18,17 @@ TEST(SdpaInference, Shapes) {
 }
 
 TEST(SdpaInference, SaysWhatIsWrong) {
-  EXPECT_EQ(error_of([] { inferred("sdpa", {Dims{2, 3, 5}, Dims{2, 3, 5}, Dims{2, 3, 5}}); }),
+  EXPECT_EQ(error_of([] {
+              inferred("sdpa", {Dims{2, 3, 5}, Dims{2, 3, 5}, Dims{2, 3, 5}});
+            }),
             "[sdpa] input 'q' has shape [2, 3, 5], must have rank 4");
-  EXPECT_EQ(error_of([] { inferred("sdpa", {Dims{2, 3, 5, 8}, Dims{2, 3, 7, 9}, Dims{2, 3, 7, 4}}); }),
+  EXPECT_EQ(error_of([] {
+              inferred("sdpa", {Dims{2, 3, 5, 8}, Dims{2, 3, 7, 9}, Dims{2, 3, 7, 4}});
+            }),
             "[sdpa] input 'k' has shape [2, 3, 7, 9], must be [2, 3, 7, 8]");
-  EXPECT_EQ(error_of([] { inferred("sdpa", {Dims{2, 3, 5, 8}, Dims{2, 3, 7, 8}, Dims{2, 3, 6, 4}}); }),
+  EXPECT_EQ(error_of([] {
+              inferred("sdpa", {Dims{2, 3, 5, 8}, Dims{2, 3, 7, 8}, Dims{2, 3, 6, 4}});
+            }),
             "[sdpa] input 'v' has shape [2, 3, 6, 4], must be [2, 3, 7, 4]");
   EXPECT_EQ(error_of([] {
               inferred("sdpa", {Dims{2, 3, 5, 8}, Dims{2, 3, 7, 8}, Dims{2, 3, 7, 4}, Dims{7, 5}});

@@ -71,17 +71,20 @@ TEST(ConvInference, SaysWhatIsWrong) {
   EXPECT_EQ(message({in[0], in[1], std::nullopt, Dims{1, 4, 8, 8}}, {}),
             "[conv] input 'residual' has shape [1, 4, 8, 8], must be [1, 4, 6, 6]");
   EXPECT_EQ(message({in[0], Dims{4, 3, 0, 3}}, {}), "[conv] the kernel [0, 3] must be positive");
-  EXPECT_EQ(error_of([&] { inferred("conv", in, {{"activation", "gelu"}}, 1, DType::kI32); }),
+  EXPECT_EQ(error_of([&] {
+              inferred("conv", in, {{"activation", "gelu"}}, 1, DType::kI32);
+            }),
             "[conv] activation 'gelu' needs floats, the inputs are i32");
   EXPECT_NE(message(in, {{"pads", Ints{INT64_MAX, INT64_MAX, 1, 1}}}).find("overflows"),
             std::string::npos);
 }
 
 TEST(ConvTransposeInference, Extents) {
-  EXPECT_EQ(inferred("conv_transpose", {Dims{1, 3, 4, 5}, Dims{3, 2, 3, 3}},
-                     {{"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 1, 0}},
-                      {"output_padding", Ints{1, 0}}}),
-            "f32[1, 2, 8, 7]");
+  EXPECT_EQ(
+      inferred(
+          "conv_transpose", {Dims{1, 3, 4, 5}, Dims{3, 2, 3, 3}},
+          {{"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 1, 0}}, {"output_padding", Ints{1, 0}}}),
+      "f32[1, 2, 8, 7]");
   EXPECT_EQ(inferred("conv_transpose", {Dims{1, 4, 4, 3}, Dims{3, 2, 3, 3}},
                      {{"layout", "channels_last"}, {"groups", 3}}),
             "f32[1, 6, 6, 6]");
@@ -97,7 +100,9 @@ TEST(ConvTransposeInference, Extents) {
 }
 
 TEST(ConvTransposeInference, SaysWhatIsWrong) {
-  EXPECT_EQ(error_of([] { inferred("conv_transpose", {Dims{1, 3, 4}, Dims{2, 2, 3}}); }),
+  EXPECT_EQ(error_of([] {
+              inferred("conv_transpose", {Dims{1, 3, 4}, Dims{2, 2, 3}});
+            }),
             "[conv_transpose] x [1, 3, 4] has 3 channels, but w [2, 2, 3] takes 2");
   EXPECT_EQ(error_of([] {
               inferred("conv_transpose", {Dims{1, 3, 1}, Dims{3, 2, 3}}, {{"pads", Ints{2, 2}}});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "support/typed_infer.h"
 #include "support/tensor.h"
+#include "support/typed_infer.h"
 
 namespace anymps::testing {
 namespace {

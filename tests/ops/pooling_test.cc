@@ -11,8 +11,8 @@ using testing::sym;
 using Ints = std::vector<int64_t>;
 
 TEST(PoolInference, Extents) {
-  EXPECT_EQ(inferred("max_pool", {Dims{2, 3, 8, 9}}, {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}},
-                     2),
+  EXPECT_EQ(inferred("max_pool", {Dims{2, 3, 8, 9}},
+                     {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}}, 2),
             "f32[2, 3, 4, 4]; i64[2, 3, 4, 4]");
   EXPECT_EQ(inferred("avg_pool", {Dims{2, 8, 9, 3}},
                      {{"kernel", Ints{3, 3}}, {"layout", "channels_last"}}),
@@ -41,17 +41,26 @@ TEST(PoolInference, SymbolicExtents) {
 }
 
 TEST(PoolInference, SaysWhatIsWrong) {
-  EXPECT_EQ(error_of([] { inferred("max_pool", {Dims{1, 3, 8, 8}}, {{"kernel", Ints{2}}}); }),
+  EXPECT_EQ(error_of([] {
+              inferred("max_pool", {Dims{1, 3, 8, 8}}, {{"kernel", Ints{2}}});
+            }),
             "[max_pool] x has shape [1, 3, 8, 8], but kernel has 1 entries: it must have one for "
             "each spatial axis");
-  EXPECT_EQ(error_of([] { inferred("max_pool", {Dims{1, 3, 8}}); }),
+  EXPECT_EQ(error_of([] {
+              inferred("max_pool", {Dims{1, 3, 8}});
+            }),
             "[max_pool] attribute 'kernel' is required");
-  EXPECT_EQ(error_of([] { inferred("avg_pool", {Dims{1, 3, 8}}, {{"kernel", Ints{0}}}); }),
+  EXPECT_EQ(error_of([] {
+              inferred("avg_pool", {Dims{1, 3, 8}}, {{"kernel", Ints{0}}});
+            }),
             "[avg_pool] the kernel [0] must be positive");
-  EXPECT_EQ(error_of([] { inferred("lp_pool", {Dims{1, 3, 8}}, {{"kernel", Ints{2}}, {"p", 0}}); }),
+  EXPECT_EQ(error_of([] {
+              inferred("lp_pool", {Dims{1, 3, 8}}, {{"kernel", Ints{2}}, {"p", 0}});
+            }),
             "[lp_pool] p is 0, must be at least 1");
-  EXPECT_NE(error_of([] { inferred("avg_pool", {Dims{1, 3, 4}}, {{"kernel", Ints{5}}}); })
-                .find("does not fit"),
+  EXPECT_NE(error_of([] {
+              inferred("avg_pool", {Dims{1, 3, 4}}, {{"kernel", Ints{5}}});
+            }).find("does not fit"),
             std::string::npos);
 }
 

@@ -14,12 +14,12 @@ Attrs conv(const NamedAttrs& attrs) { return Attrs(get_op("conv"), attrs); }
 Attrs transposed(const NamedAttrs& attrs) { return Attrs(get_op("conv_transpose"), attrs); }
 
 TEST(Window, SplitsTheOddElementOfSamePadding) {
-  const Window upper = resolve_window(
-      conv({{"auto_pad", "same_upper"}, {"strides", Ints{2, 1}}}), {7, 8}, {4, 3});
+  const Window upper =
+      resolve_window(conv({{"auto_pad", "same_upper"}, {"strides", Ints{2, 1}}}), {7, 8}, {4, 3});
   EXPECT_EQ(upper.pads_begin, (Shape{1, 1}));
   EXPECT_EQ(upper.pads_end, (Shape{2, 1}));
-  const Window lower = resolve_window(
-      conv({{"auto_pad", "same_lower"}, {"strides", Ints{2, 1}}}), {7, 8}, {4, 3});
+  const Window lower =
+      resolve_window(conv({{"auto_pad", "same_lower"}, {"strides", Ints{2, 1}}}), {7, 8}, {4, 3});
   EXPECT_EQ(lower.pads_begin, (Shape{2, 1}));
   EXPECT_EQ(lower.pads_end, (Shape{1, 1}));
 }
@@ -48,19 +48,19 @@ TEST(Window, ValidIgnoresPads) {
 
 TEST(Window, TransposedPaddingFollowsTheOutputShape) {
   // Full extent 2*(3-1)+4 = 8, six are asked for: two are cut, or three of five.
-  const Window six =
-      resolve_transposed_window(transposed({{"strides", Ints{2}}, {"output_shape", Ints{6}}}), {3}, {4});
+  const Window six = resolve_transposed_window(
+      transposed({{"strides", Ints{2}}, {"output_shape", Ints{6}}}), {3}, {4});
   EXPECT_EQ(six.pads_begin, (Shape{1}));
-  const Window five =
-      resolve_transposed_window(transposed({{"strides", Ints{2}}, {"output_shape", Ints{5}}}), {3}, {4});
+  const Window five = resolve_transposed_window(
+      transposed({{"strides", Ints{2}}, {"output_shape", Ints{5}}}), {3}, {4});
   EXPECT_EQ(five.pads_begin, (Shape{2}));
   EXPECT_EQ(five.pads_end, (Shape{1}));
   const Window upper = resolve_transposed_window(
-      transposed({{"strides", Ints{2}}, {"output_shape", Ints{5}}, {"auto_pad", "same_upper"}}), {3},
-      {4});
+      transposed({{"strides", Ints{2}}, {"output_shape", Ints{5}}, {"auto_pad", "same_upper"}}),
+      {3}, {4});
   EXPECT_EQ(upper.pads_begin, (Shape{1}));
-  const Window more =
-      resolve_transposed_window(transposed({{"strides", Ints{2}}, {"output_shape", Ints{9}}}), {3}, {4});
+  const Window more = resolve_transposed_window(
+      transposed({{"strides", Ints{2}}, {"output_shape", Ints{9}}}), {3}, {4});
   EXPECT_EQ(more.pads_begin, (Shape{0}));
 }
 

@@ -39,7 +39,8 @@ struct Call {
 TEST(Eager, ValuesAreNotPartOfTheKey) {
   Call call;
   for (int i = 0; i < 100; ++i) {
-    const auto y = call("mul", {call.tensor({2}, {1, 2}), call.tensor({}, {static_cast<float>(i)})});
+    const auto y =
+        call("mul", {call.tensor({2}, {1, 2}), call.tensor({}, {static_cast<float>(i)})});
     EXPECT_EQ(call.floats(y)[1], 2.0f * static_cast<float>(i));
   }
   EXPECT_EQ(call.eager.stats().size, 1u);
@@ -65,7 +66,8 @@ TEST(Eager, AttributesShapesAndStridesAre) {
 TEST(Eager, ShapesFromTensorsAreLookedUpWithTheirElements) {
   Call call;
   const Tensor x = call.tensor({6}, {1, 2, 3, 4, 5, 6});
-  for (const auto& dims : {std::vector<int64_t>{2, 3}, std::vector<int64_t>{3, 2}, std::vector<int64_t>{2, 3}}) {
+  for (const auto& dims :
+       {std::vector<int64_t>{2, 3}, std::vector<int64_t>{3, 2}, std::vector<int64_t>{2, 3}}) {
     const Tensor shape = call.device->from_host(TensorDesc(DType::kI64, {2}), dims.data());
     EXPECT_EQ(call("reshape", {x, shape}).desc.shape, Shape(dims.begin(), dims.end()));
   }
@@ -95,7 +97,9 @@ TEST(Eager, RefusesWrongOutputs) {
   Call call;
   Tensor x = call.tensor({2}, {1, 2}), y = call.tensor({3}, {0, 0, 0});
   const Tensor* inputs[] = {&x};
-  EXPECT_EQ(error_of([&] { call.eager.call(get_op("relu"), inputs, {}, {&y, 1}); }),
+  EXPECT_EQ(error_of([&] {
+              call.eager.call(get_op("relu"), inputs, {}, {&y, 1});
+            }),
             "[relu] output 0 must be f32[2], f32[3] given");
 }
 
@@ -136,7 +140,8 @@ TEST(LruCache, ForgetsTheLeastRecentlyUsed) {
 
 TEST(Profiler, SumsByNodeAndEscapesNames) {
   Profiler profiler;
-  for (int i = 0; i < 3; ++i) profiler.add({"a \"b\"\n", "conv", "cpu:x", "", "f32[1]", 10 * i, 100, 400, 200, 1});
+  for (int i = 0; i < 3; ++i)
+    profiler.add({"a \"b\"\n", "conv", "cpu:x", "", "f32[1]", 10 * i, 100, 400, 200, 1});
   profiler.add_run(0, 300);
   EXPECT_NE(profiler.json().find("\"a \\\"b\\\"\\u000a\""), std::string::npos) << profiler.json();
   EXPECT_NE(profiler.json().find("\"calls\":3,\"total_ns\":300"), std::string::npos);

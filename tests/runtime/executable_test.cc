@@ -28,7 +28,8 @@ std::vector<float> floats(Device& device, const Tensor& tensor) {
 std::unique_ptr<Graph> mlp(Dim batch) {
   auto graph = std::make_unique<Graph>();
   Value* x = graph->input("x", DType::kF32, {batch, 3});
-  Value* w = graph->constant(Constant::of<float>({3, 4}, {1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, -1}), "w");
+  Value* w =
+      graph->constant(Constant::of<float>({3, 4}, {1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, -1}), "w");
   Value* b = graph->constant(Constant::of<float>({4}, {0, -10, 0.5, 0}), "b");
   Value* y = graph->add("relu", {graph->add("add", {graph->add("matmul", {x, w}), b})});
   Value* z = graph->add("reshape", {y}, {{"shape", std::vector<int64_t>{-1, 2, 2}}}, "z");
@@ -112,7 +113,8 @@ TEST_P(OnDriver, KeepsValuesThatAreReadLater) {
   Value* t = graph.add("reshape", {a}, {{"shape", std::vector<int64_t>{2, 2}}});
   Value* b = graph.add("neg", {a});
   Value* c = graph.add("sqrt", {t});
-  graph.set_outputs({graph.add("add", {graph.add("reshape", {c}, {{"shape", std::vector<int64_t>{4}}}), b})});
+  graph.set_outputs(
+      {graph.add("add", {graph.add("reshape", {c}, {{"shape", std::vector<int64_t>{4}}}), b})});
   Executable executable(device_, graph, {.without_passes = {"fuse_elementwise"}});
   std::vector<Tensor> results;
   executable.run({tensor(*device_, {4}, {0, 0, 0, 0})}, results);
@@ -144,7 +146,8 @@ TEST_P(OnDriver, InterpretsShapesThatDependOnData) {
   for (const auto& dims : {std::vector<int64_t>{2, 3}, std::vector<int64_t>{6, 1}}) {
     std::vector<Tensor> results;
     executable.run({tensor(*device_, {6}, {1, 2, 3, 4, 5, 6}),
-                    device_->from_host(TensorDesc(DType::kI64, {2}), dims.data())}, results);
+                    device_->from_host(TensorDesc(DType::kI64, {2}), dims.data())},
+                   results);
     EXPECT_EQ(results[0].desc.shape, Shape(dims.begin(), dims.end()));
     EXPECT_EQ(floats(*device_, results[0])[5], -6);
   }
@@ -173,8 +176,9 @@ TEST_P(OnDriver, AnErrorOfQueuedWorkComesWithSynchronize) {
   auto queue = device_->create_queue();
   const int64_t bad = 9;
   std::vector<Tensor> results;
-  executable.submit({tensor(*device_, {4}, {1, 2, 3, 4}),
-                     device_->from_host(TensorDesc(DType::kI64, {1}), &bad)}, results, *queue);
+  executable.submit(
+      {tensor(*device_, {4}, {1, 2, 3, 4}), device_->from_host(TensorDesc(DType::kI64, {1}), &bad)},
+      results, *queue);
   const std::string error = error_of([&] { queue->synchronize(); });
   EXPECT_NE(error.find("[gather]"), std::string::npos) << error;
   EXPECT_NE(error.find("look_up"), std::string::npos) << error;
@@ -256,13 +260,20 @@ TEST(Executable, RefusesWrongFeeds) {
   auto device = Device::get("cpu");
   Executable executable(device, *mlp(Dim::symbol("N")));
   std::vector<Tensor> results;
-  EXPECT_EQ(error_of([&] { executable.run({}, results); }), "[run] the graph has 1 inputs, 0 feeds given");
-  EXPECT_EQ(error_of([&] { executable.run({device->empty(DType::kF32, {1, 4})}, results); }),
+  EXPECT_EQ(error_of([&] { executable.run({}, results); }),
+            "[run] the graph has 1 inputs, 0 feeds given");
+  EXPECT_EQ(error_of([&] {
+              executable.run({device->empty(DType::kF32, {1, 4})}, results);
+            }),
             "[run] input 'x' must be f32[N, 3], f32[1, 4] given");
-  EXPECT_EQ(error_of([&] { executable.run({device->empty(DType::kI64, {1, 3})}, results); }),
+  EXPECT_EQ(error_of([&] {
+              executable.run({device->empty(DType::kI64, {1, 3})}, results);
+            }),
             "[run] input 'x' must be f32[N, 3], i64[1, 3] given");
   results = {device->empty(DType::kF32, {1, 5})};
-  EXPECT_EQ(error_of([&] { executable.run({device->empty(DType::kF32, {1, 3})}, results); }),
+  EXPECT_EQ(error_of([&] {
+              executable.run({device->empty(DType::kF32, {1, 3})}, results);
+            }),
             "[run] result 'z' must be f32[1, 2, 2], f32[1, 5] given");
 }
 
@@ -274,9 +285,11 @@ TEST(Executable, EqualSymbolsMustHaveEqualExtents) {
   graph.set_outputs({graph.add("add", {a, b})});
   Executable executable(device, graph);
   std::vector<Tensor> results;
-  EXPECT_NE(error_of([&] {
-              executable.run({device->empty(DType::kF32, {2}), device->empty(DType::kF32, {3})}, results);
-            }).find("input 'b' must be f32[N]"), std::string::npos);
+  EXPECT_NE(
+      error_of([&] {
+        executable.run({device->empty(DType::kF32, {2}), device->empty(DType::kF32, {3})}, results);
+      }).find("input 'b' must be f32[N]"),
+      std::string::npos);
 }
 
 TEST(Executable, OutOfMemoryIsAnErrorAndRecovers) {
@@ -302,13 +315,14 @@ TEST(Check, NamesTheFirstNodeThatDiffers) {
     DriverTraits traits() const override { return {}; }
   };
   static const DriverRegistrar driver("liar", [] { return std::make_unique<Liar>(); });
-  static const KernelRegistrar kernel(
-      "liar", "add", "wrong", 0, [](const KernelRequest& request, std::string&) {
-        const int64_t count = request.out().count();
-        return make_kernel([count](const KernelArgs& args) {
-          for (int64_t i = 0; i < count; ++i) static_cast<float*>(args.outputs[0])[i] = 41;
-        });
-      });
+  static const KernelRegistrar kernel("liar", "add", "wrong", 0,
+                                      [](const KernelRequest& request, std::string&) {
+                                        const int64_t count = request.out().count();
+                                        return make_kernel([count](const KernelArgs& args) {
+                                          for (int64_t i = 0; i < count; ++i)
+                                            static_cast<float*>(args.outputs[0])[i] = 41;
+                                        });
+                                      });
   auto device = Device::get("liar");
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {2});
@@ -320,7 +334,8 @@ TEST(Check, NamesTheFirstNodeThatDiffers) {
   Executable checked(device, graph, {.check = true});
   results.clear();
   const std::string error = error_of([&] { checked.run(feeds, results); });
-  EXPECT_NE(error.find("[add] kernel liar:wrong differs from reference"), std::string::npos) << error;
+  EXPECT_NE(error.find("[add] kernel liar:wrong differs from reference"), std::string::npos)
+      << error;
   EXPECT_NE(error.find("culprit"), std::string::npos) << error;
 }
 

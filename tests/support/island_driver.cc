@@ -15,12 +15,15 @@ constexpr uintptr_t kTag = uintptr_t{1} << 62;
 
 std::atomic<size_t> to_device_count{0}, to_host_count{0}, launch_count{0};
 
-void* tagged(void* host) { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(host) | kTag); }
+void* tagged(void* host) {
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(host) | kTag);
+}
 
 template <typename T>
 T* untagged(T* device) {
   const auto address = reinterpret_cast<uintptr_t>(device);
-  if (address && !(address & kTag)) fail(Code::kInternal, "[island] a host address was given to the device");
+  if (address && !(address & kTag))
+    fail(Code::kInternal, "[island] a host address was given to the device");
   return reinterpret_cast<T*>(address & ~kTag);
 }
 
@@ -77,7 +80,8 @@ class IslandDriver final : public Driver {
 KernelPtr make_add(const KernelRequest& request, std::string& why) {
   const TensorDesc &a = request.in(0), &b = request.in(1);
   if (a.dtype != DType::kF32) return why = "only f32", nullptr;
-  if (!(a.shape == b.shape) || !a.contiguous() || !b.contiguous()) return why = "broadcast", nullptr;
+  if (!(a.shape == b.shape) || !a.contiguous() || !b.contiguous())
+    return why = "broadcast", nullptr;
   return std::make_shared<IslandAdd>(a.count());
 }
 

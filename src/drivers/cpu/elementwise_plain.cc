@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "drivers/cpu/tile_ops.h"
-#include "drivers/reference/scalar_functions.h"
+#include "drivers/scalar_functions.h"
 
 #undef HWY_BASELINE_TARGETS
 #define HWY_BASELINE_TARGETS HWY_SSE4
@@ -202,7 +202,8 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
 #define UNARY(name, set, ns) add.unary_op<set, FUNCTION(name)>(#name, ns);
 #define BINARY(name, set, ns) add.binary_op<set, FUNCTION(name)>(#name, ns);
   UNARY(exp, kF64 | kComplex, 10)
-  UNARY(log, kF64 | kComplex, 10) UNARY(sqrt, kF64 | kComplex, 2) UNARY(rsqrt, kF64 | kComplex, 3)
+  UNARY(log, kF64 | kComplex, 10)
+  UNARY(sqrt, kF64 | kComplex, 2) UNARY(rsqrt, kF64 | kComplex, 3)
       UNARY(reciprocal, kF64 | kComplex, 2) UNARY(sin, kF64 | kComplex, 10) UNARY(
           cos, kF64 | kComplex, 10) UNARY(tan, kF64 | kComplex, 15) UNARY(sinh, kF64 | kComplex, 15)
           UNARY(cosh, kF64 | kComplex, 15) UNARY(tanh, kF64 | kComplex, 15) UNARY(exp2, kF64, 10)
@@ -220,12 +221,12 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
   add.binary_op<kF64 | kInt | kComplex, mul_f>("mul", 0.3f);
   BINARY(div, kF64 | kInt | kComplex, 3)
   BINARY(div_trunc, kF64 | kInt, 3)
-  BINARY(div_floor, kF64 | kInt, 5) BINARY(mod, kF32F64 | kInt, 5)
-      BINARY(floor_mod, kF32F64 | kInt, 6) BINARY(pow, kF64 | kInt | kComplex, 20)
-          BINARY(atan2, kF32F64, 20)
+  BINARY(div_floor, kF64 | kInt, 5)
+  BINARY(mod, kF32F64 | kInt, 5) BINARY(floor_mod, kF32F64 | kInt, 6)
+      BINARY(pow, kF64 | kInt | kComplex, 20) BINARY(atan2, kF32F64, 20)
 #undef UNARY
 #undef BINARY
-              add.binary_op<kF64 | kInt, min_nan_f>("min", 0.2f);
+          add.binary_op<kF64 | kInt, min_nan_f>("min", 0.2f);
   add.binary_op<kF64 | kInt, max_nan_f>("max", 0.2f);
   add.binary_op<kF64 | kInt, min_number_f>("min_number", 0.2f);
   add.binary_op<kF64 | kInt, max_number_f>("max_number", 0.2f);
@@ -237,13 +238,13 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
   COMPARE(equal, kF32F64 | kInt | kBoolean | kComplex)
   COMPARE(not_equal, kF32F64 | kInt | kBoolean | kComplex)
   COMPARE(less, kF32F64 | kInt)
-  COMPARE(less_equal, kF32F64 | kInt) COMPARE(greater, kF32F64 | kInt)
-      COMPARE(greater_equal, kF32F64 | kInt) COMPARE(logical_and, kBoolean)
-          COMPARE(logical_or, kBoolean) COMPARE(logical_xor, kBoolean)
-              COMPARE(logical_nand, kBoolean) COMPARE(logical_nor, kBoolean)
-                  COMPARE(logical_xnor, kBoolean)
+  COMPARE(less_equal, kF32F64 | kInt)
+  COMPARE(greater, kF32F64 | kInt) COMPARE(greater_equal, kF32F64 | kInt)
+      COMPARE(logical_and, kBoolean) COMPARE(logical_or, kBoolean) COMPARE(logical_xor, kBoolean)
+          COMPARE(logical_nand, kBoolean) COMPARE(logical_nor, kBoolean)
+              COMPARE(logical_xnor, kBoolean)
 #undef COMPARE
-                      add.test<kBoolean, FUNCTION(logical_not)>("logical_not");
+                  add.test<kBoolean, FUNCTION(logical_not)>("logical_not");
   add.test<kF32F64, FUNCTION(is_nan)>("is_nan");
   add.test<kF32F64, FUNCTION(is_finite)>("is_finite");
   add.test<kF32F64, is_inf_f<true, true>>("is_inf");
@@ -257,10 +258,11 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
   ops.push_back({#name, DType::kF64, DType::kF64, 1, activation<FUNCTION(name), attributes>, \
                  nullptr, nullptr, 20});
   ACTIVATION(leaky_relu, 1)
-  ACTIVATION(elu, 1) ACTIVATION(selu, 2) ACTIVATION(celu, 1) ACTIVATION(gelu, 0)
-      ACTIVATION(gelu_tanh, 0) ACTIVATION(silu, 0) ACTIVATION(mish, 0) ACTIVATION(softplus, 0)
-          ACTIVATION(softsign, 0) ACTIVATION(sigmoid, 0) ACTIVATION(hard_sigmoid, 2)
-              ACTIVATION(hard_swish, 0) ACTIVATION(thresholded_relu, 1)
+  ACTIVATION(elu, 1)
+  ACTIVATION(selu, 2) ACTIVATION(celu, 1) ACTIVATION(gelu, 0) ACTIVATION(gelu_tanh, 0)
+      ACTIVATION(silu, 0) ACTIVATION(mish, 0) ACTIVATION(softplus, 0) ACTIVATION(softsign, 0)
+          ACTIVATION(sigmoid, 0) ACTIVATION(hard_sigmoid, 2) ACTIVATION(hard_swish, 0)
+              ACTIVATION(thresholded_relu, 1)
 #undef ACTIVATION
 #undef FUNCTION
 

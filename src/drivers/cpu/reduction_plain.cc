@@ -6,7 +6,7 @@
 #include "drivers/cpu/reduction.h"
 #include "drivers/cpu/row_ops.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/reference/scalar_functions.h"
+#include "drivers/scalar_functions.h"
 
 namespace anymps::cpu {
 

@@ -4,7 +4,7 @@
 
 #include "drivers/cpu/copy.h"
 #include "drivers/kernel.h"
-#include "drivers/reference/scalar_functions.h"
+#include "drivers/scalar_functions.h"
 
 namespace anymps::cpu {
 

@@ -31,8 +31,9 @@ class NullDriver final : public Driver {
     return traits;
   }
   const KernelList& kernels(const Op&) const override {
-    static const KernelList kList = {
-        {"null", 0, [](const KernelRequest&, std::string&) { return std::make_shared<NullKernel>(); }}};
+    static const KernelList kList = {{"null", 0, [](const KernelRequest&, std::string&) {
+                                        return std::make_shared<NullKernel>();
+                                      }}};
     return kList;
   }
 };

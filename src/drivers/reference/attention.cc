@@ -33,8 +33,10 @@ REFERENCE(sdpa) {
       score *= scale;
       if (mask) {
         const double value = load_double(args.in[3], (*mask)({at[0], at[1], s, t}));
-        if (args.in[3].dtype != DType::kBool) score += value;
-        else if (value == 0) score = minus_infinity;
+        if (args.in[3].dtype != DType::kBool)
+          score += value;
+        else if (value == 0)
+          score = minus_infinity;
       }
       if (causal && t > s) score = minus_infinity;
       scores[static_cast<size_t>(t)] = score;

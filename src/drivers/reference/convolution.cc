@@ -26,9 +26,15 @@ struct Problem {
   Triple x, y, kernel, stride, dilation, pad;
 
   Problem(const Shape& in, const Shape& out, int64_t group_count, const Window& window)
-      : batch(in[0]), channels(in[1]), outputs(out[1]), groups(group_count),
-        x(lift(tail(in, 2), 1)), y(lift(tail(out, 2), 1)), kernel(lift(window.kernel, 1)),
-        stride(lift(window.strides, 1)), dilation(lift(window.dilations, 1)),
+      : batch(in[0]),
+        channels(in[1]),
+        outputs(out[1]),
+        groups(group_count),
+        x(lift(tail(in, 2), 1)),
+        y(lift(tail(out, 2), 1)),
+        kernel(lift(window.kernel, 1)),
+        stride(lift(window.strides, 1)),
+        dilation(lift(window.dilations, 1)),
         pad(lift(window.pads_begin, 0)) {}
 };
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "drivers/reference/reference.h"
-#include "drivers/reference/scalar_functions.h"
+#include "drivers/scalar_functions.h"
 
 namespace anymps {
 

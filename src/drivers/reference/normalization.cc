@@ -29,9 +29,8 @@ std::vector<double> parameter(const ReferenceArgs& args, size_t i, double absent
   if (!args.has(i)) return std::vector<double>(static_cast<size_t>(element_count(shape)), absent);
   std::vector<double> values;
   const BroadcastOffset offset(args.in[i], shape);
-  for_each_index(shape, [&](const Shape& at) {
-    values.push_back(load_double(args.in[i], offset(at)));
-  });
+  for_each_index(shape,
+                 [&](const Shape& at) { values.push_back(load_double(args.in[i], offset(at))); });
   return values;
 }
 
@@ -135,7 +134,8 @@ REFERENCE(lrn) {
   for (int64_t i = 0; i < static_cast<int64_t>(x.size()); ++i) {
     const int64_t c = i / plane % channels;
     double squares = 0;
-    for (int64_t k = std::max<int64_t>(0, c - before); k <= std::min(channels - 1, c + after); ++k) {
+    for (int64_t k = std::max<int64_t>(0, c - before); k <= std::min(channels - 1, c + after);
+         ++k) {
       const double value = x[static_cast<size_t>(i + (k - c) * plane)];
       squares += value * value;
     }

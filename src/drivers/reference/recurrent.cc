@@ -22,11 +22,17 @@ Vector read_optional(const ReferenceArgs& args, size_t i, size_t count) {
 class Recurrent {
  public:
   Recurrent(const ReferenceArgs& args, int64_t gates)
-      : args_(args), gates_(gates), hidden_(args.attrs.i("hidden_size")),
-        batch_first_(args.attrs.i("layout") == 1), steps_(args.in[0].extent(batch_first_ ? 1 : 0)),
-        batch_(args.in[0].extent(batch_first_ ? 0 : 1)), width_(args.in[0].extent(2)),
-        directions_(args.in[1].extent(0)), clip_(args.attrs.f("clip")),
-        x_(read_dense<double>(args.in[0])), w_(read_dense<double>(args.in[1])),
+      : args_(args),
+        gates_(gates),
+        hidden_(args.attrs.i("hidden_size")),
+        batch_first_(args.attrs.i("layout") == 1),
+        steps_(args.in[0].extent(batch_first_ ? 1 : 0)),
+        batch_(args.in[0].extent(batch_first_ ? 0 : 1)),
+        width_(args.in[0].extent(2)),
+        directions_(args.in[1].extent(0)),
+        clip_(args.attrs.f("clip")),
+        x_(read_dense<double>(args.in[0])),
+        w_(read_dense<double>(args.in[1])),
         r_(read_dense<double>(args.in[2])),
         b_(read_optional(args, 3, static_cast<size_t>(directions_ * 2 * gates * hidden_))),
         y_(static_cast<size_t>(args.out[0].count())) {}

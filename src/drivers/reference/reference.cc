@@ -82,9 +82,8 @@ double load_double(const View& view, int64_t offset) {
 }
 
 int64_t load_int(const View& view, int64_t offset) {
-  return dispatch<kInt | kBoolean>(view.dtype, [&]<typename T>() {
-    return static_cast<int64_t>(view.as<T>()[offset]);
-  });
+  return dispatch<kInt | kBoolean>(
+      view.dtype, [&]<typename T>() { return static_cast<int64_t>(view.as<T>()[offset]); });
 }
 
 }  // namespace anymps

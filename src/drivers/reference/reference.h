@@ -58,10 +58,10 @@ struct ReferenceRegistrar {
   ReferenceRegistrar(const char* op, ReferenceFn fn);
 };
 
-#define REFERENCE(op_name)                                                       \
-  static void reference_##op_name(const ::anymps::ReferenceArgs& args);          \
-  static const ::anymps::ReferenceRegistrar reference_registrar_##op_name(       \
-      #op_name, reference_##op_name);                                            \
+#define REFERENCE(op_name)                                                                      \
+  static void reference_##op_name(const ::anymps::ReferenceArgs& args);                         \
+  static const ::anymps::ReferenceRegistrar reference_registrar_##op_name(#op_name,             \
+                                                                          reference_##op_name); \
   static void reference_##op_name(const ::anymps::ReferenceArgs& args)
 
 // The reference kernel for a request; null if the op has none.

@@ -56,7 +56,8 @@ REFERENCE(resize) {
           from[i] = high ? cell[i].high : cell[i].low;
           weight *= high ? cell[i].weight : 1 - cell[i].weight;
         }
-        if (weight != 0) sum += weight * static_cast<double>(static_cast<Compute<T>>(x.at<T>(from)));
+        if (weight != 0)
+          sum += weight * static_cast<double>(static_cast<Compute<T>>(x.at<T>(from)));
       }
       y.at<T>(at) = static_cast<T>(static_cast<Compute<T>>(sum));
     });

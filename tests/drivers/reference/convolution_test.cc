@@ -33,8 +33,10 @@ TEST(ReferenceConv, AgreesWithScattering) {
   const TestTensor x = TestTensor(DType::kF64, {2, 6, 9, 8}).fill(1);
   const TestTensor w = TestTensor(DType::kF64, {4, 3, 3, 2}).fill(2);
   const TestTensor y = run_reference("conv", {x, w},
-                                     {{"groups", 2}, {"strides", Ints{2, 1}},
-                                      {"dilations", Ints{1, 3}}, {"pads", Ints{2, 1, 0, 3}}});
+                                     {{"groups", 2},
+                                      {"strides", Ints{2, 1}},
+                                      {"dilations", Ints{1, 3}},
+                                      {"pads", Ints{2, 1, 0, 3}}});
   ASSERT_EQ(y.shape(), (Shape{2, 4, 5, 9}));
   const TestTensor expected(DType::kF64, y.shape(),
                             scatter_conv2d(x, w, y.shape(), 2, {2, 1}, {1, 3}, {2, 1}));
@@ -52,8 +54,8 @@ TEST(ReferenceConv, OneDimension) {
 TEST(ReferenceConv, ThreeDimensions) {
   const TestTensor x(DType::kF32, {1, 1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   const TestTensor w(DType::kF32, {1, 1, 2, 1, 2}, {1, 10, 100, 1000});
-  EXPECT_TRUE(same(run_reference("conv", {x, w}),
-                   TestTensor(DType::kF32, {1, 1, 1, 2, 1}, {6521, 8743})));
+  EXPECT_TRUE(
+      same(run_reference("conv", {x, w}), TestTensor(DType::kF32, {1, 1, 1, 2, 1}, {6521, 8743})));
 }
 
 TEST(ReferenceConv, LayoutsGiveTheSameNumbers) {
@@ -77,7 +79,8 @@ TEST(ReferenceConv, LayoutsGiveTheSameNumbers) {
   for_each_index(y.shape(), [&](const Shape& at) {
     EXPECT_EQ(y.get(at), y_last.get({at[0], at[2], at[3], at[1]})) << to_string(at);
   });
-  EXPECT_TRUE(same(run_reference("conv", {x.scrambled(), w.scrambled(), bias.scrambled()}, plain), y));
+  EXPECT_TRUE(
+      same(run_reference("conv", {x.scrambled(), w.scrambled(), bias.scrambled()}, plain), y));
 }
 
 TEST(ReferenceConv, ResidualComesBeforeTheActivation) {
@@ -93,9 +96,9 @@ TEST(ReferenceConv, ResidualComesBeforeTheActivation) {
 TEST(ReferenceConv, IntegersWrapAndClamp) {
   const TestTensor x(DType::kI8, {1, 1, 2}, {100, -3}), w(DType::kI8, {1, 1, 1}, {2});
   EXPECT_TRUE(same(run_reference("conv", {x, w}), TestTensor(DType::kI8, {1, 1, 2}, {-56, -6})));
-  EXPECT_TRUE(same(run_reference("conv", {x, w},
-                                 {{"activation", "clamp"}, {"alpha", -10.5}, {"beta", 1000.0}}),
-                   TestTensor(DType::kI8, {1, 1, 2}, {-10, -6})));
+  EXPECT_TRUE(same(
+      run_reference("conv", {x, w}, {{"activation", "clamp"}, {"alpha", -10.5}, {"beta", 1000.0}}),
+      TestTensor(DType::kI8, {1, 1, 2}, {-10, -6})));
 }
 
 TEST(ReferenceConv, HalvesAccumulateWide) {
@@ -111,7 +114,9 @@ TEST(ReferenceConvTranspose, IsTheTransposeOfConv) {
   // <conv(x), g> == <x, conv_transpose(g)> for the same weights.
   const TestTensor x = TestTensor(DType::kF64, {2, 4, 7, 6}).fill(1);
   const TestTensor w = TestTensor(DType::kF64, {6, 2, 3, 2}).fill(2);
-  const NamedAttrs attrs{{"groups", 2}, {"strides", Ints{2, 2}}, {"dilations", Ints{1, 2}},
+  const NamedAttrs attrs{{"groups", 2},
+                         {"strides", Ints{2, 2}},
+                         {"dilations", Ints{1, 2}},
                          {"pads", Ints{1, 1, 0, 1}}};
   const TestTensor y = run_reference("conv", {x, w}, attrs);
   const TestTensor g = TestTensor(DType::kF64, y.shape()).fill(3);
@@ -141,12 +146,12 @@ TEST(ReferenceConvTranspose, OutputShapeBeyondTheInputsReachHoldsTheBias) {
 TEST(ReferenceConvTranspose, SamePaddingCutsTheOddElement) {
   // Full result [1, 2, 3+1, 2, 3]: five elements, four wanted.
   const TestTensor x(DType::kF32, {1, 1, 2}, {1, 1}), w(DType::kF32, {1, 1, 3}, {1, 2, 3});
-  EXPECT_TRUE(same(run_reference("conv_transpose", {x, w},
-                                 {{"strides", Ints{2}}, {"auto_pad", "same_upper"}}),
-                   TestTensor(DType::kF32, {1, 1, 4}, {1, 2, 4, 2})));
-  EXPECT_TRUE(same(run_reference("conv_transpose", {x, w},
-                                 {{"strides", Ints{2}}, {"auto_pad", "same_lower"}}),
-                   TestTensor(DType::kF32, {1, 1, 4}, {2, 4, 2, 3})));
+  EXPECT_TRUE(same(
+      run_reference("conv_transpose", {x, w}, {{"strides", Ints{2}}, {"auto_pad", "same_upper"}}),
+      TestTensor(DType::kF32, {1, 1, 4}, {1, 2, 4, 2})));
+  EXPECT_TRUE(same(
+      run_reference("conv_transpose", {x, w}, {{"strides", Ints{2}}, {"auto_pad", "same_lower"}}),
+      TestTensor(DType::kF32, {1, 1, 4}, {2, 4, 2, 3})));
 }
 
 }  // namespace

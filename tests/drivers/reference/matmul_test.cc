@@ -9,8 +9,10 @@ using testing::same;
 using testing::TestTensor;
 
 TEST(ReferenceMatmul, Plain) {
-  const TestTensor a(DType::kF32, {2, 3}, {1, 2, 3, 4, 5, 6}), b(DType::kF32, {3, 2}, {1, 0, 2, 1, 3, -1});
-  EXPECT_TRUE(same(run_reference("matmul", {a, b}), TestTensor(DType::kF32, {2, 2}, {14, -1, 32, -1})));
+  const TestTensor a(DType::kF32, {2, 3}, {1, 2, 3, 4, 5, 6}),
+      b(DType::kF32, {3, 2}, {1, 0, 2, 1, 3, -1});
+  EXPECT_TRUE(
+      same(run_reference("matmul", {a, b}), TestTensor(DType::kF32, {2, 2}, {14, -1, 32, -1})));
   EXPECT_TRUE(same(run_reference("matmul", {a, a}, {{"transpose_b", true}}),
                    TestTensor(DType::kF32, {2, 2}, {14, 32, 32, 77})));
   EXPECT_TRUE(same(run_reference("matmul", {b, b}, {{"transpose_a", true}}),
@@ -44,10 +46,11 @@ TEST(ReferenceMatmul, ScaleBiasResidualActivation) {
   const TestTensor bias(DType::kF32, {2}, {1, 1}), residual(DType::kF32, {1, 2}, {-10, 10});
   EXPECT_TRUE(same(run_reference("matmul", {a, b, bias, residual}, {{"alpha", 0.5}}),
                    TestTensor(DType::kF32, {1, 2}, {-6, 8})));
-  EXPECT_TRUE(same(run_reference("matmul", {a, b, bias, residual},
-                                 {{"alpha", 0.5}, {"activation", "clamp"}, {"act_alpha", -1.0},
-                                  {"act_beta", 2.0}}),
-                   TestTensor(DType::kF32, {1, 2}, {-1, 2})));
+  EXPECT_TRUE(
+      same(run_reference(
+               "matmul", {a, b, bias, residual},
+               {{"alpha", 0.5}, {"activation", "clamp"}, {"act_alpha", -1.0}, {"act_beta", 2.0}}),
+           TestTensor(DType::kF32, {1, 2}, {-1, 2})));
   const TestTensor column(DType::kF32, {2, 1}, {100, 200}), two(DType::kF32, {2, 1}, {1, 2});
   EXPECT_TRUE(same(run_reference("matmul", {two, b, column}),
                    TestTensor(DType::kF32, {2, 2}, {102, 98, 204, 196})));
@@ -69,7 +72,8 @@ TEST(ReferenceMatmul, Complex) {
 
 TEST(ReferenceMatmul, NothingToSumGivesTheBias) {
   const TestTensor a(DType::kF32, {2, 0}), b(DType::kF32, {0, 2}), bias(DType::kF32, {2}, {1, 2});
-  EXPECT_TRUE(same(run_reference("matmul", {a, b, bias}), TestTensor(DType::kF32, {2, 2}, {1, 2, 1, 2})));
+  EXPECT_TRUE(
+      same(run_reference("matmul", {a, b, bias}), TestTensor(DType::kF32, {2, 2}, {1, 2, 1, 2})));
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ TEST(ReferenceNorm, BatchNormUsesTheGivenStatistics) {
   const TestTensor gamma(DType::kF32, {2}, {10, 2}), beta(DType::kF32, {2}, {1, -1});
   EXPECT_TRUE(same(run_reference("batch_norm", {x, mean, variance}, {{"epsilon", 0.0}}),
                    TestTensor(DType::kF32, {1, 2, 2}, {0, 2, 0, 0.5}), 1e-6));
-  EXPECT_TRUE(same(run_reference("batch_norm", {x, mean, variance, gamma, beta}, {{"epsilon", 0.0}}),
-                   TestTensor(DType::kF32, {1, 2, 2}, {1, 21, -1, 0}), 1e-6));
+  EXPECT_TRUE(
+      same(run_reference("batch_norm", {x, mean, variance, gamma, beta}, {{"epsilon", 0.0}}),
+           TestTensor(DType::kF32, {1, 2, 2}, {1, 21, -1, 0}), 1e-6));
   EXPECT_TRUE(same(run_reference("batch_norm", {x, mean, variance, std::nullopt, beta},
                                  {{"epsilon", 0.0}, {"axis", -1}}),
                    TestTensor(DType::kF32, {1, 2, 2}, {1, -1.5, 5, -0.5}), 1e-6));
@@ -52,8 +53,8 @@ TEST(ReferenceNorm, GroupsOfChannels) {
   const TestTensor gamma(DType::kF64, {4}, {1, 2, 3, 4}), beta(DType::kF64, {4}, {0, 0, 0, 1});
   const double s = std::sqrt(5.0);
   EXPECT_TRUE(same(run_reference("group_norm", {x, gamma, beta}, {{"groups", 2}, {"epsilon", 0.0}}),
-                   TestTensor(DType::kF64, {1, 4, 2},
-                              {-3 / s, -1 / s, 2 / s, 6 / s, -3, -3, 5, 5}), 1e-12));
+                   TestTensor(DType::kF64, {1, 4, 2}, {-3 / s, -1 / s, 2 / s, 6 / s, -3, -3, 5, 5}),
+                   1e-12));
 }
 
 TEST(ReferenceNorm, InstanceNormIsGroupNormWithAGroupAChannel) {
@@ -69,14 +70,15 @@ TEST(ReferenceNorm, InstanceNormIsGroupNormWithAGroupAChannel) {
 TEST(ReferenceNorm, LrnWindow) {
   // An even size takes one channel more after than before.
   const TestTensor x(DType::kF64, {1, 4}, {1, 2, 3, 4});
-  EXPECT_TRUE(same(run_reference("lrn", {x},
-                                 {{"size", 2}, {"alpha", 2.0}, {"beta", 1.0}, {"bias", 1.0}}),
-                   TestTensor(DType::kF64, {1, 4}, {1.0 / 6, 2.0 / 14, 3.0 / 26, 4.0 / 17}), 1e-12));
-  EXPECT_TRUE(same(run_reference("lrn", {x},
-                                 {{"size", 3}, {"alpha", 3.0}, {"beta", 0.5}, {"bias", 2.0}}),
-                   TestTensor(DType::kF64, {1, 4},
-                              {1 / std::sqrt(7.0), 2 / std::sqrt(16.0), 3 / std::sqrt(31.0),
-                               4 / std::sqrt(27.0)}), 1e-12));
+  EXPECT_TRUE(
+      same(run_reference("lrn", {x}, {{"size", 2}, {"alpha", 2.0}, {"beta", 1.0}, {"bias", 1.0}}),
+           TestTensor(DType::kF64, {1, 4}, {1.0 / 6, 2.0 / 14, 3.0 / 26, 4.0 / 17}), 1e-12));
+  EXPECT_TRUE(
+      same(run_reference("lrn", {x}, {{"size", 3}, {"alpha", 3.0}, {"beta", 0.5}, {"bias", 2.0}}),
+           TestTensor(
+               DType::kF64, {1, 4},
+               {1 / std::sqrt(7.0), 2 / std::sqrt(16.0), 3 / std::sqrt(31.0), 4 / std::sqrt(27.0)}),
+           1e-12));
 }
 
 }  // namespace

@@ -11,14 +11,15 @@ using testing::TestTensor;
 using Ints = std::vector<int64_t>;
 
 const TestTensor& ramp() {
-  static const TestTensor tensor(DType::kF32, {1, 1, 3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  static const TestTensor tensor(DType::kF32, {1, 1, 3, 4},
+                                 {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   return tensor;
 }
 
 TEST(ReferencePool, MaxAndItsIndices) {
-  const auto out = run_reference_all("max_pool", {ramp()},
-                                     {{"kernel", Ints{2, 2}}, {"pads", Ints{1, 0, 0, 0}},
-                                      {"strides", Ints{2, 1}}});
+  const auto out = run_reference_all(
+      "max_pool", {ramp()},
+      {{"kernel", Ints{2, 2}}, {"pads", Ints{1, 0, 0, 0}}, {"strides", Ints{2, 1}}});
   EXPECT_TRUE(same(out[0], TestTensor(DType::kF32, {1, 1, 2, 3}, {2, 3, 4, 10, 11, 12})));
   EXPECT_TRUE(same(out[1], TestTensor(DType::kI64, {1, 1, 2, 3}, {1, 2, 3, 9, 10, 11})));
 }
@@ -37,33 +38,37 @@ TEST(ReferencePool, IndicesCountOverTheWholeTensor) {
 TEST(ReferencePool, MaxOfNaNTiesAndPadding) {
   const double nan = std::nan("");
   const TestTensor x(DType::kF32, {1, 1, 6}, {3, 3, -5, nan, 1, -2});
-  const auto out = run_reference_all("max_pool", {x}, {{"kernel", Ints{2}}, {"strides", Ints{2}},
-                                                       {"pads", Ints{2, 2}}});
+  const auto out = run_reference_all(
+      "max_pool", {x}, {{"kernel", Ints{2}}, {"strides", Ints{2}}, {"pads", Ints{2, 2}}});
   const double low = -std::numeric_limits<double>::infinity();
   EXPECT_TRUE(same(out[0], TestTensor(DType::kF32, {1, 1, 5}, {low, 3, nan, 1, low})));
   EXPECT_TRUE(same(out[1], TestTensor(DType::kI64, {1, 1, 5}, {-1, 0, 3, 4, -1})));
 }
 
 TEST(ReferencePool, DilatedMax) {
-  EXPECT_TRUE(same(run_reference("max_pool", {ramp()},
-                                 {{"kernel", Ints{2, 2}}, {"dilations", Ints{2, 3}}}),
-                   TestTensor(DType::kF32, {1, 1, 1, 1}, {12})));
+  EXPECT_TRUE(
+      same(run_reference("max_pool", {ramp()}, {{"kernel", Ints{2, 2}}, {"dilations", Ints{2, 3}}}),
+           TestTensor(DType::kF32, {1, 1, 1, 1}, {12})));
 }
 
 TEST(ReferencePool, AverageCountsWhatItIsToldTo) {
   const TestTensor x(DType::kF32, {1, 1, 3}, {2, 4, 6});
   const NamedAttrs padded{{"kernel", Ints{2}}, {"strides", Ints{2}}, {"pads", Ints{1, 0}}};
-  EXPECT_TRUE(same(run_reference("avg_pool", {x}, padded), TestTensor(DType::kF32, {1, 1, 2}, {2, 5})));
+  EXPECT_TRUE(
+      same(run_reference("avg_pool", {x}, padded), TestTensor(DType::kF32, {1, 1, 2}, {2, 5})));
   NamedAttrs counted = padded;
   counted.emplace_back("count_include_pad", true);
-  EXPECT_TRUE(same(run_reference("avg_pool", {x}, counted), TestTensor(DType::kF32, {1, 1, 2}, {1, 5})));
+  EXPECT_TRUE(
+      same(run_reference("avg_pool", {x}, counted), TestTensor(DType::kF32, {1, 1, 2}, {1, 5})));
 }
 
 TEST(ReferencePool, AverageNeverCountsWhatCeilModeAdds) {
   const TestTensor x(DType::kF32, {1, 1, 5}, {1, 2, 3, 4, 5});
   for (const bool count : {false, true})
     EXPECT_TRUE(same(run_reference("avg_pool", {x},
-                                   {{"kernel", Ints{2}}, {"strides", Ints{2}}, {"ceil_mode", true},
+                                   {{"kernel", Ints{2}},
+                                    {"strides", Ints{2}},
+                                    {"ceil_mode", true},
                                     {"count_include_pad", count}}),
                      TestTensor(DType::kF32, {1, 1, 3}, {1.5, 3.5, 5})));
 }
@@ -89,7 +94,8 @@ TEST(ReferencePool, ReadsStridedInputs) {
   const TestTensor x = TestTensor(DType::kF32, {2, 3, 5, 4}).fill(1);
   for (const char* op : {"max_pool", "avg_pool", "lp_pool"}) {
     const NamedAttrs attrs{{"kernel", Ints{3, 2}}, {"pads", Ints{1, 0, 1, 1}}};
-    EXPECT_TRUE(same(run_reference(op, {x.scrambled()}, attrs), run_reference(op, {x}, attrs))) << op;
+    EXPECT_TRUE(same(run_reference(op, {x.scrambled()}, attrs), run_reference(op, {x}, attrs)))
+        << op;
   }
 }
 

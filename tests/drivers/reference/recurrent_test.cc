@@ -27,8 +27,9 @@ TestInputs inputs(int64_t directions, int64_t gates, bool lstm) {
                 pattern({directions, 2 * gates * kHidden}, 0.05),
                 TestTensor(DType::kI32, {kBatch}, {3, 2}),
                 pattern({directions, kBatch, kHidden}, 0.2)};
-  if (lstm) in.insert(in.end(), {pattern({directions, kBatch, kHidden}, 0.25),
-                                 pattern({directions, 3 * kHidden}, 0.12)});
+  if (lstm)
+    in.insert(in.end(), {pattern({directions, kBatch, kHidden}, 0.25),
+                         pattern({directions, 3 * kHidden}, 0.12)});
   return in;
 }
 
@@ -51,8 +52,8 @@ TEST_P(ReferenceRecurrent, AgreesWithOnnxRuntime) {
   for (auto& input : in) input = input->scrambled();
   const auto out = run_reference_all(c.op, in, attrs);
   const Shape state{directions, kBatch, kHidden};
-  EXPECT_TRUE(same(out[0], TestTensor(DType::kF32, {kSteps, directions, kBatch, kHidden}, c.expected[0]),
-                   2e-6));
+  EXPECT_TRUE(same(
+      out[0], TestTensor(DType::kF32, {kSteps, directions, kBatch, kHidden}, c.expected[0]), 2e-6));
   for (size_t i = 1; i < out.size(); ++i)
     EXPECT_TRUE(same(out[i], TestTensor(DType::kF32, state, c.expected[i]), 2e-6)) << i;
 }
@@ -60,46 +61,73 @@ TEST_P(ReferenceRecurrent, AgreesWithOnnxRuntime) {
 INSTANTIATE_TEST_SUITE_P(
     Ops, ReferenceRecurrent,
     ::testing::Values(
-        Case{"lstm", "forward", 4, false,
+        Case{"lstm",
+             "forward",
+             4,
+             false,
              {{-0.3344752, -0.08970548, -0.1586218, -0.03089205, -0.1550211, -0.1621882,
                -0.03599833, 0.1276814, -0.07089818, -0.1430888, 0, 0},
               {-0.07089818, -0.1430888, -0.03599833, 0.1276814},
               {-0.1837037, -0.5418194, -0.07294071, 0.2073335}}},
-        Case{"lstm", "reverse", 4, false,
+        Case{"lstm",
+             "reverse",
+             4,
+             false,
              {{-0.0717274, -0.1413808, -0.05430383, 0.0160653, -0.1514262, -0.1592258, -0.06182365,
                0.3358463, -0.3209499, -0.09757624, 0, 0},
               {-0.0717274, -0.1413808, -0.05430383, 0.0160653},
               {-0.1793563, -0.6188854, -0.1743411, 0.03681371}}},
-        Case{"lstm", "bidirectional", 4, false,
-             {{-0.3344752, -0.08970548, -0.1586218, -0.03089205, -0.2502783, 0.2492351, 0.06945483,
-               0.06337794, -0.1550211, -0.1621882, -0.03599833, 0.1276814, -0.1182088, -0.04453536,
-               0.338128, -0.05580889, -0.07089818, -0.1430888, 0, 0, -0.09379981, -0.05162815, 0, 0},
+        Case{"lstm",
+             "bidirectional",
+             4,
+             false,
+             {{-0.3344752, -0.08970548, -0.1586218,  -0.03089205, -0.2502783,  0.2492351,
+               0.06945483, 0.06337794,  -0.1550211,  -0.1621882,  -0.03599833, 0.1276814,
+               -0.1182088, -0.04453536, 0.338128,    -0.05580889, -0.07089818, -0.1430888,
+               0,          0,           -0.09379981, -0.05162815, 0,           0},
               {-0.07089818, -0.1430888, -0.03599833, 0.1276814, -0.2502783, 0.2492351, 0.06945483,
                0.06337794},
               {-0.1837037, -0.5418194, -0.07294071, 0.2073335, -0.6290158, 0.3870215, 0.1549982,
                0.1258533}}},
-        Case{"gru", "forward", 3, false,
+        Case{"gru",
+             "forward",
+             3,
+             false,
              {{-0.7254601, 0.199092, -0.1251794, 0.7405393, -0.46808, 0.09291403, -0.1794755,
                0.1749264, -0.1799974, -0.1007552, 0, 0},
               {-0.1799974, -0.1007552, -0.1794755, 0.1749264}}},
-        Case{"gru", "reverse", 3, true,
+        Case{"gru",
+             "reverse",
+             3,
+             true,
              {{-0.1760085, 0.005908944, -0.02245826, 0.1964538, -0.4470401, 0.1599745, -0.3041175,
                0.444194, -0.7045475, 0.211103, 0, 0},
               {-0.1760085, 0.005908944, -0.02245826, 0.1964538}}},
-        Case{"gru", "bidirectional", 3, true,
-             {{-0.7235357, 0.228603, -0.134532, 0.7451609, -0.5192139, 0.6615245, 0.06837004,
-               0.2068416, -0.4571848, 0.1668554, -0.2228273, 0.1965501, -0.1905597, 0.1479458,
-               0.6028769, -0.1652415, -0.170257, -0.01648008, 0, 0, -0.199964, 0.2821342, 0, 0},
+        Case{"gru",
+             "bidirectional",
+             3,
+             true,
+             {{-0.7235357, 0.228603,  -0.134532,  0.7451609,  -0.5192139, 0.6615245,
+               0.06837004, 0.2068416, -0.4571848, 0.1668554,  -0.2228273, 0.1965501,
+               -0.1905597, 0.1479458, 0.6028769,  -0.1652415, -0.170257,  -0.01648008,
+               0,          0,         -0.199964,  0.2821342,  0,          0},
               {-0.170257, -0.01648008, -0.2228273, 0.1965501, -0.5192139, 0.6615245, 0.06837004,
                0.2068416}}},
-        Case{"rnn", "forward", 1, false,
+        Case{"rnn",
+             "forward",
+             1,
+             false,
              {{0.8831708, 0.9137855, 0.6910696, 0.969864, -0.7887982, 0.2546582, -0.8266119,
                0.5581052, 0.7997781, 0.899125, 0, 0},
               {0.7997781, 0.899125, -0.8266119, 0.5581052}}},
-        Case{"rnn", "bidirectional", 1, false,
-             {{0.8831708, 0.9137855, 0.6910696, 0.969864, -0.01093477, -0.342186, -0.4567392,
-               -0.1169328, -0.7887982, 0.2546582, -0.8266119, 0.5581052, 0.6557226, 0.06509697,
-               0.4542164, 0.6695904, 0.7997781, 0.899125, 0, 0, 0.1586485, -0.4699452, 0, 0},
+        Case{"rnn",
+             "bidirectional",
+             1,
+             false,
+             {{0.8831708,  0.9137855,  0.6910696,  0.969864,   -0.01093477, -0.342186,
+               -0.4567392, -0.1169328, -0.7887982, 0.2546582,  -0.8266119,  0.5581052,
+               0.6557226,  0.06509697, 0.4542164,  0.6695904,  0.7997781,   0.899125,
+               0,          0,          0.1586485,  -0.4699452, 0,           0},
               {0.7997781, 0.899125, -0.8266119, 0.5581052, -0.01093477, -0.342186, -0.4567392,
                -0.1169328}}}),
     [](const auto& info) { return std::string(info.param.op) + "_" + info.param.direction; });
@@ -150,7 +178,9 @@ TEST(ReferenceRecurrentLayout, LengthZeroKeepsTheInitialState) {
 TEST(ReferenceRecurrentLayout, RefusesLengthsBeyondTheSteps) {
   TestInputs in = inputs(1, 1, false);
   in[4] = TestTensor(DType::kI32, {kBatch}, {4, 1});
-  EXPECT_EQ(error_of([&] { run_reference_all("rnn", in, {{"hidden_size", kHidden}}); }),
+  EXPECT_EQ(error_of([&] {
+              run_reference_all("rnn", in, {{"hidden_size", kHidden}});
+            }),
             "[rnn] seq_lens has the entry 4, must be 0 to 3");
 }
 
