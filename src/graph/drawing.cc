@@ -93,12 +93,17 @@ class Placement {
     vertices_[to].up.push_back(from);
   }
 
-  // Neighbours' mean; the vertex's own value when it has none.
-  double mean(const std::vector<size_t>& neighbours, double Vertex::*field, double own) const {
-    if (neighbours.empty()) return own;
-    double sum = 0;
-    for (size_t i : neighbours) sum += vertices_[i].*field;
-    return sum / static_cast<double>(neighbours.size());
+  // Neighbours' mean; the vertex's own value when it has none. Bends count for little where it is
+  // about places: the boxes stand in line, and what skips them goes round.
+  double mean(const std::vector<size_t>& neighbours, double Vertex::*field, double own,
+              double bend_weight = 1) const {
+    double sum = 0, weight = 0;
+    for (size_t i : neighbours) {
+      const double share = vertices_[i].bend ? bend_weight : 1;
+      sum += share * vertices_[i].*field;
+      weight += share;
+    }
+    return weight > 0 ? sum / weight : own;
   }
 
   void order_layers() {
@@ -135,7 +140,7 @@ class Placement {
           shift[i - 1] + kGapX + (vertices_[layer[i - 1]].width + vertices_[layer[i]].width) / 2;
     std::vector<Block> blocks;
     for (size_t i = 0; i < layer.size(); ++i) {
-      const double weight = vertices_[layer[i]].bend ? 4 : 1;
+      const double weight = vertices_[layer[i]].bend ? 1 : 4;
       blocks.push_back({(wish[layer[i]] - shift[i]) * weight, weight, i});
       while (blocks.size() > 1 && blocks[blocks.size() - 2].at() > blocks.back().at()) {
         const Block last = blocks.back();
@@ -161,13 +166,14 @@ class Placement {
         for (size_t i : layer) {
           const Vertex& vertex = vertices_[i];
           const auto& near = down ? vertex.up : vertex.down;
-          wish[i] =
-              mean(near.empty() ? (down ? vertex.down : vertex.up) : near, &Vertex::x, vertex.x);
+          wish[i] = mean(near.empty() ? (down ? vertex.down : vertex.up) : near, &Vertex::x,
+                         vertex.x, 0.1);
         }
         settle(layer, wish);
       }
     }
-    double left = 0, right = 0;
+    if (vertices_.empty()) return;
+    double left = vertices_[0].x, right = left;
     for (const Vertex& vertex : vertices_) {
       left = std::min(left, vertex.x - vertex.width / 2);
       right = std::max(right, vertex.x + vertex.width / 2);

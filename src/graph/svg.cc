@@ -78,7 +78,9 @@ Card card_of(const Node& node) {
   std::string attrs;
   for (const NamedAttr& attr : node.attrs.named()) {
     const AttrSpec& spec = node.op->attrs[static_cast<size_t>(node.op->attr_index(attr.name))];
-    attrs += (attrs.empty() ? "" : " ") + attr.name + "=" + to_string(spec.kind, attr.value);
+    attrs += (attrs.empty() ? "" : " ") + attr.name + "=" +
+             (spec.kind == AttrKind::kFloat ? fmt::format("{:.4g}", std::get<double>(attr.value))
+                                            : to_string(spec.kind, attr.value));
   }
   if (!attrs.empty()) card.details.push_back(shortened(attrs, kDetailChars));
   std::string constants;
@@ -193,8 +195,8 @@ std::string to_svg(const Graph& graph) {
              "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n<title>{2}</title>\n",
              width, height, xml_text(graph.name.empty() ? "graph" : graph.name)) +
          "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
-         "markerHeight=\"7\" orient=\"auto\"><path d=\"M0,0 L8,4 L0,8 z\" fill=\"#7a8594\" "
-         "stroke=\"none\"/></marker></defs>\n"
+         "markerHeight=\"7\" orient=\"auto\"><path d=\"M0,0 L8,4 L0,8 z\" style=\"fill:#7a8594;"
+         "stroke:none\"/></marker></defs>\n"
          "<style>text{font-family:Helvetica,Arial,'DejaVu Sans',sans-serif;text-anchor:middle;"
          "fill:#1c2430}.op{font-size:13px;font-weight:bold}.name{font-size:10px;fill:#3d4754}"
          ".detail{font-size:9px;fill:#55606e}.shape{font-size:9.5px;fill:#2f5d8a;"

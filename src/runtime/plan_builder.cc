@@ -91,7 +91,8 @@ class PlanBuilder {
                          static_cast<size_t>(root->index),
                          shape,
                          {},
-                         0};
+                         0,
+                         root->producer->outputs.size()};
         const bool whole = root->producer->op->view(view) && view.offset == 0 &&
                            is_contiguous(shape, view.strides) &&
                            from.count() == element_count(shape);
@@ -105,6 +106,7 @@ class PlanBuilder {
   std::vector<std::optional<std::vector<int64_t>>> contents_of(const Node& node) {
     std::vector<std::optional<std::vector<int64_t>>> contents(node.inputs.size());
     for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!node.inputs[i]) contents[i].emplace();  // absent: an empty list
       if (!node.inputs[i]) continue;
       const auto& content = type_of(node.inputs[i]).content;
       if (!content || !all_known(*content)) continue;
@@ -203,7 +205,8 @@ class PlanBuilder {
                        static_cast<size_t>(value->index),
                        plain.shape,
                        {},
-                       0};
+                       0,
+                       node.outputs.size()};
       if (!node.op->view(view)) return false;
       Place place{source.where, plain};
       place.desc.strides = view.strides;
