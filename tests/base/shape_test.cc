@@ -64,6 +64,14 @@ TEST(Dim, ComputesWithNumbersAndSymbols) {
   EXPECT_NE(error_of([] { floor_div(Dim(1), Dim(0)); }).find("zero"), std::string::npos);
 }
 
+TEST(Dim, DifferentExpressionsAreNotEqual) {
+  const Dim h = Dim::symbol("H"), w = Dim::symbol("W");
+  EXPECT_FALSE(floor_div((h + 1) + w, 2) == (h + 1) + floor_div(w, 2));
+  EXPECT_FALSE((h - w) - 1 == h - (w - 1));
+  EXPECT_FALSE((h + 1) * w == h + Dim(1) * w);
+  EXPECT_EQ(floor_div((h + 1) + w, 2).str(), "((H+1)+W)//2");
+}
+
 TEST(Dim, LongExpressionsStayBounded) {
   Dim grown = Dim::symbol("N");
   for (int i = 0; i < 1000; ++i) grown = grown + Dim::symbol("a" + std::to_string(i));
