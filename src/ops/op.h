@@ -93,8 +93,8 @@ struct ViewContext {
   const TensorDesc& input;
   const std::vector<std::optional<std::vector<int64_t>>>& contents;  // of integer inputs, if known;
                                                                      // an empty list if absent
-  size_t output;       // which output
-  const Shape& shape;  // of that output
+  size_t output;                                                     // which output
+  const Shape& shape;                                                // of that output
   Strides strides;
   int64_t offset = 0;
   size_t outputs = 0;  // how many outputs the node has; 0: not told

@@ -199,34 +199,54 @@ struct Adder {
 void append_plain_ops_here(std::vector<TileOp>& ops) {
   Adder add{ops};
 #define FUNCTION(name) std::remove_const_t<decltype(scalar::name)>
-#define UNARY(name, set, ns) add.unary_op<set, FUNCTION(name)>(#name, ns);
-#define BINARY(name, set, ns) add.binary_op<set, FUNCTION(name)>(#name, ns);
-  UNARY(exp, kF64 | kComplex, 10)
-  UNARY(log, kF64 | kComplex, 10)
-  UNARY(sqrt, kF64 | kComplex, 2) UNARY(rsqrt, kF64 | kComplex, 3)
-      UNARY(reciprocal, kF64 | kComplex, 2) UNARY(sin, kF64 | kComplex, 10) UNARY(
-          cos, kF64 | kComplex, 10) UNARY(tan, kF64 | kComplex, 15) UNARY(sinh, kF64 | kComplex, 15)
-          UNARY(cosh, kF64 | kComplex, 15) UNARY(tanh, kF64 | kComplex, 15) UNARY(exp2, kF64, 10)
-              UNARY(exp10, kF64, 20) UNARY(expm1, kF64, 10) UNARY(log2, kF64, 10)
-                  UNARY(log10, kF64, 10) UNARY(log1p, kF64, 10) UNARY(asin, kF64, 15)
-                      UNARY(acos, kF64, 15) UNARY(atan, kF64, 15) UNARY(asinh, kF64, 20)
-                          UNARY(acosh, kF64, 20) UNARY(atanh, kF64, 20) UNARY(erf, kF64, 15)
-                              UNARY(square, kF64 | kInt | kComplex, 0.2f) UNARY(
-                                  neg, kF64 | kInt | kComplex, 0.2f) UNARY(abs, kF64 | kInt, 0.2f)
-                                  UNARY(sign, kF64 | kInt, 0.3f) UNARY(ceil, kF64, 0.5f)
-                                      UNARY(floor, kF64, 0.5f) UNARY(round, kF64, 2) UNARY(
-                                          rint, kF64, 0.5f) UNARY(trunc, kF64, 0.5f)
-                                          add.binary_op<kF64 | kInt | kComplex, add_f>("add", 0.2f);
+#define UNARY(name, set, ns) add.unary_op<set, FUNCTION(name)>(#name, ns)
+#define BINARY(name, set, ns) add.binary_op<set, FUNCTION(name)>(#name, ns)
+  UNARY(exp, kF64 | kComplex, 10);
+  UNARY(log, kF64 | kComplex, 10);
+  UNARY(sqrt, kF64 | kComplex, 2);
+  UNARY(rsqrt, kF64 | kComplex, 3);
+  UNARY(reciprocal, kF64 | kComplex, 2);
+  UNARY(sin, kF64 | kComplex, 10);
+  UNARY(cos, kF64 | kComplex, 10);
+  UNARY(tan, kF64 | kComplex, 15);
+  UNARY(sinh, kF64 | kComplex, 15);
+  UNARY(cosh, kF64 | kComplex, 15);
+  UNARY(tanh, kF64 | kComplex, 15);
+  UNARY(exp2, kF64, 10);
+  UNARY(exp10, kF64, 20);
+  UNARY(expm1, kF64, 10);
+  UNARY(log2, kF64, 10);
+  UNARY(log10, kF64, 10);
+  UNARY(log1p, kF64, 10);
+  UNARY(asin, kF64, 15);
+  UNARY(acos, kF64, 15);
+  UNARY(atan, kF64, 15);
+  UNARY(asinh, kF64, 20);
+  UNARY(acosh, kF64, 20);
+  UNARY(atanh, kF64, 20);
+  UNARY(erf, kF64, 15);
+  UNARY(square, kF64 | kInt | kComplex, 0.2f);
+  UNARY(neg, kF64 | kInt | kComplex, 0.2f);
+  UNARY(abs, kF64 | kInt, 0.2f);
+  UNARY(sign, kF64 | kInt, 0.3f);
+  UNARY(ceil, kF64, 0.5f);
+  UNARY(floor, kF64, 0.5f);
+  UNARY(round, kF64, 2);
+  UNARY(rint, kF64, 0.5f);
+  UNARY(trunc, kF64, 0.5f);
+  add.binary_op<kF64 | kInt | kComplex, add_f>("add", 0.2f);
   add.binary_op<kF64 | kInt | kComplex, sub_f>("sub", 0.2f);
   add.binary_op<kF64 | kInt | kComplex, mul_f>("mul", 0.3f);
-  BINARY(div, kF64 | kInt | kComplex, 3)
-  BINARY(div_trunc, kF64 | kInt, 3)
-  BINARY(div_floor, kF64 | kInt, 5)
-  BINARY(mod, kF32F64 | kInt, 5) BINARY(floor_mod, kF32F64 | kInt, 6)
-      BINARY(pow, kF64 | kInt | kComplex, 20) BINARY(atan2, kF32F64, 20)
+  BINARY(div, kF64 | kInt | kComplex, 3);
+  BINARY(div_trunc, kF64 | kInt, 3);
+  BINARY(div_floor, kF64 | kInt, 5);
+  BINARY(mod, kF32F64 | kInt, 5);
+  BINARY(floor_mod, kF32F64 | kInt, 6);
+  BINARY(pow, kF64 | kInt | kComplex, 20);
+  BINARY(atan2, kF32F64, 20);
 #undef UNARY
 #undef BINARY
-          add.binary_op<kF64 | kInt, min_nan_f>("min", 0.2f);
+  add.binary_op<kF64 | kInt, min_nan_f>("min", 0.2f);
   add.binary_op<kF64 | kInt, max_nan_f>("max", 0.2f);
   add.binary_op<kF64 | kInt, min_number_f>("min_number", 0.2f);
   add.binary_op<kF64 | kInt, max_number_f>("max_number", 0.2f);
@@ -234,17 +254,21 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
     ops.push_back({"clamp", dtype_of<T>, dtype_of<T>, 3, clamp<T>, nullptr, nullptr, 0.3f});
   });
 
-#define COMPARE(name, set) add.compare<set, FUNCTION(name)>(#name);
-  COMPARE(equal, kF32F64 | kInt | kBoolean | kComplex)
-  COMPARE(not_equal, kF32F64 | kInt | kBoolean | kComplex)
-  COMPARE(less, kF32F64 | kInt)
-  COMPARE(less_equal, kF32F64 | kInt)
-  COMPARE(greater, kF32F64 | kInt) COMPARE(greater_equal, kF32F64 | kInt)
-      COMPARE(logical_and, kBoolean) COMPARE(logical_or, kBoolean) COMPARE(logical_xor, kBoolean)
-          COMPARE(logical_nand, kBoolean) COMPARE(logical_nor, kBoolean)
-              COMPARE(logical_xnor, kBoolean)
+#define COMPARE(name, set) add.compare<set, FUNCTION(name)>(#name)
+  COMPARE(equal, kF32F64 | kInt | kBoolean | kComplex);
+  COMPARE(not_equal, kF32F64 | kInt | kBoolean | kComplex);
+  COMPARE(less, kF32F64 | kInt);
+  COMPARE(less_equal, kF32F64 | kInt);
+  COMPARE(greater, kF32F64 | kInt);
+  COMPARE(greater_equal, kF32F64 | kInt);
+  COMPARE(logical_and, kBoolean);
+  COMPARE(logical_or, kBoolean);
+  COMPARE(logical_xor, kBoolean);
+  COMPARE(logical_nand, kBoolean);
+  COMPARE(logical_nor, kBoolean);
+  COMPARE(logical_xnor, kBoolean);
 #undef COMPARE
-                  add.test<kBoolean, FUNCTION(logical_not)>("logical_not");
+  add.test<kBoolean, FUNCTION(logical_not)>("logical_not");
   add.test<kF32F64, FUNCTION(is_nan)>("is_nan");
   add.test<kF32F64, FUNCTION(is_finite)>("is_finite");
   add.test<kF32F64, is_inf_f<true, true>>("is_inf");
@@ -257,17 +281,24 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
 #define ACTIVATION(name, attributes)                                                         \
   ops.push_back({#name, DType::kF64, DType::kF64, 1, activation<FUNCTION(name), attributes>, \
                  nullptr, nullptr, 20});
-  ACTIVATION(leaky_relu, 1)
-  ACTIVATION(elu, 1)
-  ACTIVATION(selu, 2) ACTIVATION(celu, 1) ACTIVATION(gelu, 0) ACTIVATION(gelu_tanh, 0)
-      ACTIVATION(silu, 0) ACTIVATION(mish, 0) ACTIVATION(softplus, 0) ACTIVATION(softsign, 0)
-          ACTIVATION(sigmoid, 0) ACTIVATION(hard_sigmoid, 2) ACTIVATION(hard_swish, 0)
-              ACTIVATION(thresholded_relu, 1)
+  ACTIVATION(leaky_relu, 1);
+  ACTIVATION(elu, 1);
+  ACTIVATION(selu, 2);
+  ACTIVATION(celu, 1);
+  ACTIVATION(gelu, 0);
+  ACTIVATION(gelu_tanh, 0);
+  ACTIVATION(silu, 0);
+  ACTIVATION(mish, 0);
+  ACTIVATION(softplus, 0);
+  ACTIVATION(softsign, 0);
+  ACTIVATION(sigmoid, 0);
+  ACTIVATION(hard_sigmoid, 2);
+  ACTIVATION(hard_swish, 0);
+  ACTIVATION(thresholded_relu, 1);
 #undef ACTIVATION
 #undef FUNCTION
 
-                  const TileFn selects[] = {select<uint8_t>, select<uint16_t>, select<uint32_t>,
-                                            select<uint64_t>};
+  const TileFn selects[] = {select<uint8_t>, select<uint16_t>, select<uint32_t>, select<uint64_t>};
   const TileFn copies[] = {copy<1>, copy<2>, copy<4>, copy<8>};
   for (int i = 0; i < kDTypeCount; ++i) {
     const DType dtype = DType(i);

@@ -293,40 +293,74 @@ void round_to_half(const TileArgs& t) {
 void append_float_ops_here(std::vector<TileOp>& ops) {
   const DType f32 = DType::kF32;
 #define ADD_UNARY(name, ns) \
-  ops.push_back({#name, f32, f32, 1, unary<name##_f>, nullptr, nullptr, ns});
-#define ADD_BINARY(name, ns)                                                                  \
-  ops.push_back({#name, f32, f32, 2, binary<name##_f, Form::kBothVectors>,                    \
-                 binary<name##_f, Form::kScalarSecond>, binary<name##_f, Form::kScalarFirst>, \
-                 ns});
-  ADD_UNARY(exp, 0.5f)
-  ADD_UNARY(exp2, 0.5f)
-  ADD_UNARY(exp10, 0.5f) ADD_UNARY(expm1, 0.5f) ADD_UNARY(log, 0.7f) ADD_UNARY(log2, 0.7f)
-      ADD_UNARY(log10, 0.7f) ADD_UNARY(log1p, 0.9f) ADD_UNARY(square, 0.1f) ADD_UNARY(
-          sqrt, 0.2f) ADD_UNARY(rsqrt, 0.3f) ADD_UNARY(reciprocal, 0.2f) ADD_UNARY(abs, 0.1f)
-          ADD_UNARY(neg, 0.1f) ADD_UNARY(sign, 0.1f) ADD_UNARY(ceil, 0.1f) ADD_UNARY(
-              floor, 0.1f) ADD_UNARY(round, 0.1f) ADD_UNARY(rint, 0.1f) ADD_UNARY(trunc, 0.1f)
-              ADD_UNARY(sin, 0.8f) ADD_UNARY(cos, 0.8f) ADD_UNARY(tan, 1.6f) ADD_UNARY(
-                  sinh, 1.0f) ADD_UNARY(cosh, 0.8f) ADD_UNARY(tanh, 0.8f) ADD_UNARY(asin, 0.7f)
-                  ADD_UNARY(acos, 0.7f) ADD_UNARY(atan, 0.7f) ADD_UNARY(asinh, 1.5f) ADD_UNARY(
-                      acosh, 1.5f) ADD_UNARY(atanh, 1.2f) ADD_UNARY(erf, 0.8f) ADD_UNARY(relu, 0.1f)
-                      ADD_UNARY(leaky_relu, 0.1f) ADD_UNARY(elu, 0.6f) ADD_UNARY(selu, 0.6f)
-                          ADD_UNARY(celu, 0.6f) ADD_UNARY(gelu, 0.9f) ADD_UNARY(gelu_tanh, 0.9f)
-                              ADD_UNARY(silu, 0.6f) ADD_UNARY(mish, 2.0f) ADD_UNARY(softplus, 1.2f)
-                                  ADD_UNARY(softsign, 0.2f) ADD_UNARY(sigmoid, 0.6f) ADD_UNARY(
-                                      hard_sigmoid, 0.1f) ADD_UNARY(hard_swish, 0.1f)
-                                      ADD_UNARY(thresholded_relu, 0.1f) ADD_UNARY(clamp_attr, 0.1f)
-                                          ADD_BINARY(add, 0.1f) ADD_BINARY(sub, 0.1f)
-                                              ADD_BINARY(mul, 0.1f) ADD_BINARY(div, 0.2f)
-                                                  ADD_BINARY(div_trunc, 0.2f) ADD_BINARY(
-                                                      div_floor, 0.2f) ADD_BINARY(pow, 3.0f)
-                                                      ADD_BINARY(min, 0.1f) ADD_BINARY(max, 0.1f)
-                                                          ADD_BINARY(min_number, 0.1f) ADD_BINARY(
-                                                              max_number, 0.1f)
-                                                              ADD_BINARY(prelu, 0.1f)
+  ops.push_back({#name, f32, f32, 1, unary<name##_f>, nullptr, nullptr, ns})
+#define ADD_BINARY(name, ns)                                               \
+  ops.push_back({#name, f32, f32, 2, binary<name##_f, Form::kBothVectors>, \
+                 binary<name##_f, Form::kScalarSecond>, binary<name##_f, Form::kScalarFirst>, ns})
+  ADD_UNARY(exp, 0.5f);
+  ADD_UNARY(exp2, 0.5f);
+  ADD_UNARY(exp10, 0.5f);
+  ADD_UNARY(expm1, 0.5f);
+  ADD_UNARY(log, 0.7f);
+  ADD_UNARY(log2, 0.7f);
+  ADD_UNARY(log10, 0.7f);
+  ADD_UNARY(log1p, 0.9f);
+  ADD_UNARY(square, 0.1f);
+  ADD_UNARY(sqrt, 0.2f);
+  ADD_UNARY(rsqrt, 0.3f);
+  ADD_UNARY(reciprocal, 0.2f);
+  ADD_UNARY(abs, 0.1f);
+  ADD_UNARY(neg, 0.1f);
+  ADD_UNARY(sign, 0.1f);
+  ADD_UNARY(ceil, 0.1f);
+  ADD_UNARY(floor, 0.1f);
+  ADD_UNARY(round, 0.1f);
+  ADD_UNARY(rint, 0.1f);
+  ADD_UNARY(trunc, 0.1f);
+  ADD_UNARY(sin, 0.8f);
+  ADD_UNARY(cos, 0.8f);
+  ADD_UNARY(tan, 1.6f);
+  ADD_UNARY(sinh, 1.0f);
+  ADD_UNARY(cosh, 0.8f);
+  ADD_UNARY(tanh, 0.8f);
+  ADD_UNARY(asin, 0.7f);
+  ADD_UNARY(acos, 0.7f);
+  ADD_UNARY(atan, 0.7f);
+  ADD_UNARY(asinh, 1.5f);
+  ADD_UNARY(acosh, 1.5f);
+  ADD_UNARY(atanh, 1.2f);
+  ADD_UNARY(erf, 0.8f);
+  ADD_UNARY(relu, 0.1f);
+  ADD_UNARY(leaky_relu, 0.1f);
+  ADD_UNARY(elu, 0.6f);
+  ADD_UNARY(selu, 0.6f);
+  ADD_UNARY(celu, 0.6f);
+  ADD_UNARY(gelu, 0.9f);
+  ADD_UNARY(gelu_tanh, 0.9f);
+  ADD_UNARY(silu, 0.6f);
+  ADD_UNARY(mish, 2.0f);
+  ADD_UNARY(softplus, 1.2f);
+  ADD_UNARY(softsign, 0.2f);
+  ADD_UNARY(sigmoid, 0.6f);
+  ADD_UNARY(hard_sigmoid, 0.1f);
+  ADD_UNARY(hard_swish, 0.1f);
+  ADD_UNARY(thresholded_relu, 0.1f);
+  ADD_UNARY(clamp_attr, 0.1f);
+  ADD_BINARY(add, 0.1f);
+  ADD_BINARY(sub, 0.1f);
+  ADD_BINARY(mul, 0.1f);
+  ADD_BINARY(div, 0.2f);
+  ADD_BINARY(div_trunc, 0.2f);
+  ADD_BINARY(div_floor, 0.2f);
+  ADD_BINARY(pow, 3.0f);
+  ADD_BINARY(min, 0.1f);
+  ADD_BINARY(max, 0.1f);
+  ADD_BINARY(min_number, 0.1f);
+  ADD_BINARY(max_number, 0.1f);
+  ADD_BINARY(prelu, 0.1f);
 #undef ADD_UNARY
 #undef ADD_BINARY
-                                                                  ops.push_back({"clamp", f32, f32,
-                                                                                 3, clamp_f});
+  ops.push_back({"clamp", f32, f32, 3, clamp_f});
   ops.push_back({"load", DType::kF16, f32, 1, load_f16});
   ops.push_back({"load", DType::kBF16, f32, 1, load_bf16});
   // Found by the dtype that is stored.
