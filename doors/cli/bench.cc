@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -37,7 +38,7 @@ void progress(const std::string& what, double part) {
 }
 
 double percentile(const std::vector<double>& sorted, double q) {
-  const auto index = static_cast<size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5);
+  const auto index = static_cast<size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)));
   return sorted[std::min(index, sorted.size() - 1)];
 }
 

@@ -13,7 +13,7 @@ using Ints = std::vector<int64_t>;
 using Floats = std::vector<double>;
 
 std::string mode_of(Call& c, const char* otherwise) {
-  const std::string mode = c.s("mode", otherwise);
+  std::string mode = c.s("mode", otherwise);
   if (mode == "bilinear" || mode == "trilinear") return "linear";
   if (mode != "nearest" && mode != "linear") c.unsupported("mode '{}' is not supported", mode);
   return mode;
