@@ -104,7 +104,7 @@ void cases_of_sample(const Op& op, const Sample& sample, DType dtype,
   fn(strided);
   OpCase offset = plain;
   offset.label += " offset";
-  offset.offset = size_of(dtype) == 1 ? 3 : size_of(dtype);
+  offset.offset = 3;
   fn(offset);
   // Products of infinities with padding or masks, and NaN under a fused activation, are the
   // kernel's own: see "Numbers" in docs/design.md.

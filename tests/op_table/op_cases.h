@@ -18,7 +18,7 @@ struct OpCase {
   NamedAttrs attrs;
   TestInputs inputs;
   size_t outputs = 1;
-  size_t offset = 0;  // bytes by which the inputs are moved in their buffers
+  size_t offset = 0;  // elements by which the inputs are moved in their buffers
 };
 
 // Calls fn for every case of an op. Inputs depend on the op and the case alone.

@@ -55,7 +55,9 @@ Outcome on_device(Device& device, const OpCase& item) {
   std::vector<Tensor> tensors(item.inputs.size());
   std::vector<const Tensor*> inputs;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (item.inputs[i]) tensors[i] = to_device(device, *item.inputs[i], item.offset);
+    if (item.inputs[i])
+      tensors[i] =
+          to_device(device, *item.inputs[i], item.offset * size_of(item.inputs[i]->dtype()));
     inputs.push_back(item.inputs[i] ? &tensors[i] : nullptr);
   }
   std::vector<EagerAttr> attrs;
