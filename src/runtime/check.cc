@@ -60,8 +60,6 @@ std::string compare(const Shape& shape, const T* got, const T* expected, double 
   return {};
 }
 
-}  // namespace
-
 std::string compare_with_oracle(const KernelRequest& request, void* const* inputs,
                                 void* const* outputs) {
   KernelPtr oracle = make_oracle_kernel(request);
@@ -88,6 +86,18 @@ std::string compare_with_oracle(const KernelRequest& request, void* const* input
                          difference);
   }
   return {};
+}
+
+}  // namespace
+
+void check_with_oracle(Driver& driver, const KernelChoice& choice, const KernelRequest& request,
+                       void* const* inputs, void* const* outputs) {
+  const DriverTraits traits = driver.traits();
+  if (!traits.host_visible || !traits.computes) return;
+  const std::string difference = compare_with_oracle(request, inputs, outputs);
+  if (!difference.empty())
+    fail(Code::kMismatch, "[{}] kernel {} differs from reference: {} (node \"{}\")",
+         request.op->name, choice.name, difference, request.node);
 }
 
 }  // namespace anymps

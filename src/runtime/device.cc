@@ -81,15 +81,8 @@ void Device::to_host(const Tensor& tensor, void* data) {
 
 Tensor Device::contiguous(const Tensor& tensor) {
   if (tensor.desc.contiguous()) return tensor;
-  KernelRequest request;
-  request.op = &get_op("identity");
-  request.attrs = Attrs(*request.op, {});
-  request.node = "contiguous";
-  request.inputs = {tensor.desc};
-  request.outputs = {TensorDesc(tensor.desc.dtype, tensor.desc.shape)};
-  request.constants.resize(1);
-  request.contents.resize(1);
   Tensor result = empty(tensor.desc.dtype, tensor.desc.shape);
+  const KernelRequest request = copy_request(tensor.desc, result.desc, "contiguous");
   void* in = tensor.data();
   void* out = result.data();
   choose_kernel(driver_, request).kernel->run({&in, &out, nullptr, queue_.get()});

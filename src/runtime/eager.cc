@@ -204,11 +204,7 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
   entry->kernel->run(
       {in.data(), out.data(), scratch ? scratch->data() : nullptr, &device_.queue()});
   for (size_t i = 0; i < aside.size(); ++i) {
-    KernelRequest copy;
-    copy.op = &get_op("identity");
-    copy.attrs = Attrs(*copy.op, {});
-    copy.inputs = {temporaries[i].desc};
-    copy.outputs = {outputs[aside[i]].desc};
+    const KernelRequest copy = copy_request(temporaries[i].desc, outputs[aside[i]].desc, "output");
     void* from = temporaries[i].data();
     void* to = outputs[aside[i]].data();
     make_fallback_kernel(device_.driver(), copy)->run({&from, &to, nullptr, &device_.queue()});

@@ -19,6 +19,18 @@ std::string describe(const KernelRequest& request) {
 
 }  // namespace
 
+KernelRequest copy_request(const TensorDesc& from, const TensorDesc& to, std::string node) {
+  KernelRequest request;
+  request.op = &get_op("identity");
+  request.attrs = Attrs(*request.op, {});
+  request.node = std::move(node);
+  request.inputs = {from};
+  request.outputs = {to};
+  request.constants.resize(1);
+  request.contents.resize(1);
+  return request;
+}
+
 KernelChoice choose_kernel(Driver& driver, const KernelRequest& request) {
   static const bool verbose = env_contains("ANYMPS_VERBOSE", "dispatch");
   std::string refusals;

@@ -84,7 +84,6 @@ class Plan {
   };
 
   std::unique_ptr<Context> take_context();
-  void check_step(const Step& step, const KernelArgs& args, Queue& queue) const;
 
   Device* device_ = nullptr;
   int threads_ = 1;
@@ -106,8 +105,9 @@ class Plan {
 void infer_concrete(const Graph& graph, const std::vector<Shape>& feeds,
                     std::unordered_map<const Value*, ValueType>& types);
 
-// Compares what a kernel computed with the oracle; an empty string when they agree.
-std::string compare_with_oracle(const KernelRequest& request, void* const* inputs,
-                                void* const* outputs);
+// Compares what a kernel computed with the oracle and fails, naming the node, where they differ.
+// Drivers whose results the host cannot look at are passed over.
+void check_with_oracle(Driver& driver, const KernelChoice& choice, const KernelRequest& request,
+                       void* const* inputs, void* const* outputs);
 
 }  // namespace anymps

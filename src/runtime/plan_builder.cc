@@ -301,14 +301,7 @@ class PlanBuilder {
 
   Place add_copy(const std::string& name, const Place& from, Place to) {
     to.desc = TensorDesc(from.desc.dtype, from.desc.shape);
-    KernelRequest request;
-    request.op = &get_op("identity");
-    request.attrs = Attrs(*request.op, {});
-    request.node = name;
-    request.inputs = {from.desc};
-    request.outputs = {to.desc};
-    request.constants = {nullptr};
-    request.contents.resize(1);
+    KernelRequest request = copy_request(from.desc, to.desc, name);
     request.threads = options_.threads;
     auto choice = std::make_shared<const KernelChoice>(choose_kernel(device_.driver(), request));
     add_step(nullptr, name + " (copy)", std::move(choice), std::move(request), {from}, {to});
