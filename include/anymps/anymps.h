@@ -67,7 +67,19 @@ typedef enum amps_dtype {
   AMPS_U32 = 10,
   AMPS_U64 = 11,
   AMPS_BOOL = 12,
-  AMPS_C64 = 13
+  AMPS_C64 = 13,
+  /* Narrow types: one byte an element. They can be moved, cast, quantized and dequantized. */
+  AMPS_I4 = 14,
+  AMPS_U4 = 15,
+  AMPS_I2 = 16,
+  AMPS_U2 = 17,
+  AMPS_F8E4M3 = 18,
+  AMPS_F8E5M2 = 19,
+  AMPS_F8E4M3FNUZ = 20,
+  AMPS_F8E5M2FNUZ = 21,
+  AMPS_F8E8M0 = 22,
+  AMPS_F4E2M1 = 23,
+  AMPS_STRING = 24 /* made and read with amps_tensor_from_strings and amps_tensor_string */
 } amps_dtype;
 
 AMPS_API const char* amps_dtype_name(amps_dtype dtype); /* "f32" */
@@ -136,6 +148,31 @@ AMPS_API const int64_t* amps_tensor_dims(const amps_tensor* tensor);
 AMPS_API const int64_t* amps_tensor_strides(const amps_tensor* tensor);
 AMPS_API size_t amps_tensor_bytes(const amps_tensor* tensor); /* of its elements, packed */
 AMPS_API void* amps_tensor_data(const amps_tensor* tensor);   /* device address of the first one */
+/* Strings: `sizes` may be NULL for zero-terminated ones. The pointer that amps_tensor_string gives
+ * lives as long as the tensor; `index` counts elements in row-major order. */
+AMPS_API amps_status amps_tensor_from_strings(amps_device* device, size_t rank, const int64_t* dims,
+                                              const char* const* data, const size_t* sizes,
+                                              amps_tensor** tensor);
+AMPS_API amps_status amps_tensor_string(const amps_tensor* tensor, int64_t index, const char** data,
+                                        size_t* bytes);
+/* What a value is besides a single tensor: a list, an optional, a list of maps that share their
+ * keys (two items: keys [C], values [N, C]). Lists are made of tensors and read item by item. */
+typedef enum amps_container {
+  AMPS_TENSOR = 0,
+  AMPS_SEQUENCE = 1,
+  AMPS_OPTIONAL = 2,
+  AMPS_OPTIONAL_SEQUENCE = 3,
+  AMPS_MAPS = 4
+} amps_container;
+AMPS_API amps_status amps_tensor_list(amps_device* device, amps_container container,
+                                      amps_dtype dtype, amps_tensor* const* items, size_t count,
+                                      amps_tensor** list);
+/* An optional that holds nothing. */
+AMPS_API amps_status amps_tensor_nothing(amps_device* device, amps_container container,
+                                         amps_dtype dtype, amps_tensor** nothing);
+AMPS_API amps_container amps_tensor_container(const amps_tensor* tensor);
+AMPS_API int64_t amps_tensor_item_count(const amps_tensor* tensor); /* -1: nothing, or a tensor */
+AMPS_API amps_status amps_tensor_item(const amps_tensor* list, size_t index, amps_tensor** item);
 AMPS_API void amps_tensor_retain(amps_tensor* tensor);
 AMPS_API void amps_tensor_release(amps_tensor* tensor);
 
@@ -206,6 +243,7 @@ AMPS_API amps_status amps_graph_set_outputs(amps_graph* graph, amps_value* const
 /* A value's type: an extent that is not known is -1, and dim_name tells its symbol. */
 AMPS_API const char* amps_value_name(const amps_value* value);
 AMPS_API amps_dtype amps_value_dtype(const amps_value* value);
+AMPS_API amps_container amps_value_container(const amps_value* value);
 AMPS_API int64_t amps_value_rank(const amps_value* value); /* -1: not known */
 AMPS_API int64_t amps_value_dim(const amps_value* value, size_t axis);
 AMPS_API const char* amps_value_dim_name(const amps_value* value, size_t axis); /* NULL: a number */

@@ -26,6 +26,17 @@ constexpr std::array<Entry, kDTypeCount> kEntries = {{
     {"u64", "uint64", 8},
     {"bool", "boolean", 1},
     {"c64", "complex64", 8},
+    {"i4", "int4", 1},
+    {"u4", "uint4", 1},
+    {"i2", "int2", 1},
+    {"u2", "uint2", 1},
+    {"f8e4m3", "float8_e4m3fn", 1},
+    {"f8e5m2", "float8_e5m2", 1},
+    {"f8e4m3fnuz", "float8_e4m3fnuz", 1},
+    {"f8e5m2fnuz", "float8_e5m2fnuz", 1},
+    {"f8e8m0", "float8_e8m0fnu", 1},
+    {"f4e2m1", "float4_e2m1fn", 1},
+    {"string", "str", 8},
 }};
 }  // namespace
 
@@ -43,7 +54,8 @@ size_t size_of(DType dtype) {
 DType parse_dtype(std::string_view text) {
   for (size_t i = 0; i < kEntries.size(); ++i)
     if (text == kEntries[i].name || text == kEntries[i].long_name) return static_cast<DType>(i);
-  fail(Code::kInvalidArgument, "[dtype] '{}' is not a dtype; known are {}", text, to_string(kAny));
+  fail(Code::kInvalidArgument, "[dtype] '{}' is not a dtype; known are {}", text,
+       to_string(kEvery));
 }
 
 std::string to_string(DTypeSet set) {

@@ -28,8 +28,22 @@ enum class DType : uint8_t {
   kU64 = 11,
   kBool = 12,
   kC64 = 13,
+  // Narrow types, for storage: one byte an element in memory, packed in files. They can be moved,
+  // cast, quantized and dequantized.
+  kI4 = 14,
+  kU4 = 15,
+  kI2 = 16,
+  kU2 = 17,
+  kF8E4M3 = 18,  // no infinity
+  kF8E5M2 = 19,
+  kF8E4M3FNUZ = 20,  // no infinity, no -0
+  kF8E5M2FNUZ = 21,
+  kF8E8M0 = 22,  // powers of two
+  kF4E2M1 = 23,
+  kString = 24,  // a Text of base/string_store.h
 };
-inline constexpr int kDTypeCount = 14;
+inline constexpr int kDTypeCount = 25;
+inline constexpr int kComputeDTypeCount = 14;  // those before the narrow ones
 
 const char* name(DType dtype);             // "f32"
 DType parse_dtype(std::string_view text);  // accepts "f32", "float32", "fp32", …
@@ -53,6 +67,12 @@ inline constexpr DTypeSet kComplex = bit(DType::kC64);
 inline constexpr DTypeSet kReal = kFloat | kInt;
 inline constexpr DTypeSet kNumber = kReal | kComplex;
 inline constexpr DTypeSet kAny = kNumber | kBoolean;
+inline constexpr DTypeSet kNarrow = bit(DType::kI4) | bit(DType::kU4) | bit(DType::kI2) |
+                                    bit(DType::kU2) | bit(DType::kF8E4M3) | bit(DType::kF8E5M2) |
+                                    bit(DType::kF8E4M3FNUZ) | bit(DType::kF8E5M2FNUZ) |
+                                    bit(DType::kF8E8M0) | bit(DType::kF4E2M1);
+inline constexpr DTypeSet kText = bit(DType::kString);
+inline constexpr DTypeSet kEvery = kAny | kNarrow | kText;  // for ops that only move elements
 inline constexpr DTypeSet kIndex = bit(DType::kI32) | bit(DType::kI64);
 
 inline bool is_float(DType dtype) { return contains(kFloat, dtype); }
@@ -130,6 +150,8 @@ decltype(auto) dispatch(DType dtype, Fn&& fn) {
     ANYMPS_CASE(kU64, uint64_t)
     ANYMPS_CASE(kBool, bool)
     ANYMPS_CASE(kC64, Complex)
+    default:
+      break;
   }
 #undef ANYMPS_CASE
   fail(Code::kUnsupported, "dtype {} is not one of {}", name(dtype), to_string(allowed));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/shape.h"
+#include "base/string_store.h"
 #include "memory/buffer.h"
 #include "memory/constant.h"
 #include "ops/op.h"
@@ -55,6 +56,7 @@ struct KernelArgs {
   void* const* outputs = nullptr;
   void* scratch = nullptr;  // scratch_bytes() of the kernel, 64-byte aligned; not kept between runs
   Queue* queue = nullptr;   // for drivers that launch
+  StringStore* strings = nullptr;  // where kernels put strings that they make; set where there are
 };
 
 class Kernel {

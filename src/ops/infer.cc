@@ -6,7 +6,11 @@
 namespace anymps {
 
 std::string to_string(const ValueType& type) {
-  return name(type.dtype) + (type.ranked ? to_string(type.shape) : std::string("[?]"));
+  const std::string tensor =
+      name(type.dtype) + (type.ranked ? to_string(type.shape) : std::string("[?]"));
+  return type.container == Container::kTensor
+             ? tensor
+             : fmt::format("{} of {}", name(type.container), tensor);
 }
 
 const Dims& InferContext::shape(size_t i) const {
@@ -51,6 +55,8 @@ void InferContext::set_unranked(size_t i, std::optional<DType> dtype) {
   outputs_.at(i) = {dtype ? *dtype : output_dtype(i), false, {}, std::nullopt};
 }
 
+void InferContext::set_type(size_t i, ValueType type) { outputs_.at(i) = std::move(type); }
+
 void InferContext::set_content(size_t i, Dims content) {
   if (static_cast<int64_t>(content.size()) <= ValueType::kMaxContent)
     outputs_.at(i).content = std::move(content);
@@ -76,6 +82,8 @@ std::vector<ValueType> InferContext::run(const Op& op, const Attrs& attrs,
     }
     ctx.check(contains(spec.dtypes, ctx.dtype(i)), "input '{}' is {}, must be one of {}", spec.name,
               name(ctx.dtype(i)), to_string(spec.dtypes));
+    const Container container = ctx.type(i).container;
+    ctx.check(spec.containers & bit(container), "input '{}' is a {}", spec.name, name(container));
     if (spec.type.empty()) continue;  // any dtype, whatever the others are
     auto [it, fresh] = bound.emplace(spec.type, ctx.dtype(i));
     ctx.check(fresh || it->second == ctx.dtype(i),

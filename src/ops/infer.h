@@ -18,6 +18,7 @@ struct ValueType {
   bool ranked = true;
   Dims shape;
   std::optional<Dims> content;  // row-major, only for integer tensors of at most kMaxContent
+  Container container = Container::kTensor;  // of others, dtype and shape are the elements'
 
   static constexpr int64_t kMaxContent = 64;
   bool static_shape() const { return ranked && all_known(shape); }
@@ -59,6 +60,7 @@ class InferContext {
   void set(size_t i, Dims shape) { set(i, std::nullopt, std::move(shape)); }
   void set(size_t i, std::optional<DType> dtype, Dims shape);
   void set_unranked(size_t i, std::optional<DType> dtype = std::nullopt);
+  void set_type(size_t i, ValueType type);  // all at once: containers, results of a body
   void set_content(size_t i, Dims content);
   Dim fresh(const std::string& hint) const;  // a dimension that only running can tell
 

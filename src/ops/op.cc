@@ -187,7 +187,15 @@ OpWriter& OpWriter::required(std::string name, AttrKind kind, std::string doc) {
 }
 
 OpWriter& OpWriter::facts(uint32_t facts) { return op_->facts |= facts, *this; }
+OpWriter& OpWriter::containers(ContainerSet set) {
+  op_->inputs.back().containers = set;
+  return *this;
+}
 OpWriter& OpWriter::infer(InferFn fn) { return op_->infer = std::move(fn), *this; }
+OpWriter& OpWriter::measure(MeasureFn fn) {
+  op_->measure = std::move(fn);
+  return *this;
+}
 OpWriter& OpWriter::decompose(DecomposeFn fn) { return op_->decompose = std::move(fn), *this; }
 OpWriter& OpWriter::view(ViewFn fn) {
   op_->facts |= kViewLike;

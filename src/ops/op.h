@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/container.h"
 #include "base/dim.h"
 #include "ops/attr.h"
 
@@ -31,6 +32,8 @@ enum OpFact : uint32_t {
   kImpure = 1u << 3,       // not to be folded, merged or removed: random, state, control
   kShapeOnly = 1u << 4,    // reads its input's shape, never its elements
   kInternal = 1u << 5,     // made by passes only; hidden from the public builder
+  // Run by the runtime itself, without a kernel: control flow, sequences, optionals.
+  kStructural = 1u << 6,
 };
 
 struct InputSpec {
@@ -40,6 +43,7 @@ struct InputSpec {
   bool optional = false;
   bool variadic = false;  // the last input only: one or more
   std::string doc;
+  ContainerSet containers = kTensors;  // more only for structural ops
 };
 
 struct OutputSpec {
@@ -85,6 +89,24 @@ struct TestSpec {
 };
 
 using InferFn = std::function<void(InferContext&)>;
+// Shapes that depend on data (nonzero, unique, …): called with the elements of the inputs, in host
+// memory and contiguous, when inference alone left a shape open. Returns the shape of each output.
+struct MeasureInput {
+  TensorDesc desc;
+  const void* data = nullptr;  // null: an absent input
+
+  template <typename T>
+  const T* as() const {
+    return static_cast<const T*>(data);
+  }
+};
+struct MeasureContext {
+  const Op& op;
+  const Attrs& attrs;
+  const std::vector<MeasureInput>& inputs;
+  bool has(size_t i) const { return i < inputs.size() && inputs[i].data != nullptr; }
+};
+using MeasureFn = std::function<std::vector<Shape>(const MeasureContext&)>;
 using DecomposeFn = std::function<std::vector<Value*>(Graph&, const Node&)>;
 // How a view-like op's output lies in its first input's memory. The function sets strides and
 // offset (in elements) and returns true, or returns false when the elements must be copied.
@@ -113,6 +135,7 @@ struct Op {
   std::vector<AttrSpec> attrs;
   uint32_t facts = 0;
   InferFn infer;
+  MeasureFn measure;  // none: all shapes follow from shapes and small integers
   DecomposeFn decompose;
   ViewFn view;
   CostFn cost;
@@ -156,7 +179,9 @@ class OpWriter {
   OpWriter& attr(std::string name, std::vector<double> value, std::string doc = "");
   OpWriter& required(std::string name, AttrKind kind, std::string doc = "");
   OpWriter& facts(uint32_t facts);
+  OpWriter& containers(ContainerSet set);  // of the input written last
   OpWriter& infer(InferFn fn);
+  OpWriter& measure(MeasureFn fn);
   OpWriter& decompose(DecomposeFn fn);
   OpWriter& view(ViewFn fn);  // implies kViewLike
   OpWriter& cost(CostFn fn);

@@ -135,6 +135,7 @@ TEST(Serializer, ConstantsOfEveryDtypeAreViewsOfTheFile) {
   std::vector<Value*> outputs;
   for (int code = 0; code < kDTypeCount; ++code) {
     const auto dtype = static_cast<DType>(code);
+    if (dtype == DType::kString) continue;  // pointers: not bytes to be compared
     for (const Shape& shape : {Shape{3, 5}, Shape{}, Shape{0, 4}}) {
       std::vector<std::byte> bytes(byte_count(dtype, shape));
       for (size_t i = 0; i < bytes.size(); ++i)

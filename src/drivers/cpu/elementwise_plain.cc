@@ -157,7 +157,7 @@ void activation(const TileArgs& t) {
 
 template <DTypeSet set, typename Fn>
 void each(Fn&& fn) {
-  for (int i = 0; i < kDTypeCount; ++i)
+  for (int i = 0; i < kComputeDTypeCount; ++i)
     if (contains(set, DType(i))) dispatch<set>(DType(i), fn);
 }
 
@@ -300,7 +300,7 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
 
   const TileFn selects[] = {select<uint8_t>, select<uint16_t>, select<uint32_t>, select<uint64_t>};
   const TileFn copies[] = {copy<1>, copy<2>, copy<4>, copy<8>};
-  for (int i = 0; i < kDTypeCount; ++i) {
+  for (int i = 0; i < kComputeDTypeCount; ++i) {
     const DType dtype = DType(i);
     const size_t size = size_of(dtype);
     const size_t log = size == 8 ? 3 : size / 2;

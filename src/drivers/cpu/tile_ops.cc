@@ -12,7 +12,7 @@ namespace {
 
 struct Tables {
   std::map<std::pair<std::string, DType>, TileOp, std::less<>> ops;
-  std::array<std::array<TileOp, kDTypeCount>, kDTypeCount> casts;
+  std::array<std::array<TileOp, kComputeDTypeCount>, kComputeDTypeCount> casts;
 
   Tables() {
     isa();
@@ -20,8 +20,8 @@ struct Tables {
     append_plain_ops(all);
     append_float_ops(all);  // replaces the plain ones where both have one
     for (TileOp& op : all) ops[{op.name, op.in}] = op;
-    for (int from = 0; from < kDTypeCount; ++from)
-      for (int to = 0; to < kDTypeCount; ++to)
+    for (int from = 0; from < kComputeDTypeCount; ++from)
+      for (int to = 0; to < kComputeDTypeCount; ++to)
         casts[from][to] = {"cast", DType(from), DType(to), 1, plain_cast(DType(from), DType(to))};
   }
 };

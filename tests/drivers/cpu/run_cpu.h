@@ -68,7 +68,7 @@ inline void expect_as_reference(const char* op, TestInputs inputs, const NamedAt
 
 inline std::vector<DType> dtypes_of(DTypeSet set) {
   std::vector<DType> all;
-  for (int i = 0; i < kDTypeCount; ++i)
+  for (int i = 0; i < kComputeDTypeCount; ++i)
     if (contains(set, DType(i))) all.push_back(DType(i));
   return all;
 }

@@ -21,7 +21,7 @@ TEST(ReferenceCreation, Range) {
 }
 
 TEST(ReferenceCreation, Fill) {
-  for (int code = 0; code < kDTypeCount; ++code) {
+  for (int code = 0; code < kComputeDTypeCount; ++code) {
     const auto dtype = static_cast<DType>(code);
     EXPECT_TRUE(
         same(run_reference("fill", {}, {{"shape", Ints{2}}, {"value", 1.0}, {"dtype", dtype}}),

@@ -75,7 +75,7 @@ TEST(ReferenceMoves, AllDtypesAndLayouts) {
         op->family != "gather")
       continue;
     for (const Sample& sample : op->test.samples) {
-      for (int code = 0; code < kDTypeCount; ++code) {
+      for (int code = 0; code < kComputeDTypeCount; ++code) {
         SCOPED_TRACE(op->name + " " + sample.label + " " + name(static_cast<DType>(code)));
         TestInputs plain, strided;
         for (size_t i = 0; i < sample.shapes.size(); ++i) {
