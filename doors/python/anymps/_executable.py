@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs: an executable, called with arrays by position or by name."""
+import os
+import sys
+
+import numpy as np
+
+from . import _convert, _core
+
+
+def device(name=""):
+    """The device of that name: 'cpu', 'reference', 'null'; the default (ANYMPS_DRIVER) without one."""
+    return name if isinstance(name, _core.Device) else _core.Device.get(name or "")
+
+
+class Executable:
+    """A graph that is ready to run on one device.
+
+    Call it with arrays by position or by name. What comes back is of the kind of the first array that went in: numpy
+    for numpy, lists and numbers; `anymps.Tensor` for those; torch, paddle or jax through DLPack for theirs. One result
+    comes as itself, several as a tuple.
+    """
+
+    def __init__(self, core, device_):
+        self._core = core
+        self.device = device_
+        self._inputs = [(v.name, v.dtype, v._container) for v in core.inputs]
+        self._names = {name: i for i, (name, _, _) in enumerate(self._inputs)}
+
+    @property
+    def inputs(self):
+        """The inputs: values with name, dtype and shape."""
+        return self._core.inputs
+
+    @property
+    def outputs(self):
+        """The outputs: values with name, dtype and shape."""
+        return self._core.outputs
+
+    def feeds(self, args, named):
+        """Arguments as tensors, in the order of the inputs."""
+        if len(args) > len(self._inputs):
+            raise _core.InvalidArgument(f"[run] {len(args)} arguments are given, the graph has "
+                                        f"{len(self._inputs)} inputs: {', '.join(self._names)}")
+        values = list(args) + [_MISSING] * (len(self._inputs) - len(args))
+        for name, value in named.items():
+            if name not in self._names:
+                raise _core.InvalidArgument(f"[run] there is no input '{name}'; there are: {', '.join(self._names)}")
+            if values[self._names[name]] is not _MISSING:
+                raise _core.InvalidArgument(f"[run] the input '{name}' is given twice")
+            values[self._names[name]] = value
+        tensors = []
+        for value, (name, dtype, container) in zip(values, self._inputs):
+            if value is _MISSING:
+                raise _core.InvalidArgument(f"[run] the input '{name}' is not given")
+            try:
+                tensors.append(_convert.to_tensor(value, self.device, dtype, container))
+            except _core.Error as error:
+                raise type(error)(f"{error} (input '{name}')") from None
+        return tensors
+
+    def run(self, feeds, results=(), stream=None, profiler=None):
+        """Runs with a list or a dict of feeds and gives the results as a list of tensors. Those of `results` that are
+        not None are written to instead of being made."""
+        args, named = ((), feeds) if isinstance(feeds, dict) else (feeds, {})
+        targets = [None if r is None else _convert.to_tensor(r, self.device) for r in results]
+        return self._core.run(self.feeds(args, named), targets, stream, profiler or _active_profiler())
+
+    def __call__(self, *args, **named):
+        tensors = self.run_tensors(args, named)
+        kind = _kind_of(args[0] if args else next(iter(named.values()), None))
+        results = tuple(kind(t) for t in tensors)
+        return results[0] if len(results) == 1 else results
+
+    def run_tensors(self, args, named):
+        return self._core.run(self.feeds(args, named), [], None, _active_profiler())
+
+    def submit(self, *args, stream, **named):
+        """Queues the run on the stream and gives the tensors it will fill; errors come with stream.synchronize()."""
+        return self._core.submit(self.feeds(args, named), stream)
+
+    def save(self, path):
+        """Saves the optimised graph as an .mps file."""
+        self._core.save(os.fspath(path))
+
+    def text(self, format="text", shapes=()):
+        """The optimised graph as 'text', 'json' or 'svg'; 'passes'; with the feeds' shapes 'plan' or 'memory'."""
+        return self._core.text(format, [extent for shape in shapes for extent in shape])
+
+    def plan_cache(self):
+        """Entries, capacity, hits, misses and evictions of the cache of plans (one for each set of feed shapes)."""
+        return self._core.plan_cache()
+
+    def clear_plans(self):
+        """Forgets the plans of all feed shapes."""
+        self._core.clear_plans()
+
+    def _repr_svg_(self):
+        return self.text("svg")
+
+    def __repr__(self):
+        return (f"<anymps.Executable on {self.device.name}: ({', '.join(map(_describe, self.inputs))}) -> "
+                f"({', '.join(map(_describe, self.outputs))})>")
+
+
+_MISSING = object()
+_profilers = []
+
+
+def _active_profiler():
+    return _profilers[-1]._core if _profilers else None
+
+
+def _kind_of(value):
+    """How a result is handed to somebody who gave `value`."""
+    if isinstance(value, _core.Tensor):
+        return lambda tensor: tensor
+    if value is None or isinstance(value, (np.ndarray, np.generic, int, float, str, list, tuple)):
+        return _convert.to_numpy
+    root = type(value).__module__.split(".")[0]
+    root = "jax" if root == "jaxlib" else root
+    if root not in ("torch", "paddle", "jax") or root not in sys.modules:
+        return _convert.to_numpy
+    module = sys.modules[root]
+    where = {"torch": lambda: module, "jax": lambda: module.dlpack, "paddle": lambda: module.utils.dlpack}[root]()
+
+    def give(tensor):
+        if tensor._container != _convert.TENSOR or tensor.dtype == "string":
+            return _convert.to_numpy(tensor)
+        return where.from_dlpack(tensor._dlpack(False) if root == "paddle" else tensor)
+    return give
+
+
+def _describe(value):
+    shape = value.shape
+    extents = "?" if shape is None else ",".join("?" if e is None else str(e) for e in shape)
+    return f"{value.name}: {value.dtype}[{extents}]"

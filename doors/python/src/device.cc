@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices: memory, caches, eager calls.
+#include "core.h"
+
+namespace pyamps {
+
+namespace {
+
+nb::dict memory_stats(const amps::Device& device) {
+  const amps_memory_stats stats = device.memory();
+  nb::dict dict;
+  dict["allocated"] = stats.allocated;
+  dict["reserved"] = stats.reserved;
+  dict["pooled"] = stats.pooled;
+  dict["peak_allocated"] = stats.peak_allocated;
+  dict["peak_reserved"] = stats.peak_reserved;
+  dict["allocations"] = stats.allocations;
+  dict["frees"] = stats.frees;
+  dict["raw_allocations"] = stats.raw_allocations;
+  dict["pool_hits"] = stats.pool_hits;
+  dict["packed_weights"] = stats.packed_weights;
+  return dict;
+}
+
+std::vector<Tensor> eager(const amps::Device& device, const std::string& op,
+                          const std::vector<const Tensor*>& inputs, nb::dict attrs,
+                          size_t outputs) {
+  const amps_op* record = amps_op_find(op.c_str());
+  if (!record) throw amps::Error(AMPS_NOT_FOUND, "[op] there is no op '" + op + "'");
+  std::vector<amps_tensor*> in, out(outputs, nullptr);
+  for (const Tensor* tensor : inputs) in.push_back(tensor ? tensor->c() : nullptr);
+  std::vector<amps::Attr> store;
+  const std::vector<amps_attr> list = attrs_of(attrs, store);
+  {
+    nb::gil_scoped_release unlocked;
+    amps::check(amps_eager(device.c(), record, in.data(), in.size(), list.data(), list.size(),
+                           out.data(), out.size()));
+  }
+  std::vector<Tensor> results;
+  for (amps_tensor* tensor : out) results.push_back({amps::Tensor(tensor)});
+  return results;
+}
+
+}  // namespace
+
+void bind_device(nb::module_& m) {
+  using amps::Device;
+  nb::class_<Device>(m, "Device")
+      .def_static("get", &Device::get, nb::arg("name") = "")
+      .def_prop_ro("name", &Device::name)
+      .def_prop_ro("description", &Device::description)
+      .def_prop_ro("max_threads", &Device::max_threads)
+      .def("synchronize", &Device::synchronize, nb::call_guard<nb::gil_scoped_release>())
+      .def("memory_stats", memory_stats)
+      .def("reset_peaks", [](const Device& d) { amps::check(amps_device_reset_peaks(d.c())); })
+      .def("empty_cache", &Device::empty_cache, nb::call_guard<nb::gil_scoped_release>())
+      .def("set_memory_limit",
+           [](const Device& d, size_t bytes) {
+             amps::check(amps_device_set_memory_limit(d.c(), bytes));
+           })
+      .def("clear_caches", [](const Device& d) { amps::check(amps_device_clear_caches(d.c())); })
+      .def("create_stream", &Device::create_stream)
+      .def("load_executable",
+           [](const Device& d, const std::string& path, int threads, bool check) {
+             nb::gil_scoped_release unlocked;
+             amps::CompileOptions options;
+             options.threads = threads;
+             options.check = check;
+             return d.load(path, options);
+           })
+      .def("eager", eager, nb::arg("op"), nb::arg("inputs"), nb::arg("attrs"), nb::arg("outputs"));
+  m.def("device_names", &Device::names);
+}
+
+}  // namespace pyamps

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs and their values.
+#include "core.h"
+
+namespace pyamps {
+
+namespace {
+
+struct Graph {
+  std::shared_ptr<amps_graph> graph;
+
+  amps_graph* c() const { return graph.get(); }
+  Value value(const amps_value* value) const { return {graph, value}; }
+};
+
+Graph own(amps_graph* graph) { return {amps::detail::own(graph)}; }
+
+Graph load(const std::string& path) {
+  amps_graph* graph = nullptr;
+  {
+    nb::gil_scoped_release unlocked;
+    amps::check(amps_graph_load(path.c_str(), &graph));
+  }
+  return own(graph);
+}
+
+Graph load_memory(nb::bytes data, const std::string& name) {
+  amps_graph* graph = nullptr;
+  const char* bytes = data.c_str();
+  const size_t size = data.size();
+  {
+    nb::gil_scoped_release unlocked;
+    amps::check(amps_graph_load_memory(bytes, size, name.c_str(), &graph));
+  }
+  return own(graph);
+}
+
+std::vector<amps_value*> handles(const Graph& graph,
+                                 const std::vector<std::optional<Value>>& values) {
+  std::vector<amps_value*> list;
+  for (const auto& value : values) {
+    if (value && value->owner != graph.graph)
+      invalid("[graph] the value '" + std::string(amps_value_name(value->value)) +
+              "' belongs to another graph");
+    list.push_back(value ? value->c() : nullptr);
+  }
+  return list;
+}
+
+std::vector<Value> add_op(const Graph& graph, const std::string& op,
+                          const std::vector<std::optional<Value>>& inputs, nb::dict attrs,
+                          const std::string& name, size_t outputs) {
+  const amps_op* record = amps_op_find(op.c_str());
+  if (!record) throw amps::Error(AMPS_NOT_FOUND, "[op] there is no op '" + op + "'");
+  const std::vector<amps_value*> in = handles(graph, inputs);
+  std::vector<amps_value*> out(outputs);
+  std::vector<amps::Attr> store;
+  const std::vector<amps_attr> list = attrs_of(attrs, store);
+  amps::check(amps_graph_op(graph.c(), record, in.data(), in.size(), list.data(), list.size(),
+                            name.c_str(), out.data(), out.size()));
+  std::vector<Value> values;
+  for (const amps_value* value : out) values.push_back(graph.value(value));
+  return values;
+}
+
+Value add_input(const Graph& graph, const std::string& name, const std::string& dtype,
+                const std::vector<int64_t>& dims,
+                const std::vector<std::optional<std::string>>& names) {
+  std::vector<const char*> texts(dims.size(), nullptr);
+  for (size_t i = 0; i < names.size() && i < texts.size(); ++i)
+    if (names[i]) texts[i] = names[i]->c_str();
+  amps_value* value = nullptr;
+  amps::check(amps_graph_input(graph.c(), name.c_str(), dtype_of(dtype), dims.size(), dims.data(),
+                               texts.data(), &value));
+  return graph.value(value);
+}
+
+// The tensor must be contiguous: Python makes it so.
+Value add_constant(const Graph& graph, const std::string& name, const Tensor& tensor) {
+  need_host_memory(tensor);
+  amps_tensor* c = tensor.c();
+  amps_value* value = nullptr;
+  amps::check(amps_graph_constant(graph.c(), name.c_str(), amps_tensor_dtype(c),
+                                  amps_tensor_rank(c), amps_tensor_dims(c), amps_tensor_data(c),
+                                  &value));
+  return graph.value(value);
+}
+
+template <typename Count, typename At>
+std::vector<Value> values_of(const Graph& graph, Count count, At at) {
+  std::vector<Value> list;
+  for (size_t i = 0; i < count(graph.c()); ++i) list.push_back(graph.value(at(graph.c(), i)));
+  return list;
+}
+
+}  // namespace
+
+std::vector<amps_attr> attrs_of(nb::dict attrs, std::vector<amps::Attr>& store) {
+  for (auto [key, value] : attrs) {
+    const auto name = nb::cast<std::string>(key);
+    if (PyBool_Check(value.ptr()) || PyLong_Check(value.ptr())) {
+      store.emplace_back(name, nb::cast<int64_t>(value));
+    } else if (PyFloat_Check(value.ptr())) {
+      store.emplace_back(name, nb::cast<double>(value));
+    } else if (PyUnicode_Check(value.ptr())) {
+      store.emplace_back(name, nb::cast<std::string>(value));
+    } else if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())) {
+      bool whole = true;
+      for (nb::handle item : value) whole = whole && PyLong_Check(item.ptr());
+      if (whole)
+        store.emplace_back(name, nb::cast<std::vector<int64_t>>(value));
+      else
+        store.emplace_back(name, nb::cast<std::vector<double>>(value));
+    } else {
+      throw nb::type_error(
+          ("[op] the attribute '" + name + "' must be a number, a string or a list of numbers")
+              .c_str());
+    }
+  }
+  return amps::c_attrs(store);
+}
+
+void bind_graph(nb::module_& m) {
+  nb::class_<Value>(m, "Value")
+      .def_prop_ro("name", [](const Value& v) { return amps_value_name(v.value); })
+      .def_prop_ro("dtype",
+                   [](const Value& v) { return amps_dtype_name(amps_value_dtype(v.value)); })
+      .def_prop_ro("_container",
+                   [](const Value& v) { return static_cast<int>(amps_value_container(v.value)); })
+      .def_prop_ro(
+          "shape",
+          [](const Value& v) -> nb::object {
+            const int64_t rank = amps_value_rank(v.value);
+            if (rank < 0) return nb::none();
+            nb::list dims;
+            for (size_t i = 0; i < static_cast<size_t>(rank); ++i) {
+              const int64_t extent = amps_value_dim(v.value, i);
+              const char* name = amps_value_dim_name(v.value, i);
+              if (extent >= 0)
+                dims.append(extent);
+              else if (name && *name)
+                dims.append(nb::str(name));
+              else
+                dims.append(nb::none());
+            }
+            return nb::tuple(dims);
+          },
+          "A tuple of numbers, of names of dynamic extents, or None where nothing is "
+          "known; None while the rank is not known.")
+      .def("_same", [](const Value& v, const Value& other) { return v.value == other.value; })
+      .def("_id", [](const Value& v) { return reinterpret_cast<uintptr_t>(v.value); });
+  nb::class_<Graph>(m, "Graph")
+      .def(nb::new_([](const std::string& name) {
+             amps_graph* graph = nullptr;
+             amps::check(amps_graph_create(name.c_str(), &graph));
+             return own(graph);
+           }),
+           nb::arg("name") = "")
+      .def_static("load", load)
+      .def_static("load_memory", load_memory)
+      .def("save",
+           [](const Graph& g, const std::string& path) {
+             amps::check(amps_graph_save(g.c(), path.c_str()));
+           })
+      .def("input", add_input)
+      .def("constant", add_constant)
+      .def("op", add_op)
+      .def("set_outputs",
+           [](const Graph& g, const std::vector<std::optional<Value>>& values) {
+             const std::vector<amps_value*> list = handles(g, values);
+             amps::check(amps_graph_set_outputs(g.c(), list.data(), list.size()));
+           })
+      .def("owns", [](const Graph& g, const Value& v) { return v.owner == g.graph; })
+      .def_prop_ro(
+          "inputs",
+          [](const Graph& g) { return values_of(g, amps_graph_input_count, amps_graph_input_at); })
+      .def_prop_ro("outputs",
+                   [](const Graph& g) {
+                     return values_of(g, amps_graph_output_count, amps_graph_output_at);
+                   })
+      .def("text",
+           [](const Graph& g, const std::string& format) {
+             amps_string* text = nullptr;
+             amps::check(amps_graph_text(g.c(), format.c_str(), &text));
+             return amps::detail::take(text);
+           })
+      .def("compile", [](const Graph& g, const amps::Device& device, int threads, int level,
+                         bool check, const std::string& without, size_t plan_cache, bool cached) {
+        const amps::CompileOptions options{threads, level, check, plan_cache, without};
+        const amps_compile_options c = options.c();
+        amps_executable* made = nullptr;
+        nb::gil_scoped_release unlocked;
+        amps::check((cached ? amps_compile_cached : amps_compile)(device.c(), g.c(), &c, &made));
+        return amps::Executable(made);
+      });
+}
+
+}  // namespace pyamps

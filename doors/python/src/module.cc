@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extension module anymps._core: exceptions, and everything that the other files bind.
+#include <array>
+
+#include "core.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+struct Kind {
+  amps_status status;
+  const char* name;
+  PyObject** also;  // the built-in exception that it is as well
+  const char* doc;
+};
+const Kind kKinds[] = {
+    {AMPS_INVALID_ARGUMENT, "InvalidArgument", &PyExc_ValueError, "What was given does not fit."},
+    {AMPS_NOT_FOUND, "NotFound", &PyExc_LookupError, "There is no such file, op or device."},
+    {AMPS_UNSUPPORTED, "Unsupported", &PyExc_NotImplementedError,
+     "It is valid, but not supported."},
+    {AMPS_OUT_OF_MEMORY, "OutOfMemory", &PyExc_MemoryError,
+     "The device's memory or its limit ends."},
+    {AMPS_CORRUPT, "Corrupt", &PyExc_ValueError, "A file is damaged."},
+    {AMPS_IO, "IoError", &PyExc_OSError, "A file cannot be read or written."},
+    {AMPS_INTERNAL, "InternalError", &PyExc_RuntimeError, "A mistake of the engine."},
+    {AMPS_CANCELLED, "Cancelled", &PyExc_RuntimeError, "The work was given up."},
+    {AMPS_MISMATCH, "Mismatch", &PyExc_ArithmeticError, "A number differs from the reference."},
+};
+
+PyObject* base_error = nullptr;
+std::array<PyObject*, 16> errors{};
+
+PyObject* add_exception(nb::module_& m, const char* name, nb::object bases, const char* doc) {
+  const std::string full = std::string("anymps.") + name;
+  PyObject* made = PyErr_NewExceptionWithDoc(full.c_str(), doc, bases.ptr(), nullptr);
+  if (!made) throw nb::python_error();
+  m.attr(name) = nb::handle(made);
+  return made;  // kept for ever
+}
+
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const amps::Error& error) {
+    const auto index = static_cast<size_t>(error.status());
+    PyObject* type = index < errors.size() && errors[index] ? errors[index] : base_error;
+    PyErr_SetString(type, error.what());
+  }
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  base_error =
+      add_exception(m, "Error", nb::borrow(PyExc_Exception),
+                    "What every error of AnyMPS is; the message names the op and the node.");
+  for (const Kind& kind : kKinds)
+    errors[kind.status] = add_exception(
+        m, kind.name, nb::make_tuple(nb::borrow(base_error), nb::borrow(*kind.also)), kind.doc);
+  nb::register_exception_translator(translate);
+  pyamps::bind_tensor(m);
+  pyamps::bind_graph(m);
+  pyamps::bind_executable(m);
+  pyamps::bind_device(m);
+  m.def("version", [] { return amps_version(); });
+  m.def("doctor", &amps::doctor);
+  m.def("ops_text", &amps::ops_text);
+  m.def("dtype_size",
+        [](const std::string& name) { return amps_dtype_size(pyamps::dtype_of(name)); });
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors: made from anything with the buffer protocol without a copy, from strings and from lists;
+// read through the buffer protocol, which keeps the memory alive as long as a view of it.
+#include <cstring>
+
+#include "core.h"
+
+namespace pyamps {
+
+namespace {
+
+// The struct module's letter of a dtype. Types that it does not have are bytes or 16-bit words.
+const char* format_of(amps_dtype dtype) {
+  switch (dtype) {
+    case AMPS_F32:
+      return "f";
+    case AMPS_F16:
+      return "e";
+    case AMPS_F64:
+      return "d";
+    case AMPS_I8:
+      return "b";
+    case AMPS_I16:
+      return "h";
+    case AMPS_I32:
+      return "i";
+    case AMPS_I64:
+      return "q";
+    case AMPS_U8:
+      return "B";
+    case AMPS_U16:
+      return "H";
+    case AMPS_U32:
+      return "I";
+    case AMPS_U64:
+      return "Q";
+    case AMPS_BOOL:
+      return "?";
+    case AMPS_C64:
+      return "Zf";
+    case AMPS_BF16:
+      return "H";
+    default:
+      return "B";
+  }
+}
+
+struct Release {
+  void (*fn)(void*);
+  void* context;
+};
+
+void release_with_gil(void* context) {
+  std::unique_ptr<Release> held(static_cast<Release*>(context));
+  if (!Py_IsInitialized()) return;  // the interpreter is gone, and with it the memory
+  const PyGILState_STATE state = PyGILState_Ensure();
+  held->fn(held->context);
+  PyGILState_Release(state);
+}
+
+void release_buffer(void* context) {
+  auto* view = static_cast<Py_buffer*>(context);
+  PyBuffer_Release(view);
+  delete view;
+}
+
+Tensor from_buffer(nb::handle object, const std::string& dtype_name, amps_device* device) {
+  const amps_dtype dtype = dtype_of(dtype_name);
+  if (dtype == AMPS_STRING) invalid("[tensor] strings have no buffer: use from_strings");
+  auto view = std::make_unique<Py_buffer>();
+  if (PyObject_GetBuffer(object.ptr(), view.get(), PyBUF_STRIDES) != 0) throw nb::python_error();
+  struct Guard {
+    Py_buffer* view;
+    ~Guard() {
+      if (view) PyBuffer_Release(view);
+    }
+  } guard{view.get()};
+  const auto size = static_cast<Py_ssize_t>(amps_dtype_size(dtype));
+  if (view->itemsize != size)
+    invalid("[tensor] " + dtype_name + " has " + std::to_string(size) +
+            " bytes an element, the buffer has " + std::to_string(view->itemsize));
+  std::vector<int64_t> dims(view->shape, view->shape + view->ndim), strides;
+  for (int i = 0; i < view->ndim; ++i) {
+    if (view->strides[i] % size != 0)
+      invalid("[tensor] the buffer's strides are no multiple of an element");
+    strides.push_back(view->strides[i] / size);
+  }
+  void* const data = view->buf;
+  const bool readonly = view->readonly != 0;
+  Tensor tensor = wrap(device, dtype, dims, strides, data, readonly, release_buffer, view.get());
+  guard.view = nullptr;
+  (void)view.release();
+  return tensor;
+}
+
+Tensor from_strings(const std::vector<nb::bytes>& strings, const std::vector<int64_t>& dims,
+                    amps_device* device) {
+  std::vector<const char*> data;
+  std::vector<size_t> sizes;
+  for (const nb::bytes& text : strings) {
+    data.push_back(text.c_str());
+    sizes.push_back(text.size());
+  }
+  uint64_t count = 1;
+  for (const int64_t extent : dims)
+    if (extent < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(extent), &count))
+      invalid("[tensor] the shape is not one of strings");
+  if (count != data.size()) invalid("[tensor] the shape does not fit the strings");
+  amps_tensor* made = nullptr;
+  amps::check(
+      amps_tensor_from_strings(device, dims.size(), dims.data(), data.data(), sizes.data(), &made));
+  return {amps::Tensor(made), true};
+}
+
+nb::list strings_of(const Tensor& tensor) {
+  if (!tensor.plain() || amps_tensor_dtype(tensor.c()) != AMPS_STRING)
+    invalid("[tensor] the tensor does not hold strings");
+  int64_t count = 1;
+  for (size_t i = 0; i < amps_tensor_rank(tensor.c()); ++i)
+    count *= amps_tensor_dims(tensor.c())[i];
+  nb::list list;
+  for (int64_t i = 0; i < count; ++i) {
+    const char* data = nullptr;
+    size_t bytes = 0;
+    amps::check(amps_tensor_string(tensor.c(), i, &data, &bytes));
+    list.append(nb::bytes(data, bytes));
+  }
+  return list;
+}
+
+Tensor make_list(const std::vector<const Tensor*>& items, int container, const std::string& dtype,
+                 amps_device* device) {
+  std::vector<amps_tensor*> handles;
+  for (const Tensor* item : items) handles.push_back(item->c());
+  amps_tensor* made = nullptr;
+  amps::check(amps_tensor_list(device, static_cast<amps_container>(container), dtype_of(dtype),
+                               handles.data(), handles.size(), &made));
+  return {amps::Tensor(made), true};
+}
+
+Tensor make_nothing(int container, const std::string& dtype, amps_device* device) {
+  amps_tensor* made = nullptr;
+  amps::check(
+      amps_tensor_nothing(device, static_cast<amps_container>(container), dtype_of(dtype), &made));
+  return {amps::Tensor(made), true};
+}
+
+nb::object items_of(const Tensor& tensor) {
+  const int64_t count = amps_tensor_item_count(tensor.c());
+  if (count < 0) return nb::none();
+  nb::list list;
+  for (int64_t i = 0; i < count; ++i) {
+    amps_tensor* item = nullptr;
+    amps::check(amps_tensor_item(tensor.c(), static_cast<size_t>(i), &item));
+    list.append(nb::cast(Tensor{amps::Tensor(item), tensor.readonly}));
+  }
+  return list;
+}
+
+nb::tuple tuple_of(const int64_t* numbers, size_t count) {
+  nb::list list;
+  for (size_t i = 0; i < count; ++i) list.append(numbers[i]);
+  return nb::tuple(list);
+}
+
+// What a view needs besides the memory: numbers in bytes, kept as long as the view.
+struct Exported {
+  std::vector<Py_ssize_t> shape, strides;
+};
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
+  view->obj = nullptr;
+  try {
+    const auto& tensor = *nb::inst_ptr<Tensor>(self);
+    if (!tensor.plain() || amps_tensor_dtype(tensor.c()) == AMPS_STRING) {
+      PyErr_SetString(PyExc_BufferError, "[tensor] strings and lists have no buffer");
+      return -1;
+    }
+    need_host_memory(tensor);
+    if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && tensor.readonly) {
+      PyErr_SetString(PyExc_BufferError, "[tensor] the tensor's memory is read-only");
+      return -1;
+    }
+    amps_tensor* c = tensor.c();
+    const amps_dtype dtype = amps_tensor_dtype(c);
+    const auto size = static_cast<Py_ssize_t>(amps_dtype_size(dtype));
+    auto exported = std::make_unique<Exported>();
+    Py_ssize_t packed = size;
+    bool contiguous = true;
+    for (size_t i = amps_tensor_rank(c); i-- > 0;) {
+      const auto extent = static_cast<Py_ssize_t>(amps_tensor_dims(c)[i]);
+      const auto stride = static_cast<Py_ssize_t>(amps_tensor_strides(c)[i]) * size;
+      contiguous = contiguous && (extent <= 1 || stride == packed);
+      packed *= extent;
+      exported->shape.insert(exported->shape.begin(), extent);
+      exported->strides.insert(exported->strides.begin(), stride);
+    }
+    if (!contiguous && (flags & PyBUF_STRIDES) != PyBUF_STRIDES) {
+      PyErr_SetString(PyExc_BufferError, "[tensor] the tensor is not contiguous");
+      return -1;
+    }
+    view->buf = amps_tensor_data(c);
+    view->len = static_cast<Py_ssize_t>(amps_tensor_bytes(c));
+    view->itemsize = size;
+    view->readonly = tensor.readonly;
+    view->ndim = static_cast<int>(exported->shape.size());
+    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format_of(dtype)) : nullptr;
+    view->shape = (flags & PyBUF_ND) ? exported->shape.data() : nullptr;
+    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? exported->strides.data() : nullptr;
+    view->suboffsets = nullptr;
+    view->internal = exported.release();
+    view->obj = Py_NewRef(self);
+    return 0;
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_BufferError, error.what());
+    return -1;
+  }
+}
+
+void release_view(PyObject*, Py_buffer* view) noexcept {
+  delete static_cast<Exported*>(view->internal);
+}
+
+PyType_Slot kTensorSlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+                              {Py_bf_releasebuffer, reinterpret_cast<void*>(release_view)},
+                              {0, nullptr}};
+
+}  // namespace
+
+Tensor wrap(amps_device* device, amps_dtype dtype, const std::vector<int64_t>& dims,
+            const std::vector<int64_t>& strides, void* data, bool readonly,
+            void (*release)(void* context), void* context) {
+  auto held = std::make_unique<Release>(Release{release, context});
+  amps_tensor* made = nullptr;
+  amps::check(amps_tensor_wrap(device, dtype, dims.size(), dims.data(), strides.data(), data,
+                               release_with_gil, held.get(), &made));
+  (void)held.release();
+  return {amps::Tensor(made), readonly};
+}
+
+void need_host_memory(const Tensor& tensor) {
+  if (!tensor.plain() || amps_tensor_dtype(tensor.c()) == AMPS_STRING)
+    invalid("[tensor] strings and lists have no memory that can be shared");
+}
+
+void bind_tensor(nb::module_& m) {
+  nb::class_<Tensor> tensor(m, "Tensor", nb::type_slots(kTensorSlots));
+  tensor
+      .def_prop_ro(
+          "dtype", [](const Tensor& t) { return amps_dtype_name(amps_tensor_dtype(t.c())); },
+          "The element type's short name: 'f32'.")
+      .def_prop_ro("shape",
+                   [](const Tensor& t) {
+                     return tuple_of(amps_tensor_dims(t.c()), amps_tensor_rank(t.c()));
+                   })
+      .def_prop_ro(
+          "strides",
+          [](const Tensor& t) {
+            return tuple_of(amps_tensor_strides(t.c()), amps_tensor_rank(t.c()));
+          },
+          "In elements.")
+      .def_prop_ro(
+          "nbytes", [](const Tensor& t) { return amps_tensor_bytes(t.c()); },
+          "Bytes of the elements, packed.")
+      .def_prop_ro("readonly", [](const Tensor& t) { return t.readonly; })
+      .def_prop_ro("_container",
+                   [](const Tensor& t) { return static_cast<int>(amps_tensor_container(t.c())); })
+      .def("_items", items_of)
+      .def("_strings", strings_of)
+      .def("_view", [](const Tensor& t, const std::vector<int64_t>& dims,
+                       const std::vector<int64_t>& strides, int64_t offset) {
+        need_host_memory(t);
+        if (dims.size() != strides.size()) invalid("[tensor] as many strides as extents");
+        amps_tensor* view = nullptr;
+        amps::check(
+            amps_tensor_view(t.c(), dims.size(), dims.data(), strides.data(), offset, &view));
+        return Tensor{amps::Tensor(view), t.readonly};
+      });
+  bind_dlpack(tensor);
+  m.def("from_buffer", [](nb::handle object, const std::string& dtype, const amps::Device& device) {
+    return from_buffer(object, dtype, device.c());
+  });
+  m.def("from_strings",
+        [](const std::vector<nb::bytes>& strings, const std::vector<int64_t>& dims,
+           const amps::Device& device) { return from_strings(strings, dims, device.c()); });
+  m.def("make_list",
+        [](const std::vector<const Tensor*>& items, int container, const std::string& dtype,
+           const amps::Device& device) { return make_list(items, container, dtype, device.c()); });
+  m.def("make_nothing", [](int container, const std::string& dtype, const amps::Device& device) {
+    return make_nothing(container, dtype, device.c());
+  });
+  m.def("empty", [](const std::vector<int64_t>& dims, const std::string& dtype,
+                    const amps::Device& device) {
+    amps_tensor* made = nullptr;
+    amps::check(amps_tensor_empty(device.c(), dtype_of(dtype), dims.size(), dims.data(), &made));
+    return Tensor{amps::Tensor(made)};
+  });
+}
+
+}  // namespace pyamps
