@@ -82,11 +82,25 @@ void Device::to_host(const Tensor& tensor, void* data) {
 Tensor Device::contiguous(const Tensor& tensor) {
   if (tensor.desc.contiguous()) return tensor;
   Tensor result = empty(tensor.desc.dtype, tensor.desc.shape);
-  const KernelRequest request = copy_request(tensor.desc, result.desc, "contiguous");
-  void* in = tensor.data();
-  void* out = result.data();
-  choose_kernel(driver_, request).kernel->run({&in, &out, nullptr, queue_.get()});
+  result.strings = tensor.strings;
+  copy(tensor, result, *queue_);
   return result;
+}
+
+void Device::copy(const Tensor& from, const Tensor& to, Queue& queue) {
+  if (from.desc.contiguous() && to.desc.contiguous()) {
+    driver_.copy_on_device(to.data(), from.data(), from.desc.bytes(), &queue);
+    return;
+  }
+  // Kernels that move elements need not know the types that only lie in memory.
+  TensorDesc source = from.desc, target = to.desc;
+  if (contains(kNarrow, source.dtype)) source.dtype = target.dtype = DType::kU8;
+  if (source.dtype == DType::kString) source.dtype = target.dtype = DType::kU64;
+  static_assert(sizeof(Text) == sizeof(uint64_t));
+  void* in = from.data();
+  void* out = to.data();
+  choose_kernel(driver_, copy_request(source, target, "copy"))
+      .kernel->run({&in, &out, nullptr, &queue});
 }
 
 }  // namespace anymps

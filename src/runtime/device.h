@@ -34,6 +34,8 @@ class Device : public std::enable_shared_from_this<Device> {
   Tensor from_host(const TensorDesc& desc, const void* data);  // copies, any strides
   void to_host(const Tensor& tensor, void* data);              // copies, contiguous result
   Tensor contiguous(const Tensor& tensor);                     // itself, or a contiguous copy
+  // Elements from one tensor to another of the same dtype and shape, whatever the strides.
+  void copy(const Tensor& from, const Tensor& to, Queue& queue);
 
   // Executables by the fingerprint of their graph and options.
   LruCache<std::string, Executable>& executables() { return executables_; }

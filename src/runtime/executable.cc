@@ -12,21 +12,34 @@ namespace anymps {
 namespace {
 
 constexpr size_t kLazyBytes = 64 << 10;  // folded constants above this are made on demand
+constexpr size_t kUnplanned = 256;       // sets of feeds remembered to have no plan
+
+// Plans hold tensors of numbers; the rest is for the interpreter.
+bool fits_a_plan(const Graph& graph) {
+  for (const Value* value : graph.values())
+    if (value->type.container != Container::kTensor || value->dtype() == DType::kString)
+      return false;
+  for (const auto& node : graph.nodes())
+    if (node->op->is(kStructural) || node->op->measure) return false;
+  return true;
+}
 
 // Computes a node of constants with the reference kernels. Big single results become recipes: see
 // memory/constant.h.
 std::vector<ConstantPtr> evaluate(const Node& node) {
+  if (node.op->is(kStructural)) return {};
   KernelRequest request;
   request.op = node.op;
   request.attrs = node.attrs;
   request.node = node.name;
   std::vector<ConstantPtr> inputs;
   for (const Value* value : node.inputs) {
+    if (value && value->dtype() == DType::kString) return {};
     inputs.push_back(value ? value->constant : nullptr);
     request.inputs.push_back(value ? std::optional(value->constant->desc()) : std::nullopt);
   }
   for (const Value* value : node.outputs) {
-    if (!value->type.static_shape()) return {};
+    if (!value->type.static_shape() || value->dtype() == DType::kString) return {};
     request.outputs.emplace_back(value->dtype(), to_shape(value->shape()));
   }
   KernelPtr kernel = make_oracle_kernel(request);
@@ -69,6 +82,24 @@ std::string key_of(const std::vector<Shape>& shapes) {
   return key;
 }
 
+std::string to_text(const Tensor& tensor) {
+  if (tensor.container == Container::kTensor) return to_string(tensor.desc);
+  return fmt::format("{} of {}", name(tensor.container), name(tensor.desc.dtype));
+}
+
+void check_items(const Tensor& feed, const Value& input) {
+  const bool nothing = !feed.items;
+  require(!nothing || (kOptionals & bit(feed.container)), "[run] input '{}' has no items",
+          input.name);
+  for (size_t i = 0; !nothing && i < feed.items->size(); ++i) {
+    const Tensor& item = (*feed.items)[i];
+    const bool fits =
+        item.container == Container::kTensor && item.buffer && item.desc.dtype == input.dtype();
+    require(fits, "[run] item {} of input '{}' must be {}, {} given", i, input.name,
+            name(input.dtype()), to_text(item));
+  }
+}
+
 std::vector<Shape> shapes_of(const std::vector<Tensor>& tensors) {
   std::vector<Shape> shapes;
   for (const Tensor& tensor : tensors) shapes.push_back(tensor.desc.shape);
@@ -93,6 +124,8 @@ Executable::Executable(DevicePtr device, const Graph& graph, CompileOptions opti
   context.without = options_.without_passes;
   context.optimization_level = options_.optimization_level;
   passes_ = run_passes(*graph_, context);
+  never_planned_ = !fits_a_plan(*graph_);
+  if (never_planned_) return;
   std::vector<Shape> feeds;
   for (const Value* input : graph_->inputs()) {
     if (!input->type.static_shape()) return;
@@ -102,9 +135,11 @@ Executable::Executable(DevicePtr device, const Graph& graph, CompileOptions opti
 }
 
 std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds) {
+  if (never_planned_) return nullptr;
   const std::string key = key_of(feeds);
   if (auto found = plans_.find(key)) return found;
   std::lock_guard lock(plan_mutex_);
+  if (unplanned_.contains(key)) return nullptr;
   const auto start = std::chrono::steady_clock::now();
   auto made = Plan::make(*device_, *graph_, feeds, {options_.threads, !options_.check}, kernels_);
   if (env_contains("ANYMPS_VERBOSE", "cache")) {
@@ -115,7 +150,10 @@ std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds) {
                  made ? "new plan" : "no plan (shapes depend on data)", shapes.c_str(),
                  took.count(), plans_.stats().size + (made ? 1 : 0));
   }
-  return made ? plans_.insert(key, std::move(made)) : nullptr;
+  if (made) return plans_.insert(key, std::move(made));
+  if (unplanned_.size() >= kUnplanned) unplanned_.clear();
+  unplanned_.insert(key);
+  return nullptr;
 }
 
 void Executable::check_feeds(const std::vector<Tensor>& feeds) const {
@@ -126,8 +164,13 @@ void Executable::check_feeds(const std::vector<Tensor>& feeds) const {
   for (size_t i = 0; i < feeds.size(); ++i) {
     const ValueType& type = inputs[i]->type;
     const TensorDesc& desc = feeds[i].desc;
-    bool fits = desc.dtype == type.dtype && desc.shape.size() == type.shape.size();
-    for (size_t d = 0; fits && d < desc.shape.size(); ++d) {
+    bool fits = desc.dtype == type.dtype && feeds[i].container == type.container;
+    if (fits && type.container != Container::kTensor) {
+      check_items(feeds[i], *inputs[i]);
+      continue;
+    }
+    fits = fits && (!type.ranked || desc.shape.size() == type.shape.size());
+    for (size_t d = 0; fits && type.ranked && d < desc.shape.size(); ++d) {
       if (type.shape[d].known())
         fits = type.shape[d].is(desc.shape[d]);
       else
@@ -135,7 +178,7 @@ void Executable::check_feeds(const std::vector<Tensor>& feeds) const {
             symbols.try_emplace(type.shape[d].str(), desc.shape[d]).first->second == desc.shape[d];
     }
     require(fits, "[run] input '{}' must be {}, {} given", inputs[i]->name, to_string(type),
-            to_string(desc));
+            to_text(feeds[i]));
   }
 }
 
@@ -192,6 +235,54 @@ void Executable::run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& 
     out.push_back(results[i].data());
   }
   ready->run(in.data(), out.data(), queue, profiler, options_.check);
+}
+
+// A result is the caller's own: contiguous, with memory that no feed, constant or other result has.
+Tensor Executable::own_result(const Value* output, Tensor tensor, Queue& queue) {
+  if (tensor.container != Container::kTensor) {
+    if (!tensor.items) return tensor;
+    auto items = std::make_shared<std::vector<Tensor>>(*tensor.items);
+    tensor.items.reset();
+    for (Tensor& item : *items) item = own_result(nullptr, std::move(item), queue);
+    tensor.items = std::move(items);
+    return tensor;
+  }
+  const bool text = tensor.desc.dtype == DType::kString;
+  const bool shared = (output && output->is_constant()) || tensor.buffer.use_count() > 1;
+  if (tensor.desc.contiguous() && !shared && !text) return tensor;
+  Tensor own = device_->empty(tensor.desc.dtype, tensor.desc.shape);
+  device_->copy(tensor, own, queue);
+  if (!text) return own;
+  own.strings = std::make_shared<StringStore>();
+  auto* elements = static_cast<Text*>(own.data());
+  for (int64_t i = 0; i < own.desc.count(); ++i)
+    elements[i] = own.strings->add(text_of(elements[i]));
+  return own;
+}
+
+void Executable::interpret(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
+                           Queue& queue, Profiler* profiler) {
+  std::call_once(interpreter_made_, [&] {
+    interpreter_ =
+        std::make_unique<Interpreter>(*device_, *graph_, options_.threads, options_.check);
+  });
+  StringStore strings;
+  std::vector<Tensor> made = interpreter_->run(feeds, {queue, profiler, &strings});
+  results.resize(made.size());
+  for (size_t i = 0; i < made.size(); ++i) {
+    const Value* output = graph_->outputs()[i];
+    if (!results[i].buffer) {
+      results[i] = own_result(output, std::move(made[i]), queue);
+      continue;
+    }
+    require(made[i].container == Container::kTensor && made[i].desc.dtype != DType::kString,
+            "[run] memory cannot be given for result '{}', which is {}", output->name,
+            to_text(made[i]));
+    const TensorDesc plain(made[i].desc.dtype, made[i].desc.shape);
+    require(results[i].desc == plain, "[run] result '{}' must be {}, {} given", output->name,
+            to_string(plain), to_string(results[i].desc));
+    device_->copy(made[i], results[i], queue);
+  }
 }
 
 }  // namespace anymps

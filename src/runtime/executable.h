@@ -6,11 +6,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/graph.h"
 #include "passes/pass.h"
 #include "runtime/device.h"
+#include "runtime/interpreter.h"
 #include "runtime/plan.h"
 
 namespace anymps {
@@ -54,14 +56,19 @@ class Executable : public std::enable_shared_from_this<Executable> {
                  Profiler* profiler);
   void run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue& queue,
                Profiler* profiler);
+  Tensor own_result(const Value* output, Tensor tensor, Queue& queue);
 
   DevicePtr device_;
   CompileOptions options_;
   std::unique_ptr<Graph> graph_;
   std::vector<PassReport> passes_;
   LruCache<std::string, Plan> plans_;
-  std::mutex plan_mutex_;  // guards kernels_
+  std::mutex plan_mutex_;  // guards kernels_ and unplanned_
   Plan::KernelCache kernels_;
+  std::unordered_set<std::string> unplanned_;  // feeds for which shapes depend on data
+  bool never_planned_ = false;                 // the graph must be interpreted, whatever the feeds
+  std::once_flag interpreter_made_;
+  std::unique_ptr<Interpreter> interpreter_;
 };
 
 }  // namespace anymps

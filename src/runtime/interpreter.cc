@@ -1,149 +1,398 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running a graph whose shapes depend on data: one node at a time, each result allocated when its
-// shape is known. Slower than a plan, and used only when there cannot be one.
+#include "runtime/interpreter.h"
+
 #include <cstring>
 #include <unordered_map>
 
-#include "runtime/executable.h"
+#include "runtime/plan.h"
 
 namespace anymps {
 
 namespace {
 
-class Interpreter {
- public:
-  Interpreter(Device& device, const Graph& graph, int threads, Queue& queue, bool check,
-              Profiler* profiler)
-      : device_(device),
-        graph_(graph),
-        threads_(threads),
-        queue_(queue),
-        check_(check),
-        profiler_(profiler) {}
+constexpr size_t kRecent = 4;  // preparations that a node keeps
 
-  std::vector<Tensor> run(const std::vector<Tensor>& feeds) {
-    for (size_t i = 0; i < feeds.size(); ++i)
-      tensors_[graph_.inputs()[i]] = device_.contiguous(feeds[i]);
-    std::unordered_map<const Value*, size_t> uses;
-    for (const auto& node : graph_.nodes())
-      for (const Value* value : node->inputs)
-        if (value) ++uses[value];
-    for (const auto& node : graph_.nodes()) {
-      run_node(*node);
-      for (const Value* value : node->inputs)
-        if (value && --uses[value] == 0 && !graph_.is_output(value)) tensors_.erase(value);
-    }
-    std::vector<Tensor> results;
-    for (const Value* value : graph_.outputs()) results.push_back(tensor_of(value));
-    return results;
-  }
+bool is_list(const TensorDesc& desc) {
+  return contains(kIndex, desc.dtype) && desc.rank() <= 1 && desc.count() <= ValueType::kMaxContent;
+}
 
- private:
-  const Tensor& tensor_of(const Value* value) {
-    auto it = tensors_.find(value);
-    if (it != tensors_.end()) return it->second;
-    const Constant& constant = *value->constant;
-    const Constant::Bytes bytes = constant.data();
-    if (!device_.driver().traits().host_visible)
-      return tensors_[value] = device_.from_host(constant.desc(), bytes.get());
-    Tensor tensor{
-        constant.desc(),
-        Buffer::external(const_cast<std::byte*>(bytes.get()), constant.bytes(), [bytes](void*) {}),
-        0};
-    return tensors_[value] = std::move(tensor);
-  }
-
-  ValueType type_of(const Tensor& tensor) {
-    ValueType type{tensor.desc.dtype, true, to_dims(tensor.desc.shape), std::nullopt};
-    const bool integer = type.dtype == DType::kI64 || type.dtype == DType::kI32;
-    const int64_t count = tensor.desc.count();
-    if (!integer || tensor.desc.rank() > 1 || count > ValueType::kMaxContent) return type;
-    std::vector<char> bytes(tensor.desc.bytes());
-    device_.to_host(tensor, bytes.data());
-    type.content =
-        content_of(*Constant::copy(type.dtype, tensor.desc.shape, std::as_bytes(std::span(bytes))));
-    return type;
-  }
-
-  void run_node(const Node& node) {
-    KernelRequest request;
-    request.op = node.op;
-    request.attrs = node.attrs;
-    request.node = node.name;
-    request.threads = threads_;
-    request.packed = &device_.packed();
-    std::vector<ValueType> types(node.inputs.size());
-    std::vector<const ValueType*> pointers(node.inputs.size(), nullptr);
-    std::vector<void*> in(node.inputs.size(), nullptr), out;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      request.inputs.emplace_back();
-      request.constants.emplace_back();
-      request.contents.emplace_back();
-      if (!node.inputs[i]) continue;
-      const Tensor& tensor = tensor_of(node.inputs[i]);
-      types[i] = type_of(tensor);
-      pointers[i] = &types[i];
-      in[i] = tensor.data();
-      request.inputs[i] = tensor.desc;
-      request.constants[i] = node.inputs[i]->constant;
-      if (!types[i].content) continue;
-      request.contents[i].emplace();
-      for (const Dim& dim : *types[i].content) request.contents[i]->push_back(dim.value());
-    }
-    std::vector<ValueType> results =
-        InferContext::run(*node.op, node.attrs, pointers, node.outputs.size(), node.label());
-    std::vector<Tensor> outputs;
-    for (const ValueType& type : results) {
-      require(type.static_shape(), "[{}] the shape {} cannot be known before the op runs ({})",
-              node.op->name, to_string(type), node.label());
-      outputs.push_back(device_.empty(type.dtype, to_shape(type.shape)));
-      request.outputs.push_back(outputs.back().desc);
-      out.push_back(outputs.back().data());
-    }
-    const KernelChoice choice = choose_kernel(device_.driver(), request);
-    BufferRef scratch;
-    if (choice.kernel->scratch_bytes() > 0)
-      scratch = device_.allocator().allocate(choice.kernel->scratch_bytes());
-    const int64_t start = profiler_ ? profiler_->now() : 0;
-    try {
-      choice.kernel->run({in.data(), out.data(), scratch ? scratch->data() : nullptr, &queue_});
-    } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("{} ({})", error.what(), node.label()));
-    }
-    if (profiler_)
-      profiler_->add({node.name, node.op->name, choice.name, choice.kernel->detail(), "", start,
-                      profiler_->now() - start, 0, 0, 0});
-    if (check_) check_with_oracle(device_.driver(), choice, request, in.data(), out.data());
-    for (size_t i = 0; i < outputs.size(); ++i) tensors_[node.outputs[i]] = outputs[i];
-  }
-
-  Device& device_;
-  const Graph& graph_;
-  int threads_;
-  Queue& queue_;
-  bool check_;
-  Profiler* profiler_;
-  std::unordered_map<const Value*, Tensor> tensors_;
-};
+std::optional<std::vector<int64_t>> numbers(const std::optional<Dims>& content) {
+  if (!content || !all_known(*content)) return std::nullopt;
+  std::vector<int64_t> values;
+  for (const Dim& dim : *content) values.push_back(dim.value());
+  return values;
+}
 
 }  // namespace
 
-void Executable::interpret(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
-                           Queue& queue, Profiler* profiler) {
-  device_->driver().use_threads(options_.threads);
-  std::vector<Tensor> made =
-      Interpreter(*device_, *graph_, options_.threads, queue, options_.check, profiler).run(feeds);
-  results.resize(made.size());
-  for (size_t i = 0; i < made.size(); ++i) {
-    if (!results[i].buffer) {
-      results[i] = made[i];
+Error with_node(const Error& error, const std::string& label) {
+  const std::string what = error.what();
+  const size_t at = what.rfind(" (node \"");
+  if (at == std::string::npos || !what.ends_with(')'))
+    return {error.code(), fmt::format("{} ({})", what, label)};
+  if (what.compare(at + 2, std::string::npos, label + ")") == 0) return error;
+  return {error.code(), fmt::format("{} ({} / {}", what.substr(0, at), label, what.substr(at + 2))};
+}
+
+// What a node needs to run, for one set of input descriptions.
+struct Interpreter::Prepared {
+  std::vector<std::optional<TensorDesc>> inputs;  // constants are not compared
+  std::optional<std::vector<Content>> contents;   // set: holds for these elements only
+  std::optional<std::vector<Shape>> measured;     // set: holds for these output shapes only
+
+  bool needs_content = false, needs_measure = false;  // an answer that more must be known
+
+  KernelRequest request;
+  std::vector<std::pair<Strides, int64_t>> views;  // of each output; not empty: no kernel
+  KernelChoice choice;
+  std::vector<bool> made_plain;   // inputs that are copied to be contiguous first
+  std::vector<Tensor> constants;  // those that the kernel reads
+};
+
+Interpreter::Interpreter(Device& device, const Graph& graph, int threads, bool check)
+    : device_(device), graph_(graph), threads_(threads), check_(check) {
+  std::unordered_map<const Value*, int> slots;
+  auto slot = [&](const Value* value) {
+    return slots.emplace(value, static_cast<int>(slots.size())).first->second;
+  };
+  auto input = [&](const Value* value) {
+    if (!value) return Input{};
+    return value->is_constant() ? Input{-1, value} : Input{slot(value), nullptr};
+  };
+  for (const Value* value : graph.inputs()) slot(value);
+  std::unordered_map<int, Site*> last_use;
+  for (const auto& node : graph.nodes()) {
+    Site& site = sites_.emplace_back();
+    site.node = node.get();
+    for (const Value* value : node->inputs) {
+      site.inputs.push_back(input(value));
+      if (site.inputs.back().slot >= 0) last_use[site.inputs.back().slot] = &site;
+    }
+    for (const Value* value : node->outputs) {
+      site.outputs.push_back(slot(value));
+      last_use[site.outputs.back()] = &site;
+    }
+  }
+  for (const Value* value : graph.outputs()) {
+    results_.push_back(input(value));
+    last_use.erase(results_.back().slot);
+  }
+  for (const auto& [dying, site] : last_use) site->dying.push_back(dying);
+  slot_count_ = slots.size();
+}
+
+Interpreter::~Interpreter() = default;
+
+std::vector<Tensor> Interpreter::run(const std::vector<Tensor>& feeds, const RunState& state) {
+  device_.driver().use_threads(threads_);
+  Slots slots(slot_count_);
+  std::copy(feeds.begin(), feeds.end(), slots.begin());
+  for (Site& site : sites_) {
+    try {
+      run_node(site, slots, state);
+    } catch (const Error& error) {
+      throw with_node(error, site.node->label());
+    }
+    for (const int slot : site.dying) slots[static_cast<size_t>(slot)] = Tensor();
+  }
+  std::vector<Tensor> results;
+  for (const Input& result : results_) results.push_back(value_of(result, slots));
+  return results;
+}
+
+Tensor Interpreter::constant_tensor(const Constant& constant) {
+  const Constant::Bytes bytes = constant.data();
+  if (!device_.driver().traits().host_visible)
+    return device_.from_host(constant.desc(), bytes.get());
+  Tensor tensor;
+  tensor.desc = constant.desc();
+  tensor.buffer =
+      Buffer::external(const_cast<std::byte*>(bytes.get()), constant.bytes(), [bytes](void*) {});
+  return tensor;
+}
+
+Tensor Interpreter::value_of(const Input& input, const Slots& slots) {
+  return input.constant ? constant_tensor(*input.constant->constant)
+                        : slots[static_cast<size_t>(input.slot)];
+}
+
+const TensorDesc& Interpreter::desc_of(const Input& input, const Slots& slots) const {
+  return input.constant ? input.constant->constant->desc()
+                        : slots[static_cast<size_t>(input.slot)].desc;
+}
+
+// Device::contiguous on the queue of the run.
+Tensor Interpreter::plain(const Tensor& tensor, const RunState& state) {
+  if (tensor.desc.contiguous()) return tensor;
+  Tensor result = device_.empty(tensor.desc.dtype, tensor.desc.shape);
+  device_.copy(tensor, result, state.queue);
+  return result;
+}
+
+void Interpreter::to_host(const Tensor& tensor, void* data, const RunState& state) {
+  const Tensor packed = plain(tensor, state);
+  device_.driver().copy_to_host(data, packed.data(), packed.desc.bytes(), &state.queue);
+}
+
+// The elements of small integer inputs, read from memory.
+std::vector<Interpreter::Content> Interpreter::contents_of(const Site& site, const Slots& slots,
+                                                           const RunState& state) {
+  std::vector<Content> contents(site.inputs.size());
+  for (size_t i = 0; i < contents.size(); ++i) {
+    if (site.inputs[i].slot < 0) continue;
+    const Tensor& tensor = slots[static_cast<size_t>(site.inputs[i].slot)];
+    if (!is_list(tensor.desc)) continue;
+    std::vector<char> bytes(std::max<size_t>(tensor.desc.bytes(), 1));
+    to_host(tensor, bytes.data(), state);
+    std::vector<int64_t> values(static_cast<size_t>(tensor.desc.count()));
+    for (size_t k = 0; k < values.size(); ++k) {
+      if (tensor.desc.dtype == DType::kI64) {
+        std::memcpy(&values[k], bytes.data() + k * 8, 8);
+      } else {
+        int32_t narrow;
+        std::memcpy(&narrow, bytes.data() + k * 4, 4);
+        values[k] = narrow;
+      }
+    }
+    contents[i] = std::move(values);
+  }
+  return contents;
+}
+
+std::vector<Shape> Interpreter::measure(const Site& site, const Slots& slots,
+                                        const RunState& state) {
+  const Node& node = *site.node;
+  const bool visible = device_.driver().traits().host_visible;
+  std::vector<MeasureInput> inputs(site.inputs.size());
+  std::vector<std::vector<char>> fetched(site.inputs.size());
+  std::vector<Tensor> held(site.inputs.size());
+  std::vector<Constant::Bytes> constants(site.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = site.inputs[i];
+    if (input.absent()) continue;
+    const TensorDesc& desc = desc_of(input, slots);
+    inputs[i].desc = TensorDesc(desc.dtype, desc.shape);
+    if (input.constant) {
+      constants[i] = input.constant->constant->data();
+      inputs[i].data = constants[i].get();
       continue;
     }
-    require(results[i].desc == made[i].desc, "[run] result '{}' must be {}, {} given",
-            graph_->outputs()[i]->name, to_string(made[i].desc), to_string(results[i].desc));
-    device_->driver().copy_on_device(results[i].data(), made[i].data(), made[i].desc.bytes(),
-                                     &queue);
+    held[i] = plain(slots[static_cast<size_t>(input.slot)], state);
+    if (visible) {
+      inputs[i].data = held[i].data();
+      continue;
+    }
+    fetched[i].resize(std::max<size_t>(held[i].desc.bytes(), 1));
+    to_host(held[i], fetched[i].data(), state);
+    inputs[i].data = fetched[i].data();
   }
+  std::vector<Shape> shapes = node.op->measure({*node.op, node.attrs, inputs});
+  if (shapes.size() < node.outputs.size())
+    fail(Code::kInternal, "[{}] measure gave {} shapes for {} outputs", node.op->name,
+         shapes.size(), node.outputs.size());
+  shapes.resize(node.outputs.size());
+  return shapes;
+}
+
+Interpreter::PreparedPtr Interpreter::find(Site& site, const Slots& slots,
+                                           const std::vector<Content>* contents,
+                                           const std::vector<Shape>* measured) {
+  auto fits = [&](const Prepared& made) {
+    if (made.contents.has_value() != (contents != nullptr)) return false;
+    if (made.measured.has_value() != (measured != nullptr)) return false;
+    for (size_t i = 0; i < site.inputs.size(); ++i)
+      if (site.inputs[i].slot >= 0 &&
+          !(*made.inputs[i] == slots[static_cast<size_t>(site.inputs[i].slot)].desc))
+        return false;
+    return (!contents || *made.contents == *contents) && (!measured || *made.measured == *measured);
+  };
+  std::lock_guard lock(site.mutex);
+  for (const PreparedPtr& made : site.recent)
+    if (fits(*made)) return made;
+  return nullptr;
+}
+
+// A node is prepared in up to three steps: from descriptions alone, with the elements of small
+// integer inputs, and with shapes that were measured.
+Interpreter::PreparedPtr Interpreter::prepare(Site& site, const Slots& slots,
+                                              const std::vector<Content>* contents,
+                                              const std::vector<Shape>* measured) {
+  const Node& node = *site.node;
+  auto made = std::make_shared<Prepared>();
+  if (contents) made->contents = *contents;
+  if (measured) made->measured = *measured;
+  KernelRequest& request = made->request;
+  request.op = node.op;
+  request.attrs = node.attrs;
+  request.node = node.name;
+  request.threads = threads_;
+  request.packed = &device_.packed();
+  std::vector<ValueType> types(site.inputs.size());
+  std::vector<const ValueType*> pointers(site.inputs.size(), nullptr);
+  bool more = false;  // elements that could be read, but were not
+  for (size_t i = 0; i < site.inputs.size(); ++i) {
+    const Input& input = site.inputs[i];
+    made->inputs.emplace_back();
+    request.inputs.emplace_back();
+    request.constants.emplace_back();
+    request.contents.emplace_back();
+    if (input.absent()) {
+      request.contents[i].emplace();  // an empty list
+      continue;
+    }
+    const TensorDesc& desc = desc_of(input, slots);
+    request.inputs[i] = desc;
+    if (input.constant) {
+      types[i] = input.constant->type;
+      request.constants[i] = input.constant->constant;
+      request.contents[i] = numbers(types[i].content);
+    } else {
+      made->inputs[i] = desc;
+      types[i] = {desc.dtype, true, to_dims(desc.shape), std::nullopt};
+      if (contents) request.contents[i] = (*contents)[i];
+      if (request.contents[i])
+        types[i].content = Dims(request.contents[i]->begin(), request.contents[i]->end());
+      more = more || (!contents && is_list(desc));
+    }
+    pointers[i] = &types[i];
+  }
+  const std::vector<ValueType> results =
+      InferContext::run(*node.op, node.attrs, pointers, node.outputs.size(), node.label());
+  for (size_t i = 0; i < results.size(); ++i) {
+    const ValueType& type = results[i];
+    if (type.static_shape()) {
+      request.outputs.emplace_back(type.dtype, to_shape(type.shape));
+    } else if (more) {
+      made->needs_content = true;
+      return made;
+    } else if (measured) {
+      request.outputs.emplace_back(type.dtype, (*measured)[i]);
+    } else if (node.op->measure) {
+      made->needs_measure = true;
+      return made;
+    } else {
+      fail(Code::kInvalidArgument, "[{}] the shape {} cannot be known before the op runs",
+           node.op->name, to_string(type));
+    }
+  }
+  if (node.op->view && try_view(site, *made)) return made;
+  choose(site, slots, *made);
+  if (more && made->choice.is_fallback) made->needs_content = true;  // perhaps it only lacks those
+  return made;
+}
+
+bool Interpreter::try_view(const Site& site, Prepared& made) {
+  const Node& node = *site.node;
+  if (site.inputs.empty() || site.inputs[0].absent()) return false;
+  const KernelRequest& request = made.request;
+  for (size_t i = 0; i < request.outputs.size(); ++i) {
+    ViewContext view{
+        node.attrs, request.in(0),         request.contents, i, request.outputs[i].shape, {},
+        0,          request.outputs.size()};
+    if (!node.op->view(view)) return made.views.clear(), false;
+    made.views.emplace_back(view.strides, view.offset);
+  }
+  if (site.inputs[0].constant)
+    made.constants = {constant_tensor(*site.inputs[0].constant->constant)};
+  return true;
+}
+
+void Interpreter::choose(const Site& site, const Slots& slots, Prepared& made) {
+  (void)slots;
+  KernelRequest& request = made.request;
+  made.choice = choose_kernel(device_.driver(), request);
+  made.made_plain.assign(site.inputs.size(), false);
+  if (made.choice.is_fallback) {
+    // Perhaps only the strides were refused.
+    KernelRequest packed = request;
+    std::vector<bool> strided(site.inputs.size(), false);
+    for (size_t i = 0; i < packed.inputs.size(); ++i) {
+      if (!packed.inputs[i] || packed.inputs[i]->contiguous()) continue;
+      strided[i] = true;
+      packed.inputs[i] = TensorDesc(packed.inputs[i]->dtype, packed.inputs[i]->shape);
+    }
+    if (std::find(strided.begin(), strided.end(), true) != strided.end()) {
+      KernelChoice better = choose_kernel(device_.driver(), packed);
+      if (!better.is_fallback) {
+        made.choice = std::move(better);
+        made.made_plain = std::move(strided);
+        request.inputs = packed.inputs;
+      }
+    }
+  }
+  made.constants.resize(site.inputs.size());
+  for (size_t i = 0; i < site.inputs.size(); ++i)
+    if (site.inputs[i].constant && (made.choice.kernel->reads(i) || check_))
+      made.constants[i] = constant_tensor(*site.inputs[i].constant->constant);
+}
+
+Interpreter::PreparedPtr Interpreter::ready(Site& site, const Slots& slots,
+                                            const std::vector<Content>* contents,
+                                            const std::vector<Shape>* measured) {
+  if (PreparedPtr found = find(site, slots, contents, measured)) return found;
+  PreparedPtr made = prepare(site, slots, contents, measured);
+  std::lock_guard lock(site.mutex);
+  site.recent.push_front(made);
+  if (site.recent.size() > kRecent) site.recent.pop_back();
+  return made;
+}
+
+void Interpreter::run_node(Site& site, Slots& slots, const RunState& state) {
+  PreparedPtr made = ready(site, slots, nullptr, nullptr);
+  std::optional<std::vector<Content>> contents;
+  if (made->needs_content) {
+    contents = contents_of(site, slots, state);
+    made = ready(site, slots, &*contents, nullptr);
+  }
+  if (made->needs_measure) {
+    const std::vector<Shape> shapes = measure(site, slots, state);
+    made = ready(site, slots, contents ? &*contents : nullptr, &shapes);
+  }
+  const KernelRequest& request = made->request;
+  if (!made->views.empty()) {
+    const Tensor& source = site.inputs[0].constant
+                               ? made->constants[0]
+                               : slots[static_cast<size_t>(site.inputs[0].slot)];
+    std::vector<Tensor> outputs;
+    for (size_t i = 0; i < made->views.size(); ++i) {
+      Tensor& view = outputs.emplace_back(source);
+      view.desc = request.outputs[i];
+      view.desc.strides = made->views[i].first;
+      view.offset = static_cast<size_t>(static_cast<int64_t>(source.offset) +
+                                        made->views[i].second *
+                                            static_cast<int64_t>(size_of(view.desc.dtype)));
+    }
+    for (size_t i = 0; i < outputs.size(); ++i)
+      slots[static_cast<size_t>(site.outputs[i])] = std::move(outputs[i]);
+    return;
+  }
+  std::vector<void*> in(site.inputs.size(), nullptr), out;
+  std::vector<Tensor> copies, outputs;
+  for (size_t i = 0; i < in.size(); ++i) {
+    const Input& input = site.inputs[i];
+    if (input.constant) {
+      if (made->constants[i].buffer) in[i] = made->constants[i].data();
+    } else if (input.slot >= 0) {
+      const Tensor& tensor = slots[static_cast<size_t>(input.slot)];
+      in[i] = (made->made_plain[i] ? copies.emplace_back(plain(tensor, state)) : tensor).data();
+    }
+  }
+  for (const TensorDesc& desc : request.outputs) {
+    outputs.push_back(device_.empty(desc.dtype, desc.shape));
+    out.push_back(outputs.back().data());
+  }
+  const Kernel& kernel = *made->choice.kernel;
+  BufferRef scratch;
+  if (kernel.scratch_bytes() > 0) scratch = device_.allocator().allocate(kernel.scratch_bytes());
+  const int64_t start = state.profiler ? state.profiler->now() : 0;
+  kernel.run(
+      {in.data(), out.data(), scratch ? scratch->data() : nullptr, &state.queue, state.strings});
+  if (state.profiler)
+    state.profiler->add({site.node->name, site.node->op->name, made->choice.name, kernel.detail(),
+                         "", start, state.profiler->now() - start, 0, 0, 0});
+  if (check_) check_with_oracle(device_.driver(), made->choice, request, in.data(), out.data());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    slots[static_cast<size_t>(site.outputs[i])] = std::move(outputs[i]);
 }
 
 }  // namespace anymps

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running a graph one node at a time, for graphs that cannot have a plan: shapes that depend on
+// data, control flow, lists, strings. What was prepared for a node (its kernel, its view) is kept
+// and used again while the descriptions of its inputs stay the same.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "runtime/device.h"
+#include "runtime/kernel_choice.h"
+#include "runtime/profiler.h"
+
+namespace anymps {
+
+// What one run carries along, into the bodies of its nodes too.
+struct RunState {
+  Queue& queue;
+  Profiler* profiler = nullptr;
+  StringStore* strings = nullptr;
+};
+
+class Interpreter {
+ public:
+  Interpreter(Device& device, const Graph& graph, int threads, bool check);
+  ~Interpreter();
+
+  // Several threads may run at once. Results may share memory with feeds and with each other.
+  std::vector<Tensor> run(const std::vector<Tensor>& feeds, const RunState& state);
+
+ private:
+  using Slots = std::vector<Tensor>;
+  using Content = std::optional<std::vector<int64_t>>;
+  struct Input {
+    int slot = -1;                    // -1: a constant, or absent
+    const Value* constant = nullptr;  // null: not a constant
+    bool absent() const { return slot < 0 && !constant; }
+  };
+  struct Prepared;
+  using PreparedPtr = std::shared_ptr<const Prepared>;
+  // One node: where its values are, and what was prepared for it, latest first.
+  struct Site {
+    const Node* node = nullptr;
+    std::vector<Input> inputs;
+    std::vector<int> outputs, dying;  // slots
+    std::mutex mutex;                 // guards recent
+    std::deque<PreparedPtr> recent;
+  };
+
+  void run_node(Site& site, Slots& slots, const RunState& state);
+  PreparedPtr find(Site& site, const Slots& slots, const std::vector<Content>* contents,
+                   const std::vector<Shape>* measured);
+  PreparedPtr prepare(Site& site, const Slots& slots, const std::vector<Content>* contents,
+                      const std::vector<Shape>* measured);
+  PreparedPtr ready(Site& site, const Slots& slots, const std::vector<Content>* contents,
+                    const std::vector<Shape>* measured);
+  void choose(const Site& site, const Slots& slots, Prepared& made);
+  bool try_view(const Site& site, Prepared& made);
+  std::vector<Content> contents_of(const Site& site, const Slots& slots, const RunState& state);
+  std::vector<Shape> measure(const Site& site, const Slots& slots, const RunState& state);
+  Tensor constant_tensor(const Constant& constant);
+  Tensor value_of(const Input& input, const Slots& slots);
+  const TensorDesc& desc_of(const Input& input, const Slots& slots) const;
+  Tensor plain(const Tensor& tensor, const RunState& state);
+  void to_host(const Tensor& tensor, void* data, const RunState& state);
+
+  Device& device_;
+  const Graph& graph_;
+  int threads_;
+  bool check_;
+  size_t slot_count_ = 0;
+  std::deque<Site> sites_;
+  std::vector<Input> results_;
+};
+
+// The error with the node in its message: "… (node "a")", and one level up
+// "… (node "loop" / node "a")".
+Error with_node(const Error& error, const std::string& label);
+
+}  // namespace anymps
