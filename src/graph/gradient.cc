@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/gradient.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ops/gradient.h"
+
+namespace anymps {
+
+namespace {
+
+bool differentiable(const Value& value) {
+  return value.type.container == Container::kTensor &&
+         (is_float(value.dtype()) || value.dtype() == DType::kC64);
+}
+
+// A reverse walk over some nodes of a graph, given in running order.
+class Walk {
+ public:
+  Walk(Graph& graph, std::vector<Node*> nodes, const std::vector<Value*>& xs)
+      : graph_(graph), nodes_(std::move(nodes)), needed_(xs.begin(), xs.end()) {
+    for (const Node* node : nodes_) {
+      if (!std::any_of(node->inputs.begin(), node->inputs.end(),
+                       [&](const Value* value) { return value && needed_.contains(value); }))
+        continue;
+      const GradientRule* rule = find_gradient(*node->op);
+      if (rule && rule->kind == GradientRule::Kind::kZero) continue;
+      for (const Value* value : node->outputs)
+        if (differentiable(*value)) needed_.insert(value);
+    }
+  }
+
+  bool needs(const Value* value) const { return needed_.contains(value); }
+
+  void give(Value* value, Value* gradient) {
+    Value*& sum = gradients_[value];
+    sum = sum ? graph_.add("add", {sum, gradient}) : gradient;
+  }
+
+  Value* of(Value* value) const {
+    const auto it = gradients_.find(value);
+    return it == gradients_.end() ? nullptr : it->second;
+  }
+
+  void run() {
+    for (size_t i = nodes_.size(); i-- > 0;) step(*nodes_[i]);
+  }
+
+ private:
+  void step(Node& node) {
+    std::vector<Value*> dys(node.outputs.size(), nullptr);
+    std::vector<bool> wanted(node.inputs.size(), false);
+    bool any_dy = false, any_wanted = false, any_complex = false;
+    for (size_t i = 0; i < dys.size(); ++i) {
+      if (!needs(node.outputs[i])) continue;
+      dys[i] = of(node.outputs[i]);
+      any_dy |= dys[i] != nullptr;
+      any_complex |= node.outputs[i]->dtype() == DType::kC64;
+    }
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const Value* value = node.inputs[i];
+      wanted[i] = value && differentiable(*value) && needs(value);
+      any_wanted = any_wanted || wanted[i];
+      any_complex |= wanted[i] && value->dtype() == DType::kC64;
+    }
+    if (!any_dy || !any_wanted) return;
+    const GradientRule* rule = find_gradient(*node.op);
+    if (!rule || rule->kind == GradientRule::Kind::kRefused)
+      fail(Code::kUnsupported, "[gradient] op '{}' has no gradient{}{} ({})", node.op->name,
+           rule ? ": " : "", rule ? rule->reason : "", node.label());
+    if (any_complex && !rule->complex)
+      fail(Code::kUnsupported, "[gradient] op '{}' has no gradient for complex numbers ({})",
+           node.op->name, node.label());
+    GradientContext ctx(graph_, node, std::move(dys), std::move(wanted));
+    rule->fn(ctx);
+    for (size_t i = 0; i < ctx.results().size(); ++i)
+      if (ctx.results()[i]) give(node.inputs[i], ctx.results()[i]);
+  }
+
+  Graph& graph_;
+  std::vector<Node*> nodes_;
+  std::unordered_set<const Value*> needed_;
+  std::unordered_map<const Value*, Value*> gradients_;
+};
+
+Value* filled_like(Graph& graph, Value* like, double number) {
+  const ValueType& type = like->type;
+  Value* value = graph.scalar(type.dtype, number);
+  if (!type.static_shape()) return graph.add("fill", {graph.add("shape", {like}), value});
+  const Shape shape = to_shape(type.shape);
+  if (shape.empty()) return value;
+  return graph.add("fill", {nullptr, value},
+                   {{"shape", std::vector<int64_t>(shape.begin(), shape.end())}});
+}
+
+void check_argument(const Value* value, const char* what) {
+  require(value != nullptr, "[gradient] {} is null", what);
+  require(differentiable(*value), "[gradient] {} '{}' is {}, must be a tensor of floats", what,
+          value->name, to_string(value->type));
+}
+
+// Nodes that gradient functions made and nothing uses in the end.
+void erase_unused(Graph& graph, const std::unordered_set<const Node*>& kept,
+                  const std::vector<Value*>& results) {
+  const std::unordered_set<const Value*> used(results.begin(), results.end());
+  std::vector<Node*> nodes = graph.node_list();
+  for (size_t i = nodes.size(); i-- > 0;) {
+    Node* node = nodes[i];
+    if (kept.contains(node) || node->op->is(kImpure)) continue;
+    const bool needed =
+        std::any_of(node->outputs.begin(), node->outputs.end(), [&](const Value* value) {
+          return !value->users.empty() || used.contains(value) || graph.is_output(value);
+        });
+    if (!needed) graph.erase(node);
+  }
+}
+
+}  // namespace
+
+std::vector<Value*> gradient(Graph& graph, Value* y, const std::vector<Value*>& xs, Value* seed,
+                             bool all_reachable) {
+  check_argument(y, "y");
+  for (const Value* x : xs) check_argument(x, "x");
+  if (seed) {
+    check_argument(seed, "the seed");
+    require(seed->dtype() == y->dtype(), "[gradient] the seed is {}, y is {}",
+            to_string(seed->type), to_string(y->type));
+  } else {
+    require(y->dtype() != DType::kC64, "[gradient] y '{}' is complex: it needs a seed", y->name);
+  }
+  const std::vector<Node*> before = graph.node_list();
+  graph.insert_before(nullptr);
+  Walk walk(graph, before, xs);
+  walk.give(y, seed ? seed : filled_like(graph, y, 1));
+  if (walk.needs(y)) walk.run();
+  std::vector<Value*> results;
+  for (Value* x : xs) {
+    Value* result = walk.needs(y) ? walk.of(x) : nullptr;
+    require(result || !all_reachable, "[gradient] y '{}' does not depend on '{}'", y->name,
+            x->name);
+    results.push_back(result ? result : filled_like(graph, x, 0));
+  }
+  erase_unused(graph, {before.begin(), before.end()}, results);
+  return results;
+}
+
+GradientContext::GradientContext(Graph& graph, Node& node, std::vector<Value*> dys,
+                                 std::vector<bool> wanted)
+    : graph_(graph),
+      node_(node),
+      dys_(std::move(dys)),
+      dxs_(node.inputs.size(), nullptr),
+      wanted_(std::move(wanted)),
+      last_(graph.nodes().back().get()) {}
+
+void GradientContext::through(const std::vector<Term>& outputs) {
+  // The nodes that the caller has just added, and no others: its inputs may depend on each other.
+  std::vector<Node*> added;
+  for (auto it = graph_.nodes().rbegin(); it != graph_.nodes().rend() && it->get() != last_; ++it)
+    added.push_back(it->get());
+  std::reverse(added.begin(), added.end());
+  std::vector<Value*> xs;
+  for (size_t i = 0; i < wanted_.size(); ++i)
+    if (wanted_[i]) xs.push_back(node_.inputs[i]);
+  Walk walk(graph_, std::move(added), xs);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (i < dys_.size() && dys_[i] && outputs[i]) walk.give(outputs[i].value(), dys_[i]);
+  walk.run();
+  std::unordered_set<const Value*> done;  // an input that comes twice has one gradient
+  for (size_t i = 0; i < wanted_.size(); ++i)
+    if (wanted_[i] && done.insert(node_.inputs[i]).second) dxs_[i] = walk.of(node_.inputs[i]);
+}
+
+}  // namespace anymps

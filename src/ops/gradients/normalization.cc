@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of normalizations. Those by the input's own statistics share one formula: with
+// z = (x - mean) * inv_std,  dx = inv_std * (dz - mean(dz) - z * mean(dz * z)).
+#include "ops/gradient.h"
+#include "ops/gradients/axes.h"
+
+namespace anymps {
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+struct Normalized {
+  Term z, inv_std;
+};
+
+Normalized normalized(GradientContext& ctx, const Term& x, const Ints& axes) {
+  const Term centered = x - ctx.mean(x, axes);
+  const Term inv_std = (ctx.mean(centered * centered, axes) + ctx.attrs().f("epsilon")).op("rsqrt");
+  return {centered * inv_std, inv_std};
+}
+
+Term back(GradientContext& ctx, const Normalized& n, const Term& dz, const Ints& axes) {
+  return n.inv_std * (dz - ctx.mean(dz, axes) - n.z * ctx.mean(dz * n.z, axes));
+}
+
+// Scale and shift of each channel (axis 1) behind a normalized tensor of x's shape.
+void per_channel_gradients(GradientContext& ctx, const Term& z) {
+  const Ints axes = axes_without(1, ctx.x().rank());
+  if (ctx.wants(1)) ctx.set(1, ctx.sum(ctx.dy() * z, axes, false));
+  if (ctx.wants(2)) ctx.set(2, ctx.sum(ctx.dy(), axes, false));
+}
+
+Term scaled_by_channel(GradientContext& ctx) {
+  return ctx.has(1) ? ctx.dy() * ctx.per_channel(ctx.x(1), 1, ctx.x().rank()) : ctx.dy();
+}
+
+// Sums over the channels c - before .. c + after.
+Term window_sum(const Term& value, int64_t before, int64_t after) {
+  const auto rank = static_cast<size_t>(value.rank());
+  Ints pads(2 * rank, 0);
+  pads[1] = before;
+  pads[rank + 1] = after;
+  const Term padded = value.op("pad", {{"pads", pads}});
+  Term sum;
+  for (int64_t k = 0; k <= before + after; ++k) {
+    const int64_t left = before + after - k;
+    const Term part = padded.op(
+        "slice",
+        {{"starts", Ints{k}}, {"ends", Ints{left == 0 ? INT64_MAX : -left}}, {"axes", Ints{1}}});
+    sum = sum ? sum + part : part;
+  }
+  return sum;
+}
+
+}  // namespace
+
+GRADIENT(batch_norm) {
+  const Term x = ctx.x(0), dy = ctx.dy();
+  const int64_t axis = axis_of(ctx), rank = x.rank();
+  const Ints others = axes_without(axis, rank);
+  const Term inv = (ctx.x(2) + ctx.attrs().f("epsilon")).op("rsqrt");
+  const Term scale = ctx.has(3) ? inv * ctx.x(3) : inv;
+  if (ctx.wants(0)) ctx.set(0, dy * ctx.per_channel(scale, axis, rank));
+  const Term dbeta = ctx.sum(dy, others, false);
+  if (ctx.wants(1)) ctx.set(1, -dbeta * scale);
+  if (ctx.wants(2) || ctx.wants(3)) {
+    const Term moment = ctx.sum(dy * (x - ctx.per_channel(ctx.x(1), axis, rank)), others, false);
+    if (ctx.wants(2)) ctx.set(2, moment * scale * (inv * inv) * -0.5);
+    if (ctx.wants(3)) ctx.set(3, moment * inv);
+  }
+  ctx.set(4, dbeta);
+}
+
+GRADIENT(layer_norm) {
+  const Term x = ctx.x(0);
+  const Ints axes = axes_from(axis_of(ctx), x.rank());
+  if (ctx.dy(1) || ctx.dy(2)) {
+    const Term mean = ctx.mean(x, axes);
+    const Term variance = ctx.mean((x - mean) * (x - mean), axes);
+    const Term inv_std = (variance + ctx.attrs().f("epsilon")).op("rsqrt");
+    Term y = (x - mean) * inv_std;
+    if (ctx.has(1)) y = y * ctx.x(1);
+    if (ctx.has(2)) y = y + ctx.x(2);
+    return ctx.through({y, mean, inv_std});
+  }
+  const Term dy = ctx.dy();
+  const Normalized n = normalized(ctx, x, axes);
+  if (ctx.wants(0)) ctx.set(0, back(ctx, n, ctx.has(1) ? dy * ctx.x(1) : dy, axes));
+  if (ctx.wants(1)) ctx.set(1, dy * n.z);
+  ctx.set(2, dy);
+}
+
+GRADIENT(rms_norm) {
+  const Term x = ctx.x(0), dy = ctx.dy();
+  const Ints axes = axes_from(axis_of(ctx), x.rank());
+  const Term inv = (ctx.mean(x * x, axes) + ctx.attrs().f("epsilon")).op("rsqrt"), z = x * inv;
+  if (ctx.wants(0)) {
+    const Term dz = ctx.has(1) ? dy * ctx.x(1) : dy;
+    ctx.set(0, inv * (dz - z * ctx.mean(dz * z, axes)));
+  }
+  if (ctx.wants(1)) ctx.set(1, dy * z);
+}
+
+GRADIENT(group_norm) {
+  const Term x = ctx.x(0);
+  const auto grouped = [&](const Term& value) {  // [N, groups, the rest]
+    const int64_t groups = ctx.attrs().i("groups");
+    if (!value.type().static_shape()) return ctx.reshape(value, {ctx.extent(x, 0), groups, -1});
+    const int64_t rows = value.shape()[0].value() * groups;
+    const int64_t count = element_count(to_shape(value.shape()));
+    return ctx.reshape(value, {ctx.extent(x, 0), groups, rows == 0 ? 0 : count / rows});
+  };
+  const Normalized n = normalized(ctx, grouped(x), {2});
+  if (ctx.wants(0))
+    ctx.set(0, ctx.reshape_like(back(ctx, n, grouped(scaled_by_channel(ctx)), {2}), x));
+  per_channel_gradients(ctx, ctx.reshape_like(n.z, x));
+}
+
+GRADIENT(instance_norm) {
+  const Ints axes = axes_from(2, ctx.x().rank());
+  const Normalized n = normalized(ctx, ctx.x(), axes);
+  if (ctx.wants(0)) ctx.set(0, back(ctx, n, scaled_by_channel(ctx), axes));
+  per_channel_gradients(ctx, n.z);
+}
+
+GRADIENT(lrn) {
+  const Term x = ctx.x(0), dy = ctx.dy();
+  const int64_t size = ctx.attrs().i("size"), before = (size - 1) / 2, after = size - 1 - before;
+  const double alpha = ctx.attrs().f("alpha") / static_cast<double>(size),
+               beta = ctx.attrs().f("beta");
+  const Term s = window_sum(x * x, before, after) * alpha + ctx.attrs().f("bias");
+  const Term power = ctx.add("pow", {s, ctx.scalar(-beta, x.dtype())});
+  ctx.set(0, dy * power - x * window_sum(dy * x * power / s, after, before) * (2 * alpha * beta));
+}
+
+}  // namespace anymps

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops that are differentiable and have no gradient here, with the reason.
+#include "ops/gradient.h"
+
+namespace anymps {
+
+NO_GRADIENT(fused_elementwise, "it is made by passes: differentiate the graph, then compile it");
+NO_GRADIENT(lstm, "recurrent layers have none yet");
+NO_GRADIENT(gru, "recurrent layers have none yet");
+NO_GRADIENT(rnn, "recurrent layers have none yet");
+NO_GRADIENT(resize, "resizing has none yet");
+
+}  // namespace anymps

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// What gradient() makes of graphs: paths, sums, seeds, symbolic shapes and errors. The numbers of
+// each op's gradient are checked by tests/op_table/gradient_test.cc.
+#include "graph/gradient.h"
+
+#include "ops/gradient.h"
+#include "runtime/device.h"
+#include "runtime/executable.h"
+#include "support/tensor.h"
+
+namespace anymps::testing {
+namespace {
+
+std::vector<std::vector<double>> run(const Graph& graph, const std::vector<TestTensor>& feeds,
+                                     const char* driver = "reference") {
+  const DevicePtr device = Device::get(driver);
+  Executable executable(device, graph);
+  std::vector<Tensor> inputs, outputs(graph.outputs().size());
+  for (const TestTensor& feed : feeds) inputs.push_back(device->from_host(feed.desc(), feed.ptr()));
+  executable.run(inputs, outputs);
+  std::vector<std::vector<double>> results;
+  for (const Tensor& output : outputs) {
+    TestTensor host(output.desc.dtype, output.desc.shape);
+    if (host.count() > 0) device->to_host(output, host.ptr());
+    results.push_back(host.values());
+  }
+  return results;
+}
+
+using Values = std::vector<double>;
+
+TEST(Gradient, SumsOverPaths) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF64, {3});
+  // y = x * x + 3 x, so dy/dx = 2 x + 3
+  Value* y = graph.add(
+      "add", {graph.add("mul", {x, x}), graph.add("mul", {x, graph.scalar(DType::kF64, 3)})});
+  graph.set_outputs(gradient(graph, y, {x}));
+  verify(graph);
+  EXPECT_EQ(run(graph, {{DType::kF64, {3}, {1, -2, 0.5}}})[0], (Values{5, -1, 4}));
+}
+
+TEST(Gradient, OfASumOfBroadcasts) {
+  Graph graph;
+  Value* a = graph.input("a", DType::kF64, {2, 3});
+  Value* b = graph.input("b", DType::kF64, {3});
+  Value* y = graph.add("mul", {a, b});
+  graph.set_outputs(gradient(graph, y, {b, a}));
+  const auto results =
+      run(graph, {{DType::kF64, {2, 3}, {1, 2, 3, 4, 5, 6}}, {DType::kF64, {3}, {1, 0, -1}}});
+  EXPECT_EQ(results[0], (Values{5, 7, 9}));
+  EXPECT_EQ(results[1], (Values{1, 0, -1, 1, 0, -1}));
+}
+
+TEST(Gradient, TakesASeed) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF64, {2});
+  Value* seed = graph.input("seed", DType::kF64, {2});
+  graph.set_outputs(gradient(graph, graph.add("square", {x}), {x}, seed));
+  EXPECT_EQ(run(graph, {{DType::kF64, {2}, {3, 4}}, {DType::kF64, {2}, {10, -1}}})[0],
+            (Values{60, -8}));
+}
+
+TEST(Gradient, OfValuesInBetweenAndOfYItself) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF64, {});
+  Value* h = graph.add("exp", {x});
+  Value* y = graph.add("square", {h});
+  graph.set_outputs(gradient(graph, y, {h, x, y}));
+  const auto results = run(graph, {{DType::kF64, {}, {0}}});
+  EXPECT_EQ(results[0], Values{2});
+  EXPECT_EQ(results[1], Values{2});
+  EXPECT_EQ(results[2], Values{1});
+}
+
+TEST(Gradient, IsZeroWhereYDoesNotDepend) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF64, {2});
+  Value* other = graph.input("other", DType::kF64, {Dim::symbol("N")});
+  Value* y = graph.add("exp", {x});
+  Value* steps = graph.add("floor", {x});
+  graph.set_outputs(gradient(graph, y, {other}));
+  EXPECT_EQ(run(graph, {{DType::kF64, {2}, {0, 0}}, {DType::kF64, {3}, {1, 1, 1}}})[0],
+            (Values{0, 0, 0}));
+  graph.set_outputs(gradient(graph, steps, {x}));
+  EXPECT_EQ(run(graph, {{DType::kF64, {2}, {0, 0}}, {DType::kF64, {3}, {1, 1, 1}}})[0],
+            (Values{0, 0}));
+  EXPECT_NE(error_of([&] {
+              gradient(graph, y, {other}, nullptr, true);
+            }).find("'exp' does not depend on 'other'"),
+            std::string::npos);
+}
+
+TEST(Gradient, LeavesNoUnusedNodes) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF64, {2, 3});
+  Value* w = graph.input("w", DType::kF64, {3, 4});
+  Value* y = graph.add("matmul", {x, w});
+  const size_t before = graph.node_count();
+  graph.set_outputs(gradient(graph, y, {w}));
+  const size_t after = graph.node_count();
+  EXPECT_GT(after, before);
+  graph.erase_dead();
+  EXPECT_EQ(graph.node_count(), after - before);
+}
+
+TEST(Gradient, NamesTheNodeWithoutOne) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {4});
+  Value* y = graph.add("fused_elementwise", {x}, {{"program", "y=exp(x0)"}, {"dtype", DType::kF32}},
+                       "layer/fused");
+  const std::string error = error_of([&] { gradient(graph, y, {x}); });
+  EXPECT_NE(error.find("op 'fused_elementwise' has no gradient"), std::string::npos) << error;
+  EXPECT_NE(error.find("layer/fused"), std::string::npos) << error;
+}
+
+TEST(Gradient, RefusesWhatIsNoFloat) {
+  Graph graph;
+  Value* i = graph.input("i", DType::kI64, {4});
+  Value* x = graph.input("x", DType::kF32, {4});
+  EXPECT_NE(error_of([&] { gradient(graph, x, {i}); }).find("x 'i' is i64[4]"), std::string::npos);
+  EXPECT_NE(error_of([&] { gradient(graph, i, {x}); }).find("y 'i' is i64[4]"), std::string::npos);
+  EXPECT_NE(error_of([&] { gradient(graph, nullptr, {x}); }).find("y is null"), std::string::npos);
+}
+
+TEST(Gradient, WorksOnSymbolicShapes) {
+  Graph graph;
+  const Dim n = Dim::symbol("N"), m = Dim::symbol("M");
+  Value* x = graph.input("x", DType::kF64, {n, 3});
+  Value* b = graph.input("b", DType::kF64, {m, 3});  // may broadcast: M is N or 1
+  Value* w = graph.input("w", DType::kF64, {3, 2});
+  Value* h = graph.add("matmul", {graph.add("mul", {x, b}), w});
+  Value* y = graph.add("reduce_mean", {graph.add("tanh", {h})}, {{"keep_dims", false}});
+  graph.set_outputs(gradient(graph, y, {x, b, w}));
+  verify(graph);
+  for (const char* driver : {"reference", "cpu"}) {
+    for (const int64_t rows : {1, 2}) {
+      TestTensor feeds[3] = {
+          {DType::kF64, {2, 3}}, {DType::kF64, {rows, 3}}, {DType::kF64, {3, 2}}};
+      for (uint64_t i = 0; i < 3; ++i) feeds[i].fill(i, -1, 1);
+      const auto results = run(graph, {feeds[0], feeds[1], feeds[2]}, driver);
+      const Values xs = feeds[0].values(), bs = feeds[1].values(), ws = feeds[2].values();
+      Values dx(6, 0), db(static_cast<size_t>(rows) * 3, 0), dw(6, 0);
+      for (size_t i = 0; i < 2; ++i) {
+        for (size_t o = 0; o < 2; ++o) {
+          const size_t row = rows == 1 ? 0 : i;
+          double sum = 0;
+          for (size_t k = 0; k < 3; ++k) sum += xs[i * 3 + k] * bs[row * 3 + k] * ws[k * 2 + o];
+          const double slope = (1 - std::tanh(sum) * std::tanh(sum)) / 4;
+          for (size_t k = 0; k < 3; ++k) {
+            dx[i * 3 + k] += slope * bs[row * 3 + k] * ws[k * 2 + o];
+            db[row * 3 + k] += slope * xs[i * 3 + k] * ws[k * 2 + o];
+            dw[k * 2 + o] += slope * xs[i * 3 + k] * bs[row * 3 + k];
+          }
+        }
+      }
+      const Values* expected[3] = {&dx, &db, &dw};
+      for (size_t i = 0; i < 3; ++i) {
+        ASSERT_EQ(results[i].size(), expected[i]->size());
+        for (size_t k = 0; k < results[i].size(); ++k)
+          EXPECT_NEAR(results[i][k], (*expected[i])[k], 1e-12) << driver << " " << i;
+      }
+    }
+  }
+}
+
+// d2/dx2 of sum(w * f(x)) along a direction, against differences of the first gradient.
+void check_second_order(const std::function<Value*(Graph&, Value*)>& f, const Shape& shape,
+                        double low = -1, double high = 1) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF64, to_dims(shape));
+  Value* v = graph.input("v", DType::kF64, to_dims(shape));
+  Value* y = f(graph, x);
+  Value* weighted = graph.add("mul", {y, graph.add("cos", {y})});  // not linear in y
+  Value* first = gradient(graph, weighted, {x})[0];
+  Value* along = graph.add("mul", {first, v});
+  Value* second = gradient(graph, along, {x})[0];
+  graph.set_outputs({first, second});
+  verify(graph);
+  TestTensor at(DType::kF64, shape), direction(DType::kF64, shape);
+  at.fill(1, low, high);
+  direction.fill(2, -1, 1);
+  const Values here = at.values(), v0 = direction.values();
+  const Values product = run(graph, {at, direction})[1];
+  const double h = 1e-5;
+  Values sides[2];
+  for (const int side : {0, 1}) {
+    Values moved = here;
+    for (size_t i = 0; i < moved.size(); ++i) moved[i] += (side ? h : -h) * v0[i];
+    sides[side] = run(graph, {TestTensor(DType::kF64, shape, moved), direction})[0];
+  }
+  for (size_t i = 0; i < product.size(); ++i)
+    EXPECT_NEAR(product[i], (sides[1][i] - sides[0][i]) / (2 * h),
+                1e-6 * (1 + std::abs(product[i])));
+}
+
+TEST(Gradient, SecondOrderOfElementwiseOps) {
+  for (const char* op : {"exp", "tanh", "sigmoid", "sin", "gelu", "silu", "softplus", "mish", "erf",
+                         "square", "atan", "softmax", "log_softmax", "reduce_log_sum_exp",
+                         "reduce_l2", "layer_norm", "rms_norm"}) {
+    SCOPED_TRACE(op);
+    check_second_order([&](Graph& graph, Value* x) { return graph.add(op, {x}); }, {3, 4});
+  }
+  for (const char* op : {"log", "sqrt", "rsqrt", "reciprocal", "log2"}) {
+    SCOPED_TRACE(op);
+    check_second_order([&](Graph& graph, Value* x) { return graph.add(op, {x}); }, {5}, 0.5, 2);
+  }
+}
+
+TEST(Gradient, SecondOrderOfMatmulAndConv) {
+  check_second_order(
+      [](Graph& graph, Value* x) {
+        return graph.add("matmul", {x, x}, {{"transpose_b", true}});
+      },
+      {3, 4});
+  check_second_order(
+      [](Graph& graph, Value* x) {
+        TestTensor w(DType::kF64, {2, 3, 2, 2});
+        w.fill(3, -1, 1);
+        Value* weights = graph.constant(Constant::copy(
+            DType::kF64, w.shape(), {static_cast<const std::byte*>(w.ptr()), 24 * 8}));
+        return graph.add(
+            "conv", {x, weights},
+            {{"strides", std::vector<int64_t>{2, 1}}, {"pads", std::vector<int64_t>{1, 0, 0, 1}}});
+      },
+      {1, 3, 4, 4});
+}
+
+}  // namespace
+}  // namespace anymps::testing

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of every op against central differences, on the samples of its record. The loss is
+// the sum of all float outputs with random weights; it is differentiated to all float inputs.
+#include <chrono>
+#include <cstdio>
+#include <set>
+
+#include "graph/gradient.h"
+#include "op_table/op_cases.h"
+#include "ops/gradient.h"
+#include "runtime/device.h"
+#include "runtime/executable.h"
+
+namespace anymps::testing {
+namespace {
+
+size_t case_count = 0, derivative_count = 0;
+
+// A case as a graph, its inputs that are differentiated, and their elements.
+struct Problem {
+  Graph graph;
+  Value* loss = nullptr;
+  std::vector<Value*> xs;
+  std::vector<TestTensor> feeds;
+  bool coarse = false;  // not all of it is f64
+};
+
+void build(Problem& problem, const OpCase& item) {
+  Graph& graph = problem.graph;
+  std::vector<Value*> inputs;
+  for (size_t i = 0; i < item.inputs.size(); ++i) {
+    if (!item.inputs[i]) {
+      inputs.push_back(nullptr);
+      continue;
+    }
+    const TestTensor& tensor = *item.inputs[i];
+    const InputSpec& spec = item.op->inputs[std::min(i, item.op->inputs.size() - 1)];
+    const bool counts = spec.name == "indices" || spec.name == "depth";  // floats in ONNX, too
+    if (!is_float(tensor.dtype()) || counts) {
+      const auto* bytes = static_cast<const std::byte*>(tensor.ptr());
+      inputs.push_back(graph.constant(
+          Constant::copy(tensor.dtype(), tensor.shape(),
+                         {bytes, static_cast<size_t>(tensor.count()) * size_of(tensor.dtype())})));
+      continue;
+    }
+    problem.coarse |= tensor.dtype() != DType::kF64;
+    problem.xs.push_back(
+        graph.input(fmt::format("x{}", i), tensor.dtype(), to_dims(tensor.shape())));
+    problem.feeds.push_back(tensor);
+    inputs.push_back(problem.xs.back());
+  }
+  const Node* node = graph.add_node(*item.op, inputs, item.attrs, "op", item.outputs);
+  for (size_t i = 0; i < node->outputs.size(); ++i) {
+    Value* y = node->outputs[i];
+    if (!is_float(y->dtype()) || !y->type.static_shape()) continue;
+    problem.coarse |= y->dtype() != DType::kF64;
+    TestTensor weights(DType::kF64, to_shape(y->shape()));
+    weights.fill(7 + i, -1, 1);
+    Value* w = graph.constant(Constant::copy(
+        DType::kF64, weights.shape(),
+        {static_cast<const std::byte*>(weights.ptr()), static_cast<size_t>(weights.count()) * 8}));
+    if (y->dtype() != DType::kF64) y = graph.add("cast", {y}, {{"dtype", DType::kF64}});
+    Value* sum = graph.add("reduce_sum", {graph.add("mul", {y, w})}, {{"keep_dims", false}});
+    problem.loss = problem.loss ? graph.add("add", {problem.loss, sum}) : sum;
+  }
+}
+
+// Runs a graph on host tensors.
+class Runner {
+ public:
+  Runner(const char* device, const Graph& graph)
+      : device_(Device::get(device)), executable_(device_, graph) {}
+
+  std::vector<TestTensor> operator()(const std::vector<TestTensor>& feeds) {
+    std::vector<Tensor> inputs, outputs(executable_.graph().outputs().size());
+    for (const TestTensor& feed : feeds)
+      inputs.push_back(device_->from_host(feed.desc(), feed.ptr()));
+    executable_.run(inputs, outputs);
+    std::vector<TestTensor> results;
+    for (const Tensor& output : outputs) {
+      results.emplace_back(output.desc.dtype, output.desc.shape);
+      if (results.back().count() > 0) device_->to_host(output, results.back().ptr());
+    }
+    return results;
+  }
+
+ private:
+  DevicePtr device_;
+  Executable executable_;
+};
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+struct Direction {
+  size_t input = 0;
+  std::vector<double> v;
+};
+
+// Single elements of each input, and one direction that moves all of its elements.
+std::vector<Direction> directions_of(const Problem& problem, size_t most) {
+  std::mt19937_64 random(5);
+  std::vector<Direction> all;
+  for (size_t i = 0; i < problem.feeds.size(); ++i) {
+    const auto count = static_cast<size_t>(problem.feeds[i].count());
+    if (count == 0) continue;
+    Direction whole{i, std::vector<double>(count)};
+    for (double& v : whole.v) v = random() & 1 ? 1 : -1;
+    all.push_back(std::move(whole));
+    for (size_t k = 0; k < std::min(count, most); ++k) {
+      Direction one{i, std::vector<double>(count, 0)};
+      one.v[count <= most ? k : random() % count] = 1;
+      all.push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+// The gradients of a case on a driver, in double.
+std::vector<std::vector<double>> gradients_on(const char* driver, const Graph& graph,
+                                              const Problem& problem) {
+  std::vector<std::vector<double>> all;
+  const std::vector<TestTensor> results = Runner(driver, graph)(problem.feeds);
+  for (size_t i = 0; i < problem.xs.size(); ++i) {
+    EXPECT_EQ(results[i].shape(), problem.feeds[i].shape()) << "gradient of input " << i;
+    EXPECT_EQ(results[i].dtype(), problem.feeds[i].dtype());
+    all.push_back(results[i].values());
+  }
+  return all;
+}
+
+void check_case(const OpCase& item) {
+  Problem problem;
+  build(problem, item);
+  if (!problem.loss || problem.xs.empty()) return;
+  ++case_count;
+  SCOPED_TRACE(item.op->name + " " + item.label);
+  auto forward = problem.graph.clone();
+  forward->set_outputs({forward->find_value(problem.loss->name)});
+  problem.graph.set_outputs(gradient(problem.graph, problem.loss, problem.xs));
+  verify(problem.graph);
+  const auto expected = gradients_on("reference", problem.graph, problem);
+  const auto fast = gradients_on("cpu", problem.graph, problem);
+  if (::testing::Test::HasFailure()) return;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    double largest = 1;
+    for (const double g : expected[i])
+      if (std::isfinite(g)) largest = std::max(largest, std::abs(g));
+    for (size_t k = 0; k < expected[i].size(); ++k)
+      ASSERT_TRUE(
+          close(fast[i][k] / largest, expected[i][k] / largest, problem.coarse ? 1e-3 : 1e-8))
+          << "on cpu, input " << i << " element " << k << ": " << fast[i][k] << ", on reference "
+          << expected[i][k];
+  }
+
+  Runner run("reference", *forward);
+  const auto start = std::chrono::steady_clock::now();
+  const double loss = run(problem.feeds)[0].get({}).real();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!std::isfinite(loss)) return;
+  const size_t most = seconds > 0.02 ? 1 : 6;
+  // A narrow output moves in steps; only linear functions stand the wide difference.
+  bool half = false;
+  for (const Node* node : forward->node_list())
+    for (const Value* value : node->outputs) half |= is_half(value->dtype());
+  const double h = half ? 0.5 : problem.coarse ? 2e-2 : 1e-6;
+  const double tolerance = half ? 2e-2 : problem.coarse ? 5e-3 : 2e-6;
+  for (const Direction& direction : directions_of(problem, most)) {
+    double sides[2];
+    for (const int side : {0, 1}) {
+      std::vector<TestTensor> feeds = problem.feeds;
+      std::vector<double> values = feeds[direction.input].values();
+      for (size_t k = 0; k < values.size(); ++k) values[k] += (side ? h : -h) * direction.v[k];
+      feeds[direction.input].set(values);
+      sides[side] = run(feeds)[0].get({}).real();
+    }
+    ++derivative_count;
+    const double difference = (sides[1] - sides[0]) / (2 * h);
+    const double slope = dot(expected[direction.input], direction.v);
+    double scale = std::abs(difference) + 0.1 * std::abs(loss) + 1e-2;
+    for (const double g : expected[direction.input])
+      if (std::isfinite(g)) scale = std::max(scale, std::abs(g));
+    EXPECT_NEAR(slope, difference, tolerance * scale)
+        << "input " << direction.input << ", "
+        << (dot(direction.v, direction.v) == 1 ? "one element" : "all elements");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// The dtype in which an op is checked: the widest float of its main input.
+std::string checked_dtype(const Op& op) {
+  std::set<std::string> names;
+  for_each_case(op,
+                [&](OpCase& item) { names.insert(item.label.substr(0, item.label.find(' '))); });
+  for (const char* name : {"f64", "f32", "i64", "i32", "bool"})
+    if (names.contains(name)) return name;
+  return names.empty() ? "" : *names.begin();
+}
+
+class OpGradient : public ::testing::TestWithParam<const Op*> {
+ public:
+  static void TearDownTestSuite() {
+    std::printf("gradient cases: %zu, derivatives compared: %zu\n", case_count, derivative_count);
+  }
+};
+
+TEST_P(OpGradient, AgreesWithDifferences) {
+  const Op& op = *GetParam();
+  const GradientRule* rule = find_gradient(op);
+  ASSERT_NE(rule, nullptr) << op.name << " has neither a gradient nor a reason why it has none: "
+                           << "say it in src/ops/gradients/";
+  EXPECT_NE(rule->reason.empty(), rule->kind != GradientRule::Kind::kFunction);
+  if (rule->kind == GradientRule::Kind::kRefused) GTEST_SKIP() << rule->reason;
+  if (!op.test.skip.empty()) GTEST_SKIP() << op.test.skip;
+  for (const char* waiting : {"gather", "gather_nd", "gather_along_axis", "max_pool", "pad"})
+    if (op.name == waiting && !find_op("scatter")) GTEST_SKIP() << "needs scatter";
+  const std::string dtype = checked_dtype(op) + " ";
+  for_each_case(op, [&](OpCase& item) {
+    const std::string& label = item.label;
+    if (!label.starts_with(dtype) || label.ends_with(" strided") || label.ends_with(" offset") ||
+        label.ends_with(" special") || HasFailure())
+      return;
+    try {
+      check_case(item);
+    } catch (const Error& error) {
+      ADD_FAILURE() << op.name << " " << label << ": " << error.what();
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpGradient, ::testing::ValuesIn(all_ops()),
+                         [](const auto& info) { return info.param->name; });
+
+}  // namespace
+}  // namespace anymps::testing
