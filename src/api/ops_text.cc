@@ -138,13 +138,15 @@ std::string json() {
                         {"dtypes", to_string(in.dtypes)},
                         {"type", in.type},
                         {"optional", in.optional},
-                        {"variadic", in.variadic}});
+                        {"variadic", in.variadic},
+                        {"doc", in.doc}});
     for (const AttrSpec& attr : op->attrs)
       attrs.push_back({{"name", attr.name},
                        {"kind", name(attr.kind)},
                        {"required", attr.required},
                        {"default", to_string(attr.kind, attr.default_value)},
-                       {"choices", attr.choices}});
+                       {"choices", attr.choices},
+                       {"doc", attr.doc}});
     for (const OutputSpec& out : op->outputs)
       outputs.push_back({{"name", out.name}, {"type", out.type}});
     nlohmann::ordered_json kernels;
@@ -152,7 +154,9 @@ std::string json() {
     list.push_back({{"name", op->name},
                     {"family", op->family},
                     {"doc", op->doc},
+                    {"formula", op->formula},
                     {"internal", op->is(kInternal)},
+                    {"variadic_outputs", op->variadic_outputs},
                     {"mps", op->mps},
                     {"inputs", inputs},
                     {"outputs", outputs},

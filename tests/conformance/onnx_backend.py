@@ -149,14 +149,17 @@ def main():
             json.dump(result.json(), out, indent=1)
     status = 0
     if args.verify:
-        status = report.verify(result, report.PAGE.read_text(encoding="utf-8"))
+        status = report.verify(result, report.PAGE.read_text(encoding="utf-8") if report.PAGE.exists() else "")
+        if status:
+            print(f"make {report.PAGE.relative_to(ROOT)} anew: python -m tests.conformance.onnx_backend --write")
     elif args.write:
         peer = run_backend("onnxruntime", args)
         report.PAGE.write_text(report.page(result, peer), encoding="utf-8")
         print(f"written: {report.PAGE.relative_to(ROOT)}")
     # The line that scripts/test reads: a test that is refused is open work, a wrong output or a crash is a failure.
     bad = result.count("wrong") + result.count("crashed") + (status != 0)
-    print(f"onnx conformance: {result.count('passed')} {bad} {len(result.rows) - result.count('passed') - bad + (status != 0)}")
+    passed = result.count("passed")
+    print(f"onnx conformance: {passed} {bad} {len(result.rows) - passed - bad + (status != 0)}")
     return 1 if bad else 0
 
 

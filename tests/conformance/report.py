@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run of the suite comes to: as text, as JSON, and as the page docs/generated/onnx_conformance.md."""
+import locale
 import re
 from collections import Counter, defaultdict
 
@@ -66,6 +67,16 @@ def plain(reason):
     return text if len(text) <= 160 else text[:157] + "…"
 
 
+def has_locale():
+    try:
+        before = locale.setlocale(locale.LC_CTYPE)
+        locale.setlocale(locale.LC_CTYPE, "en_US.UTF-8")
+        locale.setlocale(locale.LC_CTYPE, before)
+        return True
+    except locale.Error:
+        return False
+
+
 def page(ours, peer):
     import onnx
     import onnxruntime
@@ -74,7 +85,8 @@ def page(ours, peer):
         f"The backend suite of the `onnx` package {onnx.__version__}: {len(ours.rows)} tests on a CPU. Made by "
         "`python -m tests.conformance.onnx_backend --write`;",
         f"ONNX Runtime {onnxruntime.__version__} ran in the same environment, with newer opsets unlocked "
-        "(`ALLOW_RELEASED_ONNX_OPSET_ONLY=0`).", "",
+        "(`ALLOW_RELEASED_ONNX_OPSET_ONLY=0`) and with", "models of a newer IR version offered as version 13. Its "
+        f"StringNormalizer needs the locale en_US.UTF-8, which was {'' if has_locale() else 'not '}there.", "",
         "A test is *refused* when there is an error instead of a result, *wrong* when there is a result and it "
         "differs,", "*crashed* when the process ended or took too long.", "",
         "| | passed | refused | wrong | crashed | skipped |", "|---|--:|--:|--:|--:|--:|",

@@ -4,28 +4,63 @@
     import anymps
     model = anymps.load("model.onnx")
     y = model(x)                # x: numpy, a list, or anything with DLPack
+
+Graphs are built with `anymps.Graph` and `anymps.ops`, and made ready with `anymps.compile`.
 """
-import os
+import json as _json
 
-from . import _convert, _core
+from . import _core, _tensor, ops
+from ._convert import dtype_name, numpy_dtype, to_numpy
 from ._core import (Cancelled, Corrupt, Device, Error, Event, InternalError, InvalidArgument, IoError, Mismatch,
-                    NotFound, OutOfMemory, Stream, Tensor, Unsupported)
-from ._convert import dtype_name, to_numpy
+                    NotFound, OutOfMemory, Tensor, Unsupported)
 from ._executable import Executable, device
+from ._graph import Graph, Value, compile
+from ._profile import Profile, profile
+from ._tensor import Stream, asarray, empty, from_dlpack, stream, tensor
 
-_find_device = device
 __version__ = _core.version()
 
 
 def load(source, device="", threads=0, optimization_level=1, check=False, without_passes=()):
     """Loads an .onnx or .mps model, from a path or from bytes, and makes it ready to run.
 
-    device: 'cpu', 'reference', …; threads: 0 for the device's default; optimization_level: 0 for no passes;
-    check: compare every node with the reference driver; without_passes: names of passes to leave out.
+    The options are those of `compile`.
     """
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        graph = _core.Graph.load_memory(bytes(source), "memory")
-    else:
-        graph = _core.Graph.load(os.fspath(source))
-    where = _find_device(device)
-    return Executable(graph.compile(where, threads, optimization_level, check, ",".join(without_passes), 0, False), where)
+    return compile(source, device, threads, optimization_level, check, without_passes)
+
+
+def devices():
+    """The names of the devices."""
+    return _core.device_names()
+
+
+def memory_stats(name=""):
+    """What a device's memory is used for, in bytes: allocated, reserved, pooled, peaks, counts, packed weights."""
+    return device(name).memory_stats()
+
+
+def empty_cache(name=""):
+    """Gives memory that is kept for reuse back to the system."""
+    device(name).empty_cache()
+
+
+def set_memory_limit(limit, name=""):
+    """Bounds a device's memory, in bytes; 0 for no bound. What does not fit raises OutOfMemory."""
+    device(name).set_memory_limit(limit)
+
+
+def synchronize(name=""):
+    """Waits until a device has done its work."""
+    device(name).synchronize()
+
+
+def doctor():
+    """Devices, instruction sets, libraries, passes and environment variables, as a dict."""
+    return _json.loads(_core.doctor())
+
+
+__all__ = ["Cancelled", "Corrupt", "Device", "Error", "Event", "Executable", "Graph", "InternalError",
+           "InvalidArgument", "IoError", "Mismatch", "NotFound", "OutOfMemory", "Profile", "Stream", "Tensor",
+           "Unsupported", "Value", "asarray", "compile", "device", "devices", "doctor", "dtype_name", "empty",
+           "empty_cache", "from_dlpack", "load", "memory_stats", "numpy_dtype", "ops", "profile", "set_memory_limit",
+           "stream", "synchronize", "tensor", "to_numpy"]

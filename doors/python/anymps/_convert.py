@@ -64,7 +64,7 @@ def from_numpy(array, device):
     """A tensor that shares the array's memory."""
     if array.dtype.kind in "OUST":
         return from_strings(array, device)
-    name = dtype_name(array.dtype)
+    name = NAMES.get(array.dtype) or dtype_name(array.dtype)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if not array.flags.aligned:

@@ -64,20 +64,22 @@ class Executable:
         not None are written to instead of being made."""
         args, named = ((), feeds) if isinstance(feeds, dict) else (feeds, {})
         targets = [None if r is None else _convert.to_tensor(r, self.device) for r in results]
-        return self._core.run(self.feeds(args, named), targets, stream, profiler or _active_profiler())
+        return self._core.run(self.feeds(args, named), targets, _core_of(stream), _core_of(profiler) or _active_profiler())
 
     def __call__(self, *args, **named):
+        """Runs and gives the result, or a tuple of results."""
         tensors = self.run_tensors(args, named)
         kind = _kind_of(args[0] if args else next(iter(named.values()), None))
         results = tuple(kind(t) for t in tensors)
         return results[0] if len(results) == 1 else results
 
     def run_tensors(self, args, named):
+        """Runs with arguments by position and by name and gives a list of tensors."""
         return self._core.run(self.feeds(args, named), [], None, _active_profiler())
 
     def submit(self, *args, stream, **named):
         """Queues the run on the stream and gives the tensors it will fill; errors come with stream.synchronize()."""
-        return self._core.submit(self.feeds(args, named), stream)
+        return self._core.submit(self.feeds(args, named), _core_of(stream))
 
     def save(self, path):
         """Saves the optimised graph as an .mps file."""
@@ -107,12 +109,18 @@ _MISSING = object()
 _profilers = []
 
 
+def _core_of(handle):
+    return getattr(handle, "_core", handle)
+
+
 def _active_profiler():
     return _profilers[-1]._core if _profilers else None
 
 
 def _kind_of(value):
     """How a result is handed to somebody who gave `value`."""
+    if type(value) is np.ndarray:
+        return _convert.to_numpy
     if isinstance(value, _core.Tensor):
         return lambda tensor: tensor
     if value is None or isinstance(value, (np.ndarray, np.generic, int, float, str, list, tuple)):

@@ -7,11 +7,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "anymps/anymps.hpp"
@@ -23,6 +25,7 @@ namespace nb = nanobind;
 // A tensor and whether its memory may be written through views that Python gets of it.
 struct Tensor {
   amps::Tensor tensor;
+  amps_device* device = nullptr;  // lives for ever
   bool readonly = false;
 
   amps_tensor* c() const { return tensor.c(); }
@@ -35,6 +38,13 @@ struct Value {
   const amps_value* value = nullptr;
 
   amps_value* c() const { return const_cast<amps_value*>(value); }
+};
+
+struct Executable {
+  amps::Executable executable;
+  amps_device* device = nullptr;
+
+  amps_executable* c() const { return executable.c(); }
 };
 
 inline amps_dtype dtype_of(const std::string& name) {
@@ -52,10 +62,12 @@ inline amps_dtype dtype_of(const std::string& name) {
 Tensor wrap(amps_device* device, amps_dtype dtype, const std::vector<int64_t>& dims,
             const std::vector<int64_t>& strides, void* data, bool readonly,
             void (*release)(void* context), void* context);
-// The device that the tensor's memory belongs to is one that the host can read.
+// Fails unless the tensor has memory of its own that the host can read.
 void need_host_memory(const Tensor& tensor);
 
-std::vector<amps_attr> attrs_of(nb::dict attrs, std::vector<amps::Attr>& store);
+// (name, kind as the op table calls it, value); `store` keeps what the result points to.
+using Attributes = std::vector<std::tuple<std::string, std::string, nb::object>>;
+std::vector<amps_attr> attrs_of(const Attributes& attrs, std::vector<amps::Attr>& store);
 
 void bind_device(nb::module_& m);
 void bind_dlpack(nb::class_<Tensor>& tensor);

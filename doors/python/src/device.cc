@@ -23,7 +23,7 @@ nb::dict memory_stats(const amps::Device& device) {
 }
 
 std::vector<Tensor> eager(const amps::Device& device, const std::string& op,
-                          const std::vector<const Tensor*>& inputs, nb::dict attrs,
+                          const std::vector<const Tensor*>& inputs, const Attributes& attrs,
                           size_t outputs) {
   const amps_op* record = amps_op_find(op.c_str());
   if (!record) throw amps::Error(AMPS_NOT_FOUND, "[op] there is no op '" + op + "'");
@@ -37,7 +37,7 @@ std::vector<Tensor> eager(const amps::Device& device, const std::string& op,
                            out.data(), out.size()));
   }
   std::vector<Tensor> results;
-  for (amps_tensor* tensor : out) results.push_back({amps::Tensor(tensor)});
+  for (amps_tensor* tensor : out) results.push_back({amps::Tensor(tensor), device.c()});
   return results;
 }
 
@@ -66,8 +66,9 @@ void bind_device(nb::module_& m) {
              amps::CompileOptions options;
              options.threads = threads;
              options.check = check;
-             return d.load(path, options);
+             return Executable{d.load(path, options), d.c()};
            })
+      .def("_same", [](const Device& d, const Device& other) { return d.c() == other.c(); })
       .def("eager", eager, nb::arg("op"), nb::arg("inputs"), nb::arg("attrs"), nb::arg("outputs"));
   m.def("device_names", &Device::names);
 }

@@ -12,16 +12,17 @@ std::vector<amps_tensor*> handles(const std::vector<const Tensor*>& tensors) {
   return list;
 }
 
-std::vector<Tensor> results_of(const std::vector<amps_tensor*>& out,
+std::vector<Tensor> results_of(const Executable& executable, const std::vector<amps_tensor*>& out,
                                const std::vector<const Tensor*>& given) {
   std::vector<Tensor> results;
   for (size_t i = 0; i < out.size(); ++i)
-    results.push_back(i < given.size() && given[i] ? *given[i] : Tensor{amps::Tensor(out[i])});
+    results.push_back(
+        i < given.size() && given[i] ? *given[i] : Tensor{amps::Tensor(out[i]), executable.device});
   return results;
 }
 
 // Results that are given are written to, which read-only memory must not be.
-std::vector<amps_tensor*> room_for(const amps::Executable& executable,
+std::vector<amps_tensor*> room_for(const Executable& executable,
                                    const std::vector<const Tensor*>& given) {
   std::vector<amps_tensor*> out(amps_executable_output_count(executable.c()), nullptr);
   if (given.size() > out.size())
@@ -35,7 +36,7 @@ std::vector<amps_tensor*> room_for(const amps::Executable& executable,
   return out;
 }
 
-std::vector<Tensor> run(const amps::Executable& executable, const std::vector<const Tensor*>& feeds,
+std::vector<Tensor> run(const Executable& executable, const std::vector<const Tensor*>& feeds,
                         const std::vector<const Tensor*>& results, amps::Stream* stream,
                         amps::Profiler* profiler) {
   const std::vector<amps_tensor*> in = handles(feeds);
@@ -46,11 +47,11 @@ std::vector<Tensor> run(const amps::Executable& executable, const std::vector<co
                                     stream ? stream->c() : nullptr,
                                     profiler ? profiler->c() : nullptr));
   }
-  return results_of(out, results);
+  return results_of(executable, out, results);
 }
 
-std::vector<Tensor> submit(const amps::Executable& executable,
-                           const std::vector<const Tensor*>& feeds, amps::Stream& stream) {
+std::vector<Tensor> submit(const Executable& executable, const std::vector<const Tensor*>& feeds,
+                           amps::Stream& stream) {
   const std::vector<amps_tensor*> in = handles(feeds);
   std::vector<amps_tensor*> out = room_for(executable, {});
   {
@@ -58,13 +59,12 @@ std::vector<Tensor> submit(const amps::Executable& executable,
     amps::check(amps_executable_submit(executable.c(), in.data(), in.size(), out.data(), out.size(),
                                        stream.c()));
   }
-  return results_of(out, {});
+  return results_of(executable, out, {});
 }
 
 }  // namespace
 
 void bind_executable(nb::module_& m) {
-  using amps::Executable;
   nb::class_<amps::Event>(m, "Event")
       .def_prop_ro("done", &amps::Event::done)
       .def("synchronize", &amps::Event::synchronize, nb::call_guard<nb::gil_scoped_release>())
@@ -102,7 +102,7 @@ void bind_executable(nb::module_& m) {
       .def("text",
            [](const Executable& e, const std::string& format, const std::vector<int64_t>& dims) {
              nb::gil_scoped_release unlocked;
-             return e.text(format, dims);
+             return e.executable.text(format, dims);
            })
       .def("plan_cache",
            [](const Executable& e) {
@@ -117,8 +117,8 @@ void bind_executable(nb::module_& m) {
              dict["evictions"] = stats.evictions;
              return dict;
            })
-      .def("clear_plans", &Executable::clear_plans)
-      .def("save", &Executable::save);
+      .def("clear_plans", [](Executable& e) { e.executable.clear_plans(); })
+      .def("save", [](const Executable& e, const std::string& path) { e.executable.save(path); });
 }
 
 }  // namespace pyamps

@@ -48,7 +48,7 @@ std::vector<amps_value*> handles(const Graph& graph,
 }
 
 std::vector<Value> add_op(const Graph& graph, const std::string& op,
-                          const std::vector<std::optional<Value>>& inputs, nb::dict attrs,
+                          const std::vector<std::optional<Value>>& inputs, const Attributes& attrs,
                           const std::string& name, size_t outputs) {
   const amps_op* record = amps_op_find(op.c_str());
   if (!record) throw amps::Error(AMPS_NOT_FOUND, "[op] there is no op '" + op + "'");
@@ -95,27 +95,23 @@ std::vector<Value> values_of(const Graph& graph, Count count, At at) {
 
 }  // namespace
 
-std::vector<amps_attr> attrs_of(nb::dict attrs, std::vector<amps::Attr>& store) {
-  for (auto [key, value] : attrs) {
-    const auto name = nb::cast<std::string>(key);
-    if (PyBool_Check(value.ptr()) || PyLong_Check(value.ptr())) {
-      store.emplace_back(name, nb::cast<int64_t>(value));
-    } else if (PyFloat_Check(value.ptr())) {
+std::vector<amps_attr> attrs_of(const Attributes& attrs, std::vector<amps::Attr>& store) {
+  for (const auto& [name, kind, value] : attrs) {
+    if (kind == "float")
       store.emplace_back(name, nb::cast<double>(value));
-    } else if (PyUnicode_Check(value.ptr())) {
+    else if (kind == "string")
       store.emplace_back(name, nb::cast<std::string>(value));
-    } else if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())) {
-      bool whole = true;
-      for (nb::handle item : value) whole = whole && PyLong_Check(item.ptr());
-      if (whole)
-        store.emplace_back(name, nb::cast<std::vector<int64_t>>(value));
-      else
-        store.emplace_back(name, nb::cast<std::vector<double>>(value));
-    } else {
-      throw nb::type_error(
-          ("[op] the attribute '" + name + "' must be a number, a string or a list of numbers")
-              .c_str());
-    }
+    else if (kind == "ints")
+      store.emplace_back(name, nb::cast<std::vector<int64_t>>(value));
+    else if (kind == "floats")
+      store.emplace_back(name, nb::cast<std::vector<double>>(value));
+    else if (kind == "dtype")
+      store.emplace_back(name, static_cast<int64_t>(dtype_of(nb::cast<std::string>(value))));
+    else if (kind == "int" || kind == "bool")
+      store.emplace_back(name, nb::cast<int64_t>(value));
+    else
+      throw amps::Error(AMPS_UNSUPPORTED, "[op] the attribute '" + name + "' is of the kind " +
+                                              kind + ", which Python cannot give");
   }
   return amps::c_attrs(store);
 }
@@ -191,7 +187,7 @@ void bind_graph(nb::module_& m) {
         amps_executable* made = nullptr;
         nb::gil_scoped_release unlocked;
         amps::check((cached ? amps_compile_cached : amps_compile)(device.c(), g.c(), &c, &made));
-        return amps::Executable(made);
+        return Executable{amps::Executable(made), device.c()};
       });
 }
 

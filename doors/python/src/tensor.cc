@@ -109,7 +109,7 @@ Tensor from_strings(const std::vector<nb::bytes>& strings, const std::vector<int
   amps_tensor* made = nullptr;
   amps::check(
       amps_tensor_from_strings(device, dims.size(), dims.data(), data.data(), sizes.data(), &made));
-  return {amps::Tensor(made), true};
+  return {amps::Tensor(made), device, true};
 }
 
 nb::list strings_of(const Tensor& tensor) {
@@ -135,14 +135,14 @@ Tensor make_list(const std::vector<const Tensor*>& items, int container, const s
   amps_tensor* made = nullptr;
   amps::check(amps_tensor_list(device, static_cast<amps_container>(container), dtype_of(dtype),
                                handles.data(), handles.size(), &made));
-  return {amps::Tensor(made), true};
+  return {amps::Tensor(made), device, true};
 }
 
 Tensor make_nothing(int container, const std::string& dtype, amps_device* device) {
   amps_tensor* made = nullptr;
   amps::check(
       amps_tensor_nothing(device, static_cast<amps_container>(container), dtype_of(dtype), &made));
-  return {amps::Tensor(made), true};
+  return {amps::Tensor(made), device, true};
 }
 
 nb::object items_of(const Tensor& tensor) {
@@ -152,7 +152,7 @@ nb::object items_of(const Tensor& tensor) {
   for (int64_t i = 0; i < count; ++i) {
     amps_tensor* item = nullptr;
     amps::check(amps_tensor_item(tensor.c(), static_cast<size_t>(i), &item));
-    list.append(nb::cast(Tensor{amps::Tensor(item), tensor.readonly}));
+    list.append(nb::cast(Tensor{amps::Tensor(item), tensor.device, tensor.readonly}));
   }
   return list;
 }
@@ -235,12 +235,18 @@ Tensor wrap(amps_device* device, amps_dtype dtype, const std::vector<int64_t>& d
   amps::check(amps_tensor_wrap(device, dtype, dims.size(), dims.data(), strides.data(), data,
                                release_with_gil, held.get(), &made));
   (void)held.release();
-  return {amps::Tensor(made), readonly};
+  return {amps::Tensor(made), device, readonly};
 }
 
 void need_host_memory(const Tensor& tensor) {
   if (!tensor.plain() || amps_tensor_dtype(tensor.c()) == AMPS_STRING)
     invalid("[tensor] strings and lists have no memory that can be shared");
+  // A device that shares the host's memory takes memory of the host; there is no other way to ask.
+  amps_tensor* probe = nullptr;
+  const int64_t none = 0;
+  amps::check(amps_tensor_wrap(tensor.device, AMPS_U8, 1, &none, nullptr, nullptr, nullptr, nullptr,
+                               &probe));
+  amps_tensor_release(probe);
 }
 
 void bind_tensor(nb::module_& m) {
@@ -262,6 +268,8 @@ void bind_tensor(nb::module_& m) {
       .def_prop_ro(
           "nbytes", [](const Tensor& t) { return amps_tensor_bytes(t.c()); },
           "Bytes of the elements, packed.")
+      .def_prop_ro("device",
+                   [](const Tensor& t) { return amps::Device::get(amps_device_name(t.device)); })
       .def_prop_ro("readonly", [](const Tensor& t) { return t.readonly; })
       .def_prop_ro("_container",
                    [](const Tensor& t) { return static_cast<int>(amps_tensor_container(t.c())); })
@@ -274,7 +282,7 @@ void bind_tensor(nb::module_& m) {
         amps_tensor* view = nullptr;
         amps::check(
             amps_tensor_view(t.c(), dims.size(), dims.data(), strides.data(), offset, &view));
-        return Tensor{amps::Tensor(view), t.readonly};
+        return Tensor{amps::Tensor(view), t.device, t.readonly};
       });
   bind_dlpack(tensor);
   m.def("from_buffer", [](nb::handle object, const std::string& dtype, const amps::Device& device) {
@@ -293,7 +301,7 @@ void bind_tensor(nb::module_& m) {
                     const amps::Device& device) {
     amps_tensor* made = nullptr;
     amps::check(amps_tensor_empty(device.c(), dtype_of(dtype), dims.size(), dims.data(), &made));
-    return Tensor{amps::Tensor(made)};
+    return Tensor{amps::Tensor(made), device.c()};
   });
 }
 

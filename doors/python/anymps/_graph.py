@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building graphs: values with Python's operators, and a method for each op."""
+import os
+
+import numpy as np
+
+from . import _convert, _core, ops
+from ._executable import Executable, _describe, device as find_device
+
+
+class Value:
+    """A value of a graph. Operators and methods add nodes: `x * 2 + y`, `x @ w`, `x[:, 0]`, `x.softmax(axis=-1)`.
+
+    `==` compares elements, as in numpy; `a is b` says whether two names mean the same value.
+    """
+
+    __slots__ = ("_anymps_value", "_graph")
+    __array_priority__ = 1000  # numpy's operators leave the work to these
+
+    def __init__(self, graph, core):
+        self._graph, self._anymps_value = graph, core
+
+    @property
+    def name(self):
+        """The value's name."""
+        return self._anymps_value.name
+
+    @property
+    def dtype(self):
+        """The element type's short name: 'f32'."""
+        return self._anymps_value.dtype
+
+    @property
+    def shape(self):
+        """Extents: numbers, names of dynamic ones, or None for what is not known; None while the rank is not known."""
+        return self._anymps_value.shape
+
+    @property
+    def ndim(self):
+        """The number of axes, or None while it is not known."""
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def T(self):
+        """The axes reversed."""
+        return ops.transpose(self)
+
+    def astype(self, dtype):
+        """The value in another dtype."""
+        return ops.cast(self, dtype=dtype)
+
+    def __getitem__(self, key):
+        return _index(self, key)
+
+    def __hash__(self):
+        return hash(self._anymps_value._id())
+
+    def __bool__(self):
+        raise TypeError("[graph] a value has no number before the graph runs: use anymps.ops.where, or control flow ops")
+
+    def __iter__(self):
+        raise TypeError("[graph] a value cannot be walked through before the graph runs: use anymps.ops.split")
+
+    def __repr__(self):
+        return f"<anymps.Value {_describe(self)}>"
+
+
+def _binary(op, swapped=False):
+    def method(self, other):
+        if not _can_join(other):
+            return NotImplemented
+        return getattr(ops, op)(other, self) if swapped else getattr(ops, op)(self, other)
+    return method
+
+
+def _can_join(other):
+    return isinstance(other, (Value, bool, int, float, complex, list, tuple, np.ndarray, np.generic, _core.Tensor))
+
+
+for _names, _op in ((("__add__", "__radd__"), "add"), (("__sub__", "__rsub__"), "sub"), (("__mul__", "__rmul__"), "mul"),
+                    (("__truediv__", "__rtruediv__"), "div"), (("__pow__", "__rpow__"), "pow"),
+                    (("__mod__", "__rmod__"), "floor_mod"), (("__matmul__", "__rmatmul__"), "matmul")):
+    setattr(Value, _names[0], _binary(_op))
+    setattr(Value, _names[1], _binary(_op, swapped=True))
+for _name, _op in (("__eq__", "equal"), ("__ne__", "not_equal"), ("__lt__", "less"), ("__le__", "less_equal"),
+                   ("__gt__", "greater"), ("__ge__", "greater_equal")):
+    setattr(Value, _name, _binary(_op))
+
+
+def _logical(op):
+    def method(self, other):
+        if not _can_join(other):
+            return NotImplemented
+        names = (f"logical_{op}",) if self.dtype == "bool" else (f"bitwise_{op}", f"logical_{op}")
+        return getattr(ops, next(n for n in names if hasattr(ops, n)))(self, other)
+    return method
+
+
+for _op in ("and", "or", "xor"):
+    setattr(Value, f"__{_op}__", _logical(_op))
+    setattr(Value, f"__r{_op}__", _logical(_op))
+Value.__invert__ = lambda self: ops.logical_not(self) if self.dtype == "bool" else ops.bitwise_not(self)
+Value.__neg__ = lambda self: ops.neg(self)
+Value.__pos__ = lambda self: self
+Value.__abs__ = lambda self: ops.abs(self)
+Value.__floordiv__ = lambda self, other: ops.div(self, other, rounding="floor")
+Value.__rfloordiv__ = lambda self, other: ops.div(other, self, rounding="floor")
+
+
+def _index(value, key):
+    """Numbers, slices, `...`, None and one array of indices, as in numpy."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if value.ndim is None:
+        raise _core.InvalidArgument(f"[index] the rank of '{value.name}' is not known")
+    used = sum(k is not None and k is not Ellipsis for k in keys)
+    if used > value.ndim:
+        raise _core.InvalidArgument(f"[index] {used} indices for the {value.ndim} axes of '{value.name}'")
+    if sum(k is Ellipsis for k in keys) > 1:
+        raise _core.InvalidArgument("[index] only one … may be given")
+    at = next((i for i, k in enumerate(keys) if k is Ellipsis), None)
+    if at is not None:
+        keys[at:at + 1] = [slice(None)] * (value.ndim - used)
+    starts, ends, axes, steps, drop, insert, gathers = [], [], [], [], [], [], []
+    axis = place = 0
+    for k in keys:
+        if k is None:
+            insert.append(place)
+            place += 1
+            continue
+        if isinstance(k, (bool, np.bool_)):
+            raise TypeError("[index] masks change the shape with the data: use anymps.ops.where")
+        if isinstance(k, (int, np.integer)):
+            extent = value.shape[axis]
+            if isinstance(extent, int) and not -extent <= k < extent:
+                raise _core.InvalidArgument(f"[index] {k} is outside axis {axis} of '{value.name}', which has {extent}")
+            starts.append(int(k)), ends.append(int(k) + 1 if k != -1 else np.iinfo(np.int64).max)
+            axes.append(axis), steps.append(1), drop.append(axis)
+            place -= 1
+        elif isinstance(k, slice):
+            if (k.start, k.stop, k.step) != (None, None, None):
+                step = 1 if k.step is None else int(k.step)
+                far = np.iinfo(np.int64).max if step > 0 else np.iinfo(np.int64).min
+                starts.append((0 if step > 0 else np.iinfo(np.int64).max) if k.start is None else int(k.start))
+                ends.append(int(far) if k.stop is None else int(k.stop))
+                axes.append(axis), steps.append(step)
+        else:
+            gathers.append((axis, k))
+        axis += 1
+        place += 1
+    if len(gathers) > 1:
+        raise _core.Unsupported("[index] one array of indices at a time: use anymps.ops.gather_nd")
+    result = value
+    for at, indices in gathers:
+        if not isinstance(indices, Value):
+            indices = value._graph.constant(np.asarray(indices, np.int64))
+        if (drop or insert) and indices.ndim != 1:
+            raise _core.Unsupported("[index] an array of indices beside numbers or None must have one axis")
+        result = ops.gather(result, indices, axis=at)
+    if axes:
+        result = ops.slice(result, [int(s) for s in starts], [int(e) for e in ends], axes, steps)
+    if drop:
+        result = ops.squeeze(result, axes=drop)
+    if insert:
+        result = ops.unsqueeze(result, axes=insert)
+    return result
+
+
+class Graph:
+    """A graph under construction, or one that was loaded.
+
+        g = anymps.Graph("mlp")
+        x = g.input("x", "f32", ("N", 4))
+        g.outputs(anymps.ops.relu(x @ w + b))
+        model = anymps.compile(g)
+
+    Each op is also a method: `g.relu(x)`.
+    """
+
+    def __init__(self, name="", _core_graph=None):
+        self._core = _core_graph if _core_graph is not None else _core.Graph(name)
+        self._values = {}
+
+    @classmethod
+    def load(cls, source, name="memory"):
+        """A graph from an .onnx or .mps file, or from the bytes of one."""
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            return cls(_core_graph=_core.Graph.load_memory(bytes(source), name))
+        return cls(_core_graph=_core.Graph.load(os.fspath(source)))
+
+    def _value(self, core):
+        key = core._id()
+        if key not in self._values:
+            self._values[key] = Value(self, core)
+        return self._values[key]
+
+    def input(self, name, dtype="f32", shape=()):
+        """Adds an input. An extent is a number, a name (equal names mean equal extents), or None for any."""
+        dims, names = [], []
+        for extent in shape:
+            dynamic = extent is None or isinstance(extent, str)
+            dims.append(-1 if dynamic else int(extent))
+            names.append(extent if isinstance(extent, str) else None)
+        return self._value(self._core.input(name, _convert.dtype_name(dtype), dims, names))
+
+    def constant(self, value, dtype=None, name=""):
+        """Adds a constant: an array, a number or a list; float64 lists and numbers become f32 unless `dtype` says
+        otherwise."""
+        if dtype is not None:
+            dtype = _convert.dtype_name(dtype)
+            if isinstance(value, np.ndarray):
+                value = value.astype(_convert.numpy_dtype(dtype))
+        tensor = _convert.to_tensor(value, find_device("cpu"), dtype)
+        if tensor.dtype == "string" or tensor._container:
+            raise _core.Unsupported("[constant] strings and lists cannot be constants yet")
+        array = np.ascontiguousarray(memoryview(tensor)).reshape(tensor.shape)
+        return self._value(self._core.constant(name, _core.from_buffer(array, tensor.dtype, find_device("cpu"))))
+
+    def outputs(self, *values):
+        """Says which values the graph gives."""
+        if len(values) == 1 and isinstance(values[0], (list, tuple)):
+            values = tuple(values[0])
+        for value in values:
+            if not isinstance(value, Value):
+                raise _core.InvalidArgument(f"[graph] an output must be a value of the graph, not {type(value).__name__}")
+        self._core.set_outputs([value._anymps_value for value in values])
+
+    @property
+    def input_values(self):
+        """The graph's inputs."""
+        return [self._value(core) for core in self._core.inputs]
+
+    @property
+    def output_values(self):
+        """The graph's outputs."""
+        return [self._value(core) for core in self._core.outputs]
+
+    def op(self, name, *inputs, outputs=1, node_name="", **attrs):
+        """Adds any op by its name; the typed form is the method of that name."""
+        kwargs = dict(attrs)
+        function = getattr(ops, name, None) or getattr(ops, name + "_", None)
+        if function is None:
+            raise _core.NotFound(f"[op] there is no op '{name}'")
+        if "outputs" in function.__signature__.parameters:
+            kwargs["outputs"] = outputs
+        return function(*[self._join(name, v) for v in inputs], name=node_name, **kwargs)
+
+    def gradient(self, y, xs):
+        """The gradients of the sum of `y` with respect to each of `xs`, as new values of the graph."""
+        single = isinstance(xs, Value)
+        if not hasattr(self._core, "gradient"):
+            raise _core.Unsupported("[gradient] this build has no gradients")
+        wanted = [xs] if single else list(xs)
+        found = [self._value(core) for core in
+                 self._core.gradient(y._anymps_value, [x._anymps_value for x in wanted])]
+        return found[0] if single else found
+
+    def _join(self, op, value, like=None):
+        """An operand as a value of this graph: numbers and arrays become constants."""
+        if value is None:
+            return None
+        if isinstance(value, Value):
+            if value._graph is not self:
+                raise _core.InvalidArgument(f"[{op}] the value '{value.name}' belongs to another graph")
+            return value
+        return self.constant(value, None if hasattr(value, "dtype") else like)
+
+    def _add(self, op, inputs, dtypes, attrs, name, outputs):
+        values = [self._join(op, v, dtype) for v, dtype in zip(inputs, dtypes)]
+        cores = [None if v is None else v._anymps_value for v in values]
+        return [self._value(core) for core in self._core.op(op, cores, attrs, name, outputs)]
+
+    def save(self, path):
+        """Saves the graph as an .mps file."""
+        self._core.save(os.fspath(path))
+
+    def text(self, format="text"):
+        """The graph as 'text', 'json' or 'svg'."""
+        return self._core.text(format)
+
+    def _repr_svg_(self):
+        return self.text("svg")
+
+    def __repr__(self):
+        return (f"<anymps.Graph ({', '.join(map(_describe, self._core.inputs))}) -> "
+                f"({', '.join(map(_describe, self._core.outputs))})>")
+
+
+def _method(function, first):
+    def method(self, *args, **named):
+        return function(self, *args, **named) if first else function(*[self._join(function.__name__, a) for a in args], **named)
+    method.__name__, method.__doc__ = function.__name__, function.__doc__
+    method.__qualname__ = f"{'Value' if first else 'Graph'}.{function.__name__}"
+    return method
+
+
+for _name in ops.__all__:
+    _function = getattr(ops, _name)
+    if not hasattr(Value, _name):
+        setattr(Value, _name, _method(_function, True))
+    if not hasattr(Graph, _name):
+        setattr(Graph, _name, _method(_function, False))
+
+
+def compile(source, device="", threads=0, optimization_level=1, check=False, without_passes=(), plan_cache=0,
+            cached=False):
+    """Makes a graph, a model file (.onnx, .mps) or its bytes ready to run.
+
+    Args:
+        source: a Graph, a path, or bytes
+        device: 'cpu', 'reference', …; the default is that of ANYMPS_DRIVER
+        threads: 0 for the device's default
+        optimization_level: 0 for no passes
+        check: compare every node with the reference driver; a difference raises Mismatch
+        without_passes: names of passes to leave out
+        plan_cache: how many sets of feed shapes are kept ready; 0 for the default
+        cached: the same graph and options give the same executable
+    """
+    graph = source if isinstance(source, Graph) else Graph.load(source)
+    where = find_device(device)
+    without = without_passes if isinstance(without_passes, str) else ",".join(without_passes)
+    return Executable(graph._core.compile(where, threads, optimization_level, bool(check), without, plan_cache, cached),
+                      where)

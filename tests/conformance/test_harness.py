@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner of the ONNX suite tells a pass, a refusal, a wrong output, a crash and a hang apart."""
+import os
+import signal
+import time
+import unittest
+
+import numpy as np
+import pytest
+
+from tests.conformance import cases, onnx_backend, report
+from tests.conformance.backends import Staged
+
+
+class Fake(Staged):
+    """Does what the model's name says."""
+
+    @classmethod
+    def load(cls, model):
+        if model == "refuse":
+            raise NotImplementedError("no such op")
+
+        def run(inputs):
+            if model == "abort":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if model == "exit":
+                os._exit(0)
+            if model == "hang":
+                time.sleep(60)
+            if model == "refuse in run":
+                raise ValueError("bad shape")
+            return inputs + (model == "wrong")
+        return run
+
+
+def case(what, name=None):
+    def func(_):
+        if what == "skip":
+            raise unittest.SkipTest("not here")
+        result = Fake.prepare(what).run(np.zeros(2))
+        np.testing.assert_array_equal(result, np.zeros(2))
+    return cases.Case(name or what, "Node", "Op", func)
+
+
+EXPECTED = {"pass": "passed", "refuse": "refused", "refuse in run": "refused", "wrong": "wrong", "abort": "crashed",
+            "exit": "crashed", "hang": "crashed", "skip": "skipped"}
+
+
+@pytest.fixture(scope="module")
+def result():
+    tests = {what: case(what) for what in EXPECTED}
+    tests["test_bernoulli"] = case("wrong", "test_bernoulli")
+    results = onnx_backend.run_all(tests, Fake, 2, 3, lambda done, total: None)
+    return report.Report("anymps", tests, results, 1.0)
+
+
+def test_each_end_is_told_apart(result):
+    assert {name: row[2] for name, row in result.rows.items() if name in EXPECTED} == EXPECTED
+    assert result.rows["refuse"][3] == "NotImplementedError: no such op"
+
+
+def test_what_nobody_can_pass_is_no_wrong_output(result):
+    assert result.rows["test_bernoulli"][2:] == ("refused", cases.UNPASSABLE["test_bernoulli"])
+
+
+def test_counts(result):
+    data = result.json()
+    assert (data["total"], data["passed"], data["failed"], data["skipped"], data["wrong_output"]) == (9, 1, 7, 1, 1)
+    assert data["ops"]["Op"] == {"passed": 1, "failed": 7, "skipped": 1, "wrong_output": 1}
+
+
+def test_the_page_lists_what_is_open_and_is_verified(result):
+    tests = {f"test_{what.replace(' ', '_')}": case(what) for what in EXPECTED}
+    results = {f"test_{what.replace(' ', '_')}": (status, "/usr/lib/a|b", 0) for what, status in EXPECTED.items()}
+    ours = report.Report("anymps", tests, results, 1.0)
+    text = report.page(ours, report.Report("onnxruntime", tests, results, 1.0))
+    assert "| test_wrong | Op | wrong | a\\|b |" in text and "/usr" not in text
+    assert report.verify(ours, text) == 0
+    results["test_pass"] = ("refused", "", 0)
+    assert report.verify(report.Report("anymps", tests, results, 1.0), text) == 1
+    assert report.verify(ours, "") == 1
