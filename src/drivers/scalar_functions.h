@@ -233,6 +233,7 @@ inline constexpr auto floor_mod = []<typename W>(W a, W b) -> W {
     remainder = truncated_remainder(a, b);
   } else {
     remainder = std::fmod(a, b);
+    if (remainder == 0) return std::copysign(remainder, b);
   }
   return remainder != 0 && (remainder < 0) != (b < 0) ? static_cast<W>(remainder + b) : remainder;
 };

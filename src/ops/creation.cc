@@ -38,6 +38,23 @@ void infer_range(InferContext& ctx) {
   ctx.set_content(0, std::move(content));
 }
 
+// Of start, limit and delta that are not integers, or not known to inference.
+std::vector<Shape> measure_range(const MeasureContext& ctx) {
+  int64_t count = 0;
+  dispatch<kReal>(ctx.inputs[0].desc.dtype, [&]<typename T>() {
+    using C = Compute<T>;
+    const C start = static_cast<C>(*ctx.inputs[0].as<T>());
+    const C limit = static_cast<C>(*ctx.inputs[1].as<T>());
+    const C delta = static_cast<C>(*ctx.inputs[2].as<T>());
+    require(delta != C(0), "[range] delta is 0");
+    const double steps = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) /
+                                   static_cast<double>(delta));
+    require(!(steps > 0x1p53) && !std::isnan(steps), "[range] would have {} elements", steps);
+    count = steps > 0 ? static_cast<int64_t>(steps) : 0;
+  });
+  return {Shape{count}};
+}
+
 void infer_fill(InferContext& ctx) {
   const DType dtype = ctx.has(1) ? ctx.dtype(1) : ctx.attrs.dtype("dtype");
   if (ctx.has(1)) check_scalar(ctx, 1);
@@ -69,6 +86,19 @@ void infer_one_hot(InferContext& ctx) {
   ctx.set(0, std::move(shape));
 }
 
+std::vector<Shape> measure_one_hot(const MeasureContext& ctx) {
+  double depth = 0;
+  dispatch<kReal>(ctx.inputs[1].desc.dtype, [&]<typename T>() {
+    depth = std::trunc(static_cast<double>(static_cast<Compute<T>>(*ctx.inputs[1].as<T>())));
+  });
+  require(depth >= 0 && depth <= 0x1p53, "[one_hot] depth is {}", depth);
+  Shape shape = ctx.inputs[0].desc.shape;
+  const auto rank = static_cast<int64_t>(shape.size()) + 1;
+  const int64_t axis = normalize_axis(ctx.attrs.i("axis"), rank, "one_hot");
+  shape.insert(static_cast<size_t>(axis), static_cast<int64_t>(depth));
+  return {shape};
+}
+
 }  // namespace
 
 OP(range)
@@ -79,6 +109,7 @@ OP(range)
     .input("delta", kReal)
     .output("y")
     .infer(infer_range)
+    .measure(measure_range)
     .no_layout_tests()
     .sample({"up", {{}, {}, {}}, {}, {{0, {1}}, {1, {10}}, {2, {3}}}})
     .sample({"down", {{}, {}, {}}, {}, {{0, {5}}, {1, {0}}, {2, {-2}}}})
@@ -125,6 +156,7 @@ OP(one_hot)
     .output("y", "T")
     .attr("axis", -1, "place of the new axis in the output")
     .infer(infer_one_hot)
+    .measure(measure_one_hot)
     .domain("indices", -5, 6)
     .sample({"last", {{2, 3}, {}, {2}}, {}, {{0, {0, 3, -1, 2, 4, -5}}, {1, {4}}}})
     .sample({"first", {{3}, {}, {2}}, {{"axis", 0}}, {{0, {2, 0, 1}}, {1, {3}}}})

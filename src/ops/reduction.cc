@@ -2,16 +2,16 @@
 // Reductions over axes, positions of extrema, and running sums.
 #include <algorithm>
 
-#include "ops/infer.h"
+#include "ops/shape_rules.h"
 
 namespace anymps {
 
 namespace {
 
-std::vector<bool> reduced_axes(const InferContext& ctx) {
-  const std::vector<int64_t>& axes = ctx.attrs.ints("axes");
+std::vector<bool> reduced_axes(const InferContext& ctx, const std::vector<int64_t>& axes) {
   const int64_t rank = ctx.rank(0);
-  std::vector<bool> reduced(static_cast<size_t>(rank), axes.empty());
+  const bool all = axes.empty() && ctx.attrs.s("empty_axes") == "all";
+  std::vector<bool> reduced(static_cast<size_t>(rank), all);
   for (int64_t axis : axes) {
     ctx.check(axis >= -rank && axis < rank, "axis {} is out of range for rank {}", axis, rank);
     const auto at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
@@ -46,8 +46,15 @@ std::optional<Dim> reduce_content(const std::string& op, const Dims& content) {
 }
 
 void infer_reduction(InferContext& ctx) {
-  const std::vector<bool> reduced = reduced_axes(ctx);
   const bool keep = ctx.attrs.b("keep_dims");
+  const auto axes = numbers(ctx.ints(1, "axes"));
+  if (!axes) {
+    if (!keep) return ctx.set_unranked(0);
+    Dims shape = ctx.shape(0);
+    for (size_t i = 0; i < shape.size(); ++i) shape[i] = ctx.fresh(std::to_string(i));
+    return ctx.set(0, std::move(shape));
+  }
+  const std::vector<bool> reduced = reduced_axes(ctx, *axes);
   Dims shape;
   for (size_t i = 0; i < reduced.size(); ++i) {
     if (!reduced[i])
@@ -81,9 +88,11 @@ void infer_arg(InferContext& ctx) {
       .doc(text)                                                                                   \
       .formula(math)                                                                               \
       .input("x", dtypes)                                                                          \
+      .optional("axes", kIndex, "I", "wins over the attribute")                                    \
       .output("y")                                                                                 \
       .attr("axes", std::vector<int64_t>{}, "the axes to reduce; none given: all")                 \
       .attr("keep_dims", true, "reduced axes stay, with extent 1")                                 \
+      .attr("empty_axes", "all", {"all", "none"}, "which axes an empty list means")                \
       .infer(infer_reduction)                                                                      \
       .sample({"all", {{3, 5}}, {}, {}})                                                           \
       .sample({"vector", {{40}}, {{"keep_dims", false}}, {}})                                      \
@@ -92,6 +101,8 @@ void infer_arg(InferContext& ctx) {
       .sample({"middle", {{2, 7, 5}}, {{"axes", std::vector<int64_t>{1}}}, {}})                    \
       .sample({"spatial", {{2, 3, 5, 7}}, {{"axes", std::vector<int64_t>{2, 3}}}, {}})             \
       .sample({"outer", {{4, 3, 5}}, {{"axes", std::vector<int64_t>{0, 2}}}, {}})                  \
+      .sample({"input", {{2, 7, 5}, {2}}, {{"keep_dims", false}}, {{1, {0, -1}}}})                 \
+      .sample({"none", {{2, 5}}, {{"empty_axes", "none"}}, {}})                                    \
       .sample({"scalar", {{}}, {}, {}})                                                            \
       .sample({"empty_axis", {{3, 0}}, {{"axes", std::vector<int64_t>{1}}}, {}})                   \
       .sample({"empty", {{0, 3}}, {{"axes", std::vector<int64_t>{1}}}, {}})

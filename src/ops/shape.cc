@@ -87,12 +87,14 @@ bool view_transpose(ViewContext& ctx) {
 
 void infer_squeeze(InferContext& ctx) {
   const Dims& input = ctx.shape(0);
+  const auto axes = numbers(ctx.ints(1, "axes"));
+  if (!axes) return ctx.set_unranked(0);
   std::vector<bool> drop(input.size(), false);
-  if (ctx.attrs.ints("axes").empty()) {
+  if (axes->empty()) {
     if (!all_known(input)) return ctx.set_unranked(0);  // an unknown extent may turn out to be 1
     for (size_t i = 0; i < input.size(); ++i) drop[i] = input[i].is(1);
   }
-  for (int64_t axis : normalize_axes(ctx.attrs.ints("axes"), ctx.rank(0), "squeeze")) {
+  for (int64_t axis : normalize_axes(*axes, ctx.rank(0), "squeeze")) {
     const Dim& extent = input[static_cast<size_t>(axis)];
     ctx.check(!extent.known() || extent.is(1), "axis {} of {} has the extent {}, not 1", axis,
               to_string(input), extent.str());
@@ -105,7 +107,9 @@ void infer_squeeze(InferContext& ctx) {
 }
 
 bool view_squeeze(ViewContext& ctx) {
-  const auto axes = normalize_axes(ctx.attrs.ints("axes"), ctx.input.rank(), "squeeze");
+  const auto given = view_ints(ctx, 1, "axes");
+  if (!given) return false;
+  const auto axes = normalize_axes(*given, ctx.input.rank(), "squeeze");
   for (size_t i = 0; i < ctx.input.shape.size(); ++i) {
     const bool drop = axes.empty() ? ctx.input.shape[i] == 1
                                    : std::count(axes.begin(), axes.end(), static_cast<int64_t>(i));
@@ -114,8 +118,7 @@ bool view_squeeze(ViewContext& ctx) {
   return true;
 }
 
-std::vector<int64_t> new_axes(const Attrs& attrs, int64_t rank) {
-  const std::vector<int64_t>& given = attrs.ints("axes");
+std::vector<int64_t> new_axes(const std::vector<int64_t>& given, int64_t rank) {
   auto axes = normalize_axes(given, rank + static_cast<int64_t>(given.size()), "unsqueeze");
   std::sort(axes.begin(), axes.end());
   return axes;
@@ -123,13 +126,26 @@ std::vector<int64_t> new_axes(const Attrs& attrs, int64_t rank) {
 
 void infer_unsqueeze(InferContext& ctx) {
   Dims shape = ctx.shape(0);
-  for (int64_t axis : new_axes(ctx.attrs, ctx.rank(0))) shape.insert(shape.begin() + axis, 1);
+  const auto axes = numbers(ctx.ints(1, "axes"));
+  if (!axes) {  // the number of axes may be known, their places are not
+    const ValueType& list = ctx.type(1);
+    if (!list.ranked || list.shape.size() != 1 || !list.shape[0].known() ||
+        list.shape[0].value() > ValueType::kMaxContent)
+      return ctx.set_unranked(0);
+    const size_t rank = shape.size() + static_cast<size_t>(list.shape[0].value());
+    shape.clear();
+    for (size_t i = 0; i < rank; ++i) shape.push_back(ctx.fresh(std::to_string(i)));
+    return ctx.set(0, std::move(shape));
+  }
+  for (int64_t axis : new_axes(*axes, ctx.rank(0))) shape.insert(shape.begin() + axis, 1);
   set_view(ctx, 0, std::move(shape));
 }
 
 bool view_unsqueeze(ViewContext& ctx) {
+  const auto axes = view_ints(ctx, 1, "axes");
+  if (!axes) return false;
   ctx.strides = ctx.input.strides;
-  for (int64_t axis : new_axes(ctx.attrs, ctx.input.rank()))
+  for (int64_t axis : new_axes(*axes, ctx.input.rank()))
     ctx.strides.insert(static_cast<size_t>(axis), 1);
   return true;
 }
@@ -281,6 +297,7 @@ OP(squeeze)
     .mps("squeezeTensor:axes:name:")
     .mps("squeezeTensor:axesTensor:name:")
     .input("x", kAny)
+    .optional("axes", kIndex, "I", "wins over the attribute")
     .output("y")
     .attr("axes", kNone, "axes to remove; empty: every axis of extent 1")
     .infer(infer_squeeze)
@@ -288,6 +305,7 @@ OP(squeeze)
     .sample({"all", {{1, 3, 1, 2}}, {}})
     .sample({"one", {{1, 3, 1, 2}}, {{"axes", std::vector<int64_t>{-2}}}})
     .sample({"to_scalar", {{1, 1}}, {{"axes", std::vector<int64_t>{0, 1}}}})
+    .sample({"input", {{1, 3, 1}, {1}}, {}, {{1, {-1}}}})
     .sample({"scalar", {{}}, {}})
     .sample({"empty", {{0, 1}}, {}});
 
@@ -298,12 +316,14 @@ OP(unsqueeze)
     .mps("expandDimsOfTensor:axes:name:")
     .mps("expandDimsOfTensor:axesTensor:name:")
     .input("x", kAny)
+    .optional("axes", kIndex, "I", "wins over the attribute")
     .output("y")
-    .required("axes", AttrKind::kInts, "places of the new axes in the output")
+    .attr("axes", kNone, "places of the new axes in the output")
     .infer(infer_unsqueeze)
     .view(view_unsqueeze)
     .sample({"front", {{2, 3}}, {{"axes", std::vector<int64_t>{0}}}})
     .sample({"both_ends", {{2, 3}}, {{"axes", std::vector<int64_t>{-1, 0}}}})
+    .sample({"input", {{2, 3}, {2}}, {}, {{1, {3, 1}}}})
     .sample({"scalar", {{}}, {{"axes", std::vector<int64_t>{0, 1}}}})
     .sample({"empty", {{0, 2}}, {{"axes", std::vector<int64_t>{1}}}});
 

@@ -103,10 +103,19 @@ SliceRange equal_part(int64_t extent, int64_t count, int64_t index) {
 
 void infer_split(InferContext& ctx) {
   const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
-  const std::vector<int64_t>& sizes = ctx.attrs.ints("sizes");
   const size_t count = ctx.output_count();
   const Dim extent = ctx.shape(0)[axis];
   ctx.check(count > 0, "has no output");
+  const auto known = numbers(ctx.ints(1, "sizes"));
+  if (!known) {
+    for (size_t i = 0; i < count; ++i) {
+      Dims shape = ctx.shape(0);
+      shape[axis] = ctx.fresh(std::to_string(i));
+      ctx.set(i, std::move(shape));
+    }
+    return;
+  }
+  const std::vector<int64_t>& sizes = *known;
   ctx.check(sizes.empty() || sizes.size() == count, "{} sizes for {} outputs", sizes.size(), count);
   Dim sum = 0;
   for (int64_t size : sizes) {
@@ -138,7 +147,9 @@ bool view_split(ViewContext& ctx) {
   if (element_count(ctx.shape) == 0) return ctx.strides = contiguous_strides(ctx.shape), true;
   const auto axis =
       static_cast<size_t>(normalize_axis(ctx.attrs.i("axis"), ctx.input.rank(), "split"));
-  const std::vector<int64_t>& sizes = ctx.attrs.ints("sizes");
+  const auto known = view_ints(ctx, 1, "sizes");
+  if (!known) return false;
+  const std::vector<int64_t>& sizes = *known;
   if (sizes.empty() && ctx.outputs == 0) return false;
   int64_t first = 0;
   if (sizes.empty()) {
@@ -176,6 +187,22 @@ bool view_reverse(ViewContext& ctx) {
   return true;
 }
 
+// Pads given for some axes, with 0 for the others; nothing while the axes are not known.
+std::optional<Dims> pads_of_all_axes(InferContext& ctx, const Dims& pads) {
+  const auto axes = numbers(ctx.ints(3, "pads"));
+  if (!axes) return std::nullopt;
+  const auto rank = static_cast<size_t>(ctx.rank(0));
+  ctx.check(pads.size() == 2 * axes->size(), "{} pads are given for {} axes", pads.size(),
+            axes->size());
+  const std::vector<int64_t> places = normalize_axes(*axes, ctx.rank(0), "pad");
+  Dims all(2 * rank, 0);
+  for (size_t i = 0; i < places.size(); ++i) {
+    all[static_cast<size_t>(places[i])] = pads[i];
+    all[static_cast<size_t>(places[i]) + rank] = pads[i + places.size()];
+  }
+  return all;
+}
+
 void infer_pad(InferContext& ctx) {
   const Dims& input = ctx.shape(0);
   const size_t rank = input.size();
@@ -183,6 +210,7 @@ void infer_pad(InferContext& ctx) {
     ctx.check(ctx.rank(2) == 0 || (ctx.rank(2) == 1 && ctx.shape(2)[0].is(1)),
               "value must be a scalar, it has the shape {}", to_string(ctx.shape(2)));
   std::optional<Dims> pads = ctx.ints(1, "pads");
+  if (pads && ctx.has(3)) pads = pads_of_all_axes(ctx, *pads);
   Dims shape = input;
   if (!pads) {
     for (size_t i = 0; i < rank; ++i) shape[i] = ctx.fresh(std::to_string(i));
@@ -212,6 +240,9 @@ void infer_pad(InferContext& ctx) {
 }
 
 void infer_trilu(InferContext& ctx) {
+  if (ctx.has(1) && ctx.type(1).ranked)
+    ctx.check(ctx.rank(1) == 0 || (ctx.rank(1) == 1 && !ctx.shape(1)[0].is(0)),
+              "k must be a scalar, it has the shape {}", to_string(ctx.shape(1)));
   ctx.check(ctx.rank(0) >= 2, "input must have rank 2 or more, it has rank {}", ctx.rank(0));
   ctx.set(0, ctx.shape(0));
 }
@@ -280,12 +311,14 @@ OP(split)
     .mps("splitTensor:splitSizesTensor:axis:name:")
     .mps("splitTensor:numSplits:axis:name:")
     .input("x", kAny)
+    .optional("sizes", kIndex, "I", "wins over the attribute")
     .variadic_outputs("ys")
     .attr("axis", 0, "the axis to cut")
     .attr("sizes", kNone, "extents of the parts; empty: equal parts")
     .infer(infer_split)
     .view(view_split)
     .sample({"sizes", {{2, 6}}, {{"axis", 1}, {"sizes", std::vector<int64_t>{1, 3, 2}}}, {}, 3})
+    .sample({"input", {{2, 6}, {2}}, {{"axis", 1}}, {{1, {4, 2}}}, 2})
     .sample({"even", {{6, 2}}, {}, {}, 3})
     .sample({"uneven", {{2, 7}}, {{"axis", -1}}, {}, 3})
     .sample({"more_parts_than_elements", {{2}}, {}, {}, 3})
@@ -319,6 +352,7 @@ OP(pad)
     .input("x", kAny)
     .optional("pads", kIndex, "I", "wins over the attribute")
     .optional("value", kAny, "T", "a scalar; wins over the attribute")
+    .optional("axes", kIndex, "I", "the axes that the input pads speaks of; absent: all")
     .output("y")
     .attr("pads", kNone, "the begins of all axes, then the ends")
     .attr("mode", "constant", {"constant", "reflect", "edge", "wrap", "symmetric"})
@@ -338,6 +372,10 @@ OP(pad)
              {{5}},
              {{"pads", std::vector<int64_t>{-2, 3}}, {"mode", "reflect"}}})
     .sample({"inputs", {{2, 2}, {4}, {}}, {}, {{1, {0, 1, 1, 0}}}})
+    .sample({"some axes",
+             {{2, 3, 4}, {4}, {-1}, {2}},
+             {{"mode", "edge"}},
+             {{1, {1, 0, 2, 3}}, {3, {-1, 0}}}})
     .sample({"scalar", {{}}, {}})
     .sample({"empty", {{0, 2}}, {{"pads", std::vector<int64_t>{1, 0, 1, 0}}, {"value", 2.0}}});
 
@@ -345,6 +383,7 @@ OP(trilu)
     .doc("Keeps the upper or lower triangle of the last two axes and zeroes the rest.")
     .formula("y[.., i, j] = x[.., i, j] where j - i >= k (upper) or j - i <= k (lower), else 0")
     .input("x", kAny)
+    .optional("k", kIndex, "I", "a scalar; wins over the attribute")
     .output("y")
     .attr("k", 0, "the diagonal that bounds the triangle; positive ones lie above the main one")
     .attr("upper", true)
@@ -353,6 +392,7 @@ OP(trilu)
     .sample({"lower", {{2, 4, 3}}, {{"upper", false}}})
     .sample({"above", {{4, 4}}, {{"k", 1}}})
     .sample({"below", {{4, 4}}, {{"k", -2}, {"upper", false}}})
+    .sample({"input", {{3, 4}, {}}, {}, {{1, {-1}}}})
     .sample({"nothing", {{2, 2}}, {{"k", 5}}})
     .sample({"empty", {{2, 0, 3}}, {}});
 

@@ -15,7 +15,8 @@ namespace {
 // The first of the axes that `node` averages, if they are the last ones and are kept as 1.
 std::optional<int64_t> trailing_axis(const Node& node) {
   const int64_t rank = rank_of(node.input(0));
-  if (rank < 1 || !node.attrs.b("keep_dims")) return std::nullopt;
+  if (rank < 1 || !node.attrs.b("keep_dims") || node.input(1)) return std::nullopt;
+  if (node.attrs.s("empty_axes") != "all") return std::nullopt;
   std::vector<int64_t> axes = node.attrs.ints("axes");
   if (axes.empty()) return 0;
   for (int64_t& axis : axes)

@@ -193,7 +193,8 @@ class LayoutWalk {
   bool pad(Node& node) {
     const int64_t rank = rank_of(node.input(0));
     const Ints& pads = node.attrs.ints("pads");
-    if (node.input(1) || static_cast<int64_t>(pads.size()) != 2 * rank) return false;
+    if (node.input(1) || node.input(3) || static_cast<int64_t>(pads.size()) != 2 * rank)
+      return false;
     Ints list = moved(pads, 0, rank);
     const Ints ends = moved(pads, static_cast<size_t>(rank), rank);
     list.insert(list.end(), ends.begin(), ends.end());
@@ -217,6 +218,7 @@ class LayoutWalk {
   }
 
   bool reduction(Node& node) {
+    if (node.inputs.size() > 1 || node.attrs.s("empty_axes") != "all") return false;
     const int64_t rank = rank_of(node.input(0));
     Ints axes = node.attrs.ints("axes");
     std::vector<bool> reduced(static_cast<size_t>(rank), axes.empty());

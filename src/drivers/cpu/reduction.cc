@@ -270,9 +270,11 @@ const std::map<std::string, Reduction>& kinds() {
 
 KernelPtr make_reduction(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
-  const std::vector<int64_t>& axes = request.attrs.ints("axes");
-  std::vector<bool> reduced(x.shape.size(), axes.empty());
-  for (int64_t axis : axes)
+  const auto axes = request.ints(1, "axes");
+  if (!axes) return why = "the axes are not known", nullptr;
+  const bool all = axes->empty() && request.attrs.s("empty_axes") == "all";
+  std::vector<bool> reduced(x.shape.size(), all);
+  for (int64_t axis : *axes)
     reduced[static_cast<size_t>(normalize_axis(axis, x.rank(), request.op->name.c_str()))] = true;
   ReductionPlan plan = plan_reduction(x, request.out(), reduced, request.attrs.b("keep_dims"));
   const Reduction kind = kinds().at(request.op->name);

@@ -147,6 +147,7 @@ class Pad final : public Kernel {
 KernelPtr make_pad(const KernelRequest& request, std::string& why) {
   const std::string& mode = request.attrs.s("mode");
   if (mode != "constant") return why = "mode is " + mode, nullptr;
+  if (request.has(3)) return why = "pads are given for some axes", nullptr;
   const auto pads = request.ints(1, "pads");
   if (!pads) return why = "pads are not known", nullptr;
   if (pads->size() != 2 * request.in(0).shape.size())

@@ -42,8 +42,9 @@ void reduce_lists(const View& in, const View& out, const std::vector<bool>& redu
 template <DTypeSet allowed, typename Fn>
 void reduce(const ReferenceArgs& args, Fn fn) {
   const View& in = args.in[0];
-  const std::vector<int64_t>& axes = args.attrs.ints("axes");
-  std::vector<bool> reduced(in.shape().size(), axes.empty());
+  const std::vector<int64_t> axes = args.ints(1, "axes");
+  const bool all = axes.empty() && args.attrs.s("empty_axes") == "all";
+  std::vector<bool> reduced(in.shape().size(), all);
   for (int64_t axis : axes)
     reduced[static_cast<size_t>(normalize_axis(axis, in.rank(), args.op.name.c_str()))] = true;
   dispatch<allowed>(in.dtype, [&]<typename T>() {

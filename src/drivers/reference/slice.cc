@@ -75,6 +75,16 @@ REFERENCE(pad) {
   const View &x = args.in[0], &y = args.out[0];
   std::vector<int64_t> pads = args.ints(1, "pads");
   const auto rank = static_cast<size_t>(x.rank());
+  if (args.has(3)) {
+    const auto axes = normalize_axes(args.ints(3, "pads"), x.rank(), "pad");
+    require_shape(args, pads.size() == 2 * axes.size());
+    std::vector<int64_t> all(2 * rank);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      all[static_cast<size_t>(axes[i])] = pads[i];
+      all[static_cast<size_t>(axes[i]) + rank] = pads[i + axes.size()];
+    }
+    pads = all;
+  }
   if (pads.empty()) pads.resize(2 * rank);
   require_shape(args, pads.size() == 2 * rank && y.shape().size() == rank);
   const std::string& mode = args.attrs.s("mode");
@@ -103,7 +113,7 @@ REFERENCE(pad) {
 REFERENCE(trilu) {
   const View &x = args.in[0], &y = args.out[0];
   require_shape(args, x.shape() == y.shape() && x.rank() >= 2);
-  const int64_t k = args.attrs.i("k");
+  const int64_t k = args.has(1) ? load_int(args.in[1], 0) : args.attrs.i("k");
   const bool upper = args.attrs.b("upper");
   for_each_index(y.shape(), [&](const Shape& index) {
     const int64_t diagonal = index[index.size() - 1] - index[index.size() - 2];

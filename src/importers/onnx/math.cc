@@ -156,12 +156,14 @@ Values Gelu(Call& c) {
   return {c.add("gelu", {c.in(0)}, {{"approximate", approximate}})};
 }
 
-Values Swish(Call& c) {
-  Value* x = c.in(0);
+Value* swish(Call& c, Value* x) {
   const double alpha = c.f("alpha", 1.0);
-  if (alpha == 1) return {c.add("silu", {x})};
-  return {c.add("mul", {x, c.add("sigmoid", {with_scalar(c, "mul", x, alpha)})})};
+  if (alpha == 1) return c.add("silu", {x});
+  return c.add("mul", {x, c.add("sigmoid", {with_scalar(c, "mul", x, alpha)})});
 }
+
+Values Swish(Call& c) { return {swish(c, c.in(0))}; }
+Values SwiGLU(Call& c) { return {c.add("mul", {swish(c, c.in(0)), c.in(1)})}; }
 
 const Converter kTable[] = {
     {"Abs", "abs"},
@@ -223,6 +225,7 @@ const Converter kTable[] = {
     {"Sqrt", "sqrt"},
     {"Sub", Sub},
     {"Sum", Sum},
+    {"SwiGLU", SwiGLU},
     {"Swish", Swish},
     {"Tan", "tan"},
     {"Tanh", "tanh"},

@@ -70,11 +70,35 @@ NamedAttrs pooling(Call& c) {
   return attrs;
 }
 
+// Flat places in x, counted with its last axis fastest, as places with the first spatial axis
+// fastest. Batch and channel keep their order.
+Value* column_major(Call& c, Value* places, Value* x) {
+  const Dims& shape = x->shape();
+  if (!all_known(shape)) c.unsupported("indices in column-major order need a known shape");
+  const auto number = [&](int64_t value) {
+    return c.graph.constant(anymps::Constant::of<int64_t>({}, {value}));
+  };
+  int64_t image = 1;
+  for (size_t i = 2; i < shape.size(); ++i) image *= shape[i].value();
+  if (image == 0) return places;
+  Value* rest = c.add("mod", {places, number(image)});
+  Value* sum = c.add("sub", {places, rest});
+  int64_t step = image;
+  for (size_t i = shape.size() - 1; i >= 2; --i) {
+    step /= shape[i].value();  // the distance of neighbours along axis i, the first axis fastest
+    Value* at = c.add("mod", {rest, number(shape[i].value())});
+    sum = c.add("add", {sum, c.add("mul", {at, number(step)})});
+    rest = c.add("div", {rest, number(shape[i].value())});
+  }
+  return sum;
+}
+
 Values MaxPool(Call& c) {
   NamedAttrs attrs = pooling(c);
-  if (c.i("storage_order", 0) != 0 && c.wants(1))
-    c.unsupported("indices in column-major order are not supported");
-  return c.add_all("max_pool", {c.in(0)}, attrs, c.wants(1) ? 2 : 1);
+  const bool by_columns = c.i("storage_order", 0) != 0;
+  Values results = c.add_all("max_pool", {c.in(0)}, attrs, c.wants(1) ? 2 : 1);
+  if (c.wants(1) && by_columns) results[1] = column_major(c, results[1], c.in(0));
+  return results;
 }
 
 Values AveragePool(Call& c) {
@@ -89,8 +113,7 @@ Values LpPool(Call& c) {
   return {c.add("lp_pool", {c.in(0)}, attrs)};
 }
 
-Value* over_spatial_axes(Call& c, std::string_view reduction) {
-  Value* x = c.in(0);
+Value* over_spatial_axes(Call& c, Value* x, std::string_view reduction) {
   c.check(c.rank(x) >= 2, "the input must have rank 2 at least, it has {}", c.rank(x));
   std::vector<int64_t> axes(static_cast<size_t>(c.rank(x) - 2));
   if (axes.empty()) return x;
@@ -98,35 +121,89 @@ Value* over_spatial_axes(Call& c, std::string_view reduction) {
   return c.add(reduction, {x}, {{"axes", axes}, {"keep_dims", true}});
 }
 
-Values GlobalAveragePool(Call& c) { return {over_spatial_axes(c, "reduce_mean")}; }
-Values GlobalMaxPool(Call& c) { return {over_spatial_axes(c, "reduce_max")}; }
+Values GlobalAveragePool(Call& c) { return {over_spatial_axes(c, c.in(0), "reduce_mean")}; }
+Values GlobalMaxPool(Call& c) { return {over_spatial_axes(c, c.in(0), "reduce_max")}; }
 Values GlobalLpPool(Call& c) {
   const int64_t p = c.i("p", 2);
-  if (p != 1 && p != 2) c.unsupported("p = {} is not supported, only 1 and 2", p);
-  return {over_spatial_axes(c, p == 1 ? "reduce_l1" : "reduce_l2")};
+  if (p == 1 || p == 2) return {over_spatial_axes(c, c.in(0), p == 1 ? "reduce_l1" : "reduce_l2")};
+  c.check(p > 0, "p is {}", p);
+  Value *x = c.in(0), *power = c.scalar_like(x, static_cast<double>(p));
+  Value* sum = over_spatial_axes(c, c.add("pow", {c.add("abs", {x}), power}), "reduce_sum");
+  return {c.add("pow", {sum, c.scalar_like(x, 1 / static_cast<double>(p))})};
+}
+
+// Normalization by the batch's own statistics, which also move the running ones along.
+Values batch_norm_in_training(Call& c, Value* x, double epsilon) {
+  std::vector<int64_t> axes = {0};
+  for (int64_t axis = 2; axis < c.rank(x); ++axis) axes.push_back(axis);
+  Value *running_mean = c.in(3), *running_variance = c.in(4);
+  const DType type = running_mean->dtype();
+  const NamedAttrs keep = {{"axes", axes}}, drop = {{"axes", axes}, {"keep_dims", false}};
+  Value* wide = is_half(x->dtype()) ? c.cast(x, DType::kF32) : x;
+  Value* centred = c.add("sub", {wide, c.add("reduce_mean", {wide}, keep)});
+  Value* mean = c.add("reduce_mean", {wide}, drop);
+  Value* variance = c.add("reduce_mean", {c.add("square", {centred})}, drop);
+  const double momentum = c.f("momentum", 0.9);
+  const auto moved = [&](Value* running, Value* now) {
+    Value* sum = c.add("add", {c.add("mul", {running, c.scalar_like(running, momentum)}),
+                               c.add("mul", {now, c.scalar_like(now, 1 - momentum)})});
+    return sum;
+  };
+  Value* saved_mean = c.cast(mean, type);
+  Value* saved_variance = c.cast(variance, type);
+  Value* y =
+      c.add("batch_norm",
+            {wide, mean, variance, c.cast(c.in(1), wide->dtype()), c.cast(c.in(2), wide->dtype())},
+            {{"axis", 1}, {"epsilon", epsilon}});
+  return {c.cast(y, x->dtype()), moved(running_mean, saved_mean),
+          moved(running_variance, saved_variance), saved_mean, saved_variance};
 }
 
 Values BatchNormalization(Call& c) {
-  if (c.i("training_mode", 0) != 0) c.unsupported("training_mode is not supported");
-  if (c.i("spatial", 1) != 1) c.unsupported("spatial = 0 is not supported");
-  if (c.opset < 7 && c.i("is_test", 0) == 0)
-    c.unsupported("training mode (is_test = 0) is not supported");
+  Value* x = c.in(0);
+  const double epsilon = c.f("epsilon", 1e-5);
+  bool training = c.i("training_mode", 0) != 0;
+  if (c.opset < 7) training = c.i("is_test", 0) == 0;
+  if (c.opset >= 7 && c.opset < 14) training = c.wants(1);
   c.ignore({"momentum"});
-  return {c.add("batch_norm", {c.in(0), c.in(3), c.in(4), c.in(1), c.in(2)},
-                {{"axis", 1}, {"epsilon", c.f("epsilon", 1e-5)}})};
+  const bool each_element = c.i("spatial", 1) != 1;
+  if (training) {
+    if (each_element) c.unsupported("training with spatial = 0 is not supported");
+    return batch_norm_in_training(c, x, epsilon);
+  }
+  const DType type = x->dtype();
+  Value *scale = c.cast(c.in(1), type), *shift = c.cast(c.in(2), type),
+        *mean = c.cast(c.in(3), type), *variance = c.cast(c.in(4), type);
+  if (each_element) {
+    Value* deviation = c.add("sqrt", {c.add("add", {variance, c.scalar_like(x, epsilon)})});
+    Value* centred = c.add("div", {c.add("sub", {x, mean}), deviation});
+    return {c.add("add", {c.add("mul", {centred, scale}), shift})};
+  }
+  return {
+      c.add("batch_norm", {x, mean, variance, scale, shift}, {{"axis", 1}, {"epsilon", epsilon}})};
 }
 
 Values LayerNormalization(Call& c) {
   c.ignore({"stash_type"});  // sums are kept in f32 in any case
   const size_t outputs = c.wants(2) ? 3 : c.wants(1) ? 2 : 1;
-  return c.add_all("layer_norm", {c.in(0), c.in(1), c.opt(2)},
-                   {{"axis", c.i("axis", -1)}, {"epsilon", c.f("epsilon", 1e-5)}}, outputs);
+  Values results =
+      c.add_all("layer_norm", {c.in(0), c.in(1), c.opt(2)},
+                {{"axis", c.i("axis", -1)}, {"epsilon", c.f("epsilon", 1e-5)}}, outputs);
+  for (size_t i = 1; i < results.size(); ++i)
+    if (is_half(results[i]->dtype())) results[i] = c.cast(results[i], DType::kF32);
+  return results;
 }
 
 Values RMSNormalization(Call& c) {
   c.ignore({"stash_type"});
-  return {c.add("rms_norm", {c.in(0), c.in(1)},
-                {{"axis", c.i("axis", -1)}, {"epsilon", c.f("epsilon", 1e-5)}})};
+  // The result has the type of the scale.
+  Value *x = c.in(0), *scale = c.in(1);
+  const NamedAttrs attrs = {{"axis", c.i("axis", -1)}, {"epsilon", c.f("epsilon", 1e-5)}};
+  if (x->dtype() == scale->dtype()) return {c.add("rms_norm", {x, scale}, attrs)};
+  const DType wide =
+      x->dtype() == DType::kF64 || scale->dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
+  Value* y = c.add("rms_norm", {c.cast(x, wide), c.cast(scale, wide)}, attrs);
+  return {c.cast(y, scale->dtype())};
 }
 
 Values InstanceNormalization(Call& c) {
@@ -232,14 +309,30 @@ Values Hardmax(Call& c) {
   return {c.opset < 13 ? c.add("reshape", {hot, c.add("shape", {x})}) : hot};
 }
 
+// Elements of a tensor of this shape are kept where the generator says so; the rest grow by as much
+// as is lost. Which generator, ONNX leaves open: NumPy's, as in its reference.
+Values dropout_in_training(Call& c, Value* x, Value* training) {
+  if (!c.has("seed")) c.unsupported("training_mode without a seed is not supported");
+  const DType f64 = DType::kF64;
+  Value* ratio = c.opt(1) ? c.cast(c.in(1), f64) : c.graph.scalar(f64, 0.5);
+  Value* one = c.graph.scalar(f64, 1);
+  Value* random = c.add("random_mersenne", {c.add("shape", {x})}, {{"seed", c.i("seed")}});
+  Value* keep = c.add("greater_equal", {random, ratio});
+  Value* scale = c.add("div", {one, c.add("sub", {one, ratio})});
+  keep = c.add("logical_or", {keep, c.add("logical_not", {training})});
+  scale = c.cast(c.add("where", {training, scale, one}), x->dtype());
+  Value* y = c.add("where", {keep, c.add("mul", {x, scale}), c.scalar_like(x, 0)});
+  return {y, keep};
+}
+
 // Nothing is dropped at inference.
 Values Dropout(Call& c) {
   c.ignore({"ratio", "seed", "is_test"});
   c.opt(1);
   Value* x = c.in(0);
-  if (c.opt(2)) {
-    auto training = scalar_of(c.in(2));
-    if (!training || *training != 0) c.unsupported("training_mode is not supported");
+  if (Value* training = c.opt(2)) {
+    auto known = scalar_of(training);
+    if (!known || *known != 0) return dropout_in_training(c, x, training);
   }
   if (!c.wants(1)) return {x};
   const DType type = c.opset < 10 ? x->dtype() : DType::kBool;

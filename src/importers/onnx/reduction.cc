@@ -8,17 +8,20 @@ namespace anymps::onnx {
 namespace {
 
 Values reduce(Call& c, std::string_view op, int64_t axes_are_input = 18) {
-  std::vector<int64_t> axes;
+  std::optional<std::vector<int64_t>> axes;
+  Value* list = c.opset < axes_are_input ? nullptr : c.opt(1);
   if (c.opset < axes_are_input)
-    axes = c.ints("axes").value_or(axes);
-  else if (c.opt(1))
-    axes = c.const_ints(1);
-  Value* x = c.in(0);
-  const bool keep = c.flag("keepdims", true);
+    axes = c.ints("axes");
+  else if (list)
+    axes = known_ints(list);
+  if (list && list->type.ranked && list->shape().size() == 1 && list->shape()[0].is(0))
+    axes.emplace();
   const bool noop = c.opset >= axes_are_input && c.flag("noop_with_empty_axes", false);
-  // An empty list of axes means all of them to the op table, and so does a scalar's.
-  if (axes.empty() && noop) return {x};
-  return {c.add(op, {x}, {{"axes", axes}, {"keep_dims", keep}})};
+  NamedAttrs attrs = {{"keep_dims", c.flag("keepdims", true)},
+                      {"empty_axes", noop ? "none" : "all"}};
+  if (list && !axes) return {c.add(op, {c.in(0), list}, attrs)};
+  if (axes) attrs.emplace_back("axes", *axes);
+  return {c.add(op, {c.in(0)}, attrs)};
 }
 
 Values ReduceL1(Call& c) { return reduce(c, "reduce_l1"); }

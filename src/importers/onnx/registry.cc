@@ -11,9 +11,17 @@ namespace anymps::onnx {
 static const std::map<std::string_view, const Converter*>& table() {
   static const auto* kTable = [] {
     auto* made = new std::map<std::string_view, const Converter*>();
-    for (auto family :
-         {attention_converters(), constant_converters(), math_converters(), nn_converters(),
-          rnn_converters(), reduction_converters(), resize_converters(), shape_converters()})
+    for (auto family : {
+             attention_converters(),
+             constant_converters(),
+             loss_converters(),
+             math_converters(),
+             nn_converters(),
+             reduction_converters(),
+             resize_converters(),
+             rnn_converters(),
+             shape_converters(),
+         })
       for (const Converter& converter : family)
         if (!converter.same_as || find_op(converter.same_as))
           made->emplace(converter.op, &converter);
@@ -23,8 +31,8 @@ static const std::map<std::string_view, const Converter*>& table() {
 }
 
 const Converter* find_converter(std::string_view domain, std::string_view op) {
-  if (!domain.empty() && domain != "ai.onnx") return nullptr;
-  auto found = table().find(op);
+  const bool standard = domain.empty() || domain == "ai.onnx";
+  auto found = table().find(standard ? std::string(op) : fmt::format("{}.{}", domain, op));
   return found == table().end() ? nullptr : found->second;
 }
 

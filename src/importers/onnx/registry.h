@@ -12,7 +12,7 @@ namespace anymps::onnx {
 using Convert = Values (*)(Call&);
 
 struct Converter {
-  std::string_view op;
+  std::string_view op;  // with its domain, unless that is ONNX's own: "com.microsoft.Attention"
   Convert convert = nullptr;
   // Set instead of `convert` where an op of the table has the same inputs and no attributes.
   const char* same_as = nullptr;
@@ -26,6 +26,7 @@ const Converter* find_converter(std::string_view domain, std::string_view op);  
 // The families.
 std::span<const Converter> attention_converters();
 std::span<const Converter> constant_converters();
+std::span<const Converter> loss_converters();
 std::span<const Converter> math_converters();
 std::span<const Converter> nn_converters();
 std::span<const Converter> rnn_converters();

@@ -12,10 +12,16 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// axes: an attribute before opset 13, an input from then on; nothing if absent.
-std::optional<Ints> axes_of(Call& c) {
-  if (c.opset < 13) return c.ints("axes");
-  return c.opt(1) ? std::optional(c.const_ints(1)) : std::nullopt;
+// axes: an attribute before opset 13, an input from then on, which may be computed.
+Value* with_axes(Call& c, std::string_view op) {
+  std::optional<Ints> axes = c.opset < 13 ? c.ints("axes") : std::nullopt;
+  if (c.opset >= 13 && c.opt(1)) {
+    axes = known_ints(c.in(1));
+    if (!axes) return c.add(op, {c.in(0), c.in(1)});
+  }
+  if (op == "unsqueeze") c.check(axes.has_value(), "the axes are missing");
+  if (axes && axes->empty()) return c.in(0);
+  return c.add(op, {c.in(0)}, {{"axes", axes.value_or(Ints{})}});
 }
 
 // An op that takes a list as its second input or as an attribute. The empty list is the attribute's
@@ -47,16 +53,8 @@ Values Transpose(Call& c) {
 
 Values Flatten(Call& c) { return {c.add("flatten", {c.in(0)}, {{"axis", c.i("axis", 1)}})}; }
 
-Values Squeeze(Call& c) {
-  return {c.add("squeeze", {c.in(0)}, {{"axes", axes_of(c).value_or(Ints{})}})};
-}
-
-Values Unsqueeze(Call& c) {
-  auto axes = axes_of(c);
-  c.check(axes.has_value(), "the axes are missing");
-  if (axes->empty()) return {c.in(0)};
-  return {c.add("unsqueeze", {c.in(0)}, {{"axes", *axes}})};
-}
+Values Squeeze(Call& c) { return {with_axes(c, "squeeze")}; }
+Values Unsqueeze(Call& c) { return {with_axes(c, "unsqueeze")}; }
 
 Values Concat(Call& c) {
   const int64_t axis = c.opset < 4 ? c.i("axis", 1) : c.i("axis");
@@ -65,19 +63,21 @@ Values Concat(Call& c) {
 
 Values Split(Call& c) {
   Value* x = c.in(0);
-  const int64_t axis = c.axis("axis", 0, c.rank(x));
+  const int64_t axis = c.i("axis", 0);
   const size_t count = c.output_count();
   c.check(count > 0, "has no outputs");
   std::optional<Ints> sizes;
   if (c.opset < 13) {
     sizes = c.ints("split");
   } else if (c.opt(1)) {
-    sizes = c.const_ints(1);
+    sizes = known_ints(c.in(1));
+    if (!sizes) return c.add_all("split", {x, c.in(1)}, {{"axis", axis}}, count);
   }
   if (c.opset >= 18 && c.has("num_outputs"))
     c.check(c.i("num_outputs") == static_cast<int64_t>(count),
             "num_outputs is {}, but there are {} outputs", c.i("num_outputs"), count);
-  const Dim& extent = x->shape()[static_cast<size_t>(axis)];
+  const Dim extent = x->type.ranked ? x->shape()[static_cast<size_t>(c.normalize(axis, c.rank(x)))]
+                                    : Dim::symbol("?");
   if (!sizes && extent.known()) {
     // Equal parts, the last one smaller if need be.
     const int64_t parts = static_cast<int64_t>(count), part = (extent.value() + parts - 1) / parts;
@@ -136,10 +136,31 @@ Values Pad(Call& c) {
   // A scalar in the form of a vector is common.
   if (value && !value->shape().empty()) value = c.add("reshape", {value, c.graph.ints({})});
   auto pads = known_ints(c.in(1));
-  if (pads && axes) *pads = pads_of_all_axes(c, *pads, c.const_ints(3), c.rank(x));
-  if (!pads && axes) c.unsupported("pads that are computed, for some axes only, are not supported");
-  if (!pads) return {c.add("pad", {x, c.in(1), value}, {{"mode", mode}})};
+  const auto places = axes ? known_ints(axes) : std::nullopt;
+  if (!pads || (axes && !places)) {
+    if (axes) axes = c.cast(axes, c.in(1)->dtype());
+    return {c.add("pad", {x, c.in(1), value, axes}, {{"mode", mode}})};
+  }
+  if (axes) *pads = pads_of_all_axes(c, *pads, *places, c.rank(x));
   return {c.add("pad", {x, nullptr, value}, {{"pads", *pads}, {"mode", mode}})};
+}
+
+// Crops or pads axes to the extents given, evenly on both sides.
+Values CenterCropPad(Call& c) {
+  Value *x = c.in(0), *wanted = c.cast(c.in(1), DType::kI64);
+  const int64_t rank = c.rank(x);
+  Ints axes;
+  for (int64_t axis : c.ints("axes").value_or(Ints{})) axes.push_back(c.normalize(axis, rank));
+  if (!c.has("axes"))
+    for (int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
+  Values extents;
+  for (int64_t axis : axes)
+    extents.push_back(c.add("shape", {x}, {{"start", axis}, {"end", axis + 1}}));
+  if (axes.empty()) return {x};
+  Value* more = c.add("sub", {wanted, c.add("concat", extents, {{"axis", 0}})});
+  Value* before = c.add("div", {more, c.graph.ints({2})}, {{"rounding", "trunc"}});
+  Value* pads = c.add("concat", {before, c.add("sub", {more, before})}, {{"axis", 0}});
+  return {c.add("pad", {x, pads, nullptr, c.graph.ints(axes)})};
 }
 
 Values Gather(Call& c) { return {c.add("gather", {c.in(0), c.in(1)}, {{"axis", c.i("axis", 0)}})}; }
@@ -171,12 +192,16 @@ Values SpaceToDepth(Call& c) {
 }
 
 Values Trilu(Call& c) {
-  const Ints k = c.opt(1) ? c.const_ints(1) : Ints{0};
-  c.check(k.size() == 1, "k has {} elements, must have 1", k.size());
-  return {c.add("trilu", {c.in(0)}, {{"k", k[0]}, {"upper", c.flag("upper", true)}})};
+  const bool upper = c.flag("upper", true);
+  Value* k = c.opt(1);
+  const auto known = k ? known_ints(k) : Ints{0};
+  if (!known) return {c.add("trilu", {c.in(0), k}, {{"upper", upper}})};
+  c.check(known->size() == 1, "k has {} elements, must have 1", known->size());
+  return {c.add("trilu", {c.in(0)}, {{"k", (*known)[0]}, {"upper", upper}})};
 }
 
 const Converter kTable[] = {
+    {"CenterCropPad", CenterCropPad},
     {"Concat", Concat},
     {"DepthToSpace", DepthToSpace},
     {"Expand", Expand},

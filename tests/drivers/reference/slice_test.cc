@@ -44,6 +44,19 @@ TEST(ReferenceSlice, Split) {
   EXPECT_EQ(equal[3].values(), Row{});
 }
 
+TEST(ReferenceSlice, ListsAsInputs) {
+  const TestTensor x(DType::kF32, {2, 2}, {1, 2, 3, 4});
+  const auto list = [](std::vector<int64_t> values) {
+    return TestTensor::of<int64_t>({static_cast<int64_t>(values.size())}, values);
+  };
+  EXPECT_EQ(run_reference("pad", {x, list({1, 0}), std::nullopt, list({-1})}).values(),
+            (Row{0, 1, 2, 0, 3, 4}));
+  EXPECT_EQ(run_reference("trilu", {x, TestTensor::of<int64_t>({}, {1})}).values(),
+            (Row{0, 2, 0, 0}));
+  const auto parts = run_reference_all("split", {kSix, list({2, 4})}, {}, 2);
+  EXPECT_EQ(parts[1].values(), (Row{2, 3, 4, 5}));
+}
+
 TEST(ReferenceSlice, Reverse) {
   const TestTensor x(DType::kF16, {2, 2}, {0, 1, 2, 3});
   EXPECT_EQ(run_reference("reverse", {x}).values(), (Row{3, 2, 1, 0}));
