@@ -22,11 +22,12 @@ inline int64_t axis_of(GradientContext& ctx, const char* attr = "axis") {
   return axis < 0 ? axis + ctx.x().rank() : axis;
 }
 
-// The axes of a reduction, counted from the front: all of them where none are given.
+// The axes of a reduction, counted from the front.
 inline std::vector<int64_t> reduced_axes(GradientContext& ctx) {
-  const std::vector<int64_t>& given = ctx.attrs().ints("axes");
-  if (given.empty()) return axes_from(0, ctx.x().rank());
-  return normalize_axes(given, ctx.x().rank(), ctx.op().name.c_str());
+  const std::optional<std::vector<int64_t>> given = ctx.ints(1, "axes");
+  if (!given) ctx.refuse("its axes are not known");
+  if (given->empty() && ctx.attrs().s("empty_axes") == "all") return axes_from(0, ctx.x().rank());
+  return normalize_axes(*given, ctx.x().rank(), ctx.op().name.c_str());
 }
 
 // All axes but one.

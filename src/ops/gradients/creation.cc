@@ -11,6 +11,8 @@ static Term total(GradientContext& ctx, const Term& value) {
 
 COMPLEX_GRADIENT(fill) { ctx.set(1, ctx.reshape_like(total(ctx, ctx.dy()), ctx.x(1))); }
 
+ZERO_GRADIENT(random_mersenne, "its numbers come from a seed");
+
 GRADIENT(range) {  // y[i] = start + i * delta; the limit only counts
   const Term dy = ctx.dy();
   if (ctx.wants(0)) ctx.set(0, ctx.reshape_like(total(ctx, dy), ctx.x(0)));

@@ -106,7 +106,10 @@ COMPLEX_GRADIENT(reverse) {
 }
 
 COMPLEX_GRADIENT(trilu) {
-  ctx.set(0, ctx.dy().op("trilu", {{"k", ctx.attrs().i("k")}, {"upper", ctx.attrs().b("upper")}}));
+  std::vector<Term> inputs{ctx.dy()};
+  if (ctx.has(1)) inputs.push_back(ctx.x(1));
+  ctx.set(0, ctx.add("trilu", inputs,
+                     {{"k", ctx.attrs().i("k")}, {"upper", ctx.attrs().b("upper")}}));
 }
 
 ZERO_GRADIENT(shape, "reads the shape alone");

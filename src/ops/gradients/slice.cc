@@ -100,6 +100,7 @@ COMPLEX_GRADIENT(slice) {
 
 COMPLEX_GRADIENT(pad) {
   if (ctx.attrs().s("mode") != "constant") return ctx.set(0, move_back(ctx));
+  if (ctx.has(3)) ctx.refuse("pads for some axes only");
   const std::optional<Ints> pads = ctx.ints(1, "pads");
   const Term dy = ctx.dy();
   if (ctx.wants(0)) {

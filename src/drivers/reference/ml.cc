@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decision trees, walked one after the other for one row after the other.
+#include "drivers/reference/dense.h"
+
+namespace anymps {
+
+namespace {
+
+bool holds(int64_t mode, double x, double split) {
+  switch (mode) {
+    case 0:
+      return x <= split;
+    case 1:
+      return x < split;
+    case 2:
+      return x >= split;
+    case 3:
+      return x > split;
+    case 4:
+      return x == split;
+    case 5:
+      return x != split;
+    default:
+      fail(Code::kInvalidArgument, "[tree_ensemble] mode {} of a node is not known", mode);
+  }
+}
+
+int64_t checked(int64_t at, int64_t count, const char* what) {
+  require(at >= 0 && at < count, "[tree_ensemble] {} {} does not exist, there are {}", what, at,
+          count);
+  return at;
+}
+
+}  // namespace
+
+REFERENCE(tree_ensemble) {
+  const View &x = args.in[0], &nodes = args.in[1], &splits = args.in[2], &roots = args.in[3],
+             &leaves = args.in[4], &pair_targets = args.in[5], &weights = args.in[6];
+  const int64_t targets = args.attrs.i("targets"), leaf_count = leaves.extent(0) - 1;
+  const std::string& aggregate = args.attrs.s("aggregate");
+  std::vector<double> y(static_cast<size_t>(args.out[0].count()));
+  std::vector<bool> given(y.size());
+  for (int64_t n = 0; n < x.extent(0); ++n) {
+    for (int64_t tree = 0; tree < roots.extent(0); ++tree) {
+      int64_t at = roots.at<int64_t>({tree});
+      for (int64_t steps = 0; at >= 0; ++steps) {
+        checked(at, nodes.extent(0), "node");
+        require(steps <= nodes.extent(0), "[tree_ensemble] tree {} goes in a circle", tree);
+        const int64_t feature = checked(nodes.at<int64_t>({at, 0}), x.extent(1), "feature");
+        const double value = load_double(x, x.offset(std::initializer_list<int64_t>{n, feature}));
+        const double split = load_double(splits, at * splits.stride(0));
+        const bool yes = holds(nodes.at<int64_t>({at, 1}), value, split) ||
+                         (value != value && nodes.at<int64_t>({at, 4}) != 0);
+        at = nodes.at<int64_t>({at, yes ? 2 : 3});
+      }
+      const int64_t leaf = checked(-1 - at, leaf_count, "leaf");
+      for (int64_t i = leaves.at<int64_t>({leaf}); i < leaves.at<int64_t>({leaf + 1}); ++i) {
+        checked(i, weights.extent(0), "weight");
+        const int64_t target = checked(pair_targets.at<int64_t>({i}), targets, "target");
+        const auto place = static_cast<size_t>(n * targets + target);
+        const double weight = load_double(weights, i * weights.stride(0));
+        if (aggregate == "min" && given[place])
+          y[place] = std::min(y[place], weight);
+        else if (aggregate == "max" && given[place])
+          y[place] = std::max(y[place], weight);
+        else
+          y[place] += weight;
+        given[place] = true;
+      }
+    }
+  }
+  if (aggregate == "average")
+    for (double& sum : y) sum /= static_cast<double>(std::max<int64_t>(1, roots.extent(0)));
+  write_dense(args.out[0], y);
+}
+
+}  // namespace anymps
