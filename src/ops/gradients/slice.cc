@@ -85,6 +85,20 @@ Term slice_back(GradientContext& ctx) {
   return ctx.add("pad", {dy, ctx.add("concat", pads)});
 }
 
+// Pads given for some axes, with 0 for the others.
+Ints pads_of_all_axes(GradientContext& ctx, const std::optional<Ints>& pads) {
+  const std::optional<Ints> axes = ctx.ints(3, "pads");
+  if (!pads || !axes) ctx.refuse("pads for some axes only, which are not known");
+  const auto rank = static_cast<size_t>(ctx.x().rank());
+  const Ints places = normalize_axes(*axes, ctx.x().rank(), "pad");
+  Ints all(2 * rank, 0);
+  for (size_t i = 0; i < places.size(); ++i) {
+    all[static_cast<size_t>(places[i])] = (*pads)[i];
+    all[static_cast<size_t>(places[i]) + rank] = (*pads)[i + places.size()];
+  }
+  return all;
+}
+
 }  // namespace
 
 COMPLEX_GRADIENT(slice) {
@@ -100,8 +114,8 @@ COMPLEX_GRADIENT(slice) {
 
 COMPLEX_GRADIENT(pad) {
   if (ctx.attrs().s("mode") != "constant") return ctx.set(0, move_back(ctx));
-  if (ctx.has(3)) ctx.refuse("pads for some axes only");
-  const std::optional<Ints> pads = ctx.ints(1, "pads");
+  std::optional<Ints> pads = ctx.ints(1, "pads");
+  if (ctx.has(3)) pads = pads_of_all_axes(ctx, pads);
   const Term dy = ctx.dy();
   if (ctx.wants(0)) {
     if (pads) {
@@ -114,9 +128,8 @@ COMPLEX_GRADIENT(pad) {
   }
   if (ctx.wants(2)) {  // the value has the gradient of the border
     std::vector<Term> inputs{ctx.fill_like(ctx.x(), 0)};
-    if (ctx.has(1)) inputs.push_back(ctx.x(1));
-    const Term border =
-        ctx.add("pad", inputs, {{"pads", ctx.attrs().ints("pads")}, {"value", 1.0}});
+    if (!pads) inputs.push_back(ctx.x(1));
+    const Term border = ctx.add("pad", inputs, {{"pads", pads.value_or(Ints{})}, {"value", 1.0}});
     ctx.set(2, ctx.reshape_like(ctx.sum(dy * border, axes_from(0, dy.rank()), false), ctx.x(2)));
   }
 }
