@@ -17,6 +17,7 @@ void add_ops(CLI::App& app) {
   };
   flag("--markdown", "markdown", "the op reference (docs/generated/ops.md)");
   flag("--matrix", "matrix", "which driver has which kernels (docs/generated/support.md)");
+  flag("--mpsgraph", "mpsgraph", "what covers MPSGraph's methods (docs/generated/mpsgraph.md)");
   flag("--hpp", "hpp", "the C++ builder methods (include/anymps/ops.hpp)");
   flag("--json", "json", "everything, as JSON");
   group->require_option(0, 1);

@@ -184,7 +184,8 @@ AMPS_API const amps_op* amps_op_find(const char* name); /* NULL: none; lives for
 AMPS_API const char* amps_op_name(const amps_op* op);
 AMPS_API size_t amps_op_count(void);
 AMPS_API const amps_op* amps_op_at(size_t index);
-/* The op table as "text", "markdown", "json", "matrix" (which driver has which kernel) or "hpp". */
+/* The op table as "text", "markdown", "json", "matrix" (which driver has which kernel), "hpp" or
+ * "mpsgraph" (what covers each method of MPSGraph). */
 AMPS_API amps_status amps_ops_text(const char* format, amps_string** text);
 
 typedef enum amps_attr_kind {
@@ -239,6 +240,14 @@ AMPS_API amps_status amps_graph_op(amps_graph* graph, const amps_op* op, amps_va
                                    const char* name, amps_value** outputs, size_t output_count);
 AMPS_API amps_status amps_graph_set_outputs(amps_graph* graph, amps_value* const* outputs,
                                             size_t count);
+/* The gradient of y to each of xs, as further values of the graph: of the sum of y's elements, or
+ * of sum(seed * y) for a seed of y's type. Zeros where y does not depend on x. xs must be floats.
+ * AMPS_UNSUPPORTED, with the node, if an op on the way has no gradient. */
+AMPS_API amps_status amps_graph_gradient(amps_graph* graph, amps_value* y, amps_value* const* xs,
+                                         size_t count, amps_value** grads);
+AMPS_API amps_status amps_graph_gradient_seeded(amps_graph* graph, amps_value* y, amps_value* seed,
+                                                amps_value* const* xs, size_t count,
+                                                amps_value** grads);
 
 /* A value's type: an extent that is not known is -1, and dim_name tells its symbol. */
 AMPS_API const char* amps_value_name(const amps_value* value);

@@ -247,6 +247,14 @@ class Graph : public OpMethods<Graph> {
                         out.data(), out.size()));
     return {out.begin(), out.end()};
   }
+  // The gradient of y (of the sum of its elements) to each of xs, as further values of the graph.
+  std::vector<Value> gradient(const Value& y, const std::vector<Value>& xs) {
+    return gradients(y, nullptr, xs);
+  }
+  // The same of sum(seed * y).
+  std::vector<Value> gradient(const Value& y, const std::vector<Value>& xs, const Value& seed) {
+    return gradients(y, seed.c(), xs);
+  }
   void outputs(const std::vector<Value>& values) {
     std::vector<amps_value*> list;
     for (const Value& value : values) list.push_back(value.c());
@@ -272,6 +280,12 @@ class Graph : public OpMethods<Graph> {
 
  private:
   explicit Graph(amps_graph* graph) : graph_(detail::own(graph)) {}
+  std::vector<Value> gradients(const Value& y, amps_value* seed, const std::vector<Value>& xs) {
+    std::vector<amps_value*> in, out(xs.size());
+    for (const Value& x : xs) in.push_back(x.c());
+    check(amps_graph_gradient_seeded(c(), y.c(), seed, in.data(), in.size(), out.data()));
+    return {out.begin(), out.end()};
+  }
   detail::Shared<amps_graph> graph_;
 };
 

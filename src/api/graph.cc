@@ -2,6 +2,7 @@
 // Graphs of the C interface.
 #include "api/attrs.h"
 #include "api/handles.h"
+#include "graph/gradient.h"
 #include "graph/printer.h"
 #include "graph/serializer.h"
 #include "importers/load.h"
@@ -104,6 +105,23 @@ amps_status amps_graph_set_outputs(amps_graph* graph, amps_value* const* outputs
     for (size_t i = 0; i < count; ++i) values.push_back(value_of(&need(outputs[i], "output")));
     need(graph, "graph").graph->set_outputs(std::move(values));
   });
+}
+
+amps_status amps_graph_gradient_seeded(amps_graph* graph, amps_value* y, amps_value* seed,
+                                       amps_value* const* xs, size_t count, amps_value** grads) {
+  return guard([&] {
+    std::vector<Value*> values;
+    for (size_t i = 0; i < count; ++i) values.push_back(value_of(&need((&need(xs, "xs"))[i], "x")));
+    need(graph, "graph");
+    const std::vector<Value*> results =
+        gradient(*graph->graph, value_of(&need(y, "y")), values, seed ? value_of(seed) : nullptr);
+    for (size_t i = 0; i < count; ++i) (&need(grads, "grads"))[i] = handle(results[i]);
+  });
+}
+
+amps_status amps_graph_gradient(amps_graph* graph, amps_value* y, amps_value* const* xs,
+                                size_t count, amps_value** grads) {
+  return amps_graph_gradient_seeded(graph, y, nullptr, xs, count, grads);
 }
 
 const char* amps_value_name(const amps_value* value) { return value_of(value)->name.c_str(); }

@@ -5,6 +5,7 @@
 
 #include "api/builder_header.h"
 #include "api/handles.h"
+#include "api/mpsgraph.h"
 #include "drivers/driver.h"
 #include "drivers/reference_fallback.h"
 
@@ -182,8 +183,10 @@ extern "C" amps_status amps_ops_text(const char* format, amps_string** text) {
       *text = new_string(json());
     else if (kind == "hpp")
       *text = new_string(builder_header());
+    else if (kind == "mpsgraph")
+      *text = new_string(mpsgraph_markdown());
     else
       fail(Code::kInvalidArgument,
-           "[ops] format '{}' is not one of text, markdown, matrix, json, hpp", kind);
+           "[ops] format '{}' is not one of text, markdown, matrix, json, hpp, mpsgraph", kind);
   });
 }

@@ -144,6 +144,46 @@ static void test_graph(amps_device* device) {
   amps_executable_release(executable);
 }
 
+static void test_gradient(amps_device* device) {
+  const int64_t dims[1] = {3};
+  const float at[3] = {1, -2, 0.5f}, weights[3] = {1, 10, 100};
+  float out[3];
+  amps_graph* graph = NULL;
+  amps_value *x = NULL, *w = NULL, *i = NULL, *y = NULL, *grads[2] = {NULL, NULL}, *xs[2];
+  amps_executable* executable = NULL;
+  amps_tensor *feeds[2] = {NULL, NULL}, *results[2] = {NULL, NULL};
+  CHECK(amps_graph_create("gradient", &graph) == AMPS_OK);
+  CHECK(amps_graph_input(graph, "x", AMPS_F32, 1, dims, NULL, &x) == AMPS_OK);
+  CHECK(amps_graph_input(graph, "w", AMPS_F32, 1, dims, NULL, &w) == AMPS_OK);
+  CHECK(amps_graph_op(graph, amps_op_find("square"), &x, 1, NULL, 0, NULL, &y, 1) == AMPS_OK);
+  xs[0] = x;
+  xs[1] = y;
+  CHECK(amps_graph_gradient_seeded(graph, y, w, xs, 2, grads) == AMPS_OK);
+  CHECK(amps_value_rank(grads[0]) == 1 && amps_value_dim(grads[0], 0) == 3);
+  CHECK(amps_graph_gradient(graph, y, xs, 1, &grads[1]) == AMPS_OK);
+  CHECK(amps_graph_set_outputs(graph, grads, 2) == AMPS_OK);
+  CHECK(amps_compile(device, graph, NULL, &executable) == AMPS_OK);
+  CHECK(amps_tensor_from_host(device, AMPS_F32, 1, dims, NULL, at, &feeds[0]) == AMPS_OK);
+  CHECK(amps_tensor_from_host(device, AMPS_F32, 1, dims, NULL, weights, &feeds[1]) == AMPS_OK);
+  CHECK(amps_executable_run(executable, feeds, 2, results, 2, NULL, NULL) == AMPS_OK);
+  CHECK(amps_tensor_to_host(results[0], out, sizeof(out)) == AMPS_OK);
+  CHECK(out[0] == 2 && out[1] == -40 && out[2] == 100);
+  CHECK(amps_tensor_to_host(results[1], out, sizeof(out)) == AMPS_OK);
+  CHECK(out[0] == 2 && out[1] == -4 && out[2] == 1);
+  CHECK(amps_graph_input(graph, "i", AMPS_I64, 1, dims, NULL, &i) == AMPS_OK);
+  CHECK(amps_graph_gradient(graph, y, &i, 1, grads) == AMPS_INVALID_ARGUMENT);
+  CHECK(strstr(amps_last_error(), "'i' is i64[3]") != NULL);
+  CHECK(amps_graph_gradient(graph, NULL, xs, 1, grads) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_graph_gradient(graph, y, NULL, 1, grads) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_graph_gradient(graph, y, xs, 1, NULL) == AMPS_INVALID_ARGUMENT);
+  amps_tensor_release(feeds[0]);
+  amps_tensor_release(feeds[1]);
+  amps_tensor_release(results[0]);
+  amps_tensor_release(results[1]);
+  amps_executable_release(executable);
+  amps_graph_release(graph);
+}
+
 static void test_streams(amps_device* device) {
   amps_stream* stream = NULL;
   amps_event *start = NULL, *end = NULL;
@@ -193,6 +233,7 @@ int main(void) {
   test_tensors(device);
   test_eager(device);
   test_graph(device);
+  test_gradient(device);
   test_streams(device);
   test_memory(device);
   test_files();
