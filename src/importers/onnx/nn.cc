@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution, pooling, normalization, matrix products, softmax.
+#include "importers/onnx/nn.h"
+
 #include <numeric>
 
 #include "importers/onnx/registry.h"
@@ -264,8 +266,11 @@ Values MeanVarianceNormalization(Call& c) {
 
 Values MatMul(Call& c) { return {c.add("matmul", {c.in(0), c.in(1)})}; }
 
-// alpha * A' * B' + beta * C
-Values Gemm(Call& c) {
+}  // namespace
+
+NamedAttrs convolution_attrs(Call& c) { return convolution(c, false); }
+
+Value* gemm(Call& c) {
   Value *a = c.in(0), *b = c.in(1), *bias = c.opt(2);
   c.check(c.rank(a) == 2 && c.rank(b) == 2, "the factors must have rank 2, they have {} and {}",
           c.rank(a), c.rank(b));
@@ -273,11 +278,15 @@ Values Gemm(Call& c) {
   if (c.opset < 7) c.ignore({"broadcast"});
   if (beta == 0) bias = nullptr;
   if (bias && beta != 1) bias = c.add("mul", {bias, c.scalar_like(bias, beta)});
-  return {c.add("matmul", {a, b, bias},
-                {{"transpose_a", c.flag("transA", false)},
-                 {"transpose_b", c.flag("transB", false)},
-                 {"alpha", c.f("alpha", 1.0)}})};
+  return c.add("matmul", {a, b, bias},
+               {{"transpose_a", c.flag("transA", false)},
+                {"transpose_b", c.flag("transB", false)},
+                {"alpha", c.f("alpha", 1.0)}});
 }
+
+namespace {
+
+Values Gemm(Call& c) { return {gemm(c)}; }
 
 // Before opset 13 the axes from `axis` on count as one.
 Value* softmax_like(Call& c, std::string_view op) {

@@ -14,6 +14,8 @@ static const std::map<std::string_view, const Converter*>& table() {
     for (auto family : {
              attention_converters(),
              constant_converters(),
+             contrib_attention_converters(),
+             contrib_converters(),
              loss_converters(),
              math_converters(),
              nn_converters(),

@@ -26,6 +26,8 @@ const Converter* find_converter(std::string_view domain, std::string_view op);  
 // The families.
 std::span<const Converter> attention_converters();
 std::span<const Converter> constant_converters();
+std::span<const Converter> contrib_attention_converters();
+std::span<const Converter> contrib_converters();
 std::span<const Converter> loss_converters();
 std::span<const Converter> math_converters();
 std::span<const Converter> nn_converters();

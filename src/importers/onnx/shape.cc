@@ -221,6 +221,7 @@ const Converter kTable[] = {
     {"Transpose", Transpose},
     {"Trilu", Trilu},
     {"Unsqueeze", Unsqueeze},
+    {"com.microsoft.Trilu", Trilu},
 };
 
 }  // namespace
