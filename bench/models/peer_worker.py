@@ -29,8 +29,9 @@ class OnnxRuntime:
         options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.log_severity_level = 3
-        # Batch is N and sequence is S in every reference model.
-        shape = next(iter(inputs.values())).shape if inputs else ()
+        # Batch is N and sequence is S in every reference model; others may mean something else by these names.
+        reference = "input_ids" in inputs or list(inputs) == ["input"]
+        shape = next(iter(inputs.values())).shape if reference else ()
         for name, size in zip("NS", shape if len(shape) == 2 else shape[:1]):
             options.add_free_dimension_override_by_name(name, size)
         self.session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
