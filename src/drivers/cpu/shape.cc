@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shape ops that could not be views: each is a few strided copies, planned at preparation.
-#include <cstring>
-
 #include "drivers/cpu/copy.h"
 #include "drivers/kernel.h"
-#include "drivers/scalar_functions.h"
 
 namespace anymps::cpu {
 
@@ -101,60 +98,6 @@ KernelPtr make_tile(const KernelRequest& request, std::string&) {
       std::vector<Piece>{{0, 0, 0, 0, StridedCopy(size_of(x.dtype), shape, to, from)}});
 }
 
-class Pad final : public Kernel {
- public:
-  Pad(const KernelRequest& request, const std::vector<int64_t>& pads)
-      : fill_(size_of(request.out().dtype), request.out().shape, request.out().strides,
-              Strides(request.out().shape.size(), 0)),
-        copy_(plan(request, pads)),
-        value_input_(request.has(2)) {
-    dispatch<kAny>(request.out().dtype, [&]<typename T>() {
-      const T value = scalar::convert<T>(request.attrs.f("value"));
-      static_assert(sizeof(T) <= sizeof value_);
-      std::memcpy(value_, &value, sizeof(T));
-    });
-  }
-  void run(const KernelArgs& args) const override {
-    fill_.run(args.outputs[0], value_input_ ? args.inputs[2] : value_);
-    copy_.copy.run(static_cast<char*>(args.outputs[0]) + copy_.to,
-                   static_cast<const char*>(args.inputs[0]) + copy_.from);
-  }
-
- private:
-  // What of x is inside y: negative pads crop.
-  static Piece plan(const KernelRequest& request, const std::vector<int64_t>& pads) {
-    const TensorDesc &x = request.in(0), &y = request.out();
-    const int64_t size = static_cast<int64_t>(size_of(x.dtype));
-    const size_t rank = x.shape.size();
-    Shape inside = x.shape;
-    int64_t from = 0, to = 0;
-    for (size_t i = 0; i < rank; ++i) {
-      const int64_t before = pads[i], after = pads[rank + i];
-      const int64_t first = std::max<int64_t>(0, -before);
-      inside[i] = std::max<int64_t>(0, x.shape[i] - first - std::max<int64_t>(0, -after));
-      from += first * x.strides[i] * size;
-      to += std::max<int64_t>(0, before) * y.strides[i] * size;
-    }
-    return {0, 0, from, to, StridedCopy(size_of(x.dtype), inside, y.strides, x.strides)};
-  }
-
-  StridedCopy fill_;
-  Piece copy_;
-  bool value_input_;
-  alignas(16) std::byte value_[16] = {};
-};
-
-KernelPtr make_pad(const KernelRequest& request, std::string& why) {
-  const std::string& mode = request.attrs.s("mode");
-  if (mode != "constant") return why = "mode is " + mode, nullptr;
-  if (request.has(3)) return why = "pads are given for some axes", nullptr;
-  const auto pads = request.ints(1, "pads");
-  if (!pads) return why = "pads are not known", nullptr;
-  if (pads->size() != 2 * request.in(0).shape.size())
-    return why = "pads are of another rank", nullptr;
-  return std::make_shared<Pad>(request, *pads);
-}
-
 struct Register {
   Register() {
     for (const char* op : {"reshape", "transpose", "squeeze", "unsqueeze", "flatten", "expand",
@@ -163,7 +106,6 @@ struct Register {
     KernelRegistrar("cpu", "concat", "copy", 10, make_concat);
     KernelRegistrar("cpu", "stack", "copy", 10, make_concat);
     KernelRegistrar("cpu", "tile", "copy", 10, make_tile);
-    KernelRegistrar("cpu", "pad", "copy", 10, make_pad);
   }
 };
 const Register kRegister;

@@ -42,6 +42,24 @@ TEST(CpuShape, Samples) {
     EXPECT_GE(expect_samples_as_reference(op, dtypes), 5) << op;
 }
 
+TEST(CpuShape, PadModes) {
+  using Ints = std::vector<int64_t>;
+  for (const char* mode : {"constant", "reflect", "edge", "wrap", "symmetric"}) {
+    for (DType dtype : {DType::kF32, DType::kI8, DType::kF16, DType::kF64}) {
+      const TestTensor x = TestTensor(dtype, {3, 70}).fill(1, -100, 100);
+      // Wide enough for several threads; cropped on one side; nothing but one row.
+      expect_as_reference("pad", {TestTensor(dtype, {500, 130}).fill(2, -100, 100)},
+                          {{"pads", Ints{3, 65, 2, 60}}, {"mode", mode}});
+      expect_as_reference("pad", {x}, {{"pads", Ints{2, -20, 1, 49}}, {"mode", mode}});
+      expect_as_reference("pad", {x}, {{"pads", Ints{-1, 0, -1, 0}}, {"mode", mode}});
+      expect_as_reference("pad", {x.scrambled()}, {{"pads", Ints{1, 5, 2, 6}}, {"mode", mode}});
+    }
+    const TestTensor axes(DType::kI64, {1}, {-1}), pads(DType::kI64, {2}, {1, 2});
+    expect_as_reference("pad", {TestTensor(DType::kF32, {2, 3, 4}).fill(3), pads, {}, axes},
+                        {{"mode", mode}});
+  }
+}
+
 TEST(CpuShape, Split) {
   const TestTensor x = TestTensor(DType::kF32, {4, 9, 3}).fill(1);
   expect_as_reference("split", {x}, {{"axis", 1}, {"sizes", std::vector<int64_t>{2, 3, 4}}}, 0, 3);
