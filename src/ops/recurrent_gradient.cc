@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of recurrent layers to everything that goes into them, by a walk back over the steps.
+// Inputs and attributes are those of the layer; then come the gradients of its outputs.
+#include "ops/expect.h"
+
+namespace anymps {
+
+namespace {
+
+// Inputs: the layer's (count of them), then one gradient for each of its outputs.
+void infer_gradient(InferContext& ctx, int64_t gates, size_t count) {
+  expect_rank(ctx, 0, 3, 3);
+  const int64_t hidden = ctx.attrs.i("hidden_size"), layout = ctx.attrs.i("layout");
+  ctx.check(hidden >= 1, "hidden_size is {}, must be at least 1", hidden);
+  ctx.check(layout == 0 || layout == 1, "layout is {}, must be 0 or 1", layout);
+  ctx.check(ctx.attrs.f("clip") >= 0, "clip is {}, must not be negative", ctx.attrs.f("clip"));
+  const Dim directions = ctx.attrs.s("direction") == "bidirectional" ? 2 : 1;
+  const Dims& x = ctx.shape(0);
+  const Dim steps = x[layout == 0 ? 0 : 1], batch = x[layout == 0 ? 1 : 0];
+  const Dim rows = Dim(gates) * hidden;
+  const Dims w{directions, rows, x[2]}, r{directions, rows, hidden}, b{directions, rows * 2};
+  const Dims state =
+      layout == 0 ? Dims{directions, batch, hidden} : Dims{batch, directions, hidden};
+  const Dims y =
+      layout == 0 ? Dims{steps, directions, batch, hidden} : Dims{batch, steps, directions, hidden};
+  const Dims peephole{directions, Dim(3) * hidden};
+  expect_shape(ctx, 1, w);
+  expect_shape(ctx, 2, r);
+  expect_shape(ctx, 3, b);
+  expect_shape(ctx, 4, {batch});
+  for (size_t i = 5; i < std::min<size_t>(count, 7); ++i) expect_shape(ctx, i, state);
+  if (count == 8) expect_shape(ctx, 7, peephole);
+  expect_shape(ctx, count, y);
+  for (size_t i = count + 1; i < ctx.op.inputs.size(); ++i) expect_shape(ctx, i, state);
+  const Dims outputs[] = {x, w, r, b, state, state, peephole};
+  for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set(i, outputs[i]);
+}
+
+const std::vector<std::string> kDirections = {"forward", "reverse", "bidirectional"};
+constexpr Tolerance kTolerance{.f32 = 5e-5, .f16 = 1e-2, .bf16 = 8e-2, .f64 = 1e-10};
+
+OpWriter& layer_inputs(OpWriter& op) {
+  return op.input("x", kFloat, "T", "[steps, batch, input], or [batch, steps, input] for layout 1")
+      .input("w", kFloat)
+      .input("r", kFloat)
+      .optional("b", kFloat)
+      .optional("seq_lens", kIndex, "I", "[batch]; absent: all steps")
+      .optional("h0", kFloat);
+}
+OpWriter& layer_outputs(OpWriter& op) {
+  return op.output("dx").output("dw").output("dr").output("db").output("dh0");
+}
+OpWriter& layer_attrs(OpWriter& op) {
+  return op.required("hidden_size", AttrKind::kInt)
+      .attr("direction", "forward", kDirections)
+      .attr("layout", 0)
+      .attr("clip", 0.0, "0: none")
+      .domain(-1, 1)
+      .tolerance(kTolerance);
+}
+
+const Shape kNone = {-1};
+
+}  // namespace
+
+static const OpWriter kLstmGradient =
+    layer_attrs(
+        layer_outputs(
+            layer_inputs(
+                OpWriter("lstm_gradient", __FILE__)
+                    .doc("The gradients of lstm to all of its float inputs, from those of its "
+                         "outputs. db holds the two halves of b's gradient, which are equal.")
+                    .formula("dx, dw, … = sum over steps, from the last to the first, of the "
+                             "gradients of a step")
+                    .mps("LSTMGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+                         "cellOutputFwd:stateGradient:cellGradient:inputWeight:bias:initState:"
+                         "initCell:mask:peephole:descriptor:name:")
+                    .mps("LSTMGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+                         "cellOutputFwd:inputWeight:bias:initState:initCell:mask:descriptor:name:")
+                    .mps("LSTMGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+                         "cellOutputFwd:inputWeight:bias:initState:initCell:descriptor:name:")
+                    .mps("LSTMGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+                         "cellOutputFwd:descriptor:name:"))
+                .optional("c0", kFloat)
+                .optional("peephole", kFloat)
+                .optional("dy", kFloat, "T", "of y; absent: 0")
+                .optional("dy_h", kFloat, "T", "of y_h; absent: 0")
+                .optional("dy_c", kFloat, "T", "of y_c; absent: 0"))
+            .output("dc0")
+            .output("dpeephole"))
+        .infer([](InferContext& ctx) { infer_gradient(ctx, 4, 8); })
+        .sample(
+            {"y alone",
+             {{4, 2, 3}, {1, 16, 3}, {1, 16, 4}, kNone, kNone, kNone, kNone, kNone, {4, 1, 2, 4}},
+             {{"hidden_size", 4}}})
+        .sample({"everything",
+                 {{4, 2, 3},
+                  {1, 16, 3},
+                  {1, 16, 4},
+                  {1, 32},
+                  {2},
+                  {1, 2, 4},
+                  {1, 2, 4},
+                  {1, 12},
+                  {4, 1, 2, 4},
+                  {1, 2, 4},
+                  {1, 2, 4}},
+                 {{"hidden_size", 4}},
+                 {{4, {4, 2}}}})
+        .sample({"bidirectional batch first",
+                 {{2, 5, 3},
+                  {2, 16, 3},
+                  {2, 16, 4},
+                  {2, 32},
+                  {2},
+                  {2, 2, 4},
+                  {2, 2, 4},
+                  kNone,
+                  {2, 5, 2, 4}},
+                 {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}},
+                 {{4, {3, 5}}}})
+        .sample({"clip, states alone",
+                 {{3, 2, 3},
+                  {1, 16, 3},
+                  {1, 16, 4},
+                  {1, 32},
+                  kNone,
+                  kNone,
+                  kNone,
+                  kNone,
+                  kNone,
+                  {1, 2, 4},
+                  {1, 2, 4}},
+                 {{"hidden_size", 4}, {"clip", 0.5}}})
+        .sample(
+            {"empty batch",
+             {{3, 0, 3}, {1, 16, 3}, {1, 16, 4}, kNone, kNone, kNone, kNone, kNone, {3, 1, 0, 4}},
+             {{"hidden_size", 4}}});
+
+static const OpWriter kGruGradient =
+    layer_attrs(
+        layer_outputs(
+            layer_inputs(
+                OpWriter("gru_gradient", __FILE__)
+                    .doc("The gradients of gru to all of its float inputs, from those of its "
+                         "outputs.")
+                    .formula("dx, dw, … = sum over steps, from the last to the first, of the "
+                             "gradients of a step")
+                    .mps("GRUGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+                         "outputFwd:stateGradient:inputWeight:bias:initState:mask:secondaryBias:"
+                         "descriptor:name:")
+                    .mps("GRUGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+                         "outputFwd:inputWeight:bias:initState:descriptor:name:")
+                    .mps("GRUGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+                         "outputFwd:inputWeight:bias:descriptor:name:"))
+                .optional("dy", kFloat, "T", "of y; absent: 0")
+                .optional("dy_h", kFloat, "T", "of y_h; absent: 0")))
+        .attr("linear_before_reset", false)
+        .infer([](InferContext& ctx) { infer_gradient(ctx, 3, 6); })
+        .sample({"y alone",
+                 {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, kNone, kNone, kNone, {4, 1, 2, 4}},
+                 {{"hidden_size", 4}}})
+        .sample(
+            {"linear_before_reset",
+             {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, {2}, {1, 2, 4}, {4, 1, 2, 4}, {1, 2, 4}},
+             {{"hidden_size", 4}, {"linear_before_reset", true}, {"direction", "reverse"}},
+             {{4, {4, 2}}}})
+        .sample(
+            {"bidirectional batch first",
+             {{2, 5, 3}, {2, 12, 3}, {2, 12, 4}, {2, 24}, kNone, {2, 2, 4}, {2, 5, 2, 4}},
+             {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}, {"clip", 0.5}}})
+        .sample({"empty batch",
+                 {{3, 0, 3}, {1, 12, 3}, {1, 12, 4}, kNone, kNone, kNone, {3, 1, 0, 4}},
+                 {{"hidden_size", 4}}});
+
+static const OpWriter kRnnGradient =
+    layer_attrs(
+        layer_outputs(
+            layer_inputs(
+                OpWriter("rnn_gradient", __FILE__)
+                    .doc("The gradients of rnn to all of its float inputs, from those of its "
+                         "outputs.")
+                    .formula("dx, dw, … = sum over steps, from the last to the first, of the "
+                             "gradients of a step")
+                    .mps("singleGateRNNGradientsWithSourceTensor:recurrentWeight:sourceGradient:"
+                         "zState:stateGradient:inputWeight:bias:initState:mask:descriptor:name:")
+                    .mps("singleGateRNNGradientsWithSourceTensor:recurrentWeight:sourceGradient:"
+                         "zState:inputWeight:bias:initState:mask:descriptor:name:")
+                    .mps("singleGateRNNGradientsWithSourceTensor:recurrentWeight:sourceGradient:"
+                         "zState:inputWeight:bias:initState:descriptor:name:")
+                    .mps("singleGateRNNGradientsWithSourceTensor:recurrentWeight:sourceGradient:"
+                         "zState:initState:descriptor:name:"))
+                .optional("dy", kFloat, "T", "of y; absent: 0")
+                .optional("dy_h", kFloat, "T", "of y_h; absent: 0")))
+        .attr("activation", "tanh", {"tanh", "relu", "sigmoid"})
+        .infer([](InferContext& ctx) { infer_gradient(ctx, 1, 6); })
+        .sample({"y alone",
+                 {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, kNone, kNone, kNone, {4, 1, 2, 4}},
+                 {{"hidden_size", 4}}})
+        .sample({"relu with lengths",
+                 {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, {2}, {1, 2, 4}, {4, 1, 2, 4}, {1, 2, 4}},
+                 {{"hidden_size", 4}, {"activation", "relu"}},
+                 {{4, {4, 2}}}})
+        .sample({"sigmoid clip",
+                 {{2, 5, 3}, {2, 4, 3}, {2, 4, 4}, {2, 8}, kNone, {2, 2, 4}, {2, 5, 2, 4}},
+                 {{"hidden_size", 4},
+                  {"direction", "bidirectional"},
+                  {"layout", 1},
+                  {"clip", 0.5},
+                  {"activation", "sigmoid"}}})
+        .sample({"empty batch",
+                 {{3, 0, 3}, {1, 4, 3}, {1, 4, 4}, kNone, kNone, kNone, {3, 1, 0, 4}},
+                 {{"hidden_size", 4}}});
+
+}  // namespace anymps
