@@ -193,7 +193,8 @@ typedef enum amps_attr_kind {
   AMPS_ATTR_FLOAT = 1,
   AMPS_ATTR_STRING = 2,
   AMPS_ATTR_INTS = 3,
-  AMPS_ATTR_FLOATS = 4
+  AMPS_ATTR_FLOATS = 4,
+  AMPS_ATTR_GRAPH = 5 /* a body of control flow; in graphs only */
 } amps_attr_kind;
 
 typedef struct amps_attr {
@@ -204,7 +205,8 @@ typedef struct amps_attr {
   const char* s;
   const int64_t* ints;
   const double* floats;
-  size_t count; /* of ints or floats */
+  size_t count;                   /* of ints or floats */
+  const struct amps_graph* graph; /* copied; it sees nothing but its inputs */
 } amps_attr;
 
 /* Computes one op at once. `inputs` may hold NULL for absent optional ones. Outputs that are NULL
@@ -234,6 +236,14 @@ AMPS_API amps_status amps_graph_input(amps_graph* graph, const char* name, amps_
 AMPS_API amps_status amps_graph_constant(amps_graph* graph, const char* name, amps_dtype dtype,
                                          size_t rank, const int64_t* dims, const void* data,
                                          amps_value** value);
+/* An input that is a list or may be nothing; its tensors are of one dtype and of any shape. */
+AMPS_API amps_status amps_graph_list_input(amps_graph* graph, const char* name,
+                                           amps_container container, amps_dtype dtype,
+                                           amps_value** value);
+/* A constant of strings: `sizes` may be NULL if they end with a zero. */
+AMPS_API amps_status amps_graph_string_constant(amps_graph* graph, const char* name, size_t rank,
+                                                const int64_t* dims, const char* const* data,
+                                                const size_t* sizes, amps_value** value);
 /* Adds a node. `outputs` receives output_count values (at most what the op has). */
 AMPS_API amps_status amps_graph_op(amps_graph* graph, const amps_op* op, amps_value* const* inputs,
                                    size_t input_count, const amps_attr* attrs, size_t attr_count,
@@ -312,6 +322,12 @@ AMPS_API amps_status amps_executable_run(amps_executable* executable, amps_tenso
 AMPS_API amps_status amps_executable_submit(amps_executable* executable, amps_tensor* const* feeds,
                                             size_t feed_count, amps_tensor** results,
                                             size_t result_count, amps_stream* stream);
+/* What the ops read_variable and assign_variable use. A variable that was never assigned or set is
+ * NULL. A tensor that is given is copied. */
+AMPS_API amps_status amps_executable_variable(amps_executable* executable, const char* name,
+                                              amps_tensor** tensor);
+AMPS_API amps_status amps_executable_set_variable(amps_executable* executable, const char* name,
+                                                  const amps_tensor* tensor);
 AMPS_API amps_status amps_executable_plan_cache(const amps_executable* executable,
                                                 amps_cache_stats* stats);
 AMPS_API amps_status amps_executable_clear_plans(amps_executable* executable);

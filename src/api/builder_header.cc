@@ -129,6 +129,13 @@ void write_method(std::string& text, const Op& op) {
                       many ? "" : "[0]");
 }
 
+// Ops that hold graphs are added by their name, with op(…).
+bool has_method(const Op& op) {
+  return !op.is(kInternal) && std::none_of(op.attrs.begin(), op.attrs.end(), [](const auto& attr) {
+    return attr.kind == AttrKind::kGraph;
+  });
+}
+
 }  // namespace
 
 std::string builder_header() {
@@ -142,10 +149,10 @@ std::string builder_header() {
       "#ifndef ANYMPS_HPP_INSIDE\n#error \"include anymps/anymps.hpp\"\n#endif\n\n"
       "namespace amps {\n\n";
   for (const Op* op : all_ops())
-    if (!op->is(kInternal)) write_options(text, *op);
+    if (has_method(*op)) write_options(text, *op);
   text += "template <typename Derived>\nclass OpMethods {\n public:\n";
   for (const Op* op : all_ops())
-    if (!op->is(kInternal)) write_method(text, *op);
+    if (has_method(*op)) write_method(text, *op);
   text +=
       "\n private:\n  Derived& self() { return static_cast<Derived&>(*this); }\n};\n\n"
       "}  // namespace amps\n";

@@ -42,7 +42,11 @@ EagerAttr eager_attr(const amps_attr& attr) {
   return result;
 }
 
-NamedAttr named_attr(const amps_attr& attr) { return to_named(eager_attr(attr)); }
+NamedAttr named_attr(const amps_attr& attr) {
+  if (attr.kind != AMPS_ATTR_GRAPH) return to_named(eager_attr(attr));
+  require(attr.name != nullptr, "[api] an attribute's name is NULL");
+  return {attr.name, AttrValue(std::shared_ptr<Graph>(need(attr.graph, "graph").graph->clone()))};
+}
 
 }  // namespace anymps::api
 

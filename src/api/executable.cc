@@ -52,7 +52,8 @@ void run_with(amps_executable* executable, amps_tensor* const* feeds, size_t fee
           graph.outputs().size(), result_count);
   const std::vector<Tensor> in = tensors_of(executable, feeds, feed_count, "feed");
   for (size_t i = 0; i < in.size(); ++i)
-    require(in[i].buffer != nullptr, "[run] feed {} is NULL", i);
+    require(in[i].buffer != nullptr || in[i].container != Container::kTensor,
+            "[run] feed {} is NULL", i);
   std::vector<Tensor> out = tensors_of(executable, results, result_count, "result");
   run(in, out);
   for (size_t i = 0; i < result_count; ++i) {

@@ -72,6 +72,7 @@ amps_status amps_graph_constant(amps_graph* graph, const char* name, amps_dtype 
   return guard([&] {
     const TensorDesc desc(checked_dtype(dtype), checked_shape(rank, dims));
     require(data != nullptr || desc.count() == 0, "[api] data is NULL");
+    require(desc.dtype != DType::kString, "[api] strings need amps_graph_string_constant");
     const auto* first = static_cast<const std::byte*>(data);
     Value* made =
         need(graph, "graph")

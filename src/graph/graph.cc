@@ -25,10 +25,15 @@ std::string Graph::unique_name(const std::string& stem) {
 }
 
 Value* Graph::input(std::string name, DType dtype, Dims shape) {
+  return input(std::move(name), {dtype, true, std::move(shape), std::nullopt});
+}
+
+Value* Graph::input(std::string name, ValueType type) {
   require(!name.empty(), "[graph] an input needs a name");
   require(!by_name_.contains(name), "[graph] there are two values called '{}'", name);
   Value* value = new_value();
-  value->type = {dtype, true, std::move(shape), std::nullopt};
+  value->type = std::move(type);
+  value->type.content.reset();
   value->name = name;
   by_name_[name] = value;
   inputs_.push_back(value);
@@ -61,6 +66,25 @@ Value* Graph::ints(const std::vector<int64_t>& values) {
   return constant(Constant::of<int64_t>({static_cast<int64_t>(values.size())}, values));
 }
 
+// Extents that only running can tell bear the name of their node, and equal names mean equal
+// extents: two nodes that make such extents must not have one name. Returns the name to use.
+std::string Graph::tell_apart(const std::string& node_name, const std::vector<ValueType>& types) {
+  const std::string mark = fmt::format("@node \"{}\"", node_name);
+  auto made_here = [&](const Dim& dim) {
+    return !dim.known() && dim.str().find(mark) != std::string::npos;
+  };
+  const bool makes = std::any_of(types.begin(), types.end(), [&](const ValueType& type) {
+    return std::any_of(type.shape.begin(), type.shape.end(), made_here);
+  });
+  if (!makes) return node_name;
+  const size_t before = makers_[node_name]++;
+  if (before == 0) return node_name;
+  for (size_t n = before;; ++n) {
+    std::string candidate = fmt::format("{}_{}", node_name, n);
+    if (!makers_.contains(candidate)) return candidate;
+  }
+}
+
 Node* Graph::add_node(const Op& op, std::vector<Value*> inputs, const NamedAttrs& attrs,
                       std::string name, size_t outputs) {
   auto node = std::make_unique<Node>();
@@ -68,7 +92,7 @@ Node* Graph::add_node(const Op& op, std::vector<Value*> inputs, const NamedAttrs
   if (name.empty()) name = op.name;
   while (!inputs.empty() && inputs.back() == nullptr) inputs.pop_back();
   if (outputs == 0) outputs = op.outputs.size();
-  const std::string label = fmt::format("node \"{}\"", name);
+  std::string label = fmt::format("node \"{}\"", name);
   try {
     node->attrs = Attrs(op, attrs);
   } catch (const Error& error) {
@@ -77,6 +101,12 @@ Node* Graph::add_node(const Op& op, std::vector<Value*> inputs, const NamedAttrs
   std::vector<const ValueType*> types;
   for (const Value* value : inputs) types.push_back(value ? &value->type : nullptr);
   std::vector<ValueType> results = InferContext::run(op, node->attrs, types, outputs, label);
+  if (const std::string other = tell_apart(name, results); other != name) {
+    name = other;
+    makers_[name]++;
+    label = fmt::format("node \"{}\"", name);
+    results = InferContext::run(op, node->attrs, types, outputs, label);
+  }
   node->inputs = std::move(inputs);
   node->name = name;
   for (size_t i = 0; i < outputs; ++i) {
@@ -258,6 +288,7 @@ void Graph::sort() {
 std::unique_ptr<Graph> Graph::clone() const {
   auto copy = std::make_unique<Graph>();
   copy->name = name;
+  copy->makers_ = makers_;
   std::unordered_map<const Value*, Value*> twins;
   auto twin = [&](const Value* value) {
     Value* result = copy->new_value();
@@ -316,7 +347,8 @@ std::optional<double> scalar_of(const Value* value) {
   if (!value || !value->constant) return std::nullopt;
   const Constant& constant = *value->constant;
   const int64_t count = constant.desc().count();
-  if (count < 1 || count > 4096 || constant.dtype() == DType::kC64) return std::nullopt;
+  if (count < 1 || count > 4096 || !contains(kReal | kBoolean, constant.dtype()))
+    return std::nullopt;
   const auto bytes = constant.data();
   const size_t size = size_of(constant.dtype());
   for (int64_t i = 1; i < count; ++i)

@@ -56,6 +56,7 @@ class Graph {
 
   // Building. Shapes and dtypes are checked and inferred at once.
   Value* input(std::string name, DType dtype, Dims shape);
+  Value* input(std::string name, ValueType type);
   Value* constant(ConstantPtr constant, std::string name = "");
   Value* scalar(DType dtype, double value);
   Value* ints(const std::vector<int64_t>& values);  // an i64 vector
@@ -91,6 +92,7 @@ class Graph {
  private:
   Value* new_value();
   std::string unique_name(const std::string& stem);
+  std::string tell_apart(const std::string& node_name, const std::vector<ValueType>& types);
 
   std::list<std::unique_ptr<Value>> values_;
   std::list<std::unique_ptr<Node>> nodes_;
@@ -98,6 +100,7 @@ class Graph {
   std::unordered_map<const Value*, std::list<std::unique_ptr<Value>>::iterator> value_places_;
   std::unordered_map<std::string, size_t> stems_;
   std::unordered_map<std::string, Value*> by_name_;
+  std::unordered_map<std::string, size_t> makers_;  // names of nodes that made symbols
   std::vector<Value*> inputs_, outputs_;
   Node* before_ = nullptr;
 };

@@ -22,7 +22,9 @@ inline constexpr uint32_t kMaxRank = 64;
 // These numbers are part of the format and never change.
 enum class SectionKind : uint32_t { kGraph = 1, kConstants = 2, kMetadata = 3, kData = 4 };
 enum class DimTag : uint8_t { kNumber = 0, kSymbol = 1 };
+// Besides the flag, a value's byte holds its container, from bit kContainerShift on.
 enum ValueFlag : uint8_t { kRanked = 1 };
+inline constexpr int kContainerShift = 1;
 
 struct Section {
   SectionKind kind;

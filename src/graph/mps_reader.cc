@@ -5,8 +5,10 @@
 #include <span>
 
 #include "base/checksum.h"
+#include "base/string_store.h"
 #include "graph/mps_format.h"
 #include "graph/serializer.h"
+#include "memory/string_constant.h"
 
 namespace anymps {
 
@@ -44,8 +46,10 @@ ValueType read_type(Reader& in) {
   ValueType type;
   type.dtype = read_dtype(in);
   const uint8_t flags = in.u8();
-  if (flags & ~mps::kRanked) fail(Code::kCorrupt, "unknown value flags {}", flags);
+  const int container = flags >> mps::kContainerShift;
+  if (container >= kContainerCount) fail(Code::kCorrupt, "unknown value flags {}", flags);
   type.ranked = flags & mps::kRanked;
+  type.container = static_cast<Container>(container);
   if (!type.ranked) return type;
   const uint32_t rank = read_rank(in, 5);
   for (uint32_t i = 0; i < rank; ++i) {
@@ -63,7 +67,7 @@ ValueType read_type(Reader& in) {
 
 // What inference finds must not contradict what the file says.
 bool agree(const ValueType& said, const ValueType& found) {
-  if (said.dtype != found.dtype) return false;
+  if (said.dtype != found.dtype || said.container != found.container) return false;
   if (!said.ranked || !found.ranked) return true;
   return std::equal(said.shape.begin(), said.shape.end(), found.shape.begin(), found.shape.end(),
                     [](const Dim& a, const Dim& b) { return !a.known() || !b.known() || a == b; });
@@ -82,9 +86,7 @@ class GraphReader {
     std::vector<Value*> values;
     for (uint32_t i = in_.count(6); i > 0; --i) {
       const std::string name = read_name(in_, "an input");
-      const ValueType type = read_type(in_);
-      if (!type.ranked) fail(Code::kCorrupt, "input '{}' has no shape", name);
-      values.push_back(graph->input(name, type.dtype, type.shape));
+      values.push_back(graph->input(name, read_type(in_)));
     }
     for (uint32_t i = in_.count(8); i > 0; --i) {
       const std::string name = read_name(in_, "a constant");
@@ -328,13 +330,20 @@ class FileReader {
       for (uint32_t rank = read_rank(in, 8); rank > 0; --rank) shape.push_back(read_extent(in));
       const uint64_t offset = in.u64(), size = in.u64(), sum = in.u64();
       const size_t expected = byte_count(dtype, shape);
-      if (size != expected)
+      const bool text = dtype == DType::kString;
+      if (text ? size < expected / sizeof(Text) * sizeof(uint32_t) : size != expected)
         fail(Code::kCorrupt, "{}{} takes {} bytes, not {}", name(dtype), to_string(shape), expected,
              size);
       if (offset % mps::kAlignment != 0 || offset < data.offset ||
           offset - data.offset > data.bytes || size > data.bytes - (offset - data.offset))
         fail(Code::kCorrupt, "its {} bytes at {} are not inside the data section", size, offset);
       const char* at = bytes_.data() + offset;
+      if (text) {
+        if (options_.verify_constants && checksum(at, size) != sum)
+          fail(Code::kCorrupt, "the checksum is wrong");
+        constants_.push_back(read_strings(shape, std::string_view(at, size)));
+        continue;
+      }
       constants_.push_back(aligned_
                                ? Constant::view(dtype, shape, at, owner_, mapped_)
                                : Constant::copy(dtype, shape, std::as_bytes(std::span(at, size))));
@@ -343,6 +352,14 @@ class FileReader {
       constants_.back()->release();
     }
     if (in.left() > 0) fail(Code::kCorrupt, "{} bytes are left over", in.left());
+  }
+
+  static ConstantPtr read_strings(const Shape& shape, std::string_view bytes) {
+    Reader in(bytes);
+    std::vector<std::string> values(static_cast<size_t>(element_count(shape)));
+    for (std::string& value : values) value = in.text();
+    if (in.left() > 0) fail(Code::kCorrupt, "{} bytes are left over", in.left());
+    return string_constant(shape, std::move(values));
   }
 
   std::string_view bytes_;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/checksum.h"
+#include "base/string_store.h"
 #include "graph/mps_format.h"
 #include "graph/serializer.h"
 
@@ -124,7 +125,8 @@ class GraphWriter {
 
   void add(const ValueType& type, Writer& out) {
     out.u8(static_cast<uint8_t>(type.dtype));
-    out.u8(type.ranked ? mps::kRanked : 0);
+    out.u8(static_cast<uint8_t>((type.ranked ? mps::kRanked : 0) | static_cast<int>(type.container)
+                                                                       << mps::kContainerShift));
     if (!type.ranked) return;
     out.count(type.shape.size());
     for (const Dim& dim : type.shape) {
@@ -188,8 +190,17 @@ class GraphWriter {
 };
 
 struct ConstantPlace {
-  uint64_t offset = 0, checksum = 0;
+  uint64_t offset = 0, bytes = 0, checksum = 0;
 };
+
+// Strings have no fixed size: each is written with its length.
+std::string string_bytes(const Constant& constant) {
+  Writer out;
+  const auto data = constant.data();
+  const auto* elements = reinterpret_cast<const Text*>(data.get());
+  for (int64_t i = 0; i < constant.desc().count(); ++i) out.text(text_of(elements[i]));
+  return out.bytes();
+}
 
 std::string constant_table(const std::vector<ConstantPtr>& constants,
                            const std::vector<ConstantPlace>& places) {
@@ -201,7 +212,7 @@ std::string constant_table(const std::vector<ConstantPtr>& constants,
     out.count(constant.shape().size());
     for (int64_t extent : constant.shape()) out.i64(extent);
     out.u64(places[i].offset);
-    out.u64(constant.bytes());
+    out.u64(places[i].bytes);
     out.u64(places[i].checksum);
   }
   return out.bytes();
@@ -263,9 +274,17 @@ void save_mps(const Graph& graph, const std::string& path, const Metadata& metad
   for (size_t i = 0; i < constants.size(); ++i) {
     file.pad_to(aligned(file.at()));
     places[i].offset = file.at();
+    if (constants[i]->dtype() == DType::kString) {
+      const std::string text = string_bytes(*constants[i]);
+      places[i].bytes = text.size();
+      places[i].checksum = checksum(text.data(), text.size());
+      file.write(text.data(), text.size());
+      continue;
+    }
     const auto bytes = constants[i]->data();
-    places[i].checksum = checksum(bytes.get(), constants[i]->bytes());
-    file.write(bytes.get(), constants[i]->bytes());
+    places[i].bytes = constants[i]->bytes();
+    places[i].checksum = checksum(bytes.get(), places[i].bytes);
+    file.write(bytes.get(), places[i].bytes);
     constants[i]->release();
   }
   const uint64_t end = file.at();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/string_store.h"
 #include "base/text.h"
 
 namespace anymps {
@@ -12,12 +13,23 @@ namespace {
 
 constexpr int64_t kShownElements = 8;
 
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20) c = '?';
+  return text;
+}
+
 // The elements of a small constant: "[1, 2]", or "3" for a scalar; nothing for larger ones.
 std::string elements(const Constant& constant) {
   const int64_t count = constant.desc().count();
-  if (count > kShownElements || constant.dtype() == DType::kC64) return {};
+  const bool strings = constant.dtype() == DType::kString;
+  if (count > kShownElements || !contains(kReal | kBoolean | kText, constant.dtype())) return {};
   const auto bytes = constant.data();
   std::string text;
+  for (int64_t i = 0; strings && i < count; ++i)
+    text += (i ? ", " : "") +
+            one_line(json_string(text_of(reinterpret_cast<const Text*>(bytes.get())[i])));
+  if (strings) return constant.shape().empty() ? text : "[" + text + "]";
   dispatch<kReal | kBoolean>(constant.dtype(), [&]<typename T>() {
     for (int64_t i = 0; i < count; ++i) {
       T element;
@@ -26,12 +38,6 @@ std::string elements(const Constant& constant) {
     }
   });
   return constant.shape().empty() ? text : "[" + text + "]";
-}
-
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20) c = '?';
-  return text;
 }
 
 std::string typed(const Value& value) {
@@ -119,8 +125,12 @@ std::string json_value(const Value* value, const std::string& more = "") {
                                        return dim.known() ? dim.str() : json_string(dim.str());
                                      })
                          : "null";
-  return fmt::format("{{\"name\": {}, \"dtype\": \"{}\", \"shape\": {}{}}}",
-                     json_string(value->name), name(value->dtype()), shape, more);
+  const std::string container =
+      value->type.container == Container::kTensor
+          ? ""
+          : fmt::format(", \"container\": \"{}\"", name(value->type.container));
+  return fmt::format("{{\"name\": {}, \"dtype\": \"{}\", \"shape\": {}{}{}}}",
+                     json_string(value->name), name(value->dtype()), shape, container, more);
 }
 
 std::string json_node(const Node& node) {

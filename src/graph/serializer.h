@@ -7,7 +7,7 @@
 //   graph      names, ops, attributes by name, values with symbolic shapes, nested graphs
 //   constants  dtype, shape, place, size and checksum of each constant
 //   metadata   a name and bytes that mean nothing here; any number of them
-//   data       the constants' elements, each aligned to 64 bytes
+//   data       the constants' elements, each aligned to 64 bytes; strings with their lengths
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@ namespace anymps {
 namespace {
 
 bool compatible(const ValueType& said, const ValueType& found) {
-  if (said.dtype != found.dtype) return false;
+  if (said.dtype != found.dtype || said.container != found.container) return false;
   if (!said.ranked || !found.ranked) return true;
   if (said.shape.size() != found.shape.size()) return false;
   for (size_t i = 0; i < said.shape.size(); ++i)

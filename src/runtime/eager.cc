@@ -116,7 +116,9 @@ void Eager::add_content(Key& key, std::span<const Tensor* const> inputs) {
 
 std::shared_ptr<Eager::Entry> Eager::prepare(const Op& op, std::span<const Tensor* const> inputs,
                                              std::span<const EagerAttr> attrs, size_t outputs,
-                                             bool content) {
+                                             bool content, const std::vector<Shape>* measured) {
+  if (op.is(kStructural))
+    fail(Code::kUnsupported, "[{}] is for graphs: it cannot be called by itself", op.name);
   KernelRequest request;
   NamedAttrs given;
   for (const EagerAttr& attr : attrs) given.push_back(to_named(attr));
@@ -141,9 +143,13 @@ std::shared_ptr<Eager::Entry> Eager::prepare(const Op& op, std::span<const Tenso
   auto entry = std::make_shared<Entry>();
   for (const ValueType& type : InferContext::run(op, request.attrs, pointers, outputs, "")) {
     if (!type.static_shape()) {
-      require(!content, "[{}] the shape {} depends on the elements of a tensor", op.name,
-              to_string(type));
-      entry->needs_content = true;
+      if (measured) {
+        request.outputs.emplace_back(type.dtype, (*measured)[request.outputs.size()]);
+        continue;
+      }
+      require(!content || op.measure, "[{}] the shape {} depends on the elements of a tensor",
+              op.name, to_string(type));
+      (content ? entry->needs_measure : entry->needs_content) = true;
       return entry;
     }
     request.outputs.emplace_back(type.dtype, to_shape(type.shape));
@@ -152,6 +158,25 @@ std::shared_ptr<Eager::Entry> Eager::prepare(const Op& op, std::span<const Tenso
   entry->kernel = choose_kernel(device_.driver(), request).kernel;
   entry->scratch = entry->kernel->scratch_bytes();
   return entry;
+}
+
+std::vector<Shape> Eager::measure(const Op& op, std::span<const Tensor* const> inputs,
+                                  std::span<const EagerAttr> attrs, size_t outputs) {
+  NamedAttrs given;
+  for (const EagerAttr& attr : attrs) given.push_back(to_named(attr));
+  const Attrs complete(op, given);
+  std::vector<MeasureInput> measured(inputs.size());
+  std::vector<std::vector<char>> fetched(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]) continue;
+    measured[i].desc = TensorDesc(inputs[i]->desc.dtype, inputs[i]->desc.shape);
+    fetched[i].resize(std::max<size_t>(measured[i].desc.bytes(), 1));
+    device_.to_host(*inputs[i], fetched[i].data());
+    measured[i].data = fetched[i].data();
+  }
+  std::vector<Shape> shapes = op.measure({op, complete, measured});
+  shapes.resize(outputs);
+  return shapes;
 }
 
 void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
@@ -168,11 +193,23 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
   for (const EagerAttr& attr : attrs) add_attr(key, attr);
   device_.driver().use_threads(device_.driver().max_threads());
   std::shared_ptr<Entry> entry = entries_.find(key);
-  if (!entry) entry = entries_.insert(key, prepare(op, inputs, attrs, outputs.size(), false));
+  if (!entry)
+    entry = entries_.insert(key, prepare(op, inputs, attrs, outputs.size(), false, nullptr));
   if (entry->needs_content) {
     add_content(key, inputs);
     entry = entries_.find(key);
-    if (!entry) entry = entries_.insert(key, prepare(op, inputs, attrs, outputs.size(), true));
+    if (!entry)
+      entry = entries_.insert(key, prepare(op, inputs, attrs, outputs.size(), true, nullptr));
+  }
+  if (entry->needs_measure) {
+    const std::vector<Shape> shapes = measure(op, inputs, attrs, outputs.size());
+    for (const Shape& shape : shapes) {
+      key.push_back(shape.size() + 1);
+      for (const int64_t extent : shape) key.push_back(static_cast<uint64_t>(extent));
+    }
+    entry = entries_.find(key);
+    if (!entry)
+      entry = entries_.insert(key, prepare(op, inputs, attrs, outputs.size(), true, &shapes));
   }
 
   SmallVector<void*, 8> in, out;

@@ -41,13 +41,17 @@ class Eager {
   };
   struct Entry {
     bool needs_content = false;  // the shapes depend on integer inputs: look up again with them
+    bool needs_measure = false;  // they depend on elements: look up again with the shapes
     KernelPtr kernel;
     std::vector<TensorDesc> outputs;
     size_t scratch = 0;
   };
 
   std::shared_ptr<Entry> prepare(const Op& op, std::span<const Tensor* const> inputs,
-                                 std::span<const EagerAttr> attrs, size_t outputs, bool content);
+                                 std::span<const EagerAttr> attrs, size_t outputs, bool content,
+                                 const std::vector<Shape>* measured);
+  std::vector<Shape> measure(const Op& op, std::span<const Tensor* const> inputs,
+                             std::span<const EagerAttr> attrs, size_t outputs);
   std::optional<std::vector<int64_t>> content_of(const Tensor& tensor);
   void add_content(Key& key, std::span<const Tensor* const> inputs);
 

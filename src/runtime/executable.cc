@@ -6,6 +6,7 @@
 
 #include "base/env.h"
 #include "drivers/reference_fallback.h"
+#include "runtime/structural.h"
 
 namespace anymps {
 
@@ -108,11 +109,15 @@ std::vector<Shape> shapes_of(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
-Executable::Executable(DevicePtr device, const Graph& graph, CompileOptions options)
+Executable::~Executable() = default;
+
+Executable::Executable(DevicePtr device, const Graph& graph, CompileOptions options, int depth)
     : device_(std::move(device)),
       options_(std::move(options)),
       graph_(graph.clone()),
-      plans_(options_.plan_cache) {
+      plans_(options_.plan_cache),
+      depth_(depth),
+      variables_(std::make_unique<Variables>()) {
   require(!graph_->outputs().empty(), "[compile] the graph has no outputs");
   if (options_.threads <= 0) options_.threads = device_->driver().max_threads();
   options_.check = options_.check || env_string("ANYMPS_CHECK") == "reference";
@@ -125,7 +130,10 @@ Executable::Executable(DevicePtr device, const Graph& graph, CompileOptions opti
   context.optimization_level = options_.optimization_level;
   passes_ = run_passes(*graph_, context);
   never_planned_ = !fits_a_plan(*graph_);
-  if (never_planned_) return;
+  if (never_planned_) {
+    interpreter();  // compiles the bodies
+    return;
+  }
   std::vector<Shape> feeds;
   for (const Value* input : graph_->inputs()) {
     if (!input->type.static_shape()) return;
@@ -216,7 +224,21 @@ void Executable::run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& 
     interpret(feeds, results, queue, profiler);
     return;
   }
-  const std::vector<TensorDesc>& descs = ready->results();
+  run_plan(*ready, feeds, results, queue, profiler);
+}
+
+std::vector<Tensor> Executable::run_body(std::vector<Tensor> feeds, const RunState& state) {
+  check_feeds(feeds);
+  auto ready = plan(shapes_of(feeds));
+  if (!ready) return interpreter().run(std::move(feeds), state);
+  std::vector<Tensor> results;
+  run_plan(*ready, feeds, results, state.queue, state.profiler);
+  return results;
+}
+
+void Executable::run_plan(Plan& plan, const std::vector<Tensor>& feeds,
+                          std::vector<Tensor>& results, Queue& queue, Profiler* profiler) {
+  const std::vector<TensorDesc>& descs = plan.results();
   results.resize(descs.size());
   std::vector<Tensor> copies;
   SmallVector<void*, 16> in, out;
@@ -234,7 +256,7 @@ void Executable::run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& 
             graph_->outputs()[i]->name, to_string(descs[i]), to_string(results[i].desc));
     out.push_back(results[i].data());
   }
-  ready->run(in.data(), out.data(), queue, profiler, options_.check);
+  plan.run(in.data(), out.data(), queue, profiler, options_.check);
 }
 
 // A result is the caller's own: contiguous, with memory that no feed, constant or other result has.
@@ -260,14 +282,18 @@ Tensor Executable::own_result(const Value* output, Tensor tensor, Queue& queue) 
   return own;
 }
 
+Interpreter& Executable::interpreter() {
+  std::call_once(interpreter_made_, [&] {
+    interpreter_ = std::make_unique<Interpreter>(*device_, *graph_, options_, depth_);
+  });
+  return *interpreter_;
+}
+
 void Executable::interpret(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
                            Queue& queue, Profiler* profiler) {
-  std::call_once(interpreter_made_, [&] {
-    interpreter_ =
-        std::make_unique<Interpreter>(*device_, *graph_, options_.threads, options_.check);
-  });
   StringStore strings;
-  std::vector<Tensor> made = interpreter_->run(feeds, {queue, profiler, &strings});
+  std::vector<Tensor> made =
+      interpreter().run(feeds, {queue, profiler, &strings, variables_.get()});
   results.resize(made.size());
   for (size_t i = 0; i < made.size(); ++i) {
     const Value* output = graph_->outputs()[i];

@@ -28,7 +28,9 @@ struct CompileOptions {
 class Executable : public std::enable_shared_from_this<Executable> {
  public:
   // Takes a copy of the graph; constants are shared with it.
-  Executable(DevicePtr device, const Graph& graph, CompileOptions options = {});
+  // `depth`: how many bodies of nodes the graph lies in.
+  Executable(DevicePtr device, const Graph& graph, CompileOptions options = {}, int depth = 0);
+  ~Executable();
 
   // Runs on the queue and waits. Feeds are in the graph's order, on this device, any strides.
   // `results` that are given (same dtype and shape, contiguous) are written to; empty ones are
@@ -41,6 +43,12 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // The fastest form: pointers to contiguous feeds of the shapes of `plan`.
   std::shared_ptr<Plan> plan(const std::vector<Shape>& feeds);
 
+  // As part of another executable's run. Results may share memory with feeds.
+  std::vector<Tensor> run_body(std::vector<Tensor> feeds, const RunState& state);
+
+  // The variables that read_variable and assign_variable use; they live as long as the executable.
+  Variables& variables() { return *variables_; }
+
   // Drops the plans, their arenas and packed weights; the next run makes them again.
   void clear_plans() { plans_.clear(); }
   CacheStats plan_stats() const { return plans_.stats(); }
@@ -52,6 +60,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
  private:
   void check_feeds(const std::vector<Tensor>& feeds) const;
+  Interpreter& interpreter();
+  void run_plan(Plan& plan, const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
+                Queue& queue, Profiler* profiler);
   void interpret(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue& queue,
                  Profiler* profiler);
   void run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue& queue,
@@ -67,8 +78,10 @@ class Executable : public std::enable_shared_from_this<Executable> {
   Plan::KernelCache kernels_;
   std::unordered_set<std::string> unplanned_;  // feeds for which shapes depend on data
   bool never_planned_ = false;                 // the graph must be interpreted, whatever the feeds
+  int depth_ = 0;
   std::once_flag interpreter_made_;
   std::unique_ptr<Interpreter> interpreter_;
+  std::unique_ptr<Variables> variables_;
 };
 
 }  // namespace anymps

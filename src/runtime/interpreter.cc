@@ -4,13 +4,15 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "runtime/plan.h"
+#include "runtime/executable.h"
+#include "runtime/structural.h"
 
 namespace anymps {
 
 namespace {
 
 constexpr size_t kRecent = 4;  // preparations that a node keeps
+constexpr int kMaxDepth = 32;  // of bodies in bodies
 
 bool is_list(const TensorDesc& desc) {
   return contains(kIndex, desc.dtype) && desc.rank() <= 1 && desc.count() <= ValueType::kMaxContent;
@@ -49,8 +51,9 @@ struct Interpreter::Prepared {
   std::vector<Tensor> constants;  // those that the kernel reads
 };
 
-Interpreter::Interpreter(Device& device, const Graph& graph, int threads, bool check)
-    : device_(device), graph_(graph), threads_(threads), check_(check) {
+Interpreter::Interpreter(Device& device, const Graph& graph, const CompileOptions& options,
+                         int depth)
+    : device_(device), graph_(graph), threads_(options.threads), check_(options.check) {
   std::unordered_map<const Value*, int> slots;
   auto slot = [&](const Value* value) {
     return slots.emplace(value, static_cast<int>(slots.size())).first->second;
@@ -64,6 +67,7 @@ Interpreter::Interpreter(Device& device, const Graph& graph, int threads, bool c
   for (const auto& node : graph.nodes()) {
     Site& site = sites_.emplace_back();
     site.node = node.get();
+    add_bodies(site, options, depth);
     for (const Value* value : node->inputs) {
       site.inputs.push_back(input(value));
       if (site.inputs.back().slot >= 0) last_use[site.inputs.back().slot] = &site;
@@ -83,13 +87,44 @@ Interpreter::Interpreter(Device& device, const Graph& graph, int threads, bool c
 
 Interpreter::~Interpreter() = default;
 
-std::vector<Tensor> Interpreter::run(const std::vector<Tensor>& feeds, const RunState& state) {
+// What a body captures is the same in each of its runs; if it is a constant, it is one there too,
+// so that it can be folded and packed.
+void Interpreter::add_bodies(Site& site, const CompileOptions& options, int depth) {
+  const Node& node = *site.node;
+  for (size_t i = 0; i < node.op->attrs.size(); ++i) {
+    if (node.op->attrs[i].kind != AttrKind::kGraph) continue;
+    const std::string& attr = node.op->attrs[i].name;
+    const auto& body = node.attrs.graph(attr.c_str());
+    if (!body) continue;
+    try {
+      require(depth < kMaxDepth, "[{}] graphs are nested more than {} deep", node.op->name,
+              kMaxDepth);
+      auto copy = body->clone();
+      const StructuralOp& op = structural_op(*node.op);
+      const Captures captures = op.captures ? op.captures(node, attr) : Captures{};
+      for (size_t k = captures.body; op.captures && k < copy->inputs().size(); ++k) {
+        const Value* given = node.input(captures.node + k - captures.body);
+        if (given && given->is_constant())
+          copy->replace_uses(copy->inputs()[k], copy->constant(given->constant, given->name));
+      }
+      site.bodies[attr] =
+          std::make_shared<Executable>(device_.shared_from_this(), *copy, options, depth + 1);
+    } catch (const Error& error) {
+      throw with_node(error, node.label());
+    }
+  }
+}
+
+std::vector<Tensor> Interpreter::run(std::vector<Tensor> feeds, const RunState& state) {
   device_.driver().use_threads(threads_);
-  Slots slots(slot_count_);
-  std::copy(feeds.begin(), feeds.end(), slots.begin());
+  Slots slots = std::move(feeds);
+  slots.resize(slot_count_);
   for (Site& site : sites_) {
     try {
-      run_node(site, slots, state);
+      if (site.node->op->is(kStructural))
+        run_structural(site, slots, state);
+      else
+        run_node(site, slots, state);
     } catch (const Error& error) {
       throw with_node(error, site.node->label());
     }
@@ -276,7 +311,7 @@ Interpreter::PreparedPtr Interpreter::prepare(Site& site, const Slots& slots,
     }
   }
   if (node.op->view && try_view(site, *made)) return made;
-  choose(site, slots, *made);
+  choose(site, *made);
   if (more && made->choice.is_fallback) made->needs_content = true;  // perhaps it only lacks those
   return made;
 }
@@ -297,8 +332,7 @@ bool Interpreter::try_view(const Site& site, Prepared& made) {
   return true;
 }
 
-void Interpreter::choose(const Site& site, const Slots& slots, Prepared& made) {
-  (void)slots;
+void Interpreter::choose(const Site& site, Prepared& made) {
   KernelRequest& request = made.request;
   made.choice = choose_kernel(device_.driver(), request);
   made.made_plain.assign(site.inputs.size(), false);
@@ -393,6 +427,46 @@ void Interpreter::run_node(Site& site, Slots& slots, const RunState& state) {
   if (check_) check_with_oracle(device_.driver(), made->choice, request, in.data(), out.data());
   for (size_t i = 0; i < outputs.size(); ++i)
     slots[static_cast<size_t>(site.outputs[i])] = std::move(outputs[i]);
+}
+
+// A value that may be nothing, where the type says so.
+static Tensor as_container(Tensor tensor, Container container) {
+  if (tensor.container == container) return tensor;
+  if (container == Container::kOptional && tensor.container == Container::kTensor) {
+    Tensor result;
+    result.desc.dtype = tensor.desc.dtype;
+    result.container = container;
+    result.items = std::make_shared<const std::vector<Tensor>>(1, std::move(tensor));
+    return result;
+  }
+  if (container == Container::kOptionalSequence && tensor.container == Container::kSequence)
+    tensor.container = container;
+  return tensor;
+}
+
+void Interpreter::run_structural(Site& site, Slots& slots, const RunState& state) {
+  std::vector<Tensor> inputs(site.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = site.inputs[i];
+    if (input.absent()) continue;
+    // A value that ends here is handed over: whoever is its only owner may change it in place.
+    const bool ends =
+        std::find(site.dying.begin(), site.dying.end(), input.slot) != site.dying.end() &&
+        std::count_if(site.inputs.begin(), site.inputs.end(),
+                      [&](const Input& other) { return other.slot == input.slot; }) == 1;
+    if (ends)
+      inputs[i] = std::move(slots[static_cast<size_t>(input.slot)]);
+    else
+      inputs[i] = value_of(input, slots);
+  }
+  StructuralCall call(*site.node, device_, state, site.bodies, std::move(inputs));
+  std::vector<Tensor> outputs = structural_op(*site.node->op).run(call);
+  if (outputs.size() != site.outputs.size())
+    fail(Code::kInternal, "[{}] gave {} results instead of {}", site.node->op->name, outputs.size(),
+         site.outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    slots[static_cast<size_t>(site.outputs[i])] =
+        as_container(std::move(outputs[i]), site.node->outputs[i]->type.container);
 }
 
 }  // namespace anymps

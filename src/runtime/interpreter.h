@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,20 +19,26 @@
 
 namespace anymps {
 
+class Executable;
+class Variables;
+struct CompileOptions;
+
 // What one run carries along, into the bodies of its nodes too.
 struct RunState {
   Queue& queue;
   Profiler* profiler = nullptr;
   StringStore* strings = nullptr;
+  Variables* variables = nullptr;
 };
 
 class Interpreter {
  public:
-  Interpreter(Device& device, const Graph& graph, int threads, bool check);
+  // Compiles the bodies of the graph's nodes; `depth` says how deep in bodies the graph is itself.
+  Interpreter(Device& device, const Graph& graph, const CompileOptions& options, int depth);
   ~Interpreter();
 
   // Several threads may run at once. Results may share memory with feeds and with each other.
-  std::vector<Tensor> run(const std::vector<Tensor>& feeds, const RunState& state);
+  std::vector<Tensor> run(std::vector<Tensor> feeds, const RunState& state);
 
  private:
   using Slots = std::vector<Tensor>;
@@ -47,11 +54,14 @@ class Interpreter {
   struct Site {
     const Node* node = nullptr;
     std::vector<Input> inputs;
-    std::vector<int> outputs, dying;  // slots
-    std::mutex mutex;                 // guards recent
+    std::vector<int> outputs, dying;                            // slots
+    std::map<std::string, std::shared_ptr<Executable>> bodies;  // by attribute
+    std::mutex mutex;                                           // guards recent
     std::deque<PreparedPtr> recent;
   };
 
+  void add_bodies(Site& site, const CompileOptions& options, int depth);
+  void run_structural(Site& site, Slots& slots, const RunState& state);
   void run_node(Site& site, Slots& slots, const RunState& state);
   PreparedPtr find(Site& site, const Slots& slots, const std::vector<Content>* contents,
                    const std::vector<Shape>* measured);
@@ -59,7 +69,7 @@ class Interpreter {
                       const std::vector<Shape>* measured);
   PreparedPtr ready(Site& site, const Slots& slots, const std::vector<Content>* contents,
                     const std::vector<Shape>* measured);
-  void choose(const Site& site, const Slots& slots, Prepared& made);
+  void choose(const Site& site, Prepared& made);
   bool try_view(const Site& site, Prepared& made);
   std::vector<Content> contents_of(const Site& site, const Slots& slots, const RunState& state);
   std::vector<Shape> measure(const Site& site, const Slots& slots, const RunState& state);

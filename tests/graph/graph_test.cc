@@ -152,5 +152,19 @@ TEST(Constant, ChecksItsSize) {
             std::string::npos);
 }
 
+// Equal symbols are equal extents, so two nodes must not make the same one.
+TEST(Graph, ExtentsThatOnlyRunningTellsAreDifferentForEachNode) {
+  Graph graph;
+  Value* limit = graph.input("limit", DType::kF32, {});
+  Value* zero = graph.scalar(DType::kF32, 0);
+  Value* one = graph.scalar(DType::kF32, 1);
+  Value* a = graph.add("range", {zero, limit, one});
+  Value* b = graph.add("range", {one, limit, one});
+  ASSERT_FALSE(a->shape()[0].known());
+  EXPECT_FALSE(a->shape()[0] == b->shape()[0]);
+  graph.infer_again();
+  EXPECT_FALSE(a->shape()[0] == b->shape()[0]);
+}
+
 }  // namespace
 }  // namespace anymps

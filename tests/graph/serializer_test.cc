@@ -11,7 +11,9 @@
 
 #include "base/checksum.h"
 #include "base/mapped_file.h"
+#include "base/string_store.h"
 #include "graph/printer.h"
+#include "memory/string_constant.h"
 
 namespace anymps {
 namespace {
@@ -310,6 +312,36 @@ TEST(Serializer, TheCorpusLoads) {
     ++files;
   }
   EXPECT_GE(files, 3u);
+}
+
+TEST(Serializer, KeepsListsStringsAndBodies) {
+  Graph graph;
+  Value* list = graph.input("list", {DType::kF32, false, {}, std::nullopt, Container::kSequence});
+  Value* condition = graph.input("c", DType::kBool, {});
+  Value* words = graph.constant(string_constant({3}, {"one", "", std::string("a\0b", 3)}), "words");
+  auto yes = std::make_shared<Graph>(), no = std::make_shared<Graph>();
+  for (const auto& branch : {yes, no}) {
+    Value* inside = branch->input("l", list->type);
+    branch->set_outputs({branch->add("sequence_length", {inside}), inside});
+  }
+  Node* node = graph.add_node(get_op("if_else"), {condition, list},
+                              {{"then_branch", AttrValue(yes)}, {"else_branch", AttrValue(no)}},
+                              "choice", 2);
+  graph.set_outputs({node->outputs[0], node->outputs[1], words});
+  const std::string path = temporary("lists.mps");
+  save_mps(graph, path);
+  const std::string bytes = read(path);
+  std::filesystem::remove(path);
+  auto loaded = parse(bytes);
+  verify(*loaded.graph);
+  EXPECT_EQ(to_text(*loaded.graph), to_text(graph));
+  EXPECT_EQ(loaded.graph->inputs()[0]->type.container, Container::kSequence);
+  const Constant& constant = *loaded.graph->find_value("words")->constant;
+  const auto data = constant.data();
+  const auto* elements = reinterpret_cast<const Text*>(data.get());
+  EXPECT_EQ(text_of(elements[0]), "one");
+  EXPECT_EQ(text_of(elements[1]), "");
+  EXPECT_EQ(text_of(elements[2]), std::string("a\0b", 3));
 }
 
 }  // namespace

@@ -14,20 +14,9 @@ namespace {
 constexpr int kMaxDepth = 64;                  // of function calls and branches
 constexpr size_t kMaxNodes = size_t{1} << 21;  // calls of calls of calls grow fast
 
-bool is_onnx(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
-
 std::string full_name(const Node& node) {
   return is_onnx(node.domain) ? std::string(node.op_type)
                               : fmt::format("{}.{}", node.domain, node.op_type);
-}
-
-Dim to_dim(const ValueInfo& info, size_t axis) {
-  const DimInfo& dim = info.dims[axis];
-  if (dim.value >= 0) return dim.value;
-  // An unnamed size is a symbol of its own; "?" is how some exporters write that there is no name.
-  if (dim.param.empty() || dim.param == "?")
-    return Dim::symbol(fmt::format("{}.{}", info.name, axis));
-  return Dim::symbol(std::string(dim.param));
 }
 
 // Attributes of a function's body may stand for attributes of the call.
@@ -52,6 +41,8 @@ void fill_in(Node& node, const Node& call, const Function& function) {
 
 }  // namespace
 
+bool is_onnx(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
+
 int64_t Importer::opset(const Scope& scope, std::string_view domain) {
   for (const OpsetImport& import : *scope.opsets)
     if (import.domain == domain || (is_onnx(import.domain) && is_onnx(domain)))
@@ -75,10 +66,11 @@ void Importer::check_supported(const std::vector<Node>& nodes) const {
     const std::vector<Node>& list = *todo.back();
     todo.pop_back();
     for (size_t i = 0; i < list.size(); ++i) {
+      for (const Attribute& attribute : list[i].attributes)
+        for (const Graph& graph : attribute.graphs) todo.push_back(&graph.nodes);
       if (const Function* function = find_function(list[i])) {
         if (seen.insert(function).second) todo.push_back(&function->nodes);
-      } else if (!find_converter(list[i].domain, list[i].op_type) &&
-                 !(is_onnx(list[i].domain) && list[i].op_type == "If")) {
+      } else if (!find_converter(list[i].domain, list[i].op_type) && !find_control(list[i])) {
         missing[full_name(list[i])].push_back(fmt::format("{} \"{}\"", i, list[i].name));
       }
     }
@@ -102,28 +94,25 @@ void Importer::add_tensors(const Graph& graph, Scope& scope) {
     require(scope.tensors.emplace(tensor.name, &tensor).second,
             "initializer \"{}\": there are two of this name", tensor.name);
   }
-  if (!graph.sparse_initializers.empty())
-    fail(Code::kUnsupported, "sparse initializer \"{}\" is not supported",
-         graph.sparse_initializers[0].values.name);
+  for (const SparseTensor& tensor : graph.sparse_initializers) {
+    const std::string_view name = tensor.values.name;
+    require(!name.empty(), "a sparse initializer has no name");
+    require(!scope.tensors.contains(name) && scope.sparse.emplace(name, &tensor).second,
+            "initializer \"{}\": there are two of this name", name);
+  }
 }
 
 void Importer::add_inputs(Scope& scope) {
   for (const ValueInfo& info : model_.graph.inputs) {
-    if (scope.tensors.contains(info.name))
+    if (scope.tensors.contains(info.name) || scope.sparse.contains(info.name))
       continue;  // IR version 3: an initializer is an input too
     require(!info.name.empty(), "an input has no name");
     require(!scope.values.contains(info.name), "input \"{}\": there are two of this name",
             info.name);
-    if (info.kind != ValueInfo::Kind::kTensor)
-      fail(Code::kUnsupported, "input \"{}\" is not a tensor", info.name);
     try {
-      Dims dims;
-      for (size_t axis = 0; axis < info.dims.size(); ++axis) dims.push_back(to_dim(info, axis));
-      Value* value =
-          graph_.input(std::string(info.name), to_dtype(info.elem_type), std::move(dims));
-      value->type.ranked = info.has_shape;
+      Value* value = main_.graph.input(std::string(info.name), to_type(info));
       scope.values[info.name] = value;
-      named_.insert(value);
+      main_.named.insert(value);
     } catch (const Error& error) {
       throw Error(error.code(), fmt::format("input \"{}\": {}", info.name, error.what()));
     }
@@ -133,12 +122,15 @@ void Importer::add_inputs(Scope& scope) {
 Value* Importer::lookup(Scope& scope, std::string_view name) {
   for (Scope* at = &scope; at; at = at->parent) {
     if (auto found = at->values.find(name); found != at->values.end()) return found->second;
-    if (auto found = at->tensors.find(name); found != at->tensors.end()) {
-      try {
-        return at->values[name] = graph_.constant(to_constant(*found->second), std::string(name));
-      } catch (const Error& error) {
-        throw Error(error.code(), fmt::format("initializer \"{}\": {}", name, error.what()));
-      }
+    auto dense = at->tensors.find(name);
+    auto sparse = at->sparse.find(name);
+    if (dense == at->tensors.end() && sparse == at->sparse.end()) continue;
+    try {
+      ConstantPtr constant =
+          dense != at->tensors.end() ? to_constant(*dense->second) : to_constant(*sparse->second);
+      return at->values[name] = at->target->graph.constant(std::move(constant), std::string(name));
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("initializer \"{}\": {}", name, error.what()));
     }
   }
   fail(Code::kInvalidArgument, "\"{}\" is made by no node and is no input or initializer", name);
@@ -166,15 +158,12 @@ Values Importer::convert(const Node& node, Scope& scope) {
   for (std::string_view name : node.inputs)
     inputs.push_back(name.empty() ? nullptr : lookup(scope, name));
   if (const Function* function = find_function(node))
-    return inline_function(*function, node, std::move(inputs));
+    return inline_function(*function, node, std::move(inputs), scope);
   const int64_t version = opset(scope, node.domain);
-  if (node.op_type == "If") {
-    require(!inputs.empty() && inputs[0], "input 0 is missing");
-    return inline_branch(node, inputs[0], scope);
-  }
+  if (const Control control = find_control(node)) return (this->*control)(node, inputs, scope);
   std::string name(node.name);
   if (name.empty() && !node.outputs.empty()) name = node.outputs[0];
-  Call call(graph_, node, version, std::move(inputs), name);
+  Call call(scope.target->graph, node, version, std::move(inputs), name);
   const Converter& converter = *find_converter(node.domain, node.op_type);
   Values values =
       converter.same_as ? Values{call.add(converter.same_as, call.all())} : converter.convert(call);
@@ -189,16 +178,18 @@ void Importer::bind_outputs(const Node& node, const Values& values, Scope& scope
     if (i >= values.size() || !values[i])
       fail(Code::kUnsupported, "output {} (\"{}\") is not supported", i, name);
     scope.values[name] = values[i];
-    if (values[i]->producer && named_.insert(values[i]).second)
-      graph_.rename(values[i], std::string(name));
+    if (values[i]->producer && scope.target->named.insert(values[i]).second)
+      scope.target->graph.rename(values[i], std::string(name));
   }
 }
 
-Values Importer::inline_function(const Function& function, const Node& node, Values inputs) {
+Values Importer::inline_function(const Function& function, const Node& node, Values inputs,
+                                 Scope& outer) {
   require(++depth_ <= kMaxDepth, "function calls are nested more than {} deep", kMaxDepth);
   require(inputs.size() <= function.inputs.size(), "the function takes {} inputs, {} are given",
           function.inputs.size(), inputs.size());
   Scope scope;
+  scope.target = outer.target;
   scope.opsets = function.opset_imports.empty() ? &model_.opset_imports : &function.opset_imports;
   inputs.resize(function.inputs.size(), nullptr);
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -213,20 +204,17 @@ Values Importer::inline_function(const Function& function, const Node& node, Val
   return outputs;
 }
 
-// The engine has no control flow yet: a branch is taken when the model is loaded, or not at all.
-Values Importer::inline_branch(const Node& node, Value* condition, Scope& scope) {
+// A branch that is known to be taken stands in place of the node.
+Values Importer::inline_branch(const Node& node, bool condition, Scope& scope) {
   require(++depth_ <= kMaxDepth, "branches are nested more than {} deep", kMaxDepth);
-  const auto taken = scalar_of(condition);
-  if (!taken)
-    fail(Code::kUnsupported,
-         "the condition must be a constant; it depends on the inputs of the model");
-  const char* which = *taken != 0 ? "then_branch" : "else_branch";
+  const char* which = condition ? "then_branch" : "else_branch";
   const Attribute* attribute = node.find(which);
   require(attribute && attribute->type == Attribute::Type::kGraph, "attribute '{}' is missing",
           which);
   const Graph& branch = attribute->graphs[0];
   Scope inner;
   inner.parent = &scope;
+  inner.target = scope.target;
   inner.opsets = scope.opsets;
   add_tensors(branch, inner);
   run_nodes(branch.nodes, inner);
@@ -238,18 +226,20 @@ Values Importer::inline_branch(const Node& node, Value* condition, Scope& scope)
 
 void Importer::set_outputs(Scope& scope) {
   Values outputs;
+  anymps::Graph& graph = main_.graph;
   for (const ValueInfo& info : model_.graph.outputs) {
     if (!scope.contains(info.name))
       fail(Code::kInvalidArgument, "output \"{}\" is made by no node", info.name);
     Value* value = lookup(scope, info.name);
     // Callers find a result by its name, so each output is a value of its own.
     if (!value->producer || std::find(outputs.begin(), outputs.end(), value) != outputs.end())
-      value = graph_.add("identity", {value});
-    if (Value* other = graph_.find_value(info.name); other && other != value) {
+      value = graph.add(
+          value->type.container == Container::kTensor ? "identity" : "container_identity", {value});
+    if (Value* other = graph.find_value(info.name); other && other != value) {
       require(!other->is_input(), "output \"{}\" is also the name of an input", info.name);
-      graph_.rename(other, fmt::format("{}_inner", info.name));
+      graph.rename(other, fmt::format("{}_inner", info.name));
     }
-    graph_.rename(value, std::string(info.name));
+    graph.rename(value, std::string(info.name));
     if (info.elem_type != DataType::kUndefined)
       require(value->dtype() == to_dtype(info.elem_type),
               "output \"{}\" is {}, but the file says {}", info.name, anymps::name(value->dtype()),
@@ -257,18 +247,19 @@ void Importer::set_outputs(Scope& scope) {
     outputs.push_back(value);
   }
   require(!outputs.empty(), "the graph has no outputs");
-  graph_.set_outputs(std::move(outputs));
+  graph.set_outputs(std::move(outputs));
 }
 
 void Importer::run() {
-  graph_.name = std::string(model_.graph.name);
+  main_.graph.name = std::string(model_.graph.name);
   Scope scope;
+  scope.target = &main_;
   scope.opsets = &model_.opset_imports;
   add_tensors(model_.graph, scope);
   add_inputs(scope);
   run_nodes(model_.graph.nodes, scope);
   set_outputs(scope);
-  graph_.erase_dead();
+  main_.graph.erase_dead();
 }
 
 std::unique_ptr<anymps::Graph> import_model(const Model& model) {

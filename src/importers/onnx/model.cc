@@ -12,7 +12,8 @@ namespace anymps::onnx {
 
 namespace {
 
-constexpr int kMaxDepth = 64;  // of graphs in attributes of nodes of graphs
+constexpr int kMaxDepth = 64;      // of graphs in attributes of nodes of graphs
+constexpr int kMaxTypeDepth = 16;  // of sequences of optionals of …
 
 class Parser {
  public:
@@ -44,6 +45,8 @@ class Parser {
   void sparse(std::string_view bytes, SparseTensor& sparse);
   void value_info(std::string_view bytes, ValueInfo& info);
   void type(std::string_view bytes, ValueInfo& info);
+  void type_at(std::string_view bytes, ValueInfo& info, int level);
+  void element_type(std::string_view bytes, ValueInfo& info, int level);
   void tensor_type(std::string_view bytes, ValueInfo& info);
   void dim(std::string_view bytes, DimInfo& dim);
   void function(std::string_view bytes, Function& function);
@@ -213,6 +216,14 @@ void Parser::attribute(std::string_view bytes, Attribute& a) {
       case 21:
         a.ref_attr_name = r.string();
         break;
+      case 14:
+        add(r, "tp", a.types, &Parser::type);
+        found = Type::kTypeProto;
+        break;
+      case 15:
+        add(r, "type_protos", a.types, &Parser::type);
+        found = Type::kTypeProtos;
+        break;
       case 22:
         add(r, "sparse_tensor", a.sparse_tensors, &Parser::sparse);
         found = Type::kSparseTensor;
@@ -236,6 +247,7 @@ void Parser::attribute(std::string_view bytes, Attribute& a) {
   exactly_one(Type::kTensor, a.tensors.size());
   exactly_one(Type::kGraph, a.graphs.size());
   exactly_one(Type::kSparseTensor, a.sparse_tensors.size());
+  exactly_one(Type::kTypeProto, a.types.size());
 }
 
 void Parser::sparse(std::string_view bytes, SparseTensor& sparse) {
@@ -271,37 +283,61 @@ void Parser::value_info(std::string_view bytes, ValueInfo& info) {
   }
 }
 
-void Parser::type(std::string_view bytes, ValueInfo& info) {
+void Parser::type(std::string_view bytes, ValueInfo& info) { type_at(bytes, info, 0); }
+
+// Level 0 is the value, level 1 what a sequence or an optional holds, level 2 what that holds.
+void Parser::type_at(std::string_view bytes, ValueInfo& info, int level) {
   using Kind = ValueInfo::Kind;
+  if (level > kMaxTypeDepth) wire_fail(Code::kCorrupt, "types are nested too deep");
   for (WireReader r(bytes); r.next();) {
+    Kind found = Kind::kNone;
+    const char* field = "";
     switch (r.tag()) {
       case 1:
-        info.kind = Kind::kTensor;
-        path_.in("tensor_type", -1, [&] { tensor_type(r.bytes(), info); });
+        found = Kind::kTensor;
         break;
       case 4:
-        info.kind = Kind::kSequence;
-        r.skip();
+        found = Kind::kSequence;
+        field = "sequence_type";
         break;
       case 5:
-        info.kind = Kind::kMap;
-        r.skip();
+        found = Kind::kMap;
         break;
       case 7:
-        info.kind = Kind::kOpaque;
-        r.skip();
+        found = Kind::kOpaque;
         break;
       case 8:
-        info.kind = Kind::kSparseTensor;
-        r.skip();
+        found = Kind::kSparseTensor;
         break;
       case 9:
-        info.kind = Kind::kOptional;
-        r.skip();
+        found = Kind::kOptional;
+        field = "optional_type";
         break;
       default:
-        r.skip();
+        break;
     }
+    if (found == Kind::kNone) {
+      r.skip();
+      continue;
+    }
+    if (level == 0) info.kind = found;
+    if (level == 1) info.inner = found;
+    if (level > 1 && found != Kind::kTensor) info.deeper = true;
+    if (found == Kind::kTensor)
+      path_.in("tensor_type", -1, [&] { tensor_type(r.bytes(), info); });
+    else if (found == Kind::kSequence || found == Kind::kOptional)
+      path_.in(field, -1, [&] { element_type(r.bytes(), info, level + 1); });
+    else
+      r.skip();
+  }
+}
+
+void Parser::element_type(std::string_view bytes, ValueInfo& info, int level) {
+  for (WireReader r(bytes); r.next();) {
+    if (r.tag() == 1)
+      path_.in("elem_type", -1, [&] { type_at(r.bytes(), info, level); });
+    else
+      r.skip();
   }
 }
 

@@ -81,6 +81,9 @@ struct ValueInfo {
 
   std::string_view name;
   Kind kind = Kind::kNone;
+  Kind inner = Kind::kNone;  // of a sequence or an optional: what it holds
+  bool deeper = false;       // … and that holds something else again, other than tensors
+  // Of the tensor, or of the innermost tensors.
   DataType elem_type = DataType::kUndefined;
   bool has_shape = false;
   std::vector<DimInfo> dims;
@@ -121,6 +124,7 @@ struct Attribute {
   std::vector<Tensor> tensors;  // of kTensor (one) and kTensors
   std::vector<Graph> graphs;    // of kGraph (one) and kGraphs
   std::vector<SparseTensor> sparse_tensors;
+  std::vector<ValueInfo> types;  // of kTypeProto (one) and kTypeProtos
 };
 
 std::string name(Attribute::Type type);

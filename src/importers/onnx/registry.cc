@@ -22,6 +22,7 @@ static const std::map<std::string_view, const Converter*>& table() {
              reduction_converters(),
              resize_converters(),
              rnn_converters(),
+             sequence_converters(),
              shape_converters(),
          })
       for (const Converter& converter : family)
@@ -41,6 +42,8 @@ const Converter* find_converter(std::string_view domain, std::string_view op) {
 std::vector<std::string> supported_ops() {
   std::vector<std::string> names;
   for (const auto& [name, converter] : table()) names.emplace_back(name);
+  names.insert(names.end(), {"If", "Loop", "Scan", "SequenceMap"});  // control_flow.cc
+  std::sort(names.begin(), names.end());
   return names;
 }
 

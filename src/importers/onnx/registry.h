@@ -34,6 +34,7 @@ std::span<const Converter> nn_converters();
 std::span<const Converter> rnn_converters();
 std::span<const Converter> reduction_converters();
 std::span<const Converter> resize_converters();
+std::span<const Converter> sequence_converters();
 std::span<const Converter> shape_converters();
 
 }  // namespace anymps::onnx

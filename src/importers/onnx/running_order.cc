@@ -50,7 +50,9 @@ std::string label(const Node& node, size_t index) {
 
 bool Scope::contains(std::string_view name) const {
   for (const Scope* scope = this; scope; scope = scope->parent)
-    if (scope->values.contains(name) || scope->tensors.contains(name)) return true;
+    if (scope->values.contains(name) || scope->tensors.contains(name) ||
+        scope->sparse.contains(name))
+      return true;
   return false;
 }
 
@@ -59,7 +61,8 @@ std::vector<size_t> running_order(const std::vector<Node>& nodes, const Scope& s
   for (size_t i = 0; i < nodes.size(); ++i)
     for (std::string_view name : nodes[i].outputs) {
       if (name.empty()) continue;
-      const bool taken = scope.values.contains(name) || scope.tensors.contains(name);
+      const bool taken = scope.values.contains(name) || scope.tensors.contains(name) ||
+                         scope.sparse.contains(name);
       require(!taken, "{}: output \"{}\" is also an input or an initializer", label(nodes[i], i),
               name);
       auto [it, fresh] = maker.emplace(name, i);

@@ -156,15 +156,6 @@ TEST(OnnxImport, ABranchWithAConstantConditionIsInlined) {
   };
   EXPECT_EQ(ops(*model(1)), Ops{"relu"});
   EXPECT_EQ(ops(*model(0)), Ops{"neg"});
-  expect_error(ModelBuilder()
-                   .input("x", {2})
-                   .input("c", {}, DataType::kBool)
-                   .node("If", {"c"}, {"y"},
-                         {ModelBuilder::graph_attr("then_branch", branch("Relu")),
-                          ModelBuilder::graph_attr("else_branch", branch("Neg"))},
-                         "choose")
-                   .output("y"),
-               Code::kUnsupported, "node 0 \"choose\" (If): the condition must be a constant");
 }
 
 TEST(OnnxImport, UnsupportedOpsAreListedTogether) {

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What records may know about the graphs in their attributes: the types that go in and come out.
+// The functions are defined in src/graph/, which the op table does not know.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ops/infer.h"
+
+namespace anymps {
+
+struct Signature {
+  std::vector<std::string> names;  // of the inputs
+  std::vector<ValueType> inputs, outputs;
+};
+Signature signature_of(const Graph& body);
+
+}  // namespace anymps
