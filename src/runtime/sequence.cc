@@ -46,7 +46,7 @@ Tensor with_items(const Tensor& like, std::shared_ptr<Tensors> items) {
 }  // namespace
 
 STRUCTURAL(sequence_construct) {
-  return {list_of(call.inputs[0].desc.dtype, std::move(call.inputs))};
+  return {list_of(call.node.output()->dtype(), std::move(call.inputs))};
 }
 
 STRUCTURAL(sequence_empty) { return {list_of(call.node.attrs.dtype("dtype"), {})}; }

@@ -31,7 +31,7 @@ std::vector<T> elements(Device& device, const Tensor& tensor) {
 }
 NamedAttr body(const char* name, GraphPtr graph) { return {name, AttrValue(std::move(graph))}; }
 
-class OnDriver : public ::testing::TestWithParam<const char*> {
+class ControlFlowOn : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     register_island_driver();
@@ -63,7 +63,7 @@ std::unique_ptr<Graph> branches() {
   return graph;
 }
 
-TEST_P(OnDriver, TakesOneBranch) {
+TEST_P(ControlFlowOn, TakesOneBranch) {
   auto graph = branches();
   const Tensor x = tensor<float>(*device_, {2}, {1, 2});
   EXPECT_EQ(elements(*device_, run(*graph, {truth(*device_, true), x})[0]),
@@ -73,7 +73,7 @@ TEST_P(OnDriver, TakesOneBranch) {
 }
 
 // before: (i, s) -> (i < limit, i, s); after: (i, s) -> (i + 1, s * 2)
-TEST_P(OnDriver, RepeatsWhileThePredicateHolds) {
+TEST_P(ControlFlowOn, RepeatsWhileThePredicateHolds) {
   Graph graph;
   const ValueType number{DType::kI64, true, {}, std::nullopt};
   const ValueType vector{DType::kF32, true, {2}, std::nullopt};
@@ -100,7 +100,7 @@ TEST_P(OnDriver, RepeatsWhileThePredicateHolds) {
   EXPECT_EQ(elements(*device_, results[1]), (std::vector<float>{16, 48}));
 }
 
-TEST_P(OnDriver, CountsUpAndDown) {
+TEST_P(ControlFlowOn, CountsUpAndDown) {
   const ValueType number{DType::kI32, true, {}, std::nullopt};
   for (const auto& [lower, upper, step, expected] :
        {std::tuple{0, 5, 1, 10}, {5, 0, -2, 9}, {3, 3, 1, 0}, {1, 10, 4, 15}}) {
@@ -145,7 +145,7 @@ std::unique_ptr<Graph> growing_loop() {
   return graph;
 }
 
-TEST_P(OnDriver, CarriesWhatGrows) {
+TEST_P(ControlFlowOn, CarriesWhatGrows) {
   auto graph = growing_loop();
   EXPECT_FALSE(graph->outputs()[0]->shape()[0].known());
   auto results =
@@ -156,7 +156,7 @@ TEST_P(OnDriver, CarriesWhatGrows) {
   EXPECT_EQ(elements(*device_, results[1]), (std::vector<float>{2, 4, 8}));
 }
 
-TEST_P(OnDriver, ALoopMayNotRunAtAll) {
+TEST_P(ControlFlowOn, ALoopMayNotRunAtAll) {
   auto graph = growing_loop();
   for (const bool go : {true, false}) {
     auto results =
@@ -168,7 +168,7 @@ TEST_P(OnDriver, ALoopMayNotRunAtAll) {
 }
 
 // A running sum over the columns of x, from the last on; scan outputs along axis 1.
-TEST_P(OnDriver, ScansAlongAnAxisBackwards) {
+TEST_P(ControlFlowOn, ScansAlongAnAxisBackwards) {
   Graph graph;
   Value* start = graph.input("start", DType::kF32, {2});
   Value* x = graph.input("x", DType::kF32, {2, 3});
@@ -195,7 +195,7 @@ TEST_P(OnDriver, ScansAlongAnAxisBackwards) {
 }
 
 // sum over i < 3 of sum over j < 2 of (x + j), inside a branch, by a call.
-TEST_P(OnDriver, NestsBodiesInBodies) {
+TEST_P(ControlFlowOn, NestsBodiesInBodies) {
   const ValueType number{DType::kF32, true, {}, std::nullopt};
   const ValueType index{DType::kI64, true, {}, std::nullopt};
   auto inner = std::make_shared<Graph>();
@@ -236,7 +236,7 @@ TEST_P(OnDriver, NestsBodiesInBodies) {
   EXPECT_EQ(elements(*device_, run(graph, {truth(*device_, false), five})[0])[0], 5);
 }
 
-TEST_P(OnDriver, VariablesOutliveARun) {
+TEST_P(ControlFlowOn, VariablesOutliveARun) {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {2});
   Value* zero = graph.constant(Constant::of<float>({2}, {0, 0}));
@@ -260,7 +260,7 @@ TEST_P(OnDriver, VariablesOutliveARun) {
   EXPECT_EQ(elements(*device_, results[1]), (std::vector<float>{51, 62}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Drivers, OnDriver, ::testing::Values("reference", "cpu", "island"),
+INSTANTIATE_TEST_SUITE_P(Drivers, ControlFlowOn, ::testing::Values("reference", "cpu", "island"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(ControlFlow, ConstantsAreConstantsInsideBodies) {

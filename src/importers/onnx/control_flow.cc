@@ -17,24 +17,6 @@ namespace {
 constexpr int kMaxDepth = 64;
 constexpr int kMaxRounds = 16;  // each widens a type, and types are not that wide
 
-// Names that a graph reads and does not define.
-void free_names(const Graph& graph, std::vector<std::string_view>& names) {
-  std::set<std::string_view> own;
-  for (const ValueInfo& input : graph.inputs) own.insert(input.name);
-  for (const Tensor& tensor : graph.initializers) own.insert(tensor.name);
-  for (const SparseTensor& tensor : graph.sparse_initializers) own.insert(tensor.values.name);
-  for (const Node& node : graph.nodes) own.insert(node.outputs.begin(), node.outputs.end());
-  std::vector<std::string_view> read;
-  for (const Node& node : graph.nodes) {
-    read.insert(read.end(), node.inputs.begin(), node.inputs.end());
-    for (const Attribute& attribute : node.attributes)
-      for (const Graph& inner : attribute.graphs) free_names(inner, read);
-  }
-  for (const ValueInfo& output : graph.outputs) read.push_back(output.name);
-  for (std::string_view name : read)
-    if (!name.empty() && !own.contains(name)) names.push_back(name);
-}
-
 const Graph& body_of(const Node& node, const char* attr) {
   const Attribute* attribute = node.find(attr);
   require(attribute && attribute->type == Attribute::Type::kGraph, "attribute '{}' is missing",
@@ -118,6 +100,23 @@ std::string name_of(const Node& node) {
 }
 
 }  // namespace
+
+void free_names(const Graph& graph, std::vector<std::string_view>& names) {
+  std::set<std::string_view> own;
+  for (const ValueInfo& input : graph.inputs) own.insert(input.name);
+  for (const Tensor& tensor : graph.initializers) own.insert(tensor.name);
+  for (const SparseTensor& tensor : graph.sparse_initializers) own.insert(tensor.values.name);
+  for (const Node& node : graph.nodes) own.insert(node.outputs.begin(), node.outputs.end());
+  std::vector<std::string_view> read;
+  for (const Node& node : graph.nodes) {
+    read.insert(read.end(), node.inputs.begin(), node.inputs.end());
+    for (const Attribute& attribute : node.attributes)
+      for (const Graph& inner : attribute.graphs) free_names(inner, read);
+  }
+  for (const ValueInfo& output : graph.outputs) read.push_back(output.name);
+  for (std::string_view name : read)
+    if (!name.empty() && !own.contains(name)) names.push_back(name);
+}
 
 Importer::Control Importer::find_control(const Node& node) {
   static const std::map<std::string_view, Control> kTable = {

@@ -82,6 +82,8 @@ class Importer {
 };
 
 bool is_onnx(std::string_view domain);
+// Names that a graph reads and does not define.
+void free_names(const Graph& graph, std::vector<std::string_view>& names);
 ConstantPtr to_constant(const SparseTensor& sparse);
 // The type of a graph input; fails on what the engine has no values of.
 ValueType to_type(const ValueInfo& info);

@@ -15,10 +15,7 @@ void collect_inputs(const Node& node, std::vector<std::string_view>& names) {
   for (std::string_view name : node.inputs)
     if (!name.empty()) names.push_back(name);
   for (const Attribute& attribute : node.attributes)
-    for (const Graph& graph : attribute.graphs) {
-      for (const Node& inner : graph.nodes) collect_inputs(inner, names);
-      for (const ValueInfo& output : graph.outputs) names.push_back(output.name);
-    }
+    for (const Graph& graph : attribute.graphs) free_names(graph, names);
 }
 
 std::string describe_cycle(const std::vector<Node>& nodes, size_t start,
