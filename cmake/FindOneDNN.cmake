@@ -4,7 +4,7 @@
 #   ANYMPS_VENV_DIR   where the environments are: cache variable, else environment variable, else <source>/.venvs
 #
 # Gives OneDNN_FOUND, OneDNN_VERSION, OneDNN_CPU_RUNTIME (OMP, TBB, ...), the imported target OneDNN::dnnl, and
-# anymps_install_onednn(<dir>), which installs the shared library so that an installed anymps needs no environment.
+# anymps_install_onednn(<dir> [install options]), which installs the shared library so that an installed anymps needs no environment.
 
 if(NOT DEFINED ANYMPS_VENV_DIR)
   if(DEFINED ENV{ANYMPS_VENV_DIR})
@@ -25,6 +25,17 @@ endforeach()
 unset(_onednn_cached)
 
 set(_onednn_engine "${ANYMPS_VENV_DIR}/engine")
+if(SKBUILD AND NOT EXISTS "${_onednn_engine}/include/oneapi/dnnl/dnnl.hpp")
+  # pip builds a wheel in an environment of its own, which has what pyproject.toml asks for.
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" -c
+            "import importlib.metadata as m; d = m.distribution('onednn-devel-cpu-gomp'); print(next(d.locate_file(f).resolve().parents[3] for f in d.files if f.name == 'dnnl.hpp' and f.parent.name == 'dnnl'))"
+    OUTPUT_VARIABLE _onednn_pip OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(_onednn_pip)
+    set(_onednn_engine "${_onednn_pip}")
+  endif()
+  unset(_onednn_pip)
+endif()
 find_path(OneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp PATHS "${_onednn_engine}/include" NO_DEFAULT_PATH)
 find_path(OneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 # The name with the major version is the one that programs load at run time.
@@ -66,6 +77,6 @@ endif()
 
 function(anymps_install_onednn destination)
   file(REAL_PATH "${OneDNN_LIBRARY}" library)
-  install(FILES "${library}" DESTINATION "${destination}" RENAME libdnnl.so.3
+  install(FILES "${library}" DESTINATION "${destination}" RENAME libdnnl.so.3 ${ARGN}
           PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 endfunction()
