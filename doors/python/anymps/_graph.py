@@ -244,14 +244,21 @@ class Graph:
             kwargs["outputs"] = outputs
         return function(*[self._join(name, v) for v in inputs], name=node_name, **kwargs)
 
-    def gradient(self, y, xs):
-        """The gradients of the sum of `y` with respect to each of `xs`, as new values of the graph."""
+    def gradient(self, y, xs, seed=None):
+        """The gradient of `y` to each of `xs`, as new values of the graph: of the sum of y's elements, or of
+        `sum(seed * y)`. Zeros where y does not depend on x.
+
+            loss = anymps.ops.reduce_mean((x @ w - t) ** 2)
+            dw, db = g.gradient(loss, [w, b])
+        """
         single = isinstance(xs, Value)
-        if not hasattr(self._core, "gradient"):
-            raise _core.Unsupported("[gradient] this build has no gradients")
-        wanted = [xs] if single else list(xs)
-        found = [self._value(core) for core in
-                 self._core.gradient(y._anymps_value, [x._anymps_value for x in wanted])]
+        values = [y, *([xs] if single else xs)]
+        for value in values:
+            if not isinstance(value, Value):
+                raise _core.InvalidArgument(f"[gradient] values of a graph are needed, not {type(value).__name__}")
+        weight = None if seed is None else self._join("gradient", seed, y.dtype)._anymps_value
+        cores = [value._anymps_value for value in values]
+        found = [self._value(core) for core in self._core.gradient(cores[0], cores[1:], weight)]
         return found[0] if single else found
 
     def _join(self, op, value, like=None):

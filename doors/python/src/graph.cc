@@ -86,6 +86,23 @@ Value add_constant(const Graph& graph, const std::string& name, const Tensor& te
   return graph.value(value);
 }
 
+std::vector<Value> gradient(const Graph& graph, const Value& y, const std::vector<Value>& xs,
+                            const std::optional<Value>& seed) {
+  std::vector<std::optional<Value>> all(xs.begin(), xs.end());
+  all.emplace_back(y);
+  all.push_back(seed);
+  const std::vector<amps_value*> in = handles(graph, all);
+  std::vector<amps_value*> grads(xs.size());
+  amps_value* const from = in[xs.size()];
+  amps_value* const weight = in[xs.size() + 1];
+  amps::check(weight ? amps_graph_gradient_seeded(graph.c(), from, weight, in.data(), xs.size(),
+                                                  grads.data())
+                     : amps_graph_gradient(graph.c(), from, in.data(), xs.size(), grads.data()));
+  std::vector<Value> values;
+  for (const amps_value* value : grads) values.push_back(graph.value(value));
+  return values;
+}
+
 template <typename Count, typename At>
 std::vector<Value> values_of(const Graph& graph, Count count, At at) {
   std::vector<Value> list;
@@ -166,6 +183,7 @@ void bind_graph(nb::module_& m) {
              const std::vector<amps_value*> list = handles(g, values);
              amps::check(amps_graph_set_outputs(g.c(), list.data(), list.size()));
            })
+      .def("gradient", gradient, nb::arg("y"), nb::arg("xs"), nb::arg("seed").none())
       .def("owns", [](const Graph& g, const Value& v) { return v.owner == g.graph; })
       .def_prop_ro(
           "inputs",

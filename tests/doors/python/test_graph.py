@@ -131,3 +131,37 @@ def test_values_outlive_the_names_of_their_graph():
     assert value.shape == (3,)
     value._graph.outputs(value * 2)
     assert anymps.compile(value._graph)([1, 2, 3]).tolist() == [4, 6, 8]
+
+
+def test_gradients_beside_differences():
+    rng = np.random.default_rng(3)
+    w0, x0 = rng.standard_normal((4, 2)), rng.standard_normal((3, 4))
+    graph = anymps.Graph()
+    x, w = graph.input("x", "f64", (3, 4)), graph.input("w", "f64", (4, 2))
+    loss = ((x @ w).tanh() ** 2).reduce_sum()
+    graph.outputs(loss, *graph.gradient(loss, [x, w]))
+    model = anymps.compile(graph)
+    _, dx, dw = model(x0, w0)
+
+    def value(x, w):
+        return (np.tanh(x @ w) ** 2).sum()
+    for analytic, feed, other in ((dx, x0, lambda v: value(v, w0)), (dw, w0, lambda v: value(x0, v))):
+        numeric = np.zeros_like(feed)
+        for at in np.ndindex(feed.shape):
+            step = np.zeros_like(feed)
+            step[at] = 1e-6
+            numeric[at] = (other(feed + step) - other(feed - step)) / 2e-6
+        np.testing.assert_allclose(analytic, numeric, rtol=1e-5, atol=1e-7)
+
+
+def test_gradients_with_a_seed_and_of_one_value():
+    graph = anymps.Graph()
+    x = graph.input("x", "f32", (3,))
+    y = x * x
+    graph.outputs(graph.gradient(y, x), graph.gradient(y, x, seed=[1, 10, 100]))
+    plain, seeded = anymps.compile(graph)([1, 2, 3])
+    assert plain.tolist() == [2, 4, 6] and seeded.tolist() == [2, 40, 600]
+    with pytest.raises(anymps.InvalidArgument, match="gradient"):
+        graph.gradient(y, [3])
+    with pytest.raises(anymps.InvalidArgument, match="another graph"):
+        graph.gradient(y, [anymps.Graph().input("z", "f32", (3,))])
