@@ -3,6 +3,7 @@
 // and rounded once, so that the oracle is at least as exact as any kernel; integers wrap.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -148,6 +149,12 @@ inline constexpr auto sign = []<typename W>(W x) {
   }
   return static_cast<W>((x > 0) - (x < 0));
 };
+inline constexpr auto signbit = []<typename W>(W x) -> bool {
+  if constexpr (kIsInteger<W>)
+    return x < 0;
+  else
+    return std::signbit(x);
+};
 #define ANYMPS_ROUNDING(name, function)                   \
   inline constexpr auto name = []<typename W>(W x) -> W { \
     if constexpr (kIsInteger<W>)                          \
@@ -219,6 +226,9 @@ inline constexpr auto div_floor = []<typename T>(T a, T b) -> T {
   } else {
     return std::floor(a / b);
   }
+};
+inline constexpr auto div_no_nan = []<typename W>(W a, W b) -> W {
+  return b == W(0) ? W(0) : div(a, b);
 };
 inline constexpr auto mod = []<typename W>(W a, W b) {
   if constexpr (kIsInteger<W>)
@@ -311,6 +321,46 @@ inline constexpr auto hard_sigmoid = [](double x, double alpha, double beta) {
 };
 inline constexpr auto hard_swish = [](double x) { return x * clamp(x / 6 + 0.5, 0.0, 1.0); };
 inline constexpr auto thresholded_relu = [](double x, double alpha) { return x <= alpha ? 0 : x; };
+
+// Gradients of activations.
+inline constexpr auto relu_gradient = []<typename W>(W dy, W x) { return x > 0 ? dy : W{0}; };
+inline constexpr auto sigmoid_gradient = []<typename W>(W dy, W x) {
+  const W s = 1 / (1 + std::exp(-x));
+  return dy * s * (1 / (1 + std::exp(x)));
+};
+inline constexpr auto leaky_relu_gradient = []<typename W>(W dy, W x, W alpha) {
+  return x < 0 ? alpha * dy : dy;
+};
+
+// Bits. Shifts go through the unsigned type, where they are defined for every number.
+template <typename T>
+bool shifts_all(T b) {
+  return b < 0 || static_cast<uint64_t>(b) >= 8 * sizeof(T);
+}
+inline constexpr auto bitwise_and = []<typename T>(T a, T b) { return static_cast<T>(a & b); };
+inline constexpr auto bitwise_or = []<typename T>(T a, T b) { return static_cast<T>(a | b); };
+inline constexpr auto bitwise_xor = []<typename T>(T a, T b) { return static_cast<T>(a ^ b); };
+inline constexpr auto bitwise_not = []<typename T>(T x) { return static_cast<T>(~x); };
+inline constexpr auto left_shift = []<typename T>(T a, T b) -> T {
+  return shifts_all(b) ? T{0} : static_cast<T>(static_cast<uint64_t>(a) << b);
+};
+inline constexpr auto right_shift = []<typename T>(T a, T b) -> T {
+  if (shifts_all(b)) return a < 0 ? static_cast<T>(-1) : T{0};
+  return static_cast<T>(a >> b);
+};
+inline constexpr auto population_count = []<typename T>(T x) {
+  return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(x)));
+};
+
+// Parts of complex numbers.
+inline constexpr auto real_part = [](std::complex<double> x) { return x.real(); };
+inline constexpr auto imaginary_part = [](std::complex<double> x) { return x.imag(); };
+inline constexpr auto complex_abs = [](std::complex<double> x) { return std::abs(x); };
+inline constexpr auto absolute_square = [](std::complex<double> x) { return std::norm(x); };
+inline constexpr auto conjugate = [](std::complex<double> x) { return std::conj(x); };
+inline constexpr auto make_complex = [](double real, double imaginary) {
+  return std::complex<double>(real, imaginary);
+};
 
 // Comparisons and tests: the result is bool.
 inline constexpr auto equal = [](auto a, auto b) { return a == b; };

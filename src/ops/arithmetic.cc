@@ -51,7 +51,9 @@ UNARY(log10, kFloat, "Logarithm to base 10.", "y = ln(x) / ln(10)")
     .domain(0.1, 4);
 UNARY(log1p, kFloat, "ln(1 + x), exact near 0.", "y = ln(1 + x)").domain(-0.9, 4);
 
-UNARY(square, kNumber, "x times itself.", "y = x * x").mps("squareWithTensor:name:");
+UNARY(square, kNumber, "x times itself.", "y = x * x")
+    .mps("squareWithTensor:name:")
+    .mps("absoluteSquareWithTensor:name:");
 UNARY(sqrt, kFloatOrComplex, "Square root; NaN for a negative real.", "y = sqrt(x)")
     .mps("squareRootWithTensor:name:")
     .domain(0, 4);
@@ -70,6 +72,14 @@ UNARY(neg, kNumber, "Negative.", "y = -x").mps("negativeWithTensor:name:").toler
 UNARY(sign, kReal, "-1, 0 or 1; NaN for NaN.", "y = (x > 0) - (x < 0)")
     .mps("signWithTensor:name:")
     .tolerance(kExact);
+OP(signbit)
+    .doc("True where the sign is a minus: of -0 and of a NaN with one too.")
+    .formula("y = x < 0 or x is -0")
+    .mps("signbitWithTensor:name:")
+    .input("x", kReal)
+    .output("y", "bool")
+    .facts(kElementwise)
+    .infer(infer_elementwise);
 UNARY(ceil, kReal, "The lowest whole number that is not below x.", "y = ceil(x)")
     .mps("ceilWithTensor:name:")
     .tolerance(kExact);
@@ -127,6 +137,8 @@ BINARY(div, kNumber,
     .attr("rounding", "none", {"none", "trunc", "floor"}, "how the quotient is made whole")
     .infer(infer_div)
     .domain("b", 1, 4);
+BINARY(div_no_nan, kNumber, "Quotient, and 0 where b is 0.", "y = b == 0 ? 0 : a / b")
+    .mps("divisionNoNaNWithPrimaryTensor:secondaryTensor:name:");
 BINARY(mod, kReal, "Remainder with the sign of a, as C's fmod and %.", "y = a - trunc(a / b) * b")
     .mps("moduloWithPrimaryTensor:secondaryTensor:name:")
     .domain("b", 1, 4);

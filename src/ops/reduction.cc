@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions over axes, positions of extrema, and running sums.
+// Reductions over axes, and positions of extrema.
 #include <algorithm>
 
 #include "ops/shape_rules.h"
@@ -171,26 +171,5 @@ EXTREMUM(arg_max, "Position of the maximum along an axis; a NaN counts as the ma
 EXTREMUM(arg_min, "Position of the minimum along an axis; a NaN counts as the minimum.",
          "y = argmin(x)")
     .mps("reductionArgMinimumWithTensor:axis:name:");
-
-OP(cumsum)
-    .doc("Running sum along an axis.")
-    .formula("y[i] = sum(x[0 .. i])")
-    .mps("cumulativeSumWithTensor:axis:exclusive:reverse:name:")
-    .mps("cumulativeSumWithTensor:axis:name:")
-    .input("x", kNumber)
-    .output("y")
-    .attr("axis", 0, "along which to sum")
-    .attr("exclusive", false, "y[i] leaves out x[i]")
-    .attr("reverse", false, "sum from the end")
-    .infer([](InferContext& ctx) {
-      ctx.axis("axis", 0);
-      infer_same(ctx);
-    })
-    .sample({"vector", {{9}}, {}, {}})
-    .sample({"last", {{3, 17}}, {{"axis", -1}}, {}})
-    .sample({"exclusive", {{3, 5, 4}}, {{"axis", 1}, {"exclusive", true}}, {}})
-    .sample({"reverse", {{6, 4}}, {{"reverse", true}}, {}})
-    .sample({"both", {{6, 4}}, {{"axis", 1}, {"exclusive", true}, {"reverse", true}}, {}})
-    .sample({"empty", {{3, 0}}, {{"axis", 1}}, {}});
 
 }  // namespace anymps

@@ -220,6 +220,8 @@ void infer_pad(InferContext& ctx) {
   ctx.check(pads->size() == 2 * rank, "{} pads for an input of rank {}: {} are needed",
             pads->size(), rank, 2 * rank);
   const std::string& mode = ctx.attrs.s("mode");
+  ctx.check(mode != "anti_wrap" || contains(kNumber, ctx.dtype(0)), "mode anti_wrap of {}",
+            name(ctx.dtype(0)));
   for (size_t i = 0; i < rank; ++i) {
     const Dim &begin = (*pads)[i], &end = (*pads)[rank + i];
     shape[i] = input[i] + begin + end;
@@ -345,8 +347,9 @@ OP(reverse)
 OP(pad)
     .doc(
         "Borders each axis. Negative pads crop. The border is a value (constant), the edge's "
-        "element repeated (edge), the content again (wrap), or the content mirrored without "
-        "(reflect) or with (symmetric) the edge's element.")
+        "element repeated (edge), the content again (wrap), the same with the other sign at every "
+        "turn (anti_wrap), or the content mirrored without (reflect) or with (symmetric) the "
+        "edge's element.")
     .formula("y[i] = x[i - begin] inside, the border outside")
     .mps("padTensor:withPaddingMode:leftPadding:rightPadding:constantValue:name:")
     .input("x", kAny)
@@ -355,7 +358,7 @@ OP(pad)
     .optional("axes", kIndex, "I", "the axes that the input pads speaks of; absent: all")
     .output("y")
     .attr("pads", kNone, "the begins of all axes, then the ends")
-    .attr("mode", "constant", {"constant", "reflect", "edge", "wrap", "symmetric"})
+    .attr("mode", "constant", {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"})
     .attr("value", 0.0, "of the border, in mode constant")
     .infer(infer_pad)
     .sample({"constant", {{2, 3}}, {{"pads", std::vector<int64_t>{1, 0, 2, 1}}, {"value", 1.0}}})
@@ -368,6 +371,7 @@ OP(pad)
     .sample({"symmetric",
              {{3, 4}},
              {{"pads", std::vector<int64_t>{3, 1, 1, 4}}, {"mode", "symmetric"}}})
+    .sample({"anti_wrap", {{3}}, {{"pads", std::vector<int64_t>{4, 2}}, {"mode", "anti_wrap"}}})
     .sample({"crop_and_reflect",
              {{5}},
              {{"pads", std::vector<int64_t>{-2, 3}}, {"mode", "reflect"}}})

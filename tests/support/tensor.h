@@ -209,6 +209,19 @@ inline std::optional<std::vector<int64_t>> content_of(const TestTensor& tensor) 
   return content;
 }
 
+// The shapes that an op's `measure` tells from the inputs' elements.
+inline std::vector<Shape> measure_outputs(const Op& op, const Attrs& attrs,
+                                          const TestInputs& inputs) {
+  TestInputs dense = inputs;
+  std::vector<MeasureInput> elements(inputs.size());
+  for (size_t i = 0; i < dense.size(); ++i) {
+    if (!dense[i]) continue;
+    dense[i] = dense[i]->with_strides(contiguous_strides(dense[i]->shape()));
+    elements[i] = {dense[i]->desc(), dense[i]->ptr()};
+  }
+  return op.measure({op, attrs, elements});
+}
+
 // Infers the outputs of an op for concrete inputs.
 inline std::vector<TensorDesc> infer_outputs(const Op& op, const Attrs& attrs,
                                              const TestInputs& inputs, size_t outputs) {
@@ -221,9 +234,15 @@ inline std::vector<TensorDesc> infer_outputs(const Op& op, const Attrs& attrs,
       types[i].content = Dims(content->begin(), content->end());
     pointers[i] = &types[i];
   }
+  const std::vector<ValueType> results = InferContext::run(op, attrs, pointers, outputs, "");
+  const bool open =
+      std::any_of(results.begin(), results.end(), [](const auto& t) { return !t.static_shape(); });
+  std::vector<Shape> measured;
+  if (open && op.measure) measured = measure_outputs(op, attrs, inputs);
   std::vector<TensorDesc> descs;
-  for (const ValueType& type : InferContext::run(op, attrs, pointers, outputs, ""))
-    descs.emplace_back(type.dtype, to_shape(type.shape));
+  for (size_t i = 0; i < results.size(); ++i)
+    descs.emplace_back(results[i].dtype,
+                       measured.empty() ? to_shape(results[i].shape) : measured.at(i));
   return descs;
 }
 

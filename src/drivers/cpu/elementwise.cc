@@ -147,6 +147,13 @@ struct Register {
                            "softsign",     "sigmoid",       "hard_sigmoid",
                            "hard_swish",   "cast",          "thresholded_relu"})
       KernelRegistrar("cpu", op, "simd", 10, make_elementwise);
+    // Without vector code of their own.
+    for (const char* op :
+         {"signbit", "div_no_nan", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
+          "left_shift", "right_shift", "population_count", "real_part", "imaginary_part",
+          "complex_abs", "absolute_square", "conjugate", "make_complex", "relu_gradient",
+          "sigmoid_gradient", "leaky_relu_gradient"})
+      KernelRegistrar("cpu", op, "plain", 10, make_elementwise);
   }
 };
 const Register kRegister;

@@ -67,6 +67,16 @@ void binary(const TileArgs& t) {
     out[i] = static_cast<R>(F{}(Work<T>(load(a, i)), Work<T>(load(b, i))));
 }
 
+template <typename T, class F>
+void ternary(const TileArgs& t) {
+  const T* a = static_cast<const T*>(t.in[0]);
+  const T* b = static_cast<const T*>(t.in[1]);
+  const T* c = static_cast<const T*>(t.in[2]);
+  T* out = static_cast<T*>(t.out);
+  ANYMPS_INDEPENDENT
+  for (size_t i = 0; i < t.n; ++i) out[i] = F{}(a[i], b[i], c[i]);
+}
+
 template <typename T>
 void select(const TileArgs& t) {
   const uint8_t* condition = static_cast<const uint8_t*>(t.in[0]);
@@ -240,10 +250,21 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
   BINARY(div, kF64 | kInt | kComplex, 3);
   BINARY(div_trunc, kF64 | kInt, 3);
   BINARY(div_floor, kF64 | kInt, 5);
+  BINARY(div_no_nan, kF32F64 | kInt | kComplex, 3);
   BINARY(mod, kF32F64 | kInt, 5);
   BINARY(floor_mod, kF32F64 | kInt, 6);
   BINARY(pow, kF64 | kInt | kComplex, 20);
   BINARY(atan2, kF32F64, 20);
+  BINARY(bitwise_and, kInt, 0.1f);
+  BINARY(bitwise_or, kInt, 0.1f);
+  BINARY(bitwise_xor, kInt, 0.1f);
+  BINARY(left_shift, kInt, 0.5f);
+  BINARY(right_shift, kInt, 0.5f);
+  UNARY(bitwise_not, kInt, 0.1f);
+  UNARY(population_count, kInt, 0.5f);
+  BINARY(relu_gradient, kF32F64, 0.2f);
+  BINARY(sigmoid_gradient, kF32F64, 20);
+  UNARY(conjugate, kComplex, 0.3f);
 #undef UNARY
 #undef BINARY
   add.binary_op<kF64 | kInt, min_nan_f>("min", 0.2f);
@@ -268,6 +289,7 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
   COMPARE(logical_nor, kBoolean);
   COMPARE(logical_xnor, kBoolean);
 #undef COMPARE
+  add.test<kF32F64 | kInt, FUNCTION(signbit)>("signbit");
   add.test<kBoolean, FUNCTION(logical_not)>("logical_not");
   add.test<kF32F64, FUNCTION(is_nan)>("is_nan");
   add.test<kF32F64, FUNCTION(is_finite)>("is_finite");
@@ -275,6 +297,21 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
   add.test<kF32F64, is_inf_f<true, false>>("is_positive_inf");
   add.test<kF32F64, is_inf_f<false, true>>("is_negative_inf");
   add.test<kF32F64, is_inf_f<false, false>>("is_no_inf");
+
+#define PART(name)                                                                          \
+  ops.push_back({#name, DType::kC64, DType::kF32, 1, unary<float, Complex, FUNCTION(name)>, \
+                 nullptr, nullptr, 0.5f})
+  PART(real_part);
+  PART(imaginary_part);
+  PART(complex_abs);
+  PART(absolute_square);
+#undef PART
+  ops.push_back({"make_complex", DType::kF32, DType::kC64, 2,
+                 binary<Complex, float, FUNCTION(make_complex)>, nullptr, nullptr, 0.5f});
+  each<kF32F64>([&]<typename T>() {
+    ops.push_back({"leaky_relu_gradient", dtype_of<T>, dtype_of<T>, 3,
+                   ternary<T, FUNCTION(leaky_relu_gradient)>, nullptr, nullptr, 0.3f});
+  });
 
   add.unary_op<kF64 | kInt, FUNCTION(relu)>("relu", 0.2f);
   add.binary_op<kF64, FUNCTION(prelu)>("prelu", 0.2f);

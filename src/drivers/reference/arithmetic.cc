@@ -47,10 +47,13 @@ UNARY(erf, kFloat)
 BINARY(add, kNumber)
 BINARY(sub, kNumber)
 BINARY(mul, kNumber)
+BINARY(div_no_nan, kNumber)
 BINARY(mod, kReal)
 BINARY(floor_mod, kReal)
 BINARY(pow, kNumber)
 BINARY(atan2, kFloat)
+
+REFERENCE(signbit) { test_unary<kReal>(args, scalar::signbit); }
 
 REFERENCE(div) {
   const std::string& rounding = args.attrs.s("rounding");

@@ -216,27 +216,4 @@ REFERENCE(arg_min) {
   arg_extremum(args, [](auto a, auto b) { return a < b; });
 }
 
-REFERENCE(cumsum) {
-  const View &in = args.in[0], &out = args.out[0];
-  const auto axis =
-      static_cast<size_t>(normalize_axis(args.attrs.i("axis"), in.rank(), args.op.name.c_str()));
-  const bool exclusive = args.attrs.b("exclusive"), reverse = args.attrs.b("reverse");
-  const int64_t length = in.shape()[axis];
-  Shape lines = in.shape();
-  lines[axis] = std::min<int64_t>(length, 1);
-  dispatch<kNumber>(in.dtype, [&]<typename T>() {
-    for_each_index(lines, [&](const Shape& index) {
-      Wide<T> sum{};
-      for (int64_t i = 0; i < length; ++i) {
-        const int64_t at = reverse ? length - 1 - i : i;
-        const Wide<T> x = widen(load<T>(in, in.offset(index) + at * in.strides()[axis]));
-        const Wide<T> with = scalar::add(sum, x);
-        out.as<T>()[out.offset(index) + at * out.strides()[axis]] =
-            narrow<T>(exclusive ? sum : with);
-        sum = with;
-      }
-    });
-  });
-}
-
 }  // namespace anymps

@@ -2,6 +2,8 @@
 // Parts and borders of axes: slice, split, reverse, pad, trilu.
 #include <algorithm>
 
+#include "drivers/border.h"
+#include "drivers/reference/elementwise.h"
 #include "drivers/reference/move.h"
 #include "ops/shape_rules.h"
 
@@ -17,14 +19,6 @@ void store_number(const View& view, int64_t offset, double number) {
     else
       view.as<T>()[offset] = static_cast<T>(static_cast<Compute<T>>(number));
   });
-}
-
-// Where the border's element at `place` (outside [0, extent)) comes from.
-int64_t border_source(const std::string& mode, int64_t place, int64_t extent) {
-  if (mode == "edge") return std::clamp<int64_t>(place, 0, extent - 1);
-  if (mode == "wrap") return (place % extent + extent) % extent;
-  const int64_t turn = mode == "reflect" ? 0 : 1;
-  return place < 0 ? -place - turn : 2 * (extent - 1) - place + turn;
 }
 
 }  // namespace
@@ -90,7 +84,7 @@ REFERENCE(pad) {
   const std::string& mode = args.attrs.s("mode");
   for_each_index(y.shape(), [&](const Shape& index) {
     Shape source = index;
-    bool inside = true;
+    bool inside = true, negated = false;
     for (size_t i = 0; i < rank; ++i) {
       const int64_t extent = x.shape()[i];
       source[i] -= pads[i];
@@ -98,8 +92,9 @@ REFERENCE(pad) {
       inside = false;
       if (mode == "constant") continue;
       require_shape(args, extent > 0);
-      source[i] = border_source(mode, source[i], extent);
-      require_shape(args, source[i] >= 0 && source[i] < extent);
+      const auto element = border_element(mode, source[i], extent);
+      source[i] = element->place;
+      negated ^= element->negated;
     }
     if (inside || mode != "constant")
       move_element(y, y.offset(index), x, x.offset(source));
@@ -107,6 +102,11 @@ REFERENCE(pad) {
       move_element(y, y.offset(index), args.in[2], 0);
     else
       store_number(y, y.offset(index), args.attrs.f("value"));
+    if (negated)
+      dispatch<kNumber>(y.dtype, [&]<typename T>() {
+        T& element = y.at<T>(index);
+        element = narrow<T>(scalar::neg(widen(element)));
+      });
   });
 }
 

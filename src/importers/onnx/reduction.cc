@@ -49,19 +49,9 @@ Values arg(Call& c, std::string_view op) {
 Values ArgMax(Call& c) { return arg(c, "arg_max"); }
 Values ArgMin(Call& c) { return arg(c, "arg_min"); }
 
-Values CumSum(Call& c) {
-  const std::vector<int64_t> axis = c.const_ints(1);
-  c.check(axis.size() == 1, "the axis has {} elements, must have 1", axis.size());
-  return {c.add("cumsum", {c.in(0)},
-                {{"axis", axis[0]},
-                 {"exclusive", c.flag("exclusive", false)},
-                 {"reverse", c.flag("reverse", false)}})};
-}
-
 const Converter kTable[] = {
     {"ArgMax", ArgMax},
     {"ArgMin", ArgMin},
-    {"CumSum", CumSum},
     {"ReduceL1", ReduceL1},
     {"ReduceL2", ReduceL2},
     {"ReduceLogSum", ReduceLogSum},

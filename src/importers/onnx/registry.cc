@@ -13,9 +13,11 @@ static const std::map<std::string_view, const Converter*>& table() {
     auto* made = new std::map<std::string_view, const Converter*>();
     for (auto family : {
              attention_converters(),
+             bitwise_converters(),
              constant_converters(),
              contrib_attention_converters(),
              contrib_converters(),
+             data_converters(),
              loss_converters(),
              math_converters(),
              nn_converters(),
@@ -23,7 +25,10 @@ static const std::map<std::string_view, const Converter*>& table() {
              resize_converters(),
              rnn_converters(),
              sequence_converters(),
+             scatter_converters(),
              shape_converters(),
+             sort_converters(),
+             training_converters(),
          })
       for (const Converter& converter : family)
         if (!converter.same_as || find_op(converter.same_as))

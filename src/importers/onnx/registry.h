@@ -25,9 +25,11 @@ const Converter* find_converter(std::string_view domain, std::string_view op);  
 
 // The families.
 std::span<const Converter> attention_converters();
+std::span<const Converter> bitwise_converters();
 std::span<const Converter> constant_converters();
 std::span<const Converter> contrib_attention_converters();
 std::span<const Converter> contrib_converters();
+std::span<const Converter> data_converters();
 std::span<const Converter> loss_converters();
 std::span<const Converter> math_converters();
 std::span<const Converter> nn_converters();
@@ -35,6 +37,9 @@ std::span<const Converter> rnn_converters();
 std::span<const Converter> reduction_converters();
 std::span<const Converter> resize_converters();
 std::span<const Converter> sequence_converters();
+std::span<const Converter> scatter_converters();
 std::span<const Converter> shape_converters();
+std::span<const Converter> sort_converters();
+std::span<const Converter> training_converters();
 
 }  // namespace anymps::onnx

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses: softmax cross entropy against label distributions, with its gradient.
+#include "ops/expect.h"
+
+namespace anymps {
+
+namespace {
+
+const std::vector<std::string> kReductions = {"none", "sum", "mean"};
+
+// One loss for each place beside the axis, which stays with extent 1; a scalar when reduced.
+Dims loss_shape(InferContext& ctx, const Dims& x, int64_t axis) {
+  if (ctx.attrs.s("reduction") != "none") return {};
+  Dims shape = x;
+  shape[static_cast<size_t>(axis)] = 1;
+  return shape;
+}
+
+void infer_cross_entropy(InferContext& ctx) {
+  const int64_t axis = ctx.axis("axis", 0);
+  expect_shape(ctx, 1, ctx.shape(0));
+  ctx.set(0, loss_shape(ctx, ctx.shape(0), axis));
+}
+
+void infer_cross_entropy_gradient(InferContext& ctx) {
+  const int64_t axis = ctx.axis("axis", 1);
+  expect_shape(ctx, 2, ctx.shape(1));
+  expect_shape(ctx, 0, loss_shape(ctx, ctx.shape(1), axis));
+  ctx.set(0, ctx.shape(1));
+}
+
+}  // namespace
+
+OP(softmax_cross_entropy)
+    .doc(
+        "The cross entropy of labels, which are a distribution along an axis, and the softmax of "
+        "x. The mean is over all places beside the axis.")
+    .formula("loss = -sum(labels * log_softmax(x)) along axis")
+    .mps("softMaxCrossEntropyWithSourceTensor:labelsTensor:axis:reductionType:name:")
+    .input("x", kFloat)
+    .input("labels", kFloat)
+    .output("loss")
+    .attr("axis", -1, "the axis of the classes")
+    .attr("reduction", "none", kReductions, "none: a loss for each place, the axis of extent 1")
+    .infer(infer_cross_entropy)
+    .domain("labels", 0, 1)
+    .sample({"vector", {{7}, {7}}, {}})
+    .sample({"sum", {{3, 5}, {3, 5}}, {{"reduction", "sum"}}})
+    .sample({"mean", {{3, 5, 2}, {3, 5, 2}}, {{"axis", 1}, {"reduction", "mean"}}})
+    .sample({"empty", {{0, 5}, {0, 5}}, {}});
+
+OP(softmax_cross_entropy_gradient)
+    .doc("The gradient of softmax_cross_entropy with respect to x.")
+    .formula("dx = dloss * (softmax(x) * sum(labels) - labels)")
+    .mps(
+        "softMaxCrossEntropyGradientWithIncomingGradientTensor:sourceTensor:labelsTensor:axis:"
+        "reductionType:name:")
+    .input("dloss", kFloat)
+    .input("x", kFloat)
+    .input("labels", kFloat)
+    .output("dx")
+    .attr("axis", -1, "the axis of the classes")
+    .attr("reduction", "none", kReductions, "of the loss")
+    .infer(infer_cross_entropy_gradient)
+    .domain("labels", 0, 1)
+    .sample({"vector", {{1}, {7}, {7}}, {}})
+    .sample({"sum", {{}, {3, 5}, {3, 5}}, {{"reduction", "sum"}}})
+    .sample({"mean", {{}, {3, 5, 2}, {3, 5, 2}}, {{"axis", 1}, {"reduction", "mean"}}})
+    .sample({"none", {{3, 1, 2}, {3, 5, 2}, {3, 5, 2}}, {{"axis", 1}}})
+    .sample({"empty", {{0, 1}, {0, 5}, {0, 5}}, {}});
+
+}  // namespace anymps

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops that write elements to places that indices name: scatter, scatter_nd, scatter_along_axis.
+// The result starts as `data`, or as zeros of the shape given; updates are applied one after the
+// other in row-major order, so that collisions have one result.
+#include <algorithm>
+
+#include "ops/axis_input.h"
+#include "ops/shape_rules.h"
+
+namespace anymps {
+
+namespace {
+
+const std::vector<int64_t> kNone;
+const std::vector<std::string> kModes = {"set", "add", "sub", "mul", "div", "min", "max"};
+
+// The result's shape: data's, or the attribute's.
+Dims target_shape(InferContext& ctx) {
+  const std::string& mode = ctx.attrs.s("mode");
+  const DType dtype = ctx.dtype(0);
+  const bool ordered = mode == "min" || mode == "max";
+  ctx.check(mode == "set" || contains(ordered ? kReal : kNumber, dtype),
+            "mode {} is not defined for {}", mode, name(dtype));
+  if (ctx.has(2)) return ctx.shape(2);
+  Dims shape;
+  for (int64_t extent : ctx.attrs.ints("shape")) {
+    ctx.check(extent >= 0, "shape has the negative extent {}", extent);
+    shape.push_back(extent);
+  }
+  return shape;
+}
+
+void expect_updates(InferContext& ctx, const Dims& expected) {
+  const Dims& updates = ctx.shape(0);
+  ctx.check(updates.size() == expected.size(), "updates have the shape {}, must have {}",
+            to_string(updates), to_string(expected));
+  for (size_t i = 0; i < expected.size(); ++i)
+    ctx.check(!updates[i].known() || !expected[i].known() || updates[i] == expected[i],
+              "updates have the shape {}, must have {}", to_string(updates), to_string(expected));
+}
+
+void infer_scatter(InferContext& ctx) {
+  Dims shape = target_shape(ctx);
+  const auto rank = static_cast<int64_t>(shape.size()), given = ctx.attrs.i("axis");
+  ctx.check(given >= -rank && given < rank, "axis {} is out of range for rank {}", given, rank);
+  ctx.check(ctx.rank(1) == 1, "indices must have rank 1, they have rank {}", ctx.rank(1));
+  Dims updates = shape;
+  updates[static_cast<size_t>(given < 0 ? given + rank : given)] = ctx.shape(1)[0];
+  expect_updates(ctx, updates);
+  ctx.set(0, std::move(shape));
+}
+
+void infer_scatter_nd(InferContext& ctx) {
+  Dims shape = target_shape(ctx);
+  const auto rank = static_cast<int64_t>(shape.size());
+  const Dims& indices = ctx.shape(1);
+  ctx.check(!indices.empty(), "indices must have rank 1 or more");
+  const int64_t batch = ctx.attrs.i("batch_dims"), most = std::min(rank, ctx.rank(1) - 1);
+  ctx.check(batch >= 0 && batch <= most, "batch_dims {} is out of range [0, {}]", batch, most);
+  for (int64_t i = 0; i < batch; ++i)
+    same_extent(ctx, shape[static_cast<size_t>(i)], indices[static_cast<size_t>(i)],
+                "data and indices", i);
+  if (indices.back().known()) {
+    const int64_t depth = indices.back().value();
+    ctx.check(depth <= rank - batch,
+              "the last axis of indices has {} entries, at most {} are possible", depth,
+              rank - batch);
+    Dims updates(indices.begin(), indices.end() - 1);
+    updates.insert(updates.end(), shape.begin() + batch + depth, shape.end());
+    expect_updates(ctx, updates);
+  }
+  ctx.set(0, std::move(shape));
+}
+
+void infer_scatter_along_axis(InferContext& ctx) {
+  Dims shape = target_shape(ctx);
+  const auto rank = static_cast<int64_t>(shape.size());
+  const Dims& indices = ctx.shape(1);
+  const std::optional<int64_t> axis = known_int(ctx, 3, "axis");
+  ctx.check(!axis || (*axis >= -rank && *axis < rank), "axis {} is out of range for rank {}",
+            axis.value_or(0), rank);
+  ctx.check(ctx.rank(1) == rank, "data have rank {}, indices have rank {}", rank, ctx.rank(1));
+  for (int64_t i = 0; axis && i < rank; ++i) {
+    const Dim &most = shape[static_cast<size_t>(i)], &extent = indices[static_cast<size_t>(i)];
+    ctx.check(i == (*axis < 0 ? *axis + rank : *axis) || !most.known() || !extent.known() ||
+                  extent.value() <= most.value(),
+              "indices have the extent {} along axis {}, data only {}", extent.str(), i,
+              most.str());
+  }
+  expect_updates(ctx, indices);
+  ctx.set(0, std::move(shape));
+}
+
+}  // namespace
+
+#define SCATTER(name, text, math)                                                          \
+  OP(name)                                                                                 \
+      .doc(text)                                                                           \
+      .formula(math)                                                                       \
+      .input("updates", kEvery)                                                            \
+      .input("indices", kIndex, "I", "in [-n, n) for an axis of extent n")                 \
+      .optional("data", kEvery, "T", "what the result starts as; absent: zeros")           \
+      .output("y")                                                                         \
+      .attr("shape", kNone, "of the result when there is no data")                         \
+      .attr("mode", "set", kModes, "how an update and what is there make the new element") \
+      .domain(0.5, 2)
+
+SCATTER(scatter,
+        "Writes slices of updates along an axis: slice i goes to the place that indices[i] names.",
+        "y[i.., indices[j], k..] = updates[i.., j, k..]")
+    .mps("scatterWithUpdatesTensor:indicesTensor:shape:axis:mode:name:")
+    .mps("scatterWithDataTensor:updatesTensor:indicesTensor:axis:mode:name:")
+    .attr("axis", 0, "the axis that indices name places on")
+    .infer(infer_scatter)
+    .sample({"rows", {{2, 3}, {2}, {4, 3}}, {}, {{1, {3, -4}}}})
+    .sample({"columns", {{2, 3}, {3}, {2, 5}}, {{"axis", -1}}, {{1, {4, 0, 2}}}})
+    .sample({"zeros", {{2, 3}, {2}}, {{"shape", std::vector<int64_t>{3, 3}}}, {{1, {1, 1}}}})
+    .sample({"add", {{3, 2}, {3}, {2, 2}}, {{"mode", "add"}}, {{1, {1, 0, 1}}}})
+    .sample({"none", {{0, 2}, {0}, {3, 2}}, {}, {{1, {}}}})
+    .sample({"empty", {{2, 0}, {2}, {3, 0}}, {}, {{1, {1, 2}}}});
+
+SCATTER(scatter_nd,
+        "Writes slices of updates to the places that index tuples name: the last axis of indices "
+        "holds one place for each of the axes after the first batch_dims.",
+        "y[b.., indices[b.., i.., :].., k..] = updates[b.., i.., k..]")
+    .mps("scatterNDWithUpdatesTensor:indicesTensor:shape:batchDimensions:mode:name:")
+    .mps("scatterNDWithUpdatesTensor:indicesTensor:shape:batchDimensions:name:")
+    .mps("scatterNDWithDataTensor:updatesTensor:indicesTensor:batchDimensions:mode:name:")
+    .attr("batch_dims", 0, "leading axes that data, indices and updates share")
+    .infer(infer_scatter_nd)
+    .sample({"elements", {{3}, {3, 2}, {2, 3}}, {}, {{1, {0, 0, 1, -1, 1, 0}}}})
+    .sample({"rows", {{2, 3, 2}, {2, 1}, {4, 3, 2}}, {}, {{1, {3, 0}}}})
+    .sample({"collide_set", {{4}, {4, 1}, {3}}, {}, {{1, {1, 1, 0, 1}}}})
+    .sample({"add", {{4}, {4, 1}, {3}}, {{"mode", "add"}}, {{1, {1, 1, 0, 1}}}})
+    .sample({"sub", {{4}, {4, 1}, {3}}, {{"mode", "sub"}}, {{1, {1, 1, 0, 1}}}})
+    .sample({"mul", {{4}, {4, 1}, {3}}, {{"mode", "mul"}}, {{1, {1, 1, 0, 1}}}})
+    .sample({"div", {{4}, {4, 1}, {3}}, {{"mode", "div"}}, {{1, {1, 1, 0, 1}}}})
+    .sample({"min", {{4}, {4, 1}, {3}}, {{"mode", "min"}}, {{1, {1, 1, 0, 1}}}})
+    .sample({"max", {{4}, {4, 1}, {3}}, {{"mode", "max"}}, {{1, {1, 1, 0, 1}}}})
+    .sample({"zeros",
+             {{2, 2}, {2, 1}},
+             {{"shape", std::vector<int64_t>{3, 2}}, {"mode", "add"}},
+             {{1, {2, 2}}}})
+    .sample({"batch", {{2, 2, 2}, {2, 2, 1}, {2, 3, 2}}, {{"batch_dims", 1}}, {{1, {0, 2, 1, 0}}}})
+    .sample({"whole", {{2, 3}, {0}, {2, 3}}, {}, {{1, {}}}})
+    .sample({"none", {{0, 3}, {0, 1}, {2, 3}}, {}, {{1, {}}}});
+
+SCATTER(scatter_along_axis,
+        "Writes single elements along an axis: the index at each place of updates says where on "
+        "the axis.",
+        "y[i.., indices[i.., j, k..], k..] = updates[i.., j, k..]")
+    .mps("scatterAlongAxis:withUpdatesTensor:indicesTensor:shape:mode:name:")
+    .mps("scatterAlongAxisTensor:withUpdatesTensor:indicesTensor:shape:mode:name:")
+    .mps("scatterAlongAxis:withDataTensor:updatesTensor:indicesTensor:mode:name:")
+    .mps("scatterAlongAxisTensor:withDataTensor:updatesTensor:indicesTensor:mode:name:")
+    .optional("axis", kIndex, "A", "a scalar; wins over the attribute")
+    .attr("axis", 0, "the axis that indices name places on")
+    .infer(infer_scatter_along_axis)
+    .sample({"rows", {{2, 3}, {2, 3}, {3, 3}}, {}, {{1, {1, 0, 2, 0, -1, 1}}}})
+    .sample({"columns", {{1, 2}, {1, 2}, {1, 5}}, {{"axis", 1}}, {{1, {1, 3}}}})
+    .sample({"add",
+             {{2, 3}, {2, 3}, {2, 2}},
+             {{"axis", 1}, {"mode", "add"}},
+             {{1, {1, 1, 0, 0, 0, -1}}}})
+    .sample({"max",
+             {{2, 3}, {2, 3}, {2, 2}},
+             {{"axis", 1}, {"mode", "max"}},
+             {{1, {1, 1, 0, 0, 0, -1}}}})
+    .sample({"zeros",
+             {{2, 1}, {2, 1}},
+             {{"shape", std::vector<int64_t>{2, 4}}, {"axis", -1}},
+             {{1, {3, 1}}}})
+    .sample({"axis_input", {{1, 2}, {1, 2}, {1, 5}, {}}, {}, {{1, {1, 3}}, {3, {1}}}})
+    .sample({"none", {{0, 2}, {0, 2}, {3, 2}}, {}, {{1, {}}}});
+
+}  // namespace anymps

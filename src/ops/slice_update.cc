@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The counterparts of slice: slice_update writes into the range, slice_gradient writes into zeros.
+#include "ops/expect.h"
+#include "ops/shape_rules.h"
+
+namespace anymps {
+
+namespace {
+
+const std::vector<int64_t> kNone;
+
+// The range that starts, ends, axes and steps (inputs `first` on, or attributes) name in a tensor
+// of this shape; nothing while they are not known.
+std::optional<Dims> range_shape(InferContext& ctx, const Dims& shape, size_t first) {
+  static const char* kNames[] = {"starts", "ends", "axes", "steps"};
+  std::vector<int64_t> lists[4];
+  for (size_t i = 0; i < 4; ++i) {
+    const auto list = numbers(ctx.ints(first + i, kNames[i]));
+    if (!list) return std::nullopt;
+    lists[i] = *list;
+  }
+  if (!all_known(shape)) return std::nullopt;
+  Dims range;
+  for (const SliceRange& axis :
+       slice_ranges(to_shape(shape), lists[0], lists[1], lists[2], lists[3], ctx.op.name.c_str()))
+    range.push_back(axis.length);
+  return range;
+}
+
+void infer_slice_update(InferContext& ctx) {
+  if (const auto range = range_shape(ctx, ctx.shape(0), 2)) expect_shape(ctx, 1, *range);
+  ctx.set(0, ctx.shape(0));
+}
+
+void infer_slice_gradient(InferContext& ctx) {
+  const std::optional<Dims> shape = ctx.ints(1, "shape");
+  if (!shape) return set_fresh_shape(ctx, 1);
+  for (const Dim& extent : *shape)
+    ctx.check(!extent.known() || extent.value() >= 0, "shape {} has a negative extent",
+              to_string(*shape));
+  if (const auto range = range_shape(ctx, *shape, 2)) expect_shape(ctx, 0, *range);
+  ctx.set(0, *shape);
+}
+
+}  // namespace
+
+#define RANGE_INPUTS(writer)                                                                \
+  writer.optional("starts", kIndex, "I", "inputs win over the attributes of the same name") \
+      .optional("ends", kIndex, "I")                                                        \
+      .optional("axes", kIndex, "I")                                                        \
+      .optional("steps", kIndex, "I")                                                       \
+      .attr("starts", kNone, "first place, for each of axes")                               \
+      .attr("ends", kNone, "the place after the last")                                      \
+      .attr("axes", kNone, "empty: the first axes")                                         \
+      .attr("steps", kNone, "empty: 1")
+
+RANGE_INPUTS(OP(slice_update)
+                 .doc("x with the elements of a range, as slice names it, replaced by an update.")
+                 .formula("y = x, y[start + i * step] = update[i] along each of axes")
+                 .input("x", kEvery)
+                 .input("update", kEvery)
+                 .output("y"))
+    .mps(
+        "sliceUpdateDataTensor:updateTensor:startsTensor:endsTensor:stridesTensor:startMask:"
+        "endMask:squeezeMask:name:")
+    .mps(
+        "sliceUpdateDataTensor:updateTensor:starts:ends:strides:startMask:endMask:squeezeMask:"
+        "name:")
+    .mps("sliceUpdateDataTensor:updateTensor:startsTensor:endsTensor:stridesTensor:name:")
+    .mps("sliceUpdateDataTensor:updateTensor:starts:ends:strides:name:")
+    .infer(infer_slice_update)
+    .sample({"plain",
+             {{5, 6}, {3, 4}},
+             {{"starts", std::vector<int64_t>{1, 2}}, {"ends", std::vector<int64_t>{4, 6}}}})
+    .sample({"backwards",
+             {{4, 7}, {4, 3}},
+             {{"starts", std::vector<int64_t>{-1}},
+              {"ends", std::vector<int64_t>{INT64_MIN}},
+              {"axes", std::vector<int64_t>{1}},
+              {"steps", std::vector<int64_t>{-3}}}})
+    .sample({"inputs",
+             {{4, 5}, {2, 5}, {1}, {1}, {1}, {1}},
+             {},
+             {{2, {0}}, {3, {4}}, {4, {0}}, {5, {2}}}})
+    .sample({"nothing",
+             {{4, 5}, {0, 5}},
+             {{"starts", std::vector<int64_t>{3}}, {"ends", std::vector<int64_t>{2}}}})
+    .sample({"scalar", {{}, {}}, {}});
+
+RANGE_INPUTS(OP(slice_gradient)
+                 .doc("The gradient of slice: zeros of x's shape with dy in the range.")
+                 .formula("dx = 0, dx[start + i * step] = dy[i] along each of axes")
+                 .input("dy", kAny)
+                 .optional("shape", kIndex, "S", "of x; wins over the attribute")
+                 .output("dx")
+                 .attr("shape", kNone, "of x"))
+    .mps("sliceGradientTensor:fwdInShapeTensor:starts:ends:strides:name:")
+    .mps(
+        "sliceGradientTensor:fwdInShapeTensor:startTensor:endTensor:strideTensor:startMask:"
+        "endMask:squeezeMask:name:")
+    .mps("sliceGradientTensor:fwdInShapeTensor:startTensor:sizeTensor:squeezeMask:name:")
+    .mps(
+        "sliceGradientTensor:fwdInShapeTensor:starts:ends:strides:startMask:endMask:squeezeMask:"
+        "name:")
+    .infer(infer_slice_gradient)
+    .sample({"plain",
+             {{3, 4}},
+             {{"shape", std::vector<int64_t>{5, 6}},
+              {"starts", std::vector<int64_t>{1, 2}},
+              {"ends", std::vector<int64_t>{4, 6}}}})
+    .sample({"inputs",
+             {{2, 5}, {2}, {1}, {1}, {1}, {1}},
+             {},
+             {{1, {4, 5}}, {2, {0}}, {3, {4}}, {4, {0}}, {5, {2}}}})
+    .sample({"nothing",
+             {{0, 5}},
+             {{"shape", std::vector<int64_t>{4, 5}},
+              {"starts", std::vector<int64_t>{3}},
+              {"ends", std::vector<int64_t>{2}}}});
+
+}  // namespace anymps

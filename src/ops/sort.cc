@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Order along an axis: sort, argsort, top_k and its gradient. Equal elements keep their order, and
+// a NaN counts as greater than every number.
+#include "ops/axis_input.h"
+#include "ops/expect.h"
+
+namespace anymps {
+
+namespace {
+
+void infer_sort(InferContext& ctx) {
+  known_axis(ctx, 1, 0);
+  ctx.set(0, ctx.shape(0));
+}
+
+void infer_top_k(InferContext& ctx) {
+  const std::optional<int64_t> axis = known_axis(ctx, 2, 0), k = known_int(ctx, 1, "k");
+  Dims shape = ctx.shape(0);
+  if (!axis) {
+    for (Dim& extent : shape) extent = ctx.fresh("k");
+  } else {
+    Dim& extent = shape[static_cast<size_t>(*axis)];
+    ctx.check(!k || *k >= 0, "k is {}", k.value_or(0));
+    ctx.check(!k || !extent.known() || *k <= extent.value(), "k is {}, axis {} has the extent {}",
+              k.value_or(0), *axis, extent.str());
+    extent = k ? Dim(*k) : ctx.fresh("k");
+  }
+  ctx.set(0, shape);
+  ctx.set(1, shape);
+}
+
+int64_t measured_int(const MeasureContext& ctx, size_t i, const char* attr) {
+  if (!ctx.has(i)) return ctx.attrs.i(attr);
+  return ctx.inputs[i].desc.dtype == DType::kI32 ? *ctx.inputs[i].as<int32_t>()
+                                                 : *ctx.inputs[i].as<int64_t>();
+}
+
+std::vector<Shape> measure_top_k(const MeasureContext& ctx) {
+  Shape shape = ctx.inputs[0].desc.shape;
+  const int64_t k = measured_int(ctx, 1, "k");
+  const int64_t axis =
+      normalize_axis(measured_int(ctx, 2, "axis"), ctx.inputs[0].desc.rank(), "top_k");
+  int64_t& extent = shape[static_cast<size_t>(axis)];
+  require(k >= 0 && k <= extent, "[top_k] k is {}, axis {} has the extent {}", k, axis, extent);
+  extent = k;
+  return {shape, shape};
+}
+
+}  // namespace
+
+#define SORT(name, text, math)                                            \
+  OP(name)                                                                \
+      .doc(text)                                                          \
+      .formula(math)                                                      \
+      .input("x", kReal | kBoolean)                                       \
+      .optional("axis", kIndex, "I", "a scalar; wins over the attribute") \
+      .attr("axis", -1, "along which to sort")                            \
+      .attr("descending", false, "the greatest first")                    \
+      .infer(infer_sort)                                                  \
+      .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0})               \
+      .sample({"vector", {{33}}, {}})                                     \
+      .sample({"last", {{3, 17}}, {{"descending", true}}})                \
+      .sample({"middle", {{2, 9, 4}}, {{"axis", 1}}})                     \
+      .sample({"first", {{70, 3}}, {{"axis", 0}, {"descending", true}}})  \
+      .sample({"axis_input", {{3, 5}, {}}, {}, {{1, {0}}}})               \
+      .sample({"one", {{4, 1}}, {}})                                      \
+      .sample({"empty", {{0, 3}}, {}})                                    \
+      .sample({"empty_axis", {{3, 0}}, {}})
+
+SORT(sort, "The elements in order along an axis.", "y = sorted(x)")
+    .output("y")
+    .mps("sortWithTensor:axis:descending:name:")
+    .mps("sortWithTensor:axisTensor:descending:name:")
+    .mps("sortWithTensor:axis:name:")
+    .mps("sortWithTensor:axisTensor:name:");
+SORT(argsort, "Where along an axis the elements in order come from.", "x[y] = sorted(x)")
+    .output("y", "i64")
+    .mps("argSortWithTensor:axis:descending:name:")
+    .mps("argSortWithTensor:axisTensor:descending:name:")
+    .mps("argSortWithTensor:axis:name:")
+    .mps("argSortWithTensor:axisTensor:name:");
+
+OP(top_k)
+    .doc(
+        "The k greatest elements along an axis, greatest first, or the k lowest, lowest first, and "
+        "where they come from. Of equal ones the first is taken first.")
+    .formula("values = sorted(x)[:k]")
+    .mps("topKWithSourceTensor:k:name:")
+    .mps("topKWithSourceTensor:kTensor:name:")
+    .mps("topKWithSourceTensor:axis:k:name:")
+    .mps("topKWithSourceTensor:axisTensor:kTensor:name:")
+    .mps("bottomKWithSourceTensor:axis:k:name:")
+    .mps("bottomKWithSourceTensor:axisTensor:kTensor:name:")
+    .input("x", kReal)
+    .optional("k", kIndex, "K", "a scalar; wins over the attribute")
+    .optional("axis", kIndex, "I", "a scalar; wins over the attribute")
+    .output("values")
+    .output("indices", "i64")
+    .attr("k", 1, "how many")
+    .attr("axis", -1, "along which to look")
+    .attr("largest", true, "the greatest, not the lowest")
+    .infer(infer_top_k)
+    .measure(measure_top_k)
+    .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0})
+    .sample({"vector", {{33}}, {{"k", 5}}})
+    .sample({"last", {{3, 17}}, {{"k", 4}}})
+    .sample({"lowest", {{3, 17}}, {{"k", 4}, {"largest", false}}})
+    .sample({"middle", {{2, 9, 4}}, {{"axis", 1}, {"k", 3}}})
+    .sample({"all", {{4, 3}}, {{"k", 3}}})
+    .sample({"inputs", {{4, 3}, {1}, {}}, {}, {{1, {2}}, {2, {0}}}})
+    .sample({"nothing", {{4, 3}}, {{"k", 0}}})
+    .sample({"empty", {{0, 3}}, {{"k", 2}}});
+
+OP(top_k_gradient)
+    .doc("The gradient of top_k's values: dy at the places that top_k takes, 0 elsewhere.")
+    .formula("dx[indices] = dy, 0 elsewhere, with indices = top_k(x).indices")
+    .mps("topKWithGradientTensor:source:k:name:")
+    .mps("topKWithGradientTensor:source:axis:k:name:")
+    .mps("topKWithGradientTensor:source:kTensor:name:")
+    .mps("topKWithGradientTensor:source:axisTensor:kTensor:name:")
+    .mps("bottomKWithGradientTensor:source:axis:k:name:")
+    .mps("bottomKWithGradientTensor:source:axisTensor:kTensor:name:")
+    .input("dy", kFloat)
+    .input("x", kFloat)
+    .optional("axis", kIndex, "I", "a scalar; wins over the attribute")
+    .output("dx")
+    .attr("axis", -1, "along which top_k looked; dy's extent there is k")
+    .attr("largest", true, "the greatest, not the lowest")
+    .infer([](InferContext& ctx) {
+      ctx.check(ctx.rank(0) == ctx.rank(1), "dy has rank {}, x has rank {}", ctx.rank(0),
+                ctx.rank(1));
+      if (const auto axis = known_axis(ctx, 2, 1)) {
+        Dims expected = ctx.shape(1);
+        Dim& extent = expected[static_cast<size_t>(*axis)];
+        const Dim k = ctx.shape(0)[static_cast<size_t>(*axis)];
+        ctx.check(!k.known() || !extent.known() || k.value() <= extent.value(),
+                  "dy has {} elements along axis {}, x only {}", k.str(), *axis, extent.str());
+        extent = k;
+        expect_shape(ctx, 0, expected);
+      }
+      ctx.set(0, ctx.shape(1));
+    })
+    .sample({"vector", {{3}, {8}}, {}})
+    .sample({"middle", {{2, 2, 4}, {2, 5, 4}}, {{"axis", 1}}})
+    .sample({"lowest", {{2, 2}, {2, 5}}, {{"largest", false}}})
+    .sample({"axis_input", {{2, 3}, {4, 3}, {}}, {}, {{2, {0}}}})
+    .sample({"empty", {{0, 2}, {0, 3}}, {}});
+
+}  // namespace anymps

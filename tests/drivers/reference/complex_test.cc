@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Complex numbers, by hand.
+#include "support/tensor.h"
+
+namespace anymps::testing {
+namespace {
+
+using Row = std::vector<double>;
+const TestTensor kX = TestTensor::of<Complex>({3}, {{3, 4}, {0, -2}, {-1, 0}});
+
+TEST(ReferenceComplex, Parts) {
+  EXPECT_EQ(run_reference("real_part", {kX}).values(), (Row{3, 0, -1}));
+  EXPECT_EQ(run_reference("imaginary_part", {kX}).values(), (Row{4, -2, 0}));
+  EXPECT_EQ(run_reference("complex_abs", {kX}).values(), (Row{5, 2, 1}));
+  EXPECT_EQ(run_reference("absolute_square", {kX}).values(), (Row{25, 4, 1}));
+  EXPECT_TRUE(same(run_reference("conjugate", {kX}),
+                   TestTensor::of<Complex>({3}, {{3, -4}, {0, 2}, {-1, 0}})));
+}
+
+TEST(ReferenceComplex, FromPartsBroadcasts) {
+  EXPECT_TRUE(same(run_reference("make_complex", {TestTensor(DType::kF32, {2}, {1, 2}),
+                                                  TestTensor(DType::kF32, {2, 1}, {3, 4})}),
+                   TestTensor::of<Complex>({2, 2}, {{1, 3}, {2, 3}, {1, 4}, {2, 4}})));
+}
+
+TEST(ReferenceComplex, PlanarPutsTheImaginaryPartsBehind) {
+  const TestTensor x = TestTensor::of<Complex>({2, 2}, {{1, 2}, {3, 4}, {5, 6}, {7, 8}});
+  const TestTensor y = run_reference("planar", {x});
+  EXPECT_EQ(y.shape(), (Shape{2, 4}));
+  EXPECT_EQ(y.values(), (Row{1, 3, 2, 4, 5, 7, 6, 8}));
+}
+
+}  // namespace
+}  // namespace anymps::testing
