@@ -29,23 +29,6 @@ void infer_top_k(InferContext& ctx) {
   ctx.set(1, shape);
 }
 
-int64_t measured_int(const MeasureContext& ctx, size_t i, const char* attr) {
-  if (!ctx.has(i)) return ctx.attrs.i(attr);
-  return ctx.inputs[i].desc.dtype == DType::kI32 ? *ctx.inputs[i].as<int32_t>()
-                                                 : *ctx.inputs[i].as<int64_t>();
-}
-
-std::vector<Shape> measure_top_k(const MeasureContext& ctx) {
-  Shape shape = ctx.inputs[0].desc.shape;
-  const int64_t k = measured_int(ctx, 1, "k");
-  const int64_t axis =
-      normalize_axis(measured_int(ctx, 2, "axis"), ctx.inputs[0].desc.rank(), "top_k");
-  int64_t& extent = shape[static_cast<size_t>(axis)];
-  require(k >= 0 && k <= extent, "[top_k] k is {}, axis {} has the extent {}", k, axis, extent);
-  extent = k;
-  return {shape, shape};
-}
-
 }  // namespace
 
 #define SORT(name, text, math)                                            \
@@ -100,7 +83,6 @@ OP(top_k)
     .attr("axis", -1, "along which to look")
     .attr("largest", true, "the greatest, not the lowest")
     .infer(infer_top_k)
-    .measure(measure_top_k)
     .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0})
     .sample({"vector", {{33}}, {{"k", 5}}})
     .sample({"last", {{3, 17}}, {{"k", 4}}})

@@ -63,12 +63,6 @@ GRADIENT(reduce_log_sum_exp) {
   ctx.set(0, kept(ctx, ctx.dy()) * (ctx.x() - kept(ctx, ctx.y())).op("exp"));
 }
 
-GRADIENT(cumsum) {
-  ctx.set(0, ctx.dy().op("cumsum", {{"axis", ctx.attrs().i("axis")},
-                                    {"exclusive", ctx.attrs().b("exclusive")},
-                                    {"reverse", !ctx.attrs().b("reverse")}}));
-}
-
 GRADIENT(sum_to) { ctx.set(0, ctx.expand_like(ctx.dy(), ctx.x())); }
 
 ZERO_GRADIENT(reduce_and, "gives bool");

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of the ops over data: bits have none, moves go back the way they came, windows are
+// added to their image again.
+#include "ops/gradients/moves.h"
+
+namespace anymps {
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+// The inputs and attributes of a range, as slice, slice_update and slice_gradient share them.
+NamedAttrs range_attrs(GradientContext& ctx) {
+  NamedAttrs attrs;
+  for (const char* name : {"starts", "ends", "axes", "steps"})
+    attrs.emplace_back(name, ctx.attrs().ints(name));
+  return attrs;
+}
+std::vector<Term> with_range(GradientContext& ctx, std::vector<Term> inputs) {
+  for (size_t i = 2; i < 6; ++i) inputs.push_back(ctx.has(i) ? ctx.x(i) : Term());
+  return inputs;
+}
+
+NamedAttrs window_attrs(GradientContext& ctx) {
+  NamedAttrs attrs;
+  for (const char* name : {"strides", "dilations", "pads"})
+    attrs.emplace_back(name, ctx.attrs().ints(name));
+  attrs.emplace_back("auto_pad", ctx.attrs().s("auto_pad"));
+  return attrs;
+}
+
+}  // namespace
+
+ZERO_GRADIENT(bitwise_and, "works on integers");
+ZERO_GRADIENT(bitwise_or, "works on integers");
+ZERO_GRADIENT(bitwise_xor, "works on integers");
+ZERO_GRADIENT(bitwise_not, "works on integers");
+ZERO_GRADIENT(left_shift, "works on integers");
+ZERO_GRADIENT(right_shift, "works on integers");
+ZERO_GRADIENT(population_count, "works on integers");
+ZERO_GRADIENT(hamming_distance, "works on integers");
+ZERO_GRADIENT(signbit, "gives bool");
+ZERO_GRADIENT(nonzero, "gives places");
+ZERO_GRADIENT(eye_like, "reads a shape alone");
+ZERO_GRADIENT(coordinate_along_axis, "reads a shape alone");
+ZERO_GRADIENT(bit_cast, "the bits of a number are no function that has one");
+NO_GRADIENT(unique, "distinct elements have none yet");
+NO_GRADIENT(stencil, "stencils have none yet");
+NO_GRADIENT(adam, "steps of optimizers are not differentiated");
+NO_GRADIENT(softmax_cross_entropy_gradient, "a second derivative of this loss is not there yet");
+NO_GRADIENT(sparse_to_dense, "sparse matrices have none yet");
+
+GRADIENT(div_no_nan) {
+  const Term a = ctx.x(0), b = ctx.x(1);
+  const Term each = ctx.add("div_no_nan", {ctx.dy(), b});
+  ctx.set(0, each);
+  ctx.set(1, -each * ctx.add("div_no_nan", {a, b}));
+}
+
+COMPLEX_GRADIENT(compress) { ctx.set(0, move_back(ctx)); }
+
+GRADIENT(band_part) {
+  std::vector<Term> inputs{ctx.dy()};
+  for (size_t i = 1; i < 3; ++i) inputs.push_back(ctx.has(i) ? ctx.x(i) : Term());
+  ctx.set(0, ctx.add("band_part", inputs, ctx.attrs().named()));
+}
+
+COMPLEX_GRADIENT(reverse_sequence) {
+  ctx.set(0, ctx.add("reverse_sequence", {ctx.dy(), ctx.x(1)}, ctx.attrs().named()));
+}
+
+COMPLEX_GRADIENT(space_to_batch) { ctx.set(0, ctx.dy().op("batch_to_space", ctx.attrs().named())); }
+COMPLEX_GRADIENT(batch_to_space) { ctx.set(0, ctx.dy().op("space_to_batch", ctx.attrs().named())); }
+
+COMPLEX_GRADIENT(interleave) {
+  const int64_t axis = axis_of(ctx);
+  const auto count = static_cast<int64_t>(ctx.input_count());
+  Extents shape;
+  for (int64_t i = 0; i < ctx.x().rank(); ++i) {
+    shape.push_back(ctx.extent(ctx.x(), i));
+    if (i == axis) shape.push_back(count);
+  }
+  const auto parts =
+      ctx.add_all("split", {ctx.reshape(ctx.dy(), shape)}, {{"axis", axis + 1}}, ctx.input_count());
+  for (size_t i = 0; i < parts.size(); ++i)
+    ctx.set(i, parts[i].op("squeeze", {{"axes", Ints{axis + 1}}}));
+}
+
+COMPLEX_GRADIENT(slice_update) {
+  const Term dy = ctx.dy();
+  ctx.set(0, ctx.add("slice_update", with_range(ctx, {dy, ctx.fill_like(ctx.x(1), 0)}),
+                     range_attrs(ctx)));
+  std::vector<Term> range{dy};
+  for (const Term& term : with_range(ctx, {})) range.push_back(term);
+  ctx.set(1, ctx.add("slice", range, range_attrs(ctx)));
+}
+
+COMPLEX_GRADIENT(slice_gradient) {
+  std::vector<Term> range{ctx.dy()};
+  for (const Term& term : with_range(ctx, {})) range.push_back(term);
+  ctx.set(0, ctx.add("slice", range, range_attrs(ctx)));
+}
+
+COMPLEX_GRADIENT(tile_gradient) {
+  std::vector<Term> inputs{ctx.dy()};
+  if (ctx.has(1)) inputs.push_back(ctx.x(1));
+  ctx.set(0, ctx.add("tile", inputs, {{"repeats", ctx.attrs().ints("repeats")}}));
+}
+
+COMPLEX_GRADIENT(pad_gradient) {
+  ctx.set(
+      0, ctx.dy().op("pad", {{"pads", ctx.attrs().ints("pads")}, {"mode", ctx.attrs().s("mode")}}));
+}
+
+GRADIENT(im2col) {
+  const Dims& shape = ctx.x().shape();
+  Ints image;
+  for (size_t i = 2; i < shape.size(); ++i) {
+    if (!shape[i].known()) ctx.refuse("the extents of its image are not known");
+    image.push_back(shape[i].value());
+  }
+  NamedAttrs attrs = window_attrs(ctx);
+  attrs.emplace_back("kernel", ctx.attrs().ints("kernel"));
+  attrs.emplace_back("image", image);
+  ctx.set(0, ctx.dy().op("col2im", attrs));
+}
+
+GRADIENT(col2im) {
+  const auto kernel = ctx.ints(2, "kernel");
+  if (!kernel) ctx.refuse("its kernel is not known");
+  NamedAttrs attrs = window_attrs(ctx);
+  attrs.emplace_back("kernel", *kernel);
+  ctx.set(0, ctx.dy().op("im2col", attrs));
+}
+
+GRADIENT(softmax_cross_entropy) {
+  const std::string& reduction = ctx.attrs().s("reduction");
+  const int64_t axis = axis_of(ctx);
+  const Term x = ctx.x(), labels = ctx.x(1), dy = ctx.dy();
+  ctx.set(0, ctx.add("softmax_cross_entropy_gradient", {dy, x, labels},
+                     {{"axis", axis}, {"reduction", reduction}}));
+  const Term parts = x.op("log_softmax", {{"axis", axis}});
+  Term scale = dy;
+  if (reduction == "mean") {
+    const Term places = ctx.sum(x, {axis});
+    scale = dy / ctx.ratio(places, dy);
+  }
+  ctx.set(1, -parts * scale);
+}
+
+GRADIENT(sgd) {
+  const Term dy = ctx.dy();
+  ctx.set(0, dy);
+  ctx.set(1, -dy * ctx.x(2));
+  ctx.set(2, -dy * ctx.x(1));
+}
+
+}  // namespace anymps
