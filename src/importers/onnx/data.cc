@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that choose, count and lay out data: those whose result is as long as the data say, one-hot
-// vectors, diagonals, sequences and columns of windows.
+// Ops that choose, count and lay out data: those whose result is as long as the data say,
+// diagonals, sequences and columns of windows.
 #include "importers/onnx/import.h"
 #include "importers/onnx/registry.h"
 
@@ -24,10 +24,6 @@ Values Compress(Call& c) {
   return {c.add("compress", {c.in(0), c.in(1)}, {{"axes", axis_list(c)}})};
 }
 
-Values OneHot(Call& c) {
-  return {c.add("one_hot", {c.in(0), c.in(1), c.in(2)}, {{"axis", c.i("axis", -1)}})};
-}
-
 Values EyeLike(Call& c) {
   Value* x = c.in(0);
   const DType dtype = c.has("dtype") ? to_dtype(static_cast<DataType>(c.i("dtype"))) : x->dtype();
@@ -47,8 +43,11 @@ Values Col2Im(Call& c) {
 }
 
 const Converter kTable[] = {
-    {"Col2Im", Col2Im},   {"Compress", Compress}, {"EyeLike", EyeLike},
-    {"NonZero", NonZero}, {"OneHot", OneHot},     {"ReverseSequence", ReverseSequence},
+    {"Col2Im", Col2Im},
+    {"Compress", Compress},
+    {"EyeLike", EyeLike},
+    {"NonZero", NonZero},
+    {"ReverseSequence", ReverseSequence},
     {"Unique", Unique},
 };
 
