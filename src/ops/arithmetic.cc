@@ -138,7 +138,8 @@ BINARY(div, kNumber,
     .infer(infer_div)
     .domain("b", 1, 4);
 BINARY(div_no_nan, kNumber, "Quotient, and 0 where b is 0.", "y = b == 0 ? 0 : a / b")
-    .mps("divisionNoNaNWithPrimaryTensor:secondaryTensor:name:");
+    .mps("divisionNoNaNWithPrimaryTensor:secondaryTensor:name:")
+    .domain("b", 1, 4);
 BINARY(mod, kReal, "Remainder with the sign of a, as C's fmod and %.", "y = a - trunc(a / b) * b")
     .mps("moduloWithPrimaryTensor:secondaryTensor:name:")
     .domain("b", 1, 4);

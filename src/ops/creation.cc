@@ -58,6 +58,8 @@ std::vector<Shape> measure_range(const MeasureContext& ctx) {
 void infer_fill(InferContext& ctx) {
   const DType dtype = ctx.has(1) ? ctx.dtype(1) : ctx.attrs.dtype("dtype");
   if (ctx.has(1)) check_scalar(ctx, 1);
+  ctx.check(ctx.attrs.f("imaginary") == 0 || dtype == DType::kC64,
+            "a value of {} has no imaginary part", name(dtype));
   const std::optional<Dims> shape = ctx.ints(0, "shape");
   if (!shape) return set_fresh_shape(ctx, 0, dtype);
   for (const Dim& extent : *shape)
@@ -120,11 +122,15 @@ OP(fill)
     .formula("y[i] = value")
     .mps("constantWithScalar:dataType:")
     .mps("constantWithScalar:shape:dataType:")
+    .mps("constantWithRealPart:imaginaryPart:")
+    .mps("constantWithRealPart:imaginaryPart:dataType:")
+    .mps("constantWithRealPart:imaginaryPart:shape:dataType:")
     .optional("shape", kIndex, "I", "wins over the attribute")
     .optional("value", kAny, "T", "a scalar; wins over the attribute")
     .output("y", "")
     .attr("shape", kNone, "the shape")
-    .attr("value", 0.0, "the value")
+    .attr("value", 0.0, "the value, or its real part")
+    .attr("imaginary", 0.0, "the imaginary part of a complex value")
     .attr("dtype", DType::kF32, "of the attribute's value")
     .infer(infer_fill)
     .sample({"attributes", {}, {{"shape", std::vector<int64_t>{2, 3}}, {"value", 2.5}}})
@@ -134,6 +140,12 @@ OP(fill)
     .sample({"bool",
              {},
              {{"shape", std::vector<int64_t>{2}}, {"value", 1.0}, {"dtype", DType::kBool}}})
+    .sample({"complex",
+             {},
+             {{"shape", std::vector<int64_t>{3}},
+              {"value", 1.5},
+              {"imaginary", -2.0},
+              {"dtype", DType::kC64}}})
     .sample({"inputs", {{2}, {}}, {}, {{0, {3, 2}}}})
     .sample({"value_input", {{-1}, {}}, {{"shape", std::vector<int64_t>{2, 2}}}})
     .sample({"scalar", {}, {}})

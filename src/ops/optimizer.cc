@@ -50,8 +50,8 @@ OP(adam)
     .output("new_velocity")
     .output("new_maximum_velocity", "T", "the new velocity where there is no maximum")
     .infer([](InferContext& ctx) {
-      for (size_t i : {1, 2, 3, 8}) expect_shape(ctx, i, ctx.shape(0));
-      for (size_t i : {4, 5, 6, 7, 9, 10})
+      for (size_t i : std::initializer_list<size_t>{1, 2, 3, 8}) expect_shape(ctx, i, ctx.shape(0));
+      for (size_t i : std::initializer_list<size_t>{4, 5, 6, 7, 9, 10})
         if (ctx.has(i) && ctx.type(i).ranked)
           ctx.check(
               ctx.shape(i).empty() || (ctx.shape(i).size() == 1 && may_equal(ctx.shape(i)[0], 1)),

@@ -371,7 +371,6 @@ OP(pad)
     .sample({"symmetric",
              {{3, 4}},
              {{"pads", std::vector<int64_t>{3, 1, 1, 4}}, {"mode", "symmetric"}}})
-    .sample({"anti_wrap", {{3}}, {{"pads", std::vector<int64_t>{4, 2}}, {"mode", "anti_wrap"}}})
     .sample({"crop_and_reflect",
              {{5}},
              {{"pads", std::vector<int64_t>{-2, 3}}, {"mode", "reflect"}}})

@@ -2,6 +2,9 @@
 // Weighted reductions over windows of the last axes.
 #include "ops/stencil.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "ops/expect.h"
 
 namespace anymps {

@@ -26,12 +26,12 @@ REFERENCE(range) {
 
 REFERENCE(fill) {
   const View& y = args.out[0];
-  const double number = args.attrs.f("value");
+  const double number = args.attrs.f("value"), imaginary = args.attrs.f("imaginary");
   for_each_index(y.shape(), [&](const Shape& index) {
     if (args.has(1)) return move_element(y, y.offset(index), args.in[1], 0);
     dispatch<kAny>(y.dtype, [&]<typename T>() {
       if constexpr (std::is_same_v<T, Complex>)
-        y.at<T>(index) = Complex(static_cast<float>(number), 0);
+        y.at<T>(index) = Complex(static_cast<float>(number), static_cast<float>(imaginary));
       else
         y.at<T>(index) = static_cast<T>(static_cast<Compute<T>>(number));
     });

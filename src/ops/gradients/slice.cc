@@ -113,10 +113,15 @@ COMPLEX_GRADIENT(slice) {
 }
 
 COMPLEX_GRADIENT(pad) {
-  if (ctx.attrs().s("mode") != "constant") return ctx.set(0, move_back(ctx));
+  const std::string& mode = ctx.attrs().s("mode");
+  if (mode != "constant" && mode != "anti_wrap") return ctx.set(0, move_back(ctx));
   std::optional<Ints> pads = ctx.ints(1, "pads");
   if (ctx.has(3)) pads = pads_of_all_axes(ctx, pads);
   const Term dy = ctx.dy();
+  if (mode == "anti_wrap") {  // what is moved changes its sign, too
+    if (!pads) ctx.refuse("its pads are not known");
+    return ctx.set(0, dy.op("pad_gradient", {{"pads", *pads}, {"mode", mode}}));
+  }
   if (ctx.wants(0)) {
     if (pads) {
       Ints back = *pads;

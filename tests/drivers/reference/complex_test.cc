@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Complex numbers, by hand.
+// Complex numbers, division without NaN, and signs; numbers by hand.
 #include "support/tensor.h"
 
 namespace anymps::testing {
@@ -15,6 +15,19 @@ TEST(ReferenceComplex, Parts) {
   EXPECT_EQ(run_reference("absolute_square", {kX}).values(), (Row{25, 4, 1}));
   EXPECT_TRUE(same(run_reference("conjugate", {kX}),
                    TestTensor::of<Complex>({3}, {{3, -4}, {0, 2}, {-1, 0}})));
+}
+
+TEST(ReferenceArithmetic, DivisionNoNanAndSignbit) {
+  const TestTensor a(DType::kF32, {4}, {1, 0, -6, NAN}), b(DType::kF32, {4}, {0, -0.0, 4, 0});
+  EXPECT_EQ(run_reference("div_no_nan", {a, b}).values(), (Row{0, 0, -1.5, 0}));
+  EXPECT_EQ(run_reference("div_no_nan", {TestTensor::of<int32_t>({2}, {7, 7}),
+                                         TestTensor::of<int32_t>({2}, {0, -2})})
+                .values(),
+            (Row{0, -3}));
+  EXPECT_EQ(
+      run_reference("signbit", {TestTensor(DType::kF16, {4}, {0, -0.0, -INFINITY, 2})}).values(),
+      (Row{0, 1, 1, 0}));
+  EXPECT_EQ(run_reference("signbit", {TestTensor::of<int8_t>({2}, {-3, 0})}).values(), (Row{1, 0}));
 }
 
 TEST(ReferenceComplex, FromPartsBroadcasts) {
