@@ -165,6 +165,7 @@ KernelPtr make_pad(const KernelRequest& request, std::string& why) {
   const auto pads = all_pads(request, why);
   if (!pads) return nullptr;
   if (request.attrs.s("mode") == "constant") return std::make_shared<ConstantPad>(request, *pads);
+  if (request.attrs.s("mode") == "anti_wrap") return why = "mode is anti_wrap", nullptr;
   const TensorDesc& x = request.in(0);
   if (x.shape.empty()) return why = "a scalar", nullptr;
   if (x.count() == 0) return why = "an empty input", nullptr;
