@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling over any number of spatial axes.
 #include "ops/expect.h"
-#include "ops/window.h"
+#include "ops/pool_index.h"
 
 namespace anymps {
 
@@ -38,8 +38,8 @@ double pool_cost(const Attrs& attrs, const std::vector<Shape>&, const std::vecto
 OP(max_pool)
     .doc(
         "The largest element of each window; padding never wins, NaN always does. The second "
-        "output, if asked for, is the element's place in x as a flat row-major index, the first "
-        "of equals. A window that lies in the padding alone gives the lowest value and -1.")
+        "output, if asked for, is the element's place as a flat row-major index, the first of "
+        "equals. A window that lies in the padding alone gives the lowest value and -1.")
     .formula("y[n,c,p] = max over k of x[n,c,p*stride+k*dilation-pad]")
     .mps("maxPooling2DWithSourceTensor:descriptor:name:")
     .mps("maxPooling2DReturnIndicesWithSourceTensor:descriptor:name:")
@@ -55,6 +55,9 @@ OP(max_pool)
     .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
     .attr("ceil_mode", false, "extents are rounded up: a last window may stick out")
     .attr("layout", "channels_first", layout_choices())
+    .attr("indices", "tensor", pool_index_choices(),
+          "what the places are counted over: all of x, also with the first spatial axis innermost, "
+          "its last axes (global), or those of the window (local)")
     .infer(infer_pool)
     .cost(pool_cost)
     .sample({"1d", {{2, 3, 11}}, {{"kernel", Ints{3}}, {"strides", Ints{2}}}})
@@ -85,6 +88,15 @@ OP(max_pool)
     .sample({"2d stride above kernel",
              {{1, 2, 9, 9}},
              {{"kernel", Ints{2, 2}}, {"strides", Ints{3, 4}}}})
+    .sample({"2d column_major",
+             {{2, 3, 8, 9}},
+             {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"indices", "column_major"}}})
+    .sample({"2d global_2d",
+             {{2, 3, 8, 9}},
+             {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"indices", "global_2d"}}})
+    .sample({"2d local_2d",
+             {{2, 3, 8, 9}},
+             {{"kernel", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}, {"indices", "local_2d"}}})
     .sample({"2d channels_last",
              {{2, 7, 8, 5}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"layout", "channels_last"}}})

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an element of a resized axis comes from: shared by the kernels of every driver, so that
-// they agree on each element of a nearest resize.
+// Where an element of a resized axis comes from, and with which weights: shared by the kernels of
+// every driver, so that they agree on each element of a nearest resize.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <string>
+#include <vector>
 
-#include "base/error.h"
+#include "ops/op.h"
 
 namespace anymps {
 
@@ -17,82 +16,67 @@ enum class Coordinate {
   kAlignCorners,
   kAsymmetric,
   kHalfPixelSymmetric,
+  kTfHalfPixel,
+  kTfCropAndResize,
+  kScaleOffset,
 };
-enum class NearestRounding { kPreferFloor, kPreferCeil, kFloor, kCeil };
+enum class NearestRounding { kPreferFloor, kPreferCeil, kFloor, kCeil, kToEven, kToOdd };
+enum class ResizeMode { kNearest, kLinear, kCubic };
 
-inline Coordinate parse_coordinate(const std::string& text) {
-  if (text == "half_pixel") return Coordinate::kHalfPixel;
-  if (text == "pytorch_half_pixel") return Coordinate::kPytorchHalfPixel;
-  if (text == "align_corners") return Coordinate::kAlignCorners;
-  if (text == "asymmetric") return Coordinate::kAsymmetric;
-  if (text == "half_pixel_symmetric") return Coordinate::kHalfPixelSymmetric;
-  fail(Code::kInvalidArgument, "[resize] '{}' is not a coordinate mode", text);
-}
+// How the neighbours of a place are weighed.
+struct ResizeFilter {
+  ResizeMode mode = ResizeMode::kNearest;
+  NearestRounding rounding = NearestRounding::kPreferFloor;
+  double cubic_a = -0.75;
+  bool antialias = false;
+  bool exclude_outside = false;
+};
 
-inline NearestRounding parse_nearest(const std::string& text) {
-  if (text == "round_prefer_floor") return NearestRounding::kPreferFloor;
-  if (text == "round_prefer_ceil") return NearestRounding::kPreferCeil;
-  if (text == "floor") return NearestRounding::kFloor;
-  if (text == "ceil") return NearestRounding::kCeil;
-  fail(Code::kInvalidArgument, "[resize] '{}' is not a rounding of nearest", text);
-}
+struct ResizeTap {
+  int64_t index = 0;
+  double weight = 0;
+};
 
 // One axis. `scale` is output over input as the caller gave it, which need not be the exact
-// quotient.
+// quotient, and `length` the extent that it gives before it is rounded to `out`.
 struct ResizeAxis {
   int64_t in = 1, out = 1;
-  double scale = 1;
+  double scale = 1, length = 1;
   Coordinate coordinate = Coordinate::kHalfPixel;
+  double offset = 0;                  // of kScaleOffset
+  double roi_begin = 0, roi_end = 1;  // of kTfCropAndResize
 
-  // The place in the input, not clamped to it.
-  double source(int64_t at) const {
-    const auto x = static_cast<double>(at), n = static_cast<double>(in),
-               m = static_cast<double>(out);
-    switch (coordinate) {
-      case Coordinate::kHalfPixel:
-        return (x + 0.5) / scale - 0.5;
-      case Coordinate::kPytorchHalfPixel:
-        return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
-      case Coordinate::kAlignCorners:
-        return out > 1 ? x * (n - 1) / (m - 1) : 0;
-      case Coordinate::kAsymmetric:
-        return x / scale;
-      case Coordinate::kHalfPixelSymmetric:
-        return n / 2 * (1 - m / (scale * n)) + (x + 0.5) / scale - 0.5;
-    }
-    return x;
-  }
-
-  int64_t nearest(int64_t at, NearestRounding rounding) const {
-    const double place = source(at);
-    double rounded = place;
-    switch (rounding) {
-      case NearestRounding::kPreferFloor:
-        rounded = std::ceil(place - 0.5);
-        break;
-      case NearestRounding::kPreferCeil:
-        rounded = std::floor(place + 0.5);
-        break;
-      case NearestRounding::kFloor:
-        rounded = std::floor(place);
-        break;
-      case NearestRounding::kCeil:
-        rounded = std::ceil(place);
-        break;
-    }
-    return static_cast<int64_t>(std::clamp(rounded, 0.0, static_cast<double>(in - 1)));
-  }
-
-  // Two neighbours and the weight of the second.
-  struct Linear {
-    int64_t low = 0, high = 0;
-    double weight = 0;
-  };
-  Linear linear(int64_t at) const {
-    const double place = std::clamp(source(at), 0.0, static_cast<double>(in - 1));
-    const auto low = static_cast<int64_t>(place);
-    return {low, std::min(low + 1, in - 1), place - static_cast<double>(low)};
-  }
+  double source(int64_t at) const;  // the place in the input, not clamped to it
+  int64_t nearest(int64_t at, NearestRounding rounding) const;
+  // The elements that make up output `at`, each inside the axis and once, with weights that are not
+  // 0. None: the place is outside of a crop, and the element has the extrapolation value.
+  std::vector<ResizeTap> taps(int64_t at, const ResizeFilter& filter) const;
+  bool identity() const;  // every output is the input in the same place
 };
+
+// What the kernels of resize and its gradient read besides x: given as inputs or as attributes.
+struct ResizeNumbers {
+  std::vector<double> scales, offsets, roi;
+};
+
+ResizeFilter resize_filter(const Attrs& attrs);
+// The axes named by the attribute `axes`, or all.
+std::vector<size_t> resize_axes_of(const Attrs& attrs, size_t rank);
+// Each axis of a resize from `in` to `out`. Fails, naming the op, on numbers that make no sense.
+std::vector<ResizeAxis> resize_axes(const Attrs& attrs, const Shape& in, const Shape& out,
+                                    const ResizeNumbers& numbers,
+                                    const std::vector<int64_t>& sizes);
+// The common factor of sizes that keep the aspect ratio.
+double aspect_scale(const Attrs& attrs, const Shape& in, const std::vector<int64_t>& sizes);
+// floor(extent * scale), in float as ONNX has it.
+int64_t scaled_extent(int64_t extent, double scale);
+// `values`, in the order of the axes given, for all axes.
+template <typename T>
+std::vector<T> for_all_axes(const std::vector<size_t>& axes, size_t rank,
+                            const std::vector<T>& values, T otherwise) {
+  std::vector<T> all(rank, otherwise);
+  for (size_t i = 0; i < axes.size() && i < values.size(); ++i) all[axes[i]] = values[i];
+  return all;
+}
 
 }  // namespace anymps

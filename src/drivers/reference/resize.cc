@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing by its definition: linear mixes the corners of the cell that an element falls into.
+// Resizing by its definition: each element is a weighted sum over the neighbours of its place, the
+// weight being the product of those of the axes.
+#include <cmath>
+#include <functional>
+
 #include "drivers/reference/dense.h"
 #include "ops/resize_coordinates.h"
 
@@ -7,18 +11,55 @@ namespace anymps {
 
 namespace {
 
-std::vector<ResizeAxis> axes_of(const ReferenceArgs& args) {
-  const Shape &in = args.in[0].shape(), &out = args.out[0].shape();
-  std::vector<double> scales = args.attrs.floats("scales");
-  if (args.has(2)) scales = read_dense<double>(args.in[2]);
-  std::vector<ResizeAxis> axes(in.size());
-  for (size_t i = 0; i < in.size(); ++i) {
-    const double exact = static_cast<double>(out[i]) / static_cast<double>(in[i]);
-    axes[i] = {in[i], out[i], i < scales.size() ? scales[i] : exact,
-               parse_coordinate(args.attrs.s("coordinate"))};
-  }
-  return axes;
+std::vector<double> floats_of(const ReferenceArgs& args, size_t i, const char* attr) {
+  if (i != 0 && args.has(i)) return read_dense<double>(args.in[i]);
+  return args.op.attr_index(attr) < 0 ? std::vector<double>() : args.attrs.floats(attr);
 }
+
+// Walks the elements of x that make up the elements of y.
+class Resampling {
+ public:
+  Resampling(const Attrs& attrs, const Shape& in, const Shape& out, const ResizeNumbers& numbers,
+             const std::vector<int64_t>& sizes)
+      : out_(out), filter_(resize_filter(attrs)) {
+    for (const ResizeAxis& axis : resize_axes(attrs, in, out, numbers, sizes)) {
+      taps_.emplace_back();
+      for (int64_t at = 0; at < axis.out; ++at)
+        taps_.back().push_back(axis.identity() ? std::vector<ResizeTap>{{at, 1}}
+                                               : axis.taps(at, filter_));
+    }
+  }
+
+  // Calls begin(at), each(from, weight) for every neighbour, end(at, inside), for each `at` of y.
+  template <typename Each, typename End>
+  void walk(Each&& each, End&& end) const {
+    Shape from(out_.size());
+    for_each_index(out_, [&](const Shape& at) {
+      bool inside = true;
+      for (size_t i = 0; i < at.size(); ++i)
+        inside = inside && !taps_[i][static_cast<size_t>(at[i])].empty();
+      if (inside) mix(at, 0, 1, from, each);
+      end(at, inside);
+    });
+  }
+
+ private:
+  template <typename Each>
+  void mix(const Shape& at, size_t axis, double weight, Shape& from, Each& each) const {
+    if (axis == at.size()) {
+      each(at, static_cast<const Shape&>(from), weight);
+      return;
+    }
+    for (const ResizeTap& tap : taps_[axis][static_cast<size_t>(at[axis])]) {
+      from[axis] = tap.index;
+      mix(at, axis + 1, weight * tap.weight, from, each);
+    }
+  }
+
+  Shape out_;
+  ResizeFilter filter_;
+  std::vector<std::vector<std::vector<ResizeTap>>> taps_;  // [axis][place in y]
+};
 
 }  // namespace
 
@@ -26,42 +67,64 @@ REFERENCE(resize) {
   const View &x = args.in[0], &y = args.out[0];
   if (y.count() == 0) return;
   require(x.count() > 0, "[resize] cannot make {} from an empty tensor", to_string(y.shape()));
-  const std::vector<ResizeAxis> axes = axes_of(args);
-  const NearestRounding rounding = parse_nearest(args.attrs.s("nearest"));
+  const ResizeNumbers numbers{floats_of(args, 2, "scales"), floats_of(args, 3, "offsets"),
+                              floats_of(args, 4, "roi")};
+  const Resampling sampling(args.attrs, x.shape(), y.shape(), numbers, args.ints(1, "sizes"));
+  const double outside = args.attrs.f("extrapolation_value");
   if (args.attrs.s("mode") == "nearest") {
     dispatch<kReal | kBoolean>(x.dtype, [&]<typename T>() {
-      Shape from(axes.size());
-      for_each_index(y.shape(), [&](const Shape& at) {
-        for (size_t i = 0; i < axes.size(); ++i) from[i] = axes[i].nearest(at[i], rounding);
-        y.at<T>(at) = x.at<T>(from);
-      });
+      sampling.walk(
+          [&](const Shape& at, const Shape& from, double) { y.at<T>(at) = x.at<T>(from); },
+          [&](const Shape& at, bool inside) {
+            if (!inside) y.at<T>(at) = static_cast<T>(static_cast<Compute<T>>(outside));
+          });
     });
     return;
   }
   dispatch<kReal>(x.dtype, [&]<typename T>() {
-    Shape from(axes.size());
-    std::vector<ResizeAxis::Linear> cell(axes.size());
-    std::vector<size_t> moving;
-    for (size_t i = 0; i < axes.size(); ++i)
-      if (axes[i].in != axes[i].out || axes[i].scale != 1) moving.push_back(i);
-    for_each_index(y.shape(), [&](const Shape& at) {
-      for (size_t i = 0; i < axes.size(); ++i) from[i] = at[i];
-      for (const size_t i : moving) cell[i] = axes[i].linear(at[i]);
-      double sum = 0;
-      for (size_t corner = 0; corner < (size_t{1} << moving.size()); ++corner) {
-        double weight = 1;
-        for (size_t m = 0; m < moving.size(); ++m) {
-          const size_t i = moving[m];
-          const bool high = corner >> m & 1;
-          from[i] = high ? cell[i].high : cell[i].low;
-          weight *= high ? cell[i].weight : 1 - cell[i].weight;
-        }
-        if (weight != 0)
-          sum += weight * static_cast<double>(static_cast<Compute<T>>(x.at<T>(from)));
-      }
-      y.at<T>(at) = static_cast<T>(static_cast<Compute<T>>(sum));
-    });
+    using C = Compute<T>;
+    double sum = 0;
+    sampling.walk(
+        [&](const Shape&, const Shape& from, double weight) {
+          sum += weight * static_cast<double>(static_cast<C>(x.at<T>(from)));
+        },
+        [&](const Shape& at, bool inside) {
+          double value = inside ? sum : outside;
+          if constexpr (std::is_integral_v<T>) {  // cubic may overshoot the type's range
+            using Limits = std::numeric_limits<T>;
+            const auto low = static_cast<double>(Limits::lowest());
+            const auto high = static_cast<double>(Limits::max());
+            y.at<T>(at) = value <= low    ? Limits::lowest()
+                          : value >= high ? Limits::max()
+                                          : static_cast<T>(value);
+          } else {
+            y.at<T>(at) = static_cast<T>(static_cast<C>(value));
+          }
+          sum = 0;
+        });
   });
+}
+
+REFERENCE(resize_gradient) {
+  const View &gradient = args.in[0], &dx = args.out[0];
+  std::vector<double> sums(static_cast<size_t>(dx.count()), 0.0);
+  if (gradient.count() > 0) {
+    require(!sums.empty(), "[resize_gradient] x is empty, but the gradient is not");
+    const ResizeNumbers numbers{floats_of(args, 2, "scales"), floats_of(args, 3, "offsets"), {}};
+    const Resampling sampling(args.attrs, dx.shape(), gradient.shape(), numbers, {});
+    const Strides flat = contiguous_strides(dx.shape());
+    dispatch<kFloat>(gradient.dtype, [&]<typename T>() {
+      sampling.walk(
+          [&](const Shape& at, const Shape& from, double weight) {
+            int64_t place = 0;
+            for (size_t i = 0; i < from.size(); ++i) place += from[i] * flat[i];
+            sums[static_cast<size_t>(place)] +=
+                weight * static_cast<double>(static_cast<Compute<T>>(gradient.at<T>(at)));
+          },
+          [](const Shape&, bool) {});
+    });
+  }
+  write_dense(dx, sums);
 }
 
 }  // namespace anymps

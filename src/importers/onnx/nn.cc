@@ -72,35 +72,10 @@ NamedAttrs pooling(Call& c) {
   return attrs;
 }
 
-// Flat places in x, counted with its last axis fastest, as places with the first spatial axis
-// fastest. Batch and channel keep their order.
-Value* column_major(Call& c, Value* places, Value* x) {
-  const Dims& shape = x->shape();
-  if (!all_known(shape)) c.unsupported("indices in column-major order need a known shape");
-  const auto number = [&](int64_t value) {
-    return c.graph.constant(anymps::Constant::of<int64_t>({}, {value}));
-  };
-  int64_t image = 1;
-  for (size_t i = 2; i < shape.size(); ++i) image *= shape[i].value();
-  if (image == 0) return places;
-  Value* rest = c.add("mod", {places, number(image)});
-  Value* sum = c.add("sub", {places, rest});
-  int64_t step = image;
-  for (size_t i = shape.size() - 1; i >= 2; --i) {
-    step /= shape[i].value();  // the distance of neighbours along axis i, the first axis fastest
-    Value* at = c.add("mod", {rest, number(shape[i].value())});
-    sum = c.add("add", {sum, c.add("mul", {at, number(step)})});
-    rest = c.add("div", {rest, number(shape[i].value())});
-  }
-  return sum;
-}
-
 Values MaxPool(Call& c) {
   NamedAttrs attrs = pooling(c);
-  const bool by_columns = c.i("storage_order", 0) != 0;
-  Values results = c.add_all("max_pool", {c.in(0)}, attrs, c.wants(1) ? 2 : 1);
-  if (c.wants(1) && by_columns) results[1] = column_major(c, results[1], c.in(0));
-  return results;
+  if (c.i("storage_order", 0) != 0) attrs.emplace_back("indices", "column_major");
+  return c.add_all("max_pool", {c.in(0)}, attrs, c.wants(1) ? 2 : 1);
 }
 
 Values AveragePool(Call& c) {
@@ -318,42 +293,11 @@ Values Hardmax(Call& c) {
   return {c.opset < 13 ? c.add("reshape", {hot, c.add("shape", {x})}) : hot};
 }
 
-// Elements of a tensor of this shape are kept where the generator says so; the rest grow by as much
-// as is lost. Which generator, ONNX leaves open: NumPy's, as in its reference.
-Values dropout_in_training(Call& c, Value* x, Value* training) {
-  if (!c.has("seed")) c.unsupported("training_mode without a seed is not supported");
-  const DType f64 = DType::kF64;
-  Value* ratio = c.opt(1) ? c.cast(c.in(1), f64) : c.graph.scalar(f64, 0.5);
-  Value* one = c.graph.scalar(f64, 1);
-  Value* random = c.add("random_mersenne", {c.add("shape", {x})}, {{"seed", c.i("seed")}});
-  Value* keep = c.add("greater_equal", {random, ratio});
-  Value* scale = c.add("div", {one, c.add("sub", {one, ratio})});
-  keep = c.add("logical_or", {keep, c.add("logical_not", {training})});
-  scale = c.cast(c.add("where", {training, scale, one}), x->dtype());
-  Value* y = c.add("where", {keep, c.add("mul", {x, scale}), c.scalar_like(x, 0)});
-  return {y, keep};
-}
-
-// Nothing is dropped at inference.
-Values Dropout(Call& c) {
-  c.ignore({"ratio", "seed", "is_test"});
-  c.opt(1);
-  Value* x = c.in(0);
-  if (Value* training = c.opt(2)) {
-    auto known = scalar_of(training);
-    if (!known || *known != 0) return dropout_in_training(c, x, training);
-  }
-  if (!c.wants(1)) return {x};
-  const DType type = c.opset < 10 ? x->dtype() : DType::kBool;
-  return {x, c.add("fill", {c.add("shape", {x}), c.graph.scalar(type, 1)}, {{"dtype", type}})};
-}
-
 const Converter kTable[] = {
     {"AveragePool", AveragePool},
     {"BatchNormalization", BatchNormalization},
     {"Conv", Conv},
     {"ConvTranspose", ConvTranspose},
-    {"Dropout", Dropout},
     {"Gemm", Gemm},
     {"GlobalAveragePool", GlobalAveragePool},
     {"GlobalLpPool", GlobalLpPool},

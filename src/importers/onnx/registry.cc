@@ -21,6 +21,7 @@ static const std::map<std::string_view, const Converter*>& table() {
              loss_converters(),
              math_converters(),
              nn_converters(),
+             random_converters(),
              reduction_converters(),
              resize_converters(),
              rnn_converters(),
@@ -29,6 +30,8 @@ static const std::map<std::string_view, const Converter*>& table() {
              shape_converters(),
              sort_converters(),
              training_converters(),
+             signal_converters(),
+             vision_converters(),
          })
       for (const Converter& converter : family)
         if (!converter.same_as || find_op(converter.same_as))

@@ -33,6 +33,7 @@ std::span<const Converter> data_converters();
 std::span<const Converter> loss_converters();
 std::span<const Converter> math_converters();
 std::span<const Converter> nn_converters();
+std::span<const Converter> random_converters();
 std::span<const Converter> rnn_converters();
 std::span<const Converter> reduction_converters();
 std::span<const Converter> resize_converters();
@@ -41,5 +42,7 @@ std::span<const Converter> scatter_converters();
 std::span<const Converter> shape_converters();
 std::span<const Converter> sort_converters();
 std::span<const Converter> training_converters();
+std::span<const Converter> signal_converters();
+std::span<const Converter> vision_converters();
 
 }  // namespace anymps::onnx

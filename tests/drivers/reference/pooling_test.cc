@@ -99,5 +99,54 @@ TEST(ReferencePool, ReadsStridedInputs) {
   }
 }
 
+TEST(ReferencePool, PlacesInOtherTerms) {
+  const auto run = [&](const char* indices) {
+    return run_reference_all(
+               "max_pool",
+               {TestTensor(DType::kF32, {1, 2, 2, 4},
+                           {1, 2, 3, 4, 5, 6, 7, 8, 8, 7, 6, 5, 4, 3, 2, 1})},
+               {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"indices", indices}})[1]
+        .values();
+  };
+  using Values = std::vector<double>;
+  EXPECT_EQ(run("tensor"), (Values{5, 7, 8, 10}));
+  EXPECT_EQ(run("column_major"), (Values{3, 7, 8, 12}));
+  EXPECT_EQ(run("global_1d"), (Values{1, 3, 0, 2}));
+  EXPECT_EQ(run("global_2d"), (Values{5, 7, 0, 2}));
+  EXPECT_EQ(run("local_2d"), (Values{3, 3, 0, 0}));
+  EXPECT_EQ(run("local_1d"), (Values{1, 1, 0, 0}));
+}
+
+TEST(ReferencePool, UnpoolTakesElementsBack) {
+  const TestTensor x = TestTensor(DType::kF32, {2, 2, 5, 6}).fill(3, 1, 2);
+  for (const char* indices : {"tensor", "column_major", "global_2d", "global_3d", "local_2d"}) {
+    const NamedAttrs attrs{{"kernel", Ints{2, 3}}, {"strides", Ints{2, 2}}, {"indices", indices}};
+    const auto pooled = run_reference_all("max_pool", {x}, attrs);
+    NamedAttrs back = attrs;
+    back.emplace_back("shape", Ints{2, 2, 5, 6});
+    const TestTensor y = run_reference("max_unpool", {pooled[0], pooled[1]}, back);
+    double sum = 0;
+    for_each_index(y.shape(), [&](const Shape& at) {
+      const double value = y.get(at).real();
+      EXPECT_TRUE(value == 0 || value == x.get(at).real()) << indices << to_string(at);
+      sum += value;
+    });
+    EXPECT_GT(sum, 0) << indices;
+  }
+}
+
+TEST(ReferencePool, Gradients) {
+  const TestTensor x(DType::kF32, {1, 1, 4}, {3, 4, 0, 1}), g(DType::kF32, {1, 1, 3}, {1, 10, 100});
+  const auto run = [&](const char* op, NamedAttrs attrs = {}) {
+    attrs.emplace_back("kernel", Ints{2});
+    return run_reference(op, {g, x}, attrs);
+  };
+  EXPECT_TRUE(same(run("max_pool_gradient"), TestTensor(DType::kF32, {1, 1, 4}, {0, 11, 0, 100})));
+  EXPECT_TRUE(
+      same(run("avg_pool_gradient"), TestTensor(DType::kF32, {1, 1, 4}, {0.5, 5.5, 55, 50})));
+  EXPECT_TRUE(
+      same(run("lp_pool_gradient"), TestTensor(DType::kF32, {1, 1, 4}, {0.6, 10.8, 0, 100}), 1e-6));
+}
+
 }  // namespace
 }  // namespace anymps

@@ -378,8 +378,8 @@ TEST(OnnxConvert, WhatIsNotSupportedSaysSo) {
       {image().node("MaxPool", {"x"}, {"y"}), "attribute 'kernel_shape' is missing"},
       {image()
            .floats("s", {4}, {1, 1, 2, 2})
-           .node("Resize", {"x", "", "s"}, {"y"}, {{"mode", "cubic"}}),
-       "mode 'cubic' is not supported"},
+           .node("Resize", {"x", "", "s"}, {"y"}, {{"mode", "area"}}),
+       "mode 'area' is not known"},
       {matrix().node("Add", {"x", "x"}, {"y"}, {{"broadcast", 1}}),
        "attribute 'broadcast' is not supported"},
       {matrix().node("Split", {"x"}, {"y", "z"}, {{"axis", 2}}),

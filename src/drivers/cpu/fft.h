@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fast Fourier transform of one line of any length: Stockham's algorithm over the prime factors
+// of the length while they are small, Bluestein's convolution otherwise.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "drivers/spectrum.h"
+
+namespace anymps::cpu {
+
+class Fft {
+ public:
+  Fft(int64_t n, bool inverse);
+
+  int64_t size() const { return n_; }
+  int64_t work_size() const;  // numbers of scratch memory that run needs
+  void run(Cx* line, Cx* work) const;
+
+ private:
+  void stages(Cx* line, Cx* work) const;
+  void bluestein(Cx* line, Cx* work) const;
+
+  int64_t n_;
+  std::vector<int64_t> factors_;
+  std::vector<Cx> turns_;                    // exp(-+2*pi*i*k/n)
+  std::unique_ptr<Fft> forward_, backward_;  // of Bluestein's convolution
+  std::vector<Cx> chirp_, filter_;
+};
+
+}  // namespace anymps::cpu

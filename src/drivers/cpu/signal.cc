@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fourier ops on the CPU, in double: the tensor is read into complex numbers, the lines of each
+// axis are transformed in parallel, and the result is written in its own type.
+#include <cmath>
+
+#include "drivers/cpu/fft.h"
+#include "drivers/cpu/threads.h"
+#include "drivers/kernel.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+// How the elements of a dense tensor hold numbers.
+struct Elements {
+  DType dtype = DType::kF32;
+  int64_t components = 1;  // 2: real and imaginary parts side by side
+
+  static Elements of(DType dtype, int64_t components) {
+    return dtype == DType::kC64 ? Elements{DType::kF32, 2} : Elements{dtype, components};
+  }
+};
+
+template <typename T>
+void read_as(const void* data, int64_t components, int64_t begin, int64_t end, Cx* to) {
+  const T* from = static_cast<const T*>(data);
+  for (int64_t i = begin; i < end; ++i)
+    to[i] = {static_cast<double>(static_cast<Compute<T>>(from[i * components])),
+             components == 2 ? static_cast<double>(static_cast<Compute<T>>(from[i * 2 + 1])) : 0.0};
+}
+
+template <typename T>
+void write_as(void* data, int64_t components, int64_t begin, int64_t end, const Cx* from,
+              double scale) {
+  T* to = static_cast<T*>(data);
+  for (int64_t i = begin; i < end; ++i) {
+    to[i * components] = static_cast<T>(static_cast<Compute<T>>(from[i].re * scale));
+    if (components == 2)
+      to[i * 2 + 1] = static_cast<T>(static_cast<Compute<T>>(from[i].im * scale));
+  }
+}
+
+class SpectrumKernel : public Kernel {
+ public:
+  SpectrumKernel(SpectrumPlan plan, Elements in, Elements out)
+      : plan_(std::move(plan)), in_(in), out_(out) {
+    for (const SpectrumPass& pass : plan_.passes) ffts_.emplace_back(pass.n, pass.inverse);
+  }
+  size_t scratch_bytes() const override { return 2 * static_cast<size_t>(plan_.most) * sizeof(Cx); }
+  void run(const KernelArgs& args) const override {
+    Cx* from = static_cast<Cx*>(args.scratch);
+    Cx* to = from + plan_.most;
+    load(args, from);
+    for (size_t i = 0; i < plan_.passes.size(); ++i) {
+      transform(plan_.passes[i], ffts_[i], from, to);
+      std::swap(from, to);
+    }
+    dispatch<kFloat>(out_.dtype, [&]<typename T>() {
+      parallel_for(0, element_count(plan_.shape()), 2, [&](int64_t begin, int64_t end) {
+        write_as<T>(args.outputs[0], out_.components, begin, end, from, plan_.scale);
+      });
+    });
+  }
+
+ protected:
+  virtual void load(const KernelArgs& args, Cx* to) const {
+    dispatch<kFloat>(in_.dtype, [&]<typename T>() {
+      parallel_for(0, element_count(plan_.start), 2, [&](int64_t begin, int64_t end) {
+        read_as<T>(args.inputs[0], in_.components, begin, end, to);
+      });
+    });
+  }
+
+  SpectrumPlan plan_;
+  Elements in_, out_;
+
+ private:
+  static void transform(const SpectrumPass& pass, const Fft& fft, const Cx* from, Cx* to) {
+    const auto n = static_cast<double>(pass.n);
+    parallel_for(0, pass.lines(), 4 * n * std::log2(n + 2), [&](int64_t begin, int64_t end) {
+      thread_local std::vector<Cx> memory;  // kept: a thread transforms many lines
+      const auto need = static_cast<size_t>(pass.n + fft.work_size());
+      if (memory.size() < need) memory.resize(need);
+      for (int64_t i = begin; i < end; ++i) {
+        pass.read(from, i, memory.data());
+        fft.run(memory.data(), memory.data() + pass.n);
+        pass.write(to, i, memory.data());
+      }
+    });
+  }
+
+  std::vector<Fft> ffts_;
+};
+
+bool dense(const KernelRequest& request, std::string& why) {
+  if (request.in(0).contiguous() && request.out().contiguous()) return true;
+  why = "not contiguous";
+  return false;
+}
+
+KernelPtr make_fft(const KernelRequest& request, std::string& why) {
+  const TensorDesc &x = request.in(0), &y = request.out();
+  if (!dense(request, why)) return nullptr;
+  if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
+  const auto axes = request.ints(1, "axes");
+  if (!axes) return why = "axes are not known", nullptr;
+  return std::make_shared<SpectrumKernel>(
+      SpectrumPlan::fft(*request.op, request.attrs, x.shape, y.shape, *axes),
+      Elements::of(x.dtype, 1), Elements::of(y.dtype, 1));
+}
+
+Shape without_last(const Shape& shape) { return Shape(shape.begin(), shape.end() - 1); }
+
+// An integer scalar, from input i if it is there and known, else from the attribute.
+std::optional<int64_t> scalar_int(const KernelRequest& request, size_t i, const char* attr) {
+  if (!request.has(i)) return request.attrs.i(attr);
+  if (i >= request.contents.size() || !request.contents[i] || request.contents[i]->size() != 1)
+    return std::nullopt;
+  return request.contents[i]->front();
+}
+
+KernelPtr make_dft(const KernelRequest& request, std::string& why) {
+  const TensorDesc &x = request.in(0), &y = request.out();
+  if (!dense(request, why)) return nullptr;
+  if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
+  const auto length = scalar_int(request, 1, "length"), axis = scalar_int(request, 2, "axis");
+  if (!length || !axis) return why = "length or axis are not known", nullptr;
+  return std::make_shared<SpectrumKernel>(
+      SpectrumPlan::dft(request.attrs, without_last(x.shape), without_last(y.shape),
+                        normalize_axis(*axis, x.rank(), "dft"), *length),
+      Elements::of(x.dtype, x.shape.back()), Elements::of(y.dtype, y.shape.back()));
+}
+
+class Stft final : public SpectrumKernel {
+ public:
+  Stft(SpectrumPlan plan, Elements in, Elements out, int64_t samples, int64_t step, bool window)
+      : SpectrumKernel(std::move(plan), in, out), samples_(samples), step_(step), window_(window) {}
+
+ protected:
+  void load(const KernelArgs& args, Cx* to) const override {
+    const int64_t frames = plan_.start[1], width = plan_.start[2];
+    dispatch<kFloat>(in_.dtype, [&]<typename T>() {
+      const T* signal = static_cast<const T*>(args.inputs[0]);
+      const T* window = window_ ? static_cast<const T*>(args.inputs[2]) : nullptr;
+      parallel_for(0, plan_.start[0] * frames, 4 * static_cast<double>(width),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i)
+                       frame(signal, window, i / frames, i % frames, width, to + i * width);
+                   });
+    });
+  }
+
+ private:
+  template <typename T>
+  void frame(const T* signal, const T* window, int64_t n, int64_t f, int64_t width, Cx* to) const {
+    for (int64_t j = 0; j < width; ++j) {
+      const int64_t at = f * step_ + j;
+      Cx value;
+      if (at < samples_)
+        read_as<T>(signal + (n * samples_ + at) * in_.components, in_.components, 0, 1, &value);
+      const double weight = window ? static_cast<double>(static_cast<Compute<T>>(window[j])) : 1;
+      to[j] = {value.re * weight, value.im * weight};
+    }
+  }
+
+  int64_t samples_, step_;
+  bool window_;
+};
+
+KernelPtr make_stft(const KernelRequest& request, std::string& why) {
+  const TensorDesc &x = request.in(0), &y = request.out();
+  if (!dense(request, why)) return nullptr;
+  if (request.has(2) && !request.in(2).contiguous()) return why = "window is strided", nullptr;
+  if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
+  const auto step = scalar_int(request, 1, "frame_step");
+  auto length = scalar_int(request, 3, "frame_length");
+  if (!step || !length) return why = "frame_step or frame_length are not known", nullptr;
+  if (*length == 0) length = request.has(2) ? request.in(2).shape[0] : x.shape[1];
+  const int64_t width = request.has(2) ? request.in(2).shape[0] : *length;
+  return std::make_shared<Stft>(
+      SpectrumPlan::frames({y.shape[0], y.shape[1], width}, y.shape[2], *length),
+      Elements::of(x.dtype, x.rank() == 3 ? x.shape[2] : 1), Elements::of(y.dtype, 2), x.shape[1],
+      *step, request.has(2));
+}
+
+const KernelRegistrar kFft("cpu", "fft", "stockham", 10, make_fft);
+const KernelRegistrar kRealFft("cpu", "real_to_hermitean_fft", "stockham", 10, make_fft);
+const KernelRegistrar kHermitean("cpu", "hermitean_to_real_fft", "stockham", 10, make_fft);
+const KernelRegistrar kDft("cpu", "dft", "stockham", 10, make_dft);
+const KernelRegistrar kStft("cpu", "stft", "stockham", 10, make_stft);
+
+}  // namespace
+
+}  // namespace anymps::cpu

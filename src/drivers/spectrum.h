@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Fourier op does, as steps over complex numbers in memory: read, transform the lines of one
+// axis after the other, write. The drivers differ only in how they transform a line.
+#pragma once
+
+#include <vector>
+
+#include "base/shape.h"
+#include "ops/op.h"
+
+namespace anymps {
+
+struct Cx {
+  double re = 0, im = 0;
+};
+
+// One axis of a tensor [outer, in, inner], which becomes [outer, out, inner]: each line is cut or
+// filled with 0 to n, or with the conjugates of what it holds, and its transform cut to `out`.
+struct SpectrumPass {
+  int64_t outer = 1, inner = 1, in = 1, out = 1, n = 1;
+  bool inverse = false, hermitean = false;
+
+  int64_t lines() const { return outer * inner; }
+  // Reads line i of `from` into `line`, which has room for n. One number that is not finite makes
+  // the whole line NaN, as in every fast transform sums of it reach all results.
+  void read(const Cx* from, int64_t i, Cx* line) const;
+  void write(Cx* to, int64_t i, const Cx* line) const;
+};
+
+struct SpectrumPlan {
+  Shape start;  // of the complex tensor that is read, and of the one that is written
+  std::vector<SpectrumPass> passes;
+  double scale = 1;
+  int64_t most = 0;  // elements that a buffer needs, which holds each step's result
+
+  void add(size_t axis, int64_t n, int64_t out, bool inverse, bool hermitean);
+  const Shape& shape() const { return now_; }
+
+  // For fft, real_to_hermitean_fft and hermitean_to_real_fft.
+  static SpectrumPlan fft(const Op& op, const Attrs& attrs, const Shape& x, const Shape& y,
+                          const std::vector<int64_t>& axes);
+  // For dft, of which the shapes here have no axis of components.
+  static SpectrumPlan dft(const Attrs& attrs, const Shape& x, const Shape& y, int64_t axis,
+                          int64_t length);
+  // For stft: of frames that were cut out already.
+  static SpectrumPlan frames(const Shape& frames, int64_t bins, int64_t length);
+
+ private:
+  explicit SpectrumPlan(Shape shape);
+  Shape now_;
+};
+
+}  // namespace anymps
