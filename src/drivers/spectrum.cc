@@ -8,31 +8,6 @@
 
 namespace anymps {
 
-void SpectrumPass::read(const Cx* from, int64_t i, Cx* line) const {
-  from += i / inner * in * inner + i % inner;
-  const int64_t held = std::min(in, n);
-  for (int64_t k = 0; k < held; ++k) line[k] = from[k * inner];
-  for (int64_t k = held; k < n; ++k) line[k] = {};
-  double sum = 0;
-  for (int64_t k = 0; k < held; ++k) sum += line[k].re * 0 + line[k].im * 0;
-  if (std::isnan(sum)) {
-    for (int64_t k = 0; k < n; ++k) line[k] = {sum, sum};
-    return;
-  }
-  if (!hermitean) return;
-  line[0].im = 0;
-  for (int64_t k = n / 2 + 1; k < n; ++k) {
-    const Cx& mirror = line[n - k];
-    line[k] = {mirror.re, -mirror.im};
-  }
-  if (n % 2 == 0 && n > 0) line[n / 2].im = 0;
-}
-
-void SpectrumPass::write(Cx* to, int64_t i, const Cx* line) const {
-  to += i / inner * out * inner + i % inner;
-  for (int64_t k = 0; k < out; ++k) to[k * inner] = line[k];
-}
-
 SpectrumPlan::SpectrumPlan(Shape shape)
     : start(shape), most(element_count(shape)), now_(std::move(shape)) {}
 

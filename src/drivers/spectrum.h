@@ -3,6 +3,8 @@
 // axis after the other, write. The drivers differ only in how they transform a line.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/shape.h"
@@ -10,8 +12,9 @@
 
 namespace anymps {
 
+template <typename T>
 struct Cx {
-  double re = 0, im = 0;
+  T re = 0, im = 0;
 };
 
 // One axis of a tensor [outer, in, inner], which becomes [outer, out, inner]: each line is cut or
@@ -23,8 +26,10 @@ struct SpectrumPass {
   int64_t lines() const { return outer * inner; }
   // Reads line i of `from` into `line`, which has room for n. One number that is not finite makes
   // the whole line NaN, as in every fast transform sums of it reach all results.
-  void read(const Cx* from, int64_t i, Cx* line) const;
-  void write(Cx* to, int64_t i, const Cx* line) const;
+  template <typename T>
+  void read(const Cx<T>* from, int64_t i, Cx<T>* line) const;
+  template <typename T>
+  void write(Cx<T>* to, int64_t i, const Cx<T>* line) const;
 };
 
 struct SpectrumPlan {
@@ -49,5 +54,29 @@ struct SpectrumPlan {
   explicit SpectrumPlan(Shape shape);
   Shape now_;
 };
+
+template <typename T>
+void SpectrumPass::read(const Cx<T>* from, int64_t i, Cx<T>* line) const {
+  from += i / inner * in * inner + i % inner;
+  const int64_t held = std::min(in, n);
+  for (int64_t k = 0; k < held; ++k) line[k] = from[k * inner];
+  for (int64_t k = held; k < n; ++k) line[k] = {};
+  T sum = 0;
+  for (int64_t k = 0; k < held; ++k) sum += line[k].re * 0 + line[k].im * 0;
+  if (std::isnan(sum)) {
+    for (int64_t k = 0; k < n; ++k) line[k] = {sum, sum};
+    return;
+  }
+  if (!hermitean) return;
+  line[0].im = 0;
+  for (int64_t k = n / 2 + 1; k < n; ++k) line[k] = {line[n - k].re, -line[n - k].im};
+  if (n % 2 == 0 && n > 0) line[n / 2].im = 0;
+}
+
+template <typename T>
+void SpectrumPass::write(Cx<T>* to, int64_t i, const Cx<T>* line) const {
+  to += i / inner * out * inner + i % inner;
+  for (int64_t k = 0; k < out; ++k) to[k * inner] = line[k];
+}
 
 }  // namespace anymps

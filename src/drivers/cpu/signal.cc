@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier ops on the CPU, in double: the tensor is read into complex numbers, the lines of each
-// axis are transformed in parallel, and the result is written in its own type.
+// Fourier ops on the CPU, f64 in double and the rest in float: the tensor is read into complex
+// numbers, the lines of each axis are transformed in parallel, and the result is written in its own
+// type.
 #include <cmath>
 
 #include "drivers/cpu/fft.h"
@@ -21,17 +22,17 @@ struct Elements {
   }
 };
 
-template <typename T>
-void read_as(const void* data, int64_t components, int64_t begin, int64_t end, Cx* to) {
+template <typename T, typename F>
+void read_as(const void* data, int64_t components, int64_t begin, int64_t end, Cx<F>* to) {
   const T* from = static_cast<const T*>(data);
   for (int64_t i = begin; i < end; ++i)
-    to[i] = {static_cast<double>(static_cast<Compute<T>>(from[i * components])),
-             components == 2 ? static_cast<double>(static_cast<Compute<T>>(from[i * 2 + 1])) : 0.0};
+    to[i] = {static_cast<F>(from[i * components]),
+             components == 2 ? static_cast<F>(from[i * 2 + 1]) : F{0}};
 }
 
-template <typename T>
-void write_as(void* data, int64_t components, int64_t begin, int64_t end, const Cx* from,
-              double scale) {
+template <typename T, typename F>
+void write_as(void* data, int64_t components, int64_t begin, int64_t end, const Cx<F>* from,
+              F scale) {
   T* to = static_cast<T*>(data);
   for (int64_t i = begin; i < end; ++i) {
     to[i * components] = static_cast<T>(static_cast<Compute<T>>(from[i].re * scale));
@@ -40,16 +41,19 @@ void write_as(void* data, int64_t components, int64_t begin, int64_t end, const 
   }
 }
 
+template <typename F>
 class SpectrumKernel : public Kernel {
  public:
   SpectrumKernel(SpectrumPlan plan, Elements in, Elements out)
       : plan_(std::move(plan)), in_(in), out_(out) {
     for (const SpectrumPass& pass : plan_.passes) ffts_.emplace_back(pass.n, pass.inverse);
   }
-  size_t scratch_bytes() const override { return 2 * static_cast<size_t>(plan_.most) * sizeof(Cx); }
+  size_t scratch_bytes() const override {
+    return 2 * static_cast<size_t>(plan_.most) * sizeof(Cx<F>);
+  }
   void run(const KernelArgs& args) const override {
-    Cx* from = static_cast<Cx*>(args.scratch);
-    Cx* to = from + plan_.most;
+    auto* from = static_cast<Cx<F>*>(args.scratch);
+    Cx<F>* to = from + plan_.most;
     load(args, from);
     for (size_t i = 0; i < plan_.passes.size(); ++i) {
       transform(plan_.passes[i], ffts_[i], from, to);
@@ -57,16 +61,17 @@ class SpectrumKernel : public Kernel {
     }
     dispatch<kFloat>(out_.dtype, [&]<typename T>() {
       parallel_for(0, element_count(plan_.shape()), 2, [&](int64_t begin, int64_t end) {
-        write_as<T>(args.outputs[0], out_.components, begin, end, from, plan_.scale);
+        write_as<T, F>(args.outputs[0], out_.components, begin, end, from,
+                       static_cast<F>(plan_.scale));
       });
     });
   }
 
  protected:
-  virtual void load(const KernelArgs& args, Cx* to) const {
+  virtual void load(const KernelArgs& args, Cx<F>* to) const {
     dispatch<kFloat>(in_.dtype, [&]<typename T>() {
       parallel_for(0, element_count(plan_.start), 2, [&](int64_t begin, int64_t end) {
-        read_as<T>(args.inputs[0], in_.components, begin, end, to);
+        read_as<T, F>(args.inputs[0], in_.components, begin, end, to);
       });
     });
   }
@@ -75,10 +80,10 @@ class SpectrumKernel : public Kernel {
   Elements in_, out_;
 
  private:
-  static void transform(const SpectrumPass& pass, const Fft& fft, const Cx* from, Cx* to) {
+  static void transform(const SpectrumPass& pass, const Fft<F>& fft, const Cx<F>* from, Cx<F>* to) {
     const auto n = static_cast<double>(pass.n);
     parallel_for(0, pass.lines(), 4 * n * std::log2(n + 2), [&](int64_t begin, int64_t end) {
-      thread_local std::vector<Cx> memory;  // kept: a thread transforms many lines
+      thread_local std::vector<Cx<F>> memory;  // kept: a thread transforms many lines
       const auto need = static_cast<size_t>(pass.n + fft.work_size());
       if (memory.size() < need) memory.resize(need);
       for (int64_t i = begin; i < end; ++i) {
@@ -89,8 +94,14 @@ class SpectrumKernel : public Kernel {
     });
   }
 
-  std::vector<Fft> ffts_;
+  std::vector<Fft<F>> ffts_;
 };
+
+template <template <typename> typename K, typename... Args>
+KernelPtr make_in(DType dtype, Args&&... args) {
+  if (dtype == DType::kF64) return std::make_shared<K<double>>(std::forward<Args>(args)...);
+  return std::make_shared<K<float>>(std::forward<Args>(args)...);
+}
 
 bool dense(const KernelRequest& request, std::string& why) {
   if (request.in(0).contiguous() && request.out().contiguous()) return true;
@@ -104,8 +115,8 @@ KernelPtr make_fft(const KernelRequest& request, std::string& why) {
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
   const auto axes = request.ints(1, "axes");
   if (!axes) return why = "axes are not known", nullptr;
-  return std::make_shared<SpectrumKernel>(
-      SpectrumPlan::fft(*request.op, request.attrs, x.shape, y.shape, *axes),
+  return make_in<SpectrumKernel>(
+      x.dtype, SpectrumPlan::fft(*request.op, request.attrs, x.shape, y.shape, *axes),
       Elements::of(x.dtype, 1), Elements::of(y.dtype, 1));
 }
 
@@ -125,19 +136,25 @@ KernelPtr make_dft(const KernelRequest& request, std::string& why) {
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
   const auto length = scalar_int(request, 1, "length"), axis = scalar_int(request, 2, "axis");
   if (!length || !axis) return why = "length or axis are not known", nullptr;
-  return std::make_shared<SpectrumKernel>(
+  return make_in<SpectrumKernel>(
+      x.dtype,
       SpectrumPlan::dft(request.attrs, without_last(x.shape), without_last(y.shape),
                         normalize_axis(*axis, x.rank(), "dft"), *length),
       Elements::of(x.dtype, x.shape.back()), Elements::of(y.dtype, y.shape.back()));
 }
 
-class Stft final : public SpectrumKernel {
+template <typename F>
+class Stft final : public SpectrumKernel<F> {
+  using Base = SpectrumKernel<F>;
+  using Base::in_;
+  using Base::plan_;
+
  public:
   Stft(SpectrumPlan plan, Elements in, Elements out, int64_t samples, int64_t step, bool window)
-      : SpectrumKernel(std::move(plan), in, out), samples_(samples), step_(step), window_(window) {}
+      : Base(std::move(plan), in, out), samples_(samples), step_(step), window_(window) {}
 
  protected:
-  void load(const KernelArgs& args, Cx* to) const override {
+  void load(const KernelArgs& args, Cx<F>* to) const override {
     const int64_t frames = plan_.start[1], width = plan_.start[2];
     dispatch<kFloat>(in_.dtype, [&]<typename T>() {
       const T* signal = static_cast<const T*>(args.inputs[0]);
@@ -152,13 +169,14 @@ class Stft final : public SpectrumKernel {
 
  private:
   template <typename T>
-  void frame(const T* signal, const T* window, int64_t n, int64_t f, int64_t width, Cx* to) const {
+  void frame(const T* signal, const T* window, int64_t n, int64_t f, int64_t width,
+             Cx<F>* to) const {
     for (int64_t j = 0; j < width; ++j) {
       const int64_t at = f * step_ + j;
-      Cx value;
+      Cx<F> value;
       if (at < samples_)
-        read_as<T>(signal + (n * samples_ + at) * in_.components, in_.components, 0, 1, &value);
-      const double weight = window ? static_cast<double>(static_cast<Compute<T>>(window[j])) : 1;
+        read_as<T, F>(signal + (n * samples_ + at) * in_.components, in_.components, 0, 1, &value);
+      const F weight = window ? static_cast<F>(window[j]) : F{1};
       to[j] = {value.re * weight, value.im * weight};
     }
   }
@@ -177,10 +195,10 @@ KernelPtr make_stft(const KernelRequest& request, std::string& why) {
   if (!step || !length) return why = "frame_step or frame_length are not known", nullptr;
   if (*length == 0) length = request.has(2) ? request.in(2).shape[0] : x.shape[1];
   const int64_t width = request.has(2) ? request.in(2).shape[0] : *length;
-  return std::make_shared<Stft>(
-      SpectrumPlan::frames({y.shape[0], y.shape[1], width}, y.shape[2], *length),
-      Elements::of(x.dtype, x.rank() == 3 ? x.shape[2] : 1), Elements::of(y.dtype, 2), x.shape[1],
-      *step, request.has(2));
+  return make_in<Stft>(x.dtype,
+                       SpectrumPlan::frames({y.shape[0], y.shape[1], width}, y.shape[2], *length),
+                       Elements::of(x.dtype, x.rank() == 3 ? x.shape[2] : 1),
+                       Elements::of(y.dtype, 2), x.shape[1], *step, request.has(2));
 }
 
 const KernelRegistrar kFft("cpu", "fft", "stockham", 10, make_fft);

@@ -11,39 +11,40 @@ namespace anymps {
 namespace {
 
 using std::numbers::pi;
+using Number = Cx<double>;
 
 // The sum of the definition, for one line.
-std::vector<Cx> transform(const std::vector<Cx>& x, bool inverse) {
+std::vector<Number> transform(const std::vector<Number>& x, bool inverse) {
   const auto n = static_cast<int64_t>(x.size());
-  std::vector<Cx> y(x.size());
+  std::vector<Number> y(x.size());
   for (int64_t k = 0; k < n; ++k)
     for (int64_t j = 0; j < n; ++j) {
       const double turn = 2 * pi * static_cast<double>(j * k % n) / static_cast<double>(n);
       const double c = std::cos(turn), s = inverse ? std::sin(turn) : -std::sin(turn);
-      const Cx& a = x[static_cast<size_t>(j)];
-      Cx& b = y[static_cast<size_t>(k)];
+      const Number& a = x[static_cast<size_t>(j)];
+      Number& b = y[static_cast<size_t>(k)];
       b.re += a.re * c - a.im * s;
       b.im += a.re * s + a.im * c;
     }
   return y;
 }
 
-std::vector<Cx> run(const SpectrumPlan& plan, std::vector<Cx> data) {
+std::vector<Number> run(const SpectrumPlan& plan, std::vector<Number> data) {
   for (const SpectrumPass& pass : plan.passes) {
-    std::vector<Cx> next(static_cast<size_t>(pass.outer * pass.out * pass.inner));
-    std::vector<Cx> line(static_cast<size_t>(pass.n));
+    std::vector<Number> next(static_cast<size_t>(pass.outer * pass.out * pass.inner));
+    std::vector<Number> line(static_cast<size_t>(pass.n));
     for (int64_t i = 0; i < pass.lines(); ++i) {
       pass.read(data.data(), i, line.data());
       pass.write(next.data(), i, transform(line, pass.inverse).data());
     }
     data = std::move(next);
   }
-  for (Cx& value : data) value = {value.re * plan.scale, value.im * plan.scale};
+  for (Number& value : data) value = {value.re * plan.scale, value.im * plan.scale};
   return data;
 }
 
-std::vector<Cx> read_complex(const View& x) {
-  std::vector<Cx> data;
+std::vector<Number> read_complex(const View& x) {
+  std::vector<Number> data;
   if (x.dtype == DType::kC64) {
     for (const WideComplex& value : read_dense<WideComplex>(x))
       data.push_back({value.real(), value.imag()});
@@ -53,30 +54,30 @@ std::vector<Cx> read_complex(const View& x) {
   return data;
 }
 
-void write_complex(const View& y, const std::vector<Cx>& data) {
+void write_complex(const View& y, const std::vector<Number>& data) {
   if (y.dtype == DType::kC64) {
     std::vector<WideComplex> wide;
-    for (const Cx& value : data) wide.emplace_back(value.re, value.im);
+    for (const Number& value : data) wide.emplace_back(value.re, value.im);
     return write_dense(y, wide);
   }
   std::vector<double> real;
-  for (const Cx& value : data) real.push_back(value.re);
+  for (const Number& value : data) real.push_back(value.re);
   write_dense(y, real);
 }
 
 // Numbers whose last axis holds one or two components.
-std::vector<Cx> read_components(const View& x) {
+std::vector<Number> read_components(const View& x) {
   const std::vector<double> values = read_dense<double>(x);
   const auto step = static_cast<size_t>(x.shape().back());
-  std::vector<Cx> data;
+  std::vector<Number> data;
   for (size_t i = 0; i < values.size(); i += step)
     data.push_back({values[i], step == 2 ? values[i + 1] : 0});
   return data;
 }
 
-void write_components(const View& y, const std::vector<Cx>& data) {
+void write_components(const View& y, const std::vector<Number>& data) {
   std::vector<double> values;
-  for (const Cx& value : data) {
+  for (const Number& value : data) {
     values.push_back(value.re);
     if (y.shape().back() == 2) values.push_back(value.im);
   }
@@ -120,20 +121,21 @@ REFERENCE(stft) {
   const View &signal = args.in[0], &y = args.out[0];
   if (y.count() == 0) return;
   const int64_t samples = signal.extent(1), step = scalar_int(args, 1, "frame_step");
-  const std::vector<Cx> all = signal.rank() == 2 ? read_complex(signal) : read_components(signal);
+  const std::vector<Number> all =
+      signal.rank() == 2 ? read_complex(signal) : read_components(signal);
   int64_t length = scalar_int(args, 3, "frame_length");
   if (length == 0) length = args.has(2) ? args.in[2].extent(0) : samples;
   const std::vector<double> window = args.has(2)
                                          ? read_dense<double>(args.in[2])
                                          : std::vector<double>(static_cast<size_t>(length), 1.0);
   const auto width = static_cast<int64_t>(window.size());
-  std::vector<Cx> frames;
+  std::vector<Number> frames;
   for (int64_t n = 0; n < y.extent(0); ++n)
     for (int64_t f = 0; f < y.extent(1); ++f)
       for (int64_t j = 0; j < width; ++j) {
         const int64_t at = f * step + j;
         const double weight = window[static_cast<size_t>(j)];
-        const Cx value = at < samples ? all[static_cast<size_t>(n * samples + at)] : Cx{};
+        const Number value = at < samples ? all[static_cast<size_t>(n * samples + at)] : Number{};
         frames.push_back({value.re * weight, value.im * weight});
       }
   write_components(
