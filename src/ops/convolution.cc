@@ -104,7 +104,7 @@ OP(conv)
     .doc(
         "Convolution over one to three spatial axes (cross-correlation: the kernel is not "
         "flipped), then bias, residual and activation. Depthwise when groups is the number of "
-        "channels. Integers wrap and take no activation but relu and clamp.")
+        "channels. It is also the gradient of a transposed one to its input. Integers wrap and take no activation but relu and clamp.")
     .formula(
         "y[n,o,p] = act(sum over c,k of x[n,c,p*stride+k*dilation-pad] * w[o,c,k] + bias[o] + "
         "residual[n,o,p])")
@@ -112,6 +112,12 @@ OP(conv)
     .mps("convolution3DWithSourceTensor:weightsTensor:descriptor:name:")
     .mps("depthwiseConvolution2DWithSourceTensor:weightsTensor:descriptor:name:")
     .mps("depthwiseConvolution3DWithSourceTensor:weightsTensor:descriptor:name:")
+    .mps(
+        "convolutionTranspose2DDataGradientWithIncomingGradientTensor:weightsTensor:outputShape:"
+        "forwardConvolutionDescriptor:name:")
+    .mps(
+        "convolutionTranspose2DDataGradientWithIncomingGradientTensor:weightsTensor:"
+        "outputShapeTensor:forwardConvolutionDescriptor:name:")
     .input("x", kReal, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
     .input("w", kReal, "T", "[O, C/groups, kernel…], or [kernel…, C/groups, O] for *IO")
     .optional("bias", kReal, "T", "[O]")
@@ -218,12 +224,6 @@ OP(conv_transpose)
     .formula("y[n,o,p*stride+k*dilation-pad] += x[n,c,p] * w[c,o,k]; y = act(y + bias[o])")
     .mps("convolutionTranspose2DWithSourceTensor:weightsTensor:outputShape:descriptor:name:")
     .mps("convolutionTranspose2DWithSourceTensor:weightsTensor:outputShapeTensor:descriptor:name:")
-    .mps(
-        "convolution2DDataGradientWithIncomingGradientTensor:weightsTensor:outputShape:"
-        "forwardConvolutionDescriptor:name:")
-    .mps(
-        "convolution3DDataGradientWithIncomingGradientTensor:weightsTensor:outputShape:"
-        "forwardConvolutionDescriptor:name:")
     .input("x", kReal, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
     .input("w", kReal, "T", "[C, O/groups, kernel…]")
     .optional("bias", kReal, "T", "[O]")

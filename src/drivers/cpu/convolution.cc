@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution and transposed convolution with oneDNN. Activations are channels-last in memory
-// (others are reordered on the way in and out), weights are packed once, and bias, residual and
-// activation are applied before the result is stored.
+// Convolution, its gradients and transposed convolution with oneDNN. Activations are channels-last
+// in memory (others are reordered on the way in and out), weights are packed once, and bias,
+// residual and activation are applied before the result is stored.
 #include "drivers/cpu/onednn.h"
 #include "ops/window.h"
 
@@ -118,6 +118,14 @@ dnnl::primitive_attr attr_for(const KernelRequest& request, const memory::desc& 
   return onednn_attr(ops);
 }
 
+// The weights as [O, I, kernel…], whatever their layout.
+TensorDesc plain_weights(const KernelRequest& request, const TensorDesc& w) {
+  if (request.attrs.s("weights_layout") != "*IO") return w;
+  std::vector<size_t> axes{w.shape.size() - 1, w.shape.size() - 2};
+  for (size_t i = 0; i + 2 < w.shape.size(); ++i) axes.push_back(i);
+  return reorder_axes(w, axes);
+}
+
 KernelPtr make_conv(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
   if (!check(request, why)) return nullptr;
@@ -126,11 +134,7 @@ KernelPtr make_conv(const KernelRequest& request, std::string& why) {
   p.x = activations(request, request.in(0));
   p.y = activations(request, request.out());
   p.w = request.in(1);
-  if (request.attrs.s("weights_layout") == "*IO") {
-    std::vector<size_t> axes{p.w.shape.size() - 1, p.w.shape.size() - 2};
-    for (size_t i = 0; i + 2 < p.w.shape.size(); ++i) axes.push_back(i);
-    p.w = reorder_axes(p.w, axes);
-  }
+  p.w = plain_weights(request, p.w);
   p.in_channels = p.x.shape[1];
   p.out_channels = p.y.shape[1];
   set_window(p, resolve_window(request.attrs, spatial_of(p.x.shape), spatial_of(p.w.shape)));
@@ -190,9 +194,79 @@ KernelPtr make_conv_transpose(const KernelRequest& request, std::string& why) {
   return build(request, p, pd, dnnl::deconvolution_forward(pd));
 }
 
+// A convolution and its gradients: x, w and y are any of the inputs and outputs.
+Problem forward_problem(const KernelRequest& request, const TensorDesc& x, const TensorDesc& w,
+                        const TensorDesc& y) {
+  Problem p;
+  p.groups = request.attrs.i("groups");
+  p.x = activations(request, x);
+  p.y = activations(request, y);
+  p.w = plain_weights(request, w);
+  p.in_channels = p.x.shape[1];
+  p.out_channels = p.y.shape[1];
+  const Shape spatial = spatial_of(p.x.shape), kernel = spatial_of(p.w.shape);
+  set_window(p, resolve_window(request.attrs, spatial, kernel));
+  // oneDNN wants the padding that the last windows really reach.
+  for (size_t i = 0; i < p.window.rank(); ++i)
+    p.end[i] = p.window.reach_end(i, p.x.shape[i + 2], p.y.shape[i + 2]);
+  p.w = with_groups(p.w, 0, p.groups);
+  return p;
+}
+
+KernelPtr make_gradient(const KernelRequest& request, std::string& why, bool to_weights) {
+  if (request.out().count() == 0) return empty_kernel();
+  if (!check(request, why)) return nullptr;
+  const TensorDesc &gradient = request.in(0), &other = request.in(1);
+  const Problem p = to_weights ? forward_problem(request, other, request.out(), gradient)
+                               : forward_problem(request, request.out(), other, gradient);
+  const memory::desc x = channels_last_desc(p.x.dtype, p.x.shape);
+  const memory::desc y = channels_last_desc(p.y.dtype, p.y.shape);
+  const memory::desc w = any_layout(p.w);
+  const dnnl::primitive_attr attr = onednn_attr({});
+  const auto algorithm = dnnl::algorithm::convolution_direct;
+  const dnnl::convolution_forward::primitive_desc forward(
+      onednn_engine(), dnnl::prop_kind::forward_training, algorithm, x, w, y, p.strides,
+      p.dilations, p.begin, p.end, attr, true);
+  if (!forward) return refuse(why, "oneDNN has no implementation");
+  OneDnnBuilder builder(request);
+  if (to_weights) {
+    const dnnl::convolution_backward_weights::primitive_desc pd(onednn_engine(), algorithm, x, w, y,
+                                                                p.strides, p.dilations, p.begin,
+                                                                p.end, forward, attr, true);
+    if (!pd) return refuse(why, "oneDNN has no implementation");
+    builder.call(dnnl::convolution_backward_weights(pd), pd.scratchpad_desc(),
+                 {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), builder.read(0, p.y, pd.diff_dst_desc())},
+                  {DNNL_ARG_SRC, pd.src_desc(), builder.read(1, p.x, pd.src_desc())},
+                  {DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(),
+                   builder.write(0, p.w, pd.diff_weights_desc())}});
+    return builder.finish(pd.impl_info_str());
+  }
+  const dnnl::convolution_backward_data::primitive_desc pd(onednn_engine(), algorithm, x, w, y,
+                                                           p.strides, p.dilations, p.begin, p.end,
+                                                           forward, attr, true);
+  if (!pd) return refuse(why, "oneDNN has no implementation");
+  builder.call(
+      dnnl::convolution_backward_data(pd), pd.scratchpad_desc(),
+      {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), builder.read(0, p.y, pd.diff_dst_desc())},
+       {DNNL_ARG_WEIGHTS, pd.weights_desc(), builder.read_weights(1, p.w, pd.weights_desc())},
+       {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), builder.write(0, p.x, pd.diff_src_desc())}});
+  return builder.finish(pd.impl_info_str());
+}
+
+KernelPtr make_data_gradient(const KernelRequest& request, std::string& why) {
+  return make_gradient(request, why, false);
+}
+KernelPtr make_weights_gradient(const KernelRequest& request, std::string& why) {
+  return make_gradient(request, why, true);
+}
+
 const KernelRegistrar kConv("cpu", "conv", "onednn", 10, onednn_factory(make_conv));
 const KernelRegistrar kConvTranspose("cpu", "conv_transpose", "onednn", 10,
                                      onednn_factory(make_conv_transpose));
+const KernelRegistrar kDataGradient("cpu", "conv_data_gradient", "onednn", 10,
+                                    onednn_factory(make_data_gradient));
+const KernelRegistrar kWeightsGradient("cpu", "conv_weights_gradient", "onednn", 10,
+                                       onednn_factory(make_weights_gradient));
 
 }  // namespace
 

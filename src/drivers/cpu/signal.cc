@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier ops on the CPU, f64 in double and the rest in float: the tensor is read into complex
-// numbers, the lines of each axis are transformed in parallel, and the result is written in its own
-// type.
+// Fourier ops on the CPU: the tensor is read into complex numbers, the lines of each axis are
+// transformed in parallel, and the result is written in its own type. Complex numbers of floats are
+// transformed in float and all others in double, so that the sums of a real signal that must vanish
+// do, as they do in NumPy.
 #include <cmath>
 
 #include "drivers/cpu/fft.h"
@@ -98,8 +99,9 @@ class SpectrumKernel : public Kernel {
 };
 
 template <template <typename> typename K, typename... Args>
-KernelPtr make_in(DType dtype, Args&&... args) {
-  if (dtype == DType::kF64) return std::make_shared<K<double>>(std::forward<Args>(args)...);
+KernelPtr make_in(const Elements& in, Args&&... args) {
+  if (in.dtype == DType::kF64 || in.components == 1)
+    return std::make_shared<K<double>>(std::forward<Args>(args)...);
   return std::make_shared<K<float>>(std::forward<Args>(args)...);
 }
 
@@ -115,9 +117,10 @@ KernelPtr make_fft(const KernelRequest& request, std::string& why) {
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
   const auto axes = request.ints(1, "axes");
   if (!axes) return why = "axes are not known", nullptr;
+  const Elements in = Elements::of(x.dtype, 1);
   return make_in<SpectrumKernel>(
-      x.dtype, SpectrumPlan::fft(*request.op, request.attrs, x.shape, y.shape, *axes),
-      Elements::of(x.dtype, 1), Elements::of(y.dtype, 1));
+      in, SpectrumPlan::fft(*request.op, request.attrs, x.shape, y.shape, *axes), in,
+      Elements::of(y.dtype, 1));
 }
 
 Shape without_last(const Shape& shape) { return Shape(shape.begin(), shape.end() - 1); }
@@ -136,11 +139,12 @@ KernelPtr make_dft(const KernelRequest& request, std::string& why) {
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
   const auto length = scalar_int(request, 1, "length"), axis = scalar_int(request, 2, "axis");
   if (!length || !axis) return why = "length or axis are not known", nullptr;
+  const Elements in = Elements::of(x.dtype, x.shape.back());
   return make_in<SpectrumKernel>(
-      x.dtype,
+      in,
       SpectrumPlan::dft(request.attrs, without_last(x.shape), without_last(y.shape),
                         normalize_axis(*axis, x.rank(), "dft"), *length),
-      Elements::of(x.dtype, x.shape.back()), Elements::of(y.dtype, y.shape.back()));
+      in, Elements::of(y.dtype, y.shape.back()));
 }
 
 template <typename F>
@@ -195,10 +199,10 @@ KernelPtr make_stft(const KernelRequest& request, std::string& why) {
   if (!step || !length) return why = "frame_step or frame_length are not known", nullptr;
   if (*length == 0) length = request.has(2) ? request.in(2).shape[0] : x.shape[1];
   const int64_t width = request.has(2) ? request.in(2).shape[0] : *length;
-  return make_in<Stft>(x.dtype,
+  const Elements in = Elements::of(x.dtype, x.rank() == 3 ? x.shape[2] : 1);
+  return make_in<Stft>(in,
                        SpectrumPlan::frames({y.shape[0], y.shape[1], width}, y.shape[2], *length),
-                       Elements::of(x.dtype, x.rank() == 3 ? x.shape[2] : 1),
-                       Elements::of(y.dtype, 2), x.shape[1], *step, request.has(2));
+                       in, Elements::of(y.dtype, 2), x.shape[1], *step, request.has(2));
 }
 
 const KernelRegistrar kFft("cpu", "fft", "stockham", 10, make_fft);

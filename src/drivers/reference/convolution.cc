@@ -157,4 +157,71 @@ REFERENCE(conv_transpose) {
   });
 }
 
+namespace {
+
+// The tensors of a convolution, of which one is the result: brought to [N, C, …] and [O, I, …].
+struct ForwardViews {
+  ForwardViews(const ReferenceArgs& args, const View& in, const View& weights, const View& out)
+      : x(in, activation_order(args, in)),
+        w(weights, weights_order(args, in)),
+        y(out, activation_order(args, in)),
+        problem(x.shape(), y.shape(), args.attrs.i("groups"),
+                resolve_window(args.attrs, tail(x.shape(), 2), tail(w.shape(), 2))) {}
+
+  // Calls fn(place in y, in x, in w) for each product of the convolution.
+  template <typename Fn>
+  void for_each_product(Fn&& fn) const {
+    const Problem& p = problem;
+    const int64_t in_plane = volume(p.x), out_plane = volume(p.y), taps = volume(p.kernel);
+    const int64_t per_group = p.channels / p.groups, outputs_per_group = p.outputs / p.groups;
+    for (int64_t n = 0; n < p.batch; ++n)
+      for (int64_t o = 0; o < p.outputs; ++o)
+        for_each_place(p.y, [&](const Triple& at, int64_t place) {
+          for (int64_t c = 0; c < per_group; ++c) {
+            const int64_t channel = o / outputs_per_group * per_group + c;
+            for_each_tap(p, p.x, at, [&](int64_t from, int64_t tap) {
+              fn(static_cast<size_t>((n * p.outputs + o) * out_plane + place),
+                 static_cast<size_t>((n * p.channels + channel) * in_plane + from),
+                 static_cast<size_t>((o * per_group + c) * taps + tap));
+            });
+          }
+        });
+  }
+
+  Permuted x, w, y;
+  Problem problem;
+
+ private:
+  static std::vector<size_t> activation_order(const ReferenceArgs& args, const View& in) {
+    return channels_first_order(in.shape().size(), args.attrs.s("layout") == "channels_last");
+  }
+  static std::vector<size_t> weights_order(const ReferenceArgs& args, const View& in) {
+    const size_t rank = in.shape().size();
+    std::vector<size_t> order;
+    if (args.attrs.s("weights_layout") == "*IO") order = {rank - 1, rank - 2};
+    for (size_t i = 0; order.size() < rank; ++i) order.push_back(i);
+    return order;
+  }
+};
+
+}  // namespace
+
+REFERENCE(conv_data_gradient) {
+  const ForwardViews views(args, args.out[0], args.in[1], args.in[0]);
+  const std::vector<double> gradient = read_dense<double>(views.y.view()),
+                            w = read_dense<double>(views.w.view());
+  std::vector<double> dx(static_cast<size_t>(args.out[0].count()), 0.0);
+  views.for_each_product([&](size_t y, size_t x, size_t k) { dx[x] += gradient[y] * w[k]; });
+  write_dense(views.x.view(), dx);
+}
+
+REFERENCE(conv_weights_gradient) {
+  const ForwardViews views(args, args.in[1], args.out[0], args.in[0]);
+  const std::vector<double> gradient = read_dense<double>(views.y.view()),
+                            x = read_dense<double>(views.x.view());
+  std::vector<double> dw(static_cast<size_t>(args.out[0].count()), 0.0);
+  views.for_each_product([&](size_t y, size_t from, size_t k) { dw[k] += gradient[y] * x[from]; });
+  write_dense(views.w.view(), dw);
+}
+
 }  // namespace anymps

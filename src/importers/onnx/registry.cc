@@ -18,6 +18,7 @@ static const std::map<std::string_view, const Converter*>& table() {
              contrib_attention_converters(),
              contrib_converters(),
              data_converters(),
+             linalg_converters(),
              loss_converters(),
              math_converters(),
              nn_converters(),

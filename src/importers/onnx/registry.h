@@ -30,6 +30,7 @@ std::span<const Converter> constant_converters();
 std::span<const Converter> contrib_attention_converters();
 std::span<const Converter> contrib_converters();
 std::span<const Converter> data_converters();
+std::span<const Converter> linalg_converters();
 std::span<const Converter> loss_converters();
 std::span<const Converter> math_converters();
 std::span<const Converter> nn_converters();

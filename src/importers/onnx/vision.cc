@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampling, regions of interest, boxes, deformable convolution and unpooling.
+// Sampling, regions of interest, boxes, pictures, deformable convolution and unpooling.
 #include "importers/onnx/registry.h"
 
 namespace anymps::onnx {
@@ -65,6 +65,10 @@ Values DeformConv(Call& c) {
   return {c.add("deform_conv", {c.in(0), c.in(1), c.in(2), c.opt(3), c.opt(4)}, attrs)};
 }
 
+Values ImageDecoder(Call& c) {
+  return {c.add("image_decoder", {c.in(0)}, {{"pixel_format", c.s("pixel_format", "RGB")}})};
+}
+
 // The indices are those of the smallest shape; a larger one is filled up with zeros.
 Values MaxUnpool(Call& c) {
   auto kernel = c.ints("kernel_shape");
@@ -81,13 +85,10 @@ Values MaxUnpool(Call& c) {
 }
 
 const Converter kTable[] = {
-    {"AffineGrid", AffineGrid},
-    {"CenterCropPad", CenterCropPad},
-    {"DeformConv", DeformConv},
-    {"GridSample", GridSample},
-    {"MaxRoiPool", MaxRoiPool},
-    {"MaxUnpool", MaxUnpool},
-    {"NonMaxSuppression", NonMaxSuppression},
+    {"AffineGrid", AffineGrid},     {"CenterCropPad", CenterCropPad},
+    {"DeformConv", DeformConv},     {"GridSample", GridSample},
+    {"ImageDecoder", ImageDecoder}, {"MaxRoiPool", MaxRoiPool},
+    {"MaxUnpool", MaxUnpool},       {"NonMaxSuppression", NonMaxSuppression},
     {"RoiAlign", RoiAlign},
 };
 

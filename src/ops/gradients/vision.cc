@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of resizing, pooling gradients, crops, factorizations and dropout, and why the rest of
+// these families has none.
+#include "ops/gradient.h"
+
+namespace anymps {
+
+namespace {
+
+// The attributes of a node that another op has too.
+NamedAttrs shared_attrs(GradientContext& ctx, const char* op) {
+  NamedAttrs attrs;
+  for (const NamedAttr& attr : ctx.attrs().named())
+    if (get_op(op).attr_index(attr.name) >= 0) attrs.push_back(attr);
+  return attrs;
+}
+
+Term product(GradientContext& ctx, const Term& a, const Term& b, bool transpose_a,
+             bool transpose_b) {
+  return ctx.add("matmul", {a, b}, {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
+}
+
+}  // namespace
+
+GRADIENT(resize) {
+  if (ctx.attrs().s("coordinate") == "tf_crop_and_resize") ctx.refuse("crops have none yet");
+  if (ctx.attrs().s("aspect") != "stretch") ctx.refuse("a kept aspect ratio has none yet");
+  ctx.set(0, ctx.add("resize_gradient",
+                     {ctx.dy(), ctx.x(), ctx.has(2) ? ctx.x(2) : Term(),
+                      ctx.has(3) ? ctx.x(3) : Term()},
+                     shared_attrs(ctx, "resize_gradient")));
+}
+
+GRADIENT(resize_gradient) {
+  if (!ctx.wants(0)) return;
+  std::vector<int64_t> sizes;
+  NamedAttrs attrs = shared_attrs(ctx, "resize");
+  const std::vector<int64_t>& axes = ctx.attrs().ints("axes");
+  const Dims& shape = ctx.x().shape();
+  for (size_t i = 0; i < (axes.empty() ? shape.size() : axes.size()); ++i) {
+    const int64_t axis = axes.empty() ? static_cast<int64_t>(i) : axes[i];
+    const Dim& extent = shape[static_cast<size_t>(axis < 0 ? axis + ctx.x().rank() : axis)];
+    if (!extent.known()) ctx.refuse("the gradient's shape is not known");
+    sizes.push_back(extent.value());
+  }
+  if (ctx.attrs().s("coordinate") != "scale_offset" &&
+      (ctx.has(2) || !ctx.attrs().floats("scales").empty()))
+    ctx.refuse("scales have none yet");
+  attrs.emplace_back("sizes", sizes);
+  ctx.set(
+      0, ctx.add("resize",
+                 {ctx.dy(), Term(), ctx.has(2) ? ctx.x(2) : Term(), ctx.has(3) ? ctx.x(3) : Term()},
+                 attrs));
+}
+
+GRADIENT(center_crop_pad) {
+  ctx.set(0, ctx.add("center_crop_pad", {ctx.dy(), ctx.shape_of(ctx.x())}));
+}
+
+GRADIENT(inverse) {
+  const Term y = ctx.y();
+  ctx.set(0, -product(ctx, product(ctx, y, ctx.dy(), true, false), y, false, true));
+}
+
+GRADIENT(det) {
+  using Ints = std::vector<int64_t>;
+  const Term scale = (ctx.dy() * ctx.y()).op("unsqueeze", {{"axes", Ints{-1, -2}}});
+  ctx.set(0, scale * ctx.swap_last(ctx.x().op("inverse")));
+}
+
+GRADIENT(solve) {
+  const Term db = ctx.add("solve", {ctx.swap_last(ctx.x(0)), ctx.dy()});
+  ctx.set(1, db);
+  ctx.set(0, -product(ctx, db, ctx.y(), false, true));
+}
+
+GRADIENT(dropout) {
+  // The same state gives the same mask.
+  std::vector<Term> inputs{ctx.dy(), ctx.x(1)};
+  if (ctx.has(2)) inputs.push_back(ctx.x(2));
+  ctx.set(0, ctx.add("dropout", inputs, ctx.attrs().named()));
+  if (!ctx.has(2) || !ctx.wants(2)) return;
+  const Term rate = ctx.x(2);
+  const Term both = (ctx.dy() * ctx.y()).op("cast", {{"dtype", rate.dtype()}});
+  ctx.set(2, both / (1 - rate));
+}
+
+ZERO_GRADIENT(philox_state, "it has no inputs");
+ZERO_GRADIENT(random_state, "it has no inputs");
+ZERO_GRADIENT(random, "numbers follow from a state of integers");
+ZERO_GRADIENT(bernoulli, "it is made of steps");
+ZERO_GRADIENT(multinomial, "it is made of steps");
+ZERO_GRADIENT(image_decoder, "pixels are whole numbers");
+ZERO_GRADIENT(window, "it follows from a number of elements");
+ZERO_GRADIENT(non_max_suppression, "it is made of steps");
+NO_GRADIENT(suppress_boxes, "detection has none yet");
+NO_GRADIENT(mel_weight_matrix, "filter banks have none yet");
+NO_GRADIENT(max_pool_gradient, "second derivatives of pooling have none yet");
+NO_GRADIENT(avg_pool_gradient, "second derivatives of pooling have none yet");
+NO_GRADIENT(lp_pool_gradient, "second derivatives of pooling have none yet");
+NO_GRADIENT(max_unpool, "unpooling has none yet");
+NO_GRADIENT(grid_sample, "sampling has none yet");
+NO_GRADIENT(affine_grid, "sampling has none yet");
+NO_GRADIENT(roi_align, "sampling has none yet");
+NO_GRADIENT(max_roi_pool, "sampling has none yet");
+NO_GRADIENT(deform_conv, "deformable convolution has none yet");
+NO_GRADIENT(variance, "write it as means of squares");
+NO_GRADIENT(norm_gamma_gradient, "second derivatives of normalizations have none yet");
+NO_GRADIENT(norm_beta_gradient, "second derivatives of normalizations have none yet");
+NO_GRADIENT(norm_gradient, "second derivatives of normalizations have none yet");
+NO_GRADIENT(conv_data_gradient, "differentiate conv_transpose or conv instead");
+NO_GRADIENT(conv_weights_gradient, "second derivatives to weights have none yet");
+NO_GRADIENT(einsum, "write it as transposes and matrix products");
+NO_GRADIENT(triangular_solve, "triangular systems have none yet");
+NO_GRADIENT(cholesky, "factorizations have none yet");
+NO_GRADIENT(qr, "factorizations have none yet");
+NO_GRADIENT(svd, "factorizations have none yet");
+NO_GRADIENT(eigh, "factorizations have none yet");
+NO_GRADIENT(eig, "factorizations have none yet");
+NO_GRADIENT(fft, "Fourier transforms have none yet");
+NO_GRADIENT(real_to_hermitean_fft, "Fourier transforms have none yet");
+NO_GRADIENT(hermitean_to_real_fft, "Fourier transforms have none yet");
+NO_GRADIENT(dft, "Fourier transforms have none yet");
+NO_GRADIENT(stft, "Fourier transforms have none yet");
+
+}  // namespace anymps
