@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers over a whole sequence, with the tensor layouts and gate orders of ONNX.
 #include "ops/expect.h"
+#include "ops/recurrent_activation.h"
 
 namespace anymps {
 
 namespace {
+
+std::vector<std::string> usual_activations(int64_t gates) {
+  return gates == 4   ? std::vector<std::string>{"sigmoid", "tanh", "tanh"}
+         : gates == 3 ? std::vector<std::string>{"sigmoid", "tanh"}
+                      : std::vector<std::string>{"tanh"};
+}
 
 void infer_recurrent(InferContext& ctx, int64_t gates) {
   expect_rank(ctx, 0, 3, 3);
@@ -13,6 +20,7 @@ void infer_recurrent(InferContext& ctx, int64_t gates) {
   ctx.check(layout == 0 || layout == 1, "layout is {}, must be 0 or 1", layout);
   ctx.check(ctx.attrs.f("clip") >= 0, "clip is {}, must not be negative", ctx.attrs.f("clip"));
   const Dim directions = ctx.attrs.s("direction") == "bidirectional" ? 2 : 1;
+  CellActivation::of(ctx.attrs, directions.value(), usual_activations(gates));
   const Dims& x = ctx.shape(0);
   const Dim steps = x[layout == 0 ? 0 : 1], batch = x[layout == 0 ? 1 : 0];
   const Dim rows = Dim(gates) * hidden;
@@ -45,6 +53,9 @@ double recurrent_cost(const Attrs& attrs, const std::vector<Shape>& in, const st
 const std::vector<std::string> kDirections = {"forward", "reverse", "bidirectional"};
 constexpr Tolerance kTolerance{.f32 = 2e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10};
 const char* const kXDoc = "[steps, batch, input], or [batch, steps, input] for layout 1";
+const char* const kActivationsDoc =
+    "of the gates, the candidate and, of lstm, the cell, for each direction: ONNX's names in lower "
+    "case, separated by commas; empty: the usual ones";
 const char* const kLengthsDoc = "[batch]; absent: all steps";
 const char* const kStateDoc =
     "[directions, batch, hidden], or [batch, directions, hidden]; absent: 0";
@@ -82,6 +93,10 @@ OP(lstm)
     .attr("direction", "forward", kDirections)
     .attr("layout", 0)
     .attr("clip", 0.0, "0: none")
+    .attr("activations", "", {}, kActivationsDoc)
+    .attr("activation_alpha", std::vector<double>{}, "one for each of them")
+    .attr("activation_beta", std::vector<double>{}, "one for each of them")
+    .attr("input_forget", false, "the forget gate is 1 - the input gate")
     .infer(infer_gates(4))
     .cost(recurrent_cost)
     .domain(-1, 1)
@@ -137,6 +152,9 @@ OP(gru)
     .attr("linear_before_reset", false)
     .attr("layout", 0)
     .attr("clip", 0.0, "0: none")
+    .attr("activations", "", {}, kActivationsDoc)
+    .attr("activation_alpha", std::vector<double>{}, "one for each of them")
+    .attr("activation_beta", std::vector<double>{}, "one for each of them")
     .infer(infer_gates(3))
     .cost(recurrent_cost)
     .domain(-1, 1)
@@ -189,6 +207,9 @@ OP(rnn)
     .attr("layout", 0)
     .attr("clip", 0.0, "0: none")
     .attr("activation", "tanh", {"tanh", "relu", "sigmoid"})
+    .attr("activations", "", {}, kActivationsDoc)
+    .attr("activation_alpha", std::vector<double>{}, "one for each of them")
+    .attr("activation_beta", std::vector<double>{}, "one for each of them")
     .infer(infer_gates(1))
     .cost(recurrent_cost)
     .domain(-1, 1)

@@ -128,6 +128,10 @@ void infer_resize_gradient(InferContext& ctx) {
   const std::vector<size_t> axes = resize_axes_of(ctx.attrs, x.size());
   const auto count = static_cast<int64_t>(axes.size());
   for (size_t i = 2; i < 4; ++i) expect_shape(ctx, i, {count});
+  expect_shape(ctx, 4, {2 * count});
+  if (ctx.attrs.s("coordinate") == "tf_crop_and_resize")
+    ctx.check(ctx.has(4) || ctx.attrs.floats("roi").size() == 2 * axes.size(),
+              "coordinate tf_crop_and_resize needs roi: a begin and an end for each axis");
   if (ctx.attrs.s("coordinate") == "scale_offset")
     ctx.check((ctx.has(2) || !ctx.attrs.floats("scales").empty()) &&
                   (ctx.has(3) || !ctx.attrs.floats("offsets").empty()),
@@ -152,8 +156,12 @@ double resize_cost(const Attrs& attrs, const std::vector<Shape>& in,
 
 // The attributes that resize and its gradient share.
 OpWriter& with_resize_attrs(OpWriter& op) {
-  return op.attr("scales", Floats{}, "used without the input")
+  return op.attr("sizes", Ints{}, "used without the input")
+      .attr("scales", Floats{}, "used without the input")
       .attr("offsets", Floats{}, "of coordinate scale_offset; used without the input")
+      .attr("roi", Floats{}, "of tf_crop_and_resize; used without the input")
+      .attr("aspect", "stretch", {"stretch", "not_larger", "not_smaller"},
+            "other than stretch: one scale for all axes, so that sizes are upper or lower bounds")
       .attr("axes", Ints{}, "the axes that sizes, scales, offsets and roi are about; empty: all")
       .attr("mode", "nearest", {"nearest", "linear", "cubic"})
       .attr("coordinate", "half_pixel",
@@ -209,12 +217,8 @@ static const OpWriter kResize =
             .optional("offsets", bit(DType::kF32), "F", "[axes]; of coordinate scale_offset")
             .optional("roi", bit(DType::kF32), "F",
                       "[2*axes]: begins, then ends, as parts of the extent")
-            .output("y")
-            .attr("sizes", Ints{}, "used without the input"))
-        .attr("roi", Floats{}, "used without the input")
+            .output("y"))
         .attr("extrapolation_value", 0.0, "of tf_crop_and_resize")
-        .attr("aspect", "stretch", {"stretch", "not_larger", "not_smaller"},
-              "other than stretch: one scale for all axes, so that sizes are upper or lower bounds")
         .infer(infer_resize)
         .measure(measure_resize)
         .cost(resize_cost)
@@ -320,7 +324,9 @@ static const OpWriter kResizeGradient =
         OpWriter("resize_gradient", __FILE__)
             .doc("The gradient of resize to x: each element of `gradient` is shared out among the "
                  "elements "
-                 "of x that made it, by their weights. Of x only the shape is used.")
+                 "of x that made it, by their weights. Of x only the shape is used, sizes only for "
+                 "an aspect "
+                 "that is kept.")
             .formula("dx[q] = sum over p of weight(p, q) * gradient[p]")
             .mps("resizeWithGradientTensor:input:mode:centerResult:alignCorners:layout:name:")
             .mps("resizeNearestWithGradientTensor:input:nearestRoundingMode:centerResult:"
@@ -339,6 +345,7 @@ static const OpWriter kResizeGradient =
             .input("x", kFloat, "T", "of resize")
             .optional("scales", bit(DType::kF32), "F", "[axes]")
             .optional("offsets", bit(DType::kF32), "F", "[axes]")
+            .optional("roi", bit(DType::kF32), "F", "[2*axes]")
             .output("dx"))
         .infer(infer_resize_gradient)
         .tolerance({.f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2, .f64 = 1e-10})

@@ -45,6 +45,9 @@ bool check(const KernelRequest& request, std::string& why) {
   if (request.in(0).count() == 0) return refuse(why, "the input is empty"), false;
   if (request.has(4)) return refuse(why, "sequences of several lengths"), false;
   if (request.attrs.f("clip") != 0) return refuse(why, "clipping"), false;
+  if (!request.attrs.s("activations").empty()) return refuse(why, "other activations"), false;
+  if (request.op->name == "lstm" && request.attrs.b("input_forget"))
+    return refuse(why, "a forget gate that follows the input gate"), false;
   if (request.has(7)) return refuse(why, "peepholes"), false;
   if (request.has(5) != request.has(6) && request.op->name == "lstm")
     return refuse(why, "only one of the two initial states"), false;

@@ -6,14 +6,13 @@
 #include <functional>
 
 #include "drivers/reference/dense.h"
+#include "ops/recurrent_activation.h"
 
 namespace anymps {
 
 namespace {
 
 using Vector = std::vector<double>;
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 Vector read_optional(const ReferenceArgs& args, size_t i, size_t count) {
   return args.has(i) ? read_dense<double>(args.in[i]) : Vector(count, 0.0);
@@ -126,6 +125,9 @@ REFERENCE(lstm) {
   enum Gate { kInput, kOutput, kForget, kCell };
   Recurrent layer(args, 4);
   const int64_t hidden = layer.hidden();
+  const std::vector<CellActivation> activations =
+      CellActivation::of(args.attrs, layer.directions(), {"sigmoid", "tanh", "tanh"});
+  const bool input_forget = args.attrs.b("input_forget");
   const Vector peepholes =
       read_optional(args, 7, static_cast<size_t>(layer.directions() * 3 * hidden));
   layer.run([&](Recurrent::Cell& cell) {
@@ -133,14 +135,17 @@ REFERENCE(lstm) {
       return peepholes[static_cast<size_t>((cell.direction * 3 + gate) * hidden + unit)];
     };
     Vector h(cell.h.size()), c(cell.c.size());
+    const CellActivation* act = &activations[static_cast<size_t>(cell.direction * 3)];
     for (int64_t u = 0; u < hidden; ++u) {
       const auto at = static_cast<size_t>(u);
       const auto gate = [&](Gate which, double state) {
-        return sigmoid(layer.clip(layer.all(cell, which, u) + peephole(which, u) * state));
+        return act[0](layer.clip(layer.all(cell, which, u) + peephole(which, u) * state));
       };
-      const double candidate = std::tanh(layer.clip(layer.all(cell, kCell, u)));
-      c[at] = gate(kForget, cell.c[at]) * cell.c[at] + gate(kInput, cell.c[at]) * candidate;
-      h[at] = gate(kOutput, c[at]) * std::tanh(layer.clip(c[at]));
+      const double candidate = act[1](layer.clip(layer.all(cell, kCell, u)));
+      const double input = gate(kInput, cell.c[at]);
+      const double forget = input_forget ? 1 - input : gate(kForget, cell.c[at]);
+      c[at] = forget * cell.c[at] + input * candidate;
+      h[at] = gate(kOutput, c[at]) * act[2](layer.clip(c[at]));
     }
     cell.h = std::move(h);
     cell.c = std::move(c);
@@ -151,22 +156,25 @@ REFERENCE(gru) {
   enum Gate { kUpdate, kReset, kNew };
   Recurrent layer(args, 3);
   const bool linear_before_reset = args.attrs.b("linear_before_reset");
+  const std::vector<CellActivation> activations =
+      CellActivation::of(args.attrs, layer.directions(), {"sigmoid", "tanh"});
   layer.run([&](Recurrent::Cell& cell) {
     Vector h(cell.h.size()), reset(cell.h.size()), scaled(cell.h.size());
+    const CellActivation* act = &activations[static_cast<size_t>(cell.direction * 2)];
     for (int64_t u = 0; u < layer.hidden(); ++u) {
       const auto at = static_cast<size_t>(u);
-      reset[at] = sigmoid(layer.clip(layer.all(cell, kReset, u)));
+      reset[at] = act[0](layer.clip(layer.all(cell, kReset, u)));
       scaled[at] = reset[at] * cell.h[at];
     }
     for (int64_t u = 0; u < layer.hidden(); ++u) {
       const auto at = static_cast<size_t>(u);
-      const double update = sigmoid(layer.clip(layer.all(cell, kUpdate, u)));
+      const double update = act[0](layer.clip(layer.all(cell, kUpdate, u)));
       const double recurrent =
           linear_before_reset
               ? reset[at] * (layer.from_h(cell, cell.h, kNew, u) + layer.bias_h(cell, kNew, u))
               : layer.from_h(cell, scaled, kNew, u) + layer.bias_h(cell, kNew, u);
-      const double candidate = std::tanh(
-          layer.clip(layer.from_x(cell, kNew, u) + layer.bias_x(cell, kNew, u) + recurrent));
+      const double candidate =
+          act[1](layer.clip(layer.from_x(cell, kNew, u) + layer.bias_x(cell, kNew, u) + recurrent));
       h[at] = (1 - update) * candidate + update * cell.h[at];
     }
     cell.h = std::move(h);
@@ -175,15 +183,13 @@ REFERENCE(gru) {
 
 REFERENCE(rnn) {
   Recurrent layer(args, 1);
-  const std::string& activation = args.attrs.s("activation");
+  const std::vector<CellActivation> activations =
+      CellActivation::of(args.attrs, layer.directions(), {args.attrs.s("activation")});
   layer.run([&](Recurrent::Cell& cell) {
     Vector h(cell.h.size());
-    for (int64_t u = 0; u < layer.hidden(); ++u) {
-      const double x = layer.clip(layer.all(cell, 0, u));
-      h[static_cast<size_t>(u)] = activation == "relu"      ? std::max(x, 0.0)
-                                  : activation == "sigmoid" ? sigmoid(x)
-                                                            : std::tanh(x);
-    }
+    for (int64_t u = 0; u < layer.hidden(); ++u)
+      h[static_cast<size_t>(u)] =
+          activations[static_cast<size_t>(cell.direction)](layer.clip(layer.all(cell, 0, u)));
     cell.h = std::move(h);
   });
 }

@@ -110,8 +110,10 @@ REFERENCE(resize_gradient) {
   std::vector<double> sums(static_cast<size_t>(dx.count()), 0.0);
   if (gradient.count() > 0) {
     require(!sums.empty(), "[resize_gradient] x is empty, but the gradient is not");
-    const ResizeNumbers numbers{floats_of(args, 2, "scales"), floats_of(args, 3, "offsets"), {}};
-    const Resampling sampling(args.attrs, dx.shape(), gradient.shape(), numbers, {});
+    const ResizeNumbers numbers{floats_of(args, 2, "scales"), floats_of(args, 3, "offsets"),
+                                floats_of(args, 4, "roi")};
+    const Resampling sampling(args.attrs, dx.shape(), gradient.shape(), numbers,
+                              args.attrs.ints("sizes"));
     const Strides flat = contiguous_strides(dx.shape());
     dispatch<kFloat>(gradient.dtype, [&]<typename T>() {
       sampling.walk(

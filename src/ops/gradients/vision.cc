@@ -23,34 +23,34 @@ Term product(GradientContext& ctx, const Term& a, const Term& b, bool transpose_
 }  // namespace
 
 GRADIENT(resize) {
-  if (ctx.attrs().s("coordinate") == "tf_crop_and_resize") ctx.refuse("crops have none yet");
-  if (ctx.attrs().s("aspect") != "stretch") ctx.refuse("a kept aspect ratio has none yet");
-  ctx.set(0, ctx.add("resize_gradient",
-                     {ctx.dy(), ctx.x(), ctx.has(2) ? ctx.x(2) : Term(),
-                      ctx.has(3) ? ctx.x(3) : Term()},
-                     shared_attrs(ctx, "resize_gradient")));
+  const bool stretch = ctx.attrs().s("aspect") == "stretch";
+  if (!stretch && ctx.has(1)) ctx.refuse("sizes that are computed, with a kept aspect ratio");
+  std::vector<Term> inputs{ctx.dy(), ctx.x()};
+  for (const size_t i : {2, 3, 4}) inputs.push_back(ctx.has(i) ? ctx.x(i) : Term());
+  ctx.set(0, ctx.add("resize_gradient", inputs, shared_attrs(ctx, "resize_gradient")));
 }
 
 GRADIENT(resize_gradient) {
   if (!ctx.wants(0)) return;
-  std::vector<int64_t> sizes;
   NamedAttrs attrs = shared_attrs(ctx, "resize");
-  const std::vector<int64_t>& axes = ctx.attrs().ints("axes");
-  const Dims& shape = ctx.x().shape();
-  for (size_t i = 0; i < (axes.empty() ? shape.size() : axes.size()); ++i) {
-    const int64_t axis = axes.empty() ? static_cast<int64_t>(i) : axes[i];
-    const Dim& extent = shape[static_cast<size_t>(axis < 0 ? axis + ctx.x().rank() : axis)];
-    if (!extent.known()) ctx.refuse("the gradient's shape is not known");
-    sizes.push_back(extent.value());
+  const bool by_scales = ctx.has(2) || !ctx.attrs().floats("scales").empty();
+  if (ctx.attrs().s("aspect") == "stretch" &&
+      (!by_scales || ctx.attrs().s("coordinate") == "scale_offset")) {
+    std::vector<int64_t> sizes;
+    const std::vector<int64_t>& axes = ctx.attrs().ints("axes");
+    const Dims& shape = ctx.x().shape();
+    for (size_t i = 0; i < (axes.empty() ? shape.size() : axes.size()); ++i) {
+      const int64_t axis = axes.empty() ? static_cast<int64_t>(i) : axes[i];
+      const Dim& extent = shape[static_cast<size_t>(axis < 0 ? axis + ctx.x().rank() : axis)];
+      if (!extent.known()) ctx.refuse("the gradient's shape is not known");
+      sizes.push_back(extent.value());
+    }
+    std::erase_if(attrs, [](const NamedAttr& attr) { return attr.name == "sizes"; });
+    attrs.emplace_back("sizes", sizes);
   }
-  if (ctx.attrs().s("coordinate") != "scale_offset" &&
-      (ctx.has(2) || !ctx.attrs().floats("scales").empty()))
-    ctx.refuse("scales have none yet");
-  attrs.emplace_back("sizes", sizes);
-  ctx.set(
-      0, ctx.add("resize",
-                 {ctx.dy(), Term(), ctx.has(2) ? ctx.x(2) : Term(), ctx.has(3) ? ctx.x(3) : Term()},
-                 attrs));
+  std::vector<Term> inputs{ctx.dy(), Term()};
+  for (const size_t i : {2, 3, 4}) inputs.push_back(ctx.has(i) ? ctx.x(i) : Term());
+  ctx.set(0, ctx.add("resize", inputs, attrs));
 }
 
 GRADIENT(center_crop_pad) {
@@ -79,10 +79,7 @@ GRADIENT(dropout) {
   std::vector<Term> inputs{ctx.dy(), ctx.x(1)};
   if (ctx.has(2)) inputs.push_back(ctx.x(2));
   ctx.set(0, ctx.add("dropout", inputs, ctx.attrs().named()));
-  if (!ctx.has(2) || !ctx.wants(2)) return;
-  const Term rate = ctx.x(2);
-  const Term both = (ctx.dy() * ctx.y()).op("cast", {{"dtype", rate.dtype()}});
-  ctx.set(2, both / (1 - rate));
+  if (ctx.has(2) && ctx.wants(2)) ctx.refuse("the rate decides in steps which elements stay");
 }
 
 ZERO_GRADIENT(philox_state, "it has no inputs");

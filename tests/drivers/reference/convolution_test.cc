@@ -154,5 +154,46 @@ TEST(ReferenceConvTranspose, SamePaddingCutsTheOddElement) {
       TestTensor(DType::kF32, {1, 1, 4}, {2, 4, 2, 3})));
 }
 
+// Gradients are transposes: <conv(x, w), g> = <x, data(g, w)> = <w, weights(g, x)>.
+TEST(ReferenceConvGradient, IsTheTranspose) {
+  struct Case {
+    Shape x, w;
+    NamedAttrs attrs;
+  };
+  const std::vector<Case> cases = {
+      {{2, 3, 9}, {4, 3, 3}, {{"strides", std::vector<int64_t>{2}}}},
+      {{1, 4, 7, 8}, {6, 2, 3, 2}, {{"groups", 2}, {"pads", std::vector<int64_t>{1, 0, 2, 1}}}},
+      {{1, 7, 8, 3},
+       {3, 2, 3, 4},
+       {{"layout", "channels_last"},
+        {"weights_layout", "*IO"},
+        {"auto_pad", "same_upper"},
+        {"strides", std::vector<int64_t>{2, 2}}}},
+      {{1, 2, 4, 5, 6},
+       {2, 1, 2, 2, 2},
+       {{"groups", 2}, {"dilations", std::vector<int64_t>{1, 2, 1}}}}};
+  const auto dot = [](const TestTensor& a, const TestTensor& b) {
+    double sum = 0;
+    for_each_index(a.shape(), [&](const Shape& at) { sum += (a.get(at) * b.get(at)).real(); });
+    return sum;
+  };
+  for (const Case& c : cases) {
+    const TestTensor x = TestTensor(DType::kF64, c.x).fill(1),
+                     w = TestTensor(DType::kF64, c.w).fill(2);
+    const TestTensor y = run_reference("conv", {x, w}, c.attrs);
+    const TestTensor g = TestTensor(DType::kF64, y.shape()).fill(3);
+    const auto with_shape = [&](const Shape& shape) {
+      NamedAttrs attrs = c.attrs;
+      attrs.emplace_back("shape", std::vector<int64_t>(shape.begin(), shape.end()));
+      return attrs;
+    };
+    const double expected = dot(y, g);
+    EXPECT_NEAR(dot(x, run_reference("conv_data_gradient", {g, w}, with_shape(c.x))), expected,
+                1e-9);
+    EXPECT_NEAR(dot(w, run_reference("conv_weights_gradient", {g, x}, with_shape(c.w))), expected,
+                1e-9);
+  }
+}
+
 }  // namespace
 }  // namespace anymps

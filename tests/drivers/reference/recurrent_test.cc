@@ -184,5 +184,61 @@ TEST(ReferenceRecurrentLayout, RefusesLengthsBeyondTheSteps) {
             "[rnn] seq_lens has the entry 4, must be 0 to 3");
 }
 
+TestTensor wave(const Shape& shape, double k) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < element_count(shape); ++i)
+    values.push_back(std::sin(static_cast<double>(i) * k + 0.5));
+  return TestTensor(DType::kF32, shape, values);
+}
+
+// Numbers of ONNX Runtime, for weights that are waves.
+TEST(ReferenceRecurrentOptions, ActivationsClipAndInputForget) {
+  using Floats = std::vector<double>;
+  struct Case {
+    const char* op;
+    int64_t gates, directions;
+    NamedAttrs attrs;
+    Floats expected;
+  };
+  const std::vector<Case> cases = {
+      {"lstm",
+       4,
+       1,
+       {{"activations", "hardsigmoid,softsign,elu"},
+        {"activation_alpha", Floats{0.3, 0, 0.7}},
+        {"activation_beta", Floats{0.4, 0, 0}}},
+       {0.058768213, 0, 0.15777929, 0.097312696}},
+      {"lstm", 4, 1, {{"input_forget", true}}, {0.083977178, 0.011465787, 0.23374137, 0.21409503}},
+      {"gru",
+       3,
+       1,
+       {{"activations", "leakyrelu,scaledtanh"},
+        {"activation_alpha", Floats{0.2, 1.5}},
+        {"activation_beta", Floats{0, 0.5}}},
+       {0.095626444, 0.42542928, -0.74210286, 2.2014759}},
+      {"gru", 3, 1, {{"clip", 0.3}}, {-0.12397026, -0.12397026, -0.22009882, -0.19518405}},
+      {"rnn",
+       1,
+       2,
+       {{"direction", "bidirectional"},
+        {"activations", "thresholdedrelu,affine"},
+        {"activation_alpha", Floats{0.1, 2}},
+        {"activation_beta", Floats{0, 0.25}}},
+       {2.3866215, 1.8960376, -7.5327511, -5.7932024, 3.3640938, 5.0115156, -1.3430312,
+        -0.58867186}}};
+  for (const Case& c : cases) {
+    NamedAttrs attrs = c.attrs;
+    attrs.emplace_back("hidden_size", 2);
+    EXPECT_TRUE(same(
+        testing::run_reference(
+            c.op,
+            {wave({2, 1, 2}, 1.1), wave({c.directions, 2 * c.gates, 2}, 0.7),
+             wave({c.directions, 2 * c.gates, 2}, 0.3), wave({c.directions, 4 * c.gates}, 0.9)},
+            attrs),
+        TestTensor(DType::kF32, {2, c.directions, 1, 2}, c.expected), 1e-5))
+        << c.op << " " << c.attrs[0].name;
+  }
+}
+
 }  // namespace
 }  // namespace anymps
