@@ -36,13 +36,14 @@ KernelPtr make_fill(const KernelRequest& request, std::string& why) {
   if (!y.contiguous()) return why = "y is not contiguous", nullptr;
   if (!contains(kAny, y.dtype)) return why = fmt::format("dtype {}", name(y.dtype)), nullptr;
   return make_kernel([dtype = y.dtype, count = y.count(), from_input = request.has(1),
-                      number = request.attrs.f("value")](const KernelArgs& args) {
+                      number = request.attrs.f("value"),
+                      imaginary = request.attrs.f("imaginary")](const KernelArgs& args) {
     dispatch<kAny>(dtype, [&]<typename T>() {
       T value{};
       if (from_input)
         std::memcpy(&value, args.inputs[1], sizeof(T));
       else if constexpr (std::is_same_v<T, Complex>)
-        value = Complex(static_cast<float>(number), 0);
+        value = Complex(static_cast<float>(number), static_cast<float>(imaginary));
       else
         value = static_cast<T>(static_cast<Compute<T>>(number));
       T* to = static_cast<T*>(args.outputs[0]);
