@@ -93,7 +93,6 @@ def speech_of(printed):
             for line in printed.splitlines() if line.startswith("speech from")]
 
 
-@pytest.mark.xfail(reason="If with a condition that depends on the inputs")
 def test_voice_activity_finds_the_voice(tmp_path):
     from voice_activity import demo
 
@@ -105,7 +104,6 @@ def test_voice_activity_finds_the_voice(tmp_path):
     assert ET.parse(tmp_path / "v.svg").getroot().tag.endswith("svg")
 
 
-@pytest.mark.xfail(reason="If with a condition that depends on the inputs")
 def test_voice_activity_of_a_file(tmp_path):
     from speech import RATE, say
 

@@ -22,11 +22,9 @@ from wheel_cases import CASES  # noqa: E402
 
 FULL = os.environ.get("ANYMPS_FULL_TESTS") == "1"
 # Models with ops that are not there yet; refused, never wrong.
-OPEN = {"credsweeper/ml_model", "ddddocr/common_old", "g2p_id/tiny-pron", "nudenet/320n", "openwakeword/hey_jarvis_v0.1",
-        "openwakeword/silero_vad", "pipecat_ai/smart-turn-v3.2-cpu", "piper_tts/hebrew/nakdimon", "piper_tts/tashkeel/model",
-        "pyopenjtalk_plus/nani_enc", "pyopenjtalk_plus/nani_model", "silero_vad/silero_vad", "silero_vad/silero_vad_16k_op15",
-        "silero_vad/silero_vad_half", "silero_vad/silero_vad_op18_ifless", "swift_f0/model", "onnx_asr/kaldi_conv",
-        *(f"onnx_asr/{n}" for n in ("gigaam_v2", "gigaam_v3", "kaldi", "nemo80", "nemo128", "whisper80", "whisper128", "wespeaker"))}
+OPEN = {"ddddocr/common_old", "pipecat_ai/smart-turn-v3.2-cpu", "piper_tts/tashkeel/model", "pyopenjtalk_plus/nani_enc",
+        "pyopenjtalk_plus/nani_model", *(f"onnx_asr/{name}" for name in (
+            "gigaam_v2", "gigaam_v3", "kaldi", "nemo80", "nemo128", "whisper80", "whisper128", "wespeaker"))}
 NAMES = [pytest.param(name, marks=pytest.mark.xfail(raises=(anymps.Unsupported, anymps.InvalidArgument))) if name in OPEN else name
          for name, case in CASES.items() if FULL or case.quick]
 WHEELS = sorted({name.split("/")[0] for name, case in CASES.items() if FULL or case.quick})
