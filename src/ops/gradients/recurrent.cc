@@ -14,12 +14,9 @@ void recurrent(GradientContext& ctx, const char* op, size_t layer, size_t output
   for (size_t i = 0; i < outputs; ++i)
     inputs.push_back(i < ctx.output_count() ? ctx.dy(i) : Term());
   NamedAttrs attrs;
-  const NamedAttrs given = ctx.attrs().named();
-  for (size_t i = 0; i < given.size(); ++i) {
-    if (get_op(op).attr_index(given[i].name) >= 0)
-      attrs.push_back(given[i]);
-    else if (!(given[i].value == ctx.op().attrs[i].default_value))
-      ctx.refuse("attribute '{}' other than its default", given[i].name);
+  for (const NamedAttr& attr : ctx.attrs().named()) {  // those that are not the default
+    if (get_op(op).attr_index(attr.name) < 0) ctx.refuse("attribute '{}' is set", attr.name);
+    attrs.push_back(attr);
   }
   const std::vector<Term> results = ctx.add_all(op, inputs, attrs, floats.size());
   for (size_t i = 0; i < floats.size(); ++i)
