@@ -164,6 +164,35 @@ TEST(Gradient, WorksOnSymbolicShapes) {
   }
 }
 
+// |F x|^2 summed is n |x|^2 (Parseval), so its gradient is 2 n x, for each of the transforms.
+TEST(Gradient, OfFourierTransforms) {
+  const TestTensor at = TestTensor(DType::kF32, {2, 6}).fill(3, -1, 1);
+  const auto check = [&](const std::function<Value*(Graph&, Value*)>& f, double factor) {
+    Graph graph;
+    Value* x = graph.input("x", DType::kF32, {2, 6});
+    graph.set_outputs(gradient(graph, f(graph, x), {x}));
+    verify(graph);
+    const Values dx = run(graph, {at})[0], values = at.values();
+    for (size_t i = 0; i < dx.size(); ++i) EXPECT_NEAR(dx[i], factor * values[i], 1e-4);
+  };
+  const auto power = [](Graph& graph, Value* y) { return graph.add("absolute_square", {y}); };
+  check([&](Graph& g, Value* x) { return power(g, g.add("fft", {x})); }, 12);
+  check([&](Graph& g, Value* x) { return power(g, g.add("fft", {g.add("fft", {x})})); }, 72);
+  check(
+      [&](Graph& g, Value* x) {
+        return power(g, g.add("fft", {x}, {{"scaling", "unitary"}, {"inverse", true}}));
+      },
+      2);
+  // There and back again is x itself.
+  check(
+      [](Graph& g, Value* x) {
+        Value* y = g.add("hermitean_to_real_fft", {g.add("real_to_hermitean_fft", {x})},
+                         {{"inverse", true}, {"scaling", "size"}});
+        return g.add("square", {y});
+      },
+      2);
+}
+
 // d2/dx2 of sum(w * f(x)) along a direction, against differences of the first gradient.
 void check_second_order(const std::function<Value*(Graph&, Value*)>& f, const Shape& shape,
                         double low = -1, double high = 1) {

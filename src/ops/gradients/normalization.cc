@@ -35,6 +35,12 @@ Term scaled_by_channel(GradientContext& ctx) {
   return ctx.has(1) ? ctx.dy() * ctx.per_channel(ctx.x(1), 1, ctx.x().rank()) : ctx.dy();
 }
 
+// The attribute `axes`; empty: all of x's.
+Ints given_axes(GradientContext& ctx) {
+  const Ints& axes = ctx.attrs().ints("axes");
+  return axes.empty() ? axes_from(0, ctx.y().rank()) : axes;
+}
+
 // Sums over the channels c - before .. c + after.
 Term window_sum(const Term& value, int64_t before, int64_t after) {
   const auto rank = static_cast<size_t>(value.rank());
@@ -133,5 +139,18 @@ GRADIENT(lrn) {
   const Term power = ctx.add("pow", {s, ctx.scalar(-beta, x.dtype())});
   ctx.set(0, dy * power - x * window_sum(dy * x * power / s, after, before) * (2 * alpha * beta));
 }
+
+GRADIENT(variance) {
+  const Ints axes = given_axes(ctx);
+  const Term distance = ctx.x(0) - (ctx.has(1) ? ctx.x(1) : ctx.mean(ctx.x(0), axes));
+  ctx.through({ctx.mean(distance * distance, axes)});
+}
+
+GRADIENT(norm_gamma_gradient) {
+  const Term inv_std = (ctx.x(3) + ctx.attrs().f("epsilon")).op("rsqrt");
+  ctx.through({ctx.sum(ctx.x(0) * (ctx.x(1) - ctx.x(2)) * inv_std, given_axes(ctx))});
+}
+
+GRADIENT(norm_beta_gradient) { ctx.set(0, ctx.expand_like(ctx.dy(), ctx.x(0))); }
 
 }  // namespace anymps

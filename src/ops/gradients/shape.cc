@@ -108,8 +108,8 @@ COMPLEX_GRADIENT(reverse) {
 COMPLEX_GRADIENT(trilu) {
   std::vector<Term> inputs{ctx.dy()};
   if (ctx.has(1)) inputs.push_back(ctx.x(1));
-  ctx.set(0, ctx.add("trilu", inputs,
-                     {{"k", ctx.attrs().i("k")}, {"upper", ctx.attrs().b("upper")}}));
+  ctx.set(0,
+          ctx.add("trilu", inputs, {{"k", ctx.attrs().i("k")}, {"upper", ctx.attrs().b("upper")}}));
 }
 
 ZERO_GRADIENT(shape, "reads the shape alone");
