@@ -164,6 +164,41 @@ TEST(Gradient, WorksOnSymbolicShapes) {
   }
 }
 
+// y = flag ? x * w : exp(x), behind a call of a graph that squares.
+TEST(Gradient, OfBranchesAndCalls) {
+  const auto branch = [](bool product) {
+    auto body = std::make_shared<Graph>();
+    Value* x = body->input("x", DType::kF64, {2});
+    Value* w = body->input("w", DType::kF64, {2});
+    body->set_outputs({product ? body->add("mul", {x, w}) : body->add("exp", {x})});
+    return body;
+  };
+  auto callee = std::make_shared<Graph>();
+  callee->set_outputs({callee->add("square", {callee->input("a", DType::kF64, {2})})});
+  Graph graph;
+  Value* flag = graph.input("flag", DType::kBool, {});
+  Value* x = graph.input("x", DType::kF64, {2});
+  Value* w = graph.input("w", DType::kF64, {2});
+  Value* h = graph
+                 .add_node(get_op("if_else"), {flag, x, w},
+                           {{"then_branch", AttrValue(branch(true))},
+                            {"else_branch", AttrValue(branch(false))}},
+                           "branch", 1)
+                 ->output();
+  Value* y =
+      graph.add_node(get_op("call"), {h}, {{"callee", AttrValue(callee)}}, "call", 1)->output();
+  graph.set_outputs(gradient(graph, y, {x, w}));
+  verify(graph);
+  const TestTensor at(DType::kF64, {2}, {0, 3}), weights(DType::kF64, {2}, {5, -2});
+  auto results = run(graph, {TestTensor(DType::kBool, {}, {1}), at, weights});
+  EXPECT_EQ(results[0], (Values{0, 24}));   // 2 x w^2
+  EXPECT_EQ(results[1], (Values{0, -36}));  // 2 x^2 w
+  results = run(graph, {TestTensor(DType::kBool, {}, {0}), at, weights});
+  EXPECT_NEAR(results[0][0], 2, 1e-12);
+  EXPECT_NEAR(results[0][1], 2 * std::exp(6), 1e-9);
+  EXPECT_EQ(results[1], (Values{0, 0}));
+}
+
 // |F x|^2 summed is n |x|^2 (Parseval), so its gradient is 2 n x, for each of the transforms.
 TEST(Gradient, OfFourierTransforms) {
   const TestTensor at = TestTensor(DType::kF32, {2, 6}).fill(3, -1, 1);

@@ -12,12 +12,10 @@ constexpr const char* kList = "the gradient of a list or an optional is not take
 
 }  // namespace
 
-NO_GRADIENT(if_else, kBody);
 NO_GRADIENT(while_loop, kBody);
 NO_GRADIENT(for_loop, kBody);
 NO_GRADIENT(loop, kBody);
 NO_GRADIENT(scan, kBody);
-NO_GRADIENT(call, kBody);
 NO_GRADIENT(sequence_map, kBody);
 NO_GRADIENT(control_dependency, "put it after the gradient is taken");
 NO_GRADIENT(read_variable, "a variable is an input of the graph, not a value of it");
