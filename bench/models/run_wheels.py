@@ -49,7 +49,9 @@ def parse_args():
 def model_of(name):
     """The model as measure.py takes it: a name for files, and its inputs."""
     case = CASES[name]
-    session = onnxruntime.InferenceSession(str(wheel_cases.model_path(name)), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(wheel_cases.model_path(name)), options, providers=["CPUExecutionProvider"])
     inputs = wheel_cases.make_inputs(name, session.get_inputs(), case.bench)
     return SimpleNamespace(name=name.replace("/", "_"), batch=1, seq=0, inputs=lambda: inputs)
 

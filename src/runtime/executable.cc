@@ -15,13 +15,14 @@ namespace {
 constexpr size_t kLazyBytes = 64 << 10;  // folded constants above this are made on demand
 constexpr size_t kUnplanned = 256;       // sets of feeds remembered to have no plan
 
-// Plans hold tensors of numbers; the rest is for the interpreter.
+// Plans hold tensors of numbers; the rest is for the interpreter. Whether an op that can be measured
+// has to be depends on the feeds (a range over an extent has not): making the plan tells.
 bool fits_a_plan(const Graph& graph) {
   for (const Value* value : graph.values())
     if (value->type.container != Container::kTensor || value->dtype() == DType::kString)
       return false;
   for (const auto& node : graph.nodes())
-    if (node->op->is(kStructural) || node->op->measure) return false;
+    if (node->op->is(kStructural)) return false;
   return true;
 }
 
