@@ -15,6 +15,9 @@ import wheels
 FLOAT = 5e-5
 # Logarithms of sums that are nearly zero, phases, and recurrences over many steps carry a difference further.
 LOG = 5e-4
+# ONNX Runtime's STFT is further from the truth than that: 4e-3 in the logarithms of gigaam_v2, where ours is within
+# 4e-7 of the same in float64 (a test says so).
+STFT = 2e-3
 # An 8-bit step that lands beside a rounding border differs by a whole step in some places.
 QUANTIZED = 3e-2
 
@@ -98,9 +101,9 @@ def audio_cases():
     for name in ("gigaam_v2", "gigaam_v3", "kaldi", "nemo80", "nemo128", "whisper80", "whisper128"):
         # Whisper's are 30 s whatever comes in.
         case = dataclasses.replace(SOUND, quick=not name.startswith("whisper"), bench={"batch_size": 1, "N": 80000})
-        yield f"onnx_asr/{name}", case
+        yield f"onnx_asr/{name}", dataclasses.replace(case, tolerance=STFT)
         yield f"onnx_asr/{name}_conv", dataclasses.replace(case, quick=False)
-    yield "onnx_asr/wespeaker", dataclasses.replace(SOUND, bench={"batch_size": 1, "N": 80000})
+    yield "onnx_asr/wespeaker", dataclasses.replace(SOUND, tolerance=STFT, bench={"batch_size": 1, "N": 80000})
 
 
 CASES = {
