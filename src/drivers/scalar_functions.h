@@ -324,12 +324,16 @@ inline constexpr auto thresholded_relu = [](double x, double alpha) { return x <
 
 // Gradients of activations.
 inline constexpr auto relu_gradient = []<typename W>(W dy, W x) { return x > 0 ? dy : W{0}; };
-inline constexpr auto sigmoid_gradient = []<typename W>(W dy, W x) {
-  const W s = 1 / (1 + std::exp(-x));
-  return dy * s * (1 / (1 + std::exp(x)));
+inline constexpr auto sigmoid_gradient = [](double dy, double x) {
+  return dy / (1 + std::exp(-x)) / (1 + std::exp(x));
 };
 inline constexpr auto leaky_relu_gradient = []<typename W>(W dy, W x, W alpha) {
   return x < 0 ? alpha * dy : dy;
+};
+
+// A step down the gradient.
+inline constexpr auto sgd = [](double value, double gradient, double rate) {
+  return value - rate * gradient;
 };
 
 // Bits. Shifts go through the unsigned type, where they are defined for every number.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in another arrangement: interleave, space_to_batch, batch_to_space, bit_cast, and
+// Elements in another arrangement: interleave, space_to_batch, batch_to_space, reinterpret, and
 // coordinates.
 #include <algorithm>
 
@@ -175,7 +175,7 @@ BLOCKS(batch_to_space, false, "Moves blocks from the batch axis to the spatial a
              {{0, 4}},
              {{"axes", std::vector<int64_t>{1}}, {"block", std::vector<int64_t>{2}}}});
 
-OP(bit_cast)
+OP(reinterpret)
     .doc("The same bytes as elements of another dtype; the last axis is scaled by the sizes.")
     .formula("bytes(y) = bytes(x)")
     .mps("reinterpretCastTensor:toType:name:")

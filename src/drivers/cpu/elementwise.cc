@@ -152,7 +152,7 @@ struct Register {
          {"signbit", "div_no_nan", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
           "left_shift", "right_shift", "population_count", "real_part", "imaginary_part",
           "complex_abs", "absolute_square", "conjugate", "make_complex", "relu_gradient",
-          "sigmoid_gradient", "leaky_relu_gradient"})
+          "sigmoid_gradient", "leaky_relu_gradient", "sgd"})
       KernelRegistrar("cpu", op, "plain", 10, make_elementwise);
   }
 };

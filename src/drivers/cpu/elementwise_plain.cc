@@ -74,7 +74,7 @@ void ternary(const TileArgs& t) {
   const T* c = static_cast<const T*>(t.in[2]);
   T* out = static_cast<T*>(t.out);
   ANYMPS_INDEPENDENT
-  for (size_t i = 0; i < t.n; ++i) out[i] = F{}(a[i], b[i], c[i]);
+  for (size_t i = 0; i < t.n; ++i) out[i] = static_cast<T>(F{}(a[i], b[i], c[i]));
 }
 
 template <typename T>
@@ -311,6 +311,8 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
   each<kF32F64>([&]<typename T>() {
     ops.push_back({"leaky_relu_gradient", dtype_of<T>, dtype_of<T>, 3,
                    ternary<T, FUNCTION(leaky_relu_gradient)>, nullptr, nullptr, 0.3f});
+    ops.push_back(
+        {"sgd", dtype_of<T>, dtype_of<T>, 3, ternary<T, FUNCTION(sgd)>, nullptr, nullptr, 0.5f});
   });
 
   add.unary_op<kF64 | kInt, FUNCTION(relu)>("relu", 0.2f);

@@ -59,7 +59,7 @@ REFERENCE(batch_to_space) {
   });
 }
 
-REFERENCE(bit_cast) {
+REFERENCE(reinterpret) {
   const View &x = args.in[0], &y = args.out[0];
   const size_t from = size_of(x.dtype), to = size_of(y.dtype);
   std::vector<char> bytes;

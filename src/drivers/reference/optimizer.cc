@@ -6,10 +6,8 @@
 namespace anymps {
 
 REFERENCE(sgd) {
-  dispatch<kFloat>(args.out[0].dtype, [&]<typename T>() {
-    map_elements<T, T, T, T>(
-        args, [](double value, double gradient, double rate) { return value - rate * gradient; });
-  });
+  dispatch<kFloat>(args.out[0].dtype,
+                   [&]<typename T>() { map_elements<T, T, T, T>(args, scalar::sgd); });
 }
 
 REFERENCE(adam) {

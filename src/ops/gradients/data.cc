@@ -43,7 +43,7 @@ ZERO_GRADIENT(signbit, "gives bool");
 ZERO_GRADIENT(nonzero, "gives places");
 ZERO_GRADIENT(eye_like, "reads a shape alone");
 ZERO_GRADIENT(coordinate_along_axis, "reads a shape alone");
-ZERO_GRADIENT(bit_cast, "the bits of a number are no function that has one");
+ZERO_GRADIENT(reinterpret, "the bits of a number are no function that has one");
 NO_GRADIENT(unique, "distinct elements have none yet");
 NO_GRADIENT(stencil, "stencils have none yet");
 NO_GRADIENT(adam, "steps of optimizers are not differentiated");

@@ -10,9 +10,27 @@ const DTypeSet kSome =
     bit(DType::kF32) | bit(DType::kF16) | bit(DType::kI8) | bit(DType::kI64) | bit(DType::kF64);
 
 TEST(CpuData, Samples) {
-  for (const char* op :
-       {"cumsum", "cumprod", "cummin", "cummax", "sort", "argsort", "top_k", "scatter",
-        "scatter_nd", "scatter_along_axis", "im2col", "col2im", "softmax_gradient"})
+  for (const char* op : {"cumsum",
+                         "cumprod",
+                         "cummin",
+                         "cummax",
+                         "sort",
+                         "argsort",
+                         "top_k",
+                         "scatter",
+                         "scatter_nd",
+                         "scatter_along_axis",
+                         "im2col",
+                         "col2im",
+                         "softmax_gradient",
+                         "interleave",
+                         "space_to_batch",
+                         "batch_to_space",
+                         "slice_update",
+                         "slice_gradient",
+                         "band_part",
+                         "trilu",
+                         "adam"})
     EXPECT_GE(expect_samples_as_reference(op, kSome), 5) << op;
 }
 
@@ -66,6 +84,25 @@ TEST(CpuScatter, BadIndexIsAnErrorThatNamesIt) {
   const Prepared prepared = prepare_cpu("scatter", inputs);
   EXPECT_EQ(error_of([&] { run(prepared, inputs); }),
             "[scatter] index 7 is out of range for axis 0 of extent 3");
+}
+
+TEST(CpuMatrixParts, OneHot) {
+  for (DType index : {DType::kI32, DType::kI64})
+    for (int axis : {0, 1, -1})
+      expect_as_reference(
+          "one_hot",
+          {TestTensor(index, {30, 20}).fill(1, -60, 60), TestTensor(DType::kI64, {}, {40}),
+           TestTensor(DType::kF32, {2}, {-1, 2})},
+          {{"axis", axis}});
+}
+
+TEST(CpuMatrixParts, BandsOfManyRows) {
+  const TestTensor x = TestTensor(DType::kF32, {6, 90, 70}).fill(1, 1, 2);
+  for (int k : {-95, -3, 0, 5, 71}) {
+    expect_as_reference("trilu", {x}, {{"k", k}});
+    expect_as_reference("trilu", {x}, {{"k", k}, {"upper", false}});
+    expect_as_reference("band_part", {x}, {{"lower", k}, {"upper", 2}});
+  }
 }
 
 TEST(CpuSelection, NonzeroAndCompress) {

@@ -122,9 +122,9 @@ TEST(CpuElementwise, EdgesOfFloats) {
       1e-40, -1e-40, 1e30, -1e30, 88.5, 89.5, -87.5, -104, -150, 3e38, 40000, -40000,
       1e9,   0.999,  10,   -10,   5.9,  6.1,  -5.9,  -9,   20,   -20,  1e-8,  -1e-8};
   for (const Op* op : elementwise_ops()) {
-    if (!contains(op->inputs.back().dtypes, DType::kF32)) continue;
     const int64_t n = static_cast<int64_t>(edges.size());
     for (DType dtype : {DType::kF32, DType::kF16}) {
+      if (!contains(op->inputs.back().dtypes, dtype)) continue;
       TestInputs inputs;
       for (size_t i = 0; i < op->inputs.size(); ++i) {
         Shape shape = i == 0 && op->inputs.size() > 1 ? Shape{n, 1} : Shape{n};

@@ -26,16 +26,16 @@ TEST(ReferenceBlocks, SpaceToBatchAndBack) {
   EXPECT_TRUE(same(run_reference("batch_to_space", {shuffled}, attrs), x));
 }
 
-TEST(ReferenceBlocks, BitCast) {
+TEST(ReferenceBlocks, Reinterpret) {
   const TestTensor x(DType::kF32, {1, 2}, {1, -2});
-  const TestTensor bytes = run_reference("bit_cast", {x}, {{"dtype", DType::kU8}});
+  const TestTensor bytes = run_reference("reinterpret", {x}, {{"dtype", DType::kU8}});
   EXPECT_EQ(bytes.shape(), (Shape{1, 8}));
   EXPECT_EQ(bytes.values(), (Row{0, 0, 128, 63, 0, 0, 0, 192}));
-  EXPECT_TRUE(same(run_reference("bit_cast", {bytes}, {{"dtype", DType::kF32}}), x));
+  EXPECT_TRUE(same(run_reference("reinterpret", {bytes}, {{"dtype", DType::kF32}}), x));
   EXPECT_EQ(error_of([&] {
-              run_reference("bit_cast", {TestTensor(DType::kU8, {3})}, {{"dtype", DType::kF32}});
+              run_reference("reinterpret", {TestTensor(DType::kU8, {3})}, {{"dtype", DType::kF32}});
             }),
-            "[bit_cast] 3 elements of u8 are no whole number of f32");
+            "[reinterpret] 3 elements of u8 are no whole number of f32");
 }
 
 TEST(ReferenceBlocks, CoordinateAlongAxis) {
