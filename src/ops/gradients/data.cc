@@ -44,11 +44,8 @@ ZERO_GRADIENT(nonzero, "gives places");
 ZERO_GRADIENT(eye_like, "reads a shape alone");
 ZERO_GRADIENT(coordinate_along_axis, "reads a shape alone");
 ZERO_GRADIENT(reinterpret, "the bits of a number are no function that has one");
-NO_GRADIENT(unique, "distinct elements have none yet");
 NO_GRADIENT(stencil, "stencils have none yet");
 NO_GRADIENT(adam, "steps of optimizers are not differentiated");
-NO_GRADIENT(softmax_cross_entropy_gradient, "a second derivative of this loss is not there yet");
-NO_GRADIENT(sparse_to_dense, "sparse matrices have none yet");
 
 GRADIENT(div_no_nan) {
   const Term a = ctx.x(0), b = ctx.x(1);
@@ -146,6 +143,45 @@ GRADIENT(softmax_cross_entropy) {
     scale = dy / ctx.ratio(places, dy);
   }
   ctx.set(1, -parts * scale);
+}
+
+GRADIENT(softmax_cross_entropy_gradient) {
+  const Term dloss = ctx.x(), x = ctx.x(1), labels = ctx.x(2);
+  const int64_t given = ctx.attrs().i("axis"), axis = given < 0 ? given + x.rank() : given;
+  Term scale = dloss;
+  if (ctx.attrs().s("reduction") == "mean") scale = dloss / ctx.ratio(ctx.sum(x, {axis}), dloss);
+  const Term s = x.op("softmax", {{"axis", axis}});
+  ctx.through({scale * (s * ctx.sum(labels, {axis}) - labels)});
+}
+
+// Each distinct element or slice was taken from where it comes first.
+COMPLEX_GRADIENT(unique) {
+  if (!ctx.dy()) return;
+  const Ints& axes = ctx.attrs().ints("axes");
+  const Term x = ctx.x(), zeros = ctx.fill_like(x, 0), places = ctx.y(1);
+  if (!axes.empty())
+    return ctx.set(0, ctx.add("scatter", {ctx.dy(), places, zeros}, {{"axis", axes[0]}}));
+  const Term flat = ctx.add("scatter", {ctx.dy(), places, ctx.reshape(zeros, {-1})});
+  ctx.set(0, ctx.reshape_like(flat, x));
+}
+
+COMPLEX_GRADIENT(sparse_to_dense) {
+  const std::string& storage = ctx.attrs().s("storage");
+  const auto wide = [](const Term& list) { return list.op("cast", {{"dtype", DType::kI64}}); };
+  Term index0 = wide(ctx.x(1)), index1 = wide(ctx.x(2));
+  if (storage !=
+      "coo") {  // the line of value k: how many lines after the first start at k or before
+    const Term places = ctx.add(
+        "range", {ctx.scalar(0, DType::kI64), index0.op("size"), ctx.scalar(1, DType::kI64)});
+    const Term starts =
+        index1.op("slice", {{"starts", Ints{1}}, {"ends", Ints{INT64_MAX}}, {"axes", Ints{0}}});
+    const Term passed = places.op("unsqueeze", {{"axes", Ints{1}}}) >= starts;
+    index1 = ctx.sum(wide(passed), {1}, false);
+  }
+  const bool rows_first = storage == "csc";
+  const Term pairs = ctx.add("stack", {rows_first ? index0 : index1, rows_first ? index1 : index0},
+                             {{"axis", -1}});
+  ctx.set(0, ctx.add("gather_nd", {ctx.dy(), pairs}));
 }
 
 GRADIENT(sgd) {
