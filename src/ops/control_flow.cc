@@ -19,8 +19,14 @@ Signature body_of(const InferContext& ctx, const char* attr) {
   return signature_of(*graph);
 }
 
+// A body that takes an optional takes the thing itself.
+bool holds(Container body, Container given) {
+  return body == given || (body == Container::kOptional && given == Container::kTensor) ||
+         (body == Container::kOptionalSequence && given == Container::kSequence);
+}
+
 bool accepts(const ValueType& body, const ValueType& given) {
-  if (body.dtype != given.dtype || body.container != given.container) return false;
+  if (body.dtype != given.dtype || !holds(body.container, given.container)) return false;
   if (!body.ranked || !given.ranked) return true;
   return std::equal(body.shape.begin(), body.shape.end(), given.shape.begin(), given.shape.end(),
                     [](const Dim& a, const Dim& b) { return !a.known() || !b.known() || a == b; });
@@ -94,10 +100,12 @@ ValueType outside(const InferContext& ctx, size_t i, ValueType type) {
   return type;
 }
 
-size_t count_attr(const InferContext& ctx, const char* attr) {
+// How many of the inputs after the first few.
+size_t count_attr(const InferContext& ctx, const char* attr, size_t first = 0) {
   const int64_t count = ctx.attrs.i(attr);
-  ctx.check(count >= 0 && count <= static_cast<int64_t>(ctx.input_count()),
-            "{} is {}, but there are {} inputs", attr, count, ctx.input_count());
+  const size_t inputs = std::max(ctx.input_count(), first) - first;
+  ctx.check(count >= 0 && count <= static_cast<int64_t>(inputs), "{} is {}, but there are {}", attr,
+            count, inputs);
   return static_cast<size_t>(count);
 }
 
@@ -128,7 +136,7 @@ void infer_while_loop(InferContext& ctx) {
 
 void infer_for_loop(InferContext& ctx) {
   for (size_t i = 0; i < 3; ++i) check_scalar(ctx, i);
-  const size_t carried = count_attr(ctx, "carried");
+  const size_t carried = count_attr(ctx, "carried", 3);
   ctx.check(carried == ctx.output_count(), "carries {} values, but has {} outputs", carried,
             ctx.output_count());
   const Signature body = body_of(ctx, "body");
@@ -143,7 +151,7 @@ void infer_for_loop(InferContext& ctx) {
 
 void infer_loop(InferContext& ctx) {
   for (size_t i = 0; i < 2; ++i) check_scalar(ctx, i);
-  const size_t carried = count_attr(ctx, "carried");
+  const size_t carried = count_attr(ctx, "carried", 2);
   const size_t outputs = ctx.output_count();
   ctx.check(outputs >= carried, "carries {} values, but has {} outputs", carried, outputs);
   const Signature body = body_of(ctx, "body");

@@ -38,6 +38,7 @@ void check_scalar(const InferContext& ctx, size_t i) {
 }
 
 void infer_construct(InferContext& ctx) {
+  ctx.check(ctx.has(0), "needs at least one input; sequence_empty makes a list of none");
   ValueType type = element(ctx.type(0));
   for (size_t i = 1; i < ctx.input_count(); ++i) type = either(ctx, type, ctx.type(i));
   ctx.set_type(0, list_of(type));
@@ -107,8 +108,8 @@ void infer_map(InferContext& ctx) {
             body.inputs.size(), ctx.input_count());
   ctx.check(body.outputs.size() == ctx.output_count(), "'body' has {} outputs, must have {}",
             body.outputs.size(), ctx.output_count());
-  ctx.check(ctx.type(0).container == Container::kSequence, "the first input is a {}",
-            name(ctx.type(0).container));
+  ctx.check(ctx.has(0) && ctx.type(0).container == Container::kSequence,
+            "the first input must be a list");
   for (size_t i = 0; i < ctx.input_count(); ++i)
     ctx.check(body.inputs[i].dtype == ctx.dtype(i), "input '{}' of 'body' is {}, but gets {}",
               body.names[i], to_string(body.inputs[i]), to_string(ctx.type(i)));

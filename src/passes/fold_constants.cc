@@ -26,6 +26,9 @@ ConstantPtr content_constant(const Value* value) {
 }
 
 bool worth_storing(const Node& node) {
+  // A shape that is known now is worth more than memory: it may be what keeps the graph from a
+  // plan.
+  if (node.op->measure) return true;
   size_t in = 0, out = 0;
   for (const Value* value : node.inputs) in += value ? value->constant->bytes() : 0;
   for (const Value* value : node.outputs) {
@@ -55,10 +58,12 @@ std::vector<ConstantPtr> results_of(const Node& node, const PassContext& context
 
 PASS(fold_constants, 200, "nodes of constants become constants") {
   Rewriter rewriter(graph);
-  return rewriter.each([&](Node& node) {
+  bool measured = false;
+  const int changes = rewriter.each([&](Node& node) {
     if (node.op->is(kImpure)) return false;
     const std::vector<ConstantPtr> results = results_of(node, context);
     if (results.size() != node.outputs.size()) return false;
+    measured = measured || node.op->measure;
     std::vector<Value*> outputs = node.outputs;
     for (size_t i = 0; i < outputs.size(); ++i) {
       // Replacing the last use erases the node and with it the values.
@@ -71,6 +76,8 @@ PASS(fold_constants, 200, "nodes of constants become constants") {
     }
     return true;
   });
+  if (measured) graph.infer_again();  // shapes that were open are known
+  return changes;
 }
 
 }  // namespace anymps

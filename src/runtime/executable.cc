@@ -26,6 +26,17 @@ bool fits_a_plan(const Graph& graph) {
   return true;
 }
 
+std::vector<Shape> measured_shapes(const Node& node) {
+  std::vector<MeasureInput> inputs(node.inputs.size());
+  std::vector<Constant::Bytes> held;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!node.inputs[i]) continue;
+    held.push_back(node.inputs[i]->constant->data());
+    inputs[i] = {node.inputs[i]->constant->desc(), held.back().get()};
+  }
+  return node.op->measure({*node.op, node.attrs, inputs});
+}
+
 // Computes a node of constants with the reference kernels. Big single results become recipes: see
 // memory/constant.h.
 std::vector<ConstantPtr> evaluate(const Node& node) {
@@ -40,8 +51,15 @@ std::vector<ConstantPtr> evaluate(const Node& node) {
     inputs.push_back(value ? value->constant : nullptr);
     request.inputs.push_back(value ? std::optional(value->constant->desc()) : std::nullopt);
   }
+  const std::vector<Shape> measured =
+      node.op->measure ? measured_shapes(node) : std::vector<Shape>();
   for (const Value* value : node.outputs) {
-    if (!value->type.static_shape() || value->dtype() == DType::kString) return {};
+    if (value->dtype() == DType::kString) return {};
+    if (node.op->measure) {
+      request.outputs.emplace_back(value->dtype(), measured.at(request.outputs.size()));
+      continue;
+    }
+    if (!value->type.static_shape()) return {};
     request.outputs.emplace_back(value->dtype(), to_shape(value->shape()));
   }
   KernelPtr kernel = make_oracle_kernel(request);
@@ -229,6 +247,8 @@ void Executable::run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& 
 }
 
 std::vector<Tensor> Executable::run_body(std::vector<Tensor> feeds, const RunState& state) {
+  for (size_t i = 0; i < feeds.size() && i < graph_->inputs().size(); ++i)
+    feeds[i] = as_container(std::move(feeds[i]), graph_->inputs()[i]->type.container);
   check_feeds(feeds);
   auto ready = plan(shapes_of(feeds));
   if (!ready) return interpreter().run(std::move(feeds), state);

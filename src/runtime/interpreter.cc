@@ -429,8 +429,7 @@ void Interpreter::run_node(Site& site, Slots& slots, const RunState& state) {
     slots[static_cast<size_t>(site.outputs[i])] = std::move(outputs[i]);
 }
 
-// A value that may be nothing, where the type says so.
-static Tensor as_container(Tensor tensor, Container container) {
+Tensor as_container(Tensor tensor, Container container) {
   if (tensor.container == container) return tensor;
   if (container == Container::kOptional && tensor.container == Container::kTensor) {
     Tensor result;

@@ -88,6 +88,9 @@ class Interpreter {
   std::vector<Input> results_;
 };
 
+// A value as an optional, where the type says so.
+Tensor as_container(Tensor tensor, Container container);
+
 // The error with the node in its message: "… (node "a")", and one level up
 // "… (node "loop" / node "a")".
 Error with_node(const Error& error, const std::string& label);

@@ -283,6 +283,34 @@ TEST(ControlFlow, ConstantsAreConstantsInsideBodies) {
   EXPECT_GT(device->packed().bytes(), before);  // packed when compiled, once for both
 }
 
+// What is known when the graph is compiled is part of the graph, which then has a plan.
+TEST(ControlFlow, KnownBranchesAndCallsAreInlined) {
+  auto device = Device::get("cpu");
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {2, 3});
+  Value* rank = graph.add("size", {graph.add("shape", {x})});
+  Value* condition = graph.add("equal", {rank, graph.scalar(DType::kI64, 2)});
+  auto yes = std::make_shared<Graph>(), no = std::make_shared<Graph>();
+  Value* a = yes->input("x", x->type);
+  auto callee = std::make_shared<Graph>();
+  callee->set_outputs({callee->add("neg", {callee->input("x", x->type)})});
+  yes->set_outputs(
+      {yes->add_node(get_op("call"), {a}, {body("callee", callee)}, "call", 1)->output(), a});
+  Value* b = no->input("x", x->type);
+  Value* flat = no->add("reshape", {b}, {{"shape", std::vector<int64_t>{-1}}});
+  no->set_outputs({flat, flat});
+  Node* node = graph.add_node(get_op("if_else"), {condition, x},
+                              {body("then_branch", yes), body("else_branch", no)}, "by_rank", 2);
+  EXPECT_FALSE(node->output()->type.ranked);
+  graph.set_outputs({graph.add("exp", {node->outputs[0]}), node->outputs[1]});
+  Executable executable(device, graph);
+  EXPECT_NE(executable.plan({Shape{2, 3}}), nullptr) << "no plan";
+  std::vector<Tensor> results;
+  executable.run({tensor<float>(*device, {2, 3}, {0, 0, 0, 0, 0, 1})}, results);
+  EXPECT_EQ(elements(*device, results[0])[0], 1);
+  EXPECT_EQ(elements(*device, results[1]), (std::vector<float>{0, 0, 0, 0, 0, 1}));
+}
+
 TEST(ControlFlow, ErrorsNameTheWay) {
   auto device = Device::get("cpu");
   const ValueType index{DType::kI64, true, {}, std::nullopt};
@@ -325,6 +353,19 @@ TEST(ControlFlow, BodiesMustFit) {
               add({condition, x});
             }),
             "[if_else] input 'x' of 'then_branch' is f32[4], but gets f32[3] (node \"if\")");
+  auto loop = std::make_shared<Graph>();
+  loop->input("i", DType::kI64, {});
+  loop->set_outputs({loop->input("x", DType::kF32, {3})});
+  EXPECT_EQ(error_of([&] {
+              Value* one = graph.scalar(DType::kI64, 1);
+              graph.add_node(get_op("for_loop"), {one, one, one, x},
+                             {body("body", loop), {"carried", 2}}, "for", 2);
+            }),
+            "[for_loop] carried is 2, but there are 1 (node \"for\")");
+  EXPECT_NE(error_of([&] {
+              graph.add_node(get_op("sequence_construct"), {}, {}, "none");
+            }).find("needs at least one input"),
+            std::string::npos);
   Value* two = graph.input("two", DType::kBool, {2});
   EXPECT_EQ(error_of([&] {
               add({two, x});

@@ -148,6 +148,21 @@ TEST(Interpreter, RunsOnManyThreadsAtOnce) {
   EXPECT_EQ(wrong, 0);
 }
 
+// Of constants, the shapes are known when the graph is compiled, and there is a plan.
+TEST(Interpreter, IsNotNeededForConstants) {
+  auto device = Device::get("cpu");
+  Graph graph;
+  Value* c = graph.constant(Constant::of<float>({2, 2}, {1, -1, 2, 3}), "c");
+  Node* kept = graph.add_node(get_op("test_keep_above"), {c}, {}, "keep");
+  Value* x = graph.input("x", DType::kF32, {1});
+  graph.set_outputs({graph.add("add", {x, graph.add("neg", {kept->outputs[0]})})});
+  Executable executable(device, graph);
+  EXPECT_NE(executable.plan({Shape{1}}), nullptr);
+  std::vector<Tensor> results;
+  executable.run({tensor(*device, {1}, {10})}, results);
+  EXPECT_EQ(elements(*device, results[0]), (std::vector<float>{9, 8, 7}));
+}
+
 TEST(Interpreter, NamesTheNodesOnTheWay) {
   const Error inner = with_node(Error(Code::kInvalidArgument, "[add] bad"), "node \"add\"");
   EXPECT_STREQ(inner.what(), "[add] bad (node \"add\")");

@@ -74,9 +74,14 @@ bool same_type(const ValueType& a, const ValueType& b) {
 
 // What a carried value is before and after a round; `tag` names extents that change.
 ValueType widened(const ValueType& before, const ValueType& after, const std::string& tag) {
-  require(before.dtype == after.dtype && before.container == after.container,
+  auto optional = [](Container container) {
+    if (container == Container::kTensor) return Container::kOptional;
+    return container == Container::kSequence ? Container::kOptionalSequence : container;
+  };
+  require(before.dtype == after.dtype && optional(before.container) == optional(after.container),
           "the body makes {} of a carried {}", to_string(after), to_string(before));
   ValueType type = before;
+  if (before.container != after.container) type.container = optional(before.container);
   if (!before.ranked || !after.ranked || before.shape.size() != after.shape.size()) {
     type.ranked = false;
     type.shape.clear();

@@ -130,6 +130,28 @@ TEST(OnnxImport, FunctionsAreInlined) {
   EXPECT_EQ(to_string(graph->outputs()[0]->type), "f32[2, 6]");
 }
 
+TEST(OnnxImport, SparseInitializersBecomeDense) {
+  auto model = [](const std::vector<int64_t>& indices, const std::vector<int64_t>& dims) {
+    return ModelBuilder()
+        .input("x", {2, 3})
+        .sparse("w", {2, 3}, {7, 8}, indices, dims)
+        .node("Add", {"x", "w"}, {"y"})
+        .output("y");
+  };
+  for (const auto& graph : {model({1, 5}, {2}).import(), model({0, 1, 1, 2}, {2, 2}).import()}) {
+    const ConstantPtr w = graph->nodes().front()->inputs[1]->constant;
+    ASSERT_NE(w, nullptr);
+    const auto data = w->data();
+    const auto* elements = reinterpret_cast<const float*>(data.get());
+    EXPECT_EQ(std::vector<float>(elements, elements + 6), (std::vector<float>{0, 7, 0, 0, 0, 8}));
+  }
+  expect_error(model({1, 6}, {2}), Code::kInvalidArgument,
+               "initializer \"w\": index 6 is out of range for 6 elements");
+  expect_error(model({0, 3, 0, 0}, {2, 2}), Code::kInvalidArgument,
+               "index 3 is out of range for size 3");
+  expect_error(model({0}, {1}), Code::kInvalidArgument, "1 indices for 2 values");
+}
+
 TEST(OnnxImport, RecursiveFunctionsAreRefused) {
   expect_error(ModelBuilder(17)
                    .import_opset("my", 1)

@@ -78,6 +78,28 @@ class ModelBuilder {
     }));
     return *this;
   }
+  // A matrix or a vector with these elements at these places, flat or one row for each.
+  ModelBuilder& sparse(const std::string& name, const std::vector<int64_t>& dims,
+                       const std::vector<float>& values, const std::vector<int64_t>& indices,
+                       const std::vector<int64_t>& indices_dims) {
+    auto part = [](const std::string& called, const std::vector<int64_t>& shape, DataType type,
+                   const std::string& raw) {
+      return message([&](Writer& w) {
+        w.add_packed_int64(1, shape.begin(), shape.end());
+        w.add_int32(2, static_cast<int32_t>(type));
+        w.add_string(8, called);
+        w.add_bytes(9, raw);
+      });
+    };
+    sparse_.push_back(message([&](Writer& w) {
+      w.add_message(
+          1, part(name, {static_cast<int64_t>(values.size())}, DataType::kFloat,
+                  {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)}));
+      w.add_message(2, part("", indices_dims, DataType::kInt64, bytes_of(indices)));
+      w.add_packed_int64(3, dims.begin(), dims.end());
+    }));
+    return *this;
+  }
   ModelBuilder& node(const std::string& op, const Names& inputs, const Names& outputs,
                      const std::vector<Attr>& attrs = {}, const std::string& name = "",
                      const std::string& domain = "") {
@@ -103,6 +125,7 @@ class ModelBuilder {
       for (const auto& tensor : tensors_) w.add_message(5, tensor);
       for (const auto& input : inputs_) w.add_message(11, input);
       for (const auto& output : outputs_) w.add_message(12, output);
+      for (const auto& tensor : sparse_) w.add_message(15, tensor);
     });
   }
   std::string bytes() const {
@@ -208,7 +231,7 @@ class ModelBuilder {
     });
   }
 
-  std::vector<std::string> opsets_, inputs_, outputs_, tensors_, nodes_, functions_;
+  std::vector<std::string> opsets_, inputs_, outputs_, tensors_, nodes_, functions_, sparse_;
 };
 
 }  // namespace anymps::onnx
