@@ -5,6 +5,8 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "ops/subgraph.h"
+
 namespace anymps {
 
 std::string Node::label() const { return fmt::format("node \"{}\"", name); }
@@ -222,7 +224,7 @@ size_t Graph::erase_dead() {
   size_t erased = 0;
   for (auto it = nodes_.end(); it != nodes_.begin();) {
     Node* node = std::prev(it)->get();
-    const bool used = node->op->is(kImpure) ||
+    const bool used = has_effects(*node) ||
                       std::any_of(node->outputs.begin(), node->outputs.end(), [&](Value* value) {
                         return !value->users.empty() || is_output(value);
                       });

@@ -15,4 +15,14 @@ Signature signature_of(const Graph& body) {
   return signature;
 }
 
+bool has_effects(const Node& node) {
+  if (node.op->is(kImpure)) return true;
+  if (!node.op->is(kStructural)) return false;
+  for (const AttrValue& attr : node.attrs.values())
+    if (const auto* body = std::get_if<std::shared_ptr<Graph>>(&attr); body && *body)
+      for (const auto& inner : (*body)->nodes())
+        if (has_effects(*inner)) return true;
+  return false;
+}
+
 }  // namespace anymps

@@ -16,4 +16,8 @@ struct Signature {
 };
 Signature signature_of(const Graph& body);
 
+// Whether a node must run even if nobody uses its outputs, and as often as it is there: it is
+// impure, or holds a graph with such a node.
+bool has_effects(const Node& node);
+
 }  // namespace anymps

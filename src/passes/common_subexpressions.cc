@@ -5,6 +5,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "ops/subgraph.h"
 #include "passes/match.h"
 #include "passes/pass.h"
 
@@ -50,7 +51,7 @@ PASS(common_subexpressions, 120, "equal nodes and equal small constants become o
   int changes = merge_constants(graph);
   std::unordered_map<std::string, std::vector<Node*>> seen;
   for (Node* node : graph.node_list()) {
-    if (node->op->is(kImpure)) continue;
+    if (has_effects(*node)) continue;
     auto& candidates = seen[key_of(*node)];
     auto twin = std::find_if(candidates.begin(), candidates.end(), [&](Node* other) {
       if (!(other->attrs == node->attrs)) return false;

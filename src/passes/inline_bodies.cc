@@ -54,20 +54,16 @@ PASS(inline_bodies, 105, "a branch that is known to be taken and a call become p
       if (node.outputs[i]->type.container != chosen.body->outputs()[i]->type.container)
         return false;
     const std::vector<Value*> results = copy_body(graph, *chosen.body, node, chosen.first_input);
-    const std::vector<Value*> outputs = node.outputs;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      if (outputs[i]->users.empty() && !graph.is_output(outputs[i])) continue;
-      const bool last = std::all_of(
-          outputs.begin() + static_cast<std::ptrdiff_t>(i) + 1, outputs.end(),
-          [&](const Value* value) { return value->users.empty() && !graph.is_output(value); });
-      Value* result = results[i];
-      if (!can_replace(graph, outputs[i], result))  // an output that is an input, or comes twice
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      Value *output = node.outputs[i], *result = results[i];
+      if (output->users.empty() && !graph.is_output(output)) continue;
+      if (!can_replace(graph, output, result))  // an output that is an input, or comes twice
         result = graph.add(
             result->type.container == Container::kTensor ? "identity" : "container_identity",
             {result});
-      rewriter.replace(outputs[i], result);
-      if (last) break;
+      graph.replace_uses(output, result);
     }
+    graph.erase(&node);  // even if it has effects: the copies have them now
     return true;
   });
   if (changes) graph.infer_again();  // one branch tells more than what two have in common

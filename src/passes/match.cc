@@ -6,6 +6,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "ops/subgraph.h"
+
 namespace anymps {
 
 bool can_replace(const Graph& graph, const Value* from, const Value* to) {
@@ -25,7 +27,7 @@ void Rewriter::erase_unused(Node* node) {
   while (!todo.empty()) {
     Node* next = todo.back();
     todo.pop_back();
-    if (gone_.contains(next) || next->op->is(kImpure)) continue;
+    if (gone_.contains(next) || has_effects(*next)) continue;
     const bool used = std::any_of(next->outputs.begin(), next->outputs.end(), [&](Value* value) {
       return !value->users.empty() || graph_.is_output(value);
     });

@@ -113,10 +113,14 @@ void check_items(const Tensor& feed, const Value& input) {
           input.name);
   for (size_t i = 0; !nothing && i < feed.items->size(); ++i) {
     const Tensor& item = (*feed.items)[i];
-    const bool fits =
-        item.container == Container::kTensor && item.buffer && item.desc.dtype == input.dtype();
-    require(fits, "[run] item {} of input '{}' must be {}, {} given", i, input.name,
-            name(input.dtype()), to_text(item));
+    const ValueType& type = input.type;
+    bool fits = item.container == Container::kTensor && item.buffer &&
+                item.desc.dtype == type.dtype &&
+                (!type.ranked || item.desc.shape.size() == type.shape.size());
+    for (size_t d = 0; fits && type.ranked && d < type.shape.size(); ++d)
+      fits = !type.shape[d].known() || type.shape[d].is(item.desc.shape[d]);
+    require(fits, "[run] item {} of input '{}' must be {}{}, {} given", i, input.name,
+            name(type.dtype), type.ranked ? to_string(type.shape) : "[?]", to_text(item));
   }
 }
 

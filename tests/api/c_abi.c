@@ -75,8 +75,8 @@ static void test_eager(amps_device* device) {
   float out[4];
   amps_tensor *x = NULL, *y[1] = {NULL};
   const amps_op* leaky = amps_op_find("leaky_relu");
-  amps_attr alpha = {"alpha", AMPS_ATTR_FLOAT, 0, 0.5, NULL, NULL, NULL, 0};
-  amps_attr unknown = {"beta", AMPS_ATTR_FLOAT, 0, 0.5, NULL, NULL, NULL, 0};
+  amps_attr alpha = {"alpha", AMPS_ATTR_FLOAT, 0, 0.5, NULL, NULL, NULL, 0, NULL};
+  amps_attr unknown = {"beta", AMPS_ATTR_FLOAT, 0, 0.5, NULL, NULL, NULL, 0, NULL};
   amps_cache_stats stats;
   CHECK(leaky != NULL && amps_op_find("no_such_op") == NULL && amps_op_find(NULL) == NULL);
   CHECK(amps_tensor_from_host(device, AMPS_F32, 1, dims, NULL, a, &x) == AMPS_OK);
@@ -93,6 +93,82 @@ static void test_eager(amps_device* device) {
         stats.hits >= 1);
   amps_tensor_release(x);
   amps_tensor_release(y[0]);
+}
+
+static amps_graph* branch(const char* op) {
+  amps_graph* graph = NULL;
+  amps_value *x = NULL, *y = NULL;
+  CHECK(amps_graph_create(op, &graph) == AMPS_OK);
+  CHECK(amps_graph_input(graph, "x", AMPS_F32, 0, NULL, NULL, &x) == AMPS_OK);
+  CHECK(amps_graph_op(graph, amps_op_find(op), &x, 1, NULL, 0, NULL, &y, 1) == AMPS_OK);
+  CHECK(amps_graph_set_outputs(graph, &y, 1) == AMPS_OK);
+  return graph;
+}
+
+/* condition ? -x : exp(x), the length of a list, and a variable that adds up. */
+static void test_control_flow(amps_device* device) {
+  const unsigned char truth = 1;
+  const float two = 2, zero = 0;
+  float number;
+  int64_t length;
+  const char* words[2] = {"a", "b c"};
+  const int64_t pair[1] = {2};
+  amps_graph *graph = NULL, *yes = branch("neg"), *no = branch("exp");
+  amps_value *condition, *x, *list, *strings, *start, *old, *sum, *inputs[2], *outputs[4];
+  amps_attr bodies[2] = {{"then_branch", AMPS_ATTR_GRAPH, 0, 0, NULL, NULL, NULL, 0, yes},
+                         {"else_branch", AMPS_ATTR_GRAPH, 0, 0, NULL, NULL, NULL, 0, no}};
+  amps_attr name = {"variable", AMPS_ATTR_STRING, 0, 0, "sum", NULL, NULL, 0, NULL};
+  amps_executable* executable = NULL;
+  amps_tensor *feeds[3] = {NULL, NULL, NULL}, *results[4] = {NULL, NULL, NULL, NULL}, *held = NULL;
+  CHECK(amps_graph_create("control", &graph) == AMPS_OK);
+  CHECK(amps_graph_input(graph, "c", AMPS_BOOL, 0, NULL, NULL, &condition) == AMPS_OK);
+  CHECK(amps_graph_input(graph, "x", AMPS_F32, 0, NULL, NULL, &x) == AMPS_OK);
+  CHECK(amps_graph_list_input(graph, "l", AMPS_SEQUENCE, AMPS_F32, &list) == AMPS_OK);
+  CHECK(amps_graph_list_input(graph, "m", (amps_container)9, AMPS_F32, &list) ==
+        AMPS_INVALID_ARGUMENT);
+  CHECK(amps_graph_string_constant(graph, "w", 1, pair, words, NULL, &strings) == AMPS_OK);
+  CHECK(amps_graph_constant(graph, "bad", AMPS_STRING, 1, pair, words, &old) ==
+        AMPS_INVALID_ARGUMENT);
+  CHECK(amps_graph_constant(graph, "start", AMPS_F32, 0, NULL, &zero, &start) == AMPS_OK);
+  inputs[0] = condition;
+  inputs[1] = x;
+  CHECK(amps_graph_op(graph, amps_op_find("if_else"), inputs, 2, bodies, 2, "choice", &outputs[0],
+                      1) == AMPS_OK);
+  amps_graph_release(yes);
+  amps_graph_release(no);
+  CHECK(amps_graph_op(graph, amps_op_find("sequence_length"), &list, 1, NULL, 0, NULL, &outputs[1],
+                      1) == AMPS_OK);
+  CHECK(amps_graph_op(graph, amps_op_find("read_variable"), &start, 1, &name, 1, NULL, &old, 1) ==
+        AMPS_OK);
+  inputs[0] = old;
+  CHECK(amps_graph_op(graph, amps_op_find("add"), inputs, 2, NULL, 0, NULL, &sum, 1) == AMPS_OK);
+  CHECK(amps_graph_op(graph, amps_op_find("assign_variable"), &sum, 1, &name, 1, NULL, &outputs[2],
+                      1) == AMPS_OK);
+  outputs[3] = strings;
+  CHECK(amps_graph_set_outputs(graph, outputs, 4) == AMPS_OK);
+  CHECK(amps_compile(device, graph, NULL, &executable) == AMPS_OK);
+  amps_graph_release(graph);
+  CHECK(amps_tensor_from_host(device, AMPS_BOOL, 0, NULL, NULL, &truth, &feeds[0]) == AMPS_OK);
+  CHECK(amps_tensor_from_host(device, AMPS_F32, 0, NULL, NULL, &two, &feeds[1]) == AMPS_OK);
+  CHECK(amps_tensor_list(device, AMPS_SEQUENCE, AMPS_F32, &feeds[1], 1, &feeds[2]) == AMPS_OK);
+  CHECK(amps_executable_variable(executable, "sum", &held) == AMPS_OK && held == NULL);
+  CHECK(amps_executable_set_variable(executable, "sum", feeds[2]) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_executable_set_variable(executable, "sum", feeds[1]) == AMPS_OK);
+  CHECK(amps_executable_run(executable, feeds, 3, results, 4, NULL, NULL) == AMPS_OK);
+  CHECK(amps_tensor_to_host(results[0], &number, sizeof(number)) == AMPS_OK && number == -2);
+  CHECK(amps_tensor_to_host(results[1], &length, sizeof(length)) == AMPS_OK && length == 1);
+  {
+    const char* data = NULL;
+    size_t bytes = 0;
+    CHECK(amps_tensor_string(results[3], 1, &data, &bytes) == AMPS_OK && bytes == 3 &&
+          strcmp(data, "b c") == 0);
+  }
+  CHECK(amps_executable_variable(executable, "sum", &held) == AMPS_OK && held != NULL);
+  CHECK(amps_tensor_to_host(held, &number, sizeof(number)) == AMPS_OK && number == 4);
+  amps_tensor_release(held);
+  for (int i = 0; i < 4; ++i) amps_tensor_release(results[i]);
+  for (int i = 0; i < 3; ++i) amps_tensor_release(feeds[i]);
+  amps_executable_release(executable);
 }
 
 static void test_graph(amps_device* device) {
@@ -233,6 +309,7 @@ int main(void) {
   test_tensors(device);
   test_eager(device);
   test_graph(device);
+  test_control_flow(device);
   test_gradient(device);
   test_streams(device);
   test_memory(device);

@@ -311,6 +311,37 @@ TEST(ControlFlow, KnownBranchesAndCallsAreInlined) {
   EXPECT_EQ(elements(*device, results[1]), (std::vector<float>{0, 0, 0, 0, 0, 1}));
 }
 
+// An assignment inside a body happens, once, whether or not somebody uses what the body gives.
+TEST(ControlFlow, EffectsInBodiesAreKept) {
+  auto device = Device::get("cpu");
+  for (const char* op : {"call", "if_else"}) {
+    Graph graph;
+    Value* x = graph.input("x", DType::kF32, {});
+    auto add_one = std::make_shared<Graph>();
+    Value* old =
+        add_one->add("read_variable", {add_one->input("x", x->type)}, {{"variable", "n"}}, "read");
+    Value* next = add_one->add("add", {old, add_one->scalar(DType::kF32, 1)});
+    add_one->set_outputs({add_one->add("assign_variable", {next}, {{"variable", "n"}}, "assign")});
+    if (std::string(op) == "call") {
+      graph.add_node(get_op(op), {x}, {body("callee", add_one)}, "count", 1);
+    } else {
+      Value* condition = graph.input("c", DType::kBool, {});
+      graph.add_node(get_op(op), {condition, x},
+                     {body("then_branch", add_one), body("else_branch", add_one)}, "count", 1);
+    }
+    graph.set_outputs({graph.add("neg", {x})});
+    Executable executable(device, graph);
+    std::vector<Tensor> feeds = {tensor<float>(*device, {}, {10})};
+    if (graph.inputs().size() == 2) feeds.push_back(truth(*device, true));
+    for (int round = 0; round < 2; ++round) {
+      std::vector<Tensor> results;
+      executable.run(feeds, results);
+      EXPECT_EQ(elements(*device, results[0])[0], -10);
+    }
+    EXPECT_EQ(elements(*device, *executable.variables().get("n"))[0], 12) << op;
+  }
+}
+
 TEST(ControlFlow, ErrorsNameTheWay) {
   auto device = Device::get("cpu");
   const ValueType index{DType::kI64, true, {}, std::nullopt};

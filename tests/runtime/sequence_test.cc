@@ -102,7 +102,21 @@ TEST_F(Lists, GoInAndComeOut) {
   EXPECT_EQ(error_of([&] {
               executable.run({wrong, number(0)}, results);
             }),
-            "[run] item 0 of input 'list' must be f32, i64[1] given");
+            "[run] item 0 of input 'list' must be f32[?], i64[1] given");
+}
+
+TEST_F(Lists, ItemsHaveTheShapeThatTheTypeSays) {
+  Graph graph;
+  ValueType type = list_type();
+  type.ranked = true;
+  type.shape = {2, Dim::symbol("N")};
+  graph.set_outputs({graph.add("sequence_length", {graph.input("list", type)})});
+  EXPECT_EQ(elements<int64_t>(run(graph, {list({floats({2, 1}, {1, 2}), floats({2, 0}, {})})})[0]),
+            std::vector<int64_t>{2});
+  EXPECT_EQ(error_of([&] {
+              run(graph, {list({floats({1, 2}, {1, 2})})});
+            }),
+            "[run] item 0 of input 'list' must be f32[2, N], f32[1, 2] given");
 }
 
 TEST_F(Lists, AreMapped) {

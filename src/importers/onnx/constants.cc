@@ -2,7 +2,7 @@
 // Ops that make constants.
 #include <cstring>
 
-#include "importers/onnx/import.h"
+#include "importers/onnx/importer.h"
 #include "importers/onnx/registry.h"
 
 namespace anymps::onnx {
@@ -13,6 +13,11 @@ constexpr size_t kSmall = 16 << 10;
 
 Values Constant(Call& c) {
   using anymps::Constant;
+  if (const Attribute* sparse = c.node.find("sparse_value")) {
+    c.ignore({"sparse_value"});
+    c.check(sparse->sparse_tensors.size() == 1, "attribute 'sparse_value' is no sparse tensor");
+    return {c.graph.constant(to_constant(sparse->sparse_tensors[0]))};
+  }
   if (const Tensor* value = c.tensor("value")) return {c.graph.constant(to_constant(*value))};
   if (c.has("value_float")) return {c.graph.scalar(DType::kF32, c.f("value_float"))};
   if (c.has("value_int")) return {c.graph.constant(Constant::of<int64_t>({}, {c.i("value_int")}))};
