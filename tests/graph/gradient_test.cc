@@ -199,6 +199,24 @@ TEST(Gradient, OfBranchesAndCalls) {
   EXPECT_EQ(results[1], (Values{0, 0}));
 }
 
+// Of a picture x[r, c] = 10 r + c^2, sampled between (1, 1), (1, 2), (2, 1) and (2, 2).
+TEST(Gradient, OfTheGridOfSamples) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF64, {1, 1, 4, 4});
+  Value* grid = graph.input("grid", DType::kF64, {1, 1, 1, 2});
+  Value* y = graph.add("grid_sample", {x, grid}, {{"normalized", false}});
+  graph.set_outputs(gradient(graph, y, {x, grid}));
+  TestTensor picture(DType::kF64, {1, 1, 4, 4});
+  for_each_index(picture.shape(), [&](const Shape& at) {
+    picture.put(at, static_cast<double>(10 * at[2] + at[3] * at[3]));
+  });
+  const auto results = run(graph, {picture, TestTensor(DType::kF64, {1, 1, 1, 2}, {1.25, 1.5})});
+  const Values weights{0, 0, 0, 0, 0, 0.375, 0.125, 0, 0, 0.375, 0.125, 0, 0, 0, 0, 0};
+  for (size_t i = 0; i < 16; ++i) EXPECT_NEAR(results[0][i], weights[i], 1e-12);
+  EXPECT_NEAR(results[1][0], 3, 1e-12);   // along columns: 2^2 - 1^2
+  EXPECT_NEAR(results[1][1], 10, 1e-12);  // along rows
+}
+
 // |F x|^2 summed is n |x|^2 (Parseval), so its gradient is 2 n x, for each of the transforms.
 TEST(Gradient, OfFourierTransforms) {
   const TestTensor at = TestTensor(DType::kF32, {2, 6}).fill(3, -1, 1);

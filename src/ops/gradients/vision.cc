@@ -91,7 +91,6 @@ ZERO_GRADIENT(image_decoder, "pixels are whole numbers");
 ZERO_GRADIENT(window, "it follows from a number of elements");
 ZERO_GRADIENT(non_max_suppression, "it is made of steps");
 NO_GRADIENT(suppress_boxes, "detection has none yet");
-NO_GRADIENT(grid_sample, "sampling has none yet");
 NO_GRADIENT(roi_align, "sampling has none yet");
 NO_GRADIENT(max_roi_pool, "sampling has none yet");
 NO_GRADIENT(deform_conv, "deformable convolution has none yet");
