@@ -70,7 +70,14 @@ OP(non_max_suppression)
     .attr("center_point_box", false)
     .infer(infer_non_max_suppression)
     .measure(measure_non_max_suppression)
-    .no_tests("its shape depends on its elements; see tests/drivers/reference/detection_test.cc");
+    .domain("boxes", 0, 4)
+    .domain("scores", 0, 1)
+    .domain("iou_threshold", 0, 1)
+    .domain("score_threshold", 0, 1)
+    .sample({"all", {{2, 9, 4}, {2, 3, 9}, {}, {}, {}}, {}, {{2, {4}}}})
+    .sample({"centres", {{1, 9, 4}, {1, 2, 9}, {1}, {1}}, {{"center_point_box", true}}, {{2, {9}}}})
+    .sample({"none asked for", {{1, 9, 4}, {1, 2, 9}}, {}})
+    .sample({"no boxes", {{1, 0, 4}, {1, 2, 0}, {}}, {}, {{2, {3}}}});
 
 OP(suppress_boxes)
     .doc(

@@ -316,6 +316,7 @@ static const OpWriter kResize =
         .sample({"not_smaller",
                  {{1, 2, 4, 5}},
                  {{"sizes", Ints{3, 2}}, {"axes", Ints{2, 3}}, {"aspect", "not_smaller"}}})
+        .sample({"sizes input", {{2, 4, 5}, {2}}, {{"axes", Ints{2, 1}}}, {{1, {7, 3}}}})
         .sample({"same extents", {{1, 2, 4, 5}}, {{"sizes", Ints{1, 2, 4, 5}}, {"mode", "linear"}}})
         .sample({"empty batch", {{0, 2, 4, 5}}, {{"sizes", Ints{0, 2, 8, 8}}, {"mode", "linear"}}});
 

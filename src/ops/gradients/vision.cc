@@ -25,6 +25,8 @@ Term product(GradientContext& ctx, const Term& a, const Term& b, bool transpose_
 GRADIENT(resize) {
   const bool stretch = ctx.attrs().s("aspect") == "stretch";
   if (!stretch && ctx.has(1)) ctx.refuse("sizes that are computed, with a kept aspect ratio");
+  for (const size_t i : {2, 3, 4})
+    if (ctx.has(i) && ctx.wants(i)) ctx.refuse("{} have none yet", ctx.op().inputs[i].name);
   std::vector<Term> inputs{ctx.dy(), ctx.x()};
   for (const size_t i : {2, 3, 4}) inputs.push_back(ctx.has(i) ? ctx.x(i) : Term());
   ctx.set(0, ctx.add("resize_gradient", inputs, shared_attrs(ctx, "resize_gradient")));

@@ -164,6 +164,12 @@ TEST(ReferenceResize, KeepsTheAspectRatio) {
                                                   5, 6, 6, 7, 7, 8, 8, 5, 5, 6, 6, 7, 7, 8, 8})));
 }
 
+TEST(ReferenceResize, ScalesFromAnInput) {
+  const TestTensor x(DType::kF32, {1, 3}, {1, 2, 3}), scales(DType::kF32, {1}, {2});
+  EXPECT_TRUE(same(run_reference("resize", {x, std::nullopt, scales}, {{"axes", Ints{1}}}),
+                   TestTensor(DType::kF32, {1, 6}, {1, 1, 2, 2, 3, 3})));
+}
+
 TEST(ReferenceResize, ScaleAndOffset) {
   // Element p lies at (p - 1) / 2: 1 and 3 are those of x.
   EXPECT_TRUE(same(run_reference("resize", {TestTensor(DType::kF32, {2}, {10, 20})},
