@@ -225,3 +225,36 @@ def test_devices_and_memory():
     assert anymps.memory_stats()["allocated"] == before
     anymps.synchronize()
     assert "devices" in anymps.doctor()
+
+
+def sequence(name):
+    return helper.make_tensor_sequence_value_info(name, TensorProto.FLOAT, None)
+
+
+def test_sequences_are_lists():
+    model = anymps.load(onnx_model([helper.make_node("SequenceInsert", ["s", "x"], ["y"])],
+                                   [sequence("s"), info("x", None)], [sequence("y")]).SerializeToString())
+    a, b = np.float32([1, 2]), np.float32([[3]])
+    result = model([a], b)
+    assert isinstance(result, list) and len(result) == 2
+    np.testing.assert_array_equal(result[0], a)
+    np.testing.assert_array_equal(result[1], b)
+    assert len(model([], b)) == 1
+    for wrong in (None, a, 3):
+        with pytest.raises(anymps.InvalidArgument, match="'s'"):
+            model(wrong, b)
+    with pytest.raises(anymps.Error):
+        model([np.float64([1])], b)
+
+
+def test_optionals_are_none_or_a_value():
+    kind = helper.make_optional_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+    x = helper.make_value_info("x", kind)
+    model = anymps.load(onnx_model([helper.make_node("OptionalHasElement", ["x"], ["has"]),
+                                    helper.make_node("Identity", ["x"], ["y"])],
+                                   [x], [info("has", [], TensorProto.BOOL), helper.make_value_info("y", kind)])
+                        .SerializeToString())
+    has, y = model(None)
+    assert not has and y is None
+    has, y = model(np.float32([1, 2]))
+    assert has and y.tolist() == [1, 2]
