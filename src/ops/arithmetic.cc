@@ -25,7 +25,7 @@ namespace anymps {
 constexpr DTypeSet kFloatOrComplex = kFloat | kComplex;
 constexpr Tolerance kExact{.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0};
 
-UNARY(identity, kAny, "The input itself.", "y = x")
+UNARY(identity, kEvery, "The input itself.", "y = x")
     .mps("identityWithTensor:name:")
     .tolerance(kExact)
     .view([](ViewContext& view) { return view.strides = view.input.strides, true; });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversion between element types.
+#include "base/narrow.h"
 #include "ops/elementwise_infer.h"
 
 namespace anymps {
@@ -7,12 +8,17 @@ namespace anymps {
 OP(cast)
     .doc(
         "x in another dtype. Float to integer drops the fraction, clamps to the range and makes "
-        "NaN 0; integers wrap; bool is x != 0; a complex number gives its real part.")
+        "NaN 0; integers wrap, and everything that becomes i4, u4, i2 or u2 does; bool is x != 0; "
+        "a complex number gives its real part. Narrow floats round to nearest even. A number as a "
+        "string has the fewest digits that read back as the same number.")
     .formula("y = dtype(x)")
     .mps("castTensor:toType:name:")
-    .input("x", kAny)
+    .input("x", kEvery)
     .output("y", "")
     .required("dtype", AttrKind::kDType, "the dtype of y")
+    .attr("saturate", true,
+          "what is too large for a narrow float becomes its largest number, not infinity or NaN")
+    .attr("round_mode", "up", {"up", "down", "nearest"}, "to which power of two, for f8e8m0")
     .facts(kElementwise)
     .infer(infer_elementwise)
     .domain(-4, 4)
@@ -27,7 +33,41 @@ OP(cast)
     .sample({"to_u8", {{33}}, {{"dtype", DType::kU8}}, {}})
     .sample({"to_bool", {{33}}, {{"dtype", DType::kBool}}, {}})
     .sample({"to_c64", {{5}}, {{"dtype", DType::kC64}}, {}})
+    .sample({"to_i4", {{33}}, {{"dtype", DType::kI4}}, {}})
+    .sample({"to_u2", {{9}}, {{"dtype", DType::kU2}}, {}})
+    .sample({"to_f8e4m3", {{33}}, {{"dtype", DType::kF8E4M3}}, {}})
+    .sample({"to_f8e5m2", {{33}}, {{"dtype", DType::kF8E5M2}, {"saturate", false}}, {}})
+    .sample({"to_f8e4m3fnuz", {{33}}, {{"dtype", DType::kF8E4M3FNUZ}}, {}})
+    .sample({"to_f8e8m0", {{33}}, {{"dtype", DType::kF8E8M0}, {"round_mode", "nearest"}}, {}})
+    .sample({"to_f4e2m1", {{2, 9}}, {{"dtype", DType::kF4E2M1}}, {}})
     .sample({"scalar", {{}}, {{"dtype", DType::kF32}}, {}})
     .sample({"empty", {{0, 4}}, {{"dtype", DType::kF16}}, {}});
+
+// The bits of an element as ONNX counts them: i4 has 4, though it takes a byte.
+static int bits_of(DType dtype) {
+  if (dtype == DType::kI4 || dtype == DType::kU4 || dtype == DType::kF4E2M1) return 4;
+  if (dtype == DType::kI2 || dtype == DType::kU2) return 2;
+  return static_cast<int>(8 * size_of(dtype));
+}
+
+OP(bit_cast)
+    .doc("The bits of x read as another dtype of the same width.")
+    .formula("y = bits of x")
+    .mps("reinterpretCastTensor:toType:name:")
+    .input("x", kAny | kNarrow)
+    .output("y", "")
+    .required("dtype", AttrKind::kDType, "the dtype of y")
+    .infer([](InferContext& ctx) {
+      const DType from = ctx.dtype(0), to = ctx.attrs.dtype("dtype");
+      ctx.check(to != DType::kString && bits_of(from) == bits_of(to),
+                "x is {} of {} bits, y would be {} of {} bits", name(from), bits_of(from), name(to),
+                bits_of(to));
+      ctx.set(0, ctx.shape(0));
+    })
+    .sample({"to_i32", {{2, 5}}, {{"dtype", DType::kI32}}, {}})
+    .sample({"to_u16", {{7}}, {{"dtype", DType::kU16}}, {}})
+    .sample({"to_i64", {{3, 2}}, {{"dtype", DType::kI64}}, {}})
+    .sample({"to_u8", {{0, 2}}, {{"dtype", DType::kU8}}, {}})
+    .sample({"to_f32_scalar", {{}}, {{"dtype", DType::kF32}}, {}});
 
 }  // namespace anymps

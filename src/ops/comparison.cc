@@ -23,10 +23,10 @@ namespace anymps {
       .facts(kElementwise)          \
       .infer(infer_elementwise)
 
-COMPARISON(equal, kAny, "True where a and b are equal.", "y = a == b")
+COMPARISON(equal, kAny | kText, "True where a and b are equal.", "y = a == b")
     .mps("equalWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
-COMPARISON(not_equal, kAny, "True where a and b differ.", "y = a != b")
+COMPARISON(not_equal, kAny | kText, "True where a and b differ.", "y = a != b")
     .mps("notEqualWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
 COMPARISON(less, kReal, "True where a is below b.", "y = a < b")

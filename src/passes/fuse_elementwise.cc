@@ -26,8 +26,8 @@ bool fusible(const Node& node) {
   const ValueType& type = node.output()->type;
   if (!type.ranked || type.content) return false;  // shape arithmetic needs no kernel
   for (const Value* input : node.inputs)
-    if (input && (!input->type.ranked || input->dtype() == DType::kC64)) return false;
-  return type.dtype != DType::kC64;
+    if (input && (!input->type.ranked || !contains(kReal | kBoolean, input->dtype()))) return false;
+  return contains(kReal | kBoolean, type.dtype);
 }
 
 // A number that the program can hold: with another argument beside it that tells its dtype.

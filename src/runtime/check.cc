@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/env.h"
+#include "base/narrow.h"
+#include "base/text.h"
 #include "drivers/reference_fallback.h"
 #include "runtime/plan.h"
 
@@ -60,6 +62,33 @@ std::string compare(const Shape& shape, const T* got, const T* expected, double 
   return {};
 }
 
+std::string compare_texts(const TensorDesc& desc, const Text* got, const Text* expected) {
+  for (int64_t i = 0; i < desc.count(); ++i)
+    if (text_of(got[i]) != text_of(expected[i]))
+      return fmt::format("at element {}: \"{}\" instead of \"{}\"", i,
+                         shortened(text_of(got[i]), 40), shortened(text_of(expected[i]), 40));
+  return {};
+}
+
+std::string compare_any(const TensorDesc& desc, const void* got, const void* expected,
+                        double tolerance) {
+  if (desc.dtype == DType::kString)
+    return compare_texts(desc, static_cast<const Text*>(got), static_cast<const Text*>(expected));
+  if (is_narrow(desc.dtype)) {
+    const auto decoded = [&](const void* codes) {
+      std::vector<float> numbers(static_cast<size_t>(desc.count()));
+      for (size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = decode_narrow(desc.dtype, static_cast<const uint8_t*>(codes)[i]);
+      return numbers;
+    };
+    return compare(desc.shape, decoded(got).data(), decoded(expected).data(), tolerance);
+  }
+  return dispatch<kAny>(desc.dtype, [&]<typename T>() {
+    return compare(desc.shape, static_cast<const T*>(got), static_cast<const T*>(expected),
+                   tolerance);
+  });
+}
+
 std::string compare_with_oracle(const KernelRequest& request, void* const* inputs,
                                 void* const* outputs) {
   KernelPtr oracle = make_oracle_kernel(request);
@@ -70,16 +99,14 @@ std::string compare_with_oracle(const KernelRequest& request, void* const* input
     memory.emplace_back(std::max<size_t>(desc.bytes(), 1));
     expected.push_back(memory.back().data());
   }
-  oracle->run({inputs, expected.data(), nullptr, nullptr});
+  StringStore strings;
+  oracle->run({inputs, expected.data(), nullptr, nullptr, &strings});
   const std::string given = env_string("ANYMPS_CHECK_RTOL");
   for (size_t i = 0; i < request.outputs.size(); ++i) {
     const TensorDesc& desc = request.outputs[i];
     const double tolerance =
         given.empty() ? 4 * request.op->test.tolerance.of(desc.dtype) : std::stod(given);
-    const std::string difference = dispatch<kAny>(desc.dtype, [&]<typename T>() {
-      return compare(desc.shape, static_cast<const T*>(outputs[i]),
-                     static_cast<const T*>(expected[i]), tolerance);
-    });
+    const std::string difference = compare_any(desc, outputs[i], expected[i], tolerance);
     if (!difference.empty())
       return fmt::format("output '{}' {}",
                          request.op->outputs[std::min(i, request.op->outputs.size() - 1)].name,

@@ -179,6 +179,15 @@ std::vector<Shape> Eager::measure(const Op& op, std::span<const Tensor* const> i
   return shapes;
 }
 
+// Elements point to strings of the inputs or of the run: the output gets its own.
+static StringStorePtr own_strings(Device& device, Text* elements, const TensorDesc& desc) {
+  require(device.driver().traits().host_visible, "[eager] device '{}' cannot hold strings",
+          device.name());
+  auto store = std::make_shared<StringStore>();
+  for (int64_t i = 0; i < desc.count(); ++i) elements[i] = store->add(text_of(elements[i]));
+  return store;
+}
+
 void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
                  std::span<const EagerAttr> attrs, std::span<Tensor> outputs) {
   Key key;
@@ -238,8 +247,12 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
   }
   BufferRef scratch;
   if (entry->scratch) scratch = device_.allocator().allocate(entry->scratch);
+  StringStore strings;
   entry->kernel->run(
-      {in.data(), out.data(), scratch ? scratch->data() : nullptr, &device_.queue()});
+      {in.data(), out.data(), scratch ? scratch->data() : nullptr, &device_.queue(), &strings});
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (entry->outputs[i].dtype == DType::kString)
+      outputs[i].strings = own_strings(device_, static_cast<Text*>(out[i]), entry->outputs[i]);
   for (size_t i = 0; i < aside.size(); ++i) {
     const KernelRequest copy = copy_request(temporaries[i].desc, outputs[aside[i]].desc, "output");
     void* from = temporaries[i].data();

@@ -34,7 +34,7 @@ Domain domain_of(const Op& op, const std::string& input) {
 DType default_dtype(DTypeSet set) {
   for (const DType dtype : {DType::kF32, DType::kI64, DType::kBool})
     if (contains(set, dtype)) return dtype;
-  for (int i = 0; i < kComputeDTypeCount; ++i)
+  for (int i = 0; i < kDTypeCount; ++i)
     if (contains(set, static_cast<DType>(i))) return static_cast<DType>(i);
   return DType::kF32;
 }
@@ -125,8 +125,13 @@ void for_each_case(const Op& op, const std::function<void(OpCase&)>& fn) {
   DTypeSet varied = op.inputs.empty() ? bit(DType::kF32) : op.inputs[0].dtypes;
   for (const InputSpec& spec : op.inputs)
     if (spec.type == op.inputs[0].type && !spec.type.empty()) varied &= spec.dtypes;
-  for (int i = 0; i < kComputeDTypeCount; ++i)
-    if (contains(varied, static_cast<DType>(i)))
+  // What moves elements moves them by their size: a few of the narrow types and strings stand for
+  // all. Other ops that take narrow types are tried with each.
+  const DTypeSet others = contains(varied, DType::kString)
+                              ? bit(DType::kI4) | bit(DType::kF8E4M3) | bit(DType::kString)
+                              : kNarrow;
+  for (int i = 0; i < kDTypeCount; ++i)
+    if (contains(varied & (kAny | others), static_cast<DType>(i)))
       for (const Sample& sample : samples) cases_of_sample(op, sample, static_cast<DType>(i), fn);
 }
 

@@ -35,6 +35,9 @@ Tensor to_device(Device& device, const TestTensor& host, size_t offset) {
 TestTensor to_test(Device& device, const Tensor& tensor) {
   TestTensor host(tensor.desc.dtype, tensor.desc.shape);
   if (host.count() > 0) device.to_host(tensor, host.ptr());
+  if (host.dtype() == DType::kString)  // the tensor's strings go with it
+    for (int64_t i = 0; i < host.count(); ++i)
+      host.data<Text>()[i] = interned(text_of(host.data<Text>()[i]));
   return host;
 }
 
@@ -110,7 +113,12 @@ TEST_P(OpTable, AgreesWithReference) {
     const Outcome expected = on_reference(item);
     computed += expected.error.empty();
     if (!expected.error.empty()) last_error = item.label + ": " + expected.error;
+    const bool strings = std::any_of(item.inputs.begin(), item.inputs.end(), [](const auto& input) {
+      return input && input->dtype() == DType::kString;
+    });
     for (const char* driver : {"cpu", "island"}) {
+      if (strings && std::string_view(driver) == "island")
+        continue;  // its memory holds no pointers
       ++case_counts[driver];
       const Outcome actual = on_device(*Device::get(driver), item);
       ASSERT_EQ(expected.error.empty(), actual.error.empty())

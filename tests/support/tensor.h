@@ -11,9 +11,11 @@
 #include <cstring>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/narrow.h"
 #include "drivers/reference/reference.h"
 #include "ops/infer.h"
 
@@ -23,6 +25,12 @@ namespace anymps::testing {
 // so that a write beside the tensor is seen.
 inline constexpr size_t kGuardBytes = 64;
 inline constexpr std::byte kGuard{0xa5};
+
+// A string element that lives as long as the process.
+inline Text interned(const std::string& text) {
+  static auto* const all = new std::set<std::string>();
+  return text.empty() ? nullptr : &*all->insert(text).first;
+}
 
 class TestTensor {
  public:
@@ -45,6 +53,18 @@ class TestTensor {
   TestTensor(DType dtype, Shape shape, const std::vector<double>& values)
       : TestTensor(dtype, std::move(shape)) {
     set(values);
+  }
+  static TestTensor texts(Shape shape, const std::vector<std::string>& values) {
+    TestTensor tensor(DType::kString, std::move(shape));
+    EXPECT_EQ(static_cast<int64_t>(values.size()), tensor.count());
+    for (size_t i = 0; i < values.size(); ++i) tensor.data<Text>()[i] = interned(values[i]);
+    return tensor;
+  }
+  std::vector<std::string> texts() const {  // row-major
+    std::vector<std::string> all;
+    for_each_index(
+        shape(), [&](const Shape& index) { all.push_back(text_of(data<Text>()[offset(index)])); });
+    return all;
   }
   template <typename T>
   static TestTensor of(Shape shape, const std::vector<T>& values) {
@@ -74,9 +94,12 @@ class TestTensor {
            std::all_of(bytes_.end() - kGuardBytes, bytes_.end(), guard);
   }
 
-  // One element as a complex number, which every dtype fits in (64-bit integers up to 2^53).
+  // One element as a complex number, which every dtype fits in (64-bit integers up to 2^53, strings
+  // that are numbers).
   std::complex<double> get(const Shape& index) const {
     const int64_t at = offset(index);
+    if (is_narrow(dtype())) return decode_narrow(dtype(), data<uint8_t>()[at]);
+    if (dtype() == DType::kString) return std::strtod(text_of(data<Text>()[at]).c_str(), nullptr);
     return dispatch<kAny>(desc_.dtype, [&]<typename T>() -> std::complex<double> {
       if constexpr (std::is_same_v<T, Complex>) {
         return std::complex<double>(data<T>()[at]);
@@ -89,6 +112,14 @@ class TestTensor {
   }
   void put(const Shape& index, std::complex<double> value) {
     const int64_t at = offset(index);
+    if (is_narrow(dtype())) {
+      data<uint8_t>()[at] = encode_narrow(dtype(), value.real());
+      return;
+    }
+    if (dtype() == DType::kString) {
+      data<Text>()[at] = interned(fmt::format("{}", value.real()));
+      return;
+    }
     dispatch<kAny>(desc_.dtype, [&]<typename T>() {
       if constexpr (std::is_same_v<T, Complex>) {
         data<T>()[at] = Complex(value);
@@ -113,7 +144,8 @@ class TestTensor {
     std::uniform_int_distribution<int64_t> whole(first, last);
     for_each_index(shape(), [&](const Shape& index) {
       if (dtype() == DType::kBool) return put(index, static_cast<double>(random() & 1));
-      if (!is_int(dtype())) return put(index, {real(random), real(random)});
+      if (!is_int(dtype()) && !contains(kNarrowInt | kText, dtype()))
+        return put(index, {real(random), real(random)});
       const int64_t value = whole(random);
       put(index, static_cast<double>(contains(kUnsigned, dtype()) ? std::abs(value) : value));
     });
@@ -266,7 +298,8 @@ inline std::vector<TestTensor> run_reference_all(const char* name, TestInputs in
   for (TestTensor& result : results) out.push_back(result.ptr());
   const KernelPtr kernel = make_reference_kernel(request);
   if (!kernel) fail(Code::kNotFound, "[{}] has no reference kernel", name);
-  kernel->run({in.data(), out.data(), nullptr, nullptr});
+  static auto* const strings = new StringStore();  // results may outlive the run
+  kernel->run({in.data(), out.data(), nullptr, nullptr, strings});
   return results;
 }
 

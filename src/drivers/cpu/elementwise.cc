@@ -2,6 +2,8 @@
 // Elementwise ops on the CPU: each is a tile program of one instruction.
 #include "drivers/cpu/elementwise.h"
 
+#include "drivers/cpu/narrow_cast.h"
+
 namespace anymps::cpu {
 
 namespace {
@@ -55,10 +57,29 @@ std::optional<Value> emit_clamp(Builder& builder, const Attrs& attrs,
                             high ? *args[2] : builder.constant(type, max)});
 }
 
-std::optional<Value> emit_cast(Builder& builder, Value x, DType to) {
+// The narrow types are read as f32 and made from f32, or from bytes, which hold all that integers
+// of them keep.
+std::optional<Value> emit_cast(Builder& builder, Value x, const Attrs& attrs, DType to,
+                               std::string& why) {
+  const auto between = [&](DType type) {
+    if (builder.dtype(x) == type) return;
+    x = builder.call(*find_cast(builder.dtype(x), type), {x});
+  };
+  if (builder.dtype(x) == DType::kString || to == DType::kString)
+    return why = "there are strings", std::nullopt;
+  if (builder.dtype(x) == to) return x;
+  if (is_narrow(builder.dtype(x))) x = builder.call(*find_narrow_decode(builder.dtype(x)), {x});
   // The builder reads halves as f32 and stores f32 as halves.
-  if (builder.dtype(x) == computed(to)) return x;
-  return builder.call(*find_cast(builder.dtype(x), computed(to)), {x});
+  if (!is_narrow(to)) return between(computed(to)), x;
+  const DType from = builder.dtype(x);
+  if (contains(kNarrowInt, to) && contains(kInt | kBoolean, from))
+    between(DType::kI8);
+  else if (from != DType::kF32)
+    return why = fmt::format("{} to {} would round twice", name(from), name(to)), std::nullopt;
+  const std::string& rounding = attrs.s("round_mode");
+  const double mode = rounding == "up" ? 0 : rounding == "down" ? 1 : 2;
+  return builder.call(*find_narrow_encode(builder.dtype(x), to), {x},
+                      {attrs.b("saturate") ? 1.0 : 0.0, mode});
 }
 
 // Powers that are common as constants and much cheaper by themselves.
@@ -80,7 +101,7 @@ std::optional<Value> emit(Builder& builder, const Op& op, const Attrs& attrs,
                           const std::vector<std::optional<int>>& args, DType dtype,
                           std::string& why) {
   if (op.name == "clamp") return emit_clamp(builder, attrs, args, dtype, why);
-  if (op.name == "cast") return emit_cast(builder, *args[0], dtype);
+  if (op.name == "cast") return emit_cast(builder, *args[0], attrs, dtype, why);
   if (op.name == "identity") return *args[0];
   if (op.name == "pow")
     if (const auto power = emit_power(builder, *args[0], *args[1])) return power;
@@ -100,21 +121,31 @@ std::optional<Value> emit(Builder& builder, const Op& op, const Attrs& attrs,
 
 namespace {
 
+// What only moves elements treats those of no computing type as bytes or words.
+TensorDesc moved(TensorDesc desc) {
+  if (is_narrow(desc.dtype)) desc.dtype = DType::kU8;
+  if (desc.dtype == DType::kString) desc.dtype = DType::kU64;
+  return desc;
+}
+
 KernelPtr make_elementwise(const KernelRequest& request, std::string& why) {
   const Op& op = *request.op;
   Builder builder(request.out().shape);
   // What only moves elements does not look at halves.
-  const bool raw = op.name == "where" || op.name == "identity";
+  const bool raw = op.name == "where" || op.name == "identity" ||
+                   (op.name == "cast" && request.in(0).dtype == request.out().dtype);
   std::vector<std::optional<int>> args;
   for (size_t i = 0; i < request.inputs.size(); ++i)
-    args.push_back(request.has(i) ? std::optional(builder.input(i, request.in(i), raw))
+    args.push_back(request.has(i) ? std::optional(builder.input(
+                                        i, raw ? moved(request.in(i)) : request.in(i), raw))
                                   : std::nullopt);
   if (const std::optional<double> number = request.scalar(1);
       number && op.name == "pow" && request.in(1).shape.empty())
     args[1] = builder.constant(builder.dtype(*args[1]), *number);
-  const std::optional<Value> y = emit(builder, op, request.attrs, args, request.out().dtype, why);
+  const DType dtype = raw ? moved(request.out()).dtype : request.out().dtype;
+  const std::optional<Value> y = emit(builder, op, request.attrs, args, dtype, why);
   if (!y) return nullptr;
-  builder.output(0, request.out(), *y);
+  builder.output(0, raw ? moved(request.out()) : request.out(), *y);
   return builder.build();
 }
 

@@ -6,8 +6,8 @@
 
 #include "drivers/cpu/copy.h"
 #include "drivers/cpu/threads.h"
+#include "drivers/elements.h"
 #include "drivers/kernel.h"
-#include "drivers/scalar_functions.h"
 #include "ops/shape_rules.h"
 
 namespace anymps::cpu {
@@ -22,11 +22,7 @@ class ConstantPad final : public Kernel {
         inside_(size_of(request.out().dtype), place(request, pads), request.out().strides,
                 request.in(0).strides),
         value_input_(request.has(2)) {
-    dispatch<kAny>(request.out().dtype, [&]<typename T>() {
-      const T value = scalar::convert<T>(request.attrs.f("value"));
-      static_assert(sizeof(T) <= sizeof value_);
-      std::memcpy(value_, &value, sizeof(T));
-    });
+    store_number(request.out().dtype, request.attrs.f("value"), value_);
   }
   void run(const KernelArgs& args) const override {
     fill_.run(args.outputs[0], value_input_ ? args.inputs[2] : value_);

@@ -81,6 +81,12 @@ KernelPtr make_concat(const KernelRequest& request, std::string&) {
   return std::make_shared<Copies>(std::move(pieces));
 }
 
+KernelPtr make_bit_cast(const KernelRequest& request, std::string&) {
+  const TensorDesc &x = request.in(0), &y = request.out();
+  return std::make_shared<Copies>(std::vector<Piece>{
+      {0, 0, 0, 0, StridedCopy(size_of(y.dtype), y.shape, y.strides, x.strides)}});
+}
+
 // Each axis becomes two: which repetition, and where in it.
 KernelPtr make_tile(const KernelRequest& request, std::string&) {
   const TensorDesc &x = request.in(0), &y = request.out();
@@ -105,6 +111,7 @@ struct Register {
       KernelRegistrar("cpu", op, "copy", 10, make_view);
     KernelRegistrar("cpu", "concat", "copy", 10, make_concat);
     KernelRegistrar("cpu", "stack", "copy", 10, make_concat);
+    KernelRegistrar("cpu", "bit_cast", "copy", 10, make_bit_cast);
     KernelRegistrar("cpu", "tile", "copy", 10, make_tile);
   }
 };

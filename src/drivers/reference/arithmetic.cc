@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reference kernels of elementwise arithmetic.
 #include "drivers/reference/elementwise.h"
+#include "drivers/reference/move.h"
 
 namespace anymps {
 
@@ -9,7 +10,7 @@ namespace anymps {
 #define BINARY(name, dtypes) \
   REFERENCE(name) { map_binary<dtypes>(args, scalar::name); }
 
-UNARY(identity, kAny)
+REFERENCE(identity) { move_in_order(args.in[0], args.out[0]); }
 UNARY(exp, kFloat | kComplex)
 UNARY(exp2, kFloat)
 UNARY(exp10, kFloat)

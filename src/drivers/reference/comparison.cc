@@ -4,11 +4,34 @@
 
 namespace anymps {
 
+namespace {
+
+template <typename Fn>
+void compare_texts(const ReferenceArgs& args, Fn fn) {
+  const View &a = args.in[0], &b = args.in[1], &y = args.out[0];
+  const BroadcastOffset from_a(a, y.shape()), from_b(b, y.shape());
+  for_each_index(y.shape(), [&](const Shape& index) {
+    y.at<bool>(index) =
+        fn(text_of(a.as<Text>()[from_a(index)]), text_of(b.as<Text>()[from_b(index)]));
+  });
+}
+
+}  // namespace
+
 #define COMPARISON(name, dtypes) \
   REFERENCE(name) { test_binary<dtypes>(args, scalar::name); }
 
-COMPARISON(equal, kAny)
-COMPARISON(not_equal, kAny)
+// Strings are equal when their characters are, wherever they lie.
+#define EQUALITY(name, dtypes)                                                              \
+  REFERENCE(name) {                                                                         \
+    if (args.in[0].dtype != DType::kString) return test_binary<dtypes>(args, scalar::name); \
+    compare_texts(args, [](const std::string& a, const std::string& b) {                    \
+      return scalar::name(a == b, true);                                                    \
+    });                                                                                     \
+  }
+
+EQUALITY(equal, kAny)
+EQUALITY(not_equal, kAny)
 COMPARISON(less, kReal)
 COMPARISON(less_equal, kReal)
 COMPARISON(greater, kReal)

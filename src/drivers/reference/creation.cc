@@ -2,6 +2,7 @@
 // Tensors from a few numbers: range, fill, one_hot.
 #include <cmath>
 
+#include "drivers/elements.h"
 #include "drivers/reference/move.h"
 
 namespace anymps {
@@ -29,12 +30,10 @@ REFERENCE(fill) {
   const double number = args.attrs.f("value"), imaginary = args.attrs.f("imaginary");
   for_each_index(y.shape(), [&](const Shape& index) {
     if (args.has(1)) return move_element(y, y.offset(index), args.in[1], 0);
-    dispatch<kAny>(y.dtype, [&]<typename T>() {
-      if constexpr (std::is_same_v<T, Complex>)
-        y.at<T>(index) = Complex(static_cast<float>(number), static_cast<float>(imaginary));
-      else
-        y.at<T>(index) = static_cast<T>(static_cast<Compute<T>>(number));
-    });
+    char* element = y.data + y.offset(index) * static_cast<int64_t>(size_of(y.dtype));
+    store_number(y.dtype, number, element);
+    if (y.dtype == DType::kC64)
+      y.at<Complex>(index) = Complex(static_cast<float>(number), static_cast<float>(imaginary));
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reference kernels of logic and of choices.
 #include "drivers/reference/elementwise.h"
+#include "drivers/reference/move.h"
 
 namespace anymps {
 
@@ -17,8 +18,12 @@ LOGIC(logical_xnor)
 REFERENCE(logical_not) { map_unary<kBoolean>(args, scalar::logical_not); }
 
 REFERENCE(where) {
-  dispatch<kAny>(args.out[0].dtype,
-                 [&]<typename T>() { map_elements<T, bool, T, T>(args, scalar::where); });
+  const View &cond = args.in[0], &a = args.in[1], &b = args.in[2], &y = args.out[0];
+  const BroadcastOffset which(cond, y.shape()), from_a(a, y.shape()), from_b(b, y.shape());
+  for_each_index(y.shape(), [&](const Shape& index) {
+    const bool first = load<bool>(cond, which(index));
+    move_element(y, y.offset(index), first ? a : b, first ? from_a(index) : from_b(index));
+  });
 }
 
 REFERENCE(clamp) {

@@ -25,7 +25,7 @@ class ReferenceKernel final : public Kernel {
     for (size_t i = 0; i < in.size(); ++i)
       if (request_.inputs[i]) in[i] = view(*request_.inputs[i], args.inputs[i]);
     for (size_t i = 0; i < out.size(); ++i) out[i] = view(request_.outputs[i], args.outputs[i]);
-    fn_({*request_.op, request_.attrs, in, out});
+    fn_({*request_.op, request_.attrs, in, out, args.strings});
   }
 
  private:

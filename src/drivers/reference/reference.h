@@ -47,7 +47,13 @@ struct ReferenceArgs {
   const Op& op;
   const Attrs& attrs;
   std::span<const View> in, out;
+  StringStore* strings = nullptr;  // of the run
 
+  // A string that the op makes.
+  Text text(std::string value) const {
+    require(strings != nullptr, "[{}] this run has no place for strings", op.name);
+    return strings->add(std::move(value));
+  }
   bool has(size_t i) const { return i < in.size() && in[i].data != nullptr; }
   // Integers from input i if it is present, else from the attribute.
   std::vector<int64_t> ints(size_t i, const char* attr) const;

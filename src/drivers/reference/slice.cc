@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "drivers/border.h"
+#include "drivers/elements.h"
 #include "drivers/reference/elementwise.h"
 #include "drivers/reference/move.h"
 #include "ops/shape_rules.h"
@@ -11,14 +12,9 @@ namespace anymps {
 
 namespace {
 
-// Writes a real number as an element of the view's dtype.
 void store_number(const View& view, int64_t offset, double number) {
-  dispatch<kAny>(view.dtype, [&]<typename T>() {
-    if constexpr (std::is_same_v<T, Complex>)
-      view.as<T>()[offset] = Complex(static_cast<float>(number), 0);
-    else
-      view.as<T>()[offset] = static_cast<T>(static_cast<Compute<T>>(number));
-  });
+  anymps::store_number(view.dtype, number,
+                       view.data + offset * static_cast<int64_t>(size_of(view.dtype)));
 }
 
 }  // namespace

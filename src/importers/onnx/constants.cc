@@ -4,6 +4,7 @@
 
 #include "importers/onnx/importer.h"
 #include "importers/onnx/registry.h"
+#include "memory/string_constant.h"
 
 namespace anymps::onnx {
 
@@ -24,7 +25,12 @@ Values Constant(Call& c) {
   if (auto values = c.ints("value_ints")) return {c.graph.ints(*values)};
   if (auto values = c.floats("value_floats"))
     return {c.graph.constant(Constant::of<float>({static_cast<int64_t>(values->size())}, *values))};
-  c.unsupported("a constant of this kind (strings, sparse tensors) is not supported");
+  if (c.has("value_string")) return {c.graph.constant(string_constant({}, {c.s("value_string")}))};
+  if (auto values = c.strings("value_strings")) {
+    const auto count = static_cast<int64_t>(values->size());
+    return {c.graph.constant(string_constant({count}, std::move(*values)))};
+  }
+  c.unsupported("a constant of this kind (sparse tensors) is not supported");
 }
 
 // A large tensor is a recipe: the weights of a test model are made this way and are hundreds of
@@ -49,13 +55,16 @@ Values ConstantOfShape(Call& c) {
             value->element_count);
   const DType dtype = value ? to_dtype(value->type) : DType::kF32;
   std::vector<std::byte> element(size_of(dtype));
-  if (value) std::memcpy(element.data(), value->data.data(), element.size());
-  if (auto extents = known_ints(c.in(0))) {
+  if (value && dtype != DType::kString)
+    std::memcpy(element.data(), to_constant(*value)->data().get(), element.size());
+  if (auto extents = known_ints(c.in(0)); extents && dtype != DType::kString) {
     for (int64_t extent : *extents)
       c.check(extent >= 0, "the shape has the negative extent {}", extent);
     return {c.graph.constant(filled(dtype, Shape(extents->begin(), extents->end()), element))};
   }
-  Value* scalar = c.graph.constant(anymps::Constant::copy(dtype, {}, element));
+  Value* scalar = c.graph.constant(dtype == DType::kString
+                                       ? string_constant({}, {std::string(value->strings[0])})
+                                       : anymps::Constant::copy(dtype, {}, element));
   return {c.add("fill", {c.in(0), scalar}, {{"dtype", dtype}})};
 }
 

@@ -93,16 +93,6 @@ Values Clip(Call& c) {
   return {c.add("clamp", inputs, attrs)};
 }
 
-Values Cast(Call& c) {
-  c.ignore({"saturate", "round_mode"});  // of float8, which the engine does not have
-  return {c.cast(c.in(0), to_dtype(static_cast<DataType>(c.i("to"))))};
-}
-
-Values CastLike(Call& c) {
-  c.ignore({"saturate", "round_mode"});
-  return {c.cast(c.in(0), c.in(1)->dtype())};
-}
-
 // Before opset 7 a vector of slopes was one for each channel.
 Values PRelu(Call& c) {
   Value *x = c.in(0), *slope = c.in(1);
@@ -175,8 +165,6 @@ const Converter kTable[] = {
     {"Asinh", "asinh"},
     {"Atan", "atan"},
     {"Atanh", "atanh"},
-    {"Cast", Cast},
-    {"CastLike", CastLike},
     {"Ceil", "ceil"},
     {"Celu", Celu},
     {"Clip", Clip},

@@ -14,6 +14,7 @@ static const std::map<std::string_view, const Converter*>& table() {
     for (auto family : {
              attention_converters(),
              bitwise_converters(),
+             cast_converters(),
              constant_converters(),
              contrib_attention_converters(),
              contrib_converters(),
@@ -23,6 +24,8 @@ static const std::map<std::string_view, const Converter*>& table() {
              math_converters(),
              nn_converters(),
              random_converters(),
+             quantization_contrib_converters(),
+             quantization_converters(),
              reduction_converters(),
              resize_converters(),
              rnn_converters(),
@@ -33,6 +36,7 @@ static const std::map<std::string_view, const Converter*>& table() {
              training_converters(),
              signal_converters(),
              vision_converters(),
+             string_converters(),
          })
       for (const Converter& converter : family)
         if (!converter.same_as || find_op(converter.same_as))

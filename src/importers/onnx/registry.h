@@ -26,6 +26,7 @@ const Converter* find_converter(std::string_view domain, std::string_view op);  
 // The families.
 std::span<const Converter> attention_converters();
 std::span<const Converter> bitwise_converters();
+std::span<const Converter> cast_converters();
 std::span<const Converter> constant_converters();
 std::span<const Converter> contrib_attention_converters();
 std::span<const Converter> contrib_converters();
@@ -35,6 +36,8 @@ std::span<const Converter> loss_converters();
 std::span<const Converter> math_converters();
 std::span<const Converter> nn_converters();
 std::span<const Converter> random_converters();
+std::span<const Converter> quantization_contrib_converters();
+std::span<const Converter> quantization_converters();
 std::span<const Converter> rnn_converters();
 std::span<const Converter> reduction_converters();
 std::span<const Converter> resize_converters();
@@ -45,5 +48,6 @@ std::span<const Converter> sort_converters();
 std::span<const Converter> training_converters();
 std::span<const Converter> signal_converters();
 std::span<const Converter> vision_converters();
+std::span<const Converter> string_converters();
 
 }  // namespace anymps::onnx

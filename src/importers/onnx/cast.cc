@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions between element types.
+#include "importers/onnx/import.h"
+#include "importers/onnx/registry.h"
+
+namespace anymps::onnx {
+
+namespace {
+
+Values cast_to(Call& c, DType to) {
+  const bool saturate = c.opset < 19 || c.flag("saturate", true);
+  const std::string mode = c.opset < 24 ? "up" : c.s("round_mode", "up");
+  Value* x = c.in(0);
+  if (x->dtype() == to) return {x};
+  return {c.add("cast", {x}, {{"dtype", to}, {"saturate", saturate}, {"round_mode", mode}})};
+}
+
+// Before opset 6 the type is its name.
+DType target(Call& c) {
+  if (c.opset >= 6) return to_dtype(static_cast<DataType>(c.i("to")));
+  const std::string wanted = c.s("to");
+  for (int32_t type = 1; type <= 16; ++type)
+    if (name(static_cast<DataType>(type)) == wanted) return to_dtype(static_cast<DataType>(type));
+  c.unsupported("attribute 'to' is \"{}\", which is not an element type", wanted);
+}
+
+Values Cast(Call& c) { return cast_to(c, target(c)); }
+
+Values CastLike(Call& c) { return cast_to(c, c.in(1)->dtype()); }
+
+Values BitCast(Call& c) {
+  const DType to = to_dtype(static_cast<DataType>(c.i("to")));
+  return {c.add("bit_cast", {c.in(0)}, {{"dtype", to}})};
+}
+
+const Converter kTable[] = {
+    {"BitCast", BitCast},
+    {"Cast", Cast},
+    {"CastLike", CastLike},
+};
+
+}  // namespace
+
+std::span<const Converter> cast_converters() { return kTable; }
+
+}  // namespace anymps::onnx
