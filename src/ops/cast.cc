@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversion between element types.
-#include "base/narrow.h"
 #include "ops/elementwise_infer.h"
 
 namespace anymps {
@@ -42,32 +41,5 @@ OP(cast)
     .sample({"to_f4e2m1", {{2, 9}}, {{"dtype", DType::kF4E2M1}}, {}})
     .sample({"scalar", {{}}, {{"dtype", DType::kF32}}, {}})
     .sample({"empty", {{0, 4}}, {{"dtype", DType::kF16}}, {}});
-
-// The bits of an element as ONNX counts them: i4 has 4, though it takes a byte.
-static int bits_of(DType dtype) {
-  if (dtype == DType::kI4 || dtype == DType::kU4 || dtype == DType::kF4E2M1) return 4;
-  if (dtype == DType::kI2 || dtype == DType::kU2) return 2;
-  return static_cast<int>(8 * size_of(dtype));
-}
-
-OP(bit_cast)
-    .doc("The bits of x read as another dtype of the same width.")
-    .formula("y = bits of x")
-    .mps("reinterpretCastTensor:toType:name:")
-    .input("x", kAny | kNarrow)
-    .output("y", "")
-    .required("dtype", AttrKind::kDType, "the dtype of y")
-    .infer([](InferContext& ctx) {
-      const DType from = ctx.dtype(0), to = ctx.attrs.dtype("dtype");
-      ctx.check(to != DType::kString && bits_of(from) == bits_of(to),
-                "x is {} of {} bits, y would be {} of {} bits", name(from), bits_of(from), name(to),
-                bits_of(to));
-      ctx.set(0, ctx.shape(0));
-    })
-    .sample({"to_i32", {{2, 5}}, {{"dtype", DType::kI32}}, {}})
-    .sample({"to_u16", {{7}}, {{"dtype", DType::kU16}}, {}})
-    .sample({"to_i64", {{3, 2}}, {{"dtype", DType::kI64}}, {}})
-    .sample({"to_u8", {{0, 2}}, {{"dtype", DType::kU8}}, {}})
-    .sample({"to_f32_scalar", {{}}, {{"dtype", DType::kF32}}, {}});
 
 }  // namespace anymps

@@ -54,6 +54,4 @@ REFERENCE(cast) {
   });
 }
 
-REFERENCE(bit_cast) { move_in_order(args.in[0], args.out[0]); }
-
 }  // namespace anymps

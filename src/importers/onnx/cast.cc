@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions between element types.
+#include "base/narrow.h"
 #include "importers/onnx/import.h"
 #include "importers/onnx/registry.h"
 
@@ -28,8 +29,15 @@ Values Cast(Call& c) { return cast_to(c, target(c)); }
 
 Values CastLike(Call& c) { return cast_to(c, c.in(1)->dtype()); }
 
+// Types of less than 8 bits, which take a byte all the same.
+bool is_packed(DType dtype) { return contains(kNarrowInt | bit(DType::kF4E2M1), dtype); }
+
 Values BitCast(Call& c) {
-  const DType to = to_dtype(static_cast<DataType>(c.i("to")));
+  const auto type = static_cast<DataType>(c.i("to"));
+  const DType from = c.in(0)->dtype(), to = to_dtype(type);
+  c.check(from != DType::kString && to != DType::kString && size_of(from) == size_of(to) &&
+              is_packed(from) == is_packed(to),
+          "{} and {} have not the same number of bits", anymps::name(from), name(type));
   return {c.add("bit_cast", {c.in(0)}, {{"dtype", to}})};
 }
 

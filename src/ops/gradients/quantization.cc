@@ -12,7 +12,6 @@ ZERO_GRADIENT(requantize, "gives integers");
 ZERO_GRADIENT(string_concat, "gives strings");
 ZERO_GRADIENT(string_normalizer, "gives strings");
 ZERO_GRADIENT(string_split, "gives strings");
-NO_GRADIENT(bit_cast, "bits are not numbers");
 NO_GRADIENT(dynamic_quantize, "its scale follows the largest numbers only");
 NO_GRADIENT(label_encode, "its values have none yet");
 NO_GRADIENT(tfidf, "its weights have none yet");

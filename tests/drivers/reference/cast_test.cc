@@ -63,16 +63,5 @@ TEST(Cast, EqualAndMovedStrings) {
             (std::vector<std::string>{"a", "b", "", "ab"}));
 }
 
-TEST(BitCast, KeepsTheBits) {
-  const TestTensor x(DType::kF32, {2}, {1.0, -2.0});
-  const auto y = run_reference("bit_cast", {x}, {{"dtype", DType::kI32}});
-  EXPECT_EQ(y.data<int32_t>()[0], 0x3f800000);
-  EXPECT_EQ(y.data<int32_t>()[1], static_cast<int32_t>(0xc0000000));
-  EXPECT_NE(error_of([&] {
-              run_reference("bit_cast", {x}, {{"dtype", DType::kI64}});
-            }).find("x is f32 of 32 bits, y would be i64 of 64 bits"),
-            std::string::npos);
-}
-
 }  // namespace
 }  // namespace anymps::testing
