@@ -11,13 +11,16 @@ import sys
 from pathlib import Path
 
 TYPES = {"int": "int", "bool": "bool", "float": "float", "string": "str", "ints": "Sequence[int]",
-         "floats": "Sequence[float]", "dtype": "DTypeLike"}
+         "floats": "Sequence[float]", "dtype": "DTypeLike",
+         "graph": "Body"}
 HEAD = '''# SPDX-License-Identifier: Apache-2.0
 """The ops as functions. Generated from the op table."""
 from typing import Any, Literal, Sequence
 
 DTypeLike = Any
 """A dtype: 'f32', 'float32', numpy.float32, torch.float32, …"""
+Body = Any
+"""A graph, or a function of values that gives values."""
 Operand = Any
 """A value of a graph, an array, a tensor, a number or a list. Values give values; arrays give arrays."""
 
@@ -81,7 +84,7 @@ def function(record):
 def main():
     package, output = sys.argv[1:]
     table = json.loads(load_core(package).ops_text("json"))
-    public = [r for r in table if not r["internal"] and not any(a["kind"] == "graph" for a in r["attrs"])]
+    public = [r for r in table if not r["internal"]]
     Path(output).write_text(HEAD + "\n".join(function(record) for record in public), encoding="utf-8")
 
 

@@ -89,6 +89,15 @@ class Executable:
         """The optimised graph as 'text', 'json' or 'svg'; 'passes'; with the feeds' shapes 'plan' or 'memory'."""
         return self._core.text(format, [extent for shape in shapes for extent in shape])
 
+    def variable(self, name):
+        """What a variable of the graph holds (ops read_variable, assign_variable); None before it was assigned."""
+        found = self._core.variable(name)
+        return None if found is None else _convert.to_numpy(found)
+
+    def set_variable(self, name, value):
+        """Sets a variable; the value is copied."""
+        self._core.set_variable(name, _convert.to_tensor(value, self.device))
+
     def plan_cache(self):
         """Entries, capacity, hits, misses and evictions of the cache of plans (one for each set of feed shapes)."""
         return self._core.plan_cache()

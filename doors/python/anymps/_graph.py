@@ -202,6 +202,15 @@ class Graph:
             names.append(extent if isinstance(extent, str) else None)
         return self._value(self._core.input(name, _convert.dtype_name(dtype), dims, names))
 
+    def list_input(self, name, dtype="f32", optional=False):
+        """Adds an input that is a list of tensors; with `optional` a list or None."""
+        kind = _convert.OPTIONAL_SEQUENCE if optional else _convert.SEQUENCE
+        return self._value(self._core.list_input(name, kind, _convert.dtype_name(dtype)))
+
+    def optional_input(self, name, dtype="f32"):
+        """Adds an input that is a tensor or None."""
+        return self._value(self._core.list_input(name, _convert.OPTIONAL, _convert.dtype_name(dtype)))
+
     def constant(self, value, dtype=None, name=""):
         """Adds a constant: an array, a number or a list; float64 lists and numbers become f32 unless `dtype` says
         otherwise."""
@@ -210,8 +219,10 @@ class Graph:
             if isinstance(value, np.ndarray):
                 value = value.astype(_convert.numpy_dtype(dtype))
         tensor = _convert.to_tensor(value, find_device("cpu"), dtype)
-        if tensor.dtype == "string" or tensor._container:
-            raise _core.Unsupported("[constant] strings and lists cannot be constants yet")
+        if tensor._container:
+            raise _core.Unsupported("[constant] lists cannot be constants: use anymps.ops.sequence_construct")
+        if tensor.dtype == "string":
+            return self._value(self._core.string_constant(name, list(tensor.shape), tensor._strings()))
         array = np.ascontiguousarray(memoryview(tensor)).reshape(tensor.shape)
         return self._value(self._core.constant(name, _core.from_buffer(array, tensor.dtype, find_device("cpu"))))
 
@@ -271,6 +282,30 @@ class Graph:
             return value
         return self.constant(value, None if hasattr(value, "dtype") else like)
 
+    def _bodies(self, op, inputs, attrs):
+        """The graphs of control flow. A Python function becomes one: it gets values like those that the op gives to its
+        body, and gives back values."""
+        given = {name: value for name, _, value in attrs}
+        results = []
+        for name, kind, value in attrs:
+            if kind == "graph" and not isinstance(value, Graph):
+                if op in ("call", "sequence_map"):
+                    like = inputs
+                elif op == "if_else":
+                    like = inputs[1:]
+                elif op == "for_loop":
+                    like = [("i", inputs[0].dtype, ()), *inputs[3:]]
+                elif op == "while_loop" and name == "before":
+                    like = inputs
+                elif op == "while_loop":
+                    before = given["before"]
+                    like = [*before.output_values[1:], *inputs[given["carried"]:]]
+                else:
+                    raise _core.InvalidArgument(f"[{op}] '{name}' must be an anymps.Graph")
+                value = given[name] = _trace(f"{op}.{name}", value, like)
+            results.append((name, kind, value._core if isinstance(value, Graph) else value))
+        return results
+
     def _add(self, op, inputs, dtypes, attrs, name, outputs):
         values = [self._join(op, v, dtype) for v, dtype in zip(inputs, dtypes)]
         cores = [None if v is None else v._anymps_value for v in values]
@@ -290,6 +325,24 @@ class Graph:
     def __repr__(self):
         return (f"<anymps.Graph ({', '.join(map(_describe, self._core.inputs))}) -> "
                 f"({', '.join(map(_describe, self._core.outputs))})>")
+
+
+def _trace(name, function, like):
+    """A graph of what a Python function does with values like the given ones."""
+    graph, values = Graph(name), []
+    for i, value in enumerate(like):
+        label, dtype, shape = value if isinstance(value, tuple) else (f"x{i}", value.dtype, value.shape)
+        container = 0 if isinstance(value, tuple) else value._anymps_value._container
+        if container:
+            values.append(graph._value(graph._core.list_input(label, container, dtype)))
+        elif shape is None:
+            raise _core.InvalidArgument(f"[{name}] the rank of '{value.name}' is not known: give an anymps.Graph")
+        else:
+            values.append(graph.input(label, dtype, [e if isinstance(e, int) else None for e in shape]))
+    results = function(*values)
+    results = list(results) if isinstance(results, (list, tuple)) else [results]
+    graph.outputs([graph._join(name, result) for result in results])
+    return graph
 
 
 def _method(function, first):

@@ -18,8 +18,7 @@ _MAINLY_FIRST = {"batch_norm", "dropout", "group_norm", "instance_norm", "layer_
 
 def records():
     """The op table: a list of dicts, one for each op that a graph can be built with."""
-    return [record for record in json.loads(_core.ops_text("json"))
-            if not record["internal"] and not any(a["kind"] == "graph" for a in record["attrs"])]
+    return [record for record in json.loads(_core.ops_text("json")) if not record["internal"]]
 
 
 def python_name(name):
@@ -105,6 +104,10 @@ def _attr_value(op, attr, value):
             return [float(value)] if np.ndim(value) == 0 else [float(v) for v in value]
         if kind == "dtype":
             return _convert.dtype_name(value)
+        if kind == "graph":
+            if not callable(value) and not hasattr(value, "output_values"):
+                raise TypeError
+            return value
         if not isinstance(value, str):
             raise TypeError
         return value
@@ -129,6 +132,7 @@ def make_function(record):
     known = {python_name(name): name for name in attrs}
     simple = not any(spec["variadic"] or spec["name"] in attrs for spec in specs)
     needed = sum(not spec["optional"] for spec in specs)
+    has_bodies = any(attr["kind"] == "graph" for attr in attrs.values())
     required = any(attr["required"] for attr in record["attrs"])
     alone = len(record["outputs"]) == 1 and not record.get("variadic_outputs")
 
@@ -161,9 +165,14 @@ def make_function(record):
             given.append((attr["name"], attr["kind"], _attr_value(op, attr, value)))
         while inputs and inputs[-1] is None:
             inputs.pop()
-        count = _output_count(record, outputs, given)
         graph = next((value._graph for value in inputs if hasattr(value, "_anymps_value")), None)
         dtypes = _dtypes_of(specs, inputs)
+        if has_bodies:
+            if graph is None:
+                raise _core.InvalidArgument(f"[{op}] control flow is for graphs: give it a value of one")
+            inputs = [graph._join(op, v, dtype) for v, dtype in zip(inputs, dtypes)]
+            given = graph._bodies(op, inputs, given)
+        count = _output_count(record, outputs, given)
         if graph is not None:
             results = graph._add(op, inputs, dtypes, given, node_name, count)
         else:
@@ -185,10 +194,15 @@ def _output_count(record, outputs, given):
             raise _core.InvalidArgument(f"[{op}] outputs must be a number from 1 to {declared}, {outputs!r} given")
         return outputs
     if record.get("variadic_outputs"):
-        sizes = next((value for name, _, value in given if name == "sizes"), None)
-        if sizes is None:
+        values = {name: value for name, _, value in given}
+        if "sizes" in values:
+            return len(values["sizes"])
+        if op == "for_loop":
+            return values["carried"]
+        body = next((values[name] for name in ("callee", "then_branch", "before", "body") if name in values), None)
+        if body is None:
             raise _core.InvalidArgument(f"[{op}] outputs=… must say how many there are")
-        return len(sizes)
+        return len(body.outputs) - (op in ("while_loop", "loop"))
     return 1 if op in _MAINLY_FIRST else declared
 
 

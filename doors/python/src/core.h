@@ -53,6 +53,13 @@ inline amps_dtype dtype_of(const std::string& name) {
   return dtype;
 }
 
+// Strings for the C interface, as many as the shape has elements.
+struct StringList {
+  StringList(const std::vector<nb::bytes>& strings, const std::vector<int64_t>& dims);
+  std::vector<const char*> data;
+  std::vector<size_t> sizes;
+};
+
 [[noreturn]] inline void invalid(const std::string& message) {
   throw amps::Error(AMPS_INVALID_ARGUMENT, message);
 }

@@ -104,6 +104,17 @@ void bind_executable(nb::module_& m) {
              nb::gil_scoped_release unlocked;
              return e.executable.text(format, dims);
            })
+      .def("variable",
+           [](const Executable& e, const std::string& name) -> std::optional<Tensor> {
+             amps_tensor* value = nullptr;
+             amps::check(amps_executable_variable(e.c(), name.c_str(), &value));
+             if (!value) return std::nullopt;
+             return Tensor{amps::Tensor(value), e.device};
+           })
+      .def("set_variable",
+           [](const Executable& e, const std::string& name, const Tensor& value) {
+             amps::check(amps_executable_set_variable(e.c(), name.c_str(), value.c()));
+           })
       .def("plan_cache",
            [](const Executable& e) {
              amps_cache_stats stats{};

@@ -103,6 +103,23 @@ std::vector<Value> gradient(const Graph& graph, const Value& y, const std::vecto
   return values;
 }
 
+Value add_list_input(const Graph& graph, const std::string& name, int container,
+                     const std::string& dtype) {
+  amps_value* value = nullptr;
+  amps::check(amps_graph_list_input(graph.c(), name.c_str(), static_cast<amps_container>(container),
+                                    dtype_of(dtype), &value));
+  return graph.value(value);
+}
+
+Value add_string_constant(const Graph& graph, const std::string& name,
+                          const std::vector<int64_t>& dims, const std::vector<nb::bytes>& strings) {
+  const StringList list(strings, dims);
+  amps_value* value = nullptr;
+  amps::check(amps_graph_string_constant(graph.c(), name.c_str(), dims.size(), dims.data(),
+                                         list.data.data(), list.sizes.data(), &value));
+  return graph.value(value);
+}
+
 template <typename Count, typename At>
 std::vector<Value> values_of(const Graph& graph, Count count, At at) {
   std::vector<Value> list;
@@ -113,6 +130,7 @@ std::vector<Value> values_of(const Graph& graph, Count count, At at) {
 }  // namespace
 
 std::vector<amps_attr> attrs_of(const Attributes& attrs, std::vector<amps::Attr>& store) {
+  std::vector<std::pair<size_t, const amps_graph*>> bodies;
   for (const auto& [name, kind, value] : attrs) {
     if (kind == "float")
       store.emplace_back(name, nb::cast<double>(value));
@@ -124,13 +142,21 @@ std::vector<amps_attr> attrs_of(const Attributes& attrs, std::vector<amps::Attr>
       store.emplace_back(name, nb::cast<std::vector<double>>(value));
     else if (kind == "dtype")
       store.emplace_back(name, static_cast<int64_t>(dtype_of(nb::cast<std::string>(value))));
-    else if (kind == "int" || kind == "bool")
+    else if (kind == "graph") {
+      bodies.emplace_back(store.size(), nb::cast<const Graph&>(value).c());
+      store.emplace_back(name, int64_t{0});
+    } else if (kind == "int" || kind == "bool")
       store.emplace_back(name, nb::cast<int64_t>(value));
     else
       throw amps::Error(AMPS_UNSUPPORTED, "[op] the attribute '" + name + "' is of the kind " +
                                               kind + ", which Python cannot give");
   }
-  return amps::c_attrs(store);
+  std::vector<amps_attr> list = amps::c_attrs(store);
+  for (const auto& [index, body] : bodies) {
+    list[index].kind = AMPS_ATTR_GRAPH;
+    list[index].graph = body;
+  }
+  return list;
 }
 
 void bind_graph(nb::module_& m) {
@@ -176,7 +202,9 @@ void bind_graph(nb::module_& m) {
              amps::check(amps_graph_save(g.c(), path.c_str()));
            })
       .def("input", add_input)
+      .def("list_input", add_list_input)
       .def("constant", add_constant)
+      .def("string_constant", add_string_constant)
       .def("op", add_op)
       .def("set_outputs",
            [](const Graph& g, const std::vector<std::optional<Value>>& values) {

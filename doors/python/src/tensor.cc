@@ -95,20 +95,10 @@ Tensor from_buffer(nb::handle object, const std::string& dtype_name, amps_device
 
 Tensor from_strings(const std::vector<nb::bytes>& strings, const std::vector<int64_t>& dims,
                     amps_device* device) {
-  std::vector<const char*> data;
-  std::vector<size_t> sizes;
-  for (const nb::bytes& text : strings) {
-    data.push_back(text.c_str());
-    sizes.push_back(text.size());
-  }
-  uint64_t count = 1;
-  for (const int64_t extent : dims)
-    if (extent < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(extent), &count))
-      invalid("[tensor] the shape is not one of strings");
-  if (count != data.size()) invalid("[tensor] the shape does not fit the strings");
+  const StringList list(strings, dims);
   amps_tensor* made = nullptr;
-  amps::check(
-      amps_tensor_from_strings(device, dims.size(), dims.data(), data.data(), sizes.data(), &made));
+  amps::check(amps_tensor_from_strings(device, dims.size(), dims.data(), list.data.data(),
+                                       list.sizes.data(), &made));
   return {amps::Tensor(made), device, true};
 }
 
@@ -226,6 +216,18 @@ PyType_Slot kTensorSlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buff
                               {0, nullptr}};
 
 }  // namespace
+
+StringList::StringList(const std::vector<nb::bytes>& strings, const std::vector<int64_t>& dims) {
+  uint64_t count = 1;
+  for (const int64_t extent : dims)
+    if (extent < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(extent), &count))
+      invalid("[tensor] the shape is not one of strings");
+  if (count != strings.size()) invalid("[tensor] the shape does not fit the strings");
+  for (const nb::bytes& text : strings) {
+    data.push_back(text.c_str());
+    sizes.push_back(text.size());
+  }
+}
 
 Tensor wrap(amps_device* device, amps_dtype dtype, const std::vector<int64_t>& dims,
             const std::vector<int64_t>& strides, void* data, bool readonly,

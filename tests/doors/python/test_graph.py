@@ -165,3 +165,53 @@ def test_gradients_with_a_seed_and_of_one_value():
         graph.gradient(y, [3])
     with pytest.raises(anymps.InvalidArgument, match="another graph"):
         graph.gradient(y, [anymps.Graph().input("z", "f32", (3,))])
+
+
+def test_control_flow_with_python_functions():
+    graph = anymps.Graph()
+    x, flag, count = graph.input("x", "f32", (3,)), graph.input("flag", "bool", ()), graph.input("count", "i64", ())
+    chosen = ops.if_else(flag, x, then_branch=lambda v: v + 1, else_branch=lambda v: v * 10)
+    summed = ops.for_loop(0, count, 1, x, x, body=lambda i, total, each: total + each, carried=1)
+    halved = ops.while_loop(x, before=lambda v: (v.reduce_max(keep_dims=False) > 1, v), after=lambda v: v / 2, carried=1)
+    called = ops.call(x, x, callee=lambda a, b: (a + b, a - b))
+    graph.outputs(*chosen, *summed, *halved, *called)
+    model = anymps.compile(graph)
+    for flag, first in ((True, [2, 3, 5]), (False, [10, 20, 40])):
+        results = [r.tolist() for r in model([1, 2, 4], flag, 3)]
+        assert results == [first, [4, 8, 16], [0.25, 0.5, 1], [2, 4, 8], [0, 0, 0]]
+
+
+def test_control_flow_with_graphs_and_mistakes():
+    body = anymps.Graph("double")
+    body.outputs(body.input("v", "f32", (2,)) * 2)
+    graph = anymps.Graph()
+    x = graph.input("x", "f32", (2,))
+    graph.outputs(*ops.call(x, callee=body))
+    assert anymps.compile(graph)([1, 2]).tolist() == [2, 4]
+    with pytest.raises(anymps.InvalidArgument, match="graph"):
+        ops.call(x, callee=3)
+    with pytest.raises(anymps.InvalidArgument, match="another graph"):
+        ops.call(x, callee=lambda v: v + x)
+    with pytest.raises(anymps.InvalidArgument, match="control flow is for graphs"):
+        ops.call(X, callee=body)
+
+
+def test_variables_live_from_run_to_run():
+    graph = anymps.Graph()
+    x = graph.input("x", "f32", (2,))
+    graph.outputs(ops.assign_variable(ops.read_variable(graph.constant(np.zeros(2, np.float32)), variable="sum") + x,
+                                      variable="sum"))
+    model = anymps.compile(graph)
+    assert model.variable("sum") is None
+    model([1, 2])
+    assert model([1, 2]).tolist() == [2, 4] and model.variable("sum").tolist() == [2, 4]
+    model.set_variable("sum", np.float32([10, 20]))
+    assert model([1, 2]).tolist() == [11, 22]
+
+
+def test_lists_and_strings_in_graphs():
+    graph = anymps.Graph()
+    items = graph.list_input("items")
+    graph.outputs(ops.sequence_at(items, graph.constant(np.int64(1))), graph.constant(["a", "bc"]))
+    second, texts = anymps.compile(graph)([np.float32([1]), np.float32([2, 3])])
+    assert second.tolist() == [2, 3] and texts.tolist() == ["a", "bc"]
