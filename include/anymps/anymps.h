@@ -225,7 +225,8 @@ AMPS_API amps_status amps_graph_create(const char* name, amps_graph** graph);
 AMPS_API amps_status amps_graph_load(const char* path, amps_graph** graph);
 AMPS_API amps_status amps_graph_load_memory(const void* data, size_t bytes, const char* name,
                                             amps_graph** graph);
-AMPS_API amps_status amps_graph_save(const amps_graph* graph, const char* path); /* .mps */
+/* The name says the format: an ONNX model for NAME.onnx, else an .mps file. */
+AMPS_API amps_status amps_graph_save(const amps_graph* graph, const char* path);
 AMPS_API void amps_graph_release(amps_graph* graph);
 
 /* An extent of -1 is dynamic; dim_names (may be NULL, as may its entries) names the extents, and

@@ -2,6 +2,7 @@
 // Graphs of the C interface.
 #include "api/attrs.h"
 #include "api/handles.h"
+#include "exporters/save.h"
 #include "graph/gradient.h"
 #include "graph/printer.h"
 #include "graph/serializer.h"
@@ -40,7 +41,7 @@ amps_status amps_graph_load_memory(const void* data, size_t bytes, const char* n
 }
 
 amps_status amps_graph_save(const amps_graph* graph, const char* path) {
-  return guard([&] { save_mps(*need(graph, "graph").graph, &need(path, "path")); });
+  return guard([&] { save_graph(*need(graph, "graph").graph, &need(path, "path")); });
 }
 
 void amps_graph_release(amps_graph* graph) { delete graph; }

@@ -312,7 +312,7 @@ class Graph:
         return [self._value(core) for core in self._core.op(op, cores, attrs, name, outputs)]
 
     def save(self, path):
-        """Saves the graph as an .mps file."""
+        """Saves the graph: as an ONNX model if the name ends in .onnx, else as an .mps file."""
         self._core.save(os.fspath(path))
 
     def text(self, format="text"):

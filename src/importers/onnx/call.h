@@ -83,7 +83,7 @@ class Call {
 
   Values inputs_;
   std::string name_;
-  std::set<std::string_view> read_attributes_;
+  std::set<std::string, std::less<>> read_attributes_;
   std::set<size_t> read_inputs_;
 };
 

@@ -130,6 +130,8 @@ Importer::Control Importer::find_control(const Node& node) {
       {"Scan", &Importer::convert_scan},
       {"SequenceMap", &Importer::convert_sequence_map},
   };
+  if (node.domain == "ai.onnx.preview" && node.op_type == "FlexAttention")
+    return &Importer::convert_flex_attention;
   if (!is_onnx(node.domain)) return nullptr;
   auto found = kTable.find(node.op_type);
   return found == kTable.end() ? nullptr : found->second;

@@ -22,6 +22,8 @@ static const std::map<std::string_view, const Converter*>& table() {
              linalg_converters(),
              loss_converters(),
              math_converters(),
+             ml_converters(),
+             ml_tree_converters(),
              nn_converters(),
              random_converters(),
              quantization_contrib_converters(),

@@ -34,6 +34,8 @@ std::span<const Converter> data_converters();
 std::span<const Converter> linalg_converters();
 std::span<const Converter> loss_converters();
 std::span<const Converter> math_converters();
+std::span<const Converter> ml_converters();
+std::span<const Converter> ml_tree_converters();
 std::span<const Converter> nn_converters();
 std::span<const Converter> random_converters();
 std::span<const Converter> quantization_contrib_converters();

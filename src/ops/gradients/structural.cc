@@ -32,5 +32,6 @@ NO_GRADIENT(optional, kList);
 NO_GRADIENT(optional_has_element, kList);
 NO_GRADIENT(optional_get_element, kList);
 NO_GRADIENT(container_identity, kList);
+NO_GRADIENT(zip_map, kList);
 
 }  // namespace anymps

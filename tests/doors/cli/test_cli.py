@@ -34,7 +34,7 @@ def model(tmp_path):
 def test_version_and_help():
     assert anymps("--version").stdout.startswith("anymps 0.")
     text = anymps("--help").stdout
-    for command in ("run", "bench", "profile", "inspect", "compile", "ops", "doctor", "completion"):
+    for command in ("run", "bench", "profile", "inspect", "compile", "convert", "ops", "doctor", "completion"):
         assert command in text
         assert anymps(command, "--help").returncode == 0
 
@@ -151,6 +151,15 @@ def test_inspect(model, tmp_path):
     picture = tmp_path / "graph.svg"
     assert anymps("inspect", model, "--svg", picture).returncode == 0
     assert picture.read_text().startswith("<svg") or "<svg" in picture.read_text()[:200]
+
+
+def test_convert_there_and_back(model, tmp_path):
+    mps, onnx = tmp_path / "model.mps", tmp_path / "again.onnx"
+    assert anymps("convert", model, "-o", mps).returncode == 0
+    assert anymps("convert", mps, "-o", onnx).returncode == 0
+    direct, loaded = (json.loads(anymps("run", m, "--random-inputs", "--json").stdout) for m in (model, onnx))
+    assert direct["outputs"] == loaded["outputs"]
+    assert anymps("convert", mps, "-o", mps).returncode == 1
 
 
 def test_compile_and_run_the_result(model, tmp_path):

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the converters of ai.onnx.ml share: labels of classes and the transforms after the scores.
+#pragma once
+
+#include "importers/onnx/call.h"
+
+namespace anymps::onnx {
+
+// A vector of constants.
+Value* float_list(Call& c, DType dtype, const std::vector<double>& numbers);
+
+// The attribute post_transform on scores [N, C].
+Value* transformed(Call& c, Value* scores, const std::string& how);
+
+// The labels of the classes, integers or strings, as a vector; null where there are none.
+Value* class_labels(Call& c, const char* integers, const char* strings);
+// The label of the class that `index` (i64 [N]) names.
+Value* label_of(Call& c, Value* labels, Value* index);
+
+}  // namespace anymps::onnx

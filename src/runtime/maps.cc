@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running the op of src/ops/maps.cc: the keys and the values are kept as the two tensors they are.
+#include "runtime/structural.h"
+
+namespace anymps {
+
+STRUCTURAL(zip_map) {
+  Tensor keys = call.inputs[0], values = call.copy(call.inputs[1]);
+  if (values.desc.rank() == 1)
+    values.desc = TensorDesc(values.desc.dtype, Shape{1, values.desc.shape[0]});
+  Tensor maps;
+  maps.desc.dtype = values.desc.dtype;
+  maps.container = Container::kMaps;
+  maps.items = std::make_shared<const std::vector<Tensor>>(
+      std::vector<Tensor>{std::move(keys), std::move(values)});
+  return {maps};
+}
+
+}  // namespace anymps
