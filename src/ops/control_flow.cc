@@ -238,6 +238,13 @@ void infer_call(InferContext& ctx) {
   for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set_type(i, outside(ctx, i, body.outputs[i]));
 }
 
+void infer_invalid_branch(InferContext& ctx) {
+  const Signature like = body_of(ctx, "like");
+  ctx.check(like.outputs.size() == ctx.output_count(), "'like' has {} outputs, must have {}",
+            like.outputs.size(), ctx.output_count());
+  for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set_type(i, outside(ctx, i, like.outputs[i]));
+}
+
 void infer_control_dependency(InferContext& ctx) {
   const size_t outputs = ctx.output_count();
   ctx.check(outputs <= ctx.input_count(), "has {} outputs, but only {} inputs", outputs,
@@ -349,6 +356,18 @@ OP(call)
     .attr("symbol", "", {}, "the name of what is called, for messages")
     .facts(kStructural)
     .infer(infer_call)
+    .no_tests(kNoTests);
+
+OP(invalid_branch)
+    .doc(
+        "Stands for a branch that does not fit the shapes around it. Models hold such branches for "
+        "other shapes and never take them; taking one is an error.")
+    .formula("fail(message)")
+    .variadic_outputs("outputs", "")
+    .required("like", AttrKind::kGraph, "the other branch, whose results have the same types")
+    .attr("message", "", {}, "what is wrong with the branch")
+    .facts(kStructural | kInternal)
+    .infer(infer_invalid_branch)
     .no_tests(kNoTests);
 
 OP(control_dependency)

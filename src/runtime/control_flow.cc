@@ -153,6 +153,11 @@ STRUCTURAL(call, [](const Node&, const std::string&) { return Captures{0, 0}; })
   return call.run("callee", std::move(call.inputs));
 }
 
+STRUCTURAL(invalid_branch) {
+  fail(Code::kInvalidArgument, "[if_else] the branch that is taken is not valid: {}",
+       call.node.attrs.s("message"));
+}
+
 STRUCTURAL(control_dependency) { return part(call.inputs, 0, call.node.outputs.size()); }
 
 STRUCTURAL(read_variable) {

@@ -53,7 +53,7 @@ struct Interpreter::Prepared {
 
 Interpreter::Interpreter(Device& device, const Graph& graph, const CompileOptions& options,
                          int depth)
-    : device_(device), graph_(graph), threads_(options.threads), check_(options.check) {
+    : device_(device), threads_(options.threads), check_(options.check) {
   std::unordered_map<const Value*, int> slots;
   auto slot = [&](const Value* value) {
     return slots.emplace(value, static_cast<int>(slots.size())).first->second;
@@ -95,14 +95,14 @@ void Interpreter::add_bodies(Site& site, const CompileOptions& options, int dept
     if (node.op->attrs[i].kind != AttrKind::kGraph) continue;
     const std::string& attr = node.op->attrs[i].name;
     const auto& body = node.attrs.graph(attr.c_str());
-    if (!body) continue;
+    if (!body || !structural_op(*node.op).captures) continue;  // or a graph that is never run
     try {
       require(depth < kMaxDepth, "[{}] graphs are nested more than {} deep", node.op->name,
               kMaxDepth);
       auto copy = body->clone();
       const StructuralOp& op = structural_op(*node.op);
-      const Captures captures = op.captures ? op.captures(node, attr) : Captures{};
-      for (size_t k = captures.body; op.captures && k < copy->inputs().size(); ++k) {
+      const Captures captures = op.captures(node, attr);
+      for (size_t k = captures.body; k < copy->inputs().size(); ++k) {
         const Value* given = node.input(captures.node + k - captures.body);
         if (given && given->is_constant())
           copy->replace_uses(copy->inputs()[k], copy->constant(given->constant, given->name));

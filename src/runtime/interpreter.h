@@ -80,7 +80,6 @@ class Interpreter {
   void to_host(const Tensor& tensor, void* data, const RunState& state);
 
   Device& device_;
-  const Graph& graph_;
   int threads_;
   bool check_;
   size_t slot_count_ = 0;

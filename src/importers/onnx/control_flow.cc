@@ -99,6 +99,21 @@ void append_captures(Values& inputs, const std::vector<std::pair<std::string_vie
     if (value && !value->is_constant()) inputs.push_back(value);
 }
 
+// What stands for a branch that is not valid, next to one that is.
+std::shared_ptr<anymps::Graph> invalid_branch(
+    const std::shared_ptr<anymps::Graph>& other,
+    const std::vector<std::pair<std::string_view, Value*>>& captures, const std::string& message) {
+  auto graph = std::make_shared<anymps::Graph>();
+  for (const auto& [name, value] : captures)
+    if (value && !value->is_constant()) graph->input(std::string(name), type_of(value));
+  graph->set_outputs(graph
+                         ->add_node(get_op("invalid_branch"), {},
+                                    {{"like", AttrValue(other)}, {"message", message}},
+                                    "invalid_branch", other->outputs().size())
+                         ->outputs);
+  return graph;
+}
+
 std::string name_of(const Node& node) {
   if (!node.name.empty() || node.outputs.empty()) return std::string(node.name);
   return std::string(node.outputs[0]);
@@ -221,14 +236,33 @@ Importer::GraphPtr Importer::import_loop_body(const Graph& source, std::vector<V
   fail(Code::kUnsupported, "the types that the body carries never settle");
 }
 
+// Null, and a message, for a branch that does not fit the shapes around it.
+Importer::GraphPtr Importer::import_branch(const Graph& source, const Captures& captures,
+                                           const Scope& outer, std::string& error) {
+  const int depth = depth_;
+  try {
+    return import_body(source, {}, captures, outer);
+  } catch (const Error& found) {
+    if (found.code() != Code::kInvalidArgument) throw;
+    depth_ = depth;
+    error = found.what();
+    return nullptr;
+  }
+}
+
 Values Importer::convert_if(const Node& node, const Values& inputs, Scope& scope) {
   only_attributes(node, {"then_branch", "else_branch"});
   Value* condition = needed(inputs, 0);
   if (const auto known = scalar_of(condition)) return inline_branch(node, *known != 0, scope);
   const Graph &yes = body_of(node, "then_branch"), &no = body_of(node, "else_branch");
   const Captures captures = captures_of({&yes, &no}, scope);
-  const GraphPtr then_branch = import_body(yes, {}, captures, scope);
-  const GraphPtr else_branch = import_body(no, {}, captures, scope);
+  std::string then_error, else_error;
+  GraphPtr then_branch = import_branch(yes, captures, scope, then_error);
+  GraphPtr else_branch = import_branch(no, captures, scope, else_error);
+  require(then_branch || else_branch, "neither branch is valid: then_branch: {}; else_branch: {}",
+          then_error, else_error);
+  if (!then_branch) then_branch = invalid_branch(else_branch, captures, then_error);
+  if (!else_branch) else_branch = invalid_branch(then_branch, captures, else_error);
   Values values = {condition};
   append_captures(values, captures);
   return scope.target->graph

@@ -70,6 +70,8 @@ class Importer {
   Captures captures_of(const std::vector<const Graph*>& bodies, Scope& scope);
   GraphPtr import_body(const Graph& source, const std::vector<ValueType>& types,
                        const Captures& captures, const Scope& outer);
+  GraphPtr import_branch(const Graph& source, const Captures& captures, const Scope& outer,
+                         std::string& error);
   GraphPtr import_loop_body(const Graph& source, std::vector<ValueType>& types, size_t first,
                             size_t count, size_t first_output, const Captures& captures,
                             const Scope& outer);

@@ -17,6 +17,7 @@ NO_GRADIENT(for_loop, kBody);
 NO_GRADIENT(loop, kBody);
 NO_GRADIENT(scan, kBody);
 NO_GRADIENT(sequence_map, kBody);
+NO_GRADIENT(invalid_branch, kBody);
 NO_GRADIENT(control_dependency, "put it after the gradient is taken");
 NO_GRADIENT(read_variable, "a variable is an input of the graph, not a value of it");
 NO_GRADIENT(assign_variable, "put it after the gradient is taken");

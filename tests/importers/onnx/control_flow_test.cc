@@ -70,6 +70,35 @@ TEST(OnnxControlFlow, BranchesMayDifferInShape) {
   EXPECT_EQ(run_graph(*graph, {truth(0), floats({2, 3}, x)})[0].shape, (Shape{2, 3}));
 }
 
+// Models hold branches for other shapes than theirs; taking one is an error.
+TEST(OnnxControlFlow, ABranchThatDoesNotFitIsAnErrorOnlyWhenItIsTaken) {
+  auto split =
+      ModelBuilder().node("Split", {"x", "sizes"}, {"a", "b"}, {{"axis", 0}}, "cut").output("a");
+  auto whole = ModelBuilder().node("Neg", {"x"}, {"n"}).output("n");
+  auto model = [&](const ModelBuilder& yes, const ModelBuilder& no) {
+    return ModelBuilder()
+        .input("c", {}, DataType::kBool)
+        .input("x", {5})
+        .ints("sizes", {2, 2})
+        .node("If", {"c"}, {"y"}, {body("then_branch", yes), body("else_branch", no)}, "choose")
+        .output("y");
+  };
+  auto graph = model(split, whole).import();
+  verify(*graph);
+  const HostTensor x = floats({5}, {1, 2, 3, 4, 5});
+  EXPECT_EQ(run_graph(*graph, {truth(0), x})[0].values<float>()[4], -5);
+  try {
+    run_graph(*graph, {truth(1), x});
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("the branch that is taken is not valid"), std::string::npos) << message;
+    EXPECT_NE(message.find("\"cut\" (Split)"), std::string::npos) << message;
+  }
+  EXPECT_NE(message_of(model(split, split)).find("(If): neither branch is valid: then_branch: "),
+            std::string::npos);
+}
+
 // Fibonacci numbers, of which those beyond a limit are left out by an inner branch that reads names
 // of the loop and of the graph.
 TEST(OnnxControlFlow, BodiesNest) {
