@@ -45,7 +45,8 @@ class AnyMPS(Staged):
 
 class OnnxRuntime(Staged):
     """ONNX Runtime as favourably as it can be: newer opsets unlocked, models of a newer IR version offered as the newest
-    that it takes, and element types that its Python interface lacks written to and read from its memory."""
+    that it takes, a locale that every machine has, and element types that its Python interface lacks written to and read
+    from its memory."""
     NEWEST_IR = 13
     # ml_dtypes -> name in TensorProto, bits an element
     ODD = {"bfloat16": ("BFLOAT16", 16), "float8_e4m3fn": ("FLOAT8E4M3FN", 8), "float8_e4m3fnuz": ("FLOAT8E4M3FNUZ", 8),
@@ -58,15 +59,16 @@ class OnnxRuntime(Staged):
         os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
         import onnx
         import onnxruntime as ort
-        if model.ir_version > cls.NEWEST_IR:
-            copy = onnx.ModelProto()
-            copy.CopyFrom(model)
-            copy.ir_version = cls.NEWEST_IR
-            model = copy
+        copy = onnx.ModelProto()
+        copy.CopyFrom(model)
+        copy.ir_version = min(model.ir_version, cls.NEWEST_IR)
+        for node in copy.graph.node:
+            if node.op_type == "StringNormalizer" and not any(a.name == "locale" for a in node.attribute):
+                node.attribute.append(onnx.helper.make_attribute("locale", "C.UTF-8"))
         options = ort.SessionOptions()
         options.log_severity_level = 4
         options.intra_op_num_threads = 1
-        session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = ort.InferenceSession(copy.SerializeToString(), options, providers=["CPUExecutionProvider"])
         return lambda inputs: cls.run_session(session, inputs)
 
     @classmethod
