@@ -3,6 +3,7 @@
 // text, their kernels to compute.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_set>

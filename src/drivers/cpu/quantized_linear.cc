@@ -3,6 +3,7 @@
 // 16 bits, and sums of products of those are what the vector units compute without loss. (The
 // instructions for bytes proper saturate on processors without VNNI.)
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "drivers/cpu/int_gemm.h"
@@ -26,6 +27,8 @@ struct Bytes {
   int64_t row = 0, column = 0;  // strides
   int64_t zero_step = 0;        // between the zero points of neighbours; 0: one for all
 };
+
+constexpr int64_t kOutside = std::numeric_limits<int64_t>::min();  // of the tensor: the border
 
 double product_ns(int64_t rows, int64_t depth) {
   return 2 + static_cast<double>(rows * depth * kIntPanel) * 0.015;
@@ -184,6 +187,7 @@ class ConvInteger final : public Kernel {
   int64_t groups_ = 1, outputs_ = 1, channels_ = 1;  // of a group
   int64_t places_ = 1, taps_ = 1, depth_ = 0;
   bool has_x_zero_ = false, has_w_zero_ = false, one_w_zero_ = true;
+  BufferRef packed_;                  // w, where it is constant
   std::vector<int64_t> tap_offsets_;  // for each tap and spatial axis: dilation * place - pad
 
   int64_t panels() const { return (places_ + kIntPanel - 1) / kIntPanel; }
@@ -191,16 +195,18 @@ class ConvInteger final : public Kernel {
     return static_cast<size_t>((groups_ * outputs_ * even(depth_) + 31) / 32 * 32);
   }
   size_t scratch_bytes() const override {
-    return (w_elements() + static_cast<size_t>(groups_ * panels()) * panel_elements(depth_)) *
-               sizeof(int16_t) +
+    const size_t panel_count = static_cast<size_t>(groups_ * panels());
+    return ((packed_ ? 0 : w_elements()) + panel_count * panel_elements(depth_)) * sizeof(int16_t) +
            64;
   }
-  std::string detail() const override { return "i16"; }
+  bool reads(size_t i) const override { return !(packed_ && (i == 1 || i == 3)); }
+  std::string detail() const override { return packed_ ? "i16 packed" : "i16"; }
 
   void run(const KernelArgs& args) const override {
-    auto* w = static_cast<int16_t*>(args.scratch);
-    pack_weights(args, w);
-    int16_t* panels_at = w + w_elements();
+    auto* scratch = static_cast<int16_t*>(args.scratch);
+    const int16_t* w = packed_ ? static_cast<const int16_t*>(packed_->data()) : scratch;
+    if (!packed_) pack_weights(args.inputs[1], has_w_zero_ ? args.inputs[3] : nullptr, scratch);
+    int16_t* panels_at = scratch + (packed_ ? 0 : w_elements());
     const int zero = has_x_zero_ ? load_byte(x_.dtype, args.inputs[2], 0) : 0;
     for (int64_t n = 0; n < y_.shape[0]; ++n) {
       const double ns = product_ns(outputs_, depth_) + static_cast<double>(depth_ * kIntPanel);
@@ -219,18 +225,17 @@ class ConvInteger final : public Kernel {
     }
   }
 
- private:
-  void pack_weights(const KernelArgs& args, int16_t* to) const {
+  void pack_weights(const void* w, const void* zeros, int16_t* to) const {
     const int64_t step = even(depth_);
     for (int64_t o = 0; o < groups_ * outputs_; ++o) {
-      const int zero = has_w_zero_ ? load_byte(w_.dtype, args.inputs[3], one_w_zero_ ? 0 : o) : 0;
+      const int zero = zeros ? load_byte(w_.dtype, zeros, one_w_zero_ ? 0 : o) : 0;
       for (int64_t k = 0; k < depth_; ++k)
-        to[o * step + k] =
-            static_cast<int16_t>(load_byte(w_.dtype, args.inputs[1], o * depth_ + k) - zero);
+        to[o * step + k] = static_cast<int16_t>(load_byte(w_.dtype, w, o * depth_ + k) - zero);
       if (depth_ % 2) to[o * step + depth_] = 0;
     }
   }
 
+ private:
   void pack_taps(const void* x, int zero, int64_t n, int64_t group, int64_t first, int64_t columns,
                  int16_t* to) const {
     std::memset(to, 0, panel_elements(depth_) * sizeof(int16_t));
@@ -241,21 +246,34 @@ class ConvInteger final : public Kernel {
       for (size_t i = spatial; i-- > 0; rest /= y_.shape[2 + i])
         at[j][i] = rest % y_.shape[2 + i] * window_.strides[i];
     }
+    const int64_t base = n * x_.strides[0] + group * channels_ * x_.strides[1];
+    int64_t from[kIntPanel];
     for (int64_t tap = 0; tap < taps_; ++tap) {
       const int64_t* shift = tap_offsets_.data() + tap * static_cast<int64_t>(spatial);
       for (int64_t j = 0; j < columns; ++j) {
-        int64_t from = n * x_.strides[0] + group * channels_ * x_.strides[1];
-        bool inside = true;
-        for (size_t i = 0; i < spatial && inside; ++i) {
+        from[j] = base;
+        for (size_t i = 0; i < spatial && from[j] != kOutside; ++i) {
           const int64_t place = at[j][i] + shift[i];
-          inside = place >= 0 && place < x_.shape[2 + i];
-          from += place * x_.strides[2 + i];
+          const bool inside = place >= 0 && place < x_.shape[2 + i];
+          from[j] = inside ? from[j] + place * x_.strides[2 + i] : kOutside;
         }
-        if (!inside) continue;
-        for (int64_t c = 0; c < channels_; ++c)
-          to[panel_place(c * taps_ + tap, j)] =
-              static_cast<int16_t>(load_byte(x_.dtype, x, from + c * x_.strides[1]) - zero);
       }
+      if (x_.dtype == DType::kI8)
+        pack_tap(static_cast<const int8_t*>(x), zero, tap, from, columns, to);
+      else
+        pack_tap(static_cast<const uint8_t*>(x), zero, tap, from, columns, to);
+    }
+  }
+
+  // One tap of all channels; what lies outside stays 0.
+  template <typename T>
+  void pack_tap(const T* x, int zero, int64_t tap, const int64_t* from, int64_t columns,
+                int16_t* to) const {
+    for (int64_t c = 0; c < channels_; ++c) {
+      const T* channel = x + c * x_.strides[1];
+      int16_t* row = to + panel_place(c * taps_ + tap, 0);
+      for (int64_t j = 0; j < columns; ++j)
+        if (from[j] != kOutside) row[2 * j] = static_cast<int16_t>(channel[from[j]] - zero);
     }
   }
 };
@@ -288,6 +306,16 @@ KernelPtr make_conv_integer(const KernelRequest& request, std::string& why) {
     for (size_t i = window.rank(); i-- > 0; rest /= kernel_shape[i])
       shift[i] = rest % kernel_shape[i] * window.dilations[i] - window.pads_begin[i];
     kernel->tap_offsets_.insert(kernel->tap_offsets_.end(), shift.begin(), shift.end());
+  }
+  const Constant *weights = request.constant(1), *zeros = request.constant(3);
+  if (weights && request.packed && (!request.has(3) || zeros)) {
+    const Constant::Bytes zero_bytes = zeros ? zeros->data() : nullptr;
+    kernel->packed_ = request.packed->get(
+        *weights, fmt::format("i16 rows less {}", zeros ? zeros->id() : 0),
+        std::max<size_t>(kernel->w_elements() * sizeof(int16_t), 1),
+        [&](const std::byte* plain, void* packed) {
+          kernel->pack_weights(plain, zero_bytes.get(), static_cast<int16_t*>(packed));
+        });
   }
   if (kernel->scratch_bytes() > (size_t{1} << 30)) return why = "its taps need over 1 GiB", nullptr;
   return kernel;

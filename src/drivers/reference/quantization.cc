@@ -83,8 +83,9 @@ REFERENCE(requantize) {
   const View &x = args.in[0], &y = args.out[0];
   const Grouped scale(args, 1, nullptr, 0), zero(args, 2, nullptr, 0);
   for_each_index(y.shape(), [&](const Shape& index) {
-    store_rounded(y, index,
-                  std::nearbyint(double{x.at<int32_t>(index)} * scale(index)) + zero(index));
+    store_rounded(
+        y, index,
+        std::nearbyint(static_cast<double>(x.at<int32_t>(index)) * scale(index)) + zero(index));
   });
 }
 
