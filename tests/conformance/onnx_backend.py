@@ -4,8 +4,9 @@
     PYTHONPATH=build/python python -m tests.conformance.onnx_backend [-k PATTERN] [--list-failed] [--json FILE]
 
 The package is built by `ninja -C build anymps_python`; Python is that of the environment `peers`. A test is refused
-(the engine said that it cannot), wrong (its output differs), or crashed (the process ended, or took too long). Tests
-run in worker processes, so that a crash ends one test and not the run.
+(the engine said that it cannot), wrong (its output differs), crashed (the process ended, or took too long), or
+unpassable (the standard's own flaw: see cases.py). Tests run in worker processes, so that a crash ends one test and not
+the run.
 
     --backend onnxruntime   the same with ONNX Runtime
     --write                 runs both and writes docs/generated/onnx_conformance.md
@@ -28,7 +29,7 @@ ROOT = cases.ROOT
 
 
 def run_one(case, backend):
-    """(status, reason): passed, skipped, refused, wrong."""
+    """(status, reason): passed, skipped, refused, wrong, unpassable."""
     try:
         case.func(unittest.TestCase())
         return "passed", ""
@@ -40,7 +41,8 @@ def run_one(case, backend):
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:600]
         if backend.stage != "compare":
             return "refused", reason
-        return ("refused" if case.name in cases.UNPASSABLE else "wrong"), cases.UNPASSABLE.get(case.name, reason)
+        failure, why = cases.UNPASSABLE.get(case.name, (None, ""))
+        return ("unpassable", why) if failure and failure in reason else ("wrong", reason)
 
 
 def work(connection, tests, backend):

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from . import cases
 
 PAGE = cases.ROOT / "docs" / "generated" / "onnx_conformance.md"
-FAILURES = ("refused", "wrong", "crashed")
+FAILURES = ("refused", "wrong", "crashed", "unpassable")
 TITLES = {"anymps": "AnyMPS", "onnxruntime": "ONNX Runtime"}
 
 
@@ -40,7 +40,7 @@ class Report:
                 print(f"{status:<8} {name}: {reason}")
         failed = {s: self.count(s) for s in FAILURES}
         print(f"\n{TITLES[self.backend]}: {self.count('passed')} passed, {sum(failed.values())} failed "
-              f"({failed['refused']} refused, {failed['wrong']} wrong, {failed['crashed']} crashed), "
+              f"({', '.join(f'{count} {status}' for status, count in failed.items())}), "
               f"{self.count('skipped')} skipped, of {len(self.rows)} in {self.seconds:.0f} s")
 
     def json(self):
@@ -53,6 +53,7 @@ class Report:
             "wrong_output": self.count("wrong"),
             "refused": self.count("refused"),
             "crashed": self.count("crashed"),
+            "unpassable": self.count("unpassable"),
             "ops": {op: {"passed": c["passed"], "failed": sum(c[s] for s in FAILURES), "skipped": c["skipped"],
                          "wrong_output": c["wrong"]} for op, c in self.by_op().items()},
             "tests": {name: {"op": op, "kind": kind, "status": status, "reason": reason}

@@ -29,6 +29,8 @@ class Fake(Staged):
                 time.sleep(60)
             if model == "refuse in run":
                 raise ValueError("bad shape")
+            if model == "other dtype":
+                return (inputs,)
             return inputs + (model == "wrong")
         return run
 
@@ -38,7 +40,8 @@ def case(what, name=None):
         if what == "skip":
             raise unittest.SkipTest("not here")
         result = Fake.prepare(what).run(np.zeros(2))
-        np.testing.assert_array_equal(result, np.zeros(2))
+        assert isinstance(result, np.ndarray)
+        np.testing.assert_allclose(result, np.zeros(2))
     return cases.Case(name or what, "Node", "Op", func)
 
 
@@ -50,6 +53,7 @@ EXPECTED = {"pass": "passed", "refuse": "refused", "refuse in run": "refused", "
 def result():
     tests = {what: case(what) for what in EXPECTED}
     tests["test_bernoulli"] = case("wrong", "test_bernoulli")
+    tests["test_bernoulli_seed"] = case("other dtype", "test_bernoulli_seed")
     results = onnx_backend.run_all(tests, Fake, 2, 3, lambda done, total: None)
     return report.Report("anymps", tests, results, 1.0)
 
@@ -59,14 +63,16 @@ def test_each_end_is_told_apart(result):
     assert result.rows["refuse"][3] == "NotImplementedError: no such op"
 
 
-def test_what_nobody_can_pass_is_no_wrong_output(result):
-    assert result.rows["test_bernoulli"][2:] == ("refused", cases.UNPASSABLE["test_bernoulli"])
+def test_what_nobody_can_pass_is_told_apart_from_a_wrong_output(result):
+    assert result.rows["test_bernoulli"][2:] == ("unpassable", cases.UNPASSABLE["test_bernoulli"][1])
+    assert result.rows["test_bernoulli_seed"][2] == "wrong", "other random numbers are excused, nothing else"
 
 
 def test_counts(result):
     data = result.json()
-    assert (data["total"], data["passed"], data["failed"], data["skipped"], data["wrong_output"]) == (9, 1, 7, 1, 1)
-    assert data["ops"]["Op"] == {"passed": 1, "failed": 7, "skipped": 1, "wrong_output": 1}
+    assert (data["total"], data["passed"], data["failed"], data["skipped"], data["wrong_output"]) == (10, 1, 8, 1, 2)
+    assert data["unpassable"] == 1 and data["crashed"] == 3 and data["refused"] == 2
+    assert data["ops"]["Op"] == {"passed": 1, "failed": 8, "skipped": 1, "wrong_output": 2}
 
 
 def test_the_page_lists_what_is_open_and_is_verified(result):
