@@ -78,8 +78,9 @@ def page(ours, peer):
         "(`ALLOW_RELEASED_ONNX_OPSET_ONLY=0`) and with", "models of a newer IR version offered as version 13. Its "
         "StringNormalizer got the locale C.UTF-8, because en_US.UTF-8 is", "not on every machine.", "",
         "A test is *refused* when there is an error instead of a result, *wrong* when there is a result and it "
-        "differs,", "*crashed* when the process ended or took too long.", "",
-        "| | passed | refused | wrong | crashed | skipped |", "|---|--:|--:|--:|--:|--:|",
+        "differs,", "*crashed* when the process ended or took too long, *unpassable* when the suite cannot tell (it compares random",
+        "numbers, or cannot compare).", "",
+        "| | passed | refused | wrong | crashed | unpassable | skipped |", "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for result in (ours, peer):
         counts = [str(result.count(s)) for s in ("passed", *FAILURES, "skipped")]

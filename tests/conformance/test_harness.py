@@ -81,6 +81,8 @@ def test_the_page_lists_what_is_open_and_is_verified(result):
     ours = report.Report("anymps", tests, results, 1.0)
     text = report.page(ours, report.Report("onnxruntime", tests, results, 1.0))
     assert "| test_wrong | Op | wrong | a\\|b |" in text and "/usr" not in text
+    rows = [line.count("|") for line in text.splitlines() if line.startswith(("| |", "| AnyMPS", "| ONNX Runtime"))]
+    assert len(rows) == 3 and len(set(rows)) == 1, "a row has as many cells as its head"
     assert report.verify(ours, text) == 0
     results["test_pass"] = ("refused", "", 0)
     assert report.verify(report.Report("anymps", tests, results, 1.0), text) == 1
