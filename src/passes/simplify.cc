@@ -90,6 +90,14 @@ Value* one_of_one(Graph&, Node& node) {
   return node.inputs.size() == 1 && node.outputs.size() == 1 ? same(node) : nullptr;
 }
 
+// One side of a condition that is the same everywhere.
+Value* chosen(Graph&, Node& node) {
+  auto condition = scalar_of(node.input(0));
+  if (!condition) return nullptr;
+  Value* side = node.input(*condition != 0 ? 1 : 2);
+  return same_shape(side, node.output()) ? side : nullptr;
+}
+
 const std::map<std::string_view, Rule>& rules() {
   static const std::map<std::string_view, Rule> table = {
       {"identity", [](Graph&, Node& node) { return node.input(0); }},
@@ -110,6 +118,7 @@ const std::map<std::string_view, Rule>& rules() {
       {"split", one_of_one},
       {"expand", [](Graph&, Node& node) { return same(node); }},
       {"tile", [](Graph&, Node& node) { return same(node); }},
+      {"where", chosen},
   };
   return table;
 }

@@ -47,6 +47,19 @@ TEST_F(Simplify, Square) {
 }
 TEST_F(Simplify, CastToItself) { expect(graph.add("cast", {start}, {{"dtype", DType::kF32}})); }
 
+TEST_F(Simplify, AConditionThatIsTheSameEverywhere) {
+  const std::vector<std::byte> no(3);
+  Value* never = graph.constant(Constant::copy(DType::kBool, {3, 1}, no));
+  expect(graph.add("where", {never, number(0), start}));
+}
+TEST_F(Simplify, AConditionThatIsNot) {
+  Value* sometimes = graph.add("greater", {start, number(1)});
+  expect_kept(graph.add("where", {sometimes, number(0), start}));
+}
+TEST_F(Simplify, TheSideThatBroadcastsStays) {
+  expect_kept(graph.add("where", {graph.scalar(DType::kBool, 1), number(0), start}));
+}
+
 TEST_F(Simplify, TransposesThatCancel) {
   Value* t = graph.add("transpose", {start}, {{"perm", Ints{2, 0, 1}}});
   expect(graph.add("transpose", {t}, {{"perm", Ints{1, 2, 0}}}));

@@ -81,7 +81,7 @@ KernelPtr make_concat(const KernelRequest& request, std::string&) {
   return std::make_shared<Copies>(std::move(pieces));
 }
 
-KernelPtr make_bit_cast(const KernelRequest& request, std::string& why) {
+KernelPtr make_reinterpret(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (size_of(x.dtype) != size_of(y.dtype)) return why = "the sizes differ", nullptr;
   return std::make_shared<Copies>(std::vector<Piece>{
@@ -112,7 +112,7 @@ struct Register {
       KernelRegistrar("cpu", op, "copy", 10, make_view);
     KernelRegistrar("cpu", "concat", "copy", 10, make_concat);
     KernelRegistrar("cpu", "stack", "copy", 10, make_concat);
-    KernelRegistrar("cpu", "bit_cast", "copy", 10, make_bit_cast);
+    KernelRegistrar("cpu", "reinterpret", "copy", 10, make_reinterpret);
     KernelRegistrar("cpu", "tile", "copy", 10, make_tile);
   }
 };

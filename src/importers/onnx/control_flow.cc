@@ -147,6 +147,8 @@ Importer::Control Importer::find_control(const Node& node) {
   };
   if (node.domain == "ai.onnx.preview" && node.op_type == "FlexAttention")
     return &Importer::convert_flex_attention;
+  if (node.domain == "ai.onnx.preview.training" && node.op_type == "Gradient")
+    return &Importer::convert_gradient;
   if (!is_onnx(node.domain)) return nullptr;
   auto found = kTable.find(node.op_type);
   return found == kTable.end() ? nullptr : found->second;

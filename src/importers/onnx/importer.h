@@ -65,6 +65,7 @@ class Importer {
   Values convert_scan_8(const Node& node, const Values& inputs, Scope& scope);
   Values convert_sequence_map(const Node& node, const Values& inputs, Scope& scope);
   Values convert_flex_attention(const Node& node, const Values& inputs, Scope& scope);
+  Values convert_gradient(const Node& node, const Values& inputs, Scope& scope);
   // The nodes of a body in place of the node that holds it.
   Values inline_body(const Graph& body, const Values& inputs, Scope& scope);
   Captures captures_of(const std::vector<const Graph*>& bodies, Scope& scope);
