@@ -38,7 +38,7 @@ Values BitCast(Call& c) {
   c.check(from != DType::kString && to != DType::kString && size_of(from) == size_of(to) &&
               is_packed(from) == is_packed(to),
           "{} and {} have not the same number of bits", anymps::name(from), name(type));
-  return {c.add("bit_cast", {c.in(0)}, {{"dtype", to}})};
+  return {c.add("reinterpret", {c.in(0)}, {{"dtype", to}})};
 }
 
 const Converter kTable[] = {
