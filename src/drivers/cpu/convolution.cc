@@ -15,6 +15,7 @@ using dnnl::memory;
 struct Problem {
   TensorDesc x, w, y;  // w is [O, I, kernel…], with a leading axis of groups if there are several
   int64_t groups = 1, in_channels = 0, out_channels = 0;
+  TensorDesc residual;
   Window window;
   memory::dims strides, dilations, begin, end;
 
@@ -63,6 +64,24 @@ void set_window(Problem& p, const Window& window) {
 
 Shape spatial_of(const Shape& shape) { return Shape(shape.begin() + 2, shape.end()); }
 
+// Leaves out axes along which nothing happens: x, y and the window have extent 1 there. oneDNN's
+// kernels walk along the last axis, so it had better be a long one.
+void drop_unit_axes(Problem& p, Window& window, bool has_residual) {
+  for (size_t i = window.rank(); i-- > 0 && window.rank() > 1;) {
+    if (p.x.shape[i + 2] != 1 || p.y.shape[i + 2] != 1 || window.kernel[i] != 1 ||
+        window.pads_begin[i] != 0 || window.pads_end[i] != 0)
+      continue;
+    for (TensorDesc* desc : {&p.x, &p.w, &p.y, has_residual ? &p.residual : nullptr}) {
+      if (!desc) continue;
+      desc->shape.erase(i + 2);
+      desc->strides.erase(i + 2);
+    }
+    for (Shape* part :
+         {&window.kernel, &window.strides, &window.dilations, &window.pads_begin, &window.pads_end})
+      part->erase(i);
+  }
+}
+
 bool check(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
   if (!onednn_type(x.dtype)) {
@@ -104,7 +123,7 @@ KernelPtr build(const KernelRequest& request, const Problem& p, const PrimitiveD
   if (request.has(3)) {
     const memory::desc desc = channels_last_desc(p.y.dtype, p.y.shape);
     args.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, desc,
-                    builder.read(3, activations(request, request.in(3)), desc)});
+                    builder.read(3, p.residual, desc)});
   }
   args.push_back({DNNL_ARG_DST, pd.dst_desc(), builder.write(0, p.y, pd.dst_desc())});
   builder.call(primitive, pd.scratchpad_desc(), std::move(args));
@@ -137,7 +156,10 @@ KernelPtr make_conv(const KernelRequest& request, std::string& why) {
   p.w = plain_weights(request, p.w);
   p.in_channels = p.x.shape[1];
   p.out_channels = p.y.shape[1];
-  set_window(p, resolve_window(request.attrs, spatial_of(p.x.shape), spatial_of(p.w.shape)));
+  if (request.has(3)) p.residual = activations(request, request.in(3));
+  Window window = resolve_window(request.attrs, spatial_of(p.x.shape), spatial_of(p.w.shape));
+  drop_unit_axes(p, window, request.has(3));
+  set_window(p, window);
   p.w = with_groups(p.w, 0, p.groups);
   const memory::desc x = channels_last_desc(p.x.dtype, p.x.shape);
   const memory::desc y = channels_last_desc(p.y.dtype, p.y.shape);
@@ -168,6 +190,7 @@ KernelPtr make_conv_transpose(const KernelRequest& request, std::string& why) {
   p.in_channels = p.x.shape[1];
   p.out_channels = p.y.shape[1];
   p.w = request.in(1);  // [I, O/groups, kernel…]
+  if (request.has(3)) p.residual = activations(request, request.in(3));
   set_window(
       p, resolve_transposed_window(request.attrs, spatial_of(p.x.shape), spatial_of(p.w.shape)));
   p.w = with_groups(p.w, 0, p.groups);

@@ -20,6 +20,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kColumns = 256;
 constexpr int64_t kBlockRows = 32;         // summed in f32 before they go to double
 constexpr int64_t kChunk = 16 * kRowTile;  // of a long run, for several threads
+constexpr int64_t kShortRun = 16;          // too short for a loop over vectors of its own
 
 class FloatReduction final : public Kernel {
  public:
@@ -27,8 +28,8 @@ class FloatReduction final : public Kernel {
       : plan_(std::move(plan)), kind_(kind), nan_(nan) {
     const DType dtype = request.in(0).dtype;
     element_ = static_cast<int64_t>(size_of(dtype));
-    columns_ = plan_.side_by_side() && kind != Reduction::kLogSumExp;
-    x_ = RowAccess(dtype, columns_ ? 1 : plan_.step);
+    columns_ = (plan_.side_by_side() || short_runs()) && kind != Reduction::kLogSumExp;
+    x_ = RowAccess(dtype, columns_ ? plan_.kept.strides[0].back() : plan_.step);
     y_ = RowAccess(dtype, columns_ ? plan_.kept.strides[1].back() : 1);
     if (columns_) {
       all_ = plan_.outer;
@@ -80,6 +81,12 @@ class FloatReduction final : public Kernel {
  private:
   char* at(void* base, int64_t offset) const {
     return static_cast<char*>(base) + offset * element_;
+  }
+
+  // Many results of few elements each, as of complex numbers: vectors go over the results.
+  bool short_runs() const {
+    return plan_.count > 1 && plan_.count <= kShortRun && !plan_.kept.extents.empty() &&
+           plan_.kept.extents.back() >= kShortRun;
   }
 
   double neutral() const {
@@ -215,9 +222,9 @@ class FloatReduction final : public Kernel {
     const auto call = [&](TileFn fn, const float* a, const float* b, float* to) {
       fn({{a, b, nullptr}, to, count, kNoParams});
     };
-    const int64_t base = plan_.kept.offset(0, index) + first;
+    const int64_t base = plan_.kept.offset(0, index);
     for (int64_t i = 0; i < plan_.count; ++i) {
-      const float* x = x_.read(at(args.inputs[0], base + all_.offset(0, i)), 0, n, in);
+      const float* x = x_.read(at(args.inputs[0], base + all_.offset(0, i)), first, n, in);
       switch (kind_) {
         case Reduction::kMax:
           call(nan_ ? max : max_number, sums, x, sums);

@@ -76,6 +76,37 @@ TEST(ConvolutionOnCpuLayouts, DepthwiseTakesTheFastImplementation) {
   EXPECT_EQ(result.kernel->scratch_bytes(), 0u);
 }
 
+// A picture that is one pixel wide, or high, is a line: with a residual, a bias, groups, strides.
+TEST(ConvolutionOnCpuLayouts, UnitAxesAreLeftOut) {
+  for (const bool wide : {false, true}) {
+    const Shape x = wide ? Shape{2, 8, 1, 40} : Shape{2, 8, 40, 1};
+    const Shape w = wide ? Shape{6, 4, 1, 5} : Shape{6, 4, 5, 1};
+    const Shape y = wide ? Shape{2, 6, 1, 18} : Shape{2, 6, 18, 1};
+    const Ints strides = wide ? Ints{3, 2} : Ints{2, 3};
+    expect_same({"conv",
+                 "onednn",
+                 {TestTensor(DType::kF32, x).fill(1), TestTensor(DType::kF32, w).fill(2),
+                  TestTensor(DType::kF32, {6}).fill(3), TestTensor(DType::kF32, y).fill(4)},
+                 {{"groups", 2}, {"strides", strides}},
+                 1,
+                 {1, 2}},
+                5e-5);
+  }
+  // A window that reaches into the padding keeps its axis.
+  expect_same({"conv",
+               "onednn",
+               {TestTensor(DType::kF32, {1, 3, 9, 1}).fill(1),
+                TestTensor(DType::kF32, {4, 3, 3, 3}).fill(2)},
+               {{"pads", Ints{1, 1, 1, 1}}}},
+              5e-5);
+  expect_same({"conv",
+               "onednn",
+               {TestTensor(DType::kF32, {2, 5, 1, 1}).fill(1),
+                TestTensor(DType::kF32, {4, 5, 1, 1}).fill(2)},
+               {}},
+              5e-5);
+}
+
 TEST(ConvolutionOnCpuLayouts, RefusesWhatItCannotDo) {
   const auto why = [](DType dtype, bool negative) {
     TestTensor x = TestTensor(dtype, {1, 3, 6, 6}).fill(1);

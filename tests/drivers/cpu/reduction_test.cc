@@ -61,6 +61,20 @@ TEST(CpuReduction, LongSumsAreExactAndIndependentOfThreads) {
   expect_as_reference("reduce_max", {x}, {});
 }
 
+// Few elements a result, as of complex numbers: blocks of results, whole and broken.
+TEST(CpuReduction, ShortRuns) {
+  for (const char* op : {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod",
+                         "reduce_l1", "reduce_l2", "reduce_sum_square"})
+    for (DType dtype : {DType::kF32, DType::kF16})
+      for (int64_t run : {2, 3, 16, 17}) {
+        const double tolerance = dtype == DType::kF16 ? 2e-3 : 1e-6;
+        const TestTensor x = TestTensor(dtype, {7, 600, run}).fill(3, -2, 2);
+        const NamedAttrs last = {{"axes", std::vector<int64_t>{-1}}};
+        expect_as_reference(op, {x}, last, tolerance);
+        expect_as_reference(op, {x.scrambled()}, last, tolerance);
+      }
+}
+
 TEST(CpuReduction, ChannelsLast) {
   const TestTensor x = TestTensor(DType::kF32, {2, 5, 7, 9}).fill(1).with_strides({315, 1, 45, 5});
   for (const auto& axes : std::vector<std::vector<int64_t>>{{2, 3}, {1}, {0, 2, 3}, {1, 2}})
