@@ -18,8 +18,9 @@ LOG = 5e-4
 # ONNX Runtime's STFT is further from the truth than that: 4e-3 in the logarithms of gigaam_v2, where ours is within
 # 4e-7 of the same in float64 (a test says so).
 STFT = 2e-3
-# An 8-bit step that lands beside a rounding border differs by a whole step in some places.
-QUANTIZED = 3e-2
+# An 8-bit step that lands beside a rounding border differs by a whole step, and the layers after it carry that on: ONNX
+# Runtime's own result for ddddocr/common_old moves by 2.6e-2 when the picture changes by a millionth.
+QUANTIZED = 6e-2
 
 
 @dataclasses.dataclass
