@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <numeric>
 #include <thread>
 
 #include "drivers/reference/reference.h"
@@ -90,6 +91,43 @@ TEST_P(Interpreted, ShapesAreMeasured) {
     executable.run({tensor(*device_, {1, 3}, {-1, -1, -1})}, results);
     EXPECT_EQ(results[0].desc.shape, (Shape{0}));
     EXPECT_EQ(results[1].desc.shape, (Shape{0, 2}));
+  }
+}
+
+// An op that can be measured keeps nobody from a plan once the feeds' shapes tell all others.
+TEST_P(Interpreted, RangesOverAnExtentHaveAPlan) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {Dim::symbol("N"), 2});
+  Value* rows = graph.add("gather", {graph.add("shape", {x}), graph.scalar(DType::kI64, 0)});
+  Value* places = graph.add(
+      "range", {graph.scalar(DType::kI64, 0), rows, graph.scalar(DType::kI64, 1)}, {}, "places");
+  Value* hot =
+      graph.add("one_hot", {places, rows, graph.constant(Constant::of<float>({2}, {0, 1}))});
+  graph.set_outputs({graph.add("matmul", {hot, x})});
+  Executable executable(device_, graph);
+  EXPECT_NE(executable.plan({{3, 2}}), nullptr);
+  for (const int64_t n : {3, 1}) {
+    std::vector<float> values(static_cast<size_t>(n) * 2);
+    std::iota(values.begin(), values.end(), 1.0f);
+    std::vector<Tensor> results;
+    executable.run({tensor(*device_, {n, 2}, values)}, results);
+    EXPECT_EQ(elements(*device_, results[0]), values);
+  }
+  EXPECT_EQ(executable.plan_stats().size, 2u);
+}
+
+TEST_P(Interpreted, RangesOverDataHaveNone) {
+  Graph graph;
+  Value* limit = graph.input("limit", DType::kI64, {});
+  graph.set_outputs(
+      {graph.add("range", {graph.scalar(DType::kI64, 1), limit, graph.scalar(DType::kI64, 2)})});
+  Executable executable(device_, graph);
+  EXPECT_EQ(executable.plan({{}}), nullptr);
+  for (const int64_t n : {6, 1, 6}) {
+    std::vector<Tensor> results;
+    executable.run({device_->from_host(TensorDesc(DType::kI64, {}), &n)}, results);
+    EXPECT_EQ(elements<int64_t>(*device_, results[0]),
+              n == 6 ? (std::vector<int64_t>{1, 3, 5}) : std::vector<int64_t>());
   }
 }
 
