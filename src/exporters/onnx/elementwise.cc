@@ -41,8 +41,13 @@ const char *kCeil = "Ceil", *kFloor = "Floor", *kRound = "Round";
 
 std::string floor_mod_of(Emit& e) {
   if (!is_float(e.dtype())) return e.add("Mod", {e.in(0), e.in(1)});
-  const std::string quotient = e.add("Floor", {e.add("Div", {e.in(0), e.in(1)})});
-  return e.add("Sub", {e.in(0), e.add("Mul", {quotient, e.in(1)})});
+  // The remainder has the sign of a; where that is not b's, it is moved by b. A zero has b's sign.
+  const std::string rest = e.add("Mod", {e.in(0), e.in(1)}, {{"fmod", 1}});
+  const std::string zero = e.number(e.dtype(), 0), none = e.add("Equal", {rest, zero});
+  const std::string apart =
+      e.add("Xor", {e.add("Less", {rest, zero}), e.add("Less", {e.in(1), zero})});
+  const std::string moved = e.add("Where", {apart, e.add("Add", {rest, e.in(1)}), rest});
+  return e.add("Where", {none, e.add("Mul", {e.add("Sign", {e.in(1)}), zero}), moved});
 }
 Names floor_mod(Emit& e) { return {floor_mod_of(e)}; }
 Names mod(Emit& e) { return {e.add("Mod", {e.in(0), e.in(1)}, {{"fmod", 1}})}; }
@@ -92,7 +97,11 @@ Names clamp(Emit& e) {
   return {e.add("Clip", inputs)};
 }
 
-Names cast(Emit& e) { return {e.cast(e.in(0), e.attrs().dtype("dtype"))}; }
+Names cast(Emit& e) {
+  OutAttrs attrs = {{"to", int64_t{data_type_of(e.attrs().dtype("dtype"))}}};
+  if (!e.attrs().b("saturate")) attrs.emplace_back("saturate", 0);
+  return {e.add("Cast", {e.in(0)}, attrs)};
+}
 
 template <const char*& Op>
 Names with_alpha(Emit& e) {

@@ -126,9 +126,29 @@ std::string GraphWriter::constant(const anymps::Constant& constant, const std::s
   return written;
 }
 
+void ReadAttrs::check_all_read() const {
+  const std::vector<AttrSpec>& specs = attrs_.op()->attrs;
+  for (size_t i = 0; i < specs.size(); ++i)
+    if (!read_.contains(specs[i].name) && attrs_.values()[i] != specs[i].default_value)
+      fail(Code::kUnsupported, "its attribute '{}' is {}", specs[i].name,
+           to_string(specs[i].kind, attrs_.values()[i]));
+}
+
 const std::string& Emit::in(size_t i) const {
   static const std::string kAbsent;
+  read_.insert(i);
   return i < inputs_.size() ? inputs_[i] : kAbsent;
+}
+
+Names Emit::all() const {
+  for (size_t i = 0; i < inputs_.size(); ++i) read_.insert(i);
+  return inputs_;
+}
+
+void Emit::check_all_read() const {
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (!inputs_[i].empty() && !read_.contains(i)) refuse("its input {} is not written", i);
+  attrs_.check_all_read();
 }
 
 int64_t Emit::rank(size_t i) const {
@@ -148,6 +168,12 @@ Names Emit::add_all(std::string_view op, const Names& inputs, const OutAttrs& at
 std::string Emit::ints(const Ints& values) {
   const Shape shape{static_cast<int64_t>(values.size())};
   return writer_.constant(*anymps::Constant::of<int64_t>(shape, values), "ints");
+}
+
+std::string Emit::floats(const std::vector<double>& values) {
+  const std::vector<float> narrow(values.begin(), values.end());
+  const Shape shape{static_cast<int64_t>(values.size())};
+  return writer_.constant(*anymps::Constant::of<float>(shape, narrow), "floats");
 }
 
 std::string Emit::number(DType dtype, double value) {
@@ -202,7 +228,7 @@ std::string activated(Emit& e, const std::string& x, const char* alpha, const ch
 const Writer* find_writer(std::string_view op) {
   static const auto* kTable = [] {
     auto* table = new std::map<std::string_view, const Writer*>();
-    for (auto family : {elementwise_writers(), layer_writers(), move_writers()})
+    for (auto family : {data_writers(), elementwise_writers(), layer_writers(), move_writers()})
       for (const Writer& writer : family) table->emplace(writer.op, &writer);
     return table;
   }();

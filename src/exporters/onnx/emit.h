@@ -52,24 +52,46 @@ class GraphWriter {
   std::unordered_set<std::string> taken_;
 };
 
+// A node's attributes, with a note of those that were read: one that is not, and is not as the
+// record has it, would be lost.
+class ReadAttrs {
+ public:
+  explicit ReadAttrs(const Attrs& attrs) : attrs_(attrs) {}
+  int64_t i(const char* name) const { return read(name).i(name); }
+  bool b(const char* name) const { return read(name).b(name); }
+  double f(const char* name) const { return read(name).f(name); }
+  const std::string& s(const char* name) const { return read(name).s(name); }
+  DType dtype(const char* name) const { return read(name).dtype(name); }
+  const Ints& ints(const char* name) const { return read(name).ints(name); }
+  const std::vector<double>& floats(const char* name) const { return read(name).floats(name); }
+  void check_all_read() const;  // refuses
+
+ private:
+  const Attrs& read(const char* name) const { return read_.insert(name), attrs_; }
+  const Attrs& attrs_;
+  mutable std::unordered_set<std::string> read_;
+};
+
 class Emit {
  public:
   Emit(GraphWriter& writer, const anymps::Node& node, Names inputs)
-      : node(node), writer_(writer), inputs_(std::move(inputs)) {}
+      : node(node), writer_(writer), inputs_(std::move(inputs)), attrs_(node.attrs) {}
 
   const anymps::Node& node;
-  const Attrs& attrs() const { return node.attrs; }
+  const ReadAttrs& attrs() const { return attrs_; }
   bool has(size_t i) const { return node.input(i) != nullptr; }
   const std::string& in(size_t i) const;  // "" if it is absent
-  Names all() const { return inputs_; }
+  Names all() const;
+  void check_all_read() const;  // refuses what would be lost: inputs and attributes
   const Value& value(size_t i) const { return *node.input(i); }
   DType dtype(size_t i = 0) const { return value(i).dtype(); }
   int64_t rank(size_t i = 0) const;  // refuses while it is not known
 
   std::string add(std::string_view op, const Names& inputs, const OutAttrs& attrs = {});
   Names add_all(std::string_view op, const Names& inputs, const OutAttrs& attrs, size_t outputs);
-  std::string ints(const Ints& values);           // an i64 vector
-  std::string number(DType dtype, double value);  // a scalar
+  std::string floats(const std::vector<double>& values);  // an f32 vector
+  std::string ints(const Ints& values);                   // an i64 vector
+  std::string number(DType dtype, double value);          // a scalar
   std::string cast(const std::string& x, DType to);
   std::string transpose(const std::string& x, const Ints& perm);
   // Input i if it is there, else the attribute as a constant.
@@ -83,6 +105,8 @@ class Emit {
  private:
   GraphWriter& writer_;
   Names inputs_;
+  ReadAttrs attrs_;
+  mutable std::unordered_set<size_t> read_;
 };
 
 using Write = Names (*)(Emit&);
@@ -97,6 +121,7 @@ struct Writer {
 const Writer* find_writer(std::string_view op);  // null: none
 
 // The families.
+std::span<const Writer> data_writers();
 std::span<const Writer> elementwise_writers();
 std::span<const Writer> layer_writers();
 std::span<const Writer> move_writers();

@@ -86,7 +86,8 @@ class Exporter {
         if (!writer->same_as)
           results = writer->write(emit);
         else
-          results = {emit.add(writer->same_as, inputs)};
+          results = {emit.add(writer->same_as, emit.all())};
+        emit.check_all_read();
         results.resize(node.outputs.size());
       } catch (const Error& error) {
         if (error.code() != Code::kUnsupported) throw;

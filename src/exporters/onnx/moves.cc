@@ -122,6 +122,7 @@ Names range(Emit& e) { return {e.add("Range", e.all())}; }
 
 Names fill(Emit& e) {
   std::string value = e.has(1) ? e.in(1) : e.number(e.attrs().dtype("dtype"), e.attrs().f("value"));
+  if (e.has(1)) e.attrs().dtype("dtype"), e.attrs().f("value");  // the input's win
   if (e.has(1) && e.rank(1) > 0) value = e.add("Reshape", {value, e.ints({})});
   return {e.add("Expand", {value, e.list(0, "shape")})};
 }
@@ -135,8 +136,9 @@ Names trilu(Emit& e) {
 }
 
 Names cumsum(Emit& e) {
-  const auto axis = static_cast<double>(e.attrs().i("axis"));
-  return {e.add("CumSum", {e.in(0), e.number(DType::kI64, axis)},
+  const std::string axis =
+      e.has(1) ? e.in(1) : e.number(DType::kI64, static_cast<double>(e.attrs().i("axis")));
+  return {e.add("CumSum", {e.in(0), axis},
                 {{"exclusive", e.attrs().b("exclusive")}, {"reverse", e.attrs().b("reverse")}})};
 }
 

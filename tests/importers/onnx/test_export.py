@@ -37,6 +37,10 @@ def model_of(op, inputs, outputs=("y",), constants=(), opset=18, **attrs):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10).SerializeToString(), feeds
 
 
+def ids(high, *shape):
+    return rng.integers(0, high, shape).astype(np.uint8)
+
+
 def ints(*values):
     return np.array(values, np.int64)
 
@@ -81,6 +85,16 @@ CASES = {
     "lstm": ("LSTM", [f32(5, 2, 3), f32(1, 16, 3), f32(1, 16, 4)], dict(hidden_size=4)),
     "gru": ("GRU", [f32(5, 2, 3), f32(1, 12, 3), f32(1, 12, 4), f32(1, 24)], dict(hidden_size=4, linear_before_reset=1)),
     "attention": ("Attention", [f32(1, 2, 3, 8), f32(1, 2, 5, 8), f32(1, 2, 5, 8), f32(3, 5)], dict(opset=23, is_causal=1)),
+    "floor_mod": ("Mod", [ints(-7, 7, -7, 7), ints(3, 3, -3, -3)], {}),
+    "resize": ("Resize", [X, None, np.array([1, 1, 1.5, 2], np.float32)], dict(constants=[2], mode="linear")),
+    "resize_sizes": ("Resize", [X, None, None, ints(2, 4, 9, 5)], dict(mode="cubic", constants=[3])),
+    "scatter": ("ScatterElements", [f32(3, 4), ints(1, 0, 2, 1).reshape(1, 4), f32(1, 4)], dict(axis=0, reduction="add")),
+    "scatter_nd": ("ScatterND", [f32(4, 3), ints(2, 0).reshape(2, 1), f32(2, 3)], {}),
+    "top_k": ("TopK", [f32(3, 7), ints(3)], dict(constants=[1], outputs=("y", "z"), largest=0)),
+    "einsum": ("Einsum", [f32(2, 3), f32(3, 4)], dict(equation="ij,jk->ki")),
+    "non_zero": ("NonZero", [np.array([[1, 0], [0, 2]], np.float32)], {}),
+    "quantize": ("QuantizeLinear", [X, np.array(0.1, np.float32), np.array(3, np.uint8)], {}),
+    "dequantize": ("DequantizeLinear", [ids(9, 3, 4), f32(4), ids(9, 4)], dict(axis=1)),
     "trilu": ("Trilu", [f32(3, 4)], dict(upper=0)),
 }
 
@@ -101,6 +115,8 @@ def check(graph, feeds, path, tolerance=2e-5):
     theirs = session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()})
     for ours, back, other in zip(expected, again, theirs):
         assert ours.shape == other.shape == back.shape and ours.dtype == other.dtype == back.dtype
+        if ours.dtype.kind != "f":
+            np.testing.assert_array_equal(other, ours)
         np.testing.assert_allclose(other, ours, rtol=tolerance, atol=tolerance)
         np.testing.assert_allclose(back, ours, rtol=tolerance, atol=tolerance)
 
