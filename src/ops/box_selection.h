@@ -41,34 +41,42 @@ struct BoxSelection {
   float iou_threshold = 0, score_threshold = 0;
   bool has_score_threshold = false, centres = false;
 
+  std::vector<Box> boxes_of(int64_t batch) const {
+    std::vector<Box> all;
+    all.reserve(static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i) {
+      const float* b = boxes + (batch * count + i) * 4;
+      all.push_back(centres ? Box::centre(b[1], b[0], b[3], b[2]) : Box::corners(b));
+    }
+    return all;
+  }
+
+  // The survivors of one class, best first.
+  std::vector<int64_t> keep(const std::vector<Box>& all, int64_t batch, int64_t category) const {
+    const float* score = scores + (batch * classes + category) * count;
+    std::vector<int64_t> order;
+    for (int64_t i = 0; i < count; ++i)
+      if (has_score_threshold ? score[i] > score_threshold : score[i] == score[i])
+        order.push_back(i);  // never NaN
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return score[a] > score[b]; });
+    std::vector<int64_t> kept;
+    for (const int64_t i : order) {
+      if (static_cast<int64_t>(kept.size()) >= most) break;
+      const bool lost = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
+        return overlap(all[static_cast<size_t>(i)], all[static_cast<size_t>(k)], iou_threshold);
+      });
+      if (!lost) kept.push_back(i);
+    }
+    return kept;
+  }
+
   std::vector<std::array<int64_t, 3>> run() const {
     std::vector<std::array<int64_t, 3>> selected;
-    std::vector<Box> all(static_cast<size_t>(count));
     for (int64_t n = 0; n < batches; ++n) {
-      for (int64_t i = 0; i < count; ++i) {
-        const float* b = boxes + (n * count + i) * 4;
-        all[static_cast<size_t>(i)] =
-            centres ? Box::centre(b[1], b[0], b[3], b[2]) : Box::corners(b);
-      }
-      for (int64_t c = 0; c < classes; ++c) {
-        const float* score = scores + (n * classes + c) * count;
-        std::vector<int64_t> order;
-        for (int64_t i = 0; i < count; ++i)
-          if (has_score_threshold ? score[i] > score_threshold : score[i] == score[i])
-            order.push_back(i);  // never NaN
-        std::stable_sort(order.begin(), order.end(),
-                         [&](int64_t a, int64_t b) { return score[a] > score[b]; });
-        std::vector<int64_t> kept;
-        for (const int64_t i : order) {
-          if (static_cast<int64_t>(kept.size()) >= most) break;
-          const bool lost = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
-            return overlap(all[static_cast<size_t>(i)], all[static_cast<size_t>(k)], iou_threshold);
-          });
-          if (lost) continue;
-          kept.push_back(i);
-          selected.push_back({n, c, i});
-        }
-      }
+      const std::vector<Box> all = boxes_of(n);
+      for (int64_t c = 0; c < classes; ++c)
+        for (const int64_t i : keep(all, n, c)) selected.push_back({n, c, i});
     }
     return selected;
   }

@@ -29,6 +29,40 @@ int compare(const T& a, const T& b) {
   }
 }
 
+// From ascending order to the order of the first coming.
+Distinct as_they_come(const Distinct& ascending) {
+  std::vector<size_t> coming(ascending.first.size());
+  std::iota(coming.begin(), coming.end(), size_t{0});
+  std::sort(coming.begin(), coming.end(),
+            [&](size_t a, size_t b) { return ascending.first[a] < ascending.first[b]; });
+  Distinct moved{{}, ascending.inverse, {}};
+  std::vector<int64_t> rank(coming.size());
+  for (size_t i = 0; i < coming.size(); ++i) {
+    rank[coming[i]] = static_cast<int64_t>(i);
+    moved.first.push_back(ascending.first[coming[i]]);
+    moved.counts.push_back(ascending.counts[coming[i]]);
+  }
+  for (int64_t& number : moved.inverse) number = rank[static_cast<size_t>(number)];
+  return moved;
+}
+
+// Of `count` elements or slices, where place(i) is the i-th in ascending order and differs(i) tells
+// whether it is not the same as the one before.
+template <typename Place, typename Differs>
+Distinct count_distinct(size_t count, bool sorted, Place place, Differs differs) {
+  Distinct result;
+  result.inverse.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (i == 0 || differs(i)) {
+      result.first.push_back(place(i));
+      result.counts.push_back(0);
+    }
+    ++result.counts.back();
+    result.inverse[static_cast<size_t>(place(i))] = static_cast<int64_t>(result.first.size()) - 1;
+  }
+  return sorted ? result : as_they_come(result);
+}
+
 template <typename T>
 Distinct find(const TensorDesc& desc, const T* data, int64_t axis, bool sorted) {
   int64_t outer = 1, inner = 1;
@@ -48,36 +82,17 @@ Distinct find(const TensorDesc& desc, const T* data, int64_t axis, bool sorted) 
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return order_of(a, b) < 0; });
-  Distinct result;
-  result.inverse.resize(order.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || order_of(order[i - 1], order[i]) != 0) {
-      result.first.push_back(order[i]);
-      result.counts.push_back(0);
-    }
-    ++result.counts.back();
-    result.inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(result.first.size()) - 1;
-  }
-  if (sorted) return result;
-  std::vector<size_t> coming(result.first.size());
-  std::iota(coming.begin(), coming.end(), size_t{0});
-  std::sort(coming.begin(), coming.end(),
-            [&](size_t a, size_t b) { return result.first[a] < result.first[b]; });
-  Distinct moved{{}, result.inverse, {}};
-  std::vector<int64_t> rank(coming.size());
-  for (size_t i = 0; i < coming.size(); ++i) {
-    rank[coming[i]] = static_cast<int64_t>(i);
-    moved.first.push_back(result.first[coming[i]]);
-    moved.counts.push_back(result.counts[coming[i]]);
-  }
-  for (int64_t& number : moved.inverse) number = rank[static_cast<size_t>(number)];
-  return moved;
+  return count_distinct(
+      order.size(), sorted, [&](size_t i) { return order[i]; },
+      [&](size_t i) { return order_of(order[i - 1], order[i]) != 0; });
 }
 
 std::vector<Shape> measure_unique(const MeasureContext& ctx) {
   const MeasureInput& x = ctx.inputs[0];
   const int64_t axis = unique_axis(ctx.attrs.ints("axes"), x.desc.rank());
-  const Distinct distinct = find_distinct(x.desc, x.data, axis, false);
+  const Distinct distinct = axis < 0 && contains(kAny, x.desc.dtype)
+                                ? find_distinct_numbers(x.desc, x.data, false)
+                                : find_distinct(x.desc, x.data, axis, false);
   const auto count = static_cast<int64_t>(distinct.first.size());
   Shape shape{count};
   if (axis >= 0) {
@@ -99,6 +114,25 @@ Distinct find_distinct(const TensorDesc& desc, const void* data, int64_t axis, b
   if (desc.dtype == DType::kString) return find(desc, static_cast<const Text*>(data), axis, sorted);
   return dispatch<kAny>(desc.dtype, [&]<typename T>() {
     return find(desc, static_cast<const T*>(data), axis, sorted);
+  });
+}
+
+Distinct find_distinct_numbers(const TensorDesc& desc, const void* data, bool sorted) {
+  return dispatch<kAny>(desc.dtype, [&]<typename T>() {
+    struct Item {
+      T value;
+      int64_t place;
+    };
+    std::vector<Item> items(static_cast<size_t>(desc.count()));
+    for (size_t i = 0; i < items.size(); ++i)
+      items[i] = {static_cast<const T*>(data)[i], static_cast<int64_t>(i)};
+    std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+      const int order = compare(a.value, b.value);
+      return order != 0 ? order < 0 : a.place < b.place;
+    });
+    return count_distinct(
+        items.size(), sorted, [&](size_t i) { return items[i].place; },
+        [&](size_t i) { return compare(items[i - 1].value, items[i].value) != 0; });
   });
 }
 

@@ -301,6 +301,13 @@ const Register kRegister;
 
 }  // namespace
 
+KernelPtr make_sum(const KernelRequest& request, const ReductionPlan& plan, std::string& why) {
+  const DType dtype = request.in(0).dtype;
+  if (dtype == DType::kF32 || is_half(dtype))
+    return std::make_shared<FloatReduction>(request, plan, Reduction::kSum, true);
+  return make_plain_reduction(request, plan, Reduction::kSum, true, why);
+}
+
 ReductionPlan plan_reduction(const TensorDesc& x, const TensorDesc& y,
                              const std::vector<bool>& reduced, bool keep_dims) {
   Shape kept, gone;
