@@ -25,6 +25,15 @@ ConstantPtr content_constant(const Value* value) {
   return nullptr;
 }
 
+// Recurrent layers pack their weights, but only constants. Quantized ones become that here, even
+// though they grow: what is stored is a recipe, and what is kept in the end is the packed form.
+bool feeds_recurrent(const Value* value, int steps = 4) {
+  return std::any_of(value->users.begin(), value->users.end(), [&](const Node* user) {
+    if (user->is("lstm") || user->is("gru") || user->is("rnn")) return true;
+    return user->op->view && steps > 0 && feeds_recurrent(user->output(), steps - 1);
+  });
+}
+
 bool worth_storing(const Node& node) {
   // A shape that is known now is worth more than memory: it may be what keeps the graph from a
   // plan.
@@ -35,7 +44,8 @@ bool worth_storing(const Node& node) {
     if (!value->type.static_shape()) return false;
     out += byte_count(value->dtype(), to_shape(value->shape()));
   }
-  return out <= kAlwaysBytes || out <= 2 * in;
+  return out <= kAlwaysBytes || out <= 2 * in ||
+         (node.is("dequantize") && feeds_recurrent(node.output()));
 }
 
 std::vector<ConstantPtr> results_of(const Node& node, const PassContext& context) {

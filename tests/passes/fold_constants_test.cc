@@ -50,4 +50,24 @@ TEST(FoldConstants, LargeResultsOfSmallInputsStay) {
   EXPECT_EQ(rewrite(graph, {"fold_constants"}), 0);
 }
 
+// An LSTM packs its weights, if they are constants: 2 MB from 512 KB are worth it.
+TEST(FoldConstants, QuantizedWeightsOfRecurrentLayers) {
+  const auto nodes = [](bool recurrent) {
+    Graph graph;
+    Value* x = graph.input("x", DType::kF32, {2, 1, 512});
+    Value* q = graph.constant(
+        Constant::of<int8_t>({1, 512, 1024}, std::vector<int8_t>(512 * 1024, 1)), "q");
+    Value* w = graph.add("dequantize", {q, graph.scalar(DType::kF32, 0.5)});
+    w = graph.add("transpose", {w}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+    Value* y = recurrent ? graph.add("lstm", {x, w, weights(graph, "r", {1, 1024, 256})},
+                                     {{"hidden_size", 256}})
+                         : graph.add("matmul", {x, w}, {{"transpose_b", true}});
+    graph.set_outputs({y});
+    rewrite(graph, {"fold_constants"});
+    return graph.node_count();
+  };
+  EXPECT_EQ(nodes(true), 1u);
+  EXPECT_EQ(nodes(false), 3u);
+}
+
 }  // namespace anymps::testing
