@@ -82,9 +82,18 @@ def markdown(rows, failed, about):
     return "\n".join(out) + "\n"
 
 
+LONGEST = 3.0  # bars end here; their words say the ratio
+
+
+def label(row):
+    """The file's name, or the folder's where the file is just called model."""
+    parts = [part for part in row["model"].split("/") if part not in ("model", "float_model")]
+    return parts[-1] + (f", {row['threads']} threads" if row["threads"] > 1 else "")
+
+
 def svg(rows, about):
-    groups = [(f"{r['model']}" + (f", {r['threads']} threads" if r["threads"] > 1 else ""),
-               [("anymps", r["ratio"], f"{r['ratio']:.2f}  ({r['median_ms']:.2f} ms)")]) for r in rows if r["runtime"] == "anymps"]
+    groups = [(label(r), [("anymps", min(r["ratio"], LONGEST), f"{r['ratio']:.2f}  ({r['median_ms']:.3g} ms)")])
+              for r in rows if r["runtime"] == "anymps"]
     panels = [("Latency relative to ONNX Runtime (the dashed line; shorter is faster)", groups, 1.0)]
     subtitle = f"{about['cpu']}, {about['cores']} cores; {about['date']}"
     return bar_chart("Models out of wheels", subtitle, panels, {"anymps": (TITLES["anymps"], COLOURS["anymps"])})
