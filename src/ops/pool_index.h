@@ -35,6 +35,9 @@ class PoolIndex {
     for (size_t i = first_; i < extents_.size(); ++i) count_ *= extents_[i];
   }
 
+  // How many leading axes of an element are always those of the output that it is decoded for.
+  size_t own_axes() const { return local_ ? std::max(first_, axes_.spatial) : first_; }
+
   // Of the element at `from`, which is element `tap` of its window.
   int64_t encode(const Shape& from, const Shape& tap) const {
     int64_t index = 0;

@@ -143,6 +143,62 @@ KernelPtr make_top_k(const KernelRequest& request, std::string& why) {
                     request.outputs.size() > 1 ? 1 : -1);
 }
 
+// dy goes to the places that top_k's indices name, the rest is 0.
+class TopKGradient final : public Kernel {
+ public:
+  TopKGradient(const KernelRequest& request, size_t axis, const TensorDesc& indices,
+               KernelPtr order)
+      : order_(std::move(order)),
+        lines_(line_starts(indices.shape, axis,
+                           {indices.strides, request.in(0).strides, request.out().strides})),
+        k_(indices.shape[axis]),
+        index_step_(indices.strides[axis]),
+        dy_step_(request.in(0).strides[axis]),
+        dx_step_(request.out().strides[axis]),
+        size_(static_cast<int64_t>(size_of(request.out().dtype))),
+        bytes_(request.out().bytes()),
+        index_bytes_(indices.bytes()) {}
+  size_t scratch_bytes() const override { return index_bytes_; }
+  void run(const KernelArgs& args) const override {
+    order_->run({&args.inputs[1], &args.scratch, nullptr, args.queue});
+    std::memset(args.outputs[0], 0, bytes_);
+    if (k_ == 0) return;
+    const auto* indices = static_cast<const int64_t*>(args.scratch);
+    parallel_for(0, lines_.count(), 3 * static_cast<double>(k_), [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        const int64_t* at = indices + lines_.offset(0, line);
+        const char* from =
+            static_cast<const char*>(args.inputs[0]) + lines_.offset(1, line) * size_;
+        char* to = static_cast<char*>(args.outputs[0]) + lines_.offset(2, line) * size_;
+        for (int64_t i = 0; i < k_; ++i)
+          std::memcpy(to + at[i * index_step_] * dx_step_ * size_, from + i * dy_step_ * size_,
+                      static_cast<size_t>(size_));
+      }
+    });
+  }
+
+ private:
+  KernelPtr order_;
+  Loops lines_;  // operands indices, dy, dx
+  int64_t k_, index_step_, dy_step_, dx_step_, size_;
+  size_t bytes_, index_bytes_;
+};
+
+KernelPtr make_top_k_gradient(const KernelRequest& request, std::string& why) {
+  const TensorDesc& x = request.in(1);
+  const auto axis = known_axis(request, 2, x.rank(), why);
+  if (!axis) return nullptr;
+  if (!request.out().contiguous()) return why = "dx is not contiguous", nullptr;
+  if (request.in(0).shape[*axis] > x.shape[*axis]) return why = "k is above the extent", nullptr;
+  const TensorDesc indices(DType::kI64, request.in(0).shape);
+  KernelRequest order = request;
+  order.inputs = {x};
+  order.outputs = {indices};
+  return std::make_shared<TopKGradient>(request, *axis, indices,
+                                        make_order(order, axis, request.attrs.b("largest"), -1, 0));
+}
+
+const KernelRegistrar kTopKGradient("cpu", "top_k_gradient", "keys", 10, make_top_k_gradient);
 const KernelRegistrar kSort("cpu", "sort", "keys", 10, make_sort);
 const KernelRegistrar kArgsort("cpu", "argsort", "keys", 10, make_argsort);
 const KernelRegistrar kTopK("cpu", "top_k", "keys", 10, make_top_k);
