@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kLazyBytes = 64 << 10;  // folded constants above this are made on demand
 constexpr size_t kUnplanned = 256;       // sets of feeds remembered to have no plan
 
-// Plans hold tensors of numbers; the rest is for the interpreter. Whether an op that can be measured
-// has to be depends on the feeds (a range over an extent has not): making the plan tells.
+// Plans hold tensors of numbers; the rest is for the interpreter. Whether an op that can be
+// measured has to be depends on the feeds (a range over an extent has not): making the plan tells.
 bool fits_a_plan(const Graph& graph) {
   for (const Value* value : graph.values())
     if (value->type.container != Container::kTensor || value->dtype() == DType::kString)
@@ -152,6 +152,7 @@ Executable::Executable(DevicePtr device, const Graph& graph, CompileOptions opti
   context.without = options_.without_passes;
   context.optimization_level = options_.optimization_level;
   passes_ = run_passes(*graph_, context);
+  number_symbols();
   never_planned_ = !fits_a_plan(*graph_);
   if (never_planned_) {
     interpreter();  // compiles the bodies
@@ -187,11 +188,25 @@ std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds) {
   return nullptr;
 }
 
+// Symbols of the inputs' shapes get numbers, so that feeds are checked without looking at names.
+void Executable::number_symbols() {
+  std::unordered_map<std::string, int> numbers;
+  for (const Value* input : graph_->inputs()) {
+    SmallVector<int, 6>& symbols = symbols_.emplace_back();
+    for (const Dim& dim : input->type.shape)
+      symbols.push_back(
+          dim.known() ? -1
+                      : numbers.emplace(dim.str(), static_cast<int>(numbers.size())).first->second);
+  }
+  symbol_count_ = numbers.size();
+}
+
+// Runs before every run and every round of a loop: text is made for errors only.
 void Executable::check_feeds(const std::vector<Tensor>& feeds) const {
   const auto& inputs = graph_->inputs();
   require(feeds.size() == inputs.size(), "[run] the graph has {} inputs, {} feeds given",
           inputs.size(), feeds.size());
-  std::unordered_map<std::string, int64_t> symbols;
+  SmallVector<int64_t, 16> extents(symbol_count_, -1);
   for (size_t i = 0; i < feeds.size(); ++i) {
     const ValueType& type = inputs[i]->type;
     const TensorDesc& desc = feeds[i].desc;
@@ -202,14 +217,17 @@ void Executable::check_feeds(const std::vector<Tensor>& feeds) const {
     }
     fits = fits && (!type.ranked || desc.shape.size() == type.shape.size());
     for (size_t d = 0; fits && type.ranked && d < desc.shape.size(); ++d) {
-      if (type.shape[d].known())
+      if (symbols_[i][d] < 0) {
         fits = type.shape[d].is(desc.shape[d]);
-      else
-        fits =
-            symbols.try_emplace(type.shape[d].str(), desc.shape[d]).first->second == desc.shape[d];
+        continue;
+      }
+      int64_t& extent = extents[static_cast<size_t>(symbols_[i][d])];
+      if (extent < 0) extent = desc.shape[d];
+      fits = extent == desc.shape[d];
     }
-    require(fits, "[run] input '{}' must be {}, {} given", inputs[i]->name, to_string(type),
-            to_text(feeds[i]));
+    if (!fits)
+      fail(Code::kInvalidArgument, "[run] input '{}' must be {}, {} given", inputs[i]->name,
+           to_string(type), to_text(feeds[i]));
   }
 }
 
@@ -277,8 +295,9 @@ void Executable::run_plan(Plan& plan, const std::vector<Tensor>& feeds,
   }
   for (size_t i = 0; i < descs.size(); ++i) {
     if (!results[i].buffer) results[i] = device_->empty(descs[i].dtype, descs[i].shape);
-    require(results[i].desc == descs[i], "[run] result '{}' must be {}, {} given",
-            graph_->outputs()[i]->name, to_string(descs[i]), to_string(results[i].desc));
+    if (!(results[i].desc == descs[i]))
+      fail(Code::kInvalidArgument, "[run] result '{}' must be {}, {} given",
+           graph_->outputs()[i]->name, to_string(descs[i]), to_string(results[i].desc));
     out.push_back(results[i].data());
   }
   plan.run(in.data(), out.data(), queue, profiler, options_.check);

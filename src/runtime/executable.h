@@ -59,6 +59,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   Device& device() { return *device_; }
 
  private:
+  void number_symbols();
   void check_feeds(const std::vector<Tensor>& feeds) const;
   Interpreter& interpreter();
   void run_plan(Plan& plan, const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
@@ -73,6 +74,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   CompileOptions options_;
   std::unique_ptr<Graph> graph_;
   std::vector<PassReport> passes_;
+  std::vector<SmallVector<int, 6>> symbols_;  // of each dimension of each input; -1: known
+  size_t symbol_count_ = 0;
   LruCache<std::string, Plan> plans_;
   std::mutex plan_mutex_;  // guards kernels_ and unplanned_
   Plan::KernelCache kernels_;

@@ -57,8 +57,9 @@ std::vector<int64_t> StructuralCall::numbers(const Tensor& tensor) const {
 }
 
 int64_t StructuralCall::number(const Tensor& tensor) const {
-  require(tensor.desc.count() == 1, "[{}] one element is needed, {} is given", node.op->name,
-          to_string(tensor.desc));
+  if (tensor.desc.count() != 1)
+    fail(Code::kInvalidArgument, "[{}] one element is needed, {} is given", node.op->name,
+         to_string(tensor.desc));
   return numbers(tensor)[0];
 }
 
@@ -130,8 +131,9 @@ Tensor join(const StructuralCall& call, const std::vector<Tensor>& items, int64_
       extent += other[at];
       other[at] = shape[at];
     }
-    require(other == shape, "[{}] tensor {} is {}, which does not go with {}", op, i,
-            to_string(items[i].desc.shape), to_string(items[0].desc.shape));
+    if (other != shape)
+      fail(Code::kInvalidArgument, "[{}] tensor {} is {}, which does not go with {}", op, i,
+           to_string(items[i].desc.shape), to_string(items[0].desc.shape));
   }
   Shape whole;
   for (size_t i = 0; i < static_cast<size_t>(rank); ++i) {
