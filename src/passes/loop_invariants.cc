@@ -4,6 +4,7 @@
 // are constants of the body, which are packed once and never copied.
 #include <unordered_map>
 
+#include "passes/loops.h"
 #include "passes/match.h"
 #include "passes/pass.h"
 
@@ -17,39 +18,8 @@ struct Change {
   std::vector<size_t> inputs, outputs;
 };
 
-// Where carried values are in a loop: in its inputs, in its body's inputs and outputs.
-struct Carried {
-  const char* attr;
-  size_t node_input, body_input, body_output;
-};
-
-const Carried* carried_of(const Node& node) {
-  static const std::unordered_map<std::string_view, Carried> loops = {
-      {"for_loop", {"carried", 3, 1, 0}},
-      {"loop", {"carried", 2, 2, 1}},
-      {"scan", {"states", 0, 0, 0}},
-      {"while_loop", {"carried", 0, 0, 1}},
-  };
-  auto it = loops.find(node.op->name);
-  return it == loops.end() ? nullptr : &it->second;
-}
-
 bool contains(const std::vector<size_t>& list, size_t number) {
   return std::find(list.begin(), list.end(), number) != list.end();
-}
-
-const Value* origin(const Value* value) {
-  while (value->producer && value->producer->is("identity")) value = value->producer->input(0);
-  return value;
-}
-
-constexpr size_t kNoInput = SIZE_MAX;
-
-// Which input of the body comes out as output i.
-size_t passed_on(const Graph& body, size_t i) {
-  const auto& inputs = body.inputs();
-  auto it = std::find(inputs.begin(), inputs.end(), origin(body.outputs()[i]));
-  return it == inputs.end() ? kNoInput : static_cast<size_t>(it - inputs.begin());
 }
 
 // The body with some of its inputs moved behind the others, in order, and some outputs left out.
@@ -87,7 +57,7 @@ struct Smaller {
 };
 
 Smaller find_invariants(const Node& node, const Carried& where) {
-  const auto count = static_cast<size_t>(node.attrs.i(where.attr));
+  const size_t count = where.count(node);
   const bool two_bodies = node.is("while_loop");
   const Graph& first = *node.attrs.graph(two_bodies ? "before" : "body");
   Smaller found;
@@ -97,10 +67,11 @@ Smaller find_invariants(const Node& node, const Carried& where) {
     size_t result = k;
     if (two_bodies) {
       const Graph& after = *node.attrs.graph("after");
-      result = passed_on(after, k);
+      result = input_number(after, after.outputs()[k]);
       if (result >= node.outputs.size()) continue;
     }
-    if (passed_on(first, where.body_output + result) != where.body_input + k) continue;
+    if (input_number(first, first.outputs()[where.body_output + result]) != where.body_input + k)
+      continue;
     const Container container = node.outputs[result]->type.container;
     if (node.inputs[where.node_input + k]->type.container != container ||
         first.inputs()[where.body_input + k]->type.container != container)
