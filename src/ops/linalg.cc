@@ -89,6 +89,15 @@ CostFn cubic(double operations) {
 constexpr Tolerance kTolerance{.f32 = 2e-4, .f16 = 2e-2, .bf16 = 1e-1, .f64 = 1e-9};
 const DTypeSet kPrecise = bit(DType::kF32) | bit(DType::kF64);
 
+OpWriter& square_samples(OpWriter& op) {
+  return op.no_layout_tests()
+      .sample({"3", {{3, 3}}, {}})
+      .sample({"batch", {{2, 3, 5, 5}}, {}})
+      .sample({"one", {{1, 1}}, {}})
+      .sample({"empty", {{0, 3, 3}}, {}})
+      .sample({"no rows", {{2, 0, 0}}, {}});
+}
+
 }  // namespace
 
 OP(inverse)
@@ -100,12 +109,7 @@ OP(inverse)
     .infer(infer_square)
     .cost(cubic(2))
     .tolerance(kTolerance)
-    .no_layout_tests()
-    .sample({"3", {{3, 3}}, {}})
-    .sample({"batch", {{2, 3, 5, 5}}, {}})
-    .sample({"one", {{1, 1}}, {}})
-    .sample({"empty", {{0, 3, 3}}, {}})
-    .sample({"no rows", {{2, 0, 0}}, {}});
+    .with(square_samples);
 
 OP(det)
     .doc("The determinant of each matrix.")
@@ -115,12 +119,7 @@ OP(det)
     .infer(infer_det)
     .cost(cubic(0.7))
     .tolerance(kTolerance)
-    .no_layout_tests()
-    .sample({"3", {{3, 3}}, {}})
-    .sample({"batch", {{2, 3, 5, 5}}, {}})
-    .sample({"one", {{1, 1}}, {}})
-    .sample({"empty", {{0, 3, 3}}, {}})
-    .sample({"no rows", {{2, 0, 0}}, {}});
+    .with(square_samples);
 
 OP(solve)
     .doc("The solution of linear equations. A singular matrix is an error.")

@@ -179,6 +179,8 @@ class OpWriter {
   OpWriter& attr(std::string name, std::vector<double> value, std::string doc = "");
   OpWriter& required(std::string name, AttrKind kind, std::string doc = "");
   OpWriter& facts(uint32_t facts);
+  // What several records have in common, written once.
+  OpWriter& with(OpWriter& (*part)(OpWriter&)) { return part(*this); }
   OpWriter& containers(ContainerSet set);  // of the input written last
   OpWriter& infer(InferFn fn);
   OpWriter& measure(MeasureFn fn);

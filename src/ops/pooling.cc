@@ -5,13 +5,20 @@
 
 namespace anymps {
 
-namespace {
-
 using Ints = std::vector<int64_t>;
 
-void infer_pool(InferContext& ctx) {
+OpWriter& pooling_window(OpWriter& op) {
+  return op.required("kernel", AttrKind::kInts, "one extent for each spatial axis")
+      .attr("strides", Ints{}, "one for each spatial axis; empty: 1")
+      .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
+      .attr("pads", Ints{}, "begins, then ends, of the spatial axes; empty: 0")
+      .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
+      .attr("ceil_mode", false, "extents are rounded up: a last window may stick out")
+      .attr("layout", "channels_first", layout_choices());
+}
+
+Dims pooled_shape(InferContext& ctx, const Dims& x) {
   const Ints& kernel = ctx.attrs.ints("kernel");
-  const Dims& x = ctx.shape(0);
   ctx.check(!kernel.empty() && kernel.size() + 2 == x.size(),
             "x has shape {}, but kernel has {} entries: it must have one for each spatial axis",
             to_string(x), kernel.size());
@@ -22,8 +29,14 @@ void infer_pool(InferContext& ctx) {
                      Dims(kernel.begin(), kernel.end()), ctx.attrs.b("ceil_mode"));
   Dims y = x;
   for (size_t i = 0; i < axes.count; ++i) y[axes.spatial + i] = out[i];
-  if (ctx.output_count() > 1) ctx.set(1, y);
-  ctx.set(0, std::move(y));
+  return y;
+}
+
+namespace {
+
+void infer_pool(InferContext& ctx) {
+  const Dims y = pooled_shape(ctx, ctx.shape(0));
+  for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set(i, y);
 }
 
 double pool_cost(const Attrs& attrs, const std::vector<Shape>&, const std::vector<Shape>& out) {
@@ -48,13 +61,7 @@ OP(max_pool)
     .input("x", kReal, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
     .output("y")
     .output("indices", "i64", "optional")
-    .required("kernel", AttrKind::kInts, "one extent for each spatial axis")
-    .attr("strides", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("pads", Ints{}, "begins, then ends, of the spatial axes; empty: 0")
-    .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
-    .attr("ceil_mode", false, "extents are rounded up: a last window may stick out")
-    .attr("layout", "channels_first", layout_choices())
+    .with(pooling_window)
     .attr("indices", "tensor", pool_index_choices(),
           "what the places are counted over: all of x, also with the first spatial axis innermost, "
           "its last axes (global), or those of the window (local)")
@@ -119,13 +126,7 @@ OP(avg_pool)
     .mps("avgPooling4DWithSourceTensor:descriptor:name:")
     .input("x", kFloat, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
     .output("y")
-    .required("kernel", AttrKind::kInts, "one extent for each spatial axis")
-    .attr("strides", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("pads", Ints{}, "begins, then ends, of the spatial axes; empty: 0")
-    .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
-    .attr("ceil_mode", false, "extents are rounded up: a last window may stick out")
-    .attr("layout", "channels_first", layout_choices())
+    .with(pooling_window)
     .attr("count_include_pad", false, "padding counts as zeros")
     .infer(infer_pool)
     .cost(pool_cost)
@@ -176,13 +177,7 @@ OP(lp_pool)
     .mps("L2NormPooling4DWithSourceTensor:descriptor:name:")
     .input("x", kFloat, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
     .output("y")
-    .required("kernel", AttrKind::kInts, "one extent for each spatial axis")
-    .attr("strides", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("pads", Ints{}, "begins, then ends, of the spatial axes; empty: 0")
-    .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
-    .attr("ceil_mode", false, "extents are rounded up: a last window may stick out")
-    .attr("layout", "channels_first", layout_choices())
+    .with(pooling_window)
     .attr("p", 2, "at least 1")
     .infer([](InferContext& ctx) {
       ctx.check(ctx.attrs.i("p") >= 1, "p is {}, must be at least 1", ctx.attrs.i("p"));

@@ -2,6 +2,7 @@
 // The gradients of pooling, and max_unpool, which takes elements back to where max_pool found them.
 #include "ops/expect.h"
 #include "ops/pool_index.h"
+#include "ops/pooling.h"
 
 namespace anymps {
 
@@ -9,26 +10,11 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-Dims pooled(InferContext& ctx, const Dims& x) {
-  const Ints& kernel = ctx.attrs.ints("kernel");
-  ctx.check(!kernel.empty() && kernel.size() + 2 == x.size(),
-            "x has shape {}, but kernel has {} entries: it must have one for each spatial axis",
-            to_string(x), kernel.size());
-  const TensorAxes axes = tensor_axes(ctx.attrs, x.size());
-  const auto first = x.begin() + static_cast<std::ptrdiff_t>(axes.spatial);
-  const Dims out =
-      window_outputs(ctx.attrs, Dims(first, first + static_cast<std::ptrdiff_t>(axes.count)),
-                     Dims(kernel.begin(), kernel.end()), ctx.attrs.b("ceil_mode"));
-  Dims y = x;
-  for (size_t i = 0; i < axes.count; ++i) y[axes.spatial + i] = out[i];
-  return y;
-}
-
 void infer_pool_gradient(InferContext& ctx) {
   const Dims& x = ctx.shape(1);
   if (ctx.op.attr_index("p") >= 0)
     ctx.check(ctx.attrs.i("p") >= 1, "p is {}, must be at least 1", ctx.attrs.i("p"));
-  expect_shape(ctx, 0, pooled(ctx, x));
+  expect_shape(ctx, 0, pooled_shape(ctx, x));
   ctx.set(0, x);
 }
 
@@ -70,17 +56,7 @@ void infer_max_unpool(InferContext& ctx) {
   ctx.set(0, std::move(y));
 }
 
-OpWriter& with_window(OpWriter& op) {
-  return op.required("kernel", AttrKind::kInts, "one extent for each spatial axis")
-      .attr("strides", Ints{}, "one for each spatial axis; empty: 1")
-      .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
-      .attr("pads", Ints{}, "begins, then ends, of the spatial axes; empty: 0")
-      .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
-      .attr("ceil_mode", false, "extents are rounded up: a last window may stick out")
-      .attr("layout", "channels_first", layout_choices());
-}
-
-OpWriter& with_samples(OpWriter& op) {
+OpWriter& gradient_samples(OpWriter& op) {
   return op.tolerance({.f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2, .f64 = 1e-10})
       .sample({"1d", {{2, 3, 5}, {2, 3, 11}}, {{"kernel", Ints{3}}, {"strides", Ints{2}}}})
       .sample(
@@ -112,85 +88,85 @@ const char* const kGradientDoc = "of the pool's y";
 
 }  // namespace
 
-static const OpWriter kMaxGradient = with_samples(
-    with_window(
-        OpWriter("max_pool_gradient", __FILE__)
-            .doc("The gradient of max_pool to x: each element goes to the first of the largest "
-                 "elements of its window.")
-            .formula("dx[argmax of window p] += gradient[p]")
-            .mps("maxPooling2DGradientWithGradientTensor:sourceTensor:descriptor:name:")
-            .mps("maxPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
-            .input("gradient", kFloat, "T", kGradientDoc)
-            .input("x", kFloat)
-            .output("dx"))
-        .infer(infer_pool_gradient));
+OP(max_pool_gradient)
+    .doc(
+        "The gradient of max_pool to x: each element goes to the first of the largest "
+        "elements of its window.")
+    .formula("dx[argmax of window p] += gradient[p]")
+    .mps("maxPooling2DGradientWithGradientTensor:sourceTensor:descriptor:name:")
+    .mps("maxPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
+    .input("gradient", kFloat, "T", kGradientDoc)
+    .input("x", kFloat)
+    .output("dx")
+    .with(pooling_window)
+    .infer(infer_pool_gradient)
+    .with(gradient_samples);
 
-static const OpWriter kAvgGradient = with_samples(
-    with_window(OpWriter("avg_pool_gradient", __FILE__)
-                    .doc("The gradient of avg_pool to x, of which only the shape is used.")
-                    .formula("dx[q] = sum over the windows p that hold q of gradient[p] / count(p)")
-                    .mps("avgPooling2DGradientWithGradientTensor:sourceTensor:descriptor:name:")
-                    .mps("avgPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
-                    .input("gradient", kFloat, "T", kGradientDoc)
-                    .input("x", kFloat)
-                    .output("dx"))
-        .attr("count_include_pad", false)
-        .infer(infer_pool_gradient));
+OP(avg_pool_gradient)
+    .doc("The gradient of avg_pool to x, of which only the shape is used.")
+    .formula("dx[q] = sum over the windows p that hold q of gradient[p] / count(p)")
+    .mps("avgPooling2DGradientWithGradientTensor:sourceTensor:descriptor:name:")
+    .mps("avgPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
+    .input("gradient", kFloat, "T", kGradientDoc)
+    .input("x", kFloat)
+    .output("dx")
+    .with(pooling_window)
+    .attr("count_include_pad", false)
+    .infer(infer_pool_gradient)
+    .with(gradient_samples);
 
-static const OpWriter kLpGradient = with_samples(
-    with_window(OpWriter("lp_pool_gradient", __FILE__)
-                    .doc("The gradient of lp_pool to x; 0 for a window of zeros.")
-                    .formula("dx[q] = sum over p of gradient[p] * sign(x) * (|x[q]| / y[p])^(p-1)")
-                    .mps("L2NormPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
-                    .input("gradient", kFloat, "T", kGradientDoc)
-                    .input("x", kFloat)
-                    .output("dx"))
-        .attr("p", 2, "at least 1")
-        .infer(infer_pool_gradient));
+OP(lp_pool_gradient)
+    .doc("The gradient of lp_pool to x; 0 for a window of zeros.")
+    .formula("dx[q] = sum over p of gradient[p] * sign(x) * (|x[q]| / y[p])^(p-1)")
+    .mps("L2NormPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
+    .input("gradient", kFloat, "T", kGradientDoc)
+    .input("x", kFloat)
+    .output("dx")
+    .with(pooling_window)
+    .attr("p", 2, "at least 1")
+    .infer(infer_pool_gradient)
+    .with(gradient_samples);
 
-static const OpWriter kMaxUnpool =
-    with_window(
-        OpWriter("max_unpool", __FILE__)
-            .doc(
-                "Puts the elements of x, the output or the gradient of a max_pool, to the places "
-                "that its indices name, among zeros. Elements for one place overwrite each other "
-                "or are summed. The shape is given, or the smallest that the pool can have had. An "
-                "index of -1 names no place.")
-            .formula("y[indices[p]] = x[p], or += x[p]")
-            .mps(
-                "maxPooling2DGradientWithGradientTensor:indicesTensor:outputShape:descriptor:name:")
-            .mps(
-                "maxPooling2DGradientWithGradientTensor:indicesTensor:outputShapeTensor:descriptor:"
-                "name:")
-            .mps(
-                "maxPooling4DGradientWithGradientTensor:indicesTensor:outputShape:descriptor:name:")
-            .mps(
-                "maxPooling4DGradientWithGradientTensor:indicesTensor:outputShapeTensor:descriptor:"
-                "name:")
-            .input("x", kFloat)
-            .input("indices", kIndex, "I", "has x's shape")
-            .optional("shape", kIndex, "S", "of y")
-            .output("y"))
-        .attr("shape", Ints{}, "of y; used without the input")
-        .attr("reduce", "set", {"set", "add"})
-        .attr("indices", "tensor", pool_index_choices(), "as in max_pool")
-        .infer(infer_max_unpool)
-        .no_layout_tests()
-        .sample({"2d",
-                 {{1, 1, 2, 2}, {1, 1, 2, 2}},
-                 {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}},
-                 {{1, {5, 7, 8, 15}}}})
-        .sample({"2d shape",
-                 {{1, 2, 1, 2}, {1, 2, 1, 2}, {4}},
-                 {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"reduce", "add"}},
-                 {{1, {3, 3, 17, -1}}, {2, {1, 2, 3, 5}}}})
-        .sample({"2d local",
-                 {{1, 1, 2, 2}, {1, 1, 2, 2}},
-                 {{"kernel", Ints{2, 2}},
-                  {"strides", Ints{2, 2}},
-                  {"shape", Ints{1, 1, 5, 5}},
-                  {"indices", "local_2d"}},
-                 {{1, {0, 1, 2, 3}}}})
-        .sample({"empty", {{0, 1, 2, 2}, {0, 1, 2, 2}}, {{"kernel", Ints{2, 2}}}, {{1, {}}}});
+OP(max_unpool)
+    .doc(
+        "Puts the elements of x, the output or the gradient of a max_pool, to the places "
+        "that its indices name, among zeros. Elements for one place overwrite each other "
+        "or are summed. The shape is given, or the smallest that the pool can have had. An "
+        "index of -1 names no place.")
+    .formula("y[indices[p]] = x[p], or += x[p]")
+    .mps("maxPooling2DGradientWithGradientTensor:indicesTensor:outputShape:descriptor:name:")
+    .mps(
+        "maxPooling2DGradientWithGradientTensor:indicesTensor:outputShapeTensor:descriptor:"
+        "name:")
+    .mps("maxPooling4DGradientWithGradientTensor:indicesTensor:outputShape:descriptor:name:")
+    .mps(
+        "maxPooling4DGradientWithGradientTensor:indicesTensor:outputShapeTensor:descriptor:"
+        "name:")
+    .input("x", kFloat)
+    .input("indices", kIndex, "I", "has x's shape")
+    .optional("shape", kIndex, "S", "of y")
+    .output("y")
+    .with(pooling_window)
+    .attr("shape", Ints{}, "of y; used without the input")
+    .attr("reduce", "set", {"set", "add"})
+    .attr("indices", "tensor", pool_index_choices(), "as in max_pool")
+    .infer(infer_max_unpool)
+    .no_layout_tests()
+    .sample({"2d",
+             {{1, 1, 2, 2}, {1, 1, 2, 2}},
+             {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}},
+             {{1, {5, 7, 8, 15}}}})
+    .sample({"2d shape",
+             {{1, 2, 1, 2}, {1, 2, 1, 2}, {4}},
+             {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"reduce", "add"}},
+             {{1, {3, 3, 17, -1}}, {2, {1, 2, 3, 5}}}})
+    .sample({"2d local",
+             {{1, 1, 2, 2}, {1, 1, 2, 2}},
+             {{"kernel", Ints{2, 2}},
+              {"strides", Ints{2, 2}},
+              {"shape", Ints{1, 1, 5, 5}},
+              {"indices", "local_2d"}},
+             {{1, {0, 1, 2, 3}}}})
+    .sample({"empty", {{0, 1, 2, 2}, {0, 1, 2, 2}}, {{"kernel", Ints{2, 2}}}, {{1, {}}}});
 
 }  // namespace anymps

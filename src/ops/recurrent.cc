@@ -62,6 +62,16 @@ const char* const kStateDoc =
 const char* const kYDoc =
     "[steps, directions, batch, hidden], or [batch, steps, directions, hidden]";
 
+OpWriter& activation_lists(OpWriter& op) {
+  return op.attr("activations", "", {}, kActivationsDoc)
+      .attr("activation_alpha", std::vector<double>{}, "one for each of them")
+      .attr("activation_beta", std::vector<double>{}, "one for each of them");
+}
+
+OpWriter& recurrent_tests(OpWriter& op) {
+  return op.cost(recurrent_cost).domain(-1, 1).tolerance(kTolerance);
+}
+
 }  // namespace
 
 OP(lstm)
@@ -93,14 +103,10 @@ OP(lstm)
     .attr("direction", "forward", kDirections)
     .attr("layout", 0)
     .attr("clip", 0.0, "0: none")
-    .attr("activations", "", {}, kActivationsDoc)
-    .attr("activation_alpha", std::vector<double>{}, "one for each of them")
-    .attr("activation_beta", std::vector<double>{}, "one for each of them")
+    .with(activation_lists)
     .attr("input_forget", false, "the forget gate is 1 - the input gate")
     .infer(infer_gates(4))
-    .cost(recurrent_cost)
-    .domain(-1, 1)
-    .tolerance(kTolerance)
+    .with(recurrent_tests)
     .sample({"plain", {{5, 2, 3}, {1, 16, 3}, {1, 16, 4}}, {{"hidden_size", 4}}})
     .sample({"bias", {{5, 2, 3}, {1, 16, 3}, {1, 16, 4}, {1, 32}}, {{"hidden_size", 4}}})
     .sample({"states",
@@ -152,13 +158,9 @@ OP(gru)
     .attr("linear_before_reset", false)
     .attr("layout", 0)
     .attr("clip", 0.0, "0: none")
-    .attr("activations", "", {}, kActivationsDoc)
-    .attr("activation_alpha", std::vector<double>{}, "one for each of them")
-    .attr("activation_beta", std::vector<double>{}, "one for each of them")
+    .with(activation_lists)
     .infer(infer_gates(3))
-    .cost(recurrent_cost)
-    .domain(-1, 1)
-    .tolerance(kTolerance)
+    .with(recurrent_tests)
     .sample({"plain", {{5, 2, 3}, {1, 12, 3}, {1, 12, 4}}, {{"hidden_size", 4}}})
     .sample({"bias and state",
              {{5, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, {-1}, {1, 2, 4}},
@@ -207,13 +209,9 @@ OP(rnn)
     .attr("layout", 0)
     .attr("clip", 0.0, "0: none")
     .attr("activation", "tanh", {"tanh", "relu", "sigmoid"})
-    .attr("activations", "", {}, kActivationsDoc)
-    .attr("activation_alpha", std::vector<double>{}, "one for each of them")
-    .attr("activation_beta", std::vector<double>{}, "one for each of them")
+    .with(activation_lists)
     .infer(infer_gates(1))
-    .cost(recurrent_cost)
-    .domain(-1, 1)
-    .tolerance(kTolerance)
+    .with(recurrent_tests)
     .sample({"plain", {{5, 2, 3}, {1, 4, 3}, {1, 4, 4}}, {{"hidden_size", 4}}})
     .sample({"bias and state",
              {{5, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, {-1}, {1, 2, 4}},

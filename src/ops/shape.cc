@@ -247,6 +247,14 @@ void infer_space_to_depth(InferContext& ctx) {
   ctx.set(0, std::move(shape));
 }
 
+OpWriter& depth_blocks(OpWriter& op) {
+  return op.input("x", kEvery)
+      .output("y")
+      .required("block", AttrKind::kInt, "side of the square")
+      .attr("mode", "DCR", {"DCR", "CRD"}, "order of the channels")
+      .attr("layout", "channels_first", {"channels_first", "channels_last"});
+}
+
 }  // namespace
 
 OP(reshape)
@@ -403,11 +411,7 @@ OP(depth_to_space)
     .mps(
         "depthToSpace2DTensor:widthAxisTensor:heightAxisTensor:depthAxisTensor:blockSize:"
         "usePixelShuffleOrder:name:")
-    .input("x", kEvery)
-    .output("y")
-    .required("block", AttrKind::kInt, "side of the square")
-    .attr("mode", "DCR", {"DCR", "CRD"}, "order of the channels")
-    .attr("layout", "channels_first", {"channels_first", "channels_last"})
+    .with(depth_blocks)
     .infer(infer_depth_to_space)
     .sample({"dcr", {{2, 12, 2, 3}}, {{"block", 2}}})
     .sample({"crd", {{2, 12, 2, 3}}, {{"block", 2}, {"mode", "CRD"}}})
@@ -427,11 +431,7 @@ OP(space_to_depth)
     .mps(
         "spaceToDepth2DTensor:widthAxisTensor:heightAxisTensor:depthAxisTensor:blockSize:"
         "usePixelShuffleOrder:name:")
-    .input("x", kEvery)
-    .output("y")
-    .required("block", AttrKind::kInt, "side of the square")
-    .attr("mode", "DCR", {"DCR", "CRD"}, "order of the channels")
-    .attr("layout", "channels_first", {"channels_first", "channels_last"})
+    .with(depth_blocks)
     .infer(infer_space_to_depth)
     .sample({"dcr", {{2, 3, 4, 6}}, {{"block", 2}}})
     .sample({"crd", {{2, 3, 4, 6}}, {{"block", 2}, {"mode", "CRD"}}})

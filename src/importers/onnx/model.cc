@@ -438,20 +438,7 @@ void Parser::opset(std::string_view bytes, OpsetImport& opset) {
   }
 }
 
-void Parser::entry(std::string_view bytes, Pair& entry) {
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case 1:
-        entry.first = r.string();
-        break;
-      case 2:
-        entry.second = r.string();
-        break;
-      default:
-        r.skip();
-    }
-  }
-}
+void Parser::entry(std::string_view bytes, Pair& entry) { entry = read_entry(bytes); }
 
 template <typename F>
 void guarded(const Parser& parser, const std::string& file, F&& body) {

@@ -56,23 +56,6 @@ struct Fields {
   bool has_segment = false;
 };
 
-std::pair<std::string_view, std::string_view> read_entry(std::string_view bytes) {
-  std::pair<std::string_view, std::string_view> entry;
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case 1:
-        entry.first = r.string();
-        break;
-      case 2:
-        entry.second = r.string();
-        break;
-      default:
-        r.skip();
-    }
-  }
-  return entry;
-}
-
 Fields read_fields(std::string_view bytes, Tensor& tensor) {
   Fields fields;
   for (WireReader r(bytes); r.next();) {
@@ -263,6 +246,23 @@ void normalize_bools(Tensor& tensor) {
 }
 
 }  // namespace
+
+std::pair<std::string_view, std::string_view> read_entry(std::string_view bytes) {
+  std::pair<std::string_view, std::string_view> entry;
+  for (WireReader r(bytes); r.next();) {
+    switch (r.tag()) {
+      case 1:
+        entry.first = r.string();
+        break;
+      case 2:
+        entry.second = r.string();
+        break;
+      default:
+        r.skip();
+    }
+  }
+  return entry;
+}
 
 Tensor read_tensor(std::string_view bytes, const TensorContext& context) {
   Tensor tensor;

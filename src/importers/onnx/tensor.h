@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "importers/onnx/external_data.h"
 #include "importers/onnx/model.h"
@@ -18,7 +19,8 @@ struct TensorContext {
   ExternalFiles* files;
 };
 
-// Throws WireError and protozero's exceptions.
+// Both throw WireError and protozero's exceptions.
+std::pair<std::string_view, std::string_view> read_entry(std::string_view bytes);  // key and value
 Tensor read_tensor(std::string_view bytes, const TensorContext& context);
 
 }  // namespace anymps::onnx
