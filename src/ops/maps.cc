@@ -23,6 +23,6 @@ OP(zip_map)
     .output("y")
     .facts(kStructural)
     .infer(infer_zip_map)
-    .no_tests("run by the runtime: tests/runtime/maps_test.cc");
+    .no_tests("run by the runtime: tests/importers/onnx/test_ml.py");
 
 }  // namespace anymps

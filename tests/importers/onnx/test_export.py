@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "build" / "python"))
 
 import anymps  # noqa: E402
 
+LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 rng = np.random.default_rng(5)
 
 
@@ -131,6 +132,13 @@ def test_one_op(case, tmp_path):
         attrs["constants"] = [*attrs["constants"], len(inputs) - 1]
     model, feeds = model_of(op, inputs, **attrs)
     check(anymps.Graph.load(model), feeds, tmp_path / "out.onnx")
+
+
+@pytest.mark.parametrize("name", ["densenet121", "inception_v2", "resnet50", "shufflenet"])
+def test_light_model(name, tmp_path):
+    graph = anymps.Graph.load(str(LIGHT / f"light_{name}.onnx"))
+    feeds = {v.name: 1e-3 * f32(*v.shape) for v in graph.input_values}  # small: all weights of these models are equal
+    check(graph, feeds, tmp_path / "out.onnx", 1e-4)
 
 
 def test_what_cannot_be_written_is_listed(tmp_path):
