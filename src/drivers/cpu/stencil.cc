@@ -134,9 +134,9 @@ KernelPtr make_stencil(const KernelRequest& request, std::string& why) {
   if (is_half(request.in(0).dtype)) {
     // The border's value is an element: f32 must not hold what a half cannot.
     const double value = request.attrs.f("value");
-    uint16_t half = 0;
-    store_number(request.in(0).dtype, value, &half);
-    if (load_number(request.in(0).dtype, &half) != value)
+    alignas(16) char half[16] = {};
+    store_number(request.in(0).dtype, value, half);
+    if (load_number(request.in(0).dtype, half) != value)
       return why = fmt::format("{} is no {}", value, name(request.in(0).dtype)), nullptr;
     return widened(request, make_stencil, why);
   }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of recurrent layers and normalizations of odd layouts on the CPU against the reference:
+// several threads, lengths, clipping, both directions, and what lies behind the end of a sequence.
+#include <cmath>
+
+#include "drivers/cpu/samples.h"
+
+namespace anymps::testing {
+namespace {
+
+TestTensor f32(Shape shape, uint64_t seed, double low = -1, double high = 1) {
+  return TestTensor(DType::kF32, std::move(shape)).fill(seed, low, high);
+}
+
+constexpr int64_t kSteps = 7, kBatch = 5, kInput = 20, kHidden = 18;
+
+struct Options {
+  bool batch_first = false;
+  const char* direction = "forward";
+  double clip = 0;
+};
+
+// The layer's inputs, `states` states and `gradients` gradients of states behind that of y.
+TestInputs layer(int64_t gates, size_t states, size_t gradients, const Options& o) {
+  const int64_t d = o.direction == std::string("bidirectional") ? 2 : 1, rows = gates * kHidden;
+  const Shape x = o.batch_first ? Shape{kBatch, kSteps, kInput} : Shape{kSteps, kBatch, kInput},
+              state = o.batch_first ? Shape{kBatch, d, kHidden} : Shape{d, kBatch, kHidden},
+              y = o.batch_first ? Shape{kBatch, kSteps, d, kHidden}
+                                : Shape{kSteps, d, kBatch, kHidden};
+  TestInputs inputs = {f32(x, 1), f32({d, rows, kInput}, 2, -0.3, 0.3),
+                       f32({d, rows, kHidden}, 3, -0.3, 0.3), f32({d, 2 * rows}, 4),
+                       TestTensor(DType::kI32, {kBatch}, {7, 0, 3, 6, 1})};
+  for (size_t i = 0; i < states; ++i) inputs.emplace_back(f32(state, 10 + i));
+  if (gates == 4) inputs.emplace_back(f32({d, 3 * kHidden}, 5, -0.3, 0.3));
+  inputs.emplace_back(f32(y, 6));
+  for (size_t i = 0; i < gradients; ++i) inputs.emplace_back(f32(state, 20 + i));
+  return inputs;
+}
+
+NamedAttrs attrs_of(const Options& o) {
+  return {{"hidden_size", kHidden},
+          {"layout", o.batch_first ? 1 : 0},
+          {"direction", o.direction},
+          {"clip", o.clip}};
+}
+
+const Options kOptions[] = {
+    {}, {true, "reverse", 0.4}, {false, "bidirectional", 0}, {true, "bidirectional", 0.4}};
+
+TEST(CpuRecurrentGradient, Lstm) {
+  for (const Options& o : kOptions)
+    for (size_t outputs : {1, 7})
+      expect_as_reference("lstm_gradient", layer(4, 2, 2, o), attrs_of(o), 5e-5, outputs);
+}
+
+TEST(CpuRecurrentGradient, Gru) {
+  for (const Options& o : kOptions)
+    for (bool linear : {false, true}) {
+      NamedAttrs attrs = attrs_of(o);
+      attrs.push_back({"linear_before_reset", linear});
+      expect_as_reference("gru_gradient", layer(3, 1, 1, o), attrs, 5e-5, 5);
+    }
+}
+
+TEST(CpuRecurrentGradient, Rnn) {
+  for (const Options& o : kOptions)
+    for (const char* activation : {"tanh", "relu", "sigmoid"}) {
+      NamedAttrs attrs = attrs_of(o);
+      attrs.push_back({"activation", activation});
+      expect_as_reference("rnn_gradient", layer(1, 1, 1, o), attrs, 5e-5, 5);
+    }
+}
+
+TEST(CpuRecurrentGradient, NanBehindTheEndOfASequenceIsNotSeen) {
+  TestInputs inputs = layer(3, 1, 1, {});
+  float* x = static_cast<float*>(inputs[0]->ptr());
+  for (int64_t i = 0; i < kInput; ++i) x[(kSteps - 1) * kBatch * kInput + kInput + i] = NAN;
+  const Prepared prepared = prepare_cpu("gru_gradient", inputs, attrs_of({}), 5);
+  ASSERT_TRUE(prepared.kernel) << prepared.refusals;
+  for (TestTensor& result : run(prepared, inputs)) {
+    const float* values = static_cast<const float*>(result.ptr());
+    for (int64_t i = 0; i < result.desc().count(); ++i) ASSERT_TRUE(std::isfinite(values[i]));
+  }
+}
+
+TEST(CpuNormalizationPlain, ChannelsLastAndF64) {
+  const std::vector<std::pair<const char*, NamedAttrs>> ops = {{"group_norm", {{"groups", 4}}},
+                                                               {"instance_norm", {}}};
+  for (const auto& [op, attrs] : ops)
+    for (DType dtype : {DType::kF32, DType::kF16, DType::kF64}) {
+      const TestTensor x = TestTensor(dtype, {3, 72, 9, 8}).fill(1, -3, 5);
+      const Strides channels_last = {72 * 72, 1, 8 * 72, 72};
+      const TestTensor gamma = TestTensor(dtype, {72}).fill(2),
+                       beta = TestTensor(dtype, {72}).fill(3);
+      const double tolerance = dtype == DType::kF16 ? 4e-3 : 1e-5;
+      expect_as_reference(op, {x.with_strides(channels_last), gamma, beta}, attrs, tolerance);
+      expect_as_reference(op, {x}, attrs, tolerance);
+    }
+  for (DType dtype : {DType::kF32, DType::kF64}) {
+    const TestTensor x = TestTensor(dtype, {30, 20, 40}).fill(1, -3, 5).scrambled();
+    const TestTensor gamma = TestTensor(dtype, {20, 40}).fill(2);
+    expect_as_reference("layer_norm", {x, gamma, gamma}, {{"axis", 1}}, 1e-5, 3);
+    expect_as_reference("rms_norm", {x, gamma}, {{"axis", 1}}, 1e-5);
+  }
+}
+
+}  // namespace
+}  // namespace anymps::testing
