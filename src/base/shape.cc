@@ -11,11 +11,12 @@ int64_t element_count(const Shape& shape) {
   int64_t count = 1;
   bool overflow = false;
   for (int64_t extent : shape) {
-    require(extent >= 0, "[shape] {} has a negative extent", to_string(shape));
+    if (extent < 0)
+      fail(Code::kInvalidArgument, "[shape] {} has a negative extent", to_string(shape));
     if (extent == 0) return 0;
     overflow |= __builtin_mul_overflow(count, extent, &count);
   }
-  require(!overflow, "[shape] {} has too many elements", to_string(shape));
+  if (overflow) fail(Code::kInvalidArgument, "[shape] {} has too many elements", to_string(shape));
   return count;
 }
 
@@ -23,7 +24,8 @@ size_t byte_count(DType dtype, const Shape& shape) {
   int64_t bytes = 0;
   const bool overflow =
       __builtin_mul_overflow(element_count(shape), static_cast<int64_t>(size_of(dtype)), &bytes);
-  require(!overflow, "[shape] {} of {} is too large", to_string(shape), name(dtype));
+  if (overflow)
+    fail(Code::kInvalidArgument, "[shape] {} of {} is too large", to_string(shape), name(dtype));
   return static_cast<size_t>(bytes);
 }
 
@@ -54,7 +56,9 @@ Shape broadcast(const Shape& a, const Shape& b, const char* who) {
   for (size_t i = 0; i < narrow.size(); ++i) {
     int64_t& extent = result[lead + i];
     if (extent == narrow[i] || narrow[i] == 1) continue;
-    require(extent == 1, "[{}] shapes {} and {} do not broadcast", who, to_string(a), to_string(b));
+    if (extent != 1)
+      fail(Code::kInvalidArgument, "[{}] shapes {} and {} do not broadcast", who, to_string(a),
+           to_string(b));
     extent = narrow[i];
   }
   return result;
@@ -84,8 +88,8 @@ Span span_of(const TensorDesc& desc) {
     overflow |= __builtin_add_overflow(end, reach, &end);
   }
   constexpr int64_t kFar = int64_t{1} << 56;
-  require(!overflow && span.low > -kFar && span.high < kFar, "[shape] {} reaches too far",
-          to_string(desc));
+  if (overflow || span.low <= -kFar || span.high >= kFar)
+    fail(Code::kInvalidArgument, "[shape] {} reaches too far", to_string(desc));
   return span;
 }
 

@@ -68,8 +68,10 @@ STRUCTURAL(for_loop, [](const Node& node, const std::string&) {
   const int64_t step = call.number(call.inputs[2]);
   require(step != 0, "[for_loop] the step is 0");
   Values values(call.inputs, 3, call.carried("carried"));
+  Tensor index;
   for (int64_t i = lower; step > 0 ? i < upper : i > upper;) {
-    Tensors feeds = {call.scalar(dtype, i)};
+    call.set_scalar(index, dtype, i);
+    Tensors feeds = {index};
     append(feeds, values.carried);
     values.carried.clear();
     append(feeds, values.captures);
@@ -89,8 +91,11 @@ STRUCTURAL(loop, [](const Node& node, const std::string&) {
   call.inputs.resize(std::max<size_t>(call.inputs.size(), 2));
   Values values(call.inputs, 2, carried);
   std::vector<Tensors> scans(outputs - carried);
+  const Tensor yes = call.scalar(DType::kBool, 1);  // what the condition is in every round
+  Tensor index;
   for (int64_t i = 0; go && i < limit; ++i) {
-    Tensors feeds = {call.scalar(DType::kI64, i), call.scalar(DType::kBool, go)};
+    call.set_scalar(index, DType::kI64, i);
+    Tensors feeds = {index, yes};
     for (Tensor& value : values.carried) feeds.push_back(std::move(value));
     append(feeds, values.captures);
     Tensors results = call.run("body", std::move(feeds));

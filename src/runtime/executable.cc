@@ -201,6 +201,29 @@ void Executable::number_symbols() {
   symbol_count_ = numbers.size();
 }
 
+// Rounds of a loop mostly have the shapes of the round before.
+std::shared_ptr<Plan> Executable::body_plan(const std::vector<Tensor>& feeds) {
+  if (never_planned_) return nullptr;
+  {
+    std::lock_guard lock(last_mutex_);
+    bool same = last_plan_ && last_shapes_.size() == feeds.size();
+    for (size_t i = 0; same && i < feeds.size(); ++i) same = last_shapes_[i] == feeds[i].desc.shape;
+    if (same) return last_plan_;
+  }
+  std::vector<Shape> shapes = shapes_of(feeds);
+  auto ready = plan(shapes);
+  std::lock_guard lock(last_mutex_);
+  last_plan_ = ready;
+  last_shapes_ = std::move(shapes);
+  return ready;
+}
+
+void Executable::clear_plans() {
+  plans_.clear();
+  std::lock_guard lock(last_mutex_);
+  last_plan_ = nullptr;
+}
+
 // Runs before every run and every round of a loop: text is made for errors only.
 void Executable::check_feeds(const std::vector<Tensor>& feeds) const {
   const auto& inputs = graph_->inputs();
@@ -272,7 +295,7 @@ std::vector<Tensor> Executable::run_body(std::vector<Tensor> feeds, const RunSta
   for (size_t i = 0; i < feeds.size() && i < graph_->inputs().size(); ++i)
     feeds[i] = as_container(std::move(feeds[i]), graph_->inputs()[i]->type.container);
   check_feeds(feeds);
-  auto ready = plan(shapes_of(feeds));
+  auto ready = body_plan(feeds);
   if (!ready) return interpreter().run(std::move(feeds), state);
   std::vector<Tensor> results;
   run_plan(*ready, feeds, results, state.queue, state.profiler);

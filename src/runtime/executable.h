@@ -50,7 +50,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   Variables& variables() { return *variables_; }
 
   // Drops the plans, their arenas and packed weights; the next run makes them again.
-  void clear_plans() { plans_.clear(); }
+  void clear_plans();
   CacheStats plan_stats() const { return plans_.stats(); }
 
   const Graph& graph() const { return *graph_; }
@@ -60,6 +60,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
  private:
   void number_symbols();
+  std::shared_ptr<Plan> body_plan(const std::vector<Tensor>& feeds);
   void check_feeds(const std::vector<Tensor>& feeds) const;
   Interpreter& interpreter();
   void run_plan(Plan& plan, const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
@@ -80,7 +81,10 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::mutex plan_mutex_;  // guards kernels_ and unplanned_
   Plan::KernelCache kernels_;
   std::unordered_set<std::string> unplanned_;  // feeds for which shapes depend on data
-  bool never_planned_ = false;                 // the graph must be interpreted, whatever the feeds
+  std::mutex last_mutex_;                      // guards the next two
+  std::shared_ptr<Plan> last_plan_;            // of run_body
+  std::vector<Shape> last_shapes_;
+  bool never_planned_ = false;  // the graph must be interpreted, whatever the feeds
   int depth_ = 0;
   std::once_flag interpreter_made_;
   std::unique_ptr<Interpreter> interpreter_;

@@ -41,18 +41,24 @@ std::vector<Tensor> StructuralCall::run(const char* body, std::vector<Tensor> fe
   return bodies_.at(body)->run_body(std::move(feeds), state);
 }
 
+static int64_t element_of(DType dtype, const char* bytes) {
+  int64_t value = 0;
+  dispatch<kInt | kBoolean>(dtype, [&]<typename T>() {
+    T element;
+    std::memcpy(&element, bytes, sizeof(T));
+    value = static_cast<int64_t>(element);
+  });
+  return value;
+}
+
 std::vector<int64_t> StructuralCall::numbers(const Tensor& tensor) const {
   const Tensor packed = tensor.desc.contiguous() ? tensor : copy(tensor);
   std::vector<char> bytes(std::max<size_t>(packed.desc.bytes(), 1));
   device.driver().copy_to_host(bytes.data(), packed.data(), packed.desc.bytes(), &state.queue);
   std::vector<int64_t> values(static_cast<size_t>(packed.desc.count()));
-  dispatch<kInt | kBoolean>(packed.desc.dtype, [&]<typename T>() {
-    for (size_t i = 0; i < values.size(); ++i) {
-      T element;
-      std::memcpy(&element, bytes.data() + i * sizeof(T), sizeof(T));
-      values[i] = static_cast<int64_t>(element);
-    }
-  });
+  const size_t size = size_of(packed.desc.dtype);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = element_of(packed.desc.dtype, bytes.data() + i * size);
   return values;
 }
 
@@ -60,18 +66,25 @@ int64_t StructuralCall::number(const Tensor& tensor) const {
   if (tensor.desc.count() != 1)
     fail(Code::kInvalidArgument, "[{}] one element is needed, {} is given", node.op->name,
          to_string(tensor.desc));
-  return numbers(tensor)[0];
+  char bytes[16];
+  device.driver().copy_to_host(bytes, tensor.data(), size_of(tensor.desc.dtype), &state.queue);
+  return element_of(tensor.desc.dtype, bytes);
 }
 
 Tensor StructuralCall::scalar(DType dtype, int64_t number) const {
-  Tensor tensor = device.empty(dtype, {});
+  Tensor tensor;
+  set_scalar(tensor, dtype, number);
+  return tensor;
+}
+
+void StructuralCall::set_scalar(Tensor& tensor, DType dtype, int64_t number) const {
+  if (!tensor.buffer || tensor.buffer.use_count() > 1) tensor = device.empty(dtype, {});
   const auto narrow = static_cast<int32_t>(number);
   const bool truth = number != 0;
   const void* from = dtype == DType::kI64   ? static_cast<const void*>(&number)
                      : dtype == DType::kI32 ? static_cast<const void*>(&narrow)
                                             : static_cast<const void*>(&truth);
   device.driver().copy_to_device(tensor.data(), from, size_of(dtype), &state.queue);
-  return tensor;
 }
 
 Tensor StructuralCall::copy(const Tensor& tensor) const {

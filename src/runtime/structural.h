@@ -42,7 +42,9 @@ class StructuralCall {
   int64_t number(const Tensor& tensor) const;  // the only element of an integer or a bool
   std::vector<int64_t> numbers(const Tensor& tensor) const;
   Tensor scalar(DType dtype, int64_t number) const;  // of i32, i64 or bool
-  Tensor copy(const Tensor& tensor) const;           // contiguous memory of its own
+  // The same in the memory of the one before, unless somebody else holds that.
+  void set_scalar(Tensor& tensor, DType dtype, int64_t number) const;
+  Tensor copy(const Tensor& tensor) const;  // contiguous memory of its own
 
  private:
   const Bodies& bodies_;
