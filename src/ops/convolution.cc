@@ -104,7 +104,8 @@ OP(conv)
     .doc(
         "Convolution over one to three spatial axes (cross-correlation: the kernel is not "
         "flipped), then bias, residual and activation. Depthwise when groups is the number of "
-        "channels. It is also the gradient of a transposed one to its input. Integers wrap and take no activation but relu and clamp.")
+        "channels. It is also the gradient of a transposed one to its input. Integers wrap and "
+        "take no activation but relu and clamp.")
     .formula(
         "y[n,o,p] = act(sum over c,k of x[n,c,p*stride+k*dilation-pad] * w[o,c,k] + bias[o] + "
         "residual[n,o,p])")

@@ -63,7 +63,8 @@ TEST(Narrow, EveryNumberSurvivesAndNeighboursRoundToEven) {
         continue;
       }
       EXPECT_EQ(encode_narrow(type.dtype, x, false), bits);
-      if (type.dtype == DType::kF8E8M0 || std::signbit(x) || std::isinf(x) || x == type.max) continue;
+      if (type.dtype == DType::kF8E8M0 || std::signbit(x) || std::isinf(x) || x == type.max)
+        continue;
       const double next = decode_narrow(type.dtype, static_cast<uint8_t>(code + 1));
       const double middle = (x + next) / 2;
       EXPECT_EQ(encode_narrow(type.dtype, middle), code % 2 ? code + 1 : code);
