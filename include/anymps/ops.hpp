@@ -2009,7 +2009,7 @@ class OpMethods {
     return self().op("slice", {x, starts, ends, axes, steps}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
   }
   // Cuts an axis into parts: of the sizes given, or as many equal ones as there are outputs (the last ones shorter when the extent does not divide).
-  std::vector<Value> split(Value x, Value sizes = {}, size_t outputs, const SplitOptions& options = {}, const char* name = nullptr) {
+  std::vector<Value> split(Value x, size_t outputs, Value sizes = {}, const SplitOptions& options = {}, const char* name = nullptr) {
     return self().op("split", {x, sizes}, {{"axis", options.axis}, {"sizes", options.sizes}}, name, outputs);
   }
   // Keeps the upper or lower triangle of the last two axes and zeroes the rest.
@@ -2049,8 +2049,8 @@ class OpMethods {
     return self().op("stencil", {x, weights}, {{"reduce", options.reduce}, {"strides", options.strides}, {"dilations", options.dilations}, {"padding", options.padding}, {"pads", options.pads}, {"offsets", options.offsets}, {"border", options.border}, {"value", options.value}}, name, 1)[0];
   }
   // The value that stands at the place of x among the keys, or the default. NaN is equal to NaN; of equal keys the first counts.
-  Value label_encode(Value x, Value keys, Value values, Value default, const char* name = nullptr) {
-    return self().op("label_encode", {x, keys, values, default}, {}, name, 1)[0];
+  Value label_encode(Value x, Value keys, Value values, Value default_, const char* name = nullptr) {
+    return self().op("label_encode", {x, keys, values, default_}, {}, name, 1)[0];
   }
   // True where the whole text matches a regular expression in RE2's syntax.
   Value regex_full_match(Value x, const RegexFullMatchOptions& options = {}, const char* name = nullptr) {
@@ -2079,6 +2079,10 @@ class OpMethods {
 
  private:
   Derived& self() { return static_cast<Derived&>(*this); }
+  static std::vector<Value> with(std::vector<Value> inputs, const std::vector<Value>& rest) {
+    inputs.insert(inputs.end(), rest.begin(), rest.end());
+    return inputs;
+  }
 };
 
 }  // namespace amps

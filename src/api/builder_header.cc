@@ -95,24 +95,35 @@ void write_options(std::string& text, const Op& op) {
 void write_method(std::string& text, const Op& op) {
   const bool many = op.outputs.size() > 1 || op.variadic_outputs;
   std::string parameters, inputs;
-  bool variadic = false;
+  bool variadic = false, optional_before = false;
+  auto add_parameter = [&](const std::string& parameter) {
+    parameters += (parameters.empty() ? "" : ", ") + parameter;
+  };
+  // The number of outputs has no default, so it stands before the first input that has one.
+  auto add_outputs = [&] {
+    if (op.variadic_outputs) add_parameter("size_t outputs");
+  };
   for (const InputSpec& in : op.inputs) {
-    if (!parameters.empty()) parameters += ", ";
+    const std::string name = safe(in.name);
+    if (in.optional && !optional_before) add_outputs();
+    optional_before = optional_before || in.optional;
+    const std::string otherwise = optional_before ? " = {}" : "";
     if (in.variadic) {
       variadic = true;
-      parameters += "std::vector<Value> " + in.name;
-      inputs = in.name;
+      add_parameter("std::vector<Value> " + name + otherwise);
+      if (inputs.empty())
+        inputs = name;
+      else
+        inputs = fmt::format("with({}}}, {})", inputs, name);
     } else {
-      parameters += "Value " + in.name + (in.optional ? " = {}" : "");
-      inputs += (inputs.empty() ? "{" : ", ") + in.name;
+      add_parameter("Value " + name + otherwise);
+      inputs += (inputs.empty() ? "{" : ", ") + name;
     }
   }
   if (!variadic) inputs += inputs.empty() ? "{}" : "}";
-  if (op.variadic_outputs) parameters += ", size_t outputs";
+  if (!optional_before) add_outputs();
   const bool required = std::any_of(op.attrs.begin(), op.attrs.end(),
                                     [](const AttrSpec& attr) { return attr.required; });
-  const bool optional_before = std::any_of(op.inputs.begin(), op.inputs.end(),
-                                           [](const InputSpec& in) { return in.optional; });
   if (!op.attrs.empty())
     parameters += fmt::format("{}const {}Options& options{}", parameters.empty() ? "" : ", ",
                               camel(op.name), required && !optional_before ? "" : " = {}");
@@ -154,7 +165,10 @@ std::string builder_header() {
   for (const Op* op : all_ops())
     if (has_method(*op)) write_method(text, *op);
   text +=
-      "\n private:\n  Derived& self() { return static_cast<Derived&>(*this); }\n};\n\n"
+      "\n private:\n  Derived& self() { return static_cast<Derived&>(*this); }\n"
+      "  static std::vector<Value> with(std::vector<Value> inputs, const std::vector<Value>& rest) "
+      "{\n"
+      "    inputs.insert(inputs.end(), rest.begin(), rest.end());\n    return inputs;\n  }\n};\n\n"
       "}  // namespace amps\n";
   return text;
 }
