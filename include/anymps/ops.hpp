@@ -1276,6 +1276,10 @@ class OpMethods {
   Value sdpa(Value q, Value k, Value v, Value mask = {}, const SdpaOptions& options = {}, const char* name = nullptr) {
     return self().op("sdpa", {q, k, v, mask}, {{"scale", options.scale}, {"causal", options.causal}}, name, 1)[0];
   }
+  // Scaled dot-product attention. A float mask is added to the scores, a bool mask keeps those where it is true; causal keeps the key t for the query s if t <= s (counted from the first of each). A query that keeps no key (every score is -infinity) gives 0.
+  Value sdpa(Value q, Value k, Value v, const SdpaOptions& options, const char* name = nullptr) {
+    return self().op("sdpa", {q, k, v}, {{"scale", options.scale}, {"causal", options.causal}}, name, 1)[0];
+  }
   // Bits that are set in both.
   Value bitwise_and(Value a, Value b, const char* name = nullptr) {
     return self().op("bitwise_and", {a, b}, {}, name, 1)[0];
@@ -1311,6 +1315,10 @@ class OpMethods {
   // A tensor of the shape given that holds each element's place along an axis.
   Value coordinate_along_axis(Value shape = {}, Value axis = {}, const CoordinateAlongAxisOptions& options = {}, const char* name = nullptr) {
     return self().op("coordinate_along_axis", {shape, axis}, {{"shape", options.shape}, {"axis", options.axis}, {"dtype", options.dtype}}, name, 1)[0];
+  }
+  // A tensor of the shape given that holds each element's place along an axis.
+  Value coordinate_along_axis(const CoordinateAlongAxisOptions& options, const char* name = nullptr) {
+    return self().op("coordinate_along_axis", {}, {{"shape", options.shape}, {"axis", options.axis}, {"dtype", options.dtype}}, name, 1)[0];
   }
   // Joins tensors of one shape along an axis, taking an element of each in turn.
   Value interleave(std::vector<Value> xs, const InterleaveOptions& options = {}, const char* name = nullptr) {
@@ -1408,21 +1416,41 @@ class OpMethods {
   Value conv(Value x, Value w, Value bias = {}, Value residual = {}, const ConvOptions& options = {}, const char* name = nullptr) {
     return self().op("conv", {x, w, bias, residual}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"weights_layout", options.weights_layout}, {"activation", options.activation}, {"alpha", options.alpha}, {"beta", options.beta}}, name, 1)[0];
   }
+  // Convolution over one to three spatial axes (cross-correlation: the kernel is not flipped), then bias, residual and activation. Depthwise when groups is the number of channels. It is also the gradient of a transposed one to its input. Integers wrap and take no activation but relu and clamp.
+  Value conv(Value x, Value w, const ConvOptions& options, const char* name = nullptr) {
+    return self().op("conv", {x, w}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"weights_layout", options.weights_layout}, {"activation", options.activation}, {"alpha", options.alpha}, {"beta", options.beta}}, name, 1)[0];
+  }
   // Transposed convolution (the gradient of conv to its input), then bias and activation. output_shape, or auto_pad same_* (the extent times the stride), fixes the extents and with them the paddings; the odd element goes to the end for same_upper, else to the begin. Elements that no input reaches hold the bias.
   Value conv_transpose(Value x, Value w, Value bias = {}, const ConvTransposeOptions& options = {}, const char* name = nullptr) {
     return self().op("conv_transpose", {x, w, bias}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"output_padding", options.output_padding}, {"output_shape", options.output_shape}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"activation", options.activation}, {"alpha", options.alpha}, {"beta", options.beta}}, name, 1)[0];
+  }
+  // Transposed convolution (the gradient of conv to its input), then bias and activation. output_shape, or auto_pad same_* (the extent times the stride), fixes the extents and with them the paddings; the odd element goes to the end for same_upper, else to the begin. Elements that no input reaches hold the bias.
+  Value conv_transpose(Value x, Value w, const ConvTransposeOptions& options, const char* name = nullptr) {
+    return self().op("conv_transpose", {x, w}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"output_padding", options.output_padding}, {"output_shape", options.output_shape}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"activation", options.activation}, {"alpha", options.alpha}, {"beta", options.beta}}, name, 1)[0];
   }
   // The gradient of conv to its input, of which the shape is given. Depthwise when groups is the number of channels.
   Value conv_data_gradient(Value gradient, Value w, Value shape = {}, const ConvDataGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("conv_data_gradient", {gradient, w, shape}, {{"shape", options.shape}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"weights_layout", options.weights_layout}}, name, 1)[0];
   }
+  // The gradient of conv to its input, of which the shape is given. Depthwise when groups is the number of channels.
+  Value conv_data_gradient(Value gradient, Value w, const ConvDataGradientOptions& options, const char* name = nullptr) {
+    return self().op("conv_data_gradient", {gradient, w}, {{"shape", options.shape}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"weights_layout", options.weights_layout}}, name, 1)[0];
+  }
   // The gradient of conv to its weights, of which the shape is given. Of a transposed convolution too, when gradient and x change places.
   Value conv_weights_gradient(Value gradient, Value x, Value shape = {}, const ConvWeightsGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("conv_weights_gradient", {gradient, x, shape}, {{"shape", options.shape}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"weights_layout", options.weights_layout}}, name, 1)[0];
   }
+  // The gradient of conv to its weights, of which the shape is given. Of a transposed convolution too, when gradient and x change places.
+  Value conv_weights_gradient(Value gradient, Value x, const ConvWeightsGradientOptions& options, const char* name = nullptr) {
+    return self().op("conv_weights_gradient", {gradient, x}, {{"shape", options.shape}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"weights_layout", options.weights_layout}}, name, 1)[0];
+  }
   // A tensor of one value. Its dtype is that of the value, or the attribute's.
   Value fill(Value shape = {}, Value value = {}, const FillOptions& options = {}, const char* name = nullptr) {
     return self().op("fill", {shape, value}, {{"shape", options.shape}, {"value", options.value}, {"imaginary", options.imaginary}, {"dtype", options.dtype}}, name, 1)[0];
+  }
+  // A tensor of one value. Its dtype is that of the value, or the attribute's.
+  Value fill(const FillOptions& options, const char* name = nullptr) {
+    return self().op("fill", {}, {{"shape", options.shape}, {"value", options.value}, {"imaginary", options.imaginary}, {"dtype", options.dtype}}, name, 1)[0];
   }
   // A new axis that holds values[1] at the place the index names and values[0] elsewhere. Negative indices count from the end; indices outside [-depth, depth) name no place.
   Value one_hot(Value indices, Value depth, Value values, const OneHotOptions& options = {}, const char* name = nullptr) {
@@ -1436,29 +1464,57 @@ class OpMethods {
   Value cummax(Value x, Value axis = {}, const CummaxOptions& options = {}, const char* name = nullptr) {
     return self().op("cummax", {x, axis}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
   }
+  // Highest element so far along an axis; NaN from the first NaN on. Of nothing: the lowest value of the dtype.
+  Value cummax(Value x, const CummaxOptions& options, const char* name = nullptr) {
+    return self().op("cummax", {x}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
+  }
   // Lowest element so far along an axis; NaN from the first NaN on. Of nothing: the highest value of the dtype.
   Value cummin(Value x, Value axis = {}, const CumminOptions& options = {}, const char* name = nullptr) {
     return self().op("cummin", {x, axis}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
+  }
+  // Lowest element so far along an axis; NaN from the first NaN on. Of nothing: the highest value of the dtype.
+  Value cummin(Value x, const CumminOptions& options, const char* name = nullptr) {
+    return self().op("cummin", {x}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
   }
   // Running product along an axis.
   Value cumprod(Value x, Value axis = {}, const CumprodOptions& options = {}, const char* name = nullptr) {
     return self().op("cumprod", {x, axis}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
   }
+  // Running product along an axis.
+  Value cumprod(Value x, const CumprodOptions& options, const char* name = nullptr) {
+    return self().op("cumprod", {x}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
+  }
   // Running sum along an axis.
   Value cumsum(Value x, Value axis = {}, const CumsumOptions& options = {}, const char* name = nullptr) {
     return self().op("cumsum", {x, axis}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
+  }
+  // Running sum along an axis.
+  Value cumsum(Value x, const CumsumOptions& options, const char* name = nullptr) {
+    return self().op("cumsum", {x}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
   }
   // Convolution in two spatial axes whose windows are bent: each of their elements is moved by an offset, interpolated there, 0 outside of x, and scaled by the mask. Offsets are [y, x] pairs, a set of them for each group of input channels.
   Value deform_conv(Value x, Value w, Value offset, Value bias = {}, Value mask = {}, const DeformConvOptions& options = {}, const char* name = nullptr) {
     return self().op("deform_conv", {x, w, offset, bias, mask}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 1)[0];
   }
+  // Convolution in two spatial axes whose windows are bent: each of their elements is moved by an offset, interpolated there, 0 outside of x, and scaled by the mask. Offsets are [y, x] pairs, a set of them for each group of input channels.
+  Value deform_conv(Value x, Value w, Value offset, const DeformConvOptions& options, const char* name = nullptr) {
+    return self().op("deform_conv", {x, w, offset}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 1)[0];
+  }
   // The boxes that are kept, class by class, when those with a lower score that overlap a kept one are dropped, as [batch, class, box]. Boxes are [y1, x1, y2, x2], corners in any order, or [x, y, width, height] around their centres. How many there are depends on the boxes.
   Value non_max_suppression(Value boxes, Value scores, Value max_per_class = {}, Value iou_threshold = {}, Value score_threshold = {}, const NonMaxSuppressionOptions& options = {}, const char* name = nullptr) {
     return self().op("non_max_suppression", {boxes, scores, max_per_class, iou_threshold, score_threshold}, {{"center_point_box", options.center_point_box}}, name, 1)[0];
   }
+  // The boxes that are kept, class by class, when those with a lower score that overlap a kept one are dropped, as [batch, class, box]. Boxes are [y1, x1, y2, x2], corners in any order, or [x, y, width, height] around their centres. How many there are depends on the boxes.
+  Value non_max_suppression(Value boxes, Value scores, const NonMaxSuppressionOptions& options, const char* name = nullptr) {
+    return self().op("non_max_suppression", {boxes, scores}, {{"center_point_box", options.center_point_box}}, name, 1)[0];
+  }
   // Scores with those of suppressed boxes set to 0: boxes below the score threshold, and boxes that overlap a better one, of their class or, unless per_class, of any. A score above 0 is of a box that is kept. The class of a score is its place in the last axis, or given by class_indices.
   Value suppress_boxes(Value boxes, Value scores, Value class_indices = {}, const SuppressBoxesOptions& options = {}, const char* name = nullptr) {
     return self().op("suppress_boxes", {boxes, scores, class_indices}, {{"iou_threshold", options.iou_threshold}, {"score_threshold", options.score_threshold}, {"per_class", options.per_class}, {"coordinates", options.coordinates}}, name, 1)[0];
+  }
+  // Scores with those of suppressed boxes set to 0: boxes below the score threshold, and boxes that overlap a better one, of their class or, unless per_class, of any. A score above 0 is of a box that is kept. The class of a score is its place in the last axis, or given by class_indices.
+  Value suppress_boxes(Value boxes, Value scores, const SuppressBoxesOptions& options, const char* name = nullptr) {
+    return self().op("suppress_boxes", {boxes, scores}, {{"iou_threshold", options.iou_threshold}, {"score_threshold", options.score_threshold}, {"per_class", options.per_class}, {"coordinates", options.coordinates}}, name, 1)[0];
   }
   // Einstein's summation: products of elements, summed over the labels that the output does not have. An ellipsis stands for any number of axes, a repeated label for a diagonal, axes of extent 1 broadcast. Without an arrow the output has the labels that come once, in alphabetical order.
   Value einsum(std::vector<Value> xs, const EinsumOptions& options, const char* name = nullptr) {
@@ -1480,6 +1536,10 @@ class OpMethods {
   Value col2im(Value x, Value image = {}, Value kernel = {}, const Col2imOptions& options = {}, const char* name = nullptr) {
     return self().op("col2im", {x, image, kernel}, {{"image", options.image}, {"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}}, name, 1)[0];
   }
+  // The image whose windows are the columns of x; where windows lie over each other they are added.
+  Value col2im(Value x, const Col2imOptions& options, const char* name = nullptr) {
+    return self().op("col2im", {x}, {{"image", options.image}, {"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}}, name, 1)[0];
+  }
   // Each window of an image as a column: [N, C, spatial..] becomes [N, C * window, number of windows]. What is outside the image is 0.
   Value im2col(Value x, const Im2colOptions& options, const char* name = nullptr) {
     return self().op("im2col", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}}, name, 1)[0];
@@ -1499,6 +1559,10 @@ class OpMethods {
   // Repeats the whole tensor along each axis.
   Value tile(Value x, Value repeats = {}, const TileOptions& options = {}, const char* name = nullptr) {
     return self().op("tile", {x, repeats}, {{"repeats", options.repeats}}, name, 1)[0];
+  }
+  // Repeats the whole tensor along each axis.
+  Value tile(Value x, const TileOptions& options, const char* name = nullptr) {
+    return self().op("tile", {x}, {{"repeats", options.repeats}}, name, 1)[0];
   }
   // The triangular factor of symmetric positive definite matrices, of which only the half is read that the factor fills. Others are an error.
   Value cholesky(Value x, const CholeskyOptions& options = {}, const char* name = nullptr) {
@@ -1540,9 +1604,17 @@ class OpMethods {
   std::vector<Value> linear_attention(Value q, Value k, Value v, Value past = {}, Value decay = {}, Value beta = {}, const LinearAttentionOptions& options = {}, const char* name = nullptr) {
     return self().op("linear_attention", {q, k, v, past, decay, beta}, {{"query_heads", options.query_heads}, {"heads", options.heads}, {"scale", options.scale}}, name, 2);
   }
+  // Attention without a softmax. Heads lie side by side in the last axis; several query heads may share one head of keys and values. For each place in turn the state of a head decays by exp(decay), with a beta the value is corrected by what the state already gives for the key, and the product of key and value is added; the query then reads the state.
+  std::vector<Value> linear_attention(Value q, Value k, Value v, const LinearAttentionOptions& options, const char* name = nullptr) {
+    return self().op("linear_attention", {q, k, v}, {{"query_heads", options.query_heads}, {"heads", options.heads}, {"scale", options.scale}}, name, 2);
+  }
   // x limited to [min, max]. A bound is a tensor, or else the attribute; where min is above max the result is max. NaN stays NaN.
   Value clamp(Value x, Value min = {}, Value max = {}, const ClampOptions& options = {}, const char* name = nullptr) {
     return self().op("clamp", {x, min, max}, {{"min", options.min}, {"max", options.max}}, name, 1)[0];
+  }
+  // x limited to [min, max]. A bound is a tensor, or else the attribute; where min is above max the result is max. NaN stays NaN.
+  Value clamp(Value x, const ClampOptions& options, const char* name = nullptr) {
+    return self().op("clamp", {x}, {{"min", options.min}, {"max", options.max}}, name, 1)[0];
   }
   // True where both are.
   Value logical_and(Value a, Value b, const char* name = nullptr) {
@@ -1592,9 +1664,17 @@ class OpMethods {
   Value matmul(Value a, Value b, Value bias = {}, Value residual = {}, const MatmulOptions& options = {}, const char* name = nullptr) {
     return self().op("matmul", {a, b, bias, residual}, {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}, {"alpha", options.alpha}, {"activation", options.activation}, {"act_alpha", options.act_alpha}, {"act_beta", options.act_beta}}, name, 1)[0];
   }
+  // Matrix product with NumPy's rules: batch axes broadcast, a vector is a row on the left and a column on the right and its axis goes away. Transposing exchanges the last two axes and leaves vectors alone. Then the scale alpha, bias, residual and activation. Integers wrap; they take alpha 1 and no activation but relu and clamp.
+  Value matmul(Value a, Value b, const MatmulOptions& options, const char* name = nullptr) {
+    return self().op("matmul", {a, b}, {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}, {"alpha", options.alpha}, {"activation", options.activation}, {"act_alpha", options.act_alpha}, {"act_beta", options.act_beta}}, name, 1)[0];
+  }
   // Keeps the diagonals of the last two axes from `lower` below the main one to `upper` above it, and zeroes the rest. A negative number keeps all on that side.
   Value band_part(Value x, Value lower = {}, Value upper = {}, const BandPartOptions& options = {}, const char* name = nullptr) {
     return self().op("band_part", {x, lower, upper}, {{"lower", options.lower}, {"upper", options.upper}}, name, 1)[0];
+  }
+  // Keeps the diagonals of the last two axes from `lower` below the main one to `upper` above it, and zeroes the rest. A negative number keeps all on that side.
+  Value band_part(Value x, const BandPartOptions& options, const char* name = nullptr) {
+    return self().op("band_part", {x}, {{"lower", options.lower}, {"upper", options.upper}}, name, 1)[0];
   }
   // Ones on a diagonal, zeros elsewhere, in the shape of a matrix.
   Value eye_like(Value x, const EyeLikeOptions& options = {}, const char* name = nullptr) {
@@ -1612,6 +1692,10 @@ class OpMethods {
   Value random_mersenne(Value shape = {}, const RandomMersenneOptions& options = {}, const char* name = nullptr) {
     return self().op("random_mersenne", {shape}, {{"shape", options.shape}, {"seed", options.seed}}, name, 1)[0];
   }
+  // Uniform numbers in [0, 1) of 53 bits from the Mersenne twister MT19937: those that NumPy's RandomState(seed).random_sample(shape) gives. The same seed gives the same numbers each time.
+  Value random_mersenne(const RandomMersenneOptions& options, const char* name = nullptr) {
+    return self().op("random_mersenne", {}, {{"shape", options.shape}, {"seed", options.seed}}, name, 1)[0];
+  }
   // Decision trees over the rows of x. A node is five numbers: the feature it looks at, how (0: <=, 1: <, 2: >=, 3: >, 4: ==, 5: != the node's split), where to go if so, where else (a node, or -1 - leaf), and whether a NaN counts as yes. A leaf holds the pairs of target and weight from leaves[l] to leaves[l + 1]; the weights that the trees give to a target are put together. A target that no tree speaks of is 0.
   Value tree_ensemble(Value x, Value nodes, Value splits, Value roots, Value leaves, Value pair_targets, Value weights, const TreeEnsembleOptions& options, const char* name = nullptr) {
     return self().op("tree_ensemble", {x, nodes, splits, roots, leaves, pair_targets, weights}, {{"targets", options.targets}, {"aggregate", options.aggregate}}, name, 1)[0];
@@ -1620,17 +1704,33 @@ class OpMethods {
   Value batch_norm(Value x, Value mean, Value variance, Value gamma = {}, Value beta = {}, const BatchNormOptions& options = {}, const char* name = nullptr) {
     return self().op("batch_norm", {x, mean, variance, gamma, beta}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
+  // Normalization by given statistics, one of each for every channel.
+  Value batch_norm(Value x, Value mean, Value variance, const BatchNormOptions& options, const char* name = nullptr) {
+    return self().op("batch_norm", {x, mean, variance}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
   // Normalization of groups of channels (axis 1) and all axes after it by their own mean and variance, then a scale and a shift for each channel.
   Value group_norm(Value x, Value gamma = {}, Value beta = {}, const GroupNormOptions& options = {}, const char* name = nullptr) {
     return self().op("group_norm", {x, gamma, beta}, {{"groups", options.groups}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // Normalization of groups of channels (axis 1) and all axes after it by their own mean and variance, then a scale and a shift for each channel.
+  Value group_norm(Value x, const GroupNormOptions& options, const char* name = nullptr) {
+    return self().op("group_norm", {x}, {{"groups", options.groups}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
   // Normalization of each channel (axis 1) of each image by its own mean and variance, then a scale and a shift for each channel.
   Value instance_norm(Value x, Value gamma = {}, Value beta = {}, const InstanceNormOptions& options = {}, const char* name = nullptr) {
     return self().op("instance_norm", {x, gamma, beta}, {{"epsilon", options.epsilon}}, name, 1)[0];
   }
+  // Normalization of each channel (axis 1) of each image by its own mean and variance, then a scale and a shift for each channel.
+  Value instance_norm(Value x, const InstanceNormOptions& options, const char* name = nullptr) {
+    return self().op("instance_norm", {x}, {{"epsilon", options.epsilon}}, name, 1)[0];
+  }
   // Normalization over the axes from `axis` on, by their own mean and variance, then a scale and a shift that broadcast to x. The mean and the inverse deviation, of x's shape with those axes of extent 1, are outputs if asked for.
   std::vector<Value> layer_norm(Value x, Value gamma = {}, Value beta = {}, const LayerNormOptions& options = {}, const char* name = nullptr) {
     return self().op("layer_norm", {x, gamma, beta}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 3);
+  }
+  // Normalization over the axes from `axis` on, by their own mean and variance, then a scale and a shift that broadcast to x. The mean and the inverse deviation, of x's shape with those axes of extent 1, are outputs if asked for.
+  std::vector<Value> layer_norm(Value x, const LayerNormOptions& options, const char* name = nullptr) {
+    return self().op("layer_norm", {x}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 3);
   }
   // Local response normalization across neighbouring channels (axis 1).
   Value lrn(Value x, const LrnOptions& options, const char* name = nullptr) {
@@ -1639,6 +1739,10 @@ class OpMethods {
   // Division by the root of the mean square over the axes from `axis` on, then a scale that broadcasts to x.
   Value rms_norm(Value x, Value gamma = {}, const RmsNormOptions& options = {}, const char* name = nullptr) {
     return self().op("rms_norm", {x, gamma}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // Division by the root of the mean square over the axes from `axis` on, then a scale that broadcasts to x.
+  Value rms_norm(Value x, const RmsNormOptions& options, const char* name = nullptr) {
+    return self().op("rms_norm", {x}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
   // The gradient of a normalization to its shift.
   Value norm_beta_gradient(Value gradient, Value x, const NormBetaGradientOptions& options = {}, const char* name = nullptr) {
@@ -1652,9 +1756,17 @@ class OpMethods {
   Value norm_gradient(Value gradient, Value x, Value mean, Value variance, Value gamma = {}, Value gamma_gradient = {}, Value beta_gradient = {}, const NormGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("norm_gradient", {gradient, x, mean, variance, gamma, gamma_gradient, beta_gradient}, {{"axes", options.axes}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
+  // The gradient of a normalization to x, when mean and variance are those of x over the axes. The gradients to scale and shift are used if they are given, else computed.
+  Value norm_gradient(Value gradient, Value x, Value mean, Value variance, const NormGradientOptions& options, const char* name = nullptr) {
+    return self().op("norm_gradient", {gradient, x, mean, variance}, {{"axes", options.axes}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
   // The mean square distance from the mean, which may be given, over axes that are kept.
   Value variance(Value x, Value mean = {}, const VarianceOptions& options = {}, const char* name = nullptr) {
     return self().op("variance", {x, mean}, {{"axes", options.axes}}, name, 1)[0];
+  }
+  // The mean square distance from the mean, which may be given, over axes that are kept.
+  Value variance(Value x, const VarianceOptions& options, const char* name = nullptr) {
+    return self().op("variance", {x}, {{"axes", options.axes}}, name, 1)[0];
   }
   // A step of Adam. With the powers of the betas the learning rate is corrected for the first steps; without, it is taken as it is. With a maximum velocity (AMSGrad), that is what the step is divided by.
   std::vector<Value> adam(Value values, Value gradient, Value momentum, Value velocity, Value learning_rate, Value beta1, Value beta2, Value epsilon, Value maximum_velocity = {}, Value beta1_power = {}, Value beta2_power = {}, const char* name = nullptr) {
@@ -1671,6 +1783,10 @@ class OpMethods {
   // An optional that holds the input, or nothing if there is no input.
   Value optional(Value x = {}, const OptionalOptions& options = {}, const char* name = nullptr) {
     return self().op("optional", {x}, {{"dtype", options.dtype}, {"sequence", options.sequence}}, name, 1)[0];
+  }
+  // An optional that holds the input, or nothing if there is no input.
+  Value optional(const OptionalOptions& options, const char* name = nullptr) {
+    return self().op("optional", {}, {{"dtype", options.dtype}, {"sequence", options.sequence}}, name, 1)[0];
   }
   // What an optional holds; an error if it is nothing. A tensor or a list is passed on.
   Value optional_get_element(Value x, const char* name = nullptr) {
@@ -1708,9 +1824,17 @@ class OpMethods {
   Value max_unpool(Value x, Value indices, Value shape = {}, const MaxUnpoolOptions& options = {}, const char* name = nullptr) {
     return self().op("max_unpool", {x, indices, shape}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"shape", options.shape}, {"reduce", options.reduce}, {"indices", options.indices}}, name, 1)[0];
   }
+  // Puts the elements of x, the output or the gradient of a max_pool, to the places that its indices name, among zeros. Elements for one place overwrite each other or are summed. The shape is given, or the smallest that the pool can have had. An index of -1 names no place.
+  Value max_unpool(Value x, Value indices, const MaxUnpoolOptions& options, const char* name = nullptr) {
+    return self().op("max_unpool", {x, indices}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"shape", options.shape}, {"reduce", options.reduce}, {"indices", options.indices}}, name, 1)[0];
+  }
   // The numbers that quantized elements stand for; see quantize for the scales.
   Value dequantize(Value x, Value scale = {}, Value zero_point = {}, const DequantizeOptions& options = {}, const char* name = nullptr) {
     return self().op("dequantize", {x, scale, zero_point}, {{"dtype", options.dtype}, {"axis", options.axis}, {"block_size", options.block_size}, {"scale", options.scale}, {"zero_point", options.zero_point}}, name, 1)[0];
+  }
+  // The numbers that quantized elements stand for; see quantize for the scales.
+  Value dequantize(Value x, const DequantizeOptions& options, const char* name = nullptr) {
+    return self().op("dequantize", {x}, {{"dtype", options.dtype}, {"axis", options.axis}, {"block_size", options.block_size}, {"scale", options.scale}, {"zero_point", options.zero_point}}, name, 1)[0];
   }
   // Elements of a lookup table. The table has x's axes, each as many entries as there are groups along it, then an axis of entries; with a last axis more the entries are vectors, which lie along `axis` of y. A table with the axis of entries alone serves all of x.
   Value dequantize_lut(Value x, Value table, const DequantizeLutOptions& options = {}, const char* name = nullptr) {
@@ -1724,9 +1848,17 @@ class OpMethods {
   Value quantize(Value x, Value scale = {}, Value zero_point = {}, const QuantizeOptions& options = {}, const char* name = nullptr) {
     return self().op("quantize", {x, scale, zero_point}, {{"dtype", options.dtype}, {"axis", options.axis}, {"block_size", options.block_size}, {"scale", options.scale}, {"zero_point", options.zero_point}, {"saturate", options.saturate}}, name, 1)[0];
   }
+  // x in steps of a scale, as integers around a zero point or as narrow floats. Integers are rounded to nearest even and clamped. The quotient is rounded to x's dtype first. One scale serves the tensor, a vector of them an axis, and scales of x's rank a block each.
+  Value quantize(Value x, const QuantizeOptions& options, const char* name = nullptr) {
+    return self().op("quantize", {x}, {{"dtype", options.dtype}, {"axis", options.axis}, {"block_size", options.block_size}, {"scale", options.scale}, {"zero_point", options.zero_point}, {"saturate", options.saturate}}, name, 1)[0];
+  }
   // Convolution of bytes over one to three spatial axes, exact in i32; zero points are subtracted, and the border is 0 after that.
   Value conv_integer(Value x, Value w, Value x_zero_point = {}, Value w_zero_point = {}, const ConvIntegerOptions& options = {}, const char* name = nullptr) {
     return self().op("conv_integer", {x, w, x_zero_point, w_zero_point}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}}, name, 1)[0];
+  }
+  // Convolution of bytes over one to three spatial axes, exact in i32; zero points are subtracted, and the border is 0 after that.
+  Value conv_integer(Value x, Value w, const ConvIntegerOptions& options, const char* name = nullptr) {
+    return self().op("conv_integer", {x, w}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}}, name, 1)[0];
   }
   // Matrix product of bytes with NumPy's rules, exact in i32; zero points are subtracted.
   Value matmul_integer(Value a, Value b, Value a_zero_point = {}, Value b_zero_point = {}, const char* name = nullptr) {
@@ -1736,6 +1868,10 @@ class OpMethods {
   Value requantize(Value x, Value scale, Value zero_point = {}, const RequantizeOptions& options = {}, const char* name = nullptr) {
     return self().op("requantize", {x, scale, zero_point}, {{"dtype", options.dtype}, {"axis", options.axis}}, name, 1)[0];
   }
+  // Sums in i32 as bytes in steps of another scale: rounded to nearest even, then clamped.
+  Value requantize(Value x, Value scale, const RequantizeOptions& options, const char* name = nullptr) {
+    return self().op("requantize", {x, scale}, {{"dtype", options.dtype}, {"axis", options.axis}}, name, 1)[0];
+  }
   // 1 with the probability that x holds, else 0.
   Value bernoulli(Value x, Value state, const BernoulliOptions& options = {}, const char* name = nullptr) {
     return self().op("bernoulli", {x, state}, {{"dtype", options.dtype}}, name, 1)[0];
@@ -1743,6 +1879,10 @@ class OpMethods {
   // Elements set to 0 with the probability `rate`, the others divided by 1 - rate; and which were kept.
   std::vector<Value> dropout(Value x, Value state, Value rate = {}, const DropoutOptions& options = {}, const char* name = nullptr) {
     return self().op("dropout", {x, state, rate}, {{"rate", options.rate}}, name, 2);
+  }
+  // Elements set to 0 with the probability `rate`, the others divided by 1 - rate; and which were kept.
+  std::vector<Value> dropout(Value x, Value state, const DropoutOptions& options, const char* name = nullptr) {
+    return self().op("dropout", {x, state}, {{"rate", options.rate}}, name, 2);
   }
   // Classes drawn with probabilities in proportion to exp(x), with replacement.
   Value multinomial(Value x, Value state, const MultinomialOptions& options = {}, const char* name = nullptr) {
@@ -1756,6 +1896,10 @@ class OpMethods {
   std::vector<Value> random(Value state, Value shape = {}, const RandomOptions& options = {}, const char* name = nullptr) {
     return self().op("random", {state, shape}, {{"shape", options.shape}, {"distribution", options.distribution}, {"dtype", options.dtype}, {"low", options.low}, {"high", options.high}, {"mean", options.mean}, {"deviation", options.deviation}, {"sampling", options.sampling}}, name, 2);
   }
+  // Random numbers of a distribution, and the state after them. Uniform ones are in [low, high), whole ones too; f16 and bf16 may round to high. Truncated normal ones are those of a normal distribution that lie in [low, high].
+  std::vector<Value> random(Value state, const RandomOptions& options, const char* name = nullptr) {
+    return self().op("random", {state}, {{"shape", options.shape}, {"distribution", options.distribution}, {"dtype", options.dtype}, {"low", options.low}, {"high", options.high}, {"mean", options.mean}, {"deviation", options.deviation}, {"sampling", options.sampling}}, name, 2);
+  }
   // A new state of the Philox 4x32-10 generator at each run, for random without a seed.
   Value random_state(const char* name = nullptr) {
     return self().op("random_state", {}, {}, name, 1)[0];
@@ -1764,25 +1908,49 @@ class OpMethods {
   std::vector<Value> gru(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, const GruOptions& options = {}, const char* name = nullptr) {
     return self().op("gru", {x, w, r, b, seq_lens, h0}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"linear_before_reset", options.linear_before_reset}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
   }
+  // Gated recurrent unit over a sequence; gates in the order z, r, h. b holds the biases of w, then of r. With linear_before_reset the reset gate scales what r has made of the state, else the state itself. Past its length a sequence gives 0.
+  std::vector<Value> gru(Value x, Value w, Value r, const GruOptions& options, const char* name = nullptr) {
+    return self().op("gru", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"linear_before_reset", options.linear_before_reset}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
+  }
   // Long short-term memory over a sequence; gates in the order i, o, f, c. b holds the biases of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states after its last step. Clip bounds what activations see.
   std::vector<Value> lstm(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value c0 = {}, Value peephole = {}, const LstmOptions& options = {}, const char* name = nullptr) {
     return self().op("lstm", {x, w, r, b, seq_lens, h0, c0, peephole}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 3);
+  }
+  // Long short-term memory over a sequence; gates in the order i, o, f, c. b holds the biases of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states after its last step. Clip bounds what activations see.
+  std::vector<Value> lstm(Value x, Value w, Value r, const LstmOptions& options, const char* name = nullptr) {
+    return self().op("lstm", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 3);
   }
   // Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its length a sequence gives 0.
   std::vector<Value> rnn(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, const RnnOptions& options = {}, const char* name = nullptr) {
     return self().op("rnn", {x, w, r, b, seq_lens, h0}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activation", options.activation}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
   }
+  // Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its length a sequence gives 0.
+  std::vector<Value> rnn(Value x, Value w, Value r, const RnnOptions& options, const char* name = nullptr) {
+    return self().op("rnn", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activation", options.activation}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
+  }
   // The gradients of gru to all of its float inputs, from those of its outputs.
   std::vector<Value> gru_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value dy = {}, Value dy_h = {}, const GruGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("gru_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"linear_before_reset", options.linear_before_reset}}, name, 5);
+  }
+  // The gradients of gru to all of its float inputs, from those of its outputs.
+  std::vector<Value> gru_gradient(Value x, Value w, Value r, const GruGradientOptions& options, const char* name = nullptr) {
+    return self().op("gru_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"linear_before_reset", options.linear_before_reset}}, name, 5);
   }
   // The gradients of lstm to all of its float inputs, from those of its outputs. db holds the two halves of b's gradient, which are equal.
   std::vector<Value> lstm_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value c0 = {}, Value peephole = {}, Value dy = {}, Value dy_h = {}, Value dy_c = {}, const LstmGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("lstm_gradient", {x, w, r, b, seq_lens, h0, c0, peephole, dy, dy_h, dy_c}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}}, name, 7);
   }
+  // The gradients of lstm to all of its float inputs, from those of its outputs. db holds the two halves of b's gradient, which are equal.
+  std::vector<Value> lstm_gradient(Value x, Value w, Value r, const LstmGradientOptions& options, const char* name = nullptr) {
+    return self().op("lstm_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}}, name, 7);
+  }
   // The gradients of rnn to all of its float inputs, from those of its outputs.
   std::vector<Value> rnn_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value dy = {}, Value dy_h = {}, const RnnGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("rnn_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activation", options.activation}}, name, 5);
+  }
+  // The gradients of rnn to all of its float inputs, from those of its outputs.
+  std::vector<Value> rnn_gradient(Value x, Value w, Value r, const RnnGradientOptions& options, const char* name = nullptr) {
+    return self().op("rnn_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activation", options.activation}}, name, 5);
   }
   // Position of the maximum along an axis; a NaN counts as the maximum.
   Value arg_max(Value x, const ArgMaxOptions& options = {}, const char* name = nullptr) {
@@ -1796,65 +1964,129 @@ class OpMethods {
   Value reduce_and(Value x, Value axes = {}, const ReduceAndOptions& options = {}, const char* name = nullptr) {
     return self().op("reduce_and", {x, axes}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
   }
+  // True if all are.
+  Value reduce_and(Value x, const ReduceAndOptions& options, const char* name = nullptr) {
+    return self().op("reduce_and", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
+  }
   // Sum of absolute values.
   Value reduce_l1(Value x, Value axes = {}, const ReduceL1Options& options = {}, const char* name = nullptr) {
     return self().op("reduce_l1", {x, axes}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
+  }
+  // Sum of absolute values.
+  Value reduce_l1(Value x, const ReduceL1Options& options, const char* name = nullptr) {
+    return self().op("reduce_l1", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
   }
   // Euclidean length.
   Value reduce_l2(Value x, Value axes = {}, const ReduceL2Options& options = {}, const char* name = nullptr) {
     return self().op("reduce_l2", {x, axes}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
   }
+  // Euclidean length.
+  Value reduce_l2(Value x, const ReduceL2Options& options, const char* name = nullptr) {
+    return self().op("reduce_l2", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
+  }
   // Logarithm of the sum.
   Value reduce_log_sum(Value x, Value axes = {}, const ReduceLogSumOptions& options = {}, const char* name = nullptr) {
     return self().op("reduce_log_sum", {x, axes}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
+  }
+  // Logarithm of the sum.
+  Value reduce_log_sum(Value x, const ReduceLogSumOptions& options, const char* name = nullptr) {
+    return self().op("reduce_log_sum", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
   }
   // Logarithm of the sum of exponentials; -inf of nothing.
   Value reduce_log_sum_exp(Value x, Value axes = {}, const ReduceLogSumExpOptions& options = {}, const char* name = nullptr) {
     return self().op("reduce_log_sum_exp", {x, axes}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
   }
+  // Logarithm of the sum of exponentials; -inf of nothing.
+  Value reduce_log_sum_exp(Value x, const ReduceLogSumExpOptions& options, const char* name = nullptr) {
+    return self().op("reduce_log_sum_exp", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
+  }
   // Maximum; the lowest value of the dtype for nothing.
   Value reduce_max(Value x, Value axes = {}, const ReduceMaxOptions& options = {}, const char* name = nullptr) {
     return self().op("reduce_max", {x, axes}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}, {"propagate_nan", options.propagate_nan}}, name, 1)[0];
+  }
+  // Maximum; the lowest value of the dtype for nothing.
+  Value reduce_max(Value x, const ReduceMaxOptions& options, const char* name = nullptr) {
+    return self().op("reduce_max", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}, {"propagate_nan", options.propagate_nan}}, name, 1)[0];
   }
   // Mean; NaN of nothing. Of integers, rounded toward zero, 0 of nothing.
   Value reduce_mean(Value x, Value axes = {}, const ReduceMeanOptions& options = {}, const char* name = nullptr) {
     return self().op("reduce_mean", {x, axes}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
   }
+  // Mean; NaN of nothing. Of integers, rounded toward zero, 0 of nothing.
+  Value reduce_mean(Value x, const ReduceMeanOptions& options, const char* name = nullptr) {
+    return self().op("reduce_mean", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
+  }
   // Minimum; the highest value of the dtype for nothing.
   Value reduce_min(Value x, Value axes = {}, const ReduceMinOptions& options = {}, const char* name = nullptr) {
     return self().op("reduce_min", {x, axes}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}, {"propagate_nan", options.propagate_nan}}, name, 1)[0];
+  }
+  // Minimum; the highest value of the dtype for nothing.
+  Value reduce_min(Value x, const ReduceMinOptions& options, const char* name = nullptr) {
+    return self().op("reduce_min", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}, {"propagate_nan", options.propagate_nan}}, name, 1)[0];
   }
   // True if one is.
   Value reduce_or(Value x, Value axes = {}, const ReduceOrOptions& options = {}, const char* name = nullptr) {
     return self().op("reduce_or", {x, axes}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
   }
+  // True if one is.
+  Value reduce_or(Value x, const ReduceOrOptions& options, const char* name = nullptr) {
+    return self().op("reduce_or", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
+  }
   // Product; 1 of nothing.
   Value reduce_prod(Value x, Value axes = {}, const ReduceProdOptions& options = {}, const char* name = nullptr) {
     return self().op("reduce_prod", {x, axes}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
+  }
+  // Product; 1 of nothing.
+  Value reduce_prod(Value x, const ReduceProdOptions& options, const char* name = nullptr) {
+    return self().op("reduce_prod", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
   }
   // Sum; 0 of nothing.
   Value reduce_sum(Value x, Value axes = {}, const ReduceSumOptions& options = {}, const char* name = nullptr) {
     return self().op("reduce_sum", {x, axes}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
   }
+  // Sum; 0 of nothing.
+  Value reduce_sum(Value x, const ReduceSumOptions& options, const char* name = nullptr) {
+    return self().op("reduce_sum", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
+  }
   // Sum of squares.
   Value reduce_sum_square(Value x, Value axes = {}, const ReduceSumSquareOptions& options = {}, const char* name = nullptr) {
     return self().op("reduce_sum_square", {x, axes}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
+  }
+  // Sum of squares.
+  Value reduce_sum_square(Value x, const ReduceSumSquareOptions& options, const char* name = nullptr) {
+    return self().op("reduce_sum_square", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
   }
   // Resizes any axes at once. The new extents are `sizes`, or floor(extent * scale) for `scales`; one of the two is given, as an input or as an attribute, with an entry for every axis, or for those in `axes`. `coordinate` says where in x an element lies, as in ONNX; scale_offset, which takes sizes and scales, has it at (p - offset) / scale. What lies outside is the edge, or for tf_crop_and_resize, of which `roi` is the crop, extrapolation_value. Integers are truncated. With `aspect` sizes are bounds.
   Value resize(Value x, Value sizes = {}, Value scales = {}, Value offsets = {}, Value roi = {}, const ResizeOptions& options = {}, const char* name = nullptr) {
     return self().op("resize", {x, sizes, scales, offsets, roi}, {{"sizes", options.sizes}, {"scales", options.scales}, {"offsets", options.offsets}, {"roi", options.roi}, {"aspect", options.aspect}, {"axes", options.axes}, {"mode", options.mode}, {"coordinate", options.coordinate}, {"nearest", options.nearest}, {"cubic_coeff_a", options.cubic_coeff_a}, {"antialias", options.antialias}, {"exclude_outside", options.exclude_outside}, {"extrapolation_value", options.extrapolation_value}}, name, 1)[0];
   }
+  // Resizes any axes at once. The new extents are `sizes`, or floor(extent * scale) for `scales`; one of the two is given, as an input or as an attribute, with an entry for every axis, or for those in `axes`. `coordinate` says where in x an element lies, as in ONNX; scale_offset, which takes sizes and scales, has it at (p - offset) / scale. What lies outside is the edge, or for tf_crop_and_resize, of which `roi` is the crop, extrapolation_value. Integers are truncated. With `aspect` sizes are bounds.
+  Value resize(Value x, const ResizeOptions& options, const char* name = nullptr) {
+    return self().op("resize", {x}, {{"sizes", options.sizes}, {"scales", options.scales}, {"offsets", options.offsets}, {"roi", options.roi}, {"aspect", options.aspect}, {"axes", options.axes}, {"mode", options.mode}, {"coordinate", options.coordinate}, {"nearest", options.nearest}, {"cubic_coeff_a", options.cubic_coeff_a}, {"antialias", options.antialias}, {"exclude_outside", options.exclude_outside}, {"extrapolation_value", options.extrapolation_value}}, name, 1)[0];
+  }
   // The gradient of resize to x: each element of `gradient` is shared out among the elements of x that made it, by their weights. Of x only the shape is used, sizes only for an aspect that is kept.
   Value resize_gradient(Value gradient, Value x, Value scales = {}, Value offsets = {}, Value roi = {}, const ResizeGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("resize_gradient", {gradient, x, scales, offsets, roi}, {{"sizes", options.sizes}, {"scales", options.scales}, {"offsets", options.offsets}, {"roi", options.roi}, {"aspect", options.aspect}, {"axes", options.axes}, {"mode", options.mode}, {"coordinate", options.coordinate}, {"nearest", options.nearest}, {"cubic_coeff_a", options.cubic_coeff_a}, {"antialias", options.antialias}, {"exclude_outside", options.exclude_outside}}, name, 1)[0];
+  }
+  // The gradient of resize to x: each element of `gradient` is shared out among the elements of x that made it, by their weights. Of x only the shape is used, sizes only for an aspect that is kept.
+  Value resize_gradient(Value gradient, Value x, const ResizeGradientOptions& options, const char* name = nullptr) {
+    return self().op("resize_gradient", {gradient, x}, {{"sizes", options.sizes}, {"scales", options.scales}, {"offsets", options.offsets}, {"roi", options.roi}, {"aspect", options.aspect}, {"axes", options.axes}, {"mode", options.mode}, {"coordinate", options.coordinate}, {"nearest", options.nearest}, {"cubic_coeff_a", options.cubic_coeff_a}, {"antialias", options.antialias}, {"exclude_outside", options.exclude_outside}}, name, 1)[0];
   }
   // The coordinates for grid_sample that map each place of the output through the matrix theta of its image.
   Value affine_grid(Value theta, Value size = {}, const AffineGridOptions& options = {}, const char* name = nullptr) {
     return self().op("affine_grid", {theta, size}, {{"size", options.size}, {"align_corners", options.align_corners}}, name, 1)[0];
   }
+  // The coordinates for grid_sample that map each place of the output through the matrix theta of its image.
+  Value affine_grid(Value theta, const AffineGridOptions& options, const char* name = nullptr) {
+    return self().op("affine_grid", {theta}, {{"size", options.size}, {"align_corners", options.align_corners}}, name, 1)[0];
+  }
   // Brings axes to given extents: longer ones are cut, shorter ones padded with 0, half of it before and half after, an odd element after.
   Value center_crop_pad(Value x, Value shape = {}, const CenterCropPadOptions& options = {}, const char* name = nullptr) {
     return self().op("center_crop_pad", {x, shape}, {{"shape", options.shape}, {"axes", options.axes}}, name, 1)[0];
+  }
+  // Brings axes to given extents: longer ones are cut, shorter ones padded with 0, half of it before and half after, an odd element after.
+  Value center_crop_pad(Value x, const CenterCropPadOptions& options, const char* name = nullptr) {
+    return self().op("center_crop_pad", {x}, {{"shape", options.shape}, {"axes", options.axes}}, name, 1)[0];
   }
   // x sampled at the places that `grid` holds, the innermost axis' coordinate first. Normalized coordinates run from -1 to 1 over x, to the centres of the outermost elements with align_corners, else to their outer edges; others are places in x. Relative ones are counted from where the output element itself lies. Outside of x is the constant, the edge, or x mirrored: reflect at the centres, symmetric at the edges of the outermost elements, reflection at the one that align_corners chooses.
   Value grid_sample(Value x, Value grid, const GridSampleOptions& options = {}, const char* name = nullptr) {
@@ -1872,13 +2104,25 @@ class OpMethods {
   Value scatter(Value updates, Value indices, Value data = {}, const ScatterOptions& options = {}, const char* name = nullptr) {
     return self().op("scatter", {updates, indices, data}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
   }
+  // Writes slices of updates along an axis: slice i goes to the place that indices[i] names.
+  Value scatter(Value updates, Value indices, const ScatterOptions& options, const char* name = nullptr) {
+    return self().op("scatter", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
+  }
   // Writes single elements along an axis: the index at each place of updates says where on the axis.
   Value scatter_along_axis(Value updates, Value indices, Value data = {}, Value axis = {}, const ScatterAlongAxisOptions& options = {}, const char* name = nullptr) {
     return self().op("scatter_along_axis", {updates, indices, data, axis}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
   }
+  // Writes single elements along an axis: the index at each place of updates says where on the axis.
+  Value scatter_along_axis(Value updates, Value indices, const ScatterAlongAxisOptions& options, const char* name = nullptr) {
+    return self().op("scatter_along_axis", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
+  }
   // Writes slices of updates to the places that index tuples name: the last axis of indices holds one place for each of the axes after the first batch_dims.
   Value scatter_nd(Value updates, Value indices, Value data = {}, const ScatterNdOptions& options = {}, const char* name = nullptr) {
     return self().op("scatter_nd", {updates, indices, data}, {{"shape", options.shape}, {"mode", options.mode}, {"batch_dims", options.batch_dims}}, name, 1)[0];
+  }
+  // Writes slices of updates to the places that index tuples name: the last axis of indices holds one place for each of the axes after the first batch_dims.
+  Value scatter_nd(Value updates, Value indices, const ScatterNdOptions& options, const char* name = nullptr) {
+    return self().op("scatter_nd", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"batch_dims", options.batch_dims}}, name, 1)[0];
   }
   // The slices along an axis at which the condition is true, or the elements of the flattened tensor. A condition that is shorter than the axis is false from its end on.
   Value compress(Value x, Value condition, const CompressOptions& options = {}, const char* name = nullptr) {
@@ -1920,6 +2164,10 @@ class OpMethods {
   Value split_to_sequence(Value x, Value split = {}, const SplitToSequenceOptions& options = {}, const char* name = nullptr) {
     return self().op("split_to_sequence", {x, split}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}}, name, 1)[0];
   }
+  // A list of pieces of a tensor: of the given sizes, of one size (the last may be smaller), or of one element along the axis.
+  Value split_to_sequence(Value x, const SplitToSequenceOptions& options, const char* name = nullptr) {
+    return self().op("split_to_sequence", {x}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}}, name, 1)[0];
+  }
   // Moves blocks of channels into space: block x block channels become a square of pixels. DCR takes the block's place from the outer part of the channel index, CRD (pixel shuffle) from its inner part.
   Value depth_to_space(Value x, const DepthToSpaceOptions& options, const char* name = nullptr) {
     return self().op("depth_to_space", {x}, {{"block", options.block}, {"mode", options.mode}, {"layout", options.layout}}, name, 1)[0];
@@ -1928,6 +2176,10 @@ class OpMethods {
   Value expand(Value x, Value shape = {}, const ExpandOptions& options = {}, const char* name = nullptr) {
     return self().op("expand", {x, shape}, {{"shape", options.shape}}, name, 1)[0];
   }
+  // Broadcasts the input and `shape` against each other: axes of extent 1, on either side, take the other's extent. An extent of -1 keeps the input's.
+  Value expand(Value x, const ExpandOptions& options, const char* name = nullptr) {
+    return self().op("expand", {x}, {{"shape", options.shape}}, name, 1)[0];
+  }
   // Joins the axes before `axis` into one and the axes from it on into another.
   Value flatten(Value x, const FlattenOptions& options = {}, const char* name = nullptr) {
     return self().op("flatten", {x}, {{"axis", options.axis}}, name, 1)[0];
@@ -1935,6 +2187,10 @@ class OpMethods {
   // The same elements in row-major order under another shape. An extent of -1 is inferred from the others; 0 copies the input's extent at that axis, unless allow_zero.
   Value reshape(Value x, Value shape = {}, const ReshapeOptions& options = {}, const char* name = nullptr) {
     return self().op("reshape", {x, shape}, {{"shape", options.shape}, {"allow_zero", options.allow_zero}}, name, 1)[0];
+  }
+  // The same elements in row-major order under another shape. An extent of -1 is inferred from the others; 0 copies the input's extent at that axis, unless allow_zero.
+  Value reshape(Value x, const ReshapeOptions& options, const char* name = nullptr) {
+    return self().op("reshape", {x}, {{"shape", options.shape}, {"allow_zero", options.allow_zero}}, name, 1)[0];
   }
   // The input's shape as a vector, or the part [start, end) of it.
   Value shape(Value x, const ShapeOptions& options = {}, const char* name = nullptr) {
@@ -1952,6 +2208,10 @@ class OpMethods {
   Value squeeze(Value x, Value axes = {}, const SqueezeOptions& options = {}, const char* name = nullptr) {
     return self().op("squeeze", {x, axes}, {{"axes", options.axes}}, name, 1)[0];
   }
+  // Removes axes of extent 1: those given, or all.
+  Value squeeze(Value x, const SqueezeOptions& options, const char* name = nullptr) {
+    return self().op("squeeze", {x}, {{"axes", options.axes}}, name, 1)[0];
+  }
   // Permutes the axes; without perm, reverses them.
   Value transpose(Value x, const TransposeOptions& options = {}, const char* name = nullptr) {
     return self().op("transpose", {x}, {{"perm", options.perm}}, name, 1)[0];
@@ -1959,6 +2219,10 @@ class OpMethods {
   // Inserts axes of extent 1; axes are places in the output.
   Value unsqueeze(Value x, Value axes = {}, const UnsqueezeOptions& options = {}, const char* name = nullptr) {
     return self().op("unsqueeze", {x, axes}, {{"axes", options.axes}}, name, 1)[0];
+  }
+  // Inserts axes of extent 1; axes are places in the output.
+  Value unsqueeze(Value x, const UnsqueezeOptions& options, const char* name = nullptr) {
+    return self().op("unsqueeze", {x}, {{"axes", options.axes}}, name, 1)[0];
   }
   // The gradient of pad with respect to x.
   Value pad_gradient(Value dy, const PadGradientOptions& options, const char* name = nullptr) {
@@ -1968,17 +2232,33 @@ class OpMethods {
   Value tile_gradient(Value dy, Value repeats = {}, const TileGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("tile_gradient", {dy, repeats}, {{"repeats", options.repeats}}, name, 1)[0];
   }
+  // The gradient of tile.
+  Value tile_gradient(Value dy, const TileGradientOptions& options, const char* name = nullptr) {
+    return self().op("tile_gradient", {dy}, {{"repeats", options.repeats}}, name, 1)[0];
+  }
   // ONNX's Fourier transform, of numbers whose components, the real one or both, are the last axis. The signal is cut or filled with 0 to `length`. The inverse is divided by the length. Onesided keeps the first n/2+1 results; the inverse of that is real, and its length even unless given.
   Value dft(Value x, Value length = {}, Value axis = {}, const DftOptions& options = {}, const char* name = nullptr) {
     return self().op("dft", {x, length, axis}, {{"length", options.length}, {"axis", options.axis}, {"inverse", options.inverse}, {"onesided", options.onesided}}, name, 1)[0];
+  }
+  // ONNX's Fourier transform, of numbers whose components, the real one or both, are the last axis. The signal is cut or filled with 0 to `length`. The inverse is divided by the length. Onesided keeps the first n/2+1 results; the inverse of that is real, and its length even unless given.
+  Value dft(Value x, const DftOptions& options, const char* name = nullptr) {
+    return self().op("dft", {x}, {{"length", options.length}, {"axis", options.axis}, {"inverse", options.inverse}, {"onesided", options.onesided}}, name, 1)[0];
   }
   // The discrete Fourier transform over one or several axes of any lengths.
   Value fft(Value x, Value axes = {}, const FftOptions& options = {}, const char* name = nullptr) {
     return self().op("fft", {x, axes}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}}, name, 1)[0];
   }
+  // The discrete Fourier transform over one or several axes of any lengths.
+  Value fft(Value x, const FftOptions& options, const char* name = nullptr) {
+    return self().op("fft", {x}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}}, name, 1)[0];
+  }
   // The real numbers whose Fourier transform, or inverse, x is: along the last of the axes x holds the first n/2+1 elements, the others being their conjugates. n is 2*(extent-1), or one more with round_to_odd.
   Value hermitean_to_real_fft(Value x, Value axes = {}, const HermiteanToRealFftOptions& options = {}, const char* name = nullptr) {
     return self().op("hermitean_to_real_fft", {x, axes}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}, {"round_to_odd", options.round_to_odd}}, name, 1)[0];
+  }
+  // The real numbers whose Fourier transform, or inverse, x is: along the last of the axes x holds the first n/2+1 elements, the others being their conjugates. n is 2*(extent-1), or one more with round_to_odd.
+  Value hermitean_to_real_fft(Value x, const HermiteanToRealFftOptions& options, const char* name = nullptr) {
+    return self().op("hermitean_to_real_fft", {x}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}, {"round_to_odd", options.round_to_odd}}, name, 1)[0];
   }
   // The matrix that turns a spectrum of dft_length/2+1 frequencies into num_mel_bins bins of the mel scale between two frequencies, as ONNX defines it.
   Value mel_weight_matrix(Value num_mel_bins, Value dft_length, Value sample_rate, Value lower_edge_hertz, Value upper_edge_hertz, const MelWeightMatrixOptions& options = {}, const char* name = nullptr) {
@@ -1988,17 +2268,33 @@ class OpMethods {
   Value real_to_hermitean_fft(Value x, Value axes = {}, const RealToHermiteanFftOptions& options = {}, const char* name = nullptr) {
     return self().op("real_to_hermitean_fft", {x, axes}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}}, name, 1)[0];
   }
+  // The Fourier transform of real numbers. Along the last of the axes only the first n/2+1 results are kept: the others are their conjugates.
+  Value real_to_hermitean_fft(Value x, const RealToHermiteanFftOptions& options, const char* name = nullptr) {
+    return self().op("real_to_hermitean_fft", {x}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}}, name, 1)[0];
+  }
   // Fourier transforms of frames of a signal, frame_step apart, each scaled by the window. frame_length is that of the window, or of the signal, unless given; a shorter window is filled up with 0.
   Value stft(Value signal, Value frame_step = {}, Value window = {}, Value frame_length = {}, const StftOptions& options = {}, const char* name = nullptr) {
     return self().op("stft", {signal, frame_step, window, frame_length}, {{"frame_step", options.frame_step}, {"frame_length", options.frame_length}, {"onesided", options.onesided}}, name, 1)[0];
+  }
+  // Fourier transforms of frames of a signal, frame_step apart, each scaled by the window. frame_length is that of the window, or of the signal, unless given; a shorter window is filled up with 0.
+  Value stft(Value signal, const StftOptions& options, const char* name = nullptr) {
+    return self().op("stft", {signal}, {{"frame_step", options.frame_step}, {"frame_length", options.frame_length}, {"onesided", options.onesided}}, name, 1)[0];
   }
   // A window function: Hann, Hamming or Blackman. A periodic one is the first n elements of the symmetric one of n+1.
   Value window(Value size = {}, const WindowOptions& options = {}, const char* name = nullptr) {
     return self().op("window", {size}, {{"size", options.size}, {"kind", options.kind}, {"periodic", options.periodic}, {"dtype", options.dtype}}, name, 1)[0];
   }
+  // A window function: Hann, Hamming or Blackman. A periodic one is the first n elements of the symmetric one of n+1.
+  Value window(const WindowOptions& options, const char* name = nullptr) {
+    return self().op("window", {}, {{"size", options.size}, {"kind", options.kind}, {"periodic", options.periodic}, {"dtype", options.dtype}}, name, 1)[0];
+  }
   // Borders each axis. Negative pads crop. The border is a value (constant), the edge's element repeated (edge), the content again (wrap), the same with the other sign at every turn (anti_wrap), or the content mirrored without (reflect) or with (symmetric) the edge's element.
   Value pad(Value x, Value pads = {}, Value value = {}, Value axes = {}, const PadOptions& options = {}, const char* name = nullptr) {
     return self().op("pad", {x, pads, value, axes}, {{"pads", options.pads}, {"mode", options.mode}, {"value", options.value}}, name, 1)[0];
+  }
+  // Borders each axis. Negative pads crop. The border is a value (constant), the edge's element repeated (edge), the content again (wrap), the same with the other sign at every turn (anti_wrap), or the content mirrored without (reflect) or with (symmetric) the edge's element.
+  Value pad(Value x, const PadOptions& options, const char* name = nullptr) {
+    return self().op("pad", {x}, {{"pads", options.pads}, {"mode", options.mode}, {"value", options.value}}, name, 1)[0];
   }
   // Turns axes round: those given, or all.
   Value reverse(Value x, const ReverseOptions& options = {}, const char* name = nullptr) {
@@ -2008,37 +2304,73 @@ class OpMethods {
   Value slice(Value x, Value starts = {}, Value ends = {}, Value axes = {}, Value steps = {}, const SliceOptions& options = {}, const char* name = nullptr) {
     return self().op("slice", {x, starts, ends, axes, steps}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
   }
+  // A range of each axis, with NumPy's rules: negative places count from the end, places outside are clamped, negative steps walk backwards.
+  Value slice(Value x, const SliceOptions& options, const char* name = nullptr) {
+    return self().op("slice", {x}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
+  }
   // Cuts an axis into parts: of the sizes given, or as many equal ones as there are outputs (the last ones shorter when the extent does not divide).
   std::vector<Value> split(Value x, size_t outputs, Value sizes = {}, const SplitOptions& options = {}, const char* name = nullptr) {
     return self().op("split", {x, sizes}, {{"axis", options.axis}, {"sizes", options.sizes}}, name, outputs);
+  }
+  // Cuts an axis into parts: of the sizes given, or as many equal ones as there are outputs (the last ones shorter when the extent does not divide).
+  std::vector<Value> split(Value x, size_t outputs, const SplitOptions& options, const char* name = nullptr) {
+    return self().op("split", {x}, {{"axis", options.axis}, {"sizes", options.sizes}}, name, outputs);
   }
   // Keeps the upper or lower triangle of the last two axes and zeroes the rest.
   Value trilu(Value x, Value k = {}, const TriluOptions& options = {}, const char* name = nullptr) {
     return self().op("trilu", {x, k}, {{"k", options.k}, {"upper", options.upper}}, name, 1)[0];
   }
+  // Keeps the upper or lower triangle of the last two axes and zeroes the rest.
+  Value trilu(Value x, const TriluOptions& options, const char* name = nullptr) {
+    return self().op("trilu", {x}, {{"k", options.k}, {"upper", options.upper}}, name, 1)[0];
+  }
   // The gradient of slice: zeros of x's shape with dy in the range.
   Value slice_gradient(Value dy, Value shape = {}, Value starts = {}, Value ends = {}, Value axes = {}, Value steps = {}, const SliceGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("slice_gradient", {dy, shape, starts, ends, axes, steps}, {{"shape", options.shape}, {"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
+  }
+  // The gradient of slice: zeros of x's shape with dy in the range.
+  Value slice_gradient(Value dy, const SliceGradientOptions& options, const char* name = nullptr) {
+    return self().op("slice_gradient", {dy}, {{"shape", options.shape}, {"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
   }
   // x with the elements of a range, as slice names it, replaced by an update.
   Value slice_update(Value x, Value update, Value starts = {}, Value ends = {}, Value axes = {}, Value steps = {}, const SliceUpdateOptions& options = {}, const char* name = nullptr) {
     return self().op("slice_update", {x, update, starts, ends, axes, steps}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
   }
+  // x with the elements of a range, as slice names it, replaced by an update.
+  Value slice_update(Value x, Value update, const SliceUpdateOptions& options, const char* name = nullptr) {
+    return self().op("slice_update", {x, update}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
+  }
   // Where along an axis the elements in order come from.
   Value argsort(Value x, Value axis = {}, const ArgsortOptions& options = {}, const char* name = nullptr) {
     return self().op("argsort", {x, axis}, {{"axis", options.axis}, {"descending", options.descending}}, name, 1)[0];
+  }
+  // Where along an axis the elements in order come from.
+  Value argsort(Value x, const ArgsortOptions& options, const char* name = nullptr) {
+    return self().op("argsort", {x}, {{"axis", options.axis}, {"descending", options.descending}}, name, 1)[0];
   }
   // The elements in order along an axis.
   Value sort(Value x, Value axis = {}, const SortOptions& options = {}, const char* name = nullptr) {
     return self().op("sort", {x, axis}, {{"axis", options.axis}, {"descending", options.descending}}, name, 1)[0];
   }
+  // The elements in order along an axis.
+  Value sort(Value x, const SortOptions& options, const char* name = nullptr) {
+    return self().op("sort", {x}, {{"axis", options.axis}, {"descending", options.descending}}, name, 1)[0];
+  }
   // The k greatest elements along an axis, greatest first, or the k lowest, lowest first, and where they come from. Of equal ones the first is taken first.
   std::vector<Value> top_k(Value x, Value k = {}, Value axis = {}, const TopKOptions& options = {}, const char* name = nullptr) {
     return self().op("top_k", {x, k, axis}, {{"k", options.k}, {"axis", options.axis}, {"largest", options.largest}}, name, 2);
   }
+  // The k greatest elements along an axis, greatest first, or the k lowest, lowest first, and where they come from. Of equal ones the first is taken first.
+  std::vector<Value> top_k(Value x, const TopKOptions& options, const char* name = nullptr) {
+    return self().op("top_k", {x}, {{"k", options.k}, {"axis", options.axis}, {"largest", options.largest}}, name, 2);
+  }
   // The gradient of top_k's values: dy at the places that top_k takes, 0 elsewhere.
   Value top_k_gradient(Value dy, Value x, Value axis = {}, const TopKGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("top_k_gradient", {dy, x, axis}, {{"axis", options.axis}, {"largest", options.largest}}, name, 1)[0];
+  }
+  // The gradient of top_k's values: dy at the places that top_k takes, 0 elsewhere.
+  Value top_k_gradient(Value dy, Value x, const TopKGradientOptions& options, const char* name = nullptr) {
+    return self().op("top_k_gradient", {dy, x}, {{"axis", options.axis}, {"largest", options.largest}}, name, 1)[0];
   }
   // The dense matrix of a sparse one; values that fall on one place are added. coo: the indices are the columns and the rows of the values. csr: the columns, and where each row starts. csc: the rows, and where each column starts. The starts have one entry more than there are rows or columns.
   Value sparse_to_dense(Value values, Value index0, Value index1, const SparseToDenseOptions& options, const char* name = nullptr) {
@@ -2064,6 +2396,10 @@ class OpMethods {
   Value string_normalizer(Value x, Value stopwords = {}, const StringNormalizerOptions& options = {}, const char* name = nullptr) {
     return self().op("string_normalizer", {x, stopwords}, {{"case_change", options.case_change}, {"case_sensitive", options.case_sensitive}, {"locale", options.locale}}, name, 1)[0];
   }
+  // Leaves out the strings that are stop words and changes the case of the rest. If none is left, the result is one empty string.
+  Value string_normalizer(Value x, const StringNormalizerOptions& options, const char* name = nullptr) {
+    return self().op("string_normalizer", {x}, {{"case_change", options.case_change}, {"case_sensitive", options.case_sensitive}, {"locale", options.locale}}, name, 1)[0];
+  }
   // The parts of each text between the delimiters, along a new last axis; rows with fewer parts end in empty strings. An empty delimiter splits at runs of white space.
   std::vector<Value> string_split(Value x, const StringSplitOptions& options = {}, const char* name = nullptr) {
     return self().op("string_split", {x}, {{"delimiter", options.delimiter}, {"max_split", options.max_split}}, name, 2);
@@ -2071,6 +2407,10 @@ class OpMethods {
   // Counts how often n-grams of a pool occur in each row: in runs of elements, and in runs that skip up to max_skip elements between two. The pool holds n-grams of length 1, then of length 2, ...; starts[n - 1] says where those of length n begin, indexes[k] in which column n-gram k is counted.
   Value tfidf(Value x, Value pool, Value weights = {}, const TfidfOptions& options = {}, const char* name = nullptr) {
     return self().op("tfidf", {x, pool, weights}, {{"mode", options.mode}, {"min_length", options.min_length}, {"max_length", options.max_length}, {"max_skip", options.max_skip}, {"starts", options.starts}, {"indexes", options.indexes}}, name, 1)[0];
+  }
+  // Counts how often n-grams of a pool occur in each row: in runs of elements, and in runs that skip up to max_skip elements between two. The pool holds n-grams of length 1, then of length 2, ...; starts[n - 1] says where those of length n begin, indexes[k] in which column n-gram k is counted.
+  Value tfidf(Value x, Value pool, const TfidfOptions& options, const char* name = nullptr) {
+    return self().op("tfidf", {x, pool}, {{"mode", options.mode}, {"min_length", options.min_length}, {"max_length", options.max_length}, {"max_skip", options.max_skip}, {"starts", options.starts}, {"indexes", options.indexes}}, name, 1)[0];
   }
   // The distinct elements of x, or its distinct slices along an axis, in ascending order or in the order of their first coming; NaN is equal to NaN.
   std::vector<Value> unique(Value x, const UniqueOptions& options = {}, const char* name = nullptr) {

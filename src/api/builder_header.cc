@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "ops/op.h"
 
@@ -92,7 +93,9 @@ void write_options(std::string& text, const Op& op) {
   text += "};\n\n";
 }
 
-void write_method(std::string& text, const Op& op) {
+// With `optional`, inputs that may be left out are parameters too; without, options come at once:
+// reduce_sum(x, {.axes = {1}}).
+void write_method(std::string& text, const Op& op, bool optional) {
   const bool many = op.outputs.size() > 1 || op.variadic_outputs;
   std::string parameters, inputs;
   bool variadic = false, optional_before = false;
@@ -104,6 +107,7 @@ void write_method(std::string& text, const Op& op) {
     if (op.variadic_outputs) add_parameter("size_t outputs");
   };
   for (const InputSpec& in : op.inputs) {
+    if (in.optional && !optional) continue;
     const std::string name = safe(in.name);
     if (in.optional && !optional_before) add_outputs();
     optional_before = optional_before || in.optional;
@@ -125,8 +129,9 @@ void write_method(std::string& text, const Op& op) {
   const bool required = std::any_of(op.attrs.begin(), op.attrs.end(),
                                     [](const AttrSpec& attr) { return attr.required; });
   if (!op.attrs.empty())
-    parameters += fmt::format("{}const {}Options& options{}", parameters.empty() ? "" : ", ",
-                              camel(op.name), required && !optional_before ? "" : " = {}");
+    parameters +=
+        fmt::format("{}const {}Options& options{}", parameters.empty() ? "" : ", ", camel(op.name),
+                    !optional || (required && !optional_before) ? "" : " = {}");
   parameters += fmt::format("{}const char* name = nullptr", parameters.empty() ? "" : ", ");
   text += fmt::format("  // {}\n  {} {}({}) {{\n", op.doc.substr(0, op.doc.find('\n')),
                       many ? "std::vector<Value>" : "Value", safe(op.name), parameters);
@@ -147,6 +152,13 @@ bool has_method(const Op& op) {
   });
 }
 
+// Optional inputs before options; a variadic input behind them could not tell its place.
+bool has_short_form(const Op& op) {
+  const auto optional = [](const InputSpec& in) { return in.optional; };
+  return !op.attrs.empty() && std::any_of(op.inputs.begin(), op.inputs.end(), optional) &&
+         std::is_partitioned(op.inputs.begin(), op.inputs.end(), std::not_fn(optional));
+}
+
 }  // namespace
 
 std::string builder_header() {
@@ -162,8 +174,11 @@ std::string builder_header() {
   for (const Op* op : all_ops())
     if (has_method(*op)) write_options(text, *op);
   text += "template <typename Derived>\nclass OpMethods {\n public:\n";
-  for (const Op* op : all_ops())
-    if (has_method(*op)) write_method(text, *op);
+  for (const Op* op : all_ops()) {
+    if (!has_method(*op)) continue;
+    write_method(text, *op, true);
+    if (has_short_form(*op)) write_method(text, *op, false);
+  }
   text +=
       "\n private:\n  Derived& self() { return static_cast<Derived&>(*this); }\n"
       "  static std::vector<Value> with(std::vector<Value> inputs, const std::vector<Value>& rest) "
