@@ -331,7 +331,7 @@ class FileReader {
       const uint64_t offset = in.u64(), size = in.u64(), sum = in.u64();
       const size_t expected = byte_count(dtype, shape);
       const bool text = dtype == DType::kString;
-      if (text ? size < expected / sizeof(Text) * sizeof(uint32_t) : size != expected)
+      if (text ? size < expected / size_of(DType::kString) * sizeof(uint32_t) : size != expected)
         fail(Code::kCorrupt, "{}{} takes {} bytes, not {}", name(dtype), to_string(shape), expected,
              size);
       if (offset % mps::kAlignment != 0 || offset < data.offset ||

@@ -96,7 +96,7 @@ void Device::copy(const Tensor& from, const Tensor& to, Queue& queue) {
   TensorDesc source = from.desc, target = to.desc;
   if (contains(kNarrow, source.dtype)) source.dtype = target.dtype = DType::kU8;
   if (source.dtype == DType::kString) source.dtype = target.dtype = DType::kU64;
-  static_assert(sizeof(Text) == sizeof(uint64_t));
+  static_assert(sizeof(void*) == sizeof(uint64_t));
   void* in = from.data();
   void* out = to.data();
   choose_kernel(driver_, copy_request(source, target, "copy"))

@@ -53,7 +53,7 @@ class KeyMap {
  private:
   static const std::string& text_at(const char* element) {
     Text text;
-    std::memcpy(&text, element, sizeof text);
+    std::memcpy(&text, element, size_of(DType::kString));
     return text_of(text);
   }
   DType dtype_;
