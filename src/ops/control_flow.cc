@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ops/expect.h"
 #include "ops/subgraph.h"
 
 namespace anymps {
@@ -55,13 +56,6 @@ void check_inputs(const InferContext& ctx, const char* attr, const Signature& bo
   }
 }
 
-void check_scalar(const InferContext& ctx, size_t i) {
-  if (!ctx.has(i) || !ctx.type(i).ranked) return;
-  for (const Dim& dim : ctx.type(i).shape)
-    ctx.check(!dim.known() || dim.is(1), "{} must have one element, it has the shape {}",
-              ctx.op.inputs[i].name, to_string(ctx.type(i).shape));
-}
-
 Container merged(const InferContext& ctx, size_t i, Container a, Container b) {
   if (a == b) return a;
   const auto both = static_cast<ContainerSet>(bit(a) | bit(b));
@@ -110,7 +104,7 @@ size_t count_attr(const InferContext& ctx, const char* attr, size_t first = 0) {
 }
 
 void infer_if_else(InferContext& ctx) {
-  check_scalar(ctx, 0);
+  expect_one_element(ctx, 0);
   const Signature yes = body_of(ctx, "then_branch"), no = body_of(ctx, "else_branch");
   const size_t captures = ctx.input_count() - 1, outputs = ctx.output_count();
   check_counts(ctx, "then_branch", yes, captures, outputs);
@@ -135,7 +129,7 @@ void infer_while_loop(InferContext& ctx) {
 }
 
 void infer_for_loop(InferContext& ctx) {
-  for (size_t i = 0; i < 3; ++i) check_scalar(ctx, i);
+  for (size_t i = 0; i < 3; ++i) expect_one_element(ctx, i);
   const size_t carried = count_attr(ctx, "carried", 3);
   ctx.check(carried == ctx.output_count(), "carries {} values, but has {} outputs", carried,
             ctx.output_count());
@@ -150,7 +144,7 @@ void infer_for_loop(InferContext& ctx) {
 }
 
 void infer_loop(InferContext& ctx) {
-  for (size_t i = 0; i < 2; ++i) check_scalar(ctx, i);
+  for (size_t i = 0; i < 2; ++i) expect_one_element(ctx, i);
   const size_t carried = count_attr(ctx, "carried", 2);
   const size_t outputs = ctx.output_count();
   ctx.check(outputs >= carried, "carries {} values, but has {} outputs", carried, outputs);
@@ -170,11 +164,6 @@ void infer_loop(InferContext& ctx) {
     if (type.ranked) type.shape.insert(type.shape.begin(), ctx.fresh("trips"));
     ctx.set_type(i, std::move(type));
   }
-}
-
-int64_t entry(const InferContext& ctx, const char* attr, size_t i) {
-  const std::vector<int64_t>& list = ctx.attrs.ints(attr);
-  return list.empty() ? 0 : list[i];
 }
 
 void check_list(const InferContext& ctx, const char* attr, size_t count) {
@@ -202,7 +191,7 @@ void infer_scan(InferContext& ctx) {
               name(element.container));
     if (element.ranked) {
       const auto rank = static_cast<int64_t>(element.shape.size());
-      const int64_t axis = normalize_axis(entry(ctx, "input_axes", i), rank, "scan");
+      const int64_t axis = normalize_axis(entry_or_zero(ctx.attrs, "input_axes", i), rank, "scan");
       const Dim extent = element.shape[static_cast<size_t>(axis)];
       ctx.check(!trips.known() || !extent.known() || trips == extent,
                 "scan input {} has {} elements to go through, the others {}", i, extent.str(),
@@ -224,7 +213,8 @@ void infer_scan(InferContext& ctx) {
               name(type.container));
     if (type.ranked) {
       const auto rank = static_cast<int64_t>(type.shape.size()) + 1;
-      const int64_t axis = normalize_axis(entry(ctx, "output_axes", i - states), rank, "scan");
+      const int64_t axis =
+          normalize_axis(entry_or_zero(ctx.attrs, "output_axes", i - states), rank, "scan");
       type.shape.insert(type.shape.begin() + axis, trips);
     }
     ctx.set_type(i, std::move(type));

@@ -43,6 +43,14 @@ inline void expect_rank(const InferContext& ctx, size_t i, int64_t low, int64_t 
             ctx.op.inputs[i].name, to_string(ctx.shape(i)), low, high);
 }
 
+// Input i, if it is there and ranked, must have one element.
+inline void expect_one_element(const InferContext& ctx, size_t i) {
+  if (!ctx.has(i) || !ctx.type(i).ranked) return;
+  for (const Dim& dim : ctx.type(i).shape)
+    ctx.check(!dim.known() || dim.is(1), "{} must have one element, it has the shape {}",
+              ctx.op.inputs[i].name, to_string(ctx.type(i).shape));
+}
+
 // The known one of two extents that must agree.
 inline const Dim& known_of(const Dim& a, const Dim& b) { return a.known() ? a : b; }
 

@@ -1,9 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers over a whole sequence, with the tensor layouts and gate orders of ONNX.
+#include "ops/recurrent.h"
 #include "ops/expect.h"
 #include "ops/recurrent_activation.h"
 
 namespace anymps {
+
+int64_t recurrent_directions(const Attrs& attrs) {
+  return attrs.s("direction") == "bidirectional" ? 2 : 1;
+}
+
+RecurrentShapes recurrent_shapes(InferContext& ctx, int64_t gates) {
+  expect_rank(ctx, 0, 3, 3);
+  const int64_t hidden = ctx.attrs.i("hidden_size"), layout = ctx.attrs.i("layout");
+  ctx.check(hidden >= 1, "hidden_size is {}, must be at least 1", hidden);
+  ctx.check(layout == 0 || layout == 1, "layout is {}, must be 0 or 1", layout);
+  ctx.check(ctx.attrs.f("clip") >= 0, "clip is {}, must not be negative", ctx.attrs.f("clip"));
+  const Dim directions = recurrent_directions(ctx.attrs);
+  const Dims& x = ctx.shape(0);
+  const Dim steps = x[layout == 0 ? 0 : 1], batch = x[layout == 0 ? 1 : 0];
+  const Dim rows = Dim(gates) * hidden;
+  RecurrentShapes shapes;
+  shapes.w = {directions, rows, x[2]};
+  shapes.r = {directions, rows, hidden};
+  shapes.b = {directions, rows * 2};
+  shapes.lengths = {batch};
+  shapes.peephole = {directions, Dim(3) * hidden};
+  shapes.state = layout == 0 ? Dims{directions, batch, hidden} : Dims{batch, directions, hidden};
+  shapes.y =
+      layout == 0 ? Dims{steps, directions, batch, hidden} : Dims{batch, steps, directions, hidden};
+  expect_shape(ctx, 1, shapes.w);
+  expect_shape(ctx, 2, shapes.r);
+  expect_shape(ctx, 3, shapes.b);
+  expect_shape(ctx, 4, shapes.lengths);
+  return shapes;
+}
 
 namespace {
 
@@ -14,30 +45,15 @@ std::vector<std::string> usual_activations(int64_t gates) {
 }
 
 void infer_recurrent(InferContext& ctx, int64_t gates) {
-  expect_rank(ctx, 0, 3, 3);
-  const int64_t hidden = ctx.attrs.i("hidden_size"), layout = ctx.attrs.i("layout");
-  ctx.check(hidden >= 1, "hidden_size is {}, must be at least 1", hidden);
-  ctx.check(layout == 0 || layout == 1, "layout is {}, must be 0 or 1", layout);
-  ctx.check(ctx.attrs.f("clip") >= 0, "clip is {}, must not be negative", ctx.attrs.f("clip"));
-  const Dim directions = ctx.attrs.s("direction") == "bidirectional" ? 2 : 1;
-  CellActivation::of(ctx.attrs, directions.value(), usual_activations(gates));
-  const Dims& x = ctx.shape(0);
-  const Dim steps = x[layout == 0 ? 0 : 1], batch = x[layout == 0 ? 1 : 0];
-  const Dim rows = Dim(gates) * hidden;
-  expect_shape(ctx, 1, {directions, rows, x[2]});
-  expect_shape(ctx, 2, {directions, rows, hidden});
-  expect_shape(ctx, 3, {directions, rows * 2});
-  expect_shape(ctx, 4, {batch});
-  const Dims state =
-      layout == 0 ? Dims{directions, batch, hidden} : Dims{batch, directions, hidden};
-  expect_shape(ctx, 5, state);
+  const RecurrentShapes shapes = recurrent_shapes(ctx, gates);
+  CellActivation::of(ctx.attrs, recurrent_directions(ctx.attrs), usual_activations(gates));
+  expect_shape(ctx, 5, shapes.state);
   if (ctx.op.name == "lstm") {
-    expect_shape(ctx, 6, state);
-    expect_shape(ctx, 7, {directions, Dim(3) * hidden});
+    expect_shape(ctx, 6, shapes.state);
+    expect_shape(ctx, 7, shapes.peephole);
   }
-  ctx.set(0, layout == 0 ? Dims{steps, directions, batch, hidden}
-                         : Dims{batch, steps, directions, hidden});
-  for (size_t i = 1; i < ctx.output_count(); ++i) ctx.set(i, state);
+  ctx.set(0, shapes.y);
+  for (size_t i = 1; i < ctx.output_count(); ++i) ctx.set(i, shapes.state);
 }
 
 InferFn infer_gates(int64_t gates) {

@@ -2,6 +2,7 @@
 // Gradients of recurrent layers to everything that goes into them, by a walk back over the steps.
 // Inputs and attributes are those of the layer; then come the gradients of its outputs.
 #include "ops/expect.h"
+#include "ops/recurrent.h"
 
 namespace anymps {
 
@@ -9,30 +10,13 @@ namespace {
 
 // Inputs: the layer's (count of them), then one gradient for each of its outputs.
 void infer_gradient(InferContext& ctx, int64_t gates, size_t count) {
-  expect_rank(ctx, 0, 3, 3);
-  const int64_t hidden = ctx.attrs.i("hidden_size"), layout = ctx.attrs.i("layout");
-  ctx.check(hidden >= 1, "hidden_size is {}, must be at least 1", hidden);
-  ctx.check(layout == 0 || layout == 1, "layout is {}, must be 0 or 1", layout);
-  ctx.check(ctx.attrs.f("clip") >= 0, "clip is {}, must not be negative", ctx.attrs.f("clip"));
-  const Dim directions = ctx.attrs.s("direction") == "bidirectional" ? 2 : 1;
-  const Dims& x = ctx.shape(0);
-  const Dim steps = x[layout == 0 ? 0 : 1], batch = x[layout == 0 ? 1 : 0];
-  const Dim rows = Dim(gates) * hidden;
-  const Dims w{directions, rows, x[2]}, r{directions, rows, hidden}, b{directions, rows * 2};
-  const Dims state =
-      layout == 0 ? Dims{directions, batch, hidden} : Dims{batch, directions, hidden};
-  const Dims y =
-      layout == 0 ? Dims{steps, directions, batch, hidden} : Dims{batch, steps, directions, hidden};
-  const Dims peephole{directions, Dim(3) * hidden};
-  expect_shape(ctx, 1, w);
-  expect_shape(ctx, 2, r);
-  expect_shape(ctx, 3, b);
-  expect_shape(ctx, 4, {batch});
-  for (size_t i = 5; i < std::min<size_t>(count, 7); ++i) expect_shape(ctx, i, state);
-  if (count == 8) expect_shape(ctx, 7, peephole);
-  expect_shape(ctx, count, y);
-  for (size_t i = count + 1; i < ctx.op.inputs.size(); ++i) expect_shape(ctx, i, state);
-  const Dims outputs[] = {x, w, r, b, state, state, peephole};
+  const RecurrentShapes shapes = recurrent_shapes(ctx, gates);
+  for (size_t i = 5; i < std::min<size_t>(count, 7); ++i) expect_shape(ctx, i, shapes.state);
+  if (count == 8) expect_shape(ctx, 7, shapes.peephole);
+  expect_shape(ctx, count, shapes.y);
+  for (size_t i = count + 1; i < ctx.op.inputs.size(); ++i) expect_shape(ctx, i, shapes.state);
+  const Dims outputs[] = {ctx.shape(0), shapes.w,     shapes.r,       shapes.b,
+                          shapes.state, shapes.state, shapes.peephole};
   for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set(i, outputs[i]);
 }
 

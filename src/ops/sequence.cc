@@ -3,6 +3,7 @@
 // known. The runtime runs these ops, in src/runtime/sequence.cc.
 #include <algorithm>
 
+#include "ops/expect.h"
 #include "ops/subgraph.h"
 
 namespace anymps {
@@ -30,13 +31,6 @@ ValueType either(const InferContext& ctx, const ValueType& a, const ValueType& b
   return type;
 }
 
-void check_scalar(const InferContext& ctx, size_t i) {
-  if (!ctx.has(i) || !ctx.type(i).ranked) return;
-  for (const Dim& dim : ctx.type(i).shape)
-    ctx.check(!dim.known() || dim.is(1), "{} must have one element, it has the shape {}",
-              ctx.op.inputs[i].name, to_string(ctx.type(i).shape));
-}
-
 void infer_construct(InferContext& ctx) {
   ctx.check(ctx.has(0), "needs at least one input; sequence_empty makes a list of none");
   ValueType type = element(ctx.type(0));
@@ -50,7 +44,7 @@ void infer_empty(InferContext& ctx) {
 
 // Elements of a list need not be alike, so an extent that is not a number is a new one each time.
 void infer_at(InferContext& ctx) {
-  check_scalar(ctx, 1);
+  expect_one_element(ctx, 1);
   ValueType type = element(ctx.type(0));
   for (size_t axis = 0; axis < type.shape.size(); ++axis)
     if (!type.shape[axis].known()) type.shape[axis] = ctx.fresh(fmt::format("{}", axis));
@@ -58,12 +52,12 @@ void infer_at(InferContext& ctx) {
 }
 
 void infer_insert(InferContext& ctx) {
-  check_scalar(ctx, 2);
+  expect_one_element(ctx, 2);
   ctx.set_type(0, list_of(either(ctx, ctx.type(0), ctx.type(1))));
 }
 
 void infer_erase(InferContext& ctx) {
-  check_scalar(ctx, 1);
+  expect_one_element(ctx, 1);
   ctx.set_type(0, list_of(ctx.type(0)));
 }
 

@@ -16,6 +16,13 @@ struct Signature {
 };
 Signature signature_of(const Graph& body);
 
+// Entry i of a list with one for each input or output that a scan goes through; an empty list is
+// all zeros.
+inline int64_t entry_or_zero(const Attrs& attrs, const char* attr, size_t i) {
+  const std::vector<int64_t>& list = attrs.ints(attr);
+  return list.empty() ? 0 : list[i];
+}
+
 // Whether a node must run even if nobody uses its outputs, and as often as it is there: it is
 // impure, or holds a graph with such a node.
 bool has_effects(const Node& node);

@@ -3,6 +3,7 @@
 // and for the kernels of every driver on numbers. All vectors have one entry a spatial axis.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -45,5 +46,13 @@ Window resolve_window(const Attrs& attrs, const Shape& in, const Shape& kernel);
 // For transposed convolutions, which also read output_padding and output_shape.
 Dims transposed_outputs(const Attrs& attrs, const Dims& in, const Dims& kernel);
 Window resolve_transposed_window(const Attrs& attrs, const Shape& in, const Shape& kernel);
+
+// The entries of one, two or three spatial axes as those of three; `missing` for the first ones.
+using Triple = std::array<int64_t, 3>;
+inline Triple lift(const Shape& spatial, int64_t missing) {
+  Triple triple{missing, missing, missing};
+  for (size_t i = 0; i < spatial.size(); ++i) triple[3 - spatial.size() + i] = spatial[i];
+  return triple;
+}
 
 }  // namespace anymps

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running the ops of src/ops/control_flow.cc.
+#include "ops/subgraph.h"
 #include "runtime/structural.h"
 
 namespace anymps {
@@ -29,11 +30,6 @@ struct Values {
       (i < first + count ? carried : captures).push_back(std::move(inputs[i]));
   }
 };
-
-int64_t entry(const Node& node, const char* attr, size_t i) {
-  const std::vector<int64_t>& list = node.attrs.ints(attr);
-  return list.empty() ? 0 : list[i];
-}
 
 }  // namespace
 
@@ -125,8 +121,8 @@ STRUCTURAL(scan, [](const Node& node, const std::string&) {
   std::vector<int64_t> axes;
   int64_t trips = -1;
   for (size_t k = 0; k < count; ++k) {
-    axes.push_back(
-        normalize_axis(entry(call.node, "input_axes", k), inputs[k].desc.rank(), "scan"));
+    axes.push_back(normalize_axis(entry_or_zero(call.node.attrs, "input_axes", k),
+                                  inputs[k].desc.rank(), "scan"));
     const int64_t extent = inputs[k].desc.shape[static_cast<size_t>(axes[k])];
     require(trips < 0 || trips == extent,
             "[scan] scan input {} has {} elements to go through, the others {}", k, extent, trips);
@@ -136,7 +132,7 @@ STRUCTURAL(scan, [](const Node& node, const std::string&) {
   for (int64_t i = 0; i < trips; ++i) {
     Tensors feeds = std::move(values.carried);
     for (size_t k = 0; k < count; ++k) {
-      const bool reversed = entry(call.node, "input_reversed", k) != 0;
+      const bool reversed = entry_or_zero(call.node.attrs, "input_reversed", k) != 0;
       feeds.push_back(slice_at(inputs[k], axes[k], reversed ? trips - 1 - i : i));
     }
     append(feeds, values.captures);
@@ -147,9 +143,10 @@ STRUCTURAL(scan, [](const Node& node, const std::string&) {
   }
   const Graph& body = *call.node.attrs.graph("body");
   for (size_t k = 0; k < scans.size(); ++k) {
-    if (entry(call.node, "output_reversed", k)) std::reverse(scans[k].begin(), scans[k].end());
-    values.carried.push_back(join(call, scans[k], entry(call.node, "output_axes", k), true,
-                                  body.outputs()[states + k]->type));
+    if (entry_or_zero(call.node.attrs, "output_reversed", k))
+      std::reverse(scans[k].begin(), scans[k].end());
+    values.carried.push_back(join(call, scans[k], entry_or_zero(call.node.attrs, "output_axes", k),
+                                  true, body.outputs()[states + k]->type));
   }
   return values.carried;
 }

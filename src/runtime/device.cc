@@ -74,17 +74,27 @@ Tensor Device::from_host(const TensorDesc& desc, const void* data) {
   return tensor;
 }
 
-void Device::to_host(const Tensor& tensor, void* data) {
-  const Tensor plain = contiguous(tensor);
-  driver_.copy_to_host(data, plain.data(), plain.desc.bytes(), queue_.get());
+void Device::to_host(const Tensor& tensor, void* data, Queue& queue) {
+  const Tensor plain = contiguous(tensor, queue);
+  driver_.copy_to_host(data, plain.data(), plain.desc.bytes(), &queue);
 }
 
-Tensor Device::contiguous(const Tensor& tensor) {
+Tensor Device::contiguous(const Tensor& tensor, Queue& queue) {
   if (tensor.desc.contiguous()) return tensor;
   Tensor result = empty(tensor.desc.dtype, tensor.desc.shape);
   result.strings = tensor.strings;
-  copy(tensor, result, *queue_);
+  copy(tensor, result, queue);
   return result;
+}
+
+std::vector<int64_t> Device::integers(const Tensor& tensor, Queue& queue) {
+  const DType dtype = tensor.desc.dtype;
+  std::vector<char> bytes(std::max<size_t>(tensor.desc.bytes(), 1));
+  to_host(tensor, bytes.data(), queue);
+  std::vector<int64_t> values(static_cast<size_t>(tensor.desc.count()));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = integer_at(dtype, bytes.data() + i * size_of(dtype));
+  return values;
 }
 
 void Device::copy(const Tensor& from, const Tensor& to, Queue& queue) {
@@ -101,6 +111,18 @@ void Device::copy(const Tensor& from, const Tensor& to, Queue& queue) {
   void* out = to.data();
   choose_kernel(driver_, copy_request(source, target, "copy"))
       .kernel->run({&in, &out, nullptr, &queue});
+}
+
+bool is_list(const TensorDesc& desc) {
+  return contains(kIndex, desc.dtype) && desc.rank() <= 1 && desc.count() <= ValueType::kMaxContent;
+}
+
+int64_t integer_at(DType dtype, const void* element) {
+  return dispatch<kInt | kBoolean>(dtype, [&]<typename T>() {
+    T value;
+    std::memcpy(&value, element, sizeof(T));
+    return static_cast<int64_t>(value);
+  });
 }
 
 }  // namespace anymps

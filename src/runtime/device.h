@@ -32,8 +32,14 @@ class Device : public std::enable_shared_from_this<Device> {
 
   Tensor empty(DType dtype, Shape shape);
   Tensor from_host(const TensorDesc& desc, const void* data);  // copies, any strides
-  void to_host(const Tensor& tensor, void* data);              // copies, contiguous result
-  Tensor contiguous(const Tensor& tensor);                     // itself, or a contiguous copy
+  // Copies, contiguous result.
+  void to_host(const Tensor& tensor, void* data) { to_host(tensor, data, *queue_); }
+  void to_host(const Tensor& tensor, void* data, Queue& queue);
+  // Itself, or a contiguous copy.
+  Tensor contiguous(const Tensor& tensor) { return contiguous(tensor, *queue_); }
+  Tensor contiguous(const Tensor& tensor, Queue& queue);
+  // The elements of a tensor of integers or bools, row-major.
+  std::vector<int64_t> integers(const Tensor& tensor, Queue& queue);
   // Elements from one tensor to another of the same dtype and shape, whatever the strides.
   void copy(const Tensor& from, const Tensor& to, Queue& queue);
 
@@ -51,5 +57,10 @@ class Device : public std::enable_shared_from_this<Device> {
   std::unique_ptr<Eager> eager_;
 };
 using DevicePtr = std::shared_ptr<Device>;
+
+// Whether inference may look at the elements: a short list of indices, such as a shape.
+bool is_list(const TensorDesc& desc);
+// An integer or bool in the host's memory.
+int64_t integer_at(DType dtype, const void* element);
 
 }  // namespace anymps

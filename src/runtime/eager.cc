@@ -2,11 +2,11 @@
 #include "runtime/eager.h"
 
 #include <bit>
-#include <cstring>
 
 #include "drivers/reference_fallback.h"
 #include "ops/infer.h"
 #include "runtime/kernel_choice.h"
+#include "runtime/measure.h"
 
 namespace anymps {
 
@@ -87,22 +87,8 @@ size_t Eager::KeyHash::operator()(const Key& key) const {
 }
 
 std::optional<std::vector<int64_t>> Eager::content_of(const Tensor& tensor) {
-  const bool integer = tensor.desc.dtype == DType::kI64 || tensor.desc.dtype == DType::kI32;
-  if (!integer || tensor.desc.rank() > 1 || tensor.desc.count() > ValueType::kMaxContent)
-    return std::nullopt;
-  std::vector<char> bytes(tensor.desc.bytes());
-  device_.to_host(tensor, bytes.data());
-  std::vector<int64_t> values(static_cast<size_t>(tensor.desc.count()));
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (tensor.desc.dtype == DType::kI64) {
-      std::memcpy(&values[i], bytes.data() + i * 8, 8);
-    } else {
-      int32_t narrow;
-      std::memcpy(&narrow, bytes.data() + i * 4, 4);
-      values[i] = narrow;
-    }
-  }
-  return values;
+  if (!is_list(tensor.desc)) return std::nullopt;
+  return device_.integers(tensor, device_.queue());
 }
 
 void Eager::add_content(Key& key, std::span<const Tensor* const> inputs) {
@@ -165,18 +151,10 @@ std::vector<Shape> Eager::measure(const Op& op, std::span<const Tensor* const> i
   NamedAttrs given;
   for (const EagerAttr& attr : attrs) given.push_back(to_named(attr));
   const Attrs complete(op, given);
-  std::vector<MeasureInput> measured(inputs.size());
-  std::vector<std::vector<char>> fetched(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i]) continue;
-    measured[i].desc = TensorDesc(inputs[i]->desc.dtype, inputs[i]->desc.shape);
-    fetched[i].resize(std::max<size_t>(measured[i].desc.bytes(), 1));
-    device_.to_host(*inputs[i], fetched[i].data());
-    measured[i].data = fetched[i].data();
-  }
-  std::vector<Shape> shapes = op.measure({op, complete, measured});
-  shapes.resize(outputs);
-  return shapes;
+  MeasureInputs measured(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i]) measured.set(i, device_, *inputs[i], device_.queue());
+  return measured.measure(op, complete, outputs);
 }
 
 // Elements point to strings of the inputs or of the run: the output gets its own.

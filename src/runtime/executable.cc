@@ -6,6 +6,7 @@
 
 #include "base/env.h"
 #include "drivers/reference_fallback.h"
+#include "runtime/measure.h"
 #include "runtime/structural.h"
 
 namespace anymps {
@@ -27,14 +28,10 @@ bool fits_a_plan(const Graph& graph) {
 }
 
 std::vector<Shape> measured_shapes(const Node& node) {
-  std::vector<MeasureInput> inputs(node.inputs.size());
-  std::vector<Constant::Bytes> held;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!node.inputs[i]) continue;
-    held.push_back(node.inputs[i]->constant->data());
-    inputs[i] = {node.inputs[i]->constant->desc(), held.back().get()};
-  }
-  return node.op->measure({*node.op, node.attrs, inputs});
+  MeasureInputs inputs(node.inputs.size());
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (node.inputs[i]) inputs.set(i, *node.inputs[i]->constant);
+  return inputs.measure(*node.op, node.attrs, node.outputs.size());
 }
 
 // Computes a node of constants with the reference kernels. Big single results become recipes: see

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/interpreter.h"
 
-#include <cstring>
 #include <unordered_map>
 
+#include "ops/shape_rules.h"
 #include "runtime/executable.h"
+#include "runtime/measure.h"
 #include "runtime/structural.h"
 
 namespace anymps {
@@ -13,17 +14,6 @@ namespace {
 
 constexpr size_t kRecent = 4;  // preparations that a node keeps
 constexpr int kMaxDepth = 32;  // of bodies in bodies
-
-bool is_list(const TensorDesc& desc) {
-  return contains(kIndex, desc.dtype) && desc.rank() <= 1 && desc.count() <= ValueType::kMaxContent;
-}
-
-std::optional<std::vector<int64_t>> numbers(const std::optional<Dims>& content) {
-  if (!content || !all_known(*content)) return std::nullopt;
-  std::vector<int64_t> values;
-  for (const Dim& dim : *content) values.push_back(dim.value());
-  return values;
-}
 
 }  // namespace
 
@@ -156,19 +146,6 @@ const TensorDesc& Interpreter::desc_of(const Input& input, const Slots& slots) c
                         : slots[static_cast<size_t>(input.slot)].desc;
 }
 
-// Device::contiguous on the queue of the run.
-Tensor Interpreter::plain(const Tensor& tensor, const RunState& state) {
-  if (tensor.desc.contiguous()) return tensor;
-  Tensor result = device_.empty(tensor.desc.dtype, tensor.desc.shape);
-  device_.copy(tensor, result, state.queue);
-  return result;
-}
-
-void Interpreter::to_host(const Tensor& tensor, void* data, const RunState& state) {
-  const Tensor packed = plain(tensor, state);
-  device_.driver().copy_to_host(data, packed.data(), packed.desc.bytes(), &state.queue);
-}
-
 // The elements of small integer inputs, read from memory.
 std::vector<Interpreter::Content> Interpreter::contents_of(const Site& site, const Slots& slots,
                                                            const RunState& state) {
@@ -176,57 +153,22 @@ std::vector<Interpreter::Content> Interpreter::contents_of(const Site& site, con
   for (size_t i = 0; i < contents.size(); ++i) {
     if (site.inputs[i].slot < 0) continue;
     const Tensor& tensor = slots[static_cast<size_t>(site.inputs[i].slot)];
-    if (!is_list(tensor.desc)) continue;
-    std::vector<char> bytes(std::max<size_t>(tensor.desc.bytes(), 1));
-    to_host(tensor, bytes.data(), state);
-    std::vector<int64_t> values(static_cast<size_t>(tensor.desc.count()));
-    for (size_t k = 0; k < values.size(); ++k) {
-      if (tensor.desc.dtype == DType::kI64) {
-        std::memcpy(&values[k], bytes.data() + k * 8, 8);
-      } else {
-        int32_t narrow;
-        std::memcpy(&narrow, bytes.data() + k * 4, 4);
-        values[k] = narrow;
-      }
-    }
-    contents[i] = std::move(values);
+    if (is_list(tensor.desc)) contents[i] = device_.integers(tensor, state.queue);
   }
   return contents;
 }
 
 std::vector<Shape> Interpreter::measure(const Site& site, const Slots& slots,
                                         const RunState& state) {
-  const Node& node = *site.node;
-  const bool visible = device_.driver().traits().host_visible;
-  std::vector<MeasureInput> inputs(site.inputs.size());
-  std::vector<std::vector<char>> fetched(site.inputs.size());
-  std::vector<Tensor> held(site.inputs.size());
-  std::vector<Constant::Bytes> constants(site.inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  MeasureInputs inputs(site.inputs.size());
+  for (size_t i = 0; i < site.inputs.size(); ++i) {
     const Input& input = site.inputs[i];
-    if (input.absent()) continue;
-    const TensorDesc& desc = desc_of(input, slots);
-    inputs[i].desc = TensorDesc(desc.dtype, desc.shape);
-    if (input.constant) {
-      constants[i] = input.constant->constant->data();
-      inputs[i].data = constants[i].get();
-      continue;
-    }
-    held[i] = plain(slots[static_cast<size_t>(input.slot)], state);
-    if (visible) {
-      inputs[i].data = held[i].data();
-      continue;
-    }
-    fetched[i].resize(std::max<size_t>(held[i].desc.bytes(), 1));
-    to_host(held[i], fetched[i].data(), state);
-    inputs[i].data = fetched[i].data();
+    if (input.constant)
+      inputs.set(i, *input.constant->constant);
+    else if (!input.absent())
+      inputs.set(i, device_, slots[static_cast<size_t>(input.slot)], state.queue);
   }
-  std::vector<Shape> shapes = node.op->measure({*node.op, node.attrs, inputs});
-  if (shapes.size() < node.outputs.size())
-    fail(Code::kInternal, "[{}] measure gave {} shapes for {} outputs", node.op->name,
-         shapes.size(), node.outputs.size());
-  shapes.resize(node.outputs.size());
-  return shapes;
+  return inputs.measure(*site.node->op, site.node->attrs, site.node->outputs.size());
 }
 
 Interpreter::PreparedPtr Interpreter::find(Site& site, const Slots& slots,
@@ -408,7 +350,9 @@ void Interpreter::run_node(Site& site, Slots& slots, const RunState& state) {
       if (made->constants[i].buffer) in[i] = made->constants[i].data();
     } else if (input.slot >= 0) {
       const Tensor& tensor = slots[static_cast<size_t>(input.slot)];
-      in[i] = (made->made_plain[i] ? copies.emplace_back(plain(tensor, state)) : tensor).data();
+      in[i] = (made->made_plain[i] ? copies.emplace_back(device_.contiguous(tensor, state.queue))
+                                   : tensor)
+                  .data();
     }
   }
   for (const TensorDesc& desc : request.outputs) {

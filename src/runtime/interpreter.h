@@ -76,8 +76,6 @@ class Interpreter {
   Tensor constant_tensor(const Constant& constant);
   Tensor value_of(const Input& input, const Slots& slots);
   const TensorDesc& desc_of(const Input& input, const Slots& slots) const;
-  Tensor plain(const Tensor& tensor, const RunState& state);
-  void to_host(const Tensor& tensor, void* data, const RunState& state);
 
   Device& device_;
   int threads_;

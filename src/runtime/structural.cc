@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/structural.h"
 
-#include <cstring>
-
 #include "runtime/executable.h"
 
 namespace anymps {
@@ -41,25 +39,8 @@ std::vector<Tensor> StructuralCall::run(const char* body, std::vector<Tensor> fe
   return bodies_.at(body)->run_body(std::move(feeds), state);
 }
 
-static int64_t element_of(DType dtype, const char* bytes) {
-  int64_t value = 0;
-  dispatch<kInt | kBoolean>(dtype, [&]<typename T>() {
-    T element;
-    std::memcpy(&element, bytes, sizeof(T));
-    value = static_cast<int64_t>(element);
-  });
-  return value;
-}
-
 std::vector<int64_t> StructuralCall::numbers(const Tensor& tensor) const {
-  const Tensor packed = tensor.desc.contiguous() ? tensor : copy(tensor);
-  std::vector<char> bytes(std::max<size_t>(packed.desc.bytes(), 1));
-  device.driver().copy_to_host(bytes.data(), packed.data(), packed.desc.bytes(), &state.queue);
-  std::vector<int64_t> values(static_cast<size_t>(packed.desc.count()));
-  const size_t size = size_of(packed.desc.dtype);
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = element_of(packed.desc.dtype, bytes.data() + i * size);
-  return values;
+  return device.integers(tensor, state.queue);
 }
 
 int64_t StructuralCall::number(const Tensor& tensor) const {
@@ -68,7 +49,7 @@ int64_t StructuralCall::number(const Tensor& tensor) const {
          to_string(tensor.desc));
   char bytes[16];
   device.driver().copy_to_host(bytes, tensor.data(), size_of(tensor.desc.dtype), &state.queue);
-  return element_of(tensor.desc.dtype, bytes);
+  return integer_at(tensor.desc.dtype, bytes);
 }
 
 Tensor StructuralCall::scalar(DType dtype, int64_t number) const {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "drivers/cpu/by_size.h"
 #include "drivers/cpu/lines.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/scalar_functions.h"
@@ -92,16 +93,7 @@ KernelPtr make_one_hot(const KernelRequest& request, std::string& why) {
     return indices.dtype == DType::kI32 ? make_one_hot_typed<T, int32_t>(request, axis)
                                         : make_one_hot_typed<T, int64_t>(request, axis);
   };
-  switch (size_of(y.dtype)) {
-    case 1:
-      return make.template operator()<uint8_t>();
-    case 2:
-      return make.template operator()<uint16_t>();
-    case 4:
-      return make.template operator()<uint32_t>();
-    default:
-      return make.template operator()<uint64_t>();
-  }
+  return by_size(size_of(y.dtype), make);
 }
 
 KernelPtr make_adam(const KernelRequest& request, std::string& why) {

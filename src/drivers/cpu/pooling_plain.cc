@@ -14,14 +14,6 @@ namespace anymps::cpu {
 
 namespace {
 
-using Triple = std::array<int64_t, 3>;
-
-Triple lift(const Shape& spatial, int64_t missing) {
-  Triple triple{missing, missing, missing};
-  for (size_t i = 0; i < spatial.size(); ++i) triple[3 - spatial.size() + i] = spatial[i];
-  return triple;
-}
-
 struct Planes {
   Triple x, y, kernel, stride, dilation, begin, end;
   int64_t count = 0, x_size = 1, y_size = 1;

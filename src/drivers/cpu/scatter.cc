@@ -3,6 +3,7 @@
 // of scatter_along_axis are shared out, and for the others the elements of a slice.
 #include <cstring>
 
+#include "drivers/cpu/by_size.h"
 #include "drivers/cpu/copy.h"
 #include "drivers/cpu/lines.h"
 #include "drivers/cpu/threads.h"
@@ -51,16 +52,7 @@ template <typename Fn>
 KernelPtr with_type(const KernelRequest& request, ScatterMode mode, Fn&& fn) {
   if (mode != ScatterMode::kSet)
     return dispatch<kNumber>(request.out().dtype, std::forward<Fn>(fn));
-  switch (size_of(request.out().dtype)) {
-    case 1:
-      return fn.template operator()<uint8_t>();
-    case 2:
-      return fn.template operator()<uint16_t>();
-    case 4:
-      return fn.template operator()<uint32_t>();
-    default:
-      return fn.template operator()<uint64_t>();
-  }
+  return by_size(size_of(request.out().dtype), std::forward<Fn>(fn));
 }
 
 KernelPtr make_along_axis(const KernelRequest& request, std::string& why) {

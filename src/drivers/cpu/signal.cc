@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "drivers/cpu/fft.h"
+#include "drivers/cpu/lines.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
 
@@ -125,19 +126,11 @@ KernelPtr make_fft(const KernelRequest& request, std::string& why) {
 
 Shape without_last(const Shape& shape) { return Shape(shape.begin(), shape.end() - 1); }
 
-// An integer scalar, from input i if it is there and known, else from the attribute.
-std::optional<int64_t> scalar_int(const KernelRequest& request, size_t i, const char* attr) {
-  if (!request.has(i)) return request.attrs.i(attr);
-  if (i >= request.contents.size() || !request.contents[i] || request.contents[i]->size() != 1)
-    return std::nullopt;
-  return request.contents[i]->front();
-}
-
 KernelPtr make_dft(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (!dense(request, why)) return nullptr;
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
-  const auto length = scalar_int(request, 1, "length"), axis = scalar_int(request, 2, "axis");
+  const auto length = known_int(request, 1, "length"), axis = known_int(request, 2, "axis");
   if (!length || !axis) return why = "length or axis are not known", nullptr;
   const Elements in = Elements::of(x.dtype, x.shape.back());
   return make_in<SpectrumKernel>(
@@ -194,8 +187,8 @@ KernelPtr make_stft(const KernelRequest& request, std::string& why) {
   if (!dense(request, why)) return nullptr;
   if (request.has(2) && !request.in(2).contiguous()) return why = "window is strided", nullptr;
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
-  const auto step = scalar_int(request, 1, "frame_step");
-  auto length = scalar_int(request, 3, "frame_length");
+  const auto step = known_int(request, 1, "frame_step");
+  auto length = known_int(request, 3, "frame_length");
   if (!step || !length) return why = "frame_step or frame_length are not known", nullptr;
   if (*length == 0) length = request.has(2) ? request.in(2).shape[0] : x.shape[1];
   const int64_t width = request.has(2) ? request.in(2).shape[0] : *length;

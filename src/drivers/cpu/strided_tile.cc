@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/error.h"
+#include "drivers/cpu/by_size.h"
 
 namespace anymps::cpu {
 
@@ -17,20 +17,8 @@ struct Two64 {
 
 template <typename Fn>
 void by_element(size_t element, Fn&& fn) {
-  switch (element) {
-    case 1:
-      return fn.template operator()<uint8_t>();
-    case 2:
-      return fn.template operator()<uint16_t>();
-    case 4:
-      return fn.template operator()<uint32_t>();
-    case 8:
-      return fn.template operator()<uint64_t>();
-    case 16:
-      return fn.template operator()<Two64>();
-    default:
-      fail(Code::kInternal, "[cpu] no strided copy of {} byte elements", element);
-  }
+  if (element == sizeof(Two64)) return fn.template operator()<Two64>();
+  by_size(element, fn);
 }
 
 }  // namespace

@@ -11,14 +11,6 @@ namespace anymps {
 
 namespace {
 
-using Triple = std::array<int64_t, 3>;
-
-Triple lift(const Shape& spatial, int64_t missing) {
-  Triple triple{missing, missing, missing};
-  for (size_t i = 0; i < spatial.size(); ++i) triple[3 - spatial.size() + i] = spatial[i];
-  return triple;
-}
-
 Shape tail(const Shape& shape, size_t first) { return Shape(shape.begin() + first, shape.end()); }
 
 struct Problem {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reference kernels of running sums, products and extrema.
-#include <limits>
-
 #include "drivers/reference/lines.h"
 
 namespace anymps {
@@ -23,18 +21,6 @@ void run_lines(const ReferenceArgs& args, Wide<T> start, Fn join) {
       before = with;
     }
   });
-}
-
-// The neutral elements of min and max: infinities where there are any.
-template <typename T>
-Wide<T> highest() {
-  using Limits = std::numeric_limits<Wide<T>>;
-  return Limits::has_infinity ? Limits::infinity() : Limits::max();
-}
-template <typename T>
-Wide<T> lowest() {
-  using Limits = std::numeric_limits<Wide<T>>;
-  return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
 }
 
 }  // namespace

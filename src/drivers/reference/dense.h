@@ -62,6 +62,12 @@ std::vector<A> read_dense(const View& view) {
   return dense;
 }
 
+// Input i, or `count` zeros where it is absent.
+inline std::vector<double> read_or_zero(const ReferenceArgs& args, size_t i, int64_t count) {
+  return args.has(i) ? read_dense<double>(args.in[i])
+                     : std::vector<double>(static_cast<size_t>(count), 0.0);
+}
+
 // Narrows: floats round to nearest, integers are taken modulo their width.
 template <typename A>
 void write_dense(const View& view, const std::vector<A>& dense) {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "drivers/reference/reference.h"
@@ -55,6 +56,24 @@ void test_unary(const ReferenceArgs& args, Fn fn) {
 template <DTypeSet allowed, typename Fn>
 void test_binary(const ReferenceArgs& args, Fn fn) {
   dispatch<allowed>(args.in[0].dtype, [&]<typename T>() { map_elements<bool, T, T>(args, fn); });
+}
+
+// The neutral elements of max and min: infinities where there are any.
+template <typename T>
+Wide<T> lowest() {
+  using Limits = std::numeric_limits<Wide<T>>;
+  if constexpr (Limits::has_infinity)
+    return -Limits::infinity();
+  else
+    return Limits::lowest();
+}
+template <typename T>
+Wide<T> highest() {
+  using Limits = std::numeric_limits<Wide<T>>;
+  if constexpr (Limits::has_infinity)
+    return Limits::infinity();
+  else
+    return Limits::max();
 }
 
 }  // namespace anymps

@@ -14,10 +14,6 @@ namespace {
 
 using Vector = std::vector<double>;
 
-Vector read_optional(const ReferenceArgs& args, size_t i, size_t count) {
-  return args.has(i) ? read_dense<double>(args.in[i]) : Vector(count, 0.0);
-}
-
 class Recurrent {
  public:
   Recurrent(const ReferenceArgs& args, int64_t gates)
@@ -33,7 +29,7 @@ class Recurrent {
         x_(read_dense<double>(args.in[0])),
         w_(read_dense<double>(args.in[1])),
         r_(read_dense<double>(args.in[2])),
-        b_(read_optional(args, 3, static_cast<size_t>(directions_ * 2 * gates * hidden_))),
+        b_(read_or_zero(args, 3, directions_ * 2 * gates * hidden_)),
         y_(static_cast<size_t>(args.out[0].count())) {}
 
   struct Cell {
@@ -66,9 +62,9 @@ class Recurrent {
   // Runs `step`, which replaces the states of a cell, over every sequence.
   void run(const std::function<void(Cell&)>& step) {
     const bool has_cell = args_.op.name == "lstm";
-    const auto states = static_cast<size_t>(directions_ * batch_ * hidden_);
-    Vector h = read_optional(args_, 5, states);
-    Vector c = has_cell ? read_optional(args_, 6, states) : Vector(states, 0.0);
+    const int64_t states = directions_ * batch_ * hidden_;
+    Vector h = read_or_zero(args_, 5, states);
+    Vector c = has_cell ? read_or_zero(args_, 6, states) : Vector(static_cast<size_t>(states), 0.0);
     for (int64_t direction = 0; direction < directions_; ++direction) {
       const bool backwards = direction == 1 || args_.attrs.s("direction") == "reverse";
       for (int64_t n = 0; n < batch_; ++n) {
@@ -128,8 +124,7 @@ REFERENCE(lstm) {
   const std::vector<CellActivation> activations =
       CellActivation::of(args.attrs, layer.directions(), {"sigmoid", "tanh", "tanh"});
   const bool input_forget = args.attrs.b("input_forget");
-  const Vector peepholes =
-      read_optional(args, 7, static_cast<size_t>(layer.directions() * 3 * hidden));
+  const Vector peepholes = read_or_zero(args, 7, layer.directions() * 3 * hidden);
   layer.run([&](Recurrent::Cell& cell) {
     const auto peephole = [&](int64_t gate, int64_t unit) {
       return peepholes[static_cast<size_t>((cell.direction * 3 + gate) * hidden + unit)];

@@ -15,10 +15,6 @@ using Vector = std::vector<double>;
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-Vector read_or_zero(const ReferenceArgs& args, size_t i, int64_t count) {
-  return args.has(i) ? read_dense<double>(args.in[i]) : Vector(static_cast<size_t>(count), 0.0);
-}
-
 // One step of one sequence: what it saw, what it made, and the gradients on the way back.
 struct Step {
   int64_t direction = 0, x_at = 0, y_at = 0;  // first elements in x and y

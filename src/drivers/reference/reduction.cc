@@ -2,7 +2,6 @@
 // Reference kernels of reductions: the elements that go into one result are gathered in a list,
 // widened, and one plain function makes the result of it.
 #include <algorithm>
-#include <limits>
 
 #include "drivers/reference/elementwise.h"
 
@@ -67,24 +66,6 @@ W sum_of_squares(const std::vector<W>& list) {
   W sum{};
   for (W x : list) sum = scalar::add(sum, scalar::square(x));
   return sum;
-}
-
-// The neutral elements of max and min: infinities where there are any.
-template <typename T>
-Wide<T> lowest() {
-  using Limits = std::numeric_limits<Wide<T>>;
-  if constexpr (Limits::has_infinity)
-    return -Limits::infinity();
-  else
-    return Limits::lowest();
-}
-template <typename T>
-Wide<T> highest() {
-  using Limits = std::numeric_limits<Wide<T>>;
-  if constexpr (Limits::has_infinity)
-    return Limits::infinity();
-  else
-    return Limits::max();
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/shape_rules.h"
+
 namespace anymps::onnx {
 
 using Type = Attribute::Type;
@@ -38,10 +40,7 @@ static bool is_list(const Value* value) {
 
 std::optional<std::vector<int64_t>> known_ints(const Value* value) {
   if (is_list(value) && is_int(value->dtype())) return ints_of(*value);
-  if (!value->type.content || !all_known(*value->type.content)) return std::nullopt;
-  std::vector<int64_t> numbers;
-  for (const Dim& dim : *value->type.content) numbers.push_back(dim.value());
-  return numbers;
+  return numbers(value->type.content);
 }
 
 std::vector<int64_t> Call::const_ints(size_t i) {

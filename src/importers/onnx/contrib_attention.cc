@@ -9,10 +9,6 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-Value* number(Call& c, int64_t value) {
-  return c.graph.constant(anymps::Constant::of<int64_t>({}, {value}));
-}
-
 Value* part(Call& c, Value* x, int64_t axis, int64_t start, int64_t end) {
   return c.add("slice", {x}, {{"starts", Ints{start}}, {"ends", Ints{end}}, {"axes", Ints{axis}}});
 }

@@ -10,10 +10,6 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-Value* number(Call& c, int64_t value) {
-  return c.graph.constant(anymps::Constant::of<int64_t>({}, {value}));
-}
-
 Value* both(Call& c, Value* a, Value* b) {
   if (!a || !b) return a ? a : b;
   return c.add("logical_and", {a, b});
@@ -99,6 +95,10 @@ Values attend_in_steps(Call& c, Value* q, Value* k, Value* v, Value* seen, Value
 }
 
 }  // namespace
+
+Value* number(Call& c, int64_t value) {
+  return c.graph.constant(anymps::Constant::of<int64_t>({}, {value}));
+}
 
 Value* extent_of(Call& c, Value* x, int64_t axis) {
   if (x->type.ranked) {

@@ -7,6 +7,8 @@
 
 namespace anymps::onnx {
 
+// An i64 scalar.
+Value* number(Call& c, int64_t value);
 // The extent of an axis as an i64 scalar; a constant where it is known.
 Value* extent_of(Call& c, Value* x, int64_t axis);
 // 0, 1, … up to the scalar `count`, an i64 vector.

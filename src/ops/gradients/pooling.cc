@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of pooling, which are ops of their own.
 #include "ops/gradients/moves.h"
+#include "ops/gradients/shared_attrs.h"
 
 namespace anymps {
 
 namespace {
-
-// The attributes that both ops have.
-NamedAttrs shared_attrs(GradientContext& ctx, const char* op) {
-  NamedAttrs attrs;
-  for (const NamedAttr& attr : ctx.attrs().named())
-    if (get_op(op).attr_index(attr.name) >= 0) attrs.push_back(attr);
-  return attrs;
-}
 
 void by_op(GradientContext& ctx, const char* op) {
   ctx.set(0, ctx.add(op, {ctx.dy(), ctx.x()}, shared_attrs(ctx, op)));

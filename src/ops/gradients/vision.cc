@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of resizing, pooling gradients, crops, factorizations and dropout, and why the rest of
 // these families has none.
-#include "ops/gradient.h"
+#include "ops/gradients/shared_attrs.h"
 
 namespace anymps {
 
 namespace {
-
-// The attributes of a node that another op has too.
-NamedAttrs shared_attrs(GradientContext& ctx, const char* op) {
-  NamedAttrs attrs;
-  for (const NamedAttr& attr : ctx.attrs().named())
-    if (get_op(op).attr_index(attr.name) >= 0) attrs.push_back(attr);
-  return attrs;
-}
 
 Term product(GradientContext& ctx, const Term& a, const Term& b, bool transpose_a,
              bool transpose_b) {

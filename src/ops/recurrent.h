@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the records of recurrent layers and of their gradients share: the shapes of a layer.
+#pragma once
+
+#include "ops/infer.h"
+
+namespace anymps {
+
+// The shapes that follow from x and the attributes; those of b, seq_lens and so on if they are
+// there.
+struct RecurrentShapes {
+  Dims w, r, b, lengths, state, peephole, y;
+};
+
+// Checks x and the attributes, and the inputs that every layer has: w, r, b and seq_lens.
+RecurrentShapes recurrent_shapes(InferContext& ctx, int64_t gates);
+int64_t recurrent_directions(const Attrs& attrs);
+
+}  // namespace anymps
