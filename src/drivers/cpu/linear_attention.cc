@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "drivers/cpu/threads.h"
+#include "drivers/cpu/vectors.h"
 #include "drivers/cpu/widen.h"
 #include "drivers/kernel.h"
 
@@ -80,10 +81,7 @@ class LinearAttention final : public Kernel {
       for (int64_t m = 0; m < width_; ++m) state[d * width_ + m] *= factor;
     }
   }
-  // to += factor * from, over the width.
-  void add(T* __restrict to, T factor, const T* __restrict from) const {
-    for (int64_t m = 0; m < width_; ++m) to[m] += factor * from[m];
-  }
+  void add(T* to, T factor, const T* from) const { add_scaled(to, factor, from, width_); }
 
   int64_t batches_, length_, queries_, heads_, depth_, width_;
   bool past_, keeps_;

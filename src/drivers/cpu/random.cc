@@ -60,6 +60,32 @@ KernelPtr make_dropout(const KernelRequest& request, std::string& why) {
   });
 }
 
+KernelPtr make_bernoulli(const KernelRequest& request, std::string& why) {
+  const TensorDesc &x = request.in(0), &y = request.out();
+  if (!x.contiguous() || !y.contiguous()) return why = "not contiguous", nullptr;
+  const int64_t count = y.count(), stride = request.in(1).strides[0];
+  return dispatch<kFloat>(x.dtype, [&]<typename T>() {
+    return dispatch<kReal | kBoolean>(y.dtype, [&]<typename To>() {
+      return make_kernel([=](const KernelArgs& args) {
+        const Philox state = Philox::read(static_cast<const int32_t*>(args.inputs[1]), stride);
+        const T* from = static_cast<const T*>(args.inputs[0]);
+        To* to = static_cast<To*>(args.outputs[0]);
+        parallel_for(0, (count + 3) / 4, 30, [&](int64_t begin, int64_t end) {
+          for (int64_t b = begin; b < end; ++b) {
+            const std::array<uint32_t, 4> words = state.words(static_cast<uint64_t>(b));
+            for (int64_t i = b * 4; i < std::min(b * 4 + 4, count); ++i) {
+              const auto chance = static_cast<double>(static_cast<Compute<T>>(from[i]));
+              to[i] = static_cast<To>(
+                  static_cast<Compute<To>>(unit(words[static_cast<size_t>(i % 4)]) < chance));
+            }
+          }
+        });
+      });
+    });
+  });
+}
+
+const KernelRegistrar kBernoulli("cpu", "bernoulli", "philox", 10, make_bernoulli);
 const KernelRegistrar kRandom("cpu", "random", "philox", 10, make_random);
 const KernelRegistrar kDropout("cpu", "dropout", "philox", 10, make_dropout);
 

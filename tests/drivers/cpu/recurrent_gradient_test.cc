@@ -83,6 +83,36 @@ TEST(CpuRecurrentGradient, NanBehindTheEndOfASequenceIsNotSeen) {
   }
 }
 
+// The layer's inputs alone.
+TestInputs forward(int64_t gates, size_t states, const Options& o) {
+  TestInputs inputs = layer(gates, states, 0, o);
+  inputs.pop_back();
+  return inputs;
+}
+
+TEST(CpuRecurrentPlain, LengthsClippingPeepholesAndWeightsOfTheRun) {
+  for (const Options& o : kOptions) {
+    NamedAttrs attrs = attrs_of(o);
+    attrs.push_back({"input_forget", o.batch_first});
+    expect_as_reference("lstm", forward(4, 2, o), attrs, 1e-5, 3);
+    attrs.back() = {"linear_before_reset", o.batch_first};
+    expect_as_reference("gru", forward(3, 1, o), attrs, 1e-5, 2);
+    attrs.back() = {"activation", "relu"};
+    expect_as_reference("rnn", forward(1, 1, o), attrs, 1e-5, 2);
+  }
+  TestInputs inputs = forward(1, 1, {});
+  *static_cast<int32_t*>(inputs[4]->ptr()) = 8;
+  const Prepared prepared = prepare_cpu("rnn", inputs, attrs_of({}));
+  EXPECT_EQ(error_of([&] { run(prepared, inputs); }),
+            "[rnn] seq_lens has the entry 8, must be 0 to 7");
+}
+
+TEST(CpuRandom, Bernoulli) {
+  const TestTensor state = TestTensor(DType::kI32, {7}).fill(1, 0, 1000);
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBool, DType::kI8})
+    expect_as_reference("bernoulli", {f32({70, 91}, 2, 0, 1), state}, {{"dtype", dtype}});
+}
+
 TEST(CpuNormalizationPlain, ChannelsLastAndF64) {
   const std::vector<std::pair<const char*, NamedAttrs>> ops = {{"group_norm", {{"groups", 4}}},
                                                                {"instance_norm", {}}};
