@@ -35,11 +35,6 @@ Value* padding_bias(Call& c, Value* mask, Value* q, Value* k, double filter) {
   return c.add("where", {keep, c.scalar_like(q, 0), c.scalar_like(q, filter)});
 }
 
-Value* together(Call& c, Value* a, Value* b) {
-  if (!a || !b) return a ? a : b;
-  return c.add("add", {a, b});
-}
-
 // The cache [2, B, H, P, D] as its two halves.
 Value* half(Call& c, Value* past, int64_t which) {
   return c.add("squeeze", {part(c, past, 0, which, which + 1)}, {{"axes", Ints{0}}});
