@@ -128,28 +128,6 @@ void Call::check_all_read() const {
       unsupported("input {} (\"{}\") is not supported in opset {}", i, node.inputs[i], opset);
 }
 
-Value* Call::add(std::string_view op, Values inputs, const NamedAttrs& attrs) {
-  return add_all(op, std::move(inputs), attrs, 1)[0];
-}
-
-Values Call::add_all(std::string_view op, Values inputs, const NamedAttrs& attrs, size_t outputs) {
-  return graph.add_node(get_op(op), std::move(inputs), attrs, name_, outputs)->outputs;
-}
-
-Value* Call::cast(Value* x, DType to) {
-  return x->dtype() == to ? x : add("cast", {x}, {{"dtype", to}});
-}
-
-int64_t Call::rank(const Value* value) const {
-  if (!value->type.ranked) unsupported("the rank of \"{}\" is not known", value->name);
-  return static_cast<int64_t>(value->shape().size());
-}
-
-int64_t Call::normalize(int64_t axis, int64_t rank) const {
-  check(axis >= -rank && axis < rank, "axis {} is out of range for rank {}", axis, rank);
-  return axis < 0 ? axis + rank : axis;
-}
-
 int64_t Call::axis(const char* attribute, std::optional<int64_t> otherwise, int64_t rank) {
   return normalize(i(attribute, otherwise), rank);
 }

@@ -10,23 +10,16 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/graph.h"
 #include "importers/onnx/model.h"
+#include "importers/writer.h"
 
 namespace anymps::onnx {
 
-using Values = std::vector<Value*>;
-
-class Call {
+class Call : public Writer {
  public:
   Call(anymps::Graph& graph, const Node& node, int64_t opset, Values inputs, std::string name)
-      : graph(graph),
-        node(node),
-        opset(opset),
-        inputs_(std::move(inputs)),
-        name_(std::move(name)) {}
+      : Writer(graph, std::move(name)), node(node), opset(opset), inputs_(std::move(inputs)) {}
 
-  anymps::Graph& graph;
   const Node& node;
   const int64_t opset;  // of the node's domain
 
@@ -55,34 +48,13 @@ class Call {
   // Fails on the first attribute or input that nobody asked for.
   void check_all_read() const;
 
-  // Adds an op, of which the first output is used, or the first `outputs`.
-  Value* add(std::string_view op, Values inputs, const NamedAttrs& attrs = {});
-  Values add_all(std::string_view op, Values inputs, const NamedAttrs& attrs, size_t outputs);
-  Value* cast(Value* x, DType to);
-  Value* scalar_like(const Value* value, double number) {
-    return graph.scalar(value->dtype(), number);
-  }
-
-  int64_t rank(const Value* value) const;  // fails while it is not known
   // An axis attribute in [-rank, rank) as one in [0, rank).
   int64_t axis(const char* attribute, std::optional<int64_t> otherwise, int64_t rank);
-  int64_t normalize(int64_t axis, int64_t rank) const;
-
-  template <typename... Args>
-  void check(bool condition, fmt::format_string<Args...> format, Args&&... args) const {
-    if (!condition) [[unlikely]]
-      anymps::fail(Code::kInvalidArgument, format, std::forward<Args>(args)...);
-  }
-  template <typename... Args>
-  [[noreturn]] void unsupported(fmt::format_string<Args...> format, Args&&... args) const {
-    anymps::fail(Code::kUnsupported, format, std::forward<Args>(args)...);
-  }
 
  private:
   const Attribute* read(const char* attribute, Attribute::Type type, bool required);
 
   Values inputs_;
-  std::string name_;
   std::set<std::string, std::less<>> read_attributes_;
   std::set<size_t> read_inputs_;
 };
