@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "drivers/cpu/dense.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/cpu/widen.h"
 #include "drivers/kernel.h"
@@ -81,10 +82,7 @@ struct Planes {
 };
 
 bool check(const KernelRequest& request, std::string& why) {
-  for (const auto& input : request.inputs)
-    if (input && !input->contiguous()) return why = "an input is not contiguous", false;
-  for (const TensorDesc& output : request.outputs)
-    if (!output.contiguous()) return why = "an output is not contiguous", false;
+  if (!dense(request, why)) return false;
   if (request.in(0).dtype != DType::kF32)
     return why = fmt::format("dtype {}", name(request.in(0).dtype)), false;
   if (request.attrs.s("layout") != "channels_first") return why = "channels come last", false;

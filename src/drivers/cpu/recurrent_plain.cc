@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "drivers/cpu/dense.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/cpu/vectors.h"
 #include "drivers/cpu/widen.h"
@@ -181,10 +182,7 @@ template <Kind kind>
 KernelPtr make_plain(const KernelRequest& request, std::string& why) {
   const DType dtype = request.in(0).dtype;
   if (is_half(dtype)) return widened(request, make_plain<kind>, why);
-  for (const auto& input : request.inputs)
-    if (input && !input->contiguous()) return why = "an input is not contiguous", nullptr;
-  for (const TensorDesc& output : request.outputs)
-    if (!output.contiguous()) return why = "an output is not contiguous", nullptr;
+  if (!dense(request, why)) return nullptr;
   if (dtype == DType::kF64) return std::make_shared<RecurrentPlain<double>>(request, kind);
   return std::make_shared<RecurrentPlain<float>>(request, kind);
 }

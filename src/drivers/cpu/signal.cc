@@ -5,6 +5,7 @@
 // do, as they do in NumPy.
 #include <cmath>
 
+#include "drivers/cpu/dense.h"
 #include "drivers/cpu/fft.h"
 #include "drivers/cpu/lines.h"
 #include "drivers/cpu/threads.h"
@@ -106,12 +107,6 @@ KernelPtr make_in(const Elements& in, Args&&... args) {
   return std::make_shared<K<float>>(std::forward<Args>(args)...);
 }
 
-bool dense(const KernelRequest& request, std::string& why) {
-  if (request.in(0).contiguous() && request.out().contiguous()) return true;
-  why = "not contiguous";
-  return false;
-}
-
 KernelPtr make_fft(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (!dense(request, why)) return nullptr;
@@ -185,7 +180,6 @@ class Stft final : public SpectrumKernel<F> {
 KernelPtr make_stft(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (!dense(request, why)) return nullptr;
-  if (request.has(2) && !request.in(2).contiguous()) return why = "window is strided", nullptr;
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
   const auto step = known_int(request, 1, "frame_step");
   auto length = known_int(request, 3, "frame_length");

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// For kernels that walk plain memory: every tensor must be contiguous.
+#pragma once
+
+#include <string>
+
+#include "drivers/kernel.h"
+
+namespace anymps::cpu {
+
+inline bool dense(const KernelRequest& request, std::string& why) {
+  for (const auto& input : request.inputs)
+    if (input && !input->contiguous()) return why = "an input is not contiguous", false;
+  for (const TensorDesc& output : request.outputs)
+    if (!output.contiguous()) return why = "an output is not contiguous", false;
+  return true;
+}
+
+}  // namespace anymps::cpu
