@@ -32,7 +32,11 @@ struct Tensor {
   Ints sizes;                      // upper bounds when it is dynamic
   std::vector<uint8_t> dim_order;  // axes from the outermost to the innermost in memory
   Dynamism dynamism = Dynamism::kStatic;
-  bool planned = false;                  // has a place in planned memory
+  bool planned = false;  // has a place in planned memory:
+  // A view of static shape has no instruction in a program: it is a tensor of its own at the place
+  // of the one that it views, with other sizes.
+  uint32_t memory = 0;
+  uint64_t offset = 0;
   std::optional<std::string_view> data;  // its elements, in dim_order; size checked
   std::string name;                      // "mod.linear.weight", where the file says so
 
@@ -44,8 +48,12 @@ struct Tensor {
 struct TensorList {
   std::vector<int32_t> items;
 };
+// Lists of integers too: a symbolic one is an Int value that an instruction computes.
+struct IntList {
+  std::vector<int32_t> items;
+};
 struct None {};
-using EValue = std::variant<None, int64_t, bool, double, Tensor, std::string, Ints,
+using EValue = std::variant<None, int64_t, bool, double, Tensor, std::string, IntList,
                             std::vector<double>, std::vector<bool>, TensorList>;
 const char* kind_of(const EValue& value);  // "Int", "Tensor", …: for messages
 
