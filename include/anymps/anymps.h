@@ -221,7 +221,9 @@ typedef struct amps_graph amps_graph;
 typedef struct amps_value amps_value; /* belongs to its graph */
 
 AMPS_API amps_status amps_graph_create(const char* name, amps_graph** graph);
-/* Loads .onnx and .mps files; the content decides, not the name. */
+/* Loads .onnx, .mps and .pte files; the content decides, not the name. Of a program of ExecuTorch
+ * it is the method "forward", or the only one; amps_program_open gives the others. From memory,
+ * what ExecuTorch hands to the delegate "MPSBackend" can be loaded too. */
 AMPS_API amps_status amps_graph_load(const char* path, amps_graph** graph);
 AMPS_API amps_status amps_graph_load_memory(const void* data, size_t bytes, const char* name,
                                             amps_graph** graph);
@@ -274,6 +276,48 @@ AMPS_API const amps_value* amps_graph_output_at(const amps_graph* graph, size_t 
 /* The graph as "text", "json" or "svg". */
 AMPS_API amps_status amps_graph_text(const amps_graph* graph, const char* format,
                                      amps_string** text);
+
+/* ---- Programs ----------------------------------------------------------------------------- */
+
+/* A file of ExecuTorch (.pte), or a bundle of such a file with test cases. `method` may be NULL in
+ * all of these: the method "forward", or the only one. */
+typedef struct amps_program amps_program;
+
+AMPS_API amps_status amps_program_open(const char* path, amps_program** program);
+AMPS_API amps_status amps_program_open_memory(const void* data, size_t bytes, const char* name,
+                                              amps_program** program); /* copies the bytes */
+AMPS_API void amps_program_release(amps_program* program);
+AMPS_API size_t amps_program_method_count(const amps_program* program);
+AMPS_API const char* amps_program_method_at(const amps_program* program, size_t index);
+/* The inputs and outputs of the graph are those of the method that are tensors or numbers, the
+ * inputs without the numbers: these are fixed in the file. The graph's tensors are in the logical
+ * order of their axes, however the file says that they lie in memory. */
+AMPS_API amps_status amps_program_graph(const amps_program* program, const char* method,
+                                        amps_graph** graph);
+
+/* The delegates of a method: the backend ("MPSBackend"), and what an option of its compilation is
+ * set to, as raw bytes ("use_fp16": one byte); *value is NULL if it is not set. */
+AMPS_API amps_status amps_program_delegate_count(const amps_program* program, const char* method,
+                                                 size_t* count);
+AMPS_API amps_status amps_program_delegate_backend(const amps_program* program, const char* method,
+                                                   size_t index, const char** backend);
+AMPS_API amps_status amps_program_delegate_option(const amps_program* program, const char* method,
+                                                  size_t index, const char* key,
+                                                  amps_string** value);
+
+/* Test cases of a bundle; a program without has 0. Values come in the order of the graph's inputs
+ * or outputs; a number comes as a tensor without axes. */
+typedef enum amps_test_side { AMPS_TEST_INPUTS = 0, AMPS_TEST_OUTPUTS = 1 } amps_test_side;
+AMPS_API amps_status amps_program_test_count(const amps_program* program, const char* method,
+                                             size_t* count);
+AMPS_API amps_status amps_program_test_size(const amps_program* program, const char* method,
+                                            size_t test, amps_test_side side, size_t* count);
+AMPS_API amps_status amps_program_test_tensor(const amps_program* program, const char* method,
+                                              size_t test, amps_test_side side, size_t index,
+                                              amps_device* device, amps_tensor** tensor);
+/* What is in the file, as "text" or "json". */
+AMPS_API amps_status amps_program_text(const amps_program* program, const char* format,
+                                       amps_string** text);
 
 /* ---- Executables -------------------------------------------------------------------------- */
 

@@ -69,6 +69,7 @@ struct Release {
   void operator()(amps_string* p) const { amps_string_release(p); }
   void operator()(amps_tensor* p) const { amps_tensor_release(p); }
   void operator()(amps_graph* p) const { amps_graph_release(p); }
+  void operator()(amps_program* p) const { amps_program_release(p); }
   void operator()(amps_executable* p) const { amps_executable_release(p); }
   void operator()(amps_stream* p) const { amps_stream_release(p); }
   void operator()(amps_event* p) const { amps_event_release(p); }
@@ -279,6 +280,7 @@ class Graph : public OpMethods<Graph> {
   }
 
  private:
+  friend class Program;
   explicit Graph(amps_graph* graph) : graph_(detail::own(graph)) {}
   std::vector<Value> gradients(const Value& y, amps_value* seed, const std::vector<Value>& xs) {
     std::vector<amps_value*> in, out(xs.size());
@@ -496,6 +498,98 @@ class Device {
  private:
   explicit Device(amps_device* device) : device_(device) {}
   amps_device* device_;
+};
+
+// A file of ExecuTorch (.pte), or a bundle of one with test cases. An empty method name means
+// "forward", or the only one.
+class Program {
+ public:
+  static Program open(const std::string& path) {
+    amps_program* program = nullptr;
+    check(amps_program_open(path.c_str(), &program));
+    return Program(program);
+  }
+  static Program open(std::span<const std::byte> bytes, const std::string& name = "memory") {
+    amps_program* program = nullptr;
+    check(amps_program_open_memory(bytes.data(), bytes.size(), name.c_str(), &program));
+    return Program(program);
+  }
+  amps_program* c() const { return program_.get(); }
+
+  std::vector<std::string> methods() const {
+    std::vector<std::string> list;
+    for (size_t i = 0; i < amps_program_method_count(c()); ++i)
+      list.emplace_back(amps_program_method_at(c(), i));
+    return list;
+  }
+  Graph graph(const std::string& method = "") const {
+    amps_graph* graph = nullptr;
+    check(amps_program_graph(c(), text_or_null(method), &graph));
+    return Graph(graph);
+  }
+
+  struct Delegate {
+    std::string backend;
+    size_t index;
+  };
+  std::vector<Delegate> delegates(const std::string& method = "") const {
+    size_t count = 0;
+    check(amps_program_delegate_count(c(), text_or_null(method), &count));
+    std::vector<Delegate> list;
+    for (size_t i = 0; i < count; ++i) {
+      const char* backend = nullptr;
+      check(amps_program_delegate_backend(c(), text_or_null(method), i, &backend));
+      list.push_back({backend, i});
+    }
+    return list;
+  }
+  // The raw bytes of an option of a delegate's compilation; "" if it is not set.
+  std::string delegate_option(size_t index, const std::string& key,
+                              const std::string& method = "") const {
+    amps_string* value = nullptr;
+    check(amps_program_delegate_option(c(), text_or_null(method), index, key.c_str(), &value));
+    return value ? detail::take(value) : "";
+  }
+
+  size_t test_count(const std::string& method = "") const {
+    size_t count = 0;
+    check(amps_program_test_count(c(), text_or_null(method), &count));
+    return count;
+  }
+  std::vector<Tensor> test_inputs(size_t test, const Device& device,
+                                  const std::string& method = "") const {
+    return test_tensors(test, AMPS_TEST_INPUTS, device, method);
+  }
+  std::vector<Tensor> test_outputs(size_t test, const Device& device,
+                                   const std::string& method = "") const {
+    return test_tensors(test, AMPS_TEST_OUTPUTS, device, method);
+  }
+  std::string text(const std::string& format = "text") const {
+    amps_string* text = nullptr;
+    check(amps_program_text(c(), format.c_str(), &text));
+    return detail::take(text);
+  }
+
+ private:
+  explicit Program(amps_program* program) : program_(detail::own(program)) {}
+  static const char* text_or_null(const std::string& text) {
+    return text.empty() ? nullptr : text.c_str();
+  }
+  std::vector<Tensor> test_tensors(size_t test, amps_test_side side, const Device& device,
+                                   const std::string& method) const {
+    size_t count = 0;
+    check(amps_program_test_size(c(), text_or_null(method), test, side, &count));
+    std::vector<Tensor> list;
+    for (size_t i = 0; i < count; ++i) {
+      amps_tensor* tensor = nullptr;
+      check(
+          amps_program_test_tensor(c(), text_or_null(method), test, side, i, device.c(), &tensor));
+      list.emplace_back(tensor);
+    }
+    return list;
+  }
+
+  detail::Shared<amps_program> program_;
 };
 
 inline std::string ops_text(const std::string& format) {

@@ -68,7 +68,11 @@ FlatTable::Span FlatTable::vector(int field, const char* name, size_t element) c
   return {at + 4, static_cast<size_t>(count)};
 }
 
-std::string_view FlatTable::string(int field, const char* name) const { return bytes(field, name); }
+std::string_view FlatTable::string(int field, const char* name) const {
+  const std::string_view text = bytes(field, name);
+  spend(text.size(), name);
+  return text;
+}
 
 std::string_view FlatTable::bytes(int field, const char* name) const {
   const size_t slot = place(field);

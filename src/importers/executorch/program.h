@@ -44,7 +44,11 @@ struct Tensor {
   bool is_state() const { return data && planned; }  // a mutable buffer with initial content
 };
 
-// Lists of tensors hold indices of values; -1 stands for None.
+// Lists of integers and of tensors hold indices of values. An Int may be written while the program
+// runs; among tensors, -1 stands for None.
+struct IntList {
+  std::vector<int32_t> items;
+};
 struct TensorList {
   std::vector<int32_t> items;
 };
@@ -98,7 +102,8 @@ struct Program {
   std::vector<Method> methods;
   std::vector<std::pair<std::string, std::string_view>> named_data;
 
-  const Method& method(std::string_view name) const;  // kNotFound: lists those that are there
+  // "": the method "forward", or the only one. kNotFound: lists those that are there.
+  const Method& method(std::string_view name) const;
 };
 
 bool is_program(std::string_view bytes);  // by its identifier

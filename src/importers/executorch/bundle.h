@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program with test cases: ExecuTorch's bundled program (identifier "BP08"), or a program alone,
+// which has none.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "importers/executorch/program.h"
+
+namespace anymps::executorch {
+
+struct TestCase {
+  // One for each input or output of the method. Tensors have their elements in `data`; numbers are
+  // Int, Bool or Double, and None is there where the file has nothing.
+  std::vector<EValue> inputs, outputs;
+};
+
+struct TestSuite {
+  std::string method;
+  std::vector<TestCase> cases;
+};
+
+struct Bundle {
+  Program program;
+  std::vector<TestSuite> suites;
+
+  const std::vector<TestCase>& tests(const Method& method) const;  // empty: none
+};
+
+bool is_bundle(std::string_view bytes);  // by its identifier
+Bundle read_bundle(const Source& source);
+
+// Which inputs of a method a graph has: tensors, since numbers are fixed in the program; and which
+// outputs: tensors and numbers.
+std::vector<size_t> fed_inputs(const Method& method);
+std::vector<size_t> given_outputs(const Method& method);
+
+// Copies elements that lie in `dim_order` into the logical order of the axes.
+void to_logical_order(const Tensor& tensor, std::string_view from, std::byte* to);
+bool in_logical_order(const Tensor& tensor);
+
+}  // namespace anymps::executorch

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the bytes of a program lie: in the FlatBuffer itself, or in segments after it, which an
+// extended header tells of. Every piece that is handed out was checked to lie in the file.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "importers/executorch/flat.h"
+#include "importers/executorch/program.h"
+
+namespace anymps::executorch {
+
+class Storage {
+ public:
+  explicit Storage(const Source& source);
+
+  const FlatTable& root() const { return root_; }
+
+  // `table` and its fields are named when the piece is not there.
+  std::string_view constant(const FlatTable& table, uint64_t buffer, size_t bytes) const;
+  std::string_view state(const FlatTable& table, uint64_t segment, uint64_t buffer,
+                         size_t bytes) const;
+  std::string_view external(const FlatTable& table, const Tensor& tensor) const;
+  std::string_view payload(const FlatTable& reference) const;
+  std::vector<std::pair<std::string, std::string_view>> named_data() const;
+
+ private:
+  struct Pieces {  // of a segment; each goes on to its end
+    bool there = false;
+    std::vector<std::string_view> list;
+  };
+  static std::string_view flat_part(const Source& source);
+  void read_segments();
+  Pieces pieces(const FlatTable& offsets) const;
+
+  const Source& source_;
+  FlatBuffer flat_;
+  FlatTable root_;
+  std::vector<std::string_view> segments_;
+  std::vector<std::string_view> inline_constants_, inline_payloads_;
+  Pieces constants_;
+  std::vector<Pieces> states_;
+};
+
+// Parts of a Tensor table, which programs and bundles have in common.
+Ints read_sizes(const FlatTable& table, int field, const char* name);
+std::vector<uint8_t> read_dim_order(const FlatTable& table, int field, const char* name,
+                                    size_t rank);
+DType read_dtype(const FlatTable& table, int field, const char* name);
+// The size of the elements; `name` is the field to blame when they are too many.
+size_t read_bytes(const FlatTable& table, const char* name, DType dtype, const Ints& sizes);
+
+}  // namespace anymps::executorch
