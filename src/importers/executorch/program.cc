@@ -144,7 +144,12 @@ class MethodReader {
     if (dynamism < 0 || dynamism > 2)
       table.fail("shape_dynamism", "{} is none of 0, 1 and 2", dynamism);
     tensor.dynamism = static_cast<Tensor::Dynamism>(dynamism);
-    tensor.planned = table.has(6);
+    if (const auto place = table.maybe(6, "allocation_info", "AllocationDetails")) {
+      tensor.planned = true;
+      tensor.memory = place->scalar<uint32_t>(0, "memory_id");
+      tensor.offset = place->scalar<uint32_t>(1, "memory_offset_low") |
+                      uint64_t{place->scalar<uint32_t>(2, "memory_offset_high")} << 32;
+    }
     const size_t bytes = read_bytes(table, "sizes", tensor.dtype, tensor.sizes);
     const auto extra = table.maybe(9, "extra_tensor_info", "ExtraTensorInfo");
     if (extra) tensor.name = name_of(*extra, 1, "fully_qualified_name");

@@ -52,10 +52,6 @@ struct IntList {
 struct TensorList {
   std::vector<int32_t> items;
 };
-// Lists of integers too: a symbolic one is an Int value that an instruction computes.
-struct IntList {
-  std::vector<int32_t> items;
-};
 struct None {};
 using EValue = std::variant<None, int64_t, bool, double, Tensor, std::string, IntList,
                             std::vector<double>, std::vector<bool>, TensorList>;
