@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a lowered program in Python, delegates by the interpreter, and compares it with the module."""
+import torch
+from executorch.exir.delegate import executorch_call_delegate
+from torch.export.graph_signature import OutputKind
+from torch.utils._pytree import tree_flatten
+
+from . import interpreter
+
+
+class Runner(torch.fx.Interpreter):
+    """The lowered edge graph: calls of delegates run their payloads, all else runs as it is."""
+
+    def call_function(self, target, args, kwargs):
+        if target is executorch_call_delegate:
+            return interpreter.run(args[0].processed_bytes, args[1:])
+        return super().call_function(target, args, kwargs)
+
+
+def graph_inputs(program, inputs):
+    """The values of the placeholders: constants from the program, the rest from the caller."""
+    signature = program.graph_signature
+    given = iter(tree_flatten(tuple(inputs))[0])
+    for node in program.graph.nodes:
+        if node.op != "placeholder":
+            continue
+        if name := signature.inputs_to_parameters.get(node.name) or signature.inputs_to_buffers.get(node.name):
+            yield program.state_dict[name] if name in program.state_dict else program.constants[name]
+        elif name := signature.inputs_to_lifted_tensor_constants.get(node.name):
+            yield program.constants[name]
+        else:
+            yield next(given)
+
+
+def run(lowered, method, inputs):
+    """The user's outputs of a method."""
+    program = lowered.edge.exported_program(method)
+    with torch.no_grad():
+        values = Runner(program.graph_module).run(*graph_inputs(program, inputs))
+    specs = program.graph_signature.output_specs
+    return [v for spec, v in zip(specs, values, strict=True) if spec.kind == OutputKind.USER_OUTPUT]
+
+
+def difference(found, wanted):
+    """The greatest |found - wanted| / max(1, |wanted|); infinite where shapes, dtypes or special values differ."""
+    if found.shape != wanted.shape or found.dtype != wanted.dtype:
+        return float("inf")
+    if not wanted.numel():
+        return 0.0
+    found, wanted = found.double(), wanted.double()
+    same = (found == wanted) | (found.isnan() & wanted.isnan())
+    error = (found - wanted).abs() / wanted.abs().clamp(min=1)
+    error = torch.where(same, torch.zeros_like(error), error)
+    return float(error.nan_to_num(nan=float("inf")).max())
+
+
+def differences(lowered, method="forward", inputs=None):
+    """One number an output, for the inputs of the trace by default."""
+    entry = lowered.methods[method]
+    inputs = entry.inputs if inputs is None else inputs
+    with torch.no_grad():
+        wanted = tree_flatten(entry.module(*inputs))[0]
+    return [difference(f, w) for f, w in zip(run(lowered, method, inputs), wanted, strict=True)]

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a torch module to an ExecuTorch program with its delegates, and to the bytes of a bundled program."""
+from dataclasses import dataclass, field
+
+import torch
+from torch.utils._pytree import tree_flatten
+
+from . import report, upstream  # noqa: F401  (upstream silences the wheel before it is imported)
+from .partitioner import Partitioner
+
+from executorch.devtools import BundledProgram  # isort: skip
+from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite  # isort: skip
+from executorch.devtools.bundled_program.serialize import (  # isort: skip
+    serialize_from_bundled_program_to_flatbuffer,
+)
+from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge  # isort: skip
+
+
+@dataclass
+class Method:
+    """One entry point of a program: a module, arguments to trace it with, and torch.export's dynamic_shapes."""
+
+    module: torch.nn.Module
+    inputs: tuple
+    dynamic_shapes: object = None
+
+
+@dataclass
+class Lowered:
+    program: object
+    methods: dict
+    reports: dict
+    edge: object = None
+    backend_config: dict = field(default_factory=dict)
+
+    def buffer(self):
+        return bytes(self.program.buffer)
+
+    def bundle(self, cases=None):
+        """The bytes of a bundled program: cases are {method: [inputs, ...]}, by default the inputs of the trace."""
+        cases = cases or {name: [m.inputs] for name, m in self.methods.items()}
+        suites = [
+            MethodTestSuite(
+                method_name=name,
+                test_cases=[test_case(self.methods[name].module, inputs) for inputs in all_inputs],
+            )
+            for name, all_inputs in cases.items()
+        ]
+        return bytes(serialize_from_bundled_program_to_flatbuffer(BundledProgram(self.program, suites)))
+
+
+def own_storage(value):
+    """A tensor with a storage of its own: the wheel writes storages, and a slice's holds more than the slice."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    return torch.empty_like(value, memory_format=torch.contiguous_format).copy_(value.detach())
+
+
+def test_case(module, inputs, expected=None):
+    inputs = tuple(inputs)
+    with torch.no_grad():
+        expected = module(*clone(inputs)) if expected is None else expected
+    return MethodTestCase(
+        inputs=[own_storage(v) for v in tree_flatten(inputs)[0]],
+        expected_outputs=[own_storage(v) for v in tree_flatten(expected)[0]],
+    )
+
+
+def clone(inputs):
+    """The inputs again, so that a module that writes into them does not spoil them."""
+    flat, spec = tree_flatten(inputs)
+    return torch.utils._pytree.tree_unflatten([v.clone() if isinstance(v, torch.Tensor) else v for v in flat], spec)
+
+
+def export(method):
+    """torch.export of a module in evaluation mode; non-strict where tracing through Python does better."""
+    with torch.no_grad():
+        module = method.module.eval()
+        inputs = clone(tuple(method.inputs))
+        return torch.export.export(module, inputs, dynamic_shapes=method.dynamic_shapes, strict=False)
+
+
+def lower(methods, fp16=True, partitioner=None, preserve_ops=(), **backend_config):
+    """Lowers one module (a Method) or several ({name: Method}) to MPSBackend.
+
+    backend_config goes to ExecutorchBackendConfig; delegates are inlined unless it says otherwise, as in upstream's
+    example. `partitioner` is for tests."""
+    methods = methods if isinstance(methods, dict) else {"forward": methods}
+    with torch.no_grad():
+        edge = to_edge(
+            {name: export(m) for name, m in methods.items()},
+            compile_config=EdgeCompileConfig(
+                _check_ir_validity=False, _skip_dim_order=True, preserve_ops=list(preserve_ops)
+            ),
+        )
+        before = {name: report.calls(edge.exported_program(name)) for name in methods}
+        make = partitioner or Partitioner
+        partitioners = {name: make(fp16, edge.exported_program(name)) for name in methods}
+        edge = edge.to_backend(partitioners)
+        backend_config.setdefault("extract_delegate_segments", False)
+        program = edge.to_executorch(ExecutorchBackendConfig(**backend_config))
+    reports = {
+        name: report.Report(
+            name, before[name], edge.exported_program(name), getattr(partitioners[name], "outside", {})
+        )
+        for name in methods
+    }
+    return Lowered(program, methods, reports, edge, backend_config)

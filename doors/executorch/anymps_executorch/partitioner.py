@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The partitioner: the wheel's, asking support.py about each node and keeping the reasons for the report."""
+import torch
+from executorch.exir.backend.canonical_partitioners.pattern_op_partitioner import (
+    generate_partitions_from_list_of_nodes,
+)
+from executorch.exir.backend.compile_spec_schema import CompileSpec
+from executorch.exir.backend.partitioner import PartitionResult
+from executorch.exir.backend.utils import tag_constant_data
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from . import serialization, visitors
+from .support import is_symbolic, reason
+from .upstream import MPSPartitioner, edge
+
+
+class Support(OperatorSupportBase):
+    def __init__(self, program):
+        self.program = program
+        self.outside = {}
+
+    def is_node_supported(self, submodules, node):
+        if node.op != "call_function":
+            return False
+        found = reason(node, self.program)
+        if found:
+            self.outside[node.name] = found
+        return found is None
+
+
+def open_extents(program):
+    """Extents that are symbols become -1 in views and expansions, so that no delegate has a number as its input."""
+    for node in program.graph.nodes:
+        if node.target in (edge.view_copy.default, edge.expand_copy.default) and not reason(node, program):
+            shape = [-1 if is_symbolic(s) else s for s in node.args[1]]
+            node.args = (node.args[0], shape, *node.args[2:])
+    program.graph.eliminate_dead_code()
+    program.graph_module.recompile()
+
+
+class Partitioner(MPSPartitioner):
+    """One delegate of all that can be in one, also with indices of several dims: upstream puts these in delegates of
+    their own, which its runtime then refuses."""
+
+    def __init__(self, fp16, program=None):
+        serialization.apply()
+        visitors.apply()
+        super().__init__([CompileSpec("use_fp16", bytes([bool(fp16)]))])
+        self.outside = {}
+        self.program = program  # with its constants: what `partition` gets has none
+
+    def generate_partitions(self, edge_program):
+        self.supported_ops = Support(self.program or edge_program)
+        partitions = generate_partitions_from_list_of_nodes(
+            edge_program.graph_module, op_support=self.supported_ops
+        )
+        self.outside.update(self.supported_ops.outside)
+        return partitions
+
+    def use_metal_kernel(self, node: torch.fx.Node):
+        return False
+
+    def partition(self, edge_program):
+        open_extents(edge_program)
+        partitions = self.generate_partitions(edge_program)
+        if partitions:
+            self.tag_nodes(partitions)
+            tag_constant_data(edge_program)
+            untag_mutated_buffers(edge_program)
+        return PartitionResult(tagged_exported_program=edge_program, partition_tags=self.partition_tags)
+
+
+def untag_mutated_buffers(program):
+    """Upstream takes a buffer for a constant when the node that reads it is not the one that makes its new value: a
+    cache would never change."""
+    signature = program.graph_signature
+    mutated = set(signature.buffers_to_mutate.values())
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and signature.inputs_to_buffers.get(node.name) in mutated:
+            node.meta.pop("delegation_tag", None)
