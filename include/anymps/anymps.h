@@ -79,7 +79,8 @@ typedef enum amps_dtype {
   AMPS_F8E5M2FNUZ = 21,
   AMPS_F8E8M0 = 22,
   AMPS_F4E2M1 = 23,
-  AMPS_STRING = 24 /* made and read with amps_tensor_from_strings and amps_tensor_string */
+  AMPS_STRING = 24, /* made and read with amps_tensor_from_strings and amps_tensor_string */
+  AMPS_DTYPE_FORCE_INT = 0x7fffffff /* any int may be passed; one that is no type is an error */
 } amps_dtype;
 
 AMPS_API const char* amps_dtype_name(amps_dtype dtype); /* "f32" */
@@ -162,7 +163,8 @@ typedef enum amps_container {
   AMPS_SEQUENCE = 1,
   AMPS_OPTIONAL = 2,
   AMPS_OPTIONAL_SEQUENCE = 3,
-  AMPS_MAPS = 4
+  AMPS_MAPS = 4,
+  AMPS_CONTAINER_FORCE_INT = 0x7fffffff
 } amps_container;
 AMPS_API amps_status amps_tensor_list(amps_device* device, amps_container container,
                                       amps_dtype dtype, amps_tensor* const* items, size_t count,
@@ -194,7 +196,8 @@ typedef enum amps_attr_kind {
   AMPS_ATTR_STRING = 2,
   AMPS_ATTR_INTS = 3,
   AMPS_ATTR_FLOATS = 4,
-  AMPS_ATTR_GRAPH = 5 /* a body of control flow; in graphs only */
+  AMPS_ATTR_GRAPH = 5, /* a body of control flow; in graphs only */
+  AMPS_ATTR_FORCE_INT = 0x7fffffff
 } amps_attr_kind;
 
 typedef struct amps_attr {
@@ -307,7 +310,11 @@ AMPS_API amps_status amps_program_delegate_option(const amps_program* program, c
 
 /* Test cases of a bundle; a program without has 0. Values come in the order of the graph's inputs
  * or outputs; a number comes as a tensor without axes. */
-typedef enum amps_test_side { AMPS_TEST_INPUTS = 0, AMPS_TEST_OUTPUTS = 1 } amps_test_side;
+typedef enum amps_test_side {
+  AMPS_TEST_INPUTS = 0,
+  AMPS_TEST_OUTPUTS = 1,
+  AMPS_TEST_FORCE_INT = 0x7fffffff
+} amps_test_side;
 AMPS_API amps_status amps_program_test_count(const amps_program* program, const char* method,
                                              size_t* count);
 AMPS_API amps_status amps_program_test_size(const amps_program* program, const char* method,

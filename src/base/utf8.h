@@ -21,7 +21,7 @@ inline std::vector<char32_t> code_points(std::string_view text) {
                      : first >= 0xe0 ? 2
                      : first >= 0xc0 ? 1
                                      : -1;
-    char32_t point = more == 0 ? first : first & (0x3f >> more);
+    char32_t point = more > 0 ? first & (0x3f >> more) : first;
     bool valid = more >= 0 && i + static_cast<size_t>(more) < text.size();
     for (int k = 1; valid && k <= more; ++k) {
       const auto byte = static_cast<uint8_t>(text[i + static_cast<size_t>(k)]);

@@ -2,6 +2,7 @@
 // For kernels that walk plain memory: every tensor must be contiguous.
 #pragma once
 
+#include <cstring>
 #include <string>
 
 #include "drivers/kernel.h"
@@ -14,6 +15,11 @@ inline bool dense(const KernelRequest& request, std::string& why) {
   for (const TensorDesc& output : request.outputs)
     if (!output.contiguous()) return why = "an output is not contiguous", false;
   return true;
+}
+
+// An empty tensor may have no memory.
+inline void clear(void* memory, size_t bytes) {
+  if (bytes) std::memset(memory, 0, bytes);
 }
 
 }  // namespace anymps::cpu

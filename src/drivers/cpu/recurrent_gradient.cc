@@ -69,7 +69,7 @@ class RecurrentGradient final : public Kernel {
   }
 
   void run(const KernelArgs& args) const override {
-    std::memset(args.scratch, 0, scratch_bytes());
+    clear(args.scratch, scratch_bytes());
     const auto cost = static_cast<double>(gates_ * hidden_ * (hidden_ + width_));
     parallel_for(0, directions_ * batch_, cost * static_cast<double>(steps_),
                  [&](int64_t begin, int64_t end) {

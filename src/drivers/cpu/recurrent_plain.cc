@@ -55,7 +55,7 @@ class RecurrentPlain final : public Kernel {
   }
 
   void run(const KernelArgs& args) const override {
-    std::memset(args.outputs[0], 0, y_bytes_);
+    clear(args.outputs[0], y_bytes_);
     const int64_t rows = gates_ * hidden_, sequences = directions_ * batch_;
     parallel_for(0, sequences * steps_, 0.3 * static_cast<double>(rows * width_),
                  [&](int64_t begin, int64_t end) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "drivers/cpu/copy.h"
+#include "drivers/cpu/dense.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/cpu/widen.h"
 #include "drivers/kernel.h"
@@ -243,7 +244,7 @@ KernelPtr make_center(const KernelRequest& request, std::string& why) {
   return make_kernel(
       [=, bytes = y.bytes(), whole = inside == y.shape,
        copy = StridedCopy(size_of(x.dtype), inside, y.strides, x.strides)](const KernelArgs& args) {
-        if (!whole) std::memset(args.outputs[0], 0, bytes);
+        if (!whole) clear(args.outputs[0], bytes);
         copy.run(static_cast<char*>(args.outputs[0]) + to,
                  static_cast<const char*>(args.inputs[0]) + from);
       });

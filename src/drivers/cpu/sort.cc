@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "drivers/cpu/dense.h"
 #include "drivers/cpu/lines.h"
 #include "drivers/cpu/threads.h"
 
@@ -161,7 +162,7 @@ class TopKGradient final : public Kernel {
   size_t scratch_bytes() const override { return index_bytes_; }
   void run(const KernelArgs& args) const override {
     order_->run({&args.inputs[1], &args.scratch, nullptr, args.queue});
-    std::memset(args.outputs[0], 0, bytes_);
+    clear(args.outputs[0], bytes_);
     if (k_ == 0) return;
     const auto* indices = static_cast<const int64_t*>(args.scratch);
     parallel_for(0, lines_.count(), 3 * static_cast<double>(k_), [&](int64_t begin, int64_t end) {

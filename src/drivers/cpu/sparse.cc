@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "drivers/cpu/dense.h"
 #include "drivers/cpu/rows.h"
 #include "drivers/cpu/widen.h"
 #include "drivers/elements.h"
@@ -23,7 +24,7 @@ class SparseToDense {
 
   void operator()(const KernelArgs& args) const {
     T* y = static_cast<T*>(args.outputs[0]);
-    std::memset(args.outputs[0], 0, y_.bytes());
+    clear(args.outputs[0], y_.bytes());
     const auto at = [&](size_t input, int64_t i) {
       return static_cast<int64_t>(static_cast<const Index*>(args.inputs[input])[i * steps_[input]]);
     };
