@@ -129,7 +129,9 @@ TEST(Payload, HalfPrecisionCastsInPlace) {
   payload.output(z);
   auto graph = payload.import();
   for (const Node* node : graph->node_list())
-    if (node->is("mul")) EXPECT_EQ(node->output()->dtype(), F16);
+    if (node->is("mul")) {
+      EXPECT_EQ(node->output()->dtype(), F16);
+    }
   EXPECT_EQ(run(payload, {HostTensor::of<float>({2}, {1, 1.0001f})}), (Floats{0.5, 3}));
 }
 
@@ -145,7 +147,9 @@ TEST(Payload, NumbersInHalfPrecision) {
     payload.output(z);
     auto graph = payload.import();
     for (const Node* node : graph->node_list())
-      if (node->is("where")) EXPECT_EQ(node->output()->dtype(), type);
+      if (node->is("where")) {
+        EXPECT_EQ(node->output()->dtype(), type);
+      }
     EXPECT_EQ(graph->outputs()[0]->dtype(), F32);
   }
 }
