@@ -17,11 +17,11 @@ class Runner(torch.fx.Interpreter):
         return super().call_function(target, args, kwargs)
 
 
-def graph_inputs(program, inputs):
+def graph_inputs(graph, program, inputs):
     """The values of the placeholders: constants from the program, the rest from the caller."""
     signature = program.graph_signature
     given = iter(tree_flatten(tuple(inputs))[0])
-    for node in program.graph.nodes:
+    for node in graph.nodes:
         if node.op != "placeholder":
             continue
         if name := signature.inputs_to_parameters.get(node.name) or signature.inputs_to_buffers.get(node.name):
@@ -34,11 +34,16 @@ def graph_inputs(program, inputs):
 
 def run(lowered, method, inputs):
     """The user's outputs of a method."""
-    program = lowered.edge.exported_program(method)
+    module, program = lowered.graphs[method]
     with torch.no_grad():
-        values = Runner(program.graph_module).run(*graph_inputs(program, inputs))
+        values = Runner(module).run(*graph_inputs(module.graph, program, inputs))
     specs = program.graph_signature.output_specs
     return [v for spec, v in zip(specs, values, strict=True) if spec.kind == OutputKind.USER_OUTPUT]
+
+
+def tolerance(fp16):
+    """The difference that the float type explains."""
+    return 2e-2 if fp16 else 1e-4
 
 
 def difference(found, wanted):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a torch module to an ExecuTorch program with its delegates, and to the bytes of a bundled program."""
-from dataclasses import dataclass, field
+import copy
+from dataclasses import dataclass
 
 import torch
 from torch.utils._pytree import tree_flatten
 
-from . import report, upstream  # noqa: F401  (upstream silences the wheel before it is imported)
+from . import passes, report, upstream  # noqa: F401  (upstream silences the wheel before it is imported)
 from .partitioner import Partitioner
 
 from executorch.devtools import BundledProgram  # isort: skip
@@ -30,8 +31,7 @@ class Lowered:
     program: object
     methods: dict
     reports: dict
-    edge: object = None
-    backend_config: dict = field(default_factory=dict)
+    graphs: dict
 
     def buffer(self):
         return bytes(self.program.buffer)
@@ -80,11 +80,11 @@ def export(method):
         return torch.export.export(module, inputs, dynamic_shapes=method.dynamic_shapes, strict=False)
 
 
-def lower(methods, fp16=True, partitioner=None, preserve_ops=(), **backend_config):
+def lower(methods, fp16=True, partitioner=None, preserve_ops=(), on_edge=None, **backend_config):
     """Lowers one module (a Method) or several ({name: Method}) to MPSBackend.
 
     backend_config goes to ExecutorchBackendConfig; delegates are inlined unless it says otherwise, as in upstream's
-    example. `partitioner` is for tests."""
+    example. `on_edge` sees the edge program before it is lowered; `partitioner` is for tests."""
     methods = methods if isinstance(methods, dict) else {"forward": methods}
     with torch.no_grad():
         edge = to_edge(
@@ -93,16 +93,25 @@ def lower(methods, fp16=True, partitioner=None, preserve_ops=(), **backend_confi
                 _check_ir_validity=False, _skip_dim_order=True, preserve_ops=list(preserve_ops)
             ),
         )
+        for name in methods:
+            passes.apply(edge.exported_program(name))
         before = {name: report.calls(edge.exported_program(name)) for name in methods}
+        if on_edge:
+            on_edge(edge)
         make = partitioner or Partitioner
         partitioners = {name: make(fp16, edge.exported_program(name)) for name in methods}
         edge = edge.to_backend(partitioners)
+        reports, graphs = {}, {}
+        for name in methods:
+            lowered = edge.exported_program(name)
+            reports[name] = report.Report(name, before[name], lowered, getattr(partitioners[name], "outside", {}))
+            graphs[name] = snapshot(lowered)
         backend_config.setdefault("extract_delegate_segments", False)
         program = edge.to_executorch(ExecutorchBackendConfig(**backend_config))
-    reports = {
-        name: report.Report(
-            name, before[name], edge.exported_program(name), getattr(partitioners[name], "outside", {})
-        )
-        for name in methods
-    }
-    return Lowered(program, methods, reports, edge, backend_config)
+    return Lowered(program, methods, reports, graphs)
+
+
+def snapshot(program):
+    """(graph module, program) as they are now: to_executorch rewrites the graph where it stands."""
+    module = program.graph_module
+    return torch.fx.GraphModule(module, copy.deepcopy(module.graph)), program

@@ -10,8 +10,8 @@ from executorch.exir.backend.utils import tag_constant_data
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from . import serialization, visitors
-from .support import is_symbolic, reason
-from .upstream import MPSPartitioner, edge
+from .support import reason
+from .upstream import MPSPartitioner
 
 
 class Support(OperatorSupportBase):
@@ -26,16 +26,6 @@ class Support(OperatorSupportBase):
         if found:
             self.outside[node.name] = found
         return found is None
-
-
-def open_extents(program):
-    """Extents that are symbols become -1 in views and expansions, so that no delegate has a number as its input."""
-    for node in program.graph.nodes:
-        if node.target in (edge.view_copy.default, edge.expand_copy.default) and not reason(node, program):
-            shape = [-1 if is_symbolic(s) else s for s in node.args[1]]
-            node.args = (node.args[0], shape, *node.args[2:])
-    program.graph.eliminate_dead_code()
-    program.graph_module.recompile()
 
 
 class Partitioner(MPSPartitioner):
@@ -61,7 +51,6 @@ class Partitioner(MPSPartitioner):
         return False
 
     def partition(self, edge_program):
-        open_extents(edge_program)
         partitions = self.generate_partitions(edge_program)
         if partitions:
             self.tag_nodes(partitions)

@@ -8,6 +8,7 @@ from collections import Counter
 from importlib import resources
 
 from executorch.exir._serialize._flatbuffer import _flatc_decompile
+from executorch.exir.graph_module import get_control_flow_submodules
 from executorch.exir.lowered_backend_module import get_lowered_submodules
 
 
@@ -57,8 +58,13 @@ class Report:
             if name in left and name in reasons:
                 count, why = self.outside.get(target, (0, reasons[name]))
                 self.outside[target] = (count + 1, why)
+        for _, branch, _ in get_control_flow_submodules(program.graph_module):
+            for node in branch.graph.nodes:
+                if node.op == "call_function":
+                    count, why = self.outside.get(target_name(node), (0, "in a branch or a loop body"))
+                    self.outside[target_name(node)] = (count + 1, why)
         self.total = len(before)
-        self.delegated = self.total - sum(count for count, _ in self.outside.values())
+        self.delegated = self.total - sum(name in left and name in reasons for name in before)
 
     def kinds(self):
         return sum(self.delegates, Counter())

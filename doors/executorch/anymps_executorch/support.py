@@ -105,6 +105,22 @@ def float_product(node, _):
     return None
 
 
+def total(node, _):
+    source = node.args[0].meta["val"]
+    if not node.meta["val"].dtype.is_floating_point:
+        return "MPSMean adds floats"
+    if any_symbolic(list(source.shape)) or not source.numel():
+        return "a sum is a mean times a count, and the count is open or zero"
+    return None
+
+
+def some(node, _):
+    extent = node.args[0].meta["val"].shape[node.args[1]] if node.args[0].meta["val"].dim() else 0
+    if is_symbolic(extent) or not 0 < extent < 2**14:
+        return "an any is a mean that is not zero, which halves cannot tell over so many elements"
+    return None
+
+
 def padding(node, _):
     if any(p < 0 for p in node.args[1]):
         return "MPSConstantPadND does not crop"
@@ -162,6 +178,8 @@ RULES = {
     edge.mm.default: float_product,
     edge.bmm.default: float_product,
     edge.addmm.default: float_product,
+    edge.sum.dim_IntList: total,
+    edge.any.dim: some,
     edge.constant_pad_nd.default: padding,
     edge.index.Tensor: indices,
     edge.index_put.default: index_put,

@@ -5,6 +5,7 @@ A visitor turns one node of the edge graph into nodes of the MPS schema. These a
 what none of them can express is refused before (support.py), with the reason in the report.
 """
 import functools
+import math
 
 import torch
 from executorch.backends.transforms import get_shape
@@ -250,10 +251,14 @@ class Arange(Corrected):
 
 
 class Copy(Corrected):
-    """Upstream drops the dtype of _to_copy: the copy stays what its source is."""
+    """Upstream drops the dtype of _to_copy: the copy stays what its source is. A constant is converted here and now."""
 
     def define_node(self, node, mps_graph):
         source = node.args[0]
+        if dtype_of(source) != dtype_of(node) and mps_utils.is_parameter(self.exported_program, source):
+            tensor = mps_utils.get_param_tensor(self.exported_program, source).to(dtype_of(node))
+            self.tensor_to_id[node] = self.define_constant(tensor, mps_graph)
+            return
         id = self.define_tensor(source, mps_graph)
         if dtype_of(source) == dtype_of(node):
             self.tensor_to_id[node] = id
@@ -344,6 +349,40 @@ class Mean(Corrected):
             dims=dims,
             keep_dims=not whole and bool(argument(node, 2, "keepdim", False)),
         )
+
+
+class Sum(Corrected):
+    """Not upstream's: a sum is the mean times the number of elements, for floats."""
+
+    def define_node(self, node, mps_graph):
+        shape, dtype = get_shape(node.args[0]), dtype_of(node)
+        dims = list(argument(node, 1, "dim") or range(len(shape)))
+        count = math.prod(shape[d] for d in dims)
+        source = self.operand(node.args[0], dtype, mps_graph)
+        mean = len(mps_graph.mps_values)
+        mps_graph.mps_values.append(value(to_mps_dtype(dtype), get_shape(node)))
+        keep = bool(argument(node, 2, "keepdim", False))
+        self.add(
+            mps_graph, schema.MPSMean, input1_id=source, output_id=mean, num_dims=len(dims), dims=dims, keep_dims=keep
+        )
+        factor = self.define_constant(torch.tensor([count], dtype=dtype), mps_graph)
+        output = self.define_tensor(node, mps_graph)
+        self.add(mps_graph, schema.MPSMul, input1_id=mean, input2_id=factor, output_id=output)
+
+
+class Any(Corrected):
+    """Not upstream's: some element is true when the mean of ones and zeros is not zero."""
+
+    def define_node(self, node, mps_graph):
+        source = self.operand(node.args[0], torch.bool, mps_graph)
+        ones = self.cast(source, get_shape(node.args[0]), torch.float32, mps_graph)
+        mean = len(mps_graph.mps_values)
+        mps_graph.mps_values.append(value(to_mps_dtype(torch.float32), get_shape(node)))
+        dims, keep = [node.args[1]], bool(argument(node, 2, "keepdim", False))
+        self.add(mps_graph, schema.MPSMean, input1_id=ones, output_id=mean, num_dims=1, dims=dims, keep_dims=keep)
+        zero = self.define_constant(torch.zeros(1), mps_graph)
+        output = self.define_tensor(node, mps_graph)
+        self.add(mps_graph, schema.MPSNe, input1_id=mean, input2_id=zero, output_id=output)
 
 
 class Pad(Corrected):
@@ -520,6 +559,8 @@ CORRECTED = (
     (MaxPool, (edge.max_pool2d_with_indices.default,)),
     (AvgPool, (edge.avg_pool2d.default,)),
     (Mean, (edge.mean.dim, edge.mean.default)),
+    (Sum, (edge.sum.dim_IntList,)),
+    (Any, (edge.any.dim,)),
     (Pad, (edge.constant_pad_nd.default,)),
     (Slice, (edge.slice_copy.Tensor,)),
     (SliceScatter, (edge.slice_scatter.default,)),

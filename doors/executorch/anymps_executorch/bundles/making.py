@@ -1,11 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes bundles of the cases in this package, and refuses one that is not what it says."""
+"""Makes bundles of the sets in this package, and refuses one that is not what it says."""
 import contextlib
+from dataclasses import dataclass
 
-from .. import visitors
-from ..checking import differences
+import torch
+
+from .. import models, visitors
+from ..checking import differences, tolerance
 from ..lowering import Method, lower
-from .kinds import Of
+
+# The example models that can be made without a network, the quick ones first.
+EXAMPLES = """mul linear add add_mul softmax conv1d sdpa lstm resnet8 ds_cnn deep_autoencoder mobilenet_v1_025 mv2
+mv2_untrained mv3 resnet18 resnet50 edsr w2l ic3 ic4 dl3 vit deit_tiny mobilebert emformer_join emformer_predict
+emformer_transcribe""".split()
+# Those that are exported as halves, too.
+HALVES = """mul linear add add_mul softmax conv1d lstm resnet8 ds_cnn deep_autoencoder mobilenet_v1_025 mv2 mv3 resnet18
+edsr deit_tiny""".split()
+
+
+@dataclass
+class Made:
+    data: bytes
+    delegates: list
+    outside: dict
+    difference: float
+    fp16: bool
+
+    def row(self):
+        """What the table says of it."""
+        return {
+            "delegates": [sum(kinds.values()) for kinds in self.delegates],
+            "outside": {target: count for target, (count, _) in sorted(self.outside.items())},
+            "fp16": self.fp16,
+        }
+
+
+def finish(lowered, cases, fp16, compare=True):
+    """Bundles what was lowered, once the written nodes give what torch gives."""
+    cases = cases or {name: [m.inputs] for name, m in lowered.methods.items()}
+    worst = 0.0
+    if compare:
+        for name, inputs in ((n, i) for n, all_inputs in cases.items() for i in all_inputs):
+            worst = max([worst, *differences(lowered, name, inputs)])
+    if not worst <= tolerance(fp16):
+        raise RuntimeError(f"the written nodes differ from torch by {worst:.2g}")
+    reports = lowered.reports.values()
+    delegates = [kinds for r in reports for kinds in r.delegates]
+    outside = {target: entry for r in reports for target, entry in r.outside.items()}
+    return Made(lowered.bundle(cases), delegates, outside, worst, fp16)
 
 
 @contextlib.contextmanager
@@ -20,16 +62,56 @@ def chosen_kinds(kinds):
         visitors.Binary.kinds.update(old)
 
 
-def kind_bundle(kind, case, fp16):
-    """(bytes, nodes of each kind) of a bundle whose only delegate has nodes of the kind."""
-    method = Method(Of(case.function, case.constants), case.inputs)
+def make_kind(kind, case, fp16):
+    from .kinds import Of
+
     with chosen_kinds(case.kinds):
-        lowered = lower(method, fp16=fp16, preserve_ops=case.preserve)
+        lowered = lower(Method(Of(case.function, case.constants), case.inputs), fp16=fp16, preserve_ops=case.preserve)
     report = lowered.reports["forward"]
-    if not report.kinds()[kind]:
-        raise RuntimeError(f"no {kind} was written:\n{report}")
-    for inputs in (case.inputs, *case.more_inputs):
-        worst = max(differences(lowered, inputs=inputs))
-        if worst > (2e-2 if fp16 else 1e-5):
-            raise RuntimeError(f"the written nodes differ from torch by {worst:.2g}")
-    return lowered.bundle({"forward": [case.inputs, *case.more_inputs]}), report.kinds()
+    if not report.kinds()[kind] or report.outside:
+        raise RuntimeError(f"no {kind} was written, or not everything is in the delegate:\n{report}")
+    return finish(lowered, {"forward": [case.inputs, *case.more_inputs]}, fp16)
+
+
+def kinds_jobs():
+    from .kinds import KINDS
+
+    for kind, case in KINDS.items():
+        for fp16 in (False, True) if case.fp16 else (False,):
+            yield f"{kind}_{suffix(fp16)}.pte", lambda k=kind, c=case, h=fp16: make_kind(k, c, h)
+
+
+def small_jobs():
+    from .small import FLOAT32_ONLY, SMALL
+
+    for name, build in SMALL.items():
+        for fp16 in (False,) if name in FLOAT32_ONLY else (False, True):
+            yield f"{name}_{suffix(fp16)}.pte", lambda b=build, h=fp16: finish(lower(b(), fp16=h), {}, h)
+
+
+def programs_jobs():
+    from .programs import PROGRAMS
+
+    for name, build in PROGRAMS.items():
+        yield f"{name}.pte", lambda b=build: finish(*b(), False)
+
+
+def models_jobs():
+    for fp16 in (False, True):
+        for name in HALVES if fp16 else EXAMPLES:
+            yield f"{name}_{suffix(fp16)}.pte", lambda n=name, h=fp16: make_model(n, h)
+
+
+def make_model(name, fp16):
+    example = models.example(name)
+    for note in example.notes:
+        print(f"{name}: {note}")
+    cases = {"forward": [example.inputs]}
+    if all(isinstance(v, torch.Tensor) and v.unique().numel() == 1 for v in example.inputs):
+        torch.manual_seed(1)  # a second case where the example's inputs are all ones
+        cases["forward"].append(tuple(torch.randn_like(v) for v in example.inputs))
+    return finish(lower(Method(example.module, example.inputs), fp16=fp16), cases, fp16)
+
+
+def suffix(fp16):
+    return "f16" if fp16 else "f32"
