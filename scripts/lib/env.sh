@@ -56,11 +56,20 @@ find_python() {
   return 1
 }
 
+# Lines of a requirements file that are for this script: `# pip: --no-deps` installs what is listed and nothing else,
+# `# borrows: NAME` lets the environment find the packages of another one behind its own.
 make_venv() {
-  local python=$1 venv=$2 requirements=$3 stamp=$4
+  local python=$1 venv=$2 requirements=$3 stamp=$4 options borrowed
+  mapfile -t options < <(sed -n 's/^# pip: //p' "$requirements")
+  borrowed=$(sed -n 's/^# borrows: //p' "$requirements")
   "$python" -m venv --clear "$venv" &&
-    "$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar off -r "$requirements" &&
-    "$venv/bin/python" -m pip check && echo "$stamp" >"$venv/.stamp"
+    "$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar off "${options[@]}" -r "$requirements" ||
+    return
+  if [ -n "$borrowed" ]; then
+    "$venv/bin/python" -c 'import sys, sysconfig; print(sysconfig.get_path("purelib", vars={"base": sys.argv[1]}))' \
+      "$venv_dir/$borrowed" >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/borrowed.pth"
+  fi
+  { [ "${#options[@]}" -gt 0 ] || "$venv/bin/python" -m pip check; } && echo "$stamp" >"$venv/.stamp"
 }
 
 # ensure_venv NAME: makes .venvs/NAME from requirements/NAME.txt unless its stamp says it is that already.

@@ -99,7 +99,7 @@ def lower(methods, fp16=True, partitioner=None, preserve_ops=(), on_edge=None, *
         if on_edge:
             on_edge(edge)
         make = partitioner or Partitioner
-        partitioners = {name: make(fp16, edge.exported_program(name)) for name in methods}
+        partitioners = {name: make(fp16) for name in methods}
         edge = edge.to_backend(partitioners)
         reports, graphs = {}, {}
         for name in methods:

@@ -15,14 +15,13 @@ from .upstream import MPSPartitioner
 
 
 class Support(OperatorSupportBase):
-    def __init__(self, program):
-        self.program = program
+    def __init__(self):
         self.outside = {}
 
     def is_node_supported(self, submodules, node):
         if node.op != "call_function":
             return False
-        found = reason(node, self.program)
+        found = reason(node)
         if found:
             self.outside[node.name] = found
         return found is None
@@ -32,15 +31,14 @@ class Partitioner(MPSPartitioner):
     """One delegate of all that can be in one, also with indices of several dims: upstream puts these in delegates of
     their own, which its runtime then refuses."""
 
-    def __init__(self, fp16, program=None):
+    def __init__(self, fp16):
         serialization.apply()
         visitors.apply()
         super().__init__([CompileSpec("use_fp16", bytes([bool(fp16)]))])
         self.outside = {}
-        self.program = program  # with its constants: what `partition` gets has none
 
     def generate_partitions(self, edge_program):
-        self.supported_ops = Support(self.program or edge_program)
+        self.supported_ops = Support()
         partitions = generate_partitions_from_list_of_nodes(
             edge_program.graph_module, op_support=self.supported_ops
         )

@@ -36,7 +36,7 @@ def edge_ops(program):
 def open_extents(program):
     """Extents that are symbols become -1 in views and expansions, so that no delegate has a number as its input."""
     for node in program.graph.nodes:
-        if node.target in (edge.view_copy.default, edge.expand_copy.default) and not reason(node, program):
+        if node.target in (edge.view_copy.default, edge.expand_copy.default) and not reason(node):
             shape = [-1 if is_symbolic(s) else s for s in node.args[1]]
             node.args = (node.args[0], shape, *node.args[2:])
 

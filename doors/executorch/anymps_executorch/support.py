@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which nodes the MPS schema can express, and why the others cannot go into a delegate.
 
-`reason(node, program)` is None for a node that can, and a phrase for the report otherwise. A rule is a function of the
+`reason(node)` is None for a node that can, and a phrase for the report otherwise. A rule is a function of the
 node; the table at the end says for which targets it is asked.
 """
 import operator
 
 import torch
-from torch._export.utils import get_buffer, get_lifted_tensor_constant, get_param
-from torch._subclasses.fake_tensor import FakeTensor
 
 from .upstream import edge, exir_ops
 from .visitors import REGISTRY, argument, is_tensor
@@ -25,15 +23,6 @@ DTYPES = {
     torch.bool,
 }
 quantized = exir_ops.edge.quantized_decomposed
-
-
-def constant_of(node, program):
-    """The tensor behind a placeholder, or None if it is no constant."""
-    for get in (get_param, get_buffer, get_lifted_tensor_constant):
-        tensor = get(program, node)
-        if tensor is not None:
-            return tensor
-    return None
 
 
 def tensors_of(value):
@@ -84,7 +73,7 @@ def open_expand(node):
     return None
 
 
-def convolution(node, _):
+def convolution(node):
     rank = len(node.args[3])
     if node.args[6]:
         return "MPSConv2D is no transposed convolution"
@@ -93,19 +82,19 @@ def convolution(node, _):
     return None
 
 
-def pooling(node, _):
+def pooling(node):
     if node.args[0].meta["val"].dim() != 4:
         return "MPS pooling takes tensors of rank 4"
     return None
 
 
-def float_product(node, _):
+def float_product(node):
     if not node.meta["val"].dtype.is_floating_point:
         return "MPSMatMul multiplies floats"
     return None
 
 
-def total(node, _):
+def total(node):
     source = node.args[0].meta["val"]
     if not node.meta["val"].dtype.is_floating_point:
         return "MPSMean adds floats"
@@ -114,46 +103,33 @@ def total(node, _):
     return None
 
 
-def some(node, _):
+def some(node):
     extent = node.args[0].meta["val"].shape[node.args[1]] if node.args[0].meta["val"].dim() else 0
     if is_symbolic(extent) or not 0 < extent < 2**14:
         return "an any is a mean that is not zero, which halves cannot tell over so many elements"
     return None
 
 
-def padding(node, _):
+def padding(node):
     if any(p < 0 for p in node.args[1]):
         return "MPSConstantPadND does not crop"
     return None
 
 
-def indices(node, _):
+def indices(node):
     for index in node.args[1]:
         if index is not None and index.meta["val"].dtype in (torch.bool, torch.uint8):
             return "a mask selects as many elements as it has ones"
     return None
 
 
-def index_put(node, program):
+def index_put(node):
     if argument(node, 3, "accumulate", False):
         return "MPSIndexPut does not accumulate"
-    return indices(node, program)
+    return indices(node)
 
 
-def group_of_int4(node, program):
-    low, high = node.args[3], node.args[4]
-    if (low, high) != (-8, 7):
-        return f"MPSDequantizePerChannelGroup has int4 weights, not the range {low}..{high}"
-    weights = constant_of(node.args[0], program)
-    if weights is None or weights.dim() != 2 or weights.shape[1] % 2:
-        return "int4 weights must be a constant matrix with an even number of columns"
-    zero_points = constant_of(node.args[2], program) if is_tensor(node.args[2]) else None
-    if zero_points is None or isinstance(zero_points, FakeTensor) or bool(zero_points.any()):
-        return "MPSDequantizePerChannelGroup has no zero points"
-    return None
-
-
-def dynamic_quantization(node, _):
+def dynamic_quantization(node):
     """The visitors leave activations as they are; that is right only between a quantization and its inverse."""
     family = {quantized.quantize_per_token.default, quantized.dequantize_per_token.default}
     follow = {quantized.dequantize_per_token.default}
@@ -165,8 +141,8 @@ def dynamic_quantization(node, _):
     return None
 
 
-def getitem(node, program):
-    if reason(node.args[0], program):
+def getitem(node):
+    if reason(node.args[0]):
         return f"its source {node.args[0].name} is outside"
     return None
 
@@ -183,7 +159,6 @@ RULES = {
     edge.constant_pad_nd.default: padding,
     edge.index.Tensor: indices,
     edge.index_put.default: index_put,
-    quantized.dequantize_per_channel_group.default: group_of_int4,
     quantized.choose_qparams_per_token_asymmetric.default: dynamic_quantization,
     quantized.quantize_per_token.default: dynamic_quantization,
     quantized.dequantize_per_token.default: dynamic_quantization,
@@ -191,7 +166,7 @@ RULES = {
 }
 
 
-def reason(node, program):
+def reason(node):
     """None if a call of the edge graph can go into a delegate, else why it cannot."""
     name = getattr(node.target, "__name__", str(node.target))
     if name not in REGISTRY or name.startswith("dim_order_ops."):
@@ -204,5 +179,5 @@ def reason(node, program):
         found = symbolic_argument(node)
     found = found or wrong_dtype(node)
     if not found and node.target in RULES:
-        found = RULES[node.target](node, program)
+        found = RULES[node.target](node)
     return found

@@ -63,10 +63,14 @@ class Corrected(node_visitor.NodeVisitor):
             dtype = torch.float16
         return to_mps_dtype(dtype)
 
+    def fresh(self, dims, dtype, mps_graph):
+        """The id of a new value that is no node of the edge graph."""
+        mps_graph.mps_values.append(value(to_mps_dtype(dtype), dims))
+        return len(mps_graph.mps_values) - 1
+
     def cast(self, id, dims, dtype, mps_graph):
         """The id of a new value that is value `id` in another dtype."""
-        to = len(mps_graph.mps_values)
-        mps_graph.mps_values.append(value(to_mps_dtype(dtype), dims))
+        to = self.fresh(dims, dtype, mps_graph)
         mps_graph.mps_nodes.append(
             schema.MPSNode(mpsnode_union=schema.MPSCast(input1_id=id, output_id=to, dtype=self.stored_dtype(dtype)))
         )
@@ -359,8 +363,7 @@ class Sum(Corrected):
         dims = list(argument(node, 1, "dim") or range(len(shape)))
         count = math.prod(shape[d] for d in dims)
         source = self.operand(node.args[0], dtype, mps_graph)
-        mean = len(mps_graph.mps_values)
-        mps_graph.mps_values.append(value(to_mps_dtype(dtype), get_shape(node)))
+        mean = self.fresh(get_shape(node), dtype, mps_graph)
         keep = bool(argument(node, 2, "keepdim", False))
         self.add(
             mps_graph, schema.MPSMean, input1_id=source, output_id=mean, num_dims=len(dims), dims=dims, keep_dims=keep
@@ -376,8 +379,7 @@ class Any(Corrected):
     def define_node(self, node, mps_graph):
         source = self.operand(node.args[0], torch.bool, mps_graph)
         ones = self.cast(source, get_shape(node.args[0]), torch.float32, mps_graph)
-        mean = len(mps_graph.mps_values)
-        mps_graph.mps_values.append(value(to_mps_dtype(torch.float32), get_shape(node)))
+        mean = self.fresh(get_shape(node), torch.float32, mps_graph)
         dims, keep = [node.args[1]], bool(argument(node, 2, "keepdim", False))
         self.add(mps_graph, schema.MPSMean, input1_id=ones, output_id=mean, num_dims=1, dims=dims, keep_dims=keep)
         zero = self.define_constant(torch.zeros(1), mps_graph)
@@ -527,9 +529,48 @@ class Embedding(Corrected):
 
 
 class DequantizeGroup(Corrected):
-    """Upstream wants all eight arguments in their places."""
+    """Upstream wants all eight arguments in their places, and takes any weights for int4 without zero points. Others
+    are written out here: (weights - zero points) * scales, group by group."""
 
     def define_node(self, node, mps_graph):
+        if self.is_int4(node):
+            self.define_int4(node, mps_graph)
+        else:
+            self.define_wide(node, mps_graph)
+
+    def is_int4(self, node):
+        weights, zeros = node.args[0], node.args[2]
+        constant = mps_utils.is_parameter(self.exported_program, weights)
+        if zeros is not None:
+            known = mps_utils.is_parameter(self.exported_program, zeros)
+            if not known or mps_utils.get_param_tensor(self.exported_program, zeros).any():
+                return False
+        return constant and tuple(node.args[3:5]) == (-8, 7) and get_shape(weights)[1] % 2 == 0
+
+    def define_wide(self, node, mps_graph):
+        weights, scales, zeros = node.args[:3]
+        rows, columns = get_shape(weights)
+        groups, dtype = get_shape(scales)[1], dtype_of(node)
+        full, narrow = [rows, groups, columns // groups], [rows, groups, 1]
+        x = self.reshape(self.operand(weights, dtype, mps_graph), full, dtype, mps_graph)
+        if zeros is not None:
+            zeros = self.reshape(self.operand(zeros, dtype, mps_graph), narrow, dtype, mps_graph)
+            x = self.compute(schema.MPSSub, x, zeros, full, dtype, mps_graph)
+        scales = self.reshape(self.operand(scales, dtype, mps_graph), narrow, dtype, mps_graph)
+        x = self.compute(schema.MPSMul, x, scales, full, dtype, mps_graph)
+        self.tensor_to_id[node] = self.reshape(x, [rows, columns], dtype, mps_graph)
+
+    def reshape(self, id, shape, dtype, mps_graph):
+        to = self.fresh(shape, dtype, mps_graph)
+        self.add(mps_graph, schema.MPSView, input1_id=id, output_id=to, num_dims=len(shape), shape=shape)
+        return to
+
+    def compute(self, kind, first, second, shape, dtype, mps_graph):
+        to = self.fresh(shape, dtype, mps_graph)
+        self.add(mps_graph, kind, input1_id=first, input2_id=second, output_id=to)
+        return to
+
+    def define_int4(self, node, mps_graph):
         output = self.define_tensor(node, mps_graph)
         weights = self.define_tensor(node.args[0], mps_graph, DataType.mps_data_type_int4)
         self.add(
