@@ -7,6 +7,7 @@
 #include <chrono>
 #include <fstream>
 #include <random>
+#include <set>
 
 namespace cli {
 
@@ -97,7 +98,17 @@ amps::Executable compile(const amps::Device& device, const ModelOptions& options
   compile_options.threads = options.threads;
   compile_options.optimization_level = options.level;
   compile_options.check = options.check;
-  return device.load(options.model, compile_options);
+  amps::Executable executable = device.load(options.model, compile_options);
+  // A file for an input with a default: that input must not be a constant.
+  std::set<std::string> names;
+  for (const std::string& text : options.inputs) names.insert(split(text, "--input").first);
+  for (const amps::Value& input : executable.inputs()) names.erase(input.name());
+  if (names.empty()) return executable;
+  std::vector<std::string> wanted;
+  for (const amps::Value& value : amps::Graph::load(options.model).defaults())
+    if (names.contains(value.name())) wanted.push_back(value.name());
+  if (wanted.empty()) return executable;
+  return device.compile(amps::Graph::load(options.model, wanted), compile_options);
 }
 
 }  // namespace

@@ -230,6 +230,14 @@ AMPS_API amps_status amps_graph_create(const char* name, amps_graph** graph);
 AMPS_API amps_status amps_graph_load(const char* path, amps_graph** graph);
 AMPS_API amps_status amps_graph_load_memory(const void* data, size_t bytes, const char* name,
                                             amps_graph** graph);
+/* A file may give an input a default (ONNX: an initializer that is listed as an input too). It is a
+ * constant of the graph, unless `inputs` names it: then it is an input like the others, in the
+ * file's order. AMPS_NOT_FOUND for a name that is no input. */
+AMPS_API amps_status amps_graph_load_inputs(const char* path, const char* const* inputs,
+                                            size_t count, amps_graph** graph);
+AMPS_API amps_status amps_graph_load_memory_inputs(const void* data, size_t bytes, const char* name,
+                                                   const char* const* inputs, size_t count,
+                                                   amps_graph** graph);
 /* The name says the format: an ONNX model for NAME.onnx, else an .mps file. */
 AMPS_API amps_status amps_graph_save(const amps_graph* graph, const char* path);
 AMPS_API void amps_graph_release(amps_graph* graph);
@@ -276,6 +284,9 @@ AMPS_API size_t amps_graph_input_count(const amps_graph* graph);
 AMPS_API const amps_value* amps_graph_input_at(const amps_graph* graph, size_t index);
 AMPS_API size_t amps_graph_output_count(const amps_graph* graph);
 AMPS_API const amps_value* amps_graph_output_at(const amps_graph* graph, size_t index);
+/* Inputs with a default that are constants of this graph: names and types. */
+AMPS_API size_t amps_graph_default_count(const amps_graph* graph);
+AMPS_API const amps_value* amps_graph_default_at(const amps_graph* graph, size_t index);
 /* The graph as "text", "json" or "svg". */
 AMPS_API amps_status amps_graph_text(const amps_graph* graph, const char* format,
                                      amps_string** text);

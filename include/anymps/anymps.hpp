@@ -196,9 +196,12 @@ class Graph : public OpMethods<Graph> {
     check(amps_graph_create(name.c_str(), &graph));
     graph_ = detail::own(graph);
   }
-  static Graph load(const std::string& path) {
+  // `inputs`: those with a default (see defaults()) that are to be fed.
+  static Graph load(const std::string& path, const std::vector<std::string>& inputs = {}) {
     amps_graph* graph = nullptr;
-    check(amps_graph_load(path.c_str(), &graph));
+    std::vector<const char*> names;
+    for (const std::string& name : inputs) names.push_back(name.c_str());
+    check(amps_graph_load_inputs(path.c_str(), names.data(), names.size(), &graph));
     return Graph(graph);
   }
   static Graph load(std::span<const std::byte> bytes, const std::string& name = "memory") {
@@ -265,6 +268,13 @@ class Graph : public OpMethods<Graph> {
     std::vector<Value> list;
     for (size_t i = 0; i < amps_graph_input_count(c()); ++i)
       list.emplace_back(amps_graph_input_at(c(), i));
+    return list;
+  }
+  // Inputs that the file gives a value and that are constants here.
+  std::vector<Value> defaults() const {
+    std::vector<Value> list;
+    for (size_t i = 0; i < amps_graph_default_count(c()); ++i)
+      list.emplace_back(amps_graph_default_at(c(), i));
     return list;
   }
   std::vector<Value> outputs() const {

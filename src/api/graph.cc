@@ -11,6 +11,17 @@
 using namespace anymps;
 using namespace anymps::api;
 
+namespace {
+
+DefaultInputs wanted(const char* const* inputs, size_t count) {
+  DefaultInputs defaults;
+  for (size_t i = 0; i < count; ++i)
+    defaults.wanted.emplace_back(&need((&need(inputs, "inputs"))[i], "an input's name"));
+  return defaults;
+}
+
+}  // namespace
+
 extern "C" {
 
 amps_status amps_graph_create(const char* name, amps_graph** graph) {
@@ -23,20 +34,35 @@ amps_status amps_graph_create(const char* name, amps_graph** graph) {
 }
 
 amps_status amps_graph_load(const char* path, amps_graph** graph) {
-  return guard([&] {
-    need(graph, "graph") = nullptr;
-    *graph = new amps_graph{load_graph(&need(path, "path"))};
-  });
+  return amps_graph_load_inputs(path, nullptr, 0, graph);
 }
 
 amps_status amps_graph_load_memory(const void* data, size_t bytes, const char* name,
                                    amps_graph** graph) {
+  return amps_graph_load_memory_inputs(data, bytes, name, nullptr, 0, graph);
+}
+
+amps_status amps_graph_load_inputs(const char* path, const char* const* inputs, size_t count,
+                                   amps_graph** graph) {
+  return guard([&] {
+    need(graph, "graph") = nullptr;
+    DefaultInputs defaults = wanted(inputs, count);
+    auto loaded = load_graph(&need(path, "path"), nullptr, &defaults);
+    *graph = new amps_graph{std::move(loaded), std::move(defaults.found)};
+  });
+}
+
+amps_status amps_graph_load_memory_inputs(const void* data, size_t bytes, const char* name,
+                                          const char* const* inputs, size_t count,
+                                          amps_graph** graph) {
   return guard([&] {
     need(graph, "graph") = nullptr;
     require(data != nullptr || bytes == 0, "[api] data is NULL");
     const auto* first = static_cast<const std::byte*>(data);
-    *graph = new amps_graph{
-        load_graph(std::vector<std::byte>(first, first + bytes), name ? name : "memory")};
+    DefaultInputs defaults = wanted(inputs, count);
+    auto loaded =
+        load_graph(std::vector<std::byte>(first, first + bytes), name ? name : "memory", &defaults);
+    *graph = new amps_graph{std::move(loaded), std::move(defaults.found)};
   });
 }
 
@@ -150,6 +176,11 @@ const amps_value* amps_graph_input_at(const amps_graph* graph, size_t index) {
 size_t amps_graph_output_count(const amps_graph* graph) { return graph->graph->outputs().size(); }
 const amps_value* amps_graph_output_at(const amps_graph* graph, size_t index) {
   return index < graph->graph->outputs().size() ? handle(graph->graph->outputs()[index]) : nullptr;
+}
+
+size_t amps_graph_default_count(const amps_graph* graph) { return graph->defaults.size(); }
+const amps_value* amps_graph_default_at(const amps_graph* graph, size_t index) {
+  return index < graph->defaults.size() ? handle(&graph->defaults[index]) : nullptr;
 }
 
 amps_status amps_graph_text(const amps_graph* graph, const char* format, amps_string** text) {

@@ -26,6 +26,7 @@ struct amps_tensor {
 };
 struct amps_graph {
   std::unique_ptr<anymps::Graph> graph;
+  std::vector<anymps::Value> defaults = {};  // inputs that have one and were made constants
 };
 struct amps_executable {
   amps_device* device = nullptr;

@@ -7,23 +7,40 @@
 
 namespace anymps {
 
-std::unique_ptr<Graph> load_graph(const std::string& path, std::string* compiled_for) {
-  auto file = MappedFile::open(path, "load");
-  if (!is_mps(file->bytes())) return onnx::import_file(path);
-  Metadata metadata;
-  auto graph = load_mps(file->bytes(), file, true, path, &metadata);
-  if (compiled_for) *compiled_for = metadata[kCompiledFor];
+namespace {
+
+// .mps files give no input a default: what is asked for must be an input already.
+std::unique_ptr<Graph> with_inputs(std::unique_ptr<Graph> graph, const std::string& name,
+                                   const DefaultInputs* defaults) {
+  for (size_t i = 0; defaults && i < defaults->wanted.size(); ++i) {
+    const Value* value = graph->find_value(defaults->wanted[i]);
+    if (!value || !value->is_input())
+      fail(Code::kNotFound, "[mps] {}: there is no input '{}'", name, defaults->wanted[i]);
+  }
   return graph;
 }
 
-std::unique_ptr<Graph> load_graph(std::vector<std::byte> bytes, const std::string& name) {
+}  // namespace
+
+std::unique_ptr<Graph> load_graph(const std::string& path, std::string* compiled_for,
+                                  DefaultInputs* defaults) {
+  auto file = MappedFile::open(path, "load");
+  if (!is_mps(file->bytes())) return onnx::import_file(path, defaults);
+  Metadata metadata;
+  auto graph = load_mps(file->bytes(), file, true, path, &metadata);
+  if (compiled_for) *compiled_for = metadata[kCompiledFor];
+  return with_inputs(std::move(graph), path, defaults);
+}
+
+std::unique_ptr<Graph> load_graph(std::vector<std::byte> bytes, const std::string& name,
+                                  DefaultInputs* defaults) {
   auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   const std::string_view view(reinterpret_cast<const char*>(owner->data()), owner->size());
-  if (is_mps(view)) return load_mps(view, owner, false, name);
+  if (is_mps(view)) return with_inputs(load_mps(view, owner, false, name), name, defaults);
   onnx::ParseOptions options;
   options.file = name;
   options.owner = owner;
-  return onnx::import_model(onnx::parse_model(view, options));
+  return onnx::import_model(onnx::parse_model(view, options), defaults);
 }
 
 }  // namespace anymps

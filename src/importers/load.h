@@ -7,11 +7,15 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "importers/default_inputs.h"
 
 namespace anymps {
 
 // `compiled_for` receives the driver whose passes have run over an .mps file, "" otherwise.
-std::unique_ptr<Graph> load_graph(const std::string& path, std::string* compiled_for = nullptr);
-std::unique_ptr<Graph> load_graph(std::vector<std::byte> bytes, const std::string& name);
+// `defaults`: see there; null for none wanted.
+std::unique_ptr<Graph> load_graph(const std::string& path, std::string* compiled_for = nullptr,
+                                  DefaultInputs* defaults = nullptr);
+std::unique_ptr<Graph> load_graph(std::vector<std::byte> bytes, const std::string& name,
+                                  DefaultInputs* defaults = nullptr);
 
 }  // namespace anymps

@@ -300,6 +300,52 @@ static void test_files(void) {
   CHECK(amps_graph_load_memory(NULL, 3, "null", &graph) == AMPS_INVALID_ARGUMENT);
 }
 
+/* y = x * w as an ONNX model of IR version 3, where w is an input whose default is 3. */
+static const unsigned char kWithDefault[] = {
+    8,   3,  58,  85,  10,  14, 10, 1,  120, 10, 1,  119, 18, 1,  121, 34, 3,  77, 117,
+    108, 18, 1,   103, 42,  13, 8,  1,  16,  1,  34, 4,   0,  0,  64,  64, 66, 1,  119,
+    90,  15, 10,  1,   120, 18, 10, 10, 8,   8,  1,  18,  4,  10, 2,   8,  1,  90, 15,
+    10,  1,  119, 18,  10,  10, 8,  8,  1,   18, 4,  10,  2,  8,  1,   98, 15, 10, 1,
+    121, 18, 10,  10,  8,   8,  1,  18, 4,   10, 2,  8,   1,  66, 4,   10, 0,  16, 8};
+
+static void test_default_inputs(amps_device* device) {
+  const int64_t dims[1] = {1};
+  const float seven = 7, two = 2;
+  const char *w = "w", *nobody = "nobody";
+  float y = 0;
+  amps_graph *graph = NULL, *open = NULL;
+  amps_executable *executable = NULL, *fed = NULL;
+  amps_tensor *feeds[2] = {NULL, NULL}, *result = NULL;
+  CHECK(amps_tensor_from_host(device, AMPS_F32, 1, dims, NULL, &seven, &feeds[0]) == AMPS_OK);
+  CHECK(amps_tensor_from_host(device, AMPS_F32, 1, dims, NULL, &two, &feeds[1]) == AMPS_OK);
+  CHECK(amps_graph_load_memory(kWithDefault, sizeof(kWithDefault), "m", &graph) == AMPS_OK);
+  CHECK(amps_graph_input_count(graph) == 1 && amps_graph_default_count(graph) == 1);
+  CHECK(strcmp(amps_value_name(amps_graph_default_at(graph, 0)), "w") == 0);
+  CHECK(amps_value_dim(amps_graph_default_at(graph, 0), 0) == 1);
+  CHECK(amps_graph_default_at(graph, 1) == NULL);
+  CHECK(amps_compile(device, graph, NULL, &executable) == AMPS_OK);
+  CHECK(amps_executable_run(executable, feeds, 1, &result, 1, NULL, NULL) == AMPS_OK);
+  CHECK(amps_tensor_to_host(result, &y, sizeof(y)) == AMPS_OK && y == 21);
+  CHECK(amps_graph_load_memory_inputs(kWithDefault, sizeof(kWithDefault), "m", &w, 1, &open) ==
+        AMPS_OK);
+  CHECK(amps_graph_input_count(open) == 2 && amps_graph_default_count(open) == 0);
+  CHECK(amps_compile(device, open, NULL, &fed) == AMPS_OK);
+  CHECK(amps_executable_run(fed, feeds, 2, &result, 1, NULL, NULL) == AMPS_OK);
+  CHECK(amps_tensor_to_host(result, &y, sizeof(y)) == AMPS_OK && y == 14);
+  amps_graph_release(open);
+  CHECK(amps_graph_load_memory_inputs(kWithDefault, sizeof(kWithDefault), "m", &nobody, 1, &open) ==
+            AMPS_NOT_FOUND &&
+        open == NULL);
+  CHECK(amps_graph_load_memory_inputs(kWithDefault, sizeof(kWithDefault), "m", NULL, 1, &open) ==
+        AMPS_INVALID_ARGUMENT);
+  amps_executable_release(executable);
+  amps_executable_release(fed);
+  amps_graph_release(graph);
+  amps_tensor_release(feeds[0]);
+  amps_tensor_release(feeds[1]);
+  amps_tensor_release(result);
+}
+
 int main(void) {
   amps_device* device = NULL;
   amps_string* text = NULL;
@@ -314,6 +360,7 @@ int main(void) {
   test_streams(device);
   test_memory(device);
   test_files();
+  test_default_inputs(device);
   CHECK(amps_doctor(&text) == AMPS_OK && strstr(amps_string_data(text), "\"devices\"") != NULL);
   amps_string_release(text);
   printf("%d passed, %d failed\n", checks - failures, failures);

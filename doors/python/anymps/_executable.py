@@ -19,6 +19,9 @@ class Executable:
     Call it with arrays by position or by name. What comes back is of the kind of the first array that went in: numpy
     for numpy, lists and numbers; `anymps.Tensor` for those; torch, paddle or jax through DLPack for theirs. One result
     comes as itself, several as a tuple.
+
+    Inputs with a default (`defaults`) may be given by name. For the first call that gives a certain set of them the
+    model is loaded and compiled again, with these as inputs; it is kept beside the one in which they are constants.
     """
 
     def __init__(self, core, device_):
@@ -26,6 +29,13 @@ class Executable:
         self.device = device_
         self._inputs = [(v.name, v.dtype, v._container) for v in core.inputs]
         self._names = {name: i for i, (name, _, _) in enumerate(self._inputs)}
+        self._set_defaults((), None)
+
+    def _set_defaults(self, values, reload):
+        """What the model gives a value; `reload(names)` makes an executable that has these as inputs."""
+        self.defaults = list(values)
+        self._default_names = frozenset(value.name for value in values)
+        self._reload, self._variants = reload, {}
 
     @property
     def inputs(self):
@@ -37,11 +47,27 @@ class Executable:
         """The outputs: values with name, dtype and shape."""
         return self._core.outputs
 
-    def feeds(self, args, named):
-        """Arguments as tensors, in the order of the inputs."""
+    def _choose(self, args, named):
+        """The executable whose inputs these arguments are, and the arguments for it."""
+        given = self._default_names.intersection(named) if self._default_names else None
+        if not given:
+            return self, args, named
+        self._check_count(args)
+        names = [name for name, _, _ in self._inputs[:len(args)]]
+        if twice := set(names).intersection(named):
+            raise _core.InvalidArgument(f"[run] the input '{min(twice)}' is given twice")
+        if given not in self._variants:
+            self._variants[given] = self._reload(sorted(given))
+        return self._variants[given], (), {**dict(zip(names, args)), **named}
+
+    def _check_count(self, args):
         if len(args) > len(self._inputs):
             raise _core.InvalidArgument(f"[run] {len(args)} arguments are given, the graph has "
                                         f"{len(self._inputs)} inputs: {', '.join(self._names)}")
+
+    def feeds(self, args, named):
+        """Arguments as tensors, in the order of the inputs."""
+        self._check_count(args)
         values = list(args) + [_MISSING] * (len(self._inputs) - len(args))
         for name, value in named.items():
             if name not in self._names:
@@ -64,7 +90,9 @@ class Executable:
         not None are written to instead of being made."""
         args, named = ((), feeds) if isinstance(feeds, dict) else (feeds, {})
         targets = [None if r is None else _convert.to_tensor(r, self.device) for r in results]
-        return self._core.run(self.feeds(args, named), targets, _core_of(stream), _core_of(profiler) or _active_profiler())
+        chosen, args, named = self._choose(args, named)
+        return chosen._core.run(chosen.feeds(args, named), targets, _core_of(stream),
+                                _core_of(profiler) or _active_profiler())
 
     def __call__(self, *args, **named):
         """Runs and gives the result, or a tuple of results."""
@@ -75,11 +103,13 @@ class Executable:
 
     def run_tensors(self, args, named):
         """Runs with arguments by position and by name and gives a list of tensors."""
-        return self._core.run(self.feeds(args, named), [], None, _active_profiler())
+        chosen, args, named = self._choose(args, named)
+        return chosen._core.run(chosen.feeds(args, named), [], None, _active_profiler())
 
     def submit(self, *args, stream, **named):
         """Queues the run on the stream and gives the tensors it will fill; errors come with stream.synchronize()."""
-        return self._core.submit(self.feeds(args, named), _core_of(stream))
+        chosen, args, named = self._choose(args, named)
+        return chosen._core.submit(chosen.feeds(args, named), _core_of(stream))
 
     def save(self, path):
         """Saves the optimised graph as an .mps file."""

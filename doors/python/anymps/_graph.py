@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Building graphs: values with Python's operators, and a method for each op."""
 import os
+from collections import namedtuple
 
 import numpy as np
 
 from . import _convert, _core, ops
 from ._executable import Executable, _describe, device as find_device
+
+
+# An input that its file gives a value; holds on to nothing of the graph.
+DefaultInput = namedtuple("DefaultInput", "name dtype shape")
 
 
 class Value:
@@ -181,11 +186,14 @@ class Graph:
         self._values = {}
 
     @classmethod
-    def load(cls, source, name="memory"):
-        """A graph from an .onnx or .mps file, or from the bytes of one."""
+    def load(cls, source, name="memory", inputs=()):
+        """A graph from an .onnx or .mps file, or from the bytes of one.
+
+        `inputs` names those of `default_values` that are to be inputs of the graph instead of constants.
+        """
         if isinstance(source, (bytes, bytearray, memoryview)):
-            return cls(_core_graph=_core.Graph.load_memory(bytes(source), name))
-        return cls(_core_graph=_core.Graph.load(os.fspath(source)))
+            return cls(_core_graph=_core.Graph.load_memory(bytes(source), name, list(inputs)))
+        return cls(_core_graph=_core.Graph.load(os.fspath(source), list(inputs)))
 
     def _value(self, core):
         key = core._id()
@@ -239,6 +247,12 @@ class Graph:
     def input_values(self):
         """The graph's inputs."""
         return [self._value(core) for core in self._core.inputs]
+
+    @property
+    def default_values(self):
+        """Inputs that the file gives a value (ONNX: initializers that are listed as inputs too) and that are constants
+        here: name, dtype and shape. `Graph.load(source, inputs=[name])` makes inputs of them."""
+        return [DefaultInput(value.name, value.dtype, value.shape) for value in self._core.defaults]
 
     @property
     def output_values(self):
@@ -375,8 +389,17 @@ def compile(source, device="", threads=0, optimization_level=1, check=False, wit
         plan_cache: how many sets of feed shapes are kept ready; 0 for the default
         cached: the same graph and options give the same executable
     """
-    graph = source if isinstance(source, Graph) else Graph.load(source)
     where = find_device(device)
     without = without_passes if isinstance(without_passes, str) else ",".join(without_passes)
-    return Executable(graph._core.compile(where, threads, optimization_level, bool(check), without, plan_cache, cached),
-                      where)
+
+    def ready(graph):
+        return Executable(graph._core.compile(where, threads, optimization_level, bool(check), without, plan_cache,
+                                              cached), where)
+    if isinstance(source, Graph):
+        return ready(source)
+    graph = Graph.load(source)
+    executable = ready(graph)
+    if defaults := graph.default_values:
+        source = bytes(source) if isinstance(source, (bytearray, memoryview)) else source
+        executable._set_defaults(defaults, lambda names: ready(Graph.load(source, inputs=names)))
+    return executable

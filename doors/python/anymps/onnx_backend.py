@@ -17,14 +17,17 @@ import anymps
 class AnyMPSRep(BackendRep):
     """A model that is ready to run."""
 
-    def __init__(self, executable):
+    def __init__(self, executable, names=()):
         self.executable = executable
+        self._names = list(names)  # of all inputs, those with a default too
         self._results = namedtupledict("Outputs", [value.name for value in executable.outputs])
 
     def run(self, inputs, **kwargs):
         """Runs with a list of inputs or a dict by name; gives a tuple that also knows the outputs' names."""
         feeds = dict(inputs) if isinstance(inputs, dict) else {}
         args = () if isinstance(inputs, dict) else list(inputs)
+        if len(self.executable.inputs) < len(args) <= len(self._names):
+            args, feeds = (), dict(zip(self._names, args))
         results = self.executable.run_tensors(args, feeds)
         return self._results(*(anymps.to_numpy(tensor) for tensor in results))
 
@@ -36,7 +39,7 @@ class AnyMPSBackend(Backend):
     def prepare(cls, model, device="CPU", **options):
         known = {name: options[name] for name in ("threads", "optimization_level", "check", "without_passes")
                  if name in options}
-        return AnyMPSRep(anymps.load(model.SerializeToString(), **known))
+        return AnyMPSRep(anymps.load(model.SerializeToString(), **known), [value.name for value in model.graph.input])
 
     @classmethod
     def run_model(cls, model, inputs, device="CPU", **options):

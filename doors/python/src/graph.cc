@@ -15,22 +15,31 @@ struct Graph {
 
 Graph own(amps_graph* graph) { return {amps::detail::own(graph)}; }
 
-Graph load(const std::string& path) {
+std::vector<const char*> c_names(const std::vector<std::string>& names) {
+  std::vector<const char*> list;
+  for (const std::string& name : names) list.push_back(name.c_str());
+  return list;
+}
+
+Graph load(const std::string& path, const std::vector<std::string>& inputs) {
   amps_graph* graph = nullptr;
+  const std::vector<const char*> names = c_names(inputs);
   {
     nb::gil_scoped_release unlocked;
-    amps::check(amps_graph_load(path.c_str(), &graph));
+    amps::check(amps_graph_load_inputs(path.c_str(), names.data(), names.size(), &graph));
   }
   return own(graph);
 }
 
-Graph load_memory(nb::bytes data, const std::string& name) {
+Graph load_memory(nb::bytes data, const std::string& name, const std::vector<std::string>& inputs) {
   amps_graph* graph = nullptr;
+  const std::vector<const char*> names = c_names(inputs);
   const char* bytes = data.c_str();
   const size_t size = data.size();
   {
     nb::gil_scoped_release unlocked;
-    amps::check(amps_graph_load_memory(bytes, size, name.c_str(), &graph));
+    amps::check(amps_graph_load_memory_inputs(bytes, size, name.c_str(), names.data(), names.size(),
+                                              &graph));
   }
   return own(graph);
 }
@@ -216,6 +225,10 @@ void bind_graph(nb::module_& m) {
       .def_prop_ro(
           "inputs",
           [](const Graph& g) { return values_of(g, amps_graph_input_count, amps_graph_input_at); })
+      .def_prop_ro("defaults",
+                   [](const Graph& g) {
+                     return values_of(g, amps_graph_default_count, amps_graph_default_at);
+                   })
       .def_prop_ro("outputs",
                    [](const Graph& g) {
                      return values_of(g, amps_graph_output_count, amps_graph_output_at);

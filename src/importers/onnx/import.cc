@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "importers/onnx/importer.h"
@@ -37,6 +38,18 @@ void fill_in(Node& node, const Node& call, const Function& function) {
     filled.back().name = attribute.name;
   }
   node.attributes = std::move(filled);
+}
+
+// Null where the file says no type that an input could have: then nobody can feed it.
+std::optional<Value> default_of(const ValueInfo& info) {
+  try {
+    Value value;
+    value.name = std::string(info.name);
+    value.type = to_type(info);
+    return value;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -102,10 +115,30 @@ void Importer::add_tensors(const Graph& graph, Scope& scope) {
   }
 }
 
+// Initializers that are inputs too and are wanted as such lose their value.
+void Importer::open_defaults(Scope& scope) {
+  std::set<std::string_view> listed, with_default;
+  for (const ValueInfo& info : model_.graph.inputs) {
+    listed.insert(info.name);
+    if (scope.tensors.contains(info.name) || scope.sparse.contains(info.name))
+      with_default.insert(info.name);
+  }
+  for (const std::string& name : defaults_->wanted) {
+    if (!listed.contains(name))
+      fail(Code::kNotFound, "there is no input \"{}\"; inputs with a default: {}", name,
+           with_default.empty() ? "none" : fmt::format("{}", fmt::join(with_default, ", ")));
+    scope.tensors.erase(name);
+    scope.sparse.erase(name);
+  }
+}
+
 void Importer::add_inputs(Scope& scope) {
   for (const ValueInfo& info : model_.graph.inputs) {
-    if (scope.tensors.contains(info.name) || scope.sparse.contains(info.name))
-      continue;  // IR version 3: an initializer is an input too
+    if (scope.tensors.contains(info.name) || scope.sparse.contains(info.name)) {
+      if (auto value = default_of(info); value && defaults_)
+        defaults_->found.push_back(std::move(*value));
+      continue;
+    }
     require(!info.name.empty(), "an input has no name");
     require(!scope.values.contains(info.name), "input \"{}\": there are two of this name",
             info.name);
@@ -256,24 +289,25 @@ void Importer::run() {
   scope.target = &main_;
   scope.opsets = &model_.opset_imports;
   add_tensors(model_.graph, scope);
+  if (defaults_) open_defaults(scope);
   add_inputs(scope);
   run_nodes(model_.graph.nodes, scope);
   set_outputs(scope);
   main_.graph.erase_dead();
 }
 
-std::unique_ptr<anymps::Graph> import_model(const Model& model) {
+std::unique_ptr<anymps::Graph> import_model(const Model& model, DefaultInputs* defaults) {
   auto graph = std::make_unique<anymps::Graph>();
   try {
-    Importer(model, *graph).run();
+    Importer(model, *graph, defaults).run();
   } catch (const Error& error) {
     throw Error(error.code(), fmt::format("[onnx] {}: {}", model.file, error.what()));
   }
   return graph;
 }
 
-std::unique_ptr<anymps::Graph> import_file(const std::string& path) {
-  return import_model(read_model(path));
+std::unique_ptr<anymps::Graph> import_file(const std::string& path, DefaultInputs* defaults) {
+  return import_model(read_model(path), defaults);
 }
 
 }  // namespace anymps::onnx

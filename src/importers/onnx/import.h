@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "importers/default_inputs.h"
 #include "importers/onnx/model.h"
 
 namespace anymps::onnx {
 
-std::unique_ptr<anymps::Graph> import_file(const std::string& path);
+std::unique_ptr<anymps::Graph> import_file(const std::string& path,
+                                           DefaultInputs* defaults = nullptr);
 // The graph does not need the model any more: its constants share the owners of the tensors.
-std::unique_ptr<anymps::Graph> import_model(const Model& model);
+std::unique_ptr<anymps::Graph> import_model(const Model& model, DefaultInputs* defaults = nullptr);
 
 // The ONNX ops that can be imported, sorted: for `anymps ops` and the docs.
 std::vector<std::string> supported_ops();

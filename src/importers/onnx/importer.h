@@ -36,7 +36,8 @@ struct Scope {
 
 class Importer {
  public:
-  Importer(const Model& model, anymps::Graph& graph) : model_(model), main_(graph) {}
+  Importer(const Model& model, anymps::Graph& graph, DefaultInputs* defaults = nullptr)
+      : model_(model), main_(graph), defaults_(defaults) {}
   void run();
 
  private:
@@ -45,6 +46,7 @@ class Importer {
   using Captures = std::vector<std::pair<std::string_view, Value*>>;
   using Control = Values (Importer::*)(const Node&, const Values&, Scope&);
 
+  void open_defaults(Scope& scope);
   void add_inputs(Scope& scope);
   void add_tensors(const Graph& graph, Scope& scope);
   void set_outputs(Scope& scope);
@@ -83,6 +85,7 @@ class Importer {
 
   const Model& model_;
   Target main_;
+  DefaultInputs* defaults_;  // null: none wanted
   size_t nodes_done_ = 0, bodies_ = 0;
   int depth_ = 0;
 };

@@ -66,6 +66,24 @@ def test_run_computes(model, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "out" / "y.npy"), expected, rtol=1e-5)
 
 
+def test_run_feeds_an_input_that_has_a_default(tmp_path):
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("w", "x")]
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "w"], ["y"])], "g", infos,
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
+                              [helper.make_tensor("w", TensorProto.FLOAT, [2], [2, 3])])
+    model = tmp_path / "old.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 8)], ir_version=3), model)
+    np.save(tmp_path / "x.npy", np.array([10, 100], np.float32))
+    np.save(tmp_path / "w.npy", np.array([5, 7], np.float32))
+    x, w = (["--input", f"{name}={tmp_path / name}.npy"] for name in "xw")
+    for args, expected in ((x, [20, 300]), (x + w, [50, 700]), (w + x, [50, 700])):
+        done = anymps("run", model, *args, "--output-dir", tmp_path)
+        assert done.returncode == 0, done.stderr
+        np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), expected)
+    done = anymps("run", model, *w)
+    assert done.returncode == 1 and "x: f32[2]" in done.stderr
+
+
 @pytest.mark.parametrize("args,words", [
     (["--input", "x=/no/such.npy"], ["/no/such.npy"]),
     (["--input", "x"], ["NAME=VALUE"]),

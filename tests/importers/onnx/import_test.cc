@@ -62,6 +62,66 @@ TEST(OnnxImport, InitializersAreConstantsEvenWhereTheyAreListedAsInputs) {
   EXPECT_EQ(graph->find_value("unused"), nullptr);
 }
 
+// y = reshape(x + w, s): w and s are inputs with a default.
+ModelBuilder with_defaults() {
+  return ModelBuilder()
+      .input("w", {"K"})
+      .input("x", {4})
+      .input("s", {2}, DataType::kInt64)
+      .floats("w", {4}, {1, 2, 3, 4})
+      .ints("s", {2, 2})
+      .node("Add", {"x", "w"}, {"a"})
+      .node("Reshape", {"a", "s"}, {"y"})
+      .output("y");
+}
+
+TEST(OnnxImport, InputsWithADefaultAreConstantsThatTheImporterNames) {
+  DefaultInputs defaults;
+  auto graph = with_defaults().import(&defaults);
+  ASSERT_EQ(graph->inputs().size(), 1u);
+  EXPECT_EQ(graph->inputs()[0]->name, "x");
+  EXPECT_EQ(to_string(graph->outputs()[0]->type), "f32[2, 2]");
+  ASSERT_EQ(defaults.found.size(), 2u);
+  EXPECT_EQ(defaults.found[0].name, "w");
+  EXPECT_EQ(to_string(defaults.found[0].type), "f32[K]");
+  EXPECT_EQ(defaults.found[1].name, "s");
+  EXPECT_EQ(defaults.found[1].dtype(), DType::kI64);
+}
+
+TEST(OnnxImport, AnInputWithADefaultThatIsWantedIsAnInput) {
+  DefaultInputs defaults;
+  defaults.wanted = {"w", "x"};  // x is an input anyway
+  auto graph = with_defaults().import(&defaults);
+  ASSERT_EQ(graph->inputs().size(), 2u);
+  EXPECT_EQ(graph->inputs()[0]->name, "w");  // the file's order
+  EXPECT_EQ(graph->inputs()[1]->name, "x");
+  EXPECT_EQ(to_string(graph->outputs()[0]->type), "f32[2, 2]");
+  ASSERT_EQ(defaults.found.size(), 1u);
+  EXPECT_EQ(defaults.found[0].name, "s");
+  // Nothing of the shape's elements may be left in the graph.
+  DefaultInputs shape;
+  shape.wanted = {"s"};
+  graph = with_defaults().import(&shape);
+  ASSERT_EQ(graph->inputs().size(), 2u);
+  EXPECT_FALSE(graph->outputs()[0]->type.static_shape());
+  verify(*graph);
+}
+
+TEST(OnnxImport, WhatIsNoInputCannotBeWanted) {
+  for (const char* name : {"a", "y", "nobody", ""}) {
+    DefaultInputs defaults;
+    defaults.wanted = {name};
+    try {
+      with_defaults().import(&defaults);
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kNotFound);
+      EXPECT_NE(std::string(error.what()).find("with a default: s, w"), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 TEST(OnnxImport, WeightsStayInTheFile) {
   // 64 KB: large enough not to be copied. The constant refers to the bytes of the model or, where
   // they are not aligned, makes its copy only while somebody holds it.

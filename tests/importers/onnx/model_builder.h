@@ -136,12 +136,12 @@ class ModelBuilder {
       for (const auto& function : functions_) w.add_message(25, function);
     });
   }
-  std::unique_ptr<anymps::Graph> import() const {
+  std::unique_ptr<anymps::Graph> import(DefaultInputs* defaults = nullptr) const {
     auto kept = std::make_shared<std::string>(bytes());
     ParseOptions options;
     options.file = "m.onnx";
     options.owner = kept;
-    return import_model(parse_model(*kept, options));
+    return import_model(parse_model(*kept, options), defaults);
   }
 
   static std::string node_bytes(const std::string& op, const Names& inputs, const Names& outputs,
