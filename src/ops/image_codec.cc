@@ -11,31 +11,13 @@
 // jpeglib.h needs what <cstdio> declares.
 #include <jpeglib.h>
 
-#include "base/error.h"
+#include "ops/image_formats.h"
 
 namespace anymps {
 
 namespace {
 
-using Bytes = std::span<const uint8_t>;
-
-constexpr int64_t kMostPixels = int64_t{1} << 28;
-
-void check_size(const char* format, int64_t width, int64_t height) {
-  require(width > 0 && height > 0 && width <= kMostPixels / height,
-          "[image_decoder] a {} picture of {} x {} pixels", format, width, height);
-}
-
-[[noreturn]] void corrupt(const char* format, const char* what) {
-  fail(Code::kCorrupt, "[image_decoder] the {} picture is damaged: {}", format, what);
-}
-
-Picture sized(const char* format, int64_t width, int64_t height, bool measure) {
-  check_size(format, width, height);
-  Picture picture{height, width, {}};
-  if (!measure) picture.rgb.resize(static_cast<size_t>(height * width * 3));
-  return picture;
-}
+using Bytes = PictureBytes;
 
 // Reads numbers of either byte order, never past the end.
 class Reader {
@@ -43,7 +25,7 @@ class Reader {
   Reader(const char* format, Bytes bytes, bool little = true)
       : format_(format), bytes_(bytes), little_(little) {}
   uint8_t u8(size_t at) const {
-    if (at >= bytes_.size()) corrupt(format_, "it ends early");
+    if (at >= bytes_.size()) corrupt_picture(format_, "it ends early");
     return bytes_[at];
   }
   uint32_t number(size_t at, size_t size) const {
@@ -64,12 +46,12 @@ Picture decode_png(Bytes bytes, bool measure) {
   std::memset(&image, 0, sizeof image);
   image.version = PNG_IMAGE_VERSION;
   if (!png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()))
-    corrupt("PNG", image.message);
+    corrupt_picture("PNG", image.message);
   image.format = PNG_FORMAT_RGBA;
   const int64_t width = image.width, height = image.height;
   if (width <= 0 || height <= 0 || width > kMostPixels / height) {
     png_image_free(&image);
-    check_size("PNG", width, height);
+    check_picture_size("PNG", width, height);
   }
   Picture picture{height, width, {}};
   if (measure) {
@@ -78,7 +60,7 @@ Picture decode_png(Bytes bytes, bool measure) {
   }
   std::vector<uint8_t> pixels(static_cast<size_t>(width * height * 4));
   if (!png_image_finish_read(&image, nullptr, pixels.data(), 0, nullptr))
-    corrupt("PNG", image.message);
+    corrupt_picture("PNG", image.message);
   for (size_t i = 0; i < pixels.size(); i += 4)
     picture.rgb.insert(picture.rgb.end(), pixels.begin() + static_cast<std::ptrdiff_t>(i),
                        pixels.begin() + static_cast<std::ptrdiff_t>(i + 3));
@@ -128,10 +110,10 @@ bool read_jpeg(Bytes bytes, JpegErrors& errors, int64_t& width, int64_t& height,
 Picture decode_jpeg(Bytes bytes, bool measure) {
   JpegErrors errors;
   int64_t width = 0, height = 0;
-  if (!read_jpeg(bytes, errors, width, height, nullptr)) corrupt("JPEG", errors.message);
-  Picture picture = sized("JPEG", width, height, measure);
+  if (!read_jpeg(bytes, errors, width, height, nullptr)) corrupt_picture("JPEG", errors.message);
+  Picture picture = sized_picture("JPEG", width, height, measure);
   if (!measure && !read_jpeg(bytes, errors, width, height, picture.rgb.data()))
-    corrupt("JPEG", errors.message);
+    corrupt_picture("JPEG", errors.message);
   return picture;
 }
 
@@ -146,7 +128,7 @@ Picture decode_bmp(Bytes bytes, bool measure) {
     fail(Code::kUnsupported, "[image_decoder] a BMP picture of {} bits, compression {}", depth,
          compression);
   const int64_t height = rows < 0 ? -int64_t{rows} : rows;
-  Picture picture = sized("BMP", width, height, measure);
+  Picture picture = sized_picture("BMP", width, height, measure);
   if (measure) return picture;
   const size_t pixel = depth / 8, line = (static_cast<size_t>(width) * pixel + 3) / 4 * 4;
   const size_t palette = 14 + header;
@@ -185,7 +167,7 @@ Picture decode_pnm(Bytes bytes, bool measure) {
   const int64_t width = number(), height = number(), most = number();
   if (most != 255)
     fail(Code::kUnsupported, "[image_decoder] a PNM picture of values to {}, only to 255", most);
-  Picture picture = sized("PNM", width, height, measure);
+  Picture picture = sized_picture("PNM", width, height, measure);
   ++at;
   for (size_t i = 0; i < picture.rgb.size(); ++i)
     picture.rgb[i] = read.u8(at + (kind == '5' ? i / 3 : i));
@@ -213,7 +195,7 @@ Picture decode_tiff(Bytes bytes, bool measure) {
       samples > 4 || tag(262, 0, 1) > 2 || tag(322, 0, 0) != 0)
     fail(Code::kUnsupported,
          "[image_decoder] a TIFF picture that is compressed, tiled or not of 8-bit grey or RGB");
-  Picture picture = sized("TIFF", width, height, measure);
+  Picture picture = sized_picture("TIFF", width, height, measure);
   if (measure) return picture;
   const bool inverted = tag(262, 0, 1) == 0;
   const int64_t rows = std::max<int64_t>(1, tag(278, 0, static_cast<uint32_t>(height)));
@@ -244,12 +226,12 @@ Picture decode_picture(Bytes bytes, bool measure) {
   if (is("BM"sv)) return decode_bmp(bytes, measure);
   if (is("P5"sv) || is("P6"sv)) return decode_pnm(bytes, measure);
   if (is("II*\0"sv) || is("MM\0*"sv)) return decode_tiff(bytes, measure);
-  if (is("RIFF"sv) && is("WEBP"sv, 8))
-    fail(Code::kUnsupported, "[image_decoder] WebP pictures are not supported");
-  if (is("\0\0\0\x0cjP"sv) || is("\xff\x4f\xff\x51"sv))
-    fail(Code::kUnsupported, "[image_decoder] JPEG 2000 pictures are not supported");
+  if (is("RIFF"sv) && is("WEBP"sv, 8)) return decode_webp(bytes, measure);
+  if (is("\0\0\0\x0cjP  \r\n\x87\n"sv) || is("\xff\x4f\xff\x51"sv))
+    return decode_jpeg2000(bytes, measure);
   fail(Code::kUnsupported,
-       "[image_decoder] {} bytes that are no JPEG, PNG, BMP, PNM or TIFF picture", bytes.size());
+       "[image_decoder] {} bytes that are no JPEG, JPEG 2000, PNG, WebP, BMP, PNM or TIFF picture",
+       bytes.size());
 }
 
 }  // namespace anymps

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures in the formats that files have: JPEG, PNG, BMP, PNM and plain TIFF, as 8-bit RGB.
+// Pictures in the formats that files have: JPEG, JPEG 2000, PNG, WebP, BMP, PNM and
+// plain TIFF, as 8-bit RGB.
 #pragma once
 
 #include <cstddef>
