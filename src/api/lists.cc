@@ -78,13 +78,21 @@ amps_status amps_tensor_list(amps_device* device, amps_container container, amps
     const DType element = checked_dtype(dtype);
     require(items != nullptr || count == 0, "[api] items is NULL");
     require(kind != Container::kOptional || count == 1, "[api] an optional holds one tensor");
-    require(kind != Container::kMaps, "[api] maps are results only");
     auto tensors = std::make_shared<std::vector<Tensor>>();
     for (size_t i = 0; i < count; ++i) {
       const Tensor& item = need(items[i], "an item").tensor;
-      require(item.container == Container::kTensor && item.desc.dtype == element,
+      const bool keys = kind == Container::kMaps && i == 0;
+      require(item.container == Container::kTensor && (keys || item.desc.dtype == element),
               "[api] item {} is not a tensor of {}", i, name(element));
       tensors->push_back(item);
+    }
+    if (kind == Container::kMaps) {
+      require(count == 2, "[api] maps are made of two tensors, their keys and their values");
+      const TensorDesc &keys = (*tensors)[0].desc, &values = (*tensors)[1].desc;
+      require((keys.dtype == DType::kI64 || keys.dtype == DType::kString) && keys.rank() == 1 &&
+                  values.rank() == 2 && values.shape[1] == keys.shape[0],
+              "[api] the keys of maps are i64 or string[C] and the values [N, C], not {} and {}",
+              to_string(keys), to_string(values));
     }
     *list = new_list(device, kind, element, std::move(tensors));
   });

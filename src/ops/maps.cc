@@ -13,6 +13,20 @@ void infer_zip_map(InferContext& ctx) {
   ctx.set_type(0, {ctx.dtype(1), true, ctx.shape(1), std::nullopt, Container::kMaps});
 }
 
+void infer_map_items(InferContext& ctx) {
+  ctx.check(ctx.has(0) && ctx.type(0).container == Container::kMaps, "the input must be maps");
+  const DType keys = ctx.attrs.dtype("key_dtype");
+  ctx.check(keys == DType::kI64 || keys == DType::kString, "keys are i64 or strings, not {}",
+            name(keys));
+  const ValueType& maps = ctx.type(0);
+  const Dim count = maps.ranked && !maps.shape.empty() ? maps.shape.back() : ctx.fresh("keys");
+  const Dim rows = maps.ranked && maps.shape.size() == 2 ? maps.shape[0]
+                   : maps.ranked                         ? Dim(1)
+                                                         : ctx.fresh("maps");
+  ctx.set(0, keys, {count});
+  ctx.set(1, maps.dtype, {rows, count});
+}
+
 }  // namespace
 
 OP(zip_map)
@@ -23,6 +37,18 @@ OP(zip_map)
     .output("y")
     .facts(kStructural)
     .infer(infer_zip_map)
+    .no_tests("run by the runtime: tests/importers/onnx/test_ml.py");
+
+OP(map_items)
+    .doc("The keys that a list of maps share, and the values of each map in the keys' order.")
+    .formula("values[n, c] = maps[n][keys[c]]")
+    .input("maps", kEvery)
+    .containers(bit(Container::kMaps))
+    .output("keys", "", "[C]")
+    .output("values", "T", "[N, C]")
+    .attr("key_dtype", DType::kString, "of the keys: string or i64")
+    .facts(kStructural)
+    .infer(infer_map_items)
     .no_tests("run by the runtime: tests/importers/onnx/test_ml.py");
 
 }  // namespace anymps

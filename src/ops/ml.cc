@@ -22,6 +22,14 @@ void infer_tree_ensemble(InferContext& ctx) {
   ctx.set(0, {ctx.shape(0)[0], targets});
 }
 
+void infer_pair_coupling(InferContext& ctx) {
+  const int64_t classes = ctx.attrs.i("classes");
+  ctx.check(classes >= 2 && classes <= 65535, "classes is {}, must be 2 to 65535", classes);
+  expect_rank(ctx, 0, 2, 2);
+  expect_shape(ctx, 0, {ctx.shape(0)[0], classes * (classes - 1) / 2});
+  ctx.set(0, {ctx.shape(0)[0], classes});
+}
+
 using Ints = std::vector<int64_t>;
 
 // Node 0: x[0] <= split ? node 1 : leaf 0. Node 1: x[2] > split ? leaf 1 : leaf 2. Leaf 2 has two
@@ -70,5 +78,22 @@ OP(tree_ensemble)
              {{0, 3}, {2, 5}, {2}, {1}, {4}, {4}, {4}},
              {{"targets", 2}},
              {{1, kNodes}, {3, {0}}, {4, {0, 1, 2, 4}}, {5, {0, 1, 0, 1}}}});
+
+OP(pair_coupling)
+    .doc(
+        "Probabilities of classes from those of each two of them: p holds that of class i against "
+        "class j for (0, 1), (0, 2), …, (1, 2), …. The second method of Wu, Lin and Weng, iterated "
+        "as LIBSVM does: until the error is below 0.005 / classes, or max(100, classes) rounds.")
+    .formula("y minimises the sum over i < j of (r[j, i] * y[i] - r[i, j] * y[j])^2, sum(y) = 1")
+    .input("p", bit(DType::kF32) | bit(DType::kF64), "T",
+           "[N, classes * (classes - 1) / 2], inside (0, 1)")
+    .output("y", "T", "[N, classes]")
+    .required("classes", AttrKind::kInt, "how many classes there are")
+    .infer(infer_pair_coupling)
+    .domain(0.05, 0.95)
+    .tolerance({.f32 = 1e-5})
+    .sample({"two", {{5, 1}}, {{"classes", 2}}})
+    .sample({"four", {{3, 6}}, {{"classes", 4}}})
+    .sample({"no rows", {{0, 3}}, {{"classes", 3}}});
 
 }  // namespace anymps

@@ -104,7 +104,21 @@ std::string to_text(const Tensor& tensor) {
   return fmt::format("{} of {}", name(tensor.container), name(tensor.desc.dtype));
 }
 
+// Keys that the maps share, and a row of values for each.
+void check_maps(const Tensor& feed, const Value& input) {
+  bool fits = feed.items && feed.items->size() == 2;
+  for (size_t i = 0; fits && i < 2; ++i) {
+    const Tensor& item = (*feed.items)[i];
+    fits = item.container == Container::kTensor && item.buffer && item.desc.rank() == i + 1;
+  }
+  fits = fits && (*feed.items)[1].desc.dtype == input.dtype() &&
+         (*feed.items)[1].desc.shape[1] == (*feed.items)[0].desc.shape[0];
+  require(fits, "[run] input '{}' must be keys [C] and values {}[N, C]", input.name,
+          name(input.dtype()));
+}
+
 void check_items(const Tensor& feed, const Value& input) {
+  if (feed.container == Container::kMaps) return check_maps(feed, input);
   const bool nothing = !feed.items;
   require(!nothing || (kOptionals & bit(feed.container)), "[run] input '{}' has no items",
           input.name);

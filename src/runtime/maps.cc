@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running the op of src/ops/maps.cc: the keys and the values are kept as the two tensors they are.
+// Running the ops of src/ops/maps.cc: the keys and the values are kept as the two tensors they are.
 #include "runtime/structural.h"
 
 namespace anymps {
@@ -14,6 +14,15 @@ STRUCTURAL(zip_map) {
   maps.items = std::make_shared<const std::vector<Tensor>>(
       std::vector<Tensor>{std::move(keys), std::move(values)});
   return {maps};
+}
+
+STRUCTURAL(map_items) {
+  const Tensor& maps = call.inputs[0];
+  const DType wanted = call.node.attrs.dtype("key_dtype");
+  const Tensor &keys = maps.items->at(0), &values = maps.items->at(1);
+  require(keys.desc.dtype == wanted, "[map_items] the keys are {}, must be {} ({})",
+          name(keys.desc.dtype), name(wanted), call.node.label());
+  return {keys, values};
 }
 
 }  // namespace anymps

@@ -149,6 +149,8 @@ def _to_container(value, device, dtype, container):
         if container not in (OPTIONAL, OPTIONAL_SEQUENCE):
             raise _core.InvalidArgument("[tensor] None is given where a sequence is needed")
         return _core.make_nothing(container, dtype, device)
+    if container == MAPS:
+        return _to_maps(value, device, dtype)
     if container == OPTIONAL:
         items = [value]
     elif isinstance(value, (list, tuple)):
@@ -156,6 +158,24 @@ def _to_container(value, device, dtype, container):
     else:
         raise _core.InvalidArgument(f"[tensor] a list of tensors is needed, not {type(value).__name__}")
     return _core.make_list([to_tensor(item, device, dtype) for item in items], container, dtype, device)
+
+
+def _to_maps(value, device, dtype):
+    """A dict, or a list of dicts that have the same keys."""
+    maps = [value] if isinstance(value, dict) else value
+    if not isinstance(maps, (list, tuple)) or not maps or not all(isinstance(m, dict) for m in maps):
+        raise _core.InvalidArgument(f"[tensor] a dict is needed, not {type(value).__name__}")
+    keys = list(maps[0])
+    if any(m.keys() != maps[0].keys() for m in maps):
+        raise _core.InvalidArgument("[tensor] the dicts must have the same keys")
+    if not all(isinstance(key, str) for key in keys) and not all(isinstance(key, (int, np.integer)) for key in keys):
+        raise _core.InvalidArgument("[tensor] the keys of a dict must be strings, or integers")
+    strings = not keys or isinstance(keys[0], str)
+    table = np.empty((len(maps), len(keys)), object)
+    for row, m in zip(table, maps):
+        row[:] = [m[key] for key in keys]
+    items = [to_tensor(np.array(keys, object if strings else np.int64), device), to_tensor(table, device, dtype)]
+    return _core.make_list(items, MAPS, dtype, device)
 
 
 def to_numpy(tensor):

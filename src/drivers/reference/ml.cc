@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decision trees, walked one after the other for one row after the other.
+// Decision trees, walked one after the other for one row after the other; classes from pairs.
 #include "drivers/reference/dense.h"
 
 namespace anymps {
@@ -71,6 +71,61 @@ REFERENCE(tree_ensemble) {
   }
   if (aggregate == "average")
     for (double& sum : y) sum /= static_cast<double>(std::max<int64_t>(1, roots.extent(0)));
+  write_dense(args.out[0], y);
+}
+
+namespace {
+
+// r[i * k + j]: the probability of i against j.
+std::vector<double> couple(const std::vector<double>& r, size_t k) {
+  const auto q = [&](size_t i, size_t j) {
+    if (i != j) return -r[j * k + i] * r[i * k + j];
+    double sum = 0;
+    for (size_t other = 0; other < k; ++other)
+      if (other != i) sum += r[other * k + i] * r[other * k + i];
+    return sum;
+  };
+  std::vector<double> p(k, 1 / static_cast<double>(k)), qp(k);
+  for (size_t round = 0; round < std::max<size_t>(100, k); ++round) {
+    double pqp = 0, error = 0;
+    for (size_t i = 0; i < k; ++i) {
+      qp[i] = 0;
+      for (size_t j = 0; j < k; ++j) qp[i] += q(i, j) * p[j];
+      pqp += p[i] * qp[i];
+    }
+    for (size_t i = 0; i < k; ++i) error = std::max(error, std::abs(qp[i] - pqp));
+    if (error < 0.005 / static_cast<double>(k)) break;
+    for (size_t i = 0; i < k; ++i) {
+      const double own = q(i, i), step = (pqp - qp[i]) / own;
+      p[i] += step;
+      pqp = (pqp + step * (step * own + 2 * qp[i])) / (1 + step) / (1 + step);
+      for (size_t j = 0; j < k; ++j) {
+        qp[j] = (qp[j] + step * q(i, j)) / (1 + step);
+        p[j] /= 1 + step;
+      }
+    }
+  }
+  return p;
+}
+
+}  // namespace
+
+REFERENCE(pair_coupling) {
+  const auto k = static_cast<size_t>(args.attrs.i("classes"));
+  const std::vector<double> pairs = read_dense<double>(args.in[0]);
+  const size_t rows = static_cast<size_t>(args.in[0].extent(0)), count = k * (k - 1) / 2;
+  std::vector<double> y;
+  for (size_t n = 0; n < rows; ++n) {
+    std::vector<double> r(k * k);
+    size_t at = n * count;
+    for (size_t i = 0; i < k; ++i)
+      for (size_t j = i + 1; j < k; ++j) {
+        r[i * k + j] = pairs[at++];
+        r[j * k + i] = 1 - r[i * k + j];
+      }
+    const std::vector<double> p = couple(r, k);
+    y.insert(y.end(), p.begin(), p.end());
+  }
   write_dense(args.out[0], y);
 }
 

@@ -330,7 +330,6 @@ Values Importer::convert_scan_8(const Node& node, const Values& inputs, Scope& s
   only_attributes(node, {"body", "num_scan_inputs", "directions"});
   const Graph& source = body_of(node, "body");
   require(!inputs.empty(), "input 1 is missing");
-  if (inputs[0]) fail(Code::kUnsupported, "input 0 (sequence_lens) is not supported in opset 8");
   const Values given(inputs.begin() + 1, inputs.end());
   const size_t scans = count_attr(node, "num_scan_inputs", given.size());
   const size_t states = given.size() - scans;
@@ -343,6 +342,20 @@ Values Importer::convert_scan_8(const Node& node, const Values& inputs, Scope& s
     inner.push_back(batch->input(fmt::format("in.{}", i), slice_type(needed(given, i), 0)));
     types.push_back(i < states ? type_of(inner[i]) : slice_type(inner[i], 0));
   }
+  Value* length = nullptr;  // how much of its sequences this item of the batch uses
+  const std::vector<int64_t> reversed = ints_attr(node, "directions");
+  if (inputs[0]) {
+    if (std::any_of(reversed.begin(), reversed.end(), [](int64_t way) { return way != 0; }))
+      fail(Code::kUnsupported, "sequence_lens of sequences that are read backwards");
+    outer.push_back(inputs[0]);
+    length = batch->add("unsqueeze", {batch->input("length", slice_type(inputs[0], 0))},
+                        {{"axes", std::vector<int64_t>{0}}});
+  }
+  Value* whole = nullptr;
+  for (size_t i = states; length && i < inner.size(); ++i) {
+    whole = batch->add("shape", {inner[i]}, {{"start", 0}, {"end", 1}});
+    inner[i] = batch->add("slice", {inner[i], batch->ints({0}), length});
+  }
   Captures within;
   for (const auto& [name, value] : captures) {
     Value* inside = value;
@@ -353,19 +366,26 @@ Values Importer::convert_scan_8(const Node& node, const Values& inputs, Scope& s
   append_captures(inner, within);
   append_captures(outer, captures);
   const size_t outputs = body->outputs().size();
-  batch->set_outputs(batch
-                         ->add_node(get_op("scan"), std::move(inner),
-                                    {{"body", AttrValue(body)},
-                                     {"states", static_cast<int64_t>(states)},
-                                     {"scan_inputs", static_cast<int64_t>(scans)},
-                                     {"input_reversed", ints_attr(node, "directions")}},
-                                    name_of(node), outputs)
-                         ->outputs);
+  Values results = batch
+                       ->add_node(get_op("scan"), std::move(inner),
+                                  {{"body", AttrValue(body)},
+                                   {"states", static_cast<int64_t>(states)},
+                                   {"scan_inputs", static_cast<int64_t>(scans)},
+                                   {"input_reversed", reversed}},
+                                  name_of(node), outputs)
+                       ->outputs;
+  if (length) {  // zeros stand for what comes after the end
+    Value* missing = batch->add("sub", {whole, length});
+    Value* pads = batch->add("concat", {batch->ints({0}), missing}, {{"axis", 0}});
+    for (size_t i = states; i < outputs; ++i)
+      results[i] = batch->add("pad", {results[i], pads, nullptr, batch->ints({0})});
+  }
+  batch->set_outputs(std::move(results));
   return scope.target->graph
       .add_node(get_op("scan"), std::move(outer),
                 {{"body", AttrValue(batch)},
                  {"states", int64_t{0}},
-                 {"scan_inputs", static_cast<int64_t>(given.size())}},
+                 {"scan_inputs", static_cast<int64_t>(given.size() + (length ? 1 : 0))}},
                 name_of(node), outputs)
       ->outputs;
 }

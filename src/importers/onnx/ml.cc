@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.ml: scalers, encoders and linear models, written in ops of the table. Trees and support
-// vectors are in files of their own.
+// ai.onnx.ml: scalers, encoders and linear models, written in ops of the table. Trees, support
+// vectors and maps are in files of their own.
 #include "importers/onnx/ml.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "importers/onnx/registry.h"
 #include "memory/string_constant.h"
@@ -13,22 +14,6 @@ namespace anymps::onnx {
 namespace {
 
 using Ints = std::vector<int64_t>;
-
-// Models compute in f32, unless they are given doubles.
-Value* as_float(Call& c, Value* x) {
-  return x->dtype() == DType::kF64 ? x : c.cast(x, DType::kF32);
-}
-
-Value* matrix(Call& c, Value* x) {
-  if (c.rank(x) == 1) x = c.add("unsqueeze", {x}, {{"axes", Ints{0}}});
-  c.check(c.rank(x) == 2, "the input must be a matrix, it has rank {}", c.rank(x));
-  return x;
-}
-
-std::vector<double> numbers_of(Call& c, const char* attribute) {
-  const auto floats = c.floats(attribute).value_or(std::vector<float>{});
-  return {floats.begin(), floats.end()};
-}
 
 Values ArrayFeatureExtractor(Call& c) {
   Value* x = c.in(0);
@@ -155,13 +140,24 @@ Values Normalizer(Call& c) {
 }
 
 Values OneHotEncoder(Call& c) {
-  if (c.i("zeros", 1) == 0)
-    c.unsupported("zeros = 0, which makes an unknown category an error, is not supported");
-  Value* x = c.add("unsqueeze", {c.in(0)}, {{"axes", Ints{-1}}});
+  Value* x = c.in(0);
   Value* labels = class_labels(c, "cats_int64s", "cats_strings");
   c.check(labels != nullptr, "the categories are missing");
   if (x->dtype() != labels->dtype()) x = c.cast(x, labels->dtype());
-  return {c.cast(c.add("equal", {x, labels}), DType::kF32)};
+  if (c.i("zeros", 1) != 0) {
+    x = c.add("unsqueeze", {x}, {{"axes", Ints{-1}}});
+    return {c.cast(c.add("equal", {x, labels}), DType::kF32)};
+  }
+  // An unknown category is an error: its place is one behind the last row.
+  const int64_t count = labels->shape()[0].value();
+  Ints places(static_cast<size_t>(count));
+  std::iota(places.begin(), places.end(), 0);
+  Value* behind = c.graph.constant(anymps::Constant::of<int64_t>({}, {count}));
+  Value* place = c.add("label_encode", {x, labels, c.graph.ints(places), behind});
+  std::vector<float> rows(places.size() * places.size());
+  for (size_t i = 0; i < places.size(); ++i) rows[i * places.size() + i] = 1;
+  Value* table = c.graph.constant(anymps::Constant::of<float>({count, count}, rows));
+  return {c.add("gather", {table, place}, {{"axis", 0}})};
 }
 
 Values Scaler(Call& c) {
@@ -170,54 +166,6 @@ Values Scaler(Call& c) {
   if (!offset.empty()) x = c.add("sub", {x, float_list(c, x->dtype(), offset)});
   if (!scale.empty()) x = c.add("mul", {x, float_list(c, x->dtype(), scale)});
   return {c.cast(x, DType::kF32)};
-}
-
-// The kernel of support vectors: [N, F] and n vectors -> [N, n].
-Value* kernel_values(Call& c, Value* x, Value* vectors) {
-  const std::string type = c.s("kernel_type", "LINEAR");
-  const auto params = numbers_of(c, "kernel_params");
-  const auto param = [&](size_t i) { return c.scalar_like(x, i < params.size() ? params[i] : 0); };
-  if (type == "RBF") {
-    Value* row = c.add("unsqueeze", {x}, {{"axes", Ints{1}}});
-    Value* far = c.add("square", {c.add("sub", {row, vectors})});
-    Value* distance = c.add("reduce_sum", {far}, {{"axes", Ints{2}}, {"keep_dims", false}});
-    return c.add("exp", {c.add("neg", {c.add("mul", {distance, param(0)})})});
-  }
-  Value* dots = c.add("matmul", {x, vectors}, {{"transpose_b", true}});
-  if (type == "LINEAR") return dots;
-  Value* line = c.add("add", {c.add("mul", {dots, param(0)}), param(1)});
-  if (type == "SIGMOID") return c.add("tanh", {line});
-  c.check(type == "POLY", "kernel_type '{}' is not known", type);
-  return c.add("pow", {line, param(2)});
-}
-
-Values SVMRegressor(Call& c) {
-  Value* x = as_float(c, matrix(c, c.in(0)));
-  const auto coefficients = numbers_of(c, "coefficients"), rho = numbers_of(c, "rho"),
-             support = numbers_of(c, "support_vectors");
-  const int64_t count = c.i("n_supports", 0);
-  if (c.s("post_transform", "NONE") != "NONE") c.unsupported("a post_transform is not supported");
-  c.check(!rho.empty(), "attribute 'rho' is missing");
-  Value* weights =
-      c.add("unsqueeze", {float_list(c, x->dtype(), coefficients)}, {{"axes", Ints{1}}});
-  Value* values = x;
-  if (count > 0) {
-    c.check(static_cast<int64_t>(support.size()) % count == 0 &&
-                static_cast<int64_t>(coefficients.size()) == count,
-            "{} coefficients and {} numbers for {} support vectors", coefficients.size(),
-            support.size(), count);
-    Value* vectors =
-        c.add("reshape", {float_list(c, x->dtype(), support)}, {{"shape", Ints{count, -1}}});
-    values = kernel_values(c, x, vectors);
-  } else {
-    c.ignore({"kernel_type", "kernel_params"});
-  }
-  Value* y = c.add("add", {c.add("matmul", {values, weights}), c.scalar_like(x, rho[0])});
-  if (c.flag("one_class", false)) {
-    Value* inside = c.add("greater", {y, c.scalar_like(y, 0)});
-    y = c.add("where", {inside, c.scalar_like(y, 1), c.scalar_like(y, -1)});
-  }
-  return {c.cast(y, DType::kF32)};
 }
 
 Values ZipMap(Call& c) {
@@ -248,12 +196,26 @@ const Converter kTable[] = {
     {"ai.onnx.ml.LinearRegressor", LinearRegressor},
     {"ai.onnx.ml.Normalizer", Normalizer},
     {"ai.onnx.ml.OneHotEncoder", OneHotEncoder},
-    {"ai.onnx.ml.SVMRegressor", SVMRegressor},
     {"ai.onnx.ml.Scaler", Scaler},
     {"ai.onnx.ml.ZipMap", ZipMap},
 };
 
 }  // namespace
+
+Value* as_float(Call& c, Value* x) {
+  return x->dtype() == DType::kF64 ? x : c.cast(x, DType::kF32);
+}
+
+Value* matrix(Call& c, Value* x) {
+  if (c.rank(x) == 1) x = c.add("unsqueeze", {x}, {{"axes", Ints{0}}});
+  c.check(c.rank(x) == 2, "the input must be a matrix, it has rank {}", c.rank(x));
+  return x;
+}
+
+std::vector<double> numbers_of(Call& c, const char* attribute) {
+  const auto floats = c.floats(attribute).value_or(std::vector<float>{});
+  return {floats.begin(), floats.end()};
+}
 
 Value* float_list(Call& c, DType dtype, const std::vector<double>& numbers) {
   const Shape shape{static_cast<int64_t>(numbers.size())};

@@ -6,6 +6,12 @@
 
 namespace anymps::onnx {
 
+// Models compute in f32, unless they are given doubles.
+Value* as_float(Call& c, Value* x);
+// A row is a matrix of one.
+Value* matrix(Call& c, Value* x);
+// An attribute's numbers; none where it is missing.
+std::vector<double> numbers_of(Call& c, const char* attribute);
 // A vector of constants.
 Value* float_list(Call& c, DType dtype, const std::vector<double>& numbers);
 

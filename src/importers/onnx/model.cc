@@ -47,6 +47,7 @@ class Parser {
   void type(std::string_view bytes, ValueInfo& info);
   void type_at(std::string_view bytes, ValueInfo& info, int level);
   void element_type(std::string_view bytes, ValueInfo& info, int level);
+  void map_type(std::string_view bytes, ValueInfo& info);
   void tensor_type(std::string_view bytes, ValueInfo& info);
   void dim(std::string_view bytes, DimInfo& dim);
   void function(std::string_view bytes, Function& function);
@@ -327,6 +328,19 @@ void Parser::type_at(std::string_view bytes, ValueInfo& info, int level) {
       path_.in("tensor_type", -1, [&] { tensor_type(r.bytes(), info); });
     else if (found == Kind::kSequence || found == Kind::kOptional)
       path_.in(field, -1, [&] { element_type(r.bytes(), info, level + 1); });
+    else if (found == Kind::kMap && level == 0)
+      path_.in("map_type", -1, [&] { map_type(r.bytes(), info); });
+    else
+      r.skip();
+  }
+}
+
+void Parser::map_type(std::string_view bytes, ValueInfo& info) {
+  for (WireReader r(bytes); r.next();) {
+    if (r.tag() == 1)
+      info.key_type = static_cast<DataType>(r.int32());
+    else if (r.tag() == 2)
+      path_.in("value_type", -1, [&] { type_at(r.bytes(), info, 1); });
     else
       r.skip();
   }

@@ -83,6 +83,7 @@ struct ValueInfo {
   Kind kind = Kind::kNone;
   Kind inner = Kind::kNone;  // of a sequence or an optional: what it holds
   bool deeper = false;       // … and that holds something else again, other than tensors
+  DataType key_type = DataType::kUndefined;  // of a map, whose values `inner` is
   // Of the tensor, or of the innermost tensors.
   DataType elem_type = DataType::kUndefined;
   bool has_shape = false;

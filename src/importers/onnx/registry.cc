@@ -23,6 +23,8 @@ static const std::map<std::string_view, const Converter*>& table() {
              loss_converters(),
              math_converters(),
              ml_converters(),
+             ml_map_converters(),
+             ml_svm_converters(),
              ml_tree_converters(),
              nn_converters(),
              random_converters(),

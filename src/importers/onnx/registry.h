@@ -35,6 +35,8 @@ std::span<const Converter> linalg_converters();
 std::span<const Converter> loss_converters();
 std::span<const Converter> math_converters();
 std::span<const Converter> ml_converters();
+std::span<const Converter> ml_map_converters();
+std::span<const Converter> ml_svm_converters();
 std::span<const Converter> ml_tree_converters();
 std::span<const Converter> nn_converters();
 std::span<const Converter> random_converters();

@@ -37,7 +37,38 @@ Values MelWeightMatrix(Call& c) {
                 {{"dtype", output_type(c)}})};
 }
 
+// com.microsoft: real signals over the last axes, components last; only the forms that runtimes
+// have.
+int64_t signal_axes(Call& c) {
+  const int64_t count = c.i("signal_ndim", 1);
+  if (c.i("normalized", 0) != 0 || c.i("onesided", 1) != 1)
+    c.unsupported("only onesided transforms that are not normalized are supported");
+  c.check(count >= 1 && count <= 3, "signal_ndim is {}, must be 1 to 3", count);
+  return count;
+}
+
+Value* transform(Call& c, Value* x, int64_t axis, bool inverse, bool onesided) {
+  return c.add("dft", {x}, {{"axis", axis}, {"inverse", inverse}, {"onesided", onesided}});
+}
+
+Values Rfft(Call& c) {
+  const int64_t count = signal_axes(c);
+  Value* y = c.add("unsqueeze", {c.in(0)}, {{"axes", std::vector<int64_t>{-1}}});
+  y = transform(c, y, -2, false, true);
+  for (int64_t axis = 1; axis < count; ++axis) y = transform(c, y, -2 - axis, false, false);
+  return {y};
+}
+
+Values Irfft(Call& c) {
+  const int64_t count = signal_axes(c);
+  Value* y = c.in(0);
+  for (int64_t axis = 1; axis < count; ++axis) y = transform(c, y, -2 - axis, true, false);
+  y = transform(c, y, -2, true, true);
+  return {c.add("squeeze", {y}, {{"axes", std::vector<int64_t>{-1}}})};
+}
+
 const Converter kTable[] = {
+    {"com.microsoft.Irfft", Irfft},       {"com.microsoft.Rfft", Rfft},
     {"BlackmanWindow", BlackmanWindow},   {"DFT", DFT},
     {"HammingWindow", HammingWindow},     {"HannWindow", HannWindow},
     {"MelWeightMatrix", MelWeightMatrix}, {"STFT", STFT},

@@ -26,8 +26,12 @@ Container to_container(const ValueInfo& info) {
   if (info.kind == Kind::kOptional && info.inner == Kind::kTensor) return Container::kOptional;
   if (info.kind == Kind::kOptional && info.inner == Kind::kSequence && !info.deeper)
     return Container::kOptionalSequence;
+  if (info.kind == Kind::kMap && info.inner == Kind::kTensor &&
+      (info.key_type == DataType::kInt64 || info.key_type == DataType::kString))
+    return Container::kMaps;
   fail(Code::kUnsupported,
-       "its type is not a tensor, a sequence of tensors, or an optional one of these");
+       "its type is not a tensor, a sequence of tensors, an optional one of these, or a map from "
+       "integers or strings to tensors");
 }
 
 std::vector<int64_t> ints_in(const Tensor& tensor) {
@@ -44,6 +48,7 @@ ValueType to_type(const ValueInfo& info) {
   ValueType type;
   type.container = to_container(info);
   type.dtype = to_dtype(info.elem_type);
+  if (type.container == Container::kMaps) return type;  // how many keys and maps: who knows
   type.ranked = info.has_shape;
   for (size_t axis = 0; axis < info.dims.size(); ++axis) type.shape.push_back(to_dim(info, axis));
   return type;

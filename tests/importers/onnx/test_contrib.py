@@ -211,3 +211,24 @@ def test_rotary_embedding(interleaved, flat):
 
 def test_trilu():
     compare("Trilu", [f32(3, 4), np.array(1, np.int64)], upper=0)
+
+
+@pytest.mark.parametrize("shape,axes", [((3, 8), 1), ((2, 3, 9), 1), ((2, 4, 6), 2), ((3, 4, 10), 3)])
+def test_real_transforms(shape, axes):
+    """ONNX Runtime has these on other devices only: numpy is the other side."""
+    x = f32(*shape)
+    model, feeds = model_of("Rfft", [x], ["y"], signal_ndim=axes, normalized=0, onesided=1)
+    expected = np.fft.rfftn(x, axes=range(-axes, 0))
+    y = anymps.load(model)(**feeds)
+    np.testing.assert_allclose(y[..., 0] + 1j * y[..., 1], expected, rtol=1e-4, atol=1e-4)
+    model, feeds = model_of("Irfft", [np.ascontiguousarray(y)], ["x"], signal_ndim=axes, normalized=0, onesided=1)
+    back = anymps.load(model)(**feeds)
+    expected = np.fft.irfftn(expected, axes=range(-axes, 0))
+    assert back.shape == expected.shape
+    np.testing.assert_allclose(back, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_forms_of_transforms_that_no_runtime_has():
+    for attrs in ({"normalized": 1}, {"onesided": 0}, {"signal_ndim": 4}):
+        with pytest.raises(anymps.Error, match="Rfft"):
+            anymps.load(model_of("Rfft", [f32(2, 2, 2, 8)], ["y"], **attrs)[0])

@@ -70,6 +70,14 @@ def test_one_hot_encoder():
     compare("OneHotEncoder", [np.array([[3, 1], [9, 5]])], cats_int64s=[1, 3, 5], zeros=1)
 
 
+def test_one_hot_encoder_that_knows_all_categories():
+    compare("OneHotEncoder", [np.array([[3, 1], [5, 5]])], cats_int64s=[1, 3, 5], zeros=0)
+    compare("OneHotEncoder", [np.array(["b", "a"], object)], cats_strings=["a", "b"], zeros=0)
+    model, feeds = model_of("OneHotEncoder", [np.array([[3, 2]])], ["y"], {"cats_int64s": [1, 3], "zeros": 0})
+    with pytest.raises(anymps.InvalidArgument, match="index 2 is out of range"):
+        anymps.load(model)(**feeds)
+
+
 def test_small_ones():
     compare("Binarizer", [X], threshold=0.2)
     compare("ArrayFeatureExtractor", [X, np.array([[2, 0]])])
@@ -98,6 +106,97 @@ def test_linear_classifier_of_two(post):
 def test_svm_regressor(kernel):
     compare("SVMRegressor", [X], kernel_type=kernel, kernel_params=[0.4, 0.1, 3.0], n_supports=5, rho=[0.2],
             coefficients=rng.standard_normal(5).tolist(), support_vectors=rng.standard_normal(20).tolist())
+
+
+def machine(classes, proba, **more):
+    """Support vectors of a classifier: 2 for the first class, one more for each after it."""
+    per_class = [2 + i for i in range(classes)]
+    n, pairs = sum(per_class), classes * (classes - 1) // 2
+    attrs = {"kernel_params": [0.4, 0.1, 3.0], "vectors_per_class": per_class, "rho": rng.standard_normal(pairs).tolist(),
+             "coefficients": rng.standard_normal(n * (classes - 1)).tolist(), "support_vectors": rng.standard_normal(n * 4).tolist(),
+             "classlabels_ints": [10 * i + 3 for i in range(classes)], **more}
+    if proba:
+        attrs |= {"prob_a": (-1 - rng.random(pairs)).tolist(), "prob_b": rng.standard_normal(pairs).tolist()}
+    return attrs
+
+
+@pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
+@pytest.mark.parametrize("proba", [False, True])
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_svm_classifier(kernel, proba, classes):
+    compare("SVMClassifier", [X], ("l", "p"), kernel_type=kernel, tolerance=1e-4, **machine(classes, proba))
+
+
+@pytest.mark.parametrize("post", ["LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"])
+@pytest.mark.parametrize("proba", [False, True])
+def test_svm_classifier_with_a_transform(post, proba):
+    compare("SVMClassifier", [X], ("l", "p"), kernel_type="RBF", post_transform=post, tolerance=1e-4, **machine(4, proba))
+
+
+def test_svm_classifier_of_strings_and_integers():
+    attrs = machine(3, True, classlabels_strings=["a", "b", "c"])
+    del attrs["classlabels_ints"]
+    compare("SVMClassifier", [np.arange(12).reshape(3, 4)], ("l", "p"), kernel_type="LINEAR", tolerance=1e-4, **attrs)
+
+
+@pytest.mark.parametrize("post", ["NONE", "LOGISTIC", "SOFTMAX"])
+def test_linear_svm_classifier(post):
+    compare("SVMClassifier", [X], ("l", "p"), coefficients=rng.standard_normal(12).tolist(), rho=[0.3], classlabels_ints=[5, 6, 7],
+            kernel_type="LINEAR", post_transform=post)
+
+
+@pytest.mark.parametrize("attrs,words", [
+    ({"coefficients": [1.0], "rho": [0.0], "classlabels_ints": [0, 1]}, "for 2 classes"),
+    ({"coefficients": [1.0] * 8, "rho": [0.0], "classlabels_ints": [0, 1]}, "linear support vectors of 2 classes"),
+    ({"coefficients": [1.0] * 2, "rho": [0.0], "classlabels_ints": [0, 1], "vectors_per_class": [1, 9], "support_vectors": [0.0] * 8},
+     "8 numbers for 10 support vectors"),
+    ({"coefficients": [1.0] * 2, "rho": [0.0], "classlabels_ints": [0, 1], "vectors_per_class": [1, -1], "support_vectors": [0.0] * 8},
+     "-1 support vectors"),
+])
+def test_svm_classifiers_that_lie(attrs, words):
+    model, _ = model_of("SVMClassifier", [X], ["l", "p"], {"kernel_type": "LINEAR", **attrs})
+    with pytest.raises(anymps.Error, match=words):
+        anymps.load(model)
+
+
+def map_model(op, keys, values, attrs):
+    node = helper.make_node(op, ["x"], ["y"], domain="ai.onnx.ml", **attrs)
+    kind = helper.make_map_type_proto(keys, helper.make_tensor_type_proto(values, []))
+    graph = helper.make_graph([node], "g", [helper.make_value_info("x", kind)], [helper.make_empty_tensor_value_info("y")])
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+
+
+def compare_maps(op, keys, values, x, **attrs):
+    model = map_model(op, keys, values, attrs)
+    theirs, = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, {"x": x})
+    ours = anymps.load(model)(x=x)
+    assert ours.shape == theirs.shape and (ours.dtype == theirs.dtype or theirs.dtype == object)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_dict_vectorizer():
+    words = ["a", "b", "zz"]
+    compare_maps("DictVectorizer", TensorProto.STRING, TensorProto.FLOAT, {"b": 1.5, "q": 2.0, "a": -3.0}, string_vocabulary=words)
+    compare_maps("DictVectorizer", TensorProto.STRING, TensorProto.INT64, {"zz": 7}, string_vocabulary=words)
+    compare_maps("DictVectorizer", TensorProto.INT64, TensorProto.FLOAT, {3: 1.5, 1: 2.5}, int64_vocabulary=[1, 2, 3])
+    compare_maps("DictVectorizer", TensorProto.INT64, TensorProto.STRING, {3: "x"}, int64_vocabulary=[1, 3])
+
+
+def test_cast_map():
+    for to in ("TO_FLOAT", "TO_INT64"):
+        compare_maps("CastMap", TensorProto.INT64, TensorProto.FLOAT, {4: 1.5, 0: -2.5, 2: 7.0}, cast_to=to)
+        compare_maps("CastMap", TensorProto.INT64, TensorProto.FLOAT, {4: 1.5, 0: 2.5, 9: 7.0}, cast_to=to, map_form="SPARSE", max_map=6)
+        compare_maps("CastMap", TensorProto.INT64, TensorProto.STRING, {4: "15", 0: "2"}, cast_to=to)
+    compare_maps("CastMap", TensorProto.INT64, TensorProto.STRING, {4: "x", 0: "y"}, cast_to="TO_STRING")
+
+
+def test_maps_that_do_not_fit():
+    model = anymps.load(map_model("DictVectorizer", TensorProto.STRING, TensorProto.FLOAT, {"string_vocabulary": ["a"]}))
+    for x, words in (({1: 2.0}, "the keys are i64"), ([{"a": 1.0}, {"b": 1.0}], "the same keys"), (3, "a dict is needed"),
+                     ({"a": 1.0, 2: 1.0}, "strings, or integers"), ([{"a": 1.0}, {"a": 2.0}], "squeeze")):
+        with pytest.raises(anymps.Error, match=words):
+            model(x=x)
 
 
 def forest(trees, depth, kind, ids, positive=False):
