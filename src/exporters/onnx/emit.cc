@@ -1,130 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/onnx/emit.h"
 
-#include <cstring>
-#include <protozero/pbf_writer.hpp>
+#include <map>
+#include <numeric>
 
 #include "ops/fused_activation.h"
 
 namespace anymps::onnx {
-
-namespace {
-
-// Field numbers of onnx.proto.
-enum GraphField { kNode = 1, kInitializer = 5 };
-enum NodeField { kInput = 1, kOutput = 2, kNodeName = 3, kOpType = 4, kAttribute = 5 };
-enum AttributeField { kName = 1, kF = 2, kI = 3, kS = 4, kInts = 8, kType = 20 };
-enum AttributeType { kFloatType = 1, kIntType = 2, kStringType = 3, kIntsType = 7 };
-enum TensorField { kDims = 1, kDataType = 2, kTensorName = 8, kRawData = 9 };
-
-int bits_of(DType dtype) {
-  switch (dtype) {
-    case DType::kI2:
-    case DType::kU2:
-      return 2;
-    case DType::kI4:
-    case DType::kU4:
-    case DType::kF4E2M1:
-      return 4;
-    default:
-      return 8;
-  }
-}
-
-// Narrow elements lie several in a byte, the first in its lowest bits.
-std::string packed(const std::byte* data, int64_t count, int bits) {
-  const int in_byte = 8 / bits;
-  std::string bytes(static_cast<size_t>((count + in_byte - 1) / in_byte), '\0');
-  for (int64_t i = 0; i < count; ++i) {
-    const int code = static_cast<int>(data[i]) & ((1 << bits) - 1);
-    char& byte = bytes[static_cast<size_t>(i / in_byte)];
-    byte = static_cast<char>(static_cast<uint8_t>(byte) | code << (i % in_byte * bits));
-  }
-  return bytes;
-}
-
-}  // namespace
-
-int32_t data_type_of(DType dtype) {
-  static const std::map<DType, int32_t> kNumbers = {
-      {DType::kF32, 1},         {DType::kU8, 2},          {DType::kI8, 3},
-      {DType::kU16, 4},         {DType::kI16, 5},         {DType::kI32, 6},
-      {DType::kI64, 7},         {DType::kString, 8},      {DType::kBool, 9},
-      {DType::kF16, 10},        {DType::kF64, 11},        {DType::kU32, 12},
-      {DType::kU64, 13},        {DType::kC64, 14},        {DType::kBF16, 16},
-      {DType::kF8E4M3, 17},     {DType::kF8E4M3FNUZ, 18}, {DType::kF8E5M2, 19},
-      {DType::kF8E5M2FNUZ, 20}, {DType::kU4, 21},         {DType::kI4, 22},
-      {DType::kF4E2M1, 23},     {DType::kF8E8M0, 24},     {DType::kU2, 25},
-      {DType::kI2, 26}};
-  auto found = kNumbers.find(dtype);
-  if (found == kNumbers.end()) fail(Code::kUnsupported, "ONNX has no type {}", name(dtype));
-  return found->second;
-}
-
-std::string GraphWriter::unique(const std::string& stem) {
-  std::string name = stem;
-  for (size_t i = 1; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", stem, i);
-  return name;
-}
-
-void GraphWriter::write_node(std::string_view op, const Names& inputs, const Names& outputs,
-                             const OutAttrs& attrs) {
-  protozero::pbf_writer graph(nodes);
-  protozero::pbf_writer node(graph, kNode);
-  size_t count = inputs.size();
-  while (count > 0 && inputs[count - 1].empty()) --count;  // absent ones at the end
-  for (size_t i = 0; i < count; ++i) node.add_string(kInput, inputs[i]);
-  for (const std::string& output : outputs) node.add_string(kOutput, output);
-  node.add_string(kNodeName, outputs[0] + "/" + std::string(op));
-  node.add_string(kOpType, op.data(), op.size());
-  for (const OutAttr& attr : attrs) {
-    protozero::pbf_writer written(node, kAttribute);
-    written.add_string(kName, attr.name);
-    if (const auto* i = std::get_if<int64_t>(&attr.value)) {
-      written.add_int64(kI, *i);
-      written.add_int32(kType, kIntType);
-    } else if (const auto* f = std::get_if<double>(&attr.value)) {
-      written.add_float(kF, static_cast<float>(*f));
-      written.add_int32(kType, kFloatType);
-    } else if (const auto* s = std::get_if<std::string>(&attr.value)) {
-      written.add_bytes(kS, *s);
-      written.add_int32(kType, kStringType);
-    } else {
-      for (int64_t i : std::get<Ints>(attr.value)) written.add_int64(kInts, i);
-      written.add_int32(kType, kIntsType);
-    }
-  }
-}
-
-Names GraphWriter::node(std::string_view op, const Names& inputs, const OutAttrs& attrs,
-                        size_t outputs, const std::string& stem) {
-  Names names;
-  for (size_t i = 0; i < outputs; ++i) names.push_back(unique(stem));
-  write_node(op, inputs, names, attrs);
-  return names;
-}
-
-void GraphWriter::alias(const std::string& from, const std::string& to) {
-  write_node("Identity", {from}, {to}, {});
-}
-
-std::string GraphWriter::constant(const anymps::Constant& constant, const std::string& name) {
-  const std::string written = unique(name);
-  const DType dtype = constant.dtype();
-  if (dtype == DType::kString) fail(Code::kUnsupported, "constants of strings are not supported");
-  const auto bytes = constant.data();
-  protozero::pbf_writer graph(initializers);
-  protozero::pbf_writer tensor(graph, kInitializer);
-  for (int64_t extent : constant.shape()) tensor.add_int64(kDims, extent);
-  tensor.add_int32(kDataType, data_type_of(dtype));
-  tensor.add_string(kTensorName, written);
-  const int bits = bits_of(dtype);
-  if (bits < 8)
-    tensor.add_bytes(kRawData, packed(bytes.get(), constant.desc().count(), bits));
-  else
-    tensor.add_bytes(kRawData, reinterpret_cast<const char*>(bytes.get()), constant.bytes());
-  return written;
-}
 
 void ReadAttrs::check_all_read() const {
   const std::vector<AttrSpec>& specs = attrs_.op()->attrs;
@@ -182,6 +64,7 @@ std::string Emit::number(DType dtype, double value) {
 }
 
 std::string Emit::cast(const std::string& x, DType to) {
+  if (writer_.dtype_of(x) == to) return x;
   return add("Cast", {x}, {{"to", int64_t{data_type_of(to)}}});
 }
 
@@ -191,6 +74,62 @@ std::string Emit::transpose(const std::string& x, const Ints& perm) {
 
 std::string Emit::list(size_t i, const char* attr) {
   return has(i) ? cast(in(i), DType::kI64) : ints(attrs().ints(attr));
+}
+
+std::string Emit::scalar(size_t i) {
+  const std::string number = cast(in(i), DType::kI64);
+  const bool plain = value(i).type.ranked && value(i).shape().empty();
+  return plain ? number : add("Reshape", {number, ints({})});
+}
+
+Names Emit::inlined(const anymps::Graph& body, const Names& inputs) {
+  return write_nodes(writer_, body, inputs);
+}
+
+OutGraph Emit::graph(const std::vector<ValueType>& inputs, const std::vector<ValueType>& outputs,
+                     const Body& write) {
+  GraphWriter writer(writer_.model());
+  Emit inner(writer, node, inputs_);
+  std::vector<OutInfo> in, out;
+  Names names;
+  for (const ValueType& type : inputs) {
+    names.push_back(writer.unique(node.output()->name + "_in"));
+    writer.set_dtype(names.back(), type.dtype);
+    in.push_back({names.back(), type});
+  }
+  const Names results = write(inner, names);
+  // A result is made by a node of the graph itself.
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    out.push_back({writer.unique(node.output()->name + "_out"), outputs[i]});
+    writer.alias(results.at(i), out.back().name);
+  }
+  return {writer.bytes(node.output()->name, in, out, false)};
+}
+
+namespace {
+
+Ints counted(int64_t rank) {
+  Ints perm(static_cast<size_t>(rank));
+  std::iota(perm.begin(), perm.end(), 0);
+  return perm;
+}
+
+}  // namespace
+
+std::string Layout::first(const std::string& x, int64_t rank) const {
+  if (!last) return x;
+  Ints perm = counted(rank);
+  perm.insert(perm.begin() + 1, rank - 1);
+  perm.pop_back();
+  return e.transpose(x, perm);
+}
+
+std::string Layout::back(const std::string& y, int64_t rank) const {
+  if (!last) return y;
+  Ints perm = counted(rank);
+  perm.erase(perm.begin() + 1);
+  perm.push_back(1);
+  return e.transpose(y, perm);
 }
 
 std::string activated(Emit& e, const std::string& x, const char* alpha, const char* beta) {
@@ -228,7 +167,8 @@ std::string activated(Emit& e, const std::string& x, const char* alpha, const ch
 const Writer* find_writer(std::string_view op) {
   static const auto* kTable = [] {
     auto* table = new std::map<std::string_view, const Writer*>();
-    for (auto family : {data_writers(), elementwise_writers(), layer_writers(), move_writers()})
+    for (auto family : {control_writers(), data_writers(), elementwise_writers(), layer_writers(),
+                        list_writers(), move_writers(), recurrent_writers(), signal_writers()})
       for (const Writer& writer : family) table->emplace(writer.op, &writer);
     return table;
   }();

@@ -4,53 +4,14 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
-#include <variant>
 #include <vector>
 
-#include "graph/graph.h"
+#include "exporters/onnx/graph_writer.h"
 
 namespace anymps::onnx {
-
-using Names = std::vector<std::string>;
-using Ints = std::vector<int64_t>;
-
-struct OutAttr {
-  std::string name;
-  std::variant<int64_t, double, std::string, Ints> value;
-  OutAttr(std::string n, int64_t v) : name(std::move(n)), value(v) {}
-  OutAttr(std::string n, int v) : name(std::move(n)), value(int64_t{v}) {}
-  OutAttr(std::string n, bool v) : name(std::move(n)), value(int64_t{v}) {}
-  OutAttr(std::string n, double v) : name(std::move(n)), value(v) {}
-  OutAttr(std::string n, const char* v) : name(std::move(n)), value(std::string(v)) {}
-  OutAttr(std::string n, std::string v) : name(std::move(n)), value(std::move(v)) {}
-  OutAttr(std::string n, Ints v) : name(std::move(n)), value(std::move(v)) {}
-};
-using OutAttrs = std::vector<OutAttr>;
-
-// The number that ONNX gives to a dtype; fails where it has none.
-int32_t data_type_of(DType dtype);
-
-// The parts of a GraphProto, in wire format.
-class GraphWriter {
- public:
-  std::string unique(const std::string& stem);
-  Names node(std::string_view op, const Names& inputs, const OutAttrs& attrs, size_t outputs,
-             const std::string& stem);
-  std::string constant(const anymps::Constant& constant, const std::string& name);
-  void alias(const std::string& from, const std::string& to);  // an Identity
-
-  std::string nodes, initializers;  // repeated fields, one after the other
-
- private:
-  void write_node(std::string_view op, const Names& inputs, const Names& outputs,
-                  const OutAttrs& attrs);
-  std::unordered_set<std::string> taken_;
-};
 
 // A node's attributes, with a note of those that were read: one that is not, and is not as the
 // record has it, would be lost.
@@ -64,6 +25,11 @@ class ReadAttrs {
   DType dtype(const char* name) const { return read(name).dtype(name); }
   const Ints& ints(const char* name) const { return read(name).ints(name); }
   const std::vector<double>& floats(const char* name) const { return read(name).floats(name); }
+  const anymps::Graph& graph(const char* name) const { return *read(name).graph(name); }
+  const Attrs& all(std::initializer_list<const char*> names) const {
+    read_.insert(names.begin(), names.end());
+    return attrs_;
+  }
   void check_all_read() const;  // refuses
 
  private:
@@ -94,6 +60,13 @@ class Emit {
   std::string number(DType dtype, double value);          // a scalar
   std::string cast(const std::string& x, DType to);
   std::string transpose(const std::string& x, const Ints& perm);
+  std::string scalar(size_t i);  // input i, an integer, as an i64 without axes
+  // The nodes of another graph in this place; the names of its results.
+  Names inlined(const anymps::Graph& body, const Names& inputs);
+  // A graph for an attribute: `write` gets the names of its inputs and adds its nodes to `inner`.
+  using Body = std::function<Names(Emit& inner, const Names& inputs)>;
+  OutGraph graph(const std::vector<ValueType>& inputs, const std::vector<ValueType>& outputs,
+                 const Body& write);
   // Input i if it is there, else the attribute as a constant.
   std::string list(size_t i, const char* attr);
 
@@ -121,10 +94,28 @@ struct Writer {
 const Writer* find_writer(std::string_view op);  // null: none
 
 // The families.
+std::span<const Writer> control_writers();
 std::span<const Writer> data_writers();
 std::span<const Writer> elementwise_writers();
 std::span<const Writer> layer_writers();
+std::span<const Writer> list_writers();
 std::span<const Writer> move_writers();
+std::span<const Writer> recurrent_writers();
+std::span<const Writer> signal_writers();
+
+// Writes the nodes of a graph; its inputs have these names. The names of its outputs. Fails
+// (kUnsupported) with a list of the nodes that ONNX has no op for.
+Names write_nodes(GraphWriter& writer, const anymps::Graph& graph, const Names& inputs);
+
+// [N, …, C] -> [N, C, …] and back, by the node's attribute `layout`; a tensor whose channels come
+// first stays as it is.
+struct Layout {
+  Emit& e;
+  bool last;
+  explicit Layout(Emit& emit) : e(emit), last(emit.attrs().s("layout") == "channels_last") {}
+  std::string first(const std::string& x, int64_t rank) const;
+  std::string back(const std::string& y, int64_t rank) const;
+};
 
 // The activation that is fused into a convolution or a product.
 std::string activated(Emit& e, const std::string& x, const char* alpha, const char* beta);

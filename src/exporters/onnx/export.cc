@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/onnx/export.h"
 
-#include <algorithm>
-#include <cctype>
 #include <protozero/pbf_writer.hpp>
 
 #include "exporters/onnx/emit.h"
@@ -17,53 +15,20 @@ constexpr size_t kLargest = size_t{1} << 31;  // of a protobuf message
 // Field numbers of onnx.proto.
 enum ModelField { kVersion = 1, kProducer = 2, kGraph = 7, kOpsetImport = 8 };
 enum OpsetField { kOpsetVersion = 2 };
-enum GraphField { kGraphName = 2, kGraphInput = 11, kGraphOutput = 12 };
-enum InfoField { kInfoName = 1, kInfoType = 2 };
-enum TypeField { kTensorType = 1, kElemType = 1, kShape = 2, kDim = 1, kValue = 1, kParam = 2 };
 
-// A plain symbol; an expression over symbols is not written.
-bool is_name(const std::string& text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
-}
-
-void write_info(protozero::pbf_writer& graph, uint32_t field, const std::string& name,
-                const ValueType& type) {
-  require(type.container == Container::kTensor, "[onnx] \"{}\" is a {}, which cannot be written",
-          name, anymps::name(type.container));
-  protozero::pbf_writer info(graph, field);
-  info.add_string(kInfoName, name);
-  protozero::pbf_writer kind(info, kInfoType);
-  protozero::pbf_writer tensor(kind, kTensorType);
-  tensor.add_int32(kElemType, data_type_of(type.dtype));
-  if (!type.ranked) return;
-  std::string shape;  // a message without fields counts too: a scalar, an extent that is not known
-  for (const Dim& extent : type.shape) {
-    std::string dim;
-    if (extent.known())
-      protozero::pbf_writer(dim).add_int64(kValue, extent.value());
-    else if (is_name(extent.str()))
-      protozero::pbf_writer(dim).add_string(kParam, extent.str());
-    protozero::pbf_writer(shape).add_message(kDim, dim);
-  }
-  tensor.add_message(kShape, shape);
-}
-
-class Exporter {
+class NodeWriter {
  public:
-  explicit Exporter(const anymps::Graph& graph) : graph_(graph) {}
+  NodeWriter(GraphWriter& writer, const anymps::Graph& graph, const Names& inputs)
+      : writer_(writer), graph_(graph) {
+    for (size_t i = 0; i < graph.inputs().size(); ++i) names_[graph.inputs()[i]] = inputs.at(i);
+  }
 
-  std::string run() {
-    for (const Value* value : graph_.inputs()) names_[value] = writer_.unique(value->name);
-    Names outputs;
-    for (const Value* value : graph_.outputs())
-      outputs.push_back(value->is_input() ? writer_.unique(value->name + "_out")
-                                          : writer_.unique(value->name));
+  Names run() {
     for (const auto& node : graph_.nodes()) write(*node);
     refuse_what_is_missing();
-    for (size_t i = 0; i < outputs.size(); ++i)
-      writer_.alias(name_of(graph_.outputs()[i]), outputs[i]);
-    return model(outputs);
+    Names outputs;
+    for (const Value* value : graph_.outputs()) outputs.push_back(name_of(value));
+    return outputs;
   }
 
  private:
@@ -73,22 +38,26 @@ class Exporter {
     return names_[value] = writer_.constant(*value->constant, value->name);
   }
 
+  Names results_of(const Writer& writer, const anymps::Node& node) {
+    Names inputs;
+    for (const Value* value : node.inputs) inputs.push_back(value ? name_of(value) : std::string());
+    Emit emit(writer_, node, inputs);
+    Names results =
+        writer.same_as ? Names{emit.add(writer.same_as, emit.all())} : writer.write(emit);
+    emit.check_all_read();
+    results.resize(node.outputs.size());
+    for (size_t i = 0; i < results.size(); ++i)
+      if (!results[i].empty()) writer_.set_dtype(results[i], node.outputs[i]->dtype());
+    return results;
+  }
+
   void write(const anymps::Node& node) {
     const Writer* writer = find_writer(node.op->name);
     std::string why = writer ? "" : "there is no ONNX op for it";
     Names results(node.outputs.size());
     if (writer) {
       try {
-        Names inputs;
-        for (const Value* value : node.inputs)
-          inputs.push_back(value ? name_of(value) : std::string());
-        Emit emit(writer_, node, inputs);
-        if (!writer->same_as)
-          results = writer->write(emit);
-        else
-          results = {emit.add(writer->same_as, emit.all())};
-        emit.check_all_read();
-        results.resize(node.outputs.size());
+        results = results_of(*writer, node);
       } catch (const Error& error) {
         if (error.code() != Code::kUnsupported) throw;
         why = error.what();
@@ -103,42 +72,61 @@ class Exporter {
     if (missing_.empty()) return;
     const size_t count = missing_.size();
     if (count > 20) missing_.resize(20);
-    fail(Code::kUnsupported, "[onnx] {} node{} cannot be written as ONNX: {}{}", count,
+    fail(Code::kUnsupported, "{} node{} cannot be written as ONNX: {}{}", count,
          count == 1 ? "" : "s", fmt::join(missing_, "; "), count > 20 ? "; …" : "");
   }
 
-  std::string model(const Names& outputs) {
-    std::string graph_bytes = writer_.nodes;
-    protozero::pbf_writer graph(graph_bytes);
-    graph.add_string(kGraphName, graph_.name.empty() ? std::string("graph") : graph_.name);
-    graph_bytes += writer_.initializers;
-    for (const Value* value : graph_.inputs())
-      write_info(graph, kGraphInput, names_[value], value->type);
-    for (size_t i = 0; i < outputs.size(); ++i)
-      write_info(graph, kGraphOutput, outputs[i], graph_.outputs()[i]->type);
-    if (graph_bytes.size() >= kLargest - 4096)
-      fail(Code::kUnsupported, "[onnx] the model has {} bytes, a file can have 2 GiB",
-           graph_bytes.size());
-    std::string bytes;
-    protozero::pbf_writer model(bytes);
-    model.add_int64(kVersion, kIrVersion);
-    model.add_string(kProducer, "anymps");
-    {
-      protozero::pbf_writer import(model, kOpsetImport);
-      import.add_int64(kOpsetVersion, kOpset);
-    }
-    model.add_message(kGraph, graph_bytes);
-    return bytes;
-  }
-
+  GraphWriter& writer_;
   const anymps::Graph& graph_;
-  GraphWriter writer_;
   std::unordered_map<const Value*, std::string> names_;
   std::vector<std::string> missing_;
 };
 
+std::string graph_bytes(const anymps::Graph& graph) {
+  ModelNames model;
+  GraphWriter writer(model);
+  std::vector<OutInfo> inputs, outputs;
+  Names names;
+  for (const Value* value : graph.inputs()) {
+    names.push_back(writer.unique(value->name));
+    writer.set_dtype(names.back(), value->dtype());
+    inputs.push_back({names.back(), value->type});
+  }
+  for (const Value* value : graph.outputs())  // before other names: they keep theirs
+    outputs.push_back(
+        {writer.unique(value->is_input() ? value->name + "_out" : value->name), value->type});
+  const Names results = write_nodes(writer, graph, names);
+  for (size_t i = 0; i < outputs.size(); ++i) writer.alias(results[i], outputs[i].name);
+  return writer.bytes(graph.name.empty() ? "graph" : graph.name, inputs, outputs, true);
+}
+
+std::string model_bytes(const std::string& graph) {
+  if (graph.size() >= kLargest - 4096)
+    fail(Code::kUnsupported, "the model has {} bytes, a file can have 2 GiB", graph.size());
+  std::string bytes;
+  protozero::pbf_writer model(bytes);
+  model.add_int64(kVersion, kIrVersion);
+  model.add_string(kProducer, "anymps");
+  {
+    protozero::pbf_writer import(model, kOpsetImport);
+    import.add_int64(kOpsetVersion, kOpset);
+  }
+  model.add_message(kGraph, graph);
+  return bytes;
+}
+
 }  // namespace
 
-std::string export_model(const anymps::Graph& graph) { return Exporter(graph).run(); }
+Names write_nodes(GraphWriter& writer, const anymps::Graph& graph, const Names& inputs) {
+  return NodeWriter(writer, graph, inputs).run();
+}
+
+std::string export_model(const anymps::Graph& graph) {
+  try {
+    return model_bytes(graph_bytes(graph));
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("[onnx] {}", error.what()));
+  }
+}
 
 }  // namespace anymps::onnx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution, pooling, normalization, products, attention, recurrent layers, resizing.
+// Convolution, pooling, normalization, products, attention.
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -15,27 +15,6 @@ Ints order(int64_t rank) {
   std::iota(perm.begin(), perm.end(), 0);
   return perm;
 }
-
-// [N, …, C] -> [N, C, …] and back; a tensor whose channels come first stays as it is.
-struct Layout {
-  Emit& e;
-  bool last;
-  explicit Layout(Emit& emit) : e(emit), last(emit.attrs().s("layout") == "channels_last") {}
-  std::string first(const std::string& x, int64_t rank) const {
-    if (!last) return x;
-    Ints perm = order(rank);
-    perm.insert(perm.begin() + 1, rank - 1);
-    perm.pop_back();
-    return e.transpose(x, perm);
-  }
-  std::string back(const std::string& y, int64_t rank) const {
-    if (!last) return y;
-    Ints perm = order(rank);
-    perm.erase(perm.begin() + 1);
-    perm.push_back(1);
-    return e.transpose(y, perm);
-  }
-};
 
 OutAttrs window(Emit& e) {
   static const std::pair<const char*, const char*> kAutoPad[] = {{"explicit", "NOTSET"},
@@ -229,32 +208,16 @@ Names sdpa(Emit& e) {
   return {e.add("MatMul", {p, e.in(2)})};
 }
 
-OutAttrs recurrent(Emit& e) {
-  OutAttrs attrs = {{"hidden_size", e.attrs().i("hidden_size")},
-                    {"direction", e.attrs().s("direction")},
-                    {"layout", e.attrs().i("layout")}};
-  if (e.attrs().f("clip") > 0) attrs.emplace_back("clip", e.attrs().f("clip"));
-  return attrs;
-}
-Names lstm(Emit& e) { return e.add_all("LSTM", e.all(), recurrent(e), e.node.outputs.size()); }
-Names gru(Emit& e) {
-  OutAttrs attrs = recurrent(e);
-  attrs.emplace_back("linear_before_reset", e.attrs().b("linear_before_reset"));
-  return e.add_all("GRU", e.all(), attrs, e.node.outputs.size());
-}
-
 const Writer kTable[] = {
     {"avg_pool", avg_pool},
     {"batch_norm", batch_norm},
     {"conv", conv},
     {"conv_transpose", conv_transpose},
     {"group_norm", group_norm},
-    {"gru", gru},
     {"instance_norm", instance_norm},
     {"layer_norm", layer_norm},
     {"lp_pool", lp_pool},
     {"lrn", lrn},
-    {"lstm", lstm},
     {"matmul", matmul},
     {"max_pool", max_pool},
     {"rms_norm", rms_norm},
