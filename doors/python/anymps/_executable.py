@@ -164,9 +164,10 @@ def _kind_of(value):
         return lambda tensor: tensor
     if value is None or isinstance(value, (np.ndarray, np.generic, int, float, str, list, tuple)):
         return _convert.to_numpy
-    root = type(value).__module__.split(".")[0]
+    roots = (base.__module__.split(".")[0] for base in type(value).__mro__)  # subclasses count as their base
+    root = next((root for root in roots if root in ("torch", "paddle", "jax", "jaxlib")), None)
     root = "jax" if root == "jaxlib" else root
-    if root not in ("torch", "paddle", "jax") or root not in sys.modules:
+    if root not in sys.modules:
         return _convert.to_numpy
     module = sys.modules[root]
     where = {"torch": lambda: module, "jax": lambda: module.dlpack, "paddle": lambda: module.utils.dlpack}[root]()
