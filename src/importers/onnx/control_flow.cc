@@ -348,7 +348,7 @@ Values Importer::convert_scan_8(const Node& node, const Values& inputs, Scope& s
     if (std::any_of(reversed.begin(), reversed.end(), [](int64_t way) { return way != 0; }))
       fail(Code::kUnsupported, "sequence_lens of sequences that are read backwards");
     outer.push_back(inputs[0]);
-    length = batch->add("unsqueeze", {batch->input("length", slice_type(inputs[0], 0))},
+    length = batch->add("unsqueeze", {batch->input("in.length", slice_type(inputs[0], 0))},
                         {{"axes", std::vector<int64_t>{0}}});
   }
   Value* whole = nullptr;
