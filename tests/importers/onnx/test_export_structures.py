@@ -136,7 +136,7 @@ def test_while_loop(tmp_path):
                        after=lambda v, tenfold, limit: v * 1.5 + tenfold * 0.01, carried=1, outputs=2)
     graph.outputs(*y)
     for start in (1.0, 50.0):
-        check(graph, {"x": np.float32(start), "limit": np.float32(20)}, tmp_path / "m.onnx")
+        check(graph, {"x": np.array(start, np.float32), "limit": np.array(20, np.float32)}, tmp_path / "m.onnx")
 
 
 def test_call(tmp_path):
