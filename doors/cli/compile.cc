@@ -25,7 +25,7 @@ void add_compile(CLI::App& app) {
       throw amps::Error(AMPS_INVALID_ARGUMENT,
                         "[compile] the output would overwrite the model; give --output");
     if (options->level == 0) {
-      amps::Graph::load(options->model).save(output.string());
+      load_graph(options->model, options->method).save(output.string());
     } else {
       const Session session(*options);
       session.executable.save(output.string());

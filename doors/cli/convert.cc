@@ -12,18 +12,20 @@ namespace cli {
 
 void add_convert(CLI::App& app) {
   struct Files {
-    std::string model, output;
+    std::string model, output, method;
   };
   auto files = std::make_shared<Files>();
   CLI::App* command = app.add_subcommand("convert", "write a model in another format");
-  command->add_option("model", files->model, "an .onnx or .mps file")->required();
+  command->add_option("model", files->model, "an .onnx, .mps or .pte file")->required();
+  command->add_option("--method", files->method,
+                      "which method of a .pte file; default: forward, or the only one");
   command->add_option("-o,--output", files->output, "the file to write: NAME.onnx or NAME.mps")
       ->required();
   command->callback([files] {
     std::error_code none;
     if (std::filesystem::equivalent(files->output, files->model, none))
       throw amps::Error(AMPS_INVALID_ARGUMENT, "[convert] the output would overwrite the model");
-    amps::Graph::load(files->model).save(files->output);
+    load_graph(files->model, files->method).save(files->output);
     fmt::print("{}: {}\n", files->output,
                human_bytes(static_cast<double>(std::filesystem::file_size(files->output))));
   });

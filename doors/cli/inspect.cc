@@ -65,11 +65,36 @@ void summary(const amps::Graph& graph) {
   for (const auto& [op, count] : ops) fmt::print("  {:<24} {:>5}\n", op, count);
 }
 
+// What is in a program; it can be looked at even if it cannot be run.
+void inspect_program(const amps::Program& program, const InspectOptions& options) {
+  if (options.json) {
+    fmt::print("{}\n", program.text("json"));
+    return;
+  }
+  fmt::print("{}", program.text("text"));
+  const std::vector<std::string> methods =
+      options.method.empty() ? program.methods() : std::vector{options.method};
+  for (const std::string& method : methods) {
+    fmt::print("\ngraph of {}\n", method);
+    try {
+      summary(program.graph(method));
+    } catch (const amps::Error& error) {
+      fmt::print("cannot be run: {}\n", error.what());
+    }
+  }
+}
+
 void inspect(const InspectOptions& options) {
   const bool needs_plan = options.plan || options.memory;
   const bool needs_executable = options.compiled || options.passes || needs_plan;
   if (!needs_executable) {
-    const amps::Graph graph = amps::Graph::load(options.model);
+    if (!options.graph && options.svg.empty()) {
+      if (const auto program = open_program(options.model)) {
+        inspect_program(*program, options);
+        return;
+      }
+    }
+    const amps::Graph graph = load_graph(options.model, options.method);
     if (!options.svg.empty()) write(options.svg, graph.text("svg"));
     if (options.json)
       fmt::print("{}\n", graph.text("json"));

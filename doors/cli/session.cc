@@ -98,6 +98,8 @@ amps::Executable compile(const amps::Device& device, const ModelOptions& options
   compile_options.threads = options.threads;
   compile_options.optimization_level = options.level;
   compile_options.check = options.check;
+  if (!options.method.empty())
+    return device.compile(load_graph(options.model, options.method), compile_options);
   amps::Executable executable = device.load(options.model, compile_options);
   // A file for an input with a default: that input must not be a constant.
   std::set<std::string> names;
@@ -114,7 +116,9 @@ amps::Executable compile(const amps::Device& device, const ModelOptions& options
 }  // namespace
 
 void ModelOptions::add_to(CLI::App& app) {
-  app.add_option("model", model, "an .onnx or .mps file")->required();
+  app.add_option("model", model, "an .onnx, .mps or .pte file")->required();
+  app.add_option("--method", method,
+                 "which method of a .pte file; default: forward, or the only one");
   app.add_option("--device", device, "cpu, reference or null; default: $ANYMPS_DRIVER or cpu");
   app.add_option("-t,--threads", threads, "threads; 0: all cores")->check(CLI::NonNegativeNumber);
   app.add_option("-O,--level", level, "0: no passes, 1: all passes")->check(CLI::Range(0, 1));
@@ -180,6 +184,23 @@ std::vector<int64_t> Session::feed_dims(const ModelOptions& options) const {
   for (const amps::Value& input : executable.inputs())
     for (const int64_t extent : shape_of(input, dims)) list.push_back(extent);
   return list;
+}
+
+std::optional<amps::Program> open_program(const std::string& path) {
+  char head[8] = {};
+  std::ifstream(path, std::ios::binary).read(head, sizeof(head));
+  const std::string_view kind(head + 4, 2);
+  if (kind != "ET" && kind != "BP") return std::nullopt;
+  return amps::Program::open(path);
+}
+
+amps::Graph load_graph(const std::string& path, const std::string& method) {
+  if (method.empty()) return amps::Graph::load(path);
+  const auto program = open_program(path);
+  if (!program)
+    throw amps::Error(AMPS_INVALID_ARGUMENT,
+                      fmt::format("[--method] {}: only .pte files have methods", path));
+  return program->graph(method);
 }
 
 std::string describe(const amps::Value& value) {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace cli {
 
 struct ModelOptions {
   std::string model, device;
+  std::string method;  // of a program of ExecuTorch
   int threads = 0, level = 1;
   bool check = false;
   std::vector<std::string> inputs;  // NAME=FILE.npy
@@ -41,6 +43,11 @@ class Session {
   std::vector<int64_t> shape_of(const amps::Value& input,
                                 std::map<std::string, int64_t>& dims) const;
 };
+
+// A program of ExecuTorch or a bundle of one, by its content; nothing for other files.
+std::optional<amps::Program> open_program(const std::string& path);
+// The graph of a file; `method` is for programs only.
+amps::Graph load_graph(const std::string& path, const std::string& method);
 
 std::string describe(const amps::Value& value);  // "input: f32[N, 3, 224, 224]"
 std::string human_bytes(double bytes);

@@ -3,19 +3,20 @@
 
 #include "base/mapped_file.h"
 #include "graph/serializer.h"
+#include "importers/executorch/import.h"
 #include "importers/onnx/import.h"
 
 namespace anymps {
 
 namespace {
 
-// .mps files give no input a default: what is asked for must be an input already.
+// Other files than ONNX give no input a default: what is asked for must be an input already.
 std::unique_ptr<Graph> with_inputs(std::unique_ptr<Graph> graph, const std::string& name,
                                    const DefaultInputs* defaults) {
   for (size_t i = 0; defaults && i < defaults->wanted.size(); ++i) {
     const Value* value = graph->find_value(defaults->wanted[i]);
     if (!value || !value->is_input())
-      fail(Code::kNotFound, "[mps] {}: there is no input '{}'", name, defaults->wanted[i]);
+      fail(Code::kNotFound, "[load] {}: there is no input '{}'", name, defaults->wanted[i]);
   }
   return graph;
 }
@@ -25,6 +26,9 @@ std::unique_ptr<Graph> with_inputs(std::unique_ptr<Graph> graph, const std::stri
 std::unique_ptr<Graph> load_graph(const std::string& path, std::string* compiled_for,
                                   DefaultInputs* defaults) {
   auto file = MappedFile::open(path, "load");
+  if (executorch::is_executorch(file->bytes()))
+    return with_inputs(executorch::import_source({file->bytes(), file, true, path}), path,
+                       defaults);
   if (!is_mps(file->bytes())) return onnx::import_file(path, defaults);
   Metadata metadata;
   auto graph = load_mps(file->bytes(), file, true, path, &metadata);
@@ -36,6 +40,8 @@ std::unique_ptr<Graph> load_graph(std::vector<std::byte> bytes, const std::strin
                                   DefaultInputs* defaults) {
   auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   const std::string_view view(reinterpret_cast<const char*>(owner->data()), owner->size());
+  if (executorch::is_executorch(view))
+    return with_inputs(executorch::import_source({view, owner, false, name}), name, defaults);
   if (is_mps(view)) return with_inputs(load_mps(view, owner, false, name), name, defaults);
   onnx::ParseOptions options;
   options.file = name;

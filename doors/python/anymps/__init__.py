@@ -16,16 +16,19 @@ from ._core import (Cancelled, Corrupt, Device, Error, Event, InternalError, Inv
 from ._executable import Executable, device
 from ._graph import Graph, Value, compile
 from ._profile import Profile, profile
+from ._program import Program
 from ._tensor import Stream, asarray, empty, from_dlpack, stream, tensor
 
 __version__ = _core.version()
 
 
-def load(source, device="", threads=0, optimization_level=1, check=False, without_passes=()):
-    """Loads an .onnx or .mps model, from a path or from bytes, and makes it ready to run.
+def load(source, device="", threads=0, optimization_level=1, check=False, without_passes=(), method=None):
+    """Loads an .onnx, .mps or .pte model, from a path or from bytes, and makes it ready to run.
 
-    The options are those of `compile`.
+    `method` is for .pte files: the default is 'forward', or the only one. The other options are those of `compile`.
     """
+    if method is not None:
+        source = Program(source).graph(method)
     return compile(source, device, threads, optimization_level, check, without_passes)
 
 
@@ -60,7 +63,7 @@ def doctor():
 
 
 __all__ = ["Cancelled", "Corrupt", "Device", "Error", "Event", "Executable", "Graph", "InternalError",
-           "InvalidArgument", "IoError", "Mismatch", "NotFound", "OutOfMemory", "Profile", "Stream", "Tensor",
+           "InvalidArgument", "IoError", "Mismatch", "NotFound", "OutOfMemory", "Profile", "Program", "Stream", "Tensor",
            "Unsupported", "Value", "asarray", "compile", "device", "devices", "doctor", "dtype_name", "empty",
            "empty_cache", "from_dlpack", "load", "memory_stats", "numpy_dtype", "ops", "profile", "set_memory_limit",
            "stream", "synchronize", "tensor", "to_numpy"]

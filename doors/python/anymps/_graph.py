@@ -187,7 +187,8 @@ class Graph:
 
     @classmethod
     def load(cls, source, name="memory", inputs=()):
-        """A graph from an .onnx or .mps file, or from the bytes of one.
+        """A graph from an .onnx, .mps or .pte file, or from the bytes of one. Of a .pte file it is the method
+        'forward', or the only one; `Program` gives the others.
 
         `inputs` names those of `default_values` that are to be inputs of the graph instead of constants.
         """
@@ -377,7 +378,7 @@ for _name in ops.__all__:
 
 def compile(source, device="", threads=0, optimization_level=1, check=False, without_passes=(), plan_cache=0,
             cached=False):
-    """Makes a graph, a model file (.onnx, .mps) or its bytes ready to run.
+    """Makes a graph, a model file (.onnx, .mps, .pte) or its bytes ready to run.
 
     Args:
         source: a Graph, a path, or bytes

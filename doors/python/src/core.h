@@ -40,6 +40,13 @@ struct Value {
   amps_value* c() const { return const_cast<amps_value*>(value); }
 };
 
+struct Graph {
+  std::shared_ptr<amps_graph> graph;
+
+  amps_graph* c() const { return graph.get(); }
+  Value value(const amps_value* value) const { return {graph, value}; }
+};
+
 struct Executable {
   amps::Executable executable;
   amps_device* device = nullptr;
@@ -80,6 +87,7 @@ void bind_device(nb::module_& m);
 void bind_dlpack(nb::class_<Tensor>& tensor);
 void bind_executable(nb::module_& m);
 void bind_graph(nb::module_& m);
+void bind_program(nb::module_& m);
 void bind_tensor(nb::module_& m);
 
 }  // namespace pyamps

@@ -6,13 +6,6 @@ namespace pyamps {
 
 namespace {
 
-struct Graph {
-  std::shared_ptr<amps_graph> graph;
-
-  amps_graph* c() const { return graph.get(); }
-  Value value(const amps_value* value) const { return {graph, value}; }
-};
-
 Graph own(amps_graph* graph) { return {amps::detail::own(graph)}; }
 
 std::vector<const char*> c_names(const std::vector<std::string>& names) {

@@ -61,6 +61,7 @@ NB_MODULE(_core, m) {
   nb::register_exception_translator(translate);
   pyamps::bind_tensor(m);
   pyamps::bind_graph(m);
+  pyamps::bind_program(m);
   pyamps::bind_executable(m);
   pyamps::bind_device(m);
   m.def("version", [] { return amps_version(); });

@@ -102,6 +102,7 @@ Bundle read_bundle(const Source& source) {
     fail(Code::kUnsupported, "[executorch] {}: identifier \"{}\", only \"BP08\" is known",
          source.name, flat.identifier());
   const FlatTable root = flat.root("BundledProgram");
+  bundle.bundled = true;
   Source inner = source;
   inner.bytes = root.bytes(2, "program");
   if (!is_program(inner.bytes)) root.fail("program", "it is not a program (ET12)");

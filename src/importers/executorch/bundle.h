@@ -23,6 +23,7 @@ struct TestSuite {
 };
 
 struct Bundle {
+  bool bundled = false;  // it is more than a program alone
   Program program;
   std::vector<TestSuite> suites;
 

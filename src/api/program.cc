@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of ExecuTorch in the C interface.
+#include "api/handles.h"
+#include "base/mapped_file.h"
+#include "importers/executorch/bundle.h"
+#include "importers/executorch/import.h"
+#include "importers/executorch/program_text.h"
+
+using namespace anymps;
+using namespace anymps::api;
+
+struct amps_program {
+  executorch::Bundle bundle;
+};
+
+namespace {
+
+const executorch::Method& method_of(const amps_program* program, const char* name) {
+  return need(program, "program").bundle.program.method(name ? name : "");
+}
+
+const executorch::Delegate& delegate_of(const amps_program* program, const char* method,
+                                        size_t index) {
+  const auto& delegates = method_of(program, method).delegates;
+  require(index < delegates.size(), "[api] the method has {} delegates, {} asked for",
+          delegates.size(), index);
+  return delegates[index];
+}
+
+// The values of a test that belong to the inputs or outputs of the graph.
+std::vector<const executorch::EValue*> test_values(const amps_program* program, const char* name,
+                                                   size_t test, amps_test_side side) {
+  const executorch::Method& method = method_of(program, name);
+  const auto& tests = program->bundle.tests(method);
+  require(test < tests.size(), "[api] method \"{}\" has {} test cases, {} asked for", method.name,
+          tests.size(), test);
+  require(side == AMPS_TEST_INPUTS || side == AMPS_TEST_OUTPUTS, "[api] {} is no side of a test",
+          static_cast<int>(side));
+  const bool in = side == AMPS_TEST_INPUTS;
+  const auto& values = in ? tests[test].inputs : tests[test].outputs;
+  std::vector<const executorch::EValue*> list;
+  if (values.empty()) return list;  // a test may say nothing of the outputs
+  for (const size_t i : in ? executorch::fed_inputs(method) : executorch::given_outputs(method))
+    list.push_back(&values[i]);
+  return list;
+}
+
+template <typename T>
+Tensor scalar_tensor(Device& device, T number) {
+  return device.from_host(TensorDesc(dtype_of<T>, {}), &number);
+}
+
+Tensor to_tensor(Device& device, const executorch::EValue& value) {
+  if (const auto* number = std::get_if<int64_t>(&value)) return scalar_tensor(device, *number);
+  if (const auto* number = std::get_if<double>(&value)) return scalar_tensor(device, *number);
+  if (const auto* flag = std::get_if<bool>(&value)) return scalar_tensor(device, *flag);
+  const auto* tensor = std::get_if<executorch::Tensor>(&value);
+  require(tensor != nullptr, "[api] the test case has a {} there", executorch::kind_of(value));
+  const TensorDesc desc(tensor->dtype, Shape(tensor->sizes.begin(), tensor->sizes.end()));
+  std::vector<std::byte> elements(tensor->data->size());
+  executorch::to_logical_order(*tensor, *tensor->data, elements.data());
+  return device.from_host(desc, elements.data());
+}
+
+}  // namespace
+
+extern "C" {
+
+amps_status amps_program_open(const char* path, amps_program** program) {
+  return guard([&] {
+    need(program, "program") = nullptr;
+    auto file = MappedFile::open(&need(path, "path"), "executorch");
+    *program = new amps_program{executorch::read_bundle({file->bytes(), file, true, path})};
+  });
+}
+
+amps_status amps_program_open_memory(const void* data, size_t bytes, const char* name,
+                                     amps_program** program) {
+  return guard([&] {
+    need(program, "program") = nullptr;
+    require(data != nullptr || bytes == 0, "[api] data is NULL");
+    auto copy = std::make_shared<const std::string>(static_cast<const char*>(data), bytes);
+    *program =
+        new amps_program{executorch::read_bundle({*copy, copy, false, name ? name : "memory"})};
+  });
+}
+
+void amps_program_release(amps_program* program) { delete program; }
+
+size_t amps_program_method_count(const amps_program* program) {
+  return program->bundle.program.methods.size();
+}
+const char* amps_program_method_at(const amps_program* program, size_t index) {
+  const auto& methods = program->bundle.program.methods;
+  return index < methods.size() ? methods[index].name.c_str() : nullptr;
+}
+
+amps_status amps_program_graph(const amps_program* program, const char* method,
+                               amps_graph** graph) {
+  return guard([&] {
+    need(graph, "graph") = nullptr;
+    const executorch::Method& wanted = method_of(program, method);
+    *graph = new amps_graph{executorch::import_method(program->bundle.program, wanted)};
+  });
+}
+
+amps_status amps_program_delegate_count(const amps_program* program, const char* method,
+                                        size_t* count) {
+  return guard([&] { need(count, "count") = method_of(program, method).delegates.size(); });
+}
+
+amps_status amps_program_delegate_backend(const amps_program* program, const char* method,
+                                          size_t index, const char** backend) {
+  return guard(
+      [&] { need(backend, "backend") = delegate_of(program, method, index).backend.c_str(); });
+}
+
+amps_status amps_program_delegate_option(const amps_program* program, const char* method,
+                                         size_t index, const char* key, amps_string** value) {
+  return guard([&] {
+    need(value, "value") = nullptr;
+    const std::string wanted = &need(key, "key");
+    for (const auto& [name, bytes] : delegate_of(program, method, index).options)
+      if (name == wanted && !*value) *value = new_string(bytes);
+  });
+}
+
+amps_status amps_program_test_count(const amps_program* program, const char* method,
+                                    size_t* count) {
+  return guard([&] {
+    const executorch::Method& wanted = method_of(program, method);
+    need(count, "count") = program->bundle.tests(wanted).size();
+  });
+}
+
+amps_status amps_program_test_size(const amps_program* program, const char* method, size_t test,
+                                   amps_test_side side, size_t* count) {
+  return guard([&] { need(count, "count") = test_values(program, method, test, side).size(); });
+}
+
+amps_status amps_program_test_tensor(const amps_program* program, const char* method, size_t test,
+                                     amps_test_side side, size_t index, amps_device* device,
+                                     amps_tensor** tensor) {
+  return guard([&] {
+    need(tensor, "tensor") = nullptr;
+    const auto values = test_values(program, method, test, side);
+    require(index < values.size(), "[api] the test case has {} values, {} asked for", values.size(),
+            index);
+    auto made = std::make_unique<amps_tensor>();
+    made->device = &need(device, "device");
+    made->tensor = to_tensor(*device->device, *values[index]);
+    *tensor = made.release();
+  });
+}
+
+amps_status amps_program_text(const amps_program* program, const char* format, amps_string** text) {
+  return guard([&] {
+    need(text, "text") = nullptr;
+    *text = new_string(
+        executorch::program_text(need(program, "program").bundle, &need(format, "format")));
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over the instructions of a method. What a single operator or node means is none of its
+// business.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "importers/executorch/bundle.h"
+#include "importers/executorch/effects.h"
+#include "importers/executorch/memory.h"
+
+namespace anymps::executorch {
+
+class Importer {
+ public:
+  // `fixed`: inputs whose shape may change are taken to have the largest one.
+  Importer(Graph& graph, const Program& program, const Method& method, bool fixed)
+      : program_(program), method_(method), fixed_(fixed), memory_(graph, program, method) {}
+
+  void run();
+
+ private:
+  struct Range {
+    size_t begin, end;
+  };
+
+  void check_supported() const;
+  bool is_called(size_t delegate) const;
+  Source payload(size_t delegate) const;
+  void add_inputs();
+  void set_outputs();
+
+  void run_range(Memory& memory, size_t pc, size_t end);
+  void run_instruction(Memory& memory, const Instruction& instruction, size_t pc);
+  void copy_index(Memory& memory, const KernelCall& call, const std::string& name);
+  void run_delegate(Memory& memory, const DelegateCall& call);
+
+  // Jumps (branches.cc).
+  size_t run_jump(Memory& memory, const JumpFalse& jump, size_t pc, size_t begin, size_t end);
+  void run_if(Memory& memory, int32_t condition, Range yes, Range no, size_t after);
+  std::shared_ptr<Graph> make_branch(const Memory& outside, Range range,
+                                     const std::vector<int32_t>& captures,
+                                     const std::vector<int32_t>& results, std::set<int32_t>& moved);
+  void find_captures(const Memory& memory, Range range, std::vector<int32_t>& captures) const;
+  std::set<int32_t> written_in(Range range) const;
+  std::set<int32_t> read_from(size_t pc) const;
+  static std::optional<int64_t> known_int(const Memory& memory, int32_t id);
+
+  const Program& program_;
+  const Method& method_;
+  const bool fixed_;
+  Memory memory_;
+  std::vector<size_t> delegate_inputs_;
+  std::map<int32_t, size_t> calls_;
+  size_t steps_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace anymps::executorch

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "importers/executorch/payload_info.h"
+
+#include "importers/executorch/flat.h"
+#include "importers/executorch/node_kinds.h"
+#include "importers/executorch/payload.h"
+
+namespace anymps::executorch {
+
+PayloadInfo payload_info(const Source& payload) {
+  constexpr size_t kHeader = 24;
+  if (!is_payload(payload.bytes) || payload.bytes.size() < kHeader)
+    fail(Code::kCorrupt, "{}: its data does not start as that of MPSBackend", payload.name);
+  const FlatBuffer flat(payload.bytes.substr(kHeader), payload.name);
+  const FlatTable root = flat.root("MPSGraph");
+  PayloadInfo info;
+  for (const FlatTable& node : root.tables(1, "mps_nodes", "MPSNode")) {
+    const auto kind = node.scalar<uint8_t>(0, "mpsnode_union_type");
+    ++info.kinds[kind == 0 || kind > node_kinds().size() ? fmt::format("kind {}", kind)
+                                                         : std::string(node_kinds()[kind - 1u])];
+  }
+  info.inputs = root.numbers<int32_t>(3, "input_ids").size();
+  info.outputs = root.numbers<int32_t>(4, "output_ids").size();
+  info.constants = root.numbers<int32_t>(5, "constant_ids").size();
+  if (const auto segment = root.maybe(7, "constant_segment", "DataSegment"))
+    info.constant_bytes = segment->scalar<uint64_t>(1, "size");
+  return info;
+}
+
+}  // namespace anymps::executorch

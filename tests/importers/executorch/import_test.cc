@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Methods as graphs: views that are only places, buffers that last, branches, loops, shapes.
+#include "importers/executorch/import.h"
+
+#include <gtest/gtest.h>
+
+#include "importers/executorch/program_text.h"
+#include "importers/load.h"
+#include "importers/onnx/run.h"
+#include "support/executorch_file.h"
+
+namespace anymps::executorch {
+namespace {
+
+using anymps::testing::add_program;
+using anymps::testing::constant;
+using anymps::testing::planned;
+using anymps::testing::tensor;
+using anymps::testing::write_program;
+
+using Floats = std::vector<float>;
+
+template <typename T>
+std::string bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+HostTensor floats(Shape shape, const Floats& values) {
+  return HostTensor::of<float>(std::move(shape), values);
+}
+
+// The graph of a program that was written to a file and read again.
+std::unique_ptr<Graph> import(const Program& program) {
+  const std::string file = write_program(program);
+  std::vector<std::byte> bytes(file.size());
+  std::memcpy(bytes.data(), file.data(), file.size());
+  auto graph = load_graph(std::move(bytes), "test.pte");
+  verify(*graph);
+  return graph;
+}
+
+std::string message_of(const Program& program) {
+  try {
+    import(program);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ExecutorchImport, AnOperator) {
+  auto graph = import(add_program());
+  EXPECT_EQ(graph->name, "forward");
+  EXPECT_EQ(graph->inputs()[1]->name, "input1");
+  EXPECT_EQ(graph->outputs()[0]->name, "output0");
+  EXPECT_EQ(graph->outputs()[0]->producer->name, "aten::add.out_0");
+  const auto results =
+      run_graph(*graph, {floats({2, 3}, {1, 2, 3, 4, 5, 6}), floats({2, 3}, {1, 1, 1, 2, 2, 2})});
+  EXPECT_EQ(results[0].values<float>(), (Floats{2, 3, 4, 6, 7, 8}));
+}
+
+// A view of static shape has no instruction: value 4 lies where the sum is.
+TEST(ExecutorchImport, ViewsAreTensorsAtTheSamePlace) {
+  Program program = add_program();
+  Method& method = program.methods[0];
+  method.values.emplace_back(planned(DType::kF32, {6}, 64));
+  method.values.emplace_back(planned(DType::kF32, {6}, 128));
+  method.outputs = {5};
+  method.instructions.emplace_back(KernelCall{"aten::neg.out", {4, 5, 5}});
+  const auto results = run_graph(
+      *import(program), {floats({2, 3}, {1, 2, 3, 4, 5, 6}), floats({2, 3}, {0, 0, 0, 0, 0, 1})});
+  EXPECT_EQ(results[0].shape, (Shape{6}));
+  EXPECT_EQ(results[0].values<float>(), (Floats{-1, -2, -3, -4, -5, -7}));
+
+  std::get<Tensor>(method.values[4]).sizes = {5};
+  EXPECT_NE(
+      message_of(program).find("value 4 lies in planned memory where value 3, of another size"),
+      std::string::npos);
+  std::get<Tensor>(method.values[4]).sizes = {6};
+  std::get<Tensor>(method.values[3]).dim_order = {1, 0};
+  EXPECT_NE(message_of(program).find("of which the axes lie in another order"), std::string::npos);
+}
+
+// Memory is used again: value 4 is written where input 0 was.
+TEST(ExecutorchImport, PlacesAreReused) {
+  Program program = add_program();
+  Method& method = program.methods[0];
+  method.values.emplace_back(planned(DType::kF32, {2, 3}, 0));
+  method.outputs = {4};
+  method.instructions.emplace_back(KernelCall{"aten::neg.out", {3, 4, 4}});
+  const auto results = run_graph(
+      *import(program), {floats({2, 3}, {1, 2, 3, 4, 5, 6}), floats({2, 3}, {1, 1, 1, 1, 1, 1})});
+  EXPECT_EQ(results[0].values<float>(), (Floats{-2, -3, -4, -5, -6, -7}));
+}
+
+TEST(ExecutorchImport, ConstantsInAnyOrder) {
+  Program program = add_program();
+  Method& method = program.methods[0];
+  const std::string data = bytes_of(Floats{10, 40, 20, 50, 30, 60});
+  Tensor weights = constant(DType::kF32, {2, 3}, data);
+  weights.dim_order = {1, 0};
+  weights.name = "mod.weight";
+  method.values[1] = weights;
+  method.inputs = {0};
+  auto graph = import(program);
+  EXPECT_NE(graph->find_value("mod.weight"), nullptr);
+  EXPECT_EQ(run_graph(*graph, {floats({2, 3}, {1, 2, 3, 4, 5, 6})})[0].values<float>(),
+            (Floats{11, 22, 33, 44, 55, 66}));
+}
+
+// y = buffer + x; buffer = y.
+Program counter(bool with_content) {
+  static const std::string start = bytes_of(Floats{100, 200});
+  Program program;
+  Method method;
+  method.name = "forward";
+  Tensor buffer = planned(DType::kF32, {2}, 0);
+  if (with_content) buffer.data = start;
+  method.values = {buffer, planned(DType::kF32, {2}, 16), int64_t{1}, planned(DType::kF32, {2}, 32),
+                   false};
+  method.inputs = {1};
+  method.outputs = {3};
+  method.instructions = {KernelCall{"aten::add.out", {0, 1, 2, 3, 3}},
+                         KernelCall{"aten::copy_", {0, 3, 4, 0}}};
+  program.methods.push_back(std::move(method));
+  return program;
+}
+
+TEST(ExecutorchImport, BuffersLastFromRunToRun) {
+  for (const bool with_content : {true, false}) {
+    auto graph = import(counter(with_content));
+    auto device = Device::get("reference");
+    Executable executable(device, *graph);
+    const Floats ones{1, 2};
+    for (int round = 1; round <= 3; ++round) {
+      std::vector<anymps::Tensor> results;
+      executable.run({device->from_host(TensorDesc(DType::kF32, {2}), ones.data())}, results);
+      Floats values(2);
+      device->to_host(results[0], values.data());
+      const float first = with_content ? 100 : 0;
+      EXPECT_EQ(values, (Floats{first + static_cast<float>(round),
+                                2 * first + static_cast<float>(2 * round)}));
+    }
+  }
+}
+
+TEST(ExecutorchImport, ABufferThatNothingChangesIsAConstant) {
+  Program program = counter(true);
+  program.methods[0].instructions.pop_back();
+  auto graph = import(program);
+  for (const auto& node : graph->nodes()) EXPECT_FALSE(node->is("read_variable"));
+  EXPECT_EQ(run_graph(*graph, {floats({2}, {1, 2})})[0].values<float>(), (Floats{101, 202}));
+}
+
+// torch.cond: the jump over "then", its end with a jump over "else", results moved to one value.
+Program cond_program() {
+  Program program;
+  Method method;
+  method.name = "forward";
+  method.values = {planned(DType::kBool, {}, 0),
+                   planned(DType::kF32, {2}, 16),
+                   planned(DType::kF32, {2}, 32),
+                   planned(DType::kF32, {2}, 48),
+                   planned(DType::kF32, {2}, 64),
+                   int64_t{1},
+                   false,
+                   planned(DType::kF32, {2}, 80)};
+  method.inputs = {0, 1};
+  method.outputs = {7};
+  method.instructions = {JumpFalse{0, 4},
+                         KernelCall{"aten::neg.out", {1, 2, 2}},
+                         MoveCall{2, 4},
+                         JumpFalse{6, 6},
+                         KernelCall{"aten::add.out", {1, 1, 5, 3, 3}},
+                         MoveCall{3, 4},
+                         KernelCall{"aten::neg.out", {4, 7, 7}}};
+  program.methods.push_back(std::move(method));
+  return program;
+}
+
+TEST(ExecutorchImport, Branches) {
+  auto graph = import(cond_program());
+  for (const char flag : {1, 0}) {
+    const auto results =
+        run_graph(*graph, {HostTensor(DType::kBool, {}, &flag), floats({2}, {1, 2})});
+    EXPECT_EQ(results[0].values<float>(), flag ? (Floats{1, 2}) : (Floats{-2, -4}));
+  }
+}
+
+TEST(ExecutorchImport, ABranchThatIsKnownIsFollowed) {
+  Program program = cond_program();
+  program.methods[0].values[0] = true;
+  program.methods[0].inputs = {1};
+  auto graph = import(program);
+  for (const auto& node : graph->nodes()) EXPECT_FALSE(node->is("if_else"));
+  EXPECT_EQ(run_graph(*graph, {floats({2}, {1, 2})})[0].values<float>(), (Floats{1, 2}));
+}
+
+TEST(ExecutorchImport, JumpsOutOfABranchAndBackAreRefused) {
+  Program program = cond_program();
+  program.methods[0].instructions[2] = JumpFalse{0, 0};
+  EXPECT_NE(message_of(program).find("out of the branch that it is in"), std::string::npos);
+  program.methods[0].instructions = {KernelCall{"aten::neg.out", {1, 7, 7}}, JumpFalse{0, 0}};
+  EXPECT_NE(message_of(program).find("a loop whose number of rounds is known only when it runs"),
+            std::string::npos);
+}
+
+TEST(ExecutorchImport, DynamicInputsHaveSymbols) {
+  Program program = add_program();
+  for (const size_t i : {0, 1, 3}) {
+    auto& tensor = std::get<Tensor>(program.methods[0].values[i]);
+    tensor.sizes = {4, 3, 1};
+    tensor.dim_order = {0, 1, 2};
+    tensor.dynamism = Tensor::Dynamism::kBound;
+    tensor.offset = 64 * i;
+  }
+  auto graph = import(program);
+  EXPECT_EQ(to_string(graph->inputs()[0]->type), "f32[input0.0, input0.1, 1]");
+  const auto results =
+      run_graph(*graph, {floats({2, 2, 1}, {1, 2, 3, 4}), floats({2, 2, 1}, {5, 6, 7, 8})});
+  EXPECT_EQ(results[0].shape, (Shape{2, 2, 1}));
+  EXPECT_EQ(results[0].values<float>(), (Floats{6, 8, 10, 12}));
+}
+
+TEST(ExecutorchImport, NumbersAmongOutputs) {
+  Program program = add_program();
+  program.methods[0].values.emplace_back(2.5);
+  program.methods[0].values.emplace_back(None{});
+  program.methods[0].outputs = {2, 4, 5, 3, 0};
+  const auto results = run_graph(
+      *import(program), {floats({2, 3}, {1, 2, 3, 4, 5, 6}), floats({2, 3}, {0, 0, 0, 0, 0, 0})});
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_EQ(results[0].values<int64_t>(), (std::vector<int64_t>{1}));
+  EXPECT_EQ(results[1].values<double>(), (std::vector<double>{2.5}));
+  EXPECT_EQ(results[2].values<float>(), (Floats{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(results[3].values<float>(), (Floats{1, 2, 3, 4, 5, 6}));
+}
+
+TEST(ExecutorchImport, MethodsOfAFile) {
+  Program program = add_program();
+  program.methods.push_back(program.methods[0]);
+  program.methods[0].name = "encode";
+  program.methods[1].name = "decode";
+  EXPECT_NE(message_of(program).find("there is no method \"forward\"; it has: encode, decode"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace anymps::executorch

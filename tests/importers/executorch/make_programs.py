@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the bundles of tests/data/executorch/programs with pip's executorch: what a program can hold besides delegates.
+
+    make_programs.py [NAME ...]
+
+Needs executorch 1.4.1 and torch (requirements/executorch.txt). The expected outputs are torch's own.
+"""
+import argparse
+import logging
+import pathlib
+import warnings
+
+logging.disable(logging.WARNING)
+warnings.filterwarnings("ignore")
+
+import torch  # noqa: E402
+from executorch.devtools import BundledProgram  # noqa: E402
+from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite  # noqa: E402
+from executorch.devtools.bundled_program.serialize import (  # noqa: E402
+    serialize_from_bundled_program_to_flatbuffer,
+)
+from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge  # noqa: E402
+from executorch.exir.passes import MemoryPlanningPass  # noqa: E402
+from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass  # noqa: E402
+from torch.export import Dim, export  # noqa: E402
+
+DATA = pathlib.Path(__file__).resolve().parents[2] / "data" / "executorch" / "programs"
+CASES = {}
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def bundle(methods, cases=None, compile_config=None, passes=(), **backend):
+    """methods: {name: (module, inputs, dynamic shapes)}; cases: {name: [inputs, ...]}."""
+    exported = {name: export(m.eval(), inputs, dynamic_shapes=dynamic, strict=False)
+                for name, (m, inputs, dynamic) in methods.items()}
+    edge = to_edge(exported, compile_config=compile_config or EdgeCompileConfig(_check_ir_validity=False))
+    program = edge.to_executorch(ExecutorchBackendConfig(passes=list(passes), **backend))
+    suites = []
+    for name, (module, inputs, _) in methods.items():
+        tests = []
+        for given in (cases or {}).get(name, [inputs]):
+            outputs = torch.utils._pytree.tree_leaves(module(*given))
+            tests.append(MethodTestCase(inputs=list(given), expected_outputs=outputs))
+        suites.append(MethodTestSuite(method_name=name, test_cases=tests))
+    return bytes(serialize_from_bundled_program_to_flatbuffer(BundledProgram(program, suites)))
+
+
+class Mlp(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(6, 5), torch.nn.Linear(5, 4)
+
+    def forward(self, x):
+        return self.b(torch.relu(self.a(x)).reshape(-1, 5)).view(2, 3, 4).sum(1)
+
+
+@case
+def segmented():
+    """Constants in a segment, views without instructions."""
+    return bundle({"forward": (Mlp(), (torch.randn(2, 3, 6),), None)})
+
+
+@case
+def methods():
+    """Two methods, none of them `forward`."""
+    class Half(torch.nn.Module):
+        def forward(self, x):
+            return x * 0.5 + 1
+
+    return bundle({"encode": (Mlp(), (torch.randn(2, 3, 6),), None), "decode": (Half(), (torch.randn(3),), None)})
+
+
+class Counter(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.tensor([1.0, 2.0, 3.0]))
+
+    def forward(self, x):
+        self.total.add_(x)
+        return self.total * 2
+
+
+@case
+def buffer_with_content():
+    """A buffer that the method changes, with initial content. The tests follow each other."""
+    torch.manual_seed(1)
+    inputs = [(torch.randn(3),) for _ in range(3)]
+    # The trace does not run the module, so the first test sees the buffer as it was saved.
+    return bundle({"forward": (Counter(), inputs[0], None)}, {"forward": inputs},
+                  passes=[InitializedMutableBufferPass(["total"])])
+
+
+class Cache(torch.nn.Module):
+    """A cache of keys as language models have it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("keys", torch.zeros(1, 4, 3))
+
+    def forward(self, position, x):
+        self.keys.index_copy_(1, position, x)
+        return self.keys.sum(1)
+
+
+@case
+def buffer_of_zeros():
+    """A buffer without initial content in the file: zeros."""
+    inputs = [(torch.tensor([i]), torch.randn(1, 1, 3)) for i in range(4)]
+    return bundle({"forward": (Cache(), inputs[0], None)}, {"forward": inputs})
+
+
+@case
+def cond():
+    """torch.cond."""
+    class Cond(torch.nn.Module):
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, lambda a: torch.sin(a) + 1, lambda a: a * 2, (x,))
+
+    return bundle({"forward": (Cond(), (torch.ones(2, 3),), None)},
+                  {"forward": [(torch.ones(2, 3),), (-torch.ones(2, 3),)]})
+
+
+@case
+def map_rows():
+    """torch.map: a loop with a known number of rounds."""
+    from functorch.experimental.control_flow import map as torch_map
+
+    class Map(torch.nn.Module):
+        def forward(self, x, y):
+            return torch_map(lambda row, other: row + other, x, y)
+
+    return bundle({"forward": (Map(), (torch.randn(3, 2), torch.randn(2)), None)})
+
+
+@case
+def dynamic():
+    """A dynamic axis, and shape arithmetic by instructions."""
+    class Dynamic(torch.nn.Module):
+        def forward(self, x):
+            return (x + 1).reshape(x.shape[0] * 2, 3).softmax(-1)
+
+    return bundle({"forward": (Dynamic(), (torch.randn(4, 2, 3),), ({0: Dim("n", min=2, max=8)},))},
+                  {"forward": [(torch.randn(n, 2, 3),) for n in (2, 4, 8)]})
+
+
+@case
+def channels_last():
+    """An input, a weight and an output whose channels lie innermost."""
+    class Conv(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = torch.nn.Conv2d(3, 4, 3, padding=1)
+
+        def forward(self, x):
+            return self.conv(x)
+
+    module = Conv().to(memory_format=torch.channels_last)
+    x = torch.randn(1, 3, 5, 4).to(memory_format=torch.channels_last)
+    return bundle({"forward": (module, (x,), None)}, compile_config=EdgeCompileConfig(_check_ir_validity=False))
+
+
+@case
+def numbers():
+    """Numbers among the inputs."""
+    class Numbers(torch.nn.Module):
+        def forward(self, x, n, flag, factor):
+            return x * n if flag else x * factor
+
+    return bundle({"forward": (Numbers(), (torch.randn(3), 4, True, 0.5), None)})
+
+
+@case
+def unplanned_io():
+    """Inputs and outputs that have no place in planned memory."""
+    return bundle({"forward": (Mlp(), (torch.randn(2, 3, 6),), None)},
+                  memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False, alloc_graph_output=False))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=DATA)
+    args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for name, make in CASES.items():
+        if args.names and name not in args.names:
+            continue
+        torch.manual_seed(0)
+        try:
+            data = make()
+        except Exception as error:  # noqa: BLE001  (the others are made all the same)
+            print(f"{name}: {type(error).__name__}: {error}")
+            failed.append(name)
+            continue
+        (args.output / f"{name}.pte").write_bytes(data)
+        print(f"{name}: {len(data)} bytes")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
