@@ -38,8 +38,9 @@ void Importer::run() {
     delegate_inputs_.push_back(is_called(d) ? payload_info(payload(d)).inputs : 0);
   add_inputs();
   run_range(memory_, 0, method_.instructions.size());
-  set_outputs();
+  for (const size_t i : given_outputs(method_)) memory_.load(method_.outputs[i]);
   memory_.save_states();
+  set_outputs();
   memory_.graph.erase_dead();
 }
 

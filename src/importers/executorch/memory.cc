@@ -201,7 +201,9 @@ void Memory::save_states() {
     }
     if (!std::get<Tensor>(at(id)).data)
       fail(Code::kCorrupt, "value {} is read, but nothing is ever written to it", id);
-    graph.replace_uses(at_start, read->input(0));
+    Value* content = read->input(0);
+    graph.replace_uses(at_start, content);
+    std::replace(current.begin(), current.end(), at_start, content);
     graph.erase(read);
   }
 }

@@ -44,7 +44,7 @@ class Memory {
   void detach(int32_t id) { moved_[static_cast<size_t>(id)] = true; }  // from its place
   bool is_moved(int32_t id) const { return moved_[static_cast<size_t>(id)]; }
   bool is_state(int32_t id) const;
-  // Adds the assignments of buffers that were changed.
+  // Adds the assignments of buffers that were changed; the others become constants.
   void save_states();
 
   const EValue& at(int32_t id) const { return method.values[static_cast<size_t>(id)]; }

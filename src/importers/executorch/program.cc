@@ -154,7 +154,7 @@ class MethodReader {
     const auto extra = table.maybe(9, "extra_tensor_info", "ExtraTensorInfo");
     if (extra) tensor.name = name_of(*extra, 1, "fully_qualified_name");
     if (extra && extra->scalar<int8_t>(2, "location") == 1) {
-      tensor.data = storage_.external(*extra, tensor);
+      tensor.data = storage_.external(*extra, tensor, bytes);
     } else if (const auto buffer = table.scalar<uint32_t>(5, "data_buffer_idx")) {
       const auto segment = extra ? extra->scalar<uint64_t>(0, "mutable_data_segments_idx") : 0;
       tensor.data = tensor.planned ? storage_.state(table, segment, buffer, bytes)
@@ -314,6 +314,10 @@ Program read_program(const Source& source) {
   for (const FlatTable& plan : storage.root().tables(1, "execution_plan", "ExecutionPlan"))
     program.methods.push_back(MethodReader(plan, storage).read());
   program.named_data = storage.named_data();
+  if (const auto external = storage.external_file())
+    program.source.owner =
+        std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(
+            source.owner, external);
   return program;
 }
 

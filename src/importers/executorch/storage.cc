@@ -97,18 +97,7 @@ void Storage::read_segments() {
                tables.size());
   const std::string_view all = source_.bytes.substr(
       header.segment_base, header.segment_size ? header.segment_size : std::string_view::npos);
-  uint64_t end = 0;
-  for (const FlatTable& table : tables) {
-    const auto offset = table.scalar<uint64_t>(0, "offset"),
-               size = table.scalar<uint64_t>(1, "size");
-    if (offset > all.size()) table.fail("offset", "{} of {} bytes", offset, all.size());
-    if (size > all.size() - offset)
-      table.fail("size", "{} bytes at {} do not fit into {}", size, offset, all.size());
-    if (size && offset < end)
-      table.fail("offset", "{} is inside the segment before, which ends at {}", offset, end);
-    if (size) end = offset + size;
-    segments_.push_back(all.substr(offset, size));
-  }
+  segments_ = executorch::read_segments(root_, 4, all);
 }
 
 Storage::Pieces Storage::pieces(const FlatTable& table) const {
@@ -149,11 +138,19 @@ std::string_view Storage::state(const FlatTable& table, uint64_t segment, uint64
   return first_bytes(table, "data_buffer_idx", list[buffer], bytes);
 }
 
-std::string_view Storage::external(const FlatTable& table, const Tensor& tensor) const {
-  table.unsupported("location",
-                    "the elements of \"{}\" are in another file (.ptd); export the "
-                    "program with its weights inside",
-                    tensor.name);
+std::string_view Storage::external(const FlatTable& table, const Tensor& tensor,
+                                   size_t bytes) const {
+  if (!source_.mapped)
+    table.unsupported("location",
+                      "the elements of \"{}\" are in a .ptd file: open the program "
+                      "from its path",
+                      tensor.name);
+  if (!external_) external_ = std::make_unique<ExternalData>(source_.name);
+  return external_->find(table, tensor, bytes);
+}
+
+std::shared_ptr<const void> Storage::external_file() const {
+  return external_ ? external_->file() : nullptr;
 }
 
 std::string_view Storage::payload(const FlatTable& reference) const {
@@ -177,6 +174,24 @@ std::vector<std::pair<std::string, std::string_view>> Storage::named_data() cons
     result.emplace_back(table.string(0, "key"), segments_[index]);
   }
   return result;
+}
+
+std::vector<std::string_view> read_segments(const FlatTable& root, int field,
+                                            std::string_view all) {
+  std::vector<std::string_view> segments;
+  uint64_t end = 0;
+  for (const FlatTable& table : root.tables(field, "segments", "DataSegment")) {
+    const auto offset = table.scalar<uint64_t>(0, "offset"),
+               size = table.scalar<uint64_t>(1, "size");
+    if (offset > all.size()) table.fail("offset", "{} of {} bytes", offset, all.size());
+    if (size > all.size() - offset)
+      table.fail("size", "{} bytes at {} do not fit into {}", size, offset, all.size());
+    if (size && offset < end)
+      table.fail("offset", "{} is inside the segment before, which ends at {}", offset, end);
+    if (size) end = offset + size;
+    segments.push_back(all.substr(offset, size));
+  }
+  return segments;
 }
 
 DType read_dtype(const FlatTable& table, int field, const char* name) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "importers/executorch/external.h"
 #include "importers/executorch/flat.h"
 #include "importers/executorch/program.h"
 
@@ -23,7 +24,8 @@ class Storage {
   std::string_view constant(const FlatTable& table, uint64_t buffer, size_t bytes) const;
   std::string_view state(const FlatTable& table, uint64_t segment, uint64_t buffer,
                          size_t bytes) const;
-  std::string_view external(const FlatTable& table, const Tensor& tensor) const;
+  std::string_view external(const FlatTable& table, const Tensor& tensor, size_t bytes) const;
+  std::shared_ptr<const void> external_file() const;  // null: none was used
   std::string_view payload(const FlatTable& reference) const;
   std::vector<std::pair<std::string, std::string_view>> named_data() const;
 
@@ -37,6 +39,7 @@ class Storage {
   Pieces pieces(const FlatTable& offsets) const;
 
   const Source& source_;
+  mutable std::unique_ptr<ExternalData> external_;  // opened when it is needed
   FlatBuffer flat_;
   FlatTable root_;
   std::vector<std::string_view> segments_;
@@ -44,6 +47,9 @@ class Storage {
   Pieces constants_;
   std::vector<Pieces> states_;
 };
+
+// The segments that a vector of DataSegment tables tells of; they must not overlap.
+std::vector<std::string_view> read_segments(const FlatTable& root, int field, std::string_view all);
 
 // Parts of a Tensor table, which programs and bundles have in common.
 Ints read_sizes(const FlatTable& table, int field, const char* name);

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of ExecuTorch in Python: every bundle of tests/data/executorch against the outputs that it expects."""
+from pathlib import Path
+
+import anymps
+import numpy as np
+import pytest
+
+DATA = Path(__file__).resolve().parents[2] / "data" / "executorch"
+BUNDLES = sorted(DATA.glob("*/*.pte"))
+
+
+def tolerance(info, method):
+    (found,) = (m for m in info["methods"] if m["name"] == method)
+    half = any(o["key"] == "use_fp16" and o["value"] == "1" for d in found["delegates"] for o in d["options"])
+    return 2e-2 if half else 1e-4
+
+
+@pytest.mark.parametrize("path", BUNDLES, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_bundle(path):
+    program = anymps.Program(path)
+    info = program.info()
+    assert program.methods
+    for method in program.methods:
+        model = anymps.compile(program.graph(method))
+        tests = program.tests(method)
+        assert tests
+        allowed = tolerance(info, method)
+        for inputs, expected in tests:  # buffers go on from one to the next
+            results = model(*[i.numpy() for i in inputs])
+            results = list(results) if isinstance(results, (list, tuple)) else [results]
+            assert len(results) == len(expected)
+            for found, wanted in zip(results, expected, strict=True):
+                wanted = wanted.numpy()
+                assert found.dtype == wanted.dtype
+                np.testing.assert_allclose(found, wanted, rtol=allowed, atol=allowed)
+
+
+def test_methods():
+    path = DATA / "programs" / "methods.pte"
+    program = anymps.Program(path)
+    assert program.methods == ["encode", "decode"]
+    assert repr(program) == "<anymps.Program with encode, decode>"
+    with pytest.raises(anymps.NotFound, match='there is no method "forward"; it has: encode, decode'):
+        anymps.load(path)
+    half = anymps.load(path, method="decode")
+    np.testing.assert_allclose(half(np.array([2, 4, 6], np.float32)), [2, 3, 4])
+    assert anymps.load(path.read_bytes(), method="decode")(np.zeros(3, np.float32))[0] == 1
+
+
+def test_bytes_and_errors():
+    data = (DATA / "programs" / "segmented.pte").read_bytes()
+    assert anymps.Program(data).methods == ["forward"]
+    with pytest.raises(anymps.Corrupt, match="neither a program"):
+        anymps.Program(b"nothing of the kind")
+    with pytest.raises(anymps.Corrupt, match="BundledProgram"):
+        anymps.Program(data[:200])
+    with pytest.raises(anymps.NotFound):
+        anymps.Program("no/such/file.pte")
+
+
+def test_a_program_becomes_other_files(tmp_path):
+    program = anymps.Program(DATA / "programs" / "segmented.pte")
+    ((inputs, expected),) = program.tests()
+    for name in ("model.mps", "model.onnx"):
+        program.graph().save(tmp_path / name)
+        found = anymps.load(tmp_path / name)(*[i.numpy() for i in inputs])
+        np.testing.assert_allclose(found, expected[0].numpy(), rtol=1e-5, atol=1e-5)
