@@ -89,7 +89,7 @@ void Importer::find_captures(const Memory& memory, Range range,
   std::set<int32_t> written;
   std::set<std::pair<uint32_t, uint64_t>> places;
   for (size_t pc = range.begin; pc < range.end; ++pc) {
-    const Effects effects = effects_of(method_, method_.instructions[pc], delegate_inputs_);
+    const Effects& effects = effects_[pc];
     for (const int32_t id : effects.reads) {
       const auto* tensor = std::get_if<Tensor>(&memory.at(id));
       const bool inside =
@@ -108,16 +108,7 @@ void Importer::find_captures(const Memory& memory, Range range,
 std::set<int32_t> Importer::written_in(Range range) const {
   std::set<int32_t> ids;
   for (size_t pc = range.begin; pc < range.end; ++pc)
-    for (const int32_t id : effects_of(method_, method_.instructions[pc], delegate_inputs_).writes)
-      ids.insert(id);
-  return ids;
-}
-
-std::set<int32_t> Importer::read_from(size_t pc) const {
-  std::set<int32_t> ids(method_.outputs.begin(), method_.outputs.end());
-  for (; pc < method_.instructions.size(); ++pc)
-    for (const int32_t id : effects_of(method_, method_.instructions[pc], delegate_inputs_).reads)
-      ids.insert(id);
+    for (const int32_t id : effects_[pc].writes) ids.insert(id);
   return ids;
 }
 
@@ -131,11 +122,10 @@ void Importer::run_if(Memory& memory, int32_t condition, Range yes, Range no, si
   find_captures(memory, yes, captures);
   find_captures(memory, no, captures);
   const std::set<int32_t> in_yes = written_in(yes), in_no = written_in(no);
-  const std::set<int32_t> later = read_from(after);
   std::set<int32_t> written = in_yes;
   written.insert(in_no.begin(), in_no.end());
   for (const int32_t id : written) {
-    if (!later.contains(id) && !memory.is_state(id)) continue;
+    if (last_read_[static_cast<size_t>(id)] < after && !memory.is_state(id)) continue;
     if (in_yes.contains(id) != in_no.contains(id)) {
       if (!memory.can_load(id)) continue;  // held in one case only: nothing can use it
       add_capture(memory, id, captures);

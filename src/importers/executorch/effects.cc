@@ -20,9 +20,9 @@ void add(const Method& method, int32_t id, std::vector<int32_t>& to) {
   }
 }
 
-bool all_in(const std::vector<int32_t>& list, const std::vector<int32_t>& of) {
+bool all_in(const std::vector<int32_t>& list, const std::vector<int32_t>& sorted) {
   return !list.empty() && std::all_of(list.begin(), list.end(), [&](int32_t id) {
-    return std::find(of.begin(), of.end(), id) != of.end();
+    return std::binary_search(sorted.begin(), sorted.end(), id);
   });
 }
 
@@ -36,12 +36,14 @@ Effects kernel_effects(const Method& method, const KernelCall& call) {
     return effects;
   }
   add(method, call.args.back(), effects.writes);
+  std::vector<int32_t> results = effects.writes;
+  std::sort(results.begin(), results.end());
   const bool in_place = is_in_place(call.op);
   size_t end = call.args.size() - 1;
   while (end > 0 && !in_place) {
     std::vector<int32_t> ids;
     add(method, call.args[end - 1], ids);
-    if (!all_in(ids, effects.writes)) break;
+    if (!all_in(ids, results)) break;
     --end;
   }
   for (size_t i = 0; i < end; ++i) add(method, call.args[i], effects.reads);

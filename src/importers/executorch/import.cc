@@ -13,8 +13,10 @@ namespace anymps::executorch {
 namespace {
 
 constexpr const char* kBackend = "MPSBackend";
-constexpr size_t kMaxRepeats = 1 << 16;  // instructions that unrolled loops add
-constexpr size_t kMaxNodes = 1 << 18;
+constexpr size_t kMaxRepeats = 1 << 16;    // instructions that unrolled loops add
+constexpr size_t kMaxNodes = 1 << 16;      // and as many again as there are instructions
+constexpr size_t kMaxArguments = 1 << 22;  // of all instructions, lists unfolded
+constexpr size_t kBytesOfAStep = 64;       // of a payload that is added another time
 
 std::string reason(const std::string& op) {
   for (const KernelRefusal& refusal : refused_kernels())
@@ -36,12 +38,28 @@ void Importer::run() {
   check_supported();
   for (size_t d = 0; d < method_.delegates.size(); ++d)
     delegate_inputs_.push_back(is_called(d) ? payload_info(payload(d)).inputs : 0);
+  find_effects();
   add_inputs();
   run_range(memory_, 0, method_.instructions.size());
   for (const size_t i : given_outputs(method_)) memory_.load(method_.outputs[i]);
   memory_.save_states();
   set_outputs();
   memory_.graph.erase_dead();
+}
+
+// What each instruction reads and writes, and where each value is read for the last time.
+void Importer::find_effects() {
+  last_read_.assign(method_.values.size(), 0);
+  size_t arguments = 0;
+  for (size_t pc = 0; pc < method_.instructions.size(); ++pc) {
+    effects_.push_back(effects_of(method_, method_.instructions[pc], delegate_inputs_));
+    arguments += effects_[pc].reads.size() + effects_[pc].writes.size();
+    if (arguments > kMaxArguments)
+      fail(Code::kUnsupported, "the instructions have more than {} arguments", kMaxArguments);
+    for (const int32_t id : effects_[pc].reads) last_read_[static_cast<size_t>(id)] = pc;
+  }
+  for (const int32_t id : method_.outputs)
+    last_read_[static_cast<size_t>(id)] = method_.instructions.size();
 }
 
 // One error for all that is missing, so that an exporter can be told everything at once.
@@ -108,7 +126,7 @@ void Importer::run_range(Memory& memory, size_t pc, size_t end) {
   while (pc < end) {
     if (++steps_ > method_.instructions.size() + kMaxRepeats)
       fail(Code::kUnsupported, "its loops unroll to more than {} instructions", kMaxRepeats);
-    if (memory.graph.node_count() > kMaxNodes)
+    if (memory.graph.node_count() > kMaxNodes + 16 * method_.instructions.size())
       fail(Code::kUnsupported, "it has more than {} nodes", kMaxNodes);
     const Instruction& instruction = method_.instructions[pc];
     try {
@@ -130,7 +148,7 @@ void Importer::run_instruction(Memory& memory, const Instruction& instruction, s
     memory.move(move->from, move->to);
     return;
   }
-  const Effects effects = effects_of(method_, instruction, delegate_inputs_);
+  const Effects& effects = effects_[pc];
   for (const int32_t id : effects.reads) memory.load(id);
   if (const auto* kernel = std::get_if<KernelCall>(&instruction)) {
     const std::string name = fmt::format("{}_{}", kernel->op, pc);
@@ -173,6 +191,7 @@ void Importer::run_delegate(Memory& memory, const DelegateCall& call) {
   for (size_t i = 0; i < inputs; ++i) values.push_back(memory.tensor(call.args[i]));
   // The other calls of a delegate, in a loop for example, get names of their own.
   const size_t times = calls_[call.delegate]++;
+  if (times) steps_ += method_.delegates[delegate].payload.size() / kBytesOfAStep;
   const std::string stem =
       times ? fmt::format("delegate{}_{}/", delegate, times) : fmt::format("delegate{}/", delegate);
   const Values results = add_payload(memory.graph, payload(delegate), values, stem);

@@ -29,6 +29,7 @@ class Importer {
   };
 
   void check_supported() const;
+  void find_effects();
   bool is_called(size_t delegate) const;
   Source payload(size_t delegate) const;
   void add_inputs();
@@ -47,7 +48,6 @@ class Importer {
                                      const std::vector<int32_t>& results, std::set<int32_t>& moved);
   void find_captures(const Memory& memory, Range range, std::vector<int32_t>& captures) const;
   std::set<int32_t> written_in(Range range) const;
-  std::set<int32_t> read_from(size_t pc) const;
   static std::optional<int64_t> known_int(const Memory& memory, int32_t id);
 
   const Program& program_;
@@ -55,6 +55,8 @@ class Importer {
   const bool fixed_;
   Memory memory_;
   std::vector<size_t> delegate_inputs_;
+  std::vector<Effects> effects_;   // of each instruction
+  std::vector<size_t> last_read_;  // of each value: the instruction
   std::map<int32_t, size_t> calls_;
   size_t steps_ = 0;
   int depth_ = 0;

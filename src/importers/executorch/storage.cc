@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "importers/executorch/storage.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace anymps::executorch {
@@ -91,7 +92,14 @@ Storage::Storage(const Source& source)
 void Storage::read_segments() {
   const Header header = read_header(source_);
   const std::vector<FlatTable> tables = root_.tables(4, "segments", "DataSegment");
-  if (tables.empty()) return;
+  // A program without constants has an empty segment for them, and no header.
+  const bool empty = std::all_of(tables.begin(), tables.end(), [](const FlatTable& table) {
+    return table.scalar<uint64_t>(1, "size") == 0;
+  });
+  if (empty) {
+    segments_.resize(tables.size());
+    return;
+  }
   if (!header.there || header.segment_base == 0)
     root_.fail("segments", "there are {}, but the file has no extended header that tells where",
                tables.size());

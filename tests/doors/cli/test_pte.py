@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 ANYMPS = ROOT / "build" / "bin" / "anymps"
 DATA = ROOT / "tests" / "data" / "executorch"
-SEGMENTED, METHODS = DATA / "programs" / "segmented.pte", DATA / "programs" / "methods.pte"
+SEGMENTED, METHODS = DATA / "portable" / "segmented.pte", DATA / "programs" / "methods.pte"
 
 
 def anymps(*args):

@@ -37,7 +37,7 @@ def test_bundle(path):
 
 
 def test_methods():
-    path = DATA / "programs" / "methods.pte"
+    path = DATA / "portable" / "methods.pte"
     program = anymps.Program(path)
     assert program.methods == ["encode", "decode"]
     assert repr(program) == "<anymps.Program with encode, decode>"
@@ -49,7 +49,7 @@ def test_methods():
 
 
 def test_bytes_and_errors():
-    data = (DATA / "programs" / "segmented.pte").read_bytes()
+    data = (DATA / "portable" / "segmented.pte").read_bytes()
     assert anymps.Program(data).methods == ["forward"]
     with pytest.raises(anymps.Corrupt, match="neither a program"):
         anymps.Program(b"nothing of the kind")
@@ -60,7 +60,7 @@ def test_bytes_and_errors():
 
 
 def test_a_program_becomes_other_files(tmp_path):
-    program = anymps.Program(DATA / "programs" / "segmented.pte")
+    program = anymps.Program(DATA / "portable" / "segmented.pte")
     ((inputs, expected),) = program.tests()
     for name in ("model.mps", "model.onnx"):
         program.graph().save(tmp_path / name)

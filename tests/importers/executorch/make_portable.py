@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the bundles of tests/data/executorch/programs with pip's executorch: what a program can hold besides delegates.
+"""Makes the bundles of tests/data/executorch/portable with pip's executorch: what a program can hold besides delegates.
 
-    make_programs.py [NAME ...]
+    make_portable.py [NAME ...]
 
 Needs executorch 1.4.1 and torch (requirements/executorch.txt). The expected outputs are torch's own.
 """
@@ -24,7 +24,7 @@ from executorch.exir.passes import MemoryPlanningPass  # noqa: E402
 from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass  # noqa: E402
 from torch.export import Dim, export  # noqa: E402
 
-DATA = pathlib.Path(__file__).resolve().parents[2] / "data" / "executorch" / "programs"
+DATA = pathlib.Path(__file__).resolve().parents[2] / "data" / "executorch" / "portable"
 CASES = {}
 
 
