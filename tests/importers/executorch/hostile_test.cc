@@ -157,9 +157,9 @@ const Case kCases[] = {
      "3"},
     {"wrong_kind",
      [](Program& p, FileOptions&) {
-       p.methods[0].instructions = {KernelCall{"aten::add.out", {2, 1, 2, 3, 3}}};
+       p.methods[0].instructions = {KernelCall{"aten::neg.out", {2, 3, 3}}};
      },
-     "instruction 0 (aten::add.out): argument 0 must be"},
+     "instruction 0 (aten::neg.out): argument 0 must be a Tensor, it is Int"},
     {"no_arguments",
      [](Program& p, FileOptions&) {
        p.methods[0].instructions = {KernelCall{"aten::add.out", {}}};
