@@ -79,7 +79,7 @@ void check_test(const FlatTable& table, const Method& method, const TestCase& te
 
 }  // namespace
 
-bool is_bundle(std::string_view bytes) { return bytes.size() >= 8 && bytes.substr(4, 2) == "BP"; }
+bool is_bundle(std::string_view bytes) { return has_identifier(bytes, "BP"); }
 
 const std::vector<TestCase>& Bundle::tests(const Method& method) const {
   static const std::vector<TestCase> kNone;

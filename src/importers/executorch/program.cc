@@ -304,7 +304,13 @@ const Method& Program::method(std::string_view name) const {
        wanted, names.empty() ? "none" : names);
 }
 
-bool is_program(std::string_view bytes) { return bytes.size() >= 8 && bytes.substr(4, 2) == "ET"; }
+bool has_identifier(std::string_view bytes, std::string_view letters) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return bytes.size() >= 8 && bytes.substr(4, 2) == letters && is_digit(bytes[6]) &&
+         is_digit(bytes[7]);
+}
+
+bool is_program(std::string_view bytes) { return has_identifier(bytes, "ET"); }
 
 Program read_program(const Source& source) {
   Program program;

@@ -48,6 +48,10 @@ class Storage {
   std::vector<Pieces> states_;
 };
 
+// "ET12", "BP08": two letters and a version of two digits. Other versions are recognised too, to
+// say that they are not supported.
+bool has_identifier(std::string_view bytes, std::string_view letters);
+
 // The segments that a vector of DataSegment tables tells of; they must not overlap.
 std::vector<std::string_view> read_segments(const FlatTable& root, int field, std::string_view all);
 
