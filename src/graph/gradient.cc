@@ -2,88 +2,73 @@
 #include "graph/gradient.h"
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
+#include "graph/gradient_walk.h"
 #include "ops/gradient.h"
 
 namespace anymps {
-
-namespace {
 
 bool differentiable(const Value& value) {
   return value.type.container == Container::kTensor &&
          (is_float(value.dtype()) || value.dtype() == DType::kC64);
 }
 
-// A reverse walk over some nodes of a graph, given in running order.
-class Walk {
- public:
-  Walk(Graph& graph, std::vector<Node*> nodes, const std::vector<Value*>& xs)
-      : graph_(graph), nodes_(std::move(nodes)), needed_(xs.begin(), xs.end()) {
-    for (const Node* node : nodes_) {
-      if (!std::any_of(node->inputs.begin(), node->inputs.end(),
-                       [&](const Value* value) { return value && needed_.contains(value); }))
-        continue;
-      const GradientRule* rule = find_gradient(*node->op);
-      if (rule && rule->kind == GradientRule::Kind::kZero) continue;
-      for (const Value* value : node->outputs)
-        if (differentiable(*value)) needed_.insert(value);
-    }
+GradientWalk::GradientWalk(Graph& graph, std::vector<Node*> nodes, const std::vector<Value*>& xs)
+    : graph_(graph), nodes_(std::move(nodes)), needed_(xs.begin(), xs.end()) {
+  for (const Node* node : nodes_) {
+    if (!std::any_of(node->inputs.begin(), node->inputs.end(),
+                     [&](const Value* value) { return value && needed_.contains(value); }))
+      continue;
+    const GradientRule* rule = find_gradient(*node->op);
+    if (rule && rule->kind == GradientRule::Kind::kZero) continue;
+    for (const Value* value : node->outputs)
+      if (differentiable(*value)) needed_.insert(value);
   }
+}
 
-  bool needs(const Value* value) const { return needed_.contains(value); }
+void GradientWalk::give(Value* value, Value* gradient) {
+  Value*& sum = gradients_[value];
+  sum = sum ? graph_.add("add", {sum, gradient}) : gradient;
+}
 
-  void give(Value* value, Value* gradient) {
-    Value*& sum = gradients_[value];
-    sum = sum ? graph_.add("add", {sum, gradient}) : gradient;
+Value* GradientWalk::of(Value* value) const {
+  const auto it = gradients_.find(value);
+  return it == gradients_.end() ? nullptr : it->second;
+}
+
+void GradientWalk::run() {
+  for (size_t i = nodes_.size(); i-- > 0;) step(*nodes_[i]);
+}
+
+void GradientWalk::step(Node& node) {
+  std::vector<Value*> dys(node.outputs.size(), nullptr);
+  std::vector<bool> wanted(node.inputs.size(), false);
+  bool any_dy = false, any_wanted = false, any_complex = false;
+  for (size_t i = 0; i < dys.size(); ++i) {
+    if (!needs(node.outputs[i])) continue;
+    dys[i] = of(node.outputs[i]);
+    any_dy |= dys[i] != nullptr;
+    any_complex |= node.outputs[i]->dtype() == DType::kC64;
   }
-
-  Value* of(Value* value) const {
-    const auto it = gradients_.find(value);
-    return it == gradients_.end() ? nullptr : it->second;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const Value* value = node.inputs[i];
+    wanted[i] = value && differentiable(*value) && needs(value);
+    any_wanted = any_wanted || wanted[i];
+    any_complex |= wanted[i] && value->dtype() == DType::kC64;
   }
-
-  void run() {
-    for (size_t i = nodes_.size(); i-- > 0;) step(*nodes_[i]);
-  }
-
- private:
-  void step(Node& node) {
-    std::vector<Value*> dys(node.outputs.size(), nullptr);
-    std::vector<bool> wanted(node.inputs.size(), false);
-    bool any_dy = false, any_wanted = false, any_complex = false;
-    for (size_t i = 0; i < dys.size(); ++i) {
-      if (!needs(node.outputs[i])) continue;
-      dys[i] = of(node.outputs[i]);
-      any_dy |= dys[i] != nullptr;
-      any_complex |= node.outputs[i]->dtype() == DType::kC64;
-    }
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      const Value* value = node.inputs[i];
-      wanted[i] = value && differentiable(*value) && needs(value);
-      any_wanted = any_wanted || wanted[i];
-      any_complex |= wanted[i] && value->dtype() == DType::kC64;
-    }
-    if (!any_dy || !any_wanted) return;
-    const GradientRule* rule = find_gradient(*node.op);
-    if (!rule || rule->kind == GradientRule::Kind::kRefused)
-      fail(Code::kUnsupported, "[gradient] op '{}' has no gradient{}{} ({})", node.op->name,
-           rule ? ": " : "", rule ? rule->reason : "", node.label());
-    if (any_complex && !rule->complex)
-      fail(Code::kUnsupported, "[gradient] op '{}' has no gradient for complex numbers ({})",
-           node.op->name, node.label());
-    GradientContext ctx(graph_, node, std::move(dys), std::move(wanted));
-    rule->fn(ctx);
-    for (size_t i = 0; i < ctx.results().size(); ++i)
-      if (ctx.results()[i]) give(node.inputs[i], ctx.results()[i]);
-  }
-
-  Graph& graph_;
-  std::vector<Node*> nodes_;
-  std::unordered_set<const Value*> needed_;
-  std::unordered_map<const Value*, Value*> gradients_;
-};
+  if (!any_dy || !any_wanted) return;
+  const GradientRule* rule = find_gradient(*node.op);
+  if (!rule || rule->kind == GradientRule::Kind::kRefused)
+    fail(Code::kUnsupported, "[gradient] op '{}' has no gradient{}{} ({})", node.op->name,
+         rule ? ": " : "", rule ? rule->reason : "", node.label());
+  if (any_complex && !rule->complex)
+    fail(Code::kUnsupported, "[gradient] op '{}' has no gradient for complex numbers ({})",
+         node.op->name, node.label());
+  GradientContext ctx(graph_, node, std::move(dys), std::move(wanted));
+  rule->fn(ctx);
+  for (size_t i = 0; i < ctx.results().size(); ++i)
+    if (ctx.results()[i]) give(node.inputs[i], ctx.results()[i]);
+}
 
 Value* filled_like(Graph& graph, Value* like, double number) {
   const ValueType& type = like->type;
@@ -94,6 +79,8 @@ Value* filled_like(Graph& graph, Value* like, double number) {
   return graph.add("fill", {nullptr, value},
                    {{"shape", std::vector<int64_t>(shape.begin(), shape.end())}});
 }
+
+namespace {
 
 void check_argument(const Value* value, const char* what) {
   require(value != nullptr, "[gradient] {} is null", what);
@@ -132,7 +119,7 @@ std::vector<Value*> gradient(Graph& graph, Value* y, const std::vector<Value*>& 
   }
   const std::vector<Node*> before = graph.node_list();
   graph.insert_before(nullptr);
-  Walk walk(graph, before, xs);
+  GradientWalk walk(graph, before, xs);
   walk.give(y, seed ? seed : filled_like(graph, y, 1));
   if (walk.needs(y)) walk.run();
   std::vector<Value*> results;
@@ -142,6 +129,20 @@ std::vector<Value*> gradient(Graph& graph, Value* y, const std::vector<Value*>& 
             x->name);
     results.push_back(result ? result : filled_like(graph, x, 0));
   }
+  erase_unused(graph, {before.begin(), before.end()}, results);
+  return results;
+}
+
+std::vector<Value*> pull_back(Graph& graph, const GradientSeeds& seeds,
+                              const std::vector<Value*>& xs) {
+  const std::vector<Node*> before = graph.node_list();
+  graph.insert_before(nullptr);
+  GradientWalk walk(graph, before, xs);
+  for (const auto& [y, dy] : seeds)
+    if (walk.needs(y)) walk.give(y, dy);
+  walk.run();
+  std::vector<Value*> results;
+  for (Value* x : xs) results.push_back(walk.of(x));
   erase_unused(graph, {before.begin(), before.end()}, results);
   return results;
 }
@@ -164,7 +165,7 @@ void GradientContext::through(const std::vector<Term>& outputs) {
   std::vector<Value*> xs;
   for (size_t i = 0; i < wanted_.size(); ++i)
     if (wanted_[i]) xs.push_back(node_.inputs[i]);
-  Walk walk(graph_, std::move(added), xs);
+  GradientWalk walk(graph_, std::move(added), xs);
   for (size_t i = 0; i < outputs.size(); ++i)
     if (i < dys_.size() && dys_[i] && outputs[i]) walk.give(outputs[i].value(), dys_[i]);
   walk.run();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of nodes that run a graph once: the same node with graphs that compute the gradients.
 // They are here because they look into graphs, which src/ops must not.
-#include "graph/gradient.h"
+#include "graph/gradient_walk.h"
 #include "ops/gradient.h"
 
 namespace anymps {
@@ -15,24 +15,19 @@ using Places = std::vector<size_t>;
 std::shared_ptr<Graph> gradient_body(const Graph& body, const Places& outputs,
                                      const Places& wanted) {
   std::shared_ptr<Graph> graph = body.clone();
-  std::vector<Value*> xs, sums(wanted.size(), nullptr);
+  std::vector<Value*> xs, results;
   for (const size_t i : wanted) xs.push_back(graph->inputs().at(i));
-  std::vector<std::pair<Value*, Value*>> seeds;
+  GradientSeeds seeds;
   for (const size_t i : outputs) {
     Value* y = graph->outputs().at(i);
     std::string name = fmt::format("dy{}", i);
     while (graph->find_value(name)) name += "_";
-    Value* dy = graph->input(name, y->dtype(), {});
-    dy->type = y->type;
-    dy->type.content.reset();
-    seeds.emplace_back(y, dy);
+    seeds.emplace_back(y, graph->input(name, y->type));
   }
-  for (const auto& [y, dy] : seeds) {
-    const std::vector<Value*> parts = gradient(*graph, y, xs, dy);
-    for (size_t k = 0; k < parts.size(); ++k)
-      sums[k] = sums[k] ? graph->add("add", {sums[k], parts[k]}) : parts[k];
-  }
-  graph->set_outputs(sums);
+  const std::vector<Value*> dxs = pull_back(*graph, seeds, xs);
+  for (size_t k = 0; k < dxs.size(); ++k)
+    results.push_back(dxs[k] ? dxs[k] : filled_like(*graph, xs[k], 0));
+  graph->set_outputs(results);
   return graph;
 }
 

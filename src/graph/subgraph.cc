@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/subgraph.h"
 
-#include "graph/graph.h"
+#include <unordered_map>
+
+#include "graph/copy_body.h"
 
 namespace anymps {
 
@@ -23,6 +25,23 @@ bool has_effects(const Node& node) {
       for (const auto& inner : (*body)->nodes())
         if (has_effects(*inner)) return true;
   return false;
+}
+
+std::vector<Value*> copy_body(Graph& graph, const Graph& body, const std::vector<Value*>& inputs) {
+  std::unordered_map<const Value*, Value*> twins;
+  for (size_t i = 0; i < body.inputs().size(); ++i) twins[body.inputs()[i]] = inputs.at(i);
+  for (const Value* value : body.values())
+    if (value->is_constant()) twins[value] = graph.constant(value->constant, value->name);
+  for (const auto& node : body.nodes()) {
+    std::vector<Value*> args;
+    for (const Value* value : node->inputs) args.push_back(value ? twins.at(value) : nullptr);
+    const Node* copy = graph.add_node(*node->op, std::move(args), node->attrs.named(), node->name,
+                                      node->outputs.size());
+    for (size_t i = 0; i < copy->outputs.size(); ++i) twins[node->outputs[i]] = copy->outputs[i];
+  }
+  std::vector<Value*> outputs;
+  for (const Value* value : body.outputs()) outputs.push_back(twins.at(value));
+  return outputs;
 }
 
 }  // namespace anymps

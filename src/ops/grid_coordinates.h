@@ -61,6 +61,16 @@ struct GridAxis {
     }
   };
 
+  // The same with the slope of each weight along the coordinate. Weights of 0 may have one.
+  struct SlopedTap {
+    int64_t index = -1;
+    double weight = 0, slope = 0;
+  };
+  struct SlopedTaps {
+    std::array<SlopedTap, 4> tap;
+    size_t count = 0;
+  };
+
   // What output element `at`, with this coordinate, is made of.
   Taps taps(double coordinate, int64_t at) const {
     Taps taps;
@@ -82,6 +92,31 @@ struct GridAxis {
     return taps;
   }
 
+  SlopedTaps sloped_taps(double coordinate, int64_t at) const {
+    SlopedTaps taps;
+    const auto add = [&](int64_t index, double weight, double slope) {
+      taps.tap[taps.count++] = {inside(index), weight, slope};
+    };
+    const double place = source(coordinate, at);
+    if (mode == Mode::kNearest) {
+      add(static_cast<int64_t>(clamped(round(place))), 1, 0);
+      return taps;
+    }
+    const double step = source_slope() * clamped_slope(place), here = clamped(place);
+    const double low = std::floor(here), t = here - low;
+    const auto first = static_cast<int64_t>(low);
+    if (mode == Mode::kLinear) {
+      add(first, 1 - t, -step);
+      add(first + 1, t, step);
+      return taps;
+    }
+    for (int64_t k = -1; k <= 2; ++k) {
+      const double x = static_cast<double>(k) - t;
+      add(first + k, cubic(std::abs(x)), cubic_slope(std::abs(x)) * (x < 0 ? step : -step));
+    }
+    return taps;
+  }
+
  private:
   double source(double coordinate, int64_t at) const {
     const auto n = static_cast<double>(in), m = static_cast<double>(out),
@@ -94,6 +129,10 @@ struct GridAxis {
     }
     if (!normalized) return coordinate;
     return align_corners ? (coordinate + 1) / 2 * (n - 1) : ((coordinate + 1) * n - 1) / 2;
+  }
+  double source_slope() const {
+    if (!normalized) return 1;
+    return static_cast<double>(align_corners ? in - 1 : in) / 2;
   }
   double low_edge() const { return padding == Padding::kReflect ? 0 : -0.5; }
   double high_edge() const {
@@ -126,6 +165,21 @@ struct GridAxis {
     const double rest = odd ? beyond - range : beyond;
     return below != odd ? low + rest : high - rest;
   }
+  // How the two move with the place: 1, -1 in a mirror, 0 where it is held.
+  double clamped_slope(double place) const {
+    const auto n = static_cast<double>(in);
+    if (std::isnan(place)) return 0;
+    if (padding == Padding::kConstant) return place > -n - 4 && place < 2 * n + 4 ? 1 : 0;
+    if (padding == Padding::kBorder) {
+      const double edge = align_corners ? 0 : 0.5;
+      return place < -edge || place > n - 1 + edge ? 0 : 1;
+    }
+    const double low = low_edge(), high = high_edge(), range = high - low;
+    if (range <= 0 || !std::isfinite(place)) return 0;
+    if (place >= low && place <= high) return 1;
+    const double beyond = std::fmod(place < low ? low - place : place - high, 2 * range);
+    return beyond >= range ? 1 : -1;
+  }
   int64_t inside(int64_t i) const {
     if (i >= 0 && i < in) return i;
     if (padding == Padding::kConstant) return -1;
@@ -151,6 +205,11 @@ struct GridAxis {
     constexpr double a = -0.75;
     if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
     return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+  }
+  static double cubic_slope(double x) {
+    constexpr double a = -0.75;
+    if (x <= 1) return (3 * (a + 2) * x - 2 * (a + 3)) * x;
+    return x < 2 ? (3 * a * x - 10 * a) * x + 8 * a : 0;
   }
 };
 

@@ -191,6 +191,7 @@ OP(qr)
     .sample({"square", {{3, 3}}, {}})
     .sample({"tall", {{2, 5, 3}}, {}})
     .sample({"wide", {{3, 5}}, {}})
+    .sample({"wide batch complete", {{2, 2, 4}}, {{"mode", "complete"}}})
     .sample({"empty", {{0, 3, 3}}, {}});
 
 OP(svd)
@@ -210,6 +211,7 @@ OP(svd)
     .sample({"square", {{3, 3}}, {}})
     .sample({"tall", {{2, 5, 3}}, {}})
     .sample({"wide", {{3, 5}}, {}})
+    .sample({"full", {{2, 3, 3}}, {{"full_matrices", true}}})
     .sample({"one", {{1, 1}}, {}})
     .sample({"empty", {{0, 3, 3}}, {}});
 
@@ -248,5 +250,30 @@ OP(eig)
     .sample({"batch", {{2, 3, 3}}, {}})
     .sample({"one", {{1, 1}}, {}})
     .sample({"empty", {{0, 3, 3}}, {}});
+
+OP(eig_gradient)
+    .doc(
+        "The gradient of eig to x. The eigenvalues of a matrix must be distinct: at equal ones the "
+        "vectors have no slope, and an error says so.")
+    .formula("dx = real(v^-H @ (diag(dw) + conj(1 / (w[j] - w[i])) * (v^H @ dv)) @ v^H)")
+    .input("x", kPrecise, "T", "[…, n, n]")
+    .optional("dw", bit(DType::kC64), "C", "of w, […, n]; absent: 0")
+    .optional("dv", bit(DType::kC64), "C", "of v, […, n, n]; absent: 0")
+    .output("dx")
+    .infer([](InferContext& ctx) {
+      const Parts a = square(ctx, 0);
+      expect_shape(ctx, 1, joined(a.batch, {a.rows}));
+      expect_shape(ctx, 2, ctx.shape(0));
+      ctx.set(0, ctx.shape(0));
+    })
+    .cost(cubic(50))
+    .tolerance(kTolerance)
+    .no_layout_tests()
+    .sample({"values", {{4, 4}, {4}}, {}})
+    .sample({"vectors", {{2, 3, 3}, {-1}, {2, 3, 3}}, {}})
+    .sample({"both", {{3, 3}, {3}, {3, 3}}, {}})
+    .sample({"rotation", {{2, 2}, {2}, {2, 2}}, {}, {{0, {0, -1, 1, 0}}}})
+    .sample({"one", {{1, 1}, {1}, {1, 1}}, {}})
+    .sample({"empty", {{0, 3, 3}, {0, 3}, {0, 3, 3}}, {}});
 
 }  // namespace anymps

@@ -36,17 +36,27 @@ RecurrentShapes recurrent_shapes(InferContext& ctx, int64_t gates) {
   return shapes;
 }
 
-namespace {
-
-std::vector<std::string> usual_activations(int64_t gates) {
-  return gates == 4   ? std::vector<std::string>{"sigmoid", "tanh", "tanh"}
-         : gates == 3 ? std::vector<std::string>{"sigmoid", "tanh"}
-                      : std::vector<std::string>{"tanh"};
+std::vector<std::string> usual_activations(const Attrs& attrs, int64_t gates) {
+  if (gates == 4) return {"sigmoid", "tanh", "tanh"};
+  if (gates == 3) return {"sigmoid", "tanh"};
+  return {attrs.s("activation")};
 }
+
+OpWriter& activation_lists(OpWriter& op) {
+  return op
+      .attr("activations", "", {},
+            "of the gates, the candidate and, of lstm, the cell, for each direction: ONNX's names "
+            "in lower case, separated by commas; empty: the usual ones")
+      .attr("activation_alpha", std::vector<double>{}, "one for each of them")
+      .attr("activation_beta", std::vector<double>{}, "one for each of them");
+}
+
+namespace {
 
 void infer_recurrent(InferContext& ctx, int64_t gates) {
   const RecurrentShapes shapes = recurrent_shapes(ctx, gates);
-  CellActivation::of(ctx.attrs, recurrent_directions(ctx.attrs), usual_activations(gates));
+  CellActivation::of(ctx.attrs, recurrent_directions(ctx.attrs),
+                     usual_activations(ctx.attrs, gates));
   expect_shape(ctx, 5, shapes.state);
   if (ctx.op.name == "lstm") {
     expect_shape(ctx, 6, shapes.state);
@@ -69,20 +79,11 @@ double recurrent_cost(const Attrs& attrs, const std::vector<Shape>& in, const st
 const std::vector<std::string> kDirections = {"forward", "reverse", "bidirectional"};
 constexpr Tolerance kTolerance{.f32 = 2e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10};
 const char* const kXDoc = "[steps, batch, input], or [batch, steps, input] for layout 1";
-const char* const kActivationsDoc =
-    "of the gates, the candidate and, of lstm, the cell, for each direction: ONNX's names in lower "
-    "case, separated by commas; empty: the usual ones";
 const char* const kLengthsDoc = "[batch]; absent: all steps";
 const char* const kStateDoc =
     "[directions, batch, hidden], or [batch, directions, hidden]; absent: 0";
 const char* const kYDoc =
     "[steps, directions, batch, hidden], or [batch, steps, directions, hidden]";
-
-OpWriter& activation_lists(OpWriter& op) {
-  return op.attr("activations", "", {}, kActivationsDoc)
-      .attr("activation_alpha", std::vector<double>{}, "one for each of them")
-      .attr("activation_beta", std::vector<double>{}, "one for each of them");
-}
 
 OpWriter& recurrent_tests(OpWriter& op) {
   return op.cost(recurrent_cost).domain(-1, 1).tolerance(kTolerance);
@@ -145,6 +146,21 @@ OP(lstm)
     .sample({"clip",
              {{4, 2, 3}, {1, 16, 3}, {1, 16, 4}, {1, 32}},
              {{"hidden_size", 4}, {"clip", 0.5}}})
+    .sample({"activations",
+             {{4, 2, 3}, {1, 16, 3}, {1, 16, 4}, {1, 32}, {-1}, {1, 2, 4}, {1, 2, 4}, {1, 12}},
+             {{"hidden_size", 4},
+              {"activations", "hardsigmoid,scaledtanh,softsign"},
+              {"activation_alpha", std::vector<double>{0.3, 0.8}},
+              {"activation_beta", std::vector<double>{0.5, 1.2}}}})
+    .sample({"input_forget",
+             {{4, 2, 3}, {2, 16, 3}, {2, 16, 4}, {2, 32}, {2}, {2, 2, 4}, {2, 2, 4}, {2, 12}},
+             {{"hidden_size", 4},
+              {"direction", "bidirectional"},
+              {"input_forget", true},
+              {"activations", "sigmoid,elu,affine,sigmoid,tanh,softplus"},
+              {"activation_alpha", std::vector<double>{1, 0.7, 0.9}},
+              {"activation_beta", std::vector<double>{0, 0, 0.1}}},
+             {{4, {4, 2}}}})
     .sample({"one step", {{1, 1, 8}, {1, 64, 8}, {1, 64, 16}, {1, 128}}, {{"hidden_size", 16}}})
     .sample({"wide", {{6, 2, 24}, {1, 128, 24}, {1, 128, 32}, {1, 256}}, {{"hidden_size", 32}}})
     .sample({"empty batch", {{3, 0, 3}, {1, 16, 3}, {1, 16, 4}}, {{"hidden_size", 4}}});
@@ -198,6 +214,11 @@ OP(gru)
     .sample({"clip",
              {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}},
              {{"hidden_size", 4}, {"clip", 0.5}}})
+    .sample({"activations",
+             {{4, 2, 3}, {2, 12, 3}, {2, 12, 4}, {2, 24}, {-1}, {2, 2, 4}},
+             {{"hidden_size", 4},
+              {"direction", "bidirectional"},
+              {"activations", "softsign,leakyrelu,hardsigmoid,none"}}})
     .sample({"wide", {{6, 2, 24}, {1, 96, 24}, {1, 96, 32}, {1, 192}}, {{"hidden_size", 32}}})
     .sample({"empty batch", {{3, 0, 3}, {1, 12, 3}, {1, 12, 4}}, {{"hidden_size", 4}}});
 
@@ -246,6 +267,12 @@ OP(rnn)
     .sample({"clip",
              {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}},
              {{"hidden_size", 4}, {"clip", 0.3}}})
+    .sample({"activations",
+             {{4, 2, 3}, {2, 4, 3}, {2, 4, 4}, {2, 8}, {-1}, {2, 2, 4}},
+             {{"hidden_size", 4},
+              {"direction", "bidirectional"},
+              {"activations", "thresholdedrelu,softplus"},
+              {"activation_alpha", std::vector<double>{0.4}}}})
     .sample({"empty batch", {{3, 0, 3}, {1, 4, 3}, {1, 4, 4}}, {{"hidden_size", 4}}});
 
 }  // namespace anymps

@@ -15,5 +15,10 @@ struct RecurrentShapes {
 // Checks x and the attributes, and the inputs that every layer has: w, r, b and seq_lens.
 RecurrentShapes recurrent_shapes(InferContext& ctx, int64_t gates);
 int64_t recurrent_directions(const Attrs& attrs);
+// What the gates, the candidate and the cell of a layer with so many gates have without the
+// attribute `activations`.
+std::vector<std::string> usual_activations(const Attrs& attrs, int64_t gates);
+// The attributes for others.
+OpWriter& activation_lists(OpWriter& op);
 
 }  // namespace anymps

@@ -95,6 +95,38 @@ struct CellActivation {
     return x;
   }
 
+  // How it moves with x; at a kink that of the left side.
+  double slope(double x) const {
+    const double y = (*this)(x);
+    switch (kind) {
+      case Kind::kSigmoid:
+        return y * (1 - y);
+      case Kind::kTanh:
+        return 1 - y * y;
+      case Kind::kRelu:
+        return x > 0 ? 1 : 0;
+      case Kind::kNone:
+        return 1;
+      case Kind::kAffine:
+        return alpha;
+      case Kind::kLeakyRelu:
+        return x > 0 ? 1 : alpha;
+      case Kind::kThresholdedRelu:
+        return x > alpha ? 1 : 0;
+      case Kind::kScaledTanh:
+        return beta * (alpha - (alpha == 0 ? 0 : y * y / alpha));
+      case Kind::kHardSigmoid:
+        return y > 0 && y < 1 ? alpha : 0;
+      case Kind::kElu:
+        return x > 0 ? 1 : alpha * std::exp(x);
+      case Kind::kSoftsign:
+        return 1 / ((1 + std::abs(x)) * (1 + std::abs(x)));
+      case Kind::kSoftplus:
+        return 1 / (1 + std::exp(-x));
+    }
+    return 1;
+  }
+
   // Those of attribute `activations`, separated by commas, for each direction; `usual` without it.
   static std::vector<CellActivation> of(const Attrs& attrs, int64_t directions,
                                         const std::vector<std::string>& usual) {

@@ -3,6 +3,7 @@
 // Inputs and attributes are those of the layer; then come the gradients of its outputs.
 #include "ops/expect.h"
 #include "ops/recurrent.h"
+#include "ops/recurrent_activation.h"
 
 namespace anymps {
 
@@ -11,6 +12,8 @@ namespace {
 // Inputs: the layer's (count of them), then one gradient for each of its outputs.
 void infer_gradient(InferContext& ctx, int64_t gates, size_t count) {
   const RecurrentShapes shapes = recurrent_shapes(ctx, gates);
+  CellActivation::of(ctx.attrs, recurrent_directions(ctx.attrs),
+                     usual_activations(ctx.attrs, gates));
   for (size_t i = 5; i < std::min<size_t>(count, 7); ++i) expect_shape(ctx, i, shapes.state);
   if (count == 8) expect_shape(ctx, 7, shapes.peephole);
   expect_shape(ctx, count, shapes.y);
@@ -39,6 +42,7 @@ OpWriter& layer_attrs(OpWriter& op) {
       .attr("direction", "forward", kDirections)
       .attr("layout", 0)
       .attr("clip", 0.0, "0: none")
+      .with(activation_lists)
       .domain(-1, 1)
       .tolerance(kTolerance);
 }
@@ -72,6 +76,7 @@ static const OpWriter kLstmGradient =
                 .optional("dy_c", kFloat, "T", "of y_c; absent: 0"))
             .output("dc0")
             .output("dpeephole"))
+        .attr("input_forget", false, "the forget gate is 1 - the input gate")
         .infer([](InferContext& ctx) { infer_gradient(ctx, 4, 8); })
         .sample(
             {"y alone",
@@ -103,6 +108,19 @@ static const OpWriter kLstmGradient =
                   {2, 5, 2, 4}},
                  {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}},
                  {{4, {3, 5}}}})
+        .sample({"activations, input_forget",
+                 {{3, 2, 3},
+                  {1, 16, 3},
+                  {1, 16, 4},
+                  {1, 32},
+                  kNone,
+                  {1, 2, 4},
+                  {1, 2, 4},
+                  {1, 12},
+                  {3, 1, 2, 4}},
+                 {{"hidden_size", 4},
+                  {"input_forget", true},
+                  {"activations", "hardsigmoid,softsign,scaledtanh"}}})
         .sample({"clip, states alone",
                  {{3, 2, 3},
                   {1, 16, 3},
@@ -153,6 +171,9 @@ static const OpWriter kGruGradient =
             {"bidirectional batch first",
              {{2, 5, 3}, {2, 12, 3}, {2, 12, 4}, {2, 24}, kNone, {2, 2, 4}, {2, 5, 2, 4}},
              {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}, {"clip", 0.5}}})
+        .sample({"activations",
+                 {{3, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, kNone, {1, 2, 4}, {3, 1, 2, 4}},
+                 {{"hidden_size", 4}, {"activations", "softsign,elu"}}})
         .sample({"empty batch",
                  {{3, 0, 3}, {1, 12, 3}, {1, 12, 4}, kNone, kNone, kNone, {3, 1, 0, 4}},
                  {{"hidden_size", 4}}});
@@ -192,6 +213,9 @@ static const OpWriter kRnnGradient =
                   {"layout", 1},
                   {"clip", 0.5},
                   {"activation", "sigmoid"}}})
+        .sample({"activations",
+                 {{3, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, kNone, {1, 2, 4}, {3, 1, 2, 4}},
+                 {{"hidden_size", 4}, {"activations", "softplus"}}})
         .sample({"empty batch",
                  {{3, 0, 3}, {1, 4, 3}, {1, 4, 4}, kNone, kNone, kNone, {3, 1, 0, 4}},
                  {{"hidden_size", 4}}});

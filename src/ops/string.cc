@@ -170,6 +170,12 @@ OP(tfidf)
               {"starts", std::vector<int64_t>{0}},
               {"indexes", std::vector<int64_t>{2, 0, 1}}},
              {{0, {1, 2, 3, 1, 2, 1, 4, 3, 3}}, {1, {1, 2, 3}}}})
+    .sample({"weights of what is there",
+             {{2, 4}, {3}, {4}},
+             {{"mode", "idf"},
+              {"starts", std::vector<int64_t>{0}},
+              {"indexes", std::vector<int64_t>{2, 0, 1}}},
+             {{0, {1, 2, 1, 1, 4, 3, 3, 9}}, {1, {1, 2, 3}}}})
     .sample({"empty",
              {{2, 0}, {1}},
              {{"starts", std::vector<int64_t>{0}}, {"indexes", std::vector<int64_t>{0}}},
@@ -187,6 +193,7 @@ OP(label_encode)
     .output("y", "V")
     .infer(infer_label_encode)
     .sample({"some", {{3, 4}, {3}, {3}, {}}, {}, {{1, {-1, 1, 0}}}})
+    .sample({"found", {{2, 3}, {3}, {3}, {}}, {}, {{0, {1, -1, 5, 1, 0, 1}}, {1, {-1, 1, 0}}}})
     .sample({"scalar", {{}, {2}, {2}, {1}}, {}, {{1, {1, 2}}}})
     .sample({"no_keys", {{3}, {0}, {0}, {}}, {}, {{1, {}}}})
     .sample({"empty", {{0, 2}, {2}, {2}, {}}, {}, {{1, {1, 2}}}});

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A branch that is known to be taken, and a call, become part of the graph around them: the other
 // passes see through them, and the graph may be planned as a whole.
-#include <unordered_map>
-
+#include "graph/copy_body.h"
 #include "passes/match.h"
 #include "passes/pass.h"
 
@@ -23,25 +22,6 @@ Chosen chosen_body(const Node& node) {
   return {node.attrs.graph(*condition != 0 ? "then_branch" : "else_branch").get(), 1};
 }
 
-// Copies of the body's nodes, before `node`; returns the body's outputs.
-std::vector<Value*> copy_body(Graph& graph, const Graph& body, const Node& node, size_t first) {
-  std::unordered_map<const Value*, Value*> twins;
-  for (size_t i = 0; i < body.inputs().size(); ++i)
-    twins[body.inputs()[i]] = node.inputs.at(first + i);
-  for (const Value* value : body.values())
-    if (value->is_constant()) twins[value] = graph.constant(value->constant, value->name);
-  for (const auto& inner : body.nodes()) {
-    std::vector<Value*> inputs;
-    for (const Value* value : inner->inputs) inputs.push_back(value ? twins.at(value) : nullptr);
-    const Node* copy = graph.add_node(*inner->op, std::move(inputs), inner->attrs.named(),
-                                      inner->name, inner->outputs.size());
-    for (size_t i = 0; i < copy->outputs.size(); ++i) twins[inner->outputs[i]] = copy->outputs[i];
-  }
-  std::vector<Value*> outputs;
-  for (const Value* value : body.outputs()) outputs.push_back(twins.at(value));
-  return outputs;
-}
-
 }  // namespace
 
 PASS(inline_bodies, 105, "a branch that is known to be taken and a call become part of the graph") {
@@ -53,7 +33,9 @@ PASS(inline_bodies, 105, "a branch that is known to be taken and a call become p
     for (size_t i = 0; i < node.outputs.size(); ++i)
       if (node.outputs[i]->type.container != chosen.body->outputs()[i]->type.container)
         return false;
-    const std::vector<Value*> results = copy_body(graph, *chosen.body, node, chosen.first_input);
+    const std::vector<Value*> inputs(
+        node.inputs.begin() + static_cast<std::ptrdiff_t>(chosen.first_input), node.inputs.end());
+    const std::vector<Value*> results = copy_body(graph, *chosen.body, inputs);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       Value *output = node.outputs[i], *result = results[i];
       if (output->users.empty() && !graph.is_output(output)) continue;

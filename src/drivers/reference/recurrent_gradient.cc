@@ -6,14 +6,14 @@
 #include <functional>
 
 #include "drivers/reference/dense.h"
+#include "ops/recurrent.h"
+#include "ops/recurrent_activation.h"
 
 namespace anymps {
 
 namespace {
 
 using Vector = std::vector<double>;
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 // One step of one sequence: what it saw, what it made, and the gradients on the way back.
 struct Step {
@@ -37,6 +37,8 @@ class Layer {
         width_(args.in[0].extent(2)),
         directions_(args.in[1].extent(0)),
         clip_(args.attrs.f("clip")),
+        activations_(
+            CellActivation::of(args.attrs, directions_, usual_activations(args.attrs, gates))),
         states_(directions_ * batch_ * hidden_),
         x_(read_dense<double>(args.in[0])),
         w_(read_dense<double>(args.in[1])),
@@ -52,8 +54,14 @@ class Layer {
 
   int64_t hidden() const { return hidden_; }
   int64_t directions() const { return directions_; }
+  // Activation `which` of a step's cell on what was clipped, and its slope on what was not.
+  double act(const Step& step, size_t which, double z) const {
+    return activation(step, which)(clip(z));
+  }
+  double slope(const Step& step, size_t which, double z) const {
+    return clip_ > 0 && std::abs(z) > clip_ ? 0 : activation(step, which).slope(z);
+  }
   double clip(double x) const { return clip_ > 0 ? std::clamp(x, -clip_, clip_) : x; }
-  double clip_slope(double x) const { return clip_ > 0 && std::abs(x) > clip_ ? 0 : 1; }
 
   double from_x(const Step& step, int64_t gate, int64_t unit) const {
     double sum = b_[bias(step, gate, unit)];
@@ -97,6 +105,9 @@ class Layer {
 
  private:
   static size_t at(int64_t i) { return static_cast<size_t>(i); }
+  const CellActivation& activation(const Step& step, size_t which) const {
+    return activations_[at(step.direction) * (activations_.size() / at(directions_)) + which];
+  }
   int64_t row(const Step& step, int64_t gate, int64_t unit) const {
     return (step.direction * gates_ + gate) * hidden_ + unit;
   }
@@ -156,6 +167,7 @@ class Layer {
   bool batch_first_;
   int64_t steps_, batch_, width_, directions_;
   double clip_;
+  std::vector<CellActivation> activations_;  // of each direction
   int64_t states_;
   Vector x_, w_, r_, b_, dx_, dw_, dr_, db_, dy_, dh_, dc_;
 };
@@ -164,15 +176,18 @@ class Layer {
 
 REFERENCE(lstm_gradient) {
   enum Gate { kInput, kOutput, kForget, kCell };
+  enum Activation : size_t { kGate, kCandidate, kState };
   Layer layer(args, 4, 8);
   const auto hidden = static_cast<size_t>(layer.hidden());
+  const bool input_forget = args.attrs.b("input_forget");
   const Vector peepholes = read_or_zero(args, 7, layer.directions() * 3 * layer.hidden());
   Vector dpeepholes(peepholes.size());
   const auto place = [&](const Step& step, Gate gate, size_t u) {
     return (static_cast<size_t>(step.direction) * 3 + gate) * hidden + u;
   };
   const auto opened = [&](const Step& step, Gate gate, size_t u) {
-    return sigmoid(layer.clip(step.before[gate][u]));
+    if (gate == kForget && input_forget) return 1 - layer.act(step, kGate, step.before[kInput][u]);
+    return layer.act(step, kGate, step.before[gate][u]);
   };
   const auto forward = [&](Step& step) {
     for (size_t u = 0; u < hidden; ++u) {
@@ -184,9 +199,9 @@ REFERENCE(lstm_gradient) {
         step.before[gate][u] = sum(gate) + peepholes[place(step, gate, u)] * step.c[u];
       step.before[kCell][u] = sum(kCell);
       step.next_c[u] = opened(step, kForget, u) * step.c[u] +
-                       opened(step, kInput, u) * std::tanh(layer.clip(step.before[kCell][u]));
+                       opened(step, kInput, u) * layer.act(step, kCandidate, step.before[kCell][u]);
       step.before[kOutput][u] = sum(kOutput) + peepholes[place(step, kOutput, u)] * step.next_c[u];
-      step.next_h[u] = opened(step, kOutput, u) * std::tanh(layer.clip(step.next_c[u]));
+      step.next_h[u] = opened(step, kOutput, u) * layer.act(step, kState, step.next_c[u]);
     }
   };
   const auto backward = [&](Step& step) {
@@ -194,23 +209,22 @@ REFERENCE(lstm_gradient) {
     for (size_t u = 0; u < hidden; ++u) {
       const double i = opened(step, kInput, u), f = opened(step, kForget, u),
                    o = opened(step, kOutput, u);
-      const double g = std::tanh(layer.clip(step.before[kCell][u])),
-                   t = std::tanh(layer.clip(step.next_c[u]));
+      const double g = layer.act(step, kCandidate, step.before[kCell][u]),
+                   t = layer.act(step, kState, step.next_c[u]);
       double dz[4];
-      const auto gate = [&](Gate which, double slope) {
-        dz[which] = slope * layer.clip_slope(step.before[which][u]);
+      const auto gate = [&](Gate which, double gradient, Activation activation = kGate) {
+        dz[which] = gradient * layer.slope(step, activation, step.before[which][u]);
       };
       const auto peek = [&](Gate which, double state) {  // returns the gradient of the state
         dpeepholes[place(step, which, u)] += dz[which] * state;
         return dz[which] * peepholes[place(step, which, u)];
       };
-      gate(kOutput, step.dh[u] * t * o * (1 - o));
-      const double dnext = step.dc[u] +
-                           step.dh[u] * o * (1 - t * t) * layer.clip_slope(step.next_c[u]) +
+      gate(kOutput, step.dh[u] * t);
+      const double dnext = step.dc[u] + step.dh[u] * o * layer.slope(step, kState, step.next_c[u]) +
                            peek(kOutput, step.next_c[u]);
-      gate(kInput, dnext * g * i * (1 - i));
-      gate(kForget, dnext * step.c[u] * f * (1 - f));
-      gate(kCell, dnext * i * (1 - g * g));
+      gate(kInput, dnext * (input_forget ? g - step.c[u] : g));
+      gate(kForget, input_forget ? 0 : dnext * step.c[u]);
+      gate(kCell, dnext * i, kCandidate);
       dc[u] = dnext * f + peek(kInput, step.c[u]) + peek(kForget, step.c[u]);
       for (const Gate which : {kInput, kOutput, kForget, kCell}) {
         layer.back_x(step, which, static_cast<int64_t>(u), dz[which]);
@@ -230,7 +244,10 @@ REFERENCE(gru_gradient) {
   const auto hidden = static_cast<size_t>(layer.hidden());
   const bool linear = args.attrs.b("linear_before_reset");
   const auto opened = [&](const Step& step, Gate gate, size_t u) {
-    return sigmoid(layer.clip(step.before[gate][u]));
+    return layer.act(step, gate == kNew ? 1 : 0, step.before[gate][u]);
+  };
+  const auto slope = [&](const Step& step, Gate gate, size_t u) {
+    return layer.slope(step, gate == kNew ? 1 : 0, step.before[gate][u]);
   };
   const auto scaled = [&](const Step& step) {
     Vector h(hidden);
@@ -252,8 +269,7 @@ REFERENCE(gru_gradient) {
                  : layer.from_h(step, reset, kNew, unit);
       step.before[kNew][u] = layer.from_x(step, kNew, unit) + recurrent;
       const double update = opened(step, kUpdate, u);
-      step.next_h[u] =
-          (1 - update) * std::tanh(layer.clip(step.before[kNew][u])) + update * step.h[u];
+      step.next_h[u] = (1 - update) * opened(step, kNew, u) + update * step.h[u];
     }
   };
   const auto backward = [&](Step& step) {
@@ -262,11 +278,9 @@ REFERENCE(gru_gradient) {
     for (size_t u = 0; u < hidden; ++u) {
       const auto unit = static_cast<int64_t>(u);
       const double z = opened(step, kUpdate, u), r = opened(step, kReset, u);
-      const double n = std::tanh(layer.clip(step.before[kNew][u]));
-      const double dnew =
-          step.dh[u] * (1 - z) * (1 - n * n) * layer.clip_slope(step.before[kNew][u]);
+      const double dnew = step.dh[u] * (1 - z) * slope(step, kNew, u);
       const double dupdate =
-          step.dh[u] * (step.h[u] - n) * z * (1 - z) * layer.clip_slope(step.before[kUpdate][u]);
+          step.dh[u] * (step.h[u] - opened(step, kNew, u)) * slope(step, kUpdate, u);
       dh[u] += step.dh[u] * z;
       layer.back_x(step, kNew, unit, dnew);
       if (linear) {
@@ -280,12 +294,11 @@ REFERENCE(gru_gradient) {
     }
     for (size_t u = 0; u < hidden; ++u) {
       const auto unit = static_cast<int64_t>(u);
-      const double r = opened(step, kReset, u);
       if (!linear) {
         dreset[u] = dscaled[u] * step.h[u];
-        dh[u] += dscaled[u] * r;
+        dh[u] += dscaled[u] * opened(step, kReset, u);
       }
-      const double dz = dreset[u] * r * (1 - r) * layer.clip_slope(step.before[kReset][u]);
+      const double dz = dreset[u] * slope(step, kReset, u);
       layer.back_x(step, kReset, unit, dz);
       layer.back_h(step, step.h, kReset, unit, dz, dh);
     }
@@ -296,27 +309,18 @@ REFERENCE(gru_gradient) {
 
 REFERENCE(rnn_gradient) {
   Layer layer(args, 1, 6);
-  const std::string& activation = args.attrs.s("activation");
   const auto hidden = static_cast<size_t>(layer.hidden());
   const auto forward = [&](Step& step) {
     for (size_t u = 0; u < hidden; ++u) {
       const auto unit = static_cast<int64_t>(u);
-      const double z = step.before[0][u] =
-          layer.from_x(step, 0, unit) + layer.from_h(step, step.h, 0, unit);
-      const double x = layer.clip(z);
-      step.next_h[u] = activation == "relu"      ? std::max(x, 0.0)
-                       : activation == "sigmoid" ? sigmoid(x)
-                                                 : std::tanh(x);
+      step.before[0][u] = layer.from_x(step, 0, unit) + layer.from_h(step, step.h, 0, unit);
+      step.next_h[u] = layer.act(step, 0, step.before[0][u]);
     }
   };
   const auto backward = [&](Step& step) {
     Vector dh(hidden);
     for (size_t u = 0; u < hidden; ++u) {
-      const double y = step.next_h[u];
-      const double slope = activation == "relu"      ? y > 0
-                           : activation == "sigmoid" ? y * (1 - y)
-                                                     : 1 - y * y;
-      const double dz = step.dh[u] * slope * layer.clip_slope(step.before[0][u]);
+      const double dz = step.dh[u] * layer.slope(step, 0, step.before[0][u]);
       layer.back_x(step, 0, static_cast<int64_t>(u), dz);
       layer.back_h(step, step.h, 0, static_cast<int64_t>(u), dz, dh);
     }

@@ -100,4 +100,16 @@ GRADIENT(conv_transpose) {
   if (ctx.wants(1)) ctx.set(1, weights_gradient(ctx, x, wide, w, attrs));
 }
 
+GRADIENT(deform_conv) {
+  std::vector<Term> inputs{ctx.dy(), ctx.x(0), ctx.x(1), ctx.x(2)};
+  if (ctx.has(4)) inputs.push_back(ctx.x(4));
+  const std::vector<Term> results =
+      ctx.add_all("deform_conv_gradient", inputs, ctx.attrs().named(), 4);
+  for (size_t i = 0; i < 3; ++i) ctx.set(i, results[i]);
+  if (ctx.wants(3)) ctx.set(3, ctx.sum(ctx.dy(), {0, 2, 3}, false));
+  if (ctx.has(4)) ctx.set(4, results[3]);
+}
+
+NO_GRADIENT(deform_conv_gradient, "deformable convolution has no second gradient");
+
 }  // namespace anymps

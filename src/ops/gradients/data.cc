@@ -44,8 +44,15 @@ ZERO_GRADIENT(nonzero, "gives places");
 ZERO_GRADIENT(eye_like, "reads a shape alone");
 ZERO_GRADIENT(coordinate_along_axis, "reads a shape alone");
 ZERO_GRADIENT(reinterpret, "the bits of a number are no function that has one");
-NO_GRADIENT(stencil, "stencils have none yet");
+NO_GRADIENT(stencil_gradient, "stencils have no second gradient");
 NO_GRADIENT(adam, "steps of optimizers are not differentiated");
+
+GRADIENT(stencil) {
+  const std::vector<Term> both =
+      ctx.add_all("stencil_gradient", {ctx.dy(), ctx.x(0), ctx.x(1)}, ctx.attrs().named(), 2);
+  ctx.set(0, both[0]);
+  ctx.set(1, both[1]);
+}
 
 GRADIENT(div_no_nan) {
   const Term a = ctx.x(0), b = ctx.x(1);

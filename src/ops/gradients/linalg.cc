@@ -26,6 +26,15 @@ Term solved(const Term& a, const Term& b, bool upper, bool transpose, bool unit 
 Term row(const Term& vector) { return vector.op("unsqueeze", {{"axes", Ints{-2}}}); }
 Term column(const Term& vector) { return vector.op("unsqueeze", {{"axes", Ints{-1}}}); }
 
+// The first, or all but the first, `count` of one of the last axes.
+Term first(const Term& value, int64_t axis, int64_t count) {
+  return value.op("slice", {{"starts", Ints{0}}, {"ends", Ints{count}}, {"axes", Ints{axis}}});
+}
+Term last(const Term& value, int64_t axis, int64_t count) {
+  return value.op("slice",
+                  {{"starts", Ints{count}}, {"ends", Ints{INT64_MAX}}, {"axes", Ints{axis}}});
+}
+
 // The gradient g of a symmetric matrix for one half of it: pairs of elements are one.
 Term onto_half(GradientContext& ctx, const Term& g, bool upper) {
   const Term pairs = g + ctx.swap_last(g);
@@ -85,11 +94,20 @@ GRADIENT(eigh) {
 }
 
 GRADIENT(svd) {
-  if (ctx.attrs().b("full_matrices")) ctx.refuse("full matrices have no gradient");
+  const bool full = ctx.attrs().b("full_matrices");
   const std::vector<Term> all = ctx.output_count() > 2
                                     ? std::vector<Term>{ctx.y(0), ctx.y(1), ctx.y(2)}
                                     : ctx.add_all("svd", {ctx.x()}, ctx.attrs().named(), 3);
-  const Term u = all[0], s = all[1], v = ctx.swap_last(all[2]);
+  // Vectors beyond those of the singular values are any that fill a square matrix.
+  const auto own = [&](const Term& value, int64_t axis, bool loss) {
+    const Dim count = all[1].shape().back(), given = value.shape().end()[axis];
+    if (!full || given == count) return value;
+    if (!count.known()) ctx.refuse("full matrices of extents that are not known");
+    if (loss) ctx.refuse("vectors without a singular value are not determined");
+    return first(value, axis, count.value());
+  };
+  const Term u = own(all[0], -1, ctx.dy(0).operator bool()), s = all[1],
+             v = ctx.swap_last(own(all[2], -2, ctx.dy(2).operator bool()));
   const Term squares = gaps(s * s);
   Term inner;  // u @ inner @ transpose(v), and what lies outside of u's and v's columns
   const auto add = [](Term& sum, const Term& part) { sum = sum ? sum + part : part; };
@@ -111,25 +129,56 @@ GRADIENT(svd) {
   ctx.set(0, dx);
 }
 
-GRADIENT(qr) {
-  const Term q = ctx.y(0), r = ctx.y(1);
-  const Dim rows = ctx.x().shape()[ctx.x().shape().size() - 2], columns = ctx.x().shape().back();
-  if (!rows.known() || !columns.known() || rows.value() < columns.value())
-    ctx.refuse("matrices that are wider than high have no gradient");
-  if (ctx.attrs().s("mode") == "complete" && !(rows == columns))
-    ctx.refuse("the complete form has no gradient");
-  Term m, b;
-  if (ctx.dy(1)) m = times(r, ctx.dy(1), false, true);
-  if (ctx.dy(0)) {
-    const Term part = times(ctx.dy(0), q, true);
+// Of a matrix that is not wide; dq and dr may be empty.
+static Term qr_back(GradientContext& ctx, const Term& q, const Term& r, const Term& dq,
+                    const Term& dr) {
+  Term m;
+  if (dr) m = times(r, dr, false, true);
+  if (dq) {
+    const Term part = times(dq, q, true);
     m = m ? m - part : -part;
   }
   const Term low = triangle(m, false, -1);
-  b = times(q, low + ctx.swap_last(triangle(m, false)));
-  if (ctx.dy(0)) b = b + ctx.dy(0);
-  ctx.set(0, ctx.swap_last(solved(r, ctx.swap_last(b), true, false)));
+  Term b = times(q, low + ctx.swap_last(triangle(m, false)));
+  if (dq) b = b + dq;
+  return ctx.swap_last(solved(r, ctx.swap_last(b), true, false));
 }
 
-NO_GRADIENT(eig, "eigenvalues of matrices that are not symmetric have none here");
+GRADIENT(qr) {
+  const Dim rows = ctx.x().shape().end()[-2], columns = ctx.x().shape().back();
+  if (!rows.known() || !columns.known()) ctx.refuse("matrices of extents that are not known");
+  const int64_t m = rows.value(), n = columns.value();
+  Term q = ctx.y(0), r = ctx.y(1), dq = ctx.dy(0), dr = ctx.dy(1);
+  if (m < n) {
+    // The square part on the left makes q; the rest is q @ what stands right in r.
+    const Term right = last(r, -1, m), rest = last(ctx.x(), -1, m);
+    Term dsquare, dright;
+    if (dr) {
+      dsquare = first(dr, -1, m);
+      dright = last(dr, -1, m);
+      const Term part = times(rest, dright, false, true);
+      dq = dq ? dq + part : part;
+    } else {
+      dright = ctx.fill_like(right, 0);
+    }
+    const Term left = qr_back(ctx, q, first(r, -1, m), dq, dsquare);
+    return ctx.set(0, ctx.add("concat", {left, times(q, dright)}, {{"axis", -1}}));
+  }
+  if (m > n && ctx.attrs().s("mode") == "complete") {
+    if (dq) ctx.refuse("columns of q beyond those of x are not determined");
+    q = first(q, -1, n);
+    r = first(r, -2, n);
+    dr = first(dr, -2, n);
+  }
+  ctx.set(0, qr_back(ctx, q, r, dq, dr));
+}
+
+// Of a real matrix; w and v are complex.
+COMPLEX_GRADIENT(eig) {
+  ctx.set(0, ctx.add("eig_gradient",
+                     {ctx.x(), ctx.dy(0), ctx.output_count() > 1 ? ctx.dy(1) : Term()}));
+}
+
+NO_GRADIENT(eig_gradient, "eigenvalues have no second gradient");
 
 }  // namespace anymps

@@ -102,4 +102,17 @@ GRADIENT(sdpa) {
   }
 }
 
+// The walk back over the places is an op of its own.
+GRADIENT(linear_attention) {
+  std::vector<Term> inputs;
+  for (size_t i = 0; i < 6; ++i) inputs.push_back(ctx.has(i) ? ctx.x(i) : Term());
+  inputs.push_back(ctx.dy(0));
+  inputs.push_back(ctx.output_count() > 1 ? ctx.dy(1) : Term());
+  // Without a past the state has the dtype of the queries.
+  const std::vector<Term> results =
+      ctx.add_all("linear_attention_gradient", inputs, ctx.attrs().named(), 6);
+  for (size_t i = 0; i < 6; ++i)
+    if (ctx.has(i)) ctx.set(i, results[i]);
+}
+
 }  // namespace anymps

@@ -1,8 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized numbers and strings: steps have no slope.
-#include "ops/gradient.h"
+// Quantized numbers and strings. Steps have no slope, but what stands beside them does: scales,
+// zero points that are floats, and tables.
+#include "ops/quantization_rules.h"
+
+#include "ops/gradients/axes.h"
 
 namespace anymps {
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+// Sums of what elements of x's shape give to the scale, or zero point, that is theirs.
+Term group_sums(GradientContext& ctx, Term value, const Term& scale) {
+  const Term x = ctx.x(0);
+  const int64_t rank = x.rank(), axis = ctx.attrs().i("axis");
+  const auto total = [&] {
+    return ctx.reshape_like(ctx.sum(value, axes_from(0, rank), false), scale);
+  };
+  if (scale.rank() == 0) return total();
+  if (!x.type().static_shape() || !scale.type().static_shape()) {
+    if (scale.rank() != 1 || rank == 1) ctx.refuse("blocks of extents that are not known");
+    return ctx.sum(value, axes_without(axis < 0 ? axis + rank : axis, rank), false);
+  }
+  const Shape from = to_shape(x.shape()), to = to_shape(scale.shape());
+  if (element_count(to) == 1) return total();
+  if (to.size() == 1 && rank != 1)
+    return ctx.sum(value, axes_without(axis < 0 ? axis + rank : axis, rank), false);
+  const Shape blocks = quant_groups(ctx.op().name.c_str(), from, to, contiguous_strides(to), axis,
+                                    ctx.attrs().i("block_size"))
+                           .blocks;
+  Ints pads(from.size() * 2, 0), split, within;
+  for (size_t i = 0; i < from.size(); ++i) {
+    pads[from.size() + i] = to[i] * blocks[i] - from[i];  // the last block may be shorter
+    split.push_back(to[i]);
+    split.push_back(blocks[i]);
+    within.push_back(static_cast<int64_t>(2 * i + 1));
+  }
+  const Term whole = value.op("pad", {{"pads", pads}});
+  return ctx.sum(whole.op("reshape", {{"shape", split}, {"allow_zero", true}}), within, false);
+}
+
+Term cast_to(const Term& value, DType dtype) {
+  return value.dtype() == dtype ? value : value.op("cast", {{"dtype", dtype}});
+}
+
+}  // namespace
 
 ZERO_GRADIENT(conv_integer, "gives integers");
 ZERO_GRADIENT(matmul_integer, "gives integers");
@@ -12,10 +55,94 @@ ZERO_GRADIENT(requantize, "gives integers");
 ZERO_GRADIENT(string_concat, "gives strings");
 ZERO_GRADIENT(string_normalizer, "gives strings");
 ZERO_GRADIENT(string_split, "gives strings");
-NO_GRADIENT(dynamic_quantize, "its scale follows the largest numbers only");
-NO_GRADIENT(label_encode, "its values have none yet");
-NO_GRADIENT(tfidf, "its weights have none yet");
-NO_GRADIENT(dequantize, "quantized weights are not trained here: its scale has none yet");
-NO_GRADIENT(dequantize_lut, "quantized weights are not trained here: its table has none yet");
+
+// y = (x - zero_point) * scale; the gradient is computed as the wider of y and the scale.
+GRADIENT(dequantize) {
+  const auto computed = [&](const Term& term) {
+    const bool wide = ctx.y().dtype() == DType::kF64 || term.dtype() == DType::kF64;
+    return wide ? DType::kF64 : DType::kF32;
+  };
+  if (ctx.wants(1)) {
+    const Term scale = ctx.x(1);
+    const DType dtype = computed(scale);
+    NamedAttrs attrs = {{"axis", ctx.attrs().i("axis")},
+                        {"block_size", ctx.attrs().i("block_size")},
+                        {"zero_point", ctx.attrs().f("zero_point")},
+                        {"dtype", dtype}};
+    const Term steps = ctx.add(
+        "dequantize", {ctx.x(0), ctx.fill_like(scale, 1), ctx.has(2) ? ctx.x(2) : Term()}, attrs);
+    ctx.set(1, cast_to(group_sums(ctx, cast_to(ctx.dy(), dtype) * steps, scale), scale.dtype()));
+  }
+  if (ctx.wants(2)) {
+    const Term zero = ctx.x(2);
+    const DType dtype = computed(zero);
+    const Term sums = group_sums(ctx, cast_to(ctx.dy(), dtype), zero);
+    if (!ctx.has(1)) return ctx.set(2, cast_to(sums * -ctx.attrs().f("scale"), zero.dtype()));
+    const Term scale = ctx.x(1);
+    if (!(scale.shape() == zero.shape()))
+      ctx.refuse("a zero point {} that has not the shape of the scale {}", to_string(zero.shape()),
+                 to_string(scale.shape()));
+    ctx.set(2, cast_to(-sums * cast_to(scale, dtype), zero.dtype()));
+  }
+}
+
+// A table of its own places, looked up the same way, tells where each element of y came from.
+GRADIENT(dequantize_lut) {
+  const Term table = ctx.x(1), dy = ctx.dy();
+  if (dy.type().static_shape() && element_count(to_shape(dy.shape())) == 0) return;
+  const Term numbers = ctx.add(
+      "range", {ctx.scalar(0, DType::kF64), table.op("size").op("cast", {{"dtype", DType::kF64}}),
+                ctx.scalar(1, DType::kF64)});
+  const Term places =
+      ctx.add("dequantize_lut", {ctx.x(0), ctx.reshape_like(numbers, table)}, ctx.attrs().named())
+          .op("cast", {{"dtype", DType::kI64}});
+  const Term sums = ctx.add("scatter",
+                            {ctx.reshape(dy, {-1}), ctx.reshape(places, {-1}),
+                             ctx.reshape(ctx.fill_like(table, 0), {-1})},
+                            {{"axis", 0}, {"mode", "add"}});
+  ctx.set(1, ctx.reshape_like(sums, table));
+}
+
+// Only the scale is no integer. It follows the largest and the smallest number.
+GRADIENT(dynamic_quantize) {
+  if (!ctx.dy(1)) return;
+  const Term x = ctx.x(), zero = ctx.scalar(0, x.dtype());
+  if (x.type().static_shape() && element_count(to_shape(x.shape())) == 0) return;
+  const auto reduced = [&](const char* op) {
+    return x.op(op, {{"axes", axes_from(0, x.rank())}, {"keep_dims", false}});
+  };
+  const Term range =
+      ctx.add("max", {reduced("reduce_max"), zero}) - ctx.add("min", {reduced("reduce_min"), zero});
+  ctx.through({Term(), range / 255});
+}
+
+// As in dequantize_lut; the place behind the last value is the default's.
+GRADIENT(label_encode) {
+  const Term values = ctx.x(2), dy = ctx.dy();
+  if (dy.type().static_shape() && element_count(to_shape(dy.shape())) == 0) return;
+  const Term count = values.op("size"), zero = ctx.scalar(0, DType::kI64),
+             one = ctx.scalar(1, DType::kI64);
+  const Term places =
+      ctx.add("label_encode", {ctx.x(0), ctx.x(1), ctx.add("range", {zero, count, one}), count});
+  const Term room = ctx.add("fill", {ctx.reshape(count + 1, {1}), ctx.scalar(0, dy.dtype())});
+  const Term sums = ctx.add("scatter", {ctx.reshape(dy, {-1}), ctx.reshape(places, {-1}), room},
+                            {{"axis", 0}, {"mode", "add"}});
+  const auto part = [&](int64_t first, int64_t last) {
+    return sums.op("slice", {{"starts", Ints{first}}, {"ends", Ints{last}}, {"axes", Ints{0}}});
+  };
+  if (ctx.wants(2)) ctx.set(2, ctx.reshape_like(part(0, -1), values));
+  if (ctx.wants(3)) ctx.set(3, ctx.reshape_like(part(-1, INT64_MAX), ctx.x(3)));
+}
+
+// The counts are what the weights, one a column, are multiplied with; they are 1 or 0 for idf.
+GRADIENT(tfidf) {
+  if (ctx.attrs().s("mode") == "tf") return;
+  const Term weights = ctx.x(2), ones = ctx.fill_like(weights, 1);
+  const Term counts = ctx.add("tfidf", {ctx.x(0), ctx.x(1), ones}, ctx.attrs().named());
+  const Term sums = ctx.sum(ctx.dy() * counts, axes_from(0, ctx.y().rank() - 1), false);
+  const Dim given = weights.shape().at(0), used = sums.shape().at(0);
+  if (!given.known() || !used.known()) ctx.refuse("how many weights there are is not known");
+  ctx.set(2, sums.op("pad", {{"pads", Ints{0, given.value() - used.value()}}}));
+}
 
 }  // namespace anymps

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that the runtime runs by itself. Differentiating through the graphs that they hold is not
-// done here.
+// Ops that the runtime runs by itself, but for those that hold graphs: their gradients are in
+// src/graph/gradient_bodies.cc and src/graph/gradient_loops.cc.
 #include "ops/gradient.h"
 
 namespace anymps {
 
 namespace {
 
-constexpr const char* kBody = "the gradient of a graph inside a node is not taken";
 constexpr const char* kList = "the gradient of a list or an optional is not taken";
 
 }  // namespace
 
-NO_GRADIENT(while_loop, kBody);
-NO_GRADIENT(for_loop, kBody);
-NO_GRADIENT(loop, kBody);
-NO_GRADIENT(scan, kBody);
-NO_GRADIENT(sequence_map, kBody);
-NO_GRADIENT(invalid_branch, kBody);
-NO_GRADIENT(control_dependency, "put it after the gradient is taken");
+COMPLEX_GRADIENT(control_dependency) {
+  for (size_t i = 0; i < ctx.output_count(); ++i)
+    if (ctx.dy(i)) ctx.set(i, ctx.dy(i));
+}
+
+NO_GRADIENT(sequence_map, kList);
+ZERO_GRADIENT(invalid_branch, "it has no inputs, and is never taken");
 NO_GRADIENT(read_variable, "a variable is an input of the graph, not a value of it");
 NO_GRADIENT(assign_variable, "put it after the gradient is taken");
 NO_GRADIENT(sequence_construct, kList);

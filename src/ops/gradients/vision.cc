@@ -76,6 +76,10 @@ GRADIENT(dropout) {
   if (ctx.has(2) && ctx.wants(2)) ctx.refuse("the rate decides in steps which elements stay");
 }
 
+GRADIENT(suppress_boxes) {  // which boxes are kept is made of steps
+  ctx.set(1, where(ctx.y() == 0.0, 0, ctx.dy()));
+}
+
 ZERO_GRADIENT(philox_state, "it has no inputs");
 ZERO_GRADIENT(random_state, "it has no inputs");
 ZERO_GRADIENT(random, "numbers follow from a state of integers");
@@ -84,10 +88,6 @@ ZERO_GRADIENT(multinomial, "it is made of steps");
 ZERO_GRADIENT(image_decoder, "pixels are whole numbers");
 ZERO_GRADIENT(window, "it follows from a number of elements");
 ZERO_GRADIENT(non_max_suppression, "it is made of steps");
-NO_GRADIENT(suppress_boxes, "detection has none yet");
-NO_GRADIENT(roi_align, "sampling has none yet");
-NO_GRADIENT(max_roi_pool, "sampling has none yet");
-NO_GRADIENT(deform_conv, "deformable convolution has none yet");
 NO_GRADIENT(norm_gradient, "second derivatives of normalizations have none yet");
 
 }  // namespace anymps
