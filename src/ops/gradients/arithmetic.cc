@@ -3,7 +3,7 @@
 // gradient to each, as PyTorch does.
 #include <numbers>
 
-#include "ops/gradient.h"
+#include "ops/gradients/conjugate.h"
 
 namespace anymps {
 
@@ -13,28 +13,23 @@ namespace anymps {
     ctx.set(0, dx);                                                      \
   }
 
+// Of a function that complex numbers have too, by its slope.
+#define HOLOMORPHIC(name, slope)                          \
+  COMPLEX_GRADIENT(name) {                                \
+    [[maybe_unused]] const Term x = ctx.x(), y = ctx.y(); \
+    ctx.set(0, ctx.dy() * conjugated(slope));             \
+  }
+
 COMPLEX_GRADIENT(identity) { ctx.set(0, ctx.dy()); }
 COMPLEX_GRADIENT(neg) { ctx.set(0, -ctx.dy()); }
 
-UNARY(exp, dy* y)
 UNARY(exp2, dy* y* std::numbers::ln2)
 UNARY(exp10, dy* y* std::numbers::ln10)
 UNARY(expm1, dy*(y + 1))
-UNARY(log, dy / x)
 UNARY(log2, dy / (x * std::numbers::ln2))
 UNARY(log10, dy / (x * std::numbers::ln10))
 UNARY(log1p, dy / (x + 1))
-UNARY(square, dy*(x * 2))
-UNARY(sqrt, dy * 0.5 / y)
-UNARY(rsqrt, dy * -0.5 * (y * y * y))
-UNARY(reciprocal, -dy*(y* y))
 UNARY(abs, dy* x.op("sign"))
-UNARY(sin, dy* x.op("cos"))
-UNARY(cos, -dy* x.op("sin"))
-UNARY(tan, dy*(1 + y * y))
-UNARY(sinh, dy* x.op("cosh"))
-UNARY(cosh, dy* x.op("sinh"))
-UNARY(tanh, dy*(1 - y * y))
 UNARY(asin, dy*(1 - x * x).op("rsqrt"))
 UNARY(acos, -dy*(1 - x * x).op("rsqrt"))
 UNARY(atan, dy / (1 + x * x))
@@ -43,6 +38,20 @@ UNARY(acosh, dy*((x - 1) * (x + 1)).op("rsqrt"))
 UNARY(atanh, dy / ((1 - x) * (1 + x)))
 UNARY(erf, dy*(-(x* x)).op("exp") * (2 * std::numbers::inv_sqrtpi))
 #undef UNARY
+
+HOLOMORPHIC(exp, y)
+HOLOMORPHIC(square, x * 2)
+HOLOMORPHIC(sqrt, 0.5 / y)
+HOLOMORPHIC(rsqrt, y* y* y * -0.5)
+HOLOMORPHIC(reciprocal, -(y* y))
+HOLOMORPHIC(sin, x.op("cos"))
+HOLOMORPHIC(cos, -x.op("sin"))
+HOLOMORPHIC(tan, 1 + y * y)
+HOLOMORPHIC(sinh, x.op("cosh"))
+HOLOMORPHIC(cosh, x.op("sinh"))
+HOLOMORPHIC(tanh, 1 - y * y)
+#undef HOLOMORPHIC
+COMPLEX_GRADIENT(log) { ctx.set(0, ctx.dy() / conjugated(ctx.x())); }
 
 ZERO_GRADIENT(sign, "constant between its steps");
 ZERO_GRADIENT(ceil, "constant between its steps");
@@ -61,16 +70,16 @@ COMPLEX_GRADIENT(sub) {
   if (ctx.wants(1)) ctx.set(1, -ctx.dy());
 }
 
-GRADIENT(mul) {
-  if (ctx.wants(0)) ctx.set(0, ctx.dy() * ctx.x(1));
-  if (ctx.wants(1)) ctx.set(1, ctx.dy() * ctx.x(0));
+COMPLEX_GRADIENT(mul) {
+  if (ctx.wants(0)) ctx.set(0, ctx.dy() * conjugated(ctx.x(1)));
+  if (ctx.wants(1)) ctx.set(1, ctx.dy() * conjugated(ctx.x(0)));
 }
 
-GRADIENT(div) {
+COMPLEX_GRADIENT(div) {
   if (ctx.attrs().s("rounding") != "none") return;  // constant between its steps
-  const Term b = ctx.x(1), da = ctx.dy() / b;
+  const Term da = ctx.dy() / conjugated(ctx.x(1));
   ctx.set(0, da);
-  if (ctx.wants(1)) ctx.set(1, -da * ctx.y());
+  if (ctx.wants(1)) ctx.set(1, -da * conjugated(ctx.y()));
 }
 
 static void modulo(GradientContext& ctx, const char* rounding) {
@@ -82,8 +91,13 @@ static void modulo(GradientContext& ctx, const char* rounding) {
 GRADIENT(mod) { modulo(ctx, "trunc"); }
 GRADIENT(floor_mod) { modulo(ctx, "floor"); }
 
-GRADIENT(pow) {
+COMPLEX_GRADIENT(pow) {
   const Term a = ctx.x(0), b = ctx.x(1), dy = ctx.dy();
+  if (dy.dtype() == DType::kC64) {
+    if (ctx.wants(0)) ctx.set(0, dy * conjugated(b * ctx.add("pow", {a, b - 1})));
+    if (ctx.wants(1)) ctx.set(1, dy * conjugated(ctx.y() * a.op("log")));
+    return;
+  }
   // A power of 0 is constant, also where a is 0; and 0 to a power above 0 stays 0.
   if (ctx.wants(0))
     ctx.set(0, where(b == 0.0, 0, dy * b * ctx.add("pow", {a, where(b == 0.0, 1, b) - 1})));

@@ -21,7 +21,7 @@ GRADIENT(range) {  // y[i] = start + i * delta; the limit only counts
   ctx.set(2, ctx.reshape_like(total(ctx, dy * places), ctx.x(2)));
 }
 
-GRADIENT(one_hot) {
+COMPLEX_GRADIENT(one_hot) {
   const Term dy = ctx.dy();
   const Term flags = ctx.add(
       "concat", {ctx.scalar(0, dy.dtype()).op("unsqueeze", {{"axes", std::vector<int64_t>{0}}}),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of the ops over data: bits have none, moves go back the way they came, windows are
 // added to their image again.
+#include "ops/gradients/conjugate.h"
 #include "ops/gradients/moves.h"
 
 namespace anymps {
@@ -54,16 +55,15 @@ GRADIENT(stencil) {
   ctx.set(1, both[1]);
 }
 
-GRADIENT(div_no_nan) {
-  const Term a = ctx.x(0), b = ctx.x(1);
-  const Term each = ctx.add("div_no_nan", {ctx.dy(), b});
+COMPLEX_GRADIENT(div_no_nan) {
+  const Term each = ctx.add("div_no_nan", {ctx.dy(), conjugated(ctx.x(1))});
   ctx.set(0, each);
-  ctx.set(1, -each * ctx.add("div_no_nan", {a, b}));
+  if (ctx.wants(1)) ctx.set(1, -each * conjugated(ctx.y()));
 }
 
 COMPLEX_GRADIENT(compress) { ctx.set(0, move_back(ctx)); }
 
-GRADIENT(band_part) {
+COMPLEX_GRADIENT(band_part) {
   std::vector<Term> inputs{ctx.dy()};
   for (size_t i = 1; i < 3; ++i) inputs.push_back(ctx.has(i) ? ctx.x(i) : Term());
   ctx.set(0, ctx.add("band_part", inputs, ctx.attrs().named()));
@@ -116,7 +116,7 @@ COMPLEX_GRADIENT(pad_gradient) {
       0, ctx.dy().op("pad", {{"pads", ctx.attrs().ints("pads")}, {"mode", ctx.attrs().s("mode")}}));
 }
 
-GRADIENT(im2col) {
+COMPLEX_GRADIENT(im2col) {
   const Dims& shape = ctx.x().shape();
   Ints image;
   for (size_t i = 2; i < shape.size(); ++i) {
@@ -129,7 +129,7 @@ GRADIENT(im2col) {
   ctx.set(0, ctx.dy().op("col2im", attrs));
 }
 
-GRADIENT(col2im) {
+COMPLEX_GRADIENT(col2im) {
   const auto kernel = ctx.ints(2, "kernel");
   if (!kernel) ctx.refuse("its kernel is not known");
   NamedAttrs attrs = window_attrs(ctx);

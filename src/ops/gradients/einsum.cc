@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "ops/gradient.h"
+#include "ops/gradients/conjugate.h"
 
 namespace anymps {
 
@@ -47,7 +47,7 @@ bool contains(const Labels& labels, size_t label) {
 
 }  // namespace
 
-GRADIENT(einsum) {
+COMPLEX_GRADIENT(einsum) {
   std::vector<size_t> ranks;
   for (size_t i = 0; i < ctx.input_count(); ++i) ranks.push_back(ctx.x(i).shape().size());
   const Einsum einsum = Einsum::parse(ctx.attrs().s("equation"), ranks);
@@ -60,7 +60,7 @@ GRADIENT(einsum) {
     Labels there = einsum.output, kept;
     for (size_t k = 0; k < ranks.size(); ++k) {
       if (k == i) continue;
-      inputs.push_back(ctx.x(k));
+      inputs.push_back(conjugated(ctx.x(k)));
       text += "," + letters_of(ctx, einsum.inputs[k]);
       there.insert(there.end(), einsum.inputs[k].begin(), einsum.inputs[k].end());
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of ops along lines of an axis: order and running sums, products and extrema.
 #include "ops/gradients/axes.h"
+#include "ops/gradients/conjugate.h"
 
 namespace anymps {
 
@@ -46,14 +47,15 @@ void running_extremum_back(GradientContext& ctx) {
 
 }  // namespace
 
-GRADIENT(cumsum) {
+COMPLEX_GRADIENT(cumsum) {
   ctx.set(0, from_other_end(ctx, "cumsum", ctx.dy(), known_axis(ctx, 1, ctx.x())));
 }
 
 // No element may be 0.
-GRADIENT(cumprod) {
-  const Term sums = from_other_end(ctx, "cumsum", ctx.dy() * ctx.y(), known_axis(ctx, 1, ctx.x()));
-  ctx.set(0, sums / ctx.x());
+COMPLEX_GRADIENT(cumprod) {
+  const Term sums =
+      from_other_end(ctx, "cumsum", ctx.dy() * conjugated(ctx.y()), known_axis(ctx, 1, ctx.x()));
+  ctx.set(0, sums / conjugated(ctx.x()));
 }
 
 GRADIENT(cummin) { running_extremum_back(ctx); }

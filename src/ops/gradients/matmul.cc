@@ -2,8 +2,8 @@
 // Gradients of matrix products and of attention.
 #include <cmath>
 
-#include "ops/gradient.h"
 #include "ops/gradients/axes.h"
+#include "ops/gradients/conjugate.h"
 #include "ops/gradients/fused_activation.h"
 
 namespace anymps {
@@ -36,15 +36,15 @@ COMPLEX_GRADIENT(matmul) {
   ctx.set(2, dy);
   ctx.set(3, dy);
   if (!ctx.wants(0) && !ctx.wants(1)) return;
-  if (dy.dtype() == DType::kC64) ctx.refuse("complex matrices have no gradient here");
   const bool row = ctx.x(0).rank() == 1, column = ctx.x(1).rank() == 1;
   const bool ta = ctx.attrs().b("transpose_a") && !row,
              tb = ctx.attrs().b("transpose_b") && !column;
   const double alpha = ctx.attrs().f("alpha");
   // Vectors as matrices: a row on the left, a column on the right.
   using Ints = std::vector<int64_t>;
-  const Term a = row ? ctx.x(0).op("unsqueeze", {{"axes", Ints{0}}}) : ctx.x(0);
-  const Term b = column ? ctx.x(1).op("unsqueeze", {{"axes", Ints{1}}}) : ctx.x(1);
+  const Term left_factor = conjugated(ctx.x(0)), right_factor = conjugated(ctx.x(1));
+  const Term a = row ? left_factor.op("unsqueeze", {{"axes", Ints{0}}}) : left_factor;
+  const Term b = column ? right_factor.op("unsqueeze", {{"axes", Ints{1}}}) : right_factor;
   Term g = dy;
   if (column) g = g.op("unsqueeze", {{"axes", Ints{-1}}});
   if (row) g = g.op("unsqueeze", {{"axes", Ints{-2}}});

@@ -34,9 +34,27 @@ GRADIENT(max_pool_gradient) {
 }
 
 GRADIENT(max_unpool) {
-  if (ctx.attrs().s("reduce") != "add" || ctx.attrs().s("indices") != "tensor")
-    ctx.refuse("only sums over places in the whole tensor have a gradient");
-  ctx.set(0, picked(ctx, ctx.dy(), ctx.x(1)));
+  const Term x = ctx.x(), dy = ctx.dy();
+  if (ctx.attrs().s("reduce") == "add") {
+    if (ctx.attrs().s("indices") != "tensor")
+      ctx.refuse("only sums over places in the whole tensor have a gradient");
+    return ctx.set(0, picked(ctx, dy, ctx.x(1)));
+  }
+  // Numbers 1, 2, … put where the elements go tell which of them stayed; 0 is none.
+  const Term one = ctx.scalar(1, DType::kF64);
+  const Term count = x.op("size").op("cast", {{"dtype", DType::kF64}});
+  std::vector<Term> inputs{ctx.reshape_like(ctx.add("range", {one, count + 1, one}), x), ctx.x(1)};
+  if (ctx.has(2)) inputs.push_back(ctx.x(2));
+  const Term winners =
+      ctx.add("max_unpool", inputs, ctx.attrs().named()).op("cast", {{"dtype", DType::kI64}});
+  const Term room =
+      ctx.add("fill", {ctx.reshape(x.op("size") + 1, {1}), ctx.scalar(0, dy.dtype())});
+  const Term sums = ctx.add("scatter", {ctx.reshape(dy, {-1}), ctx.reshape(winners, {-1}), room},
+                            {{"axis", 0}, {"mode", "add"}});
+  using Ints = std::vector<int64_t>;
+  const Term own =
+      sums.op("slice", {{"starts", Ints{1}}, {"ends", Ints{INT64_MAX}}, {"axes", Ints{0}}});
+  ctx.set(0, ctx.reshape_like(own, x));
 }
 
 NO_GRADIENT(lp_pool_gradient, "norms of windows have no second gradient");

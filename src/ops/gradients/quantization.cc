@@ -117,7 +117,7 @@ GRADIENT(dynamic_quantize) {
 }
 
 // As in dequantize_lut; the place behind the last value is the default's.
-GRADIENT(label_encode) {
+COMPLEX_GRADIENT(label_encode) {
   const Term values = ctx.x(2), dy = ctx.dy();
   if (dy.type().static_shape() && element_count(to_shape(dy.shape())) == 0) return;
   const Term count = values.op("size"), zero = ctx.scalar(0, DType::kI64),

@@ -2,8 +2,8 @@
 // Gradients of reductions and running sums. Equal extrema share the gradient evenly.
 #include <numeric>
 
-#include "ops/gradient.h"
 #include "ops/gradients/axes.h"
+#include "ops/gradients/conjugate.h"
 
 namespace anymps {
 
@@ -25,9 +25,9 @@ void extremum(GradientContext& ctx) {
 
 }  // namespace
 
-GRADIENT(reduce_sum) { ctx.set(0, spread(ctx, kept(ctx, ctx.dy()))); }
+COMPLEX_GRADIENT(reduce_sum) { ctx.set(0, spread(ctx, kept(ctx, ctx.dy()))); }
 
-GRADIENT(reduce_mean) {
+COMPLEX_GRADIENT(reduce_mean) {
   ctx.set(0, spread(ctx, kept(ctx, ctx.dy()) / ctx.ratio(ctx.x(), ctx.y())));
 }
 
@@ -35,7 +35,7 @@ GRADIENT(reduce_max) { extremum(ctx); }
 GRADIENT(reduce_min) { extremum(ctx); }
 
 // The product of the others, which is not y / x where an element is 0.
-GRADIENT(reduce_prod) {
+COMPLEX_GRADIENT(reduce_prod) {
   const Term x = ctx.x(), zero = x == 0.0, filled = where(zero, 1, x);
   const std::vector<int64_t> axes = reduced_axes(ctx);
   const Term zeros = ctx.sum(zero.op("cast", {{"dtype", x.dtype()}}), axes);
@@ -43,7 +43,7 @@ GRADIENT(reduce_prod) {
       axes.empty() ? filled : filled.op("reduce_prod", {{"axes", axes}, {"keep_dims", true}});
   const Term others =
       where(zero, where(zeros == 1.0, product, 0), where(zeros == 0.0, product / filled, 0));
-  ctx.set(0, kept(ctx, ctx.dy()) * others);
+  ctx.set(0, kept(ctx, ctx.dy()) * conjugated(others));
 }
 
 GRADIENT(reduce_l1) { ctx.set(0, kept(ctx, ctx.dy()) * ctx.x().op("sign")); }
@@ -63,7 +63,7 @@ GRADIENT(reduce_log_sum_exp) {
   ctx.set(0, kept(ctx, ctx.dy()) * (ctx.x() - kept(ctx, ctx.y())).op("exp"));
 }
 
-GRADIENT(sum_to) { ctx.set(0, ctx.expand_like(ctx.dy(), ctx.x())); }
+COMPLEX_GRADIENT(sum_to) { ctx.set(0, ctx.expand_like(ctx.dy(), ctx.x())); }
 
 ZERO_GRADIENT(reduce_and, "gives bool");
 ZERO_GRADIENT(reduce_or, "gives bool");

@@ -55,6 +55,8 @@ void extremum_back(GradientContext& ctx, Places places) {
 void scatter_back(GradientContext& ctx, Places places) {
   const std::string& mode = ctx.attrs().s("mode");
   if (mode == "set") return set_back(ctx, places);
+  if (ctx.y().dtype() == DType::kC64 && mode != "add" && mode != "sub")
+    ctx.refuse("complex numbers in mode '{}'", mode);
   if (mode == "min" || mode == "max") return extremum_back(ctx, places);
   const Term dy = ctx.dy();
   if (mode == "add" || mode == "sub") {
@@ -72,8 +74,10 @@ void scatter_back(GradientContext& ctx, Places places) {
 
 }  // namespace
 
-GRADIENT(scatter) { scatter_back(ctx, Places(ctx, "gather", "axis")); }
-GRADIENT(scatter_nd) { scatter_back(ctx, Places(ctx, "gather_nd", "batch_dims")); }
-GRADIENT(scatter_along_axis) { scatter_back(ctx, Places(ctx, "gather_along_axis", "axis")); }
+COMPLEX_GRADIENT(scatter) { scatter_back(ctx, Places(ctx, "gather", "axis")); }
+COMPLEX_GRADIENT(scatter_nd) { scatter_back(ctx, Places(ctx, "gather_nd", "batch_dims")); }
+COMPLEX_GRADIENT(scatter_along_axis) {
+  scatter_back(ctx, Places(ctx, "gather_along_axis", "axis"));
+}
 
 }  // namespace anymps

@@ -47,7 +47,7 @@ GRADIENT(resize_gradient) {
   ctx.set(0, ctx.add("resize", inputs, attrs));
 }
 
-GRADIENT(center_crop_pad) {
+COMPLEX_GRADIENT(center_crop_pad) {
   ctx.set(0, ctx.add("center_crop_pad", {ctx.dy(), ctx.shape_of(ctx.x())}));
 }
 
