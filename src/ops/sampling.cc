@@ -213,6 +213,18 @@ OP(roi_align)
               {"spatial_scale", 0.5},
               {"mode", "max"}},
              {{1, {1, 1, 12, 9, -4, -4, 30, 30}}, {2, {0, 0}}}})
+    .sample({"avg between",
+             {{1, 2, 8, 9}, {3, 4}, {3}},
+             {{"output_height", 2}, {"output_width", 3}, {"sampling_ratio", 2}},
+             {{2, {0, 0, 0}}}})
+    .sample({"avg at least 1 wide",
+             {{1, 2, 8, 9}, {4, 4}, {4}},
+             {{"output_height", 2}, {"sampling_ratio", 1}, {"half_pixel", false}},
+             {{2, {0, 0, 0, 0}}}})
+    .sample({"max between",
+             {{1, 2, 8, 9}, {3, 4}, {3}},
+             {{"output_height", 2}, {"sampling_ratio", 2}, {"mode", "max"}},
+             {{2, {0, 0, 0}}}})
     .sample({"no regions", {{1, 2, 8, 9}, {0, 4}, {0}}, {{"output_height", 2}}, {{2, {}}}});
 
 OP(max_roi_pool)
