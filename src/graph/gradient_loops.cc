@@ -177,6 +177,7 @@ class WayBack {
 
   // The loop again. Returns its results: the states, and what went into each round.
   std::vector<Term> forward() {
+    if (scan() && round_.states.empty()) return {};
     GraphPtr body = body_.clone();
     std::vector<Value*> outputs(
         body->outputs().begin(),

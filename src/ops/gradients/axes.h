@@ -22,6 +22,18 @@ inline int64_t axis_of(GradientContext& ctx, const char* attr = "axis") {
   return axis < 0 ? axis + ctx.x().rank() : axis;
 }
 
+// The same from input i if it is there.
+inline int64_t known_axis(GradientContext& ctx, size_t i, const Term& x) {
+  int64_t axis = ctx.attrs().i("axis");
+  if (ctx.has(i)) {
+    const auto& content = ctx.x(i).type().content;
+    if (!content || content->size() != 1 || !(*content)[0].known())
+      ctx.refuse("its axis is not known");
+    axis = (*content)[0].value();
+  }
+  return axis < 0 ? axis + x.rank() : axis;
+}
+
 // The axes of a reduction, counted from the front.
 inline std::vector<int64_t> reduced_axes(GradientContext& ctx) {
   const std::optional<std::vector<int64_t>> given = ctx.ints(1, "axes");

@@ -7,18 +7,6 @@ namespace anymps {
 
 namespace {
 
-// The axis, from input i if it is there.
-int64_t known_axis(GradientContext& ctx, size_t i, const Term& x) {
-  int64_t axis = ctx.attrs().i("axis");
-  if (ctx.has(i)) {
-    const auto& content = ctx.x(i).type().content;
-    if (!content || content->size() != 1 || !(*content)[0].known())
-      ctx.refuse("its axis is not known");
-    axis = (*content)[0].value();
-  }
-  return axis < 0 ? axis + x.rank() : axis;
-}
-
 // The same op from the other end.
 Term from_other_end(GradientContext& ctx, const char* op, const Term& x, int64_t axis) {
   return x.op(op, {{"axis", axis},

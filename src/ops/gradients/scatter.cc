@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of scatters: what an update did to an element is read where its index points.
 #include "ops/gradients/axes.h"
+#include "ops/gradients/conjugate.h"
 
 namespace anymps {
 
@@ -55,8 +56,6 @@ void extremum_back(GradientContext& ctx, Places places) {
 void scatter_back(GradientContext& ctx, Places places) {
   const std::string& mode = ctx.attrs().s("mode");
   if (mode == "set") return set_back(ctx, places);
-  if (ctx.y().dtype() == DType::kC64 && mode != "add" && mode != "sub")
-    ctx.refuse("complex numbers in mode '{}'", mode);
   if (mode == "min" || mode == "max") return extremum_back(ctx, places);
   const Term dy = ctx.dy();
   if (mode == "add" || mode == "sub") {
@@ -66,8 +65,9 @@ void scatter_back(GradientContext& ctx, Places places) {
     return;
   }
   // y is data times or over the product of its updates, none of which may be 0.
-  const Term factors = places.write(ctx.x(), ctx.fill_like(ctx.y(), 1), "mul");
-  const Term each = places.read(dy * ctx.y()) / ctx.x();
+  const Term updates = conjugated(ctx.x());
+  const Term factors = places.write(updates, ctx.fill_like(ctx.y(), 1), "mul");
+  const Term each = places.read(dy * conjugated(ctx.y())) / updates;
   ctx.set(0, mode == "mul" ? each : -each);
   if (ctx.has(2)) ctx.set(2, mode == "mul" ? dy * factors : dy / factors);
 }

@@ -72,8 +72,7 @@ COMPLEX_GRADIENT(hermitean_to_real_fft) {
 
 GRADIENT(dft) {
   const Term x = ctx.x();
-  if (ctx.has(2)) ctx.refuse("an axis that is an input");
-  const int64_t axis = axis_of(ctx), rank = x.rank();
+  const int64_t axis = known_axis(ctx, 2, x), rank = x.rank();
   const int64_t signal = known(ctx, x, axis), parts = known(ctx, x, rank - 1);
   const bool inverse = ctx.attrs().b("inverse"), onesided = ctx.attrs().b("onesided");
   const int64_t bins = known(ctx, ctx.y(), axis);
