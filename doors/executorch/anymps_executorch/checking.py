@@ -3,7 +3,7 @@
 import torch
 from executorch.exir.delegate import executorch_call_delegate
 from torch.export.graph_signature import OutputKind
-from torch.utils._pytree import tree_flatten
+from torch.utils._pytree import tree_flatten, tree_leaves
 
 from . import interpreter
 
@@ -41,9 +41,15 @@ def run(lowered, method, inputs):
     return [v for spec, v in zip(specs, values, strict=True) if spec.kind == OutputKind.USER_OUTPUT]
 
 
-def tolerance(fp16):
-    """The difference that the float type explains."""
-    return 2e-2 if fp16 else 1e-4
+def tolerance(lowered, fp16):
+    """The difference that the float type explains: that of halves, or of what the module itself computes in."""
+    halves = (torch.float16, torch.bfloat16)
+    narrow = any(
+        isinstance(v, torch.Tensor) and v.dtype in halves
+        for method in lowered.methods.values()
+        for v in [*tree_leaves(method.inputs), *method.module.parameters()]
+    )
+    return 2e-2 if fp16 or narrow else 1e-4
 
 
 def difference(found, wanted):

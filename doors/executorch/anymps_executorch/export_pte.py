@@ -203,7 +203,7 @@ def export(args):
     worst = verified = None
     if args.check:
         worst = max(checking.differences(lowered), default=0.0)
-        limit = checking.tolerance(args.fp16)
+        limit = checking.tolerance(lowered, args.fp16)
         print(f"greatest difference from the module: {worst:.3g} (allowed: {limit:g}; relative above 1)")
         if args.bundled and (verified := runner.verifies(path)):
             print(f"{runner.NAME}: {verified[1]}")

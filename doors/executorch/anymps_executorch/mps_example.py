@@ -117,7 +117,7 @@ def main(arguments=None):
         bench(example, path)
     if args.check_correctness:
         worst = max(checking.differences(lowered), default=0.0)
-        limit = checking.tolerance(args.use_fp16)
+        limit = checking.tolerance(lowered, args.use_fp16)
         print(f"greatest difference from the module: {worst:.3g} (allowed: {limit:g})")
         if not worst <= limit:
             sys.exit("the program does not compute what the module does")

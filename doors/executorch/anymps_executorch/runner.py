@@ -39,11 +39,13 @@ def average_milliseconds(program, runs):
     return float(found[1]) if found else None
 
 
-def verifies(program):
-    """None without a runner, else (whether the bundle's outputs came, the runner's last line)."""
-    process = run(program, "--bundled_program")
+def verifies(program, runs=1, tolerance=None):
+    """None without a runner, else (whether the bundle's outputs came in every run, what the runner says)."""
+    options = [f"--rtol={tolerance}", f"--atol={tolerance}"] if tolerance else []
+    options += ["--bundled_program", f"--num_runs={runs}", "--skip_warmup", "--print_output=false"]
+    process = run(program, *options)
     if process is None:
         return None
-    text = (process.stdout + process.stderr).strip()
-    last = text.splitlines()[-1] if text else f"exit status {process.returncode}"
-    return process.returncode == 0 and "Model verified successfully" in text, last
+    done = "Model verified successfully." in process.stdout + process.stderr
+    said = process.stderr.strip() or f"exit status {process.returncode}"
+    return process.returncode == 0 and done, "Model verified successfully." if done else said

@@ -11,8 +11,8 @@ from ..lowering import Method, lower
 
 # The example models that can be made without a network, the quick ones first.
 EXAMPLES = """mul linear add add_mul softmax conv1d sdpa lstm resnet8 ds_cnn deep_autoencoder mobilenet_v1_025 mv2
-mv2_untrained mv3 resnet18 resnet50 edsr w2l ic3 ic4 dl3 vit deit_tiny mobilebert emformer_join emformer_predict
-emformer_transcribe""".split()
+mv3 resnet18 resnet50 edsr w2l ic3 ic4 dl3 vit deit_tiny mobilebert emformer_join""".split()
+SLOW = "emformer_predict emformer_transcribe".split()  # thousands of nodes, minutes each
 # Those that are exported as halves, too.
 HALVES = """mul linear add add_mul softmax conv1d lstm resnet8 ds_cnn deep_autoencoder mobilenet_v1_025 mv2 mv3 resnet18
 edsr deit_tiny""".split()
@@ -42,7 +42,7 @@ def finish(lowered, cases, fp16, compare=True):
     if compare:
         for name, inputs in ((n, i) for n, all_inputs in cases.items() for i in all_inputs):
             worst = max([worst, *differences(lowered, name, inputs)])
-    if not worst <= tolerance(fp16):
+    if not worst <= tolerance(lowered, fp16):
         raise RuntimeError(f"the written nodes differ from torch by {worst:.2g}")
     reports = lowered.reports.values()
     delegates = [kinds for r in reports for kinds in r.delegates]
@@ -97,8 +97,8 @@ def programs_jobs():
 
 
 def models_jobs():
-    for fp16 in (False, True):
-        for name in HALVES if fp16 else EXAMPLES:
+    for names, fp16 in ((EXAMPLES, False), (HALVES, True), (SLOW, False)):
+        for name in names:
             yield f"{name}_{suffix(fp16)}.pte", lambda n=name, h=fp16: make_model(n, h)
 
 
