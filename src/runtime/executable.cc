@@ -109,7 +109,7 @@ void check_maps(const Tensor& feed, const Value& input) {
   bool fits = feed.items && feed.items->size() == 2;
   for (size_t i = 0; fits && i < 2; ++i) {
     const Tensor& item = (*feed.items)[i];
-    fits = item.container == Container::kTensor && item.buffer && item.desc.rank() == i + 1;
+    fits = item.container == Container::kTensor && item.buffer && item.desc.shape.size() == i + 1;
   }
   fits = fits && (*feed.items)[1].desc.dtype == input.dtype() &&
          (*feed.items)[1].desc.shape[1] == (*feed.items)[0].desc.shape[0];

@@ -32,6 +32,7 @@ NO_GRADIENT(optional, kList);
 NO_GRADIENT(optional_has_element, kList);
 NO_GRADIENT(optional_get_element, kList);
 NO_GRADIENT(container_identity, kList);
+NO_GRADIENT(map_items, kList);
 NO_GRADIENT(zip_map, kList);
 
 }  // namespace anymps

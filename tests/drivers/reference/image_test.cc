@@ -97,7 +97,7 @@ TEST(ImageCodec, SixteenBitsBecomeEight) {
 TEST(ImageCodec, HostileBytesAreErrors) {
   for (const Bytes& whole : {kWebp, kJpeg2000, jp2(), kGray16})
     for (size_t at = 0; at < whole.size(); ++at)
-      for (const uint8_t value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+      for (const uint8_t value : {0x00, 0x7f, 0xff}) {
         Bytes bytes = whole;
         bytes[at] = value;
         try {
