@@ -346,6 +346,60 @@ static void test_default_inputs(amps_device* device) {
   amps_tensor_release(result);
 }
 
+static void test_programs(amps_device* device) {
+  const char* path = "tests/data/executorch/portable/methods.pte";
+  amps_program* program = NULL;
+  amps_graph* graph = NULL;
+  amps_executable* executable = NULL;
+  amps_tensor *input = NULL, *expected = NULL, *result = NULL;
+  amps_string* text = NULL;
+  const char* backend = NULL;
+  float found[3], wanted[3];
+  size_t count = 0;
+  CHECK(amps_program_open("no/such.pte", &program) == AMPS_NOT_FOUND && program == NULL);
+  CHECK(amps_program_open_memory("junk", 4, NULL, &program) == AMPS_CORRUPT);
+  CHECK(amps_program_open(NULL, &program) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_program_open(path, NULL) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_program_open(path, &program) == AMPS_OK);
+  CHECK(amps_program_method_count(program) == 2);
+  CHECK(strcmp(amps_program_method_at(program, 1), "decode") == 0);
+  CHECK(amps_program_method_at(program, 2) == NULL);
+  CHECK(amps_program_graph(program, NULL, &graph) == AMPS_NOT_FOUND);
+  CHECK(strstr(amps_last_error(), "it has: encode, decode") != NULL);
+  CHECK(amps_program_graph(program, "decode", &graph) == AMPS_OK);
+  CHECK(amps_program_delegate_count(program, "decode", &count) == AMPS_OK && count == 0);
+  CHECK(amps_program_delegate_backend(program, "decode", 0, &backend) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_program_delegate_option(program, "decode", 0, "x", &text) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_program_test_count(program, "decode", &count) == AMPS_OK && count == 1);
+  CHECK(amps_program_test_size(program, "decode", 0, AMPS_TEST_INPUTS, &count) == AMPS_OK);
+  CHECK(count == 1);
+  CHECK(amps_program_test_size(program, "decode", 1, AMPS_TEST_INPUTS, &count) ==
+        AMPS_INVALID_ARGUMENT);
+  CHECK(amps_program_test_tensor(program, "decode", 0, AMPS_TEST_INPUTS, 1, device, &input) ==
+        AMPS_INVALID_ARGUMENT);
+  CHECK(amps_program_test_tensor(program, "decode", 0, AMPS_TEST_INPUTS, 0, NULL, &input) ==
+        AMPS_INVALID_ARGUMENT);
+  CHECK(amps_program_test_tensor(program, "decode", 0, AMPS_TEST_INPUTS, 0, device, &input) ==
+        AMPS_OK);
+  CHECK(amps_program_test_tensor(program, "decode", 0, AMPS_TEST_OUTPUTS, 0, device, &expected) ==
+        AMPS_OK);
+  CHECK(amps_program_text(program, "json", &text) == AMPS_OK &&
+        strstr(amps_string_data(text), "\"decode\"") != NULL);
+  amps_string_release(text);
+  CHECK(amps_program_text(program, "paper", &text) == AMPS_INVALID_ARGUMENT);
+  amps_program_release(program); /* the graph keeps what it needs of the file */
+  CHECK(amps_compile(device, graph, NULL, &executable) == AMPS_OK);
+  CHECK(amps_executable_run(executable, &input, 1, &result, 1, NULL, NULL) == AMPS_OK);
+  CHECK(amps_tensor_to_host(result, found, sizeof(found)) == AMPS_OK);
+  CHECK(amps_tensor_to_host(expected, wanted, sizeof(wanted)) == AMPS_OK);
+  CHECK(memcmp(found, wanted, sizeof(found)) == 0);
+  amps_tensor_release(input);
+  amps_tensor_release(expected);
+  amps_tensor_release(result);
+  amps_executable_release(executable);
+  amps_graph_release(graph);
+}
+
 int main(void) {
   amps_device* device = NULL;
   amps_string* text = NULL;
@@ -361,6 +415,7 @@ int main(void) {
   test_memory(device);
   test_files();
   test_default_inputs(device);
+  test_programs(device);
   CHECK(amps_doctor(&text) == AMPS_OK && strstr(amps_string_data(text), "\"devices\"") != NULL);
   amps_string_release(text);
   printf("%d passed, %d failed\n", checks - failures, failures);

@@ -66,3 +66,24 @@ def test_a_program_becomes_other_files(tmp_path):
         program.graph().save(tmp_path / name)
         found = anymps.load(tmp_path / name)(*[i.numpy() for i in inputs])
         np.testing.assert_allclose(found, expected[0].numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_weights_outside(tmp_path):
+    program = DATA / "portable" / "weights_outside.pte"
+    weights = program.with_suffix(".ptd").read_bytes()
+    with pytest.raises(anymps.Unsupported, match="open the program from its path"):
+        anymps.Program(program.read_bytes())
+    copy = tmp_path / "model.pte"
+    copy.write_bytes(program.read_bytes())
+    with pytest.raises(anymps.NotFound, match="there is neither .*model.ptd nor .*_default_external_constant.ptd"):
+        anymps.Program(copy)
+    for name in ("_default_external_constant.ptd", "model.ptd"):
+        (tmp_path / name).write_bytes(weights)
+        assert anymps.Program(copy).info()["methods"][0]["constants"] == 4
+    for size in range(0, len(weights), 7):
+        (tmp_path / "model.ptd").write_bytes(weights[:size])
+        with pytest.raises(anymps.Corrupt, match="model.ptd"):
+            anymps.Program(copy)
+    (tmp_path / "model.ptd").write_bytes(weights.replace(b"a.weight", b"z.weight"))
+    with pytest.raises(anymps.Corrupt, match='has no data "a.weight"'):
+        anymps.Program(copy)

@@ -46,7 +46,10 @@ def bundle(methods, cases=None, compile_config=None, passes=(), **backend):
             outputs = torch.utils._pytree.tree_leaves(module(*given))
             tests.append(MethodTestCase(inputs=list(given), expected_outputs=outputs))
         suites.append(MethodTestSuite(method_name=name, test_cases=tests))
-    return bytes(serialize_from_bundled_program_to_flatbuffer(BundledProgram(program, suites)))
+    made = {".pte": bytes(serialize_from_bundled_program_to_flatbuffer(BundledProgram(program, suites)))}
+    for weights in program._tensor_data.values():
+        made[".ptd"] = bytes(weights)
+    return made
 
 
 class Mlp(torch.nn.Module):
@@ -180,6 +183,12 @@ def unplanned_io():
                   memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False, alloc_graph_output=False))
 
 
+@case
+def weights_outside():
+    """Weights in a file of their own."""
+    return bundle({"forward": (Mlp(), (torch.randn(2, 3, 6),), None)}, external_constants=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
@@ -197,8 +206,9 @@ def main():
             print(f"{name}: {type(error).__name__}: {error}")
             failed.append(name)
             continue
-        (args.output / f"{name}.pte").write_bytes(data)
-        print(f"{name}: {len(data)} bytes")
+        for suffix, content in data.items():
+            (args.output / f"{name}{suffix}").write_bytes(content)
+            print(f"{name}{suffix}: {len(content)} bytes")
     return bool(failed)
 
 
