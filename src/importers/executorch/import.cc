@@ -193,7 +193,7 @@ void Importer::run_delegate(Memory& memory, const DelegateCall& call) {
   const size_t times = calls_[call.delegate]++;
   if (times) steps_ += method_.delegates[delegate].payload.size() / kBytesOfAStep;
   const std::string stem =
-      times ? fmt::format("delegate{}_{}/", delegate, times) : fmt::format("delegate{}/", delegate);
+      times ? fmt::format("delegate{}_{}", delegate, times) : fmt::format("delegate{}", delegate);
   const Values results = add_payload(memory.graph, payload(delegate), values, stem);
   require(results.size() == call.args.size() - inputs,
           "the call takes {} results, the delegate has {}", call.args.size() - inputs,

@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 ANYMPS = ROOT / "build" / "bin" / "anymps"
 DATA = ROOT / "tests" / "data" / "executorch"
-SEGMENTED, METHODS = DATA / "portable" / "segmented.pte", DATA / "programs" / "methods.pte"
+SEGMENTED, METHODS = DATA / "portable" / "segmented.pte", DATA / "portable" / "methods.pte"
 
 
 def anymps(*args):
@@ -24,9 +24,9 @@ def test_inspect_says_what_is_inside():
 
 def test_inspect_json():
     report = json.loads(anymps("inspect", METHODS, "--json").stdout)
-    assert [m["name"] for m in report["methods"]] == ["encode", "decode"]
-    assert report["methods"][0]["operators"]["aten::relu.out"] == 1
-    assert report["methods"][0]["tests"] == 1
+    assert [m["name"] for m in report["methods"]] == ["decode", "encode"]
+    assert report["methods"][1]["operators"]["aten::relu.out"] == 1
+    assert report["methods"][1]["tests"] == 1
 
 
 def test_inspect_pictures_and_plans(tmp_path):
@@ -51,7 +51,7 @@ def test_a_program_that_cannot_be_run_can_be_looked_at(tmp_path):
 def test_run_and_methods():
     assert anymps("run", SEGMENTED, "--random-inputs").returncode == 0
     done = anymps("run", METHODS, "--random-inputs")
-    assert done.returncode == 1 and "it has: encode, decode" in done.stderr
+    assert done.returncode == 1 and "it has: decode, encode" in done.stderr
     done = anymps("run", METHODS, "--method", "decode", "--random-inputs")
     assert done.returncode == 0 and "output0: f32[3]" in done.stdout, done.stderr
     done = anymps("run", ROOT / "examples" / "models" / "softmax.onnx", "--method", "forward", "--random-inputs")

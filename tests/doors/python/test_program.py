@@ -39,9 +39,9 @@ def test_bundle(path):
 def test_methods():
     path = DATA / "portable" / "methods.pte"
     program = anymps.Program(path)
-    assert program.methods == ["encode", "decode"]
-    assert repr(program) == "<anymps.Program with encode, decode>"
-    with pytest.raises(anymps.NotFound, match='there is no method "forward"; it has: encode, decode'):
+    assert program.methods == ["decode", "encode"]
+    assert repr(program) == "<anymps.Program with decode, encode>"
+    with pytest.raises(anymps.NotFound, match='there is no method "forward"; it has: decode, encode'):
         anymps.load(path)
     half = anymps.load(path, method="decode")
     np.testing.assert_allclose(half(np.array([2, 4, 6], np.float32)), [2, 3, 4])
