@@ -12,4 +12,7 @@ namespace anymps {
 // there.
 std::vector<Value*> copy_body(Graph& graph, const Graph& body, const std::vector<Value*>& inputs);
 
+// Whether any of its nodes must run as often as it is there.
+bool has_effects(const Graph& body);
+
 }  // namespace anymps

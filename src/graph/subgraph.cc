@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/subgraph.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "graph/copy_body.h"
@@ -22,9 +23,13 @@ bool has_effects(const Node& node) {
   if (!node.op->is(kStructural)) return false;
   for (const AttrValue& attr : node.attrs.values())
     if (const auto* body = std::get_if<std::shared_ptr<Graph>>(&attr); body && *body)
-      for (const auto& inner : (*body)->nodes())
-        if (has_effects(*inner)) return true;
+      if (has_effects(**body)) return true;
   return false;
+}
+
+bool has_effects(const Graph& body) {
+  return std::any_of(body.nodes().begin(), body.nodes().end(),
+                     [](const auto& node) { return has_effects(*node); });
 }
 
 std::vector<Value*> copy_body(Graph& graph, const Graph& body, const std::vector<Value*>& inputs) {

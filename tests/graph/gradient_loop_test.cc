@@ -252,6 +252,48 @@ void states_that_change_places(Problem& p) {
                    3)[0]});
 }
 
+// A body that says nothing of its shapes, as importers make them.
+void body_of_any_rank(Problem& p) {
+  const ValueType any{DType::kF64, false, {}, std::nullopt};
+  auto graph = std::make_shared<Graph>();
+  graph->input("i", kCount);
+  Value* go = graph->input("go", kTruth);
+  Value *x = graph->input("x", any), *w = graph->input("w", any), *b = graph->input("b", any);
+  Value* next = graph->add("tanh", {graph->add("add", {graph->add("matmul", {x, w}), b})});
+  graph->set_outputs({go, next, graph->add("softmax", {next})});
+  Value *x0 = p.input("x", {2, 3}), *w0 = p.input("w", {3, 3}), *b0 = p.input("b", {3});
+  const auto results =
+      p.node("loop", {p.count(3), nullptr, x0, w0, b0}, {body("body", graph), {"carried", 1}}, 2);
+  const auto shaped = [&](Value* value, Ints shape) {
+    return p.graph.add("reshape", {value}, {{"shape", std::move(shape)}});
+  };
+  check(p, {shaped(results[0], {2, 3}), shaped(results[1], {3, 2, 3})});
+}
+
+// A branch in each round, taken by the round's number.
+void branches(Problem& p) {
+  const auto branch = [](const char* op) {
+    auto graph = std::make_shared<Graph>();
+    Value *x = graph->input("x", vector_of(2)), *w = graph->input("w", vector_of(2));
+    graph->set_outputs({graph->add(op, {x, w})});
+    return graph;
+  };
+  auto graph = std::make_shared<Graph>();
+  Value* i = graph->input("i", kCount);
+  Value* go = graph->input("go", kTruth);
+  Value *x = graph->input("x", vector_of(2)), *w = graph->input("w", vector_of(2));
+  Value* odd = graph->add("mod", {i, graph->scalar(DType::kI64, 2)});
+  Value* y =
+      graph
+          ->add_node(get_op("if_else"), {odd, x, w},
+                     {body("then_branch", branch("mul")), body("else_branch", branch("add"))},
+                     "choice", 1)
+          ->output();
+  graph->set_outputs({go, y});
+  Value *x0 = p.input("x", {2}), *w0 = p.input("w", {2});
+  check(p, p.node("loop", {p.count(4), nullptr, x0, w0}, {body("body", graph), {"carried", 1}}, 1));
+}
+
 struct Case {
   const char* name;
   std::function<void(Problem&)> build;
@@ -280,6 +322,8 @@ const Case kCases[] = {
     {"while_loop", while_loop_of_two},
     {"nested", nested},
     {"states_that_change_places", states_that_change_places},
+    {"body_of_any_rank", body_of_any_rank},
+    {"branches", branches},
 };
 INSTANTIATE_TEST_SUITE_P(All, LoopGradient, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
