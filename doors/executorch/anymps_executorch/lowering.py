@@ -106,9 +106,20 @@ def lower(methods, fp16=True, partitioner=None, preserve_ops=(), on_edge=None, *
             lowered = edge.exported_program(name)
             reports[name] = report.Report(name, before[name], lowered, getattr(partitioners[name], "outside", {}))
             graphs[name] = snapshot(lowered)
+            keep_initial_state(lowered)
         backend_config.setdefault("extract_delegate_segments", False)
         program = edge.to_executorch(ExecutorchBackendConfig(**backend_config))
     return Lowered(program, methods, reports, graphs)
+
+
+def keep_initial_state(program):
+    """Has the program hold what a buffer that changes starts with, unless that is zeros: ExecuTorch leaves it out."""
+    signature = program.graph_signature
+    changed = set(signature.buffers_to_mutate.values())
+    for node in program.graph.nodes:
+        name = signature.inputs_to_buffers.get(node.name) if node.op == "placeholder" else None
+        if name in changed and bool(program.state_dict.get(name, program.constants.get(name)).any()):
+            node.meta["et_init_buffer"] = True
 
 
 def snapshot(program):

@@ -125,6 +125,37 @@ def emformer(part, inputs):
     return build
 
 
+@contextlib.contextmanager
+def llama_with_memory():
+    """The wheel makes llama without memory and then takes what the memory happens to hold for norms and tables: within
+    this it is made as any module is."""
+    module = importlib.import_module("executorch.examples.models.llama.model")
+    construct = module.construct_transformer
+
+    def on_cpu(arguments):
+        with torch.device("cpu"):
+            return construct(arguments)
+
+    with patched(module, "construct_transformer", on_cpu):
+        with patched(torch.nn.Module, "to_empty", lambda self, **_: self):
+            yield
+
+
+def llama_options(checkpoint=None, params=None, length=None):
+    """Options of `example` for llama2: files of weights and of sizes, a cache of keys, and its length."""
+    from executorch.extension.llm.export.config.llm_config import LlmConfig
+
+    config = LlmConfig()
+    if checkpoint:
+        config.base.checkpoint = checkpoint
+    if params:
+        config.base.params = params
+    if length:
+        config.export.max_seq_length = config.export.max_context_length = length
+    config.model.use_kv_cache = True
+    return {"llm_config": config}
+
+
 BUILDERS = {
     "mobilebert": mobilebert,
     "emformer_transcribe": emformer("EmformerRnntTranscriberExample", "EmformerRnntTranscriberModel"),
@@ -140,7 +171,9 @@ def build(name, options, missing):
 
     module_name, class_name = MODEL_NAME_TO_MODEL[name]
     # The wheel's factory looks at the name of the current folder to find the package; this does not.
-    model = getattr(importlib.import_module(f"executorch.examples.models.{module_name}"), class_name)(**options)
+    make = getattr(importlib.import_module(f"executorch.examples.models.{module_name}"), class_name)
+    with llama_with_memory() if module_name == "llama" else contextlib.nullcontext():
+        model = make(**options)
     shapes = model.get_dynamic_shapes() if hasattr(model, "get_dynamic_shapes") else None
     return model.get_eager_model(), model.get_example_inputs(), shapes
 
@@ -154,7 +187,7 @@ def example(name, seed=SEED, **options):
     try:
         with no_downloads() as missing:
             module, inputs, shapes = build(name, options, missing)
-    except (ImportError, OSError, RuntimeError, ValueError, AssertionError, AttributeError) as error:
+    except (ImportError, OSError, RuntimeError, ValueError, TypeError, AssertionError, AttributeError) as error:
         raise NotAvailable(f"{name} cannot be made here: {type(error).__name__}: {error}") from error
     module = module.eval()
     notes = []

@@ -35,18 +35,6 @@ def parse_arguments(arguments=None):
     return parser.parse_args(arguments)
 
 
-def llama_options(args):
-    from executorch.extension.llm.export.config.llm_config import LlmConfig
-
-    config = LlmConfig()
-    if args.checkpoint:
-        config.base.checkpoint = args.checkpoint
-    if args.params:
-        config.base.params = args.params
-    config.model.use_kv_cache = True
-    return {"llm_config": config}
-
-
 def write(args, lowered):
     """Writes the program under both names; returns the first."""
     dtype = "float16" if args.use_fp16 else "float32"
@@ -93,7 +81,7 @@ def main(arguments=None):
     from . import checking, models
     from .lowering import Method, lower
 
-    options = llama_options(args) if args.model_name in ("llama2", "llama") else {}
+    options = models.llama_options(args.checkpoint, args.params) if args.model_name in ("llama2", "llama") else {}
     try:
         example = models.example(args.model_name, args.seed, **options)
     except models.NotAvailable as error:

@@ -3,6 +3,11 @@
 
 PROGRAMS maps a name to a function that gives (Lowered, {method: [inputs, ...]}).
 """
+import contextlib
+import io
+import json
+import tempfile
+
 import torch
 from torch import nn
 
@@ -168,6 +173,17 @@ class FirstRun(nn.Module):
         return self.make()(*inputs)
 
 
+@program
+def llama():
+    """A small llama with its cache: a buffer that changes, and slices whose place is an input's element."""
+    sizes = {"dim": 32, "n_layers": 1, "n_heads": 2, "n_kv_heads": 1, "vocab_size": 64, "hidden_dim": 48}
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as params, contextlib.redirect_stdout(io.StringIO()):
+        json.dump(sizes, params)
+        params.flush()
+        made = models.example("llama2", **models.llama_options(params=params.name, length=16))
+    return lower(Method(made.module, made.inputs), fp16=False), {}
+
+
 class Counter(nn.Module):
     """A buffer that counts the runs."""
 
@@ -178,6 +194,22 @@ class Counter(nn.Module):
     def forward(self, x):
         self.count.add_(1)
         return x * self.count
+
+
+class CountsOn(Counter):
+    """A counter that does not start at zero."""
+
+    def __init__(self):
+        super().__init__()
+        self.count.fill_(3)
+
+
+@program
+def initial_state():
+    """A buffer that changes, with what it starts with."""
+    lowered = lower(Method(CountsOn(), (floats(3),)), fp16=False)
+    lowered.methods["forward"].module = FirstRun(CountsOn)
+    return lowered, {}
 
 
 @program
