@@ -4,7 +4,7 @@ import copy
 from dataclasses import dataclass
 
 import torch
-from torch.utils._pytree import tree_flatten
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from . import passes, report, upstream  # noqa: F401  (upstream silences the wheel before it is imported)
 from .partitioner import Partitioner
@@ -67,9 +67,9 @@ def test_case(module, inputs, expected=None):
 
 
 def clone(inputs):
-    """The inputs again, so that a module that writes into them does not spoil them."""
+    """The inputs again, contiguous, so that a module that writes into them does not spoil them."""
     flat, spec = tree_flatten(inputs)
-    return torch.utils._pytree.tree_unflatten([v.clone() if isinstance(v, torch.Tensor) else v for v in flat], spec)
+    return tree_unflatten([own_storage(v) for v in flat], spec)
 
 
 def export(method):

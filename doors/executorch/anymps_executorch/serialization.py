@@ -43,6 +43,12 @@ def json_float(value):
     return value
 
 
+def as_halves(tensor):
+    """In float16; what is finite stays so, as masks of the lowest float32 must."""
+    limit = torch.finfo(torch.float16).max
+    return torch.where(tensor.isinf(), tensor, tensor.clamp(-limit, limit)).to(torch.float16)
+
+
 def pack_int4(tensor):
     """Two elements in a byte, the first in the low half: what torch's packing for MPS gives for these weights."""
     if tensor.dim() != 2 or tensor.shape[1] % 2:
@@ -86,8 +92,8 @@ def lifted_constants_are_constants():
 
 def constants_hold_their_own_elements():
     """Upstream writes the whole storage from its start: a constant that is a slice of another tensor gets wrong
-    elements. It also packs int4 weights with a function that exists on Apple's machines alone, and halves what is
-    float32 by name though its elements may be of another type."""
+    elements. It packs int4 weights with a function that exists on Apple's machines alone, halves what is float32 by
+    name though its elements may be of another type, and makes infinities of numbers that halves do not reach."""
 
     def get_serialized_data(self, tensor, mps_graph, mps_data_type, id):
         if self.convert_model_to_fp16 and mps_data_type == DataType.mps_data_type_float32:
@@ -96,6 +102,8 @@ def constants_hold_their_own_elements():
             mps_graph.constant_ids.append(id)
         if mps_data_type == DataType.mps_data_type_int4:
             tensor = pack_int4(tensor)
+        elif mps_data_type == DataType.mps_data_type_float16:
+            tensor = as_halves(tensor)
         else:
             tensor = tensor.to(TORCH_DTYPES[mps_data_type])
         data = tensor_bytes(tensor)

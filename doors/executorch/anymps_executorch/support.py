@@ -110,6 +110,33 @@ def some(node):
     return None
 
 
+def open_slice(node):
+    source, dim = node.args[0].meta["val"], argument(node, 1, "dim", 0)
+    if is_symbolic(source.shape[dim]):
+        return "MPSSlice has a fixed end, and the extent is open"
+    return None
+
+
+def open_scatter(node):
+    if any_symbolic(list(node.args[0].meta["val"].shape)):
+        return "MPSScatter has fixed indices, and an extent is open"
+    return None
+
+
+def exact(*positions):
+    """Integers that the schema holds as float32."""
+
+    def rule(node):
+        if node.meta["val"].dtype.is_floating_point:
+            return None
+        values = [node.args[p] for p in positions if len(node.args) > p]
+        if any(isinstance(v, (int, float)) and abs(v) > 2**24 for v in values):
+            return "an integer is too large for the float32 that the schema holds it in"
+        return None
+
+    return rule
+
+
 def padding(node):
     if any(p < 0 for p in node.args[1]):
         return "MPSConstantPadND does not crop"
@@ -126,6 +153,8 @@ def indices(node):
 def index_put(node):
     if argument(node, 3, "accumulate", False):
         return "MPSIndexPut does not accumulate"
+    if any(any_symbolic(list(t.meta["val"].shape)) for t in (node.args[0], node.args[2])):
+        return "MPSIndexPut has a fixed shape of values, and an extent is open"
     return indices(node)
 
 
@@ -156,6 +185,13 @@ RULES = {
     edge.addmm.default: float_product,
     edge.sum.dim_IntList: total,
     edge.any.dim: some,
+    edge.slice_copy.Tensor: open_slice,
+    edge.slice_scatter.default: open_scatter,
+    edge.full.default: exact(1),
+    edge.full_like.default: exact(1),
+    edge.scalar_tensor.default: exact(0),
+    edge.arange.start_step: exact(0, 1, 2),
+    edge.clamp.default: exact(1, 2),
     edge.constant_pad_nd.default: padding,
     edge.index.Tensor: indices,
     edge.index_put.default: index_put,
@@ -169,6 +205,8 @@ RULES = {
 def reason(node):
     """None if a call of the edge graph can go into a delegate, else why it cannot."""
     name = getattr(node.target, "__name__", str(node.target))
+    if not tensors_of([node.meta.get("val")]):
+        return "it gives a number and no tensor"
     if name not in REGISTRY or name.startswith("dim_order_ops."):
         return "the MPS schema has no such node"
     if node.target == edge.view_copy.default:

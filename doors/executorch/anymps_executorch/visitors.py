@@ -12,7 +12,7 @@ from executorch.backends.transforms import get_shape
 from executorch.exir.sym_util import eval_expr, eval_shape
 
 from . import upstream
-from .serialization import DataType, json_float
+from .serialization import DataType, as_halves, json_float
 from .upstream import edge, mps_utils, node_visitor, schema
 
 REGISTRY = node_visitor._node_visitor_dict
@@ -229,7 +229,10 @@ class Full(Corrected):
             value = node.args[0]
         elif node.target != edge.empty.memory_format:
             value = node.args[1]
-        fields = {"fill_value": json_float(value), "dtype": self.stored_dtype(dtype_of(node))}
+        dtype = self.stored_dtype(dtype_of(node))
+        if dtype == DataType.mps_data_type_float16:
+            value = float(as_halves(torch.tensor(float(value))))
+        fields = {"fill_value": json_float(value), "dtype": dtype}
         if node.target == edge.full_like.default:
             source = self.define_tensor(node.args[0], mps_graph)
             output = self.define_tensor(node, mps_graph)

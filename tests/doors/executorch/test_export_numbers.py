@@ -149,6 +149,37 @@ def test_buffer_that_changes_is_no_constant(lowered):
     assert "last" in signature.inputs_to_buffers.values()
 
 
+def test_initial_state_of_a_buffer(lowered):
+    """ExecuTorch leaves out what a buffer that changes starts with unless it is told."""
+
+    class Counts(torch.nn.Module):
+        def __init__(self, start):
+            super().__init__()
+            self.register_buffer("count", torch.full((64,), float(start)))
+
+        def forward(self, x):
+            self.count.add_(1)
+            return x * self.count[:5]
+
+    zero, three = (len(lowered(Counts(start), X).buffer()) for start in (0, 3))
+    assert three - zero >= 256
+
+
+def test_lowest_float_stays_finite_in_halves(lowered):
+    """A row that is masked with the lowest float32 is uniform; with -inf it would be no number."""
+    lowest = torch.finfo(torch.float32).min
+    made = lowered(lambda x: (x + torch.full((5,), lowest)).softmax(1) + torch.where(x > 9, x, lowest).softmax(1), X, fp16=True)
+    assert max(differences(made)) <= 2e-2
+
+
+def test_channels_last_inputs(lowered):
+    picture = PICTURE.to(memory_format=torch.channels_last)
+    made = lowered(lambda p: p * 2, picture)
+    value = made.program.executorch_program.execution_plan[0].values[0].val
+    assert list(value.dim_order) == [0, 1, 2, 3]
+    assert max(differences(made)) == 0
+
+
 def test_open_extent(lowered):
     batch = torch.export.Dim("batch", min=1, max=8)
     made = lowered(

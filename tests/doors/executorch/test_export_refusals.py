@@ -22,9 +22,19 @@ CASES = {
     ),
     "crop": (lambda x: F.pad(x, (-1, 1)), (X,), "does not crop"),
     "ints": (lambda i: i @ i.t(), (integers(3, 4),), "multiplies floats"),
+    "large ints": (lambda i: i + torch.full((3,), 2**40), (integers(3, dtype=torch.int64),), "too large"),
     "no node": (lambda x: torch.cumsum(x, 1), (X,), "no such node"),
     "outputs of one outside": (lambda x: torch.topk(x, 2)[0], (X,), "no such node"),
 }
+
+
+def test_slice_of_an_open_extent(lowered):
+    """The wheel would write the extent of the example as the end."""
+    length = torch.export.Dim("length", min=3, max=9)
+    made = lowered(lambda x: torch.relu(x[:, 1:]), floats(2, 5), dynamic_shapes=(({1: length},),))
+    assert "fixed end" in str(made.reports["forward"])
+    for extent in (3, 9):
+        assert max(differences(made, inputs=(floats(2, extent),))) == 0
 
 
 @pytest.mark.parametrize("name", CASES)
