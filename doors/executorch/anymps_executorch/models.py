@@ -225,6 +225,9 @@ def calibrate(module, inputs):
     batch = 4 if large else 64
     momenta = [m.momentum for m in fresh]
     for norm in fresh:
+        if norm.affine and bool((norm.weight == 1).all()):
+            torch.nn.init.constant_(norm.weight, 0.7)  # most of what a relu gets is positive, and small errors stay
+            torch.nn.init.constant_(norm.bias, 0.4)  # small: untrained, a deep network is chaotic
         norm.train()
         norm.momentum = 1.0
     with torch.no_grad():
