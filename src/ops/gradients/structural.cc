@@ -34,6 +34,5 @@ NO_GRADIENT(optional_get_element, kList);
 NO_GRADIENT(container_identity, kList);
 NO_GRADIENT(map_items, kList);
 NO_GRADIENT(zip_map, kList);
-NO_GRADIENT(map_items, kList);
 
 }  // namespace anymps
