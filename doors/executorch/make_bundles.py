@@ -11,6 +11,7 @@
 Each bundle is computed again from its bytes and compared with torch before it is written. `--out DIR` writes elsewhere.
 A table of what was made goes to DIR/bundles.json.
 """
+
 import argparse
 import hashlib
 import json

@@ -4,6 +4,7 @@
 Works over pip's executorch 1.4.1, the last release with the MPS delegate's exporter. What that exporter gets wrong is
 put right from here; the wheel itself stays as it is.
 """
+
 import logging
 
 logging.getLogger("torch.utils._pytree").setLevel(logging.ERROR)  # warns of a class in torchao

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a lowered program in Python, delegates by the interpreter, and compares it with the module."""
+
 import torch
 from executorch.exir.delegate import executorch_call_delegate
 from torch.export.graph_signature import OutputKind

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the Python that has executorch: this one, or that of .venvs/executorch, with which the command starts anew."""
+
 import importlib.util
 import os
 import pathlib

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`anymps export-pte`: any torch.nn.Module as a program (.pte) that runs on MPSBackend, with a report."""
+
 import argparse
 import importlib
 import importlib.util
@@ -192,9 +193,7 @@ def export(args):
         raise UsageError(f"{args.factory} gives no example inputs: name their shapes with --inputs")
     shapes = dynamic_shapes(args.dynamic, module, inputs) or shapes
     path = args.output or args.factory.rpartition(":")[2] + ".pte"
-    lowered = lower(
-        Method(module, inputs, shapes), fp16=args.fp16, extract_delegate_segments=args.segments
-    )
+    lowered = lower(Method(module, inputs, shapes), fp16=args.fp16, extract_delegate_segments=args.segments)
     report = lowered.reports["forward"]
     print(report)
     with open(path, "wb") as out:

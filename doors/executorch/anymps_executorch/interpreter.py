@@ -4,6 +4,7 @@
 The exporter checks itself with it: bytes that were written are read again and computed, and compared with the module.
 It follows the schema and not the exporter, so that a field that was written wrongly makes a wrong number here.
 """
+
 import functools
 
 import torch

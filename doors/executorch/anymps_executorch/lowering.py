@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a torch module to an ExecuTorch program with its delegates, and to the bytes of a bundled program."""
+
 import copy
 from dataclasses import dataclass
 

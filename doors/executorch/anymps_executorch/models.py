@@ -5,6 +5,7 @@ Weights that are not on this machine are not fetched: they are seeded, zeros amo
 calibrated, so that activations keep a sensible size and a wrong kernel shows in the outputs. Whoever exports such a
 model is told.
 """
+
 import contextlib
 import importlib
 import os

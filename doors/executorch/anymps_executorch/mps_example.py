@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Upstream's example script for MPS with upstream's options, over this package."""
+
 import argparse
 import copy
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The partitioner: the wheel's, asking support.py about each node and keeping the reasons for the report."""
+
 import torch
 from executorch.exir.backend.canonical_partitioners.pattern_op_partitioner import (
     generate_partitions_from_list_of_nodes,
@@ -39,9 +40,7 @@ class Partitioner(MPSPartitioner):
 
     def generate_partitions(self, edge_program):
         self.supported_ops = Support()
-        partitions = generate_partitions_from_list_of_nodes(
-            edge_program.graph_module, op_support=self.supported_ops
-        )
+        partitions = generate_partitions_from_list_of_nodes(edge_program.graph_module, op_support=self.supported_ops)
         self.outside.update(self.supported_ops.outside)
         return partitions
 

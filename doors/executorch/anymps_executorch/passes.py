@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rewrites of the edge graph before it is partitioned, so that less is left outside and nothing is guarded in vain."""
+
 import math
 
 import torch

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a lowering came to: which calls are in delegates, which are not and why, and the nodes of each kind."""
+
 import json
 import os
 import re

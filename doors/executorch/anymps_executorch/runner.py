@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C++ runner, where it is built: how long a program takes there, and whether it verifies its bundle."""
+
 import os
 import re
 import subprocess

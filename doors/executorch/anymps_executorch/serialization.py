@@ -4,6 +4,7 @@
 `apply` patches the wheel's NodeVisitor, from which all visitors of ops inherit. Constants are told apart by all that
 makes them different, and every delegate numbers its values from zero.
 """
+
 import functools
 
 import torch

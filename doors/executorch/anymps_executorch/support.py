@@ -4,12 +4,14 @@
 `reason(node)` is None for a node that can, and a phrase for the report otherwise. A rule is a function of the
 node; the table at the end says for which targets it is asked.
 """
+
 import operator
 
 import torch
 
 from .upstream import edge, exir_ops
-from .visitors import REGISTRY, argument, is_tensor
+from .visitors import REGISTRY
+from .visitors.base import argument, is_tensor
 
 DTYPES = {
     torch.float16,

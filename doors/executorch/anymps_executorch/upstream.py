@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel's MPS exporter, imported without its deprecation warnings and without its log of every node."""
+
 import logging
 import warnings
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exporter's tests (test_export_*) need executorch 1.4.1 and run in .venvs/executorch; elsewhere they are skipped."""
+"""The exporter's tests (test_export_*) need executorch 1.4.1 and run in .venvs/executorch; elsewhere they skip."""
+
 import pathlib
 import sys
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The committed bundles are what make_bundles.py makes, and there is one for each node kind of the schema."""
+
 import json
 import re
 from importlib import resources

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two commands: upstream's example script, and export-pte for any module."""
+
 import json
 import os
 import subprocess
@@ -9,8 +10,9 @@ import pytest
 
 pytest.importorskip("executorch.backends.apple.mps", reason="needs .venvs/executorch: scripts/env executorch")
 
-from anymps_executorch import export_pte, mps_example  # noqa: E402
 from conftest import DOOR  # noqa: E402
+
+from anymps_executorch import export_pte, mps_example  # noqa: E402
 
 MODEL = """
 import torch

@@ -3,6 +3,7 @@
 
 What was exported before is taken from .models/executorch (ANYMPS_EXECUTORCH_MODELS): make_bundles.py models fills it.
 """
+
 import os
 import pathlib
 
@@ -16,7 +17,17 @@ from anymps_executorch.environment import ROOT  # noqa: E402
 
 KEPT = pathlib.Path(os.environ.get("ANYMPS_EXECUTORCH_MODELS", ROOT / ".models" / "executorch"))
 JOBS = dict(making.models_jobs())
-QUICK = ["mul_f32", "linear_f16", "add_f32", "add_mul_f16", "softmax_f32", "conv1d_f16", "sdpa_f32", "lstm_f32", "ds_cnn_f16"]
+QUICK = [
+    "mul_f32",
+    "linear_f16",
+    "add_f32",
+    "add_mul_f16",
+    "softmax_f32",
+    "conv1d_f16",
+    "sdpa_f32",
+    "lstm_f32",
+    "ds_cnn_f16",
+]
 NAMES = [n.removesuffix(".pte") for n in JOBS] if os.environ.get("ANYMPS_FULL_TESTS") else QUICK
 
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the exporter writes means what the module computes, where the wheel's own exporter is wrong or fails."""
+
 import pytest
 
 pytest.importorskip("executorch.backends.apple.mps", reason="needs .venvs/executorch: scripts/env executorch")
 
 import torch  # noqa: E402
+
 from anymps_executorch.bundles.kinds import floats, integers  # noqa: E402
 from anymps_executorch.checking import differences  # noqa: E402
 
@@ -25,7 +27,11 @@ CASES = {
     "float16 scalar": (lambda h: h * 0.5, (X.half(),), ["MPSMul"]),
     "mixed dtypes": (lambda x, i: x + i, (X, I), ["MPSCast", "MPSAdd"]),
     "sqrt of ints": (lambda i: torch.sqrt(i.abs()), (I,), ["MPSCast", "MPSSqrt"]),
-    "addmm factors": (lambda c, a, b: torch.addmm(c, a, b, beta=0.5, alpha=3), (floats(2, 4), floats(2, 3), floats(3, 4)), ["MPSAddmm"]),
+    "addmm factors": (
+        lambda c, a, b: torch.addmm(c, a, b, beta=0.5, alpha=3),
+        (floats(2, 4), floats(2, 3), floats(3, 4)),
+        ["MPSAddmm"],
+    ),
     "slice from a start": (lambda x: torch.ops.aten.slice(x, 1, 2), (X,), ["MPSSlice"]),
     "slice from the back": (lambda x: x[:, -3:-1], (X,), ["MPSSlice"]),
     "scatter from the back": (lambda x, y: torch.slice_scatter(x, y, 1, -2), (X, floats(3, 2)), []),
@@ -168,7 +174,9 @@ def test_initial_state_of_a_buffer(lowered):
 def test_lowest_float_stays_finite_in_halves(lowered):
     """A row that is masked with the lowest float32 is uniform; with -inf it would be no number."""
     lowest = torch.finfo(torch.float32).min
-    made = lowered(lambda x: (x + torch.full((5,), lowest)).softmax(1) + torch.where(x > 9, x, lowest).softmax(1), X, fp16=True)
+    made = lowered(
+        lambda x: (x + torch.full((5,), lowest)).softmax(1) + torch.where(x > 9, x, lowest).softmax(1), X, fp16=True
+    )
     assert max(differences(made)) <= 2e-2
 
 

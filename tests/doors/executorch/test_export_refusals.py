@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the schema cannot express stays outside with a reason, and the program is right all the same."""
+
 import pytest
 
 pytest.importorskip("executorch.backends.apple.mps", reason="needs .venvs/executorch: scripts/env executorch")
 
 import torch  # noqa: E402
+
 from anymps_executorch.bundles.kinds import floats, integers  # noqa: E402
 from anymps_executorch.checking import differences  # noqa: E402
 

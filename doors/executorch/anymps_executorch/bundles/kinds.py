@@ -5,6 +5,7 @@ KINDS maps a kind to a Case. Inputs are multiples of 1/64, so that float16 holds
 or a remainder does not fall on the other side there. A module has several nodes of its kind where forms differ (a
 scalar, broadcasting, a negative dim).
 """
+
 from dataclasses import dataclass, field
 
 import torch
@@ -192,8 +193,12 @@ def unary_kinds():
     KINDS["MPSIsnan"] = Case(lambda x: (torch.isnan(x), torch.isnan(x[1])), (special,))
     KINDS["MPSIsinf"] = Case(lambda x: (torch.isinf(x), torch.isinf(x[0])), (special,))
     bits = integers(3, 5)
-    KINDS["MPSBitwiseNot"] = Case(lambda i, p: (torch.bitwise_not(i), torch.bitwise_not(p)), (bits, bits > 1), fp16=False)
-    KINDS["MPSLogicalNot"] = Case(lambda p, q: (torch.logical_not(p), torch.logical_not(q)), (bits > 1, bits[0] > 0), fp16=False)
+    KINDS["MPSBitwiseNot"] = Case(
+        lambda i, p: (torch.bitwise_not(i), torch.bitwise_not(p)), (bits, bits > 1), fp16=False
+    )
+    KINDS["MPSLogicalNot"] = Case(
+        lambda p, q: (torch.logical_not(p), torch.logical_not(q)), (bits > 1, bits[0] > 0), fp16=False
+    )
 
 
 def algebra_kinds():
@@ -240,15 +245,18 @@ def constant_kinds():
     KINDS["MPSFullLike"] = Case(
         lambda a: (a * torch.full_like(a, -0.5), torch.full_like(a, 3, dtype=torch.int32) + a.to(torch.int32)), (x,)
     )
-    KINDS["MPSArange"] = Case(
-        lambda a: (torch.arange(2, 17, 3) + a[0].long(), torch.arange(-1.0, 1.5, 0.5) * a), (x,)
-    )
+    KINDS["MPSArange"] = Case(lambda a: (torch.arange(2, 17, 3) + a[0].long(), torch.arange(-1.0, 1.5, 0.5) * a), (x,))
 
 
 def choice_kinds():
     x, y, i = floats(3, 1, 5), floats(7, 5, seed=1), integers(4, 3)
     KINDS["MPSClamp"] = Case(
-        lambda a, b: (torch.clamp(a, -0.5, 1.25), torch.clamp(a, min=0.25), torch.clamp(a, max=0), torch.clamp(b, -2, 5)),
+        lambda a, b: (
+            torch.clamp(a, -0.5, 1.25),
+            torch.clamp(a, min=0.25),
+            torch.clamp(a, max=0),
+            torch.clamp(b, -2, 5),
+        ),
         (x, i),
     )
     KINDS["MPSWhere"] = Case(
@@ -315,23 +323,24 @@ def shape_kinds():
     KINDS["MPSCat"] = Case(
         lambda a, b: (torch.cat([a, b], 1), torch.cat([a, a, a], -1), torch.cat([a[0], b[0]])), (x, floats(3, 2, 7))
     )
-    KINDS["MPSSqueeze"] = Case(
-        lambda a: (a.squeeze(1), a.squeeze((1, 3)), a.squeeze(-1)), (floats(3, 1, 5, 1),)
-    )
+    KINDS["MPSSqueeze"] = Case(lambda a: (a.squeeze(1), a.squeeze((1, 3)), a.squeeze(-1)), (floats(3, 1, 5, 1),))
     KINDS["MPSUnsqueeze"] = Case(lambda a: (a.unsqueeze(0), a.unsqueeze(2), a.unsqueeze(-1)), (x,))
     KINDS["MPSSelect"] = Case(lambda a: (a[1], a.select(1, -2), a.select(-1, 6)), (x,))
-    KINDS["MPSSlice"] = Case(
-        lambda a: (a[1:], a[:, 1:4], a[..., ::3], a[:, -2:], a[..., 1:-1:2], a[:, :100]), (x,)
-    )
+    KINDS["MPSSlice"] = Case(lambda a: (a[1:], a[:, 1:4], a[..., ::3], a[:, -2:], a[..., 1:-1:2], a[:, :100]), (x,))
     KINDS["MPSPixelShuffle"] = Case(
-        lambda a, b: (F.pixel_shuffle(a, 2), F.pixel_shuffle(b, 3)), (floats(2, 12, 3, 5), floats(1, 9, 2, 3)),
+        lambda a, b: (F.pixel_shuffle(a, 2), F.pixel_shuffle(b, 3)),
+        (floats(2, 12, 3, 5), floats(1, 9, 2, 3)),
         preserve=(aten.pixel_shuffle.default,),
     )
-    KINDS["MPSSplitWithSizes"] = Case(
-        lambda a: (*torch.split(a, [1, 4, 2], -1), *torch.split(a, [2, 1])), (x,)
-    )
+    KINDS["MPSSplitWithSizes"] = Case(lambda a: (*torch.split(a, [1, 4, 2], -1), *torch.split(a, [2, 1])), (x,))
     KINDS["MPSCast"] = Case(
-        lambda a, i: (a.to(torch.int32), i.to(torch.float32), a.to(torch.float16), i.to(torch.int64), (a > 0).to(torch.float32)),
+        lambda a, i: (
+            a.to(torch.int32),
+            i.to(torch.float32),
+            a.to(torch.float16),
+            i.to(torch.int64),
+            (a > 0).to(torch.float32),
+        ),
         (x, integers(3, 5)),
     )
 
@@ -388,7 +397,8 @@ def window_kinds():
         (y,),
     )
     KINDS["MPSConstantPadND"] = Case(
-        lambda a: (F.pad(a, (1, 2)), F.pad(a, (0, 1, 2, 0), value=-1.5), F.pad(a, (1, 1, 0, 2, 1, 0))), (floats(3, 5, 2),)
+        lambda a: (F.pad(a, (1, 2)), F.pad(a, (0, 1, 2, 0), value=-1.5), F.pad(a, (1, 1, 0, 2, 1, 0))),
+        (floats(3, 5, 2),),
     )
 
 

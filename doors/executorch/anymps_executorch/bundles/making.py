@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes bundles of the sets in this package, and refuses one that is not what it says."""
+
 import contextlib
 from dataclasses import dataclass
 
 import torch
 
-from .. import models, visitors
+from .. import models
 from ..checking import differences, tolerance
 from ..lowering import Method, lower
+from ..visitors.arithmetic import Binary
 
 # The example models that can be made without a network, the quick ones first.
 EXAMPLES = """mul linear add add_mul softmax conv1d sdpa lstm resnet8 ds_cnn deep_autoencoder mobilenet_v1_025 mv2
@@ -53,13 +55,13 @@ def finish(lowered, cases, fp16, compare=True):
 @contextlib.contextmanager
 def chosen_kinds(kinds):
     """Lets the exporter write other kinds than it would for some targets."""
-    old = dict(visitors.Binary.kinds)
-    visitors.Binary.kinds.update(kinds)
+    old = dict(Binary.kinds)
+    Binary.kinds.update(kinds)
     try:
         yield
     finally:
-        visitors.Binary.kinds.clear()
-        visitors.Binary.kinds.update(old)
+        Binary.kinds.clear()
+        Binary.kinds.update(old)
 
 
 def make_kind(kind, case, fp16):

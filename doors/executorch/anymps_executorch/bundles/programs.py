@@ -3,6 +3,7 @@
 
 PROGRAMS maps a name to a function that gives (Lowered, {method: [inputs, ...]}).
 """
+
 import contextlib
 import io
 import json

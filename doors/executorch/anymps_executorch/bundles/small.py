@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small networks, a few tens of KB each, that have the blocks of the example models: what CI runs."""
+
 import torch
 from torch import nn
 
@@ -162,7 +163,12 @@ class Segmentation(nn.Module):
 def speech():
     """Convolutions over time, as in Wav2Letter."""
     layers = nn.Sequential(
-        nn.Conv1d(1, 8, 25, 4, 12), nn.ReLU(), nn.Conv1d(8, 9, 7, padding=3), nn.ReLU(), nn.Conv1d(9, 11, 1), nn.LogSoftmax(1)
+        nn.Conv1d(1, 8, 25, 4, 12),
+        nn.ReLU(),
+        nn.Conv1d(8, 9, 7, padding=3),
+        nn.ReLU(),
+        nn.Conv1d(9, 11, 1),
+        nn.LogSoftmax(1),
     )
     return layers, (torch.randn(2, 1, 201),)
 
