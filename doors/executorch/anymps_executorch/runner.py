@@ -35,6 +35,7 @@ def is_bundle(program):
 
 def average_milliseconds(program, runs):
     options = ["--bundled_program"] if is_bundle(program) else []
+    options += ["--profile", f"--etdump_path={os.devnull}", "--print_output=false"]
     process = run(program, f"--num_runs={runs}", *options)
     found = process and re.search(r"Average inference time: ([0-9.]+)", process.stdout + process.stderr)
     return float(found[1]) if found else None
