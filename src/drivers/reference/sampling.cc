@@ -122,7 +122,7 @@ REFERENCE(max_roi_pool) {
 
 REFERENCE(center_crop_pad) {
   const View &x = args.in[0], &y = args.out[0];
-  std::memset(y.data, 0, static_cast<size_t>(y.count()) * size_of(y.dtype));
+  std::fill_n(y.data, static_cast<size_t>(y.count()) * size_of(y.dtype), 0);
   Shape shift(x.shape().size());  // of x's elements in y
   for (size_t i = 0; i < shift.size(); ++i) {
     const int64_t d = y.shape()[i] - x.shape()[i];
