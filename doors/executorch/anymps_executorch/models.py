@@ -21,7 +21,10 @@ SMALL = 0.25  # outputs that deviate less hide errors below the tolerance of hal
 
 
 class NoWeights(dict):
-    """Stands for a file of weights that is not here."""
+    """Stands for a file of weights that is not here, and for any part of it."""
+
+    def __missing__(self, key):
+        return NoWeights()
 
 
 class NotAvailable(RuntimeError):
@@ -188,7 +191,16 @@ def example(name, seed=SEED, **options):
     try:
         with no_downloads() as missing:
             module, inputs, shapes = build(name, options, missing)
-    except (ImportError, OSError, RuntimeError, ValueError, TypeError, AssertionError, AttributeError) as error:
+    except (
+        ImportError,
+        OSError,
+        RuntimeError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AssertionError,
+        AttributeError,
+    ) as error:
         raise NotAvailable(f"{name} cannot be made here: {type(error).__name__}: {error}") from error
     module = module.eval()
     notes = []

@@ -13,11 +13,12 @@ from ..visitors.arithmetic import Binary
 
 # The example models that can be made without a network, the quick ones first.
 EXAMPLES = """mul linear add add_mul softmax conv1d sdpa lstm resnet8 ds_cnn deep_autoencoder mobilenet_v1_025 mv2
-mv3 resnet18 resnet50 edsr w2l ic3 ic4 dl3 vit deit_tiny mobilebert emformer_join""".split()
+mv3 resnet18 resnet50 edsr w2l ic3 ic4 dl3 vit deit_tiny mobilebert emformer_join
+efficient_sam""".split()
 SLOW = "emformer_predict emformer_transcribe".split()  # thousands of nodes, minutes each
 # Those that are exported as halves, too.
 HALVES = """mul linear add add_mul softmax conv1d lstm resnet8 ds_cnn deep_autoencoder mobilenet_v1_025 mv2 mv3 resnet18
-edsr deit_tiny""".split()
+deit_tiny""".split()
 
 
 @dataclass
