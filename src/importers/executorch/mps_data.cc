@@ -26,6 +26,7 @@ T saturated(double number) {
   }
 }
 
+constexpr int64_t kMaxRange = 1 << 27;  // a few bytes of a file must not stand for gigabytes
 constexpr DTypeSet kFillable = kReal | kBoolean;
 
 Value* scalar(NodeCall& c, DType dtype, double number) {
@@ -68,6 +69,7 @@ void Arange(NodeCall& c) {
           "from {} to {} in steps of {} are {} numbers, but the result is declared [{}]", start,
           end, step, count, fmt::join(dims, ", "));
   const int64_t extent = dims[0];
+  if (extent > kMaxRange) c.unsupported("{} numbers are more than {}", extent, kMaxRange);
   auto recipe = [=](std::byte* out) {
     dispatch<kReal>(dtype, [&]<typename T>() {
       for (int64_t i = 0; i < extent; ++i) {

@@ -14,6 +14,7 @@ namespace {
 // Fields of MPSTensor and MPSGraph, by their number in the schema.
 enum TensorField { kDatatype, kNumDims, kDims, kBufferSize, kBuffer, kSegmentOffset };
 constexpr int kGraphValues = 2, kGraphConstants = 5;
+constexpr size_t kMaxRank = 64;  // PyTorch's own
 
 template <typename T>
 T load(std::string_view data) {
@@ -70,6 +71,8 @@ PayloadValues::Entry PayloadValues::read(const FlatTable& table) const {
     if (extent < 0) table.fail("dims", "an extent is {}", extent);
     entry.dims.push_back(extent);
   }
+  if (entry.dims.size() > kMaxRank)
+    table.fail("dims", "it has {} entries, more than {}", entry.dims.size(), kMaxRank);
   const auto count = table.scalar<int32_t>(kNumDims, "num_dims");
   if (count != static_cast<int64_t>(entry.dims.size()))
     table.fail("num_dims", "it is {}, but dims has {} entries", count, entry.dims.size());

@@ -239,6 +239,9 @@ TEST(Payload, ErrorsNameTableAndField) {
   payload.edit(1).dims = {1 << 30, 1 << 30, 1 << 30};
   expect_error(payload, Code::kCorrupt, "MPSTensor[1].dims:");
   payload = base();
+  payload.edit(1).dims = List(65, 1);
+  expect_error(payload, Code::kCorrupt, "MPSTensor[1].dims: it has 65 entries, more than 64");
+  payload = base();
   payload.edit(1).datatype = 99;
   payload.node("MPSAdd", add(0, 2, 1));
   expect_error(payload, Code::kCorrupt, "MPSTensor[1].datatype: there is no MPSDataType 99");
