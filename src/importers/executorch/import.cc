@@ -13,6 +13,7 @@ namespace anymps::executorch {
 namespace {
 
 constexpr const char* kBackend = "MPSBackend";
+constexpr size_t kShown = 8;               // instructions that a message lists
 constexpr size_t kMaxRepeats = 1 << 16;    // instructions that unrolled loops add
 constexpr size_t kMaxNodes = 1 << 16;      // and as many again as there are instructions
 constexpr size_t kMaxArguments = 1 << 22;  // of all instructions, lists unfolded
@@ -36,8 +37,7 @@ std::string label(const Instruction& instruction) {
 
 void Importer::run() {
   check_supported();
-  for (size_t d = 0; d < method_.delegates.size(); ++d)
-    delegate_inputs_.push_back(is_called(d) ? payload_info(payload(d)).inputs : 0);
+  find_delegates();
   find_effects();
   add_inputs();
   run_range(memory_, 0, method_.instructions.size());
@@ -45,6 +45,16 @@ void Importer::run() {
   memory_.save_states();
   set_outputs();
   memory_.graph.erase_dead();
+}
+
+// How many inputs those have that are called.
+void Importer::find_delegates() {
+  std::vector<bool> called(method_.delegates.size(), false);
+  for (const Instruction& instruction : method_.instructions)
+    if (const auto* call = std::get_if<DelegateCall>(&instruction))
+      called[static_cast<size_t>(call->delegate)] = true;
+  for (size_t d = 0; d < called.size(); ++d)
+    delegate_inputs_.push_back(called[d] ? payload_info(payload(d)).inputs : 0);
 }
 
 // What each instruction reads and writes, and where each value is read for the last time.
@@ -74,27 +84,24 @@ void Importer::check_supported() const {
     } else if (const auto* call = std::get_if<DelegateCall>(&instruction)) {
       const std::string& backend = method_.delegates[static_cast<size_t>(call->delegate)].backend;
       if (backend == kBackend) continue;
-      missing[fmt::format("delegate {} of backend {}", call->delegate, backend)].push_back(pc);
+      missing["delegates of backend " + backend].push_back(pc);
       backends.insert(backend);
     }
   }
   if (missing.empty()) return;
   std::string list;
-  for (const auto& [what, where] : missing)
-    list += fmt::format("{}{} (instruction{} {})", list.empty() ? "" : ", ", what,
-                        where.size() > 1 ? "s" : "", fmt::join(where, ", "));
+  for (const auto& [what, where] : missing) {
+    const std::vector<size_t> shown(
+        where.begin(), where.begin() + static_cast<long>(std::min(where.size(), kShown)));
+    list += fmt::format(
+        "{}{} (instruction{} {}{})", list.empty() ? "" : ", ", what, where.size() > 1 ? "s" : "",
+        fmt::join(shown, ", "),
+        where.size() > kShown ? fmt::format(" and {} more", where.size() - kShown) : "");
+  }
   fail(Code::kUnsupported, "not supported: {}{}", list,
        backends.empty() ? ""
                         : "; only delegates of MPSBackend can be run: export the program with "
                           "the MPS partitioner, or without a partitioner");
-}
-
-bool Importer::is_called(size_t delegate) const {
-  return std::any_of(method_.instructions.begin(), method_.instructions.end(),
-                     [&](const Instruction& instruction) {
-                       const auto* call = std::get_if<DelegateCall>(&instruction);
-                       return call && static_cast<size_t>(call->delegate) == delegate;
-                     });
 }
 
 Source Importer::payload(size_t delegate) const {

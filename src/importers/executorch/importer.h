@@ -30,7 +30,7 @@ class Importer {
 
   void check_supported() const;
   void find_effects();
-  bool is_called(size_t delegate) const;
+  void find_delegates();
   Source payload(size_t delegate) const;
   void add_inputs();
   void set_outputs();

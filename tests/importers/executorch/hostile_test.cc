@@ -176,7 +176,7 @@ const Case kCases[] = {
      [](Program& p, FileOptions&) {
        p.methods[0].instructions = {DelegateCall{0, {0, 3}}};
      },
-     "delegate 0 of backend Other (instruction 0); only delegates of MPSBackend can be run"},
+     "delegates of backend Other (instruction 0); only delegates of MPSBackend can be run"},
     {"payload",
      [](Program& p, FileOptions&) {
        p.methods[0].delegates[0].backend = "MPSBackend";
