@@ -65,10 +65,20 @@ std::string option_text(const std::string& value) {
   return shown(value);
 }
 
-PayloadInfo info_of(const Program& program, const Delegate& delegate) {
+struct DelegateInfo : PayloadInfo {
+  std::string wrong;  // why it could not be read
+};
+
+// The payloads of other backends are not looked into.
+DelegateInfo info_of(const Program& program, const Delegate& delegate) {
   if (!is_payload(delegate.payload)) return {};
-  return payload_info(
-      {delegate.payload, program.source.owner, program.source.mapped, program.source.name});
+  try {
+    return {
+        payload_info({delegate.payload, program.source.owner, program.source.mapped, "payload"}),
+        ""};
+  } catch (const Error& error) {
+    return {{}, error.what()};
+  }
 }
 
 std::string text_of(const Program& program, const Delegate& delegate) {
@@ -76,7 +86,8 @@ std::string text_of(const Program& program, const Delegate& delegate) {
       fmt::format("{}, {}", shown(delegate.backend), human_bytes(delegate.payload.size()));
   for (const auto& [key, value] : delegate.options)
     text += fmt::format(", {}={}", shown(key), option_text(value));
-  const PayloadInfo info = info_of(program, delegate);
+  const DelegateInfo info = info_of(program, delegate);
+  if (!info.wrong.empty()) text += ", not readable: " + shown(info.wrong);
   if (!info.kinds.empty()) {
     size_t nodes = 0;
     for (const auto& [kind, count] : info.kinds) nodes += count;
@@ -156,16 +167,16 @@ std::string json_value(const EValue& value) {
 }
 
 std::string json_delegate(const Program& program, const Delegate& delegate) {
-  const PayloadInfo info = info_of(program, delegate);
+  const DelegateInfo info = info_of(program, delegate);
   const std::string options = json_list(delegate.options, [](const auto& option) {
     return fmt::format(R"({{"key": {}, "value": {}}})", json_string(option.first),
                        json_string(option_text(option.second)));
   });
   return fmt::format(
       R"({{"backend": {}, "bytes": {}, "options": {}, "nodes": {}, "constants": {}, )"
-      R"("constant_bytes": {}}})",
+      R"("constant_bytes": {}, "error": {}}})",
       json_string(delegate.backend), delegate.payload.size(), options, json_counts(info.kinds),
-      info.constants, info.constant_bytes);
+      info.constants, info.constant_bytes, info.wrong.empty() ? "null" : json_string(info.wrong));
 }
 
 std::string json_method(const Bundle& bundle, const Method& method) {
