@@ -15,6 +15,7 @@ constexpr int kMaxDepth = 64;  // of branches in branches
 std::optional<int64_t> known_int(const Value* value) {
   const auto& content = value->type.content;
   if (!content || content->size() != 1 || !(*content)[0].known()) return std::nullopt;
+  if (value->shape().size() > 1) return std::nullopt;
   return (*content)[0].value();
 }
 
@@ -39,6 +40,10 @@ std::optional<bool> known_condition(const Memory& memory, int32_t id) {
   if (node->is("greater")) return *a > *b;
   if (node->is("greater_equal")) return *a >= *b;
   return std::nullopt;
+}
+
+bool is_tensor(const Memory& memory, int32_t id) {
+  return std::holds_alternative<Tensor>(memory.at(id));
 }
 
 void add_capture(const Memory& memory, int32_t id, std::vector<int32_t>& captures) {
@@ -92,9 +97,9 @@ void Importer::find_captures(const Memory& memory, Range range,
     const Effects& effects = effects_[pc];
     for (const int32_t id : effects.reads) {
       const auto* tensor = std::get_if<Tensor>(&memory.at(id));
+      const bool placed = tensor && tensor->planned && !memory.is_moved(id);
       const bool inside =
-          written.contains(id) ||
-          (tensor && tensor->planned && places.contains({tensor->memory, tensor->offset}));
+          written.contains(id) || (placed && places.contains({tensor->memory, tensor->offset}));
       if (!inside) add_capture(memory, id, captures);
     }
     for (const int32_t id : effects.writes) {
@@ -118,24 +123,28 @@ void Importer::run_if(Memory& memory, int32_t condition, Range yes, Range no, si
   Value* predicate = memory.tensor(condition);
   require(predicate->dtype() == DType::kBool, "the condition is {}, must be bool",
           to_string(predicate->type));
-  std::vector<int32_t> captures, results;
+  std::vector<int32_t> captures, results, lost;
   find_captures(memory, yes, captures);
   find_captures(memory, no, captures);
   const std::set<int32_t> in_yes = written_in(yes), in_no = written_in(no);
   std::set<int32_t> written = in_yes;
   written.insert(in_no.begin(), in_no.end());
   for (const int32_t id : written) {
-    if (last_read_[static_cast<size_t>(id)] < after && !memory.is_state(id)) continue;
-    if (in_yes.contains(id) != in_no.contains(id)) {
-      if (!memory.can_load(id)) continue;  // held in one case only: nothing can use it
-      add_capture(memory, id, captures);
+    const bool in_both = in_yes.contains(id) && in_no.contains(id);
+    const bool used = last_read_[static_cast<size_t>(id)] >= after || memory.is_state(id);
+    // What is held in one case only can be used in neither.
+    if (!used || (!in_both && is_tensor(memory, id) && !memory.can_load(id))) {
+      lost.push_back(id);
+      continue;
     }
+    if (!in_both) add_capture(memory, id, captures);
     results.push_back(id);
   }
   Values inputs{predicate};
   for (const int32_t id : captures) {
     memory.load(id);
-    inputs.push_back(memory.current[static_cast<size_t>(id)]);
+    Value* value = memory.current[static_cast<size_t>(id)];
+    if (!executorch::known_int(value)) inputs.push_back(value);
   }
   std::set<int32_t> moved;
   auto then_body = make_branch(memory, yes, captures, results, moved);
@@ -148,6 +157,7 @@ void Importer::run_if(Memory& memory, int32_t condition, Range yes, Range no, si
                             ->outputs;
   for (size_t i = 0; i < results.size(); ++i)
     memory.take(results[i], values[i], moved.contains(results[i]));
+  for (const int32_t id : lost) memory.forget(id);
   --depth_;
 }
 
@@ -159,6 +169,14 @@ std::shared_ptr<Graph> Importer::make_branch(const Memory& outside, Range range,
   Memory memory(*body, outside);
   for (const int32_t id : captures) {
     const Value* value = outside.current[static_cast<size_t>(id)];
+    if (const auto number = executorch::known_int(value)) {  // stays known in the branch
+      Value* same = body->constant(Constant::of<int64_t>({}, {*number}));
+      if (!value->shape().empty()) same = body->add("reshape", {same}, {{"shape", Ints{1}}});
+      if (value->dtype() != DType::kI64)
+        same = body->add("cast", {same}, {{"dtype", value->dtype()}});
+      memory.take(id, same, outside.is_moved(id));
+      continue;
+    }
     ValueType type = value->type;
     type.content.reset();
     memory.take(id, body->input(fmt::format("value{}", id), std::move(type)), outside.is_moved(id));

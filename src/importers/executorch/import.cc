@@ -61,13 +61,18 @@ void Importer::find_delegates() {
 void Importer::find_effects() {
   last_read_.assign(method_.values.size(), 0);
   size_t arguments = 0;
+  bool loops = false;
   for (size_t pc = 0; pc < method_.instructions.size(); ++pc) {
     effects_.push_back(effects_of(method_, method_.instructions[pc], delegate_inputs_));
     arguments += effects_[pc].reads.size() + effects_[pc].writes.size();
     if (arguments > kMaxArguments)
       fail(Code::kUnsupported, "the instructions have more than {} arguments", kMaxArguments);
     for (const int32_t id : effects_[pc].reads) last_read_[static_cast<size_t>(id)] = pc;
+    const auto* jump = std::get_if<JumpFalse>(&method_.instructions[pc]);
+    loops = loops || (jump && static_cast<size_t>(jump->destination) <= pc);
   }
+  // What is read in a loop may be read again.
+  if (loops) last_read_.assign(method_.values.size(), method_.instructions.size());
   for (const int32_t id : method_.outputs)
     last_read_[static_cast<size_t>(id)] = method_.instructions.size();
 }

@@ -43,7 +43,8 @@ Memory::Memory(Graph& graph, const Program& program, const Method& method)
       program(program),
       method(method),
       current(method.values.size(), nullptr),
-      moved_(method.values.size(), false) {}
+      moved_(method.values.size(), false),
+      lost_(method.values.size(), false) {}
 
 Memory::Memory(Graph& body, const Memory& outside)
     : graph(body),
@@ -52,6 +53,7 @@ Memory::Memory(Graph& body, const Memory& outside)
       current(outside.method.values.size(), nullptr),
       is_body_(true),
       moved_(outside.moved_),
+      lost_(outside.lost_),
       states_(outside.states_) {}
 
 const Tensor* Memory::placed(int32_t id) const {
@@ -102,7 +104,8 @@ bool Memory::can_load(int32_t id) const {
   if (current[static_cast<size_t>(id)]) return true;
   const auto* tensor = std::get_if<Tensor>(&at(id));
   if (!tensor) return false;
-  return tensor->data || tensor->planned || bytes_of(*tensor) == 0;
+  if (tensor->data || bytes_of(*tensor) == 0) return true;
+  return tensor->planned && !lost_[static_cast<size_t>(id)];
 }
 
 void Memory::load(int32_t id) {
@@ -121,7 +124,7 @@ void Memory::load(int32_t id) {
     value = constant(*tensor, id);
   } else if (bytes_of(*tensor) == 0) {
     value = graph.constant(Constant::copy(tensor->dtype, shape_of(*tensor), {}));
-  } else if (tensor->planned && !is_body_) {
+  } else if (tensor->planned && !is_body_ && !lost_[static_cast<size_t>(id)]) {
     value = state(*tensor, id);
     wrote(id);
   } else {
@@ -145,6 +148,7 @@ Value* Memory::tensor(int32_t id) {
 }
 
 void Memory::wrote(int32_t id) {
+  lost_[static_cast<size_t>(id)] = false;
   if (const Tensor* tensor = placed(id)) last_[{tensor->memory, tensor->offset}] = id;
 }
 
@@ -177,6 +181,16 @@ void Memory::take(int32_t id, Value* value, bool moved) {
   current[static_cast<size_t>(id)] = value;
   moved_[static_cast<size_t>(id)] = moved;
   wrote(id);
+}
+
+void Memory::forget(int32_t id) {
+  if (!std::holds_alternative<Tensor>(at(id))) return;
+  if (const Tensor* tensor = placed(id)) {
+    const auto last = last_.find({tensor->memory, tensor->offset});
+    if (last != last_.end() && last->second == id) last_.erase(last);
+  }
+  current[static_cast<size_t>(id)] = nullptr;
+  lost_[static_cast<size_t>(id)] = true;
 }
 
 bool Memory::is_state(int32_t id) const {

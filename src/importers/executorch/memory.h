@@ -44,6 +44,7 @@ class Memory {
   void detach(int32_t id) { moved_[static_cast<size_t>(id)] = true; }  // from its place
   bool is_moved(int32_t id) const { return moved_[static_cast<size_t>(id)]; }
   bool is_state(int32_t id) const;
+  void forget(int32_t id);  // a tensor that not every branch wrote: it can no longer be read
   // Adds the assignments of buffers that were changed; the others become constants.
   void save_states();
 
@@ -59,6 +60,7 @@ class Memory {
   bool is_body_ = false;
   std::map<Place, int32_t> last_;     // which value was last written to a place
   std::vector<bool> moved_;           // those that took over another's memory
+  std::vector<bool> lost_;            // those that one branch wrote and another did not
   std::map<int32_t, Value*> states_;  // what was read at the start
 };
 

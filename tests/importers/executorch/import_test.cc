@@ -196,6 +196,56 @@ TEST(ExecutorchImport, ABranchThatIsKnownIsFollowed) {
   EXPECT_EQ(run_graph(*graph, {floats({2}, {1, 2})})[0].values<float>(), (Floats{1, 2}));
 }
 
+// A number that only one branch writes is the file's own in the other case.
+TEST(ExecutorchImport, NumbersWrittenInABranch) {
+  Program program = cond_program();
+  Method& method = program.methods[0];
+  method.values.emplace_back(int64_t{10});  // 8
+  method.instructions[1] = KernelCall{"executorch_prim::add.Scalar", {8, 8, 8}};
+  method.instructions[2] = MoveCall{1, 4};
+  method.instructions[6] = KernelCall{"executorch_prim::add.Scalar", {8, 5, 8}};
+  method.outputs = {8, 4};
+  auto graph = import(program);
+  for (const char flag : {1, 0}) {
+    const auto results =
+        run_graph(*graph, {HostTensor(DType::kBool, {}, &flag), floats({2}, {1, 2})});
+    EXPECT_EQ(results[0].values<int64_t>(), (std::vector<int64_t>{flag ? 21 : 11}));
+    EXPECT_EQ(results[1].values<float>(), flag ? (Floats{1, 2}) : (Floats{2, 4}));
+  }
+}
+
+TEST(ExecutorchImport, ATensorOfOneBranchCannotBeReadAfterIt) {
+  Program program = cond_program();
+  program.methods[0].instructions[6] = KernelCall{"aten::neg.out", {2, 7, 7}};  // of "then" only
+  EXPECT_NE(message_of(program).find("value 2 is read, but nothing"), std::string::npos)
+      << message_of(program);
+}
+
+// Buffers that a branch changes last, too.
+TEST(ExecutorchImport, BuffersWrittenInABranch) {
+  Program program = cond_program();
+  Method& method = program.methods[0];
+  method.values.emplace_back(planned(DType::kF32, {2}, 96));  // 8, of zeros
+  method.instructions = {JumpFalse{0, 4}, KernelCall{"aten::add.out", {8, 1, 5, 2, 2}},
+                         KernelCall{"aten::copy_", {8, 2, 6, 8}}, JumpFalse{6, 4},
+                         KernelCall{"aten::neg.out", {8, 7, 7}}};
+  auto graph = import(program);
+  auto device = Device::get("reference");
+  Executable executable(device, *graph);
+  const Floats x{1, 2};
+  float count = 0;
+  for (const char flag : {1, 0, 1, 1}) {
+    std::vector<anymps::Tensor> results;
+    executable.run({device->from_host(TensorDesc(DType::kBool, {}), &flag),
+                    device->from_host(TensorDesc(DType::kF32, {2}), x.data())},
+                   results);
+    count += static_cast<float>(flag);
+    Floats values(2);
+    device->to_host(results[0], values.data());
+    EXPECT_EQ(values, (Floats{-count, -2 * count}));
+  }
+}
+
 TEST(ExecutorchImport, JumpsOutOfABranchAndBackAreRefused) {
   Program program = cond_program();
   program.methods[0].instructions[2] = JumpFalse{0, 0};
