@@ -126,6 +126,7 @@ void Importer::run_if(Memory& memory, int32_t condition, Range yes, Range no, si
   std::vector<int32_t> captures, results, lost;
   find_captures(memory, yes, captures);
   find_captures(memory, no, captures);
+  for (const int32_t id : captures) memory.load(id);
   const std::set<int32_t> in_yes = written_in(yes), in_no = written_in(no);
   std::set<int32_t> written = in_yes;
   written.insert(in_no.begin(), in_no.end());
@@ -133,7 +134,7 @@ void Importer::run_if(Memory& memory, int32_t condition, Range yes, Range no, si
     const bool in_both = in_yes.contains(id) && in_no.contains(id);
     const bool used = last_read_[static_cast<size_t>(id)] >= after || memory.is_state(id);
     // What is held in one case only can be used in neither.
-    if (!used || (!in_both && is_tensor(memory, id) && !memory.can_load(id))) {
+    if (!used || (!in_both && is_tensor(memory, id) && !memory.holds(id))) {
       lost.push_back(id);
       continue;
     }

@@ -108,6 +108,14 @@ bool Memory::can_load(int32_t id) const {
   return tensor->planned && !lost_[static_cast<size_t>(id)];
 }
 
+bool Memory::holds(int32_t id) const {
+  if (current[static_cast<size_t>(id)]) return true;
+  const auto* tensor = std::get_if<Tensor>(&at(id));
+  if (tensor && tensor->data) return true;
+  const Tensor* with_place = placed(id);
+  return with_place && last_.contains({with_place->memory, with_place->offset});
+}
+
 void Memory::load(int32_t id) {
   Value*& value = current[static_cast<size_t>(id)];
   const auto* tensor = std::get_if<Tensor>(&at(id));

@@ -33,6 +33,7 @@ class Memory {
   // stay null. Fails if nothing was ever written to it.
   void load(int32_t id);
   bool can_load(int32_t id) const;
+  bool holds(int32_t id) const;  // something that was written, or is in the file
   // Value `id` as a tensor: a number becomes one without axes.
   Value* tensor(int32_t id);
   // `current[id]` is new.
