@@ -64,11 +64,8 @@ std::optional<int64_t> Importer::known_int(const Memory& memory, int32_t id) {
 
 // Returns the next instruction. A condition that is known is followed, also backwards, so that
 // loops with a known number of rounds are unrolled.
-size_t Importer::run_jump(Memory& memory, const JumpFalse& jump, size_t pc, size_t begin,
-                          size_t end) {
+size_t Importer::run_jump(Memory& memory, const JumpFalse& jump, size_t pc, size_t end) {
   const auto destination = static_cast<size_t>(jump.destination);
-  require(destination >= begin && destination <= end,
-          "it jumps to instruction {}, out of the branch that it is in", destination);
   if (const auto known = known_condition(memory, jump.condition))
     return *known ? pc + 1 : destination;
   if (destination <= pc)
@@ -110,6 +107,16 @@ void Importer::find_captures(const Memory& memory, Range range,
   }
 }
 
+void Importer::check_jumps(Range range) const {
+  for (size_t pc = range.begin; pc < range.end; ++pc) {
+    const auto* jump = std::get_if<JumpFalse>(&method_.instructions[pc]);
+    if (!jump) continue;
+    const auto destination = static_cast<size_t>(jump->destination);
+    require(destination >= range.begin && destination <= range.end,
+            "instruction {} jumps to {}, out of the branch that it is in", pc, destination);
+  }
+}
+
 std::set<int32_t> Importer::written_in(Range range) const {
   std::set<int32_t> ids;
   for (size_t pc = range.begin; pc < range.end; ++pc)
@@ -123,6 +130,8 @@ void Importer::run_if(Memory& memory, int32_t condition, Range yes, Range no, si
   Value* predicate = memory.tensor(condition);
   require(predicate->dtype() == DType::kBool, "the condition is {}, must be bool",
           to_string(predicate->type));
+  check_jumps(yes);
+  check_jumps(no);
   std::vector<int32_t> captures, results, lost;
   find_captures(memory, yes, captures);
   find_captures(memory, no, captures);
@@ -141,6 +150,13 @@ void Importer::run_if(Memory& memory, int32_t condition, Range yes, Range no, si
     if (!in_both) add_capture(memory, id, captures);
     results.push_back(id);
   }
+  if (!results.empty()) add_if(memory, predicate, yes, no, captures, results);
+  for (const int32_t id : lost) memory.forget(id);
+  --depth_;
+}
+
+void Importer::add_if(Memory& memory, Value* predicate, Range yes, Range no,
+                      const std::vector<int32_t>& captures, const std::vector<int32_t>& results) {
   Values inputs{predicate};
   for (const int32_t id : captures) {
     memory.load(id);
@@ -158,8 +174,6 @@ void Importer::run_if(Memory& memory, int32_t condition, Range yes, Range no, si
                             ->outputs;
   for (size_t i = 0; i < results.size(); ++i)
     memory.take(results[i], values[i], moved.contains(results[i]));
-  for (const int32_t id : lost) memory.forget(id);
-  --depth_;
 }
 
 std::shared_ptr<Graph> Importer::make_branch(const Memory& outside, Range range,

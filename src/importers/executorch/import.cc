@@ -134,7 +134,6 @@ void Importer::add_inputs() {
 }
 
 void Importer::run_range(Memory& memory, size_t pc, size_t end) {
-  const size_t begin = pc;
   while (pc < end) {
     if (++steps_ > method_.instructions.size() + kMaxRepeats)
       fail(Code::kUnsupported, "its loops unroll to more than {} instructions", kMaxRepeats);
@@ -143,7 +142,7 @@ void Importer::run_range(Memory& memory, size_t pc, size_t end) {
     const Instruction& instruction = method_.instructions[pc];
     try {
       if (const auto* jump = std::get_if<JumpFalse>(&instruction)) {
-        pc = run_jump(memory, *jump, pc, begin, end);
+        pc = run_jump(memory, *jump, pc, end);
       } else {
         run_instruction(memory, instruction, pc);
         ++pc;

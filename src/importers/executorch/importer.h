@@ -41,12 +41,15 @@ class Importer {
   void run_delegate(Memory& memory, const DelegateCall& call);
 
   // Jumps (branches.cc).
-  size_t run_jump(Memory& memory, const JumpFalse& jump, size_t pc, size_t begin, size_t end);
+  size_t run_jump(Memory& memory, const JumpFalse& jump, size_t pc, size_t end);
   void run_if(Memory& memory, int32_t condition, Range yes, Range no, size_t after);
+  void add_if(Memory& memory, Value* predicate, Range yes, Range no,
+              const std::vector<int32_t>& captures, const std::vector<int32_t>& results);
   std::shared_ptr<Graph> make_branch(const Memory& outside, Range range,
                                      const std::vector<int32_t>& captures,
                                      const std::vector<int32_t>& results, std::set<int32_t>& moved);
   void find_captures(const Memory& memory, Range range, std::vector<int32_t>& captures) const;
+  void check_jumps(Range range) const;
   std::set<int32_t> written_in(Range range) const;
   static std::optional<int64_t> known_int(const Memory& memory, int32_t id);
 
