@@ -86,7 +86,8 @@ Values interpolate(KernelArguments& c, const char* mode, const Target& to, bool 
   NamedAttrs attrs = {{"mode", mode},
                       {"coordinate", align_corners ? "align_corners" : "half_pixel"},
                       {"axes", iota(first, rank)},
-                      {"antialias", antialias}};
+                      {"antialias", antialias},
+                      {"exclude_outside", antialias}};
   bool scaled = !align_corners && !antialias;
   std::vector<double> scales;
   for (size_t i = 0; i < to.sizes.size(); ++i) {
@@ -120,12 +121,38 @@ Values upsample_aa(KernelArguments& c) {
   return interpolate(c, c.engine_op, target(c, 1, 3), c.b(2), true);
 }
 
+// torch's cubic interpolation with a border takes each of the neighbours from the nearest element
+// of the image, wherever the place itself is. A place that is two elements outside, or more, has
+// the edge for all of its neighbours, so a border of four elements is enough.
+Value* cubic_with_border(KernelArguments& c, Value* x, Value* grid, bool align_corners) {
+  constexpr int64_t kBorder = 4;
+  const Ints pads = {0, 0, kBorder, kBorder};
+  std::vector<double> scale, shift, least, most;  // x, then y
+  for (int64_t axis : {3, 2}) {
+    const auto extent = static_cast<double>(known_extent(c, x, axis));
+    scale.push_back((align_corners ? extent - 1 : extent) / 2);
+    shift.push_back((extent - 1) / 2);
+    least.push_back(-2);
+    most.push_back(extent + 1);
+  }
+  const auto pair = [&](const std::vector<double>& values) {
+    return c.cast(c.graph.constant(Constant::of<double>({2}, values)), grid->dtype());
+  };
+  Value* places = c.add("add", {c.add("mul", {grid, pair(scale)}), pair(shift)});
+  places = c.add("min", {c.add("max", {places, pair(least)}), pair(most)});
+  places = with_scalar(c, "add", places, kBorder);
+  x = c.add("pad", {x}, {{"pads", twice(pads)}, {"mode", "edge"}});
+  return c.add("grid_sample", {x, places},
+               {{"mode", "cubic"}, {"padding", "border"}, {"normalized", false}});
+}
+
 Values grid_sampler(KernelArguments& c) {
   static const char* kModes[] = {"linear", "nearest", "cubic"};
   static const char* kPaddings[] = {"constant", "border", "reflection"};
   const int64_t mode = c.i(2), padding = c.i(3);
   c.check(mode >= 0 && mode < 3 && padding >= 0 && padding < 3,
           "interpolation {} and padding {} are not known", mode, padding);
+  if (mode == 2 && padding == 1) return {cubic_with_border(c, c.tensor(0), c.tensor(1), c.b(4))};
   return {
       c.add("grid_sample", {c.tensor(0), c.tensor(1)},
             {{"mode", kModes[mode]}, {"padding", kPaddings[padding]}, {"align_corners", c.b(4)}})};

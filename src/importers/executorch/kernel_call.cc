@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "importers/executorch/effects.h"
+
 namespace anymps::executorch {
 
 KernelArguments::KernelArguments(Graph& graph, const Method& method, const KernelCall& call,
@@ -237,18 +239,11 @@ const KernelRefusal kRefused[] = {
     {"aten::sym_is_contiguous", "tensors have no strides that a program could see"},
     {"aten::sym_stride.int", "tensors have no strides that a program could see"},
     {"aten::sym_storage_offset", "tensors have no storage that a program could see"},
-    {"executorch_prim::et_copy_index.tensor",
-     "it fills the result of a loop (torch.map, torch.scan) step by step"},
 };
 
 // What torch lets a result be stored as: not a fraction as an integer, not a number as a bool.
 int category(DType dtype) {
   return dtype == DType::kBool ? 0 : is_int(dtype) ? 1 : is_float(dtype) ? 2 : 3;
-}
-
-bool is_in_place(std::string_view op) {
-  const size_t end = std::min(op.find('.'), op.size());
-  return end > 0 && op[end - 1] == '_';
 }
 
 void check_shape(const Tensor& declared, const Value& value, size_t i) {

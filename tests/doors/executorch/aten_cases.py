@@ -2,6 +2,8 @@
 """Calls of torch's operators, as a table: what is called and with which tensors.
 
 A case is one operator with odd shapes and one dtype. Needs torch; see make_aten.py, which makes programs of them."""
+import executorch.exir.passes._quant_patterns_and_replacements  # noqa: F401 - registers quantized embeddings
+import executorch.kernels.quantized  # noqa: F401 - registers out-variants
 import torch
 
 A = torch.ops.aten
@@ -11,6 +13,7 @@ I8, I16, I32, I64, U8, BOOL = torch.int8, torch.int16, torch.int32, torch.int64,
 NAN, INF = float("nan"), float("inf")
 
 CASES = []  # (family, name, function, inputs)
+DYNAMIC = []  # (family, name, function, inputs to export with, their dynamic shapes, inputs to run with)
 
 
 def rand(*shape, dtype=F32, low=-3, high=3):
@@ -25,6 +28,10 @@ def rand(*shape, dtype=F32, low=-3, high=3):
 
 def case(family, name, function, *inputs):
     CASES.append((family, name, function, tuple(x.clone() for x in inputs)))
+
+
+def dynamic(name, function, inputs, shapes, others):
+    DYNAMIC.append(("dynamic", name, function, inputs, shapes, others))
 
 
 def t(values, dtype=F32):
@@ -135,7 +142,7 @@ def math_cases():
 
 
 def activation_cases():
-    case("activation", "gelu", A.gelu.default, SPECIAL)
+    case("activation", "gelu", A.gelu.default, rand(3, 5, low=-6, high=6))
     case("activation", "gelu_tanh", lambda x: A.gelu.default(x, approximate="tanh"), rand(9))
     case("activation", "gelu_f16", A.gelu.default, rand(9, dtype=F16))
     case("activation", "leaky_relu", lambda x: A.leaky_relu.default(x, 0.3), SPECIAL)
@@ -273,7 +280,7 @@ def shape_cases():
     case("copy", "copy", A.copy.default, rand(2, 3), rand(3))
     case("copy", "repeat", lambda x: A.repeat.default(x, [2, 1, 3, 1]), x)
     case("copy", "repeat_scalar", lambda x: A.repeat.default(x, [3]), rand())
-    case("copy", "repeat_interleave", A.repeat_interleave.Tensor, t([2, 0, 3, 1], I64))
+    case("copy", "repeat_interleave", lambda r: A.repeat_interleave.Tensor(r, output_size=6), t([2, 0, 3, 1], I64))
     case("copy", "flip", lambda x: A.flip.default(x, [0, -1]), x)
     case("copy", "roll", lambda x: A.roll.default(x, [1, -2], [0, 2]), x)
     case("copy", "roll_flat", lambda x: A.roll.default(x, [5]), x)
@@ -430,9 +437,153 @@ def linalg_cases():
         case("linalg", f"pdist_{p}", lambda a, p=p: A._pdist_forward.default(a, p), rand(4, 3))
 
 
+def more_cases():
+    """Operators that are decomposed unless a program asks to keep them."""
+    x = rand(2, 3, 4)
+    for name in "exp2 hardsigmoid hardswish mish silu isfinite square".split():
+        case("more", name, getattr(A, name).default, rand(9))
+    case("more", "softplus", lambda x: A.softplus.default(x, 2, 3), rand(9))
+    case("more", "threshold", lambda x: A.threshold.default(x, 0.5, 7), rand(9))
+    case("more", "addcmul", lambda a, b, c: A.addcmul.default(a, b, c, value=0.5), rand(3, 4), rand(4), rand(3, 1))
+    case("more", "addcdiv", lambda a, b, c: A.addcdiv.default(a, b, c, value=2), rand(3, 4), rand(4), rand(3, 1))
+    for name in ("clamp_min", "clamp_max"):
+        op = getattr(A, name)
+        case("more", name, lambda x, op=op: op.default(x, 0.5), rand(9))
+        case("more", name + "_tensor", op.Tensor, rand(3, 4), rand(4))
+    case("more", "remainder_base", lambda x: A.remainder.Scalar_Tensor(7, x), t([2, -2, 3], I32))
+    case("more", "aminmax", lambda x: A.aminmax.default(x, dim=1), x)
+    case("more", "aminmax_all", A.aminmax.default, x)
+    case("more", "cumprod", lambda x: A.cumprod.default(x, 1), x)
+    case("more", "logsumexp", lambda x: A.logsumexp.default(x, [1, -1], True), x)
+    for order in (0, 1, 2, 3.5, INF, -INF):
+        case("more", f"vector_norm_{order}", lambda x, o=order: A.linalg_vector_norm.default(x, o, [1]), x)
+    case("more", "norm", lambda x: A.norm.ScalarOpt_dim(x, 3, [0, 2], True), x)
+    case("more", "std", lambda x: A.std.correction(x, [1], correction=1), x)
+    case("more", "sum_all", A.sum.default, rand(3, 4, dtype=I32))
+    case("more", "sort_stable", lambda x: A.sort.stable(x, stable=True, dim=0), t([3.0, 1.0, 3.0, 1.0, 2.0]))
+    case("more", "triu", lambda x: A.triu.default(x, 1), rand(4, 5))
+    case("more", "squeeze_all", A.squeeze_copy.default, rand(1, 2, 1))
+    case("more", "conj", A._conj_physical.default, rand(3))
+    case("more", "baddbmm", lambda a, b, c: A.baddbmm.default(a, b, c, beta=0.5, alpha=2), rand(2, 1, 5), rand(2, 3, 4), rand(2, 4, 5))
+    case("more", "linear", A.linear.default, rand(2, 3, 4), rand(5, 4), rand(5))
+    case("more", "matmul", A.matmul.default, rand(2, 3, 4), rand(4, 5))
+    case("more", "attention", lambda q, k, v: A._scaled_dot_product_flash_attention_for_cpu.default(q, k, v)[0],
+         rand(1, 2, 5, 4), rand(1, 2, 5, 4), rand(1, 2, 5, 4))
+    case("more", "attention_causal", lambda q, k, v: A._scaled_dot_product_flash_attention_for_cpu.default(q, k, v, 0.0, True)[0],
+         rand(1, 2, 5, 4), rand(1, 2, 5, 4), rand(1, 2, 5, 4))
+    case("more", "avg_pool1d", lambda x: A.avg_pool1d.default(x, [3], [2], [1]), rand(2, 3, 9))
+    case("more", "avg_pool3d", lambda x: A.avg_pool3d.default(x, [2, 3, 2], [2, 1, 2], [1, 1, 0], True, False), rand(2, 3, 5, 6, 4))
+    case("more", "max_pool3d", lambda x: A.max_pool3d_with_indices.default(x, [2, 3, 2], [1, 2, 1], [1, 1, 0]), rand(2, 3, 5, 6, 4))
+    case("more", "adaptive_1d", lambda x: A.adaptive_avg_pool1d.default(x, [4]), rand(2, 3, 9))
+    case("more", "adaptive_3d", lambda x: A._adaptive_avg_pool3d.default(x, [2, 3, 2]), rand(2, 3, 5, 6, 4))
+    for align in (False, True):
+        case("more", f"bilinear_{align}", lambda x, a=align: A.upsample_bilinear2d.default(x, [7, 3], a), rand(1, 2, 4, 5))
+        case("more", f"bicubic_{align}", lambda x, a=align: A.upsample_bicubic2d.default(x, [7, 9], a), rand(1, 2, 4, 5))
+        case("more", f"linear_{align}", lambda x, a=align: A.upsample_linear1d.default(x, [9], a), rand(1, 2, 5))
+    case("more", "nearest1d", lambda x: A.upsample_nearest1d.default(x, [9]), rand(1, 2, 4))
+    case("more", "nearest2d", lambda x: A.upsample_nearest2d.default(x, [9, 4], 2.3, 0.9), rand(1, 2, 4, 5))
+    case("more", "nearest3d", lambda x: A.upsample_nearest3d.default(x, [3, 4, 7]), rand(1, 2, 4, 5, 3))
+    case("more", "col2im", lambda x: A.col2im.default(x, [4, 5], [2, 3], [1, 1], [1, 0], [2, 1]), rand(2, 12, 9))
+    case("more", "im2col", lambda x: A.im2col.default(x, [2, 3], [1, 2], [1, 0], [2, 1]), rand(2, 2, 4, 7))
+    case("more", "rfft", lambda x: A.view_as_real_copy.default(A._fft_r2c.default(x, [1], 0, True)), rand(3, 8))
+    case("more", "rfft_full", lambda x: A.view_as_real_copy.default(A._fft_r2c.default(x, [0, 1], 1, False)), rand(3, 5))
+    case("more", "irfft", lambda x: A._fft_c2r.default(A._fft_r2c.default(x, [1], 0, True), [1], 2, 8), rand(3, 8))
+    case("more", "irfft_odd", lambda x: A._fft_c2r.default(A._fft_r2c.default(x, [1], 0, True), [1], 2, 7), rand(3, 7))
+    case("more", "fft", lambda x: A.view_as_real_copy.default(
+        A._fft_c2c.default(A._fft_r2c.default(x, [1], 0, True), [0], 2, False)), rand(3, 8))
+    weights, bag = rand(6, 3), t([1, 2, 4, 5, 4, 3, 0], I64)
+    for mode in (0, 1):
+        case("more", f"embedding_bag_{mode}", lambda w, i, o, m=mode: A._embedding_bag.default(w, i, o, False, m)[0],
+             weights, bag, t([0, 3, 3, 5], I64))
+    case("more", "embedding_bag_weights",
+         lambda w, i, o, s: A._embedding_bag.default(w, i, o, False, 0, False, s, True)[0], weights, bag, t([0, 4, 7], I64), rand(7))
+    case("more", "dropout_off", lambda x: A.native_dropout.default(x, 0.5, False), x)
+
+
+def backward_cases():
+    x, w, gradient = rand(2, 4, 6, 5), rand(6, 2, 3, 3), rand(2, 6, 6, 5)
+    mask = [True, True, True]
+    conv = lambda g, x, w: A.convolution_backward.default(g, x, w, [6], [1, 1], [1, 1], [1, 1], False, [0, 0], 2, mask)
+    case("backward", "conv", conv, gradient, x, w)
+    case("backward", "conv_transposed",
+         lambda g, x, w: A.convolution_backward.default(g, x, w, [4], [2, 2], [1, 1], [1, 1], True, [0, 0], 1, mask),
+         rand(1, 4, 7, 5), rand(1, 3, 4, 3), rand(3, 4, 3, 3))
+    case("backward", "layer_norm",
+         lambda g, x, w, b: A.native_layer_norm_backward.default(g, x, [4], *A.native_layer_norm.default(x, [4], w, b, 1e-5)[1:], w, b, mask),
+         rand(2, 3, 4), rand(2, 3, 4), rand(4), rand(4))
+    case("backward", "group_norm",
+         lambda g, x, w, b: A.native_group_norm_backward.default(
+             g, x, *A.native_group_norm.default(x, w, b, 2, 4, 6, 2, 1e-5)[1:], w, 2, 4, 6, 2, mask),
+         rand(2, 4, 2, 3), rand(2, 4, 2, 3), rand(4), rand(4))
+    case("backward", "max_pool",
+         lambda g, x: A.max_pool2d_with_indices_backward.default(
+             g, x, [3, 3], [2, 2], [1, 1], [1, 1], False, A.max_pool2d_with_indices.default(x, [3, 3], [2, 2], [1, 1])[1]),
+         rand(2, 3, 3, 4), rand(2, 3, 6, 7))
+    case("backward", "avg_pool", lambda g, x: A.avg_pool2d_backward.default(g, x, [3, 2], [2, 2], [1, 1], False, False, None),
+         rand(2, 3, 3, 4), rand(2, 3, 6, 7))
+    case("backward", "adaptive", A._adaptive_avg_pool2d_backward.default, rand(2, 3, 3, 2), rand(2, 3, 6, 4))
+    case("backward", "embedding", lambda g, i: A.embedding_dense_backward.default(g, i, 5, -1, False), rand(2, 3, 4), t([[0, 4, 0], [1, 2, 0]], I64))
+    case("backward", "embedding_padding", lambda g, i: A.embedding_dense_backward.default(g, i, 5, 0, False), rand(3, 4), t([0, 4, 0], I64))
+
+
+def quantized_cases():
+    x = rand(4, 6)
+    q8 = rand(4, 6, dtype=I8, low=-128, high=127)
+    q, d = Q.quantize_per_tensor, Q.dequantize_per_tensor
+    case("quantized", "quantize", lambda x: q.default(x, 0.037, 3, -128, 127, I8), x)
+    case("quantized", "quantize_narrow", lambda x: q.default(x, 0.5, 8, 0, 15, U8), x)
+    case("quantized", "quantize_i16", lambda x: q.default(x, 1e-3, 0, -32768, 32767, I16), x)
+    case("quantized", "dequantize", lambda x: d.default(x, 0.037, 3, -128, 127, I8), q8)
+    case("quantized", "quantize_tensor", lambda x, s, z: q.tensor(x, s, z, -128, 127, I8), x, t(0.037, F64), t(3, I64))
+    case("quantized", "dequantize_tensor", lambda x, s, z: d.tensor(x, s, z, -128, 127, I8), q8, t(0.037, F64), t(3, I64))
+    scales, zeros = rand(6, low=0.01, high=0.1), rand(6, dtype=I64)
+    case("quantized", "per_channel", lambda x, s, z: Q.quantize_per_channel.default(x, s, z, 1, -128, 127, I8), x, scales, zeros)
+    case("quantized", "from_channel", lambda x, s, z: Q.dequantize_per_channel.default(x, s, z, 1, -128, 127, I8), q8, scales, zeros)
+    case("quantized", "from_channel_0", lambda x, s: Q.dequantize_per_channel.default(x, s, None, 0, -128, 127, I8), q8, scales[:4])
+    case("quantized", "choose", lambda x: Q.choose_qparams.tensor(x, -128, 127, 1e-5, I8), x)
+    case("quantized", "per_token", lambda x: Q.choose_qparams_per_token_asymmetric.default(x, I8), x)
+    tokens, offsets = rand(4, 1, low=0.01, high=0.1, dtype=F64), rand(4, 1, dtype=I64)
+    case("quantized", "to_token", lambda x, s, z: Q.quantize_per_token.default(x, s, z, -128, 127, I8), x, tokens, offsets)
+    case("quantized", "from_token", lambda x, s, z: Q.dequantize_per_token.default(x, s, z, -128, 127, I8, F32), q8, tokens, offsets)
+    indices = t([[3, 0], [1, 1]], I64)
+    rows, groups, ints = rand(4, low=0.01, high=0.1), rand(4, 2, low=0.01, high=0.1), rand(4, 2, dtype=I32).to(F32)
+    case("quantized", "embedding_byte", lambda w, s, i: Q.embedding_byte.default(w, s, None, -128, 127, i), q8, rows, indices)
+    case("quantized", "embedding_byte_groups", lambda w, s, z, i: Q.embedding_byte.default(w, s, z, -128, 127, i), q8, groups, ints, indices)
+    bytes_ = rand(4, 4, dtype=U8, low=0, high=255)
+    case("quantized", "embedding_4bit", lambda w, s, z, i: Q.embedding_4bit.default(w, s, z, -8, 7, i), bytes_, groups, ints, indices)
+    case("quantized", "embedding_2bit", lambda w, s, i: Q.embedding_2bit.default(w, s, None, -2, 1, i), bytes_, groups, indices)
+
+
+def dynamic_cases():
+    """Shapes that are known only when the program runs: sizes are computed by instructions."""
+    n, m = torch.export.Dim("n", min=4, max=16), torch.export.Dim("m", min=2, max=16)
+    one = lambda name, f, *inputs, run: dynamic(name, f, inputs, tuple({0: n} for _ in inputs), run)
+    one("add", lambda x, y: x + y * 2, rand(4, 3), rand(4, 3), run=(rand(7, 3), rand(7, 3)))
+    one("view", lambda x: x.view(x.shape[0], -1) + 1, rand(4, 3, 2), run=(rand(5, 3, 2),))
+    one("flatten", lambda x: (x + 1).reshape(-1) * 2, rand(4, 3), run=(rand(9, 3),))
+    one("merge", lambda x: (x + 1).view(x.shape[0] * 3, 2), rand(4, 3, 2), run=(rand(6, 3, 2),))
+    one("slice", lambda x: x[1:] * 2, rand(4, 3), run=(rand(8, 3),))
+    one("expand", lambda x: x.sum(0, keepdim=True).expand(x.shape[0], 3) + x, rand(4, 3), run=(rand(5, 3),))
+    one("zeros", lambda x: torch.zeros(x.shape[0], 2) + x, rand(4, 2), run=(rand(6, 2),))
+    one("arange", lambda x: torch.arange(x.shape[0]) + x.sum(), rand(4), run=(rand(7),))
+    one("cat", lambda x, y: torch.cat([x, y]), rand(4, 3), rand(4, 3), run=(rand(5, 3), rand(5, 3)))
+    one("mean", lambda x: x.mean(0), rand(4, 3), run=(rand(11, 3),))
+    one("var", lambda x: x.var(0), rand(4, 3), run=(rand(11, 3),))
+    one("softmax", lambda x: torch.softmax(x, 0), rand(4, 3), run=(rand(6, 3),))
+    one("scaled", lambda x: x * x.shape[0], rand(4, 3), run=(rand(6, 3),))
+    one("layer_norm", lambda x: torch.nn.functional.layer_norm(x, [3]), rand(4, 3), run=(rand(6, 3),))
+    one("linear", lambda x: torch.nn.functional.linear(x, torch.ones(2, 3)), rand(4, 3), run=(rand(9, 3),))
+    one("conv", lambda x: torch.nn.functional.conv2d(x, torch.ones(2, 3, 3, 3), padding=1), rand(4, 3, 5, 5), run=(rand(5, 3, 5, 5),))
+    one("index", lambda x: x[torch.tensor([1, 0, 1])], rand(4, 3), run=(rand(5, 3),))
+    one("attention", lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v),
+        rand(4, 2, 5, 4), rand(4, 2, 5, 4), rand(4, 2, 5, 4), run=(rand(5, 2, 5, 4), rand(5, 2, 5, 4), rand(5, 2, 5, 4)))
+    dynamic("two", lambda x, y: x @ y, (rand(4, 5), rand(5, 3)), ({0: n, 1: m}, {0: m}), (rand(7, 2), rand(2, 3)))
+    dynamic("sizes", lambda x: x.view(x.shape[1], x.shape[0]) + x.shape[0] * x.shape[1], (rand(4, 5),), ({0: n, 1: m},), (rand(6, 7),))
+
+
 def build():
     torch.manual_seed(20261)
     for family in (math_cases, activation_cases, reduce_cases, shape_cases, index_cases, create_cases, nn_cases, pool_cases,
-                   resize_cases, linalg_cases):
+                   resize_cases, linalg_cases, more_cases, backward_cases, quantized_cases, dynamic_cases):
         family()
     return CASES

@@ -19,6 +19,7 @@ from executorch.devtools import BundledProgram
 from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
 from executorch.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer
 from executorch.exir import EdgeCompileConfig, to_edge
+from executorch.exir.operator.convert import to_out_variant
 
 sys.path.insert(0, str(Path(__file__).parent))
 import aten_cases  # noqa: E402
@@ -40,12 +41,28 @@ class Calls(torch.nn.Module):
         return tuple(results)
 
 
-def bundle(cases):
-    """(the file's bytes, the operators that it calls)"""
+def kept(exported):
+    """The operators that a program calls as they are, instead of what they can be decomposed to."""
+    names = set()
+    for node in exported.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload):
+            try:
+                to_out_variant(node.target)
+                names.add(node.target)
+            except Exception:  # noqa: BLE001, S110 - has no variant that a program could call
+                pass
+    return list(names)
+
+
+def bundle(cases, dynamic=None):
+    """(the file's bytes, the operators that it calls); dynamic: (shapes, inputs to run with)"""
     module = Calls(cases)
     inputs = tuple(x for case in cases for x in case[3])
-    exported = torch.export.export(module, inputs, strict=False)
-    program = to_edge(exported, compile_config=EdgeCompileConfig(_check_ir_validity=False)).to_executorch()
+    shapes = {"inputs": dynamic[0]} if dynamic else None
+    exported = torch.export.export(module, inputs, strict=False, dynamic_shapes=shapes)
+    config = EdgeCompileConfig(_check_ir_validity=False, preserve_ops=kept(exported) if not dynamic else [])
+    program = to_edge(exported, compile_config=config).to_executorch()
+    inputs = dynamic[1] if dynamic else inputs
     expected = module(*(x.clone() for x in inputs))
     suite = MethodTestSuite(method_name="forward",
                             test_cases=[MethodTestCase(inputs=[x.clone() for x in inputs], expected_outputs=list(expected))])
@@ -69,10 +86,12 @@ def main():
     for case in cases:
         groups.setdefault(case[0] if args.grouped else f"{case[0]}_{case[1]}", []).append(case)
     operators, failed = set(), []
-    for name, group in groups.items():
+    todo = [(name, group, None) for name, group in groups.items()]
+    todo += [(f"{case[0]}_{case[1]}", [case[:4]], case[4:]) for case in aten_cases.DYNAMIC if args.k in f"{case[0]}_{case[1]}"]
+    for name, group, dynamic in todo:
         try:
             with contextlib.redirect_stdout(io.StringIO()):
-                data, used = bundle(group)
+                data, used = bundle(group, dynamic)
         except Exception as error:  # noqa: BLE001 - the exporter raises what it likes
             failed.append((name, error))
             if args.v:
@@ -83,7 +102,7 @@ def main():
     (args.folder / "operators.txt").write_text("\n".join(sorted(operators)) + "\n")
     for name, error in failed:
         print(f"not exported: {name}: {type(error).__name__}: {str(error).strip().splitlines()[:1]}")
-    print(f"{len(groups) - len(failed)} of {len(groups)} bundles, {len(operators)} operators")
+    print(f"{len(todo) - len(failed)} of {len(todo)} bundles, {len(operators)} operators")
     return 1 if failed else 0
 
 

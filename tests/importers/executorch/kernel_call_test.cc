@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <set>
 
+#include "drivers/elements.h"
 #include "importers/executorch/operator_names.h"
 #include "importers/onnx/run.h"
 
@@ -79,7 +81,32 @@ class Call {
     }
     return value(std::move(items));
   }
-  // The size of an input along an axis, as an instruction of its own would compute it.
+  // A number that an instruction before this one computes: the extent of an input.
+  Call& extent(int64_t size) {
+    feeds_.push_back(HostTensor::of<float>({size}, std::vector<float>(static_cast<size_t>(size))));
+    const std::string name = "N" + std::to_string(feeds_.size());
+    const int32_t of = input(feeds_.back(), {Dim::symbol(name)}), size_id = add(int64_t{0});
+    KernelCall sym{"aten::sym_size.int", {of, add(int64_t{0}), size_id}};
+    convert_kernel(graph_, method_, sym, current_, "size");
+    call_.args.push_back(size_id);
+    return *this;
+  }
+  // The same, of the kind that the number has: an Int as an extent, a Double as its half.
+  Call& computed(double number, bool is_double) {
+    if (!is_double) return extent(static_cast<int64_t>(number));
+    extent(static_cast<int64_t>(number * 2));
+    const int32_t half = add(0.0);
+    KernelCall divide{"executorch_prim::truediv.Scalar",
+                      {call_.args.back(), add(int64_t{2}), half}};
+    convert_kernel(graph_, method_, divide, current_, "half");
+    call_.args.back() = half;
+    return *this;
+  }
+  Call& number_out() {
+    outs_.push_back(add(int64_t{0}));
+    return *this;
+  }
+  // The size of an input along an axis, in a list with other numbers.
   Call& size_in_list(size_t of, int64_t axis, const Ints& others) {
     const int32_t size = add(int64_t{0});
     KernelCall sym{"aten::sym_size.int", {call_.args.at(of), add(axis), size}};
@@ -105,12 +132,15 @@ class Call {
     else
       call_.args.push_back(add(TensorList{outs_}));
     convert_kernel(graph_, method_, call_, current_, "call");
+    result_ = current_.at(static_cast<size_t>(outs_.at(0)));
     Values outputs;
     for (const int32_t out : outs_)
       outputs.push_back(graph_.add("identity", {current_.at(static_cast<size_t>(out))}));
     graph_.set_outputs(outputs);
     return run_graph(graph_, feeds_);
   }
+
+  const Value* result() const { return result_; }
 
  private:
   int32_t add(EValue value) {
@@ -134,6 +164,7 @@ class Call {
   Values current_;
   std::vector<HostTensor> feeds_;
   std::vector<int32_t> outs_;
+  const Value* result_ = nullptr;
 };
 
 HostTensor floats(Shape shape, std::vector<float> values) {
@@ -189,6 +220,184 @@ TEST(KernelCall, ReshapesByASizeThatIsComputed) {
           .out(DType::kF32, {9, 6}, true)
           .run();
   EXPECT_EQ(y[0].shape, (Shape{2, 6}));
+}
+
+struct Arithmetic {
+  const char* op;
+  std::vector<double> numbers;
+  std::vector<bool> doubles;  // which of them are Doubles
+  double result;
+  DType dtype;
+};
+
+TEST(Numbers, AreComputed) {
+  constexpr DType i64 = DType::kI64, f64 = DType::kF64, boolean = DType::kBool;
+  const Arithmetic cases[] = {
+      {"add", {3, 4}, {false, false}, 7, i64},
+      {"add", {3, 4.5}, {false, true}, 7.5, f64},
+      {"sub", {3, 4}, {false, false}, -1, i64},
+      {"mul", {3, 4}, {false, false}, 12, i64},
+      {"mul", {3, 1.5}, {false, true}, 4.5, f64},
+      {"floordiv", {7, 2}, {false, false}, 3, i64},
+      {"floordiv", {7, 1.5}, {false, true}, 4, f64},
+      {"truediv", {7, 2}, {false, false}, 3.5, f64},
+      {"mod", {7, 4}, {false, false}, 3, i64},
+      {"neg", {7}, {false}, -7, i64},
+      {"neg", {1.5}, {true}, -1.5, f64},
+      {"ceil", {3.5}, {true}, 4, i64},
+      {"round", {2.5}, {true}, 2, i64},
+      {"round", {3.5}, {true}, 4, i64},
+      {"trunc", {3.5}, {true}, 3, i64},
+      {"sym_int", {3.5}, {true}, 3, i64},
+      {"sym_int", {3}, {false}, 3, i64},
+      {"sym_float", {3}, {false}, 3, f64},
+      {"sym_max", {3, 4}, {false, false}, 4, i64},
+      {"sym_min", {3, 4.5}, {false, true}, 3, f64},
+      {"sym_not", {3}, {false}, 0, boolean},
+      {"sym_ite", {1, 3, 4}, {false, false, false}, 3, i64},
+      {"eq", {3, 4}, {false, false}, 0, boolean},
+      {"ge", {4, 4}, {false, false}, 1, boolean},
+      {"gt", {4, 4}, {false, false}, 0, boolean},
+      {"le", {4, 4.5}, {false, true}, 1, boolean},
+      {"lt", {4, 4}, {false, false}, 0, boolean},
+  };
+  for (const Arithmetic& one : cases)
+    for (const bool known : {true, false}) {
+      Call call(fmt::format("executorch_prim::{}.Scalar", one.op));
+      for (size_t i = 0; i < one.numbers.size(); ++i) {
+        if (!known)
+          call.computed(one.numbers[i], one.doubles[i]);
+        else if (one.doubles[i])
+          call.f(one.numbers[i]);
+        else
+          call.i(static_cast<int64_t>(one.numbers[i]));
+      }
+      const HostTensor result = call.number_out().run()[0];
+      EXPECT_EQ(result.dtype, one.dtype) << one.op;
+      EXPECT_EQ(result.shape, Shape{}) << one.op;
+      EXPECT_EQ(load_number(result.dtype, result.bytes.data()), one.result)
+          << one.op << (known ? "" : " of what is computed");
+      // What is known stays known, so that it can be a size.
+      if (known && one.dtype == i64)
+        EXPECT_TRUE(call.result()->is_constant() || call.result()->type.content) << one.op;
+    }
+}
+
+TEST(Numbers, OfTensors) {
+  EXPECT_EQ(Call("aten::sym_numel")
+                .in(floats({2, 3}, {1, 2, 3, 4, 5, 6}))
+                .number_out()
+                .run()[0]
+                .values<int64_t>(),
+            std::vector<int64_t>{6});
+  EXPECT_EQ(Call("aten::_local_scalar_dense")
+                .in(floats({1, 1}, {2.5}))
+                .number_out()
+                .run()[0]
+                .values<double>(),
+            std::vector<double>{2.5});
+  EXPECT_EQ(
+      Call("aten::_local_scalar_dense").in(longs({}, {7})).number_out().run()[0].values<int64_t>(),
+      std::vector<int64_t>{7});
+}
+
+TEST(KernelCall, ShapesThatDependOnElements) {
+  const HostTensor x = floats({2, 3}, {0, 5, 0, -1, 0, 2});
+  const HostTensor mask = HostTensor::of<uint8_t>({2, 3}, {0, 1, 0, 1, 0, 1});
+  auto y = Call("aten::nonzero.out").in(x).out(DType::kI64, {6, 2}, true).run();
+  EXPECT_EQ(y[0].shape, (Shape{3, 2}));
+  EXPECT_EQ(y[0].values<int64_t>(), (std::vector<int64_t>{0, 1, 1, 0, 1, 2}));
+  y = Call("aten::masked_select.out").in(x).in(mask).out(DType::kF32, {6}, true).run();
+  EXPECT_EQ(y[0].values<float>(), (std::vector<float>{5, -1, 2}));
+  y = Call("aten::index.Tensor_out").in(x).list({mask}).out(DType::kF32, {6}, true).run();
+  EXPECT_EQ(y[0].values<float>(), (std::vector<float>{5, -1, 2}));
+}
+
+TEST(KernelCall, WritesInPlace) {
+  const auto y = Call("aten::index_put_")
+                     .in(floats({4}, {1, 2, 3, 4}))
+                     .list({longs({2}, {3, 0})})
+                     .in(floats({2}, {10, 20}))
+                     .b(true)
+                     .out(DType::kF32, {4})
+                     .run();
+  EXPECT_EQ(y[0].values<float>(), (std::vector<float>{21, 2, 3, 14}));
+}
+
+TEST(KernelCall, QuantizedProducts) {
+  const HostTensor x = floats({1, 4}, {1, 2, 3, 4});
+  const HostTensor rows = HostTensor::of<int8_t>({2, 4}, {1, 1, 2, 2, -1, 0, 3, 1});
+  // Two groups in a row, each with a scale of its own.
+  auto y = Call("quantized_decomposed::mixed_linear.out")
+               .in(x)
+               .in(rows)
+               .in(floats({2, 2}, {0.5, 2, 1, 10}))
+               .none()
+               .none()
+               .out(DType::kF32, {1, 2})
+               .run();
+  EXPECT_EQ(y[0].values<float>(), (std::vector<float>{29.5, 129}));
+  y = Call("quantized_decomposed::mixed_mm.out")
+          .in(floats({1, 2}, {3, 4}))
+          .in(rows)
+          .in(floats({2}, {0.5, 2}))
+          .none()
+          .out(DType::kF32, {1, 4})
+          .run();
+  EXPECT_EQ(y[0].values<float>(), (std::vector<float>{-6.5, 1.5, 27, 11}));
+  const HostTensor bytes = HostTensor::of<int8_t>({3}, {10, -20, 127});
+  y = Call("quantized_decomposed::add.out")
+          .in(bytes)
+          .f(0.5)
+          .i(2)
+          .i(-128)
+          .i(127)
+          .in(bytes)
+          .f(0.25)
+          .i(0)
+          .i(-128)
+          .i(127)
+          .f(0.5)
+          .i(1)
+          .i(-128)
+          .i(127)
+          .out(DType::kI8, {3})
+          .run();
+  EXPECT_EQ(y[0].values<int8_t>(), (std::vector<int8_t>{14, -31, 127}));
+}
+
+TEST(KernelCall, AllClose) {
+  const auto close = [](const HostTensor& a, const HostTensor& b, bool equal_nan) {
+    return Call("aten::allclose.out")
+        .in(a)
+        .in(b)
+        .f(1e-3)
+        .f(1e-6)
+        .b(equal_nan)
+        .b(false)
+        .out(DType::kBool, {})
+        .run()[0]
+        .values<uint8_t>()[0];
+  };
+  const float nan = std::nanf(""), inf = INFINITY;
+  EXPECT_TRUE(close(floats({2}, {1, inf}), floats({2}, {1.0005f, inf}), false));
+  EXPECT_FALSE(close(floats({2}, {1, inf}), floats({2}, {1, -inf}), false));
+  EXPECT_FALSE(close(floats({1}, {1}), floats({1}, {1.01f}), false));
+  EXPECT_FALSE(close(floats({1}, {nan}), floats({1}, {nan}), false));
+  EXPECT_TRUE(close(floats({1}, {nan}), floats({1}, {nan}), true));
+}
+
+TEST(KernelCall, RandomNumbers) {
+  const auto y = Call("aten::rand.out").ints({1000}).out(DType::kF32, {1000}).run()[0];
+  double sum = 0;
+  for (const float x : y.values<float>()) {
+    EXPECT_TRUE(x >= 0 && x < 1) << x;
+    sum += x;
+  }
+  EXPECT_NEAR(sum / 1000, 0.5, 0.06);
+  auto order = Call("aten::randperm.out").i(50).out(DType::kI64, {50}).run()[0].values<int64_t>();
+  std::sort(order.begin(), order.end());
+  for (int64_t i = 0; i < 50; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
 }
 
 TEST(KernelCall, RefusesAListThatMustBeKnown) {
