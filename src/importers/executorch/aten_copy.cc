@@ -29,12 +29,13 @@ Values expand(KernelArguments& c) {
 }
 
 Values repeat(KernelArguments& c) {
-  Value* x = c.tensor(0);
-  const Ints repeats = c.ints(1);
-  const int64_t more = static_cast<int64_t>(repeats.size()) - c.rank(x);
-  c.check(more >= 0, "{} repeats for rank {}", repeats.size(), c.rank(x));
+  Value *x = c.tensor(0), *repeats = c.shape(1);
+  const int64_t count = known_extent(c, repeats, 0), more = count - c.rank(x);
+  c.check(more >= 0, "{} repeats for rank {}", count, c.rank(x));
   x = unsqueeze(c, x, iota(0, more));
-  return {repeats.empty() ? x : c.add("tile", {x}, {{"repeats", repeats}})};
+  if (count == 0) return {x};
+  if (!c.is_known(1)) return {c.add("tile", {x, repeats})};
+  return {c.add("tile", {x}, {{"repeats", c.ints(1)}})};
 }
 
 // Place i as often as repeats[i] says: the first place at which the running sum is above.

@@ -28,14 +28,15 @@ Values fill(KernelArguments& c) {
 
 Values scalar_tensor(KernelArguments& c) { return {c.number(0, c.out())}; }
 
-// start + i * step, of floats in double as torch does, so that no error adds up. Null: 0 and 1.
+// start + i * step, of fractions in double as torch does, so that no error adds up. Start and step
+// may be left out.
 Value* arange(KernelArguments& c, std::optional<size_t> start, size_t end,
               std::optional<size_t> step) {
   const auto number = [&](std::optional<size_t> i, double otherwise, DType dtype) {
     return i ? c.number(*i, dtype) : c.graph.scalar(dtype, otherwise);
   };
   const auto is_double = [&](std::optional<size_t> i) { return i && is_float(c.number_dtype(*i)); };
-  if (!is_float(c.out()) && !is_double(start) && !is_double(end) && !is_double(step)) {
+  if (!is_double(start) && !is_double(end) && !is_double(step)) {
     const DType i64 = DType::kI64;
     return c.cast(
         c.add("range", {number(start, 0, i64), number(end, 0, i64), number(step, 1, i64)}),

@@ -161,7 +161,9 @@ Values split_copy(KernelArguments& c) {
 
 Values split_with_sizes(KernelArguments& c) {
   Value* x = c.tensor(0);
-  return parts(c, x, c.axis(2, x), c.ints(1));
+  const int64_t axis = c.axis(2, x);
+  if (c.is_known(1)) return parts(c, x, axis, c.ints(1));
+  return c.add_all("split", {x, c.shape(1)}, {{"axis", axis}}, c.results().size());
 }
 
 Values unbind(KernelArguments& c) {

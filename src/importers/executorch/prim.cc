@@ -58,7 +58,18 @@ Values mod(KernelArguments& c) {
   return {binary(c, "floor_mod")};
 }
 
-Values comparison(KernelArguments& c) { return {binary(c, c.engine_op)}; }
+Value* truth(KernelArguments& c, bool value) { return c.graph.scalar(DType::kBool, value); }
+
+Values comparison(KernelArguments& c) {
+  if (!both_known_doubles(c)) return {binary(c, c.engine_op)};
+  const double a = c.f(0), b = c.f(1);
+  const std::string_view op = c.engine_op;
+  return {truth(c, op == "equal"           ? a == b
+                   : op == "greater"       ? a > b
+                   : op == "greater_equal" ? a >= b
+                   : op == "less"          ? a < b
+                                           : a <= b)};
+}
 Values sym_max(KernelArguments& c) {
   return {both_known_doubles(c) ? of(c, std::max(c.f(0), c.f(1))) : binary(c, "max")};
 }
@@ -86,10 +97,14 @@ Values whole(KernelArguments& c) {
 }
 
 Values sym_float(KernelArguments& c) { return {c.number(0, DType::kF64)}; }
-Values sym_not(KernelArguments& c) { return {c.add("logical_not", {c.number(0, DType::kBool)})}; }
+Values sym_not(KernelArguments& c) {
+  if (c.is_known(0)) return {truth(c, c.f(0) == 0)};
+  return {c.add("logical_not", {c.number(0, DType::kBool)})};
+}
 
 Values sym_ite(KernelArguments& c) {
   const DType dtype = is_double(c, 1) || is_double(c, 2) ? DType::kF64 : DType::kI64;
+  if (c.is_known(0)) return {c.number(c.f(0) != 0 ? 1 : 2, dtype)};
   return {c.add("where", {c.number(0, DType::kBool), c.number(1, dtype), c.number(2, dtype)})};
 }
 
