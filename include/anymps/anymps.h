@@ -238,6 +238,12 @@ AMPS_API amps_status amps_graph_load_inputs(const char* path, const char* const*
 AMPS_API amps_status amps_graph_load_memory_inputs(const void* data, size_t bytes, const char* name,
                                                    const char* const* inputs, size_t count,
                                                    amps_graph** graph);
+/* What ExecuTorch hands to the delegate "MPSBackend". The bytes are used where they lie and must
+ * outlive the graph and what is compiled from it. `dims` (NULL: as declared there) are the extents
+ * of all inputs, one after the other; -1: dynamic. */
+AMPS_API amps_status amps_graph_load_payload(const void* data, size_t bytes, const char* name,
+                                             const int64_t* dims, size_t dim_count,
+                                             amps_graph** graph);
 /* The name says the format: an ONNX model for NAME.onnx, else an .mps file. */
 AMPS_API amps_status amps_graph_save(const amps_graph* graph, const char* path);
 AMPS_API void amps_graph_release(amps_graph* graph);
@@ -287,6 +293,11 @@ AMPS_API const amps_value* amps_graph_output_at(const amps_graph* graph, size_t 
 /* Inputs with a default that are constants of this graph: names and types. */
 AMPS_API size_t amps_graph_default_count(const amps_graph* graph);
 AMPS_API const amps_value* amps_graph_default_at(const amps_graph* graph, size_t index);
+/* Every value of the graph: inputs, constants and what the nodes make, in running order. Writes up
+ * to `capacity` of them and returns how many there are. For tools that look inside;
+ * amps_graph_set_outputs takes these values too. */
+AMPS_API size_t amps_graph_values(amps_graph* graph, amps_value** values, size_t capacity);
+AMPS_API const amps_op* amps_value_op(const amps_value* value); /* what makes it; NULL: no node */
 /* The graph as "text", "json" or "svg". */
 AMPS_API amps_status amps_graph_text(const amps_graph* graph, const char* format,
                                      amps_string** text);

@@ -165,6 +165,11 @@ class Value {
   amps_value* c() const { return value_; }
   std::string name() const { return amps_value_name(value_); }
   DType dtype() const { return static_cast<DType>(amps_value_dtype(value_)); }
+  amps_container container() const { return amps_value_container(value_); }
+  std::string op() const {  // the op that makes it; "": an input or a constant
+    const amps_op* op = amps_value_op(value_);
+    return op ? amps_op_name(op) : "";
+  }
   bool ranked() const { return amps_value_rank(value_) >= 0; }
   std::vector<int64_t> shape() const {  // -1: dynamic
     std::vector<int64_t> dims;
@@ -207,6 +212,14 @@ class Graph : public OpMethods<Graph> {
   static Graph load(std::span<const std::byte> bytes, const std::string& name = "memory") {
     amps_graph* graph = nullptr;
     check(amps_graph_load_memory(bytes.data(), bytes.size(), name.c_str(), &graph));
+    return Graph(graph);
+  }
+  // What ExecuTorch hands to the delegate "MPSBackend"; the bytes must outlive what is made of them.
+  static Graph load_payload(std::span<const std::byte> bytes, const std::string& name,
+                            const std::vector<int64_t>* dims = nullptr) {
+    amps_graph* graph = nullptr;
+    check(amps_graph_load_payload(bytes.data(), bytes.size(), name.c_str(),
+                                  dims ? dims->data() : nullptr, dims ? dims->size() : 0, &graph));
     return Graph(graph);
   }
   void save(const std::string& path) const { check(amps_graph_save(c(), path.c_str())); }
@@ -282,6 +295,11 @@ class Graph : public OpMethods<Graph> {
     for (size_t i = 0; i < amps_graph_output_count(c()); ++i)
       list.emplace_back(amps_graph_output_at(c(), i));
     return list;
+  }
+  std::vector<Value> values() const {  // inputs, constants and what the nodes make
+    std::vector<amps_value*> list(amps_graph_values(c(), nullptr, 0));
+    amps_graph_values(c(), list.data(), list.size());
+    return {list.begin(), list.end()};
   }
   std::string text(const std::string& format = "text") const {
     amps_string* text = nullptr;

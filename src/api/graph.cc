@@ -6,6 +6,7 @@
 #include "graph/gradient.h"
 #include "graph/printer.h"
 #include "graph/serializer.h"
+#include "importers/executorch/payload.h"
 #include "importers/load.h"
 
 using namespace anymps;
@@ -63,6 +64,23 @@ amps_status amps_graph_load_memory_inputs(const void* data, size_t bytes, const 
     auto loaded =
         load_graph(std::vector<std::byte>(first, first + bytes), name ? name : "memory", &defaults);
     *graph = new amps_graph{std::move(loaded), std::move(defaults.found)};
+  });
+}
+
+amps_status amps_graph_load_payload(const void* data, size_t bytes, const char* name,
+                                    const int64_t* dims, size_t dim_count, amps_graph** graph) {
+  return guard([&] {
+    need(graph, "graph") = nullptr;
+    require(data != nullptr || bytes == 0, "[api] data is NULL");
+    const std::string_view view(static_cast<const char*>(data), bytes);
+    const executorch::Ints given(dims, dims + (dims ? dim_count : 0));
+    const std::string label = name ? name : "payload";
+    if (!executorch::is_payload(view))
+      fail(Code::kCorrupt, "{}: this is no payload of MPSBackend: bytes 4 to 8 are not MP00",
+           label);
+    const std::shared_ptr<const void> borrowed(data, [](const void*) {});
+    *graph = new amps_graph{
+        executorch::import_payload({view, borrowed, false, label}, dims ? &given : nullptr)};
   });
 }
 
@@ -181,6 +199,16 @@ const amps_value* amps_graph_output_at(const amps_graph* graph, size_t index) {
 size_t amps_graph_default_count(const amps_graph* graph) { return graph->defaults.size(); }
 const amps_value* amps_graph_default_at(const amps_graph* graph, size_t index) {
   return index < graph->defaults.size() ? handle(&graph->defaults[index]) : nullptr;
+}
+
+size_t amps_graph_values(amps_graph* graph, amps_value** values, size_t capacity) {
+  const std::vector<Value*> all = graph->graph->values();
+  for (size_t i = 0; i < all.size() && i < capacity; ++i) values[i] = handle(all[i]);
+  return all.size();
+}
+const amps_op* amps_value_op(const amps_value* value) {
+  const Node* producer = value_of(value)->producer;
+  return producer ? reinterpret_cast<const amps_op*>(producer->op) : nullptr;
 }
 
 amps_status amps_graph_text(const amps_graph* graph, const char* format, amps_string** text) {

@@ -183,6 +183,7 @@ static void test_graph(amps_device* device) {
   amps_tensor *feed = NULL, *result = NULL;
   amps_string* text = NULL;
   amps_profiler* profiler = NULL;
+  amps_value* all[3];
   amps_compile_options options;
   memset(&options, 0, sizeof(options));
   options.size = sizeof(options);
@@ -198,6 +199,9 @@ static void test_graph(amps_device* device) {
         AMPS_OK);
   CHECK(amps_value_dim(y, 0) == -1 && strcmp(amps_value_dim_name(y, 0), "N") == 0);
   CHECK(amps_value_dim(y, 1) == 2 && amps_value_dim_name(y, 1) == NULL);
+  CHECK(amps_graph_values(graph, NULL, 0) == 3 && amps_graph_values(graph, all, 3) == 3);
+  CHECK(all[0] == x && all[1] == w && all[2] == y);
+  CHECK(amps_value_op(y) == amps_op_find("matmul") && amps_value_op(x) == NULL);
   CHECK(amps_compile(device, graph, &options, &executable) == AMPS_INVALID_ARGUMENT);
   CHECK(amps_graph_set_outputs(graph, &y, 1) == AMPS_OK);
   CHECK(amps_compile(device, graph, &options, &executable) == AMPS_OK);
@@ -298,6 +302,8 @@ static void test_files(void) {
   CHECK(amps_graph_load("/no/such/file.onnx", &graph) == AMPS_NOT_FOUND && graph == NULL);
   CHECK(amps_graph_load_memory("garbage", 7, "garbage", &graph) != AMPS_OK && graph == NULL);
   CHECK(amps_graph_load_memory(NULL, 3, "null", &graph) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_graph_load_payload("garbage!", 8, "bad", NULL, 0, &graph) == AMPS_CORRUPT && !graph);
+  CHECK(strstr(amps_last_error(), "MPSBackend"));
 }
 
 /* y = x * w as an ONNX model of IR version 3, where w is an input whose default is 3. */

@@ -58,13 +58,24 @@ class PayloadImporter {
         values_(graph, root_, payload, parts_.segment, stem_) {}
 
   // One value for each of input_ids, of the declared types.
-  Values declared_inputs() {
+  Values declared_inputs(const Ints* given) {
     Values inputs;
+    size_t at = 0;
     for (const size_t id : ids(kInputIds, "input_ids")) {
-      const Ints& dims = values_.dims(id);
-      inputs.push_back(graph_.input(fmt::format("input{}", inputs.size()), values_.dtype(id),
-                                    Dims(dims.begin(), dims.end())));
+      const std::string name = fmt::format("input{}", inputs.size());
+      Dims shape;
+      for (const int64_t declared : values_.dims(id)) {
+        require(!given || at < given->size(), "{}: {} extents given, input {} needs more",
+                buffer_.name(), given ? given->size() : 0, inputs.size());
+        const int64_t extent = given ? (*given)[at++] : declared;
+        require(extent >= -1, "{}: input {}: extent {}", buffer_.name(), inputs.size(), extent);
+        shape.push_back(extent < 0 ? Dim::symbol(fmt::format("{}.{}", name, shape.size()))
+                                   : Dim(extent));
+      }
+      inputs.push_back(graph_.input(name, values_.dtype(id), std::move(shape)));
     }
+    require(!given || at == given->size(), "{}: {} extents given, the inputs have {}",
+            buffer_.name(), given ? given->size() : 0, at);
     return inputs;
   }
 
@@ -169,10 +180,10 @@ Values add_payload(Graph& graph, const Source& payload, const Values& inputs,
   return PayloadImporter(graph, payload, stem).run(inputs);
 }
 
-std::unique_ptr<Graph> import_payload(const Source& payload) {
+std::unique_ptr<Graph> import_payload(const Source& payload, const Ints* dims) {
   auto graph = std::make_unique<Graph>();
   PayloadImporter importer(*graph, payload, "delegate0");
-  Values outputs = importer.run(importer.declared_inputs());
+  Values outputs = importer.run(importer.declared_inputs(dims));
   for (size_t i = 0; i < outputs.size(); ++i) {
     // Callers find a result by its place, so each output is a value of its own.
     const bool seen = std::find(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(i),

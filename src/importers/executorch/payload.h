@@ -20,6 +20,8 @@ Values add_payload(Graph& graph, const Source& payload, const Values& inputs,
                    const std::string& stem);
 
 // A payload alone as a graph with the inputs that it declares: for the delegate in a stock runtime.
-std::unique_ptr<Graph> import_payload(const Source& payload);
+// `dims`, if given, are the extents of all inputs, one after the other, in place of those that it
+// declares; -1: dynamic.
+std::unique_ptr<Graph> import_payload(const Source& payload, const Ints* dims = nullptr);
 
 }  // namespace anymps::executorch

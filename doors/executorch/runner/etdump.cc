@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables are built field by field: the numbers are those of the fields in upstream's
+// devtools/etdump/etdump_schema_flatcc.fbs.
+#include "etdump.h"
+
+#include <flatbuffers/flatbuffers.h>
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace runner {
+
+namespace {
+
+using flatbuffers::Offset;
+using flatbuffers::Table;
+using Builder = flatbuffers::FlatBufferBuilder;
+
+constexpr flatbuffers::voffset_t field(int number) {
+  return static_cast<flatbuffers::voffset_t>(4 + 2 * number);
+}
+
+enum TensorField { kScalarType, kSizes, kStrides, kOffset };
+enum ValueField { kKind = 0, kTensor = 1, kOutput = 7 };
+enum DebugField { kEntry = 2, kDebugDelegate = 4, kDebugName = 5 };
+enum ProfileField {
+  kName = 0,
+  kInstruction = 2,
+  kDelegate = 4,
+  kMetadata = 5,
+  kStart = 6,
+  kEnd = 7
+};
+enum EventField { kProfileEvent = 0, kDebugEvent = 2 };
+enum RunField { kRunName = 0, kBundledInput = 1, kEvents = 3 };
+constexpr int8_t kValueIsTensor = 5;
+
+// ExecuTorch's numbers of the dtypes that the Inspector knows; -1: it would stop at it.
+int scalar_type(amps::DType dtype) {
+  switch (dtype) {
+    case amps::DType::u8:
+      return 0;
+    case amps::DType::i8:
+      return 1;
+    case amps::DType::i16:
+      return 2;
+    case amps::DType::i32:
+      return 3;
+    case amps::DType::i64:
+      return 4;
+    case amps::DType::f16:
+      return 5;
+    case amps::DType::f32:
+      return 6;
+    case amps::DType::f64:
+      return 7;
+    case amps::DType::boolean:
+      return 11;
+    case amps::DType::u16:
+      return 27;
+    default:
+      return -1;
+  }
+}
+
+// Types that the Inspector cannot read are written as floats.
+cli::Array readable(const cli::Array& array) {
+  if (scalar_type(array.dtype) >= 0) return array;
+  cli::Array floats{amps::DType::f32, array.shape, {}};
+  floats.data.resize(array.count() * sizeof(float));
+  for (size_t i = 0; i < array.count(); ++i) {
+    const auto value = static_cast<float>(cli::element(array, i));
+    std::memcpy(floats.data.data() + i * sizeof(float), &value, sizeof(float));
+  }
+  return floats;
+}
+
+class Writer {
+ public:
+  explicit Writer(size_t debug_limit) : debug_limit_(debug_limit) {}
+
+  void block(const RunBlock& run) {
+    std::vector<Offset<Table>> events;
+    for (const ProfileEvent& event : run.profile) events.push_back(profile(event));
+    for (const DebugEvent& event : run.debug) events.push_back(debug(event));
+    const auto name = builder_.CreateString(run.name);
+    const auto list = builder_.CreateVector(events);
+    const auto start = builder_.StartTable();
+    builder_.AddOffset(field(kRunName), name);
+    builder_.AddElement<int32_t>(field(kBundledInput), run.bundled_input, -1);
+    builder_.AddOffset(field(kEvents), list);
+    runs_.emplace_back(builder_.EndTable(start));
+  }
+
+  Etdump finish() {
+    if (needed_ > debug_limit_)
+      throw amps::Error(
+          AMPS_INVALID_ARGUMENT,
+          fmt::format(
+              "what was to be recorded takes {0} bytes, and --debug_buffer_size allows {1}: "
+              "run again with --debug_buffer_size={0}",
+              needed_, debug_limit_));
+    const auto runs = builder_.CreateVector(runs_);
+    const auto start = builder_.StartTable();
+    builder_.AddElement<uint32_t>(field(0), 0, 0);
+    builder_.AddOffset(field(1), runs);
+    builder_.FinishSizePrefixed(Offset<Table>(builder_.EndTable(start)), "ED00");
+    const uint8_t* data = builder_.GetBufferPointer();
+    return {{data, data + builder_.GetSize()}, std::move(buffer_)};
+  }
+
+ private:
+  Offset<flatbuffers::String> text(const std::string& text) {
+    return text.empty() ? Offset<flatbuffers::String>() : builder_.CreateString(text);
+  }
+
+  Offset<Table> profile(const ProfileEvent& event) {
+    const auto name = text(event.name), delegate = text(event.delegate);
+    const auto metadata = builder_.CreateVector(
+        reinterpret_cast<const uint8_t*>(event.metadata.data()), event.metadata.size());
+    auto start = builder_.StartTable();
+    builder_.AddOffset(field(kName), name);
+    builder_.AddElement<int32_t>(field(kInstruction), event.instruction, -1);
+    builder_.AddOffset(field(kDelegate), delegate);
+    builder_.AddOffset(field(kMetadata), metadata);
+    builder_.AddElement<uint64_t>(field(kStart), static_cast<uint64_t>(event.start_ns), 0);
+    builder_.AddElement<uint64_t>(field(kEnd), static_cast<uint64_t>(event.end_ns), 0);
+    const Offset<Table> made(builder_.EndTable(start));
+    return wrap(kProfileEvent, made);
+  }
+
+  Offset<Table> debug(const DebugEvent& event) {
+    const auto name = text(event.name);
+    const Offset<Table> entry = value(readable(event.value), event.output);
+    const auto start = builder_.StartTable();
+    builder_.AddOffset(field(kEntry), entry);
+    if (!event.output) builder_.AddOffset(field(kDebugDelegate), name);
+    builder_.AddOffset(field(kDebugName), name);
+    const Offset<Table> made(builder_.EndTable(start));
+    return wrap(kDebugEvent, made);
+  }
+
+  Offset<Table> value(const cli::Array& array, bool output) {
+    std::vector<int64_t> strides(array.shape.size(), 1);
+    for (size_t i = strides.size(); i-- > 1;)
+      strides[i - 1] = strides[i] * std::max<int64_t>(array.shape[i], 1);
+    const auto sizes = builder_.CreateVector(array.shape);
+    const auto steps = builder_.CreateVector(strides);
+    auto start = builder_.StartTable();
+    builder_.AddElement<int8_t>(field(kScalarType), static_cast<int8_t>(scalar_type(array.dtype)),
+                                0);
+    builder_.AddOffset(field(kSizes), sizes);
+    builder_.AddOffset(field(kStrides), steps);
+    builder_.AddElement<int64_t>(field(kOffset), static_cast<int64_t>(keep(array)), 0);
+    const Offset<Table> tensor(builder_.EndTable(start));
+    start = builder_.StartTable();
+    builder_.AddElement<uint8_t>(field(0), 1, 0);
+    const Offset<Table> yes(builder_.EndTable(start));
+    start = builder_.StartTable();
+    builder_.AddElement<int8_t>(field(kKind), kValueIsTensor, 0);
+    builder_.AddOffset(field(kTensor), tensor);
+    if (output) builder_.AddOffset(field(kOutput), yes);
+    return builder_.EndTable(start);
+  }
+
+  Offset<Table> wrap(EventField kind, Offset<Table> event) {
+    const auto start = builder_.StartTable();
+    builder_.AddOffset(field(kind), event);
+    return builder_.EndTable(start);
+  }
+
+  // Where the elements lie in the debug buffer, on a boundary of 64 bytes as upstream has them.
+  size_t keep(const cli::Array& array) {
+    const size_t at = (needed_ + 63) / 64 * 64;
+    needed_ = at + array.data.size();
+    if (needed_ <= debug_limit_) {
+      buffer_.resize(needed_);
+      std::copy(array.data.begin(), array.data.end(), buffer_.begin() + static_cast<long>(at));
+    }
+    return at;
+  }
+
+  Builder builder_;
+  std::vector<Offset<Table>> runs_;
+  std::vector<char> buffer_;
+  size_t debug_limit_, needed_ = 0;
+};
+
+}  // namespace
+
+Etdump make_etdump(const std::vector<RunBlock>& blocks, size_t debug_limit) {
+  Writer writer(debug_limit);
+  for (const RunBlock& block : blocks) writer.block(block);
+  return writer.finish();
+}
+
+}  // namespace runner

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// `mps_executor_runner`: runs programs of ExecuTorch that were lowered to MPSBackend, without torch
+// and without Python. Flags and output are upstream's. It uses the public headers alone.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+
+#include "flags.h"
+#include "session.h"
+
+namespace {
+
+int wrong_usage(const std::string& message) {
+  fmt::print(stderr, "mps_executor_runner: {}\n", message);
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  try {
+    const runner::Flags flags = runner::parse_flags(arguments);
+    if (flags.help) {
+      fmt::print("{}", runner::flags_help("mps_executor_runner"));
+      return 0;
+    }
+    if (flags.version) {
+      fmt::print("mps_executor_runner of AnyMPS {}\n", amps_version());
+      return 0;
+    }
+    if (arguments.empty())
+      return wrong_usage("no options provided; --model_path names the program, --help lists all");
+    if (!flags.positionals.empty())
+      return wrong_usage(fmt::format(
+          "extra command line arguments: {}{}", fmt::join(flags.positionals, " "),
+          flags.was_given("model_path") ? "" : "; the program's file goes after --model_path"));
+    if (!std::filesystem::exists(flags.model_path))
+      return wrong_usage(
+          fmt::format("there is no file {}{}", flags.model_path,
+                      flags.was_given("model_path") ? "" : "; --model_path names the program"));
+    return runner::Session(flags).run() ? 0 : 1;
+  } catch (const runner::FlagError& error) {
+    return wrong_usage(error.what());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "mps_executor_runner: {}\n", error.what());
+    return 1;
+  }
+}

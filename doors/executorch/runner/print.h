@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors as upstream's runner prints them: tensor(sizes=[1, 1000], [ ... ]), ten elements a line,
+// the first and the last hundred of a long one.
+#pragma once
+
+#include <string>
+
+#include "npy.h"
+
+namespace runner {
+
+std::string tensor_text(const cli::Array& array, size_t edge = 100);
+
+}  // namespace runner
