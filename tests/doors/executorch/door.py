@@ -22,7 +22,7 @@ NUMPY = {0: np.uint8, 1: np.int8, 2: np.int16, 3: np.int32, 4: np.int64, 5: np.f
 
 # Programs whose buffers keep what a run writes. A bundle's first case expects the outputs of a fresh program, the others
 # those of one that ran the cases before.
-WITH_STATE = {"buffer_of_zeros", "buffer_with_content", "cache", "counter"}
+WITH_STATE = {"buffer_of_zeros", "buffer_with_content", "cache", "counter", "initial_state"}
 
 
 def has_package(python, package="executorch"):
