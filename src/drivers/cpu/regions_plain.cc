@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "drivers/cpu/dense.h"
 #include "drivers/cpu/rows.h"
 #include "drivers/cpu/widen.h"
 #include "drivers/kernel.h"
@@ -146,7 +147,7 @@ KernelPtr make_unpool(const KernelRequest& request) {
   const bool add = request.attrs.s("reduce") == "add";
   return make_kernel([=](const KernelArgs& args) {
     auto* to = static_cast<T*>(args.outputs[0]);
-    std::memset(to, 0, y.bytes());
+    clear(to, y.bytes());
     parallel_for(0, planes, 40 * static_cast<double>(size), [&](int64_t begin, int64_t end) {
       Shape at(x.shape.size()), from;
       for (int64_t i = begin * size; i < end * size; ++i) {

@@ -198,7 +198,7 @@ KernelPtr make_separable(const KernelRequest& request, std::string& why) {
   }
   if (passes.empty())
     return make_kernel([bytes = x.bytes()](const KernelArgs& args) {
-      std::memcpy(args.outputs[0], args.inputs[0], bytes);
+      if (bytes) std::memcpy(args.outputs[0], args.inputs[0], bytes);
     });
   if (x.dtype == DType::kF64) return std::make_shared<Separable<double>>(std::move(passes));
   return std::make_shared<Separable<float>>(std::move(passes));
