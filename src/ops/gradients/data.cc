@@ -46,7 +46,6 @@ ZERO_GRADIENT(eye_like, "reads a shape alone");
 ZERO_GRADIENT(coordinate_along_axis, "reads a shape alone");
 ZERO_GRADIENT(reinterpret, "the bits of a number are no function that has one");
 NO_GRADIENT(stencil_gradient, "stencils have no second gradient");
-NO_GRADIENT(adam, "steps of optimizers are not differentiated");
 
 GRADIENT(stencil) {
   const std::vector<Term> both =
@@ -196,6 +195,19 @@ GRADIENT(sgd) {
   ctx.set(0, dy);
   ctx.set(1, -dy * ctx.x(2));
   ctx.set(2, -dy * ctx.x(1));
+}
+
+GRADIENT(adam) {
+  const auto number = [&](size_t i) { return ctx.x(i).op("reshape", {{"shape", Ints{}}}); };
+  const Term g = ctx.x(1), beta1 = number(5), beta2 = number(6);
+  const Term momentum = ctx.x(2) * beta1 + g * (1 - beta1);
+  const Term velocity = ctx.x(3) * beta2 + g * g * (1 - beta2);
+  const Term highest = ctx.has(8) ? ctx.add("max", {ctx.x(8), velocity}) : velocity;
+  Term rate = number(4);
+  if (ctx.has(9)) rate = rate * (1 - number(10)).op("sqrt") / (1 - number(9));
+  const Term values = ctx.x(0) - momentum * rate / (highest.op("sqrt") + number(7));
+  // A velocity that is its own maximum is two outputs.
+  ctx.through({values, momentum, velocity, ctx.has(8) ? highest : highest.op("identity")});
 }
 
 }  // namespace anymps

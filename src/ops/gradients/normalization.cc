@@ -153,4 +153,15 @@ GRADIENT(norm_gamma_gradient) {
 
 GRADIENT(norm_beta_gradient) { ctx.set(0, ctx.expand_like(ctx.dy(), ctx.x(0))); }
 
+GRADIENT(norm_gradient) {
+  const Ints axes = given_axes(ctx);
+  const Term factor = (ctx.x(3) + ctx.attrs().f("epsilon")).op("rsqrt");
+  const Term z = (ctx.x(1) - ctx.x(2)) * factor;
+  const auto scaled = [&](const Term& value) { return ctx.has(4) ? value * ctx.x(4) : value; };
+  const Term dz = scaled(ctx.x(0)), scale = ctx.sum(dz * z, axes), shift = ctx.sum(dz, axes);
+  const Term to_scale = ctx.has(5) ? scaled(ctx.x(5)) : scale,
+             to_shift = ctx.has(6) ? scaled(ctx.x(6)) : shift;
+  ctx.through({factor * (dz - (to_shift + z * to_scale) / ctx.ratio(ctx.x(1), shift))});
+}
+
 }  // namespace anymps

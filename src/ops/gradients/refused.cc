@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that are differentiable and have no gradient here, with the reason.
+// Ops that have no gradient here, with the reason.
 #include "ops/gradient.h"
 
 namespace anymps {
@@ -7,6 +7,6 @@ namespace anymps {
 NO_GRADIENT(fused_elementwise, "it is made by passes: differentiate the graph, then compile it");
 NO_GRADIENT(linear_attention_gradient, "linear attention has no second gradient");
 NO_GRADIENT(pair_coupling, "an iteration makes it");
-NO_GRADIENT(tree_ensemble, "trees are made of steps");
+ZERO_GRADIENT(tree_ensemble, "trees are made of steps");
 
 }  // namespace anymps

@@ -88,6 +88,5 @@ ZERO_GRADIENT(multinomial, "it is made of steps");
 ZERO_GRADIENT(image_decoder, "pixels are whole numbers");
 ZERO_GRADIENT(window, "it follows from a number of elements");
 ZERO_GRADIENT(non_max_suppression, "it is made of steps");
-NO_GRADIENT(norm_gradient, "second derivatives of normalizations have none yet");
 
 }  // namespace anymps
