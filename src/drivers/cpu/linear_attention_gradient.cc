@@ -112,9 +112,11 @@ class LinearAttentionGradient final : public Kernel {
       std::fill_n(dq, depth_, T(0));
       if (!input(args, 6)) continue;
       const T* dy = input(args, 6) + (place * queries_ + n) * width_;
-      const T along = dot(value, dy, width_);
       for (int64_t d = 0; d < depth_; ++d) {
-        dq[d] = scale_ * (dot(state + d * width_, dy, width_) + key[d] * along);
+        T* after = dvalue;  // the row with the place's key and value
+        std::copy_n(state + d * width_, width_, after);
+        add_scaled(after, key[d], value, width_);
+        dq[d] = scale_ * dot(after, dy, width_);
         add_scaled(ds + d * width_, scale_ * q[d], dy, width_);
       }
     }

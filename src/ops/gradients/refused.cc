@@ -7,6 +7,6 @@ namespace anymps {
 NO_GRADIENT(fused_elementwise, "it is made by passes: differentiate the graph, then compile it");
 NO_GRADIENT(linear_attention_gradient, "linear attention has no second gradient");
 NO_GRADIENT(pair_coupling, "an iteration makes it");
-ZERO_GRADIENT(tree_ensemble, "trees are made of steps");
+NO_GRADIENT(tree_ensemble, "trees are made of steps, and their leaves are not trained here");
 
 }  // namespace anymps
