@@ -17,30 +17,6 @@ constexpr size_t kHeaderBytes = 24;
 enum GraphField { kVersion, kNodes, kValues, kInputIds, kOutputIds };
 enum NodeField { kUnionType, kUnion };
 
-struct Parts {
-  std::string_view graph, segment;
-};
-
-// Four zero bytes, the magic, u64 offset and u64 size of the constants, the FlatBuffer. Before
-// constants had a segment there was the FlatBuffer alone, which starts with an offset.
-Parts split_header(const Source& payload) {
-  const std::string_view bytes = payload.bytes;
-  const auto refuse = [&](const std::string& what) {
-    fail(Code::kCorrupt, "{}: header of the payload: {}", payload.name, what);
-  };
-  if (!is_payload(bytes)) refuse("it does not start with MP00");
-  if (bytes.substr(0, 4) != std::string_view("\0\0\0\0", 4)) return {bytes, {}};
-  if (bytes.size() < kHeaderBytes) refuse(fmt::format("{} bytes are too short", bytes.size()));
-  uint64_t offset, size;
-  std::memcpy(&offset, bytes.data() + 8, 8);
-  std::memcpy(&size, bytes.data() + 16, 8);
-  if (offset == 0 && size == 0) return {bytes.substr(kHeaderBytes), {}};
-  if (offset < kHeaderBytes || offset > bytes.size() || size > bytes.size() - offset)
-    refuse(fmt::format("a segment of {} bytes at byte {} does not fit into {} bytes", size, offset,
-                       bytes.size()));
-  return {bytes.substr(kHeaderBytes, offset - kHeaderBytes), bytes.substr(offset, size)};
-}
-
 // "name: MPSAdd[3]: what" for errors of the graph, which do not know of the file.
 std::string located(const FlatBuffer& buffer, const FlatTable& table, const std::string& what) {
   if (what.starts_with(buffer.name() + ": ")) return what;
@@ -51,7 +27,7 @@ class PayloadImporter {
  public:
   PayloadImporter(Graph& graph, const Source& payload, std::string stem)
       : graph_(graph),
-        parts_(split_header(payload)),
+        parts_(split_payload(payload)),
         buffer_(parts_.graph, payload.name),
         root_(checked_root()),
         stem_(std::move(stem)),
@@ -161,7 +137,7 @@ class PayloadImporter {
   }
 
   Graph& graph_;
-  Parts parts_;
+  PayloadParts parts_;
   FlatBuffer buffer_;
   FlatTable root_;
   std::string stem_;
@@ -173,6 +149,26 @@ class PayloadImporter {
 
 bool is_payload(std::string_view bytes) {
   return bytes.size() >= 8 && bytes.substr(4, 4) == kMagic;
+}
+
+// Four zero bytes, the magic, u64 offset and u64 size of the constants, the FlatBuffer. Before
+// constants had a segment there was the FlatBuffer alone, which starts with an offset.
+PayloadParts split_payload(const Source& payload) {
+  const std::string_view bytes = payload.bytes;
+  const auto refuse = [&](const std::string& what) {
+    fail(Code::kCorrupt, "{}: header of the payload: {}", payload.name, what);
+  };
+  if (!is_payload(bytes)) refuse("it does not start with MP00");
+  if (bytes.substr(0, 4) != std::string_view("\0\0\0\0", 4)) return {bytes, {}};
+  if (bytes.size() < kHeaderBytes) refuse(fmt::format("{} bytes are too short", bytes.size()));
+  uint64_t offset, size;
+  std::memcpy(&offset, bytes.data() + 8, 8);
+  std::memcpy(&size, bytes.data() + 16, 8);
+  if (offset == 0 && size == 0) return {bytes.substr(kHeaderBytes), {}};
+  if (offset < kHeaderBytes || offset > bytes.size() || size > bytes.size() - offset)
+    refuse(fmt::format("a segment of {} bytes at byte {} does not fit into {} bytes", size, offset,
+                       bytes.size()));
+  return {bytes.substr(kHeaderBytes, offset - kHeaderBytes), bytes.substr(offset, size)};
 }
 
 Values add_payload(Graph& graph, const Source& payload, const Values& inputs,

@@ -14,6 +14,12 @@ namespace anymps::executorch {
 
 bool is_payload(std::string_view bytes);  // by its header
 
+// The FlatBuffer with nodes and values, and the constants.
+struct PayloadParts {
+  std::string_view graph, segment;
+};
+PayloadParts split_payload(const Source& payload);  // fails when the header is wrong
+
 // Adds the nodes of a payload to `graph`. `inputs` are the arguments of the call, in the order of
 // the payload's input_ids; returns the values of its output_ids. Names of nodes start with `stem`.
 Values add_payload(Graph& graph, const Source& payload, const Values& inputs,

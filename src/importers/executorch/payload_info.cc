@@ -8,10 +8,8 @@
 namespace anymps::executorch {
 
 PayloadInfo payload_info(const Source& payload) {
-  constexpr size_t kHeader = 24;
-  if (!is_payload(payload.bytes) || payload.bytes.size() < kHeader)
-    fail(Code::kCorrupt, "{}: its data does not start as that of MPSBackend", payload.name);
-  const FlatBuffer flat(payload.bytes.substr(kHeader), payload.name);
+  const PayloadParts parts = split_payload(payload);
+  const FlatBuffer flat(parts.graph, payload.name);
   const FlatTable root = flat.root("MPSGraph");
   PayloadInfo info;
   for (const FlatTable& node : root.tables(1, "mps_nodes", "MPSNode")) {
@@ -22,8 +20,7 @@ PayloadInfo payload_info(const Source& payload) {
   info.inputs = root.numbers<int32_t>(3, "input_ids").size();
   info.outputs = root.numbers<int32_t>(4, "output_ids").size();
   info.constants = root.numbers<int32_t>(5, "constant_ids").size();
-  if (const auto segment = root.maybe(7, "constant_segment", "DataSegment"))
-    info.constant_bytes = segment->scalar<uint64_t>(1, "size");
+  info.constant_bytes = parts.segment.size();
   return info;
 }
 

@@ -182,7 +182,7 @@ const Case kCases[] = {
        p.methods[0].delegates[0].backend = "MPSBackend";
        p.methods[0].instructions = {DelegateCall{0, {0, 3}}};
      },
-     "delegate 0: its data does not start as that of MPSBackend"},
+     "delegate 0: header of the payload: it does not start with MP00"},
     {"no_outputs", [](Program& p, FileOptions&) { p.methods[0].outputs.clear(); },
      "the method has no outputs"},
 };

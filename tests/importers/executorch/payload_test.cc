@@ -6,8 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <set>
 
+#include "base/mapped_file.h"
+#include "importers/executorch/bundle.h"
 #include "importers/executorch/payload_builder.h"
 #include "importers/onnx/run.h"
 
@@ -289,6 +292,33 @@ TEST(Payload, TruncatedFilesAreErrors) {
     auto owner = std::make_shared<const std::string>(whole.substr(0, size));
     EXPECT_THROW(import_payload({*owner, owner, false, "test"}), Error) << size << " bytes";
   }
+}
+
+// Whatever a file says, there is an Error or a graph.
+TEST(Payload, FlippedBytesAreErrorsOrGraphs) {
+  std::mt19937 random(1);
+  size_t errors = 0, graphs = 0;
+  for (const char* kind : {"IndexPut", "Conv2D", "AvgPool2D", "LayerNorm", "SplitWithSizes", "Cat",
+                           "Arange", "DequantizePerChannelGroup", "Slice", "Full"}) {
+    const auto file =
+        MappedFile::open(fmt::format("tests/data/executorch/kinds/MPS{}_f32.pte", kind), "test");
+    const Bundle bundle = read_bundle({file->bytes(), file, true, kind});
+    const std::string whole(bundle.program.methods.at(0).delegates.at(0).payload);
+    for (int round = 0; round < 400; ++round) {
+      std::string bytes = whole;
+      for (int flips = 0; flips <= round % 4; ++flips)
+        bytes[random() % bytes.size()] = static_cast<char>(random());
+      auto owner = std::make_shared<const std::string>(std::move(bytes));
+      try {
+        verify(*import_payload({*owner, owner, false, kind}));
+        ++graphs;
+      } catch (const Error&) {
+        ++errors;
+      }
+    }
+  }
+  EXPECT_GT(errors, 500u);
+  EXPECT_GT(graphs, 500u);
 }
 
 }  // namespace
