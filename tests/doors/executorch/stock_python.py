@@ -41,7 +41,7 @@ def run(job):
             assert got.numpy().dtype == expected.dtype
             np.testing.assert_allclose(got.numpy(), expected, rtol=job["tolerance"], atol=job["tolerance"])
     if job.get("etdump"):
-        program.write_etdump_result_to_file(job["etdump"])
+        program.write_etdump_result_to_file(job["etdump"], job["etdump"] + ".bin")
 
 
 for line in sys.stdin:
