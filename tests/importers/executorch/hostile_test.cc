@@ -14,8 +14,6 @@ namespace {
 using anymps::testing::add_program;
 using anymps::testing::constant;
 using anymps::testing::FileOptions;
-using anymps::testing::planned;
-using anymps::testing::tensor;
 using anymps::testing::write_bundle;
 using anymps::testing::write_program;
 

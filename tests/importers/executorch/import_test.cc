@@ -15,7 +15,6 @@ namespace {
 using anymps::testing::add_program;
 using anymps::testing::constant;
 using anymps::testing::planned;
-using anymps::testing::tensor;
 using anymps::testing::write_program;
 
 using Floats = std::vector<float>;

@@ -14,7 +14,6 @@ using anymps::testing::add_program;
 using anymps::testing::constant;
 using anymps::testing::FileOptions;
 using anymps::testing::planned;
-using anymps::testing::tensor;
 using anymps::testing::write_program;
 
 Source source_of(const std::string& file) {
