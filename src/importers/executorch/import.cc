@@ -14,8 +14,8 @@ namespace {
 
 constexpr const char* kBackend = "MPSBackend";
 constexpr size_t kShown = 8;               // instructions that a message lists
-constexpr size_t kMaxRepeats = 1 << 16;    // instructions that unrolled loops add
-constexpr size_t kMaxNodes = 1 << 16;      // and as many again as there are instructions
+constexpr size_t kMaxRepeats = 1 << 14;    // instructions that unrolled loops add
+constexpr size_t kMaxNodes = 1 << 14;      // of a graph with unrolled loops
 constexpr size_t kMaxArguments = 1 << 22;  // of all instructions, lists unfolded
 constexpr size_t kBytesOfAStep = 64;       // of a payload that is added another time
 
@@ -137,8 +137,8 @@ void Importer::run_range(Memory& memory, size_t pc, size_t end) {
   while (pc < end) {
     if (++steps_ > method_.instructions.size() + kMaxRepeats)
       fail(Code::kUnsupported, "its loops unroll to more than {} instructions", kMaxRepeats);
-    if (memory.graph.node_count() > kMaxNodes + 16 * method_.instructions.size())
-      fail(Code::kUnsupported, "it has more than {} nodes", kMaxNodes);
+    if (steps_ > method_.instructions.size() && memory.graph.node_count() > kMaxNodes)
+      fail(Code::kUnsupported, "its loops unroll to more than {} nodes", kMaxNodes);
     const Instruction& instruction = method_.instructions[pc];
     try {
       if (const auto* jump = std::get_if<JumpFalse>(&instruction)) {

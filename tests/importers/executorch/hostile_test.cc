@@ -145,7 +145,7 @@ const Case kCases[] = {
        p.methods[0].values[2] = false;
        p.methods[0].instructions = {FreeCall{3}, JumpFalse{2, 0}};
      },
-     "its loops unroll to more than 65536 instructions"},
+     "its loops unroll to more than 16384 instructions"},
     {"never_written", [](Program& p, FileOptions&) { p.methods[0].inputs = {0}; },
      "value 1 is read, but nothing is ever written to it"},
     {"wrong_shape",
