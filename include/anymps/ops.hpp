@@ -209,6 +209,15 @@ struct DeformConvOptions {
   int64_t offset_groups = 1;
 };
 
+struct DeformConvGradientOptions {
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  std::string auto_pad = "explicit";
+  int64_t groups = 1;
+  int64_t offset_groups = 1;
+};
+
 struct NonMaxSuppressionOptions {
   bool center_point_box = false;
 };
@@ -298,6 +307,12 @@ struct LinearAttentionOptions {
   double scale = 0.0;
 };
 
+struct LinearAttentionGradientOptions {
+  int64_t query_heads = 0;
+  int64_t heads = 0;
+  double scale = 0.0;
+};
+
 struct ClampOptions {
   double min = -HUGE_VAL;
   double max = HUGE_VAL;
@@ -311,6 +326,10 @@ struct SoftmaxCrossEntropyOptions {
 struct SoftmaxCrossEntropyGradientOptions {
   int64_t axis = -1;
   std::string reduction = "none";
+};
+
+struct MapItemsOptions {
+  DType key_dtype = DType(24);
 };
 
 struct MatmulOptions {
@@ -344,6 +363,10 @@ struct ReverseSequenceOptions {
 struct RandomMersenneOptions {
   std::vector<int64_t> shape = {};
   int64_t seed = 0;
+};
+
+struct PairCouplingOptions {
+  int64_t classes = 0;
 };
 
 struct TreeEnsembleOptions {
@@ -585,6 +608,9 @@ struct GruGradientOptions {
   std::string direction = "forward";
   int64_t layout = 0;
   double clip = 0.0;
+  std::string activations = "";
+  std::vector<double> activation_alpha = {};
+  std::vector<double> activation_beta = {};
   bool linear_before_reset = false;
 };
 
@@ -593,6 +619,10 @@ struct LstmGradientOptions {
   std::string direction = "forward";
   int64_t layout = 0;
   double clip = 0.0;
+  std::string activations = "";
+  std::vector<double> activation_alpha = {};
+  std::vector<double> activation_beta = {};
+  bool input_forget = false;
 };
 
 struct RnnGradientOptions {
@@ -600,6 +630,9 @@ struct RnnGradientOptions {
   std::string direction = "forward";
   int64_t layout = 0;
   double clip = 0.0;
+  std::string activations = "";
+  std::vector<double> activation_alpha = {};
+  std::vector<double> activation_beta = {};
   std::string activation = "tanh";
 };
 
@@ -750,6 +783,28 @@ struct RoiAlignOptions {
   std::string mode = "avg";
   int64_t output_height = 1;
   int64_t output_width = 1;
+  int64_t sampling_ratio = 0;
+  double spatial_scale = 1.0;
+  bool half_pixel = true;
+};
+
+struct GridSampleGradientOptions {
+  std::string mode = "linear";
+  std::string padding = "constant";
+  bool align_corners = false;
+  bool normalized = true;
+  bool relative = false;
+  std::string nearest = "round_to_even";
+  double constant_value = 0.0;
+  std::string layout = "channels_first";
+};
+
+struct MaxRoiPoolGradientOptions {
+  double spatial_scale = 1.0;
+};
+
+struct RoiAlignGradientOptions {
+  std::string mode = "avg";
   int64_t sampling_ratio = 0;
   double spatial_scale = 1.0;
   bool half_pixel = true;
@@ -958,6 +1013,17 @@ struct SparseToDenseOptions {
 };
 
 struct StencilOptions {
+  std::string reduce = "sum";
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::string padding = "explicit";
+  std::vector<int64_t> pads = {};
+  std::vector<int64_t> offsets = {};
+  std::string border = "constant";
+  double value = 0.0;
+};
+
+struct StencilGradientOptions {
   std::string reduce = "sum";
   std::vector<int64_t> strides = {};
   std::vector<int64_t> dilations = {};
@@ -1500,6 +1566,14 @@ class OpMethods {
   Value deform_conv(Value x, Value w, Value offset, const DeformConvOptions& options, const char* name = nullptr) {
     return self().op("deform_conv", {x, w, offset}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 1)[0];
   }
+  // The gradients of deform_conv to x, the weights, the offsets and the mask.
+  std::vector<Value> deform_conv_gradient(Value gradient, Value x, Value w, Value offset, Value mask = {}, const DeformConvGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("deform_conv_gradient", {gradient, x, w, offset, mask}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 4);
+  }
+  // The gradients of deform_conv to x, the weights, the offsets and the mask.
+  std::vector<Value> deform_conv_gradient(Value gradient, Value x, Value w, Value offset, const DeformConvGradientOptions& options, const char* name = nullptr) {
+    return self().op("deform_conv_gradient", {gradient, x, w, offset}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 4);
+  }
   // The boxes that are kept, class by class, when those with a lower score that overlap a kept one are dropped, as [batch, class, box]. Boxes are [y1, x1, y2, x2], corners in any order, or [x, y, width, height] around their centres. How many there are depends on the boxes.
   Value non_max_suppression(Value boxes, Value scores, Value max_per_class = {}, Value iou_threshold = {}, Value score_threshold = {}, const NonMaxSuppressionOptions& options = {}, const char* name = nullptr) {
     return self().op("non_max_suppression", {boxes, scores, max_per_class, iou_threshold, score_threshold}, {{"center_point_box", options.center_point_box}}, name, 1)[0];
@@ -1544,7 +1618,7 @@ class OpMethods {
   Value im2col(Value x, const Im2colOptions& options, const char* name = nullptr) {
     return self().op("im2col", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}}, name, 1)[0];
   }
-  // The pixels of a picture, of which x holds the file's bytes: JPEG, PNG (without its alpha), BMP, PNM, plain TIFF. WebP, JPEG 2000 and packed TIFF are refused. Its size depends on the bytes.
+  // The pixels of a picture, of which x holds the file's bytes: JPEG, JPEG 2000 (grey or RGB), PNG, WebP, BMP, PNM, plain TIFF. Alpha is left out. Moving WebP and packed TIFF are refused. The size depends on the bytes.
   Value image_decoder(Value x, const ImageDecoderOptions& options = {}, const char* name = nullptr) {
     return self().op("image_decoder", {x}, {{"pixel_format", options.pixel_format}}, name, 1)[0];
   }
@@ -1575,6 +1649,10 @@ class OpMethods {
   // Complex eigenvalues, by rising real and then imaginary parts, and eigenvectors of norm 1 whose leading element, the first of the largest, is real and positive.
   std::vector<Value> eig(Value x, const char* name = nullptr) {
     return self().op("eig", {x}, {}, name, 2);
+  }
+  // The gradient of eig to x. The eigenvalues of a matrix must be distinct: at equal ones the vectors have no slope, and an error says so.
+  Value eig_gradient(Value x, Value dw = {}, Value dv = {}, const char* name = nullptr) {
+    return self().op("eig_gradient", {x, dw, dv}, {}, name, 1)[0];
   }
   // Eigenvalues, rising, and eigenvectors of symmetric matrices, of which only one half is read. The leading element, the first of the largest, of each vector is positive.
   std::vector<Value> eigh(Value x, const EighOptions& options = {}, const char* name = nullptr) {
@@ -1607,6 +1685,14 @@ class OpMethods {
   // Attention without a softmax. Heads lie side by side in the last axis; several query heads may share one head of keys and values. For each place in turn the state of a head decays by exp(decay), with a beta the value is corrected by what the state already gives for the key, and the product of key and value is added; the query then reads the state.
   std::vector<Value> linear_attention(Value q, Value k, Value v, const LinearAttentionOptions& options, const char* name = nullptr) {
     return self().op("linear_attention", {q, k, v}, {{"query_heads", options.query_heads}, {"heads", options.heads}, {"scale", options.scale}}, name, 2);
+  }
+  // The gradients of linear_attention to all of its inputs, from those of its outputs; of what is absent they are 0.
+  std::vector<Value> linear_attention_gradient(Value q, Value k, Value v, Value past = {}, Value decay = {}, Value beta = {}, Value dy = {}, Value dstate = {}, const LinearAttentionGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("linear_attention_gradient", {q, k, v, past, decay, beta, dy, dstate}, {{"query_heads", options.query_heads}, {"heads", options.heads}, {"scale", options.scale}}, name, 6);
+  }
+  // The gradients of linear_attention to all of its inputs, from those of its outputs; of what is absent they are 0.
+  std::vector<Value> linear_attention_gradient(Value q, Value k, Value v, const LinearAttentionGradientOptions& options, const char* name = nullptr) {
+    return self().op("linear_attention_gradient", {q, k, v}, {{"query_heads", options.query_heads}, {"heads", options.heads}, {"scale", options.scale}}, name, 6);
   }
   // x limited to [min, max]. A bound is a tensor, or else the attribute; where min is above max the result is max. NaN stays NaN.
   Value clamp(Value x, Value min = {}, Value max = {}, const ClampOptions& options = {}, const char* name = nullptr) {
@@ -1656,6 +1742,10 @@ class OpMethods {
   Value softmax_cross_entropy_gradient(Value dloss, Value x, Value labels, const SoftmaxCrossEntropyGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("softmax_cross_entropy_gradient", {dloss, x, labels}, {{"axis", options.axis}, {"reduction", options.reduction}}, name, 1)[0];
   }
+  // The keys that a list of maps share, and the values of each map in the keys' order.
+  std::vector<Value> map_items(Value maps, const MapItemsOptions& options = {}, const char* name = nullptr) {
+    return self().op("map_items", {maps}, {{"key_dtype", options.key_dtype}}, name, 2);
+  }
   // A list of maps, one for each row of values, from the keys to the row's elements.
   Value zip_map(Value keys, Value values, const char* name = nullptr) {
     return self().op("zip_map", {keys, values}, {}, name, 1)[0];
@@ -1695,6 +1785,10 @@ class OpMethods {
   // Uniform numbers in [0, 1) of 53 bits from the Mersenne twister MT19937: those that NumPy's RandomState(seed).random_sample(shape) gives. The same seed gives the same numbers each time.
   Value random_mersenne(const RandomMersenneOptions& options, const char* name = nullptr) {
     return self().op("random_mersenne", {}, {{"shape", options.shape}, {"seed", options.seed}}, name, 1)[0];
+  }
+  // Probabilities of classes from those of each two of them: p holds that of class i against class j for (0, 1), (0, 2), …, (1, 2), …. The second method of Wu, Lin and Weng, iterated as LIBSVM does: until the error is below 0.005 / classes, or max(100, classes) rounds.
+  Value pair_coupling(Value p, const PairCouplingOptions& options, const char* name = nullptr) {
+    return self().op("pair_coupling", {p}, {{"classes", options.classes}}, name, 1)[0];
   }
   // Decision trees over the rows of x. A node is five numbers: the feature it looks at, how (0: <=, 1: <, 2: >=, 3: >, 4: ==, 5: != the node's split), where to go if so, where else (a node, or -1 - leaf), and whether a NaN counts as yes. A leaf holds the pairs of target and weight from leaves[l] to leaves[l + 1]; the weights that the trees give to a target are put together. A target that no tree speaks of is 0.
   Value tree_ensemble(Value x, Value nodes, Value splits, Value roots, Value leaves, Value pair_targets, Value weights, const TreeEnsembleOptions& options, const char* name = nullptr) {
@@ -1930,27 +2024,27 @@ class OpMethods {
   }
   // The gradients of gru to all of its float inputs, from those of its outputs.
   std::vector<Value> gru_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value dy = {}, Value dy_h = {}, const GruGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("gru_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"linear_before_reset", options.linear_before_reset}}, name, 5);
+    return self().op("gru_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"linear_before_reset", options.linear_before_reset}}, name, 5);
   }
   // The gradients of gru to all of its float inputs, from those of its outputs.
   std::vector<Value> gru_gradient(Value x, Value w, Value r, const GruGradientOptions& options, const char* name = nullptr) {
-    return self().op("gru_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"linear_before_reset", options.linear_before_reset}}, name, 5);
+    return self().op("gru_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"linear_before_reset", options.linear_before_reset}}, name, 5);
   }
   // The gradients of lstm to all of its float inputs, from those of its outputs. db holds the two halves of b's gradient, which are equal.
   std::vector<Value> lstm_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value c0 = {}, Value peephole = {}, Value dy = {}, Value dy_h = {}, Value dy_c = {}, const LstmGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("lstm_gradient", {x, w, r, b, seq_lens, h0, c0, peephole, dy, dy_h, dy_c}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}}, name, 7);
+    return self().op("lstm_gradient", {x, w, r, b, seq_lens, h0, c0, peephole, dy, dy_h, dy_c}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 7);
   }
   // The gradients of lstm to all of its float inputs, from those of its outputs. db holds the two halves of b's gradient, which are equal.
   std::vector<Value> lstm_gradient(Value x, Value w, Value r, const LstmGradientOptions& options, const char* name = nullptr) {
-    return self().op("lstm_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}}, name, 7);
+    return self().op("lstm_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 7);
   }
   // The gradients of rnn to all of its float inputs, from those of its outputs.
   std::vector<Value> rnn_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value dy = {}, Value dy_h = {}, const RnnGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("rnn_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activation", options.activation}}, name, 5);
+    return self().op("rnn_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"activation", options.activation}}, name, 5);
   }
   // The gradients of rnn to all of its float inputs, from those of its outputs.
   std::vector<Value> rnn_gradient(Value x, Value w, Value r, const RnnGradientOptions& options, const char* name = nullptr) {
-    return self().op("rnn_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activation", options.activation}}, name, 5);
+    return self().op("rnn_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"activation", options.activation}}, name, 5);
   }
   // Position of the maximum along an axis; a NaN counts as the maximum.
   Value arg_max(Value x, const ArgMaxOptions& options = {}, const char* name = nullptr) {
@@ -2099,6 +2193,18 @@ class OpMethods {
   // The average, or the largest, of samples in each cell of a grid over each region. Regions are [x1, y1, x2, y2] in coordinates of which spatial_scale makes those of x; half_pixel moves them by half an element. sampling_ratio is the number of samples of a cell along an axis, 0: one for each element that it spans. Max takes the largest weighted corner, as ONNX does.
   Value roi_align(Value x, Value rois, Value batch_indices, const RoiAlignOptions& options = {}, const char* name = nullptr) {
     return self().op("roi_align", {x, rois, batch_indices}, {{"mode", options.mode}, {"output_height", options.output_height}, {"output_width", options.output_width}, {"sampling_ratio", options.sampling_ratio}, {"spatial_scale", options.spatial_scale}, {"half_pixel", options.half_pixel}}, name, 1)[0];
+  }
+  // The gradients of grid_sample to x and to the grid. Where the op holds a place, at the border or far outside of x, and for nearest elements, the grid's is 0.
+  std::vector<Value> grid_sample_gradient(Value gradient, Value x, Value grid, const GridSampleGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("grid_sample_gradient", {gradient, x, grid}, {{"mode", options.mode}, {"padding", options.padding}, {"align_corners", options.align_corners}, {"normalized", options.normalized}, {"relative", options.relative}, {"nearest", options.nearest}, {"constant_value", options.constant_value}, {"layout", options.layout}}, name, 2);
+  }
+  // The gradient of max_roi_pool to x: each element goes to the first of the largest elements of its cell. Regions are rounded, so they have none.
+  Value max_roi_pool_gradient(Value gradient, Value x, Value rois, const MaxRoiPoolGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("max_roi_pool_gradient", {gradient, x, rois}, {{"spatial_scale", options.spatial_scale}}, name, 1)[0];
+  }
+  // The gradients of roi_align to x and to the regions. The number of samples of a cell, where the region decides it, is taken as it is.
+  std::vector<Value> roi_align_gradient(Value gradient, Value x, Value rois, Value batch_indices, const RoiAlignGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("roi_align_gradient", {gradient, x, rois, batch_indices}, {{"mode", options.mode}, {"sampling_ratio", options.sampling_ratio}, {"spatial_scale", options.spatial_scale}, {"half_pixel", options.half_pixel}}, name, 2);
   }
   // Writes slices of updates along an axis: slice i goes to the place that indices[i] names.
   Value scatter(Value updates, Value indices, Value data = {}, const ScatterOptions& options = {}, const char* name = nullptr) {
@@ -2379,6 +2485,10 @@ class OpMethods {
   // A reduction of x times weights over a window of the last axes, one for each of the weights' axes. What is outside x comes from the border, whose modes are those of pad. An argument is the place in the window in row-major order.
   Value stencil(Value x, Value weights, const StencilOptions& options = {}, const char* name = nullptr) {
     return self().op("stencil", {x, weights}, {{"reduce", options.reduce}, {"strides", options.strides}, {"dilations", options.dilations}, {"padding", options.padding}, {"pads", options.pads}, {"offsets", options.offsets}, {"border", options.border}, {"value", options.value}}, name, 1)[0];
+  }
+  // The gradients of stencil to x and to the weights. Of a minimum or a maximum, the first product that is the extremum has it.
+  std::vector<Value> stencil_gradient(Value gradient, Value x, Value weights, const StencilGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("stencil_gradient", {gradient, x, weights}, {{"reduce", options.reduce}, {"strides", options.strides}, {"dilations", options.dilations}, {"padding", options.padding}, {"pads", options.pads}, {"offsets", options.offsets}, {"border", options.border}, {"value", options.value}}, name, 2);
   }
   // The value that stands at the place of x among the keys, or the default. NaN is equal to NaN; of equal keys the first counts.
   Value label_encode(Value x, Value keys, Value values, Value default_, const char* name = nullptr) {
