@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution, normalization, matrix products, softmax, means.
+#include <algorithm>
+
 #include "importers/executorch/node_kinds.h"
 
 namespace anymps::executorch {
@@ -96,10 +98,41 @@ void LayerNorm(NodeCall& c) {
   c.out_later(kOutput3, "output3_id", statistic(2));
 }
 
+// What a view has laid together: x is [N, last axes…] and was [leading axes…, last axes…].
+Value* before_view(const Value* x, size_t last) {
+  if (!x->producer || !x->producer->is("reshape") || x->shape().size() != last + 1) return nullptr;
+  Value* source = x->producer->input(0);
+  if (!source->type.static_shape() || source->shape().size() <= last + 1) return nullptr;
+  const bool same =
+      std::equal(x->shape().end() - static_cast<std::ptrdiff_t>(last), x->shape().end(),
+                 source->shape().end() - static_cast<std::ptrdiff_t>(last));
+  return same && all_known(x->shape()) ? source : nullptr;
+}
+
+// The exporter has products of two or three axes alone, with views around them. The product of what
+// was there before the view goes well with what comes after the next one: an activation, a
+// residual, an attention. The two views in between cancel out.
+Value* product(NodeCall& c, Value* a, Value* b, Value* bias, const NamedAttrs& attrs) {
+  const bool plain = c.rank(a) == 2 && c.rank(b) == 2 && (!bias || c.rank(bias) <= 1);
+  Value *wide_a = nullptr, *wide_b = nullptr;
+  if (plain && (wide_a = before_view(a, 1))) wide_b = b;
+  if (c.rank(a) == 3 && c.rank(b) == 3 && !bias && (wide_a = before_view(a, 2))) {
+    wide_b = before_view(b, 2);
+    if (wide_b && !std::equal(wide_a->shape().begin(), wide_a->shape().end() - 2,
+                              wide_b->shape().begin(), wide_b->shape().end() - 2))
+      wide_b = nullptr;
+  }
+  if (!wide_a || !wide_b || !all_known(b->shape())) return c.add("matmul", {a, b, bias}, attrs);
+  Ints shape;
+  for (const Dim& extent : a->shape()) shape.push_back(extent.value());
+  shape.back() = b->shape().back().value();
+  return c.reshaped(c.add("matmul", {wide_a, wide_b, bias}, attrs), shape);
+}
+
 void MatMul(NodeCall& c) {
   Value *a = c.in(0, "input1_id"), *b = c.in(1, "input2_id");
   const DType type = c.promoted({a, b});
-  c.out(2, "output_id", c.add("matmul", {c.as(a, type), c.as(b, type)}));
+  c.out(2, "output_id", product(c, c.as(a, type), c.as(b, type), nullptr, {}));
 }
 
 // beta * bias + alpha * a @ b
@@ -110,7 +143,7 @@ void Addmm(NodeCall& c) {
   const double alpha = c.f(kAlpha, "alpha"), beta = c.f(kBeta, "beta");
   bias = beta == 0 ? nullptr : c.as(bias, type);
   if (bias && beta != 1) bias = c.add("mul", {bias, c.as(c.graph.scalar(DType::kF64, beta), type)});
-  c.out(kY, "output_id", c.add("matmul", {c.as(a, type), c.as(b, type), bias}, {{"alpha", alpha}}));
+  c.out(kY, "output_id", product(c, c.as(a, type), c.as(b, type), bias, {{"alpha", alpha}}));
 }
 
 // A scalar counts as a vector of one.

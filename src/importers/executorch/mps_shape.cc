@@ -32,7 +32,9 @@ void View(NodeCall& c) {
 
 void Expand(NodeCall& c) {
   const Ints shape = c.counted(2, 3, "shape");
-  result(c, c.add("expand", {input(c)}, {{"shape", shape}}));
+  Value* x = input(c);
+  if (x->type.ranked && x->shape() == Dims(shape.begin(), shape.end())) return result(c, x);
+  result(c, c.add("expand", {x}, {{"shape", shape}}));
 }
 
 // PyTorch passes over inputs of shape [0], whatever the rank of the others.

@@ -303,6 +303,36 @@ TEST(PayloadNodes, Addmm) {
                 {1, 2}, {14.5, -3});
 }
 
+// linear and attention: the views around a product go away, and what follows fuses with it.
+TEST(PayloadNodes, ProductsBetweenViews) {
+  OneNode p;
+  const int x = p.feed(counting({1, 2, 3})), flat = p.value(F32, {2, 3}), y = p.value(F32, {2, 2});
+  const int w = p.constant<float>(F32, {3, 2}, {1, 0, 0, 1, 1, -1});
+  const int bias = p.constant<float>(F32, {2}, {10, 20});
+  const int view = p.value(F32, {1, 2, 2}), z = p.value(F32, {1, 2, 2});
+  p.node("MPSView", {{0, x}, {1, flat}, {2, 2}, {3, List{2, 3}}});
+  p.node("MPSAddmm", {{0, bias}, {1, flat}, {2, w}, {3, y}, {4, 1.f}, {5, 1.f}});
+  p.node("MPSView", {{0, y}, {1, view}, {2, 3}, {3, List{1, 2, 2}}});
+  p.node("MPSReLU", {{0, view}, {2, z}});
+  p.output(z);
+  const auto graph = p.import();
+  for (const Node* node : graph->node_list())
+    if (node->is("matmul")) {
+      EXPECT_EQ(node->output()->shape().size(), 3u);
+    }
+  expect_floats(run_graph(*graph, p.feeds)[0], {1, 2, 2}, {12, 19, 18, 19});
+}
+
+TEST(PayloadNodes, BatchesOfProductsBetweenViews) {
+  OneNode p;
+  const int a = p.feed(counting({1, 2, 1, 2})), b = p.feed(counting({1, 2, 2, 1}));
+  const int flat_a = p.value(F32, {2, 1, 2}), flat_b = p.value(F32, {2, 2, 1});
+  const int y = p.value(F32, {2, 1, 1});
+  p.node("MPSView", {{0, a}, {1, flat_a}, {2, 3}, {3, List{2, 1, 2}}});
+  p.node("MPSView", {{0, b}, {1, flat_b}, {2, 3}, {3, List{2, 2, 1}}});
+  expect_floats(p.run("MPSMatMul", {{0, flat_a}, {1, flat_b}, {2, y}}, y), {2, 1, 1}, {1, 13});
+}
+
 TEST(PayloadNodes, PixelShuffleOfAnyRank) {
   OneNode p;
   const int x = p.feed(counting({2, 1, 4, 1, 2})), y = p.value(F32, {2, 1, 1, 2, 4});
