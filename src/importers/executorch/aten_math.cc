@@ -137,7 +137,9 @@ Values div_mode(KernelArguments& c) {
   if (*mode == "floor") return floor_divide(c);
   c.check(*mode == "trunc", "rounding_mode '{}' is not floor or trunc", *mode);
   const DType dtype = common_dtype(c, {0, 1});
-  return {c.add("div", {operand(c, 0, dtype), operand(c, 1, dtype)}, {{"rounding", "trunc"}})};
+  Value *a = operand(c, 0, dtype), *b = operand(c, 1, dtype);
+  if (!is_float(dtype)) return {c.add("div", {a, b}, {{"rounding", "trunc"}})};
+  return {c.add("trunc", {c.add("div", {a, b})})};  // of the quotient as a half has it
 }
 
 Values mul(KernelArguments& c) {
@@ -241,6 +243,10 @@ Values allclose(KernelArguments& c) {
 const KernelConverter kTable[] = {
     {"allclose.Tensor", allclose},
     {"allclose.out", allclose},
+    {"aten::__lshift__.Scalar_out", shift, "left_shift"},
+    {"aten::__lshift__.Tensor_out", shift, "left_shift"},
+    {"aten::__rshift__.Scalar_out", shift, "right_shift"},
+    {"aten::__rshift__.Tensor_out", shift, "right_shift"},
     {"aten::abs.out", abs},
     {"aten::acos.out", float_unary, "acos"},
     {"aten::acosh.out", float_unary, "acosh"},
@@ -257,11 +263,13 @@ const KernelConverter kTable[] = {
     {"aten::atanh.out", float_unary, "atanh"},
     {"aten::bitwise_and.Scalar_out", bitwise, "and"},
     {"aten::bitwise_and.Tensor_out", bitwise, "and"},
+    {"aten::bitwise_left_shift.Scalar_Tensor_out", shift, "left_shift"},
     {"aten::bitwise_left_shift.Tensor_Scalar_out", shift, "left_shift"},
     {"aten::bitwise_left_shift.Tensor_out", shift, "left_shift"},
     {"aten::bitwise_not.out", bitwise_not},
     {"aten::bitwise_or.Scalar_out", bitwise, "or"},
     {"aten::bitwise_or.Tensor_out", bitwise, "or"},
+    {"aten::bitwise_right_shift.Scalar_Tensor_out", shift, "right_shift"},
     {"aten::bitwise_right_shift.Tensor_Scalar_out", shift, "right_shift"},
     {"aten::bitwise_right_shift.Tensor_out", shift, "right_shift"},
     {"aten::bitwise_xor.Scalar_out", bitwise, "xor"},

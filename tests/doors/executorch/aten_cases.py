@@ -98,6 +98,7 @@ def math_cases():
              rand(12, dtype=I32, low=-9, high=9), t([2, -2, 3] * 4, I32))
         case("division", f"div_{mode}_scalar", lambda x, m=mode: A.div.Scalar_mode(x, 0.7, rounding_mode=m), rand(9))
         case("division", f"div_{mode}_int_scalar", lambda x, m=mode: A.div.Scalar_mode(x, -3, rounding_mode=m), rand(9, dtype=I64))
+        case("division", f"div_{mode}_f16", lambda x, y, m=mode: A.div.Tensor_mode(x, y, rounding_mode=m), *(x.to(F16) for x in division))
     case("division", "floor_divide", A.floor_divide.default, *division)
     case("division", "floor_divide_int", A.floor_divide.default, rand(9, dtype=I32), t([2, -2, 3] * 3, I32))
     case("division", "floor_by_zero", A.floor_divide.default, t([1.0, -1.0, 0.0]), t([0.0, 0.0, 0.0]))
