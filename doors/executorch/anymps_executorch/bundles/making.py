@@ -14,8 +14,7 @@ from ..visitors.arithmetic import Binary
 # The example models that can be made without a network, the quick ones first.
 EXAMPLES = """mul linear add add_mul softmax conv1d sdpa lstm resnet8 ds_cnn deep_autoencoder mobilenet_v1_025 mv2
 mv3 resnet18 resnet50 edsr w2l ic3 ic4 dl3 vit deit_tiny mobilebert emformer_join
-efficient_sam""".split()
-SLOW = "emformer_predict emformer_transcribe".split()  # thousands of nodes, minutes each
+emformer_transcribe efficient_sam""".split()
 # Those that are exported as halves, too.
 HALVES = """mul linear add add_mul softmax conv1d lstm resnet8 ds_cnn deep_autoencoder mobilenet_v1_025 mv2 mv3 resnet18
 deit_tiny""".split()
@@ -100,7 +99,7 @@ def programs_jobs():
 
 
 def models_jobs():
-    for names, fp16 in ((EXAMPLES, False), (HALVES, True), (SLOW, False)):
+    for names, fp16 in ((EXAMPLES, False), (HALVES, True)):
         for name in names:
             yield f"{name}_{suffix(fp16)}.pte", lambda n=name, h=fp16: make_model(n, h)
 
