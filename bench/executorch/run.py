@@ -151,7 +151,8 @@ def short_of(rows):
             words.append(f"{row['model']} with {row['threads']} thread{'s' if row['threads'] > 1 else ''} takes {row['ratio']:.2f} "
                          "times as long")
         if row["load_ms"] > peer["load_ms"]:
-            words.append(f"loading {row['model']} with {row['threads']} takes {row['load_ms']:.0f} ms against {peer['load_ms']:.0f} ms")
+            words.append(f"loading {row['model']} with {row['threads']} thread{'s' if row['threads'] > 1 else ''} takes "
+                         f"{row['load_ms']:.0f} ms against {peer['load_ms']:.0f} ms")
     return words
 
 

@@ -155,10 +155,9 @@ class Worker {
     }
     if (command == "load") return load(rest);
     if (command == "backends") return backends();
+    if (command != "run" && command != "output") fail("unknown command '" + command + "'");
     if (!module_) fail("load a model first");
-    if (command == "run") return run(std::stoi(rest));
-    if (command == "output") return output(rest);
-    fail("unknown command '" + command + "'");
+    return command == "run" ? run(std::stoi(rest)) : output(rest);
   }
 
  private:
