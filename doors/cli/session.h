@@ -9,9 +9,15 @@
 #include <vector>
 
 #include "anymps/anymps.hpp"
-#include "npy.h"
+#include "common/npy.h"
 
 namespace cli {
+
+using common::Array;
+using common::element;
+using common::read_npy;
+using common::to_array;
+using common::write_npy;
 
 struct ModelOptions {
   std::string model, device;

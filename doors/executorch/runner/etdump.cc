@@ -64,12 +64,12 @@ int scalar_type(amps::DType dtype) {
 }
 
 // Types that the Inspector cannot read are written as floats.
-cli::Array readable(const cli::Array& array) {
+common::Array readable(const common::Array& array) {
   if (scalar_type(array.dtype) >= 0) return array;
-  cli::Array floats{amps::DType::f32, array.shape, {}};
+  common::Array floats{amps::DType::f32, array.shape, {}};
   floats.data.resize(array.count() * sizeof(float));
   for (size_t i = 0; i < array.count(); ++i) {
-    const auto value = static_cast<float>(cli::element(array, i));
+    const auto value = static_cast<float>(common::element(array, i));
     std::memcpy(floats.data.data() + i * sizeof(float), &value, sizeof(float));
   }
   return floats;
@@ -140,7 +140,7 @@ class Writer {
     return wrap(kDebugEvent, made);
   }
 
-  Offset<Table> value(const cli::Array& array, bool output) {
+  Offset<Table> value(const common::Array& array, bool output) {
     std::vector<int64_t> strides(array.shape.size(), 1);
     for (size_t i = strides.size(); i-- > 1;)
       strides[i - 1] = strides[i] * std::max<int64_t>(array.shape[i], 1);
@@ -170,7 +170,7 @@ class Writer {
   }
 
   // Where the elements lie in the debug buffer, on a boundary of 64 bytes as upstream has them.
-  size_t keep(const cli::Array& array) {
+  size_t keep(const common::Array& array) {
     const size_t at = (needed_ + 63) / 64 * 64;
     needed_ = at + array.data.size();
     if (needed_ <= debug_limit_) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "npy.h"
+#include "common/npy.h"
 
 namespace runner {
 
@@ -21,7 +21,7 @@ struct ProfileEvent {
 
 struct DebugEvent {
   std::string name;  // of the node; outputs of the program need none
-  cli::Array value;
+  common::Array value;
   bool output = false;
 };
 

@@ -30,14 +30,14 @@ bool is_integer(amps::DType dtype) {
 
 // Whole numbers that a double may not hold.
 template <typename T>
-T exactly(const cli::Array& array, size_t i) {
+T exactly(const common::Array& array, size_t i) {
   T value;
   std::memcpy(&value, array.data.data() + i * sizeof(T), sizeof(T));
   return value;
 }
 
-std::string element_text(const cli::Array& array, size_t i) {
-  const double value = cli::element(array, i);
+std::string element_text(const common::Array& array, size_t i) {
+  const double value = common::element(array, i);
   if (array.dtype == amps::DType::boolean) return value != 0 ? "True" : "False";
   if (array.dtype == amps::DType::i64) return fmt::format("{}", exactly<int64_t>(array, i));
   if (array.dtype == amps::DType::u64) return fmt::format("{}", exactly<uint64_t>(array, i));
@@ -50,7 +50,7 @@ std::string element_text(const cli::Array& array, size_t i) {
 
 }  // namespace
 
-std::string tensor_text(const cli::Array& array, size_t edge) {
+std::string tensor_text(const common::Array& array, size_t edge) {
   const size_t count = array.count();
   const bool wraps = std::min(count, 2 * edge) > kItemsPerLine;
   std::string text = fmt::format("tensor(sizes=[{}], [", fmt::join(array.shape, ", "));

@@ -5,10 +5,10 @@
 
 #include <string>
 
-#include "npy.h"
+#include "common/npy.h"
 
 namespace runner {
 
-std::string tensor_text(const cli::Array& array, size_t edge = 100);
+std::string tensor_text(const common::Array& array, size_t edge = 100);
 
 }  // namespace runner

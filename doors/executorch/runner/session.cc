@@ -8,10 +8,9 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "npy.h"
+#include "common/npy.h"
 #include "print.h"
 #include "profile.h"
 
@@ -76,21 +75,8 @@ amps::Tensor ones(const amps::Device& device, const amps::Value& input,
   return device.from_host(dtype, shape, data.data());
 }
 
-// Of the method's inputs; where a shape is dynamic, the file tells how large it may be.
-std::vector<std::vector<int64_t>> largest_shapes(const amps::Program& program,
-                                                 const std::string& method) {
-  std::vector<std::vector<int64_t>> shapes;
-  const auto about = nlohmann::json::parse(program.text("json"));
-  for (const auto& entry : about["methods"]) {
-    if (entry["name"] != method) continue;
-    for (const auto& input : entry["inputs"])
-      if (input["kind"] == "Tensor") shapes.push_back(input["sizes"]);
-  }
-  return shapes;
-}
-
 amps::Tensor copy_of(const amps::Device& device, const amps::Tensor& tensor) {
-  const cli::Array array = cli::to_array(tensor);
+  const common::Array array = common::to_array(tensor);
   return device.from_host(array.dtype, array.shape, array.data.data());
 }
 
@@ -180,7 +166,8 @@ void Session::run_once(int number, bool measured) {
 
 std::vector<DebugEvent> Session::outputs_as_events() const {
   std::vector<DebugEvent> events;
-  for (const amps::Tensor& result : results_) events.push_back({"", cli::to_array(result), true});
+  for (const amps::Tensor& result : results_)
+    events.push_back({"", common::to_array(result), true});
   return events;
 }
 
@@ -199,7 +186,7 @@ std::vector<DebugEvent> Session::intermediate_outputs() const {
   const std::vector<amps::Tensor> results = device_.compile(graph, options).run(inputs_);
   std::vector<DebugEvent> events;
   for (size_t i = 0; i < results.size(); ++i)
-    events.push_back({names[i], cli::to_array(results[i]), false});
+    events.push_back({names[i], common::to_array(results[i]), false});
   return events;
 }
 
@@ -259,7 +246,7 @@ bool Session::run() {
   fmt::print("Model executed successfully.\n");
   if (flags_.print_output)
     for (size_t i = 0; i < results_.size(); ++i)
-      fmt::print("Output {}: {}\n", i, tensor_text(cli::to_array(results_[i])));
+      fmt::print("Output {}: {}\n", i, tensor_text(common::to_array(results_[i])));
   write_files();
   if (!flags_.bundled_program) return true;
   if (!mismatch_.empty()) {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "npy.h"
+#include "common/npy.h"
 
 namespace runner {
 
@@ -30,7 +30,8 @@ std::vector<int64_t> index_of(size_t element, const std::vector<int64_t>& shape)
   return index;
 }
 
-std::string compare(const cli::Array& got, const cli::Array& expected, const Tolerance& tolerance) {
+std::string compare(const common::Array& got, const common::Array& expected,
+                    const Tolerance& tolerance) {
   if (got.shape != expected.shape || got.dtype != expected.dtype)
     return fmt::format("expected {}[{}], got {}[{}]", amps::name(expected.dtype),
                        fmt::join(expected.shape, ", "), amps::name(got.dtype),
@@ -42,7 +43,7 @@ std::string compare(const cli::Array& got, const cli::Array& expected, const Tol
   if (floats) {
     double largest = 0;
     for (size_t i = 0; i < count; ++i)
-      if (const double e = std::abs(cli::element(expected, i)); std::isfinite(e))
+      if (const double e = std::abs(common::element(expected, i)); std::isfinite(e))
         largest = std::max(largest, e);
     rtol = tolerance.rtol;
     atol = tolerance.atol * (tolerance.scaled ? std::min(1.0, largest) : 1.0);
@@ -52,7 +53,7 @@ std::string compare(const cli::Array& got, const cli::Array& expected, const Tol
   for (size_t i = 0; i < count; ++i) {
     if (std::memcmp(got.data.data() + i * size, expected.data.data() + i * size, size) == 0)
       continue;
-    const double e = cli::element(expected, i), g = cli::element(got, i);
+    const double e = common::element(expected, i), g = common::element(got, i);
     if (floats && e == g) continue;  // zeros of both signs
     if (floats && std::isnan(e) && std::isnan(g)) continue;
     const double allowed = atol + rtol * std::abs(e), difference = std::abs(e - g);
@@ -71,7 +72,8 @@ std::string compare(const cli::Array& got, const cli::Array& expected, const Tol
       "{:.3g}, "
       "allowed {:.3g})",
       differing, count, fmt::join(index_of(worst, expected.shape), ", "),
-      cli::element(expected, worst), cli::element(got, worst), worst_difference, worst_allowed);
+      common::element(expected, worst), common::element(got, worst), worst_difference,
+      worst_allowed);
 }
 
 }  // namespace
@@ -90,7 +92,8 @@ std::string difference(const std::vector<amps::Tensor>& got,
     return fmt::format("the bundle expects {} outputs, the program gives {}", expected.size(),
                        got.size());
   for (size_t i = 0; i < got.size(); ++i) {
-    const std::string text = compare(cli::to_array(got[i]), cli::to_array(expected[i]), tolerance);
+    const std::string text =
+        compare(common::to_array(got[i]), common::to_array(expected[i]), tolerance);
     if (!text.empty()) return fmt::format("output {}: {}", i, text);
   }
   return "";

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "npy.h"
+#include "common/npy.h"
 
 #include <fmt/format.h>
 
 #include <bit>
 #include <fstream>
 
-namespace cli {
+namespace common {
 
 namespace {
 
@@ -161,4 +161,4 @@ double element(const Array& array, size_t i) {
   return 0;
 }
 
-}  // namespace cli
+}  // namespace common

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's .npy files: how tensors come in and go out of the command line.
+// NumPy's .npy files: how tensors come into and go out of the programs here.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "anymps/anymps.hpp"
 
-namespace cli {
+namespace common {
 
 struct Array {
   amps::DType dtype = amps::DType::f32;
@@ -25,4 +25,4 @@ Array to_array(const amps::Tensor& tensor);
 // Element i as a number, whatever the dtype (the real part of a complex one).
 double element(const Array& array, size_t i);
 
-}  // namespace cli
+}  // namespace common
