@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "common/npy.h"
@@ -75,6 +76,19 @@ amps::Tensor ones(const amps::Device& device, const amps::Value& input,
   return device.from_host(dtype, shape, data.data());
 }
 
+// Of the method's inputs; where a shape is dynamic, the file tells how large it may be.
+std::vector<std::vector<int64_t>> largest_shapes(const amps::Program& program,
+                                                 const std::string& method) {
+  std::vector<std::vector<int64_t>> shapes;
+  const auto about = nlohmann::json::parse(program.text("json"));
+  for (const auto& entry : about["methods"]) {
+    if (entry["name"] != method) continue;
+    for (const auto& input : entry["inputs"])
+      if (input["kind"] == "Tensor") shapes.push_back(input["sizes"]);
+  }
+  return shapes;
+}
+
 amps::Tensor copy_of(const amps::Device& device, const amps::Tensor& tensor) {
   const common::Array array = common::to_array(tensor);
   return device.from_host(array.dtype, array.shape, array.data.data());
@@ -127,15 +141,10 @@ void Session::prepare_inputs() {
     expected_ = program_.test_outputs(test, device_, method_);
   } else {
     fmt::print("Loading non-bundled program...\n");
-    for (const amps::Value& input : executable_.inputs()) {
-      for (const int64_t extent : input.shape())
-        if (extent < 0)
-          fail(
-              fmt::format("input '{}' has an extent that the file leaves open: run a bundle with "
-                          "--bundled_program",
-                          input.name()));
-      inputs_.push_back(ones(device_, input, input.shape()));
-    }
+    const auto shapes = largest_shapes(program_, method_);
+    const auto values = executable_.inputs();
+    for (size_t i = 0; i < values.size(); ++i)
+      inputs_.push_back(ones(device_, values[i], shapes.at(i)));
   }
   fmt::print("Inputs prepared.\n");
 }
