@@ -16,6 +16,8 @@ namespace {
 
 constexpr double kFp16 = 2e-2;
 
+bool is_half(amps::DType dtype) { return dtype == amps::DType::f16 || dtype == amps::DType::bf16; }
+
 bool is_float(amps::DType dtype) {
   return dtype == amps::DType::f32 || dtype == amps::DType::f16 || dtype == amps::DType::bf16 ||
          dtype == amps::DType::f64;
@@ -45,8 +47,10 @@ std::string compare(const common::Array& got, const common::Array& expected,
     for (size_t i = 0; i < count; ++i)
       if (const double e = std::abs(common::element(expected, i)); std::isfinite(e))
         largest = std::max(largest, e);
-    rtol = tolerance.rtol;
-    atol = tolerance.atol * (tolerance.scaled ? std::min(1.0, largest) : 1.0);
+    // Unless the user says so, nothing is closer than its type can tell.
+    const double least = tolerance.scaled && is_half(expected.dtype) ? kFp16 : 0;
+    rtol = std::max(tolerance.rtol, least);
+    atol = std::max(tolerance.atol, least) * (tolerance.scaled ? std::min(1.0, largest) : 1.0);
   }
   size_t differing = 0, worst = 0;
   double worst_excess = -1, worst_difference = 0, worst_allowed = 0;
