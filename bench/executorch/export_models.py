@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exports the models of bench/executorch into .models/executorch: each once to MPSBackend and once to XNNPACK, both f32.
+"""Exports the models of bench/executorch into .models/executorch_bench: each once to MPSBackend and once to XNNPACK, both f32.
 
 Runs in the environment `executorch`. What is there already is kept; remove the folder to export again. The modules and
 their weights are those of anymps_executorch.models, so both programs are of the same module.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "doors" / "executorch"))
-OUT = ROOT / ".models" / "executorch"
+OUT = ROOT / ".models" / "executorch_bench"
 NAMES = {"mobilenet_v2": "mv2", "mobilenet_v3": "mv3", "resnet18": "resnet18", "resnet50": "resnet50",
          "mobilebert": "mobilebert", "vit": "vit"}
 SEQUENCE = 128

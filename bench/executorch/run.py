@@ -28,7 +28,7 @@ from measure import FRESH_PROCESSES, RUNS_FOR_PEAK, Disagreement, Result, differ
 from worker import Worker, WorkerError  # noqa: E402
 
 MODELS = ["mobilenet_v2", "mobilenet_v3", "resnet18", "resnet50", "mobilebert", "vit"]
-EXPORTED = ROOT / ".models" / "executorch"
+EXPORTED = ROOT / ".models" / "executorch_bench"
 STOCK = ROOT / "build" / "bin" / "executorch_stock_worker"
 PEER = "xnnpack"
 RUNTIMES = {
