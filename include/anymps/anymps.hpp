@@ -214,7 +214,8 @@ class Graph : public OpMethods<Graph> {
     check(amps_graph_load_memory(bytes.data(), bytes.size(), name.c_str(), &graph));
     return Graph(graph);
   }
-  // What ExecuTorch hands to the delegate "MPSBackend"; the bytes must outlive what is made of them.
+  // What ExecuTorch hands to the delegate "MPSBackend"; the bytes must outlive what is made of
+  // them.
   static Graph load_payload(std::span<const std::byte> bytes, const std::string& name,
                             const std::vector<int64_t>* dims = nullptr) {
     amps_graph* graph = nullptr;

@@ -85,8 +85,9 @@ amps_status amps_program_open_memory(const void* data, size_t bytes, const char*
   });
 }
 
-// gcc 12 would split off a cold part without any code, and the unwinder would find its entry instead
-// of that of the function after it: errors there would end the process. A cold function is not split.
+// gcc 12 would split off a cold part without any code, and the unwinder would find its entry
+// instead of that of the function after it: errors there would end the process. A cold function is
+// not split.
 [[gnu::cold]] void amps_program_release(amps_program* program) { delete program; }
 
 size_t amps_program_method_count(const amps_program* program) {
