@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deformable convolution: each element of the window is read at a place of its own.
-#include "ops/expect.h"
-#include "ops/window.h"
+#include "ops/deform_conv.h"
 
 namespace anymps {
 
@@ -10,24 +9,11 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 void infer_deform_conv(InferContext& ctx) {
-  expect_rank(ctx, 0, 4, 4);
-  expect_rank(ctx, 1, 4, 4);
-  const Dims &x = ctx.shape(0), &w = ctx.shape(1);
-  const int64_t groups = ctx.attrs.i("groups"), offset_groups = ctx.attrs.i("offset_groups");
-  ctx.check(groups >= 1 && offset_groups >= 1, "groups is {}, offset_groups {}", groups,
-            offset_groups);
-  ctx.check(may_equal(x[1], w[1] * groups),
-            "x {} has {} channels, but w {} with {} groups takes {}", to_string(x), x[1].str(),
-            to_string(w), groups, (w[1] * groups).str());
-  for (const auto& [channels, parts] : {std::pair(w[0], groups), std::pair(x[1], offset_groups)})
-    ctx.check(!channels.known() || channels.value() % parts == 0,
-              "{} channels cannot be divided into {} groups", channels.str(), parts);
-  const Dims out = window_outputs(ctx.attrs, {x[2], x[3]}, {w[2], w[3]});
-  const Dim taps = w[2] * w[3] * offset_groups;
-  expect_shape(ctx, 2, {x[0], taps * 2, out[0], out[1]});
-  expect_shape(ctx, 3, {w[0]});
-  expect_shape(ctx, 4, {x[0], taps, out[0], out[1]});
-  ctx.set(0, {x[0], w[0], out[0], out[1]});
+  const DeformConvShapes shapes = deform_conv_shapes(ctx, 0);
+  expect_shape(ctx, 2, shapes.offset);
+  expect_shape(ctx, 3, {shapes.w[0]});
+  expect_shape(ctx, 4, shapes.mask);
+  ctx.set(0, shapes.y);
 }
 
 }  // namespace
@@ -46,12 +32,7 @@ OP(deform_conv)
     .optional("bias", kFloat, "T", "[O]")
     .optional("mask", kFloat, "T", "[N, offset_groups*kH*kW, oH, oW]; absent: 1")
     .output("y")
-    .attr("strides", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("pads", Ints{}, "begins, then ends, of the spatial axes; empty: 0")
-    .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
-    .attr("groups", 1)
-    .attr("offset_groups", 1)
+    .with(deform_conv_attrs)
     .infer(infer_deform_conv)
     .tolerance({.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10})
     .no_layout_tests()

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients of deformable convolution to all that goes into it but the bias, whose gradient is
 // a sum.
-#include "ops/expect.h"
-#include "ops/window.h"
+#include "ops/deform_conv.h"
 
 namespace anymps {
 
@@ -11,28 +10,14 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 void infer_deform_conv_gradient(InferContext& ctx) {
-  expect_rank(ctx, 1, 4, 4);
-  expect_rank(ctx, 2, 4, 4);
-  const Dims &x = ctx.shape(1), &w = ctx.shape(2);
-  const int64_t groups = ctx.attrs.i("groups"), offset_groups = ctx.attrs.i("offset_groups");
-  ctx.check(groups >= 1 && offset_groups >= 1, "groups is {}, offset_groups {}", groups,
-            offset_groups);
-  ctx.check(may_equal(x[1], w[1] * groups),
-            "x {} has {} channels, but w {} with {} groups takes {}", to_string(x), x[1].str(),
-            to_string(w), groups, (w[1] * groups).str());
-  for (const auto& [channels, parts] : {std::pair(w[0], groups), std::pair(x[1], offset_groups)})
-    ctx.check(!channels.known() || channels.value() % parts == 0,
-              "{} channels cannot be divided into {} groups", channels.str(), parts);
-  const Dims out = window_outputs(ctx.attrs, {x[2], x[3]}, {w[2], w[3]});
-  const Dim taps = w[2] * w[3] * offset_groups;
-  const Dims mask{x[0], taps, out[0], out[1]};
-  expect_shape(ctx, 0, {x[0], w[0], out[0], out[1]});
-  expect_shape(ctx, 3, {x[0], taps * 2, out[0], out[1]});
-  expect_shape(ctx, 4, mask);
-  ctx.set(0, x);
-  ctx.set(1, w);
+  const DeformConvShapes shapes = deform_conv_shapes(ctx, 1);
+  expect_shape(ctx, 0, shapes.y);
+  expect_shape(ctx, 3, shapes.offset);
+  expect_shape(ctx, 4, shapes.mask);
+  ctx.set(0, shapes.x);
+  ctx.set(1, shapes.w);
   ctx.set(2, ctx.shape(3));
-  ctx.set(3, mask);
+  ctx.set(3, shapes.mask);
 }
 
 }  // namespace
@@ -51,12 +36,7 @@ OP(deform_conv_gradient)
     .output("dw")
     .output("doffset")
     .output("dmask")
-    .attr("strides", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("pads", Ints{}, "begins, then ends, of the spatial axes; empty: 0")
-    .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
-    .attr("groups", 1)
-    .attr("offset_groups", 1)
+    .with(deform_conv_attrs)
     .infer(infer_deform_conv_gradient)
     .tolerance({.f32 = 5e-5, .f16 = 1e-2, .bf16 = 6e-2, .f64 = 1e-10})
     .no_layout_tests()

@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "ops/expect.h"
-#include "ops/shape_rules.h"
-#include "ops/window.h"
+#include "ops/sampling.h"
 
 namespace anymps {
 
@@ -13,24 +12,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-void infer_grid_sample(InferContext& ctx) {
-  const Dims &x = ctx.shape(0), &grid = ctx.shape(1);
-  ctx.check(x.size() >= 3 && grid.size() == x.size(),
-            "x has shape {} and grid {}: both must have one rank, at least 3", to_string(x),
-            to_string(grid));
-  const TensorAxes axes = tensor_axes(ctx.attrs, x.size());
-  ctx.check(may_equal(x[0], grid[0]), "x has {} images, grid is for {}", x[0].str(), grid[0].str());
-  ctx.check(may_equal(grid.back(), Dim(static_cast<int64_t>(axes.count))),
-            "grid {} must have {} coordinates in its last axis", to_string(grid), axes.count);
-  Dims y = x;
-  y[0] = known_of(x[0], grid[0]);
-  for (size_t i = 0; i < axes.count; ++i) {
-    y[axes.spatial + i] = grid[1 + i];
-    ctx.check(!x[axes.spatial + i].is(0), "x {} has no elements along a spatial axis",
-              to_string(x));
-  }
-  ctx.set(0, std::move(y));
-}
+void infer_grid_sample(InferContext& ctx) { ctx.set(0, grid_sample_shape(ctx, 0)); }
 
 void infer_affine_grid(InferContext& ctx) {
   expect_rank(ctx, 0, 3, 3);

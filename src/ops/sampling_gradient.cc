@@ -2,7 +2,7 @@
 // Gradients of sampling: to the tensor that was sampled and, where it is no matter of steps, to the
 // places. Inputs and attributes are those of the op, after the gradient of its output.
 #include "ops/expect.h"
-#include "ops/window.h"
+#include "ops/sampling.h"
 
 namespace anymps {
 
@@ -11,23 +11,9 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 void infer_grid_sample_gradient(InferContext& ctx) {
-  const Dims &x = ctx.shape(1), &grid = ctx.shape(2);
-  ctx.check(x.size() >= 3 && grid.size() == x.size(),
-            "x has shape {} and grid {}: both must have one rank, at least 3", to_string(x),
-            to_string(grid));
-  const TensorAxes axes = tensor_axes(ctx.attrs, x.size());
-  ctx.check(may_equal(x[0], grid[0]), "x has {} images, grid is for {}", x[0].str(), grid[0].str());
-  ctx.check(may_equal(grid.back(), Dim(static_cast<int64_t>(axes.count))),
-            "grid {} must have {} coordinates in its last axis", to_string(grid), axes.count);
-  Dims y = x;
-  for (size_t i = 0; i < axes.count; ++i) {
-    y[axes.spatial + i] = grid[1 + i];
-    ctx.check(!x[axes.spatial + i].is(0), "x {} has no elements along a spatial axis",
-              to_string(x));
-  }
-  expect_shape(ctx, 0, y);
-  ctx.set(0, x);
-  ctx.set(1, grid);
+  expect_shape(ctx, 0, grid_sample_shape(ctx, 1));
+  ctx.set(0, ctx.shape(1));
+  ctx.set(1, ctx.shape(2));
 }
 
 void infer_roi_align_gradient(InferContext& ctx) {
