@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention without a softmax: the keys and values seen so far are one matrix a head, which each
 // step lets decay, corrects and adds to. The cost grows with the length, not with its square.
-#include "ops/expect.h"
+#include "ops/linear_attention.h"
 
 namespace anymps {
 
-namespace {
-
-Dim divided(const InferContext& ctx, const Dim& width, int64_t heads, const char* what) {
+static Dim divided(const InferContext& ctx, const Dim& width, int64_t heads, const char* what) {
   ctx.check(!width.known() || width.value() % heads == 0, "{} {} do not divide into {} heads",
             width.str(), what, heads);
   return width.known() ? Dim(width.value() / heads) : ctx.fresh(what);
 }
 
-void infer_linear_attention(InferContext& ctx) {
+LinearAttentionShapes linear_attention_shapes(InferContext& ctx) {
   for (size_t i = 0; i < 3; ++i) expect_rank(ctx, i, 3, 3);
   const int64_t queries = ctx.attrs.i("query_heads"), heads = ctx.attrs.i("heads");
   ctx.check(heads > 0 && queries > 0 && queries % heads == 0,
@@ -46,6 +44,14 @@ void infer_linear_attention(InferContext& ctx) {
               "must be {} or 1",
               to_string(ctx.shape(5)), heads);
   }
+  return {batch, length, width, state};
+}
+
+namespace {
+
+void infer_linear_attention(InferContext& ctx) {
+  const auto [batch, length, width, state] = linear_attention_shapes(ctx);
+  const int64_t queries = ctx.attrs.i("query_heads");
   ctx.set(0, {batch, length, width.known() ? Dim(width.value() * queries) : ctx.fresh("width")});
   if (ctx.output_count() > 1) ctx.set(1, ctx.has(3) ? ctx.dtype(3) : ctx.dtype(0), state);
 }

@@ -1,37 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients of linear attention, by a walk back over the places. Inputs and attributes are
 // those of the op; then come the gradients of its outputs.
-#include "ops/expect.h"
+#include "ops/linear_attention.h"
 
 namespace anymps {
 
 namespace {
 
 void infer_linear_attention_gradient(InferContext& ctx) {
-  for (size_t i = 0; i < 3; ++i) expect_rank(ctx, i, 3, 3);
+  const auto [batch, length, width, state] = linear_attention_shapes(ctx);
   const int64_t queries = ctx.attrs.i("query_heads"), heads = ctx.attrs.i("heads");
-  ctx.check(heads > 0 && queries > 0 && queries % heads == 0,
-            "{} query heads do not share {} heads evenly", queries, heads);
-  const Dims &q = ctx.shape(0), &k = ctx.shape(1), &v = ctx.shape(2);
-  const auto divided = [&](const Dim& width, int64_t parts, const char* what) {
-    ctx.check(!width.known() || width.value() % parts == 0, "{} {} do not divide into {} heads",
-              width.str(), what, parts);
-    return width.known() ? Dim(width.value() / parts) : ctx.fresh(what);
-  };
-  const Dim depth = known_of(divided(k[2], heads, "keys"), divided(q[2], queries, "queries")),
-            width = divided(v[2], heads, "values");
-  const Dim batch = known_of(q[0], known_of(k[0], v[0])),
-            length = known_of(q[1], known_of(k[1], v[1]));
-  expect_shape(ctx, 1, {batch, length, depth.known() ? Dim(depth.value() * heads) : k[2]});
-  expect_shape(ctx, 2, {batch, length, v[2]});
-  const Dims state{batch, heads, depth, width};
-  expect_shape(ctx, 3, state);
-  for (const size_t i : {4, 5})
-    if (ctx.has(i) && ctx.type(i).ranked) {
-      expect_rank(ctx, i, 3, 3);
-      expect_shape(ctx, i, {batch, length, ctx.shape(i)[2]});
-    }
-  expect_shape(ctx, 6, {batch, length, width.known() ? Dim(width.value() * queries) : v[2]});
+  expect_shape(ctx, 6,
+               {batch, length, width.known() ? Dim(width.value() * queries) : ctx.shape(2)[2]});
   expect_shape(ctx, 7, state);
   for (size_t i = 0; i < 3; ++i) ctx.set(i, ctx.shape(i));
   ctx.set(3, ctx.has(3) ? ctx.dtype(3) : ctx.dtype(0), state);

@@ -27,4 +27,17 @@ inline Dims grid_sample_shape(InferContext& ctx, size_t first) {
   return y;
 }
 
+inline OpWriter& grid_sample_attrs(OpWriter& op) {
+  return op.attr("mode", "linear", {"nearest", "linear", "cubic"})
+      .attr("padding", "constant", {"constant", "border", "reflection", "reflect", "symmetric"})
+      .attr("align_corners", false)
+      .attr("normalized", true)
+      .attr("relative", false)
+      .attr("nearest", "round_to_even",
+            {"round_to_even", "round_prefer_ceil", "round_prefer_floor", "floor", "ceil"},
+            "how nearest rounds")
+      .attr("constant_value", 0.0)
+      .attr("layout", "channels_first", layout_choices());
+}
+
 }  // namespace anymps
