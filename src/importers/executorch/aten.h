@@ -6,11 +6,10 @@
 #include <initializer_list>
 
 #include "importers/executorch/kernel_call.h"
+#include "importers/executorch/promotion.h"
 
 namespace anymps::executorch {
 
-// The dtype that two dtypes are computed in.
-DType promote(DType a, DType b);
 // The dtype that torch computes with: a scalar tensor or a number only counts when it is of a
 // higher kind (bool, integer, float, complex) than the tensors with axes. None is left out.
 DType common_dtype(const KernelArguments& c, std::initializer_list<size_t> arguments);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/executorch/promotion.h"
+
 namespace anymps::executorch {
 
 namespace {
@@ -14,25 +16,6 @@ Category category(DType type) {
   if (type == DType::kC64) return kComplexes;
   if (is_float(type)) return kFloats;
   return type == DType::kBool ? kBools : kInts;
-}
-
-// PyTorch's table for two types.
-DType promote(DType a, DType b) {
-  if (a == b) return a;
-  if (category(a) != category(b)) return category(a) > category(b) ? a : b;
-  const size_t size = std::max(size_of(a), size_of(b));
-  if (category(a) == kFloats) {
-    if (size == 2) return DType::kF32;  // f16 and bf16
-    return size_of(a) == size ? a : b;
-  }
-  const bool a_signed = contains(kSigned, a), b_signed = contains(kSigned, b);
-  if (a_signed == b_signed) return size_of(a) == size ? a : b;
-  const DType with_sign = a_signed ? a : b, without = a_signed ? b : a;
-  if (size_of(with_sign) > size_of(without)) return with_sign;
-  static constexpr DType kSignedTypes[] = {DType::kI16, DType::kI32, DType::kI64};
-  for (const DType type : kSignedTypes)
-    if (size_of(type) > size_of(without)) return type;
-  return DType::kI64;
 }
 
 bool fits_half(double number) { return !std::isfinite(number) || std::abs(number) <= 65504; }
