@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "drivers/cpu/dense.h"
+#include "drivers/cpu/recurrent_layer.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/cpu/vectors.h"
 #include "drivers/cpu/widen.h"
-#include "drivers/kernel.h"
 
 namespace anymps::cpu {
 
@@ -20,7 +20,7 @@ T sigmoid(T x) {
   return 1 / (1 + std::exp(-x));
 }
 
-enum class Kind { kLstm, kGru, kRnn };
+using Kind = RecurrentKind;
 enum class Activation { kTanh, kRelu, kSigmoid };
 
 // What a step of a sequence keeps. The z are what activations see, dz_x and dz_h the gradients of
@@ -33,27 +33,12 @@ struct Step {
 };
 
 template <typename T>
-class RecurrentGradient final : public Kernel {
+class RecurrentGradient final : public RecurrentLayer {
  public:
   RecurrentGradient(const KernelRequest& request, Kind kind)
-      : kind_(kind),
-        gates_(kind == Kind::kLstm  ? 4
-               : kind == Kind::kGru ? 3
-                                    : 1),
-        hidden_(request.attrs.i("hidden_size")),
-        batch_first_(request.attrs.i("layout") == 1),
-        reverse_(request.attrs.s("direction") == "reverse"),
-        steps_(request.in(0).shape[batch_first_ ? 1 : 0]),
-        batch_(request.in(0).shape[batch_first_ ? 0 : 1]),
-        width_(request.in(0).shape[2]),
-        directions_(request.in(1).shape[0]),
+      : RecurrentLayer(request, kind),
         clip_(static_cast<T>(request.attrs.f("clip"))),
-        first_dy_(kind == Kind::kLstm ? 8 : 6),
-        outputs_(request.outputs.size()),
-        op_(request.op->name) {
-    for (size_t i = 0; i < request.inputs.size(); ++i) has_.push_back(request.has(i));
-    if (has(4)) wide_lengths_ = request.in(4).dtype == DType::kI64;
-    if (kind == Kind::kGru) linear_ = request.attrs.b("linear_before_reset");
+        first_dy_(kind == Kind::kLstm ? 8 : 6) {
     if (kind == Kind::kRnn) {
       const std::string& name = request.attrs.s("activation");
       activation_ = name == "relu"      ? Activation::kRelu
@@ -80,23 +65,11 @@ class RecurrentGradient final : public Kernel {
   }
 
  private:
-  bool has(size_t i) const { return i < has_.size() && has_[i]; }
   const T* in(const KernelArgs& args, size_t i) const {
     return has(i) ? static_cast<const T*>(args.inputs[i]) : nullptr;
   }
   T* out(const KernelArgs& args, size_t i) const {
     return i < outputs_ ? static_cast<T*>(args.outputs[i]) : nullptr;
-  }
-  int64_t x_at(int64_t n, int64_t place) const {
-    return (batch_first_ ? n * steps_ + place : place * batch_ + n) * width_;
-  }
-  int64_t y_at(int64_t d, int64_t n, int64_t place) const {
-    return (batch_first_ ? (n * steps_ + place) * directions_ + d
-                         : (place * directions_ + d) * batch_ + n) *
-           hidden_;
-  }
-  int64_t state_at(int64_t d, int64_t n) const {
-    return (batch_first_ ? n * directions_ + d : d * batch_ + n) * hidden_;
   }
   const T* row(const KernelArgs& args, size_t weights, int64_t d, int64_t row) const {
     return in(args, weights) + (d * gates_ * hidden_ + row) * (weights == 1 ? width_ : hidden_);
@@ -121,15 +94,6 @@ class RecurrentGradient final : public Kernel {
   }
   T peephole(const KernelArgs& args, int64_t d, int64_t gate, int64_t u) const {
     return has(7) && kind_ == Kind::kLstm ? in(args, 7)[(d * 3 + gate) * hidden_ + u] : T(0);
-  }
-
-  int64_t length_of(const KernelArgs& args, int64_t n) const {
-    if (!has(4)) return steps_;
-    const int64_t length = wide_lengths_ ? static_cast<const int64_t*>(args.inputs[4])[n]
-                                         : static_cast<const int32_t*>(args.inputs[4])[n];
-    require(length >= 0 && length <= steps_, "[{}] seq_lens has the entry {}, must be 0 to {}", op_,
-            length, steps_);
-    return length;
   }
 
   void sequence(const KernelArgs& args, int64_t d, int64_t n) const {
@@ -321,15 +285,8 @@ class RecurrentGradient final : public Kernel {
     if (dp && gate < 3) dp[(d * 3 + gate) * hidden_ + u] = sum_c;
   }
 
-  Kind kind_;
-  int64_t gates_, hidden_;
-  bool batch_first_, reverse_;
-  int64_t steps_, batch_, width_, directions_;
   T clip_;
-  size_t first_dy_, outputs_;
-  std::string op_;
-  std::vector<bool> has_;
-  bool wide_lengths_ = false, linear_ = false;
+  size_t first_dy_;
   Activation activation_ = Activation::kTanh;
   int64_t record_ = 0;
 };

@@ -6,41 +6,26 @@
 #include <cstring>
 
 #include "drivers/cpu/dense.h"
+#include "drivers/cpu/recurrent_layer.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/cpu/vectors.h"
 #include "drivers/cpu/widen.h"
-#include "drivers/kernel.h"
 #include "ops/recurrent_activation.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-enum class Kind { kLstm, kGru, kRnn };
+using Kind = RecurrentKind;
 
 template <typename T>
-class RecurrentPlain final : public Kernel {
+class RecurrentPlain final : public RecurrentLayer {
  public:
   RecurrentPlain(const KernelRequest& request, Kind kind)
-      : kind_(kind),
-        gates_(kind == Kind::kLstm  ? 4
-               : kind == Kind::kGru ? 3
-                                    : 1),
-        hidden_(request.attrs.i("hidden_size")),
-        batch_first_(request.attrs.i("layout") == 1),
-        reverse_(request.attrs.s("direction") == "reverse"),
-        steps_(request.in(0).shape[batch_first_ ? 1 : 0]),
-        batch_(request.in(0).shape[batch_first_ ? 0 : 1]),
-        width_(request.in(0).shape[2]),
-        directions_(request.in(1).shape[0]),
+      : RecurrentLayer(request, kind),
         clip_(static_cast<T>(request.attrs.f("clip"))),
-        outputs_(request.outputs.size()),
-        y_bytes_(request.out().bytes()),
-        op_(request.op->name) {
-    for (size_t i = 0; i < request.inputs.size(); ++i) has_.push_back(request.has(i));
-    if (has(4)) wide_lengths_ = request.in(4).dtype == DType::kI64;
+        y_bytes_(request.out().bytes()) {
     if (kind == Kind::kLstm) input_forget_ = request.attrs.b("input_forget");
-    if (kind == Kind::kGru) linear_ = request.attrs.b("linear_before_reset");
     const std::vector<std::string> usual =
         kind == Kind::kLstm  ? std::vector<std::string>{"sigmoid", "tanh", "tanh"}
         : kind == Kind::kGru ? std::vector<std::string>{"sigmoid", "tanh"}
@@ -70,7 +55,6 @@ class RecurrentPlain final : public Kernel {
 
  private:
   int64_t record() const { return (steps_ * gates_ + 3) * hidden_; }
-  bool has(size_t i) const { return i < has_.size() && has_[i]; }
   const T* in(const KernelArgs& args, size_t i) const {
     return has(i) ? static_cast<const T*>(args.inputs[i]) : nullptr;
   }
@@ -85,19 +69,11 @@ class RecurrentPlain final : public Kernel {
   T bias(const KernelArgs& args, int64_t d, int64_t half, int64_t row) const {
     return has(3) ? in(args, 3)[(d * 2 + half) * gates_ * hidden_ + row] : T(0);
   }
-  int64_t length_of(const KernelArgs& args, int64_t n) const {
-    if (!has(4)) return steps_;
-    const int64_t length = wide_lengths_ ? static_cast<const int64_t*>(args.inputs[4])[n]
-                                         : static_cast<const int32_t*>(args.inputs[4])[n];
-    require(length >= 0 && length <= steps_, "[{}] seq_lens has the entry {}, must be 0 to {}", op_,
-            length, steps_);
-    return length;
-  }
 
   void from_x(const KernelArgs& args, int64_t d, int64_t n, int64_t place) const {
     if (place >= length_of(args, n)) return;
     const int64_t rows = gates_ * hidden_;
-    const T* x = in(args, 0) + (batch_first_ ? n * steps_ + place : place * batch_ + n) * width_;
+    const T* x = in(args, 0) + x_at(n, place);
     T* z = memory(args, d, n) + place * rows;
     for (int64_t i = 0; i < rows; ++i)
       z[i] = dot(in(args, 1) + (d * rows + i) * width_, x, width_) + bias(args, d, 0, i);
@@ -109,7 +85,7 @@ class RecurrentPlain final : public Kernel {
 
   void sequence(const KernelArgs& args, int64_t d, int64_t n) const {
     const int64_t length = length_of(args, n);
-    const int64_t state = (batch_first_ ? n * directions_ + d : d * batch_ + n) * hidden_;
+    const int64_t state = state_at(d, n);
     const bool lstm = kind_ == Kind::kLstm;
     T* z = memory(args, d, n);
     T *h = z + steps_ * gates_ * hidden_, *c = h + hidden_, *scaled = c + hidden_;
@@ -129,9 +105,7 @@ class RecurrentPlain final : public Kernel {
         gru_step(args, d, own, h, scaled);
       else
         for (int64_t u = 0; u < hidden_; ++u) h[u] = act(d, 0, own[u]);
-      const int64_t at = batch_first_ ? (n * steps_ + place) * directions_ + d
-                                      : (place * directions_ + d) * batch_ + n;
-      std::copy_n(h, hidden_, static_cast<T*>(args.outputs[0]) + at * hidden_);
+      std::copy_n(h, hidden_, static_cast<T*>(args.outputs[0]) + y_at(d, n, place));
     }
     if (outputs_ > 1) std::copy_n(h, hidden_, static_cast<T*>(args.outputs[1]) + state);
     if (outputs_ > 2) std::copy_n(c, hidden_, static_cast<T*>(args.outputs[2]) + state);
@@ -166,15 +140,9 @@ class RecurrentPlain final : public Kernel {
     for (int64_t u = 0; u < hidden_; ++u) h[u] = (1 - update[u]) * fresh[u] + update[u] * h[u];
   }
 
-  Kind kind_;
-  int64_t gates_, hidden_;
-  bool batch_first_, reverse_;
-  int64_t steps_, batch_, width_, directions_;
   T clip_;
-  size_t outputs_, y_bytes_, functions_ = 1;
-  std::string op_;
-  std::vector<bool> has_;
-  bool wide_lengths_ = false, input_forget_ = false, linear_ = false;
+  size_t y_bytes_, functions_ = 1;
+  bool input_forget_ = false;
   std::vector<CellActivation> activations_;
 };
 
