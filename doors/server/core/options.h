@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line of `anymps serve` sets. Names and defaults are tritonserver's, but for the
+// addresses: it listens on loopback unless told otherwise.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace server {
+
+enum class ModelControl { kNone, kPoll, kExplicit };
+
+struct TlsOptions {
+  bool enabled = false;
+  bool mutual = false;  // clients must show a certificate that `root` signed
+  std::string certificate, key, root;
+};
+
+struct Options {
+  std::string server_id = "triton";
+  std::vector<std::string> model_repositories;
+  ModelControl model_control = ModelControl::kNone;
+  unsigned poll_seconds = 15;
+  std::vector<std::string> load_models;  // with kExplicit; "*": all
+  std::string model_config_name;  // configs/NAME.pbtxt of a model goes before its config.pbtxt
+  bool strict_readiness = true;
+  bool exit_on_error = true;
+  bool disable_auto_complete_config = false;
+  unsigned exit_timeout_seconds = 30;
+  unsigned model_load_threads = 2;
+  std::map<std::string, std::string> cache_config;       // "local" -> size=BYTES
+  bool rate_limit = false;                               // execution_count
+  std::map<std::string, uint32_t> rate_limit_resources;  // "R1" -> count
+
+  bool http = true, grpc = true, metrics = true;
+  std::string http_address = "127.0.0.1", grpc_address = "127.0.0.1", metrics_address = "127.0.0.1";
+  uint16_t http_port = 8000, grpc_port = 8001,
+           metrics_port = 8002;  // 0: any free one, which is printed
+  unsigned http_threads = 2;
+  bool reuse_http_port = false, reuse_grpc_port = false;
+  TlsOptions http_tls, grpc_tls;
+  std::string api_key;  // asked of every request but health checks; "": none
+  uint64_t max_request_bytes = uint64_t{64} << 20;
+  bool status_page = true;
+
+  unsigned log_verbose = 0;
+  bool log_info = true, log_warning = true, log_error = true;
+  std::string log_format = "default";  // or "ISO8601"
+  std::string log_file;
+  std::map<std::string, std::string> trace_config;  // "level" -> "TIMESTAMPS" ...
+};
+
+}  // namespace server

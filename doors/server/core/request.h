@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// An inference request on its way through the server, and its response. The front ends (http/,
+// grpc/) make requests and print responses; the core knows neither protocol. Tensors are never
+// copied on the way: a buffer keeps its owner alive, which is the body of an HTTP request, a
+// protobuf message or a shared memory region.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "anymps/anymps.h"
+#include "serving/error.h"
+
+namespace server {
+
+using serving::Code;
+using serving::Error;
+
+struct Buffer {
+  std::shared_ptr<void> owner;
+  std::byte* data = nullptr;
+  size_t bytes = 0;
+};
+
+using Parameter = std::variant<bool, int64_t, uint64_t, double, std::string>;
+using Parameters = std::map<std::string, Parameter>;
+
+struct InputTensor {
+  std::string name;
+  amps_dtype dtype = AMPS_F32;
+  std::vector<int64_t> shape;
+  std::vector<Buffer> buffers;  // one after the other; strings with 4 bytes of length before each
+};
+
+struct OutputTensor {
+  std::string name;
+  amps_dtype dtype = AMPS_F32;
+  std::vector<int64_t> shape;
+  Buffer data;
+};
+
+struct RequestedOutput {
+  std::string name;
+  uint32_t classes =
+      0;          // > 0: the top classes as strings "value:index[:label]" instead of the elements
+  Buffer target;  // shared memory to write to; empty: the server allocates
+};
+
+struct Response {
+  std::string model, version, id;
+  Parameters parameters;
+  std::vector<OutputTensor> outputs;  // in the order that was asked for, else the model's
+  std::optional<Error> error;
+  bool final = true;
+};
+
+// A sequence is named by a number or a string; 0 and "": the request is not part of one.
+using SequenceId = std::variant<uint64_t, std::string>;
+
+// Nanoseconds of the steady clock; 0: not reached.
+struct Timestamps {
+  uint64_t received = 0, queued = 0, dequeued = 0, compute_start = 0, compute_input_end = 0,
+           compute_output_start = 0, compute_end = 0, answered = 0;
+};
+
+class Trace;  // core/trace.h: set on requests that are sampled
+
+struct Request {
+  std::string model;
+  int64_t version = -1;  // -1: the latest
+  std::string id;
+  SequenceId sequence = uint64_t{0};
+  bool sequence_start = false, sequence_end = false;
+  uint64_t priority = 0;    // 0: the model's default; 1 is the highest
+  uint64_t timeout_us = 0;  // 0: the model's default
+  Parameters parameters;    // those that the protocol does not name itself
+  std::vector<InputTensor> inputs;
+  std::vector<RequestedOutput> outputs;  // empty: all of them
+  // Called exactly once, on any thread, possibly before Server::infer returns.
+  std::function<void(Response&&)> respond;
+  // Set when the client has gone away; what has not begun to compute is then answered with
+  // kCancelled.
+  std::shared_ptr<std::atomic<bool>> cancelled;
+  Timestamps times;
+  std::shared_ptr<Trace> trace;
+
+  bool is_cancelled() const { return cancelled && cancelled->load(std::memory_order_relaxed); }
+  bool in_sequence() const {
+    const uint64_t* number = std::get_if<uint64_t>(&sequence);
+    return number ? *number != 0 : !std::get<std::string>(sequence).empty();
+  }
+  void fail(Code code, const std::string& message) {
+    Response response{model, {}, id, {}, {}, Error(code, message), true};
+    respond(std::move(response));
+  }
+};
+using RequestPtr = std::unique_ptr<Request>;
+
+}  // namespace server

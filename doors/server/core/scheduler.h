@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// How requests of a model come together into batches and reach its instances. A scheduler answers
+// every request that it is given, with an error if need be; it never blocks the thread that
+// enqueues.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "model_config.pb.h"
+#include "server/core/request.h"
+
+namespace server {
+
+class RateLimiter;   // core/rate_limiter.h: resources that instances of all models share
+class ModelMetrics;  // core/statistics.h: counters and durations of a model version
+
+// An instance of a model: runs one batch at a time and answers its requests.
+class Instance {
+ public:
+  virtual ~Instance() = default;
+  virtual const inference::ModelInstanceGroup& group() const = 0;
+  virtual void run(std::vector<RequestPtr> batch) = 0;
+};
+
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;  // answers what is still queued with kUnavailable
+  virtual void enqueue(RequestPtr request) = 0;
+  virtual size_t queued() const = 0;     // requests that wait
+  virtual size_t in_flight() const = 0;  // requests that wait or run
+};
+
+// The scheduler that the configuration asks for: dynamic batching, sequence batching (direct,
+// oldest), or one request after the other. One thread an instance. Ensembles have a scheduler of
+// their own (core/ensemble.h).
+std::unique_ptr<Scheduler> make_scheduler(const inference::ModelConfig& config,
+                                          std::vector<std::unique_ptr<Instance>> instances,
+                                          RateLimiter& limiter, ModelMetrics& metrics);
+
+}  // namespace server

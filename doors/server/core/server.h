@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server without its protocols: what the HTTP and the gRPC side call. Answers are the
+// protocol's messages; the HTTP side prints them as JSON. Every method is thread-safe; failures are
+// `Error`s with Triton's codes and wording.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "grpc_service.pb.h"
+#include "server/core/options.h"
+#include "server/core/request.h"
+
+namespace server {
+
+class Logger;        // core/logger.h
+class MetricsPage;   // core/metrics.h
+class SharedMemory;  // core/shared_memory.h
+class Tracer;        // core/trace.h
+
+class Server {
+ public:
+  explicit Server(Options options);
+  ~Server();
+
+  // Loads the models that the control mode asks for and begins to watch the repositories.
+  void start();
+  // No new requests; waits until those that were accepted are answered, `exit_timeout_seconds` at
+  // most. Returns false if some were not.
+  bool stop();
+
+  const Options& options() const;
+  bool live() const;
+  bool ready() const;
+  bool model_ready(const std::string& model, const std::string& version) const;
+
+  inference::ServerMetadataResponse metadata() const;
+  inference::ModelMetadataResponse model_metadata(const std::string& model,
+                                                  const std::string& version) const;
+  inference::ModelConfig model_config(const std::string& model, const std::string& version) const;
+  // "" for all models, all versions.
+  inference::ModelStatisticsResponse statistics(const std::string& model,
+                                                const std::string& version) const;
+
+  inference::RepositoryIndexResponse repository_index(bool ready_only) const;
+  // Parameters: "config" (JSON), "file:<version>/<name>" (the bytes of a file of the model).
+  void load_model(const std::string& model, const Parameters& parameters);
+  void unload_model(const std::string& model, bool with_dependents);
+
+  // Answers through request->respond, also when the request is refused.
+  void infer(RequestPtr request);
+
+  Logger& logger();
+  MetricsPage& metrics();
+  SharedMemory& shared_memory();
+  Tracer& tracer();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace server

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// System shared memory regions that clients registered: tensors are read from and written to them
+// without a copy. A region stays mapped until the last buffer into it is gone, also when it was
+// unregistered in between.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "grpc_service.pb.h"
+#include "server/core/request.h"
+
+namespace server {
+
+class SharedMemory {
+ public:
+  void add(const std::string& name, const std::string& key, uint64_t offset, uint64_t bytes);
+  void remove(const std::string& name);
+  void remove_all();
+  inference::SystemSharedMemoryStatusResponse status(const std::string& name) const;  // "": all
+  // Part of a region; kInvalidArgument if it is not registered or the part does not lie within.
+  Buffer buffer(const std::string& region, uint64_t offset, uint64_t bytes) const;
+
+ private:
+  struct Region;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Region>> regions_;
+};
+
+}  // namespace server

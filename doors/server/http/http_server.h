@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The KServe v2 protocol over HTTP/1.1, with Triton's extensions; the page with the metrics; the
+// status page. libevent: one event loop a thread, all listening on the same port.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace server {
+
+class Server;
+
+class HttpServer {
+ public:
+  // Begins to listen; an Error (kUnavailable) names the address and the port if it cannot.
+  explicit HttpServer(Server& server);
+  ~HttpServer();
+  uint16_t port() const;
+  uint16_t metrics_port() const;
+  // Takes no new connections and closes idle ones; requests under way are answered.
+  void stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace server

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors of serving. The codes are those of Triton, in its order: the backend hands them on as they
+// are, the server maps them to HTTP and gRPC.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace serving {
+
+enum class Code {
+  kUnknown,
+  kInternal,
+  kNotFound,
+  kInvalidArgument,
+  kUnavailable,
+  kUnsupported,
+  kAlreadyExists,
+  kCancelled,
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Code code() const { return code_; }
+
+ private:
+  Code code_;
+};
+
+}  // namespace serving

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// One version of a model, loaded and compiled: the state that Triton's backend and the server
+// share. Instances of a model share one `Model`, hence one set of weights.
+//
+// A door implements `Request` over what it got from its client and hands a batch of them to
+// `execute`, which checks each one, lays them together, runs, and writes the results where the
+// request says.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+
+#include "anymps/anymps.hpp"
+#include "serving/error.h"
+#include "serving/settings.h"
+
+namespace serving {
+
+struct Piece {
+  const void* data = nullptr;
+  size_t bytes = 0;
+};
+
+// A tensor of a request, in one piece or several. Strings come as in the protocol: 4 bytes of
+// length, then the bytes.
+struct Input {
+  std::string_view name;
+  amps_dtype dtype = AMPS_F32;
+  std::span<const int64_t> shape;  // with the batch axis
+  std::span<const Piece> pieces;
+};
+
+class Request {
+ public:
+  virtual ~Request() = default;
+  virtual std::span<const Input> inputs() const = 0;
+  virtual bool wants(std::string_view output) const = 0;
+  virtual bool cancelled() const { return false; }
+  // Where the elements of an output go: `bytes` writable bytes. Called once an output, before or
+  // after the run.
+  virtual void* output(std::string_view name, amps_dtype dtype, std::span<const int64_t> shape,
+                       size_t bytes) = 0;
+  // Called at most once, instead of or after `output`: the request has this error. The others of
+  // its batch go on.
+  virtual void fail(const Error& error) = 0;
+};
+
+// When the parts of an execution began and ended, in nanoseconds of the steady clock.
+struct Times {
+  uint64_t start = 0, compute_start = 0, compute_end = 0, end = 0;
+  uint64_t batch_size = 0;  // rows that were computed; 1 for models without a batch axis
+};
+
+class Model {
+ public:
+  // Loads the file in `version_dir` that the configuration names, or model.mps, model.onnx,
+  // model.pte, model.metal_mps. With `complete` the configuration is completed first (see
+  // complete_config).
+  static std::shared_ptr<Model> load(const std::filesystem::path& version_dir,
+                                     nlohmann::json config, bool complete);
+  ~Model();
+
+  const nlohmann::json& config() const;  // as completed
+  const Settings& settings() const;
+  const amps::Device& device() const;
+  // Thread-safe. Never throws for what a request brought: each request gets its outputs or `fail`.
+  Times execute(std::span<Request* const> requests);
+  std::string profile() const;  // the table of kernels; "" unless settings().profile
+
+ private:
+  struct State;
+  explicit Model(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace serving

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model's configuration says to the one who runs it. Both doors give the configuration as
+// JSON in Triton's form (proto field names): Triton's core does so by itself, the server prints its
+// protobuf message.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "anymps/anymps.hpp"
+
+namespace serving {
+
+struct TensorSettings {
+  std::string name;
+  amps_dtype dtype = AMPS_F32;
+  std::vector<int64_t> dims;  // without the batch axis if max_batch_size > 0; -1: any extent
+  std::optional<std::vector<int64_t>> reshape;
+  bool optional = false;  // inputs: may be left out
+  bool ragged =
+      false;  // inputs: requests of one batch may differ in shape; they are laid end to end
+};
+
+// An input that tells the model about the requests of a ragged batch.
+struct BatchInputSettings {
+  std::string kind;  // "BATCH_ELEMENT_COUNT" ...
+  std::vector<std::string> targets;
+  amps_dtype dtype = AMPS_F32;
+  std::vector<std::string> sources;
+};
+
+struct BatchOutputSettings {
+  std::vector<std::string> targets;  // outputs that are cut as `sources` were laid together
+  std::vector<std::string> sources;
+};
+
+struct Settings {
+  std::string name;
+  int64_t max_batch_size = 0;  // 0: the model has no batch axis
+  std::vector<TensorSettings> inputs, outputs;
+  std::vector<BatchInputSettings> batch_inputs;
+  std::vector<BatchOutputSettings> batch_outputs;
+  std::string model_filename;  // default_model_filename; "": model.mps, model.onnx, model.pte
+  std::vector<std::string> op_libraries;  // model_operations.op_library_filename
+
+  // `parameters` of the configuration, and what the environment says where they are silent.
+  int optimization_level = 1;
+  int threads = 0;         // 0: the device's default
+  bool profile = false;    // per-kernel times, to the log when the model is unloaded
+  std::string cache_dir;   // compiled graphs are kept there
+  std::string precision;   // "", "fp32", "fp16", "bf16"
+  std::string device;      // "": the default
+  size_t graph_cache = 0;  // shapes that are kept ready; 0: the engine's default
+};
+
+// Throws Error(kInvalidArgument) that names the model and the field.
+Settings read_settings(const nlohmann::json& config);
+
+// Adds what the configuration leaves out and the graph tells: inputs, outputs, max_batch_size,
+// dynamic_batching, backend. What is there must agree with the graph; an Error names the tensor,
+// what the model has and what the configuration says.
+nlohmann::json complete_config(nlohmann::json config, const amps::Graph& graph);
+
+}  // namespace serving
