@@ -91,6 +91,9 @@ struct Request {
   std::shared_ptr<std::atomic<bool>> cancelled;
   Timestamps times;
   std::shared_ptr<Trace> trace;
+  // A row of zeros that keeps the place of a sequence that has no request just now: it is run like
+  // the others, but nobody waits for its answer and it does not count in the statistics.
+  bool filler = false;
 
   bool is_cancelled() const { return cancelled && cancelled->load(std::memory_order_relaxed); }
   bool in_sequence() const {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "server/core/request.h"
@@ -24,7 +25,10 @@ class ResponseCache {
   // The key holds the request's content; "" if it cannot be cached (sequences, outputs in shared
   // memory).
   std::string key(const Request& request) const;
+  // The answer without an id: it has that of the request that is asked now. Its elements are shared
+  // with the cache and must not be written to.
   std::optional<Response> find(const std::string& key);
+  // Keeps a copy, unless it is an error or larger than the cache.
   void insert(const std::string& key, const Response& response);
   void forget_model(const std::string& model);  // when it is unloaded or reloaded
 
@@ -39,10 +43,17 @@ class ResponseCache {
     Response response;
     uint64_t bytes = 0;
   };
+  // Seeded anew in each process, so that nobody can choose inputs that collide.
+  struct Hash {
+    uint64_t seed;
+    size_t operator()(std::string_view text) const;
+  };
+  void drop(std::list<Entry>::iterator entry);
+
   uint64_t capacity_;
   mutable std::mutex mutex_;
   std::list<Entry> entries_;  // most recently used first
-  std::unordered_map<std::string_view, std::list<Entry>::iterator> by_key_;
+  std::unordered_map<std::string_view, std::list<Entry>::iterator, Hash> by_key_;
   Usage usage_;
 };
 

@@ -4,7 +4,7 @@
 // enqueues.
 #pragma once
 
-#include <functional>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -21,9 +21,13 @@ class Instance {
  public:
   virtual ~Instance() = default;
   virtual const inference::ModelInstanceGroup& group() const = 0;
+  // When it returns, every request is answered and counted in the statistics (`filler` ones are
+  // not counted). It does not throw.
   virtual void run(std::vector<RequestPtr> batch) = 0;
 };
 
+// Sets times.queued and times.dequeued, and counts what it answers itself as failures. It may end
+// on one of its own threads, within a call of respond().
 class Scheduler {
  public:
   virtual ~Scheduler() = default;  // answers what is still queued with kUnavailable
@@ -34,9 +38,11 @@ class Scheduler {
 
 // The scheduler that the configuration asks for: dynamic batching, sequence batching (direct,
 // oldest), or one request after the other. One thread an instance. Ensembles have a scheduler of
-// their own (core/ensemble.h).
+// their own (core/ensemble.h). `model_dir` has the files of initial states of sequences, in
+// initial_state/. Throws kInvalidArgument with Triton's wording if the configuration is wrong.
 std::unique_ptr<Scheduler> make_scheduler(const inference::ModelConfig& config,
                                           std::vector<std::unique_ptr<Instance>> instances,
-                                          RateLimiter& limiter, ModelMetrics& metrics);
+                                          RateLimiter& limiter, ModelMetrics& metrics,
+                                          const std::filesystem::path& model_dir = {});
 
 }  // namespace server

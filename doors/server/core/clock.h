@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steady clock as the nanoseconds that `Timestamps` hold.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace server {
+
+inline uint64_t now_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+inline std::chrono::steady_clock::time_point time_point(uint64_t ns) {
+  return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
+}
+
+// now + microseconds, at most some centuries away: no configuration overflows it.
+inline uint64_t after_us(uint64_t now, uint64_t microseconds) {
+  constexpr uint64_t kFar = uint64_t{1} << 62;
+  return microseconds > (kFar - now) / 1000 ? kFar : now + microseconds * 1000;
+}
+
+}  // namespace server

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hands answers on in the order in which their requests were taken, whatever order they come in.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "server/core/request.h"
+
+namespace server {
+
+class OrderedResponses : public std::enable_shared_from_this<OrderedResponses> {
+ public:
+  // The request's answer comes after those of all requests that joined before it.
+  void join(Request& request);
+  size_t pending() const;  // answers that did not go out yet
+
+ private:
+  struct Answer {
+    std::function<void(Response&&)> respond;
+    Response response;
+  };
+  void answer(uint64_t ticket, Answer answer);
+
+  mutable std::mutex mutex_;
+  std::map<uint64_t, Answer> ready_;
+  uint64_t tickets_ = 0, next_ = 0;
+  bool delivering_ = false;
+};
+
+}  // namespace server
