@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the servers that the tests compare: the real tritonserver with our backend, and our own server.
+
+Both get the same flags and the same model repository, listen on free ports of the loopback interface, and write
+their log to a file. `with start("anymps", repository) as server:` waits until the server is live.
+"""
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+BUILD = Path(os.environ.get("ANYMPS_BUILD_DIR", ROOT / "build"))
+VENVS = Path(os.environ.get("ANYMPS_VENV_DIR", ROOT / ".venvs"))
+KINDS = ("triton", "anymps")
+START_SECONDS = 60
+
+
+class ServerError(Exception):
+    pass
+
+
+def site_packages(environment):
+    return VENVS / environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+
+
+def triton_folder():
+    return site_packages("triton") / "pytriton" / "tritonserver"
+
+
+def backend_library():
+    found = [p for p in (BUILD / "lib" / "libtriton_metal_mps.so", BUILD / "backends" / "metal_mps" / "libtriton_metal_mps.so") if p.exists()]
+    if not found:
+        raise ServerError(f"there is no libtriton_metal_mps.so in {BUILD}: build the project first")
+    return found[0]
+
+
+def backend_directory():
+    """A folder as Triton wants it: NAME/libtriton_NAME.so. Our backend also answers for bare ONNX files."""
+    folder = BUILD / "serving" / "backends"
+    for name in ("metal_mps", "onnxruntime"):
+        link = folder / name / f"libtriton_{name}.so"
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.is_symlink() or link.resolve() != backend_library().resolve():
+            temporary = link.with_suffix(f".{os.getpid()}")
+            temporary.symlink_to(backend_library())
+            temporary.replace(link)
+    return folder
+
+
+def command(kind):
+    if kind == "anymps":
+        return [BUILD / "bin" / "anymps-server"]
+    triton = triton_folder()
+    return [triton / "bin" / "tritonserver", f"--backend-directory={backend_directory()}", f"--cache-directory={triton / 'caches'}"]
+
+
+def free_ports(count):
+    """Ports that nobody has at the moment; they are taken together so that they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+@dataclass
+class Server:
+    kind: str
+    process: subprocess.Popen
+    http_port: int
+    grpc_port: int
+    metrics_port: int
+    log: Path
+    ended: list = field(default_factory=list)
+
+    @property
+    def http(self):
+        return f"127.0.0.1:{self.http_port}"
+
+    @property
+    def grpc(self):
+        return f"127.0.0.1:{self.grpc_port}"
+
+    def get(self, path, port=None):
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.http_port, timeout=10)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def wait(self, path, seconds=START_SECONDS):
+        """Until the path answers 200; raises with the end of the log if it never does."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise ServerError(f"{self.kind} ended with {self.process.returncode}; its log ends\n{self.tail()}")
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if self.get(path)[0] == 200:
+                    return
+            time.sleep(0.05)
+        raise ServerError(f"{self.kind}: {path} is not ready after {seconds} s; its log ends\n{self.tail()}")
+
+    def tail(self, lines=30):
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+    def rss_mb(self):
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+        raise ServerError(f"{self.kind} is gone")
+
+    def stop(self, seconds=40):
+        """Ends it as Kubernetes does; returns its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        return self.process.returncode
+
+
+def launch(kind, repository, log, flags=(), environment=None, wait="/v2/health/live"):
+    ports = free_ports(3)
+    flags = [f"--model-repository={repository}", *(f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics")),
+             *(f"--{name}-port={port}" for name, port in zip(("http", "grpc", "metrics"), ports)), *flags]
+    program = command(kind)
+    log = Path(log)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as out:
+        process = subprocess.Popen([*map(str, program), *flags], stdout=out, stderr=subprocess.STDOUT,
+                                   env={**os.environ, **(environment or {})}, start_new_session=True)
+    server = Server(kind, process, *ports, log)
+    try:
+        if wait:
+            server.wait(wait)
+    except ServerError:
+        server.stop()
+        raise
+    return server
+
+
+@contextlib.contextmanager
+def start(kind, repository, log, flags=(), environment=None, wait="/v2/health/live"):
+    server = launch(kind, repository, log, flags, environment, wait)
+    try:
+        yield server
+    finally:
+        server.stop()
