@@ -41,6 +41,7 @@ class DynamicBatcher::Core {
   void work(Instance& instance);
   void watch_deadlines();
   void stop();
+  void unregister() { registration_.release(); }  // once no thread waits for a permit
 
   bool has_timeouts() const { return has_timeouts_; }
   const std::vector<std::unique_ptr<Instance>>& instances() const { return instances_; }
@@ -272,6 +273,7 @@ DynamicBatcher::DynamicBatcher(const inference::ModelConfig& config,
 DynamicBatcher::~DynamicBatcher() {
   core_->stop();
   threads_.join();
+  core_->unregister();
 }
 
 void DynamicBatcher::enqueue(RequestPtr request) { core_->enqueue(std::move(request)); }

@@ -6,16 +6,16 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
-#include <set>
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "model_config.pb.h"
 
 namespace server {
 
 class RateLimiter {
+  struct State;
+
  public:
   // `limits`: what the command line gives, "R1" for all devices or "R1:0" for the device 0 alone;
   // resources that it does not name have the largest count that an instance asks for.
@@ -27,7 +27,10 @@ class RateLimiter {
   void add(const inference::ModelInstanceGroup& group);
   void remove(const inference::ModelInstanceGroup& group);
 
-  // Held while an instance runs a batch. The constructor waits and counts the execution.
+  size_t waiting() const;  // permits that are asked for and not given yet
+
+  // Held while an instance runs a batch. The constructor waits and counts the execution. May
+  // outlive the limiter.
   class Permit {
    public:
     Permit(RateLimiter& limiter, const inference::ModelInstanceGroup& group, uint64_t& executions);
@@ -37,28 +40,14 @@ class RateLimiter {
     void unused();  // there was nothing left to run: the execution does not count
 
    private:
-    RateLimiter& limiter_;
+    std::shared_ptr<State> state_;
     const inference::ModelInstanceGroup& group_;
     uint64_t& executions_;
   };
 
  private:
-  struct Need {
-    std::string key;  // "R1", or "R1:0" for one of a device
-    uint32_t count = 0;
-  };
-  struct Waiter;
-  static std::vector<Need> needs(const inference::ModelInstanceGroup& group);
-  uint32_t limit(const std::string& key) const;
-  bool fits(const std::vector<Need>& needs, const std::map<std::string, uint64_t>& reserved) const;
-  void grant();
-
   const bool enabled_;
-  const std::map<std::string, uint32_t> limits_;
-  std::mutex mutex_;
-  std::map<std::string, uint64_t> in_use_;
-  std::map<std::string, std::multiset<uint32_t>> wishes_;
-  std::multimap<uint64_t, Waiter*> waiting_;  // by (executions * priority); then by arrival
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace server

@@ -45,12 +45,12 @@ class Registration {
   ~Registration() { release(); }
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
-
- private:
   void release() {
     for (const inference::ModelInstanceGroup& group : groups_) limiter_.remove(group);
     groups_.clear();
   }
+
+ private:
   RateLimiter& limiter_;
   std::vector<inference::ModelInstanceGroup> groups_;
 };
