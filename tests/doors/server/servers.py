@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts the servers that the tests compare: the real tritonserver with our backend, and our own server.
 
-Both get the same flags and the same model repository, listen on free ports of the loopback interface, and write
+A third kind, `python`, is tritonserver with its own Python backend, the peer of scripts/bench serving.
+
+All get the same flags and the same model repository, listen on free ports of the loopback interface, and write
 their log to a file. `with start("anymps", repository) as server:` waits until the server is live.
 """
 import contextlib
@@ -54,11 +56,30 @@ def backend_directory():
     return folder
 
 
+def python_backend_directory():
+    """The wheel keeps the Python backend's stub apart, one for each version of Python."""
+    folder = BUILD / "serving" / "python_backends" / "python"
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in (*(triton_folder() / "backends" / "python").iterdir(), triton_folder() / "python_backend_stubs" / "3.11" / "triton_python_backend_stub"):
+        link = folder / part.name
+        link.unlink(missing_ok=True)
+        link.symlink_to(part)
+    return folder.parent
+
+
 def command(kind):
     if kind == "anymps":
         return [BUILD / "bin" / "anymps-server"]
     triton = triton_folder()
-    return [triton / "bin" / "tritonserver", f"--backend-directory={backend_directory()}", f"--cache-directory={triton / 'caches'}"]
+    backends = python_backend_directory() if kind == "python" else backend_directory()
+    return [triton / "bin" / "tritonserver", f"--backend-directory={backends}", f"--cache-directory={triton / 'caches'}"]
+
+
+def variables(kind):
+    """What a kind of server needs in its environment."""
+    if kind != "python":
+        return {}
+    return {"LD_LIBRARY_PATH": str(site_packages("triton") / "nvidia_pytriton.libs"), "PEER_PACKAGES": str(site_packages("triton-python"))}
 
 
 def free_ports(count):
@@ -115,11 +136,28 @@ class Server:
     def tail(self, lines=30):
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
-    def rss_mb(self):
-        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) / 1024
-        raise ServerError(f"{self.kind} is gone")
+    def processes(self):
+        """Its process and those that it started."""
+        parents = {}
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+        found = [self.process.pid]
+        for pid in found:
+            found += [child for child, parent in parents.items() if parent == pid]
+        return found
+
+    def memory_mb(self, field="VmRSS"):
+        """Of all its processes together: VmRSS now, VmHWM at its highest."""
+        total = 0
+        for pid in self.processes():
+            with contextlib.suppress(FileNotFoundError):
+                for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                    if line.startswith(f"{field}:"):
+                        total += int(line.split()[1])
+        if not total:
+            raise ServerError(f"{self.kind} is gone")
+        return total / 1024
 
     def stop(self, seconds=40):
         """Ends it as Kubernetes does; returns its exit code."""
@@ -142,7 +180,7 @@ def launch(kind, repository, log, flags=(), environment=None, wait="/v2/health/l
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as out:
         process = subprocess.Popen([*map(str, program), *flags], stdout=out, stderr=subprocess.STDOUT,
-                                   env={**os.environ, **(environment or {})}, start_new_session=True)
+                                   env={**os.environ, **variables(kind), **(environment or {})}, start_new_session=True)
     server = Server(kind, process, *ports, log)
     try:
         if wait:
