@@ -58,9 +58,12 @@ class Model {
  public:
   // Loads the file in `version_dir` that the configuration names, or model.mps, model.onnx,
   // model.pte, model.metal_mps. With `complete` the configuration is completed first (see
-  // complete_config).
+  // complete_config). `reshaped`: the door does what `reshape` of a tensor asks for, so that shapes
+  // are the model's here.
   static std::shared_ptr<Model> load(const std::filesystem::path& version_dir,
-                                     nlohmann::json config, bool complete);
+                                     nlohmann::json config, bool complete,
+                                     int64_t default_max_batch_size = kDefaultMaxBatchSize,
+                                     bool reshaped = false);
   ~Model();
 
   const nlohmann::json& config() const;  // as completed

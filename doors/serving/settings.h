@@ -20,8 +20,11 @@ struct TensorSettings {
   std::vector<int64_t> dims;  // without the batch axis if max_batch_size > 0; -1: any extent
   std::optional<std::vector<int64_t>> reshape;
   bool optional = false;  // inputs: may be left out
-  bool ragged =
-      false;  // inputs: requests of one batch may differ in shape; they are laid end to end
+  // Inputs: requests of one batch may differ in shape; they are laid end to end.
+  bool ragged = false;
+  // Comes from the sequence batcher or goes to it: a control input, or a state of the sequence. The
+  // client knows nothing of it.
+  bool internal = false;
 };
 
 // An input that tells the model about the requests of a ragged batch.
@@ -59,9 +62,14 @@ struct Settings {
 // Throws Error(kInvalidArgument) that names the model and the field.
 Settings read_settings(const nlohmann::json& config);
 
+inline constexpr int64_t kDefaultMaxBatchSize = 4;  // as Triton's --backend-config says
+
 // Adds what the configuration leaves out and the graph tells: inputs, outputs, max_batch_size,
 // dynamic_batching, backend. What is there must agree with the graph; an Error names the tensor,
 // what the model has and what the configuration says.
-nlohmann::json complete_config(nlohmann::json config, const amps::Graph& graph);
+nlohmann::json complete_config(nlohmann::json config, const amps::Graph& graph,
+                               int64_t default_max_batch_size = kDefaultMaxBatchSize);
+// That part of it which looks for contradictions.
+void check_config(const Settings& settings, const amps::Graph& graph);
 
 }  // namespace serving

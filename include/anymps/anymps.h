@@ -405,6 +405,15 @@ AMPS_API amps_status amps_executable_set_variable(amps_executable* executable, c
 AMPS_API amps_status amps_executable_plan_cache(const amps_executable* executable,
                                                 amps_cache_stats* stats);
 AMPS_API amps_status amps_executable_clear_plans(amps_executable* executable);
+/* The shapes of the results for feeds of these shapes, without a run: so that memory for them can
+ * be there before. Dims lie one after the other. feed_ranks may be NULL: as in the graph; feed_dims
+ * may be NULL if all are static. result_ranks has one entry a result, -1: not known, or no tensor;
+ * at most `capacity` extents are written to result_dims, -1: depends on the feeds' elements;
+ * *dim_count: how many there are. */
+AMPS_API amps_status amps_executable_result_dims(amps_executable* executable,
+                                                 const size_t* feed_ranks, const int64_t* feed_dims,
+                                                 int64_t* result_ranks, int64_t* result_dims,
+                                                 size_t capacity, size_t* dim_count);
 /* "text", "json", "svg": the optimised graph; "passes": what each pass did; for the shapes of these
  * feeds (dims one after the other, ranks as in the graph; may be NULL if all are static): "plan":
  * steps and kernels, "memory": the arena, as JSON. */

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -209,9 +210,13 @@ class Graph : public OpMethods<Graph> {
     check(amps_graph_load_inputs(path.c_str(), names.data(), names.size(), &graph));
     return Graph(graph);
   }
-  static Graph load(std::span<const std::byte> bytes, const std::string& name = "memory") {
+  static Graph load(std::span<const std::byte> bytes, const std::string& name = "memory",
+                    const std::vector<std::string>& inputs = {}) {
     amps_graph* graph = nullptr;
-    check(amps_graph_load_memory(bytes.data(), bytes.size(), name.c_str(), &graph));
+    std::vector<const char*> names;
+    for (const std::string& input : inputs) names.push_back(input.c_str());
+    check(amps_graph_load_memory_inputs(bytes.data(), bytes.size(), name.c_str(), names.data(),
+                                        names.size(), &graph));
     return Graph(graph);
   }
   // What ExecuTorch hands to the delegate "MPSBackend"; the bytes must outlive what is made of
@@ -423,6 +428,36 @@ class Executable {
     for (size_t i = 0; i < amps_executable_output_count(c()); ++i)
       list.emplace_back(amps_executable_output_at(c(), i));
     return list;
+  }
+  // The shapes of the results for feeds of these shapes, without a run. -1: depends on the feeds'
+  // elements; nullopt: not even the rank is known.
+  std::vector<std::optional<std::vector<int64_t>>> result_shapes(
+      const std::vector<std::vector<int64_t>>& feeds) const {
+    if (feeds.size() != amps_executable_input_count(c()))
+      throw Error(AMPS_INVALID_ARGUMENT, "[run] one shape a feed is needed");
+    std::vector<size_t> feed_ranks;
+    std::vector<int64_t> feed_dims(1), ranks(amps_executable_output_count(c())), dims(32);
+    feed_dims.clear();
+    for (const std::vector<int64_t>& feed : feeds) {
+      feed_ranks.push_back(feed.size());
+      feed_dims.insert(feed_dims.end(), feed.begin(), feed.end());
+    }
+    for (size_t count = 0;; dims.resize(count)) {
+      check(amps_executable_result_dims(c(), feed_ranks.data(), feed_dims.data(), ranks.data(),
+                                        dims.data(), dims.size(), &count));
+      if (count <= dims.size()) break;
+    }
+    std::vector<std::optional<std::vector<int64_t>>> shapes;
+    const int64_t* next = dims.data();
+    for (const int64_t rank : ranks) {
+      if (rank < 0) {
+        shapes.emplace_back();
+        continue;
+      }
+      shapes.emplace_back(std::in_place, next, next + rank);
+      next += rank;
+    }
+    return shapes;
   }
   std::string text(const std::string& format, const std::vector<int64_t>& feed_dims = {}) const {
     amps_string* text = nullptr;

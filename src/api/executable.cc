@@ -165,6 +165,37 @@ amps_status amps_executable_clear_plans(amps_executable* executable) {
   return guard([&] { need(executable, "executable").executable->clear_plans(); });
 }
 
+amps_status amps_executable_result_dims(amps_executable* executable, const size_t* feed_ranks,
+                                        const int64_t* feed_dims, int64_t* result_ranks,
+                                        int64_t* result_dims, size_t capacity, size_t* dim_count) {
+  return guard([&] {
+    Executable& compiled = *need(executable, "executable").executable;
+    const auto& inputs = compiled.graph().inputs();
+    std::vector<Shape> feeds;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!feed_dims) {
+        feeds.push_back(to_shape(inputs[i]->shape()));
+        continue;
+      }
+      const size_t rank = feed_ranks ? feed_ranks[i] : inputs[i]->shape().size();
+      feeds.push_back(checked_shape(rank, feed_dims));
+      feed_dims += rank;
+    }
+    const std::vector<ValueType> types = compiled.result_types(feeds);
+    size_t count = 0;
+    for (size_t i = 0; i < types.size(); ++i) {
+      const bool ranked = types[i].ranked && types[i].container == Container::kTensor;
+      (&need(result_ranks, "result_ranks"))[i] =
+          ranked ? static_cast<int64_t>(types[i].shape.size()) : -1;
+      for (size_t d = 0; ranked && d < types[i].shape.size(); ++d, ++count)
+        if (count < capacity)
+          (&need(result_dims, "result_dims"))[count] =
+              types[i].shape[d].known() ? types[i].shape[d].value() : -1;
+    }
+    need(dim_count, "dim_count") = count;
+  });
+}
+
 amps_status amps_executable_text(amps_executable* executable, const char* format,
                                  const int64_t* feed_dims, amps_string** text) {
   return guard([&] {

@@ -235,6 +235,47 @@ void Executable::clear_plans() {
   last_plan_ = nullptr;
 }
 
+// `extents`: those of the symbols that other inputs have set, else -1.
+bool Executable::shape_fits(size_t input, const Shape& shape,
+                            SmallVector<int64_t, 16>& extents) const {
+  const ValueType& type = graph_->inputs()[input]->type;
+  if (!type.ranked) return true;
+  bool fits = shape.size() == type.shape.size();
+  for (size_t d = 0; fits && d < shape.size(); ++d) {
+    if (symbols_[input][d] < 0) {
+      fits = type.shape[d].is(shape[d]);
+      continue;
+    }
+    int64_t& extent = extents[static_cast<size_t>(symbols_[input][d])];
+    if (extent < 0) extent = shape[d];
+    fits = extent == shape[d];
+  }
+  return fits;
+}
+
+std::vector<ValueType> Executable::result_types(const std::vector<Shape>& feeds) {
+  const auto& inputs = graph_->inputs();
+  SmallVector<int64_t, 16> extents(symbol_count_, -1);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i]->type.container == Container::kTensor && !shape_fits(i, feeds[i], extents))
+      fail(Code::kInvalidArgument, "[run] input '{}' must be {}, {} given", inputs[i]->name,
+           to_string(inputs[i]->type), to_string(feeds[i]));
+  std::vector<ValueType> results;
+  if (const std::shared_ptr<Plan> ready = plan(feeds)) {
+    for (size_t i = 0; i < graph_->outputs().size(); ++i) {
+      results.push_back(graph_->outputs()[i]->type);
+      results.back().ranked = true;
+      results.back().shape = to_dims(ready->results()[i].shape);
+    }
+    return results;
+  }
+  std::unordered_map<const Value*, ValueType> types;
+  infer_concrete(*graph_, feeds, types);
+  for (const Value* output : graph_->outputs())
+    results.push_back(output->is_constant() ? output->type : types.at(output));
+  return results;
+}
+
 // Runs before every run and every round of a loop: text is made for errors only.
 void Executable::check_feeds(const std::vector<Tensor>& feeds) const {
   const auto& inputs = graph_->inputs();
@@ -249,16 +290,7 @@ void Executable::check_feeds(const std::vector<Tensor>& feeds) const {
       check_items(feeds[i], *inputs[i]);
       continue;
     }
-    fits = fits && (!type.ranked || desc.shape.size() == type.shape.size());
-    for (size_t d = 0; fits && type.ranked && d < desc.shape.size(); ++d) {
-      if (symbols_[i][d] < 0) {
-        fits = type.shape[d].is(desc.shape[d]);
-        continue;
-      }
-      int64_t& extent = extents[static_cast<size_t>(symbols_[i][d])];
-      if (extent < 0) extent = desc.shape[d];
-      fits = extent == desc.shape[d];
-    }
+    fits = fits && shape_fits(i, desc.shape, extents);
     if (!fits)
       fail(Code::kInvalidArgument, "[run] input '{}' must be {}, {} given", inputs[i]->name,
            to_string(type), to_text(feeds[i]));

@@ -43,6 +43,10 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // The fastest form: pointers to contiguous feeds of the shapes of `plan`.
   std::shared_ptr<Plan> plan(const std::vector<Shape>& feeds);
 
+  // The types of the results for feeds of these shapes, without a run. Extents that depend on data
+  // are not known. The shapes of feeds that are no tensors are not looked at.
+  std::vector<ValueType> result_types(const std::vector<Shape>& feeds);
+
   // As part of another executable's run. Results may share memory with feeds.
   std::vector<Tensor> run_body(std::vector<Tensor> feeds, const RunState& state);
 
@@ -61,6 +65,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
  private:
   void number_symbols();
   std::shared_ptr<Plan> body_plan(const std::vector<Tensor>& feeds);
+  bool shape_fits(size_t input, const Shape& shape, SmallVector<int64_t, 16>& extents) const;
   void check_feeds(const std::vector<Tensor>& feeds) const;
   Interpreter& interpreter();
   void run_plan(Plan& plan, const std::vector<Tensor>& feeds, std::vector<Tensor>& results,

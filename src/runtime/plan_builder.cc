@@ -13,8 +13,10 @@ void infer_concrete(const Graph& graph, const std::vector<Shape>& feeds,
                     std::unordered_map<const Value*, ValueType>& types) {
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     ValueType type = graph.inputs()[i]->type;
-    type.ranked = true;
-    type.shape = to_dims(feeds[i]);
+    if (type.container == Container::kTensor) {
+      type.ranked = true;
+      type.shape = to_dims(feeds[i]);
+    }
     types[graph.inputs()[i]] = std::move(type);
   }
   auto type_of = [&](const Value* value) -> const ValueType* {

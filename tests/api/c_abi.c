@@ -110,7 +110,8 @@ static void test_control_flow(amps_device* device) {
   const unsigned char truth = 1;
   const float two = 2, zero = 0;
   float number;
-  int64_t length;
+  int64_t length, ranks[4];
+  size_t dim_count = 0;
   const char* words[2] = {"a", "b c"};
   const int64_t pair[1] = {2};
   amps_graph *graph = NULL, *yes = branch("neg"), *no = branch("exp");
@@ -151,6 +152,10 @@ static void test_control_flow(amps_device* device) {
   CHECK(amps_tensor_from_host(device, AMPS_BOOL, 0, NULL, NULL, &truth, &feeds[0]) == AMPS_OK);
   CHECK(amps_tensor_from_host(device, AMPS_F32, 0, NULL, NULL, &two, &feeds[1]) == AMPS_OK);
   CHECK(amps_tensor_list(device, AMPS_SEQUENCE, AMPS_F32, &feeds[1], 1, &feeds[2]) == AMPS_OK);
+  CHECK(amps_executable_result_dims(executable, NULL, pair, ranks, &length, 1, &dim_count) ==
+        AMPS_OK);
+  CHECK(ranks[0] == 0 && ranks[1] == 0 && ranks[2] == 0 && ranks[3] == 1 && dim_count == 1);
+  CHECK(length == 2);
   CHECK(amps_executable_variable(executable, "sum", &held) == AMPS_OK && held == NULL);
   CHECK(amps_executable_set_variable(executable, "sum", feeds[2]) == AMPS_INVALID_ARGUMENT);
   CHECK(amps_executable_set_variable(executable, "sum", feeds[1]) == AMPS_OK);
@@ -185,6 +190,10 @@ static void test_graph(amps_device* device) {
   amps_profiler* profiler = NULL;
   amps_value* all[3];
   amps_compile_options options;
+  const size_t feed_rank = 2;
+  const int64_t misfit[2] = {3, 4};
+  int64_t result_rank = 0, result_dims[2] = {0, 0};
+  size_t dim_count = 0;
   memset(&options, 0, sizeof(options));
   options.size = sizeof(options);
   options.threads = 1;
@@ -210,6 +219,26 @@ static void test_graph(amps_device* device) {
   amps_string_release(text);
   CHECK(amps_graph_text(graph, "paper", &text) == AMPS_INVALID_ARGUMENT);
   amps_graph_release(graph);
+  CHECK(amps_executable_result_dims(executable, NULL, fed, &result_rank, result_dims, 2,
+                                    &dim_count) == AMPS_OK);
+  CHECK(result_rank == 2 && dim_count == 2 && result_dims[0] == 3 && result_dims[1] == 2);
+  result_dims[1] = 77; /* room for one extent */
+  CHECK(amps_executable_result_dims(executable, &feed_rank, fed, &result_rank, result_dims, 1,
+                                    &dim_count) == AMPS_OK);
+  CHECK(dim_count == 2 && result_dims[0] == 3 && result_dims[1] == 77);
+  CHECK(amps_executable_result_dims(executable, NULL, misfit, &result_rank, result_dims, 2,
+                                    &dim_count) == AMPS_INVALID_ARGUMENT);
+  CHECK(strstr(amps_last_error(), "'x' must be f32[N, 2], [3, 4] given") != NULL);
+  CHECK(amps_executable_result_dims(executable, NULL, dims, &result_rank, result_dims, 2,
+                                    &dim_count) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_executable_result_dims(executable, NULL, NULL, &result_rank, result_dims, 2,
+                                    &dim_count) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_executable_result_dims(executable, NULL, fed, NULL, result_dims, 2, &dim_count) ==
+        AMPS_INVALID_ARGUMENT);
+  CHECK(amps_executable_result_dims(executable, NULL, fed, &result_rank, NULL, 2, &dim_count) ==
+        AMPS_INVALID_ARGUMENT);
+  CHECK(amps_executable_result_dims(NULL, NULL, fed, &result_rank, result_dims, 2, &dim_count) ==
+        AMPS_INVALID_ARGUMENT);
   CHECK(amps_tensor_from_host(device, AMPS_F32, 2, fed, NULL, rows, &feed) == AMPS_OK);
   CHECK(amps_profiler_create(&profiler) == AMPS_OK);
   CHECK(amps_executable_run(executable, &feed, 1, &result, 1, NULL, profiler) == AMPS_OK);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request of Triton as the model sees it: inputs are used where they lie, outputs are written
+// into the buffers of the response. Objects are used again for the next batch of an instance.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "serving/model.h"
+#include "triton/triton_api.h"
+
+namespace triton {
+
+// Throws serving::Error for an error of Triton, which is deleted.
+void check(Failure failure);
+// For calls whose failure changes nothing: to the log.
+void log_failure(Failure failure, const char* what);
+void log(LogLevel level, const std::string& message);
+Failure to_failure(const serving::Error& error);
+
+class Request final : public serving::Request {
+ public:
+  // Takes the request over. False: it has failed already.
+  bool begin(TRITONBACKEND_Request* request, const serving::Settings& settings);
+  // Sends the response, or the error. True: it succeeded.
+  bool answer();
+  TRITONBACKEND_Request* c() const { return request_; }
+
+  std::span<const serving::Input> inputs() const override { return inputs_; }
+  bool wants(std::string_view output) const override;
+  bool cancelled() const override;
+  void* output(std::string_view name, amps_dtype dtype, std::span<const int64_t> shape,
+               size_t bytes) override;
+  void fail(const serving::Error& error) override;
+
+ private:
+  void read();
+  bool is_state(std::string_view output) const;
+  void* state(const std::string& name, DataType dtype, std::span<const int64_t> shape,
+              size_t bytes);
+
+  const serving::Settings* settings_ = nullptr;
+  TRITONBACKEND_Request* request_ = nullptr;
+  TRITONBACKEND_Response* response_ = nullptr;
+  std::vector<serving::Input> inputs_;
+  std::vector<serving::Piece> pieces_;
+  std::vector<std::string_view> wanted_;
+  std::vector<TRITONBACKEND_State*> states_;  // written, to be kept for the sequence's next request
+  std::optional<serving::Error> error_;
+};
+
+}  // namespace triton
