@@ -18,6 +18,14 @@ struct TlsOptions {
   std::string certificate, key, root;
 };
 
+// Pings and lifetimes of gRPC connections; milliseconds.
+struct GrpcConnectionOptions {
+  int keepalive_time = 7200000, keepalive_timeout = 20000;
+  bool keepalive_without_calls = false;
+  int pings_without_data = 2, ping_interval = 300000, ping_strikes = 2;
+  int max_age = 0, max_age_grace = 0;  // 0: none
+};
+
 struct Options {
   std::string server_id = "triton";
   std::vector<std::string> model_repositories;
@@ -41,7 +49,9 @@ struct Options {
   unsigned http_threads = 2;
   bool reuse_http_port = false, reuse_grpc_port = false;
   TlsOptions http_tls, grpc_tls;
-  std::string api_key;  // asked of every request but health checks; "": none
+  GrpcConnectionOptions grpc_connections;
+  std::string grpc_compression = "none";  // of infer responses: none, low, medium, high
+  std::string api_key;                    // asked of every request but health checks; "": none
   uint64_t max_request_bytes = uint64_t{64} << 20;
   bool status_page = true;
 
@@ -49,7 +59,8 @@ struct Options {
   bool log_info = true, log_warning = true, log_error = true;
   std::string log_format = "default";  // or "ISO8601"
   std::string log_file;
-  std::map<std::string, std::string> trace_config;  // "level" -> "TIMESTAMPS" ...
+  // "level" -> "TIMESTAMPS,TENSORS", "rate", "count", "log-frequency", "file"
+  std::map<std::string, std::string> trace_config;
 };
 
 }  // namespace server

@@ -4,8 +4,11 @@
 // `Error`s with Triton's codes and wording.
 #pragma once
 
+#include <array>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "grpc_service.pb.h"
 #include "server/core/options.h"
@@ -17,6 +20,18 @@ class Logger;        // core/logger.h
 class MetricsPage;   // core/metrics.h
 class SharedMemory;  // core/shared_memory.h
 class Tracer;        // core/trace.h
+
+struct ModelFigures {
+  std::string model, version;
+  int64_t pending = 0;                 // requests that wait
+  std::map<Code, uint64_t> failures;   // since it was loaded
+  std::array<double, 3> latency_ms{};  // 50 %, 90 %, 99 % of the last requests
+};
+
+struct CacheFigures {
+  bool enabled = false;
+  uint64_t bytes = 0, capacity = 0, entries = 0, hits = 0, misses = 0, evictions = 0;
+};
 
 class Server {
  public:
@@ -41,6 +56,11 @@ class Server {
   // "" for all models, all versions.
   inference::ModelStatisticsResponse statistics(const std::string& model,
                                                 const std::string& version) const;
+
+  // What the metrics and the status page show beyond statistics(): one entry a version that is
+  // loaded.
+  std::vector<ModelFigures> figures() const;
+  CacheFigures cache_figures() const;
 
   inference::RepositoryIndexResponse repository_index(bool ready_only) const;
   // Parameters: "config" (JSON), "file:<version>/<name>" (the bytes of a file of the model).

@@ -16,11 +16,13 @@ namespace server {
 
 class SharedMemory {
  public:
+  // `key`: the name of a POSIX shared memory object. kAlreadyExists if the name is taken.
   void add(const std::string& name, const std::string& key, uint64_t offset, uint64_t bytes);
   void remove(const std::string& name);
   void remove_all();
   inference::SystemSharedMemoryStatusResponse status(const std::string& name) const;  // "": all
-  // Part of a region; kInvalidArgument if it is not registered or the part does not lie within.
+  // Part of a region; kNotFound if there is none of the name, kInvalidArgument if the part does not
+  // lie within.
   Buffer buffer(const std::string& region, uint64_t offset, uint64_t bytes) const;
 
  private:
