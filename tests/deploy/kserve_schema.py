@@ -46,12 +46,14 @@ def definitions():
 
 def kubernetes_problems(kind, value, where):
     """`kind`: V1Container and the like, which is io.k8s.api.core.v1.Container there."""
-    name = next((n for n in definitions()["definitions"] if n.endswith(f".v1.{kind.removeprefix('V1')}") and n.startswith(("io.k8s.api.core", "io.k8s.apimachinery"))), None)
+    ending = f".v1.{kind.removeprefix('V1')}"
+    name = next((n for n in definitions()["$defs"] if n.endswith(ending) and n.startswith(("io.k8s.api.core", "io.k8s.apimachinery"))), None)
     if name is None:
         return [f"{where}: Kubernetes has no {kind}"]
-    resource = referencing.Resource.from_contents(definitions(), default_specification=referencing.jsonschema.DRAFT7)
-    registry = referencing.Registry().with_resource("_definitions.json", resource)
-    validator = jsonschema.Draft7Validator({"$ref": f"_definitions.json#/definitions/{name}"}, registry=registry)
+    resource = referencing.Resource.from_contents(definitions())
+    registry = referencing.Registry().with_resource(definitions()["$id"], resource)
+    schema = {"$schema": definitions()["$schema"], "$ref": f"{definitions()['$id']}#/$defs/{name}"}
+    validator = jsonschema.validators.validator_for(schema)(schema, registry=registry)
     return [f"{where}{''.join(f'.{p}' for p in e.absolute_path)}: {e.message}" for e in validator.iter_errors(value)]
 
 
