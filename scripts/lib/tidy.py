@@ -12,6 +12,7 @@ import argparse
 import concurrent.futures
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import time
@@ -57,8 +58,18 @@ def key_of(path, headers, settings):
     return digest.hexdigest()
 
 
-def check(path, build_dir):
-    run = subprocess.run(["clang-tidy", "--quiet", "-p", build_dir, path], capture_output=True, text=True)
+def without_precompiled(build_dir):
+    """A folder with the compile commands that clang can use: gcc's precompiled headers mean nothing to it."""
+    commands = (build_dir / "compile_commands.json").read_text()
+    folder = build_dir / "tidy"
+    folder.mkdir(exist_ok=True)
+    commands = re.sub(r" (-fpch-preprocess|-Winvalid-pch|-include \S+/cmake_pch\.hxx)(?= )", "", commands)
+    (folder / "compile_commands.json").write_text(commands)
+    return folder
+
+
+def check(path, commands):
+    run = subprocess.run(["clang-tidy", "--quiet", "-p", commands, path], capture_output=True, text=True)
     return run.returncode == 0, run.stdout + (run.stderr if run.returncode else "")
 
 
@@ -79,10 +90,11 @@ def main():
     todo = [p for p, key in keys.items() if not (CACHE / key).exists()]
     todo.sort(key=lambda p: (str(p.relative_to(ROOT)) not in changed, p))
 
+    commands = without_precompiled(args.build_dir.resolve())
     deadline, failed, skipped = time.monotonic() + args.budget, 0, 0
 
     def job(path):
-        return check(path, args.build_dir) if time.monotonic() < deadline else None
+        return check(path, commands) if time.monotonic() < deadline else None
 
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for path, result in zip(todo, pool.map(job, todo)):
