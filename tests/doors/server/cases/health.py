@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Health, metadata, configuration, statistics: what a server tells of itself and its models."""
+import grpc
 from tritonclient.grpc import service_pb2 as pb
 
-from .steps import Grpc, Http, case
+from .steps import Grpc, Http, Local, case
 
 # The version is the server's own; CUDA's shared memory is what only one of them has.
 SERVER = ("version", "extensions")
@@ -48,7 +49,24 @@ def unknown_cases():
     yield case("grpc_stats_unknown", Grpc("ModelStatistics", pb.ModelStatisticsRequest(name="nobody"), code="INVALID_ARGUMENT", error="not available"))
 
 
+def grpc_health(service):
+    """grpc.health.v1, by hand: field 1 of the request is the service's name, field 1 of the answer the status."""
+    def check(server):
+        name = service.encode()
+        request = b"\x0a" + bytes([len(name)]) + name if name else b""
+        with grpc.insecure_channel(server.grpc) as channel:
+            try:
+                return channel.unary_unary("/grpc.health.v1.Health/Check")(request, timeout=20).hex()
+            except grpc.RpcError as error:
+                return error.code().name
+    return Local(check)
+
+
 CASES = [
+    case("grpc_health", grpc_health("")),
+    case("grpc_health_of_the_service", grpc_health("inference.GRPCInferenceService")),
+    case("grpc_health_of_another", grpc_health("nobody")),
+    case("grpc_health_whole", grpc_health(""), on="whole"),
     case("http_live", Http("/v2/health/live")),
     case("http_ready", Http("/v2/health/ready"), on="whole"),
     case("http_not_ready_while_models_fail", Http("/v2/health/ready", status=400)),
