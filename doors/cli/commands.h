@@ -13,6 +13,7 @@ void add_inspect(CLI::App& app);
 void add_compile(CLI::App& app);
 void add_convert(CLI::App& app);
 void add_export_pte(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_ops(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_completion(CLI::App& app);

@@ -8,7 +8,13 @@ namespace cli {
 
 namespace {
 
+// `serve` hands its arguments on: its options are asked of the program when they are wanted.
+constexpr const char* kServe = "serve";
+constexpr const char* kServeOptions =
+    "anymps serve --help 2>/dev/null | grep -oE -- '--[a-z0-9][a-z0-9-]*' | sort -u";
+
 std::string options_of(const CLI::App& command) {
+  if (command.get_name() == kServe) return fmt::format("$({})", kServeOptions);
   std::string words;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) words += " --" + name;
@@ -45,6 +51,8 @@ std::string fish(const CLI::App& app) {
         text += fmt::format("complete -c anymps -n '__fish_seen_subcommand_from {}' -l {}\n",
                             command->get_name(), name);
   }
+  text += fmt::format("complete -c anymps -n '__fish_seen_subcommand_from {}' -a \"({})\"\n",
+                      kServe, kServeOptions);
   return text;
 }
 

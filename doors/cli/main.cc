@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   cli::add_compile(app);
   cli::add_convert(app);
   cli::add_export_pte(app);
+  cli::add_serve(app);
   cli::add_ops(app);
   cli::add_doctor(app);
   cli::add_completion(app);
