@@ -81,7 +81,7 @@ def size_cases():
     yield case("http_no_data_at_all", Http(PATH, head, status=400, method="POST"))
     yield case("http_binary_bytes_cut", cut_strings())
     text = [json_input("INPUT0", "BYTES", np.array([[b"a"]], dtype=object))]
-    yield case("http_strings_for_numbers", json_infer("identity_fp32", [{**text[0], "datatype": "FP32"}], status=400, own=("error",)))
+    yield case("http_strings_for_numbers", json_infer("identity_fp32", [{**text[0], "datatype": "FP32"}], status=NOT_JSON, own=("error",)))
     yield case("http_strings_for_fp32_model", json_infer("identity_fp32", text, status=400))
 
 

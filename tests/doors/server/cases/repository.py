@@ -31,11 +31,11 @@ def grpc_load(model, code="OK", own=(), **parameters):
     return Grpc("RepositoryModelLoad", request, code=code, own=own)
 
 
-SMALL = json.dumps({"name": "mlp", "backend": "metal_mps", "max_batch_size": 2,
+SMALL = json.dumps({"name": "warm", "backend": "metal_mps", "max_batch_size": 2,
                     "input": [{"name": "x", "data_type": "TYPE_FP32", "dims": [16]}],
                     "output": [{"name": "y", "data_type": "TYPE_FP32", "dims": [4]}],
                     "instance_group": [{"kind": "KIND_CPU", "count": 1}]})
-infer_mlp = json_infer("mlp", [json_input("x", "FP32", X)], expect={"y": mlp_answer(X)})
+infer_mlp, infer_warm = (json_infer(model, [json_input("x", "FP32", X)], expect={"y": mlp_answer(X)}) for model in ("mlp", "warm"))
 
 
 def mlp_file(seed):
@@ -82,8 +82,11 @@ CASES = [
     case("http_load_broken", load("broken", status=400, own=("error",)), Http("/v2/models/broken/ready", status=400)),
     case("http_load_no_version", load("no_version", status=400, own=("error",))),
     case("http_load_wrong_type", load("wrong_type", status=400, own=("error",))),
-    case("http_load_config", load("mlp", {"config": SMALL}), Http("/v2/models/mlp/config", has={"max_batch_size": 2}), infer_mlp,
-         json_infer("mlp", [json_input("x", "FP32", [[0] * 16] * 3)], status=400), load("mlp"), Http("/v2/models/mlp/config", has={"max_batch_size": 32})),
+    case("http_load_config", load("warm", {"config": SMALL}), Http("/v2/models/warm/config", has={"max_batch_size": 2}), infer_warm,
+         json_infer("warm", [json_input("x", "FP32", [[0] * 16] * 3)], status=400), unload("warm"), load("warm"),
+         Http("/v2/models/warm/config", has={"max_batch_size": 32})),
+    # The files have not changed: there is nothing to load.
+    case("http_load_after_config", load("warm", {"config": SMALL}), load("warm"), Http("/v2/models/warm/config"), unload("warm"), load("warm")),
     case("http_load_config_not_json", load("mlp", {"config": "{"}, status=500), infer_mlp),
     case("http_load_config_wrong", load("mlp", {"config": json.dumps({"backend": "metal_mps", "nonsense": 1})}, status=500), infer_mlp),
     case("http_load_parameter_unknown", load("mlp", {"wish": "x"}, status=500), infer_mlp),
@@ -96,7 +99,7 @@ CASES = [
          Grpc("ModelReady", pb.ModelReadyRequest(name="cached"), has={}), grpc_load("cached"),
          Grpc("ModelReady", pb.ModelReadyRequest(name="cached"), has={"ready": True})),
     case("grpc_load_unknown", grpc_load("nobody", "INTERNAL")),
-    case("grpc_load_config", grpc_load("mlp", config=SMALL), Grpc("ModelConfig", pb.ModelConfigRequest(name="mlp")), grpc_load("mlp")),
+    case("grpc_load_config", grpc_load("warm", config=SMALL), Grpc("ModelConfig", pb.ModelConfigRequest(name="warm")), unload("warm"), grpc_load("warm")),
     *file_cases(),
     # Without explicit control nothing can be loaded.
     case("http_load_not_allowed", load("mlp", status=400), on="whole"),

@@ -99,6 +99,6 @@ CASES = [
     refused("beyond_the_end", [part("INPUT0", 0, offset=224), INPUTS[1]]),
     refused("far_beyond_the_end", [part("INPUT0", 0, offset=1 << 40), INPUTS[1]]),
     refused("input_too_small", [part("INPUT0", 0, size=60), INPUTS[1]]),
-    refused("output_too_small", outputs=[output("OUTPUT0", 2, size=60), OUTPUTS[1]]),
+    refused("output_too_small", outputs=[output("OUTPUT0", 2, size=60), OUTPUTS[1]], status=500),
     refused("output_beyond_the_end", outputs=[output("OUTPUT0", 2, offset=252), OUTPUTS[1]]),
 ]
