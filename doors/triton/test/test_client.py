@@ -43,6 +43,7 @@ class Model:
         self.config = config.get("config", config)
         self.batched = int(self.config.get("max_batch_size", 0)) > 0
         self.in_sequence = "sequence_batching" in self.config
+        self.ragged = any(i.get("allow_ragged_batch") for i in self.config.get("input", []))  # one row a request
 
     def random_inputs(self, rng, rows=1):
         """{name: array} that fits, with `rows` rows if the model has a batch axis."""
@@ -118,7 +119,7 @@ class Tester:
             a, b = arrays["INPUT0"], arrays["INPUT1"]
             self.checks.check("adds", np.array_equal(outputs["OUTPUT0"], a + b))
             self.checks.check("subtracts", np.array_equal(outputs["OUTPUT1"], a - b))
-        if model.batched and not model.in_sequence and int(model.config["max_batch_size"]) >= 2:
+        if model.batched and not model.in_sequence and not model.ragged and int(model.config["max_batch_size"]) >= 2:
             self.batch(model)
         self.concurrent(model, arrays, outputs)
         self.refusal(model, arrays)

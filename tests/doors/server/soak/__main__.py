@@ -48,7 +48,7 @@ class Driver:
         self.problems, self.memory, self.reloads, self.killed = [], [], 0, 0
 
     def spawn(self, role, seed, seconds):
-        command = [sys.executable, "-m", "tests.doors.server.soak.client", role, "--http", str(self.server.http_port), "--grpc", self.server.grpc,
+        command = [sys.executable, "-m", "tests.doors.server.soak.client", role, "--kind", self.server.kind, "--http", str(self.server.http_port), "--grpc", self.server.grpc,
                    "--seconds", str(seconds), "--seed", str(seed)]
         return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})

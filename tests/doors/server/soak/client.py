@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of the soak run, in a process of its own: well-behaved over HTTP or gRPC, or rude.
 
-    python -m tests.doors.server.soak.client ROLE --http PORT --grpc HOST:PORT --seconds S --seed N
+    python -m tests.doors.server.soak.client ROLE --kind SERVER --http PORT --grpc HOST:PORT --seconds S --seed N
 
 Prints one line of JSON when its time is over: what it sent, what came back right, and what went wrong.
 """
@@ -147,7 +147,7 @@ def cancel_over_grpc(args, choose):
 
 def malformed(args, choose):
     """Every refused request of the table; an answer must come, and it must be an error."""
-    case = choose.choice([c for c in ERRORS if isinstance(c.steps[0], Http)])
+    case = choose.choice([c for c in ERRORS if isinstance(c.steps[0], Http) and c.only in ("", args.kind)])
     step = case.steps[0]
     body = step.body if step.body is None or isinstance(step.body, bytes) else json.dumps(step.body).encode()
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", args.http, timeout=20)) as connection:
@@ -202,6 +202,7 @@ ROLES = {"http": over_http, "grpc": over_grpc, "rude": rude}
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("role", choices=ROLES)
+    parser.add_argument("--kind", default="anymps")
     parser.add_argument("--http", type=int, required=True)
     parser.add_argument("--grpc", required=True)
     parser.add_argument("--seconds", type=float, required=True)
