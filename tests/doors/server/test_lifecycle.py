@@ -190,7 +190,7 @@ def certificate(folder):
 
 def test_tls(folder, tmp_path):
     cert, key = certificate(tmp_path)
-    flags = ["--grpc-use-ssl=1", f"--grpc-server-cert={cert}", f"--grpc-server-key={key}", "--https=1", f"--https-cert={cert}", f"--https-key={key}"]
+    flags = ["--grpc-use-ssl=1", f"--grpc-server-cert={cert}", f"--grpc-server-key={key}", "--http-use-ssl=1", f"--http-server-cert={cert}", f"--http-server-key={key}"]
     with start("anymps", folder, tmp_path / "log", flags, wait=None) as server:
         context = ssl.create_default_context(cafile=str(cert))
         step = binary_infer("m", [("x", "FP32", X)])
