@@ -76,10 +76,10 @@ bool BatchRules::together(const Request& a, const Request& b) const {
   return true;
 }
 
-bool BatchPlan::add(const Request& request, size_t rows) {
+bool BatchPlan::add(const Request& request, size_t rows, bool alike) {
   if (first_) {
     if (rows_ + rows > *rules_.preferred().rbegin() && best_ == 0) best_ = shown_;
-    if (!rules_.batching() || rows_ + rows > rules_.max_rows() ||
+    if (!alike || !rules_.batching() || rows_ + rows > rules_.max_rows() ||
         !rules_.together(*first_, request)) {
       full_ = true;
       return false;

@@ -41,8 +41,10 @@ class BatchPlan {
  public:
   explicit BatchPlan(const BatchRules& rules) : rules_(rules) {}
 
-  bool add(const Request& request, size_t rows);  // false: it does not fit, and none behind it
-  void skip() { ++shown_; }                       // one that is taken but not run
+  // False: it does not fit, and none behind it does. `alike`: what the rules do not see of it is
+  // like that of the others.
+  bool add(const Request& request, size_t rows, bool alike = true);
+  void skip() { ++shown_; }  // one that is taken but not run
 
   struct Decision {
     size_t count = 0;         // of those shown; 0: wait

@@ -276,7 +276,11 @@ DynamicBatcher::~DynamicBatcher() {
   core_->unregister();
 }
 
-void DynamicBatcher::enqueue(RequestPtr request) { core_->enqueue(std::move(request)); }
+// The answer may come, and end this scheduler, before the call is over.
+void DynamicBatcher::enqueue(RequestPtr request) {
+  const std::shared_ptr<Core> core = core_;
+  core->enqueue(std::move(request));
+}
 size_t DynamicBatcher::queued() const { return core_->queued(); }
 size_t DynamicBatcher::in_flight() const { return core_->in_flight(); }
 

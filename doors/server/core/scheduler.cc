@@ -5,6 +5,7 @@
 #include <string>
 
 #include "server/core/dynamic_batcher.h"
+#include "server/core/sequence_batcher.h"
 
 namespace server {
 namespace {
@@ -48,10 +49,11 @@ void check_dynamic_batching(const inference::ModelConfig& config) {
 std::unique_ptr<Scheduler> make_scheduler(const inference::ModelConfig& config,
                                           std::vector<std::unique_ptr<Instance>> instances,
                                           RateLimiter& limiter, ModelMetrics& metrics,
-                                          const std::filesystem::path&) {
+                                          const std::filesystem::path& model_dir) {
   check(!instances.empty(), "no instance of model '" + config.name() + "' to run its requests");
   if (config.has_sequence_batching())
-    throw Error(Code::kUnsupported, "sequence batching is not supported for " + config.name());
+    return std::make_unique<SequenceBatcher>(config, std::move(instances), limiter, metrics,
+                                             model_dir);
   check_dynamic_batching(config);
   return std::make_unique<DynamicBatcher>(config, std::move(instances), limiter, metrics);
 }

@@ -156,9 +156,11 @@ TEST_F(DynamicBatcherTest, CancelledRequestsAreNotRun) {
 
 TEST_F(DynamicBatcherTest, TimeoutsAreEnforcedWhileAllInstancesAreBusy) {
   start(
-      "max_batch_size: 1 dynamic_batching { default_queue_policy { "
-      "default_timeout_microseconds: 1000 } }");
-  add("late");
+      "max_batch_size: 1 dynamic_batching { default_queue_policy { allow_timeout_override: true } "
+      "}");
+  RequestPtr late = request(answers_, "late");
+  late->timeout_us = 500;
+  add(std::move(late));
   // Nothing else comes, and the instance stays busy.
   EXPECT_EQ(answers_.error("late"), "Request timeout expired");
   EXPECT_EQ(answers_["late"].error->code(), Code::kUnavailable);
