@@ -91,6 +91,11 @@ struct Request {
   std::shared_ptr<std::atomic<bool>> cancelled;
   Timestamps times;
   std::shared_ptr<Trace> trace;
+  // What must outlive the request: the version of the model that answers it.
+  std::shared_ptr<void> keep;
+  // Under which the answer goes into the response cache; "": it does not.
+  std::string cache_key;
+  uint64_t cache_lookup_ns = 0;
   // A row of zeros that keeps the place of a sequence that has no request just now: it is run like
   // the others, but nobody waits for its answer and it does not count in the statistics.
   bool filler = false;

@@ -16,10 +16,15 @@
 
 namespace server {
 
-class Logger;        // core/logger.h
-class MetricsPage;   // core/metrics.h
-class SharedMemory;  // core/shared_memory.h
-class Tracer;        // core/trace.h
+class Logger;         // core/logger.h
+class MetricsPage;    // core/metrics.h
+class ModelVersion;   // core/model_version.h
+class ResponseCache;  // core/response_cache.h
+class SharedMemory;   // core/shared_memory.h
+class Tracer;         // core/trace.h
+
+// -1 for "": the latest. kInvalidArgument if it is no version.
+int64_t parse_version(const std::string& text);
 
 struct ModelFigures {
   std::string model, version;
@@ -38,10 +43,11 @@ class Server {
   explicit Server(Options options);
   ~Server();
 
-  // Loads the models that the control mode asks for and begins to watch the repositories.
+  // Loads the models that the control mode asks for and begins to watch the repositories. Throws
+  // kInternal if a model does not load and `exit_on_error` is set.
   void start();
   // No new requests; waits until those that were accepted are answered, `exit_timeout_seconds` at
-  // most. Returns false if some were not.
+  // most. Returns false if some were not: the destructor would wait for them.
   bool stop();
 
   const Options& options() const;
@@ -69,6 +75,10 @@ class Server {
 
   // Answers through request->respond, also when the request is refused.
   void infer(RequestPtr request);
+
+  // What can be asked just now, by name and version: for the metrics and the status page.
+  std::vector<std::shared_ptr<const ModelVersion>> ready_versions() const;
+  const ResponseCache& response_cache() const;
 
   Logger& logger();
   MetricsPage& metrics();

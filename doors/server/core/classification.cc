@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/core/classification.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "server/core/buffer_pool.h"
+#include "serving/datatype.h"
+
+namespace server {
+namespace {
+
+template <typename T>
+void add_row(const T* scores, size_t count, size_t classes, const std::vector<std::string>& labels,
+             std::vector<size_t>& order, std::string& text) {
+  order.resize(count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  // What is no number comes last; of equals the first comes first.
+  const auto better = [&](size_t a, size_t b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      const bool a_nan = std::isnan(scores[a]), b_nan = std::isnan(scores[b]);
+      if (a_nan || b_nan) return a_nan != b_nan ? b_nan : a < b;
+    }
+    return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
+  };
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(classes),
+                    order.end(), better);
+  for (size_t k = 0; k < classes; ++k) {
+    std::string item = std::to_string(scores[order[k]]) + ":" + std::to_string(order[k]);
+    if (order[k] < labels.size()) item += ":" + labels[order[k]];
+    const auto length = static_cast<uint32_t>(item.size());
+    text.append(reinterpret_cast<const char*>(&length), sizeof length).append(item);
+  }
+}
+
+template <typename T>
+std::string rows_of(const OutputTensor& scores, size_t rows, size_t count, size_t classes,
+                    const std::vector<std::string>& labels) {
+  std::string text;
+  std::vector<size_t> order;
+  for (size_t row = 0; row < rows; ++row)
+    add_row(reinterpret_cast<const T*>(scores.data.data) + row * count, count, classes, labels,
+            order, text);
+  return text;
+}
+
+std::string dispatch(const OutputTensor& scores, size_t rows, size_t count, size_t classes,
+                     const std::vector<std::string>& labels) {
+  switch (scores.dtype) {
+    case AMPS_U8:
+      return rows_of<uint8_t>(scores, rows, count, classes, labels);
+    case AMPS_U16:
+      return rows_of<uint16_t>(scores, rows, count, classes, labels);
+    case AMPS_U32:
+      return rows_of<uint32_t>(scores, rows, count, classes, labels);
+    case AMPS_U64:
+      return rows_of<uint64_t>(scores, rows, count, classes, labels);
+    case AMPS_I8:
+      return rows_of<int8_t>(scores, rows, count, classes, labels);
+    case AMPS_I16:
+      return rows_of<int16_t>(scores, rows, count, classes, labels);
+    case AMPS_I32:
+      return rows_of<int32_t>(scores, rows, count, classes, labels);
+    case AMPS_I64:
+      return rows_of<int64_t>(scores, rows, count, classes, labels);
+    case AMPS_F32:
+      return rows_of<float>(scores, rows, count, classes, labels);
+    case AMPS_F64:
+      return rows_of<double>(scores, rows, count, classes, labels);
+    default:
+      throw Error(Code::kInvalidArgument,
+                  "class result not available for output due to unsupported type '" +
+                      std::string(serving::datatype_name(scores.dtype)) + "'");
+  }
+}
+
+}  // namespace
+
+Error too_small(const std::string& output, size_t given, size_t needed) {
+  return Error(Code::kInternal, "shared memory size specified with the request for output '" +
+                                    output + "' (" + std::to_string(given) +
+                                    " bytes) should be at least " + std::to_string(needed) +
+                                    " bytes to hold the results");
+}
+
+OutputTensor classify(const OutputTensor& scores, uint32_t classes, bool batched,
+                      const std::vector<std::string>& labels, const Buffer& target) {
+  batched = batched && !scores.shape.empty();
+  const size_t rows = batched ? static_cast<size_t>(scores.shape[0]) : 1;
+  const size_t all = static_cast<size_t>(serving::element_count(scores.shape).value_or(0));
+  const size_t count = rows ? all / rows : 0;
+  const size_t wanted = std::min<size_t>(classes, count);
+  const std::string text = dispatch(scores, rows, count, wanted, labels);
+  OutputTensor result{scores.name, AMPS_STRING, {}, {}};
+  if (batched) result.shape.push_back(scores.shape[0]);
+  result.shape.push_back(static_cast<int64_t>(wanted));
+  if (target.data && target.bytes < text.size())
+    throw too_small(scores.name, target.bytes, text.size());
+  result.data =
+      target.data ? Buffer{target.owner, target.data, text.size()} : allocate_buffer(text.size());
+  if (!text.empty()) std::memcpy(result.data.data, text.data(), text.size());
+  return result;
+}
+
+}  // namespace server

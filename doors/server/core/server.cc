@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/core/server.h"
+
+#include <atomic>
+#include <charconv>
+#include <chrono>
+
+#include "anymps/anymps.h"
+#include "server/core/clock.h"
+#include "server/core/logger.h"
+#include "server/core/metrics.h"
+#include "server/core/rate_limiter.h"
+#include "server/core/refusal.h"
+#include "server/core/repository.h"
+#include "server/core/response_cache.h"
+#include "server/core/shared_memory.h"
+#include "server/core/trace.h"
+#include "server/core/validate.h"
+#include "serving/datatype.h"
+
+namespace server {
+namespace {
+
+constexpr const char* kExtensions[] = {"classification",
+                                       "sequence",
+                                       "model_repository",
+                                       "model_repository(unload_dependents)",
+                                       "schedule_policy",
+                                       "model_configuration",
+                                       "system_shared_memory",
+                                       "binary_tensor_data",
+                                       "parameters",
+                                       "statistics",
+                                       "trace",
+                                       "logging"};
+
+// "size=1048576" of --cache-config local,size=1048576.
+uint64_t cache_bytes(const Options& options) {
+  uint64_t bytes = 0;
+  for (const auto& [name, setting] : options.cache_config) {
+    const std::string_view text = setting;
+    const std::string_view number = text.starts_with("size=") ? text.substr(5) : text;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), bytes);
+    if ((name != "local" && name != "size") || error != std::errc() ||
+        end != number.data() + number.size())
+      throw Error(Code::kInvalidArgument, "response cache '" + name + "' with the setting '" +
+                                              setting +
+                                              "' is not supported; give local,size=BYTES");
+  }
+  return bytes;
+}
+
+template <typename Tensor>
+void describe(const Tensor& tensor, bool batched,
+              inference::ModelMetadataResponse::TensorMetadata& to) {
+  to.set_name(tensor.name());
+  const std::optional<amps_dtype> dtype = dtype_of(tensor.data_type());
+  to.set_datatype(std::string(dtype ? serving::datatype_name(*dtype) : "<invalid>"));
+  if (batched) to.add_shape(-1);
+  for (const int64_t extent : tensor.dims()) to.add_shape(extent);
+}
+
+}  // namespace
+
+int64_t parse_version(const std::string& text) {
+  if (text.empty()) return -1;
+  int64_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw Error(Code::kInvalidArgument,
+                "failed to get model version from specified version string '" + text +
+                    "' (details: stol), version should be an "
+                    "integral value > 0");
+  if (version <= 0)
+    throw Error(Code::kInvalidArgument, "invalid model version specified '" + text +
+                                            "' , version should be an integral value > 0");
+  return version;
+}
+
+struct Server::State {
+  State(Options given, const Server& server)
+      : options(std::move(given)),
+        logger(options),
+        tracer(options),
+        limiter(options.rate_limit, options.rate_limit_resources),
+        cache(cache_bytes(options)),
+        repository(services()),
+        metrics(server) {}
+
+  Services services() {
+    return {&options, &limiter, &cache,
+            [this](char level, const std::string& message) {
+              if (level == 'E') logger.error(message);
+              if (level == 'W') logger.warning(message);
+              if (level == 'I') logger.info(message);
+              if (level == 'V') logger.verbose(1, message);
+            },
+            [this](const Request& request, const std::string& version) {
+              tracer.finish(request, version);
+            }};
+  }
+
+  const Options options;
+  Logger logger;
+  Tracer tracer;
+  SharedMemory shared_memory;
+  RateLimiter limiter;
+  ResponseCache cache;
+  Repository repository;
+  MetricsPage metrics;
+  std::atomic<bool> started{false}, stopping{false};
+};
+
+Server::Server(Options options) : state_(std::make_unique<State>(std::move(options), *this)) {}
+Server::~Server() = default;
+
+void Server::start() {
+  state_->repository.start();
+  state_->started = true;
+}
+
+bool Server::stop() {
+  state_->stopping = true;
+  return state_->repository.stop(std::chrono::seconds(state_->options.exit_timeout_seconds));
+}
+
+const Options& Server::options() const { return state_->options; }
+bool Server::live() const { return state_->started; }
+
+bool Server::ready() const {
+  return state_->started && !state_->stopping &&
+         (!state_->options.strict_readiness || state_->repository.all_ready());
+}
+
+bool Server::model_ready(const std::string& model, const std::string& version) const {
+  return state_->repository.ready(model, parse_version(version));
+}
+
+inference::ServerMetadataResponse Server::metadata() const {
+  inference::ServerMetadataResponse response;
+  response.set_name(state_->options.server_id);
+  response.set_version(amps_version());
+  for (const char* extension : kExtensions) response.add_extensions(extension);
+  return response;
+}
+
+inference::ModelMetadataResponse Server::model_metadata(const std::string& model,
+                                                        const std::string& version) const {
+  const auto found = state_->repository.find(model, parse_version(version));
+  const inference::ModelConfig& config = found->config();
+  inference::ModelMetadataResponse response;
+  response.set_name(model);
+  if (!version.empty())
+    response.add_versions(found->version_text());
+  else
+    for (const auto& ready : state_->repository.ready_versions(model))
+      response.add_versions(ready->version_text());
+  response.set_platform(config.platform().empty() ? config.backend() : config.platform());
+  const bool batched = config.max_batch_size() > 0;
+  for (const auto& input : config.input()) describe(input, batched, *response.add_inputs());
+  for (const auto& output : config.output()) describe(output, batched, *response.add_outputs());
+  return response;
+}
+
+inference::ModelConfig Server::model_config(const std::string& model,
+                                            const std::string& version) const {
+  return state_->repository.find(model, parse_version(version))->config();
+}
+
+inference::ModelStatisticsResponse Server::statistics(const std::string& model,
+                                                      const std::string& version) const {
+  const int64_t number = parse_version(version);
+  inference::ModelStatisticsResponse response;
+  const auto versions = state_->repository.ready_versions(model);
+  if (versions.empty() && !model.empty())
+    throw Error(Code::kInvalidArgument, "requested model '" + model + "' is not available");
+  for (const auto& ready : versions) {
+    if (!model.empty() && number != -1 && ready->version() != number) continue;
+    inference::ModelStatistics& to = *response.add_model_stats();
+    to = ready->metrics().read();
+    to.set_name(ready->name());
+    to.set_version(ready->version_text());
+  }
+  if (response.model_stats().empty() && !model.empty())
+    throw Error(Code::kInvalidArgument,
+                "requested model version is not available for model '" + model + "'");
+  return response;
+}
+
+inference::RepositoryIndexResponse Server::repository_index(bool ready_only) const {
+  return state_->repository.index(ready_only);
+}
+
+void Server::load_model(const std::string& model, const Parameters& parameters) {
+  if (state_->stopping) throw Error(Code::kUnavailable, "Server not ready");
+  state_->repository.load(model, parameters);
+}
+
+void Server::unload_model(const std::string& model, bool with_dependents) {
+  if (state_->stopping) throw Error(Code::kUnavailable, "Server not ready");
+  state_->repository.unload(model, with_dependents);
+}
+
+void Server::infer(RequestPtr request) {
+  if (!request->times.received) request->times.received = now_ns();
+  if (!state_->started || state_->stopping) return request->fail(Code::kUnavailable, kStopping);
+  std::shared_ptr<ModelVersion> version;
+  try {
+    version = state_->repository.find(request->model, request->version);
+  } catch (const Error& error) {
+    return request->fail(error.code(), error.what());
+  }
+  state_->tracer.sample(*request);
+  ModelVersion::infer(version, std::move(request));
+}
+
+std::vector<std::shared_ptr<const ModelVersion>> Server::ready_versions() const {
+  const auto versions = state_->repository.ready_versions();
+  return {versions.begin(), versions.end()};
+}
+
+const ResponseCache& Server::response_cache() const { return state_->cache; }
+Logger& Server::logger() { return state_->logger; }
+MetricsPage& Server::metrics() { return state_->metrics; }
+SharedMemory& Server::shared_memory() { return state_->shared_memory; }
+Tracer& Server::tracer() { return state_->tracer; }
+
+}  // namespace server

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/core/validate.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "serving/datatype.h"
+
+namespace server {
+namespace {
+
+using inference::ModelConfig;
+using inference::ModelInput;
+
+constexpr char kBatchNote[] =
+    "NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be "
+    "prepended to each input shape. If you want to specify the full shape including the batch dim "
+    "in your input dims config, try setting max_batch_size to zero. See the model configuration "
+    "docs for more info on max_batch_size.";
+
+[[noreturn]] void refuse(const Request& request, const std::string& message) {
+  throw Error(Code::kInvalidArgument, request_prefix(request) + message);
+}
+
+const ModelInput* find_input(const ModelConfig& config, std::string_view name) {
+  for (const ModelInput& input : config.input())
+    if (input.name() == name) return &input;
+  return nullptr;
+}
+
+void check_twice(const Request& request) {
+  const std::vector<InputTensor>& inputs = request.inputs;
+  const auto found = [&](const std::string_view name) {
+    refuse(request, "input '" + std::string(name) + "' already exists in request");
+  };
+  if (inputs.size() <= 8) {
+    for (size_t i = 1; i < inputs.size(); ++i)
+      for (size_t j = 0; j < i; ++j)
+        if (inputs[i].name == inputs[j].name) found(inputs[i].name);
+    return;
+  }
+  std::vector<std::string_view> names;
+  for (const InputTensor& input : inputs) names.push_back(input.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) found(*twice);
+}
+
+void check_outputs(const ModelConfig& config, const Request& request) {
+  for (const RequestedOutput& wanted : request.outputs)
+    if (std::none_of(config.output().begin(), config.output().end(),
+                     [&](const auto& output) { return output.name() == wanted.name; }))
+      throw Error(Code::kInvalidArgument, "unexpected inference output '" + wanted.name +
+                                              "' for model '" + config.name() + "'");
+}
+
+void check_count(const ModelConfig& config, const Request& request) {
+  const auto all = static_cast<size_t>(config.input_size());
+  size_t required = 0;
+  for (const ModelInput& input : config.input()) required += !input.optional();
+  const size_t given = request.inputs.size();
+  if (given <= all && given >= required) return;
+  std::string got, missing;
+  constexpr size_t kShown = 64;
+  for (size_t i = 0; i < std::min(given, kShown); ++i)
+    got += (got.empty() ? "'" : ",'") + request.inputs[i].name + "'";
+  for (const ModelInput& input : config.input())
+    if (!input.optional() &&
+        std::none_of(request.inputs.begin(), request.inputs.end(),
+                     [&](const InputTensor& tensor) { return tensor.name == input.name(); }))
+      missing += (missing.empty() ? "'" : ",'") + input.name() + "'";
+  refuse(request,
+         (required == all ? "expected " + std::to_string(all) + " inputs but got "
+                          : "expected number of inputs between " + std::to_string(required) +
+                                " and " + std::to_string(all) + " but got ") +
+             std::to_string(given) + " inputs for model '" + config.name() + "'. Got input(s) [" +
+             got + "], but missing required input(s) [" + missing +
+             "]. Please provide all required input(s).");
+}
+
+const ModelInput& input_of(const ModelConfig& config, const InputTensor& tensor) {
+  const ModelInput* input = find_input(config, tensor.name);
+  if (!input)
+    throw Error(Code::kInvalidArgument, "unexpected inference input '" + tensor.name +
+                                            "' for model '" + config.name() + "'");
+  return *input;
+}
+
+int64_t check_batch(const ModelConfig& config, const Request& request) {
+  int64_t batch = 0;
+  for (const InputTensor& tensor : request.inputs) {
+    input_of(config, tensor);
+    if (config.max_batch_size() == 0) continue;
+    if (tensor.shape.empty())
+      refuse(request, "input '" + tensor.name +
+                          "' has no shape but model requires batch dimension for '" +
+                          config.name() + "'");
+    if (batch == 0)
+      batch = tensor.shape[0];
+    else if (tensor.shape[0] != batch)
+      refuse(request, "input '" + tensor.name + "' batch size does not match other inputs for '" +
+                          config.name() + "'");
+  }
+  if (batch > config.max_batch_size())
+    refuse(request, "inference request batch-size must be <= " +
+                        std::to_string(config.max_batch_size()) + " for '" + config.name() + "'");
+  return batch;
+}
+
+void check_shape(const ModelConfig& config, const Request& request, const InputTensor& tensor,
+                 const ModelInput& input) {
+  const size_t skip = config.max_batch_size() > 0 ? 1 : 0;
+  const auto dims = std::span(tensor.shape).subspan(skip);
+  bool fits = dims.size() == static_cast<size_t>(input.dims_size());
+  for (size_t i = 0; fits && i < dims.size(); ++i) {
+    const int64_t expected = input.dims(static_cast<int>(i));
+    if (dims[i] < 0)
+      refuse(request, "All input dimensions should be specified for input '" + tensor.name +
+                          "' for model '" + config.name() + "', got " +
+                          serving::shape_text(tensor.shape));
+    fits = expected == -1 || expected == dims[i];
+  }
+  if (fits) return;
+  std::vector<int64_t> expected(skip, -1);
+  expected.insert(expected.end(), input.dims().begin(), input.dims().end());
+  refuse(request, "unexpected shape for input '" + tensor.name + "' for model '" + config.name() +
+                      "'. Expected " + serving::shape_text(expected) + ", got " +
+                      serving::shape_text(tensor.shape) + ". " + (skip ? kBatchNote : ""));
+}
+
+void check_bytes(const ModelConfig& config, const Request& request, const InputTensor& tensor,
+                 int64_t batch) {
+  if (tensor.dtype == AMPS_STRING) return;  // the model looks at each length
+  size_t given = 0;
+  for (const Buffer& buffer : tensor.buffers) given += buffer.bytes;
+  // A batch of nothing cannot be answered: Triton expects the bytes of one row then.
+  const bool none = config.max_batch_size() > 0 && batch == 0;
+  const auto shape = std::span(tensor.shape).subspan(none ? 1 : 0);
+  const std::optional<size_t> expected = serving::byte_count(tensor.dtype, shape);
+  if (expected && *expected == given && !none) return;
+  refuse(request, "input byte size mismatch for input '" + tensor.name + "' for model '" +
+                      config.name() + "'. Expected " +
+                      (expected ? std::to_string(*expected) : "more than can be counted") +
+                      ", got " + std::to_string(given));
+}
+
+}  // namespace
+
+std::optional<amps_dtype> dtype_of(inference::DataType type) {
+  static const auto table = [] {
+    std::array<std::optional<amps_dtype>, inference::DataType_ARRAYSIZE> types;
+    for (int i = 0; i < inference::DataType_ARRAYSIZE; ++i)
+      types[static_cast<size_t>(i)] =
+          serving::parse_config_datatype(inference::DataType_Name(inference::DataType(i)));
+    return types;
+  }();
+  return type >= 0 && type < inference::DataType_ARRAYSIZE ? table[static_cast<size_t>(type)]
+                                                           : std::nullopt;
+}
+
+std::string request_prefix(const Request& request) {
+  return "[request id: " + (request.id.empty() ? "<id_unknown>" : request.id) + "] ";
+}
+
+uint64_t rows_of(const ModelConfig& config, const Request& request) {
+  if (config.max_batch_size() == 0 || request.inputs.empty() || request.inputs[0].shape.empty())
+    return 1;
+  return static_cast<uint64_t>(std::max<int64_t>(request.inputs[0].shape[0], 0));
+}
+
+void validate(const ModelConfig& config, const Request& request) {
+  check_twice(request);
+  check_outputs(config, request);
+  check_count(config, request);
+  const int64_t batch = check_batch(config, request);
+  for (const InputTensor& tensor : request.inputs) {
+    const ModelInput& input = input_of(config, tensor);
+    const std::optional<amps_dtype> expected = dtype_of(input.data_type());
+    if (expected != tensor.dtype)
+      refuse(request, "inference input '" + tensor.name + "' data-type is '" +
+                          std::string(serving::datatype_name(tensor.dtype)) + "', but model '" +
+                          config.name() + "' expects '" +
+                          std::string(expected ? serving::datatype_name(*expected) : "INVALID") +
+                          "'");
+    if (config.max_batch_size() > 0 && tensor.shape[0] < 0)
+      refuse(request, "All input dimensions should be specified for input '" + tensor.name +
+                          "' for model '" + config.name() + "', got " +
+                          serving::shape_text(tensor.shape));
+    check_shape(config, request, tensor, input);
+    check_bytes(config, request, tensor, batch);
+  }
+}
+
+}  // namespace server
