@@ -34,11 +34,18 @@ void check_reshape(const std::string& tensor, const std::string& model,
                                        "dims and reshape for " +
                                        model);
   // Extents between two variable ones stay together, so their products must agree.
-  std::vector<int64_t> left{1}, right{1};
-  for (const int64_t extent : dims) extent == -1 ? left.push_back(1) : void(left.back() *= extent);
-  for (const int64_t extent : shape)
-    extent == -1 ? right.push_back(1) : void(right.back() *= extent);
-  check(left == right, tensor + " has different size for dims and reshape for " + model);
+  const auto products = [](const std::vector<int64_t>& list) {
+    std::vector<uint64_t> parts{1};
+    for (const int64_t extent : list) {
+      if (extent == -1)
+        parts.push_back(1);
+      else
+        parts.back() *= static_cast<uint64_t>(extent);
+    }
+    return parts;
+  };
+  check(products(dims) == products(shape),
+        tensor + " has different size for dims and reshape for " + model);
 }
 
 template <typename Tensors>

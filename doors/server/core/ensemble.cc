@@ -156,9 +156,8 @@ class Run : public std::enable_shared_from_this<Run> {
     }
     for (const Connection& output : step.outputs)
       request->outputs.push_back({output.name, 0, target_of(output.tensor)});
-    request->respond = [self = shared_from_this(), index,
-                        step_request = request.get()](Response&& response) {
-      self->done(index, step_request->times, std::move(response));
+    request->respond = [self = shared_from_this(), index](Response&& response) {
+      self->done(index, std::move(response));
     };
     return request;
   }
@@ -173,14 +172,14 @@ class Run : public std::enable_shared_from_this<Run> {
     return {};
   }
 
-  void done(size_t index, const Timestamps& times, Response&& response) {
+  void done(size_t index, Response&& response) {
     const Step& step = shared_.plan.steps[index];
     std::vector<size_t> ready;
     bool last = false;
     {
       std::lock_guard lock(mutex_);
       --running_;
-      add_times(times);
+      add_times(response.times);
       if (response.error && !error_)
         error_ = Error(response.error->code(),
                        "in ensemble '" + shared_.context.model + "', " + response.error->what());

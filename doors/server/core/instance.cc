@@ -33,6 +33,7 @@ void AnswerContext::answer(Request& request, Response&& response) const {
       metrics->success(request.times, rows_of(config, request));
     }
   }
+  response.times = request.times;
   if (request.respond) request.respond(std::move(response));
   if (request.trace && finish_trace) finish_trace(request, version);
 }

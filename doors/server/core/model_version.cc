@@ -125,6 +125,7 @@ void ModelVersion::infer(const std::shared_ptr<ModelVersion>& self, RequestPtr r
           request->times.answered = end;
           self->metrics_.cache_hit(request->times, end - start, rows_of(context.config, *request));
           found->id = request->id;
+          found->times = request->times;
           request->respond(std::move(*found));
           if (request->trace && context.finish_trace)
             context.finish_trace(*request, context.version);

@@ -267,7 +267,8 @@ inference::RepositoryIndexResponse Repository::index(bool ready_only) const {
       for (const auto& [number, version] : found->second.versions)
         if (!ready_only || version.state == State::kReady)
           add(std::to_string(number), text(version.state), version.reason);
-      if (found->second.versions.empty() && !ready_only) add("", "", "");
+      if (found->second.versions.empty() && is_ensemble(found->second.source.config) && !ready_only)
+        add("", "", "");
     }
   }
   return response;

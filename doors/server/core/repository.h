@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "grpc_service.pb.h"
+#include "server/core/ensemble.h"
 #include "server/core/model_version.h"
 #include "server/core/repository_scan.h"
 

@@ -54,14 +54,6 @@ struct RequestedOutput {
   Buffer target;  // shared memory to write to; empty: the server allocates
 };
 
-struct Response {
-  std::string model, version, id;
-  Parameters parameters;
-  std::vector<OutputTensor> outputs;  // in the order that was asked for, else the model's
-  std::optional<Error> error;
-  bool final = true;
-};
-
 // A sequence is named by a number or a string; 0 and "": the request is not part of one.
 using SequenceId = std::variant<uint64_t, std::string>;
 
@@ -69,6 +61,15 @@ using SequenceId = std::variant<uint64_t, std::string>;
 struct Timestamps {
   uint64_t received = 0, queued = 0, dequeued = 0, compute_start = 0, compute_input_end = 0,
            compute_output_start = 0, compute_end = 0, answered = 0;
+};
+
+struct Response {
+  std::string model, version, id;
+  Parameters parameters;
+  std::vector<OutputTensor> outputs;  // in the order that was asked for, else the model's
+  std::optional<Error> error;
+  bool final = true;
+  Timestamps times = {};  // of the request, as far as it came
 };
 
 class Trace;  // core/trace.h: set on requests that are sampled

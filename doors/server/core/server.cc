@@ -214,12 +214,23 @@ void Server::infer(RequestPtr request) {
   ModelVersion::infer(version, std::move(request));
 }
 
-std::vector<std::shared_ptr<const ModelVersion>> Server::ready_versions() const {
-  const auto versions = state_->repository.ready_versions();
-  return {versions.begin(), versions.end()};
+std::vector<ModelFigures> Server::figures() const {
+  std::vector<ModelFigures> list;
+  for (const auto& ready : state_->repository.ready_versions()) {
+    const ModelMetrics& metrics = ready->metrics();
+    list.push_back({ready->name(), ready->version_text(), metrics.pending(), metrics.failures(),
+                    metrics.latency_ms({0.5, 0.9, 0.99})});
+  }
+  return list;
 }
 
-const ResponseCache& Server::response_cache() const { return state_->cache; }
+CacheFigures Server::cache_figures() const {
+  const ResponseCache::Usage usage = state_->cache.usage();
+  return {state_->cache.enabled(), usage.bytes, usage.capacity,
+          usage.entries,           usage.hits,  usage.misses,
+          usage.evictions};
+}
+
 Logger& Server::logger() { return state_->logger; }
 MetricsPage& Server::metrics() { return state_->metrics; }
 SharedMemory& Server::shared_memory() { return state_->shared_memory; }

@@ -16,12 +16,10 @@
 
 namespace server {
 
-class Logger;         // core/logger.h
-class MetricsPage;    // core/metrics.h
-class ModelVersion;   // core/model_version.h
-class ResponseCache;  // core/response_cache.h
-class SharedMemory;   // core/shared_memory.h
-class Tracer;         // core/trace.h
+class Logger;        // core/logger.h
+class MetricsPage;   // core/metrics.h
+class SharedMemory;  // core/shared_memory.h
+class Tracer;        // core/trace.h
 
 // -1 for "": the latest. kInvalidArgument if it is no version.
 int64_t parse_version(const std::string& text);
@@ -75,10 +73,6 @@ class Server {
 
   // Answers through request->respond, also when the request is refused.
   void infer(RequestPtr request);
-
-  // What can be asked just now, by name and version: for the metrics and the status page.
-  std::vector<std::shared_ptr<const ModelVersion>> ready_versions() const;
-  const ResponseCache& response_cache() const;
 
   Logger& logger();
   MetricsPage& metrics();

@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 
 #include "serving/datatype.h"
 
@@ -28,6 +29,13 @@ const ModelInput* find_input(const ModelConfig& config, std::string_view name) {
   for (const ModelInput& input : config.input())
     if (input.name() == name) return &input;
   return nullptr;
+}
+
+// In the order in which Triton looks at them: that of its hash table.
+std::unordered_map<std::string, const InputTensor*> by_name(const Request& request) {
+  std::unordered_map<std::string, const InputTensor*> inputs;
+  for (const InputTensor& input : request.inputs) inputs.emplace(input.name, &input);
+  return inputs;
 }
 
 void check_twice(const Request& request) {
@@ -62,22 +70,23 @@ void check_count(const ModelConfig& config, const Request& request) {
   for (const ModelInput& input : config.input()) required += !input.optional();
   const size_t given = request.inputs.size();
   if (given <= all && given >= required) return;
-  std::string got, missing;
-  constexpr size_t kShown = 64;
-  for (size_t i = 0; i < std::min(given, kShown); ++i)
-    got += (got.empty() ? "'" : ",'") + request.inputs[i].name + "'";
+  // Triton's brackets, also when nothing is missing.
+  std::string got, missing = "[";
+  for (const auto& [name, tensor] : by_name(request))
+    got += (got.empty() ? "'" : ",'") + name + "'";
   for (const ModelInput& input : config.input())
     if (!input.optional() &&
         std::none_of(request.inputs.begin(), request.inputs.end(),
                      [&](const InputTensor& tensor) { return tensor.name == input.name(); }))
-      missing += (missing.empty() ? "'" : ",'") + input.name() + "'";
+      missing += "'" + input.name() + "',";
+  missing.back() = ']';
   refuse(request,
          (required == all ? "expected " + std::to_string(all) + " inputs but got "
                           : "expected number of inputs between " + std::to_string(required) +
                                 " and " + std::to_string(all) + " but got ") +
              std::to_string(given) + " inputs for model '" + config.name() + "'. Got input(s) [" +
-             got + "], but missing required input(s) [" + missing +
-             "]. Please provide all required input(s).");
+             got + "], but missing required input(s) " + missing +
+             ". Please provide all required input(s).");
 }
 
 const ModelInput& input_of(const ModelConfig& config, const InputTensor& tensor) {
@@ -88,27 +97,6 @@ const ModelInput& input_of(const ModelConfig& config, const InputTensor& tensor)
   return *input;
 }
 
-int64_t check_batch(const ModelConfig& config, const Request& request) {
-  int64_t batch = 0;
-  for (const InputTensor& tensor : request.inputs) {
-    input_of(config, tensor);
-    if (config.max_batch_size() == 0) continue;
-    if (tensor.shape.empty())
-      refuse(request, "input '" + tensor.name +
-                          "' has no shape but model requires batch dimension for '" +
-                          config.name() + "'");
-    if (batch == 0)
-      batch = tensor.shape[0];
-    else if (tensor.shape[0] != batch)
-      refuse(request, "input '" + tensor.name + "' batch size does not match other inputs for '" +
-                          config.name() + "'");
-  }
-  if (batch > config.max_batch_size())
-    refuse(request, "inference request batch-size must be <= " +
-                        std::to_string(config.max_batch_size()) + " for '" + config.name() + "'");
-  return batch;
-}
-
 void check_shape(const ModelConfig& config, const Request& request, const InputTensor& tensor,
                  const ModelInput& input) {
   const size_t skip = config.max_batch_size() > 0 ? 1 : 0;
@@ -116,7 +104,7 @@ void check_shape(const ModelConfig& config, const Request& request, const InputT
   bool fits = dims.size() == static_cast<size_t>(input.dims_size());
   for (size_t i = 0; fits && i < dims.size(); ++i) {
     const int64_t expected = input.dims(static_cast<int>(i));
-    if (dims[i] < 0)
+    if (dims[i] == -1)
       refuse(request, "All input dimensions should be specified for input '" + tensor.name +
                           "' for model '" + config.name() + "', got " +
                           serving::shape_text(tensor.shape));
@@ -130,20 +118,70 @@ void check_shape(const ModelConfig& config, const Request& request, const InputT
                       serving::shape_text(tensor.shape) + ". " + (skip ? kBatchNote : ""));
 }
 
-void check_bytes(const ModelConfig& config, const Request& request, const InputTensor& tensor,
-                 int64_t batch) {
+void check_bytes(const ModelConfig& config, const Request& request, const InputTensor& tensor) {
   if (tensor.dtype == AMPS_STRING) return;  // the model looks at each length
   size_t given = 0;
   for (const Buffer& buffer : tensor.buffers) given += buffer.bytes;
-  // A batch of nothing cannot be answered: Triton expects the bytes of one row then.
-  const bool none = config.max_batch_size() > 0 && batch == 0;
-  const auto shape = std::span(tensor.shape).subspan(none ? 1 : 0);
-  const std::optional<size_t> expected = serving::byte_count(tensor.dtype, shape);
+  const bool batched = config.max_batch_size() > 0;
+  const bool none = batched && tensor.shape[0] <= 0;  // such a batch cannot be answered
+  const std::optional<size_t> expected = serving::byte_count(tensor.dtype, tensor.shape);
   if (expected && *expected == given && !none) return;
+  // What Triton's arithmetic comes to: a batch of nothing counts as one row.
+  uint64_t wrapped = amps_dtype_size(tensor.dtype);
+  for (size_t i = 0; i < tensor.shape.size(); ++i) {
+    const auto extent = static_cast<uint64_t>(tensor.shape[i]);
+    if (batched && i == 0)
+      wrapped *= extent == 0 ? 1 : static_cast<uint32_t>(extent);
+    else
+      wrapped *= extent;
+  }
   refuse(request, "input byte size mismatch for input '" + tensor.name + "' for model '" +
                       config.name() + "'. Expected " +
-                      (expected ? std::to_string(*expected) : "more than can be counted") +
-                      ", got " + std::to_string(given));
+                      std::to_string(static_cast<int64_t>(wrapped)) + ", got " +
+                      std::to_string(given));
+}
+
+// One batch for all inputs, and not too large.
+template <typename Each>
+void check_batch(const ModelConfig& config, const Request& request, const Each& each) {
+  int64_t batch = 0;
+  each([&](const InputTensor& tensor) {
+    input_of(config, tensor);
+    if (config.max_batch_size() == 0) return;
+    if (tensor.shape.empty())
+      refuse(request, "input '" + tensor.name +
+                          "' has no shape but model requires batch dimension for '" +
+                          config.name() + "'");
+    if (batch == 0)
+      batch = tensor.shape[0];
+    else if (tensor.shape[0] != batch)
+      refuse(request, "input '" + tensor.name + "' batch size does not match other inputs for '" +
+                          config.name() + "'");
+  });
+  if (batch <= config.max_batch_size()) return;
+  if (batch > INT32_MAX)  // Triton looks at the rest of the shape first
+    each([&](const InputTensor& tensor) {
+      check_shape(config, request, tensor, input_of(config, tensor));
+    });
+  refuse(request, "inference request batch-size must be <= " +
+                      std::to_string(config.max_batch_size()) + " for '" + config.name() + "'");
+}
+
+template <typename Each>
+void check_inputs(const ModelConfig& config, const Request& request, const Each& each) {
+  check_batch(config, request, each);
+  each([&](const InputTensor& tensor) {
+    const ModelInput& input = input_of(config, tensor);
+    const std::optional<amps_dtype> expected = dtype_of(input.data_type());
+    if (expected != tensor.dtype)
+      refuse(request, "inference input '" + tensor.name + "' data-type is '" +
+                          std::string(serving::datatype_name(tensor.dtype)) + "', but model '" +
+                          config.name() + "' expects '" +
+                          std::string(expected ? serving::datatype_name(*expected) : "INVALID") +
+                          "'");
+    check_shape(config, request, tensor, input);
+    check_bytes(config, request, tensor);
+  });
 }
 
 }  // namespace
@@ -174,22 +212,18 @@ void validate(const ModelConfig& config, const Request& request) {
   check_twice(request);
   check_outputs(config, request);
   check_count(config, request);
-  const int64_t batch = check_batch(config, request);
-  for (const InputTensor& tensor : request.inputs) {
-    const ModelInput& input = input_of(config, tensor);
-    const std::optional<amps_dtype> expected = dtype_of(input.data_type());
-    if (expected != tensor.dtype)
-      refuse(request, "inference input '" + tensor.name + "' data-type is '" +
-                          std::string(serving::datatype_name(tensor.dtype)) + "', but model '" +
-                          config.name() + "' expects '" +
-                          std::string(expected ? serving::datatype_name(*expected) : "INVALID") +
-                          "'");
-    if (config.max_batch_size() > 0 && tensor.shape[0] < 0)
-      refuse(request, "All input dimensions should be specified for input '" + tensor.name +
-                          "' for model '" + config.name() + "', got " +
-                          serving::shape_text(tensor.shape));
-    check_shape(config, request, tensor, input);
-    check_bytes(config, request, tensor, batch);
+  try {
+    check_inputs(config, request, [&](const auto& look) {
+      for (const InputTensor& tensor : request.inputs) look(tensor);
+    });
+  } catch (const Error&) {
+    // Of several inputs that are wrong, the one that Triton would name.
+    if (request.inputs.size() < 2) throw;
+    const auto inputs = by_name(request);
+    check_inputs(config, request, [&](const auto& look) {
+      for (const auto& [name, tensor] : inputs) look(*tensor);
+    });
+    throw;
   }
 }
 
