@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/connection.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "server/http/loop.h"
+
+namespace server::http {
+namespace {
+
+constexpr size_t kReadBytes = 16 * 1024;
+constexpr size_t kMaxAhead = 256 * 1024;  // of requests that wait for their turn
+constexpr size_t kAlignment = 64;
+constexpr unsigned kHeadSeconds = 30, kBodySeconds = 30, kWriteSeconds = 60, kLingerSeconds = 5;
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+// A block for a body, placed so that what follows its JSON header is aligned. Pages that are never
+// written to cost nothing.
+Buffer allocate_body(size_t bytes, size_t json_bytes) {
+  const size_t pad = (kAlignment - json_bytes % kAlignment) % kAlignment;
+  const size_t total = (bytes + pad + kAlignment) / kAlignment * kAlignment;
+  std::byte* block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, total));
+  if (!block) throw std::bad_alloc();
+  return {std::shared_ptr<void>(block, std::free), block + pad, bytes};
+}
+
+size_t json_bytes_of(const Head& head) {
+  const std::string* header = head.header("Inference-Header-Content-Length");
+  size_t bytes = 0;
+  if (header) std::from_chars(header->data(), header->data() + header->size(), bytes);
+  return bytes;
+}
+
+}  // namespace
+
+Connection::Connection(Loop& loop, int fd, std::shared_ptr<const Service> service, TlsSession tls)
+    : loop_(loop), socket_(fd, std::move(tls)), service_(std::move(service)) {
+  const auto callback = [](evutil_socket_t, short what, void* self) {
+    static_cast<Connection*>(self)->on_event(what);
+  };
+  read_event_ = event_new(loop.base(), fd, EV_READ | EV_PERSIST, callback, this);
+  write_event_ = event_new(loop.base(), fd, EV_WRITE | EV_PERSIST, callback, this);
+}
+
+Connection::~Connection() { close(); }
+
+void Connection::start() {
+  if (!read_event_ || !write_event_) return close();
+  event_add(read_event_, nullptr);
+  if (socket_.has_tls()) expect_within(kHeadSeconds);
+}
+
+void Connection::close() {
+  if (!socket_.is_open()) return;
+  abandon();
+  if (read_event_) event_free(read_event_);
+  if (write_event_) event_free(write_event_);
+  read_event_ = write_event_ = nullptr;
+  socket_.close();
+  out_.clear();
+  body_ = {};
+  loop_.bury(this);
+}
+
+void Connection::abandon() {
+  if (!exchange_) return;
+  exchange_->connection = nullptr;
+  exchange_->cancelled.store(true, std::memory_order_relaxed);
+  exchange_.reset();
+}
+
+void Connection::close_if_idle() {
+  if (state_ == State::kHead && in_at_ == in_.size()) close();
+}
+
+void Connection::expect_within(unsigned seconds) {
+  deadline_ms_ = seconds == 0 ? 0 : loop_.now_ms() + seconds * uint64_t{1000};
+}
+
+void Connection::watch_writing(bool on) {
+  if (on == writing_watched_) return;
+  writing_watched_ = on;
+  if (on)
+    event_add(write_event_, nullptr);
+  else
+    event_del(write_event_);
+}
+
+void Connection::pause_reading(bool on) {
+  if (on == reading_paused_) return;
+  reading_paused_ = on;
+  if (on)
+    event_del(read_event_);
+  else
+    event_add(read_event_, nullptr);
+}
+
+void Connection::on_event(short what) try {
+  // TLS may want to write in order to read and the other way round, so both are tried.
+  if (sending_ && (socket_.has_tls() || what & EV_WRITE))
+    flush();
+  else if (what & EV_WRITE)
+    watch_writing(false);
+  while (socket_.is_open() && !reading_paused_ && !ended_) {
+    const Progress progress = read_some();
+    if (!socket_.is_open()) return;
+    if (progress == Progress::kEnd) {
+      ended_ = true;
+      // What is being computed may still be sent: a client may close only its own half.
+      if (state_ != State::kBusy) return close();
+      pause_reading(true);
+      if (exchange_) exchange_->cancelled.store(true, std::memory_order_relaxed);
+      return;
+    }
+    process();
+    if (progress == Progress::kNone) return;
+  }
+} catch (const std::exception&) {
+  close();  // no memory is left
+}
+
+Connection::Progress Connection::read_some() {
+  ssize_t count = 0;
+  size_t asked = 0;
+  if (state_ == State::kBody) {
+    asked = body_.bytes - body_filled_;
+    count = socket_.receive(body_.data + body_filled_, asked);
+    if (count > 0) {
+      body_filled_ += static_cast<size_t>(count);
+      expect_within(kBodySeconds);
+    }
+  } else if (state_ == State::kLingering) {
+    std::array<char, kReadBytes> nothing;
+    asked = nothing.size();
+    count = socket_.receive(nothing.data(), asked);
+  } else {
+    if (in_at_ == in_.size() || in_at_ > kReadBytes) {
+      in_.erase(0, in_at_);
+      in_at_ = 0;
+    }
+    if (state_ == State::kBusy && in_.size() - in_at_ > kMaxAhead) {
+      pause_reading(true);
+      return Progress::kNone;
+    }
+    const size_t had = in_.size();
+    asked = kReadBytes;
+    in_.resize(had + asked);
+    count = socket_.receive(in_.data() + had, asked);
+    in_.resize(had + static_cast<size_t>(std::max<ssize_t>(count, 0)));
+    if (count > 0 && state_ == State::kChunks) expect_within(kBodySeconds);
+  }
+  if (socket_.wants_write()) watch_writing(true);
+  if (count == Socket::kBroken) {
+    close();
+    return Progress::kEnd;
+  }
+  if (count == 0) return Progress::kEnd;
+  // Less than was asked for: the socket is empty. TLS may hold more.
+  if (count < 0 || (!socket_.has_tls() && static_cast<size_t>(count) < asked))
+    return Progress::kNone;
+  return Progress::kSome;
+}
+
+void Connection::process() {
+  if (processing_) return;
+  processing_ = true;
+  bool more = true;
+  while (more && socket_.is_open()) {
+    try {
+      switch (state_) {
+        case State::kHead:
+          more = begin_request();
+          break;
+        case State::kBody:
+        case State::kChunks:
+          more = take_body();
+          break;
+        case State::kBusy:
+        case State::kLingering:
+          more = false;
+          break;
+      }
+    } catch (const BadMessage& bad) {
+      reject(bad.status, bad.what);
+    } catch (const std::bad_alloc&) {
+      reject(503, "no memory for the request");
+    }
+  }
+  processing_ = false;
+}
+
+bool Connection::begin_request() {
+  if (in_at_ == in_.size()) {
+    if (loop_.draining() || ended_) {
+      close();
+      return false;
+    }
+    if (socket_.is_ready()) expect_within(0);
+    return false;
+  }
+  auto parsed = parse_head(std::string_view(in_).substr(in_at_));
+  if (!parsed) {
+    if (ended_)
+      close();
+    else if (deadline_ms_ == 0)
+      expect_within(kHeadSeconds);
+    return false;
+  }
+  head_ = std::move(parsed->first);
+  in_at_ += parsed->second;
+  last_ = !head_.keep_alive;
+  if (service_->check) {
+    if (std::optional<Reply> refusal = service_->check(head_)) {
+      const bool has_body = head_.chunked || head_.content_length > 0;
+      last_ = last_ || has_body;
+      linger_ = has_body;
+      state_ = State::kBusy;
+      send(std::move(*refusal));
+      return true;
+    }
+  }
+  if (head_.content_length > service_->max_body_bytes)
+    throw BadMessage{
+        413, "the request is larger than " + std::to_string(service_->max_body_bytes) + " bytes"};
+  if (head_.chunked) {
+    chunks_ = ChunkReader();
+    chunked_body_.clear();
+    state_ = State::kChunks;
+  } else {
+    body_ = {};
+    body_filled_ = 0;
+    if (head_.content_length > 0)
+      body_ = allocate_body(static_cast<size_t>(head_.content_length), json_bytes_of(head_));
+    state_ = State::kBody;
+  }
+  if (head_.expects_continue && in_at_ == in_.size() &&
+      (head_.chunked || head_.content_length > 0)) {
+    out_head_ = "HTTP/1.1 100 Continue\r\n\r\n";
+    sending_ = true;
+    flush();
+  }
+  expect_within(kBodySeconds);
+  return true;
+}
+
+bool Connection::take_body() {
+  const std::string_view waiting = std::string_view(in_).substr(in_at_);
+  if (state_ == State::kChunks) {
+    in_at_ += chunks_.feed(waiting, chunked_body_, service_->max_body_bytes);
+    if (!chunks_.done()) return false;
+    // Copied once, to where its tensors are aligned.
+    body_ = allocate_body(chunked_body_.size(), json_bytes_of(head_));
+    if (!chunked_body_.empty()) std::memcpy(body_.data, chunked_body_.data(), chunked_body_.size());
+    chunked_body_ = {};
+  } else {
+    const size_t part = std::min(waiting.size(), body_.bytes - body_filled_);
+    if (part > 0) std::memcpy(body_.data + body_filled_, waiting.data(), part);
+    in_at_ += part;
+    body_filled_ += part;
+    if (body_filled_ < body_.bytes) return false;
+  }
+  dispatch();
+  return true;
+}
+
+void Connection::dispatch() {
+  state_ = State::kBusy;
+  expect_within(0);
+  exchange_ = std::make_shared<Exchange>();
+  exchange_->mailbox = loop_.mailbox();
+  exchange_->connection = this;
+  exchange_->head = std::move(head_);
+  exchange_->body = std::exchange(body_, {});
+  exchange_->received_ns = now_ns();
+  if (std::optional<Reply> reply = service_->handle(exchange_)) {
+    exchange_->reply = std::move(*reply);
+    answer();
+  }
+}
+
+void Connection::answer() try {
+  const ExchangePtr exchange = std::exchange(exchange_, nullptr);
+  if (!exchange) return;
+  exchange->connection = nullptr;
+  const bool head_only = exchange->head.method == Method::kHead;
+  Reply reply = exchange->finish(*exchange);
+  if (ended_ && exchange->response.error && exchange->response.error->code() == Code::kCancelled)
+    return close();
+  if (head_only) {
+    reply.headers.emplace_back("Allow", "GET, POST");
+    reply.body.clear();
+  }
+  send(std::move(reply));
+} catch (const std::exception&) {
+  close();  // no memory is left
+}
+
+void Connection::reject(int status, std::string_view what) {
+  abandon();
+  last_ = linger_ = true;
+  state_ = State::kBusy;
+  in_at_ = in_.size();
+  send(error_reply(status, what));
+}
+
+void Connection::send(Reply reply) {
+  if (loop_.draining() || ended_) last_ = true;
+  out_head_ = head_of(reply, !last_);
+  out_ = std::move(reply.body);
+  if (reply.chunked) {
+    char size[24];
+    size_t bytes = 0;
+    for (const Buffer& piece : out_) bytes += piece.bytes;
+    if (bytes > 0) {
+      out_head_.append(size, std::to_chars(size, size + sizeof size, bytes, 16).ptr).append("\r\n");
+      out_.push_back(own("\r\n"));
+    }
+    out_.push_back(own("0\r\n\r\n"));
+  }
+  out_at_ = out_offset_ = 0;
+  sending_ = true;
+  flush();
+}
+
+ssize_t Connection::transmit() {
+  std::array<iovec, 32> pieces;
+  size_t count = 0;
+  if (!out_head_.empty()) pieces[count++] = {out_head_.data(), out_head_.size()};
+  for (size_t i = out_at_; i < out_.size() && count < pieces.size(); ++i) {
+    const size_t from = i == out_at_ ? out_offset_ : 0;
+    pieces[count++] = {out_[i].data + from, out_[i].bytes - from};
+  }
+  return socket_.transmit({pieces.data(), count});
+}
+
+void Connection::flush() {
+  while (!out_head_.empty() || out_at_ < out_.size()) {
+    const ssize_t sent = transmit();
+    if (sent == Socket::kBroken) return close();
+    if (sent == Socket::kAgain) {
+      expect_within(kWriteSeconds);
+      return watch_writing(true);
+    }
+    size_t left = static_cast<size_t>(sent);
+    const size_t of_head = std::min(left, out_head_.size());
+    out_head_.erase(0, of_head);
+    left -= of_head;
+    while (out_at_ < out_.size() && (left > 0 || out_[out_at_].bytes == out_offset_)) {
+      const size_t part = std::min(left, out_[out_at_].bytes - out_offset_);
+      left -= part;
+      out_offset_ += part;
+      if (out_offset_ < out_[out_at_].bytes) break;
+      out_[out_at_++] = {};  // its memory is free again
+      out_offset_ = 0;
+    }
+  }
+  written();
+}
+
+void Connection::written() {
+  sending_ = false;
+  out_.clear();
+  out_at_ = out_offset_ = 0;
+  watch_writing(false);
+  if (state_ != State::kBusy) return;  // it was "100 Continue"
+  if (last_) {
+    // Closing with unread input would make the reply vanish at the client.
+    if (!linger_ || ended_) return close();
+    socket_.shutdown_writing();
+    state_ = State::kLingering;
+    pause_reading(false);
+    expect_within(kLingerSeconds);
+    return;
+  }
+  state_ = State::kHead;
+  if (!ended_) pause_reading(false);
+  process();
+}
+
+}  // namespace server::http
