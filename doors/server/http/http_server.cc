@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/http_server.h"
+
+#include <chrono>
+
+#include "server/core/logger.h"
+#include "server/core/metrics.h"
+#include "server/core/server.h"
+#include "server/http/control.h"
+#include "server/http/inference.h"
+#include "server/http/listener.h"
+#include "server/http/loop.h"
+#include "server/http/workers.h"
+
+namespace server {
+namespace {
+
+using namespace http;
+
+constexpr unsigned kWorkers = 2;
+constexpr unsigned kFlushMs = 3000;  // at the end: for replies that are made but not sent
+
+// Takes as long for a wrong key as for the right one.
+bool same_secret(std::string_view given, std::string_view key) {
+  unsigned difference = given.size() == key.size() ? 0 : 1;
+  for (size_t i = 0; i < key.size(); ++i) {
+    const char c = i < given.size() ? given[i] : '\0';
+    difference |= static_cast<unsigned char>(c ^ key[i]);
+  }
+  return difference == 0;
+}
+
+std::optional<Reply> check_key(const std::string& key, const Head& head) {
+  if (key.empty()) return std::nullopt;
+  constexpr std::string_view kBearer = "Bearer ";
+  if (const std::string* given = head.header("X-API-Key"); given && same_secret(*given, key))
+    return std::nullopt;
+  if (const std::string* given = head.header("Authorization");
+      given && given->starts_with(kBearer) &&
+      same_secret(std::string_view(*given).substr(kBearer.size()), key))
+    return std::nullopt;
+  Reply reply = error_reply(401, "an API key is needed");
+  reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return reply;
+}
+
+// Runs `make`; what it throws becomes the reply.
+template <class Make>
+std::optional<Reply> guarded(Make&& make) try {
+  return make();
+} catch (const Error& error) {
+  return error_reply(error);
+} catch (const std::bad_alloc&) {
+  return error_reply(503, "no memory for the request");
+} catch (const std::exception& error) {
+  return error_reply(500, error.what());
+}
+
+}  // namespace
+
+struct HttpServer::State {
+  explicit State(Server& core) : server(core), workers(kWorkers) {}
+
+  std::optional<Reply> check(const Head& head) const {
+    if (server.options().api_key.empty()) return std::nullopt;
+    const Topic topic = find_route(head.path).topic;
+    // The page holds no figures: it asks for the key before it fetches them.
+    if (topic == Topic::kLive || topic == Topic::kReady || topic == Topic::kStatusPage)
+      return std::nullopt;
+    return check_key(server.options().api_key, head);
+  }
+
+  std::optional<Reply> handle(const ExchangePtr& exchange) {
+    const Head& head = exchange->head;
+    if (server.logger().is_verbose(1)) server.logger().verbose(1, "HTTP request: " + head.path);
+    const Route route = find_route(head.path);
+    const bool page = route.topic == Topic::kStatusPage || route.topic == Topic::kStatusJson;
+    if (route.topic == Topic::kUnknown || (page && !server.options().status_page))
+      return error_reply(404, "Not Found");
+    if (!allows(route, head.method)) return error_reply(405, "Method Not Allowed");
+    return guarded([&]() -> std::optional<Reply> {
+      switch (route.topic) {
+        case Topic::kInfer:
+          start_infer(server, exchange, route);
+          return std::nullopt;
+        case Topic::kGenerate:
+        case Topic::kGenerateStream:
+          start_generate(server, exchange, route, route.topic == Topic::kGenerateStream);
+          return std::nullopt;
+        default:
+          break;
+      }
+      if (!is_slow(route.topic)) return control(server, route, head.method, exchange->body);
+      workers.submit([this, exchange, route] {
+        exchange->reply = *guarded([&] {
+          return std::optional(control(server, route, exchange->head.method, exchange->body));
+        });
+        exchange->mailbox->post(exchange);
+      });
+      return std::nullopt;
+    });
+  }
+
+  std::optional<Reply> handle_metrics(const ExchangePtr& exchange) {
+    if (exchange->head.method != Method::kGet) return error_reply(405, "Method Not Allowed");
+    if (exchange->head.path != "/metrics") return error_reply(404, "Not Found");
+    return guarded([&] {
+      return std::optional(
+          text_reply(200, "text/plain; version=0.0.4; charset=utf-8", server.metrics().text()));
+    });
+  }
+
+  // Spreads the connections of a port over the loops, one after the other: unlike with one socket a
+  // loop, each gets its share even of a few.
+  uint16_t open(const std::string& address, uint16_t port, bool reuse,
+                std::shared_ptr<const Service> service, const TlsContext& tls) {
+    const int fd = listen_on(address, port, reuse);
+    const uint16_t bound = port_of(fd);
+    loops.front()->listen(fd, [this, service, tls](int connection) {
+      loops[next++ % loops.size()]->adopt(connection, service, tls);
+    });
+    return bound;
+  }
+
+  Server& server;
+  std::vector<std::unique_ptr<Loop>> loops;
+  size_t next = 0;  // only on the first loop's thread
+  uint16_t port = 0, metrics_port = 0;
+  Workers workers;  // last: its tasks use the rest
+};
+
+HttpServer::HttpServer(Server& server) : state_(std::make_unique<State>(server)) {
+  State* state = state_.get();
+  const Options& options = server.options();
+  const TlsContext tls = make_tls(options.http_tls);
+  for (unsigned i = 0; i < std::max(options.http_threads, 1u); ++i)
+    state->loops.push_back(std::make_unique<Loop>());
+  if (options.http) {
+    auto service = std::make_shared<Service>();
+    service->check = [state](const Head& head) { return state->check(head); };
+    service->handle = [state](const ExchangePtr& exchange) { return state->handle(exchange); };
+    service->max_body_bytes = options.max_request_bytes;
+    state->port =
+        state->open(options.http_address, options.http_port, options.reuse_http_port, service, tls);
+  }
+  if (options.metrics) {
+    auto service = std::make_shared<Service>();
+    service->check = [state](const Head& head) {
+      return check_key(state->server.options().api_key, head);
+    };
+    service->handle = [state](const ExchangePtr& exchange) {
+      return state->handle_metrics(exchange);
+    };
+    state->metrics_port =
+        state->open(options.metrics_address, options.metrics_port, false, service, nullptr);
+  }
+  for (const std::unique_ptr<Loop>& loop : state->loops) loop->start();
+}
+
+HttpServer::~HttpServer() {
+  for (const std::unique_ptr<Loop>& loop : state_->loops) loop->drain();
+  for (const std::unique_ptr<Loop>& loop : state_->loops) loop->finish(kFlushMs);
+}
+
+uint16_t HttpServer::port() const { return state_->port; }
+uint16_t HttpServer::metrics_port() const { return state_->metrics_port; }
+
+void HttpServer::stop() {
+  for (const std::unique_ptr<Loop>& loop : state_->loops) loop->drain();
+  // Requests whose bodies are still coming get a moment; those that the core has are its to answer.
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(2);
+  const auto busy = [this] {
+    for (const std::unique_ptr<Loop>& loop : state_->loops)
+      if (loop->connections() > 0) return true;
+    return false;
+  };
+  do {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  } while (busy() && Clock::now() < end);
+}
+
+}  // namespace server

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The status page at `/` and the figures that it shows.
+#pragma once
+
+#include <string>
+
+#include "server/http/message.h"
+
+namespace server {
+class Server;
+}
+
+namespace server::http {
+
+// The page itself, without figures.
+Reply status_page();
+// Models with state, counters, latencies and queues; memory of devices and process; response cache.
+std::string status_json(Server& server);
+
+}  // namespace server::http
