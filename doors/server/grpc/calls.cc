@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/grpc/calls.h"
+
+namespace server {
+namespace {
+
+constexpr std::string_view kBearer = "Bearer ";
+
+// Takes as long for every key of the same length.
+bool same_key(grpc::string_ref given, std::string_view key) {
+  unsigned char difference = given.size() == key.size() ? 0 : 1;
+  for (size_t i = 0; i < given.size() && !key.empty(); ++i)
+    difference |= static_cast<unsigned char>(given.data()[i] ^ key[i % key.size()]);
+  return difference == 0;
+}
+
+}  // namespace
+
+grpc::Status to_status(const Error& error) {
+  const auto code = [&] {
+    switch (error.code()) {
+      case Code::kInternal:
+        return grpc::StatusCode::INTERNAL;
+      case Code::kNotFound:
+        return grpc::StatusCode::NOT_FOUND;
+      case Code::kInvalidArgument:
+        return grpc::StatusCode::INVALID_ARGUMENT;
+      case Code::kUnavailable:
+        return grpc::StatusCode::UNAVAILABLE;
+      case Code::kUnsupported:
+        return grpc::StatusCode::UNIMPLEMENTED;
+      case Code::kAlreadyExists:
+        return grpc::StatusCode::ALREADY_EXISTS;
+      case Code::kCancelled:
+        return grpc::StatusCode::CANCELLED;
+      case Code::kUnknown:
+        break;
+    }
+    return grpc::StatusCode::UNKNOWN;
+  };
+  return {code(), error.what()};
+}
+
+grpc::ByteBuffer to_bytes(Wire&& wire) {
+  std::vector<grpc::Slice> slices;
+  slices.reserve(wire.parts.size());
+  for (Wire::Part& part : wire.parts) {
+    if (!part.bytes.empty()) {
+      slices.emplace_back(part.bytes);
+      continue;
+    }
+    auto* owner = new std::shared_ptr<void>(std::move(part.tensor.owner));
+    slices.emplace_back(
+        part.tensor.data, part.tensor.bytes,
+        [](void* held) { delete static_cast<std::shared_ptr<void>*>(held); }, owner);
+  }
+  return {slices.data(), slices.size()};
+}
+
+grpc::Status check_key(const grpc::ServerContextBase& context, const std::string& key) {
+  if (key.empty()) return grpc::Status::OK;
+  for (const auto& [name, value] : context.client_metadata()) {
+    if (name == "x-api-key" && same_key(value, key)) return grpc::Status::OK;
+    if (name == "authorization" && value.starts_with({kBearer.data(), kBearer.size()}) &&
+        same_key(value.substr(kBearer.size()), key))
+      return grpc::Status::OK;
+  }
+  return {grpc::StatusCode::UNAUTHENTICATED,
+          "this server asks for its API key: send the metadata 'authorization: Bearer KEY' or "
+          "'x-api-key: KEY'"};
+}
+
+void Calls::began() {
+  const std::lock_guard lock(mutex_);
+  ++alive_;
+}
+
+void Calls::ended() {
+  const std::lock_guard lock(mutex_);
+  if (--alive_ == 0) none_.notify_all();
+}
+
+void Calls::add(std::shared_ptr<LongCall> call) {
+  const std::lock_guard lock(mutex_);
+  LongCall* key = call.get();
+  long_calls_.emplace(key, std::move(call));
+}
+
+void Calls::remove(LongCall* call) {
+  const std::lock_guard lock(mutex_);
+  long_calls_.erase(call);
+}
+
+bool Calls::draining() const {
+  const std::lock_guard lock(mutex_);
+  return draining_;
+}
+
+void Calls::drain() {
+  std::vector<std::shared_ptr<LongCall>> calls;
+  {
+    const std::lock_guard lock(mutex_);
+    draining_ = true;
+    for (const auto& [key, call] : long_calls_) calls.push_back(call);
+  }
+  for (const auto& call : calls) call->drain();
+}
+
+void Calls::wait_for_none() {
+  std::unique_lock lock(mutex_);
+  none_.wait(lock, [&] { return alive_ == 0; });
+}
+
+}  // namespace server
