@@ -3,6 +3,7 @@
 // told, 1 failed, 2 wrong usage. SIGTERM and SIGINT let requests under way finish first; a second
 // one ends at once.
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -141,6 +142,7 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  google::protobuf::SetLogHandler(nullptr);  // what is wrong with a message is told to its sender
   try {
     return serve(options, signals);
   } catch (const std::exception& error) {

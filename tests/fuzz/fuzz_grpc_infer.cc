@@ -3,6 +3,7 @@
 // happens. Every byte that the request refers to is read, so that ASan sees one that lies outside;
 // then its inputs are sent back as outputs and must arrive as they are.
 #include <fcntl.h>
+#include <google/protobuf/stubs/logging.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -66,6 +67,8 @@ void round_trip(Request& request) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const auto* silence = google::protobuf::SetLogHandler(nullptr);
+  (void)silence;
   auto message = std::make_shared<inference::ModelInferRequest>();
   if (!message->ParseFromArray(data, static_cast<int>(size))) return 0;
   try {
