@@ -48,7 +48,8 @@ std::string table(const std::vector<std::string>& head,
 
 void print_models(server::Server& server) {
   std::vector<std::vector<std::string>> rows;
-  for (const auto& model : server.repository_index(false).models()) {
+  const inference::RepositoryIndexResponse index = server.repository_index(false);
+  for (const auto& model : index.models()) {
     std::string status = model.state();
     if (!model.reason().empty()) status += ": " + model.reason();
     std::replace(status.begin(), status.end(), '\n', ' ');
