@@ -50,8 +50,8 @@ Reply repository_index(Server& server, const Buffer& body) {
         reader.skip();
     });
   ordered_json list = ordered_json::array();
-  for (const auto& model : server.repository_index(ready_only).models())
-    list.push_back(to_json(model, Defaults::kOmit));
+  const inference::RepositoryIndexResponse index = server.repository_index(ready_only);
+  for (const auto& model : index.models()) list.push_back(to_json(model, Defaults::kOmit));
   return json_reply(list);
 }
 

@@ -34,7 +34,9 @@ RequestPtr make_request(const ExchangePtr& exchange, const Route& route) {
 
 std::vector<TensorInfo> inputs_of(const Server& server, const Route& route) {
   std::vector<TensorInfo> inputs;
-  for (const auto& input : server.model_metadata(route.model, route.version).inputs()) {
+  const inference::ModelMetadataResponse metadata =
+      server.model_metadata(route.model, route.version);
+  for (const auto& input : metadata.inputs()) {
     const std::optional<amps_dtype> dtype = serving::parse_datatype(input.datatype());
     if (!dtype)
       throw Error(Code::kUnsupported,

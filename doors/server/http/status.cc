@@ -63,7 +63,8 @@ ordered_json models(Server& server) {
   const inference::ModelStatisticsResponse statistics = server.statistics("", "");
   const std::vector<ModelFigures> figures = server.figures();
   ordered_json list = ordered_json::array();
-  for (const auto& model : server.repository_index(false).models()) {
+  const inference::RepositoryIndexResponse index = server.repository_index(false);
+  for (const auto& model : index.models()) {
     ordered_json entry = {{"name", model.name()},
                           {"version", model.version()},
                           {"state", model.state()},
