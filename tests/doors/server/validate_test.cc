@@ -104,7 +104,7 @@ TEST(Validate, AnswersAsTriton) {
             "input(s)."},
       {R"(max_batch_size: 4 input { name: "x" data_type: TYPE_FP32 dims: 1 } input { name: "z" data_type: TYPE_FP32 dims: 1 })",
        request_of({tensor("x", {1, 1}, 4), tensor("z", {2, 1}, 8)}),
-       id + "input 'z' batch size does not match other inputs for 'm'"},
+       id + "input 'x' batch size does not match other inputs for 'm'"},
   };
   for (const auto& [config, request, message] : cases) EXPECT_EQ(verdict(config, request), message);
   Request named = request_of({tensor("x", {5, 4}, 80)});
