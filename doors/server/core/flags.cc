@@ -59,8 +59,7 @@ class Flags {
             help)
         ->group(group)
         ->expected(0, 1)
-        ->type_name("BOOLEAN")
-        ->default_str(value ? "true" : "false");
+        ->type_name(value ? "BOOLEAN=true" : "BOOLEAN=false");
   }
 
   void server(Options& o) {

@@ -242,6 +242,7 @@ std::string engine_metrics_text() {
         amps_device_memory_stats(device, &figures.memory) != AMPS_OK ||
         amps_device_executable_cache(device, &figures.cache) != AMPS_OK)
       continue;
+    if (figures.memory.allocations == 0 && std::string_view(name) != "cpu") continue;
     figures.labels = fmt::format("device=\"{}\"", escaped(name));
     devices.push_back(figures);
   }

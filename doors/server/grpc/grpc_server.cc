@@ -103,6 +103,8 @@ GrpcServer::GrpcServer(Server& server) : state_(std::make_unique<State>(server))
   grpc::ServerBuilder builder;
   builder.AddListeningPort(endpoint(options), credentials(options.grpc_tls), &s.port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, options.reuse_grpc_port ? 1 : 0);
+  // See infer_message.cc.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   set_connections(builder, options.grpc_connections);
   builder.SetMaxReceiveMessageSize(
       static_cast<int>(std::min<uint64_t>(options.max_request_bytes, INT_MAX)));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // ModelInfer: one request, one response.
-#include <chrono>
-
 #include "server/core/shared_memory.h"
 #include "server/grpc/calls.h"
 #include "server/grpc/infer_message.h"
@@ -29,10 +27,12 @@ class InferCall {
     await_infer(calls_, queue_);
     if (calls_.compression != GRPC_COMPRESS_LEVEL_NONE)
       context_.set_compression_level(calls_.compression);
-    const grpc::Status allowed = check_key(context_, calls_.server.options().api_key);
+    const Options& options = calls_.server.options();
+    const grpc::Status allowed = check_key(context_, options.api_key);
     if (!allowed.ok()) return refuse(allowed);
     message_ = std::make_shared<InferMessage>();
-    if (!message_->parse(bytes_)) return refuse(InferMessage::unreadable());
+    const grpc::Status parsed = message_->parse(bytes_, options.max_request_bytes);
+    if (!parsed.ok()) return refuse(parsed);
     RequestPtr request;
     try {
       request = message_->decode(message_, calls_.server.shared_memory());

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
+#include <memory>
 
 #include "server/grpc/calls.h"
 
@@ -14,26 +14,14 @@ class InferMessage {
  public:
   std::atomic<bool> cancelled{false};
 
-  // Takes the bytes; false if they are not a ModelInferRequest.
-  bool parse(grpc::ByteBuffer& bytes) {
-    return grpc::SerializationTraits<inference::ModelInferRequest>::Deserialize(&bytes, &message_)
-        .ok();
-  }
-  static grpc::Status unreadable() {
-    return {grpc::StatusCode::INTERNAL, "Unable to parse request"};
-  }
+  // Takes the bytes, compressed or not. An error if they are not a ModelInferRequest, or if they
+  // are larger than `limit` once they are unpacked.
+  grpc::Status parse(grpc::ByteBuffer& bytes, uint64_t limit);
   const std::string& id() const { return message_.id(); }
   const std::string& model() const { return message_.model_name(); }
 
   // `self`: what owns this. Throws Error.
-  static RequestPtr decode(const std::shared_ptr<InferMessage>& self, const SharedMemory& memory) {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    RequestPtr request = decode_infer({self, &self->message_}, memory);
-    request->times.received =
-        static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-    request->cancelled = {self, &self->cancelled};
-    return request;
-  }
+  static RequestPtr decode(const std::shared_ptr<InferMessage>& self, const SharedMemory& memory);
 
  private:
   inference::ModelInferRequest message_;

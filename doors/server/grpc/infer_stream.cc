@@ -60,10 +60,12 @@ class InferStream : public LongCall, public std::enable_shared_from_this<InferSt
 
   void read(bool ok) {
     std::shared_ptr<Slot> slot;
+    grpc::Status parsed;
     if (ok) {
       slot = std::make_shared<Slot>();
       slot->message = std::make_shared<InferMessage>();
-      if (!slot->message->parse(bytes_)) slot.reset();
+      parsed = slot->message->parse(bytes_, calls_.server.options().max_request_bytes);
+      if (!parsed.ok()) slot.reset();
     }
     {
       const std::lock_guard lock(mutex_);
@@ -73,7 +75,7 @@ class InferStream : public LongCall, public std::enable_shared_from_this<InferSt
         if (cancelled_) slot->message->cancelled = true;
       } else {
         closed_ = true;
-        if (ok) end_ = InferMessage::unreadable();
+        if (ok) end_ = parsed;
       }
     }
     if (slot) infer(slot);
