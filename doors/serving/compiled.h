@@ -67,6 +67,8 @@ class ModelFile {
   ModelFile(std::filesystem::path version_dir, const Settings& settings);
 
   const std::filesystem::path& path() const { return path_; }
+  // What model_operations names, in the version's folder, the model's, or where the system looks.
+  void load_op_libraries() const;
   // The graph, with these of its defaults as inputs. From the cache, its passes have run already;
   // then `compiled` is set.
   amps::Graph load(const std::vector<std::string>& fed, bool& compiled) const;
@@ -76,6 +78,7 @@ class ModelFile {
                            bool compiled, const amps::Device& device) const;
 
  private:
+  std::filesystem::path library_path(const std::string& name) const;
   std::filesystem::path cache_path(const std::vector<std::string>& fed) const;
 
   std::filesystem::path version_dir_, path_;

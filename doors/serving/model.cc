@@ -91,11 +91,7 @@ struct Model::State {
 
 void Model::State::load(bool complete, int64_t default_max_batch_size, bool reshaped) {
   const uint64_t start = now_ns();
-  if (!settings.op_libraries.empty())
-    throw Error(
-        Code::kUnsupported,
-        "model '" + settings.name +
-            "': field 'model_operations' is not supported: the engine takes no op libraries");
+  file.load_op_libraries();
   bool compiled = false;
   amps::Graph graph = file.load({}, compiled);
   const std::vector<amps::Value> inputs = graph.inputs();

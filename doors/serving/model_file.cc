@@ -136,7 +136,29 @@ ModelFile::ModelFile(fs::path version_dir, const Settings& settings)
                                         version_dir_.string());
   where_ = model + ", file '" + path_.filename().string() + "'";
   device_name_ = amps::Device::get(settings.device).name();
-  if (!settings.cache_dir.empty()) content_ = content_hash(version_dir_);
+  if (settings.cache_dir.empty()) return;
+  Hash hash;
+  hash.add(content_hash(version_dir_));
+  for (const std::string& name : settings.op_libraries)
+    if (fs::is_regular_file(library_path(name))) add_file(hash, library_path(name));
+  content_ = hash.text();
+}
+
+fs::path ModelFile::library_path(const std::string& name) const {
+  if (fs::path(name).is_absolute()) return name;
+  for (const fs::path& folder : {version_dir_, version_dir_.parent_path()})
+    if (fs::is_regular_file(folder / name)) return folder / name;
+  return name;
+}
+
+void ModelFile::load_op_libraries() const {
+  for (const std::string& name : settings_.op_libraries) {
+    const std::string path = library_path(name).string();
+    if (amps_op_library_load(path.c_str()) != AMPS_OK)
+      throw Error(Code::kInvalidArgument,
+                  where_ + ": op library '" + name + "' cannot be loaded: " + amps_last_error());
+    if (verbose()) log_line(where_ + ": ops of " + path);
+  }
 }
 
 fs::path ModelFile::cache_path(const std::vector<std::string>& fed) const {

@@ -218,6 +218,48 @@ AMPS_API amps_status amps_eager(amps_device* device, const amps_op* op, amps_ten
                                 size_t input_count, const amps_attr* attrs, size_t attr_count,
                                 amps_tensor** outputs, size_t output_count);
 
+/* ---- Ops of your own ---------------------------------------------------------------------- */
+
+enum { AMPS_CUSTOM_MAX_RANK = 8 };
+typedef struct amps_custom_tensor {
+  amps_dtype dtype;
+  int64_t rank; /* -1: an input that is left out */
+  /* While shapes are told, extents that are not known are negative; equal numbers mean equal
+   * extents, also among the outputs. */
+  int64_t dims[AMPS_CUSTOM_MAX_RANK];
+  void* data; /* row-major; NULL while shapes are told */
+} amps_custom_tensor;
+
+typedef struct amps_custom_call {
+  size_t size; /* sizeof(amps_custom_call) of the library */
+  const amps_custom_tensor* inputs;
+  size_t input_count;
+  amps_custom_tensor* outputs;
+  size_t output_count;
+  const amps_attr* attrs; /* of the node, as in the file */
+  size_t attr_count;
+  void* context; /* of the op */
+} amps_custom_call;
+
+/* Both functions return NULL, or why they cannot do it. `infer` tells the outputs' dtypes, ranks
+ * and dims; `run` computes their elements. They are called from several threads at once, and equal
+ * inputs must give equal outputs. */
+typedef struct amps_custom_op {
+  size_t size;      /* sizeof(amps_custom_op), set by the caller */
+  const char* name; /* "my.domain.Op": nodes of this domain and op in ONNX files */
+  const char* (*infer)(const amps_custom_call* call);
+  const char* (*run)(const amps_custom_call* call);
+  void* context;
+} amps_custom_op;
+
+/* For as long as the process lives. AMPS_INVALID_ARGUMENT if there is one of this name. */
+AMPS_API amps_status amps_op_register(const amps_custom_op* op);
+/* Loads a shared library that exports
+ *   const char* amps_op_library(amps_status (*add)(const amps_custom_op* op));
+ * which adds its ops and returns NULL, or what is wrong. A library is loaded once; the functions
+ * must not call into AnyMPS. */
+AMPS_API amps_status amps_op_library_load(const char* path);
+
 /* ---- Graphs ------------------------------------------------------------------------------- */
 
 typedef struct amps_graph amps_graph;

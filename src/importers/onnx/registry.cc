@@ -52,8 +52,9 @@ static const std::map<std::string_view, const Converter*>& table() {
 
 const Converter* find_converter(std::string_view domain, std::string_view op) {
   const bool standard = domain.empty() || domain == "ai.onnx";
-  auto found = table().find(standard ? std::string(op) : fmt::format("{}.{}", domain, op));
-  return found == table().end() ? nullptr : found->second;
+  const std::string name = standard ? std::string(op) : fmt::format("{}.{}", domain, op);
+  auto found = table().find(name);
+  return found == table().end() ? custom_converter(name) : found->second;
 }
 
 std::vector<std::string> supported_ops() {

@@ -22,6 +22,7 @@ struct Converter {
 };
 
 const Converter* find_converter(std::string_view domain, std::string_view op);  // null: none
+const Converter* custom_converter(std::string_view name);  // of an op of the user's own, or null
 
 // The families.
 std::span<const Converter> attention_converters();

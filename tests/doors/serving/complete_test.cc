@@ -112,9 +112,9 @@ TEST(Complete, RefusesContradictions) {
   fixed.outputs({fixed.op("relu", {fixed.input("x", amps::DType::f32, {1, 2})}, {}, "y")[0]});
   EXPECT_NE(refusal(config(x, y), fixed).find("model does not support batching"),
             std::string::npos);
-  EXPECT_NE(
-      refusal({{"name", "m"}, {"input", {x}}}, two_inputs({}, {})).find("'b' is not configured"),
-      std::string::npos);
+  EXPECT_NE(refusal({{"name", "m"}, {"input", {tensor("a", "TYPE_FP32", {2})}}}, two_inputs({}, {}))
+                .find("'b' is not configured"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ TEST(Model, BadRequestsFailAlone) {
   EXPECT_EQ(good.values<float>("y"), (Floats{2, 3}));
   EXPECT_EQ(type.message(),
             "inference input 'x' data-type is 'INT32', but model 'm' expects 'FP32'");
-  EXPECT_EQ(shape.message().substr(0, 75),
+  EXPECT_EQ(shape.message().substr(0, 76),
             "unexpected shape for input 'x' for model 'm'. Expected [-1,2], got [1,3]. NO");
   EXPECT_EQ(bytes.message(),
             "input byte size mismatch for input 'x' for model 'm'. Expected 8, got 4");
@@ -360,14 +360,14 @@ TEST(Model, Profile) {
   EXPECT_EQ(load(plain, plus_one())->profile(), "");
 }
 
-TEST(Model, RefusesOpLibraries) {
+TEST(Model, OpLibrariesMustBeThere) {
   Folder folder;
   plus_one().save((folder.version() / "model.mps").string());
-  EXPECT_NE(refusal(folder.version(),
-                    {{"name", "m"}, {"model_operations", {{"op_library_filename", {"libx.so"}}}}},
-                    Code::kUnsupported)
-                .find("model_operations"),
-            std::string::npos);
+  const std::string says =
+      refusal(folder.version(),
+              {{"name", "m"}, {"model_operations", {{"op_library_filename", {"libnone.so"}}}}},
+              Code::kInvalidArgument);
+  EXPECT_NE(says.find("op library 'libnone.so' cannot be loaded"), std::string::npos) << says;
 }
 
 }  // namespace

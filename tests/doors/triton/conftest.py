@@ -13,7 +13,7 @@ collect_ignore = HERE
 @pytest.fixture(scope="session")
 def models():
     """The functions that make ONNX models and configs."""
-    from ..server import make_repository
+    from tests.doors.server import make_repository
     return make_repository
 
 
@@ -25,7 +25,7 @@ def repository(tmp_path, models):
 @pytest.fixture
 def convert():
     """Makes an .mps file of an ONNX file with the command line."""
-    from ..server.servers import BUILD
+    from tests.doors.server.servers import BUILD
 
     def run(source, target):
         subprocess.run([BUILD / "bin" / "anymps", "convert", source, "-o", target], check=True, capture_output=True)
@@ -35,7 +35,7 @@ def convert():
 @pytest.fixture
 def triton(tmp_path):
     """Starts a tritonserver with a repository; a server that must not start gives its log instead."""
-    from ..server.servers import launch
+    from tests.doors.server.servers import launch
     running = []
 
     def start(repository, *flags, environment=None, ready=True, **more):

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from ..server.make_repository import base, io, node, tensor
-from ..server.servers import ROOT, VENVS, backend_library, launch
+from tests.doors.server.make_repository import base, io, node, tensor
+from tests.doors.server.servers import ROOT, VENVS, backend_library, launch
 from .calls import floats, infer
 
 ENTRIES = {f"TRITONBACKEND_{name}" for name in ("Initialize", "Finalize", "GetBackendAttribute", "ModelInitialize", "ModelFinalize",

@@ -7,16 +7,16 @@ import tritonclient.http as http_client
 import tritonclient.utils.shared_memory as shared_memory
 from tritonclient.utils import InferenceServerException
 
-from ..server import make_repository as made
-from ..server.cases.steps import NUMPY
-from ..server.cases.tensors import VALUES
-from ..server.make_repository import Quoted, base, io, node, tensor
+from tests.doors.server import make_repository as made
+from tests.doors.server.cases.steps import NUMPY
+from tests.doors.server.cases.tensors import VALUES
+from tests.doors.server.make_repository import Quoted, base, io, node, tensor
 from .calls import PROTOCOLS, client, floats, infer, together
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    from ..server.servers import start
+    from tests.doors.server.servers import start
     folder = tmp_path_factory.mktemp("infer")
     repository = made.Repository(folder / "models")
     for part in (made.identities, made.scalar, made.strings, made.ragged):

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the backend loads: files, versions, configs that are whole, partial, missing or wrong."""
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
 
-from ..server.make_repository import Quoted, base, cpu, io, node, quoted, tensor
-from ..server.servers import ROOT, backend_directory
+from tests.doors.server.make_repository import Quoted, base, cpu, io, node, quoted, tensor
+from tests.doors.server.servers import ROOT, backend_directory
 from .calls import client, config, floats, infer, why_not
 
 # The config of the backend's description, word for word.
@@ -208,6 +209,47 @@ def test_parameters_of_the_command_line(repository, triton, tmp_path):
     assert infer(server, "m", x=floats(1, 4))["y"].shape == (1, 4)
     assert len(list((tmp_path / "c").glob("*.mps"))) == 1
     assert "parameters" not in config(server, "m") or "threads" not in config(server, "m")["parameters"]
+
+
+CUSTOM_OP = r"""
+#include "anymps/anymps.h"
+static const char* infer(const amps_custom_call* call) {
+  if (call->input_count != 2) return "takes two tensors";
+  call->outputs[0] = call->inputs[0];
+  return 0;
+}
+static const char* run(const amps_custom_call* call) {
+  const float *a = call->inputs[0].data, *b = call->inputs[1].data;
+  float* y = call->outputs[0].data;
+  long count = 1;
+  for (int i = 0; i < call->inputs[0].rank; ++i) count *= call->inputs[0].dims[i];
+  for (long i = 0; i < count; ++i) y[i] = a[i] * (float)call->attrs[0].f - b[i];
+  return 0;
+}
+const char* amps_op_library(amps_status (*add)(const amps_custom_op*)) {
+  amps_custom_op op = {sizeof(op), "my.ops.ScaledSub", infer, run, 0};
+  return add(&op) == AMPS_OK ? 0 : "cannot add";
+}
+"""
+
+
+def test_kernels_of_your_own(repository, triton, tmp_path):
+    """model_operations names a library; its op is found in the ONNX file."""
+    from onnx import helper
+    (tmp_path / "op.c").write_text(CUSTOM_OP)
+    nodes = [helper.make_node("ScaledSub", ["a", "b"], ["t"], domain="my.ops", factor=2.5), node("Relu", ["t"], ["y"])]
+    graph = helper.make_graph(nodes, "own", [tensor("a", "FP32", ["N", 3]), tensor("b", "FP32", ["N", 3])], [tensor("y", "FP32", ["N", 3])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("my.ops", 1)], ir_version=9)
+    repository.file("own/1/model.onnx", model.SerializeToString())
+    repository.file("without/1/model.onnx", model.SerializeToString())
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{ROOT / 'include'}", "-o", repository.folder / "own" / "libown.so", tmp_path / "op.c"], check=True)
+    repository.config("own", {"model_operations": {"op_library_filename": Quoted("libown.so")}})
+    repository.config("without", {"model_operations": {"op_library_filename": Quoted("libnone.so")}})
+    server = triton(repository, ready=False)
+    assert config(server, "own")["max_batch_size"] == 4
+    a, b = floats(2, 3), floats(2, 3) + 1
+    np.testing.assert_allclose(infer(server, "own", a=a, b=b)["y"], np.maximum(a * 2.5 - b, 0))
+    assert "op library 'libnone.so' cannot be loaded" in why_not(server, "without")
 
 
 def test_the_folder_of_backends():

@@ -8,8 +8,8 @@ import pytest
 import tritonclient.grpc as grpc_client
 from tritonclient.utils import InferenceServerException
 
-from ..server import make_repository as made
-from ..server.make_repository import base, io, mlp_answer, node, tensor
+from tests.doors.server import make_repository as made
+from tests.doors.server.make_repository import base, io, mlp_answer, node, tensor
 from .calls import PROTOCOLS, client, floats, infer, statistics, together
 from .calls import tensor as wire
 
@@ -22,7 +22,7 @@ def table(repository, name, **more):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    from ..server.servers import start
+    from tests.doors.server.servers import start
     folder = tmp_path_factory.mktemp("scheduling")
     repository = made.Repository(folder / "models")
     delay = {"dynamic_batching": {"max_queue_delay_microseconds": 200000, "preferred_batch_size": [8]}}
