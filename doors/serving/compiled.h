@@ -73,9 +73,9 @@ class ModelFile {
   // then `compiled` is set.
   amps::Graph load(const std::vector<std::string>& fed, bool& compiled) const;
   amps::Graph original() const;  // never from the cache
-  // Compiles and fills the cache.
-  amps::Executable compile(const amps::Graph& graph, const std::vector<std::string>& fed,
-                           bool compiled, const amps::Device& device) const;
+  // Compiles and fills the cache. The graph is changed if another precision is asked for.
+  amps::Executable compile(amps::Graph& graph, const std::vector<std::string>& fed, bool compiled,
+                           const amps::Device& device) const;
 
  private:
   std::filesystem::path library_path(const std::string& name) const;

@@ -164,7 +164,7 @@ std::shared_ptr<Compiled> Model::State::variant(uint64_t given) {
   if (found) return found;
   try {
     bool compiled = false;
-    const amps::Graph graph = file.load(fed(given), compiled);
+    amps::Graph graph = file.load(fed(given), compiled);
     found = std::make_shared<Compiled>(settings, graph,
                                        file.compile(graph, fed(given), compiled, device));
   } catch (...) {
@@ -211,6 +211,8 @@ std::shared_ptr<Model> Model::load(const std::filesystem::path& version_dir, nlo
     throw Error(code_of(error.status()), error.what());
   } catch (const std::filesystem::filesystem_error& error) {
     throw Error(Code::kUnavailable, error.what());
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(Code::kInvalidArgument, std::string("model configuration: ") + error.what());
   }
 }
 

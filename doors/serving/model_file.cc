@@ -163,8 +163,9 @@ void ModelFile::load_op_libraries() const {
 
 fs::path ModelFile::cache_path(const std::vector<std::string>& fed) const {
   Hash key;
-  for (const std::string& part : {content_, path_.filename().string(), engine_identity(),
-                                  device_name_, std::to_string(settings_.optimization_level)})
+  for (const std::string& part :
+       {content_, path_.filename().string(), engine_identity(), device_name_,
+        std::to_string(settings_.optimization_level), settings_.precision})
     key.add(part);
   for (const std::string& name : fed) key.add(name);
   return fs::path(settings_.cache_dir) / (key.text() + ".mps");
@@ -198,13 +199,15 @@ amps::Graph ModelFile::load(const std::vector<std::string>& fed, bool& compiled)
   }
 }
 
-amps::Executable ModelFile::compile(const amps::Graph& graph, const std::vector<std::string>& fed,
+amps::Executable ModelFile::compile(amps::Graph& graph, const std::vector<std::string>& fed,
                                     bool compiled, const amps::Device& device) const {
   amps::CompileOptions options;
   options.threads = settings_.threads;
   options.optimization_level = compiled ? 0 : settings_.optimization_level;
   options.plan_cache = settings_.graph_cache;
   try {
+    if (!compiled && settings_.precision == "fp16") graph.set_precision(amps::DType::f16);
+    if (!compiled && settings_.precision == "bf16") graph.set_precision(amps::DType::bf16);
     amps::Executable executable = device.compile(graph, options);
     if (content_.empty() || compiled) return executable;
     std::error_code ignored;

@@ -187,12 +187,10 @@ void read_parameters(const Fields& model, Settings& settings) {
     else if (key == "precision")
       settings.precision = text;
   }
-  if (settings.precision == "fp16" || settings.precision == "bf16")
-    model.fail("parameter 'precision': '" + settings.precision +
-               "' is not supported: a model is computed in the types it was saved with; save it "
-               "in half precision instead");
-  if (!settings.precision.empty() && settings.precision != "fp32")
-    model.fail("parameter 'precision' must be fp32, '" + settings.precision + "' given");
+  if (!settings.precision.empty() && settings.precision != "fp32" && settings.precision != "fp16" &&
+      settings.precision != "bf16")
+    model.fail("parameter 'precision' must be fp32, fp16 or bf16, '" + settings.precision +
+               "' given");
   const std::vector<std::string> devices = amps::Device::names();
   if (!settings.device.empty() &&
       std::find(devices.begin(), devices.end(), settings.device) == devices.end()) {

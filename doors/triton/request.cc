@@ -80,7 +80,7 @@ bool Request::begin(TRITONBACKEND_Request* request, const serving::Settings& set
 void Request::read() {
   uint32_t count = 0, outputs = 0;
   check(api.TRITONBACKEND_RequestInputCount(request_, &count));
-  std::vector<uint32_t> first;  // of each input, its first piece
+  first_piece_.clear();
   for (uint32_t i = 0; i < count; ++i) {
     TRITONBACKEND_Input* input = nullptr;
     const char* name = nullptr;
@@ -92,7 +92,7 @@ void Request::read() {
     check(api.TRITONBACKEND_InputProperties(input, &name, &datatype, &shape, &rank, &bytes,
                                             &buffers));
     inputs_.push_back({name, dtype_of(datatype, name), {shape, rank}, {}});
-    first.push_back(static_cast<uint32_t>(pieces_.size()));
+    first_piece_.push_back(static_cast<uint32_t>(pieces_.size()));
     for (uint32_t b = 0; b < buffers; ++b) {
       const void* data = nullptr;
       MemoryType memory = kCpu;
@@ -104,9 +104,10 @@ void Request::read() {
       pieces_.push_back({data, bytes});
     }
   }
-  first.push_back(static_cast<uint32_t>(pieces_.size()));
+  first_piece_.push_back(static_cast<uint32_t>(pieces_.size()));
   for (uint32_t i = 0; i < count; ++i)
-    inputs_[i].pieces = std::span(pieces_).subspan(first[i], first[i + 1] - first[i]);
+    inputs_[i].pieces =
+        std::span(pieces_).subspan(first_piece_[i], first_piece_[i + 1] - first_piece_[i]);
   check(api.TRITONBACKEND_RequestOutputCount(request_, &outputs));
   for (uint32_t i = 0; i < outputs; ++i) {
     const char* name = nullptr;

@@ -45,6 +45,7 @@ class Request final : public serving::Request {
   TRITONBACKEND_Response* response_ = nullptr;
   std::vector<serving::Input> inputs_;
   std::vector<serving::Piece> pieces_;
+  std::vector<uint32_t> first_piece_;  // of each input
   std::vector<std::string_view> wanted_;
   std::vector<TRITONBACKEND_State*> states_;  // written, to be kept for the sequence's next request
   std::optional<serving::Error> error_;

@@ -286,6 +286,10 @@ AMPS_API amps_status amps_graph_load_memory_inputs(const void* data, size_t byte
 AMPS_API amps_status amps_graph_load_payload(const void* data, size_t bytes, const char* name,
                                              const int64_t* dims, size_t dim_count,
                                              amps_graph** graph);
+/* Products (matrices, convolutions, attention) and what follows them elementwise are computed in
+ * AMPS_F16 or AMPS_BF16 instead of AMPS_F32; sums, norms, softmax and exponentials are not. Inputs
+ * and outputs keep their types. Values that the graph has handed out are no longer valid. */
+AMPS_API amps_status amps_graph_set_precision(amps_graph* graph, amps_dtype dtype);
 /* The name says the format: an ONNX model for NAME.onnx, else an .mps file. */
 AMPS_API amps_status amps_graph_save(const amps_graph* graph, const char* path);
 AMPS_API void amps_graph_release(amps_graph* graph);

@@ -229,6 +229,10 @@ class Graph : public OpMethods<Graph> {
     return Graph(graph);
   }
   void save(const std::string& path) const { check(amps_graph_save(c(), path.c_str())); }
+  // f16 or bf16 for products and what follows them; values of before are no longer valid.
+  void set_precision(DType dtype) {
+    check(amps_graph_set_precision(c(), static_cast<amps_dtype>(dtype)));
+  }
   amps_graph* c() const { return graph_.get(); }
 
   // -1 is a dynamic extent; names (may be empty) say which extents are equal.

@@ -8,6 +8,7 @@
 #include "graph/serializer.h"
 #include "importers/executorch/payload.h"
 #include "importers/load.h"
+#include "passes/precision.h"
 
 using namespace anymps;
 using namespace anymps::api;
@@ -81,6 +82,13 @@ amps_status amps_graph_load_payload(const void* data, size_t bytes, const char* 
     const std::shared_ptr<const void> borrowed(data, [](const void*) {});
     *graph = new amps_graph{
         executorch::import_payload({view, borrowed, false, label}, dims ? &given : nullptr)};
+  });
+}
+
+amps_status amps_graph_set_precision(amps_graph* graph, amps_dtype dtype) {
+  return guard([&] {
+    auto& held = need(graph, "graph").graph;
+    held = with_precision(*held, checked_dtype(dtype));
   });
 }
 

@@ -217,6 +217,11 @@ static void test_graph(amps_device* device) {
   CHECK(amps_graph_text(graph, "text", &text) == AMPS_OK &&
         strstr(amps_string_data(text), "matmul"));
   amps_string_release(text);
+  CHECK(amps_graph_set_precision(graph, AMPS_F64) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_graph_set_precision(NULL, AMPS_F16) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_graph_set_precision(graph, AMPS_F16) == AMPS_OK);
+  CHECK(amps_graph_text(graph, "text", &text) == AMPS_OK && strstr(amps_string_data(text), "f16"));
+  amps_string_release(text);
   CHECK(amps_graph_text(graph, "paper", &text) == AMPS_INVALID_ARGUMENT);
   amps_graph_release(graph);
   CHECK(amps_executable_result_dims(executable, NULL, fed, &result_rank, result_dims, 2,

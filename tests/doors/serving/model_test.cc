@@ -360,6 +360,38 @@ TEST(Model, Profile) {
   EXPECT_EQ(load(plain, plus_one())->profile(), "");
 }
 
+TEST(Model, Precision) {
+  const auto answer = [](const std::string& precision) {
+    Folder folder, cache;
+    amps::Graph graph;
+    const amps::Value x = graph.input("x", amps::DType::f32, {-1, 2}, {"N", ""});
+    const float w[4] = {0.1f, 0.2f, 0.3f, 0.7f};
+    graph.outputs(
+        {graph.op("matmul", {x, graph.constant(amps::DType::f32, {2, 2}, w)}, {}, "y")[0]});
+    const json parameters = {{"precision", {{"string_value", precision}}},
+                             {"cache_dir", {{"string_value", cache.path().string()}}}};
+    Floats first;
+    for (int i = 0; i < 2; ++i) {  // compiled, and out of the cache
+      auto model = load(folder, graph, {{"parameters", parameters}});
+      EXPECT_EQ(model->config()["input"][0]["data_type"], "TYPE_FP32");
+      FakeRequest request;
+      request.floats("x", {1, 2}, {1.01f, 3.03f});
+      execute(*model, request);
+      if (i) {
+        EXPECT_EQ(request.values<float>("y"), first);
+      }
+      first = request.values<float>("y");
+    }
+    return first;
+  };
+  const Floats full = answer("fp32"), half = answer("fp16"), brain = answer("bf16");
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_NE(full.at(i), half.at(i));
+    EXPECT_NEAR(full.at(i), half.at(i), 4e-3);
+    EXPECT_NEAR(full.at(i), brain.at(i), 4e-2);
+  }
+}
+
 TEST(Model, OpLibrariesMustBeThere) {
   Folder folder;
   plus_one().save((folder.version() / "model.mps").string());

@@ -143,7 +143,7 @@ WRONG = {
     "level": (relu_base(parameters={"key": Quoted("optimization_level"), "value": {"string_value": Quoted("9")}}),
               "parameter 'optimization_level' must be a number in 0..1, '9' given"),
     "device": (relu_base(parameters={"key": Quoted("device"), "value": {"string_value": Quoted("mars")}}), "there is no device 'mars'"),
-    "precision": (relu_base(parameters={"key": Quoted("precision"), "value": {"string_value": Quoted("fp16")}}), "'fp16' is not supported"),
+    "precision": (relu_base(parameters={"key": Quoted("precision"), "value": {"string_value": Quoted("fp8")}}), "'precision' must be fp32, fp16 or bf16"),
 }
 
 
@@ -201,6 +201,20 @@ def test_parameters_and_cache(repository, triton, tmp_path, level):
         assert "plan cache: 2 of 2 shapes" in log
         assert f"optimization level {level}, 1 threads" in log
     assert "compiled before" in log and len(list(cache.glob("*.mps"))) == 1
+
+
+def test_precision(repository, triton, models):
+    """Half precision is near, and not the same."""
+    for precision in ("fp32", "fp16", "bf16"):
+        models.mlp(repository, precision, parameters={"key": Quoted("precision"), "value": {"string_value": Quoted(precision)}})
+    server = triton(repository)
+    x = floats(2, 16) / 3
+    exact = models.mlp_answer(x)
+    np.testing.assert_allclose(infer(server, "fp32", x=x)["y"], exact, rtol=1e-4, atol=1e-6)
+    for precision, tolerance in (("fp16", 2e-2), ("bf16", 2e-1)):
+        y = infer(server, precision, x=x)["y"]
+        assert y.dtype == np.float32 and not np.array_equal(y, infer(server, "fp32", x=x)["y"])
+        np.testing.assert_allclose(y, exact, rtol=tolerance, atol=tolerance)
 
 
 def test_parameters_of_the_command_line(repository, triton, tmp_path):
