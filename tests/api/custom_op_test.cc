@@ -143,7 +143,7 @@ TEST(CustomOp, SaysWhatIsWrong) {
     device.compile(load(model())).run({device.from_host(amps::DType::f32, {1, 2}, x)});
     ADD_FAILURE() << "ran";
   } catch (const amps::Error& error) {
-    EXPECT_STREQ(error.what(), "[test.ops.Scale] does not like this number");
+    EXPECT_STREQ(error.what(), "[test.ops.Scale] does not like this number (node \"y\")");
   }
 }
 
