@@ -17,6 +17,7 @@
 #include "server/core/rate_limiter.h"
 #include "server/core/refusal.h"
 #include "server/core/statistics.h"
+#include "server/core/validate.h"
 
 namespace server {
 
@@ -101,7 +102,8 @@ void DynamicBatcher::Core::enqueue(RequestPtr request) {
     wake_for(added, rows, std::move(lock));
   } else {
     lock.unlock();
-    server::refuse(metrics_, std::move(request), Code::kUnavailable, kQueueFull);
+    const std::string message = request_prefix(*request) + kQueueFull;
+    server::refuse(metrics_, std::move(request), Code::kUnavailable, message);
   }
   refuse(cancelled, Code::kCancelled, kCancelled);
 }

@@ -279,8 +279,10 @@ class Run : public std::enable_shared_from_this<Run> {
       response = {};
       response.error = std::move(error_);
     } else {
+      const uint64_t* number = std::get_if<uint64_t>(&request_->sequence);
       response.parameters["sequence_id"] =
-          std::visit([](const auto& id) { return Parameter(id); }, request_->sequence);
+          number ? Parameter(static_cast<int64_t>(*number))
+                 : Parameter(std::get<std::string>(request_->sequence));
       response.parameters["sequence_start"] = request_->sequence_start;
       response.parameters["sequence_end"] = request_->sequence_end;
       shared_.context.metrics->execution(rows_of(shared_.context.config, *request_), input_ns_,

@@ -131,7 +131,7 @@ TEST_F(DynamicBatcherTest, AFullQueueRejects) {
   const auto flag = gone->cancelled;
   add(std::move(gone));
   add("too many");
-  EXPECT_EQ(answers_.error("too many"), "Exceeds maximum queue size");
+  EXPECT_EQ(answers_.error("too many"), "[request id: too many] Exceeds maximum queue size");
   EXPECT_EQ(answers_["too many"].error->code(), Code::kUnavailable);
   // A request whose client has gone away makes room.
   *flag = true;

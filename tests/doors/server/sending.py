@@ -93,8 +93,8 @@ def http_answer(status, headers, data):
     length = headers.get("inference-header-content-length")
     head, binary = (data, b"") if length is None else (data[:int(length)], data[int(length):])
     answer["binary"] = length is not None
-    if headers.get("content-type", "").startswith("text/plain"):
-        return {**answer, "text": data.decode(errors="replace")}
+    if status != 200:
+        del answer["type"]  # Triton calls some of its errors text
     try:
         content = json.loads(head) if head else None
     except ValueError:
@@ -112,6 +112,7 @@ def http_answer(status, headers, data):
                 continue  # in shared memory
             answer["outputs"][output["name"]] = array
         answer["rest"] = binary
+        content["outputs"].sort(key=lambda o: o["name"])  # in which order they come is a server's own business
     return answer
 
 
@@ -125,6 +126,8 @@ def grpc_answer(message):
                 answer["outputs"][output.name] = from_bytes(data, output.datatype, list(output.shape))
         message.ClearField("raw_output_contents")
     answer["message"] = MessageToDict(message, preserving_proto_field_name=True)
+    if answer["message"].get("outputs") and isinstance(message, pb.ModelInferResponse):
+        answer["message"]["outputs"].sort(key=lambda o: o["name"])
     return answer
 
 
@@ -140,7 +143,7 @@ def differences(ours, theirs, where=""):
         return out + [d for key in ours if key in theirs for d in differences(ours[key], theirs[key], f"{where}.{key}")]
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         return [d for i, pair in enumerate(zip(ours, theirs)) for d in differences(*pair, f"{where}[{i}]")]
-    return [] if ours == theirs and type(ours) is type(theirs) else [f"{where}: {ours!r}, not {theirs!r}"]
+    return [] if ours == theirs and isinstance(ours, bool) == isinstance(theirs, bool) else [f"{where}: {ours!r}, not {theirs!r}"]
 
 
 def without(answer, own, numbers):

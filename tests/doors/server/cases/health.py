@@ -10,6 +10,7 @@ SERVER = ("version", "extensions")
 MODELS = ["add_sub", "mlp", "pipeline", "versions", "identity_bytes", "identity_bf16", "scalar", "ragged", "sequence", "strings"]
 # Every model whose config is completed, or has something of its own in it.
 CONFIGS = [*MODELS, "identity_2d", "sequence_oldest", "accumulate", "slow", "cached", "warm", "auto", "auto_batch"]
+NEWER = ("max_inflight_requests",)  # fields that Triton 2.51 does not have yet
 UNKNOWN = "unknown model"
 
 
@@ -19,7 +20,7 @@ def model_cases():
         yield case(f"http_metadata_{model}", Http(f"/v2/models/{model}", has={"name": model}))
         yield case(f"grpc_metadata_{model}", Grpc("ModelMetadata", pb.ModelMetadataRequest(name=model), has={"name": model}))
     for model in CONFIGS:
-        yield case(f"http_config_{model}", Http(f"/v2/models/{model}/config", has={"name": model}))
+        yield case(f"http_config_{model}", Http(f"/v2/models/{model}/config", has={"name": model}, own=NEWER))
         yield case(f"grpc_config_{model}", Grpc("ModelConfig", pb.ModelConfigRequest(name=model)))
 
 

@@ -85,8 +85,9 @@ CASES = [
     case("http_load_config", load("warm", {"config": SMALL}), Http("/v2/models/warm/config", has={"max_batch_size": 2}), infer_warm,
          json_infer("warm", [json_input("x", "FP32", [[0] * 16] * 3)], status=400), unload("warm"), load("warm"),
          Http("/v2/models/warm/config", has={"max_batch_size": 32})),
-    # The files have not changed: there is nothing to load.
-    case("http_load_after_config", load("warm", {"config": SMALL}), load("warm"), Http("/v2/models/warm/config"), unload("warm"), load("warm")),
+    # To Triton the files have not changed, and the config that came with a request stays.
+    case("http_load_after_config", load("warm", {"config": SMALL}), load("warm"), Http("/v2/models/warm/config", has={"max_batch_size": 32}),
+         only="anymps"),
     case("http_load_config_not_json", load("mlp", {"config": "{"}, status=500), infer_mlp),
     case("http_load_config_wrong", load("mlp", {"config": json.dumps({"backend": "metal_mps", "nonsense": 1})}, status=500), infer_mlp),
     case("http_load_parameter_unknown", load("mlp", {"wish": "x"}, status=500), infer_mlp),
@@ -102,8 +103,8 @@ CASES = [
     case("grpc_load_config", grpc_load("warm", config=SMALL), Grpc("ModelConfig", pb.ModelConfigRequest(name="warm")), unload("warm"), grpc_load("warm")),
     *file_cases(),
     # Without explicit control nothing can be loaded.
-    case("http_load_not_allowed", load("mlp", status=400), on="whole"),
-    case("http_unload_not_allowed", unload("mlp", status=400), on="whole"),
+    case("http_load_not_allowed", load("mlp", status=503), on="whole"),
+    case("http_unload_not_allowed", unload("mlp", status=503), on="whole"),
     case("grpc_load_not_allowed", grpc_load("mlp", "UNAVAILABLE"), on="whole"),
     case("http_index_fixed", index(), on="whole"),
 ]

@@ -84,7 +84,7 @@ def binary_cases():
         yield case(f"http_{name}_json_request", Http(infer_path("add_sub"), encode(json.dumps({"inputs": JSON_AB}).encode()),
                                                      headers={"Content-Encoding": name}, outputs=SUM))
         yield case(f"http_{name}_answer", binary_infer("add_sub", AB, headers={"Accept-Encoding": name}, expect=SUM))
-        yield case(f"http_{name}_broken", binary_infer("add_sub", AB, encode=lambda data: b"\x00" + data, status=400,
+        yield case(f"http_{name}_broken", binary_infer("add_sub", AB, encode=lambda data: b"\x00" + data, status=400, own=("error",),
                                                        headers={"Content-Encoding": name}))
         yield case(f"grpc_{name}", grpc_infer("add_sub", AB, expect=SUM, compression=name))
     yield case("http_both_accepted", json_infer("add_sub", JSON_AB, expect=SUM, headers={"Accept-Encoding": "deflate, gzip"}))
