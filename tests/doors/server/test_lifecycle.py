@@ -20,6 +20,8 @@ from .make_repository import Repository, mlp, mlp_answer, slow_model
 from .sending import Client, http_answer
 from .servers import command, launch, start
 
+# 127.0.0.1, ::1 and ::ffff:127.0.0.1 as the kernel prints them.
+LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
 X = np.linspace(0, 1, 16, dtype=np.float32).reshape(1, 16)
 
 
@@ -150,7 +152,7 @@ def test_listens_on_loopback_only(folder, tmp_path):
             bound = listening(ports)
             time.sleep(0.1)
         assert set(bound) == set(ports)
-        assert all(address in ("0100007F", "00000000000000000000000001000000") for addresses in bound.values() for address in addresses), bound
+        assert all(address in LOOPBACK for addresses in bound.values() for address in addresses), bound
     finally:
         process.terminate()
         process.wait(30)
