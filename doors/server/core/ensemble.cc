@@ -237,12 +237,14 @@ class Run : public std::enable_shared_from_this<Run> {
       }
       response.outputs.push_back(std::move(output));
     };
-    if (request_->outputs.empty())
-      for (const auto& output : context.config.output()) add(output.name(), nullptr);
-    for (const RequestedOutput& wish : request_->outputs)
-      if (std::none_of(response.outputs.begin(), response.outputs.end(),
-                       [&](const OutputTensor& output) { return output.name == wish.name; }))
-        add(wish.name, &wish);
+    for (const auto& output : context.config.output()) {
+      const auto wish = std::find_if(request_->outputs.begin(), request_->outputs.end(),
+                                     [&](const auto& w) { return w.name == output.name(); });
+      if (wish != request_->outputs.end())
+        add(output.name(), &*wish);
+      else if (request_->outputs.empty())
+        add(output.name(), nullptr);
+    }
     return response;
   }
 

@@ -58,10 +58,11 @@ class ModelInstance::Execution final : public serving::Request {
       inputs_.push_back({input.name, input.dtype, input.shape,
                          std::span<const serving::Piece>(pieces_).subspan(first)});
     }
-    if (request.outputs.empty())
-      for (const inference::ModelOutput& output : context_.config.output())
-        slots_.push_back({output.name(), nullptr, {}, false});
-    for (const RequestedOutput& output : request.outputs)
+    for (const inference::ModelOutput& output : context_.config.output()) {
+      const RequestedOutput* wish = wish_of(request, output.name());
+      if (wish || request.outputs.empty()) slots_.push_back({output.name(), wish, {}, false});
+    }
+    for (const RequestedOutput& output : request.outputs)  // states, which are no outputs outside
       if (!slot(output.name)) slots_.push_back({output.name, &output, {}, false});
   }
 
@@ -132,6 +133,11 @@ class ModelInstance::Execution final : public serving::Request {
     OutputTensor tensor;
     bool filled = false;
   };
+  static const RequestedOutput* wish_of(const server::Request& request, std::string_view name) {
+    for (const RequestedOutput& output : request.outputs)
+      if (output.name == name) return &output;
+    return nullptr;
+  }
   Slot* slot(std::string_view name) {
     for (Slot& slot : slots_)
       if (slot.name == name) return &slot;

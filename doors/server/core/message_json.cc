@@ -26,10 +26,12 @@ using serving::Error;
 
 constexpr int kMaxDepth = 64;
 
-// The shortest text of a float that reads back as the same float: 0.1, not 0.10000000149011612.
+// The shortest text of a float that reads back as the same float: 0.1, not 0.10000000149011612; 1,
+// not 1.0.
 ordered_json floating(double value, bool is_float) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  if (value == std::trunc(value) && std::fabs(value) < 0x1p53) return static_cast<int64_t>(value);
   if (!is_float) return value;
   char text[64];
   const auto end = std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr;

@@ -181,6 +181,7 @@ Repository::Source Repository::read_override(const std::string& name,
     if (!scan.models.contains(name))
       throw Error(Code::kInvalidArgument, "model not found in any model repository.");
     source.dir = scan.models.at(name);
+    source.print = fingerprint(source.dir);
   }
   parse_json(*config, source.config);
   set_model_name(source.config, name);

@@ -31,11 +31,13 @@ void Repository::need_explicit() const {
                 "explicit model load / unload is not allowed if polling is enabled");
 }
 
+// A configuration that came with a load stays as long as the files are as they were: that is how
+// Triton has it.
 bool Repository::loaded_as(const std::string& name, const Source& source) const {
   const auto found = models_.find(name);
   return found != models_.end() && found->second.wanted && found->second.failure.empty() &&
-         !found->second.source.overridden && !source.overridden &&
-         found->second.source.dir == source.dir && found->second.source.print == source.print;
+         !source.overridden && found->second.source.dir == source.dir &&
+         found->second.source.print == source.print;
 }
 
 // The models that an ensemble needs and that are not loaded yet.

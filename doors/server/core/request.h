@@ -66,7 +66,7 @@ struct Timestamps {
 struct Response {
   std::string model, version, id;
   Parameters parameters;
-  std::vector<OutputTensor> outputs;  // in the order that was asked for, else the model's
+  std::vector<OutputTensor> outputs;  // in the model's order
   std::optional<Error> error;
   bool final = true;
   Timestamps times = {};  // of the request, as far as it came

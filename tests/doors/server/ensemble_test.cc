@@ -64,7 +64,7 @@ TEST_F(EnsembleTest, PassesTensorsFromStepToStep) {
   EXPECT_EQ(response.outputs[0].name, "y");
   EXPECT_EQ(response.outputs[1].name, "mid");
   EXPECT_EQ(response.model, "e");
-  EXPECT_EQ(std::get<uint64_t>(response.parameters.at("sequence_id")), 0u);
+  EXPECT_EQ(std::get<int64_t>(response.parameters.at("sequence_id")), 0);
   const inference::ModelStatistics statistics = repository.find("e", -1)->metrics().read();
   EXPECT_EQ(statistics.inference_count(), 2u);
   EXPECT_EQ(statistics.execution_count(), 1u);

@@ -23,7 +23,9 @@ inference::ModelConfig sample() {
   input.add_dims(int64_t{1} << 40);
   (*config.mutable_parameters())["threads"].set_string_value("2");
   config.mutable_dynamic_batching()->add_preferred_batch_size(4);
-  config.mutable_sequence_batching()->mutable_direct()->set_minimum_slot_utilization(0.1F);
+  auto& sequence = *config.mutable_sequence_batching();
+  sequence.mutable_direct()->set_minimum_slot_utilization(0.1F);
+  sequence.add_control_input()->add_control()->add_fp32_false_true(1);
   return config;
 }
 
@@ -43,6 +45,8 @@ TEST(MessageJson, PrintsDefaultsAsTritonDoes) {
   EXPECT_FALSE(json.contains("version_policy"));
   EXPECT_EQ(json["sequence_batching"]["direct"].dump(),
             R"({"max_queue_delay_microseconds":0,"minimum_slot_utilization":0.1})");
+  EXPECT_EQ(json["sequence_batching"]["control_input"][0]["control"][0]["fp32_false_true"].dump(),
+            "[1]");
 }
 
 TEST(MessageJson, OmitsDefaults) {

@@ -176,6 +176,8 @@ TEST(Repository, LoadsWithAnotherConfigurationAndOtherFiles) {
   repository.load("m", {});
   repository.load("m", {{"config", R"({"max_batch_size":2,"dynamic_batching":{}})"}});
   EXPECT_EQ(repository.find("m", -1)->config().max_batch_size(), 2);
+  repository.load("m", {});  // nothing has changed
+  EXPECT_EQ(repository.find("m", -1)->config().max_batch_size(), 2);
   repository.load("m", {{"config", "{}"}, {"file:7/model.mps", bytes}});
   EXPECT_EQ(floats(ask(repository, make_request("m", {1, 1, 1, 1})))[0], 6);
   EXPECT_EQ(repository.find("m", -1)->version(), 7);
