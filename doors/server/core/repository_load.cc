@@ -318,13 +318,8 @@ std::string Repository::commit(const std::string& name, Source source,
   const bool serving =
       std::any_of(entry.versions.begin(), entry.versions.end(),
                   [](const auto& version) { return version.second.live != nullptr; });
-  if (failed &&
-      serving) {  // what serves is what was there before, but this need not be tried again
-    entry.source.print = source.print;
-    entry.source.overridden = source.overridden;
-  } else {
-    entry.source = std::move(source);
-  }
+  entry.tried = source.print;  // what serves may be older
+  if (!failed || !serving) entry.source = std::move(source);
   lock.unlock();
   trash.clear();
   if (failed) {

@@ -248,8 +248,10 @@ TEST(Repository, PollSeesWhatChanged) {
   Served served(folder, ModelControl::kPoll);
   Repository& repository = served.start();
   const std::shared_ptr<ModelVersion> first = repository.find("m", 1);
+  served.lines.clear();
   repository.poll();
-  EXPECT_EQ(repository.find("m", 1), first);  // nothing changed
+  EXPECT_TRUE(served.lines.empty());
+  EXPECT_EQ(repository.find("m", 1), first);
   folder.add("m", 2, 2);
   folder.add("late", 3);
   repository.poll();
