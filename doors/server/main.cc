@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <condition_variable>
+#include <cstdlib>
+#include <memory>
 #include <thread>
 
 #include "server/core/flags.h"
@@ -131,11 +133,20 @@ int serve(const Options& options, const sigset_t& signals) {
   return answered ? 0 : 1;
 }
 
+// Threads of OpenMP spin for a while before they sleep, and then take the time of those that serve.
+// The library reads this once, when it is loaded: so the program starts again.
+void let_threads_sleep(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
+  setenv("OMP_WAIT_POLICY", "passive", 1);
+  execv("/proc/self/exe", argv);  // if it cannot, it serves as it is
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
   if (const std::optional<int> code = server::parse_flags(argc, argv, options)) return *code;
+  let_threads_sleep(argv);
   // Every thread inherits this: the signals come to sigwait alone.
   sigset_t signals;
   sigemptyset(&signals);
