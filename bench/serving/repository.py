@@ -41,20 +41,20 @@ def write_mlp(path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
-def config(model, backend, output, threads):
+def config(model, backend, output, instances, threads):
     dims = ", ".join(map(str, model.dims))
     return f"""name: "{model.name}"
 backend: "{backend}"
 max_batch_size: {MAX_BATCH}
 input [ {{ name: "{model.input}" data_type: TYPE_FP32 dims: [ {dims} ] }} ]
 output [ {{ name: "{output}" data_type: TYPE_FP32 dims: [ {model.classes} ] }} ]
-instance_group [ {{ count: 1 kind: KIND_CPU }} ]
+instance_group [ {{ count: {instances} kind: KIND_CPU }} ]
 dynamic_batching {{ }}
 parameters {{ key: "threads" value {{ string_value: "{threads}" }} }}
 """
 
 
-def make(folder, backend, models, threads, reference_models, python_model):
+def make(folder, backend, models, instances, threads, reference_models, python_model):
     """`reference_models`: where models/make_models.py wrote; `python_model`: model.py of the Python backend."""
     for model in models:
         version = folder / model.name / "1"
@@ -64,6 +64,6 @@ def make(folder, backend, models, threads, reference_models, python_model):
         else:
             shutil.copy(reference_models / f"{model.name}.onnx", version / "model.onnx")
         output = onnx.load(version / "model.onnx", load_external_data=False).graph.output[0].name
-        (folder / model.name / "config.pbtxt").write_text(config(model, backend, output, threads))
+        (folder / model.name / "config.pbtxt").write_text(config(model, backend, output, instances, threads))
         if backend == "python":
             shutil.copy(python_model, version / "model.py")

@@ -33,6 +33,7 @@ CONCURRENCY = [1, 8, 32]
 MODELS = [m.name for m in repository.MODELS]
 MAX_REL_DIFF = 1e-3
 PAUSE_S = 0.3
+ENVIRONMENT = {"OMP_WAIT_POLICY": "passive"}  # client and server share the cores: threads that wait must not take them
 LONGEST_MS = 16000  # a window in which no request ends is made longer, up to this
 
 
@@ -56,7 +57,8 @@ def parse_args():
     parser.add_argument("--servers", type=words(KINDS), default=KINDS, help="names, with commas")
     parser.add_argument("--protocols", type=words(PROTOCOLS), default=PROTOCOLS)
     parser.add_argument("--concurrency", type=words(None, int), default=CONCURRENCY)
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of each server's kernels (default: the cores)")
+    parser.add_argument("--instances", type=int, default=1, help="of each model (default 1)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of each instance (default: the cores)")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each server (default 5)")
     parser.add_argument("--interval", type=int, default=1000, help="milliseconds of one of the three windows of a turn (default 1000)")
     parser.add_argument("--out", type=Path, help="folder of the results")
@@ -132,9 +134,9 @@ def start_all(args, models, stack, folder):
     for kind in args.servers:
         made = Path(folder) / kind
         backend = "python" if kind == "python" else "metal_mps"
-        repository.make(made, backend, models, args.threads, ROOT / ".models", Path(__file__).parent / "python_model.py")
+        repository.make(made, backend, models, args.instances, args.threads, ROOT / ".models", Path(__file__).parent / "python_model.py")
         log = ROOT / "build" / "logs" / f"bench-serving-{kind}.log"
-        running[kind] = stack.enter_context(servers.start(kind, made, log, wait="/v2/health/ready"))
+        running[kind] = stack.enter_context(servers.start(kind, made, log, environment=ENVIRONMENT, wait="/v2/health/ready"))
     return running
 
 
@@ -165,7 +167,7 @@ def write(out, rows, about, versions, memory):
 
 def main():
     args = parse_args()
-    about = {**report.machine(ROOT), "threads": args.threads}
+    about = {**report.machine(ROOT), "instances": args.instances, "threads": args.threads}
     if about["load_average"] > 0.5:
         print(f"note: the machine is busy (load average {about['load_average']}): times will be longer and ratios less certain")
     models = [m for m in repository.MODELS if m.name in args.models]

@@ -13,7 +13,7 @@ spec = importlib.util.spec_from_file_location("serving_results", ROOT / "bench" 
 bench = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(bench)
 
-ABOUT = {"cpu": "CPU", "isa": ["avx2"], "cores": 2, "memory_gib": 8, "date": "2026-01-01", "commit": "abc", "load_average": 0.1, "threads": 2}
+ABOUT = {"cpu": "CPU", "isa": ["avx2"], "cores": 2, "memory_gib": 8, "date": "2026-01-01", "commit": "abc", "load_average": 0.1, "instances": 1, "threads": 2}
 
 
 def turns(per_s, p50=1.0):
