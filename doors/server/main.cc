@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -137,8 +138,10 @@ int serve(const Options& options, const sigset_t& signals) {
 // The library reads this once, when it is loaded: so the program starts again.
 void let_threads_sleep(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   setenv("OMP_WAIT_POLICY", "passive", 1);
-  execv("/proc/self/exe", argv);  // if it cannot, it serves as it is
+  execv(program.c_str(), argv);  // if it cannot, it serves as it is
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/grpc/grpc_server.h"
 
+#include <absl/synchronization/mutex.h>
 #include <fmt/format.h>
 #include <grpcpp/resource_quota.h>
 
@@ -97,6 +98,8 @@ struct GrpcServer::State {
 };
 
 GrpcServer::GrpcServer(Server& server) : state_(std::make_unique<State>(server)) {
+  // Builds of Abseil that look for deadlocks take a lock of the whole process for each of gRPC's.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const Options& options = server.options();
   State& s = *state_;
   s.calls.compression = compression(options.grpc_compression);
