@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <unordered_set>
@@ -234,8 +235,8 @@ void set_parameter(const Parameter& value, InferParameter& to) {
     to.set_bool_param(*b);
   else if (const int64_t* i = std::get_if<int64_t>(&value))
     to.set_int64_param(*i);
-  else if (const uint64_t* u = std::get_if<uint64_t>(&value))
-    to.set_uint64_param(*u);
+  else if (const uint64_t* u = std::get_if<uint64_t>(&value))  // Triton knows signed ones alone
+    *u <= INT64_MAX ? to.set_int64_param(static_cast<int64_t>(*u)) : to.set_uint64_param(*u);
   else if (const double* d = std::get_if<double>(&value))
     to.set_double_param(*d);
   else

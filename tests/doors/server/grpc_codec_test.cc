@@ -280,7 +280,7 @@ Response answer(std::string* large) {
   response.model = "m";
   response.version = "2";
   response.id = "q";
-  response.parameters["n"] = int64_t{5};
+  response.parameters["n"] = uint64_t{5};
   const auto buffer = [](std::string& text) {
     return Buffer{nullptr, reinterpret_cast<std::byte*>(text.data()), text.size()};
   };
