@@ -82,8 +82,9 @@ std::vector<ValueType> InferContext::run(const Op& op, const Attrs& attrs,
       ctx.check(spec.optional || none, "input '{}' is missing", spec.name);
       continue;
     }
-    ctx.check(contains(spec.dtypes, ctx.dtype(i)), "input '{}' is {}, must be one of {}", spec.name,
-              name(ctx.dtype(i)), to_string(spec.dtypes));
+    if (!contains(spec.dtypes, ctx.dtype(i)))
+      ctx.fail_here(fmt::format("input '{}' is {}, must be one of {}", spec.name,
+                                name(ctx.dtype(i)), to_string(spec.dtypes)));
     const Container container = ctx.type(i).container;
     ctx.check(spec.containers & bit(container), "input '{}' is a {}", spec.name, name(container));
     if (spec.type.empty()) continue;  // any dtype, whatever the others are
@@ -105,9 +106,10 @@ std::vector<ValueType> InferContext::run(const Op& op, const Attrs& attrs,
   }
   for (size_t i = 0; i < outputs; ++i)
     for (const Dim& dim : ctx.outputs_[i].shape)
-      ctx.check(!dim.known() || dim.value() >= 0, "output '{}' would have the shape {}",
-                op.outputs[std::min(i, op.outputs.size() - 1)].name,
-                to_string(ctx.outputs_[i].shape));
+      if (dim.known() && dim.value() < 0)
+        ctx.fail_here(fmt::format("output '{}' would have the shape {}",
+                                  op.outputs[std::min(i, op.outputs.size() - 1)].name,
+                                  to_string(ctx.outputs_[i].shape)));
   return std::move(ctx.outputs_);
 }
 
