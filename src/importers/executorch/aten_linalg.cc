@@ -78,11 +78,14 @@ Values cdist(KernelArguments& c) {
   return {distances(c, a, b, c.f(2))};
 }
 
+constexpr int64_t kMaxPoints = 2048;  // the pairs are listed
+
 // Of every pair of rows once.
 Values pdist(KernelArguments& c) {
   Value* x = c.tensor(0);
   c.check(c.rank(x) == 2, "points of rank {}", c.rank(x));
   const int64_t count = known_extent(c, x, 0);
+  if (count > kMaxPoints) c.unsupported("{} points are more than {}", count, kMaxPoints);
   Value *first = nullptr, *second = nullptr;
   Ints lower, upper;
   for (int64_t i = 0; i < count; ++i)

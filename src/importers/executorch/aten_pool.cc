@@ -99,12 +99,16 @@ Values avg_pool1d(KernelArguments& c) { return avg_pool(c, 1, false); }
 Values avg_pool2d(KernelArguments& c) { return avg_pool(c, 2, true); }
 Values avg_pool3d(KernelArguments& c) { return avg_pool(c, 3, true); }
 
+constexpr int64_t kMaxParts = 1024;  // each is two nodes
+
 // The means of `count` parts of an axis, which overlap where it does not divide evenly.
 Value* adaptive_axis(KernelArguments& c, Value* x, int64_t axis, int64_t count) {
   const NamedAttrs over = {{"axes", Ints{axis}}, {"keep_dims", true}};
   const int64_t extent = known_extent(c, x, axis);
   c.check(count > 0 && extent > 0, "{} parts of an axis of {}", count, extent);
   if (count == extent) return x;
+  if (count > kMaxParts) c.unsupported("{} parts of an axis are more than {}", count, kMaxParts);
+  c.check(extent <= INT64_MAX / (count + 1), "an axis of {} elements", extent);
   Values means;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t start = i * extent / count, end = ((i + 1) * extent + count - 1) / count;

@@ -37,22 +37,31 @@ Target target_vec(KernelArguments& c, size_t sizes, size_t scales) {
   const int64_t first = c.rank(x) - static_cast<int64_t>(factors.size());
   for (size_t i = 0; i < factors.size(); ++i) {
     const int64_t extent = known_extent(c, x, first + static_cast<int64_t>(i));
-    result.sizes.push_back(static_cast<int64_t>(static_cast<double>(extent) * factors[i]));
+    const double size = static_cast<double>(extent) * factors[i];
+    c.check(size >= 0 && size < 0x1p31, "{} times an axis of {}", factors[i], extent);
+    result.sizes.push_back(static_cast<int64_t>(size));
     result.scales.emplace_back(factors[i]);
   }
   return result;
 }
 
+constexpr int64_t kMaxPlaces = 1 << 22;
+
 // torch rounds the scale to the dtype that it computes in before it multiplies: which neighbour is
 // the nearest depends on that.
 template <typename T>
-Ints nearest_places(int64_t extent, int64_t size, const std::optional<double>& factor) {
+Ints nearest_places(const KernelArguments& c, int64_t extent, int64_t size,
+                    const std::optional<double>& factor) {
+  if (size > kMaxPlaces) c.unsupported("an axis of {} elements, more than {}", size, kMaxPlaces);
   const T scale = factor && *factor > 0 ? static_cast<T>(1.0 / *factor)
                                         : static_cast<T>(extent) / static_cast<T>(size);
+  c.check(std::isfinite(scale), "the factor of an axis is {}", factor.value_or(0));
+  const auto last = static_cast<double>(extent - 1);
   Ints places;
-  for (int64_t i = 0; i < size; ++i)
-    places.push_back(
-        std::min(static_cast<int64_t>(std::floor(static_cast<T>(i) * scale)), extent - 1));
+  for (int64_t i = 0; i < size; ++i) {
+    const auto place = static_cast<double>(std::floor(static_cast<T>(i) * scale));
+    places.push_back(place < last ? static_cast<int64_t>(place) : extent - 1);
+  }
   return places;
 }
 
@@ -67,8 +76,8 @@ Values nearest(KernelArguments& c, const Target& to) {
             extent, size);
     if (size == extent && !to.scales[i]) continue;
     const Ints places = x->dtype() == DType::kF64
-                            ? nearest_places<double>(extent, size, to.scales[i])
-                            : nearest_places<float>(extent, size, to.scales[i]);
+                            ? nearest_places<double>(c, extent, size, to.scales[i])
+                            : nearest_places<float>(c, extent, size, to.scales[i]);
     x = c.add("gather", {x, constant_ints(c, places, {size})}, {{"axis", axis}});
   }
   return {x};
