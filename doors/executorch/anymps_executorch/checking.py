@@ -7,6 +7,7 @@ from torch.export.graph_signature import OutputKind
 from torch.utils._pytree import tree_flatten, tree_leaves
 
 from . import interpreter
+from .lowering import run_fresh
 
 
 class Runner(torch.fx.Interpreter):
@@ -71,5 +72,5 @@ def differences(lowered, method="forward", inputs=None):
     entry = lowered.methods[method]
     inputs = entry.inputs if inputs is None else inputs
     with torch.no_grad():
-        wanted = tree_flatten(entry.module(*inputs))[0]
+        wanted = tree_flatten(run_fresh(entry.module, inputs))[0]
     return [difference(f, w) for f, w in zip(run(lowered, method, inputs), wanted, strict=True)]

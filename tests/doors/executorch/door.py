@@ -20,8 +20,7 @@ RUNTIME_PYTHON = VENVS / "executorch-runtime" / "bin" / "python"
 
 NUMPY = {0: np.uint8, 1: np.int8, 2: np.int16, 3: np.int32, 4: np.int64, 5: np.float16, 6: np.float32, 7: np.float64, 11: np.bool_}
 
-# Programs whose buffers keep what a run writes. A bundle's first case expects the outputs of a fresh program, the others
-# those of one that ran the cases before.
+# Programs whose buffers keep what a run writes. Each case of a bundle expects the outputs of a fresh program.
 WITH_STATE = {"buffer_of_zeros", "buffer_with_content", "cache", "counter", "initial_state"}
 
 

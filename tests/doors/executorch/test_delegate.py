@@ -37,7 +37,7 @@ def jobs_of(bundle, folder, **more):
     """A job for each test case of a bundle that has tensors alone."""
     found, jobs = Bundle(bundle), []
     for method, cases in found.cases.items():
-        for number, (inputs, expected) in enumerate(cases[:1] if bundle.stem in WITH_STATE else cases):
+        for number, (inputs, expected) in enumerate(cases):
             if any(value is None for value in inputs + expected):
                 continue
             name = f"{bundle.stem}.{method}.{number}"

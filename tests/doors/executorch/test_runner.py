@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from door import BUNDLES, EXPORTER_PYTHON, RUNNER, WITH_STATE, Bundle, has_package, runner, small_bundles
+from door import BUNDLES, EXPORTER_PYTHON, RUNNER, Bundle, has_package, runner, small_bundles
 
 pytestmark = pytest.mark.skipif(not RUNNER.exists(), reason="build/bin/mps_executor_runner is not built")
 CONV = BUNDLES / "kinds" / "MPSConv2D_f32.pte"
@@ -15,7 +15,7 @@ needs_exporter = pytest.mark.skipif(not has_package(EXPORTER_PYTHON), reason="sc
 @pytest.mark.parametrize("bundle", small_bundles(), ids=lambda p: p.stem)
 def test_bundles_are_verified_over_three_runs(bundle):
     for method, cases in Bundle(bundle).cases.items():
-        for case in range(1 if bundle.stem in WITH_STATE else len(cases)):
+        for case in range(len(cases)):
             done = runner("--model_path", bundle, "--bundled_program", "--num_runs", 3, "--noprint_output", "--method_name", method,
                           "--testset_idx", case)
             assert done.returncode == 0, done.stdout + done.stderr

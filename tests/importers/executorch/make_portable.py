@@ -6,6 +6,7 @@
 Needs executorch 1.4.1 and torch (requirements/executorch.txt). The expected outputs are torch's own.
 """
 import argparse
+import copy
 import logging
 import pathlib
 import warnings
@@ -43,7 +44,8 @@ def bundle(methods, cases=None, compile_config=None, passes=(), **backend):
     for name, (module, inputs, _) in methods.items():
         tests = []
         for given in (cases or {}).get(name, [inputs]):
-            outputs = torch.utils._pytree.tree_leaves(module(*given))
+            # Each case expects what a fresh program gives, whatever the cases before left in its buffers.
+            outputs = torch.utils._pytree.tree_leaves(copy.deepcopy(module)(*given))
             tests.append(MethodTestCase(inputs=list(given), expected_outputs=outputs))
         suites.append(MethodTestSuite(method_name=name, test_cases=tests))
     made = {".pte": bytes(serialize_from_bundled_program_to_flatbuffer(BundledProgram(program, suites)))}
@@ -89,10 +91,10 @@ class Counter(torch.nn.Module):
 
 @case
 def buffer_with_content():
-    """A buffer that the method changes, with initial content. The tests follow each other."""
+    """A buffer that the method changes, with initial content."""
     torch.manual_seed(1)
     inputs = [(torch.randn(3),) for _ in range(3)]
-    # The trace does not run the module, so the first test sees the buffer as it was saved.
+    # The trace does not run the module, so that the buffer is saved as it is here.
     return bundle({"forward": (Counter(), inputs[0], None)}, {"forward": inputs},
                   passes=[InitializedMutableBufferPass(["total"])])
 
@@ -137,6 +139,25 @@ def map_rows():
             return torch_map(lambda row, other: row + other, x, y)
 
     return bundle({"forward": (Map(), (torch.randn(3, 2), torch.randn(2)), None)})
+
+
+@case
+def scan_of_any_length():
+    """torch.scan over a dynamic axis: a loop whose number of rounds is known when it runs."""
+    from torch._higher_order_ops.scan import scan
+
+    class Scan(torch.nn.Module):
+        def forward(self, start, x):
+            def step(carry, row):
+                carry = carry * 0.5 + row
+                return carry, torch.tanh(carry)
+
+            return scan(step, start, x)
+
+    torch.manual_seed(3)
+    start = torch.randn(3)
+    return bundle({"forward": (Scan(), (start, torch.randn(4, 3)), (None, {0: Dim("n", min=2, max=8)}))},
+                  {"forward": [(start, torch.randn(n, 3)) for n in (2, 5, 8)]})
 
 
 @case
