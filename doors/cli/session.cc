@@ -140,11 +140,17 @@ Session::Session(const ModelOptions& options)
   load_ms = now_ms() - start;
 }
 
+// "input0.1<=128" is the extent input0.1 with its largest value.
+static std::string name_of_dim(const amps::Value& input, size_t axis) {
+  const std::string name = input.dim_name(axis);
+  return name.substr(0, name.find("<="));
+}
+
 std::vector<int64_t> Session::shape_of(const amps::Value& input,
                                        std::map<std::string, int64_t>& dims) const {
   std::vector<int64_t> shape = input.shape();
   for (size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] < 0) shape[i] = dims.try_emplace(input.dim_name(i), 1).first->second;
+    if (shape[i] < 0) shape[i] = dims.try_emplace(name_of_dim(input, i), 1).first->second;
   return shape;
 }
 
@@ -161,7 +167,7 @@ std::vector<amps::Tensor> Session::feeds(const ModelOptions& options) const {
       files.erase(it);
       const std::vector<int64_t> shape = input.shape();
       for (size_t i = 0; i < shape.size() && i < array.shape.size(); ++i)
-        if (shape[i] < 0) dims.try_emplace(input.dim_name(i), array.shape[i]);
+        if (shape[i] < 0) dims.try_emplace(name_of_dim(input, i), array.shape[i]);
     } else if (options.random_inputs) {
       array = random_array(input, shape_of(input, dims), random);
     } else {

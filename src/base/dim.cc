@@ -24,7 +24,7 @@ std::string atom(const Dim& dim) {
   int depth = 0;
   for (char c : text) {
     depth += (c == '(') - (c == ')');
-    if (depth == 0 && std::string_view("+-*/ ,").find(c) != std::string_view::npos)
+    if (depth == 0 && std::string_view("+-*/ ,<").find(c) != std::string_view::npos)
       return "(" + text + ")";
   }
   return text;

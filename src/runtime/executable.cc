@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executable.h"
 
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 
@@ -104,6 +105,18 @@ std::string to_text(const Tensor& tensor) {
   return fmt::format("{} of {}", name(tensor.container), name(tensor.desc.dtype));
 }
 
+// The largest extent of a symbol: its name may tell it, as in "input0.1<=128". An expression over
+// names tells none.
+int64_t limit_of(std::string_view symbol) {
+  const size_t at = symbol.rfind("<=");
+  if (at == std::string_view::npos || symbol.find_first_of("+-*/ ,()") != std::string_view::npos)
+    return INT64_MAX;
+  int64_t limit = 0;
+  const char* end = symbol.data() + symbol.size();
+  const auto [stop, error] = std::from_chars(symbol.data() + at + 2, end, limit);
+  return error == std::errc() && stop == end ? limit : INT64_MAX;
+}
+
 // Keys that the maps share, and a row of values for each.
 void check_maps(const Tensor& feed, const Value& input) {
   bool fits = feed.items && feed.items->size() == 2;
@@ -204,12 +217,16 @@ void Executable::number_symbols() {
   std::unordered_map<std::string, int> numbers;
   for (const Value* input : graph_->inputs()) {
     SmallVector<int, 6>& symbols = symbols_.emplace_back();
-    for (const Dim& dim : input->type.shape)
-      symbols.push_back(
-          dim.known() ? -1
-                      : numbers.emplace(dim.str(), static_cast<int>(numbers.size())).first->second);
+    for (const Dim& dim : input->type.shape) {
+      if (dim.known()) {
+        symbols.push_back(-1);
+        continue;
+      }
+      const auto [it, fresh] = numbers.emplace(dim.str(), static_cast<int>(numbers.size()));
+      if (fresh) limits_.push_back(limit_of(it->first));
+      symbols.push_back(it->second);
+    }
   }
-  symbol_count_ = numbers.size();
 }
 
 // Rounds of a loop mostly have the shapes of the round before.
@@ -246,16 +263,20 @@ bool Executable::shape_fits(size_t input, const Shape& shape,
       fits = type.shape[d].is(shape[d]);
       continue;
     }
-    int64_t& extent = extents[static_cast<size_t>(symbols_[input][d])];
+    const auto symbol = static_cast<size_t>(symbols_[input][d]);
+    int64_t& extent = extents[symbol];
     if (extent < 0) extent = shape[d];
     fits = extent == shape[d];
+    require(shape[d] <= limits_[symbol],
+            "[run] input '{}' has extent {} on axis {}, but at most {} is allowed",
+            graph_->inputs()[input]->name, shape[d], d, limits_[symbol]);
   }
   return fits;
 }
 
 std::vector<ValueType> Executable::result_types(const std::vector<Shape>& feeds) {
   const auto& inputs = graph_->inputs();
-  SmallVector<int64_t, 16> extents(symbol_count_, -1);
+  SmallVector<int64_t, 16> extents(limits_.size(), -1);
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i]->type.container == Container::kTensor && !shape_fits(i, feeds[i], extents))
       fail(Code::kInvalidArgument, "[run] input '{}' must be {}, {} given", inputs[i]->name,
@@ -281,7 +302,7 @@ void Executable::check_feeds(const std::vector<Tensor>& feeds) const {
   const auto& inputs = graph_->inputs();
   require(feeds.size() == inputs.size(), "[run] the graph has {} inputs, {} feeds given",
           inputs.size(), feeds.size());
-  SmallVector<int64_t, 16> extents(symbol_count_, -1);
+  SmallVector<int64_t, 16> extents(limits_.size(), -1);
   for (size_t i = 0; i < feeds.size(); ++i) {
     const ValueType& type = inputs[i]->type;
     const TensorDesc& desc = feeds[i].desc;

@@ -81,7 +81,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::unique_ptr<Graph> graph_;
   std::vector<PassReport> passes_;
   std::vector<SmallVector<int, 6>> symbols_;  // of each dimension of each input; -1: known
-  size_t symbol_count_ = 0;
+  std::vector<int64_t> limits_;               // of each symbol: the largest extent
   LruCache<std::string, Plan> plans_;
   std::mutex plan_mutex_;  // guards kernels_ and unplanned_
   Plan::KernelCache kernels_;

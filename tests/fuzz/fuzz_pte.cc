@@ -108,7 +108,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (choice % 16 == 1) answer([&] { program_text(bundle, "text"); });
     if (choice % 16 == 2) answer([&] { program_text(bundle, "json"); });
     for (const Method& method : bundle.program.methods)
-      if (choice % 32 == 3 || !has_loop(method))
+      if (choice % 256 == 3 || !has_loop(method))
         answer([&] { check(*import_method(bundle.program, method)); });
   });
   (void)sink;

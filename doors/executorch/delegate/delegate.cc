@@ -158,6 +158,10 @@ Delegate::Compiled& Delegate::compiled_for(const Shapes& shapes) {
       fail("input " + std::to_string(i) + " has shape " + text_of(shapes[i]) + ", declared is " +
            text_of(declared));
     for (size_t axis = 0; axis < declared.size(); ++axis) {
+      if (declared[axis] >= 0 && shapes[i][axis] > declared[axis])
+        fail("input " + std::to_string(i) + " has extent " + std::to_string(shapes[i][axis]) +
+             " on axis " + std::to_string(axis) + ", but at most " +
+             std::to_string(declared[axis]) + " is allowed");
       exact.push_back(shapes[i][axis]);
       dims.push_back(known[axis] == shapes[i][axis] ? known[axis] : -1);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jumps. A program has no blocks: torch.cond is a jump over one branch, at whose end another jumps
 // over the other, and torch.map jumps back. Where the condition is known the jump is followed; the
-// rest must have the form of torch.cond.
+// rest must have the form of torch.cond, or of the loops in loops.cc.
 #include <algorithm>
 
 #include "importers/executorch/importer.h"
@@ -68,8 +68,7 @@ size_t Importer::run_jump(Memory& memory, const JumpFalse& jump, size_t pc, size
   const auto destination = static_cast<size_t>(jump.destination);
   if (const auto known = known_condition(memory, jump.condition))
     return *known ? pc + 1 : destination;
-  if (destination <= pc)
-    fail(Code::kUnsupported, "a loop whose number of rounds is known only when it runs");
+  if (destination <= pc) return run_loop(memory, jump, {destination, pc});
   // "then" ends with a jump over "else" whose condition is always false.
   size_t after = destination, then_end = destination;
   if (const auto* skip = destination > pc + 1

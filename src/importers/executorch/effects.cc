@@ -47,7 +47,8 @@ Effects kernel_effects(const Method& method, const KernelCall& call) {
     --end;
   }
   for (size_t i = 0; i < end; ++i) add(method, call.args[i], effects.reads);
-  if (in_place) effects.writes.push_back(call.args[0]);
+  for (const size_t i : written_arguments(call.op))
+    if (i < call.args.size()) effects.writes.push_back(call.args[i]);
   return effects;
 }
 
@@ -56,6 +57,13 @@ Effects kernel_effects(const Method& method, const KernelCall& call) {
 bool is_in_place(const std::string& op) {
   const size_t end = std::min(op.find('.'), op.size());
   return end > 0 && op[end - 1] == '_';
+}
+
+std::vector<size_t> written_arguments(const std::string& op) {
+  if (is_in_place(op)) return {0};
+  if (op == "llama::update_cache.out") return {1};
+  if (op == "llama::sdpa_with_kv_cache.out") return {3, 4};
+  return {};
 }
 
 Effects effects_of(const Method& method, const Instruction& instruction,

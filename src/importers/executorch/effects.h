@@ -23,5 +23,7 @@ inline constexpr const char* kDynamicView = "executorch_prim::et_view.default";
 
 // "aten::copy_": the first argument is written as well as the result.
 bool is_in_place(const std::string& op);
+// The arguments that are written besides the results, by their position.
+std::vector<size_t> written_arguments(const std::string& op);
 
 }  // namespace anymps::executorch

@@ -115,8 +115,8 @@ Source Importer::payload(size_t delegate) const {
 }
 
 // The file tells of a dynamic tensor no more than the largest extent of each axis. Those that can
-// be 1 at most are fixed; feeds of another shape than the program was made for are refused by the
-// ops that care.
+// be 1 at most are fixed; larger feeds are refused by the name of the symbol, and feeds of another
+// shape than the program was made for by the ops that care.
 void Importer::add_inputs() {
   size_t count = 0;
   for (const size_t i : fed_inputs(method_)) {
@@ -124,11 +124,14 @@ void Importer::add_inputs() {
     const Tensor& tensor = std::get<Tensor>(memory_.at(id));
     const std::string name = fmt::format("input{}", count++);
     const bool dynamic = tensor.dynamism != Tensor::Dynamism::kStatic && !fixed_;
+    const bool bound = tensor.dynamism == Tensor::Dynamism::kBound;
     Dims shape;
-    for (size_t axis = 0; axis < tensor.sizes.size(); ++axis)
-      shape.push_back(dynamic && tensor.sizes[axis] != 1
-                          ? Dim::symbol(fmt::format("{}.{}", name, axis))
-                          : Dim(tensor.sizes[axis]));
+    for (size_t axis = 0; axis < tensor.sizes.size(); ++axis) {
+      const int64_t size = tensor.sizes[axis];
+      const std::string limit = bound ? fmt::format("<={}", size) : "";
+      shape.push_back(dynamic && size != 1 ? Dim::symbol(fmt::format("{}.{}{}", name, axis, limit))
+                                           : Dim(size));
+    }
     memory_.write(id, memory_.graph.input(name, tensor.dtype, std::move(shape)));
   }
 }
@@ -178,6 +181,12 @@ void Importer::run_instruction(Memory& memory, const Instruction& instruction, s
 // The rows of a result come one after the other, and it grows with each.
 void Importer::copy_index(Memory& memory, const KernelCall& call, const std::string& name) {
   require(call.args.size() == 3, "the call has {} arguments, must have 3", call.args.size());
+  if (&memory.graph == loop_body_) {
+    const auto row = rows_.find(call.args[0]);
+    require(row != rows_.end() && !row->second, "a row is written that is not that of the round");
+    row->second = memory.tensor(call.args[1]);
+    return;
+  }
   const auto index = known_int(memory, call.args[2]);
   if (!index) fail(Code::kUnsupported, "the number of the row is not known");
   Value* row =

@@ -40,6 +40,15 @@ class Importer {
   void copy_index(Memory& memory, const KernelCall& call, const std::string& name);
   void run_delegate(Memory& memory, const DelegateCall& call);
 
+  // Loops that run as often as the data says (loops.cc). Ids of values.
+  struct Rounds {
+    int32_t round, count;
+  };
+  std::optional<Rounds> counted(const Memory& memory, int32_t condition, Range range) const;
+  void find_carried(Memory& memory, Range range, std::vector<int32_t>& carried,
+                    std::vector<int32_t>& captures);
+  size_t run_loop(Memory& memory, const JumpFalse& jump, Range range);
+
   // Jumps (branches.cc).
   size_t run_jump(Memory& memory, const JumpFalse& jump, size_t pc, size_t end);
   void run_if(Memory& memory, int32_t condition, Range yes, Range no, size_t after);
@@ -61,6 +70,8 @@ class Importer {
   std::vector<Effects> effects_;   // of each instruction
   std::vector<size_t> last_read_;  // of each value: the instruction
   std::map<int32_t, size_t> calls_;
+  Graph* loop_body_ = nullptr;      // while the rounds of a loop are one graph
+  std::map<int32_t, Value*> rows_;  // what such a round adds to values
   size_t steps_ = 0;
   int depth_ = 0;
 };

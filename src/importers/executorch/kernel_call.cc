@@ -223,11 +223,11 @@ using Table = std::unordered_map<std::string_view, const KernelConverter*>;
 const Table& kernel_table() {
   static const Table table = [] {
     Table result;
-    for (auto family :
-         {aten_activation_kernels(), aten_backward_kernels(), aten_copy_kernels(),
-          aten_create_kernels(), aten_index_kernels(), aten_linalg_kernels(), aten_math_kernels(),
-          aten_nn_kernels(), aten_pool_kernels(), aten_reduce_kernels(), aten_resize_kernels(),
-          aten_scatter_kernels(), aten_shape_kernels(), prim_kernels(), quantized_kernels()})
+    for (auto family : {aten_activation_kernels(), aten_backward_kernels(), aten_copy_kernels(),
+                        aten_create_kernels(), aten_index_kernels(), aten_linalg_kernels(),
+                        aten_math_kernels(), aten_nn_kernels(), aten_pool_kernels(),
+                        aten_reduce_kernels(), aten_resize_kernels(), aten_scatter_kernels(),
+                        aten_shape_kernels(), llama_kernels(), prim_kernels(), quantized_kernels()})
       for (const KernelConverter& converter : family) result.emplace(converter.op, &converter);
     return result;
   }();
@@ -239,6 +239,7 @@ const KernelRefusal kRefused[] = {
     {"aten::sym_is_contiguous", "tensors have no strides that a program could see"},
     {"aten::sym_stride.int", "tensors have no strides that a program could see"},
     {"aten::sym_storage_offset", "tensors have no storage that a program could see"},
+    {"llama::update_cache_with_indices.out", "positions of a cache are a range"},
 };
 
 // What torch lets a result be stored as: not a fraction as an integer, not a number as a bool.
@@ -281,7 +282,9 @@ void convert_kernel(Graph& graph, const Method& method, const KernelCall& call, 
   }
   KernelArguments arguments(graph, method, call, current, name, converter->engine_op);
   Values values = converter->convert(arguments);
-  const std::vector<int32_t>& places = arguments.results();
+  std::vector<int32_t> places = arguments.results();
+  if (is_in_place(call.op) && !values.empty()) values.push_back(values[0]);
+  for (const size_t i : written_arguments(call.op)) places.push_back(call.args.at(i));
   require(values.size() == places.size(), "{} gives {} results, the program takes {}", call.op,
           values.size(), places.size());
   current.resize(std::max(current.size(), method.values.size()), nullptr);
@@ -297,7 +300,6 @@ void convert_kernel(Graph& graph, const Method& method, const KernelCall& call, 
     }
     current[static_cast<size_t>(places[i])] = values[i];
   }
-  if (is_in_place(call.op)) current[static_cast<size_t>(call.args[0])] = values[0];
 }
 
 }  // namespace anymps::executorch

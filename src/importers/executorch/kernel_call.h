@@ -2,7 +2,8 @@
 // One operator outside a delegate ("aten::add.out") while it is converted: its arguments by
 // position, checked for their kind, and the graph to add to. The arguments of a call are those of
 // the operator's schema, defaults and out-tensors included; after them come the results again: one
-// value, or a list of tensors. A converter returns what goes into these, in their order.
+// value, or a list of tensors. A converter returns what goes into these, in their order, and after
+// them what goes into arguments that the operator writes (effects.h).
 //
 // A converter per operator, named after it, in the file of its family (aten_math.cc, …). Overloads
 // that differ in arguments are converters of their own.
@@ -124,6 +125,7 @@ std::span<const KernelConverter> aten_reduce_kernels();
 std::span<const KernelConverter> aten_resize_kernels();
 std::span<const KernelConverter> aten_scatter_kernels();
 std::span<const KernelConverter> aten_shape_kernels();
+std::span<const KernelConverter> llama_kernels();
 std::span<const KernelConverter> prim_kernels();
 std::span<const KernelConverter> quantized_kernels();
 

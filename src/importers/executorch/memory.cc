@@ -91,13 +91,23 @@ Value* Memory::view(const Tensor& tensor, int32_t id, int32_t of) {
          "value {} lies in planned memory where value {}, of another size or type, was written "
          "since",
          id, of);
-  if (base.sizes == tensor.sizes) return value;
+  const bool reordered = !in_logical_order(base) || !in_logical_order(tensor);
+  if (base.sizes == tensor.sizes && (!reordered || base.dim_order == tensor.dim_order))
+    return value;
   if (base.dynamism != Tensor::Dynamism::kStatic || tensor.dynamism != Tensor::Dynamism::kStatic)
     fail(Code::kUnsupported, "value {} views value {}, of which the shape may change", id, of);
-  if (!in_logical_order(base) || !in_logical_order(tensor))
-    fail(Code::kUnsupported, "value {} views value {}, of which the axes lie in another order", id,
-         of);
-  return graph.add("reshape", {value}, {{"shape", tensor.sizes}}, value->name + "_view");
+  const std::string name = value->name + "_view";
+  if (!reordered) return graph.add("reshape", {value}, {{"shape", tensor.sizes}}, name);
+  // The elements as they lie in memory, and in the order of the axes again.
+  const Ints stored(base.dim_order.begin(), base.dim_order.end());
+  Ints sizes, perm(tensor.sizes.size());
+  for (size_t i = 0; i < perm.size(); ++i) {
+    sizes.push_back(tensor.sizes[tensor.dim_order[i]]);
+    perm[tensor.dim_order[i]] = static_cast<int64_t>(i);
+  }
+  if (!stored.empty()) value = graph.add("transpose", {value}, {{"perm", stored}}, name);
+  value = graph.add("reshape", {value}, {{"shape", sizes}}, name);
+  return perm.empty() ? value : graph.add("transpose", {value}, {{"perm", perm}}, name);
 }
 
 bool Memory::can_load(int32_t id) const {
@@ -199,6 +209,13 @@ void Memory::forget(int32_t id) {
   }
   current[static_cast<size_t>(id)] = nullptr;
   lost_[static_cast<size_t>(id)] = true;
+}
+
+bool Memory::is_last(int32_t id) const {
+  const Tensor* tensor = placed(id);
+  if (!tensor) return true;
+  const auto last = last_.find({tensor->memory, tensor->offset});
+  return last == last_.end() || last->second == id;
 }
 
 bool Memory::is_state(int32_t id) const {

@@ -44,6 +44,7 @@ class Memory {
   void take(int32_t id, Value* value, bool moved);
   void detach(int32_t id) { moved_[static_cast<size_t>(id)] = true; }  // from its place
   bool is_moved(int32_t id) const { return moved_[static_cast<size_t>(id)]; }
+  bool is_last(int32_t id) const;  // its place, if it has one, was last written under this id
   bool is_state(int32_t id) const;
   void forget(int32_t id);  // a tensor that not every branch wrote: it can no longer be read
   // Adds the assignments of buffers that were changed; the others become constants.

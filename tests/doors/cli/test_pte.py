@@ -48,6 +48,16 @@ def test_a_program_that_cannot_be_run_can_be_looked_at(tmp_path):
     assert anymps("run", path, "--random-inputs").returncode == 1
 
 
+def test_extents_above_the_bound_are_refused():
+    dynamic = DATA / "portable" / "dynamic.pte"
+    assert "input0.0<=8" in anymps("inspect", dynamic).stdout
+    dims = ["--dim", "input0.1=2", "--dim", "input0.2=3", "--random-inputs"]
+    done = anymps("run", dynamic, "--dim", "input0.0=8", *dims)
+    assert done.returncode == 0 and "output0: f32[16,3]" in done.stdout, done.stderr
+    done = anymps("run", dynamic, "--dim", "input0.0=9", *dims)
+    assert done.returncode == 1 and "input 'input0' has extent 9 on axis 0, but at most 8 is allowed" in done.stderr
+
+
 def test_run_and_methods():
     assert anymps("run", SEGMENTED, "--random-inputs").returncode == 0
     done = anymps("run", METHODS, "--random-inputs")

@@ -75,9 +75,58 @@ TEST(ExecutorchImport, ViewsAreTensorsAtTheSamePlace) {
   EXPECT_NE(
       message_of(program).find("value 4 lies in planned memory where value 3, of another size"),
       std::string::npos);
-  std::get<Tensor>(method.values[4]).sizes = {6};
+}
+
+// Value 3 lies column by column where value 4 views it: its elements come in that order.
+TEST(ExecutorchImport, ViewsOfAxesInAnotherOrder) {
+  Program program = add_program();
+  Method& method = program.methods[0];
+  method.values.emplace_back(planned(DType::kF32, {6}, 64));
+  method.values.emplace_back(planned(DType::kF32, {6}, 128));
+  method.outputs = {5};
+  method.instructions.emplace_back(KernelCall{"aten::neg.out", {4, 5, 5}});
   std::get<Tensor>(method.values[3]).dim_order = {1, 0};
-  EXPECT_NE(message_of(program).find("of which the axes lie in another order"), std::string::npos);
+  const auto run = [&] {
+    return run_graph(*import(program),
+                     {floats({2, 3}, {1, 2, 3, 4, 5, 6}), floats({2, 3}, {0, 0, 0, 0, 0, 0})})[0];
+  };
+  EXPECT_EQ(run().values<float>(), (Floats{-1, -4, -2, -5, -3, -6}));
+
+  // Of the same sizes, but row by row.
+  for (const size_t i : {4, 5}) {
+    auto& tensor = std::get<Tensor>(method.values[i]);
+    tensor.sizes = {2, 3};
+    tensor.dim_order = {0, 1};
+  }
+  EXPECT_EQ(run().values<float>(), (Floats{-1, -4, -2, -5, -3, -6}));
+
+  // In the same order: the same elements.
+  std::get<Tensor>(method.values[4]).dim_order = {1, 0};
+  EXPECT_EQ(run().values<float>(), (Floats{-1, -2, -3, -4, -5, -6}));
+
+  // Both column by column: memory holds 1 4 2 5 3 6, which are two columns of three.
+  std::get<Tensor>(method.values[4]).sizes = {3, 2};
+  std::get<Tensor>(method.values[4]).dim_order = {1, 0};
+  std::get<Tensor>(method.values[5]).sizes = {3, 2};
+  EXPECT_EQ(run().values<float>(), (Floats{-1, -5, -4, -3, -2, -6}));
+}
+
+// A cache keeps what a run writes; the operator's result is a placeholder.
+TEST(ExecutorchImport, CachesOfLanguageModels) {
+  Program program;
+  Method method;
+  method.name = "forward";
+  method.values = {planned(DType::kF32, {1, 1, 1, 2}, 0), planned(DType::kF32, {1, 3, 1, 2}, 64),
+                   int64_t{1}, planned(DType::kF32, {1}, 128),
+                   planned(DType::kF32, {1, 3, 1, 2}, 192)};
+  method.inputs = {0};
+  method.outputs = {4};
+  method.instructions = {KernelCall{"llama::update_cache.out", {0, 1, 2, 3, 3}},
+                         KernelCall{"aten::neg.out", {1, 4, 4}}};
+  method.planned_bytes = {0, 256};
+  program.methods.push_back(method);
+  const auto results = run_graph(*import(program), {floats({1, 1, 1, 2}, {5, 6})});
+  EXPECT_EQ(results[0].values<float>(), (Floats{0, 0, -5, -6, 0, 0}));
 }
 
 // Memory is used again: value 4 is written where input 0 was.
@@ -254,6 +303,73 @@ TEST(ExecutorchImport, JumpsOutOfABranchAndBackAreRefused) {
             std::string::npos);
 }
 
+// torch.map over an axis of dynamic extent: y[i] = -x[i].
+Program map_program() {
+  Program program;
+  Method method;
+  method.name = "forward";
+  method.values = {planned(DType::kF32, {4, 2}, 0),
+                   int64_t{0},
+                   int64_t{0},
+                   int64_t{0},
+                   planned(DType::kF32, {2}, 64),
+                   planned(DType::kF32, {4, 2}, 128),
+                   int64_t{1},
+                   false,
+                   planned(DType::kF32, {2}, 96)};
+  for (const size_t i : {0, 5})
+    std::get<Tensor>(method.values[i]).dynamism = Tensor::Dynamism::kBound;
+  method.inputs = {0};
+  method.outputs = {5};
+  method.instructions = {KernelCall{"aten::sym_size.int", {0, 1, 3}},
+                         KernelCall{"aten::select_copy.int_out", {0, 1, 2, 4, 4}},
+                         KernelCall{"aten::neg.out", {4, 8, 8}},
+                         KernelCall{"executorch_prim::et_copy_index.tensor", {5, 8, 2}},
+                         KernelCall{"executorch_prim::add.Scalar", {2, 6, 2}},
+                         KernelCall{"executorch_prim::eq.Scalar", {2, 3, 7}},
+                         JumpFalse{7, 1},
+                         KernelCall{"executorch_prim::sub.Scalar", {2, 3, 2}}};
+  method.planned_bytes = {0, 192};
+  program.methods.push_back(std::move(method));
+  return program;
+}
+
+TEST(ExecutorchImport, LoopsOfAsManyRoundsAsTheDataSays) {
+  auto graph = import(map_program());
+  for (const int64_t rows : {1, 3, 4}) {
+    Floats x, y;
+    for (int64_t i = 0; i < 2 * rows; ++i) {
+      x.push_back(static_cast<float>(i + 1));
+      y.push_back(-static_cast<float>(i + 1));
+    }
+    const auto results = run_graph(*graph, {floats({rows, 2}, x)});
+    EXPECT_EQ(results[0].shape, (Shape{rows, 2}));
+    EXPECT_EQ(results[0].values<float>(), y);
+  }
+}
+
+TEST(ExecutorchImport, LoopsOfOtherFormsAreRefused) {
+  const auto refused = [](const char* says, const auto& change) {
+    Program program = map_program();
+    change(program.methods[0]);
+    const std::string message = message_of(program);
+    EXPECT_NE(message.find(says), std::string::npos) << says << ": " << message;
+  };
+  const char* unknown = "a loop whose number of rounds is known only when it runs";
+  refused(unknown, [](Method& m) { m.values[6] = int64_t{2}; });
+  refused("row 1 is written, but the rows before it were not",
+          [](Method& m) { std::swap(m.instructions[4], m.instructions[2]); });
+  refused(unknown, [](Method& m) {
+    m.instructions[5] = KernelCall{"executorch_prim::lt.Scalar", {3, 2, 7}};
+  });
+  // The input's place is used within the round.
+  refused("value 0 is read in a loop that writes another one to its place", [](Method& m) {
+    m.values.emplace_back(planned(DType::kF32, {2}, 0));
+    m.instructions[2] = KernelCall{"aten::neg.out", {4, 9, 9}};
+    m.instructions[3] = KernelCall{"executorch_prim::et_copy_index.tensor", {5, 9, 2}};
+  });
+}
+
 TEST(ExecutorchImport, DynamicInputsHaveSymbols) {
   Program program = add_program();
   for (const size_t i : {0, 1, 3}) {
@@ -264,11 +380,26 @@ TEST(ExecutorchImport, DynamicInputsHaveSymbols) {
     tensor.offset = 64 * i;
   }
   auto graph = import(program);
-  EXPECT_EQ(to_string(graph->inputs()[0]->type), "f32[input0.0, input0.1, 1]");
+  EXPECT_EQ(to_string(graph->inputs()[0]->type), "f32[input0.0<=4, input0.1<=3, 1]");
   const auto results =
       run_graph(*graph, {floats({2, 2, 1}, {1, 2, 3, 4}), floats({2, 2, 1}, {5, 6, 7, 8})});
   EXPECT_EQ(results[0].shape, (Shape{2, 2, 1}));
   EXPECT_EQ(results[0].values<float>(), (Floats{6, 8, 10, 12}));
+  try {
+    const Floats zeros(16);
+    run_graph(*graph, {floats({4, 4, 1}, zeros), floats({4, 4, 1}, zeros)});
+    FAIL() << "a feed above the bound was taken";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "[run] input 'input0' has extent 4 on axis 1, but at most 3 is allowed");
+  }
+  // A tensor without a bound says how large it is at first.
+  for (const size_t i : {0, 1, 3})
+    std::get<Tensor>(program.methods[0].values[i]).dynamism = Tensor::Dynamism::kUnbound;
+  graph = import(program);
+  const Floats zeros(16);
+  EXPECT_EQ(run_graph(*graph, {floats({4, 4, 1}, zeros), floats({4, 4, 1}, zeros)})[0].shape,
+            (Shape{4, 4, 1}));
 }
 
 TEST(ExecutorchImport, NumbersAmongOutputs) {

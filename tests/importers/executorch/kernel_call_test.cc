@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <set>
+#include <span>
 
 #include "drivers/elements.h"
 #include "importers/executorch/operator_names.h"
@@ -172,6 +173,13 @@ HostTensor floats(Shape shape, std::vector<float> values) {
 }
 HostTensor longs(Shape shape, std::vector<int64_t> values) {
   return HostTensor::of(std::move(shape), values);
+}
+
+void expect_near(const HostTensor& got, const std::vector<float>& want) {
+  const std::vector<float> values = got.values<float>();
+  ASSERT_EQ(values.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i)
+    EXPECT_NEAR(values[i], want[i], 2e-6f * std::abs(want[i])) << "element " << i;
 }
 
 TEST(KernelCall, AddsWithAlpha) {
@@ -434,11 +442,58 @@ TEST(KernelCall, RefusesAListThatMustBeKnown) {
   }
 }
 
+// Numbers of ExecuTorch's own library. Two queries of two heads over a cache of six keys of one.
+TEST(KernelCall, AttentionOverACache) {
+  const HostTensor q = floats({1, 2, 2, 2}, {0, .125f, .25f, .375f, .5f, .625f, .75f, .875f});
+  const HostTensor k =
+      floats({1, 6, 1, 2}, {0, .2f, .4f, .6f, .8f, 1, 1.2f, 1.4f, 1.6f, 1.8f, 2, 2.2f});
+  std::vector<float> falling;
+  for (int i = 12; i > 0; --i) falling.push_back(static_cast<float>(i) / 3);
+  const HostTensor v = floats({1, 6, 1, 2}, falling);
+  const float never = -1e30f;
+  const HostTensor mask = floats({2, 6}, {0, 1, never, 0, never, 2, 0, 0, 0, 0, 0, -1});
+  const auto run = [&](int64_t start, bool computed, bool masked, bool causal, bool scaled) {
+    Call call("llama::custom_sdpa.out");
+    call.in(q).in(k).in(v);
+    computed ? call.extent(start) : call.i(start);
+    masked ? call.in(mask) : call.none();
+    call.f(0).b(causal);
+    scaled ? call.f(0.3) : call.none();
+    return call.out(DType::kF32, {1, 2, 2, 2}).run()[0];
+  };
+  for (const bool computed : {false, true}) {
+    expect_near(run(1, computed, false, true, false),
+                {3.66077447f, 3.32744098f, 3.63728023f, 3.30394673f, 3.19424748f, 2.86091423f,
+                 3.13593626f, 2.80260277f});
+    expect_near(run(1, computed, false, false, false),
+                {3.31762338f, 2.98428988f, 3.25517249f, 2.92183924f, 3.19424748f, 2.86091423f,
+                 3.13593626f, 2.80260277f});
+    expect_near(run(1, computed, true, false, false),
+                {1.56333637f, 1.230003f, 1.26471674f, .93138343f, 2.02487206f, 1.69153857f,
+                 1.82685769f, 1.49352431f});
+    expect_near(run(2, computed, false, true, true),
+                {3.32666683f, 2.99333358f, 3.30003095f, 2.96669769f, 2.88807702f, 2.55474353f,
+                 2.83922553f, 2.50589204f});
+  }
+}
+
 struct Bad {
   Code code;
   const char* says;
   std::function<void()> run;
 };
+
+void expect_refused(std::span<const Bad> cases) {
+  for (const Bad& bad : cases) {
+    try {
+      bad.run();
+      ADD_FAILURE() << bad.says;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), bad.code) << error.what();
+      EXPECT_NE(std::string(error.what()).find(bad.says), std::string::npos) << error.what();
+    }
+  }
+}
 
 TEST(KernelCall, SaysWhatIsWrong) {
   const HostTensor one = floats({1}, {1});
@@ -456,15 +511,39 @@ TEST(KernelCall, SaysWhatIsWrong) {
       {Code::kInvalidArgument, "argument 4 is missing, there are 4",
        [&] { Call("aten::slice_copy.Tensor_out").in(one).i(0).out(DType::kF32, {1}).run(); }},
   };
-  for (const Bad& bad : cases) {
-    try {
-      bad.run();
-      ADD_FAILURE() << bad.says;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), bad.code) << error.what();
-      EXPECT_NE(std::string(error.what()).find(bad.says), std::string::npos) << error.what();
-    }
-  }
+  expect_refused(cases);
+}
+
+// A few bytes of a file must not stand for minutes of work or gigabytes.
+TEST(KernelCall, HugeNumbersAreRefused) {
+  const HostTensor x = floats({1, 1, 3}, {1, 2, 3}), square = floats({1, 1, 1, 3}, {1, 2, 3});
+  const int64_t many = int64_t{1} << 30;
+  const auto upsample = [&](const char* op, int64_t size, double scale, const char* says) {
+    return Bad{size < many ? Code::kInvalidArgument : Code::kUnsupported, says, [=] {
+                 Call(op).in(x).ints({size}).f(scale).out(DType::kF32, {1, 1, size}).run();
+               }};
+  };
+  const Bad cases[] = {
+      {Code::kUnsupported, "1073741824 parts of an axis are more than 1024",
+       [&] {
+         Call("aten::_adaptive_avg_pool2d.out")
+             .in(square)
+             .ints({1, many})
+             .out(DType::kF32, {1, 1, 1, many})
+             .run();
+       }},
+      {Code::kUnsupported, "1073741824 points are more than 2048",
+       [&] {
+         Call("aten::_pdist_forward.out")
+             .in(floats({1, 1}, {1}), {many, 1})
+             .f(2)
+             .out(DType::kF32, {many})
+             .run();
+       }},
+      upsample("aten::upsample_nearest1d.out", many, 1.0, "an axis of 1073741824 elements, more"),
+      upsample("aten::upsample_nearest1d.out", 6, 1e-320, "the factor of an axis is"),
+  };
+  expect_refused(cases);
 }
 
 }  // namespace
