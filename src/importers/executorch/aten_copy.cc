@@ -60,7 +60,7 @@ Values flip(KernelArguments& c) {
 Value* rolled(KernelArguments& c, Value* x, int64_t axis, int64_t shift) {
   const int64_t extent = known_extent(c, x, axis);
   if (extent == 0) return x;
-  const int64_t start = ((-shift) % extent + extent) % extent;
+  const int64_t start = (extent - shift % extent) % extent;
   if (start == 0) return x;
   return c.add("concat", {slice(c, x, axis, start, extent), slice(c, x, axis, 0, start)},
                {{"axis", axis}});

@@ -22,6 +22,7 @@ Values convolution(KernelArguments& c) {
 
 // A vector of the channels, axis 1 of x.
 Value* per_channel(KernelArguments& c, Value* vector, const Value* x) {
+  c.check(c.rank(x) >= 2, "the input has rank {}, and no channels", c.rank(x));
   Ints shape(place(c.rank(x)), 1);
   shape[1] = -1;
   return reshape(c, vector, shape);

@@ -36,6 +36,9 @@ Window window(KernelArguments& c, size_t first, size_t spatial) {
   const Ints strides = c.ints(first + 1);
   result.strides = strides.empty() ? result.kernel : spread(c, strides, spatial, "stride");
   result.padding = spread(c, c.ints(first + 2), spatial, "padding");
+  for (const Ints* list : {&result.kernel, &result.strides, &result.padding})
+    for (const int64_t number : *list)
+      c.check(number >= 0 && number <= INT32_MAX, "the window has the number {}", number);
   return result;
 }
 
@@ -67,6 +70,7 @@ Value* pool_with_divisor(KernelArguments& c, Value* x, const Window& at, bool ce
   double count = 1;
   for (size_t i = 0; i < spatial; ++i) {
     const int64_t extent = known_extent(c, x, static_cast<int64_t>(i + 2));
+    c.check(extent <= INT32_MAX, "an axis of {} elements", extent);
     const int64_t room = extent + 2 * at.padding[i] - at.kernel[i];
     c.check(room >= 0 && at.strides[i] > 0, "a window of {} every {} in an axis of {}",
             at.kernel[i], at.strides[i], extent);

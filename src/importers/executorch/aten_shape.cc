@@ -2,6 +2,7 @@
 // Operators of torch that take a tensor apart or give it another shape. Extents and places that are
 // computed while the program runs stay values of the graph.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "importers/executorch/aten.h"
@@ -107,11 +108,11 @@ Values slice_scatter(KernelArguments& c) {
 }
 
 // The place after `index`; that after the last one, -1, is the end.
-int64_t after(int64_t index) { return index == -1 ? kEnd : index + 1; }
+int64_t after(int64_t index) { return index == -1 || index == kEnd ? kEnd : index + 1; }
 
 Values select_copy(KernelArguments& c) {
   Value* x = c.tensor(0);
-  const int64_t axis = c.axis(1, x);
+  const int64_t axis = c.normalize(c.i(1), c.rank(x));  // a scalar has none
   if (!c.is_known(2)) return {c.add("gather", {x, c.number(2, DType::kI64)}, {{"axis", axis}})};
   const int64_t index = c.i(2);
   const Dim& extent = x->shape()[place(axis)];
@@ -134,6 +135,8 @@ Values narrow_copy(KernelArguments& c) {
   const int64_t axis = c.axis(1, x);
   if (c.is_known(2) && c.is_known(3)) {
     const int64_t first = c.i(2) < 0 ? c.i(2) + known_extent(c, x, axis) : c.i(2);
+    c.check(c.i(3) >= 0 && c.i(3) <= kEnd - std::max<int64_t>(first, 0), "{} elements from {} on",
+            c.i(3), first);
     return {slice(c, x, axis, first, first + c.i(3))};
   }
   Value* start = reshape(c, c.number(2, DType::kI64), {1});
@@ -195,7 +198,8 @@ Values cat(KernelArguments& c) {
 
 Values stack(KernelArguments& c) {
   Values tensors = c.tensors(0);
-  c.check(!tensors.empty() && tensors[0], "there is nothing to join");
+  c.check(!tensors.empty(), "there is nothing to join");
+  for (const Value* x : tensors) c.check(x != nullptr, "a tensor of the list is None");
   const int64_t axis = c.normalize(c.i(1), c.rank(tensors[0]) + 1);
   const DType dtype = common_dtype(tensors);
   for (Value*& x : tensors) x = c.cast(x, dtype);
@@ -246,12 +250,14 @@ Values diagonal(KernelArguments& c) {
   Value* x = c.tensor(0);
   const int64_t offset = c.i(1), rank = c.rank(x), row = c.axis(2, x), column = c.axis(3, x);
   c.check(row != column, "both axes are {}", row);
+  c.check(std::abs(static_cast<double>(offset)) < 0x1p31, "the diagonal {}", offset);
   Ints perm;
   for (int64_t axis = 0; axis < rank; ++axis)
     if (axis != row && axis != column) perm.push_back(axis);
   perm.push_back(row);
   perm.push_back(column);
   const int64_t rows = known_extent(c, x, row), columns = known_extent(c, x, column);
+  c.check(rows <= INT32_MAX && columns <= INT32_MAX, "axes of {} and {} elements", rows, columns);
   const int64_t below = std::max<int64_t>(-offset, 0), right = std::max<int64_t>(offset, 0);
   const int64_t length = std::max<int64_t>(std::min(rows - below, columns - right), 0);
   Ints flat;

@@ -182,9 +182,14 @@ void Importer::run_instruction(Memory& memory, const Instruction& instruction, s
 void Importer::copy_index(Memory& memory, const KernelCall& call, const std::string& name) {
   require(call.args.size() == 3, "the call has {} arguments, must have 3", call.args.size());
   if (&memory.graph == loop_body_) {
-    const auto row = rows_.find(call.args[0]);
-    require(row != rows_.end() && !row->second, "a row is written that is not that of the round");
-    row->second = memory.tensor(call.args[1]);
+    const auto result = rows_.find(call.args[0]);
+    require(result != rows_.end() && !result->second.written,
+            "a row is written that is not that of the round");
+    Value* last =
+        memory.graph.add("unsqueeze", {memory.tensor(call.args[1])}, {{"axes", Ints{0}}}, name);
+    result->second.rows =
+        memory.graph.add("concat", {result->second.rows, last}, {{"axis", 0}}, name);
+    result->second.written = true;
     return;
   }
   const auto index = known_int(memory, call.args[2]);

@@ -44,6 +44,10 @@ class Importer {
   struct Rounds {
     int32_t round, count;
   };
+  struct Rows {
+    Value* rows = nullptr;  // of the rounds before, and of this one when it is written
+    bool written = false;
+  };
   std::optional<Rounds> counted(const Memory& memory, int32_t condition, Range range) const;
   void find_carried(Memory& memory, Range range, std::vector<int32_t>& carried,
                     std::vector<int32_t>& captures);
@@ -70,8 +74,8 @@ class Importer {
   std::vector<Effects> effects_;   // of each instruction
   std::vector<size_t> last_read_;  // of each value: the instruction
   std::map<int32_t, size_t> calls_;
-  Graph* loop_body_ = nullptr;      // while the rounds of a loop are one graph
-  std::map<int32_t, Value*> rows_;  // what such a round adds to values
+  Graph* loop_body_ = nullptr;    // while the rounds of a loop are one graph
+  std::map<int32_t, Rows> rows_;  // what such a round adds to values
   size_t steps_ = 0;
   int depth_ = 0;
 };

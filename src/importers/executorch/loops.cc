@@ -92,29 +92,31 @@ size_t Importer::run_loop(Memory& memory, const JumpFalse& jump, Range range) {
         call && call->op == kCopyIndex) {
       require(call->args.size() == 3 && call->args[2] == rounds->round,
               "a row is written, but not that of the round");
-      require(rows_.emplace(call->args[0], nullptr).second, "two rows are written in a round");
+      require(rows_.emplace(call->args[0], Rows{}).second, "two rows are written in a round");
     }
   std::vector<int32_t> carried, captures;
   find_carried(memory, range, carried, captures);
 
   auto body = std::make_shared<Graph>();
   Memory inside(*body, memory);
-  body->input("round", DType::kI64, {});
+  body->input("index", DType::kI64, {});
   body->input("more", DType::kBool, {});
   Graph& graph = memory.graph;
-  Value* trips = graph.add(
-      "max", {graph.add("sub", {memory.tensor(rounds->count), memory.tensor(rounds->round)}),
-              graph.scalar(DType::kI64, 0)});
-  Values inputs{trips, nullptr};
-  for (const auto* ids : {&carried, &captures})
-    for (const int32_t id : *ids) {
-      Value* value = memory.tensor(id);
-      ValueType type = value->type;
-      type.content.reset();
-      inputs.push_back(value);
-      inside.take(id, body->input(fmt::format("value{}", id), std::move(type)),
-                  memory.is_moved(id));
-    }
+  Values inputs{graph.add("sub", {memory.tensor(rounds->count), memory.tensor(rounds->round)}),
+                nullptr};
+  const auto hand_over = [&](int32_t id, std::optional<Dim> rows) {
+    inputs.push_back(memory.tensor(id));
+    ValueType type = inputs.back()->type;
+    type.content.reset();
+    require(!rows || !type.shape.empty(), "value {} has no rows", id);
+    if (rows) type.shape[0] = *rows;
+    return body->input(fmt::format("value{}", id), std::move(type));
+  };
+  for (const int32_t id : carried)
+    inside.take(id, hand_over(id, std::nullopt), memory.is_moved(id));
+  for (auto& [id, result] : rows_) result.rows = hand_over(id, Dim::symbol("rows"));
+  for (const int32_t id : captures)
+    inside.take(id, hand_over(id, std::nullopt), memory.is_moved(id));
   loop_body_ = body.get();
   run_range(inside, range.begin, range.end);
   loop_body_ = nullptr;
@@ -128,9 +130,9 @@ size_t Importer::run_loop(Memory& memory, const JumpFalse& jump, Range range) {
   const std::byte yes{1};
   give(body->constant(Constant::copy(DType::kBool, {}, {&yes, 1})));
   for (const int32_t id : carried) give(inside.tensor(id));
-  for (const auto& [id, row] : rows_) {
-    require(row != nullptr, "row of value {} is not written in every round", id);
-    give(row);
+  for (const auto& [id, result] : rows_) {
+    require(result.written, "a row of value {} is not written in every round", id);
+    give(result.rows);
   }
   const size_t results = outputs.size() - 1;
   body->set_outputs(std::move(outputs));
@@ -138,21 +140,13 @@ size_t Importer::run_loop(Memory& memory, const JumpFalse& jump, Range range) {
   const Values values = graph
                             .add_node(get_op("loop"), std::move(inputs),
                                       {{"body", AttrValue(std::move(body))},
-                                       {"carried", static_cast<int64_t>(carried.size())}},
+                                       {"carried", static_cast<int64_t>(results)}},
                                       fmt::format("loop_{}", range.begin), results)
                             ->outputs;
   for (size_t i = 0; i < carried.size(); ++i)
     memory.take(carried[i], values[i], inside.is_moved(carried[i]));
   size_t next = carried.size();
-  for (const auto& [id, row] : rows_) {
-    // After that of the round that was walked. No further rows do not tell how long one is.
-    Value* first = memory.tensor(id);
-    Value* count = graph.add("reshape", {trips}, {{"shape", Ints{1}}});
-    Value* shape =
-        graph.add("concat", {count, graph.add("shape", {first}, {{"start", 1}})}, {{"axis", 0}});
-    Value* others = graph.add("reshape", {values[next++], shape}, {{"allow_zero", true}});
-    memory.write(id, graph.add("concat", {first, others}, {{"axis", 0}}));
-  }
+  for (const auto& [id, result] : rows_) memory.write(id, values[next++]);
   --depth_;
   return range.end + 1;
 }

@@ -54,6 +54,7 @@ Values dequantize_per_tensor_tensor(KernelArguments& c) {
 
 // A vector along one axis of x.
 Value* along(KernelArguments& c, Value* vector, const Value* x, int64_t axis) {
+  c.check(axis < c.rank(x), "the input is a scalar and has no channels");
   Ints shape(place(c.rank(x)), 1);
   shape[place(axis)] = -1;
   return reshape(c, vector, shape);

@@ -514,6 +514,60 @@ TEST(KernelCall, SaysWhatIsWrong) {
   expect_refused(cases);
 }
 
+// What fuzzing found: scalars without the axis that is named, None among tensors, and sums that
+// overflow.
+TEST(KernelCall, OddArgumentsAreRefused) {
+  const HostTensor scalar = floats({}, {1}), x = floats({2, 2}, {1, 2, 3, 4});
+  const int64_t least = INT64_MIN, most = INT64_MAX;
+  const Bad cases[] = {
+      {Code::kInvalidArgument, "axis 0 is out of range for rank 0",
+       [&] { Call("aten::select_copy.int_out").in(scalar).i(0).i(0).out(DType::kF32, {}).run(); }},
+      {Code::kInvalidArgument, "the input is a scalar and has no channels",
+       [&] {
+         Call("quantized_decomposed::quantize_per_channel.out")
+             .in(scalar)
+             .in(floats({1}, {1}))
+             .in(longs({1}, {0}))
+             .i(0)
+             .i(-128)
+             .i(127)
+             .i(1)
+             .out(DType::kI8, {})
+             .run();
+       }},
+      {Code::kInvalidArgument, "a tensor of the list is None",
+       [&] {
+         Call("aten::stack.out").value(TensorList{{-1}}).i(0).out(DType::kF32, {1, 2}).run();
+       }},
+      {Code::kInvalidArgument, "elements from 1 on",
+       [&] {
+         Call("aten::narrow_copy.out").in(x).i(0).i(1).i(most).out(DType::kF32, {2, 2}).run();
+       }},
+      {Code::kInvalidArgument, "the window has the number 9223372036854775807",
+       [&] {
+         Call("aten::avg_pool2d.out")
+             .in(floats({1, 1, 2, 2}, {1, 2, 3, 4}))
+             .ints({1, 1})
+             .ints({1, 1})
+             .ints({most, 0})
+             .b(false)
+             .b(true)
+             .i(1)
+             .out(DType::kF32, {1, 1, 2, 2})
+             .run();
+       }},
+      {Code::kInvalidArgument, "the diagonal -9223372036854775808",
+       [&] {
+         Call("aten::diagonal_copy.out").in(x).i(least).i(0).i(1).out(DType::kF32, {0}).run();
+       }},
+  };
+  expect_refused(cases);
+  // -2^63 is even.
+  const auto rolled =
+      Call("aten::roll.out").in(x).ints({least}).ints({1}).out(DType::kF32, {2, 2}).run();
+  EXPECT_EQ(rolled[0].values<float>(), x.values<float>());
+}
+
 // A few bytes of a file must not stand for minutes of work or gigabytes.
 TEST(KernelCall, HugeNumbersAreRefused) {
   const HostTensor x = floats({1, 1, 3}, {1, 2, 3}), square = floats({1, 1, 1, 3}, {1, 2, 3});
