@@ -46,8 +46,10 @@ class Run {
   }
 
   void operator()(Times& times) {
+    const uint64_t begin = now_ns();
+    bool fresh = false;
     for (const Feed& feed : compiled_.feeds()) add_feed(feed);
-    shapes_ = compiled_.result_shapes(ranks_, dims_);
+    shapes_ = compiled_.result_shapes(ranks_, dims_, fresh);
     if (items_.size() == 1) use_memory_of_request();
     if (items_[0]->failed) return;
     const uint64_t start = now_ns();
@@ -59,6 +61,7 @@ class Run {
     amps::check(status);
     for (size_t i = 0; i < settings_.outputs.size(); ++i)
       if (!(written_ >> i & 1)) deliver(i);
+    if (!fresh && settings_.max_batch_size > 0) compiled_.chunks().record(rows_, now_ns() - begin);
   }
 
  private:

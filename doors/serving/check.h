@@ -30,6 +30,9 @@ struct Item {
     if (!failed) request->fail(error);
     failed = true;
   }
+  void finish() {
+    if (!failed) request->done();
+  }
 };
 
 // Throws Error.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serving/compiled.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "serving/datatype.h"
@@ -26,9 +27,16 @@ Code code_of(amps_status status) {
   }
 }
 
+// Batches come in all sizes: each one is a shape.
+size_t plan_cache(const Settings& settings) {
+  if (settings.graph_cache) return settings.graph_cache;
+  return static_cast<size_t>(std::clamp<int64_t>(settings.max_batch_size + 8, 16, 64));
+}
+
 Compiled::Compiled(const Settings& settings, const amps::Graph& graph, amps::Executable executable)
     : executable_(std::move(executable)),
-      shape_limit_(settings.graph_cache ? settings.graph_cache : 64),
+      shape_limit_(plan_cache(settings)),
+      chunks_(settings.micro_batch),
       model_(settings.name) {
   for (const amps::Value& value : graph.inputs()) {
     Feed feed;
@@ -70,7 +78,9 @@ void Compiled::log_plan(const std::vector<int64_t>& dims) const {
 }
 
 std::shared_ptr<const ResultShapes> Compiled::result_shapes(const std::vector<size_t>& ranks,
-                                                            const std::vector<int64_t>& dims) {
+                                                            const std::vector<int64_t>& dims,
+                                                            bool& fresh) {
+  fresh = false;
   std::string key(reinterpret_cast<const char*>(dims.data()), dims.size() * sizeof(int64_t));
   for (size_t i = 0; i < feeds_.size(); ++i)
     if (feeds_[i].rank < 0) key.append(1, static_cast<char>(ranks[i]));
@@ -87,6 +97,7 @@ std::shared_ptr<const ResultShapes> Compiled::result_shapes(const std::vector<si
         result_dims.data(), result_dims.size(), &count));
     if (count <= result_dims.size()) break;
   }
+  fresh = true;
   auto shapes = std::make_shared<ResultShapes>();
   size_t next = 0;
   for (size_t i = 0; i < result_count_; ++i) {

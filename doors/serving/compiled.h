@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "serving/chunks.h"
 #include "serving/error.h"
 #include "serving/settings.h"
 
@@ -45,8 +46,10 @@ class Compiled {
   const std::vector<size_t>& outputs() const { return outputs_; }
   size_t result_count() const { return result_count_; }
   // `dims`: the extents of all feeds, one after the other. Throws amps::Error if they do not fit.
+  // `fresh` is set if these shapes have not been met before.
   std::shared_ptr<const ResultShapes> result_shapes(const std::vector<size_t>& ranks,
-                                                    const std::vector<int64_t>& dims);
+                                                    const std::vector<int64_t>& dims, bool& fresh);
+  Chunks& chunks() { return chunks_; }
 
  private:
   void log_plan(const std::vector<int64_t>& dims) const;
@@ -56,6 +59,7 @@ class Compiled {
   std::vector<size_t> outputs_;
   size_t result_count_ = 0;
   size_t shape_limit_;
+  Chunks chunks_;
   std::string model_;
   std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const ResultShapes>> shapes_;
@@ -90,6 +94,8 @@ class ModelFile {
 
 // Hash of the content of all files below a folder, their names included.
 std::string content_hash(const std::filesystem::path& folder);
+// Sets of shapes that are kept ready.
+size_t plan_cache(const Settings& settings);
 // Codes of the engine as codes of serving.
 Code code_of(amps_status status);
 

@@ -75,6 +75,8 @@ struct Model::State {
   std::shared_ptr<Compiled> variant(uint64_t given);
   std::vector<std::string> fed(uint64_t given) const;
   void run(const RunContext& context, std::span<Item* const> items, Times& times);
+  void run_together(const RunContext& context, Compiled& compiled, std::span<Item* const> items,
+                    Times& times);
 
   nlohmann::json config;
   Settings settings;
@@ -180,22 +182,43 @@ std::shared_ptr<Compiled> Model::State::variant(uint64_t given) {
 
 // If several requests together fail, each runs by itself, so that the one that is to blame fails
 // alone.
-void Model::State::run(const RunContext& context, std::span<Item* const> items, Times& times) {
-  guard(*items[0], [&] {
-    const std::shared_ptr<Compiled> compiled = variant(items[0]->given);
-    if (items.size() > 1) {
-      try {
-        run_batch(context, *compiled, items, times);
-        return;
-      } catch (const std::exception& error) {
-        if (verbose())
-          log_line("model '" + settings.name + "': a batch of " + std::to_string(items.size()) +
-                   " requests runs one by one: " + error.what());
-      }
+void Model::State::run_together(const RunContext& context, Compiled& compiled,
+                                std::span<Item* const> items, Times& times) {
+  if (items.size() > 1) {
+    try {
+      run_batch(context, compiled, items, times);
+      for (Item* item : items) item->finish();
+      return;
+    } catch (const std::exception& error) {
+      if (verbose())
+        log_line("model '" + settings.name + "': a batch of " + std::to_string(items.size()) +
+                 " requests runs one by one: " + error.what());
     }
-    for (Item* item : items)
-      if (!item->failed) guard(*item, [&] { run_batch(context, *compiled, {&item, 1}, times); });
-  });
+  }
+  for (Item* item : items)
+    if (!item->failed) {
+      guard(*item, [&] { run_batch(context, compiled, {&item, 1}, times); });
+      item->finish();
+    }
+}
+
+// Requests that go together, in as many runs as are fastest.
+void Model::State::run(const RunContext& context, std::span<Item* const> items, Times& times) {
+  std::shared_ptr<Compiled> compiled;
+  for (Item* item : items)
+    if (!compiled && !item->failed) guard(*item, [&] { compiled = variant(item->given); });
+  if (!compiled) return;
+  int64_t rows = 0;
+  for (const Item* item : items) rows += item->rows;
+  const int64_t most = compiled->chunks().choose(rows);
+  while (!items.empty()) {
+    size_t count = 1;
+    int64_t taken = items[0]->rows;
+    while (count < items.size() && taken + items[count]->rows <= most)
+      taken += items[count++]->rows;
+    run_together(context, *compiled, items.first(count), times);
+    items = items.subspan(count);
+  }
 }
 
 Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}

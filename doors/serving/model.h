@@ -46,6 +46,8 @@ class Request {
   // Called at most once, instead of or after `output`: the request has this error. The others of
   // its batch go on.
   virtual void fail(const Error& error) = 0;
+  // All outputs are written: the request may be answered, while others of its batch still run.
+  virtual void done() {}
 };
 
 // When the parts of an execution began and ended, in nanoseconds of the steady clock.

@@ -204,7 +204,7 @@ amps::Executable ModelFile::compile(amps::Graph& graph, const std::vector<std::s
   amps::CompileOptions options;
   options.threads = settings_.threads;
   options.optimization_level = compiled ? 0 : settings_.optimization_level;
-  options.plan_cache = settings_.graph_cache;
+  options.plan_cache = plan_cache(settings_);
   try {
     if (!compiled && settings_.precision == "fp16") graph.set_precision(amps::DType::f16);
     if (!compiled && settings_.precision == "bf16") graph.set_precision(amps::DType::bf16);

@@ -182,6 +182,8 @@ void read_parameters(const Fields& model, Settings& settings) {
       settings.cache_dir = text;
     else if (key == "graph_cache")
       settings.graph_cache = static_cast<size_t>(number(model, key, text, 0, 1 << 20));
+    else if (key == "micro_batch")
+      settings.micro_batch = text == "auto" ? -1 : number(model, key, text, 0, 1 << 20);
     else if (key == "device")
       settings.device = text;
     else if (key == "precision")

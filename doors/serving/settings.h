@@ -56,7 +56,9 @@ struct Settings {
   std::string cache_dir;   // compiled graphs are kept there
   std::string precision;   // "", "fp32", "fp16", "bf16"
   std::string device;      // "": the default
-  size_t graph_cache = 0;  // shapes that are kept ready; 0: the engine's default
+  size_t graph_cache = 0;  // shapes that are kept ready; 0: by max_batch_size
+  // Rows of a batch that are run at once: 0: all, -1: as many as are fastest, which is measured.
+  int64_t micro_batch = -1;
 };
 
 // Throws Error(kInvalidArgument) that names the model and the field.

@@ -19,8 +19,8 @@ using serving::Error;
 
 // Options of --backend-config=metal_mps,KEY=VALUE that stand for a parameter that the model's
 // configuration does not set.
-constexpr std::array kParameters = {"optimization_level", "threads", "profile",  "cache_dir",
-                                    "graph_cache",        "device",  "precision"};
+constexpr std::array kParameters = {"optimization_level", "threads", "profile",   "cache_dir",
+                                    "graph_cache",        "device",  "precision", "micro_batch"};
 
 struct BackendState {
   json options = json::object();  // of the command line

@@ -68,6 +68,7 @@ bool Request::begin(TRITONBACKEND_Request* request, const serving::Settings& set
   wanted_.clear();
   states_.clear();
   error_.reset();
+  answered_ = false;
   try {
     check(api.TRITONBACKEND_ResponseNew(&response_, request_));
     read();
@@ -173,6 +174,8 @@ void* Request::state(const std::string& name, DataType datatype, std::span<const
 void Request::fail(const Error& error) { error_ = error; }
 
 bool Request::answer() {
+  if (answered_) return !error_;
+  answered_ = true;
   for (size_t i = 0; i < states_.size() && !error_; ++i) {
     try {
       check(api.TRITONBACKEND_StateUpdate(states_[i]));

@@ -23,7 +23,7 @@ class Request final : public serving::Request {
  public:
   // Takes the request over. False: it has failed already.
   bool begin(TRITONBACKEND_Request* request, const serving::Settings& settings);
-  // Sends the response, or the error. True: it succeeded.
+  // Sends the response, or the error, unless that is done. True: it succeeded.
   bool answer();
   TRITONBACKEND_Request* c() const { return request_; }
 
@@ -33,6 +33,7 @@ class Request final : public serving::Request {
   void* output(std::string_view name, amps_dtype dtype, std::span<const int64_t> shape,
                size_t bytes) override;
   void fail(const serving::Error& error) override;
+  void done() override { answer(); }
 
  private:
   void read();
@@ -49,6 +50,7 @@ class Request final : public serving::Request {
   std::vector<std::string_view> wanted_;
   std::vector<TRITONBACKEND_State*> states_;  // written, to be kept for the sequence's next request
   std::optional<serving::Error> error_;
+  bool answered_ = false;
 };
 
 }  // namespace triton

@@ -110,14 +110,19 @@ class FakeRequest : public Request {
     made.memory.resize(bytes / 8 + 2);
     return reinterpret_cast<char*>(made.memory.data()) + offset;
   }
+  void done() override {
+    EXPECT_FALSE(error || finished) << "done twice, or after fail";
+    finished = true;
+  }
   void fail(const Error& reason) override {
-    EXPECT_FALSE(error) << "failed twice";
+    EXPECT_FALSE(error || finished) << "failed twice, or after done";
     error.emplace(reason);
   }
 
   template <typename T>
   std::vector<T> values(const std::string& name) const {
     EXPECT_FALSE(error) << error->what();
+    EXPECT_TRUE(finished);
     const auto found = outputs.find(name);
     if (found == outputs.end()) {
       ADD_FAILURE() << "no output " << name;
@@ -142,7 +147,7 @@ class FakeRequest : public Request {
   };
   std::map<std::string, Output> outputs;
   std::optional<Error> error;
-  bool gone = false, no_memory = false;
+  bool gone = false, no_memory = false, finished = false;
   void* target = nullptr;  // where all outputs go
   size_t offset = 0;       // of outputs in memory of their own
 

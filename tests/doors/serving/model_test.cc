@@ -360,6 +360,29 @@ TEST(Model, Profile) {
   EXPECT_EQ(load(plain, plus_one())->profile(), "");
 }
 
+TEST(Model, RunsPartsOfABatch) {
+  for (const char* size : {"0", "1", "2", "3", "auto"}) {
+    Folder folder;
+    auto model =
+        load(folder, plus_one(),
+             {{"max_batch_size", 16}, {"parameters", {{"micro_batch", {{"string_value", size}}}}}});
+    for (int turn = 0; turn < 20; ++turn) {
+      FakeRequest a, bad, b, c, d;
+      a.floats("x", {1, 2}, {1, 2});
+      bad.floats("x", {1, 3}, {1, 2, 3});
+      b.floats("x", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+      c.floats("x", {1, 2}, {5, 6});
+      d.floats("x", {1, 2}, {7, 8});
+      EXPECT_EQ(execute(*model, a, bad, b, c, d).batch_size, 7u);
+      EXPECT_EQ(a.values<float>("y"), (Floats{2, 3})) << size;
+      EXPECT_EQ(b.values<float>("y"), (Floats{2, 3, 4, 5, 6, 7, 8, 9})) << size;
+      EXPECT_EQ(c.values<float>("y"), (Floats{6, 7})) << size;
+      EXPECT_EQ(d.values<float>("y"), (Floats{8, 9})) << size;
+      EXPECT_TRUE(bad.error && !bad.finished);
+    }
+  }
+}
+
 TEST(Model, Precision) {
   const auto answer = [](const std::string& precision) {
     Folder folder, cache;
