@@ -30,8 +30,8 @@ struct Item {
     if (!failed) request->fail(error);
     failed = true;
   }
-  void finish() {
-    if (!failed) request->done();
+  void finish(const Times& times) {
+    if (!failed) request->done(times);
   }
 };
 

@@ -187,7 +187,8 @@ void Model::State::run_together(const RunContext& context, Compiled& compiled,
   if (items.size() > 1) {
     try {
       run_batch(context, compiled, items, times);
-      for (Item* item : items) item->finish();
+      times.end = now_ns();
+      for (Item* item : items) item->finish(times);
       return;
     } catch (const std::exception& error) {
       if (verbose())
@@ -198,7 +199,8 @@ void Model::State::run_together(const RunContext& context, Compiled& compiled,
   for (Item* item : items)
     if (!item->failed) {
       guard(*item, [&] { run_batch(context, compiled, {&item, 1}, times); });
-      item->finish();
+      times.end = now_ns();
+      item->finish(times);
     }
 }
 

@@ -33,6 +33,12 @@ struct Input {
   std::span<const Piece> pieces;
 };
 
+// When the parts of an execution began and ended, in nanoseconds of the steady clock.
+struct Times {
+  uint64_t start = 0, compute_start = 0, compute_end = 0, end = 0;
+  uint64_t batch_size = 0;  // rows that were computed; 1 for models without a batch axis
+};
+
 class Request {
  public:
   virtual ~Request() = default;
@@ -46,14 +52,9 @@ class Request {
   // Called at most once, instead of or after `output`: the request has this error. The others of
   // its batch go on.
   virtual void fail(const Error& error) = 0;
-  // All outputs are written: the request may be answered, while others of its batch still run.
-  virtual void done() {}
-};
-
-// When the parts of an execution began and ended, in nanoseconds of the steady clock.
-struct Times {
-  uint64_t start = 0, compute_start = 0, compute_end = 0, end = 0;
-  uint64_t batch_size = 0;  // rows that were computed; 1 for models without a batch axis
+  // All outputs are written, and nothing of the request is used any more: it may be answered and
+  // let go while others of its batch still run. `times` are those of the batch so far.
+  virtual void done(const Times& times) { (void)times; }
 };
 
 class Model {

@@ -158,17 +158,16 @@ void execute(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requ
   while (state->requests.size() < count) state->requests.push_back(std::make_unique<Request>());
   state->good.clear();
   for (uint32_t i = 0; i < count; ++i)
-    if (state->requests[i]->begin(requests[i], model.settings()))
+    if (state->requests[i]->begin(instance, requests[i], model.settings()))
       state->good.push_back(state->requests[i].get());
-  const serving::Times times = model.execute(state->good);
-  for (uint32_t i = 0; i < count; ++i) {
-    const bool success = state->requests[i]->answer();
-    log_failure(api.TRITONBACKEND_ModelInstanceReportStatistics(instance, requests[i], success,
-                                                                times.start, times.compute_start,
-                                                                times.compute_end, times.end),
-                "report statistics");
-    log_failure(api.TRITONBACKEND_RequestRelease(requests[i], kReleaseAll), "release a request");
+  serving::Times times;
+  try {
+    times = model.execute(state->good);
+  } catch (const std::exception& error) {  // out of memory: those that have no answer fail
+    for (uint32_t i = 0; i < count; ++i)
+      state->requests[i]->fail(Error(Code::kInternal, error.what()));
   }
+  for (uint32_t i = 0; i < count; ++i) state->requests[i]->done(times);  // those that failed
   if (times.batch_size > 0)
     log_failure(api.TRITONBACKEND_ModelInstanceReportBatchStatistics(
                     instance, times.batch_size, times.start, times.compute_start, times.compute_end,

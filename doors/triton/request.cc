@@ -59,8 +59,10 @@ Failure to_failure(const Error& error) {
   return api.TRITONSERVER_ErrorNew(static_cast<int>(error.code()), error.what());
 }
 
-bool Request::begin(TRITONBACKEND_Request* request, const serving::Settings& settings) {
+bool Request::begin(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request* request,
+                    const serving::Settings& settings) {
   settings_ = &settings;
+  instance_ = instance;
   request_ = request;
   response_ = nullptr;
   inputs_.clear();
@@ -68,7 +70,6 @@ bool Request::begin(TRITONBACKEND_Request* request, const serving::Settings& set
   wanted_.clear();
   states_.clear();
   error_.reset();
-  answered_ = false;
   try {
     check(api.TRITONBACKEND_ResponseNew(&response_, request_));
     read();
@@ -173,9 +174,7 @@ void* Request::state(const std::string& name, DataType datatype, std::span<const
 
 void Request::fail(const Error& error) { error_ = error; }
 
-bool Request::answer() {
-  if (answered_) return !error_;
-  answered_ = true;
+void Request::send() {
   for (size_t i = 0; i < states_.size() && !error_; ++i) {
     try {
       check(api.TRITONBACKEND_StateUpdate(states_[i]));
@@ -191,7 +190,17 @@ bool Request::answer() {
     log(kLogError, std::string("metal_mps: a request has no response: ") + error_->what());
   if (failure) api.TRITONSERVER_ErrorDelete(failure);
   response_ = nullptr;
-  return !error_;
+}
+
+void Request::done(const serving::Times& times) {
+  if (!request_) return;
+  send();
+  log_failure(api.TRITONBACKEND_ModelInstanceReportStatistics(instance_, request_, !error_,
+                                                              times.start, times.compute_start,
+                                                              times.compute_end, times.end),
+              "report statistics");
+  log_failure(api.TRITONBACKEND_RequestRelease(request_, kReleaseAll), "release a request");
+  request_ = nullptr;
 }
 
 }  // namespace triton

@@ -22,10 +22,10 @@ Failure to_failure(const serving::Error& error);
 class Request final : public serving::Request {
  public:
   // Takes the request over. False: it has failed already.
-  bool begin(TRITONBACKEND_Request* request, const serving::Settings& settings);
-  // Sends the response, or the error, unless that is done. True: it succeeded.
-  bool answer();
-  TRITONBACKEND_Request* c() const { return request_; }
+  bool begin(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request* request,
+             const serving::Settings& settings);
+  // Sends the response or the error, reports the times, and lets the request go; once.
+  void done(const serving::Times& times) override;
 
   std::span<const serving::Input> inputs() const override { return inputs_; }
   bool wants(std::string_view output) const override;
@@ -33,16 +33,17 @@ class Request final : public serving::Request {
   void* output(std::string_view name, amps_dtype dtype, std::span<const int64_t> shape,
                size_t bytes) override;
   void fail(const serving::Error& error) override;
-  void done() override { answer(); }
 
  private:
   void read();
+  void send();
   bool is_state(std::string_view output) const;
   void* state(const std::string& name, DataType dtype, std::span<const int64_t> shape,
               size_t bytes);
 
   const serving::Settings* settings_ = nullptr;
-  TRITONBACKEND_Request* request_ = nullptr;
+  TRITONBACKEND_ModelInstance* instance_ = nullptr;
+  TRITONBACKEND_Request* request_ = nullptr;  // null: it is let go
   TRITONBACKEND_Response* response_ = nullptr;
   std::vector<serving::Input> inputs_;
   std::vector<serving::Piece> pieces_;
@@ -50,7 +51,6 @@ class Request final : public serving::Request {
   std::vector<std::string_view> wanted_;
   std::vector<TRITONBACKEND_State*> states_;  // written, to be kept for the sequence's next request
   std::optional<serving::Error> error_;
-  bool answered_ = false;
 };
 
 }  // namespace triton

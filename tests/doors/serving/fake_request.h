@@ -110,7 +110,8 @@ class FakeRequest : public Request {
     made.memory.resize(bytes / 8 + 2);
     return reinterpret_cast<char*>(made.memory.data()) + offset;
   }
-  void done() override {
+  void done(const Times& times) override {
+    EXPECT_LE(times.compute_end, times.end);
     EXPECT_FALSE(error || finished) << "done twice, or after fail";
     finished = true;
   }
