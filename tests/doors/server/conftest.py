@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-NEEDS_CLIENT = ["test_client_program.py", "test_lifecycle.py", "test_metrics.py", "test_proto.py", "test_protocol.py", "test_soak.py"]
+NEEDS_CLIENT = ["test_client_program.py", "test_lifecycle.py", "test_metrics.py", "test_proto.py", "test_protocol.py", "test_soak.py", "test_status_page.py"]
 collect_ignore = [] if importlib.util.find_spec("tritonclient") else NEEDS_CLIENT
 OPEN_FLAGS = ["--model-control-mode=explicit", "--load-model=*", "--exit-on-error=false", "--cache-config=local,size=1048576"]
 
