@@ -58,6 +58,7 @@ struct Exchange {
   Reply (*finish)(Exchange&) = [](Exchange& self) { return std::move(self.reply); };
   Reply reply;
   Response response;
+  bool refused = false;  // the response came at once: the request never began
   ReplyForm form;
   Encoding encoding = Encoding::kIdentity;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "server/http/json_reader.h"
 #include "server/http/json_writer.h"
@@ -94,6 +95,8 @@ class Decoder {
     }
     reader_.end();
     if (!has_inputs) missing("inputs");
+    // Now that the JSON is known to be well-formed: the rest of the body, in the order of inputs.
+    for (const auto& [input, bytes] : binary_) take_binary(request_.inputs[input], bytes);
     if (binary_at_ != body_.bytes)
       throw Error(Code::kInvalidArgument,
                   "unexpected additional input data for model '" + request_.model + "'");
@@ -191,7 +194,7 @@ class Decoder {
                     "[request id: " + (request_.id.empty() ? "<id_unknown>" : request_.id) +
                         "] input '" + tensor.name + "' already exists in request");
     if (parameters.binary_bytes) {
-      binary(tensor, *parameters.binary_bytes);
+      binary_.emplace_back(request_.inputs.size(), *parameters.binary_bytes);
     } else if (parameters.region) {
       tensor.buffers.push_back(
           find_region_(*parameters.region, parameters.offset, parameters.bytes));
@@ -258,7 +261,7 @@ class Decoder {
     throw Error(Code::kInvalidArgument, what);
   }
 
-  void binary(InputTensor& tensor, uint64_t bytes) {
+  void take_binary(InputTensor& tensor, uint64_t bytes) {
     const size_t left = body_.bytes - binary_at_;
     if (bytes > left)
       throw Error(Code::kInvalidArgument, "unexpected size for input '" + tensor.name +
@@ -310,6 +313,7 @@ class Decoder {
   JsonReader reader_;
   const Buffer& body_;
   size_t binary_at_;
+  std::vector<std::pair<size_t, uint64_t>> binary_;  // inputs whose data is behind the JSON
   const FindRegion& find_region_;
   Request& request_;
   ReplyForm form_;

@@ -12,6 +12,15 @@
 namespace server::http {
 namespace {
 
+// Whether this thread is handing a request to the server: what is answered now was refused.
+thread_local bool handing_over = false;
+
+void hand_over(Server& server, RequestPtr request) {
+  handing_over = true;
+  server.infer(std::move(request));
+  handing_over = false;
+}
+
 RequestPtr make_request(const ExchangePtr& exchange, const Route& route) {
   auto request = std::make_unique<Request>();
   request->model = route.model;
@@ -27,6 +36,7 @@ RequestPtr make_request(const ExchangePtr& exchange, const Route& route) {
   request->cancelled = std::shared_ptr<std::atomic<bool>>(exchange, &exchange->cancelled);
   request->respond = [exchange](Response&& response) {
     exchange->response = std::move(response);
+    exchange->refused = handing_over;
     exchange->mailbox->post(exchange);
   };
   return request;
@@ -93,6 +103,7 @@ Reply finish_generate(Exchange& exchange) try {
 }
 
 Reply finish_generate_stream(Exchange& exchange) {
+  if (exchange.refused && exchange.response.error) return error_reply(*exchange.response.error);
   int status = 200;
   std::string json;
   try {
@@ -131,7 +142,7 @@ void start_infer(Server& server, const ExchangePtr& exchange, const Route& route
     exchange->form = decode_raw(body, inputs_of(server, route), batched, *request);
   }
   exchange->finish = finish_infer;
-  server.infer(std::move(request));
+  hand_over(server, std::move(request));
 }
 
 void start_generate(Server& server, const ExchangePtr& exchange, const Route& route, bool stream) {
@@ -142,7 +153,7 @@ void start_generate(Server& server, const ExchangePtr& exchange, const Route& ro
   RequestPtr request = make_request(exchange, route);
   decode_generate(std::exchange(exchange->body, {}), inputs_of(server, route), *request);
   exchange->finish = stream ? finish_generate_stream : finish_generate;
-  server.infer(std::move(request));
+  hand_over(server, std::move(request));
 }
 
 }  // namespace server::http

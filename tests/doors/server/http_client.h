@@ -77,9 +77,9 @@ class Client {
         if (size == 0) return answer;
       }
     }
-    const size_t at = answer.head.find("Content-Length: ");
+    const size_t at = answer.head.find("\r\nContent-Length: ");
     const size_t length =
-        at == std::string::npos ? 0 : std::strtoul(&answer.head[at + 16], nullptr, 10);
+        at == std::string::npos ? 0 : std::strtoul(&answer.head[at + 18], nullptr, 10);
     while (in_.size() < length)
       if (!more()) return {};
     answer.body = in_.substr(0, length);

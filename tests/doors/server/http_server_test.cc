@@ -26,7 +26,6 @@ class Running {
   explicit Running(void (*change)(Options&) = [](Options&) {}) {
     folder_.add("one", 1);
     folder_.add("two", 2, 3);
-    folder_.version("two", 4);
     Options options;
     options.model_repositories = {folder_.path().string()};
     options.model_control = ModelControl::kExplicit;
@@ -113,6 +112,9 @@ TEST(HttpServer, Generates) {
   EXPECT_TRUE(stream.has("text/event-stream"));
   EXPECT_EQ(stream.body, "data: " + answer + "\n\n");
   EXPECT_EQ(client.post("/v2/models/one/generate", R"({"x":[1,2,3]})").status, 400);
+  const Answer refused = client.post("/v2/models/one/generate_stream", "{}");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_TRUE(refused.has("Content-Type: application/json"));
 }
 
 TEST(HttpServer, LoadsAndUnloads) {

@@ -214,6 +214,10 @@ TEST(InferCodec, BinaryDataIsUsedWhereItLies) {
   EXPECT_EQ(request.inputs[1].buffers[0].data, body.data + json.size() + 4);
   EXPECT_EQ(request.inputs[1].buffers[0].bytes, 2u);
   EXPECT_EQ(failure(json, "aaaabbc"), "3 unexpected additional input data for model 'm'");
+  EXPECT_EQ(failure(json + "aaaabb"),
+            "1 failed to parse the request JSON buffer: The document root must not be followed by "
+            "other values. at " +
+                std::to_string(json.size()));
   EXPECT_EQ(failure(json, "aaaab"),
             "3 unexpected size for input 'B', expecting 1 additional bytes for model 'm'");
 }
