@@ -34,7 +34,7 @@ class Browser(contextlib.AbstractContextManager):
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage", "--remote-debugging-pipe",
                  f"--user-data-dir={self.profile.name}", "about:blank"]
         # Chromium reads commands from descriptor 3 and writes messages to 4.
-        self.process = subprocess.Popen(["sh", "-c", f'exec "$@" 3<&{to_browser} 4>&{from_browser}', "sh", program(), *flags],
+        self.process = subprocess.Popen(["bash", "-c", f'exec "$@" 3<&{to_browser} 4>&{from_browser}', "bash", program(), *flags],
                                         pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_browser)
         os.close(from_browser)
@@ -78,6 +78,7 @@ class Browser(contextlib.AbstractContextManager):
         page.call("Runtime.enable")
         page.call("Page.enable")
         page.call("Page.navigate", url=address)
+        page.wait(f"location.href === {json.dumps(address)} && document.readyState === 'complete'")
         return page
 
 
