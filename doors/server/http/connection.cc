@@ -166,8 +166,9 @@ Connection::Progress Connection::read_some() {
     return Progress::kEnd;
   }
   if (count == 0) return Progress::kEnd;
-  // Less than was asked for: the socket is empty. TLS may hold more.
-  if (count < 0 || (!socket_.has_tls() && static_cast<size_t>(count) < asked))
+  // Less than was asked for, or all of a body: the socket is empty. TLS may hold more.
+  if (count < 0 ||
+      (!socket_.has_tls() && (static_cast<size_t>(count) < asked || state_ == State::kBody)))
     return Progress::kNone;
   return Progress::kSome;
 }

@@ -16,9 +16,11 @@ namespace {
 thread_local bool handing_over = false;
 
 void hand_over(Server& server, RequestPtr request) {
-  handing_over = true;
+  struct Mark {
+    Mark() { handing_over = true; }
+    ~Mark() { handing_over = false; }
+  } const mark;
   server.infer(std::move(request));
-  handing_over = false;
 }
 
 RequestPtr make_request(const ExchangePtr& exchange, const Route& route) {

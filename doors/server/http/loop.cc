@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <utility>
 
 #include "server/http/connection.h"
 
@@ -46,7 +47,7 @@ Loop::Loop() {
 Loop::~Loop() {
   if (thread_.joinable()) finish(0);
   mailbox_->close();
-  connections_.clear();
+  std::exchange(connections_, {}).clear();  // they look for themselves in the map when they close
   graveyard_.clear();
   listeners_.clear();
   event_free(letters_event_);

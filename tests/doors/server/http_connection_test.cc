@@ -212,6 +212,32 @@ TEST(HttpConnection, DrainingAnswersWhatIsUnderWay) {
   EXPECT_TRUE(busy.at_end());
 }
 
+TEST(HttpConnection, TheLoopMayEndBeforeItsClients) {
+  auto service = std::make_shared<Service>();
+  service->max_body_bytes = kLimit;
+  std::atomic<bool> started{false};
+  ExchangePtr held;
+  service->handle = [&](const ExchangePtr& exchange) -> std::optional<Reply> {
+    held = exchange;
+    started = true;
+    return std::nullopt;
+  };
+  auto loop = std::make_unique<Loop>();
+  const int fd = listen_on("127.0.0.1", 0, false);
+  const uint16_t port = port_of(fd);
+  loop->listen(fd, [&](int connection) { loop->adopt(connection, service, nullptr); });
+  loop->start();
+  Client idle(port), half(port), busy(port);
+  half.send("POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc");
+  busy.send("GET / HTTP/1.1\r\n\r\n");
+  ASSERT_TRUE(wait_for(started));
+  loop->finish(50);
+  loop.reset();
+  EXPECT_TRUE(held->cancelled);
+  held->mailbox->post(held);  // an answer that comes too late is dropped
+  EXPECT_TRUE(idle.at_end() && half.at_end() && busy.at_end());
+}
+
 TEST(HttpConnection, ManyClientsAtOnce) {
   Echo echo(2);
   std::vector<std::thread> clients;
