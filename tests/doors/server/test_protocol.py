@@ -30,12 +30,15 @@ def test_case(case, pairs):
             found += new
     if len(answers) == 2:
         for number, step in enumerate(case.steps):
-            ours, theirs = (without_paths(comparable(step, answers[k][number])) for k in ("anymps", "triton"))
+            ours, theirs = (without_paths(comparable(step, answers[k][number]), f"repository_{k}") for k in ("anymps", "triton"))
             found += [f"step {number}{d}" for d in differences(ours, theirs)]
     assert not found, "\n".join(found)
 
 
-def without_paths(answer):
+def without_paths(answer, repository):
+    """Each server has a copy of the repository, which some messages name."""
     if isinstance(answer, dict):
-        return {k: without_paths(v) for k, v in answer.items() if k not in PATHS}
-    return [without_paths(v) for v in answer] if isinstance(answer, list) else answer
+        return {k: without_paths(v, repository) for k, v in answer.items() if k not in PATHS}
+    if isinstance(answer, list):
+        return [without_paths(v, repository) for v in answer]
+    return answer.replace(repository, "repository") if isinstance(answer, str) else answer
