@@ -56,7 +56,7 @@ def test_only_a_driver_knows_its_own_folder(path):
 
 # Door -> doors it may include besides itself; all may use doors/common.
 DOOR_ALLOWED = {"server": {"serving"}, "triton": {"serving"}}
-GENERATED = re.compile(r"\w+\.pb\.h")  # the server's protocol
+GENERATED = re.compile(r"\w+(\.grpc)?\.pb\.h")  # the server's protocol
 
 
 @pytest.mark.parametrize("path", DOORS, ids=lambda p: str(p.relative_to(ROOT)))
