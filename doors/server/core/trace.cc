@@ -88,12 +88,12 @@ int32_t parse_count(const std::string& text) {
   return value;
 }
 
-// Changes `values` as a request says; a setting without values goes back to `base`.
+// Changes `values` as a request says; a setting without values is taken out.
 void read(const inference::TraceSettingRequest& request, Overrides& values) {
   for (const auto& [name, setting] : request.settings()) {
     const auto& words = setting.value();
-    const auto only = [&]() -> const std::string& {
-      if (words.size() != 1) refuse(fmt::format("expect only 1 value for '{}'", name));
+    const auto only = [&words, &setting_name = name]() -> const std::string& {
+      if (words.size() != 1) refuse(fmt::format("expect only 1 value for '{}'", setting_name));
       return words[0];
     };
     if (name == "trace_file") {
