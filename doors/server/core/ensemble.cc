@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <unordered_set>
 
 #include "server/core/buffer_pool.h"
 #include "server/core/classification.h"
@@ -38,6 +39,7 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<std::vector<size_t>> readers;  // steps that need a tensor
   std::vector<const Labels*> labels;         // of the step that makes a tensor
+  std::vector<std::string> outputs;          // in the order of Triton's answers: a hash table's
   bool mixed = false;                        // some steps have a batch axis, some have not
 };
 
@@ -72,6 +74,9 @@ Plan make_plan(const inference::ModelConfig& config, StepModels models) {
       step.outputs.push_back({name, place(tensor), rank_of(model.output(), name, batched)});
     plan.steps.push_back(std::move(step));
   }
+  std::unordered_set<std::string> outputs;
+  for (const auto& output : config.output()) outputs.insert(output.name());
+  plan.outputs.assign(outputs.begin(), outputs.end());
   plan.readers.resize(plan.tensors.size());
   plan.labels.resize(plan.tensors.size());
   for (size_t i = 0; i < plan.steps.size(); ++i) {
@@ -237,13 +242,13 @@ class Run : public std::enable_shared_from_this<Run> {
       }
       response.outputs.push_back(std::move(output));
     };
-    for (const auto& output : context.config.output()) {
+    for (const std::string& name : shared_.plan.outputs) {
       const auto wish = std::find_if(request_->outputs.begin(), request_->outputs.end(),
-                                     [&](const auto& w) { return w.name == output.name(); });
+                                     [&](const auto& w) { return w.name == name; });
       if (wish != request_->outputs.end())
-        add(output.name(), &*wish);
+        add(name, &*wish);
       else if (request_->outputs.empty())
-        add(output.name(), nullptr);
+        add(name, nullptr);
     }
     return response;
   }

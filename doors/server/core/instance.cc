@@ -49,6 +49,7 @@ class ModelInstance::Execution final : public serving::Request {
     inputs_.clear();
     pieces_.clear();
     slots_.clear();
+    filled_.clear();
     size_t count = 0;
     for (const InputTensor& input : request.inputs) count += input.buffers.size();
     pieces_.reserve(count);  // spans into it must stay valid
@@ -81,6 +82,7 @@ class ModelInstance::Execution final : public serving::Request {
     tensor.name = name;
     tensor.dtype = dtype;
     tensor.shape.assign(shape.begin(), shape.end());
+    if (!found->filled) filled_.push_back(static_cast<size_t>(found - slots_.data()));
     found->filled = true;
     const Buffer* target =
         found->wish && found->wish->classes == 0 ? &found->wish->target : nullptr;
@@ -102,12 +104,14 @@ class ModelInstance::Execution final : public serving::Request {
     const bool batched = context_.config.max_batch_size() > 0;
     try {
       response.outputs.reserve(slots_.size());
-      for (Slot& slot : slots_) {
-        if (error_) break;
-        if (!slot.filled)
+      for (const Slot& slot : slots_)
+        if (!slot.filled && !error_)
           error_ = Error(Code::kInternal, "model '" + context_.model + "' gave no output '" +
                                               std::string(slot.name) + "'");
-        else if (slot.wish && slot.wish->classes > 0)
+      for (const size_t place : filled_) {
+        if (error_) break;
+        Slot& slot = slots_[place];
+        if (slot.wish && slot.wish->classes > 0)
           response.outputs.push_back(classify(slot.tensor, slot.wish->classes, batched,
                                               context_.labels_of(slot.name), slot.wish->target));
         else
@@ -150,6 +154,7 @@ class ModelInstance::Execution final : public serving::Request {
   std::vector<serving::Input> inputs_;
   std::vector<serving::Piece> pieces_;
   std::vector<Slot> slots_;
+  std::vector<size_t> filled_;  // in the order in which the model gave them
 };
 
 ModelInstance::ModelInstance(const AnswerContext& context, std::shared_ptr<serving::Model> model,

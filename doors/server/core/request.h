@@ -66,7 +66,7 @@ struct Timestamps {
 struct Response {
   std::string model, version, id;
   Parameters parameters;
-  std::vector<OutputTensor> outputs;  // in the model's order
+  std::vector<OutputTensor> outputs;  // in the order in which the model gives them
   std::optional<Error> error;
   bool final = true;
   Timestamps times = {};  // of the request, as far as it came
