@@ -174,7 +174,7 @@ void* Request::state(const std::string& name, DataType datatype, std::span<const
 
 void Request::fail(const Error& error) { error_ = error; }
 
-void Request::send() {
+void Request::keep_states() {
   for (size_t i = 0; i < states_.size() && !error_; ++i) {
     try {
       check(api.TRITONBACKEND_StateUpdate(states_[i]));
@@ -182,6 +182,9 @@ void Request::send() {
       error_ = error;
     }
   }
+}
+
+void Request::send() {
   Failure failure = error_ ? to_failure(*error_) : nullptr;
   if (response_)
     log_failure(api.TRITONBACKEND_ResponseSend(response_, kResponseFinal, failure),
@@ -194,11 +197,12 @@ void Request::send() {
 
 void Request::done(const serving::Times& times) {
   if (!request_) return;
-  send();
+  keep_states();
   log_failure(api.TRITONBACKEND_ModelInstanceReportStatistics(instance_, request_, !error_,
                                                               times.start, times.compute_start,
                                                               times.compute_end, times.end),
               "report statistics");
+  send();  // who has the answer finds it counted
   log_failure(api.TRITONBACKEND_RequestRelease(request_, kReleaseAll), "release a request");
   request_ = nullptr;
 }

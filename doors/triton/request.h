@@ -36,6 +36,7 @@ class Request final : public serving::Request {
 
  private:
   void read();
+  void keep_states();
   void send();
   bool is_state(std::string_view output) const;
   void* state(const std::string& name, DataType dtype, std::span<const int64_t> shape,

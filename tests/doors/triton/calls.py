@@ -2,6 +2,7 @@
 """Short forms of tritonclient's calls: one function for both protocols."""
 import json
 import threading
+import time
 
 import numpy as np
 import tritonclient.grpc as grpc_client
@@ -57,8 +58,14 @@ def config(server, model):
     return json.loads(server.get(f"/v2/models/{model}/config")[1])
 
 
-def statistics(server, model):
-    return json.loads(server.get(f"/v2/models/{model}/stats")[1])["model_stats"][0]
+def statistics(server, model, rows=0):
+    """Batches are counted after their answers are sent: waits until so many rows are in them."""
+    for _ in range(500):
+        found = json.loads(server.get(f"/v2/models/{model}/stats")[1])["model_stats"][0]
+        if sum(b["batch_size"] * b["compute_infer"]["count"] for b in found.get("batch_stats", [])) >= rows:
+            break
+        time.sleep(0.01)
+    return found
 
 
 def why_not(server, model):
