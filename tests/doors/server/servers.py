@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -102,7 +102,6 @@ class Server:
     grpc_port: int
     metrics_port: int
     log: Path
-    ended: list = field(default_factory=list)
 
     @property
     def http(self):
