@@ -186,8 +186,8 @@ void Repository::load_models(Sources& load, Errors& errors) {
   std::vector<Job> jobs;
   std::map<std::string, std::map<int64_t, Made>> made;
   for (auto& [name, source] : load) {
-    const std::vector<int64_t> versions =
-        choose_versions(source.config.version_policy(), source.dir, [&](int64_t version) {
+    const std::vector<int64_t> versions = choose_versions(
+        source.config.version_policy(), source.dir, [&, &name = name](int64_t version) {
           log('E', "version " + std::to_string(version) + " is specified for model '" + name +
                        "', but the version directory is not present");
         });

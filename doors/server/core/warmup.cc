@@ -122,8 +122,9 @@ Request make_request(const inference::ModelConfig& config, const ModelWarmup& wa
   std::vector<InputTensor> internal;
   const std::set<std::string> internal_names = internal_inputs(config);
   for (const auto& [name, setting] : warmup.inputs()) {
-    const bool known = std::any_of(config.input().begin(), config.input().end(),
-                                   [&](const auto& input) { return input.name() == name; });
+    const bool known =
+        std::any_of(config.input().begin(), config.input().end(),
+                    [&, &name = name](const auto& input) { return input.name() == name; });
     const bool is_internal = internal_names.contains(name);
     if (!known && !is_internal) continue;
     const std::optional<amps_dtype> dtype = dtype_of(setting.data_type());
