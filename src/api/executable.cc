@@ -112,7 +112,7 @@ amps_status amps_executable_load(amps_device* device, const char* path,
     std::string compiled_for;
     auto graph = load_graph(&need(path, "path"), &compiled_for);
     if (compiled_for == need(device, "device").device->name()) wanted.optimization_level = 0;
-    auto made = std::make_shared<Executable>(device->device, *graph, wanted);
+    auto made = std::make_shared<Executable>(device->device, std::move(graph), wanted);
     *executable = new amps_executable{device, std::move(made)};
   });
 }

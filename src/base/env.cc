@@ -24,6 +24,8 @@ const std::vector<EnvVariable>& env_variables() {
        "Passes to leave out, each with a '-' before its name: '-layout,-fuse_conv'."},
       {"ANYMPS_VERBOSE", "",
        "Words: dispatch (chosen kernels, why others refused), cache (new plans)."},
+      {"ANYMPS_VERIFY", "",
+       "'passes' verifies the graph after each pass, not only after the last."},
       {"MPS_MAX_BUFFER_AGE", "60000", "Milliseconds a free pooled buffer is kept."},
       {"MPS_MAX_POOL_SIZE", "1G", "Bytes of free memory that the pool keeps at most."},
   };

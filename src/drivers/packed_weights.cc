@@ -1,21 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/packed_weights.h"
 
+#include "memory/pages.h"
+
 namespace anymps {
 
 BufferRef PackedWeights::get(const Constant& constant, const std::string& layout, size_t bytes,
                              const std::function<void(const std::byte*, void*)>& pack) {
-  std::lock_guard lock(mutex_);
-  std::weak_ptr<Buffer>& entry = entries_[{constant.id(), layout}];
-  if (BufferRef found = entry.lock()) return found;
-  BufferRef packed = allocator_->allocate(bytes);
-  {
+  const Key key{constant.id(), layout};
+  std::unique_lock lock(mutex_);
+  // Another thread may be packing the same.
+  while (busy_.contains(key)) done_.wait(lock);
+  if (auto found = entries_.find(key); found != entries_.end())
+    if (BufferRef packed = found->second.lock()) return packed;
+  busy_.insert(key);
+  lock.unlock();
+  BufferRef packed;
+  std::exception_ptr error;
+  try {
+    packed = allocator_->allocate(bytes);
+    map_for_writing(packed->data(), bytes);
     const Constant::Bytes plain = constant.data();
+    map_for_reading(plain.get(), constant.bytes());
     pack(plain.get(), packed->data());
+  } catch (...) {
+    error = std::current_exception();
   }
   constant.release();
-  entry = packed;
-  std::erase_if(entries_, [](const auto& item) { return item.second.expired(); });
+  lock.lock();
+  busy_.erase(key);
+  done_.notify_all();
+  if (error) std::rethrow_exception(error);
+  entries_[key] = packed;
+  // Looking at all entries costs as much as there are: so not each time.
+  if (entries_.size() >= next_sweep_) {
+    std::erase_if(entries_, [](const auto& item) { return item.second.expired(); });
+    next_sweep_ = 2 * entries_.size() + 16;
+  }
   return packed;
 }
 

@@ -3,10 +3,12 @@
 // want the same layout of the same constant. An entry lives as long as a kernel holds it.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "memory/allocator.h"
@@ -24,9 +26,14 @@ class PackedWeights {
   size_t bytes() const;  // of all entries alive
 
  private:
+  using Key = std::pair<uint64_t, std::string>;
+
   std::shared_ptr<Allocator> allocator_;
   mutable std::mutex mutex_;
-  std::map<std::pair<uint64_t, std::string>, std::weak_ptr<Buffer>> entries_;
+  std::condition_variable done_;  // an entry is not busy any more
+  std::map<Key, std::weak_ptr<Buffer>> entries_;
+  std::set<Key> busy_;  // being packed, without the lock
+  size_t next_sweep_ = 16;
 };
 
 }  // namespace anymps

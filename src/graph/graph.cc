@@ -9,7 +9,7 @@
 
 namespace anymps {
 
-std::string Node::label() const { return fmt::format("node \"{}\"", name); }
+std::string Node::label() const { return "node \"" + name + "\""; }
 
 Value* Graph::new_value() {
   values_.push_back(std::make_unique<Value>());
@@ -71,6 +71,9 @@ Value* Graph::ints(const std::vector<int64_t>& values) {
 // Extents that only running can tell bear the name of their node, and equal names mean equal
 // extents: two nodes that make such extents must not have one name. Returns the name to use.
 std::string Graph::tell_apart(const std::string& node_name, const std::vector<ValueType>& types) {
+  const bool open = std::any_of(types.begin(), types.end(),
+                                [](const ValueType& type) { return !all_known(type.shape); });
+  if (!open) return node_name;
   const std::string mark = fmt::format("@node \"{}\"", node_name);
   auto made_here = [&](const Dim& dim) {
     return !dim.known() && dim.str().find(mark) != std::string::npos;
@@ -94,7 +97,7 @@ Node* Graph::add_node(const Op& op, std::vector<Value*> inputs, const NamedAttrs
   if (name.empty()) name = op.name;
   while (!inputs.empty() && inputs.back() == nullptr) inputs.pop_back();
   if (outputs == 0) outputs = op.outputs.size();
-  std::string label = fmt::format("node \"{}\"", name);
+  std::string label = "node \"" + name + "\"";
   try {
     node->attrs = Attrs(op, attrs);
   } catch (const Error& error) {

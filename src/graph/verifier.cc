@@ -20,13 +20,26 @@ bool compatible(const ValueType& said, const ValueType& found) {
   return true;
 }
 
+// Labels are made for errors only: a graph is verified whenever it is compiled.
+std::vector<ValueType> infer(const Node& node, std::vector<const ValueType*> types,
+                             const std::string& when) {
+  try {
+    return InferContext::run(*node.op, node.attrs, std::move(types), node.outputs.size(), "");
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{} ({}{})", error.what(), node.label(), when));
+  }
+}
+
 }  // namespace
 
 void verify(const Graph& graph, const std::string& after) {
   const std::string when = after.empty() ? "" : fmt::format(" after pass '{}'", after);
+  const std::vector<Value*> values = graph.values();
   std::unordered_set<const Value*> defined;
-  std::unordered_set<std::string> names;
-  for (const Value* value : graph.values()) {
+  std::unordered_set<std::string_view> names;
+  defined.reserve(values.size());
+  names.reserve(values.size());
+  for (const Value* value : values) {
     if (!names.insert(value->name).second)
       fail(Code::kInternal, "[verify] two values are called '{}'{}", value->name, when);
     if (!value->producer) defined.insert(value);
@@ -43,8 +56,7 @@ void verify(const Graph& graph, const std::string& after) {
              node->label(), when);
       types.push_back(value ? &value->type : nullptr);
     }
-    const std::vector<ValueType> found = InferContext::run(
-        *node->op, node->attrs, types, node->outputs.size(), node->label() + when);
+    const std::vector<ValueType> found = infer(*node, std::move(types), when);
     for (size_t i = 0; i < found.size(); ++i) {
       const Value* value = node->outputs[i];
       if (value->producer != node.get() || value->index != static_cast<int>(i))

@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "importers/constant_bytes.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstring>
 
 #include "base/narrow.h"
+#include "memory/pages.h"
 
 namespace anymps {
 
 namespace {
 
-constexpr size_t kAlignment = 16;
 constexpr size_t kSmall = 16 << 10;  // copied at once: not worth a recipe
-
-// Like Constant::release, for the bytes that a recipe has read.
-void give_back_pages(std::string_view data) {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto first = reinterpret_cast<uintptr_t>(data.data()), last = first + data.size();
-  const uintptr_t begin = (first + page - 1) / page * page, end = last / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-}
 
 // Several elements in a byte: one byte for each.
 void unpack(std::string_view data, int bits, DType dtype, int64_t count, std::byte* out) {
@@ -40,12 +29,13 @@ ConstantPtr constant_from(DType dtype, Shape shape, std::string_view data,
   if (data.size() <= kSmall || !owner)
     return Constant::copy(dtype, std::move(shape),
                           std::as_bytes(std::span(data.data(), data.size())));
-  if (reinterpret_cast<uintptr_t>(data.data()) % kAlignment == 0)
+  const size_t element = dtype == DType::kC64 ? sizeof(float) : size_of(dtype);
+  if (reinterpret_cast<uintptr_t>(data.data()) % element == 0)
     return Constant::view(dtype, std::move(shape), data.data(), std::move(owner), mapped);
   return Constant::lazy(dtype, std::move(shape),
                         [data, owner = std::move(owner), mapped](std::byte* out) {
                           std::memcpy(out, data.data(), data.size());
-                          if (mapped) give_back_pages(data);
+                          if (mapped) give_back_pages(data.data(), data.size());
                         });
 }
 

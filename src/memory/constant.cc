@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/constant.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstring>
-#include <new>
+
+#include "memory/pages.h"
+#include "memory/spare_memory.h"
 
 namespace anymps {
 
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
-
 std::shared_ptr<std::byte> new_bytes(size_t size) {
-  auto* memory =
-      static_cast<std::byte*>(::operator new(std::max<size_t>(size, 1), kAlignment, std::nothrow));
+  auto memory = spare_bytes(size);
   if (!memory) fail(Code::kOutOfMemory, "[constant] cannot allocate {} bytes", size);
-  return {memory, [](std::byte* p) { ::operator delete(p, kAlignment); }};
+  return memory;
 }
 
 }  // namespace
@@ -67,11 +63,7 @@ Constant::Bytes Constant::data() const {
 }
 
 void Constant::release() const {
-  if (!mapped_) return;
-  static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const auto first = reinterpret_cast<uintptr_t>(view_), last = first + bytes();
-  const uintptr_t begin = (first + page - 1) / page * page, end = last / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  if (mapped_) give_back_pages(view_, bytes());
 }
 
 }  // namespace anymps

@@ -27,8 +27,9 @@ Dims with_axes(const TensorAxes& axes, const Dim& batch, const Dim& channels, co
 void check_groups(const InferContext& ctx, const Dim& channels, const char* what) {
   const int64_t groups = ctx.attrs.i("groups");
   ctx.check(groups >= 1, "groups is {}, must be at least 1", groups);
-  ctx.check(!channels.known() || channels.value() % groups == 0,
-            "the {} {} channels cannot be divided into {} groups", channels.str(), what, groups);
+  if (channels.known() && channels.value() % groups != 0) [[unlikely]]
+    ctx.check(false, "the {} {} channels cannot be divided into {} groups", channels.str(), what,
+              groups);
 }
 
 void check_activation(const InferContext& ctx) {
@@ -53,9 +54,9 @@ void infer_conv(InferContext& ctx) {
   const Dim channels = x[axes.channel], groups = ctx.attrs.i("groups");
   check_groups(ctx, channels, "input");
   check_groups(ctx, w[o], "output");
-  ctx.check(may_equal(channels, w[i] * groups),
-            "x {} has {} channels, but w {} with {} groups takes {}", to_string(x), channels.str(),
-            to_string(w), groups.str(), (w[i] * groups).str());
+  if (!may_equal(channels, w[i] * groups)) [[unlikely]]
+    ctx.check(false, "x {} has {} channels, but w {} with {} groups takes {}", to_string(x),
+              channels.str(), to_string(w), groups.str(), (w[i] * groups).str());
   check_activation(ctx);
   Dims y = with_axes(axes, x[0], w[o], window_outputs(ctx.attrs, spatial_of(axes, x), kernel));
   expect_shape(ctx, 2, {w[o]});
@@ -70,8 +71,9 @@ void infer_conv_transpose(InferContext& ctx) {
   const TensorAxes axes = tensor_axes(ctx.attrs, x.size());
   const Dim channels = known_of(x[axes.channel], w[0]), outputs = w[1] * ctx.attrs.i("groups");
   check_groups(ctx, channels, "input");
-  ctx.check(may_equal(x[axes.channel], w[0]), "x {} has {} channels, but w {} takes {}",
-            to_string(x), x[axes.channel].str(), to_string(w), w[0].str());
+  if (!may_equal(x[axes.channel], w[0])) [[unlikely]]
+    ctx.check(false, "x {} has {} channels, but w {} takes {}", to_string(x), x[axes.channel].str(),
+              to_string(w), w[0].str());
   check_activation(ctx);
   const Dims kernel(w.begin() + 2, w.end());
   expect_shape(ctx, 2, {outputs});

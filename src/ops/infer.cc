@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/infer.h"
 
-#include <map>
+#include <algorithm>
 
 namespace anymps {
 
@@ -72,7 +72,11 @@ std::vector<ValueType> InferContext::run(const Op& op, const Attrs& attrs,
   InferContext ctx(op, attrs, std::move(inputs), outputs, node);
   ctx.check(ctx.input_count() <= op.max_inputs(), "takes at most {} inputs, {} given",
             op.inputs.size(), ctx.input_count());
-  std::map<std::string, DType> bound;
+  struct Bound {
+    const std::string* type;
+    DType dtype;
+  };
+  SmallVector<Bound, 4> bound;
   const size_t slots = std::max(op.inputs.size(), ctx.input_count());
   for (size_t i = 0; i < slots; ++i) {
     const InputSpec& spec = op.inputs[std::min(i, op.inputs.size() - 1)];
@@ -88,10 +92,14 @@ std::vector<ValueType> InferContext::run(const Op& op, const Attrs& attrs,
     const Container container = ctx.type(i).container;
     ctx.check(spec.containers & bit(container), "input '{}' is a {}", spec.name, name(container));
     if (spec.type.empty()) continue;  // any dtype, whatever the others are
-    auto [it, fresh] = bound.emplace(spec.type, ctx.dtype(i));
-    ctx.check(fresh || it->second == ctx.dtype(i),
-              "input '{}' is {}, but must have the same dtype as the inputs before it, {}",
-              spec.name, name(ctx.dtype(i)), name(it->second));
+    const auto before = std::find_if(bound.begin(), bound.end(),
+                                     [&](const Bound& item) { return *item.type == spec.type; });
+    if (before == bound.end())
+      bound.push_back({&spec.type, ctx.dtype(i)});
+    else
+      ctx.check(before->dtype == ctx.dtype(i),
+                "input '{}' is {}, but must have the same dtype as the inputs before it, {}",
+                spec.name, name(ctx.dtype(i)), name(before->dtype));
   }
   ctx.check(op.variadic_outputs || outputs <= op.outputs.size(), "has {} outputs, {} asked for",
             op.outputs.size(), outputs);

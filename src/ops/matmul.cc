@@ -26,8 +26,9 @@ Operand operand(const InferContext& ctx, size_t i, const char* transpose, bool v
 
 void infer_matmul(InferContext& ctx) {
   const Operand a = operand(ctx, 0, "transpose_a", true), b = operand(ctx, 1, "transpose_b", false);
-  ctx.check(may_equal(a.columns, b.rows), "cannot multiply a {} by b {}: {} columns, {} rows",
-            to_string(ctx.shape(0)), to_string(ctx.shape(1)), a.columns.str(), b.rows.str());
+  if (!may_equal(a.columns, b.rows)) [[unlikely]]
+    ctx.check(false, "cannot multiply a {} by b {}: {} columns, {} rows", to_string(ctx.shape(0)),
+              to_string(ctx.shape(1)), a.columns.str(), b.rows.str());
   const Activation activation = parse_activation(ctx.attrs.s("activation"));
   const DType dtype = ctx.dtype(0);
   ctx.check(is_float(dtype) || activation == Activation::kNone ||

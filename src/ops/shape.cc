@@ -22,7 +22,8 @@ void infer_reshape(InferContext& ctx) {
   std::optional<size_t> inferred;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i].is(-1)) {
-      ctx.check(!inferred, "shape {} has more than one -1", to_string(*target));
+      if (inferred) [[unlikely]]
+        ctx.check(false, "shape {} has more than one -1", to_string(*target));
       inferred = i;
       if (!ranked) shape[i] = ctx.fresh(std::to_string(i));
       continue;
@@ -33,22 +34,23 @@ void infer_reshape(InferContext& ctx) {
                   to_string(*target), i, to_string(ctx.shape(0)));
       shape[i] = ranked ? ctx.shape(0)[i] : ctx.fresh(std::to_string(i));
     }
-    ctx.check(!shape[i].known() || shape[i].value() >= 0, "shape {} has a negative extent",
-              to_string(*target));
+    if (shape[i].known() && shape[i].value() < 0) [[unlikely]]
+      ctx.check(false, "shape {} has a negative extent", to_string(*target));
     others.push_back(shape[i]);
   }
   if (!ranked) return ctx.set(0, std::move(shape));
   const Dims& input = ctx.shape(0);
   if (inferred) {
     const Quotient rest = quotient(input, others, ctx.op.name.c_str());
-    ctx.check(rest.exact || !all_known(input) || !all_known(others),
-              "shape {} does not divide an input of shape {}", to_string(*target),
-              to_string(input));
+    if (!rest.exact && all_known(input) && all_known(others)) [[unlikely]]
+      ctx.check(false, "shape {} does not divide an input of shape {}", to_string(*target),
+                to_string(input));
     shape[*inferred] = rest.value;
   } else if (all_known(input) && all_known(shape)) {
     const int64_t count = element_count(to_shape(input)), wanted = element_count(to_shape(shape));
-    ctx.check(count == wanted, "an input of shape {} has {} elements, shape {} has {}",
-              to_string(input), count, to_string(shape), wanted);
+    if (count != wanted) [[unlikely]]
+      ctx.check(false, "an input of shape {} has {} elements, shape {} has {}", to_string(input),
+                count, to_string(shape), wanted);
   }
   set_view(ctx, 0, std::move(shape));
 }
@@ -62,9 +64,9 @@ bool view_reshape(ViewContext& ctx) {
 std::vector<int64_t> permutation(const Attrs& attrs, int64_t rank) {
   const std::vector<int64_t>& given = attrs.ints("perm");
   if (!given.empty()) {
-    require(static_cast<int64_t>(given.size()) == rank,
-            "[transpose] perm [{}] has {} axes for an input of rank {}", fmt::join(given, ", "),
-            given.size(), rank);
+    if (static_cast<int64_t>(given.size()) != rank) [[unlikely]]
+      require(false, "[transpose] perm [{}] has {} axes for an input of rank {}",
+              fmt::join(given, ", "), given.size(), rank);
     return normalize_axes(given, rank, "transpose");
   }
   std::vector<int64_t> reversed(static_cast<size_t>(rank));
@@ -96,8 +98,9 @@ void infer_squeeze(InferContext& ctx) {
   }
   for (int64_t axis : normalize_axes(*axes, ctx.rank(0), "squeeze")) {
     const Dim& extent = input[static_cast<size_t>(axis)];
-    ctx.check(!extent.known() || extent.is(1), "axis {} of {} has the extent {}, not 1", axis,
-              to_string(input), extent.str());
+    if (extent.known() && !extent.is(1)) [[unlikely]]
+      ctx.check(false, "axis {} of {} has the extent {}, not 1", axis, to_string(input),
+                extent.str());
     drop[static_cast<size_t>(axis)] = true;
   }
   Dims shape;
@@ -179,8 +182,8 @@ void infer_expand(InferContext& ctx) {
   }
   for (Dim& extent : *target) {
     if (extent.is(-1)) extent = 1;
-    ctx.check(!extent.known() || extent.value() >= 0, "shape {} has a negative extent",
-              to_string(*target));
+    if (extent.known() && extent.value() < 0) [[unlikely]]
+      ctx.check(false, "shape {} has a negative extent", to_string(*target));
   }
   set_view(ctx, 0, broadcast(ctx.shape(0), *target, "expand"));
 }
@@ -225,8 +228,9 @@ void infer_depth_to_space(InferContext& ctx) {
   const Dim block = ctx.attrs.i("block");
   Dims shape = ctx.shape(0);
   const Quotient channels = quotient({shape[c]}, {block, block}, "depth_to_space");
-  ctx.check(channels.exact || !shape[c].known(), "{} channels do not divide by {} x {}",
-            shape[c].str(), block.str(), block.str());
+  if (!channels.exact && shape[c].known()) [[unlikely]]
+    ctx.check(false, "{} channels do not divide by {} x {}", shape[c].str(), block.str(),
+              block.str());
   shape[c] = channels.value;
   shape[h] = ordered_product({shape[h], block});
   shape[w] = ordered_product({shape[w], block});
@@ -239,8 +243,9 @@ void infer_space_to_depth(InferContext& ctx) {
   Dims shape = ctx.shape(0);
   for (size_t axis : {h, w}) {
     const Quotient extent = quotient({shape[axis]}, {block}, "space_to_depth");
-    ctx.check(extent.exact || !shape[axis].known(), "extent {} of axis {} does not divide by {}",
-              shape[axis].str(), axis, block.str());
+    if (!extent.exact && shape[axis].known()) [[unlikely]]
+      ctx.check(false, "extent {} of axis {} does not divide by {}", shape[axis].str(), axis,
+                block.str());
     shape[axis] = extent.value;
   }
   shape[c] = ordered_product({shape[c], block, block});

@@ -99,10 +99,11 @@ Dims window_outputs(const Attrs& attrs, const Dims& in, const Dims& kernel, bool
     }
     const Dim span = span_of(window, kernel[i], i);
     const Dim padding = Dim(window.begin[i]) + window.end[i], padded = in[i] + padding;
-    require(!padded.known() || !span.known() || span.value() <= padded.value(),
-            "[{}] a window that spans {} elements does not fit into spatial axis {} of extent {} "
-            "with {} elements of padding",
-            window.op, span.str(), i, in[i].str(), padding.str());
+    if (padded.known() && span.known() && span.value() > padded.value()) [[unlikely]]
+      require(false,
+              "[{}] a window that spans {} elements does not fit into spatial axis {} of extent {} "
+              "with {} elements of padding",
+              window.op, span.str(), i, in[i].str(), padding.str());
     // floor((padded - span) / stride) + 1, as one quotient.
     const Dim room = padding - span + stride;
     if (ceil_mode) {
@@ -147,9 +148,9 @@ Dims transposed_outputs(const Attrs& attrs, const Dims& in, const Dims& kernel) 
     }
     const Dim cut = Dim(window.begin[i]) + window.end[i];
     const Dim extent = transposed_extent(window, extra[i], in[i], kernel[i], i, cut);
-    require(!extent.known() || extent.value() >= 0,
-            "[{}] the paddings {} and {} of spatial axis {} are more than its extent {}", window.op,
-            window.begin[i], window.end[i], i, (extent + cut).str());
+    if (extent.known() && extent.value() < 0) [[unlikely]]
+      require(false, "[{}] the paddings {} and {} of spatial axis {} are more than its extent {}",
+              window.op, window.begin[i], window.end[i], i, (extent + cut).str());
     out.push_back(extent);
   }
   return out;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "memory/pages.h"
 #include "passes/match.h"
 #include "passes/pass.h"
 
@@ -117,6 +118,7 @@ WeightChannels weight_channels(const Node& node, const Shape& w) {
 ConstantPtr scaled_weights(const ConstantPtr& weights, WeightChannels channels, Numbers scale) {
   auto recipe = [weights, channels, scale = std::move(scale)](std::byte* out) {
     const auto bytes = weights->data();
+    map_for_reading(bytes.get(), weights->bytes());
     const int64_t runs = channels.run ? weights->desc().count() / channels.run : 0;
     dispatch<kFloat>(weights->dtype(), [&]<typename T>() {
       using C = Compute<T>;
@@ -124,8 +126,11 @@ ConstantPtr scaled_weights(const ConstantPtr& weights, WeightChannels channels, 
       T* to = reinterpret_cast<T*>(out);
       for (int64_t i = 0; i < runs; ++i) {
         const double factor = scale[static_cast<size_t>(channels.of_run(i))];
-        for (int64_t k = 0; k < channels.run; ++k, ++from, ++to)
-          *to = static_cast<T>(static_cast<C>(static_cast<double>(static_cast<C>(*from)) * factor));
+        for (int64_t k = 0; k < channels.run; ++k)
+          to[k] =
+              static_cast<T>(static_cast<C>(static_cast<double>(static_cast<C>(from[k])) * factor));
+        from += channels.run;
+        to += channels.run;
       }
     });
     weights->release();

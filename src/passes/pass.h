@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pass is a function from graph to graph in a file of its own:
 //   PASS(fold_batch_norm, 300, "conv + batch_norm -> conv with other weights") { … }
-// It returns how many places it changed. The pipeline runs passes by their order number, with the
-// verifier after each, and repeats the whole list until nothing changes.
+// It returns how many places it changed. The pipeline runs passes by their order number, repeats the
+// whole list until nothing changes, and verifies what came out.
 #pragma once
 
 #include <functional>
@@ -21,6 +21,7 @@ struct PassContext {
   std::function<std::vector<ConstantPtr>(const Node&)> evaluate;
   std::vector<std::string> without;  // names of passes to leave out
   int optimization_level = 1;        // 0: only what is needed to run; 1: all
+  bool verify_each = true;           // after each pass too, so that an error names the pass
 };
 
 using PassFn = int (*)(Graph& graph, PassContext& context);

@@ -19,9 +19,14 @@ std::vector<Pass>& registry() {
   return passes;
 }
 
-bool left_out(const PassContext& context, const std::string& name) {
-  return env_contains("ANYMPS_PASSES", ("-" + name).c_str()) ||
-         std::find(context.without.begin(), context.without.end(), name) != context.without.end();
+std::vector<const Pass*> chosen_passes(const PassContext& context) {
+  std::vector<const Pass*> chosen;
+  for (const Pass& pass : all_passes())
+    if (!env_contains("ANYMPS_PASSES", ("-" + pass.name).c_str()) &&
+        std::find(context.without.begin(), context.without.end(), pass.name) ==
+            context.without.end())
+      chosen.push_back(&pass);
+  return chosen;
 }
 
 }  // namespace
@@ -38,17 +43,19 @@ const std::vector<Pass>& all_passes() { return registry(); }
 
 std::vector<PassReport> run_passes(Graph& graph, PassContext& context) {
   const bool dump = env_contains("ANYMPS_DUMP", "passes");
+  const bool each = context.verify_each || dump;
   std::vector<PassReport> reports;
-  verify(graph);
+  if (each || context.optimization_level <= 0) verify(graph);
   if (context.optimization_level <= 0) return reports;
+  const std::vector<const Pass*> passes = chosen_passes(context);
   for (int round = 0; round < kMaxRounds; ++round) {
     int changes = 0;
-    for (const Pass& pass : all_passes()) {
-      if (left_out(context, pass.name)) continue;
+    for (const Pass* next : passes) {
+      const Pass& pass = *next;
       const auto start = std::chrono::steady_clock::now();
       const int changed = pass.run(graph, context);
       graph.insert_before(nullptr);
-      if (changed) verify(graph, pass.name);
+      if (changed && each) verify(graph, pass.name);
       const std::chrono::duration<double, std::milli> took =
           std::chrono::steady_clock::now() - start;
       reports.push_back({pass.name, changed, graph.node_count(), took.count()});
@@ -59,6 +66,7 @@ std::vector<PassReport> run_passes(Graph& graph, PassContext& context) {
     }
     if (changes == 0) break;
   }
+  if (!each) verify(graph, "the last (ANYMPS_VERIFY=passes tells which is wrong)");
   return reports;
 }
 

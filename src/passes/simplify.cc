@@ -98,6 +98,26 @@ Value* chosen(Graph&, Node& node) {
   return same_shape(side, node.output()) ? side : nullptr;
 }
 
+// An operand that has one value everywhere is that value: broadcasting does the rest.
+bool take_value_of_fill(Graph& graph, Node& node) {
+  bool changed = false;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    Node* fill = made_by(node.input(i), "fill");
+    Value* value = fill ? fill->input(1) : nullptr;
+    if (!value || !value->type.ranked || !value->shape().empty() ||
+        value->dtype() != node.input(i)->dtype())
+      continue;
+    bool others_tell_shape = false;
+    for (size_t k = 0; k < node.inputs.size(); ++k)
+      others_tell_shape = others_tell_shape ||
+                          (k != i && node.inputs[k] && same_shape(node.inputs[k], node.output()));
+    if (!others_tell_shape) continue;
+    graph.set_input(&node, i, value);
+    changed = true;
+  }
+  return changed;
+}
+
 const std::map<std::string_view, Rule>& rules() {
   static const std::map<std::string_view, Rule> table = {
       {"identity", [](Graph&, Node& node) { return node.input(0); }},
@@ -128,10 +148,11 @@ const std::map<std::string_view, Rule>& rules() {
 PASS(simplify, 110, "x * 1 -> x, transposes and reshapes composed, known shapes as attributes") {
   Rewriter rewriter(graph);
   return rewriter.each([&](Node& node) {
+    const bool changed = node.op->is(kElementwise) && take_value_of_fill(graph, node);
     auto rule = rules().find(node.op->name);
-    if (rule == rules().end()) return false;
+    if (rule == rules().end()) return changed;
     Value* value = rule->second(graph, node);
-    return value && rewriter.replace(node.output(), value);
+    return (value && rewriter.replace(node.output(), value)) || changed;
   });
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executable.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
 
 #include "base/env.h"
 #include "drivers/reference_fallback.h"
+#include "runtime/kernel_choice.h"
 #include "runtime/measure.h"
 #include "runtime/structural.h"
 
@@ -35,9 +37,20 @@ std::vector<Shape> measured_shapes(const Node& node) {
   return inputs.measure(*node.op, node.attrs, node.outputs.size());
 }
 
-// Computes a node of constants with the reference kernels. Big single results become recipes: see
-// memory/constant.h.
-std::vector<ConstantPtr> evaluate(const Node& node) {
+// Where elements are only moved, the driver's kernel gives the same and is faster.
+KernelPtr folding_kernel(Driver& driver, const KernelRequest& request) {
+  static constexpr std::string_view kMoves[] = {"gather", "transpose", "slice", "concat", "expand"};
+  const bool moves =
+      std::find(std::begin(kMoves), std::end(kMoves), request.op->name) != std::end(kMoves);
+  if (moves && driver.traits().host_visible && driver.traits().computes) {
+    KernelPtr kernel = choose_kernel(driver, request).kernel;
+    if (kernel->scratch_bytes() == 0) return kernel;
+  }
+  return make_oracle_kernel(request);
+}
+
+// Computes a node of constants. Big single results become recipes: see memory/constant.h.
+std::vector<ConstantPtr> evaluate(Driver& driver, const Node& node) {
   if (node.op->is(kStructural)) return {};
   KernelRequest request;
   request.op = node.op;
@@ -60,7 +73,9 @@ std::vector<ConstantPtr> evaluate(const Node& node) {
     if (!value->type.static_shape()) return {};
     request.outputs.emplace_back(value->dtype(), to_shape(value->shape()));
   }
-  KernelPtr kernel = make_oracle_kernel(request);
+  request.constants.resize(request.inputs.size());
+  request.contents.resize(request.inputs.size());
+  KernelPtr kernel = folding_kernel(driver, request);
   if (!kernel) return {};
   auto compute = [kernel, inputs](std::vector<void*> outputs) {
     std::vector<Constant::Bytes> held;
@@ -158,10 +173,11 @@ std::vector<Shape> shapes_of(const std::vector<Tensor>& tensors) {
 
 Executable::~Executable() = default;
 
-Executable::Executable(DevicePtr device, const Graph& graph, CompileOptions options, int depth)
+Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOptions options,
+                       int depth)
     : device_(std::move(device)),
       options_(std::move(options)),
-      graph_(graph.clone()),
+      graph_(std::move(graph)),
       plans_(options_.plan_cache),
       depth_(depth),
       variables_(std::make_unique<Variables>()) {
@@ -172,9 +188,10 @@ Executable::Executable(DevicePtr device, const Graph& graph, CompileOptions opti
   PassContext context;
   context.prefers_nhwc = traits.prefers_nhwc;
   context.fuses = traits.fuses;
-  context.evaluate = evaluate;
+  context.evaluate = [this](const Node& node) { return evaluate(device_->driver(), node); };
   context.without = options_.without_passes;
   context.optimization_level = options_.optimization_level;
+  context.verify_each = options_.check || env_contains("ANYMPS_VERIFY", "passes");
   passes_ = run_passes(*graph_, context);
   number_symbols();
   never_planned_ = !fits_a_plan(*graph_);

@@ -29,7 +29,11 @@ class Executable : public std::enable_shared_from_this<Executable> {
  public:
   // Takes a copy of the graph; constants are shared with it.
   // `depth`: how many bodies of nodes the graph lies in.
-  Executable(DevicePtr device, const Graph& graph, CompileOptions options = {}, int depth = 0);
+  Executable(DevicePtr device, const Graph& graph, CompileOptions options = {}, int depth = 0)
+      : Executable(std::move(device), graph.clone(), std::move(options), depth) {}
+  // Takes the graph itself.
+  Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOptions options = {},
+             int depth = 0);
   ~Executable();
 
   // Runs on the queue and waits. Feeds are in the graph's order, on this device, any strides.

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "memory/spare_memory.h"
 #include "runtime/plan.h"
 
 namespace anymps {
@@ -153,6 +154,11 @@ class PlanBuilder {
     return places_[value] = {{Location::kConstant, constants_.size() - 1, 0}, desc_of(value)};
   }
 
+  void put(const Value* value, const Place& place) {
+    places_[value] = place;
+    if (place.where.kind == Location::kArena) stored_[root(place.where.index)].push_back(value);
+  }
+
   void add_node(const Node& node) {
     if (known_content(node)) {
       for (const Value* value : node.outputs) known_[value] = constant_of_content(value);
@@ -193,7 +199,7 @@ class PlanBuilder {
     for (const Value* value : node.outputs) outputs.push_back(new_place(value));
     if (options_.share_memory) try_in_place(node, *choice->kernel, inputs, outputs);
     add_step(&node, node.name, std::move(choice), std::move(request), inputs, outputs);
-    for (size_t i = 0; i < node.outputs.size(); ++i) places_[node.outputs[i]] = outputs[i];
+    for (size_t i = 0; i < node.outputs.size(); ++i) put(node.outputs[i], outputs[i]);
   }
 
   bool try_view(const Node& node) {
@@ -216,7 +222,7 @@ class PlanBuilder {
       place.where.offset += view.offset * static_cast<int64_t>(size_of(plain.dtype));
       views.push_back(std::move(place));
     }
-    for (size_t i = 0; i < views.size(); ++i) places_[node.outputs[i]] = views[i];
+    for (size_t i = 0; i < views.size(); ++i) put(node.outputs[i], views[i]);
     return true;
   }
 
@@ -237,10 +243,29 @@ class PlanBuilder {
   }
 
   std::shared_ptr<const KernelChoice> prepare(const Node& node, const KernelRequest& request) {
-    std::string key = fmt::format("{}|{}", static_cast<const void*>(&node), options_.threads);
-    for (const auto& input : request.inputs) key += "|" + (input ? to_string(*input) : "-");
-    for (const auto& content : request.contents)
-      if (content) key += fmt::format("|{}", fmt::join(*content, ","));
+    std::string key;
+    const auto append = [&](const void* data, size_t bytes) {
+      key.append(static_cast<const char*>(data), bytes);
+    };
+    const auto append_all = [&](const auto& numbers) {
+      const size_t count = numbers.size();
+      append(&count, sizeof(count));
+      append(numbers.data(), count * sizeof(int64_t));
+    };
+    const Node* which = &node;
+    append(&which, sizeof(which));
+    append(&options_.threads, sizeof(options_.threads));
+    for (const auto& input : request.inputs) {
+      key += input ? '+' : '-';
+      if (!input) continue;
+      append(&input->dtype, sizeof(input->dtype));
+      append_all(input->shape);
+      append_all(input->strides);
+    }
+    for (const auto& content : request.contents) {
+      key += content ? '+' : '-';
+      if (content) append_all(*content);
+    }
     std::weak_ptr<const KernelChoice>& slot = cache_[key];
     if (auto found = slot.lock()) return found;
     auto made = std::make_shared<const KernelChoice>(choose_kernel(device_.driver(), request));
@@ -284,8 +309,7 @@ class PlanBuilder {
   // Does any node after `node` (or `node` by another input) read arena tensor `index`?
   bool read_later(size_t index, const Node& node) {
     size_t uses_here = 0;
-    for (const auto& [value, place] : places_) {
-      if (place.where.kind != Location::kArena || root(place.where.index) != root(index)) continue;
+    for (const Value* value : stored_[root(index)]) {
       if (graph_.is_output(value)) return true;
       for (const Node* user : value->users) {
         if (user == &node)
@@ -452,12 +476,15 @@ class PlanBuilder {
   std::vector<ConstantPtr> constants_;
   std::vector<bool> constant_read_;
   std::vector<ArenaTensor> arena_;
+  std::unordered_map<size_t, std::vector<const Value*>>
+      stored_;  // in an arena tensor that is no alias
   std::vector<Location> pointers_;
 };
 
 std::shared_ptr<Plan> Plan::make(Device& device, const Graph& graph,
                                  const std::vector<Shape>& feeds, const PlanOptions& options,
                                  KernelCache& cache) {
+  const KeepSpareMemory keep;
   device.driver().use_threads(options.threads);
   std::erase_if(cache, [](const auto& item) { return item.second.expired(); });
   return PlanBuilder(device, graph, options, cache).build(feeds);

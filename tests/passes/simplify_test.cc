@@ -45,6 +45,18 @@ TEST_F(Simplify, Square) {
 %end: f32[N, 3, 4] = neg(%p_1)
 )");
 }
+TEST_F(Simplify, AnOperandThatIsFilledIsItsValue) {
+  Value* filled = graph.add("fill", {graph.ints({3, 4}), number(2)}, {}, "filled");
+  expect(graph.add("sub", {filled, start}, {}, "y"), R"(
+%start: f32[N, 3, 4] = exp(%x)
+%y: f32[N, 3, 4] = sub(%const_1, %start)
+%end: f32[N, 3, 4] = neg(%y)
+)");
+}
+TEST_F(Simplify, AFilledOperandThatGivesTheShapeStays) {
+  Value* filled = graph.add("fill", {graph.ints({2, 3, 4}), number(2)}, {}, "filled");
+  expect_kept(graph.add("sub", {filled, weights(graph, "w", {4})}, {}, "y"));
+}
 TEST_F(Simplify, CastToItself) { expect(graph.add("cast", {start}, {{"dtype", DType::kF32}})); }
 
 TEST_F(Simplify, AConditionThatIsTheSameEverywhere) {

@@ -2,6 +2,7 @@
 // Convolution, its gradients and transposed convolution with oneDNN. Activations are channels-last
 // in memory (others are reordered on the way in and out), weights are packed once, and bias,
 // residual and activation are applied before the result is stored.
+#include "drivers/cpu/gemm.h"
 #include "drivers/cpu/onednn.h"
 #include "ops/window.h"
 
@@ -180,6 +181,34 @@ KernelPtr make_conv(const KernelRequest& request, std::string& why) {
   return build(request, p, pd, dnnl::convolution_forward(pd));
 }
 
+// A 1x1 convolution is a product: pixels are rows, channels are columns.
+KernelPtr make_pointwise(const KernelRequest& request, std::string& why) {
+  if (request.out().count() == 0) return empty_kernel();
+  if (!check(request, why)) return nullptr;
+  const TensorDesc &x = request.in(0), &w = request.in(1);
+  if (request.attrs.i("groups") != 1) return refuse(why, "groups");
+  if (request.attrs.s("layout") != "channels_last") return refuse(why, "channels are not last");
+  const TensorDesc plain = plain_weights(request, w);
+  const Window window =
+      resolve_window(request.attrs, spatial_of(channels_second(x).shape), spatial_of(plain.shape));
+  for (size_t i = 0; i < window.rank(); ++i)
+    if (window.kernel[i] != 1 || window.strides[i] != 1 || window.pads_begin[i] != 0 ||
+        window.pads_end[i] != 0)
+      return refuse(why, "the window is not 1x1");
+  for (const size_t i : {0u, 2u, 3u})
+    if (request.has(i) && !request.in(i).contiguous()) return refuse(why, "strides");
+  Gemm gemm;
+  gemm.depth = gemm.x_row = x.shape.back();
+  gemm.columns = gemm.y_row = request.out().shape.back();
+  gemm.rows = request.out().count() / gemm.columns;
+  gemm.w_depth = plain.strides[1];
+  gemm.w_column = plain.strides[0];
+  if (request.has(2)) gemm.bias = 2;
+  if (request.has(3)) gemm.residual = 3;
+  gemm.activation = tile_activation(request.attrs, "alpha", "beta");
+  return make_gemm(request, gemm, why);
+}
+
 KernelPtr make_conv_transpose(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
   if (!check(request, why)) return nullptr;
@@ -283,6 +312,7 @@ KernelPtr make_weights_gradient(const KernelRequest& request, std::string& why) 
   return make_gradient(request, why, true);
 }
 
+const KernelRegistrar kPointwise("cpu", "conv", "gemm", 5, make_pointwise);
 const KernelRegistrar kConv("cpu", "conv", "onednn", 10, onednn_factory(make_conv));
 const KernelRegistrar kConvTranspose("cpu", "conv_transpose", "onednn", 10,
                                      onednn_factory(make_conv_transpose));

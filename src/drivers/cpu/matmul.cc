@@ -2,7 +2,12 @@
 // Matrix products with oneDNN. Batch axes are merged as far as the strides allow (a product with
 // one matrix of weights becomes two-dimensional), transposes are strides, constant matrices are
 // packed once, and scale, bias, residual and activation are applied before the result is stored.
+#include <mutex>
+#include <unordered_map>
+
+#include "drivers/cpu/gemm.h"
 #include "drivers/cpu/onednn.h"
+#include "drivers/cpu/threads.h"
 
 namespace anymps::cpu {
 
@@ -63,11 +68,47 @@ void expand(const TensorDesc& desc, const T* from, T* to) {
   }
 }
 
+struct Made {
+  dnnl::matmul::primitive_desc pd;  // empty: there is no implementation
+  dnnl::matmul primitive;
+};
+
+// What oneDNN makes for a shape is large and takes long; layers of one shape share it.
+template <typename Make>
+Made same_shape(const std::string& key, Make make) {
+  constexpr size_t kMost = 32;
+  static std::mutex mutex;
+  static std::unordered_map<std::string, Made> known;
+  {
+    std::lock_guard lock(mutex);
+    if (auto found = known.find(key); found != known.end()) return found->second;
+  }
+  Made made{choose_implementation(make), {}};
+  if (!made.pd || std::string_view(made.pd.impl_info_str()).starts_with("ref")) return made;
+  made.primitive = dnnl::matmul(made.pd);
+  std::lock_guard lock(mutex);
+  if (known.size() >= kMost) known.clear();
+  known.emplace(key, made);
+  return made;
+}
+
 class Product {
  public:
   explicit Product(const KernelRequest& request) : request_(request) {}
 
   KernelPtr make(std::string& why) {
+    if (!merge(why)) return nullptr;
+    KernelPtr kernel = build(why);
+    if (kernel || summands_.empty()) return kernel;
+    // oneDNN broadcasts rows and scalars; what lies otherwise is written out at each run.
+    expand_ = true;
+    return build(why);
+  }
+
+  KernelPtr make_packed(std::string& why) { return merge(why) ? packed_product(why) : nullptr; }
+
+ private:
+  bool merge(std::string& why) {
     const Attrs& attrs = request_.attrs;
     const TensorDesc a = matrix(request_.in(0), true, attrs.b("transpose_a"));
     const TensorDesc b = matrix(request_.in(1), false, attrs.b("transpose_b"));
@@ -77,18 +118,13 @@ class Product {
     const std::span<const int64_t> batch(y.shape.data(), y.shape.size() - 2);
     tensors_ = {with_batch(a, batch), with_batch(b, batch), with_batch(y, batch)};
     for (const size_t i : {2u, 3u})
-      if (!add_summand(i, y, why)) return nullptr;
+      if (!add_summand(i, y, why)) return false;
     drop_units();
     merge_batches();
     fold_batch_into_rows();
-    KernelPtr kernel = build(why);
-    if (kernel || summands_.empty()) return kernel;
-    // oneDNN broadcasts rows and scalars; what lies otherwise is written out at each run.
-    expand_ = true;
-    return build(why);
+    return true;
   }
 
- private:
   static constexpr size_t kA = 0, kB = 1, kY = 2;
 
   static void insert_unit(TensorDesc& y, size_t from_end) {
@@ -183,6 +219,32 @@ class Product {
     return desc;
   }
 
+  // Two dimensions, constant weights, summands that gemm.h knows.
+  KernelPtr packed_product(std::string& why) const {
+    const TensorDesc &a = tensors_[kA].desc, &b = tensors_[kB].desc, &y = tensors_[kY].desc;
+    if (batch_rank() != 0 || request_.attrs.f("alpha") != 1) return refuse(why, "batches or alpha");
+    if (a.strides[1] != 1 || a.strides[0] < 0 || y.strides[1] != 1) return refuse(why, "strides");
+    Gemm gemm;
+    gemm.rows = y.shape[0];
+    gemm.depth = a.shape[1];
+    gemm.columns = y.shape[1];
+    gemm.x_row = a.strides[0];
+    gemm.y_row = y.strides[0];
+    gemm.w_depth = b.strides[0];
+    gemm.w_column = b.strides[1];
+    for (size_t s = 0; s < summands_.size(); ++s) {
+      const TensorDesc& summand = tensors_[kY + 1 + s].desc;
+      if (!gemm.bias && summand.strides[0] == 0 && summand.strides[1] == 1)
+        gemm.bias = summands_[s];
+      else if (!gemm.residual && summand.shape == y.shape && summand.strides == y.strides)
+        gemm.residual = summands_[s];
+      else
+        return refuse(why, fmt::format("input {} is broadcast", summands_[s]));
+    }
+    gemm.activation = tile_activation(request_.attrs, "act_alpha", "act_beta");
+    return make_gemm(request_, gemm, why);
+  }
+
   Place expanded(OneDnnBuilder& builder, size_t i) const {
     TensorDesc desc = tensors_[i].desc;
     desc.shape = tensors_[kY].desc.shape;
@@ -247,7 +309,14 @@ class Product {
         packs ? memory::desc(onednn_dims(descs[kB].shape), *onednn_type(descs[kB].dtype),
                              memory::format_tag::any)
               : onednn_desc(descs[kB]);
-    const auto pd = choose_implementation([&] {
+    std::string key = fmt::format("{} {} {} {} {}", layout_key(a), layout_key(b), layout_key(y),
+                                  bias ? layout_key(bias) : "", scale);
+    for (const PrimitiveArg& arg : extra)
+      key += fmt::format(" {} {}", arg.id, layout_key(arg.desc));
+    key +=
+        fmt::format(" {} {} {} {}", request_.attrs.s("activation"), request_.attrs.f("act_alpha"),
+                    request_.attrs.f("act_beta"), current_threads());
+    const auto [pd, primitive] = same_shape(key, [&] {
       return bias ? dnnl::matmul::primitive_desc(onednn_engine(), a, b, bias, y, attr, true)
                   : dnnl::matmul::primitive_desc(onednn_engine(), a, b, y, attr, true);
     });
@@ -260,7 +329,7 @@ class Product {
                                           : Place{Place::kInput, 1, nullptr}},
                                    {DNNL_ARG_DST, y, {Place::kOutput, 0, nullptr}}};
     args.insert(args.end(), extra.begin(), extra.end());
-    builder.call(dnnl::matmul(pd), pd.scratchpad_desc(), std::move(args));
+    builder.call(primitive, pd.scratchpad_desc(), std::move(args));
     return builder.finish(pd.impl_info_str());
   }
 
@@ -269,6 +338,12 @@ class Product {
   std::vector<size_t> summands_;  // their input numbers
   bool dense_ = true, expand_ = false;
 };
+
+KernelPtr make_packed(const KernelRequest& request, std::string& why) {
+  if (request.out().count() == 0) return empty_kernel();
+  if (request.in(0).count() == 0) return refuse(why, "nothing to sum over");
+  return Product(request).make_packed(why);
+}
 
 KernelPtr make_matmul(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
@@ -279,6 +354,7 @@ KernelPtr make_matmul(const KernelRequest& request, std::string& why) {
   return Product(request).make(why);
 }
 
+const KernelRegistrar kPacked("cpu", "matmul", "gemm", 5, make_packed);
 const KernelRegistrar kMatmul("cpu", "matmul", "onednn", 10, onednn_factory(make_matmul));
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "drivers/cpu/isa.h"
+#include "drivers/cpu/weight_packing.h"
 #include "drivers/cpu/widen.h"
 #include "drivers/packed_weights.h"
 #include "ops/fused_activation.h"
@@ -16,14 +17,6 @@ namespace {
 using dnnl::memory;
 
 constexpr size_t kAlignment = 64;
-
-// Layout of a descriptor as text: equal for descriptors with equal memory.
-std::string layout_key(const memory::desc& desc) {
-  return fmt::format("{}|{}|{}|{}|{}|{}", static_cast<int>(desc.get_data_type()),
-                     fmt::join(desc.get_dims(), ","), fmt::join(desc.get_padded_dims(), ","),
-                     fmt::join(desc.get_strides(), ","), fmt::join(desc.get_inner_blks(), ","),
-                     fmt::join(desc.get_inner_idxs(), ","));
-}
 
 bool same_places(const TensorDesc& have, const memory::desc& wanted) {
   if (onednn_type(have.dtype) != wanted.get_data_type() || wanted.get_inner_nblks() != 0 ||
@@ -109,6 +102,13 @@ class OneDnnKernel final : public Kernel {
 };
 
 }  // namespace
+
+std::string layout_key(const memory::desc& desc) {
+  return fmt::format("{}|{}|{}|{}|{}|{}", static_cast<int>(desc.get_data_type()),
+                     fmt::join(desc.get_dims(), ","), fmt::join(desc.get_padded_dims(), ","),
+                     fmt::join(desc.get_strides(), ","), fmt::join(desc.get_inner_blks(), ","),
+                     fmt::join(desc.get_inner_idxs(), ","));
+}
 
 const dnnl::engine& onednn_engine() {
   static const dnnl::engine engine = [] {
@@ -284,6 +284,10 @@ Place OneDnnBuilder::read_weights(size_t i, const TensorDesc& have, const memory
   if (!constant || !request_.packed || same_places(have, wanted)) return read(i, have, wanted);
   const memory::desc plain = onednn_desc(have);
   return pack(i, layout_key(plain), wanted, [&](const std::byte* from, void* to) {
+    if (can_pack_weights(plain, wanted)) {
+      pack_weights(plain, reinterpret_cast<const float*>(from), wanted, static_cast<float*>(to));
+      return;
+    }
     memory source(plain, onednn_engine(), const_cast<std::byte*>(from));
     memory target(wanted, onednn_engine(), to);
     dnnl::reorder(source, target).execute(onednn_stream(), source, target);

@@ -27,6 +27,9 @@ dnnl::memory::desc onednn_desc(const TensorDesc& desc);
 // A dense tensor of [batch, channels, spatial…] with the channels innermost in memory.
 dnnl::memory::desc channels_last_desc(DType dtype, const Shape& shape);
 
+// The layout as text: equal for descriptors with equal memory.
+std::string layout_key(const dnnl::memory::desc& desc);
+
 // The same elements with the axes in another order: axis i of the result is axes[i].
 TensorDesc reorder_axes(const TensorDesc& desc, std::span<const size_t> axes);
 // [N, C, spatial…] from a tensor whose last axis holds the channels.

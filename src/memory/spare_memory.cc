@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/spare_memory.h"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "memory/raw_memory.h"
+
+namespace anymps {
+
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+constexpr size_t kLarge = 64 << 10;  // smaller ones are as cheap from the heap
+constexpr size_t kStep = 256 << 10;  // sizes of large blocks are multiples of it
+constexpr size_t kMost = 4;          // blocks that wait
+
+struct Block {
+  void* data = nullptr;
+  size_t bytes = 0;
+};
+
+struct Spare {
+  std::mutex mutex;
+  int keepers = 0;
+  std::vector<Block> blocks;
+};
+
+// Never destroyed: constants may be dropped when the program ends.
+Spare& spare() {
+  static Spare& spare = *new Spare;
+  return spare;
+}
+
+void release(const Block& block) { HostMemory().release(block.data, block.bytes); }
+
+// The smallest that is large enough, or a new one.
+Block take(size_t bytes) {
+  Spare& all = spare();
+  {
+    std::lock_guard lock(all.mutex);
+    auto best = all.blocks.end();
+    for (auto it = all.blocks.begin(); it != all.blocks.end(); ++it)
+      if (it->bytes >= bytes && (best == all.blocks.end() || it->bytes < best->bytes)) best = it;
+    if (best != all.blocks.end()) {
+      const Block block = *best;
+      all.blocks.erase(best);
+      return block;
+    }
+  }
+  return {HostMemory().allocate(bytes), bytes};
+}
+
+void give_back(const Block& block) {
+  Spare& all = spare();
+  Block smallest = block;
+  {
+    std::lock_guard lock(all.mutex);
+    if (all.keepers > 0) {
+      all.blocks.push_back(block);
+      if (all.blocks.size() <= kMost) return;
+      auto least =
+          std::min_element(all.blocks.begin(), all.blocks.end(),
+                           [](const Block& a, const Block& b) { return a.bytes < b.bytes; });
+      smallest = *least;
+      all.blocks.erase(least);
+    }
+  }
+  release(smallest);
+}
+
+}  // namespace
+
+std::shared_ptr<std::byte> spare_bytes(size_t size) {
+  if (size < kLarge) {
+    auto* data = static_cast<std::byte*>(
+        ::operator new(std::max<size_t>(size, 1), kAlignment, std::nothrow));
+    if (!data) return nullptr;
+    return {data, [](std::byte* p) { ::operator delete(p, kAlignment); }};
+  }
+  if (size > ~size_t{0} / 2) return nullptr;
+  const Block block = take((size + kStep - 1) / kStep * kStep);
+  if (!block.data) return nullptr;
+  return {static_cast<std::byte*>(block.data), [block](std::byte*) { give_back(block); }};
+}
+
+KeepSpareMemory::KeepSpareMemory() {
+  std::lock_guard lock(spare().mutex);
+  ++spare().keepers;
+}
+
+KeepSpareMemory::~KeepSpareMemory() {
+  std::vector<Block> blocks;
+  {
+    std::lock_guard lock(spare().mutex);
+    if (--spare().keepers == 0) blocks.swap(spare().blocks);
+  }
+  for (const Block& block : blocks) release(block);
+}
+
+}  // namespace anymps

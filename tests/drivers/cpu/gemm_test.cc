@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products and depthwise convolutions without oneDNN, against the reference; and weights packed
+// without oneDNN, against its reorder.
+#include <gtest/gtest.h>
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <random>
+
+#include "against_reference.h"
+#include "drivers/cpu/gemm_simd.h"
+#include "drivers/cpu/weight_packing.h"
+
+namespace anymps {
+namespace {
+
+using testing::expect_same;
+using testing::KernelCase;
+using testing::TestInputs;
+using testing::TestTensor;
+using Ints = std::vector<int64_t>;
+
+TestTensor f32(Shape shape, uint64_t seed) {
+  return TestTensor(DType::kF32, std::move(shape)).fill(seed);
+}
+
+class OwnProducts : public ::testing::Test {
+  void SetUp() override {
+    if (!cpu::gemm_is_here()) GTEST_SKIP() << "no AVX-512";
+  }
+};
+
+constexpr const char* kActivations[] = {"none", "relu", "clamp", "hard_swish", "hard_sigmoid"};
+
+NamedAttrs with_activation(NamedAttrs attrs, size_t i, const char* alpha, const char* beta) {
+  attrs.push_back({"activation", kActivations[i % std::size(kActivations)]});
+  attrs.push_back({alpha, 0.2});
+  attrs.push_back({beta, 0.7});
+  return attrs;
+}
+
+TEST_F(OwnProducts, PointwiseConvolutions) {
+  size_t number = 0;
+  for (const int64_t channels : {1, 5, 16, 24, 40, 64, 72, 160})
+    for (const Shape& pixels : {Shape{1, 1}, Shape{2, 3}, Shape{7, 1}, Shape{5, 13}})
+      for (const int64_t depth : {2, 3, 33}) {
+        SCOPED_TRACE(fmt::format("{} -> {} @ {}", depth, channels, to_string(pixels)));
+        TestInputs inputs{f32({2, pixels[0], pixels[1], depth}, 1), f32({channels, depth, 1, 1}, 2),
+                          std::nullopt, std::nullopt};
+        if (number % 2) inputs[2] = f32({channels}, 3);
+        if (number % 3) inputs[3] = f32({2, pixels[0], pixels[1], channels}, 4);
+        expect_same({"conv",
+                     "gemm",
+                     inputs,
+                     with_activation({{"layout", "channels_last"}}, number++, "alpha", "beta"),
+                     1,
+                     {1}},
+                    5e-5);
+      }
+}
+
+TEST_F(OwnProducts, PointwiseConvolutionsRefuseOthers) {
+  const auto refused = [](Shape w, NamedAttrs attrs, std::vector<size_t> constant) {
+    attrs.push_back({"layout", "channels_last"});
+    KernelCase test{"conv", "gemm", {f32({1, 6, 6, 4}, 1), f32(std::move(w), 2)},
+                    attrs,  1,      std::move(constant)};
+    return !testing::run_cpu_kernel(test).kernel;
+  };
+  EXPECT_FALSE(refused({8, 4, 1, 1}, {}, {1}));
+  EXPECT_TRUE(refused({8, 4, 1, 1}, {}, {}));
+  EXPECT_TRUE(refused({8, 4, 3, 3}, {}, {1}));
+  EXPECT_TRUE(refused({8, 4, 1, 1}, {{"strides", Ints{2, 2}}}, {1}));
+  EXPECT_TRUE(refused({8, 4, 1, 1}, {{"pads", Ints{1, 0, 0, 0}}}, {1}));
+  EXPECT_TRUE(refused({8, 2, 1, 1}, {{"groups", 2}}, {1}));
+  EXPECT_TRUE(refused({8, 4, 1, 1}, {{"activation", "tanh"}}, {1}));
+}
+
+TEST_F(OwnProducts, Matmuls) {
+  size_t number = 0;
+  for (const int64_t rows : {1, 2, 8, 30})
+    for (const int64_t columns : {2, 17, 64, 130})
+      for (const bool transposed : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} x {} {}", rows, columns, transposed));
+        TestInputs inputs{f32({3, rows, 21}, 1),
+                          transposed ? f32({columns, 21}, 2) : f32({21, columns}, 2), std::nullopt,
+                          std::nullopt};
+        if (number % 2) inputs[2] = f32({columns}, 3);
+        if (number % 3) inputs[3] = f32({3, rows, columns}, 4);
+        expect_same(
+            {"matmul",
+             "gemm",
+             inputs,
+             with_activation({{"transpose_b", transposed}}, number++, "act_alpha", "act_beta"),
+             1,
+             {1}},
+            5e-5);
+      }
+}
+
+TEST_F(OwnProducts, DepthwiseConvolutions) {
+  struct Window {
+    Ints kernel, strides, dilations, pads;
+  };
+  const Window windows[] = {{{3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+                            {{3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
+                            {{5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}},
+                            {{3, 2}, {1, 3}, {2, 2}, {0, 3, 4, 1}},
+                            {{1, 4}, {2, 1}, {1, 1}, {0, 0, 0, 0}}};
+  size_t number = 0;
+  for (const Window& window : windows)
+    for (const int64_t channels : {2, 16, 24, 32, 41, 72})
+      for (const Shape& image : {Shape{7, 7}, Shape{5, 16}, Shape{14, 23}}) {
+        SCOPED_TRACE(
+            fmt::format("window {}, {} channels @ {}", number, channels, to_string(image)));
+        TestInputs inputs{f32({2, image[0], image[1], channels}, 1),
+                          f32({channels, 1, window.kernel[0], window.kernel[1]}, 2)};
+        if (number % 2) inputs.push_back(f32({channels}, 3));
+        expect_same({"conv",
+                     "depthwise",
+                     inputs,
+                     with_activation({{"layout", "channels_last"},
+                                      {"groups", channels},
+                                      {"strides", window.strides},
+                                      {"dilations", window.dilations},
+                                      {"pads", window.pads}},
+                                     number++, "alpha", "beta"),
+                     1,
+                     {1}},
+                    5e-5);
+      }
+}
+
+TEST_F(OwnProducts, DepthwiseWithResidualAndInOneDimension) {
+  expect_same({"conv",
+               "depthwise",
+               {f32({2, 9, 24}, 1), f32({24, 1, 3}, 2), f32({24}, 3), f32({2, 9, 24}, 4)},
+               {{"layout", "channels_last"}, {"groups", 24}, {"pads", Ints{1, 1}}},
+               1,
+               {1}},
+              5e-5);
+}
+
+// Layouts of convolutions and products that oneDNN chose on AVX2 and AVX-512, with odd extents.
+TEST(WeightPacking, IsOneDnnsReorder) {
+  using dnnl::memory;
+  using Tag = memory::format_tag;
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  dnnl::stream stream(engine);
+  struct Case {
+    memory::dims dims;
+    Tag from, to;
+  };
+  const Case cases[] = {
+      {{40, 13, 1, 1}, Tag::abcd, Tag::Acdb16a},     {{33, 7, 3, 3}, Tag::abcd, Tag::Acdb32a},
+      {{130, 5, 3, 2}, Tag::abcd, Tag::Acdb64a},     {{24, 20, 1, 1}, Tag::abcd, Tag::ABcd8b8a},
+      {{100, 70}, Tag::ab, Tag::BA16a64b},           {{100, 70}, Tag::ba, Tag::BA16a64b},
+      {{40, 1, 1, 5, 5}, Tag::abcde, Tag::Abcde16a}, {{17, 19, 3, 3}, Tag::cdba, Tag::Acdb8a},
+      {{16, 16, 1, 1}, Tag::abcd, Tag::aBcd16b},
+  };
+  std::mt19937 random(1);
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.dims[0]);
+    const memory::desc from(one.dims, memory::data_type::f32, one.from);
+    const memory::desc to(one.dims, memory::data_type::f32, one.to);
+    ASSERT_TRUE(cpu::can_pack_weights(from, to));
+    std::vector<float> plain(from.get_size() / 4), expected(to.get_size() / 4, 7.0f);
+    for (float& x : plain) x = static_cast<float>(random());
+    std::vector<float> packed(expected.size(), 9.0f);
+    memory source(from, engine, plain.data()), target(to, engine, expected.data());
+    dnnl::reorder(source, target).execute(stream, source, target);
+    stream.wait();
+    cpu::pack_weights(from, plain.data(), to, packed.data());
+    EXPECT_EQ(packed, expected);
+  }
+  const memory::desc plain({4, 4}, memory::data_type::f32, Tag::ab);
+  EXPECT_FALSE(cpu::can_pack_weights(plain, plain));
+}
+
+}  // namespace
+}  // namespace anymps
