@@ -200,6 +200,11 @@ struct CumsumOptions {
   bool reverse = false;
 };
 
+struct CustomOptions {
+  std::string op = {};
+  std::string attributes = "[]";
+};
+
 struct DeformConvOptions {
   std::vector<int64_t> strides = {};
   std::vector<int64_t> dilations = {};
@@ -1557,6 +1562,10 @@ class OpMethods {
   // Running sum along an axis.
   Value cumsum(Value x, const CumsumOptions& options, const char* name = nullptr) {
     return self().op("cumsum", {x}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
+  }
+  // Calls an op that was registered at run time (amps_op_register, op libraries). Nodes of an ONNX file whose op is not known otherwise become this.
+  std::vector<Value> custom(std::vector<Value> inputs, size_t outputs, const CustomOptions& options, const char* name = nullptr) {
+    return self().op("custom", inputs, {{"op", options.op}, {"attributes", options.attributes}}, name, outputs);
   }
   // Convolution in two spatial axes whose windows are bent: each of their elements is moved by an offset, interpolated there, 0 outside of x, and scaled by the mask. Offsets are [y, x] pairs, a set of them for each group of input channels.
   Value deform_conv(Value x, Value w, Value offset, Value bias = {}, Value mask = {}, const DeformConvOptions& options = {}, const char* name = nullptr) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most files of the engine include, directly or not. It is compiled once where ANYMPS_PCH is on (scripts/quickstart
-// and scripts/test turn it on when the compiler cache is empty: a third less work from nothing). No file includes it
-// itself, and every file names what it uses: the build without it must work too.
+// What most files of the engine include, directly or not. It is compiled once where ANYMPS_PCH is
+// on (scripts/quickstart and scripts/test turn it on when the compiler cache is empty: a third less
+// work from nothing). No file includes it itself, and every file names what it uses: the build
+// without it must work too.
 #pragma once
 
 #include <fmt/format.h>
