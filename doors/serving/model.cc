@@ -173,7 +173,7 @@ std::shared_ptr<Compiled> Model::State::variant(uint64_t given) {
     variants.erase(given);
     throw;
   }
-  const std::shared_ptr<Compiled> made = found;
+  std::shared_ptr<Compiled> made = found;
   if (variants.size() > kVariants)
     variants.erase(variants.begin()->first == given ? std::next(variants.begin())
                                                     : variants.begin());

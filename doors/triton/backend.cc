@@ -106,7 +106,7 @@ void set_model_config(TRITONBACKEND_Model* model, const json& config) {
   const std::string text = config.dump();
   TRITONSERVER_Message* message = nullptr;
   check(api.TRITONSERVER_MessageNewFromSerializedJson(&message, text.data(), text.size()));
-  const Failure failure = api.TRITONBACKEND_ModelSetConfig(model, 1, message);
+  Failure failure = api.TRITONBACKEND_ModelSetConfig(model, 1, message);
   log_failure(api.TRITONSERVER_MessageDelete(message), "delete a message");
   check(failure);
 }
@@ -148,7 +148,7 @@ void initialize_model(TRITONBACKEND_Model* model) {
   check(api.TRITONBACKEND_ModelSetState(model, state.get()));
   log(kLogInfo, "metal_mps: model '" + state->name + "', version " + std::to_string(version) +
                     " on " + state->model->device().name());
-  state.release();
+  (void)state.release();
 }
 
 void execute(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests,
@@ -195,7 +195,7 @@ TRITON_EXPORT TRITONBACKEND_Initialize(TRITONBACKEND_Backend* backend) {
     log(kLogInfo, std::string("metal_mps: AnyMPS ") + amps_version() + ", device " +
                       amps::Device::get().description());
     check(api.TRITONBACKEND_BackendSetState(backend, state.get()));
-    state.release();
+    (void)state.release();
   });
 }
 
@@ -245,7 +245,7 @@ TRITON_EXPORT TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance*
       log(kLogInfo, std::string("metal_mps: instance '") + name + "' of KIND_GPU runs on device '" +
                         state->model->model->device().name() + "'");
     check(api.TRITONBACKEND_ModelInstanceSetState(instance, state.get()));
-    state.release();
+    (void)state.release();
   });
 }
 

@@ -37,10 +37,10 @@ DataType datatype_of(amps_dtype dtype) {
 
 void check(Failure failure) {
   if (!failure) return;
-  const Error error(static_cast<Code>(api.TRITONSERVER_ErrorCode(failure)),
-                    api.TRITONSERVER_ErrorMessage(failure));
+  const auto code = static_cast<Code>(api.TRITONSERVER_ErrorCode(failure));
+  const std::string message = api.TRITONSERVER_ErrorMessage(failure);
   api.TRITONSERVER_ErrorDelete(failure);
-  throw error;
+  throw Error(code, message);
 }
 
 void log(LogLevel level, const std::string& message) {
