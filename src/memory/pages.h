@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pages of memory that is about to be read or written as a whole. The system maps them in one go,
-// which takes less than a page fault for each; where it cannot, they are mapped as they are touched.
+// which takes less than a page fault for each; where it cannot, they are mapped as they are
+// touched.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pass is a function from graph to graph in a file of its own:
 //   PASS(fold_batch_norm, 300, "conv + batch_norm -> conv with other weights") { … }
-// It returns how many places it changed. The pipeline runs passes by their order number, repeats the
-// whole list until nothing changes, and verifies what came out.
+// It returns how many places it changed. The pipeline runs passes by their order number, repeats
+// the whole list until nothing changes, and verifies what came out.
 #pragma once
 
 #include <functional>

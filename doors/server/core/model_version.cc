@@ -52,7 +52,6 @@ std::vector<std::unique_ptr<Instance>> make_instances(
 ModelVersion::ModelVersion(const Services& services, int64_t version, const fs::path& model_dir,
                            inference::ModelConfig config)
     : services_(services), version_(version), load_id_(next_load_id()) {
-  const std::string name = config.name();
   const bool complete = !services.options->disable_auto_complete_config;
   model_ = serving::Model::load(model_dir / std::to_string(version),
                                 nlohmann::json(to_json(config, Defaults::kPrint)), complete);
@@ -60,8 +59,8 @@ ModelVersion::ModelVersion(const Services& services, int64_t version, const fs::
   from_json(model_->config(), completed);
   normalize_config(completed);
   check_tensors(completed, true);
-  context_ = {name,      std::to_string(version), std::move(completed), {},
-              &metrics_, services.cache,          services.finish_trace};
+  context_ = {config.name(), std::to_string(version), std::move(completed), {},
+              &metrics_,     services.cache,          services.finish_trace};
   read_labels(model_dir);
   std::vector<std::unique_ptr<Instance>> instances = make_instances(context_, model_);
   for (const std::unique_ptr<Instance>& instance : instances)

@@ -55,7 +55,7 @@ SequencePtr SequenceSlots::release(const SequencePtr& sequence) {
   lanes_[lane].slots[slot] = nullptr;
   lanes_[lane].free.insert(slot);
   if (backlog_.empty()) return nullptr;
-  const SequencePtr next = backlog_.front();
+  SequencePtr next = backlog_.front();
   backlog_.pop_front();
   place(next, lane, slot);
   return next;

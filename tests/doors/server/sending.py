@@ -19,6 +19,12 @@ from .cases.steps import Grpc, Http, Local, Together, from_bytes, from_json
 COMPRESSION = {None: None, "gzip": grpc.Compression.Gzip, "deflate": grpc.Compression.Deflate}
 
 
+def is_changing(index):
+    """Unloading goes on behind the answer to it; what is compared is where it leads."""
+    models = index.get("json")
+    return isinstance(models, list) and any(m.get("state") in ("LOADING", "UNLOADING") for m in models if isinstance(m, dict))
+
+
 class Client:
     """One server, with a connection of its own for gRPC; HTTP takes a new one for each request."""
 
@@ -33,7 +39,12 @@ class Client:
 
     def answer(self, step):
         if isinstance(step, Http):
-            return self.http(step)
+            answer = self.http(step)
+            end = time.monotonic() + 10
+            while step.path.endswith("/repository/index") and is_changing(answer) and time.monotonic() < end:
+                time.sleep(0.02)
+                answer = self.http(step)
+            return answer
         if isinstance(step, Grpc):
             return self.stream(step) if step.rpc == "ModelStreamInfer" else self.grpc(step)
         if isinstance(step, Together):
