@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "anymps/anymps.hpp"
+#include "common/clock.h"
 #include "common/npy.h"
 
 namespace cli {
@@ -58,6 +59,6 @@ amps::Graph load_graph(const std::string& path, const std::string& method);
 std::string describe(const amps::Value& value);  // "input: f32[N, 3, 224, 224]"
 std::string human_bytes(double bytes);
 double peak_rss_mb();
-double now_ms();
+using common::now_ms;
 
 }  // namespace cli

@@ -5,10 +5,13 @@
 #include <memory_resource>
 #include <span>
 
+#include "common/clock.h"
 #include "serving/check.h"
 #include "serving/compiled.h"
 
 namespace serving {
+
+using common::now_ns;
 
 struct RunContext {
   const Settings& settings;
@@ -16,6 +19,7 @@ struct RunContext {
   bool shares_memory;       // the device works on the host's memory
   amps_profiler* profiler;  // may be null
   std::pmr::memory_resource* memory;
+  unsigned side_by_side = 1;  // runs at the same time
 };
 
 // May these two be parts of one batch?
@@ -25,7 +29,5 @@ bool goes_with(const Settings& settings, const Compiled& compiled, const Item& a
 // fails alone. Times of the run proper are widened, not replaced.
 void run_batch(const RunContext& context, Compiled& compiled, std::span<Item* const> items,
                Times& times);
-
-uint64_t now_ns();
 
 }  // namespace serving

@@ -5,12 +5,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "common/clock.h"
 #include "common/npy.h"
 #include "print.h"
 #include "profile.h"
@@ -19,11 +19,7 @@ namespace runner {
 
 namespace {
 
-double now_ms() {
-  return std::chrono::duration<double, std::milli>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
+using common::now_ms;
 
 [[noreturn]] void fail(const std::string& message) {
   throw amps::Error(AMPS_INVALID_ARGUMENT, message);

@@ -5,13 +5,11 @@
 #include <chrono>
 #include <cstdint>
 
+#include "common/clock.h"
+
 namespace server {
 
-inline uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
+using common::now_ns;
 
 inline std::chrono::steady_clock::time_point time_point(uint64_t ns) {
   return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));

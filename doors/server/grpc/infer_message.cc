@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include <chrono>
+#include "server/core/clock.h"
 
 namespace server {
 namespace {
@@ -91,10 +91,9 @@ grpc::Status InferMessage::parse(grpc::ByteBuffer& bytes, uint64_t limit) {
 
 RequestPtr InferMessage::decode(const std::shared_ptr<InferMessage>& self,
                                 const SharedMemory& memory) {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const uint64_t received = now_ns();
   RequestPtr request = decode_infer({self, &self->message_}, memory);
-  request->times.received =
-      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  request->times.received = received;
   request->cancelled = {self, &self->cancelled};
   return request;
 }

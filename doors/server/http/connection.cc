@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "server/core/buffer_pool.h"
+#include "server/core/clock.h"
 #include "server/http/loop.h"
 
 namespace server::http {
@@ -18,12 +19,6 @@ constexpr size_t kReadBytes = 16 * 1024;
 constexpr size_t kMaxAhead = 256 * 1024;  // of requests that wait for their turn
 constexpr size_t kAlignment = 64;
 constexpr unsigned kHeadSeconds = 30, kBodySeconds = 30, kWriteSeconds = 60, kLingerSeconds = 5;
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
 
 // A block for a body, placed so that what follows its JSON header is aligned. Pages that are never
 // written to cost nothing.

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <utility>
 
+#include "server/core/clock.h"
 #include "server/http/connection.h"
 
 namespace server::http {
@@ -59,11 +59,7 @@ void Loop::start() {
   thread_ = std::thread([this] { event_base_dispatch(base_); });
 }
 
-uint64_t Loop::now_ms() const {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
+uint64_t Loop::now_ms() const { return now_ns() / 1'000'000; }
 
 void Loop::adopt(int fd, std::shared_ptr<const Service> service, TlsContext tls) {
   // A task that is never run closes the socket.
