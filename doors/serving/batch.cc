@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "serving/datatype.h"
@@ -61,7 +60,8 @@ class Run {
     amps::check(status);
     for (size_t i = 0; i < settings_.outputs.size(); ++i)
       if (!(written_ >> i & 1)) deliver(i);
-    if (!fresh && settings_.max_batch_size > 0) compiled_.chunks().record(rows_, now_ns() - begin);
+    if (!fresh && settings_.max_batch_size > 0)
+      compiled_.chunks().record(rows_, (now_ns() - begin) / context_.side_by_side);
   }
 
  private:
@@ -299,12 +299,6 @@ class Run {
 };
 
 }  // namespace
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
 
 bool goes_with(const Settings& settings, const Compiled& compiled, const Item& a, const Item& b) {
   if (settings.max_batch_size == 0 || a.given != b.given) return false;

@@ -28,19 +28,26 @@ int64_t Chunks::choose(int64_t rows) {
 }
 
 void Chunks::record(int64_t rows, uint64_t nanoseconds) {
-  if (rows <= 0 || fixed_ >= 0) return;
+  if (rows <= 0) return;
   const int at = std::min(size_of(rows), kSizes - 1);
   const double row_ns = static_cast<double>(nanoseconds) / static_cast<double>(rows);
   std::lock_guard lock(mutex_);
   Size& size = sizes_[at];
   size.row_ns = size.runs ? 0.8 * size.row_ns + 0.2 * row_ns : row_ns;
   size.runs = std::min(size.runs + 1, uint32_t{1} << 30);
+  if (fixed_ >= 0) return;
   const auto known = [&](int i) { return i < kSizes && sizes_[i].runs >= kEnough; };
   if (!known(best_)) return;
   if (known(best_ + 1) && sizes_[best_ + 1].row_ns < kGain * sizes_[best_].row_ns)
     ++best_;
   else if (best_ > 0 && known(best_ - 1) && sizes_[best_].row_ns > sizes_[best_ - 1].row_ns)
     --best_;
+}
+
+bool Chunks::worth_a_thread(int64_t rows) const {
+  std::lock_guard lock(mutex_);
+  return sizes_[std::min(size_of(rows), kSizes - 1)].row_ns * static_cast<double>(rows) >=
+         kThreadNs;
 }
 
 int64_t Chunks::best() const {

@@ -75,6 +75,8 @@ struct Model::State {
   std::shared_ptr<Compiled> variant(uint64_t given);
   std::vector<std::string> fed(uint64_t given) const;
   void run(const RunContext& context, std::span<Item* const> items, Times& times);
+  size_t run_side_by_side(const RunContext& context, Compiled& compiled,
+                          std::span<const std::span<Item* const>> parts, Times& times);
   void run_together(const RunContext& context, Compiled& compiled, std::span<Item* const> items,
                     Times& times);
 
@@ -204,6 +206,31 @@ void Model::State::run_together(const RunContext& context, Compiled& compiled,
     }
 }
 
+// Each part on a thread of its own, as many as fill all threads; returns how many.
+size_t Model::State::run_side_by_side(const RunContext& context, Compiled& compiled,
+                                      std::span<const std::span<Item* const>> parts, Times& times) {
+  const int most = device.max_threads();
+  const int threads = settings.threads ? std::min(settings.threads, most) : most;
+  const size_t count = parts.size() / static_cast<size_t>(threads) * static_cast<size_t>(threads);
+  if (threads < 2 || count == 0) return 0;
+  std::mutex widening;
+  device.parallel(count, threads, [&](size_t i) {
+    std::array<std::byte, 2048> buffer;
+    std::pmr::monotonic_buffer_resource memory(buffer.data(), buffer.size());
+    RunContext own = context;
+    own.memory = &memory;
+    own.side_by_side = static_cast<unsigned>(threads);
+    Times part;
+    part.start = times.start;
+    run_together(own, compiled, parts[i], part);
+    std::lock_guard lock(widening);
+    if (!times.compute_start || part.compute_start < times.compute_start)
+      times.compute_start = part.compute_start;
+    times.compute_end = std::max(times.compute_end, part.compute_end);
+  });
+  return count;
+}
+
 // Requests that go together, in as many runs as are fastest.
 void Model::State::run(const RunContext& context, std::span<Item* const> items, Times& times) {
   std::shared_ptr<Compiled> compiled;
@@ -213,14 +240,19 @@ void Model::State::run(const RunContext& context, std::span<Item* const> items, 
   int64_t rows = 0;
   for (const Item* item : items) rows += item->rows;
   const int64_t most = compiled->chunks().choose(rows);
+  std::pmr::vector<std::span<Item* const>> parts(context.memory);
   while (!items.empty()) {
     size_t count = 1;
     int64_t taken = items[0]->rows;
     while (count < items.size() && taken + items[count]->rows <= most)
       taken += items[count++]->rows;
-    run_together(context, *compiled, items.first(count), times);
+    parts.push_back(items.first(count));
     items = items.subspan(count);
   }
+  size_t done = 0;
+  if (parts.size() > 1 && compiled->chunks().worth_a_thread(most))
+    done = run_side_by_side(context, *compiled, parts, times);
+  for (; done < parts.size(); ++done) run_together(context, *compiled, parts[done], times);
 }
 
 Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}

@@ -99,6 +99,11 @@ AMPS_API const char* amps_device_name_at(size_t index); /* NULL past the end */
 AMPS_API const char* amps_device_name(const amps_device* device);
 AMPS_API const char* amps_device_description(amps_device* device);
 AMPS_API int amps_device_max_threads(amps_device* device);
+/* Calls fn with 0 to count - 1 on up to so many of the device's threads (0: all), in any order, and
+ * returns when all have returned. A run inside one of them has that thread alone: several small
+ * runs beside each other are often faster than one after the other on all threads. */
+AMPS_API amps_status amps_device_parallel(amps_device* device, size_t count, int threads,
+                                          void (*fn)(void* context, size_t index), void* context);
 AMPS_API amps_status amps_device_synchronize(amps_device* device);
 
 typedef struct amps_memory_stats {

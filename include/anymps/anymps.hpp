@@ -12,12 +12,15 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -503,6 +506,29 @@ class Device {
   std::string name() const { return amps_device_name(device_); }
   std::string description() const { return amps_device_description(device_); }
   int max_threads() const { return amps_device_max_threads(device_); }
+  // Calls fn(0) … fn(count - 1) on up to so many of the device's threads, and throws what the first
+  // that failed threw. A run inside has its thread alone.
+  template <typename Fn>
+  void parallel(size_t count, int threads, Fn&& fn) const {
+    struct Context {
+      std::remove_reference_t<Fn>* fn;
+      std::mutex mutex;
+      std::exception_ptr error;
+    } context{&fn, {}, nullptr};
+    check(amps_device_parallel(
+        device_, count, threads,
+        [](void* given, size_t index) {
+          auto& to = *static_cast<Context*>(given);
+          try {
+            (*to.fn)(index);
+          } catch (...) {
+            const std::lock_guard lock(to.mutex);
+            if (!to.error) to.error = std::current_exception();
+          }
+        },
+        &context));
+    if (context.error) std::rethrow_exception(context.error);
+  }
 
   Tensor empty(DType dtype, const std::vector<int64_t>& shape) const {
     amps_tensor* tensor = nullptr;

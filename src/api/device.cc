@@ -72,6 +72,15 @@ const char* amps_device_description(amps_device* device) {
 int amps_device_max_threads(amps_device* device) {
   return device ? device->device->driver().max_threads() : 0;
 }
+amps_status amps_device_parallel(amps_device* device, size_t count, int threads,
+                                 void (*fn)(void* context, size_t index), void* context) {
+  return guard([&] {
+    require(fn != nullptr, "[parallel] fn is NULL");
+    need(device, "device").device->driver().parallel(count, threads, [&](size_t i) {
+      fn(context, i);
+    });
+  });
+}
 amps_status amps_device_synchronize(amps_device* device) {
   return guard([&] { need(device, "device").device->queue().synchronize(); });
 }

@@ -70,6 +70,10 @@ class Driver {
   // Optional: the calling thread is about to prepare or run kernels with so many threads.
   virtual void use_threads(int threads) { (void)threads; }
   virtual int max_threads() const { return 1; }
+  // Calls fn(0) … fn(count - 1) on up to so many threads, in any order, and returns when all have.
+  // A run inside one of them has that thread alone: `usable_threads` of any number is then 1.
+  virtual void parallel(size_t count, int threads, const std::function<void(size_t)>& fn);
+  virtual int usable_threads(int threads) const { return threads; }
 };
 
 // Drivers by name ("cpu", "reference", "null", …). Each registers itself with a DriverRegistrar in

@@ -105,8 +105,8 @@ std::vector<ConstantPtr> evaluate(Driver& driver, const Node& node) {
   return results;
 }
 
-std::string key_of(const std::vector<Shape>& shapes) {
-  std::string key;
+std::string key_of(const std::vector<Shape>& shapes, int threads) {
+  std::string key(reinterpret_cast<const char*>(&threads), sizeof(threads));
   for (const Shape& shape : shapes) {
     const auto rank = static_cast<int64_t>(shape.size());
     key.append(reinterpret_cast<const char*>(&rank), sizeof(rank));
@@ -209,12 +209,13 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
 
 std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds) {
   if (never_planned_) return nullptr;
-  const std::string key = key_of(feeds);
+  const int threads = device_->driver().usable_threads(options_.threads);
+  const std::string key = key_of(feeds, threads);
   if (auto found = plans_.find(key)) return found;
   std::lock_guard lock(plan_mutex_);
   if (unplanned_.contains(key)) return nullptr;
   const auto start = std::chrono::steady_clock::now();
-  auto made = Plan::make(*device_, *graph_, feeds, {options_.threads, !options_.check}, kernels_);
+  auto made = Plan::make(*device_, *graph_, feeds, {threads, !options_.check}, kernels_);
   if (env_contains("ANYMPS_VERBOSE", "cache")) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     std::string shapes;
@@ -251,7 +252,8 @@ std::shared_ptr<Plan> Executable::body_plan(const std::vector<Tensor>& feeds) {
   if (never_planned_) return nullptr;
   {
     std::lock_guard lock(last_mutex_);
-    bool same = last_plan_ && last_shapes_.size() == feeds.size();
+    bool same = last_plan_ && last_shapes_.size() == feeds.size() &&
+                last_plan_->threads() == device_->driver().usable_threads(options_.threads);
     for (size_t i = 0; same && i < feeds.size(); ++i) same = last_shapes_[i] == feeds[i].desc.shape;
     if (same) return last_plan_;
   }

@@ -69,6 +69,7 @@ class Plan {
   const std::vector<TensorDesc>& results() const { return results_; }
   const std::vector<Step>& steps() const { return steps_; }
   const PlanMemory& memory() const { return memory_; }
+  int threads() const { return threads_; }
   size_t contexts() const;
 
  private:

@@ -51,6 +51,10 @@ class CpuDriver final : public Driver {
     if (omp_get_max_threads() != threads) omp_set_num_threads(threads);
   }
   int max_threads() const override { return threads_; }
+  void parallel(size_t count, int threads, const std::function<void(size_t)>& fn) override {
+    parallel_calls(count, threads > 0 ? std::min(threads, threads_) : threads_, fn);
+  }
+  int usable_threads(int threads) const override { return omp_in_parallel() ? 1 : threads; }
 
  private:
   int threads_ = 1;

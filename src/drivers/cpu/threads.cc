@@ -25,6 +25,27 @@ int current_threads() {
 #endif
 }
 
+void parallel_calls(size_t count, int threads, const std::function<void(size_t)>& fn) {
+#ifdef ANYMPS_ONE_THREAD
+  threads = 1;
+#endif
+  if (count == 0) return;
+  std::atomic<size_t> next = 0;
+  std::exception_ptr error;
+  std::atomic_flag failed = ATOMIC_FLAG_INIT;
+  const int team = static_cast<int>(std::min(static_cast<size_t>(threads), count));
+#pragma omp parallel num_threads(team)
+  for (size_t i = next++; i < count; i = next++) {
+    try {
+      fn(i);
+    } catch (...) {
+      next = count;
+      if (!failed.test_and_set()) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
 namespace detail {
 
 void parallel_ranges(int64_t begin, int64_t end, int threads, RangeFn fn, void* context) {

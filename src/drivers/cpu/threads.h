@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 
 namespace anymps {
@@ -14,6 +15,9 @@ namespace anymps {
 inline constexpr double kParallelThreshold = 20e3;
 
 int current_threads();  // that a parallel_for of the calling thread may use
+// Calls fn(0) … fn(count - 1), each on the next thread that is free. The first exception is thrown
+// to the caller; after it no more calls begin.
+void parallel_calls(size_t count, int threads, const std::function<void(size_t)>& fn);
 
 namespace detail {
 using RangeFn = void (*)(void* context, int64_t begin, int64_t end);

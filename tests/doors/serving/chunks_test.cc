@@ -66,5 +66,17 @@ TEST(Chunks, Fixed) {
   EXPECT_EQ(four.choose(3), 3);
 }
 
+TEST(Chunks, LongRunsAreWorthAThread) {
+  for (const int64_t fixed : {int64_t{-1}, int64_t{4}}) {
+    Chunks chunks(fixed);
+    EXPECT_FALSE(chunks.worth_a_thread(4));  // not before it is known
+    chunks.record(4, 40'000);
+    EXPECT_FALSE(chunks.worth_a_thread(4));
+    for (int i = 0; i < 20; ++i) chunks.record(4, 4'000'000);
+    EXPECT_TRUE(chunks.worth_a_thread(4));
+    EXPECT_FALSE(chunks.worth_a_thread(1));
+  }
+}
+
 }  // namespace
 }  // namespace serving
