@@ -33,7 +33,7 @@ CONCURRENCY = [1, 8, 32]
 MODELS = [m.name for m in repository.MODELS]
 MAX_REL_DIFF = 1e-3
 PAUSE_S = 0.3
-ENVIRONMENT = {"GOMP_SPINCOUNT": "2000"}  # client and server share the cores: threads that wait must soon let go of them
+ENVIRONMENT = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "4000"}  # client and server share the cores: who waits must soon let go of them
 LONGEST_MS = 16000  # a window in which no request ends is made longer, up to this
 
 

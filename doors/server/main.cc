@@ -136,12 +136,14 @@ int serve(const Options& options, const sigset_t& signals) {
 
 // Threads of OpenMP spin for milliseconds before they sleep, and then take the time of those that
 // serve; if they sleep at once, each layer pays for waking them. So they spin for about as long as
-// waking takes. The library reads this once, when it is loaded: so the program starts again.
+// waking takes ("active" keeps that up when several models have threads). The library reads this
+// once, when it is loaded: so the program starts again.
 void let_threads_sleep(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  setenv("GOMP_SPINCOUNT", "2000", 1);
+  setenv("OMP_WAIT_POLICY", "active", 1);
+  setenv("GOMP_SPINCOUNT", "4000", 1);
   execv(program.c_str(), argv);  // if it cannot, it serves as it is
 }
 

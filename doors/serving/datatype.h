@@ -27,4 +27,34 @@ std::optional<size_t> byte_count(amps_dtype dtype, std::span<const int64_t> shap
 
 std::string shape_text(std::span<const int64_t> shape);  // "[1,3,224,224]"
 
+// Calls fn.operator()<T>() with the C++ type of the elements. False for those that are no numbers
+// of C++: bools, half floats, strings, complex numbers.
+template <typename Fn>
+bool with_number_type(amps_dtype dtype, Fn&& fn) {
+  switch (dtype) {
+    case AMPS_U8:
+      return fn.template operator()<uint8_t>(), true;
+    case AMPS_U16:
+      return fn.template operator()<uint16_t>(), true;
+    case AMPS_U32:
+      return fn.template operator()<uint32_t>(), true;
+    case AMPS_U64:
+      return fn.template operator()<uint64_t>(), true;
+    case AMPS_I8:
+      return fn.template operator()<int8_t>(), true;
+    case AMPS_I16:
+      return fn.template operator()<int16_t>(), true;
+    case AMPS_I32:
+      return fn.template operator()<int32_t>(), true;
+    case AMPS_I64:
+      return fn.template operator()<int64_t>(), true;
+    case AMPS_F32:
+      return fn.template operator()<float>(), true;
+    case AMPS_F64:
+      return fn.template operator()<double>(), true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace serving

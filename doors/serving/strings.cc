@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "serving/string_bytes.h"
+
 namespace serving {
 namespace {
 
@@ -17,13 +19,9 @@ std::string join(std::span<const Piece> pieces) {
 template <typename Fn>
 bool for_each_string(std::string_view bytes, Fn&& fn) {
   while (!bytes.empty()) {
-    if (bytes.size() < kPrefix) return false;
-    uint32_t size = 0;
-    std::memcpy(&size, bytes.data(), kPrefix);
-    bytes.remove_prefix(kPrefix);
-    if (bytes.size() < size) return false;
-    fn(bytes.substr(0, size));
-    bytes.remove_prefix(size);
+    const std::optional<std::string_view> text = take_string(bytes);
+    if (!text) return false;
+    fn(*text);
   }
   return true;
 }

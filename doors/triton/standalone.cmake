@@ -1,43 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# This folder as a project of its own. The engine is an installed one (find_package), else the one of ../../build, else it is
-# built here; its library is installed beside the backend's.
+# This folder as a project of its own. The engine's library is installed beside the backend's.
 set(ANYMPS_TRITON_STANDALONE ON)
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
-endif()
-set(CMAKE_CXX_STANDARD 20)
-set(CMAKE_CXX_STANDARD_REQUIRED ON)
-set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-set(CMAKE_CXX_VISIBILITY_PRESET hidden)
-set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
-
-get_filename_component(ANYMPS_ROOT ${CMAKE_CURRENT_SOURCE_DIR}/../.. ABSOLUTE)
-list(PREPEND CMAKE_MODULE_PATH ${ANYMPS_ROOT}/cmake)
-find_package(anymps CONFIG QUIET)
-if(anymps_FOUND)
-  message(STATUS "AnyMPS: installed, ${anymps_DIR}")
-  get_target_property(engine anymps::anymps LOCATION)
-elseif(EXISTS ${ANYMPS_ROOT}/build/lib/libanymps.so)
-  message(STATUS "AnyMPS: ${ANYMPS_ROOT}/build (as it was built last)")
-  set(engine ${ANYMPS_ROOT}/build/lib/libanymps.so)
-  add_library(anymps::anymps SHARED IMPORTED)
-  set_target_properties(anymps::anymps PROPERTIES IMPORTED_LOCATION ${engine} INTERFACE_INCLUDE_DIRECTORIES ${ANYMPS_ROOT}/include)
-else()
-  message(STATUS "AnyMPS: built here, from ${ANYMPS_ROOT}")
-  foreach(part IN ITEMS TESTS BENCH CLI PYTHON EXAMPLES EXECUTORCH SERVER TRITON)
-    set(ANYMPS_BUILD_${part} OFF)
-  endforeach()
-  add_subdirectory(${ANYMPS_ROOT} anymps EXCLUDE_FROM_ALL)
-  set(engine "")
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/standalone_door.cmake)
 add_subdirectory(${ANYMPS_ROOT}/doors/serving serving EXCLUDE_FROM_ALL)
 
 # The engine's library, and oneDNN where it is not the system's.
 find_package(OneDNN QUIET)
-if(engine)
+if(ANYMPS_ENGINE)
   install(CODE "
-    file(REAL_PATH \"${engine}\" library)
+    file(REAL_PATH \"${ANYMPS_ENGINE}\" library)
     get_filename_component(folder \"\${library}\" DIRECTORY)
     file(GLOB names \"\${folder}/libanymps.so*\")
     file(INSTALL DESTINATION \"\${CMAKE_INSTALL_PREFIX}/backends/metal_mps\" TYPE SHARED_LIBRARY FILES \${names})

@@ -8,6 +8,7 @@
 
 #include "server/core/buffer_pool.h"
 #include "serving/datatype.h"
+#include "serving/string_bytes.h"
 
 namespace server {
 namespace {
@@ -30,8 +31,7 @@ void add_row(const T* scores, size_t count, size_t classes, const std::vector<st
   for (size_t k = 0; k < classes; ++k) {
     std::string item = std::to_string(scores[order[k]]) + ":" + std::to_string(order[k]);
     if (order[k] < labels.size()) item += ":" + labels[order[k]];
-    const auto length = static_cast<uint32_t>(item.size());
-    text.append(reinterpret_cast<const char*>(&length), sizeof length).append(item);
+    serving::append_string(text, item);
   }
 }
 
@@ -48,32 +48,14 @@ std::string rows_of(const OutputTensor& scores, size_t rows, size_t count, size_
 
 std::string dispatch(const OutputTensor& scores, size_t rows, size_t count, size_t classes,
                      const std::vector<std::string>& labels) {
-  switch (scores.dtype) {
-    case AMPS_U8:
-      return rows_of<uint8_t>(scores, rows, count, classes, labels);
-    case AMPS_U16:
-      return rows_of<uint16_t>(scores, rows, count, classes, labels);
-    case AMPS_U32:
-      return rows_of<uint32_t>(scores, rows, count, classes, labels);
-    case AMPS_U64:
-      return rows_of<uint64_t>(scores, rows, count, classes, labels);
-    case AMPS_I8:
-      return rows_of<int8_t>(scores, rows, count, classes, labels);
-    case AMPS_I16:
-      return rows_of<int16_t>(scores, rows, count, classes, labels);
-    case AMPS_I32:
-      return rows_of<int32_t>(scores, rows, count, classes, labels);
-    case AMPS_I64:
-      return rows_of<int64_t>(scores, rows, count, classes, labels);
-    case AMPS_F32:
-      return rows_of<float>(scores, rows, count, classes, labels);
-    case AMPS_F64:
-      return rows_of<double>(scores, rows, count, classes, labels);
-    default:
-      throw Error(Code::kInvalidArgument,
-                  "class result not available for output due to unsupported type '" +
-                      std::string(serving::datatype_name(scores.dtype)) + "'");
-  }
+  std::string text;
+  const bool known = serving::with_number_type(
+      scores.dtype, [&]<typename T>() { text = rows_of<T>(scores, rows, count, classes, labels); });
+  if (!known)
+    throw Error(Code::kInvalidArgument,
+                "class result not available for output due to unsupported type '" +
+                    std::string(serving::datatype_name(scores.dtype)) + "'");
+  return text;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,6 +30,14 @@ struct Buffer {
   std::byte* data = nullptr;
   size_t bytes = 0;
 };
+
+// A buffer that owns these bytes.
+inline Buffer own(std::string bytes) {
+  auto owner = std::make_shared<std::string>(std::move(bytes));
+  auto* data = reinterpret_cast<std::byte*>(owner->data());
+  const size_t size = owner->size();
+  return {std::move(owner), data, size};
+}
 
 using Parameter = std::variant<bool, int64_t, uint64_t, double, std::string>;
 using Parameters = std::map<std::string, Parameter>;
@@ -112,5 +121,25 @@ struct Request {
   }
 };
 using RequestPtr = std::unique_ptr<Request>;
+
+// "[request id: 7] ", as Triton begins its messages.
+inline std::string request_prefix(const Request& request) {
+  return "[request id: " + (request.id.empty() ? "<id_unknown>" : request.id) + "] ";
+}
+
+// The version in a request's path or message; "": -1, the latest. Throws Error.
+inline int64_t parse_version(const std::string& text) {
+  if (text.empty()) return -1;
+  int64_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw Error(Code::kInvalidArgument,
+                "failed to get model version from specified version string '" + text +
+                    "' (details: stol), version should be an integral value > 0");
+  if (version <= 0)
+    throw Error(Code::kInvalidArgument, "invalid model version specified '" + text +
+                                            "' , version should be an integral value > 0");
+  return version;
+}
 
 }  // namespace server

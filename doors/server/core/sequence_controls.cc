@@ -2,10 +2,11 @@
 // The elements of flags are made once and shared by all requests; only ids are made for each.
 #include "server/core/sequence_controls.h"
 
-#include <cstring>
 #include <set>
 
+#include "server/core/validate.h"
 #include "serving/datatype.h"
+#include "serving/string_bytes.h"
 
 namespace server {
 namespace {
@@ -18,16 +19,9 @@ constexpr size_t kMaxIdLength = 128;
   throw Error(Code::kInvalidArgument, message);
 }
 
-Buffer copy(const void* data, size_t bytes) {
-  std::shared_ptr<std::byte[]> block(new std::byte[bytes]);
-  std::memcpy(block.get(), data, bytes);
-  std::byte* begin = block.get();
-  return {std::move(block), begin, bytes};
-}
-
 template <class T>
 Buffer element(T value) {
-  return copy(&value, sizeof value);
+  return own(std::string(reinterpret_cast<const char*>(&value), sizeof value));
 }
 
 }  // namespace
@@ -72,8 +66,7 @@ SequenceControls::SequenceControls(const inference::ModelConfig& config)
             refuse("unexpected data type " + inference::DataType_Name(control.data_type()) +
                    " of sequence batching control " + where);
         }
-        const auto dtype =
-            serving::parse_config_datatype(inference::DataType_Name(control.data_type()));
+        const auto dtype = dtype_of(control.data_type());
         controls_.push_back({input.name(), control.kind(), dtype.value_or(AMPS_U64), {}, {}});
         continue;
       }
@@ -128,10 +121,9 @@ Buffer SequenceControls::id_of(const Request& request, amps_dtype dtype) const {
   if (dtype == AMPS_STRING) {
     const std::string* text =
         request.filler ? nullptr : std::get_if<std::string>(&request.sequence);
-    const uint32_t length = text ? static_cast<uint32_t>(text->size()) : 0;
-    std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
-    if (text) bytes += *text;
-    return copy(bytes.data(), bytes.size());
+    std::string bytes;
+    serving::append_string(bytes, text ? *text : "");
+    return own(std::move(bytes));
   }
   const uint64_t* number = request.filler ? nullptr : std::get_if<uint64_t>(&request.sequence);
   const uint64_t value = number ? *number : 0;

@@ -10,7 +10,9 @@
 #include <set>
 #include <utility>
 
+#include "server/core/validate.h"
 #include "serving/datatype.h"
+#include "serving/string_bytes.h"
 
 namespace server {
 namespace {
@@ -20,24 +22,10 @@ namespace {
 }
 
 // Whether these bytes are so many strings, each with its length before it.
-bool holds_strings(const std::vector<char>& bytes, int64_t count) {
-  size_t at = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    uint32_t length = 0;
-    if (bytes.size() - at < sizeof length) return false;
-    std::memcpy(&length, bytes.data() + at, sizeof length);
-    at += sizeof length;
-    if (bytes.size() - at < length) return false;
-    at += length;
-  }
-  return at == bytes.size();
-}
-
-Buffer share(std::vector<char> bytes) {
-  auto owner = std::make_shared<std::vector<char>>(std::move(bytes));
-  auto* data = reinterpret_cast<std::byte*>(owner->data());
-  const size_t size = owner->size();
-  return {std::move(owner), data, size};
+bool holds_strings(std::string_view bytes, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    if (!serving::take_string(bytes)) return false;
+  return bytes.empty();
 }
 
 }  // namespace
@@ -53,7 +41,7 @@ SequenceStates::SequenceStates(const inference::ModelConfig& config,
       refuse("duplicate 'input_name' '" + state.input_name() + "'" + where);
     if (!outputs.insert(state.output_name()).second)
       refuse("duplicate 'output_name' '" + state.output_name() + "'" + where);
-    const auto dtype = serving::parse_config_datatype(inference::DataType_Name(state.data_type()));
+    const std::optional<amps_dtype> dtype = dtype_of(state.data_type());
     if (!dtype) refuse("no 'data_type' for '" + state.input_name() + "'" + where);
     states_.push_back({state.input_name(), state.output_name(), *dtype});
     initial_.push_back(read_initial(config, state, *dtype, model_dir));
@@ -103,7 +91,7 @@ SequenceStates::Value SequenceStates::read_initial(
     refuse("the shape " + serving::shape_text(value.shape) + " of state '" + name + "' of model '" +
            config.name() + "' is not possible");
   if (!given || given->state_data_case() == given->kZeroData) {
-    value.data = share(std::vector<char>(*size));
+    value.data = own(std::string(*size, '\0'));
     return value;
   }
   if (given->state_data_case() != given->kDataFile)
@@ -113,14 +101,14 @@ SequenceStates::Value SequenceStates::read_initial(
   if (!file)
     refuse("cannot read the initial state of '" + name + "' of model '" + config.name() +
            "': " + path.string());
-  std::vector<char> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (dtype == AMPS_STRING ? !holds_strings(bytes, *count) : bytes.size() != *size)
     refuse("initial_state setting expects " +
            (dtype == AMPS_STRING ? std::to_string(*count) + " strings"
                                  : std::to_string(*size) + " bytes") +
            " for state '" + name + "' of model '" + config.name() + "', but " + path.string() +
            " has other content (" + std::to_string(bytes.size()) + " bytes)");
-  value.data = share(std::move(bytes));
+  value.data = own(std::move(bytes));
   return value;
 }
 
@@ -130,7 +118,7 @@ std::shared_ptr<SequenceStates::Values> SequenceStates::zeros(const Values* like
     Value& value = (*result)[i];
     const auto count = static_cast<size_t>(serving::element_count(value.shape).value_or(0));
     value.data =
-        share(std::vector<char>(states_[i].dtype == AMPS_STRING ? count * 4 : value.data.bytes));
+        own(std::string(states_[i].dtype == AMPS_STRING ? count * 4 : value.data.bytes, '\0'));
   }
   return result;
 }

@@ -62,21 +62,6 @@ void describe(const Tensor& tensor, bool batched,
 
 }  // namespace
 
-int64_t parse_version(const std::string& text) {
-  if (text.empty()) return -1;
-  int64_t version = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-  if (error != std::errc() || end != text.data() + text.size())
-    throw Error(Code::kInvalidArgument,
-                "failed to get model version from specified version string '" + text +
-                    "' (details: stol), version should be an "
-                    "integral value > 0");
-  if (version <= 0)
-    throw Error(Code::kInvalidArgument, "invalid model version specified '" + text +
-                                            "' , version should be an integral value > 0");
-  return version;
-}
-
 struct Server::State {
   State(Options given, const Server& server)
       : options(std::move(given)),

@@ -21,9 +21,6 @@ class MetricsPage;   // core/metrics.h
 class SharedMemory;  // core/shared_memory.h
 class Tracer;        // core/trace.h
 
-// -1 for "": the latest. kInvalidArgument if it is no version.
-int64_t parse_version(const std::string& text);
-
 struct ModelFigures {
   std::string model, version;
   int64_t pending = 0;                 // requests that wait

@@ -5,6 +5,10 @@
 
 #include <bit>
 #include <cstring>
+#include <type_traits>
+
+#include "serving/datatype.h"
+#include "serving/string_bytes.h"
 
 namespace server {
 namespace {
@@ -30,63 +34,40 @@ float from_half(uint16_t half) {
 }
 
 std::string element(amps_dtype dtype, const std::byte* data) {
-  switch (dtype) {
-    case AMPS_BOOL:
-      return load<uint8_t>(data) ? "1" : "0";
-    case AMPS_U8:
-      return std::to_string(load<uint8_t>(data));
-    case AMPS_U16:
-      return std::to_string(load<uint16_t>(data));
-    case AMPS_U32:
-      return std::to_string(load<uint32_t>(data));
-    case AMPS_U64:
-      return std::to_string(load<uint64_t>(data));
-    case AMPS_I8:
-      return std::to_string(load<int8_t>(data));
-    case AMPS_I16:
-      return std::to_string(load<int16_t>(data));
-    case AMPS_I32:
-      return std::to_string(load<int32_t>(data));
-    case AMPS_I64:
-      return std::to_string(load<int64_t>(data));
-    case AMPS_F16:
-      return fmt::format("{:.6g}", from_half(load<uint16_t>(data)));
-    case AMPS_BF16:
-      return fmt::format("{:.6g}",
-                         std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(data)) << 16));
-    case AMPS_F32:
-      return fmt::format("{:.6g}", load<float>(data));
-    case AMPS_F64:
-      return fmt::format("{:.6g}", load<double>(data));
-    default:
-      return "?";
-  }
+  if (dtype == AMPS_BOOL) return load<uint8_t>(data) ? "1" : "0";
+  if (dtype == AMPS_F16) return fmt::format("{:.6g}", from_half(load<uint16_t>(data)));
+  if (dtype == AMPS_BF16)
+    return fmt::format("{:.6g}",
+                       std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(data)) << 16));
+  std::string text = "?";
+  serving::with_number_type(dtype, [&]<typename T>() {
+    if constexpr (std::is_floating_point_v<T>)
+      text = fmt::format("{:.6g}", load<T>(data));
+    else
+      text = std::to_string(load<T>(data));
+  });
+  return text;
 }
 
 }  // namespace
 
 std::string tensor_text(amps_dtype dtype, std::span<const Buffer> buffers) {
+  const size_t size = amps_dtype_size(dtype);
   std::string text;
   size_t shown = 0;
   for (const Buffer& buffer : buffers) {
-    size_t at = 0;
-    while (shown < kShown && at < buffer.bytes) {
-      size_t size = 0;
+    std::string_view left(reinterpret_cast<const char*>(buffer.data), buffer.bytes);
+    while (shown < kShown && !left.empty()) {
       std::string word;
       if (dtype == AMPS_STRING) {
-        if (buffer.bytes - at < 4) break;
-        size = load<uint32_t>(buffer.data + at);
-        at += 4;
-        if (size > buffer.bytes - at) break;
-        word.append("\"")
-            .append(reinterpret_cast<const char*>(buffer.data + at), size)
-            .append("\"");
+        const std::optional<std::string_view> next = serving::take_string(left);
+        if (!next) break;
+        word.append("\"").append(*next).append("\"");
       } else {
-        size = amps_dtype_size(dtype);
-        if (size == 0 || size > buffer.bytes - at) break;
-        word = element(dtype, buffer.data + at);
+        if (size == 0 || size > left.size()) break;
+        word = element(dtype, reinterpret_cast<const std::byte*>(left.data()));
+        left.remove_prefix(size);
       }
-      at += size;
       text.append(shown++ ? "," : "").append(word);
     }
   }

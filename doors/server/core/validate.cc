@@ -198,10 +198,6 @@ std::optional<amps_dtype> dtype_of(inference::DataType type) {
                                                            : std::nullopt;
 }
 
-std::string request_prefix(const Request& request) {
-  return "[request id: " + (request.id.empty() ? "<id_unknown>" : request.id) + "] ";
-}
-
 uint64_t rows_of(const ModelConfig& config, const Request& request) {
   if (config.max_batch_size() == 0 || request.inputs.empty() || request.inputs[0].shape.empty())
     return 1;

@@ -19,7 +19,4 @@ void validate(const inference::ModelConfig& config, const Request& request);
 // Rows of a request that was validated; 1 for models without a batch axis.
 uint64_t rows_of(const inference::ModelConfig& config, const Request& request);
 
-// "[request id: 7] ", as Triton begins its messages.
-std::string request_prefix(const Request& request);
-
 }  // namespace server

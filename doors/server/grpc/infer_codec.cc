@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -37,20 +36,6 @@ template <typename... Args>
 
 [[noreturn]] void refuse_type(std::string_view name, std::string_view expected) {
   refuse("invalid value type for '{}' parameter, expected {}.", name, expected);
-}
-
-int64_t parse_version(const std::string& text) {
-  if (text.empty()) return -1;
-  int64_t version = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-  if (error != std::errc() || end != text.data() + text.size())
-    refuse(
-        "failed to get model version from specified version string '{}' (details: stol), "
-        "version should be an integral value > 0",
-        text);
-  if (version <= 0)
-    refuse("invalid model version specified '{}' , version should be an integral value > 0", text);
-  return version;
 }
 
 bool boolean(std::string_view name, const InferParameter& value) {
@@ -165,10 +150,6 @@ Buffer inside(const std::shared_ptr<const ModelInferRequest>& message, const voi
           const_cast<std::byte*>(static_cast<const std::byte*>(data)), bytes};
 }
 
-std::string request_label(const Request& request) {
-  return fmt::format("[request id: {}] ", request.id.empty() ? "<id_unknown>" : request.id);
-}
-
 void read_inputs(const std::shared_ptr<const ModelInferRequest>& message,
                  const SharedMemory& memory, Request& request) {
   request.inputs.reserve(static_cast<size_t>(message->inputs_size()));
@@ -176,11 +157,11 @@ void read_inputs(const std::shared_ptr<const ModelInferRequest>& message,
   std::unordered_set<std::string_view> names;
   for (const auto& input : message->inputs()) {
     if (!names.insert(input.name()).second)
-      refuse("{}input '{}' already exists in request", request_label(request), input.name());
+      refuse("{}input '{}' already exists in request", request_prefix(request), input.name());
     const std::optional<amps_dtype> dtype = serving::parse_datatype(input.datatype());
     if (!dtype)
       refuse("{}inference input '{}' data-type is '<invalid>', which model '{}' does not take",
-             request_label(request), input.name(), request.model);
+             request_prefix(request), input.name(), request.model);
     InputTensor& tensor = request.inputs.emplace_back();
     tensor.name = input.name();
     tensor.dtype = *dtype;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "serving/datatype.h"
+#include "serving/string_bytes.h"
 
 namespace server {
 namespace {
@@ -44,13 +45,6 @@ Buffer in_place(const Message& message, const google::protobuf::RepeatedField<T>
           static_cast<size_t>(values.size()) * sizeof(T)};
 }
 
-Buffer own(std::string bytes) {
-  auto owner = std::make_shared<std::string>(std::move(bytes));
-  auto* data = reinterpret_cast<std::byte*>(owner->data());
-  const size_t size = owner->size();
-  return {std::move(owner), data, size};
-}
-
 template <typename Narrow, typename Wide>
 Buffer narrowed(const Message& message, const Input& input,
                 const google::protobuf::RepeatedField<Wide>& values) {
@@ -69,7 +63,6 @@ Buffer narrowed(const Message& message, const Input& input,
   return own(std::move(bytes));
 }
 
-// 4 bytes of length before each string.
 Buffer strings(const Message& message, const Input& input) {
   uint64_t total = 0;
   for (const std::string& text : input.contents().bytes_contents()) total += 4 + text.size();
@@ -77,8 +70,7 @@ Buffer strings(const Message& message, const Input& input) {
   bytes.reserve(total);
   for (const std::string& text : input.contents().bytes_contents()) {
     if (text.size() > std::numeric_limits<uint32_t>::max()) refuse_type(message, input, "BYTES");
-    const auto size = static_cast<uint32_t>(text.size());
-    bytes.append(reinterpret_cast<const char*>(&size), sizeof size).append(text);
+    serving::append_string(bytes, text);
   }
   return own(std::move(bytes));
 }

@@ -81,9 +81,8 @@ class Decoder {
   void input(const TensorInfo& info) {
     for (const InputTensor& other : request_.inputs)
       if (other.name == info.name)
-        throw Error(Code::kInvalidArgument,
-                    "[request id: " + (request_.id.empty() ? "<id_unknown>" : request_.id) +
-                        "] input '" + info.name + "' already exists in request");
+        throw Error(Code::kInvalidArgument, request_prefix(request_) + "input '" + info.name +
+                                                "' already exists in request");
     JsonElements elements = read_elements(reader_, info.name, info.dtype, std::nullopt);
     if (elements.count != elements.outer)
       throw Error(Code::kInternal,

@@ -42,7 +42,7 @@ Parameter read_parameter(JsonReader& reader, std::string_view name) {
 
 ReplyForm decode_raw(const Buffer& body, std::span<const TensorInfo> inputs, bool batched,
                      Request& request) {
-  const std::string prefix = "[request id: <id_unknown>] ";
+  const std::string prefix = request_prefix(request);
   if (inputs.size() != 1)
     throw Error(Code::kInvalidArgument, prefix + "Raw request must only have 1 input (found " +
                                             std::to_string(inputs.size()) +
@@ -86,13 +86,6 @@ ReplyForm decode_raw(const Buffer& body, std::span<const TensorInfo> inputs, boo
   ReplyForm form;
   form.others = OutputForm::Kind::kBinary;
   return form;
-}
-
-Buffer own(std::string text) {
-  auto owner = std::make_shared<std::string>(std::move(text));
-  std::byte* data = reinterpret_cast<std::byte*>(owner->data());
-  const size_t bytes = owner->size();
-  return {std::move(owner), data, bytes};
 }
 
 EncodedBody encode_infer(const Response& response, const ReplyForm& form) {

@@ -57,9 +57,6 @@ struct EncodedBody {
 // for.
 EncodedBody encode_infer(const Response& response, const ReplyForm& form);
 
-// A buffer that owns `text`.
-Buffer own(std::string text);
-
 // One parameter of a request, as custom parameters are: int, bool, string or double.
 class JsonReader;
 Parameter read_parameter(JsonReader& reader, std::string_view name);

@@ -190,9 +190,8 @@ class Decoder {
     InputTensor tensor{std::move(*name), *dtype, std::move(*shape), {}};
     for (const InputTensor& other : request_.inputs)
       if (other.name == tensor.name)
-        throw Error(Code::kInvalidArgument,
-                    "[request id: " + (request_.id.empty() ? "<id_unknown>" : request_.id) +
-                        "] input '" + tensor.name + "' already exists in request");
+        throw Error(Code::kInvalidArgument, request_prefix(request_) + "input '" + tensor.name +
+                                                "' already exists in request");
     if (parameters.binary_bytes) {
       binary_.emplace_back(request_.inputs.size(), *parameters.binary_bytes);
     } else if (parameters.region) {

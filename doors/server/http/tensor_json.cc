@@ -7,6 +7,7 @@
 
 #include "server/http/json_writer.h"
 #include "serving/datatype.h"
+#include "serving/string_bytes.h"
 
 namespace server::http {
 namespace {
@@ -83,20 +84,16 @@ JsonElements read_as(JsonReader& reader, std::string_view name, std::optional<si
 }
 
 JsonElements read_strings(JsonReader& reader) {
-  auto bytes = std::make_shared<std::string>();
-  std::string store;
+  std::string bytes, store;
   JsonElements result;
   result.outer = flatten_outer(reader, [&] {
     const std::string_view text = reader.string(store);
     if (text.size() > std::numeric_limits<uint32_t>::max())
       throw Error(Code::kInvalidArgument, "a string of an input is too long");
-    const uint32_t length = static_cast<uint32_t>(text.size());
-    bytes->append(reinterpret_cast<const char*>(&length), sizeof length).append(text);
+    serving::append_string(bytes, text);
     ++result.count;
   });
-  result.data.data = reinterpret_cast<std::byte*>(bytes->data());
-  result.data.bytes = bytes->size();
-  result.data.owner = std::move(bytes);
+  result.data = own(std::move(bytes));
   return result;
 }
 
@@ -122,19 +119,12 @@ void append_as(std::string& out, const std::byte* data, size_t count) {
 }
 
 void append_strings(std::string& out, const OutputTensor& tensor, size_t count) {
-  const std::byte* at = tensor.data.data;
-  size_t left = tensor.data.bytes;
+  std::string_view left(reinterpret_cast<const char*>(tensor.data.data), tensor.data.bytes);
   for (size_t i = 0; i < count; ++i) {
-    uint32_t length = 0;
-    if (left < sizeof length) wrong_size(tensor);
-    std::memcpy(&length, at, sizeof length);
-    at += sizeof length;
-    left -= sizeof length;
-    if (left < length) wrong_size(tensor);
+    const std::optional<std::string_view> text = serving::take_string(left);
+    if (!text) wrong_size(tensor);
     if (i > 0) out.push_back(',');
-    append_json(out, std::string_view(reinterpret_cast<const char*>(at), length));
-    at += length;
-    left -= length;
+    append_json(out, *text);
   }
 }
 
@@ -142,38 +132,18 @@ void append_strings(std::string& out, const OutputTensor& tensor, size_t count) 
 
 JsonElements read_elements(JsonReader& reader, std::string_view name, amps_dtype dtype,
                            std::optional<size_t> expected) try {
-  switch (dtype) {
-    case AMPS_BOOL:
-      return read_as<bool>(reader, name, expected);
-    case AMPS_U8:
-      return read_as<uint8_t>(reader, name, expected);
-    case AMPS_U16:
-      return read_as<uint16_t>(reader, name, expected);
-    case AMPS_U32:
-      return read_as<uint32_t>(reader, name, expected);
-    case AMPS_U64:
-      return read_as<uint64_t>(reader, name, expected);
-    case AMPS_I8:
-      return read_as<int8_t>(reader, name, expected);
-    case AMPS_I16:
-      return read_as<int16_t>(reader, name, expected);
-    case AMPS_I32:
-      return read_as<int32_t>(reader, name, expected);
-    case AMPS_I64:
-      return read_as<int64_t>(reader, name, expected);
-    case AMPS_F32:
-      return read_as<float>(reader, name, expected);
-    case AMPS_F64:
-      return read_as<double>(reader, name, expected);
-    case AMPS_STRING:
-      return read_strings(reader);
-    default:
-      throw Error(Code::kInvalidArgument,
-                  "receiving " + std::string(serving::datatype_name(dtype)) +
-                      " data via JSON is not supported. Please use the binary data format for "
-                      "input " +
-                      std::string(name));
-  }
+  if (dtype == AMPS_BOOL) return read_as<bool>(reader, name, expected);
+  if (dtype == AMPS_STRING) return read_strings(reader);
+  JsonElements elements;
+  const bool known = serving::with_number_type(
+      dtype, [&]<typename T>() { elements = read_as<T>(reader, name, expected); });
+  if (!known)
+    throw Error(Code::kInvalidArgument,
+                "receiving " + std::string(serving::datatype_name(dtype)) +
+                    " data via JSON is not supported. Please use the binary data format for "
+                    "input " +
+                    std::string(name));
+  return elements;
 } catch (const Error& error) {
   const std::string_view what = error.what();
   if (!what.starts_with("attempt to")) throw;
@@ -196,48 +166,16 @@ void append_elements(std::string& out, const OutputTensor& tensor) {
     wrong_size(tensor);
   const std::byte* data = tensor.data.data;
   out.push_back('[');
-  switch (tensor.dtype) {
-    case AMPS_BOOL:
-      for (size_t i = 0; i < n; ++i) {
-        if (i > 0) out.push_back(',');
-        out.append(data[i] == std::byte{0} ? "false" : "true");
-      }
-      break;
-    case AMPS_U8:
-      append_as<uint8_t>(out, data, n);
-      break;
-    case AMPS_U16:
-      append_as<uint16_t>(out, data, n);
-      break;
-    case AMPS_U32:
-      append_as<uint32_t>(out, data, n);
-      break;
-    case AMPS_U64:
-      append_as<uint64_t>(out, data, n);
-      break;
-    case AMPS_I8:
-      append_as<int8_t>(out, data, n);
-      break;
-    case AMPS_I16:
-      append_as<int16_t>(out, data, n);
-      break;
-    case AMPS_I32:
-      append_as<int32_t>(out, data, n);
-      break;
-    case AMPS_I64:
-      append_as<int64_t>(out, data, n);
-      break;
-    case AMPS_F32:
-      append_as<float>(out, data, n);
-      break;
-    case AMPS_F64:
-      append_as<double>(out, data, n);
-      break;
-    case AMPS_STRING:
-      append_strings(out, tensor, n);
-      break;
-    default:
-      throw Error(Code::kInvalidArgument, "Invalid data type for output tensor");
+  if (tensor.dtype == AMPS_BOOL) {
+    for (size_t i = 0; i < n; ++i) {
+      if (i > 0) out.push_back(',');
+      out.append(data[i] == std::byte{0} ? "false" : "true");
+    }
+  } else if (tensor.dtype == AMPS_STRING) {
+    append_strings(out, tensor, n);
+  } else if (!serving::with_number_type(tensor.dtype,
+                                        [&]<typename T>() { append_as<T>(out, data, n); })) {
+    throw Error(Code::kInvalidArgument, "Invalid data type for output tensor");
   }
   out.push_back(']');
 }

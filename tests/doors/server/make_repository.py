@@ -251,7 +251,9 @@ def slow_model(repository, name, products, **more):
 
 def queues(repository):
     policy = {"timeout_action": "REJECT", "default_timeout_microseconds": 60000000, "allow_timeout_override": True, "max_queue_size": 4}
-    slow_model(repository, "slow", 80, dynamic_batching={"priority_levels": 2, "default_priority_level": 2, "default_queue_policy": policy})
+    batching = {"priority_levels": 2, "default_priority_level": 2, "default_queue_policy": policy}
+    slow_model(repository, "slow", 80, dynamic_batching=batching)
+    slow_model(repository, "slower", 400, dynamic_batching=batching)
     add_sub(repository, "cached", response_cache={"enable": True})
     mlp(repository, "warm", model_warmup={"name": Quoted("zeros"), "batch_size": 4, "inputs": {
         "key": Quoted("x"), "value": {"data_type": "TYPE_FP32", "dims": [16], "zero_data": True}}})

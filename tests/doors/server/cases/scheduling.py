@@ -42,9 +42,9 @@ def stream_cases():
     yield case("grpc_stream_bad_input", Grpc("ModelStreamInfer", [grpc_request("add_sub", AB[:1], request_id="bad")], outputs=[None]))
 
 
-def slow(priority=0, timeout=0, request_id="", **fields):
+def slow(priority=0, timeout=0, request_id="", model="slow", **fields):
     parameters = {**({"priority": priority} if priority else {}), **({"timeout": timeout} if timeout else {})}
-    return json_infer("slow", [json_input("x", "FP32", [[[4]]])], parameters=parameters, id=request_id, **fields)
+    return json_infer(model, [json_input("x", "FP32", [[[4]]])], parameters=parameters, id=request_id, **fields)
 
 
 def queue_cases():
@@ -56,9 +56,9 @@ def queue_cases():
     # One runs, one waits; the third gives up before its turn.
     yield case("http_timeout_in_queue", Together((slow(expect=answer), slow(expect=answer), slow(timeout=2000, status=503, error="[Tt]imeout")),
                                                  delay=0.02))
-    # One runs, four wait, and no more have a place.
-    full = slow(status=503, error="[Ee]xceeds maximum queue size")
-    yield case("http_queue_full", Together((*[slow(expect=answer)] * 5, full, full), delay=0.02))
+    # One runs, four wait, and no more have a place: the one that runs must still run when the last one comes.
+    full = slow(model="slower", status=503, error="[Ee]xceeds maximum queue size")
+    yield case("http_queue_full", Together((*[slow(model="slower", expect=answer)] * 5, full, full), delay=0.02))
     grpc_slow = grpc_infer("slow", [("x", "FP32", [[[4]]])], parameters={"timeout": 2000}, code="UNAVAILABLE")
     yield case("grpc_timeout_in_queue", Together((slow(expect=answer), slow(expect=answer), grpc_slow), delay=0.02))
 
