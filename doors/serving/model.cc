@@ -19,6 +19,7 @@ namespace serving {
 namespace {
 
 constexpr size_t kVariants = 8;  // graphs for different sets of optional inputs
+constexpr size_t kManyRounds = 3;
 
 std::string describe(const std::vector<amps::Value>& values) {
   std::string text;
@@ -206,12 +207,15 @@ void Model::State::run_together(const RunContext& context, Compiled& compiled,
     }
 }
 
-// Each part on a thread of its own, as many as fill all threads; returns how many.
+// Each part on a thread of its own; returns how many of them, from the first.
 size_t Model::State::run_side_by_side(const RunContext& context, Compiled& compiled,
                                       std::span<const std::span<Item* const>> parts, Times& times) {
   const int most = device.max_threads();
   const int threads = settings.threads ? std::min(settings.threads, most) : most;
-  const size_t count = parts.size() / static_cast<size_t>(threads) * static_cast<size_t>(threads);
+  // A few that are left over have all threads to themselves afterwards; after many rounds that is
+  // not worth the threads' waiting for each other.
+  const size_t rounds = parts.size() / static_cast<size_t>(threads);
+  const size_t count = rounds < kManyRounds ? rounds * static_cast<size_t>(threads) : parts.size();
   if (threads < 2 || count == 0) return 0;
   std::mutex widening;
   device.parallel(count, threads, [&](size_t i) {
