@@ -75,7 +75,7 @@ def markdown(rows, about, versions, memory):
            f"{versions}. {about['cpu']} ({'/'.join(about['isa'])}), {about['cores']} cores, {about['memory_gib']} GiB, {about['date']}, commit "
            f"{about['commit']}, load average at the start {about['load_average']}. f32, one row a request, dynamic batching up to 32 rows, "
            f"{about['instances']} instance(s) of {about['threads']} thread(s) for each server; the client runs on the same cores.", "",
-           "Written by `scripts/bench serving`: perf_analyzer 2.51 asks each server in turn, round by round; `ratio` is the throughput relative "
+           "Written by `scripts/bench serving`: perf_analyzer 2.41 asks each server in turn, round by round; `ratio` is the throughput relative "
            "to Triton's Python backend with ONNX Runtime in the same round (median, 10th to 90th percentile of the rounds; above 1 is faster).", "",
            f"Throughput in geometric mean: {means}.", "",
            "Short of the peer: " + ("; ".join(short) + "." if short else "nothing."), "",
