@@ -84,7 +84,7 @@ int32_t parse_count(const std::string& text) {
   if (error != std::errc() || end != text.data() + text.size())
     refuse(fmt::format("Unable to parse 'trace_count', got: {}", text));
   if (value < -1)
-    refuse(fmt::format("Unable to parse 'trace_count'. Expecting value >= -1, got: {}", text));
+    refuse(fmt::format("Unable to parse 'trace_count'. Expecting value >= -1, got:{}", text));
   return value;
 }
 
@@ -236,6 +236,9 @@ inference::TraceSettingResponse Tracer::set(const inference::TraceSettingRequest
     else if (const auto found = state_->models.find(model); found != state_->models.end())
       changes = found->second.changes;
     read(request, changes);  // throws before anything is changed
+    const Values common = over(state_->start, state_->global.changes);
+    if (state_->file.empty() && over(model.empty() ? state_->start : common, changes).level.on())
+      refuse("Attempting to set invalid trace setting :trace file name is not given");
     Scope& scope = model.empty() ? state_->global : state_->models[model];
     state_->flush(scope, model);
     scope.changes = changes;

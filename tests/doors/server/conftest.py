@@ -7,7 +7,8 @@ import pytest
 
 NEEDS_CLIENT = ["test_client_program.py", "test_lifecycle.py", "test_metrics.py", "test_proto.py", "test_protocol.py", "test_soak.py", "test_status_page.py"]
 collect_ignore = [] if importlib.util.find_spec("tritonclient") else NEEDS_CLIENT
-OPEN_FLAGS = ["--model-control-mode=explicit", "--load-model=*", "--exit-on-error=false", "--cache-config=local,size=1048576"]
+OPEN_FLAGS = ["--model-control-mode=explicit", "--load-model=*", "--exit-on-error=false", "--cache-config=local,size=1048576",
+              "--trace-config=triton,file={folder}/{kind}_trace.json"]
 
 
 class Pair:
@@ -24,8 +25,8 @@ class Pair:
             repository = self.folder / f"repository_{kind}"
             if not repository.exists():
                 shutil.copytree(self.repository, repository)
-            trace = f"--trace-config=triton,file={self.folder / kind}_trace.json"
-            client = Client(launch(kind, repository, self.folder / f"{kind}.log", [*self.flags, trace]))
+            flags = [flag.format(folder=self.folder, kind=kind) for flag in self.flags]
+            client = Client(launch(kind, repository, self.folder / f"{kind}.log", flags))
             self.running[kind] = client
         return client
 
@@ -56,7 +57,7 @@ def small_repository(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def pairs(repository, small_repository, tmp_path_factory):
-    """open: all models, also those that fail, under explicit control; whole: all is well and nothing changes."""
+    """open: all models, also those that fail, under explicit control; whole: all is well and nothing changes, no flags."""
     made = {"open": Pair(repository, tmp_path_factory.mktemp("open"), OPEN_FLAGS), "whole": Pair(small_repository, tmp_path_factory.mktemp("whole"), [])}
     yield made
     for pair in made.values():

@@ -112,6 +112,12 @@ TEST_F(TraceTest, OffByDefault) {
   EXPECT_EQ(run(tracer, 5000), 0);
   EXPECT_EQ(tracer.settings("").settings().at("trace_level").value(0), "OFF");
   EXPECT_EQ(tracer.settings("").settings().at("trace_rate").value(0), "1000");
+  // There is nowhere to write to.
+  for (const char* model : {"", "a"})
+    EXPECT_EQ(error_of(tracer, change(model, "trace_level", {"TIMESTAMPS"})),
+              "Attempting to set invalid trace setting :trace file name is not given");
+  tracer.set(change("", "trace_level", {"OFF"}));
+  EXPECT_EQ(run(tracer, 5000), 0);
 }
 
 TEST_F(TraceTest, NumberedFiles) {
@@ -152,7 +158,7 @@ TEST_F(TraceTest, WrongSettings) {
   EXPECT_EQ(error_of(tracer, change("", "trace_rate", {"1", "2"})),
             "expect only 1 value for 'trace_rate'");
   EXPECT_EQ(error_of(tracer, change("", "trace_count", {"-5"})),
-            "Unable to parse 'trace_count'. Expecting value >= -1, got: -5");
+            "Unable to parse 'trace_count'. Expecting value >= -1, got:-5");
   EXPECT_EQ(error_of(tracer, change("", "trace_level", {"TIMESTAMPS", "OFF"})),
             "Expect only one trace level 'OFF' is specified");
   EXPECT_EQ(error_of(tracer, change("", "trace_file", {"x"})),
