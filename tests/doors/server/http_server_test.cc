@@ -201,12 +201,13 @@ TEST(HttpServer, AnswersWhatIsUnderWayWhenItEnds) {
   for (int round = 0; round < 3; ++round) {
     auto running = std::make_unique<Running>();
     const uint16_t port = running->http->port();
-    std::atomic<int> answered{0}, wrong{0};
-    std::atomic<bool> started{false};
+    constexpr int kClients = 4;
+    std::atomic<int> connected{0}, answered{0}, wrong{0};
     std::vector<std::thread> clients;
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < kClients; ++i)
       clients.emplace_back([&] {
         Client client(port);
+        ++connected;
         while (true) {
           const Answer answer = client.post("/v2/models/one/infer", kBody);
           if (answer.status == 0) return;  // the connection was closed between requests
@@ -214,11 +215,10 @@ TEST(HttpServer, AnswersWhatIsUnderWayWhenItEnds) {
           if (answer.status == 200 && answer.body.find("[2.0,3.0,4.0,5.0]") == std::string::npos)
             ++wrong;
           ++answered;
-          started = true;
           if (answer.has("Connection: close")) return;
         }
       });
-    while (!started) std::this_thread::yield();
+    while (connected < kClients || answered == 0) std::this_thread::yield();
     running.reset();
     for (std::thread& client : clients) client.join();
     EXPECT_EQ(wrong, 0);
