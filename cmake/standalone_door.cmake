@@ -2,15 +2,7 @@
 # For a door that is configured as a project of its own: the settings of the top build, and the target anymps::anymps. The
 # engine is an installed one (find_package), else the one of ../../build, else it is built here. ANYMPS_ENGINE is its
 # library, "" where it is built here.
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
-endif()
-set(CMAKE_CXX_STANDARD 20)
-set(CMAKE_CXX_STANDARD_REQUIRED ON)
-set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-set(CMAKE_CXX_VISIBILITY_PRESET hidden)
-set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+include(${CMAKE_CURRENT_LIST_DIR}/defaults.cmake)
 
 get_filename_component(ANYMPS_ROOT ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)
 list(PREPEND CMAKE_MODULE_PATH ${ANYMPS_ROOT}/cmake)

@@ -31,12 +31,12 @@ void Driver::copy_to_device(void* device, const void* host, size_t bytes, Queue*
 void Driver::copy_to_host(void* host, const void* device, size_t bytes, Queue*) {
   if (bytes) std::memcpy(host, device, bytes);
 }
-void Driver::parallel(size_t count, int, const std::function<void(size_t)>& fn) {
-  for (size_t i = 0; i < count; ++i) fn(i);
-}
-
 void Driver::copy_on_device(void* to, const void* from, size_t bytes, Queue*) {
   if (bytes) std::memmove(to, from, bytes);
+}
+
+void Driver::parallel(size_t count, int, const std::function<void(size_t)>& fn) {
+  for (size_t i = 0; i < count; ++i) fn(i);
 }
 
 Driver& get_driver(const std::string& name) {

@@ -12,20 +12,13 @@
 
 #include "server/core/validate.h"
 #include "serving/datatype.h"
-#include "serving/string_bytes.h"
+#include "serving/strings.h"
 
 namespace server {
 namespace {
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(Code::kInvalidArgument, message);
-}
-
-// Whether these bytes are so many strings, each with its length before it.
-bool holds_strings(std::string_view bytes, int64_t count) {
-  for (int64_t i = 0; i < count; ++i)
-    if (!serving::take_string(bytes)) return false;
-  return bytes.empty();
 }
 
 }  // namespace
@@ -102,7 +95,8 @@ SequenceStates::Value SequenceStates::read_initial(
     refuse("cannot read the initial state of '" + name + "' of model '" + config.name() +
            "': " + path.string());
   std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (dtype == AMPS_STRING ? !holds_strings(bytes, *count) : bytes.size() != *size)
+  const serving::Piece piece{bytes.data(), bytes.size()};
+  if (dtype == AMPS_STRING ? serving::count_strings({&piece, 1}) != *count : bytes.size() != *size)
     refuse("initial_state setting expects " +
            (dtype == AMPS_STRING ? std::to_string(*count) + " strings"
                                  : std::to_string(*size) + " bytes") +

@@ -236,8 +236,8 @@ inference::TraceSettingResponse Tracer::set(const inference::TraceSettingRequest
     else if (const auto found = state_->models.find(model); found != state_->models.end())
       changes = found->second.changes;
     read(request, changes);  // throws before anything is changed
-    const Values common = over(state_->start, state_->global.changes);
-    if (state_->file.empty() && over(model.empty() ? state_->start : common, changes).level.on())
+    const Values below = model.empty() ? state_->start : state_->values("");
+    if (state_->file.empty() && over(below, changes).level.on())
       refuse("Attempting to set invalid trace setting :trace file name is not given");
     Scope& scope = model.empty() ? state_->global : state_->models[model];
     state_->flush(scope, model);

@@ -16,6 +16,24 @@
 #endif
 
 namespace anymps {
+namespace {
+
+// An exception must not leave a parallel region: the first one is thrown after it.
+class FirstError {
+ public:
+  void keep() {
+    if (!taken_.test_and_set()) error_ = std::current_exception();
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::atomic_flag taken_ = ATOMIC_FLAG_INIT;
+  std::exception_ptr error_;
+};
+
+}  // namespace
 
 int current_threads() {
 #ifdef ANYMPS_ONE_THREAD
@@ -31,8 +49,7 @@ void parallel_calls(size_t count, int threads, const std::function<void(size_t)>
 #endif
   if (count == 0) return;
   std::atomic<size_t> next = 0;
-  std::exception_ptr error;
-  std::atomic_flag failed = ATOMIC_FLAG_INIT;
+  FirstError error;
   const int team = static_cast<int>(std::min(static_cast<size_t>(threads), count));
 #pragma omp parallel num_threads(team)
   for (size_t i = next++; i < count; i = next++) {
@@ -40,17 +57,16 @@ void parallel_calls(size_t count, int threads, const std::function<void(size_t)>
       fn(i);
     } catch (...) {
       next = count;
-      if (!failed.test_and_set()) error = std::current_exception();
+      error.keep();
     }
   }
-  if (error) std::rethrow_exception(error);
+  error.rethrow();
 }
 
 namespace detail {
 
 void parallel_ranges(int64_t begin, int64_t end, int threads, RangeFn fn, void* context) {
-  std::exception_ptr error;
-  std::atomic_flag failed = ATOMIC_FLAG_INIT;
+  FirstError error;
 #pragma omp parallel num_threads(threads)
   {
     const int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
@@ -60,10 +76,10 @@ void parallel_ranges(int64_t begin, int64_t end, int threads, RangeFn fn, void* 
     try {
       if (first < last) fn(context, first, last);
     } catch (...) {
-      if (!failed.test_and_set()) error = std::current_exception();
+      error.keep();
     }
   }
-  if (error) std::rethrow_exception(error);
+  error.rethrow();
 }
 
 }  // namespace detail
