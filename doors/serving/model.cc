@@ -75,6 +75,10 @@ struct Model::State {
   void load(bool complete, int64_t default_max_batch_size, bool reshaped);
   std::shared_ptr<Compiled> variant(uint64_t given);
   std::vector<std::string> fed(uint64_t given) const;
+  int threads() const {
+    const int most = device.max_threads();
+    return settings.threads ? std::min(settings.threads, most) : most;
+  }
   void run(const RunContext& context, std::span<Item* const> items, Times& times);
   size_t run_side_by_side(const RunContext& context, Compiled& compiled,
                           std::span<const std::span<Item* const>> parts, Times& times);
@@ -150,9 +154,8 @@ void Model::State::load(bool complete, int64_t default_max_batch_size, bool resh
         "model '{}': {} on {} ({}), optimization level {}, {} threads, loaded in {:.1f} ms; "
         "inputs {}; outputs {}",
         settings.name, file.path().string(), device.name(), device.description(),
-        settings.optimization_level, settings.threads ? settings.threads : device.max_threads(),
-        static_cast<double>(now_ns() - start) * 1e-6, describe(graph.inputs()),
-        describe(graph.outputs())));
+        settings.optimization_level, threads(), static_cast<double>(now_ns() - start) * 1e-6,
+        describe(graph.inputs()), describe(graph.outputs())));
 }
 
 std::vector<std::string> Model::State::fed(uint64_t given) const {
@@ -210,23 +213,23 @@ void Model::State::run_together(const RunContext& context, Compiled& compiled,
 // Each part on a thread of its own; returns how many of them, from the first.
 size_t Model::State::run_side_by_side(const RunContext& context, Compiled& compiled,
                                       std::span<const std::span<Item* const>> parts, Times& times) {
-  const int most = device.max_threads();
-  const int threads = settings.threads ? std::min(settings.threads, most) : most;
+  const auto width = static_cast<unsigned>(threads());
   // A few that are left over have all threads to themselves afterwards; after many rounds that is
   // not worth the threads' waiting for each other.
-  const size_t rounds = parts.size() / static_cast<size_t>(threads);
-  const size_t count = rounds < kManyRounds ? rounds * static_cast<size_t>(threads) : parts.size();
-  if (threads < 2 || count == 0) return 0;
+  const size_t rounds = parts.size() / width;
+  const size_t count = rounds < kManyRounds ? rounds * width : parts.size();
+  if (width < 2 || count == 0) return 0;
   std::mutex widening;
-  device.parallel(count, threads, [&](size_t i) {
+  device.parallel(count, threads(), [&](size_t i) {
     std::array<std::byte, 2048> buffer;
     std::pmr::monotonic_buffer_resource memory(buffer.data(), buffer.size());
     RunContext own = context;
     own.memory = &memory;
-    own.side_by_side = static_cast<unsigned>(threads);
+    own.side_by_side = width;
     Times part;
     part.start = times.start;
     run_together(own, compiled, parts[i], part);
+    if (!part.compute_start) return;  // failed before it computed
     std::lock_guard lock(widening);
     if (!times.compute_start || part.compute_start < times.compute_start)
       times.compute_start = part.compute_start;

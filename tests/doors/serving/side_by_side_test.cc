@@ -2,6 +2,8 @@
 // A batch that is cut runs on several threads at once, and nobody notices but the clock.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -27,7 +29,9 @@ class Watched : public FakeRequest {
     thread = std::this_thread::get_id();
     end = times.end;
     FakeRequest::done(times);
+    ended.set_value();
   }
+  std::promise<void> ended;
   float value;
   std::thread::id thread;
   uint64_t end = 0;
@@ -83,6 +87,38 @@ TEST(SideBySide, EveryRequestHasItsOwnAnswer) {
     }
   }
   EXPECT_GE(threads.size(), 2u);
+}
+
+// Fails before it computes, when the other is through.
+class Late : public FakeRequest {
+ public:
+  explicit Late(std::future<void> other) : other_(std::move(other)) {
+    floats("x", {1, kWidth}, std::vector<float>(kWidth, 1));
+  }
+  void* output(std::string_view, amps_dtype, std::span<const int64_t>, size_t) override {
+    other_.wait_for(std::chrono::seconds(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    throw Error(Code::kUnavailable, "no memory");
+  }
+
+ private:
+  std::future<void> other_;
+};
+
+TEST(SideBySide, TheTimesAreOfThoseThatComputed) {
+  Folder folder;
+  auto model = load_long(folder);
+  if (model->device().max_threads() < 2) GTEST_SKIP() << "one core";
+  Watched first(1), second(2);
+  execute(*model, first, second);  // how long a run takes is known from now on
+  Watched good(3);
+  Late late(good.ended.get_future());
+  const Times times = execute(*model, good, late);
+  ASSERT_TRUE(good.finished);
+  EXPECT_EQ(late.message(), "no memory");
+  EXPECT_LE(times.start, times.compute_start);
+  EXPECT_LT(times.compute_start, times.compute_end);
+  EXPECT_LT(times.compute_end, times.end);
 }
 
 }  // namespace
