@@ -28,4 +28,12 @@ class Error : public std::runtime_error {
   Code code_;
 };
 
+// What somebody wrote is wrong.
+[[noreturn]] inline void refuse(const std::string& message) {
+  throw Error(Code::kInvalidArgument, message);
+}
+inline void check(bool good, const std::string& message) {
+  if (!good) refuse(message);
+}
+
 }  // namespace serving

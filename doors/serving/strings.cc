@@ -8,7 +8,7 @@
 namespace serving {
 namespace {
 
-constexpr size_t kPrefix = sizeof(uint32_t);
+constexpr size_t kLengthBytes = sizeof(uint32_t);
 
 std::string join(std::span<const Piece> pieces) {
   std::string bytes;
@@ -65,7 +65,7 @@ size_t serialized_bytes(const amps_tensor* tensor, int64_t first, int64_t count)
     const size_t size = element(tensor, i).size();
     if (size > UINT32_MAX)
       throw Error(Code::kInternal, "a string of 4 GiB and more cannot be sent");
-    bytes += kPrefix + size;
+    bytes += kLengthBytes + size;
   }
   return bytes;
 }
@@ -75,9 +75,9 @@ void serialize_strings(const amps_tensor* tensor, int64_t first, int64_t count, 
   for (int64_t i = first; i < first + count; ++i) {
     const std::string_view text = element(tensor, i);
     const auto size = static_cast<uint32_t>(text.size());
-    std::memcpy(next, &size, kPrefix);
-    if (size) std::memcpy(next + kPrefix, text.data(), size);
-    next += kPrefix + size;
+    std::memcpy(next, &size, kLengthBytes);
+    if (size) std::memcpy(next + kLengthBytes, text.data(), size);
+    next += kLengthBytes + size;
   }
 }
 

@@ -13,16 +13,10 @@ build_jobs() {
 
 build_dir() { if [ "$1" = release ]; then echo "$root/build"; else echo "$root/build-$1"; fi; }
 
-# A compiler cache that holds next to nothing: then precompiled headers save more than the cache will.
-is_cache_cold() { ccache --print-stats | awk '$1 == "cache_size_kibibyte" && $2 > 100000 { warm = 1 } END { exit warm }'; }
-
 configure() {
   local options=()
   if command -v ccache >/dev/null; then
     options=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-  fi
-  if [ ! -e "$(build_dir "$1")/CMakeCache.txt" ] && { [ "${#options[@]}" = 0 ] || is_cache_cold; }; then
-    options+=(-DANYMPS_PCH=ON)
   fi
   cd "$root" && cmake --preset "$1" -DANYMPS_VENV_DIR="$venv_dir" "${options[@]}"
 }

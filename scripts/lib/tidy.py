@@ -27,10 +27,22 @@ def git_lines(*args):
     return run.stdout.splitlines() if run.returncode == 0 else []
 
 
-def sources(build_dir):
+def commands(build_dir):
+    """The compile commands of every file by itself: a unity file's command is that of each file it includes."""
+    found = []
+    for entry in json.loads((build_dir / "compile_commands.json").read_text()):
+        members = [entry["file"]]
+        if "/Unity/unity_" in entry["file"]:
+            members = re.findall(r'^#include "(.*)"$', Path(entry["file"]).read_text(), re.MULTILINE)
+        for file in members:
+            found.append({**entry, "file": file, "command": entry["command"].replace(entry["file"], file)})
+    return found
+
+
+def sources(entries):
     """The compiled files under src/ and doors/, as {path: object file}."""
     found = {}
-    for entry in json.loads((build_dir / "compile_commands.json").read_text()):
+    for entry in entries:
         path = Path(entry["directory"], entry["file"]).resolve()
         if path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in ("src", "doors"):
             found[path] = entry.get("output") or entry["command"].split(" -o ", 1)[1].split()[0]
@@ -58,18 +70,8 @@ def key_of(path, headers, settings):
     return digest.hexdigest()
 
 
-def without_precompiled(build_dir):
-    """A folder with the compile commands that clang can use: gcc's precompiled headers mean nothing to it."""
-    commands = (build_dir / "compile_commands.json").read_text()
-    folder = build_dir / "tidy"
-    folder.mkdir(exist_ok=True)
-    commands = re.sub(r" (-fpch-preprocess|-Winvalid-pch|-include \S+/cmake_pch\.hxx)(?= )", "", commands)
-    (folder / "compile_commands.json").write_text(commands)
-    return folder
-
-
-def check(path, commands):
-    run = subprocess.run(["clang-tidy", "--quiet", "-p", commands, path], capture_output=True, text=True)
+def check(path, database):
+    run = subprocess.run(["clang-tidy", "--quiet", "-p", database, path], capture_output=True, text=True)
     return run.returncode == 0, run.stdout + (run.stderr if run.returncode else "")
 
 
@@ -83,18 +85,21 @@ def main():
     CACHE.mkdir(parents=True, exist_ok=True)
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout
     settings = version + (ROOT / ".clang-tidy").read_bytes()
-    deps = project_headers(args.build_dir.resolve())
+    build_dir = args.build_dir.resolve()
+    deps = project_headers(build_dir)
+    entries = commands(build_dir)
+    database = build_dir / "tidy"
+    database.mkdir(exist_ok=True)
+    (database / "compile_commands.json").write_text(json.dumps(entries))
     changed = set(git_lines("diff", "--name-only", "main")) | set(git_lines("diff", "--name-only", "HEAD~1"))
-    keys = {path: key_of(path, deps.get(output, []), settings)
-            for path, output in sources(args.build_dir.resolve()).items()}
+    keys = {path: key_of(path, deps.get(output, []), settings) for path, output in sources(entries).items()}
     todo = [p for p, key in keys.items() if not (CACHE / key).exists()]
     todo.sort(key=lambda p: (str(p.relative_to(ROOT)) not in changed, p))
 
-    commands = without_precompiled(args.build_dir.resolve())
     deadline, failed, skipped = time.monotonic() + args.budget, 0, 0
 
     def job(path):
-        return check(path, commands) if time.monotonic() < deadline else None
+        return check(path, database) if time.monotonic() < deadline else None
 
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for path, result in zip(todo, pool.map(job, todo)):

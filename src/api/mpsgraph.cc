@@ -23,16 +23,28 @@ constexpr Covered kOther[] = {
     {"gradientForPrimaryTensor:withTensors:name:", "`amps_graph_gradient`"},
 };
 
+// One or the other.
+struct Line {
+  const char *header, *selector;
+};
+constexpr Line kLines[] = {
+#define HEADER(name) {#name, nullptr},
+#define METHOD(selector) {nullptr, selector},
+#include "api/mpsgraph_methods.inc"
+#undef HEADER
+#undef METHOD
+};
+
 }  // namespace
 
 std::vector<MpsMethod> mpsgraph_methods() {
   std::vector<MpsMethod> methods;
   std::string header;
-#define HEADER(name) header = #name;
-#define METHOD(selector) methods.push_back({header, selector, {}, ""});
-#include "api/mpsgraph_methods.inc"
-#undef HEADER
-#undef METHOD
+  for (const Line& line : kLines)
+    if (line.header)
+      header = line.header;
+    else
+      methods.push_back({header, line.selector, {}, ""});
   std::map<std::string, MpsMethod*> by_selector;
   for (MpsMethod& method : methods) by_selector[method.selector] = &method;
   for (const Op* op : all_ops())

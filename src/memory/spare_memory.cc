@@ -17,7 +17,7 @@ constexpr size_t kLarge = 64 << 10;  // smaller ones are as cheap from the heap
 constexpr size_t kStep = 256 << 10;  // sizes of large blocks are multiples of it
 constexpr size_t kMost = 4;          // blocks that wait
 
-struct Block {
+struct SpareBlock {
   void* data = nullptr;
   size_t bytes = 0;
 };
@@ -25,7 +25,7 @@ struct Block {
 struct Spare {
   std::mutex mutex;
   int keepers = 0;
-  std::vector<Block> blocks;
+  std::vector<SpareBlock> blocks;
 };
 
 // Never destroyed: constants may be dropped when the program ends.
@@ -34,10 +34,10 @@ Spare& spare() {
   return spare;
 }
 
-void release(const Block& block) { HostMemory().release(block.data, block.bytes); }
+void release(const SpareBlock& block) { HostMemory().release(block.data, block.bytes); }
 
 // The smallest that is large enough, or a new one.
-Block take(size_t bytes) {
+SpareBlock take(size_t bytes) {
   Spare& all = spare();
   {
     std::lock_guard lock(all.mutex);
@@ -45,7 +45,7 @@ Block take(size_t bytes) {
     for (auto it = all.blocks.begin(); it != all.blocks.end(); ++it)
       if (it->bytes >= bytes && (best == all.blocks.end() || it->bytes < best->bytes)) best = it;
     if (best != all.blocks.end()) {
-      const Block block = *best;
+      const SpareBlock block = *best;
       all.blocks.erase(best);
       return block;
     }
@@ -53,17 +53,17 @@ Block take(size_t bytes) {
   return {HostMemory().allocate(bytes), bytes};
 }
 
-void give_back(const Block& block) {
+void give_back(const SpareBlock& block) {
   Spare& all = spare();
-  Block smallest = block;
+  SpareBlock smallest = block;
   {
     std::lock_guard lock(all.mutex);
     if (all.keepers > 0) {
       all.blocks.push_back(block);
       if (all.blocks.size() <= kMost) return;
-      auto least =
-          std::min_element(all.blocks.begin(), all.blocks.end(),
-                           [](const Block& a, const Block& b) { return a.bytes < b.bytes; });
+      auto least = std::min_element(
+          all.blocks.begin(), all.blocks.end(),
+          [](const SpareBlock& a, const SpareBlock& b) { return a.bytes < b.bytes; });
       smallest = *least;
       all.blocks.erase(least);
     }
@@ -81,7 +81,7 @@ std::shared_ptr<std::byte> spare_bytes(size_t size) {
     return {data, [](std::byte* p) { ::operator delete(p, kAlignment); }};
   }
   if (size > ~size_t{0} / 2) return nullptr;
-  const Block block = take((size + kStep - 1) / kStep * kStep);
+  const SpareBlock block = take((size + kStep - 1) / kStep * kStep);
   if (!block.data) return nullptr;
   return {static_cast<std::byte*>(block.data), [block](std::byte*) { give_back(block); }};
 }
@@ -92,12 +92,12 @@ KeepSpareMemory::KeepSpareMemory() {
 }
 
 KeepSpareMemory::~KeepSpareMemory() {
-  std::vector<Block> blocks;
+  std::vector<SpareBlock> blocks;
   {
     std::lock_guard lock(spare().mutex);
     if (--spare().keepers == 0) blocks.swap(spare().blocks);
   }
-  for (const Block& block : blocks) release(block);
+  for (const SpareBlock& block : blocks) release(block);
 }
 
 }  // namespace anymps

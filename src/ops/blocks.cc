@@ -11,8 +11,6 @@ namespace anymps {
 
 namespace {
 
-const std::vector<int64_t> kNone;
-
 void infer_interleave(InferContext& ctx) {
   const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
   Dims shape = ctx.shape(0);
@@ -198,7 +196,7 @@ OP(coordinate_along_axis)
     .optional("shape", kIndex, "I", "wins over the attribute")
     .optional("axis", kIndex, "A", "a scalar; wins over the attribute")
     .output("y", "")
-    .attr("shape", kNone, "the shape")
+    .attr("shape", kNoInts, "the shape")
     .attr("axis", 0, "whose places are told")
     .attr("dtype", DType::kI32, "of y")
     .infer(infer_coordinates)

@@ -12,7 +12,7 @@ namespace anymps {
 
 namespace {
 
-constexpr const char* kNoTests = "run by the runtime: tests/runtime/control_flow_test.cc";
+constexpr const char* kControlFlowTests = "run by the runtime: tests/runtime/control_flow_test.cc";
 
 Signature body_of(const InferContext& ctx, const char* attr) {
   const auto& graph = ctx.attrs.graph(attr);
@@ -260,7 +260,7 @@ OP(if_else)
     .required("else_branch", AttrKind::kGraph, "run when the condition is zero")
     .facts(kStructural)
     .infer(infer_if_else)
-    .no_tests(kNoTests);
+    .no_tests(kControlFlowTests);
 
 OP(while_loop)
     .doc(
@@ -277,7 +277,7 @@ OP(while_loop)
     .required("carried", AttrKind::kInt, "how many values are carried")
     .facts(kStructural)
     .infer(infer_while_loop)
-    .no_tests(kNoTests);
+    .no_tests(kControlFlowTests);
 
 OP(for_loop)
     .doc(
@@ -296,7 +296,7 @@ OP(for_loop)
     .required("carried", AttrKind::kInt, "how many values are carried")
     .facts(kStructural)
     .infer(infer_for_loop)
-    .no_tests(kNoTests);
+    .no_tests(kControlFlowTests);
 
 OP(loop)
     .doc(
@@ -314,7 +314,7 @@ OP(loop)
     .required("carried", AttrKind::kInt, "how many values are carried")
     .facts(kStructural)
     .infer(infer_loop)
-    .no_tests(kNoTests);
+    .no_tests(kControlFlowTests);
 
 OP(scan)
     .doc(
@@ -333,7 +333,7 @@ OP(scan)
     .attr("output_reversed", std::vector<int64_t>{}, "1: from the end; empty: 0")
     .facts(kStructural)
     .infer(infer_scan)
-    .no_tests(kNoTests);
+    .no_tests(kControlFlowTests);
 
 OP(call)
     .doc("Runs a graph that has a name of its own.")
@@ -346,7 +346,7 @@ OP(call)
     .attr("symbol", "", {}, "the name of what is called, for messages")
     .facts(kStructural)
     .infer(infer_call)
-    .no_tests(kNoTests);
+    .no_tests(kControlFlowTests);
 
 OP(invalid_branch)
     .doc(
@@ -358,7 +358,7 @@ OP(invalid_branch)
     .attr("message", "", {}, "what is wrong with the branch")
     .facts(kStructural | kInternal)
     .infer(infer_invalid_branch)
-    .no_tests(kNoTests);
+    .no_tests(kControlFlowTests);
 
 OP(control_dependency)
     .doc(
@@ -371,7 +371,7 @@ OP(control_dependency)
     .variadic_outputs("outputs", "")
     .facts(kStructural)
     .infer(infer_control_dependency)
-    .no_tests(kNoTests);
+    .no_tests(kControlFlowTests);
 
 OP(read_variable)
     .doc(
@@ -385,7 +385,7 @@ OP(read_variable)
     .attr("variable", "", {}, "its name; equal names are one variable")
     .facts(kStructural | kImpure)
     .infer(infer_read_variable)
-    .no_tests(kNoTests);
+    .no_tests(kControlFlowTests);
 
 OP(assign_variable)
     .doc("Puts a value into a variable. The output is that value.")
@@ -395,6 +395,6 @@ OP(assign_variable)
     .attr("variable", "", {}, "its name; equal names are one variable")
     .facts(kStructural | kImpure)
     .infer(infer_read_variable)
-    .no_tests(kNoTests);
+    .no_tests(kControlFlowTests);
 
 }  // namespace anymps

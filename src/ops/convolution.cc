@@ -98,7 +98,7 @@ double conv_transpose_cost(const Attrs&, const std::vector<Shape>& in, const std
   return w.front() == 0 ? 0 : 2 * count_of(in[0]) * count_of(w) / static_cast<double>(w.front());
 }
 
-constexpr Tolerance kTolerance{.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10};
+constexpr Tolerance kConvTolerance{.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10};
 
 }  // namespace
 
@@ -138,7 +138,7 @@ OP(conv)
     .attr("beta", 0.0, "of the activation")
     .infer(infer_conv)
     .cost(conv_cost)
-    .tolerance(kTolerance)
+    .tolerance(kConvTolerance)
     .sample({"1d", {{2, 3, 11}, {4, 3, 3}, {4}}, {}})
     .sample({"1d strided", {{1, 2, 13}, {3, 2, 4}}, {{"strides", Ints{3}}, {"pads", Ints{2, 1}}}})
     .sample({"2d", {{2, 3, 9, 7}, {5, 3, 3, 3}, {5}}, {{"pads", Ints{1, 1, 1, 1}}}})
@@ -244,7 +244,7 @@ OP(conv_transpose)
     .attr("beta", 0.0, "of the activation")
     .infer(infer_conv_transpose)
     .cost(conv_transpose_cost)
-    .tolerance(kTolerance)
+    .tolerance(kConvTolerance)
     .sample({"1d", {{2, 3, 7}, {3, 4, 3}, {4}}, {{"strides", Ints{2}}}})
     .sample({"2d", {{1, 3, 4, 5}, {3, 2, 3, 3}, {2}}, {}})
     .sample({"2d strided",

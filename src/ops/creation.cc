@@ -9,8 +9,6 @@ namespace anymps {
 
 namespace {
 
-const std::vector<int64_t> kNone;
-
 void check_scalar(InferContext& ctx, size_t i) {
   if (!ctx.type(i).ranked) return;
   const Dims& shape = ctx.shape(i);
@@ -128,7 +126,7 @@ OP(fill)
     .optional("shape", kIndex, "I", "wins over the attribute")
     .optional("value", kEvery, "T", "a scalar; wins over the attribute")
     .output("y", "")
-    .attr("shape", kNone, "the shape")
+    .attr("shape", kNoInts, "the shape")
     .attr("value", 0.0, "the value, or its real part")
     .attr("imaginary", 0.0, "the imaginary part of a complex value")
     .attr("dtype", DType::kF32, "of the attribute's value")

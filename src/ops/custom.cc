@@ -24,7 +24,7 @@ Registry& registry() {
 }
 
 // Floats as text: JSON has no infinity, and no way to keep every bit.
-std::string text_of(double value) { return fmt::format("{:a}", value); }
+std::string hex_of(double value) { return fmt::format("{:a}", value); }
 double float_of(const Json& value) {
   return std::strtod(value.get_ref<const std::string&>().c_str(), nullptr);
 }
@@ -102,12 +102,12 @@ std::string encode_custom_attrs(const NamedAttrs& attrs) {
   for (const NamedAttr& attr : attrs) {
     Json value;
     if (const auto* i = std::get_if<int64_t>(&attr.value)) value = *i;
-    if (const auto* f = std::get_if<double>(&attr.value)) value = {{"f", text_of(*f)}};
+    if (const auto* f = std::get_if<double>(&attr.value)) value = {{"f", hex_of(*f)}};
     if (const auto* s = std::get_if<std::string>(&attr.value)) value = *s;
     if (const auto* ints = std::get_if<std::vector<int64_t>>(&attr.value)) value = *ints;
     if (const auto* floats = std::get_if<std::vector<double>>(&attr.value)) {
       Json texts = Json::array();
-      for (const double number : *floats) texts.push_back(text_of(number));
+      for (const double number : *floats) texts.push_back(hex_of(number));
       value = {{"floats", std::move(texts)}};
     }
     require(!value.is_null(), "[custom] attribute '{}' is of a kind that is not supported",

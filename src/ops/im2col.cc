@@ -8,8 +8,6 @@ namespace anymps {
 
 namespace {
 
-const std::vector<int64_t> kNone;
-
 void infer_im2col(InferContext& ctx) {
   expect_rank(ctx, 0, 3, 8);
   const Dims& x = ctx.shape(0);
@@ -57,10 +55,10 @@ void infer_col2im(InferContext& ctx) {
 
 }  // namespace
 
-#define WINDOW_ATTRS(writer)                                        \
-  writer.attr("strides", kNone, "one an axis; none: 1")             \
-      .attr("dilations", kNone, "one an axis; none: 1")             \
-      .attr("pads", kNone, "the begins of all axes, then the ends") \
+#define WINDOW_ATTRS(writer)                                          \
+  writer.attr("strides", kNoInts, "one an axis; none: 1")             \
+      .attr("dilations", kNoInts, "one an axis; none: 1")             \
+      .attr("pads", kNoInts, "the begins of all axes, then the ends") \
       .attr("auto_pad", "explicit", auto_pad_choices())
 
 WINDOW_ATTRS(OP(im2col)
@@ -94,8 +92,8 @@ WINDOW_ATTRS(OP(col2im)
                  .optional("image", kIndex, "I", "spatial extents; wins over the attribute")
                  .optional("kernel", kIndex, "K", "extents of the window; wins over the attribute")
                  .output("y")
-                 .attr("image", kNone, "spatial extents of y")
-                 .attr("kernel", kNone, "extents of the window"))
+                 .attr("image", kNoInts, "spatial extents of y")
+                 .attr("kernel", kNoInts, "extents of the window"))
     .infer(infer_col2im)
     .sample({"image",
              {{2, 12, 12}},

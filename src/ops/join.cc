@@ -8,8 +8,6 @@ namespace anymps {
 
 namespace {
 
-const std::vector<int64_t> kNone;
-
 // The content of tensors joined along `axis`: of each, a block for every place before the axis.
 void join_content(InferContext& ctx, int64_t axis, const Dims& shape) {
   Dims joined;
@@ -132,7 +130,7 @@ OP(tile)
     .input("x", kEvery)
     .optional("repeats", kIndex, "I", "wins over the attribute")
     .output("y")
-    .attr("repeats", kNone, "how many times, for each axis")
+    .attr("repeats", kNoInts, "how many times, for each axis")
     .infer(infer_tile)
     .sample({"matrix", {{2, 3}}, {{"repeats", std::vector<int64_t>{2, 2}}}})
     .sample({"input", {{1, 3, 2}, {3}}, {}, {{1, {3, 1, 2}}}})

@@ -46,8 +46,8 @@ void infer_input(InferContext& ctx) {
   ctx.set(0, ctx.shape(1));
 }
 
-constexpr Tolerance kTolerance{.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10};
-const char* const kGradientDoc = "of the normalization's y; has x's shape";
+constexpr Tolerance kNormGradientTolerance{.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10};
+const char* const kNormGradientDoc = "of the normalization's y; has x's shape";
 
 }  // namespace
 
@@ -61,7 +61,7 @@ OP(variance)
     .output("y")
     .attr("axes", Ints{}, "empty: all")
     .infer(infer_variance)
-    .tolerance(kTolerance)
+    .tolerance(kNormGradientTolerance)
     .sample({"last", {{3, 7}}, {{"axes", Ints{-1}}}})
     .sample({"two axes", {{2, 3, 4, 5}}, {{"axes", Ints{0, 2}}}})
     .sample({"mean given", {{2, 3, 4}, {1, 3, 1}}, {{"axes", Ints{0, 2}}}})
@@ -74,7 +74,7 @@ OP(norm_gamma_gradient)
     .mps(
         "normalizationGammaGradientWithIncomingGradientTensor:sourceTensor:meanTensor:"
         "varianceTensor:reductionAxes:epsilon:name:")
-    .input("gradient", kFloat, "T", kGradientDoc)
+    .input("gradient", kFloat, "T", kNormGradientDoc)
     .input("x", kFloat)
     .input("mean", kFloat, "T", "broadcasts to x")
     .input("variance", kFloat, "T", "broadcasts to x")
@@ -83,7 +83,7 @@ OP(norm_gamma_gradient)
     .attr("epsilon", 1e-5)
     .infer(infer_parameter)
     .domain("variance", 0.1, 2)
-    .tolerance(kTolerance)
+    .tolerance(kNormGradientTolerance)
     .no_layout_tests()
     .sample({"channels",
              {{2, 3, 4, 5}, {2, 3, 4, 5}, {1, 3, 1, 1}, {1, 3, 1, 1}},
@@ -95,12 +95,12 @@ OP(norm_beta_gradient)
     .doc("The gradient of a normalization to its shift.")
     .formula("y = sum over axes of gradient")
     .mps("normalizationBetaGradientWithIncomingGradientTensor:sourceTensor:reductionAxes:name:")
-    .input("gradient", kFloat, "T", kGradientDoc)
+    .input("gradient", kFloat, "T", kNormGradientDoc)
     .input("x", kFloat, "T", "only its shape is read")
     .output("y", "T", "x's shape with the axes reduced to 1")
     .attr("axes", Ints{}, "empty: all")
     .infer(infer_parameter)
-    .tolerance(kTolerance)
+    .tolerance(kNormGradientTolerance)
     .no_layout_tests()
     .sample({"channels", {{2, 3, 4, 5}, {2, 3, 4, 5}}, {{"axes", Ints{0, 2, 3}}}})
     .sample({"empty", {{0, 7}, {0, 7}}, {{"axes", Ints{0}}}});
@@ -115,7 +115,7 @@ OP(norm_gradient)
     .mps(
         "normalizationGradientWithIncomingGradientTensor:sourceTensor:meanTensor:varianceTensor:"
         "gammaTensor:gammaGradientTensor:betaGradientTensor:reductionAxes:epsilon:name:")
-    .input("gradient", kFloat, "T", kGradientDoc)
+    .input("gradient", kFloat, "T", kNormGradientDoc)
     .input("x", kFloat)
     .input("mean", kFloat, "T", "broadcasts to x")
     .input("variance", kFloat, "T", "broadcasts to x")
@@ -127,7 +127,7 @@ OP(norm_gradient)
     .attr("epsilon", 1e-5)
     .infer(infer_input)
     .domain("variance", 0.1, 2)
-    .tolerance(kTolerance)
+    .tolerance(kNormGradientTolerance)
     .no_layout_tests()
     .sample({"channels",
              {{2, 3, 4, 5}, {2, 3, 4, 5}, {1, 3, 1, 1}, {1, 3, 1, 1}, {1, 3, 1, 1}},

@@ -199,10 +199,13 @@ class OpWriter {
   Op* op_;
 };
 
+// The default of a list of integers.
+inline const std::vector<int64_t> kNoInts;
+
 #define ANYMPS_JOIN2(a, b) a##b
 #define ANYMPS_JOIN(a, b) ANYMPS_JOIN2(a, b)
-#define OP(op_name)                                                   \
-  static const ::anymps::OpWriter ANYMPS_JOIN(op_record_, __LINE__) = \
+#define OP(op_name)                                                      \
+  static const ::anymps::OpWriter ANYMPS_JOIN(op_record_, __COUNTER__) = \
       ::anymps::OpWriter(#op_name, __FILE__)
 
 }  // namespace anymps

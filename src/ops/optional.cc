@@ -6,7 +6,7 @@ namespace anymps {
 
 namespace {
 
-constexpr const char* kNoTests = "run by the runtime: tests/runtime/sequence_test.cc";
+constexpr const char* kOptionalTests = "run by the runtime: tests/runtime/sequence_test.cc";
 constexpr ContainerSet kWhole = static_cast<ContainerSet>(kTensors | kSequences);
 
 void infer_optional(InferContext& ctx) {
@@ -47,7 +47,7 @@ OP(optional)
     .attr("sequence", false, "without an input: whether it would be a list")
     .facts(kStructural)
     .infer(infer_optional)
-    .no_tests(kNoTests);
+    .no_tests(kOptionalTests);
 
 OP(optional_has_element)
     .doc("Whether an optional holds something. A tensor or a list always does, no input never.")
@@ -57,7 +57,7 @@ OP(optional_has_element)
     .output("y", "bool")
     .facts(kStructural)
     .infer(infer_has_element)
-    .no_tests(kNoTests);
+    .no_tests(kOptionalTests);
 
 OP(optional_get_element)
     .doc("What an optional holds; an error if it is nothing. A tensor or a list is passed on.")
@@ -67,7 +67,7 @@ OP(optional_get_element)
     .output("y")
     .facts(kStructural)
     .infer(infer_get_element)
-    .no_tests(kNoTests);
+    .no_tests(kOptionalTests);
 
 OP(container_identity)
     .doc("A list or an optional as it is: what identity is to tensors.")
@@ -77,6 +77,6 @@ OP(container_identity)
     .output("y")
     .facts(kStructural)
     .infer(infer_container_identity)
-    .no_tests(kNoTests);
+    .no_tests(kOptionalTests);
 
 }  // namespace anymps

@@ -84,7 +84,7 @@ OpWriter& gradient_samples(OpWriter& op) {
                {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}}});
 }
 
-const char* const kGradientDoc = "of the pool's y";
+const char* const kPoolGradientDoc = "of the pool's y";
 
 }  // namespace
 
@@ -95,7 +95,7 @@ OP(max_pool_gradient)
     .formula("dx[argmax of window p] += gradient[p]")
     .mps("maxPooling2DGradientWithGradientTensor:sourceTensor:descriptor:name:")
     .mps("maxPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
-    .input("gradient", kFloat, "T", kGradientDoc)
+    .input("gradient", kFloat, "T", kPoolGradientDoc)
     .input("x", kFloat)
     .output("dx")
     .with(pooling_window)
@@ -107,7 +107,7 @@ OP(avg_pool_gradient)
     .formula("dx[q] = sum over the windows p that hold q of gradient[p] / count(p)")
     .mps("avgPooling2DGradientWithGradientTensor:sourceTensor:descriptor:name:")
     .mps("avgPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
-    .input("gradient", kFloat, "T", kGradientDoc)
+    .input("gradient", kFloat, "T", kPoolGradientDoc)
     .input("x", kFloat)
     .output("dx")
     .with(pooling_window)
@@ -119,7 +119,7 @@ OP(lp_pool_gradient)
     .doc("The gradient of lp_pool to x; 0 for a window of zeros.")
     .formula("dx[q] = sum over p of gradient[p] * sign(x) * (|x[q]| / y[p])^(p-1)")
     .mps("L2NormPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
-    .input("gradient", kFloat, "T", kGradientDoc)
+    .input("gradient", kFloat, "T", kPoolGradientDoc)
     .input("x", kFloat)
     .output("dx")
     .with(pooling_window)

@@ -12,7 +12,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-constexpr DTypeSet kScales = kFloat | bit(DType::kF8E8M0);
+constexpr DTypeSet kScaleTypes = kFloat | bit(DType::kF8E8M0);
 constexpr DTypeSet kQuantInt = bit(DType::kI8) | bit(DType::kU8) | bit(DType::kI16) |
                                bit(DType::kU16) | bit(DType::kI32) | kNarrowInt;
 constexpr DTypeSet kQuantized = kQuantInt | (kNarrowFloat & ~bit(DType::kF8E8M0));
@@ -80,7 +80,7 @@ OP(quantize)
     .mps("quantizeTensor:scaleTensor:zeroPoint:dataType:axis:name:")
     .mps("quantizeTensor:scaleTensor:zeroPointTensor:dataType:axis:name:")
     .input("x", kFloat)
-    .optional("scale", kScales, "S", "wins over the attribute")
+    .optional("scale", kScaleTypes, "S", "wins over the attribute")
     .optional("zero_point", kQuantized, "Z", "of the scale's shape; wins over the attribute")
     .output("y", "")
     .required("dtype", AttrKind::kDType, "of y")
@@ -113,7 +113,7 @@ OP(dequantize)
     .mps("dequantizeTensor:scaleTensor:zeroPointTensor:dataType:name:")
     .mps("dequantizeTensor:scaleTensor:dataType:name:")
     .input("x", kQuantized)
-    .optional("scale", kScales, "S", "wins over the attribute")
+    .optional("scale", kScaleTypes, "S", "wins over the attribute")
     .optional("zero_point", kQuantized | kFloat, "Z",
               "of the scale's shape; wins over the attribute")
     .output("y", "")

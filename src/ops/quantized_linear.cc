@@ -88,7 +88,8 @@ double product_cost(const Attrs&, const std::vector<Shape>& in, const std::vecto
   return count;
 }
 
-double conv_cost(const Attrs&, const std::vector<Shape>& in, const std::vector<Shape>& out) {
+double integer_conv_cost(const Attrs&, const std::vector<Shape>& in,
+                         const std::vector<Shape>& out) {
   double count = in[1][0] == 0 ? 0 : 2.0 / static_cast<double>(in[1][0]);
   for (const int64_t extent : in[1]) count *= static_cast<double>(extent);
   for (const int64_t extent : out[0]) count *= static_cast<double>(extent);
@@ -135,7 +136,7 @@ OP(conv_integer)
     .attr("groups", 1)
     .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
     .infer(infer_conv_integer)
-    .cost(conv_cost)
+    .cost(integer_conv_cost)
     .domain(-100, 100)
     .sample({"2d", {{1, 3, 9, 7}, {5, 3, 3, 3}, {}, {5}}, {{"pads", Ints{1, 1, 1, 1}}}})
     .sample({"1d", {{2, 4, 11}, {6, 4, 3}}, {{"strides", Ints{2}}, {"dilations", Ints{2}}}})

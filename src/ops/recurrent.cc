@@ -76,17 +76,16 @@ double recurrent_cost(const Attrs& attrs, const std::vector<Shape>& in, const st
          static_cast<double>(w[1]) * static_cast<double>(w[2] + attrs.i("hidden_size"));
 }
 
-const std::vector<std::string> kDirections = {"forward", "reverse", "bidirectional"};
-constexpr Tolerance kTolerance{.f32 = 2e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10};
+constexpr Tolerance kRecurrentTolerance{.f32 = 2e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10};
 const char* const kXDoc = "[steps, batch, input], or [batch, steps, input] for layout 1";
 const char* const kLengthsDoc = "[batch]; absent: all steps";
-const char* const kStateDoc =
+const char* const kLayerStateDoc =
     "[directions, batch, hidden], or [batch, directions, hidden]; absent: 0";
 const char* const kYDoc =
     "[steps, directions, batch, hidden], or [batch, steps, directions, hidden]";
 
 OpWriter& recurrent_tests(OpWriter& op) {
-  return op.cost(recurrent_cost).domain(-1, 1).tolerance(kTolerance);
+  return op.cost(recurrent_cost).domain(-1, 1).tolerance(kRecurrentTolerance);
 }
 
 }  // namespace
@@ -110,8 +109,8 @@ OP(lstm)
     .input("r", kFloat, "T", "[directions, 4*hidden, hidden]")
     .optional("b", kFloat, "T", "[directions, 8*hidden]")
     .optional("seq_lens", kIndex, "I", kLengthsDoc)
-    .optional("h0", kFloat, "T", kStateDoc)
-    .optional("c0", kFloat, "T", kStateDoc)
+    .optional("h0", kFloat, "T", kLayerStateDoc)
+    .optional("c0", kFloat, "T", kLayerStateDoc)
     .optional("peephole", kFloat, "T", "[directions, 3*hidden]")
     .output("y", "T", kYDoc)
     .output("y_h", "T", "optional")
@@ -182,7 +181,7 @@ OP(gru)
     .input("r", kFloat, "T", "[directions, 3*hidden, hidden]")
     .optional("b", kFloat, "T", "[directions, 6*hidden]")
     .optional("seq_lens", kIndex, "I", kLengthsDoc)
-    .optional("h0", kFloat, "T", kStateDoc)
+    .optional("h0", kFloat, "T", kLayerStateDoc)
     .output("y", "T", kYDoc)
     .output("y_h", "T", "optional")
     .required("hidden_size", AttrKind::kInt)
@@ -238,7 +237,7 @@ OP(rnn)
     .input("r", kFloat, "T", "[directions, hidden, hidden]")
     .optional("b", kFloat, "T", "[directions, 2*hidden]")
     .optional("seq_lens", kIndex, "I", kLengthsDoc)
-    .optional("h0", kFloat, "T", kStateDoc)
+    .optional("h0", kFloat, "T", kLayerStateDoc)
     .output("y", "T", kYDoc)
     .output("y_h", "T", "optional")
     .required("hidden_size", AttrKind::kInt)

@@ -6,6 +6,8 @@
 
 namespace anymps {
 
+inline const std::vector<std::string> kDirections = {"forward", "reverse", "bidirectional"};
+
 // The shapes that follow from x and the attributes; those of b, seq_lens and so on if they are
 // there.
 struct RecurrentShapes {

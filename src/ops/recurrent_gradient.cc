@@ -23,8 +23,8 @@ void infer_gradient(InferContext& ctx, int64_t gates, size_t count) {
   for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set(i, outputs[i]);
 }
 
-const std::vector<std::string> kDirections = {"forward", "reverse", "bidirectional"};
-constexpr Tolerance kTolerance{.f32 = 5e-5, .f16 = 1e-2, .bf16 = 8e-2, .f64 = 1e-10};
+constexpr Tolerance kRecurrentGradientTolerance{
+    .f32 = 5e-5, .f16 = 1e-2, .bf16 = 8e-2, .f64 = 1e-10};
 
 OpWriter& layer_inputs(OpWriter& op) {
   return op.input("x", kFloat, "T", "[steps, batch, input], or [batch, steps, input] for layout 1")
@@ -44,10 +44,10 @@ OpWriter& layer_attrs(OpWriter& op) {
       .attr("clip", 0.0, "0: none")
       .with(activation_lists)
       .domain(-1, 1)
-      .tolerance(kTolerance);
+      .tolerance(kRecurrentGradientTolerance);
 }
 
-const Shape kNone = {-1};
+const Shape kNoShape = {-1};
 
 }  // namespace
 
@@ -78,10 +78,17 @@ static const OpWriter kLstmGradient =
             .output("dpeephole"))
         .attr("input_forget", false, "the forget gate is 1 - the input gate")
         .infer([](InferContext& ctx) { infer_gradient(ctx, 4, 8); })
-        .sample(
-            {"y alone",
-             {{4, 2, 3}, {1, 16, 3}, {1, 16, 4}, kNone, kNone, kNone, kNone, kNone, {4, 1, 2, 4}},
-             {{"hidden_size", 4}}})
+        .sample({"y alone",
+                 {{4, 2, 3},
+                  {1, 16, 3},
+                  {1, 16, 4},
+                  kNoShape,
+                  kNoShape,
+                  kNoShape,
+                  kNoShape,
+                  kNoShape,
+                  {4, 1, 2, 4}},
+                 {{"hidden_size", 4}}})
         .sample({"everything",
                  {{4, 2, 3},
                   {1, 16, 3},
@@ -104,7 +111,7 @@ static const OpWriter kLstmGradient =
                   {2},
                   {2, 2, 4},
                   {2, 2, 4},
-                  kNone,
+                  kNoShape,
                   {2, 5, 2, 4}},
                  {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}},
                  {{4, {3, 5}}}})
@@ -113,7 +120,7 @@ static const OpWriter kLstmGradient =
                   {1, 16, 3},
                   {1, 16, 4},
                   {1, 32},
-                  kNone,
+                  kNoShape,
                   {1, 2, 4},
                   {1, 2, 4},
                   {1, 12},
@@ -126,18 +133,25 @@ static const OpWriter kLstmGradient =
                   {1, 16, 3},
                   {1, 16, 4},
                   {1, 32},
-                  kNone,
-                  kNone,
-                  kNone,
-                  kNone,
-                  kNone,
+                  kNoShape,
+                  kNoShape,
+                  kNoShape,
+                  kNoShape,
+                  kNoShape,
                   {1, 2, 4},
                   {1, 2, 4}},
                  {{"hidden_size", 4}, {"clip", 0.5}}})
-        .sample(
-            {"empty batch",
-             {{3, 0, 3}, {1, 16, 3}, {1, 16, 4}, kNone, kNone, kNone, kNone, kNone, {3, 1, 0, 4}},
-             {{"hidden_size", 4}}});
+        .sample({"empty batch",
+                 {{3, 0, 3},
+                  {1, 16, 3},
+                  {1, 16, 4},
+                  kNoShape,
+                  kNoShape,
+                  kNoShape,
+                  kNoShape,
+                  kNoShape,
+                  {3, 1, 0, 4}},
+                 {{"hidden_size", 4}}});
 
 static const OpWriter kGruGradient =
     layer_attrs(
@@ -160,7 +174,7 @@ static const OpWriter kGruGradient =
         .attr("linear_before_reset", false)
         .infer([](InferContext& ctx) { infer_gradient(ctx, 3, 6); })
         .sample({"y alone",
-                 {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, kNone, kNone, kNone, {4, 1, 2, 4}},
+                 {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, kNoShape, kNoShape, kNoShape, {4, 1, 2, 4}},
                  {{"hidden_size", 4}}})
         .sample(
             {"linear_before_reset",
@@ -169,13 +183,13 @@ static const OpWriter kGruGradient =
              {{4, {4, 2}}}})
         .sample(
             {"bidirectional batch first",
-             {{2, 5, 3}, {2, 12, 3}, {2, 12, 4}, {2, 24}, kNone, {2, 2, 4}, {2, 5, 2, 4}},
+             {{2, 5, 3}, {2, 12, 3}, {2, 12, 4}, {2, 24}, kNoShape, {2, 2, 4}, {2, 5, 2, 4}},
              {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}, {"clip", 0.5}}})
         .sample({"activations",
-                 {{3, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, kNone, {1, 2, 4}, {3, 1, 2, 4}},
+                 {{3, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, kNoShape, {1, 2, 4}, {3, 1, 2, 4}},
                  {{"hidden_size", 4}, {"activations", "softsign,elu"}}})
         .sample({"empty batch",
-                 {{3, 0, 3}, {1, 12, 3}, {1, 12, 4}, kNone, kNone, kNone, {3, 1, 0, 4}},
+                 {{3, 0, 3}, {1, 12, 3}, {1, 12, 4}, kNoShape, kNoShape, kNoShape, {3, 1, 0, 4}},
                  {{"hidden_size", 4}}});
 
 static const OpWriter kRnnGradient =
@@ -200,24 +214,24 @@ static const OpWriter kRnnGradient =
         .attr("activation", "tanh", {"tanh", "relu", "sigmoid"})
         .infer([](InferContext& ctx) { infer_gradient(ctx, 1, 6); })
         .sample({"y alone",
-                 {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, kNone, kNone, kNone, {4, 1, 2, 4}},
+                 {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, kNoShape, kNoShape, kNoShape, {4, 1, 2, 4}},
                  {{"hidden_size", 4}}})
         .sample({"relu with lengths",
                  {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, {2}, {1, 2, 4}, {4, 1, 2, 4}, {1, 2, 4}},
                  {{"hidden_size", 4}, {"activation", "relu"}},
                  {{4, {4, 2}}}})
         .sample({"sigmoid clip",
-                 {{2, 5, 3}, {2, 4, 3}, {2, 4, 4}, {2, 8}, kNone, {2, 2, 4}, {2, 5, 2, 4}},
+                 {{2, 5, 3}, {2, 4, 3}, {2, 4, 4}, {2, 8}, kNoShape, {2, 2, 4}, {2, 5, 2, 4}},
                  {{"hidden_size", 4},
                   {"direction", "bidirectional"},
                   {"layout", 1},
                   {"clip", 0.5},
                   {"activation", "sigmoid"}}})
         .sample({"activations",
-                 {{3, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, kNone, {1, 2, 4}, {3, 1, 2, 4}},
+                 {{3, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, kNoShape, {1, 2, 4}, {3, 1, 2, 4}},
                  {{"hidden_size", 4}, {"activations", "softplus"}}})
         .sample({"empty batch",
-                 {{3, 0, 3}, {1, 4, 3}, {1, 4, 4}, kNone, kNone, kNone, {3, 1, 0, 4}},
+                 {{3, 0, 3}, {1, 4, 3}, {1, 4, 4}, kNoShape, kNoShape, kNoShape, {3, 1, 0, 4}},
                  {{"hidden_size", 4}}});
 
 }  // namespace anymps

@@ -40,7 +40,7 @@ void infer_max_roi_pool_gradient(InferContext& ctx) {
   ctx.set(0, x);
 }
 
-constexpr Tolerance kTolerance{.f32 = 5e-5, .f16 = 1e-2, .bf16 = 6e-2, .f64 = 1e-9};
+constexpr Tolerance kSamplingTolerance{.f32 = 5e-5, .f16 = 1e-2, .bf16 = 6e-2, .f64 = 1e-9};
 
 }  // namespace
 
@@ -57,7 +57,7 @@ OP(grid_sample_gradient)
     .with(grid_sample_attrs)
     .infer(infer_grid_sample_gradient)
     .domain("grid", -1.5, 1.5)
-    .tolerance(kTolerance)
+    .tolerance(kSamplingTolerance)
     .sample({"linear", {{2, 3, 4, 7}, {2, 3, 5, 6}, {2, 4, 7, 2}}, {}})
     .sample({"nearest", {{2, 3, 4, 7}, {2, 3, 5, 6}, {2, 4, 7, 2}}, {{"mode", "nearest"}}})
     .sample({"cubic reflection",
@@ -89,7 +89,7 @@ OP(roi_align_gradient)
     .attr("half_pixel", true, "false: coordinates are not moved, regions are at least 1 wide")
     .infer(infer_roi_align_gradient)
     .domain("rois", 0, 6)
-    .tolerance(kTolerance)
+    .tolerance(kSamplingTolerance)
     .no_layout_tests()
     .sample({"avg",
              {{3, 3, 3, 4}, {2, 3, 8, 9}, {3, 4}, {3}},
@@ -117,7 +117,7 @@ OP(max_roi_pool_gradient)
     .attr("spatial_scale", 1.0)
     .infer(infer_max_roi_pool_gradient)
     .domain("rois", 0, 1)
-    .tolerance(kTolerance)
+    .tolerance(kSamplingTolerance)
     .no_layout_tests()
     .sample({"two regions",
              {{2, 3, 2, 3}, {2, 3, 8, 9}, {2, 5}},

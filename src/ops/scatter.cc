@@ -11,7 +11,6 @@ namespace anymps {
 
 namespace {
 
-const std::vector<int64_t> kNone;
 const std::vector<std::string> kModes = {"set", "add", "sub", "mul", "div", "min", "max"};
 
 // The result's shape: data's, or the attribute's.
@@ -101,7 +100,7 @@ void infer_scatter_along_axis(InferContext& ctx) {
       .input("indices", kIndex, "I", "in [-n, n) for an axis of extent n")                 \
       .optional("data", kEvery, "T", "what the result starts as; absent: zeros")           \
       .output("y")                                                                         \
-      .attr("shape", kNone, "of the result when there is no data")                         \
+      .attr("shape", kNoInts, "of the result when there is no data")                       \
       .attr("mode", "set", kModes, "how an update and what is there make the new element") \
       .domain(0.5, 2)
 

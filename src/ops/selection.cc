@@ -6,8 +6,6 @@ namespace anymps {
 
 namespace {
 
-const std::vector<int64_t> kNone;
-
 std::vector<Shape> measure_nonzero(const MeasureContext& ctx) {
   const MeasureInput& x = ctx.inputs[0];
   int64_t found = 0;
@@ -87,7 +85,7 @@ OP(compress)
     .input("x", kEvery)
     .input("condition", kBoolean, "C")
     .output("y")
-    .attr("axes", kNone, "the one axis to choose along; none: x is flattened")
+    .attr("axes", kNoInts, "the one axis to choose along; none: x is flattened")
     .infer(infer_compress)
     .measure(measure_compress)
     .sample({"flat", {{3, 2}, {5}}, {}, {{1, {0, 1, 0, 0, 1}}}})

@@ -10,7 +10,7 @@ namespace anymps {
 
 namespace {
 
-constexpr const char* kNoTests = "run by the runtime: tests/runtime/sequence_test.cc";
+constexpr const char* kSequenceTests = "run by the runtime: tests/runtime/sequence_test.cc";
 
 ValueType element(const ValueType& list) {
   return {list.dtype, list.ranked, list.shape, std::nullopt, Container::kTensor};
@@ -63,7 +63,7 @@ void infer_erase(InferContext& ctx) {
 
 void infer_length(InferContext& ctx) { ctx.set(0, DType::kI64, {}); }
 
-void infer_split(InferContext& ctx) {
+void infer_split_sequence(InferContext& ctx) {
   ValueType type = element(ctx.type(0));
   if (!type.ranked) return ctx.set_type(0, list_of(type));
   const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
@@ -77,7 +77,7 @@ void infer_split(InferContext& ctx) {
   ctx.set_type(0, list_of(type));
 }
 
-void infer_concat(InferContext& ctx) {
+void infer_concat_sequence(InferContext& ctx) {
   const ValueType& list = ctx.type(0);
   ValueType type = element(list);
   if (!type.ranked) return ctx.set_type(0, std::move(type));
@@ -126,7 +126,7 @@ OP(sequence_construct)
     .output("y")
     .facts(kStructural)
     .infer(infer_construct)
-    .no_tests(kNoTests);
+    .no_tests(kSequenceTests);
 
 OP(sequence_empty)
     .doc("An empty list.")
@@ -135,7 +135,7 @@ OP(sequence_empty)
     .attr("dtype", DType::kF32, "of the elements to come")
     .facts(kStructural)
     .infer(infer_empty)
-    .no_tests(kNoTests);
+    .no_tests(kSequenceTests);
 
 OP(sequence_at)
     .doc("One tensor of a list; a negative position counts from the end.")
@@ -146,7 +146,7 @@ OP(sequence_at)
     .output("y")
     .facts(kStructural)
     .infer(infer_at)
-    .no_tests(kNoTests);
+    .no_tests(kSequenceTests);
 
 OP(sequence_insert)
     .doc("The list with a tensor more, before a position; at the end if there is no position.")
@@ -158,7 +158,7 @@ OP(sequence_insert)
     .output("y")
     .facts(kStructural)
     .infer(infer_insert)
-    .no_tests(kNoTests);
+    .no_tests(kSequenceTests);
 
 OP(sequence_erase)
     .doc("The list without one of its tensors, the last if there is no position.")
@@ -169,7 +169,7 @@ OP(sequence_erase)
     .output("y")
     .facts(kStructural)
     .infer(infer_erase)
-    .no_tests(kNoTests);
+    .no_tests(kSequenceTests);
 
 OP(sequence_length)
     .doc("How many tensors a list has.")
@@ -179,7 +179,7 @@ OP(sequence_length)
     .output("y", "i64")
     .facts(kStructural)
     .infer(infer_length)
-    .no_tests(kNoTests);
+    .no_tests(kSequenceTests);
 
 OP(split_to_sequence)
     .doc(
@@ -192,8 +192,8 @@ OP(split_to_sequence)
     .attr("axis", 0, "along which axis")
     .attr("keep_dims", true, "without `split`: whether the axis stays, with extent 1")
     .facts(kStructural)
-    .infer(infer_split)
-    .no_tests(kNoTests);
+    .infer(infer_split_sequence)
+    .no_tests(kSequenceTests);
 
 OP(concat_from_sequence)
     .doc("The tensors of a list joined along an axis, or stacked along a new one.")
@@ -204,8 +204,8 @@ OP(concat_from_sequence)
     .required("axis", AttrKind::kInt, "along which axis of the result")
     .attr("new_axis", false, "the axis is a new one")
     .facts(kStructural)
-    .infer(infer_concat)
-    .no_tests(kNoTests);
+    .infer(infer_concat_sequence)
+    .no_tests(kSequenceTests);
 
 OP(sequence_map)
     .doc(
@@ -218,6 +218,6 @@ OP(sequence_map)
     .required("body", AttrKind::kGraph, "what is done with each tensor")
     .facts(kStructural)
     .infer(infer_map)
-    .no_tests(kNoTests);
+    .no_tests(kSequenceTests);
 
 }  // namespace anymps

@@ -146,7 +146,7 @@ double fft_cost(const Attrs&, const std::vector<Shape>& in, const std::vector<Sh
   return 5 * count * std::log2(std::max(count, 2.0));
 }
 
-constexpr Tolerance kTolerance{.f32 = 1e-5, .f16 = 3e-3, .bf16 = 3e-2, .f64 = 1e-9};
+constexpr Tolerance kSignalTolerance{.f32 = 1e-5, .f16 = 3e-3, .bf16 = 3e-2, .f64 = 1e-9};
 
 }  // namespace
 
@@ -159,7 +159,7 @@ static const OpWriter kFft =
                  .input("x", bit(DType::kC64) | bit(DType::kF32), "T", "complex or real"))
         .infer(infer_fft)
         .cost(fft_cost)
-        .tolerance(kTolerance)
+        .tolerance(kSignalTolerance)
         .sample({"8", {{3, 8}}, {}})
         .sample({"7 inverse", {{2, 7}}, {{"inverse", true}, {"scaling", "size"}}})
         .sample({"60", {{60}}, {{"scaling", "unitary"}}})
@@ -181,7 +181,7 @@ static const OpWriter kRealFft =
                  .input("x", bit(DType::kF32)))
         .infer(infer_real_to_hermitean)
         .cost(fft_cost)
-        .tolerance(kTolerance)
+        .tolerance(kSignalTolerance)
         .sample({"8", {{3, 8}}, {}})
         .sample({"9", {{2, 9}}, {{"scaling", "unitary"}}})
         .sample({"two axes", {{4, 6}}, {{"axes", Ints{1, 0}}}})
@@ -202,7 +202,7 @@ static const OpWriter kHermitean =
         .attr("round_to_odd", false)
         .infer(infer_hermitean_to_real)
         .cost(fft_cost)
-        .tolerance(kTolerance)
+        .tolerance(kSignalTolerance)
         .sample({"8", {{3, 5}}, {{"inverse", true}, {"scaling", "size"}}})
         .sample({"9", {{2, 5}}, {{"inverse", true}, {"round_to_odd", true}}})
         .sample({"two axes", {{4, 6}}, {{"axes", Ints{0, 1}}}})
@@ -227,7 +227,7 @@ OP(dft)
     .attr("onesided", false)
     .infer(infer_dft)
     .cost(fft_cost)
-    .tolerance(kTolerance)
+    .tolerance(kSignalTolerance)
     .sample({"real", {{2, 10, 1}}, {}})
     .sample({"complex", {{2, 12, 2}}, {}})
     .sample({"axis 0 onesided", {{10, 3, 1}}, {{"axis", 0}, {"onesided", true}}})
@@ -256,7 +256,7 @@ OP(stft)
     .attr("onesided", true, "the first length/2+1 bins")
     .infer(infer_stft)
     .cost(fft_cost)
-    .tolerance(kTolerance)
+    .tolerance(kSignalTolerance)
     .sample({"window", {{2, 32, 1}, {}, {8}}, {}, {{1, {4}}}})
     .sample({"length", {{1, 33, 1}, {}, {-1}, {}}, {{"onesided", false}}, {{1, {5}}, {3, {9}}}})
     .sample({"complex",

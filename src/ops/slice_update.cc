@@ -7,8 +7,6 @@ namespace anymps {
 
 namespace {
 
-const std::vector<int64_t> kNone;
-
 // The range that starts, ends, axes and steps (inputs `first` on, or attributes) name in a tensor
 // of this shape; nothing while they are not known.
 std::optional<Dims> range_shape(InferContext& ctx, const Dims& shape, size_t first) {
@@ -49,10 +47,10 @@ void infer_slice_gradient(InferContext& ctx) {
       .optional("ends", kIndex, "I")                                                        \
       .optional("axes", kIndex, "I")                                                        \
       .optional("steps", kIndex, "I")                                                       \
-      .attr("starts", kNone, "first place, for each of axes")                               \
-      .attr("ends", kNone, "the place after the last")                                      \
-      .attr("axes", kNone, "empty: the first axes")                                         \
-      .attr("steps", kNone, "empty: 1")
+      .attr("starts", kNoInts, "first place, for each of axes")                             \
+      .attr("ends", kNoInts, "the place after the last")                                    \
+      .attr("axes", kNoInts, "empty: the first axes")                                       \
+      .attr("steps", kNoInts, "empty: 1")
 
 RANGE_INPUTS(OP(slice_update)
                  .doc("x with the elements of a range, as slice names it, replaced by an update.")
@@ -93,7 +91,7 @@ RANGE_INPUTS(OP(slice_gradient)
                  .input("dy", kAny)
                  .optional("shape", kIndex, "S", "of x; wins over the attribute")
                  .output("dx")
-                 .attr("shape", kNone, "of x"))
+                 .attr("shape", kNoInts, "of x"))
     .mps("sliceGradientTensor:fwdInShapeTensor:starts:ends:strides:name:")
     .mps(
         "sliceGradientTensor:fwdInShapeTensor:startTensor:endTensor:strideTensor:startMask:"

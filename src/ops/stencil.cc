@@ -11,8 +11,6 @@ namespace anymps {
 
 namespace {
 
-const std::vector<int64_t> kNone;
-
 std::vector<int64_t> list_of(const Attrs& attrs, const char* name, size_t length, int64_t fill) {
   std::vector<int64_t> list = attrs.ints(name);
   if (list.empty()) list.assign(length, fill);
@@ -78,12 +76,12 @@ OP(stencil)
     .input("weights", kFloat)
     .output("y")
     .attr("reduce", "sum", {"sum", "product", "min", "max", "arg_min", "arg_max"})
-    .attr("strides", kNone, "one an axis; none: 1")
-    .attr("dilations", kNone, "one an axis; none: 1")
+    .attr("strides", kNoInts, "one an axis; none: 1")
+    .attr("dilations", kNoInts, "one an axis; none: 1")
     .attr("padding", "explicit", {"explicit", "valid", "same_upper", "same_lower", "offset"},
           "where the first window begins and how many there are; offset: as many as same")
-    .attr("pads", kNone, "of padding explicit: the begins of all axes, then the ends")
-    .attr("offsets", kNone, "of padding offset: where the first window begins")
+    .attr("pads", kNoInts, "of padding explicit: the begins of all axes, then the ends")
+    .attr("offsets", kNoInts, "of padding offset: where the first window begins")
     .attr("border", "constant", {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"})
     .attr("value", 0.0, "of a constant border")
     .infer([](InferContext& ctx) {

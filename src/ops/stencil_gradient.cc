@@ -7,8 +7,6 @@ namespace anymps {
 
 namespace {
 
-const std::vector<int64_t> kNone;
-
 void infer_stencil_gradient(InferContext& ctx) {
   expect_rank(ctx, 2, 1, ctx.rank(1));
   const Dims &x = ctx.shape(1), &weights = ctx.shape(2);
@@ -40,12 +38,12 @@ OP(stencil_gradient)
     .output("dx")
     .output("dweights")
     .attr("reduce", "sum", {"sum", "product", "min", "max"})
-    .attr("strides", kNone, "one an axis; none: 1")
-    .attr("dilations", kNone, "one an axis; none: 1")
+    .attr("strides", kNoInts, "one an axis; none: 1")
+    .attr("dilations", kNoInts, "one an axis; none: 1")
     .attr("padding", "explicit", {"explicit", "valid", "same_upper", "same_lower", "offset"},
           "where the first window begins and how many there are; offset: as many as same")
-    .attr("pads", kNone, "of padding explicit: the begins of all axes, then the ends")
-    .attr("offsets", kNone, "of padding offset: where the first window begins")
+    .attr("pads", kNoInts, "of padding explicit: the begins of all axes, then the ends")
+    .attr("offsets", kNoInts, "of padding offset: where the first window begins")
     .attr("border", "constant", {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"})
     .attr("value", 0.0, "of a constant border")
     .infer(infer_stencil_gradient)

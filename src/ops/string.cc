@@ -17,7 +17,7 @@ std::vector<std::string> texts(const MeasureInput& input) {
   return all;
 }
 
-void infer_split(InferContext& ctx) {
+void infer_string_split(InferContext& ctx) {
   Dims shape = ctx.shape(0);
   ctx.set(1, DType::kI64, shape);
   shape.push_back(ctx.fresh("parts"));
@@ -107,7 +107,7 @@ OP(string_split)
     .output("counts", "i64")
     .attr("delimiter", "", {}, "empty: white space")
     .attr("max_split", -1, "most cuts of a text; negative: no limit")
-    .infer(infer_split)
+    .infer(infer_string_split)
     .measure(measure_split)
     .no_tests("its shapes depend on the text: tests/drivers/reference/string_test.cc");
 

@@ -11,7 +11,7 @@ namespace anymps {
 namespace {
 
 // `next` is the only reader of the convolution.
-Value* with_next(Graph& graph, const Node& conv, const Node& next) {
+Value* conv_with_next(Graph& graph, const Node& conv, const Node& next) {
   if (conv.attrs.s("activation") != "none") return nullptr;
   if (auto activation = as_activation(next)) {
     Attrs attrs = conv.attrs;
@@ -35,7 +35,7 @@ PASS(fuse_conv, 500, "residual and activation become part of a convolution") {
     for (Value* input : next.inputs) {
       Node* conv = input ? made_by(input, {"conv", "conv_transpose"}) : nullptr;
       if (!conv || !is_float(input->dtype()) || !single_use(graph, input)) continue;
-      if (Value* fused = with_next(graph, *conv, next))
+      if (Value* fused = conv_with_next(graph, *conv, next))
         return rewriter.replace(next.output(), fused);
     }
     return false;

@@ -40,7 +40,7 @@ Value* biased(Graph& graph, const Node& matmul, const Node& next) {
   return vector ? with_inputs(graph, matmul, vector, matmul.input(3)) : nullptr;
 }
 
-Value* with_next(Graph& graph, const Node& matmul, const Node& next) {
+Value* matmul_with_next(Graph& graph, const Node& matmul, const Node& next) {
   if (matmul.attrs.s("activation") != "none") return nullptr;
   if (auto activation = as_activation(next)) {
     Attrs attrs = matmul.attrs;
@@ -65,7 +65,7 @@ PASS(fuse_matmul, 510, "scale, bias, residual and activation become part of a ma
     for (Value* input : next.inputs) {
       Node* matmul = input ? made_by(input, "matmul") : nullptr;
       if (!matmul || !is_float(input->dtype()) || !single_use(graph, input)) continue;
-      if (Value* fused = with_next(graph, *matmul, next))
+      if (Value* fused = matmul_with_next(graph, *matmul, next))
         return rewriter.replace(next.output(), fused);
     }
     return false;

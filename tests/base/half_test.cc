@@ -56,8 +56,8 @@ TEST(BFloat, RoundsToNearestEven) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     BFloat value;
     value.bits = static_cast<uint16_t>(bits);
-    if (!std::isnan(static_cast<float>(value)))
-      EXPECT_EQ(BFloat(static_cast<float>(value)).bits, bits);
+    if (std::isnan(static_cast<float>(value))) continue;
+    EXPECT_EQ(BFloat(static_cast<float>(value)).bits, bits);
   }
 }
 

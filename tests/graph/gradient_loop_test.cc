@@ -4,19 +4,14 @@
 #include <functional>
 
 #include "graph/gradient.h"
-#include "runtime/device.h"
-#include "runtime/executable.h"
-#include "support/tensor.h"
+#include "support/device_tensor.h"
+#include "support/graph_parts.h"
 
 namespace anymps::testing {
 namespace {
 
-using Ints = std::vector<int64_t>;
 using Values = std::vector<double>;
-using GraphPtr = std::shared_ptr<Graph>;
 
-const ValueType kCount{DType::kI64, true, {}, std::nullopt};
-const ValueType kTruth{DType::kBool, true, {}, std::nullopt};
 const ValueType kScalar{DType::kF64, true, {}, std::nullopt};
 
 ValueType vector_of(Dim n) { return {DType::kF64, true, {std::move(n)}, std::nullopt}; }
@@ -40,20 +35,6 @@ struct Problem {
   }
 };
 
-NamedAttr body(const char* name, GraphPtr graph) { return {name, AttrValue(std::move(graph))}; }
-
-Values run(const Graph& graph, const std::vector<TestTensor>& feeds, const char* driver,
-           size_t output = 0) {
-  const DevicePtr device = Device::get(driver);
-  Executable executable(device, graph);
-  std::vector<Tensor> inputs, outputs(graph.outputs().size());
-  for (const TestTensor& feed : feeds) inputs.push_back(device->from_host(feed.desc(), feed.ptr()));
-  executable.run(inputs, outputs);
-  TestTensor host(outputs[output].desc.dtype, outputs[output].desc.shape);
-  if (host.count() > 0) device->to_host(outputs[output], host.ptr());
-  return host.values();
-}
-
 // The loss is the sum of the cosines of all outputs.
 void check(Problem& problem, const std::vector<Value*>& ys) {
   Graph& graph = problem.graph;
@@ -70,8 +51,8 @@ void check(Problem& problem, const std::vector<Value*>& ys) {
   for (size_t i = 0; i < problem.xs.size(); ++i) {
     SCOPED_TRACE(problem.xs[i]->name);
     const Values here = problem.feeds[i].values();
-    const Values dx = run(graph, problem.feeds, "reference", i),
-                 fast = run(graph, problem.feeds, "cpu", i);
+    const Values dx = run_graph(graph, problem.feeds, "reference")[i],
+                 fast = run_graph(graph, problem.feeds, "cpu")[i];
     ASSERT_EQ(dx.size(), here.size());
     for (size_t k = 0; k < here.size(); ++k) {
       double sides[2];
@@ -80,7 +61,7 @@ void check(Problem& problem, const std::vector<Value*>& ys) {
         Values moved = here;
         moved[k] += side ? h : -h;
         feeds[i].set(moved);
-        sides[side] = run(*forward, feeds, "reference")[0];
+        sides[side] = run_graph(*forward, feeds, "reference")[0][0];
       }
       const double difference = (sides[1] - sides[0]) / (2 * h);
       EXPECT_NEAR(dx[k], difference, 2e-7 * (1 + std::abs(difference))) << "element " << k;
@@ -177,9 +158,9 @@ void for_loop_narrow(Problem& p) {
 // Goes on while the sum is below 4; x = x * w + 1/2, a counter, and x squared as a scan.
 GraphPtr growing_body() {
   auto graph = std::make_shared<Graph>();
-  graph->input("i", kCount);
+  graph->input("i", kNumber);
   graph->input("go", kTruth);
-  Value* count = graph->input("count", kCount);
+  Value* count = graph->input("count", kNumber);
   Value* x = graph->input("x", vector_of(2));
   Value* w = graph->input("w", vector_of(2));  // carried, and never changed
   Value* b = graph->input("b", kScalar);       // captured
@@ -241,7 +222,7 @@ void nested(Problem& p) {
 // Two states that change places; one is never looked at.
 void states_that_change_places(Problem& p) {
   auto graph = std::make_shared<Graph>();
-  graph->input("i", kCount);
+  graph->input("i", kNumber);
   Value* go = graph->input("go", kTruth);
   Value *a = graph->input("a", vector_of(2)), *b = graph->input("b", vector_of(2)),
         *unused = graph->input("unused", vector_of(2));
@@ -256,7 +237,7 @@ void states_that_change_places(Problem& p) {
 void body_of_any_rank(Problem& p) {
   const ValueType any{DType::kF64, false, {}, std::nullopt};
   auto graph = std::make_shared<Graph>();
-  graph->input("i", kCount);
+  graph->input("i", kNumber);
   Value* go = graph->input("go", kTruth);
   Value *x = graph->input("x", any), *w = graph->input("w", any), *b = graph->input("b", any);
   Value* next = graph->add("tanh", {graph->add("add", {graph->add("matmul", {x, w}), b})});
@@ -279,7 +260,7 @@ void branches(Problem& p) {
     return graph;
   };
   auto graph = std::make_shared<Graph>();
-  Value* i = graph->input("i", kCount);
+  Value* i = graph->input("i", kNumber);
   Value* go = graph->input("go", kTruth);
   Value *x = graph->input("x", vector_of(2)), *w = graph->input("w", vector_of(2));
   Value* odd = graph->add("mod", {i, graph->scalar(DType::kI64, 2)});
@@ -360,14 +341,14 @@ TEST(LoopGradients, OfALengthThatIsAFeed) {
     Values xs(static_cast<size_t>(length), 0.25);
     const TestTensor x0(DType::kF64, {length, 1}, xs);
     const double slope = 1 - std::tanh(0.5) * std::tanh(0.5);
-    EXPECT_NEAR(run(graph, {x0, h0, w0, u0}, "cpu")[0], 0.25 * slope, 1e-12) << length;
+    EXPECT_NEAR(run_graph(graph, {x0, h0, w0, u0}, "cpu")[0][0], 0.25 * slope, 1e-12) << length;
   }
 }
 
 TEST(LoopGradients, RefuseWhatGrowsAndLists) {
   Problem p;
   auto graph = std::make_shared<Graph>();
-  graph->input("i", kCount);
+  graph->input("i", kNumber);
   Value* go = graph->input("go", kTruth);
   Value* x = graph->input("x", vector_of(2));
   graph->set_outputs({go, graph->add("concat", {x, x}, {{"axis", 0}})});
@@ -378,7 +359,7 @@ TEST(LoopGradients, RefuseWhatGrowsAndLists) {
   EXPECT_NE(wrong.find("gets f64[4]"), std::string::npos) << wrong;
 
   auto open = std::make_shared<Graph>();
-  open->input("i", kCount);
+  open->input("i", kNumber);
   go = open->input("go", kTruth);
   x = open->input("x", vector_of(Dim::symbol("M")));
   open->set_outputs({go, open->add("concat", {x, x}, {{"axis", 0}})});
@@ -387,14 +368,14 @@ TEST(LoopGradients, RefuseWhatGrowsAndLists) {
       p.node("loop", {p.count(2), nullptr, start}, {body("body", open), {"carried", 1}}, 1)[0];
   p.graph.set_outputs(gradient(p.graph, y, {start}));
   Graph& whole = p.graph;
-  const std::string error = error_of([&] { run(whole, p.feeds, "reference"); });
+  const std::string error = error_of([&] { run_graph(whole, p.feeds, "reference"); });
   EXPECT_NE(error.find("does not go with"), std::string::npos) << error;
 }
 
 TEST(LoopGradients, RefuseEffects) {
   Problem p;
   auto graph = std::make_shared<Graph>();
-  graph->input("i", kCount);
+  graph->input("i", kNumber);
   Value* go = graph->input("go", kTruth);
   Value* x = graph->input("x", vector_of(2));
   Value* kept = graph->add("assign_variable", {x}, {{"variable", "v"}});

@@ -4,28 +4,10 @@
 #include "graph/gradient.h"
 
 #include "ops/gradient.h"
-#include "runtime/device.h"
-#include "runtime/executable.h"
-#include "support/tensor.h"
+#include "support/device_tensor.h"
 
 namespace anymps::testing {
 namespace {
-
-std::vector<std::vector<double>> run(const Graph& graph, const std::vector<TestTensor>& feeds,
-                                     const char* driver = "reference") {
-  const DevicePtr device = Device::get(driver);
-  Executable executable(device, graph);
-  std::vector<Tensor> inputs, outputs(graph.outputs().size());
-  for (const TestTensor& feed : feeds) inputs.push_back(device->from_host(feed.desc(), feed.ptr()));
-  executable.run(inputs, outputs);
-  std::vector<std::vector<double>> results;
-  for (const Tensor& output : outputs) {
-    TestTensor host(output.desc.dtype, output.desc.shape);
-    if (host.count() > 0) device->to_host(output, host.ptr());
-    results.push_back(host.values());
-  }
-  return results;
-}
 
 using Values = std::vector<double>;
 
@@ -37,7 +19,7 @@ TEST(Gradient, SumsOverPaths) {
       "add", {graph.add("mul", {x, x}), graph.add("mul", {x, graph.scalar(DType::kF64, 3)})});
   graph.set_outputs(gradient(graph, y, {x}));
   verify(graph);
-  EXPECT_EQ(run(graph, {{DType::kF64, {3}, {1, -2, 0.5}}})[0], (Values{5, -1, 4}));
+  EXPECT_EQ(run_graph(graph, {{DType::kF64, {3}, {1, -2, 0.5}}})[0], (Values{5, -1, 4}));
 }
 
 TEST(Gradient, OfASumOfBroadcasts) {
@@ -47,7 +29,7 @@ TEST(Gradient, OfASumOfBroadcasts) {
   Value* y = graph.add("mul", {a, b});
   graph.set_outputs(gradient(graph, y, {b, a}));
   const auto results =
-      run(graph, {{DType::kF64, {2, 3}, {1, 2, 3, 4, 5, 6}}, {DType::kF64, {3}, {1, 0, -1}}});
+      run_graph(graph, {{DType::kF64, {2, 3}, {1, 2, 3, 4, 5, 6}}, {DType::kF64, {3}, {1, 0, -1}}});
   EXPECT_EQ(results[0], (Values{5, 7, 9}));
   EXPECT_EQ(results[1], (Values{1, 0, -1, 1, 0, -1}));
 }
@@ -57,7 +39,7 @@ TEST(Gradient, TakesASeed) {
   Value* x = graph.input("x", DType::kF64, {2});
   Value* seed = graph.input("seed", DType::kF64, {2});
   graph.set_outputs(gradient(graph, graph.add("square", {x}), {x}, seed));
-  EXPECT_EQ(run(graph, {{DType::kF64, {2}, {3, 4}}, {DType::kF64, {2}, {10, -1}}})[0],
+  EXPECT_EQ(run_graph(graph, {{DType::kF64, {2}, {3, 4}}, {DType::kF64, {2}, {10, -1}}})[0],
             (Values{60, -8}));
 }
 
@@ -67,7 +49,7 @@ TEST(Gradient, OfValuesInBetweenAndOfYItself) {
   Value* h = graph.add("exp", {x});
   Value* y = graph.add("square", {h});
   graph.set_outputs(gradient(graph, y, {h, x, y}));
-  const auto results = run(graph, {{DType::kF64, {}, {0}}});
+  const auto results = run_graph(graph, {{DType::kF64, {}, {0}}});
   EXPECT_EQ(results[0], Values{2});
   EXPECT_EQ(results[1], Values{2});
   EXPECT_EQ(results[2], Values{1});
@@ -80,10 +62,10 @@ TEST(Gradient, IsZeroWhereYDoesNotDepend) {
   Value* y = graph.add("exp", {x});
   Value* steps = graph.add("floor", {x});
   graph.set_outputs(gradient(graph, y, {other}));
-  EXPECT_EQ(run(graph, {{DType::kF64, {2}, {0, 0}}, {DType::kF64, {3}, {1, 1, 1}}})[0],
+  EXPECT_EQ(run_graph(graph, {{DType::kF64, {2}, {0, 0}}, {DType::kF64, {3}, {1, 1, 1}}})[0],
             (Values{0, 0, 0}));
   graph.set_outputs(gradient(graph, steps, {x}));
-  EXPECT_EQ(run(graph, {{DType::kF64, {2}, {0, 0}}, {DType::kF64, {3}, {1, 1, 1}}})[0],
+  EXPECT_EQ(run_graph(graph, {{DType::kF64, {2}, {0, 0}}, {DType::kF64, {3}, {1, 1, 1}}})[0],
             (Values{0, 0}));
   EXPECT_NE(error_of([&] {
               gradient(graph, y, {other}, nullptr, true);
@@ -138,7 +120,7 @@ TEST(Gradient, WorksOnSymbolicShapes) {
       TestTensor feeds[3] = {
           {DType::kF64, {2, 3}}, {DType::kF64, {rows, 3}}, {DType::kF64, {3, 2}}};
       for (uint64_t i = 0; i < 3; ++i) feeds[i].fill(i, -1, 1);
-      const auto results = run(graph, {feeds[0], feeds[1], feeds[2]}, driver);
+      const auto results = run_graph(graph, {feeds[0], feeds[1], feeds[2]}, driver);
       const Values xs = feeds[0].values(), bs = feeds[1].values(), ws = feeds[2].values();
       Values dx(6, 0), db(static_cast<size_t>(rows) * 3, 0), dw(6, 0);
       for (size_t i = 0; i < 2; ++i) {
@@ -190,10 +172,10 @@ TEST(Gradient, OfBranchesAndCalls) {
   graph.set_outputs(gradient(graph, y, {x, w}));
   verify(graph);
   const TestTensor at(DType::kF64, {2}, {0, 3}), weights(DType::kF64, {2}, {5, -2});
-  auto results = run(graph, {TestTensor(DType::kBool, {}, {1}), at, weights});
+  auto results = run_graph(graph, {TestTensor(DType::kBool, {}, {1}), at, weights});
   EXPECT_EQ(results[0], (Values{0, 24}));   // 2 x w^2
   EXPECT_EQ(results[1], (Values{0, -36}));  // 2 x^2 w
-  results = run(graph, {TestTensor(DType::kBool, {}, {0}), at, weights});
+  results = run_graph(graph, {TestTensor(DType::kBool, {}, {0}), at, weights});
   EXPECT_NEAR(results[0][0], 2, 1e-12);
   EXPECT_NEAR(results[0][1], 2 * std::exp(6), 1e-9);
   EXPECT_EQ(results[1], (Values{0, 0}));
@@ -210,7 +192,8 @@ TEST(Gradient, OfTheGridOfSamples) {
   for_each_index(picture.shape(), [&](const Shape& at) {
     picture.put(at, static_cast<double>(10 * at[2] + at[3] * at[3]));
   });
-  const auto results = run(graph, {picture, TestTensor(DType::kF64, {1, 1, 1, 2}, {1.25, 1.5})});
+  const auto results =
+      run_graph(graph, {picture, TestTensor(DType::kF64, {1, 1, 1, 2}, {1.25, 1.5})});
   const Values weights{0, 0, 0, 0, 0, 0.375, 0.125, 0, 0, 0.375, 0.125, 0, 0, 0, 0, 0};
   for (size_t i = 0; i < 16; ++i) EXPECT_NEAR(results[0][i], weights[i], 1e-12);
   EXPECT_NEAR(results[1][0], 3, 1e-12);   // along columns: 2^2 - 1^2
@@ -225,7 +208,7 @@ TEST(Gradient, OfFourierTransforms) {
     Value* x = graph.input("x", DType::kF32, {2, 6});
     graph.set_outputs(gradient(graph, f(graph, x), {x}));
     verify(graph);
-    const Values dx = run(graph, {at})[0], values = at.values();
+    const Values dx = run_graph(graph, {at})[0], values = at.values();
     for (size_t i = 0; i < dx.size(); ++i) EXPECT_NEAR(dx[i], factor * values[i], 1e-4);
   };
   const auto power = [](Graph& graph, Value* y) { return graph.add("absolute_square", {y}); };
@@ -263,13 +246,13 @@ void check_second_order(const std::function<Value*(Graph&, Value*)>& f, const Sh
   at.fill(1, low, high);
   direction.fill(2, -1, 1);
   const Values here = at.values(), v0 = direction.values();
-  const Values product = run(graph, {at, direction})[1];
+  const Values product = run_graph(graph, {at, direction})[1];
   const double h = 1e-5;
   Values sides[2];
   for (const int side : {0, 1}) {
     Values moved = here;
     for (size_t i = 0; i < moved.size(); ++i) moved[i] += (side ? h : -h) * v0[i];
-    sides[side] = run(graph, {TestTensor(DType::kF64, shape, moved), direction})[0];
+    sides[side] = run_graph(graph, {TestTensor(DType::kF64, shape, moved), direction})[0];
   }
   for (size_t i = 0; i < product.size(); ++i)
     EXPECT_NEAR(product[i], (sides[1][i] - sides[0][i]) / (2 * h),

@@ -74,7 +74,7 @@ std::string saved(const Graph& graph, const Metadata& metadata = {}) {
   return bytes;
 }
 
-std::string error_of(const std::string& bytes) {
+std::string parse_error(const std::string& bytes) {
   try {
     parse(bytes);
   } catch (const Error& error) {
@@ -181,9 +181,10 @@ TEST(Serializer, BytesMayLieAnywhere) {
   const std::string bytes = "x" + saved(*small());
   const auto owner = std::make_shared<const std::string>(bytes);
   const auto graph = load_mps(std::string_view(*owner).substr(1), owner, false, "a.mps");
-  for (const Value* value : graph->values())
-    if (value->is_constant())
-      EXPECT_EQ(reinterpret_cast<uintptr_t>(value->constant->data().get()) % 16, 0u);
+  for (const Value* value : graph->values()) {
+    if (!value->is_constant()) continue;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(value->constant->data().get()) % 16, 0u);
+  }
   EXPECT_EQ(to_text(*graph), to_text(*small()));
 }
 
@@ -196,10 +197,10 @@ TEST(Serializer, TruncationAnywhereIsAnError) {
   const std::string bytes = saved(*small(), {{"k", "v"}});
   ASSERT_EQ(to_text(*parse(bytes).graph), to_text(*small()));
   for (size_t size = 0; size < bytes.size(); ++size) {
-    const std::string error = error_of(bytes.substr(0, size));
+    const std::string error = parse_error(bytes.substr(0, size));
     EXPECT_TRUE(error.starts_with("[mps] a.mps: header: ")) << size << ": " << error;
   }
-  EXPECT_NE(error_of(bytes + "x"), "no error");
+  EXPECT_NE(parse_error(bytes + "x"), "no error");
 }
 
 TEST(Serializer, AFlippedBitIsAnErrorOrChangesNothing) {
@@ -264,7 +265,7 @@ std::string replaced(std::string bytes, const std::string& from, const std::stri
 
 TEST(Serializer, ErrorsNameThePlaceAndTheReason) {
   const std::string good = saved(*small());
-  EXPECT_EQ(error_of(replaced(good, "transpose", "transpoze")),
+  EXPECT_EQ(parse_error(replaced(good, "transpose", "transpoze")),
             "[mps] a.mps: graph: node 1 \"y\": there is no op 'transpoze'");
   std::string newer = good;
   newer[8] = 2;
@@ -277,25 +278,25 @@ TEST(Serializer, ErrorsNameThePlaceAndTheReason) {
                  "[mps] a.mps: header: format version 2 is newer than 1, the newest that can be "
                  "read");
   }
-  EXPECT_EQ(error_of("PK not an mps file"), "[mps] a.mps: header: this is not an .mps file");
+  EXPECT_EQ(parse_error("PK not an mps file"), "[mps] a.mps: header: this is not an .mps file");
   std::string damaged = good;
   damaged[damaged.find("small") + 1] ^= 1;
-  EXPECT_EQ(error_of(damaged), "[mps] a.mps: graph: the checksum is wrong");
+  EXPECT_EQ(parse_error(damaged), "[mps] a.mps: graph: the checksum is wrong");
   std::string weights = good;
   weights.back() ^= 1;
-  EXPECT_EQ(error_of(weights), "[mps] a.mps: constants: constant 0: the checksum is wrong");
+  EXPECT_EQ(parse_error(weights), "[mps] a.mps: constants: constant 0: the checksum is wrong");
   EXPECT_NO_THROW(parse(weights, {false}));
   // sum = add(value 0, value 1): let it use itself, value 2.
   const std::string uses{"\2\0\0\0\0\0\0\0\1\0\0\0", 12}, itself{"\2\0\0\0\0\0\0\0\2\0\0\0", 12};
-  EXPECT_EQ(error_of(replaced(good, uses, itself)),
+  EXPECT_EQ(parse_error(replaced(good, uses, itself)),
             "[mps] a.mps: graph: node 0 \"sum\": value 2 is used before it is made (2 exist)");
   // The shape of y, [4, N], said to be [5, N].
   const std::string four("\0\4\0\0\0\0\0\0\0\1\1\0\0\0N", 15);
   std::string five = four;
   five[1] = 5;
-  EXPECT_EQ(error_of(replaced(good, four, five)),
+  EXPECT_EQ(parse_error(replaced(good, four, five)),
             "[mps] a.mps: graph: node 1 \"y\": 'y' is said to be f32[5, N], but is f32[4, N]");
-  EXPECT_NE(error_of(replaced(saved(*every_attr()), "floats", "flaots"))
+  EXPECT_NE(parse_error(replaced(saved(*every_attr()), "floats", "flaots"))
                 .find("node 0 \"node/1\": [test_every_attr] has no attribute 'flaots'"),
             std::string::npos);
 }

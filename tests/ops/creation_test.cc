@@ -7,8 +7,6 @@
 namespace anymps::testing {
 namespace {
 
-const Dim N = sym("N"), S = sym("S");
-
 TEST(Range, ShapesAndContent) {
   EXPECT_EQ(inferred("range", {scalar(0), scalar(S), scalar(1)}), "i64[S]");
   EXPECT_EQ(inferred("range", {scalar(1), scalar(S), scalar(1)}), "i64[S-1]");
@@ -30,7 +28,7 @@ TEST(Range, ShapesAndContent) {
 TEST(Fill, ShapesAndContent) {
   EXPECT_EQ(inferred("fill", {vec({N, S})}), "f32[N, S]");
   EXPECT_EQ(inferred("fill", {vec({N, S}), scalar(1)}), "i64[N, S]");
-  EXPECT_EQ(inferred("fill", {}, {{"shape", Ints{2}}, {"dtype", DType::kF16}}), "f16[2]");
+  EXPECT_EQ(inferred("fill", TypeList{}, {{"shape", Ints{2}}, {"dtype", DType::kF16}}), "f16[2]");
   EXPECT_EQ(content("fill", {vec({3}), scalar(N)}), "[N, N, N]");
   EXPECT_EQ(content("fill", {vec({2})}, {{"value", 7.0}, {"dtype", DType::kI64}}), "[7, 7]");
   EXPECT_EQ(infer("fill", {i64({2})}).shape.size(), 2u);

@@ -7,8 +7,6 @@
 namespace anymps::testing {
 namespace {
 
-const Dim N = sym("N"), S = sym("S");
-
 TEST(Gather, Shapes) {
   EXPECT_EQ(inferred("gather", {f32({30522, 768}), i64({N, S})}), "f32[N, S, 768]");
   EXPECT_EQ(inferred("gather", {f32({N, S, 768}), scalar(0)}, {{"axis", 1}}), "f32[N, 768]");

@@ -7,7 +7,7 @@
 namespace anymps::testing {
 namespace {
 
-const Dim N = sym("N"), S = sym("S"), H = sym("H");
+const Dim H = sym("H");
 
 TEST(Reshape, NumbersAreChecked) {
   EXPECT_EQ(inferred("reshape", {f32({2, 3, 4})}, {{"shape", Ints{4, -1}}}), "f32[4, 6]");

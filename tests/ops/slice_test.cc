@@ -7,8 +7,6 @@
 namespace anymps::testing {
 namespace {
 
-const Dim N = sym("N"), S = sym("S");
-
 std::string sliced(const Dim& extent, const Dim& start, const Dim& end, int64_t step = 1) {
   return infer("slice", {f32({extent}), vec({start}), vec({end}), std::nullopt, vec({step})})
       .shape[0]

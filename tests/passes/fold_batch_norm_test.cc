@@ -15,8 +15,6 @@ Value* batch_norm(Graph& graph, Value* x, int64_t channels, const std::string& n
       {{"axis", axis}}, name);
 }
 
-}  // namespace
-
 TEST(FoldBatchNorm, IntoAConvolution) {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {kN, 3, 8, 8});
@@ -90,5 +88,7 @@ TEST(FoldBatchNorm, NotWhatOthersRead) {
                      graph.add("add", {u, weights(graph, "wide", {1, 4, 8, 8})}, {}, "wider")});
   EXPECT_EQ(rewrite(graph, {"fold_batch_norm"}), 0);
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

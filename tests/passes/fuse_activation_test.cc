@@ -23,8 +23,6 @@ struct FuseActivation : ::testing::Test {
   }
 };
 
-}  // namespace
-
 TEST_F(FuseActivation, Relu) { expect(graph.add("max", {number(0), x}), "relu(%x)"); }
 TEST_F(FuseActivation, Clamp) {
   expect(graph.add("min", {graph.add("max", {x, number(-1)}), number(0.5)}),
@@ -59,5 +57,7 @@ TEST_F(FuseActivation, TheGateOfAnotherTensorStays) {
   graph.set_outputs({graph.add("mul", {z, graph.add("sigmoid", {x})}, {}, "y")});
   EXPECT_EQ(rewrite(graph, {"fuse_activation"}), 0);
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

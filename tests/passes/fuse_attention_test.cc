@@ -23,8 +23,6 @@ struct FuseAttention : ::testing::Test {
   }
 };
 
-}  // namespace
-
 TEST_F(FuseAttention, KeysThatComeTransposed) {
   Value* flat = graph.input("flat", DType::kF32, {kN, S, 3, 4});
   Value* keys = graph.add("transpose", {flat}, {{"perm", Ints{0, 2, 3, 1}}}, "keys");
@@ -94,5 +92,7 @@ TEST_F(FuseAttention, WeightsThatOthersReadStay) {
   graph.set_outputs({weights, graph.add("matmul", {weights, v}, {}, "y")});
   EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 0);
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

@@ -13,8 +13,6 @@ struct FuseConv : ::testing::Test {
                           {}, "conv");
 };
 
-}  // namespace
-
 TEST_F(FuseConv, ResidualAndActivation) {
   Value* sum = graph.add("add", {r, conv}, {}, "sum");
   graph.set_outputs({graph.add("relu", {sum}, {}, "y")});
@@ -87,5 +85,7 @@ TEST_F(FuseConv, TheResidualMayComeLater) {
 %y: f32[N, 4, 8, 8] = conv(%x, %w, %b, %skip) {activation="relu"}
 )");
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

@@ -28,8 +28,6 @@ struct Gelu : ::testing::Test {
 constexpr const char* kExact = "\n%y: f32[N, 4] = gelu(%x)\n";
 constexpr const char* kTanh = "\n%y: f32[N, 4] = gelu(%x) {approximate=\"tanh\"}\n";
 
-}  // namespace
-
 TEST_F(Gelu, HalfLast) { expect_gelu(mul(mul(x, gate()), number(0.5)), kExact); }
 TEST_F(Gelu, HalfFirst) { expect_gelu(mul(mul(x, number(0.5)), gate()), kExact); }
 TEST_F(Gelu, HalfInTheGate) { expect_gelu(mul(mul(number(0.5), gate()), x), kExact); }
@@ -58,5 +56,7 @@ TEST_F(Gelu, OnlyForDriversThatFuse) {
   graph.set_outputs({mul(mul(x, gate()), number(0.5))});
   EXPECT_EQ(rewrite(graph, {"fuse_gelu"}, PassContext{}), 0);
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

@@ -20,8 +20,6 @@ struct FuseLayerNorm : ::testing::Test {
   }
 };
 
-}  // namespace
-
 TEST_F(FuseLayerNorm, WithScaleAndShift) {
   Value* d = centred();
   Value* variance = mean(graph.add("pow", {d, number(2)}));
@@ -71,5 +69,7 @@ TEST_F(FuseLayerNorm, AGateIsNoScale) {
   graph.set_outputs({graph.add("mul", {norm, gate}, {}, "y")});
   EXPECT_EQ(rewrite(graph, {"fuse_layer_norm"}), 0);
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

@@ -13,8 +13,6 @@ struct FuseMatmul : ::testing::Test {
   Value* y = graph.add("matmul", {a, b}, {}, "product");
 };
 
-}  // namespace
-
 TEST_F(FuseMatmul, ScaleBiasResidualActivation) {
   y = graph.add("mul", {y, graph.scalar(DType::kF32, 0.125)}, {}, "scaled");
   y = graph.add("add", {weights(graph, "bias", {6}), y}, {}, "biased");
@@ -80,5 +78,7 @@ TEST(MatmulTranspose, AnotherPermutationStays) {
   graph.set_outputs({graph.add("matmul", {a, t}, {}, "y")});
   EXPECT_EQ(rewrite(graph, {"matmul_transpose"}), 0);
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

@@ -3,19 +3,15 @@
 // loop goes through the sequence.
 #include "passes/pass_test.h"
 #include "runtime/executable.h"
+#include "support/graph_parts.h"
 
 namespace anymps::testing {
 
 namespace {
 
-using GraphPtr = std::shared_ptr<Graph>;
-const ValueType kNumber{DType::kI64, true, {}, std::nullopt};
 const ValueType kCounter{DType::kI32, true, {}, std::nullopt};
-const ValueType kTruth{DType::kBool, true, {}, std::nullopt};
 const ValueType kState{DType::kF32, true, {kN, 4}, std::nullopt};
 const ValueType kSequence{DType::kF32, true, {Dim::symbol("T"), kN, 3}, std::nullopt};
-
-NamedAttr body(const char* name, GraphPtr graph) { return {name, AttrValue(std::move(graph))}; }
 
 // s = tanh(x[time] * w[:, :4] + b + s); time = time + step, as exporters write recurrent layers.
 struct Recurrent {
@@ -89,8 +85,6 @@ struct Recurrent {
   }
 };
 
-}  // namespace
-
 TEST(HoistProjections, OfASequence) { EXPECT_EQ(Recurrent().hoisted(5), 1); }
 TEST(HoistProjections, OfALoopThatEndsEarly) { EXPECT_EQ(Recurrent().hoisted(2), 1); }
 TEST(HoistProjections, OfALoopThatNeverRuns) { EXPECT_EQ(Recurrent().hoisted(0), 1); }
@@ -126,5 +120,7 @@ TEST(HoistProjections, NotOfATable) {
   run_passes(*copy, context);
   EXPECT_EQ(count(*copy, "matmul"), 0);
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

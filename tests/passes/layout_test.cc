@@ -24,8 +24,6 @@ struct Layout : ::testing::Test {
   }
 };
 
-}  // namespace
-
 TEST_F(Layout, TransposesOnlyAtTheBorders) {
   Value* a = graph.add("relu", {conv(x, 4, "a")}, {}, "a.relu");
   Value* pooled =
@@ -131,5 +129,7 @@ TEST_F(Layout, NotForDriversThatDoNotAskForIt) {
   graph.set_outputs({conv(x, 4, "a")});
   EXPECT_EQ(rewrite(graph, {"layout"}, fusing(false)), 0);
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

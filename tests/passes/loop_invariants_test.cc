@@ -2,17 +2,13 @@
 // What loops carry and never change: found, captured, and the numbers stay the same.
 #include "passes/pass_test.h"
 #include "runtime/executable.h"
+#include "support/graph_parts.h"
 
 namespace anymps::testing {
 
 namespace {
 
-using GraphPtr = std::shared_ptr<Graph>;
-const ValueType kNumber{DType::kI64, true, {}, std::nullopt};
-const ValueType kTruth{DType::kBool, true, {}, std::nullopt};
 const ValueType kPair{DType::kF32, true, {2}, std::nullopt};
-
-NamedAttr body(const char* name, GraphPtr graph) { return {name, AttrValue(std::move(graph))}; }
 
 struct LoopInvariants : ::testing::Test {
   Graph graph;
@@ -49,8 +45,6 @@ struct LoopInvariants : ::testing::Test {
     }
   }
 };
-
-}  // namespace
 
 // (i, w, s, v) -> (w, s * w + v, v through an identity)
 TEST_F(LoopInvariants, OfACountedLoop) {
@@ -158,5 +152,7 @@ TEST_F(LoopInvariants, ALoopOfNothingElse) {
   graph.set_outputs(node->outputs);
   expect("carried", 1, 5, {1, 2, 8, 9});
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

@@ -18,8 +18,6 @@ void build(Graph& graph) {
   graph.set_outputs(outputs);
 }
 
-}  // namespace
-
 TEST(MergeQkv, OneMatmulAndViews) {
   Graph graph;
   build(graph);
@@ -37,5 +35,7 @@ TEST(MergeQkv, OffUnlessAskedFor) {
   build(graph);
   EXPECT_EQ(rewrite(graph, {"merge_qkv"}), 0);
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

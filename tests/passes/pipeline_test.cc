@@ -38,8 +38,6 @@ struct Pipeline : ::testing::Test {
   }
 };
 
-}  // namespace
-
 TEST_F(Pipeline, InvertedResidualBlockAndClassifier) {
   Value* x = graph.input("x", DType::kF32, {kN, 3, 6, 6});
   Value* skip = relu6(conv(x, 4, 3, 1, "stem"));
@@ -113,5 +111,7 @@ TEST_F(Pipeline, LeavesOutWhatItIsTold) {
   EXPECT_EQ(count(graph, "batch_norm"), 1);
   EXPECT_EQ(count(graph, "clamp"), 1);
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

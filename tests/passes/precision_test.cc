@@ -8,7 +8,7 @@ namespace anymps::testing {
 
 namespace {
 
-Value* weights(Graph& graph, Shape shape, float first) {
+Value* ramp_weights(Graph& graph, Shape shape, float first) {
   std::vector<float> elements(static_cast<size_t>(element_count(shape)));
   for (size_t i = 0; i < elements.size(); ++i) elements[i] = first + static_cast<float>(i % 3);
   return graph.constant(
@@ -29,13 +29,11 @@ std::string lowered(Graph& graph, Value* y, DType half) {
   return ops;
 }
 
-}  // namespace
-
 TEST(Precision, ProductsAndWhatFollowsThem) {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {kN, 4});
-  Value* product = graph.add("matmul", {x, weights(graph, {4, 8}, 1)});
-  Value* relu = graph.add("relu", {graph.add("add", {product, weights(graph, {8}, 0)})});
+  Value* product = graph.add("matmul", {x, ramp_weights(graph, {4, 8}, 1)});
+  Value* relu = graph.add("relu", {graph.add("add", {product, ramp_weights(graph, {8}, 0)})});
   EXPECT_EQ(lowered(graph, relu, DType::kBF16),
             "cast:bf16 cast:bf16 matmul:bf16 cast:bf16 add:bf16 relu:bf16 cast:f32 ");
 }
@@ -43,7 +41,7 @@ TEST(Precision, ProductsAndWhatFollowsThem) {
 TEST(Precision, SoftmaxAndSumsStay) {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {kN, 4});
-  Value* product = graph.add("matmul", {x, weights(graph, {4, 8}, 1)});
+  Value* product = graph.add("matmul", {x, ramp_weights(graph, {4, 8}, 1)});
   EXPECT_EQ(lowered(graph, graph.add("softmax", {product}), DType::kF16),
             "cast:f16 cast:f16 matmul:f16 cast:f32 softmax:f32 ");
 }
@@ -58,7 +56,7 @@ TEST(Precision, FloatsOfTheRestDoNotBecomeHalf) {
 TEST(Precision, NumbersThatF16DoesNotHave) {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {kN, 4});
-  Value* product = graph.add("matmul", {x, weights(graph, {4, 8}, 1)});
+  Value* product = graph.add("matmul", {x, ramp_weights(graph, {4, 8}, 1)});
   Value* y = graph.add("add", {product, graph.scalar(DType::kF32, -1e9)});
   EXPECT_EQ(lowered(graph, y, DType::kF16), "cast:f16 cast:f16 matmul:f16 cast:f32 add:f32 ");
   EXPECT_EQ(lowered(graph, y, DType::kBF16),
@@ -76,7 +74,7 @@ TEST(Precision, OtherTypesAreRefused) {
 TEST(Precision, Runs) {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {Dim(2), Dim(3)});
-  Value* product = graph.add("matmul", {x, weights(graph, {3, 2}, 0.1f)});
+  Value* product = graph.add("matmul", {x, ramp_weights(graph, {3, 2}, 0.1f)});
   graph.set_outputs({graph.add("add", {product, graph.scalar(DType::kF32, 0.3)})});
   const DevicePtr device = Device::get("cpu");
   const float in[6] = {0.1f, 0.2f, 0.3f, -0.4f, 0.5f, 1000.6f};
@@ -97,5 +95,7 @@ TEST(Precision, Runs) {
       EXPECT_NEAR(near[i], exact[i], tolerance * std::max(1.0f, std::fabs(exact[i])));
   }
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

@@ -24,8 +24,6 @@ struct Simplify : ::testing::Test {
   }
 };
 
-}  // namespace
-
 TEST_F(Simplify, Identity) { expect(graph.add("identity", {start})); }
 TEST_F(Simplify, TimesOne) { expect(graph.add("mul", {number(1), start})); }
 TEST_F(Simplify, TimesATensorOfOnes) {
@@ -137,5 +135,7 @@ TEST_F(Simplify, AnOutputThatIsAnInputStaysANode) {
   graph.set_outputs({graph.add("identity", {x}, {}, "y")});
   EXPECT_EQ(rewrite(graph, {"simplify"}), 0);
 }
+
+}  // namespace
 
 }  // namespace anymps::testing

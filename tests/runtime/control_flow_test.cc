@@ -7,29 +7,22 @@
 
 #include "runtime/executable.h"
 #include "runtime/structural.h"
+#include "support/device_tensor.h"
+#include "support/graph_parts.h"
 #include "support/island_driver.h"
-#include "support/tensor.h"
 
 namespace anymps {
 namespace {
 
+using testing::body;
+using testing::elements;
 using testing::error_of;
-using GraphPtr = std::shared_ptr<Graph>;
+using testing::GraphPtr;
+using testing::tensor;
 
-template <typename T>
-Tensor tensor(Device& device, Shape shape, const std::vector<T>& values) {
-  return device.from_host(TensorDesc(dtype_of<T>, std::move(shape)), values.data());
-}
 Tensor truth(Device& device, bool value) {
   return device.from_host(TensorDesc(DType::kBool, {}), &value);
 }
-template <typename T = float>
-std::vector<T> elements(Device& device, const Tensor& tensor) {
-  std::vector<T> values(static_cast<size_t>(tensor.desc.count()));
-  device.to_host(tensor, values.data());
-  return values;
-}
-NamedAttr body(const char* name, GraphPtr graph) { return {name, AttrValue(std::move(graph))}; }
 
 class ControlFlowOn : public ::testing::TestWithParam<const char*> {
  protected:

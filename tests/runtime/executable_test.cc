@@ -6,23 +6,15 @@
 
 #include <thread>
 
+#include "support/device_tensor.h"
 #include "support/island_driver.h"
-#include "support/tensor.h"
 
 namespace anymps {
 namespace {
 
+using testing::elements;
 using testing::error_of;
-
-Tensor tensor(Device& device, Shape shape, const std::vector<float>& values) {
-  return device.from_host(TensorDesc(DType::kF32, std::move(shape)), values.data());
-}
-
-std::vector<float> floats(Device& device, const Tensor& tensor) {
-  std::vector<float> values(static_cast<size_t>(tensor.desc.count()));
-  device.to_host(tensor, values.data());
-  return values;
-}
+using testing::tensor;
 
 // y = relu(x @ w + b) reshaped to one row for each batch entry.
 std::unique_ptr<Graph> mlp(Dim batch) {
@@ -53,7 +45,7 @@ TEST_P(OnDriver, RunsAPlan) {
   executable.run({tensor(*device_, {1, 3}, kRow)}, results);
   ASSERT_EQ(results.size(), 1u);
   EXPECT_EQ(results[0].desc.shape, (Shape{1, 2, 2}));
-  EXPECT_EQ(floats(*device_, results[0]), kExpected);
+  EXPECT_EQ(elements(*device_, results[0]), kExpected);
 }
 
 TEST_P(OnDriver, WritesIntoGivenResults) {
@@ -62,7 +54,7 @@ TEST_P(OnDriver, WritesIntoGivenResults) {
   void* before = results[0].data();
   executable.run({tensor(*device_, {1, 3}, kRow)}, results);
   EXPECT_EQ(results[0].data(), before);
-  EXPECT_EQ(floats(*device_, results[0]), kExpected);
+  EXPECT_EQ(elements(*device_, results[0]), kExpected);
 }
 
 TEST_P(OnDriver, TakesEveryBatchSize) {
@@ -73,7 +65,7 @@ TEST_P(OnDriver, TakesEveryBatchSize) {
     std::vector<Tensor> results;
     executable.run({tensor(*device_, {batch, 3}, rows)}, results);
     EXPECT_EQ(results[0].desc.shape, (Shape{batch, 2, 2}));
-    const std::vector<float> values = floats(*device_, results[0]);
+    const std::vector<float> values = elements(*device_, results[0]);
     for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], kExpected[i % 4]);
   }
   EXPECT_EQ(executable.plan_stats().size, 4u);
@@ -87,7 +79,7 @@ TEST_P(OnDriver, ReadsStridedFeeds) {
   columns.desc.strides = {1, 2};
   std::vector<Tensor> results;
   executable.run({columns}, results);
-  EXPECT_EQ(floats(*device_, results[0]), (std::vector<float>{1, 0, 3.5, 0, 1, 0, 3.5, 0}));
+  EXPECT_EQ(elements(*device_, results[0]), (std::vector<float>{1, 0, 3.5, 0, 1, 0, 3.5, 0}));
 }
 
 TEST_P(OnDriver, ReturnsFeedsConstantsAndTheSameValueTwice) {
@@ -99,10 +91,10 @@ TEST_P(OnDriver, ReturnsFeedsConstantsAndTheSameValueTwice) {
   Executable executable(device_, graph);
   std::vector<Tensor> results;
   executable.run({tensor(*device_, {2}, {1, -2})}, results);
-  EXPECT_EQ(floats(*device_, results[0]), (std::vector<float>{1, -2}));
-  EXPECT_EQ(floats(*device_, results[1]), (std::vector<float>{-1, 2}));
-  EXPECT_EQ(floats(*device_, results[2]), (std::vector<float>{-1, 2}));
-  EXPECT_EQ(floats(*device_, results[3]), (std::vector<float>{7}));
+  EXPECT_EQ(elements(*device_, results[0]), (std::vector<float>{1, -2}));
+  EXPECT_EQ(elements(*device_, results[1]), (std::vector<float>{-1, 2}));
+  EXPECT_EQ(elements(*device_, results[2]), (std::vector<float>{-1, 2}));
+  EXPECT_EQ(elements(*device_, results[3]), (std::vector<float>{7}));
 }
 
 // A value that is read after its in-place candidate must survive.
@@ -118,7 +110,7 @@ TEST_P(OnDriver, KeepsValuesThatAreReadLater) {
   Executable executable(device_, graph, {.without_passes = {"fuse_elementwise"}});
   std::vector<Tensor> results;
   executable.run({tensor(*device_, {4}, {0, 0, 0, 0})}, results);
-  EXPECT_EQ(floats(*device_, results[0]), (std::vector<float>{0, 0, 0, 0}));
+  EXPECT_EQ(elements(*device_, results[0]), (std::vector<float>{0, 0, 0, 0}));
 }
 
 TEST_P(OnDriver, ShapeArithmeticNeedsNoKernel) {
@@ -149,7 +141,7 @@ TEST_P(OnDriver, InterpretsShapesThatDependOnData) {
                     device_->from_host(TensorDesc(DType::kI64, {2}), dims.data())},
                    results);
     EXPECT_EQ(results[0].desc.shape, Shape(dims.begin(), dims.end()));
-    EXPECT_EQ(floats(*device_, results[0])[5], -6);
+    EXPECT_EQ(elements(*device_, results[0])[5], -6);
   }
 }
 
@@ -164,7 +156,7 @@ TEST_P(OnDriver, SubmitsToAStream) {
   EXPECT_TRUE(start->done());
   EXPECT_LE(start->time(), end->time());
   queue->synchronize();
-  for (auto& result : results) EXPECT_EQ(floats(*device_, result[0]), kExpected);
+  for (auto& result : results) EXPECT_EQ(elements(*device_, result[0]), kExpected);
 }
 
 TEST_P(OnDriver, AnErrorOfQueuedWorkComesWithSynchronize) {
@@ -200,7 +192,7 @@ TEST(Executable, RunsOnManyThreadsAtOnce) {
         for (int64_t r = 0; r < batch; ++r) rows.insert(rows.end(), kRow.begin(), kRow.end());
         std::vector<Tensor> results;
         executable.run({tensor(*device, {batch, 3}, rows)}, results);
-        const std::vector<float> values = floats(*device, results[0]);
+        const std::vector<float> values = elements(*device, results[0]);
         for (size_t k = 0; k < values.size(); ++k) wrong += values[k] != kExpected[k % 4];
       }
     });
@@ -344,7 +336,7 @@ TEST(Check, IsCleanOnTheCpuDriver) {
   Executable checked(device, *mlp(2), {.check = true});
   std::vector<Tensor> results;
   checked.run({tensor(*device, {2, 3}, {1, 2, 3, 4, 5, 6})}, results);
-  EXPECT_EQ(floats(*device, results[0])[0], 1);
+  EXPECT_EQ(elements(*device, results[0])[0], 1);
 }
 
 TEST(Null, PlansAndCountsButComputesNothing) {
@@ -371,7 +363,7 @@ TEST(Island, CopiesThroughTheDriverOnly) {
   const IslandCounters after = island_counters();
   EXPECT_EQ(after.launches, before.launches + 1);
   EXPECT_EQ(after.to_host, before.to_host);  // its own kernel: nothing went through the host
-  EXPECT_EQ(floats(*device, results[0]), (std::vector<float>{2, 4}));
+  EXPECT_EQ(elements(*device, results[0]), (std::vector<float>{2, 4}));
 }
 
 }  // namespace

@@ -8,13 +8,15 @@
 
 #include "drivers/reference/reference.h"
 #include "runtime/executable.h"
+#include "support/device_tensor.h"
 #include "support/island_driver.h"
-#include "support/tensor.h"
 
 namespace anymps {
 namespace {
 
+using testing::elements;
 using testing::error_of;
+using testing::tensor;
 
 // An op for these tests: the elements that are greater than a limit, and where they are.
 OP(test_keep_above)
@@ -48,16 +50,6 @@ REFERENCE(test_keep_above) {
       args.out[1].at<int64_t>({n, static_cast<int64_t>(axis)}) = index[axis];
     ++n;
   });
-}
-
-Tensor tensor(Device& device, Shape shape, const std::vector<float>& values) {
-  return device.from_host(TensorDesc(DType::kF32, std::move(shape)), values.data());
-}
-template <typename T = float>
-std::vector<T> elements(Device& device, const Tensor& tensor) {
-  std::vector<T> values(static_cast<size_t>(tensor.desc.count()));
-  device.to_host(tensor, values.data());
-  return values;
 }
 
 // y = 2 * (the positive elements of x transposed), and their places.

@@ -5,23 +5,18 @@
 #include <thread>
 
 #include "runtime/executable.h"
+#include "support/device_tensor.h"
+#include "support/graph_parts.h"
 #include "support/island_driver.h"
 
 namespace anymps {
 namespace {
 
-using GraphPtr = std::shared_ptr<Graph>;
-const ValueType kNumber{DType::kI64, true, {}, std::nullopt};
-const ValueType kTruth{DType::kBool, true, {}, std::nullopt};
-
-NamedAttr body(const char* name, GraphPtr graph) { return {name, AttrValue(std::move(graph))}; }
-
-template <typename T>
-std::vector<T> elements(Device& device, const Tensor& tensor) {
-  std::vector<T> values(static_cast<size_t>(tensor.desc.count()));
-  device.to_host(tensor, values.data());
-  return values;
-}
+using testing::body;
+using testing::elements;
+using testing::GraphPtr;
+using testing::kNumber;
+using testing::kTruth;
 
 class LoopRoundsOn : public ::testing::TestWithParam<const char*> {
  protected:

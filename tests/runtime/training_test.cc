@@ -9,8 +9,6 @@
 namespace anymps::testing {
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 TestTensor wave(const Shape& shape, double step, double scale, DType dtype = DType::kF64) {
   TestTensor tensor(dtype, shape);
   std::vector<double> values;

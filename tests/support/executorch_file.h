@@ -30,6 +30,10 @@ std::string write_bundle(const std::string& program,
 executorch::Tensor tensor(DType dtype, executorch::Ints sizes);
 executorch::Tensor planned(DType dtype, executorch::Ints sizes, uint64_t offset);
 executorch::Tensor constant(DType dtype, executorch::Ints sizes, std::string_view data);
+template <typename T>
+std::string bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
 // A method "forward" that adds its two inputs of 2 x 3: aten::add.out.
 executorch::Program add_program();
 

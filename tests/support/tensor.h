@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <random>
 #include <set>
@@ -20,6 +21,11 @@
 #include "ops/infer.h"
 
 namespace anymps::testing {
+
+using Ints = std::vector<int64_t>;
+using Row = std::vector<double>;
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Bytes before and after the elements that the strides reach, filled with a pattern
 // so that a write beside the tensor is seen.
@@ -194,6 +200,22 @@ class TestTensor {
   size_t body_ = 0, first_ = 0;
   std::vector<std::byte> bytes_;
 };
+
+inline TestTensor f32(Shape shape, const Row& values) {
+  return TestTensor(DType::kF32, std::move(shape), values);
+}
+inline TestTensor f64(Shape shape, const Row& values) {
+  return TestTensor(DType::kF64, std::move(shape), values);
+}
+inline TestTensor f32s(const Row& values) {  // a vector
+  return f32({static_cast<int64_t>(values.size())}, values);
+}
+inline TestTensor indices(Shape shape, const Ints& values) {
+  return TestTensor::of<int64_t>(std::move(shape), values);
+}
+inline TestTensor random_f32(Shape shape, uint64_t seed = 1, double low = -2, double high = 2) {
+  return TestTensor(DType::kF32, std::move(shape)).fill(seed, low, high);
+}
 
 // Equal when |a - b| <= tolerance * max(1, |b|); NaN equals NaN, an infinity only itself.
 inline bool close(double a, double b, double tolerance) {

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "ops/infer.h"
+#include "support/infer.h"
 
 namespace anymps::testing {
 
 using TypeList = std::vector<std::optional<ValueType>>;  // nullopt: absent
 
-inline Dim sym(const char* name) { return Dim::symbol(name); }
+inline const Dim N = sym("N"), S = sym("S");
 inline ValueType f32(Dims shape) { return {DType::kF32, true, std::move(shape), std::nullopt}; }
 inline ValueType i64(Dims shape) { return {DType::kI64, true, std::move(shape), std::nullopt}; }
 inline ValueType unranked() { return {DType::kF32, false, {}, std::nullopt}; }

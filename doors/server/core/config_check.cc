@@ -15,10 +15,6 @@ using inference::ModelInstanceGroup;
 
 constexpr int kMaxInstances = 1024;
 
-void check(bool good, const std::string& message) {
-  if (!good) throw Error(Code::kInvalidArgument, message);
-}
-
 template <typename Dims>
 std::vector<int64_t> vector_of(const Dims& dims) {
   return {dims.begin(), dims.end()};

@@ -19,7 +19,7 @@ using inference::ModelConfig;
 using inference::ModelInstanceGroup;
 
 constexpr uint64_t kSequenceIdle = 1'000'000;  // microseconds
-constexpr int kMaxDepth = 64;
+constexpr int kMaxMessageDepth = 64;
 
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
@@ -30,7 +30,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   std::string text;
 };
 
-std::string read_file(const fs::path& path) {
+std::string read_text(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (!file)
@@ -71,7 +71,7 @@ ModelConfig parse_config_text(std::string_view text, const std::string& origin) 
   google::protobuf::TextFormat::Parser parser;
   FirstError error;
   parser.RecordErrorsTo(&error);
-  parser.SetRecursionLimit(kMaxDepth);
+  parser.SetRecursionLimit(kMaxMessageDepth);
   if (!parser.ParseFromString(std::string(text), &config))
     throw Error(Code::kInvalidArgument,
                 "failed to read text proto from " + origin + ": " + error.text);
@@ -91,7 +91,7 @@ ModelConfig read_config(const fs::path& model_dir, const std::string& name,
   fs::path path = model_dir / "configs" / (config_name + ".pbtxt");
   if (config_name.empty() || !fs::is_regular_file(path)) path = model_dir / "config.pbtxt";
   ModelConfig config;
-  if (!may_miss || fs::exists(path)) config = parse_config_text(read_file(path), path.string());
+  if (!may_miss || fs::exists(path)) config = parse_config_text(read_text(path), path.string());
   set_model_name(config, name);
   return config;
 }

@@ -14,10 +14,6 @@ namespace {
 using inference::ModelConfig;
 using inference::ModelEnsembling;
 
-void check(bool good, const std::string& message) {
-  if (!good) throw Error(Code::kInvalidArgument, message);
-}
-
 struct Flow {
   std::set<std::string> all, read, ready;
 };

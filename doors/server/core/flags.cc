@@ -202,14 +202,14 @@ class Flags {
   CLI::App& app_;
 };
 
-[[noreturn]] void refuse(const std::string& flag, const std::string& value,
-                         const std::string& expected) {
+[[noreturn]] void refuse_flag(const std::string& flag, const std::string& value,
+                              const std::string& expected) {
   throw CLI::ValidationError(flag, fmt::format("expects {}, got '{}'", expected, value));
 }
 
 uint64_t number(const std::string& flag, const std::string& text) {
   uint64_t value = 0;
-  if (text.empty() || !CLI::detail::lexical_cast(text, value)) refuse(flag, text, "a number");
+  if (text.empty() || !CLI::detail::lexical_cast(text, value)) refuse_flag(flag, text, "a number");
   return value;
 }
 
@@ -225,15 +225,15 @@ void read_trace(const Raw& raw, Options& options) {
     const size_t comma = text.find(','), equals = text.find('=');
     const bool has_mode = comma < equals && equals != std::string::npos;
     const std::string mode = has_mode ? text.substr(0, comma) : "triton";
-    if (equals == std::string::npos) refuse("--trace-config", text, "[MODE,]SETTING=VALUE");
+    if (equals == std::string::npos) refuse_flag("--trace-config", text, "[MODE,]SETTING=VALUE");
     const size_t begin = has_mode ? comma + 1 : 0;
     const std::string key = text.substr(begin, equals - begin), value = text.substr(equals + 1);
     if (mode == "opentelemetry" || (key == "mode" && value == "opentelemetry"))
-      refuse("--trace-config", text, "mode triton; opentelemetry is not supported");
+      refuse_flag("--trace-config", text, "mode triton; opentelemetry is not supported");
     if (mode != "triton" || (key != "level" && key != "rate" && key != "count" && key != "file" &&
                              key != "log-frequency" && key != "mode"))
-      refuse("--trace-config", text,
-             "level, rate, count, mode, triton,file or triton,log-frequency");
+      refuse_flag("--trace-config", text,
+                  "level, rate, count, mode, triton,file or triton,log-frequency");
     if (key != "mode") set(key, value);
   }
   for (const std::string& value : raw.trace_level) set("level", value);
@@ -252,7 +252,7 @@ void read_cache(const Raw& raw, Options& options) {
     const std::string name = text.substr(0, comma);
     const std::string setting = comma == std::string::npos ? "" : text.substr(comma + 1);
     if (name != "local" || !setting.starts_with("size="))
-      refuse("--cache-config", text, "local,size=BYTES");
+      refuse_flag("--cache-config", text, "local,size=BYTES");
     number("--cache-config", setting.substr(5));
     options.cache_config["local"] = setting;
   }
@@ -264,9 +264,9 @@ void read_resources(const Raw& raw, Options& options) {
   for (const std::string& text : raw.rate_limit_resources) {
     const std::vector<std::string> parts = CLI::detail::split(text, ':');
     if (parts.size() < 2 || parts.size() > 3 || parts[0].empty())
-      refuse("--rate-limit-resource", text, "NAME:COUNT[:DEVICE]");
+      refuse_flag("--rate-limit-resource", text, "NAME:COUNT[:DEVICE]");
     const uint64_t count = number("--rate-limit-resource", parts[1]);
-    if (count > UINT32_MAX) refuse("--rate-limit-resource", text, "a count below 2^32");
+    if (count > UINT32_MAX) refuse_flag("--rate-limit-resource", text, "a count below 2^32");
     options.rate_limit_resources[parts[0]] = static_cast<uint32_t>(count);
   }
 }

@@ -27,7 +27,7 @@ std::string_view base_name(std::string_view path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-std::string escaped(std::string_view text) {
+std::string quoted_text(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\')
@@ -120,7 +120,7 @@ void Logger::write(char severity, std::string_view message, const char* file, in
            : fmt::format("{}{:02}{:02} {:02}:{:02}:{:02}.{:06}", severity, utc.tm_mon + 1,
                          utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, now.tv_usec);
   text += fmt::format(" {} {}:{}] ", getpid(), base_name(file), line);
-  text += quoted ? escaped(message) : fmt::format("\n{}", message);
+  text += quoted ? quoted_text(message) : fmt::format("\n{}", message);
   text += '\n';
   const std::lock_guard lock(mutex_);
   if (file_.is_open())

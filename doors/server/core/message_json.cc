@@ -24,7 +24,7 @@ using nlohmann::ordered_json;
 using serving::Code;
 using serving::Error;
 
-constexpr int kMaxDepth = 64;
+constexpr int kMaxJsonDepth = 64;
 
 // The shortest text of a float that reads back as the same float: 0.1, not 0.10000000149011612; 1,
 // not 1.0.
@@ -230,7 +230,7 @@ const FieldDescriptor& find_field(const Descriptor& type, const std::string& nam
 }
 
 void read(const json& object, Message& message, const std::string& where, int depth) {
-  if (depth > kMaxDepth) bad(where, "nested too deeply");
+  if (depth > kMaxJsonDepth) bad(where, "nested too deeply");
   if (!object.is_object()) bad(where, "expected an object");
   const std::string prefix = where.empty() ? "" : where + ".";
   for (const auto& [name, value] : object.items()) {

@@ -14,7 +14,7 @@ namespace server {
 namespace {
 
 // A label's value between its quotes.
-std::string escaped(std::string_view text) {
+std::string escaped_label(std::string_view text) {
   std::string result;
   for (const char c : text) {
     if (c == '\\' || c == '"') result += '\\';
@@ -113,7 +113,7 @@ const char* reason(Code code) {
 }
 
 std::string model_labels(const std::string& model, const std::string& version) {
-  return fmt::format("model=\"{}\",version=\"{}\"", escaped(model), escaped(version));
+  return fmt::format("model=\"{}\",version=\"{}\"", escaped_label(model), escaped_label(version));
 }
 
 void counters(Page& page, const inference::ModelStatisticsResponse& statistics,
@@ -133,8 +133,8 @@ void failures(Page& page, const std::vector<ModelFigures>& models) {
         {"OTHER", 0}, {"BACKEND", 0}, {"CANCELED", 0}, {"REJECTED", 0}};
     for (const auto& [code, count] : model.failures) counts[reason(code)] += count;
     for (const auto& [why, count] : counts)
-      page.value(fmt::format("model=\"{}\",reason=\"{}\",version=\"{}\"", escaped(model.model), why,
-                             escaped(model.version)),
+      page.value(fmt::format("model=\"{}\",reason=\"{}\",version=\"{}\"",
+                             escaped_label(model.model), why, escaped_label(model.version)),
                  count);
   }
 }
@@ -243,7 +243,7 @@ std::string engine_metrics_text() {
         amps_device_executable_cache(device, &figures.cache) != AMPS_OK)
       continue;
     if (figures.memory.allocations == 0 && std::string_view(name) != "cpu") continue;
-    figures.labels = fmt::format("device=\"{}\"", escaped(name));
+    figures.labels = fmt::format("device=\"{}\"", escaped_label(name));
     devices.push_back(figures);
   }
   Page page;

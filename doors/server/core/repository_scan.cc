@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxDepth = 32;
+constexpr int kMaxFolderDepth = 32;
 
 // "12", but neither "012" nor "0" nor "x".
 std::optional<int64_t> version_of(const std::string& folder) {
@@ -44,7 +44,7 @@ void add_file(const fs::directory_entry& entry, const std::string& name, std::st
   std::error_code error;
   if (entry.is_directory(error)) {
     to += name + "/\n";
-    if (depth < kMaxDepth)
+    if (depth < kMaxFolderDepth)
       for (const fs::directory_entry& inner : entries_of(entry.path()))
         add_file(inner, name + "/" + inner.path().filename().string(), to, depth + 1);
     return;

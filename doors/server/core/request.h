@@ -22,8 +22,10 @@
 
 namespace server {
 
+using serving::check;
 using serving::Code;
 using serving::Error;
+using serving::refuse;
 
 struct Buffer {
   std::shared_ptr<void> owner;

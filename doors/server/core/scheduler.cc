@@ -13,10 +13,6 @@ namespace {
 // The queue has a list for each level, and looks at all of them.
 constexpr uint64_t kMaxPriorityLevels = 1024;
 
-void check(bool good, const std::string& message) {
-  if (!good) throw Error(Code::kInvalidArgument, message);
-}
-
 void check_dynamic_batching(const inference::ModelConfig& config) {
   const inference::ModelDynamicBatching& batching = config.dynamic_batching();
   for (int32_t size : batching.preferred_batch_size()) {

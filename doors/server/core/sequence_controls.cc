@@ -15,10 +15,6 @@ using Wish = inference::ModelSequenceBatching::Control;
 
 constexpr size_t kMaxIdLength = 128;
 
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(Code::kInvalidArgument, message);
-}
-
 template <class T>
 Buffer element(T value) {
   return own(std::string(reinterpret_cast<const char*>(&value), sizeof value));

@@ -13,10 +13,6 @@
 namespace server {
 namespace {
 
-void check(bool good, const std::string& message) {
-  if (!good) throw Error(Code::kInvalidArgument, message);
-}
-
 const inference::ModelConfig& checked(const inference::ModelConfig& config) {
   const inference::ModelSequenceBatching& batching = config.sequence_batching();
   if (batching.iterative_sequence())

@@ -15,13 +15,7 @@
 #include "serving/strings.h"
 
 namespace server {
-namespace {
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(Code::kInvalidArgument, message);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 SequenceStates::SequenceStates(const inference::ModelConfig& config,
                                const std::filesystem::path& model_dir) {

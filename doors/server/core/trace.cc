@@ -43,10 +43,6 @@ Values over(Values values, const Overrides& changes) {
   return values;
 }
 
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(Code::kInvalidArgument, message);
-}
-
 template <typename Words>
 std::optional<Level> parse_level(const Words& words) {
   Level level;
@@ -114,8 +110,6 @@ void read(const inference::TraceSettingRequest& request, Overrides& values) {
   }
 }
 
-}  // namespace
-
 // The settings of a model, or the global ones, with the traces that they sampled.
 struct Scope {
   Overrides changes;
@@ -124,6 +118,8 @@ struct Scope {
   std::string held;   // JSON objects, with commas between
   uint32_t held_traces = 0;
 };
+
+}  // namespace
 
 struct Tracer::State {
   mutable std::mutex mutex;

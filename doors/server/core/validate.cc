@@ -21,7 +21,7 @@ constexpr char kBatchNote[] =
     "in your input dims config, try setting max_batch_size to zero. See the model configuration "
     "docs for more info on max_batch_size.";
 
-[[noreturn]] void refuse(const Request& request, const std::string& message) {
+[[noreturn]] void refuse_request(const Request& request, const std::string& message) {
   throw Error(Code::kInvalidArgument, request_prefix(request) + message);
 }
 
@@ -41,7 +41,7 @@ std::unordered_map<std::string, const InputTensor*> by_name(const Request& reque
 void check_twice(const Request& request) {
   const std::vector<InputTensor>& inputs = request.inputs;
   const auto found = [&](const std::string_view name) {
-    refuse(request, "input '" + std::string(name) + "' already exists in request");
+    refuse_request(request, "input '" + std::string(name) + "' already exists in request");
   };
   if (inputs.size() <= 8) {
     for (size_t i = 1; i < inputs.size(); ++i)
@@ -80,13 +80,13 @@ void check_count(const ModelConfig& config, const Request& request) {
                      [&](const InputTensor& tensor) { return tensor.name == input.name(); }))
       missing += "'" + input.name() + "',";
   missing.back() = ']';
-  refuse(request,
-         (required == all ? "expected " + std::to_string(all) + " inputs but got "
-                          : "expected number of inputs between " + std::to_string(required) +
-                                " and " + std::to_string(all) + " but got ") +
-             std::to_string(given) + " inputs for model '" + config.name() + "'. Got input(s) [" +
-             got + "], but missing required input(s) " + missing +
-             ". Please provide all required input(s).");
+  refuse_request(
+      request, (required == all ? "expected " + std::to_string(all) + " inputs but got "
+                                : "expected number of inputs between " + std::to_string(required) +
+                                      " and " + std::to_string(all) + " but got ") +
+                   std::to_string(given) + " inputs for model '" + config.name() +
+                   "'. Got input(s) [" + got + "], but missing required input(s) " + missing +
+                   ". Please provide all required input(s).");
 }
 
 const ModelInput& input_of(const ModelConfig& config, const InputTensor& tensor) {
@@ -105,17 +105,18 @@ void check_shape(const ModelConfig& config, const Request& request, const InputT
   for (size_t i = 0; fits && i < dims.size(); ++i) {
     const int64_t expected = input.dims(static_cast<int>(i));
     if (dims[i] == -1)
-      refuse(request, "All input dimensions should be specified for input '" + tensor.name +
-                          "' for model '" + config.name() + "', got " +
-                          serving::shape_text(tensor.shape));
+      refuse_request(request, "All input dimensions should be specified for input '" + tensor.name +
+                                  "' for model '" + config.name() + "', got " +
+                                  serving::shape_text(tensor.shape));
     fits = expected == -1 || expected == dims[i];
   }
   if (fits) return;
   std::vector<int64_t> expected(skip, -1);
   expected.insert(expected.end(), input.dims().begin(), input.dims().end());
-  refuse(request, "unexpected shape for input '" + tensor.name + "' for model '" + config.name() +
-                      "'. Expected " + serving::shape_text(expected) + ", got " +
-                      serving::shape_text(tensor.shape) + ". " + (skip ? kBatchNote : ""));
+  refuse_request(request, "unexpected shape for input '" + tensor.name + "' for model '" +
+                              config.name() + "'. Expected " + serving::shape_text(expected) +
+                              ", got " + serving::shape_text(tensor.shape) + ". " +
+                              (skip ? kBatchNote : ""));
 }
 
 void check_bytes(const ModelConfig& config, const Request& request, const InputTensor& tensor) {
@@ -135,10 +136,10 @@ void check_bytes(const ModelConfig& config, const Request& request, const InputT
     else
       wrapped *= extent;
   }
-  refuse(request, "input byte size mismatch for input '" + tensor.name + "' for model '" +
-                      config.name() + "'. Expected " +
-                      std::to_string(static_cast<int64_t>(wrapped)) + ", got " +
-                      std::to_string(given));
+  refuse_request(request, "input byte size mismatch for input '" + tensor.name + "' for model '" +
+                              config.name() + "'. Expected " +
+                              std::to_string(static_cast<int64_t>(wrapped)) + ", got " +
+                              std::to_string(given));
 }
 
 // One batch for all inputs, and not too large.
@@ -149,22 +150,24 @@ void check_batch(const ModelConfig& config, const Request& request, const Each& 
     input_of(config, tensor);
     if (config.max_batch_size() == 0) return;
     if (tensor.shape.empty())
-      refuse(request, "input '" + tensor.name +
-                          "' has no shape but model requires batch dimension for '" +
-                          config.name() + "'");
+      refuse_request(request, "input '" + tensor.name +
+                                  "' has no shape but model requires batch dimension for '" +
+                                  config.name() + "'");
     if (batch == 0)
       batch = tensor.shape[0];
     else if (tensor.shape[0] != batch)
-      refuse(request, "input '" + tensor.name + "' batch size does not match other inputs for '" +
-                          config.name() + "'");
+      refuse_request(request, "input '" + tensor.name +
+                                  "' batch size does not match other inputs for '" + config.name() +
+                                  "'");
   });
   if (batch <= config.max_batch_size()) return;
   if (batch > INT32_MAX)  // Triton looks at the rest of the shape first
     each([&](const InputTensor& tensor) {
       check_shape(config, request, tensor, input_of(config, tensor));
     });
-  refuse(request, "inference request batch-size must be <= " +
-                      std::to_string(config.max_batch_size()) + " for '" + config.name() + "'");
+  refuse_request(request, "inference request batch-size must be <= " +
+                              std::to_string(config.max_batch_size()) + " for '" + config.name() +
+                              "'");
 }
 
 template <typename Each>
@@ -174,11 +177,11 @@ void check_inputs(const ModelConfig& config, const Request& request, const Each&
     const ModelInput& input = input_of(config, tensor);
     const std::optional<amps_dtype> expected = dtype_of(input.data_type());
     if (expected != tensor.dtype)
-      refuse(request, "inference input '" + tensor.name + "' data-type is '" +
-                          std::string(serving::datatype_name(tensor.dtype)) + "', but model '" +
-                          config.name() + "' expects '" +
-                          std::string(expected ? serving::datatype_name(*expected) : "INVALID") +
-                          "'");
+      refuse_request(
+          request, "inference input '" + tensor.name + "' data-type is '" +
+                       std::string(serving::datatype_name(tensor.dtype)) + "', but model '" +
+                       config.name() + "' expects '" +
+                       std::string(expected ? serving::datatype_name(*expected) : "INVALID") + "'");
     check_shape(config, request, tensor, input);
     check_bytes(config, request, tensor);
   });

@@ -21,7 +21,7 @@ using inference::ModelWarmup;
 
 constexpr size_t kMaxBytes = size_t{1} << 36;
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_warmup(const std::string& message) {
   throw Error(Code::kInvalidArgument, request_prefix({}) + message);
 }
 
@@ -55,7 +55,7 @@ void fill_random(amps_dtype dtype, std::byte* data, size_t count) {
   }
 }
 
-Buffer read_file(const fs::path& path) {
+Buffer read_buffer(const fs::path& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file)
     throw Error(Code::kInternal,
@@ -76,8 +76,9 @@ Buffer fill(const ModelWarmup::Input& input, const std::string& name, amps_dtype
                                           ? serving::byte_count(AMPS_U32, shape)  // empty strings
                                           : serving::byte_count(dtype, shape);
   if (!count || !bytes || *bytes > kMaxBytes)
-    refuse("warmup setting expects input '" + name + "' to have a shape that fits into memory, " +
-           serving::shape_text(shape) + " given");
+    refuse_warmup("warmup setting expects input '" + name +
+                  "' to have a shape that fits into memory, " + serving::shape_text(shape) +
+                  " given");
   switch (input.input_data_type_case()) {
     case ModelWarmup::Input::kZeroData:
     case ModelWarmup::Input::kRandomData: {
@@ -90,19 +91,19 @@ Buffer fill(const ModelWarmup::Input& input, const std::string& name, amps_dtype
     case ModelWarmup::Input::kInputDataFile: {
       const fs::path relative = fs::path(input.input_data_file()).lexically_normal();
       if (relative.empty() || relative.is_absolute() || *relative.begin() == "..")
-        refuse("warmup setting of input '" + name + "': file '" + input.input_data_file() +
-               "' must lie in the model's folder 'warmup'");
-      Buffer buffer = read_file(model_dir / "warmup" / relative);
+        refuse_warmup("warmup setting of input '" + name + "': file '" + input.input_data_file() +
+                      "' must lie in the model's folder 'warmup'");
+      Buffer buffer = read_buffer(model_dir / "warmup" / relative);
       if (dtype != AMPS_STRING && buffer.bytes < *bytes)
-        refuse("warmup setting expects " + std::to_string(*bytes) +
-               " bytes, but the data "
-               "provided from " +
-               input.input_data_file() + "is " + std::to_string(buffer.bytes) + " bytes");
+        refuse_warmup("warmup setting expects " + std::to_string(*bytes) +
+                      " bytes, but the data "
+                      "provided from " +
+                      input.input_data_file() + "is " + std::to_string(buffer.bytes) + " bytes");
       if (dtype != AMPS_STRING) buffer.bytes = *bytes;
       return buffer;
     }
     default:
-      refuse("warmup setting expects input '" + name + "' to have input_data_type set");
+      refuse_warmup("warmup setting expects input '" + name + "' to have input_data_type set");
   }
 }
 
@@ -128,7 +129,7 @@ Request make_request(const inference::ModelConfig& config, const ModelWarmup& wa
     const bool is_internal = internal_names.contains(name);
     if (!known && !is_internal) continue;
     const std::optional<amps_dtype> dtype = dtype_of(setting.data_type());
-    if (!dtype) refuse("warmup setting expects input '" + name + "' to have a data type");
+    if (!dtype) refuse_warmup("warmup setting expects input '" + name + "' to have a data type");
     InputTensor tensor;
     tensor.name = name;
     tensor.dtype = *dtype;

@@ -9,18 +9,13 @@
 #include <string>
 
 #include "server/http/infer_codec.h"
+#include "server/http/message.h"
 
 namespace server::http {
 namespace {
 
 constexpr int kGzipWindow = 15 + 16, kEitherWindow = 15 + 32, kZlibWindow = 15;
 constexpr size_t kFirst = 64 * 1024;
-
-std::string_view trim(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
 
 uInt step(size_t bytes) {
   return static_cast<uInt>(std::min<size_t>(bytes, std::numeric_limits<uInt>::max()));

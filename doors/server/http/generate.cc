@@ -37,9 +37,9 @@ std::vector<int64_t> fit_shape(const TensorInfo& info, size_t count) {
   return shape;
 }
 
-class Decoder {
+class GenerateDecoder {
  public:
-  Decoder(const Buffer& body, std::span<const TensorInfo> inputs, Request& request)
+  GenerateDecoder(const Buffer& body, std::span<const TensorInfo> inputs, Request& request)
       : reader_({reinterpret_cast<const char*>(body.data), body.bytes}),
         inputs_(inputs),
         request_(request) {}
@@ -99,7 +99,7 @@ class Decoder {
 }  // namespace
 
 void decode_generate(const Buffer& body, std::span<const TensorInfo> inputs, Request& request) {
-  Decoder(body, inputs, request).run();
+  GenerateDecoder(body, inputs, request).run();
 }
 
 std::string encode_generate(const Response& response) {

@@ -64,9 +64,10 @@ void read_tensor_parameters(JsonReader& reader, TensorParameters& into) {
   });
 }
 
-class Decoder {
+class InferDecoder {
  public:
-  Decoder(const Buffer& body, size_t json_bytes, const FindRegion& find_region, Request& request)
+  InferDecoder(const Buffer& body, size_t json_bytes, const FindRegion& find_region,
+               Request& request)
       : reader_({reinterpret_cast<const char*>(body.data), json_bytes}),
         body_(body),
         binary_at_(json_bytes),
@@ -326,7 +327,7 @@ ReplyForm decode_infer(const Buffer& body, size_t json_bytes, const FindRegion& 
     throw Error(Code::kInvalidArgument, "unexpected size for request JSON, expecting " +
                                             std::to_string(json_bytes - body.bytes) +
                                             " more bytes");
-  return Decoder(body, json_bytes, find_region, request).run();
+  return InferDecoder(body, json_bytes, find_region, request).run();
 }
 
 }  // namespace server::http

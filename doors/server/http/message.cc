@@ -28,12 +28,6 @@ bool same(std::string_view a, std::string_view b) {
                                             [](char x, char y) { return lower(x) == lower(y); });
 }
 
-std::string_view trim(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 // Whether a list of tokens has this one.
 bool lists(std::string_view header, std::string_view token) {
   while (!header.empty()) {
@@ -74,6 +68,12 @@ void parse_request_line(std::string_view line, Head& head, bool& old) {
 }
 
 }  // namespace
+
+std::string_view trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
 
 const std::string* Head::header(std::string_view name) const {
   for (const auto& [key, value] : headers)

@@ -21,6 +21,9 @@ struct BadMessage {
   std::string what;
 };
 
+// A value without the blanks around it.
+std::string_view trim(std::string_view text);
+
 enum class Method { kGet, kPost, kHead, kOther };
 
 struct Head {

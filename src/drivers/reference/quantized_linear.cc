@@ -8,12 +8,12 @@ namespace anymps {
 namespace {
 
 // An operand of a product as matrices: batch axes, rows, columns.
-struct Matrices {
+struct IntMatrices {
   View view;
   Shape shape;
   Strides strides;
 
-  Matrices(const View& from, bool vector_is_row)
+  IntMatrices(const View& from, bool vector_is_row)
       : view(from), shape(from.shape()), strides(from.strides()) {
     if (shape.size() > 1) return;
     const size_t at = vector_is_row ? 0 : 1;
@@ -43,7 +43,7 @@ class ZeroPoints {
     if (!present_) return 0;
     if (one_) return load_int(view_, 0);
     if (view_.rank() == 1) return load_int(view_, (rows_ ? row : column) * view_.stride(0));
-    return Matrices(view_, rows_).at(batch, rows_ ? row : 0, rows_ ? 0 : column);
+    return IntMatrices(view_, rows_).at(batch, rows_ ? row : 0, rows_ ? 0 : column);
   }
 
  private:
@@ -54,7 +54,7 @@ class ZeroPoints {
 }  // namespace
 
 REFERENCE(matmul_integer) {
-  const Matrices a(args.in[0], true), b(args.in[1], false);
+  const IntMatrices a(args.in[0], true), b(args.in[1], false);
   const ZeroPoints a_zero(args, 2, true), b_zero(args, 3, false);
   const View& y = args.out[0];
   const bool row = args.in[0].rank() > 1, column = args.in[1].rank() > 1;

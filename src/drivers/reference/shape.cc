@@ -17,7 +17,7 @@ void same_order(const ReferenceArgs& args) {
 // Between an image of large pixels (`deep`, many channels) and one of small pixels (`wide`):
 // calls fn(index in wide, index in deep) for each element.
 template <typename Fn>
-void for_each_block_element(const ReferenceArgs& args, const View& wide, const View& deep,
+void for_each_depth_element(const ReferenceArgs& args, const View& wide, const View& deep,
                             Fn&& fn) {
   const bool first = args.attrs.s("layout") == "channels_first",
              dcr = args.attrs.s("mode") == "DCR";
@@ -80,14 +80,14 @@ REFERENCE(size) { *args.out[0].as<int64_t>() = args.in[0].count(); }
 
 REFERENCE(depth_to_space) {
   const View &x = args.in[0], &y = args.out[0];
-  for_each_block_element(args, y, x, [&](const Shape& wide, const Shape& deep) {
+  for_each_depth_element(args, y, x, [&](const Shape& wide, const Shape& deep) {
     move_element(y, y.offset(wide), x, x.offset(deep));
   });
 }
 
 REFERENCE(space_to_depth) {
   const View &x = args.in[0], &y = args.out[0];
-  for_each_block_element(args, x, y, [&](const Shape& wide, const Shape& deep) {
+  for_each_depth_element(args, x, y, [&](const Shape& wide, const Shape& deep) {
     move_element(y, y.offset(deep), x, x.offset(wide));
   });
 }

@@ -134,13 +134,13 @@ Names sequence_map(Emit& e) {
                    e.node.outputs.size());
 }
 
-const Writer kTable[] = {
+const Writer kControlTable[] = {
     {"call", call}, {"for_loop", for_loop},         {"if_else", if_else},       {"loop", loop},
     {"scan", scan}, {"sequence_map", sequence_map}, {"while_loop", while_loop},
 };
 
 }  // namespace
 
-std::span<const Writer> control_writers() { return kTable; }
+std::span<const Writer> control_writers() { return kControlTable; }
 
 }  // namespace anymps::onnx

@@ -121,7 +121,7 @@ Names resize(Emit& e) {
   return {e.add("Resize", {e.in(0), "", e.floats(e.attrs().floats("scales"))}, attrs)};
 }
 
-const Writer kTable[] = {
+const Writer kDataTable[] = {
     {"bitwise_and", "BitwiseAnd"},
     {"bitwise_not", "BitwiseNot"},
     {"bitwise_or", "BitwiseOr"},
@@ -145,6 +145,6 @@ const Writer kTable[] = {
 
 }  // namespace
 
-std::span<const Writer> data_writers() { return kTable; }
+std::span<const Writer> data_writers() { return kDataTable; }
 
 }  // namespace anymps::onnx

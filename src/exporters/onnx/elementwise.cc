@@ -127,7 +127,7 @@ Names log_softmax(Emit& e) {
   return {e.add("LogSoftmax", {e.in(0)}, {{"axis", e.attrs().i("axis")}})};
 }
 
-const Writer kTable[] = {
+const Writer kElementwiseTable[] = {
     {"abs", "Abs"},
     {"acos", "Acos"},
     {"acosh", "Acosh"},
@@ -211,6 +211,6 @@ const Writer kTable[] = {
 
 }  // namespace
 
-std::span<const Writer> elementwise_writers() { return kTable; }
+std::span<const Writer> elementwise_writers() { return kElementwiseTable; }
 
 }  // namespace anymps::onnx

@@ -16,7 +16,7 @@ Ints order(int64_t rank) {
   return perm;
 }
 
-OutAttrs window(Emit& e) {
+OutAttrs window_attrs(Emit& e) {
   static const std::pair<const char*, const char*> kAutoPad[] = {{"explicit", "NOTSET"},
                                                                  {"valid", "VALID"},
                                                                  {"same_upper", "SAME_UPPER"},
@@ -35,7 +35,7 @@ OutAttrs window(Emit& e) {
 Names conv(Emit& e) {
   const Layout layout(e);
   const int64_t rank = e.rank();
-  OutAttrs attrs = window(e);
+  OutAttrs attrs = window_attrs(e);
   attrs.emplace_back("group", e.attrs().i("groups"));
   std::string w = e.in(1);
   if (e.attrs().s("weights_layout") != "OI*") {  // [k…, I, O]
@@ -52,7 +52,7 @@ Names conv(Emit& e) {
 Names conv_transpose(Emit& e) {
   const Layout layout(e);
   const int64_t rank = e.rank();
-  OutAttrs attrs = window(e);
+  OutAttrs attrs = window_attrs(e);
   attrs.emplace_back("group", e.attrs().i("groups"));
   for (const char* list : {"output_padding", "output_shape"})
     if (!e.attrs().ints(list).empty()) attrs.emplace_back(list, e.attrs().ints(list));
@@ -63,7 +63,7 @@ Names conv_transpose(Emit& e) {
 
 Names pool(Emit& e, const char* op, const OutAttrs& more = {}) {
   const Layout layout(e);
-  OutAttrs attrs = window(e);
+  OutAttrs attrs = window_attrs(e);
   attrs.emplace_back("kernel_shape", e.attrs().ints("kernel"));
   attrs.emplace_back("ceil_mode", e.attrs().b("ceil_mode"));
   attrs.insert(attrs.end(), more.begin(), more.end());
@@ -208,7 +208,7 @@ Names sdpa(Emit& e) {
   return {e.add("MatMul", {p, e.in(2)})};
 }
 
-const Writer kTable[] = {
+const Writer kLayersTable[] = {
     {"avg_pool", avg_pool},
     {"batch_norm", batch_norm},
     {"conv", conv},
@@ -226,6 +226,6 @@ const Writer kTable[] = {
 
 }  // namespace
 
-std::span<const Writer> layer_writers() { return kTable; }
+std::span<const Writer> layer_writers() { return kLayersTable; }
 
 }  // namespace anymps::onnx

@@ -70,7 +70,7 @@ Names regex_full_match(Emit& e) {
   return {e.add("RegexFullMatch", {e.in(0)}, {{"pattern", e.attrs().s("pattern")}})};
 }
 
-const Writer kTable[] = {
+const Writer kListsTable[] = {
     {"concat_from_sequence", concat_from_sequence},
     {"container_identity", "Identity"},
     {"optional", optional},
@@ -91,6 +91,6 @@ const Writer kTable[] = {
 
 }  // namespace
 
-std::span<const Writer> list_writers() { return kTable; }
+std::span<const Writer> list_writers() { return kListsTable; }
 
 }  // namespace anymps::onnx

@@ -174,7 +174,7 @@ Names arg(Emit& e, const char* op) {
 Names arg_max(Emit& e) { return arg(e, "ArgMax"); }
 Names arg_min(Emit& e) { return arg(e, "ArgMin"); }
 
-const Writer kTable[] = {
+const Writer kMovesTable[] = {
     {"arg_max", arg_max},
     {"arg_min", arg_min},
     {"concat", concat},
@@ -218,6 +218,6 @@ const Writer kTable[] = {
 
 }  // namespace
 
-std::span<const Writer> move_writers() { return kTable; }
+std::span<const Writer> move_writers() { return kMovesTable; }
 
 }  // namespace anymps::onnx

@@ -59,7 +59,7 @@ Names gru(Emit& e) {
 
 Names rnn(Emit& e) { return layer(e, "RNN", attrs_of(e, {e.attrs().s("activation")})); }
 
-const Writer kTable[] = {
+const Writer kRecurrentTable[] = {
     {"gru", gru},
     {"lstm", lstm},
     {"rnn", rnn},
@@ -67,6 +67,6 @@ const Writer kTable[] = {
 
 }  // namespace
 
-std::span<const Writer> recurrent_writers() { return kTable; }
+std::span<const Writer> recurrent_writers() { return kRecurrentTable; }
 
 }  // namespace anymps::onnx

@@ -65,7 +65,7 @@ Names affine_grid(Emit& e) {
                 {{"align_corners", e.attrs().b("align_corners")}})};
 }
 
-const Writer kTable[] = {
+const Writer kSignalsTable[] = {
     {"affine_grid", affine_grid},
     {"dft", dft},
     {"grid_sample", grid_sample},
@@ -76,6 +76,6 @@ const Writer kTable[] = {
 
 }  // namespace
 
-std::span<const Writer> signal_writers() { return kTable; }
+std::span<const Writer> signal_writers() { return kSignalsTable; }
 
 }  // namespace anymps::onnx

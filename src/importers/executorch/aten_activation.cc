@@ -6,11 +6,6 @@ namespace anymps::executorch {
 
 namespace {
 
-Values unary(KernelArguments& c) {
-  Value* x = c.tensor(0);
-  return {c.add(c.engine_op, {c.cast(x, float_dtype(x->dtype()))})};
-}
-
 Values relu(KernelArguments& c) { return {c.add("relu", {c.tensor(0)})}; }
 
 Values gelu(KernelArguments& c) {
@@ -82,27 +77,27 @@ Values softmax(KernelArguments& c) {
   return {rank == 0 ? reshape(c, y, {}) : y};
 }
 
-const KernelConverter kTable[] = {
+const KernelConverter kAtenActivationTable[] = {
     {"aten::_log_softmax.out", softmax, "log_softmax"},
     {"aten::_softmax.out", softmax, "softmax"},
     {"aten::elu.out", elu},
     {"aten::gelu.out", gelu},
     {"aten::glu.out", glu},
     {"aten::hardsigmoid.out", hardsigmoid},
-    {"aten::hardswish.out", unary, "hard_swish"},
+    {"aten::hardswish.out", float_unary, "hard_swish"},
     {"aten::hardtanh.out", hardtanh},
     {"aten::leaky_relu.out", leaky_relu},
-    {"aten::mish.out", unary, "mish"},
+    {"aten::mish.out", float_unary, "mish"},
     {"aten::relu.out", relu},
-    {"aten::sigmoid.out", unary, "sigmoid"},
-    {"aten::silu.out", unary, "silu"},
+    {"aten::sigmoid.out", float_unary, "sigmoid"},
+    {"aten::silu.out", float_unary, "silu"},
     {"aten::softplus.out", softplus},
-    {"aten::tanh.out", unary, "tanh"},
+    {"aten::tanh.out", float_unary, "tanh"},
     {"aten::threshold.out", threshold},
 };
 
 }  // namespace
 
-std::span<const KernelConverter> aten_activation_kernels() { return kTable; }
+std::span<const KernelConverter> aten_activation_kernels() { return kAtenActivationTable; }
 
 }  // namespace anymps::executorch

@@ -125,7 +125,7 @@ Values view_as_real(KernelArguments& c) {
                 {{"axis", c.rank(x)}})};
 }
 
-const KernelConverter kTable[] = {
+const KernelConverter kAtenCopyTable[] = {
     {"aten::_conj_physical.out", conj_physical},
     {"aten::_to_copy.out", to_copy},
     {"aten::alias", same},
@@ -159,6 +159,6 @@ const KernelConverter kTable[] = {
 
 }  // namespace
 
-std::span<const KernelConverter> aten_copy_kernels() { return kTable; }
+std::span<const KernelConverter> aten_copy_kernels() { return kAtenCopyTable; }
 
 }  // namespace anymps::executorch

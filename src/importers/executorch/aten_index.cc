@@ -59,7 +59,7 @@ Values masked_scatter(KernelArguments& c) {
   return {c.add("where", {mask, found, x})};
 }
 
-const KernelConverter kTable[] = {
+const KernelConverter kAtenIndexTable[] = {
     {"aten::embedding.out", embedding},
     {"aten::index.Tensor_out", index},
     {"aten::index_put.out", index_put},
@@ -74,6 +74,6 @@ const KernelConverter kTable[] = {
 
 }  // namespace
 
-std::span<const KernelConverter> aten_index_kernels() { return kTable; }
+std::span<const KernelConverter> aten_index_kernels() { return kAtenIndexTable; }
 
 }  // namespace anymps::executorch

@@ -9,12 +9,6 @@ namespace {
 
 bool is_integral(DType dtype) { return is_int(dtype) || dtype == DType::kBool; }
 
-// Functions whose result is a fraction, of integers too.
-Values float_unary(KernelArguments& c) {
-  Value* x = c.tensor(0);
-  return {c.add(c.engine_op, {c.cast(x, float_dtype(x->dtype()))})};
-}
-
 Values unary(KernelArguments& c) { return {c.add(c.engine_op, {c.tensor(0)})}; }
 
 // Rounding leaves whole numbers as they are.
@@ -240,7 +234,7 @@ Values allclose(KernelArguments& c) {
   return {c.add("reduce_and", {close}, {{"keep_dims", false}})};
 }
 
-const KernelConverter kTable[] = {
+const KernelConverter kAtenMathTable[] = {
     {"allclose.Tensor", allclose},
     {"allclose.out", allclose},
     {"aten::__lshift__.Scalar_out", shift, "left_shift"},
@@ -348,6 +342,6 @@ const KernelConverter kTable[] = {
 
 }  // namespace
 
-std::span<const KernelConverter> aten_math_kernels() { return kTable; }
+std::span<const KernelConverter> aten_math_kernels() { return kAtenMathTable; }
 
 }  // namespace anymps::executorch

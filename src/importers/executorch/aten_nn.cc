@@ -126,7 +126,7 @@ Values im2col(KernelArguments& c) {
   return {batched ? y : squeeze(c, y, 0)};
 }
 
-const KernelConverter kTable[] = {
+const KernelConverter kAtenNnTable[] = {
     {"aten::_native_batch_norm_legit.no_stats_out", batch_norm_no_stats},
     {"aten::_native_batch_norm_legit.out", batch_norm},
     {"aten::_native_batch_norm_legit_no_training.out", batch_norm_no_training},
@@ -139,6 +139,6 @@ const KernelConverter kTable[] = {
 
 }  // namespace
 
-std::span<const KernelConverter> aten_nn_kernels() { return kTable; }
+std::span<const KernelConverter> aten_nn_kernels() { return kAtenNnTable; }
 
 }  // namespace anymps::executorch

@@ -177,7 +177,7 @@ Values adaptive_avg_pool2d_backward(KernelArguments& c) {
                               {{"kernel", kernel}, {"strides", kernel}}))};
 }
 
-const KernelConverter kTable[] = {
+const KernelConverter kAtenPoolTable[] = {
     {"aten::_adaptive_avg_pool2d.out", adaptive_avg_pool2d},
     {"aten::_adaptive_avg_pool2d_backward.out", adaptive_avg_pool2d_backward},
     {"aten::_adaptive_avg_pool3d.out", adaptive_avg_pool3d},
@@ -194,6 +194,6 @@ const KernelConverter kTable[] = {
 
 }  // namespace
 
-std::span<const KernelConverter> aten_pool_kernels() { return kTable; }
+std::span<const KernelConverter> aten_pool_kernels() { return kAtenPoolTable; }
 
 }  // namespace anymps::executorch

@@ -159,7 +159,7 @@ Values running(KernelArguments& c) {
 }
 
 // Values and places that were made of a vector instead of a scalar.
-Values as_given(KernelArguments& c, Values results, const Value* x) {
+Values all_as_given(KernelArguments& c, Values results, const Value* x) {
   if (c.rank(x) == 0)
     for (Value*& result : results) result = reshape(c, result, {});
   return results;
@@ -174,7 +174,7 @@ Values topk(KernelArguments& c) {
     attrs.emplace_back("k", c.i(1));
   else
     inputs.push_back(c.number(1, DType::kI64));
-  return as_given(c, c.add_all("top_k", inputs, attrs, 2), x);
+  return all_as_given(c, c.add_all("top_k", inputs, attrs, 2), x);
 }
 
 // `from`: where the axis is among the arguments.
@@ -183,12 +183,12 @@ Values sorted(KernelArguments& c, size_t from) {
   const int64_t axis = c.axis(from, x);
   Value* vector = at_least_1d(c, x);
   Value* order = c.add("argsort", {vector}, {{"axis", axis}, {"descending", c.b(from + 1)}});
-  return as_given(c, {c.add("gather_along_axis", {vector, order}, {{"axis", axis}}), order}, x);
+  return all_as_given(c, {c.add("gather_along_axis", {vector, order}, {{"axis", axis}}), order}, x);
 }
 Values sort(KernelArguments& c) { return sorted(c, 1); }
 Values sort_stable(KernelArguments& c) { return sorted(c, 2); }
 
-const KernelConverter kTable[] = {
+const KernelConverter kAtenReduceTable[] = {
     {"aten::all.all_out", logic, "reduce_and"},
     {"aten::all.dims_out", logic_dims, "reduce_and"},
     {"aten::all.out", logic_dim, "reduce_and"},
@@ -226,6 +226,6 @@ const KernelConverter kTable[] = {
 
 }  // namespace
 
-std::span<const KernelConverter> aten_reduce_kernels() { return kTable; }
+std::span<const KernelConverter> aten_reduce_kernels() { return kAtenReduceTable; }
 
 }  // namespace anymps::executorch

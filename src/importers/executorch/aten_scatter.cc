@@ -132,7 +132,7 @@ Values embedding_bag(KernelArguments& c) {
   return {y, nullptr, nullptr, nullptr};
 }
 
-const KernelConverter kTable[] = {
+const KernelConverter kAtenScatterTable[] = {
     {"aten::_embedding_bag.out", embedding_bag}, {"aten::gather.out", gather},
     {"aten::scatter.src_out", scatter, "set"},   {"aten::scatter.value_out", scatter_value},
     {"aten::scatter_add.out", scatter, "add"},   {"aten::scatter_reduce.two_out", scatter_reduce},
@@ -140,6 +140,6 @@ const KernelConverter kTable[] = {
 
 }  // namespace
 
-std::span<const KernelConverter> aten_scatter_kernels() { return kTable; }
+std::span<const KernelConverter> aten_scatter_kernels() { return kAtenScatterTable; }
 
 }  // namespace anymps::executorch

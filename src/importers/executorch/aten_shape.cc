@@ -292,7 +292,7 @@ Values shuffle(KernelArguments& c) {
   return {reshape(c, y, shape)};
 }
 
-const KernelConverter kTable[] = {
+const KernelConverter kAtenShapeTable[] = {
     {"aten::_reshape_copy.out", view},
     {"aten::_unsafe_view.out", view},
     {"aten::as_strided", as_strided},
@@ -333,6 +333,6 @@ const KernelConverter kTable[] = {
 
 }  // namespace
 
-std::span<const KernelConverter> aten_shape_kernels() { return kTable; }
+std::span<const KernelConverter> aten_shape_kernels() { return kAtenShapeTable; }
 
 }  // namespace anymps::executorch

@@ -10,8 +10,6 @@ namespace anymps::executorch {
 
 namespace {
 
-constexpr int kMaxDepth = 64;  // of branches in branches
-
 std::optional<int64_t> known_int(const Value* value) {
   const auto& content = value->type.content;
   if (!content || content->size() != 1 || !(*content)[0].known()) return std::nullopt;

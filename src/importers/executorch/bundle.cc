@@ -47,7 +47,7 @@ std::vector<EValue> read_values(const FlatTable& test, int field, const char* na
   return values;
 }
 
-bool same(const EValue& a, const EValue& b) {
+bool same_value(const EValue& a, const EValue& b) {
   if (const auto* i = std::get_if<int64_t>(&a))
     return std::holds_alternative<int64_t>(b) && std::get<int64_t>(b) == *i;
   if (const auto* flag = std::get_if<bool>(&a))
@@ -70,7 +70,7 @@ void check_test(const FlatTable& table, const Method& method, const TestCase& te
     const bool fits =
         std::holds_alternative<Tensor>(taken)
             ? !std::holds_alternative<None>(test.inputs[i])
-            : std::holds_alternative<std::string>(taken) || same(taken, test.inputs[i]);
+            : std::holds_alternative<std::string>(taken) || same_value(taken, test.inputs[i]);
     if (!fits)
       table.fail("inputs", "input {} is a {}, or of another value than the {} of method \"{}\"", i,
                  kind_of(test.inputs[i]), kind_of(taken), method.name);

@@ -8,7 +8,7 @@ namespace anymps::executorch {
 namespace {
 
 // A value, or those in a list.
-void add(const Method& method, int32_t id, std::vector<int32_t>& to) {
+void add_ids(const Method& method, int32_t id, std::vector<int32_t>& to) {
   const EValue& value = method.values[static_cast<size_t>(id)];
   if (const auto* list = std::get_if<TensorList>(&value)) {
     for (const int32_t item : list->items)
@@ -35,18 +35,18 @@ Effects kernel_effects(const Method& method, const KernelCall& call) {
     effects.writes.push_back(call.args[0]);
     return effects;
   }
-  add(method, call.args.back(), effects.writes);
+  add_ids(method, call.args.back(), effects.writes);
   std::vector<int32_t> results = effects.writes;
   std::sort(results.begin(), results.end());
   const bool in_place = is_in_place(call.op);
   size_t end = call.args.size() - 1;
   while (end > 0 && !in_place) {
     std::vector<int32_t> ids;
-    add(method, call.args[end - 1], ids);
+    add_ids(method, call.args[end - 1], ids);
     if (!all_in(ids, results)) break;
     --end;
   }
-  for (size_t i = 0; i < end; ++i) add(method, call.args[i], effects.reads);
+  for (size_t i = 0; i < end; ++i) add_ids(method, call.args[i], effects.reads);
   for (const size_t i : written_arguments(call.op))
     if (i < call.args.size()) effects.writes.push_back(call.args[i]);
   return effects;
@@ -74,7 +74,7 @@ Effects effects_of(const Method& method, const Instruction& instruction,
   if (const auto* call = std::get_if<DelegateCall>(&instruction)) {
     const size_t count = std::min(inputs[static_cast<size_t>(call->delegate)], call->args.size());
     for (size_t i = 0; i < call->args.size(); ++i)
-      add(method, call->args[i], i < count ? effects.reads : effects.writes);
+      add_ids(method, call->args[i], i < count ? effects.reads : effects.writes);
   } else if (const auto* move = std::get_if<MoveCall>(&instruction)) {
     effects.reads.push_back(move->from);
     effects.writes.push_back(move->to);

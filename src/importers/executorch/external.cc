@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "importers/executorch/external.h"
 
-#include <cstring>
 #include <filesystem>
 
 #include "importers/executorch/storage.h"
@@ -11,12 +10,6 @@ namespace anymps::executorch {
 namespace {
 
 constexpr const char* kDefaultName = "_default_external_constant.ptd";
-
-uint64_t load(std::string_view bytes, size_t at) {
-  uint64_t value;
-  std::memcpy(&value, bytes.data() + at, sizeof(value));
-  return value;
-}
 
 }  // namespace
 
@@ -47,8 +40,8 @@ void ExternalData::read() {
   if (bytes.size() < kHeaderAt + kHeaderBytes || bytes.substr(4, 4) != "FT01" ||
       bytes.substr(kHeaderAt, 4) != "FH01")
     fail(Code::kCorrupt, "{}: it does not start as a .ptd file (FT01, FH01)", name);
-  const uint64_t offset = load(bytes, 16), size = load(bytes, 24), base = load(bytes, 32),
-                 data = load(bytes, 40);
+  const auto offset = number_at<uint64_t>(bytes, 16), size = number_at<uint64_t>(bytes, 24),
+             base = number_at<uint64_t>(bytes, 32), data = number_at<uint64_t>(bytes, 40);
   if (offset > bytes.size() || size > bytes.size() - offset)
     fail(Code::kCorrupt, "{}: header.flatbuffer_size: {} bytes after {} do not fit", name, size,
          offset);

@@ -19,6 +19,14 @@
 
 namespace anymps::executorch {
 
+// The number at a place that is known to lie within.
+template <typename T>
+T number_at(std::string_view bytes, size_t at = 0) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof(T));
+  return value;
+}
+
 class FlatTable;
 
 class FlatBuffer {
@@ -92,9 +100,7 @@ class FlatTable {
   template <typename T>
   T load(size_t at, const char* name) const {
     need(at, sizeof(T), name);
-    T value;
-    std::memcpy(&value, buffer_->bytes_.data() + at, sizeof(T));
-    return value;
+    return number_at<T>(buffer_->bytes_, at);
   }
   size_t place(int field) const;                     // 0: absent
   size_t follow(size_t at, const char* name) const;  // where the offset at `at` leads

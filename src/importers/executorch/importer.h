@@ -24,6 +24,8 @@ class Importer {
   void run();
 
  private:
+  static constexpr int kMaxDepth = 64;  // of branches in branches
+
   struct Range {
     size_t begin, end;
   };

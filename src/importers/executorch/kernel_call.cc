@@ -243,7 +243,7 @@ const KernelRefusal kRefused[] = {
 };
 
 // What torch lets a result be stored as: not a fraction as an integer, not a number as a bool.
-int category(DType dtype) {
+int kind_rank(DType dtype) {
   return dtype == DType::kBool ? 0 : is_int(dtype) ? 1 : is_float(dtype) ? 2 : 3;
 }
 
@@ -292,7 +292,7 @@ void convert_kernel(Graph& graph, const Method& method, const KernelCall& call, 
     if (!values[i]) continue;  // a result that the call does not ask for
     const EValue& target = method.values.at(static_cast<size_t>(places[i]));
     if (const auto* tensor = std::get_if<Tensor>(&target)) {
-      require(category(values[i]->dtype()) <= category(tensor->dtype),
+      require(kind_rank(values[i]->dtype()) <= kind_rank(tensor->dtype),
               "result {} of {} is {}, the program declares {}", i, call.op,
               anymps::name(values[i]->dtype()), anymps::name(tensor->dtype));
       check_shape(*tensor, *values[i], i);

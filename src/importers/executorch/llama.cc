@@ -65,7 +65,7 @@ struct Attention {
   size_t start, dropout, causal, scale;  // arguments
 };
 
-Value* attention(KernelArguments& c, Attention at) {
+Value* cached_attention(KernelArguments& c, Attention at) {
   check_rank(c, at.q, "the query");
   check_rank(c, at.k, "the key");
   check_rank(c, at.v, "the value");
@@ -93,7 +93,8 @@ Value* attention(KernelArguments& c, Attention at) {
 
 // (query, key, value, start_pos, attn_mask, drpout_p, is_causal, scale); key and value are caches.
 Values custom_sdpa(KernelArguments& c) {
-  return {attention(c, {c.tensor(0), c.tensor(1), c.tensor(2), c.maybe_tensor(4), 3, 5, 6, 7})};
+  return {
+      cached_attention(c, {c.tensor(0), c.tensor(1), c.tensor(2), c.maybe_tensor(4), 3, 5, 6, 7})};
 }
 
 // (query, key, value, key_cache, value_cache, start_pos, seq_len, attn_mask, drpout_p, is_causal,
@@ -101,11 +102,11 @@ Values custom_sdpa(KernelArguments& c) {
 Values sdpa_with_kv_cache(KernelArguments& c) {
   Value *keys = updated(c, c.tensor(3), c.tensor(1), 5),
         *values = updated(c, c.tensor(4), c.tensor(2), 5);
-  Value* y = attention(c, {c.tensor(0), keys, values, c.maybe_tensor(7), 5, 8, 9, 10});
+  Value* y = cached_attention(c, {c.tensor(0), keys, values, c.maybe_tensor(7), 5, 8, 9, 10});
   return {y, keys, values};
 }
 
-const KernelConverter kTable[] = {
+const KernelConverter kLlamaTable[] = {
     {"llama::custom_sdpa.out", custom_sdpa},
     {"llama::sdpa_with_kv_cache.out", sdpa_with_kv_cache},
     {"llama::update_cache.out", update_cache},
@@ -113,6 +114,6 @@ const KernelConverter kTable[] = {
 
 }  // namespace
 
-std::span<const KernelConverter> llama_kernels() { return kTable; }
+std::span<const KernelConverter> llama_kernels() { return kLlamaTable; }
 
 }  // namespace anymps::executorch

@@ -18,7 +18,6 @@ namespace anymps::executorch {
 
 namespace {
 
-constexpr int kMaxDepth = 64;
 constexpr const char* kAdd = "executorch_prim::add.Scalar";
 constexpr const char* kEqual = "executorch_prim::eq.Scalar";
 

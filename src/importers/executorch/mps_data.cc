@@ -37,7 +37,7 @@ Value* scalar(NodeCall& c, DType dtype, double number) {
   });
 }
 
-enum FullField { kLike, kOutput, kShape, kFillValue, kDType };
+enum FullField { kLike, kFilled, kShape, kFillValue, kDType };
 
 void Full(NodeCall& c) {
   const Ints shape = c.ints(kShape, "shape");
@@ -45,13 +45,13 @@ void Full(NodeCall& c) {
     c.check(extent >= 0, "shape [{}] has a negative extent", fmt::join(shape, ", "));
   element_count(Shape(shape.begin(), shape.end()));
   Value* value = scalar(c, c.dtype(kDType, "dtype"), c.f(kFillValue, "fill_value"));
-  c.out(kOutput, "output_id", c.add("fill", {nullptr, value}, {{"shape", shape}}));
+  c.out(kFilled, "output_id", c.add("fill", {nullptr, value}, {{"shape", shape}}));
 }
 
 void FullLike(NodeCall& c) {
   Value* like = c.in(kLike, "input1_id");
   Value* value = scalar(c, c.dtype(kDType, "dtype"), c.f(kFillValue, "fill_value"));
-  c.out(kOutput, "output_id", c.add("fill", {c.add("shape", {like}), value}));
+  c.out(kFilled, "output_id", c.add("fill", {c.add("shape", {like}), value}));
 }
 
 // The bounds came as float32, so that 0.3 / 0.1 may seem to be just above 3: the declared extent
@@ -104,7 +104,7 @@ void DequantizePerChannelGroup(NodeCall& c) {
               {{"dtype", scales->dtype()}, {"axis", 1}, {"block_size", group}}));
 }
 
-const NodeConverter kTable[] = {
+const NodeConverter kMpsDataTable[] = {
     {"MPSArange", Arange},
     {"MPSCast", Cast},
     {"MPSDequantizePerChannelGroup", DequantizePerChannelGroup},
@@ -114,6 +114,6 @@ const NodeConverter kTable[] = {
 
 }  // namespace
 
-std::span<const NodeConverter> mps_data_nodes() { return kTable; }
+std::span<const NodeConverter> mps_data_nodes() { return kMpsDataTable; }
 
 }  // namespace anymps::executorch

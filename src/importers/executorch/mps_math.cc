@@ -9,8 +9,8 @@ namespace anymps::executorch {
 
 namespace {
 
-enum Unary { kInput, kOutput };                        // _MPSNode1x1 and those that start like it
-enum Binary { kInput1, kInput2, kResult, kArgument };  // _MPSNode2x1, …; alpha or rounding_mode
+// Of _MPSNode2x1, …; the argument is alpha or rounding_mode.
+enum BinaryField { kInput1, kInput2, kResult, kArgument };
 
 struct Operands {
   Value *a, *b;
@@ -24,30 +24,30 @@ Operands operands(NodeCall& c) {
   return {c.as(a, type), c.as(b, type), type};
 }
 
-void result(NodeCall& c, Value* y) { c.out(kResult, "output_id", y); }
+void binary_result(NodeCall& c, Value* y) { c.out(kResult, "output_id", y); }
 
 // `logic` stands in for the op when both are bools; null: there is none.
-void binary(NodeCall& c, const char* op, const char* logic) {
+void binary_node(NodeCall& c, const char* op, const char* logic) {
   const auto [a, b, type] = operands(c);
   if (type == DType::kBool && !logic) c.unsupported("bools are not supported");
-  result(c, c.add(type == DType::kBool ? logic : op, {a, b}));
+  binary_result(c, c.add(type == DType::kBool ? logic : op, {a, b}));
 }
 
-void Mul(NodeCall& c) { binary(c, "mul", "logical_and"); }
-void Min(NodeCall& c) { binary(c, "min", "logical_and"); }
-void Max(NodeCall& c) { binary(c, "max", "logical_or"); }
-void Pow(NodeCall& c) { binary(c, "pow", nullptr); }
-void BitwiseAnd(NodeCall& c) { binary(c, "bitwise_and", "logical_and"); }
-void BitwiseOr(NodeCall& c) { binary(c, "bitwise_or", "logical_or"); }
-void BitwiseXor(NodeCall& c) { binary(c, "bitwise_xor", "logical_xor"); }
-void Fmod(NodeCall& c) { binary(c, "mod", nullptr); }
-void Remainder(NodeCall& c) { binary(c, "floor_mod", nullptr); }
+void Mul(NodeCall& c) { binary_node(c, "mul", "logical_and"); }
+void Min(NodeCall& c) { binary_node(c, "min", "logical_and"); }
+void Max(NodeCall& c) { binary_node(c, "max", "logical_or"); }
+void Pow(NodeCall& c) { binary_node(c, "pow", nullptr); }
+void BitwiseAnd(NodeCall& c) { binary_node(c, "bitwise_and", "logical_and"); }
+void BitwiseOr(NodeCall& c) { binary_node(c, "bitwise_or", "logical_or"); }
+void BitwiseXor(NodeCall& c) { binary_node(c, "bitwise_xor", "logical_xor"); }
+void Fmod(NodeCall& c) { binary_node(c, "mod", nullptr); }
+void Remainder(NodeCall& c) { binary_node(c, "floor_mod", nullptr); }
 
 void Atan2(NodeCall& c) {
   Value *a = c.in(kInput1, "input1_id"), *b = c.in(kInput2, "input2_id");
   DType type = c.promoted({a, b});
   if (!is_float(type)) type = DType::kF32;
-  result(c, c.add("atan2", {c.as(a, type), c.as(b, type)}));
+  binary_result(c, c.add("atan2", {c.as(a, type), c.as(b, type)}));
 }
 
 // a + alpha * b
@@ -56,12 +56,12 @@ void scaled(NodeCall& c, const char* op, const char* logic) {
   const double alpha = c.f(kArgument, "alpha");
   if (type == DType::kBool) {
     if (!logic || alpha != 1) c.unsupported("bools are not supported");
-    return result(c, c.add(logic, {a, b}));
+    return binary_result(c, c.add(logic, {a, b}));
   }
   c.check(is_float(type) || type == DType::kC64 || alpha == std::trunc(alpha),
           "alpha is {}, but the values are integers", alpha);
   if (alpha != 1) b = c.add("mul", {b, c.as(c.graph.scalar(DType::kF64, alpha), type)});
-  result(c, c.add(op, {a, b}));
+  binary_result(c, c.add(op, {a, b}));
 }
 
 void Add(NodeCall& c) { scaled(c, "add", "logical_or"); }
@@ -87,18 +87,18 @@ void Div(NodeCall& c) {
   if (rounding.empty() && is_int(type)) rounding = "floor";
   a = c.as(a, type);
   b = c.as(b, type);
-  if (rounding.empty()) return result(c, c.add("div", {a, b}));
+  if (rounding.empty()) return binary_result(c, c.add("div", {a, b}));
   c.check(rounding == "floor" || rounding == "trunc", "rounding_mode '{}' is not floor or trunc",
           rounding);
-  if (rounding == "floor" && is_float(type)) return result(c, floor_div(c, a, b));
-  result(c, c.add("div", {a, b}, {{"rounding", rounding}}));
+  if (rounding == "floor" && is_float(type)) return binary_result(c, floor_div(c, a, b));
+  binary_result(c, c.add("div", {a, b}, {{"rounding", rounding}}));
 }
 
 void compare(NodeCall& c, const char* op, bool orders) {
   Value *a = c.in(kInput1, "input1_id"), *b = c.in(kInput2, "input2_id");
   DType type = c.promoted({a, b});
   if (type == DType::kBool && orders) type = DType::kU8;
-  result(c, c.add(op, {c.as(a, type), c.as(b, type)}));
+  binary_result(c, c.add(op, {c.as(a, type), c.as(b, type)}));
 }
 
 void Eq(NodeCall& c) { compare(c, "equal", false); }
@@ -145,7 +145,7 @@ void Clamp(NodeCall& c) {
 void HardTanh(NodeCall& c) { limit(c, c.f(2, "min_value"), c.f(3, "max_value")); }
 
 // Its table has room for a second input that it does not have.
-void ReLU(NodeCall& c) { result(c, c.add("relu", {c.in(kInput1, "input1_id")})); }
+void ReLU(NodeCall& c) { binary_result(c, c.add("relu", {c.in(kInput1, "input1_id")})); }
 
 void GELU(NodeCall& c) {
   std::string approximate = c.s(2, "approximate");
@@ -161,7 +161,7 @@ void LeakyReLU(NodeCall& c) {
         c.add("leaky_relu", {c.in(kInput, "input1_id")}, {{"alpha", c.f(2, "negative_slope")}}));
 }
 
-const NodeConverter kTable[] = {
+const NodeConverter kMpsMathTable[] = {
     {"MPSAbs", "abs"},
     {"MPSAcos", "acos"},
     {"MPSAcosh", "acosh"},
@@ -224,6 +224,6 @@ const NodeConverter kTable[] = {
 
 }  // namespace
 
-std::span<const NodeConverter> mps_math_nodes() { return kTable; }
+std::span<const NodeConverter> mps_math_nodes() { return kMpsMathTable; }
 
 }  // namespace anymps::executorch

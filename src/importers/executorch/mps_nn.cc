@@ -112,7 +112,7 @@ Value* before_view(const Value* x, size_t last) {
 // The exporter has products of two or three axes alone, with views around them. The product of what
 // was there before the view goes well with what comes after the next one: an activation, a
 // residual, an attention. The two views in between cancel out.
-Value* product(NodeCall& c, Value* a, Value* b, Value* bias, const NamedAttrs& attrs) {
+Value* matrix_product(NodeCall& c, Value* a, Value* b, Value* bias, const NamedAttrs& attrs) {
   const bool plain = c.rank(a) == 2 && c.rank(b) == 2 && (!bias || c.rank(bias) <= 1);
   Value *wide_a = nullptr, *wide_b = nullptr;
   if (plain && (wide_a = before_view(a, 1))) wide_b = b;
@@ -132,7 +132,7 @@ Value* product(NodeCall& c, Value* a, Value* b, Value* bias, const NamedAttrs& a
 void MatMul(NodeCall& c) {
   Value *a = c.in(0, "input1_id"), *b = c.in(1, "input2_id");
   const DType type = c.promoted({a, b});
-  c.out(2, "output_id", product(c, c.as(a, type), c.as(b, type), nullptr, {}));
+  c.out(2, "output_id", matrix_product(c, c.as(a, type), c.as(b, type), nullptr, {}));
 }
 
 // beta * bias + alpha * a @ b
@@ -143,11 +143,11 @@ void Addmm(NodeCall& c) {
   const double alpha = c.f(kAlpha, "alpha"), beta = c.f(kBeta, "beta");
   bias = beta == 0 ? nullptr : c.as(bias, type);
   if (bias && beta != 1) bias = c.add("mul", {bias, c.as(c.graph.scalar(DType::kF64, beta), type)});
-  c.out(kY, "output_id", product(c, c.as(a, type), c.as(b, type), bias, {{"alpha", alpha}}));
+  c.out(kY, "output_id", matrix_product(c, c.as(a, type), c.as(b, type), bias, {{"alpha", alpha}}));
 }
 
 // A scalar counts as a vector of one.
-void softmax(NodeCall& c, const char* op) {
+void softmax_along(NodeCall& c, const char* op) {
   enum { kX, kY, kDim, kHalfToFloat };
   Value* x = c.as_float(c.in(kX, "input1_id"), kY, "output_id");
   if (c.b(kHalfToFloat, "half_to_float") && is_half(x->dtype())) x = c.cast(x, DType::kF32);
@@ -155,8 +155,8 @@ void softmax(NodeCall& c, const char* op) {
   c.out(kY, "output_id", c.add(op, {x}, {{"axis", c.normalize(c.i(kDim, "dim"), c.rank(x))}}));
 }
 
-void Softmax(NodeCall& c) { softmax(c, "softmax"); }
-void LogSoftmax(NodeCall& c) { softmax(c, "log_softmax"); }
+void Softmax(NodeCall& c) { softmax_along(c, "softmax"); }
+void LogSoftmax(NodeCall& c) { softmax_along(c, "log_softmax"); }
 
 void Mean(NodeCall& c) {
   enum { kX, kY, kNumDims, kDims, kKeepDims };
@@ -169,7 +169,7 @@ void Mean(NodeCall& c) {
         c.add("reduce_mean", {x}, {{"axes", axes}, {"keep_dims", c.b(kKeepDims, "keep_dims")}}));
 }
 
-const NodeConverter kTable[] = {
+const NodeConverter kMpsNnTable[] = {
     {"MPSAddmm", Addmm},         {"MPSBatchNorm", BatchNorm},
     {"MPSConv2D", Conv2D},       {"MPSDepthwiseConv2D", Conv2D},
     {"MPSLayerNorm", LayerNorm}, {"MPSLogSoftmax", LogSoftmax},
@@ -179,6 +179,6 @@ const NodeConverter kTable[] = {
 
 }  // namespace
 
-std::span<const NodeConverter> mps_nn_nodes() { return kTable; }
+std::span<const NodeConverter> mps_nn_nodes() { return kMpsNnTable; }
 
 }  // namespace anymps::executorch

@@ -6,7 +6,7 @@ namespace anymps::executorch {
 
 namespace {
 
-enum Field {
+enum PoolField {
   kX,
   kKernelHeight,
   kKernelWidth,
@@ -25,14 +25,14 @@ enum Field {
   kOutput2
 };
 
-struct Window {
+struct NodeWindow {
   Value* x;  // of rank 4
   bool batched;
   Ints kernel, strides, pads, dilations;
   bool ceil_mode;
   NamedAttrs attrs;
 
-  explicit Window(NodeCall& c) {
+  explicit NodeWindow(NodeCall& c) {
     x = c.in(kX, "input1_id");
     batched = c.rank(x) == 4;
     c.check(batched || c.rank(x) == 3, "the input must have rank 3 or 4, it has {}", c.rank(x));
@@ -57,7 +57,7 @@ struct Window {
 
 // Places are counted over one plane.
 void MaxPool2DWithIndices(NodeCall& c) {
-  Window window(c);
+  NodeWindow window(c);
   window.attrs.emplace_back("dilations", window.dilations);
   c.out(kOutput1, "output1_id", window.unbatched(c, c.add("max_pool", {window.x}, window.attrs)));
   window.attrs.emplace_back("indices", "global_2d");
@@ -68,7 +68,7 @@ void MaxPool2DWithIndices(NodeCall& c) {
 
 // The sums of the windows. All of what they cover is laid around the input as zeros, so that every
 // window has the same number of elements.
-Value* window_sums(NodeCall& c, const Window& window) {
+Value* window_sums(NodeCall& c, const NodeWindow& window) {
   Value* pooled = c.add("avg_pool", {window.x}, window.attrs);
   const Dims shape = pooled->shape();
   c.graph.erase(pooled->producer);
@@ -88,7 +88,7 @@ Value* window_sums(NodeCall& c, const Window& window) {
 }
 
 void AvgPool2D(NodeCall& c) {
-  Window window(c);
+  NodeWindow window(c);
   window.attrs.emplace_back("count_include_pad", c.b(kCountIncludePad, "count_include_pad"));
   const int64_t divisor = c.i(kDivisorOverride, "divisor_override");
   Value* y;
@@ -101,13 +101,13 @@ void AvgPool2D(NodeCall& c) {
   c.out(kOutput1, "output1_id", window.unbatched(c, y));
 }
 
-const NodeConverter kTable[] = {
+const NodeConverter kMpsPoolTable[] = {
     {"MPSAvgPool2D", AvgPool2D},
     {"MPSMaxPool2DWithIndices", MaxPool2DWithIndices},
 };
 
 }  // namespace
 
-std::span<const NodeConverter> mps_pool_nodes() { return kTable; }
+std::span<const NodeConverter> mps_pool_nodes() { return kMpsPoolTable; }
 
 }  // namespace anymps::executorch

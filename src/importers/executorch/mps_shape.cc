@@ -10,31 +10,29 @@ namespace anymps::executorch {
 
 namespace {
 
-enum Unary { kInput, kOutput };
-
-Value* input(NodeCall& c) { return c.in(kInput, "input1_id"); }
-void result(NodeCall& c, Value* y) { c.out(kOutput, "output_id", y); }
+Value* unary_input(NodeCall& c) { return c.in(kInput, "input1_id"); }
+void unary_result(NodeCall& c, Value* y) { c.out(kOutput, "output_id", y); }
 
 void Permute(NodeCall& c) {
-  Value* x = input(c);
+  Value* x = unary_input(c);
   Ints perm = c.counted(2, 3, "perm");
   for (int64_t& axis : perm) axis = c.normalize(axis, c.rank(x));
   // An empty list would mean: reversed.
-  result(c, perm.empty() ? x : c.add("transpose", {x}, {{"perm", perm}}));
+  unary_result(c, perm.empty() ? x : c.add("transpose", {x}, {{"perm", perm}}));
 }
 
 void View(NodeCall& c) {
   const Ints shape = c.counted(2, 3, "shape");
   for (const int64_t extent : shape)
     c.check(extent >= -1, "shape [{}] has a negative extent", fmt::join(shape, ", "));
-  result(c, c.reshaped(input(c), shape));
+  unary_result(c, c.reshaped(unary_input(c), shape));
 }
 
 void Expand(NodeCall& c) {
   const Ints shape = c.counted(2, 3, "shape");
-  Value* x = input(c);
-  if (x->type.ranked && x->shape() == Dims(shape.begin(), shape.end())) return result(c, x);
-  result(c, c.add("expand", {x}, {{"shape", shape}}));
+  Value* x = unary_input(c);
+  if (x->type.ranked && x->shape() == Dims(shape.begin(), shape.end())) return unary_result(c, x);
+  unary_result(c, c.add("expand", {x}, {{"shape", shape}}));
 }
 
 // PyTorch passes over inputs of shape [0], whatever the rank of the others.
@@ -57,7 +55,7 @@ void Cat(NodeCall& c) {
 
 // Axes of another extent than 1 stay.
 void Squeeze(NodeCall& c) {
-  Value* x = input(c);
+  Value* x = unary_input(c);
   Ints axes;
   for (const int64_t dim : c.ints(2, "dims")) {
     const int64_t axis = c.normalize(dim, std::max<int64_t>(c.rank(x), 1));
@@ -65,16 +63,17 @@ void Squeeze(NodeCall& c) {
     const Dim& extent = x->shape()[static_cast<size_t>(axis)];
     if (!extent.known() || extent.is(1)) axes.push_back(axis);
   }
-  result(c, axes.empty() ? x : c.add("squeeze", {x}, {{"axes", axes}}));
+  unary_result(c, axes.empty() ? x : c.add("squeeze", {x}, {{"axes", axes}}));
 }
 
 void Unsqueeze(NodeCall& c) {
-  Value* x = input(c);
-  result(c, c.add("unsqueeze", {x}, {{"axes", Ints{c.normalize(c.i(2, "dim"), c.rank(x) + 1)}}}));
+  Value* x = unary_input(c);
+  unary_result(
+      c, c.add("unsqueeze", {x}, {{"axes", Ints{c.normalize(c.i(2, "dim"), c.rank(x) + 1)}}}));
 }
 
 void Select(NodeCall& c) {
-  Value* x = input(c);
+  Value* x = unary_input(c);
   const int64_t axis = c.normalize(c.i(2, "dim"), c.rank(x)), index = c.i(3, "index");
   const Dim& extent = x->shape()[static_cast<size_t>(axis)];
   if (extent.known())
@@ -83,29 +82,29 @@ void Select(NodeCall& c) {
   const int64_t end = index == -1 ? INT64_MAX : index + 1;
   Value* y =
       c.add("slice", {x}, {{"starts", Ints{index}}, {"ends", Ints{end}}, {"axes", Ints{axis}}});
-  result(c, c.add("squeeze", {y}, {{"axes", Ints{axis}}}));
+  unary_result(c, c.add("squeeze", {y}, {{"axes", Ints{axis}}}));
 }
 
 void Slice(NodeCall& c) {
   enum { kDim = 2, kStart, kEnd, kStep };
-  Value* x = input(c);
+  Value* x = unary_input(c);
   const int64_t axis = c.normalize(c.l(kDim, "dim"), c.rank(x)), step = c.l(kStep, "step");
   c.check(step > 0, "step is {}, must be positive", step);
-  result(c, c.add("slice", {x},
-                  {{"starts", Ints{c.l(kStart, "start")}},
-                   {"ends", Ints{c.l(kEnd, "end")}},
-                   {"axes", Ints{axis}},
-                   {"steps", Ints{step}}}));
+  unary_result(c, c.add("slice", {x},
+                        {{"starts", Ints{c.l(kStart, "start")}},
+                         {"ends", Ints{c.l(kEnd, "end")}},
+                         {"axes", Ints{axis}},
+                         {"steps", Ints{step}}}));
 }
 
 // All axes before the last three are one batch.
 void PixelShuffle(NodeCall& c) {
-  Value* x = input(c);
+  Value* x = unary_input(c);
   const int64_t rank = c.rank(x), factor = c.i(2, "upscale_factor");
   c.check(rank >= 3, "the input must have rank 3 at least, it has {}", rank);
   c.check(factor > 0 && factor < (1 << 15), "upscale_factor is {}", factor);
   const NamedAttrs attrs = {{"block", factor}, {"mode", "CRD"}};
-  if (rank == 4) return result(c, c.add("depth_to_space", {x}, attrs));
+  if (rank == 4) return unary_result(c, c.add("depth_to_space", {x}, attrs));
   const auto extents = [&](const Value* value, int64_t first, int64_t last) {
     return c.add("shape", {const_cast<Value*>(value)}, {{"start", first}, {"end", last}});
   };
@@ -114,7 +113,7 @@ void PixelShuffle(NodeCall& c) {
   Value* y = c.add("depth_to_space", {flat}, attrs);
   Value* last = extents(y, 1, 4);
   Value* shape = rank == 3 ? last : c.add("concat", {extents(x, 0, rank - 3), last});
-  result(c, c.add("reshape", {y, shape}));
+  unary_result(c, c.add("reshape", {y, shape}));
 }
 
 void SplitWithSizes(NodeCall& c) {
@@ -130,7 +129,7 @@ void SplitWithSizes(NodeCall& c) {
 // Pads are in PyTorch's order: the last axis first, its begin and its end.
 void ConstantPadND(NodeCall& c) {
   enum { kPad = 2, kValue };
-  Value* x = input(c);
+  Value* x = unary_input(c);
   const Ints pad = c.ints(kPad, "pad");
   const auto rank = static_cast<size_t>(c.rank(x));
   c.check(pad.size() % 2 == 0 && pad.size() <= 2 * rank,
@@ -140,10 +139,10 @@ void ConstantPadND(NodeCall& c) {
     pads[rank - 1 - i] = pad[2 * i];
     pads[2 * rank - 1 - i] = pad[2 * i + 1];
   }
-  result(c, c.add("pad", {x}, {{"pads", pads}, {"value", c.f(kValue, "value")}}));
+  unary_result(c, c.add("pad", {x}, {{"pads", pads}, {"value", c.f(kValue, "value")}}));
 }
 
-const NodeConverter kTable[] = {
+const NodeConverter kMpsShapeTable[] = {
     {"MPSCat", Cat},
     {"MPSConstantPadND", ConstantPadND},
     {"MPSExpand", Expand},
@@ -159,6 +158,6 @@ const NodeConverter kTable[] = {
 
 }  // namespace
 
-std::span<const NodeConverter> mps_shape_nodes() { return kTable; }
+std::span<const NodeConverter> mps_shape_nodes() { return kMpsShapeTable; }
 
 }  // namespace anymps::executorch

@@ -164,7 +164,6 @@ void NodeCall::out_converted(int field, const char* name, Value* value) {
 
 void convert_node(const NodeConverter& converter, NodeCall& c) {
   if (converter.convert) return converter.convert(c);
-  constexpr int kInput = 0, kOutput = 1;  // of _MPSNode1x1
   Value* x = c.in(kInput, "input1_id");
   if (!contains(get_op(converter.same_as).inputs[0].dtypes, x->dtype()))
     x = c.as_float(x, kOutput, "output_id");

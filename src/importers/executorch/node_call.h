@@ -18,6 +18,9 @@
 
 namespace anymps::executorch {
 
+// Fields of _MPSNode1x1 and of tables that start like it.
+enum UnaryField { kInput, kOutput };
+
 class NodeCall : public Writer {
  public:
   NodeCall(Graph& graph, PayloadValues& values, const FlatTable& node, const FlatTable& fields,

@@ -2,7 +2,6 @@
 #include "importers/executorch/payload.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "importers/executorch/node_kinds.h"
 #include "importers/executorch/payload_values.h"
@@ -12,7 +11,7 @@ namespace anymps::executorch {
 namespace {
 
 constexpr std::string_view kMagic = "MP00";
-constexpr size_t kHeaderBytes = 24;
+constexpr size_t kPayloadHeaderBytes = 24;
 // Fields of MPSGraph and MPSNode, by their number in the schema.
 enum GraphField { kVersion, kNodes, kValues, kInputIds, kOutputIds };
 enum NodeField { kUnionType, kUnion };
@@ -160,15 +159,15 @@ PayloadParts split_payload(const Source& payload) {
   };
   if (!is_payload(bytes)) refuse("it does not start with MP00");
   if (bytes.substr(0, 4) != std::string_view("\0\0\0\0", 4)) return {bytes, {}};
-  if (bytes.size() < kHeaderBytes) refuse(fmt::format("{} bytes are too short", bytes.size()));
-  uint64_t offset, size;
-  std::memcpy(&offset, bytes.data() + 8, 8);
-  std::memcpy(&size, bytes.data() + 16, 8);
-  if (offset == 0 && size == 0) return {bytes.substr(kHeaderBytes), {}};
-  if (offset < kHeaderBytes || offset > bytes.size() || size > bytes.size() - offset)
+  if (bytes.size() < kPayloadHeaderBytes)
+    refuse(fmt::format("{} bytes are too short", bytes.size()));
+  const auto offset = number_at<uint64_t>(bytes, 8), size = number_at<uint64_t>(bytes, 16);
+  if (offset == 0 && size == 0) return {bytes.substr(kPayloadHeaderBytes), {}};
+  if (offset < kPayloadHeaderBytes || offset > bytes.size() || size > bytes.size() - offset)
     refuse(fmt::format("a segment of {} bytes at byte {} does not fit into {} bytes", size, offset,
                        bytes.size()));
-  return {bytes.substr(kHeaderBytes, offset - kHeaderBytes), bytes.substr(offset, size)};
+  return {bytes.substr(kPayloadHeaderBytes, offset - kPayloadHeaderBytes),
+          bytes.substr(offset, size)};
 }
 
 Values add_payload(Graph& graph, const Source& payload, const Values& inputs,

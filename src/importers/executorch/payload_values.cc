@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "importers/constant_bytes.h"
 
@@ -14,14 +13,7 @@ namespace {
 // Fields of MPSTensor and MPSGraph, by their number in the schema.
 enum TensorField { kDatatype, kNumDims, kDims, kBufferSize, kBuffer, kSegmentOffset };
 constexpr int kGraphValues = 2, kGraphConstants = 5;
-constexpr size_t kMaxRank = 64;  // PyTorch's own
-
-template <typename T>
-T load(std::string_view data) {
-  T element;
-  std::memcpy(&element, data.data(), sizeof(T));
-  return element;
-}
+constexpr size_t kMaxPayloadRank = 64;  // PyTorch's own
 
 template <typename T>
 ConstantPtr one(const Shape& shape, T element) {
@@ -32,12 +24,12 @@ ConstantPtr one(const Shape& shape, T element) {
 // declares. So the size tells what it is; null where there is nothing odd about it.
 ConstantPtr python_number(DType dtype, const Shape& shape, std::string_view data) {
   if (data.size() == size_of(dtype)) return nullptr;
-  if (data.size() == sizeof(float)) return one(shape, load<float>(data));
+  if (data.size() == sizeof(float)) return one(shape, number_at<float>(data));
   if (data.size() != sizeof(int64_t)) return nullptr;
   // A float64 is declared float32, too. Read as one, integers are no normal numbers.
-  const auto real = load<double>(data);
+  const auto real = number_at<double>(data);
   if (dtype == DType::kF32 && (real == 0 || std::isnormal(real))) return one(shape, real);
-  return one(shape, load<int64_t>(data));
+  return one(shape, number_at<int64_t>(data));
 }
 
 }  // namespace
@@ -71,8 +63,8 @@ PayloadValues::Entry PayloadValues::read(const FlatTable& table) const {
     if (extent < 0) table.fail("dims", "an extent is {}", extent);
     entry.dims.push_back(extent);
   }
-  if (entry.dims.size() > kMaxRank)
-    table.fail("dims", "it has {} entries, more than {}", entry.dims.size(), kMaxRank);
+  if (entry.dims.size() > kMaxPayloadRank)
+    table.fail("dims", "it has {} entries, more than {}", entry.dims.size(), kMaxPayloadRank);
   const auto count = table.scalar<int32_t>(kNumDims, "num_dims");
   if (count != static_cast<int64_t>(entry.dims.size()))
     table.fail("num_dims", "it is {}, but dims has {} entries", count, entry.dims.size());

@@ -15,7 +15,7 @@ namespace {
 bool is_double(const KernelArguments& c, size_t i) { return is_float(c.number_dtype(i)); }
 
 // Both as i64, or as f64 if one of them is a fraction.
-Value* binary(KernelArguments& c, std::string_view op, const NamedAttrs& attrs = {}) {
+Value* number_op(KernelArguments& c, std::string_view op, const NamedAttrs& attrs = {}) {
   const DType dtype = is_double(c, 0) || is_double(c, 1) ? DType::kF64 : DType::kI64;
   return c.add(op, {c.number(0, dtype), c.number(1, dtype)}, attrs);
 }
@@ -30,20 +30,20 @@ bool both_known_doubles(const KernelArguments& c) {
 
 Value* of(KernelArguments& c, double value) { return c.graph.scalar(DType::kF64, value); }
 
-Values add(KernelArguments& c) {
-  return {both_known_doubles(c) ? of(c, c.f(0) + c.f(1)) : binary(c, "add")};
+Values add_numbers(KernelArguments& c) {
+  return {both_known_doubles(c) ? of(c, c.f(0) + c.f(1)) : number_op(c, "add")};
 }
-Values sub(KernelArguments& c) {
-  return {both_known_doubles(c) ? of(c, c.f(0) - c.f(1)) : binary(c, "sub")};
+Values sub_numbers(KernelArguments& c) {
+  return {both_known_doubles(c) ? of(c, c.f(0) - c.f(1)) : number_op(c, "sub")};
 }
-Values mul(KernelArguments& c) {
-  return {both_known_doubles(c) ? of(c, c.f(0) * c.f(1)) : binary(c, "mul")};
+Values mul_numbers(KernelArguments& c) {
+  return {both_known_doubles(c) ? of(c, c.f(0) * c.f(1)) : number_op(c, "mul")};
 }
 
 Values floordiv(KernelArguments& c) {
   c.check(!c.is_known(1) || c.f(1) != 0, "division by 0");
   if (both_known_doubles(c)) return {of(c, std::floor(c.f(0) / c.f(1)))};
-  return {binary(c, "div", {{"rounding", "floor"}})};
+  return {number_op(c, "div", {{"rounding", "floor"}})};
 }
 
 Values truediv(KernelArguments& c) {
@@ -55,13 +55,13 @@ Values truediv(KernelArguments& c) {
 
 Values mod(KernelArguments& c) {
   c.check(!c.is_known(1) || c.f(1) != 0, "division by 0");
-  return {binary(c, "floor_mod")};
+  return {number_op(c, "floor_mod")};
 }
 
 Value* truth(KernelArguments& c, bool value) { return c.graph.scalar(DType::kBool, value); }
 
-Values comparison(KernelArguments& c) {
-  if (!both_known_doubles(c)) return {binary(c, c.engine_op)};
+Values compare_numbers(KernelArguments& c) {
+  if (!both_known_doubles(c)) return {number_op(c, c.engine_op)};
   const double a = c.f(0), b = c.f(1);
   const std::string_view op = c.engine_op;
   return {truth(c, op == "equal"           ? a == b
@@ -71,10 +71,10 @@ Values comparison(KernelArguments& c) {
                                            : a <= b)};
 }
 Values sym_max(KernelArguments& c) {
-  return {both_known_doubles(c) ? of(c, std::max(c.f(0), c.f(1))) : binary(c, "max")};
+  return {both_known_doubles(c) ? of(c, std::max(c.f(0), c.f(1))) : number_op(c, "max")};
 }
 Values sym_min(KernelArguments& c) {
-  return {both_known_doubles(c) ? of(c, std::min(c.f(0), c.f(1))) : binary(c, "min")};
+  return {both_known_doubles(c) ? of(c, std::min(c.f(0), c.f(1))) : number_op(c, "min")};
 }
 
 Values neg(KernelArguments& c) {
@@ -126,23 +126,23 @@ Values local_scalar_dense(KernelArguments& c) {
   return {reshape(c, c.cast(x, dtype), {})};
 }
 
-const KernelConverter kTable[] = {
+const KernelConverter kPrimTable[] = {
     {"aten::_local_scalar_dense", local_scalar_dense},
     {"aten::sym_numel", sym_numel},
     {"aten::sym_size.int", sym_size},
-    {"executorch_prim::add.Scalar", add},
+    {"executorch_prim::add.Scalar", add_numbers},
     {"executorch_prim::ceil.Scalar", whole, "ceil"},
-    {"executorch_prim::eq.Scalar", comparison, "equal"},
+    {"executorch_prim::eq.Scalar", compare_numbers, "equal"},
     {"executorch_prim::floordiv.Scalar", floordiv},
-    {"executorch_prim::ge.Scalar", comparison, "greater_equal"},
-    {"executorch_prim::gt.Scalar", comparison, "greater"},
-    {"executorch_prim::le.Scalar", comparison, "less_equal"},
-    {"executorch_prim::lt.Scalar", comparison, "less"},
+    {"executorch_prim::ge.Scalar", compare_numbers, "greater_equal"},
+    {"executorch_prim::gt.Scalar", compare_numbers, "greater"},
+    {"executorch_prim::le.Scalar", compare_numbers, "less_equal"},
+    {"executorch_prim::lt.Scalar", compare_numbers, "less"},
     {"executorch_prim::mod.Scalar", mod},
-    {"executorch_prim::mul.Scalar", mul},
+    {"executorch_prim::mul.Scalar", mul_numbers},
     {"executorch_prim::neg.Scalar", neg},
     {"executorch_prim::round.Scalar", whole, "rint"},
-    {"executorch_prim::sub.Scalar", sub},
+    {"executorch_prim::sub.Scalar", sub_numbers},
     {"executorch_prim::sym_float.Scalar", sym_float},
     {"executorch_prim::sym_int.Scalar", whole, "trunc"},
     {"executorch_prim::sym_ite.Scalar", sym_ite},
@@ -155,6 +155,6 @@ const KernelConverter kTable[] = {
 
 }  // namespace
 
-std::span<const KernelConverter> prim_kernels() { return kTable; }
+std::span<const KernelConverter> prim_kernels() { return kPrimTable; }
 
 }  // namespace anymps::executorch

@@ -53,7 +53,7 @@ Values dequantize_per_tensor_tensor(KernelArguments& c) {
 }
 
 // A vector along one axis of x.
-Value* along(KernelArguments& c, Value* vector, const Value* x, int64_t axis) {
+Value* along_axis(KernelArguments& c, Value* vector, const Value* x, int64_t axis) {
   c.check(axis < c.rank(x), "the input is a scalar and has no channels");
   Ints shape(place(c.rank(x)), 1);
   shape[place(axis)] = -1;
@@ -69,8 +69,8 @@ Value* in_steps(KernelArguments& c, Value* x, Value* scales) {
 Values quantize_per_channel(KernelArguments& c) {
   Value* x = c.cast(c.tensor(0), DType::kF32);
   const int64_t axis = c.axis(3, x);
-  Value* steps = c.add("rint", {in_steps(c, x, along(c, c.tensor(1), x, axis))});
-  Value* zeros = c.cast(along(c, c.tensor(2), x, axis), steps->dtype());
+  Value* steps = c.add("rint", {in_steps(c, x, along_axis(c, c.tensor(1), x, axis))});
+  Value* zeros = c.cast(along_axis(c, c.tensor(2), x, axis), steps->dtype());
   return {clamped(c, c.add("add", {steps, zeros}), 4)};
 }
 
@@ -135,7 +135,7 @@ Values choose_qparams_per_token_asymmetric(KernelArguments& c) {
 }
 
 // (a, scale, zero_point, quant_min, quant_max, b, …, out_scale, out_zero_point, out_min, out_max)
-Values add(KernelArguments& c) {
+Values add_quantized(KernelArguments& c) {
   Value* a = dequantized(c, c.tensor(0), c.f(1), c.f(2), DType::kF32);
   Value* b = dequantized(c, c.tensor(5), c.f(6), c.f(7), DType::kF32);
   return {quantized(c, c.add("add", {a, b}), c.f(10), c.f(11), 12)};
@@ -185,7 +185,7 @@ Value* unpacked(KernelArguments& c, Value* rows, int64_t bits) {
 }
 
 // (weight, scales, zero_points, quant_min, quant_max, indices)
-Values embedding(KernelArguments& c, int64_t bits) {
+Values packed_embedding(KernelArguments& c, int64_t bits) {
   Value *weight = c.tensor(0), *scales = c.tensor(1), *zeros = c.maybe_tensor(2);
   Value* indices = c.tensor(5);
   const auto pick = [&](Value* x) { return c.add("gather", {x, indices}, {{"axis", 0}}); };
@@ -198,9 +198,9 @@ Values embedding(KernelArguments& c, int64_t bits) {
   if (bits < 8) rows = unpacked(c, rows, bits);
   return {rows_of(c, rows, pick(scales), zeros ? pick(zeros) : nullptr)};
 }
-Values embedding_byte(KernelArguments& c) { return embedding(c, 8); }
-Values embedding_4bit(KernelArguments& c) { return embedding(c, 4); }
-Values embedding_2bit(KernelArguments& c) { return embedding(c, 2); }
+Values embedding_byte(KernelArguments& c) { return packed_embedding(c, 8); }
+Values embedding_4bit(KernelArguments& c) { return packed_embedding(c, 4); }
+Values embedding_2bit(KernelArguments& c) { return packed_embedding(c, 2); }
 
 // Weights with a scale for each row: of mixed_mm a row is along the sum, of mixed_linear a result.
 Values mixed_mm(KernelArguments& c) {
@@ -219,8 +219,8 @@ Values mixed_linear(KernelArguments& c) {
   return {c.add("matmul", {c.cast(x, wide), weight}, {{"transpose_b", true}})};
 }
 
-const KernelConverter kTable[] = {
-    {"quantized_decomposed::add.out", add},
+const KernelConverter kQuantizedTable[] = {
+    {"quantized_decomposed::add.out", add_quantized},
     {"quantized_decomposed::choose_qparams.Tensor_out", choose_qparams},
     {"quantized_decomposed::choose_qparams_per_token_asymmetric.out",
      choose_qparams_per_token_asymmetric},
@@ -244,6 +244,6 @@ const KernelConverter kTable[] = {
 
 }  // namespace
 
-std::span<const KernelConverter> quantized_kernels() { return kTable; }
+std::span<const KernelConverter> quantized_kernels() { return kQuantizedTable; }
 
 }  // namespace anymps::executorch

@@ -2,7 +2,6 @@
 #include "importers/executorch/storage.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace anymps::executorch {
 
@@ -10,13 +9,6 @@ namespace {
 
 constexpr size_t kHeaderAt = 8;        // after the FlatBuffer's first offset and its identifier
 constexpr uint32_t kHeaderBytes = 24;  // magic, its length, two u64; a third one in newer files
-
-template <typename T>
-T load(std::string_view bytes, size_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof(T));
-  return value;
-}
 
 struct Header {
   bool there = false;
@@ -34,14 +26,14 @@ Header read_header(const Source& source) {
     fail(Code::kUnsupported, "[executorch] {}: extended header.magic: only \"eh00\" is known",
          source.name);
   if (bytes.size() < kHeaderAt + kHeaderBytes) wrong("length", "the file ends before it");
-  const auto length = load<uint32_t>(bytes, kHeaderAt + 4);
+  const auto length = number_at<uint32_t>(bytes, kHeaderAt + 4);
   if (length < kHeaderBytes || length > bytes.size() - kHeaderAt)
     wrong("length",
           fmt::format("{} bytes, must be {} or more and fit into the file", length, kHeaderBytes));
   header.there = true;
-  header.program_size = load<uint64_t>(bytes, kHeaderAt + 8);
-  header.segment_base = load<uint64_t>(bytes, kHeaderAt + 16);
-  if (length >= kHeaderBytes + 8) header.segment_size = load<uint64_t>(bytes, kHeaderAt + 24);
+  header.program_size = number_at<uint64_t>(bytes, kHeaderAt + 8);
+  header.segment_base = number_at<uint64_t>(bytes, kHeaderAt + 16);
+  if (length >= kHeaderBytes + 8) header.segment_size = number_at<uint64_t>(bytes, kHeaderAt + 24);
   if (header.program_size > bytes.size() || header.program_size < kHeaderAt + length)
     wrong("program_size",
           fmt::format("{} of a file of {} bytes", header.program_size, bytes.size()));

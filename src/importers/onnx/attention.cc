@@ -127,7 +127,7 @@ Values CausalConvWithState(Call& c) {
   return {y, c.add("slice", {padded, first, end, c.graph.ints({2}), nullptr})};
 }
 
-const Converter kTable[] = {
+const Converter kAttentionTable[] = {
     {"Attention", Attention},
     {"CausalConvWithState", CausalConvWithState},
     {"LinearAttention", LinearAttention},
@@ -136,6 +136,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> attention_converters() { return kTable; }
+std::span<const Converter> attention_converters() { return kAttentionTable; }
 
 }  // namespace anymps::onnx

@@ -13,13 +13,13 @@ Values BitShift(Call& c) {
   return {c.add(direction == "LEFT" ? "left_shift" : "right_shift", {c.in(0), c.in(1)})};
 }
 
-const Converter kTable[] = {
+const Converter kBitwiseTable[] = {
     {"BitShift", BitShift},      {"BitwiseAnd", "bitwise_and"}, {"BitwiseNot", "bitwise_not"},
     {"BitwiseOr", "bitwise_or"}, {"BitwiseXor", "bitwise_xor"},
 };
 
 }  // namespace
 
-std::span<const Converter> bitwise_converters() { return kTable; }
+std::span<const Converter> bitwise_converters() { return kBitwiseTable; }
 
 }  // namespace anymps::onnx

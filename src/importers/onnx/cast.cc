@@ -41,7 +41,7 @@ Values BitCast(Call& c) {
   return {c.add("reinterpret", {c.in(0)}, {{"dtype", to}})};
 }
 
-const Converter kTable[] = {
+const Converter kCastTable[] = {
     {"BitCast", BitCast},
     {"Cast", Cast},
     {"CastLike", CastLike},
@@ -49,6 +49,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> cast_converters() { return kTable; }
+std::span<const Converter> cast_converters() { return kCastTable; }
 
 }  // namespace anymps::onnx

@@ -74,7 +74,7 @@ Values OneHot(Call& c) {
   return {c.add("one_hot", {c.in(0), c.in(1), c.in(2)}, {{"axis", c.i("axis", -1)}})};
 }
 
-const Converter kTable[] = {
+const Converter kConstantsTable[] = {
     {"Constant", Constant},
     {"ConstantOfShape", ConstantOfShape},
     {"OneHot", OneHot},
@@ -83,6 +83,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> constant_converters() { return kTable; }
+std::span<const Converter> constant_converters() { return kConstantsTable; }
 
 }  // namespace anymps::onnx

@@ -63,7 +63,7 @@ Values NhwcConv(Call& c) {
   return {c.add("conv", {c.in(0), c.in(1), c.opt(2)}, attrs)};
 }
 
-Values Gelu(Call& c) { return {c.add("gelu", {c.in(0)}, {{"approximate", "none"}})}; }
+Values ContribGelu(Call& c) { return {c.add("gelu", {c.in(0)}, {{"approximate", "none"}})}; }
 Values BiasGelu(Call& c) { return {c.add("gelu", {c.add("add", {c.in(0), c.in(1)})})}; }
 Values FastGelu(Call& c) {
   return {c.add("gelu", {sum_of(c, c.in(0), c.opt(1))}, {{"approximate", "tanh"}})};
@@ -144,7 +144,7 @@ Values EmbedLayerNormalization(Call& c) {
   return {y, counts, sum};
 }
 
-const Converter kTable[] = {
+const Converter kContribTable[] = {
     {"SimplifiedLayerNormalization", SimplifiedLayerNormalization},
     {"com.microsoft.BiasAdd", BiasAdd},
     {"com.microsoft.BiasGelu", BiasGelu},
@@ -153,7 +153,7 @@ const Converter kTable[] = {
     {"com.microsoft.FusedConv", FusedConv},
     {"com.microsoft.FusedGemm", FusedGemm},
     {"com.microsoft.FusedMatMul", FusedMatMul},
-    {"com.microsoft.Gelu", Gelu},
+    {"com.microsoft.Gelu", ContribGelu},
     {"com.microsoft.Inverse", "matrix_inverse"},
     {"com.microsoft.NhwcConv", NhwcConv},
     {"com.microsoft.QuickGelu", QuickGelu},
@@ -165,6 +165,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> contrib_converters() { return kTable; }
+std::span<const Converter> contrib_converters() { return kContribTable; }
 
 }  // namespace anymps::onnx

@@ -40,7 +40,7 @@ Value* half(Call& c, Value* past, int64_t which) {
   return c.add("squeeze", {part(c, past, 0, which, which + 1)}, {{"axes", Ints{0}}});
 }
 
-Values Attention(Call& c) {
+Values ContribAttention(Call& c) {
   Value *x = c.in(0), *weights = c.in(1), *past = c.opt(4);
   if (c.flag("do_rotary", false)) c.unsupported("do_rotary is not supported");
   if (c.flag("past_present_share_buffer", false) || c.opt(6))
@@ -209,7 +209,7 @@ Values GroupQueryAttention(Call& c) {
   return {join_heads(c, y[0]), k, v};
 }
 
-Values RotaryEmbedding(Call& c) {
+Values ContribRotaryEmbedding(Call& c) {
   Value *x = c.in(0), *positions = c.cast(c.in(1), DType::kI64), *cos = c.in(2), *sin = c.in(3);
   if (c.f("scale", 1.0) != 1) c.unsupported("a scale is not supported");
   if (c.flag("is_packed_batching", false)) c.unsupported("packed batches are not supported");
@@ -237,15 +237,15 @@ Values RotaryEmbedding(Call& c) {
   return {c.add("reshape", {rotate(c, split, cos, sin, rotation)}, {{"shape", Ints{0, 0, -1}}})};
 }
 
-const Converter kTable[] = {
-    {"com.microsoft.Attention", Attention},
+const Converter kContribAttentionTable[] = {
+    {"com.microsoft.Attention", ContribAttention},
     {"com.microsoft.GroupQueryAttention", GroupQueryAttention},
     {"com.microsoft.MultiHeadAttention", MultiHeadAttention},
-    {"com.microsoft.RotaryEmbedding", RotaryEmbedding},
+    {"com.microsoft.RotaryEmbedding", ContribRotaryEmbedding},
 };
 
 }  // namespace
 
-std::span<const Converter> contrib_attention_converters() { return kTable; }
+std::span<const Converter> contrib_attention_converters() { return kContribAttentionTable; }
 
 }  // namespace anymps::onnx

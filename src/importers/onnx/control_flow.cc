@@ -14,7 +14,7 @@ namespace anymps::onnx {
 
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr int kMaxLoopDepth = 64;
 constexpr int kMaxRounds = 16;  // each widens a type, and types are not that wide
 
 const Graph& body_of(const Node& node, const char* attr) {
@@ -139,7 +139,7 @@ void free_names(const Graph& graph, std::vector<std::string_view>& names) {
 }
 
 Importer::Control Importer::find_control(const Node& node) {
-  static const std::map<std::string_view, Control> kTable = {
+  static const std::map<std::string_view, Control> kControlFlowTable = {
       {"If", &Importer::convert_if},
       {"Loop", &Importer::convert_loop},
       {"Scan", &Importer::convert_scan},
@@ -150,8 +150,8 @@ Importer::Control Importer::find_control(const Node& node) {
   if (node.domain == "ai.onnx.preview.training" && node.op_type == "Gradient")
     return &Importer::convert_gradient;
   if (!is_onnx(node.domain)) return nullptr;
-  auto found = kTable.find(node.op_type);
-  return found == kTable.end() ? nullptr : found->second;
+  auto found = kControlFlowTable.find(node.op_type);
+  return found == kControlFlowTable.end() ? nullptr : found->second;
 }
 
 Importer::Captures Importer::captures_of(const std::vector<const Graph*>& bodies, Scope& scope) {
@@ -169,7 +169,7 @@ Importer::GraphPtr Importer::import_body(const Graph& source, const std::vector<
                                          const Captures& captures, const Scope& outer) {
   require(source.inputs.size() == types.size(), "the body has {} inputs, must have {}",
           source.inputs.size(), types.size());
-  require(++depth_ <= kMaxDepth, "graphs are nested more than {} deep", kMaxDepth);
+  require(++depth_ <= kMaxLoopDepth, "graphs are nested more than {} deep", kMaxLoopDepth);
   auto graph = std::make_shared<anymps::Graph>();
   graph->name = std::string(source.name);
   Target target(*graph);

@@ -42,7 +42,7 @@ Values Col2Im(Call& c) {
   return {c.add("col2im", {c.in(0), c.in(1), c.in(2)}, attrs)};
 }
 
-const Converter kTable[] = {
+const Converter kDataTable[] = {
     {"Col2Im", Col2Im},
     {"Compress", Compress},
     {"EyeLike", EyeLike},
@@ -53,6 +53,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> data_converters() { return kTable; }
+std::span<const Converter> data_converters() { return kDataTable; }
 
 }  // namespace anymps::onnx

@@ -12,7 +12,7 @@ namespace anymps::onnx {
 
 namespace {
 
-constexpr int kMaxDepth = 64;                  // of function calls and branches
+constexpr int kMaxCallDepth = 64;              // of function calls and branches
 constexpr size_t kMaxNodes = size_t{1} << 21;  // calls of calls of calls grow fast
 
 std::string full_name(const Node& node) {
@@ -218,7 +218,7 @@ void Importer::bind_outputs(const Node& node, const Values& values, Scope& scope
 
 Values Importer::inline_function(const Function& function, const Node& node, Values inputs,
                                  Scope& outer) {
-  require(++depth_ <= kMaxDepth, "function calls are nested more than {} deep", kMaxDepth);
+  require(++depth_ <= kMaxCallDepth, "function calls are nested more than {} deep", kMaxCallDepth);
   require(inputs.size() <= function.inputs.size(), "the function takes {} inputs, {} are given",
           function.inputs.size(), inputs.size());
   Scope scope;
@@ -239,7 +239,7 @@ Values Importer::inline_function(const Function& function, const Node& node, Val
 
 // A branch that is known to be taken stands in place of the node.
 Values Importer::inline_branch(const Node& node, bool condition, Scope& scope) {
-  require(++depth_ <= kMaxDepth, "branches are nested more than {} deep", kMaxDepth);
+  require(++depth_ <= kMaxCallDepth, "branches are nested more than {} deep", kMaxCallDepth);
   const char* which = condition ? "then_branch" : "else_branch";
   const Attribute* attribute = node.find(which);
   require(attribute && attribute->type == Attribute::Type::kGraph, "attribute '{}' is missing",

@@ -60,13 +60,13 @@ Values Einsum(Call& c) {
   return {c.add("einsum", tensors, {{"equation", terms[0] + "," + terms[1] + "->" + output}})};
 }
 
-const Converter kTable[] = {
+const Converter kLinalgTable[] = {
     {"Det", "det"},
     {"Einsum", Einsum},
 };
 
 }  // namespace
 
-std::span<const Converter> linalg_converters() { return kTable; }
+std::span<const Converter> linalg_converters() { return kLinalgTable; }
 
 }  // namespace anymps::onnx

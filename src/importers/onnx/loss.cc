@@ -49,13 +49,13 @@ Values SoftmaxCrossEntropyLoss(Call& c) {
   return {negative_log_likelihood(c, log_p, c.in(1), c.opt(2)), log_p};
 }
 
-const Converter kTable[] = {
+const Converter kLossTable[] = {
     {"NegativeLogLikelihoodLoss", NegativeLogLikelihoodLoss},
     {"SoftmaxCrossEntropyLoss", SoftmaxCrossEntropyLoss},
 };
 
 }  // namespace
 
-std::span<const Converter> loss_converters() { return kTable; }
+std::span<const Converter> loss_converters() { return kLossTable; }
 
 }  // namespace anymps::onnx

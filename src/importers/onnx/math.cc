@@ -155,7 +155,7 @@ Value* swish(Call& c, Value* x) {
 Values Swish(Call& c) { return {swish(c, c.in(0))}; }
 Values SwiGLU(Call& c) { return {c.add("mul", {swish(c, c.in(0)), c.in(1)})}; }
 
-const Converter kTable[] = {
+const Converter kMathTable[] = {
     {"Abs", "abs"},
     {"Acos", "acos"},
     {"Acosh", "acosh"},
@@ -224,6 +224,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> math_converters() { return kTable; }
+std::span<const Converter> math_converters() { return kMathTable; }
 
 }  // namespace anymps::onnx

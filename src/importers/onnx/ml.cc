@@ -186,7 +186,7 @@ Value* probit(Call& c, Value* p) {
   return times(inverse, 1.41421356);
 }
 
-const Converter kTable[] = {
+const Converter kMlTable[] = {
     {"ai.onnx.ml.ArrayFeatureExtractor", ArrayFeatureExtractor},
     {"ai.onnx.ml.Binarizer", Binarizer},
     {"ai.onnx.ml.CategoryMapper", CategoryMapper},
@@ -253,6 +253,6 @@ Value* label_of(Call& c, Value* labels, Value* index) {
   return c.add("gather", {labels, index}, {{"axis", 0}});
 }
 
-std::span<const Converter> ml_converters() { return kTable; }
+std::span<const Converter> ml_converters() { return kMlTable; }
 
 }  // namespace anymps::onnx

@@ -66,13 +66,13 @@ Values CastMap(Call& c) {
       c, c.add("label_encode", {c.graph.ints(places), items.keys, numbers, nothing(c, dtype)}))};
 }
 
-const Converter kTable[] = {
+const Converter kMlMapsTable[] = {
     {"ai.onnx.ml.CastMap", CastMap},
     {"ai.onnx.ml.DictVectorizer", DictVectorizer},
 };
 
 }  // namespace
 
-std::span<const Converter> ml_map_converters() { return kTable; }
+std::span<const Converter> ml_map_converters() { return kMlMapsTable; }
 
 }  // namespace anymps::onnx

@@ -190,13 +190,13 @@ Values SVMClassifier(Call& c) {
   return give(best, c.add("concat", {c.add("neg", {scores}), scores}, {{"axis", 1}}));
 }
 
-const Converter kTable[] = {
+const Converter kMlSvmTable[] = {
     {"ai.onnx.ml.SVMClassifier", SVMClassifier},
     {"ai.onnx.ml.SVMRegressor", SVMRegressor},
 };
 
 }  // namespace
 
-std::span<const Converter> ml_svm_converters() { return kTable; }
+std::span<const Converter> ml_svm_converters() { return kMlSvmTable; }
 
 }  // namespace anymps::onnx

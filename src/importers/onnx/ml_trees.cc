@@ -265,7 +265,7 @@ Values TreeEnsemble(Call& c) {
   return {c.cast(transformed(c, y, kTransforms[how]), c.in(0)->dtype())};
 }
 
-const Converter kTable[] = {
+const Converter kMlTreesTable[] = {
     {"ai.onnx.ml.TreeEnsemble", TreeEnsemble},
     {"ai.onnx.ml.TreeEnsembleClassifier", TreeEnsembleClassifier},
     {"ai.onnx.ml.TreeEnsembleRegressor", TreeEnsembleRegressor},
@@ -273,6 +273,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> ml_tree_converters() { return kTable; }
+std::span<const Converter> ml_tree_converters() { return kMlTreesTable; }
 
 }  // namespace anymps::onnx

@@ -12,8 +12,8 @@ namespace anymps::onnx {
 
 namespace {
 
-constexpr int kMaxDepth = 64;      // of graphs in attributes of nodes of graphs
-constexpr int kMaxTypeDepth = 16;  // of sequences of optionals of …
+constexpr int kMaxGraphDepth = 64;  // of graphs in attributes of nodes of graphs
+constexpr int kMaxTypeDepth = 16;   // of sequences of optionals of …
 
 class Parser {
  public:
@@ -100,8 +100,8 @@ void Parser::model(std::string_view bytes, Model& model) {
 }
 
 void Parser::graph(std::string_view bytes, Graph& graph) {
-  if (++depth_ > kMaxDepth)
-    wire_fail(Code::kCorrupt, "graphs are nested more than {} deep", kMaxDepth);
+  if (++depth_ > kMaxGraphDepth)
+    wire_fail(Code::kCorrupt, "graphs are nested more than {} deep", kMaxGraphDepth);
   for (WireReader r(bytes); r.next();) {
     switch (r.tag()) {
       case 1:

@@ -293,7 +293,7 @@ Values Hardmax(Call& c) {
   return {c.opset < 13 ? c.add("reshape", {hot, c.add("shape", {x})}) : hot};
 }
 
-const Converter kTable[] = {
+const Converter kNnTable[] = {
     {"AveragePool", AveragePool},
     {"BatchNormalization", BatchNormalization},
     {"Conv", Conv},
@@ -319,6 +319,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> nn_converters() { return kTable; }
+std::span<const Converter> nn_converters() { return kNnTable; }
 
 }  // namespace anymps::onnx

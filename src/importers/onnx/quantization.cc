@@ -102,7 +102,7 @@ Values QLinearConv(Call& c) {
   return {requantized(c, sums, c.in(1), c.in(4), c.in(6), c.in(7), 1)};
 }
 
-const Converter kTable[] = {
+const Converter kQuantizationTable[] = {
     {"ConvInteger", ConvInteger},
     {"DequantizeLinear", DequantizeLinear},
     {"DynamicQuantizeLinear", DynamicQuantizeLinear},
@@ -116,6 +116,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> quantization_converters() { return kTable; }
+std::span<const Converter> quantization_converters() { return kQuantizationTable; }
 
 }  // namespace anymps::onnx

@@ -181,7 +181,7 @@ Values MatMulNBits(Call& c) {
   return {c.add("matmul", {a, matrix, c.opt(5)}, {{"transpose_b", true}})};
 }
 
-const Converter kTable[] = {
+const Converter kQuantizationContribTable[] = {
     {"com.microsoft.DynamicQuantizeLSTM", DynamicQuantizeLSTM},
     {"com.microsoft.DynamicQuantizeMatMul", DynamicQuantizeMatMul},
     {"com.microsoft.MatMulIntegerToFloat", MatMulIntegerToFloat},
@@ -198,6 +198,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> quantization_contrib_converters() { return kTable; }
+std::span<const Converter> quantization_contrib_converters() { return kQuantizationContribTable; }
 
 }  // namespace anymps::onnx

@@ -93,7 +93,7 @@ Values Dropout(Call& c) {
   return {y, mask};
 }
 
-const Converter kTable[] = {
+const Converter kRandomTable[] = {
     {"Bernoulli", Bernoulli},
     {"Dropout", Dropout},
     {"Multinomial", Multinomial},
@@ -105,6 +105,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> random_converters() { return kTable; }
+std::span<const Converter> random_converters() { return kRandomTable; }
 
 }  // namespace anymps::onnx

@@ -49,7 +49,7 @@ Values arg(Call& c, std::string_view op) {
 Values ArgMax(Call& c) { return arg(c, "arg_max"); }
 Values ArgMin(Call& c) { return arg(c, "arg_min"); }
 
-const Converter kTable[] = {
+const Converter kReductionTable[] = {
     {"ArgMax", ArgMax},
     {"ArgMin", ArgMin},
     {"ReduceL1", ReduceL1},
@@ -66,6 +66,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> reduction_converters() { return kTable; }
+std::span<const Converter> reduction_converters() { return kReductionTable; }
 
 }  // namespace anymps::onnx

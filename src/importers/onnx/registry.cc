@@ -44,7 +44,8 @@ static const std::map<std::string_view, const Converter*>& table() {
          })
       for (const Converter& converter : family)
         if (!converter.same_as || find_op(converter.same_as))
-          made->emplace(converter.op, &converter);
+          require(made->emplace(converter.op, &converter).second, "ONNX's {} has two converters",
+                  converter.op);
     return made;
   }();
   return *kTable;

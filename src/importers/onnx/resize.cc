@@ -101,13 +101,13 @@ Values Resize(Call& c) {
   return arguments.resize(x);
 }
 
-const Converter kTable[] = {
+const Converter kResizeTable[] = {
     {"Resize", Resize},
     {"Upsample", Upsample},
 };
 
 }  // namespace
 
-std::span<const Converter> resize_converters() { return kTable; }
+std::span<const Converter> resize_converters() { return kResizeTable; }
 
 }  // namespace anymps::onnx

@@ -79,7 +79,7 @@ Values RNN(Call& c) {
   return c.add_all("rnn", {c.in(0), c.in(1), c.in(2), c.opt(3), c.opt(4), c.opt(5)}, attrs, 2);
 }
 
-const Converter kTable[] = {
+const Converter kRnnTable[] = {
     {"GRU", GRU},
     {"LSTM", LSTM},
     {"RNN", RNN},
@@ -87,6 +87,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> rnn_converters() { return kTable; }
+std::span<const Converter> rnn_converters() { return kRnnTable; }
 
 }  // namespace anymps::onnx

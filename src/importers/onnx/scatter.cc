@@ -54,7 +54,7 @@ Values TensorScatter(Call& c) {
   return {c.add("scatter_along_axis", {update, places, cache}, {{"axis", axis}})};
 }
 
-const Converter kTable[] = {
+const Converter kScatterTable[] = {
     {"Scatter", ScatterElements},
     {"ScatterElements", ScatterElements},
     {"ScatterND", ScatterND},
@@ -63,6 +63,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> scatter_converters() { return kTable; }
+std::span<const Converter> scatter_converters() { return kScatterTable; }
 
 }  // namespace anymps::onnx

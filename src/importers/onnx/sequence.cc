@@ -42,7 +42,7 @@ Values Optional(Call& c) {
 
 Values OptionalHasElement(Call& c) { return {c.add("optional_has_element", {c.opt(0)})}; }
 
-const Converter kTable[] = {
+const Converter kSequenceTable[] = {
     {"ConcatFromSequence", ConcatFromSequence},
     {"Optional", Optional},
     {"OptionalGetElement", "optional_get_element"},
@@ -58,6 +58,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> sequence_converters() { return kTable; }
+std::span<const Converter> sequence_converters() { return kSequenceTable; }
 
 }  // namespace anymps::onnx

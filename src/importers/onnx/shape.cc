@@ -145,24 +145,6 @@ Values Pad(Call& c) {
   return {c.add("pad", {x, nullptr, value}, {{"pads", *pads}, {"mode", mode}})};
 }
 
-// Crops or pads axes to the extents given, evenly on both sides.
-Values CenterCropPad(Call& c) {
-  Value *x = c.in(0), *wanted = c.cast(c.in(1), DType::kI64);
-  const int64_t rank = c.rank(x);
-  Ints axes;
-  for (int64_t axis : c.ints("axes").value_or(Ints{})) axes.push_back(c.normalize(axis, rank));
-  if (!c.has("axes"))
-    for (int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
-  Values extents;
-  for (int64_t axis : axes)
-    extents.push_back(c.add("shape", {x}, {{"start", axis}, {"end", axis + 1}}));
-  if (axes.empty()) return {x};
-  Value* more = c.add("sub", {wanted, c.add("concat", extents, {{"axis", 0}})});
-  Value* before = c.add("div", {more, c.graph.ints({2})}, {{"rounding", "trunc"}});
-  Value* pads = c.add("concat", {before, c.add("sub", {more, before})}, {{"axis", 0}});
-  return {c.add("pad", {x, pads, nullptr, c.graph.ints(axes)})};
-}
-
 Values Gather(Call& c) { return {c.add("gather", {c.in(0), c.in(1)}, {{"axis", c.i("axis", 0)}})}; }
 
 Values GatherElements(Call& c) {
@@ -173,7 +155,7 @@ Values GatherND(Call& c) {
   return {c.add("gather_nd", {c.in(0), c.in(1)}, {{"batch_dims", c.i("batch_dims", 0)}})};
 }
 
-Values Shape(Call& c) {
+Values ShapeOf(Call& c) {
   NamedAttrs attrs = {{"start", c.i("start", 0)}};
   if (c.has("end")) attrs.emplace_back("end", c.i("end"));
   return {c.add("shape", {c.in(0)}, attrs)};
@@ -200,8 +182,7 @@ Values Trilu(Call& c) {
   return {c.add("trilu", {c.in(0)}, {{"k", (*known)[0]}, {"upper", upper}})};
 }
 
-const Converter kTable[] = {
-    {"CenterCropPad", CenterCropPad},
+const Converter kShapeTable[] = {
     {"Concat", Concat},
     {"DepthToSpace", DepthToSpace},
     {"Expand", Expand},
@@ -211,7 +192,7 @@ const Converter kTable[] = {
     {"GatherND", GatherND},
     {"Pad", Pad},
     {"Reshape", Reshape},
-    {"Shape", Shape},
+    {"Shape", ShapeOf},
     {"Size", Size},
     {"Slice", Slice},
     {"SpaceToDepth", SpaceToDepth},
@@ -226,6 +207,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> shape_converters() { return kTable; }
+std::span<const Converter> shape_converters() { return kShapeTable; }
 
 }  // namespace anymps::onnx

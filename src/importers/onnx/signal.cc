@@ -67,7 +67,7 @@ Values Irfft(Call& c) {
   return {c.add("squeeze", {y}, {{"axes", std::vector<int64_t>{-1}}})};
 }
 
-const Converter kTable[] = {
+const Converter kSignalTable[] = {
     {"com.microsoft.Irfft", Irfft},       {"com.microsoft.Rfft", Rfft},
     {"BlackmanWindow", BlackmanWindow},   {"DFT", DFT},
     {"HammingWindow", HammingWindow},     {"HannWindow", HannWindow},
@@ -76,6 +76,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> signal_converters() { return kTable; }
+std::span<const Converter> signal_converters() { return kSignalTable; }
 
 }  // namespace anymps::onnx

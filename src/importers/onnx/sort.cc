@@ -40,7 +40,7 @@ Values cumulative(Call& c, std::string_view op) {
 Values CumSum(Call& c) { return cumulative(c, "cumsum"); }
 Values CumProd(Call& c) { return cumulative(c, "cumprod"); }
 
-const Converter kTable[] = {
+const Converter kSortTable[] = {
     {"CumProd", CumProd},
     {"CumSum", CumSum},
     {"TopK", TopK},
@@ -48,6 +48,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> sort_converters() { return kTable; }
+std::span<const Converter> sort_converters() { return kSortTable; }
 
 }  // namespace anymps::onnx

@@ -120,7 +120,7 @@ Values LabelEncoder(Call& c) {
   return {c.add("label_encode", {c.in(0), keys, values, default_label(c, values->dtype())})};
 }
 
-const Converter kTable[] = {
+const Converter kStringTable[] = {
     {"RegexFullMatch", RegexFullMatch},     {"StringConcat", "string_concat"},
     {"StringNormalizer", StringNormalizer}, {"StringSplit", StringSplit},
     {"TfIdfVectorizer", TfIdfVectorizer},   {"ai.onnx.ml.LabelEncoder", LabelEncoder},
@@ -128,6 +128,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> string_converters() { return kTable; }
+std::span<const Converter> string_converters() { return kStringTable; }
 
 }  // namespace anymps::onnx

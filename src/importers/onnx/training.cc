@@ -106,7 +106,7 @@ Values Momentum(Call& c) {
   return joined(out);
 }
 
-const Converter kTable[] = {
+const Converter kTrainingTable[] = {
     {"ai.onnx.preview.training.Adagrad", Adagrad},
     {"ai.onnx.preview.training.Adam", Adam},
     {"ai.onnx.preview.training.Momentum", Momentum},
@@ -114,6 +114,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> training_converters() { return kTable; }
+std::span<const Converter> training_converters() { return kTrainingTable; }
 
 }  // namespace anymps::onnx

@@ -84,7 +84,7 @@ Values MaxUnpool(Call& c) {
   return {c.add("pad", {y, c.add("concat", {none, more}, {{"axis", 0}})})};
 }
 
-const Converter kTable[] = {
+const Converter kVisionTable[] = {
     {"AffineGrid", AffineGrid},     {"CenterCropPad", CenterCropPad},
     {"DeformConv", DeformConv},     {"GridSample", GridSample},
     {"ImageDecoder", ImageDecoder}, {"MaxRoiPool", MaxRoiPool},
@@ -94,6 +94,6 @@ const Converter kTable[] = {
 
 }  // namespace
 
-std::span<const Converter> vision_converters() { return kTable; }
+std::span<const Converter> vision_converters() { return kVisionTable; }
 
 }  // namespace anymps::onnx

@@ -22,7 +22,7 @@ std::vector<Term> with_range(GradientContext& ctx, std::vector<Term> inputs) {
   return inputs;
 }
 
-NamedAttrs window_attrs(GradientContext& ctx) {
+NamedAttrs column_attrs(GradientContext& ctx) {
   NamedAttrs attrs;
   for (const char* name : {"strides", "dilations", "pads"})
     attrs.emplace_back(name, ctx.attrs().ints(name));
@@ -122,7 +122,7 @@ COMPLEX_GRADIENT(im2col) {
     if (!shape[i].known()) ctx.refuse("the extents of its image are not known");
     image.push_back(shape[i].value());
   }
-  NamedAttrs attrs = window_attrs(ctx);
+  NamedAttrs attrs = column_attrs(ctx);
   attrs.emplace_back("kernel", ctx.attrs().ints("kernel"));
   attrs.emplace_back("image", image);
   ctx.set(0, ctx.dy().op("col2im", attrs));
@@ -131,7 +131,7 @@ COMPLEX_GRADIENT(im2col) {
 COMPLEX_GRADIENT(col2im) {
   const auto kernel = ctx.ints(2, "kernel");
   if (!kernel) ctx.refuse("its kernel is not known");
-  NamedAttrs attrs = window_attrs(ctx);
+  NamedAttrs attrs = column_attrs(ctx);
   attrs.emplace_back("kernel", *kernel);
   ctx.set(0, ctx.dy().op("im2col", attrs));
 }

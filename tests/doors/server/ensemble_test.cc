@@ -8,8 +8,6 @@
 namespace server {
 namespace {
 
-using Floats = std::vector<float>;
-
 std::string step(const std::string& model, const std::string& in, const std::string& out,
                  const std::string& input = "x", const std::string& output = "y",
                  int version = -1) {
@@ -62,8 +60,8 @@ TEST_F(EnsembleTest, PassesTensorsFromStepToStep) {
   const size_t last = response.outputs.at(0).name == "mid";
   EXPECT_EQ(response.outputs.at(last).name, "y");
   EXPECT_EQ(response.outputs.at(1 - last).name, "mid");
-  EXPECT_EQ(floats(response, last), (Floats{11, 12, 13, 14, 15, 16, 17, 18}));
-  EXPECT_EQ(floats(response, 1 - last), (Floats{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(floats_of(response, last), (Floats{11, 12, 13, 14, 15, 16, 17, 18}));
+  EXPECT_EQ(floats_of(response, 1 - last), (Floats{1, 2, 3, 4, 5, 6, 7, 8}));
   EXPECT_EQ(response.model, "e");
   EXPECT_EQ(std::get<int64_t>(response.parameters.at("sequence_id")), 0);
   const inference::ModelStatistics statistics = repository.find("e", -1)->metrics().read();
@@ -104,7 +102,7 @@ TEST_F(EnsembleTest, ForksAndJoins) {
   }
   for (int i = 0; i < 32; ++i) {
     const auto f = static_cast<float>(i);
-    EXPECT_EQ(floats(answers[static_cast<size_t>(i)].get()),
+    EXPECT_EQ(floats_of(answers[static_cast<size_t>(i)].get()),
               (Floats{2 * f + 11, 11, 11, 2 * f + 11}));
   }
 }
@@ -114,7 +112,7 @@ TEST_F(EnsembleTest, RunsEnsemblesAndModelsWithoutABatchAxis) {
   add("outer", ensemble(step("inner", "x", "t") + step("ten", "t", "y")));
   Repository& repository = load("outer");
   const Response response = ask(repository, make_request("outer", {0, 0, 0, 1}));
-  EXPECT_EQ(floats(response), (Floats{111, 111, 111, 112}));
+  EXPECT_EQ(floats_of(response), (Floats{111, 111, 111, 112}));
   EXPECT_EQ(response.outputs[0].shape, (std::vector<int64_t>{1, 4}));
   EXPECT_EQ(error_of(ask(repository, make_request("outer", Floats(8), {2, 4}))),
             "in ensemble 'outer', in ensemble 'inner', [request id: <id_unknown>] unexpected shape "
@@ -127,15 +125,15 @@ TEST_F(EnsembleTest, ComesAndGoesWithItsModels) {
   add("e", ensemble(step("one", "x", "t") + step("one", "t", "y")));
   add("f", ensemble(step("e", "x", "y")));
   Repository& repository = load("f");
-  EXPECT_EQ(floats(ask(repository, make_request("f", {0, 0, 0, 0})))[0], 2);
+  EXPECT_EQ(floats_of(ask(repository, make_request("f", {0, 0, 0, 0})))[0], 2);
   folder.add("one", 3);
   repository.load("one", {});
-  EXPECT_EQ(floats(ask(repository, make_request("f", {0, 0, 0, 0})))[0], 6);
+  EXPECT_EQ(floats_of(ask(repository, make_request("f", {0, 0, 0, 0})))[0], 6);
   repository.unload("one", false);
   EXPECT_THROW(repository.find("e", -1), Error);
   EXPECT_THROW(repository.find("f", -1), Error);
   repository.load("one", {});
-  EXPECT_EQ(floats(ask(repository, make_request("f", {0, 0, 0, 0})))[0], 6);
+  EXPECT_EQ(floats_of(ask(repository, make_request("f", {0, 0, 0, 0})))[0], 6);
   // "one" was asked for by itself meanwhile, "e" was not.
   repository.unload("f", true);
   EXPECT_TRUE(repository.ready("one", -1));

@@ -19,7 +19,7 @@
 #include "server/core/scheduler.h"
 #include "server/core/statistics.h"
 
-namespace server::testing {
+namespace server::test {
 
 inline inference::ModelConfig config(const std::string& text) {
   inference::ModelConfig result;
@@ -140,21 +140,23 @@ class Gate {
   bool always_ = false;
 };
 
-// What an instance ran: the ids of each batch.
+using Batches = std::vector<std::vector<std::string>>;  // the ids of each batch
+
+// What an instance ran.
 class Log {
  public:
   void add(std::vector<std::string> batch) {
     std::lock_guard lock(mutex_);
     batches_.push_back(std::move(batch));
   }
-  std::vector<std::vector<std::string>> batches() const {
+  Batches batches() const {
     std::lock_guard lock(mutex_);
     return batches_;
   }
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::vector<std::string>> batches_;
+  Batches batches_;
 };
 
 class FakeInstance : public Instance {
@@ -193,4 +195,4 @@ inline std::vector<std::unique_ptr<Instance>> instances(size_t count, Gate* gate
   return result;
 }
 
-}  // namespace server::testing
+}  // namespace server::test

@@ -8,7 +8,7 @@
 namespace server {
 namespace {
 
-std::optional<int> parse(std::vector<const char*> words, Options& options) {
+std::optional<int> parse_words(std::vector<const char*> words, Options& options) {
   words.insert(words.begin(), "anymps-server");
   return parse_flags(static_cast<int>(words.size()), words.data(), options);
 }
@@ -16,7 +16,7 @@ std::optional<int> parse(std::vector<const char*> words, Options& options) {
 Options parsed(std::vector<const char*> words) {
   Options options;
   words.push_back("--model-repository=r");
-  EXPECT_EQ(parse(std::move(words), options), std::nullopt);
+  EXPECT_EQ(parse_words(std::move(words), options), std::nullopt);
   return options;
 }
 
@@ -24,7 +24,7 @@ std::string refused(std::vector<const char*> words) {
   Options options;
   words.push_back("--model-repository=r");
   testing::internal::CaptureStderr();
-  EXPECT_EQ(parse(std::move(words), options), 2);
+  EXPECT_EQ(parse_words(std::move(words), options), 2);
   return testing::internal::GetCapturedStderr();
 }
 
@@ -119,7 +119,7 @@ TEST(Flags, WrongUsage) {
   refused({"--allow-http=false", "--allow-grpc=false"});
   Options options;
   testing::internal::CaptureStderr();
-  EXPECT_EQ(parse({}, options), 2);
+  EXPECT_EQ(parse_words({}, options), 2);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("--model-repository is required"),
             std::string::npos);
   parsed({"--backend-config=python,shm-default-byte-size=1"});  // accepted
@@ -129,7 +129,7 @@ TEST(Flags, HelpNamesTheFlagsButNotTheKey) {
   setenv("ANYMPS_API_KEY", "secret", 1);
   Options options;
   testing::internal::CaptureStdout();
-  EXPECT_EQ(parse({"--help"}, options), 0);
+  EXPECT_EQ(parse_words({"--help"}, options), 0);
   const std::string help = testing::internal::GetCapturedStdout();
   unsetenv("ANYMPS_API_KEY");
   for (const char* flag : {"--model-repository", "--grpc-port", "--exit-timeout-secs", "--api-key"})

@@ -31,7 +31,7 @@ const SharedMemory& nothing() {
   return memory;
 }
 
-std::string error_of(const Message& m, const SharedMemory& memory = nothing()) {
+std::string decode_error(const Message& m, const SharedMemory& memory = nothing()) {
   try {
     decode_infer(m, memory);
   } catch (const Error& error) {
@@ -40,7 +40,7 @@ std::string error_of(const Message& m, const SharedMemory& memory = nothing()) {
   return "";
 }
 
-std::string bytes_of(const RequestPtr& request, size_t input = 0) {
+std::string input_bytes(const RequestPtr& request, size_t input = 0) {
   std::string bytes;
   for (const Buffer& buffer : request->inputs.at(input).buffers)
     bytes.append(reinterpret_cast<const char*>(buffer.data), buffer.bytes);
@@ -67,7 +67,7 @@ TEST(GrpcCodec, RawTensorsAreUsedWhereTheyLie) {
   EXPECT_EQ(request->inputs[0].shape, (std::vector<int64_t>{1, 4}));
   EXPECT_EQ(reinterpret_cast<const char*>(request->inputs[0].buffers.at(0).data), data);
   m.reset();  // the buffer keeps the message alive
-  EXPECT_EQ(bytes_of(request), std::string(64, 'z'));
+  EXPECT_EQ(input_bytes(request), std::string(64, 'z'));
 }
 
 TEST(GrpcCodec, TypedContents) {
@@ -96,12 +96,13 @@ TEST(GrpcCodec, TypedContents) {
   for (const Case& c : cases) {
     const Message m = message(c.datatype, {1});
     c.fill(*m->mutable_inputs(0)->mutable_contents());
-    EXPECT_EQ(bytes_of(decode_infer(m, nothing())), c.expected) << c.datatype;
+    EXPECT_EQ(input_bytes(decode_infer(m, nothing())), c.expected) << c.datatype;
     const Message other = message(std::string(c.datatype) == "FP32" ? "INT32" : "FP32", {1});
     c.fill(*other->mutable_inputs(0)->mutable_contents());
-    EXPECT_NE(error_of(other).find("unexpected explicit tensor data for input tensor 'x' for model "
-                                   "'add1' of type '"),
-              std::string::npos)
+    EXPECT_NE(
+        decode_error(other).find("unexpected explicit tensor data for input tensor 'x' for model "
+                                 "'add1' of type '"),
+        std::string::npos)
         << c.datatype;
   }
 }
@@ -109,38 +110,40 @@ TEST(GrpcCodec, TypedContents) {
 TEST(GrpcCodec, TypedContentsThatDoNotFit) {
   Message m = message("INT8", {1});
   m->mutable_inputs(0)->mutable_contents()->add_int_contents(128);
-  EXPECT_EQ(error_of(m),
+  EXPECT_EQ(decode_error(m),
             "input tensor 'x' for model 'add1' has a value that does not fit INT8: 128");
   m = message("UINT16", {1});
   m->mutable_inputs(0)->mutable_contents()->add_uint_contents(65536);
-  EXPECT_NE(error_of(m), "");
+  EXPECT_NE(decode_error(m), "");
   m = message("FP16", {1});
   m->mutable_inputs(0)->mutable_contents()->add_fp32_contents(1);
-  EXPECT_EQ(error_of(m),
+  EXPECT_EQ(decode_error(m),
             "unexpected explicit tensor data for input tensor 'x' for model 'add1' of type 'FP32', "
             "expected datatype 'FP16'");
   m = message("FP32", {1});
   m->mutable_inputs(0)->mutable_contents()->add_fp32_contents(1);
   m->mutable_inputs(0)->mutable_contents()->add_int_contents(1);
-  EXPECT_NE(error_of(m).find("of type 'INT32'"), std::string::npos);
+  EXPECT_NE(decode_error(m).find("of type 'INT32'"), std::string::npos);
 }
 
 TEST(GrpcCodec, ContentsThatAreMissingOrDouble) {
   Message m = message();
-  EXPECT_EQ(error_of(m), "unable to find data for input tensor 'x' for model 'add1' in request.");
+  EXPECT_EQ(decode_error(m),
+            "unable to find data for input tensor 'x' for model 'add1' in request.");
   m->add_raw_input_contents("1234");
   m->mutable_inputs(0)->mutable_contents()->add_fp32_contents(1);
-  EXPECT_EQ(error_of(m),
+  EXPECT_EQ(decode_error(m),
             "contents field must not be specified when using raw_input_contents for 'x' for model "
             "'add1'");
   m = message();
   *m->add_inputs() = m->inputs(0);
   m->add_raw_input_contents("1");
   m->add_raw_input_contents("2");
-  EXPECT_EQ(error_of(m), "[request id: <id_unknown>] input 'x' already exists in request");
+  EXPECT_EQ(decode_error(m), "[request id: <id_unknown>] input 'x' already exists in request");
   m = message("FP33");
   m->add_raw_input_contents("1");
-  EXPECT_NE(error_of(m).find("inference input 'x' data-type is '<invalid>'"), std::string::npos);
+  EXPECT_NE(decode_error(m).find("inference input 'x' data-type is '<invalid>'"),
+            std::string::npos);
 }
 
 TEST(GrpcCodec, Versions) {
@@ -148,7 +151,7 @@ TEST(GrpcCodec, Versions) {
     const Message m = message();
     m->add_raw_input_contents("1234");
     m->set_model_version(version);
-    return error_of(m);
+    return decode_error(m);
   };
   EXPECT_EQ(error("1"), "");
   for (const char* version : {"abc", "1x", " 1", "99999999999999999999"})
@@ -189,7 +192,7 @@ TEST(GrpcCodec, ParametersOfTheWrongType) {
     const Message m = message();
     m->add_raw_input_contents("1234");
     set((*m->mutable_parameters())[name]);
-    return error_of(m);
+    return decode_error(m);
   };
   const auto text = [](inference::InferParameter& p) { p.set_string_param("x"); };
   const auto real = [](inference::InferParameter& p) { p.set_double_param(1); };
@@ -225,9 +228,10 @@ TEST(GrpcCodec, RequestedOutputs) {
   ASSERT_EQ(request->outputs.size(), 1U);
   EXPECT_EQ(request->outputs[0].classes, 2U);
   (*output->mutable_parameters())["classification"].set_int64_param(0);
-  EXPECT_EQ(error_of(m), "invalid value for 'classification' parameter, expected >= 0");
+  EXPECT_EQ(decode_error(m), "invalid value for 'classification' parameter, expected >= 0");
   (*output->mutable_parameters())["classification"].set_string_param("2");
-  EXPECT_EQ(error_of(m), "invalid value type for 'classification' parameter, expected int64_param");
+  EXPECT_EQ(decode_error(m),
+            "invalid value type for 'classification' parameter, expected int64_param");
 }
 
 TEST(GrpcCodec, SharedMemory) {
@@ -243,24 +247,24 @@ TEST(GrpcCodec, SharedMemory) {
   const Message m = message();
   auto& parameters = *m->mutable_inputs(0)->mutable_parameters();
   parameters["shared_memory_offset"].set_int64_param(4);
-  EXPECT_EQ(error_of(m, memory),
+  EXPECT_EQ(decode_error(m, memory),
             "'shared_memory_offset' can not be specified without 'shared_memory_region' parameter "
             "for tensor 'x'");
   parameters["shared_memory_region"].set_string_param("r");
-  EXPECT_EQ(error_of(m, memory),
+  EXPECT_EQ(decode_error(m, memory),
             "'shared_memory_byte_size' must be specified along with 'shared_memory_region' "
             "parameter for tensor 'x'");
   parameters["shared_memory_byte_size"].set_int64_param(8);
-  EXPECT_EQ(bytes_of(decode_infer(m, memory)), "456789ab");
+  EXPECT_EQ(input_bytes(decode_infer(m, memory)), "456789ab");
   m->mutable_inputs(0)->mutable_contents();
-  EXPECT_EQ(error_of(m, memory),
+  EXPECT_EQ(decode_error(m, memory),
             "unexpected 'content' provided when using shared memory for input tensor 'x' for model "
             "'add1'");
   m->mutable_inputs(0)->clear_contents();
   parameters["shared_memory_byte_size"].set_int64_param(-8);
-  EXPECT_EQ(error_of(m, memory), "Invalid offset + byte size for shared memory region: 'r'");
+  EXPECT_EQ(decode_error(m, memory), "Invalid offset + byte size for shared memory region: 'r'");
   parameters["shared_memory_byte_size"].set_string_param("8");
-  EXPECT_EQ(error_of(m, memory),
+  EXPECT_EQ(decode_error(m, memory),
             "invalid value type for 'shared_memory_byte_size' parameter for tensor 'x', expected "
             "int64_param.");
   parameters["shared_memory_byte_size"].set_int64_param(8);
@@ -271,11 +275,11 @@ TEST(GrpcCodec, SharedMemory) {
   EXPECT_EQ(request->outputs[0].target.bytes, 8U);
   EXPECT_TRUE(targets_of(*request).has("y"));
   (*output->mutable_parameters())["classification"].set_int64_param(1);
-  EXPECT_EQ(error_of(m, memory),
+  EXPECT_EQ(decode_error(m, memory),
             "output can't set both 'shared_memory_region' and 'classification'");
 }
 
-Response answer(std::string* large) {
+Response three_outputs(std::string* large) {
   Response response;
   response.model = "m";
   response.version = "2";
@@ -293,7 +297,7 @@ Response answer(std::string* large) {
 
 TEST(GrpcCodec, ResponsesAreMessages) {
   std::string large(5000, 'L');
-  const Wire wire = encode_infer(answer(&large), {{"s"}}, false);
+  const Wire wire = encode_infer(three_outputs(&large), {{"s"}}, false);
   bool in_place = false;
   for (const Wire::Part& part : wire.parts)
     in_place |= reinterpret_cast<const char*>(part.tensor.data) == large.data();
@@ -317,7 +321,7 @@ TEST(GrpcCodec, ResponsesAreMessages) {
 TEST(GrpcCodec, StreamedResponses) {
   std::string large(70000, 'L');
   inference::ModelStreamInferResponse m;
-  ASSERT_TRUE(m.ParseFromString(encode_streamed(answer(&large), {}).flat()));
+  ASSERT_TRUE(m.ParseFromString(encode_streamed(three_outputs(&large), {}).flat()));
   EXPECT_TRUE(m.infer_response().parameters().at("triton_final_response").bool_param());
   EXPECT_EQ(m.infer_response().raw_output_contents(1), large);
   EXPECT_EQ(m.error_message(), "");

@@ -33,7 +33,7 @@ std::string packed(const std::string& text, int window) {  // 15: zlib, 31: gzip
   return result;
 }
 
-std::string request(size_t tensor_bytes) {
+std::string infer_request(size_t tensor_bytes) {
   inference::ModelInferRequest message;
   message.set_model_name("m");
   message.set_id("q");
@@ -41,17 +41,17 @@ std::string request(size_t tensor_bytes) {
   return message.SerializeAsString();
 }
 
-grpc::Status parse(const std::string& bytes, size_t slice, InferMessage& message) {
+grpc::Status parse_message(const std::string& bytes, size_t slice, InferMessage& message) {
   grpc::ByteBuffer buffer = in_slices(bytes, slice);
   return message.parse(buffer, kLimit);
 }
 
 TEST(GrpcMessage, PlainAndPacked) {
-  const std::string text = request(90'000);
+  const std::string text = infer_request(90'000);
   for (const std::string& bytes : {text, packed(text, 15), packed(text, 31)})
     for (const size_t slice : {size_t{2}, size_t{7}, size_t{16384}, bytes.size()}) {
       InferMessage message;
-      const grpc::Status status = parse(bytes, slice, message);
+      const grpc::Status status = parse_message(bytes, slice, message);
       EXPECT_TRUE(status.ok()) << status.error_message() << " slice " << slice;
       EXPECT_EQ(message.id(), "q");
       EXPECT_EQ(message.model(), "m");
@@ -60,20 +60,20 @@ TEST(GrpcMessage, PlainAndPacked) {
 
 TEST(GrpcMessage, WhatUnpacksToMoreThanTheLimit) {
   InferMessage message;
-  const std::string bomb = packed(request(20'000'000), 31);
+  const std::string bomb = packed(infer_request(20'000'000), 31);
   ASSERT_LT(bomb.size(), 30'000U);
-  const grpc::Status status = parse(bomb, 16384, message);
+  const grpc::Status status = parse_message(bomb, 16384, message);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(status.error_message().find("Received message larger than max ("), 0U);
 }
 
 TEST(GrpcMessage, WhatIsNoMessage) {
-  const std::string whole = packed(request(5000), 31);
+  const std::string whole = packed(infer_request(5000), 31);
   for (const std::string& bytes :
        {std::string("\xff\xff\xff"), whole.substr(0, whole.size() / 2), std::string("\x1f\x8b"),
         std::string("\x1f\x8bxxxxxxxxxxxxxxxx"), packed("\xff\xff\xff", 15)}) {
     InferMessage message;
-    const grpc::Status status = parse(bytes, 16384, message);
+    const grpc::Status status = parse_message(bytes, 16384, message);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);
     EXPECT_EQ(status.error_message(), "Unable to parse request");
   }
@@ -81,7 +81,7 @@ TEST(GrpcMessage, WhatIsNoMessage) {
 
 TEST(GrpcMessage, AnEmptyMessageIsOne) {
   InferMessage message;
-  EXPECT_TRUE(parse("", 1, message).ok());
+  EXPECT_TRUE(parse_message("", 1, message).ok());
   EXPECT_EQ(message.model(), "");
 }
 
@@ -90,7 +90,7 @@ TEST(GrpcMessage, TensorsOutliveTheCall) {
   inference::ModelInferRequest m;
   m.add_inputs()->set_datatype("UINT8");
   m.add_raw_input_contents(std::string(5000, 't'));
-  ASSERT_TRUE(parse(m.SerializeAsString(), 1000, *message).ok());
+  ASSERT_TRUE(parse_message(m.SerializeAsString(), 1000, *message).ok());
   const RequestPtr request = InferMessage::decode(message, SharedMemory());
   message->cancelled = true;
   message.reset();

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace server::testing {
+namespace server::test {
 
 struct Answer {
   int status = 0;
@@ -117,4 +117,4 @@ class Client {
   std::string in_;
 };
 
-}  // namespace server::testing
+}  // namespace server::test

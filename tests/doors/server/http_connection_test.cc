@@ -18,11 +18,11 @@
 namespace server::http {
 namespace {
 
-using testing::Answer;
-using testing::Client;
+using test::Answer;
+using test::Client;
 using namespace std::chrono_literals;
 
-constexpr size_t kLimit = 8 << 20;
+constexpr size_t kMaxBody = 8 << 20;
 
 // Answers with the body. /later: from another thread; /hold: when `release` is set; /align: where
 // what follows the JSON lies.
@@ -30,7 +30,7 @@ class Echo {
  public:
   explicit Echo(unsigned loops = 1, TlsContext tls = nullptr) {
     auto service = std::make_shared<Service>();
-    service->max_body_bytes = kLimit;
+    service->max_body_bytes = kMaxBody;
     service->check = [](const Head& head) -> std::optional<Reply> {
       if (head.path == "/forbidden") return error_reply(401, "no");
       return std::nullopt;
@@ -137,7 +137,7 @@ TEST(HttpConnection, BodiesMayBeChunkedSlowOrExpected) {
 TEST(HttpConnection, LargeBodiesLieInOneAlignedBlock) {
   Echo echo(2);
   Client client(echo.port);
-  const std::string large(kLimit, 'x');
+  const std::string large(kMaxBody, 'x');
   EXPECT_EQ(client.post("/", large).body, large);
   EXPECT_EQ(client.post("/later", large).body, large);
   for (const int json : {0, 1, 63, 64, 97})
@@ -152,7 +152,7 @@ TEST(HttpConnection, TooLargeIsRefusedBeforeItComes) {
   Echo echo;
   Client client(echo.port);
   const Answer refused = client.ask(
-      "POST / HTTP/1.1\r\nContent-Length: " + std::to_string(kLimit + 1) + "\r\n\r\nsome of it");
+      "POST / HTTP/1.1\r\nContent-Length: " + std::to_string(kMaxBody + 1) + "\r\n\r\nsome of it");
   EXPECT_EQ(refused.status, 413);
   EXPECT_TRUE(refused.has("Connection: close"));
   EXPECT_TRUE(client.at_end());
@@ -214,7 +214,7 @@ TEST(HttpConnection, DrainingAnswersWhatIsUnderWay) {
 
 TEST(HttpConnection, TheLoopMayEndBeforeItsClients) {
   auto service = std::make_shared<Service>();
-  service->max_body_bytes = kLimit;
+  service->max_body_bytes = kMaxBody;
   std::atomic<bool> started{false};
   ExchangePtr held;
   service->handle = [&](const ExchangePtr& exchange) -> std::optional<Reply> {

@@ -15,8 +15,8 @@ namespace server {
 namespace {
 
 using nlohmann::json;
-using testing::Answer;
-using testing::Client;
+using test::Answer;
+using test::Client;
 
 const std::string kInput = R"({"name":"x","datatype":"FP32","shape":[1,4],"data":[[1,2,3,4]]})";
 const std::string kBody = "{\"inputs\":[" + kInput + "]}";

@@ -285,7 +285,7 @@ TEST(InferCodec, RawBodyIsTheOnlyInput) {
   EXPECT_EQ(values<char>(text.inputs[0]), (std::vector<char>{5, 0, 0, 0, 'h', 'e', 'l', 'l', 'o'}));
 }
 
-Buffer floats(const std::vector<float>& values) {
+Buffer float_buffer(const std::vector<float>& values) {
   return own(std::string(reinterpret_cast<const char*>(values.data()), values.size() * 4));
 }
 
@@ -299,7 +299,8 @@ TEST(InferCodec, ResponsesInTritonsOrder) {
   response.version = "3";
   response.id = "a\"b";
   response.parameters = {{"p", int64_t{1}}};
-  response.outputs = {{"A", AMPS_F32, {2}, floats({2, 1.1f})}, {"B", AMPS_F32, {1}, floats({4})}};
+  response.outputs = {{"A", AMPS_F32, {2}, float_buffer({2, 1.1f})},
+                      {"B", AMPS_F32, {1}, float_buffer({4})}};
   ReplyForm form;
   form.outputs = {{OutputForm::Kind::kBinary, "B"}};
   const EncodedBody body = encode_infer(response, form);
@@ -356,7 +357,8 @@ TEST(Generate, AnswersByName) {
   Response response;
   response.model = "m";
   response.version = "1";
-  response.outputs = {{"Y", AMPS_F32, {1, 2}, floats({1, 2})}, {"A", AMPS_F32, {1}, floats({5})}};
+  response.outputs = {{"Y", AMPS_F32, {1, 2}, float_buffer({1, 2})},
+                      {"A", AMPS_F32, {1}, float_buffer({5})}};
   EXPECT_EQ(encode_generate(response),
             "{\"A\":5.0,\"Y\":[1.0,2.0],\"model_name\":\"m\",\"model_version\":\"1\"}");
 }

@@ -20,6 +20,8 @@
 
 namespace server {
 
+using Floats = std::vector<float>;
+
 inline constexpr char kFourFloats[] =
     R"(input { name: "x" data_type: TYPE_FP32 dims: 4 } output { name: "y" data_type: TYPE_FP32 dims: 4 } )";
 
@@ -84,11 +86,11 @@ struct Served {
   std::optional<Repository> repository;
 };
 
-inline RequestPtr make_request(const std::string& model, std::vector<float> values,
+inline RequestPtr make_request(const std::string& model, Floats values,
                                std::vector<int64_t> shape = {1, 4}) {
   auto request = std::make_unique<Request>();
   request->model = model;
-  auto owner = std::make_shared<std::vector<float>>(std::move(values));
+  auto owner = std::make_shared<Floats>(std::move(values));
   InputTensor input{"x", AMPS_F32, std::move(shape), {}};
   input.buffers.push_back(
       {owner, reinterpret_cast<std::byte*>(owner->data()), owner->size() * sizeof(float)});
@@ -109,13 +111,13 @@ inline Response ask(const Repository& repository, RequestPtr request) {
   return send(version, std::move(request)).get();
 }
 
-inline std::vector<float> floats(const Response& response, size_t output = 0) {
+inline Floats floats_of(const Response& response, size_t output = 0) {
   if (response.error) {
     ADD_FAILURE() << response.error->what();
     return {};
   }
   const Buffer& data = response.outputs.at(output).data;
-  std::vector<float> values(data.bytes / sizeof(float));
+  Floats values(data.bytes / sizeof(float));
   if (!values.empty()) std::memcpy(values.data(), data.data, data.bytes);
   return values;
 }

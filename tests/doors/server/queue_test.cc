@@ -9,8 +9,8 @@
 namespace server {
 namespace {
 
-using testing::Answers;
-using testing::request;
+using test::Answers;
+using test::request;
 
 class QueueTest : public ::testing::Test {
  protected:

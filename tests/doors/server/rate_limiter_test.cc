@@ -13,12 +13,12 @@
 namespace server {
 namespace {
 
-using testing::Answers;
-using testing::config;
-using testing::FakeInstance;
-using testing::Gate;
-using testing::Log;
-using testing::request;
+using test::Answers;
+using test::config;
+using test::FakeInstance;
+using test::Gate;
+using test::Log;
+using test::request;
 
 inference::ModelInstanceGroup group(const std::string& text) {
   inference::ModelInstanceGroup result;

@@ -11,8 +11,6 @@
 namespace server {
 namespace {
 
-using Floats = std::vector<float>;
-
 template <typename Fn>
 bool soon(Fn&& condition) {
   for (int i = 0; i < 500; ++i) {
@@ -31,9 +29,9 @@ TEST(Repository, LoadsWhatIsThereAndAnswers) {
   Repository& repository = served.start();
   EXPECT_EQ(index_text(repository), "a/1 READY\nb/3 READY\n");
   EXPECT_TRUE(repository.all_ready());
-  EXPECT_EQ(floats(ask(repository, make_request("a", {1, 2, 3, 4}))), (Floats{2, 3, 4, 5}));
+  EXPECT_EQ(floats_of(ask(repository, make_request("a", {1, 2, 3, 4}))), (Floats{2, 3, 4, 5}));
   const Response response = ask(repository, make_request("b", {1, 2, 3, 4, 5, 6, 7, 8}, {2, 4}));
-  EXPECT_EQ(floats(response), (Floats{3, 4, 5, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(floats_of(response), (Floats{3, 4, 5, 6, 7, 8, 9, 10}));
   EXPECT_EQ(response.model, "b");
   EXPECT_EQ(response.version, "3");
   EXPECT_EQ(response.outputs[0].name, "y");
@@ -68,7 +66,7 @@ TEST(Repository, ChoosesVersionsByPolicy) {
   for (const int64_t version : {1, 2, 3}) {
     RequestPtr request = make_request("all", {0, 0, 0, 0});
     request->version = version;
-    EXPECT_EQ(floats(ask(repository, std::move(request)))[0], static_cast<float>(version));
+    EXPECT_EQ(floats_of(ask(repository, std::move(request)))[0], static_cast<float>(version));
   }
   EXPECT_EQ(ask(repository, make_request("all", {0, 0, 0, 0})).version, "3");
   EXPECT_EQ(refusal([&] { repository.find("some", 5); }),
@@ -147,7 +145,7 @@ TEST(Repository, StartsOnlyIfAllLoads) {
   EXPECT_EQ(refusal([&] { strict.start(); }), "failed to load all models");
   Served lenient(folder, ModelControl::kNone);
   lenient.options.exit_on_error = false;
-  EXPECT_EQ(floats(ask(lenient.start(), make_request("good", {1, 1, 1, 1})))[0], 2);
+  EXPECT_EQ(floats_of(ask(lenient.start(), make_request("good", {1, 1, 1, 1})))[0], 2);
   EXPECT_FALSE(lenient.repository->all_ready());
 }
 
@@ -179,10 +177,10 @@ TEST(Repository, LoadsWithAnotherConfigurationAndOtherFiles) {
   repository.load("m", {});  // nothing has changed
   EXPECT_EQ(repository.find("m", -1)->config().max_batch_size(), 2);
   repository.load("m", {{"config", "{}"}, {"file:7/model.mps", bytes}});
-  EXPECT_EQ(floats(ask(repository, make_request("m", {1, 1, 1, 1})))[0], 6);
+  EXPECT_EQ(floats_of(ask(repository, make_request("m", {1, 1, 1, 1})))[0], 6);
   EXPECT_EQ(repository.find("m", -1)->version(), 7);
   repository.load("fresh", {{"config", "{}"}, {"file:1/model.mps", bytes}});
-  EXPECT_EQ(floats(ask(repository, make_request("fresh", {1, 1, 1, 1})))[0], 6);
+  EXPECT_EQ(floats_of(ask(repository, make_request("fresh", {1, 1, 1, 1})))[0], 6);
   const Parameters refused[] = {
       {{"file:1/model.mps", bytes}},
       {{"config", "{"}},
@@ -196,9 +194,9 @@ TEST(Repository, LoadsWithAnotherConfigurationAndOtherFiles) {
   for (const Parameters& parameters : refused)
     EXPECT_EQ(refusal([&] { repository.load("fresh", parameters); }),
               "failed to load 'fresh', failed to poll from model repository");
-  EXPECT_EQ(floats(ask(repository, make_request("fresh", {1, 1, 1, 1})))[0], 6);
+  EXPECT_EQ(floats_of(ask(repository, make_request("fresh", {1, 1, 1, 1})))[0], 6);
   repository.load("m", {});  // as it lies in the repository
-  EXPECT_EQ(floats(ask(repository, make_request("m", {1, 1, 1, 1})))[0], 2);
+  EXPECT_EQ(floats_of(ask(repository, make_request("m", {1, 1, 1, 1})))[0], 2);
 }
 
 TEST(Repository, KeepsTheOldOneIfANewOneDoesNotLoad) {
@@ -211,7 +209,7 @@ TEST(Repository, KeepsTheOldOneIfANewOneDoesNotLoad) {
   EXPECT_EQ(refusal([&] { repository.load("m", {}); }),
             "load failed for model 'm': version 1 is at READY state: Invalid argument: instance "
             "group m_0 of model m has kind KIND_CPU but specifies one or more GPUs;\n");
-  EXPECT_EQ(floats(ask(repository, make_request("m", {1, 1, 1, 1})))[0], 2);
+  EXPECT_EQ(floats_of(ask(repository, make_request("m", {1, 1, 1, 1})))[0], 2);
   EXPECT_EQ(index_text(repository),
             "m/1 READY: Invalid argument: instance group m_0 of model m has kind KIND_CPU but "
             "specifies one or more GPUs\n");
@@ -231,7 +229,7 @@ TEST(Repository, UnloadsAfterTheLastAnswer) {
   EXPECT_EQ(index_text(repository), "m/1 UNLOADING\n");
   EXPECT_EQ(refusal([&] { repository.find("m", -1); }),
             "Request for unknown model: 'm' has no available versions");
-  EXPECT_EQ(floats(send(used, make_request("m", {1, 1, 1, 1})).get())[0], 2);
+  EXPECT_EQ(floats_of(send(used, make_request("m", {1, 1, 1, 1})).get())[0], 2);
   used.reset();
   EXPECT_TRUE(soon([&] { return index_text(repository) == "m/1 UNAVAILABLE: unloaded\n"; }));
   EXPECT_TRUE(repository.all_ready());
@@ -262,7 +260,7 @@ TEST(Repository, PollSeesWhatChanged) {
   EXPECT_NE(repository.find("m", 1), first);
   RequestPtr request = make_request("m", {0, 0, 0, 0});
   request->version = 1;
-  EXPECT_EQ(floats(ask(repository, std::move(request)))[0], 9);
+  EXPECT_EQ(floats_of(ask(repository, std::move(request)))[0], 9);
   folder.remove("late");
   folder.remove("m/2");
   folder.write("broken/config.pbtxt", "nonsense");
@@ -295,7 +293,7 @@ TEST(Repository, ReloadsWithoutAFailedRequest) {
       const float times = name == "e" ? 2 : 1;
       while (running) {
         const Response response = ask(repository, make_request(name, {0, 1, 2, 3}));
-        const Floats values = floats(response);
+        const Floats values = floats_of(response);
         // Both steps of an ensemble are of the same load.
         const float term = values.empty() ? -1 : values[0] / times;
         if (values.size() != 4 || values[3] != 3 + term * times || term < 1 || term > 8 ||
@@ -313,7 +311,7 @@ TEST(Repository, ReloadsWithoutAFailedRequest) {
   for (std::thread& client : clients) client.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_GT(answers, 50);
-  EXPECT_EQ(floats(ask(repository, make_request("e", {0, 0, 0, 0})))[0], 16);
+  EXPECT_EQ(floats_of(ask(repository, make_request("e", {0, 0, 0, 0})))[0], 16);
   EXPECT_TRUE(repository.stop(std::chrono::seconds(10)));
 }
 
@@ -336,7 +334,7 @@ TEST(Repository, MakesTheInstancesThatAreAskedFor) {
   EXPECT_EQ(version->config().instance_group(0).name(), "m_0");
   std::vector<std::future<Response>> answers;
   for (int i = 0; i < 64; ++i) answers.push_back(send(version, make_request("m", {1, 2, 3, 4})));
-  for (std::future<Response>& answer : answers) EXPECT_EQ(floats(answer.get())[3], 5);
+  for (std::future<Response>& answer : answers) EXPECT_EQ(floats_of(answer.get())[3], 5);
 }
 
 TEST(Repository, WarmsUp) {
@@ -387,7 +385,7 @@ TEST(Repository, CachedAnswersEndWithTheLoad) {
     RequestPtr request = make_request("m", {1, 2, 3, 4});
     request->id = std::to_string(i);
     const Response response = ask(repository, std::move(request));
-    EXPECT_EQ(floats(response), (Floats{2, 3, 4, 5}));
+    EXPECT_EQ(floats_of(response), (Floats{2, 3, 4, 5}));
     EXPECT_EQ(response.id, std::to_string(i));
   }
   const inference::ModelStatistics statistics = repository.find("m", -1)->metrics().read();
@@ -396,7 +394,7 @@ TEST(Repository, CachedAnswersEndWithTheLoad) {
   EXPECT_EQ(statistics.execution_count(), 1u);
   folder.add("m", 5);
   repository.load("m", {});
-  EXPECT_EQ(floats(ask(repository, make_request("m", {1, 2, 3, 4})))[0], 6);
+  EXPECT_EQ(floats_of(ask(repository, make_request("m", {1, 2, 3, 4})))[0], 6);
 }
 
 }  // namespace

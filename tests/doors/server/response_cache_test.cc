@@ -12,9 +12,9 @@
 namespace server {
 namespace {
 
-using testing::Answers;
-using testing::bytes_of;
-using testing::floats;
+using test::Answers;
+using test::bytes_of;
+using test::floats;
 
 Request make(std::vector<InputTensor> inputs) {
   Request request;

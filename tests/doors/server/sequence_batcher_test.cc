@@ -13,15 +13,15 @@
 namespace server {
 namespace {
 
-using testing::Answers;
-using testing::config;
-using testing::FakeInstance;
-using testing::floats;
-using testing::Gate;
-using testing::instances;
-using testing::Log;
-using testing::request;
-using Batches = std::vector<std::vector<std::string>>;
+using test::Answers;
+using test::Batches;
+using test::config;
+using test::FakeInstance;
+using test::floats;
+using test::Gate;
+using test::instances;
+using test::Log;
+using test::request;
 
 enum Flags { kNone = 0, kStart = 1, kEnd = 2, kBoth = 3 };
 // Long enough never to pass within a test.

@@ -12,13 +12,13 @@
 namespace server {
 namespace {
 
-using testing::Answers;
-using testing::bytes_of;
-using testing::config;
-using testing::FakeInstance;
-using testing::floats;
-using testing::instances;
-using testing::request;
+using test::Answers;
+using test::bytes_of;
+using test::config;
+using test::FakeInstance;
+using test::floats;
+using test::instances;
+using test::request;
 
 const InputTensor* find(const Request& request, const std::string& name) {
   for (const InputTensor& input : request.inputs)

@@ -19,7 +19,7 @@ Options quiet(const ModelFolder& folder, ModelControl control = ModelControl::kN
   return options;
 }
 
-std::future<Response> send(Server& server, RequestPtr request) {
+std::future<Response> send_to(Server& server, RequestPtr request) {
   auto promise = std::make_shared<std::promise<Response>>();
   request->respond = [promise](Response&& response) { promise->set_value(std::move(response)); };
   server.infer(std::move(request));
@@ -34,7 +34,7 @@ TEST(Server, TellsAboutModels) {
   folder.config("flat", kFourFloats);
   Server server(quiet(folder));
   EXPECT_FALSE(server.ready());
-  EXPECT_EQ(error_of(send(server, make_request("m", {1, 2, 3, 4})).get()),
+  EXPECT_EQ(error_of(send_to(server, make_request("m", {1, 2, 3, 4})).get()),
             "Server is stopping, scheduler for model has stopped accepting new inference requests");
   server.start();
   EXPECT_TRUE(server.live());
@@ -48,7 +48,8 @@ TEST(Server, TellsAboutModels) {
   EXPECT_EQ(server.model_config("m", "2").max_batch_size(), 4);
   EXPECT_TRUE(server.model_ready("m", ""));
   EXPECT_FALSE(server.model_ready("m", "1"));
-  EXPECT_EQ(floats(send(server, make_request("m", {1, 2, 3, 4, 5, 6, 7, 8}, {2, 4})).get())[7], 9);
+  EXPECT_EQ(
+      floats_of(send_to(server, make_request("m", {1, 2, 3, 4, 5, 6, 7, 8}, {2, 4})).get())[7], 9);
   const inference::ModelStatisticsResponse statistics = server.statistics("m", "");
   ASSERT_EQ(statistics.model_stats_size(), 1);
   EXPECT_EQ(statistics.model_stats(0).name(), "m");
@@ -91,7 +92,7 @@ TEST(Server, AnswersWhatItAcceptedBeforeItStops) {
         request->respond = [&](Response&& response) {
           if (response.error)
             ++refused;
-          else if (floats(response)[3] == 5)
+          else if (floats_of(response)[3] == 5)
             ++right;
           ++answered;
         };

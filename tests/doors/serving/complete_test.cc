@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string refusal(const json& config, const amps::Graph& graph) {
+std::string complete_refusal(const json& config, const amps::Graph& graph) {
   try {
     complete_config(config, graph);
   } catch (const Error& error) {
@@ -87,7 +87,7 @@ TEST(Complete, RefusesContradictions) {
     return json{{"name", "m"}, {"max_batch_size", batch}, {"input", {input}}, {"output", {output}}};
   };
   const json x = tensor("x", "TYPE_FP32", {2}), y = tensor("y", "TYPE_FP32", {2});
-  EXPECT_EQ(refusal(config(x, y), plus_one()), "accepted");
+  EXPECT_EQ(complete_refusal(config(x, y), plus_one()), "accepted");
   const struct {
     json config;
     const char* says;
@@ -106,13 +106,14 @@ TEST(Complete, RefusesContradictions) {
        "unexpected inference output 'z', allowed outputs are: y"},
   };
   for (const auto& [given, says] : cases)
-    EXPECT_NE(refusal(given, plus_one()).find(says), std::string::npos)
-        << refusal(given, plus_one()) << "\n  should say: " << says;
+    EXPECT_NE(complete_refusal(given, plus_one()).find(says), std::string::npos)
+        << complete_refusal(given, plus_one()) << "\n  should say: " << says;
   amps::Graph fixed;
   fixed.outputs({fixed.op("relu", {fixed.input("x", amps::DType::f32, {1, 2})}, {}, "y")[0]});
-  EXPECT_NE(refusal(config(x, y), fixed).find("model does not support batching"),
+  EXPECT_NE(complete_refusal(config(x, y), fixed).find("model does not support batching"),
             std::string::npos);
-  EXPECT_NE(refusal({{"name", "m"}, {"input", {tensor("a", "TYPE_FP32", {2})}}}, two_inputs({}, {}))
+  EXPECT_NE(complete_refusal({{"name", "m"}, {"input", {tensor("a", "TYPE_FP32", {2})}}},
+                             two_inputs({}, {}))
                 .find("'b' is not configured"),
             std::string::npos);
 }

@@ -17,6 +17,8 @@
 
 namespace serving {
 
+using Floats = std::vector<float>;
+
 // A folder of its own, gone with the object.
 class Folder {
  public:
@@ -50,8 +52,7 @@ class FakeRequest : public Request {
     if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
     return raw(name, dtype, std::move(shape), {std::move(bytes)});
   }
-  FakeRequest& floats(const std::string& name, std::vector<int64_t> shape,
-                      const std::vector<float>& values) {
+  FakeRequest& floats(const std::string& name, std::vector<int64_t> shape, const Floats& values) {
     return input<float>(name, AMPS_F32, std::move(shape), values);
   }
   FakeRequest& strings(const std::string& name, std::vector<int64_t> shape,

@@ -14,9 +14,8 @@ namespace serving {
 namespace {
 
 using nlohmann::json;
-using Floats = std::vector<float>;
 
-std::string refusal(const std::filesystem::path& version, const json& config, Code code) {
+std::string load_refusal(const std::filesystem::path& version, const json& config, Code code) {
   try {
     Model::load(version, config, true);
   } catch (const Error& error) {
@@ -35,19 +34,19 @@ std::shared_ptr<Model> load(const Folder& folder, const amps::Graph& graph, json
 TEST(Model, FindsItsFile) {
   Folder folder;
   const std::filesystem::path version = folder.version("3");
-  EXPECT_EQ(refusal(version, {{"name", "m"}}, Code::kUnavailable),
+  EXPECT_EQ(load_refusal(version, {{"name", "m"}}, Code::kUnavailable),
             "model 'm', version 3: there is no model.mps, model.onnx, model.pte or model.metal_mps "
             "in " +
                 version.string());
-  EXPECT_EQ(
-      refusal(version, {{"name", "m"}, {"default_model_filename", "net.onnx"}}, Code::kUnavailable),
-      "model 'm', version 3: there is no file 'net.onnx' in " + version.string());
-  EXPECT_NE(refusal(version, {{"name", "m"}, {"default_model_filename", "../net.onnx"}},
-                    Code::kInvalidArgument)
+  EXPECT_EQ(load_refusal(version, {{"name", "m"}, {"default_model_filename", "net.onnx"}},
+                         Code::kUnavailable),
+            "model 'm', version 3: there is no file 'net.onnx' in " + version.string());
+  EXPECT_NE(load_refusal(version, {{"name", "m"}, {"default_model_filename", "../net.onnx"}},
+                         Code::kInvalidArgument)
                 .find("must lie in the version's folder"),
             std::string::npos);
   std::ofstream(version / "model.onnx") << "no model at all";
-  const std::string says = refusal(version, {{"name", "m"}}, Code::kInternal);
+  const std::string says = load_refusal(version, {{"name", "m"}}, Code::kInternal);
   EXPECT_NE(says.find("model 'm', version 3, file 'model.onnx'"), std::string::npos) << says;
   for (const char* name : {"model.onnx", "model.mps", "net.mps"}) {
     plus_one().save((version / name).string());
@@ -419,9 +418,9 @@ TEST(Model, OpLibrariesMustBeThere) {
   Folder folder;
   plus_one().save((folder.version() / "model.mps").string());
   const std::string says =
-      refusal(folder.version(),
-              {{"name", "m"}, {"model_operations", {{"op_library_filename", {"libnone.so"}}}}},
-              Code::kInvalidArgument);
+      load_refusal(folder.version(),
+                   {{"name", "m"}, {"model_operations", {{"op_library_filename", {"libnone.so"}}}}},
+                   Code::kInvalidArgument);
   EXPECT_NE(says.find("op library 'libnone.so' cannot be loaded"), std::string::npos) << says;
 }
 

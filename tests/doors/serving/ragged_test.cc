@@ -10,7 +10,6 @@ namespace serving {
 namespace {
 
 using nlohmann::json;
-using Floats = std::vector<float>;
 using Integers = std::vector<int32_t>;
 
 struct Kind {

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string refusal(const json& config) {
+std::string settings_refusal(const json& config) {
   try {
     read_settings(config);
   } catch (const Error& error) {
@@ -127,8 +127,8 @@ TEST(Settings, RefusesWithTheNameOfTheField) {
       {{{"name", "m"}, {"batch_input", {{{"kind", "OTHER"}}}}}, "field 'kind': 'OTHER'"},
   };
   for (const auto& [config, says] : cases)
-    EXPECT_NE(refusal(config).find(says), std::string::npos)
-        << refusal(config) << "\n  should say: " << says;
+    EXPECT_NE(settings_refusal(config).find(says), std::string::npos)
+        << settings_refusal(config) << "\n  should say: " << says;
 }
 
 }  // namespace

@@ -6,12 +6,6 @@
 namespace anymps::testing {
 namespace {
 
-using Ints = std::vector<int64_t>;
-
-TestTensor f32(Shape shape, uint64_t seed = 1, double low = -2, double high = 2) {
-  return TestTensor(DType::kF32, std::move(shape)).fill(seed, low, high);
-}
-
 TEST(CpuAdjoints, PadGradientInEveryMode) {
   const Ints pads = {0, 5, 20, 1, 3, 11};
   for (const char* mode : {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"})
@@ -26,7 +20,8 @@ TEST(CpuAdjoints, PadGradientInEveryMode) {
 TEST(CpuAdjoints, ResizeGradient) {
   for (const char* mode : {"nearest", "linear", "cubic"})
     for (const Shape& x : {Shape{2, 3, 11, 50}, Shape{2, 3, 40, 7}})
-      expect_as_reference("resize_gradient", {f32({2, 3, 30, 20}), f32(x)}, {{"mode", mode}}, 1e-5);
+      expect_as_reference("resize_gradient", {random_f32({2, 3, 30, 20}), random_f32(x)},
+                          {{"mode", mode}}, 1e-5);
 }
 
 TEST(CpuAdjoints, TopKGradient) {
@@ -42,7 +37,7 @@ TEST(CpuAdjoints, TopKGradient) {
 }
 
 TEST(CpuAdjoints, MaxUnpool) {
-  const TestTensor x = f32({4, 6, 20, 20});
+  const TestTensor x = random_f32({4, 6, 20, 20});
   for (const char* reduce : {"set", "add"})
     for (DType index : {DType::kI32, DType::kI64}) {
       NamedAttrs attrs = {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"reduce", reduce}};
@@ -55,7 +50,7 @@ TEST(CpuAdjoints, MaxUnpool) {
       expect_as_reference("max_unpool", {x, TestTensor(index, x.shape()).fill(2, -1, 8)}, attrs,
                           1e-6);
     }
-  TestInputs inputs = {f32({1, 1, 1, 1}), TestTensor(DType::kI64, {1, 1, 1, 1}, {9})};
+  TestInputs inputs = {random_f32({1, 1, 1, 1}), TestTensor(DType::kI64, {1, 1, 1, 1}, {9})};
   const Prepared prepared = prepare_cpu("max_unpool", inputs, {{"kernel", Ints{2, 2}}});
   EXPECT_NE(error_of([&] { run(prepared, inputs); }), "");
 }
@@ -68,7 +63,8 @@ TEST(CpuWindows, StencilsInEveryModeAndBorder) {
                                 {"value", 0.5},
                                 {"padding", "same_upper"},
                                 {"dilations", Ints{1, 2}}};
-      const TestTensor x = f32({3, 20, 30}, 1, 0.5, 2), weights = f32({3, 4}, 2, 0.5, 2);
+      const TestTensor x = random_f32({3, 20, 30}, 1, 0.5, 2),
+                       weights = random_f32({3, 4}, 2, 0.5, 2);
       expect_as_reference("stencil", {x, weights}, attrs, 1e-5);
       expect_as_reference("stencil", {x.scrambled(), weights.scrambled()}, attrs, 1e-5);
     }
@@ -77,13 +73,13 @@ TEST(CpuWindows, StencilsInEveryModeAndBorder) {
 }
 
 TEST(CpuRegions, MaxRoiPool) {
-  TestTensor rois = f32({40, 5}, 1, 0, 19);
+  TestTensor rois = random_f32({40, 5}, 1, 0, 19);
   for (int64_t i = 0; i < 40; ++i) {
     float* row = static_cast<float*>(rois.ptr()) + i * 5;
     row[0] = static_cast<float>(i % 3);
   }
   for (double scale : {1.0, 0.25})
-    expect_as_reference("max_roi_pool", {f32({3, 5, 20, 15}).scrambled(), rois},
+    expect_as_reference("max_roi_pool", {random_f32({3, 5, 20, 15}).scrambled(), rois},
                         {{"pooled_shape", Ints{3, 4}}, {"spatial_scale", scale}});
 }
 
@@ -91,7 +87,7 @@ TEST(CpuRegions, AffineGrid) {
   for (bool align : {false, true})
     for (const Ints& size : {Ints{3, 1, 40, 50}, Ints{3, 1, 7, 8, 9}}) {
       const auto d = static_cast<int64_t>(size.size()) - 2;
-      expect_as_reference("affine_grid", {f32({3, d, d + 1}).scrambled()},
+      expect_as_reference("affine_grid", {random_f32({3, d, d + 1}).scrambled()},
                           {{"size", size}, {"align_corners", align}}, 1e-6);
     }
 }
@@ -104,7 +100,7 @@ TEST(CpuSparse, MatricesAndDistances) {
                          TestTensor(DType::kI64, {300}).fill(3, 0, 29)},
                         {{"shape", Ints{30, 20}}}, 2e-3);
   }
-  TestInputs outside = {f32({1}), TestTensor(DType::kI32, {1}, {2}),
+  TestInputs outside = {random_f32({1}), TestTensor(DType::kI32, {1}, {2}),
                         TestTensor(DType::kI32, {1}, {0})};
   const Prepared prepared = prepare_cpu("sparse_to_dense", outside, {{"shape", Ints{2, 2}}});
   EXPECT_EQ(error_of([&] { run(prepared, outside); }),
@@ -117,13 +113,14 @@ TEST(CpuSparse, MatricesAndDistances) {
 
 TEST(CpuLinearAttention, LongSequences) {
   const NamedAttrs attrs = {{"query_heads", 4}, {"heads", 2}};
-  const TestTensor q = f32({2, 50, 64}, 1, -1, 1), k = f32({2, 50, 32}, 2, -0.2, 0.2),
-                   v = f32({2, 50, 48}, 3, -1, 1), past = f32({2, 2, 16, 24}, 4, -1, 1);
+  const TestTensor q = random_f32({2, 50, 64}, 1, -1, 1), k = random_f32({2, 50, 32}, 2, -0.2, 0.2),
+                   v = random_f32({2, 50, 48}, 3, -1, 1),
+                   past = random_f32({2, 2, 16, 24}, 4, -1, 1);
   for (const Shape& decay : {Shape{2, 50, 2}, Shape{2, 50, 32}})
     for (const Shape& beta : {Shape{2, 50, 2}, Shape{2, 50, 1}})
       expect_as_reference("linear_attention",
-                          {q, k, v, past, f32(decay, 5, -1, 0), f32(beta, 6, 0, 1)}, attrs, 2e-5,
-                          2);
+                          {q, k, v, past, random_f32(decay, 5, -1, 0), random_f32(beta, 6, 0, 1)},
+                          attrs, 2e-5, 2);
   expect_as_reference("linear_attention", {q, k, v}, attrs, 2e-5, 1);
 }
 

@@ -7,14 +7,11 @@ namespace {
 using testing::expect_same;
 using testing::inputs_of;
 using testing::KernelCase;
+using testing::random_f32;
 using testing::TestInputs;
 using testing::TestTensor;
 
-TestTensor f32(Shape shape, uint64_t seed) {
-  return TestTensor(DType::kF32, std::move(shape)).fill(seed);
-}
-
-void compare_samples(DType dtype) {
+void compare_attention_samples(DType dtype) {
   const Op& op = get_op("sdpa");
   for (const Sample& sample : op.test.samples) {
     SCOPED_TRACE(sample.label);
@@ -26,11 +23,11 @@ void compare_samples(DType dtype) {
   }
 }
 
-TEST(AttentionOnCpu, Samples) { compare_samples(DType::kF32); }
-TEST(AttentionOnCpu, SamplesInBf16) { compare_samples(DType::kBF16); }
-TEST(AttentionOnCpu, SamplesInF16) { compare_samples(DType::kF16); }
+TEST(AttentionOnCpu, Samples) { compare_attention_samples(DType::kF32); }
+TEST(AttentionOnCpu, SamplesInBf16) { compare_attention_samples(DType::kBF16); }
+TEST(AttentionOnCpu, SamplesInF16) { compare_attention_samples(DType::kF16); }
 
-struct NamedCase {
+struct AttentionCase {
   const char* label;
   TestInputs inputs;
   NamedAttrs attrs;
@@ -44,7 +41,7 @@ TestTensor heads(const TestTensor& tensor) {
 
 TEST(AttentionOnCpu, ManyBlocksOfKeysAndOddSizes) {
   const auto qkv = [](int64_t s, int64_t t, int64_t d, int64_t w) -> TestInputs {
-    return {f32({2, 3, s, d}, 1), f32({2, 3, t, d}, 2), f32({2, 3, t, w}, 3)};
+    return {random_f32({2, 3, s, d}, 1), random_f32({2, 3, t, d}, 2), random_f32({2, 3, t, w}, 3)};
   };
   const auto masked = [&](TestInputs inputs, TestTensor mask) {
     inputs.emplace_back(std::move(mask));
@@ -54,9 +51,9 @@ TEST(AttentionOnCpu, ManyBlocksOfKeysAndOddSizes) {
   TestTensor none = TestTensor(DType::kBool, {131, 300}).fill(6);
   for (int64_t t = 0; t < 300; ++t) none.put({7, t}, 0);
   for (int64_t t = 0; t < 290; ++t) none.put({8, t}, 0);
-  TestTensor low = f32({2, 3, 131, 300}, 7);
+  TestTensor low = random_f32({2, 3, 131, 300}, 7);
   low.fill(7, -3.4e38, -3.3e38);
-  const std::vector<NamedCase> cases = {
+  const std::vector<AttentionCase> cases = {
       {"three blocks of keys", qkv(131, 530, 64, 64), {}},
       {"odd depths", qkv(13, 257, 37, 21), {}},
       {"depth of one", qkv(9, 260, 1, 1), {}},
@@ -67,14 +64,14 @@ TEST(AttentionOnCpu, ManyBlocksOfKeysAndOddSizes) {
       {"a query without keys", masked(qkv(131, 300, 16, 16), none), {}},
       {"a mask of very low numbers", masked(qkv(131, 300, 16, 16), low), {}},
       {"a strided mask",
-       masked(qkv(131, 300, 16, 16), spread(f32({2, 1, 131, 300}, 4))),
+       masked(qkv(131, 300, 16, 16), spread(random_f32({2, 1, 131, 300}, 4))),
        {{"causal", true}}},
       {"heads of a joint tensor",
-       {heads(f32({2, 4, 50, 24}, 1)), heads(f32({2, 4, 70, 24}, 2)),
-        heads(f32({2, 4, 70, 24}, 3))},
+       {heads(random_f32({2, 4, 50, 24}, 1)), heads(random_f32({2, 4, 70, 24}, 2)),
+        heads(random_f32({2, 4, 70, 24}, 3))},
        {}},
   };
-  for (const NamedCase& one : cases)
+  for (const AttentionCase& one : cases)
     for (const int threads : {1, 2}) {
       SCOPED_TRACE(fmt::format("{}, {} threads", one.label, threads));
       KernelCase test{"sdpa", "fused", one.inputs, one.attrs};
@@ -84,24 +81,27 @@ TEST(AttentionOnCpu, ManyBlocksOfKeysAndOddSizes) {
 }
 
 TEST(AttentionOnCpu, WritesHeadsOfAJointTensor) {
-  KernelCase test{"sdpa",
-                  "fused",
-                  {f32({2, 4, 50, 24}, 1), f32({2, 4, 70, 24}, 2), f32({2, 4, 70, 24}, 3)},
-                  {}};
+  KernelCase test{
+      "sdpa",
+      "fused",
+      {random_f32({2, 4, 50, 24}, 1), random_f32({2, 4, 70, 24}, 2), random_f32({2, 4, 70, 24}, 3)},
+      {}};
   test.out_strides = Strides{50 * 96, 24, 96, 1};
   expect_same(test, 2e-5);
 }
 
 TEST(AttentionOnCpu, NanStaysNan) {
-  TestTensor q = f32({1, 1, 3, 8}, 1);
+  TestTensor q = random_f32({1, 1, 3, 8}, 1);
   q.put({0, 0, 1, 2}, std::nan(""));
-  expect_same({"sdpa", "fused", {q, f32({1, 1, 5, 8}, 2), f32({1, 1, 5, 8}, 3)}, {}}, 2e-5);
+  expect_same({"sdpa", "fused", {q, random_f32({1, 1, 5, 8}, 2), random_f32({1, 1, 5, 8}, 3)}, {}},
+              2e-5);
 }
 
 TEST(AttentionOnCpu, RefusesRowsThatAreNotAdjacent) {
   KernelCase test{"sdpa",
                   "fused",
-                  {spread(f32({1, 2, 3, 8}, 1)), f32({1, 2, 5, 8}, 2), f32({1, 2, 5, 8}, 3)},
+                  {spread(random_f32({1, 2, 3, 8}, 1)), random_f32({1, 2, 5, 8}, 2),
+                   random_f32({1, 2, 5, 8}, 3)},
                   {}};
   EXPECT_EQ(testing::run_cpu_kernel(test).why, "the elements of a row of input 0 are not adjacent");
 }

@@ -15,13 +15,10 @@ namespace {
 
 using testing::expect_same;
 using testing::KernelCase;
+using testing::random_f32;
 using testing::TestInputs;
 using testing::TestTensor;
 using Ints = std::vector<int64_t>;
-
-TestTensor f32(Shape shape, uint64_t seed) {
-  return TestTensor(DType::kF32, std::move(shape)).fill(seed);
-}
 
 class OwnProducts : public ::testing::Test {
   void SetUp() override {
@@ -44,10 +41,10 @@ TEST_F(OwnProducts, PointwiseConvolutions) {
     for (const Shape& pixels : {Shape{1, 1}, Shape{2, 3}, Shape{7, 1}, Shape{5, 13}})
       for (const int64_t depth : {2, 3, 33}) {
         SCOPED_TRACE(fmt::format("{} -> {} @ {}", depth, channels, to_string(pixels)));
-        TestInputs inputs{f32({2, pixels[0], pixels[1], depth}, 1), f32({channels, depth, 1, 1}, 2),
-                          std::nullopt, std::nullopt};
-        if (number % 2) inputs[2] = f32({channels}, 3);
-        if (number % 3) inputs[3] = f32({2, pixels[0], pixels[1], channels}, 4);
+        TestInputs inputs{random_f32({2, pixels[0], pixels[1], depth}, 1),
+                          random_f32({channels, depth, 1, 1}, 2), std::nullopt, std::nullopt};
+        if (number % 2) inputs[2] = random_f32({channels}, 3);
+        if (number % 3) inputs[3] = random_f32({2, pixels[0], pixels[1], channels}, 4);
         expect_same({"conv",
                      "gemm",
                      inputs,
@@ -61,7 +58,7 @@ TEST_F(OwnProducts, PointwiseConvolutions) {
 TEST_F(OwnProducts, PointwiseConvolutionsRefuseOthers) {
   const auto refused = [](Shape w, NamedAttrs attrs, std::vector<size_t> constant) {
     attrs.push_back({"layout", "channels_last"});
-    KernelCase test{"conv", "gemm", {f32({1, 6, 6, 4}, 1), f32(std::move(w), 2)},
+    KernelCase test{"conv", "gemm", {random_f32({1, 6, 6, 4}, 1), random_f32(std::move(w), 2)},
                     attrs,  1,      std::move(constant)};
     return !testing::run_cpu_kernel(test).kernel;
   };
@@ -80,11 +77,11 @@ TEST_F(OwnProducts, Matmuls) {
     for (const int64_t columns : {2, 17, 64, 130})
       for (const bool transposed : {false, true}) {
         SCOPED_TRACE(fmt::format("{} x {} {}", rows, columns, transposed));
-        TestInputs inputs{f32({3, rows, 21}, 1),
-                          transposed ? f32({columns, 21}, 2) : f32({21, columns}, 2), std::nullopt,
-                          std::nullopt};
-        if (number % 2) inputs[2] = f32({columns}, 3);
-        if (number % 3) inputs[3] = f32({3, rows, columns}, 4);
+        TestInputs inputs{random_f32({3, rows, 21}, 1),
+                          transposed ? random_f32({columns, 21}, 2) : random_f32({21, columns}, 2),
+                          std::nullopt, std::nullopt};
+        if (number % 2) inputs[2] = random_f32({columns}, 3);
+        if (number % 3) inputs[3] = random_f32({3, rows, columns}, 4);
         expect_same(
             {"matmul",
              "gemm",
@@ -111,9 +108,9 @@ TEST_F(OwnProducts, DepthwiseConvolutions) {
       for (const Shape& image : {Shape{7, 7}, Shape{5, 16}, Shape{14, 23}}) {
         SCOPED_TRACE(
             fmt::format("window {}, {} channels @ {}", number, channels, to_string(image)));
-        TestInputs inputs{f32({2, image[0], image[1], channels}, 1),
-                          f32({channels, 1, window.kernel[0], window.kernel[1]}, 2)};
-        if (number % 2) inputs.push_back(f32({channels}, 3));
+        TestInputs inputs{random_f32({2, image[0], image[1], channels}, 1),
+                          random_f32({channels, 1, window.kernel[0], window.kernel[1]}, 2)};
+        if (number % 2) inputs.push_back(random_f32({channels}, 3));
         expect_same({"conv",
                      "depthwise",
                      inputs,
@@ -132,7 +129,8 @@ TEST_F(OwnProducts, DepthwiseConvolutions) {
 TEST_F(OwnProducts, DepthwiseWithResidualAndInOneDimension) {
   expect_same({"conv",
                "depthwise",
-               {f32({2, 9, 24}, 1), f32({24, 1, 3}, 2), f32({24}, 3), f32({2, 9, 24}, 4)},
+               {random_f32({2, 9, 24}, 1), random_f32({24, 1, 3}, 2), random_f32({24}, 3),
+                random_f32({2, 9, 24}, 4)},
                {{"layout", "channels_last"}, {"groups", 24}, {"pads", Ints{1, 1}}},
                1,
                {1}},

@@ -8,12 +8,6 @@
 namespace anymps::testing {
 namespace {
 
-using Ints = std::vector<int64_t>;
-
-TestTensor f32(Shape shape, uint64_t seed = 1, double low = -2, double high = 2) {
-  return TestTensor(DType::kF32, std::move(shape)).fill(seed, low, high);
-}
-
 TEST(CpuGroups, SumsOfBroadcasts) {
   for (DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kC64})
     for (const Shape& like :
@@ -26,13 +20,13 @@ TEST(CpuGroups, SumsOfBroadcasts) {
 
 TEST(CpuGroups, TileGradient) {
   for (const Ints& repeats : {Ints{4, 1, 1}, Ints{1, 3, 2}, Ints{2, 2, 7}, Ints{1, 1, 1}})
-    expect_as_reference("tile_gradient", {f32({8, 42, 70})}, {{"repeats", repeats}}, 1e-5);
+    expect_as_reference("tile_gradient", {random_f32({8, 42, 70})}, {{"repeats", repeats}}, 1e-5);
 }
 
 TEST(CpuGroups, VarianceAlongAnyAxes) {
   for (const Ints& axes : {Ints{0}, Ints{1}, Ints{2}, Ints{0, 2}, Ints{1, 2}, Ints{}}) {
-    expect_as_reference("variance", {f32({30, 40, 50}, 1, 99, 101)}, {{"axes", axes}}, 1e-4);
-    expect_as_reference("variance", {f32({30, 40, 50}).scrambled(), f32({40, 1}, 2)},
+    expect_as_reference("variance", {random_f32({30, 40, 50}, 1, 99, 101)}, {{"axes", axes}}, 1e-4);
+    expect_as_reference("variance", {random_f32({30, 40, 50}).scrambled(), random_f32({40, 1}, 2)},
                         {{"axes", axes}}, 1e-4);
   }
 }
@@ -75,22 +69,24 @@ TEST(CpuLoss, CrossEntropyOfManyLines) {
         loss = shape;
         loss[static_cast<size_t>(axis)] = 1;
       }
-      const TestTensor x = f32(shape, 1, -30, 30), labels = f32(shape, 2, 0, 1);
+      const TestTensor x = random_f32(shape, 1, -30, 30), labels = random_f32(shape, 2, 0, 1);
       expect_as_reference("softmax_cross_entropy", {x, labels.scrambled()}, attrs, 1e-5);
-      expect_as_reference("softmax_cross_entropy_gradient", {f32(loss, 3), x, labels}, attrs, 1e-5);
+      expect_as_reference("softmax_cross_entropy_gradient", {random_f32(loss, 3), x, labels}, attrs,
+                          1e-5);
     }
 }
 
 TEST(CpuLoss, NanAndInfinityAreAsInTheReference) {
   const double nan = std::nan(""), inf = INFINITY;
   const TestTensor x(DType::kF32, {4, 3}, {1, nan, 2, inf, 0, 1, -inf, -inf, -inf, -inf, 1, 2});
-  const TestTensor labels = f32({4, 3}, 2, 0.1, 1);
+  const TestTensor labels = random_f32({4, 3}, 2, 0.1, 1);
   expect_as_reference("softmax_cross_entropy", {x, labels}, {}, 1e-5);
-  expect_as_reference("softmax_cross_entropy_gradient", {f32({4, 1}), x, labels}, {}, 1e-5);
+  expect_as_reference("softmax_cross_entropy_gradient", {random_f32({4, 1}), x, labels}, {}, 1e-5);
 }
 
 TEST(CpuDetection, ManyBoxesAndClasses) {
-  const TestTensor boxes = f32({3, 200, 4}, 1, 0, 10), scores = f32({3, 7, 200}, 2, 0, 1);
+  const TestTensor boxes = random_f32({3, 200, 4}, 1, 0, 10),
+                   scores = random_f32({3, 7, 200}, 2, 0, 1);
   const auto scalar = [](double value) { return TestTensor(DType::kF32, {}, {value}); };
   for (int most : {0, 3, 500})
     for (bool centres : {false, true})
@@ -105,11 +101,11 @@ TEST(CpuDetection, ManyBoxesAndClasses) {
                                 {"per_class", per_class},
                                 {"iou_threshold", 0.3},
                                 {"score_threshold", 0.2}};
-      expect_as_reference("suppress_boxes", {boxes, f32({3, 200, 7}, 3, 0, 1)}, attrs);
-      expect_as_reference(
-          "suppress_boxes",
-          {boxes, f32({3, 200, 1}, 4, 0, 1), TestTensor(DType::kI32, {3, 200}).fill(5, 0, 4)},
-          attrs);
+      expect_as_reference("suppress_boxes", {boxes, random_f32({3, 200, 7}, 3, 0, 1)}, attrs);
+      expect_as_reference("suppress_boxes",
+                          {boxes, random_f32({3, 200, 1}, 4, 0, 1),
+                           TestTensor(DType::kI32, {3, 200}).fill(5, 0, 4)},
+                          attrs);
     }
 }
 
@@ -121,7 +117,7 @@ TEST(CpuPlacement, ReverseSequence) {
                         {TestTensor(dtype, {30, 7, 40}).fill(2).scrambled(), lengths},
                         {{"batch_axis", 0}, {"time_axis", 2}});
   }
-  TestInputs inputs = {f32({4, 2}), TestTensor(DType::kI32, {2}, {1, 5})};
+  TestInputs inputs = {random_f32({4, 2}), TestTensor(DType::kI32, {2}, {1, 5})};
   const Prepared prepared = prepare_cpu("reverse_sequence", inputs);
   EXPECT_EQ(error_of([&] { run(prepared, inputs); }),
             "[reverse_sequence] length 5 of sequence 1 is not in [0, 4]");
@@ -139,12 +135,13 @@ TEST(CpuLookup, LabelsOfManyKeys) {
   for (DType dtype : {DType::kI64, DType::kF32, DType::kF64, DType::kU8, DType::kBool}) {
     const TestTensor keys = TestTensor(dtype, {100}).fill(1, 0, 80);  // some come twice
     const TestTensor x = TestTensor(dtype, {60, 70}).fill(2, 0, 100);
-    expect_as_reference("label_encode", {x.scrambled(), keys, f32({100}), f32({}, 3)});
+    expect_as_reference("label_encode",
+                        {x.scrambled(), keys, random_f32({100}), random_f32({}, 3)});
   }
   const double nan = std::nan("");
   const TestTensor keys(DType::kF32, {4}, {nan, -0.0, 1, 0}),
       x(DType::kF32, {4}, {0, nan, -0.0, 2});
-  expect_as_reference("label_encode", {x, keys, f32({4}), f32({1}, 3)});
+  expect_as_reference("label_encode", {x, keys, random_f32({4}), random_f32({1}, 3)});
 }
 
 TEST(CpuLookup, UniqueOfMany) {
@@ -162,10 +159,10 @@ TEST(CpuLookup, UniqueOfMany) {
 
 TEST(CpuLookup, TablesOfGroups) {
   const TestTensor x = TestTensor(DType::kU8, {60, 80}).fill(1, 0, 15);
-  expect_as_reference("dequantize_lut", {x, f32({16})});
-  expect_as_reference("dequantize_lut", {x.scrambled(), f32({6, 2, 16})});
-  expect_as_reference("dequantize_lut", {x, f32({6, 2, 16, 3})}, {{"axis", 1}});
-  TestInputs inputs = {TestTensor(DType::kU8, {2}, {0, 4}), f32({4})};
+  expect_as_reference("dequantize_lut", {x, random_f32({16})});
+  expect_as_reference("dequantize_lut", {x.scrambled(), random_f32({6, 2, 16})});
+  expect_as_reference("dequantize_lut", {x, random_f32({6, 2, 16, 3})}, {{"axis", 1}});
+  TestInputs inputs = {TestTensor(DType::kU8, {2}, {0, 4}), random_f32({4})};
   const Prepared prepared = prepare_cpu("dequantize_lut", inputs);
   EXPECT_NE(error_of([&] { run(prepared, inputs); }), "");
 }

@@ -8,8 +8,8 @@
 namespace anymps::testing {
 namespace {
 
-TestTensor f32(Shape shape, uint64_t seed, double low = -1, double high = 1) {
-  return TestTensor(DType::kF32, std::move(shape)).fill(seed, low, high);
+TestTensor unit_f32(Shape shape, uint64_t seed) {
+  return random_f32(std::move(shape), seed, -1, 1);
 }
 
 constexpr int64_t kSteps = 7, kBatch = 5, kInput = 20, kHidden = 18;
@@ -27,17 +27,17 @@ TestInputs layer(int64_t gates, size_t states, size_t gradients, const Options& 
               state = o.batch_first ? Shape{kBatch, d, kHidden} : Shape{d, kBatch, kHidden},
               y = o.batch_first ? Shape{kBatch, kSteps, d, kHidden}
                                 : Shape{kSteps, d, kBatch, kHidden};
-  TestInputs inputs = {f32(x, 1), f32({d, rows, kInput}, 2, -0.3, 0.3),
-                       f32({d, rows, kHidden}, 3, -0.3, 0.3), f32({d, 2 * rows}, 4),
+  TestInputs inputs = {unit_f32(x, 1), random_f32({d, rows, kInput}, 2, -0.3, 0.3),
+                       random_f32({d, rows, kHidden}, 3, -0.3, 0.3), unit_f32({d, 2 * rows}, 4),
                        TestTensor(DType::kI32, {kBatch}, {7, 0, 3, 6, 1})};
-  for (size_t i = 0; i < states; ++i) inputs.emplace_back(f32(state, 10 + i));
-  if (gates == 4) inputs.emplace_back(f32({d, 3 * kHidden}, 5, -0.3, 0.3));
-  inputs.emplace_back(f32(y, 6));
-  for (size_t i = 0; i < gradients; ++i) inputs.emplace_back(f32(state, 20 + i));
+  for (size_t i = 0; i < states; ++i) inputs.emplace_back(unit_f32(state, 10 + i));
+  if (gates == 4) inputs.emplace_back(random_f32({d, 3 * kHidden}, 5, -0.3, 0.3));
+  inputs.emplace_back(unit_f32(y, 6));
+  for (size_t i = 0; i < gradients; ++i) inputs.emplace_back(unit_f32(state, 20 + i));
   return inputs;
 }
 
-NamedAttrs attrs_of(const Options& o) {
+NamedAttrs layer_attrs(const Options& o) {
   return {{"hidden_size", kHidden},
           {"layout", o.batch_first ? 1 : 0},
           {"direction", o.direction},
@@ -50,13 +50,13 @@ const Options kOptions[] = {
 TEST(CpuRecurrentGradient, Lstm) {
   for (const Options& o : kOptions)
     for (size_t outputs : {1, 7})
-      expect_as_reference("lstm_gradient", layer(4, 2, 2, o), attrs_of(o), 5e-5, outputs);
+      expect_as_reference("lstm_gradient", layer(4, 2, 2, o), layer_attrs(o), 5e-5, outputs);
 }
 
 TEST(CpuRecurrentGradient, Gru) {
   for (const Options& o : kOptions)
     for (bool linear : {false, true}) {
-      NamedAttrs attrs = attrs_of(o);
+      NamedAttrs attrs = layer_attrs(o);
       attrs.push_back({"linear_before_reset", linear});
       expect_as_reference("gru_gradient", layer(3, 1, 1, o), attrs, 5e-5, 5);
     }
@@ -65,7 +65,7 @@ TEST(CpuRecurrentGradient, Gru) {
 TEST(CpuRecurrentGradient, Rnn) {
   for (const Options& o : kOptions)
     for (const char* activation : {"tanh", "relu", "sigmoid"}) {
-      NamedAttrs attrs = attrs_of(o);
+      NamedAttrs attrs = layer_attrs(o);
       attrs.push_back({"activation", activation});
       expect_as_reference("rnn_gradient", layer(1, 1, 1, o), attrs, 5e-5, 5);
     }
@@ -75,7 +75,7 @@ TEST(CpuRecurrentGradient, NanBehindTheEndOfASequenceIsNotSeen) {
   TestInputs inputs = layer(3, 1, 1, {});
   float* x = static_cast<float*>(inputs[0]->ptr());
   for (int64_t i = 0; i < kInput; ++i) x[(kSteps - 1) * kBatch * kInput + kInput + i] = NAN;
-  const Prepared prepared = prepare_cpu("gru_gradient", inputs, attrs_of({}), 5);
+  const Prepared prepared = prepare_cpu("gru_gradient", inputs, layer_attrs({}), 5);
   ASSERT_TRUE(prepared.kernel) << prepared.refusals;
   for (TestTensor& result : run(prepared, inputs)) {
     const float* values = static_cast<const float*>(result.ptr());
@@ -92,7 +92,7 @@ TestInputs forward(int64_t gates, size_t states, const Options& o) {
 
 TEST(CpuRecurrentPlain, LengthsClippingPeepholesAndWeightsOfTheRun) {
   for (const Options& o : kOptions) {
-    NamedAttrs attrs = attrs_of(o);
+    NamedAttrs attrs = layer_attrs(o);
     attrs.push_back({"input_forget", o.batch_first});
     expect_as_reference("lstm", forward(4, 2, o), attrs, 1e-5, 3);
     attrs.back() = {"linear_before_reset", o.batch_first};
@@ -102,7 +102,7 @@ TEST(CpuRecurrentPlain, LengthsClippingPeepholesAndWeightsOfTheRun) {
   }
   TestInputs inputs = forward(1, 1, {});
   *static_cast<int32_t*>(inputs[4]->ptr()) = 8;
-  const Prepared prepared = prepare_cpu("rnn", inputs, attrs_of({}));
+  const Prepared prepared = prepare_cpu("rnn", inputs, layer_attrs({}));
   EXPECT_EQ(error_of([&] { run(prepared, inputs); }),
             "[rnn] seq_lens has the entry 8, must be 0 to 7");
 }
@@ -110,7 +110,7 @@ TEST(CpuRecurrentPlain, LengthsClippingPeepholesAndWeightsOfTheRun) {
 TEST(CpuRandom, Bernoulli) {
   const TestTensor state = TestTensor(DType::kI32, {7}).fill(1, 0, 1000);
   for (DType dtype : {DType::kF32, DType::kF16, DType::kBool, DType::kI8})
-    expect_as_reference("bernoulli", {f32({70, 91}, 2, 0, 1), state}, {{"dtype", dtype}});
+    expect_as_reference("bernoulli", {random_f32({70, 91}, 2, 0, 1), state}, {{"dtype", dtype}});
 }
 
 TEST(CpuNormalizationPlain, ChannelsLastAndF64) {

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax and normalization against the reference.
-#include <limits>
-
 #include "drivers/cpu/samples.h"
 
 namespace anymps::testing {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 TEST(CpuSoftmax, Samples) {
   for (const char* op : {"softmax", "log_softmax"})
@@ -16,8 +11,8 @@ TEST(CpuSoftmax, Samples) {
 }
 
 TEST(CpuSoftmax, Edges) {
-  const std::vector<double> values = {kInf,  1,    -kInf, -kInf, -kInf, -kInf, kNaN,
-                                      1,     2,    1,     kNaN,  2,     -kInf, 0,
+  const std::vector<double> values = {kInf,  1,    -kInf, -kInf, -kInf, -kInf, kNan,
+                                      1,     2,    1,     kNan,  2,     -kInf, 0,
                                       -1e30, 1e30, 0,     1,     3e38,  3e38,  -3e38};
   for (const char* op : {"softmax", "log_softmax"})
     for (int axis : {0, 1})

@@ -43,7 +43,6 @@ TEST(CpuShape, Samples) {
 }
 
 TEST(CpuShape, PadModes) {
-  using Ints = std::vector<int64_t>;
   for (const char* mode : {"constant", "reflect", "edge", "wrap", "symmetric"}) {
     for (DType dtype : {DType::kF32, DType::kI8, DType::kF16, DType::kF64}) {
       const TestTensor x = TestTensor(dtype, {3, 70}).fill(1, -100, 100);

@@ -6,8 +6,6 @@
 namespace anymps::testing {
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 TestTensor wave(Shape shape, DType dtype = DType::kF32, uint64_t seed = 5) {
   return TestTensor(dtype, std::move(shape)).fill(seed, -1, 1);
 }

@@ -5,22 +5,14 @@
 namespace anymps::testing {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-TestTensor f32(std::vector<double> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return TestTensor(DType::kF32, {count}, values);
-}
-
-struct Case {
+struct ActivationCase {
   const char* op;
   NamedAttrs attrs;
   std::vector<double> y;  // at -2, 0, 1, 8
 };
 
 TEST(ReferenceActivation, Values) {
-  const std::vector<Case> cases = {
+  const std::vector<ActivationCase> cases = {
       {"relu", {}, {0, 0, 1, 8}},
       {"leaky_relu", {}, {-0.02, 0, 1, 8}},
       {"leaky_relu", {{"alpha", 0.5}}, {-1, 0, 1, 8}},
@@ -41,22 +33,22 @@ TEST(ReferenceActivation, Values) {
       {"thresholded_relu", {}, {0, 0, 0, 8}},
       {"thresholded_relu", {{"alpha", 0.5}}, {0, 0, 1, 8}},
   };
-  for (const Case& c : cases)
-    EXPECT_TRUE(same(run_reference(c.op, {f32({-2, 0, 1, 8})}, c.attrs), f32(c.y), 1e-6)) << c.op;
+  for (const ActivationCase& c : cases)
+    EXPECT_TRUE(same(run_reference(c.op, {f32s({-2, 0, 1, 8})}, c.attrs), f32s(c.y), 1e-6)) << c.op;
 }
 
 TEST(ReferenceActivation, ExtremesDoNotOverflow) {
-  EXPECT_TRUE(same(run_reference("softplus", {f32({1000, -1000})}), f32({1000, 0})));
-  EXPECT_TRUE(same(run_reference("sigmoid", {f32({1000, -1000})}), f32({1, 0})));
-  EXPECT_TRUE(same(run_reference("mish", {f32({1000, -1000})}), f32({1000, 0})));
-  EXPECT_TRUE(same(run_reference("silu", {f32({1000, -1000})}), f32({1000, 0})));
+  EXPECT_TRUE(same(run_reference("softplus", {f32s({1000, -1000})}), f32s({1000, 0})));
+  EXPECT_TRUE(same(run_reference("sigmoid", {f32s({1000, -1000})}), f32s({1, 0})));
+  EXPECT_TRUE(same(run_reference("mish", {f32s({1000, -1000})}), f32s({1000, 0})));
+  EXPECT_TRUE(same(run_reference("silu", {f32s({1000, -1000})}), f32s({1000, 0})));
 }
 
 TEST(ReferenceActivation, NanStaysNan) {
   for (const char* op :
        {"relu", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "mish", "softplus", "softsign",
         "sigmoid", "hard_sigmoid", "hard_swish", "thresholded_relu"})
-    EXPECT_TRUE(same(run_reference(op, {f32({kNan})}), f32({kNan}))) << op;
+    EXPECT_TRUE(same(run_reference(op, {f32s({kNan})}), f32s({kNan}))) << op;
 }
 
 TEST(ReferenceActivation, PreluBroadcastsItsSlope) {
@@ -85,11 +77,11 @@ TEST(ReferenceSoftmax, AlongEachAxis) {
 }
 
 TEST(ReferenceSoftmax, LargeInputsAndInfinities) {
-  EXPECT_TRUE(same(run_reference("softmax", {f32({1000, 1000})}), f32({0.5, 0.5})));
-  EXPECT_TRUE(same(run_reference("softmax", {f32({0, -kInf})}), f32({1, 0})));
-  EXPECT_TRUE(same(run_reference("softmax", {f32({-kInf, -kInf})}), f32({kNan, kNan})));
-  EXPECT_TRUE(same(run_reference("softmax", {f32({1, kNan})}), f32({kNan, kNan})));
-  EXPECT_TRUE(same(run_reference("log_softmax", {f32({0, -2000})}), f32({0, -2000})));
+  EXPECT_TRUE(same(run_reference("softmax", {f32s({1000, 1000})}), f32s({0.5, 0.5})));
+  EXPECT_TRUE(same(run_reference("softmax", {f32s({0, -kInf})}), f32s({1, 0})));
+  EXPECT_TRUE(same(run_reference("softmax", {f32s({-kInf, -kInf})}), f32s({kNan, kNan})));
+  EXPECT_TRUE(same(run_reference("softmax", {f32s({1, kNan})}), f32s({kNan, kNan})));
+  EXPECT_TRUE(same(run_reference("log_softmax", {f32s({0, -2000})}), f32s({0, -2000})));
 }
 
 TEST(ReferenceSoftmax, EmptyAndBadAxes) {

@@ -5,14 +5,6 @@
 namespace anymps::testing {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-TestTensor f32(std::vector<double> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return TestTensor(DType::kF32, {count}, values);
-}
-
 struct UnaryCase {
   const char* op;
   std::vector<double> x, y;
@@ -56,7 +48,7 @@ TEST(ReferenceArithmetic, UnaryFunctions) {
       {"erf", {0, 1, -kInf}, {0, 0.8427007929, -1}},
   };
   for (const UnaryCase& c : cases)
-    EXPECT_TRUE(same(run_reference(c.op, {f32(c.x)}), f32(c.y), 2e-7)) << c.op;
+    EXPECT_TRUE(same(run_reference(c.op, {f32s(c.x)}), f32s(c.y), 2e-7)) << c.op;
 }
 
 TEST(ReferenceArithmetic, EveryFloatTypeIsRoundedOnce) {
@@ -103,7 +95,8 @@ TEST(ReferenceArithmetic, BinaryFunctions) {
       {"atan2", {}, {1, -1, 0}, {1, -1, -1}, {0.7853981634, -2.356194490, 3.141592654}},
   };
   for (const BinaryCase& c : cases)
-    EXPECT_TRUE(same(run_reference(c.op, {f32(c.a), f32(c.b)}, c.attrs), f32(c.y), 2e-7)) << c.op;
+    EXPECT_TRUE(same(run_reference(c.op, {f32s(c.a), f32s(c.b)}, c.attrs), f32s(c.y), 2e-7))
+        << c.op;
 }
 
 TEST(ReferenceArithmetic, IntegersWrap) {

@@ -10,7 +10,6 @@ std::vector<double> binary(const char* op, const std::vector<T>& a, const std::v
   const Shape shape{static_cast<int64_t>(a.size())};
   return run_reference(op, {TestTensor::of<T>(shape, a), TestTensor::of<T>(shape, b)}).values();
 }
-using Row = std::vector<double>;
 
 TEST(ReferenceBitwise, Logic) {
   EXPECT_EQ(binary<int8_t>("bitwise_and", {12, -1, 85}, {10, 7, -86}), (Row{8, 7, 0}));

@@ -5,9 +5,6 @@
 namespace anymps::testing {
 namespace {
 
-using Row = std::vector<double>;
-using Ints = std::vector<int64_t>;
-
 TEST(ReferenceBlocks, Interleave) {
   const TestTensor a(DType::kF32, {3}, {1, 2, 3}), b(DType::kF32, {3}, {4, 5, 6});
   EXPECT_EQ(run_reference("interleave", {a, b}).values(), (Row{1, 4, 2, 5, 3, 6}));

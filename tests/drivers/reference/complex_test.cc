@@ -5,15 +5,14 @@
 namespace anymps::testing {
 namespace {
 
-using Row = std::vector<double>;
-const TestTensor kX = TestTensor::of<Complex>({3}, {{3, 4}, {0, -2}, {-1, 0}});
+const TestTensor kComplexNumbers = TestTensor::of<Complex>({3}, {{3, 4}, {0, -2}, {-1, 0}});
 
 TEST(ReferenceComplex, Parts) {
-  EXPECT_EQ(run_reference("real_part", {kX}).values(), (Row{3, 0, -1}));
-  EXPECT_EQ(run_reference("imaginary_part", {kX}).values(), (Row{4, -2, 0}));
-  EXPECT_EQ(run_reference("complex_abs", {kX}).values(), (Row{5, 2, 1}));
-  EXPECT_EQ(run_reference("absolute_square", {kX}).values(), (Row{25, 4, 1}));
-  EXPECT_TRUE(same(run_reference("conjugate", {kX}),
+  EXPECT_EQ(run_reference("real_part", {kComplexNumbers}).values(), (Row{3, 0, -1}));
+  EXPECT_EQ(run_reference("imaginary_part", {kComplexNumbers}).values(), (Row{4, -2, 0}));
+  EXPECT_EQ(run_reference("complex_abs", {kComplexNumbers}).values(), (Row{5, 2, 1}));
+  EXPECT_EQ(run_reference("absolute_square", {kComplexNumbers}).values(), (Row{25, 4, 1}));
+  EXPECT_TRUE(same(run_reference("conjugate", {kComplexNumbers}),
                    TestTensor::of<Complex>({3}, {{3, -4}, {0, 2}, {-1, 0}})));
 }
 

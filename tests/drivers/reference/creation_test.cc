@@ -4,9 +4,6 @@
 namespace anymps::testing {
 namespace {
 
-using Ints = std::vector<int64_t>;
-using Row = std::vector<double>;
-
 TestTensor number(DType dtype, double value) { return TestTensor(dtype, {}, {value}); }
 
 TEST(ReferenceCreation, Range) {

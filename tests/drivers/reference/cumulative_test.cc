@@ -5,10 +5,9 @@
 namespace anymps::testing {
 namespace {
 
-using Row = std::vector<double>;
-const TestTensor kX(DType::kF32, {2, 3}, {3, -1, 4, 1, 5, -9});
+const TestTensor kTerms(DType::kF32, {2, 3}, {3, -1, 4, 1, 5, -9});
 
-struct Case {
+struct CumulativeCase {
   const char* op;
   NamedAttrs attrs;
   Row expected;
@@ -16,7 +15,7 @@ struct Case {
 
 TEST(ReferenceCumulative, Table) {
   const double inf = INFINITY;
-  const std::vector<Case> cases = {
+  const std::vector<CumulativeCase> cases = {
       {"cumsum", {{"axis", 1}}, {3, 2, 6, 1, 6, -3}},
       {"cumsum", {{"axis", 0}}, {3, -1, 4, 4, 4, -5}},
       {"cumsum", {{"axis", 1}, {"exclusive", true}}, {0, 3, 2, 0, 1, 6}},
@@ -30,17 +29,17 @@ TEST(ReferenceCumulative, Table) {
       {"cummax", {{"axis", 1}}, {3, 3, 4, 1, 5, 5}},
       {"cummax", {{"axis", 1}, {"exclusive", true}, {"reverse", true}}, {4, 4, -inf, 5, -9, -inf}},
   };
-  for (const Case& test : cases)
-    EXPECT_TRUE(same(run_reference(test.op, {kX}, test.attrs),
+  for (const CumulativeCase& test : cases)
+    EXPECT_TRUE(same(run_reference(test.op, {kTerms}, test.attrs),
                      TestTensor(DType::kF32, {2, 3}, test.expected)))
         << test.op;
 }
 
 TEST(ReferenceCumulative, AxisFromInput) {
   const TestTensor axis = TestTensor::of<int32_t>({}, {1});
-  EXPECT_EQ(run_reference("cumsum", {kX, axis}).values(), (Row{3, 2, 6, 1, 6, -3}));
+  EXPECT_EQ(run_reference("cumsum", {kTerms, axis}).values(), (Row{3, 2, 6, 1, 6, -3}));
   EXPECT_EQ(error_of([] {
-              run_reference("cumsum", {kX, TestTensor::of<int64_t>({}, {2})});
+              run_reference("cumsum", {kTerms, TestTensor::of<int64_t>({}, {2})});
             }),
             "[cumsum] axis 2 is out of range for rank 2");
 }

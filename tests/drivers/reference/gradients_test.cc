@@ -7,8 +7,6 @@ namespace {
 
 using Values = std::vector<double>;
 
-TestTensor f64(const Shape& shape, const Values& values) { return {DType::kF64, shape, values}; }
-
 TestTensor wave(const Shape& shape, double step = 0.7, double scale = 1) {
   TestTensor tensor(DType::kF64, shape);
   Values values;

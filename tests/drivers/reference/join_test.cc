@@ -4,9 +4,6 @@
 namespace anymps::testing {
 namespace {
 
-using Ints = std::vector<int64_t>;
-using Row = std::vector<double>;
-
 const TestTensor kA(DType::kF32, {2, 2}, {1, 2, 3, 4});
 const TestTensor kB(DType::kF32, {2, 1}, {5, 6});
 

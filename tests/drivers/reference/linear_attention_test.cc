@@ -4,8 +4,6 @@
 namespace anymps::testing {
 namespace {
 
-using Row = std::vector<double>;
-
 // One head, keys and values of one element: the state is a number, followed by hand.
 TEST(ReferenceLinearAttention, ByHand) {
   const TestTensor q(DType::kF64, {1, 3, 1}, {1, 2, 1}), k(DType::kF64, {1, 3, 1}, {1, 1, 2}),

@@ -5,37 +5,38 @@
 namespace anymps::testing {
 namespace {
 
-using Row = std::vector<double>;
-const TestTensor kX(DType::kF32, {3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+const TestTensor kMatrix(DType::kF32, {3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
 
 TEST(ReferenceMatrixParts, BandPart) {
-  EXPECT_EQ(run_reference("band_part", {kX}, {{"lower", 1}, {"upper", 0}}).values(),
+  EXPECT_EQ(run_reference("band_part", {kMatrix}, {{"lower", 1}, {"upper", 0}}).values(),
             (Row{1, 0, 0, 0, 5, 6, 0, 0, 0, 10, 11, 0}));
-  EXPECT_EQ(run_reference("band_part", {kX}, {{"lower", 0}}).values(),
+  EXPECT_EQ(run_reference("band_part", {kMatrix}, {{"lower", 0}}).values(),
             (Row{1, 2, 3, 4, 0, 6, 7, 8, 0, 0, 11, 12}));
   const TestTensor lower = TestTensor::of<int64_t>({}, {-1}),
                    upper = TestTensor::of<int64_t>({}, {1});
-  EXPECT_EQ(run_reference("band_part", {kX, lower, upper}).values(),
+  EXPECT_EQ(run_reference("band_part", {kMatrix, lower, upper}).values(),
             (Row{1, 2, 0, 0, 5, 6, 7, 0, 9, 10, 11, 12}));
 }
 
 TEST(ReferenceMatrixParts, EyeLike) {
-  const TestTensor y = run_reference("eye_like", {kX}, {{"k", 1}, {"dtype", DType::kI32}});
+  const TestTensor y = run_reference("eye_like", {kMatrix}, {{"k", 1}, {"dtype", DType::kI32}});
   EXPECT_EQ(y.dtype(), DType::kI32);
   EXPECT_EQ(y.values(), (Row{0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}));
-  EXPECT_EQ(run_reference("eye_like", {kX}, {{"k", -2}}).values(),
+  EXPECT_EQ(run_reference("eye_like", {kMatrix}, {{"k", -2}}).values(),
             (Row{0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}));
 }
 
 TEST(ReferenceMatrixParts, ReverseSequence) {
   const TestTensor lengths = TestTensor::of<int64_t>({3}, {1, 3, 4});
-  EXPECT_EQ(run_reference("reverse_sequence", {kX, lengths}, {{"time_axis", 1}, {"batch_axis", 0}})
-                .values(),
-            (Row{1, 2, 3, 4, 7, 6, 5, 8, 12, 11, 10, 9}));
-  EXPECT_EQ(error_of([&] {
-              run_reference("reverse_sequence", {kX, TestTensor::of<int64_t>({4}, {1, 1, 4, 1})});
-            }),
-            "[reverse_sequence] length 4 of sequence 2 is not in [0, 3]");
+  EXPECT_EQ(
+      run_reference("reverse_sequence", {kMatrix, lengths}, {{"time_axis", 1}, {"batch_axis", 0}})
+          .values(),
+      (Row{1, 2, 3, 4, 7, 6, 5, 8, 12, 11, 10, 9}));
+  EXPECT_EQ(
+      error_of([&] {
+        run_reference("reverse_sequence", {kMatrix, TestTensor::of<int64_t>({4}, {1, 1, 4, 1})});
+      }),
+      "[reverse_sequence] length 4 of sequence 2 is not in [0, 3]");
 }
 
 TEST(ReferenceMatrixParts, HammingDistance) {

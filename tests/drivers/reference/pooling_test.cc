@@ -10,7 +10,7 @@ using testing::same;
 using testing::TestTensor;
 using Ints = std::vector<int64_t>;
 
-const TestTensor& ramp() {
+const TestTensor& one_to_twelve() {
   static const TestTensor tensor(DType::kF32, {1, 1, 3, 4},
                                  {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   return tensor;
@@ -18,7 +18,7 @@ const TestTensor& ramp() {
 
 TEST(ReferencePool, MaxAndItsIndices) {
   const auto out = run_reference_all(
-      "max_pool", {ramp()},
+      "max_pool", {one_to_twelve()},
       {{"kernel", Ints{2, 2}}, {"pads", Ints{1, 0, 0, 0}}, {"strides", Ints{2, 1}}});
   EXPECT_TRUE(same(out[0], TestTensor(DType::kF32, {1, 1, 2, 3}, {2, 3, 4, 10, 11, 12})));
   EXPECT_TRUE(same(out[1], TestTensor(DType::kI64, {1, 1, 2, 3}, {1, 2, 3, 9, 10, 11})));
@@ -46,9 +46,9 @@ TEST(ReferencePool, MaxOfNaNTiesAndPadding) {
 }
 
 TEST(ReferencePool, DilatedMax) {
-  EXPECT_TRUE(
-      same(run_reference("max_pool", {ramp()}, {{"kernel", Ints{2, 2}}, {"dilations", Ints{2, 3}}}),
-           TestTensor(DType::kF32, {1, 1, 1, 1}, {12})));
+  EXPECT_TRUE(same(run_reference("max_pool", {one_to_twelve()},
+                                 {{"kernel", Ints{2, 2}}, {"dilations", Ints{2, 3}}}),
+                   TestTensor(DType::kF32, {1, 1, 1, 1}, {12})));
 }
 
 TEST(ReferencePool, AverageCountsWhatItIsToldTo) {

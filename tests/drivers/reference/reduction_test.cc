@@ -5,8 +5,6 @@
 namespace anymps::testing {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 using Axes = std::vector<int64_t>;
 
 const TestTensor& matrix() {
@@ -14,13 +12,13 @@ const TestTensor& matrix() {
   return x;
 }
 
-struct Case {
+struct ReductionCase {
   const char* op;
   std::vector<double> rows, columns, all;
 };
 
 TEST(ReferenceReduction, RowsColumnsAndAll) {
-  const std::vector<Case> cases = {
+  const std::vector<ReductionCase> cases = {
       {"reduce_sum", {2, 3}, {5, 3, -3}, {5}},
       {"reduce_mean", {2.0 / 3, 1}, {2.5, 1.5, -1.5}, {5.0 / 6}},
       {"reduce_max", {3, 5}, {4, 5, 3}, {5}},
@@ -41,7 +39,7 @@ TEST(ReferenceReduction, RowsColumnsAndAll) {
        {4.048587352, 5.000911466, 3.000123402},
        {5.420326756}},
   };
-  for (const Case& c : cases) {
+  for (const ReductionCase& c : cases) {
     const auto run = [&](Axes axes) {
       return run_reference(c.op, {matrix().scrambled()}, {{"axes", axes}});
     };

@@ -5,15 +5,6 @@
 namespace anymps::testing {
 namespace {
 
-using Row = std::vector<double>;
-
-TestTensor f32(Shape shape, const Row& values) {
-  return TestTensor(DType::kF32, std::move(shape), values);
-}
-TestTensor indices(Shape shape, const std::vector<int64_t>& values) {
-  return TestTensor::of<int64_t>(std::move(shape), values);
-}
-
 TEST(ReferenceScatter, Elements) {
   const TestTensor data = f32({8}, {1, 2, 3, 4, 5, 6, 7, 8});
   EXPECT_EQ(

@@ -6,8 +6,6 @@
 namespace anymps::testing {
 namespace {
 
-using Row = std::vector<double>;
-
 TEST(ReferenceSelection, Nonzero) {
   const TestTensor x(DType::kF32, {2, 3}, {1, 0, -2, 0, 0, NAN});
   const TestTensor y = run_reference("nonzero", {x});

@@ -4,8 +4,6 @@
 namespace anymps::testing {
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 TestTensor numbered(Shape shape, DType dtype = DType::kF32) {
   TestTensor tensor(dtype, std::move(shape));
   std::vector<double> values;
@@ -15,7 +13,6 @@ TestTensor numbered(Shape shape, DType dtype = DType::kF32) {
 std::vector<double> values(const char* op, TestInputs inputs, const NamedAttrs& attrs = {}) {
   return run_reference(op, std::move(inputs), attrs).values();
 }
-using Row = std::vector<double>;
 
 TEST(ReferenceShape, OrderIsKept) {
   const TestTensor x = numbered({2, 3});

@@ -4,9 +4,6 @@
 namespace anymps::testing {
 namespace {
 
-using Ints = std::vector<int64_t>;
-using Row = std::vector<double>;
-
 const TestTensor kSix(DType::kF32, {6}, {0, 1, 2, 3, 4, 5});
 const TestTensor kFour(DType::kF32, {4}, {1, 2, 3, 4});
 

@@ -5,13 +5,6 @@
 namespace anymps::testing {
 namespace {
 
-using Row = std::vector<double>;
-using Ints = std::vector<int64_t>;
-
-TestTensor f32(Shape shape, const Row& values) {
-  return TestTensor(DType::kF32, std::move(shape), values);
-}
-
 TEST(ReferenceIm2col, Columns) {
   const TestTensor x = f32({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6});
   const TestTensor y = run_reference("im2col", {x}, {{"kernel", Ints{2, 2}}});

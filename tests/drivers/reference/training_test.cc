@@ -5,32 +5,29 @@
 namespace anymps::testing {
 namespace {
 
-using Row = std::vector<double>;
-
-TestTensor f64(Shape shape, const Row& values) {
-  return TestTensor(DType::kF64, std::move(shape), values);
-}
-const TestTensor kX = f64({2, 3}, {1, 2, 0.5, -1, 0, 3});
+const TestTensor kScores = f64({2, 3}, {1, 2, 0.5, -1, 0, 3});
 const TestTensor kLabels = f64({2, 3}, {0, 1, 0, 0.25, 0.25, 0.5});
 
 TEST(ReferenceLoss, SoftmaxCrossEntropy) {
-  EXPECT_TRUE(same(run_reference("softmax_cross_entropy", {kX, kLabels}),
+  EXPECT_TRUE(same(run_reference("softmax_cross_entropy", {kScores, kLabels}),
                    f64({2, 1}, {0.4643687841079449, 1.8158839037574293}), 1e-12));
-  EXPECT_TRUE(same(run_reference("softmax_cross_entropy", {kX, kLabels}, {{"reduction", "sum"}}),
-                   f64({}, {2.2802526878653744}), 1e-12));
-  EXPECT_TRUE(same(run_reference("softmax_cross_entropy", {kX, kLabels}, {{"reduction", "mean"}}),
-                   f64({}, {1.1401263439326872}), 1e-12));
+  EXPECT_TRUE(
+      same(run_reference("softmax_cross_entropy", {kScores, kLabels}, {{"reduction", "sum"}}),
+           f64({}, {2.2802526878653744}), 1e-12));
+  EXPECT_TRUE(
+      same(run_reference("softmax_cross_entropy", {kScores, kLabels}, {{"reduction", "mean"}}),
+           f64({}, {1.1401263439326872}), 1e-12));
 }
 
 TEST(ReferenceLoss, SoftmaxCrossEntropyGradient) {
   const TestTensor expected =
       f64({2, 3}, {0.23122389762214904, -0.37146828078823757, 0.14024438316608848,
                    -0.23285217445447962, -0.20338737742202612, 0.43623955187650576});
-  EXPECT_TRUE(same(run_reference("softmax_cross_entropy_gradient", {f64({}, {2}), kX, kLabels},
+  EXPECT_TRUE(same(run_reference("softmax_cross_entropy_gradient", {f64({}, {2}), kScores, kLabels},
                                  {{"reduction", "mean"}}),
                    expected, 1e-12));
   EXPECT_TRUE(
-      same(run_reference("softmax_cross_entropy_gradient", {f64({2, 1}, {1, 1}), kX, kLabels}),
+      same(run_reference("softmax_cross_entropy_gradient", {f64({2, 1}, {1, 1}), kScores, kLabels}),
            expected, 1e-12));
 }
 

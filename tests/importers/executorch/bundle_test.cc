@@ -13,14 +13,10 @@ namespace anymps::executorch {
 namespace {
 
 using anymps::testing::add_program;
+using anymps::testing::bytes_of;
 using anymps::testing::constant;
 using anymps::testing::write_bundle;
 using anymps::testing::write_program;
-
-template <typename T>
-std::string bytes_of(const std::vector<T>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
-}
 
 const std::string kOnes = bytes_of(std::vector<float>{1, 2, 3, 4, 5, 6});
 const std::string kTens = bytes_of(std::vector<float>{10, 20, 30, 40, 50, 60});
@@ -36,7 +32,7 @@ Bundle read(const std::string& file) {
   return read_bundle({*copy, copy, false, "test.bpte"});
 }
 
-std::string message_of(const std::string& file) {
+std::string read_error(const std::string& file) {
   try {
     read(file);
   } catch (const Error& error) {
@@ -66,18 +62,18 @@ TEST(ExecutorchBundle, TestsMustFitTheMethod) {
   const std::string program = write_program(add_program());
   TestCase few = add_test();
   few.inputs.pop_back();
-  EXPECT_NE(message_of(write_bundle(program, {{"forward", {few}}}))
+  EXPECT_NE(read_error(write_bundle(program, {{"forward", {few}}}))
                 .find("BundledMethodTestCase[0].inputs: there are 1, the method \"forward\" has 2"),
             std::string::npos);
-  EXPECT_NE(message_of(write_bundle(program, {{"other", {}}}))
+  EXPECT_NE(read_error(write_bundle(program, {{"other", {}}}))
                 .find("BundledMethodTestSuite[0].method_name: the program has no method \"other\""),
             std::string::npos);
   TestCase small = add_test();
   std::get<Tensor>(small.inputs[0]).data = std::string_view(kOnes).substr(4);
-  EXPECT_NE(message_of(write_bundle(program, {{"forward", {small}}}))
+  EXPECT_NE(read_error(write_bundle(program, {{"forward", {small}}}))
                 .find("Tensor[0].data: 20 bytes for [2, 3] of f32"),
             std::string::npos);
-  EXPECT_NE(message_of(write_bundle("no program", {})).find("BundledProgram.program: it is not"),
+  EXPECT_NE(read_error(write_bundle("no program", {})).find("BundledProgram.program: it is not"),
             std::string::npos);
 }
 
@@ -90,7 +86,7 @@ TEST(ExecutorchBundle, NumbersOfAMethodAreFixed) {
   const Bundle bundle = read(write_bundle(file, {{"forward", {test}}}));
   EXPECT_EQ(fed_inputs(bundle.program.method("")), (std::vector<size_t>{0, 1}));
   test.inputs[2] = int64_t{2};
-  EXPECT_NE(message_of(write_bundle(file, {{"forward", {test}}}))
+  EXPECT_NE(read_error(write_bundle(file, {{"forward", {test}}}))
                 .find("input 2 is a Int, or of another value than the Int of method"),
             std::string::npos);
 }

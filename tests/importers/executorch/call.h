@@ -127,11 +127,4 @@ class Call {
   const Value* result_ = nullptr;
 };
 
-inline HostTensor floats(Shape shape, std::vector<float> values) {
-  return HostTensor::of(std::move(shape), values);
-}
-inline HostTensor longs(Shape shape, std::vector<int64_t> values) {
-  return HostTensor::of(std::move(shape), values);
-}
-
 }  // namespace anymps::executorch

@@ -18,7 +18,7 @@ using anymps::testing::write_bundle;
 using anymps::testing::write_program;
 
 // Reads and converts all that is in a file: the message, or "" when nothing is wrong.
-std::string message_of(const std::string& file) {
+std::string file_error(const std::string& file) {
   auto copy = std::make_shared<const std::string>(file);
   try {
     const Bundle bundle = read_bundle({*copy, copy, false, "x.pte"});
@@ -191,11 +191,11 @@ TEST(ExecutorchHostile, ErrorsNameTheTableAndTheField) {
     Program program = two_constants();
     FileOptions options;
     test.change(program, options);
-    const std::string message = message_of(write_program(program, options));
+    const std::string message = file_error(write_program(program, options));
     EXPECT_NE(message.find(test.expected), std::string::npos) << message;
     EXPECT_EQ(message.find("[executorch] x.pte: "), 0u) << message;
   }
-  EXPECT_EQ(message_of(write_program(two_constants())), "");
+  EXPECT_EQ(file_error(write_program(two_constants())), "");
 }
 
 TEST(ExecutorchHostile, ExtendedHeader) {
@@ -216,12 +216,12 @@ TEST(ExecutorchHostile, ExtendedHeader) {
                              Field{32, ~uint64_t{0}, 8, "extended header.segment_data_size"}}) {
     std::string broken = file;
     std::memcpy(broken.data() + field.at, &field.value, field.size);
-    const std::string message = message_of(broken);
+    const std::string message = file_error(broken);
     EXPECT_NE(message.find(field.expected), std::string::npos) << message;
   }
   std::string version = file;
   version[11] = '9';
-  EXPECT_NE(message_of(version).find("extended header.magic"), std::string::npos);
+  EXPECT_NE(file_error(version).find("extended header.magic"), std::string::npos);
 }
 
 std::string bundle_file() {
@@ -235,10 +235,10 @@ std::string bundle_file() {
 // A file that ends early is an error, or lacks only what nothing needs; either way it is answered.
 TEST(ExecutorchHostile, TruncatedAnywhere) {
   for (const std::string& file : {write_program(two_constants()), bundle_file()}) {
-    ASSERT_EQ(message_of(file), "");
+    ASSERT_EQ(file_error(file), "");
     size_t refused = 0;
     for (size_t size = 0; size < file.size(); ++size)
-      refused += !message_of(file.substr(0, size)).empty();
+      refused += !file_error(file.substr(0, size)).empty();
     EXPECT_GT(refused, file.size() * 9 / 10);
   }
 }
@@ -248,7 +248,7 @@ TEST(ExecutorchHostile, AnyBitFlipped) {
     size_t refused = 0;
     for (size_t bit = 0; bit < 8 * file.size(); ++bit) {
       file[bit / 8] = static_cast<char>(file[bit / 8] ^ 1 << bit % 8);
-      refused += !message_of(file).empty();
+      refused += !file_error(file).empty();
       file[bit / 8] = static_cast<char>(file[bit / 8] ^ 1 << bit % 8);
     }
     EXPECT_GT(refused, 8 * file.size() / 20);
@@ -263,7 +263,7 @@ TEST(ExecutorchHostile, SharedTablesAreBounded) {
   options.repeat_last_value = 1 << 16;
   const std::string file = write_program(program, options);
   EXPECT_LT(file.size(), size_t{1} << 20);
-  const std::string message = message_of(file);
+  const std::string message = file_error(file);
   EXPECT_NE(message.find("the file refers to the same parts too many times"), std::string::npos)
       << message;
 }

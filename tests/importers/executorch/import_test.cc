@@ -13,20 +13,10 @@ namespace anymps::executorch {
 namespace {
 
 using anymps::testing::add_program;
+using anymps::testing::bytes_of;
 using anymps::testing::constant;
 using anymps::testing::planned;
 using anymps::testing::write_program;
-
-using Floats = std::vector<float>;
-
-template <typename T>
-std::string bytes_of(const std::vector<T>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
-}
-
-HostTensor floats(Shape shape, const Floats& values) {
-  return HostTensor::of<float>(std::move(shape), values);
-}
 
 // The graph of a program that was written to a file and read again.
 std::unique_ptr<Graph> import(const Program& program) {
@@ -38,7 +28,7 @@ std::unique_ptr<Graph> import(const Program& program) {
   return graph;
 }
 
-std::string message_of(const Program& program) {
+std::string import_error(const Program& program) {
   try {
     import(program);
   } catch (const Error& error) {
@@ -73,7 +63,7 @@ TEST(ExecutorchImport, ViewsAreTensorsAtTheSamePlace) {
 
   std::get<Tensor>(method.values[4]).sizes = {5};
   EXPECT_NE(
-      message_of(program).find("value 4 lies in planned memory where value 3, of another size"),
+      import_error(program).find("value 4 lies in planned memory where value 3, of another size"),
       std::string::npos);
 }
 
@@ -265,8 +255,8 @@ TEST(ExecutorchImport, NumbersWrittenInABranch) {
 TEST(ExecutorchImport, ATensorOfOneBranchCannotBeReadAfterIt) {
   Program program = cond_program();
   program.methods[0].instructions[6] = KernelCall{"aten::neg.out", {2, 7, 7}};  // of "then" only
-  EXPECT_NE(message_of(program).find("value 2 is read, but nothing"), std::string::npos)
-      << message_of(program);
+  EXPECT_NE(import_error(program).find("value 2 is read, but nothing"), std::string::npos)
+      << import_error(program);
 }
 
 // Buffers that a branch changes last, too.
@@ -297,9 +287,9 @@ TEST(ExecutorchImport, BuffersWrittenInABranch) {
 TEST(ExecutorchImport, JumpsOutOfABranchAndBackAreRefused) {
   Program program = cond_program();
   program.methods[0].instructions[2] = JumpFalse{0, 0};
-  EXPECT_NE(message_of(program).find("out of the branch that it is in"), std::string::npos);
+  EXPECT_NE(import_error(program).find("out of the branch that it is in"), std::string::npos);
   program.methods[0].instructions = {KernelCall{"aten::neg.out", {1, 7, 7}}, JumpFalse{0, 0}};
-  EXPECT_NE(message_of(program).find("a loop whose number of rounds is known only when it runs"),
+  EXPECT_NE(import_error(program).find("a loop whose number of rounds is known only when it runs"),
             std::string::npos);
 }
 
@@ -352,7 +342,7 @@ TEST(ExecutorchImport, LoopsOfOtherFormsAreRefused) {
   const auto refused = [](const char* says, const auto& change) {
     Program program = map_program();
     change(program.methods[0]);
-    const std::string message = message_of(program);
+    const std::string message = import_error(program);
     EXPECT_NE(message.find(says), std::string::npos) << says << ": " << message;
   };
   const char* unknown = "a loop whose number of rounds is known only when it runs";
@@ -421,7 +411,7 @@ TEST(ExecutorchImport, MethodsOfAFile) {
   program.methods.push_back(program.methods[0]);
   program.methods[0].name = "encode";
   program.methods[1].name = "decode";
-  EXPECT_NE(message_of(program).find("there is no method \"forward\"; it has: encode, decode"),
+  EXPECT_NE(import_error(program).find("there is no method \"forward\"; it has: encode, decode"),
             std::string::npos);
 }
 

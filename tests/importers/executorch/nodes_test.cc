@@ -14,14 +14,8 @@ namespace {
 
 using List = PayloadBuilder::List;
 using Fields = PayloadBuilder::Fields;
-using Floats = std::vector<float>;
 using Longs = std::vector<int64_t>;
-constexpr DType F32 = DType::kF32, I64 = DType::kI64;
 constexpr float kInf = INFINITY;
-
-HostTensor floats(Shape shape, const Floats& values) {
-  return HostTensor::of<float>(shape, values);
-}
 
 HostTensor counting(const Shape& shape, float first = 0) {
   Floats values(static_cast<size_t>(element_count(shape)));

@@ -16,6 +16,9 @@
 
 namespace anymps::executorch {
 
+inline constexpr DType F32 = DType::kF32, F16 = DType::kF16;
+inline constexpr DType I64 = DType::kI64, I32 = DType::kI32;
+
 class PayloadBuilder {
  public:
   using List = std::vector<int32_t>;

@@ -18,8 +18,6 @@ namespace anymps::executorch {
 namespace {
 
 using List = PayloadBuilder::List;
-using Floats = std::vector<float>;
-constexpr DType F32 = DType::kF32, F16 = DType::kF16, I64 = DType::kI64, I32 = DType::kI32;
 
 Floats run(const PayloadBuilder& payload, const std::vector<HostTensor>& feeds) {
   return run_graph(*payload.import(), feeds).at(0).values<float>();

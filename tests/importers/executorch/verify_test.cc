@@ -67,8 +67,8 @@ bool computes_in_half(const Method& method) {
   return false;
 }
 
-void verify(const Bundle& bundle, const Method& method, double tolerance,
-            const std::string& driver) {
+void verify_method(const Bundle& bundle, const Method& method, double tolerance,
+                   const std::string& driver) {
   const auto graph = import_method(bundle.program, method);
   anymps::verify(*graph);
   if (computes_in_half(method)) tolerance = 2e-2;
@@ -99,7 +99,7 @@ std::set<std::string> verify_all(const fs::path& folder, double tolerance,
     try {
       const Bundle bundle = read_bundle({file->bytes(), file, true, stem});
       for (const Method& method : bundle.program.methods)
-        for (const std::string& driver : drivers) verify(bundle, method, tolerance, driver);
+        for (const std::string& driver : drivers) verify_method(bundle, method, tolerance, driver);
       seen.insert(stem);
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();

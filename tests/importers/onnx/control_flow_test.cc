@@ -9,11 +9,6 @@
 namespace anymps::onnx {
 namespace {
 
-using Floats = std::vector<float>;
-
-HostTensor floats(Shape shape, const Floats& values) {
-  return HostTensor::of<float>(std::move(shape), values);
-}
 HostTensor number(int64_t value) { return HostTensor::of<int64_t>({}, {value}); }
 HostTensor truth(char value) { return HostTensor(DType::kBool, {}, &value); }
 ModelBuilder::Attr body(const char* name, const ModelBuilder& graph) {

@@ -11,18 +11,13 @@ namespace anymps::onnx {
 namespace {
 
 using Ints = std::vector<int64_t>;
-using Floats = std::vector<float>;
 
-std::vector<HostTensor> run(const ModelBuilder& model, const std::vector<HostTensor>& feeds) {
+std::vector<HostTensor> run_model(const ModelBuilder& model, const std::vector<HostTensor>& feeds) {
   return run_graph(*model.import(), feeds);
 }
-HostTensor f32(Shape shape, const Floats& values) {
-  return HostTensor::of(std::move(shape), values);
-}
-HostTensor i64(Shape shape, const Ints& values) { return HostTensor::of(std::move(shape), values); }
 
 TEST(OnnxData, TopKOfAllOpsets) {
-  const std::vector<HostTensor> x = {f32({2, 3}, {1, 3, 2, 6, 4, 5})};
+  const std::vector<HostTensor> x = {floats({2, 3}, {1, 3, 2, 6, 4, 5})};
   const auto old = ModelBuilder(1)
                        .input("x", {2, 3})
                        .output("v")
@@ -35,7 +30,7 @@ TEST(OnnxData, TopKOfAllOpsets) {
                           .ints("k", {2})
                           .node("TopK", {"x", "k"}, {"v", "i"});
   for (const ModelBuilder& model : {old, middle}) {
-    const auto results = run(model, x);
+    const auto results = run_model(model, x);
     EXPECT_EQ(results[0].values<float>(), (Floats{3, 2, 6, 5}));
     EXPECT_EQ(results[1].values<int64_t>(), (Ints{1, 2, 0, 2}));
   }
@@ -46,7 +41,7 @@ TEST(OnnxData, TopKOfAllOpsets) {
           .output("v")
           .output("i")
           .node("TopK", {"x", "k"}, {"v", "i"}, {{"largest", 0}, {"axis", 0}, {"sorted", 1}});
-  const auto results = run(fed, {x[0], i64({1}, {1})});
+  const auto results = run_model(fed, {x[0], longs({1}, {1})});
   EXPECT_EQ(results[0].values<float>(), (Floats{1, 3, 2}));
   EXPECT_EQ(results[1].values<int64_t>(), (Ints{0, 0, 0}));
 }
@@ -57,8 +52,9 @@ TEST(OnnxData, CumSumWithAnAxisThatIsFed) {
                          .input("a", {}, DataType::kInt64)
                          .output("y")
                          .node("CumSum", {"x", "a"}, {"y"}, {{"exclusive", 1}});
-  EXPECT_EQ(run(model, {f32({2, 3}, {1, 2, 3, 4, 5, 6}), i64({}, {1})})[0].values<float>(),
-            (Floats{0, 1, 3, 0, 4, 9}));
+  EXPECT_EQ(
+      run_model(model, {floats({2, 3}, {1, 2, 3, 4, 5, 6}), longs({}, {1})})[0].values<float>(),
+      (Floats{0, 1, 3, 0, 4, 9}));
 }
 
 TEST(OnnxData, Scatters) {
@@ -71,7 +67,7 @@ TEST(OnnxData, Scatters) {
           .floats("u", {1, 2}, {1.5f, 2})
           .output("y")
           .node("ScatterElements", {"x", "i", "u"}, {"y"}, {{"axis", 1}, {"reduction", "add"}});
-  EXPECT_EQ(run(elements, {f32({1, 5}, {1, 2, 3, 4, 5})})[0].values<float>(),
+  EXPECT_EQ(run_model(elements, {floats({1, 5}, {1, 2, 3, 4, 5})})[0].values<float>(),
             (Floats{1, 5.5f, 3, 4, 5}));
   const auto cache =
       ModelBuilder(24)
@@ -80,8 +76,8 @@ TEST(OnnxData, Scatters) {
           .input("at", {2}, DataType::kInt64)
           .output("y")
           .node("TensorScatter", {"cache", "update", "at"}, {"y"}, {{"mode", "circular"}});
-  EXPECT_EQ(run(cache, {f32({2, 3, 1}, {1, 2, 3, 4, 5, 6}), f32({2, 2, 1}, {10, 20, 30, 40}),
-                        i64({2}, {1, 2})})[0]
+  EXPECT_EQ(run_model(cache, {floats({2, 3, 1}, {1, 2, 3, 4, 5, 6}),
+                              floats({2, 2, 1}, {10, 20, 30, 40}), longs({2}, {1, 2})})[0]
                 .values<float>(),
             (Floats{1, 10, 20, 40, 5, 30}));
 }
@@ -94,12 +90,12 @@ TEST(OnnxData, ResultsAsLongAsTheDataSay) {
                           .output("v")
                           .output("c")
                           .node("Unique", {"x"}, {"y", "i", "v", "c"}, {{"sorted", 0}});
-  const auto results = run(unique, {f32({6}, {2, 1, 1, 3, 4, 3})});
+  const auto results = run_model(unique, {floats({6}, {2, 1, 1, 3, 4, 3})});
   EXPECT_EQ(results[0].values<float>(), (Floats{2, 1, 3, 4}));
   EXPECT_EQ(results[3].values<int64_t>(), (Ints{1, 2, 2, 1}));
   const auto nonzero =
       ModelBuilder(13).input("x", {"N", 2}).output("y").node("NonZero", {"x"}, {"y"});
-  const auto places = run(nonzero, {f32({2, 2}, {0, 1, 2, 0})});
+  const auto places = run_model(nonzero, {floats({2, 2}, {0, 1, 2, 0})});
   EXPECT_EQ(places[0].shape, (Shape{2, 2}));
   EXPECT_EQ(places[0].values<int64_t>(), (Ints{0, 1, 1, 0}));
 }
@@ -119,8 +115,8 @@ TEST(OnnxData, StepOfMomentum) {
               "Momentum", {"r", "t", "x", "g", "v"}, {"nx", "nv"},
               {{"alpha", 0.5f}, {"beta", 0.25f}, {"norm_coefficient", 0.0f}, {"mode", "nesterov"}},
               "", "ai.onnx.preview.training");
-  const auto results = run(
-      model, {f32({}, {0.5f}), i64({}, {3}), f32({2}, {1, 2}), f32({2}, {4, 8}), f32({2}, {2, 0})});
+  const auto results = run_model(model, {floats({}, {0.5f}), longs({}, {3}), floats({2}, {1, 2}),
+                                         floats({2}, {4, 8}), floats({2}, {2, 0})});
   EXPECT_EQ(results[1].values<float>(), (Floats{2, 2}));
   EXPECT_EQ(results[0].values<float>(), (Floats{-1.5f, -2.5f}));
 }

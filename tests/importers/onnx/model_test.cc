@@ -70,7 +70,7 @@ Build external(const std::string& location, const std::string& offset, const std
   };
 }
 
-void expect_error(const std::function<void()>& body, Code code, const std::string& part) {
+void expect_fails(const std::function<void()>& body, Code code, const std::string& part) {
   try {
     body();
     ADD_FAILURE() << "no error; expected: " << part;
@@ -82,7 +82,7 @@ void expect_error(const std::function<void()>& body, Code code, const std::strin
 }
 
 void expect_corrupt(const std::string& bytes, const std::string& part) {
-  expect_error([&] { parse_model(bytes, {"m.onnx", "", nullptr}); }, Code::kCorrupt, part);
+  expect_fails([&] { parse_model(bytes, {"m.onnx", "", nullptr}); }, Code::kCorrupt, part);
 }
 
 template <typename T>
@@ -92,7 +92,7 @@ std::vector<T> elements(const Tensor& tensor) {
   return out;
 }
 
-class ExternalData : public testing::Test {
+class ExternalData : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "anymps_onnx_XXXXXX").string();
@@ -382,26 +382,26 @@ TEST_F(ExternalData, MustStayInTheModelsDirectory) {
       {std::string("w.bin\0x", 7), "zero byte"},
   };
   for (const Case& c : cases) {
-    expect_error([&] { read(external(c.location, "", "")); }, Code::kCorrupt, c.part);
-    expect_error([&] { read(external(c.location, "", "")); }, Code::kCorrupt,
+    expect_fails([&] { read(external(c.location, "", "")); }, Code::kCorrupt, c.part);
+    expect_fails([&] { read(external(c.location, "", "")); }, Code::kCorrupt,
                  "m.onnx: graph.initializer[0]: tensor \"w\": external data");
   }
 }
 
 TEST_F(ExternalData, RangesAndFilesAreChecked) {
-  expect_error([&] { read(external("none.bin", "", "")); }, Code::kNotFound, "\"none.bin\"");
-  expect_error([&] { read(external("sub", "", "")); }, Code::kIo, "not a regular file");
-  expect_error([&] { read(external("w.bin", "13", "")); }, Code::kCorrupt,
+  expect_fails([&] { read(external("none.bin", "", "")); }, Code::kNotFound, "\"none.bin\"");
+  expect_fails([&] { read(external("sub", "", "")); }, Code::kIo, "not a regular file");
+  expect_fails([&] { read(external("w.bin", "13", "")); }, Code::kCorrupt,
                "offset 13 is past the end");
-  expect_error([&] { read(external("w.bin", "8", "")); }, Code::kCorrupt,
+  expect_fails([&] { read(external("w.bin", "8", "")); }, Code::kCorrupt,
                "8 bytes at offset 8 pass the end");
-  expect_error([&] { read(external("w.bin", "8", "4")); }, Code::kCorrupt,
+  expect_fails([&] { read(external("w.bin", "8", "4")); }, Code::kCorrupt,
                "needs 8 bytes, the file has 4");
-  expect_error([&] { read(external("w.bin", "-4", "")); }, Code::kCorrupt,
+  expect_fails([&] { read(external("w.bin", "-4", "")); }, Code::kCorrupt,
                "offset \"-4\" is not a number");
-  expect_error([&] { read(external("w.bin", "4", "18446744073709551615")); }, Code::kCorrupt,
+  expect_fails([&] { read(external("w.bin", "4", "18446744073709551615")); }, Code::kCorrupt,
                "pass the end");
-  expect_error(
+  expect_fails(
       [] {
         parse_model(
             with_initializer(tensor("w", DataType::kFloat, {2}, external("w.bin", "", ""))));
@@ -415,9 +415,9 @@ TEST_F(ExternalData, TensorsOutliveTheModel) {
 }
 
 TEST(OnnxModel, FilesThatCannotBeRead) {
-  expect_error([] { read_model("no/such.onnx"); }, Code::kNotFound,
+  expect_fails([] { read_model("no/such.onnx"); }, Code::kNotFound,
                "[onnx] no/such.onnx: cannot open");
-  expect_error([] { read_model("/"); }, Code::kIo, "not a regular file");
+  expect_fails([] { read_model("/"); }, Code::kIo, "not a regular file");
 }
 
 }  // namespace

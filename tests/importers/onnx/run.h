@@ -32,6 +32,15 @@ struct HostTensor {
   }
 };
 
+using Floats = std::vector<float>;
+
+inline HostTensor floats(Shape shape, const Floats& values) {
+  return HostTensor::of(std::move(shape), values);
+}
+inline HostTensor longs(Shape shape, const std::vector<int64_t>& values) {
+  return HostTensor::of(std::move(shape), values);
+}
+
 // Feeds in the order of the graph's inputs; results in the order of its outputs.
 inline std::vector<HostTensor> run_graph(const Graph& graph, const std::vector<HostTensor>& feeds,
                                          const std::string& driver = "reference") {
