@@ -5,11 +5,25 @@
 
 #include "server/core/buffer_pool.h"
 #include "server/core/clock.h"
+#include "server/core/cut_memory.h"
 #include "server/core/response_cache.h"
 #include "server/core/statistics.h"
 #include "server/core/validate.h"
 
 namespace server {
+namespace {
+
+bool has_cut_memory(const Request& request) {
+  const auto cut = [](const Buffer& buffer) { return was_cut(buffer.data); };
+  return std::any_of(request.inputs.begin(), request.inputs.end(),
+                     [&](const InputTensor& input) {
+                       return std::any_of(input.buffers.begin(), input.buffers.end(), cut);
+                     }) ||
+         std::any_of(request.outputs.begin(), request.outputs.end(),
+                     [&](const RequestedOutput& output) { return cut(output.target); });
+}
+
+}  // namespace
 
 const std::vector<std::string>& AnswerContext::labels_of(std::string_view output) const {
   static const std::vector<std::string> kNone;
@@ -22,6 +36,12 @@ void AnswerContext::answer(Request& request, Response&& response) const {
   response.version = version;
   response.id = request.id;
   request.times.answered = now_ns();
+  if (!response.error && has_cut_memory(request)) {
+    response.outputs.clear();
+    response.error = Error(Code::kInvalidArgument,
+                           request_prefix(request) +
+                               "a shared memory region became smaller while the request used it");
+  }
   if (!request.filler) {
     if (response.error) {
       metrics->failure(request.times, response.error->code());

@@ -10,27 +10,33 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <optional>
+
+#include "server/core/cut_memory.h"
 
 namespace server {
 
 // A part of a POSIX shared memory object, mapped. The file stays open, so that its size can be
-// asked again: memory behind the end of a file that was cut must not be touched.
+// asked again: a request for memory that was cut is refused.
 struct SharedMemory::Region {
   std::string key;
   uint64_t offset = 0, bytes = 0;
   int file = -1;
   std::byte* mapped = nullptr;  // at `offset` rounded down to a page
   size_t mapped_bytes = 0, skip = 0;
+  std::optional<WatchedMemory> watched;
 
   Region() = default;
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
   ~Region() {
+    watched.reset();
     if (mapped) munmap(mapped, mapped_bytes);
     if (file >= 0) close(file);
   }
   bool is_whole() const {
     struct stat status {};
+    if (watched && watched->was_cut()) return false;  // also if it has grown again
     return fstat(file, &status) == 0 && status.st_size >= 0 &&
            static_cast<uint64_t>(status.st_size) >= offset + bytes;
   }
@@ -77,6 +83,7 @@ void SharedMemory::add(const std::string& name, const std::string& key, uint64_t
                             "address space: {}",
                             name, std::strerror(errno)));
   region->mapped = static_cast<std::byte*>(mapped);
+  region->watched.emplace(mapped, region->mapped_bytes);
   const std::lock_guard lock(mutex_);
   if (!regions_.emplace(name, std::move(region)).second)
     throw Error(Code::kAlreadyExists,

@@ -2,11 +2,16 @@
 // The server without its protocols: what it tells about models, and how it stops.
 #include "server/core/server.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <thread>
 
 #include "model_folder.h"
 #include "server/core/message_json.h"
+#include "server/core/shared_memory.h"
 
 namespace server {
 namespace {
@@ -74,6 +79,41 @@ TEST(Server, TellsAboutModels) {
   };
   for (const auto& [call, message] : refused) EXPECT_EQ(refusal(call), message);
   EXPECT_TRUE(server.stop());
+}
+
+// The client cuts its shared memory between sending a request and the run.
+TEST(Server, OutlivesMemoryThatWasCut) {
+  ModelFolder folder;
+  folder.add("m", 1);
+  folder.config("m", "max_batch_size: 4 " + std::string(kFourFloats));
+  Server server(quiet(folder));
+  server.start();
+  const std::string key = "/anymps_cut_" + std::to_string(getpid());
+  const int file = shm_open(key.c_str(), O_CREAT | O_RDWR, 0600);
+  ASSERT_EQ(ftruncate(file, 8192), 0);
+  server.shared_memory().add("r", key, 0, 8192);
+  const Buffer memory = server.shared_memory().buffer("r", 4096, 4 * sizeof(float));
+  const auto with_input = [&] {
+    RequestPtr request = make_request("m", {1, 2, 3, 4});
+    request->inputs[0].buffers = {memory};
+    return send_to(server, std::move(request)).get();
+  };
+  const auto with_output = [&] {
+    RequestPtr request = make_request("m", {1, 2, 3, 4});
+    request->outputs = {{.name = "y", .target = memory}};
+    return send_to(server, std::move(request)).get();
+  };
+  EXPECT_EQ(floats_of(with_input())[0], 1);
+  EXPECT_EQ(floats_of(with_output())[0], 2);
+  ASSERT_EQ(ftruncate(file, 0), 0);
+  const std::string expected =
+      "[request id: <id_unknown>] a shared memory region became smaller while the request used it";
+  EXPECT_EQ(error_of(with_output()), expected);
+  EXPECT_EQ(error_of(with_input()), expected);
+  EXPECT_EQ(floats_of(send_to(server, make_request("m", {1, 2, 3, 4})).get())[3], 5);
+  EXPECT_EQ(server.statistics("m", "").model_stats(0).inference_stats().fail().count(), 2u);
+  close(file);
+  shm_unlink(key.c_str());
 }
 
 TEST(Server, AnswersWhatItAcceptedBeforeItStops) {

@@ -6,7 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
+
+#include "server/core/cut_memory.h"
 
 namespace server {
 namespace {
@@ -114,6 +117,36 @@ TEST_F(SharedMemoryTest, AnObjectThatWasCutIsNotTouched) {
   memory_.add("r", key_, 0, kBytes);
   ASSERT_EQ(ftruncate(file_, 16), 0);
   EXPECT_EQ(error_of([&] { memory_.buffer("r", 0, 16); }).first, Code::kInvalidArgument);
+}
+
+TEST_F(SharedMemoryTest, WhatIsCutWhileItIsUsedIsZero) {
+  memory_.add("r", key_, 0, kBytes);
+  memory_.add("s", key_, 0, 16);
+  std::memset(data_, 1, kBytes);
+  const Buffer first = memory_.buffer("r", 0, 16), second = memory_.buffer("r", 5000, 8);
+  ASSERT_EQ(ftruncate(file_, 4096), 0);
+  EXPECT_FALSE(was_cut(second.data));
+  EXPECT_EQ(second.data[0], std::byte{0});
+  second.data[1] = std::byte{2};
+  EXPECT_EQ(second.data[1], std::byte{2});
+  EXPECT_EQ(first.data[0], std::byte{1});
+  EXPECT_TRUE(was_cut(first.data));  // all of the region: who knows what was read when
+  EXPECT_FALSE(was_cut(memory_.buffer("s", 0, 16).data));
+  EXPECT_FALSE(was_cut(&first));
+  // Pages that come back are not those that are mapped here.
+  ASSERT_EQ(ftruncate(file_, kBytes), 0);
+  EXPECT_EQ(error_of([&] { memory_.buffer("r", 0, 16); }).first, Code::kInvalidArgument);
+  memory_.remove("r");
+  memory_.add("r", key_, 0, kBytes);
+  EXPECT_FALSE(was_cut(memory_.buffer("r", 0, 16).data));
+}
+
+// Bus errors elsewhere end the process as ever.
+TEST_F(SharedMemoryTest, OtherMemoryIsNotWatched) {
+  memory_.add("r", key_, 0, kBytes);
+  ASSERT_EQ(ftruncate(file_, 0), 0);
+  EXPECT_EXIT(*static_cast<volatile char*>(data_) = 1, testing::KilledBySignal(SIGBUS), "");
+  EXPECT_EXIT(raise(SIGBUS), testing::KilledBySignal(SIGBUS), "");
 }
 
 TEST_F(SharedMemoryTest, StatusTellsWhatWasRegistered) {
