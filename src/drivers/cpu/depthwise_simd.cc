@@ -7,6 +7,8 @@
 
 #include "drivers/cpu/isa.h"
 
+// Sanitized builds compile one instruction set; here that would leave nothing to watch.
+#undef HWY_COMPILE_ONLY_STATIC
 #undef HWY_BASELINE_TARGETS
 #define HWY_BASELINE_TARGETS HWY_SSE4
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
@@ -133,7 +135,7 @@ namespace anymps::cpu {
 
 HWY_EXPORT(run_depthwise_here);
 
-bool depthwise_is_here() { return isa() == Isa::kAvx512; }
+bool depthwise_is_here() { return (HWY_TARGETS & HWY_AVX3) != 0 && isa() == Isa::kAvx512; }
 
 void run_depthwise(const DepthwiseRow& row) { HWY_DYNAMIC_DISPATCH(run_depthwise_here)(row); }
 

@@ -8,6 +8,8 @@
 
 #include "drivers/cpu/isa.h"
 
+// Sanitized builds compile one instruction set; here that would leave nothing to watch.
+#undef HWY_COMPILE_ONLY_STATIC
 #undef HWY_BASELINE_TARGETS
 #define HWY_BASELINE_TARGETS HWY_SSE4
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
@@ -165,7 +167,7 @@ namespace anymps::cpu {
 HWY_EXPORT(run_gemm_here);
 HWY_EXPORT(run_gemv_here);
 
-bool gemm_is_here() { return isa() == Isa::kAvx512; }
+bool gemm_is_here() { return (HWY_TARGETS & HWY_AVX3) != 0 && isa() == Isa::kAvx512; }
 
 void run_gemm(const GemmPanel& panel) { HWY_DYNAMIC_DISPATCH(run_gemm_here)(panel); }
 

@@ -30,7 +30,7 @@ inline inference::ModelConfig config(const std::string& text) {
 
 inline Buffer bytes_of(const void* data, size_t bytes) {
   std::shared_ptr<std::byte[]> block(new std::byte[bytes ? bytes : 1]);
-  std::memcpy(block.get(), data, bytes);
+  if (bytes) std::memcpy(block.get(), data, bytes);
   return {block, block.get(), bytes};
 }
 

@@ -145,8 +145,8 @@ TEST_F(SharedMemoryTest, WhatIsCutWhileItIsUsedIsZero) {
 TEST_F(SharedMemoryTest, OtherMemoryIsNotWatched) {
   memory_.add("r", key_, 0, kBytes);
   ASSERT_EQ(ftruncate(file_, 0), 0);
-  EXPECT_EXIT(*static_cast<volatile char*>(data_) = 1, testing::KilledBySignal(SIGBUS), "");
-  EXPECT_EXIT(raise(SIGBUS), testing::KilledBySignal(SIGBUS), "");
+  EXPECT_DEATH(*static_cast<volatile char*>(data_) = 1, "");
+  EXPECT_DEATH(raise(SIGBUS), "");
 }
 
 TEST_F(SharedMemoryTest, StatusTellsWhatWasRegistered) {
