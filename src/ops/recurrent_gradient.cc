@@ -47,7 +47,7 @@ OpWriter& layer_attrs(OpWriter& op) {
       .tolerance(kRecurrentGradientTolerance);
 }
 
-const Shape kNoShape = {-1};
+const Shape kSkip = {-1};  // an optional input that is left out
 
 }  // namespace
 
@@ -78,17 +78,10 @@ static const OpWriter kLstmGradient =
             .output("dpeephole"))
         .attr("input_forget", false, "the forget gate is 1 - the input gate")
         .infer([](InferContext& ctx) { infer_gradient(ctx, 4, 8); })
-        .sample({"y alone",
-                 {{4, 2, 3},
-                  {1, 16, 3},
-                  {1, 16, 4},
-                  kNoShape,
-                  kNoShape,
-                  kNoShape,
-                  kNoShape,
-                  kNoShape,
-                  {4, 1, 2, 4}},
-                 {{"hidden_size", 4}}})
+        .sample(
+            {"y alone",
+             {{4, 2, 3}, {1, 16, 3}, {1, 16, 4}, kSkip, kSkip, kSkip, kSkip, kSkip, {4, 1, 2, 4}},
+             {{"hidden_size", 4}}})
         .sample({"everything",
                  {{4, 2, 3},
                   {1, 16, 3},
@@ -111,7 +104,7 @@ static const OpWriter kLstmGradient =
                   {2},
                   {2, 2, 4},
                   {2, 2, 4},
-                  kNoShape,
+                  kSkip,
                   {2, 5, 2, 4}},
                  {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}},
                  {{4, {3, 5}}}})
@@ -120,7 +113,7 @@ static const OpWriter kLstmGradient =
                   {1, 16, 3},
                   {1, 16, 4},
                   {1, 32},
-                  kNoShape,
+                  kSkip,
                   {1, 2, 4},
                   {1, 2, 4},
                   {1, 12},
@@ -133,25 +126,18 @@ static const OpWriter kLstmGradient =
                   {1, 16, 3},
                   {1, 16, 4},
                   {1, 32},
-                  kNoShape,
-                  kNoShape,
-                  kNoShape,
-                  kNoShape,
-                  kNoShape,
+                  kSkip,
+                  kSkip,
+                  kSkip,
+                  kSkip,
+                  kSkip,
                   {1, 2, 4},
                   {1, 2, 4}},
                  {{"hidden_size", 4}, {"clip", 0.5}}})
-        .sample({"empty batch",
-                 {{3, 0, 3},
-                  {1, 16, 3},
-                  {1, 16, 4},
-                  kNoShape,
-                  kNoShape,
-                  kNoShape,
-                  kNoShape,
-                  kNoShape,
-                  {3, 1, 0, 4}},
-                 {{"hidden_size", 4}}});
+        .sample(
+            {"empty batch",
+             {{3, 0, 3}, {1, 16, 3}, {1, 16, 4}, kSkip, kSkip, kSkip, kSkip, kSkip, {3, 1, 0, 4}},
+             {{"hidden_size", 4}}});
 
 static const OpWriter kGruGradient =
     layer_attrs(
@@ -174,7 +160,7 @@ static const OpWriter kGruGradient =
         .attr("linear_before_reset", false)
         .infer([](InferContext& ctx) { infer_gradient(ctx, 3, 6); })
         .sample({"y alone",
-                 {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, kNoShape, kNoShape, kNoShape, {4, 1, 2, 4}},
+                 {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, kSkip, kSkip, kSkip, {4, 1, 2, 4}},
                  {{"hidden_size", 4}}})
         .sample(
             {"linear_before_reset",
@@ -183,13 +169,13 @@ static const OpWriter kGruGradient =
              {{4, {4, 2}}}})
         .sample(
             {"bidirectional batch first",
-             {{2, 5, 3}, {2, 12, 3}, {2, 12, 4}, {2, 24}, kNoShape, {2, 2, 4}, {2, 5, 2, 4}},
+             {{2, 5, 3}, {2, 12, 3}, {2, 12, 4}, {2, 24}, kSkip, {2, 2, 4}, {2, 5, 2, 4}},
              {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}, {"clip", 0.5}}})
         .sample({"activations",
-                 {{3, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, kNoShape, {1, 2, 4}, {3, 1, 2, 4}},
+                 {{3, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, kSkip, {1, 2, 4}, {3, 1, 2, 4}},
                  {{"hidden_size", 4}, {"activations", "softsign,elu"}}})
         .sample({"empty batch",
-                 {{3, 0, 3}, {1, 12, 3}, {1, 12, 4}, kNoShape, kNoShape, kNoShape, {3, 1, 0, 4}},
+                 {{3, 0, 3}, {1, 12, 3}, {1, 12, 4}, kSkip, kSkip, kSkip, {3, 1, 0, 4}},
                  {{"hidden_size", 4}}});
 
 static const OpWriter kRnnGradient =
@@ -214,24 +200,24 @@ static const OpWriter kRnnGradient =
         .attr("activation", "tanh", {"tanh", "relu", "sigmoid"})
         .infer([](InferContext& ctx) { infer_gradient(ctx, 1, 6); })
         .sample({"y alone",
-                 {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, kNoShape, kNoShape, kNoShape, {4, 1, 2, 4}},
+                 {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, kSkip, kSkip, kSkip, {4, 1, 2, 4}},
                  {{"hidden_size", 4}}})
         .sample({"relu with lengths",
                  {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, {2}, {1, 2, 4}, {4, 1, 2, 4}, {1, 2, 4}},
                  {{"hidden_size", 4}, {"activation", "relu"}},
                  {{4, {4, 2}}}})
         .sample({"sigmoid clip",
-                 {{2, 5, 3}, {2, 4, 3}, {2, 4, 4}, {2, 8}, kNoShape, {2, 2, 4}, {2, 5, 2, 4}},
+                 {{2, 5, 3}, {2, 4, 3}, {2, 4, 4}, {2, 8}, kSkip, {2, 2, 4}, {2, 5, 2, 4}},
                  {{"hidden_size", 4},
                   {"direction", "bidirectional"},
                   {"layout", 1},
                   {"clip", 0.5},
                   {"activation", "sigmoid"}}})
         .sample({"activations",
-                 {{3, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, kNoShape, {1, 2, 4}, {3, 1, 2, 4}},
+                 {{3, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, kSkip, {1, 2, 4}, {3, 1, 2, 4}},
                  {{"hidden_size", 4}, {"activations", "softplus"}}})
         .sample({"empty batch",
-                 {{3, 0, 3}, {1, 4, 3}, {1, 4, 4}, kNoShape, kNoShape, kNoShape, {3, 1, 0, 4}},
+                 {{3, 0, 3}, {1, 4, 3}, {1, 4, 4}, kSkip, kSkip, kSkip, {3, 1, 0, 4}},
                  {{"hidden_size", 4}}});
 
 }  // namespace anymps

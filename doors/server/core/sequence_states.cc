@@ -15,8 +15,6 @@
 #include "serving/strings.h"
 
 namespace server {
-namespace {}  // namespace
-
 SequenceStates::SequenceStates(const inference::ModelConfig& config,
                                const std::filesystem::path& model_dir) {
   std::set<std::string> inputs, outputs;

@@ -22,7 +22,7 @@ constexpr char kBatchNote[] =
     "docs for more info on max_batch_size.";
 
 [[noreturn]] void refuse_request(const Request& request, const std::string& message) {
-  throw Error(Code::kInvalidArgument, request_prefix(request) + message);
+  refuse(request_prefix(request) + message);
 }
 
 const ModelInput* find_input(const ModelConfig& config, std::string_view name) {

@@ -22,7 +22,7 @@ using inference::ModelWarmup;
 constexpr size_t kMaxBytes = size_t{1} << 36;
 
 [[noreturn]] void refuse_warmup(const std::string& message) {
-  throw Error(Code::kInvalidArgument, request_prefix({}) + message);
+  refuse(request_prefix({}) + message);
 }
 
 // Random bytes could be numbers that no model expects, such as not-a-number: elements are in [0, 1)
