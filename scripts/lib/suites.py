@@ -15,10 +15,30 @@ import xml.etree.ElementTree as ET
 OK = re.compile(r"^\[       OK \] ", re.M)
 SKIPPED = re.compile(r"^\[  SKIPPED \] \S+ \(\d+ ms\)", re.M)
 FAILED = re.compile(r"^\[  FAILED  \] (\S+?)(?:, where | \(\d+ ms\)|$)", re.M)
+WHY_LINES, WHY_WIDTH = 6, 200
+
+
+def indented(lines):
+    return "".join(f"\n        {line[:WHY_WIDTH]}" for line in lines[:WHY_LINES])
+
+
+def why_google(output, name):
+    """What a GoogleTest case printed between its RUN and its FAILED."""
+    _, begins, rest = output.partition(f"[ RUN      ] {name}\n")
+    return indented([line for line in rest.partition("\n[  FAILED  ]")[0].splitlines() if line.strip()]) if begins else ""
+
+
+def why_pytest(case):
+    """Of a pytest report the lines that say what was expected, and the place."""
+    problem = next((part for part in (case.find("failure"), case.find("error")) if part is not None), None)
+    lines = (problem.text or "").splitlines() if problem is not None else []
+    told = [line[1:].strip() for line in lines if line.startswith("E ") and line[1:].strip()]
+    place = [line for line in lines if re.match(r"\S+:\d+: ", line)][-1:]
+    return indented([*told[:WHY_LINES - 1], *place])
 
 
 def count_case(case):
-    """(passed, names of the failed, skipped) of one <testcase>."""
+    """(passed, what failed and why, skipped) of one <testcase>."""
     name = case.get("name")
     output = case.findtext("system-out") or ""
     bad = case.find("failure") is not None or case.find("error") is not None or case.get("status") == "fail"
@@ -27,9 +47,9 @@ def count_case(case):
     if passed or skipped or failed:
         if bad and not failed:
             failed = [f"{name} (ended before its cases did)"]
-        return passed, [f"{name}: {f}" for f in failed], skipped
+        return passed, [f"{name}: {f}{why_google(output, f)}" for f in failed], skipped
     if bad:
-        return 0, [name], 0
+        return 0, [name + why_pytest(case)], 0
     if case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
         return 0, [], 1
     return 1, [], 0

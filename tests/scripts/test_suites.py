@@ -13,12 +13,21 @@ spec.loader.exec_module(suites)
 MIXED = """[ RUN      ] A.one
 [       OK ] A.one (0 ms)
 [  SKIPPED ] A.two (0 ms)
+[ RUN      ] A.three/3
+a_test.cc:7: Failure
+Expected: 3
 [  FAILED  ] A.three/3, where GetParam() = 3 (1 ms)
 [  SKIPPED ] 1 test, listed below:
 [  SKIPPED ] A.two
 [  FAILED  ] 1 test, listed below:
 [  FAILED  ] A.three/3, where GetParam() = 3
 """
+PYTEST = """def test_it():
+>       assert sums == [1]
+E       assert [nan] == [1]
+E         At index 0 diff: nan != 1
+
+tests/a.py:82: AssertionError"""
 CRASH = "[ RUN      ] A.one\n[       OK ] A.one (0 ms)\n[ RUN      ] A.two\n"
 
 
@@ -26,7 +35,10 @@ CRASH = "[ RUN      ] A.one\n[       OK ] A.one (0 ms)\n[ RUN      ] A.two\n"
     ('<testcase name="t" status="run"/>', (1, [], 0)),
     ('<testcase name="t" status="run"><failure message="x"/></testcase>', (0, ["t"], 0)),
     ('<testcase name="t" status="notrun"><skipped/></testcase>', (0, [], 1)),
-    (f'<testcase name="t"><failure/><system-out>{MIXED}</system-out></testcase>', (1, ["t: A.three/3"], 1)),
+    (f'<testcase name="t"><failure/><system-out>{MIXED}</system-out></testcase>',
+     (1, ["t: A.three/3\n        a_test.cc:7: Failure\n        Expected: 3"], 1)),
+    (f'<testcase name="t"><failure message="x">{PYTEST}</failure></testcase>',
+     (0, ["t\n        assert [nan] == [1]\n        At index 0 diff: nan != 1\n        tests/a.py:82: AssertionError"], 0)),
     (f'<testcase name="t"><failure/><system-out>{CRASH}</system-out></testcase>',
      (1, ["t: t (ended before its cases did)"], 0)),
 ])

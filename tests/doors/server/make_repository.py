@@ -208,16 +208,17 @@ def sequences(repository):
                          base(4, [io("x", "FP32", [1])], [io("y", "FP32", [1])],
                               sequence_batching={"max_sequence_idle_microseconds": 60000000, **strategy, "control_input": controls}),
                          weights)
-    # The sum of what came so far, kept by the server between the requests.
-    nodes = [node("Sub", ["one", "START"], ["keep"]), node("Mul", ["STATE_IN", "keep"], ["kept"]), node("Add", ["x", "kept"], ["y"]),
-             node("Identity", ["y"], ["STATE_OUT"])]
+    # The sum of what came so far, kept by the server between the requests. Where a sequence starts Triton leaves
+    # the state uninitialized, so it is left out there: a product with zero would let NaN through.
+    nodes = [node("Cast", ["START"], ["starts"], to=9), node("Where", ["starts", "zero", "STATE_IN"], ["kept"]),
+             node("Add", ["x", "kept"], ["y"]), node("Identity", ["y"], ["STATE_OUT"])]
     repository.model("accumulate", nodes, [tensor(n, "FP32", ["N", 1]) for n in ("x", "START", "STATE_IN")],
                      [tensor(n, "FP32", ["N", 1]) for n in ("y", "STATE_OUT")],
                      base(4, [io("x", "FP32", [1])], [io("y", "FP32", [1])],
                           sequence_batching={"max_sequence_idle_microseconds": 60000000, "control_input": controls[:1],
                                              "state": {"input_name": Quoted("STATE_IN"), "output_name": Quoted("STATE_OUT"),
                                                        "data_type": "TYPE_FP32", "dims": [1]}}),
-                     {"one": np.float32([1])})
+                     {"zero": np.float32([0])})
 
 
 def ensembles(repository):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Short forms of tritonclient's calls: one function for both protocols."""
+import contextlib
 import json
 import threading
 import time
@@ -26,12 +27,12 @@ def tensor(protocol, name, array, datatype=None):
 
 
 def infer(server, model, protocol="http", outputs=None, version="", using=None, datatypes=None, **arrays):
-    """Answers as a dict of arrays."""
+    """Answers as a dict of arrays. A client of its own is closed at once: Triton waits for connections when it ends."""
     module = http_client if protocol == "http" else grpc_client
-    using = using or client(server, protocol)
     inputs = [tensor(protocol, n, a, (datatypes or {}).get(n)) for n, a in arrays.items()]
     asked = [module.InferRequestedOutput(o) for o in outputs] if outputs else None
-    answer = using.infer(model, inputs, outputs=asked, model_version=version)
+    with contextlib.nullcontext(using) if using else contextlib.closing(client(server, protocol)) as one:
+        answer = one.infer(model, inputs, outputs=asked, model_version=version)
     names = [o["name"] for o in answer.get_response()["outputs"]] if protocol == "http" else [o.name for o in answer.get_response().outputs]
     return {name: answer.as_numpy(name) for name in names}
 
