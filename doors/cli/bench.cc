@@ -106,6 +106,11 @@ void bench(const BenchOptions& options) {
       result["median_ms"].get<double>(), all.front(), result["p90_ms"].get<double>(),
       result["p99_ms"].get<double>(), all.back(), result["per_second"].get<double>(),
       result["peak_rss_mb"].get<double>());
+  // Threads that wait for a core of another process: most runs are quick and some take many times
+  // as long.
+  if (result["threads"].get<int>() > 1 && percentile(all, 0.9) > 3 * all.front())
+    fmt::print("one run in ten took over three times the shortest; if others use the cores: {}\n",
+               kBusyCoresAdvice);
 }
 
 class Worker {

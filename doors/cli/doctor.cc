@@ -28,10 +28,13 @@ void doctor(bool json) {
     return;
   }
   const auto report = nlohmann::ordered_json::parse(text);
-  fmt::print("anymps {} (ABI {}), built with gcc/clang {}\n", report["version"].get<std::string>(),
+  fmt::print("anymps {} (ABI {}), built with {}\n", report["version"].get<std::string>(),
              report["abi"].get<int>(), report["compiler"].get<std::string>());
-  fmt::print("machine: {} cores, {}\n", report["cores"].get<int>(),
-             human_bytes(report["memory_bytes"].get<double>()));
+  const int cores = report["cores"];
+  const double load = report["load"];
+  fmt::print("machine: {} cores, {}{}\n", cores, human_bytes(report["memory_bytes"].get<double>()),
+             load < 0 ? "" : fmt::format(", load {:.1f}", load));
+  if (load > cores / 2.0) fmt::print("  others use the cores: {}\n", kBusyCoresAdvice);
   fmt::print("ops: {}; ONNX ops: {}; passes: {}\n\ndevices\n", report["ops"].get<int>(),
              report["onnx_ops"].get<int>(), report["passes"].size());
   for (const auto& device : report["devices"]) {
@@ -41,9 +44,11 @@ void doctor(bool json) {
       state = "computes nothing";
     else if (!self_test(name))
       state = "SELF-TEST FAILED";
-    fmt::print("  {:<10} {}\n{:13}own kernels for {} ops; {}\n", name,
-               device["description"].get<std::string>(), "",
-               device["ops_with_own_kernels"].get<int>(), state);
+    const int own = device["ops_with_own_kernels"];
+    const std::string kernels =
+        own ? fmt::format("own kernels for {} ops", own) : "a kernel for every op";
+    fmt::print("  {:<10} {}\n{:13}{}; {}\n", name, device["description"].get<std::string>(), "",
+               kernels, state);
   }
   fmt::print("\nenvironment\n");
   for (const auto& variable : report["environment"])

@@ -59,6 +59,9 @@ amps::Graph load_graph(const std::string& path, const std::string& method);
 std::string describe(const amps::Value& value);  // "input: f32[N, 3, 224, 224]"
 std::string human_bytes(double bytes);
 double peak_rss_mb();
+// For who shares the machine: threads that meet after each layer wait for the one without a core.
+inline constexpr const char* kBusyCoresAdvice =
+    "--threads 1 or OMP_WAIT_POLICY=passive may be faster (docs/performance.md, \"Threads\")";
 using common::now_ms;
 
 }  // namespace cli

@@ -2,6 +2,8 @@
 // What this machine and this build have, as JSON: the answer to "why is it slow / wrong here".
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include <nlohmann/json.hpp>
 
 #include "api/handles.h"
@@ -10,6 +12,21 @@
 
 using namespace anymps;
 using namespace anymps::api;
+
+namespace {
+
+#ifdef __clang__
+constexpr const char* kCompiler = __VERSION__;  // begins with its name
+#else
+constexpr const char* kCompiler = "gcc " __VERSION__;
+#endif
+
+double load_average() {  // of the last minute; -1 where the system does not tell
+  double minute = -1;
+  return getloadavg(&minute, 1) == 1 ? minute : -1;
+}
+
+}  // namespace
 
 extern "C" amps_status amps_doctor(amps_string** json) {
   return guard([&] {
@@ -39,9 +56,10 @@ extern "C" amps_status amps_doctor(amps_string** json) {
     *json = new_string(Json{
         {"version", ANYMPS_VERSION},
         {"abi", AMPS_ABI_VERSION},
-        {"compiler", __VERSION__},
+        {"compiler", kCompiler},
         {"cores", sysconf(_SC_NPROCESSORS_ONLN)},
         {"memory_bytes", static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)},
+        {"load", load_average()},
         {"ops", all_ops().size()},
         {"onnx_ops", onnx::supported_ops().size()},
         {"devices", devices},

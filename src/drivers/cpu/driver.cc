@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU driver: vector kernels (Highway) and oneDNN on the host's memory and threads.
+#include <hwy/highway.h>
 #include <omp.h>
 
 #include <fstream>
@@ -37,8 +38,9 @@ class CpuDriver final : public Driver {
   const char* name() const override { return "cpu"; }
   std::string description() const override {
     const dnnl_version_t* version = dnnl_version();
-    return fmt::format("{}, {} threads, {}, oneDNN {}.{}.{}", processor(), threads_,
-                       cpu::name(cpu::isa()), version->major, version->minor, version->patch);
+    return fmt::format("{}, {} threads, {}, oneDNN {}.{}.{}, Highway {}.{}.{}", processor(),
+                       threads_, cpu::name(cpu::isa()), version->major, version->minor,
+                       version->patch, HWY_MAJOR, HWY_MINOR, HWY_PATCH);
   }
   DriverTraits traits() const override {
     DriverTraits traits;

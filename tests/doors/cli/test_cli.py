@@ -209,6 +209,9 @@ def test_doctor():
     assert done.returncode == 0 and "self-test passed" in done.stdout and "FAILED" not in done.stdout
     report = json.loads(anymps("doctor", "--json").stdout)
     assert {d["name"] for d in report["devices"]} >= {"cpu", "reference", "null"}
+    (cpu,) = (d["description"] for d in report["devices"] if d["name"] == "cpu")
+    assert "oneDNN 3." in cpu and "Highway 1." in cpu
+    assert report["compiler"].split()[0] in ("gcc", "Clang", "Debian") and report["load"] >= 0
     assert any(v["name"] == "MPS_MAX_POOL_SIZE" for v in report["environment"])
 
 
