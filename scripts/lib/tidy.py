@@ -87,8 +87,8 @@ def key_of(unit, deps, settings):
 
 
 def check(unit, database):
-    together = [UNITY_CHECKS] if len(unit.members) > 1 else []
-    run = subprocess.run(["clang-tidy", "--quiet", "-p", database, *together, unit.file], capture_output=True, text=True)
+    options = [UNITY_CHECKS] if unit.file not in unit.members else []
+    run = subprocess.run(["clang-tidy", "--quiet", "-p", database, *options, unit.file], capture_output=True, text=True)
     return run.returncode == 0, run.stdout + (run.stderr if run.returncode else "")
 
 
@@ -109,7 +109,7 @@ def plan(groups, each):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build_dir", type=Path)
-    parser.add_argument("--budget", type=float, default=150)
+    parser.add_argument("--budget", type=float, default=600)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--each", action="store_true")
     args = parser.parse_args()

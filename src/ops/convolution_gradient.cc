@@ -39,7 +39,7 @@ void check_forward(const InferContext& ctx, const Dims& gradient, const Dims& x,
 
 // The shape that is given; fresh extents while it is not known.
 std::optional<Dims> given_shape(InferContext& ctx) {
-  const std::optional<Dims> shape = ctx.ints(2, "shape");
+  std::optional<Dims> shape = ctx.ints(2, "shape");
   if (!shape) {
     Dims fresh;
     for (size_t i = 0; i < ctx.shape(0).size(); ++i) fresh.push_back(ctx.fresh(std::to_string(i)));

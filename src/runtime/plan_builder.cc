@@ -252,7 +252,7 @@ class PlanBuilder {
       append(&count, sizeof(count));
       append(numbers.data(), count * sizeof(int64_t));
     };
-    const Node* which = &node;
+    const auto which = reinterpret_cast<uintptr_t>(&node);
     append(&which, sizeof(which));
     append(&options_.threads, sizeof(options_.threads));
     for (const auto& input : request.inputs) {

@@ -242,7 +242,7 @@ void GraphWriter::alias(const std::string& from, const std::string& to) {
 }
 
 std::string GraphWriter::constant(const anymps::Constant& constant, const std::string& name) {
-  const std::string written = unique(name);
+  std::string written = unique(name);
   const DType dtype = constant.dtype();
   model_.dtypes[written] = dtype;
   const auto bytes = constant.data();

@@ -9,7 +9,7 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 std::string mode_of(Call& c) {
-  const std::string reduction = c.s("reduction", "none");
+  std::string reduction = c.s("reduction", "none");
   if (reduction == "none") return "set";
   c.check(reduction == "add" || reduction == "mul" || reduction == "min" || reduction == "max",
           "reduction '{}' is not none, add, mul, min or max", reduction);
