@@ -232,12 +232,14 @@ void add_bench(CLI::App& app) {
   options->add_to(*command);
   options->add_inputs_to(*command);
   command->get_option("model")->required(false);
-  command->add_option("--warmup", options->warmup, "runs before the measurement");
+  command->add_option("--warmup", options->warmup, "runs before the measurement")
+      ->check(CLI::Range(0, 1'000'000'000));
   command->add_option("-n,--runs", options->runs, "measured runs of each caller")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--seconds", options->seconds, "measure for so long instead of --runs");
+      ->check(CLI::Range(1, 1'000'000'000));
+  command->add_option("--seconds", options->seconds, "measure for so long instead of --runs")
+      ->check(CLI::Range(0.0, 1e6));
   command->add_option("-c,--concurrency", options->concurrency, "callers at the same time")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 4096));
   command->add_flag("--json", options->json, "print JSON");
   command->add_flag("--worker", options->worker, "serve the protocol of bench/models on stdin");
   command->callback([options] {

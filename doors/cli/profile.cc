@@ -43,7 +43,7 @@ void add_profile(CLI::App& app) {
       app.add_subcommand("profile", "show the time, bytes and FLOPs of each kernel");
   options->add_to(*command);
   options->add_inputs_to(*command);
-  command->add_option("-n,--runs", options->runs, "profiled runs")->check(CLI::PositiveNumber);
+  command->add_option("-n,--runs", options->runs, "profiled runs")->check(CLI::Range(1, 1'000'000));
   command->add_option("--trace", options->trace, "write a Chrome/Perfetto trace to this file");
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options] { profile(*options); });

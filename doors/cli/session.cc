@@ -119,7 +119,7 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--method", method,
                  "which method of a .pte file; default: forward, or the only one");
   app.add_option("--device", device, "cpu, reference or null; default: $ANYMPS_DRIVER or cpu");
-  app.add_option("-t,--threads", threads, "threads; 0: all cores")->check(CLI::NonNegativeNumber);
+  app.add_option("-t,--threads", threads, "threads; 0: all cores")->check(CLI::Range(0, 4096));
   app.add_option("-O,--level", level, "0: no passes, 1: all passes")->check(CLI::Range(0, 1));
 }
 
@@ -145,6 +145,24 @@ static std::string name_of_dim(const amps::Value& input, size_t axis) {
   return name.substr(0, name.find("<="));
 }
 
+std::map<std::string, int64_t> Session::dims_of(const ModelOptions& options) const {
+  std::set<std::string> known;
+  for (const amps::Value& input : executable.inputs()) {
+    const std::vector<int64_t> shape = input.shape();
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (shape[i] < 0) known.insert(name_of_dim(input, i));
+  }
+  auto dims = parse_dims(options.dims);
+  for (const auto& [name, extent] : dims)
+    if (!known.contains(name))
+      throw amps::Error(
+          AMPS_NOT_FOUND,
+          fmt::format("[--dim] the inputs have no dynamic dimension '{}'; {}", name,
+                      known.empty() ? "they have none"
+                                    : fmt::format("there is {}", fmt::join(known, ", "))));
+  return dims;
+}
+
 std::vector<int64_t> Session::shape_of(const amps::Value& input,
                                        std::map<std::string, int64_t>& dims) const {
   std::vector<int64_t> shape = input.shape();
@@ -156,7 +174,7 @@ std::vector<int64_t> Session::shape_of(const amps::Value& input,
 std::vector<amps::Tensor> Session::feeds(const ModelOptions& options) const {
   std::map<std::string, std::string> files;
   for (const std::string& text : options.inputs) files.insert(split(text, "--input"));
-  auto dims = parse_dims(options.dims);
+  auto dims = dims_of(options);
   std::mt19937_64 random(options.seed);
   std::vector<amps::Tensor> feeds;
   for (const amps::Value& input : executable.inputs()) {
@@ -165,8 +183,14 @@ std::vector<amps::Tensor> Session::feeds(const ModelOptions& options) const {
       array = read_npy(it->second);
       files.erase(it);
       const std::vector<int64_t> shape = input.shape();
-      for (size_t i = 0; i < shape.size() && i < array.shape.size(); ++i)
-        if (shape[i] < 0) dims.try_emplace(name_of_dim(input, i), array.shape[i]);
+      for (size_t i = 0; i < shape.size() && i < array.shape.size(); ++i) {
+        if (shape[i] >= 0) continue;
+        const auto [dim, is_new] = dims.try_emplace(name_of_dim(input, i), array.shape[i]);
+        if (dim->second != array.shape[i])
+          throw amps::Error(AMPS_INVALID_ARGUMENT,
+                            fmt::format("[run] dimension '{}' is {}, but {} for input '{}'",
+                                        dim->first, dim->second, array.shape[i], input.name()));
+      }
     } else if (options.random_inputs) {
       array = random_array(input, shape_of(input, dims), random);
     } else {
@@ -184,7 +208,7 @@ std::vector<amps::Tensor> Session::feeds(const ModelOptions& options) const {
 }
 
 std::vector<int64_t> Session::feed_dims(const ModelOptions& options) const {
-  auto dims = parse_dims(options.dims);
+  auto dims = dims_of(options);
   std::vector<int64_t> list;
   for (const amps::Value& input : executable.inputs())
     for (const int64_t extent : shape_of(input, dims)) list.push_back(extent);

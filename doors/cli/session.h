@@ -47,6 +47,7 @@ class Session {
   std::vector<int64_t> feed_dims(const ModelOptions& options) const;  // one after the other
 
  private:
+  std::map<std::string, int64_t> dims_of(const ModelOptions& options) const;  // those of --dim
   std::vector<int64_t> shape_of(const amps::Value& input,
                                 std::map<std::string, int64_t>& dims) const;
 };

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/env.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <limits>
+#include <sstream>
 #include <string_view>
 
 #include "base/error.h"
@@ -13,32 +17,63 @@ namespace anymps {
 const std::vector<EnvVariable>& env_variables() {
   static const std::vector<EnvVariable> kVariables = {
       {"ANYMPS_CACHE_SIZE", "64", "Executables kept in the executable cache."},
-      {"ANYMPS_CHECK", "", "'reference' runs every node on the reference driver too and compares."},
+      {"ANYMPS_CHECK",
+       "",
+       "'reference' runs every node on the reference driver too and compares.",
+       {"reference"}},
       {"ANYMPS_CHECK_RTOL", "",
        "Relative tolerance of ANYMPS_CHECK; empty: that of the op's record."},
       {"ANYMPS_DRIVER", "cpu", "The driver of the default device."},
-      {"ANYMPS_DUMP", "", "'passes' prints the graph after each pass to stderr."},
-      {"ANYMPS_ISA", "", "Upper bound of the instruction set: sse4, avx2 or avx512."},
+      {"ANYMPS_DUMP", "", "'passes' prints the graph after each pass to stderr.", {"passes"}},
+      {"ANYMPS_ISA",
+       "",
+       "Upper bound of the instruction set: sse4, avx2 or avx512.",
+       {"sse4", "avx2", "avx512"}},
       {"ANYMPS_NUM_THREADS", "0", "Threads of the CPU driver; 0: all cores."},
       {"ANYMPS_PASSES", "",
        "Passes to leave out, each with a '-' before its name: '-layout,-fuse_conv'."},
-      {"ANYMPS_VERBOSE", "",
-       "Words: dispatch (chosen kernels, why others refused), cache (new plans)."},
-      {"ANYMPS_VERIFY", "",
-       "'passes' verifies the graph after each pass, not only after the last."},
+      {"ANYMPS_VERBOSE",
+       "",
+       "Words: dispatch (chosen kernels, why others refused), cache (new plans).",
+       {"dispatch", "cache"}},
+      {"ANYMPS_VERIFY",
+       "",
+       "'passes' verifies the graph after each pass, not only after the last.",
+       {"passes"}},
       {"MPS_MAX_BUFFER_AGE", "60000", "Milliseconds a free pooled buffer is kept."},
       {"MPS_MAX_POOL_SIZE", "1G", "Bytes of free memory that the pool keeps at most."},
   };
   return kVariables;
 }
 
+static std::vector<std::string> split_words(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream parts(text);
+  for (std::string word; std::getline(parts, word, ',');)
+    if (!word.empty()) words.push_back(word);
+  return words;
+}
+
 std::string env_string(const char* name) {
   for (const EnvVariable& variable : env_variables()) {
     if (variable.name != name) continue;
-    const char* text = std::getenv(name);
-    return text && *text ? text : variable.default_value;
+    const char* set = std::getenv(name);
+    std::string text = set && *set ? set : variable.default_value;
+    if (!variable.words.empty())
+      for (const std::string& word : split_words(text))
+        require(
+            std::find(variable.words.begin(), variable.words.end(), word) != variable.words.end(),
+            "[env] {}='{}': it takes {}", name, text, fmt::join(variable.words, ", "));
+    return text;
   }
   fail(Code::kInternal, "[env] {} is not declared in base/env.cc", name);
+}
+
+std::vector<std::string> env_words(const char* name) { return split_words(env_string(name)); }
+
+bool env_contains(const char* name, const char* word) {
+  const std::vector<std::string> words = env_words(name);
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 static int64_t parse_int(const std::string& what, std::string_view text) {
@@ -50,6 +85,15 @@ static int64_t parse_int(const std::string& what, std::string_view text) {
 }
 
 int64_t env_int(const char* name) { return parse_int(name, env_string(name)); }
+
+double env_double(const char* name) {
+  const std::string text = env_string(name);
+  double value = 0;
+  auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
+  require(ec == std::errc() && end == text.data() + text.size(), "[env] {}='{}' is not a number",
+          name, text);
+  return value;
+}
 
 int64_t parse_bytes(const std::string& what, const std::string& text) {
   std::string_view digits = text;
@@ -81,10 +125,5 @@ int64_t parse_bytes(const std::string& what, const std::string& text) {
 }
 
 int64_t env_bytes(const char* name) { return parse_bytes(name, env_string(name)); }
-
-bool env_contains(const char* name, const char* word) {
-  std::string words = "," + env_string(name) + ",";
-  return words.find("," + std::string(word) + ",") != std::string::npos;
-}
 
 }  // namespace anymps

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pipeline: which passes run, in which order, how often, and what is checked in between.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -19,12 +21,28 @@ std::vector<Pass>& registry() {
   return passes;
 }
 
+// A name of a pass that is not there would leave nothing out, and nobody would know.
+void check_pass_name(std::string_view name, const char* who) {
+  const auto same = [&](const Pass& pass) { return pass.name == name; };
+  if (std::any_of(registry().begin(), registry().end(), same)) return;
+  std::vector<std::string> known;
+  for (const Pass& pass : registry()) known.push_back(pass.name);
+  fail(Code::kInvalidArgument, "[passes] {}: there is no pass '{}'; there are {}", who, name,
+       fmt::join(known, ", "));
+}
+
 std::vector<const Pass*> chosen_passes(const PassContext& context) {
+  std::vector<std::string> without = context.without;
+  for (const std::string& name : without) check_pass_name(name, "passes to leave out");
+  for (const std::string& word : env_words("ANYMPS_PASSES")) {
+    require(word[0] == '-' || word[0] == '+',
+            "[env] ANYMPS_PASSES: '{}' needs a '-' (leave out) or a '+' (ask for) before it", word);
+    check_pass_name(std::string_view(word).substr(1), "ANYMPS_PASSES");
+    if (word[0] == '-') without.push_back(word.substr(1));
+  }
   std::vector<const Pass*> chosen;
   for (const Pass& pass : all_passes())
-    if (!env_contains("ANYMPS_PASSES", ("-" + pass.name).c_str()) &&
-        std::find(context.without.begin(), context.without.end(), pass.name) ==
-            context.without.end())
+    if (std::find(without.begin(), without.end(), pass.name) == without.end())
       chosen.push_back(&pass);
   return chosen;
 }

@@ -94,6 +94,25 @@ TEST(Env, ParsesSizes) {
     EXPECT_NE(error_of([&] { parse_bytes("X", bad); }).find("[env] X="), std::string::npos) << bad;
 }
 
+TEST(Env, RefusesWordsThatMeanNothing) {
+  setenv("ANYMPS_CHECK", "1", 1);
+  EXPECT_EQ(error_of([] { env_string("ANYMPS_CHECK"); }),
+            "[env] ANYMPS_CHECK='1': it takes reference");
+  setenv("ANYMPS_CHECK", "reference", 1);
+  EXPECT_TRUE(env_contains("ANYMPS_CHECK", "reference"));
+  unsetenv("ANYMPS_CHECK");
+  EXPECT_FALSE(env_contains("ANYMPS_CHECK", "reference"));
+  setenv("ANYMPS_VERBOSE", "cache,dispatch", 1);
+  EXPECT_EQ(env_words("ANYMPS_VERBOSE"), (std::vector<std::string>{"cache", "dispatch"}));
+  unsetenv("ANYMPS_VERBOSE");
+  setenv("ANYMPS_CHECK_RTOL", "1e-3", 1);
+  EXPECT_EQ(env_double("ANYMPS_CHECK_RTOL"), 1e-3);
+  setenv("ANYMPS_CHECK_RTOL", "tiny", 1);
+  EXPECT_EQ(error_of([] { env_double("ANYMPS_CHECK_RTOL"); }),
+            "[env] ANYMPS_CHECK_RTOL='tiny' is not a number");
+  unsetenv("ANYMPS_CHECK_RTOL");
+}
+
 TEST(Env, OnlyDeclaredVariablesAreRead) {
   EXPECT_NE(error_of([] { env_string("ANYMPS_TYPO"); }).find("not declared"), std::string::npos);
 }

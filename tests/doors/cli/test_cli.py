@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line as a user meets it: output, JSON, errors and exit codes."""
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -90,6 +91,7 @@ def test_run_feeds_an_input_that_has_a_default(tmp_path):
     (["--input", "z=/dev/null", "--random-inputs"], ["no input 'z'"]),
     ([], ["x: f32[N, 3]", "--random-inputs"]),
     (["--random-inputs", "--dim", "N=many"], ["--dim", "many"]),
+    (["--random-inputs", "--dim", "M=2"], ["--dim", "'M'", "there is N"]),
     (["--random-inputs", "--device", "gpu"], ["'gpu'", "cpu", "reference"]),
 ])
 def test_errors_say_what_to_do(model, args, words):
@@ -215,6 +217,23 @@ def test_doctor():
     assert any(v["name"] == "MPS_MAX_POOL_SIZE" for v in report["environment"])
 
 
+def test_ops_tells_of_one():
+    text = anymps("ops", "softmax").stdout
+    assert text.startswith("### softmax\n") and "softmax(x; axis=-1) -> y" in text and text.count("###") == 1
+    done = anymps("ops", "softm")
+    assert done.returncode == 1 and "no op 'softm'; there is log_softmax, softmax" in done.stderr
+    assert anymps("ops", "softmax", "--json").returncode == 2
+
+
+@pytest.mark.parametrize("variable, value, told", [
+    ("ANYMPS_CHECK", "1", "it takes reference"), ("ANYMPS_VERBOSE", "all", "it takes dispatch, cache"),
+    ("ANYMPS_ISA", "avx1024", "it takes sse4, avx2, avx512"), ("ANYMPS_PASSES", "-fuse", "there is no pass 'fuse'"),
+    ("ANYMPS_PASSES", "layout", "needs a '-'"), ("ANYMPS_NUM_THREADS", "two", "is not an integer")])
+def test_a_variable_with_a_wrong_value_is_an_error(model, variable, value, told):
+    done = anymps("run", model, "--random-inputs", env={**os.environ, variable: value})
+    assert done.returncode == 1 and variable in done.stderr and told in done.stderr
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell):
     text = anymps("completion", shell).stdout
@@ -224,18 +243,15 @@ def test_completion(shell):
 
 
 def test_verbose_dispatch_tells_choice_and_refusals(model):
-    import os
     done = anymps("run", model, "--random-inputs", env={**os.environ, "ANYMPS_VERBOSE": "dispatch"})
     assert "dispatch: matmul" in done.stderr and "-> cpu:" in done.stderr
 
 
 def test_dump_passes(model):
-    import os
     done = anymps("run", model, "--random-inputs", env={**os.environ, "ANYMPS_DUMP": "passes"})
     assert "--- after fuse_matmul" in done.stderr
 
 
 def test_bad_environment_is_an_error(model):
-    import os
     done = anymps("run", model, "--random-inputs", env={**os.environ, "MPS_MAX_POOL_SIZE": "plenty"})
     assert done.returncode == 1 and "MPS_MAX_POOL_SIZE='plenty'" in done.stderr
