@@ -22,6 +22,10 @@ CompileOptions options_of(const amps_compile_options* given) {
   known.optimization_level = 1;
   require(given->size >= sizeof(size_t), "[api] options.size must be set to sizeof the struct");
   std::memcpy(&known, given, std::min(given->size, sizeof(known)));
+  require(known.threads >= 0, "[compile] {} threads; 0 means all cores", known.threads);
+  require(known.optimization_level == 0 || known.optimization_level == 1,
+          "[compile] optimization level {}: there are 0 (no passes) and 1 (all)",
+          known.optimization_level);
   options.threads = known.threads;
   options.optimization_level = known.optimization_level;
   options.check = known.check != 0;

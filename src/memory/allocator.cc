@@ -111,8 +111,9 @@ Block Allocator::allocate_block(size_t bytes) {
     // No memory for the books is no memory.
   }
   MemoryStats now = stats();
-  fail(Code::kOutOfMemory, "[memory] cannot allocate {} bytes: allocated {}, reserved {}, limit {}",
-       bytes, now.allocated, now.reserved, limit());
+  fail(Code::kOutOfMemory, "[memory] cannot allocate {} bytes: allocated {}, reserved {}, {}",
+       bytes, now.allocated, now.reserved,
+       limit() ? fmt::format("limit {}", limit()) : "no limit set");
 }
 
 Block Allocator::try_allocate(size_t bytes) {

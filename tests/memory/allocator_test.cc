@@ -190,7 +190,8 @@ TEST(Allocator, EmptiesTheCacheBeforeItGivesUp) {
   BufferRef buffer = device.allocator->allocate(9 * kMiB);
   EXPECT_EQ(device.allocator->stats().reserved, 9 * kMiB);
   EXPECT_EQ(out_of_memory(*device.allocator, 2 * kMiB),
-            "[memory] cannot allocate 2097152 bytes: allocated 9437184, reserved 9437184, limit 0");
+            "[memory] cannot allocate 2097152 bytes: allocated 9437184, reserved 9437184, "
+            "no limit set");
   EXPECT_NE(out_of_memory(*device.allocator, 1), "");  // no room for a slab
   buffer.reset();
   EXPECT_EQ(out_of_memory(*device.allocator, 1), "");

@@ -167,6 +167,13 @@ def test_compile_options(mlp):
         np.testing.assert_allclose(anymps.compile(graph, **options)(x), twin(x), rtol=1e-5)
 
 
+@pytest.mark.parametrize("options, told", [
+    ({"threads": -1}, "-1 threads"), ({"optimization_level": 9}, "optimization level 9"), ({"without_passes": ["nope"]}, "no pass 'nope'")])
+def test_compile_options_that_mean_nothing(mlp, options, told):
+    with pytest.raises(anymps.InvalidArgument, match=told):
+        anymps.compile(mlp[2], **options)
+
+
 def test_save_and_load(mlp, tmp_path):
     model, twin, graph = mlp
     x = np.ones((2, 4), np.float32)
