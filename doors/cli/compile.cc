@@ -20,10 +20,7 @@ void add_compile(CLI::App& app) {
   command->callback([options] {
     std::filesystem::path output = options->output;
     if (output.empty()) output = std::filesystem::path(options->model).replace_extension(".mps");
-    std::error_code none;
-    if (std::filesystem::equivalent(output, options->model, none))
-      throw amps::Error(AMPS_INVALID_ARGUMENT,
-                        "[compile] the output would overwrite the model; give --output");
+    check_output(output, options->model, {".mps"});
     if (options->level == 0) {
       load_graph(options->model, options->method).save(output.string());
     } else {

@@ -22,9 +22,7 @@ void add_convert(CLI::App& app) {
   command->add_option("-o,--output", files->output, "the file to write: NAME.onnx or NAME.mps")
       ->required();
   command->callback([files] {
-    std::error_code none;
-    if (std::filesystem::equivalent(files->output, files->model, none))
-      throw amps::Error(AMPS_INVALID_ARGUMENT, "[convert] the output would overwrite the model");
+    check_output(files->output, files->model, {".onnx", ".mps"});
     load_graph(files->model, files->method).save(files->output);
     fmt::print("{}: {}\n", files->output,
                human_bytes(static_cast<double>(std::filesystem::file_size(files->output))));

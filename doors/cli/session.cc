@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <fstream>
 #include <random>
 #include <set>
@@ -230,6 +231,18 @@ amps::Graph load_graph(const std::string& path, const std::string& method) {
     throw amps::Error(AMPS_INVALID_ARGUMENT,
                       fmt::format("[--method] {}: only .pte files have methods", path));
   return program->graph(method);
+}
+
+void check_output(const std::filesystem::path& output, const std::string& model,
+                  const std::vector<std::string>& endings) {
+  std::error_code none;
+  if (std::filesystem::equivalent(output, model, none))
+    throw amps::Error(AMPS_INVALID_ARGUMENT,
+                      fmt::format("[--output] {} would overwrite the model", output.string()));
+  if (std::find(endings.begin(), endings.end(), output.extension().string()) == endings.end())
+    throw amps::Error(AMPS_INVALID_ARGUMENT,
+                      fmt::format("[--output] {}: a name that ends in {} is needed",
+                                  output.string(), fmt::join(endings, " or ")));
 }
 
 std::string describe(const amps::Value& value) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -56,6 +57,10 @@ class Session {
 std::optional<amps::Program> open_program(const std::string& path);
 // The graph of a file; `method` is for programs only.
 amps::Graph load_graph(const std::string& path, const std::string& method);
+
+// Refuses a file to write that is the model itself, or whose name says another format.
+void check_output(const std::filesystem::path& output, const std::string& model,
+                  const std::vector<std::string>& endings);
 
 std::string describe(const amps::Value& value);  // "input: f32[N, 3, 224, 224]"
 std::string human_bytes(double bytes);

@@ -180,6 +180,9 @@ def test_convert_there_and_back(model, tmp_path):
     direct, loaded = (json.loads(anymps("run", m, "--random-inputs", "--json").stdout) for m in (model, onnx))
     assert direct["outputs"] == loaded["outputs"]
     assert anymps("convert", mps, "-o", mps).returncode == 1
+    for command, name in (("convert", "x.pte"), ("compile", "x.onnx")):
+        done = anymps(command, model, "-o", tmp_path / name)
+        assert done.returncode == 1 and "ends in" in done.stderr and not (tmp_path / name).exists()
 
 
 def test_compile_and_run_the_result(model, tmp_path):
