@@ -41,6 +41,9 @@ typedef enum amps_status {
   AMPS_MISMATCH = 9 /* ANYMPS_CHECK found a wrong number */
 } amps_status;
 
+/* What can fail returns a status; the reason is here until the thread's next such call. What
+ * returns none cannot fail: about a NULL handle or an index past the end it answers 0, NULL, "" or
+ * -1. */
 AMPS_API const char* amps_last_error(void); /* "" when the last call succeeded */
 AMPS_API const char* amps_status_name(amps_status status);
 AMPS_API int amps_abi_version(void); /* AMPS_ABI_VERSION of the library */

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -58,6 +59,17 @@ enum class DType {
   u64 = AMPS_U64,
   boolean = AMPS_BOOL,
   c64 = AMPS_C64,
+  i4 = AMPS_I4,
+  u4 = AMPS_U4,
+  i2 = AMPS_I2,
+  u2 = AMPS_U2,
+  f8e4m3 = AMPS_F8E4M3,
+  f8e5m2 = AMPS_F8E5M2,
+  f8e4m3fnuz = AMPS_F8E4M3FNUZ,
+  f8e5m2fnuz = AMPS_F8E5M2FNUZ,
+  f8e8m0 = AMPS_F8E8M0,
+  f4e2m1 = AMPS_F4E2M1,
+  string = AMPS_STRING,
 };
 inline const char* name(DType dtype) { return amps_dtype_name(static_cast<amps_dtype>(dtype)); }
 inline size_t size_of(DType dtype) { return amps_dtype_size(static_cast<amps_dtype>(dtype)); }
@@ -65,6 +77,31 @@ inline DType parse_dtype(const std::string& text) {
   amps_dtype dtype;
   check(amps_dtype_parse(text.c_str(), &dtype));
   return static_cast<DType>(dtype);
+}
+
+// Whether an element of this dtype is a T in memory. Those without a type in C++ (halves and
+// narrower floats) and booleans are unsigned integers of their size.
+template <typename T>
+bool is_held_as(DType dtype) {
+  if (sizeof(T) != size_of(dtype)) return false;
+  switch (dtype) {
+    case DType::f32:
+    case DType::f64:
+      return std::is_floating_point_v<T>;
+    case DType::c64:
+      return std::is_same_v<T, std::complex<float>>;
+    case DType::i8:
+    case DType::i16:
+    case DType::i32:
+    case DType::i64:
+    case DType::i4:
+    case DType::i2:
+      return std::is_integral_v<T> && std::is_signed_v<T>;
+    case DType::string:
+      return false;
+    default:
+      return std::is_unsigned_v<T>;
+  }
 }
 
 namespace detail {
@@ -151,9 +188,36 @@ class Tensor {
   void to_host(void* data, size_t bytes) const { check(amps_tensor_to_host(c(), data, bytes)); }
   template <typename T>
   std::vector<T> to_vector() const {
+    if (tensor_ && !is_held_as<T>(dtype()))
+      throw Error(AMPS_INVALID_ARGUMENT, std::string("[tensor] elements of dtype ") +
+                                             name(dtype()) + " are not of the type asked for");
     std::vector<T> values(bytes() / sizeof(T));
     to_host(values.data(), values.size() * sizeof(T));
     return values;
+  }
+  std::vector<std::string> to_strings() const {
+    size_t count = 1;
+    for (const int64_t extent : shape()) count *= static_cast<size_t>(extent);
+    std::vector<std::string> strings(count);
+    for (size_t i = 0; i < count; ++i) {
+      const char* text = nullptr;
+      size_t size = 0;
+      check(amps_tensor_string(c(), static_cast<int64_t>(i), &text, &size));
+      strings[i].assign(text, size);
+    }
+    return strings;
+  }
+
+  // Values that are not a single tensor: see amps_container.
+  amps_container container() const { return amps_tensor_container(c()); }
+  std::vector<Tensor> items() const {  // none: a tensor, or an optional that holds nothing
+    std::vector<Tensor> list;
+    for (int64_t i = 0; i < amps_tensor_item_count(c()); ++i) {
+      amps_tensor* item = nullptr;
+      check(amps_tensor_item(c(), static_cast<size_t>(i), &item));
+      list.emplace_back(item);
+    }
+    return list;
   }
 
  private:
@@ -541,6 +605,31 @@ class Device {
     check(amps_tensor_from_host(device_, static_cast<amps_dtype>(dtype), shape.size(), shape.data(),
                                 nullptr, data, &tensor));
     return Tensor(tensor);
+  }
+  Tensor from_strings(const std::vector<int64_t>& shape,
+                      const std::vector<std::string>& strings) const {
+    int64_t count = 1;
+    for (const int64_t extent : shape) count *= extent;
+    if (count != static_cast<int64_t>(strings.size()))
+      throw Error(AMPS_INVALID_ARGUMENT, "[tensor] the shape does not fit the strings");
+    std::vector<const char*> data;
+    std::vector<size_t> sizes;
+    for (const std::string& text : strings) {
+      data.push_back(text.data());
+      sizes.push_back(text.size());
+    }
+    amps_tensor* tensor = nullptr;
+    check(amps_tensor_from_strings(device_, shape.size(), shape.data(), data.data(), sizes.data(),
+                                   &tensor));
+    return Tensor(tensor);
+  }
+  Tensor list(DType dtype, const std::vector<Tensor>& items) const {
+    std::vector<amps_tensor*> handles;
+    for (const Tensor& item : items) handles.push_back(item.c());
+    amps_tensor* made = nullptr;
+    check(amps_tensor_list(device_, AMPS_SEQUENCE, static_cast<amps_dtype>(dtype), handles.data(),
+                           handles.size(), &made));
+    return Tensor(made);
   }
   // Without a copy; the memory must outlive the tensor.
   Tensor wrap(DType dtype, const std::vector<int64_t>& shape, void* data) const {

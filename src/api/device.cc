@@ -116,11 +116,23 @@ amps_status amps_device_clear_caches(amps_device* device) {
   });
 }
 
+static void refuse_strings(const TensorDesc& desc) {
+  require(desc.dtype != DType::kString,
+          "[api] strings are not plain memory: amps_tensor_from_strings makes them, "
+          "amps_tensor_string reads them");
+}
+static const Tensor& single_tensor(const amps_tensor* tensor) {
+  require(need(tensor, "tensor").tensor.container == Container::kTensor,
+          "[api] not a tensor but a list or an optional: amps_tensor_item gives what it holds");
+  return tensor->tensor;
+}
+
 amps_status amps_tensor_empty(amps_device* device, amps_dtype dtype, size_t rank,
                               const int64_t* dims, amps_tensor** tensor) {
   return guard([&] {
     need(tensor, "tensor") = nullptr;
     const TensorDesc desc = checked_desc(dtype, rank, dims, nullptr);
+    refuse_strings(desc);
     *tensor = new_tensor(device, need(device, "device").device->empty(desc.dtype, desc.shape));
   });
 }
@@ -131,6 +143,7 @@ amps_status amps_tensor_from_host(amps_device* device, amps_dtype dtype, size_t 
   return guard([&] {
     need(tensor, "tensor") = nullptr;
     const TensorDesc desc = checked_desc(dtype, rank, dims, strides);
+    refuse_strings(desc);
     require(data != nullptr || desc.count() == 0, "[api] data is NULL");
     *tensor = new_tensor(device, need(device, "device").device->from_host(desc, data));
   });
@@ -146,6 +159,7 @@ amps_status amps_tensor_wrap(amps_device* device, amps_dtype dtype, size_t rank,
             device->device->name());
     Tensor wrapped;
     wrapped.desc = checked_desc(dtype, rank, dims, strides);
+    refuse_strings(wrapped.desc);
     require(data != nullptr || wrapped.desc.count() == 0, "[api] data is NULL");
     static char nothing;  // an empty tensor still has an address
     const Span span = span_of(wrapped.desc);
@@ -163,7 +177,7 @@ amps_status amps_tensor_view(const amps_tensor* tensor, size_t rank, const int64
                              const int64_t* strides, int64_t offset, amps_tensor** view) {
   return guard([&] {
     need(view, "view") = nullptr;
-    const Tensor& whole = need(tensor, "tensor").tensor;
+    const Tensor& whole = single_tensor(tensor);
     Tensor part = whole;
     part.desc = checked_desc(static_cast<amps_dtype>(whole.desc.dtype), rank, dims, strides);
     const Span span = span_of(part.desc);
@@ -184,7 +198,8 @@ amps_status amps_tensor_view(const amps_tensor* tensor, size_t rank, const int64
 
 amps_status amps_tensor_to_host(const amps_tensor* tensor, void* data, size_t bytes) {
   return guard([&] {
-    const TensorDesc& desc = need(tensor, "tensor").tensor.desc;
+    const TensorDesc& desc = single_tensor(tensor).desc;
+    refuse_strings(desc);
     require(bytes == desc.bytes(), "[api] the tensor has {} bytes, room for {} given", desc.bytes(),
             bytes);
     require(data != nullptr || bytes == 0, "[api] data is NULL");
@@ -193,17 +208,23 @@ amps_status amps_tensor_to_host(const amps_tensor* tensor, void* data, size_t by
 }
 
 amps_dtype amps_tensor_dtype(const amps_tensor* tensor) {
-  return static_cast<amps_dtype>(tensor->tensor.desc.dtype);
+  return tensor ? static_cast<amps_dtype>(tensor->tensor.desc.dtype) : amps_dtype{};
 }
-size_t amps_tensor_rank(const amps_tensor* tensor) { return tensor->tensor.desc.shape.size(); }
+size_t amps_tensor_rank(const amps_tensor* tensor) {
+  return tensor ? tensor->tensor.desc.shape.size() : 0;
+}
 const int64_t* amps_tensor_dims(const amps_tensor* tensor) {
-  return tensor->tensor.desc.shape.data();
+  return tensor ? tensor->tensor.desc.shape.data() : nullptr;
 }
 const int64_t* amps_tensor_strides(const amps_tensor* tensor) {
-  return tensor->tensor.desc.strides.data();
+  return tensor ? tensor->tensor.desc.strides.data() : nullptr;
 }
-size_t amps_tensor_bytes(const amps_tensor* tensor) { return tensor->tensor.desc.bytes(); }
-void* amps_tensor_data(const amps_tensor* tensor) { return tensor->tensor.data(); }
+size_t amps_tensor_bytes(const amps_tensor* tensor) {
+  return tensor ? tensor->tensor.desc.bytes() : 0;
+}
+void* amps_tensor_data(const amps_tensor* tensor) {
+  return tensor && tensor->tensor.buffer ? tensor->tensor.data() : nullptr;
+}
 void amps_tensor_retain(amps_tensor* tensor) {
   if (tensor) tensor->references.fetch_add(1, std::memory_order_relaxed);
 }

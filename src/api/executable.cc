@@ -124,18 +124,18 @@ amps_status amps_executable_load(amps_device* device, const char* path,
 void amps_executable_release(amps_executable* executable) { delete executable; }
 
 size_t amps_executable_input_count(const amps_executable* executable) {
-  return executable->executable->graph().inputs().size();
+  return executable ? executable->executable->graph().inputs().size() : 0;
 }
 const amps_value* amps_executable_input_at(const amps_executable* executable, size_t index) {
-  const auto& inputs = executable->executable->graph().inputs();
-  return index < inputs.size() ? handle(static_cast<const Value*>(inputs[index])) : nullptr;
+  if (index >= amps_executable_input_count(executable)) return nullptr;
+  return handle(static_cast<const Value*>(executable->executable->graph().inputs()[index]));
 }
 size_t amps_executable_output_count(const amps_executable* executable) {
-  return executable->executable->graph().outputs().size();
+  return executable ? executable->executable->graph().outputs().size() : 0;
 }
 const amps_value* amps_executable_output_at(const amps_executable* executable, size_t index) {
-  const auto& outputs = executable->executable->graph().outputs();
-  return index < outputs.size() ? handle(static_cast<const Value*>(outputs[index])) : nullptr;
+  if (index >= amps_executable_output_count(executable)) return nullptr;
+  return handle(static_cast<const Value*>(executable->executable->graph().outputs()[index]));
 }
 
 amps_status amps_executable_run(amps_executable* executable, amps_tensor* const* feeds,

@@ -178,44 +178,56 @@ amps_status amps_graph_gradient(amps_graph* graph, amps_value* y, amps_value* co
   return amps_graph_gradient_seeded(graph, y, nullptr, xs, count, grads);
 }
 
-const char* amps_value_name(const amps_value* value) { return value_of(value)->name.c_str(); }
+const char* amps_value_name(const amps_value* value) {
+  return value ? value_of(value)->name.c_str() : "";
+}
 amps_dtype amps_value_dtype(const amps_value* value) {
-  return static_cast<amps_dtype>(value_of(value)->dtype());
+  return value ? static_cast<amps_dtype>(value_of(value)->dtype()) : amps_dtype{};
 }
 int64_t amps_value_rank(const amps_value* value) {
+  if (!value) return -1;
   const ValueType& type = value_of(value)->type;
   return type.ranked ? static_cast<int64_t>(type.shape.size()) : -1;
 }
 int64_t amps_value_dim(const amps_value* value, size_t axis) {
+  if (!value) return -1;
   const Dims& shape = value_of(value)->shape();
   return axis < shape.size() && shape[axis].known() ? shape[axis].value() : -1;
 }
 const char* amps_value_dim_name(const amps_value* value, size_t axis) {
+  if (!value) return nullptr;
   const Dims& shape = value_of(value)->shape();
   return axis < shape.size() ? shape[axis].symbol_name() : nullptr;
 }
 
-size_t amps_graph_input_count(const amps_graph* graph) { return graph->graph->inputs().size(); }
-const amps_value* amps_graph_input_at(const amps_graph* graph, size_t index) {
-  return index < graph->graph->inputs().size() ? handle(graph->graph->inputs()[index]) : nullptr;
+size_t amps_graph_input_count(const amps_graph* graph) {
+  return graph ? graph->graph->inputs().size() : 0;
 }
-size_t amps_graph_output_count(const amps_graph* graph) { return graph->graph->outputs().size(); }
+const amps_value* amps_graph_input_at(const amps_graph* graph, size_t index) {
+  return index < amps_graph_input_count(graph) ? handle(graph->graph->inputs()[index]) : nullptr;
+}
+size_t amps_graph_output_count(const amps_graph* graph) {
+  return graph ? graph->graph->outputs().size() : 0;
+}
 const amps_value* amps_graph_output_at(const amps_graph* graph, size_t index) {
-  return index < graph->graph->outputs().size() ? handle(graph->graph->outputs()[index]) : nullptr;
+  return index < amps_graph_output_count(graph) ? handle(graph->graph->outputs()[index]) : nullptr;
 }
 
-size_t amps_graph_default_count(const amps_graph* graph) { return graph->defaults.size(); }
+size_t amps_graph_default_count(const amps_graph* graph) {
+  return graph ? graph->defaults.size() : 0;
+}
 const amps_value* amps_graph_default_at(const amps_graph* graph, size_t index) {
-  return index < graph->defaults.size() ? handle(&graph->defaults[index]) : nullptr;
+  return index < amps_graph_default_count(graph) ? handle(&graph->defaults[index]) : nullptr;
 }
 
 size_t amps_graph_values(amps_graph* graph, amps_value** values, size_t capacity) {
+  if (!graph) return 0;
   const std::vector<Value*> all = graph->graph->values();
   for (size_t i = 0; i < all.size() && i < capacity; ++i) values[i] = handle(all[i]);
   return all.size();
 }
 const amps_op* amps_value_op(const amps_value* value) {
-  const Node* producer = value_of(value)->producer;
+  const Node* producer = value ? value_of(value)->producer : nullptr;
   return producer ? reinterpret_cast<const amps_op*>(producer->op) : nullptr;
 }
 

@@ -110,10 +110,10 @@ amps_status amps_tensor_nothing(amps_device* device, amps_container container, a
 }
 
 amps_container amps_tensor_container(const amps_tensor* tensor) {
-  return static_cast<amps_container>(tensor->tensor.container);
+  return tensor ? static_cast<amps_container>(tensor->tensor.container) : amps_container{};
 }
 int64_t amps_tensor_item_count(const amps_tensor* tensor) {
-  return tensor->tensor.items ? static_cast<int64_t>(tensor->tensor.items->size()) : -1;
+  return tensor && tensor->tensor.items ? static_cast<int64_t>(tensor->tensor.items->size()) : -1;
 }
 amps_status amps_tensor_item(const amps_tensor* list, size_t index, amps_tensor** item) {
   return guard([&] {
@@ -129,7 +129,7 @@ amps_status amps_tensor_item(const amps_tensor* list, size_t index, amps_tensor*
 }
 
 amps_container amps_value_container(const amps_value* value) {
-  return static_cast<amps_container>(value_of(value)->type.container);
+  return value ? static_cast<amps_container>(value_of(value)->type.container) : amps_container{};
 }
 
 }  // extern "C"

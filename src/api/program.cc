@@ -91,11 +91,12 @@ amps_status amps_program_open_memory(const void* data, size_t bytes, const char*
 [[gnu::cold]] void amps_program_release(amps_program* program) { delete program; }
 
 size_t amps_program_method_count(const amps_program* program) {
-  return program->bundle.program.methods.size();
+  return program ? program->bundle.program.methods.size() : 0;
 }
 const char* amps_program_method_at(const amps_program* program, size_t index) {
-  const auto& methods = program->bundle.program.methods;
-  return index < methods.size() ? methods[index].name.c_str() : nullptr;
+  return index < amps_program_method_count(program)
+             ? program->bundle.program.methods[index].name.c_str()
+             : nullptr;
 }
 
 amps_status amps_program_graph(const amps_program* program, const char* method,

@@ -173,10 +173,13 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
   const int threads = device_.driver().usable_threads(device_.driver().max_threads());
   key.push_back(inputs.size() << 32 | static_cast<size_t>(threads) << 16 | outputs.size());
   for (const Tensor* input : inputs) {
-    if (input)
-      add_desc(key, input->desc);
-    else
+    if (!input) {
       key.push_back(0);
+      continue;
+    }
+    if (input->container != Container::kTensor)
+      fail(Code::kUnsupported, "[{}] lists and optionals are for graphs: give a tensor", op.name);
+    add_desc(key, input->desc);
   }
   for (const EagerAttr& attr : attrs) add_attr(key, attr);
   device_.driver().use_threads(threads);
@@ -209,13 +212,22 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
   for (size_t i = 0; i < outputs.size(); ++i) {
     Tensor& output = outputs[i];
     const TensorDesc& desc = entry->outputs[i];
-    if (!output.buffer) output = device_.empty(desc.dtype, desc.shape);
+    const bool given = output.buffer != nullptr;
+    if (!given) output = device_.empty(desc.dtype, desc.shape);
     require(output.desc.dtype == desc.dtype && output.desc.shape == desc.shape,
             "[{}] output {} must be {}, {} given", op.name, i, to_string(desc),
             to_string(output.desc));
     bool direct = output.desc.contiguous();
-    for (size_t k = 0; direct && k < in.size(); ++k)
-      if (in[k] == output.data()) direct = i == 0 && entry->kernel->in_place(k);
+    for (size_t axis = 0; !direct && axis < output.desc.shape.size(); ++axis)
+      require(output.desc.strides[axis] != 0 || output.desc.shape[axis] <= 1,
+              "[{}] the elements of output {} share memory: {}", op.name, i,
+              to_string(output.desc));
+    for (size_t k = 0; given && direct && k < in.size(); ++k)
+      if (inputs[k] && share_memory(*inputs[k], output))
+        direct = i == 0 && in[k] == output.data() && entry->kernel->in_place(k);
+    for (size_t k = 0; given && k < i; ++k)
+      require(!share_memory(outputs[k], output), "[{}] outputs {} and {} share memory", op.name, k,
+              i);
     if (direct) {
       out.push_back(output.data());
     } else {

@@ -364,14 +364,41 @@ void Executable::submit(const std::vector<Tensor>& feeds, std::vector<Tensor>& r
   });
 }
 
+// Takes those results out of the list that lie in the memory of a feed: they would be written while
+// the feed is still read. Empty when there are none.
+static std::vector<Tensor> take_shared(const std::vector<Tensor>& feeds,
+                                       std::vector<Tensor>& results, const Graph& graph) {
+  std::vector<Tensor> taken;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].buffer) continue;
+    for (size_t k = 0; k < i; ++k)
+      if (share_memory(results[i], results[k]))
+        fail(Code::kInvalidArgument, "[run] the memory given for results '{}' and '{}' overlaps",
+             graph.outputs()[k]->name, graph.outputs()[i]->name);
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto shares = [&](const Tensor& feed) { return share_memory(feed, results[i]); };
+    if (!results[i].buffer || std::none_of(feeds.begin(), feeds.end(), shares)) continue;
+    taken.resize(results.size());
+    taken[i] = std::exchange(results[i], Tensor());
+  }
+  return taken;
+}
+
 void Executable::run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
                          Queue& queue, Profiler* profiler) {
-  auto ready = plan(shapes_of(feeds));
-  if (!ready) {
+  const std::vector<Tensor> shared = take_shared(feeds, results, *graph_);
+  if (auto ready = plan(shapes_of(feeds)))
+    run_plan(*ready, feeds, results, queue, profiler);
+  else
     interpret(feeds, results, queue, profiler);
-    return;
+  for (size_t i = 0; i < shared.size(); ++i) {
+    if (!shared[i].buffer) continue;
+    require(shared[i].desc == results[i].desc, "[run] result '{}' must be {}, {} given",
+            graph_->outputs()[i]->name, to_string(results[i].desc), to_string(shared[i].desc));
+    device_->copy(results[i], shared[i], queue);
+    results[i] = shared[i];
   }
-  run_plan(*ready, feeds, results, queue, profiler);
 }
 
 std::vector<Tensor> Executable::run_body(std::vector<Tensor> feeds, const RunState& state) {

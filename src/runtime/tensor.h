@@ -26,4 +26,7 @@ struct Tensor {
   void* data() const { return static_cast<char*>(buffer->data()) + offset; }
 };
 
+// Whether writing to one may change what the other holds: the ranges of bytes that they reach meet.
+bool share_memory(const Tensor& a, const Tensor& b);
+
 }  // namespace anymps

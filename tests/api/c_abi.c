@@ -440,11 +440,43 @@ static void test_programs(amps_device* device) {
   amps_graph_release(graph);
 }
 
+static void test_null_handles(void) {
+  CHECK(amps_string_data(NULL)[0] == 0 && amps_string_size(NULL) == 0);
+  CHECK(amps_device_name(NULL)[0] == 0 && amps_device_description(NULL)[0] == 0);
+  CHECK(amps_device_max_threads(NULL) == 0 && amps_device_name_at(99) == NULL);
+  CHECK(amps_tensor_rank(NULL) == 0 && amps_tensor_bytes(NULL) == 0 && !amps_tensor_data(NULL));
+  CHECK(amps_tensor_dims(NULL) == NULL && amps_tensor_strides(NULL) == NULL);
+  CHECK((int)amps_tensor_dtype(NULL) == 0 && (int)amps_tensor_container(NULL) == 0);
+  CHECK(amps_tensor_item_count(NULL) == -1);
+  CHECK(amps_op_name(NULL)[0] == 0 && amps_op_at(amps_op_count()) == NULL);
+  CHECK(amps_value_name(NULL)[0] == 0 && (int)amps_value_dtype(NULL) == 0);
+  CHECK((int)amps_value_container(NULL) == 0 && amps_value_rank(NULL) == -1);
+  CHECK(amps_value_dim(NULL, 0) == -1 && !amps_value_dim_name(NULL, 0) && !amps_value_op(NULL));
+  CHECK(amps_graph_input_count(NULL) == 0 && amps_graph_input_at(NULL, 0) == NULL);
+  CHECK(amps_graph_output_count(NULL) == 0 && amps_graph_output_at(NULL, 0) == NULL);
+  CHECK(amps_graph_default_count(NULL) == 0 && amps_graph_default_at(NULL, 0) == NULL);
+  CHECK(amps_graph_values(NULL, NULL, 0) == 0);
+  CHECK(amps_program_method_count(NULL) == 0 && amps_program_method_at(NULL, 0) == NULL);
+  CHECK(amps_executable_input_count(NULL) == 0 && amps_executable_input_at(NULL, 0) == NULL);
+  CHECK(amps_executable_output_count(NULL) == 0 && amps_executable_output_at(NULL, 0) == NULL);
+  CHECK(amps_event_done(NULL) == 0);
+  amps_tensor_retain(NULL);
+  amps_tensor_release(NULL);
+  amps_graph_release(NULL);
+  amps_executable_release(NULL);
+  amps_stream_release(NULL);
+  amps_event_release(NULL);
+  amps_profiler_release(NULL);
+  amps_program_release(NULL);
+  amps_string_release(NULL);
+}
+
 int main(void) {
   amps_device* device = NULL;
   amps_string* text = NULL;
   test_status();
   test_dtypes();
+  test_null_handles();
   if (amps_device_get("cpu", &device) != AMPS_OK) return 1;
   test_tensors(device);
   test_eager(device);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <thread>
 
 #include "runtime/lru_cache.h"
@@ -91,6 +92,61 @@ TEST(Eager, OutputMayBeAnInputOrStrided) {
   call.eager.call(get_op("relu"), more, {}, {&strided, 1});
   strided.desc = TensorDesc(DType::kF32, {4});
   EXPECT_EQ(call.floats(strided), (std::vector<float>{0, 0, 6, 0}));
+}
+
+// A part of `whole` from element `first` on, with this stride.
+Tensor part(const Tensor& whole, int64_t first, int64_t count, int64_t stride) {
+  Tensor view = whole;
+  view.desc.shape = {count};
+  view.desc.strides = {stride};
+  view.offset += static_cast<size_t>(first) * sizeof(float);
+  return view;
+}
+
+// An output that overlaps an input must not change what the kernel has yet to read.
+TEST(Eager, OutputMayOverlapAnInput) {
+  Call call;
+  for (const int64_t n : {4, 37, 5000, 100000}) {
+    std::vector<float> numbers(static_cast<size_t>(n) + 1);
+    std::iota(numbers.begin(), numbers.end(), 1.0f);
+    struct Case {
+      int64_t from, from_stride, to, to_stride;
+    };
+    for (const Case& c : {Case{0, 1, 1, 1}, Case{1, 1, 0, 1}, Case{n - 1, -1, 0, 1},
+                          Case{0, 1, n - 1, -1}, Case{0, 0, 0, 1}, Case{0, 1, 0, 1}}) {
+      const Tensor memory = call.tensor({n + 1}, numbers);
+      const Tensor from = part(memory, c.from, n, c.from_stride);
+      Tensor to = part(memory, c.to, n, c.to_stride);
+      const Tensor* inputs[] = {&from};
+      call.eager.call(get_op("neg"), inputs, {}, {&to, 1});
+      const std::vector<float> result = call.floats(to);
+      for (int64_t i = 0; i < n; ++i)
+        ASSERT_EQ(result[static_cast<size_t>(i)],
+                  -numbers[static_cast<size_t>(c.from + i * c.from_stride)])
+            << n << ": " << c.from << " by " << c.from_stride << " to " << c.to << " by "
+            << c.to_stride << ", element " << i;
+    }
+  }
+}
+
+TEST(Eager, RefusesOutputsThatOverlapThemselvesOrEachOther) {
+  Call call;
+  const Tensor x = call.tensor({4}, {1, 2, 3, 4});
+  const Tensor* inputs[] = {&x};
+  Tensor output = part(call.tensor({4}, {0, 0, 0, 0}), 0, 4, 0);
+  EXPECT_EQ(error_of([&] {
+              call.eager.call(get_op("neg"), inputs, {}, {&output, 1});
+            }),
+            "[neg] the elements of output 0 share memory: f32[4] strides (0)");
+  EagerAttr axis{"axis", AttrKind::kInt}, k{"k", AttrKind::kInt};
+  k.i = 2;
+  const Tensor room = call.tensor({4}, {0, 0, 0, 0});
+  Tensor outputs[] = {part(room, 2, 2, 1), part(room, 0, 2, 1)};
+  outputs[1].desc.dtype = DType::kI64;
+  EXPECT_EQ(error_of([&] {
+              call.eager.call(get_op("top_k"), inputs, {{axis, k}}, outputs);
+            }),
+            "[top_k] outputs 0 and 1 share memory");
 }
 
 TEST(Eager, RefusesWrongOutputs) {

@@ -57,6 +57,28 @@ TEST_P(OnDriver, WritesIntoGivenResults) {
   EXPECT_EQ(elements(*device_, results[0]), kExpected);
 }
 
+// state = f(state): the first result is written before the second has read the feed.
+TEST_P(OnDriver, ResultsMayLieInTheMemoryOfFeeds) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {4});
+  Value* doubled = graph.add("mul", {x, graph.constant(Constant::of<float>({}, {2}))}, {}, "a");
+  Value* reversed = graph.add("reverse", {x}, {{"axes", std::vector<int64_t>{0}}}, "b");
+  graph.set_outputs({doubled, graph.add("add", {reversed, x}, {}, "c"), x});
+  Executable executable(device_, graph);
+  const Tensor feed = tensor(*device_, {4}, {1, 2, 3, 5});
+  std::vector<Tensor> results = {feed, Tensor(), Tensor()};
+  executable.run({feed}, results);
+  EXPECT_EQ(elements(*device_, results[1]), (std::vector<float>{6, 5, 5, 6}));
+  EXPECT_EQ(elements(*device_, results[2]), (std::vector<float>{1, 2, 3, 5}));
+  EXPECT_EQ(elements(*device_, feed), (std::vector<float>{2, 4, 6, 10}));
+  EXPECT_EQ(results[0].data(), feed.data());
+
+  const Tensor room = device_->empty(DType::kF32, {4});
+  results = {room, room, Tensor()};
+  EXPECT_EQ(error_of([&] { executable.run({feed}, results); }),
+            "[run] the memory given for results 'a' and 'c' overlaps");
+}
+
 TEST_P(OnDriver, TakesEveryBatchSize) {
   Executable executable(device_, *mlp(Dim::symbol("N")));
   for (const int64_t batch : {1, 5, 0, 2, 5}) {
