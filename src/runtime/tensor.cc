@@ -9,10 +9,17 @@ struct Bytes {
   const char *begin, *end;
 };
 
+bool meet(const Bytes& a, const Bytes& b) { return a.begin < b.end && b.begin < a.end; }
+
+Bytes bytes_of(const Buffer& buffer) {
+  const char* first = static_cast<const char*>(buffer.data());
+  return {first, first + buffer.size()};
+}
+
 Bytes bytes_of(const Tensor& tensor) {
   const char* first = static_cast<const char*>(tensor.data());
   if (tensor.desc.contiguous()) return {first, first + tensor.desc.bytes()};
-  const Span span = span_of(tensor.desc);
+  const Span span = span_of(tensor.desc);  // of nothing: low 0, high -1
   const auto size = static_cast<int64_t>(size_of(tensor.desc.dtype));
   return {first + span.low * size, first + (span.high + 1) * size};
 }
@@ -27,8 +34,8 @@ bool share_memory(const Tensor& a, const Tensor& b) {
     return false;
   }
   if (!a.buffer || !b.buffer) return false;
-  const Bytes x = bytes_of(a), y = bytes_of(b);
-  return x.begin < y.end && y.begin < x.end && x.begin != x.end && y.begin != y.end;
+  if (!meet(bytes_of(*a.buffer), bytes_of(*b.buffer))) return false;  // the usual case, at once
+  return meet(bytes_of(a), bytes_of(b));
 }
 
 }  // namespace anymps
