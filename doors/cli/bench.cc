@@ -46,7 +46,7 @@ void bench(const BenchOptions& options) {
   const Session session(options);
   const std::vector<amps::Tensor> feeds = session.feeds(options);
   std::vector<amps::Tensor> results = session.executable.run(feeds);
-  for (int i = 0; i < options.warmup; ++i) session.executable.run(feeds, results);
+  for (int i = 0; i < options.warmup; ++i) session.run(feeds, results);
 
   std::vector<std::vector<double>> times(static_cast<size_t>(options.concurrency));
   std::atomic<int> done{0};
@@ -59,7 +59,7 @@ void bench(const BenchOptions& options) {
       const bool enough = options.seconds > 0 ? begin - start >= options.seconds * 1e3
                                               : count >= options.runs * options.concurrency;
       if (enough) return;
-      session.executable.run(feeds, own);
+      session.run(feeds, own);
       mine.push_back(now_ms() - begin);
       if (show)
         progress("bench", options.seconds > 0
@@ -184,7 +184,7 @@ class Worker {
     Json times = Json::array();
     for (int i = 0; i < count; ++i) {
       const double start = now_ms();
-      session_->executable.run(feeds_, results_);
+      session_->run(feeds_, results_);
       times.push_back(now_ms() - start);
     }
     return {{"ms", times}};
@@ -194,12 +194,14 @@ class Worker {
     Json names = Json::array();
     const std::vector<amps::Value> outputs = session_->executable.outputs();
     for (size_t i = 0; i < results_.size(); ++i) {
-      std::string file = outputs[i].name();
-      names.push_back(file);
-      for (char& c : file)
-        if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.' && c != '-')
-          c = '_';
-      write_npy(folder + "/" + file + ".npy", to_array(results_[i]));
+      for (const Part& part : session_->parts(outputs[i].name(), results_[i])) {
+        names.push_back(part.name);
+        std::string file = part.name;
+        for (char& c : file)
+          if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.' && c != '-')
+            c = '_';
+        write_npy(folder + "/" + file + ".npy", part.array);
+      }
     }
     return {{"outputs", names}};
   }

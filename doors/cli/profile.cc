@@ -22,9 +22,9 @@ void profile(ProfileOptions options) {
   const Session session(options);
   const std::vector<amps::Tensor> feeds = session.feeds(options);
   std::vector<amps::Tensor> results = session.executable.run(feeds);
-  session.executable.run(feeds, results);
+  session.run(feeds, results);
   amps::Profiler profiler;
-  for (int i = 0; i < options.runs; ++i) session.executable.run(feeds, results, nullptr, &profiler);
+  for (int i = 0; i < options.runs; ++i) session.run(feeds, results, &profiler);
   fmt::print("{}\n", profiler.text(options.json ? "json" : "table"));
   if (options.trace.empty()) return;
   std::ofstream file(options.trace);

@@ -24,6 +24,11 @@ struct RunOptions : ModelOptions {
   std::string output_dir;
 };
 
+// Bytes that are no UTF-8 do not stop the text.
+std::string dump(const Json& json, int indent = -1) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 std::vector<size_t> largest(const Array& array, size_t first, size_t count, size_t k) {
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), first);
@@ -34,7 +39,15 @@ std::vector<size_t> largest(const Array& array, size_t first, size_t count, size
   return order;
 }
 
-Json summary(const Array& array, size_t top) {
+Json summary(const Part& part, size_t top) {
+  const Array& array = part.array;
+  Json json{{"dtype", amps::name(part.dtype)}, {"shape", array.shape}};
+  if (array.dtype == amps::DType::string) {
+    const size_t shown = std::min<size_t>(array.count(), 10);
+    json["strings"] = std::vector<std::string>(
+        array.strings.begin(), array.strings.begin() + static_cast<std::ptrdiff_t>(shown));
+    return json;
+  }
   double low = INFINITY, high = -INFINITY, sum = 0;
   const size_t count = array.count();
   for (size_t i = 0; i < count; ++i) {
@@ -43,7 +56,6 @@ Json summary(const Array& array, size_t top) {
     high = std::max(high, value);
     sum += value;
   }
-  Json json{{"dtype", amps::name(array.dtype)}, {"shape", array.shape}};
   if (count) json.update({{"min", low}, {"max", high}, {"mean", sum / static_cast<double>(count)}});
   if (top && count && !array.shape.empty()) {
     const auto row = static_cast<size_t>(array.shape.back());
@@ -61,7 +73,12 @@ void print_text(const Json& result, const RunOptions& options, const std::string
              result["device"].get<std::string>(), result["run_ms"].get<double>(),
              result["load_ms"].get<double>(), result["first_run_ms"].get<double>());
   for (const auto& [name, output] : result["outputs"].items()) {
+    if (output.contains("items")) {
+      fmt::print("  {}: nothing\n", name);
+      continue;
+    }
     fmt::print("  {}: {}{}", name, output["dtype"].get<std::string>(), output["shape"].dump());
+    if (output.contains("strings")) fmt::print("  {}", dump(output["strings"]));
     if (output.contains("min"))
       fmt::print("  min {:.6g}  max {:.6g}  mean {:.6g}", output["min"].get<double>(),
                  output["max"].get<double>(), output["mean"].get<double>());
@@ -90,9 +107,9 @@ void run(const RunOptions& options) {
   const double first = now_ms() - start;
   amps::Profiler profiler;
   start = now_ms();
-  session.executable.run(feeds, results);
+  session.run(feeds, results);
   const double second = now_ms() - start;
-  session.executable.run(feeds, results, nullptr, &profiler);
+  session.run(feeds, results, &profiler);
 
   const amps_memory_stats memory = session.device.memory();
   Json result{{"model", options.model},
@@ -102,13 +119,16 @@ void run(const RunOptions& options) {
               {"run_ms", second}};
   const std::vector<amps::Value> outputs = session.executable.outputs();
   for (size_t i = 0; i < results.size(); ++i) {
-    const Array array = to_array(results[i]);
-    result["outputs"][outputs[i].name()] = summary(array, options.top);
-    if (options.output_dir.empty()) continue;
-    std::filesystem::create_directories(options.output_dir);
-    std::string file = outputs[i].name();
-    std::replace(file.begin(), file.end(), '/', '_');
-    write_npy(options.output_dir + "/" + file + ".npy", array);
+    const std::vector<Part> parts = session.parts(outputs[i].name(), results[i]);
+    if (parts.empty()) result["outputs"][outputs[i].name()] = {{"items", 0}};
+    for (const Part& part : parts) {
+      result["outputs"][part.name] = summary(part, options.top);
+      if (options.output_dir.empty()) continue;
+      std::filesystem::create_directories(options.output_dir);
+      std::string file = part.name;
+      std::replace(file.begin(), file.end(), '/', '_');
+      write_npy(options.output_dir + "/" + file + ".npy", part.array);
+    }
   }
   result["memory"] = {{"allocated", memory.allocated},
                       {"peak_allocated", memory.peak_allocated},
@@ -121,7 +141,7 @@ void run(const RunOptions& options) {
   result["kernels"] = kernels;
   if (options.json) {
     if (options.profile) result["profile"] = profile;
-    fmt::print("{}\n", result.dump(2));
+    fmt::print("{}\n", dump(result, 2));
   } else {
     print_text(result, options, options.profile ? profiler.text("table") : "");
   }
@@ -135,7 +155,8 @@ void add_run(CLI::App& app) {
   options->add_to(*command);
   options->add_inputs_to(*command);
   command->add_option("--top", options->top, "show the K largest classes of each output");
-  command->add_option("-o,--output-dir", options->output_dir, "write the outputs as .npy files");
+  command->add_option("-o,--output-dir", options->output_dir,
+                      "write the outputs as .npy files; types that NumPy lacks as f32");
   command->add_flag("--profile", options->profile, "show the time of each kernel");
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options] { run(*options); });

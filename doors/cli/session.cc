@@ -44,9 +44,13 @@ Array random_array(const amps::Value& input, std::vector<int64_t> shape, std::mt
   array.shape = std::move(shape);
   size_t count = 1;
   for (const int64_t extent : array.shape) count *= static_cast<size_t>(extent);
-  array.data.resize(count * amps::size_of(array.dtype));
   const bool mask = input.name().find("mask") != std::string::npos;
   std::normal_distribution<float> normal;
+  if (array.dtype == amps::DType::string) {
+    for (size_t i = 0; i < count; ++i) array.strings.push_back(std::to_string(random() % 10));
+    return array;
+  }
+  array.data.resize(count * amps::size_of(array.dtype));
   auto fill = [&]<typename T>(T, auto&& draw) {
     for (size_t i = 0; i < count; ++i) {
       const T value = static_cast<T>(draw());
@@ -140,6 +144,29 @@ Session::Session(const ModelOptions& options)
   load_ms = now_ms() - start;
 }
 
+void Session::run(const std::vector<amps::Tensor>& feeds, std::vector<amps::Tensor>& results,
+                  amps::Profiler* profiler) const {
+  for (amps::Tensor& result : results)
+    if (result.container() != AMPS_TENSOR || result.dtype() == amps::DType::string) result = {};
+  executable.run(feeds, results, nullptr, profiler);
+}
+
+std::vector<Part> Session::parts(const std::string& name, const amps::Tensor& result) const {
+  const amps::DType dtype = result.dtype();
+  if (result.container() == AMPS_TENSOR) {
+    const bool narrow = dtype > amps::DType::c64 && dtype < amps::DType::string;
+    const amps::Tensor tensor =
+        narrow ? device.eager("cast", {result}, {{"dtype", amps::DType::f32}})[0] : result;
+    return {{name, dtype, to_array(tensor)}};
+  }
+  std::vector<Part> list;
+  const std::vector<amps::Tensor> items = result.items();
+  for (size_t i = 0; i < items.size(); ++i)
+    for (Part& part : parts(fmt::format("{}.{}", name, i), items[i]))
+      list.push_back(std::move(part));
+  return list;
+}
+
 // "input0.1<=128" is the extent input0.1 with its largest value.
 static std::string name_of_dim(const amps::Value& input, size_t axis) {
   const std::string name = input.dim_name(axis);
@@ -179,6 +206,11 @@ std::vector<amps::Tensor> Session::feeds(const ModelOptions& options) const {
   std::mt19937_64 random(options.seed);
   std::vector<amps::Tensor> feeds;
   for (const amps::Value& input : executable.inputs()) {
+    if (input.container() != AMPS_TENSOR)
+      throw amps::Error(AMPS_UNSUPPORTED,
+                        fmt::format("[run] input '{}' is a list or an optional, which no file can "
+                                    "give: use the Python package",
+                                    input.name()));
     Array array;
     if (auto it = files.find(input.name()); it != files.end()) {
       array = read_npy(it->second);
@@ -200,7 +232,7 @@ std::vector<amps::Tensor> Session::feeds(const ModelOptions& options) const {
           fmt::format("[run] input {} needs a value: --input {}=FILE.npy or --random-inputs",
                       describe(input), input.name()));
     }
-    feeds.push_back(device.from_host(array.dtype, array.shape, array.data.data()));
+    feeds.push_back(common::to_tensor(device, array));
   }
   if (!files.empty())
     throw amps::Error(AMPS_NOT_FOUND,

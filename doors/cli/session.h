@@ -35,6 +35,13 @@ struct ModelOptions {
   void add_inputs_to(CLI::App& app);
 };
 
+// A tensor of a result. Elements of a type that NumPy and C++ lack are f32 in `array`.
+struct Part {
+  std::string name;
+  amps::DType dtype;
+  Array array;
+};
+
 class Session {
  public:
   explicit Session(const ModelOptions& options);
@@ -42,6 +49,12 @@ class Session {
   amps::Device device;
   amps::Executable executable;
   double load_ms = 0;
+
+  // Results that are there already are written to, where they have memory of their own.
+  void run(const std::vector<amps::Tensor>& feeds, std::vector<amps::Tensor>& results,
+           amps::Profiler* profiler = nullptr) const;
+  // The tensors of a result: of a tensor "y" itself, of a list "y.0", "y.1" and so on.
+  std::vector<Part> parts(const std::string& name, const amps::Tensor& result) const;
 
   // Files where given, random numbers for the rest if allowed.
   std::vector<amps::Tensor> feeds(const ModelOptions& options) const;

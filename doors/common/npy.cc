@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <charconv>
+#include <cstring>
 #include <fstream>
 
 namespace common {
@@ -35,6 +38,61 @@ std::string field(const std::string& path, const std::string& header, const std:
   return header.substr(begin);
 }
 
+// NumPy pads strings with zeros.
+std::string utf8(const char* points, size_t width) {
+  std::string text;
+  const auto add = [&](uint32_t byte) { text += static_cast<char>(byte); };
+  for (size_t i = 0; i < width; ++i) {
+    uint32_t point = 0;
+    std::memcpy(&point, points + i * sizeof(point), sizeof(point));
+    if (point >= 0x10000) {
+      add(0xf0 | point >> 18), add(0x80 | (point >> 12 & 63)), add(0x80 | (point >> 6 & 63));
+    } else if (point >= 0x800) {
+      add(0xe0 | point >> 12), add(0x80 | (point >> 6 & 63));
+    } else if (point >= 0x80) {
+      add(0xc0 | point >> 6);
+    }
+    add(point < 0x80 ? point : 0x80 | (point & 63));
+  }
+  text.resize(text.find_last_not_of('\0') + 1);
+  return text;
+}
+
+// Bytes that are no UTF-8 stand for themselves.
+std::vector<uint32_t> code_points(const std::string& text) {
+  std::vector<uint32_t> points;
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const size_t more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 0;
+    uint32_t point = more ? lead & (0x3fu >> more) : lead;
+    bool good = i + more < text.size();
+    for (size_t k = 1; good && k <= more; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      good = (next & 0xc0) == 0x80;
+      point = point << 6 | (next & 63);
+    }
+    points.push_back(good ? point : lead);
+    i += good ? more + 1 : 1;
+  }
+  return points;
+}
+
+// Of strings as NumPy has them: all as long as the longest.
+std::string unicode_array(Array& array) {
+  std::vector<std::vector<uint32_t>> points;
+  size_t width = 1;
+  for (const std::string& text : array.strings) {
+    points.push_back(code_points(text));
+    width = std::max(width, points.back().size());
+  }
+  for (std::vector<uint32_t>& one : points) {
+    one.resize(width);
+    const char* bytes = reinterpret_cast<const char*>(one.data());
+    array.data.insert(array.data.end(), bytes, bytes + width * sizeof(uint32_t));
+  }
+  return fmt::format("<U{}", width);
+}
+
 }  // namespace
 
 Array read_npy(const std::string& path) {
@@ -51,14 +109,18 @@ Array read_npy(const std::string& path) {
   if (!file) fail(path, "the header is cut off");
 
   Array array;
-  const std::string type = field(path, header, "descr").substr(1, 3);
-  bool known = false;
-  for (const Code& code : kCodes) {
-    if (type != code.text) continue;
-    array.dtype = code.dtype;
-    known = true;
+  const std::string quoted = field(path, header, "descr");
+  const std::string type = quoted.substr(1, quoted.find('\'', 1) - 1);
+  size_t width = 0;  // of a string, in code points
+  if (type.starts_with("<U") && type.size() < 10) {
+    array.dtype = amps::DType::string;
+    std::from_chars(type.data() + 2, type.data() + type.size(), width);
+  } else {
+    const auto code = std::find_if(std::begin(kCodes), std::end(kCodes),
+                                   [&](const Code& one) { return type == one.text; });
+    if (code == std::end(kCodes)) fail(path, "dtype '" + type + "' is not supported");
+    array.dtype = code->dtype;
   }
-  if (!known) fail(path, "dtype '" + type + "' is not supported");
   if (field(path, header, "fortran_order").starts_with("True"))
     fail(path, "is in Fortran order; save it with numpy.ascontiguousarray");
   const std::string shape = field(path, header, "shape");
@@ -78,24 +140,34 @@ Array read_npy(const std::string& path) {
   const auto begin = file.tellg();
   file.seekg(0, std::ios::end);
   const auto available = static_cast<size_t>(file.tellg() - begin);
-  if (available < count * amps::size_of(array.dtype)) fail(path, "the data is cut off");
+  const bool text = array.dtype == amps::DType::string;
+  const size_t size = text ? width * sizeof(uint32_t) : amps::size_of(array.dtype);
+  if (size && available / size < count) fail(path, "the data is cut off");
   file.seekg(begin);
-  array.data.resize(count * amps::size_of(array.dtype));
+  array.data.resize(count * size);
   file.read(array.data.data(), static_cast<std::streamsize>(array.data.size()));
   if (!file) fail(path, "the data is cut off");
+  if (!text) return array;
+  for (size_t i = 0; i < count; ++i) array.strings.push_back(utf8(&array.data[i * size], width));
+  array.data.clear();
   return array;
 }
 
-void write_npy(const std::string& path, const Array& array) {
+void write_npy(const std::string& path, const Array& given) {
+  Array array = given;
   std::string shape;
   for (const int64_t extent : array.shape) shape += std::to_string(extent) + ", ";
   if (array.shape.size() > 1)
     shape.erase(shape.size() - 2);
   else if (array.shape.size() == 1)
     shape.pop_back();
-  const char* type = "";
+  std::string type;
+  if (array.dtype == amps::DType::string) type = unicode_array(array);
   for (const Code& code : kCodes)
     if (code.dtype == array.dtype) type = code.text;
+  if (type.empty())
+    throw amps::Error(AMPS_UNSUPPORTED, fmt::format("[npy] {}: NumPy has no type for {}", path,
+                                                    amps::name(array.dtype)));
   std::string header =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type, shape);
   header.append(63 - (10 + header.size()) % 64, ' ');
@@ -110,9 +182,19 @@ void write_npy(const std::string& path, const Array& array) {
 }
 
 Array to_array(const amps::Tensor& tensor) {
-  Array array{tensor.dtype(), tensor.shape(), std::vector<char>(tensor.bytes())};
+  Array array{tensor.dtype(), tensor.shape(), {}, {}};
+  if (array.dtype == amps::DType::string) {
+    array.strings = tensor.to_strings();
+    return array;
+  }
+  array.data.resize(tensor.bytes());
   tensor.to_host(array.data.data(), array.data.size());
   return array;
+}
+
+amps::Tensor to_tensor(const amps::Device& device, const Array& array) {
+  if (array.dtype == amps::DType::string) return device.from_strings(array.shape, array.strings);
+  return device.from_host(array.dtype, array.shape, array.data.data());
 }
 
 double element(const Array& array, size_t i) {
@@ -157,8 +239,10 @@ double element(const Array& array, size_t i) {
                                               : std::ldexp(mantissa, -24);
       return bits >> 15 ? -magnitude : magnitude;
     }
+    default:
+      throw amps::Error(AMPS_UNSUPPORTED,
+                        fmt::format("[npy] {} is not read as a number", amps::name(array.dtype)));
   }
-  return 0;
 }
 
 }  // namespace common

@@ -66,7 +66,7 @@ int scalar_type(amps::DType dtype) {
 // Types that the Inspector cannot read are written as floats.
 common::Array readable(const common::Array& array) {
   if (scalar_type(array.dtype) >= 0) return array;
-  common::Array floats{amps::DType::f32, array.shape, {}};
+  common::Array floats{amps::DType::f32, array.shape, {}, {}};
   floats.data.resize(array.count() * sizeof(float));
   for (size_t i = 0; i < array.count(); ++i) {
     const auto value = static_cast<float>(common::element(array, i));

@@ -86,8 +86,7 @@ std::vector<std::vector<int64_t>> largest_shapes(const amps::Program& program,
 }
 
 amps::Tensor copy_of(const amps::Device& device, const amps::Tensor& tensor) {
-  const common::Array array = common::to_array(tensor);
-  return device.from_host(array.dtype, array.shape, array.data.data());
+  return common::to_tensor(device, common::to_array(tensor));
 }
 
 void write_file(const std::string& path, const char* flag, const void* data, size_t bytes) {

@@ -220,6 +220,51 @@ def test_doctor():
     assert any(v["name"] == "MPS_MAX_POOL_SIZE" for v in report["environment"])
 
 
+def one_node(path, op, kind, output=None, **attrs):
+    """y = op(x), x and y with four elements each."""
+    output = output or helper.make_tensor_value_info("y", kind, [4])
+    kind = kind if op == "StringConcat" else TensorProto.FLOAT
+    inputs = ["x", "x"] if op in ("StringConcat", "SequenceConstruct") else ["x"]
+    graph = helper.make_graph([helper.make_node(op, inputs, ["y"], **attrs)], "one",
+                              [helper.make_tensor_value_info("x", kind, [4])], [output])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11), path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["INT4", "FLOAT8E4M3FN", "FLOAT8E5M2", "FLOAT4E2M1", "FLOAT16", "BFLOAT16", "INT64"])
+def test_numbers_of_every_type_are_shown_and_written(tmp_path, kind):
+    path = one_node(tmp_path / "m.onnx", "Cast", getattr(TensorProto, kind), to=getattr(TensorProto, kind))
+    np.save(tmp_path / "x.npy", np.float32([1, 2, -3, 4]))
+    done = anymps("run", path, "-i", f"x={tmp_path}/x.npy", "-o", tmp_path, "--json")
+    shown = json.loads(done.stdout)["outputs"]["y"]
+    assert (shown["min"], shown["max"], shown["mean"]) == (-3, 4, 1)
+    written = np.load(tmp_path / "y.npy")
+    if kind == "BFLOAT16":  # NumPy has no code for it: raw words
+        written = (written.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    assert written.tolist() == [1, 2, -3, 4]
+
+
+def test_strings_go_in_and_out(tmp_path):
+    path = one_node(tmp_path / "m.onnx", "StringConcat", TensorProto.STRING)
+    words = ["a", "", "\u00e9t\u00e9", "\U0001f600!"]
+    np.save(tmp_path / "x.npy", np.array(words))
+    done = anymps("run", path, "-i", f"x={tmp_path}/x.npy", "-o", tmp_path, "--json")
+    assert json.loads(done.stdout)["outputs"]["y"]["strings"] == [w + w for w in words]
+    assert np.load(tmp_path / "y.npy").tolist() == [w + w for w in words]
+    for command in ("run", "bench", "profile"):
+        assert anymps(command, path, "--random-inputs").returncode == 0
+
+
+def test_lists_are_shown_item_by_item(tmp_path):
+    output = helper.make_tensor_sequence_value_info("y", TensorProto.FLOAT, [4])
+    path = one_node(tmp_path / "m.onnx", "SequenceConstruct", TensorProto.FLOAT, output)
+    np.save(tmp_path / "x.npy", np.float32([1, 2, -3, 4]))
+    done = anymps("run", path, "-i", f"x={tmp_path}/x.npy", "-o", tmp_path)
+    assert done.returncode == 0 and "y.0: f32[4]  min -3" in done.stdout and "y.1: f32[4]" in done.stdout
+    assert np.load(tmp_path / "y.1.npy").tolist() == [1, 2, -3, 4]
+    assert anymps("bench", path).returncode == 0
+
+
 def test_ops_tells_of_one():
     text = anymps("ops", "softmax").stdout
     assert text.startswith("### softmax\n") and "softmax(x; axis=-1) -> y" in text and text.count("###") == 1
