@@ -70,11 +70,13 @@ amps_status amps_eager(amps_device* device, const amps_op* op, amps_tensor* cons
   return guard([&] {
     need(device, "device");
     need(outputs, "outputs");
+    require(inputs || input_count == 0, "[api] inputs is NULL");
+    require(attrs || attr_count == 0, "[api] attrs is NULL");
     SmallVector<const Tensor*, 8> in;
     for (size_t i = 0; i < input_count; ++i) {
-      require(!inputs[i] || inputs[i]->device == device,
-              "[{}] input {} is on device '{}', not '{}'", amps_op_name(op), i,
-              inputs[i]->device->device->name(), device->device->name());
+      if (inputs[i] && inputs[i]->device != device)
+        fail(Code::kInvalidArgument, "[{}] input {} is on device '{}', not '{}'", amps_op_name(op),
+             i, inputs[i]->device->device->name(), device->device->name());
       in.push_back(inputs[i] ? &inputs[i]->tensor : nullptr);
     }
     std::vector<EagerAttr> converted;  // allocates nothing when there are none

@@ -155,6 +155,7 @@ amps_status amps_graph_op(amps_graph* graph, const amps_op* op, amps_value* cons
 
 amps_status amps_graph_set_outputs(amps_graph* graph, amps_value* const* outputs, size_t count) {
   return guard([&] {
+    require(outputs || count == 0, "[api] outputs is NULL");
     std::vector<Value*> values;
     for (size_t i = 0; i < count; ++i) values.push_back(value_of(&need(outputs[i], "output")));
     need(graph, "graph").graph->set_outputs(std::move(values));

@@ -88,6 +88,14 @@ static void test_eager(amps_device* device) {
   CHECK(amps_eager(device, leaky, &x, 1, &unknown, 1, y, 1) == AMPS_INVALID_ARGUMENT);
   CHECK(strstr(amps_last_error(), "[leaky_relu]") != NULL);
   CHECK(amps_eager(device, leaky, NULL, 0, NULL, 0, y, 1) == AMPS_INVALID_ARGUMENT);
+  CHECK(amps_eager(device, leaky, NULL, 1, NULL, 0, y, 1) == AMPS_INVALID_ARGUMENT);
+  {
+    /* an optional input may be NULL: no lower bound */
+    amps_tensor* bounded[3] = {x, NULL, x};
+    amps_tensor* clamped = NULL;
+    CHECK(amps_eager(device, amps_op_find("clamp"), bounded, 3, NULL, 0, &clamped, 1) == AMPS_OK);
+    amps_tensor_release(clamped);
+  }
   stats.size = sizeof(stats);
   CHECK(amps_device_eager_cache(device, &stats) == AMPS_OK && stats.entries >= 1 &&
         stats.hits >= 1);
