@@ -221,7 +221,8 @@ typedef struct amps_attr {
 } amps_attr;
 
 /* Computes one op at once. `inputs` may hold NULL for absent optional ones. Outputs that are NULL
- * are made; those given (right dtype and shape) are written to, with any strides. */
+ * are made; those given (right dtype and shape) are written to, with any strides. Their memory may
+ * be that of inputs, in part or in whole, but not that of another output. */
 AMPS_API amps_status amps_eager(amps_device* device, const amps_op* op, amps_tensor* const* inputs,
                                 size_t input_count, const amps_attr* attrs, size_t attr_count,
                                 amps_tensor** outputs, size_t output_count);
@@ -440,8 +441,9 @@ AMPS_API size_t amps_executable_output_count(const amps_executable* executable);
 AMPS_API const amps_value* amps_executable_output_at(const amps_executable* executable,
                                                      size_t index);
 
-/* Runs and waits. Results that are NULL are made; those given are written to. Stream and profiler
- * may be NULL. One executable may run on several threads at once. */
+/* Runs and waits. Results that are NULL are made; those given are written to: their memory may be
+ * that of feeds (which costs a copy), but not that of another result. Stream and profiler may be
+ * NULL. One executable may run on several threads at once. */
 AMPS_API amps_status amps_executable_run(amps_executable* executable, amps_tensor* const* feeds,
                                          size_t feed_count, amps_tensor** results,
                                          size_t result_count, amps_stream* stream,
