@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
+#include <tuple>
 
 namespace common {
 
@@ -77,20 +78,21 @@ std::vector<uint32_t> code_points(const std::string& text) {
   return points;
 }
 
-// Of strings as NumPy has them: all as long as the longest.
-std::string unicode_array(Array& array) {
+// Strings as NumPy has them, all as long as the longest: their code points, and that length.
+std::pair<std::vector<char>, size_t> unicode_array(const std::vector<std::string>& strings) {
   std::vector<std::vector<uint32_t>> points;
   size_t width = 1;
-  for (const std::string& text : array.strings) {
+  for (const std::string& text : strings) {
     points.push_back(code_points(text));
     width = std::max(width, points.back().size());
   }
+  std::vector<char> data;
   for (std::vector<uint32_t>& one : points) {
     one.resize(width);
     const char* bytes = reinterpret_cast<const char*>(one.data());
-    array.data.insert(array.data.end(), bytes, bytes + width * sizeof(uint32_t));
+    data.insert(data.end(), bytes, bytes + width * sizeof(uint32_t));
   }
-  return fmt::format("<U{}", width);
+  return {std::move(data), width};
 }
 
 }  // namespace
@@ -110,11 +112,14 @@ Array read_npy(const std::string& path) {
 
   Array array;
   const std::string quoted = field(path, header, "descr");
-  const std::string type = quoted.substr(1, quoted.find('\'', 1) - 1);
+  const size_t end = quoted.find('\'', 1);
+  if (!quoted.starts_with('\'') || end == std::string::npos) fail(path, "the header is broken");
+  const std::string type = quoted.substr(1, end - 1);
   size_t width = 0;  // of a string, in code points
   if (type.starts_with("<U") && type.size() < 10) {
     array.dtype = amps::DType::string;
     std::from_chars(type.data() + 2, type.data() + type.size(), width);
+    if (width == 0) fail(path, "dtype '" + type + "' is not supported");
   } else {
     const auto code = std::find_if(std::begin(kCodes), std::end(kCodes),
                                    [&](const Code& one) { return type == one.text; });
@@ -142,7 +147,7 @@ Array read_npy(const std::string& path) {
   const auto available = static_cast<size_t>(file.tellg() - begin);
   const bool text = array.dtype == amps::DType::string;
   const size_t size = text ? width * sizeof(uint32_t) : amps::size_of(array.dtype);
-  if (size && available / size < count) fail(path, "the data is cut off");
+  if (available / size < count) fail(path, "the data is cut off");
   file.seekg(begin);
   array.data.resize(count * size);
   file.read(array.data.data(), static_cast<std::streamsize>(array.data.size()));
@@ -153,8 +158,7 @@ Array read_npy(const std::string& path) {
   return array;
 }
 
-void write_npy(const std::string& path, const Array& given) {
-  Array array = given;
+void write_npy(const std::string& path, const Array& array) {
   std::string shape;
   for (const int64_t extent : array.shape) shape += std::to_string(extent) + ", ";
   if (array.shape.size() > 1)
@@ -162,7 +166,13 @@ void write_npy(const std::string& path, const Array& given) {
   else if (array.shape.size() == 1)
     shape.pop_back();
   std::string type;
-  if (array.dtype == amps::DType::string) type = unicode_array(array);
+  std::vector<char> units;  // of strings
+  const bool text = array.dtype == amps::DType::string;
+  if (text) {
+    size_t width = 0;
+    std::tie(units, width) = unicode_array(array.strings);
+    type = fmt::format("<U{}", width);
+  }
   for (const Code& code : kCodes)
     if (code.dtype == array.dtype) type = code.text;
   if (type.empty())
@@ -177,7 +187,8 @@ void write_npy(const std::string& path, const Array& given) {
   file.write("\x93NUMPY\x01\x00", 8);
   file.write(reinterpret_cast<const char*>(&length), 2);
   file << header;
-  file.write(array.data.data(), static_cast<std::streamsize>(array.data.size()));
+  const std::vector<char>& data = text ? units : array.data;
+  file.write(data.data(), static_cast<std::streamsize>(data.size()));
   if (!file.flush()) throw amps::Error(AMPS_IO, fmt::format("[npy] {}: cannot be written", path));
 }
 
