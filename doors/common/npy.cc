@@ -10,6 +10,8 @@
 #include <fstream>
 #include <tuple>
 
+#include "common/utf8.h"
+
 namespace common {
 
 namespace {
@@ -42,18 +44,10 @@ std::string field(const std::string& path, const std::string& header, const std:
 // NumPy pads strings with zeros.
 std::string utf8(const char* points, size_t width) {
   std::string text;
-  const auto add = [&](uint32_t byte) { text += static_cast<char>(byte); };
   for (size_t i = 0; i < width; ++i) {
     uint32_t point = 0;
     std::memcpy(&point, points + i * sizeof(point), sizeof(point));
-    if (point >= 0x10000) {
-      add(0xf0 | point >> 18), add(0x80 | (point >> 12 & 63)), add(0x80 | (point >> 6 & 63));
-    } else if (point >= 0x800) {
-      add(0xe0 | point >> 12), add(0x80 | (point >> 6 & 63));
-    } else if (point >= 0x80) {
-      add(0xc0 | point >> 6);
-    }
-    add(point < 0x80 ? point : 0x80 | (point & 63));
+    append_utf8(text, point);
   }
   text.resize(text.find_last_not_of('\0') + 1);
   return text;

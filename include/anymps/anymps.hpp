@@ -122,6 +122,11 @@ template <typename T>
 Shared<T> own(T* pointer) {
   return Shared<T>(pointer, Release());
 }
+inline size_t element_count(const std::vector<int64_t>& shape) {
+  size_t count = 1;
+  for (const int64_t extent : shape) count *= static_cast<size_t>(extent);
+  return count;
+}
 inline std::string take(amps_string* text) {
   std::unique_ptr<amps_string, Release> owned(text);
   return {amps_string_data(text), amps_string_size(text)};
@@ -196,10 +201,8 @@ class Tensor {
     return values;
   }
   std::vector<std::string> to_strings() const {
-    size_t count = 1;
-    for (const int64_t extent : shape()) count *= static_cast<size_t>(extent);
-    std::vector<std::string> strings(count);
-    for (size_t i = 0; i < count; ++i) {
+    std::vector<std::string> strings(detail::element_count(shape()));
+    for (size_t i = 0; i < strings.size(); ++i) {
       const char* text = nullptr;
       size_t size = 0;
       check(amps_tensor_string(c(), static_cast<int64_t>(i), &text, &size));
@@ -321,9 +324,7 @@ class Graph : public OpMethods<Graph> {
     return value;
   }
   Value constant(const std::vector<int64_t>& shape, const std::vector<float>& data) {
-    int64_t count = 1;
-    for (const int64_t extent : shape) count *= extent;
-    if (count != static_cast<int64_t>(data.size()))
+    if (detail::element_count(shape) != data.size())
       throw Error(AMPS_INVALID_ARGUMENT, "[constant] the shape does not fit the data");
     return constant(DType::f32, shape, data.data());
   }
@@ -608,9 +609,7 @@ class Device {
   }
   Tensor from_strings(const std::vector<int64_t>& shape,
                       const std::vector<std::string>& strings) const {
-    int64_t count = 1;
-    for (const int64_t extent : shape) count *= extent;
-    if (count != static_cast<int64_t>(strings.size()))
+    if (detail::element_count(shape) != strings.size())
       throw Error(AMPS_INVALID_ARGUMENT, "[tensor] the shape does not fit the strings");
     std::vector<const char*> data;
     std::vector<size_t> sizes;

@@ -5,6 +5,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "common/utf8.h"
+
 namespace server::http {
 namespace {
 
@@ -14,24 +16,6 @@ using serving::Error;
 constexpr int kMaxDepth = 200;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-void append_utf8(std::string& out, uint32_t point) {
-  if (point < 0x80) {
-    out.push_back(static_cast<char>(point));
-  } else if (point < 0x800) {
-    out.push_back(static_cast<char>(0xC0 | point >> 6));
-    out.push_back(static_cast<char>(0x80 | (point & 0x3F)));
-  } else if (point < 0x10000) {
-    out.push_back(static_cast<char>(0xE0 | point >> 12));
-    out.push_back(static_cast<char>(0x80 | (point >> 6 & 0x3F)));
-    out.push_back(static_cast<char>(0x80 | (point & 0x3F)));
-  } else {
-    out.push_back(static_cast<char>(0xF0 | point >> 18));
-    out.push_back(static_cast<char>(0x80 | (point >> 12 & 0x3F)));
-    out.push_back(static_cast<char>(0x80 | (point >> 6 & 0x3F)));
-    out.push_back(static_cast<char>(0x80 | (point & 0x3F)));
-  }
-}
 
 }  // namespace
 
@@ -308,7 +292,7 @@ void JsonReader::unescape(std::string& out) {
           malformed("The surrogate pair in string is invalid.", escape);
         point = 0x10000 + ((point - 0xD800) << 10 | (low - 0xDC00));
       }
-      append_utf8(out, point);
+      common::append_utf8(out, point);
     } else {
       malformed("Invalid escape character in string.", escape);
     }
