@@ -138,7 +138,7 @@ namespace anymps::cpu {
 
 HWY_EXPORT(run_depthwise_here);
 
-bool depthwise_is_here() { return (HWY_TARGETS & HWY_AVX3) != 0 && isa() == Isa::kAvx512; }
+bool depthwise_is_here() { return (HWY_TARGETS & HWY_AVX3) != 0 && isa() >= Isa::kAvx512; }
 
 void run_depthwise(const DepthwiseRow& row) { HWY_DYNAMIC_DISPATCH(run_depthwise_here)(row); }
 

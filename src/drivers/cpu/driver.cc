@@ -39,7 +39,7 @@ class CpuDriver final : public Driver {
   std::string description() const override {
     const dnnl_version_t* version = dnnl_version();
     return fmt::format("{}, {} threads, {}, oneDNN {}.{}.{}, Highway {}.{}.{}", processor(),
-                       threads_, cpu::name(cpu::isa()), version->major, version->minor,
+                       threads_, cpu::describe_isa(), version->major, version->minor,
                        version->patch, HWY_MAJOR, HWY_MINOR, HWY_PATCH);
   }
   DriverTraits traits() const override {

@@ -170,7 +170,7 @@ namespace anymps::cpu {
 HWY_EXPORT(run_gemm_here);
 HWY_EXPORT(run_gemv_here);
 
-bool gemm_is_here() { return (HWY_TARGETS & HWY_AVX3) != 0 && isa() == Isa::kAvx512; }
+bool gemm_is_here() { return (HWY_TARGETS & HWY_AVX3) != 0 && isa() >= Isa::kAvx512; }
 
 void run_gemm(const GemmPanel& panel) { HWY_DYNAMIC_DISPATCH(run_gemm_here)(panel); }
 

@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction set that kernels may use: what the processor has, capped by ANYMPS_ISA. The first
-// call applies the cap to Highway and to oneDNN, so whoever looks up a vector function calls it.
+// The one place that decides on instruction sets, for our kernels and for oneDNN: what the machine
+// can really run, capped by ANYMPS_ISA. The first call of isa() applies the decision to Highway and
+// to oneDNN, so whoever looks up a vector function or makes a primitive calls it first.
 #pragma once
+
+#include <string>
+
+#include "drivers/cpu/processor.h"
 
 namespace anymps::cpu {
 
-enum class Isa { kSse4, kAvx2, kAvx512 };
+enum class Isa { kNone, kSse4, kAvx2, kAvx512, kAmx };
+
+struct FoundIsa {
+  Isa isa = Isa::kNone;
+  std::string missing;  // why not the next set, if announced: "amx: CPUID hides leaf 0x1D"
+};
+
+// The highest set of which every instruction, register and permission is there.
+FoundIsa find_isa(const Processor& processor);
+
+// `found`, or what ANYMPS_ISA caps it to ("" does not). Fails below SSE4, which every kernel needs.
+Isa cap_isa(Isa found, const std::string& cap);
 
 Isa isa();
 const char* name(Isa isa);
+std::string describe_isa();  // "avx512 (amx: CPUID hides leaf 0x1D)", "avx2 (found amx)"
 
 }  // namespace anymps::cpu
