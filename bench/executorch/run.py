@@ -37,8 +37,9 @@ RUNTIMES = {
     "delegate": ([STOCK, ROOT / "build" / "lib" / "libanymps_executorch_backend.so"], "mps.pte"),
     "xnnpack": ([STOCK], "xnnpack.pte"),
 }
-TITLES = {"anymps": "AnyMPS", "delegate": "ExecuTorch + our MPSBackend", "xnnpack": "ExecuTorch + XNNPACK"}
-COLOURS = {"anymps": "#1f6fb2", "delegate": "#6fa8d6", "xnnpack": "#b9bec6"}
+TITLES = {"anymps": "AnyMPS", "delegate": "ExecuTorch + our MPSBackend", "xnnpack": "ExecuTorch + XNNPACK",
+          "before": "AnyMPS before"}
+COLOURS = {"anymps": "#1f6fb2", "delegate": "#6fa8d6", "xnnpack": "#b9bec6", "before": "#d99a3d"}
 # Largest difference relative to the largest element of the output, from the peer's.
 MAX_REL_DIFF = 1e-3
 
@@ -48,6 +49,7 @@ def parse_args():
     parser.add_argument("--models", type=lambda v: v.split(","), default=MODELS, help="names, with commas")
     parser.add_argument("--threads", type=lambda v: [int(t) for t in v.split(",")], default=[1, 2])
     parser.add_argument("--rounds", type=int, default=15, help="turns of each runtime (default 15)")
+    parser.add_argument("--before", type=Path, metavar="BUILD", help="another build of AnyMPS, measured in the same run")
     parser.add_argument("--out", type=Path, help="folder of the results")
     args = parser.parse_args()
     unknown = [m for m in args.models if m not in MODELS]
@@ -55,7 +57,9 @@ def parse_args():
         parser.error(f"no model {', '.join(unknown)}; there are {', '.join(MODELS)}")
     if args.rounds < 1 or min(args.threads) < 1:
         parser.error("--rounds and --threads must be at least 1")
-    whole = args.models == MODELS and args.threads == [1, 2] and args.rounds >= 10
+    if args.before:
+        RUNTIMES["before"] = ([args.before.resolve() / "bin" / "anymps", "bench", "--worker"], "mps.pte")
+    whole = args.models == MODELS and args.threads == [1, 2] and args.rounds >= 10 and not args.before
     args.out = args.out or ROOT / ("bench/results" if whole else "build/bench")
     return args
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from chart import bar_chart
 
 PEER = "onnxruntime"
-TITLES = {"anymps": "AnyMPS", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
-COLOURS = {"anymps": "#1f6fb2", "onnxruntime": "#b9bec6", "openvino": "#7d858f"}
+TITLES = {"anymps": "AnyMPS", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "before": "AnyMPS before"}
+COLOURS = {"anymps": "#1f6fb2", "onnxruntime": "#b9bec6", "openvino": "#7d858f", "before": "#d99a3d"}
 
 
 def percentile(values, share):

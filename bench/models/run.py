@@ -14,7 +14,7 @@ from pathlib import Path
 
 from measure import MODELS, Disagreement, measure_case
 from report import PEER, machine, markdown, rows_of, svg
-from worker import ROOT, RUNTIMES, WorkerError
+from worker import BUILDS, ROOT, RUNTIMES, WorkerError
 
 IDLE_LIMIT = 0.05
 
@@ -36,8 +36,12 @@ def parse_args():
     parser.add_argument("--runtimes", type=names("runtime", RUNTIMES), default=RUNTIMES, help="names, with commas")
     parser.add_argument("--threads", type=lambda v: [int(t) for t in v.split(",")], default=[1, 2])
     parser.add_argument("--rounds", type=int, default=15, help="turns of each runtime (default 15)")
+    parser.add_argument("--before", type=Path, metavar="BUILD", help="another build of AnyMPS, measured in the same run")
     parser.add_argument("--out", type=Path, help="folder of the results")
     args = parser.parse_args()
+    if args.before:
+        BUILDS["before"] = args.before.resolve()
+        args.runtimes = [*args.runtimes, "before"]
     if args.rounds < 1 or min(args.threads) < 1:
         parser.error("--rounds and --threads must be at least 1")
     whole = args.models == models and args.runtimes == RUNTIMES and args.threads == [1, 2] and args.rounds >= 10

@@ -8,6 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 RUNTIMES = ["anymps", "onnxruntime", "openvino"]
+BUILDS = {"anymps": ROOT / "build"}  # `--before DIR` adds another build of AnyMPS as the runtime "before"
 
 
 class WorkerError(RuntimeError):
@@ -15,8 +16,8 @@ class WorkerError(RuntimeError):
 
 
 def command_of(runtime):
-    if runtime == "anymps":
-        return [ROOT / "build" / "bin" / "anymps", "bench", "--worker"]
+    if runtime in BUILDS:
+        return [BUILDS[runtime] / "bin" / "anymps", "bench", "--worker"]
     venvs = Path(os.environ.get("ANYMPS_VENV_DIR", ROOT / ".venvs"))
     return [venvs / "peers" / "bin" / "python", HERE / "peer_worker.py", runtime]
 

@@ -8,8 +8,9 @@ from chart import bar_chart
 from report import percentile
 
 PEER = "python"
-TITLES = {"anymps": "AnyMPS server", "triton": "Triton + our backend", "python": "Triton's Python backend + ONNX Runtime"}
-COLOURS = {"anymps": "#1f6fb2", "triton": "#7fb2dd", "python": "#b9bec6"}
+TITLES = {"anymps": "AnyMPS server", "triton": "Triton + our backend", "python": "Triton's Python backend + ONNX Runtime",
+          "before": "AnyMPS server before"}
+COLOURS = {"anymps": "#1f6fb2", "triton": "#7fb2dd", "python": "#b9bec6", "before": "#d99a3d"}
 
 
 def read_csv(path):

@@ -27,7 +27,7 @@ import tritonclient.http  # noqa: E402
 
 from tests.doors.server import servers  # noqa: E402
 
-KINDS = list(results.TITLES)
+KINDS = [kind for kind in results.TITLES if kind != "before"]
 PROTOCOLS = ["http", "grpc"]
 CONCURRENCY = [1, 8, 32]
 MODELS = [m.name for m in repository.MODELS]
@@ -61,8 +61,12 @@ def parse_args():
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of each instance (default: the cores)")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each server (default 5)")
     parser.add_argument("--interval", type=int, default=1000, help="milliseconds of one of the three windows of a turn (default 1000)")
+    parser.add_argument("--before", type=Path, metavar="BUILD", help="another build of our server, measured in the same run")
     parser.add_argument("--out", type=Path, help="folder of the results")
     args = parser.parse_args()
+    if args.before:
+        servers.BUILDS["before"] = args.before.resolve()
+        args.servers = [*args.servers, "before"]
     if results.PEER not in args.servers:
         parser.error(f"--servers needs {results.PEER}, which the others are compared with")
     whole = (args.models, args.servers, args.protocols, args.concurrency) == (MODELS, KINDS, PROTOCOLS, CONCURRENCY) and args.rounds >= 5

@@ -19,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("ANYMPS_BUILD_DIR", ROOT / "build"))
+BUILDS = {"anymps": BUILD}  # our server; a benchmark adds another build of it
 VENVS = Path(os.environ.get("ANYMPS_VENV_DIR", ROOT / ".venvs"))
 KINDS = ("triton", "anymps")
 START_SECONDS = 60
@@ -68,8 +69,8 @@ def python_backend_directory():
 
 
 def command(kind):
-    if kind == "anymps":
-        return [BUILD / "bin" / "anymps-server"]
+    if kind in BUILDS:
+        return [BUILDS[kind] / "bin" / "anymps-server"]
     triton = triton_folder()
     backends = python_backend_directory() if kind == "python" else backend_directory()
     return [triton / "bin" / "tritonserver", f"--backend-directory={backends}", f"--cache-directory={triton / 'caches'}"]
