@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "against_reference.h"
+#include "drivers/cpu/isa.h"
 
 namespace anymps {
 namespace {
@@ -110,6 +111,7 @@ TEST(MatmulOnCpu, WritesAStridedResult) {
 }
 
 TEST(MatmulOnCpu, PacksWeightsThatAllBatchesShare) {
+  if (cpu::isa() < cpu::Isa::kAvx512) GTEST_SKIP() << "oneDNN reads them as they are there";
   KernelCase test{"matmul", "onednn", {random_f32({2, 9, 64}, 1), random_f32({64, 96}, 2)},
                   {},       1,        {1}};
   const auto result = testing::run_cpu_kernel(test);
