@@ -65,6 +65,6 @@ extern "C" amps_status amps_doctor(amps_string** json) {
         {"devices", devices},
         {"passes", passes},
         {"environment",
-         variables}}.dump(2));
+         variables}}.dump(2, ' ', false, Json::error_handler_t::replace));
   });
 }

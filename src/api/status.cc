@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Status, strings and dtypes of the C interface.
 #include "api/handles.h"
+#include "base/text.h"
 
 namespace anymps::api {
 
@@ -11,7 +12,7 @@ constexpr size_t kMaxRank = 64;
 
 amps_status record_error(Code code, const char* message) noexcept {
   try {
-    last_error = message;
+    last_error = shown(message);  // names in it may hold anything
   } catch (...) {
     last_error.clear();
   }

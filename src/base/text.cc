@@ -12,6 +12,10 @@ namespace anymps {
 namespace {
 
 constexpr char32_t kReplacement = 0xfffd;
+constexpr std::string_view kReplacementBytes = "\xef\xbf\xbd";
+
+// What terminals obey: C0, DEL and C1.
+bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
 
 // The code point at `at`, which moves past it; a broken sequence gives the replacement character.
 char32_t decode(std::string_view text, size_t& at) {
@@ -52,12 +56,26 @@ void encode(char32_t code, std::string& out) {
 
 }  // namespace
 
+std::string shown(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    const char32_t code = decode(text, at);
+    const std::string_view bytes = text.substr(begin, at - begin);
+    if (is_control(code) || (code == kReplacement && bytes != kReplacementBytes))
+      for (const char byte : bytes) out += fmt::format("\\x{:02x}", static_cast<uint8_t>(byte));
+    else
+      out += bytes;
+  }
+  return out;
+}
+
 std::string json_string(std::string_view text) {
   std::string out = "\"";
   for (size_t at = 0; at < text.size();) {
     const char32_t code = decode(text, at);
     if (code == '"' || code == '\\') out += '\\';
-    if (code < 0x20)
+    if (is_control(code))
       out += fmt::format("\\u{:04x}", static_cast<uint32_t>(code));
     else
       encode(code, out);

@@ -13,12 +13,6 @@ namespace {
 
 constexpr int64_t kShownElements = 8;
 
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20) c = '?';
-  return text;
-}
-
 // The elements of a small constant: "[1, 2]", or "3" for a scalar; nothing for larger ones.
 std::string elements(const Constant& constant) {
   const int64_t count = constant.desc().count();
@@ -27,8 +21,7 @@ std::string elements(const Constant& constant) {
   const auto bytes = constant.data();
   std::string text;
   for (int64_t i = 0; strings && i < count; ++i)
-    text += (i ? ", " : "") +
-            one_line(json_string(text_of(reinterpret_cast<const Text*>(bytes.get())[i])));
+    text += (i ? ", " : "") + json_string(text_of(reinterpret_cast<const Text*>(bytes.get())[i]));
   if (strings) return constant.shape().empty() ? text : "[" + text + "]";
   dispatch<kReal | kBoolean>(constant.dtype(), [&]<typename T>() {
     for (int64_t i = 0; i < count; ++i) {
@@ -41,12 +34,12 @@ std::string elements(const Constant& constant) {
 }
 
 std::string typed(const Value& value) {
-  return fmt::format("%{}: {}", one_line(value.name), to_string(value.type));
+  return fmt::format("%{}: {}", shown(value.name), shown(to_string(value.type)));
 }
 
 std::string attr_text(const Node& node, const NamedAttr& attr) {
   const AttrSpec& spec = node.op->attrs[static_cast<size_t>(node.op->attr_index(attr.name))];
-  return attr.name + "=" + one_line(to_string(spec.kind, attr.value));
+  return attr.name + "=" + shown(to_string(spec.kind, attr.value));
 }
 
 void add_graph(const Graph& graph, const std::string& indent, std::string& text) {
@@ -56,15 +49,15 @@ void add_graph(const Graph& graph, const std::string& indent, std::string& text)
   text += ") {\n";
   for (const Value* value : graph.values()) {
     if (!value->is_constant()) continue;
-    const std::string shown = elements(*value->constant);
-    text +=
-        fmt::format("{}  {} = constant{}\n", indent, typed(*value),
-                    shown.empty() ? "  // " + human_bytes(value->constant->bytes()) : " " + shown);
+    const std::string content = elements(*value->constant);
+    text += fmt::format(
+        "{}  {} = constant{}\n", indent, typed(*value),
+        content.empty() ? "  // " + human_bytes(value->constant->bytes()) : " " + content);
   }
   for (const auto& node : graph.nodes()) {
     text += indent + "  " + to_text(*node);
     if (node->outputs.empty() || node->name != node->outputs[0]->name)
-      text += fmt::format("  // \"{}\"", one_line(node->name));
+      text += fmt::format("  // \"{}\"", shown(node->name));
     text += "\n";
     for (size_t i = 0; i < node->op->attrs.size(); ++i) {
       if (node->op->attrs[i].kind != AttrKind::kGraph) continue;
@@ -76,7 +69,7 @@ void add_graph(const Graph& graph, const std::string& indent, std::string& text)
   }
   text += indent + "  return";
   for (size_t i = 0; i < graph.outputs().size(); ++i)
-    text += (i ? ", %" : " %") + one_line(graph.outputs()[i]->name);
+    text += (i ? ", %" : " %") + shown(graph.outputs()[i]->name);
   text += "\n" + indent + "}\n";
 }
 
@@ -158,7 +151,7 @@ std::string to_text(const Node& node) {
   for (const Value* value : node.outputs) line += (line.empty() ? "" : ", ") + typed(*value);
   line += " = " + node.op->name + "(";
   for (size_t i = 0; i < node.inputs.size(); ++i)
-    line += (i ? ", " : "") + (node.inputs[i] ? "%" + one_line(node.inputs[i]->name) : "-");
+    line += (i ? ", " : "") + (node.inputs[i] ? "%" + shown(node.inputs[i]->name) : "-");
   line += ")";
   std::string attrs;
   for (const NamedAttr& attr : node.attrs.named())
@@ -168,7 +161,7 @@ std::string to_text(const Node& node) {
 }
 
 std::string to_text(const Graph& graph) {
-  std::string text = fmt::format("graph {} ", graph.name.empty() ? "main" : one_line(graph.name));
+  std::string text = fmt::format("graph {} ", graph.name.empty() ? "main" : shown(graph.name));
   add_graph(graph, "", text);
   return text;
 }

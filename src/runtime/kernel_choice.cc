@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/env.h"
+#include "base/text.h"
 #include "drivers/reference_fallback.h"
 
 namespace anymps {
@@ -54,7 +55,7 @@ KernelChoice choose_kernel(Driver& driver, const KernelRequest& request) {
          refusals.empty() ? "" : "; refused: ", refusals);
   if (verbose)
     std::fprintf(stderr, "dispatch: %s \"%s\" -> %s%s%s%s%s\n", describe(request).c_str(),
-                 request.node.c_str(), choice.name.c_str(),
+                 shown(request.node).c_str(), choice.name.c_str(),
                  choice.kernel->detail().empty() ? "" : " ", choice.kernel->detail().c_str(),
                  refusals.empty() ? "" : "  refused: ", refusals.c_str());
   return choice;

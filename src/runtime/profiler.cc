@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
+
 namespace anymps {
 
 struct Profiler::Row {
@@ -16,20 +18,12 @@ struct Profiler::Row {
 
 namespace {
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", c);
-    else
-      out += c;
-  }
-  return out + "\"";
-}
-
-std::string clip(const std::string& text, size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 1) + "~";
+std::string clip(const std::string& name, size_t width) {
+  const std::string text = shown(name);
+  if (text.size() <= width) return text;
+  size_t end = width - 1;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end) + "~";
 }
 
 }  // namespace
@@ -122,8 +116,9 @@ std::string Profiler::json() const {
     text += fmt::format(
         "{}{{\"node\":{},\"op\":{},\"kernel\":{},\"detail\":{},\"shapes\":{},\"calls\":{},"
         "\"total_ns\":{},\"min_ns\":{},\"bytes\":{:.0f},\"flops\":{:.0f}}}",
-        first ? "" : ",", quoted(row.key), quoted(row.op), quoted(row.kernel), quoted(row.detail),
-        quoted(row.shapes), row.calls, row.total_ns, row.min_ns, row.bytes, row.flops);
+        first ? "" : ",", json_string(row.key), json_string(row.op), json_string(row.kernel),
+        json_string(row.detail), json_string(row.shapes), row.calls, row.total_ns, row.min_ns,
+        row.bytes, row.flops);
     first = false;
   }
   text += "],\"runs_ns\":[";
@@ -143,8 +138,8 @@ std::string Profiler::trace() const {
     text += fmt::format(
         "{}{{\"name\":{},\"cat\":{},\"ph\":\"X\",\"ts\":{:.3f},\"dur\":{:.3f},\"pid\":1,\"tid\":{},"
         "\"args\":{{{}}}}}",
-        first ? "" : ",\n", quoted(name), quoted(category), static_cast<double>(start) / 1e3,
-        static_cast<double>(duration) / 1e3, thread, args);
+        first ? "" : ",\n", json_string(name), json_string(category),
+        static_cast<double>(start) / 1e3, static_cast<double>(duration) / 1e3, thread, args);
     first = false;
   };
   for (const auto& [start, duration] : runs_) event("run", "run", start, duration, 0, "");
@@ -154,8 +149,8 @@ std::string Profiler::trace() const {
     event(item.op, "kernel", item.start_ns, item.duration_ns, thread,
           fmt::format("\"node\":{},\"kernel\":{},\"detail\":{},\"shapes\":{},\"bytes\":{:.0f},"
                       "\"flops\":{:.0f}",
-                      quoted(item.node), quoted(item.kernel), quoted(item.detail),
-                      quoted(item.shapes), item.bytes, item.flops));
+                      json_string(item.node), json_string(item.kernel), json_string(item.detail),
+                      json_string(item.shapes), item.bytes, item.flops));
   }
   return text + "]}";
 }

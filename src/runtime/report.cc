@@ -7,6 +7,11 @@ namespace anymps {
 
 using Json = nlohmann::ordered_json;
 
+// Names may hold bytes that are no UTF-8.
+static std::string json_text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string passes_json(const Executable& executable) {
   Json list = Json::array();
   for (const PassReport& report : executable.passes())
@@ -14,7 +19,7 @@ std::string passes_json(const Executable& executable) {
                     {"changes", report.changes},
                     {"nodes_after", report.nodes_after},
                     {"milliseconds", report.milliseconds}});
-  return list.dump(2);
+  return json_text(list);
 }
 
 std::string plan_json(const Plan& plan) {
@@ -33,7 +38,7 @@ std::string plan_json(const Plan& plan) {
                     {"bytes", step.bytes},
                     {"scratch", step.choice.kernel->scratch_bytes()}});
   }
-  return list.dump(2);
+  return json_text(list);
 }
 
 std::string memory_json(const Plan& plan) {
@@ -45,12 +50,11 @@ std::string memory_json(const Plan& plan) {
                        {"bytes", entry.bytes},
                        {"first_step", entry.first_step},
                        {"last_step", entry.last_step}});
-  return Json{{"arena_bytes", memory.arena_bytes},
-              {"unshared_bytes", memory.unshared_bytes},
-              {"lower_bound", memory.lower_bound},
-              {"steps", plan.steps().size()},
-              {"tensors", entries}}
-      .dump(2);
+  return json_text({{"arena_bytes", memory.arena_bytes},
+                    {"unshared_bytes", memory.unshared_bytes},
+                    {"lower_bound", memory.lower_bound},
+                    {"steps", plan.steps().size()},
+                    {"tensors", entries}});
 }
 
 }  // namespace anymps

@@ -12,12 +12,6 @@ namespace anymps::executorch {
 
 namespace {
 
-// Names come from the file; text goes to a terminal.
-std::string shown(std::string_view text) {
-  const std::string quoted = json_string(text);
-  return quoted.substr(1, quoted.size() - 2);
-}
-
 std::string number(double value) {
   const std::string text = fmt::format("{}", value);
   return text.find_first_of("in") == std::string::npos ? text : json_string(text);
