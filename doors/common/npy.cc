@@ -177,13 +177,11 @@ void write_npy(const std::string& path, const Array& array) {
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
   const auto length = static_cast<uint16_t>(header.size());
-  std::ofstream file(path, std::ios::binary);
-  file.write("\x93NUMPY\x01\x00", 8);
-  file.write(reinterpret_cast<const char*>(&length), 2);
-  file << header;
   const std::vector<char>& data = text ? units : array.data;
-  file.write(data.data(), static_cast<std::streamsize>(data.size()));
-  if (!file.flush()) throw amps::Error(AMPS_IO, fmt::format("[npy] {}: cannot be written", path));
+  amps::write_file(path, {{"\x93NUMPY\x01\x00", 8},
+                          {reinterpret_cast<const char*>(&length), 2},
+                          header,
+                          {data.data(), data.size()}});
 }
 
 Array to_array(const amps::Tensor& tensor) {

@@ -458,6 +458,9 @@ AMPS_API amps_status amps_executable_variable(amps_executable* executable, const
                                               amps_tensor** tensor);
 AMPS_API amps_status amps_executable_set_variable(amps_executable* executable, const char* name,
                                                   const amps_tensor* tensor);
+/* 1 if a run leaves something behind for later ones (assign_variable): a second run of the same
+ * feeds may then give other results. */
+AMPS_API int amps_executable_stateful(const amps_executable* executable);
 AMPS_API amps_status amps_executable_plan_cache(const amps_executable* executable,
                                                 amps_cache_stats* stats);
 AMPS_API amps_status amps_executable_clear_plans(amps_executable* executable);
@@ -494,6 +497,18 @@ AMPS_API amps_status amps_profiler_text(const amps_profiler* profiler, const cha
                                         amps_string** text);
 AMPS_API amps_status amps_profiler_reset(amps_profiler* profiler);
 AMPS_API void amps_profiler_release(amps_profiler* profiler);
+
+/* ---- Files -------------------------------------------------------------------------------- */
+
+typedef struct amps_bytes {
+  const void* data;
+  size_t size;
+} amps_bytes;
+
+/* Writes a file of these parts, as models are saved: aside, and in the place of the old one when it
+ * is complete, so that who has the old one open or mapped keeps it and an error leaves it as it
+ * was. Links are followed; what is no regular file (a FIFO, /dev/stdout) is written directly. */
+AMPS_API amps_status amps_file_write(const char* path, const amps_bytes* parts, size_t count);
 
 /* ---- The machine -------------------------------------------------------------------------- */
 

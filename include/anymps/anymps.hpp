@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -538,6 +539,7 @@ class Executable {
     return detail::take(text);
   }
   void save(const std::string& path) const { check(amps_executable_save(c(), path.c_str())); }
+  bool stateful() const { return amps_executable_stateful(c()) != 0; }
   void clear_plans() { check(amps_executable_clear_plans(c())); }
 
  private:
@@ -778,6 +780,12 @@ inline std::string ops_text(const std::string& format) {
   amps_string* text = nullptr;
   check(amps_ops_text(format.c_str(), &text));
   return detail::take(text);
+}
+// Aside, and in the place of an old file when it is complete: see amps_file_write.
+inline void write_file(const std::string& path, std::initializer_list<std::string_view> parts) {
+  std::vector<amps_bytes> list;
+  for (const std::string_view part : parts) list.push_back({part.data(), part.size()});
+  check(amps_file_write(path.c_str(), list.data(), list.size()));
 }
 inline std::string doctor() {
   amps_string* text = nullptr;

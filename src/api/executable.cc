@@ -68,6 +68,26 @@ void run_with(amps_executable* executable, amps_tensor* const* feeds, size_t fee
   }
 }
 
+std::shared_ptr<Executable> compiled(const amps_device& device, const amps_graph& graph,
+                                     CompileOptions options) {
+  options.files = graph.files;
+  std::shared_ptr<Executable> made;
+  reading(graph.files, [&] {
+    made = std::make_shared<Executable>(device.device, *graph.graph, std::move(options));
+  });
+  return made;
+}
+
+bool assigns(const Graph& graph) {
+  for (const auto& node : graph.nodes()) {
+    if (node->op->name == "assign_variable") return true;
+    for (const AttrValue& attr : node->attrs.values())
+      if (const auto* body = std::get_if<std::shared_ptr<Graph>>(&attr))
+        if (*body && assigns(**body)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 extern "C" {
@@ -76,9 +96,9 @@ amps_status amps_compile(amps_device* device, const amps_graph* graph,
                          const amps_compile_options* options, amps_executable** executable) {
   return guard([&] {
     need(executable, "executable") = nullptr;
-    auto made = std::make_shared<Executable>(need(device, "device").device,
-                                             *need(graph, "graph").graph, options_of(options));
-    *executable = new amps_executable{device, std::move(made)};
+    need(device, "device");
+    need(graph, "graph");
+    *executable = new amps_executable{device, compiled(*device, *graph, options_of(options))};
   });
 }
 
@@ -92,9 +112,7 @@ amps_status amps_compile_cached(amps_device* device, const amps_graph* graph,
                     wanted.optimization_level, wanted.check, fmt::join(wanted.without_passes, ","));
     auto& cache = need(device, "device").device->executables();
     auto found = cache.find(key);
-    if (!found)
-      found =
-          cache.insert(key, std::make_shared<Executable>(device->device, *graph->graph, wanted));
+    if (!found) found = cache.insert(key, compiled(*device, *graph, wanted));
     *executable = new amps_executable{device, std::move(found)};
   });
 }
@@ -102,8 +120,11 @@ amps_status amps_compile_cached(amps_device* device, const amps_graph* graph,
 amps_status amps_executable_save(const amps_executable* executable, const char* path) {
   return guard([&] {
     const Executable& compiled = *need(executable, "executable").executable;
-    save_mps(compiled.graph(), &need(path, "path"),
-             {{kCompiledFor, executable->device->device->name()}});
+    const MappedFiles& files = compiled.options().files;
+    reading(files, [&] {
+      save_mps(compiled.graph(), &need(path, "path"),
+               {{kCompiledFor, executable->device->device->name()}}, files);
+    });
   });
 }
 
@@ -114,9 +135,14 @@ amps_status amps_executable_load(amps_device* device, const char* path,
     need(executable, "executable") = nullptr;
     CompileOptions wanted = options_of(options);
     std::string compiled_for;
-    auto graph = load_graph(&need(path, "path"), &compiled_for);
-    if (compiled_for == need(device, "device").device->name()) wanted.optimization_level = 0;
-    auto made = std::make_shared<Executable>(device->device, std::move(graph), wanted);
+    std::shared_ptr<Executable> made;
+    const OpenedFiles opened;
+    reading(opened.all(), [&] {
+      auto graph = load_graph(&need(path, "path"), &compiled_for);
+      if (compiled_for == need(device, "device").device->name()) wanted.optimization_level = 0;
+      wanted.files = opened.in_use();
+      made = std::make_shared<Executable>(device->device, std::move(graph), wanted);
+    });
     *executable = new amps_executable{device, std::move(made)};
   });
 }
@@ -157,6 +183,10 @@ amps_status amps_executable_submit(amps_executable* executable, amps_tensor* con
       executable->executable->submit(in, out, *need(stream, "stream").queue);
     });
   });
+}
+
+int amps_executable_stateful(const amps_executable* executable) {
+  return executable && assigns(executable->executable->graph());
 }
 
 amps_status amps_executable_plan_cache(const amps_executable* executable, amps_cache_stats* stats) {

@@ -49,8 +49,10 @@ amps_status amps_graph_load_inputs(const char* path, const char* const* inputs, 
   return guard([&] {
     need(graph, "graph") = nullptr;
     DefaultInputs defaults = wanted(inputs, count);
-    auto loaded = load_graph(&need(path, "path"), nullptr, &defaults);
-    *graph = new amps_graph{std::move(loaded), std::move(defaults.found)};
+    std::unique_ptr<Graph> loaded;
+    const OpenedFiles opened;
+    reading(opened.all(), [&] { loaded = load_graph(&need(path, "path"), nullptr, &defaults); });
+    *graph = new amps_graph{std::move(loaded), std::move(defaults.found), opened.in_use()};
   });
 }
 
@@ -88,12 +90,17 @@ amps_status amps_graph_load_payload(const void* data, size_t bytes, const char* 
 amps_status amps_graph_set_precision(amps_graph* graph, amps_dtype dtype) {
   return guard([&] {
     auto& held = need(graph, "graph").graph;
-    held = with_precision(*held, checked_dtype(dtype));
+    std::unique_ptr<Graph> made;
+    reading(graph->files, [&] { made = with_precision(*held, checked_dtype(dtype)); });
+    held = std::move(made);
   });
 }
 
 amps_status amps_graph_save(const amps_graph* graph, const char* path) {
-  return guard([&] { save_graph(*need(graph, "graph").graph, &need(path, "path")); });
+  return guard([&] {
+    const MappedFiles& files = need(graph, "graph").files;
+    reading(files, [&] { save_graph(*graph->graph, &need(path, "path"), files); });
+  });
 }
 
 void amps_graph_release(amps_graph* graph) { delete graph; }

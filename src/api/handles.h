@@ -7,6 +7,7 @@
 #include <string>
 
 #include "anymps/anymps.h"
+#include "base/mapped_file.h"
 #include "graph/graph.h"
 #include "runtime/device.h"
 #include "runtime/executable.h"
@@ -27,6 +28,7 @@ struct amps_tensor {
 struct amps_graph {
   std::unique_ptr<anymps::Graph> graph;
   std::vector<anymps::Value> defaults = {};  // inputs that have one and were made constants
+  anymps::MappedFiles files = {};            // that its constants lie in
 };
 struct amps_executable {
   amps_device* device = nullptr;

@@ -11,6 +11,7 @@ using namespace anymps::api;
 
 struct amps_program {
   executorch::Bundle bundle;
+  MappedFiles files = {};
 };
 
 namespace {
@@ -70,7 +71,12 @@ amps_status amps_program_open(const char* path, amps_program** program) {
   return guard([&] {
     need(program, "program") = nullptr;
     auto file = MappedFile::open(&need(path, "path"), "executorch");
-    *program = new amps_program{executorch::read_bundle({file->bytes(), file, true, path})};
+    auto made = std::make_unique<amps_program>();
+    made->files = {file};
+    reading(made->files, [&] {
+      made->bundle = executorch::read_bundle({file->bytes(), file, true, path});
+    });
+    *program = made.release();
   });
 }
 
@@ -104,7 +110,15 @@ amps_status amps_program_graph(const amps_program* program, const char* method,
   return guard([&] {
     need(graph, "graph") = nullptr;
     const executorch::Method& wanted = method_of(program, method);
-    *graph = new amps_graph{executorch::import_method(program->bundle.program, wanted)};
+    const OpenedFiles opened;
+    std::unique_ptr<Graph> made;
+    reading(program->files, [&] {
+      reading(opened.all(),
+              [&] { made = executorch::import_method(program->bundle.program, wanted); });
+    });
+    MappedFiles files = opened.in_use();
+    files.insert(files.end(), program->files.begin(), program->files.end());
+    *graph = new amps_graph{std::move(made), {}, std::move(files)};
   });
 }
 
@@ -152,7 +166,7 @@ amps_status amps_program_test_tensor(const amps_program* program, const char* me
             index);
     auto made = std::make_unique<amps_tensor>();
     made->device = &need(device, "device");
-    made->tensor = to_tensor(*device->device, *values[index]);
+    reading(program->files, [&] { made->tensor = to_tensor(*device->device, *values[index]); });
     *tensor = made.release();
   });
 }

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/save.h"
 
-#include <fstream>
-
+#include "base/output_file.h"
 #include "exporters/onnx/export.h"
 #include "graph/serializer.h"
 
 namespace anymps {
 
-void save_graph(const Graph& graph, const std::string& path) {
-  if (!path.ends_with(".onnx")) return save_mps(graph, path);
+void save_graph(const Graph& graph, const std::string& path, const MappedFiles& sources) {
+  if (!path.ends_with(".onnx")) return save_mps(graph, path, {}, sources);
   const std::string bytes = onnx::export_model(graph);
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) fail(Code::kIo, "[save] cannot write {}", path);
+  check_whole(sources);
+  OutputFile file(path, "save");
+  file.write(bytes.data(), bytes.size());
+  file.keep();
 }
 
 }  // namespace anymps

@@ -4,11 +4,13 @@
 
 #include <string>
 
+#include "base/mapped_file.h"
 #include "graph/graph.h"
 
 namespace anymps {
 
-// ".onnx" writes an ONNX model, any other name an .mps file.
-void save_graph(const Graph& graph, const std::string& path);
+// ".onnx" writes an ONNX model, any other name an .mps file. `sources`: files that constants are
+// read from; if one of them was truncated meanwhile, the file at `path` stays as it was.
+void save_graph(const Graph& graph, const std::string& path, const MappedFiles& sources = {});
 
 }  // namespace anymps

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes `.mps` files; graph/serializer.h says how they look.
-#include <unistd.h>
-
-#include <cstdio>
-#include <filesystem>
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/checksum.h"
+#include "base/output_file.h"
 #include "base/string_store.h"
 #include "graph/mps_format.h"
 #include "graph/serializer.h"
@@ -23,51 +21,11 @@ uint64_t aligned(uint64_t offset) {
   return (offset + mps::kAlignment - 1) / mps::kAlignment * mps::kAlignment;
 }
 
-// The output file under a temporary name; gone unless it is kept.
-class File {
- public:
-  explicit File(std::string path)
-      : path_(std::move(path)), temporary_(fmt::format("{}.{}.tmp", path_, ::getpid())) {
-    file_ = std::fopen(temporary_.c_str(), "wb");
-    if (!file_) broken("cannot be created");
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (file_) std::fclose(file_);
-    if (!kept_) std::remove(temporary_.c_str());
-  }
-
-  void write(const void* data, size_t bytes) {
-    if (bytes > 0 && std::fwrite(data, 1, bytes, file_) != bytes) broken("cannot be written");
-    at_ += bytes;
-  }
-  void pad_to(uint64_t offset) {
-    constexpr char kZeros[mps::kAlignment] = {};
-    while (at_ < offset) write(kZeros, std::min<uint64_t>(offset - at_, sizeof(kZeros)));
-  }
-  void seek(uint64_t offset) {
-    if (::fseeko(file_, static_cast<off_t>(offset), SEEK_SET) != 0) broken("cannot be written");
-    at_ = offset;
-  }
-  uint64_t at() const { return at_; }
-  void keep() {
-    std::FILE* file = std::exchange(file_, nullptr);
-    if (std::fclose(file) != 0) broken("cannot be written");
-    std::error_code error;
-    std::filesystem::rename(temporary_, path_, error);
-    if (error) broken(error.message().c_str());
-    kept_ = true;
-  }
-
- private:
-  [[noreturn]] void broken(const char* what) const { fail(Code::kIo, "[mps] {}: {}", path_, what); }
-
-  std::string path_, temporary_;
-  std::FILE* file_ = nullptr;
-  uint64_t at_ = 0;
-  bool kept_ = false;
-};
+void pad_to(OutputFile& file, uint64_t offset) {
+  constexpr char kZeros[mps::kAlignment] = {};
+  while (file.at() < offset)
+    file.write(kZeros, std::min<uint64_t>(offset - file.at(), sizeof(kZeros)));
+}
 
 class GraphWriter {
  public:
@@ -242,7 +200,8 @@ std::string header_and_table(const std::vector<Section>& sections, uint64_t file
 
 }  // namespace
 
-void save_mps(const Graph& graph, const std::string& path, const Metadata& metadata) {
+void save_mps(const Graph& graph, const std::string& path, const Metadata& metadata,
+              const MappedFiles& sources) {
   GraphWriter writer;
   const std::string graph_bytes = writer.write(graph);
   const std::vector<ConstantPtr>& constants = writer.constants();
@@ -269,10 +228,10 @@ void save_mps(const Graph& graph, const std::string& path, const Metadata& metad
   }
   const uint64_t data = aligned(at);
 
-  File file(path);
-  file.pad_to(data);
+  OutputFile file(path, "mps");
+  pad_to(file, data);
   for (size_t i = 0; i < constants.size(); ++i) {
-    file.pad_to(aligned(file.at()));
+    pad_to(file, aligned(file.at()));
     places[i].offset = file.at();
     if (constants[i]->dtype() == DType::kString) {
       const std::string text = string_bytes(*constants[i]);
@@ -299,6 +258,7 @@ void save_mps(const Graph& graph, const std::string& path, const Metadata& metad
   const std::string head = header_and_table(sections, end);
   file.seek(0);
   file.write(head.data(), head.size());
+  check_whole(sources);
   file.keep();
 }
 

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "graph/graph.h"
 
 namespace anymps {
@@ -33,9 +34,10 @@ struct LoadOptions {
 
 bool is_mps(std::string_view bytes);  // by its magic
 
-// Writes beside `path` and renames, so that no reader sees half a file. Constants are streamed one
-// after the other: made, written and released.
-void save_mps(const Graph& graph, const std::string& path, const Metadata& metadata = {});
+// Constants are streamed one after the other: made, written and released. `sources`: files that
+// they are read from; if one of them was truncated meanwhile, the file at `path` stays as it was.
+void save_mps(const Graph& graph, const std::string& path, const Metadata& metadata = {},
+              const MappedFiles& sources = {});
 
 // `owner` keeps `bytes` alive; `mapped`: they are pages of a file. `name` is for messages, which
 // read "[mps] NAME: section or node: reason".

@@ -215,7 +215,10 @@ std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds) {
   std::lock_guard lock(plan_mutex_);
   if (unplanned_.contains(key)) return nullptr;
   const auto start = std::chrono::steady_clock::now();
-  auto made = Plan::make(*device_, *graph_, feeds, {threads, !options_.check}, kernels_);
+  std::shared_ptr<Plan> made;
+  reading(options_.files, [&] {
+    made = Plan::make(*device_, *graph_, feeds, {threads, !options_.check}, kernels_);
+  });
   if (env_contains("ANYMPS_VERBOSE", "cache")) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     std::string shapes;
@@ -388,10 +391,13 @@ static std::vector<Tensor> take_shared(const std::vector<Tensor>& feeds,
 void Executable::run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
                          Queue& queue, Profiler* profiler) {
   const std::vector<Tensor> shared = take_shared(feeds, results, *graph_);
-  if (auto ready = plan(shapes_of(feeds)))
-    run_plan(*ready, feeds, results, queue, profiler);
+  const auto ready = plan(shapes_of(feeds));
+  if (!ready)
+    reading(options_.files, [&] { interpret(feeds, results, queue, profiler); });
+  else if (ready->reads_files())
+    reading(options_.files, [&] { run_plan(*ready, feeds, results, queue, profiler); });
   else
-    interpret(feeds, results, queue, profiler);
+    run_plan(*ready, feeds, results, queue, profiler);
   for (size_t i = 0; i < shared.size(); ++i) {
     if (!shared[i].buffer) continue;
     require(shared[i].desc == results[i].desc, "[run] result '{}' must be {}, {} given",

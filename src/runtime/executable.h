@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "graph/graph.h"
 #include "passes/pass.h"
 #include "runtime/device.h"
@@ -23,6 +24,7 @@ struct CompileOptions {
   size_t plan_cache = 16;  // shapes that are kept ready
   bool check = false;      // compare each node with the reference (also ANYMPS_CHECK)
   std::vector<std::string> without_passes;
+  MappedFiles files;  // that constants of the graph lie in
 };
 
 class Executable : public std::enable_shared_from_this<Executable> {

@@ -70,6 +70,7 @@ class Plan {
   const std::vector<Step>& steps() const { return steps_; }
   const PlanMemory& memory() const { return memory_; }
   int threads() const { return threads_; }
+  bool reads_files() const { return reads_files_; }  // constants are used where a file has them
   size_t contexts() const;
 
  private:
@@ -88,6 +89,7 @@ class Plan {
 
   Device* device_ = nullptr;
   int threads_ = 1;
+  bool reads_files_ = false;
   std::vector<Step> steps_;
   std::vector<TensorDesc> results_;
   std::vector<void*> table_;  // constants filled in, the rest relative to the arena or null

@@ -453,6 +453,7 @@ class PlanBuilder {
     if (driver.traits().host_visible) {
       auto bytes = constant.data();
       plan_->keep_.push_back(bytes);
+      plan_->reads_files_ = plan_->reads_files_ || MappedFile::holds(bytes.get());
       return bytes.get();
     }
     BufferRef buffer = device_.packed().get(

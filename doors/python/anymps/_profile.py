@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The profiler as a context manager: every run inside it is measured."""
 import json
+import os
 
 from . import _core, _executable
 
@@ -40,8 +41,7 @@ class Profile:
 
     def save_trace(self, path):
         """Writes the trace to a file."""
-        with open(path, "w", encoding="utf-8") as out:
-            out.write(self.trace)
+        _core.write_file(os.fspath(path), self.trace)
 
     def reset(self):
         """Forgets what was measured."""

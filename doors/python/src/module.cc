@@ -66,6 +66,8 @@ NB_MODULE(_core, m) {
   pyamps::bind_device(m);
   m.def("version", [] { return amps_version(); });
   m.def("doctor", &amps::doctor);
+  m.def("write_file",
+        [](const std::string& path, const std::string& text) { amps::write_file(path, {text}); });
   m.def("ops_text", &amps::ops_text);
   m.def("dtype_size",
         [](const std::string& name) { return amps_dtype_size(pyamps::dtype_of(name)); });

@@ -40,7 +40,7 @@ Slot* find_slot(uintptr_t place) {
 }
 
 // All behind the place that was touched is gone too.
-void on_bus_error(int signal, siginfo_t* info, void*) {
+void on_bus_error(int signal, siginfo_t* info, void* context) {
   const int error = errno;
   const auto place = reinterpret_cast<uintptr_t>(info->si_addr);
   if (Slot* slot = info->si_code > 0 ? find_slot(place) : nullptr) {
@@ -54,7 +54,11 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
       return;
     }
   }
-  // Not ours: the instruction runs again, or the signal comes again, and finds what was there.
+  // Not ours: whoever was there before is asked. The engine is, for files that were truncated.
+  if (previous.sa_flags & SA_SIGINFO) return previous.sa_sigaction(signal, info, context);
+  if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
+    return previous.sa_handler(signal);
+  // The instruction runs again, or the signal comes again, and finds what the system does.
   sigaction(SIGBUS, &previous, nullptr);
   if (info->si_code <= 0) raise(signal);
 }
