@@ -15,6 +15,8 @@
 #include <thread>
 
 #include "commands.h"
+#include "common/streams.h"
+#include "options.h"
 #include "session.h"
 
 namespace cli {
@@ -32,9 +34,10 @@ struct BenchOptions : ModelOptions {
 void progress(const std::string& what, double part) {
   if (!isatty(STDERR_FILENO)) return;
   const int width = 30, full = static_cast<int>(part * width);
-  fmt::print(stderr, "\r{} [{}{}] {:3.0f} %", what, std::string(static_cast<size_t>(full), '#'),
-             std::string(static_cast<size_t>(width - full), '.'), part * 100);
-  if (part >= 1) fmt::print(stderr, "\r\033[K");
+  common::say(fmt::format("\r{} [{}{}] {:3.0f} %", what,
+                          std::string(static_cast<size_t>(full), '#'),
+                          std::string(static_cast<size_t>(width - full), '.'), part * 100));
+  if (part >= 1) common::say("\r\033[K");
 }
 
 double percentile(const std::vector<double>& sorted, double q) {
@@ -45,6 +48,7 @@ double percentile(const std::vector<double>& sorted, double q) {
 void bench(const BenchOptions& options) {
   const Session session(options);
   const std::vector<amps::Tensor> feeds = session.feeds(options);
+  note_state(session.executable);
   std::vector<amps::Tensor> results = session.executable.run(feeds);
   for (int i = 0; i < options.warmup; ++i) session.run(feeds, results);
 
@@ -83,6 +87,7 @@ void bench(const BenchOptions& options) {
   for (const double ms : all) sum += ms;
   const Json result{{"model", options.model},
                     {"device", session.device.name()},
+                    {"stateful", session.executable.stateful()},
                     {"threads", options.threads ? options.threads : session.device.max_threads()},
                     {"concurrency", options.concurrency},
                     {"runs", all.size()},
@@ -96,7 +101,7 @@ void bench(const BenchOptions& options) {
                     {"per_second", static_cast<double>(all.size()) / total * 1e3},
                     {"peak_rss_mb", peak_rss_mb()}};
   if (options.json) {
-    fmt::print("{}\n", result.dump(2));
+    fmt::print("{}\n", json_text(result));
     return;
   }
   fmt::print(
@@ -221,7 +226,7 @@ void work(const BenchOptions& options) {
     } catch (const std::exception& error) {
       answer = {{"error", error.what()}};
     }
-    fmt::print("{}\n", answer.dump());
+    fmt::print("{}\n", json_text(answer, -1));
     std::fflush(stdout);
   }
 }
@@ -235,13 +240,15 @@ void add_bench(CLI::App& app) {
   options->add_inputs_to(*command);
   command->get_option("model")->required(false);
   command->add_option("--warmup", options->warmup, "runs before the measurement")
-      ->check(CLI::Range(0, 1'000'000'000));
-  command->add_option("-n,--runs", options->runs, "measured runs of each caller")
-      ->check(CLI::Range(1, 1'000'000'000));
+      ->transform(whole_number(0, 1'000'000'000));
+  CLI::Option* runs =
+      command->add_option("-n,--runs", options->runs, "measured runs of each caller")
+          ->transform(whole_number(1, 1'000'000'000));
   command->add_option("--seconds", options->seconds, "measure for so long instead of --runs")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(real_number(0, 1e6))
+      ->excludes(runs);
   command->add_option("-c,--concurrency", options->concurrency, "callers at the same time")
-      ->check(CLI::Range(1, 4096));
+      ->transform(whole_number(1, 4096));
   command->add_flag("--json", options->json, "print JSON");
   command->add_flag("--worker", options->worker, "serve the protocol of bench/models on stdin");
   command->callback([options] {

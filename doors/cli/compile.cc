@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "commands.h"
+#include "options.h"
 #include "session.h"
 
 namespace cli {
@@ -16,7 +17,8 @@ void add_compile(CLI::App& app) {
   auto options = std::make_shared<CompileOptions>();
   CLI::App* command = app.add_subcommand("compile", "optimise a model and save it as .mps");
   options->add_to(*command);
-  command->add_option("-o,--output", options->output, "the .mps file; default: beside the model");
+  command->add_option("-o,--output", options->output, "the .mps file; default: beside the model")
+      ->check(not_empty());
   command->callback([options] {
     std::filesystem::path output = options->output;
     if (output.empty()) output = std::filesystem::path(options->model).replace_extension(".mps");
@@ -27,7 +29,7 @@ void add_compile(CLI::App& app) {
       const Session session(*options);
       session.executable.save(output.string());
     }
-    fmt::print("{}: {}\n", output.string(),
+    fmt::print("{}: {}\n", shown(output.string()),
                human_bytes(static_cast<double>(std::filesystem::file_size(output))));
   });
 }

@@ -24,7 +24,7 @@ void add_convert(CLI::App& app) {
   command->callback([files] {
     check_output(files->output, files->model, {".onnx", ".mps"});
     load_graph(files->model, files->method).save(files->output);
-    fmt::print("{}: {}\n", files->output,
+    fmt::print("{}: {}\n", shown(files->output),
                human_bytes(static_cast<double>(std::filesystem::file_size(files->output))));
   });
 }

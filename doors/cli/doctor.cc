@@ -1,33 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-// `anymps doctor`: device, instruction sets, libraries, environment; and a quick self-test.
+// `anymps doctor`: device, instruction sets, libraries, environment; and a self-test of each
+// dtype on each device that computes; exit code 1 if one fails.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
 #include "anymps/anymps.hpp"
 #include "commands.h"
+#include "self_test.h"
 #include "session.h"
 
 namespace cli {
 
 namespace {
 
-// A small matmul on a device against the sum written out here.
-bool self_test(const std::string& device_name) {
-  const amps::Device device = amps::Device::get(device_name);
-  const std::vector<float> a = {1, 2, 3, 4, 5, 6}, b = {1, 0, -1, 2, 3, 1};
-  const auto y = device.eager("matmul", {device.from_host(amps::DType::f32, {2, 3}, a.data()),
-                                         device.from_host(amps::DType::f32, {3, 2}, b.data())})[0];
-  return y.to_vector<float>() == std::vector<float>{8, 7, 17, 16};
+using Json = nlohmann::ordered_json;
+
+// Of each device that computes: {"f32": "ok", …}. Returns the tests that failed, for people.
+std::vector<std::string> test_devices(Json& report) {
+  std::vector<std::string> failed;
+  for (Json& device : report["devices"]) {
+    const std::string name = device["name"];
+    if (name == "null") continue;
+    for (const SelfTest& test : self_test(amps::Device::get(name))) {
+      device["self_test"][test.dtype] = test.problem.empty() ? "ok" : test.problem;
+      if (!test.problem.empty()) failed.push_back(fmt::format("{} on {}", test.dtype, name));
+    }
+  }
+  return failed;
 }
 
-void doctor(bool json) {
-  const std::string text = amps::doctor();
-  if (json) {
-    fmt::print("{}\n", text);
+void print_device(const Json& device) {
+  const int own = device["ops_with_own_kernels"];
+  fmt::print("  {:<10} {}\n{:13}{}\n", device["name"].get<std::string>(),
+             device["description"].get<std::string>(), "",
+             own ? fmt::format("own kernels for {} ops", own) : "a kernel for every op");
+  if (!device.contains("self_test")) {
+    fmt::print("{:13}computes nothing\n", "");
     return;
   }
-  const auto report = nlohmann::ordered_json::parse(text);
+  std::string passed;
+  for (const auto& [dtype, result] : device["self_test"].items())
+    if (result == "ok") passed += (passed.empty() ? "" : ", ") + dtype;
+  fmt::print("{:13}self-test ok: {}\n", "", passed);
+  for (const auto& [dtype, result] : device["self_test"].items())
+    if (result != "ok")
+      fmt::print("{:13}self-test FAILED: {}: {}\n", "", dtype, shown(result.get<std::string>()));
+}
+
+void print_report(const Json& report) {
   fmt::print("anymps {} (ABI {}), built with {}\n", report["version"].get<std::string>(),
              report["abi"].get<int>(), report["compiler"].get<std::string>());
   const int cores = report["cores"];
@@ -37,31 +59,33 @@ void doctor(bool json) {
   if (load > cores / 2.0) fmt::print("  others use the cores: {}\n", kBusyCoresAdvice);
   fmt::print("ops: {}; ONNX ops: {}; passes: {}\n\ndevices\n", report["ops"].get<int>(),
              report["onnx_ops"].get<int>(), report["passes"].size());
-  for (const auto& device : report["devices"]) {
-    const std::string name = device["name"];
-    std::string state = "self-test passed";
-    if (name == "null")
-      state = "computes nothing";
-    else if (!self_test(name))
-      state = "SELF-TEST FAILED";
-    const int own = device["ops_with_own_kernels"];
-    const std::string kernels =
-        own ? fmt::format("own kernels for {} ops", own) : "a kernel for every op";
-    fmt::print("  {:<10} {}\n{:13}{}; {}\n", name, device["description"].get<std::string>(), "",
-               kernels, state);
-  }
+  for (const Json& device : report["devices"]) print_device(device);
   fmt::print("\nenvironment\n");
-  for (const auto& variable : report["environment"])
-    fmt::print(
-        "  {:<20} {:<10} {}{}\n", variable["name"].get<std::string>(),
-        variable["value"].get<std::string>().empty() ? "-" : variable["value"].get<std::string>(),
-        variable["meaning"].get<std::string>(), variable["set"].get<bool>() ? " (set)" : "");
+  for (const Json& variable : report["environment"]) {
+    const std::string value = shown(variable["value"].get<std::string>());
+    fmt::print("  {:<20} {:<10} {}{}\n", variable["name"].get<std::string>(),
+               value.empty() ? "-" : value, variable["meaning"].get<std::string>(),
+               variable["set"].get<bool>() ? " (set)" : "");
+  }
+}
+
+void doctor(bool json) {
+  Json report = Json::parse(amps::doctor());
+  const std::vector<std::string> failed = test_devices(report);
+  if (json)
+    fmt::print("{}\n", json_text(report));
+  else
+    print_report(report);
+  if (!failed.empty())
+    throw amps::Error(AMPS_INTERNAL,
+                      fmt::format("[doctor] the self-test failed for {}", fmt::join(failed, ", ")));
 }
 
 }  // namespace
 
 void add_doctor(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("doctor", "show what this machine and build have");
+  CLI::App* command =
+      app.add_subcommand("doctor", "show what this machine and build have, and test each dtype");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "print JSON");
   command->callback([json] { doctor(*json); });

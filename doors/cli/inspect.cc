@@ -3,11 +3,11 @@
 // passes did, which kernels were chosen, and the memory plan.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "options.h"
 #include "session.h"
 
 namespace cli {
@@ -21,12 +21,6 @@ struct InspectOptions : ModelOptions {
   std::string svg;
 };
 
-void write(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush()) throw amps::Error(AMPS_IO, "[inspect] " + path + ": cannot be written");
-}
-
 void print_memory(const Json& memory) {
   const double arena = memory["arena_bytes"], apart = memory["unshared_bytes"];
   fmt::print("arena {} for {} tensors in {} steps; without sharing {}; lower bound {}\n",
@@ -36,7 +30,7 @@ void print_memory(const Json& memory) {
   for (const auto& tensor : memory["tensors"])
     fmt::print("{:>12} {:>12} {:>6} {:>6}  {}\n", tensor["offset"].get<size_t>(),
                tensor["bytes"].get<size_t>(), tensor["first_step"].get<size_t>(),
-               tensor["last_step"].get<size_t>(), tensor["value"].get<std::string>());
+               tensor["last_step"].get<size_t>(), shown(tensor["value"].get<std::string>()));
 }
 
 void print_plan(const Json& plan) {
@@ -45,7 +39,7 @@ void print_plan(const Json& plan) {
     if (!step["detail"].get<std::string>().empty())
       kernel += " " + step["detail"].get<std::string>();
     fmt::print("{:<20} {:<40} {}\n", step["op"].get<std::string>(), kernel,
-               step["node"].get<std::string>());
+               shown(step["node"].get<std::string>()));
   }
 }
 
@@ -75,11 +69,11 @@ void inspect_program(const amps::Program& program, const InspectOptions& options
   const std::vector<std::string> methods =
       options.method.empty() ? program.methods() : std::vector{options.method};
   for (const std::string& method : methods) {
-    fmt::print("\ngraph of {}\n", method);
+    fmt::print("\ngraph of {}\n", shown(method));
     try {
       summary(program.graph(method));
     } catch (const amps::Error& error) {
-      fmt::print("cannot be run: {}\n", error.what());
+      fmt::print("cannot be run: {}\n", shown(error.what()));
     }
   }
 }
@@ -95,7 +89,7 @@ void inspect(const InspectOptions& options) {
       }
     }
     const amps::Graph graph = load_graph(options.model, options.method);
-    if (!options.svg.empty()) write(options.svg, graph.text("svg"));
+    if (!options.svg.empty()) amps::write_file(options.svg, {graph.text("svg")});
     if (options.json)
       fmt::print("{}\n", graph.text("json"));
     else if (options.graph)
@@ -105,7 +99,7 @@ void inspect(const InspectOptions& options) {
     return;
   }
   const Session session(options);
-  if (!options.svg.empty()) write(options.svg, session.executable.text("svg"));
+  if (!options.svg.empty()) amps::write_file(options.svg, {session.executable.text("svg")});
   if (options.passes) {
     const std::string passes = session.executable.text("passes");
     if (options.json) {
@@ -123,13 +117,13 @@ void inspect(const InspectOptions& options) {
   const std::vector<int64_t> dims = session.feed_dims(options);
   for (const char* what : {"plan", "memory"}) {
     if (!(what[0] == 'p' ? options.plan : options.memory)) continue;
-    const std::string text = session.executable.text(what, dims);
+    const Json report = Json::parse(session.executable.text(what, dims));
     if (options.json)
-      fmt::print("{}\n", text);
+      fmt::print("{}\n", json_text(report));
     else if (what[0] == 'p')
-      print_plan(Json::parse(text));
+      print_plan(report);
     else
-      print_memory(Json::parse(text));
+      print_memory(report);
   }
 }
 
@@ -139,17 +133,25 @@ void add_inspect(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "look into a model");
   options->add_to(*command);
-  command->add_option("--dim", options->dims,
-                      "NAME=EXTENT of a dynamic dimension for --plan, --memory");
+  options->add_dims_to(*command, "of a dynamic dimension for --plan and --memory");
   command->add_flag("--graph", options->graph, "print the graph as it is in the file");
   command->add_flag("--compiled", options->compiled, "print the graph after the passes");
   command->add_flag("--passes", options->passes, "print what each pass did");
   command->add_flag("--plan", options->plan, "print the steps and the kernels chosen for them");
   command->add_flag("--memory", options->memory, "print the memory plan");
-  command->add_option("--svg", options->svg,
-                      "write a picture of the graph (with --compiled: after the passes)");
+  command
+      ->add_option("--svg", options->svg,
+                   "write a picture of the graph (with --compiled: after the passes)")
+      ->check(not_empty());
   command->add_flag("--json", options->json, "print JSON");
-  command->callback([options] { inspect(*options); });
+  command->callback([options] {
+    if (options->json &&
+        options->graph + options->compiled + options->passes + options->plan + options->memory > 1)
+      wrong_usage("--json", "prints one of --graph, --compiled, --passes, --plan and --memory");
+    if (!options->dims.empty() && !options->plan && !options->memory)
+      wrong_usage("--dim", "is for --plan and --memory");
+    inspect(*options);
+  });
 }
 
 }  // namespace cli

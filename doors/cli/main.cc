@@ -5,12 +5,20 @@
 
 #include "anymps/anymps.hpp"
 #include "commands.h"
+#include "common/shown.h"
+#include "common/streams.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int complain(const char* what, int code) {
+  common::say(fmt::format("anymps: {}\n", common::shown(what)));
+  return code;
+}
+
+int run_command(int argc, char** argv) {
   CLI::App app("AnyMPS: the MPS graph stack on any machine", "anymps");
   app.set_version_flag("--version", std::string("anymps ") + amps_version());
   app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::simple);
   cli::add_run(app);
   cli::add_bench(app);
   cli::add_profile(app);
@@ -25,13 +33,24 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    const auto chosen = app.get_subcommands();
+    complain(error.what(), 2);
+    common::say(fmt::format("`anymps {}{}--help` says more\n",
+                            chosen.empty() ? "" : chosen[0]->get_name(),
+                            chosen.empty() ? "" : " "));
+    return 2;
   } catch (const amps::Error& error) {
-    fmt::print(stderr, "anymps: {}\n", error.what());
-    return error.status() == AMPS_MISMATCH ? 3 : 1;
+    return complain(error.what(), error.status() == AMPS_MISMATCH ? 3 : 1);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "anymps: {}\n", error.what());
-    return 1;
+    return complain(error.what(), 1);
   }
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  common::open_standard_streams();
+  return common::end_output("anymps", run_command(argc, argv));
 }

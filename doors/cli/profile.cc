@@ -2,9 +2,9 @@
 // `anymps profile`: where the time goes, kernel by kernel; as a table, JSON or a Perfetto trace.
 #include <fmt/format.h>
 
-#include <fstream>
-
 #include "commands.h"
+#include "common/streams.h"
+#include "options.h"
 #include "session.h"
 
 namespace cli {
@@ -21,18 +21,16 @@ void profile(ProfileOptions options) {
   if (options.inputs.empty()) options.random_inputs = true;
   const Session session(options);
   const std::vector<amps::Tensor> feeds = session.feeds(options);
+  note_state(session.executable);
   std::vector<amps::Tensor> results = session.executable.run(feeds);
   session.run(feeds, results);
   amps::Profiler profiler;
   for (int i = 0; i < options.runs; ++i) session.run(feeds, results, &profiler);
   fmt::print("{}\n", profiler.text(options.json ? "json" : "table"));
   if (options.trace.empty()) return;
-  std::ofstream file(options.trace);
-  file << profiler.text("trace");
-  if (!file.flush())
-    throw amps::Error(AMPS_IO, "[profile] " + options.trace + ": cannot be written");
-  fmt::print(stderr, "trace written to {}: open it in ui.perfetto.dev or chrome://tracing\n",
-             options.trace);
+  amps::write_file(options.trace, {profiler.text("trace")});
+  common::say(fmt::format("trace written to {}: open it in ui.perfetto.dev or chrome://tracing\n",
+                          shown(options.trace)));
 }
 
 }  // namespace
@@ -43,8 +41,10 @@ void add_profile(CLI::App& app) {
       app.add_subcommand("profile", "show the time, bytes and FLOPs of each kernel");
   options->add_to(*command);
   options->add_inputs_to(*command);
-  command->add_option("-n,--runs", options->runs, "profiled runs")->check(CLI::Range(1, 1'000'000));
-  command->add_option("--trace", options->trace, "write a Chrome/Perfetto trace to this file");
+  command->add_option("-n,--runs", options->runs, "profiled runs")
+      ->transform(whole_number(1, 1'000'000));
+  command->add_option("--trace", options->trace, "write a Chrome/Perfetto trace to this file")
+      ->check(not_empty());
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options] { profile(*options); });
 }

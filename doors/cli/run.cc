@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "commands.h"
+#include "options.h"
 #include "session.h"
 
 namespace cli {
@@ -23,11 +24,6 @@ struct RunOptions : ModelOptions {
   bool profile = false, json = false;
   std::string output_dir;
 };
-
-// Bytes that are no UTF-8 do not stop the text.
-std::string dump(const Json& json, int indent = -1) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
 
 std::vector<size_t> largest(const Array& array, size_t first, size_t count, size_t k) {
   std::vector<size_t> order(count);
@@ -68,17 +64,23 @@ Json summary(const Part& part, size_t top) {
 }
 
 void print_text(const Json& result, const RunOptions& options, const std::string& table) {
-  fmt::print("{} on {}: {:.2f} ms (load {:.0f} ms, first run {:.2f} ms)\n",
-             std::filesystem::path(options.model).filename().string(),
-             result["device"].get<std::string>(), result["run_ms"].get<double>(),
-             result["load_ms"].get<double>(), result["first_run_ms"].get<double>());
+  const std::string model = shown(std::filesystem::path(options.model).filename().string());
+  if (result["stateful"].get<bool>())
+    fmt::print("{} on {}: {:.2f} ms (load {:.0f} ms; run once, since it keeps state)\n", model,
+               result["device"].get<std::string>(), result["run_ms"].get<double>(),
+               result["load_ms"].get<double>());
+  else
+    fmt::print("{} on {}: {:.2f} ms (load {:.0f} ms, first run {:.2f} ms)\n", model,
+               result["device"].get<std::string>(), result["run_ms"].get<double>(),
+               result["load_ms"].get<double>(), result["first_run_ms"].get<double>());
   for (const auto& [name, output] : result["outputs"].items()) {
     if (output.contains("items")) {
-      fmt::print("  {}: nothing\n", name);
+      fmt::print("  {}: nothing\n", shown(name));
       continue;
     }
-    fmt::print("  {}: {}{}", name, output["dtype"].get<std::string>(), output["shape"].dump());
-    if (output.contains("strings")) fmt::print("  {}", dump(output["strings"]));
+    fmt::print("  {}: {}{}", shown(name), output["dtype"].get<std::string>(),
+               output["shape"].dump());
+    if (output.contains("strings")) fmt::print("  {}", json_text(output["strings"], -1));
     if (output.contains("min"))
       fmt::print("  min {:.6g}  max {:.6g}  mean {:.6g}", output["min"].get<double>(),
                  output["max"].get<double>(), output["mean"].get<double>());
@@ -99,35 +101,71 @@ void print_text(const Json& result, const RunOptions& options, const std::string
   if (!table.empty()) fmt::print("\n{}", table);
 }
 
+// A list "y" has an item "y.0", and there may be an output of that name.
+std::string new_name(const Json& outputs, const std::string& name) {
+  std::string unused = name;
+  for (int i = 2; outputs.contains(unused); ++i) unused = fmt::format("{}~{}", name, i);
+  return unused;
+}
+
+// A name of a file for each name of an output, another for another: what is not fit for a file name
+// is "%" and two hexadecimal digits, also "%" and "~", and a "." in front. A long name is its
+// start,
+// "~" and a checksum of it all; an empty one is "%".
+std::string file_name(const std::string& name) {
+  constexpr size_t kLongest = 200;  // the system takes 255, with the ending
+  std::string file;
+  for (size_t i = 0; i < name.size();) {
+    uint32_t point = 0;
+    const std::string_view rest = std::string_view(name).substr(i);
+    const size_t bytes = common::character_bytes(rest, point);
+    const bool fit = bytes && !common::is_control(point) && point != '/' && point != '%' &&
+                     point != '~' && !(point == '.' && i == 0);
+    for (const char byte : rest.substr(0, bytes ? bytes : 1))
+      file += fit ? std::string(1, byte) : fmt::format("%{:02X}", static_cast<unsigned char>(byte));
+    i += bytes ? bytes : 1;
+  }
+  if (file.empty()) return "%";
+  if (file.size() <= kLongest) return file;
+  uint64_t sum = 0xcbf29ce484222325;  // FNV-1a
+  for (const char byte : name) sum = (sum ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  size_t cut = kLongest - 20;
+  while (cut > 0 && (static_cast<unsigned char>(file[cut]) & 0xc0) == 0x80) --cut;
+  return fmt::format("{}~{:016x}", file.substr(0, cut), sum);
+}
+
 void run(const RunOptions& options) {
   const Session session(options);
   const std::vector<amps::Tensor> feeds = session.feeds(options);
-  double start = now_ms();
-  std::vector<amps::Tensor> results = session.executable.run(feeds);
-  const double first = now_ms() - start;
+  // What is shown and written is what the first run gave. The others are there for the clock, and
+  // left out where a run changes what the next one finds.
+  const bool stateful = session.executable.stateful();
   amps::Profiler profiler;
-  start = now_ms();
-  session.run(feeds, results);
-  const double second = now_ms() - start;
-  session.run(feeds, results, &profiler);
+  std::vector<amps::Tensor> results, again;
+  const auto timed = [&](std::vector<amps::Tensor>& to, amps::Profiler* with) {
+    const double start = now_ms();
+    session.run(feeds, to, with);
+    return now_ms() - start;
+  };
+  const double first = timed(results, stateful ? &profiler : nullptr);
+  const double second = stateful ? first : timed(again, nullptr);
+  if (!stateful) timed(again, &profiler);
 
   const amps_memory_stats memory = session.device.memory();
-  Json result{{"model", options.model},
-              {"device", session.device.name()},
-              {"load_ms", session.load_ms},
-              {"first_run_ms", first},
-              {"run_ms", second}};
+  Json result{{"model", options.model}, {"device", session.device.name()},
+              {"stateful", stateful},   {"load_ms", session.load_ms},
+              {"first_run_ms", first},  {"run_ms", second}};
   const std::vector<amps::Value> outputs = session.executable.outputs();
   for (size_t i = 0; i < results.size(); ++i) {
     const std::vector<Part> parts = session.parts(outputs[i].name(), results[i]);
-    if (parts.empty()) result["outputs"][outputs[i].name()] = {{"items", 0}};
+    if (parts.empty())
+      result["outputs"][new_name(result["outputs"], outputs[i].name())] = {{"items", 0}};
     for (const Part& part : parts) {
-      result["outputs"][part.name] = summary(part, options.top);
+      const std::string name = new_name(result["outputs"], part.name);
+      result["outputs"][name] = summary(part, options.top);
       if (options.output_dir.empty()) continue;
       std::filesystem::create_directories(options.output_dir);
-      std::string file = part.name;
-      std::replace(file.begin(), file.end(), '/', '_');
-      write_npy(options.output_dir + "/" + file + ".npy", part.array);
+      write_npy(options.output_dir + "/" + file_name(name) + ".npy", part.array);
     }
   }
   result["memory"] = {{"allocated", memory.allocated},
@@ -141,7 +179,7 @@ void run(const RunOptions& options) {
   result["kernels"] = kernels;
   if (options.json) {
     if (options.profile) result["profile"] = profile;
-    fmt::print("{}\n", dump(result, 2));
+    fmt::print("{}\n", json_text(result));
   } else {
     print_text(result, options, options.profile ? profiler.text("table") : "");
   }
@@ -154,9 +192,13 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "run a model once and show its outputs");
   options->add_to(*command);
   options->add_inputs_to(*command);
-  command->add_option("--top", options->top, "show the K largest classes of each output");
-  command->add_option("-o,--output-dir", options->output_dir,
-                      "write the outputs as .npy files; types that NumPy lacks as f32");
+  command->add_option("--top", options->top, "show the K largest classes of each output")
+      ->transform(whole_number(0, 1'000'000'000));
+  command
+      ->add_option("-o,--output-dir", options->output_dir,
+                   "write each output as NAME.npy, types that NumPy lacks as f32; a '/' in NAME is "
+                   "%2F, and so are other characters that no file name should have")
+      ->check(not_empty());
   command->add_flag("--profile", options->profile, "show the time of each kernel");
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options] { run(*options); });

@@ -6,35 +6,33 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <random>
 #include <set>
+
+#include "common/streams.h"
+#include "options.h"
 
 namespace cli {
 
 namespace {
 
-std::pair<std::string, std::string> split(const std::string& text, const char* option) {
-  const size_t at = text.find('=');
-  if (at == std::string::npos || at == 0)
-    throw amps::Error(AMPS_INVALID_ARGUMENT,
-                      fmt::format("[{}] '{}' must have the form NAME=VALUE", option, text));
-  return {text.substr(0, at), text.substr(at + 1)};
-}
-
 std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& given) {
   std::map<std::string, int64_t> dims;
   for (const std::string& text : given) {
-    const auto [name, value] = split(text, "--dim");
-    size_t used = 0;
-    try {
-      dims[name] = std::stoll(value, &used);
-    } catch (const std::exception&) {
-      used = 0;
-    }
-    if (used == 0 || used != value.size() || dims[name] < 0)
-      throw amps::Error(AMPS_INVALID_ARGUMENT, fmt::format("[--dim] '{}' is not an extent", value));
+    const auto [name, value] = split_assignment(text);
+    if (!dims.emplace(name, std::stoll(value)).second)
+      wrong_usage("--dim", fmt::format("'{}' is given twice", name));
   }
   return dims;
+}
+
+std::map<std::string, std::string> parse_inputs(const std::vector<std::string>& given) {
+  std::map<std::string, std::string> files;
+  for (const std::string& text : given)
+    if (!files.insert(split_assignment(text)).second)
+      wrong_usage("--input", fmt::format("'{}' is given twice", split_assignment(text).first));
+  return files;
 }
 
 // Floats are normal; integers are 0 to 9, which is inside every vocabulary; masks are all ones.
@@ -43,7 +41,12 @@ Array random_array(const amps::Value& input, std::vector<int64_t> shape, std::mt
   array.dtype = input.dtype();
   array.shape = std::move(shape);
   size_t count = 1;
-  for (const int64_t extent : array.shape) count *= static_cast<size_t>(extent);
+  constexpr size_t kMost = size_t{1} << 40;  // elements: sizes in bytes do not overflow either
+  for (const int64_t extent : array.shape)
+    if (__builtin_mul_overflow(count, static_cast<size_t>(extent), &count) || count > kMost)
+      throw amps::Error(AMPS_INVALID_ARGUMENT,
+                        fmt::format("[run] input '{}' of shape [{}] is too large", input.name(),
+                                    fmt::join(array.shape, ", ")));
   const bool mask = input.name().find("mask") != std::string::npos;
   std::normal_distribution<float> normal;
   if (array.dtype == amps::DType::string) {
@@ -107,7 +110,7 @@ amps::Executable compile(const amps::Device& device, const ModelOptions& options
   amps::Executable executable = device.load(options.model, compile_options);
   // A file for an input with a default: that input must not be a constant.
   std::set<std::string> names;
-  for (const std::string& text : options.inputs) names.insert(split(text, "--input").first);
+  for (const auto& [name, file] : parse_inputs(options.inputs)) names.insert(name);
   for (const amps::Value& input : executable.inputs()) names.erase(input.name());
   if (names.empty()) return executable;
   std::vector<std::string> wanted;
@@ -123,18 +126,29 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("model", model, "an .onnx, .mps or .pte file")->required();
   app.add_option("--method", method,
                  "which method of a .pte file; default: forward, or the only one");
-  app.add_option("--device", device, "cpu, reference or null; default: $ANYMPS_DRIVER or cpu");
-  app.add_option("-t,--threads", threads, "threads; 0: all cores")->check(CLI::Range(0, 4096));
-  app.add_option("-O,--level", level, "0: no passes, 1: all passes")->check(CLI::Range(0, 1));
+  app.add_option("--device", device, "cpu, reference or null; default: $ANYMPS_DRIVER or cpu")
+      ->check(device_name());
+  app.add_option("-t,--threads", threads, "threads; 0: all cores")
+      ->transform(whole_number(0, 4096));
+  app.add_option("-O,--level", level, "0: no passes, 1: all passes")->transform(whole_number(0, 1));
 }
 
 void ModelOptions::add_inputs_to(CLI::App& app) {
-  app.add_option("-i,--input", inputs, "NAME=FILE.npy, may be repeated");
-  app.add_option("--dim", dims, "NAME=EXTENT of a dynamic dimension, e.g. N=4; default 1");
+  app.add_option("-i,--input", inputs, "a file for an input; may be repeated")
+      ->allow_extra_args(false)
+      ->check(assignment("FILE.npy", false));
+  add_dims_to(app, "of a dynamic dimension, e.g. N=4; default 1; may be repeated");
   app.add_flag("--random-inputs", random_inputs,
                "random numbers for inputs without a file: normal floats, integers 0 to 9, masks 1");
-  app.add_option("--seed", seed, "of the random inputs");
+  app.add_option("--seed", seed, "of the random inputs")
+      ->transform(whole_number(0, std::numeric_limits<uint64_t>::max()));
   app.add_flag("--check", check, "compare every node with the reference driver");
+}
+
+CLI::Option* ModelOptions::add_dims_to(CLI::App& app, const std::string& doc) {
+  return app.add_option("--dim", dims, doc)
+      ->allow_extra_args(false)
+      ->check(assignment("EXTENT", true));
 }
 
 Session::Session(const ModelOptions& options)
@@ -200,8 +214,7 @@ std::vector<int64_t> Session::shape_of(const amps::Value& input,
 }
 
 std::vector<amps::Tensor> Session::feeds(const ModelOptions& options) const {
-  std::map<std::string, std::string> files;
-  for (const std::string& text : options.inputs) files.insert(split(text, "--input"));
+  std::map<std::string, std::string> files = parse_inputs(options.inputs);
   auto dims = dims_of(options);
   std::mt19937_64 random(options.seed);
   std::vector<amps::Tensor> feeds;
@@ -269,20 +282,43 @@ void check_output(const std::filesystem::path& output, const std::string& model,
                   const std::vector<std::string>& endings) {
   std::error_code none;
   if (std::filesystem::equivalent(output, model, none))
-    throw amps::Error(AMPS_INVALID_ARGUMENT,
-                      fmt::format("[--output] {} would overwrite the model", output.string()));
+    wrong_usage("--output", fmt::format("{} would overwrite the model", output.string()));
   if (std::find(endings.begin(), endings.end(), output.extension().string()) == endings.end())
-    throw amps::Error(AMPS_INVALID_ARGUMENT,
-                      fmt::format("[--output] {}: a name that ends in {} is needed",
-                                  output.string(), fmt::join(endings, " or ")));
+    wrong_usage("--output", fmt::format("{}: a name that ends in {} is needed", output.string(),
+                                        fmt::join(endings, " or ")));
+}
+
+std::string json_text(const nlohmann::ordered_json& json, int indent) {
+  // Bytes that are no UTF-8 do not stop the text, and terminals are given no control characters:
+  // the library leaves DEL and C1 as they are.
+  const std::string text =
+      json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool wide = byte == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (byte == 0x7f)
+      out += "\\u007f";
+    else if (wide)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(text[++i]));
+    else
+      out += text[i];
+  }
+  return out;
+}
+
+void note_state(const amps::Executable& executable) {
+  if (executable.stateful())
+    common::say(
+        "note: the program keeps state, and each run goes on from what the one before left\n");
 }
 
 std::string describe(const amps::Value& value) {
-  std::string text = value.name() + ": " + amps::name(value.dtype()) + "[";
+  std::string text = shown(value.name()) + ": " + amps::name(value.dtype()) + "[";
   if (!value.ranked()) return text + "?]";
   const std::vector<int64_t> shape = value.shape();
   for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + (shape[i] < 0 ? value.dim_name(i) : std::to_string(shape[i]));
+    text += (i ? ", " : "") + (shape[i] < 0 ? shown(value.dim_name(i)) : std::to_string(shape[i]));
   return text + "]";
 }
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,12 +13,14 @@
 #include "anymps/anymps.hpp"
 #include "common/clock.h"
 #include "common/npy.h"
+#include "common/shown.h"
 
 namespace cli {
 
 using common::Array;
 using common::element;
 using common::read_npy;
+using common::shown;
 using common::to_array;
 using common::write_npy;
 
@@ -33,6 +36,7 @@ struct ModelOptions {
 
   void add_to(CLI::App& app);
   void add_inputs_to(CLI::App& app);
+  CLI::Option* add_dims_to(CLI::App& app, const std::string& doc);
 };
 
 // A tensor of a result. Elements of a type that NumPy and C++ lack are f32 in `array`.
@@ -71,11 +75,14 @@ std::optional<amps::Program> open_program(const std::string& path);
 // The graph of a file; `method` is for programs only.
 amps::Graph load_graph(const std::string& path, const std::string& method);
 
-// Refuses a file to write that is the model itself, or whose name says another format.
+// Wrong usage: a file to write that is the model itself, or whose name says another format.
 void check_output(const std::filesystem::path& output, const std::string& model,
                   const std::vector<std::string>& endings);
 
-std::string describe(const amps::Value& value);  // "input: f32[N, 3, 224, 224]"
+std::string json_text(const nlohmann::ordered_json& json, int indent = 2);
+// Tells who measures a program that its runs are not all the same.
+void note_state(const amps::Executable& executable);
+std::string describe(const amps::Value& value);  // "input: f32[N, 3, 224, 224]", for people
 std::string human_bytes(double bytes);
 double peak_rss_mb();
 // For who shares the machine: threads that meet after each layer wait for the one without a core.

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/streams.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+namespace common {
+
+void open_standard_streams() {
+  for (const int wanted : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(wanted, F_GETFD) != -1 || errno != EBADF) continue;
+    // The wrong way round: whoever reads or writes is told. The lowest free number is the wanted.
+    if (open("/dev/null", wanted == STDIN_FILENO ? O_WRONLY : O_RDONLY) != wanted) return;
+  }
+}
+
+void say(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+int end_output(const char* program, int code) {
+  std::cout.flush();
+  errno = 0;
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (!lost || code != 0) return code;
+  say(fmt::format("{}: standard output cannot be written{}{}\n", program, errno ? ": " : "",
+                  errno ? std::strerror(errno) : ""));
+  return 1;
+}
+
+}  // namespace common
