@@ -21,6 +21,8 @@ def test_code_blocks_run(page, tmp_path, monkeypatch, capsys):
     for block in blocks:
         exec(compile(block, page, "exec"), names)
     printed = capsys.readouterr().out
+    for told in re.findall(r"^print\(.*\) +# (\(.*)$", "".join(blocks), re.M):  # what a comment says is printed
+        assert told in printed
     if page.startswith("docs"):
         weight, bias = map(float, next(line for line in printed.splitlines() if re.fullmatch(r"[\d.]+ -[\d.]+", line)).split())
         assert abs(weight - 3) < 1e-2 and abs(bias + 1) < 1e-2
