@@ -108,10 +108,9 @@ std::string new_name(const Json& outputs, const std::string& name) {
   return unused;
 }
 
-// A name of a file for each name of an output, another for another: what is not fit for a file name
-// is "%" and two hexadecimal digits, also "%" and "~", and a "." in front. A long name is its
-// start,
-// "~" and a checksum of it all; an empty one is "%".
+// A name of a file for each name of an output, another for another. What is not fit for a file
+// name is "%" and two hexadecimal digits; so are "%" and "~", and a "." in front. A long name is
+// its start, "~" and a checksum of all of it; an empty one is "%".
 std::string file_name(const std::string& name) {
   constexpr size_t kLongest = 200;  // the system takes 255, with the ending
   std::string file;

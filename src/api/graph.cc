@@ -152,7 +152,12 @@ amps_status amps_graph_op(amps_graph* graph, const amps_op* op, amps_value* cons
     for (size_t i = 0; i < input_count; ++i)
       values.push_back(value_of(need(inputs, "inputs") ? inputs[i] : nullptr));
     NamedAttrs named;
-    for (size_t i = 0; i < attr_count; ++i) named.push_back(named_attr(need(attrs + i, "attrs")));
+    for (size_t i = 0; i < attr_count; ++i) {
+      named.push_back(named_attr(need(attrs + i, "attrs")));
+      if (attrs[i].kind != AMPS_ATTR_GRAPH || !attrs[i].graph) continue;
+      const MappedFiles files = attrs[i].graph->files;  // of a body that was loaded
+      need(graph, "graph").files.insert(graph->files.end(), files.begin(), files.end());
+    }
     Node* node =
         need(graph, "graph")
             .graph->add_node(record, std::move(values), named, name ? name : "", output_count);

@@ -202,8 +202,8 @@ void check_whole(const MappedFiles& files) {
   for (const auto& file : files)
     if (!file->whole())
       fail(Code::kIo,
-           "[file] {}: was truncated while in use; load it again, and replace model files by "
-           "renaming a new one over the old",
+           "[file] {}: was truncated while in use, or can no longer be read; load it again, and "
+           "replace model files by renaming a new one over the old",
            file->path());
 }
 

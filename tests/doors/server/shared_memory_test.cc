@@ -8,7 +8,9 @@
 
 #include <csignal>
 #include <cstring>
+#include <numeric>
 
+#include "anymps/anymps.hpp"
 #include "server/core/cut_memory.h"
 
 namespace server {
@@ -139,6 +141,35 @@ TEST_F(SharedMemoryTest, WhatIsCutWhileItIsUsedIsZero) {
   memory_.remove("r");
   memory_.add("r", key_, 0, kBytes);
   EXPECT_FALSE(was_cut(memory_.buffer("r", 0, 16).data));
+}
+
+// The engine watches the files of models in the same way: neither handler takes the other's place.
+TEST_F(SharedMemoryTest, AModelWhoseFileIsTruncatedAndARegionThatIsCut) {
+  const std::string path =
+      testing::TempDir() + "truncated_model_" + std::to_string(getpid()) + ".mps";
+  constexpr int64_t kCount = 100'000;
+  {
+    amps::Graph graph;
+    std::vector<float> numbers(kCount);
+    std::iota(numbers.begin(), numbers.end(), 1.0f);
+    const auto x = graph.input("x", amps::DType::f32, {kCount});
+    graph.outputs({graph.add(x, graph.constant(amps::DType::f32, {kCount}, numbers.data()))});
+    graph.save(path);
+  }
+  const amps::Device device = amps::Device::get("cpu");
+  const amps::Executable model = device.load(path);
+  const std::vector<float> zeros(kCount);
+  const amps::Tensor feed = device.from_host(amps::DType::f32, {kCount}, zeros.data());
+  EXPECT_EQ(model.run({feed})[0].to_vector<float>()[kCount - 1], kCount);
+  memory_.add("r", key_, 0, kBytes);
+  const Buffer buffer = memory_.buffer("r", 5000, 8);
+  ASSERT_EQ(truncate(path.c_str(), 5000), 0);
+  EXPECT_THROW(model.run({feed}), amps::Error);
+  ASSERT_EQ(ftruncate(file_, 4096), 0);
+  EXPECT_EQ(buffer.data[0], std::byte{0});
+  EXPECT_TRUE(was_cut(buffer.data));
+  EXPECT_THROW(model.run({feed}), amps::Error);
+  unlink(path.c_str());
 }
 
 // Bus errors elsewhere end the process as ever.
