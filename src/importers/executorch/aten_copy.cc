@@ -133,7 +133,7 @@ const KernelConverter kAtenCopyTable[] = {
     {"aten::clone.out", same},
     {"aten::constant_pad_nd.out", constant_pad_nd},
     {"aten::copy.out", copy},
-    {"aten::copy_", copy},
+    {"aten::copy_", copy, "", {0}},
     {"aten::detach_copy.out", same},
     {"aten::expand", expand},
     {"aten::expand_copy.out", expand},

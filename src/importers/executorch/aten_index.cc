@@ -63,7 +63,7 @@ const KernelConverter kAtenIndexTable[] = {
     {"aten::embedding.out", embedding},
     {"aten::index.Tensor_out", index},
     {"aten::index_put.out", index_put},
-    {"aten::index_put_", index_put},
+    {"aten::index_put_", index_put, "", {0}},
     {"aten::index_select.out", index_select},
     {"aten::masked_fill.Scalar_out", masked_fill},
     {"aten::masked_fill.Tensor_out", masked_fill},

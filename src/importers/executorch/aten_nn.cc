@@ -49,7 +49,8 @@ Values batch_norm_no_training(KernelArguments& c) {
 
 Values batch_norm(KernelArguments& c) {
   if (c.b(5)) c.unsupported("training, which would change the running statistics");
-  return {normalized(c, c.tensor(3), c.tensor(4), 7), none_of(c, 1), none_of(c, 2)};
+  Value *mean = c.tensor(3), *variance = c.tensor(4);
+  return {normalized(c, mean, variance, 7), none_of(c, 1), none_of(c, 2), mean, variance};
 }
 
 // By the statistics of the batch itself.
@@ -128,7 +129,7 @@ Values im2col(KernelArguments& c) {
 
 const KernelConverter kAtenNnTable[] = {
     {"aten::_native_batch_norm_legit.no_stats_out", batch_norm_no_stats},
-    {"aten::_native_batch_norm_legit.out", batch_norm},
+    {"aten::_native_batch_norm_legit.out", batch_norm, "", {3, 4}},
     {"aten::_native_batch_norm_legit_no_training.out", batch_norm_no_training},
     {"aten::col2im.out", col2im},
     {"aten::convolution.out", convolution},

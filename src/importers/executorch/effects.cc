@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "importers/executorch/kernel_call.h"
+
 namespace anymps::executorch {
 
 namespace {
@@ -38,32 +40,27 @@ Effects kernel_effects(const Method& method, const KernelCall& call) {
   add_ids(method, call.args.back(), effects.writes);
   std::vector<int32_t> results = effects.writes;
   std::sort(results.begin(), results.end());
-  const bool in_place = is_in_place(call.op);
+  const std::vector<size_t>& changed = changed_arguments(call.op);
   size_t end = call.args.size() - 1;
-  while (end > 0 && !in_place) {
+  // Not more than there are results: one of them may be an argument that is read as well.
+  for (size_t left = results.size(); end > 0 && !is_in_place(changed); --end) {
     std::vector<int32_t> ids;
     add_ids(method, call.args[end - 1], ids);
-    if (!all_in(ids, results)) break;
-    --end;
+    if (ids.size() > left || !all_in(ids, results)) break;
+    left -= ids.size();
   }
   for (size_t i = 0; i < end; ++i) add_ids(method, call.args[i], effects.reads);
-  for (const size_t i : written_arguments(call.op))
+  for (const size_t i : changed)
     if (i < call.args.size()) effects.writes.push_back(call.args[i]);
   return effects;
 }
 
 }  // namespace
 
-bool is_in_place(const std::string& op) {
-  const size_t end = std::min(op.find('.'), op.size());
-  return end > 0 && op[end - 1] == '_';
-}
-
-std::vector<size_t> written_arguments(const std::string& op) {
-  if (is_in_place(op)) return {0};
-  if (op == "llama::update_cache.out") return {1};
-  if (op == "llama::sdpa_with_kv_cache.out") return {3, 4};
-  return {};
+const std::vector<size_t>& changed_arguments(const std::string& op) {
+  static const std::vector<size_t> kNone;
+  const KernelConverter* converter = find_kernel(op);
+  return converter ? converter->changes : kNone;
 }
 
 Effects effects_of(const Method& method, const Instruction& instruction,

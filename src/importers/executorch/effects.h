@@ -21,9 +21,11 @@ inline constexpr const char* kCopyIndex = "executorch_prim::et_copy_index.tensor
 // A tensor of dynamic shape that shares another's memory.
 inline constexpr const char* kDynamicView = "executorch_prim::et_view.default";
 
-// "aten::copy_": the first argument is written as well as the result.
-bool is_in_place(const std::string& op);
-// The arguments that are written besides the results, by their position.
-std::vector<size_t> written_arguments(const std::string& op);
+// The arguments that a call changes besides its results, by their position.
+const std::vector<size_t>& changed_arguments(const std::string& op);
+// An operator that changes its first argument gives it as its result, too: "aten::copy_".
+inline bool is_in_place(const std::vector<size_t>& changed) {
+  return !changed.empty() && changed[0] == 0;
+}
 
 }  // namespace anymps::executorch

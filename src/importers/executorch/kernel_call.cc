@@ -283,8 +283,8 @@ void convert_kernel(Graph& graph, const Method& method, const KernelCall& call, 
   KernelArguments arguments(graph, method, call, current, name, converter->engine_op);
   Values values = converter->convert(arguments);
   std::vector<int32_t> places = arguments.results();
-  if (is_in_place(call.op) && !values.empty()) values.push_back(values[0]);
-  for (const size_t i : written_arguments(call.op)) places.push_back(call.args.at(i));
+  if (is_in_place(converter->changes) && !values.empty()) values.push_back(values[0]);
+  for (const size_t i : converter->changes) places.push_back(call.args.at(i));
   require(values.size() == places.size(), "{} gives {} results, the program takes {}", call.op,
           values.size(), places.size());
   current.resize(std::max(current.size(), method.values.size()), nullptr);

@@ -3,7 +3,7 @@
 // position, checked for their kind, and the graph to add to. The arguments of a call are those of
 // the operator's schema, defaults and out-tensors included; after them come the results again: one
 // value, or a list of tensors. A converter returns what goes into these, in their order, and after
-// them what goes into arguments that the operator writes (effects.h).
+// them what goes into arguments that the operator changes (KernelConverter::changes).
 //
 // A converter per operator, named after it, in the file of its family (aten_math.cc, …). Overloads
 // that differ in arguments are converters of their own.
@@ -95,6 +95,9 @@ struct KernelConverter {
   std::string_view op;  // "aten::add.out"
   ConvertKernel convert = nullptr;
   const char* engine_op = "";  // for a converter that several operators share
+  // Arguments that the operator's schema marks as changed, "Tensor(a!) self", without the
+  // out-tensors. A name does not tell: __rshift__ changes none, _native_batch_norm_legit two.
+  std::vector<size_t> changes = {};
 };
 
 // An operator that is known and not converted, and why.

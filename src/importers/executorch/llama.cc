@@ -108,8 +108,8 @@ Values sdpa_with_kv_cache(KernelArguments& c) {
 
 const KernelConverter kLlamaTable[] = {
     {"llama::custom_sdpa.out", custom_sdpa},
-    {"llama::sdpa_with_kv_cache.out", sdpa_with_kv_cache},
-    {"llama::update_cache.out", update_cache},
+    {"llama::sdpa_with_kv_cache.out", sdpa_with_kv_cache, "", {3, 4}},
+    {"llama::update_cache.out", update_cache, "", {1}},
 };
 
 }  // namespace

@@ -210,6 +210,16 @@ def weights_outside():
     return bundle({"forward": (Mlp(), (torch.randn(2, 3, 6),), None)}, external_constants=True)
 
 
+@case
+def shifts():
+    """Operators whose names end in an underscore and that change nothing: their arguments are read again."""
+    class Shifts(torch.nn.Module):
+        def forward(self, a):
+            return ((a >> 1) & 3).cumsum(0), a * 2, (a << 2) + a
+
+    return bundle({"forward": (Shifts(), (torch.tensor([49, 7, -3, 2**40 + 5]),), None)})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
