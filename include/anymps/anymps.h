@@ -386,7 +386,8 @@ AMPS_API amps_status amps_program_delegate_option(const amps_program* program, c
                                                   amps_string** value);
 
 /* Test cases of a bundle; a program without has 0. Values come in the order of the graph's inputs
- * or outputs; a number comes as a tensor without axes. */
+ * or outputs; a number comes as a tensor without axes. The tensor is NULL for
+ * an output of which a case says nothing. */
 typedef enum amps_test_side {
   AMPS_TEST_INPUTS = 0,
   AMPS_TEST_OUTPUTS = 1,

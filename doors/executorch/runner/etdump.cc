@@ -22,7 +22,7 @@ constexpr flatbuffers::voffset_t field(int number) {
 
 enum TensorField { kScalarType, kSizes, kStrides, kOffset };
 enum ValueField { kKind = 0, kTensor = 1, kOutput = 7 };
-enum DebugField { kEntry = 2, kDebugDelegate = 4, kDebugName = 5 };
+enum DebugField { kDebugInstruction = 1, kEntry = 2, kDebugDelegate = 4, kDebugName = 5 };
 enum ProfileField {
   kName = 0,
   kInstruction = 2,
@@ -133,6 +133,7 @@ class Writer {
     const auto name = text(event.name);
     const Offset<Table> entry = value(readable(event.value), event.output);
     const auto start = builder_.StartTable();
+    builder_.AddElement<int32_t>(field(kDebugInstruction), event.instruction, -1);
     builder_.AddOffset(field(kEntry), entry);
     if (!event.output) builder_.AddOffset(field(kDebugDelegate), name);
     builder_.AddOffset(field(kDebugName), name);

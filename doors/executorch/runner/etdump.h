@@ -23,6 +23,7 @@ struct DebugEvent {
   std::string name;  // of the node; outputs of the program need none
   common::Array value;
   bool output = false;
+  int instruction = -1;
 };
 
 struct RunBlock {

@@ -5,13 +5,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <variant>
 
 namespace runner {
 
 namespace {
 
-using Place = std::variant<bool Flags::*, int Flags::*, double Flags::*, std::string Flags::*>;
+using Place = std::variant<bool Flags::*, int Flags::*, int64_t Flags::*, double Flags::*,
+                           std::string Flags::*>;
 
 struct Flag {
   const char* name;
@@ -71,6 +73,9 @@ T parse_number(const Flag& flag, const std::string& text) {
   T value{};
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc::result_out_of_range && stop == end)
+    throw FlagError(fmt::format("--{}={}: out of range, it must be from {} to {}", flag.name, text,
+                                std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max()));
   if (error != std::errc() || stop != end)
     throw FlagError(fmt::format("--{}={}: not {}", flag.name, text,
                                 std::is_integral_v<T> ? "an integer" : "a number"));
@@ -82,6 +87,8 @@ void set_flag(Flags& flags, const Flag& flag, const std::string& text) {
     flags.** place = parse_bool(flag, text);
   else if (const auto* integer = std::get_if<int Flags::*>(&flag.place))
     flags.** integer = parse_number<int>(flag, text);
+  else if (const auto* wide = std::get_if<int64_t Flags::*>(&flag.place))
+    flags.** wide = parse_number<int64_t>(flag, text);
   else if (const auto* real = std::get_if<double Flags::*>(&flag.place))
     flags.** real = parse_number<double>(flag, text);
   else
@@ -118,6 +125,8 @@ std::string value_text(const Flags& flags, const Flag& flag) {
   if (const auto* place = std::get_if<bool Flags::*>(&flag.place))
     return flags.**place ? "true" : "false";
   if (const auto* place = std::get_if<int Flags::*>(&flag.place))
+    return fmt::to_string(flags.**place);
+  if (const auto* place = std::get_if<int64_t Flags::*>(&flag.place))
     return fmt::to_string(flags.**place);
   if (const auto* place = std::get_if<double Flags::*>(&flag.place))
     return fmt::to_string(flags.**place);

@@ -3,6 +3,7 @@
 // written: --flag=value, --flag value, -flag, --flag, --noflag, and '-' for '_' in names.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -24,7 +25,7 @@ struct Flags {
   bool dump_outputs = false;
   bool dump_intermediate_outputs = false;
   std::string debug_output_path = "debug_output.bin";
-  int debug_buffer_size = 262144;
+  int64_t debug_buffer_size = 262144;
   double rtol = -1, atol = -1;
   int cpu_threads = -1;
   std::string device;

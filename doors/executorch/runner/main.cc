@@ -6,24 +6,24 @@
 
 #include <filesystem>
 
+#include "common/streams.h"
 #include "flags.h"
 #include "session.h"
 
 namespace {
 
+constexpr const char* kName = "mps_executor_runner";
+
 int wrong_usage(const std::string& message) {
-  fmt::print(stderr, "mps_executor_runner: {}\n", message);
+  common::say(fmt::format("{}: {}\n", kName, message));
   return 2;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
+int run(const std::vector<std::string>& arguments) {
   try {
     const runner::Flags flags = runner::parse_flags(arguments);
     if (flags.help) {
-      fmt::print("{}", runner::flags_help("mps_executor_runner"));
+      fmt::print("{}", runner::flags_help(kName));
       return 0;
     }
     if (flags.version) {
@@ -44,7 +44,14 @@ int main(int argc, char** argv) {
   } catch (const runner::FlagError& error) {
     return wrong_usage(error.what());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "mps_executor_runner: {}\n", error.what());
+    common::say(fmt::format("{}: {}\n", kName, error.what()));
     return 1;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  common::open_standard_streams();
+  return common::end_output(kName, run({argv + 1, argv + argc}));
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -90,11 +89,12 @@ amps::Tensor copy_of(const amps::Device& device, const amps::Tensor& tensor) {
 }
 
 void write_file(const std::string& path, const char* flag, const void* data, size_t bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
-  if (!file.flush())
-    throw amps::Error(AMPS_IO,
-                      fmt::format("{} cannot be written; --{} names another place", path, flag));
+  try {
+    amps::write_file(path, {std::string_view(static_cast<const char*>(data), bytes)});
+  } catch (const amps::Error& error) {
+    throw amps::Error(error.status(),
+                      fmt::format("{}; --{} names another place", error.what(), flag));
+  }
 }
 
 }  // namespace
@@ -105,6 +105,7 @@ Session::Session(const Flags& flags)
       device_(amps::Device::get(flags.device)),
       program_(amps::Program::open(flags.model_path)),
       method_(first_method(program_, flags)),
+      delegate_calls_(delegate_calls(program_, method_)),
       graph_(program_.graph(method_)),
       executable_(device_.compile(graph_, compile_options(flags))),
       load_ms_(now_ms() - start_ms_) {
@@ -134,6 +135,11 @@ void Session::prepare_inputs() {
                        test, flags_.model_path, tests, method_));
     inputs_ = program_.test_inputs(test, device_, method_);
     expected_ = program_.test_outputs(test, device_, method_);
+    if (expected_.empty())
+      fail(
+          fmt::format("{} expects no outputs of test case {}: there is nothing to verify; run it "
+                      "without --bundled_program",
+                      flags_.model_path, test));
   } else {
     fmt::print("Loading non-bundled program...\n");
     const auto shapes = largest_shapes(program_, method_);
@@ -144,8 +150,8 @@ void Session::prepare_inputs() {
   fmt::print("Inputs prepared.\n");
 }
 
-// Buffers of the program keep what a run writes into them. A bundle expects what a fresh program
-// gives, so that each verified run begins with a fresh one.
+// Buffers of the program keep what a run writes into them. Every run begins with those of a fresh
+// program: its outputs are what a bundle expects, and those that a first run gives.
 void Session::forget_state() {
   const std::vector<amps::Value> values = graph_.values();
   const bool has_state = std::any_of(values.begin(), values.end(), [](const amps::Value& value) {
@@ -155,7 +161,7 @@ void Session::forget_state() {
 }
 
 void Session::run_once(int number, bool measured) {
-  if (flags_.bundled_program && number > 0) forget_state();
+  if (number > 0) forget_state();
   std::vector<amps::Tensor> feeds;
   for (const amps::Tensor& input : inputs_) feeds.push_back(copy_of(device_, input));
   const double start = now_ms();
@@ -190,7 +196,8 @@ std::vector<DebugEvent> Session::intermediate_outputs() const {
   const std::vector<amps::Tensor> results = device_.compile(graph, options).run(inputs_);
   std::vector<DebugEvent> events;
   for (size_t i = 0; i < results.size(); ++i)
-    events.push_back({names[i], common::to_array(results[i]), false});
+    events.push_back(
+        {names[i], common::to_array(results[i]), false, instruction_of(names[i], delegate_calls_)});
   return events;
 }
 
@@ -235,7 +242,7 @@ bool Session::run() {
   blocks_.push_back({"Default", -1, {{"Program::load_method", "", "", 0, load_ns}}, {}});
   const auto collect = [&] {
     const int bundled = flags_.bundled_program ? flags_.testset_idx : -1;
-    for (RunBlock& block : run_blocks(profiler_, bundled, load_ns))
+    for (RunBlock& block : run_blocks(profiler_, bundled, load_ns, delegate_calls_))
       blocks_.push_back(std::move(block));
   };
   int number = 0;
@@ -258,6 +265,11 @@ bool Session::run() {
                mismatch_);
     return false;
   }
+  const auto compared = std::count_if(expected_.begin(), expected_.end(),
+                                      [](const auto& tensor) { return !!tensor; });
+  if (static_cast<size_t>(compared) < results_.size())
+    fmt::print("The bundle expects {} of the {} outputs: the others were not compared.\n", compared,
+               results_.size());
   fmt::print("Model verified successfully.\n");
   return true;
 }

@@ -9,6 +9,7 @@
 #include "anymps/anymps.hpp"
 #include "etdump.h"
 #include "flags.h"
+#include "profile.h"
 #include "verify.h"
 
 namespace runner {
@@ -36,6 +37,7 @@ class Session {
   const amps::Device device_;
   const amps::Program program_;
   const std::string method_;
+  const DelegateCalls delegate_calls_;
   const amps::Graph graph_;
   amps::Executable executable_;
   const double load_ms_;

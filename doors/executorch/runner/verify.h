@@ -19,7 +19,7 @@ struct Tolerance {
 Tolerance tolerance_of(const amps::Program& program, const std::string& method);
 
 // "" when all are equal within the tolerance; otherwise which element is the worst, and by how
-// much.
+// much. Nothing is expected where a tensor is null.
 std::string difference(const std::vector<amps::Tensor>& got,
                        const std::vector<amps::Tensor>& expected, const Tolerance& tolerance);
 

@@ -35,7 +35,8 @@ class Program:
         return Graph(_core_graph=self._core.graph(method or ""))
 
     def tests(self, method="", device=""):
-        """The test cases of a bundle: a list of (inputs, expected outputs), tensors in the order of the graph's."""
+        """The test cases of a bundle: a list of (inputs, expected outputs), tensors in the order of the graph's; None for an
+        output of which a test says nothing."""
         where, method = find_device(device), method or ""
         return [(self._core.test_inputs(i, where, method), self._core.test_outputs(i, where, method))
                 for i in range(self._core.test_count(method))]

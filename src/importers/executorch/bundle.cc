@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "importers/executorch/bundle.h"
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "base/shape.h"
+#include "importers/executorch/effects.h"
 #include "importers/executorch/storage.h"
 
 namespace anymps::executorch {
@@ -62,7 +65,7 @@ void check_test(const FlatTable& table, const Method& method, const TestCase& te
   if (test.inputs.size() != method.inputs.size())
     table.fail("inputs", "there are {}, the method \"{}\" has {}", test.inputs.size(), method.name,
                method.inputs.size());
-  if (test.outputs.size() != method.outputs.size() && !test.outputs.empty())
+  if (test.outputs.size() > method.outputs.size())
     table.fail("expected_outputs", "there are {}, the method \"{}\" has {}", test.outputs.size(),
                method.name, method.outputs.size());
   for (size_t i = 0; i < test.inputs.size(); ++i) {
@@ -75,6 +78,38 @@ void check_test(const FlatTable& table, const Method& method, const TestCase& te
       table.fail("inputs", "input {} is a {}, or of another value than the {} of method \"{}\"", i,
                  kind_of(test.inputs[i]), kind_of(taken), method.name);
   }
+}
+
+// How many of the first outputs are inputs that instructions write to: so torch.export gives what a
+// module does to its arguments.
+size_t changed_inputs(const Method& method) {
+  std::set<int32_t> written;
+  for (const Instruction& instruction : method.instructions)
+    if (const auto* call = std::get_if<KernelCall>(&instruction))
+      for (const size_t i : changed_arguments(call->op))
+        if (i < call->args.size()) written.insert(call->args[i]);
+  size_t count = 0;
+  for (const int32_t id : method.outputs) {
+    const bool input =
+        std::find(method.inputs.begin(), method.inputs.end(), id) != method.inputs.end();
+    if (!input || !written.contains(id)) break;
+    ++count;
+  }
+  return count;
+}
+
+[[noreturn]] void not_a_program(const Source& source) {
+  std::string found;
+  for (const char letter : source.bytes.substr(std::min<size_t>(source.bytes.size(), 4), 4))
+    found += letter >= ' ' && letter <= '~'
+                 ? std::string(1, letter)
+                 : fmt::format("\\x{:02x}", static_cast<unsigned char>(letter));
+  fail(Code::kCorrupt,
+       "[executorch] {}: neither a program of ExecuTorch (ET12 at byte 4) nor a bundle (BP08): {}; "
+       "the file is damaged, or of another kind",
+       source.name,
+       source.bytes.size() < 8 ? fmt::format("it has {} bytes", source.bytes.size())
+                               : fmt::format("there is \"{}\"", found));
 }
 
 }  // namespace
@@ -91,9 +126,7 @@ const std::vector<TestCase>& Bundle::tests(const Method& method) const {
 Bundle read_bundle(const Source& source) {
   Bundle bundle;
   if (!is_bundle(source.bytes)) {
-    if (!is_program(source.bytes))
-      fail(Code::kCorrupt, "[executorch] {}: neither a program (ET12) nor a bundle (BP08)",
-           source.name);
+    if (!is_program(source.bytes)) not_a_program(source);
     bundle.program = read_program(source);
     return bundle;
   }
@@ -139,6 +172,18 @@ std::vector<size_t> given_outputs(const Method& method) {
     if (std::holds_alternative<Tensor>(value) || std::holds_alternative<int64_t>(value) ||
         std::holds_alternative<bool>(value) || std::holds_alternative<double>(value))
       list.push_back(i);
+  }
+  return list;
+}
+
+std::vector<const EValue*> expected_outputs(const Method& method, const TestCase& test) {
+  const size_t count = test.outputs.size();
+  const size_t changed = changed_inputs(method);
+  const size_t first = count + changed == method.outputs.size() ? changed : 0;
+  std::vector<const EValue*> list;
+  for (const size_t i : given_outputs(method)) {
+    const EValue* value = i >= first && i - first < count ? &test.outputs[i - first] : nullptr;
+    list.push_back(value && !std::holds_alternative<None>(*value) ? value : nullptr);
   }
   return list;
 }

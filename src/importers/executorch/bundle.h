@@ -38,6 +38,11 @@ Bundle read_bundle(const Source& source);
 std::vector<size_t> fed_inputs(const Method& method);
 std::vector<size_t> given_outputs(const Method& method);
 
+// What a test expects of each of the given outputs; null: it says nothing of that one. A test may
+// expect fewer outputs than there are. They are the first ones; but where just the inputs are
+// missing that the method changes, which it gives before its outputs proper, they are the others.
+std::vector<const EValue*> expected_outputs(const Method& method, const TestCase& test);
+
 // Copies elements that lie in `dim_order` into the logical order of the axes.
 void to_logical_order(const Tensor& tensor, std::string_view from, std::byte* to);
 bool in_logical_order(const Tensor& tensor);

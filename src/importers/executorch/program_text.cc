@@ -173,6 +173,16 @@ std::string json_delegate(const Program& program, const Delegate& delegate) {
       info.constants, info.constant_bytes, info.wrong.empty() ? "null" : json_string(info.wrong));
 }
 
+// Which instructions call which delegate: profiles are told by the number of an instruction.
+std::string json_delegate_calls(const Method& method) {
+  std::string text = "[";
+  for (size_t pc = 0; pc < method.instructions.size(); ++pc)
+    if (const auto* call = std::get_if<DelegateCall>(&method.instructions[pc]))
+      text += fmt::format(R"({}{{"instruction": {}, "delegate": {}}})", text.size() > 1 ? ", " : "",
+                          pc, call->delegate);
+  return text + "]";
+}
+
 std::string json_method(const Bundle& bundle, const Method& method) {
   const auto values = [&](const std::vector<int32_t>& ids) {
     return json_list(
@@ -181,14 +191,14 @@ std::string json_method(const Bundle& bundle, const Method& method) {
   const Sizes sizes = sizes_of(method);
   return fmt::format(
       R"({{"name": {}, "inputs": {}, "outputs": {}, "instructions": {}, "operators": {}, )"
-      R"("delegates": {}, "constants": {}, "constant_bytes": {}, "buffers": {}, )"
+      R"("delegates": {}, "delegate_calls": {}, "constants": {}, "constant_bytes": {}, "buffers": {}, )"
       R"("planned_bytes": [{}], "tests": {}}})",
       json_string(method.name), values(method.inputs), values(method.outputs),
       method.instructions.size(), json_counts(operators_of(method)),
       json_list(method.delegates,
                 [&](const Delegate& delegate) { return json_delegate(bundle.program, delegate); }),
-      sizes.constants, sizes.constant_bytes, sizes.states, fmt::join(method.planned_bytes, ", "),
-      bundle.tests(method).size());
+      json_delegate_calls(method), sizes.constants, sizes.constant_bytes, sizes.states,
+      fmt::join(method.planned_bytes, ", "), bundle.tests(method).size());
 }
 
 std::string to_json(const Bundle& bundle) {

@@ -58,6 +58,9 @@ def test_flags_can_be_turned_off(off):
     (["--num_runs"], "'--num_runs' is missing its value"),
     (["--profile=maybe"], "neither true nor false"),
     (["--num_runs=0"], "at least 1"),
+    (["--num_runs=3000000000"], "out of range, it must be from -2147483648 to 2147483647"),
+    (["--debug_buffer_size=99999999999999999999"], "out of range"),
+    (["--debug_buffer_size=-1"], "must not be negative"),
     (["model.pte"], "extra command line arguments: model.pte; the program's file goes after --model_path"),
     (["--model_path", "/nowhere/x.pte"], "there is no file /nowhere/x.pte"),
 ])
@@ -195,9 +198,37 @@ def test_a_debug_buffer_that_is_too_small_says_how_large_it_must_be(tmp_path):
     assert (tmp_path / "debug_output.bin").stat().st_size == int(needed)
 
 
+@pytest.mark.parametrize("size", [2**31, 3 * 10**9, 2**40])
+def test_a_debug_buffer_may_be_large(size, tmp_path):
+    """It is a limit: what is recorded takes what it needs."""
+    done = runner("--model_path", CONV, "--dump_outputs", "--debug_buffer_size", size, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "debug_output.bin").stat().st_size < 10**6
+
+
+def test_a_program_with_state_shows_its_first_run():
+    """Whatever ran before to warm up, and however often it runs."""
+    for name in ("buffer_with_content", "buffer_of_zeros", "changed_input"):
+        program = BUNDLES / "portable" / f"{name}.pte"
+        first = runner("--model_path", program, "--skip_warmup")
+        assert first.returncode == 0, first.stderr
+        for flags in ([], ["--num_runs", 3], ["--bundled_program", "--noprint_output", "--num_runs", 2]):
+            done = runner("--model_path", program, *flags)
+            assert done.returncode == 0, done.stderr
+            if "--bundled_program" not in flags:
+                assert done.stdout.split("Output 0")[1] == first.stdout.split("Output 0")[1]
+
+
+def test_a_bundle_may_expect_fewer_outputs_than_there_are():
+    done = runner("--model_path", BUNDLES / "portable" / "changed_input.pte", "--bundled_program")
+    assert done.returncode == 0 and "Output 1" in done.stdout, done.stderr
+    assert done.stdout.endswith("The bundle expects 1 of the 2 outputs: the others were not compared.\n"
+                                "Model verified successfully.\n")
+
+
 def test_a_place_that_cannot_be_written(tmp_path):
     done = runner("--model_path", CONV, "--etdump_path", tmp_path / "no" / "d.etdp")
-    assert done.returncode == 1 and "--etdump_path names another place" in done.stderr
+    assert done.returncode == 1 and "No such file or directory; --etdump_path names another place" in done.stderr
 
 
 def test_copies_of_a_program_do_not_need_its_name(tmp_path):

@@ -77,6 +77,45 @@ TEST(ExecutorchBundle, TestsMustFitTheMethod) {
             std::string::npos);
 }
 
+TEST(ExecutorchBundle, ATestMayExpectFewerOutputs) {
+  Program program = add_program();
+  const int32_t sum = program.methods[0].outputs[0];
+  program.methods[0].outputs = {sum, sum};
+  const std::string file = write_bundle(write_program(program), {{"forward", {add_test()}}});
+  const Bundle bundle = read(file);
+  const Method& method = bundle.program.method("");
+  const TestCase& test = bundle.tests(method)[0];
+  EXPECT_EQ(expected_outputs(method, test),
+            (std::vector<const EValue*>{&test.outputs[0], nullptr}));
+  const amps::Device device = amps::Device::get("reference");
+  const auto expected =
+      amps::Program::open(std::as_bytes(std::span(file)), "test").test_outputs(0, device);
+  ASSERT_EQ(expected.size(), 2u);
+  EXPECT_EQ(expected[0].to_vector<float>(), (std::vector<float>{11, 22, 33, 44, 55, 66}));
+  EXPECT_FALSE(expected[1]);
+  TestCase more = add_test();
+  more.outputs.resize(3, more.outputs[0]);
+  EXPECT_NE(read_error(write_bundle(write_program(program), {{"forward", {more}}}))
+                .find("expected_outputs: there are 3, the method \"forward\" has 2"),
+            std::string::npos);
+}
+
+// The program gives the input that it changes before its outputs proper, of which the test tells.
+TEST(ExecutorchBundle, ChangedInputsComeFirst) {
+  Program program = add_program();
+  Method& method = program.methods[0];
+  const int32_t sum = method.outputs[0];
+  method.operators.emplace_back("aten::copy_");
+  method.instructions.emplace_back(KernelCall{"aten::copy_", {0, sum, 2, 0}});
+  method.outputs = {0, sum};
+  const TestCase test = add_test();
+  EXPECT_EQ(expected_outputs(method, test),
+            (std::vector<const EValue*>{nullptr, &test.outputs[0]}));
+  method.instructions.pop_back();  // an input that is given as it is
+  EXPECT_EQ(expected_outputs(method, test),
+            (std::vector<const EValue*>{&test.outputs[0], nullptr}));
+}
+
 TEST(ExecutorchBundle, NumbersOfAMethodAreFixed) {
   Program program = add_program();
   program.methods[0].inputs = {0, 1, 2};  // value 2 is the Int 1

@@ -78,9 +78,10 @@ void verify_method(const Bundle& bundle, const Method& method, double tolerance,
     const auto results = run_graph(*graph, feeds, driver);
     const std::vector<size_t> given = given_outputs(method);
     ASSERT_EQ(results.size(), given.size());
+    const auto expected = expected_outputs(method, test);
     for (size_t i = 0; i < given.size(); ++i) {
       SCOPED_TRACE("output " + std::to_string(i));
-      expect_close(results[i], to_host(test.outputs.at(given[i])), tolerance);
+      if (expected[i]) expect_close(results[i], to_host(*expected[i]), tolerance);
     }
   }
 }
