@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <random>
@@ -262,6 +263,8 @@ std::vector<int64_t> Session::feed_dims(const ModelOptions& options) const {
 }
 
 std::optional<amps::Program> open_program(const std::string& path) {
+  std::error_code none;  // a pipe is not waited for, and loading refuses it
+  if (!std::filesystem::is_regular_file(path, none)) return std::nullopt;
   char head[8] = {};
   std::ifstream(path, std::ios::binary).read(head, sizeof(head));
   const std::string_view kind(head + 4, 2);
@@ -272,6 +275,7 @@ std::optional<amps::Program> open_program(const std::string& path) {
 amps::Graph load_graph(const std::string& path, const std::string& method) {
   if (method.empty()) return amps::Graph::load(path);
   const auto program = open_program(path);
+  if (!program && path.ends_with(".pte")) return amps::Program::open(path).graph(method);  // throws
   if (!program)
     throw amps::Error(AMPS_INVALID_ARGUMENT,
                       fmt::format("[--method] {}: only .pte files have methods", path));

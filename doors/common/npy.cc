@@ -7,6 +7,7 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <tuple>
 
@@ -92,6 +93,10 @@ std::pair<std::vector<char>, size_t> unicode_array(const std::vector<std::string
 }  // namespace
 
 Array read_npy(const std::string& path) {
+  std::error_code none;
+  const auto kind = std::filesystem::status(path, none).type();
+  if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found)
+    fail(path, "is not a regular file");  // a pipe would be waited for
   std::ifstream file(path, std::ios::binary);
   if (!file) throw amps::Error(AMPS_NOT_FOUND, fmt::format("[npy] {}: cannot be opened", path));
   char magic[8] = {};

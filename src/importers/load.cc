@@ -21,15 +21,29 @@ std::unique_ptr<Graph> with_inputs(std::unique_ptr<Graph> graph, const std::stri
   return graph;
 }
 
+// ONNX has no mark of its own: it is what the others are not. What is no model of it either, and is
+// named or begins like a program of ExecuTorch, is a broken one of these, and the error tells of
+// that.
+template <typename Import>
+std::unique_ptr<Graph> import_onnx(const executorch::Source& source, Import&& import) {
+  try {
+    return import();
+  } catch (const Error& error) {
+    if (error.code() != Code::kCorrupt || !executorch::seems_executorch(source)) throw;
+  }
+  return executorch::import_source(source);
+}
+
 }  // namespace
 
 std::unique_ptr<Graph> load_graph(const std::string& path, std::string* compiled_for,
                                   DefaultInputs* defaults) {
   auto file = MappedFile::open(path, "load");
-  if (executorch::is_executorch(file->bytes()))
-    return with_inputs(executorch::import_source({file->bytes(), file, true, path}), path,
-                       defaults);
-  if (!is_mps(file->bytes())) return onnx::import_file(path, defaults);
+  const executorch::Source source{file->bytes(), file, true, path};
+  if (executorch::is_executorch(source.bytes))
+    return with_inputs(executorch::import_source(source), path, defaults);
+  if (!is_mps(source.bytes))
+    return import_onnx(source, [&] { return onnx::import_file(path, defaults); });
   Metadata metadata;
   auto graph = load_mps(file->bytes(), file, true, path, &metadata);
   if (compiled_for) *compiled_for = metadata[kCompiledFor];
@@ -40,13 +54,15 @@ std::unique_ptr<Graph> load_graph(std::vector<std::byte> bytes, const std::strin
                                   DefaultInputs* defaults) {
   auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   const std::string_view view(reinterpret_cast<const char*>(owner->data()), owner->size());
+  const executorch::Source source{view, owner, false, name};
   if (executorch::is_executorch(view))
-    return with_inputs(executorch::import_source({view, owner, false, name}), name, defaults);
+    return with_inputs(executorch::import_source(source), name, defaults);
   if (is_mps(view)) return with_inputs(load_mps(view, owner, false, name), name, defaults);
   onnx::ParseOptions options;
   options.file = name;
   options.owner = owner;
-  return onnx::import_model(onnx::parse_model(view, options), defaults);
+  return import_onnx(
+      source, [&] { return onnx::import_model(onnx::parse_model(view, options), defaults); });
 }
 
 }  // namespace anymps

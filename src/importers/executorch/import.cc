@@ -284,6 +284,13 @@ bool is_executorch(std::string_view bytes) {
   return is_program(bytes) || is_bundle(bytes) || is_payload(bytes);
 }
 
+bool seems_executorch(const Source& source) {
+  const std::string_view bytes = source.bytes;
+  if (source.name.ends_with(".pte") || source.name.ends_with(".bpte")) return true;
+  return bytes.size() >= 12 &&
+         (bytes.substr(4, 2) == "ET" || bytes.substr(4, 2) == "BP" || bytes.substr(8, 4) == "eh00");
+}
+
 std::unique_ptr<Graph> import_source(const Source& source) {
   if (is_payload(source.bytes)) return import_payload(source);
   const Bundle bundle = read_bundle(source);

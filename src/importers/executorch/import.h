@@ -14,6 +14,8 @@ namespace anymps::executorch {
 std::unique_ptr<Graph> import_method(const Program& program, const Method& method);
 
 bool is_executorch(std::string_view bytes);  // a program, a bundle or the payload of a delegate
+// By its name or by how it begins, whatever became of its identifier.
+bool seems_executorch(const Source& source);
 // The method "forward", or the only one; or the payload.
 std::unique_ptr<Graph> import_source(const Source& source);
 
