@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct PassContext {
   // Computes a node whose inputs are all constants. Set by the runtime; null: no folding. Large
   // results are made lazily, see memory/constant.h.
   std::function<std::vector<ConstantPtr>(const Node&)> evaluate;
+  std::optional<size_t>
+      constant_bytes;                // what folding may have constants take; it sets that itself
   std::vector<std::string> without;  // names of passes to leave out
   int optimization_level = 1;        // 0: only what is needed to run; 1: all
   bool verify_each = true;           // after each pass too, so that an error names the pass

@@ -50,6 +50,62 @@ TEST(FoldConstants, LargeResultsOfSmallInputsStay) {
   EXPECT_EQ(rewrite(graph, {"fold_constants"}), 0);
 }
 
+// Folds with results that nobody computes: what is stored, in bytes.
+size_t folded_bytes(Graph& graph) {
+  PassContext context = fusing();
+  context.evaluate = [](const Node& node) {
+    const Value* y = node.output();
+    return std::vector{Constant::lazy(y->dtype(), to_shape(y->shape()), [](std::byte*) {
+      ADD_FAILURE() << "a constant was computed";
+    })};
+  };
+  for (const Pass& pass : all_passes())
+    if (pass.name == "fold_constants") pass.run(graph, context);
+  size_t bytes = 0;
+  for (const Value* value : graph.values())
+    if (value->is_constant() && !value->users.empty()) bytes += value->constant->bytes();
+  return bytes;
+}
+
+// Each step is only twice as large as what it is made from, and so a thousand bytes would become
+// gigabytes.
+TEST(FoldConstants, WhatIsStoredInAllIsBounded) {
+  Graph graph;
+  Value* y = weights(graph, "w", {256});
+  for (int i = 0; i < 24; ++i)
+    y = graph.add("concat", {y, graph.add("neg", {y})}, {{"axis", 0}}, "y");
+  graph.set_outputs({graph.add("reduce_sum", {y}, {{"axes", Ints{0}}}, "sum")});
+  const size_t bytes = folded_bytes(graph);
+  EXPECT_GT(bytes, size_t{1} << 20);
+  EXPECT_LE(bytes, size_t{65} << 20);
+}
+
+// Weights may change their type and order, however large they are.
+TEST(FoldConstants, LargeWeightsAreStored) {
+  Graph graph;
+  const auto none = [](std::byte*) {};
+  Value* w = graph.constant(Constant::lazy(DType::kF16, {1 << 14, 1 << 12}, none), "w");  // 128 MB
+  w = graph.add("cast", {w}, {{"dtype", DType::kF32}});
+  Value* x = graph.input("x", DType::kF32, {1, 1 << 14});
+  graph.set_outputs({graph.add("matmul", {x, graph.add("exp", {w})}, {}, "y")});
+  EXPECT_EQ(folded_bytes(graph), size_t{256} << 20);
+}
+
+// A count that is measured is worth storing, but not 14 GB of numbers.
+TEST(FoldConstants, LongCountsStay) {
+  const auto number = [](Graph& graph, int64_t value) {
+    return graph.constant(Constant::of<int64_t>({}, {value}));
+  };
+  for (const int64_t count : {1 << 20, 1'800'000'000}) {
+    Graph graph;
+    Value* y =
+        graph.add("range", {number(graph, 0), number(graph, count), number(graph, 1)}, {}, "y");
+    graph.set_outputs({graph.add("neg", {graph.add("neg", {y})}, {}, "z")});
+    folded_bytes(graph);
+    EXPECT_EQ(graph.node_count(), count == 1 << 20 ? 0u : 3u) << count;
+  }
+}
+
 // An LSTM packs its weights, if they are constants: 2 MB from 512 KB are worth it.
 TEST(FoldConstants, QuantizedWeightsOfRecurrentLayers) {
   const auto nodes = [](bool recurrent) {

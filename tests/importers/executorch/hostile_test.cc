@@ -146,6 +146,14 @@ const Case kCases[] = {
        p.methods[0].instructions = {FreeCall{3}, JumpFalse{2, 0}};
      },
      "its loops unroll to more than 16384 instructions"},
+    {"many_arguments",
+     [](Program& p, FileOptions&) {
+       Method& method = p.methods[0];
+       method.values.emplace_back(TensorList{std::vector<int32_t>(1 << 12, 0)});
+       const auto list = static_cast<int32_t>(method.values.size()) - 1;
+       method.instructions.assign(1 << 11, KernelCall{"aten::cat.out", {list, 2, 3, 3}});
+     },
+     "the instructions have more than 4194304 arguments"},
     {"never_written", [](Program& p, FileOptions&) { p.methods[0].inputs = {0}; },
      "value 1 is read, but nothing is ever written to it"},
     {"wrong_shape",

@@ -234,6 +234,23 @@ TEST(ExecutorchImport, ABranchThatIsKnownIsFollowed) {
   EXPECT_EQ(run_graph(*graph, {floats({2}, {1, 2})})[0].values<float>(), (Floats{1, 2}));
 }
 
+TEST(ExecutorchImport, BranchesInEachOtherAreBounded) {
+  const auto nested = [](int depth) {
+    Program program = cond_program();
+    Method& method = program.methods[0];
+    const KernelCall negate{"aten::neg.out", {1, 7, 7}};
+    method.instructions = {negate};
+    const int end = 2 * depth + 2;  // jumps in, the call, jumps out
+    for (int i = 0; i < depth; ++i) method.instructions.emplace_back(JumpFalse{0, end - i});
+    method.instructions.emplace_back(negate);
+    for (int i = depth; i-- > 0;) method.instructions.emplace_back(JumpFalse{6, end - i});
+    return program;
+  };
+  EXPECT_EQ(import(nested(3))->outputs().size(), 1u);
+  EXPECT_NE(import_error(nested(65)).find("branches are nested more than 64 deep"),
+            std::string::npos);
+}
+
 // A number that only one branch writes is the file's own in the other case.
 TEST(ExecutorchImport, NumbersWrittenInABranch) {
   Program program = cond_program();

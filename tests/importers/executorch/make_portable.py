@@ -2,11 +2,13 @@
 """Makes the bundles of tests/data/executorch/portable with pip's executorch: what a program can hold besides delegates.
 
     make_portable.py [NAME ...]
+    make_portable.py large          programs that ask for gigabytes -> tests/data/executorch/large
 
 Needs executorch 1.4.1 and torch (requirements/executorch.txt). The expected outputs are torch's own.
 """
 import argparse
 import copy
+import functools
 import logging
 import pathlib
 import warnings
@@ -45,7 +47,7 @@ def bundle(methods, cases=None, compile_config=None, passes=(), **backend):
         tests = []
         for given in (cases or {}).get(name, [inputs]):
             # Each case expects what a fresh program gives, whatever the cases before left in its buffers.
-            outputs = torch.utils._pytree.tree_leaves(copy.deepcopy(module)(*given))
+            outputs = torch.utils._pytree.tree_leaves(copy.deepcopy(module)(*copy.deepcopy(given)))
             tests.append(MethodTestCase(inputs=list(given), expected_outputs=outputs))
         suites.append(MethodTestSuite(method_name=name, test_cases=tests))
     made = {".pte": bytes(serialize_from_bundled_program_to_flatbuffer(BundledProgram(program, suites)))}
@@ -211,6 +213,17 @@ def weights_outside():
 
 
 @case
+def changed_input():
+    """A module that writes into its argument: the program gives that first, and the bundle does not expect it."""
+    class Changes(torch.nn.Module):
+        def forward(self, x, y):
+            x[0] = y
+            return x.sum(0) * y
+
+    return bundle({"forward": (Changes(), (torch.randn(2, 3), torch.randn(3)), None)})
+
+
+@case
 def shifts():
     """Operators whose names end in an underscore and that change nothing: their arguments are read again."""
     class Shifts(torch.nn.Module):
@@ -220,11 +233,41 @@ def shifts():
     return bundle({"forward": (Shifts(), (torch.tensor([49, 7, -3, 2**40 + 5]),), None)})
 
 
+# Programs of a few kilobytes that ask for gigabytes; they have no test cases.
+LARGE = {
+    "counts": lambda x: x + torch.arange(1_800_000_000).sum(),
+    "fills": lambda x: x + torch.full((1 << 30,), 0.5).sum(),
+    "doubles": lambda x: x + functools.reduce(lambda y, _: torch.cat([y, y + 1]), range(22), torch.arange(256.0)).sum(),
+    "selects": lambda x: x + torch.arange(9.0)[torch.zeros(1 << 30, dtype=torch.int64)].sum(),
+    "multiplies": lambda x: x + (torch.arange(1 << 15)[:, None] * torch.arange(1 << 15)[None]).sum(),
+    "gives": lambda x: x.expand(1 << 29, 3) + 1,
+}
+
+
+def make_large(folder):
+    class Large(torch.nn.Module):
+        def __init__(self, function):
+            super().__init__()
+            self.function = function
+
+        def forward(self, x):
+            return self.function(x)
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, function in LARGE.items():
+        exported = export(Large(function), (torch.ones(3),), strict=False)
+        program = to_edge(exported, compile_config=EdgeCompileConfig(_check_ir_validity=False)).to_executorch()
+        (folder / f"{name}.pte").write_bytes(program.buffer)
+        print(f"large/{name}.pte: {len(program.buffer)} bytes")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("-o", "--output", type=pathlib.Path, default=DATA)
     args = parser.parse_args()
+    if args.names == ["large"]:
+        return make_large(args.output.parent / "large")
     args.output.mkdir(parents=True, exist_ok=True)
     failed = []
     for name, make in CASES.items():
