@@ -6,8 +6,10 @@ makes them different, and every delegate numbers its values from zero.
 """
 
 import functools
+import re
 
 import torch
+from executorch.exir.sym_util import eval_shape_upper_bound
 from torch._export.utils import get_lifted_tensor_constant, is_lifted_tensor_constant
 
 from .upstream import MPSBackend, mps_utils, node_visitor, schema
@@ -72,6 +74,36 @@ def ids_of_one_delegate():
             NodeVisitor._tensor_to_id.clear()
 
     MPSBackend.preprocess = staticmethod(clean)
+
+
+def label(kind):
+    """MPSConv2D -> conv2d, MPSBatchNorm -> batch_norm: how the engine names nodes."""
+    return re.sub(r"(?<=.)(?=[A-Z][a-z])", "_", kind.removeprefix("MPS")).lower()
+
+
+def nodes_lead_back_to_the_module():
+    """Upstream keeps no note of what a node was made of, so that no profile can be linked with the module. The result of
+    a delegate gets a map from its nodes, under the names that the engine gives them, to debug handles."""
+    handle, preprocess = MPSBackend.handle_call_function, MPSBackend.preprocess
+    handles = {}
+
+    def noting(edge_program, node_visitors, node, mps_graph):
+        first = len(mps_graph.mps_nodes)
+        handle(edge_program, node_visitors, node, mps_graph)
+        found = node.meta.get("debug_handle")
+        for number, made in enumerate(mps_graph.mps_nodes[first:], first):
+            if found is not None:
+                handles[f"{label(type(made.mpsnode_union).__name__)}_{number}"] = (found,)
+
+    @functools.wraps(preprocess)
+    def mapped(edge_program, compile_specs):
+        handles.clear()
+        result = preprocess(edge_program, compile_specs)
+        result.debug_handle_map = dict(handles)
+        return result
+
+    MPSBackend.handle_call_function = staticmethod(noting)
+    MPSBackend.preprocess = staticmethod(mapped)
 
 
 def lifted_constants_are_constants():
@@ -160,13 +192,21 @@ def no_value_is_none():
     NodeVisitor.define_tensor = define
 
 
+def lists_have_their_largest_shapes():
+    """Upstream declares the largest shape of every value but those of a list (a normalization's, a pooling's with
+    indices, a chunk's): these get the shape of the example."""
+    node_visitor.eval_shape = eval_shape_upper_bound
+
+
 FIXES = (
     ids_of_one_delegate,
+    nodes_lead_back_to_the_module,
     lifted_constants_are_constants,
     constants_hold_their_own_elements,
     scalars_have_a_dtype,
     constants_differ_in_shape_and_dtype,
     no_value_is_none,
+    lists_have_their_largest_shapes,
 )
 
 

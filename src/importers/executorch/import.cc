@@ -2,6 +2,7 @@
 #include "importers/executorch/import.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "importers/executorch/importer.h"
 #include "importers/executorch/kernel_call.h"
@@ -123,14 +124,16 @@ void Importer::add_inputs() {
     const int32_t id = method_.inputs[i];
     const Tensor& tensor = std::get<Tensor>(memory_.at(id));
     const std::string name = fmt::format("input{}", count++);
-    const bool dynamic = tensor.dynamism != Tensor::Dynamism::kStatic && !fixed_;
+    const bool dynamic = tensor.dynamism != Tensor::Dynamism::kStatic;
     const bool bound = tensor.dynamism == Tensor::Dynamism::kBound;
     Dims shape;
     for (size_t axis = 0; axis < tensor.sizes.size(); ++axis) {
       const int64_t size = tensor.sizes[axis];
       const std::string limit = bound ? fmt::format("<={}", size) : "";
-      shape.push_back(dynamic && size != 1 ? Dim::symbol(fmt::format("{}.{}{}", name, axis, limit))
-                                           : Dim(size));
+      const bool open = open_ == Open::kAll || (open_ == Open::kFirst && axis == 0);
+      shape.push_back(dynamic && open && size != 1
+                          ? Dim::symbol(fmt::format("{}.{}{}", name, axis, limit))
+                          : Dim(size));
     }
     memory_.write(id, memory_.graph.input(name, tensor.dtype, std::move(shape)));
   }
@@ -251,11 +254,12 @@ bool has_dynamic_inputs(const Method& method) {
   return false;
 }
 
-std::unique_ptr<Graph> import_shapes(const Program& program, const Method& method, bool fixed) {
+std::unique_ptr<Graph> import_shapes(const Program& program, const Method& method,
+                                     Importer::Open open) {
   auto graph = std::make_unique<Graph>();
   graph->name = method.name;
   try {
-    Importer(*graph, program, method, fixed).run();
+    Importer(*graph, program, method, open).run();
   } catch (const Error& error) {
     throw Error(error.code(), fmt::format("[executorch] {}: method \"{}\": {}", program.source.name,
                                           method.name, error.what()));
@@ -266,18 +270,21 @@ std::unique_ptr<Graph> import_shapes(const Program& program, const Method& metho
 }  // namespace
 
 std::unique_ptr<Graph> import_method(const Program& program, const Method& method) {
-  if (!has_dynamic_inputs(method)) return import_shapes(program, method, false);
-  try {
-    return import_shapes(program, method, false);
-  } catch (const Error& error) {
-    // Some operators must know an extent that the file does not fix: run the largest shape only.
-    if (error.code() != Code::kUnsupported && error.code() != Code::kInvalidArgument) throw;
+  using Open = Importer::Open;
+  if (!has_dynamic_inputs(method)) return import_shapes(program, method, Open::kNone);
+  // Some operators must know an extent that the file does not fix. Then the first axis, the batch,
+  // stays open, or the largest shape alone can be run.
+  std::optional<Error> first;
+  for (const Open open : {Open::kAll, Open::kFirst, Open::kNone}) {
     try {
-      return import_shapes(program, method, true);
-    } catch (const Error&) {
-      throw error;
+      return import_shapes(program, method, open);
+    } catch (const Error& error) {
+      if (first) continue;
+      if (error.code() != Code::kUnsupported && error.code() != Code::kInvalidArgument) throw;
+      first = error;
     }
   }
+  throw *first;
 }
 
 bool is_executorch(std::string_view bytes) {

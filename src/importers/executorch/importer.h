@@ -17,9 +17,11 @@ namespace anymps::executorch {
 
 class Importer {
  public:
-  // `fixed`: inputs whose shape may change are taken to have the largest one.
-  Importer(Graph& graph, const Program& program, const Method& method, bool fixed)
-      : program_(program), method_(method), fixed_(fixed), memory_(graph, program, method) {}
+  // Which axes stay open of the inputs whose shape may change; the others have the largest extent.
+  enum class Open { kAll, kFirst, kNone };
+
+  Importer(Graph& graph, const Program& program, const Method& method, Open open)
+      : program_(program), method_(method), open_(open), memory_(graph, program, method) {}
 
   void run();
 
@@ -70,7 +72,7 @@ class Importer {
 
   const Program& program_;
   const Method& method_;
-  const bool fixed_;
+  const Open open_;
   Memory memory_;
   std::vector<size_t> delegate_inputs_;
   std::vector<Effects> effects_;   // of each instruction

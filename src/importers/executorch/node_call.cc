@@ -122,6 +122,12 @@ Value* NodeCall::fitted(Value* value, size_t id) {
   if (values_.exact && type.static_shape()) {
     const Shape shape = to_shape(type.shape);
     if (std::equal(shape.begin(), shape.end(), dims.begin(), dims.end())) return value;
+    // Of a dynamic module the exporter declares the largest shapes; but of results that come as a
+    // list, those of the example that it was traced with.
+    const bool larger =
+        std::equal(shape.begin(), shape.end(), dims.begin(), dims.end(),
+                   [](int64_t extent, int64_t declared) { return extent >= declared; });
+    if (larger) return value;
     check(element_count(shape) == element_count(Shape(dims.begin(), dims.end())),
           "the result has the shape {}, but value {} is declared [{}]", to_string(shape), id,
           fmt::join(dims, ", "));

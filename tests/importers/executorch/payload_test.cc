@@ -167,6 +167,19 @@ TEST(Payload, ScalarsThatComeAsVectorsOfOne) {
   EXPECT_EQ(result.values<float>(), Floats{8});
 }
 
+// The wheel declares the largest shapes of a dynamic module, but the example's of results in a
+// list.
+TEST(Payload, ResultsMayBeLargerThanDeclared) {
+  PayloadBuilder payload;
+  const int x = payload.input(F32, {4, 1}), y = payload.value(F32, {2, 1}),
+            z = payload.value(F32, {4, 1});
+  payload.node("MPSNeg", {{0, x}, {1, y}});
+  payload.node("MPSNeg", {{0, y}, {1, z}});
+  payload.output(z);
+  const auto result = run_graph(*payload.import(), {HostTensor::of<float>({4, 1}, {1, 2, 3, 4})});
+  EXPECT_EQ(result.at(0).values<float>(), (Floats{1, 2, 3, 4}));
+}
+
 TEST(Payload, OutputsThatAreInputsOrTheSame) {
   PayloadBuilder payload;
   const int x = payload.input(F32, {2}), z = payload.value(F32, {2});
