@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a lowered program in Python, delegates by the interpreter, and compares it with the module."""
 
+import math
+
 import torch
 from executorch.exir.delegate import executorch_call_delegate
 from torch.export.graph_signature import OutputKind
 from torch.utils._pytree import tree_flatten, tree_leaves
 
 from . import interpreter
-from .lowering import run_fresh
+from .lowering import clone
 
 
 class Runner(torch.fx.Interpreter):
@@ -35,12 +37,13 @@ def graph_inputs(graph, program, inputs):
 
 
 def run(lowered, method, inputs):
-    """The user's outputs of a method."""
+    """What a method gives: the inputs that it changes, then the outputs of the module."""
     module, program = lowered.graphs[method]
     with torch.no_grad():
         values = Runner(module).run(*graph_inputs(module.graph, program, inputs))
     specs = program.graph_signature.output_specs
-    return [v for spec, v in zip(specs, values, strict=True) if spec.kind == OutputKind.USER_OUTPUT]
+    given = (OutputKind.USER_INPUT_MUTATION, OutputKind.USER_OUTPUT)
+    return [v for spec, v in zip(specs, values, strict=True) if spec.kind in given]
 
 
 def tolerance(lowered, fp16):
@@ -54,8 +57,24 @@ def tolerance(lowered, fp16):
     return 2e-2 if fp16 or narrow else 1e-4
 
 
+OVERFLOW = (
+    "Numbers overflow that the module has no trouble with: halves reach no further than 65504. {} computes in float32"
+)
+
+
+def overflows(lowered, method="forward"):
+    """Whether the program gives infinities or NaN where the module gives numbers."""
+    pairs = zip(*results(lowered, method), strict=True)
+    tensors = [(f, w) for f, w in pairs if isinstance(w, torch.Tensor) and f.shape == w.shape]
+    return any(bool((w.isfinite() & ~f.isfinite()).any()) for f, w in tensors)
+
+
 def difference(found, wanted):
-    """The greatest |found - wanted| / max(1, |wanted|); infinite where shapes, dtypes or special values differ."""
+    """The greatest |found - wanted| / max(1, |wanted|); infinite where shapes, dtypes or special values differ. Numbers
+    and None are equal or not."""
+    if not isinstance(wanted, torch.Tensor):
+        found = found.item() if isinstance(found, torch.Tensor) and found.numel() == 1 else found
+        return 0.0 if found == wanted else float("inf")
     if found.shape != wanted.shape or found.dtype != wanted.dtype:
         return float("inf")
     if not wanted.numel():
@@ -64,13 +83,15 @@ def difference(found, wanted):
     same = (found == wanted) | (found.isnan() & wanted.isnan())
     error = (found - wanted).abs() / wanted.abs().clamp(min=1)
     error = torch.where(same, torch.zeros_like(error), error)
-    return float(error.nan_to_num(nan=float("inf")).max())
+    return float(error.nan_to_num(nan=math.inf, posinf=math.inf).max())
+
+
+def results(lowered, method="forward", inputs=None):
+    """What the program gives and what the module gives, for the inputs of the trace by default."""
+    inputs = tuple(lowered.methods[method].inputs if inputs is None else inputs)
+    return run(lowered, method, clone(inputs)), lowered.outcome(method, inputs)
 
 
 def differences(lowered, method="forward", inputs=None):
-    """One number an output, for the inputs of the trace by default."""
-    entry = lowered.methods[method]
-    inputs = entry.inputs if inputs is None else inputs
-    with torch.no_grad():
-        wanted = tree_flatten(run_fresh(entry.module, inputs))[0]
-    return [difference(f, w) for f, w in zip(run(lowered, method, inputs), wanted, strict=True)]
+    """One number an output."""
+    return [difference(f, w) for f, w in zip(*results(lowered, method, inputs), strict=True)]

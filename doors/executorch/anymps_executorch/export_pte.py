@@ -2,14 +2,17 @@
 """`anymps export-pte`: any torch.nn.Module as a program (.pte) that runs on MPSBackend, with a report."""
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import json
 import os
 import re
 import sys
+import traceback
 
 from .environment import ensure_executorch
+from .files import write_file
 
 DESCRIPTION = """\
 Exports a torch module to an ExecuTorch program lowered to MPSBackend, and reports what is in delegates, what is not
@@ -57,20 +60,40 @@ def parse_arguments(arguments=None):
     add("factory", metavar="MODULE:FACTORY", help="where the module comes from")
     add("-o", "--output", metavar="FILE", help="the program's file (default: FACTORY.pte)")
     precision = parser.add_mutually_exclusive_group()
-    precision.add_argument("--fp16", dest="fp16", action="store_true", default=True, help="float16 (the default)")
-    precision.add_argument("--fp32", dest="fp16", action="store_false", help="float32 as the module has it")
+    halves = {"dest": "fp16", "action": "store_true", "default": True, "help": "float16 (the default)"}
+    precision.add_argument("--fp16", "--use_fp16", **halves)
+    floats = {"dest": "fp16", "action": "store_false", "help": "float32 as the module has it"}
+    precision.add_argument("--fp32", "--no-use_fp16", **floats)
     add("--bundled", action="store_true", help="adds the inputs and the module's outputs, for the runner to verify")
     add("--inputs", nargs="+", metavar="SHAPE", help="shapes and dtypes of the inputs")
     add("--dynamic", nargs="+", metavar="EXTENT", default=[], help="extents that stay open")
     add("--segments", action="store_true", help="delegates in segments of the file (extended header), not inlined")
     add("--seed", type=int, default=0, help="of weights and inputs (default: 0)")
     add("--report", metavar="FILE", help="the report as JSON")
+    add("--etrecord", metavar="FILE", help="an ETRecord, with which the Inspector links profiles to the module")
     add("--no-check", dest="check", action="store_false", help="no comparison with the module")
+    add("--traceback", action="store_true", help="where in Python a failure comes from")
     return parser.parse_args(arguments)
 
 
 class UsageError(ValueError):
     """What the caller asked for cannot be done; the message says what to write instead."""
+
+
+class Failure(RuntimeError):
+    """The module, torch or the wheel failed; the message says in what, and what to do."""
+
+
+@contextlib.contextmanager
+def doing(what, advice):
+    try:
+        yield
+    except (UsageError, Failure):
+        raise
+    except Exception as error:
+        lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
+        said = " ".join(lines[:3]) or "no message"
+        raise Failure(f"{what}: {type(error).__name__}: {said}\n{advice}") from error
 
 
 def load_factory(name):
@@ -160,6 +183,41 @@ def dynamic_shapes(specifications, module, inputs):
     return tuple(shapes)
 
 
+def text_of(value):
+    """An input in a message: f32[2, 5], 7."""
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return repr(value)
+    names = {name: short for short, name in DTYPES.items()}
+    dtype = str(value.dtype).removeprefix("torch.")
+    return f"{names.get(dtype, dtype)}{list(value.shape)}"
+
+
+def check_module(module, inputs):
+    """Runs the module once: what it cannot do itself is told in its own words, not in those of a tracer."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    from .lowering import clone, evaluating, run_fresh
+
+    given = ", ".join(text_of(v) for v in tree_leaves(inputs)) or "nothing"
+    advice = "--inputs names other shapes and dtypes, or let FACTORY return example inputs"
+    with doing(f"the module does not run with {given}", advice), torch.no_grad():
+        outputs = tree_leaves(run_fresh(evaluating(module), clone(inputs)))
+    for value in outputs:
+        if value is not None and not isinstance(value, (torch.Tensor, bool, int, float)):
+            raise Failure(
+                f"forward() gives a {type(value).__name__}, which no program can\n"
+                "Return tensors, numbers or None, in tuples, lists and dicts"
+            )
+    if not any(isinstance(value, torch.Tensor) for value in outputs):
+        raise Failure(
+            "forward() gives no tensor, and a program without one has nothing to compute\n"
+            "Return what it computes; what it writes into an input must be returned, too"
+        )
+
+
 def as_json(args, path, reports, worst, verified):
     return {
         "file": path,
@@ -183,35 +241,51 @@ def export(args):
     import torch
 
     from . import checking, runner
-    from .lowering import Method, lower
+    from .etrecord import Recorder
+    from .lowering import Method, lower, trace
 
     torch.manual_seed(args.seed)
-    module, inputs, shapes = make_module(load_factory(args.factory))
+    with doing(f"{args.factory} fails", "It must work when it is called without arguments"):
+        module, inputs, shapes = make_module(load_factory(args.factory))
     if args.inputs:
         inputs = tuple(make_input(text) for text in args.inputs)
     if inputs is None:
         raise UsageError(f"{args.factory} gives no example inputs: name their shapes with --inputs")
     shapes = dynamic_shapes(args.dynamic, module, inputs) or shapes
     path = args.output or args.factory.rpartition(":")[2] + ".pte"
-    lowered = lower(Method(module, inputs, shapes), fp16=args.fp16, extract_delegate_segments=args.segments)
+    check_module(module, inputs)
+    method = Method(module, inputs, shapes)
+    advice = "Its guide is https://docs.pytorch.org/docs/stable/export.html; --traceback shows where"
+    with doing("torch.export cannot trace the module", advice):
+        method.exported = trace(method)
+    advice = "--traceback shows where; leave out or rewrite what it names"
+    with doing("the module cannot be lowered", advice):
+        recorder = Recorder() if args.etrecord else None
+        lowered = lower(method, fp16=args.fp16, on_edge=recorder, extract_delegate_segments=args.segments)
+        data = lowered.bundle() if args.bundled else lowered.buffer()
     report = lowered.reports["forward"]
     print(report)
-    with open(path, "wb") as out:
-        out.write(lowered.bundle() if args.bundled else lowered.buffer())
-    print(f"wrote {path} ({os.path.getsize(path)} bytes, {'float16' if args.fp16 else 'float32'})")
+    if changed := lowered.changed_inputs():
+        print(f"forward() changes inputs {changed}: the program gives them before its outputs")
+    write_file(path, data)
+    print(f"wrote {path} ({len(data)} bytes, {'float16' if args.fp16 else 'float32'})")
+    if recorder:
+        recorder.write(args.etrecord, lowered)
     worst = verified = None
     if args.check:
-        worst = max(checking.differences(lowered), default=0.0)
+        with doing("the program cannot be compared with the module", "--no-check leaves that out"):
+            worst = max(checking.differences(lowered), default=0.0)
         limit = checking.tolerance(lowered, args.fp16)
         print(f"greatest difference from the module: {worst:.3g} (allowed: {limit:g}; relative above 1)")
         if args.bundled and (verified := runner.verifies(path)):
             print(f"{runner.NAME}: {verified[1]}")
     if args.report:
-        with open(args.report, "w", encoding="utf-8") as out:
-            json.dump(as_json(args, path, lowered.reports, worst, verified and verified[0]), out, indent=2)
-            out.write("\n")
+        report = as_json(args, path, lowered.reports, worst, verified and verified[0])
+        write_file(args.report, (json.dumps(report, indent=2) + "\n").encode())
     if worst is not None and not worst <= limit:
         print("the program does not compute what the module does", file=sys.stderr)
+        if args.fp16 and checking.overflows(lowered):
+            print(checking.OVERFLOW.format("--fp32"), file=sys.stderr)
         return 1
     return 0 if verified is None or verified[0] else 1
 
@@ -224,6 +298,11 @@ def main(arguments=None):
     except UsageError as error:
         print(f"anymps export-pte: {error}", file=sys.stderr)
         return 2
+    except (Failure, OSError) as error:
+        if args.traceback:
+            traceback.print_exception(error)
+        print(f"anymps export-pte: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a torch module to an ExecuTorch program with its delegates, and to the bytes of a bundled program."""
 
+import collections
 import copy
 from dataclasses import dataclass
 
 import torch
+from torch.export.graph_signature import OutputKind
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from . import passes, report, upstream  # noqa: F401  (upstream silences the wheel before it is imported)
+from . import bundling, passes, report, upstream  # noqa: F401  (upstream silences the wheel before it is imported)
 from .partitioner import Partitioner
 
-from executorch.devtools import BundledProgram  # isort: skip
-from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite  # isort: skip
-from executorch.devtools.bundled_program.serialize import (  # isort: skip
-    serialize_from_bundled_program_to_flatbuffer,
-)
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge  # isort: skip
+from executorch.exir.schema import DelegateCall  # isort: skip
 
 
 @dataclass
@@ -25,6 +23,7 @@ class Method:
     module: torch.nn.Module
     inputs: tuple
     dynamic_shapes: object = None
+    exported: object = None  # torch.export's program, where it is there already
 
 
 @dataclass
@@ -37,21 +36,25 @@ class Lowered:
     def buffer(self):
         return bytes(self.program.buffer)
 
+    def changed_inputs(self, method="forward"):
+        return changed_inputs(self.graphs[method][1])
+
+    def outcome(self, method, inputs):
+        """What the module gives for some inputs, in the order of the program's outputs."""
+        return outcome(self.methods[method].module, inputs, self.changed_inputs(method))
+
     def bundle(self, cases=None):
         """The bytes of a bundled program: cases are {method: [inputs, ...]}, by default the inputs of the trace."""
         cases = cases or {name: [m.inputs] for name, m in self.methods.items()}
-        suites = [
-            MethodTestSuite(
-                method_name=name,
-                test_cases=[test_case(self.methods[name].module, inputs) for inputs in all_inputs],
-            )
+        cases = {
+            name: [(tree_flatten(tuple(inputs))[0], self.outcome(name, inputs)) for inputs in all_inputs]
             for name, all_inputs in cases.items()
-        ]
-        return bytes(serialize_from_bundled_program_to_flatbuffer(BundledProgram(self.program, suites)))
+        }
+        return bundling.Bundle(self.buffer(), cases).serialized()
 
 
 def own_storage(value):
-    """A tensor with a storage of its own: the wheel writes storages, and a slice's holds more than the slice."""
+    """A contiguous tensor with a storage of its own."""
     if not isinstance(value, torch.Tensor):
         return value
     return torch.empty_like(value, memory_format=torch.contiguous_format).copy_(value.detach())
@@ -66,14 +69,20 @@ def run_fresh(module, inputs):
     return module(*inputs)
 
 
-def test_case(module, inputs, expected=None):
-    inputs = tuple(inputs)
+def outcome(module, inputs, changed=()):
+    """What a fresh run of a module gives, as a program gives it: the inputs that it changed, then its outputs."""
+    inputs = clone(tuple(inputs))
     with torch.no_grad():
-        expected = run_fresh(module, clone(inputs)) if expected is None else expected
-    return MethodTestCase(
-        inputs=[own_storage(v) for v in tree_flatten(inputs)[0]],
-        expected_outputs=[own_storage(v) for v in tree_flatten(expected)[0]],
-    )
+        outputs = tree_flatten(run_fresh(module, inputs))[0]
+    flat = tree_flatten(inputs)[0]
+    return [flat[i] for i in changed] + outputs
+
+
+def changed_inputs(program):
+    """Which inputs, of the flat list of them, an exported program writes to, in the order of its outputs."""
+    signature = program.graph_signature
+    mutations = [s.target for s in signature.output_specs if s.kind == OutputKind.USER_INPUT_MUTATION]
+    return [signature.user_inputs.index(name) for name in mutations]
 
 
 def clone(inputs):
@@ -82,10 +91,20 @@ def clone(inputs):
     return tree_unflatten([own_storage(v) for v in flat], spec)
 
 
-def export(method):
+def evaluating(module):
+    """The module in evaluation mode. One that torch.export made, to be quantized for example, has a function for that."""
+    try:
+        return module.eval()
+    except NotImplementedError:
+        from torchao.quantization.pt2e import move_exported_model_to_eval
+
+        return move_exported_model_to_eval(module)
+
+
+def trace(method):
     """torch.export of a module in evaluation mode; non-strict where tracing through Python does better."""
     with torch.no_grad():
-        module = method.module.eval()
+        module = evaluating(method.module)
         inputs = clone(tuple(method.inputs))
         return torch.export.export(module, inputs, dynamic_shapes=method.dynamic_shapes, strict=False)
 
@@ -98,7 +117,7 @@ def lower(methods, fp16=True, partitioner=None, preserve_ops=(), on_edge=None, *
     methods = methods if isinstance(methods, dict) else {"forward": methods}
     with torch.no_grad():
         edge = to_edge(
-            {name: export(m) for name, m in methods.items()},
+            {name: m.exported or trace(m) for name, m in methods.items()},
             compile_config=EdgeCompileConfig(
                 _check_ir_validity=False, _skip_dim_order=True, preserve_ops=list(preserve_ops)
             ),
@@ -119,7 +138,26 @@ def lower(methods, fp16=True, partitioner=None, preserve_ops=(), on_edge=None, *
             keep_initial_state(lowered)
         backend_config.setdefault("extract_delegate_segments", False)
         program = edge.to_executorch(ExecutorchBackendConfig(**backend_config))
+        name_delegates(program)
     return Lowered(program, methods, reports, graphs)
+
+
+def name_delegates(program):
+    """Puts the delegate's name before those of its nodes in what links a profile with the module, as a profile of the
+    engine has them: conv2d_3 becomes delegate0/conv2d_3, and delegate0_1/conv2d_3 where it is called again."""
+    for plan in program.executorch_program.execution_plan:
+        seen = collections.Counter()
+        found = program.delegate_map.get(plan.name, {})
+        for number, instruction in enumerate(plan.chains[0].instructions):
+            call = instruction.instr_args
+            if not isinstance(call, DelegateCall):
+                continue
+            before = seen[call.delegate_index]
+            seen[call.delegate_index] += 1
+            stem = f"delegate{call.delegate_index}" + (f"_{before}" if before else "")
+            entry = found.get(number, {})
+            if nodes := entry.get("delegate_map"):
+                entry["delegate_map"] = {f"{stem}/{node}": handles for node, handles in nodes.items()}
 
 
 def keep_initial_state(program):

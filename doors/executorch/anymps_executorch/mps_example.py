@@ -2,11 +2,12 @@
 """Upstream's example script for MPS with upstream's options, over this package."""
 
 import argparse
-import copy
 import os
 import shutil
 import sys
 import time
+
+from .files import write_file
 
 
 def parse_arguments(arguments=None):
@@ -43,8 +44,7 @@ def write(args, lowered):
     path = os.path.join(args.output_dir, f"{args.model_name}_mps_{dtype}{suffix}")
     alias = os.path.join(args.output_dir, f"{args.model_name}_mps{suffix}")
     os.makedirs(args.output_dir, exist_ok=True)
-    with open(path, "wb") as out:
-        out.write(lowered.bundle() if args.bundled else lowered.buffer())
+    write_file(path, lowered.bundle() if args.bundled else lowered.buffer())
     if os.path.lexists(alias):
         os.remove(alias)
     try:
@@ -77,9 +77,8 @@ def bench(example, path, runs=10):
 
 def main(arguments=None):
     args = parse_arguments(arguments)
-    from executorch.devtools import generate_etrecord
-
     from . import checking, models
+    from .etrecord import Recorder
     from .lowering import Method, lower
 
     options = models.llama_options(args.checkpoint, args.params) if args.model_name in ("llama2", "llama") else {}
@@ -90,17 +89,16 @@ def main(arguments=None):
     for note in example.notes:
         print(f"{args.model_name}: {note}")
     method = Method(example.module, example.inputs)
-    record = {}
-    on_edge = (lambda edge: record.update(edge=copy.deepcopy(edge))) if args.generate_etrecord else None
-    lowered = lower(method, fp16=args.use_fp16, on_edge=on_edge)
+    recorder = Recorder() if args.generate_etrecord else None
+    lowered = lower(method, fp16=args.use_fp16, on_edge=recorder)
     report = lowered.reports["forward"]
     print(report)
     if not args.use_partitioner and (report.outside or len(report.delegates) != 1):
         sys.exit(f"the whole graph cannot be lowered: outside are {', '.join(report.outside) or 'parts of it'}")
     path = write(args, lowered)
-    if args.generate_etrecord:
+    if recorder:
         record_path = os.path.join(args.output_dir, "etrecord.bin")
-        generate_etrecord(record_path, record["edge"], lowered.program)
+        recorder.write(record_path, lowered)
         print(f"wrote {record_path}")
     if args.bench_pytorch:
         bench(example, path)
@@ -109,7 +107,8 @@ def main(arguments=None):
         limit = checking.tolerance(lowered, args.use_fp16)
         print(f"greatest difference from the module: {worst:.3g} (allowed: {limit:g})")
         if not worst <= limit:
-            sys.exit("the program does not compute what the module does")
+            hint = checking.OVERFLOW.format("--no-use_fp16") if args.use_fp16 and checking.overflows(lowered) else ""
+            sys.exit(f"the program does not compute what the module does\n{hint}".strip())
 
 
 if __name__ == "__main__":

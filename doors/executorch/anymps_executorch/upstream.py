@@ -8,6 +8,7 @@ logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
 warnings.filterwarnings("ignore", message=r"(?s).*MPS.*deprecated.*")
 warnings.filterwarnings("ignore", message=r"(?s).*(read_binary|LeafSpec|treespec|isinstance\(treespec).*deprecated.*")
 
+import executorch.kernels.quantized  # noqa: E402, F401  (registers what programs of quantized modules call)
 from executorch.backends.apple.mps import MPSBackend  # noqa: E402
 from executorch.backends.apple.mps.operators import node_visitor  # noqa: E402
 from executorch.backends.apple.mps.partition import MPSPartitioner  # noqa: E402

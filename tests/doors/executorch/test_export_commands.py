@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("executorch.backends.apple.mps", reason="needs .venvs/executorch: scripts/env executorch")
 
 from conftest import DOOR  # noqa: E402
+from door import ROOT, RUNNER  # noqa: E402
 
 from anymps_executorch import export_pte, mps_example  # noqa: E402
 
@@ -30,6 +31,22 @@ def factory():
 
 def wrong():
     return "net"
+"""
+
+
+TWO_DELEGATES = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 3)
+
+    def forward(self, x):
+        return torch.softmax(torch.cumsum(self.linear(x), 1), 1)
+
+def factory():
+    return Net(), (torch.ones(2, 4),)
 """
 
 
@@ -99,6 +116,31 @@ def test_example_script_float32_without_bundle(tmp_path):
     assert (tmp_path / "etrecord.bin").stat().st_size > 0
 
 
+@pytest.mark.skipif(not RUNNER.exists(), reason="build/bin/mps_executor_runner is not built")
+def test_an_etrecord_links_a_profile_with_the_module(model, capsys):
+    """Two delegates with an operator between them: each kernel leads back to the op of the module that it computes."""
+    from executorch.devtools import Inspector
+
+    (model / "two.py").write_text(TWO_DELEGATES)
+    assert export_pte.main(["two.py:factory", "-o", "two.pte", "--fp32", "--bundled", "--etrecord", "two.bin"]) == 0
+    assert "in 2 delegates" in capsys.readouterr().out
+    files = ["--etdump_path", "two.etdp", "--debug_output_path", "two.debug"]
+    flags = ["--model_path", "two.pte", "--bundled_program", "--dump_intermediate_outputs", *files]
+    subprocess.run([RUNNER, *flags], check=True, capture_output=True)
+    found = Inspector(etdump_path="two.etdp", etrecord="two.bin", debug_buffer_path="two.debug")
+    blocks = [block for block in found.event_blocks if block.name == "Execute"]
+    linked = {name: set(event.op_types) for event in blocks[0].events if event.debug_handles for name in [event.name]}
+    kinds = set().union(*linked.values())
+    assert {"aten.addmm.default", "aten.cumsum.default", "aten._softmax.default"} <= kinds, linked
+    assert linked["native_call_cumsum.out"] == {"aten.cumsum.default"}
+    delegated = [event for event in blocks[0].events if event.is_delegated_op]
+    assert delegated and all(event.debug_handles and event.delegate_backend_name == "MPSBackend" for event in delegated)
+    assert all(any("two.py" in trace for trace in event.stack_traces.values()) for event in delegated)
+    # What each node computed is linked, too.
+    recorded = [event for block in blocks for event in block.events if event.debug_data]
+    assert "aten.addmm.default" in {op for event in recorded for op in event.op_types}
+
+
 def test_example_script_says_what_it_lacks(tmp_path):
     with pytest.raises(SystemExit, match="no example model is called"):
         mps_example.main(["-m", "nothing", "--output_dir", str(tmp_path)])
@@ -113,15 +155,17 @@ def test_seeded_weights_are_told():
     assert float(made.module(*made.inputs).std()) > 0.1
 
 
-def test_python_without_executorch(tmp_path):
-    """It starts anew with the environment's Python, or names the command that makes it."""
+@pytest.mark.parametrize("folder", [DOOR, ROOT], ids=["door", "root"])
+def test_python_without_executorch(folder, tmp_path):
+    """It starts anew with the environment's Python, or names the command that makes it; from both folders, although the
+    root has examples of its own."""
     base = os.path.realpath(sys.base_prefix + "/bin/python3")
     command = [base, "-m", "examples.apple.mps.scripts.mps_example", "--model_name=add", f"--output_dir={tmp_path}"]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     environment["ANYMPS_VENV_DIR"] = os.path.dirname(sys.prefix)
-    done = subprocess.run(command, cwd=DOOR, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "add_mps_float16.pte").exists()
     environment["ANYMPS_VENV_DIR"] = str(tmp_path)
-    failed = subprocess.run(command, cwd=DOOR, env=environment, capture_output=True, text=True, check=False)
+    failed = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert failed.returncode == 1 and "scripts/env executorch" in failed.stderr
