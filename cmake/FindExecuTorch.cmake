@@ -8,7 +8,8 @@
 # kernels, XNNPACK, thread pool and ETDump).
 
 if(NOT ANYMPS_EXECUTORCH_PACKAGE)
-  file(GLOB _executorch_found "${ANYMPS_VENV_DIR}/executorch-runtime/lib/python3*/site-packages/executorch")
+  # An environment that is made later is found by the next build.
+  file(GLOB _executorch_found CONFIGURE_DEPENDS "${ANYMPS_VENV_DIR}/executorch-runtime/lib/python3*/site-packages/executorch")
   if(_executorch_found)
     list(GET _executorch_found 0 ANYMPS_EXECUTORCH_PACKAGE)
   endif()
