@@ -119,6 +119,10 @@ typedef struct amps_memory_stats {
 AMPS_API amps_status amps_device_memory_stats(amps_device* device, amps_memory_stats* stats);
 AMPS_API amps_status amps_device_reset_peaks(amps_device* device);
 AMPS_API amps_status amps_device_empty_cache(amps_device* device);
+/* Gives back what has lain free longer than MPS_MAX_BUFFER_AGE. Every call that takes or frees
+ * memory does that in passing; a host that falls idle calls this now and then, since the library
+ * starts no thread for it. Cheap when there is nothing to do. */
+AMPS_API amps_status amps_device_trim(amps_device* device);
 AMPS_API amps_status amps_device_set_memory_limit(amps_device* device, size_t bytes); /* 0: none */
 
 typedef struct amps_cache_stats {

@@ -677,6 +677,7 @@ class Device {
     return stats;
   }
   void empty_cache() const { check(amps_device_empty_cache(device_)); }
+  void trim() const { check(amps_device_trim(device_)); }
   void synchronize() const { check(amps_device_synchronize(device_)); }
 
  private:

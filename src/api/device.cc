@@ -99,6 +99,9 @@ amps_status amps_device_reset_peaks(amps_device* device) {
 amps_status amps_device_empty_cache(amps_device* device) {
   return guard([&] { need(device, "device").device->allocator().empty_cache(); });
 }
+amps_status amps_device_trim(amps_device* device) {
+  return guard([&] { need(device, "device").device->allocator().trim(); });
+}
 amps_status amps_device_set_memory_limit(amps_device* device, size_t bytes) {
   return guard([&] { need(device, "device").device->allocator().set_limit(bytes); });
 }

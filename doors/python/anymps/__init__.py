@@ -47,6 +47,12 @@ def empty_cache(name=""):
     device(name).empty_cache()
 
 
+def trim(name=""):
+    """Gives back what has lain free longer than MPS_MAX_BUFFER_AGE; runs do that in passing, a program that falls idle
+    calls it."""
+    device(name).trim()
+
+
 def set_memory_limit(limit, name=""):
     """Bounds a device's memory, in bytes; 0 for no bound. What does not fit raises OutOfMemory."""
     device(name).set_memory_limit(limit)
@@ -66,4 +72,4 @@ __all__ = ["Cancelled", "Corrupt", "Device", "Error", "Event", "Executable", "Gr
            "InvalidArgument", "IoError", "Mismatch", "NotFound", "OutOfMemory", "Profile", "Program", "Stream", "Tensor",
            "Unsupported", "Value", "asarray", "compile", "device", "devices", "doctor", "dtype_name", "empty",
            "empty_cache", "from_dlpack", "load", "memory_stats", "numpy_dtype", "ops", "profile", "set_memory_limit",
-           "stream", "synchronize", "tensor", "to_numpy"]
+           "stream", "synchronize", "tensor", "to_numpy", "trim"]

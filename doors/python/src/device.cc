@@ -54,6 +54,7 @@ void bind_device(nb::module_& m) {
       .def("memory_stats", memory_stats)
       .def("reset_peaks", [](const Device& d) { amps::check(amps_device_reset_peaks(d.c())); })
       .def("empty_cache", &Device::empty_cache, nb::call_guard<nb::gil_scoped_release>())
+      .def("trim", &Device::trim, nb::call_guard<nb::gil_scoped_release>())
       .def("set_memory_limit",
            [](const Device& d, size_t bytes) {
              amps::check(amps_device_set_memory_limit(d.c(), bytes));
