@@ -68,10 +68,11 @@ class Compiled {
 class ModelFile {
  public:
   // Finds the file. Throws Error that names model, version and file.
-  ModelFile(std::filesystem::path version_dir, const Settings& settings);
+  ModelFile(std::filesystem::path version_dir, const Settings& settings,
+            const OperatorOptions& options);
 
   const std::filesystem::path& path() const { return path_; }
-  // What model_operations names, in the version's folder, the model's, or where the system looks.
+  // What model_operations names, out of the operator's folders: they run code.
   void load_op_libraries() const;
   // The graph, with these of its defaults as inputs. From the cache, its passes have run already;
   // then `compiled` is set.
@@ -85,9 +86,12 @@ class ModelFile {
   std::filesystem::path library_path(const std::string& name) const;
   std::filesystem::path cache_path(const std::vector<std::string>& fed) const;
 
-  std::filesystem::path version_dir_, path_;
+  void choose_cache();
+
+  std::filesystem::path version_dir_, path_, cache_dir_;
   std::string where_;  // "model 'm', version 1, file model.onnx"
   const Settings& settings_;
+  const OperatorOptions& options_;
   std::string device_name_;
   std::string content_;  // hash of all files of the version, if there is a cache
 };

@@ -56,23 +56,24 @@ void guard(Item& item, Fn&& fn) {
 }  // namespace
 
 struct Model::State {
-  State(const std::filesystem::path& version_dir, nlohmann::json given)
+  State(const std::filesystem::path& version_dir, nlohmann::json given, OperatorOptions operators)
       : config(std::move(given)),
-        settings(read_files(config)),
+        options(std::move(operators)),
+        settings(read_files(config, options)),
         device(amps::Device::get(settings.device)),
-        file(version_dir, settings),
+        file(version_dir, settings, options),
         shared(shares_memory(device)) {}
 
   // The graph's tensors may still be missing in the configuration.
-  static Settings read_files(const nlohmann::json& config) {
+  static Settings read_files(const nlohmann::json& config, const OperatorOptions& options) {
     nlohmann::json rest = config;
     if (rest.is_object())
       for (const char* field : {"input", "output", "batch_input", "batch_output"})
         rest.erase(field);
-    return read_settings(rest);
+    return read_settings(rest, options);
   }
 
-  void load(bool complete, int64_t default_max_batch_size, bool reshaped);
+  void load(bool complete, bool reshaped);
   std::shared_ptr<Compiled> variant(uint64_t given);
   std::vector<std::string> fed(uint64_t given) const;
   int threads() const {
@@ -86,6 +87,7 @@ struct Model::State {
                     Times& times);
 
   nlohmann::json config;
+  OperatorOptions options;
   Settings settings;
   amps::Device device;
   ModelFile file;
@@ -98,7 +100,7 @@ struct Model::State {
   std::map<uint64_t, std::shared_ptr<Compiled>> variants;
 };
 
-void Model::State::load(bool complete, int64_t default_max_batch_size, bool reshaped) {
+void Model::State::load(bool complete, bool reshaped) {
   const uint64_t start = now_ns();
   file.load_op_libraries();
   bool compiled = false;
@@ -123,8 +125,8 @@ void Model::State::load(bool complete, int64_t default_max_batch_size, bool resh
     });
     if (!extra.empty()) graph = file.load(extra, compiled);
   }
-  if (complete) config = complete_config(std::move(config), graph, default_max_batch_size);
-  settings = read_settings(config);
+  if (complete) config = complete_config(std::move(config), graph, options.default_max_batch_size);
+  settings = read_settings(config, options);
   check_config(settings, graph);
   for (auto* tensors : {&settings.inputs, &settings.outputs})
     for (TensorSettings& tensor : *tensors)
@@ -266,10 +268,10 @@ Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Model::~Model() = default;
 
 std::shared_ptr<Model> Model::load(const std::filesystem::path& version_dir, nlohmann::json config,
-                                   bool complete, int64_t default_max_batch_size, bool reshaped) {
+                                   bool complete, OperatorOptions options, bool reshaped) {
   try {
-    auto state = std::make_unique<State>(version_dir, std::move(config));
-    state->load(complete, default_max_batch_size, reshaped);
+    auto state = std::make_unique<State>(version_dir, std::move(config), std::move(options));
+    state->load(complete, reshaped);
     return std::shared_ptr<Model>(new Model(std::move(state)));
   } catch (const amps::Error& error) {
     throw Error(code_of(error.status()), error.what());

@@ -65,8 +65,7 @@ class Model {
   // are the model's here.
   static std::shared_ptr<Model> load(const std::filesystem::path& version_dir,
                                      nlohmann::json config, bool complete,
-                                     int64_t default_max_batch_size = kDefaultMaxBatchSize,
-                                     bool reshaped = false);
+                                     OperatorOptions options = {}, bool reshaped = false);
   ~Model();
 
   const nlohmann::json& config() const;  // as completed

@@ -108,17 +108,13 @@ std::string content_hash(const fs::path& folder) {
   return hash.text();
 }
 
-ModelFile::ModelFile(fs::path version_dir, const Settings& settings)
-    : version_dir_(std::move(version_dir)), settings_(settings) {
+ModelFile::ModelFile(fs::path version_dir, const Settings& settings, const OperatorOptions& options)
+    : version_dir_(std::move(version_dir)), settings_(settings), options_(options) {
   const std::string version = version_dir_.filename().string();
   const std::string model = "model '" + settings.name + "', version " + version;
   if (!settings.model_filename.empty()) {
-    path_ = version_dir_ / settings.model_filename;
-    if (fs::path(settings.model_filename).is_absolute() ||
-        settings.model_filename.find("..") != std::string::npos)
-      throw Error(Code::kInvalidArgument, model + ": default_model_filename '" +
-                                              settings.model_filename +
-                                              "' must lie in the version's folder");
+    path_ = ModelDir(version_dir_.parent_path(), options.folders)
+                .file(version, settings.model_filename, model + ": default_model_filename");
     // A folder NAME.metal_mps makes Triton ask for model.metal_mps, whatever lies there.
     if (!fs::is_regular_file(path_) && settings.model_filename != "model.metal_mps")
       throw Error(Code::kUnavailable, model + ": there is no file '" + settings.model_filename +
@@ -136,19 +132,47 @@ ModelFile::ModelFile(fs::path version_dir, const Settings& settings)
                                         version_dir_.string());
   where_ = model + ", file '" + path_.filename().string() + "'";
   device_name_ = amps::Device::get(settings.device).name();
-  if (settings.cache_dir.empty()) return;
+  choose_cache();
+  if (cache_dir_.empty()) return;
   Hash hash;
   hash.add(content_hash(version_dir_));
-  for (const std::string& name : settings.op_libraries)
-    if (fs::is_regular_file(library_path(name))) add_file(hash, library_path(name));
+  for (const std::string& name : settings.op_libraries) add_file(hash, library_path(name));
   content_ = hash.text();
 }
 
+// A configuration has a cache in the model's own folder: elsewhere, what is written would become a
+// model or a version of one.
+void ModelFile::choose_cache() {
+  if (settings_.cache_dir.empty()) return;
+  const fs::path model_dir = version_dir_.parent_path();
+  fs::path folder = (model_dir / settings_.cache_dir).lexically_normal();
+  const auto operators = options_.parameters.find("cache_dir");
+  const bool by_operator =
+      operators != options_.parameters.end() && lies_in(folder, {operators->second});
+  if (!by_operator) {
+    const std::string below =
+        fs::weakly_canonical(folder).lexically_relative(fs::weakly_canonical(model_dir)).string();
+    if (!lies_in(folder, {model_dir}) || below == "." || (below[0] >= '0' && below[0] <= '9'))
+      refuse(where_ + ": parameter 'cache_dir': '" + settings_.cache_dir +
+             "' must be a folder of the model's own beside its versions, such as 'cache'; others "
+             "are the operator's to name: --backend-config=metal_mps,cache_dir=DIR");
+  }
+  cache_dir_ = std::move(folder);
+}
+
 fs::path ModelFile::library_path(const std::string& name) const {
-  if (fs::path(name).is_absolute()) return name;
-  for (const fs::path& folder : {version_dir_, version_dir_.parent_path()})
-    if (fs::is_regular_file(folder / name)) return folder / name;
-  return name;
+  std::string folders;
+  for (const fs::path& folder : options_.op_libraries) {
+    std::error_code error;
+    const fs::path path = fs::canonical(folder / name, error);
+    if (!error && fs::is_regular_file(path, error) && lies_in(path, {folder})) return path;
+    folders += (folders.empty() ? "" : ", ") + folder.string();
+  }
+  refuse(where_ + ": op library '" + name + "' cannot be loaded: " +
+         (folders.empty()
+              ? "the operator has named no folder for op libraries: --op-library-directory DIR, or "
+                "--backend-config=metal_mps,op_library_directory=DIR in tritonserver"
+              : "it does not lie in " + folders));
 }
 
 void ModelFile::load_op_libraries() const {
@@ -168,7 +192,7 @@ fs::path ModelFile::cache_path(const std::vector<std::string>& fed) const {
         std::to_string(settings_.optimization_level), settings_.precision})
     key.add(part);
   for (const std::string& name : fed) key.add(name);
-  return fs::path(settings_.cache_dir) / (key.text() + ".mps");
+  return cache_dir_ / (key.text() + ".mps");
 }
 
 amps::Graph ModelFile::original() const {
@@ -211,7 +235,7 @@ amps::Executable ModelFile::compile(amps::Graph& graph, const std::vector<std::s
     amps::Executable executable = device.compile(graph, options);
     if (content_.empty() || compiled) return executable;
     std::error_code ignored;
-    fs::create_directories(settings_.cache_dir, ignored);
+    fs::create_directories(cache_dir_, ignored);
     const std::string path = cache_path(fed).string();
     const amps_status status = amps_executable_save(executable.c(), path.c_str());
     if (status != AMPS_OK)

@@ -165,51 +165,90 @@ bool truth(const Fields& parameter, const std::string& key, std::string text) {
   parameter.fail("parameter '" + key + "' must be true or false, '" + text + "' given");
 }
 
-void read_parameters(const Fields& model, Settings& settings) {
+constexpr std::array kParameters = {"optimization_level", "threads", "profile",   "cache_dir",
+                                    "graph_cache",        "device",  "precision", "micro_batch"};
+
+void check_device(const Fields& where, const std::string& device) {
+  const std::vector<std::string> devices = amps::Device::names();
+  if (device.empty() || std::find(devices.begin(), devices.end(), device) != devices.end()) return;
+  std::string known;
+  for (const std::string& name : devices) known += (known.empty() ? "" : ", ") + name;
+  where.fail("parameter 'device': there is no device '" + device + "', only " + known);
+}
+
+// Keys of others are left to them.
+void read_parameter(const Fields& where, const std::string& key, const std::string& text,
+                    Settings& settings) {
+  if (key == "optimization_level") {
+    settings.optimization_level = static_cast<int>(number(where, key, text, 0, 1));
+  } else if (key == "threads") {
+    settings.threads = static_cast<int>(number(where, key, text, 0, 4096));
+  } else if (key == "profile") {
+    settings.profile = truth(where, key, text);
+  } else if (key == "cache_dir") {
+    if (text.find('\0') != std::string::npos) where.fail("parameter 'cache_dir' has a zero byte");
+    settings.cache_dir = text;
+  } else if (key == "graph_cache") {
+    settings.graph_cache = static_cast<size_t>(number(where, key, text, 0, 1 << 20));
+  } else if (key == "micro_batch") {
+    settings.micro_batch = text == "auto" ? -1 : number(where, key, text, 0, 1 << 20);
+  } else if (key == "device") {
+    check_device(where, text);
+    settings.device = text;
+  } else if (key == "precision") {
+    if (!text.empty() && text != "fp32" && text != "fp16" && text != "bf16")
+      where.fail("parameter 'precision' must be fp32, fp16 or bf16, '" + text + "' given");
+    settings.precision = text;
+  }
+}
+
+void read_parameters(const Fields& model, const OperatorOptions& options, Settings& settings) {
   const Fields graph(Fields(model.object("optimization"), model.where()).object("graph"),
                      model.where() + ", optimization.graph");
   if (graph.integer("level") < 0) settings.optimization_level = 0;
-  for (const auto& [key, value] : model.object("parameters").items()) {
-    const std::string text =
-        Fields(value, model.where() + ", parameter '" + key + "'").text("string_value");
-    if (key == "optimization_level")
-      settings.optimization_level = static_cast<int>(number(model, key, text, 0, 1));
-    else if (key == "threads")
-      settings.threads = static_cast<int>(number(model, key, text, 0, 4096));
-    else if (key == "profile")
-      settings.profile = truth(model, key, text);
-    else if (key == "cache_dir")
-      settings.cache_dir = text;
-    else if (key == "graph_cache")
-      settings.graph_cache = static_cast<size_t>(number(model, key, text, 0, 1 << 20));
-    else if (key == "micro_batch")
-      settings.micro_batch = text == "auto" ? -1 : number(model, key, text, 0, 1 << 20);
-    else if (key == "device")
-      settings.device = text;
-    else if (key == "precision")
-      settings.precision = text;
-  }
-  if (!settings.precision.empty() && settings.precision != "fp32" && settings.precision != "fp16" &&
-      settings.precision != "bf16")
-    model.fail("parameter 'precision' must be fp32, fp16 or bf16, '" + settings.precision +
-               "' given");
-  const std::vector<std::string> devices = amps::Device::names();
-  if (!settings.device.empty() &&
-      std::find(devices.begin(), devices.end(), settings.device) == devices.end()) {
-    std::string known;
-    for (const std::string& name : devices) known += (known.empty() ? "" : ", ") + name;
-    model.fail("parameter 'device': there is no device '" + settings.device + "', only " + known);
-  }
+  const json& own = model.object("parameters");
+  for (const auto& [key, text] : options.parameters)
+    if (!own.contains(key)) read_parameter(model, key, text, settings);
+  for (const auto& [key, value] : own.items())
+    read_parameter(model, key,
+                   Fields(value, model.where() + ", parameter '" + key + "'").text("string_value"),
+                   settings);
 }
 
 }  // namespace
 
-Settings read_settings(const json& config) {
+std::string OperatorOptions::names() {
+  std::string names = "default-max-batch-size, op_library_directory";
+  for (const char* name : kParameters) names += std::string(", ") + name;
+  return names;
+}
+
+bool OperatorOptions::set(const std::string& key, const std::string& value) {
+  const json nothing = json::object();
+  const Fields where(nothing, "backend option");
+  if (key == "default-max-batch-size") {
+    default_max_batch_size = number(where, key, value, 0, kMostRows);
+  } else if (key == "op_library_directory") {
+    op_libraries.push_back(std::filesystem::absolute(value));
+  } else if (std::find(kParameters.begin(), kParameters.end(), key) != kParameters.end()) {
+    Settings checked;
+    read_parameter(where, key, value, checked);
+    parameters[key] = key == "cache_dir" ? std::filesystem::absolute(value).string() : value;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Settings read_settings(const json& config, const OperatorOptions& options) {
   Settings settings;
   settings.name = Fields(config, "model configuration").text("name");
   const Fields model(config, "model '" + settings.name + "'");
   settings.max_batch_size = model.integer("max_batch_size");
   if (settings.max_batch_size < 0) model.fail("field 'max_batch_size' must not be negative");
+  if (settings.max_batch_size > kMostRows)
+    model.fail("field 'max_batch_size' is at most " + std::to_string(kMostRows) + ", " +
+               std::to_string(settings.max_batch_size) + " given");
   read_tensors(model, "input", "input", settings.inputs);
   read_tensors(model, "output", "output", settings.outputs);
   for (const TensorSettings& input : settings.inputs)
@@ -221,7 +260,7 @@ Settings read_settings(const json& config) {
   settings.model_filename = model.text("default_model_filename");
   settings.op_libraries =
       Fields(model.object("model_operations"), model.where()).texts("op_library_filename");
-  read_parameters(model, settings);
+  read_parameters(model, options, settings);
   return settings;
 }
 

@@ -4,6 +4,7 @@
 // protobuf message.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "anymps/anymps.hpp"
+#include "serving/reach.h"
 
 namespace serving {
 
@@ -53,7 +55,7 @@ struct Settings {
   int optimization_level = 1;
   int threads = 0;         // 0: the device's default
   bool profile = false;    // per-kernel times, to the log when the model is unloaded
-  std::string cache_dir;   // compiled graphs are kept there
+  std::string cache_dir;   // compiled graphs are kept there; relative: to the model's folder
   std::string precision;   // "", "fp32", "fp16", "bf16"
   std::string device;      // "": the default
   size_t graph_cache = 0;  // shapes that are kept ready; 0: by max_batch_size
@@ -61,10 +63,25 @@ struct Settings {
   int64_t micro_batch = -1;
 };
 
-// Throws Error(kInvalidArgument) that names the model and the field.
-Settings read_settings(const nlohmann::json& config);
-
 inline constexpr int64_t kDefaultMaxBatchSize = 4;  // as Triton's --backend-config says
+inline constexpr int64_t kMostRows = 1 << 20;       // of max_batch_size
+
+// What the operator says for all models. Unlike a configuration, it may name any path.
+struct OperatorOptions {
+  // `parameters` that count where a configuration has none of the name.
+  std::map<std::string, std::string> parameters;
+  int64_t default_max_batch_size = kDefaultMaxBatchSize;
+  Folders op_libraries;  // those that op libraries may come from; none: there are no op libraries
+  Folders folders;       // the repositories: links of a model's files may lead there
+
+  // An option of --backend-config=metal_mps,KEY=VALUE. False: there is none of this name (see
+  // names()). Throws Error(kInvalidArgument) for a value that cannot be.
+  bool set(const std::string& key, const std::string& value);
+  static std::string names();
+};
+
+// Throws Error(kInvalidArgument) that names the model and the field.
+Settings read_settings(const nlohmann::json& config, const OperatorOptions& options = {});
 
 // Adds what the configuration leaves out and the graph tells: inputs, outputs, max_batch_size,
 // dynamic_batching, backend. What is there must agree with the graph; an Error names the tensor,

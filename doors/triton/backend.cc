@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend `metal_mps`: what Triton calls. A model is loaded once a version and shared by its
 // instances; all that it does with requests is in serving/.
-#include <array>
 #include <cstdio>
 #include <memory>
 
@@ -17,14 +16,8 @@ using serving::Error;
 
 #define TRITON_EXPORT extern "C" __attribute__((visibility("default"))) Failure
 
-// Options of --backend-config=metal_mps,KEY=VALUE that stand for a parameter that the model's
-// configuration does not set.
-constexpr std::array kParameters = {"optimization_level", "threads", "profile",   "cache_dir",
-                                    "graph_cache",        "device",  "precision", "micro_batch"};
-
 struct BackendState {
-  json options = json::object();  // of the command line
-  int64_t default_max_batch_size = serving::kDefaultMaxBatchSize;
+  serving::OperatorOptions options;  // of the command line
 };
 
 struct ModelState {
@@ -71,21 +64,9 @@ State* state_of(Object* object, Failure (*get)(Object*, void**)) {
 
 void read_options(BackendState& state, const json& config) {
   if (!config.contains("cmdline") || !config["cmdline"].is_object()) return;
-  for (const auto& [key, value] : config["cmdline"].items()) {
-    if (!value.is_string()) continue;
-    if (key == "default-max-batch-size") {
-      const std::string text = value.get<std::string>();
-      try {
-        state.default_max_batch_size = std::stoll(text);
-      } catch (const std::exception&) {
-        throw Error(
-            Code::kInvalidArgument,
-            "backend option 'default-max-batch-size' must be a number, '" + text + "' given");
-      }
-    }
-    for (const char* parameter : kParameters)
-      if (key == parameter) state.options[key] = {{"string_value", value}};
-  }
+  // Triton adds keys of its own.
+  for (const auto& [key, value] : config["cmdline"].items())
+    if (value.is_string()) state.options.set(key, value.get<std::string>());
 }
 
 json model_config(TRITONBACKEND_Model* model) {
@@ -126,19 +107,16 @@ void initialize_model(TRITONBACKEND_Model* model) {
   if (artifact != kFilesystem)
     throw Error(Code::kUnsupported,
                 std::string("model '") + name + "' does not lie in a folder of the file system");
-  const auto* options = state_of<BackendState>(backend, api.TRITONBACKEND_BackendState);
+  serving::OperatorOptions options =
+      state_of<BackendState>(backend, api.TRITONBACKEND_BackendState)->options;
+  options.folders.push_back(std::filesystem::path(location).parent_path());
   const json config = model_config(model);
-  json given = config;
-  for (const auto& [key, value] : options->options.items())
-    if (!given.contains("parameters") || !given["parameters"].contains(key))
-      given["parameters"][key] = value;
 
   auto state = std::make_unique<ModelState>();
   state->name = name;
   // Triton's core reshapes inputs and outputs itself.
-  state->model =
-      serving::Model::load(std::filesystem::path(location) / std::to_string(version),
-                           std::move(given), complete, options->default_max_batch_size, true);
+  state->model = serving::Model::load(std::filesystem::path(location) / std::to_string(version),
+                                      config, complete, std::move(options), true);
   if (complete) {
     json completed = config;
     for (const char* field : {"input", "output", "max_batch_size", "dynamic_batching", "backend"})

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <tuple>
 
 #include "fake_request.h"
 #include "serving/log.h"
@@ -15,9 +16,10 @@ namespace {
 
 using nlohmann::json;
 
-std::string load_refusal(const std::filesystem::path& version, const json& config, Code code) {
+std::string load_refusal(const std::filesystem::path& version, const json& config, Code code,
+                         const OperatorOptions& options = {}) {
   try {
-    Model::load(version, config, true);
+    Model::load(version, config, true, options);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), code) << error.what();
     return error.what();
@@ -43,7 +45,7 @@ TEST(Model, FindsItsFile) {
             "model 'm', version 3: there is no file 'net.onnx' in " + version.string());
   EXPECT_NE(load_refusal(version, {{"name", "m"}, {"default_model_filename", "../net.onnx"}},
                          Code::kInvalidArgument)
-                .find("must lie in the version's folder"),
+                .find("must lie in the folder " + version.string()),
             std::string::npos);
   std::ofstream(version / "model.onnx") << "no model at all";
   const std::string says = load_refusal(version, {{"name", "m"}}, Code::kInternal);
@@ -274,11 +276,11 @@ TEST(Model, ShapesThatDependOnData) {
 }
 
 TEST(Model, KeepsCompiledGraphs) {
-  Folder folder, cache;
-  const json parameters = {{"cache_dir", {{"string_value", (cache / "graphs").string()}}}};
+  Folder folder;
+  const json parameters = {{"cache_dir", {{"string_value", "graphs"}}}};
   const auto entries = [&] {
     std::vector<std::filesystem::path> list;
-    for (const auto& entry : std::filesystem::directory_iterator(cache / "graphs"))
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "graphs"))
       list.push_back(entry.path());
     return list;
   };
@@ -384,14 +386,14 @@ TEST(Model, RunsPartsOfABatch) {
 
 TEST(Model, Precision) {
   const auto answer = [](const std::string& precision) {
-    Folder folder, cache;
+    Folder folder;
     amps::Graph graph;
     const amps::Value x = graph.input("x", amps::DType::f32, {-1, 2}, {"N", ""});
     const float w[4] = {0.1f, 0.2f, 0.3f, 0.7f};
     graph.outputs(
         {graph.op("matmul", {x, graph.constant(amps::DType::f32, {2, 2}, w)}, {}, "y")[0]});
     const json parameters = {{"precision", {{"string_value", precision}}},
-                             {"cache_dir", {{"string_value", cache.path().string()}}}};
+                             {"cache_dir", {{"string_value", (folder / "cache").string()}}}};
     Floats first;
     for (int i = 0; i < 2; ++i) {  // compiled, and out of the cache
       auto model = load(folder, graph, {{"parameters", parameters}});
@@ -414,14 +416,73 @@ TEST(Model, Precision) {
   }
 }
 
-TEST(Model, OpLibrariesMustBeThere) {
-  Folder folder;
+// Libraries run code: only the operator says where they may come from.
+TEST(Model, OpLibrariesComeFromTheOperatorsFolders) {
+  Folder folder, libraries, elsewhere;
   plus_one().save((folder.version() / "model.mps").string());
-  const std::string says =
-      load_refusal(folder.version(),
-                   {{"name", "m"}, {"model_operations", {{"op_library_filename", {"libnone.so"}}}}},
-                   Code::kInvalidArgument);
-  EXPECT_NE(says.find("op library 'libnone.so' cannot be loaded"), std::string::npos) << says;
+  for (const std::filesystem::path& path : {folder.version() / "libown.so", folder / "libown.so",
+                                            elsewhere / "libother.so", libraries / "libgood.so"})
+    std::ofstream(path) << "no library";
+  std::filesystem::create_symlink(elsewhere / "libother.so", libraries / "liblink.so");
+  const auto says = [&](const std::string& name, bool named) {
+    OperatorOptions options;
+    if (named) options.op_libraries = {libraries.path()};
+    return load_refusal(folder.version(),
+                        {{"name", "m"}, {"model_operations", {{"op_library_filename", {name}}}}},
+                        Code::kInvalidArgument, options);
+  };
+  const std::string outside = "does not lie in " + libraries.path().string();
+  const std::tuple<std::string, bool, std::string> cases[] = {
+      {"libown.so", false, "named no folder for op libraries: --op-library-directory"},
+      {(elsewhere / "libother.so").string(), false, "named no folder"},
+      {"libown.so", true, outside},  // beside the model: a load request may have brought it
+      {(folder / "libown.so").string(), true, outside},
+      {(elsewhere / "libother.so").string(), true, outside},
+      {"../" + elsewhere.path().filename().string() + "/libother.so", true, outside},
+      {"liblink.so", true, outside},  // a link out of the folder
+      {"libnone.so", true, outside},
+      {"libgood.so", true, "file too short"},  // reaches the system's loader
+      {(libraries / "libgood.so").string(), true, "file too short"},
+  };
+  for (const auto& [name, named, expected] : cases) {
+    const std::string message = says(name, named);
+    EXPECT_NE(message.find("op library '" + name + "' cannot be loaded"), std::string::npos)
+        << message;
+    EXPECT_NE(message.find(expected), std::string::npos) << message;
+  }
+}
+
+TEST(Model, PathsOfAConfigurationStayInItsFolder) {
+  Folder folder, elsewhere;
+  const std::filesystem::path version = folder.version();
+  plus_one().save((elsewhere / "model.mps").string());
+  plus_one().save((version / "model.mps").string());
+  std::filesystem::create_symlink(elsewhere / "model.mps", version / "link.mps");
+  std::filesystem::create_symlink(elsewhere.path(), folder / "away");
+  for (const std::string name : {"../1/model.mps", "/etc/passwd", "link.mps"}) {
+    const std::string says = load_refusal(
+        version, {{"name", "m"}, {"default_model_filename", name}}, Code::kInvalidArgument);
+    EXPECT_NE(says.find("default_model_filename: '" + name + "'"), std::string::npos) << says;
+  }
+  const auto cache = [](const std::string& name) -> json {
+    return {{"name", "m"}, {"parameters", {{"cache_dir", {{"string_value", name}}}}}};
+  };
+  // Not where it would become a version, another model, or anything else.
+  for (const std::string& name :
+       {std::string("1"), std::string("7/x"), std::string("."), std::string("../other"),
+        std::string("away"), std::string("away/x"), elsewhere.path().string()}) {
+    const std::string says = load_refusal(version, cache(name), Code::kInvalidArgument);
+    EXPECT_NE(says.find("parameter 'cache_dir': '" + name + "'"), std::string::npos) << says;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "7"));
+  EXPECT_TRUE(Model::load(version, cache("cache"), true));
+  EXPECT_FALSE(std::filesystem::is_empty(folder / "cache"));
+  // The operator may have it anywhere, and a configuration below that.
+  OperatorOptions options;
+  EXPECT_TRUE(options.set("cache_dir", (elsewhere / "c").string()));
+  EXPECT_TRUE(Model::load(version, {{"name", "m"}}, true, options));
+  EXPECT_TRUE(Model::load(version, cache((elsewhere / "c" / "m").string()), true, options));
+  EXPECT_FALSE(std::filesystem::is_empty(elsewhere / "c" / "m"));
 }
 
 }  // namespace

@@ -131,5 +131,24 @@ TEST(Settings, RefusesWithTheNameOfTheField) {
         << settings_refusal(config) << "\n  should say: " << says;
 }
 
+TEST(Settings, OperatorOptionsCountWhereAConfigurationIsSilent) {
+  OperatorOptions options;
+  for (const auto& [key, value] : std::map<std::string, std::string>{
+           {"threads", "2"}, {"precision", "fp16"}, {"default-max-batch-size", "7"}})
+    EXPECT_TRUE(options.set(key, value)) << key;
+  EXPECT_EQ(options.default_max_batch_size, 7);
+  const Settings settings = read_settings(
+      json::parse(R"({"name": "m", "parameters": {"threads": {"string_value": "3"}}})"), options);
+  EXPECT_EQ(settings.threads, 3);
+  EXPECT_EQ(settings.precision, "fp16");
+  EXPECT_FALSE(options.set("thread", "2"));
+  for (const auto& [key, value] :
+       std::map<std::string, std::string>{{"threads", "x"},
+                                          {"precision", "fp8"},
+                                          {"device", "moon"},
+                                          {"default-max-batch-size", "-1"}})
+    EXPECT_THROW(options.set(key, value), Error) << key;
+}
+
 }  // namespace
 }  // namespace serving

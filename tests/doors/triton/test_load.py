@@ -188,8 +188,8 @@ def test_reload_while_it_runs(repository, triton):
 
 @pytest.mark.parametrize("level", ["0", "1"])
 def test_parameters_and_cache(repository, triton, tmp_path, level):
-    cache = tmp_path / "cache"
-    settings = {"optimization_level": level, "threads": "1", "profile": "true", "cache_dir": str(cache), "graph_cache": "2", "device": "cpu"}
+    cache = repository.folder / "m" / "cache"
+    settings = {"optimization_level": level, "threads": "1", "profile": "true", "cache_dir": "cache", "graph_cache": "2", "device": "cpu"}
     relu(repository, "m", relu_base(parameters=[{"key": Quoted(k), "value": {"string_value": Quoted(v)}} for k, v in settings.items()]))
     for _ in range(2):
         server = triton(repository, environment={"TRITON_MPS_VERBOSE": "1"})
@@ -248,18 +248,19 @@ const char* amps_op_library(amps_status (*add)(const amps_custom_op*)) {
 
 
 def test_kernels_of_your_own(repository, triton, tmp_path):
-    """model_operations names a library; its op is found in the ONNX file."""
+    """model_operations names a library out of the operator's folder; its op is found in the ONNX file."""
     from onnx import helper
     (tmp_path / "op.c").write_text(CUSTOM_OP)
+    (tmp_path / "ops").mkdir()
     nodes = [helper.make_node("ScaledSub", ["a", "b"], ["t"], domain="my.ops", factor=2.5), node("Relu", ["t"], ["y"])]
     graph = helper.make_graph(nodes, "own", [tensor("a", "FP32", ["N", 3]), tensor("b", "FP32", ["N", 3])], [tensor("y", "FP32", ["N", 3])])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("my.ops", 1)], ir_version=9)
     repository.file("own/1/model.onnx", model.SerializeToString())
     repository.file("without/1/model.onnx", model.SerializeToString())
-    subprocess.run(["cc", "-shared", "-fPIC", f"-I{ROOT / 'include'}", "-o", repository.folder / "own" / "libown.so", tmp_path / "op.c"], check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{ROOT / 'include'}", "-o", tmp_path / "ops" / "libown.so", tmp_path / "op.c"], check=True)
     repository.config("own", {"model_operations": {"op_library_filename": Quoted("libown.so")}})
     repository.config("without", {"model_operations": {"op_library_filename": Quoted("libnone.so")}})
-    server = triton(repository, ready=False)
+    server = triton(repository, f"--backend-config=metal_mps,op_library_directory={tmp_path / 'ops'}", ready=False)
     assert config(server, "own")["max_batch_size"] == 4
     a, b = floats(2, 3), floats(2, 3) + 1
     np.testing.assert_allclose(infer(server, "own", a=a, b=b)["y"], np.maximum(a * 2.5 - b, 0))
