@@ -13,8 +13,6 @@ namespace {
 using inference::ModelConfig;
 using inference::ModelInstanceGroup;
 
-constexpr int kMaxInstances = 1024;
-
 template <typename Dims>
 std::vector<int64_t> vector_of(const Dims& dims) {
   return {dims.begin(), dims.end()};
@@ -81,7 +79,6 @@ void check_all(const Tensors& tensors, const std::string& kind, const ModelConfi
 }
 
 void check_groups(const ModelConfig& config) {
-  int64_t instances = 0;
   for (const ModelInstanceGroup& group : config.instance_group()) {
     const std::string what = "instance group " + group.name() + " of model " + config.name();
     const std::string kind = ModelInstanceGroup::Kind_Name(group.kind());
@@ -89,11 +86,7 @@ void check_groups(const ModelConfig& config) {
           what + " has kind " + kind + " but specifies one or more GPUs");
     for (const int32_t gpu : group.gpus())
       check(gpu >= 0, what + " specifies invalid or unsupported gpu id " + std::to_string(gpu));
-    instances += int64_t{group.count()} * std::max(group.gpus_size(), 1);
   }
-  check(instances <= kMaxInstances, "model " + config.name() + " asks for " +
-                                        std::to_string(instances) + " instances; at most " +
-                                        std::to_string(kMaxInstances) + " are possible");
 }
 
 }  // namespace
@@ -118,6 +111,7 @@ void check_tensors(const ModelConfig& config, bool complete) {
   check_all(config.input(), "input", config, complete);
   check_all(config.output(), "output", config, complete);
   check_groups(config);
+  check_limits(config);
 }
 
 }  // namespace server

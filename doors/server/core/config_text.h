@@ -32,7 +32,10 @@ bool is_ensemble(const inference::ModelConfig& config);
 // kInvalidArgument with Triton's wording; ensembles are checked as a whole
 // (check_ensemble_config).
 void check_config(const inference::ModelConfig& config);
-// The same for inputs, outputs and instance groups. With `complete`, nothing may be missing.
+// The same for inputs, outputs and instance groups, and check_limits. With `complete`, nothing may
+// be missing.
 void check_tensors(const inference::ModelConfig& config, bool complete);
+// That no number asks for more than core/limits.h gives.
+void check_limits(const inference::ModelConfig& config);
 
 }  // namespace server

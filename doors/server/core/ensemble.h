@@ -25,6 +25,10 @@ using StepModels = std::vector<std::shared_ptr<ModelVersion>>;
 // That the tensors of the steps fit together. Throws kInvalidArgument.
 void check_ensemble_steps(const inference::ModelConfig& config, const StepModels& models);
 
+// What a request to the ensemble runs in all. Throws kInvalidArgument if that is more than
+// core/limits.h gives.
+ModelVersion::Extent extent_of(const inference::ModelConfig& config, const StepModels& models);
+
 // Runs the steps. max_inflight_requests is met by construction: a step runs once a request.
 std::unique_ptr<Scheduler> make_ensemble(const AnswerContext& context, StepModels models);
 

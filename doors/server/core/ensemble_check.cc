@@ -6,6 +6,7 @@
 #include <set>
 
 #include "server/core/ensemble.h"
+#include "server/core/limits.h"
 #include "serving/datatype.h"
 
 namespace server {
@@ -122,6 +123,21 @@ void check_ensemble_config(const ModelConfig& config) {
   for (const std::string& tensor : flow.all)
     check(outputs.contains(tensor) || (flow.ready.contains(tensor) && flow.read.contains(tensor)),
           "ensemble tensor '" + tensor + "' is unused in ensemble '" + config.name() + "'");
+}
+
+ModelVersion::Extent extent_of(const ModelConfig& config, const StepModels& models) {
+  ModelVersion::Extent extent{0, 0};
+  const std::string where = "ensemble '" + config.name() + "', ensemble_scheduling.step: ";
+  for (const std::shared_ptr<ModelVersion>& model : models) {
+    extent.runs += model->extent().runs;  // each is within the bound: no overflow
+    extent.depth = std::max(extent.depth, model->extent().depth + 1);
+    check(extent.runs <= kMaxEnsembleRuns,
+          where + "a request would run more than " + std::to_string(kMaxEnsembleRuns) + " models");
+    check(
+        extent.depth <= kMaxEnsembleDepth,
+        where + "more than " + std::to_string(kMaxEnsembleDepth) + " ensembles lie in each other");
+  }
+  return extent;
 }
 
 void check_ensemble_steps(const ModelConfig& config, const StepModels& models) {

@@ -49,12 +49,15 @@ std::vector<std::unique_ptr<Instance>> make_instances(
 
 }  // namespace
 
-ModelVersion::ModelVersion(const Services& services, int64_t version, const fs::path& model_dir,
-                           inference::ModelConfig config)
+ModelVersion::ModelVersion(const Services& services, int64_t version,
+                           const serving::ModelDir& model_dir, inference::ModelConfig config)
     : services_(services), version_(version), load_id_(next_load_id()) {
   const bool complete = !services.options->disable_auto_complete_config;
-  model_ = serving::Model::load(model_dir / std::to_string(version),
-                                nlohmann::json(to_json(config, Defaults::kPrint)), complete);
+  serving::OperatorOptions options = services.options->models;
+  options.folders = model_dir.repositories;
+  model_ = serving::Model::load(model_dir.path / std::to_string(version),
+                                nlohmann::json(to_json(config, Defaults::kPrint)), complete,
+                                std::move(options));
   inference::ModelConfig completed;
   from_json(model_->config(), completed);
   normalize_config(completed);
@@ -69,8 +72,9 @@ ModelVersion::ModelVersion(const Services& services, int64_t version, const fs::
       make_scheduler(context_.config, std::move(instances), *services.limiter, metrics_, model_dir);
 }
 
-ModelVersion::ModelVersion(const Services& services, int64_t version, const fs::path& model_dir,
-                           inference::ModelConfig config, const MakeScheduler& make)
+ModelVersion::ModelVersion(const Services& services, int64_t version,
+                           const serving::ModelDir& model_dir, inference::ModelConfig config,
+                           const MakeScheduler& make)
     : services_(services), version_(version), load_id_(next_load_id()) {
   const std::string name = config.name();
   context_ = {name,      std::to_string(version), std::move(config),    {},
@@ -86,13 +90,14 @@ ModelVersion::~ModelVersion() {
     services_.log('I', "profile of '" + name() + "' version " + version_text() + ":\n" + profile);
 }
 
-void ModelVersion::read_labels(const fs::path& model_dir) {
+void ModelVersion::read_labels(const serving::ModelDir& model_dir) {
   for (const inference::ModelOutput& output : context_.config.output()) {
     if (output.label_filename().empty()) continue;
-    const fs::path relative = fs::path(output.label_filename()).lexically_normal();
-    const fs::path path = model_dir / relative;
+    const fs::path path = model_dir.file(
+        "", output.label_filename(),
+        "model '" + context_.model + "', output '" + output.name() + "', label_filename");
     std::ifstream file(path);
-    if (relative.is_absolute() || *relative.begin() == ".." || !file)
+    if (!file)
       throw Error(Code::kInternal, "unable to open file '" + path.string() +
                                        "' with the labels of output '" + output.name() + "'");
     std::vector<std::string>& labels = context_.labels[output.name()];

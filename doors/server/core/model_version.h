@@ -6,7 +6,6 @@
 
 #include <condition_variable>
 #include <deque>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -16,6 +15,7 @@
 #include "server/core/instance.h"
 #include "server/core/options.h"
 #include "server/core/statistics.h"
+#include "serving/reach.h"
 
 namespace server {
 
@@ -34,11 +34,11 @@ struct Services {
 class ModelVersion {
  public:
   // `config`: normalized (core/config_text.h). Loads, makes the instances and warms them up.
-  ModelVersion(const Services& services, int64_t version, const std::filesystem::path& model_dir,
+  ModelVersion(const Services& services, int64_t version, const serving::ModelDir& model_dir,
                inference::ModelConfig config);
   // An ensemble; its scheduler is made with the version's own context.
   using MakeScheduler = std::function<std::unique_ptr<Scheduler>(const AnswerContext&)>;
-  ModelVersion(const Services& services, int64_t version, const std::filesystem::path& model_dir,
+  ModelVersion(const Services& services, int64_t version, const serving::ModelDir& model_dir,
                inference::ModelConfig config, const MakeScheduler& make);
   ~ModelVersion();
 
@@ -49,12 +49,20 @@ class ModelVersion {
   const Labels& labels() const { return context_.labels; }
   const ModelMetrics& metrics() const { return metrics_; }
   const Scheduler& scheduler() const { return *scheduler_; }
+  // What a request to it runs: one model, or those of the steps of an ensemble, and how many
+  // ensembles lie in each other.
+  struct Extent {
+    uint64_t runs = 1;
+    unsigned depth = 0;
+  };
+  const Extent& extent() const { return extent_; }
+  void set_extent(const Extent& extent) { extent_ = extent; }
 
   // Checks the request, answers it from the cache or queues it. It is always answered.
   static void infer(const std::shared_ptr<ModelVersion>& self, RequestPtr request);
 
  private:
-  void read_labels(const std::filesystem::path& model_dir);
+  void read_labels(const serving::ModelDir& model_dir);
 
   const Services services_;
   const int64_t version_;
@@ -64,6 +72,7 @@ class ModelVersion {
   AnswerContext context_;
   std::shared_ptr<serving::Model> model_;
   std::unique_ptr<Scheduler> scheduler_;
+  Extent extent_;
 };
 
 // Where versions are destroyed.

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "server/core/access.h"
+#include "serving/settings.h"
+
 namespace server {
 
 enum class ModelControl { kNone, kPoll, kExplicit };
@@ -38,6 +41,7 @@ struct Options {
   bool disable_auto_complete_config = false;
   unsigned exit_timeout_seconds = 30;
   unsigned model_load_threads = 2;
+  serving::OperatorOptions models;                       // --backend-config, --op-library-directory
   std::map<std::string, std::string> cache_config;       // "local" -> size=BYTES
   bool rate_limit = false;                               // execution_count
   std::map<std::string, uint32_t> rate_limit_resources;  // "R1" -> count
@@ -48,10 +52,15 @@ struct Options {
            metrics_port = 8002;  // 0: any free one, which is printed
   unsigned http_threads = 2;
   bool reuse_http_port = false, reuse_grpc_port = false;
-  TlsOptions http_tls, grpc_tls;
+  TlsOptions http_tls, grpc_tls, metrics_tls;
   GrpcConnectionOptions grpc_connections;
   std::string grpc_compression = "none";  // of infer responses: none, low, medium, high
   std::string api_key;                    // asked of every request but health checks; "": none
+  std::vector<Restriction> http_restricted, grpc_restricted;
+  // Of web pages that may send requests ("http://h:1", "*": all), and names beside addresses and
+  // local names that the server answers to (none: all, unless it listens on loopback).
+  std::vector<std::string> http_allow_origins, http_allow_hosts;
+  bool allow_client_shm = false;  // clients may register shared memory
   uint64_t max_request_bytes = uint64_t{64} << 20;
   bool status_page = true;
 

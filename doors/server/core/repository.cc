@@ -61,6 +61,8 @@ void Repository::start() {
   {
     std::lock_guard operation(operation_);
     const Scan scan = scan_repositories(options.model_repositories);
+    for (const std::string& repository : options.model_repositories)
+      if (const std::string why = why_empty(repository); !why.empty()) log('W', why);
     const bool all = options.model_control != ModelControl::kExplicit;
     std::set<std::string> names;
     for (const std::string& name : options.load_models)

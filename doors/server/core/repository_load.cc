@@ -248,14 +248,18 @@ Repository::Made Repository::make(const std::string& name, const Source& source,
   try {
     check_tensors(source.config, ensemble);
     std::unique_ptr<ModelVersion> loaded;
+    const std::vector<std::string>& repositories = services_.options->model_repositories;
+    const serving::ModelDir dir(source.dir, {repositories.begin(), repositories.end()});
     if (ensemble) {
+      const StepModels steps = steps_of(source.config);
+      const ModelVersion::Extent extent = extent_of(source.config, steps);
       loaded = std::make_unique<ModelVersion>(
-          services_, version, source.dir, source.config, [&](const AnswerContext& context) {
-            return make_ensemble(context, steps_of(source.config));
-          });
+          services_, version, dir, source.config,
+          [&](const AnswerContext& context) { return make_ensemble(context, steps); });
+      loaded->set_extent(extent);
     } else {
       check_backend(source.config);
-      loaded = std::make_unique<ModelVersion>(services_, version, source.dir, source.config);
+      loaded = std::make_unique<ModelVersion>(services_, version, dir, source.config);
     }
     made.serial = ++serial_;
     made.version = graveyard_.adopt(std::move(loaded), [this, name, version, serial = made.serial] {

@@ -68,7 +68,8 @@ Scan scan_repositories(const std::vector<std::string>& repositories) {
   for (const std::string& repository : repositories) {
     std::error_code error;
     if (!fs::is_directory(repository, error))
-      throw Error(Code::kInternal, "failed to open directory " + repository);
+      throw Error(Code::kInternal, "failed to open the model repository '" + repository +
+                                       "': there is no such folder");
     for (const fs::directory_entry& entry : entries_of(repository)) {
       const std::string name = entry.path().filename().string();
       if (!entry.is_directory(error) || name.starts_with('.')) continue;
@@ -78,6 +79,29 @@ Scan scan_repositories(const std::vector<std::string>& repositories) {
   }
   for (const std::string& name : scan.twice) scan.models.erase(name);
   return scan;
+}
+
+std::string why_empty(const fs::path& repository) {
+  const auto has_version = [](const fs::path& folder) {
+    const std::vector<fs::directory_entry> entries = entries_of(folder);
+    return std::any_of(entries.begin(), entries.end(), [](const fs::directory_entry& entry) {
+      std::error_code error;
+      return entry.is_directory(error) && version_of(entry.path().filename().string());
+    });
+  };
+  for (const fs::directory_entry& entry : entries_of(repository)) {
+    std::error_code error;
+    if (entry.is_directory(error) && !entry.path().filename().string().starts_with('.') &&
+        has_version(entry.path()))
+      return "";
+  }
+  std::string why = "the model repository '" + repository.string() +
+                    "' has no model. A model is a folder with a folder for each version: " +
+                    (repository / "NAME" / "1" / "model.onnx").string() +
+                    " (or model.mps, model.pte)";
+  if (has_version(repository))
+    why += ". This looks like the folder of one model: give the folder above it";
+  return why;
 }
 
 Fingerprint fingerprint(const fs::path& model_dir) {

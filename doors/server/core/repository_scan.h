@@ -25,6 +25,9 @@ struct Scan {
 // Throws kInternal if a repository cannot be read.
 Scan scan_repositories(const std::vector<std::string>& repositories);
 
+// Why there is nothing to load in a repository, and how it should look; "" if there is something.
+std::string why_empty(const std::filesystem::path& repository);
+
 // Names, sizes and times of all files: of each version, and of the rest.
 struct Fingerprint {
   std::string rest;

@@ -5,13 +5,11 @@
 #include <string>
 
 #include "server/core/dynamic_batcher.h"
+#include "server/core/limits.h"
 #include "server/core/sequence_batcher.h"
 
 namespace server {
 namespace {
-
-// The queue has a list for each level, and looks at all of them.
-constexpr uint64_t kMaxPriorityLevels = 1024;
 
 void check_dynamic_batching(const inference::ModelConfig& config) {
   const inference::ModelDynamicBatching& batching = config.dynamic_batching();
@@ -45,7 +43,7 @@ void check_dynamic_batching(const inference::ModelConfig& config) {
 std::unique_ptr<Scheduler> make_scheduler(const inference::ModelConfig& config,
                                           std::vector<std::unique_ptr<Instance>> instances,
                                           RateLimiter& limiter, ModelMetrics& metrics,
-                                          const std::filesystem::path& model_dir) {
+                                          const serving::ModelDir& model_dir) {
   check(!instances.empty(), "no instance of model '" + config.name() + "' to run its requests");
   if (config.has_sequence_batching())
     return std::make_unique<SequenceBatcher>(config, std::move(instances), limiter, metrics,

@@ -4,12 +4,12 @@
 // enqueues.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "model_config.pb.h"
 #include "server/core/request.h"
+#include "serving/reach.h"
 
 namespace server {
 
@@ -43,6 +43,6 @@ class Scheduler {
 std::unique_ptr<Scheduler> make_scheduler(const inference::ModelConfig& config,
                                           std::vector<std::unique_ptr<Instance>> instances,
                                           RateLimiter& limiter, ModelMetrics& metrics,
-                                          const std::filesystem::path& model_dir = {});
+                                          const serving::ModelDir& model_dir = {});
 
 }  // namespace server

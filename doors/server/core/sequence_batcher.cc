@@ -28,7 +28,7 @@ constexpr char kSequenceTimeout[] = "timeout of the corresponding sequence has b
 class SequenceBatcher::Core {
  public:
   Core(const inference::ModelConfig& config, std::vector<std::unique_ptr<Instance>> instances,
-       RateLimiter& limiter, ModelMetrics& metrics, const std::filesystem::path& model_dir)
+       RateLimiter& limiter, ModelMetrics& metrics, const serving::ModelDir& model_dir)
       : rows_(config, model_dir),
         idle_us_(config.sequence_batching().max_sequence_idle_microseconds()),
         instances_(std::move(instances)),
@@ -328,7 +328,7 @@ void SequenceBatcher::Core::stop() {
 SequenceBatcher::SequenceBatcher(const inference::ModelConfig& config,
                                  std::vector<std::unique_ptr<Instance>> instances,
                                  RateLimiter& limiter, ModelMetrics& metrics,
-                                 const std::filesystem::path& model_dir)
+                                 const serving::ModelDir& model_dir)
     : core_(std::make_shared<Core>(config, std::move(instances), limiter, metrics, model_dir)) {
   for (size_t lane = 0; lane < core_->lanes(); ++lane)
     threads_.start([core = core_, lane] { core->work(lane); });

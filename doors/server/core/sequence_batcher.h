@@ -3,12 +3,12 @@
 // instance has slots for so many sequences; the others wait in a backlog until a slot is free.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "server/core/scheduler.h"
 #include "server/core/worker_threads.h"
+#include "serving/reach.h"
 
 namespace server {
 
@@ -16,7 +16,7 @@ class SequenceBatcher final : public Scheduler {
  public:
   SequenceBatcher(const inference::ModelConfig& config,
                   std::vector<std::unique_ptr<Instance>> instances, RateLimiter& limiter,
-                  ModelMetrics& metrics, const std::filesystem::path& model_dir);
+                  ModelMetrics& metrics, const serving::ModelDir& model_dir);
   ~SequenceBatcher() override;
   void enqueue(RequestPtr request) override;
   size_t queued() const override;

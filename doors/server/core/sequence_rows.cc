@@ -67,8 +67,7 @@ const SequenceStates::Values* states_of(const Sequence& sequence) {
 
 }  // namespace
 
-SequenceRows::SequenceRows(const inference::ModelConfig& config,
-                           const std::filesystem::path& model_dir)
+SequenceRows::SequenceRows(const inference::ModelConfig& config, const serving::ModelDir& model_dir)
     : oldest_(checked(config).sequence_batching().has_oldest()),
       direct_(config.sequence_batching().direct()),
       slots_each_(slots_for(config)),

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <deque>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,13 +13,14 @@
 #include "server/core/sequence_controls.h"
 #include "server/core/sequence_slots.h"
 #include "server/core/sequence_states.h"
+#include "serving/reach.h"
 
 namespace server {
 
 class SequenceRows {
  public:
   // Throws kInvalidArgument with Triton's wording if the configuration is wrong.
-  SequenceRows(const inference::ModelConfig& config, const std::filesystem::path& model_dir);
+  SequenceRows(const inference::ModelConfig& config, const serving::ModelDir& model_dir);
 
   bool oldest() const { return oldest_; }
   size_t slots_each() const { return slots_each_; }  // sequences that an instance has at once

@@ -16,7 +16,7 @@
 
 namespace server {
 SequenceStates::SequenceStates(const inference::ModelConfig& config,
-                               const std::filesystem::path& model_dir) {
+                               const serving::ModelDir& model_dir) {
   std::set<std::string> inputs, outputs;
   for (const auto& state : config.sequence_batching().state()) {
     const std::string where = " of a state of model '" + config.name() + "'";
@@ -36,7 +36,7 @@ SequenceStates::SequenceStates(const inference::ModelConfig& config,
 
 SequenceStates::Value SequenceStates::read_initial(
     const inference::ModelConfig& config, const inference::ModelSequenceBatching::State& state,
-    amps_dtype dtype, const std::filesystem::path& model_dir) const {
+    amps_dtype dtype, const serving::ModelDir& model_dir) const {
   const std::string& name = state.input_name();
   if (state.initial_state_size() > 1)
     refuse("'initial_state' field for state input name '" + name +
@@ -81,7 +81,9 @@ SequenceStates::Value SequenceStates::read_initial(
   }
   if (given->state_data_case() != given->kDataFile)
     refuse("initial_state setting expects state '" + name + "' to have state_data set");
-  const std::filesystem::path path = model_dir / "initial_state" / given->data_file();
+  const std::filesystem::path path =
+      model_dir.file("initial_state", given->data_file(),
+                     "model '" + config.name() + "', initial state of '" + name + "', data_file");
   std::ifstream file(path, std::ios::binary);
   if (!file)
     refuse("cannot read the initial state of '" + name + "' of model '" + config.name() +

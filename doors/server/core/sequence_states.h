@@ -4,20 +4,20 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "model_config.pb.h"
 #include "server/core/request.h"
+#include "serving/reach.h"
 
 namespace server {
 
 class SequenceStates {
  public:
   // Reads the initial states from model_dir/initial_state. Throws kInvalidArgument.
-  SequenceStates(const inference::ModelConfig& config, const std::filesystem::path& model_dir);
+  SequenceStates(const inference::ModelConfig& config, const serving::ModelDir& model_dir);
 
   struct Value {
     std::vector<int64_t> shape;
@@ -44,7 +44,7 @@ class SequenceStates {
   };
   Value read_initial(const inference::ModelConfig& config,
                      const inference::ModelSequenceBatching::State& state, amps_dtype dtype,
-                     const std::filesystem::path& model_dir) const;
+                     const serving::ModelDir& model_dir) const;
 
   std::vector<State> states_;
   Values initial_;

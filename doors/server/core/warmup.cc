@@ -19,8 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using inference::ModelWarmup;
 
-constexpr size_t kMaxBytes = size_t{1} << 36;
-
 [[noreturn]] void refuse_warmup(const std::string& message) {
   refuse(request_prefix({}) + message);
 }
@@ -70,12 +68,12 @@ Buffer read_buffer(const fs::path& path) {
 }
 
 Buffer fill(const ModelWarmup::Input& input, const std::string& name, amps_dtype dtype,
-            const std::vector<int64_t>& shape, const fs::path& model_dir) {
+            const std::vector<int64_t>& shape, const serving::ModelDir& model_dir) {
   const std::optional<int64_t> count = serving::element_count(shape);
   const std::optional<size_t> bytes = dtype == AMPS_STRING
                                           ? serving::byte_count(AMPS_U32, shape)  // empty strings
                                           : serving::byte_count(dtype, shape);
-  if (!count || !bytes || *bytes > kMaxBytes)
+  if (!count || !bytes)
     refuse_warmup("warmup setting expects input '" + name +
                   "' to have a shape that fits into memory, " + serving::shape_text(shape) +
                   " given");
@@ -89,11 +87,9 @@ Buffer fill(const ModelWarmup::Input& input, const std::string& name, amps_dtype
       return buffer;
     }
     case ModelWarmup::Input::kInputDataFile: {
-      const fs::path relative = fs::path(input.input_data_file()).lexically_normal();
-      if (relative.empty() || relative.is_absolute() || *relative.begin() == "..")
-        refuse_warmup("warmup setting of input '" + name + "': file '" + input.input_data_file() +
-                      "' must lie in the model's folder 'warmup'");
-      Buffer buffer = read_buffer(model_dir / "warmup" / relative);
+      Buffer buffer =
+          read_buffer(model_dir.file("warmup", input.input_data_file(),
+                                     "warmup setting of input '" + name + "', input_data_file"));
       if (dtype != AMPS_STRING && buffer.bytes < *bytes)
         refuse_warmup("warmup setting expects " + std::to_string(*bytes) +
                       " bytes, but the data "
@@ -117,7 +113,7 @@ std::set<std::string> internal_inputs(const inference::ModelConfig& config) {
 }
 
 Request make_request(const inference::ModelConfig& config, const ModelWarmup& warmup,
-                     const fs::path& model_dir) {
+                     const serving::ModelDir& model_dir) {
   Request request;
   request.model = config.name();
   std::vector<InputTensor> internal;
@@ -145,7 +141,8 @@ Request make_request(const inference::ModelConfig& config, const ModelWarmup& wa
 
 }  // namespace
 
-void warm_up(const inference::ModelConfig& config, const fs::path& model_dir, Instance& instance) {
+void warm_up(const inference::ModelConfig& config, const serving::ModelDir& model_dir,
+             Instance& instance) {
   for (const ModelWarmup& warmup : config.model_warmup()) {
     if (warmup.batch_size() == 0) continue;
     const Request sample = make_request(config, warmup, model_dir);

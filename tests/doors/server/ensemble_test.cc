@@ -231,5 +231,31 @@ TEST(EnsembleConfig, NamesWhatIsWrong) {
   }
 }
 
+// Each level doubles what a request runs: without a bound thirty small configurations are 2^30.
+TEST_F(EnsembleTest, OneRequestRunsABoundedNumberOfModels) {
+  std::string below = "one";
+  for (int level = 1; level <= 10; ++level) {
+    const std::string name = "twice" + std::to_string(level);
+    add(name, ensemble(step(below, "x", "mid") + step(below, "mid", "y")));
+    load(name);
+    below = name;
+  }
+  EXPECT_EQ(served.start().find(below, -1)->extent().runs, 1024u);
+  EXPECT_NE(why_not("more", ensemble(step(below, "x", "mid") + step("one", "mid", "y")))
+                .find("ensemble 'more', ensemble_scheduling.step: a request would run more than "
+                      "1024 models"),
+            std::string::npos);
+  below = "one";
+  for (int level = 1; level <= 16; ++level) {
+    const std::string name = "deep" + std::to_string(level);
+    add(name, ensemble(step(below, "x", "y")));
+    load(name);
+    below = name;
+  }
+  EXPECT_NE(why_not("deeper", ensemble(step(below, "x", "y")))
+                .find("more than 16 ensembles lie in each other"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace server

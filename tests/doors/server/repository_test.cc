@@ -370,7 +370,7 @@ TEST(Repository, WarmsUp) {
             }).find("Internal: failed to open text file for read "),
             std::string::npos);
   warm("away", "input_data_file: \"../config.pbtxt\"");
-  EXPECT_NE(refusal([&] { repository.load("away", {}); }).find("must lie in the model's folder"),
+  EXPECT_NE(refusal([&] { repository.load("away", {}); }).find("must lie in the folder"),
             std::string::npos);
 }
 
@@ -395,6 +395,100 @@ TEST(Repository, CachedAnswersEndWithTheLoad) {
   folder.add("m", 5);
   repository.load("m", {});
   EXPECT_EQ(floats_of(ask(repository, make_request("m", {1, 2, 3, 4})))[0], 6);
+}
+
+// What a load request brings is not trusted: it names no file outside the repository, no library,
+// and no size that is taken before it is checked.
+TEST(Repository, ARequestStaysWithinWhatTheOperatorGave) {
+  ModelFolder folder, elsewhere;
+  folder.add("m", 1);
+  elsewhere.write("secret", std::string(16, 's'));
+  elsewhere.write("lib.so", "no library");
+  const std::string away = elsewhere.path().string();
+  std::filesystem::create_directories(folder.path() / "m" / "warmup");
+  std::filesystem::create_symlink(elsewhere.path() / "secret", folder.path() / "m" / "link");
+  std::filesystem::create_symlink(elsewhere.path() / "secret",
+                                  folder.path() / "m" / "warmup" / "link");
+  std::ifstream file(folder.path() / "m/1/model.mps", std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  Served served(folder);
+  Repository& repository = served.start();
+  const auto labels = [](const std::string& name) {
+    return R"({"max_batch_size":4,"input":[{"name":"x","data_type":"TYPE_FP32","dims":[4]}],)"
+           R"("output":[{"name":"y","data_type":"TYPE_FP32","dims":[4],"label_filename":")" +
+           name + R"("}]})";
+  };
+  const auto warm = [](const std::string& data) {
+    return R"({"max_batch_size":4,"model_warmup":[{"name":"w","batch_size":1,"inputs":{"x":)"
+           R"({"data_type":"TYPE_FP32",)" +
+           data + "}}}]}";
+  };
+  const auto library = [](const std::string& name) {
+    return R"({"model_operations":{"op_library_filename":[")" + name + R"("]}})";
+  };
+  const auto cache = [](const std::string& name) {
+    return R"({"parameters":{"cache_dir":{"string_value":")" + name + R"("}}})";
+  };
+  const std::pair<std::string, std::string> cases[] = {
+      {library("lib.so"), "op library 'lib.so' cannot be loaded"},
+      {library(away + "/lib.so"), "cannot be loaded"},
+      {library("../lib.so"), "cannot be loaded"},
+      {cache(away), "parameter 'cache_dir'"},
+      {cache("../other"), "parameter 'cache_dir'"},
+      {cache("9"), "parameter 'cache_dir'"},
+      {labels(away + "/secret"), "label_filename"},
+      {labels("../../secret"), "label_filename"},
+      {labels("link"), "is a link that leads out of the model repository"},
+      {warm(R"("dims":[4],"input_data_file":")" + away + R"(/secret")"), "input_data_file"},
+      {warm(R"("dims":[4],"input_data_file":"link")"), "is a link that leads out"},
+      {warm(R"("dims":["1099511627776"],"zero_data":true)"),
+       "model_warmup[0] 'w', input 'x', dims"},
+      {R"({"default_model_filename":")" + away + R"(/secret"})", "default_model_filename"},
+      {R"({"default_model_filename":"../../m/1/model.mps"})", "default_model_filename"},
+      {R"({"max_batch_size":2000000000})", "max_batch_size: at most"},
+  };
+  for (const auto& [config, expected] : cases) {
+    for (const bool with_files : {false, true}) {
+      if (with_files && config.find("link") != std::string::npos) continue;
+      Parameters parameters = {{"config", config}};
+      if (with_files) {
+        parameters["file:1/model.mps"] = bytes;
+        parameters["file:lib.so"] = "no library";
+        parameters["file:1/lib.so"] = "no library";
+      }
+      const std::string says = refusal([&] { repository.load("m", parameters); });
+      EXPECT_NE(says.find(expected), std::string::npos) << config << "\n" << says;
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "m" / "9"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "other"));
+}
+
+TEST(Repository, TellsOfAFolderWithoutModels) {
+  ModelFolder empty, files, model, good;
+  files.write("model.onnx", "");
+  files.write("notes/readme.txt", "");
+  model.version("1", 0);
+  good.add("m", 1);
+  const auto warned = [](const ModelFolder& folder, const std::string& part) {
+    Served served(folder);
+    served.start();
+    return served.logged("W the model repository '" + folder.path().string() +
+                         "' has no model. A model is a folder with a folder for each version: " +
+                         (folder.path() / "NAME/1/model.onnx").string()) &&
+           served.logged(part);
+  };
+  EXPECT_TRUE(warned(empty, ""));
+  EXPECT_TRUE(warned(files, ""));
+  EXPECT_FALSE(warned(good, ""));
+  std::filesystem::create_directories(empty.path() / "1");
+  EXPECT_TRUE(warned(empty, "This looks like the folder of one model: give the folder above it"));
+  good.remove("m");
+  std::filesystem::remove_all(model.path());
+  Served served(model);
+  EXPECT_EQ(refusal([&] { served.start(); }), "failed to open the model repository '" +
+                                                  model.path().string() +
+                                                  "': there is no such folder");
 }
 
 }  // namespace

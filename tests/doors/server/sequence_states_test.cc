@@ -176,6 +176,10 @@ TEST_F(SequenceStatesTest, InitialStatesComeFromFiles) {
   EXPECT_EQ(number(infer(1, true).outputs[0].data), 1);
 
   EXPECT_NE(error(begin + "dims: 1 data_file: 'none' }").find("cannot read"), std::string::npos);
+  std::ofstream(dir_ / "outside").write("1234", 4);
+  for (const std::string& name : {(dir_ / "outside").string(), std::string("../outside")})
+    EXPECT_NE(error(begin + "dims: 1 data_file: '" + name + "' }").find("must lie in the folder"),
+              std::string::npos);
   EXPECT_EQ(error(begin + "dims: [1, 1] zero_data: true }"),
             "Number of dimensions in 'initial_state' doesn't match the size of 'state' dimensions "
             "for state input 'state_in'. 2 != 1");
