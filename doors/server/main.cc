@@ -102,6 +102,7 @@ int serve(const Options& options, const sigset_t& signals) {
     throw;
   }
   print_models(server);
+  for (const std::string& warning : server::warnings(options)) logger.warning(warning);
   std::unique_ptr<server::GrpcServer> grpc;
   std::unique_ptr<server::HttpServer> http;
   if (options.grpc) {
@@ -115,8 +116,9 @@ int serve(const Options& options, const sigset_t& signals) {
     logger.info("Started Metrics Service at " +
                 endpoint(options.metrics_address, http->metrics_port()));
 
-  int signal = 0;
-  sigwait(&signals, &signal);
+  const timespec period{1, 0};
+  int signal = -1;
+  while ((signal = sigtimedwait(&signals, nullptr, &period)) < 0) server.trim();
   logger.info(
       fmt::format("Signal ({}) received: no new requests; those under way are answered "
                   "within {} s. A second signal exits at once.",

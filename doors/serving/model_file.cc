@@ -164,7 +164,7 @@ fs::path ModelFile::library_path(const std::string& name) const {
   std::string folders;
   for (const fs::path& folder : options_.op_libraries) {
     std::error_code error;
-    const fs::path path = fs::canonical(folder / name, error);
+    fs::path path = fs::canonical(folder / name, error);
     if (!error && fs::is_regular_file(path, error) && lies_in(path, {folder})) return path;
     folders += (folders.empty() ? "" : ", ") + folder.string();
   }

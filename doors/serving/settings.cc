@@ -229,11 +229,13 @@ bool OperatorOptions::set(const std::string& key, const std::string& value) {
   if (key == "default-max-batch-size") {
     default_max_batch_size = number(where, key, value, 0, kMostRows);
   } else if (key == "op_library_directory") {
+    if (value.empty()) where.fail("'" + key + "' names no folder");
     op_libraries.push_back(std::filesystem::absolute(value));
   } else if (std::find(kParameters.begin(), kParameters.end(), key) != kParameters.end()) {
     Settings checked;
     read_parameter(where, key, value, checked);
-    parameters[key] = key == "cache_dir" ? std::filesystem::absolute(value).string() : value;
+    parameters[key] =
+        key == "cache_dir" && !value.empty() ? std::filesystem::absolute(value).string() : value;
   } else {
     return false;
   }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/buffer_pool.h"
 
+#include <malloc.h>
+
 #include <array>
 #include <bit>
 #include <cstdlib>
 #include <mutex>
 #include <new>
 #include <vector>
+
+#include "server/core/clock.h"
 
 namespace server {
 namespace {
@@ -27,9 +31,9 @@ class Pool {
   void* take(size_t size_class) {
     {
       std::lock_guard lock(mutex_);
-      std::vector<void*>& free = free_[size_class - kFirst];
+      std::vector<Free>& free = free_[size_class - kFirst];
       if (!free.empty()) {
-        void* block = free.back();
+        void* block = free.back().block;
         free.pop_back();
         kept_ -= size_t{1} << size_class;
         return block;
@@ -43,7 +47,7 @@ class Pool {
       std::lock_guard lock(mutex_);
       if (kept_ + bytes <= kKept) {
         try {
-          free_[size_class - kFirst].push_back(block);
+          free_[size_class - kFirst].push_back({block, now_ns()});
           kept_ += bytes;
           return;
         } catch (const std::bad_alloc&) {
@@ -53,9 +57,35 @@ class Pool {
     std::free(block);
   }
 
+  void trim(uint64_t before_ns) {
+    std::vector<Free> old;
+    {
+      std::lock_guard lock(mutex_);
+      for (size_t i = 0; i < free_.size(); ++i) {
+        // The last that came is the first to go: the oldest are in front.
+        std::vector<Free>& free = free_[i];
+        size_t count = 0;
+        while (count < free.size() && free[count].since_ns <= before_ns) ++count;
+        old.insert(old.end(), free.begin(), free.begin() + static_cast<std::ptrdiff_t>(count));
+        free.erase(free.begin(), free.begin() + static_cast<std::ptrdiff_t>(count));
+        kept_ -= count << (i + kFirst);
+      }
+    }
+    for (const Free& each : old) std::free(each.block);
+    if (!old.empty()) malloc_trim(0);  // blocks of some sizes lie in the allocator's own heap
+  }
+  size_t kept() {
+    std::lock_guard lock(mutex_);
+    return kept_;
+  }
+
  private:
+  struct Free {
+    void* block;
+    uint64_t since_ns;
+  };
   std::mutex mutex_;
-  std::array<std::vector<void*>, kLast - kFirst + 1> free_;
+  std::array<std::vector<Free>, kLast - kFirst + 1> free_;
   size_t kept_ = 0;
 };
 
@@ -64,6 +94,13 @@ class Pool {
 }
 
 }  // namespace
+
+void trim_buffers(std::chrono::nanoseconds age) {
+  const uint64_t now = now_ns(), most = static_cast<uint64_t>(age.count());
+  if (now >= most) Pool::get().trim(now - most);
+}
+
+size_t unused_buffer_bytes() { return Pool::get().kept(); }
 
 Buffer allocate_buffer(size_t bytes) {
   try {

@@ -3,6 +3,8 @@
 // that size: fresh pages cost more than many a model.
 #pragma once
 
+#include <chrono>
+
 #include "server/core/request.h"
 
 namespace server {
@@ -10,5 +12,9 @@ namespace server {
 // `bytes` writable bytes on a 64-byte boundary; they go back when the last copy of the buffer is
 // gone. Throws kUnavailable if there is no memory.
 Buffer allocate_buffer(size_t bytes);
+
+// Gives back blocks that have lain unused for longer than this. The next answers need fresh pages.
+void trim_buffers(std::chrono::nanoseconds age);
+size_t unused_buffer_bytes();
 
 }  // namespace server

@@ -5,8 +5,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
 
 #include "anymps/anymps.h"
+#include "serving/error.h"
 
 namespace server {
 namespace {
@@ -15,6 +17,8 @@ namespace {
 struct Raw {
   std::string control = "none", rate_limit = "off";
   std::vector<std::string> cache_config, rate_limit_resources, trace_config, ignored;
+  std::vector<std::string> backend_config, op_libraries, http_restricted, grpc_restricted;
+  bool metrics_tls_given = false;
   std::vector<std::string> trace_level;
   std::string trace_file, trace_rate, trace_count, trace_frequency;
   uint64_t cache_bytes = 0;
@@ -28,9 +32,10 @@ class Flags {
     server(o);
     logging(o);
     repository(o, raw);
-    http(o);
-    grpc(o);
+    http(o, raw);
+    grpc(o, raw);
     metrics(o, raw);
+    backend(raw);
     tracing(raw);
     scheduling(raw);
     accepted(raw);
@@ -40,6 +45,11 @@ class Flags {
   template <typename T>
   CLI::Option* add(const char* group, const std::string& name, T& value, const std::string& help) {
     return app_.add_option(name, value, help)->group(group)->capture_default_str();
+  }
+  template <typename T>
+  CLI::Option* add_list(const char* group, const std::string& name, T& values,
+                        const std::string& help) {
+    return app_.add_option(name, values, help)->group(group)->expected(1)->take_all();
   }
   // true, false, 1, 0; true if the flag stands alone.
   CLI::Option* toggle(const char* group, const std::string& name, bool& value,
@@ -70,6 +80,8 @@ class Flags {
         "asked of every request but health checks: 'Authorization: Bearer KEY' or 'X-Api-Key: KEY'")
         ->envname("ANYMPS_API_KEY")
         ->default_str("");
+    toggle("Server", "--allow-client-shm", o.allow_client_shm,
+           "clients may register shared memory of this machine");
   }
   void logging(Options& o) {
     add("Logging", "--log-verbose", o.log_verbose, "0: off; 1 and more: verbose");
@@ -115,7 +127,7 @@ class Flags {
     add(group, prefix + "-server-key", tls.key, "the server's key, PEM");
     add(group, prefix + "-root-cert", tls.root, "who signs the clients' certificates, PEM");
   }
-  void http(Options& o) {
+  void http(Options& o, Raw& raw) {
     const char* group = "HTTP";
     toggle(group, "--allow-http", o.http, "serve HTTP");
     add(group, "--http-address", o.http_address, "address; 0.0.0.0: all interfaces");
@@ -126,9 +138,16 @@ class Flags {
         "largest request in bytes, over HTTP and gRPC")
         ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
     toggle(group, "--status-page", o.status_page, "the page at /");
+    add_list(group, "--http-restricted-api", raw.http_restricted,
+             "API[,API...]:HEADER=VALUE: these need the header with this value; " + api_names())
+        ->type_name("TEXT");
+    add_list(group, "--http-allow-origin", o.http_allow_origins,
+             "SCHEME://HOST[:PORT]: web pages from there may send requests; '*': all");
+    add_list(group, "--http-allow-host", o.http_allow_hosts,
+             "a name that the server answers to, beside addresses and local names; '*': all");
     tls(group, "--http", o.http_tls);
   }
-  void grpc(Options& o) {
+  void grpc(Options& o, Raw& raw) {
     const char* group = "gRPC";
     toggle(group, "--allow-grpc", o.grpc, "serve gRPC");
     add(group, "--grpc-address", o.grpc_address, "address; 0.0.0.0: all interfaces");
@@ -138,6 +157,11 @@ class Flags {
     add(group, "--grpc-infer-response-compression-level", o.grpc_compression,
         "none, low, medium or high, for clients that take it")
         ->check(CLI::IsMember({"none", "low", "medium", "high"}));
+    add_list(group, "--grpc-restricted-protocol", raw.grpc_restricted,
+             "PROTOCOL[,PROTOCOL...]:KEY=VALUE: these need the metadata triton-grpc-protocol-KEY "
+             "with this value; " +
+                 api_names())
+        ->type_name("TEXT");
     GrpcConnectionOptions& c = o.grpc_connections;
     add(group, "--grpc-keepalive-time", c.keepalive_time, "milliseconds between pings");
     add(group, "--grpc-keepalive-timeout", c.keepalive_timeout, "milliseconds to wait for one");
@@ -155,6 +179,19 @@ class Flags {
     add("Metrics", "--metrics-address", raw.metrics_address,
         "address; --http-address if not given");
     add("Metrics", "--metrics-port", o.metrics_port, "port; 0: any free one");
+    tls("Metrics", "--metrics", o.metrics_tls);
+    for (const char* flag : {"--metrics-use-ssl", "--metrics-use-ssl-mutual"})
+      app_.get_option(flag)
+          ->description("TLS for metrics; as for HTTP if not given")
+          ->type_name("BOOLEAN");
+  }
+  void backend(Raw& raw) {
+    add_list("Backend", "--backend-config", raw.backend_config,
+             "[metal_mps,]KEY=VALUE for models that do not say it themselves; KEY: " +
+                 serving::OperatorOptions::names());
+    add_list("Backend", "--op-library-directory", raw.op_libraries,
+             "a folder that op libraries of models may come from; they run as part of the server")
+        ->type_name("DIR");
   }
   void tracing(Raw& raw) {
     app_.add_option("--trace-config", raw.trace_config,
@@ -185,14 +222,13 @@ class Flags {
   }
   // Flags of tritonserver that say nothing to this server.
   void accepted(Raw& raw) {
-    for (const char* name :
-         {"--backend-config", "--backend-directory", "--cache-directory", "--repoagent-directory",
-          "--pinned-memory-pool-byte-size", "--cuda-memory-pool-byte-size",
-          "--min-supported-compute-capability", "--buffer-manager-thread-count", "--host-policy",
-          "--model-load-gpu-limit", "--model-load-retry-count", "--model-namespacing",
-          "--enable-peer-access", "--allow-gpu-metrics", "--allow-cpu-metrics",
-          "--metrics-interval-ms", "--metrics-config", "--grpc-infer-allocation-pool-size",
-          "--cuda-virtual-address-size"})
+    for (const char* name : {"--backend-directory", "--cache-directory", "--repoagent-directory",
+                             "--pinned-memory-pool-byte-size", "--cuda-memory-pool-byte-size",
+                             "--min-supported-compute-capability", "--buffer-manager-thread-count",
+                             "--host-policy", "--model-load-gpu-limit", "--model-load-retry-count",
+                             "--model-namespacing", "--enable-peer-access", "--allow-gpu-metrics",
+                             "--allow-cpu-metrics", "--metrics-interval-ms", "--metrics-config",
+                             "--grpc-infer-allocation-pool-size", "--cuda-virtual-address-size"})
       app_.add_option(name, raw.ignored, "accepted, without effect")
           ->group("Accepted as tritonserver's")
           ->expected(1)
@@ -271,6 +307,68 @@ void read_resources(const Raw& raw, Options& options) {
   }
 }
 
+// "a,b:HEADER=VALUE"; what is sent before the name of the header is `prefix`.
+void read_restrictions(const std::string& flag, const std::vector<std::string>& texts,
+                       const std::string& prefix, std::vector<Restriction>& to) {
+  Apis taken = 0;
+  for (const std::string& text : texts) {
+    const size_t colon = text.find(':'), equals = text.find('=', std::min(colon, text.size()));
+    if (colon == std::string::npos || equals == std::string::npos || equals == colon + 1 ||
+        equals + 1 == text.size())
+      refuse_flag(flag, text, "NAME[,NAME...]:HEADER=VALUE");
+    Restriction restriction;
+    restriction.header = CLI::detail::to_lower(prefix + text.substr(colon + 1, equals - colon - 1));
+    restriction.value = text.substr(equals + 1);
+    for (const std::string& name : CLI::detail::split(text.substr(0, colon), ',')) {
+      const std::optional<Api> api = parse_api(name);
+      if (!api) refuse_flag(flag, name, "one of " + api_names());
+      if (taken & *api) refuse_flag(flag, name, "each name in one group only");
+      taken |= *api;
+      restriction.apis |= *api;
+    }
+    to.push_back(std::move(restriction));
+  }
+}
+
+void read_backend(const Raw& raw, Options& options) {
+  const auto set = [&](const std::string& flag, const std::string& text, const std::string& key,
+                       const std::string& value) {
+    try {
+      if (options.models.set(key, value)) return;
+    } catch (const serving::Error& error) {
+      throw CLI::ValidationError(flag, error.what());
+    }
+    refuse_flag(flag, text, "one of the keys " + serving::OperatorOptions::names());
+  };
+  for (const std::string& text : raw.backend_config) {
+    const size_t comma = text.find(','), equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+      refuse_flag("--backend-config", text, "[BACKEND,]KEY=VALUE");
+    const bool named = comma < equals;
+    // Models of ONNX Runtime's backend run here too.
+    if (const std::string backend = text.substr(0, comma);
+        named && backend != "metal_mps" && backend != "onnxruntime")
+      refuse_flag("--backend-config", text,
+                  "the backend metal_mps (or onnxruntime): no other is here");
+    const size_t begin = named ? comma + 1 : 0;
+    set("--backend-config", text, text.substr(begin, equals - begin), text.substr(equals + 1));
+  }
+  for (const std::string& folder : raw.op_libraries)
+    set("--op-library-directory", folder, "op_library_directory", folder);
+  for (const std::filesystem::path& folder : options.models.op_libraries)
+    if (std::error_code error; !std::filesystem::is_directory(folder, error))
+      refuse_flag("--op-library-directory", folder.string(), "a folder");
+}
+
+void check_origins(const Options& options) {
+  for (const std::string& origin : options.http_allow_origins) {
+    const size_t at = origin.find("://");
+    if (origin != "*" && (at == std::string::npos || at == 0 || at + 3 == origin.size() ||
+                          origin.find('/', at + 3) != std::string::npos))
+      refuse_flag("--http-allow-origin", origin, "SCHEME://HOST[:PORT] without a path, or '*'");
+  }
+}
+
 void check_tls(const std::string& prefix, TlsOptions& tls) {
   if (tls.mutual) tls.enabled = true;
   if (!tls.enabled) return;
@@ -279,6 +377,14 @@ void check_tls(const std::string& prefix, TlsOptions& tls) {
                                "needs " + prefix + "-server-cert and " + prefix + "-server-key");
   if (tls.mutual && tls.root.empty())
     throw CLI::ValidationError(prefix + "-use-ssl-mutual", "needs " + prefix + "-root-cert");
+}
+
+// What the flags for metrics do not say is as it is for the requests.
+void follow_tls(const TlsOptions& requests, bool given, TlsOptions& metrics) {
+  if (!given) metrics.enabled = requests.enabled, metrics.mutual = requests.mutual;
+  if (metrics.certificate.empty() && metrics.key.empty())
+    metrics.certificate = requests.certificate, metrics.key = requests.key;
+  if (metrics.root.empty()) metrics.root = requests.root;
 }
 
 void finish(const Raw& raw, Options& options) {
@@ -301,6 +407,14 @@ void finish(const Raw& raw, Options& options) {
   read_resources(raw, options);
   check_tls("--http", options.http_tls);
   check_tls("--grpc", options.grpc_tls);
+  follow_tls(options.http ? options.http_tls : options.grpc_tls, raw.metrics_tls_given,
+             options.metrics_tls);
+  check_tls("--metrics", options.metrics_tls);
+  read_restrictions("--http-restricted-api", raw.http_restricted, "", options.http_restricted);
+  read_restrictions("--grpc-restricted-protocol", raw.grpc_restricted, "triton-grpc-protocol-",
+                    options.grpc_restricted);
+  read_backend(raw, options);
+  check_origins(options);
   if (!options.http && !options.grpc)
     throw CLI::ValidationError("--allow-http, --allow-grpc", "one of them must be true");
 }
@@ -319,11 +433,27 @@ std::optional<int> parse_flags(int argc, const char* const* argv, Options& optio
   const Flags flags(app, options, raw);
   try {
     app.parse(argc, argv);
+    for (const char* flag : {"--metrics-use-ssl", "--metrics-use-ssl-mutual"})
+      raw.metrics_tls_given = raw.metrics_tls_given || app.count(flag) > 0;
     finish(raw, options);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   return std::nullopt;
+}
+
+std::vector<std::string> warnings(const Options& options) {
+  std::vector<std::string> list;
+  const auto look = [&](bool on, const std::string& address, bool mutual, const std::string& flag) {
+    if (on && !is_loopback(address) && !mutual && options.api_key.empty())
+      list.push_back(
+          "--" + flag + "-address " + address +
+          " lets in everyone who reaches this machine: ANYMPS_API_KEY asks for a key, --" + flag +
+          "-use-ssl-mutual for a certificate");
+  };
+  look(options.http, options.http_address, options.http_tls.mutual, "http");
+  look(options.grpc, options.grpc_address, options.grpc_tls.mutual, "grpc");
+  return list;
 }
 
 }  // namespace server

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "server/core/options.h"
 
@@ -11,5 +13,8 @@ namespace server {
 // Fills `options`. An exit code if the program is to end at once: 0 after --help and --version, 2
 // after a message that says what is wrong.
 std::optional<int> parse_flags(int argc, const char* const* argv, Options& options);
+
+// What is possible and rarely meant: everyone who reaches this machine is let in.
+std::vector<std::string> warnings(const Options& options);
 
 }  // namespace server

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 
 #include "anymps/anymps.h"
+#include "server/core/buffer_pool.h"
 #include "server/core/clock.h"
 #include "server/core/logger.h"
 #include "server/core/metrics.h"
@@ -50,6 +52,12 @@ uint64_t cache_bytes(const Options& options) {
   return bytes;
 }
 
+// As the engine reads it; it has refused what is no number when it was loaded.
+std::chrono::milliseconds max_buffer_age() {
+  const char* text = std::getenv("MPS_MAX_BUFFER_AGE");
+  return std::chrono::milliseconds(text && *text ? std::strtoll(text, nullptr, 10) : 60000);
+}
+
 template <typename Tensor>
 void describe(const Tensor& tensor, bool batched,
               inference::ModelMetadataResponse::TensorMetadata& to) {
@@ -88,11 +96,12 @@ struct Server::State {
   const Options options;
   Logger logger;
   Tracer tracer;
-  SharedMemory shared_memory;
+  SharedMemory shared_memory{options.allow_client_shm};
   RateLimiter limiter;
   ResponseCache cache;
   Repository repository;
   MetricsPage metrics;
+  const std::chrono::milliseconds buffer_age = max_buffer_age();
   std::atomic<bool> started{false}, stopping{false};
 };
 
@@ -125,7 +134,9 @@ inference::ServerMetadataResponse Server::metadata() const {
   inference::ServerMetadataResponse response;
   response.set_name(state_->options.server_id);
   response.set_version(amps_version());
-  for (const char* extension : kExtensions) response.add_extensions(extension);
+  for (const std::string_view extension : kExtensions)
+    if (extension != "system_shared_memory" || state_->options.allow_client_shm)
+      response.add_extensions(extension.data());
   return response;
 }
 
@@ -214,6 +225,14 @@ CacheFigures Server::cache_figures() const {
   return {state_->cache.enabled(), usage.bytes, usage.capacity,
           usage.entries,           usage.hits,  usage.misses,
           usage.evictions};
+}
+
+void Server::trim() {
+  for (size_t i = 0; i < amps_device_count(); ++i) {
+    amps_device* device = nullptr;
+    if (amps_device_get(amps_device_name_at(i), &device) == AMPS_OK) amps_device_trim(device);
+  }
+  trim_buffers(state_->buffer_age);
 }
 
 Logger& Server::logger() { return state_->logger; }

@@ -71,6 +71,10 @@ class Server {
   // Answers through request->respond, also when the request is refused.
   void infer(RequestPtr request);
 
+  // Gives back memory that has lain unused for longer than MPS_MAX_BUFFER_AGE. Who runs the server
+  // calls it now and then: when no requests come, nothing else does.
+  void trim();
+
   Logger& logger();
   MetricsPage& metrics();
   SharedMemory& shared_memory();

@@ -53,8 +53,16 @@ bool is_object_name(std::string_view key) {
 
 }  // namespace
 
+void SharedMemory::need_allowed() const {
+  if (!allowed_)
+    throw Error(Code::kUnsupported,
+                "shared memory of clients is not allowed here; the server's operator allows it "
+                "with --allow-client-shm=true");
+}
+
 void SharedMemory::add(const std::string& name, const std::string& key, uint64_t offset,
                        uint64_t bytes) {
+  need_allowed();
   {
     const std::lock_guard lock(mutex_);
     if (regions_.count(name))
@@ -123,6 +131,7 @@ inference::SystemSharedMemoryStatusResponse SharedMemory::status(const std::stri
 }
 
 Buffer SharedMemory::buffer(const std::string& name, uint64_t offset, uint64_t bytes) const {
+  need_allowed();
   std::shared_ptr<Region> region;
   {
     const std::lock_guard lock(mutex_);

@@ -16,6 +16,8 @@ namespace server {
 
 class SharedMemory {
  public:
+  // Unless `allowed`, nothing can be registered: a region is memory of any process of this user.
+  explicit SharedMemory(bool allowed = true) : allowed_(allowed) {}
   // `key`: the name of a POSIX shared memory object. kAlreadyExists if the name is taken.
   void add(const std::string& name, const std::string& key, uint64_t offset, uint64_t bytes);
   void remove(const std::string& name);
@@ -27,6 +29,8 @@ class SharedMemory {
 
  private:
   struct Region;
+  void need_allowed() const;
+  const bool allowed_;
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Region>> regions_;
 };

@@ -2,20 +2,6 @@
 #include "server/grpc/calls.h"
 
 namespace server {
-namespace {
-
-constexpr std::string_view kBearer = "Bearer ";
-
-// Takes as long for every key of the same length.
-bool same_key(grpc::string_ref given, std::string_view key) {
-  unsigned char difference = given.size() == key.size() ? 0 : 1;
-  for (size_t i = 0; i < given.size() && !key.empty(); ++i)
-    difference |= static_cast<unsigned char>(given.data()[i] ^ key[i % key.size()]);
-  return difference == 0;
-}
-
-}  // namespace
-
 grpc::Status to_status(const Error& error) {
   const auto code = [&] {
     switch (error.code()) {
@@ -57,17 +43,21 @@ grpc::ByteBuffer to_bytes(Wire&& wire) {
   return {slices.data(), slices.size()};
 }
 
-grpc::Status check_key(const grpc::ServerContextBase& context, const std::string& key) {
-  if (key.empty()) return grpc::Status::OK;
-  for (const auto& [name, value] : context.client_metadata()) {
-    if (name == "x-api-key" && same_key(value, key)) return grpc::Status::OK;
-    if (name == "authorization" && value.starts_with({kBearer.data(), kBearer.size()}) &&
-        same_key(value.substr(kBearer.size()), key))
-      return grpc::Status::OK;
-  }
-  return {grpc::StatusCode::UNAUTHENTICATED,
-          "this server asks for its API key: send the metadata 'authorization: Bearer KEY' or "
-          "'x-api-key: KEY'"};
+grpc::Status check_access(const grpc::ServerContextBase& context, const Options& options, Api api) {
+  if (options.api_key.empty() && options.grpc_restricted.empty()) return grpc::Status::OK;
+  const auto header = [&](std::string_view name) -> std::optional<std::string_view> {
+    const auto found = context.client_metadata().find({name.data(), name.size()});
+    if (found == context.client_metadata().end()) return std::nullopt;
+    return std::string_view(found->second.data(), found->second.size());
+  };
+  if (api != kHealthApi && !shows_key(options.api_key, header))
+    return {grpc::StatusCode::UNAUTHENTICATED,
+            "this server asks for its API key: send the metadata 'authorization: Bearer KEY' or "
+            "'x-api-key: KEY'"};
+  const Restriction* restriction = unmet(options.grpc_restricted, api, header);
+  if (!restriction) return grpc::Status::OK;
+  return {grpc::StatusCode::UNAVAILABLE,
+          "This protocol is restricted, expecting header '" + restriction->header + "'"};
 }
 
 void Calls::began() {

@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "grpc_service.grpc.pb.h"
+#include "server/core/access.h"
 #include "server/core/server.h"
 #include "server/grpc/infer_codec.h"
 
@@ -25,8 +26,9 @@ using InferService = inference::GRPCInferenceService::WithRawMethod_ModelInfer<
 
 grpc::Status to_status(const Error& error);
 grpc::ByteBuffer to_bytes(Wire&& wire);
-// OK if the call shows the key, as `authorization: Bearer KEY` or `x-api-key: KEY`.
-grpc::Status check_key(const grpc::ServerContextBase& context, const std::string& key);
+// OK if the call may be made: it shows the key, as `authorization: Bearer KEY` or `x-api-key: KEY`
+// (health needs none), and what --grpc-restricted-protocol asks of calls of this group.
+grpc::Status check_access(const grpc::ServerContextBase& context, const Options& options, Api api);
 
 // A call that goes on until the client ends it.
 class LongCall {

@@ -52,7 +52,7 @@ class InferStream : public LongCall, public std::enable_shared_from_this<InferSt
       context_.set_compression_level(calls_.compression);
     const std::lock_guard lock(mutex_);
     events_ = 1;  // done
-    end_ = check_key(context_, calls_.server.options().api_key);
+    end_ = check_access(context_, calls_.server.options(), kInferenceApi);
     closed_ = !end_.ok();
     draining_ = draining_ || calls_.draining();
     go_on();

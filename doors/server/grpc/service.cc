@@ -32,8 +32,8 @@ Parameter load_parameter(const std::string& name, const ModelRepositoryParameter
 }  // namespace
 
 template <typename Fn>
-grpc::Status Service::answer(const grpc::ServerContext* context, Fn&& fn) {
-  if (grpc::Status status = check_key(*context, server_.options().api_key); !status.ok())
+grpc::Status Service::answer(const grpc::ServerContext* context, Api api, Fn&& fn) {
+  if (grpc::Status status = check_access(*context, server_.options(), api); !status.ok())
     return status;
   try {
     fn();
@@ -50,55 +50,49 @@ grpc::Status Service::answer(const grpc::ServerContext* context, Fn&& fn) {
                                [[maybe_unused]] const inference::METHOD##Request* request, \
                                [[maybe_unused]] inference::METHOD##Response* response)
 
-// Health is told to everybody.
 ANYMPS_GRPC_METHOD(ServerLive) {
-  response->set_live(server_.live());
-  return grpc::Status::OK;
+  return answer(context, kHealthApi, [&] { response->set_live(server_.live()); });
 }
 
 ANYMPS_GRPC_METHOD(ServerReady) {
-  response->set_ready(server_.ready());
-  return grpc::Status::OK;
+  return answer(context, kHealthApi, [&] { response->set_ready(server_.ready()); });
 }
 
 ANYMPS_GRPC_METHOD(ModelReady) {
-  try {
+  return answer(context, kHealthApi, [&] {
     response->set_ready(server_.model_ready(request->name(), request->version()));
-  } catch (const Error& error) {
-    return to_status(error);
-  }
-  return grpc::Status::OK;
+  });
 }
 
 ANYMPS_GRPC_METHOD(ServerMetadata) {
-  return answer(context, [&] { *response = server_.metadata(); });
+  return answer(context, kMetadataApi, [&] { *response = server_.metadata(); });
 }
 
 ANYMPS_GRPC_METHOD(ModelMetadata) {
-  return answer(context,
+  return answer(context, kMetadataApi,
                 [&] { *response = server_.model_metadata(request->name(), request->version()); });
 }
 
 ANYMPS_GRPC_METHOD(ModelConfig) {
-  return answer(context, [&] {
+  return answer(context, kModelConfigApi, [&] {
     *response->mutable_config() = server_.model_config(request->name(), request->version());
   });
 }
 
 ANYMPS_GRPC_METHOD(ModelStatistics) {
-  return answer(context,
+  return answer(context, kStatisticsApi,
                 [&] { *response = server_.statistics(request->name(), request->version()); });
 }
 
 ANYMPS_GRPC_METHOD(RepositoryIndex) {
-  return answer(context, [&] {
+  return answer(context, kModelRepositoryApi, [&] {
     refuse_repository(request->repository_name());
     *response = server_.repository_index(request->ready());
   });
 }
 
 ANYMPS_GRPC_METHOD(RepositoryModelLoad) {
-  return answer(context, [&] {
+  return answer(context, kModelRepositoryApi, [&] {
     refuse_repository(request->repository_name());
     Parameters parameters;
     for (const auto& [name, value] : request->parameters())
@@ -108,7 +102,7 @@ ANYMPS_GRPC_METHOD(RepositoryModelLoad) {
 }
 
 ANYMPS_GRPC_METHOD(RepositoryModelUnload) {
-  return answer(context, [&] {
+  return answer(context, kModelRepositoryApi, [&] {
     refuse_repository(request->repository_name());
     bool with_dependents = false;
     const auto found = request->parameters().find("unload_dependents");
@@ -123,18 +117,19 @@ ANYMPS_GRPC_METHOD(RepositoryModelUnload) {
 }
 
 ANYMPS_GRPC_METHOD(SystemSharedMemoryStatus) {
-  return answer(context, [&] { *response = server_.shared_memory().status(request->name()); });
+  return answer(context, kSharedMemoryApi,
+                [&] { *response = server_.shared_memory().status(request->name()); });
 }
 
 ANYMPS_GRPC_METHOD(SystemSharedMemoryRegister) {
-  return answer(context, [&] {
+  return answer(context, kSharedMemoryApi, [&] {
     server_.shared_memory().add(request->name(), request->key(), request->offset(),
                                 request->byte_size());
   });
 }
 
 ANYMPS_GRPC_METHOD(SystemSharedMemoryUnregister) {
-  return answer(context, [&] {
+  return answer(context, kSharedMemoryApi, [&] {
     if (request->name().empty())
       server_.shared_memory().remove_all();
     else
@@ -144,7 +139,7 @@ ANYMPS_GRPC_METHOD(SystemSharedMemoryUnregister) {
 
 // There is no CUDA memory here: nothing is registered, and nothing can be.
 ANYMPS_GRPC_METHOD(CudaSharedMemoryStatus) {
-  return answer(context, [&] {
+  return answer(context, kSharedMemoryApi, [&] {
     if (!request->name().empty())
       throw Error(Code::kNotFound,
                   fmt::format("Unable to find cuda shared memory region: '{}'", request->name()));
@@ -152,17 +147,17 @@ ANYMPS_GRPC_METHOD(CudaSharedMemoryStatus) {
 }
 
 ANYMPS_GRPC_METHOD(CudaSharedMemoryRegister) {
-  return answer(context, [&] {
+  return answer(context, kSharedMemoryApi, [&] {
     throw Error(Code::kInvalidArgument, "failed to register shared memory region: invalid args");
   });
 }
 
 ANYMPS_GRPC_METHOD(CudaSharedMemoryUnregister) {
-  return answer(context, [] {});
+  return answer(context, kSharedMemoryApi, [] {});
 }
 
 ANYMPS_GRPC_METHOD(TraceSetting) {
-  return answer(context, [&] {
+  return answer(context, kTraceApi, [&] {
     const std::string& model = request->model_name();
     if (!model.empty() && !server_.model_ready(model, ""))
       throw Error(Code::kInvalidArgument, "Request for unknown model : " + model);
@@ -171,7 +166,7 @@ ANYMPS_GRPC_METHOD(TraceSetting) {
 }
 
 ANYMPS_GRPC_METHOD(LogSettings) {
-  return answer(context, [&] {
+  return answer(context, kLoggingApi, [&] {
     server_.logger().set(*request);
     *response = server_.logger().settings();
   });

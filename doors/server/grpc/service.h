@@ -35,9 +35,9 @@ class Service : public InferService {
 #undef ANYMPS_GRPC_METHOD
 
  private:
-  // Runs `fn` for a caller that shows the key; its Error becomes the status.
+  // Runs `fn` for a caller who may call this group; its Error becomes the status.
   template <typename Fn>
-  grpc::Status answer(const grpc::ServerContext* context, Fn&& fn);
+  grpc::Status answer(const grpc::ServerContext* context, Api api, Fn&& fn);
 
   Server& server_;
 };

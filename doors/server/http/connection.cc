@@ -291,6 +291,7 @@ void Connection::answer() try {
   exchange->connection = nullptr;
   const bool head_only = exchange->head.method == Method::kHead;
   Reply reply = exchange->finish(*exchange);
+  if (service_->dress) service_->dress(exchange->head, reply);
   if (ended_ && exchange->response.error && exchange->response.error->code() == Code::kCancelled)
     return close();
   if (head_only) {

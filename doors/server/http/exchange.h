@@ -71,6 +71,8 @@ struct Service {
   // or a reply is returned at once.
   std::function<std::optional<Reply>(const ExchangePtr&)> handle;
   uint64_t max_body_bytes = 0;
+  // If set: adds to the headers of a reply what its request asks for.
+  std::function<void(const Head&, Reply&)> dress;
 };
 
 }  // namespace server::http

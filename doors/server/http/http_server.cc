@@ -6,6 +6,7 @@
 #include "server/core/logger.h"
 #include "server/core/metrics.h"
 #include "server/core/server.h"
+#include "server/http/access.h"
 #include "server/http/control.h"
 #include "server/http/inference.h"
 #include "server/http/listener.h"
@@ -19,30 +20,6 @@ using namespace http;
 
 constexpr unsigned kWorkers = 2;
 constexpr unsigned kFlushMs = 3000;  // at the end: for replies that are made but not sent
-
-// Takes as long for a wrong key as for the right one.
-bool same_secret(std::string_view given, std::string_view key) {
-  unsigned difference = given.size() == key.size() ? 0 : 1;
-  for (size_t i = 0; i < key.size(); ++i) {
-    const char c = i < given.size() ? given[i] : '\0';
-    difference |= static_cast<unsigned char>(c ^ key[i]);
-  }
-  return difference == 0;
-}
-
-std::optional<Reply> check_key(const std::string& key, const Head& head) {
-  if (key.empty()) return std::nullopt;
-  constexpr std::string_view kBearer = "Bearer ";
-  if (const std::string* given = head.header("X-API-Key"); given && same_secret(*given, key))
-    return std::nullopt;
-  if (const std::string* given = head.header("Authorization");
-      given && given->starts_with(kBearer) &&
-      same_secret(std::string_view(*given).substr(kBearer.size()), key))
-    return std::nullopt;
-  Reply reply = error_reply(401, "an API key is needed");
-  reply.headers.emplace_back("WWW-Authenticate", "Bearer");
-  return reply;
-}
 
 // Runs `make`; what it throws becomes the reply.
 template <class Make>
@@ -60,15 +37,6 @@ std::optional<Reply> guarded(Make&& make) try {
 
 struct HttpServer::State {
   explicit State(Server& core) : server(core), workers(kWorkers) {}
-
-  std::optional<Reply> check(const Head& head) const {
-    if (server.options().api_key.empty()) return std::nullopt;
-    const Topic topic = find_route(head.path).topic;
-    // The page holds no figures: it asks for the key before it fetches them.
-    if (topic == Topic::kLive || topic == Topic::kReady || topic == Topic::kStatusPage)
-      return std::nullopt;
-    return check_key(server.options().api_key, head);
-  }
 
   std::optional<Reply> handle(const ExchangePtr& exchange) {
     const Head& head = exchange->head;
@@ -137,22 +105,24 @@ HttpServer::HttpServer(Server& server) : state_(std::make_unique<State>(server))
     state->loops.push_back(std::make_unique<Loop>());
   if (options.http) {
     auto service = std::make_shared<Service>();
-    service->check = [state](const Head& head) { return state->check(head); };
+    service->check = [&options](const Head& head) { return check_access(options, head); };
     service->handle = [state](const ExchangePtr& exchange) { return state->handle(exchange); };
     service->max_body_bytes = options.max_request_bytes;
+    if (!options.http_allow_origins.empty())
+      service->dress = [&options](const Head& head, Reply& reply) {
+        add_origin(options, head, reply);
+      };
     state->port =
         state->open(options.http_address, options.http_port, options.reuse_http_port, service, tls);
   }
   if (options.metrics) {
     auto service = std::make_shared<Service>();
-    service->check = [state](const Head& head) {
-      return check_key(state->server.options().api_key, head);
-    };
+    service->check = [&options](const Head& head) { return check_metrics_access(options, head); };
     service->handle = [state](const ExchangePtr& exchange) {
       return state->handle_metrics(exchange);
     };
-    state->metrics_port =
-        state->open(options.metrics_address, options.metrics_port, false, service, nullptr);
+    state->metrics_port = state->open(options.metrics_address, options.metrics_port, false, service,
+                                      make_tls(options.metrics_tls));
   }
   for (const std::unique_ptr<Loop>& loop : state->loops) loop->start();
 }

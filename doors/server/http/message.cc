@@ -51,10 +51,11 @@ void parse_request_line(std::string_view line, Head& head, bool& old) {
     old = true;
   else if (version != "HTTP/1.1")
     throw BadMessage{505, "HTTP/1.1 is needed"};
-  head.method = method == "GET"    ? Method::kGet
-                : method == "POST" ? Method::kPost
-                : method == "HEAD" ? Method::kHead
-                                   : Method::kOther;
+  head.method = method == "GET"       ? Method::kGet
+                : method == "POST"    ? Method::kPost
+                : method == "HEAD"    ? Method::kHead
+                : method == "OPTIONS" ? Method::kOptions
+                                      : Method::kOther;
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!target.starts_with(scheme)) continue;  // the absolute form, for proxies
     target.remove_prefix(scheme.size());
@@ -230,6 +231,8 @@ std::string_view reason(int status) {
       return "Bad Request";
     case 401:
       return "Unauthorized";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:

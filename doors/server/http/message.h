@@ -24,7 +24,7 @@ struct BadMessage {
 // A value without the blanks around it.
 std::string_view trim(std::string_view text);
 
-enum class Method { kGet, kPost, kHead, kOther };
+enum class Method { kGet, kPost, kHead, kOptions, kOther };
 
 struct Head {
   Method method = Method::kOther;

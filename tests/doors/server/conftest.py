@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-NEEDS_CLIENT = ["test_client_program.py", "test_lifecycle.py", "test_metrics.py", "test_proto.py", "test_protocol.py", "test_soak.py", "test_status_page.py"]
+NEEDS_CLIENT = ["test_access.py", "test_client_program.py", "test_lifecycle.py", "test_metrics.py", "test_proto.py", "test_protocol.py", "test_soak.py", "test_status_page.py"]
 collect_ignore = [] if importlib.util.find_spec("tritonclient") else NEEDS_CLIENT
 OPEN_FLAGS = ["--model-control-mode=explicit", "--load-model=*", "--exit-on-error=false", "--cache-config=local,size=1048576",
               "--trace-config=triton,file={folder}/{kind}_trace.json"]
@@ -26,6 +26,8 @@ class Pair:
             if not repository.exists():
                 shutil.copytree(self.repository, repository)
             flags = [flag.format(folder=self.folder, kind=kind) for flag in self.flags]
+            if kind == "anymps":
+                flags.append("--allow-client-shm=true")  # the tritonserver here is older than the flag and allows it
             client = Client(launch(kind, repository, self.folder / f"{kind}.log", flags))
             self.running[kind] = client
         return client

@@ -122,7 +122,6 @@ TEST(Flags, WrongUsage) {
   EXPECT_EQ(parse_words({}, options), 2);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("--model-repository is required"),
             std::string::npos);
-  parsed({"--backend-config=python,shm-default-byte-size=1"});  // accepted
 }
 
 TEST(Flags, HelpNamesTheFlagsButNotTheKey) {
@@ -135,6 +134,82 @@ TEST(Flags, HelpNamesTheFlagsButNotTheKey) {
   for (const char* flag : {"--model-repository", "--grpc-port", "--exit-timeout-secs", "--api-key"})
     EXPECT_NE(help.find(flag), std::string::npos) << flag;
   EXPECT_EQ(help.find("secret"), std::string::npos);
+}
+
+TEST(Flags, BackendOptionsWorkOrAreRefused) {
+  const Options o = parsed({"--backend-config=metal_mps,threads=2", "--backend-config",
+                            "default-max-batch-size=8", "--backend-config=onnxruntime,profile=true",
+                            "--op-library-directory=/tmp"});
+  EXPECT_EQ(o.models.parameters,
+            (std::map<std::string, std::string>{{"threads", "2"}, {"profile", "true"}}));
+  EXPECT_EQ(o.models.default_max_batch_size, 8);
+  EXPECT_EQ(o.models.op_libraries, serving::Folders{"/tmp"});
+  const std::pair<const char*, const char*> wrong[] = {
+      {"--backend-config=metal_mps,thread=2", "optimization_level, threads, profile, cache_dir"},
+      {"--backend-config=metal_mps,threads=many",
+       "parameter 'threads' must be a number in 0..4096"},
+      {"--backend-config=python,shm-default-byte-size=1", "the backend metal_mps"},
+      {"--backend-config=metal_mps", "[BACKEND,]KEY=VALUE"},
+      {"--op-library-directory=/nowhere", "a folder"}};
+  for (const auto& [flag, expected] : wrong)
+    EXPECT_NE(refused({flag}).find(expected), std::string::npos) << flag;
+}
+
+TEST(Flags, RestrictedApis) {
+  const Options o = parsed({"--http-restricted-api=model-repository,logging:Admin-Key=a=b:c",
+                            "--http-restricted-api=trace:t=u",
+                            "--grpc-restricted-protocol=model-repository:Admin-Key=secret"});
+  ASSERT_EQ(o.http_restricted.size(), 2u);
+  EXPECT_EQ(o.http_restricted[0].apis, Apis{kModelRepositoryApi | kLoggingApi});
+  EXPECT_EQ(o.http_restricted[0].header, "admin-key");
+  EXPECT_EQ(o.http_restricted[0].value, "a=b:c");
+  EXPECT_EQ(o.grpc_restricted[0].header, "triton-grpc-protocol-admin-key");
+  for (const char* value :
+       {"health", "health:k", "health:=v", "health:k=", "nothing:k=v", ":k=v", "health,k=v"})
+    EXPECT_NE(refused({"--http-restricted-api", value}), "") << value;
+  EXPECT_NE(refused({"--http-restricted-api=trace:k=v", "--http-restricted-api=trace:l=v"})
+                .find("each name in one group only"),
+            std::string::npos);
+}
+
+TEST(Flags, OriginsAndSharedMemory) {
+  const Options o = parsed({"--http-allow-origin=https://a.example:1", "--http-allow-origin", "*",
+                            "--http-allow-host=b.example", "--allow-client-shm"});
+  EXPECT_EQ(o.http_allow_origins, (std::vector<std::string>{"https://a.example:1", "*"}));
+  EXPECT_EQ(o.http_allow_hosts, std::vector<std::string>{"b.example"});
+  EXPECT_TRUE(o.allow_client_shm);
+  EXPECT_FALSE(parsed({}).allow_client_shm);
+  for (const char* value : {"a.example", "://a", "https://", "https://a.example/"})
+    refused({"--http-allow-origin", value});
+}
+
+TEST(Flags, MetricsFollowTheRequests) {
+  const Options o = parsed({"--http-use-ssl", "--http-server-cert=c", "--http-server-key=k"});
+  EXPECT_TRUE(o.metrics_tls.enabled);
+  EXPECT_EQ(o.metrics_tls.certificate, "c");
+  EXPECT_FALSE(parsed({}).metrics_tls.enabled);
+  EXPECT_FALSE(parsed({"--http-use-ssl", "--http-server-cert=c", "--http-server-key=k",
+                       "--metrics-use-ssl=false"})
+                   .metrics_tls.enabled);
+  const Options own =
+      parsed({"--metrics-use-ssl", "--metrics-server-cert=c", "--metrics-server-key=k"});
+  EXPECT_TRUE(own.metrics_tls.enabled);
+  EXPECT_FALSE(own.http_tls.enabled);
+  const Options rest =
+      parsed({"--allow-http=false", "--grpc-use-ssl-mutual", "--grpc-server-cert=c",
+              "--grpc-server-key=k", "--grpc-root-cert=r"});
+  EXPECT_TRUE(rest.metrics_tls.mutual);
+  EXPECT_NE(refused({"--metrics-use-ssl"}).find("needs --metrics-server-cert"), std::string::npos);
+}
+
+TEST(Flags, WarnsOfAServerForEveryone) {
+  EXPECT_TRUE(warnings(parsed({})).empty());
+  EXPECT_TRUE(warnings(parsed({"--http-address=localhost", "--grpc-address=::1"})).empty());
+  const std::vector<std::string> both =
+      warnings(parsed({"--http-address=0.0.0.0", "--grpc-address=10.1.2.3"}));
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_NE(both[0].find("--http-address 0.0.0.0 lets in everyone"), std::string::npos);
+  EXPECT_TRUE(warnings(parsed({"--http-address=0.0.0.0", "--api-key=k"})).empty());
 }
 
 }  // namespace

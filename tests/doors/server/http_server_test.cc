@@ -150,6 +150,11 @@ TEST(HttpServer, SettingsAndSharedMemory) {
   EXPECT_EQ(client.get("/v2/systemsharedmemory/status").body, "[]");
   EXPECT_EQ(client.get("/v2/systemsharedmemory/region/r/status").status, 404);
   EXPECT_EQ(client.post("/v2/systemsharedmemory/region/r/register", "{}").status, 400);
+  EXPECT_EQ(client
+                .post("/v2/systemsharedmemory/region/r/register",
+                      R"({"key":"/k","offset":0,"byte_size":64})")
+                .status,
+            501);
   EXPECT_EQ(client.post("/v2/systemsharedmemory/unregister", "").status, 200);
   EXPECT_EQ(client.get("/v2/cudasharedmemory/status").body, "[]");
   EXPECT_EQ(client.post("/v2/cudasharedmemory/region/r/register", "{}").status, 400);

@@ -7,9 +7,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <set>
 #include <thread>
 
 #include "model_folder.h"
+#include "server/core/buffer_pool.h"
 #include "server/core/message_json.h"
 #include "server/core/shared_memory.h"
 
@@ -86,7 +90,9 @@ TEST(Server, OutlivesMemoryThatWasCut) {
   ModelFolder folder;
   folder.add("m", 1);
   folder.config("m", "max_batch_size: 4 " + std::string(kFourFloats));
-  Server server(quiet(folder));
+  Options options = quiet(folder);
+  options.allow_client_shm = true;
+  Server server(options);
   server.start();
   const std::string key = "/anymps_cut_" + std::to_string(getpid());
   const int file = shm_open(key.c_str(), O_CREAT | O_RDWR, 0600);
@@ -149,6 +155,41 @@ TEST(Server, AnswersWhatItAcceptedBeforeItStops) {
   EXPECT_EQ(answered, sent);
   EXPECT_EQ(right + refused, sent);
   EXPECT_FALSE(server.ready());
+}
+
+TEST(Server, ClientsRegisterSharedMemoryOnlyIfTheyMay) {
+  ModelFolder folder;
+  folder.add("m", 1);
+  const auto extensions = [](const Server& server) {
+    const inference::ServerMetadataResponse metadata = server.metadata();
+    return std::set<std::string>(metadata.extensions().begin(), metadata.extensions().end());
+  };
+  Options options = quiet(folder);
+  Server closed(options);
+  Code code{};
+  for (const std::function<void()>& call :
+       {std::function<void()>([&] { closed.shared_memory().add("r", "/k", 0, 64); }),
+        std::function<void()>([&] { closed.shared_memory().buffer("r", 0, 64); })}) {
+    EXPECT_NE(refusal(call, &code).find("--allow-client-shm"), std::string::npos);
+    EXPECT_EQ(code, Code::kUnsupported);
+  }
+  EXPECT_FALSE(extensions(closed).contains("system_shared_memory"));
+  options.allow_client_shm = true;
+  EXPECT_TRUE(extensions(Server(options)).contains("system_shared_memory"));
+}
+
+TEST(BufferPool, GivesBackWhatLiesUnused) {
+  trim_buffers(std::chrono::nanoseconds(0));
+  EXPECT_EQ(unused_buffer_bytes(), 0u);
+  allocate_buffer(1 << 20);
+  EXPECT_EQ(unused_buffer_bytes(), size_t{1} << 20);
+  trim_buffers(std::chrono::hours(1));
+  EXPECT_EQ(unused_buffer_bytes(), size_t{1} << 20);
+  const Buffer used = allocate_buffer(1 << 20);  // the same block
+  EXPECT_EQ(unused_buffer_bytes(), 0u);
+  allocate_buffer(1 << 21);
+  trim_buffers(std::chrono::nanoseconds(0));
+  EXPECT_EQ(unused_buffer_bytes(), 0u);
 }
 
 }  // namespace

@@ -146,7 +146,8 @@ TEST(Settings, OperatorOptionsCountWhereAConfigurationIsSilent) {
        std::map<std::string, std::string>{{"threads", "x"},
                                           {"precision", "fp8"},
                                           {"device", "moon"},
-                                          {"default-max-batch-size", "-1"}})
+                                          {"default-max-batch-size", "-1"},
+                                          {"op_library_directory", ""}})
     EXPECT_THROW(options.set(key, value), Error) << key;
 }
 
