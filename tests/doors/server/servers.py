@@ -171,16 +171,21 @@ class Server:
         return self.process.returncode
 
 
-def launch(kind, repository, log, flags=(), environment=None, wait="/v2/health/live"):
+def launch(kind, repository, log, flags=(), environment=None, wait="/v2/health/live", program=None):
+    """`program`: the words that start it, where they are not those of this build."""
     ports = free_ports(3)
     flags = [f"--model-repository={repository}", *(f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics")),
              *(f"--{name}-port={port}" for name, port in zip(("http", "grpc", "metrics"), ports)), *flags]
-    program = command(kind)
+    return spawn(kind, [*(program or command(kind)), *flags], ports, log, {**variables(kind), **(environment or {})}, wait)
+
+
+def spawn(kind, words, ports, log, environment=None, wait="/v2/health/live"):
+    """Starts it with these words alone, which must name the ports."""
     log = Path(log)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as out:
-        process = subprocess.Popen([*map(str, program), *flags], stdout=out, stderr=subprocess.STDOUT,
-                                   env={**os.environ, **variables(kind), **(environment or {})}, start_new_session=True)
+        process = subprocess.Popen([*map(str, words)], stdout=out, stderr=subprocess.STDOUT,
+                                   env={**os.environ, **(environment or {})}, start_new_session=True)
     server = Server(kind, process, *ports, log)
     try:
         if wait:

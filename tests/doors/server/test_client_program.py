@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""doors/triton/test/test_client.py against both servers and over both protocols."""
+"""backends/metal_mps/test/test_client.py against both servers and over both protocols."""
+import os
 import subprocess
 import sys
 
 import pytest
 
-from .servers import KINDS, ROOT, free_ports
+from .servers import KINDS, ROOT, VENVS, free_ports
 
-PROGRAM = ROOT / "doors" / "triton" / "test" / "test_client.py"
+PROGRAM = ROOT / "backends" / "metal_mps" / "test" / "test_client.py"
 
 
 def run(*args):
@@ -34,3 +35,11 @@ def test_fails_for_a_model_that_is_not_there(pairs):
     done = run("--url", pairs["open"].client("anymps").server.http, "--model", "nobody")
     assert done.returncode == 1
     assert "FAIL" in done.stdout
+
+
+@pytest.mark.parametrize("venvs, says", [(VENVS, "no server answers"), ("/nowhere", "scripts/env triton")])
+def test_any_python_will_do(venvs, says):
+    """One without the clients (-S: without its packages) hands over to the one that has them, or says how to get it."""
+    done = subprocess.run([sys.executable, "-S", PROGRAM.name, "--url", f"127.0.0.1:{free_ports(1)[0]}"], cwd=PROGRAM.parent, capture_output=True,
+                          text=True, timeout=120, env={**os.environ, "ANYMPS_VENV_DIR": str(venvs)})
+    assert done.returncode != 0 and says in done.stderr and "Traceback" not in done.stderr, done.stderr

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-HERE = [] if importlib.util.find_spec("tritonclient") else ["test_backend.py", "test_infer.py", "test_load.py", "test_scheduling.py"]
+HERE = [] if importlib.util.find_spec("tritonclient") else ["test_backend.py", "test_bounds.py", "test_build.py", "test_guest.py", "test_infer.py", "test_load.py", "test_scheduling.py"]
 collect_ignore = HERE
 
 

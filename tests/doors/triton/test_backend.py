@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library itself: what it exports, how it finds its server, and that its folder builds by itself."""
+"""The library itself: what it exports, and how it finds its server."""
 import ctypes
-import os
-import shutil
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
-from tests.doors.server.make_repository import base, io, node, tensor
-from tests.doors.server.servers import ROOT, VENVS, backend_library, launch
-from .calls import floats, infer
+from tests.doors.server.servers import backend_library
 
 ENTRIES = {f"TRITONBACKEND_{name}" for name in ("Initialize", "Finalize", "GetBackendAttribute", "ModelInitialize", "ModelFinalize",
                                                "ModelInstanceInitialize", "ModelInstanceFinalize", "ModelInstanceExecute", "ModelInstanceReady")}
@@ -48,27 +43,3 @@ def test_without_a_server():
     script = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).TRITONBACKEND_Initialize(None))"
     answer = subprocess.run([sys.executable, "-c", script, backend_library()], capture_output=True, text=True, check=True)
     assert "backend API is version 0.0" in answer.stderr and ctypes
-
-
-def test_its_folder_builds_by_itself(tmp_path, repository):
-    """... with the commands of its description, and what comes out loads without the folder that it was built in."""
-    source = ROOT / "doors" / "triton"
-    build = tmp_path / "build"
-    build.mkdir()
-    environment = {**os.environ, "ANYMPS_VENV_DIR": str(VENVS)}
-    for command in (["cmake", f"-DCMAKE_INSTALL_PREFIX:PATH={build}/install", source], ["make", "install"]):
-        done = subprocess.run(command, cwd=build, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    installed = tmp_path / "backends"
-    shutil.move(build / "install" / "backends", installed)
-    shutil.rmtree(build)
-    assert (installed / "metal_mps" / "libtriton_metal_mps.so").exists()
-    needed = subprocess.run(["ldd", installed / "metal_mps" / "libtriton_metal_mps.so"], check=True, capture_output=True, text=True).stdout
-    assert str(installed / "metal_mps" / "libanymps.so") in needed and "not found" not in needed
-    repository.model("m", [node("Relu", ["x"], ["y"])], [tensor("x", "FP32", ["N", 4])], [tensor("y", "FP32", ["N", 4])],
-                     base(4, [io("x", "FP32", [4])], [io("y", "FP32", [4])]))
-    server = launch("triton", repository.folder, tmp_path / "log", [f"--backend-directory={installed}"], wait="/v2/health/ready")
-    try:
-        np.testing.assert_array_equal(infer(server, "m", x=floats(2, 4))["y"], np.maximum(floats(2, 4), 0))
-    finally:
-        server.stop()

@@ -6,15 +6,32 @@
 
 Asks the server for its models and runs each one: a request, a batch, two requests at once, and one that must be refused.
 What comes out is checked against what the model says of itself, a batch against its rows one by one, and the numbers of a
-model named add_sub against numpy. Prints what it checks; the exit code is 0 if all is well. Needs tritonclient[http,grpc].
+model named add_sub against numpy. Prints what it checks; the exit code is 0 if all is well. Needs tritonclient[http,grpc]: a
+Python that does not have it hands over to that of .venvs/triton (scripts/env triton).
 """
 import argparse
 import importlib
+import os
 import sys
 import time
+from pathlib import Path
 
-import numpy as np
-from tritonclient.utils import InferenceServerException, triton_to_np_dtype
+
+def start_again(missing):
+    """With the Python that has the clients."""
+    root = Path(__file__).resolve().parents[3]
+    python = Path(os.environ.get("ANYMPS_VENV_DIR", root / ".venvs")) / "triton" / "bin" / "python"
+    if not python.exists() or os.environ.get("ANYMPS_TEST_CLIENT_STARTED"):
+        sys.exit(f"test_client.py needs {missing.name}, which {sys.executable} does not have.\n"
+                 f"Install it with: {root / 'scripts' / 'env'} triton   (or: pip install 'tritonclient[http,grpc]')")
+    os.execve(python, [str(python), *sys.argv], {**os.environ, "ANYMPS_TEST_CLIENT_STARTED": "1"})
+
+
+try:
+    import numpy as np
+    from tritonclient.utils import InferenceServerException, triton_to_np_dtype
+except ModuleNotFoundError as error:
+    start_again(error)
 
 PORTS = {"http": 8000, "grpc": 8001}
 ANY_EXTENT = 3  # what is tried where a model takes any extent
