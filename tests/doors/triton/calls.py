@@ -26,13 +26,13 @@ def tensor(protocol, name, array, datatype=None):
     return made
 
 
-def infer(server, model, protocol="http", outputs=None, version="", using=None, datatypes=None, **arrays):
+def infer(server, model, protocol="http", outputs=None, version="", using=None, datatypes=None, headers=None, **arrays):
     """Answers as a dict of arrays. A client of its own is closed at once: Triton waits for connections when it ends."""
     module = http_client if protocol == "http" else grpc_client
     inputs = [tensor(protocol, n, a, (datatypes or {}).get(n)) for n, a in arrays.items()]
     asked = [module.InferRequestedOutput(o) for o in outputs] if outputs else None
     with contextlib.nullcontext(using) if using else contextlib.closing(client(server, protocol)) as one:
-        answer = one.infer(model, inputs, outputs=asked, model_version=version)
+        answer = one.infer(model, inputs, outputs=asked, model_version=version, headers=headers)
     names = [o["name"] for o in answer.get_response()["outputs"]] if protocol == "http" else [o.name for o in answer.get_response().outputs]
     return {name: answer.as_numpy(name) for name in names}
 
