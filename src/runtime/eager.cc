@@ -182,7 +182,7 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
     add_desc(key, input->desc);
   }
   for (const EagerAttr& attr : attrs) add_attr(key, attr);
-  device_.driver().use_threads(threads);
+  const ThreadScope scope(device_.driver(), threads);
   std::shared_ptr<Entry> entry = entries_.find(key);
   if (!entry)
     entry = entries_.insert(key, prepare(op, inputs, attrs, outputs.size(), false, nullptr));

@@ -106,7 +106,7 @@ void Interpreter::add_bodies(Site& site, const CompileOptions& options, int dept
 }
 
 std::vector<Tensor> Interpreter::run(std::vector<Tensor> feeds, const RunState& state) {
-  device_.driver().use_threads(device_.driver().usable_threads(threads_));
+  const ThreadScope threads(device_.driver(), device_.driver().usable_threads(threads_));
   Slots slots = std::move(feeds);
   slots.resize(slot_count_);
   for (Site& site : sites_) {

@@ -50,7 +50,7 @@ void Plan::run(void* const* feeds, void* const* results, Queue& queue, Profiler*
     table[patch.place] = static_cast<char*>(feeds[patch.index]) + patch.offset;
   for (const Patch& patch : result_patches_)
     table[patch.place] = static_cast<char*>(results[patch.index]) + patch.offset;
-  device_->driver().use_threads(threads_);
+  const ThreadScope threads(device_->driver(), threads_);
   const int64_t run_start = profiler ? profiler->now() : 0;
   for (const Step& step : steps_) {
     const KernelArgs args{table + step.first_input, table + step.first_output,

@@ -38,9 +38,10 @@ def buildah(*words):
     return run("buildah", "--root", WORK / "store", "--runroot", WORK / "run", *words, env=environment)
 
 
-def pip_settings():
-    """This machine's way to the package index, as options of a build: a mirror, the certificate of a proxy."""
-    options = []
+def settings_of_this_machine():
+    """Options of a build: the way to the package index (a mirror, the certificate of a proxy), and the language of the compiler's
+    messages, by which its cache tells entries apart."""
+    options = [f"--env={name}={value}" for name, value in os.environ.items() if name == "LANG" or name.startswith("LC_")]
     for name, value in os.environ.items():
         if name.startswith("PIP_"):
             if Path(value).exists():
@@ -72,7 +73,7 @@ def images():
         for name in base_images():
             buildah("commit", "--quiet", container, name)
         for target in ("server", "triton"):
-            buildah("build", "--pull-never", "--network=host", "--layers", *pip_settings(), "-f", ROOT / "deploy" / "Containerfile", "--target", target,
+            buildah("build", "--pull-never", "--network=host", "--layers", *settings_of_this_machine(), "-f", ROOT / "deploy" / "Containerfile", "--target", target,
                     "-t", target, ROOT)
         yield {target: Path(buildah("mount", buildah("from", "--pull-never", f"localhost/{target}"))) for target in ("server", "triton")}
     finally:

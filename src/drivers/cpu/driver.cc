@@ -48,9 +48,13 @@ class CpuDriver final : public Driver {
     traits.fuses = true;
     return traits;
   }
-  void use_threads(int threads) override {
-    threads = threads > 0 ? std::min(threads, threads_) : threads_;
-    if (omp_get_max_threads() != threads) omp_set_num_threads(threads);
+  int use_threads(int threads) override {
+    const int before = omp_get_max_threads();
+    restore_threads(threads > 0 ? std::min(threads, threads_) : threads_);
+    return before;
+  }
+  void restore_threads(int before) override {
+    if (omp_get_max_threads() != before) omp_set_num_threads(before);
   }
   int max_threads() const override { return threads_; }
   void parallel(size_t count, int threads, const std::function<void(size_t)>& fn) override {
