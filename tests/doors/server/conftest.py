@@ -5,7 +5,8 @@ import shutil
 
 import pytest
 
-NEEDS_CLIENT = ["test_access.py", "test_client_program.py", "test_lifecycle.py", "test_metrics.py", "test_proto.py", "test_protocol.py", "test_soak.py", "test_status_page.py"]
+NEEDS_CLIENT = ["test_access.py", "test_client_program.py", "test_lifecycle.py", "test_metrics.py", "test_proto.py", "test_protocol.py", "test_shared_memory.py",
+                "test_soak.py", "test_status_page.py", "test_transport.py"]
 collect_ignore = [] if importlib.util.find_spec("tritonclient") else NEEDS_CLIENT
 OPEN_FLAGS = ["--model-control-mode=explicit", "--load-model=*", "--exit-on-error=false", "--cache-config=local,size=1048576",
               "--trace-config=triton,file={folder}/{kind}_trace.json"]

@@ -25,6 +25,11 @@ def is_changing(index):
     return isinstance(models, list) and any(m.get("state") in ("LOADING", "UNLOADING") for m in models if isinstance(m, dict))
 
 
+def is_in_use(answer):
+    """Tritonserver sends an answer first and frees its shared memory a moment later, whatever the backend does."""
+    return "it is currently in use" in str(answer)
+
+
 class Client:
     """One server, with a connection of its own for gRPC; HTTP takes a new one for each request."""
 
@@ -41,7 +46,8 @@ class Client:
         if isinstance(step, Http):
             answer = self.http(step)
             end = time.monotonic() + 10
-            while step.path.endswith("/repository/index") and is_changing(answer) and time.monotonic() < end:
+            while time.monotonic() < end and (step.path.endswith("/repository/index") and is_changing(answer) or
+                                              self.server.kind == "triton" and step.path.endswith("/unregister") and is_in_use(answer)):
                 time.sleep(0.02)
                 answer = self.http(step)
             return answer

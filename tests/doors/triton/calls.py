@@ -8,7 +8,7 @@ import time
 import numpy as np
 import tritonclient.grpc as grpc_client
 import tritonclient.http as http_client
-from tritonclient.utils import np_to_triton_dtype
+from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 PROTOCOLS = ("http", "grpc")
 
@@ -67,6 +67,18 @@ def statistics(server, model, rows=0):
             break
         time.sleep(0.01)
     return found
+
+
+def unregister(using, region):
+    """Tritonserver sends an answer first and frees its shared memory a moment later, whatever the backend does."""
+    end = time.monotonic() + 10
+    while True:
+        try:
+            return using.unregister_system_shared_memory(region)
+        except InferenceServerException as error:
+            if "it is currently in use" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
 
 
 def why_not(server, model):

@@ -11,7 +11,7 @@ from tests.doors.server import make_repository as made
 from tests.doors.server.cases.steps import NUMPY
 from tests.doors.server.cases.tensors import VALUES
 from tests.doors.server.make_repository import Quoted, base, io, node, tensor
-from .calls import PROTOCOLS, client, floats, infer, together
+from .calls import PROTOCOLS, client, floats, infer, together, unregister
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_shared_memory(server, protocol):
             using.infer("identity_fp32", [read], outputs=[written])
             np.testing.assert_array_equal(shared_memory.get_contents_as_numpy(region, np.float32, [2, 50], output), x, err_msg=name)
         finally:
-            using.unregister_system_shared_memory(name)
+            unregister(using, name)
             shared_memory.destroy_shared_memory_region(region)
 
 
