@@ -137,6 +137,17 @@ class Flags {
     add(group, "--http-max-input-size", o.max_request_bytes,
         "largest request in bytes, over HTTP and gRPC")
         ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
+    add(group, "--max-held-bytes", o.max_held_bytes,
+        "bytes of requests held at a time, over HTTP and gRPC; at least one of the largest fits")
+        ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
+    add(group, "--http-max-connections", o.http_max_connections, "others are answered with 503")
+        ->check(CLI::Range(1, 1 << 20));
+    add(group, "--http-idle-timeout-secs", o.http_idle_seconds,
+        "connections on which no request comes are closed")
+        ->check(CLI::Range(1, 1 << 20));
+    add(group, "--http-request-timeout-secs", o.http_request_seconds,
+        "for the head of a request, and for a body that comes slower than 4 KB/s")
+        ->check(CLI::Range(1, 1 << 20));
     toggle(group, "--status-page", o.status_page, "the page at /");
     add_list(group, "--http-restricted-api", raw.http_restricted,
              "API[,API...]:HEADER=VALUE: these need the header with this value; " + api_names())
@@ -173,6 +184,8 @@ class Flags {
     add(group, "--grpc-http2-max-ping-strikes", c.ping_strikes, "pings too early; 0: any number");
     add(group, "--grpc-max-connection-age", c.max_age, "milliseconds; 0: no limit");
     add(group, "--grpc-max-connection-age-grace", c.max_age_grace, "milliseconds; 0: no limit");
+    add(group, "--grpc-max-streams", o.grpc_max_streams, "calls under way on one connection")
+        ->check(CLI::Range(1, 1 << 20));
   }
   void metrics(Options& o, Raw& raw) {
     toggle("Metrics", "--allow-metrics", o.metrics, "serve metrics for Prometheus");

@@ -62,6 +62,10 @@ struct Options {
   std::vector<std::string> http_allow_origins, http_allow_hosts;
   bool allow_client_shm = false;  // clients may register shared memory
   uint64_t max_request_bytes = uint64_t{64} << 20;
+  uint64_t max_held_bytes = uint64_t{512} << 20;  // of requests, over all connections
+  unsigned http_max_connections = 4096;
+  unsigned http_idle_seconds = 300, http_request_seconds = 30;
+  int grpc_max_streams = 1024;  // calls under way on one connection
   bool status_page = true;
 
   unsigned log_verbose = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/server.h"
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include "anymps/anymps.h"
 #include "server/core/buffer_pool.h"
 #include "server/core/clock.h"
+#include "server/core/held_bytes.h"
 #include "server/core/logger.h"
 #include "server/core/metrics.h"
 #include "server/core/rate_limiter.h"
@@ -94,6 +96,7 @@ struct Server::State {
   }
 
   const Options options;
+  HeldBytes held_bytes{std::max(options.max_held_bytes, options.max_request_bytes)};
   Logger logger;
   Tracer tracer;
   SharedMemory shared_memory{options.allow_client_shm};
@@ -238,6 +241,7 @@ void Server::trim() {
 Logger& Server::logger() { return state_->logger; }
 MetricsPage& Server::metrics() { return state_->metrics; }
 SharedMemory& Server::shared_memory() { return state_->shared_memory; }
+HeldBytes& Server::held_bytes() { return state_->held_bytes; }
 Tracer& Server::tracer() { return state_->tracer; }
 
 }  // namespace server

@@ -16,6 +16,7 @@
 
 namespace server {
 
+class HeldBytes;     // core/held_bytes.h
 class Logger;        // core/logger.h
 class MetricsPage;   // core/metrics.h
 class SharedMemory;  // core/shared_memory.h
@@ -78,6 +79,7 @@ class Server {
   Logger& logger();
   MetricsPage& metrics();
   SharedMemory& shared_memory();
+  HeldBytes& held_bytes();
   Tracer& tracer();
 
  private:

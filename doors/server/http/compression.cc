@@ -81,11 +81,17 @@ Encoding preferred_encoding(std::string_view accept) {
   return best;
 }
 
-Buffer inflate_body(const Buffer& body, Encoding encoding, size_t limit) {
+Buffer inflate_body(const Buffer& body, Encoding encoding, size_t limit, HeldBytes* held) {
   if (encoding == Encoding::kIdentity) return body;
+  struct Inflated {
+    std::string bytes;
+    HeldBytes::Charge charge;
+  };
+  auto owner = std::make_shared<Inflated>();
+  owner->charge = HeldBytes::Charge(held);
   Inflater inflater;
   z_stream& stream = inflater.stream;
-  std::string out;
+  std::string& out = owner->bytes;
   size_t given = 0, filled = 0;
   int status = Z_OK;
   while (status != Z_STREAM_END) {
@@ -99,7 +105,10 @@ Buffer inflate_body(const Buffer& body, Encoding encoding, size_t limit) {
         throw Error(Code::kInvalidArgument,
                     "the decompressed request is larger than " + std::to_string(limit) + " bytes");
       // One byte more than the limit, so that what just fits is told from what does not.
-      out.resize(std::min(std::max({kFirst, out.size() * 2, body.bytes}), limit + 1));
+      const size_t size = std::min(std::max({kFirst, out.size() * 2, body.bytes}), limit + 1);
+      if (!owner->charge.grow(size - out.size()))
+        throw Error(Code::kUnavailable, "the server holds as many requests as it may: try again");
+      out.resize(size);
     }
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + filled);
     stream.avail_out = step(out.size() - filled);
@@ -115,8 +124,8 @@ Buffer inflate_body(const Buffer& body, Encoding encoding, size_t limit) {
   if (filled > limit)
     throw Error(Code::kInvalidArgument,
                 "the decompressed request is larger than " + std::to_string(limit) + " bytes");
-  out.resize(filled);
-  return own(std::move(out));
+  auto* data = reinterpret_cast<std::byte*>(out.data());
+  return {std::move(owner), data, filled};
 }
 
 Buffer deflate_body(std::span<const Buffer> pieces, Encoding encoding) {

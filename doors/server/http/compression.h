@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "server/core/held_bytes.h"
 #include "server/core/request.h"
 
 namespace server::http {
@@ -18,9 +19,9 @@ std::optional<Encoding> parse_encoding(std::string_view header);
 Encoding preferred_encoding(std::string_view accept);
 std::string_view encoding_name(Encoding encoding);
 
-// Throws Error (kInvalidArgument) if the body is not what it should be or becomes larger than
-// `limit`.
-Buffer inflate_body(const Buffer& body, Encoding encoding, size_t limit);
+// Throws Error: kInvalidArgument if the body is not what it should be or becomes larger than
+// `limit`, kUnavailable if there is no room for it now.
+Buffer inflate_body(const Buffer& body, Encoding encoding, size_t limit, HeldBytes* held = nullptr);
 Buffer deflate_body(std::span<const Buffer> pieces, Encoding encoding);
 
 }  // namespace server::http

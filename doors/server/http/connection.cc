@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <tuple>
 
 #include "server/core/buffer_pool.h"
 #include "server/core/clock.h"
@@ -18,17 +19,38 @@ namespace {
 constexpr size_t kReadBytes = 16 * 1024;
 constexpr size_t kMaxAhead = 256 * 1024;  // of requests that wait for their turn
 constexpr size_t kAlignment = 64;
-constexpr unsigned kHeadSeconds = 30, kBodySeconds = 30, kWriteSeconds = 60, kLingerSeconds = 5;
+constexpr size_t kChargedAhead = size_t{1} << 20;  // of a body
+constexpr int kRounds = 16;                        // of reading before others have their turn
+constexpr uint64_t kLingerMs = 5000;
+// A client between two requests has so long to send the next one when the server ends.
+constexpr uint64_t kLastRequestMs = 500;
+
+struct Block {
+  Block(size_t bytes, HeldBytes* held)
+      : data(static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes))), charge(held) {
+    if (!data) throw std::bad_alloc();
+  }
+  ~Block() { std::free(data); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  std::byte* data;
+  HeldBytes::Charge charge;
+};
 
 // A block for a body, placed so that what follows its JSON header is aligned. Pages that are never
-// written to cost nothing.
-Buffer allocate_body(size_t bytes, size_t json_bytes) {
+// written to cost nothing: what of it is filled is charged, not its size.
+std::pair<Buffer, HeldBytes::Charge*> allocate_body(size_t bytes, size_t json_bytes,
+                                                    HeldBytes* held) {
   const size_t pad = (kAlignment - json_bytes % kAlignment) % kAlignment;
   const size_t total = (bytes + pad + kAlignment) / kAlignment * kAlignment;
-  std::byte* block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, total));
-  if (!block) throw std::bad_alloc();
-  return {std::shared_ptr<void>(block, std::free), block + pad, bytes};
+  auto block = std::make_shared<Block>(total, held);
+  HeldBytes::Charge* charge = &block->charge;
+  std::byte* data = block->data + pad;
+  return {Buffer{std::move(block), data, bytes}, charge};
 }
+
+BadMessage no_room() { return {503, "the server holds as many requests as it may: try again"}; }
 
 size_t json_bytes_of(const Head& head) {
   const std::string* header = head.header("Inference-Header-Content-Length");
@@ -39,8 +61,12 @@ size_t json_bytes_of(const Head& head) {
 
 }  // namespace
 
-Connection::Connection(Loop& loop, int fd, std::shared_ptr<const Service> service, TlsSession tls)
-    : loop_(loop), socket_(fd, std::move(tls)), service_(std::move(service)) {
+Connection::Connection(Loop& loop, int fd, std::shared_ptr<const Service> service, TlsSession tls,
+                       Gate::Place place)
+    : loop_(loop),
+      socket_(fd, std::move(tls)),
+      service_(std::move(service)),
+      place_(std::move(place)) {
   const auto callback = [](evutil_socket_t, short what, void* self) {
     static_cast<Connection*>(self)->on_event(what);
   };
@@ -53,7 +79,15 @@ Connection::~Connection() { close(); }
 void Connection::start() {
   if (!read_event_ || !write_event_) return close();
   event_add(read_event_, nullptr);
-  if (socket_.has_tls()) expect_within(kHeadSeconds);
+  enter(socket_.has_tls() ? Phase::kHead : Phase::kIdle);
+}
+
+void Connection::turn_away() try {
+  if (!read_event_ || !write_event_ || socket_.has_tls()) return close();
+  event_add(read_event_, nullptr);
+  reject(503, kFull);
+} catch (const std::exception&) {
+  close();  // no memory is left
 }
 
 void Connection::close() {
@@ -64,7 +98,7 @@ void Connection::close() {
   read_event_ = write_event_ = nullptr;
   socket_.close();
   out_.clear();
-  body_ = {};
+  forget_body();
   loop_.bury(this);
 }
 
@@ -75,12 +109,55 @@ void Connection::abandon() {
   exchange_.reset();
 }
 
-void Connection::close_if_idle() {
-  if (state_ == State::kHead && in_at_ == in_.size()) close();
+void Connection::forget_body() {
+  body_ = {};
+  body_charge_ = nullptr;
+  body_filled_ = body_charged_ = 0;
+  chunked_body_ = {};
+  chunks_charge_.release();
 }
 
-void Connection::expect_within(unsigned seconds) {
-  deadline_ms_ = seconds == 0 ? 0 : loop_.now_ms() + seconds * uint64_t{1000};
+void Connection::enter(Phase phase) {
+  if (phase == phase_) return;
+  phase_ = phase;
+  phase_bytes_ = 0;
+  if (phase != Phase::kNone) phase_began_ms_ = loop_.now_ms();
+}
+
+bool Connection::is_late(uint64_t now_ms) const {
+  const Patience& patience = service_->patience;
+  const uint64_t earned = phase_bytes_ * 1000 / std::max<uint64_t>(patience.bytes_per_second, 1);
+  switch (phase_) {
+    case Phase::kNone:
+      return false;
+    case Phase::kIdle:
+      return now_ms >= phase_began_ms_ + patience.idle;
+    case Phase::kHead:
+      return now_ms >= phase_began_ms_ + patience.request;
+    case Phase::kBody:
+      return now_ms >= phase_began_ms_ + patience.request + earned;
+    case Phase::kAnswer:
+      return now_ms >= phase_began_ms_ + patience.answer + earned;
+    case Phase::kLinger:
+      return now_ms >= phase_began_ms_ + kLingerMs;
+  }
+  return false;
+}
+
+void Connection::expire() try {
+  const bool reading = (phase_ == Phase::kHead && socket_.is_ready()) || phase_ == Phase::kBody;
+  if (!reading || sending_) return close();
+  reject(408, "the request did not come in time");
+} catch (const std::exception&) {
+  close();  // no memory is left
+}
+
+bool Connection::still_reading(uint64_t now_ms, uint64_t since_ms) {
+  if (phase_ == Phase::kIdle && now_ms >= std::max(phase_began_ms_, since_ms) + kLastRequestMs &&
+      !socket_.has_input())
+    close();
+  return socket_.is_open() &&
+         (phase_ == Phase::kIdle || phase_ == Phase::kHead || phase_ == Phase::kBody);
 }
 
 void Connection::watch_writing(bool on) {
@@ -107,7 +184,12 @@ void Connection::on_event(short what) try {
     flush();
   else if (what & EV_WRITE)
     watch_writing(false);
-  while (socket_.is_open() && !reading_paused_ && !ended_) {
+  for (int round = 0; socket_.is_open() && !reading_paused_ && !ended_; ++round) {
+    if (round == kRounds) {
+      // The socket makes another event of what is left in it; what TLS has taken out does not.
+      if (socket_.has_tls()) event_active(read_event_, EV_READ, 0);
+      return;
+    }
     const Progress progress = read_some();
     if (!socket_.is_open()) return;
     if (progress == Progress::kEnd) {
@@ -129,11 +211,20 @@ Connection::Progress Connection::read_some() {
   ssize_t count = 0;
   size_t asked = 0;
   if (state_ == State::kBody) {
-    asked = body_.bytes - body_filled_;
+    if (body_filled_ == body_charged_) {
+      const size_t ahead = std::min(body_.bytes - body_filled_, kChargedAhead);
+      if (!body_charge_->grow(ahead)) {
+        const BadMessage bad = no_room();
+        reject(bad.status, bad.what);
+        return Progress::kNone;
+      }
+      body_charged_ += ahead;
+    }
+    asked = body_charged_ - body_filled_;
     count = socket_.receive(body_.data + body_filled_, asked);
     if (count > 0) {
       body_filled_ += static_cast<size_t>(count);
-      expect_within(kBodySeconds);
+      phase_bytes_ += static_cast<size_t>(count);
     }
   } else if (state_ == State::kLingering) {
     std::array<char, kReadBytes> nothing;
@@ -153,7 +244,6 @@ Connection::Progress Connection::read_some() {
     in_.resize(had + asked);
     count = socket_.receive(in_.data() + had, asked);
     in_.resize(had + static_cast<size_t>(std::max<ssize_t>(count, 0)));
-    if (count > 0 && state_ == State::kChunks) expect_within(kBodySeconds);
   }
   if (socket_.wants_write()) watch_writing(true);
   if (count == Socket::kBroken) {
@@ -198,19 +288,19 @@ void Connection::process() {
 
 bool Connection::begin_request() {
   if (in_at_ == in_.size()) {
-    if (loop_.draining() || ended_) {
+    if (ended_) {
       close();
       return false;
     }
-    if (socket_.is_ready()) expect_within(0);
+    if (socket_.is_ready()) enter(Phase::kIdle);
     return false;
   }
   auto parsed = parse_head(std::string_view(in_).substr(in_at_));
   if (!parsed) {
     if (ended_)
       close();
-    else if (deadline_ms_ == 0)
-      expect_within(kHeadSeconds);
+    else
+      enter(Phase::kHead);
     return false;
   }
   head_ = std::move(parsed->first);
@@ -229,15 +319,16 @@ bool Connection::begin_request() {
   if (head_.content_length > service_->max_body_bytes)
     throw BadMessage{
         413, "the request is larger than " + std::to_string(service_->max_body_bytes) + " bytes"};
+  if (service_->held && !service_->held->has_room(head_.content_length)) throw no_room();
+  forget_body();
   if (head_.chunked) {
     chunks_ = ChunkReader();
-    chunked_body_.clear();
+    chunks_charge_ = HeldBytes::Charge(service_->held);
     state_ = State::kChunks;
   } else {
-    body_ = {};
-    body_filled_ = 0;
     if (head_.content_length > 0)
-      body_ = allocate_body(static_cast<size_t>(head_.content_length), json_bytes_of(head_));
+      std::tie(body_, body_charge_) = allocate_body(static_cast<size_t>(head_.content_length),
+                                                    json_bytes_of(head_), service_->held);
     state_ = State::kBody;
   }
   if (head_.expects_continue && in_at_ == in_.size() &&
@@ -246,25 +337,38 @@ bool Connection::begin_request() {
     sending_ = true;
     flush();
   }
-  expect_within(kBodySeconds);
   return true;
 }
 
 bool Connection::take_body() {
   const std::string_view waiting = std::string_view(in_).substr(in_at_);
   if (state_ == State::kChunks) {
+    if (!chunks_charge_.grow(waiting.size())) throw no_room();
+    enter(Phase::kBody);
     in_at_ += chunks_.feed(waiting, chunked_body_, service_->max_body_bytes);
+    phase_bytes_ = chunked_body_.size();
     if (!chunks_.done()) return false;
     // Copied once, to where its tensors are aligned.
-    body_ = allocate_body(chunked_body_.size(), json_bytes_of(head_));
-    if (!chunked_body_.empty()) std::memcpy(body_.data, chunked_body_.data(), chunked_body_.size());
+    const size_t bytes = chunked_body_.size();
+    std::tie(body_, body_charge_) = allocate_body(bytes, json_bytes_of(head_), service_->held);
+    if (!body_charge_->grow(bytes)) throw no_room();
+    if (bytes > 0) std::memcpy(body_.data, chunked_body_.data(), bytes);
     chunked_body_ = {};
+    chunks_charge_.release();
   } else {
     const size_t part = std::min(waiting.size(), body_.bytes - body_filled_);
-    if (part > 0) std::memcpy(body_.data + body_filled_, waiting.data(), part);
+    if (part > 0) {
+      const size_t uncharged = part - std::min(part, body_charged_ - body_filled_);
+      if (!body_charge_->grow(uncharged)) throw no_room();
+      body_charged_ += uncharged;
+      std::memcpy(body_.data + body_filled_, waiting.data(), part);
+    }
     in_at_ += part;
     body_filled_ += part;
-    if (body_filled_ < body_.bytes) return false;
+    if (body_filled_ < body_.bytes) {
+      enter(Phase::kBody);
+      return false;
+    }
   }
   dispatch();
   return true;
@@ -272,12 +376,13 @@ bool Connection::take_body() {
 
 void Connection::dispatch() {
   state_ = State::kBusy;
-  expect_within(0);
+  enter(Phase::kNone);
   exchange_ = std::make_shared<Exchange>();
   exchange_->mailbox = loop_.mailbox();
   exchange_->connection = this;
   exchange_->head = std::move(head_);
   exchange_->body = std::exchange(body_, {});
+  body_charge_ = nullptr;
   exchange_->received_ns = now_ns();
   if (std::optional<Reply> reply = service_->handle(exchange_)) {
     exchange_->reply = std::move(*reply);
@@ -305,10 +410,13 @@ void Connection::answer() try {
 
 void Connection::reject(int status, std::string_view what) {
   abandon();
+  forget_body();
   last_ = linger_ = true;
   state_ = State::kBusy;
   in_at_ = in_.size();
-  send(error_reply(status, what));
+  Reply reply = error_reply(status, what);
+  if (status == 503) reply.headers.emplace_back("Retry-After", "1");
+  send(std::move(reply));
 }
 
 void Connection::send(Reply reply) {
@@ -346,10 +454,11 @@ void Connection::flush() {
     const ssize_t sent = transmit();
     if (sent == Socket::kBroken) return close();
     if (sent == Socket::kAgain) {
-      expect_within(kWriteSeconds);
+      enter(Phase::kAnswer);
       return watch_writing(true);
     }
     size_t left = static_cast<size_t>(sent);
+    if (phase_ == Phase::kAnswer) phase_bytes_ += left;
     const size_t of_head = std::min(left, out_head_.size());
     out_head_.erase(0, of_head);
     left -= of_head;
@@ -372,12 +481,14 @@ void Connection::written() {
   watch_writing(false);
   if (state_ != State::kBusy) return;  // it was "100 Continue"
   if (last_) {
-    // Closing with unread input would make the reply vanish at the client.
-    if (!linger_ || ended_) return close();
+    // Closing with unread input would make the reply vanish at the client. While the server ends,
+    // clients that did not expect this to be the last reply may send on.
+    const bool more = linger_ || in_at_ < in_.size() || loop_.draining();
+    if (!more || ended_) return close();
     socket_.shutdown_writing();
     state_ = State::kLingering;
     pause_reading(false);
-    expect_within(kLingerSeconds);
+    enter(Phase::kLinger);
     return;
   }
   state_ = State::kHead;

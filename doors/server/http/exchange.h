@@ -9,7 +9,9 @@
 #include <mutex>
 #include <vector>
 
+#include "server/core/held_bytes.h"
 #include "server/http/compression.h"
+#include "server/http/gate.h"
 #include "server/http/infer_codec.h"
 #include "server/http/message.h"
 
@@ -63,6 +65,16 @@ struct Exchange {
   Encoding encoding = Encoding::kIdentity;
 };
 
+// How long a client may take before its connection is ended; milliseconds.
+struct Patience {
+  uint64_t idle = 300'000;    // between requests
+  uint64_t request = 30'000;  // for a head, all of it; for a body, with more time as it comes
+  uint64_t answer = 60'000;   // to take the answer, with more time as it goes
+  // What bodies and answers must keep up on average to be given more time: a client that sends a
+  // byte now and then is ended, one that is slow but goes on is not.
+  uint64_t bytes_per_second = 4096;
+};
+
 // Who answers the requests of a port.
 struct Service {
   // Before the body is read: a reply instead of the request, or nullopt.
@@ -73,6 +85,9 @@ struct Service {
   uint64_t max_body_bytes = 0;
   // If set: adds to the headers of a reply what its request asks for.
   std::function<void(const Head&, Reply&)> dress;
+  HeldBytes* held = nullptr;   // what bodies are charged to; nullptr: they are not counted
+  std::shared_ptr<Gate> gate;  // nullptr: everybody may connect
+  Patience patience;
 };
 
 }  // namespace server::http

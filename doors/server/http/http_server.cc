@@ -20,6 +20,15 @@ using namespace http;
 
 constexpr unsigned kWorkers = 2;
 constexpr unsigned kFlushMs = 3000;  // at the end: for replies that are made but not sent
+constexpr size_t kMetricsConnections = 64;
+
+// What goes to clients that there is no file descriptor for.
+std::string excuse() {
+  Reply reply = error_reply(503, kFull);
+  reply.headers.emplace_back("Retry-After", "1");
+  const Buffer& body = reply.body.front();
+  return head_of(reply, false).append(reinterpret_cast<const char*>(body.data), body.bytes);
+}
 
 // Runs `make`; what it throws becomes the reply.
 template <class Make>
@@ -84,10 +93,23 @@ struct HttpServer::State {
                 std::shared_ptr<const Service> service, const TlsContext& tls) {
     const int fd = listen_on(address, port, reuse);
     const uint16_t bound = port_of(fd);
-    loops.front()->listen(fd, [this, service, tls](int connection) {
-      loops[next++ % loops.size()]->adopt(connection, service, tls);
-    });
+    loops.front()->listen(
+        fd,
+        [this, service, tls](int connection) {
+          loops[next++ % loops.size()]->adopt(connection, service, tls);
+        },
+        tls ? "" : excuse());
     return bound;
+  }
+
+  std::shared_ptr<Service> service(size_t connections) {
+    auto made = std::make_shared<Service>();
+    const Options& options = server.options();
+    made->held = &server.held_bytes();
+    made->gate = std::make_shared<Gate>(connections);
+    made->patience.idle = options.http_idle_seconds * uint64_t{1000};
+    made->patience.request = options.http_request_seconds * uint64_t{1000};
+    return made;
   }
 
   Server& server;
@@ -104,7 +126,7 @@ HttpServer::HttpServer(Server& server) : state_(std::make_unique<State>(server))
   for (unsigned i = 0; i < std::max(options.http_threads, 1u); ++i)
     state->loops.push_back(std::make_unique<Loop>());
   if (options.http) {
-    auto service = std::make_shared<Service>();
+    const std::shared_ptr<Service> service = state->service(options.http_max_connections);
     service->check = [&options](const Head& head) { return check_access(options, head); };
     service->handle = [state](const ExchangePtr& exchange) { return state->handle(exchange); };
     service->max_body_bytes = options.max_request_bytes;
@@ -116,7 +138,7 @@ HttpServer::HttpServer(Server& server) : state_(std::make_unique<State>(server))
         state->open(options.http_address, options.http_port, options.reuse_http_port, service, tls);
   }
   if (options.metrics) {
-    auto service = std::make_shared<Service>();
+    const std::shared_ptr<Service> service = state->service(kMetricsConnections);
     service->check = [&options](const Head& head) { return check_metrics_access(options, head); };
     service->handle = [state](const ExchangePtr& exchange) {
       return state->handle_metrics(exchange);
@@ -137,17 +159,16 @@ uint16_t HttpServer::metrics_port() const { return state_->metrics_port; }
 
 void HttpServer::stop() {
   for (const std::unique_ptr<Loop>& loop : state_->loops) loop->drain();
-  // Requests whose bodies are still coming get a moment; those that the core has are its to answer.
+  // Requests that are still coming are waited for; those that the core has are its to answer.
   using Clock = std::chrono::steady_clock;
-  const Clock::time_point end = Clock::now() + std::chrono::seconds(2);
-  const auto busy = [this] {
+  const Clock::time_point end =
+      Clock::now() + std::chrono::seconds(state_->server.options().exit_timeout_seconds);
+  const auto reading = [this] {
     for (const std::unique_ptr<Loop>& loop : state_->loops)
-      if (loop->connections() > 0) return true;
+      if (loop->reading()) return true;
     return false;
   };
-  do {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  } while (busy() && Clock::now() < end);
+  while (reading() && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
 }  // namespace server

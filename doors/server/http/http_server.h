@@ -17,7 +17,8 @@ class HttpServer {
   ~HttpServer();
   uint16_t port() const;
   uint16_t metrics_port() const;
-  // Takes no new connections and closes idle ones; requests under way are answered.
+  // Takes no new connections. Those that are there get an answer to what they send, their last, or
+  // are closed when nothing comes.
   void stop();
 
  private:

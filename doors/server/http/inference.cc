@@ -127,8 +127,9 @@ void start_infer(Server& server, const ExchangePtr& exchange, const Route& route
   const std::string* content = head.header("Content-Encoding");
   const std::optional<Encoding> encoding = parse_encoding(content ? *content : "");
   if (!encoding) throw Error(Code::kUnsupported, "Unsupported compression type");
-  const Buffer body = inflate_body(std::exchange(exchange->body, {}), *encoding,
-                                   static_cast<size_t>(server.options().max_request_bytes));
+  const Buffer body =
+      inflate_body(std::exchange(exchange->body, {}), *encoding,
+                   static_cast<size_t>(server.options().max_request_bytes), &server.held_bytes());
   if (const std::string* accept = head.header("Accept-Encoding"))
     exchange->encoding = preferred_encoding(*accept);
   RequestPtr request = make_request(exchange, route);

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -28,10 +29,14 @@ class Loop {
   // From any thread.
   void adopt(int fd, std::shared_ptr<const Service> service, TlsContext tls);
   // Calls `accepted` on the loop's thread for each connection of a listening socket, which the loop
-  // owns from now on.
-  void listen(int fd, std::function<void(int)> accepted);
-  // Closes listening sockets and idle connections; the others close after their reply.
+  // owns from now on. `excuse` is what a client is sent when there is no file descriptor to serve
+  // it with.
+  void listen(int fd, std::function<void(int)> accepted, std::string excuse = "");
+  // Takes what has connected, then closes the listening sockets. Connections close after their next
+  // reply, or when no request has come for a moment.
   void drain();
+  // While it drains: whether a request may still come, or is coming.
+  bool reading() const { return reading_.load(std::memory_order_relaxed); }
   // Ends the thread: when no connection is left, or at the latest after `patience_ms`.
   void finish(unsigned patience_ms);
   size_t connections() const { return count_.load(std::memory_order_relaxed); }
@@ -47,20 +52,23 @@ class Loop {
   struct Listener;
   void receive();
   void tick();
-  void accept_some(Listener& listener);
+  void drain_some();
+  bool accept_some(Listener& listener);
   void leave_if_done();
 
   event_base* base_ = nullptr;
   event* letters_event_ = nullptr;
   event* tick_event_ = nullptr;
+  event* drain_event_ = nullptr;
   std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
   std::vector<Mailbox::Letter> letters_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
   std::vector<std::unique_ptr<Connection>> graveyard_;
   std::atomic<size_t> count_{0};
+  std::atomic<bool> reading_{true};
   bool draining_ = false, finishing_ = false;
-  uint64_t finish_at_ms_ = 0;
+  uint64_t drain_began_ms_ = 0, finish_at_ms_ = 0;
   std::thread thread_;
 };
 

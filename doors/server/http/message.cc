@@ -136,6 +136,8 @@ std::optional<std::pair<Head, size_t>> parse_head(std::string_view text) {
       if (!same(value, "100-continue")) throw BadMessage{417, "unknown expectation"};
       head.expects_continue = !old;
     }
+    if (head.headers.size() == kMaxFields)
+      throw BadMessage{431, "there are more than " + std::to_string(kMaxFields) + " header fields"};
     head.headers.emplace_back(name, value);
   }
   if (head.chunked && (has_length || old))
@@ -182,6 +184,9 @@ size_t ChunkReader::feed(std::string_view text, std::string& body, uint64_t limi
       state_ = State::kSize;
     } else if (line_.empty()) {
       state_ = State::kDone;
+    } else if ((trailer_bytes_ += line_.size()) > kMaxHeadBytes) {
+      throw BadMessage{
+          431, "the trailer fields are larger than " + std::to_string(kMaxHeadBytes) + " bytes"};
     }
     line_.clear();
   }

@@ -41,7 +41,7 @@ struct Head {
 
 // The head at the beginning of `text` and how many bytes it takes; nullopt: more must come. Throws
 // BadMessage.
-constexpr size_t kMaxHeadBytes = 64 * 1024;
+constexpr size_t kMaxHeadBytes = 64 * 1024, kMaxFields = 128;
 std::optional<std::pair<Head, size_t>> parse_head(std::string_view text);
 
 // Takes a chunked body apart as it comes.
@@ -56,6 +56,7 @@ class ChunkReader {
   enum class State { kSize, kData, kDataEnd, kTrailer, kDone } state_ = State::kSize;
   std::string line_;
   uint64_t left_ = 0;
+  size_t trailer_bytes_ = 0;
   bool take_line(std::string_view text, size_t& used);
 };
 
@@ -76,6 +77,9 @@ int status_of(Code code);
 std::string_view reason(int status);
 
 std::string head_of(const Reply& reply, bool keep_alive);
+
+// Said to connections that there is no room for.
+constexpr std::string_view kFull = "the server has as many connections as it may: try again";
 
 // Percent-decodes; nullopt if it is malformed.
 std::optional<std::string> decode_segment(std::string_view text);

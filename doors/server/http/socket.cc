@@ -66,6 +66,11 @@ void Socket::shutdown_writing() {
   shutdown(fd_, SHUT_WR);
 }
 
+bool Socket::has_input() const {
+  char byte = 0;
+  return recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 void Socket::close() {
   if (fd_ < 0) return;
   if (tls_ && SSL_is_init_finished(tls_.get())) SSL_shutdown(tls_.get());

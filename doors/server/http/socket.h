@@ -26,6 +26,7 @@ class Socket {
   bool wants_write() const { return wants_write_; }
 
   void shutdown_writing();
+  bool has_input() const;  // something has come that was not received yet
   void close();
   bool is_open() const { return fd_ >= 0; }
   int fd() const { return fd_; }

@@ -46,14 +46,18 @@ class Client {
   }
   void half_close() { shutdown(fd_, SHUT_WR); }
 
-  void send(std::string_view text) {
+  // How much went out before the connection ended or the time was over.
+  size_t send(std::string_view text) {
+    const size_t all = text.size();
     while (!text.empty()) {
       const ssize_t count = tls_ ? SSL_write(tls_.get(), text.data(), static_cast<int>(text.size()))
                                  : ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
-      if (count <= 0) return;
+      if (count <= 0) break;
       text.remove_prefix(static_cast<size_t>(count));
     }
+    return all - text.size();
   }
+  int fd() const { return fd_; }
 
   // The next answer; status 0: the connection ended.
   Answer receive() {

@@ -212,6 +212,21 @@ TEST(HttpConnection, DrainingAnswersWhatIsUnderWay) {
   EXPECT_TRUE(busy.at_end());
 }
 
+TEST(HttpConnection, DrainingAnswersRequestsThatCross) {
+  Echo echo(2);
+  Client idle(echo.port), fresh(echo.port), two(echo.port);
+  EXPECT_EQ(idle.get("/").status, 200);
+  EXPECT_EQ(two.get("/").status, 200);
+  echo.drain();
+  const Answer last = idle.post("/", "x");
+  EXPECT_EQ(last.body, "x");
+  EXPECT_TRUE(last.has("Connection: close"));
+  EXPECT_EQ(fresh.post("/later", "y").body, "y");  // connected, but not accepted perhaps
+  two.send("GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(two.receive().status, 200);
+  EXPECT_TRUE(two.at_end() && idle.at_end() && fresh.at_end());
+}
+
 TEST(HttpConnection, TheLoopMayEndBeforeItsClients) {
   auto service = std::make_shared<Service>();
   service->max_body_bytes = kMaxBody;

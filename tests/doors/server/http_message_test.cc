@@ -18,6 +18,12 @@ int status_for(const std::string& text) {
   }
 }
 
+std::string repeated(const std::string& text, size_t times) {
+  std::string all;
+  for (size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 TEST(HttpMessage, ReadsHeads) {
   const std::string text =
       "POST /v2/models/a%20b/infer?x=1 HTTP/1.1\r\nhost: h\r\nCONTENT-Length: 12\r\n"
@@ -62,6 +68,14 @@ TEST(HttpMessage, RefusesWhatIsMalformedOrAmbiguous) {
       {"POST / HTTP/1.1\r\nExpect: wonders\r\n\r\n", 417},
       {"GET / HTTP/1.1\r\nA: " + std::string(kMaxHeadBytes, 'x') + "\r\n\r\n", 431},
       {"GET /" + std::string(kMaxHeadBytes, 'x'), 431},
+      {"GET / HTTP/1.1\r\n" + repeated("A: b\r\n", kMaxFields) + "\r\n", 200},
+      {"GET / HTTP/1.1\r\n" + repeated("A: b\r\n", kMaxFields + 1) + "\r\n", 431},
+      {"POST / HTTP/1.1\r\nContent-Length: +1\r\n\r\n", 400},
+      {"POST / HTTP/1.1\r\nContent-Length: 1, 1\r\n\r\n", 400},
+      {"POST / HTTP/1.1\r\nContent-Length:\r\n\r\n", 400},
+      {"POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
+      {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 501},
+      {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
   };
   for (const auto& [text, status] : cases)
     EXPECT_EQ(status_for(text), status) << text.substr(0, 80);
@@ -95,6 +109,10 @@ TEST(HttpMessage, TakesChunksApart) {
   EXPECT_EQ(fails("x\r\n", 100), 400);
   EXPECT_EQ(fails("5\nhello", 100), 400);
   EXPECT_EQ(fails(std::string(5000, '0'), 100), 400);
+  EXPECT_EQ(fails("-1\r\n", 100), 400);
+  EXPECT_EQ(fails("0x1\r\na\r\n", 100), 400);
+  EXPECT_EQ(fails("fffffffffffffffff\r\n", 100), 400);  // 17 digits
+  EXPECT_EQ(fails("0\r\n" + repeated("Trailer: field\r\n", kMaxHeadBytes / 10), 100), 431);
 }
 
 TEST(HttpMessage, WritesHeads) {
