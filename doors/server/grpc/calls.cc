@@ -70,6 +70,11 @@ void Calls::ended() {
   if (--alive_ == 0) none_.notify_all();
 }
 
+size_t Calls::alive() const {
+  const std::lock_guard lock(mutex_);
+  return alive_;
+}
+
 void Calls::add(std::shared_ptr<LongCall> call) {
   const std::lock_guard lock(mutex_);
   LongCall* key = call.get();

@@ -46,6 +46,7 @@ struct Calls {
 
   void began();
   void ended();
+  size_t alive() const;
   void add(std::shared_ptr<LongCall> call);
   void remove(LongCall* call);
   bool draining() const;

@@ -4,16 +4,19 @@
 #include <absl/synchronization/mutex.h>
 #include <fmt/format.h>
 #include <grpcpp/resource_quota.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <climits>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
+#include "server/core/held_bytes.h"
+#include "server/grpc/credentials.h"
 #include "server/grpc/health.h"
 #include "server/grpc/service.h"
+#include "server/http/listener.h"
+#include "server/http/loop.h"
 
 namespace server {
 namespace {
@@ -22,32 +25,11 @@ namespace {
 constexpr int kAwaited = 32;
 // Threads for the methods that do not infer, some of which take long: loading a model.
 constexpr int kMostThreads = 64;
-
-std::string read_file(const char* flag, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file.good() && text.empty())
-    throw Error(Code::kInvalidArgument,
-                fmt::format("{}: the file '{}' cannot be read", flag, path));
-  return text;
-}
-
-std::shared_ptr<grpc::ServerCredentials> credentials(const TlsOptions& tls) {
-  if (!tls.enabled) return grpc::InsecureServerCredentials();
-  grpc::SslServerCredentialsOptions options(
-      tls.mutual ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-                 : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
-  options.pem_key_cert_pairs.push_back(
-      {read_file("--grpc-server-key", tls.key), read_file("--grpc-server-cert", tls.certificate)});
-  if (!tls.root.empty()) options.pem_root_certs = read_file("--grpc-root-cert", tls.root);
-  return grpc::SslServerCredentials(options);
-}
-
-std::string endpoint(const Options& options) {
-  const bool v6 = options.grpc_address.find(':') != std::string::npos;
-  return fmt::format("{}{}{}:{}", v6 ? "[" : "", options.grpc_address, v6 ? "]" : "",
-                     options.grpc_port);
-}
+// For TLS, and for the first frame of HTTP/2.
+constexpr int kHandshakeMs = 30'000;
+constexpr std::chrono::milliseconds kLastMessages{200};
+// For connections to take leave when no call is left; gRPC waits for silent ones much longer.
+constexpr std::chrono::milliseconds kGoodbye{500};
 
 grpc_compression_level compression(const std::string& name) {
   return name == "low"      ? GRPC_COMPRESS_LEVEL_LOW
@@ -73,17 +55,45 @@ void set_connections(grpc::ServerBuilder& builder, const GrpcConnectionOptions& 
 
 struct GrpcServer::State {
   explicit State(Server& server)
-      : server(server), service(server), health(server), calls(server, service) {}
+      : server(server),
+        door{server.options()},
+        service(server),
+        health(server),
+        calls(server, service) {}
 
   Server& server;
+  Door door;
   Service service;
   HealthService health;
   Calls calls;
-  int port = 0;
+  uint16_t port = 0;
+  // Connections are accepted here, not by gRPC: its listener ends for good when there is no file
+  // descriptor for a connection.
+  http::Loop listening;
+  http::Gate gate;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
   std::unique_ptr<grpc::Server> grpc;
   std::vector<std::thread> threads;
   bool stopped = false;
+
+  void listen(int fd) {
+    listening.listen(fd, [this](int connection) {
+      if (gate.enter(connection).first != http::Gate::Verdict::kWelcome) {
+        ::close(connection);
+        return;
+      }
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+      parameters.fd = connection;
+      acceptor->HandleNewConnection(&parameters);
+    });
+    listening.start();
+  }
+
+  // Whether there are calls beside those that wait for their clients.
+  bool is_busy() const {
+    return calls.alive() > queues.size() * (kAwaited + 2) || service.under_way() > 0;
+  }
 
   void serve(grpc::ServerCompletionQueue* queue) {
     for (int i = 0; i < kAwaited; ++i) await_infer(calls, queue);
@@ -103,47 +113,62 @@ GrpcServer::GrpcServer(Server& server) : state_(std::make_unique<State>(server))
   const Options& options = server.options();
   State& s = *state_;
   s.calls.compression = compression(options.grpc_compression);
+  const std::shared_ptr<grpc::ServerCredentials> credentials = make_credentials(s.door);
+  const int fd = http::listen_on(options.grpc_address, options.grpc_port, options.reuse_grpc_port);
+  s.port = http::port_of(fd);
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(endpoint(options), credentials(options.grpc_tls), &s.port);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, options.reuse_grpc_port ? 1 : 0);
+  s.acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   // See infer_message.cc.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   set_connections(builder, options.grpc_connections);
   builder.SetMaxReceiveMessageSize(
       static_cast<int>(std::min<uint64_t>(options.max_request_bytes, INT_MAX)));
   builder.SetMaxSendMessageSize(-1);
-  builder.SetResourceQuota(grpc::ResourceQuota("anymps").SetMaxThreads(kMostThreads));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.grpc_max_streams);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder.SetResourceQuota(grpc::ResourceQuota("anymps")
+                               .SetMaxThreads(kMostThreads)
+                               .Resize(server.held_bytes().limit()));
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.RegisterService(&s.service);
   builder.RegisterService(&s.health);
   const unsigned queues = std::clamp(std::thread::hardware_concurrency() / 2, 1U, 4U);
   for (unsigned i = 0; i < queues; ++i) s.queues.push_back(builder.AddCompletionQueue());
   s.grpc = builder.BuildAndStart();
-  if (!s.grpc || s.port == 0) {
-    if (s.grpc) s.grpc->Shutdown();
+  if (!s.grpc) {
+    ::close(fd);
     for (const auto& queue : s.queues) queue->Shutdown();
-    throw Error(Code::kUnavailable,
-                fmt::format("gRPC cannot listen at {}: {}", endpoint(options),
-                            options.grpc_tls.enabled
-                                ? "the port is taken, or the certificate and the key are not PEM "
-                                  "or do not belong together"
-                                : "the address is not of this machine or the port is taken; "
-                                  "--grpc-port chooses another, 0 any free one"));
+    throw Error(
+        Code::kUnavailable,
+        fmt::format("gRPC cannot start: {}",
+                    options.grpc_tls.enabled
+                        ? "the certificate and the key are not PEM or do not belong together"
+                        : "see the log"));
   }
   for (const auto& queue : s.queues) s.serve(queue.get());
+  s.listen(fd);
 }
 
 GrpcServer::~GrpcServer() { stop(); }
 
-uint16_t GrpcServer::port() const { return static_cast<uint16_t>(state_->port); }
+uint16_t GrpcServer::port() const { return state_->port; }
 
 void GrpcServer::stop() {
   State& s = *state_;
   if (s.stopped || !s.grpc) return;
   s.stopped = true;
+  s.listening.finish(0);
+  s.door.closed = true;
   s.calls.drain();
-  s.grpc->Shutdown(std::chrono::system_clock::now() +
-                   std::chrono::seconds(s.server.options().exit_timeout_seconds));
+  // For the messages of calls that are let in already: gRPC drops those that come later.
+  std::this_thread::sleep_for(kLastMessages);
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end =
+      Clock::now() + std::chrono::seconds(s.server.options().exit_timeout_seconds);
+  while (s.is_busy() && Clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  s.grpc->Shutdown(std::chrono::system_clock::now() + kGoodbye);
   s.calls.wait_for_none();
   for (const auto& queue : s.queues) queue->Shutdown();
   for (std::thread& thread : s.threads) thread.join();

@@ -31,7 +31,8 @@ class InferCall {
     const grpc::Status allowed = check_access(context_, options, kInferenceApi);
     if (!allowed.ok()) return refuse(allowed);
     message_ = std::make_shared<InferMessage>();
-    const grpc::Status parsed = message_->parse(bytes_, options.max_request_bytes);
+    const grpc::Status parsed =
+        message_->parse(bytes_, options.max_request_bytes, &calls_.server.held_bytes());
     if (!parsed.ok()) return refuse(parsed);
     RequestPtr request;
     try {

@@ -64,6 +64,12 @@ grpc::Status too_large(uint64_t bytes, uint64_t limit) {
           fmt::format("Received message larger than max ({} vs. {})", bytes, limit)};
 }
 
+const grpc::Status& no_room() {
+  static const grpc::Status status(grpc::StatusCode::UNAVAILABLE,
+                                   "the server holds as many requests as it may: try again");
+  return status;
+}
+
 const grpc::Status& unreadable() {
   static const grpc::Status status(grpc::StatusCode::INTERNAL, "Unable to parse request");
   return status;
@@ -71,7 +77,9 @@ const grpc::Status& unreadable() {
 
 }  // namespace
 
-grpc::Status InferMessage::parse(grpc::ByteBuffer& bytes, uint64_t limit) {
+grpc::Status InferMessage::parse(grpc::ByteBuffer& bytes, uint64_t limit, HeldBytes* held) {
+  charge_ = HeldBytes::Charge(held);
+  if (!charge_.grow(bytes.Length())) return no_room();
   if (!is_packed(bytes)) {
     const bool read =
         grpc::SerializationTraits<inference::ModelInferRequest>::Deserialize(&bytes, &message_)
@@ -83,9 +91,12 @@ grpc::Status InferMessage::parse(grpc::ByteBuffer& bytes, uint64_t limit) {
   bytes.Clear();
   std::string text;
   Unpacker unpacker;
-  for (const grpc::Slice& slice : slices)
+  for (const grpc::Slice& slice : slices) {
+    const size_t before = text.size();
     if (!unpacker.add(slice, text, limit))
       return text.size() > limit ? too_large(text.size(), limit) : unreadable();
+    if (!charge_.grow(text.size() - before)) return no_room();
+  }
   return unpacker.ended() && message_.ParseFromString(text) ? grpc::Status::OK : unreadable();
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 
+#include "server/core/held_bytes.h"
 #include "server/grpc/calls.h"
 
 namespace server {
@@ -15,8 +16,8 @@ class InferMessage {
   std::atomic<bool> cancelled{false};
 
   // Takes the bytes, compressed or not. An error if they are not a ModelInferRequest, or if they
-  // are larger than `limit` once they are unpacked.
-  grpc::Status parse(grpc::ByteBuffer& bytes, uint64_t limit);
+  // are larger than `limit` once they are unpacked, or if there is no room in `held` now.
+  grpc::Status parse(grpc::ByteBuffer& bytes, uint64_t limit, HeldBytes* held = nullptr);
   const std::string& id() const { return message_.id(); }
   const std::string& model() const { return message_.model_name(); }
 
@@ -24,6 +25,7 @@ class InferMessage {
   static RequestPtr decode(const std::shared_ptr<InferMessage>& self, const SharedMemory& memory);
 
  private:
+  HeldBytes::Charge charge_;
   inference::ModelInferRequest message_;
 };
 

@@ -64,7 +64,8 @@ class InferStream : public LongCall, public std::enable_shared_from_this<InferSt
     if (ok) {
       slot = std::make_shared<Slot>();
       slot->message = std::make_shared<InferMessage>();
-      parsed = slot->message->parse(bytes_, calls_.server.options().max_request_bytes);
+      parsed = slot->message->parse(bytes_, calls_.server.options().max_request_bytes,
+                                    &calls_.server.held_bytes());
       if (!parsed.ok()) slot.reset();
     }
     {

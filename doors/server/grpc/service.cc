@@ -35,6 +35,11 @@ template <typename Fn>
 grpc::Status Service::answer(const grpc::ServerContext* context, Api api, Fn&& fn) {
   if (grpc::Status status = check_access(*context, server_.options(), api); !status.ok())
     return status;
+  struct UnderWay {
+    explicit UnderWay(std::atomic<int>& count) : count(count) { ++count; }
+    ~UnderWay() { --count; }
+    std::atomic<int>& count;
+  } const under_way(under_way_);
   try {
     fn();
   } catch (const Error& error) {

@@ -2,6 +2,8 @@
 // The methods of GRPCInferenceService that do not infer: each asks the server and answers at once.
 #pragma once
 
+#include <atomic>
+
 #include "server/grpc/calls.h"
 
 namespace server {
@@ -9,6 +11,7 @@ namespace server {
 class Service : public InferService {
  public:
   explicit Service(Server& server) : server_(server) {}
+  int under_way() const { return under_way_.load(); }
 
 // Declares one method: `METHOD(Context*, const METHODRequest*, METHODResponse*)`.
 #define ANYMPS_GRPC_METHOD(METHOD)                                                             \
@@ -40,6 +43,7 @@ class Service : public InferService {
   grpc::Status answer(const grpc::ServerContext* context, Api api, Fn&& fn);
 
   Server& server_;
+  std::atomic<int> under_way_{0};
 };
 
 }  // namespace server
