@@ -143,7 +143,7 @@ class Flags {
     add(group, "--http-max-connections", o.http_max_connections, "others are answered with 503")
         ->check(CLI::Range(1, 1 << 20));
     add(group, "--http-idle-timeout-secs", o.http_idle_seconds,
-        "connections on which no request comes are closed")
+        "connections on which no request comes are closed, over gRPC too")
         ->check(CLI::Range(1, 1 << 20));
     add(group, "--http-request-timeout-secs", o.http_request_seconds,
         "for the head of a request, and for a body that comes slower than 4 KB/s")

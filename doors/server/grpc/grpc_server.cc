@@ -127,6 +127,8 @@ GrpcServer::GrpcServer(Server& server) : state_(std::make_unique<State>(server))
   builder.SetMaxSendMessageSize(-1);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.grpc_max_streams);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                             static_cast<int>(options.http_idle_seconds * 1000));
   builder.SetResourceQuota(grpc::ResourceQuota("anymps")
                                .SetMaxThreads(kMostThreads)
                                .Resize(server.held_bytes().limit()));

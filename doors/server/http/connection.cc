@@ -66,7 +66,8 @@ Connection::Connection(Loop& loop, int fd, std::shared_ptr<const Service> servic
     : loop_(loop),
       socket_(fd, std::move(tls)),
       service_(std::move(service)),
-      place_(std::move(place)) {
+      place_(std::move(place)),
+      out_charge_(service_->held) {
   const auto callback = [](evutil_socket_t, short what, void* self) {
     static_cast<Connection*>(self)->on_event(what);
   };
@@ -98,6 +99,7 @@ void Connection::close() {
   read_event_ = write_event_ = nullptr;
   socket_.close();
   out_.clear();
+  out_charge_.release();
   forget_body();
   loop_.bury(this);
 }
@@ -449,11 +451,18 @@ ssize_t Connection::transmit() {
   return socket_.transmit({pieces.data(), count});
 }
 
+size_t Connection::unsent() const {
+  size_t bytes = out_head_.size();
+  for (size_t i = out_at_; i < out_.size(); ++i) bytes += out_[i].bytes;
+  return bytes - out_offset_;
+}
+
 void Connection::flush() {
   while (!out_head_.empty() || out_at_ < out_.size()) {
     const ssize_t sent = transmit();
     if (sent == Socket::kBroken) return close();
     if (sent == Socket::kAgain) {
+      if (phase_ != Phase::kAnswer && !out_charge_.grow(unsent())) return close();
       enter(Phase::kAnswer);
       return watch_writing(true);
     }
@@ -478,6 +487,7 @@ void Connection::written() {
   sending_ = false;
   out_.clear();
   out_at_ = out_offset_ = 0;
+  out_charge_.release();
   watch_writing(false);
   if (state_ != State::kBusy) return;  // it was "100 Continue"
   if (last_) {

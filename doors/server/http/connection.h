@@ -68,6 +68,7 @@ class Connection {
   void abandon();
   void reject(int status, std::string_view what);
   void send(Reply reply);
+  size_t unsent() const;
   void flush();
   void written();
   void watch_writing(bool on);
@@ -95,6 +96,7 @@ class Connection {
   std::string out_head_;
   std::vector<Buffer> out_;
   size_t out_at_ = 0, out_offset_ = 0;  // piece and position in it that come next
+  HeldBytes::Charge out_charge_;        // of what the client does not take at once
   Phase phase_ = Phase::kNone;
   uint64_t phase_began_ms_ = 0, phase_bytes_ = 0;  // since when, and what has gone through in it
   bool processing_ = false, sending_ = false, last_ = false, ended_ = false;

@@ -141,6 +141,17 @@ TEST(HttpBounds, BytesOfAllRequestsTogether) {
   EXPECT_EQ(held.held(), 0u);
 }
 
+TEST(HttpBounds, AnswersThatNobodyTakesCountToo) {
+  HeldBytes held(1 << 20);
+  Bounded server({}, &held);
+  Client deaf(server.port), other(server.port);
+  deaf.send("GET /large HTTP/1.1\r\n\r\n");
+  while (server.connections() > 1) std::this_thread::sleep_for(1ms);  // it is ended
+  EXPECT_EQ(deaf.receive().status, 0);
+  EXPECT_EQ(other.post("/", "a").body, "a");
+  EXPECT_EQ(held.held(), 0u);
+}
+
 TEST(HttpBounds, ABodyThatDoesNotComeHoldsNothing) {
   HeldBytes held(1 << 20);
   Bounded server({}, &held);

@@ -220,7 +220,7 @@ def test_streams_that_are_opened_and_dropped(folder, tmp_path):
         is_well(server)
 
 
-def test_a_handshake_that_never_ends_is_ended(folder, tmp_path):
+def test_handshakes_and_connections_that_stand_still_are_ended(folder, tmp_path):
     cert, key = certificate(tmp_path)
     flags = ["--http-use-ssl=1", f"--http-server-cert={cert}", f"--http-server-key={key}", "--http-request-timeout-secs=1", "--http-idle-timeout-secs=1"]
     with start("anymps", folder, tmp_path / "log", flags, wait=None) as server:
@@ -232,6 +232,10 @@ def test_a_handshake_that_never_ends_is_ended(folder, tmp_path):
                 socket.create_connection(("127.0.0.1", server.http_port), timeout=20) as half:
             half.sendall(b"\x16\x03\x01\x02\x00\x01")
             assert silent.recv(1) == b"" and half.recv(1) == b""
+        with socket.create_connection(("127.0.0.1", server.grpc_port), timeout=20) as idle:
+            idle.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0))
+            while idle.recv(1000):
+                pass
         context = ssl.create_default_context(cafile=str(cert))
         with socket.create_connection(("127.0.0.1", server.http_port), timeout=20) as plain, context.wrap_socket(plain, server_hostname="localhost") as idle:
             assert idle.recv(1) == b""
