@@ -43,23 +43,6 @@ grpc::ByteBuffer to_bytes(Wire&& wire) {
   return {slices.data(), slices.size()};
 }
 
-grpc::Status check_access(const grpc::ServerContextBase& context, const Options& options, Api api) {
-  if (options.api_key.empty() && options.grpc_restricted.empty()) return grpc::Status::OK;
-  const auto header = [&](std::string_view name) -> std::optional<std::string_view> {
-    const auto found = context.client_metadata().find({name.data(), name.size()});
-    if (found == context.client_metadata().end()) return std::nullopt;
-    return std::string_view(found->second.data(), found->second.size());
-  };
-  if (api != kHealthApi && !shows_key(options.api_key, header))
-    return {grpc::StatusCode::UNAUTHENTICATED,
-            "this server asks for its API key: send the metadata 'authorization: Bearer KEY' or "
-            "'x-api-key: KEY'"};
-  const Restriction* restriction = unmet(options.grpc_restricted, api, header);
-  if (!restriction) return grpc::Status::OK;
-  return {grpc::StatusCode::UNAVAILABLE,
-          "This protocol is restricted, expecting header '" + restriction->header + "'"};
-}
-
 void Calls::began() {
   const std::lock_guard lock(mutex_);
   ++alive_;

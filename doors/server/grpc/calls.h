@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of the gRPC side share: the service, how errors become statuses, who may call, and
-// the count of calls that are alive. Inference runs on completion queues, one thread each: measured
+// What the calls of the gRPC side share: the service, how errors become statuses, and the
+// count of calls that are alive. Inference runs on completion queues, one thread each: measured
 // against the callback interface they take a fifth less of the processor a request.
 #pragma once
 
@@ -13,7 +13,6 @@
 #include <mutex>
 
 #include "grpc_service.grpc.pb.h"
-#include "server/core/access.h"
 #include "server/core/server.h"
 #include "server/grpc/infer_codec.h"
 
@@ -26,9 +25,6 @@ using InferService = inference::GRPCInferenceService::WithRawMethod_ModelInfer<
 
 grpc::Status to_status(const Error& error);
 grpc::ByteBuffer to_bytes(Wire&& wire);
-// OK if the call may be made: it shows the key, as `authorization: Bearer KEY` or `x-api-key: KEY`
-// (health needs none), and what --grpc-restricted-protocol asks of calls of this group.
-grpc::Status check_access(const grpc::ServerContextBase& context, const Options& options, Api api);
 
 // A call that goes on until the client ends it.
 class LongCall {

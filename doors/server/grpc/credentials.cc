@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A handler of gRPC is called when the message of its call is there: a caller without the key has
-// then filled the memory already. So the key is looked for when the call's metadata come. gRPC has
-// a hook for that in its credentials, but its C++ classes open it for TLS alone; its C interface,
-// which these credentials use, opens it for every port. A server that shuts down cancels the calls
-// that come; those that the hook refuses before that are told to try elsewhere.
+// then filled the memory already. So the key, and what closed groups of calls ask for, is looked
+// for when the call's metadata come. gRPC has a hook for that in its credentials, but its C++
+// classes open it for TLS alone; its C interface, which these credentials use, opens it for every
+// port. A server that shuts down cancels the calls that come; those that the hook refuses before
+// that are told to try elsewhere.
 #include "server/grpc/credentials.h"
 
 #include <fmt/format.h>
@@ -12,9 +13,12 @@
 
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
+#include "server/core/access.h"
 #include "server/core/request.h"
 
 namespace server {
@@ -33,54 +37,72 @@ std::string_view view(const grpc_slice& slice) {
   return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice)};
 }
 
-// Health is told to everybody.
-bool needs_key(std::string_view path) {
+struct Method {
+  std::string_view name;
+  Api api;
+};
+
+constexpr Method kMethods[] = {
+    {"ModelInfer", kInferenceApi},
+    {"ModelStreamInfer", kInferenceApi},
+    {"ServerLive", kHealthApi},
+    {"ServerReady", kHealthApi},
+    {"ModelReady", kHealthApi},
+    {"ServerMetadata", kMetadataApi},
+    {"ModelMetadata", kMetadataApi},
+    {"ModelConfig", kModelConfigApi},
+    {"ModelStatistics", kStatisticsApi},
+    {"RepositoryIndex", kModelRepositoryApi},
+    {"RepositoryModelLoad", kModelRepositoryApi},
+    {"RepositoryModelUnload", kModelRepositoryApi},
+    {"SystemSharedMemoryStatus", kSharedMemoryApi},
+    {"SystemSharedMemoryRegister", kSharedMemoryApi},
+    {"SystemSharedMemoryUnregister", kSharedMemoryApi},
+    {"CudaSharedMemoryStatus", kSharedMemoryApi},
+    {"CudaSharedMemoryRegister", kSharedMemoryApi},
+    {"CudaSharedMemoryUnregister", kSharedMemoryApi},
+    {"TraceSetting", kTraceApi},
+    {"LogSettings", kLoggingApi},
+};
+
+Api api_of(std::string_view path) {
   constexpr std::string_view kService = "/inference.GRPCInferenceService/";
-  if (path.starts_with("/grpc.health.v1.Health/")) return false;
-  if (!path.starts_with(kService)) return true;
-  path.remove_prefix(kService.size());
-  return path != "ServerLive" && path != "ServerReady" && path != "ModelReady";
+  if (path.starts_with("/grpc.health.v1.Health/")) return kHealthApi;
+  if (path.starts_with(kService))
+    for (const Method& method : kMethods)
+      if (path.substr(kService.size()) == method.name) return method.api;
+  return kNoApi;  // there is no such method: whoever shows the key is told so
 }
 
-// Takes as long for a wrong key as for the right one.
-bool is_key(std::string_view given, std::string_view key) {
-  unsigned difference = given.size() == key.size() ? 0 : 1;
-  for (size_t i = 0; i < key.size(); ++i) {
-    const char c = i < given.size() ? given[i] : '\0';
-    difference |= static_cast<unsigned char>(c ^ key[i]);
-  }
-  return difference == 0;
-}
-
-bool may_call(const Options& options, std::span<const grpc_metadata> metadata) {
-  constexpr std::string_view kBearer = "Bearer ";
-  bool shown = false, needed = true;
-  for (const grpc_metadata& entry : metadata) {
-    const std::string_view name = view(entry.key), value = view(entry.value);
-    if (name == ":path") needed = needs_key(value);
-    if (name == "x-api-key" && is_key(value, options.api_key)) shown = true;
-    if (name == "authorization" && value.starts_with(kBearer) &&
-        is_key(value.substr(kBearer.size()), options.api_key))
-      shown = true;
-  }
-  return shown || !needed;
+// OK if the call may be made: it shows the key, as `authorization: Bearer KEY` or `x-api-key: KEY`
+// (health needs none), and what --grpc-restricted-protocol asks of calls of its group.
+std::pair<grpc_status_code, std::string> judge(const Options& options,
+                                               std::span<const grpc_metadata> metadata) {
+  if (options.api_key.empty() && options.grpc_restricted.empty()) return {GRPC_STATUS_OK, ""};
+  const auto header = [&](std::string_view name) -> std::optional<std::string_view> {
+    for (const grpc_metadata& entry : metadata)
+      if (view(entry.key) == name) return view(entry.value);
+    return std::nullopt;
+  };
+  const Api api = api_of(header(":path").value_or(""));
+  if (api != kHealthApi && !shows_key(options.api_key, header))
+    return {GRPC_STATUS_UNAUTHENTICATED,
+            "this server asks for its API key: send the metadata 'authorization: Bearer KEY' or "
+            "'x-api-key: KEY'"};
+  if (const Restriction* restriction = unmet(options.grpc_restricted, api, header))
+    return {GRPC_STATUS_UNAVAILABLE,
+            "This protocol is restricted, expecting header '" + restriction->header + "'"};
+  return {GRPC_STATUS_OK, ""};
 }
 
 void check_call(void* state, grpc_auth_context*, const grpc_metadata* metadata, size_t count,
                 grpc_process_auth_metadata_done_cb done, void* call) {
   const Door& door = *static_cast<const Door*>(state);
-  grpc_status_code code = GRPC_STATUS_OK;
-  const char* why = nullptr;
-  if (door.closed.load(std::memory_order_relaxed)) {
-    code = GRPC_STATUS_UNAVAILABLE;
-    why = "the server is shutting down";
-  } else if (!door.options.api_key.empty() && !may_call(door.options, {metadata, count})) {
-    code = GRPC_STATUS_UNAUTHENTICATED;
-    why =
-        "this server asks for its API key: send the metadata 'authorization: Bearer KEY' or "
-        "'x-api-key: KEY'";
-  }
-  done(call, nullptr, 0, nullptr, 0, code, why);
+  const auto [code, why] =
+      door.closed.load(std::memory_order_relaxed)
+          ? std::pair(GRPC_STATUS_UNAVAILABLE, std::string("the server is shutting down"))
+          : judge(door.options, {metadata, count});
+  done(call, nullptr, 0, nullptr, 0, code, why.c_str());
 }
 
 class Credentials final : public grpc::ServerCredentials {

@@ -28,8 +28,6 @@ class InferCall {
     if (calls_.compression != GRPC_COMPRESS_LEVEL_NONE)
       context_.set_compression_level(calls_.compression);
     const Options& options = calls_.server.options();
-    const grpc::Status allowed = check_access(context_, options, kInferenceApi);
-    if (!allowed.ok()) return refuse(allowed);
     message_ = std::make_shared<InferMessage>();
     const grpc::Status parsed =
         message_->parse(bytes_, options.max_request_bytes, &calls_.server.held_bytes());

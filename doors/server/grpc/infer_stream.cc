@@ -52,8 +52,6 @@ class InferStream : public LongCall, public std::enable_shared_from_this<InferSt
       context_.set_compression_level(calls_.compression);
     const std::lock_guard lock(mutex_);
     events_ = 1;  // done
-    end_ = check_access(context_, calls_.server.options(), kInferenceApi);
-    closed_ = !end_.ok();
     draining_ = draining_ || calls_.draining();
     go_on();
   }

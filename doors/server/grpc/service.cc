@@ -32,9 +32,7 @@ Parameter load_parameter(const std::string& name, const ModelRepositoryParameter
 }  // namespace
 
 template <typename Fn>
-grpc::Status Service::answer(const grpc::ServerContext* context, Api api, Fn&& fn) {
-  if (grpc::Status status = check_access(*context, server_.options(), api); !status.ok())
-    return status;
+grpc::Status Service::answer(Fn&& fn) {
   struct UnderWay {
     explicit UnderWay(std::atomic<int>& count) : count(count) { ++count; }
     ~UnderWay() { --count; }
@@ -56,48 +54,45 @@ grpc::Status Service::answer(const grpc::ServerContext* context, Api api, Fn&& f
                                [[maybe_unused]] inference::METHOD##Response* response)
 
 ANYMPS_GRPC_METHOD(ServerLive) {
-  return answer(context, kHealthApi, [&] { response->set_live(server_.live()); });
+  return answer([&] { response->set_live(server_.live()); });
 }
 
 ANYMPS_GRPC_METHOD(ServerReady) {
-  return answer(context, kHealthApi, [&] { response->set_ready(server_.ready()); });
+  return answer([&] { response->set_ready(server_.ready()); });
 }
 
 ANYMPS_GRPC_METHOD(ModelReady) {
-  return answer(context, kHealthApi, [&] {
-    response->set_ready(server_.model_ready(request->name(), request->version()));
-  });
+  return answer(
+      [&] { response->set_ready(server_.model_ready(request->name(), request->version())); });
 }
 
 ANYMPS_GRPC_METHOD(ServerMetadata) {
-  return answer(context, kMetadataApi, [&] { *response = server_.metadata(); });
+  return answer([&] { *response = server_.metadata(); });
 }
 
 ANYMPS_GRPC_METHOD(ModelMetadata) {
-  return answer(context, kMetadataApi,
-                [&] { *response = server_.model_metadata(request->name(), request->version()); });
+  return answer([&] { *response = server_.model_metadata(request->name(), request->version()); });
 }
 
 ANYMPS_GRPC_METHOD(ModelConfig) {
-  return answer(context, kModelConfigApi, [&] {
+  return answer([&] {
     *response->mutable_config() = server_.model_config(request->name(), request->version());
   });
 }
 
 ANYMPS_GRPC_METHOD(ModelStatistics) {
-  return answer(context, kStatisticsApi,
-                [&] { *response = server_.statistics(request->name(), request->version()); });
+  return answer([&] { *response = server_.statistics(request->name(), request->version()); });
 }
 
 ANYMPS_GRPC_METHOD(RepositoryIndex) {
-  return answer(context, kModelRepositoryApi, [&] {
+  return answer([&] {
     refuse_repository(request->repository_name());
     *response = server_.repository_index(request->ready());
   });
 }
 
 ANYMPS_GRPC_METHOD(RepositoryModelLoad) {
-  return answer(context, kModelRepositoryApi, [&] {
+  return answer([&] {
     refuse_repository(request->repository_name());
     Parameters parameters;
     for (const auto& [name, value] : request->parameters())
@@ -107,7 +102,7 @@ ANYMPS_GRPC_METHOD(RepositoryModelLoad) {
 }
 
 ANYMPS_GRPC_METHOD(RepositoryModelUnload) {
-  return answer(context, kModelRepositoryApi, [&] {
+  return answer([&] {
     refuse_repository(request->repository_name());
     bool with_dependents = false;
     const auto found = request->parameters().find("unload_dependents");
@@ -122,19 +117,18 @@ ANYMPS_GRPC_METHOD(RepositoryModelUnload) {
 }
 
 ANYMPS_GRPC_METHOD(SystemSharedMemoryStatus) {
-  return answer(context, kSharedMemoryApi,
-                [&] { *response = server_.shared_memory().status(request->name()); });
+  return answer([&] { *response = server_.shared_memory().status(request->name()); });
 }
 
 ANYMPS_GRPC_METHOD(SystemSharedMemoryRegister) {
-  return answer(context, kSharedMemoryApi, [&] {
+  return answer([&] {
     server_.shared_memory().add(request->name(), request->key(), request->offset(),
                                 request->byte_size());
   });
 }
 
 ANYMPS_GRPC_METHOD(SystemSharedMemoryUnregister) {
-  return answer(context, kSharedMemoryApi, [&] {
+  return answer([&] {
     if (request->name().empty())
       server_.shared_memory().remove_all();
     else
@@ -144,7 +138,7 @@ ANYMPS_GRPC_METHOD(SystemSharedMemoryUnregister) {
 
 // There is no CUDA memory here: nothing is registered, and nothing can be.
 ANYMPS_GRPC_METHOD(CudaSharedMemoryStatus) {
-  return answer(context, kSharedMemoryApi, [&] {
+  return answer([&] {
     if (!request->name().empty())
       throw Error(Code::kNotFound,
                   fmt::format("Unable to find cuda shared memory region: '{}'", request->name()));
@@ -152,17 +146,17 @@ ANYMPS_GRPC_METHOD(CudaSharedMemoryStatus) {
 }
 
 ANYMPS_GRPC_METHOD(CudaSharedMemoryRegister) {
-  return answer(context, kSharedMemoryApi, [&] {
+  return answer([&] {
     throw Error(Code::kInvalidArgument, "failed to register shared memory region: invalid args");
   });
 }
 
 ANYMPS_GRPC_METHOD(CudaSharedMemoryUnregister) {
-  return answer(context, kSharedMemoryApi, [] {});
+  return answer([] {});
 }
 
 ANYMPS_GRPC_METHOD(TraceSetting) {
-  return answer(context, kTraceApi, [&] {
+  return answer([&] {
     const std::string& model = request->model_name();
     if (!model.empty() && !server_.model_ready(model, ""))
       throw Error(Code::kInvalidArgument, "Request for unknown model : " + model);
@@ -171,7 +165,7 @@ ANYMPS_GRPC_METHOD(TraceSetting) {
 }
 
 ANYMPS_GRPC_METHOD(LogSettings) {
-  return answer(context, kLoggingApi, [&] {
+  return answer([&] {
     server_.logger().set(*request);
     *response = server_.logger().settings();
   });

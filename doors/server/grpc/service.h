@@ -38,9 +38,9 @@ class Service : public InferService {
 #undef ANYMPS_GRPC_METHOD
 
  private:
-  // Runs `fn` for a caller who may call this group; its Error becomes the status.
+  // Runs `fn`; its Error becomes the status.
   template <typename Fn>
-  grpc::Status answer(const grpc::ServerContext* context, Api api, Fn&& fn);
+  grpc::Status answer(Fn&& fn);
 
   Server& server_;
   std::atomic<int> under_way_{0};
