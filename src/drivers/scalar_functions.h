@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each elementwise op does to one element, under the op's name. Floats are computed in double
-// and rounded once, so that the oracle is at least as exact as any kernel; integers wrap.
+// What each elementwise op does to one element, under the op's name; those of activations are in
+// ops/activation_formulas.h. Floats are computed in double and rounded once, so that the oracle is
+// at least as exact as any kernel; integers wrap.
 #pragma once
 
 #include <bit>
@@ -10,6 +11,7 @@
 #include <type_traits>
 
 #include "base/dtype.h"
+#include "ops/activation_formulas.h"
 
 namespace anymps {
 
@@ -285,43 +287,6 @@ inline constexpr auto max = []<typename W>(W a, W b, bool propagate_nan) {
   if (is_nan_value(b)) return propagate_nan ? b : a;
   return a < b ? b : a;
 };
-// max first, then min; a NaN stays NaN.
-inline constexpr auto clamp = []<typename W>(W x, W low, W high) {
-  const W raised = x < low ? low : x;
-  return raised > high ? high : raised;
-};
-
-// Activations, on double alone but for relu.
-inline constexpr auto relu = []<typename W>(W x) { return x < W{0} ? W{0} : x; };
-inline constexpr auto leaky_relu = [](double x, double alpha) { return x < 0 ? alpha * x : x; };
-inline constexpr auto prelu = leaky_relu;
-inline constexpr auto elu = [](double x, double alpha) {
-  return x < 0 ? alpha * std::expm1(x) : x;
-};
-inline constexpr auto selu = [](double x, double alpha, double gamma) {
-  return gamma * (x < 0 ? alpha * std::expm1(x) : x);
-};
-inline constexpr auto celu = [](double x, double alpha) {
-  return x < 0 ? std::min(0.0, alpha * std::expm1(x / alpha)) : x;
-};
-inline constexpr auto gelu = [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); };
-inline constexpr auto gelu_tanh = [](double x) {
-  const double inner = std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
-  return 0.5 * x * (1 + std::tanh(inner));
-};
-inline constexpr auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
-inline constexpr auto silu = [](double x) { return x / (1 + std::exp(-x)); };
-inline constexpr auto softplus = [](double x) {
-  return (x > 0 ? x : 0) + std::log1p(std::exp(-std::abs(x)));
-};
-inline constexpr auto mish = [](double x) { return x * std::tanh(softplus(x)); };
-inline constexpr auto softsign = [](double x) { return x / (1 + std::abs(x)); };
-inline constexpr auto hard_sigmoid = [](double x, double alpha, double beta) {
-  return clamp(alpha * x + beta, 0.0, 1.0);
-};
-inline constexpr auto hard_swish = [](double x) { return x * clamp(x / 6 + 0.5, 0.0, 1.0); };
-inline constexpr auto thresholded_relu = [](double x, double alpha) { return x <= alpha ? 0 : x; };
-
 // Gradients of activations.
 inline constexpr auto relu_gradient = []<typename W>(W dy, W x) { return x > 0 ? dy : W{0}; };
 inline constexpr auto sigmoid_gradient = [](double dy, double x) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The activation that convolutions and matmuls apply to their result before they store it: its
-// names in the op table, and its formula for scalars.
+// names in the op table, and what it does to a number.
 #pragma once
 
 #include <cmath>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ops/activation_formulas.h"
 
 namespace anymps {
 
@@ -44,37 +45,33 @@ inline const char* activation_doc() {
          "beta)";
 }
 
-// T is float or double. NaN stays NaN.
-template <typename T>
-T apply_activation(Activation activation, T x, T alpha, T beta) {
-  const auto clamp = [](T v, T low, T high) { return v < low ? low : v > high ? high : v; };
+// The op of the activation's name, on one number.
+inline double apply_activation(Activation activation, double x, double alpha, double beta) {
   switch (activation) {
     case Activation::kNone:
       return x;
     case Activation::kRelu:
-      return x < T(0) ? T(0) : x;
+      return scalar::relu(x);
     case Activation::kClamp:
-      return clamp(x, alpha, beta);
+      return scalar::clamp(x, alpha, beta);
     case Activation::kLeakyRelu:
-      return x < T(0) ? alpha * x : x;
+      return scalar::leaky_relu(x, alpha);
     case Activation::kElu:
-      return x < T(0) ? alpha * std::expm1(x) : x;
+      return scalar::elu(x, alpha);
     case Activation::kGelu:
-      return x * T(0.5) * (T(1) + std::erf(x * T(0.70710678118654752440)));
-    case Activation::kGeluTanh: {
-      const T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
-      return x * T(0.5) * (T(1) + std::tanh(inner));
-    }
+      return scalar::gelu(x);
+    case Activation::kGeluTanh:
+      return scalar::gelu_tanh(x);
     case Activation::kSilu:
-      return x / (T(1) + std::exp(-x));
+      return scalar::silu(x);
     case Activation::kSigmoid:
-      return T(1) / (T(1) + std::exp(-x));
+      return scalar::sigmoid(x);
     case Activation::kTanh:
       return std::tanh(x);
     case Activation::kHardSwish:
-      return x * clamp(x / T(6) + T(0.5), T(0), T(1));
+      return scalar::hard_swish(x);
     case Activation::kHardSigmoid:
-      return clamp(alpha * x + beta, T(0), T(1));
+      return scalar::hard_sigmoid(x, alpha, beta);
   }
   return x;
 }

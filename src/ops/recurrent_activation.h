@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ops/activation_formulas.h"
 #include "ops/attr.h"
 
 namespace anymps {
@@ -68,29 +69,29 @@ struct CellActivation {
   double operator()(double x) const {
     switch (kind) {
       case Kind::kSigmoid:
-        return 1 / (1 + std::exp(-x));
+        return scalar::sigmoid(x);
       case Kind::kTanh:
         return std::tanh(x);
       case Kind::kRelu:
-        return x > 0 ? x : x == x ? 0 : x;
+        return scalar::relu(x);
       case Kind::kNone:
         return x;
       case Kind::kAffine:
         return alpha * x + beta;
       case Kind::kLeakyRelu:
-        return x < 0 ? alpha * x : x;
+        return scalar::leaky_relu(x, alpha);
       case Kind::kThresholdedRelu:
-        return x > alpha ? x : x == x ? 0 : x;
+        return scalar::thresholded_relu(x, alpha);
       case Kind::kScaledTanh:
         return alpha * std::tanh(beta * x);
       case Kind::kHardSigmoid:
-        return std::fmin(std::fmax(alpha * x + beta, 0), 1);
+        return scalar::hard_sigmoid(x, alpha, beta);
       case Kind::kElu:
-        return x < 0 ? alpha * std::expm1(x) : x;
+        return scalar::elu(x, alpha);
       case Kind::kSoftsign:
-        return x / (1 + std::abs(x));
+        return scalar::softsign(x);
       case Kind::kSoftplus:
-        return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+        return scalar::softplus(x);
     }
     return x;
   }
@@ -122,7 +123,7 @@ struct CellActivation {
       case Kind::kSoftsign:
         return 1 / ((1 + std::abs(x)) * (1 + std::abs(x)));
       case Kind::kSoftplus:
-        return 1 / (1 + std::exp(-x));
+        return scalar::sigmoid(x);
     }
     return 1;
   }

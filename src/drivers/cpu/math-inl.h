@@ -36,6 +36,13 @@ HWY_INLINE V patch(D d, V x, V y, M good, F scalar) {
   return hn::Load(d, ys);
 }
 
+// An odd function y of x with the slope 1 at 0: x itself where the next term is below its last bit,
+// so that zeros keep their sign.
+template <class D, class V>
+HWY_INLINE V odd(D d, V x, V y) {
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1e-4f)), x, y);
+}
+
 // e^r - 1 for |r| <= ln(2) / 2.
 template <class D, class V>
 HWY_INLINE V expm1_reduced(D d, V r) {
@@ -203,8 +210,23 @@ HWY_INLINE V erf(D d, V x) {
   return hn::IfThenElse(outer, tail, center);
 }
 
+// ln(erfc(z)) + z^2 on [4.5, 10.1].
+template <class D, class V>
+HWY_INLINE V log_erfc_far(D d, V z) {
+  const V t = hn::Sub(z, hn::Set(d, 7.3f));
+  V q = hn::Set(d, -9.706257658e-08f);
+  q = hn::MulAdd(q, t, hn::Set(d, 9.121660435e-07f));
+  q = hn::MulAdd(q, t, hn::Set(d, -7.317086422e-06f));
+  q = hn::MulAdd(q, t, hn::Set(d, 7.308870582e-05f));
+  q = hn::MulAdd(q, t, hn::Set(d, -0.0007706541682f));
+  q = hn::MulAdd(q, t, hn::Set(d, 0.008893319208f));
+  q = hn::MulAdd(q, t, hn::Set(d, -0.1345284761f));
+  return hn::MulAdd(q, t, hn::Set(d, -2.569411686f));
+}
+
 // x Φ(x), Φ the normal distribution. One polynomial for ln(erfc(z)) + z^2 on [0, 4.5] serves both
-// sides, so the left tail keeps its relative precision; beyond it is 0.
+// sides and a second one what is left of it, so the left tail keeps its relative precision until
+// f32 has no numbers for it. On the right the tail is nothing beside 1 there.
 template <class D, class V>
 HWY_INLINE V gelu(D d, V x) {
   const V z = hn::Abs(hn::Mul(x, hn::Set(d, 0.70710678118f)));
@@ -221,17 +243,18 @@ HWY_INLINE V gelu(D d, V x) {
   q = hn::MulAdd(q, t, hn::Set(d, 0.06513135608f));
   q = hn::MulAdd(q, t, hn::Set(d, -0.382912086f));
   q = hn::MulAdd(q, t, hn::Set(d, -1.464959821f));
-  V tail = hn::Mul(hn::Set(d, 0.5f), exp(d, hn::NegMulAdd(z, z, q)));
-  tail = hn::IfThenZeroElse(hn::Gt(z, top), tail);
+  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Lt(x, hn::Set(d, -6.3639610f)))))
+    q = hn::IfThenElse(hn::Gt(z, top), log_erfc_far(d, hn::Min(hn::Set(d, 10.1f), z)), q);
+  const V tail = hn::Mul(hn::Set(d, 0.5f), exp(d, hn::NegMulAdd(z, z, q)));
   return hn::Mul(x, hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(one, tail), tail));
 }
 
+// x sigmoid(2 u): 1 + tanh(u) would lose the left tail.
 template <class D, class V>
 HWY_INLINE V gelu_tanh(D d, V x) {
   const V cube = hn::Mul(hn::Mul(x, x), x);
-  const V u = hn::Mul(hn::Set(d, 0.7978845608f), hn::MulAdd(hn::Set(d, 0.044715f), cube, x));
-  const V half = hn::Mul(hn::Set(d, 0.5f), x);
-  return hn::Mul(half, hn::Add(hn::Set(d, 1.0f), tanh(d, u)));
+  const V u = hn::Mul(hn::Set(d, -1.5957691216f), hn::MulAdd(hn::Set(d, 0.044715f), cube, x));
+  return hn::Div(x, hn::Add(hn::Set(d, 1.0f), exp(d, u)));
 }
 
 #define ANYMPS_PATCHED(function, Fast, condition, Scalar)                   \
@@ -241,10 +264,10 @@ HWY_INLINE V gelu_tanh(D d, V x) {
     (void)ax;                                                               \
     return patch(d, x, Fast, condition, [](float v) { return Scalar(v); }); \
   }
-ANYMPS_PATCHED(sin, hn::Sin(d, x), hn::Lt(ax, hn::Set(d, 39000.0f)), std::sin)
+ANYMPS_PATCHED(sin, odd(d, x, hn::Sin(d, x)), hn::Lt(ax, hn::Set(d, 39000.0f)), std::sin)
 ANYMPS_PATCHED(cos, hn::Cos(d, x), hn::Lt(ax, hn::Set(d, 39000.0f)), std::cos)
-ANYMPS_PATCHED(tan, hn::Div(hn::Sin(d, x), hn::Cos(d, x)), hn::Lt(ax, hn::Set(d, 39000.0f)),
-               std::tan)
+ANYMPS_PATCHED(tan, odd(d, x, hn::Div(hn::Sin(d, x), hn::Cos(d, x))),
+               hn::Lt(ax, hn::Set(d, 39000.0f)), std::tan)
 ANYMPS_PATCHED(sinh, hn::Sinh(d, x), hn::Lt(ax, hn::Set(d, 87.0f)), std::sinh)
 ANYMPS_PATCHED(asin, hn::Asin(d, x), hn::Le(ax, hn::Set(d, 1.0f)), std::asin)
 ANYMPS_PATCHED(acos, hn::Acos(d, x), hn::Le(ax, hn::Set(d, 1.0f)), std::acos)

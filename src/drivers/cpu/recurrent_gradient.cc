@@ -10,16 +10,13 @@
 #include "drivers/cpu/threads.h"
 #include "drivers/cpu/vectors.h"
 #include "drivers/cpu/widen.h"
+#include "ops/activation_formulas.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-template <typename T>
-T sigmoid(T x) {
-  return 1 / (1 + std::exp(-x));
-}
-
+using scalar::sigmoid;
 using Kind = RecurrentKind;
 enum class Activation { kTanh, kRelu, kSigmoid };
 
@@ -156,7 +153,7 @@ class RecurrentGradient final : public RecurrentLayer {
     if (kind_ == Kind::kGru) return gru_forward(args, s, d);
     for (int64_t u = 0; u < hidden_; ++u) {
       const T z = clip(s.z[u]);
-      s.next_h[u] = activation_ == Activation::kRelu      ? std::max(z, T(0))
+      s.next_h[u] = activation_ == Activation::kRelu      ? scalar::relu(z)
                     : activation_ == Activation::kSigmoid ? sigmoid(z)
                                                           : std::tanh(z);
     }

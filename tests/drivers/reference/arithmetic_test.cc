@@ -147,6 +147,28 @@ TEST(ReferenceArithmetic, BroadcastsAndReadsAnyStrides) {
                    TestTensor(DType::kF32, {2, 1}, {-9, -19})));
 }
 
+// Zeros have the signs that C's <cmath> gives them.
+TEST(ReferenceArithmetic, SignsOfZeros) {
+  struct ZeroCase {
+    const char* op;
+    double y;  // of -0
+  };
+  const double minus = -0.0;
+  for (const auto& [op, y] : std::vector<ZeroCase>{
+           {"sin", minus},        {"tan", minus},      {"asin", minus},  {"atan", minus},
+           {"sinh", minus},       {"tanh", minus},     {"asinh", minus}, {"atanh", minus},
+           {"erf", minus},        {"expm1", minus},    {"log1p", minus}, {"sqrt", minus},
+           {"ceil", minus},       {"floor", minus},    {"round", minus}, {"rint", minus},
+           {"trunc", minus},      {"identity", minus}, {"neg", 0.0},     {"abs", 0.0},
+           {"square", 0.0},       {"sign", 0.0},       {"cos", 1.0},     {"exp", 1.0},
+           {"reciprocal", -kInf}, {"rsqrt", -kInf},    {"log", -kInf}})
+    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64}) {
+      const double x = run_reference(op, {TestTensor(dtype, {1}, {minus})}).get({0}).real();
+      EXPECT_EQ(x, y) << op << " " << name(dtype);
+      EXPECT_EQ(std::signbit(x), std::signbit(y)) << op << " " << name(dtype);
+    }
+}
+
 TEST(ReferenceArithmetic, EmptyTensorsGiveEmptyTensors) {
   const TestTensor empty(DType::kF32, {0, 3});
   EXPECT_EQ(run_reference("add", {empty, TestTensor(DType::kF32, {3})}).shape(), (Shape{0, 3}));

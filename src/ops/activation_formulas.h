@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The activations' formulas, each under its op's name and written once: for the ops themselves, for
+// those that convolutions and products apply to their results, and for the cells of recurrent
+// layers. NaN stays NaN in all of them, and no tail is lost to a difference of large numbers.
+#pragma once
+
+#include <cmath>
+#include <numbers>
+
+namespace anymps::scalar {
+
+// max first, then min.
+inline constexpr auto clamp = []<typename W>(W x, W low, W high) {
+  const W raised = x < low ? low : x;
+  return raised > high ? high : raised;
+};
+
+inline constexpr auto relu = []<typename W>(W x) { return x < W{0} ? W{0} : x; };
+inline constexpr auto sigmoid = []<typename W>(W x) { return W{1} / (W{1} + std::exp(-x)); };
+
+// The others are for double alone.
+inline constexpr auto leaky_relu = [](double x, double alpha) { return x < 0 ? alpha * x : x; };
+inline constexpr auto prelu = leaky_relu;
+inline constexpr auto elu = [](double x, double alpha) {
+  return x < 0 ? alpha * std::expm1(x) : x;
+};
+inline constexpr auto selu = [](double x, double alpha, double gamma) {
+  return gamma * elu(x, alpha);
+};
+inline constexpr auto celu = [](double x, double alpha) {
+  return x < 0 ? std::fmin(0.0, alpha * std::expm1(x / alpha)) : x;
+};
+// 1 + erf(z) is erfc(-z), which is right for large negative z too.
+inline constexpr auto gelu = [](double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); };
+// (1 + tanh(z)) / 2 is sigmoid(2 z), which is right for large negative z too.
+inline constexpr auto gelu_tanh = [](double x) {
+  const double scale = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+  return x / (1 + std::exp(-scale * (x + 0.044715 * x * x * x)));
+};
+inline constexpr auto silu = [](double x) { return x / (1 + std::exp(-x)); };
+inline constexpr auto softplus = [](double x) {
+  return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::abs(x)));
+};
+inline constexpr auto mish = [](double x) { return x * std::tanh(softplus(x)); };
+inline constexpr auto softsign = [](double x) { return x / (1 + std::abs(x)); };
+inline constexpr auto hard_sigmoid = [](double x, double alpha, double beta) {
+  return clamp(alpha * x + beta, 0.0, 1.0);
+};
+inline constexpr auto hard_swish = [](double x) { return x * clamp(x / 6 + 0.5, 0.0, 1.0); };
+inline constexpr auto thresholded_relu = [](double x, double alpha) { return x <= alpha ? 0 : x; };
+
+}  // namespace anymps::scalar
