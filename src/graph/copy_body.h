@@ -2,6 +2,7 @@
 // A graph that stood in an attribute, written out in the graph around it or in another body.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "graph/graph.h"
@@ -11,6 +12,10 @@ namespace anymps {
 // Copies the nodes of a body into a graph, its inputs replaced; returns what the body's outputs are
 // there.
 std::vector<Value*> copy_body(Graph& graph, const Graph& body, const std::vector<Value*>& inputs);
+
+// What a branch's condition is, if that can be told before the run: from a constant, or from
+// shapes.
+std::optional<bool> known_condition(const Value* condition);
 
 // Whether any of its nodes must run as often as it is there.
 bool has_effects(const Graph& body);

@@ -18,6 +18,13 @@ Signature signature_of(const Graph& body) {
   return signature;
 }
 
+std::optional<bool> known_condition(const Value* condition) {
+  if (const auto number = scalar_of(condition)) return *number != 0;
+  const std::optional<Dims>& content = condition->type.content;
+  if (!content || content->size() != 1 || !content->front().known()) return std::nullopt;
+  return content->front().value() != 0;
+}
+
 bool has_effects(const Node& node) {
   if (node.op->is(kImpure)) return true;
   if (!node.op->is(kStructural)) return false;

@@ -42,10 +42,19 @@ void check_activation(const InferContext& ctx) {
             ctx.attrs.f("beta"));
 }
 
-void infer_conv(InferContext& ctx) {
+// x and w have one rank, so one tells that of the other.
+Dims convolved_shape(const InferContext& ctx) {
+  if (!ctx.type(0).ranked) expect_rank(ctx, 1, 3, 5);
+  Dims x = shape_of_rank(ctx, 0, ctx.type(1).shape.size());
+  if (!ctx.type(0).ranked) return x;
   expect_rank(ctx, 0, 3, 5);
-  const Dims &x = ctx.shape(0), &w = ctx.shape(1);
   expect_rank(ctx, 1, ctx.rank(0), ctx.rank(0));
+  return x;
+}
+
+void infer_conv(InferContext& ctx) {
+  const Dims x = convolved_shape(ctx);
+  const Dims& w = ctx.shape(1);
   const TensorAxes axes = tensor_axes(ctx.attrs, x.size());
   const bool last = ctx.attrs.s("weights_layout") == "*IO";
   const size_t o = last ? w.size() - 1 : 0, i = last ? w.size() - 2 : 1, k = last ? 0 : 2;
@@ -65,9 +74,8 @@ void infer_conv(InferContext& ctx) {
 }
 
 void infer_conv_transpose(InferContext& ctx) {
-  expect_rank(ctx, 0, 3, 5);
-  const Dims &x = ctx.shape(0), &w = ctx.shape(1);
-  expect_rank(ctx, 1, ctx.rank(0), ctx.rank(0));
+  const Dims x = convolved_shape(ctx);
+  const Dims& w = ctx.shape(1);
   const TensorAxes axes = tensor_axes(ctx.attrs, x.size());
   const Dim channels = known_of(x[axes.channel], w[0]), outputs = w[1] * ctx.attrs.i("groups");
   check_groups(ctx, channels, "input");

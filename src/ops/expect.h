@@ -43,6 +43,16 @@ inline void expect_rank(const InferContext& ctx, size_t i, int64_t low, int64_t 
             ctx.op.inputs[i].name, to_string(ctx.shape(i)), low, high);
 }
 
+// The shape of input i. Where not even its rank is known, but the op takes `rank` axes (its weights
+// tell), these have extents of their own: what comes after the op then knows its rank.
+inline Dims shape_of_rank(const InferContext& ctx, size_t i, size_t rank) {
+  if (ctx.type(i).ranked) return ctx.shape(i);
+  Dims shape;
+  for (size_t axis = 0; axis < rank; ++axis)
+    shape.push_back(ctx.fresh(fmt::format("{}.{}", ctx.op.inputs[i].name, axis)));
+  return shape;
+}
+
 // Input i, if it is there and ranked, must have one element.
 inline void expect_one_element(const InferContext& ctx, size_t i) {
   if (!ctx.has(i) || !ctx.type(i).ranked) return;

@@ -80,6 +80,9 @@ OP(max_pool)
     .sample({"2d ceil",
              {{1, 2, 7, 10}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", true}}})
+    .sample({"2d ceil, larger than x",
+             {{1, 2, 2, 3}},
+             {{"kernel", Ints{3, 4}}, {"strides", Ints{2, 3}}, {"ceil_mode", true}}})
     .sample({"2d ceil padded",
              {{1, 2, 6, 7}},
              {{"kernel", Ints{2, 2}},
@@ -144,6 +147,16 @@ OP(avg_pool)
     .sample({"2d ceil",
              {{1, 2, 7, 10}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", true}}})
+    .sample({"2d ceil, larger than x",
+             {{1, 2, 2, 3}},
+             {{"kernel", Ints{3, 4}}, {"strides", Ints{2, 3}}, {"ceil_mode", true}}})
+    .sample({"2d ceil, larger than x, pads counted",
+             {{1, 2, 2, 2}},
+             {{"kernel", Ints{4, 3}},
+              {"strides", Ints{2, 3}},
+              {"pads", Ints{1, 0, 0, 0}},
+              {"ceil_mode", true},
+              {"count_include_pad", true}}})
     .sample({"2d ceil pads counted",
              {{1, 2, 8, 10}},
              {{"kernel", Ints{3, 3}},

@@ -67,6 +67,9 @@ OpWriter& gradient_samples(OpWriter& op) {
       .sample({"2d ceil",
                {{1, 2, 3, 5}, {1, 2, 7, 10}},
                {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", true}}})
+      .sample({"2d ceil, larger than x",
+               {{1, 2, 1, 1}, {1, 2, 2, 3}},
+               {{"kernel", Ints{3, 4}}, {"strides", Ints{2, 3}}, {"ceil_mode", true}}})
       .sample({"2d same_upper",
                {{1, 2, 4, 4}, {1, 2, 7, 7}},
                {{"kernel", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_upper"}}})

@@ -11,13 +11,13 @@ int64_t recurrent_directions(const Attrs& attrs) {
 }
 
 RecurrentShapes recurrent_shapes(InferContext& ctx, int64_t gates) {
-  expect_rank(ctx, 0, 3, 3);
+  if (ctx.type(0).ranked) expect_rank(ctx, 0, 3, 3);
   const int64_t hidden = ctx.attrs.i("hidden_size"), layout = ctx.attrs.i("layout");
   ctx.check(hidden >= 1, "hidden_size is {}, must be at least 1", hidden);
   ctx.check(layout == 0 || layout == 1, "layout is {}, must be 0 or 1", layout);
   ctx.check(ctx.attrs.f("clip") >= 0, "clip is {}, must not be negative", ctx.attrs.f("clip"));
   const Dim directions = recurrent_directions(ctx.attrs);
-  const Dims& x = ctx.shape(0);
+  const Dims x = shape_of_rank(ctx, 0, 3);
   const Dim steps = x[layout == 0 ? 0 : 1], batch = x[layout == 0 ? 1 : 0];
   const Dim rows = Dim(gates) * hidden;
   RecurrentShapes shapes;

@@ -30,6 +30,7 @@ Dim symbolic_length(const Dim& extent, const Dim& start, const Dim& end, int64_t
     return ceil_div(Dim(-start.value()), step);
   if (!forward && first == extent - 1 && end.known() && end.value() <= -kFar)
     return ceil_div(extent, -step);
+  if (length.known() && length.value() < 0) return 0;  // the end lies before the start
   return ceil_div(length, forward ? step : -step);
 }
 

@@ -98,8 +98,10 @@ Dims window_outputs(const Attrs& attrs, const Dims& in, const Dims& kernel, bool
       continue;
     }
     const Dim span = span_of(window, kernel[i], i);
-    const Dim padding = Dim(window.begin[i]) + window.end[i], padded = in[i] + padding;
-    if (padded.known() && span.known() && span.value() > padded.value()) [[unlikely]]
+    const Dim padding = Dim(window.begin[i]) + window.end[i];
+    // Rounded up, less than a stride may be missing from the first window too.
+    const Dim reach = in[i] + padding + (ceil_mode ? stride - 1 : Dim(0));
+    if (reach.known() && span.known() && span.value() > reach.value()) [[unlikely]]
       require(false,
               "[{}] a window that spans {} elements does not fit into spatial axis {} of extent {} "
               "with {} elements of padding",

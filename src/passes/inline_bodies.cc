@@ -17,9 +17,9 @@ struct Chosen {
 Chosen chosen_body(const Node& node) {
   if (node.is("call")) return {node.attrs.graph("callee").get(), 0};
   if (!node.is("if_else")) return {};
-  const auto condition = scalar_of(node.input(0));
-  if (!condition || node.input(0)->constant->desc().count() != 1) return {};
-  return {node.attrs.graph(*condition != 0 ? "then_branch" : "else_branch").get(), 1};
+  const auto condition = known_condition(node.input(0));
+  if (!condition) return {};
+  return {node.attrs.graph(*condition ? "then_branch" : "else_branch").get(), 1};
 }
 
 }  // namespace

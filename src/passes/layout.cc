@@ -69,7 +69,10 @@ class LayoutWalk {
   using Handler = bool (LayoutWalk::*)(Node&);
 
   bool visit(Node& node) {
-    if (node.outputs.empty() || rank_of(node.output()) < 0) return false;
+    const auto open = [](const Value* value) { return value && rank_of(value) < 0; };
+    if (node.outputs.empty() || open(node.output()) ||
+        std::any_of(node.inputs.begin(), node.inputs.end(), open))
+      return false;
     if (node.is("transpose")) {  // a border that is already there
       const int64_t rank = rank_of(node.output());
       if (rank >= 4 && perm_of(node) == to_first(rank)) twins_[node.output()] = node.input(0);

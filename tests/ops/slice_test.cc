@@ -26,6 +26,15 @@ TEST(Slice, NumbersAreClampedAsInNumpy) {
   EXPECT_EQ(sliced(0, -1, INT64_MIN, -1), "0");
 }
 
+TEST(Slice, NothingOfASymbol) {
+  EXPECT_EQ(sliced(S, 2, 1), "0");
+  EXPECT_EQ(sliced(S, 1, 1), "0");
+  EXPECT_EQ(sliced(S, 1, 5, -1), "0");
+  EXPECT_EQ(sliced(S, 7, 1, 3), "0");
+  EXPECT_EQ(sliced(S, S, INT64_MAX), "0");
+  EXPECT_EQ(sliced(S, S, S), "0");
+}
+
 TEST(Slice, SymbolsStayReadable) {
   EXPECT_EQ(sliced(S, 0, INT64_MAX), "S");
   EXPECT_EQ(sliced(S, 0, INT32_MAX), "S");

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "graph/copy_body.h"
 #include "importers/onnx/importer.h"
 
 namespace anymps::onnx {
@@ -255,7 +256,7 @@ Importer::GraphPtr Importer::import_branch(const Graph& source, const Captures& 
 Values Importer::convert_if(const Node& node, const Values& inputs, Scope& scope) {
   only_attributes(node, {"then_branch", "else_branch"});
   Value* condition = needed(inputs, 0);
-  if (const auto known = scalar_of(condition)) return inline_branch(node, *known != 0, scope);
+  if (const auto known = known_condition(condition)) return inline_branch(node, *known, scope);
   const Graph &yes = body_of(node, "then_branch"), &no = body_of(node, "else_branch");
   const Captures captures = captures_of({&yes, &no}, scope);
   std::string then_error, else_error;

@@ -247,8 +247,9 @@ NamedAttrs convolution_attrs(Call& c) { return convolution(c, false); }
 
 Value* gemm(Call& c) {
   Value *a = c.in(0), *b = c.in(1), *bias = c.opt(2);
-  c.check(c.rank(a) == 2 && c.rank(b) == 2, "the factors must have rank 2, they have {} and {}",
-          c.rank(a), c.rank(b));
+  for (const Value* factor : {a, b})
+    c.check(!factor->type.ranked || c.rank(factor) == 2,
+            "the factors must have rank 2, \"{}\" has {}", factor->name, to_string(factor->type));
   const double beta = c.f("beta", 1.0);
   if (c.opset < 7) c.ignore({"broadcast"});
   if (beta == 0) bias = nullptr;

@@ -45,6 +45,28 @@ TEST(ReferencePool, MaxOfNaNTiesAndPadding) {
   EXPECT_TRUE(same(out[1], TestTensor(DType::kI64, {1, 1, 5}, {-1, 0, 3, 4, -1})));
 }
 
+// The extent is ceil((2 - 3) / stride) + 1: 1 for a stride of 2, nothing for one of 1.
+TEST(ReferencePool, RoundedUpAWindowMayBeLargerThanTheInput) {
+  const TestTensor x(DType::kF32, {1, 1, 2, 2}, {1, 2, 3, 6});
+  const NamedAttrs attrs{{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", true}};
+  const auto max = run_reference_all("max_pool", {x}, attrs);
+  EXPECT_TRUE(same(max[0], TestTensor(DType::kF32, {1, 1, 1, 1}, {6})));
+  EXPECT_TRUE(same(max[1], TestTensor(DType::kI64, {1, 1, 1, 1}, {3})));
+  EXPECT_TRUE(
+      same(run_reference("avg_pool", {x}, attrs), TestTensor(DType::kF32, {1, 1, 1, 1}, {3})));
+  // Padding counts, what sticks out of it does not: 12 / (3 * 2).
+  NamedAttrs counted{{"kernel", Ints{4, 3}},
+                     {"strides", Ints{2, 2}},
+                     {"pads", Ints{1, 0, 0, 0}},
+                     {"ceil_mode", true},
+                     {"count_include_pad", true}};
+  EXPECT_TRUE(
+      same(run_reference("avg_pool", {x}, counted), TestTensor(DType::kF32, {1, 1, 1, 1}, {2})));
+  const NamedAttrs dense{{"kernel", Ints{3, 3}}, {"ceil_mode", true}};
+  EXPECT_NE(testing::error_of([&] { run_reference("max_pool", {x}, dense); }).find("does not fit"),
+            std::string::npos);
+}
+
 TEST(ReferencePool, DilatedMax) {
   EXPECT_TRUE(same(run_reference("max_pool", {one_to_twelve()},
                                  {{"kernel", Ints{2, 2}}, {"dilations", Ints{2, 3}}}),
