@@ -1,20 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds oneDNN 3.x: first in the engine's virtual environment (scripts/env makes it), then on the system.
-#
-#   ANYMPS_VENV_DIR   where the environments are: cache variable, else environment variable, else <source>/.venvs
-#
-# Gives OneDNN_FOUND, OneDNN_VERSION, OneDNN_CPU_RUNTIME (OMP, TBB, ...), the imported target OneDNN::dnnl, and
-# anymps_install_onednn(<dir> [install options]), which installs the shared library so that an installed anymps needs no environment.
+# Gives OneDNN_FOUND, OneDNN_VERSION, OneDNN_CPU_RUNTIME (OMP, TBB, ...) and the target OneDNN::dnnl, which links a private
+# copy (private_library.cmake).
 
-if(NOT DEFINED ANYMPS_VENV_DIR)
-  if(DEFINED ENV{ANYMPS_VENV_DIR})
-    set(_onednn_venvs "$ENV{ANYMPS_VENV_DIR}")
-  else()
-    set(_onednn_venvs "${PROJECT_SOURCE_DIR}/.venvs")
-  endif()
-  set(ANYMPS_VENV_DIR "${_onednn_venvs}" CACHE PATH "Folder of the virtual environments that scripts/env makes")
-  unset(_onednn_venvs)
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/environments.cmake)
 
 # A result cached from an environment that has since moved is of no use.
 foreach(_onednn_cached IN ITEMS OneDNN_INCLUDE_DIR OneDNN_LIBRARY)
@@ -68,15 +57,8 @@ find_package_handle_standard_args(
 unset(_onednn_engine)
 
 if(OneDNN_FOUND AND NOT TARGET OneDNN::dnnl)
-  add_library(OneDNN::dnnl SHARED IMPORTED)
-  set_target_properties(
-    OneDNN::dnnl
-    PROPERTIES IMPORTED_LOCATION "${OneDNN_LIBRARY}" IMPORTED_SONAME libdnnl.so.3
-               INTERFACE_INCLUDE_DIRECTORIES "${OneDNN_INCLUDE_DIR}")
+  include(${CMAKE_CURRENT_LIST_DIR}/private_library.cmake)
+  anymps_private_library(dnnl "${OneDNN_LIBRARY}")
+  target_include_directories(anymps_dnnl SYSTEM INTERFACE "${OneDNN_INCLUDE_DIR}")
+  add_library(OneDNN::dnnl ALIAS anymps_dnnl)
 endif()
-
-function(anymps_install_onednn destination)
-  file(REAL_PATH "${OneDNN_LIBRARY}" library)
-  install(FILES "${library}" DESTINATION "${destination}" RENAME libdnnl.so.3 ${ARGN}
-          PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-endfunction()

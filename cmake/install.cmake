@@ -10,4 +10,4 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/anymps-config-version.cmake
                                  COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/anymps-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/anymps)
-anymps_install_onednn(${CMAKE_INSTALL_LIBDIR})
+anymps_install_private(${CMAKE_INSTALL_LIBDIR})

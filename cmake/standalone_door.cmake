@@ -10,13 +10,7 @@ if(NOT DEFINED ANYMPS_UNITY)
 endif()
 include(${CMAKE_CURRENT_LIST_DIR}/defaults.cmake)
 
-if(NOT DEFINED ANYMPS_VENV_DIR)
-  set(ANYMPS_VENV_DIR "${ANYMPS_ROOT}/.venvs")
-  if(DEFINED ENV{ANYMPS_VENV_DIR})
-    set(ANYMPS_VENV_DIR "$ENV{ANYMPS_VENV_DIR}")
-  endif()
-  set(ANYMPS_VENV_DIR "${ANYMPS_VENV_DIR}" CACHE PATH "Folder of the virtual environments that scripts/env makes")
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/environments.cmake)
 
 # CMake stops at the first thing that is not there; this names all of them, and what brings them.
 find_program(DPKG_QUERY dpkg-query)
