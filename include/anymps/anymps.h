@@ -520,6 +520,56 @@ AMPS_API amps_status amps_file_write(const char* path, const amps_bytes* parts, 
 /* Devices, instruction sets, libraries, passes and environment variables, as JSON. */
 AMPS_API amps_status amps_doctor(amps_string** json);
 
+/* ---- All of it as a table ----------------------------------------------------------------- */
+
+/* For a program that loads the library itself, and wants nothing of it but this:
+ *   void* library = dlopen("libanymps.so", RTLD_NOW | RTLD_LOCAL);
+ *   const amps_api* (*get)(int) = (const amps_api* (*)(int))dlsym(library, "amps_get_api");
+ *   const amps_api* api = get(AMPS_ABI_VERSION);
+ * The functions above without their "amps_", in this order; new ones come at the end. */
+/* clang-format off */
+#define AMPS_API_FUNCTIONS(X) \
+  X(last_error) X(status_name) X(abi_version) X(version) X(string_data) X(string_size) \
+  X(string_release) X(dtype_name) X(dtype_size) X(dtype_parse) X(device_get) X(device_count) \
+  X(device_name_at) X(device_name) X(device_description) X(device_max_threads) \
+  X(device_parallel) X(device_synchronize) X(device_memory_stats) X(device_reset_peaks) \
+  X(device_empty_cache) X(device_set_memory_limit) X(device_executable_cache) \
+  X(device_eager_cache) X(device_clear_caches) X(tensor_empty) X(tensor_from_host) \
+  X(tensor_wrap) X(tensor_view) X(tensor_to_host) X(tensor_dtype) X(tensor_rank) X(tensor_dims) \
+  X(tensor_strides) X(tensor_bytes) X(tensor_data) X(tensor_from_strings) X(tensor_string) \
+  X(tensor_list) X(tensor_nothing) X(tensor_container) X(tensor_item_count) X(tensor_item) \
+  X(tensor_retain) X(tensor_release) X(op_find) X(op_name) X(op_count) X(op_at) X(ops_text) \
+  X(eager) X(op_register) X(op_library_load) X(graph_create) X(graph_load) X(graph_load_memory) \
+  X(graph_load_inputs) X(graph_load_memory_inputs) X(graph_load_payload) X(graph_set_precision) \
+  X(graph_save) X(graph_release) X(graph_input) X(graph_constant) X(graph_list_input) \
+  X(graph_string_constant) X(graph_op) X(graph_set_outputs) X(graph_gradient) \
+  X(graph_gradient_seeded) X(value_name) X(value_dtype) X(value_container) X(value_rank) \
+  X(value_dim) X(value_dim_name) X(graph_input_count) X(graph_input_at) X(graph_output_count) \
+  X(graph_output_at) X(graph_default_count) X(graph_default_at) X(graph_values) X(value_op) \
+  X(graph_text) X(program_open) X(program_open_memory) X(program_release) \
+  X(program_method_count) X(program_method_at) X(program_graph) X(program_delegate_count) \
+  X(program_delegate_backend) X(program_delegate_option) X(program_test_count) \
+  X(program_test_size) X(program_test_tensor) X(program_text) X(compile) X(compile_cached) \
+  X(executable_save) X(executable_load) X(executable_release) X(executable_input_count) \
+  X(executable_input_at) X(executable_output_count) X(executable_output_at) X(executable_run) \
+  X(executable_submit) X(executable_variable) X(executable_set_variable) \
+  X(executable_plan_cache) X(executable_clear_plans) X(executable_result_dims) \
+  X(executable_text) X(stream_create) X(stream_synchronize) X(stream_wait) X(stream_record) \
+  X(stream_release) X(event_done) X(event_synchronize) X(event_elapsed) X(event_release) \
+  X(profiler_create) X(profiler_text) X(profiler_reset) X(profiler_release) X(doctor)
+/* clang-format on */
+
+typedef struct amps_api {
+  size_t
+      size; /* of the table, in bytes: a function past it is one that the library does not have */
+#define AMPS_API_MEMBER(name) __typeof__(amps_##name)* name;
+  AMPS_API_FUNCTIONS(AMPS_API_MEMBER)
+#undef AMPS_API_MEMBER
+} amps_api;
+
+/* NULL for a version that the library does not know. The table lives as long as the library. */
+AMPS_API const amps_api* amps_get_api(int version);
+
 #ifdef __cplusplus
 }
 #endif
