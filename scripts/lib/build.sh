@@ -2,6 +2,9 @@
 # shellcheck shell=bash
 # Configures and builds one preset of CMakePresets.json. ANYMPS_JOBS limits the parallel compilers.
 
+# What one build folder compiled serves the others, the wheel's for one: paths in the cache are relative to the build folder.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root}
+
 # As many compilers as cores, but no more than one for each 1.5 GB of memory.
 build_jobs() {
   local cores memory

@@ -9,7 +9,15 @@ Graphs are built with `anymps.Graph` and `anymps.ops`, and made ready with `anym
 """
 import json as _json
 
-from . import _core, _tensor, ops
+while True:
+    try:
+        from . import _core
+        break
+    except ImportError as error:  # a wheel carries what a bare system lacks
+        from . import _carried
+        if not _carried.load(error):
+            raise
+from . import _tensor, ops
 from ._convert import dtype_name, numpy_dtype, to_numpy
 from ._core import (Cancelled, Corrupt, Device, Error, Event, InternalError, InvalidArgument, IoError, Mismatch,
                     NotFound, OutOfMemory, Tensor, Unsupported)
