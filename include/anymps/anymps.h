@@ -556,7 +556,8 @@ AMPS_API amps_status amps_doctor(amps_string** json);
   X(executable_plan_cache) X(executable_clear_plans) X(executable_result_dims) \
   X(executable_text) X(stream_create) X(stream_synchronize) X(stream_wait) X(stream_record) \
   X(stream_release) X(event_done) X(event_synchronize) X(event_elapsed) X(event_release) \
-  X(profiler_create) X(profiler_text) X(profiler_reset) X(profiler_release) X(doctor)
+  X(profiler_create) X(profiler_text) X(profiler_reset) X(profiler_release) X(doctor) \
+  X(device_trim) X(executable_stateful) X(file_write)
 /* clang-format on */
 
 typedef struct amps_api {
