@@ -63,7 +63,7 @@ def main(page, sources, target):
     gradient = take(blocks, f"GRADIENT({OP})")
     write(target / "gradient.cc", above(sources / "ops/gradients/activation.cc", "GRADIENT(relu)") + gradient + gradient.replace(OP, OTHER, 1) + end)
     function = take(blocks, f"inline constexpr auto {OP}")
-    write(target / "drivers/scalar_functions.h", insert(source("drivers/scalar_functions.h"), "inline constexpr auto hard_swish", function))
+    write(target / "ops/activation_formulas.h", insert(source("ops/activation_formulas.h"), "inline constexpr auto hard_swish", function))
 
     body, line = take(blocks, f"ANYMPS_UNARY({OP}").split("…\n")
     simd = insert(source("drivers/cpu/elementwise_simd.cc"), "ANYMPS_UNARY(leaky_relu", body)
