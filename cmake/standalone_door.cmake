@@ -9,7 +9,6 @@ if(NOT DEFINED ANYMPS_UNITY)
   set(ANYMPS_UNITY ON)
 endif()
 include(${CMAKE_CURRENT_LIST_DIR}/defaults.cmake)
-
 include(${CMAKE_CURRENT_LIST_DIR}/environments.cmake)
 
 # CMake stops at the first thing that is not there; this names all of them, and what brings them.
@@ -42,17 +41,19 @@ else()
   add_subdirectory(${ANYMPS_ROOT} anymps EXCLUDE_FROM_ALL)
 endif()
 
-# What the engine loads from the system's folders is the system's. A library out of a build folder knows its neighbours by
-# their places there: in <dir> they lie beside it.
+# What the engine loads from the system's folders is the system's, but for its own. A library out of a build folder knows its
+# neighbours by their places there: in <dir> they lie beside it.
 function(anymps_install_engine destination)
   install(CODE "set(engine [[$<TARGET_FILE:anymps::anymps>]])\nset(destination [[${destination}]])")
   install(CODE [[
     file(GET_RUNTIME_DEPENDENCIES LIBRARIES "${engine}" RESOLVED_DEPENDENCIES_VAR libraries
-         POST_EXCLUDE_REGEXES "^/lib" "^/usr/lib")
-    file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/${destination}" TYPE SHARED_LIBRARY FOLLOW_SYMLINK_CHAIN
-         FILES "${engine}" ${libraries})
+         POST_INCLUDE_REGEXES "/libanymps[^/]*$" "/libdnnl[^/]*$" POST_EXCLUDE_REGEXES "^/lib" "^/usr/lib")
     file(REAL_PATH "${engine}" engine)
+    cmake_path(GET engine PARENT_PATH folder)
     cmake_path(GET engine FILENAME name)
+    file(GLOB names "${folder}/libanymps.so*")  # and the links to it: programs ask for one of them
+    file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/${destination}" TYPE SHARED_LIBRARY FOLLOW_SYMLINK_CHAIN
+         FILES ${names} ${libraries})
     set(installed "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${destination}/${name}")
     file(READ_ELF "${installed}" RPATH rpath RUNPATH runpath)
     if(rpath OR runpath)

@@ -49,8 +49,9 @@ class CpuDriver final : public Driver {
     return traits;
   }
   int use_threads(int threads) override {
+    threads = threads > 0 ? std::min(threads, threads_) : threads_;
     const int before = omp_get_max_threads();
-    restore_threads(threads > 0 ? std::min(threads, threads_) : threads_);
+    if (before != threads) omp_set_num_threads(threads);
     return before;
   }
   void restore_threads(int before) override {

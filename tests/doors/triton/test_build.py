@@ -71,7 +71,27 @@ def test_it_brings_its_libraries(installed):
     folder = installed / "metal_mps"
     needed = subprocess.run(["ldd", folder / "libtriton_metal_mps.so"], check=True, capture_output=True, text=True).stdout
     assert f"{folder}/libanymps.so" in needed and "not found" not in needed
-    assert str(VENVS.resolve()) not in needed and str(BUILD.resolve()) not in needed
+    assert str(VENVS.resolve()) not in needed and str(BUILD.resolve() / "lib") not in needed
+
+
+@pytest.mark.parametrize("engine", ["of build/", "installed"])
+def test_the_engine_is_laid_beside(tmp_path, engine):
+    """Under the name that programs ask for, and with libraries that find each other, wherever it comes from."""
+    tree = checkout(tmp_path / "tree", engine=True)
+    (tree / "door").mkdir()
+    (tree / "door" / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(door LANGUAGES C CXX)\n"
+                                                  "include(../cmake/standalone_door.cmake)\nanymps_install_engine(there)\n")
+    if engine == "installed":
+        subprocess.run(["cmake", "--install", BUILD, "--prefix", tmp_path / "prefix"], check=True, capture_output=True)
+    for command in (["-S", tree / "door", "-B", tmp_path / "b", f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}"],
+                    ["--install", tmp_path / "b", "--prefix", tmp_path / "out"]):
+        done = subprocess.run(["cmake", *command], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "AnyMPS: installed" in done.stdout or engine != "installed" or "-S" not in command
+    shutil.rmtree(tmp_path / "prefix", ignore_errors=True)
+    folder = tmp_path / "out" / "there"
+    needed = subprocess.run(["ldd", folder / "libanymps.so.0"], check=True, capture_output=True, text=True).stdout
+    assert "not found" not in needed and str(VENVS.resolve()) not in needed and str(BUILD.resolve() / "lib") not in needed
 
 
 def bare_root(folder):
