@@ -62,9 +62,9 @@ def wheel(tmp_path_factory):
 
 
 def test_a_wheel_runs_in_an_environment_of_its_own(wheel, tmp_path):
-    venv.create(tmp_path / "fresh", with_pip=True)
+    venv.create(tmp_path / "fresh")
     python = tmp_path / "fresh" / "bin" / "python"
-    run(python, "-m", "pip", "install", "--no-deps", wheel)
+    run(ENGINE, "-m", "pip", "--python", python, "install", "--no-deps", wheel)
     clean = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "PYTHONPATH", "ANYMPS_VENV_DIR")}
     packages = Path(np.__file__).parents[1]
     out = run(python, "-c", PROGRAM, cwd=tmp_path, env=clean | {"PYTHONPATH": str(packages)})
