@@ -138,7 +138,7 @@ class Flags {
         "largest request in bytes, over HTTP and gRPC")
         ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
     add(group, "--max-held-bytes", o.max_held_bytes,
-        "bytes of requests held at a time, over HTTP and gRPC; at least one of the largest fits")
+        "bytes of requests held at a time, over HTTP and gRPC; at least two of the largest fit")
         ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
     add(group, "--http-max-connections", o.http_max_connections, "others are answered with 503")
         ->check(CLI::Range(1, 1 << 20));

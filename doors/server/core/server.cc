@@ -96,7 +96,9 @@ struct Server::State {
   }
 
   const Options options;
-  HeldBytes held_bytes{std::max(options.max_held_bytes, options.max_request_bytes)};
+  // One of the largest requests fits in any case, packed and unpacked.
+  HeldBytes held_bytes{
+      std::max(options.max_held_bytes, 2 * options.max_request_bytes + (uint64_t{1} << 20))};
   Logger logger;
   Tracer tracer;
   SharedMemory shared_memory{options.allow_client_shm};

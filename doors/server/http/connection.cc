@@ -17,7 +17,7 @@ namespace server::http {
 namespace {
 
 constexpr size_t kReadBytes = 16 * 1024;
-constexpr size_t kMaxAhead = 256 * 1024;  // of requests that wait for their turn
+constexpr size_t kMaxAhead = 64 * 1024;  // of requests that wait for their turn
 constexpr size_t kAlignment = 64;
 constexpr size_t kChargedAhead = size_t{1} << 20;  // of a body
 constexpr int kRounds = 16;                        // of reading before others have their turn
@@ -155,8 +155,8 @@ void Connection::expire() try {
 }
 
 bool Connection::still_reading(uint64_t now_ms, uint64_t since_ms) {
-  if (phase_ == Phase::kIdle && now_ms >= std::max(phase_began_ms_, since_ms) + kLastRequestMs &&
-      !socket_.has_input())
+  const bool waited = now_ms >= std::max(phase_began_ms_, since_ms) + kLastRequestMs;
+  if (waited && (phase_ == Phase::kIdle || phase_ == Phase::kLinger) && !socket_.has_input())
     close();
   return socket_.is_open() &&
          (phase_ == Phase::kIdle || phase_ == Phase::kHead || phase_ == Phase::kBody);
@@ -345,9 +345,10 @@ bool Connection::begin_request() {
 bool Connection::take_body() {
   const std::string_view waiting = std::string_view(in_).substr(in_at_);
   if (state_ == State::kChunks) {
-    if (!chunks_charge_.grow(waiting.size())) throw no_room();
     enter(Phase::kBody);
+    const size_t before = chunked_body_.size();
     in_at_ += chunks_.feed(waiting, chunked_body_, service_->max_body_bytes);
+    if (!chunks_charge_.grow(chunked_body_.size() - before)) throw no_room();
     phase_bytes_ = chunked_body_.size();
     if (!chunks_.done()) return false;
     // Copied once, to where its tensors are aligned.

@@ -20,7 +20,7 @@ A = np.arange(16, dtype=np.int32).reshape(1, 16)
 @pytest.mark.parametrize("kind", KINDS)
 def test_whoever_has_the_answer_can_unregister(kind, protocol, pairs):
     """Inputs and an output lie in one region, which is registered, used and unregistered again and again."""
-    server = pairs["whole"].client(kind).server
+    server = pairs["open"].client(kind).server
     module = http_client if protocol == "http" else grpc_client
     key = f"/anymps_release_{kind}_{protocol}"
     region = shared_memory.create_shared_memory_region("region", key, 3 * A.nbytes)

@@ -77,7 +77,7 @@ def send_bytes(server, method, data, metadata=()):
 
 def test_messages_that_are_refused_are_not_held(folder, tmp_path):
     data, key = bytes(256 * MB), [("x-api-key", "secret")]
-    with start("anymps", folder, tmp_path / "log", ["--api-key=secret", f"--max-held-bytes={64 * MB}"], wait="/v2/health/ready") as server:
+    with start("anymps", folder, tmp_path / "log", ["--api-key=secret", f"--http-max-input-size={16 * MB}", f"--max-held-bytes={64 * MB}"], wait="/v2/health/ready") as server:
         is_well(server, key)
         with Growth(server) as stranger:
             for method in ("ModelInfer", "ModelStreamInfer", "RepositoryModelLoad"):
@@ -93,7 +93,7 @@ def test_messages_that_are_refused_are_not_held(folder, tmp_path):
 
 def test_requests_that_are_held_are_bounded_over_grpc(folder, tmp_path):
     """Each is within the limit of one; together they are not."""
-    with start("anymps", folder, tmp_path / "log", [f"--http-max-input-size={8 * MB}", f"--max-held-bytes={8 * MB}"], wait="/v2/health/ready") as server:
+    with start("anymps", folder, tmp_path / "log", [f"--http-max-input-size={8 * MB}", "--max-held-bytes=1"], wait="/v2/health/ready") as server:
         is_well(server)
         with Growth(server) as growth, grpc.insecure_channel(server.grpc, options=[("grpc.max_send_message_length", -1)]) as channel:
             stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
