@@ -2,6 +2,12 @@
 #include "server/grpc/calls.h"
 
 namespace server {
+namespace {
+
+constexpr size_t kMostCalls = 4096;  // of inference and Watch, over all connections
+
+}  // namespace
+
 grpc::Status to_status(const Error& error) {
   const auto code = [&] {
     switch (error.code()) {
@@ -53,9 +59,9 @@ void Calls::ended() {
   if (--alive_ == 0) none_.notify_all();
 }
 
-size_t Calls::alive() const {
-  const std::lock_guard lock(mutex_);
-  return alive_;
+grpc::Status Calls::check_room() const {
+  if (alive() <= kMostCalls) return grpc::Status::OK;
+  return {grpc::StatusCode::UNAVAILABLE, "the server has as many calls as it may: try again"};
 }
 
 void Calls::add(std::shared_ptr<LongCall> call) {

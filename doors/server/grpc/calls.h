@@ -6,6 +6,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -42,7 +43,10 @@ struct Calls {
 
   void began();
   void ended();
-  size_t alive() const;
+  size_t alive() const { return alive_.load(std::memory_order_relaxed); }
+  // UNAVAILABLE if there are so many calls that a new one is refused: each takes 50 KB and more,
+  // also when it only waits.
+  grpc::Status check_room() const;
   void add(std::shared_ptr<LongCall> call);
   void remove(LongCall* call);
   bool draining() const;
@@ -52,7 +56,7 @@ struct Calls {
  private:
   mutable std::mutex mutex_;
   std::condition_variable none_;
-  size_t alive_ = 0;
+  std::atomic<size_t> alive_{0};  // changed with the lock held
   bool draining_ = false;
   std::map<LongCall*, std::shared_ptr<LongCall>> long_calls_;
 };

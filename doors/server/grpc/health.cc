@@ -43,6 +43,8 @@ class Watch : public std::enable_shared_from_this<Watch> {
       return;
     }
     await_watch(calls_, service_, queue_);
+    if (const grpc::Status room = calls_.check_room(); !room.ok())
+      return writer_.Finish(room, &finished_);
     look();
   }
   // Writes if the answer is another one, else looks again later.

@@ -27,6 +27,7 @@ class InferCall {
     await_infer(calls_, queue_);
     if (calls_.compression != GRPC_COMPRESS_LEVEL_NONE)
       context_.set_compression_level(calls_.compression);
+    if (const grpc::Status room = calls_.check_room(); !room.ok()) return refuse(room);
     const Options& options = calls_.server.options();
     message_ = std::make_shared<InferMessage>();
     const grpc::Status parsed =

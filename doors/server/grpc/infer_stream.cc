@@ -52,6 +52,8 @@ class InferStream : public LongCall, public std::enable_shared_from_this<InferSt
       context_.set_compression_level(calls_.compression);
     const std::lock_guard lock(mutex_);
     events_ = 1;  // done
+    end_ = calls_.check_room();
+    closed_ = !end_.ok();
     draining_ = draining_ || calls_.draining();
     go_on();
   }

@@ -27,7 +27,8 @@ void excuse_and_close(int fd, const std::string& excuse) {
   if (!excuse.empty() && send(fd, excuse.data(), excuse.size(), MSG_NOSIGNAL) > 0) {
     shutdown(fd, SHUT_WR);
     char nothing[4096];
-    for (int i = 0; i < 16 && recv(fd, nothing, sizeof nothing, 0) > 0;) ++i;
+    for (int i = 0; i < 16 && recv(fd, nothing, sizeof nothing, 0) > 0; ++i) {
+    }
   }
   ::close(fd);
 }

@@ -60,6 +60,16 @@ def is_well(server, metadata=()):
     assert server.get("/v2/health/ready")[0] == 200
 
 
+def until_well(server):
+    end = time.monotonic() + 20
+    while True:
+        try:
+            return is_well(server)
+        except (OSError, grpc.RpcError, AssertionError):
+            assert time.monotonic() < end, "the server does not recover"
+            time.sleep(0.1)
+
+
 def send_bytes(server, method, data, metadata=()):
     """Bytes as the message of a call, one after the other on a stream; the code that comes back."""
     with grpc.insecure_channel(server.grpc, options=[("grpc.max_send_message_length", -1)]) as channel:
@@ -113,14 +123,7 @@ def test_descriptors_that_run_out_are_said_and_come_back(folder, tmp_path):
             assert answer == b"" if port == server.grpc_port else answer.startswith(b"HTTP/1.1 503 ") and b"Connection: close" in answer
             for each in clients:
                 each.close()
-            end = time.monotonic() + 20
-            while True:
-                try:
-                    is_well(server)
-                    break
-                except (OSError, grpc.RpcError, AssertionError):
-                    assert time.monotonic() < end, "the server does not recover"
-                    time.sleep(0.1)
+            until_well(server)
 
 
 def test_nobody_who_was_heard_is_left_without_an_answer(folder, tmp_path):
@@ -197,27 +200,42 @@ def field(name, value):
     return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0)
+STREAM = b"\x83\x86" + field(b":path", SERVICE.encode() + b"ModelStreamInfer") + field(b":authority", b"h") + field(b"te", b"trailers") + \
+    field(b"content-type", b"application/grpc")
+
+
 def test_streams_that_are_opened_and_dropped(folder, tmp_path):
     """HTTP/2 by hand: the server says how many streams it takes, and outlives clients that open and reset them as fast as they can."""
-    block = b"\x83\x86" + field(b":path", SERVICE.encode() + b"ModelStreamInfer") + field(b":authority", b"h") + field(b"te", b"trailers") + \
-        field(b"content-type", b"application/grpc")
     with start("anymps", folder, tmp_path / "log", ["--grpc-max-streams=100"], wait="/v2/health/ready") as server:
         is_well(server)
         with Growth(server) as growth:
             for _ in range(2):
                 with socket.create_connection(("127.0.0.1", server.grpc_port), timeout=20) as client:
-                    client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0))
+                    client.sendall(PREFACE)
                     settings = client.recv(1000)
                     length = int.from_bytes(settings[:3], "big")
                     values = dict(struct.unpack(">HI", settings[9 + i:15 + i]) for i in range(0, length, 6))
                     assert values[3] == 100
                     try:
                         for i in range(20):
-                            client.sendall(b"".join(frame(1, s, block, 4) + frame(3, s, struct.pack(">I", 8)) for s in range(1 + 1000 * i, 1001 + 1000 * i, 2)))
+                            client.sendall(b"".join(frame(1, s, STREAM, 4) + frame(3, s, struct.pack(">I", 8)) for s in range(1 + 1000 * i, 1001 + 1000 * i, 2)))
                     except OSError:
                         pass  # the server may have had enough of it
         assert growth.most < 128
         is_well(server)
+
+
+def test_streams_that_only_wait_are_counted(folder, tmp_path):
+    with start("anymps", folder, tmp_path / "log", ["--grpc-max-streams=10000"], wait="/v2/health/ready") as server:
+        with socket.create_connection(("127.0.0.1", server.grpc_port), timeout=20) as client:
+            client.sendall(PREFACE + b"".join(frame(1, stream, STREAM, 4) for stream in range(1, 10000, 2)))
+            end = time.monotonic() + 20
+            with pytest.raises(grpc.RpcError) as error:
+                while time.monotonic() < end:
+                    is_well(server)
+            assert error.value.code().name == "UNAVAILABLE"
+        until_well(server)
 
 
 def test_handshakes_and_connections_that_stand_still_are_ended(folder, tmp_path):
@@ -233,7 +251,7 @@ def test_handshakes_and_connections_that_stand_still_are_ended(folder, tmp_path)
             half.sendall(b"\x16\x03\x01\x02\x00\x01")
             assert silent.recv(1) == b"" and half.recv(1) == b""
         with socket.create_connection(("127.0.0.1", server.grpc_port), timeout=20) as idle:
-            idle.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0))
+            idle.sendall(PREFACE)
             while idle.recv(1000):
                 pass
         context = ssl.create_default_context(cafile=str(cert))
