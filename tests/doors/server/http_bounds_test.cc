@@ -145,6 +145,7 @@ TEST(HttpBounds, AnswersThatNobodyTakesCountToo) {
   HeldBytes held(1 << 20);
   Bounded server({}, &held);
   Client deaf(server.port), other(server.port);
+  EXPECT_EQ(other.post("/", "a").body, "a");  // both are there now
   deaf.send("GET /large HTTP/1.1\r\n\r\n");
   while (server.connections() > 1) std::this_thread::sleep_for(1ms);  // it is ended
   EXPECT_EQ(deaf.receive().status, 0);
