@@ -25,7 +25,8 @@ std::optional<std::vector<int64_t>> KernelRequest::ints(size_t i, const char* at
 
 std::optional<double> KernelRequest::scalar(size_t i) const {
   const Constant* value = constant(i);
-  if (!value || value->desc().count() != 1 || value->dtype() == DType::kC64) return std::nullopt;
+  if (!value || value->desc().count() != 1 || !contains(kReal | kBoolean, value->dtype()))
+    return std::nullopt;
   const auto bytes = value->data();
   return dispatch<kReal | kBoolean>(value->dtype(), [&]<typename T>() {
     T element;

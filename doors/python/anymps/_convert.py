@@ -2,6 +2,9 @@
 """Between Python's arrays and the engine's tensors: numpy, anything with DLPack, lists, numbers, strings, and the
 containers (sequences, optionals, maps). Memory is shared wherever it can be, never copied behind the user's back for
 anything but what has no memory of its own (lists, numbers, strings) or cannot be addressed (unaligned arrays)."""
+import operator
+import os
+
 import numpy as np
 
 from . import _core
@@ -33,6 +36,8 @@ _LONG_NAMES = {"float": "f32", "float32": "f32", "float16": "f16", "half": "f16"
                "complex64": "c64", "boolean": "bool", "str": "string",
                **{f"{kind}{bits}": f"{kind[0]}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
                **{long: short for short, long in _ML_DTYPES.items()}}
+# The numbers that integers of few bits can be.
+_NARROW_LIMITS = {"i4": (-8, 7), "u4": (0, 15), "i2": (-2, 1), "u2": (0, 3)}
 # What the buffer of a type that numpy lacks is made of.
 _CARRIERS = {name: np.dtype(np.uint16 if name == "bf16" else np.uint8) for name in _ML_DTYPES}
 
@@ -40,13 +45,16 @@ _CARRIERS = {name: np.dtype(np.uint16 if name == "bf16" else np.uint8) for name 
 def dtype_name(dtype):
     """The engine's short name ('f32') of a numpy or ml_dtypes dtype, a Python type, or a long or short name."""
     if isinstance(dtype, str):
-        name = _LONG_NAMES.get(dtype, dtype)
+        name = text(_LONG_NAMES.get(dtype, dtype), "dtype")
         _core.dtype_size(name)  # raises for what it does not know
         return name
-    text = str(dtype)
-    if text.startswith(("torch.", "paddle.")):
-        return dtype_name(text.split(".")[1])
-    found = np.dtype(dtype)
+    shown = str(dtype)
+    if shown.startswith(("torch.", "paddle.")):
+        return dtype_name(shown.split(".")[1])
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        raise _core.InvalidArgument(f"[dtype] {dtype!r} is no dtype") from None
     if found.kind in "US":
         return "string"
     name = NAMES.get(found.newbyteorder("=") if found.kind in "fiuc" else found)
@@ -56,8 +64,49 @@ def dtype_name(dtype):
 
 
 def numpy_dtype(name):
-    """The numpy dtype of a short name; the carrier (bytes, words) where ml_dtypes is not installed."""
-    return NUMPY_DTYPES.get(name) or _CARRIERS[name]
+    """The numpy dtype of a short name; an exception where that comes from ml_dtypes, which is not installed."""
+    name = dtype_name(name)
+    if name not in NUMPY_DTYPES:
+        raise _core.Unsupported(f"[dtype] numpy has no {name}: install ml_dtypes, or use "
+                                "anymps.tensor(…, 'f32') to have the numbers in another dtype")
+    return NUMPY_DTYPES[name]
+
+
+def text(value, what):
+    """A name for the engine, which ends at a NUL and is UTF-8."""
+    if not isinstance(value, str):
+        raise TypeError(f"[{what}] a name must be a str, not {type(value).__name__}")
+    if "\0" in value:
+        raise _core.InvalidArgument(f"[{what}] {value!r} holds the character NUL, which ends a name")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise _core.InvalidArgument(f"[{what}] {value!r} cannot be written in UTF-8") from None
+    return value
+
+
+def path(value, what):
+    """A path for the engine: a str, bytes or anything with __fspath__."""
+    return text(os.fsdecode(value), what)
+
+
+def whole(value, what, low=-(1 << 63), high=(1 << 63) - 1):
+    """A whole number between the bounds; a float is a TypeError, as for Python's own sizes."""
+    number = operator.index(value)
+    if not low <= number <= high:
+        raise _core.InvalidArgument(f"[{what}] {number if abs(number) < 1 << 99 else 'the number'} is not "
+                                    f"between {low} and {high}")
+    return number
+
+
+def extent(value, what):
+    """An extent of a shape."""
+    return whole(value, what, 0)
+
+
+def cast(tensor, dtype):
+    """The tensor's numbers in another dtype."""
+    return tensor.device.eager("cast", [tensor], [("dtype", "dtype", dtype)], 1)[0]
 
 
 def from_numpy(array, device):
@@ -112,7 +161,7 @@ def to_tensor(value, device, dtype=None, container=TENSOR):
         return _to_container(value, device, dtype, container)
     if isinstance(value, (np.ndarray, np.generic)):
         if value.dtype.kind == "O" and dtype not in (None, "string"):
-            value = np.asarray(value.tolist(), numpy_dtype(dtype))
+            return _from_numbers(_as_array(value.tolist()), device, dtype)
         return from_numpy(np.asarray(value), device)
     if hasattr(value, "__dlpack__"):
         if getattr(value, "requires_grad", False):
@@ -122,26 +171,70 @@ def to_tensor(value, device, dtype=None, container=TENSOR):
         return from_strings(np.asarray(value, object), device)
     if value is None:
         raise _core.InvalidArgument("[tensor] None is given where a tensor is needed")
-    array = np.asarray(value)
+    return _from_numbers(_as_array(value), device, dtype)
+
+
+def _as_array(value):
+    try:
+        return np.asarray(value)
+    except (ValueError, OverflowError) as error:  # lists of several lengths
+        raise _core.InvalidArgument(f"[tensor] {error}") from None
+
+
+def _from_numbers(array, device, dtype):
+    """A tensor of what Python's numbers and lists are as an array."""
     if array.dtype == object:
-        return from_strings(array, device)
-    if dtype is not None:
-        array = _exactly(array, dtype)
-    elif array.dtype == np.float64:
-        array = array.astype(np.float32)
-    return from_numpy(array, device)
+        if not all(isinstance(item, (int, float, complex)) for item in array.flat):
+            return from_strings(array, device)
+        array = _large_numbers(array, dtype)
+    if dtype is None:
+        narrow = {"float64": np.float32, "complex128": np.complex64}.get(array.dtype.name)
+        return from_numpy(array if narrow is None else array.astype(narrow), device)
+    if dtype in NUMPY_DTYPES:
+        return from_numpy(_exactly(array, dtype), device)
+    return cast(from_numpy(_exactly(array, dtype, np.dtype(np.float32)), device), dtype)
 
 
-def _exactly(array, dtype):
+def _large_numbers(array, dtype):
+    """Numbers among which are integers of more than 64 bits: floats, if these are asked for."""
+    floats = dtype in ("f16", "bf16", "f32", "f64", "c64")
+    try:
+        return array.astype(np.complex128 if dtype == "c64" else np.float64) if floats else _too_large(dtype or "i64")
+    except (OverflowError, TypeError):
+        _too_large(dtype)
+
+
+def _too_large(dtype):
+    raise _core.InvalidArgument(f"[tensor] numbers are given that {dtype} cannot hold")
+
+
+def _exactly(array, dtype, wanted=None):
     """Python's numbers as the given dtype; what does not fit is an error, never another number."""
-    wanted = numpy_dtype(dtype)
-    if array.size and array.dtype.kind == "f" and wanted.kind in "iub" and not (array == np.floor(array)).all():
+    wanted = numpy_dtype(dtype) if wanted is None else wanted
+    whole_numbers = dtype[0] in "iu" or dtype == "bool"
+    if array.size and array.dtype.kind == "c" and dtype != "c64":
+        raise _core.InvalidArgument(f"[tensor] complex numbers are given where {dtype} is needed")
+    if array.size and array.dtype.kind == "f" and whole_numbers and not (array == np.floor(array)).all():
         raise _core.InvalidArgument(f"[tensor] fractions are given where {dtype} is needed")
-    if array.size and array.dtype.kind in "iuf" and wanted.kind in "iu":
-        info = np.iinfo(wanted)
-        if array.min() < info.min or array.max() > info.max:
-            raise _core.InvalidArgument(f"[tensor] numbers are given that {dtype} cannot hold")
-    return array.astype(wanted)
+    if array.size and array.dtype.kind in "iuf" and whole_numbers:
+        low, high = _limits(dtype)
+        if not np.isfinite(array).all() or int(array.min()) < low or int(array.max()) > high:
+            _too_large(dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = array.astype(wanted)
+    if result.size and not whole_numbers and array.dtype.kind in "iufc" and (
+            np.isfinite(array) & ~np.isfinite(result)).any():
+        _too_large(dtype)
+    return result
+
+
+def _limits(dtype):
+    if dtype == "bool":
+        return 0, 1
+    if dtype in _NARROW_LIMITS:
+        return _NARROW_LIMITS[dtype]
+    info = np.iinfo(NUMPY_DTYPES[dtype])
+    return info.min, info.max
 
 
 def _to_container(value, device, dtype, container):
@@ -180,20 +273,43 @@ def _to_maps(value, device, dtype):
 
 def to_numpy(tensor):
     """A numpy array that shares the tensor's memory; a list for a sequence, None for an optional that holds nothing, a
-    list of dicts for maps."""
-    container = tensor._container
-    if container == TENSOR:
-        name = tensor.dtype
-        if name == "string":
-            array = np.empty(len(texts := tensor._strings()), object)
-            array[:] = [text.decode("utf-8", "surrogateescape") for text in texts]
-            return array.reshape(tensor.shape)
-        array = np.asarray(memoryview(tensor))
-        return array.view(numpy_dtype(name)) if name in _CARRIERS else array
+    list of dicts for maps. Numpy has bf16 and the narrow dtypes from ml_dtypes; without it, they are an exception."""
+    return _shared(tensor, tensor.dtype) if tensor._container == TENSOR else _items(tensor, to_numpy)
+
+
+def to_array(tensor):
+    """What `to_numpy` gives, but the tensor itself where numpy lacks the dtype."""
+    if tensor._container != TENSOR:
+        return _items(tensor, to_array)
+    name = tensor.dtype
+    return _shared(tensor, name) if name in NUMPY_DTYPES else tensor
+
+
+def to_readable(tensor):
+    """The numbers as a numpy array, in f32 where numpy lacks the dtype: for people, and for Python's numbers."""
+    if tensor._container != TENSOR:
+        return _items(tensor, to_readable)
+    return to_numpy(tensor if tensor.dtype in NUMPY_DTYPES else cast(tensor, "f32"))
+
+
+def _shared(tensor, name):
+    if name == "string":
+        array = np.empty(len(texts := tensor._strings()), object)
+        array[:] = [item.decode("utf-8", "surrogateescape") for item in texts]
+        return array.reshape(tensor.shape)
+    return plain_array(tensor).view(numpy_dtype(name)) if name in _CARRIERS else np.asarray(memoryview(tensor))
+
+
+def plain_array(tensor):
+    """The memory as an array; of types that numpy may lack, as the integers of their size."""
+    return np.asarray(memoryview(tensor._carrier() if tensor.dtype in _CARRIERS else tensor))
+
+
+def _items(tensor, give):
     items = tensor._items()
     if items is None:
         return None
-    items = [to_numpy(item) for item in items]
+    container, items = tensor._container, [give(item) for item in items]
     if container == OPTIONAL:
         return items[0]
     if container == MAPS:

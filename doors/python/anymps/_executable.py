@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs: an executable, called with arrays by position or by name."""
-import os
 import sys
 
 import numpy as np
@@ -10,15 +9,17 @@ from . import _convert, _core
 
 def device(name=""):
     """The device of that name: 'cpu', 'reference', 'null'; the default (ANYMPS_DRIVER) without one."""
-    return name if isinstance(name, _core.Device) else _core.Device.get(name or "")
+    if isinstance(name, _core.Device):
+        return name
+    return _core.Device.get(_convert.text(name, "device") if name else "")
 
 
 class Executable:
     """A graph that is ready to run on one device.
 
     Call it with arrays by position or by name. What comes back is of the kind of the first array that went in: numpy
-    for numpy, lists and numbers; `anymps.Tensor` for those; torch, paddle or jax through DLPack for theirs. One result
-    comes as itself, several as a tuple.
+    for numpy, lists and numbers; `anymps.Tensor` for those, and for dtypes that numpy lacks (bf16 without ml_dtypes);
+    torch, paddle or jax through DLPack for theirs. One result comes as itself, several as a tuple.
 
     Inputs with a default (`defaults`) may be given by name. For the first call that gives a certain set of them the
     model is loaded and compiled again, with these as inputs; it is kept beside the one in which they are constants.
@@ -113,20 +114,21 @@ class Executable:
 
     def save(self, path):
         """Saves the optimised graph as an .mps file."""
-        self._core.save(os.fspath(path))
+        self._core.save(_convert.path(path, "save"))
 
     def text(self, format="text", shapes=()):
         """The optimised graph as 'text', 'json' or 'svg'; 'passes'; with the feeds' shapes 'plan' or 'memory'."""
-        return self._core.text(format, [extent for shape in shapes for extent in shape])
+        extents = [_convert.extent(extent, "text") for shape in shapes for extent in shape]
+        return self._core.text(_convert.text(format, "text"), extents)
 
     def variable(self, name):
         """What a variable of the graph holds (ops read_variable, assign_variable); None before it was assigned."""
-        found = self._core.variable(name)
-        return None if found is None else _convert.to_numpy(found)
+        found = self._core.variable(_convert.text(name, "variable"))
+        return None if found is None else _convert.to_array(found)
 
     def set_variable(self, name, value):
         """Sets a variable; the value is copied."""
-        self._core.set_variable(name, _convert.to_tensor(value, self.device))
+        self._core.set_variable(_convert.text(name, "variable"), _convert.to_tensor(value, self.device))
 
     def plan_cache(self):
         """Entries, capacity, hits, misses and evictions of the cache of plans (one for each set of feed shapes)."""
@@ -159,22 +161,22 @@ def _active_profiler():
 def _kind_of(value):
     """How a result is handed to somebody who gave `value`."""
     if type(value) is np.ndarray:
-        return _convert.to_numpy
+        return _convert.to_array
     if isinstance(value, _core.Tensor):
         return lambda tensor: tensor
     if value is None or isinstance(value, (np.ndarray, np.generic, int, float, str, list, tuple)):
-        return _convert.to_numpy
+        return _convert.to_array
     roots = (base.__module__.split(".")[0] for base in type(value).__mro__)  # subclasses count as their base
     root = next((root for root in roots if root in ("torch", "paddle", "jax", "jaxlib")), None)
     root = "jax" if root == "jaxlib" else root
     if root not in sys.modules:
-        return _convert.to_numpy
+        return _convert.to_array
     module = sys.modules[root]
     where = {"torch": lambda: module, "jax": lambda: module.dlpack, "paddle": lambda: module.utils.dlpack}[root]()
 
     def give(tensor):
         if tensor._container != _convert.TENSOR or tensor.dtype == "string":
-            return _convert.to_numpy(tensor)
+            return _convert.to_array(tensor)
         return where.from_dlpack(tensor._dlpack(False) if root == "paddle" else tensor)
     return give
 

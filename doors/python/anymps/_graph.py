@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Building graphs: values with Python's operators, and a method for each op."""
-import os
 from collections import namedtuple
 
 import numpy as np
 
 from . import _convert, _core, ops
 from ._executable import Executable, _describe, device as find_device
+from ._index import index
 
 
 # An input that its file gives a value; holds on to nothing of the graph.
@@ -55,7 +55,7 @@ class Value:
         return ops.cast(self, dtype=dtype)
 
     def __getitem__(self, key):
-        return _index(self, key)
+        return index(self, key)
 
     def __hash__(self):
         return hash(self._anymps_value._id())
@@ -71,19 +71,67 @@ class Value:
 
 
 def _binary(op, swapped=False):
+    function = op if callable(op) else getattr(ops, op)
+
     def method(self, other):
-        if not _can_join(other):
+        if not _can_join(self, other):
             return NotImplemented
-        return getattr(ops, op)(other, self) if swapped else getattr(ops, op)(self, other)
+        return function(other, self) if swapped else function(self, other)
     return method
 
 
-def _can_join(other):
-    return isinstance(other, (Value, bool, int, float, complex, list, tuple, np.ndarray, np.generic, _core.Tensor))
+def _can_join(value, other):
+    return isinstance(other, (Value, bool, int, float, complex, list, tuple, np.ndarray, np.generic, _core.Tensor)) or (
+        isinstance(other, (str, bytes)) and value.dtype == "string")
+
+
+def _dtype_of(operand):
+    """The dtype that an operand has of its own, or None: numbers and lists take that of what they meet."""
+    dtype = getattr(operand, "dtype", None)
+    return dtype if dtype is None or isinstance(dtype, str) else _convert.dtype_name(dtype)
+
+
+def _is_float(dtype):
+    return dtype is not None and (dtype[0] in "fc" or dtype == "bf16")
+
+
+def _true_divide(a, b):
+    """`a / b`: of integers and bools a fraction, of f32."""
+    known = [dtype for dtype in (_dtype_of(a), _dtype_of(b)) if dtype is not None]
+    if any(map(_is_float, known)):
+        return ops.div(a, b)
+    graph = a._graph if isinstance(a, Value) else b._graph
+    return ops.div(*(ops.cast(graph._join("div", v, "f32"), dtype="f32") for v in (a, b)))
+
+
+def _floor_divide(a, b):
+    """`a // b`. Of floats it is Python's, which goes with `a % b`: 1.0 // 0.1 is 9, though 1.0 / 0.1 rounds to 10."""
+    dtype = next(dtype for dtype in (_dtype_of(a), _dtype_of(b)) if dtype is not None)
+    if not _is_float(dtype):
+        return ops.div(a, b, rounding="floor")
+    graph = a._graph if isinstance(a, Value) else b._graph
+    a, b = (graph._join("div", v, dtype) for v in (a, b))
+    if dtype in ("f16", "bf16"):
+        return _floor_divide(a.astype("f32"), b.astype("f32")).astype(dtype)
+    rest, zero = ops.mod(a, b), graph.constant(0.0, dtype)
+    below = ops.logical_and(ops.not_equal(rest, zero), ops.logical_xor(ops.less(rest, zero), ops.less(b, zero)))
+    quotient = ops.sub(ops.div(ops.sub(a, rest), b), ops.cast(below, dtype=dtype))
+    return ops.where(ops.equal(b, zero), ops.div(a, b), ops.rint(quotient))
+
+
+def _power(a, b):
+    """`a ** b`; integers have no negative powers, as in numpy."""
+    dtype = next(dtype for dtype in (_dtype_of(a), _dtype_of(b)) if dtype is not None)
+    if not _is_float(dtype) and not isinstance(b, Value):
+        exponents = np.asarray(_convert.to_numpy(b) if isinstance(b, _core.Tensor) else b)
+        if exponents.size and exponents.dtype.kind in "if" and (exponents < 0).any():
+            raise _core.InvalidArgument("[pow] integers have no negative powers: use x.astype('f32')")
+    return ops.pow(a, b)
 
 
 for _names, _op in ((("__add__", "__radd__"), "add"), (("__sub__", "__rsub__"), "sub"), (("__mul__", "__rmul__"), "mul"),
-                    (("__truediv__", "__rtruediv__"), "div"), (("__pow__", "__rpow__"), "pow"),
+                    (("__truediv__", "__rtruediv__"), _true_divide), (("__pow__", "__rpow__"), _power),
+                    (("__floordiv__", "__rfloordiv__"), _floor_divide),
                     (("__mod__", "__rmod__"), "floor_mod"), (("__matmul__", "__rmatmul__"), "matmul")):
     setattr(Value, _names[0], _binary(_op))
     setattr(Value, _names[1], _binary(_op, swapped=True))
@@ -94,7 +142,7 @@ for _name, _op in (("__eq__", "equal"), ("__ne__", "not_equal"), ("__lt__", "les
 
 def _logical(op):
     def method(self, other):
-        if not _can_join(other):
+        if not _can_join(self, other):
             return NotImplemented
         names = (f"logical_{op}",) if self.dtype == "bool" else (f"bitwise_{op}", f"logical_{op}")
         return getattr(ops, next(n for n in names if hasattr(ops, n)))(self, other)
@@ -108,66 +156,6 @@ Value.__invert__ = lambda self: ops.logical_not(self) if self.dtype == "bool" el
 Value.__neg__ = lambda self: ops.neg(self)
 Value.__pos__ = lambda self: self
 Value.__abs__ = lambda self: ops.abs(self)
-Value.__floordiv__ = lambda self, other: ops.div(self, other, rounding="floor")
-Value.__rfloordiv__ = lambda self, other: ops.div(other, self, rounding="floor")
-
-
-def _index(value, key):
-    """Numbers, slices, `...`, None and one array of indices, as in numpy."""
-    keys = list(key) if isinstance(key, tuple) else [key]
-    if value.ndim is None:
-        raise _core.InvalidArgument(f"[index] the rank of '{value.name}' is not known")
-    used = sum(k is not None and k is not Ellipsis for k in keys)
-    if used > value.ndim:
-        raise _core.InvalidArgument(f"[index] {used} indices for the {value.ndim} axes of '{value.name}'")
-    if sum(k is Ellipsis for k in keys) > 1:
-        raise _core.InvalidArgument("[index] only one … may be given")
-    at = next((i for i, k in enumerate(keys) if k is Ellipsis), None)
-    if at is not None:
-        keys[at:at + 1] = [slice(None)] * (value.ndim - used)
-    starts, ends, axes, steps, drop, insert, gathers = [], [], [], [], [], [], []
-    axis = place = 0
-    for k in keys:
-        if k is None:
-            insert.append(place)
-            place += 1
-            continue
-        if isinstance(k, (bool, np.bool_)):
-            raise TypeError("[index] masks change the shape with the data: use anymps.ops.where")
-        if isinstance(k, (int, np.integer)):
-            extent = value.shape[axis]
-            if isinstance(extent, int) and not -extent <= k < extent:
-                raise _core.InvalidArgument(f"[index] {k} is outside axis {axis} of '{value.name}', which has {extent}")
-            starts.append(int(k)), ends.append(int(k) + 1 if k != -1 else np.iinfo(np.int64).max)
-            axes.append(axis), steps.append(1), drop.append(axis)
-            place -= 1
-        elif isinstance(k, slice):
-            if (k.start, k.stop, k.step) != (None, None, None):
-                step = 1 if k.step is None else int(k.step)
-                far = np.iinfo(np.int64).max if step > 0 else np.iinfo(np.int64).min
-                starts.append((0 if step > 0 else np.iinfo(np.int64).max) if k.start is None else int(k.start))
-                ends.append(int(far) if k.stop is None else int(k.stop))
-                axes.append(axis), steps.append(step)
-        else:
-            gathers.append((axis, k))
-        axis += 1
-        place += 1
-    if len(gathers) > 1:
-        raise _core.Unsupported("[index] one array of indices at a time: use anymps.ops.gather_nd")
-    result = value
-    for at, indices in gathers:
-        if not isinstance(indices, Value):
-            indices = value._graph.constant(np.asarray(indices, np.int64))
-        if (drop or insert) and indices.ndim != 1:
-            raise _core.Unsupported("[index] an array of indices beside numbers or None must have one axis")
-        result = ops.gather(result, indices, axis=at)
-    if axes:
-        result = ops.slice(result, [int(s) for s in starts], [int(e) for e in ends], axes, steps)
-    if drop:
-        result = ops.squeeze(result, axes=drop)
-    if insert:
-        result = ops.unsqueeze(result, axes=insert)
-    return result
 
 
 class Graph:
@@ -182,7 +170,7 @@ class Graph:
     """
 
     def __init__(self, name="", _core_graph=None):
-        self._core = _core_graph if _core_graph is not None else _core.Graph(name)
+        self._core = _core_graph if _core_graph is not None else _core.Graph(_convert.text(name, "graph"))
         self._values = {}
 
     @classmethod
@@ -192,9 +180,10 @@ class Graph:
 
         `inputs` names those of `default_values` that are to be inputs of the graph instead of constants.
         """
+        inputs = [_convert.text(name, "load") for name in inputs]
         if isinstance(source, (bytes, bytearray, memoryview)):
-            return cls(_core_graph=_core.Graph.load_memory(bytes(source), name, list(inputs)))
-        return cls(_core_graph=_core.Graph.load(os.fspath(source), list(inputs)))
+            return cls(_core_graph=_core.Graph.load_memory(bytes(source), _convert.text(name, "load"), inputs))
+        return cls(_core_graph=_core.Graph.load(_convert.path(source, "load"), inputs))
 
     def _value(self, core):
         key = core._id()
@@ -207,33 +196,35 @@ class Graph:
         dims, names = [], []
         for extent in shape:
             dynamic = extent is None or isinstance(extent, str)
-            dims.append(-1 if dynamic else int(extent))
-            names.append(extent if isinstance(extent, str) else None)
-        return self._value(self._core.input(name, _convert.dtype_name(dtype), dims, names))
+            dims.append(-1 if dynamic else _convert.extent(extent, "input"))
+            names.append(_convert.text(extent, "input") if isinstance(extent, str) else None)
+        return self._value(self._core.input(_convert.text(name, "input"), _convert.dtype_name(dtype), dims, names))
 
     def list_input(self, name, dtype="f32", optional=False):
         """Adds an input that is a list of tensors; with `optional` a list or None."""
         kind = _convert.OPTIONAL_SEQUENCE if optional else _convert.SEQUENCE
-        return self._value(self._core.list_input(name, kind, _convert.dtype_name(dtype)))
+        return self._value(self._core.list_input(_convert.text(name, "input"), kind, _convert.dtype_name(dtype)))
 
     def optional_input(self, name, dtype="f32"):
         """Adds an input that is a tensor or None."""
-        return self._value(self._core.list_input(name, _convert.OPTIONAL, _convert.dtype_name(dtype)))
+        return self._value(self._core.list_input(_convert.text(name, "input"), _convert.OPTIONAL, _convert.dtype_name(dtype)))
 
     def constant(self, value, dtype=None, name=""):
         """Adds a constant: an array, a number or a list; float64 lists and numbers become f32 unless `dtype` says
         otherwise."""
-        if dtype is not None:
-            dtype = _convert.dtype_name(dtype)
-            if isinstance(value, np.ndarray):
-                value = value.astype(_convert.numpy_dtype(dtype))
-        tensor = _convert.to_tensor(value, find_device("cpu"), dtype)
+        name, device = _convert.text(name, "constant"), find_device("cpu")
+        dtype = None if dtype is None else _convert.dtype_name(dtype)
+        if isinstance(value, (np.ndarray, np.generic)) and dtype in _convert.NUMPY_DTYPES:
+            value = value.astype(_convert.NUMPY_DTYPES[dtype])
+        tensor = _convert.to_tensor(value, device, dtype)
         if tensor._container:
             raise _core.Unsupported("[constant] lists cannot be constants: use anymps.ops.sequence_construct")
+        if dtype is not None and tensor.dtype != dtype:
+            tensor = _convert.cast(tensor, dtype)
         if tensor.dtype == "string":
             return self._value(self._core.string_constant(name, list(tensor.shape), tensor._strings()))
-        array = np.ascontiguousarray(memoryview(tensor)).reshape(tensor.shape)
-        return self._value(self._core.constant(name, _core.from_buffer(array, tensor.dtype, find_device("cpu"))))
+        array = np.ascontiguousarray(_convert.plain_array(tensor)).reshape(tensor.shape)
+        return self._value(self._core.constant(name, _core.from_buffer(array, tensor.dtype, device)))
 
     def outputs(self, *values):
         """Says which values the graph gives."""
@@ -324,15 +315,15 @@ class Graph:
     def _add(self, op, inputs, dtypes, attrs, name, outputs):
         values = [self._join(op, v, dtype) for v, dtype in zip(inputs, dtypes)]
         cores = [None if v is None else v._anymps_value for v in values]
-        return [self._value(core) for core in self._core.op(op, cores, attrs, name, outputs)]
+        return [self._value(core) for core in self._core.op(op, cores, attrs, _convert.text(name, op), outputs)]
 
     def save(self, path):
         """Saves the graph: as an ONNX model if the name ends in .onnx, else as an .mps file."""
-        self._core.save(os.fspath(path))
+        self._core.save(_convert.path(path, "save"))
 
     def text(self, format="text"):
         """The graph as 'text', 'json' or 'svg'."""
-        return self._core.text(format)
+        return self._core.text(_convert.text(format, "graph"))
 
     def _repr_svg_(self):
         return self.text("svg")
@@ -392,6 +383,8 @@ def compile(source, device="", threads=0, optimization_level=1, check=False, wit
     """
     where = find_device(device)
     without = without_passes if isinstance(without_passes, str) else ",".join(without_passes)
+    without, threads = _convert.text(without, "compile"), _convert.whole(threads, "compile", -1, 1 << 16)
+    plan_cache = _convert.whole(plan_cache, "compile", 0)
 
     def ready(graph):
         return Executable(graph._core.compile(where, threads, optimization_level, bool(check), without, plan_cache,

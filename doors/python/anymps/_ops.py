@@ -88,6 +88,15 @@ def signature_of(record):
     return inspect.Signature(parameters)
 
 
+def _whole(value):
+    """A number of 64 bits; a float that is one counts, as far as an attribute goes."""
+    if isinstance(value, (float, np.floating)):
+        if not float(value).is_integer():
+            raise TypeError
+        value = int(value)
+    return _convert.whole(value, "attribute")
+
+
 def _attr_value(op, attr, value):
     """A value as the kind of attribute that the record asks for."""
     kind = attr["kind"]
@@ -95,11 +104,9 @@ def _attr_value(op, attr, value):
         if kind == "float":
             return float(value)
         if kind in ("int", "bool"):
-            if isinstance(value, float) and not value.is_integer():
-                raise TypeError
-            return int(value)
+            return _whole(value)
         if kind == "ints":
-            return [int(value)] if np.ndim(value) == 0 else [int(v) for v in value]
+            return [_whole(value)] if np.ndim(value) == 0 else [_whole(v) for v in value]
         if kind == "floats":
             return [float(value)] if np.ndim(value) == 0 else [float(v) for v in value]
         if kind == "dtype":
@@ -108,11 +115,9 @@ def _attr_value(op, attr, value):
             if not callable(value) and not hasattr(value, "output_values"):
                 raise TypeError
             return value
-        if not isinstance(value, str):
-            raise TypeError
-        return value
-    except (TypeError, ValueError) as error:
-        if isinstance(error, _core.Error):
+        return _convert.text(value, op)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, _core.Error) and kind not in ("int", "bool", "ints"):
             raise
         raise _core.InvalidArgument(f"[{op}] the attribute '{attr['name']}' must be of the kind {kind}, "
                                     f"{value!r} given") from None
@@ -190,7 +195,7 @@ def make_function(record):
 def _output_count(record, outputs, given):
     op, declared = record["name"], len(record["outputs"])
     if outputs is not None:
-        if not isinstance(outputs, int) or outputs < 1 or not record.get("variadic_outputs") and outputs > declared:
+        if not isinstance(outputs, int) or not 0 < outputs <= 1 << 20 or not record.get("variadic_outputs") and outputs > declared:
             raise _core.InvalidArgument(f"[{op}] outputs must be a number from 1 to {declared}, {outputs!r} given")
         return outputs
     if record.get("variadic_outputs"):

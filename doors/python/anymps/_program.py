@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of ExecuTorch: .pte files and bundles of them with test cases."""
 import json
-import os
 
-from . import _core
+from . import _convert, _core
 from ._executable import device as find_device
 from ._graph import Graph
 
@@ -21,9 +20,9 @@ class Program:
 
     def __init__(self, source, name="memory"):
         if isinstance(source, (bytes, bytearray, memoryview)):
-            self._core = _core.Program.open_memory(bytes(source), name)
+            self._core = _core.Program.open_memory(bytes(source), _convert.text(name, "program"))
         else:
-            self._core = _core.Program.open(os.fspath(source))
+            self._core = _core.Program.open(_convert.path(source, "program"))
 
     @property
     def methods(self):
@@ -32,12 +31,12 @@ class Program:
 
     def graph(self, method=""):
         """A method as a graph. Numbers among the method's inputs are fixed in the file, so the graph has none for them."""
-        return Graph(_core_graph=self._core.graph(method or ""))
+        return Graph(_core_graph=self._core.graph(_convert.text(method or "", "program")))
 
     def tests(self, method="", device=""):
         """The test cases of a bundle: a list of (inputs, expected outputs), tensors in the order of the graph's; None for an
         output of which a test says nothing."""
-        where, method = find_device(device), method or ""
+        where, method = find_device(device), _convert.text(method or "", "program")
         return [(self._core.test_inputs(i, where, method), self._core.test_outputs(i, where, method))
                 for i in range(self._core.test_count(method))]
 

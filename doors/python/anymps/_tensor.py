@@ -10,15 +10,19 @@ def tensor(data, dtype=None, device="", copy=False):
     where = find_device(device)
     made = _convert.to_tensor(data, where, None if dtype is None else _convert.dtype_name(dtype))
     if dtype is not None and made.dtype != (wanted := _convert.dtype_name(dtype)):
-        made, copy = where.eager("cast", [made], [("dtype", "dtype", wanted)], 1)[0], False
+        made, copy = _convert.cast(made, wanted), False
     if copy and made.dtype != "string":
-        made = _convert.from_numpy(_convert.to_numpy(made).copy(), where)
+        made = _copied(made)
     return made
+
+
+def _copied(tensor):
+    return _core.from_buffer(_convert.plain_array(tensor).copy(), tensor.dtype, tensor.device)
 
 
 def empty(shape, dtype="f32", device=""):
     """A tensor whose elements are not set yet."""
-    return _core.empty([int(extent) for extent in shape], _convert.dtype_name(dtype), find_device(device))
+    return _core.empty([_convert.extent(extent, "empty") for extent in shape], _convert.dtype_name(dtype), find_device(device))
 
 
 def from_dlpack(source, device=""):
@@ -41,7 +45,7 @@ def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         raise BufferError("[dlpack] the memory is the host's: stream must be None")
     if dl_device is not None and tuple(dl_device) != (1, 0):
         raise BufferError(f"[dlpack] the memory is the host's, not that of device {tuple(dl_device)}")
-    source = _convert.from_numpy(_convert.to_numpy(self).copy(), find_device(self.device.name)) if copy else self
+    source = _copied(self) if copy else self
     return source._dlpack(max_version is not None and max_version[0] >= 1)
 
 
@@ -57,17 +61,18 @@ def _array(self, dtype=None, copy=None):
 def _repr(self):
     if self._container != _convert.TENSOR:
         return f"<anymps.Tensor: {['', 'sequence', 'optional', 'optional sequence', 'maps'][self._container]} of {self.dtype}>"
-    return f"<anymps.Tensor {self.dtype}[{','.join(map(str, self.shape))}] on {self.device.name}\n{_convert.to_numpy(self)}>"
+    return f"<anymps.Tensor {self.dtype}[{','.join(map(str, self.shape))}] on {self.device.name}\n{_convert.to_readable(self)}>"
 
 
 def _numpy(self):
-    """A numpy array that shares the memory; sequences give a list, an empty optional None, maps a list of dicts."""
+    """A numpy array that shares the memory; sequences give a list, an empty optional None, maps a list of dicts. A dtype
+    that numpy lacks (bf16 without ml_dtypes) is an exception."""
     return _convert.to_numpy(self)
 
 
 def _plain(method):
     def wrapped(self, *args):
-        return getattr(_convert.to_numpy(self), method)(*args)
+        return getattr(_convert.to_readable(self), method)(*args)
     wrapped.__name__ = method
     return wrapped
 

@@ -9,7 +9,8 @@ namespace pyamps {
 
 namespace {
 
-// The struct module's letter of a dtype. Types that it does not have are bytes or 16-bit words.
+// The struct module's letter of a dtype, or null: as bytes or words somebody would take the
+// elements for integers.
 const char* format_of(amps_dtype dtype) {
   switch (dtype) {
     case AMPS_F32:
@@ -38,10 +39,8 @@ const char* format_of(amps_dtype dtype) {
       return "?";
     case AMPS_C64:
       return "Zf";
-    case AMPS_BF16:
-      return "H";
     default:
-      return "B";
+      return nullptr;
   }
 }
 
@@ -153,6 +152,22 @@ nb::tuple tuple_of(const int64_t* numbers, size_t count) {
   return nb::tuple(list);
 }
 
+// The same memory as integers of the elements' size, for types that have no buffer of their own.
+Tensor carrier_of(nb::handle object) {
+  const Tensor& tensor = nb::cast<const Tensor&>(object);
+  need_host_memory(tensor);
+  amps_tensor* c = tensor.c();
+  const size_t rank = amps_tensor_rank(c);
+  const int64_t *dims = amps_tensor_dims(c), *strides = amps_tensor_strides(c);
+  const nb::object owner = nb::borrow(object);
+  Tensor carrier = wrap(
+      tensor.device, amps_dtype_size(amps_tensor_dtype(c)) == 2 ? AMPS_U16 : AMPS_U8,
+      {dims, dims + rank}, {strides, strides + rank}, amps_tensor_data(c), tensor.readonly,
+      [](void* held) { Py_DECREF(static_cast<PyObject*>(held)); }, object.ptr());
+  Py_INCREF(object.ptr());
+  return carrier;
+}
+
 // What a view needs besides the memory: numbers in bytes, kept as long as the view.
 struct Exported {
   std::vector<Py_ssize_t> shape, strides;
@@ -167,6 +182,11 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
       return -1;
     }
     need_host_memory(tensor);
+    const char* format = format_of(amps_tensor_dtype(tensor.c()));
+    if (!format) {  // numpy asks __array__ then
+      PyErr_SetString(PyExc_BufferError, "[tensor] the element type has no buffer");
+      return -1;
+    }
     if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && tensor.readonly) {
       PyErr_SetString(PyExc_BufferError, "[tensor] the tensor's memory is read-only");
       return -1;
@@ -194,7 +214,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     view->itemsize = size;
     view->readonly = tensor.readonly;
     view->ndim = static_cast<int>(exported->shape.size());
-    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format_of(dtype)) : nullptr;
+    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
     view->shape = (flags & PyBUF_ND) ? exported->shape.data() : nullptr;
     view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? exported->strides.data() : nullptr;
     view->suboffsets = nullptr;
@@ -277,6 +297,7 @@ void bind_tensor(nb::module_& m) {
                    [](const Tensor& t) { return static_cast<int>(amps_tensor_container(t.c())); })
       .def("_items", items_of)
       .def("_strings", strings_of)
+      .def("_carrier", carrier_of)
       .def("_view", [](const Tensor& t, const std::vector<int64_t>& dims,
                        const std::vector<int64_t>& strides, int64_t offset) {
         need_host_memory(t);
