@@ -304,7 +304,12 @@ class Product {
     append_activation(ops, request_.attrs, "act_alpha", "act_beta");
     const dnnl::primitive_attr attr = onednn_attr(ops);
     const bool packs = request_.constant(1) && request_.packed && rank == 2;
-    const memory::desc a = onednn_desc(descs[kA]), y = onednn_desc(descs[kY]);
+    // Of a transposed a oneDNN may share out the sums among threads, and then they depend on how
+    // many there are. It would copy it anyway.
+    const bool turned = descs[kA].strides[rank - 1] != 1 && descs[kA].shape[rank - 1] > 1;
+    const memory::desc a =
+        onednn_desc(turned ? TensorDesc(descs[kA].dtype, descs[kA].shape) : descs[kA]);
+    const memory::desc y = onednn_desc(descs[kY]);
     const memory::desc b =
         packs ? memory::desc(onednn_dims(descs[kB].shape), *onednn_type(descs[kB].dtype),
                              memory::format_tag::any)
@@ -323,7 +328,7 @@ class Product {
     if (!pd) return refuse(why, "oneDNN has no implementation");
     if (std::string_view(pd.impl_info_str()).starts_with("ref"))
       return refuse(why, "oneDNN has only its slow reference implementation");
-    std::vector<PrimitiveArg> args{{DNNL_ARG_SRC, a, {Place::kInput, 0, nullptr}},
+    std::vector<PrimitiveArg> args{{DNNL_ARG_SRC, a, builder.read(0, descs[kA], a)},
                                    {DNNL_ARG_WEIGHTS, pd.weights_desc(),
                                     packs ? builder.read_weights(1, descs[kB], pd.weights_desc())
                                           : Place{Place::kInput, 1, nullptr}},

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/onednn.h"
 
+#include <omp.h>
+
 #include <array>
 #include <atomic>
 
 #include "drivers/cpu/isa.h"
+#include "drivers/cpu/threads.h"
 #include "drivers/cpu/weight_packing.h"
 #include "drivers/cpu/widen.h"
 #include "drivers/packed_weights.h"
@@ -102,6 +105,9 @@ class OneDnnKernel final : public Kernel {
 };
 
 }  // namespace
+
+OneThread::OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+OneThread::~OneThread() { omp_set_num_threads(before_); }
 
 std::string layout_key(const memory::desc& desc) {
   return fmt::format("{}|{}|{}|{}|{}|{}", static_cast<int>(desc.get_data_type()),
@@ -256,10 +262,20 @@ Place OneDnnBuilder::scratch(size_t bytes) {
 
 void OneDnnBuilder::call(const dnnl::primitive& primitive, const memory::desc& scratchpad,
                          std::vector<PrimitiveArg> args) {
-  if (scratchpad.get_size() > 0)
-    args.push_back({DNNL_ARG_SCRATCHPAD, scratchpad, scratch(scratchpad.get_size())});
-  step([call = std::make_shared<const PrimitiveCall>(primitive, std::move(args))](
-           const KernelArgs& run) { call->run(run); });
+  calls({{primitive, scratchpad, std::move(args)}});
+}
+
+void OneDnnBuilder::calls(std::vector<Call> list) {
+  std::vector<std::shared_ptr<const PrimitiveCall>> made;
+  for (Call& item : list) {
+    if (const size_t bytes = item.scratchpad.get_size(); bytes > 0)
+      item.args.push_back({DNNL_ARG_SCRATCHPAD, item.scratchpad, scratch(bytes)});
+    made.push_back(std::make_shared<const PrimitiveCall>(item.primitive, std::move(item.args)));
+  }
+  if (made.size() == 1) return step([call = made[0]](const KernelArgs& run) { call->run(run); });
+  step([made = std::move(made)](const KernelArgs& run) {
+    parallel_calls(made.size(), current_threads(), [&](size_t i) { made[i]->run(run); });
+  });
 }
 
 void OneDnnBuilder::copy(const TensorDesc& have, const memory::desc& have_desc, Place from,
@@ -271,8 +287,9 @@ void OneDnnBuilder::copy(const TensorDesc& have, const memory::desc& have_desc, 
        {{DNNL_ARG_FROM, have_desc, from}, {DNNL_ARG_TO, to_desc, to}});
 }
 
-Place OneDnnBuilder::read(size_t i, const TensorDesc& have, const memory::desc& wanted) {
-  const Place input{Place::kInput, i, nullptr};
+Place OneDnnBuilder::read(size_t i, const TensorDesc& have, const memory::desc& wanted,
+                          size_t offset) {
+  const Place input{Place::kInput, i, nullptr, offset};
   if (same_places(have, wanted)) return input;
   const Place place = scratch(wanted.get_size());
   copy(have, onednn_desc(have), input, wanted, place);
@@ -304,17 +321,18 @@ Place OneDnnBuilder::pack(size_t i, const std::string& form, const memory::desc&
   return {Place::kFixed, 0, packed->data()};
 }
 
-Place OneDnnBuilder::write(size_t i, const TensorDesc& have, const memory::desc& wanted) {
-  if (same_places(have, wanted)) return {Place::kOutput, i, nullptr};
+Place OneDnnBuilder::write(size_t i, const TensorDesc& have, const memory::desc& wanted,
+                           size_t offset) {
+  const Place output{Place::kOutput, i, nullptr, offset};
+  if (same_places(have, wanted)) return output;
   const Place place = scratch(wanted.get_size());
-  pending_.push_back({i, have, wanted, place});
+  pending_.push_back({output, have, wanted, place});
   return place;
 }
 
 KernelPtr OneDnnBuilder::finish(std::string detail) {
   for (const Pending& pending : pending_)
-    copy(pending.have, pending.from, pending.place, onednn_desc(pending.have),
-         {Place::kOutput, pending.output, nullptr});
+    copy(pending.have, pending.from, pending.place, onednn_desc(pending.have), pending.output);
   return std::make_shared<OneDnnKernel>(std::move(steps_), std::move(keep_), std::move(reads_),
                                         scratch_bytes_, std::move(detail));
 }

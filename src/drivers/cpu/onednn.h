@@ -50,9 +50,10 @@ void append_activation(dnnl::post_ops& ops, const Attrs& attrs, const char* alph
 dnnl::primitive_attr onednn_attr(const dnnl::post_ops& ops);
 
 // `make` gives oneDNN's first implementation, possibly empty. Takes the first whose name begins
-// with `wanted`, else the first that is not known to be slow, else the first.
+// with `wanted`, else the first that is not known to be slow and whose name does not hold
+// `without`, else the first.
 template <typename Make>
-auto choose_implementation(Make make, std::string_view wanted = {}) {
+auto choose_implementation(Make make, std::string_view wanted = {}, std::string_view without = {}) {
   auto pd = make();
   if (!pd) return pd;
   if (!wanted.empty()) {
@@ -64,29 +65,39 @@ auto choose_implementation(Make make, std::string_view wanted = {}) {
   do {
     const std::string_view name = pd.impl_info_str();
     if (name.find("gemm:") == name.npos && name.find("sse41") == name.npos &&
-        name.find("ref") == name.npos)
+        name.find("ref") == name.npos && (without.empty() || name.find(without) == name.npos))
       return pd;
   } while (pd.next_impl());
   return make();
 }
+
+// Primitives that are made while it lives work on one thread. How oneDNN shares out a sum depends
+// on the threads that there are, and with it the sum.
+class OneThread {
+ public:
+  OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
 
 // Where an argument of a primitive lies at run time.
 struct Place {
   enum Kind { kNone, kInput, kOutput, kScratch, kFixed } kind = kNone;
   size_t index = 0;  // of the input or output, or the offset in the scratch memory
   void* data = nullptr;
+  size_t offset = 0;  // bytes from there
 
+  Place at(size_t bytes) const { return {kind, index, data, offset + bytes}; }
   void* resolve(const KernelArgs& args) const {
-    switch (kind) {
-      case kInput:
-        return args.inputs[index];
-      case kOutput:
-        return args.outputs[index];
-      case kScratch:
-        return static_cast<char*>(args.scratch) + index;
-      default:
-        return data;
-    }
+    void* const first = kind == kInput     ? args.inputs[index]
+                        : kind == kOutput  ? args.outputs[index]
+                        : kind == kScratch ? static_cast<char*>(args.scratch) + index
+                                           : data;
+    return static_cast<char*>(first) + offset;
   }
 };
 
@@ -103,23 +114,32 @@ class OneDnnBuilder {
       : request_(request), reads_(request.inputs.size(), true) {}
 
   // Input i, which lies as `have` says, in the layout `wanted`: itself or a copy made at each run.
-  Place read(size_t i, const TensorDesc& have, const dnnl::memory::desc& wanted);
+  // Of a part of it, `offset` is where that begins, in bytes.
+  Place read(size_t i, const TensorDesc& have, const dnnl::memory::desc& wanted, size_t offset = 0);
   // The same for weights: constants are packed now, once for all shapes and executables.
   Place read_weights(size_t i, const TensorDesc& have, const dnnl::memory::desc& wanted);
   // Constant i, written once by `fill` in the layout `wanted`; `form` tells one way from another.
   Place pack(size_t i, const std::string& form, const dnnl::memory::desc& wanted,
              const std::function<void(const std::byte* plain, void* packed)>& fill);
   // Output i: itself, or a buffer that finish() copies into it.
-  Place write(size_t i, const TensorDesc& have, const dnnl::memory::desc& wanted);
+  Place write(size_t i, const TensorDesc& have, const dnnl::memory::desc& wanted,
+              size_t offset = 0);
   Place scratch(size_t bytes);
   void call(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad,
             std::vector<PrimitiveArg> args);
+  // Primitives that were made for one thread and do not depend on each other, side by side.
+  struct Call {
+    dnnl::primitive primitive;
+    dnnl::memory::desc scratchpad;
+    std::vector<PrimitiveArg> args;
+  };
+  void calls(std::vector<Call> list);
   void step(std::function<void(const KernelArgs&)> step) { steps_.push_back(std::move(step)); }
   KernelPtr finish(std::string detail);
 
  private:
   struct Pending {
-    size_t output;
+    Place output;
     TensorDesc have;
     dnnl::memory::desc from;
     Place place;

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results do not depend on the number of threads, bit for bit: every op on the samples of its
+// record, and those that sum on tensors that are large enough to be shared out.
+#include <omp.h>
+
+#include <cstring>
+
+#include "drivers/driver.h"
+#include "drivers/packed_weights.h"
+#include "memory/allocator.h"
+#include "op_table/op_cases.h"
+
+namespace anymps::testing {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+constexpr int kThreads[] = {2, 3, 4, 7};
+
+// The outputs of the first kernel of the cpu driver that takes the case, prepared for and run by so
+// many threads; the bytes of an output lie one after the other. Nothing where there is an error.
+std::vector<TestTensor> run_with(const OpCase& item, int threads, bool constant_weights) {
+  omp_set_num_threads(threads);
+  TestInputs inputs = item.inputs;
+  KernelRequest request;
+  request.op = item.op;
+  request.attrs = Attrs(*item.op, item.attrs);
+  request.node = "test";
+  request.threads = threads;
+  auto allocator = Allocator::create(std::make_unique<HostMemory>());
+  PackedWeights packed(allocator);
+  request.packed = &packed;
+  std::vector<TestTensor> results;
+  try {
+    request.outputs = infer_outputs(*item.op, request.attrs, inputs, item.outputs);
+    std::vector<void*> in, out;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      auto& input = inputs[i];
+      request.inputs.push_back(input ? std::optional(input->desc()) : std::nullopt);
+      request.contents.push_back(input ? content_of(*input) : std::nullopt);
+      request.constants.push_back(nullptr);
+      in.push_back(input ? input->ptr() : nullptr);
+      if (constant_weights && i > 0 && input && input->desc().contiguous())
+        request.constants.back() =
+            Constant::copy(input->dtype(), input->shape(),
+                           {static_cast<const std::byte*>(input->ptr()), input->desc().bytes()});
+    }
+    KernelPtr kernel;
+    for (const KernelEntry& entry : kernel_list("cpu", item.op->name)) {
+      std::string why;
+      kernel = entry.make(request, why);
+      if (kernel) break;
+    }
+    if (!kernel) return {};  // the reference's, which has one thread
+    for (const TensorDesc& desc : request.outputs) results.emplace_back(desc);
+    for (TestTensor& result : results) out.push_back(result.ptr());
+    std::vector<std::byte> scratch(kernel->scratch_bytes() + 64);
+    auto* aligned =
+        reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
+    static auto* const strings = new StringStore();
+    kernel->run({in.data(), out.data(), aligned, nullptr, strings});
+  } catch (const Error&) {
+    return {};
+  }
+  return results;
+}
+
+// "" or the first output whose bytes are not those of one thread.
+std::string difference_between_threads(const OpCase& item, bool constant_weights) {
+  const std::vector<TestTensor> one = run_with(item, 1, constant_weights);
+  for (const int threads : kThreads) {
+    const std::vector<TestTensor> many = run_with(item, threads, constant_weights);
+    if (one.size() != many.size()) return fmt::format("{} threads: another kernel", threads);
+    for (size_t i = 0; i < one.size(); ++i)
+      if (one[i].dtype() != DType::kString &&
+          std::memcmp(one[i].ptr(), many[i].ptr(), one[i].desc().bytes()) != 0)
+        return fmt::format("{} threads, output {}", threads, i);
+  }
+  return "";
+}
+
+TEST(Threads, SamplesOfEveryOp) {
+  const int before = omp_get_max_threads();
+  for (const Op* op : all_ops()) {
+    if (!op->test.skip.empty() || op->is(kImpure)) continue;
+    for_each_case(*op, [&](OpCase& item) {
+      if (!item.label.starts_with("f32 ") || item.label.ends_with(" strided") ||
+          item.label.ends_with(" offset") || item.label.ends_with(" special"))
+        return;
+      EXPECT_EQ(difference_between_threads(item, false), "") << op->name << " " << item.label;
+    });
+  }
+  omp_set_num_threads(before);
+}
+
+struct LargeCase {
+  const char* op;
+  std::vector<Shape> shapes;
+  NamedAttrs attrs = {};
+};
+
+// Long sums, and few results to share out: where a kernel would be tempted to split the sum.
+std::vector<LargeCase> large_cases() {
+  const NamedAttrs padded{{"pads", Ints{1, 1, 1, 1}}};
+  std::vector<LargeCase> cases = {
+      {"conv", {{3, 24, 20, 20}, {32, 24, 3, 3}}, padded},
+      {"conv", {{1, 3, 64, 64}, {16, 3, 7, 7}}, {{"strides", Ints{2, 2}}}},
+      {"conv", {{2, 32, 24, 24}, {32, 1, 3, 3}}, {{"groups", 32}}},
+      {"conv_transpose", {{2, 32, 16, 16}, {32, 16, 3, 3}}},
+      {"conv_transpose", {{1, 48, 16, 16}, {48, 16, 4, 4}}, {{"strides", Ints{2, 2}}}},
+      {"conv_transpose", {{3, 24, 70}, {24, 40, 5}}, {{"strides", Ints{3}}}},
+      {"conv_data_gradient",
+       {{4, 32, 9, 9}, {32, 16, 3, 3}},
+       {{"shape", Ints{4, 16, 20, 20}}, {"strides", Ints{2, 2}}}},
+      {"conv_data_gradient", {{4, 32, 18, 18}, {32, 16, 3, 3}}, {{"shape", Ints{4, 16, 20, 20}}}},
+      {"lstm", {{9, 5, 48}, {1, 256, 48}, {1, 256, 64}}, {{"hidden_size", 64}}},
+      {"gru", {{9, 1, 48}, {1, 192, 48}, {1, 192, 64}}, {{"hidden_size", 64}}},
+      {"rnn", {{9, 17, 48}, {1, 64, 48}, {1, 64, 64}}, {{"hidden_size", 64}}},
+      {"sdpa", {{1, 4, 70, 32}, {1, 4, 300, 32}, {1, 4, 300, 32}}},
+      {"softmax", {{40, 3000}}},
+      {"layer_norm", {{40, 3000}}},
+      {"avg_pool", {{2, 16, 40, 40}}, {{"kernel", Ints{7, 7}}}},
+      {"cumsum", {{50, 3000}}, {{"axis", 1}}},
+  };
+  struct Gradient {
+    Shape dy, x;
+    Ints w;
+    NamedAttrs attrs;
+  };
+  for (const Gradient& g : std::vector<Gradient>{
+           {{8, 32, 26, 26}, {8, 16, 28, 28}, {32, 16, 3, 3}, {}},
+           {{1, 24, 40, 40}, {1, 24, 40, 40}, {24, 24, 3, 3}, padded},
+           {{2, 16, 31, 31}, {2, 3, 64, 64}, {16, 3, 3, 3}, {{"strides", Ints{2, 2}}}},
+           {{4, 32, 28, 28}, {4, 32, 28, 28}, {32, 1, 3, 3}, {{"groups", 32}, padded[0]}},
+           {{5, 64, 14, 14}, {5, 32, 14, 14}, {64, 32, 1, 1}, {}},
+           {{4, 80, 7, 7}, {4, 96, 7, 7}, {80, 96, 3, 3}, padded},
+           {{3, 32, 1000}, {3, 16, 1004}, {32, 16, 5}, {}},
+           {{2, 16, 10, 12, 12}, {2, 8, 12, 14, 14}, {16, 8, 3, 3, 3}, {}},
+           {{9, 16, 20, 20},
+            {9, 16, 24, 24},
+            {16, 8, 3, 3},
+            {{"groups", 2}, {"dilations", Ints{2, 2}}}}}) {
+    LargeCase item{"conv_weights_gradient", {g.dy, g.x}, g.attrs};
+    item.attrs.emplace_back("shape", g.w);
+    cases.push_back(std::move(item));
+  }
+  for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{{4, 8192, 8},
+                                                                   {16, 20000, 16},
+                                                                   {64, 5000, 64},
+                                                                   {3, 50000, 5},
+                                                                   {128, 1024, 128},
+                                                                   {1, 4096, 300},
+                                                                   {33, 777, 65}})
+    for (const bool a : {false, true})
+      for (const bool b : {false, true})
+        cases.push_back({"matmul",
+                         {a ? Shape{k, m} : Shape{m, k}, b ? Shape{n, k} : Shape{k, n}},
+                         {{"transpose_a", a}, {"transpose_b", b}}});
+  cases.push_back({"matmul", {{3, 700, 50}, {3, 700, 30}}, {{"transpose_a", true}}});
+  for (const Op* op : all_ops())
+    if (op->name.starts_with("reduce_") && op->attr_index("axes") >= 0)
+      for (const auto& [shape, axes] : std::vector<std::pair<Shape, Ints>>{
+               {{200000}, {0}}, {{300, 700}, {0}}, {{300, 700}, {1}}, {{40, 60, 50}, {0, 2}}})
+        cases.push_back({op->name.c_str(), {shape}, {{"axes", axes}}});
+  return cases;
+}
+
+TEST(Threads, LargeSums) {
+  const int before = omp_get_max_threads();
+  size_t computed = 0;
+  for (const LargeCase& large : large_cases())
+    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+      const Op& op = get_op(large.op);
+      if (!contains(op.inputs[0].dtypes, dtype)) continue;
+      OpCase item;
+      item.op = &op;
+      item.attrs = large.attrs;
+      item.outputs = 1;
+      for (size_t i = 0; i < large.shapes.size(); ++i) {
+        item.inputs.emplace_back(TestTensor(dtype, large.shapes[i]).fill(5 + i, -1, 1));
+        item.label += to_string(large.shapes[i]) + " ";
+      }
+      for (const bool constant : {false, true}) {
+        computed += !run_with(item, 2, constant).empty();
+        EXPECT_EQ(difference_between_threads(item, constant), "")
+            << large.op << " " << name(dtype) << " " << item.label
+            << (constant ? "constant weights" : "");
+      }
+    }
+  EXPECT_GT(computed, 150u);
+  omp_set_num_threads(before);
+}
+
+}  // namespace
+}  // namespace anymps::testing
