@@ -69,12 +69,13 @@ extern "C" {
 amps_status amps_program_open(const char* path, amps_program** program) {
   return guard([&] {
     need(program, "program") = nullptr;
-    auto file = MappedFile::open(&need(path, "path"), "executorch");
     auto made = std::make_unique<amps_program>();
-    made->files = {file};
-    reading(made->files, [&] {
+    const OpenedFiles opened;  // weights may lie in a file of their own
+    reading(opened.all(), [&] {
+      auto file = MappedFile::open(&need(path, "path"), "executorch");
       made->bundle = executorch::read_bundle({file->bytes(), file, true, path});
     });
+    made->files = opened.in_use();
     *program = made.release();
   });
 }
