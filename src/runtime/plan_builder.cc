@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/mapped_file.h"
 #include "memory/spare_memory.h"
 #include "runtime/plan.h"
 
