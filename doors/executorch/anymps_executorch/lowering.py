@@ -101,11 +101,32 @@ def evaluating(module):
         return move_exported_model_to_eval(module)
 
 
+def open_axes(shapes):
+    """Of torch.export's dynamic_shapes, the entry of each tensor: {axis: Dim} or None."""
+    if shapes is None or (isinstance(shapes, dict) and all(isinstance(axis, int) for axis in shapes)):
+        return [shapes]
+    parts = shapes.values() if isinstance(shapes, dict) else shapes
+    return [entry for part in parts for entry in open_axes(part)] if isinstance(shapes, (dict, list, tuple)) else [None]
+
+
+def open_inputs(inputs, shapes):
+    """The inputs with 2 instead of 1 as the extent of axes that stay open: torch.export takes a 1 for a constant."""
+    flat, spec = tree_flatten(inputs)
+    axes = open_axes(shapes)
+    if len(flat) != len(axes):
+        return inputs
+    for i, entry in enumerate(axes):
+        for axis, dim in (entry or {}).items():
+            if type(dim) is torch.export.Dim and flat[i].shape[axis] == 1 and dim.max >= 2:
+                flat[i] = torch.cat([flat[i], flat[i]], axis)
+    return tree_unflatten(flat, spec)
+
+
 def trace(method):
     """torch.export of a module in evaluation mode; non-strict where tracing through Python does better."""
     with torch.no_grad():
         module = evaluating(method.module)
-        inputs = clone(tuple(method.inputs))
+        inputs = open_inputs(clone(tuple(method.inputs)), method.dynamic_shapes)
         return torch.export.export(module, inputs, dynamic_shapes=method.dynamic_shapes, strict=False)
 
 

@@ -15,6 +15,7 @@ import torch  # noqa: E402
 from door import BACKEND, ROOT, RUNNER  # noqa: E402
 
 from anymps_executorch.bundles.kinds import Of, floats  # noqa: E402
+from anymps_executorch.checking import differences  # noqa: E402
 from anymps_executorch.lowering import Method, lower  # noqa: E402
 
 N = torch.nn
@@ -46,6 +47,17 @@ def made(tmp_path_factory):
         stem.with_suffix(".pte").write_bytes(lowered.buffer())
         all_made[name] = (stem, [(given, lowered.outcome("forward", given)) for given in inputs])
     return all_made
+
+
+@pytest.mark.parametrize("shapes", [(({0: 1},),), {"inputs": ({0: 1},)}], ids=["tuple", "dict"])
+def test_an_example_of_extent_one_stays_open(shapes):
+    """torch.export takes a 1 for a constant, whatever is said of the axis."""
+    batch = torch.export.Dim("batch", min=1, max=8)
+    shapes = torch.utils._pytree.tree_map(lambda _: batch, shapes)
+    lowered = lower(Method(Of(lambda x: torch.relu(x) * 2), (floats(1, 4),), shapes), fp16=False)
+    assert len(lowered.methods["forward"].inputs[0]) == 1
+    for size in (1, 2, 8):
+        assert max(differences(lowered, inputs=(floats(size, 4),))) == 0
 
 
 @pytest.mark.skipif(not RUNNER.exists(), reason="build/bin/mps_executor_runner is not built")
