@@ -35,7 +35,7 @@ size_t own_bytes(const Graph& graph) {
   return bytes;
 }
 
-// What storing results would add: inputs that nothing else needs go away with the node.
+// What goes away with a node whose results are stored: inputs that nothing else needs.
 size_t freed_bytes(const Node& node) {
   size_t bytes = 0;
   for (const Value* value : node.inputs)

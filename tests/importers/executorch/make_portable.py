@@ -253,9 +253,20 @@ def make_large(folder):
         def forward(self, x):
             return self.function(x)
 
+    class Remembers(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("total", torch.zeros(1 << 28))
+
+        def forward(self, x):
+            self.total.add_(x)
+            return self.total[:3].clone()
+
     folder.mkdir(parents=True, exist_ok=True)
-    for name, function in LARGE.items():
-        exported = export(Large(function), (torch.ones(3),), strict=False)
+    modules = {name: (Large(function), torch.ones(3)) for name, function in LARGE.items()}
+    modules["remembers"] = (Remembers(), torch.ones(1))
+    for name, (module, x) in modules.items():
+        exported = export(module, (x,), strict=False)
         program = to_edge(exported, compile_config=EdgeCompileConfig(_check_ir_validity=False)).to_executorch()
         (folder / f"{name}.pte").write_bytes(program.buffer)
         print(f"large/{name}.pte: {len(program.buffer)} bytes")
