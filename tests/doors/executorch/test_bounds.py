@@ -174,4 +174,10 @@ def test_devices_and_links_keep_their_place(tmp_path):
     for name in ("null", "link"):
         assert runner("--model_path", CONV, "--etdump_path", tmp_path / name).returncode == 0
         assert (tmp_path / name).is_symlink()
+    os.mkfifo(tmp_path / "pipe")  # that nobody reads
+    done = runner("--model_path", CONV, "--etdump_path", tmp_path / "pipe")
+    assert done.returncode == 1 and "cannot be written: No such device or address" in done.stderr
+    read = subprocess.run(["bash", "-c", f"{RUNNER} --model_path {CONV} --num_runs 2000 --noprint_output --etdump_path >(sleep 0.2; wc -c >&2)"],
+                          capture_output=True, text=True, timeout=60)
+    assert read.returncode == 0 and int(read.stderr) > 1 << 16, read.stderr
     assert (tmp_path / "null").is_char_device() and (tmp_path / "real").read_bytes()[8:12] == b"ED00"
