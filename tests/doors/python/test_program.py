@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "executorch"
-BUNDLES = sorted(DATA.glob("*/*.pte"))
+BUNDLES = sorted(path for path in DATA.glob("*/*.pte") if path.parent.name != "large")
 
 
 def tolerance(info, method):
@@ -30,7 +30,10 @@ def test_bundle(path):
             results = model(*[i.numpy() for i in inputs])
             results = list(results) if isinstance(results, (list, tuple)) else [results]
             assert len(results) == len(expected)
+            assert any(wanted is not None for wanted in expected)
             for found, wanted in zip(results, expected, strict=True):
+                if wanted is None:  # the case says nothing of this output
+                    continue
                 wanted = wanted.numpy()
                 assert found.dtype == wanted.dtype
                 np.testing.assert_allclose(found, wanted, rtol=allowed, atol=allowed)
