@@ -2,7 +2,8 @@
 #include "graph/drawing.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "base/error.h"
 
 namespace anymps {
 
@@ -10,6 +11,9 @@ namespace {
 
 constexpr double kGapX = 22, kGapY = 48, kBend = 10;  // between boxes, layers; room for a bend
 constexpr int kOrderSweeps = 10, kPlaceSweeps = 16;
+// Lines that pass by many layers may be as many as the square of the boxes. Nobody can look at a
+// picture of more pieces than this, and placing them would take all memory before all patience.
+constexpr size_t kMostVertices = 200'000;
 
 // A box, or a place where a net passes through a layer.
 struct Vertex {
@@ -25,6 +29,7 @@ class Placement {
 
   void run() {
     choose_layers();
+    check_size();
     add_bends();
     order_layers();
     place_across();
@@ -57,6 +62,20 @@ class Placement {
       for (size_t to : targets[i]) first = std::min(first, vertices_[to].layer);
       vertices_[i].layer = first - 1;
     }
+  }
+
+  void check_size() const {
+    size_t count = boxes_;
+    for (const Drawing::Net& net : drawing_.nets) {
+      size_t last = vertices_[net.from].layer + 1;
+      for (size_t to : net.to) last = std::max(last, vertices_[to].layer);
+      count += last - vertices_[net.from].layer - 1;
+    }
+    if (count > kMostVertices)
+      fail(
+          Code::kUnsupported,
+          "[print] a picture of {} pieces is too large, {} are the most: text and json have no end",
+          count, kMostVertices);
   }
 
   void add_bends() {

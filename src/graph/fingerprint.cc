@@ -24,17 +24,15 @@ void add_constants(Hash128& hash, const Graph& graph) {
     if (value->is_constant()) hash.add(fmt::format("{}={};", value->name, value->constant->id()));
   for (const auto& node : graph.nodes())
     for (const AttrValue& attr : node->attrs.values())
-      if (const auto* inner = std::get_if<std::shared_ptr<Graph>>(&attr); inner && *inner) {
-        hash.add(to_text(**inner));
+      if (const auto* inner = std::get_if<std::shared_ptr<Graph>>(&attr); inner && *inner)
         add_constants(hash, **inner);
-      }
 }
 
 }  // namespace
 
 std::string fingerprint(const Graph& graph) {
   Hash128 hash;
-  hash.add(to_text(graph));
+  hash.add(to_text(graph));  // with the graphs in it
   add_constants(hash, graph);
   return fmt::format("{:016x}{:016x}", hash.a, hash.b);
 }

@@ -18,6 +18,25 @@ Value* Graph::new_value() {
   return value;
 }
 
+void Graph::add_use(Node* node, size_t slot) {
+  Value* value = node->inputs[slot];
+  node->use_places.resize(std::max(node->use_places.size(), node->inputs.size()));
+  node->use_places[slot] = value->users.size();
+  value->users.push_back(node);
+  value->user_slots.push_back(static_cast<uint32_t>(slot));
+}
+
+// The last use takes the place of the one that goes.
+void Graph::remove_use(Node* node, size_t slot) {
+  Value* value = node->inputs[slot];
+  const size_t place = node->use_places[slot];
+  value->users[place] = value->users.back();
+  value->user_slots[place] = value->user_slots.back();
+  value->users[place]->use_places[value->user_slots[place]] = place;
+  value->users.pop_back();
+  value->user_slots.pop_back();
+}
+
 std::string Graph::unique_name(const std::string& stem) {
   if (!by_name_.contains(stem)) return stem;
   for (;;) {
@@ -123,8 +142,8 @@ Node* Graph::add_node(const Op& op, std::vector<Value*> inputs, const NamedAttrs
     by_name_[value->name] = value;
     node->outputs.push_back(value);
   }
-  for (Value* value : node->inputs)
-    if (value) value->users.push_back(node.get());
+  for (size_t i = 0; i < node->inputs.size(); ++i)
+    if (node->inputs[i]) add_use(node.get(), i);
   Node* result = node.get();
   auto at = before_ ? places_.at(before_) : nodes_.end();
   places_[result] = nodes_.insert(at, std::move(node));
@@ -138,11 +157,9 @@ Value* Graph::add(std::string_view op, std::vector<Value*> inputs, const NamedAt
 
 void Graph::set_outputs(std::vector<Value*> outputs) {
   for (const Value* value : outputs) require(value != nullptr, "[graph] an output is null");
+  for (Value* value : outputs_) value->output_places.clear();
   outputs_ = std::move(outputs);
-}
-
-bool Graph::is_output(const Value* value) const {
-  return std::find(outputs_.begin(), outputs_.end(), value) != outputs_.end();
+  for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i]->output_places.push_back(i);
 }
 
 std::vector<Node*> Graph::node_list() const {
@@ -175,14 +192,12 @@ void Graph::rename(Value* value, const std::string& name) {
 
 void Graph::replace_uses(Value* from, Value* to) {
   if (from == to) return;
-  for (Node* user : from->users) {
-    for (Value*& input : user->inputs) {
-      if (input != from) continue;
-      input = to;
-      to->users.push_back(user);
-    }
+  for (size_t i = 0; i < from->users.size(); ++i) {
+    from->users[i]->inputs[from->user_slots[i]] = to;
+    add_use(from->users[i], from->user_slots[i]);
   }
   from->users.clear();
+  from->user_slots.clear();
   if (!is_output(from)) return;
   // An output keeps its name: callers find results by it.
   if (!is_output(to) && !to->is_input()) {
@@ -190,15 +205,18 @@ void Graph::replace_uses(Value* from, Value* to) {
     by_name_[from->name] = from;
     by_name_[to->name] = to;
   }
-  std::replace(outputs_.begin(), outputs_.end(), from, to);
+  for (const size_t place : from->output_places) {
+    outputs_[place] = to;
+    to->output_places.push_back(place);
+  }
+  from->output_places.clear();
 }
 
 void Graph::set_input(Node* node, size_t index, Value* value) {
   if (index >= node->inputs.size()) node->inputs.resize(index + 1, nullptr);
-  Value*& slot = node->inputs[index];
-  if (slot) slot->users.erase(std::find(slot->users.begin(), slot->users.end(), node));
-  slot = value;
-  if (value) value->users.push_back(node);
+  if (node->inputs[index]) remove_use(node, index);
+  node->inputs[index] = value;
+  if (value) add_use(node, index);
   while (!node->inputs.empty() && !node->inputs.back()) node->inputs.pop_back();
 }
 
@@ -208,8 +226,8 @@ void Graph::erase(Node* node) {
       fail(Code::kInternal, "[graph] {} is erased but '{}' is still used", node->label(),
            value->name);
   }
-  for (Value* value : node->inputs)
-    if (value) value->users.erase(std::find(value->users.begin(), value->users.end(), node));
+  for (size_t i = 0; i < node->inputs.size(); ++i)
+    if (node->inputs[i]) remove_use(node, i);
   for (Value* value : node->outputs) {
     if (auto it = by_name_.find(value->name); it != by_name_.end() && it->second == value)
       by_name_.erase(it);
@@ -312,10 +330,10 @@ std::unique_ptr<Graph> Graph::clone() const {
     made->op = node->op;
     made->attrs = node->attrs;
     made->name = node->name;
-    for (const Value* value : node->inputs) {
+    for (const Value* value : node->inputs)
       made->inputs.push_back(value ? twins.at(value) : nullptr);
-      if (value) made->inputs.back()->users.push_back(made.get());
-    }
+    for (size_t i = 0; i < made->inputs.size(); ++i)
+      if (made->inputs[i]) add_use(made.get(), i);
     for (const Value* value : node->outputs) {
       made->outputs.push_back(twin(value));
       made->outputs.back()->producer = made.get();
@@ -324,7 +342,9 @@ std::unique_ptr<Graph> Graph::clone() const {
     copy->nodes_.push_back(std::move(made));
     copy->places_[key] = std::prev(copy->nodes_.end());
   }
-  for (const Value* value : outputs_) copy->outputs_.push_back(twins.at(value));
+  std::vector<Value*> outputs;
+  for (const Value* value : outputs_) outputs.push_back(twins.at(value));
+  copy->set_outputs(std::move(outputs));
   return copy;
 }
 

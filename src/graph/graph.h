@@ -3,6 +3,7 @@
 // their graph; passes replace uses and erase what is dead.
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <span>
@@ -24,7 +25,11 @@ struct Value {
   Node* producer = nullptr;  // null: an input or a constant
   int index = 0;             // which output of the producer
   ConstantPtr constant;      // set: a constant
-  std::vector<Node*> users;  // one entry for each use
+  std::vector<Node*> users;  // one entry for each use, in no order
+
+  // The graph's own books: so that no change has to search long lists.
+  std::vector<uint32_t> user_slots;   // users[i]->inputs[user_slots[i]] is this value
+  std::vector<size_t> output_places;  // where it is among the graph's outputs
 
   bool is_constant() const { return constant != nullptr; }
   bool is_input() const { return !producer && !constant; }
@@ -38,6 +43,8 @@ struct Node {
   std::vector<Value*> inputs;  // null: an optional input that is absent
   std::vector<Value*> outputs;
   std::string name;
+  std::vector<size_t>
+      use_places;  // inputs[i]->users[use_places[i]] is this node: the graph's books
 
   bool is(std::string_view op_name) const { return op->name == op_name; }
   Value* input(size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
@@ -69,7 +76,8 @@ class Graph {
 
   const std::vector<Value*>& inputs() const { return inputs_; }
   const std::vector<Value*>& outputs() const { return outputs_; }
-  bool is_output(const Value* value) const;
+  bool is_output(const Value* value) const { return !value->output_places.empty(); }
+  bool owns(const Value* value) const { return value_places_.contains(value); }
 
   // Nodes in running order. Nodes added while `insert_before(node)` is in force go before it.
   const std::list<std::unique_ptr<Node>>& nodes() const { return nodes_; }
@@ -91,6 +99,8 @@ class Graph {
 
  private:
   Value* new_value();
+  static void add_use(Node* node, size_t slot);     // of the value that is in the slot
+  static void remove_use(Node* node, size_t slot);  // which stays in the slot
   std::string unique_name(const std::string& stem);
   std::string tell_apart(const std::string& node_name, const std::vector<ValueType>& types);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verifier: what must hold between any two passes. It recomputes every node's types and
 // compares them with what the graph says, so that a pass that lies is caught where it lied.
-#include <algorithm>
+#include <cstdint>
 #include <unordered_set>
 
 #include "graph/graph.h"
@@ -18,6 +18,12 @@ bool compatible(const ValueType& said, const ValueType& found) {
     if (said.shape[i].known() && found.shape[i].known() && !(said.shape[i] == found.shape[i]))
       return false;
   return true;
+}
+
+bool lists_use(const Value& value, const Node& node, size_t slot) {
+  const size_t place = slot < node.use_places.size() ? node.use_places[slot] : SIZE_MAX;
+  return place < value.users.size() && value.users[place] == &node &&
+         value.user_slots[place] == slot;
 }
 
 // Labels are made for errors only: a graph is verified whenever it is compiled.
@@ -46,12 +52,12 @@ void verify(const Graph& graph, const std::string& after) {
   }
   for (const auto& node : graph.nodes()) {
     std::vector<const ValueType*> types;
-    for (const Value* value : node->inputs) {
+    for (size_t i = 0; i < node->inputs.size(); ++i) {
+      const Value* value = node->inputs[i];
       if (value && !defined.contains(value))
         fail(Code::kInternal, "[verify] {} uses '{}' before it is made{}", node->label(),
              value->name, when);
-      if (value &&
-          std::find(value->users.begin(), value->users.end(), node.get()) == value->users.end())
+      if (value && !lists_use(*value, *node, i))
         fail(Code::kInternal, "[verify] '{}' does not list its user {}{}", value->name,
              node->label(), when);
       types.push_back(value ? &value->type : nullptr);

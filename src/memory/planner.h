@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places the intermediate tensors of an executable in one arena, before it runs: tensors that live
 // at different times share memory. The smallest arena is NP-hard to find, so this is a greedy
-// search, and the plan carries a lower bound that says how good it is.
+// search (a plainer one for very many tensors), and the plan carries a lower bound that says how
+// good it is.
 #pragma once
 
 #include <cstddef>

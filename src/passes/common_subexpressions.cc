@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes equal things once: nodes with the same op, attributes and inputs, and small constants
 // with the same bytes.
-#include <algorithm>
-#include <cstring>
+#include <functional>
+#include <type_traits>
 #include <unordered_map>
 
 #include "ops/subgraph.h"
@@ -36,12 +36,38 @@ int merge_constants(Graph& graph) {
   return changes;
 }
 
+template <typename T>
+void append(std::string& key, const T& number) {
+  key.append(reinterpret_cast<const char*>(&number), sizeof(number));
+}
+
+// Equal for attributes that are the same to the bit. Graphs are compared by identity.
+void append_attr(std::string& key, const AttrValue& value) {
+  std::visit(
+      [&]<typename T>(const T& held) {
+        if constexpr (std::is_same_v<T, std::shared_ptr<Graph>>) {
+          append(key, held.get());
+        } else if constexpr (std::is_arithmetic_v<T>) {
+          append(key, held);
+        } else {
+          append(key, held.size());
+          key.append(reinterpret_cast<const char*>(held.data()), held.size() * sizeof(held[0]));
+        }
+      },
+      value);
+}
+
+// All that two nodes must share to compute the same. An op has the same attributes in every node.
 std::string key_of(const Node& node) {
   std::vector<const Value*> inputs(node.inputs.begin(), node.inputs.end());
   if (node.op->is(kCommutative) && inputs.size() >= 2 && std::less<>()(inputs[1], inputs[0]))
     std::swap(inputs[0], inputs[1]);
-  std::string key = fmt::format("{}/{}", node.op->name, node.outputs.size());
-  for (const Value* value : inputs) key += fmt::format(" {}", static_cast<const void*>(value));
+  std::string key;
+  append(key, node.op);
+  append(key, node.outputs.size());
+  append(key, inputs.size());
+  for (const Value* value : inputs) append(key, value);
+  for (const AttrValue& value : node.attrs.values()) append_attr(key, value);
   return key;
 }
 
@@ -49,22 +75,17 @@ std::string key_of(const Node& node) {
 
 PASS(common_subexpressions, 120, "equal nodes and equal small constants become one") {
   int changes = merge_constants(graph);
-  std::unordered_map<std::string, std::vector<Node*>> seen;
+  std::unordered_map<std::string, Node*> seen;
   for (Node* node : graph.node_list()) {
     if (has_effects(*node)) continue;
-    auto& candidates = seen[key_of(*node)];
-    auto twin = std::find_if(candidates.begin(), candidates.end(), [&](Node* other) {
-      if (!(other->attrs == node->attrs)) return false;
-      for (size_t i = 0; i < node->outputs.size(); ++i)
-        if (!can_replace(graph, node->outputs[i], other->outputs[i])) return false;
-      return true;
-    });
-    if (twin == candidates.end()) {
-      candidates.push_back(node);
-      continue;
-    }
+    const auto [place, fresh] = seen.try_emplace(key_of(*node), node);
+    Node* twin = place->second;
+    bool replaceable = !fresh;  // two outputs of the graph stay two
+    for (size_t i = 0; replaceable && i < node->outputs.size(); ++i)
+      replaceable = can_replace(graph, node->outputs[i], twin->outputs[i]);
+    if (!replaceable) continue;
     for (size_t i = 0; i < node->outputs.size(); ++i)
-      graph.replace_uses(node->outputs[i], (*twin)->outputs[i]);
+      graph.replace_uses(node->outputs[i], twin->outputs[i]);
     ++changes;
   }
   if (changes) graph.erase_dead();

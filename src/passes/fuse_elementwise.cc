@@ -22,7 +22,7 @@ constexpr size_t kMaxInstructions = 16, kMaxInputs = 8;
 
 bool fusible(const Node& node) {
   if (!node.op->is(kElementwise) || node.op->is(kInternal) || node.op->is(kImpure)) return false;
-  if (node.outputs.size() != 1 || node.op->view) return false;
+  if (node.outputs.size() != 1 || node.op->view || node.inputs.size() > kMaxInputs) return false;
   const ValueType& type = node.output()->type;
   if (!type.ranked || type.content) return false;  // shape arithmetic needs no kernel
   for (const Value* input : node.inputs)

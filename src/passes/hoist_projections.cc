@@ -6,6 +6,7 @@
 // A loop that ends early has computed more than it needed, which a product of many rows is cheap
 // enough for; so that it cannot be much more, i has to be the loop's counter and x no constant.
 #include <unordered_map>
+#include <unordered_set>
 
 #include "passes/loops.h"
 #include "passes/match.h"
@@ -75,33 +76,66 @@ class Hoister {
            is_counter(gather.input(1));
   }
 
-  // Does a value follow from constants?
-  bool is_fixed(const Value* value) const {
-    if (value->is_constant()) return true;
-    if (const Value* given = outside(value)) return given->is_constant();
-    if (!value->producer || value->producer->op->is(kStructural) ||
-        value->producer->op->is(kImpure))
-      return false;
-    return std::all_of(value->producer->inputs.begin(), value->producer->inputs.end(),
-                       [&](const Value* input) { return !input || is_fixed(input); });
+  // Does a value follow from constants? Each is looked at once: a value may be used along very many
+  // paths, and those may be long.
+  bool is_fixed(const Value* value) {
+    std::vector<const Value*> todo = {value};
+    while (!todo.empty()) {
+      const Value* next = todo.back();
+      if (fixed_.contains(next)) {
+        todo.pop_back();
+        continue;
+      }
+      const Value* given = outside(next);
+      const Node* maker = next->producer;
+      const bool computed = !next->is_constant() && !given && maker &&
+                            !maker->op->is(kStructural) && !maker->op->is(kImpure);
+      const size_t before = todo.size();
+      bool fixed = computed || next->is_constant() || (given && given->is_constant());
+      for (size_t i = 0; computed && fixed && i < maker->inputs.size(); ++i) {
+        const Value* input = maker->inputs[i];
+        const auto known = input ? fixed_.find(input) : fixed_.end();
+        if (input && known == fixed_.end())
+          todo.push_back(input);
+        else if (input)
+          fixed = known->second;
+      }
+      if (fixed && todo.size() > before) continue;  // when those are known
+      todo.resize(before - 1);
+      fixed_[next] = fixed;
+      if (fixed) order_.push_back(next);
+    }
+    return fixed_.at(value);
   }
 
-  // The same value outside; it will be folded there.
+  // The same value outside; it will be folded there. What it is made of comes before it in order_.
   Value* copy_fixed(const Value* value) {
-    auto it = copies_.find(value);
-    if (it != copies_.end()) return it->second;
-    if (value->is_constant()) return copies_[value] = graph_.constant(value->constant, value->name);
-    if (Value* given = outside(value)) return copies_[value] = given;
-    const Node& maker = *value->producer;
-    std::vector<Value*> inputs;
-    for (const Value* input : maker.inputs) inputs.push_back(input ? copy_fixed(input) : nullptr);
-    const Node* copy = graph_.add_node(*maker.op, std::move(inputs), maker.attrs.named(),
-                                       maker.name, maker.outputs.size());
-    for (size_t i = 0; i < copy->outputs.size(); ++i) copies_[maker.outputs[i]] = copy->outputs[i];
+    std::unordered_set<const Value*> needed = {value};
+    for (size_t i = order_.size(); i-- > 0;)
+      if (needed.contains(order_[i]) && order_[i]->producer && !outside(order_[i]))
+        needed.insert(order_[i]->producer->inputs.begin(), order_[i]->producer->inputs.end());
+    for (const Value* next : order_)
+      if (needed.contains(next) && !copies_.contains(next)) copy_one(next);
     return copies_.at(value);
   }
 
-  bool is_product(const Node& slice, const Node& node) const {
+  void copy_one(const Value* value) {
+    if (value->is_constant()) {
+      copies_[value] = graph_.constant(value->constant, value->name);
+    } else if (Value* given = outside(value)) {
+      copies_[value] = given;
+    } else {
+      const Node& maker = *value->producer;
+      std::vector<Value*> inputs;
+      for (const Value* input : maker.inputs) inputs.push_back(input ? copies_.at(input) : nullptr);
+      const Node* copy = graph_.add_node(*maker.op, std::move(inputs), maker.attrs.named(),
+                                         maker.name, maker.outputs.size());
+      for (size_t i = 0; i < copy->outputs.size(); ++i)
+        copies_[maker.outputs[i]] = copy->outputs[i];
+    }
+  }
+
+  bool is_product(const Node& slice, const Node& node) {
     if (!node.is("matmul") || node.input(0) != slice.output() || node.inputs.size() != 2 ||
         node.attrs.b("transpose_a") || node.attrs.b("transpose_b"))
       return false;
@@ -142,6 +176,8 @@ class Hoister {
   std::unique_ptr<Graph> body_;
   size_t shift_ = 0;     // from a number in the inputs of the body to that in those of the node
   size_t captures_ = 0;  // the first of them in the body
+  std::unordered_map<const Value*, bool> fixed_;
+  std::vector<const Value*> order_;  // those that are fixed, producers first
   std::unordered_map<const Value*, Value*> copies_;
   std::vector<Value*> added_;
 };

@@ -4,8 +4,8 @@
 //     ->  split(matmul(x, [wq wk wv], [bq bk bv]))
 // It pays where a row of x is short of work, and costs where the parts, which are now strided
 // views, have to be copied. So it is off unless ANYMPS_PASSES says +merge_qkv.
-#include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "base/env.h"
 #include "passes/match.h"
@@ -72,9 +72,9 @@ bool merge(Graph& graph, const std::vector<Node*>& group) {
 PASS(merge_qkv, 350, "matmuls of one tensor become one (off unless asked for)") {
   if (!context.fuses || !env_contains("ANYMPS_PASSES", "+merge_qkv")) return 0;
   int changes = 0;
-  std::vector<const Node*> merged;
+  std::unordered_set<const Node*> merged;
   for (Node* node : graph.node_list()) {
-    if (!mergeable(*node) || std::count(merged.begin(), merged.end(), node)) continue;
+    if (!mergeable(*node) || merged.contains(node)) continue;
     std::vector<Node*> group = {node};
     for (Node* other : node->input(0)->users)
       if (other != node && mergeable(*other) && other->input(0) == node->input(0) &&
@@ -83,7 +83,7 @@ PASS(merge_qkv, 350, "matmuls of one tensor become one (off unless asked for)") 
     if (group.size() < 2) continue;
     graph.insert_before(node);
     if (!merge(graph, group)) continue;
-    merged.insert(merged.end(), group.begin(), group.end());
+    merged.insert(group.begin(), group.end());
     ++changes;
   }
   if (changes) graph.erase_dead();

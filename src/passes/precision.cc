@@ -72,6 +72,10 @@ class Lowering {
   // f16 ends at 65504: masks of -1e9 and the like would become infinite.
   bool fits(const Constant& constant) const {
     if (half_ != DType::kF16) return true;
+    if (const auto known = fits_.find(&constant); known != fits_.end()) return known->second;
+    return fits_[&constant] = all_fit(constant);
+  }
+  static bool all_fit(const Constant& constant) {
     const auto bytes = constant.data();
     const int64_t count = constant.desc().count();
     for (int64_t i = 0; i < count; ++i) {
@@ -123,6 +127,7 @@ class Lowering {
   const DType half_;
   std::unique_ptr<Graph> made_ = std::make_unique<Graph>();
   std::unordered_map<const Value*, Value*> full_, half_form_;
+  mutable std::unordered_map<const Constant*, bool> fits_;  // a constant may have many users
 };
 
 }  // namespace

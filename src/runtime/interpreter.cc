@@ -73,6 +73,14 @@ Interpreter::Interpreter(Device& device, const Graph& graph, const CompileOption
   }
   for (const auto& [dying, site] : last_use) site->dying.push_back(dying);
   slot_count_ = slots.size();
+  for (Site& site : sites_) {
+    std::unordered_map<int, int> reads;
+    for (const Input& read : site.inputs) ++reads[read.slot];
+    for (Input& read : site.inputs) {
+      const auto last = last_use.find(read.slot);
+      read.ends = last != last_use.end() && last->second == &site && reads[read.slot] == 1;
+    }
+  }
 }
 
 Interpreter::~Interpreter() = default;
@@ -395,11 +403,7 @@ void Interpreter::run_structural(Site& site, Slots& slots, const RunState& state
     const Input& input = site.inputs[i];
     if (input.absent()) continue;
     // A value that ends here is handed over: whoever is its only owner may change it in place.
-    const bool ends =
-        std::find(site.dying.begin(), site.dying.end(), input.slot) != site.dying.end() &&
-        std::count_if(site.inputs.begin(), site.inputs.end(),
-                      [&](const Input& other) { return other.slot == input.slot; }) == 1;
-    if (ends)
+    if (input.ends)
       inputs[i] = std::move(slots[static_cast<size_t>(input.slot)]);
     else
       inputs[i] = value_of(input, slots);

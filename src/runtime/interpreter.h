@@ -46,6 +46,7 @@ class Interpreter {
   struct Input {
     int slot = -1;                    // -1: a constant, or absent
     const Value* constant = nullptr;  // null: not a constant
+    bool ends = false;                // the only reader of a value that nobody reads later
     bool absent() const { return slot < 0 && !constant; }
   };
   struct Prepared;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds a plan: concrete shapes, then for each node a view or a kernel, then memory.
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/mapped_file.h"
 #include "memory/spare_memory.h"
@@ -69,8 +68,12 @@ class PlanBuilder {
     std::string name;
     size_t bytes = 0;
     size_t first = 0, last = 0;
-    int alias_of = -1;
+    int alias_of = -1;  // a tensor that is no alias itself
+    // Of the values that lie in it, its aliases' too: uses by nodes that are still to come.
+    size_t uses_left = 0;
+    bool is_result = false;  // one of them is an output of the graph
   };
+  static constexpr size_t kNoMemory = SIZE_MAX;
 
   TensorDesc desc_of(const Value* value) const {
     return {value->dtype(), to_shape(type_of(value).shape)};
@@ -85,27 +88,36 @@ class PlanBuilder {
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const Value* output = graph_.outputs()[i];
       plan_->results_.push_back(desc_of(output));
-      const Value* root = output;
-      while (root->producer && root->producer->op->view && !known_content(*root->producer)) {
-        const Value* source = root->producer->input(0);
-        const TensorDesc from = desc_of(source);
-        const Shape shape = to_shape(type_of(root).shape);
-        ViewContext view{root->producer->attrs,
-                         from,
-                         contents_of(*root->producer),
-                         static_cast<size_t>(root->index),
-                         shape,
-                         {},
-                         0,
-                         root->producer->outputs.size()};
-        const bool whole = root->producer->op->view(view) && view.offset == 0 &&
-                           is_contiguous(shape, view.strides) &&
-                           from.count() == element_count(shape);
-        if (!whole) break;
-        root = source;
-      }
+      const Value* root = whole_of(output);
       if (root->producer && !known_content(*root->producer)) result_of_.try_emplace(root, i);
     }
+  }
+
+  // The value that is made in the memory of this one, of which it is all. Outputs may lie along one
+  // chain of views, so what was found is kept.
+  const Value* whole_of(const Value* value) {
+    std::vector<const Value*> chain;
+    while (!wholes_.contains(value) && is_whole_view(value)) {
+      chain.push_back(value);
+      value = value->producer->input(0);
+    }
+    const auto known = wholes_.find(value);
+    const Value* root = known == wholes_.end() ? value : known->second;
+    for (const Value* view : chain) wholes_[view] = root;
+    return root;
+  }
+
+  // Whether a value is its source with another shape.
+  bool is_whole_view(const Value* value) {
+    const Node* node = value->producer;
+    if (!node || !node->op->view || known_content(*node)) return false;
+    const TensorDesc from = desc_of(node->input(0));
+    const Shape shape = to_shape(type_of(value).shape);
+    ViewContext view{
+        node->attrs, from, contents_of(*node),  static_cast<size_t>(value->index), shape,
+        {},          0,    node->outputs.size()};
+    return node->op->view(view) && view.offset == 0 && is_contiguous(shape, view.strides) &&
+           from.count() == element_count(shape);
   }
 
   std::vector<std::optional<std::vector<int64_t>>> contents_of(const Node& node) {
@@ -157,17 +169,34 @@ class PlanBuilder {
 
   void put(const Value* value, const Place& place) {
     places_[value] = place;
-    if (place.where.kind == Location::kArena) stored_[root(place.where.index)].push_back(value);
+    if (place.where.kind != Location::kArena) return;
+    ArenaTensor& memory = arena_[root(place.where.index)];
+    memory.uses_left += value->users.size();
+    memory.is_result = memory.is_result || graph_.is_output(value);
+  }
+
+  // The node has a step, or needs none: what it reads is used once less.
+  void finish(const Node& node) {
+    for (const Value* value : node.inputs)
+      if (const size_t memory = value ? memory_of(value) : kNoMemory; memory != kNoMemory)
+        --arena_[memory].uses_left;
+  }
+
+  // The arena tensor, no alias, that holds a value.
+  size_t memory_of(const Value* value) const {
+    const auto it = places_.find(value);
+    const bool stored = it != places_.end() && it->second.where.kind == Location::kArena;
+    return stored ? root(it->second.where.index) : kNoMemory;
   }
 
   void add_node(const Node& node) {
     if (known_content(node)) {
       for (const Value* value : node.outputs) known_[value] = constant_of_content(value);
-      done_.insert(&node);
+      finish(node);
       return;
     }
     if (node.op->view && try_view(node)) {
-      done_.insert(&node);
+      finish(node);
       return;
     }
     KernelRequest request = request_for(node);
@@ -200,6 +229,7 @@ class PlanBuilder {
     for (const Value* value : node.outputs) outputs.push_back(new_place(value));
     if (options_.share_memory) try_in_place(node, *choice->kernel, inputs, outputs);
     add_step(&node, node.name, std::move(choice), std::move(request), inputs, outputs);
+    finish(node);
     for (size_t i = 0; i < node.outputs.size(); ++i) put(node.outputs[i], outputs[i]);
   }
 
@@ -275,7 +305,7 @@ class PlanBuilder {
   }
 
   Place new_arena(const std::string& name, size_t bytes) {
-    arena_.push_back({name, bytes, plan_->steps_.size(), plan_->steps_.size(), -1});
+    arena_.push_back({name, bytes, plan_->steps_.size(), plan_->steps_.size()});
     return {{Location::kArena, arena_.size() - 1, 0}, {}};
   }
 
@@ -290,7 +320,8 @@ class PlanBuilder {
     return place;
   }
 
-  // The output takes over the memory of an input that nobody reads after this step.
+  // The output takes over the memory of an input that nobody reads after this step, and that this
+  // one reads once.
   void try_in_place(const Node& node, const Kernel& kernel, const std::vector<Place>& inputs,
                     std::vector<Place>& outputs) {
     Place& out = outputs[0];
@@ -301,30 +332,15 @@ class PlanBuilder {
       if (in.where.kind != Location::kArena || in.where.offset != 0) continue;
       if (!in.desc.contiguous() || in.desc.bytes() != out.desc.bytes()) continue;
       if (arena_[in.where.index].bytes != out.desc.bytes()) continue;
-      if (read_later(in.where.index, node)) continue;
-      arena_[out.where.index].alias_of = static_cast<int>(in.where.index);
+      const size_t memory = root(in.where.index);
+      if (arena_[memory].is_result || arena_[memory].uses_left > 1) continue;
+      arena_[out.where.index].alias_of = static_cast<int>(memory);
       return;
     }
   }
 
-  // Does any node after `node` (or `node` by another input) read arena tensor `index`?
-  bool read_later(size_t index, const Node& node) {
-    size_t uses_here = 0;
-    for (const Value* value : stored_[root(index)]) {
-      if (graph_.is_output(value)) return true;
-      for (const Node* user : value->users) {
-        if (user == &node)
-          ++uses_here;
-        else if (!done_.contains(user))
-          return true;
-      }
-    }
-    return uses_here > 1;
-  }
-
   size_t root(size_t index) const {
-    while (arena_[index].alias_of >= 0) index = static_cast<size_t>(arena_[index].alias_of);
-    return index;
+    return arena_[index].alias_of < 0 ? index : static_cast<size_t>(arena_[index].alias_of);
   }
 
   Place add_copy(const std::string& name, const Place& from, Place to) {
@@ -383,7 +399,6 @@ class PlanBuilder {
     if (options_.share_memory) request.constants.clear();
     step.request = std::move(request);
     plan_->steps_.push_back(std::move(step));
-    if (node) done_.insert(node);
   }
 
   static double flops(const KernelRequest& request) {
@@ -473,13 +488,11 @@ class PlanBuilder {
   std::unordered_map<const Value*, ValueType> types_;
   std::unordered_map<const Value*, Place> places_;
   std::unordered_map<const Value*, size_t> result_of_;
+  std::unordered_map<const Value*, const Value*> wholes_;  // of views
   std::unordered_map<const Value*, ConstantPtr> known_;
-  std::unordered_set<const Node*> done_;
   std::vector<ConstantPtr> constants_;
   std::vector<bool> constant_read_;
   std::vector<ArenaTensor> arena_;
-  std::unordered_map<size_t, std::vector<const Value*>>
-      stored_;  // in an arena tensor that is no alias
   std::vector<Location> pointers_;
 };
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+
 namespace anymps {
 namespace {
 
@@ -76,6 +78,17 @@ TEST(Drawing, ManyBoxesDoNotOverlap) {
   }
   drawing.place();
   expect_no_overlap(drawing);
+}
+
+// Each box feeds the last: as many lines pass by a layer as there are boxes above it.
+TEST(Drawing, PicturesThatNobodyCanLookAtAreRefused) {
+  Drawing drawing;
+  for (size_t i = 0; i < 20'000; ++i) {
+    drawing.boxes.push_back({80, 30});
+    if (i > 0) drawing.nets.push_back({i - 1, {i}});
+    if (i > 0) drawing.nets.push_back({i - 1, {19'999}});
+  }
+  EXPECT_THROW(drawing.place(), Error);
 }
 
 }  // namespace

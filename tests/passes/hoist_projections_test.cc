@@ -23,6 +23,7 @@ struct Recurrent {
   GraphPtr loop = std::make_shared<Graph>();
   double step = 1;
   bool slice_escapes = false, product_escapes = false;
+  int doublings = 0;  // of the weights, in the loop
 
   void build(int64_t trips) {
     loop->input("i", kNumber);
@@ -35,7 +36,9 @@ struct Recurrent {
     Value* part = loop->add("gather", {sequence, time}, {}, "slice");
     Node* halves = loop->add_node(get_op("split"), {weight}, {{"axis", 1}, {"sizes", Ints{4, 4}}},
                                   "halves", 2);
-    Value* product = loop->add("matmul", {part, halves->outputs[0]}, {}, "product");
+    Value* half = halves->outputs[0];
+    for (int i = 0; i < doublings; ++i) half = loop->add("max", {half, half});
+    Value* product = loop->add("matmul", {part, half}, {}, "product");
     Value* sum = loop->add("add", {loop->add("add", {product, bias}), state});
     if (slice_escapes) sum = loop->add("add", {sum, loop->add("reduce_sum", {part})});
     if (product_escapes) sum = loop->add("sub", {sum, product});
@@ -119,6 +122,13 @@ TEST(HoistProjections, NotOfATable) {
   PassContext context = fusing();
   run_passes(*copy, context);
   EXPECT_EQ(count(*copy, "matmul"), 0);
+}
+
+// Two paths from each value to the one before it: 2^2000 in all.
+TEST(HoistProjections, WeightsThatAreReachedOnManyPathsAreLookedAtOnce) {
+  Recurrent layer;
+  layer.doublings = 2000;
+  EXPECT_EQ(layer.hoisted(3), 1);
 }
 
 }  // namespace
