@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "anymps/anymps.h"
@@ -62,6 +63,8 @@ amps_status guard(Fn&& fn) noexcept {
     return record_error(error.code(), error.what());
   } catch (const std::bad_alloc&) {
     return record_error(Code::kOutOfMemory, "[memory] the host is out of memory");
+  } catch (const std::length_error&) {  // a container is asked for more than any memory holds
+    return record_error(Code::kOutOfMemory, "[memory] more elements than the host's memory holds");
   } catch (const std::exception& error) {
     return record_error(Code::kInternal, error.what());
   } catch (...) {

@@ -42,6 +42,8 @@ const std::vector<EnvVariable>& env_variables() {
        {"passes"}},
       {"MPS_MAX_BUFFER_AGE", "60000", "Milliseconds a free pooled buffer is kept."},
       {"MPS_MAX_POOL_SIZE", "1G", "Bytes of free memory that the pool keeps at most."},
+      {"MPS_MEMORY_LIMIT", "0",
+       "Bytes that a device may hold; 0: what the machine or its container has."},
   };
   return kVariables;
 }

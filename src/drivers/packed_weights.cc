@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/packed_weights.h"
 
+#include "drivers/kernel.h"
 #include "memory/pages.h"
 
 namespace anymps {
+
+void check_room(const KernelRequest& request, size_t bytes) {
+  if (!request.packed || bytes <= request.packed->allocator().limit()) return;
+  fail(Code::kOutOfMemory, "[{}] needs {} bytes, the device may hold {}", request.op->name, bytes,
+       request.packed->allocator().limit());
+}
 
 BufferRef PackedWeights::get(const Constant& constant, const std::string& layout, size_t bytes,
                              const std::function<void(const std::byte*, void*)>& pack) {

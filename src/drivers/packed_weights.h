@@ -16,6 +16,12 @@
 
 namespace anymps {
 
+struct KernelRequest;
+
+// Fails with kOutOfMemory where so many bytes can never be had on the request's device. Sizes come
+// from attributes and small inputs too, which may say anything: so before memory is taken for them.
+void check_room(const KernelRequest& request, size_t bytes);
+
 class PackedWeights {
  public:
   explicit PackedWeights(std::shared_ptr<Allocator> allocator) : allocator_(std::move(allocator)) {}
@@ -24,6 +30,7 @@ class PackedWeights {
   BufferRef get(const Constant& constant, const std::string& layout, size_t bytes,
                 const std::function<void(const std::byte* plain, void* packed)>& pack);
   size_t bytes() const;  // of all entries alive
+  const Allocator& allocator() const { return *allocator_; }
 
  private:
   using Key = std::pair<uint64_t, std::string>;

@@ -22,6 +22,7 @@ constexpr std::chrono::milliseconds kForEver = std::chrono::hours(365 * 24);
 // To ask a fence may cost a call into a device's driver, so passing by asks a few only.
 constexpr size_t kPatience = 8;
 constexpr size_t kAskAll = std::numeric_limits<size_t>::max();
+constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
 
 // The lock makes this thread the only writer; readers need only see whole values.
 template <typename T>
@@ -54,6 +55,7 @@ AllocatorOptions AllocatorOptions::from_env() {
   int64_t age = env_int("MPS_MAX_BUFFER_AGE");
   require(age >= 0, "[memory] MPS_MAX_BUFFER_AGE={} is negative", age);
   options.max_age = std::chrono::milliseconds(age);
+  options.limit = static_cast<size_t>(env_bytes("MPS_MEMORY_LIMIT"));
   return options;
 }
 
@@ -71,6 +73,7 @@ std::shared_ptr<Allocator> Allocator::create(std::unique_ptr<RawMemory> raw,
 Allocator::Allocator(Private, std::unique_ptr<RawMemory> raw, AllocatorOptions options)
     : raw_(std::move(raw)), options_(std::move(options)) {
   slabs_.resize(static_cast<size_t>(Buddy::order_of(options_.slab_bytes, kMinBlock)) + 2);
+  set_limit(0);
 }
 
 Allocator::~Allocator() {
@@ -111,14 +114,13 @@ Block Allocator::allocate_block(size_t bytes) {
     // No memory for the books is no memory.
   }
   MemoryStats now = stats();
+  const size_t most = limit();
   fail(Code::kOutOfMemory, "[memory] cannot allocate {} bytes: allocated {}, reserved {}, {}",
        bytes, now.allocated, now.reserved,
-       limit() ? fmt::format("limit {}", limit()) : "no limit set");
+       most < kNoLimit ? fmt::format("limit {}", most) : "no limit set");
 }
 
 Block Allocator::try_allocate(size_t bytes) {
-  size_t allocated = counters_.allocated.load(std::memory_order_relaxed), most = limit();
-  if (most && (allocated > most || bytes > most - allocated)) return {};
   Block block = bytes <= options_.small_limit ? allocate_small(bytes) : allocate_large(bytes);
   if (!block.region) return {};
   add_with_peak(counters_.allocated, counters_.peak_allocated, bytes);
@@ -132,7 +134,7 @@ Block Allocator::allocate_small(size_t bytes) {
   auto list = std::find_if(slabs_.begin() + order + 1, slabs_.end(),
                            [](const GroupList& slabs) { return !slabs.empty(); });
   Region* slab = list != slabs_.end() ? list->front() : new_slab();
-  if (!slab) return {};
+  if (!slab) return allocate_large(bytes);  // short of memory: a few pages may still be there
   size_t before = slab_list(slab);
   size_t offset = *slab->buddy->allocate(order);
   if (size_t after = slab_list(slab); after != before) {
@@ -171,6 +173,7 @@ Region* Allocator::acquire(size_t bytes) {
     add(counters_.pool_hits, uint64_t{1});
     return region;
   }
+  if (!make_room(bytes)) return nullptr;
   auto region = std::make_unique<Region>();
   region->base = raw_->allocate(bytes);
   if (!region->base) return nullptr;
@@ -178,6 +181,24 @@ Region* Allocator::acquire(size_t bytes) {
   add_with_peak(counters_.reserved, counters_.peak_reserved, bytes);
   add(counters_.raw_allocs, uint64_t{1});
   return region.release();
+}
+
+// Whether so many more bytes may be held, once pooled regions have gone for them. With none: gets
+// down to the limit as far as the pool allows.
+bool Allocator::make_room(size_t bytes) {
+  const size_t most = limit();
+  const auto held = [this] { return counters_.reserved.load(std::memory_order_relaxed); };
+  if (bytes > most || (bytes && held() - pool_.bytes() > most - bytes)) return false;
+  while (held() > most - bytes && pool_.oldest()) destroy(pool_.take_oldest());
+  counters_.pooled.store(pool_.bytes(), std::memory_order_relaxed);
+  return true;
+}
+
+void Allocator::set_limit(size_t bytes) {
+  if (bytes == 0) bytes = options_.limit ? options_.limit : kNoLimit;
+  std::lock_guard lock(mutex_);
+  limit_.store(std::min(bytes, raw_->capacity()), std::memory_order_relaxed);
+  make_room(0);
 }
 
 void Allocator::free(const Block& block) noexcept { free_after(block, {}); }
@@ -230,7 +251,7 @@ void Allocator::retire(Region* region) {
   }
   pool_.put(region, options_.clock());
   while (pool_.bytes() > options_.max_pool_bytes) destroy(pool_.take_oldest());
-  counters_.pooled.store(pool_.bytes(), std::memory_order_relaxed);
+  make_room(0);  // the limit may have been lowered
 }
 
 void Allocator::destroy(Region* region) {

@@ -27,9 +27,10 @@ struct AllocatorOptions {
   std::chrono::milliseconds max_age{60000};
   size_t small_limit = size_t{1} << 20;  // larger blocks are not cut from slabs
   size_t slab_bytes = size_t{8} << 20;   // a power of two
+  size_t limit = 0;                      // of set_limit at the start, and what 0 goes back to
   std::function<std::chrono::steady_clock::time_point()> clock = std::chrono::steady_clock::now;
 
-  // The defaults, with MPS_MAX_POOL_SIZE and MPS_MAX_BUFFER_AGE.
+  // The defaults, with MPS_MAX_POOL_SIZE, MPS_MAX_BUFFER_AGE and MPS_MEMORY_LIMIT.
   static AllocatorOptions from_env();
 };
 
@@ -73,8 +74,11 @@ class Allocator : public std::enable_shared_from_this<Allocator> {
   // Releases what is too old; allocate and free do that in passing.
   void trim();
 
-  // The most bytes that may be allocated at a time; 0: no limit.
-  void set_limit(size_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
+  // The most raw memory that may be held at a time, what waits in the pool and what is free in
+  // slabs included; 0: the options' limit, or else as much as there is. What is held beyond a lower
+  // limit goes back when it is free.
+  void set_limit(size_t bytes);
+  // That number, never more than the raw memory's capacity.
   size_t limit() const { return limit_.load(std::memory_order_relaxed); }
 
   // Takes no lock: each number is exact, but others may change between two of them.
@@ -95,7 +99,7 @@ class Allocator : public std::enable_shared_from_this<Allocator> {
 
   const std::unique_ptr<RawMemory> raw_;
   const AllocatorOptions options_;
-  std::atomic<size_t> limit_{0};
+  std::atomic<size_t> limit_;
   Counters counters_;  // written with the lock held only
 
   std::mutex mutex_;  // guards what follows
@@ -110,6 +114,7 @@ class Allocator : public std::enable_shared_from_this<Allocator> {
   Block allocate_large(size_t bytes);
   Region* new_slab();
   Region* acquire(size_t bytes);
+  bool make_room(size_t bytes);
   void give_back(const Block& block);
   void retire(Region* region);
   void destroy(Region* region);

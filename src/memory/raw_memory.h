@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 
 namespace anymps {
 
@@ -18,6 +19,8 @@ class RawMemory {
   virtual void* allocate(size_t bytes) = 0;
   // Takes what allocate() returned, with the same size.
   virtual void release(void* data, size_t bytes) noexcept = 0;
+  // As much as there can ever be: more is refused without asking for it.
+  virtual size_t capacity() const { return std::numeric_limits<size_t>::max(); }
 };
 
 // Pages of the operating system. They are zero at first and cost nothing until they are touched.
@@ -25,6 +28,7 @@ class HostMemory : public RawMemory {
  public:
   void* allocate(size_t bytes) override;
   void release(void* data, size_t bytes) noexcept override;
+  size_t capacity() const override;  // of the machine or the container
 };
 
 }  // namespace anymps

@@ -167,19 +167,88 @@ TEST(Allocator, TrimReleasesAgedSlabs) {
   EXPECT_EQ(device.allocator->stats().reserved, 0u);
 }
 
-TEST(Allocator, LimitIsHard) {
+TEST(Allocator, LimitBoundsWhatIsHeldAndNotWhatIsAskedFor) {
   FakeDevice device;
   Allocator& allocator = *device.allocator;
-  allocator.set_limit(1000);
-  BufferRef buffer = allocator.allocate(600);
-  EXPECT_EQ(out_of_memory(allocator, 401),
-            "[memory] cannot allocate 401 bytes: allocated 600, reserved 8388608, limit 1000");
-  EXPECT_EQ(out_of_memory(allocator, 400), "");
-  allocator.set_limit(100);  // below what is in use
-  EXPECT_NE(out_of_memory(allocator, 0), "");
+  allocator.set_limit(10 * kMiB);
+  BufferRef small = allocator.allocate(100);  // takes a slab
+  EXPECT_EQ(out_of_memory(allocator, 3 * kMiB),
+            "[memory] cannot allocate 3145728 bytes: allocated 100, reserved 8388608, "
+            "limit 10485760");
+  BufferRef large = allocator.allocate(2 * kMiB);
+  EXPECT_EQ(device.books->bytes, 10 * kMiB);
+  EXPECT_NE(out_of_memory(allocator, kMiB + 1), "");
+  EXPECT_EQ(out_of_memory(allocator, kMiB), "");  // the slab has room
   allocator.set_limit(0);
-  EXPECT_EQ(out_of_memory(allocator, 5000), "");
-  EXPECT_EQ(allocator.stats().allocated, 600u);
+  EXPECT_EQ(out_of_memory(allocator, 100 * kMiB), "");
+}
+
+TEST(Allocator, SmallBlocksNeverTakeASlabBeyondTheLimit) {
+  for (const size_t limit : {size_t{4096}, size_t{10'000}, kMiB, kSlab + 5000, 2 * kSlab - 1}) {
+    FakeDevice device;
+    device.allocator->set_limit(limit);
+    std::vector<BufferRef> held;
+    try {
+      for (;;) held.push_back(device.allocator->allocate(200 << 10 >> (held.size() % 12)));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kOutOfMemory);
+    }
+    EXPECT_LE(device.books->bytes, limit);
+    EXPECT_EQ(device.allocator->stats().reserved, device.books->bytes);
+    held.clear();
+    EXPECT_EQ(out_of_memory(*device.allocator, 4096), "") << limit;
+    EXPECT_LE(device.allocator->stats().peak_reserved, limit);
+    device.allocator->empty_cache();
+    EXPECT_EQ(device.books->bytes, 0u);
+  }
+}
+
+TEST(Allocator, PooledMemoryGoesBeforeTheLimitIsReached) {
+  FakeDevice device;
+  device.allocator->set_limit(10 * kMiB);
+  device.allocator->allocate(2 * kMiB);
+  device.allocator->allocate(6 * kMiB);
+  EXPECT_EQ(device.allocator->stats().pooled, 8 * kMiB);
+  BufferRef buffer = device.allocator->allocate(4 * kMiB);  // the oldest is enough
+  EXPECT_EQ(device.allocator->stats().pooled, 6 * kMiB);
+  buffer = device.allocator->allocate(5 * kMiB);
+  EXPECT_LE(device.allocator->stats().peak_reserved, 10 * kMiB);
+  EXPECT_EQ(device.allocator->stats().reserved, device.books->bytes);
+}
+
+TEST(Allocator, ALowerLimitTakesWhatIsFreeAndWhatBecomesFree) {
+  FakeDevice device;
+  BufferRef used = device.allocator->allocate(6 * kMiB);
+  device.allocator->allocate(3 * kMiB);
+  device.allocator->set_limit(7 * kMiB);
+  EXPECT_EQ(device.books->bytes, 6 * kMiB);
+  device.allocator->set_limit(kMiB);
+  EXPECT_NE(out_of_memory(*device.allocator, 0), "");
+  used.reset();
+  EXPECT_EQ(device.books->bytes, 0u);
+  EXPECT_EQ(device.allocator->stats().pooled, 0u);
+}
+
+TEST(Allocator, WhatTheMemoryCannotHaveIsNotAskedFor) {
+  class Small final : public RawMemory {
+   public:
+    explicit Small(int& asked) : asked_(asked) {}
+    void* allocate(size_t bytes) override { return ++asked_, ::operator new(bytes); }
+    void release(void* data, size_t) noexcept override { ::operator delete(data); }
+    size_t capacity() const override { return 5 * kMiB; }
+
+   private:
+    int& asked_;
+  };
+  int asked = 0;
+  auto allocator = Allocator::create(std::make_unique<Small>(asked), AllocatorOptions());
+  EXPECT_EQ(allocator->limit(), 5 * kMiB);
+  allocator->set_limit(100 * kMiB);
+  EXPECT_EQ(allocator->limit(), 5 * kMiB);
+  EXPECT_NE(out_of_memory(*allocator, 6 * kMiB), "");
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(out_of_memory(*allocator, 4 * kMiB), "");
+  EXPECT_EQ(asked, 1);
 }
 
 TEST(Allocator, EmptiesTheCacheBeforeItGivesUp) {
@@ -192,7 +261,8 @@ TEST(Allocator, EmptiesTheCacheBeforeItGivesUp) {
   EXPECT_EQ(out_of_memory(*device.allocator, 2 * kMiB),
             "[memory] cannot allocate 2097152 bytes: allocated 9437184, reserved 9437184, "
             "no limit set");
-  EXPECT_NE(out_of_memory(*device.allocator, 1), "");  // no room for a slab
+  EXPECT_EQ(out_of_memory(*device.allocator, 1), "");  // no room for a slab, but for a page
+  EXPECT_EQ(device.allocator->stats().reserved, 9 * kMiB + 4096);
   buffer.reset();
   EXPECT_EQ(out_of_memory(*device.allocator, 1), "");
 }
@@ -296,6 +366,15 @@ TEST(AllocatorOptions, ComeFromTheEnvironment) {
   options = AllocatorOptions::from_env();
   EXPECT_EQ(options.max_pool_bytes, size_t{1} << 30);
   EXPECT_EQ(options.max_age, milliseconds(60000));
+  EXPECT_EQ(options.limit, 0u);
+  setenv("MPS_MEMORY_LIMIT", "6M", 1);
+  FakeDevice bounded(AllocatorOptions::from_env());
+  unsetenv("MPS_MEMORY_LIMIT");
+  EXPECT_NE(out_of_memory(*bounded.allocator, 7 * kMiB), "");
+  bounded.allocator->set_limit(8 * kMiB);
+  EXPECT_EQ(out_of_memory(*bounded.allocator, 7 * kMiB), "");
+  bounded.allocator->set_limit(0);
+  EXPECT_EQ(bounded.allocator->limit(), 6 * kMiB);
 }
 
 TEST(AllocatorOptions, AreChecked) {

@@ -62,7 +62,8 @@ def trim(name=""):
 
 
 def set_memory_limit(limit, name=""):
-    """Bounds a device's memory, in bytes; 0 for no bound. What does not fit raises OutOfMemory."""
+    """Bounds what a device holds, in bytes; 0 for what the machine or its container has. What does not fit raises
+    OutOfMemory."""
     device(name).set_memory_limit(limit)
 
 

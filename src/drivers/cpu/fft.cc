@@ -33,7 +33,21 @@ Cx<T> narrow(const Cx<double>& x) {
   return {static_cast<T>(x.re), static_cast<T>(x.im)};
 }
 
+// What is left of a length after its small factors.
+int64_t without_small_factors(int64_t n) {
+  for (int64_t p = 2; p <= kLargestFactor && n > 1; ++p)
+    while (n % p == 0) n /= p;
+  return n;
+}
+
 }  // namespace
+
+template <typename T>
+int64_t Fft<T>::most_numbers(int64_t n) {
+  // Bluestein's convolution has a length below 4n: its filter, the turns of its three transforms,
+  // and the work for the exact one.
+  return without_small_factors(n) <= 1 ? n : n * (1 + 4 * 6);
+}
 
 template <typename T>
 Fft<T>::Fft(int64_t n, bool inverse) : n_(n) {
@@ -43,6 +57,7 @@ Fft<T>::Fft(int64_t n, bool inverse) : n_(n) {
   for (int64_t p = 3; p <= kLargestFactor && rest > 1; p += 2)
     while (rest % p == 0) factors_.push_back(p), rest /= p;
   if (rest <= 1) {
+    turns_.reserve(static_cast<size_t>(n));
     for (int64_t k = 0; k < n; ++k) turns_.push_back(narrow<T>(turn(k, n, inverse)));
     return;
   }

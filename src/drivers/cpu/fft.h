@@ -15,6 +15,9 @@ class Fft {
  public:
   Fft(int64_t n, bool inverse);
 
+  // At most so many numbers are held while and after it is made.
+  static int64_t most_numbers(int64_t n);
+
   int64_t size() const { return n_; }
   int64_t work_size() const;  // numbers of scratch memory that run needs
   void run(Cx<T>* line, Cx<T>* work) const;

@@ -10,6 +10,7 @@
 #include "drivers/cpu/lines.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
+#include "drivers/packed_weights.h"
 
 namespace anymps::cpu {
 
@@ -100,11 +101,21 @@ class SpectrumKernel : public Kernel {
   std::vector<Fft<F>> ffts_;
 };
 
+// The tables of a length can be larger than the result.
+void check_tables(const KernelRequest& request, const SpectrumPlan& plan) {
+  double numbers = 2 * static_cast<double>(plan.most);
+  for (const SpectrumPass& pass : plan.passes)
+    numbers += static_cast<double>(Fft<double>::most_numbers(pass.n));
+  check_room(request, static_cast<size_t>(numbers) * sizeof(Cx<double>));
+}
+
 template <template <typename> typename K, typename... Args>
-KernelPtr make_in(const Elements& in, Args&&... args) {
+KernelPtr make_in(const KernelRequest& request, const Elements& in, SpectrumPlan plan,
+                  Args&&... args) {
+  check_tables(request, plan);
   if (in.dtype == DType::kF64 || in.components == 1)
-    return std::make_shared<K<double>>(std::forward<Args>(args)...);
-  return std::make_shared<K<float>>(std::forward<Args>(args)...);
+    return std::make_shared<K<double>>(std::move(plan), std::forward<Args>(args)...);
+  return std::make_shared<K<float>>(std::move(plan), std::forward<Args>(args)...);
 }
 
 KernelPtr make_fft(const KernelRequest& request, std::string& why) {
@@ -115,7 +126,7 @@ KernelPtr make_fft(const KernelRequest& request, std::string& why) {
   if (!axes) return why = "axes are not known", nullptr;
   const Elements in = Elements::of(x.dtype, 1);
   return make_in<SpectrumKernel>(
-      in, SpectrumPlan::fft(*request.op, request.attrs, x.shape, y.shape, *axes), in,
+      request, in, SpectrumPlan::fft(*request.op, request.attrs, x.shape, y.shape, *axes), in,
       Elements::of(y.dtype, 1));
 }
 
@@ -129,7 +140,7 @@ KernelPtr make_dft(const KernelRequest& request, std::string& why) {
   if (!length || !axis) return why = "length or axis are not known", nullptr;
   const Elements in = Elements::of(x.dtype, x.shape.back());
   return make_in<SpectrumKernel>(
-      in,
+      request, in,
       SpectrumPlan::dft(request.attrs, without_last(x.shape), without_last(y.shape),
                         normalize_axis(*axis, x.rank(), "dft"), *length),
       in, Elements::of(y.dtype, y.shape.back()));
@@ -187,7 +198,7 @@ KernelPtr make_stft(const KernelRequest& request, std::string& why) {
   if (*length == 0) length = request.has(2) ? request.in(2).shape[0] : x.shape[1];
   const int64_t width = request.has(2) ? request.in(2).shape[0] : *length;
   const Elements in = Elements::of(x.dtype, x.rank() == 3 ? x.shape[2] : 1);
-  return make_in<Stft>(in,
+  return make_in<Stft>(request, in,
                        SpectrumPlan::frames({y.shape[0], y.shape[1], width}, y.shape[2], *length),
                        in, Elements::of(y.dtype, 2), x.shape[1], *step, request.has(2));
 }
