@@ -12,6 +12,9 @@ namespace anymps {
 
 namespace {
 
+// A primitive of oneDNN holds some 75 KB of code and tables; our own kernels hold next to nothing.
+constexpr size_t kPrimitiveWeight = 8;
+
 template <typename Key>
 void add_text(Key& key, const char* text) {
   uint64_t word = 0;
@@ -141,7 +144,9 @@ std::shared_ptr<Eager::Entry> Eager::prepare(const Op& op, std::span<const Tenso
     request.outputs.emplace_back(type.dtype, to_shape(type.shape));
   }
   entry->outputs = request.outputs;
-  entry->kernel = choose_kernel(device_.driver(), request).kernel;
+  KernelChoice choice = choose_kernel(device_.driver(), request);
+  if (choice.name.ends_with(":onednn")) entry->weight = kPrimitiveWeight;
+  entry->kernel = std::move(choice.kernel);
   entry->scratch = entry->kernel->scratch_bytes();
   return entry;
 }
@@ -184,13 +189,11 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
   for (const EagerAttr& attr : attrs) add_attr(key, attr);
   const ThreadScope scope(device_.driver(), threads);
   std::shared_ptr<Entry> entry = entries_.find(key);
-  if (!entry)
-    entry = entries_.insert(key, prepare(op, inputs, attrs, outputs.size(), false, nullptr));
+  if (!entry) entry = keep(key, prepare(op, inputs, attrs, outputs.size(), false, nullptr));
   if (entry->needs_content) {
     add_content(key, inputs);
     entry = entries_.find(key);
-    if (!entry)
-      entry = entries_.insert(key, prepare(op, inputs, attrs, outputs.size(), true, nullptr));
+    if (!entry) entry = keep(key, prepare(op, inputs, attrs, outputs.size(), true, nullptr));
   }
   if (entry->needs_measure) {
     const std::vector<Shape> shapes = measure(op, inputs, attrs, outputs.size());
@@ -199,8 +202,7 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
       for (const int64_t extent : shape) key.push_back(static_cast<uint64_t>(extent));
     }
     entry = entries_.find(key);
-    if (!entry)
-      entry = entries_.insert(key, prepare(op, inputs, attrs, outputs.size(), true, &shapes));
+    if (!entry) entry = keep(key, prepare(op, inputs, attrs, outputs.size(), true, &shapes));
   }
 
   SmallVector<void*, 8> in, out;

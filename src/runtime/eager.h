@@ -45,8 +45,13 @@ class Eager {
     KernelPtr kernel;
     std::vector<TensorDesc> outputs;
     size_t scratch = 0;
+    size_t weight = 1;  // in the cache
   };
 
+  std::shared_ptr<Entry> keep(const Key& key, std::shared_ptr<Entry> entry) {
+    const size_t weight = entry->weight;
+    return entries_.insert(key, std::move(entry), weight);
+  }
   std::shared_ptr<Entry> prepare(const Op& op, std::span<const Tensor* const> inputs,
                                  std::span<const EagerAttr> attrs, size_t outputs, bool content,
                                  const std::vector<Shape>* measured);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bounded cache that forgets what was used longest ago. Values are shared pointers: an entry that
-// is thrown out lives on with whoever is using it.
+// A cache, bounded by the weight of its entries, that forgets what was used longest ago. Values are
+// shared pointers: an entry that is thrown out lives on with whoever is using it.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -32,31 +33,37 @@ class LruCache {
     }
     ++hits_;
     items_.splice(items_.begin(), items_, it->second);
-    return it->second->second;
+    return it->second->value;
   }
 
   // Keeps what is there already when two threads made the same value; returns what is kept.
-  std::shared_ptr<T> insert(const Key& key, std::shared_ptr<T> value) {
+  // `weight` is how much of the capacity it takes.
+  std::shared_ptr<T> insert(const Key& key, std::shared_ptr<T> value, size_t weight = 1) {
+    Items gone;  // outlives the lock: what ends may take its time
     std::lock_guard lock(mutex_);
     auto it = index_.find(key);
-    if (it != index_.end()) return it->second->second;
+    if (it != index_.end()) return it->second->value;
     if (capacity_ == 0) return value;
-    items_.emplace_front(key, value);
+    items_.push_front({key, value, weight});
     index_[key] = items_.begin();
-    shrink();
+    weight_ += weight;
+    shrink(gone);
     return value;
   }
 
   void set_capacity(size_t capacity) {
+    Items gone;
     std::lock_guard lock(mutex_);
     capacity_ = capacity;
-    shrink();
+    shrink(gone);
   }
 
   void clear() {
+    Items gone;
     std::lock_guard lock(mutex_);
-    items_.clear();
+    gone.swap(items_);
     index_.clear();
+    weight_ = 0;
   }
 
   CacheStats stats() const {
@@ -67,22 +74,28 @@ class LruCache {
   template <typename Fn>
   void for_each(Fn&& fn) const {
     std::lock_guard lock(mutex_);
-    for (const auto& [key, value] : items_) fn(key, *value);
+    for (const Item& item : items_) fn(item.key, *item.value);
   }
 
  private:
-  using Items = std::list<std::pair<Key, std::shared_ptr<T>>>;
+  struct Item {
+    Key key;
+    std::shared_ptr<T> value;
+    size_t weight;
+  };
+  using Items = std::list<Item>;
 
-  void shrink() {
-    while (items_.size() > capacity_) {
-      index_.erase(items_.back().first);
-      items_.pop_back();
+  void shrink(Items& gone) {
+    while (weight_ > capacity_) {
+      index_.erase(items_.back().key);
+      weight_ -= items_.back().weight;
+      gone.splice(gone.begin(), items_, std::prev(items_.end()));
       ++evictions_;
     }
   }
 
   mutable std::mutex mutex_;
-  size_t capacity_;
+  size_t capacity_, weight_ = 0;
   Items items_;
   std::unordered_map<Key, typename Items::iterator, Hash> index_;
   uint64_t hits_ = 0, misses_ = 0, evictions_ = 0;

@@ -194,6 +194,34 @@ TEST(LruCache, ForgetsTheLeastRecentlyUsed) {
   EXPECT_EQ(cache.find(5), nullptr);
 }
 
+TEST(LruCache, IsBoundedByWeight) {
+  LruCache<int, int> cache(10);
+  for (int i = 0; i < 5; ++i) cache.insert(i, std::make_shared<int>(i));
+  cache.insert(5, std::make_shared<int>(5), 8);
+  EXPECT_EQ(cache.stats().size, 3u);  // two light ones and the heavy one
+  EXPECT_EQ(cache.find(2), nullptr);
+  EXPECT_NE(cache.find(3), nullptr);
+  EXPECT_EQ(*cache.insert(6, std::make_shared<int>(6), 11), 6);  // never fits
+  EXPECT_EQ(cache.stats().size, 0u);
+  cache.insert(7, std::make_shared<int>(7), 10);
+  EXPECT_EQ(cache.stats().size, 1u);
+  cache.clear();
+  cache.insert(8, std::make_shared<int>(8), 10);
+  EXPECT_EQ(cache.stats().size, 1u);
+}
+
+// Thousands of shapes of products would hold hundreds of megabytes of oneDNN's code.
+TEST(Eager, ProductsFillTheCacheSoonerThanOtherOps) {
+  Call call;
+  for (int64_t n = 1; n <= 100; ++n)
+    call("add", {call.device->empty(DType::kF32, {n}), call.device->empty(DType::kF32, {n})});
+  EXPECT_EQ(call.eager.stats().size, 64u);
+  for (int64_t n = 1; n <= 20; ++n)
+    call("matmul",
+         {call.device->empty(DType::kF32, {n, 8}), call.device->empty(DType::kF32, {8, 3})});
+  EXPECT_LE(call.eager.stats().size, 64u / 8);
+}
+
 TEST(Profiler, SumsByNodeAndEscapesNames) {
   Profiler profiler;
   for (int i = 0; i < 3; ++i)

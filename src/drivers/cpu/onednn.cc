@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 
 #include "drivers/cpu/isa.h"
 #include "drivers/cpu/threads.h"
@@ -20,6 +21,7 @@ namespace {
 using dnnl::memory;
 
 constexpr size_t kAlignment = 64;
+constexpr int kPrimitives = 128;
 
 bool same_places(const TensorDesc& have, const memory::desc& wanted) {
   if (onednn_type(have.dtype) != wanted.get_data_type() || wanted.get_inner_nblks() != 0 ||
@@ -119,6 +121,10 @@ std::string layout_key(const memory::desc& desc) {
 const dnnl::engine& onednn_engine() {
   static const dnnl::engine engine = [] {
     isa();  // caps oneDNN's instruction set before its first primitive
+    // Our caches keep kernels; oneDNN's own (1024 primitives, some 75 KB each) only serves equal
+    // nodes of one graph.
+    if (!std::getenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY"))
+      dnnl::set_primitive_cache_capacity(kPrimitives);
     return dnnl::engine(dnnl::engine::kind::cpu, 0);
   }();
   return engine;
