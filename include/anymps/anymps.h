@@ -123,7 +123,9 @@ AMPS_API amps_status amps_device_empty_cache(amps_device* device);
  * memory does that in passing; a host that falls idle calls this now and then, since the library
  * starts no thread for it. Cheap when there is nothing to do. */
 AMPS_API amps_status amps_device_trim(amps_device* device);
-AMPS_API amps_status amps_device_set_memory_limit(amps_device* device, size_t bytes); /* 0: none */
+/* The most that `reserved` may be. 0: the default, MPS_MEMORY_LIMIT, or what the machine or its
+ * container has. What does not fit is AMPS_OUT_OF_MEMORY. */
+AMPS_API amps_status amps_device_set_memory_limit(amps_device* device, size_t bytes);
 
 typedef struct amps_cache_stats {
   size_t size; /* sizeof(amps_cache_stats), set by the caller */
@@ -483,6 +485,11 @@ AMPS_API amps_status amps_executable_result_dims(amps_executable* executable,
  * steps and kernels, "memory": the arena, as JSON. */
 AMPS_API amps_status amps_executable_text(amps_executable* executable, const char* format,
                                           const int64_t* feed_dims, amps_string** text);
+/* The same with the number of dims, which must be that of all feeds' extents together; NULL and 0
+ * if all are static. */
+AMPS_API amps_status amps_executable_text_for(amps_executable* executable, const char* format,
+                                              const int64_t* feed_dims, size_t dim_count,
+                                              amps_string** text);
 
 /* ---- Streams, events, profiler ------------------------------------------------------------ */
 

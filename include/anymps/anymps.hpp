@@ -534,8 +534,7 @@ class Executable {
   }
   std::string text(const std::string& format, const std::vector<int64_t>& feed_dims = {}) const {
     amps_string* text = nullptr;
-    check(amps_executable_text(c(), format.c_str(), feed_dims.empty() ? nullptr : feed_dims.data(),
-                               &text));
+    check(amps_executable_text_for(c(), format.c_str(), feed_dims.data(), feed_dims.size(), &text));
     return detail::take(text);
   }
   void save(const std::string& path) const { check(amps_executable_save(c(), path.c_str())); }

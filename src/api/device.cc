@@ -160,7 +160,10 @@ amps_status amps_tensor_wrap(amps_device* device, amps_dtype dtype, size_t rank,
     require(need(device, "device").device->driver().traits().host_visible,
             "[api] device '{}' does not share the host's memory: use amps_tensor_from_host",
             device->device->name());
-    Tensor wrapped;
+    // The handle first: once the memory is the buffer's, nothing may fail.
+    auto made = std::make_unique<amps_tensor>();
+    made->device = device;
+    Tensor& wrapped = made->tensor;
     wrapped.desc = checked_desc(dtype, rank, dims, strides);
     refuse_strings(wrapped.desc);
     require(data != nullptr || wrapped.desc.count() == 0, "[api] data is NULL");
@@ -172,7 +175,7 @@ amps_status amps_tensor_wrap(amps_device* device, amps_dtype dtype, size_t rank,
         data ? static_cast<char*>(data) - wrapped.offset : &nothing,
         static_cast<size_t>((span.high - span.low + 1) * size),
         release ? std::function<void(void*)>([=](void*) { release(context); }) : nullptr);
-    *tensor = new_tensor(device, std::move(wrapped));
+    *tensor = made.release();
   });
 }
 

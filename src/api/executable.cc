@@ -15,6 +15,8 @@ using namespace anymps::api;
 
 namespace {
 
+constexpr int kMostThreads = 1024;  // where none can be had, OpenMP ends the process
+
 CompileOptions options_of(const amps_compile_options* given) {
   CompileOptions options;
   if (!given) return options;
@@ -22,7 +24,9 @@ CompileOptions options_of(const amps_compile_options* given) {
   known.optimization_level = 1;
   require(given->size >= sizeof(size_t), "[api] options.size must be set to sizeof the struct");
   std::memcpy(&known, given, std::min(given->size, sizeof(known)));
-  require(known.threads >= 0, "[compile] {} threads; 0 means all cores", known.threads);
+  require(known.threads >= 0 && known.threads <= kMostThreads,
+          "[compile] {} threads: 0 means all cores, and at most {} can be asked for", known.threads,
+          kMostThreads);
   require(known.optimization_level == 0 || known.optimization_level == 1,
           "[compile] optimization level {}: there are 0 (no passes) and 1 (all)",
           known.optimization_level);
@@ -58,6 +62,7 @@ void run_with(amps_executable* executable, amps_tensor* const* feeds, size_t fee
   for (size_t i = 0; i < in.size(); ++i)
     require(in[i].buffer != nullptr || in[i].container != Container::kTensor,
             "[run] feed {} is NULL", i);
+  require(results != nullptr, "[run] results is NULL");
   std::vector<Tensor> out = tensors_of(executable, results, result_count, "result");
   run(in, out);
   for (size_t i = 0; i < result_count; ++i) {
@@ -86,6 +91,55 @@ bool assigns(const Graph& graph) {
         if (*body && assigns(**body)) return true;
   }
   return false;
+}
+
+size_t total_rank(const Executable& compiled) {
+  size_t count = 0;
+  for (const Value* input : compiled.graph().inputs()) count += input->shape().size();
+  return count;
+}
+
+// Shapes from extents that lie one after the other, with the ranks of the graph. Without extents
+// all must be static.
+std::vector<Shape> feed_shapes(const Executable& compiled, const int64_t* dims, size_t count) {
+  require(count == 0 || dims != nullptr, "[plan] feed_dims is NULL");
+  const size_t expected = total_rank(compiled);
+  require(count == 0 || count == expected,
+          "[plan] {} extents are given, the inputs have {} in all (none may be given if all shapes "
+          "are static)",
+          count, expected);
+  std::vector<Shape> feeds;
+  for (const Value* input : compiled.graph().inputs()) {
+    const size_t rank = input->shape().size();
+    if (count == 0) {
+      require(input->type.static_shape(),
+              "[plan] input '{}' is {}: give the extents of all inputs, {} in all", input->name,
+              to_string(input->type), expected);
+      feeds.push_back(to_shape(input->shape()));
+      continue;
+    }
+    feeds.emplace_back(dims, dims + rank);
+    dims += rank;
+  }
+  return feeds;
+}
+
+void write_text(amps_executable* executable, const char* format, const int64_t* dims,
+                size_t dim_count, amps_string** text) {
+  need(text, "text") = nullptr;
+  Executable& compiled = *need(executable, "executable").executable;
+  const std::string kind = &need(format, "format");
+  if (kind == "passes") {
+    *text = new_string(passes_json(compiled));
+  } else if (kind == "plan" || kind == "memory") {
+    const std::vector<Shape> feeds = feed_shapes(compiled, dims, dim_count);
+    compiled.result_types(feeds);  // checks the shapes
+    auto plan = compiled.plan(feeds);
+    require(plan != nullptr, "[plan] the shapes depend on data, so there is no plan");
+    *text = new_string(kind == "plan" ? plan_json(*plan) : memory_json(*plan));
+  } else {
+    *text = new_string(print_graph(compiled.graph(), kind));
+  }
 }
 
 }  // namespace
@@ -233,28 +287,15 @@ amps_status amps_executable_result_dims(amps_executable* executable, const size_
 amps_status amps_executable_text(amps_executable* executable, const char* format,
                                  const int64_t* feed_dims, amps_string** text) {
   return guard([&] {
-    need(text, "text") = nullptr;
-    Executable& compiled = *need(executable, "executable").executable;
-    const std::string kind = &need(format, "format");
-    if (kind == "passes") {
-      *text = new_string(passes_json(compiled));
-    } else if (kind == "plan" || kind == "memory") {
-      std::vector<Shape> feeds;
-      for (const Value* input : compiled.graph().inputs()) {
-        if (!feed_dims) {
-          feeds.push_back(to_shape(input->shape()));
-          continue;
-        }
-        feeds.emplace_back(feed_dims, feed_dims + input->shape().size());
-        feed_dims += input->shape().size();
-      }
-      auto plan = compiled.plan(feeds);
-      require(plan != nullptr, "[plan] the shapes depend on data, so there is no plan");
-      *text = new_string(kind == "plan" ? plan_json(*plan) : memory_json(*plan));
-    } else {
-      *text = new_string(print_graph(compiled.graph(), kind));
-    }
+    const size_t count = feed_dims ? total_rank(*need(executable, "executable").executable) : 0;
+    write_text(executable, format, feed_dims, count, text);
   });
+}
+
+amps_status amps_executable_text_for(amps_executable* executable, const char* format,
+                                     const int64_t* feed_dims, size_t dim_count,
+                                     amps_string** text) {
+  return guard([&] { write_text(executable, format, feed_dims, dim_count, text); });
 }
 
 amps_status amps_stream_create(amps_device* device, amps_stream** stream) {
@@ -275,7 +316,11 @@ amps_status amps_stream_record(amps_stream* stream, amps_event** event) {
     *event = new amps_event{need(stream, "stream").queue->record()};
   });
 }
-void amps_stream_release(amps_stream* stream) { delete stream; }
+void amps_stream_release(amps_stream* stream) {
+  // A feed's release function may be the last to know the stream that the work was on.
+  if (stream && stream->queue->delete_later()) (void)stream->queue.release();
+  delete stream;
+}
 
 int amps_event_done(amps_event* event) { return event && event->event->done(); }
 amps_status amps_event_synchronize(amps_event* event) {

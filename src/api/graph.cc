@@ -15,6 +15,12 @@ using namespace anymps::api;
 
 namespace {
 
+// The pointer is not looked at before it is known to be one of the graph's.
+Value* own_value(const Graph& graph, amps_value* value, const char* what, size_t index) {
+  require(graph.owns(value_of(value)), "[graph] {} {} is no value of this graph", what, index);
+  return value_of(value);
+}
+
 DefaultInputs wanted(const char* const* inputs, size_t count) {
   DefaultInputs defaults;
   for (size_t i = 0; i < count; ++i)
@@ -148,19 +154,20 @@ amps_status amps_graph_op(amps_graph* graph, const amps_op* op, amps_value* cons
   return guard([&] {
     const Op& record = *op_of(&need(op, "op"));
     require(!record.is(kInternal), "[{}] is made by passes only", record.name);
+    Graph& to = *need(graph, "graph").graph;
+    require(inputs || input_count == 0, "[api] inputs is NULL");
+    require(outputs || output_count == 0, "[api] outputs is NULL");
     std::vector<Value*> values;
     for (size_t i = 0; i < input_count; ++i)
-      values.push_back(value_of(need(inputs, "inputs") ? inputs[i] : nullptr));
+      values.push_back(inputs[i] ? own_value(to, inputs[i], "input", i) : nullptr);
     NamedAttrs named;
     for (size_t i = 0; i < attr_count; ++i) {
       named.push_back(named_attr(need(attrs + i, "attrs")));
       if (attrs[i].kind != AMPS_ATTR_GRAPH || !attrs[i].graph) continue;
       const MappedFiles files = attrs[i].graph->files;  // of a body that was loaded
-      need(graph, "graph").files.insert(graph->files.end(), files.begin(), files.end());
+      graph->files.insert(graph->files.end(), files.begin(), files.end());
     }
-    Node* node =
-        need(graph, "graph")
-            .graph->add_node(record, std::move(values), named, name ? name : "", output_count);
+    Node* node = to.add_node(record, std::move(values), named, name ? name : "", output_count);
     for (size_t i = 0; i < output_count; ++i) outputs[i] = handle(node->outputs[i]);
   });
 }
@@ -168,21 +175,24 @@ amps_status amps_graph_op(amps_graph* graph, const amps_op* op, amps_value* cons
 amps_status amps_graph_set_outputs(amps_graph* graph, amps_value* const* outputs, size_t count) {
   return guard([&] {
     require(outputs || count == 0, "[api] outputs is NULL");
+    Graph& of = *need(graph, "graph").graph;
     std::vector<Value*> values;
-    for (size_t i = 0; i < count; ++i) values.push_back(value_of(&need(outputs[i], "output")));
-    need(graph, "graph").graph->set_outputs(std::move(values));
+    for (size_t i = 0; i < count; ++i)
+      values.push_back(own_value(of, &need(outputs[i], "output"), "output", i));
+    of.set_outputs(std::move(values));
   });
 }
 
 amps_status amps_graph_gradient_seeded(amps_graph* graph, amps_value* y, amps_value* seed,
                                        amps_value* const* xs, size_t count, amps_value** grads) {
   return guard([&] {
+    Graph& of = *need(graph, "graph").graph;
+    require((xs && grads) || count == 0, "[api] xs or grads is NULL");
     std::vector<Value*> values;
-    for (size_t i = 0; i < count; ++i) values.push_back(value_of(&need((&need(xs, "xs"))[i], "x")));
-    need(graph, "graph");
-    const std::vector<Value*> results =
-        gradient(*graph->graph, value_of(&need(y, "y")), values, seed ? value_of(seed) : nullptr);
-    for (size_t i = 0; i < count; ++i) (&need(grads, "grads"))[i] = handle(results[i]);
+    for (size_t i = 0; i < count; ++i) values.push_back(own_value(of, &need(xs[i], "x"), "x", i));
+    const std::vector<Value*> results = gradient(of, own_value(of, &need(y, "y"), "y", 0), values,
+                                                 seed ? own_value(of, seed, "seed", 0) : nullptr);
+    for (size_t i = 0; i < count; ++i) grads[i] = handle(results[i]);
   });
 }
 
@@ -236,7 +246,7 @@ const amps_value* amps_graph_default_at(const amps_graph* graph, size_t index) {
 size_t amps_graph_values(amps_graph* graph, amps_value** values, size_t capacity) {
   if (!graph) return 0;
   const std::vector<Value*> all = graph->graph->values();
-  for (size_t i = 0; i < all.size() && i < capacity; ++i) values[i] = handle(all[i]);
+  for (size_t i = 0; values && i < all.size() && i < capacity; ++i) values[i] = handle(all[i]);
   return all.size();
 }
 const amps_op* amps_value_op(const amps_value* value) {

@@ -48,6 +48,9 @@ class Queue {
   virtual EventRef record() = 0;                 // after all work submitted so far
   virtual void wait(const EventRef& event) = 0;  // later work starts after the event
   virtual bool idle() = 0;
+  // For an owner that gives the queue up inside the queue's own work, where it cannot be deleted:
+  // true if that is so, and the queue deletes itself after its work.
+  virtual bool delete_later() { return false; }
 };
 
 class Driver {

@@ -99,11 +99,19 @@ bool HostQueue::idle() {
   return work_.empty() && !busy_;
 }
 
+bool HostQueue::delete_later() {
+  std::lock_guard lock(mutex_);
+  if (std::this_thread::get_id() != worker_.get_id()) return false;
+  stop_ = true;
+  deletes_itself_ = true;
+  return true;
+}
+
 void HostQueue::work_loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stop_ || (!work_.empty() && !busy_); });
-    if (work_.empty()) return;
+    if (work_.empty()) break;
     std::function<void()> work = std::move(work_.front());
     work_.pop_front();
     busy_ = true;
@@ -120,6 +128,10 @@ void HostQueue::work_loop() {
     if (error && !error_) error_ = error;
     changed_.notify_all();
   }
+  if (!deletes_itself_) return;
+  worker_.detach();  // from here on nobody else knows the queue
+  lock.unlock();
+  delete this;
 }
 
 void HostQueue::throw_pending(std::unique_lock<std::mutex>& lock) {

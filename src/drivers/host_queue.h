@@ -22,6 +22,7 @@ class HostQueue : public Queue {
   EventRef record() override;
   void wait(const EventRef& event) override;
   bool idle() override;
+  bool delete_later() override;
 
  private:
   void work_loop();
@@ -30,7 +31,7 @@ class HostQueue : public Queue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> work_;
-  bool busy_ = false, stop_ = false;
+  bool busy_ = false, stop_ = false, deletes_itself_ = false;
   std::exception_ptr error_;
   std::thread worker_;
 };

@@ -278,6 +278,9 @@ void Executable::clear_plans() {
 bool Executable::shape_fits(size_t input, const Shape& shape,
                             SmallVector<int64_t, 16>& extents) const {
   const ValueType& type = graph_->inputs()[input]->type;
+  for (const int64_t extent : shape)
+    require(extent >= 0, "[run] input '{}' has the extent {}", graph_->inputs()[input]->name,
+            extent);
   if (!type.ranked) return true;
   bool fits = shape.size() == type.shape.size();
   for (size_t d = 0; fits && d < shape.size(); ++d) {
