@@ -54,11 +54,34 @@ struct Executable {
   amps_executable* c() const { return executable.c(); }
 };
 
-inline amps_dtype dtype_of(const std::string& name) {
-  amps_dtype dtype;
-  amps::check(amps_dtype_parse(name.c_str(), &dtype));
-  return dtype;
+// Runs fn without the interpreter's lock where this thread has it: what fn waits for may need it.
+template <typename Fn>
+void without_gil(Fn&& fn) {
+  if (!Py_IsInitialized() || !PyGILState_Check()) return fn();
+  const nb::gil_scoped_release unlocked;
+  fn();
 }
+
+// A stream ends when its work has: feeds that go with the work need the interpreter's lock to give
+// their memory back, so nobody may hold it meanwhile.
+class Stream {
+ public:
+  explicit Stream(amps::Stream stream);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  amps::Stream& operator*() { return *stream_; }
+  amps_stream* c() const { return stream_->c(); }
+
+ private:
+  std::optional<amps::Stream> stream_;
+};
+
+// The interpreter is about to end: waits for the work of all streams. From then on memory that only
+// another thread could give back to Python is left to the system.
+void finish_streams();
+bool may_take_gil();
 
 // Strings for the C interface, as many as the shape has elements.
 struct StringList {
@@ -69,6 +92,19 @@ struct StringList {
 
 [[noreturn]] inline void invalid(const std::string& message) {
   throw amps::Error(AMPS_INVALID_ARGUMENT, message);
+}
+
+// For the C interface, where a zero ends a text: one inside would cut off the rest.
+inline const char* c_text(const std::string& text) {
+  if (text.find('\0') != std::string::npos)
+    invalid("[python] the text '" + std::string(text.c_str()) + "…' has a zero in it");
+  return text.c_str();
+}
+
+inline amps_dtype dtype_of(const std::string& name) {
+  amps_dtype dtype;
+  amps::check(amps_dtype_parse(c_text(name), &dtype));
+  return dtype;
 }
 
 // A tensor over memory that a Python object owns: `release(context)` runs once, under the GIL, when

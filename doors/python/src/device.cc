@@ -25,7 +25,7 @@ nb::dict memory_stats(const amps::Device& device) {
 std::vector<Tensor> eager(const amps::Device& device, const std::string& op,
                           const std::vector<const Tensor*>& inputs, const Attributes& attrs,
                           size_t outputs) {
-  const amps_op* record = amps_op_find(op.c_str());
+  const amps_op* record = amps_op_find(c_text(op));
   if (!record) throw amps::Error(AMPS_NOT_FOUND, "[op] there is no op '" + op + "'");
   std::vector<amps_tensor*> in, out(outputs, nullptr);
   for (const Tensor* tensor : inputs) in.push_back(tensor ? tensor->c() : nullptr);
@@ -45,29 +45,38 @@ std::vector<Tensor> eager(const amps::Device& device, const std::string& op,
 
 void bind_device(nb::module_& m) {
   using amps::Device;
+  using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Device>(m, "Device")
-      .def_static("get", &Device::get, nb::arg("name") = "")
+      .def_static(
+          "get", [](const std::string& name) { return Device::get(c_text(name)); },
+          nb::arg("name") = "", Unlocked())
       .def_prop_ro("name", &Device::name)
       .def_prop_ro("description", &Device::description)
       .def_prop_ro("max_threads", &Device::max_threads)
-      .def("synchronize", &Device::synchronize, nb::call_guard<nb::gil_scoped_release>())
+      .def("synchronize", &Device::synchronize, Unlocked())
       .def("memory_stats", memory_stats)
-      .def("reset_peaks", [](const Device& d) { amps::check(amps_device_reset_peaks(d.c())); })
-      .def("empty_cache", &Device::empty_cache, nb::call_guard<nb::gil_scoped_release>())
-      .def("trim", &Device::trim, nb::call_guard<nb::gil_scoped_release>())
-      .def("set_memory_limit",
-           [](const Device& d, size_t bytes) {
-             amps::check(amps_device_set_memory_limit(d.c(), bytes));
-           })
-      .def("clear_caches", [](const Device& d) { amps::check(amps_device_clear_caches(d.c())); })
-      .def("create_stream", &Device::create_stream)
+      .def(
+          "reset_peaks", [](const Device& d) { amps::check(amps_device_reset_peaks(d.c())); },
+          Unlocked())
+      .def("empty_cache", &Device::empty_cache, Unlocked())
+      .def("trim", &Device::trim, Unlocked())
+      .def(
+          "set_memory_limit",
+          [](const Device& d, size_t bytes) {
+            amps::check(amps_device_set_memory_limit(d.c(), bytes));
+          },
+          Unlocked())
+      .def(
+          "clear_caches", [](const Device& d) { amps::check(amps_device_clear_caches(d.c())); },
+          Unlocked())
+      .def("create_stream", [](const Device& d) { return new Stream(d.create_stream()); })
       .def("load_executable",
            [](const Device& d, const std::string& path, int threads, bool check) {
              nb::gil_scoped_release unlocked;
              amps::CompileOptions options;
              options.threads = threads;
              options.check = check;
-             return Executable{d.load(path, options), d.c()};
+             return Executable{d.load(c_text(path), options), d.c()};
            })
       .def("_same", [](const Device& d, const Device& other) { return d.c() == other.c(); })
       .def("eager", eager, nb::arg("op"), nb::arg("inputs"), nb::arg("attrs"), nb::arg("outputs"));

@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executables, streams, events and the profiler. The GIL is free while the engine works.
+#include <atomic>
+#include <set>
+#include <thread>
+
 #include "core.h"
 
 namespace pyamps {
 
 namespace {
+
+// Guarded by the GIL. Never destroyed: streams may outlive the module.
+std::set<amps::Stream*>& live_streams() {
+  static auto& streams = *new std::set<amps::Stream*>;
+  return streams;
+}
+
+// The thread in which the interpreter ends, once it does.
+std::atomic<std::thread::id> ending_thread;
 
 std::vector<amps_tensor*> handles(const std::vector<const Tensor*>& tensors) {
   std::vector<amps_tensor*> list;
@@ -37,7 +50,7 @@ std::vector<amps_tensor*> room_for(const Executable& executable,
 }
 
 std::vector<Tensor> run(const Executable& executable, const std::vector<const Tensor*>& feeds,
-                        const std::vector<const Tensor*>& results, amps::Stream* stream,
+                        const std::vector<const Tensor*>& results, Stream* stream,
                         amps::Profiler* profiler) {
   const std::vector<amps_tensor*> in = handles(feeds);
   std::vector<amps_tensor*> out = room_for(executable, results);
@@ -51,7 +64,7 @@ std::vector<Tensor> run(const Executable& executable, const std::vector<const Te
 }
 
 std::vector<Tensor> submit(const Executable& executable, const std::vector<const Tensor*>& feeds,
-                           amps::Stream& stream) {
+                           Stream& stream) {
   const std::vector<amps_tensor*> in = handles(feeds);
   std::vector<amps_tensor*> out = room_for(executable, {});
   {
@@ -64,19 +77,48 @@ std::vector<Tensor> submit(const Executable& executable, const std::vector<const
 
 }  // namespace
 
+Stream::Stream(amps::Stream stream) : stream_(std::move(stream)) {
+  live_streams().insert(&*stream_);
+}
+
+Stream::~Stream() {
+  live_streams().erase(&*stream_);
+  without_gil([this] { stream_.reset(); });
+}
+
+void finish_streams() {
+  std::vector<amps::Stream> streams;
+  for (const amps::Stream* stream : live_streams()) streams.push_back(*stream);
+  without_gil([&] {
+    // An error of the work has nobody left to be told to.
+    for (const amps::Stream& stream : streams) (void)amps_stream_synchronize(stream.c());
+    streams.clear();
+  });
+  ending_thread = std::this_thread::get_id();
+}
+
+bool may_take_gil() {
+  const std::thread::id ending = ending_thread;
+  return ending == std::thread::id() || ending == std::this_thread::get_id();
+}
+
 void bind_executable(nb::module_& m) {
+  using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<amps::Event>(m, "Event")
       .def_prop_ro("done", &amps::Event::done)
-      .def("synchronize", &amps::Event::synchronize, nb::call_guard<nb::gil_scoped_release>())
-      .def("milliseconds_until", &amps::Event::milliseconds_until);
-  nb::class_<amps::Stream>(m, "Stream")
-      .def("synchronize", &amps::Stream::synchronize, nb::call_guard<nb::gil_scoped_release>())
-      .def("wait", &amps::Stream::wait, nb::call_guard<nb::gil_scoped_release>())
-      .def("record", &amps::Stream::record);
+      .def("synchronize", &amps::Event::synchronize, Unlocked())
+      .def("milliseconds_until", &amps::Event::milliseconds_until, Unlocked());
+  nb::class_<Stream>(m, "Stream")
+      .def(
+          "synchronize", [](Stream& s) { (*s).synchronize(); }, Unlocked())
+      .def(
+          "wait", [](Stream& s, const amps::Event& event) { (*s).wait(event); }, Unlocked())
+      .def(
+          "record", [](Stream& s) { return (*s).record(); }, Unlocked());
   nb::class_<amps::Profiler>(m, "Profiler")
       .def(nb::init<>())
-      .def("reset", &amps::Profiler::reset)
-      .def("text", &amps::Profiler::text, nb::arg("format") = "table");
+      .def("reset", &amps::Profiler::reset, Unlocked())
+      .def("text", &amps::Profiler::text, nb::arg("format") = "table", Unlocked());
   nb::class_<Executable>(m, "Executable")
       .def("run", run, nb::arg("feeds"), nb::arg("results"), nb::arg("stream").none(),
            nb::arg("profiler").none())
@@ -99,22 +141,26 @@ void bind_executable(nb::module_& m) {
                        list.push_back({owner, amps_executable_output_at(e.c(), i)});
                      return list;
                    })
-      .def("text",
-           [](const Executable& e, const std::string& format, const std::vector<int64_t>& dims) {
-             nb::gil_scoped_release unlocked;
-             return e.executable.text(format, dims);
-           })
+      .def(
+          "text",
+          [](const Executable& e, const std::string& format, const std::vector<int64_t>& dims) {
+            return e.executable.text(c_text(format), dims);
+          },
+          Unlocked())
       .def("variable",
            [](const Executable& e, const std::string& name) -> std::optional<Tensor> {
              amps_tensor* value = nullptr;
-             amps::check(amps_executable_variable(e.c(), name.c_str(), &value));
+             without_gil(
+                 [&] { amps::check(amps_executable_variable(e.c(), c_text(name), &value)); });
              if (!value) return std::nullopt;
              return Tensor{amps::Tensor(value), e.device};
            })
-      .def("set_variable",
-           [](const Executable& e, const std::string& name, const Tensor& value) {
-             amps::check(amps_executable_set_variable(e.c(), name.c_str(), value.c()));
-           })
+      .def(
+          "set_variable",
+          [](const Executable& e, const std::string& name, const Tensor& value) {
+            amps::check(amps_executable_set_variable(e.c(), c_text(name), value.c()));
+          },
+          Unlocked())
       .def("plan_cache",
            [](const Executable& e) {
              amps_cache_stats stats{};
@@ -128,8 +174,12 @@ void bind_executable(nb::module_& m) {
              dict["evictions"] = stats.evictions;
              return dict;
            })
-      .def("clear_plans", [](Executable& e) { e.executable.clear_plans(); })
-      .def("save", [](const Executable& e, const std::string& path) { e.executable.save(path); });
+      .def(
+          "clear_plans", [](Executable& e) { e.executable.clear_plans(); }, Unlocked())
+      .def(
+          "save",
+          [](const Executable& e, const std::string& path) { e.executable.save(c_text(path)); },
+          Unlocked());
 }
 
 }  // namespace pyamps

@@ -10,7 +10,7 @@ Graph own(amps_graph* graph) { return {amps::detail::own(graph)}; }
 
 std::vector<const char*> c_names(const std::vector<std::string>& names) {
   std::vector<const char*> list;
-  for (const std::string& name : names) list.push_back(name.c_str());
+  for (const std::string& name : names) list.push_back(c_text(name));
   return list;
 }
 
@@ -19,7 +19,7 @@ Graph load(const std::string& path, const std::vector<std::string>& inputs) {
   const std::vector<const char*> names = c_names(inputs);
   {
     nb::gil_scoped_release unlocked;
-    amps::check(amps_graph_load_inputs(path.c_str(), names.data(), names.size(), &graph));
+    amps::check(amps_graph_load_inputs(c_text(path), names.data(), names.size(), &graph));
   }
   return own(graph);
 }
@@ -31,7 +31,7 @@ Graph load_memory(nb::bytes data, const std::string& name, const std::vector<std
   const size_t size = data.size();
   {
     nb::gil_scoped_release unlocked;
-    amps::check(amps_graph_load_memory_inputs(bytes, size, name.c_str(), names.data(), names.size(),
+    amps::check(amps_graph_load_memory_inputs(bytes, size, c_text(name), names.data(), names.size(),
                                               &graph));
   }
   return own(graph);
@@ -52,14 +52,14 @@ std::vector<amps_value*> handles(const Graph& graph,
 std::vector<Value> add_op(const Graph& graph, const std::string& op,
                           const std::vector<std::optional<Value>>& inputs, const Attributes& attrs,
                           const std::string& name, size_t outputs) {
-  const amps_op* record = amps_op_find(op.c_str());
+  const amps_op* record = amps_op_find(c_text(op));
   if (!record) throw amps::Error(AMPS_NOT_FOUND, "[op] there is no op '" + op + "'");
   const std::vector<amps_value*> in = handles(graph, inputs);
   std::vector<amps_value*> out(outputs);
   std::vector<amps::Attr> store;
   const std::vector<amps_attr> list = attrs_of(attrs, store);
   amps::check(amps_graph_op(graph.c(), record, in.data(), in.size(), list.data(), list.size(),
-                            name.c_str(), out.data(), out.size()));
+                            c_text(name), out.data(), out.size()));
   std::vector<Value> values;
   for (const amps_value* value : out) values.push_back(graph.value(value));
   return values;
@@ -70,9 +70,9 @@ Value add_input(const Graph& graph, const std::string& name, const std::string& 
                 const std::vector<std::optional<std::string>>& names) {
   std::vector<const char*> texts(dims.size(), nullptr);
   for (size_t i = 0; i < names.size() && i < texts.size(); ++i)
-    if (names[i]) texts[i] = names[i]->c_str();
+    if (names[i]) texts[i] = c_text(*names[i]);
   amps_value* value = nullptr;
-  amps::check(amps_graph_input(graph.c(), name.c_str(), dtype_of(dtype), dims.size(), dims.data(),
+  amps::check(amps_graph_input(graph.c(), c_text(name), dtype_of(dtype), dims.size(), dims.data(),
                                texts.data(), &value));
   return graph.value(value);
 }
@@ -82,7 +82,7 @@ Value add_constant(const Graph& graph, const std::string& name, const Tensor& te
   need_host_memory(tensor);
   amps_tensor* c = tensor.c();
   amps_value* value = nullptr;
-  amps::check(amps_graph_constant(graph.c(), name.c_str(), amps_tensor_dtype(c),
+  amps::check(amps_graph_constant(graph.c(), c_text(name), amps_tensor_dtype(c),
                                   amps_tensor_rank(c), amps_tensor_dims(c), amps_tensor_data(c),
                                   &value));
   return graph.value(value);
@@ -108,7 +108,7 @@ std::vector<Value> gradient(const Graph& graph, const Value& y, const std::vecto
 Value add_list_input(const Graph& graph, const std::string& name, int container,
                      const std::string& dtype) {
   amps_value* value = nullptr;
-  amps::check(amps_graph_list_input(graph.c(), name.c_str(), static_cast<amps_container>(container),
+  amps::check(amps_graph_list_input(graph.c(), c_text(name), static_cast<amps_container>(container),
                                     dtype_of(dtype), &value));
   return graph.value(value);
 }
@@ -117,7 +117,7 @@ Value add_string_constant(const Graph& graph, const std::string& name,
                           const std::vector<int64_t>& dims, const std::vector<nb::bytes>& strings) {
   const StringList list(strings, dims);
   amps_value* value = nullptr;
-  amps::check(amps_graph_string_constant(graph.c(), name.c_str(), dims.size(), dims.data(),
+  amps::check(amps_graph_string_constant(graph.c(), c_text(name), dims.size(), dims.data(),
                                          list.data.data(), list.sizes.data(), &value));
   return graph.value(value);
 }
@@ -137,7 +137,7 @@ std::vector<amps_attr> attrs_of(const Attributes& attrs, std::vector<amps::Attr>
     if (kind == "float")
       store.emplace_back(name, nb::cast<double>(value));
     else if (kind == "string")
-      store.emplace_back(name, nb::cast<std::string>(value));
+      store.emplace_back(name, c_text(nb::cast<std::string>(value)));
     else if (kind == "ints")
       store.emplace_back(name, nb::cast<std::vector<int64_t>>(value));
     else if (kind == "floats")
@@ -193,7 +193,7 @@ void bind_graph(nb::module_& m) {
   nb::class_<Graph>(m, "Graph")
       .def(nb::new_([](const std::string& name) {
              amps_graph* graph = nullptr;
-             amps::check(amps_graph_create(name.c_str(), &graph));
+             amps::check(amps_graph_create(c_text(name), &graph));
              return own(graph);
            }),
            nb::arg("name") = "")
@@ -201,7 +201,7 @@ void bind_graph(nb::module_& m) {
       .def_static("load_memory", load_memory)
       .def("save",
            [](const Graph& g, const std::string& path) {
-             amps::check(amps_graph_save(g.c(), path.c_str()));
+             amps::check(amps_graph_save(g.c(), c_text(path)));
            })
       .def("input", add_input)
       .def("list_input", add_list_input)
@@ -229,12 +229,12 @@ void bind_graph(nb::module_& m) {
       .def("text",
            [](const Graph& g, const std::string& format) {
              amps_string* text = nullptr;
-             amps::check(amps_graph_text(g.c(), format.c_str(), &text));
+             amps::check(amps_graph_text(g.c(), c_text(format), &text));
              return amps::detail::take(text);
            })
       .def("compile", [](const Graph& g, const amps::Device& device, int threads, int level,
                          bool check, const std::string& without, size_t plan_cache, bool cached) {
-        const amps::CompileOptions options{threads, level, check, plan_cache, without};
+        const amps::CompileOptions options{threads, level, check, plan_cache, c_text(without)};
         const amps_compile_options c = options.c();
         amps_executable* made = nullptr;
         nb::gil_scoped_release unlocked;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The extension module anymps._core: exceptions, and everything that the other files bind.
 #include <array>
+#include <string_view>
 
 #include "core.h"
 
@@ -45,7 +46,11 @@ void translate(const std::exception_ptr& thrown, void*) {
   } catch (const amps::Error& error) {
     const auto index = static_cast<size_t>(error.status());
     PyObject* type = index < errors.size() && errors[index] ? errors[index] : base_error;
-    PyErr_SetString(type, error.what());
+    // Messages quote names from files, which may hold any bytes.
+    const std::string_view text = error.what();
+    const auto message = nb::steal(
+        PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+    PyErr_SetObject(type, message.ptr());
   }
 }
 
@@ -64,6 +69,7 @@ NB_MODULE(_core, m) {
   pyamps::bind_program(m);
   pyamps::bind_executable(m);
   pyamps::bind_device(m);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&pyamps::finish_streams));
   m.def("version", [] { return amps_version(); });
   m.def("doctor", &amps::doctor);
   m.def("write_file",

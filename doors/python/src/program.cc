@@ -8,21 +8,21 @@ namespace {
 
 amps::Program open(const std::string& path) {
   nb::gil_scoped_release unlocked;
-  return amps::Program::open(path);
+  return amps::Program::open(c_text(path));
 }
 
 amps::Program open_memory(nb::bytes data, const std::string& name) {
   const auto* first = reinterpret_cast<const std::byte*>(data.c_str());
   const size_t size = data.size();
   nb::gil_scoped_release unlocked;
-  return amps::Program::open({first, size}, name);
+  return amps::Program::open({first, size}, c_text(name));
 }
 
 Graph graph(const amps::Program& program, const std::string& method) {
   amps_graph* made = nullptr;
   {
     nb::gil_scoped_release unlocked;
-    amps::check(amps_program_graph(program.c(), method.empty() ? nullptr : method.c_str(), &made));
+    amps::check(amps_program_graph(program.c(), method.empty() ? nullptr : c_text(method), &made));
   }
   return {amps::detail::own(made)};
 }
@@ -49,12 +49,12 @@ void bind_program(nb::module_& m) {
       .def("test_inputs",
            [](const amps::Program& p, size_t test, const amps::Device& device,
               const std::string& method) {
-             return given(p.test_inputs(test, device, method), device);
+             return given(p.test_inputs(test, device, c_text(method)), device);
            })
       .def("test_outputs",
            [](const amps::Program& p, size_t test, const amps::Device& device,
               const std::string& method) {
-             return given(p.test_outputs(test, device, method), device);
+             return given(p.test_outputs(test, device, c_text(method)), device);
            })
       .def("text", &amps::Program::text);
 }

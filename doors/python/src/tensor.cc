@@ -51,7 +51,8 @@ struct Release {
 
 void release_with_gil(void* context) {
   std::unique_ptr<Release> held(static_cast<Release*>(context));
-  if (!Py_IsInitialized()) return;  // the interpreter is gone, and with it the memory
+  // The interpreter is gone, and with it the memory; or it ends, and lets no other thread in.
+  if (!Py_IsInitialized() || !may_take_gil()) return;
   const PyGILState_STATE state = PyGILState_Ensure();
   held->fn(held->context);
   PyGILState_Release(state);
