@@ -9,13 +9,14 @@ std::string to_string(const Shape& shape) {
 
 int64_t element_count(const Shape& shape) {
   int64_t count = 1;
-  bool overflow = false;
+  bool empty = false, overflow = false;
   for (int64_t extent : shape) {
     if (extent < 0)
       fail(Code::kInvalidArgument, "[shape] {} has a negative extent", to_string(shape));
-    if (extent == 0) return 0;
+    empty |= extent == 0;
     overflow |= __builtin_mul_overflow(count, extent, &count);
   }
+  if (empty) return 0;
   if (overflow) fail(Code::kInvalidArgument, "[shape] {} has too many elements", to_string(shape));
   return count;
 }
