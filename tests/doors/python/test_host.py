@@ -33,7 +33,7 @@ MODEL = """
     import sys, threading, numpy as np, anymps
     graph = anymps.Graph()
     x = graph.input("x", "f32", [256, 256])
-    for _ in range(40):
+    for _ in range(20):
         x = anymps.ops.matmul(x, x)
     graph.outputs(x)
     model = anymps.compile(graph)
