@@ -519,7 +519,8 @@ typedef struct amps_bytes {
 
 /* Writes a file of these parts, as models are saved: aside, and in the place of the old one when it
  * is complete, so that who has the old one open or mapped keeps it and an error leaves it as it
- * was. Links are followed; what is no regular file (a FIFO, /dev/stdout) is written directly. */
+ * was. Links are followed; what is no regular file (a pipe that is read, /dev/stdout) is written
+ * directly. */
 AMPS_API amps_status amps_file_write(const char* path, const amps_bytes* parts, size_t count);
 
 /* ---- The machine -------------------------------------------------------------------------- */
@@ -564,7 +565,7 @@ AMPS_API amps_status amps_doctor(amps_string** json);
   X(executable_text) X(stream_create) X(stream_synchronize) X(stream_wait) X(stream_record) \
   X(stream_release) X(event_done) X(event_synchronize) X(event_elapsed) X(event_release) \
   X(profiler_create) X(profiler_text) X(profiler_reset) X(profiler_release) X(doctor) \
-  X(device_trim) X(executable_stateful) X(file_write)
+  X(device_trim) X(executable_stateful) X(file_write) X(executable_text_for)
 /* clang-format on */
 
 typedef struct amps_api {

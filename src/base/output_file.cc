@@ -46,8 +46,9 @@ OutputFile::OutputFile(const std::string& path, const char* who)
   if (!exists && errno != ENOENT) broken("cannot be written", errno);
   if (exists && S_ISDIR(old.st_mode)) broken("cannot be written", EISDIR);
   if (target_.empty() || (exists && !S_ISREG(old.st_mode))) {
-    fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_TRUNC);
-    if (fd_ < 0) broken("cannot be written", errno);
+    // A pipe that nobody reads is not waited for; one that is read may take its time.
+    fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_TRUNC | O_NONBLOCK | O_NOCTTY);
+    if (fd_ < 0 || ::fcntl(fd_, F_SETFL, O_WRONLY) != 0) broken("cannot be written", errno);
     return;
   }
   // Whoever may not write the file may not replace it either.
