@@ -26,8 +26,8 @@ void say(std::string_view text) {
 }
 
 int end_output(const char* program, int code) {
-  std::cout.flush();
   errno = 0;
+  std::cout.flush();
   const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
   if (!lost || code != 0) return code;
   say(fmt::format("{}: standard output cannot be written{}{}\n", program, errno ? ": " : "",
