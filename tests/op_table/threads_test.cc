@@ -4,7 +4,9 @@
 #include <omp.h>
 
 #include <cstring>
+#include <string_view>
 
+#include "drivers/cpu/isa.h"
 #include "drivers/driver.h"
 #include "drivers/packed_weights.h"
 #include "memory/allocator.h"
@@ -79,10 +81,17 @@ std::string difference_between_threads(const OpCase& item, bool constant_weights
   return "";
 }
 
+// Without AVX-512 these are oneDNN's own products, whose order of summing depends on the threads
+// (docs/design.md, "Numbers").
+bool has_one_order(std::string_view op) {
+  return cpu::isa() >= cpu::Isa::kAvx512 ||
+         (op != "matmul" && op != "einsum" && op != "conv" && op != "conv_transpose");
+}
+
 TEST(Threads, SamplesOfEveryOp) {
   const int before = omp_get_max_threads();
   for (const Op* op : all_ops()) {
-    if (!op->test.skip.empty() || op->is(kImpure)) continue;
+    if (!op->test.skip.empty() || op->is(kImpure) || !has_one_order(op->name)) continue;
     for_each_case(*op, [&](OpCase& item) {
       if (!item.label.starts_with("f32 ") || item.label.ends_with(" strided") ||
           item.label.ends_with(" offset") || item.label.ends_with(" special"))
@@ -171,7 +180,7 @@ TEST(Threads, LargeSums) {
   for (const LargeCase& large : large_cases())
     for (const DType dtype : {DType::kF32, DType::kBF16}) {
       const Op& op = get_op(large.op);
-      if (!contains(op.inputs[0].dtypes, dtype)) continue;
+      if (!contains(op.inputs[0].dtypes, dtype) || !has_one_order(op.name)) continue;
       OpCase item;
       item.op = &op;
       item.attrs = large.attrs;
@@ -187,7 +196,7 @@ TEST(Threads, LargeSums) {
             << (constant ? "constant weights" : "");
       }
     }
-  EXPECT_GT(computed, 150u);
+  EXPECT_GT(computed, 100u);
   omp_set_num_threads(before);
 }
 
