@@ -15,6 +15,7 @@
 #include <memory>
 #include <thread>
 
+#include "common/streams.h"
 #include "server/core/flags.h"
 #include "server/core/logger.h"
 #include "server/core/server.h"
@@ -25,6 +26,8 @@ namespace {
 
 using server::Logger;
 using server::Options;
+
+constexpr const char* kName = "anymps serve";
 
 // Beyond --exit-timeout-secs: for what the servers themselves have to put away.
 constexpr std::chrono::seconds kGrace{5};
@@ -153,8 +156,10 @@ void let_threads_sleep(char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  common::open_standard_streams();
   Options options;
-  if (const std::optional<int> code = server::parse_flags(argc, argv, options)) return *code;
+  if (const std::optional<int> code = server::parse_flags(argc, argv, options))
+    return common::end_output(kName, *code);
   let_threads_sleep(argv);
   // Every thread inherits this: the signals come to sigwait alone.
   sigset_t signals;
@@ -167,7 +172,7 @@ int main(int argc, char** argv) {
   try {
     return serve(options, signals);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "anymps serve: {}\n", error.what());
+    common::say(fmt::format("{}: {}\n", kName, error.what()));
     return 1;
   }
 }

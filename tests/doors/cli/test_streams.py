@@ -58,3 +58,11 @@ def test_a_reader_that_goes_away(tmp_path):
     """As other tools do: the signal of a broken pipe, and nothing on standard error."""
     done = shell(["ops", "--json"], "| head -c 10; echo ${PIPESTATUS[0]} >&2", tmp_path)
     assert done.stderr.strip() == "141"
+
+
+@pytest.mark.skipif(not (ROOT / "build" / "bin" / "anymps-server").exists(), reason="the server is not built")
+@pytest.mark.parametrize("redirection", [">/dev/full", ">&-"])
+def test_the_server_too(redirection, tmp_path):
+    lost = shell(["serve", "--help"], redirection, tmp_path)
+    assert lost.returncode == 1 and "standard output cannot be written" in lost.stderr, (lost.returncode, lost.stderr)
+    assert shell(["serve", "--model-repository", tmp_path / "none"], "2" + redirection, tmp_path).returncode == 1
