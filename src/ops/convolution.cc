@@ -60,7 +60,8 @@ void infer_conv(InferContext& ctx) {
   const size_t o = last ? w.size() - 1 : 0, i = last ? w.size() - 2 : 1, k = last ? 0 : 2;
   const Dims kernel(w.begin() + static_cast<std::ptrdiff_t>(k),
                     w.begin() + static_cast<std::ptrdiff_t>(k + axes.count));
-  const Dim channels = x[axes.channel], groups = ctx.attrs.i("groups");
+  const Dim& channels = x[axes.channel];
+  const Dim groups = ctx.attrs.i("groups");
   check_groups(ctx, channels, "input");
   check_groups(ctx, w[o], "output");
   if (!may_equal(channels, w[i] * groups)) [[unlikely]]

@@ -18,7 +18,7 @@ RecurrentShapes recurrent_shapes(InferContext& ctx, int64_t gates) {
   ctx.check(ctx.attrs.f("clip") >= 0, "clip is {}, must not be negative", ctx.attrs.f("clip"));
   const Dim directions = recurrent_directions(ctx.attrs);
   const Dims x = shape_of_rank(ctx, 0, 3);
-  const Dim steps = x[layout == 0 ? 0 : 1], batch = x[layout == 0 ? 1 : 0];
+  const Dim &steps = x[layout == 0 ? 0 : 1], &batch = x[layout == 0 ? 1 : 0];
   const Dim rows = Dim(gates) * hidden;
   RecurrentShapes shapes;
   shapes.w = {directions, rows, x[2]};

@@ -2,6 +2,7 @@
 // Computes equal things once: nodes with the same op, attributes and inputs, and small constants
 // with the same bytes.
 #include <functional>
+#include <span>
 #include <type_traits>
 #include <unordered_map>
 
@@ -38,7 +39,8 @@ int merge_constants(Graph& graph) {
 
 template <typename T>
 void append(std::string& key, const T& number) {
-  key.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  const auto bytes = std::as_bytes(std::span(&number, 1));
+  key.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 // Equal for attributes that are the same to the bit. Graphs are compared by identity.

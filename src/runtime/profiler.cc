@@ -19,7 +19,7 @@ struct Profiler::Row {
 namespace {
 
 std::string clip(const std::string& name, size_t width) {
-  const std::string text = shown(name);
+  std::string text = shown(name);
   if (text.size() <= width) return text;
   size_t end = width - 1;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;

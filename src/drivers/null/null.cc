@@ -2,6 +2,7 @@
 // The null driver: plans like any other, counts what it would do, computes nothing. For measuring
 // the engine's own overhead, and for looking at plans of models that are too large to run.
 #include <atomic>
+#include <limits>
 
 #include "drivers/driver.h"
 
@@ -21,7 +22,7 @@ class NullKernel final : public Kernel {
 // Nothing is ever written to it, so there can be more of it than the machine has.
 class NullMemory final : public HostMemory {
  public:
-  size_t capacity() const override { return RawMemory::capacity(); }
+  size_t capacity() const override { return std::numeric_limits<size_t>::max(); }
 };
 
 class NullDriver final : public Driver {

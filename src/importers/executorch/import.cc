@@ -284,7 +284,7 @@ std::unique_ptr<Graph> import_method(const Program& program, const Method& metho
       first = error;
     }
   }
-  throw *first;
+  throw Error(*first);
 }
 
 bool is_executorch(std::string_view bytes) {
