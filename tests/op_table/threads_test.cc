@@ -196,7 +196,7 @@ TEST(Threads, LargeSums) {
             << (constant ? "constant weights" : "");
       }
     }
-  EXPECT_GT(computed, 100u);
+  EXPECT_GT(computed, has_one_order("matmul") ? 150u : 100u);
   omp_set_num_threads(before);
 }
 
