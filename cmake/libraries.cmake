@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # The libraries that the engine is made of, as the target anymps_libraries. What a process shares by name with other
 # frameworks is a source of errors: another version of it, loaded earlier, would serve the engine, or the engine's would serve
-# them. So the engine keeps its libraries to itself, as private copies. Three stay shared: the C library, the C++ run-time
-# library, through which exceptions pass, and libgomp, so that there is one pool of threads.
+# them. So the engine keeps its libraries to itself, as private copies. Two stay shared: the C library and the C++ run-time
+# library, through which exceptions pass.
 include(${CMAKE_CURRENT_LIST_DIR}/private_library.cmake)
 
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(Protozero REQUIRED)
 find_package(fmt REQUIRED)
+
+# What oneDNN finds in the place of libgomp: see teams.h.
+add_library(anymps_gomp SHARED ${PROJECT_SOURCE_DIR}/src/drivers/cpu/gomp/teams.c)
+set_target_properties(anymps_gomp PROPERTIES SUFFIX .so.1 C_VISIBILITY_PRESET hidden LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/drivers/cpu/gomp/teams.map)
+target_link_options(anymps_gomp PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/drivers/cpu/gomp/teams.map)
+anymps_own_library(libgomp.so.1 anymps_gomp GOMP_barrier GOMP_loop_end_nowait GOMP_loop_static_next GOMP_loop_static_start GOMP_parallel_end
+                   GOMP_parallel_start omp_get_max_threads omp_get_num_threads omp_get_thread_num omp_in_parallel)
 find_package(OneDNN REQUIRED)
 
 # anymps_private(NAME FILE-NAME [HEADER]): finds a library, makes its private copy, and adds the header's folder.
@@ -46,4 +52,4 @@ target_compile_definitions(anymps_fmt INTERFACE $<TARGET_PROPERTY:fmt::fmt,INTER
 
 add_library(anymps_libraries INTERFACE)
 target_link_libraries(anymps_libraries INTERFACE anymps_fmt anymps_images anymps_hwy anymps_lapack anymps_re2 OneDNN::dnnl
-                      OpenMP::OpenMP_CXX Threads::Threads Protozero::protozero)
+                      anymps_gomp Threads::Threads Protozero::protozero)

@@ -83,6 +83,17 @@ ${functions}.section .note.GNU-stack, \"\", @progbits
   target_link_libraries(anymps_${name} INTERFACE anymps_${name}_jumps ${copy})
 endfunction()
 
+# anymps_own_library(SONAME TARGET SYMBOL...): a library of our own that private libraries find in the place of SONAME. It
+# defines the symbols, with the prefix anymps_, in the versions that SONAME gives them.
+function(anymps_own_library soname target)
+  set(of ${CMAKE_BINARY_DIR}/private/${target}.symbols)
+  list(TRANSFORM ARGN REPLACE "(.+)" "\\1 anymps_\\1" OUTPUT_VARIABLE symbols)
+  list(JOIN symbols "\n" symbols)
+  file(WRITE ${of} "${symbols}\n")
+  set_property(GLOBAL PROPERTY ANYMPS_PRIVATE_${soname} lib${target}.so.1 ${of})
+  set_property(GLOBAL APPEND PROPERTY ANYMPS_PRIVATE_LIBRARIES ${CMAKE_BINARY_DIR}/lib/lib${target}.so.1)
+endfunction()
+
 function(anymps_install_private destination)
   get_property(copies GLOBAL PROPERTY ANYMPS_PRIVATE_LIBRARIES)
   install(PROGRAMS ${copies} DESTINATION ${destination} ${ARGN})

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "api/handles.h"
+#include "base/thread_pool.h"
 #include "graph/fingerprint.h"
 #include "graph/printer.h"
 #include "graph/serializer.h"
@@ -14,8 +15,6 @@ using namespace anymps;
 using namespace anymps::api;
 
 namespace {
-
-constexpr int kMostThreads = 1024;  // where none can be had, OpenMP ends the process
 
 CompileOptions options_of(const amps_compile_options* given) {
   CompileOptions options;

@@ -70,19 +70,18 @@ class Driver {
   virtual void copy_to_host(void* host, const void* device, size_t bytes, Queue* queue);
   virtual void copy_on_device(void* to, const void* from, size_t bytes, Queue* queue);
 
-  // Optional: the calling thread is about to prepare or run kernels with so many threads (see
-  // ThreadScope). Returns what it had before, for restore_threads.
+  // Optional: the calling thread is about to prepare or run kernels with at most so many threads
+  // (see ThreadScope; 0: all). Returns what it had before, for restore_threads.
   virtual int use_threads(int threads) { return threads; }
   virtual void restore_threads(int before) { (void)before; }
   virtual int max_threads() const { return 1; }
   // Calls fn(0) … fn(count - 1) on up to so many threads, in any order, and returns when all have.
-  // A run inside one of them has that thread alone: `usable_threads` of any number is then 1.
+  // Runs inside them share the threads.
   virtual void parallel(size_t count, int threads, const std::function<void(size_t)>& fn);
-  virtual int usable_threads(int threads) const { return threads; }
 };
 
-// While this lives, kernels of the calling thread are prepared or run with so many threads. The
-// thread belongs to whoever called: other code that it runs finds its own number again afterwards.
+// While this lives, kernels of the calling thread are prepared or run with at most so many threads,
+// and with no more than a scope around it has.
 class ThreadScope {
  public:
   ThreadScope(Driver& driver, int threads)

@@ -35,7 +35,6 @@ struct KernelRequest {
   std::vector<ConstantPtr> constants;
   // Elements of small integer inputs (shapes, axes, …) if they are known.
   std::vector<std::optional<std::vector<int64_t>>> contents;
-  int threads = 1;
   PackedWeights* packed = nullptr;
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i].has_value(); }

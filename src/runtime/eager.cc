@@ -113,7 +113,6 @@ std::shared_ptr<Eager::Entry> Eager::prepare(const Op& op, std::span<const Tenso
   for (const EagerAttr& attr : attrs) given.push_back(to_named(attr));
   request.op = &op;
   request.attrs = Attrs(op, given);
-  request.threads = device_.driver().usable_threads(device_.driver().max_threads());
   request.packed = &device_.packed();
   std::vector<ValueType> types(inputs.size());
   std::vector<const ValueType*> pointers(inputs.size(), nullptr);
@@ -175,8 +174,7 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
                  std::span<const EagerAttr> attrs, std::span<Tensor> outputs) {
   Key key;
   key.push_back(reinterpret_cast<uintptr_t>(&op));
-  const int threads = device_.driver().usable_threads(device_.driver().max_threads());
-  key.push_back(inputs.size() << 32 | static_cast<size_t>(threads) << 16 | outputs.size());
+  key.push_back(inputs.size() << 32 | outputs.size());
   for (const Tensor* input : inputs) {
     if (!input) {
       key.push_back(0);
@@ -187,7 +185,6 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
     add_desc(key, input->desc);
   }
   for (const EagerAttr& attr : attrs) add_attr(key, attr);
-  const ThreadScope scope(device_.driver(), threads);
   std::shared_ptr<Entry> entry = entries_.find(key);
   if (!entry) entry = keep(key, prepare(op, inputs, attrs, outputs.size(), false, nullptr));
   if (entry->needs_content) {

@@ -105,8 +105,8 @@ std::vector<ConstantPtr> evaluate(Driver& driver, const Node& node) {
   return results;
 }
 
-std::string key_of(const std::vector<Shape>& shapes, int threads) {
-  std::string key(reinterpret_cast<const char*>(&threads), sizeof(threads));
+std::string key_of(const std::vector<Shape>& shapes) {
+  std::string key;
   for (const Shape& shape : shapes) {
     const auto rank = static_cast<int64_t>(shape.size());
     key.append(reinterpret_cast<const char*>(&rank), sizeof(rank));
@@ -209,15 +209,14 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
 
 std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds) {
   if (never_planned_) return nullptr;
-  const int threads = device_->driver().usable_threads(options_.threads);
-  const std::string key = key_of(feeds, threads);
+  const std::string key = key_of(feeds);
   if (auto found = plans_.find(key)) return found;
   std::lock_guard lock(plan_mutex_);
   if (unplanned_.contains(key)) return nullptr;
   const auto start = std::chrono::steady_clock::now();
   std::shared_ptr<Plan> made;
   reading(options_.files, [&] {
-    made = Plan::make(*device_, *graph_, feeds, {threads, !options_.check}, kernels_);
+    made = Plan::make(*device_, *graph_, feeds, {options_.threads, !options_.check}, kernels_);
   });
   if (env_contains("ANYMPS_VERBOSE", "cache")) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
@@ -255,8 +254,7 @@ std::shared_ptr<Plan> Executable::body_plan(const std::vector<Tensor>& feeds) {
   if (never_planned_) return nullptr;
   {
     std::lock_guard lock(last_mutex_);
-    bool same = last_plan_ && last_shapes_.size() == feeds.size() &&
-                last_plan_->threads() == device_->driver().usable_threads(options_.threads);
+    bool same = last_plan_ && last_shapes_.size() == feeds.size();
     for (size_t i = 0; same && i < feeds.size(); ++i) same = last_shapes_[i] == feeds[i].desc.shape;
     if (same) return last_plan_;
   }

@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "base/thread_pool.h"
 #include "ops/shape_rules.h"
 #include "runtime/executable.h"
 #include "runtime/measure.h"
@@ -114,7 +115,8 @@ void Interpreter::add_bodies(Site& site, const CompileOptions& options, int dept
 }
 
 std::vector<Tensor> Interpreter::run(std::vector<Tensor> feeds, const RunState& state) {
-  const ThreadScope threads(device_.driver(), device_.driver().usable_threads(threads_));
+  const ThreadScope threads(device_.driver(), threads_);
+  const ThreadPool::Awake awake;
   Slots slots = std::move(feeds);
   slots.resize(slot_count_);
   for (Site& site : sites_) {
@@ -182,9 +184,7 @@ std::vector<Shape> Interpreter::measure(const Site& site, const Slots& slots,
 Interpreter::PreparedPtr Interpreter::find(Site& site, const Slots& slots,
                                            const std::vector<Content>* contents,
                                            const std::vector<Shape>* measured) {
-  const int threads = device_.driver().usable_threads(threads_);
   auto fits = [&](const Prepared& made) {
-    if (made.request.threads != threads) return false;
     if (made.contents.has_value() != (contents != nullptr)) return false;
     if (made.measured.has_value() != (measured != nullptr)) return false;
     for (size_t i = 0; i < site.inputs.size(); ++i)
@@ -212,7 +212,6 @@ Interpreter::PreparedPtr Interpreter::prepare(Site& site, const Slots& slots,
   request.op = node.op;
   request.attrs = node.attrs;
   request.node = node.name;
-  request.threads = device_.driver().usable_threads(threads_);
   request.packed = &device_.packed();
   std::vector<ValueType> types(site.inputs.size());
   std::vector<const ValueType*> pointers(site.inputs.size(), nullptr);

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include "base/thread_pool.h"
+
 namespace anymps {
 
 size_t Plan::contexts() const {
@@ -51,6 +53,7 @@ void Plan::run(void* const* feeds, void* const* results, Queue& queue, Profiler*
   for (const Patch& patch : result_patches_)
     table[patch.place] = static_cast<char*>(results[patch.index]) + patch.offset;
   const ThreadScope threads(device_->driver(), threads_);
+  const ThreadPool::Awake awake;
   const int64_t run_start = profiler ? profiler->now() : 0;
   for (const Step& step : steps_) {
     const KernelArgs args{table + step.first_input, table + step.first_output,

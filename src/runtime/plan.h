@@ -69,7 +69,6 @@ class Plan {
   const std::vector<TensorDesc>& results() const { return results_; }
   const std::vector<Step>& steps() const { return steps_; }
   const PlanMemory& memory() const { return memory_; }
-  int threads() const { return threads_; }
   bool reads_files() const { return reads_files_; }  // constants are used where a file has them
   size_t contexts() const;
 

@@ -263,7 +263,6 @@ class PlanBuilder {
     request.attrs = node.attrs;
     request.node = node.name;
     request.contents = contents_of(node);
-    request.threads = options_.threads;
     request.packed = &device_.packed();
     for (const Value* value : node.inputs) {
       request.inputs.push_back(value ? std::optional(place_of(value).desc) : std::nullopt);
@@ -285,7 +284,6 @@ class PlanBuilder {
     };
     const auto which = reinterpret_cast<uintptr_t>(&node);
     append(&which, sizeof(which));
-    append(&options_.threads, sizeof(options_.threads));
     for (const auto& input : request.inputs) {
       key += input ? '+' : '-';
       if (!input) continue;
@@ -346,7 +344,6 @@ class PlanBuilder {
   Place add_copy(const std::string& name, const Place& from, Place to) {
     to.desc = TensorDesc(from.desc.dtype, from.desc.shape);
     KernelRequest request = copy_request(from.desc, to.desc, name);
-    request.threads = options_.threads;
     auto choice = std::make_shared<const KernelChoice>(choose_kernel(device_.driver(), request));
     add_step(nullptr, name + " (copy)", std::move(choice), std::move(request), {from}, {to});
     return to;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results do not depend on the number of threads, bit for bit: every op on the samples of its
 // record, and those that sum on tensors that are large enough to be shared out.
-#include <omp.h>
-
 #include <cstring>
 #include <string_view>
 
@@ -22,13 +20,12 @@ constexpr int kThreads[] = {2, 3, 4, 7};
 // The outputs of the first kernel of the cpu driver that takes the case, prepared for and run by so
 // many threads; the bytes of an output lie one after the other. Nothing where there is an error.
 std::vector<TestTensor> run_with(const OpCase& item, int threads, bool constant_weights) {
-  omp_set_num_threads(threads);
+  const ThreadScope scope(get_driver("cpu"), threads);
   TestInputs inputs = item.inputs;
   KernelRequest request;
   request.op = item.op;
   request.attrs = Attrs(*item.op, item.attrs);
   request.node = "test";
-  request.threads = threads;
   auto allocator = Allocator::create(std::make_unique<HostMemory>());
   PackedWeights packed(allocator);
   request.packed = &packed;
@@ -89,7 +86,6 @@ bool has_one_order(std::string_view op) {
 }
 
 TEST(Threads, SamplesOfEveryOp) {
-  const int before = omp_get_max_threads();
   for (const Op* op : all_ops()) {
     if (!op->test.skip.empty() || op->is(kImpure) || !has_one_order(op->name)) continue;
     for_each_case(*op, [&](OpCase& item) {
@@ -99,7 +95,6 @@ TEST(Threads, SamplesOfEveryOp) {
       EXPECT_EQ(difference_between_threads(item, false), "") << op->name << " " << item.label;
     });
   }
-  omp_set_num_threads(before);
 }
 
 struct LargeCase {
@@ -175,7 +170,6 @@ std::vector<LargeCase> large_cases() {
 }
 
 TEST(Threads, LargeSums) {
-  const int before = omp_get_max_threads();
   size_t computed = 0;
   for (const LargeCase& large : large_cases())
     for (const DType dtype : {DType::kF32, DType::kBF16}) {
@@ -197,7 +191,6 @@ TEST(Threads, LargeSums) {
       }
     }
   EXPECT_GT(computed, has_one_order("matmul") ? 150u : 100u);
-  omp_set_num_threads(before);
 }
 
 }  // namespace

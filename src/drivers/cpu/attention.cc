@@ -34,13 +34,13 @@ class AttentionKernel final : public Kernel {
       task_.mask_column = mask_[3];
     }
     // Long blocks transpose keys less often; there should be a few for each thread.
-    const int64_t threads = std::max(1, request.threads);
+    const int64_t threads = current_threads();
     const int64_t per_head = std::max<int64_t>(1, (4 * threads + heads_ - 1) / heads_);
     block_ =
         threads == 1 ? q[2] : std::max<int64_t>(kSmallestBlock, (q[2] + per_head - 1) / per_head);
     block_ = std::min(std::min(block_, kLargestBlock), q[2]);
     blocks_ = (q[2] + block_ - 1) / block_;
-    parts_ = std::min<int64_t>(threads, heads_ * blocks_);
+    parts_ = std::min<int64_t>(threads == 1 ? 1 : 4 * threads, heads_ * blocks_);
     floats_ = attention_scratch(block_, task_.keys, task_.depth, task_.width);
     floats_ = (floats_ + 15) / 16 * 16;
     ns_ = 4.0 * static_cast<double>(q_.count()) * static_cast<double>(task_.keys) / kFlopsPerNs /

@@ -29,6 +29,11 @@ struct Problem {
     return true;
   }
   bool depthwise() const { return groups > 1 && groups == in_channels && groups == out_channels; }
+  // Each element of y, or of x if the convolution is transposed, meets the weights of its channel.
+  double flops(bool transposed = false) const {
+    return 2.0 * static_cast<double>((transposed ? x : y).count()) *
+           static_cast<double>(w.count() / (transposed ? in_channels : out_channels));
+  }
 };
 
 // oneDNN's first choice is not always its fastest on channels-last f32; names are prefixes.
@@ -171,7 +176,9 @@ KernelPtr make_conv(const KernelRequest& request, std::string& why) {
                                 ? memory::desc({p.out_channels}, *onednn_type(p.x.dtype), {1})
                                 : memory::desc();
   const dnnl::primitive_attr attr = attr_for(request, y);
+  Parts parts(parts_for(p.flops()));
   const auto pd = choose_implementation(
+      parts,
       [&] {
         return dnnl::convolution_forward::primitive_desc(
             onednn_engine(), dnnl::prop_kind::forward_inference,
@@ -287,12 +294,13 @@ KernelPtr make_strided_transpose(const KernelRequest& request, const Problem& p,
   gradient.w = with_groups(plain, 0, p.groups);
   const memory::desc x = channels_last_desc(p.x.dtype, p.x.shape);
   const memory::desc y = channels_last_desc(p.y.dtype, p.y.shape);
+  Parts parts(parts_for(p.flops(true)));
   const Forward forward = forward_hint(gradient, y, x);
   const auto make = [&] {
     return gradient_desc<dnnl::convolution_backward_data>(gradient, forward, y,
                                                           any_layout(gradient.w), x);
   };
-  const auto pd = choose_implementation(make, {}, kOrderOfThreads);
+  const auto pd = choose_implementation(parts, make, {}, kOrderOfThreads);
   if (!pd || slow_half(p.x.dtype, pd.impl_info_str()) ||
       std::string_view(pd.impl_info_str()).find(kOrderOfThreads) != std::string_view::npos)
     return nullptr;
@@ -336,7 +344,8 @@ KernelPtr make_conv_transpose(const KernelRequest& request, std::string& why) {
                                 ? memory::desc({p.out_channels}, *onednn_type(p.x.dtype), {1})
                                 : memory::desc();
   const dnnl::primitive_attr attr = attr_for(request, y);
-  const auto pd = choose_implementation([&] {
+  Parts parts(parts_for(p.flops(true)));
+  const auto pd = choose_implementation(parts, [&] {
     return dnnl::deconvolution_forward::primitive_desc(
         onednn_engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
         x, any_layout(p.w), bias, y, p.strides, p.dilations, p.begin, p.end, attr, true);
@@ -371,11 +380,12 @@ KernelPtr make_data_gradient(const KernelRequest& request, std::string& why) {
   const Problem p = forward_problem(request, request.out(), request.in(1), request.in(0));
   const memory::desc x = channels_last_desc(p.x.dtype, p.x.shape);
   const memory::desc y = channels_last_desc(p.y.dtype, p.y.shape);
+  Parts parts(parts_for(p.flops()));
   const Forward forward = forward_hint(p, x, y);
   const auto make = [&] {
     return gradient_desc<dnnl::convolution_backward_data>(p, forward, x, any_layout(p.w), y);
   };
-  const auto pd = choose_implementation(make, {}, kOrderOfThreads);
+  const auto pd = choose_implementation(parts, make, {}, kOrderOfThreads);
   if (!pd) return refuse(why, "oneDNN has no implementation");
   OneDnnBuilder builder(request);
   builder.call(
@@ -493,7 +503,7 @@ KernelPtr make_weights_gradient(const KernelRequest& request, std::string& why) 
     Block& block = blocks.emplace_back();
     for (const Part& part : parts_of(own, cut.parts)) {
       const Problem& some = part.problem;
-      const OneThread one_thread;
+      const Parts one(1);
       const memory::desc from = channels_last_desc(some.x.dtype, some.x.shape);
       const memory::desc to = channels_last_desc(some.y.dtype, some.y.shape);
       const auto pd = gradient_desc<dnnl::convolution_backward_weights>(

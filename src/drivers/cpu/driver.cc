@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU driver: vector kernels (Highway) and oneDNN on the host's memory and threads.
 #include <hwy/highway.h>
-#include <omp.h>
+#include <sched.h>
 
 #include <fstream>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <thread>
 
 #include "base/env.h"
+#include "base/thread_pool.h"
 #include "drivers/cpu/isa.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/driver.h"
@@ -31,8 +31,13 @@ class CpuDriver final : public Driver {
   CpuDriver() {
     cpu::isa();  // applies ANYMPS_ISA before oneDNN makes its first primitive
     const int64_t asked = env_int("ANYMPS_NUM_THREADS");
-    require(asked >= 0 && asked <= 4096, "[env] ANYMPS_NUM_THREADS={} is not in 0..4096", asked);
-    threads_ = asked ? static_cast<int>(asked) : std::max(1, omp_get_num_procs());
+    require(asked >= 0 && asked <= kMostThreads, "[env] ANYMPS_NUM_THREADS={} is not in 0..{}",
+            asked, kMostThreads);
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof(set), &set);
+    threads_ = asked ? static_cast<int>(asked) : std::max(1, CPU_COUNT(&set));
+    ThreadPool::get().resize(threads_);
   }
 
   const char* name() const override { return "cpu"; }
@@ -49,19 +54,15 @@ class CpuDriver final : public Driver {
     return traits;
   }
   int use_threads(int threads) override {
-    threads = threads > 0 ? std::min(threads, threads_) : threads_;
-    const int before = omp_get_max_threads();
-    if (before != threads) omp_set_num_threads(threads);
-    return before;
+    const int most = exchange_thread_limit(0);
+    exchange_thread_limit(most > 0 && (threads <= 0 || threads > most) ? most : threads);
+    return most;
   }
-  void restore_threads(int before) override {
-    if (omp_get_max_threads() != before) omp_set_num_threads(before);
-  }
+  void restore_threads(int before) override { exchange_thread_limit(before); }
   int max_threads() const override { return threads_; }
   void parallel(size_t count, int threads, const std::function<void(size_t)>& fn) override {
     parallel_calls(count, threads > 0 ? std::min(threads, threads_) : threads_, fn);
   }
-  int usable_threads(int threads) const override { return omp_in_parallel() ? 1 : threads; }
 
  private:
   int threads_ = 1;

@@ -116,7 +116,6 @@ KernelPtr make_einsum(const KernelRequest& request, std::string& why) {
   inner.outputs = {product};
   inner.constants.resize(2);
   inner.contents.resize(2);
-  inner.threads = request.threads;
   inner.packed = request.packed;
   for (const KernelEntry& entry : kernel_list("cpu", "matmul"))
     if ((kernel->matmul = entry.make(inner, why))) return kernel;

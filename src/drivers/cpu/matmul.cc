@@ -71,19 +71,23 @@ void expand(const TensorDesc& desc, const T* from, T* to) {
 struct Made {
   dnnl::matmul::primitive_desc pd;  // empty: there is no implementation
   dnnl::matmul primitive;
+  int parts;
 };
 
 // What oneDNN makes for a shape is large and takes long; layers of one shape share it.
 template <typename Make>
-Made same_shape(const std::string& key, Make make) {
+Made same_shape(const std::string& key, Parts& parts, Make make) {
   constexpr size_t kMost = 32;
   static std::mutex mutex;
   static std::unordered_map<std::string, Made> known;
   {
     std::lock_guard lock(mutex);
-    if (auto found = known.find(key); found != known.end()) return found->second;
+    if (auto found = known.find(key); found != known.end()) {
+      parts.become(found->second.parts);
+      return found->second;
+    }
   }
-  Made made{choose_implementation(make), {}};
+  Made made{choose_implementation(parts, make), {}, Parts::now()};
   if (!made.pd || std::string_view(made.pd.impl_info_str()).starts_with("ref")) return made;
   made.primitive = dnnl::matmul(made.pd);
   std::lock_guard lock(mutex);
@@ -303,6 +307,8 @@ class Product {
     }
     append_activation(ops, request_.attrs, "act_alpha", "act_beta");
     const dnnl::primitive_attr attr = onednn_attr(ops);
+    Parts parts(parts_for(2 * static_cast<double>(descs[kY].count()) *
+                          static_cast<double>(descs[kA].shape.back())));
     const bool packs = request_.constant(1) && request_.packed && rank == 2;
     // Of a transposed a oneDNN may share out the sums among threads, and then they depend on how
     // many there are. It would copy it anyway.
@@ -320,8 +326,8 @@ class Product {
       key += fmt::format(" {} {}", arg.id, layout_key(arg.desc));
     key +=
         fmt::format(" {} {} {} {}", request_.attrs.s("activation"), request_.attrs.f("act_alpha"),
-                    request_.attrs.f("act_beta"), current_threads());
-    const auto [pd, primitive] = same_shape(key, [&] {
+                    request_.attrs.f("act_beta"), Parts::now());
+    const auto [pd, primitive, _] = same_shape(key, parts, [&] {
       return bias ? dnnl::matmul::primitive_desc(onednn_engine(), a, b, bias, y, attr, true)
                   : dnnl::matmul::primitive_desc(onednn_engine(), a, b, y, attr, true);
     });

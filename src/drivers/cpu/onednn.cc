@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/onednn.h"
 
-#include <omp.h>
-
 #include <array>
 #include <atomic>
 #include <cstdlib>
 
 #include "drivers/cpu/isa.h"
+#include "drivers/cpu/onednn_teams.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/cpu/weight_packing.h"
 #include "drivers/cpu/widen.h"
@@ -38,7 +37,7 @@ bool same_places(const TensorDesc& have, const memory::desc& wanted) {
 class PrimitiveCall {
  public:
   PrimitiveCall(dnnl::primitive primitive, std::vector<PrimitiveArg> args)
-      : primitive_(std::move(primitive)), args_(std::move(args)) {}
+      : primitive_(std::move(primitive)), args_(std::move(args)), parts_(Parts::now()) {}
   ~PrimitiveCall() {
     for (auto& slot : spare_) delete slot.load();
   }
@@ -51,6 +50,7 @@ class PrimitiveCall {
     for (size_t i = 0; i < args_.size(); ++i)
       if (args_[i].place.kind != Place::kFixed)
         dnnl_memory_set_data_handle(set->args[i].memory, args_[i].place.resolve(args));
+    const Parts parts(parts_);
     const dnnl_status_t status =
         dnnl_primitive_execute(primitive_.get(), onednn_stream().get(),
                                static_cast<int>(set->args.size()), set->args.data());
@@ -77,6 +77,7 @@ class PrimitiveCall {
 
   dnnl::primitive primitive_;
   std::vector<PrimitiveArg> args_;
+  int parts_;  // that it was made for
   mutable std::array<std::atomic<Set*>, kSlots> spare_{};
 };
 
@@ -108,9 +109,6 @@ class OneDnnKernel final : public Kernel {
 
 }  // namespace
 
-OneThread::OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-OneThread::~OneThread() { omp_set_num_threads(before_); }
-
 std::string layout_key(const memory::desc& desc) {
   return fmt::format("{}|{}|{}|{}|{}|{}", static_cast<int>(desc.get_data_type()),
                      fmt::join(desc.get_dims(), ","), fmt::join(desc.get_padded_dims(), ","),
@@ -120,6 +118,7 @@ std::string layout_key(const memory::desc& desc) {
 
 const dnnl::engine& onednn_engine() {
   static const dnnl::engine engine = [] {
+    use_onednn_teams();
     isa();  // caps oneDNN's instruction set before its first primitive
     // Our caches keep kernels; oneDNN's own (1024 primitives, some 75 KB each) only serves equal
     // nodes of one graph.

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "drivers/cpu/onednn_teams.h"
 #include "drivers/kernel.h"
 
 namespace anymps::cpu {
@@ -53,7 +54,7 @@ dnnl::primitive_attr onednn_attr(const dnnl::post_ops& ops);
 // with `wanted`, else the first that is not known to be slow and whose name does not hold
 // `without`, else the first.
 template <typename Make>
-auto choose_implementation(Make make, std::string_view wanted = {}, std::string_view without = {}) {
+auto find_implementation(Make make, std::string_view wanted, std::string_view without) {
   auto pd = make();
   if (!pd) return pd;
   if (!wanted.empty()) {
@@ -71,18 +72,15 @@ auto choose_implementation(Make make, std::string_view wanted = {}, std::string_
   return make();
 }
 
-// Primitives that are made while it lives work on one thread. How oneDNN shares out a sum depends
-// on the threads that there are, and with it the sum.
-class OneThread {
- public:
-  OneThread();
-  ~OneThread();
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
+// The same for a primitive of `parts` parts, or of one if they would wait for each other.
+template <typename Make>
+auto choose_implementation(Parts& parts, Make make, std::string_view wanted = {},
+                           std::string_view without = {}) {
+  auto pd = find_implementation(make, wanted, without);
+  if (!pd || Parts::now() == 1 || !parts_wait(pd.impl_info_str())) return pd;
+  parts.become(1);
+  return find_implementation(make, wanted, without);
+}
 
 // Where an argument of a primitive lies at run time.
 struct Place {

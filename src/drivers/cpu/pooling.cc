@@ -10,6 +10,8 @@ namespace {
 
 using dnnl::memory;
 
+constexpr double kOpsEach = 8;  // floating-point operations that take as long as one element does
+
 KernelPtr make_pool(const KernelRequest& request, dnnl::algorithm algorithm, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
   const TensorDesc& input = request.in(0);
@@ -41,7 +43,10 @@ KernelPtr make_pool(const KernelRequest& request, dnnl::algorithm algorithm, std
   const bool first = x.contiguous() && y.contiguous();
   const memory::desc from = first ? onednn_desc(x) : channels_last_desc(x.dtype, x.shape);
   const memory::desc to = first ? onednn_desc(y) : channels_last_desc(y.dtype, y.shape);
-  const auto pd = choose_implementation([&] {
+  double window_size = 1;
+  for (const int64_t extent : window.kernel) window_size *= static_cast<double>(extent);
+  Parts parts(parts_for(kOpsEach * static_cast<double>(y.count()) * window_size));
+  const auto pd = choose_implementation(parts, [&] {
     return dnnl::pooling_forward::primitive_desc(
         onednn_engine(), dnnl::prop_kind::forward_inference, algorithm, from, to,
         onednn_dims(window.strides), onednn_dims(window.kernel), dilations,

@@ -1,85 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/threads.h"
 
-#include <omp.h>
+#include <algorithm>
+#include <utility>
 
-#include <atomic>
-#include <exception>
-
-// ThreadSanitizer does not see the synchronization inside libgomp.
-#if defined(__SANITIZE_THREAD__)
-#define ANYMPS_ONE_THREAD 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define ANYMPS_ONE_THREAD 1
-#endif
-#endif
+#include "base/thread_pool.h"
 
 namespace anymps {
 namespace {
 
-// An exception must not leave a parallel region: the first one is thrown after it.
-class FirstError {
+thread_local int thread_limit = 0;
+
+// Tasks for each thread: enough that one who lost its core for a while holds up little.
+constexpr int64_t kTasksEach = 4;
+
+class LimitScope {
  public:
-  void keep() {
-    if (!taken_.test_and_set()) error_ = std::current_exception();
-  }
-  void rethrow() const {
-    if (error_) std::rethrow_exception(error_);
-  }
+  explicit LimitScope(int threads) : before_(exchange_thread_limit(threads)) {}
+  ~LimitScope() { exchange_thread_limit(before_); }
+  LimitScope(const LimitScope&) = delete;
+  LimitScope& operator=(const LimitScope&) = delete;
 
  private:
-  std::atomic_flag taken_ = ATOMIC_FLAG_INIT;
-  std::exception_ptr error_;
+  int before_;
 };
+
+// What tasks leave of the threads for the regions inside each of them.
+int share(int threads, int64_t tasks) {
+  return static_cast<int>(std::max<int64_t>(1, threads / std::max<int64_t>(1, tasks)));
+}
 
 }  // namespace
 
 int current_threads() {
-#ifdef ANYMPS_ONE_THREAD
-  return 1;
-#else
-  return omp_in_parallel() ? 1 : omp_get_max_threads();
-#endif
+  const int most = ThreadPool::get().size();
+  return thread_limit > 0 ? std::min(thread_limit, most) : most;
 }
 
+int exchange_thread_limit(int threads) { return std::exchange(thread_limit, threads); }
+
 void parallel_calls(size_t count, int threads, const std::function<void(size_t)>& fn) {
-#ifdef ANYMPS_ONE_THREAD
-  threads = 1;
-#endif
-  if (count == 0) return;
-  std::atomic<size_t> next = 0;
-  FirstError error;
-  const int team = static_cast<int>(std::min(static_cast<size_t>(threads), count));
-#pragma omp parallel num_threads(team)
-  for (size_t i = next++; i < count; i = next++) {
-    try {
-      fn(i);
-    } catch (...) {
-      next = count;
-      error.keep();
-    }
-  }
-  error.rethrow();
+  struct Calls {
+    const std::function<void(size_t)>& fn;
+    int inner;
+  } calls{fn, share(threads, static_cast<int64_t>(count))};
+  ThreadPool::get().run(
+      static_cast<int64_t>(count), threads,
+      [](void* context, int64_t task) {
+        const Calls& own = *static_cast<Calls*>(context);
+        const LimitScope limit(own.inner);
+        own.fn(static_cast<size_t>(task));
+      },
+      &calls);
 }
 
 namespace detail {
 
-void parallel_ranges(int64_t begin, int64_t end, int threads, RangeFn fn, void* context) {
-  FirstError error;
-#pragma omp parallel num_threads(threads)
-  {
-    const int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
-    const int64_t items = end - begin, each = items / parts, rest = items % parts;
-    const int64_t first = begin + part * each + std::min(part, rest);
-    const int64_t last = first + each + (part < rest ? 1 : 0);
-    try {
-      if (first < last) fn(context, first, last);
-    } catch (...) {
-      error.keep();
-    }
-  }
-  error.rethrow();
+void parallel_ranges(int64_t begin, int64_t end, double ns, RangeFn fn, void* context) {
+  ThreadPool& pool = ThreadPool::get();
+  const int64_t items = end - begin;
+  // A thread more must save more than it costs to have it.
+  const double total = static_cast<double>(items) * ns, handoff = pool.handoff_ns();
+  const double worth = std::min(total / (2 * handoff), static_cast<double>(kMostThreads));
+  const int threads = static_cast<int>(
+      std::min<int64_t>({current_threads(), static_cast<int64_t>(worth), items}));
+  if (threads <= 1) return fn(context, begin, end);
+  struct Ranges {
+    int64_t begin, items, tasks;
+    RangeFn fn;
+    void* context;
+    int inner;
+  } ranges{begin, items, 0, fn, context, share(current_threads(), items)};
+  const auto most = static_cast<int64_t>(std::min(total / (handoff / 2), 1e6));
+  ranges.tasks = std::clamp<int64_t>(most, threads, std::min(items, threads * kTasksEach));
+  pool.run(
+      ranges.tasks, threads,
+      [](void* argument, int64_t task) {
+        const Ranges& r = *static_cast<Ranges*>(argument);
+        const LimitScope limit(r.inner);
+        r.fn(r.context, r.begin + r.items * task / r.tasks,
+             r.begin + r.items * (task + 1) / r.tasks);
+      },
+      &ranges);
 }
 
 }  // namespace detail

@@ -15,7 +15,7 @@ struct Conversion {
   KernelPtr cast;
 };
 
-KernelPtr make_cast(const TensorDesc& from, const TensorDesc& to, int threads, std::string& why) {
+KernelPtr make_cast(const TensorDesc& from, const TensorDesc& to, std::string& why) {
   KernelRequest request;
   request.op = &get_op("cast");
   request.attrs = Attrs(*request.op, {{"dtype", to.dtype}});
@@ -23,7 +23,6 @@ KernelPtr make_cast(const TensorDesc& from, const TensorDesc& to, int threads, s
   request.outputs = {to};
   request.constants = {nullptr};
   request.contents.resize(1);
-  request.threads = threads;
   for (const KernelEntry& entry : kernel_list("cpu", "cast"))
     if (KernelPtr kernel = entry.make(request, why)) return kernel;
   why = fmt::format("no conversion of {} to {}: {}", to_string(from), to_string(to), why);
@@ -91,7 +90,7 @@ KernelPtr widened(const KernelRequest& request, const KernelFactory& make, std::
   kernel->shared_scratch = kernel->inner->scratch_bytes();
   const auto convert = [&](std::vector<Conversion>& list, size_t index, const TensorDesc& from,
                            const TensorDesc& to) {
-    Conversion c{index, kernel->own_scratch, make_cast(from, to, request.threads, why)};
+    Conversion c{index, kernel->own_scratch, make_cast(from, to, why)};
     if (!c.cast) return false;
     kernel->own_scratch += aligned((from.dtype == DType::kF32 ? from : to).bytes());
     kernel->shared_scratch = std::max(kernel->shared_scratch, c.cast->scratch_bytes());

@@ -3,8 +3,6 @@
 // own, and compares with the reference kernel.
 #pragma once
 
-#include <omp.h>
-
 #include "drivers/driver.h"
 #include "drivers/packed_weights.h"
 #include "memory/allocator.h"
@@ -35,8 +33,7 @@ inline KernelResult run_cpu_kernel(KernelCase& test) {
   request.op = &op;
   request.attrs = Attrs(op, test.attrs);
   request.node = "test";
-  request.threads = test.threads;
-  omp_set_num_threads(test.threads);
+  const ThreadScope scope(get_driver("cpu"), test.threads);
   auto allocator = Allocator::create(std::make_unique<HostMemory>());
   PackedWeights packed(allocator);
   request.packed = &packed;
