@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `anymps doctor`: device, instruction sets, libraries, environment; and a self-test of each
+// `anymps doctor`: device, cores, instruction sets, libraries, environment; and a self-test of each
 // dtype on each device that computes; exit code 1 if one fails.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -49,14 +49,28 @@ void print_device(const Json& device) {
       fmt::print("{:13}self-test FAILED: {}: {}\n", "", dtype, shown(result.get<std::string>()));
 }
 
+void print_machine(const Json& report) {
+  const double load = report["load"], quota = report["cpu_quota"],
+               others = report["busy_elsewhere"];
+  const int usable = report["usable_cores"];
+  fmt::print("machine: {} cores, {}{}\n", report["cores"].get<int>(),
+             human_bytes(report["memory_bytes"].get<double>()),
+             load < 0 ? "" : fmt::format(", load {:.1f}", load));
+  fmt::print("cores for this process: {} (affinity {}, {} physical, quota {}){}\n", usable,
+             report["affinity"].get<int>(), report["physical_cores"].get<int>(),
+             quota > 0 ? fmt::format("{:.4g}", quota) : "none",
+             others < 0 ? "" : fmt::format(", others keep {:.1f} busy", others));
+  if (others > usable / 2.0) fmt::print("  others use the cores: {}\n", kBusyCoresAdvice);
+  for (const Json& device : report["devices"])
+    if (const int threads = device["threads"]; threads > usable)
+      fmt::print("  {} uses {} threads, more than can run at once: ANYMPS_NUM_THREADS={}\n",
+                 device["name"].get<std::string>(), threads, usable);
+}
+
 void print_report(const Json& report) {
   fmt::print("anymps {} (ABI {}), built with {}\n", report["version"].get<std::string>(),
              report["abi"].get<int>(), report["compiler"].get<std::string>());
-  const int cores = report["cores"];
-  const double load = report["load"];
-  fmt::print("machine: {} cores, {}{}\n", cores, human_bytes(report["memory_bytes"].get<double>()),
-             load < 0 ? "" : fmt::format(", load {:.1f}", load));
-  if (load > cores / 2.0) fmt::print("  others use the cores: {}\n", kBusyCoresAdvice);
+  print_machine(report);
   fmt::print("ops: {}; ONNX ops: {}; passes: {}\n\ndevices\n", report["ops"].get<int>(),
              report["onnx_ops"].get<int>(), report["passes"].size());
   for (const Json& device : report["devices"]) print_device(device);

@@ -525,7 +525,7 @@ AMPS_API amps_status amps_file_write(const char* path, const amps_bytes* parts, 
 
 /* ---- The machine -------------------------------------------------------------------------- */
 
-/* Devices, instruction sets, libraries, passes and environment variables, as JSON. */
+/* Devices, cores, instruction sets, libraries, passes and environment variables, as JSON. */
 AMPS_API amps_status amps_doctor(amps_string** json);
 
 /* ---- All of it as a table ----------------------------------------------------------------- */

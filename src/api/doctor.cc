@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/handles.h"
+#include "base/cores.h"
 #include "base/env.h"
 #include "importers/onnx/import.h"
 
@@ -32,6 +33,7 @@ extern "C" amps_status amps_doctor(amps_string** json) {
   return guard([&] {
     need(json, "json") = nullptr;
     using Json = nlohmann::ordered_json;
+    const Cores cores = find_cores();
     Json devices = Json::array(), variables = Json::array(), passes = Json::array();
     for (const std::string& name : driver_names()) {
       Driver& driver = get_driver(name);
@@ -57,7 +59,12 @@ extern "C" amps_status amps_doctor(amps_string** json) {
         {"version", ANYMPS_VERSION},
         {"abi", AMPS_ABI_VERSION},
         {"compiler", kCompiler},
-        {"cores", sysconf(_SC_NPROCESSORS_ONLN)},
+        {"cores", cores.machine},
+        {"affinity", cores.affinity},
+        {"physical_cores", cores.physical},
+        {"cpu_quota", cores.quota},
+        {"usable_cores", cores.usable},
+        {"busy_elsewhere", busy_elsewhere()},
         {"memory_bytes", static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)},
         {"load", load_average()},
         {"ops", all_ops().size()},

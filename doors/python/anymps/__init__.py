@@ -73,7 +73,7 @@ def synchronize(name=""):
 
 
 def doctor():
-    """Devices, instruction sets, libraries, passes and environment variables, as a dict."""
+    """Devices, cores, instruction sets, libraries, passes and environment variables, as a dict."""
     return _json.loads(_core.doctor())
 
 

@@ -210,6 +210,21 @@ def test_doctor():
     assert any(v["name"] == "MPS_MAX_POOL_SIZE" for v in report["environment"])
 
 
+def test_doctor_tells_the_cores_of_this_process():
+    """On one core of the machine's, with more threads than that."""
+    cpus, env = os.sched_getaffinity(0), {**os.environ, "ANYMPS_NUM_THREADS": "3"}
+    os.sched_setaffinity(0, [max(cpus)])
+    try:
+        report, text = json.loads(anymps("doctor", "--json", env=env).stdout), anymps("doctor", env=env).stdout
+    finally:
+        os.sched_setaffinity(0, cpus)
+    assert (report["affinity"], report["physical_cores"], report["usable_cores"]) == (1, 1, 1)
+    assert report["cores"] >= len(cpus) and report["cpu_quota"] >= 0
+    assert report["busy_elsewhere"] == -1 or 0 <= report["busy_elsewhere"] <= 1
+    assert f"machine: {report['cores']} cores, " in text and "\ncores for this process: 1 (affinity 1, 1 physical, quota " in text
+    assert "  cpu uses 3 threads, more than can run at once: ANYMPS_NUM_THREADS=1\n" in text and "reference uses" not in text
+
+
 def header_dtypes():
     header = (ROOT / "include" / "anymps" / "anymps.h").read_text()
     return [name.lower() for name in re.findall(r"^  AMPS_(\w+) = \d+,", header.split("typedef enum amps_dtype {")[1].split("}")[0], re.M)]
