@@ -53,6 +53,9 @@ class Result:
     idle_cpu: float = 0.0  # share of a core used during the others' turns
     fresh: dict = field(default_factory=dict)
 
+    def runs(self):
+        return [ms for r in self.rounds for ms in r]
+
     def medians(self):
         return [statistics.median(r) for r in self.rounds]
 
@@ -98,9 +101,9 @@ def compare_outputs(workers, results, folder, allowed=MAX_REL_DIFF):
                                f"largest value {results[runtime].max_rel_diff:.3g} (allowed {allowed:g})")
 
 
-def measure_rounds(workers, results, rounds):
-    # Enough runs for a turn of TURN_S, judged after a first warm-up.
-    runs = {w.runtime: max(3, min(100, int(TURN_S * 1e3 / statistics.median(w.run(5))))) for w in workers}
+def measure_rounds(workers, results, rounds, turn=TURN_S):
+    # Enough runs for a turn of so many seconds, judged after a first warm-up.
+    runs = {w.runtime: max(3, min(100, int(turn * 1e3 / statistics.median(w.run(5))))) for w in workers}
     idle = {w.runtime: [0.0, 0.0] for w in workers}
     for number in range(rounds):
         order = workers[number % len(workers):] + workers[:number % len(workers)]
@@ -132,8 +135,8 @@ def measure_fresh(runtime, model_path, threads, inputs, log):
     return {key: statistics.median(r[key] for r in rows) for key in rows[0]}
 
 
-def measure_case(model, model_path, threads, runtimes, rounds, folder, log, allowed=MAX_REL_DIFF):
-    """Returns {runtime: Result} for one model and number of threads."""
+def measure_case(model, model_path, threads, runtimes, rounds, folder, log, allowed=MAX_REL_DIFF, fresh=True, turn=TURN_S):
+    """Returns {runtime: Result} for one model and number of threads; without `fresh`, of latency alone."""
     inputs = save_inputs(model, folder)
     results = {}
     with ExitStack() as stack:
@@ -143,8 +146,8 @@ def measure_case(model, model_path, threads, runtimes, rounds, folder, log, allo
             worker.prepare(model_path, threads, inputs)
             worker.run(1)
         compare_outputs(workers, results, folder, allowed)
-        measure_rounds(workers, results, rounds)
+        measure_rounds(workers, results, rounds, turn)
         compare_outputs(workers, results, folder, allowed)
-    for runtime in runtimes:
+    for runtime in runtimes if fresh else ():
         results[runtime].fresh = measure_fresh(runtime, model_path, threads, inputs, log)
     return results

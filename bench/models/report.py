@@ -11,6 +11,7 @@ from chart import bar_chart
 
 PEER = "onnxruntime"
 TITLES = {"anymps": "AnyMPS", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "before": "AnyMPS before"}
+PEERS = ("onnxruntime", "openvino")
 COLOURS = {"anymps": "#1f6fb2", "onnxruntime": "#b9bec6", "openvino": "#7d858f", "before": "#d99a3d"}
 
 
@@ -30,10 +31,15 @@ def ratio_fields(result, peer):
             "ratio_p90": round(percentile(ratios, 0.9), 3)}
 
 
+def better_peer(results, figure=statistics.median):
+    """The name of the peer whose runs have the smaller median, or other figure; None where there is no peer."""
+    return min((name for name in results if name in PEERS), key=lambda name: figure(results[name].runs()), default=None)
+
+
 def rows_of(model, threads, results):
     rows = []
     for runtime, result in results.items():
-        ms = [t for r in result.rounds for t in r]
+        ms = result.runs()
         row = {"model": model.name, "batch": model.batch, "threads": threads, "runtime": runtime,
                "version": result.version, "median_ms": round(statistics.median(ms), 3), "min_ms": round(min(ms), 3),
                "p90_ms": round(percentile(ms, 0.9), 3), "runs": len(ms), "rounds": len(result.rounds)}
@@ -70,6 +76,16 @@ def machine(root):
             "commit": git_commit(root), "date": datetime.now(timezone.utc).strftime("%Y-%m-%d")}
 
 
+def describe(about):
+    return (f"{about['cpu']} ({'/'.join(about['isa'])}), {about['cores']} cores, {about['memory_gib']} GiB, {about['date']}, "
+            f"commit {about['commit']}")
+
+
+def versions_of(rows):
+    versions = {row["runtime"]: row["version"] for row in rows}
+    return ", ".join(f"{TITLES[runtime]} {version}" for runtime, version in versions.items())
+
+
 def title_of(row):
     return f"{row['model']}, {row['threads']} thread{'s' if row['threads'] > 1 else ''}"
 
@@ -82,11 +98,8 @@ def cases_of(rows):
 
 
 def markdown(rows, about):
-    runtimes = list(dict.fromkeys(r["runtime"] for r in rows))
-    versions = ", ".join(f"{TITLES[r]} {next(x['version'] for x in rows if x['runtime'] == r)}" for r in runtimes)
     out = ["# Model latency and memory", "",
-           f"{versions}. {about['cpu']} ({'/'.join(about['isa'])}), {about['cores']} cores, {about['memory_gib']} GiB, "
-           f"{about['date']}, commit {about['commit']}. Batch 1; sequence 128 for the encoders; f32.", "",
+           f"{versions_of(rows)}. {describe(about)}. Batch 1; sequence 128 for the encoders; f32.", "",
            "Written by `scripts/bench models`: the runtimes take turns in one run, each in a process of its own. `ratio` is the time "
            "relative to ONNX Runtime in the same round (median, 10th to 90th percentile of the rounds; below 1 is faster). Peak RSS is of a "
            "fresh process that loads the model and runs it ten times, Python included for the peers (`of which before loading`). "

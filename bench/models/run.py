@@ -10,43 +10,24 @@ import json
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 from measure import MODELS, Disagreement, measure_case
-from report import PEER, machine, markdown, rows_of, svg
-from worker import BUILDS, ROOT, RUNTIMES, WorkerError
+from options import add_common, finish, names, numbers, shown, start
+from report import PEER, markdown, rows_of, svg
+from worker import ROOT, RUNTIMES, WorkerError
 
 IDLE_LIMIT = 0.05
-
-
-def names(kind, known):
-    def parse(value):
-        got = value.split(",")
-        unknown = [n for n in got if n not in known]
-        if unknown:
-            raise argparse.ArgumentTypeError(f"no {kind} {', '.join(unknown)}; there are {', '.join(known)}")
-        return got
-    return parse
 
 
 def parse_args():
     models = [m.name for m in MODELS]
     parser = argparse.ArgumentParser(prog="scripts/bench models", description=__doc__.splitlines()[0])
     parser.add_argument("--models", type=names("model", models), default=models, help="names, with commas")
-    parser.add_argument("--runtimes", type=names("runtime", RUNTIMES), default=RUNTIMES, help="names, with commas")
-    parser.add_argument("--threads", type=lambda v: [int(t) for t in v.split(",")], default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=15, help="turns of each runtime (default 15)")
-    parser.add_argument("--before", type=Path, metavar="BUILD", help="another build of AnyMPS, measured in the same run")
-    parser.add_argument("--out", type=Path, help="folder of the results")
+    parser.add_argument("--threads", type=numbers, default=[1, 2])
+    add_common(parser, RUNTIMES, rounds=15)
     args = parser.parse_args()
-    if args.before:
-        BUILDS["before"] = args.before.resolve()
-        args.runtimes = [*args.runtimes, "before"]
-    if args.rounds < 1 or min(args.threads) < 1:
-        parser.error("--rounds and --threads must be at least 1")
     whole = args.models == models and args.runtimes == RUNTIMES and args.threads == [1, 2] and args.rounds >= 10
-    args.out = args.out or (ROOT / "bench" / "results" if whole else ROOT / "build" / "bench")
-    return args
+    return finish(parser, args, whole)
 
 
 def show(row):
@@ -67,14 +48,9 @@ def write_results(out, rows, about):
 
 def main():
     args = parse_args()
-    about = machine(ROOT)
-    if about["load_average"] > 0.5:
-        print(f"note: the machine is busy (load average {about['load_average']}): times will be longer and ratios less certain")
+    about, log = start("models")
     cases = [(m, t) for m in MODELS if m.name in args.models for t in args.threads]
-    log = ROOT / "build" / "logs" / "bench-models.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text("")
-    rows, start = [], time.monotonic()
+    rows, begin = [], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="anymps-bench-") as folder:
         for number, (model, threads) in enumerate(cases, 1):
             print(f"[{number}/{len(cases)}] {model.name}, batch {model.batch}, threads {threads}", flush=True)
@@ -88,8 +64,7 @@ def main():
                 show(row)
             rows += new
     write_results(args.out, rows, about)
-    where = args.out.relative_to(ROOT) if args.out.is_relative_to(ROOT) else args.out
-    print(f"wrote {where}/models.json, models.md and models.svg in {time.monotonic() - start:.0f} s")
+    print(f"wrote {shown(args.out)}/models.json, models.md and models.svg in {time.monotonic() - begin:.0f} s")
 
 
 if __name__ == "__main__":
