@@ -93,8 +93,6 @@ struct alignas(kLine) Range {
   }
 };
 
-thread_local ThreadPool::Figures thread_figures;
-
 }  // namespace
 
 // Regions are the pool's and never freed, so that a thread that comes late finds one that is empty
@@ -153,6 +151,7 @@ struct ThreadPool::State {
     int64_t spin = kLeastInRun;       // how long it looks for work while a model runs
     size_t next = 0;                  // the region to look at first, so that each has its turn
     bool woken = false;               // and not yet at work
+    std::atomic<int64_t> helped{0};   // nanoseconds
   };
 
   alignas(kLine) std::atomic<uint64_t> open{0};  // regions with tasks to take, as bits
@@ -164,6 +163,7 @@ struct ThreadPool::State {
   std::atomic<int> runs{0};  // Awake
   std::atomic<int64_t> others_until{0};
   std::atomic<double> handoff{kFirstHandoff};
+  std::atomic<int64_t> waited{0};  // nanoseconds, of callers
   std::mutex mutex;  // of the two that follow
   std::vector<bool> sleeps;
   std::vector<std::unique_ptr<Worker>> workers;
@@ -258,8 +258,9 @@ bool ThreadPool::State::help(Worker& self) {
     }
     if (seats <= 0) continue;
     may_lose_core();
-    const double took =
-        static_cast<double>(now_ns() - region.opened.load(std::memory_order_relaxed));
+    const int64_t joined = now_ns();
+    const auto took =
+        static_cast<double>(joined - region.opened.load(std::memory_order_relaxed));
     const double before = handoff.load(std::memory_order_relaxed);
     handoff.store(std::clamp(before + (took - before) / 8, kLeastHandoff, kMostHandoff),
                   std::memory_order_relaxed);
@@ -267,7 +268,10 @@ bool ThreadPool::State::help(Worker& self) {
     if (self.woken && seats > 1 && sleeping.load(std::memory_order_relaxed) > 0) wake(seats - 1);
     self.woken = false;
     self.next = index + 1;
-    if (region.work(self.id + 1) > 0) return true;
+    if (region.work(self.id + 1) == 0) continue;
+    self.helped.store(self.helped.load(std::memory_order_relaxed) + now_ns() - joined,
+                      std::memory_order_relaxed);
+    return true;
   }
   return false;
 }
@@ -356,7 +360,15 @@ void ThreadPool::resize(int threads) {
 
 double ThreadPool::handoff_ns() const { return state_->handoff.load(std::memory_order_relaxed); }
 
-ThreadPool::Figures& ThreadPool::figures() { return thread_figures; }
+ThreadPool::Times ThreadPool::times() const {
+  int64_t helped = 0;
+  {
+    std::lock_guard lock(state_->mutex);
+    for (const auto& worker : state_->workers)
+      helped += worker->helped.load(std::memory_order_relaxed);
+  }
+  return {static_cast<double>(helped) * 1e-9, static_cast<double>(state_->waited.load()) * 1e-9};
+}
 
 void ThreadPool::set_hook(Hook hook) { hook_of_tests.store(hook); }
 
@@ -373,7 +385,6 @@ ThreadPool::Region* ThreadPool::begin(int64_t count, int threads, Task task, voi
     return nullptr;
   }
   s.start(helpers);
-  ++thread_figures.regions;
   const int ranges = std::min(helpers + 1, kRanges);
   region->task.store(task, std::memory_order_relaxed);
   region->context.store(context, std::memory_order_relaxed);
@@ -420,7 +431,7 @@ void ThreadPool::finish(Region* region) {
       futex_wait(region->waiting, 1);
     }
     region->waiting.store(0);
-    thread_figures.waited_ns += now_ns() - start;
+    s.waited.fetch_add(now_ns() - start, std::memory_order_relaxed);
   }
   const std::exception_ptr error = std::move(region->error);
   region->error = nullptr;

@@ -48,12 +48,12 @@ class ThreadPool {
   // From opening a region to a helper's first task, as it was lately.
   double handoff_ns() const;
 
-  // What the calling thread's regions were like: for reports.
-  struct Figures {
-    int64_t regions = 0;
-    int64_t waited_ns = 0;  // of the caller, for tasks that others had begun
+  // Of all regions so far, for reports.
+  struct Times {
+    double helped = 0;  // seconds that threads of the pool worked
+    double waited = 0;  // seconds that callers waited for tasks that others had begun
   };
-  static Figures& figures();
+  Times times() const;
 
   // For tests: called at the points where a thread may lose its core with the worst effect.
   using Hook = void (*)();

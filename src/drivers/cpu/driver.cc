@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU driver: vector kernels (Highway) and oneDNN on the host's memory and threads.
 #include <hwy/highway.h>
-#include <sched.h>
 
 #include <fstream>
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "base/cores.h"
 #include "base/env.h"
 #include "base/thread_pool.h"
 #include "drivers/cpu/isa.h"
@@ -33,10 +33,7 @@ class CpuDriver final : public Driver {
     const int64_t asked = env_int("ANYMPS_NUM_THREADS");
     require(asked >= 0 && asked <= kMostThreads, "[env] ANYMPS_NUM_THREADS={} is not in 0..{}",
             asked, kMostThreads);
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof(set), &set);
-    threads_ = asked ? static_cast<int>(asked) : std::max(1, CPU_COUNT(&set));
+    threads_ = asked ? static_cast<int>(asked) : std::min(find_cores().usable, kMostThreads);
     ThreadPool::get().resize(threads_);
   }
 

@@ -2,7 +2,6 @@
 #include "drivers/cpu/onednn_teams.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/thread_pool.h"
 #include "drivers/cpu/gomp/teams.h"
@@ -63,11 +62,8 @@ void Parts::become(int parts) { member.most = parts; }
 int Parts::now() { return member.most; }
 
 int parts_for(double flops) {
-  static const char* e = getenv("ANYMPS_PARTS");
-  static const char* g = getenv("ANYMPS_GRAIN");
-  static const int most = e ? atoi(e) : 16;
-  static const double grain = g ? atof(g) : 1e6;
-  return static_cast<int>(std::clamp<double>(flops / grain, 1, most));
+  constexpr double kEach = 1e6, kMost = 64;
+  return static_cast<int>(std::clamp(flops / kEach, 1.0, kMost));
 }
 
 bool parts_wait(std::string_view implementation) {
