@@ -9,6 +9,7 @@
 #include <set>
 
 #include "api/handles.h"
+#include "base/fork.h"
 
 using namespace anymps;
 using namespace anymps::api;
@@ -95,7 +96,7 @@ amps_status amps_op_register(const amps_custom_op* op) {
 
 amps_status amps_op_library_load(const char* path) {
   return guard([&] {
-    static std::mutex mutex;
+    static ForkMutex mutex;
     static std::set<void*> loaded;
     std::lock_guard lock(mutex);
     void* library = dlopen(&need(path, "path"), RTLD_NOW | RTLD_LOCAL);

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "api/handles.h"
+#include "base/fork.h"
 #include "runtime/eager.h"
 
 using namespace anymps;
@@ -49,8 +50,8 @@ amps_status amps_device_get(const char* name, amps_device** device) {
   return guard([&] {
     need(device, "device");
     DevicePtr found = Device::get(name ? name : "");
-    static std::mutex mutex;
-    static std::map<Device*, std::unique_ptr<amps_device>> handles;
+    static auto& mutex = *new ForkMutex;  // never destroyed, like the devices
+    static auto& handles = *new std::map<Device*, std::unique_ptr<amps_device>>;
     std::lock_guard lock(mutex);
     auto& handle = handles[found.get()];
     if (!handle) handle.reset(new amps_device{found, found->driver().description()});

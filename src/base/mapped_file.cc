@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fork.h"
 
 namespace anymps {
 
@@ -104,7 +105,7 @@ struct Watches {
   }
 
   static constinit inline std::atomic<Watch*> first{nullptr};
-  static constinit inline std::mutex mutex;
+  static inline ForkMutex mutex{ForkMutex::kShort};
   static inline bool installed = false;
   static inline uintptr_t page = 0;
   static inline struct sigaction previous {};

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/fork.h"
 #include "drivers/host_queue.h"
 
 namespace anymps {
@@ -17,7 +18,8 @@ struct Slot {
 };
 
 std::map<std::string, Slot>& slots() {
-  static std::map<std::string, Slot> all;
+  // Never destroyed: a stream may still compute when the program ends.
+  static auto& all = *new std::map<std::string, Slot>;
   return all;
 }
 
@@ -40,7 +42,7 @@ void Driver::parallel(size_t count, int, const std::function<void(size_t)>& fn) 
 }
 
 Driver& get_driver(const std::string& name) {
-  static std::mutex mutex;
+  static auto& mutex = *new ForkMutex;
   std::lock_guard lock(mutex);
   auto it = slots().find(name);
   if (it == slots().end())

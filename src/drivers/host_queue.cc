@@ -1,45 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/host_queue.h"
 
+#include <atomic>
+#include <limits>
+#include <memory>
 #include <utility>
 
 namespace anymps {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+// What was queued before a fork is not done in the child, and nothing there waits for it.
 class HostEvent : public Event {
  public:
   bool done() noexcept override {
-    std::lock_guard lock(mutex_);
-    return done_;
+    if (time_.load(std::memory_order_acquire) != kNever) return true;
+    if (generation_ == fork_generation()) return false;
+    signal();
+    return true;
   }
   void wait() noexcept override {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return done_; });
+    if (!done()) time_.wait(kNever, std::memory_order_acquire);
   }
-  std::chrono::steady_clock::time_point time() const override {
-    std::lock_guard lock(mutex_);
-    return time_;
+  Clock::time_point time() const override {
+    return Clock::time_point(Clock::duration(time_.load(std::memory_order_acquire)));
   }
-  void signal() {
-    std::lock_guard lock(mutex_);
-    time_ = std::chrono::steady_clock::now();
-    done_ = true;
-    changed_.notify_all();
+  void signal() noexcept {
+    time_.store(Clock::now().time_since_epoch().count(), std::memory_order_release);
+    time_.notify_all();
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
-  std::chrono::steady_clock::time_point time_;
+  static constexpr Clock::rep kNever = std::numeric_limits<Clock::rep>::min();
+
+  const unsigned generation_ = fork_generation();
+  std::atomic<Clock::rep> time_{kNever};
 };
 
 }  // namespace
 
+// Takes the lock. What a fork has dropped goes here, not in the fork: its owners are told.
+std::unique_lock<std::mutex> HostQueue::enter() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (dropped_.empty()) return lock;
+  Work dropped;
+  dropped.swap(dropped_);
+  lock.unlock();
+  dropped.clear();
+  lock.lock();
+  return lock;
+}
+
+// In a forked child: the worker is a thread of the parent, and so is whoever waits.
+void HostQueue::restart() {
+  std::construct_at(&changed_);
+  if (!work_.empty()) dropped_.swap(work_);  // each use empties `dropped_` before it adds work
+  if (worker_.get_id() == std::this_thread::get_id()) return;  // the queue's own work has forked
+  std::construct_at(&worker_);
+  busy_ = false;
+}
+
 HostQueue::~HostQueue() {
   {
-    std::lock_guard lock(mutex_);
+    const auto lock = enter();
     stop_ = true;
     changed_.notify_all();
   }
@@ -47,14 +72,14 @@ HostQueue::~HostQueue() {
 }
 
 void HostQueue::submit(std::function<void()> work) {
-  std::lock_guard lock(mutex_);
+  const auto lock = enter();
   if (!worker_.joinable()) worker_ = std::thread([this] { work_loop(); });
   work_.push_back(std::move(work));
   changed_.notify_all();
 }
 
 void HostQueue::run(const std::function<void()>& work) {
-  std::unique_lock lock(mutex_);
+  auto lock = enter();
   changed_.wait(lock, [this] { return work_.empty() && !busy_; });
   throw_pending(lock);
   busy_ = true;
@@ -72,7 +97,7 @@ void HostQueue::run(const std::function<void()>& work) {
 }
 
 void HostQueue::synchronize() {
-  std::unique_lock lock(mutex_);
+  auto lock = enter();
   changed_.wait(lock, [this] { return work_.empty() && !busy_; });
   throw_pending(lock);
 }
@@ -108,7 +133,7 @@ bool HostQueue::delete_later() {
 }
 
 void HostQueue::work_loop() {
-  std::unique_lock lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stop_ || (!work_.empty() && !busy_); });
     if (work_.empty()) break;

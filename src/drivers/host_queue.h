@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queue of drivers that compute on the host: run() uses the calling thread when nothing is
-// queued; submit() hands work to one worker thread, started at the first use.
+// queued; submit() hands work to one worker thread, started at the first use. A forked child drops
+// what was queued: its owner is the parent, whose worker does it.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
 #include <exception>
-#include <mutex>
 #include <thread>
 
+#include "base/fork.h"
 #include "drivers/driver.h"
 
 namespace anymps {
@@ -25,15 +26,19 @@ class HostQueue : public Queue {
   bool delete_later() override;
 
  private:
+  std::unique_lock<std::mutex> enter();
   void work_loop();
+  void restart();
   void throw_pending(std::unique_lock<std::mutex>& lock);
 
-  std::mutex mutex_;
+  using Work = std::deque<std::function<void()>>;
+
   std::condition_variable changed_;
-  std::deque<std::function<void()>> work_;
+  Work work_, dropped_;
   bool busy_ = false, stop_ = false, deletes_itself_ = false;
   std::exception_ptr error_;
   std::thread worker_;
+  ForkMutex mutex_{ForkMutex::kShort, [this](bool) { restart(); }};
 };
 
 }  // namespace anymps

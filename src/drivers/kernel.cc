@@ -12,7 +12,8 @@ namespace {
 using Lists = std::map<std::pair<std::string, std::string>, KernelList, std::less<>>;
 
 Lists& lists() {
-  static Lists all;
+  // Never destroyed: a stream may still compute when the program ends.
+  static Lists& all = *new Lists;
   return all;
 }
 

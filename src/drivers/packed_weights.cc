@@ -15,7 +15,7 @@ void check_room(const KernelRequest& request, size_t bytes) {
 BufferRef PackedWeights::get(const Constant& constant, const std::string& layout, size_t bytes,
                              const std::function<void(const std::byte*, void*)>& pack) {
   const Key key{constant.id(), layout};
-  std::unique_lock lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   // Another thread may be packing the same.
   while (busy_.contains(key)) done_.wait(lock);
   if (auto found = entries_.find(key); found != entries_.end())

@@ -7,10 +7,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "base/fork.h"
 #include "memory/allocator.h"
 #include "memory/constant.h"
 
@@ -36,11 +36,15 @@ class PackedWeights {
   using Key = std::pair<uint64_t, std::string>;
 
   std::shared_ptr<Allocator> allocator_;
-  mutable std::mutex mutex_;
   std::condition_variable done_;  // an entry is not busy any more
   std::map<Key, std::weak_ptr<Buffer>> entries_;
   std::set<Key> busy_;  // being packed, without the lock
   size_t next_sweep_ = 16;
+  // Those that other threads were packing are nobody's in a forked child.
+  mutable ForkMutex mutex_{ForkMutex::kShort, [this](bool) {
+                             std::construct_at(&done_);
+                             std::construct_at(&busy_);
+                           }};
 };
 
 }  // namespace anymps

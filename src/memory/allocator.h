@@ -11,9 +11,9 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/fork.h"
 #include "memory/bucket_pool.h"
 #include "memory/buffer.h"
 #include "memory/fence.h"
@@ -102,7 +102,7 @@ class Allocator : public std::enable_shared_from_this<Allocator> {
   std::atomic<size_t> limit_;
   Counters counters_;  // written with the lock held only
 
-  std::mutex mutex_;  // guards what follows
+  ForkMutex mutex_;  // guards what follows
   BucketPool pool_;
   GroupList large_;               // regions handed out whole
   std::vector<GroupList> slabs_;  // slabs in use; at [k] the largest free block is of order k - 1

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/fork.h"
 #include "memory/pages.h"
 #include "memory/spare_memory.h"
 
@@ -19,10 +20,23 @@ std::shared_ptr<std::byte> new_bytes(size_t size) {
 
 }  // namespace
 
+struct Constant::Made {
+  explicit Made(Recipe recipe) : recipe(std::move(recipe)) {}
+
+  const Recipe recipe;
+  std::weak_ptr<const std::byte> bytes;
+  // Guards `bytes`, also while they are made.
+  ForkMutex mutex{ForkMutex::kLong, [this](bool whole) {
+                    if (!whole) std::construct_at(&bytes);
+                  }};
+};
+
 Constant::Constant(DType dtype, Shape shape) : desc_(dtype, std::move(shape)) {
   static std::atomic<uint64_t> next{1};
   id_ = next++;
 }
+
+Constant::~Constant() = default;
 
 ConstantPtr Constant::copy(DType dtype, Shape shape, std::span<const std::byte> bytes) {
   ConstantPtr constant(new Constant(dtype, std::move(shape)));
@@ -48,17 +62,17 @@ ConstantPtr Constant::view(DType dtype, Shape shape, const void* data,
 ConstantPtr Constant::lazy(DType dtype, Shape shape, Recipe recipe) {
   ConstantPtr constant(new Constant(dtype, std::move(shape)));
   constant->bytes();
-  constant->recipe_ = std::move(recipe);
+  constant->made_ = std::make_unique<Made>(std::move(recipe));
   return constant;
 }
 
 Constant::Bytes Constant::data() const {
-  if (!recipe_) return {owner_, view_};
-  std::lock_guard lock(mutex_);
-  if (Bytes made = made_.lock()) return made;
+  if (!made_) return {owner_, view_};
+  std::lock_guard lock(made_->mutex);
+  if (Bytes made = made_->bytes.lock()) return made;
   auto memory = new_bytes(bytes());
-  recipe_(memory.get());
-  made_ = memory;
+  made_->recipe(memory.get());
+  made_->bytes = memory;
   return memory;
 }
 

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -38,6 +37,8 @@ class Constant {
   size_t bytes() const { return desc_.bytes(); }
   uint64_t id() const { return id_; }  // unique in the process: a key for packed weights
 
+  ~Constant();
+
   // The elements; whoever needs them holds the pointer as long as needed.
   Bytes data() const;
   // The plain bytes are not needed for now.
@@ -51,9 +52,8 @@ class Constant {
   const std::byte* view_ = nullptr;
   std::shared_ptr<const void> owner_;
   bool mapped_ = false;
-  Recipe recipe_;
-  mutable std::mutex mutex_;
-  mutable std::weak_ptr<const std::byte> made_;
+  struct Made;
+  std::unique_ptr<Made> made_;  // by a recipe; null: there is none
 };
 using ConstantPtr = std::shared_ptr<Constant>;
 

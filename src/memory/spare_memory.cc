@@ -6,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "base/fork.h"
 #include "memory/raw_memory.h"
 
 namespace anymps {
@@ -23,7 +24,7 @@ struct SpareBlock {
 };
 
 struct Spare {
-  std::mutex mutex;
+  ForkMutex mutex;
   int keepers = 0;
   std::vector<SpareBlock> blocks;
 };

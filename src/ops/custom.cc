@@ -6,6 +6,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/fork.h"
 #include "ops/infer.h"
 
 namespace anymps {
@@ -15,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Registry {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<std::string, std::shared_ptr<const CustomOp>, std::less<>> ops;
 };
 Registry& registry() {

@@ -11,7 +11,8 @@ namespace {
 using Table = std::map<std::string, std::unique_ptr<Op>, std::less<>>;
 
 Table& table() {
-  static Table ops;
+  // Never destroyed: a stream may still compute when the program ends.
+  static Table& ops = *new Table;
   return ops;
 }
 

@@ -3,8 +3,10 @@
 
 #include <cstring>
 #include <map>
+#include <mutex>
 
 #include "base/env.h"
+#include "base/fork.h"
 #include "runtime/eager.h"
 #include "runtime/executable.h"
 #include "runtime/kernel_choice.h"
@@ -34,8 +36,9 @@ void pack(const TensorDesc& desc, const char* from, char* to) {
 }  // namespace
 
 DevicePtr Device::get(const std::string& driver) {
-  static std::mutex mutex;
-  static std::map<std::string, DevicePtr> devices;
+  // Never destroyed: a stream may still compute when the program ends.
+  static auto& mutex = *new ForkMutex;
+  static auto& devices = *new std::map<std::string, DevicePtr>;
   const std::string name = driver.empty() ? env_string("ANYMPS_DRIVER") : driver;
   Driver& found = get_driver(name);
   std::lock_guard lock(mutex);

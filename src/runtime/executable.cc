@@ -232,6 +232,14 @@ std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds) {
   return nullptr;
 }
 
+// In a forked child: another thread was making a plan, and left the two as they were. They are not
+// destroyed but made anew.
+void Executable::forget_kernels(bool whole) {
+  if (whole) return;
+  std::construct_at(&kernels_);
+  std::construct_at(&unplanned_);
+}
+
 // Symbols of the inputs' shapes get numbers, so that feeds are checked without looking at names.
 void Executable::number_symbols() {
   std::unordered_map<std::string, int> numbers;

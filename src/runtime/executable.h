@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/fork.h"
 #include "base/mapped_file.h"
 #include "graph/graph.h"
 #include "passes/pass.h"
@@ -70,6 +71,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
  private:
   void number_symbols();
+  void forget_kernels(bool whole);
   std::shared_ptr<Plan> body_plan(const std::vector<Tensor>& feeds);
   bool shape_fits(size_t input, const Shape& shape, SmallVector<int64_t, 16>& extents) const;
   void check_feeds(const std::vector<Tensor>& feeds) const;
@@ -89,10 +91,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::vector<SmallVector<int, 6>> symbols_;  // of each dimension of each input; -1: known
   std::vector<int64_t> limits_;               // of each symbol: the largest extent
   LruCache<std::string, Plan> plans_;
-  std::mutex plan_mutex_;  // guards kernels_ and unplanned_
   Plan::KernelCache kernels_;
   std::unordered_set<std::string> unplanned_;  // feeds for which shapes depend on data
-  std::mutex last_mutex_;                      // guards the next two
+  ForkMutex last_mutex_;                       // guards the next two
   std::shared_ptr<Plan> last_plan_;            // of run_body
   std::vector<Shape> last_shapes_;
   bool never_planned_ = false;  // the graph must be interpreted, whatever the feeds
@@ -100,6 +101,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::once_flag interpreter_made_;
   std::unique_ptr<Interpreter> interpreter_;
   std::unique_ptr<Variables> variables_;
+  // Guards kernels_ and unplanned_, also while a plan is made.
+  ForkMutex plan_mutex_{ForkMutex::kLong, [this](bool whole) { forget_kernels(whole); }};
 };
 
 }  // namespace anymps

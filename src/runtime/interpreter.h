@@ -7,11 +7,11 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/fork.h"
 #include "graph/graph.h"
 #include "runtime/device.h"
 #include "runtime/kernel_choice.h"
@@ -57,7 +57,7 @@ class Interpreter {
     std::vector<Input> inputs;
     std::vector<int> outputs, dying;                            // slots
     std::map<std::string, std::shared_ptr<Executable>> bodies;  // by attribute
-    std::mutex mutex;                                           // guards recent
+    ForkMutex mutex;                                            // guards recent
     std::deque<PreparedPtr> recent;
   };
 

@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/fork.h"
+
 namespace anymps {
 
 struct CacheStats {
@@ -94,7 +96,7 @@ class LruCache {
     }
   }
 
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   size_t capacity_, weight_ = 0;
   Items items_;
   std::unordered_map<Key, typename Items::iterator, Hash> index_;

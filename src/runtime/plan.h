@@ -6,12 +6,12 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/fork.h"
 #include "graph/graph.h"
 #include "memory/planner.h"
 #include "runtime/device.h"
@@ -98,7 +98,7 @@ class Plan {
   std::vector<std::shared_ptr<const KernelChoice>> choices_;
   size_t arena_bytes_ = 0;
   PlanMemory memory_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::vector<std::unique_ptr<Context>> free_;
   size_t contexts_ = 0;
 };

@@ -5,9 +5,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
+
+#include "base/fork.h"
 
 namespace anymps {
 
@@ -39,7 +40,7 @@ class Profiler {
   std::vector<Row> rows() const;
 
   const Clock::time_point start_ = Clock::now();
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::vector<ProfileEvent> events_;
   std::vector<std::pair<int64_t, int64_t>> runs_;
 };

@@ -8,7 +8,8 @@ namespace anymps {
 namespace {
 
 std::map<std::string, StructuralOp, std::less<>>& table() {
-  static std::map<std::string, StructuralOp, std::less<>> ops;
+  // Never destroyed: a stream may still compute when the program ends.
+  static auto& ops = *new std::map<std::string, StructuralOp, std::less<>>;
   return ops;
 }
 

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/fork.h"
 #include "graph/graph.h"
 #include "runtime/interpreter.h"
 
@@ -20,7 +20,7 @@ class Variables {
   void set(const std::string& name, Tensor value);
 
  private:
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::map<std::string, Tensor> values_;
 };
 

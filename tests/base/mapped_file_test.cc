@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class MappedFileTest : public testing::Test {
+class MappedFileTest : public ::testing::Test {
  protected:
   MappedFileTest()
       : path_(
@@ -138,7 +138,7 @@ TEST_F(MappedFileDeathTest, OtherFaultsAreNotOurs) {
     return !WIFEXITED(status) || (WEXITSTATUS(status) != kSurvived && WEXITSTATUS(status) != 0);
   };
   EXPECT_EXIT(fault(false), ended, "");
-  EXPECT_EXIT(fault(true), testing::ExitedWithCode(42), "");
+  EXPECT_EXIT(fault(true), ::testing::ExitedWithCode(42), "");
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class OutputFileTest : public testing::Test {
+class OutputFileTest : public ::testing::Test {
  protected:
   OutputFileTest() {
     folder_ = fs::temp_directory_path() / fmt::format("output_file_test_{}", ::getpid());

@@ -10,7 +10,8 @@ namespace anymps {
 namespace {
 
 std::map<std::string, ReferenceFn, std::less<>>& functions() {
-  static std::map<std::string, ReferenceFn, std::less<>> all;
+  // Never destroyed: a stream may still compute when the program ends.
+  static auto& all = *new std::map<std::string, ReferenceFn, std::less<>>;
   return all;
 }
 
