@@ -272,6 +272,37 @@ TEST(Gradient, SecondOrderOfElementwiseOps) {
   }
 }
 
+// Far below zero the gradient is a small number, which no sum with 1 may swallow. The values were
+// computed with 60 digits.
+TEST(Gradient, OfGeluKeepsItsTail) {
+  struct Row {
+    double x, exact, tanh;
+  };
+  static constexpr Row kRows[] = {{-8, -3.979607261086796e-14, -4.7147845041068416e-20},
+                                  {-7, -6.2663230314666318e-11, -2.7651173507066019e-14},
+                                  {-6, -3.5468709453902015e-8, -7.7099739309536955e-10},
+                                  {-5, -7.1469460017922946e-6, -1.5463619875325946e-6},
+                                  {-4, -0.00050364966122642149, -0.00033512319712267076},
+                                  {-3, -0.011945647204183927, -0.011584166630969726}};
+  Values places;
+  for (const Row& row : kRows) places.push_back(row.x);
+  for (const char* driver : {"reference", "cpu"})
+    for (const DType dtype : {DType::kF32, DType::kF64})
+      for (const std::string approximate : {"none", "tanh"}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", driver, name(dtype), approximate));
+        Graph graph;
+        Value* x = graph.input("x", dtype, {6});
+        Value* y = graph.add("gelu", {x}, {{"approximate", approximate}});
+        graph.set_outputs(gradient(graph, y, {x}));
+        const Values found = run_graph(graph, {{dtype, {6}, places}}, driver)[0];
+        for (size_t i = 0; i < found.size(); ++i) {
+          const double expected = approximate == "none" ? kRows[i].exact : kRows[i].tanh;
+          EXPECT_NEAR(found[i], expected, (dtype == DType::kF32 ? 2e-5 : 1e-12) * -expected)
+              << kRows[i].x;
+        }
+      }
+}
+
 TEST(Gradient, SecondOrderOfMatmulAndConv) {
   check_second_order(
       [](Graph& graph, Value* x) {

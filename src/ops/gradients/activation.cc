@@ -37,7 +37,11 @@ GRADIENT(celu) {
 GRADIENT(gelu) {
   const Term x = ctx.x();
   if (ctx.attrs().s("approximate") == "none") {
-    const Term below = (x * (1 / std::numbers::sqrt2)).op("erf") * 0.5 + 0.5;
+    // The part of the normal distribution below x. Where 1 + erf(…) is a difference of numbers near
+    // 1, gelu(x) / x is the same without it; no division by zero elsewhere, for second gradients.
+    const Term tail = x < -1;
+    const Term below = where(tail, ctx.y() / where(tail, x, -1),
+                             (x * (1 / std::numbers::sqrt2)).op("erf") * 0.5 + 0.5);
     const Term density =
         (x * x * -0.5).op("exp") * (0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
     ctx.set(0, ctx.dy() * (below + x * density));
@@ -45,9 +49,10 @@ GRADIENT(gelu) {
   }
   const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, cubic = 0.044715;
   const Term square = x * x;
-  const Term t = (x * (square * cubic + 1) * scale).op("tanh");
-  const Term slope = (square * (3 * cubic) + 1) * scale;
-  ctx.set(0, ctx.dy() * ((t + 1) * 0.5 + x * 0.5 * (1 - t * t) * slope));
+  // (1 + tanh(z)) / 2 as sigmoid(2 z), which loses no tail.
+  const Term s = (x * (square * cubic + 1) * (2 * scale)).op("sigmoid");
+  const Term slope = (square * (3 * cubic) + 1) * (2 * scale);
+  ctx.set(0, ctx.dy() * (s * (x * (1 - s) * slope + 1)));
 }
 
 GRADIENT(silu) {
