@@ -73,11 +73,9 @@ def numpy_dtype(name):
 
 
 def text(value, what):
-    """A name for the engine, which ends at a NUL and is UTF-8."""
+    """A name for the engine, which is UTF-8; the extension refuses one with a NUL (c_text, core.h)."""
     if not isinstance(value, str):
         raise TypeError(f"[{what}] a name must be a str, not {type(value).__name__}")
-    if "\0" in value:
-        raise _core.InvalidArgument(f"[{what}] {value!r} holds the character NUL, which ends a name")
     try:
         value.encode()
     except UnicodeEncodeError:

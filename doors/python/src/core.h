@@ -94,10 +94,12 @@ struct StringList {
   throw amps::Error(AMPS_INVALID_ARGUMENT, message);
 }
 
-// For the C interface, where a zero ends a text: one inside would cut off the rest.
+// For the C interface, where a NUL ends a text: one inside would cut off the rest. All names come
+// through here.
 inline const char* c_text(const std::string& text) {
   if (text.find('\0') != std::string::npos)
-    invalid("[python] the text '" + std::string(text.c_str()) + "…' has a zero in it");
+    invalid("[python] the name '" + std::string(text.c_str()) +
+            "…' holds the character NUL, which ends a name");
   return text.c_str();
 }
 

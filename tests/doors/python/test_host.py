@@ -108,7 +108,9 @@ def test_a_zero_ends_no_name():
     run_alone("""
         import anymps
         for call in (lambda: anymps.load("model.onnx\\0.txt"), lambda: anymps.device("cpu\\0x"),
-                     lambda: anymps.Graph().input("a\\0b", "f32", [1]), lambda: anymps.empty([1], "f32\\0")):
+                     lambda: anymps.Graph().input("a\\0b", "f32", [1]), lambda: anymps.empty([1], "f32\\0"),
+                     lambda: anymps.Graph("g\\0"), lambda: anymps.Graph().input("a", "f32", ["N\\0"]),
+                     lambda: anymps.ops.gelu(anymps.tensor([1.0]), approximate="tanh\\0")):
             try:
                 call()
             except anymps.InvalidArgument as error:
