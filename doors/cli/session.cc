@@ -130,7 +130,7 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--device", device, "cpu, reference or null; default: $ANYMPS_DRIVER or cpu")
       ->check(device_name());
   app.add_option("-t,--threads", threads, "threads; 0: all cores")
-      ->transform(whole_number(0, 4096));
+      ->transform(whole_number(0, AMPS_MAX_THREADS));
   app.add_option("-O,--level", level, "0: no passes, 1: all passes")->transform(whole_number(0, 1));
 }
 

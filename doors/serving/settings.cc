@@ -182,7 +182,7 @@ void read_parameter(const Fields& where, const std::string& key, const std::stri
   if (key == "optimization_level") {
     settings.optimization_level = static_cast<int>(number(where, key, text, 0, 1));
   } else if (key == "threads") {
-    settings.threads = static_cast<int>(number(where, key, text, 0, 4096));
+    settings.threads = static_cast<int>(number(where, key, text, 0, AMPS_MAX_THREADS));
   } else if (key == "profile") {
     settings.profile = truth(where, key, text);
   } else if (key == "cache_dir") {

@@ -417,9 +417,12 @@ typedef struct amps_stream amps_stream;
 typedef struct amps_event amps_event;
 typedef struct amps_profiler amps_profiler;
 
+/* The most threads that a caller, or ANYMPS_NUM_THREADS, may ask for. */
+#define AMPS_MAX_THREADS 1024
+
 typedef struct amps_compile_options {
   size_t size;                /* sizeof(amps_compile_options), set by the caller */
-  int threads;                /* 0: the device's default */
+  int threads;                /* 0: the device's default; at most AMPS_MAX_THREADS */
   int optimization_level;     /* 0: none, 1: all passes (MPSGraph's default) */
   int check;                  /* compare every node with the reference driver */
   size_t plan_cache;          /* feed shapes that are kept ready; 0: 16 */

@@ -16,6 +16,8 @@ using namespace anymps::api;
 
 namespace {
 
+static_assert(kMostThreads == AMPS_MAX_THREADS);
+
 CompileOptions options_of(const amps_compile_options* given) {
   CompileOptions options;
   if (!given) return options;

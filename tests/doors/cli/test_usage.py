@@ -9,7 +9,7 @@ HUGE = "99999999999999999999999"
 WITH_MODEL = ("run", "bench", "profile", "inspect", "compile")
 WITH_INPUTS = ("run", "bench", "profile")
 # option: values that are wrong
-MODEL_OPTIONS = {"--threads": ["-1", "abc", "2x", "1.5", "", HUGE, "4097", " 1", "0x10"], "--level": ["2", "-1", "yes", HUGE], "--device": ["gpu", "CPU"]}
+MODEL_OPTIONS = {"--threads": ["-1", "abc", "2x", "1.5", "", HUGE, "1025", " 1", "0x10"], "--level": ["2", "-1", "yes", HUGE], "--device": ["gpu", "CPU"]}
 INPUT_OPTIONS = {"--dim": ["N", "=4", "N=", "N=abc", "N=-1", "N=4x", "N=1.5", f"N={HUGE}"], "--input": ["x", "=x.npy", "x="],
                  "--seed": ["-1", "abc", "18446744073709551616", HUGE, "1e3"]}
 OWN_OPTIONS = {

@@ -147,7 +147,7 @@ TEST(Flags, BackendOptionsWorkOrAreRefused) {
   const std::pair<const char*, const char*> wrong[] = {
       {"--backend-config=metal_mps,thread=2", "optimization_level, threads, profile, cache_dir"},
       {"--backend-config=metal_mps,threads=many",
-       "parameter 'threads' must be a number in 0..4096"},
+       "parameter 'threads' must be a number in 0..1024"},
       {"--backend-config=python,shm-default-byte-size=1", "the backend metal_mps"},
       {"--backend-config=metal_mps", "[BACKEND,]KEY=VALUE"},
       {"--op-library-directory=/nowhere", "a folder"}};
