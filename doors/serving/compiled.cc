@@ -90,11 +90,10 @@ std::shared_ptr<const ResultShapes> Compiled::result_shapes(const std::vector<si
     if (found != shapes_.end()) return found->second;
   }
   std::vector<int64_t> result_ranks(result_count_ + 1), result_dims(64);
-  const int64_t nothing = 0;
   for (size_t count = 0;; result_dims.resize(count)) {
-    amps::check(amps_executable_result_dims(
-        c(), ranks.data(), dims.empty() ? &nothing : dims.data(), result_ranks.data(),
-        result_dims.data(), result_dims.size(), &count));
+    amps::check(amps_executable_result_dims_for(c(), ranks.data(), ranks.size(), dims.data(),
+                                                dims.size(), result_ranks.data(), result_count_,
+                                                result_dims.data(), result_dims.size(), &count));
     if (count <= result_dims.size()) break;
   }
   fresh = true;

@@ -478,11 +478,21 @@ AMPS_API amps_status amps_executable_clear_plans(amps_executable* executable);
  * be there before. Dims lie one after the other. feed_ranks may be NULL: as in the graph; feed_dims
  * may be NULL if all are static. result_ranks has one entry a result, -1: not known, or no tensor;
  * at most `capacity` extents are written to result_dims, -1: depends on the feeds' elements;
- * *dim_count: how many there are. */
+ * *dim_count: how many there are. Reads amps_executable_input_count ranks and as many dims as they
+ * say, and writes amps_executable_output_count ranks, whatever room there is: the function below
+ * takes the lengths. */
 AMPS_API amps_status amps_executable_result_dims(amps_executable* executable,
                                                  const size_t* feed_ranks, const int64_t* feed_dims,
                                                  int64_t* result_ranks, int64_t* result_dims,
                                                  size_t capacity, size_t* dim_count);
+/* The same with the number of feeds' ranks (NULL and 0: as in the graph), of their dims (NULL and 0
+ * if all are static) and of the results' ranks, which must be those of the graph. */
+AMPS_API amps_status amps_executable_result_dims_for(amps_executable* executable,
+                                                     const size_t* feed_ranks, size_t feed_count,
+                                                     const int64_t* feed_dims,
+                                                     size_t feed_dim_count, int64_t* result_ranks,
+                                                     size_t result_count, int64_t* result_dims,
+                                                     size_t capacity, size_t* dim_count);
 /* "text", "json", "svg": the optimised graph; "passes": what each pass did; for the shapes of these
  * feeds (dims one after the other, ranks as in the graph; may be NULL if all are static): "plan":
  * steps and kernels, "memory": the arena, as JSON. */
@@ -496,6 +506,8 @@ AMPS_API amps_status amps_executable_text_for(amps_executable* executable, const
 
 /* ---- Streams, events, profiler ------------------------------------------------------------ */
 
+/* In a child of fork() a stream of the parent is empty: work that was queued when the process
+ * forked is done by the parent alone, and events behind it count as done in the child. */
 AMPS_API amps_status amps_stream_create(amps_device* device, amps_stream** stream);
 AMPS_API amps_status amps_stream_synchronize(amps_stream* stream);
 AMPS_API amps_status amps_stream_wait(amps_stream* stream, amps_event* event);
@@ -568,7 +580,8 @@ AMPS_API amps_status amps_doctor(amps_string** json);
   X(executable_text) X(stream_create) X(stream_synchronize) X(stream_wait) X(stream_record) \
   X(stream_release) X(event_done) X(event_synchronize) X(event_elapsed) X(event_release) \
   X(profiler_create) X(profiler_text) X(profiler_reset) X(profiler_release) X(doctor) \
-  X(device_trim) X(executable_stateful) X(file_write) X(executable_text_for)
+  X(device_trim) X(executable_stateful) X(file_write) X(executable_text_for) \
+  X(executable_result_dims_for)
 /* clang-format on */
 
 typedef struct amps_api {

@@ -516,8 +516,9 @@ class Executable {
       feed_dims.insert(feed_dims.end(), feed.begin(), feed.end());
     }
     for (size_t count = 0;; dims.resize(count)) {
-      check(amps_executable_result_dims(c(), feed_ranks.data(), feed_dims.data(), ranks.data(),
-                                        dims.data(), dims.size(), &count));
+      check(amps_executable_result_dims_for(c(), feed_ranks.data(), feed_ranks.size(),
+                                            feed_dims.data(), feed_dims.size(), ranks.data(),
+                                            ranks.size(), dims.data(), dims.size(), &count));
       if (count <= dims.size()) break;
     }
     std::vector<std::optional<std::vector<int64_t>>> shapes;

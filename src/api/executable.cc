@@ -125,6 +125,42 @@ std::vector<Shape> feed_shapes(const Executable& compiled, const int64_t* dims, 
   return feeds;
 }
 
+// The same with ranks that the caller gives, for inputs that have none.
+std::vector<Shape> ranked_shapes(const Executable& compiled, const size_t* ranks, size_t feeds,
+                                 const int64_t* dims, size_t count) {
+  const size_t inputs = compiled.graph().inputs().size();
+  require(ranks != nullptr, "[result dims] feed_ranks is NULL");
+  require(feeds == inputs, "[result dims] the graph has {} inputs, {} ranks given", inputs, feeds);
+  require(dims != nullptr || count == 0, "[result dims] feed_dims is NULL");
+  std::vector<Shape> shapes;
+  size_t left = count;
+  for (size_t i = 0; i < feeds; ++i) {
+    require(ranks[i] <= left, "[result dims] the ranks ask for more than the {} extents given",
+            count);
+    shapes.push_back(checked_shape(ranks[i], dims));
+    dims += ranks[i];
+    left -= ranks[i];
+  }
+  require(left == 0, "[result dims] the ranks ask for {} extents, {} given", count - left, count);
+  return shapes;
+}
+
+void write_result_dims(Executable& compiled, const std::vector<Shape>& feeds, int64_t* result_ranks,
+                       int64_t* result_dims, size_t capacity, size_t* dim_count) {
+  const std::vector<ValueType> types = compiled.result_types(feeds);
+  size_t count = 0;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const bool ranked = types[i].ranked && types[i].container == Container::kTensor;
+    (&need(result_ranks, "result_ranks"))[i] =
+        ranked ? static_cast<int64_t>(types[i].shape.size()) : -1;
+    for (size_t d = 0; ranked && d < types[i].shape.size(); ++d, ++count)
+      if (count < capacity)
+        (&need(result_dims, "result_dims"))[count] =
+            types[i].shape[d].known() ? types[i].shape[d].value() : -1;
+  }
+  need(dim_count, "dim_count") = count;
+}
+
 void write_text(amps_executable* executable, const char* format, const int64_t* dims,
                 size_t dim_count, amps_string** text) {
   need(text, "text") = nullptr;
@@ -270,18 +306,25 @@ amps_status amps_executable_result_dims(amps_executable* executable, const size_
       feeds.push_back(checked_shape(rank, feed_dims));
       feed_dims += rank;
     }
-    const std::vector<ValueType> types = compiled.result_types(feeds);
-    size_t count = 0;
-    for (size_t i = 0; i < types.size(); ++i) {
-      const bool ranked = types[i].ranked && types[i].container == Container::kTensor;
-      (&need(result_ranks, "result_ranks"))[i] =
-          ranked ? static_cast<int64_t>(types[i].shape.size()) : -1;
-      for (size_t d = 0; ranked && d < types[i].shape.size(); ++d, ++count)
-        if (count < capacity)
-          (&need(result_dims, "result_dims"))[count] =
-              types[i].shape[d].known() ? types[i].shape[d].value() : -1;
-    }
-    need(dim_count, "dim_count") = count;
+    write_result_dims(compiled, feeds, result_ranks, result_dims, capacity, dim_count);
+  });
+}
+
+amps_status amps_executable_result_dims_for(amps_executable* executable, const size_t* feed_ranks,
+                                            size_t feed_count, const int64_t* feed_dims,
+                                            size_t feed_dim_count, int64_t* result_ranks,
+                                            size_t result_count, int64_t* result_dims,
+                                            size_t capacity, size_t* dim_count) {
+  return guard([&] {
+    Executable& compiled = *need(executable, "executable").executable;
+    const size_t results = compiled.graph().outputs().size();
+    require(result_count == results, "[result dims] the graph has {} outputs, {} ranks asked for",
+            results, result_count);
+    write_result_dims(compiled,
+                      feed_count == 0 ? feed_shapes(compiled, feed_dims, feed_dim_count)
+                                      : ranked_shapes(compiled, feed_ranks, feed_count, feed_dims,
+                                                      feed_dim_count),
+                      result_ranks, result_dims, capacity, dim_count);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <string>
@@ -48,6 +49,41 @@ TEST(Hostile, ShapesForAPlanAreCounted) {
   const int64_t dims[] = {2, 3};
   EXPECT_EQ(amps_executable_text(dynamic.c(), "plan", dims, &text), AMPS_OK);
   amps_string_release(text);
+}
+
+TEST(Hostile, ShapesForResultsAreCounted) {
+  const amps::Device device = amps::Device::get("cpu");
+  const amps::Executable dynamic = relu_of(device, {-1, 3});
+  const size_t ranks[] = {2, 2};
+  const int64_t dims[] = {2, 3, 4};
+  int64_t result_ranks[] = {7, 7}, result_dims[] = {7, 7, 7};
+  size_t count = 0;
+  const auto shapes = [&](size_t feeds, size_t extents, size_t results) {
+    return amps_executable_result_dims_for(dynamic.c(), feeds ? ranks : nullptr, feeds, dims,
+                                           extents, result_ranks, results, result_dims, 3, &count);
+  };
+  for (const auto& [feeds, extents, results] : {std::array<size_t, 3>{2, 2, 1},
+                                                {1, 1, 1},
+                                                {1, 3, 1},
+                                                {1, 2, 0},
+                                                {1, 2, 2},
+                                                {0, 1, 1},
+                                                {0, 3, 1},
+                                                {0, 0, 1}}) {
+    EXPECT_EQ(shapes(feeds, extents, results), AMPS_INVALID_ARGUMENT)
+        << feeds << extents << results;
+    EXPECT_EQ(result_ranks[0], 7);
+  }
+  EXPECT_EQ(amps_executable_result_dims_for(dynamic.c(), nullptr, 1, dims, 2, result_ranks, 1,
+                                            result_dims, 3, &count),
+            AMPS_INVALID_ARGUMENT);
+  for (const size_t feeds : {0, 1}) {
+    ASSERT_EQ(shapes(feeds, 2, 1), AMPS_OK) << amps_last_error();
+    EXPECT_EQ(count, 2u);
+    EXPECT_EQ(result_ranks[0], 2);
+    EXPECT_EQ(result_ranks[1], 7);
+    EXPECT_EQ(std::vector<int64_t>(result_dims, result_dims + 3), (Ints{2, 3, 7}));
+  }
 }
 
 TEST(Hostile, ResultsMustBeThere) {
