@@ -33,7 +33,7 @@ std::optional<Tensor> Variables::get(const std::string& name) const {
 
 void Variables::set(const std::string& name, Tensor value) {
   std::lock_guard lock(mutex_);
-  values_[name] = std::move(value);
+  std::swap(values_[name], value);  // the one before goes without the lock: it may be another's
 }
 
 std::vector<Tensor> StructuralCall::run(const char* body, std::vector<Tensor> feeds) const {

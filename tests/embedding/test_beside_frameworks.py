@@ -49,3 +49,8 @@ def test_beside_a_torch_that_is_visible_to_all():
 @pytest.mark.parametrize("framework", SETTINGS)
 def test_through_the_function_table(framework, deep):
     run(framework, "-c", TABLE, framework, BUILD / "lib" / "libfunction_table.so", BUILD / "lib" / "libanymps.so", deep)
+
+
+def test_workers_of_a_data_loader_run_a_model():
+    """The workers are forked. ANYMPS_FORK_THREADS sets the threads of the engine's kernels, 1 by default."""
+    run("torch", ROOT / "tests" / "embedding" / "loader.py", ANYMPS_NUM_THREADS=os.environ.get("ANYMPS_FORK_THREADS", "1"))

@@ -1,20 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension as a guest of a Python process: memory goes back, nothing waits for the interpreter's lock while it holds
 it, no list is read past its end. What may hang or crash runs in a process of its own."""
-import os
-import subprocess
-import sys
-import textwrap
-
 import pytest
 
-
-def run_alone(code, **environment):
-    """Runs the code in a process of its own; what hangs fails."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, **environment}, timeout=60,
-                          capture_output=True, text=True)
-    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout
+from alone import run_alone
 
 
 def test_an_idle_program_gives_memory_back():
