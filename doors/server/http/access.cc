@@ -41,9 +41,10 @@ bool is_local_name(const std::string& name) {
 std::optional<Reply> check_host(const Options& options, const std::string& address,
                                 const Head& head) {
   const std::string* host = head.header("Host");
-  if (!host || (options.http_allow_hosts.empty() && !is_loopback(address))) return std::nullopt;
+  if (!host) return std::nullopt;
   const std::string name = host_name(*host);
   if (is_local_name(name) || is_listed(options.http_allow_hosts, name)) return std::nullopt;
+  if (options.http_allow_hosts.empty() && !is_loopback(address)) return std::nullopt;
   return error_reply(403, "this server is not called '" + name +
                               "': a web page may have pointed that name at it; "
                               "--http-allow-host " +

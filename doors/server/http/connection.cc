@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -27,7 +28,7 @@ constexpr uint64_t kLastRequestMs = 500;
 
 struct Block {
   Block(size_t bytes, HeldBytes* held)
-      : data(static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes))), charge(held) {
+      : data(static_cast<std::byte*>(std::malloc(bytes))), charge(held) {
     if (!data) throw std::bad_alloc();
   }
   ~Block() { std::free(data); }
@@ -38,15 +39,16 @@ struct Block {
   HeldBytes::Charge charge;
 };
 
+size_t to_boundary(uintptr_t address) { return (kAlignment - address % kAlignment) % kAlignment; }
+
 // A block for a body, placed so that what follows its JSON header is aligned. Pages that are never
 // written to cost nothing: what of it is filled is charged, not its size.
 std::pair<Buffer, HeldBytes::Charge*> allocate_body(size_t bytes, size_t json_bytes,
                                                     HeldBytes* held) {
-  const size_t pad = (kAlignment - json_bytes % kAlignment) % kAlignment;
-  const size_t total = (bytes + pad + kAlignment) / kAlignment * kAlignment;
-  auto block = std::make_shared<Block>(total, held);
+  auto block = std::make_shared<Block>(bytes + kAlignment, held);
   HeldBytes::Charge* charge = &block->charge;
-  std::byte* data = block->data + pad;
+  const auto address = reinterpret_cast<uintptr_t>(block->data);
+  std::byte* data = block->data + to_boundary(address + json_bytes);
   return {Buffer{std::move(block), data, bytes}, charge};
 }
 
@@ -241,11 +243,10 @@ Connection::Progress Connection::read_some() {
       pause_reading(true);
       return Progress::kNone;
     }
-    const size_t had = in_.size();
-    asked = kReadBytes;
-    in_.resize(had + asked);
-    count = socket_.receive(in_.data() + had, asked);
-    in_.resize(had + static_cast<size_t>(std::max<ssize_t>(count, 0)));
+    std::array<char, kReadBytes> piece;  // a string would clear what it is to grow by
+    asked = piece.size();
+    count = socket_.receive(piece.data(), asked);
+    if (count > 0) in_.append(piece.data(), static_cast<size_t>(count));
   }
   if (socket_.wants_write()) watch_writing(true);
   if (count == Socket::kBroken) {

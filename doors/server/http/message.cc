@@ -2,6 +2,7 @@
 #include "server/http/message.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 
@@ -11,9 +12,20 @@
 namespace server::http {
 namespace {
 
-bool is_token(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         (c != '\0' && std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos);
+constexpr size_t kUsualFields = 12;
+
+constexpr std::array<bool, 256> kTokens = [] {
+  std::array<bool, 256> tokens{};
+  for (const unsigned char c : std::string_view("!#$%&'*+-.^_`|~")) tokens[c] = true;
+  for (size_t c = '0'; c <= '9'; ++c) tokens[c] = true;
+  for (size_t c = 'a'; c <= 'z'; ++c) tokens[c] = tokens[c - 'a' + 'A'] = true;
+  return tokens;
+}();
+
+bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return kTokens[static_cast<unsigned char>(c)];
+  });
 }
 
 bool is_control(char c) {
@@ -23,9 +35,12 @@ bool is_control(char c) {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
-bool same(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                            [](char x, char y) { return lower(x) == lower(y); });
+bool same_letters(const char* a, const char* b, size_t count) {
+  return std::equal(a, a + count, b, [](char x, char y) { return lower(x) == lower(y); });
+}
+
+inline bool same(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && same_letters(a.data(), b.data(), a.size());
 }
 
 // Whether a list of tokens has this one.
@@ -45,8 +60,7 @@ void parse_request_line(std::string_view line, Head& head, bool& old) {
     throw BadMessage{400, "malformed request line"};
   const std::string_view method = line.substr(0, first), version = line.substr(last + 1);
   std::string_view target = line.substr(first + 1, last - first - 1);
-  if (method.empty() || !std::all_of(method.begin(), method.end(), is_token))
-    throw BadMessage{400, "malformed method"};
+  if (!is_token(method)) throw BadMessage{400, "malformed method"};
   if (version == "HTTP/1.0")
     old = true;
   else if (version != "HTTP/1.1")
@@ -104,13 +118,13 @@ std::optional<std::pair<Head, size_t>> parse_head(std::string_view text) {
   bool has_length = false;
   std::string_view connection;
   head.keep_alive = !old;
+  head.headers.reserve(kUsualFields);
   while (line_end < lines.size()) {
     lines.remove_prefix(line_end + 2);
     line_end = std::min(lines.find("\r\n"), lines.size());
     const std::string_view line = lines.substr(0, line_end);
     const size_t colon = line.find(':');
-    if (colon == std::string_view::npos || colon == 0 ||
-        !std::all_of(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(colon), is_token))
+    if (colon == std::string_view::npos || !is_token(line.substr(0, colon)))
       throw BadMessage{400, "malformed header field"};
     const std::string_view name = line.substr(0, colon), value = trim(line.substr(colon + 1));
     if (std::any_of(value.begin(), value.end(), is_control))
@@ -280,6 +294,7 @@ std::string head_of(const Reply& reply, bool keep_alive) {
 }
 
 std::optional<std::string> decode_segment(std::string_view text) {
+  if (text.find('%') == std::string_view::npos) return std::string(text);
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {

@@ -84,6 +84,7 @@ Route find_route(std::string_view path) {
   if (path == "/") return {Topic::kStatusPage, {}, {}, {}, {}, {}};
   if (path == "/status.json") return {Topic::kStatusJson, {}, {}, {}, {}, {}};
   std::vector<std::string> segments;
+  segments.reserve(6);
   while (path.starts_with('/')) {
     path.remove_prefix(1);
     const size_t end = std::min(path.find('/'), path.size());
