@@ -22,15 +22,11 @@ void Mailbox::deliver(Letter letter) {
   }
   const uint64_t one = 1;
   if (wake && write(fd_, &one, sizeof one) < 0) {
-    // The counter is full, so the loop wakes up anyway.
+    // The counter is full, after more letters than there can be.
   }
 }
 
 void Mailbox::take(std::vector<Letter>& letters) {
-  uint64_t count = 0;
-  if (read(fd_, &count, sizeof count) < 0) {
-    // Nothing new; there may be letters all the same.
-  }
   const std::lock_guard lock(mutex_);
   letters.swap(letters_);
 }

@@ -34,7 +34,8 @@ class Mailbox {
     ExchangePtr exchange;        // is ready to be sent
     std::function<void()> task;  // or: something to do on the loop's thread
   };
-  int fd() const { return fd_; }  // readable when there are letters
+  // Written to when letters come, never read: to be watched for edges.
+  int fd() const { return fd_; }
   void post(ExchangePtr exchange) { deliver({std::move(exchange), nullptr}); }
   void post(std::function<void()> task) { deliver({nullptr, std::move(task)}); }
   void take(std::vector<Letter>& letters);

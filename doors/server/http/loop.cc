@@ -65,11 +65,12 @@ struct Loop::Listener {
 Loop::Loop() {
   event_config* config = event_config_new();
   event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);  // used by its own thread alone
+  event_config_require_features(config, EV_FEATURE_ET);
   base_ = event_base_new_with_config(config);
   event_config_free(config);
   if (!base_) throw Error(Code::kInternal, "cannot make an event loop");
   letters_event_ = event_new(
-      base_, mailbox_->fd(), EV_READ | EV_PERSIST,
+      base_, mailbox_->fd(), EV_READ | EV_PERSIST | EV_ET,
       [](evutil_socket_t, short, void* self) { static_cast<Loop*>(self)->receive(); }, this);
   tick_event_ = event_new(
       base_, -1, EV_PERSIST,
