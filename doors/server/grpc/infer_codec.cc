@@ -2,6 +2,7 @@
 #include "server/grpc/infer_codec.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 
 #include <algorithm>
@@ -28,6 +29,9 @@ constexpr std::string_view kEmptyFinal = "triton_enable_empty_final_response";
 constexpr std::string_view kReserved = "triton_";
 // Longer waits than this say nothing, and their nanoseconds would not fit.
 constexpr int64_t kLongestTimeoutUs = 1'000'000'000'000'000;
+constexpr size_t kCopied = 1024;      // of a tensor: a part of its own costs more than the copy
+constexpr size_t kMostHead = 11;      // of a field: a tag of one byte and a number
+constexpr size_t kArenaBlock = 1024;  // holds the fields of a response with few outputs
 
 template <typename... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
@@ -108,6 +112,7 @@ void read_parameters(const ParameterMap& parameters, Request& request) {
 }
 
 const InferParameter* find(const ParameterMap& parameters, const char* name) {
+  if (parameters.empty()) return nullptr;  // the usual case: no name to hash
   const auto found = parameters.find(name);
   return found == parameters.end() ? nullptr : &found->second;
 }
@@ -156,7 +161,7 @@ void read_inputs(const std::shared_ptr<const ModelInferRequest>& message,
   int raw = 0;
   std::unordered_set<std::string_view> names;
   for (const auto& input : message->inputs()) {
-    if (!names.insert(input.name()).second)
+    if (message->inputs_size() > 1 && !names.insert(input.name()).second)
       refuse("{}input '{}' already exists in request", request_prefix(request), input.name());
     const std::optional<amps_dtype> dtype = serving::parse_datatype(input.datatype());
     if (!dtype)
@@ -207,7 +212,8 @@ void read_outputs(const ModelInferRequest& message, const SharedMemory& memory, 
     wish.target = shared_buffer(output.parameters(), output.name(), memory);
     if (wish.target.data && wish.classes > 0)
       refuse("output can't set both 'shared_memory_region' and 'classification'");
-    if (names.insert(output.name()).second) request.outputs.push_back(std::move(wish));
+    if (message.outputs_size() == 1 || names.insert(output.name()).second)
+      request.outputs.push_back(std::move(wish));
   }
 }
 
@@ -225,11 +231,11 @@ void set_parameter(const Parameter& value, InferParameter& to) {
 }
 
 // The tag and length before `bytes` bytes of a field with this number, which is below 16.
-std::string field_head(uint32_t field, uint64_t bytes) {
-  uint8_t head[11] = {static_cast<uint8_t>(field << 3 | 2)};
+void append_head(Wire& wire, uint32_t field, uint64_t bytes) {
+  uint8_t head[kMostHead] = {static_cast<uint8_t>(field << 3 | 2)};
   const uint8_t* end =
       google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(bytes, head + 1);
-  return {reinterpret_cast<const char*>(head), static_cast<size_t>(end - head)};
+  wire.append({reinterpret_cast<const char*>(head), static_cast<size_t>(end - head)});
 }
 
 }  // namespace
@@ -246,19 +252,16 @@ RequestPtr decode_infer(std::shared_ptr<const ModelInferRequest> message,
   return request;
 }
 
-void Wire::append(std::string bytes) {
+void Wire::append(std::string_view bytes) {
   size += bytes.size();
   if (bytes.empty()) return;
-  if (!parts.empty() && !parts.back().bytes.empty())
-    parts.back().bytes += bytes;
-  else
-    parts.push_back({std::move(bytes), {}});
+  if (parts.empty() || parts.back().bytes.empty()) parts.emplace_back();
+  parts.back().bytes += bytes;
 }
 
 void Wire::append(Buffer tensor) {
-  constexpr size_t kCopied = 1024;  // below, a part of its own costs more than the copy
   if (tensor.bytes <= kCopied) {
-    append(std::string(reinterpret_cast<const char*>(tensor.data), tensor.bytes));
+    append({reinterpret_cast<const char*>(tensor.data), tensor.bytes});
     return;
   }
   size += tensor.bytes;
@@ -288,7 +291,9 @@ InferTargets targets_of(const Request& request) {
 }
 
 Wire encode_infer(Response&& response, const InferTargets& targets, bool streamed) {
-  inference::ModelInferResponse message;
+  alignas(8) char first_block[kArenaBlock];
+  google::protobuf::Arena arena(first_block, sizeof first_block);
+  auto& message = *google::protobuf::Arena::CreateMessage<inference::ModelInferResponse>(&arena);
   message.set_model_name(std::move(response.model));
   message.set_model_version(std::move(response.version));
   message.set_id(std::move(response.id));
@@ -306,9 +311,15 @@ Wire encode_infer(Response&& response, const InferTargets& targets, bool streame
   // The tensors come last, as the field with the highest number: 6, raw_output_contents.
   static_assert(inference::ModelInferResponse::kRawOutputContentsFieldNumber == 6);
   Wire wire;
-  wire.append(message.SerializeAsString());
+  size_t copied = message.ByteSizeLong();
+  for (const OutputTensor& output : response.outputs)
+    copied += kMostHead + (output.data.bytes <= kCopied ? output.data.bytes : 0);
+  std::string& bytes = wire.parts.emplace_back().bytes;
+  bytes.reserve(copied);
+  message.AppendToString(&bytes);
+  wire.size = bytes.size();
   for (OutputTensor& output : response.outputs) {
-    wire.append(field_head(6, output.data.bytes));
+    append_head(wire, 6, output.data.bytes);
     wire.append(std::move(output.data));
   }
   return wire;
@@ -325,13 +336,12 @@ Wire encode_streamed(Response&& response, const InferTargets& targets) {
   }
   Wire inner = encode_infer(std::move(response), targets, true);
   Wire wire;
-  wire.append(
-      field_head(inference::ModelStreamInferResponse::kInferResponseFieldNumber, inner.size));
+  append_head(wire, inference::ModelStreamInferResponse::kInferResponseFieldNumber, inner.size);
   for (Wire::Part& part : inner.parts)
     if (part.bytes.empty())
       wire.append(std::move(part.tensor));
     else
-      wire.append(std::move(part.bytes));
+      wire.append(part.bytes);
   return wire;
 }
 

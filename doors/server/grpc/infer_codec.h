@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "grpc_service.pb.h"
@@ -28,7 +29,7 @@ struct Wire {
   std::vector<Part> parts;
   size_t size = 0;
 
-  void append(std::string bytes);
+  void append(std::string_view bytes);
   void append(Buffer tensor);
   std::string flat() const;  // one string, for tests
 };
