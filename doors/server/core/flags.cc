@@ -113,6 +113,9 @@ class Flags {
         "configs/NAME.pbtxt of a model goes before its config.pbtxt");
     add(group, "--model-load-thread-count", o.model_load_threads, "models loaded at a time")
         ->check(CLI::Range(1, 64));
+    add(group, "--max-loaded-models", o.max_loaded_models,
+        "with --model-control-mode=explicit: versions of models that load requests may bring it to")
+        ->check(CLI::Range(1, 1 << 20));
     toggle(group, "--exit-on-error", o.exit_on_error, "end if a model cannot be loaded at start");
     toggle(group, "--strict-readiness", o.strict_readiness, "ready only if every model is");
     toggle(group, "--disable-auto-complete-config", o.disable_auto_complete_config,

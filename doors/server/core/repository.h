@@ -92,6 +92,10 @@ class Repository {
   std::optional<Source> poll_model(const Scan& scan, const std::string& name);
   void add_steps(const Scan& scan, const inference::ModelConfig& config, Sources& load);
   bool loaded_as(const std::string& name, const Source& source) const;
+  // Throws kUnavailable if these would be more than may be loaded.
+  void check_room(const std::string& name, const Sources& load) const;
+  // Of models that are neither wanted nor in a repository nothing is left to tell.
+  void forget_gone(const Scan& scan);
 
   // With the operation lock held. Returns why models were not loaded.
   Errors apply(Sources load, const std::set<std::string>& unload,

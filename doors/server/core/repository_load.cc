@@ -56,6 +56,36 @@ void Repository::add_steps(const Scan& scan, const inference::ModelConfig& confi
   }
 }
 
+// What has been let go and still answers is not counted: the requests under way are bounded.
+void Repository::check_room(const std::string& name, const Sources& load) const {
+  size_t others = 0, more = 0;
+  for (const auto& [model, entry] : models_) {
+    if (!entry.wanted || load.contains(model)) continue;
+    const auto live = std::count_if(entry.versions.begin(), entry.versions.end(),
+                                    [](const auto& version) { return version.second.live; });
+    others +=
+        std::max<size_t>(static_cast<size_t>(live), 1);  // it did not load: it is kept as well
+  }
+  for (const auto& [model, source] : load)
+    more += std::max<size_t>(
+        choose_versions(source.config.version_policy(), source.dir, [](int64_t) {}).size(), 1);
+  const size_t most = services_.options->max_loaded_models;
+  if (others + more > most)
+    throw Error(Code::kUnavailable, "failed to load '" + name + "': the server would have " +
+                                        std::to_string(others + more) +
+                                        " versions of models and may have " + std::to_string(most) +
+                                        "; unload others, or start it with a larger " +
+                                        "--max-loaded-models");
+}
+
+void Repository::forget_gone(const Scan& scan) {
+  std::unique_lock lock(mutex_);
+  std::erase_if(models_, [&](const auto& model) {
+    return !model.second.wanted && !scan.models.contains(model.first) &&
+           !scan.twice.contains(model.first);
+  });
+}
+
 void Repository::load(const std::string& name, const Parameters& parameters) {
   need_explicit();
   std::lock_guard operation(operation_);
@@ -84,6 +114,8 @@ void Repository::load(const std::string& name, const Parameters& parameters) {
   }
   add_steps(scan, source->config, load);
   load.insert_or_assign(name, std::move(*source));
+  check_room(name, load);
+  forget_gone(scan);
   const Errors errors = apply(std::move(load), {}, {name});
   if (const auto error = errors.find(name); error != errors.end())
     throw Error(Code::kInvalidArgument,
@@ -161,12 +193,14 @@ Repository::Errors Repository::apply(Sources load, const std::set<std::string>& 
 
 void Repository::drop(const std::string& name) {
   Trash trash;  // let go of after the lock
+  std::shared_ptr<PrivateDir> files;
   std::unique_lock lock(mutex_);
   const auto found = models_.find(name);
   if (found == models_.end()) return;
   Entry& entry = found->second;
   entry.wanted = entry.asked = false;
   entry.failure.clear();
+  files.swap(entry.source.files);
   for (auto& [number, version] : entry.versions) {
     if (version.live) {
       version.state = State::kUnloading;
@@ -262,16 +296,20 @@ Repository::Made Repository::make(const std::string& name, const Source& source,
       loaded = std::make_unique<ModelVersion>(services_, version, dir, source.config);
     }
     made.serial = ++serial_;
-    made.version = graveyard_.adopt(std::move(loaded), [this, name, version, serial = made.serial] {
-      {
-        std::unique_lock lock(mutex_);
-        VersionEntry& entry = models_[name].versions[version];
-        if (entry.serial != serial || entry.state != State::kUnloading) return;
-        entry.state = State::kUnavailable;
-        entry.reason = kUnloaded;
-      }
-      log('I', "successfully unloaded '" + name + "' version " + std::to_string(version));
-    });
+    // Files that came with the request stay as long as the version: it may read them again.
+    made.version = graveyard_.adopt(
+        std::move(loaded), [this, name, version, serial = made.serial, files = source.files] {
+          {
+            std::unique_lock lock(mutex_);
+            const auto model = models_.find(name);
+            if (model == models_.end()) return;
+            VersionEntry& entry = model->second.versions[version];
+            if (entry.serial != serial || entry.state != State::kUnloading) return;
+            entry.state = State::kUnavailable;
+            entry.reason = kUnloaded;
+          }
+          log('I', "successfully unloaded '" + name + "' version " + std::to_string(version));
+        });
   } catch (const Error& error) {
     made.error =
         ensemble ? error.what() : std::string(code_text(error.code())) + ": " + error.what();

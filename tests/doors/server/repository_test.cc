@@ -199,6 +199,55 @@ TEST(Repository, LoadsWithAnotherConfigurationAndOtherFiles) {
   EXPECT_EQ(floats_of(ask(repository, make_request("m", {1, 1, 1, 1})))[0], 2);
 }
 
+TEST(Repository, BoundsWhatLoadRequestsLoad) {
+  ModelFolder folder, elsewhere;
+  for (const std::string name : {"a", "b"}) folder.add(name, 1);
+  folder.add("broken", 1);
+  folder.config("broken", "backend: \"nope\" " + std::string(kFourFloats));
+  elsewhere.add("m", 5);
+  std::ifstream file(elsewhere.path() / "m/1/model.mps", std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  const Parameters fresh = {{"config", "{}"}, {"file:1/model.mps", bytes}};
+  Parameters versions = fresh;
+  versions["config"] = R"({"version_policy":{"all":{}}})";
+  versions["file:2/model.mps"] = versions["file:3/model.mps"] = bytes;
+  Served served(folder);
+  served.options.load_models = {"a"};
+  served.options.max_loaded_models = 3;
+  Repository& repository = served.start();
+  Code code{};
+  const auto load = [&](const std::string& name, const Parameters& parameters) {
+    return refusal([&] { repository.load(name, parameters); }, &code);
+  };
+  EXPECT_EQ(load("many", versions),
+            "failed to load 'many': the server would have 4 versions of models and may have 3; "
+            "unload others, or start it with a larger --max-loaded-models");
+  EXPECT_EQ(code, Code::kUnavailable);
+  repository.load("fresh", fresh);
+  EXPECT_NE(load("broken", {}).find("unable to find backend"), std::string::npos);
+  // One that did not load is kept too, with what came with it.
+  EXPECT_NE(load("b", {}).find("would have 4 versions"), std::string::npos);
+  EXPECT_NE(load("more", fresh).find("--max-loaded-models"), std::string::npos);
+  EXPECT_EQ(refusal([&] { repository.find("more", -1); }),
+            "Request for unknown model: 'more' is not found");
+  repository.load("fresh", fresh);  // takes its own place
+  repository.unload("broken", false);
+  repository.load("b", {});
+  // A name that is in no repository leaves nothing behind when its place is taken.
+  repository.unload("fresh", false);
+  repository.load("more", fresh);
+  EXPECT_EQ(refusal([&] { repository.find("fresh", -1); }),
+            "Request for unknown model: 'fresh' is not found");
+  EXPECT_EQ(floats_of(ask(repository, make_request("more", {1, 1, 1, 1})))[0], 6);
+  repository.unload("more", false);
+  repository.unload("a", false);
+  EXPECT_EQ(load("many", versions),
+            "failed to load 'many': the server would have 4 versions of models and may have 3; "
+            "unload others, or start it with a larger --max-loaded-models");
+  repository.unload("b", false);
+  repository.load("many", versions);
+}
+
 TEST(Repository, KeepsTheOldOneIfANewOneDoesNotLoad) {
   ModelFolder folder;
   folder.add("m", 1);
