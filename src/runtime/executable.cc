@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 
 #include "base/env.h"
 #include "drivers/reference_fallback.h"
@@ -377,22 +378,36 @@ void Executable::submit(const std::vector<Tensor>& feeds, std::vector<Tensor>& r
 }
 
 // Takes those results out of the list that lie in the memory of a feed: they would be written while
-// the feed is still read. Empty when there are none.
+// the feed is still read. Empty when there are none. From low to high addresses, only the result
+// and the feed that reach farthest can still meet what comes.
 static std::vector<Tensor> take_shared(const std::vector<Tensor>& feeds,
                                        std::vector<Tensor>& results, const Graph& graph) {
+  SmallVector<Reach, 16> reaches;
+  for (size_t i = 0; i < results.size(); ++i) add_reach(results[i], i, reaches);
   std::vector<Tensor> taken;
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (!results[i].buffer) continue;
-    for (size_t k = 0; k < i; ++k)
-      if (share_memory(results[i], results[k]))
-        fail(Code::kInvalidArgument, "[run] the memory given for results '{}' and '{}' overlaps",
-             graph.outputs()[k]->name, graph.outputs()[i]->name);
-  }
-  for (size_t i = 0; i < results.size(); ++i) {
-    const auto shares = [&](const Tensor& feed) { return share_memory(feed, results[i]); };
-    if (!results[i].buffer || std::none_of(feeds.begin(), feeds.end(), shares)) continue;
+  if (reaches.empty()) return taken;
+  const size_t of_feed = results.size();
+  for (const Tensor& feed : feeds) add_reach(feed, of_feed, reaches);
+  std::sort(reaches.begin(), reaches.end(), [](const Reach& a, const Reach& b) {
+    return std::less<const char*>()(a.begin, b.begin);
+  });
+  const auto take = [&](size_t result) {
     taken.resize(results.size());
-    taken[i] = std::exchange(results[i], Tensor());
+    if (results[result].buffer) taken[result] = std::exchange(results[result], Tensor());
+  };
+  const Reach *feed = nullptr, *result = nullptr;
+  for (const Reach& next : reaches) {
+    const bool is_feed = next.owner == of_feed;
+    const bool meets_result = result && next.begin < result->end;
+    if (is_feed && meets_result) take(result->owner);
+    if (!is_feed && meets_result) {
+      const auto [first, second] = std::minmax(result->owner, next.owner);
+      fail(Code::kInvalidArgument, "[run] the memory given for results '{}' and '{}' overlaps",
+           graph.outputs()[first]->name, graph.outputs()[second]->name);
+    }
+    if (!is_feed && feed && next.begin < feed->end) take(next.owner);
+    const Reach*& farthest = is_feed ? feed : result;
+    if (!farthest || farthest->end < next.end) farthest = &next;
   }
   return taken;
 }

@@ -38,4 +38,12 @@ bool share_memory(const Tensor& a, const Tensor& b) {
   return meet(bytes_of(a), bytes_of(b));
 }
 
+void add_reach(const Tensor& tensor, size_t owner, SmallVector<Reach, 16>& to) {
+  if (tensor.items)
+    for (const Tensor& item : *tensor.items) add_reach(item, owner, to);
+  if (tensor.items || !tensor.buffer) return;
+  const Bytes bytes = bytes_of(tensor);
+  if (bytes.begin < bytes.end) to.push_back({bytes.begin, bytes.end, owner});
+}
+
 }  // namespace anymps

@@ -7,6 +7,7 @@
 
 #include "base/container.h"
 #include "base/shape.h"
+#include "base/small_vector.h"
 #include "base/string_store.h"
 #include "memory/buffer.h"
 
@@ -28,5 +29,13 @@ struct Tensor {
 
 // Whether writing to one may change what the other holds: the ranges of bytes that they reach meet.
 bool share_memory(const Tensor& a, const Tensor& b);
+
+// The same for many tensors: the bytes that one of them reaches. Of a list there is one for each
+// tensor in it, of a tensor without elements none.
+struct Reach {
+  const char *begin, *end;
+  size_t owner;
+};
+void add_reach(const Tensor& tensor, size_t owner, SmallVector<Reach, 16>& to);
 
 }  // namespace anymps

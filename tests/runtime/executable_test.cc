@@ -79,6 +79,54 @@ TEST_P(OnDriver, ResultsMayLieInTheMemoryOfFeeds) {
             "[run] the memory given for results 'a' and 'c' overlaps");
 }
 
+// Many results in one block, among them feeds: each is seen for itself, neighbours do not overlap.
+TEST_P(OnDriver, ManyResultsMayLieBesideFeedsAndInThem) {
+  constexpr size_t kCount = 3000;
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {2});
+  Value* y = graph.input("y", DType::kF32, {2});
+  graph.input("empty", DType::kF32, {0});
+  std::vector<Value*> outputs;
+  for (size_t i = 0; i < kCount; ++i)
+    outputs.push_back(graph.add(i % 2 ? "sub" : "add", {x, y}, {}, "r" + std::to_string(i)));
+  graph.set_outputs(outputs);
+  Executable executable(device_, graph);
+  // x lies across two results, y behind the last byte of all of them.
+  std::vector<float> values(2 * kCount + 2);
+  values[7] = 5, values[8] = 6;
+  values[2 * kCount] = 1, values[2 * kCount + 1] = 2;
+  const Tensor block = tensor(*device_, {2 * kCount + 2}, values);
+  const auto part = [&](size_t first, int64_t count = 2) {
+    Tensor tensor = block;
+    tensor.desc = TensorDesc(DType::kF32, Shape{count});
+    tensor.offset = first * sizeof(float);
+    return tensor;
+  };
+  std::vector<Tensor> room;  // from the last to the first
+  for (size_t i = 0; i < kCount; ++i) room.push_back(part(2 * (kCount - 1 - i)));
+  std::vector<Tensor> results = room;
+  executable.run({part(7), part(2 * kCount), part(9, 0)}, results);
+  values = elements(*device_, block);
+  for (size_t i = 0; i < kCount; ++i) {
+    EXPECT_EQ(results[i].data(), room[i].data());
+    const float sign = i % 2 ? -1.0F : 1.0F;
+    ASSERT_EQ(values[2 * (kCount - 1 - i)], 5 + sign) << i;
+    ASSERT_EQ(values[2 * (kCount - 1 - i) + 1], 6 + 2 * sign) << i;
+  }
+  EXPECT_EQ(values[2 * kCount], 1);
+
+  results = room;
+  results[kCount - 1] = part(2 * kCount - 1);  // half of r0
+  const Tensor apart = tensor(*device_, {2}, {1, 2}), none = device_->empty(DType::kF32, {0});
+  EXPECT_EQ(error_of([&] {
+              executable.run({apart, apart, none}, results);
+            }),
+            "[run] the memory given for results 'r0' and 'r2999' overlaps");
+  results[kCount - 1] = part(2 * kCount);
+  executable.run({apart, apart, none}, results);
+  EXPECT_EQ(elements(*device_, block)[2 * kCount], 0);
+}
+
 TEST_P(OnDriver, TakesEveryBatchSize) {
   Executable executable(device_, *mlp(Dim::symbol("N")));
   for (const int64_t batch : {1, 5, 0, 2, 5}) {
