@@ -54,6 +54,7 @@ void bench(const BenchOptions& options) {
 
   std::vector<std::vector<double>> times(static_cast<size_t>(options.concurrency));
   std::atomic<int> done{0};
+  const amps::Device::ThreadTimes before = session.device.thread_times();
   const double start = now_ms();
   auto loop = [&](std::vector<double>& mine, bool show) {
     std::vector<amps::Tensor> own;
@@ -78,6 +79,12 @@ void bench(const BenchOptions& options) {
   for (std::thread& thread : threads) thread.join();
   const double total = now_ms() - start;
   progress("bench", 1);
+  const amps::Device::ThreadTimes after = session.device.thread_times();
+  const int team = options.threads ? options.threads : session.device.max_threads();
+  // Of the time that the threads had, the callers' included, what nobody computed in.
+  const double worked = std::min(options.concurrency, team) * total / 1e3 -
+                        (after.waited - before.waited) + after.helped - before.helped;
+  const double waited = std::clamp(1 - worked / (team * total / 1e3), 0.0, 1.0);
 
   std::vector<double> all;
   for (const auto& mine : times) all.insert(all.end(), mine.begin(), mine.end());
@@ -88,7 +95,8 @@ void bench(const BenchOptions& options) {
   const Json result{{"model", options.model},
                     {"device", session.device.name()},
                     {"stateful", session.executable.stateful()},
-                    {"threads", options.threads ? options.threads : session.device.max_threads()},
+                    {"threads", team},
+                    {"threads_waited", waited},
                     {"concurrency", options.concurrency},
                     {"runs", all.size()},
                     {"load_ms", session.load_ms},
@@ -106,14 +114,14 @@ void bench(const BenchOptions& options) {
   }
   fmt::print(
       "{} runs, {} threads, concurrency {}: median {:.3f} ms  min {:.3f}  p90 {:.3f}  p99 {:.3f}  "
-      "max {:.3f}  {:.1f}/s  peak {:.1f} MiB\n",
-      all.size(), result["threads"].get<int>(), options.concurrency,
+      "max {:.3f}  {:.1f}/s  threads waited {:.0f} %  peak {:.1f} MiB\n",
+      all.size(), team, options.concurrency,
       result["median_ms"].get<double>(), all.front(), result["p90_ms"].get<double>(),
       result["p99_ms"].get<double>(), all.back(), result["per_second"].get<double>(),
-      result["peak_rss_mb"].get<double>());
+      waited * 100, result["peak_rss_mb"].get<double>());
   // Threads that wait for a core of another process: most runs are quick and some take many times
   // as long.
-  if (result["threads"].get<int>() > 1 && percentile(all, 0.9) > 3 * all.front())
+  if (team > 1 && percentile(all, 0.9) > 3 * all.front())
     fmt::print("one run in ten took over three times the shortest; if others use the cores: {}\n",
                kBusyCoresAdvice);
 }

@@ -87,7 +87,7 @@ std::string human_bytes(double bytes);
 double peak_rss_mb();
 // For who shares the machine: threads that meet after each layer wait for the one without a core.
 inline constexpr const char* kBusyCoresAdvice =
-    "--threads 1 or OMP_WAIT_POLICY=passive may be faster (docs/performance.md, \"Threads\")";
+    "--threads 1 may be faster (docs/performance.md, \"Threads\")";
 using common::now_ms;
 
 }  // namespace cli

@@ -102,9 +102,15 @@ AMPS_API const char* amps_device_name_at(size_t index); /* NULL past the end */
 AMPS_API const char* amps_device_name(const amps_device* device);
 AMPS_API const char* amps_device_description(amps_device* device);
 AMPS_API int amps_device_max_threads(amps_device* device);
+/* How many threads compute at most, from now on; at first as many as the process has cores (its
+ * affinity and quota of CPU time count), or ANYMPS_NUM_THREADS. Results do not depend on it. */
+AMPS_API amps_status amps_device_set_max_threads(amps_device* device, int threads);
+/* Seconds, over all callers since the process began: that the device's threads computed beside
+ * their callers, and that callers waited for work which such threads had begun. */
+AMPS_API amps_status amps_device_thread_times(amps_device* device, double* helped, double* waited);
 /* Calls fn with 0 to count - 1 on up to so many of the device's threads (0: all), in any order, and
- * returns when all have returned. A run inside one of them has that thread alone: several small
- * runs beside each other are often faster than one after the other on all threads. */
+ * returns when all have returned. Runs inside share the threads: several small runs beside each
+ * other are often faster than one after the other on all threads. */
 AMPS_API amps_status amps_device_parallel(amps_device* device, size_t count, int threads,
                                           void (*fn)(void* context, size_t index), void* context);
 AMPS_API amps_status amps_device_synchronize(amps_device* device);
@@ -581,7 +587,8 @@ AMPS_API amps_status amps_doctor(amps_string** json);
   X(stream_release) X(event_done) X(event_synchronize) X(event_elapsed) X(event_release) \
   X(profiler_create) X(profiler_text) X(profiler_reset) X(profiler_release) X(doctor) \
   X(device_trim) X(executable_stateful) X(file_write) X(executable_text_for) \
-  X(executable_result_dims_for)
+  X(executable_result_dims_for) \
+  X(device_set_max_threads) X(device_thread_times)
 /* clang-format on */
 
 typedef struct amps_api {

@@ -573,6 +573,15 @@ class Device {
   std::string name() const { return amps_device_name(device_); }
   std::string description() const { return amps_device_description(device_); }
   int max_threads() const { return amps_device_max_threads(device_); }
+  void set_max_threads(int threads) const { check(amps_device_set_max_threads(device_, threads)); }
+  struct ThreadTimes {
+    double helped = 0, waited = 0;  // seconds, see amps_device_thread_times
+  };
+  ThreadTimes thread_times() const {
+    ThreadTimes times;
+    check(amps_device_thread_times(device_, &times.helped, &times.waited));
+    return times;
+  }
   // Calls fn(0) … fn(count - 1) on up to so many of the device's threads, and throws what the first
   // that failed threw. A run inside has its thread alone.
   template <typename Fn>

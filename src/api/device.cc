@@ -73,6 +73,20 @@ const char* amps_device_description(amps_device* device) {
 int amps_device_max_threads(amps_device* device) {
   return device ? device->device->driver().max_threads() : 0;
 }
+amps_status amps_device_set_max_threads(amps_device* device, int threads) {
+  return guard([&] {
+    require(threads >= 1 && threads <= AMPS_MAX_THREADS,
+            "[threads] {} threads: 1 to {} can be asked for", threads, AMPS_MAX_THREADS);
+    need(device, "device").device->driver().set_max_threads(threads);
+  });
+}
+amps_status amps_device_thread_times(amps_device* device, double* helped, double* waited) {
+  return guard([&] {
+    const ThreadTimes times = need(device, "device").device->driver().thread_times();
+    need(helped, "helped") = times.helped;
+    need(waited, "waited") = times.waited;
+  });
+}
 amps_status amps_device_parallel(amps_device* device, size_t count, int threads,
                                  void (*fn)(void* context, size_t index), void* context) {
   return guard([&] {

@@ -16,8 +16,12 @@
 #include <mutex>
 #include <vector>
 
+#include "base/fork.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
+#else
+#include <thread>
 #endif
 
 namespace anymps {
@@ -331,19 +335,18 @@ void ThreadPool::State::live(Worker& self) {
 
 // The process's pool. It is never destroyed: its threads may outlive main.
 struct PoolOfProcess {
-  PoolOfProcess() {
-    // The child's threads are gone, and what they left half done stays where it is.
-    pthread_atfork(nullptr, nullptr, [] {
-      auto* fresh = new ThreadPool;
-      fresh->resize(instance().pool.load()->size());
-      instance().pool.store(fresh);
-    });
-  }
   static PoolOfProcess& instance() {
-    static PoolOfProcess process;
-    return process;
+    static auto* const process = new PoolOfProcess;
+    return *process;
+  }
+  // In a child the threads are gone, and what they left half done stays where it is.
+  void start_anew() {
+    auto* fresh = new ThreadPool;
+    fresh->resize(pool.load()->size());
+    pool.store(fresh);
   }
   std::atomic<ThreadPool*> pool{new ThreadPool};
+  ForkMutex mutex{ForkMutex::kLong, [this](bool) { start_anew(); }};
 };
 
 ThreadPool::ThreadPool() : state_(new State) {}

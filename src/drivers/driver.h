@@ -27,6 +27,12 @@ struct DriverTraits {
   bool reference_fallback = true;
 };
 
+// Seconds, over all callers since the process began.
+struct ThreadTimes {
+  double helped = 0;  // that the driver's threads computed beside their callers
+  double waited = 0;  // that callers waited for them
+};
+
 // A point in a queue's work that can be waited for. Recorded once, then only read.
 class Event : public Fence {
  public:
@@ -75,6 +81,8 @@ class Driver {
   virtual int use_threads(int threads) { return threads; }
   virtual void restore_threads(int before) { (void)before; }
   virtual int max_threads() const { return 1; }
+  virtual void set_max_threads(int threads) { (void)threads; }
+  virtual ThreadTimes thread_times() const { return {}; }
   // Calls fn(0) … fn(count - 1) on up to so many threads, in any order, and returns when all have.
   // Runs inside them share the threads.
   virtual void parallel(size_t count, int threads, const std::function<void(size_t)>& fn);

@@ -183,7 +183,6 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
       depth_(depth),
       variables_(std::make_unique<Variables>()) {
   require(!graph_->outputs().empty(), "[compile] the graph has no outputs");
-  if (options_.threads <= 0) options_.threads = device_->driver().max_threads();
   options_.check = options_.check || env_contains("ANYMPS_CHECK", "reference");
   const DriverTraits traits = device_->driver().traits();
   PassContext context;

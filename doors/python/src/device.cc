@@ -52,7 +52,12 @@ void bind_device(nb::module_& m) {
           nb::arg("name") = "", Unlocked())
       .def_prop_ro("name", &Device::name)
       .def_prop_ro("description", &Device::description)
-      .def_prop_ro("max_threads", &Device::max_threads)
+      .def_prop_rw("max_threads", &Device::max_threads, &Device::set_max_threads)
+      .def("thread_times",
+           [](const Device& d) {
+             const Device::ThreadTimes times = d.thread_times();
+             return nb::make_tuple(times.helped, times.waited);
+           })
       .def("synchronize", &Device::synchronize, Unlocked())
       .def("memory_stats", memory_stats)
       .def(

@@ -33,15 +33,14 @@ class CpuDriver final : public Driver {
     const int64_t asked = env_int("ANYMPS_NUM_THREADS");
     require(asked >= 0 && asked <= kMostThreads, "[env] ANYMPS_NUM_THREADS={} is not in 0..{}",
             asked, kMostThreads);
-    threads_ = asked ? static_cast<int>(asked) : std::min(find_cores().usable, kMostThreads);
-    ThreadPool::get().resize(threads_);
+    ThreadPool::get().resize(asked ? static_cast<int>(asked) : find_cores().usable);
   }
 
   const char* name() const override { return "cpu"; }
   std::string description() const override {
     const dnnl_version_t* version = dnnl_version();
     return fmt::format("{}, {} threads, {}, oneDNN {}.{}.{}, Highway {}.{}.{}", processor(),
-                       threads_, cpu::describe_isa(), version->major, version->minor,
+                       max_threads(), cpu::describe_isa(), version->major, version->minor,
                        version->patch, HWY_MAJOR, HWY_MINOR, HWY_PATCH);
   }
   DriverTraits traits() const override {
@@ -56,13 +55,15 @@ class CpuDriver final : public Driver {
     return most;
   }
   void restore_threads(int before) override { exchange_thread_limit(before); }
-  int max_threads() const override { return threads_; }
-  void parallel(size_t count, int threads, const std::function<void(size_t)>& fn) override {
-    parallel_calls(count, threads > 0 ? std::min(threads, threads_) : threads_, fn);
+  int max_threads() const override { return ThreadPool::get().size(); }
+  void set_max_threads(int threads) override { ThreadPool::get().resize(threads); }
+  ThreadTimes thread_times() const override {
+    const ThreadPool::Times times = ThreadPool::get().times();
+    return {times.helped, times.waited};
   }
-
- private:
-  int threads_ = 1;
+  void parallel(size_t count, int threads, const std::function<void(size_t)>& fn) override {
+    parallel_calls(count, threads > 0 ? threads : max_threads(), fn);
+  }
 };
 
 const DriverRegistrar kDriver("cpu", [] { return std::make_unique<CpuDriver>(); });

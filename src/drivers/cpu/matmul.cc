@@ -5,9 +5,9 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/fork.h"
 #include "drivers/cpu/gemm.h"
 #include "drivers/cpu/onednn.h"
-#include "drivers/cpu/threads.h"
 
 namespace anymps::cpu {
 
@@ -78,8 +78,8 @@ struct Made {
 template <typename Make>
 Made same_shape(const std::string& key, Parts& parts, Make make) {
   constexpr size_t kMost = 32;
-  static std::mutex mutex;
-  static std::unordered_map<std::string, Made> known;
+  static auto& mutex = *new ForkMutex;
+  static auto& known = *new std::unordered_map<std::string, Made>;  // also while the process ends
   {
     std::lock_guard lock(mutex);
     if (auto found = known.find(key); found != known.end()) {
@@ -264,58 +264,72 @@ class Product {
     return to;
   }
 
-  KernelPtr build(std::string& why) {
-    if (batch_rank() > DNNL_MAX_NDIMS - 3)
-      return refuse(why, fmt::format("{} batch axes that cannot be merged", batch_rank()));
-    dense_ = true;
-    for (size_t i = kA; i <= kY; ++i) {
-      TensorDesc& t = tensors_[i].desc;
-      if (batch_rank() == 1 && t.shape[0] > 1 && t.strides[0] != 0 &&
-          t.strides[0] != t.shape[1] * t.shape[2])
-        dense_ = false;
-    }
+  // Tensors as oneDNN sees them, and where they lie: a, b, y, then the summands.
+  struct Piece {
     std::vector<TensorDesc> descs;
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      descs.push_back(for_onednn(i));
-      if (has_odd_strides(descs.back()))
-        return refuse(why, fmt::format("strides of {} are not positive", to_string(descs.back())));
+    std::vector<Place> places;
+    size_t rank() const { return descs[kY].shape.size(); }
+
+    // So many rows, columns or batches of y, and what they are computed from.
+    Piece part(size_t axis, int64_t begin, int64_t count) const {
+      Piece result = *this;
+      for (size_t i = 0; i < descs.size(); ++i) {
+        if ((i == kB && axis == rank() - 2) || (i == kA && axis == rank() - 1)) continue;
+        TensorDesc& desc = result.descs[i];
+        if (desc.shape[axis] == 1) continue;  // broadcast
+        desc.shape[axis] = count;
+        const auto bytes = static_cast<size_t>(begin * desc.strides[axis]) * size_of(desc.dtype);
+        result.places[i] = places[i].at(bytes);
+      }
+      return result;
     }
-    const size_t rank = descs[kY].shape.size();
+  };
+
+  // Cut into up to `most` pieces, by the shapes alone.
+  static std::vector<Piece> cut(const Piece& whole, int64_t most) {
+    const Shape& y = whole.descs[kY].shape;
+    size_t axis = 0;
+    int64_t pieces = 1;
+    for (size_t i = 0; i < y.size(); ++i) {
+      const int64_t least = i + 2 < y.size() ? 1 : i + 2 == y.size() ? 16 : 64;
+      const int64_t possible = std::min(most, y[i] / least);
+      if (possible > pieces) axis = i, pieces = possible;
+    }
+    std::vector<Piece> result;
+    for (int64_t i = 0; i < pieces; ++i) {
+      const int64_t begin = y[axis] * i / pieces, end = y[axis] * (i + 1) / pieces;
+      result.push_back(whole.part(axis, begin, end - begin));
+    }
+    return result;
+  }
+
+  // Nothing where oneDNN has no fast implementation.
+  std::optional<OneDnnBuilder::Call> call_for(const Piece& piece, Parts& parts,
+                                              OneDnnBuilder& builder, std::string& detail) const {
+    const std::vector<TensorDesc>& descs = piece.descs;
     const auto scale = static_cast<float>(request_.attrs.f("alpha"));
     dnnl::post_ops ops;
     if (scale != 1) ops.append_eltwise(dnnl::algorithm::eltwise_linear, scale, 0);
     std::vector<PrimitiveArg> extra;
     memory::desc bias;
-    OneDnnBuilder builder(request_);
-    for (size_t s = 0; s < summands_.size(); ++s) {
-      TensorDesc desc = descs[kY + 1 + s];
-      Place place{Place::kInput, summands_[s], nullptr};
-      if (expand_ && desc.shape != descs[kY].shape) {
-        desc = TensorDesc(desc.dtype, descs[kY].shape);
-        place = expanded(builder, kY + 1 + s);
-      }
-      const memory::desc md = onednn_desc(desc);
-      const bool is_row = desc.shape.back() == descs[kY].shape.back() &&
-                          desc.count() == desc.shape.back() && desc.strides.back() <= 1;
+    for (size_t i = kY + 1; i < descs.size(); ++i) {
+      const memory::desc md = onednn_desc(descs[i]);
+      const bool is_row = descs[i].shape.back() == descs[kY].shape.back() &&
+                          descs[i].count() == descs[i].shape.back() && descs[i].strides.back() <= 1;
       if (is_row && scale == 1 && !bias) {
         bias = md;
-        extra.push_back({DNNL_ARG_BIAS, md, place});
+        extra.push_back({DNNL_ARG_BIAS, md, piece.places[i]});
         continue;
       }
-      extra.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len()) | DNNL_ARG_SRC_1, md, place});
+      extra.push_back(
+          {DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len()) | DNNL_ARG_SRC_1, md, piece.places[i]});
       ops.append_binary(dnnl::algorithm::binary_add, md);
     }
     append_activation(ops, request_.attrs, "act_alpha", "act_beta");
     const dnnl::primitive_attr attr = onednn_attr(ops);
-    Parts parts(parts_for(2 * static_cast<double>(descs[kY].count()) *
-                          static_cast<double>(descs[kA].shape.back())));
-    const bool packs = request_.constant(1) && request_.packed && rank == 2;
-    // Of a transposed a oneDNN may share out the sums among threads, and then they depend on how
-    // many there are. It would copy it anyway.
-    const bool turned = descs[kA].strides[rank - 1] != 1 && descs[kA].shape[rank - 1] > 1;
-    const memory::desc a =
-        onednn_desc(turned ? TensorDesc(descs[kA].dtype, descs[kA].shape) : descs[kA]);
-    const memory::desc y = onednn_desc(descs[kY]);
+    const bool packs = request_.constant(1) && request_.packed && piece.rank() == 2 &&
+                       descs[kB].shape == for_onednn(kB).shape;
+    const memory::desc a = onednn_desc(descs[kA]), y = onednn_desc(descs[kY]);
     const memory::desc b =
         packs ? memory::desc(onednn_dims(descs[kB].shape), *onednn_type(descs[kB].dtype),
                              memory::format_tag::any)
@@ -327,27 +341,77 @@ class Product {
     key +=
         fmt::format(" {} {} {} {}", request_.attrs.s("activation"), request_.attrs.f("act_alpha"),
                     request_.attrs.f("act_beta"), Parts::now());
-    const auto [pd, primitive, _] = same_shape(key, parts, [&] {
+    const Made made = same_shape(key, parts, [&] {
       return bias ? dnnl::matmul::primitive_desc(onednn_engine(), a, b, bias, y, attr, true)
                   : dnnl::matmul::primitive_desc(onednn_engine(), a, b, y, attr, true);
     });
-    if (!pd) return refuse(why, "oneDNN has no implementation");
-    if (std::string_view(pd.impl_info_str()).starts_with("ref"))
-      return refuse(why, "oneDNN has only its slow reference implementation");
-    std::vector<PrimitiveArg> args{{DNNL_ARG_SRC, a, builder.read(0, descs[kA], a)},
-                                   {DNNL_ARG_WEIGHTS, pd.weights_desc(),
-                                    packs ? builder.read_weights(1, descs[kB], pd.weights_desc())
-                                          : Place{Place::kInput, 1, nullptr}},
-                                   {DNNL_ARG_DST, y, {Place::kOutput, 0, nullptr}}};
+    if (!made.primitive) return std::nullopt;
+    detail = made.pd.impl_info_str();
+    const memory::desc weights = made.pd.weights_desc();
+    std::vector<PrimitiveArg> args{
+        {DNNL_ARG_SRC, a, piece.places[kA]},
+        {DNNL_ARG_WEIGHTS, weights,
+         packs ? builder.read_weights(1, descs[kB], weights) : piece.places[kB]},
+        {DNNL_ARG_DST, y, piece.places[kY]}};
     args.insert(args.end(), extra.begin(), extra.end());
-    builder.call(primitive, pd.scratchpad_desc(), std::move(args));
-    return builder.finish(pd.impl_info_str());
+    return OneDnnBuilder::Call{made.primitive, made.pd.scratchpad_desc(), std::move(args)};
+  }
+
+  KernelPtr build(std::string& why) {
+    if (batch_rank() > DNNL_MAX_NDIMS - 3)
+      return refuse(why, fmt::format("{} batch axes that cannot be merged", batch_rank()));
+    dense_ = true;
+    for (size_t i = kA; i <= kY; ++i) {
+      TensorDesc& t = tensors_[i].desc;
+      if (batch_rank() == 1 && t.shape[0] > 1 && t.strides[0] != 0 &&
+          t.strides[0] != t.shape[1] * t.shape[2])
+        dense_ = false;
+    }
+    OneDnnBuilder builder(request_);
+    Piece whole;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      TensorDesc& desc = whole.descs.emplace_back(for_onednn(i));
+      if (has_odd_strides(desc))
+        return refuse(why, fmt::format("strides of {} are not positive", to_string(desc)));
+      whole.places.push_back(i == kY ? Place{Place::kOutput, 0, nullptr}
+                             : i < kY ? Place{Place::kInput, i, nullptr}
+                                      : Place{Place::kInput, summands_[i - kY - 1], nullptr});
+    }
+    TensorDesc& a = whole.descs[kA];
+    // Of a transposed a oneDNN may share out the sums among its parts. It would copy it anyway.
+    if (a.strides.back() != 1 && a.shape.back() > 1) {
+      const TensorDesc dense(a.dtype, a.shape);
+      whole.places[kA] = builder.read(0, a, onednn_desc(dense));
+      a = dense;
+    }
+    for (size_t i = kY + 1; expand_ && i < whole.descs.size(); ++i) {
+      if (whole.descs[i].shape == whole.descs[kY].shape) continue;
+      whole.places[i] = expanded(builder, i);
+      whole.descs[i] = TensorDesc(whole.descs[i].dtype, whole.descs[kY].shape);
+    }
+    const int most = parts_for(2 * static_cast<double>(whole.descs[kY].count()) *
+                               static_cast<double>(a.shape.back()));
+    Parts parts(cut_ ? 1 : most);
+    std::string detail;
+    std::vector<OneDnnBuilder::Call> calls;
+    for (const Piece& piece : cut(whole, cut_ ? most : 1)) {
+      std::optional<OneDnnBuilder::Call> call = call_for(piece, parts, builder, detail);
+      if (!call) return refuse(why, "oneDNN has no fast implementation");
+      calls.push_back(std::move(*call));
+    }
+    if (most > 1 && Parts::now() == 1 && !cut_) {
+      // Its parts would wait for each other: products of their own instead.
+      cut_ = true;
+      return build(why);
+    }
+    builder.calls(std::move(calls));
+    return builder.finish(detail);
   }
 
   const KernelRequest& request_;
   std::vector<Operand> tensors_;  // a, b, y, then the summands
   std::vector<size_t> summands_;  // their input numbers
-  bool dense_ = true, expand_ = false;
+  bool dense_ = true, expand_ = false, cut_ = false;
 };
 
 KernelPtr make_packed(const KernelRequest& request, std::string& why) {
