@@ -36,10 +36,9 @@ TEST(Parallel, ErrorsComeBack) {
             AMPS_INVALID_ARGUMENT);
 }
 
-// Kernels are prepared for a number of threads: a run inside has a plan of its own.
-TEST(Parallel, RunsInsideHaveAPlanForOneThread) {
+// Plans do not know how many threads there are.
+TEST(Parallel, RunsInsideShareThePlan) {
   const amps::Device device = amps::Device::get("cpu");
-  if (device.max_threads() < 2) GTEST_SKIP() << "one core";
   constexpr int64_t kRows = 64, kInner = 512, kColumns = 256;
   amps::Graph graph;
   const amps::Value x = graph.input("x", amps::DType::f32, {kRows, kInner});
@@ -69,8 +68,28 @@ TEST(Parallel, RunsInsideHaveAPlanForOneThread) {
     device.parallel(got.size(), 2, [&](size_t i) { got[i] = run(i); });
     for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], expected[i]);  // whole numbers
   }
-  EXPECT_EQ(plans(), 2u);
+  EXPECT_EQ(plans(), 1u);
   EXPECT_EQ(run(3), expected[3]);
+}
+
+TEST(Parallel, TheNumberOfThreadsMayChange) {
+  const amps::Device device = amps::Device::get("cpu");
+  const int before = device.max_threads();
+  for (const int threads : {3, 1, before}) {
+    device.set_max_threads(threads);
+    EXPECT_EQ(device.max_threads(), threads);
+    std::atomic<int> calls = 0;
+    device.parallel(50, 0, [&](size_t) { ++calls; });
+    EXPECT_EQ(calls, 50);
+  }
+  for (const int threads : {0, -1, AMPS_MAX_THREADS + 1})
+    EXPECT_EQ(amps_device_set_max_threads(device.c(), threads), AMPS_INVALID_ARGUMENT);
+  EXPECT_EQ(device.max_threads(), before);
+  double helped = -1, waited = -1;
+  EXPECT_EQ(amps_device_thread_times(device.c(), &helped, &waited), AMPS_OK);
+  EXPECT_GE(helped, 0);
+  EXPECT_GE(waited, 0);
+  EXPECT_EQ(amps_device_thread_times(device.c(), nullptr, &waited), AMPS_INVALID_ARGUMENT);
 }
 
 }  // namespace
