@@ -56,7 +56,7 @@ void set_connections(grpc::ServerBuilder& builder, const GrpcConnectionOptions& 
 struct GrpcServer::State {
   explicit State(Server& server)
       : server(server),
-        door{server.options()},
+        door(server.options()),
         service(server),
         health(server),
         calls(server, service) {}
@@ -113,12 +113,12 @@ GrpcServer::GrpcServer(Server& server) : state_(std::make_unique<State>(server))
   const Options& options = server.options();
   State& s = *state_;
   s.calls.compression = compression(options.grpc_compression);
-  const std::shared_ptr<grpc::ServerCredentials> credentials = make_credentials(s.door);
   const int fd = http::listen_on(options.grpc_address, options.grpc_port, options.reuse_grpc_port);
   s.port = http::port_of(fd);
   grpc::ServerBuilder builder;
   s.acceptor = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      s.door.credentials());
   // See infer_message.cc.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   set_connections(builder, options.grpc_connections);
@@ -161,7 +161,7 @@ void GrpcServer::stop() {
   if (s.stopped || !s.grpc) return;
   s.stopped = true;
   s.listening.finish(0);
-  s.door.closed = true;
+  s.door.close();
   s.calls.drain();
   // For the messages of calls that are let in already: gRPC drops those that come later.
   std::this_thread::sleep_for(kLastMessages);
