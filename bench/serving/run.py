@@ -33,7 +33,6 @@ CONCURRENCY = [1, 8, 32]
 MODELS = [m.name for m in repository.MODELS]
 MAX_REL_DIFF = 1e-3
 PAUSE_S = 0.3
-ENVIRONMENT = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "4000"}  # client and server share the cores: who waits must soon let go of them
 LONGEST_MS = 16000  # a window in which no request ends is made longer, up to this
 
 
@@ -140,7 +139,7 @@ def start_all(args, models, stack, folder):
         backend = "python" if kind == "python" else "metal_mps"
         repository.make(made, backend, models, args.instances, args.threads, ROOT / ".models", Path(__file__).parent / "python_model.py")
         log = ROOT / "build" / "logs" / f"bench-serving-{kind}.log"
-        running[kind] = stack.enter_context(servers.start(kind, made, log, environment=ENVIRONMENT, wait="/v2/health/ready"))
+        running[kind] = stack.enter_context(servers.start(kind, made, log, wait="/v2/health/ready"))
     return running
 
 

@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -140,19 +138,6 @@ int serve(const Options& options, const sigset_t& signals) {
   return answered ? 0 : 1;
 }
 
-// Threads of OpenMP spin for milliseconds before they sleep, and then take the time of those that
-// serve; if they sleep at once, each layer pays for waking them. So they spin for about as long as
-// waking takes ("active" keeps that up when several models have threads). The library reads this
-// once, when it is loaded: so the program starts again.
-void let_threads_sleep(char** argv) {
-  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  setenv("OMP_WAIT_POLICY", "active", 1);
-  setenv("GOMP_SPINCOUNT", "4000", 1);
-  execv(program.c_str(), argv);  // if it cannot, it serves as it is
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -160,7 +145,6 @@ int main(int argc, char** argv) {
   Options options;
   if (const std::optional<int> code = server::parse_flags(argc, argv, options))
     return common::end_output(kName, *code);
-  let_threads_sleep(argv);
   // Every thread inherits this: the signals come to sigwait alone.
   sigset_t signals;
   sigemptyset(&signals);
