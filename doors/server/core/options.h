@@ -41,7 +41,7 @@ struct Options {
   bool disable_auto_complete_config = false;
   unsigned exit_timeout_seconds = 30;
   unsigned model_load_threads = 2;
-  unsigned max_loaded_models = 1024;  // with kExplicit; each version is one
+  unsigned max_loaded_models = 1024;                     // with kExplicit; each version is one
   serving::OperatorOptions models;                       // --backend-config, --op-library-directory
   std::map<std::string, std::string> cache_config;       // "local" -> size=BYTES
   bool rate_limit = false;                               // execution_count
