@@ -115,10 +115,9 @@ void bench(const BenchOptions& options) {
   fmt::print(
       "{} runs, {} threads, concurrency {}: median {:.3f} ms  min {:.3f}  p90 {:.3f}  p99 {:.3f}  "
       "max {:.3f}  {:.1f}/s  threads waited {:.0f} %  peak {:.1f} MiB\n",
-      all.size(), team, options.concurrency,
-      result["median_ms"].get<double>(), all.front(), result["p90_ms"].get<double>(),
-      result["p99_ms"].get<double>(), all.back(), result["per_second"].get<double>(),
-      waited * 100, result["peak_rss_mb"].get<double>());
+      all.size(), team, options.concurrency, result["median_ms"].get<double>(), all.front(),
+      result["p90_ms"].get<double>(), result["p99_ms"].get<double>(), all.back(),
+      result["per_second"].get<double>(), waited * 100, result["peak_rss_mb"].get<double>());
   // Threads that wait for a core of another process: most runs are quick and some take many times
   // as long.
   if (team > 1 && percentile(all, 0.9) > 3 * all.front())

@@ -33,11 +33,11 @@ constexpr int kRanges = 32;   // of tasks in a region, each of which has threads
 constexpr int kRegions = 64;  // at a time; a caller that finds none free works alone
 
 // How long a thread looks for work before it sleeps, in nanoseconds.
-constexpr int64_t kAfterRun = 40'000;      // after the last region, if no model runs
-constexpr int64_t kLeastInRun = 50'000;    // while one does, by how long its waits were
+constexpr int64_t kAfterRun = 40'000;    // after the last region, if no model runs
+constexpr int64_t kLeastInRun = 50'000;  // while one does, by how long its waits were
 constexpr int64_t kMostInRun = 1'000'000;
-constexpr int64_t kOthersWait = 4'000;     // if others want the cores
-constexpr int64_t kCallerWaits = 50'000;   // a caller, for tasks that others have begun
+constexpr int64_t kOthersWait = 4'000;    // if others want the cores
+constexpr int64_t kCallerWaits = 50'000;  // a caller, for tasks that others have begun
 // A spinning thread that sees this much time pass at once had lost its core. For a while from then
 // on, others are taken to want the cores.
 constexpr int64_t kLostCore = 200'000;
@@ -108,10 +108,10 @@ struct alignas(kLine) ThreadPool::Region {
   std::atomic<int64_t> opened{0};
   std::atomic<bool> failed{false};
   std::exception_ptr error;
-  int index = 0;  // in the pool; -1: the caller works alone
-  alignas(kLine) std::atomic<int> seats{0};  // for helpers that may still join
+  int index = 0;                                // in the pool; -1: the caller works alone
+  alignas(kLine) std::atomic<int> seats{0};     // for helpers that may still join
   alignas(kLine) std::atomic<int64_t> left{0};  // tasks that are not done
-  std::atomic<uint32_t> waiting{0};  // the caller sleeps on it
+  std::atomic<uint32_t> waiting{0};             // the caller sleeps on it
   Range range[kRanges];
 
   // Does tasks until none is left to take; the first range is that of `seat`.
@@ -158,8 +158,8 @@ struct ThreadPool::State {
     std::atomic<int64_t> helped{0};   // nanoseconds
   };
 
-  alignas(kLine) std::atomic<uint64_t> open{0};  // regions with tasks to take, as bits
-  std::atomic<uint32_t> news{0};                 // goes up with each of them
+  alignas(kLine) std::atomic<uint64_t> open{0};   // regions with tasks to take, as bits
+  std::atomic<uint32_t> news{0};                  // goes up with each of them
   alignas(kLine) std::atomic<uint64_t> taken{0};  // regions in use, as bits
   alignas(kLine) std::atomic<int> sleeping{0};
   std::atomic<int> started{0};
@@ -168,7 +168,7 @@ struct ThreadPool::State {
   std::atomic<int64_t> others_until{0};
   std::atomic<double> handoff{kFirstHandoff};
   std::atomic<int64_t> waited{0};  // nanoseconds, of callers
-  std::mutex mutex;  // of the two that follow
+  std::mutex mutex;                // of the two that follow
   std::vector<bool> sleeps;
   std::vector<std::unique_ptr<Worker>> workers;
   Region regions[kRegions];
@@ -263,8 +263,7 @@ bool ThreadPool::State::help(Worker& self) {
     if (seats <= 0) continue;
     may_lose_core();
     const int64_t joined = now_ns();
-    const auto took =
-        static_cast<double>(joined - region.opened.load(std::memory_order_relaxed));
+    const auto took = static_cast<double>(joined - region.opened.load(std::memory_order_relaxed));
     const double before = handoff.load(std::memory_order_relaxed);
     handoff.store(std::clamp(before + (took - before) / 8, kLeastHandoff, kMostHandoff),
                   std::memory_order_relaxed);
@@ -380,8 +379,7 @@ ThreadPool::Awake::~Awake() { state_->runs.fetch_sub(1); }
 
 ThreadPool::Region* ThreadPool::begin(int64_t count, int threads, Task task, void* context) {
   State& s = *state_;
-  const int helpers =
-      static_cast<int>(std::min<int64_t>(std::min(threads, size()) - 1, count));
+  const int helpers = static_cast<int>(std::min<int64_t>(std::min(threads, size()) - 1, count));
   Region* region = helpers > 0 && count < INT32_MAX ? s.take_region() : nullptr;
   if (!region) {
     for (int64_t i = 0; i < count; ++i) task(context, i);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process's threads that compute. Work is a region of many small tasks; whoever has a core takes
-// the next one: the caller always works, and waits only for tasks that others have begun. Threads
-// are made when a region first wants them, spin for a while after one, and then sleep. A forked
-// child starts with a pool of its own. docs/design.md, "Threads", has the reasons.
+// The process's threads that compute. Work is a region of many small tasks; whoever has a core
+// takes the next one: the caller always works, and waits only for tasks that others have begun.
+// Threads are made when a region first wants them, spin for a while after one, and then sleep. A
+// forked child starts with a pool of its own. docs/design.md, "Threads", has the reasons.
 #pragma once
 
 #include <cstdint>

@@ -99,9 +99,8 @@ TEST_F(ThreadPoolTest, NestedRegionsAndManyCallers) {
   std::atomic<int64_t> sum = 0;
   const auto caller = [&] {
     for (int round = 0; round < 100; ++round)
-      run(8, 8, [&](int64_t) {
-        run(4, 4, [&](int64_t) { run(3, 3, [&](int64_t i) { sum += i; }); });
-      });
+      run(8, 8,
+          [&](int64_t) { run(4, 4, [&](int64_t) { run(3, 3, [&](int64_t i) { sum += i; }); }); });
   };
   std::vector<std::thread> callers;
   for (int i = 0; i < 6; ++i) callers.emplace_back(caller);

@@ -8,6 +8,7 @@
 #include "base/fork.h"
 #include "drivers/cpu/gemm.h"
 #include "drivers/cpu/onednn.h"
+#include "drivers/cpu/threads.h"
 
 namespace anymps::cpu {
 
@@ -303,6 +304,13 @@ class Product {
     return result;
   }
 
+  // In many parts oneDNN reads weights again and again: 64 take an eighth longer than one on one
+  // thread. Sums of f32 are the same in any number of parts, of halves they are not.
+  static int most_parts_of_f32() {
+    const int threads = current_threads();
+    return threads == 1 ? 1 : 4 * threads;
+  }
+
   // Nothing where oneDNN has no fast implementation.
   std::optional<OneDnnBuilder::Call> call_for(const Piece& piece, Parts& parts,
                                               OneDnnBuilder& builder, std::string& detail) const {
@@ -338,9 +346,8 @@ class Product {
                                   bias ? layout_key(bias) : "", scale);
     for (const PrimitiveArg& arg : extra)
       key += fmt::format(" {} {}", arg.id, layout_key(arg.desc));
-    key +=
-        fmt::format(" {} {} {} {}", request_.attrs.s("activation"), request_.attrs.f("act_alpha"),
-                    request_.attrs.f("act_beta"), Parts::now());
+    key += fmt::format(" {} {} {} {}", request_.attrs.s("activation"),
+                       request_.attrs.f("act_alpha"), request_.attrs.f("act_beta"), Parts::now());
     const Made made = same_shape(key, parts, [&] {
       return bias ? dnnl::matmul::primitive_desc(onednn_engine(), a, b, bias, y, attr, true)
                   : dnnl::matmul::primitive_desc(onednn_engine(), a, b, y, attr, true);
@@ -373,7 +380,7 @@ class Product {
       TensorDesc& desc = whole.descs.emplace_back(for_onednn(i));
       if (has_odd_strides(desc))
         return refuse(why, fmt::format("strides of {} are not positive", to_string(desc)));
-      whole.places.push_back(i == kY ? Place{Place::kOutput, 0, nullptr}
+      whole.places.push_back(i == kY  ? Place{Place::kOutput, 0, nullptr}
                              : i < kY ? Place{Place::kInput, i, nullptr}
                                       : Place{Place::kInput, summands_[i - kY - 1], nullptr});
     }
@@ -391,7 +398,7 @@ class Product {
     }
     const int most = parts_for(2 * static_cast<double>(whole.descs[kY].count()) *
                                static_cast<double>(a.shape.back()));
-    Parts parts(cut_ ? 1 : most);
+    Parts parts(cut_ ? 1 : a.dtype == DType::kF32 ? std::min(most, most_parts_of_f32()) : most);
     std::string detail;
     std::vector<OneDnnBuilder::Call> calls;
     for (const Piece& piece : cut(whole, cut_ ? most : 1)) {
@@ -399,7 +406,7 @@ class Product {
       if (!call) return refuse(why, "oneDNN has no fast implementation");
       calls.push_back(std::move(*call));
     }
-    if (most > 1 && Parts::now() == 1 && !cut_) {
+    if (most > 1 && parts_wait(detail) && !cut_) {
       // Its parts would wait for each other: products of their own instead.
       cut_ = true;
       return build(why);

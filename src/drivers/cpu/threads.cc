@@ -62,8 +62,8 @@ void parallel_ranges(int64_t begin, int64_t end, double ns, RangeFn fn, void* co
   // A thread more must save more than it costs to have it.
   const double total = static_cast<double>(items) * ns, handoff = pool.handoff_ns();
   const double worth = std::min(total / (2 * handoff), static_cast<double>(kMostThreads));
-  const int threads = static_cast<int>(
-      std::min<int64_t>({current_threads(), static_cast<int64_t>(worth), items}));
+  const int threads =
+      static_cast<int>(std::min<int64_t>({current_threads(), static_cast<int64_t>(worth), items}));
   if (threads <= 1) return fn(context, begin, end);
   struct Ranges {
     int64_t begin, items, tasks;
