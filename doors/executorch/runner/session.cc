@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -183,12 +184,17 @@ std::vector<DebugEvent> Session::outputs_as_events() const {
 
 std::vector<DebugEvent> Session::intermediate_outputs() const {
   amps::Graph graph = program_.graph(method_);
+  // An ETRecord knows nodes. Outputs of the program have names of their own.
+  std::map<std::string, std::string> nodes;
+  const auto about = nlohmann::json::parse(graph.text("json"));
+  for (const auto& node : about["nodes"])
+    for (const auto& output : node["outputs"]) nodes[output["name"]] = node["name"];
   std::vector<amps::Value> values;
   std::vector<std::string> names;
   for (const amps::Value& value : graph.values()) {
     if (value.op().empty() || value.container() != AMPS_TENSOR) continue;
     values.push_back(value);
-    names.push_back(value.name());
+    names.push_back(nodes.at(value.name()));
   }
   graph.outputs(values);
   amps::CompileOptions options = compile_options(flags_);
