@@ -76,6 +76,8 @@ Constant::Bytes Constant::data() const {
   return memory;
 }
 
+void Constant::make(std::byte* out) const { made_->recipe(out); }
+
 void Constant::release() const {
   if (mapped_) give_back_pages(view_, bytes());
 }

@@ -41,6 +41,9 @@ class Constant {
 
   // The elements; whoever needs them holds the pointer as long as needed.
   Bytes data() const;
+  // For those who have memory of their own: whether there is a recipe, and what it makes.
+  bool is_lazy() const { return made_ != nullptr; }
+  void make(std::byte* out) const;
   // The plain bytes are not needed for now.
   void release() const;
 

@@ -146,9 +146,16 @@ Tensor Interpreter::constant_tensor(const Constant& constant) {
   return tensor;
 }
 
+// What a run hands on. Elements that a recipe makes for it (zeros that a buffer of a program starts
+// with, whatever size a file claims) are memory of the device, which has a limit.
 Tensor Interpreter::value_of(const Input& input, const Slots& slots) {
-  return input.constant ? constant_tensor(*input.constant->constant)
-                        : slots[static_cast<size_t>(input.slot)];
+  if (!input.constant) return slots[static_cast<size_t>(input.slot)];
+  const Constant& constant = *input.constant->constant;
+  if (!constant.is_lazy() || !device_.driver().traits().host_visible)
+    return constant_tensor(constant);
+  Tensor tensor = device_.empty(constant.dtype(), constant.shape());
+  constant.make(static_cast<std::byte*>(tensor.data()));
+  return tensor;
 }
 
 const TensorDesc& Interpreter::desc_of(const Input& input, const Slots& slots) const {

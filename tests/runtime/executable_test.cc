@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <thread>
 
 #include "support/device_tensor.h"
@@ -366,6 +367,27 @@ TEST(Executable, OutOfMemoryIsAnErrorAndRecovers) {
   device->allocator().set_limit(0);
   executable.run(feeds, results);
   EXPECT_EQ(results[0].desc.shape, (Shape{1 << 20}));
+}
+
+// What a program's buffer starts with may be as large as a file says.
+TEST(Executable, ZerosThatAVariableStartsWithCountForTheLimit) {
+  constexpr int64_t kCount = 4 << 20;
+  auto device = Device::get("cpu");
+  Graph graph;
+  Value* zeros = graph.constant(Constant::lazy(
+      DType::kF32, {kCount}, [](std::byte* out) { std::memset(out, 0, kCount * sizeof(float)); }));
+  Value* old = graph.add("read_variable", {zeros}, {{"variable", "state"}});
+  graph.set_outputs({graph.add("reduce_sum", {old})});
+  Executable executable(device, graph);
+  std::vector<Tensor> results;
+  device->allocator().empty_cache();
+  const size_t held = device->allocator().stats().reserved;
+  device->allocator().set_limit(held + (1 << 20));
+  const std::string error = error_of([&] { executable.run({}, results); });
+  device->allocator().set_limit(0);
+  EXPECT_NE(error.find("[memory] cannot allocate 16777216 bytes"), std::string::npos) << error;
+  executable.run({}, results);
+  EXPECT_EQ(elements(*device, results[0]), std::vector<float>{0});
 }
 
 // A driver that adds wrongly: ANYMPS_CHECK must name the node.
