@@ -83,6 +83,11 @@ class Stream {
 void finish_streams();
 bool may_take_gil();
 
+// Around os.fork, in the thread that forks: no other thread of the engine is on its way into the
+// interpreter.
+void before_fork();
+void after_fork();
+
 // Strings for the C interface, as many as the shape has elements.
 struct StringList {
   StringList(const std::vector<nb::bytes>& strings, const std::vector<int64_t>& dims);

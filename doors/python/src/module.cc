@@ -70,6 +70,10 @@ NB_MODULE(_core, m) {
   pyamps::bind_executable(m);
   pyamps::bind_device(m);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&pyamps::finish_streams));
+  nb::module_::import_("os").attr("register_at_fork")(
+      nb::arg("before") = nb::cpp_function(&pyamps::before_fork),
+      nb::arg("after_in_parent") = nb::cpp_function(&pyamps::after_fork),
+      nb::arg("after_in_child") = nb::cpp_function(&pyamps::after_fork));
   m.def("version", [] { return amps_version(); });
   m.def("doctor", &amps::doctor);
   m.def("write_file",

@@ -2,6 +2,7 @@
 // Tensors: made from anything with the buffer protocol without a copy, from strings and from lists;
 // read through the buffer protocol, which keeps the memory alive as long as a view of it.
 #include <cstring>
+#include <mutex>
 
 #include "core.h"
 
@@ -49,11 +50,25 @@ struct Release {
   void* context;
 };
 
+// Held while a thread that Python may not know asks for the interpreter's lock, and while a process
+// forks. CPython adds such a thread to its list of threads under a lock of its own, which a child
+// finds held (3.11 waits for it in os.fork). Taken before the interpreter's lock, never under it.
+std::mutex& entering() {
+  static auto& mutex = *new std::mutex;  // streams may outlive the module
+  return mutex;
+}
+
+PyGILState_STATE take_gil() {
+  if (PyGILState_Check()) return PyGILState_Ensure();
+  const std::lock_guard lock(entering());
+  return PyGILState_Ensure();
+}
+
 void release_with_gil(void* context) {
   std::unique_ptr<Release> held(static_cast<Release*>(context));
   // The interpreter is gone, and with it the memory; or it ends, and lets no other thread in.
   if (!Py_IsInitialized() || !may_take_gil()) return;
-  const PyGILState_STATE state = PyGILState_Ensure();
+  const PyGILState_STATE state = take_gil();
   held->fn(held->context);
   PyGILState_Release(state);
 }
@@ -237,6 +252,13 @@ PyType_Slot kTensorSlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buff
                               {0, nullptr}};
 
 }  // namespace
+
+void before_fork() {
+  const nb::gil_scoped_release unlocked;
+  entering().lock();
+}
+
+void after_fork() { entering().unlock(); }
 
 StringList::StringList(const std::vector<nb::bytes>& strings, const std::vector<int64_t>& dims) {
   uint64_t count = 1;
