@@ -50,7 +50,7 @@ TEST_P(Exit, WhileAStreamRunsAModel) {
       ::testing::ExitedWithCode(0), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Drivers, Exit, ::testing::Values("cpu", "reference"));
+INSTANTIATE_TEST_SUITE_P(Drivers, Exit, ::testing::Values("reference"));
 
 }  // namespace
 }  // namespace anymps
