@@ -39,7 +39,7 @@ TEST_P(Exit, WhileAStreamRunsAModel) {
         Value* y = graph.add("softmax", {graph.add("matmul", {x, x})});
         graph.set_outputs({y, graph.add("reduce_sum", {graph.add("exp", {x})})});
         const auto executable =
-            std::make_shared<Executable>(device, graph, CompileOptions{.threads = 1});
+            std::make_shared<Executable>(device, graph, CompileOptions{});
         Queue* queue = device->create_queue().release();
         const Tensor feed = tensor(*device, {256, 256}, std::vector<float>(65536, 1));
         std::vector<Tensor> results;
@@ -50,7 +50,7 @@ TEST_P(Exit, WhileAStreamRunsAModel) {
       ::testing::ExitedWithCode(0), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Drivers, Exit, ::testing::Values("reference"));
+INSTANTIATE_TEST_SUITE_P(Drivers, Exit, ::testing::Values("cpu", "reference"));
 
 }  // namespace
 }  // namespace anymps

@@ -17,7 +17,6 @@ namespace {
 
 using testing::elements;
 using testing::end_of_child;
-using testing::fork_threads;
 using testing::tensor;
 
 constexpr int64_t kWidth = 256;  // wide enough for several threads
@@ -34,11 +33,6 @@ std::vector<float> twice_the_unit_matrix() {
   for (size_t i = 0; i < kWidth; ++i) values[i * (kWidth + 1)] = 2;
   return values;
 }
-CompileOptions with_threads() {
-  CompileOptions options;
-  options.threads = fork_threads();
-  return options;
-}
 
 class Fork : public ::testing::TestWithParam<const char*> {
  protected:
@@ -49,7 +43,7 @@ class Fork : public ::testing::TestWithParam<const char*> {
   }
   std::shared_ptr<Executable> model() {
     const auto weights = Constant::of<float>({kWidth, kWidth}, twice_the_unit_matrix());
-    return std::make_shared<Executable>(device_, *doubling(weights), with_threads());
+    return std::make_shared<Executable>(device_, *doubling(weights), CompileOptions{});
   }
   Tensor feed(int64_t rows) {
     std::vector<float> values(static_cast<size_t>(rows * kWidth));
@@ -167,7 +161,7 @@ TEST_P(Fork, AChildRunsAModelWhosePlanAnotherThreadIsMaking) {
     const auto values = twice_the_unit_matrix();
     std::memcpy(out, values.data(), values.size() * sizeof(float));
   });
-  Executable executable(device_, *doubling(weights), with_threads());
+  Executable executable(device_, *doubling(weights), CompileOptions{});
   auto other = std::async(std::launch::async, [&] { return runs(executable, 8); });
   started.get_future().wait();
   EXPECT_EQ(end_of_child([&] { return runs(executable, 8) && runs(executable, 9); }), "good");

@@ -35,10 +35,4 @@ std::string end_of_child(Fn&& fn) {
   return WEXITSTATUS(status) == 0 ? "good" : "wrong";
 }
 
-// Threads of kernels in tests that fork, from ANYMPS_FORK_THREADS.
-inline int fork_threads() {
-  const char* text = std::getenv("ANYMPS_FORK_THREADS");
-  return text ? std::atoi(text) : 1;
-}
-
 }  // namespace anymps::testing

@@ -117,7 +117,8 @@ std::string layout_key(const memory::desc& desc) {
 }
 
 const dnnl::engine& onednn_engine() {
-  static const dnnl::engine engine = [] {
+  // Never destroyed: a stream may compute while the process ends.
+  static const dnnl::engine& engine = *new dnnl::engine([] {
     use_onednn_teams();
     isa();  // caps oneDNN's instruction set before its first primitive
     // Our caches keep kernels; oneDNN's own (1024 primitives, some 75 KB each) only serves equal
@@ -125,7 +126,7 @@ const dnnl::engine& onednn_engine() {
     if (!std::getenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY"))
       dnnl::set_primitive_cache_capacity(kPrimitives);
     return dnnl::engine(dnnl::engine::kind::cpu, 0);
-  }();
+  }());
   return engine;
 }
 

@@ -265,7 +265,7 @@ class FloatReduction final : public Kernel {
 };
 
 const std::map<std::string, Reduction>& kinds() {
-  static const std::map<std::string, Reduction> all = {
+  static const auto& all = *new std::map<std::string, Reduction>{
       {"reduce_sum", Reduction::kSum},        {"reduce_mean", Reduction::kMean},
       {"reduce_max", Reduction::kMax},        {"reduce_min", Reduction::kMin},
       {"reduce_prod", Reduction::kProd},      {"reduce_l1", Reduction::kL1},

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Children of os.fork and multiprocessing compute with all that their parent has made, and a program may end while a stream
-computes. ANYMPS_FORK_THREADS sets the threads of the kernels, 1 by default. What hangs runs in a process of its own."""
+computes. What hangs runs in a process of its own."""
 import os
 
 import pytest
 
 from alone import run_alone
 
-THREADS = os.environ.get("ANYMPS_FORK_THREADS", "1")
+THREADS = "4"  # of the kernels, however many cores there are
 
 PARENT = """
     import os, signal, sys, numpy as np, anymps
