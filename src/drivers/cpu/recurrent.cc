@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers with oneDNN, for constant weights, whole sequences and plain gates; the rest
-// (lengths, clipping, peepholes, weights of the run) is left to the reference kernel.
+// (lengths, clipping, peepholes, weights of the run) is left to the reference kernel. Sequences do
+// not know of each other: threads have some of them each.
 #include "drivers/cpu/onednn.h"
+#include "drivers/cpu/threads.h"
 #include "drivers/packed_weights.h"
 
 namespace anymps::cpu {
@@ -66,10 +68,17 @@ memory::desc any(const Shape& shape) {
   return {onednn_dims(shape), memory::data_type::f32, memory::format_tag::any};
 }
 
+// `count` of the sequences, from number `first` on.
 class Recurrent {
  public:
-  Recurrent(const KernelRequest& request, Cell cell)
-      : request_(request), cell_(std::move(cell)), layer_(layer_of(request)), builder_(request) {
+  Recurrent(const KernelRequest& request, const Cell& cell, OneDnnBuilder& builder, int64_t first,
+            int64_t count)
+      : request_(request),
+        cell_(cell),
+        layer_(layer_of(request)),
+        begin_(first),
+        builder_(builder) {
+    layer_.batch = count;
     const Layer& l = layer_;
     x_ = onednn_desc(f32({l.steps, l.batch, l.input}));
     y_ = onednn_desc(f32({l.steps, l.batch, l.directions * l.hidden}));
@@ -86,42 +95,53 @@ class Recurrent {
   memory::desc first_, last_;  // states before and after, empty if there are none
 
   template <typename PrimitiveDesc>
-  KernelPtr build(const PrimitiveDesc& pd, const dnnl::primitive& primitive) {
+  OneDnnBuilder::Call call(const PrimitiveDesc& pd, const dnnl::primitive& primitive) {
     std::vector<PrimitiveArg> args;
     TensorDesc x = request_.in(0);
     if (layer_.batch_first) x = reorder_axes(x, std::vector<size_t>{1, 0, 2});
-    args.push_back({DNNL_ARG_SRC_LAYER, x_, builder_.read(0, x, x_)});
+    const size_t x_offset = cut(x, 1);
+    args.push_back({DNNL_ARG_SRC_LAYER, x_, builder_.read(0, x, x_, x_offset)});
     args.push_back({DNNL_ARG_WEIGHTS_LAYER, pd.weights_layer_desc(),
                     weights(1, layer_.input, pd.weights_layer_desc())});
     args.push_back({DNNL_ARG_WEIGHTS_ITER, pd.weights_iter_desc(),
                     weights(2, layer_.hidden, pd.weights_iter_desc())});
     args.push_back({DNNL_ARG_BIAS, bias_, bias()});
     const bool is_lstm = request_.op->name == "lstm";
-    if (request_.has(5))
-      args.push_back({DNNL_ARG_SRC_ITER, state_, builder_.read(5, state(request_.in(5)), state_)});
-    if (is_lstm && request_.has(6))
-      args.push_back(
-          {DNNL_ARG_SRC_ITER_C, state_, builder_.read(6, state(request_.in(6)), state_)});
+    if (request_.has(5)) args.push_back({DNNL_ARG_SRC_ITER, state_, read_state(5)});
+    if (is_lstm && request_.has(6)) args.push_back({DNNL_ARG_SRC_ITER_C, state_, read_state(6)});
     const size_t outputs = request_.outputs.size();
-    if (outputs > 1)
-      args.push_back(
-          {DNNL_ARG_DST_ITER, state_, builder_.write(1, state(request_.outputs[1]), state_)});
+    if (outputs > 1) args.push_back({DNNL_ARG_DST_ITER, state_, write_state(1)});
     if (outputs > 1 && is_lstm)
       args.push_back({DNNL_ARG_DST_ITER_C, state_,
-                      outputs > 2 ? builder_.write(2, state(request_.outputs[2]), state_)
-                                  : builder_.scratch(state_.get_size())});
+                      outputs > 2 ? write_state(2) : builder_.scratch(state_.get_size())});
     // y as [steps, batch, directions, hidden], which is how oneDNN writes it.
     const std::vector<size_t> axes =
         layer_.batch_first ? std::vector<size_t>{1, 0, 2, 3} : std::vector<size_t>{0, 2, 1, 3};
     const memory::desc wide =
         onednn_desc(f32({layer_.steps, layer_.batch, layer_.directions, layer_.hidden}));
-    args.push_back(
-        {DNNL_ARG_DST_LAYER, y_, builder_.write(0, reorder_axes(request_.out(), axes), wide)});
-    builder_.call(primitive, pd.scratchpad_desc(), std::move(args));
-    return builder_.finish(pd.impl_info_str());
+    TensorDesc y = reorder_axes(request_.out(), axes);
+    const size_t y_offset = cut(y, 1);
+    args.push_back({DNNL_ARG_DST_LAYER, y_, builder_.write(0, y, wide, y_offset)});
+    return {primitive, pd.scratchpad_desc(), std::move(args)};
   }
 
  private:
+  // Leaves this part's sequences of `desc`, and tells where they begin, in bytes.
+  size_t cut(TensorDesc& desc, size_t axis) const {
+    desc.shape[axis] = layer_.batch;
+    return static_cast<size_t>(begin_ * desc.strides[axis]) * size_of(desc.dtype);
+  }
+  Place read_state(size_t i) {
+    TensorDesc desc = state(request_.in(i));
+    const size_t offset = cut(desc, 2);
+    return builder_.read(i, desc, state_, offset);
+  }
+  Place write_state(size_t i) {
+    TensorDesc desc = state(request_.outputs[i]);
+    const size_t offset = cut(desc, 2);
+    return builder_.write(i, desc, state_, offset);
+  }
+
   // [1, directions, batch, hidden] from [directions, batch, hidden] or [batch, directions, hidden].
   TensorDesc state(const TensorDesc& desc) const {
     TensorDesc result = desc;
@@ -176,56 +196,79 @@ class Recurrent {
   }
 
   const KernelRequest& request_;
-  Cell cell_;
+  const Cell& cell_;
   Layer layer_;
-  OneDnnBuilder builder_;
+  const int64_t begin_;  // the first sequence
+  OneDnnBuilder& builder_;
 };
 
 constexpr auto kInference = dnnl::prop_kind::forward_inference;
+constexpr int64_t kLeastSequences = 4;  // that are worth reading the weights for
+
+// `describe` gives the primitive's description for the tensors of a Recurrent.
+template <typename Primitive, typename Describe>
+KernelPtr make_parts(const KernelRequest& request, const Cell& cell, std::string& why,
+                     Describe describe) {
+  OneDnnBuilder builder(request);
+  const int64_t batch = layer_of(request).batch;
+  const int64_t parts =
+      std::clamp<int64_t>(batch / kLeastSequences, 1, static_cast<int64_t>(current_threads()));
+  std::vector<OneDnnBuilder::Call> calls;
+  std::string detail;
+  for (int64_t i = 0; i < parts; ++i) {
+    const int64_t first = batch * i / parts, end = batch * (i + 1) / parts;
+    Recurrent rnn(request, cell, builder, first, end - first);
+    const typename Primitive::primitive_desc pd = describe(rnn);
+    if (!pd) return refuse(why, "oneDNN has no implementation");
+    detail = pd.impl_info_str();
+    calls.push_back(rnn.call(pd, Primitive(pd)));
+  }
+  builder.calls(std::move(calls));
+  return builder.finish(detail);
+}
 
 KernelPtr make_lstm(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
   if (!check(request, why)) return nullptr;
-  Recurrent rnn(request, {4, {0, 2, 3, 1}});  // i, f, c, o from i, o, f, c
-  const dnnl::lstm_forward::primitive_desc pd(onednn_engine(), kInference, rnn.direction(), rnn.x_,
+  const Cell cell{4, {0, 2, 3, 1}};  // i, f, c, o from i, o, f, c
+  return make_parts<dnnl::lstm_forward>(request, cell, why, [](const Recurrent& rnn) {
+    return dnnl::lstm_forward::primitive_desc(onednn_engine(), kInference, rnn.direction(), rnn.x_,
                                               rnn.first_, rnn.first_, rnn.w_, rnn.r_, rnn.bias_,
                                               rnn.y_, rnn.last_, rnn.last_, onednn_attr({}), true);
-  if (!pd) return refuse(why, "oneDNN has no implementation");
-  return rnn.build(pd, dnnl::lstm_forward(pd));
+  });
 }
 
 KernelPtr make_gru(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
   if (!check(request, why)) return nullptr;
   const bool reset_after = request.attrs.b("linear_before_reset");
-  Recurrent rnn(request, {3, {0, 1, 2}, reset_after});
-  if (reset_after) {
-    const dnnl::lbr_gru_forward::primitive_desc pd(onednn_engine(), kInference, rnn.direction(),
+  const Cell cell{3, {0, 1, 2}, reset_after};
+  if (reset_after)
+    return make_parts<dnnl::lbr_gru_forward>(request, cell, why, [](const Recurrent& rnn) {
+      return dnnl::lbr_gru_forward::primitive_desc(onednn_engine(), kInference, rnn.direction(),
                                                    rnn.x_, rnn.first_, rnn.w_, rnn.r_, rnn.bias_,
                                                    rnn.y_, rnn.last_, onednn_attr({}), true);
-    if (!pd) return refuse(why, "oneDNN has no implementation");
-    return rnn.build(pd, dnnl::lbr_gru_forward(pd));
-  }
-  const dnnl::gru_forward::primitive_desc pd(onednn_engine(), kInference, rnn.direction(), rnn.x_,
+    });
+  return make_parts<dnnl::gru_forward>(request, cell, why, [](const Recurrent& rnn) {
+    return dnnl::gru_forward::primitive_desc(onednn_engine(), kInference, rnn.direction(), rnn.x_,
                                              rnn.first_, rnn.w_, rnn.r_, rnn.bias_, rnn.y_,
                                              rnn.last_, onednn_attr({}), true);
-  if (!pd) return refuse(why, "oneDNN has no implementation");
-  return rnn.build(pd, dnnl::gru_forward(pd));
+  });
 }
 
 KernelPtr make_rnn(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
   if (!check(request, why)) return nullptr;
-  Recurrent rnn(request, {1, {0}});
+  const Cell cell{1, {0}};
   const std::string& activation = request.attrs.s("activation");
   const auto algorithm = activation == "relu"      ? dnnl::algorithm::eltwise_relu
                          : activation == "sigmoid" ? dnnl::algorithm::eltwise_logistic
                                                    : dnnl::algorithm::eltwise_tanh;
-  const dnnl::vanilla_rnn_forward::primitive_desc pd(
-      onednn_engine(), kInference, algorithm, rnn.direction(), rnn.x_, rnn.first_, rnn.w_, rnn.r_,
-      rnn.bias_, rnn.y_, rnn.last_, onednn_attr({}), true);
-  if (!pd) return refuse(why, "oneDNN has no implementation");
-  return rnn.build(pd, dnnl::vanilla_rnn_forward(pd));
+  return make_parts<dnnl::vanilla_rnn_forward>(request, cell, why, [&](const Recurrent& rnn) {
+    return dnnl::vanilla_rnn_forward::primitive_desc(
+        onednn_engine(), kInference, algorithm, rnn.direction(), rnn.x_, rnn.first_, rnn.w_, rnn.r_,
+        rnn.bias_, rnn.y_, rnn.last_, onednn_attr({}), true);
+  });
 }
 
 const KernelRegistrar kLstm("cpu", "lstm", "onednn", 10, onednn_factory(make_lstm));
