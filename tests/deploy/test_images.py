@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the images of deploy/Containerfile and runs what is in them. Buildah is podman's builder, so .containerignore is read
-too. No registry is asked: a Debian that debootstrap unpacks stands for the base images, with libgomp for Triton's.
+too. No registry is asked: a Debian that debootstrap unpacks stands for the base images.
 
 Takes minutes, so it is for `scripts/test --full`, as root. The compiler's cache is this machine's."""
 import json
@@ -65,7 +65,7 @@ def images():
     debian = WORK / "debian"
     if not (debian / "ready").exists():
         shutil.rmtree(debian, ignore_errors=True)
-        run("nice", "debootstrap", "--variant=minbase", "--include=libgomp1", "bookworm", debian)
+        run("nice", "debootstrap", "--variant=minbase", "bookworm", debian)
         (debian / "ready").touch()
     try:
         container = buildah("from", "scratch")

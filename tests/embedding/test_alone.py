@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("ANYMPS_BUILD_DIR", ROOT / "build"))
-# Of the C and C++ run-time libraries and OpenMP's there is one in a process. What else is needed bears our name.
-SHARED = {"ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6", "libgomp.so.1", "libpthread.so.0", "libdl.so.2"}
+# Of the C and C++ run-time libraries there is one in a process. What else is needed bears our name: so there is no OpenMP.
+SHARED = {"ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6", "libpthread.so.0", "libdl.so.2"}
 PRIVATE = sorted((BUILD / "lib").glob("libanymps_*.so.*"))
 IMPOSTOR = """
 import ctypes, runpy, sys
@@ -38,7 +38,7 @@ def defined(path, kinds):
 
 
 def test_there_are_private_libraries():
-    assert {"dnnl", "lapack", "blas", "hwy", "re2", "png"} <= {p.name.removeprefix("libanymps_").split(".")[0] for p in PRIVATE}
+    assert {"dnnl", "gomp", "lapack", "blas", "hwy", "re2", "png"} <= {p.name.removeprefix("libanymps_").split(".")[0] for p in PRIVATE}
 
 
 @pytest.mark.parametrize("path", [BUILD / "lib" / "libanymps.so", *PRIVATE], ids=lambda p: p.name)
@@ -51,6 +51,22 @@ def test_it_needs_nothing_that_another_library_could_be(path):
 def test_a_private_library_bears_our_name(path):
     assert dynamic(path, "SONAME") == [path.name]
     assert all(name.startswith("anymps_") for name in defined(path, "BCDGRSTVWiuvw"))
+
+
+LOADED = """
+import runpy, sys
+sys.argv[1:] = ["anymps"]
+runpy.run_path("tests/embedding/beside.py")
+print(*{line.split("/")[-1].strip() for line in open("/proc/self/maps") if ".so" in line})
+"""
+
+
+def test_a_process_that_computes_loads_no_openmp():
+    """Whoever needs a libgomp may have its own: of one name a process has one, with one set of threads and settings."""
+    names = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, cwd=ROOT, timeout=300,
+                           env={**os.environ, "PYTHONPATH": str(BUILD / "python")}).stdout.split()
+    assert "libanymps_gomp.so.1" in names
+    assert not [name for name in names if re.match(r"lib(gomp|omp|iomp5)\b", name)]
 
 
 def test_functions_of_the_same_names_are_not_taken(tmp_path):

@@ -79,6 +79,7 @@ def test_a_wheel_holds_every_library_that_it_needs(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path)
     libraries = [p for p in tmp_path.rglob("*.so*") if p.read_bytes()[:4] == b"\x7fELF"]
     assert len(libraries) > 10
+    assert {p.name for p in libraries if "carried" in p.parts} == {"libgcc_s.so.1", "libstdc++.so.6"}
     for path in libraries:
         missing = set(needed(path)) - GLIBC - {p.name for p in libraries}
         assert not missing, f"{path.name} needs {missing}"

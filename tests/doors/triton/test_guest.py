@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backend is a guest in the server's process: it leaves alone what belongs to all of it. A library that is loaded before
 everything else notes each call of the backend, the engine and oneDNN that would change such a thing."""
+import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from .calls import PROTOCOLS, client, floats, infer, why_not
 SPY = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,52 +34,53 @@ static const char* ours(void* caller) {
   if (!dladdr(caller, &info) || !info.dli_fname) return NULL;
   return strstr(info.dli_fname, "metal_mps") || strstr(info.dli_fname, "anymps") || strstr(info.dli_fname, "dnnl") ? info.dli_fname : NULL;
 }
-static void* find(const char* name) {
-  void* found = dlsym(RTLD_NEXT, name);
-  return found ? found : dlsym(dlopen("libgomp.so.1", RTLD_LAZY), name);
-}
 // Passes a call on with its arguments, which are words.
 #define WATCH(name)                                                       \
   long spy_##name(long a, long b, long c, long d, long e) __asm__(#name); \
   long spy_##name(long a, long b, long c, long d, long e) {               \
     static long (*real)(long, long, long, long, long);                    \
-    if (!real) real = find(#name);                                        \
+    if (!real) real = dlsym(RTLD_NEXT, #name);                            \
     const char* who = ours(__builtin_return_address(0));                  \
     if (who) note(#name, who);                                            \
-    return real(a, b, c, d, e);                                           \
+    return real ? real(a, b, c, d, e) : 0;                                \
   }
 WATCHED(WATCH)
 
-// A thread may compute with another number of threads, and has its own again when the backend is done with it.
-static struct { int before, now; } threads[4096];
-static int count;
-static __thread int mine;
-void omp_set_num_threads(int n) {
-  static void (*real)(int);
-  static int (*get)(void);
-  if (!real) get = find("omp_get_max_threads"), real = find("omp_set_num_threads");
-  if (ours(__builtin_return_address(0))) {
-    if (!mine) mine = __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST), threads[mine].before = get();
-    threads[mine].now = n;
-  }
-  real(n);
+// A thread may block signals for those that it starts, and has its own mask again afterwards.
+static int blocked;
+static __thread int other;
+static __thread sigset_t own;
+int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) {
+  static int (*real)(int, const sigset_t*, sigset_t*);
+  if (!real) real = dlsym(RTLD_NEXT, "pthread_sigmask");
+  if (!set || !ours(__builtin_return_address(0))) return real(how, set, old);
+  if (!other) real(how, NULL, &own);
+  const int result = real(how, set, old);
+  sigset_t now;
+  real(how, NULL, &now);
+  int differs = 0;
+  for (int i = 1; i < NSIG; ++i) differs |= sigismember(&own, i) != sigismember(&now, i);
+  __atomic_add_fetch(&blocked, differs - other, __ATOMIC_SEQ_CST);
+  other = differs;
+  return result;
 }
 __attribute__((destructor)) static void report(void) {
-  for (int i = 1; i <= count; ++i)
-    if (threads[i].before != threads[i].now) note("omp_set_num_threads, not restored,", "a thread");
+  if (blocked) note("pthread_sigmask, not restored,", "a thread");
   note("the end", "the server");
 }
 """
 WATCHED = ["setenv", "unsetenv", "putenv", "clearenv",  # others read it meanwhile
-           "signal", "sigaction", "sigprocmask", "pthread_sigmask", "setitimer", "alarm",
+           "signal", "sigaction", "sigprocmask", "setitimer", "alarm",
            "setlocale", "uselocale", "chdir", "fchdir", "umask", "setrlimit", "prctl", "sched_setaffinity", "pthread_setaffinity_np", "setpriority", "mallopt",
            "fesetround", "feenableexcept", "exit", "_exit", "quick_exit", "abort", "fork",
-           "omp_set_dynamic", "omp_set_nested", "omp_set_max_active_levels", "omp_set_schedule"]
+           # OpenMP's threads are those of other backends.
+           "omp_set_num_threads", "omp_set_dynamic", "omp_set_nested", "omp_set_max_active_levels", "omp_set_schedule", "GOMP_parallel", "GOMP_parallel_start"]
 
 
 @pytest.fixture(scope="module")
 def noted(tmp_path_factory):
-    """Loads, runs, refuses and unloads models; gives what the spy saw, and what came out of stdout."""
+    """Loads, runs, refuses and unloads models; gives what the spy saw, what came out of stdout and stderr, what was in memory,
+    and the names of the threads."""
     folder = tmp_path_factory.mktemp("guest")
     source = "#define WATCHED(W) " + " ".join(f"W({name})" for name in WATCHED) + SPY
     (folder / "spy.c").write_text(source)
@@ -86,6 +90,9 @@ def noted(tmp_path_factory):
     made.mlp(repository, "one_thread", **one)
     made.mlp(repository, "all_threads")
     made.strings(repository)
+    # Enough for the engine's threads to be started.
+    repository.model("large", [node("MatMul", ["x", "w"], ["y"])], [tensor("x", "FP32", ["N", 512])], [tensor("y", "FP32", ["N", 512])],
+                     base(64, [io("x", "FP32", [512])], [io("y", "FP32", [512])]), {"w": floats(512, 512)})
     repository.model("interpreted", [node("NonZero", ["x"], ["i"])], [tensor("x", "FP32", ["N"])], [tensor("i", "INT64", [1, "K"])],
                      base(0, [io("x", "FP32", [-1])], [io("i", "INT64", [1, -1])], **one))
     repository.file("junk/1/model.onnx", b"this is no model")
@@ -93,7 +100,8 @@ def noted(tmp_path_factory):
     ports = free_ports(3)
     flags = [f"--model-repository={repository.folder}", "--model-control-mode=explicit", "--load-model=*", "--exit-on-error=false",
              *(f"--{n}-{what}" for n, port in zip(("http", "grpc", "metrics"), ports) for what in (f"port={port}", "address=127.0.0.1"))]
-    environment = {"LD_PRELOAD": str(folder / "spy.so"), "SPY_FILE": str(folder / "noted"), "TRITON_MPS_VERBOSE": "1", "ANYMPS_VERBOSE": "dispatch,cache"}
+    environment = {"LD_PRELOAD": str(folder / "spy.so"), "SPY_FILE": str(folder / "noted"), "TRITON_MPS_VERBOSE": "1", "ANYMPS_VERBOSE": "dispatch,cache",
+                   "ANYMPS_NUM_THREADS": "3"}
     stdout = folder / "stdout"
     words = ["sh", "-c", 'exec "$@" 2>"$0" ', folder / "stderr", *command("triton"), *flags]
     server = spawn("triton", words, ports, stdout, environment)
@@ -102,11 +110,15 @@ def noted(tmp_path_factory):
             for model in ("one_thread", "all_threads"):
                 infer(server, model, protocol, x=floats(8, 16))
             infer(server, "interpreted", protocol, x=floats(9))
+            infer(server, "large", protocol, x=floats(64, 512))
         assert "junk" in why_not(server, "junk")
         client(server).unload_model("one_thread")
+        process = Path(f"/proc/{server.process.pid}")
+        maps = (process / "maps").read_text()
+        threads = [path.read_text().strip() for path in process.glob("task/*/comm")]
     finally:
         server.stop()
-    return (folder / "noted").read_text().splitlines(), stdout.read_text(), (folder / "stderr").read_text()
+    return (folder / "noted").read_text().splitlines(), stdout.read_text(), (folder / "stderr").read_text(), maps, threads
 
 
 def test_it_changes_nothing_of_its_host(noted):
@@ -115,8 +127,17 @@ def test_it_changes_nothing_of_its_host(noted):
     assert lines[:-1] == []
 
 
+def test_it_brings_no_openmp(noted):
+    """Its threads are the engine's, as many as it may have, and oneDNN computes on them too."""
+    *_, maps, threads = noted
+    assert sorted(name for name in threads if name.startswith("anymps-")) == ["anymps-1", "anymps-2"]
+    libraries = {Path(line.split()[-1]).name for line in maps.splitlines() if ".so" in line}
+    assert {"libtriton_metal_mps.so", "libanymps_dnnl.so.3", "libanymps_gomp.so.1"} <= libraries
+    assert not [name for name in libraries if re.match(r"lib(gomp|omp|iomp5)\b", name)]
+
+
 def test_it_prints_nothing_by_itself(noted):
     """Its lines are in the server's log, with the server's heads; what the engine is asked to tell goes to stderr."""
-    _, stdout, stderr = noted
+    _, stdout, stderr, *_ = noted
     assert stdout.replace("Signal (15) received.\n", "") == ""  # the server itself
     assert "metal_mps: model 'one_thread'" in stderr
