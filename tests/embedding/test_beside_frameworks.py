@@ -45,6 +45,12 @@ def test_beside_a_torch_that_is_visible_to_all():
     assert run("torch", program, "torch", "anymps", TORCH_USE_RTLD_GLOBAL="1").split()[-1] == run("torch", program, "anymps").split()[-1]
 
 
+@pytest.mark.parametrize("framework", SETTINGS)
+def test_threads_are_each_others_own(framework):
+    """The engine has as many as it may have, whoever calls it, and leaves those of the framework as they are set."""
+    run(framework, ROOT / "tests" / "embedding" / "threads.py", framework, ANYMPS_NUM_THREADS="3", OMP_NUM_THREADS="2")
+
+
 @pytest.mark.parametrize("deep", ["0", "1"])
 @pytest.mark.parametrize("framework", SETTINGS)
 def test_through_the_function_table(framework, deep):
