@@ -114,9 +114,11 @@ def test_missing_model():
 def test_bench_prints_percentiles_and_json(model):
     done = anymps("bench", model, "-n", "5", "--threads", "1")
     assert done.returncode == 0 and "median" in done.stdout and "p99" in done.stdout
+    # One thread, which is the caller, has nobody to wait for.
+    assert re.search(r"  \d+\.\d/s  threads waited 0 %  peak \d+\.\d MiB\n$", done.stdout), done.stdout
     report = json.loads(anymps("bench", model, "-n", "5", "-c", "2", "--json").stdout)
     assert report["runs"] == 10 and report["min_ms"] <= report["median_ms"] <= report["max_ms"]
-    assert report["peak_rss_mb"] > 1
+    assert report["peak_rss_mb"] > 1 and 0 <= report["threads_waited"] <= 1
 
 
 def test_bench_worker_speaks_the_protocol(model, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import anymps
+from alone import run_alone
 
 
 def onnx_model(nodes, inputs, outputs, initializers=()):
@@ -232,6 +233,39 @@ def test_devices_and_memory():
     assert anymps.memory_stats()["allocated"] == before
     anymps.synchronize()
     assert "devices" in anymps.doctor()
+
+
+def test_threads_of_a_device():
+    """How many compute is set at any time and changes no bit; the times are those of all callers."""
+    run_alone("""
+        import time, anymps, numpy as np
+        device = anymps.device("cpu")
+        x = np.random.default_rng(1).standard_normal((256, 256), np.float32)
+        graph = anymps.Graph()
+        graph.outputs(anymps.ops.softmax(graph.input("x", "f32", x.shape) @ x, axis=1))
+        model = anymps.compile(graph)
+        assert device.max_threads == 1
+        alone = model(x)
+        assert device.thread_times() == (0, 0)
+        device.max_threads = 3
+        assert device.max_threads == 3
+        end = time.monotonic() + 50
+        while device.thread_times()[0] == 0 and time.monotonic() < end:  # the others come when they have a core
+            assert np.array_equal(model(x), alone)
+        helped, waited = device.thread_times()
+        assert helped > 0 and waited >= 0
+        for bad in (0, -1, 1025):
+            try:
+                device.max_threads = bad
+            except anymps.InvalidArgument as error:
+                assert f"{bad} threads" in str(error)
+            else:
+                raise AssertionError(bad)
+        assert device.max_threads == 3
+        reference = anymps.device("reference")
+        reference.max_threads = 2
+        assert reference.max_threads == 1 and reference.thread_times() == (0, 0)
+    """, ANYMPS_NUM_THREADS="1")
 
 
 def sequence(name):
