@@ -39,9 +39,10 @@ constexpr int64_t kMostInRun = 1'000'000;
 constexpr int64_t kOthersWait = 4'000;    // if others want the cores
 constexpr int64_t kCallerWaits = 50'000;  // a caller, for tasks that others have begun
 // A spinning thread that sees this much time pass at once had lost its core. For a while from then
-// on, others are taken to want the cores.
+// on others are taken to want the cores, if that happens to one thread in so many.
 constexpr int64_t kLostCore = 200'000;
 constexpr int64_t kOthersStay = 20'000'000;
+constexpr int kThreadsForALoss = 4;
 
 constexpr int kWakes = 2;  // of threads that sleep, by one thread at a time
 
@@ -165,7 +166,8 @@ struct ThreadPool::State {
   std::atomic<int> started{0};
   std::atomic<int> size{1};
   std::atomic<int> runs{0};  // Awake
-  std::atomic<int64_t> others_until{0};
+  // When the last loss of a core will be forgotten; each is remembered for kOthersStay.
+  std::atomic<int64_t> losses{0};
   std::atomic<double> handoff{kFirstHandoff};
   std::atomic<int64_t> waited{0};  // nanoseconds, of callers
   std::mutex mutex;                // of the two that follow
@@ -173,12 +175,19 @@ struct ThreadPool::State {
   std::vector<std::unique_ptr<Worker>> workers;
   Region regions[kRegions];
 
+  // Of many threads, one now and then loses its core to nobody in particular.
+  int64_t losses_that_tell() const {
+    return std::max(1, size.load(std::memory_order_relaxed) / kThreadsForALoss);
+  }
   bool others_want_cores(int64_t now) const {
-    return now < others_until.load(std::memory_order_relaxed);
+    return losses.load(std::memory_order_relaxed) - now > (losses_that_tell() - 1) * kOthersStay;
   }
   // Called by threads that spin, with the time of their last look and of this one.
   void look_around(int64_t last, int64_t now) {
-    if (now - last > kLostCore) others_until.store(now + kOthersStay, std::memory_order_relaxed);
+    if (now - last < kLostCore) return;
+    const int64_t before = std::max(losses.load(std::memory_order_relaxed), now);
+    const int64_t most = now + losses_that_tell() * kOthersStay;
+    losses.store(std::min(before + kOthersStay, most), std::memory_order_relaxed);
   }
 
   Region* take_region() {
@@ -205,9 +214,12 @@ struct ThreadPool::State {
 void ThreadPool::State::start(int wanted) {
   if (started.load(std::memory_order_acquire) >= wanted) return;
   std::lock_guard lock(mutex);
-  sigset_t all, before;
+  sigset_t all;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the host's
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setsigmask_np(&attributes, &all);  // signals are the host's
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   for (int id = started.load(); id < wanted; ++id) {
     workers.push_back(std::make_unique<Worker>(*this, id));
     sleeps.push_back(false);
@@ -217,16 +229,15 @@ void ThreadPool::State::start(int wanted) {
       return nullptr;
     };
     pthread_t thread;
-    if (pthread_create(&thread, nullptr, body, workers.back().get()) != 0) {
+    if (pthread_create(&thread, &attributes, body, workers.back().get()) != 0) {
       workers.pop_back();
       sleeps.pop_back();
       break;
     }
     pthread_setname_np(thread, ("anymps-" + std::to_string(id + 1)).c_str());
-    pthread_detach(thread);
     started.store(id + 1, std::memory_order_release);
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
 }
 
 void ThreadPool::State::wake(int wanted) {

@@ -37,6 +37,11 @@ void Driver::copy_on_device(void* to, const void* from, size_t bytes, Queue*) {
   if (bytes) std::memmove(to, from, bytes);
 }
 
+void Driver::set_max_threads(int threads) {
+  if (threads != 1)
+    fail(Code::kUnsupported, "[threads] the driver {} has one thread, not {}", name(), threads);
+}
+
 void Driver::parallel(size_t count, int, const std::function<void(size_t)>& fn) {
   for (size_t i = 0; i < count; ++i) fn(i);
 }

@@ -81,7 +81,7 @@ class Driver {
   virtual int use_threads(int threads) { return threads; }
   virtual void restore_threads(int before) { (void)before; }
   virtual int max_threads() const { return 1; }
-  virtual void set_max_threads(int threads) { (void)threads; }
+  virtual void set_max_threads(int threads);  // fails where there is one thread for good
   virtual ThreadTimes thread_times() const { return {}; }
   // Calls fn(0) … fn(count - 1) on up to so many threads, in any order, and returns when all have.
   // Runs inside them share the threads.
@@ -94,6 +94,14 @@ class ThreadScope {
  public:
   ThreadScope(Driver& driver, int threads)
       : driver_(driver), before_(driver.use_threads(threads)) {}
+  // So many whatever is around it: for kernels that will be there when the caller's share of the
+  // threads is another one.
+  struct Exactly {
+    int threads;
+  };
+  ThreadScope(Driver& driver, Exactly exactly) : driver_(driver), before_(driver.use_threads(0)) {
+    driver.restore_threads(exactly.threads);
+  }
   ~ThreadScope() { driver_.restore_threads(before_); }
   ThreadScope(const ThreadScope&) = delete;
   ThreadScope& operator=(const ThreadScope&) = delete;

@@ -108,6 +108,7 @@ std::shared_ptr<Eager::Entry> Eager::prepare(const Op& op, std::span<const Tenso
                                              bool content, const std::vector<Shape>* measured) {
   if (op.is(kStructural))
     fail(Code::kUnsupported, "[{}] is for graphs: it cannot be called by itself", op.name);
+  const ThreadScope threads(device_.driver(), ThreadScope::Exactly{0});
   KernelRequest request;
   NamedAttrs given;
   for (const EagerAttr& attr : attrs) given.push_back(to_named(attr));

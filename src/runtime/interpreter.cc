@@ -212,6 +212,7 @@ Interpreter::PreparedPtr Interpreter::prepare(Site& site, const Slots& slots,
                                               const std::vector<Content>* contents,
                                               const std::vector<Shape>* measured) {
   const Node& node = *site.node;
+  const ThreadScope threads(device_.driver(), ThreadScope::Exactly{threads_});
   auto made = std::make_shared<Prepared>();
   if (contents) made->contents = *contents;
   if (measured) made->measured = *measured;

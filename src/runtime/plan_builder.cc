@@ -497,7 +497,7 @@ std::shared_ptr<Plan> Plan::make(Device& device, const Graph& graph,
                                  const std::vector<Shape>& feeds, const PlanOptions& options,
                                  KernelCache& cache) {
   const KeepSpareMemory keep;
-  const ThreadScope threads(device.driver(), options.threads);
+  const ThreadScope threads(device.driver(), ThreadScope::Exactly{options.threads});
   std::erase_if(cache, [](const auto& item) { return item.second.expired(); });
   return PlanBuilder(device, graph, options, cache).build(feeds);
 }

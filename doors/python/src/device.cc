@@ -52,7 +52,14 @@ void bind_device(nb::module_& m) {
           nb::arg("name") = "", Unlocked())
       .def_prop_ro("name", &Device::name)
       .def_prop_ro("description", &Device::description)
-      .def_prop_rw("max_threads", &Device::max_threads, &Device::set_max_threads)
+      .def_prop_rw(
+          "max_threads", &Device::max_threads,
+          [](const Device& d, nb::int_ threads) {
+            int beyond = 0;  // what no int holds is refused like any other
+            const long number = PyLong_AsLongAndOverflow(threads.ptr(), &beyond);
+            const bool fits = beyond == 0 && number <= AMPS_MAX_THREADS;
+            d.set_max_threads(static_cast<int>(fits ? std::max(number, 0L) : AMPS_MAX_THREADS + 1));
+          })
       .def("thread_times",
            [](const Device& d) {
              const Device::ThreadTimes times = d.thread_times();

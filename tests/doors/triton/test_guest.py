@@ -46,31 +46,12 @@ static const char* ours(void* caller) {
   }
 WATCHED(WATCH)
 
-// A thread may block signals for those that it starts, and has its own mask again afterwards.
-static int blocked;
-static __thread int other;
-static __thread sigset_t own;
-int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) {
-  static int (*real)(int, const sigset_t*, sigset_t*);
-  if (!real) real = dlsym(RTLD_NEXT, "pthread_sigmask");
-  if (!set || !ours(__builtin_return_address(0))) return real(how, set, old);
-  if (!other) real(how, NULL, &own);
-  const int result = real(how, set, old);
-  sigset_t now;
-  real(how, NULL, &now);
-  int differs = 0;
-  for (int i = 1; i < NSIG; ++i) differs |= sigismember(&own, i) != sigismember(&now, i);
-  __atomic_add_fetch(&blocked, differs - other, __ATOMIC_SEQ_CST);
-  other = differs;
-  return result;
-}
 __attribute__((destructor)) static void report(void) {
-  if (blocked) note("pthread_sigmask, not restored,", "a thread");
   note("the end", "the server");
 }
 """
 WATCHED = ["setenv", "unsetenv", "putenv", "clearenv",  # others read it meanwhile
-           "signal", "sigaction", "sigprocmask", "setitimer", "alarm",
+           "signal", "sigaction", "sigprocmask", "pthread_sigmask", "setitimer", "alarm",
            "setlocale", "uselocale", "chdir", "fchdir", "umask", "setrlimit", "prctl", "sched_setaffinity", "pthread_setaffinity_np", "setpriority", "mallopt",
            "fesetround", "feenableexcept", "exit", "_exit", "quick_exit", "abort", "fork",
            # OpenMP's threads are those of other backends.
