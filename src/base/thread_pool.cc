@@ -216,6 +216,9 @@ void ThreadPool::State::start(int wanted) {
   std::lock_guard lock(mutex);
   sigset_t all;
   sigfillset(&all);
+  // But for those that tell of the thread's own deeds: of a mapped file that was cut, say.
+  for (const int own : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT})
+    sigdelset(&all, own);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setsigmask_np(&attributes, &all);  // signals are the host's

@@ -38,8 +38,7 @@ TEST_P(Exit, WhileAStreamRunsAModel) {
         Value* x = graph.input("x", DType::kF32, {256, 256});
         Value* y = graph.add("softmax", {graph.add("matmul", {x, x})});
         graph.set_outputs({y, graph.add("reduce_sum", {graph.add("exp", {x})})});
-        const auto executable =
-            std::make_shared<Executable>(device, graph, CompileOptions{});
+        const auto executable = std::make_shared<Executable>(device, graph, CompileOptions{});
         Queue* queue = device->create_queue().release();
         const Tensor feed = tensor(*device, {256, 256}, std::vector<float>(65536, 1));
         std::vector<Tensor> results;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices: memory, caches, eager calls.
+#include <algorithm>
+
 #include "core.h"
 
 namespace pyamps {
@@ -55,10 +57,11 @@ void bind_device(nb::module_& m) {
       .def_prop_rw(
           "max_threads", &Device::max_threads,
           [](const Device& d, nb::int_ threads) {
-            int beyond = 0;  // what no int holds is refused like any other
+            int beyond = 0;
             const long number = PyLong_AsLongAndOverflow(threads.ptr(), &beyond);
-            const bool fits = beyond == 0 && number <= AMPS_MAX_THREADS;
-            d.set_max_threads(static_cast<int>(fits ? std::max(number, 0L) : AMPS_MAX_THREADS + 1));
+            // What no int holds is refused like any other number that is too large.
+            const long most = AMPS_MAX_THREADS + 1;
+            d.set_max_threads(static_cast<int>(beyond != 0 ? most : std::clamp(number, -1L, most)));
           })
       .def("thread_times",
            [](const Device& d) {

@@ -36,8 +36,9 @@ EXPORT int anymps_omp_in_parallel(void) { return now()->count() > 1; }
  * wait (gradients to weights, sums inside oneDNN's gemm) runs in teams of one, see onednn.h. */
 EXPORT void anymps_GOMP_barrier(void) {
   if (now()->count() == 1) return;
-  fputs("[onednn] a barrier in a team of several members: this primitive must be made for one part\n",
-        stderr);
+  fputs(
+      "[onednn] a barrier in a team of several members: this primitive must be made for one part\n",
+      stderr);
   abort();
 }
 
