@@ -31,8 +31,9 @@ struct Problem {
   bool depthwise() const { return groups > 1 && groups == in_channels && groups == out_channels; }
   // Each element of y, or of x if the convolution is transposed, meets the weights of its channel.
   double flops(bool transposed = false) const {
+    const int64_t weights_of_one = w.count() / (transposed ? in_channels : out_channels);
     return 2.0 * static_cast<double>((transposed ? x : y).count()) *
-           static_cast<double>(w.count() / (transposed ? in_channels : out_channels));
+           static_cast<double>(weights_of_one);
   }
 };
 
