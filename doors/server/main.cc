@@ -15,10 +15,10 @@
 
 #include "common/streams.h"
 #include "server/core/flags.h"
-#include "server/core/logger.h"
 #include "server/core/server.h"
 #include "server/grpc/grpc_server.h"
 #include "server/http/http_server.h"
+#include "server/observation/logger.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops of the user's own in the C interface, and the libraries that bring them.
-#include "ops/custom.h"
+#include "ops/control/custom.h"
 
 #include <dlfcn.h>
 

@@ -9,7 +9,7 @@
 #include "api/handles.h"
 #include "base/cores.h"
 #include "base/env.h"
-#include "importers/onnx/import.h"
+#include "formats/onnx/read/import.h"
 
 using namespace anymps;
 using namespace anymps::api;

@@ -5,10 +5,10 @@
 
 #include "api/handles.h"
 #include "base/thread_pool.h"
+#include "formats/load.h"
+#include "formats/mps/mps.h"
 #include "graph/fingerprint.h"
 #include "graph/printer.h"
-#include "graph/serializer.h"
-#include "importers/load.h"
 #include "runtime/report.h"
 
 using namespace anymps;

@@ -2,12 +2,12 @@
 // Graphs of the C interface.
 #include "api/attrs.h"
 #include "api/handles.h"
-#include "exporters/save.h"
+#include "formats/executorch/payload/payload.h"
+#include "formats/load.h"
+#include "formats/mps/mps.h"
+#include "formats/save.h"
 #include "graph/gradient.h"
 #include "graph/printer.h"
-#include "graph/serializer.h"
-#include "importers/executorch/payload.h"
-#include "importers/load.h"
 #include "passes/precision.h"
 
 using namespace anymps;

@@ -2,9 +2,9 @@
 // Programs of ExecuTorch in the C interface.
 #include "api/handles.h"
 #include "base/mapped_file.h"
-#include "importers/executorch/bundle.h"
-#include "importers/executorch/import.h"
-#include "importers/executorch/program_text.h"
+#include "formats/executorch/import.h"
+#include "formats/executorch/program/bundle.h"
+#include "formats/executorch/program/program_text.h"
 
 using namespace anymps;
 using namespace anymps::api;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The op table: one record an op, and everything that must know the op reads it there: the builder,
 // the verifier, inference, serialization, the generated reference and the generated tests.
-// A record is written in src/ops/<family>.cc as  OP(name).doc(…).input(…).output(…).infer(…);
+// A record is written in src/ops/<family>/ as  OP(name).doc(…).input(…).output(…).infer(…);
 #pragma once
 
 #include <functional>

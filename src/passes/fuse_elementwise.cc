@@ -8,7 +8,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "ops/elementwise_program.h"
+#include "ops/elementwise/elementwise_program.h"
 #include "passes/match.h"
 #include "passes/pass.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running the ops of src/ops/control_flow.cc.
+// Running the ops of src/ops/control/control_flow.cc.
 #include "ops/subgraph.h"
 #include "runtime/structural.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running the ops of src/ops/maps.cc: the keys and the values are kept as the two tensors they are.
+// Running the ops of src/ops/control/maps.cc: the keys and the values are kept as the two tensors
+// they are.
 #include "runtime/structural.h"
 
 namespace anymps {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running the ops of src/ops/sequence.cc and src/ops/optional.cc. Lists share their tensors; a list
-// that nobody else has is changed in place, so that a loop that builds one takes linear time.
+// Running the ops of src/ops/control/sequence.cc and src/ops/control/optional.cc. Lists share their
+// tensors; a list that nobody else has is changed in place, so that a loop that builds one takes
+// linear time.
 #include "runtime/structural.h"
 
 namespace anymps {

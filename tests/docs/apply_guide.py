@@ -55,7 +55,7 @@ def main(page, sources, target):
     def source(name):
         return (sources / name).read_text(encoding="utf-8")
 
-    ops, reference = sources / "ops/activation.cc", sources / "drivers/reference/activation.cc"
+    ops, reference = sources / "ops/elementwise/activation.cc", sources / "drivers/reference/elementwise/activation.cc"
     record, short = take(blocks, f"OP({OP})"), take(blocks, f"ACTIVATION({OP}, k").replace(OP, OTHER, 1)
     write(target / "record.cc", above(ops, "ACTIVATION(relu") + record + short + end)
     kernel, long = take(blocks, f"ACTIVATION_ALPHA({OP})"), take(blocks, f"REFERENCE({OP})").replace(OP, OTHER, 1)
@@ -63,21 +63,21 @@ def main(page, sources, target):
     gradient = take(blocks, f"GRADIENT({OP})")
     write(target / "gradient.cc", above(sources / "ops/gradients/activation.cc", "GRADIENT(relu)") + gradient + gradient.replace(OP, OTHER, 1) + end)
     function = take(blocks, f"inline constexpr auto {OP}")
-    write(target / "ops/activation_formulas.h", insert(source("ops/activation_formulas.h"), "inline constexpr auto hard_swish", function))
+    write(target / "semantics/activation_formulas.h", insert(source("semantics/activation_formulas.h"), "inline constexpr auto hard_swish", function))
 
     body, line = take(blocks, f"ANYMPS_UNARY({OP}").split("…\n")
-    simd = insert(source("drivers/cpu/elementwise_simd.cc"), "ANYMPS_UNARY(leaky_relu", body)
+    simd = insert(source("drivers/cpu/elementwise/elementwise_simd.cc"), "ANYMPS_UNARY(leaky_relu", body)
     # Its own text is what Highway compiles for each instruction set: by the path of this copy.
-    simd = simd.replace('"drivers/cpu/elementwise_simd.cc"', f'"{target / "elementwise_simd.cc"}"')
+    simd = simd.replace('"drivers/cpu/elementwise/elementwise_simd.cc"', f'"{target / "elementwise_simd.cc"}"')
     write(target / "elementwise_simd.cc", insert(simd, "ADD_UNARY(leaky_relu", line))
-    write(target / "elementwise_plain.cc", insert(source("drivers/cpu/elementwise_plain.cc"), "ACTIVATION(leaky_relu", take(blocks, f"ACTIVATION({OP}, 1")))
-    names = source("drivers/cpu/elementwise.cc")
+    write(target / "elementwise_plain.cc", insert(source("drivers/cpu/elementwise/elementwise_plain.cc"), "ACTIVATION(leaky_relu", take(blocks, f"ACTIVATION({OP}, 1")))
+    names = source("drivers/cpu/elementwise/elementwise.cc")
     if names.count('"thresholded_relu"})') != 1:
         raise SystemExit("apply_guide: where is the list at the end of elementwise.cc?")
     write(target / "elementwise.cc", names.replace('"thresholded_relu"})', f'"thresholded_relu", "{OP}"}})'))
     write(target / "factory.cc", '#include <algorithm>\n#include "drivers/kernel.h"\n#include "drivers/cpu/threads.h"\nnamespace anymps::cpu {\n'
           + take(blocks, "KernelPtr make_it").replace(f'"{OP}"', f'"{OTHER}"') + "\n}  // namespace anymps::cpu\n")
-    write(target / "importer.cc", insert(source("importers/onnx/math.cc"), "const double bias = c.f(", take(blocks, "if (bias == lambd")))
+    write(target / "importer.cc", insert(source("formats/onnx/read/ops/elementwise.cc"), "const double bias = c.f(", take(blocks, "if (bias == lambd")))
     write(target / "table_line.inc", take(blocks, f'{{"{OP}"'))
     # The rest is shown from the tree, and must be there.
     everything = "".join(path.read_text(encoding="utf-8") for path in sorted(sources.rglob("*.cc")))

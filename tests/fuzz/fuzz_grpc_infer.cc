@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "server/core/shared_memory.h"
 #include "server/grpc/infer_codec.h"
+#include "server/memory/shared_memory.h"
 
 namespace {
 

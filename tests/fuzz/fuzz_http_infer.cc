@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "server/http/base64.h"
-#include "server/http/compression.h"
 #include "server/http/generate.h"
 #include "server/http/infer_codec.h"
-#include "server/http/message.h"
 #include "server/http/routes.h"
+#include "server/http/transport/compression.h"
+#include "server/http/transport/message.h"
 #include "serving/datatype.h"
 
 namespace {

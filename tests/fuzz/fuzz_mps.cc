@@ -6,8 +6,8 @@
 #include <memory>
 #include <new>
 
+#include "formats/mps/mps.h"
 #include "graph/printer.h"
-#include "graph/serializer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr std::align_val_t kAlignment{64};

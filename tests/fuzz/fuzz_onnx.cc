@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "importers/onnx/import.h"
+#include "formats/onnx/read/import.h"
 
 namespace {
 

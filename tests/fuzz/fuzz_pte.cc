@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "flat_mutator.h"
-#include "importers/executorch/import.h"
-#include "importers/executorch/payload.h"
-#include "importers/executorch/program_text.h"
+#include "formats/executorch/import.h"
+#include "formats/executorch/payload/payload.h"
+#include "formats/executorch/program/program_text.h"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include <map>
 
 #include "base/error.h"
-#include "importers/executorch/bundle.h"
-#include "importers/executorch/effects.h"
+#include "formats/executorch/effects.h"
+#include "formats/executorch/program/bundle.h"
 #include "support/executorch_file.h"
 
 namespace {

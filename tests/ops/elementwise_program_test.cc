@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text form of fused programs: what it means, and that no text does harm.
-#include "ops/elementwise_program.h"
+#include "ops/elementwise/elementwise_program.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/window.h"
+#include "ops/layers/window.h"
 
 #include <gtest/gtest.h>
 
-#include "ops/fused_activation.h"
+#include "semantics/fused_activation.h"
 
 namespace anymps {
 namespace {

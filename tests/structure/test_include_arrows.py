@@ -12,14 +12,14 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 ALLOWED = {
     "base": set(),
     "memory": {"base"},
-    "ops": {"base"},
+    "semantics": {"base"},
+    "ops": {"semantics", "base"},
     "graph": {"ops", "memory", "base"},
     "passes": {"graph", "ops", "memory", "base"},
-    "drivers": {"ops", "memory", "base"},
+    "drivers": {"ops", "semantics", "memory", "base"},
     "runtime": {"passes", "graph", "drivers", "ops", "memory", "base"},
-    "importers": {"runtime", "graph", "ops", "memory", "base"},
-    "exporters": {"graph", "ops", "memory", "base"},
-    "api": {"exporters", "importers", "runtime", "passes", "graph", "drivers", "ops", "memory", "base", "anymps"},
+    "formats": {"graph", "ops", "semantics", "memory", "base"},
+    "api": {"formats", "runtime", "passes", "graph", "drivers", "ops", "memory", "base", "anymps"},
 }
 SOURCES = sorted(p for p in (ROOT / "src").rglob("*") if p.suffix in (".h", ".cc"))
 # doors/executorch/cmake-out is where ExecuTorch's description builds.

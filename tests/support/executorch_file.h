@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "importers/executorch/bundle.h"
+#include "formats/executorch/program/bundle.h"
 
 namespace anymps::testing {
 

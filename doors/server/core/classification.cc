@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "server/core/buffer_pool.h"
+#include "server/memory/buffer_pool.h"
 #include "serving/datatype.h"
 #include "serving/string_bytes.h"
 

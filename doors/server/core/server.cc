@@ -8,18 +8,18 @@
 #include <cstdlib>
 
 #include "anymps/anymps.h"
-#include "server/core/buffer_pool.h"
 #include "server/core/clock.h"
-#include "server/core/held_bytes.h"
-#include "server/core/logger.h"
-#include "server/core/metrics.h"
-#include "server/core/rate_limiter.h"
-#include "server/core/refusal.h"
-#include "server/core/repository.h"
 #include "server/core/response_cache.h"
-#include "server/core/shared_memory.h"
-#include "server/core/trace.h"
 #include "server/core/validate.h"
+#include "server/memory/buffer_pool.h"
+#include "server/memory/held_bytes.h"
+#include "server/memory/shared_memory.h"
+#include "server/observation/logger.h"
+#include "server/observation/metrics.h"
+#include "server/observation/trace.h"
+#include "server/repository/repository.h"
+#include "server/scheduling/rate_limiter.h"
+#include "server/scheduling/refusal.h"
 #include "serving/datatype.h"
 
 namespace server {

@@ -11,12 +11,12 @@
 #include <climits>
 #include <thread>
 
-#include "server/core/held_bytes.h"
 #include "server/grpc/credentials.h"
 #include "server/grpc/health.h"
 #include "server/grpc/service.h"
-#include "server/http/listener.h"
-#include "server/http/loop.h"
+#include "server/http/transport/listener.h"
+#include "server/http/transport/loop.h"
+#include "server/memory/held_bytes.h"
 
 namespace server {
 namespace {

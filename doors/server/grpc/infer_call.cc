@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ModelInfer: one request, one response.
-#include "server/core/shared_memory.h"
 #include "server/grpc/calls.h"
 #include "server/grpc/infer_message.h"
+#include "server/memory/shared_memory.h"
 
 namespace server {
 namespace {

@@ -12,8 +12,8 @@
 #include <limits>
 #include <unordered_set>
 
-#include "server/core/shared_memory.h"
 #include "server/grpc/typed_contents.h"
+#include "server/memory/shared_memory.h"
 #include "serving/datatype.h"
 
 namespace server {

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <memory>
 
-#include "server/core/held_bytes.h"
 #include "server/grpc/calls.h"
+#include "server/memory/held_bytes.h"
 
 namespace server {
 

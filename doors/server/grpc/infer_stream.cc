@@ -2,9 +2,9 @@
 // ModelStreamInfer: requests of one stream, answered in the order in which they came.
 #include <deque>
 
-#include "server/core/shared_memory.h"
 #include "server/grpc/calls.h"
 #include "server/grpc/infer_message.h"
+#include "server/memory/shared_memory.h"
 
 namespace server {
 namespace {

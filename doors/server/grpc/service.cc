@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "server/core/logger.h"
-#include "server/core/shared_memory.h"
-#include "server/core/trace.h"
+#include "server/memory/shared_memory.h"
+#include "server/observation/logger.h"
+#include "server/observation/trace.h"
 
 namespace server {
 namespace {

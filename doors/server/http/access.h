@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "server/core/options.h"
-#include "server/http/message.h"
 #include "server/http/routes.h"
+#include "server/http/transport/message.h"
 
 namespace server::http {
 

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
-#include "server/core/logger.h"
-#include "server/core/message_json.h"
 #include "server/core/server.h"
-#include "server/core/shared_memory.h"
-#include "server/core/trace.h"
 #include "server/http/base64.h"
 #include "server/http/json_reader.h"
 #include "server/http/status.h"
+#include "server/memory/shared_memory.h"
+#include "server/observation/logger.h"
+#include "server/observation/trace.h"
+#include "server/repository/message_json.h"
 
 namespace server::http {
 namespace {

@@ -4,8 +4,8 @@
 // worker thread.
 #pragma once
 
-#include "server/http/message.h"
 #include "server/http/routes.h"
+#include "server/http/transport/message.h"
 
 namespace server {
 class Server;

@@ -3,15 +3,15 @@
 
 #include <chrono>
 
-#include "server/core/logger.h"
-#include "server/core/metrics.h"
 #include "server/core/server.h"
 #include "server/http/access.h"
 #include "server/http/control.h"
 #include "server/http/inference.h"
-#include "server/http/listener.h"
-#include "server/http/loop.h"
-#include "server/http/workers.h"
+#include "server/http/transport/listener.h"
+#include "server/http/transport/loop.h"
+#include "server/http/transport/workers.h"
+#include "server/observation/logger.h"
+#include "server/observation/metrics.h"
 
 namespace server {
 namespace {

@@ -4,9 +4,9 @@
 #include <charconv>
 
 #include "server/core/server.h"
-#include "server/core/shared_memory.h"
 #include "server/http/generate.h"
 #include "server/http/json_writer.h"
+#include "server/memory/shared_memory.h"
 #include "serving/datatype.h"
 
 namespace server::http {

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "server/http/exchange.h"
 #include "server/http/routes.h"
+#include "server/http/transport/exchange.h"
 
 namespace server {
 class Server;

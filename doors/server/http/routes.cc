@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "server/http/message.h"
+#include "server/http/transport/message.h"
 
 namespace server::http {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "server/http/message.h"
+#include "server/http/transport/message.h"
 
 namespace server {
 class Server;

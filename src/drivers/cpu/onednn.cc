@@ -5,13 +5,13 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/isa.h"
+#include "drivers/cpu/linear/weight_packing.h"
 #include "drivers/cpu/onednn_teams.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/cpu/weight_packing.h"
-#include "drivers/cpu/widen.h"
 #include "drivers/packed_weights.h"
-#include "ops/fused_activation.h"
+#include "semantics/fused_activation.h"
 
 namespace anymps::cpu {
 

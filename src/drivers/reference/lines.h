@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "drivers/reference/elementwise.h"
+#include "drivers/reference/elementwise/elementwise.h"
 
 namespace anymps {
 

@@ -3,7 +3,7 @@
 // the three, and the transposed convolution, are each other's gradients.
 #include "ops/gradients/axes.h"
 #include "ops/gradients/fused_activation.h"
-#include "ops/window.h"
+#include "ops/layers/window.h"
 
 namespace anymps {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gradients/fused_activation.h"
 
-#include "ops/fused_activation.h"
+#include "semantics/fused_activation.h"
 
 namespace anymps {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantized numbers and strings. Steps have no slope, but what stands beside them does: scales,
 // zero points that are floats, and tables.
-#include "ops/quantization_rules.h"
+#include "semantics/quantization_rules.h"
 
 #include "ops/gradients/axes.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configurations as files: where they are wrong, and what Triton adds to them.
-#include "server/core/config_text.h"
+#include "server/repository/config_text.h"
 
 #include "model_folder.h"
-#include "server/core/message_json.h"
+#include "server/repository/message_json.h"
 
 namespace server {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dynamic batching and the default scheduler, with an instance that runs when the test says so.
-#include "server/core/dynamic_batcher.h"
+#include "server/scheduling/dynamic_batcher.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ensembles: the flow of tensors, errors of steps, and what is refused when they load.
-#include "server/core/ensemble.h"
+#include "server/scheduling/ensemble.h"
 
 #include "model_folder.h"
-#include "server/core/config_text.h"
+#include "server/repository/config_text.h"
 
 namespace server {
 namespace {

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "google/protobuf/text_format.h"
-#include "server/core/rate_limiter.h"
-#include "server/core/scheduler.h"
-#include "server/core/statistics.h"
+#include "server/observation/statistics.h"
+#include "server/scheduling/rate_limiter.h"
+#include "server/scheduling/scheduler.h"
 
 namespace server::test {
 

@@ -7,8 +7,8 @@
 
 #include <cstring>
 
-#include "server/core/shared_memory.h"
 #include "server/grpc/infer_codec.h"
+#include "server/memory/shared_memory.h"
 
 namespace server {
 namespace {

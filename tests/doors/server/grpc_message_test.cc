@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "server/core/shared_memory.h"
 #include "server/grpc/infer_message.h"
+#include "server/memory/shared_memory.h"
 
 namespace server {
 namespace {

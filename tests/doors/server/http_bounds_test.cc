@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "http_client.h"
-#include "server/http/listener.h"
-#include "server/http/loop.h"
+#include "server/http/transport/listener.h"
+#include "server/http/transport/loop.h"
 
 namespace server::http {
 namespace {

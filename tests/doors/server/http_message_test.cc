@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Heads and chunks of HTTP/1.1, and the paths of the protocol.
-#include "server/http/message.h"
+#include "server/http/transport/message.h"
 
 #include <gtest/gtest.h>
 

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "server/http/compression.h"
 #include "server/http/generate.h"
 #include "server/http/json_writer.h"
+#include "server/http/transport/compression.h"
 
 namespace server::http {
 namespace {

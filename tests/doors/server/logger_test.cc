@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/core/logger.h"
+#include "server/observation/logger.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

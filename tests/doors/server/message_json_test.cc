@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages as JSON and back: the form is Triton's.
-#include "server/core/message_json.h"
+#include "server/repository/message_json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/core/metrics.h"
+#include "server/observation/metrics.h"
 
 #include <gtest/gtest.h>
 

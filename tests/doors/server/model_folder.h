@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "anymps/anymps.hpp"
-#include "server/core/rate_limiter.h"
-#include "server/core/repository.h"
 #include "server/core/response_cache.h"
+#include "server/repository/repository.h"
+#include "server/scheduling/rate_limiter.h"
 
 namespace server {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queue of the dynamic batcher: levels, limits, timeouts. Time is what the test says.
-#include "server/core/queue.h"
+#include "server/scheduling/queue.h"
 
 #include <gtest/gtest.h>
 

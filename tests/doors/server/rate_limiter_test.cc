@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resources that instances share: who may run, and in which order.
-#include "server/core/rate_limiter.h"
+#include "server/scheduling/rate_limiter.h"
 
 #include <gtest/gtest.h>
 

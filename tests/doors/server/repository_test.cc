@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading, unloading, reloading and what the index says meanwhile. Wording is Triton's.
-#include "server/core/repository.h"
+#include "server/repository/repository.h"
 
 #include <atomic>
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequence batching: slots, backlog, control inputs, idle and cancelled sequences.
-#include "server/core/sequence_batcher.h"
+#include "server/scheduling/sequence_batcher.h"
 
 #include <gtest/gtest.h>
 

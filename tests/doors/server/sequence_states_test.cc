@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implicit state: what a request of a sequence leaves for the next one.
-#include "server/core/sequence_states.h"
+#include "server/scheduling/sequence_states.h"
 
 #include <gtest/gtest.h>
 

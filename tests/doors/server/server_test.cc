@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "model_folder.h"
-#include "server/core/buffer_pool.h"
-#include "server/core/message_json.h"
-#include "server/core/shared_memory.h"
+#include "server/memory/buffer_pool.h"
+#include "server/memory/shared_memory.h"
+#include "server/repository/message_json.h"
 
 namespace server {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/core/shared_memory.h"
+#include "server/memory/shared_memory.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <numeric>
 
 #include "anymps/anymps.hpp"
-#include "server/core/cut_memory.h"
+#include "server/memory/cut_memory.h"
 
 namespace server {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters and durations, counted as Triton counts them.
-#include "server/core/statistics.h"
+#include "server/observation/statistics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/core/trace.h"
+#include "server/observation/trace.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

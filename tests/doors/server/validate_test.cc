@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "server/core/classification.h"
-#include "server/core/config_text.h"
+#include "server/repository/config_text.h"
 
 namespace server {
 namespace {

@@ -7,8 +7,8 @@
 #include <random>
 
 #include "against_reference.h"
-#include "drivers/cpu/gemm_simd.h"
-#include "drivers/cpu/weight_packing.h"
+#include "drivers/cpu/linear/gemm_simd.h"
+#include "drivers/cpu/linear/weight_packing.h"
 
 namespace anymps {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strided copies, the shape ops made of them, and gathers.
-#include "drivers/cpu/copy.h"
+#include "drivers/cpu/common/copy.h"
 #include "drivers/cpu/samples.h"
 
 namespace anymps::testing {

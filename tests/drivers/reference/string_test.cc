@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // String ops with the results of Python's str methods and of ONNX's examples.
 #include "base/utf8.h"
-#include "ops/string_rules.h"
+#include "semantics/string_rules.h"
 #include "support/tensor.h"
 
 namespace anymps::testing {

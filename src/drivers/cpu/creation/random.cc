@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers and dropout on the CPU: blocks of numbers in parallel, the same as the
+// reference's.
+#include "drivers/cpu/threads.h"
+#include "drivers/kernel.h"
+#include "ops/creation/philox.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+KernelPtr make_random(const KernelRequest& request, std::string& why) {
+  const TensorDesc& y = request.out();
+  if (!y.contiguous()) return why = "y is not contiguous", nullptr;
+  const bool with_state = request.outputs.size() > 1;
+  return make_kernel([=, distribution = Distribution(request.attrs), count = y.count(),
+                      dtype = y.dtype, stride = request.in(0).strides[0]](const KernelArgs& args) {
+    const Philox state = Philox::read(static_cast<const int32_t*>(args.inputs[0]), stride);
+    const int64_t blocks = distribution.blocks(count), size = distribution.per_block();
+    dispatch<kReal>(dtype, [&]<typename T>() {
+      T* to = static_cast<T*>(args.outputs[0]);
+      parallel_for(0, blocks, 60, [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b) {
+          const std::array<double, 4> numbers = distribution.block(state, b);
+          for (int64_t i = 0; i < size && b * size + i < count; ++i)
+            to[b * size + i] =
+                static_cast<T>(static_cast<Compute<T>>(numbers[static_cast<size_t>(i)]));
+        }
+      });
+    });
+    if (with_state)
+      state.advanced(static_cast<uint64_t>(blocks)).write(static_cast<int32_t*>(args.outputs[1]));
+  });
+}
+
+KernelPtr make_dropout(const KernelRequest& request, std::string& why) {
+  const TensorDesc &x = request.in(0), &y = request.out();
+  if (!x.contiguous() || !y.contiguous()) return why = "not contiguous", nullptr;
+  if (request.has(2)) return why = "the rate is a tensor", nullptr;
+  const bool with_mask = request.outputs.size() > 1;
+  return make_kernel([=, rate = request.attrs.f("rate"), count = y.count(), dtype = y.dtype,
+                      stride = request.in(1).strides[0]](const KernelArgs& args) {
+    const Philox state = Philox::read(static_cast<const int32_t*>(args.inputs[1]), stride);
+    bool* mask = with_mask ? static_cast<bool*>(args.outputs[1]) : nullptr;
+    dispatch<kFloat>(dtype, [&]<typename T>() {
+      const T* from = static_cast<const T*>(args.inputs[0]);
+      T* to = static_cast<T*>(args.outputs[0]);
+      parallel_for(0, (count + 3) / 4, 30, [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b) {
+          const std::array<uint32_t, 4> words = state.words(static_cast<uint64_t>(b));
+          for (int64_t i = b * 4; i < std::min(b * 4 + 4, count); ++i) {
+            const bool kept = unit(words[static_cast<size_t>(i % 4)]) >= rate;
+            const auto value = static_cast<double>(static_cast<Compute<T>>(from[i]));
+            to[i] = static_cast<T>(static_cast<Compute<T>>(kept ? value / (1 - rate) : 0));
+            if (mask) mask[i] = kept;
+          }
+        }
+      });
+    });
+  });
+}
+
+KernelPtr make_bernoulli(const KernelRequest& request, std::string& why) {
+  const TensorDesc &x = request.in(0), &y = request.out();
+  if (!x.contiguous() || !y.contiguous()) return why = "not contiguous", nullptr;
+  const int64_t count = y.count(), stride = request.in(1).strides[0];
+  return dispatch<kFloat>(x.dtype, [&]<typename T>() {
+    return dispatch<kReal | kBoolean>(y.dtype, [&]<typename To>() {
+      return make_kernel([=](const KernelArgs& args) {
+        const Philox state = Philox::read(static_cast<const int32_t*>(args.inputs[1]), stride);
+        const T* from = static_cast<const T*>(args.inputs[0]);
+        To* to = static_cast<To*>(args.outputs[0]);
+        parallel_for(0, (count + 3) / 4, 30, [&](int64_t begin, int64_t end) {
+          for (int64_t b = begin; b < end; ++b) {
+            const std::array<uint32_t, 4> words = state.words(static_cast<uint64_t>(b));
+            for (int64_t i = b * 4; i < std::min(b * 4 + 4, count); ++i) {
+              const auto chance = static_cast<double>(static_cast<Compute<T>>(from[i]));
+              to[i] = static_cast<To>(
+                  static_cast<Compute<To>>(unit(words[static_cast<size_t>(i % 4)]) < chance));
+            }
+          }
+        });
+      });
+    });
+  });
+}
+
+const KernelRegistrar kBernoulli("cpu", "bernoulli", "philox", 10, make_bernoulli);
+const KernelRegistrar kRandom("cpu", "random", "philox", 10, make_random);
+const KernelRegistrar kDropout("cpu", "dropout", "philox", 10, make_dropout);
+
+}  // namespace
+
+}  // namespace anymps::cpu

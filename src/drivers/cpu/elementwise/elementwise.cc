@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise ops on the CPU: each is a tile program of one instruction.
+#include "drivers/cpu/elementwise/elementwise.h"
+
+#include "drivers/cpu/elementwise/narrow_cast.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+using Value = TileKernelBuilder::Value;
+using Builder = TileKernelBuilder;
+
+DType computed(DType dtype) { return is_half(dtype) ? DType::kF32 : dtype; }
+
+// The name of the function that an op and its attributes ask for, and what it is passed.
+struct Call {
+  std::string name;
+  std::vector<double> params;
+};
+
+Call call_of(const Op& op, const Attrs& attrs) {
+  const auto flag = [&](const char* name) { return attrs.b(name); };
+  if (op.name == "div" && attrs.s("rounding") != "none") return {"div_" + attrs.s("rounding"), {}};
+  if ((op.name == "min" || op.name == "max") && !flag("propagate_nan"))
+    return {op.name + "_number", {}};
+  if (op.name == "is_inf") {
+    if (flag("positive")) return {flag("negative") ? "is_inf" : "is_positive_inf", {}};
+    return {flag("negative") ? "is_negative_inf" : "is_no_inf", {}};
+  }
+  if (op.name == "gelu" && attrs.s("approximate") == "tanh") return {"gelu_tanh", {}};
+  Call call{op.name, {}};
+  for (const char* name : {"alpha", "beta", "gamma"})
+    if (op.attr_index(name) >= 0) call.params.push_back(attrs.f(name));
+  return call;
+}
+
+std::optional<Value> emit_clamp(Builder& builder, const Attrs& attrs,
+                                const std::vector<std::optional<int>>& args, DType dtype,
+                                std::string& why) {
+  const DType type = computed(dtype);
+  const bool low = args.size() > 1 && args[1], high = args.size() > 2 && args[2];
+  const double min = attrs.f("min"), max = attrs.f("max");
+  if (!low && !high)
+    if (const TileOp* op = find_tile_op("clamp_attr", type)) {
+      // A bound is a number of x's dtype.
+      const auto rounded = [&](double value) {
+        if (dtype == DType::kF16) return static_cast<double>(Half(static_cast<float>(value)));
+        if (dtype == DType::kBF16) return static_cast<double>(BFloat(static_cast<float>(value)));
+        return value;
+      };
+      return builder.call(*op, {*args[0]}, {rounded(min), rounded(max)});
+    }
+  const TileOp* op = find_tile_op("clamp", type);
+  if (!op) return why = fmt::format("x is {}", name(dtype)), std::nullopt;
+  return builder.call(*op, {*args[0], low ? *args[1] : builder.constant(type, min),
+                            high ? *args[2] : builder.constant(type, max)});
+}
+
+// The narrow types are read as f32 and made from f32, or from bytes, which hold all that integers
+// of them keep.
+std::optional<Value> emit_cast(Builder& builder, Value x, const Attrs& attrs, DType to,
+                               std::string& why) {
+  const auto between = [&](DType type) {
+    if (builder.dtype(x) == type) return;
+    x = builder.call(*find_cast(builder.dtype(x), type), {x});
+  };
+  if (builder.dtype(x) == DType::kString || to == DType::kString)
+    return why = "there are strings", std::nullopt;
+  if (builder.dtype(x) == to) return x;
+  if (is_narrow(builder.dtype(x))) x = builder.call(*find_narrow_decode(builder.dtype(x)), {x});
+  // The builder reads halves as f32 and stores f32 as halves.
+  if (!is_narrow(to)) return between(computed(to)), x;
+  const DType from = builder.dtype(x);
+  if (contains(kNarrowInt, to) && contains(kInt | kBoolean, from))
+    between(DType::kI8);
+  else if (from != DType::kF32)
+    return why = fmt::format("{} to {} would round twice", name(from), name(to)), std::nullopt;
+  const std::string& rounding = attrs.s("round_mode");
+  const double mode = rounding == "up" ? 0 : rounding == "down" ? 1 : 2;
+  return builder.call(*find_narrow_encode(builder.dtype(x), to), {x},
+                      {attrs.b("saturate") ? 1.0 : 0.0, mode});
+}
+
+// Powers that are common as constants and much cheaper by themselves.
+std::optional<Value> emit_power(Builder& builder, Value x, Value y) {
+  const std::optional<double> exponent = builder.number(y);
+  const DType f32 = DType::kF32;
+  if (!exponent || builder.dtype(x) != f32) return std::nullopt;
+  if (*exponent == 2) return builder.call(*find_tile_op("square", f32), {x});
+  if (*exponent == 3)
+    return builder.call(*find_tile_op("mul", f32),
+                        {builder.call(*find_tile_op("square", f32), {x}), x});
+  if (*exponent == -1) return builder.call(*find_tile_op("reciprocal", f32), {x});
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Value> emit(Builder& builder, const Op& op, const Attrs& attrs,
+                          const std::vector<std::optional<int>>& args, DType dtype,
+                          std::string& why) {
+  if (op.name == "clamp") return emit_clamp(builder, attrs, args, dtype, why);
+  if (op.name == "cast") return emit_cast(builder, *args[0], attrs, dtype, why);
+  if (op.name == "identity") return *args[0];
+  if (op.name == "pow")
+    if (const auto power = emit_power(builder, *args[0], *args[1])) return power;
+  const Call call = call_of(op, attrs);
+  std::vector<Value> values;
+  for (const auto& arg : args)
+    if (arg) values.push_back(*arg);
+  const DType type = builder.dtype(values.back());
+  // Rounding leaves integers as they are.
+  if (is_int(type) && (op.name == "ceil" || op.name == "floor" || op.name == "round" ||
+                       op.name == "rint" || op.name == "trunc"))
+    return values[0];
+  const TileOp* function = find_tile_op(call.name, type);
+  if (!function) return why = fmt::format("x is {}", name(type)), std::nullopt;
+  return builder.call(*function, std::move(values), call.params);
+}
+
+namespace {
+
+// What only moves elements treats those of no computing type as bytes or words.
+TensorDesc moved(TensorDesc desc) {
+  if (is_narrow(desc.dtype)) desc.dtype = DType::kU8;
+  if (desc.dtype == DType::kString) desc.dtype = DType::kU64;
+  return desc;
+}
+
+KernelPtr make_elementwise(const KernelRequest& request, std::string& why) {
+  const Op& op = *request.op;
+  Builder builder(request.out().shape);
+  // What only moves elements does not look at halves.
+  const bool raw = op.name == "where" || op.name == "identity" ||
+                   (op.name == "cast" && request.in(0).dtype == request.out().dtype);
+  std::vector<std::optional<int>> args;
+  for (size_t i = 0; i < request.inputs.size(); ++i)
+    args.push_back(request.has(i) ? std::optional(builder.input(
+                                        i, raw ? moved(request.in(i)) : request.in(i), raw))
+                                  : std::nullopt);
+  if (const std::optional<double> number = request.scalar(1);
+      number && op.name == "pow" && request.in(1).shape.empty())
+    args[1] = builder.constant(builder.dtype(*args[1]), *number);
+  const DType dtype = raw ? moved(request.out()).dtype : request.out().dtype;
+  const std::optional<Value> y = emit(builder, op, request.attrs, args, dtype, why);
+  if (!y) return nullptr;
+  builder.output(0, raw ? moved(request.out()) : request.out(), *y);
+  return builder.build();
+}
+
+struct Register {
+  Register() {
+    for (const char* op : {"identity",     "exp",           "exp2",
+                           "exp10",        "expm1",         "log",
+                           "log2",         "log10",         "log1p",
+                           "square",       "sqrt",          "rsqrt",
+                           "reciprocal",   "abs",           "neg",
+                           "sign",         "ceil",          "floor",
+                           "round",        "rint",          "trunc",
+                           "sin",          "cos",           "tan",
+                           "sinh",         "cosh",          "tanh",
+                           "asin",         "acos",          "atan",
+                           "asinh",        "acosh",         "atanh",
+                           "erf",          "add",           "sub",
+                           "mul",          "div",           "mod",
+                           "floor_mod",    "pow",           "min",
+                           "max",          "atan2",         "equal",
+                           "not_equal",    "less",          "less_equal",
+                           "greater",      "greater_equal", "is_nan",
+                           "is_inf",       "is_finite",     "logical_not",
+                           "logical_and",  "logical_or",    "logical_xor",
+                           "logical_nand", "logical_nor",   "logical_xnor",
+                           "where",        "clamp",         "relu",
+                           "leaky_relu",   "prelu",         "elu",
+                           "selu",         "celu",          "gelu",
+                           "silu",         "mish",          "softplus",
+                           "softsign",     "sigmoid",       "hard_sigmoid",
+                           "hard_swish",   "cast",          "thresholded_relu"})
+      KernelRegistrar("cpu", op, "simd", 10, make_elementwise);
+    // Without vector code of their own.
+    for (const char* op :
+         {"signbit", "div_no_nan", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
+          "left_shift", "right_shift", "population_count", "real_part", "imaginary_part",
+          "complex_abs", "absolute_square", "conjugate", "make_complex", "relu_gradient",
+          "sigmoid_gradient", "leaky_relu_gradient", "sgd"})
+      KernelRegistrar("cpu", op, "plain", 10, make_elementwise);
+  }
+};
+const Register kRegister;
+
+}  // namespace
+
+}  // namespace anymps::cpu

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// From an op and its attributes to calls of tile functions: what single ops and fused programs
+// share.
+#pragma once
+
+#include <optional>
+
+#include "drivers/cpu/elementwise/tile_kernel.h"
+
+namespace anymps::cpu {
+
+// Adds the op to the program. `args` are its inputs in order, nullopt for an absent one; `dtype` is
+// the output's. Nothing and a reason if there is no function for it.
+std::optional<TileKernelBuilder::Value> emit(TileKernelBuilder& builder, const Op& op,
+                                             const Attrs& attrs,
+                                             const std::vector<std::optional<int>>& args,
+                                             DType dtype, std::string& why);
+
+}  // namespace anymps::cpu

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise f32 functions over tiles, and the conversions of halves, with Highway: this file is
+// compiled once for each instruction set. An op is one line here; loops and tails are shared.
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/cpu/elementwise/tile_ops.h"
+
+#undef HWY_BASELINE_TARGETS
+#define HWY_BASELINE_TARGETS HWY_SSE4
+#define HWY_DISABLED_TARGETS (HWY_SSSE3)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "drivers/cpu/elementwise/elementwise_simd.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "drivers/cpu/common/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace anymps::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Tag = hn::ScalableTag<float>;
+using V = hn::Vec<Tag>;
+constexpr size_t kMaxLanes = hn::MaxLanes(Tag());
+
+// Attributes as local floats: the compiler then knows that stores do not change them.
+struct Params {
+  explicit Params(const double* p)
+      : a(static_cast<float>(p[0])), b(static_cast<float>(p[1])), c(static_cast<float>(p[2])) {}
+  float a, b, c;
+};
+
+HWY_INLINE V load_part(Tag d, const float* from, size_t n) {
+  alignas(64) float buffer[kMaxLanes] = {};
+  std::memcpy(buffer, from, n * sizeof(float));
+  return hn::Load(d, buffer);
+}
+HWY_INLINE void store_part(V v, Tag d, float* to, size_t n) {
+  alignas(64) float buffer[kMaxLanes];
+  hn::Store(v, d, buffer);
+  std::memcpy(to, buffer, n * sizeof(float));
+}
+
+template <class F>
+void unary(const TileArgs& t) {
+  const Tag d;
+  const size_t lanes = hn::Lanes(d), n = t.n;
+  const Params p(t.params);
+  const float* a = static_cast<const float*>(t.in[0]);
+  float* out = static_cast<float*>(t.out);
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const V x = hn::LoadU(d, a + i), y = hn::LoadU(d, a + i + lanes);
+    const V u = F::apply(d, x, p), v = F::apply(d, y, p);
+    hn::StoreU(u, d, out + i);
+    hn::StoreU(v, d, out + i + lanes);
+  }
+  for (; i + lanes <= n; i += lanes) hn::StoreU(F::apply(d, hn::LoadU(d, a + i), p), d, out + i);
+  if (i < n) store_part(F::apply(d, load_part(d, a + i, n - i), p), d, out + i, n - i);
+}
+
+enum class Form { kBothVectors, kScalarSecond, kScalarFirst };
+
+template <class F, Form form>
+void binary(const TileArgs& t) {
+  const Tag d;
+  const size_t lanes = hn::Lanes(d), n = t.n;
+  const Params p(t.params);
+  const float* a = static_cast<const float*>(t.in[0]);
+  const float* b = static_cast<const float*>(t.in[1]);
+  float* out = static_cast<float*>(t.out);
+  const V sa = hn::Set(d, *a), sb = hn::Set(d, *b);
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const V x0 = form == Form::kScalarFirst ? sa : hn::LoadU(d, a + i);
+    const V x1 = form == Form::kScalarFirst ? sa : hn::LoadU(d, a + i + lanes);
+    const V y0 = form == Form::kScalarSecond ? sb : hn::LoadU(d, b + i);
+    const V y1 = form == Form::kScalarSecond ? sb : hn::LoadU(d, b + i + lanes);
+    const V u = F::apply(d, x0, y0, p), v = F::apply(d, x1, y1, p);
+    hn::StoreU(u, d, out + i);
+    hn::StoreU(v, d, out + i + lanes);
+  }
+  for (; i + lanes <= n; i += lanes) {
+    const V x = form == Form::kScalarFirst ? sa : hn::LoadU(d, a + i);
+    const V y = form == Form::kScalarSecond ? sb : hn::LoadU(d, b + i);
+    hn::StoreU(F::apply(d, x, y, p), d, out + i);
+  }
+  if (i < n) {
+    const V x = form == Form::kScalarFirst ? sa : load_part(d, a + i, n - i);
+    const V y = form == Form::kScalarSecond ? sb : load_part(d, b + i, n - i);
+    store_part(F::apply(d, x, y, p), d, out + i, n - i);
+  }
+}
+
+// On x86 Min and Max return the second argument if either is NaN.
+template <class M>
+HWY_INLINE V keep_nan(M is_nan, V nan, V other) {
+  return hn::IfThenElse(is_nan, nan, other);
+}
+
+// NaN stays NaN; max first, then min.
+HWY_INLINE V clamp(V x, V low, V high) { return hn::Min(high, hn::Max(low, x)); }
+
+HWY_INLINE V round_half_away(Tag d, V x) {
+  const V whole = hn::Trunc(x);
+  const V rest = hn::Abs(hn::Sub(x, whole));
+  const V step = hn::CopySignToAbs(hn::Set(d, 1.0f), x);
+  return hn::IfThenElse(hn::Ge(rest, hn::Set(d, 0.5f)), hn::Add(whole, step), whole);
+}
+
+#define ANYMPS_UNARY(name, expression)                       \
+  struct name##_f {                                          \
+    static HWY_INLINE V apply(Tag d, V x, const Params& p) { \
+      (void)d, (void)p;                                      \
+      return expression;                                     \
+    }                                                        \
+  };
+#define ANYMPS_BINARY(name, expression)                           \
+  struct name##_f {                                               \
+    static HWY_INLINE V apply(Tag d, V x, V y, const Params& p) { \
+      (void)d, (void)p;                                           \
+      return expression;                                          \
+    }                                                             \
+  };
+#define SET(value) hn::Set(d, value)
+
+ANYMPS_UNARY(exp, math::exp(d, x))
+ANYMPS_UNARY(exp2, math::exp2(d, x))
+ANYMPS_UNARY(exp10, math::exp10(d, x))
+ANYMPS_UNARY(expm1, math::expm1(d, x))
+ANYMPS_UNARY(log, math::log(d, x))
+ANYMPS_UNARY(log2, math::log2(d, x))
+ANYMPS_UNARY(log10, math::log10(d, x))
+ANYMPS_UNARY(log1p, math::log1p(d, x))
+ANYMPS_UNARY(square, hn::Mul(x, x))
+ANYMPS_UNARY(sqrt, hn::Sqrt(x))
+ANYMPS_UNARY(rsqrt, hn::Div(SET(1.0f), hn::Sqrt(x)))
+ANYMPS_UNARY(reciprocal, hn::Div(SET(1.0f), x))
+ANYMPS_UNARY(abs, hn::Abs(x))
+ANYMPS_UNARY(neg, hn::Neg(x))
+ANYMPS_UNARY(sign, hn::IfThenElse(hn::IsNaN(x), x,
+                                  hn::IfThenElseZero(hn::Ne(x, hn::Zero(d)),
+                                                     hn::CopySignToAbs(SET(1.0f), x))))
+ANYMPS_UNARY(ceil, hn::Ceil(x))
+ANYMPS_UNARY(floor, hn::Floor(x))
+ANYMPS_UNARY(round, round_half_away(d, x))
+ANYMPS_UNARY(rint, hn::Round(x))
+ANYMPS_UNARY(trunc, hn::Trunc(x))
+ANYMPS_UNARY(sin, math::sin(d, x))
+ANYMPS_UNARY(cos, math::cos(d, x))
+ANYMPS_UNARY(tan, math::tan(d, x))
+ANYMPS_UNARY(sinh, math::sinh(d, x))
+ANYMPS_UNARY(cosh, math::cosh(d, x))
+ANYMPS_UNARY(tanh, math::tanh(d, x))
+ANYMPS_UNARY(asin, math::asin(d, x))
+ANYMPS_UNARY(acos, math::acos(d, x))
+ANYMPS_UNARY(atan, math::atan(d, x))
+ANYMPS_UNARY(asinh, math::asinh(d, x))
+ANYMPS_UNARY(acosh, math::acosh(d, x))
+ANYMPS_UNARY(atanh, math::atanh(d, x))
+ANYMPS_UNARY(erf, math::erf(d, x))
+
+ANYMPS_UNARY(relu, hn::Max(hn::Zero(d), x))
+ANYMPS_UNARY(leaky_relu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, SET(p.a)), x))
+ANYMPS_UNARY(elu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(SET(p.a), math::expm1(d, x)), x))
+ANYMPS_UNARY(selu, hn::Mul(SET(p.b), elu_f::apply(d, x, p)))
+ANYMPS_UNARY(celu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)),
+                                  hn::Min(hn::Zero(d),
+                                          hn::Mul(SET(p.a), math::expm1(d, hn::Div(x, SET(p.a))))),
+                                  x))
+ANYMPS_UNARY(gelu, math::gelu(d, x))
+ANYMPS_UNARY(gelu_tanh, math::gelu_tanh(d, x))
+ANYMPS_UNARY(silu, hn::Div(x, hn::Add(SET(1.0f), math::exp(d, hn::Neg(x)))))
+ANYMPS_UNARY(mish, hn::Mul(x, math::tanh(d, math::softplus(d, x))))
+ANYMPS_UNARY(softplus, math::softplus(d, x))
+ANYMPS_UNARY(softsign, hn::Div(x, hn::Add(SET(1.0f), hn::Abs(x))))
+ANYMPS_UNARY(sigmoid, math::sigmoid(d, x))
+ANYMPS_UNARY(hard_sigmoid, clamp(hn::Add(hn::Mul(SET(p.a), x), SET(p.b)), hn::Zero(d), SET(1.0f)))
+ANYMPS_UNARY(hard_swish, hn::Mul(x, clamp(hn::Add(hn::Mul(SET(1.0f / 6.0f), x), SET(0.5f)),
+                                          hn::Zero(d), SET(1.0f))))
+ANYMPS_UNARY(thresholded_relu, hn::IfThenZeroElse(hn::Le(x, SET(p.a)), x))
+ANYMPS_UNARY(clamp_attr, clamp(x, SET(p.a), SET(p.b)))
+
+ANYMPS_BINARY(add, hn::Add(x, y))
+ANYMPS_BINARY(sub, hn::Sub(x, y))
+ANYMPS_BINARY(mul, hn::Mul(x, y))
+ANYMPS_BINARY(div, hn::Div(x, y))
+ANYMPS_BINARY(div_trunc, hn::Trunc(hn::Div(x, y)))
+ANYMPS_BINARY(div_floor, hn::Floor(hn::Div(x, y)))
+ANYMPS_BINARY(pow, math::pow(d, x, y))
+ANYMPS_BINARY(min, keep_nan(hn::IsNaN(x), x, hn::Min(x, y)))
+ANYMPS_BINARY(max, keep_nan(hn::IsNaN(x), x, hn::Max(x, y)))
+ANYMPS_BINARY(min_number, keep_nan(hn::IsNaN(y), x, hn::Min(x, y)))
+ANYMPS_BINARY(max_number, keep_nan(hn::IsNaN(y), x, hn::Max(x, y)))
+ANYMPS_BINARY(prelu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, y), x))
+
+void clamp_f(const TileArgs& t) {
+  const Tag d;
+  const size_t lanes = hn::Lanes(d);
+  const float* x = static_cast<const float*>(t.in[0]);
+  const float* low = static_cast<const float*>(t.in[1]);
+  const float* high = static_cast<const float*>(t.in[2]);
+  float* out = static_cast<float*>(t.out);
+  size_t i = 0;
+  for (; i + lanes <= t.n; i += lanes)
+    hn::StoreU(clamp(hn::LoadU(d, x + i), hn::LoadU(d, low + i), hn::LoadU(d, high + i)), d,
+               out + i);
+  const size_t rest = t.n - i;
+  if (rest)
+    store_part(
+        clamp(load_part(d, x + i, rest), load_part(d, low + i, rest), load_part(d, high + i, rest)),
+        d, out + i, rest);
+}
+
+void load_bf16(const TileArgs& t) {
+  const Tag d;
+  const hn::Rebind<uint16_t, Tag> dh;
+  const hn::Rebind<uint32_t, Tag> du;
+  const size_t lanes = hn::Lanes(d);
+  const uint16_t* in = static_cast<const uint16_t*>(t.in[0]);
+  float* out = static_cast<float*>(t.out);
+  size_t i = 0;
+  for (; i + lanes <= t.n; i += lanes) {
+    const auto wide = hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(dh, in + i)));
+    hn::StoreU(hn::BitCast(d, wide), d, out + i);
+  }
+  for (; i < t.n; ++i) {
+    const uint32_t bits = static_cast<uint32_t>(in[i]) << 16;
+    std::memcpy(out + i, &bits, sizeof bits);
+  }
+}
+
+// Round to nearest even; NaN keeps its upper bits and becomes quiet.
+void store_bf16(const TileArgs& t) {
+  const float* in = static_cast<const float*>(t.in[0]);
+  uint16_t* out = static_cast<uint16_t*>(t.out);
+  for (size_t i = 0; i < t.n; ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, in + i, sizeof bits);
+    const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    const uint32_t quiet = (bits >> 16) | 0x40;
+    out[i] = static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
+  }
+}
+
+void load_f16(const TileArgs& t) {
+  const Half* in = static_cast<const Half*>(t.in[0]);
+  float* out = static_cast<float*>(t.out);
+  size_t i = 0;
+#if HWY_TARGET <= HWY_AVX2
+  const Tag d;
+  const hn::Rebind<hwy::float16_t, Tag> dh;
+  const size_t lanes = hn::Lanes(d);
+  const auto* bits = reinterpret_cast<const hwy::float16_t*>(in);
+  for (; i + lanes <= t.n; i += lanes)
+    hn::StoreU(hn::PromoteTo(d, hn::LoadU(dh, bits + i)), d, out + i);
+#endif
+  for (; i < t.n; ++i) out[i] = in[i];
+}
+
+void store_f16(const TileArgs& t) {
+  const float* in = static_cast<const float*>(t.in[0]);
+  Half* out = static_cast<Half*>(t.out);
+  size_t i = 0;
+#if HWY_TARGET <= HWY_AVX2
+  const Tag d;
+  const hn::Rebind<hwy::float16_t, Tag> dh;
+  const size_t lanes = hn::Lanes(d);
+  auto* bits = reinterpret_cast<hwy::float16_t*>(out);
+  for (; i + lanes <= t.n; i += lanes)
+    hn::StoreU(hn::DemoteTo(dh, hn::LoadU(d, in + i)), dh, bits + i);
+#endif
+  for (; i < t.n; ++i) out[i] = Half(in[i]);
+}
+
+// An f32 value as the half dtype would hold it.
+template <void (*store)(const TileArgs&), void (*load)(const TileArgs&)>
+void round_to_half(const TileArgs& t) {
+  constexpr size_t kPart = 512;
+  alignas(64) uint16_t halves[kPart];
+  for (size_t i = 0; i < t.n; i += kPart) {
+    const size_t n = std::min(kPart, t.n - i);
+    store({{static_cast<const float*>(t.in[0]) + i, nullptr, nullptr}, halves, n, nullptr});
+    load({{halves, nullptr, nullptr}, static_cast<float*>(t.out) + i, n, nullptr});
+  }
+}
+
+}  // namespace
+
+void append_float_ops_here(std::vector<TileOp>& ops) {
+  const DType f32 = DType::kF32;
+#define ADD_UNARY(name, ns) \
+  ops.push_back({#name, f32, f32, 1, unary<name##_f>, nullptr, nullptr, ns})
+#define ADD_BINARY(name, ns)                                               \
+  ops.push_back({#name, f32, f32, 2, binary<name##_f, Form::kBothVectors>, \
+                 binary<name##_f, Form::kScalarSecond>, binary<name##_f, Form::kScalarFirst>, ns})
+  ADD_UNARY(exp, 0.5f);
+  ADD_UNARY(exp2, 0.5f);
+  ADD_UNARY(exp10, 0.5f);
+  ADD_UNARY(expm1, 0.5f);
+  ADD_UNARY(log, 0.7f);
+  ADD_UNARY(log2, 0.7f);
+  ADD_UNARY(log10, 0.7f);
+  ADD_UNARY(log1p, 0.9f);
+  ADD_UNARY(square, 0.1f);
+  ADD_UNARY(sqrt, 0.2f);
+  ADD_UNARY(rsqrt, 0.3f);
+  ADD_UNARY(reciprocal, 0.2f);
+  ADD_UNARY(abs, 0.1f);
+  ADD_UNARY(neg, 0.1f);
+  ADD_UNARY(sign, 0.1f);
+  ADD_UNARY(ceil, 0.1f);
+  ADD_UNARY(floor, 0.1f);
+  ADD_UNARY(round, 0.1f);
+  ADD_UNARY(rint, 0.1f);
+  ADD_UNARY(trunc, 0.1f);
+  ADD_UNARY(sin, 0.8f);
+  ADD_UNARY(cos, 0.8f);
+  ADD_UNARY(tan, 1.6f);
+  ADD_UNARY(sinh, 1.0f);
+  ADD_UNARY(cosh, 0.8f);
+  ADD_UNARY(tanh, 0.8f);
+  ADD_UNARY(asin, 0.7f);
+  ADD_UNARY(acos, 0.7f);
+  ADD_UNARY(atan, 0.7f);
+  ADD_UNARY(asinh, 1.5f);
+  ADD_UNARY(acosh, 1.5f);
+  ADD_UNARY(atanh, 1.2f);
+  ADD_UNARY(erf, 0.8f);
+  ADD_UNARY(relu, 0.1f);
+  ADD_UNARY(leaky_relu, 0.1f);
+  ADD_UNARY(elu, 0.6f);
+  ADD_UNARY(selu, 0.6f);
+  ADD_UNARY(celu, 0.6f);
+  ADD_UNARY(gelu, 0.9f);
+  ADD_UNARY(gelu_tanh, 0.9f);
+  ADD_UNARY(silu, 0.6f);
+  ADD_UNARY(mish, 2.0f);
+  ADD_UNARY(softplus, 1.2f);
+  ADD_UNARY(softsign, 0.2f);
+  ADD_UNARY(sigmoid, 0.6f);
+  ADD_UNARY(hard_sigmoid, 0.1f);
+  ADD_UNARY(hard_swish, 0.1f);
+  ADD_UNARY(thresholded_relu, 0.1f);
+  ADD_UNARY(clamp_attr, 0.1f);
+  ADD_BINARY(add, 0.1f);
+  ADD_BINARY(sub, 0.1f);
+  ADD_BINARY(mul, 0.1f);
+  ADD_BINARY(div, 0.2f);
+  ADD_BINARY(div_trunc, 0.2f);
+  ADD_BINARY(div_floor, 0.2f);
+  ADD_BINARY(pow, 3.0f);
+  ADD_BINARY(min, 0.1f);
+  ADD_BINARY(max, 0.1f);
+  ADD_BINARY(min_number, 0.1f);
+  ADD_BINARY(max_number, 0.1f);
+  ADD_BINARY(prelu, 0.1f);
+#undef ADD_UNARY
+#undef ADD_BINARY
+  ops.push_back({"clamp", f32, f32, 3, clamp_f});
+  ops.push_back({"load", DType::kF16, f32, 1, load_f16});
+  ops.push_back({"load", DType::kBF16, f32, 1, load_bf16});
+  // Found by the dtype that is stored.
+  ops.push_back({"store", DType::kF16, DType::kF16, 1, store_f16});
+  ops.push_back({"store", DType::kBF16, DType::kBF16, 1, store_bf16});
+  ops.push_back({"round", DType::kF16, f32, 1, round_to_half<store_f16, load_f16>});
+  ops.push_back({"round", DType::kBF16, f32, 1, round_to_half<store_bf16, load_bf16>});
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace anymps::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace anymps::cpu {
+
+HWY_EXPORT(append_float_ops_here);
+
+void append_float_ops(std::vector<TileOp>& ops) {
+  HWY_DYNAMIC_DISPATCH(append_float_ops_here)(ops);
+}
+
+}  // namespace anymps::cpu
+#endif

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel that runs a short program of tile functions over whole tensors: broadcast and strided
+// inputs, halves, threads. Every elementwise op is a program of length one; fused chains are longer
+// and keep what lies between their instructions in the L1 cache.
+#pragma once
+
+#include <optional>
+
+#include "drivers/cpu/common/loops.h"
+#include "drivers/cpu/elementwise/tile_ops.h"
+#include "drivers/kernel.h"
+
+namespace anymps::cpu {
+
+class TileKernelBuilder {
+ public:
+  using Value = int;                        // what the calls below return
+  static constexpr size_t kMaxValues = 60;  // of a program that can be built
+
+  explicit TileKernelBuilder(Shape shape) : shape_(std::move(shape)) {}
+
+  // Argument `arg` of the kernel, broadcast to the shape. Halves are read as f32 unless `raw`.
+  Value input(size_t arg, const TensorDesc& desc, bool raw = false);
+  Value constant(DType dtype, double value);
+  Value call(const TileOp& op, std::vector<Value> args, std::vector<double> params = {});
+  // Output number `out`: a value of dtype f32 is stored as the half that desc asks for.
+  void output(size_t out, const TensorDesc& desc, Value value);
+
+  DType dtype(Value value) const { return values_[static_cast<size_t>(value)].dtype; }
+  // The number, if the value is a constant.
+  std::optional<double> number(Value value) const;
+  size_t size() const { return values_.size(); }
+  KernelPtr build();
+
+ private:
+  friend class TileKernel;
+  enum class Kind { kInput, kConstant, kResult };
+  struct ValueInfo {
+    Kind kind = Kind::kInput;
+    DType dtype = DType::kF32;
+    size_t index = 0;  // of the input, the constant or the instruction
+  };
+  struct Input {
+    size_t arg = 0;
+    TensorDesc desc;
+    TileFn convert = nullptr;
+    Value value = 0;
+  };
+  struct Constant {
+    DType dtype = DType::kF32;
+    double number = 0;
+    Value value = 0;
+  };
+  struct Instruction {
+    const TileOp* op = nullptr;
+    std::vector<Value> args;
+    std::vector<double> params;
+    Value value = 0;
+  };
+  struct Output {
+    size_t out = 0;
+    TensorDesc desc;
+    TileFn convert = nullptr;
+    Value value = 0;
+  };
+
+  Shape shape_;
+  std::vector<ValueInfo> values_;
+  std::vector<Input> inputs_;
+  std::vector<Constant> constants_;
+  std::vector<Instruction> instructions_;
+  std::vector<Output> outputs_;
+};
+
+}  // namespace anymps::cpu

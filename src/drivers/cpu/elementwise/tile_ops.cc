@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/elementwise/tile_ops.h"
+
+#include <array>
+#include <map>
+
+#include "drivers/cpu/isa.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+struct Tables {
+  std::map<std::pair<std::string, DType>, TileOp, std::less<>> ops;
+  std::array<std::array<TileOp, kComputeDTypeCount>, kComputeDTypeCount> casts;
+
+  Tables() {
+    isa();
+    std::vector<TileOp> all;
+    append_plain_ops(all);
+    append_float_ops(all);  // replaces the plain ones where both have one
+    for (TileOp& op : all) ops[{op.name, op.in}] = op;
+    for (int from = 0; from < kComputeDTypeCount; ++from)
+      for (int to = 0; to < kComputeDTypeCount; ++to)
+        casts[from][to] = {"cast", DType(from), DType(to), 1, plain_cast(DType(from), DType(to))};
+  }
+};
+
+const Tables& tables() {
+  static const Tables& all = *new Tables;  // also while the process ends
+  return all;
+}
+
+}  // namespace
+
+const TileOp* find_tile_op(std::string_view name, DType dtype) {
+  auto it = tables().ops.find(std::pair<std::string, DType>(name, dtype));
+  return it == tables().ops.end() ? nullptr : &it->second;
+}
+
+const TileOp* find_cast(DType from, DType to) {
+  const TileOp& op = tables().casts[static_cast<size_t>(from)][static_cast<size_t>(to)];
+  return op.run ? &op : nullptr;
+}
+
+}  // namespace anymps::cpu

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles of up to 7 pixels and 2 vectors of channels stay in registers while the window is walked
+// through: 7 divides the widths of most image models' layers.
+#include "drivers/cpu/layers/depthwise_simd.h"
+
+#include <algorithm>
+
+#include "drivers/cpu/isa.h"
+
+// Sanitized builds compile one instruction set; here that would leave nothing to watch. gcc 12
+// cannot compile this one for the thread sanitizer.
+#if !defined(__SANITIZE_THREAD__)
+#undef HWY_COMPILE_ONLY_STATIC
+#endif
+#undef HWY_BASELINE_TARGETS
+#define HWY_BASELINE_TARGETS HWY_SSE4
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "drivers/cpu/layers/depthwise_simd.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "drivers/cpu/common/activation-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace anymps::cpu {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET <= HWY_AVX3
+
+namespace {
+
+using Tag = hn::ScalableTag<float>;
+using V = hn::Vec<Tag>;
+using Mask = hn::Mask<Tag>;
+constexpr size_t kLanes = 16;
+
+// Vectors of a pixel; of the last the lanes in `last` count.
+template <size_t N>
+HWY_INLINE void load(const float* from, Mask last, V (&to)[N]) {
+  const Tag d;
+  for (size_t n = 0; n + 1 < N; ++n) to[n] = hn::LoadU(d, from + n * kLanes);
+  to[N - 1] = hn::MaskedLoad(last, d, from + (N - 1) * kLanes);
+}
+
+// P pixels from `pixel` on, N vectors from `channel` on. At a border the window may leave the row.
+template <size_t P, size_t N, bool kBorder>
+HWY_INLINE void tile(const DepthwiseRow& g, int64_t pixel, int64_t channel, Mask last) {
+  const Tag d;
+  V sums[P][N];
+  V bias[N];
+  for (size_t n = 0; n < N; ++n) bias[n] = hn::Zero(d);
+  if (g.bias) load(g.bias + channel, last, bias);
+  for (size_t p = 0; p < P; ++p)
+    for (size_t n = 0; n < N; ++n) sums[p][n] = bias[n];
+  const int64_t step = g.width_stride * g.channels;
+  for (int64_t row = 0; row < g.rows; ++row) {
+    const float* w = g.w + row * g.w_row + channel;
+    int64_t column = pixel * g.width_stride - g.left;
+    for (int64_t k = 0; k < g.kernel_width; ++k, w += g.channels, column += g.width_dilation) {
+      V weights[N];
+      load(w, last, weights);
+      const float* x = g.x + row * g.x_row + column * g.channels + channel;
+      for (size_t p = 0; p < P; ++p, x += step) {
+        if (kBorder) {
+          const int64_t at = column + static_cast<int64_t>(p) * g.width_stride;
+          if (at < 0 || at >= g.in_width) continue;
+        }
+        for (size_t n = 0; n + 1 < N; ++n)
+          sums[p][n] = hn::MulAdd(hn::LoadU(d, x + n * kLanes), weights[n], sums[p][n]);
+        sums[p][N - 1] = hn::MulAdd(hn::MaskedLoad(last, d, x + (N - 1) * kLanes), weights[N - 1],
+                                    sums[p][N - 1]);
+      }
+    }
+  }
+  if (g.residual) {
+    for (size_t p = 0; p < P; ++p) {
+      V add[N];
+      load(g.residual + (pixel + static_cast<int64_t>(p)) * g.channels + channel, last, add);
+      for (size_t n = 0; n < N; ++n) sums[p][n] = hn::Add(sums[p][n], add[n]);
+    }
+  }
+  activate_tile(d, g.activation, sums);
+  for (size_t p = 0; p < P; ++p) {
+    float* y = g.y + (pixel + static_cast<int64_t>(p)) * g.channels + channel;
+    for (size_t n = 0; n + 1 < N; ++n) hn::StoreU(sums[p][n], d, y + n * kLanes);
+    hn::BlendedStore(sums[p][N - 1], last, d, y + (N - 1) * kLanes);
+  }
+}
+
+template <size_t P, size_t N>
+HWY_INLINE void pixels(const DepthwiseRow& g, int64_t pixel, int64_t channel, Mask last) {
+  const int64_t first = pixel * g.width_stride - g.left;
+  const int64_t end = first + (static_cast<int64_t>(P) - 1) * g.width_stride +
+                      (g.kernel_width - 1) * g.width_dilation;
+  if (first < 0 || end >= g.in_width)
+    tile<P, N, true>(g, pixel, channel, last);
+  else
+    tile<P, N, false>(g, pixel, channel, last);
+}
+
+template <size_t N>
+HWY_NOINLINE void channel_block(const DepthwiseRow& g, int64_t channel, Mask last) {
+  int64_t pixel = 0;
+  for (; pixel + 7 <= g.out_width; pixel += 7) pixels<7, N>(g, pixel, channel, last);
+  for (; pixel + 3 <= g.out_width; pixel += 3) pixels<3, N>(g, pixel, channel, last);
+  for (; pixel < g.out_width; ++pixel) pixels<1, N>(g, pixel, channel, last);
+}
+
+}  // namespace
+
+void run_depthwise_here(const DepthwiseRow& g) {
+  constexpr auto lanes = static_cast<int64_t>(kLanes);
+  int64_t channel = 0;
+  for (; channel + lanes < g.channels; channel += 2 * lanes)
+    channel_block<2>(
+        g, channel,
+        hn::FirstN(Tag(), static_cast<size_t>(std::min(lanes, g.channels - channel - lanes))));
+  if (channel < g.channels)
+    channel_block<1>(g, channel,
+                     hn::FirstN(Tag(), static_cast<size_t>(std::min(lanes, g.channels - channel))));
+}
+
+#else
+
+void run_depthwise_here(const DepthwiseRow&) {
+  fail(Code::kInternal, "[cpu] the depthwise convolution is compiled for AVX-512 only");
+}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace anymps::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace anymps::cpu {
+
+HWY_EXPORT(run_depthwise_here);
+
+bool depthwise_is_here() { return (HWY_TARGETS & HWY_AVX3) != 0 && isa() >= Isa::kAvx512; }
+
+void run_depthwise(const DepthwiseRow& row) { HWY_DYNAMIC_DISPATCH(run_depthwise_here)(row); }
+
+}  // namespace anymps::cpu
+#endif

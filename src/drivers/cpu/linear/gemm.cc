@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/linear/gemm.h"
+
+#include <algorithm>
+
+#include "drivers/cpu/linear/gemm_simd.h"
+#include "drivers/cpu/linear/weight_packing.h"
+#include "drivers/cpu/onednn.h"
+#include "drivers/cpu/threads.h"
+#include "drivers/packed_weights.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+constexpr int64_t kMostDepth = 1280;  // deeper panels leave the L2 cache; oneDNN splits them
+constexpr int64_t kMostRows = 8 * kGemmRows;  // of a task
+constexpr double kFlopsInNs = 100;
+constexpr double kColumnsNs = 4;  // to read one element of each of 16 columns from memory
+
+// The columns are cut into panels of nearly the same width, in whole vectors.
+struct Panels {
+  explicit Panels(int64_t columns)
+      : vectors((columns + kGemmLanes - 1) / kGemmLanes),
+        count((vectors + kGemmVectors - 1) / kGemmVectors) {}
+  // The first column of panel i, which is also how many come before it.
+  int64_t begin(int64_t i) const {
+    return (i * (vectors / count) + std::min(i, vectors % count)) * kGemmLanes;
+  }
+  int64_t vectors, count;
+};
+
+class GemmKernel final : public Kernel {
+ public:
+  GemmKernel(const Gemm& gemm, BufferRef weights)
+      : gemm_(gemm), panels_(gemm.columns), weights_(std::move(weights)) {}
+
+  void run(const KernelArgs& args) const override {
+    const Gemm& g = gemm_;
+    const int threads = current_threads();
+    int64_t rows = kMostRows;
+    while (rows > kGemmRows && (g.rows + rows - 1) / rows * panels_.count < 4 * threads) rows /= 2;
+    rows = (rows + kGemmRows - 1) / kGemmRows * kGemmRows;
+    const int64_t chunks = (g.rows + rows - 1) / rows;
+    const double ns = 2.0 * static_cast<double>(std::min(rows, g.rows) * g.depth * g.columns) /
+                      static_cast<double>(panels_.count) / kFlopsInNs;
+    // What is smaller is read again and again: it stays in a core's cache. Tasks that follow each
+    // other, which one thread mostly does, share a part of the other.
+    const bool by_panels = g.columns > g.rows;
+    parallel_for(0, chunks * panels_.count, ns, [&](int64_t first, int64_t last) {
+      for (int64_t task = first; task < last; ++task) {
+        const int64_t chunk = by_panels ? task % chunks : task / panels_.count;
+        run_task(args, chunk * rows, rows, by_panels ? task / chunks : task % panels_.count);
+      }
+    });
+  }
+  bool reads(size_t i) const override { return i != 1; }
+  std::string detail() const override { return "packed"; }
+
+ private:
+  void run_task(const KernelArgs& args, int64_t row, int64_t rows, int64_t panel) const {
+    const Gemm& g = gemm_;
+    const int64_t begin = panels_.begin(panel);
+    const auto input = [&](size_t i) { return static_cast<const float*>(args.inputs[i]); };
+    GemmPanel p;
+    p.rows = std::min(rows, g.rows - row);
+    p.depth = g.depth;
+    p.columns = std::min(panels_.begin(panel + 1), g.columns) - begin;
+    p.a = input(0) + row * g.x_row;
+    p.a_row = g.x_row;
+    p.b = static_cast<const float*>(weights_->data()) + begin * g.depth;
+    if (g.bias) p.bias = input(*g.bias) + begin;
+    if (g.residual) p.residual = input(*g.residual) + row * g.y_row + begin;
+    p.residual_row = g.y_row;
+    p.y = static_cast<float*>(args.outputs[0]) + row * g.y_row + begin;
+    p.y_row = g.y_row;
+    p.activation = g.activation;
+    run_gemm(p);
+  }
+
+  Gemm gemm_;
+  Panels panels_;
+  BufferRef weights_;
+};
+
+// One row reads each weight once: packing would cost more than it gives. So they are read where
+// they lie, in the mapped file.
+class GemvKernel final : public Kernel {
+ public:
+  explicit GemvKernel(const Gemm& gemm) : gemm_(gemm) {}
+
+  void run(const KernelArgs& args) const override {
+    const Gemm& g = gemm_;
+    const int64_t groups = (g.columns + kGemmLanes - 1) / kGemmLanes;
+    const auto input = [&](size_t i) { return static_cast<const float*>(args.inputs[i]); };
+    parallel_for(0, groups, static_cast<double>(g.depth) * kColumnsNs,
+                 [&](int64_t first, int64_t last) {
+                   const int64_t begin = first * kGemmLanes;
+                   GemmPanel p;
+                   p.rows = 1;
+                   p.depth = g.depth;
+                   p.columns = std::min(last * kGemmLanes, g.columns) - begin;
+                   p.a = input(0);
+                   p.b = input(1) + begin * g.w_column;
+                   if (g.bias) p.bias = input(*g.bias) + begin;
+                   if (g.residual) p.residual = input(*g.residual) + begin;
+                   p.y = static_cast<float*>(args.outputs[0]) + begin;
+                   p.activation = g.activation;
+                   run_gemv(p, g.w_column);
+                 });
+  }
+  std::string detail() const override { return "in place"; }
+
+ private:
+  Gemm gemm_;
+};
+
+}  // namespace
+
+KernelPtr make_gemm(const KernelRequest& request, const Gemm& g, std::string& why) {
+  if (!gemm_is_here()) return refuse(why, "only for AVX-512");
+  if (!request.constant(1) || !request.packed) return refuse(why, "the weights are not constant");
+  if (!tile_has(g.activation.kind)) return refuse(why, "activation");
+  for (size_t i = 0; i < request.inputs.size(); ++i)
+    if (request.has(i) && request.in(i).dtype != DType::kF32)
+      return refuse(why, fmt::format("dtype {}", name(request.in(i).dtype)));
+  if (g.rows == 1 && g.w_depth == 1) return std::make_shared<GemvKernel>(g);
+  if (g.depth > kMostDepth || g.depth < 1)
+    return refuse(why, fmt::format("sums of {} products", g.depth));
+  const Panels panels(g.columns);
+  const std::string layout =
+      fmt::format("gemm {} {} {} {}", g.depth, g.columns, g.w_depth, g.w_column);
+  const size_t bytes = sizeof(float) * static_cast<size_t>(panels.vectors * kGemmLanes * g.depth);
+  BufferRef weights = request.packed->get(
+      *request.constant(1), layout, bytes, [&](const std::byte* plain, void* packed) {
+        const auto* from = reinterpret_cast<const float*>(plain);
+        parallel_for(0, panels.count, static_cast<double>(g.depth) * 32,
+                     [&](int64_t first, int64_t last) {
+                       for (int64_t i = first; i < last; ++i) {
+                         const int64_t begin = panels.begin(i), end = panels.begin(i + 1);
+                         pack_panel(from + begin * g.w_column, g.w_column,
+                                    std::min(end, g.columns) - begin, g.w_depth, g.depth,
+                                    end - begin, static_cast<float*>(packed) + begin * g.depth);
+                       }
+                     });
+      });
+  return std::make_shared<GemmKernel>(g, std::move(weights));
+}
+
+}  // namespace anymps::cpu

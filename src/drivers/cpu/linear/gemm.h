@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of rows with constant weights, without oneDNN: 1x1 convolutions and matmuls of models
+// with many small layers, for which making oneDNN's primitives takes longer than a run.
+#pragma once
+
+#include "drivers/cpu/common/tile_activation.h"
+#include "drivers/kernel.h"
+
+namespace anymps::cpu {
+
+// y[rows, columns] = activation(x[rows, depth] * w[depth, columns] + bias + residual), all f32.
+// x is input 0, the constant w is input 1. Rows of x, y and residual are dense inside.
+struct Gemm {
+  int64_t rows = 0, depth = 0, columns = 0;
+  int64_t x_row = 0, y_row = 0;  // strides of the rows
+  int64_t w_depth = 0, w_column = 0;
+  std::optional<size_t> bias, residual;  // numbers of the inputs: [columns], and like y
+  TileActivation activation;
+};
+
+// Null, with the reason, where oneDNN does it better.
+KernelPtr make_gemm(const KernelRequest& request, const Gemm& gemm, std::string& why);
+
+}  // namespace anymps::cpu

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// gather, gather_nd and gather_along_axis: runs of elements copied from where indices say.
+#include <cstring>
+
+#include "drivers/cpu/common/loops.h"
+#include "drivers/cpu/threads.h"
+#include "drivers/kernel.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+class Gather final : public Kernel {
+ public:
+  // An index has one component for each axis of x that it picks from.
+  struct Component {
+    int64_t axis = 0, extent = 0, stride = 0;
+  };
+
+  Loops loops_;  // operands y, x (without the picked axes), indices; one step a run
+  std::vector<Component> components_;
+  int64_t component_step_ = 0;  // between the components of an index, in elements
+  int64_t run_ = 1;             // elements copied at once
+  size_t element_ = 4;
+  DType index_type_ = DType::kI64;
+  std::string op_;
+
+  void run(const KernelArgs& args) const override {
+    if (index_type_ == DType::kI32)
+      run_typed<int32_t>(args);
+    else
+      run_typed<int64_t>(args);
+  }
+
+ private:
+  template <typename Index>
+  void run_typed(const KernelArgs& args) const {
+    const size_t bytes = static_cast<size_t>(run_) * element_;
+    switch (bytes) {
+      case 0:
+        return;
+      case 1:
+        return run_sized<Index, 1>(args, bytes);
+      case 2:
+        return run_sized<Index, 2>(args, bytes);
+      case 4:
+        return run_sized<Index, 4>(args, bytes);
+      case 8:
+        return run_sized<Index, 8>(args, bytes);
+      default:
+        return run_sized<Index, 0>(args, bytes);
+    }
+  }
+
+  template <typename Index, size_t kBytes>
+  void run_sized(const KernelArgs& args, size_t bytes) const {
+    const auto* indices = static_cast<const Index*>(args.inputs[1]);
+    const auto* x = static_cast<const char*>(args.inputs[0]);
+    auto* y = static_cast<char*>(args.outputs[0]);
+    const int64_t size = static_cast<int64_t>(element_);
+    parallel_for(
+        0, loops_.count(), 5 + 0.1 * static_cast<double>(bytes), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const Index* index = indices + loops_.offset(2, i);
+            int64_t from = loops_.offset(1, i);
+            for (const Component& component : components_) {
+              from += place(*index, component) * component.stride;
+              index += component_step_;
+            }
+            std::memcpy(y + loops_.offset(0, i) * size, x + from * size, kBytes ? kBytes : bytes);
+          }
+        });
+  }
+
+  int64_t place(int64_t index, const Component& component) const {
+    if (index < -component.extent || index >= component.extent) [[unlikely]]
+      fail(Code::kInvalidArgument, "[{}] index {} is out of range for axis {} of extent {}", op_,
+           index, component.axis, component.extent);
+    return index < 0 ? index + component.extent : index;
+  }
+};
+
+// Axes from `x_first` of x and from `y_first` of y are the same dense run of elements.
+bool dense_tail(const TensorDesc& x, size_t x_first, const TensorDesc& y, size_t y_first) {
+  int64_t step = 1;
+  for (size_t i = x.shape.size(), k = y.shape.size(); i > x_first && k > y_first;) {
+    --i, --k;
+    if (x.shape[i] != 1 && (x.strides[i] != step || y.strides[k] != step)) return false;
+    step *= x.shape[i];
+  }
+  return true;
+}
+
+std::shared_ptr<Gather> start(const KernelRequest& request) {
+  auto kernel = std::make_shared<Gather>();
+  kernel->element_ = size_of(request.in(0).dtype);
+  kernel->index_type_ = request.in(1).dtype;
+  kernel->op_ = request.op->name;
+  return kernel;
+}
+
+KernelPtr make_gather(const KernelRequest& request, std::string& why) {
+  const TensorDesc &x = request.in(0), &indices = request.in(1), &y = request.out();
+  const auto axis =
+      static_cast<size_t>(normalize_axis(request.attrs.i("axis"), x.rank(), "gather"));
+  const auto batch = static_cast<size_t>(request.attrs.i("batch_dims"));
+  const size_t picked = indices.shape.size() - batch;
+  if (!dense_tail(x, axis + 1, y, axis + picked))
+    return why = "the axes behind the picked one are not dense", nullptr;
+  auto kernel = start(request);
+  Shape shape;
+  Strides to, from, index;
+  for (size_t i = 0; i < axis + picked; ++i) {
+    const bool pick = i >= axis;
+    shape.push_back(y.shape[i]);
+    to.push_back(y.strides[i]);
+    from.push_back(pick ? 0 : x.strides[i]);
+    index.push_back(i < batch ? indices.strides[i] : pick ? indices.strides[batch + i - axis] : 0);
+  }
+  for (size_t i = axis + 1; i < x.shape.size(); ++i) kernel->run_ *= x.shape[i];
+  kernel->loops_ = merge_loops(shape, {to, from, index});
+  kernel->components_ = {{static_cast<int64_t>(axis), x.shape[axis], x.strides[axis]}};
+  return kernel;
+}
+
+KernelPtr make_gather_nd(const KernelRequest& request, std::string& why) {
+  const TensorDesc &x = request.in(0), &indices = request.in(1), &y = request.out();
+  const auto batch = static_cast<size_t>(request.attrs.i("batch_dims"));
+  const size_t tuples = indices.shape.size() - 1;
+  const auto depth = static_cast<size_t>(indices.shape[tuples]);
+  if (!dense_tail(x, batch + depth, y, tuples))
+    return why = "the axes behind the picked ones are not dense", nullptr;
+  auto kernel = start(request);
+  Shape shape;
+  Strides to, from, index;
+  for (size_t i = 0; i < tuples; ++i) {
+    shape.push_back(y.shape[i]);
+    to.push_back(y.strides[i]);
+    from.push_back(i < batch ? x.strides[i] : 0);
+    index.push_back(indices.strides[i]);
+  }
+  for (size_t i = batch + depth; i < x.shape.size(); ++i) kernel->run_ *= x.shape[i];
+  kernel->loops_ = merge_loops(shape, {to, from, index});
+  for (size_t i = batch; i < batch + depth; ++i)
+    kernel->components_.push_back({static_cast<int64_t>(i), x.shape[i], x.strides[i]});
+  kernel->component_step_ = indices.strides[tuples];
+  return kernel;
+}
+
+KernelPtr make_gather_along_axis(const KernelRequest& request, std::string&) {
+  const TensorDesc &x = request.in(0), &indices = request.in(1), &y = request.out();
+  const auto axis =
+      static_cast<size_t>(normalize_axis(request.attrs.i("axis"), x.rank(), "gather_along_axis"));
+  auto kernel = start(request);
+  Strides from = x.strides;
+  from[axis] = 0;
+  kernel->loops_ = merge_loops(y.shape, {y.strides, from, indices.strides});
+  kernel->components_ = {{static_cast<int64_t>(axis), x.shape[axis], x.strides[axis]}};
+  return kernel;
+}
+
+const KernelRegistrar kGather("cpu", "gather", "copy", 10, make_gather);
+const KernelRegistrar kGatherNd("cpu", "gather_nd", "copy", 10, make_gather_nd);
+const KernelRegistrar kGatherAlongAxis("cpu", "gather_along_axis", "copy", 10,
+                                       make_gather_along_axis);
+
+}  // namespace
+
+}  // namespace anymps::cpu

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// max_roi_pool, affine_grid and max_unpool on the CPU: plain loops over regions, places and planes.
+#include <cmath>
+#include <cstring>
+
+#include "drivers/cpu/common/dense.h"
+#include "drivers/cpu/common/rows.h"
+#include "drivers/cpu/common/widen.h"
+#include "drivers/kernel.h"
+#include "ops/layers/pool_index.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+template <typename T>
+class MaxRoiPool {
+ public:
+  explicit MaxRoiPool(const KernelRequest& request)
+      : x_(request.in(0)),
+        rois_(request.in(1)),
+        y_(request.out()),
+        scale_(request.attrs.f("spatial_scale")) {}
+
+  void operator()(const KernelArgs& args) const {
+    if (y_.count() == 0) return;
+    const double cells = static_cast<double>(x_.shape[1] * x_.shape[2] * x_.shape[3]);
+    parallel_for(0, y_.shape[0], cells, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) region(args, r);
+    });
+  }
+
+ private:
+  struct Range {
+    int64_t begin, end;
+  };
+  static Range range(int64_t start, int64_t end, int64_t cell, int64_t cells, int64_t limit) {
+    const double size =
+        static_cast<double>(std::max<int64_t>(end - start + 1, 1)) / static_cast<double>(cells);
+    const auto low = static_cast<int64_t>(std::floor(static_cast<double>(cell) * size));
+    const auto high = static_cast<int64_t>(std::ceil(static_cast<double>(cell + 1) * size));
+    return {std::clamp<int64_t>(low + start, 0, limit),
+            std::clamp<int64_t>(high + start, 0, limit)};
+  }
+
+  void region(const KernelArgs& args, int64_t r) const {
+    const T* roi = static_cast<const T*>(args.inputs[1]) + r * rois_.strides[0];
+    const auto image = static_cast<double>(roi[0]);
+    require(image >= 0 && image < static_cast<double>(x_.shape[0]),
+            "[max_roi_pool] a region is of image {}, there are {}", image, x_.shape[0]);
+    int64_t corner[5] = {};
+    for (int64_t k = 1; k < 5; ++k) {
+      const double place = std::round(static_cast<double>(roi[k * rois_.strides[1]]) * scale_);
+      require(std::abs(place) < 1e9, "[max_roi_pool] region {} has the coordinate {}", r, place);
+      corner[k] = static_cast<int64_t>(place);
+    }
+    const T* x =
+        static_cast<const T*>(args.inputs[0]) + static_cast<int64_t>(image) * x_.strides[0];
+    T* y = static_cast<T*>(args.outputs[0]) + r * y_.strides[0];
+    for (int64_t i = 0; i < y_.shape[2]; ++i)
+      for (int64_t j = 0; j < y_.shape[3]; ++j) {
+        const Range rows = range(corner[2], corner[4], i, y_.shape[2], x_.shape[2]),
+                    columns = range(corner[1], corner[3], j, y_.shape[3], x_.shape[3]);
+        for (int64_t c = 0; c < y_.shape[1]; ++c)
+          y[c * y_.strides[1] + i * y_.strides[2] + j * y_.strides[3]] =
+              largest(x + c * x_.strides[1], rows, columns);
+      }
+  }
+  T largest(const T* plane, Range rows, Range columns) const {
+    if (rows.begin >= rows.end || columns.begin >= columns.end) return 0;
+    T best = plane[rows.begin * x_.strides[2] + columns.begin * x_.strides[3]];
+    for (int64_t i = rows.begin; i < rows.end; ++i)
+      for (int64_t j = columns.begin; j < columns.end; ++j)
+        best = std::max(best, plane[i * x_.strides[2] + j * x_.strides[3]]);
+    return best;
+  }
+
+  TensorDesc x_, rois_, y_;
+  double scale_;
+};
+
+KernelPtr make_max_roi_pool(const KernelRequest& request, std::string& why) {
+  if (is_half(request.in(0).dtype)) return widened(request, make_max_roi_pool, why);
+  if (request.in(0).dtype == DType::kF64) return make_kernel(MaxRoiPool<double>(request));
+  return make_kernel(MaxRoiPool<float>(request));
+}
+
+// y is [N, spatial…, d]: the last axis is a product of a matrix and a place.
+template <typename T>
+class AffineGrid {
+ public:
+  explicit AffineGrid(const KernelRequest& request)
+      : theta_(request.in(0)), y_(request.out()), align_(request.attrs.b("align_corners")) {}
+
+  void operator()(const KernelArgs& args) const {
+    const auto d = y_.shape.back();
+    if (y_.count() == 0) return;
+    parallel_for(0, y_.count() / d, 10.0 * static_cast<double>(d), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        place(static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]), i);
+    });
+  }
+
+ private:
+  void place(const T* theta, T* y, int64_t i) const {
+    const size_t d = y_.shape.size() - 2;
+    double normal[8];  // innermost axis first
+    for (size_t k = 0; k < d; ++k) {
+      const size_t axis = d - k;
+      const int64_t extent = y_.shape[axis], at = i % extent;
+      const auto p = static_cast<double>(at), n = static_cast<double>(extent);
+      normal[k] = !align_ ? (2 * p + 1) / n - 1 : n > 1 ? 2 * p / (n - 1) - 1 : -1;
+      y += at * y_.strides[axis];
+      i /= extent;
+    }
+    y += i * y_.strides[0];
+    theta += i * theta_.strides[0];
+    for (size_t r = 0; r < d; ++r) {
+      const T* row = theta + static_cast<int64_t>(r) * theta_.strides[1];
+      auto sum = static_cast<double>(row[static_cast<int64_t>(d) * theta_.strides[2]]);
+      for (size_t k = 0; k < d; ++k)
+        sum += static_cast<double>(row[static_cast<int64_t>(k) * theta_.strides[2]]) * normal[k];
+      y[static_cast<int64_t>(r) * y_.strides.back()] = static_cast<T>(sum);
+    }
+  }
+
+  TensorDesc theta_, y_;
+  bool align_;
+};
+
+KernelPtr make_affine_grid(const KernelRequest& request, std::string& why) {
+  if (is_half(request.in(0).dtype)) return widened(request, make_affine_grid, why);
+  if (request.out().rank() > 9) return why = "more than 7 spatial axes", nullptr;
+  if (request.in(0).dtype == DType::kF64) return make_kernel(AffineGrid<double>(request));
+  return make_kernel(AffineGrid<float>(request));
+}
+
+// Planes whose indices stay inside them are filled in parallel, each in order: of two elements that
+// go to one place the last counts, or both are added.
+template <typename T, typename Index>
+KernelPtr make_unpool(const KernelRequest& request) {
+  const TensorDesc &x = request.in(0), &indices = request.in(1), &y = request.out();
+  const PoolIndex place(request.attrs, y.shape, pool_window(request.attrs, y.shape));
+  int64_t planes = 1;
+  for (size_t i = 0; i < place.own_axes(); ++i) planes *= x.shape[i];
+  const int64_t count = x.count(), size = planes == 0 ? 0 : count / planes;
+  const bool add = request.attrs.s("reduce") == "add";
+  return make_kernel([=](const KernelArgs& args) {
+    auto* to = static_cast<T*>(args.outputs[0]);
+    clear(to, y.bytes());
+    parallel_for(0, planes, 40 * static_cast<double>(size), [&](int64_t begin, int64_t end) {
+      Shape at(x.shape.size()), from;
+      for (int64_t i = begin * size; i < end * size; ++i) {
+        int64_t rest = i, x_at = 0, index_at = 0, y_at = 0;
+        for (size_t axis = at.size(); axis-- > 0; rest /= x.shape[axis]) {
+          at[axis] = rest % x.shape[axis];
+          x_at += at[axis] * x.strides[axis];
+          index_at += at[axis] * indices.strides[axis];
+        }
+        const int64_t index = static_cast<const Index*>(args.inputs[1])[index_at];
+        if (index == -1) continue;  // a window of padding alone
+        require(place.decode(index, at, from), "[max_unpool] index {} at {} is outside of {}",
+                index, to_string(at), to_string(y.shape));
+        for (size_t axis = 0; axis < from.size(); ++axis) y_at += from[axis] * y.strides[axis];
+        const T value = static_cast<const T*>(args.inputs[0])[x_at];
+        to[y_at] = add ? to[y_at] + value : value;
+      }
+    });
+  });
+}
+
+KernelPtr make_max_unpool(const KernelRequest& request, std::string& why) {
+  const DType dtype = request.in(0).dtype;
+  if (is_half(dtype)) return widened(request, make_max_unpool, why);
+  if (!request.out().contiguous()) return why = "y is not contiguous", nullptr;
+  if (dtype != DType::kF32 && dtype != DType::kF64)
+    return why = fmt::format("x is {}", name(dtype)), nullptr;
+  const bool wide = request.in(1).dtype == DType::kI64;
+  if (!wide && request.in(1).dtype != DType::kI32) return why = "indices of another dtype", nullptr;
+  if (dtype == DType::kF64)
+    return wide ? make_unpool<double, int64_t>(request) : make_unpool<double, int32_t>(request);
+  return wide ? make_unpool<float, int64_t>(request) : make_unpool<float, int32_t>(request);
+}
+
+const KernelRegistrar kMaxRoiPool("cpu", "max_roi_pool", "regions", 10, make_max_roi_pool);
+const KernelRegistrar kAffineGrid("cpu", "affine_grid", "plain", 10, make_affine_grid);
+const KernelRegistrar kMaxUnpool("cpu", "max_unpool", "planes", 10, make_max_unpool);
+
+}  // namespace
+
+}  // namespace anymps::cpu

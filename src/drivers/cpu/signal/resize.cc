@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resizing on the CPU. Nearest copies elements, or runs of them, by a table for each axis. Linear
+// and cubic take one axis after the other, each a weighted sum of a few rows.
+#include <cstring>
+
+#include "drivers/cpu/common/widen.h"
+#include "drivers/cpu/threads.h"
+#include "drivers/kernel.h"
+#include "ops/signal/resize_coordinates.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+// Floats of input i if they are constant, else of the attribute; nothing if they are computed.
+std::optional<std::vector<double>> floats_of(const KernelRequest& request, size_t i,
+                                             const char* attr) {
+  if (!request.has(i)) return request.attrs.floats(attr);
+  const Constant* constant = request.constant(i);
+  if (!constant || constant->dtype() != DType::kF32) return std::nullopt;
+  const Constant::Bytes bytes = constant->data();
+  const auto* values = reinterpret_cast<const float*>(bytes.get());
+  return std::vector<double>(values, values + constant->desc().count());
+}
+
+std::optional<std::vector<ResizeAxis>> axes_of(const KernelRequest& request, std::string& why) {
+  const auto scales = floats_of(request, 2, "scales"), offsets = floats_of(request, 3, "offsets"),
+             roi = floats_of(request, 4, "roi");
+  const auto sizes = request.ints(1, "sizes");
+  if (!scales || !offsets || !roi || !sizes) {
+    why = "scales, offsets, roi or sizes are computed";
+    return std::nullopt;
+  }
+  return resize_axes(request.attrs, request.in(0).shape, request.out().shape,
+                     {*scales, *offsets, *roi}, *sizes);
+}
+
+KernelPtr make_nearest(const KernelRequest& request, std::string& why) {
+  const TensorDesc &x = request.in(0), &y = request.out();
+  if (request.attrs.s("mode") != "nearest") return why = "mode is not nearest", nullptr;
+  if (request.attrs.s("coordinate") == "tf_crop_and_resize") return why = "a crop", nullptr;
+  if (!y.contiguous()) return why = "y is not contiguous", nullptr;
+  if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
+  if (x.count() == 0) return why = "x is empty", nullptr;
+  const auto axes = axes_of(request, why);
+  if (!axes) return nullptr;
+  const NearestRounding rounding = resize_filter(request.attrs).rounding;
+  const auto size = static_cast<int64_t>(size_of(x.dtype));
+  // Trailing axes that keep their places and lie together are copied as one element.
+  size_t rank = x.shape.size();
+  int64_t run = 1;
+  while (rank > 0 && (*axes)[rank - 1].identity() && x.strides[rank - 1] == run)
+    run *= x.shape[--rank];
+  std::vector<std::vector<int64_t>> tables(rank);  // bytes from the first element, by place in y
+  for (size_t i = 0; i < rank; ++i)
+    for (int64_t at = 0; at < y.shape[i]; ++at)
+      tables[i].push_back(((*axes)[i].identity() ? at : (*axes)[i].nearest(at, rounding)) *
+                          x.strides[i] * size);
+  const int64_t columns = rank == 0 ? 1 : y.shape[rank - 1], bytes = run * size;
+  const int64_t rows = y.count() / run / columns;
+  const double ns = static_cast<double>(columns) * (1 + static_cast<double>(bytes) * 0.1);
+  return make_kernel([=, tables = std::move(tables)](const KernelArgs& args) {
+    const auto* from = static_cast<const char*>(args.inputs[0]);
+    auto* to = static_cast<char*>(args.outputs[0]);
+    static const std::vector<int64_t> kOne{0};
+    const int64_t* last = (rank == 0 ? kOne : tables[rank - 1]).data();
+    parallel_for(0, rows, ns, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const char* source = from;
+        int64_t rest = row;
+        for (size_t i = rank; i-- > 1;) {
+          const auto extent = static_cast<int64_t>(tables[i - 1].size());
+          source += tables[i - 1][static_cast<size_t>(rest % extent)];
+          rest /= extent;
+        }
+        char* target = to + row * columns * bytes;
+        if (bytes == 4) {
+          for (int64_t k = 0; k < columns; ++k) std::memcpy(target + k * 4, source + last[k], 4);
+        } else if (bytes == 1) {
+          for (int64_t k = 0; k < columns; ++k) target[k] = source[last[k]];
+        } else {
+          for (int64_t k = 0; k < columns; ++k)
+            std::memcpy(target + k * bytes, source + last[k], static_cast<size_t>(bytes));
+        }
+      }
+    });
+  });
+}
+
+// One axis of a separable resize, over [outer, extent, inner].
+struct Pass {
+  int64_t outer = 1, in = 1, out = 1, inner = 1;
+  std::vector<int64_t> first;    // of output j's taps, with one more at the end
+  std::vector<int64_t> indices;  // of the taps
+  std::vector<double> weights;
+  double outside = 0;
+
+  int64_t results() const { return outer * out * inner; }
+
+  template <typename T>
+  void run(const T* from, T* to) const {
+    const auto taps = static_cast<double>(indices.size()) / static_cast<double>(out);
+    parallel_for(0, outer * out, static_cast<double>(inner) * taps * 0.3 + 2,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end; ++row) {
+                     const int64_t j = row % out;
+                     const T* source = from + row / out * in * inner;
+                     T* target = to + row * inner;
+                     const int64_t a = first[static_cast<size_t>(j)];
+                     const int64_t b = first[static_cast<size_t>(j) + 1];
+                     if (inner == 1) {
+                       T sum = a == b ? static_cast<T>(outside) : T{0};
+                       for (int64_t t = a; t < b; ++t)
+                         sum += static_cast<T>(weights[static_cast<size_t>(t)]) *
+                                source[indices[static_cast<size_t>(t)]];
+                       *target = sum;
+                       continue;
+                     }
+                     if (a == b) std::fill_n(target, inner, static_cast<T>(outside));
+                     for (int64_t t = a; t < b; ++t) {
+                       const T weight = static_cast<T>(weights[static_cast<size_t>(t)]);
+                       const T* line = source + indices[static_cast<size_t>(t)] * inner;
+                       if (t == a)
+                         for (int64_t k = 0; k < inner; ++k) target[k] = weight * line[k];
+                       else
+                         for (int64_t k = 0; k < inner; ++k) target[k] += weight * line[k];
+                     }
+                   }
+                 });
+  }
+};
+
+template <typename T>
+class Separable final : public Kernel {
+ public:
+  explicit Separable(std::vector<Pass> passes) : passes_(std::move(passes)) {
+    for (size_t i = 0; i + 1 < passes_.size(); ++i)
+      buffer_ = std::max(buffer_, passes_[i].results());
+  }
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(buffer_) * sizeof(T) * std::min<size_t>(2, passes_.size() - 1);
+  }
+  void run(const KernelArgs& args) const override {
+    const T* from = static_cast<const T*>(args.inputs[0]);
+    for (size_t i = 0; i < passes_.size(); ++i) {
+      T* to = i + 1 == passes_.size()
+                  ? static_cast<T*>(args.outputs[0])
+                  : static_cast<T*>(args.scratch) + static_cast<int64_t>(i % 2) * buffer_;
+      passes_[i].run(from, to);
+      from = to;
+    }
+  }
+
+ private:
+  std::vector<Pass> passes_;
+  int64_t buffer_ = 0;
+};
+
+KernelPtr make_separable(const KernelRequest& request, std::string& why) {
+  const TensorDesc &x = request.in(0), &y = request.out();
+  if (request.attrs.s("mode") == "nearest") return why = "mode is nearest", nullptr;
+  if (is_half(x.dtype)) return widened(request, make_separable, why);
+  if (x.dtype != DType::kF32 && x.dtype != DType::kF64)
+    return why = fmt::format("dtype {}", name(x.dtype)), nullptr;
+  if (!x.contiguous() || !y.contiguous()) return why = "not contiguous", nullptr;
+  if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
+  if (x.count() == 0) return why = "x is empty", nullptr;
+  const auto axes = axes_of(request, why);
+  if (!axes) return nullptr;
+  const ResizeFilter filter = resize_filter(request.attrs);
+  // The axes that shrink most come first: the rest has less to do.
+  std::vector<size_t> order;
+  for (size_t i = 0; i < axes->size(); ++i)
+    if (!(*axes)[i].identity()) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return (*axes)[a].out * (*axes)[b].in < (*axes)[b].out * (*axes)[a].in;
+  });
+  Shape shape = x.shape;
+  std::vector<Pass> passes;
+  for (const size_t i : order) {
+    const ResizeAxis& axis = (*axes)[i];
+    Pass pass;
+    pass.outside = request.attrs.f("extrapolation_value");
+    for (size_t k = 0; k < i; ++k) pass.outer *= shape[k];
+    for (size_t k = i + 1; k < shape.size(); ++k) pass.inner *= shape[k];
+    pass.in = axis.in;
+    pass.out = axis.out;
+    for (int64_t at = 0; at < axis.out; ++at) {
+      pass.first.push_back(static_cast<int64_t>(pass.indices.size()));
+      for (const ResizeTap& tap : axis.taps(at, filter)) {
+        pass.indices.push_back(tap.index);
+        pass.weights.push_back(tap.weight);
+      }
+    }
+    pass.first.push_back(static_cast<int64_t>(pass.indices.size()));
+    shape[i] = axis.out;
+    passes.push_back(std::move(pass));
+  }
+  if (passes.empty())
+    return make_kernel([bytes = x.bytes()](const KernelArgs& args) {
+      if (bytes) std::memcpy(args.outputs[0], args.inputs[0], bytes);
+    });
+  if (x.dtype == DType::kF64) return std::make_shared<Separable<double>>(std::move(passes));
+  return std::make_shared<Separable<float>>(std::move(passes));
+}
+
+const KernelRegistrar kNearest("cpu", "resize", "nearest", 10, make_nearest);
+const KernelRegistrar kSeparable("cpu", "resize", "separable", 20, make_separable);
+
+}  // namespace
+
+}  // namespace anymps::cpu

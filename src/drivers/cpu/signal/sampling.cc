@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// grid_sample on the CPU: the neighbours of a place are found once and mixed for all channels.
+#include "drivers/cpu/common/widen.h"
+#include "drivers/cpu/threads.h"
+#include "drivers/kernel.h"
+#include "ops/layers/window.h"
+#include "ops/signal/grid_coordinates.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+// x is [images, channels, spatial…] by its strides, y the same; places are counted over y's spatial
+// extents in row-major order, in which the grid is dense.
+template <typename T, typename G>
+class GridSample {
+ public:
+  explicit GridSample(const KernelRequest& request)
+      : x_(request.in(0)),
+        y_(request.out()),
+        axes_(tensor_axes(request.attrs, x_.shape.size())),
+        constant_(static_cast<T>(request.attrs.f("constant_value"))) {
+    for (size_t i = 0; i < axes_.count; ++i) {
+      const size_t axis = axes_.spatial + i;
+      spatial_.push_back(GridAxis::of(request.attrs, x_.shape[axis], y_.shape[axis]));
+      places_ *= y_.shape[axis];
+    }
+  }
+
+  void operator()(const KernelArgs& args) const {
+    const auto channels = static_cast<double>(x_.shape[axes_.channel]);
+    parallel_for(0, y_.shape[0] * places_, 30 + 8 * channels, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        one(static_cast<const T*>(args.inputs[0]), static_cast<const G*>(args.inputs[1]),
+            static_cast<T*>(args.outputs[0]), i);
+    });
+  }
+
+ private:
+  void one(const T* x, const G* grid, T* y, int64_t i) const {
+    const int64_t n = i / places_;
+    int64_t rest = i % places_;
+    const G* coordinates = grid + i * static_cast<int64_t>(axes_.count);
+    GridAxis::Taps taps[3];
+    y += n * y_.strides[0];
+    for (size_t k = axes_.count; k-- > 0;) {
+      const size_t axis = axes_.spatial + k;
+      const int64_t at = rest % y_.shape[axis];
+      rest /= y_.shape[axis];
+      y += at * y_.strides[axis];
+      taps[k] = spatial_[k].taps(static_cast<double>(coordinates[axes_.count - 1 - k]), at);
+    }
+    // The corners: where in an image's channel they lie, -1 outside, and their weights.
+    int64_t offsets[64];
+    T weights[64];
+    size_t corners = 1;
+    offsets[0] = n * x_.strides[0];
+    weights[0] = 1;
+    bool inside[64] = {true};
+    for (size_t k = 0; k < axes_.count; ++k) {
+      const size_t before = corners;
+      corners *= taps[k].count;
+      for (size_t t = taps[k].count; t-- > 0;)  // the first overwrites what the others read
+        for (size_t c = 0; c < before; ++c) {
+          const GridAxis::Tap& tap = taps[k].tap[t];
+          offsets[t * before + c] = offsets[c] + tap.index * x_.strides[axes_.spatial + k];
+          weights[t * before + c] = weights[c] * static_cast<T>(tap.weight);
+          inside[t * before + c] = inside[c] && tap.index >= 0;
+        }
+    }
+    for (int64_t c = 0; c < x_.shape[axes_.channel]; ++c) {
+      const int64_t channel = c * x_.strides[axes_.channel];
+      T sum = 0;
+      for (size_t k = 0; k < corners; ++k)
+        sum += weights[k] * (inside[k] ? x[offsets[k] + channel] : constant_);
+      y[c * y_.strides[axes_.channel]] = sum;
+    }
+  }
+
+  TensorDesc x_, y_;
+  TensorAxes axes_;
+  std::vector<GridAxis> spatial_;
+  int64_t places_ = 1;
+  T constant_;
+};
+
+KernelPtr make_grid_sample(const KernelRequest& request, std::string& why) {
+  const TensorDesc &x = request.in(0), &grid = request.in(1);
+  if (is_half(x.dtype) || is_half(grid.dtype)) return widened(request, make_grid_sample, why);
+  if (x.rank() > 5) return why = fmt::format("rank {}", x.rank()), nullptr;
+  if (!grid.contiguous()) return why = "grid is not contiguous", nullptr;
+  const bool f32 = grid.dtype == DType::kF32;
+  if (x.dtype == DType::kF64)
+    return f32 ? make_kernel(GridSample<double, float>(request))
+               : make_kernel(GridSample<double, double>(request));
+  return f32 ? make_kernel(GridSample<float, float>(request))
+             : make_kernel(GridSample<float, double>(request));
+}
+
+const KernelRegistrar kGridSample("cpu", "grid_sample", "corners", 10, make_grid_sample);
+
+}  // namespace
+
+}  // namespace anymps::cpu

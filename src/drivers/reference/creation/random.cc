@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers from a state, and states.
+#include <atomic>
+#include <cmath>
+#include <random>
+
+#include "drivers/reference/dense.h"
+#include "ops/creation/philox.h"
+
+namespace anymps {
+
+namespace {
+
+Philox state_of(const View& state) { return Philox::read(state.as<int32_t>(), state.stride(0)); }
+
+template <typename T>
+T number(double value) {
+  if constexpr (std::is_same_v<T, bool>)
+    return value != 0;
+  else
+    return static_cast<T>(static_cast<Compute<T>>(value));
+}
+
+// Calls fn(index, i-th uniform number of 24 bits) for each element.
+template <typename Fn>
+void for_each_uniform(const View& like, const Philox& state, Fn&& fn) {
+  int64_t i = 0;
+  for_each_index(like.shape(), [&](const Shape& at) {
+    fn(at, unit(state.words(static_cast<uint64_t>(i / 4))[static_cast<size_t>(i % 4)]));
+    ++i;
+  });
+}
+
+}  // namespace
+
+REFERENCE(philox_state) {
+  Philox state;
+  const auto low = static_cast<uint64_t>(args.attrs.i("counter_low")),
+             high = static_cast<uint64_t>(args.attrs.i("counter_high")),
+             key = static_cast<uint64_t>(args.attrs.i("key"));
+  state.counter = {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
+                   static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)};
+  state.key = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
+  state.write(args.out[0].as<int32_t>());
+}
+
+REFERENCE(random_state) {
+  static const std::array<uint32_t, 2> kKey = [] {
+    std::random_device device;
+    return std::array<uint32_t, 2>{device(), device()};
+  }();
+  static std::atomic<uint64_t> runs{0};
+  // Each run has the upper half of the counter to itself: streams do not meet.
+  const uint64_t run = runs.fetch_add(1);
+  Philox state{{0, 0, static_cast<uint32_t>(run), static_cast<uint32_t>(run >> 32)}, kKey};
+  state.write(args.out[0].as<int32_t>());
+}
+
+REFERENCE(random) {
+  const View& y = args.out[0];
+  const Philox state = state_of(args.in[0]);
+  const Distribution distribution(args.attrs);
+  dispatch<kReal>(y.dtype, [&]<typename T>() {
+    int64_t i = 0;
+    for_each_index(y.shape(), [&](const Shape& at) {
+      const int64_t size = distribution.per_block();
+      y.at<T>(at) = number<T>(distribution.block(state, i / size)[static_cast<size_t>(i % size)]);
+      ++i;
+    });
+  });
+  if (args.out.size() > 1)
+    state.advanced(static_cast<uint64_t>(distribution.blocks(y.count())))
+        .write(args.out[1].as<int32_t>());
+}
+
+REFERENCE(bernoulli) {
+  const View &x = args.in[0], &y = args.out[0];
+  dispatch<kReal | kBoolean>(y.dtype, [&]<typename T>() {
+    for_each_uniform(y, state_of(args.in[1]), [&](const Shape& at, double u) {
+      y.at<T>(at) = number<T>(u < load_double(x, x.offset(at)) ? 1 : 0);
+    });
+  });
+}
+
+REFERENCE(multinomial) {
+  const View &x = args.in[0], &y = args.out[0];
+  const int64_t classes = x.extent(1);
+  dispatch<kIndex>(y.dtype, [&]<typename T>() {
+    for_each_uniform(y, state_of(args.in[1]), [&](const Shape& at, double u) {
+      double largest = -INFINITY, sum = 0;
+      const auto logarithm = [&](int64_t c) {
+        return load_double(x, x.offset(std::array{at[0], c}));
+      };
+      for (int64_t c = 0; c < classes; ++c) largest = std::max(largest, logarithm(c));
+      require(std::isfinite(largest), "[multinomial] row {} has no class that can be drawn", at[0]);
+      for (int64_t c = 0; c < classes; ++c) sum += std::exp(logarithm(c) - largest);
+      double rest = u * sum;
+      int64_t chosen = 0;
+      for (int64_t c = 0; c < classes; ++c) {
+        const double weight = std::exp(logarithm(c) - largest);
+        if (!(weight > 0)) continue;
+        chosen = c;
+        rest -= weight;
+        if (rest < 0) break;
+      }
+      y.at<T>(at) = static_cast<T>(chosen);
+    });
+  });
+}
+
+REFERENCE(dropout) {
+  const View &x = args.in[0], &y = args.out[0];
+  const double rate = args.has(2) ? load_double(args.in[2], 0) : args.attrs.f("rate");
+  require(rate >= 0 && rate <= 1, "[dropout] rate is {}, must be 0 to 1", rate);
+  dispatch<kFloat>(x.dtype, [&]<typename T>() {
+    for_each_uniform(y, state_of(args.in[1]), [&](const Shape& at, double u) {
+      const bool kept = u >= rate;
+      const double value = double{static_cast<Compute<T>>(x.at<T>(at))};
+      y.at<T>(at) = number<T>(kept ? value / (1 - rate) : 0);
+      if (args.out.size() > 1) args.out[1].at<bool>(at) = kept;
+    });
+  });
+}
+
+}  // namespace anymps

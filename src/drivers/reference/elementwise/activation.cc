@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reference kernels of activations and of softmax.
+#include <algorithm>
+
+#include "drivers/reference/elementwise/elementwise.h"
+
+namespace anymps {
+
+#define ACTIVATION(name) \
+  REFERENCE(name) { map_unary<kFloat>(args, scalar::name); }
+#define ACTIVATION_ALPHA(name)                                                 \
+  REFERENCE(name) {                                                            \
+    const double alpha = args.attrs.f("alpha");                                \
+    map_unary<kFloat>(args, [=](double x) { return scalar::name(x, alpha); }); \
+  }
+
+REFERENCE(relu) { map_unary<kReal>(args, scalar::relu); }
+REFERENCE(prelu) { map_binary<kFloat>(args, scalar::prelu); }
+ACTIVATION_ALPHA(leaky_relu)
+ACTIVATION_ALPHA(elu)
+ACTIVATION_ALPHA(celu)
+ACTIVATION_ALPHA(thresholded_relu)
+ACTIVATION(silu)
+ACTIVATION(mish)
+ACTIVATION(softplus)
+ACTIVATION(softsign)
+ACTIVATION(sigmoid)
+ACTIVATION(hard_swish)
+
+REFERENCE(selu) {
+  const double alpha = args.attrs.f("alpha"), gamma = args.attrs.f("gamma");
+  map_unary<kFloat>(args, [=](double x) { return scalar::selu(x, alpha, gamma); });
+}
+
+REFERENCE(hard_sigmoid) {
+  const double alpha = args.attrs.f("alpha"), beta = args.attrs.f("beta");
+  map_unary<kFloat>(args, [=](double x) { return scalar::hard_sigmoid(x, alpha, beta); });
+}
+
+REFERENCE(gelu) {
+  if (args.attrs.s("approximate") == "tanh")
+    map_unary<kFloat>(args, scalar::gelu_tanh);
+  else
+    map_unary<kFloat>(args, scalar::gelu);
+}
+
+// Calls fn with each line along the axis, as doubles, and writes back what it left there.
+template <typename Fn>
+static void map_lines(const ReferenceArgs& args, Fn fn) {
+  const View &in = args.in[0], &out = args.out[0];
+  const auto axis =
+      static_cast<size_t>(normalize_axis(args.attrs.i("axis"), in.rank(), args.op.name.c_str()));
+  const auto length = static_cast<size_t>(in.shape()[axis]);
+  if (length == 0) return;
+  Shape lines = in.shape();
+  lines[axis] = 1;
+  dispatch<kFloat>(in.dtype, [&]<typename T>() {
+    std::vector<double> line(length);
+    for_each_index(lines, [&](const Shape& index) {
+      const T* from = in.as<T>() + in.offset(index);
+      T* to = out.as<T>() + out.offset(index);
+      for (size_t i = 0; i < length; ++i)
+        line[i] = widen(from[static_cast<int64_t>(i) * in.strides()[axis]]);
+      fn(line);
+      for (size_t i = 0; i < length; ++i)
+        to[static_cast<int64_t>(i) * out.strides()[axis]] = narrow<T>(line[i]);
+    });
+  });
+}
+
+REFERENCE(softmax) {
+  map_lines(args, [](std::vector<double>& line) {
+    const double highest = *std::max_element(line.begin(), line.end());
+    double sum = 0;
+    for (double& x : line) sum += x = std::exp(x - highest);
+    for (double& x : line) x /= sum;
+  });
+}
+
+REFERENCE(log_softmax) {
+  map_lines(args, [](std::vector<double>& line) {
+    const double highest = *std::max_element(line.begin(), line.end());
+    double sum = 0;
+    for (double x : line) sum += std::exp(x - highest);
+    for (double& x : line) x = x - highest - std::log(sum);
+  });
+}
+
+}  // namespace anymps

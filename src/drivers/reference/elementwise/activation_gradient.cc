@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reference kernels of the gradients of activations.
+#include <algorithm>
+
+#include "drivers/reference/elementwise/elementwise.h"
+#include "drivers/reference/lines.h"
+
+namespace anymps {
+
+REFERENCE(relu_gradient) { map_binary<kFloat>(args, scalar::relu_gradient); }
+REFERENCE(sigmoid_gradient) { map_binary<kFloat>(args, scalar::sigmoid_gradient); }
+
+REFERENCE(leaky_relu_gradient) {
+  dispatch<kFloat>(args.out[0].dtype, [&]<typename T>() {
+    map_elements<T, T, T, T>(args, scalar::leaky_relu_gradient);
+  });
+}
+
+REFERENCE(softmax_gradient) {
+  const View &dy = args.in[0], &x = args.in[1], &dx = args.out[0];
+  const int64_t axis = normalize_axis(args.attrs.i("axis"), x.rank(), "softmax_gradient");
+  const int64_t length = x.extent(axis);
+  dispatch<kFloat>(x.dtype, [&]<typename T>() {
+    for_each_line(x.shape(), axis, [&](const Shape& index) {
+      std::vector<double> s = read_line<T>(x, index, axis), g = read_line<T>(dy, index, axis);
+      const double highest = *std::max_element(s.begin(), s.end());
+      double sum = 0, dot = 0;
+      for (double& value : s) sum += value = std::exp(value - highest);
+      for (size_t i = 0; i < s.size(); ++i) dot += g[i] * (s[i] /= sum);
+      for (int64_t i = 0; i < length; ++i) {
+        const auto at = static_cast<size_t>(i);
+        dx.as<T>()[dx.offset(index) + i * dx.stride(axis)] = narrow<T>(s[at] * (g[at] - dot));
+      }
+    });
+  });
+}
+
+}  // namespace anymps

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradients of deformable convolution by their definition.
+#include <array>
+#include <cmath>
+
+#include "drivers/reference/dense.h"
+#include "ops/layers/window.h"
+
+namespace anymps {
+
+namespace {
+
+// A neighbour of a place between elements, and how its weight moves with the place.
+struct Corner {
+  int64_t row = 0, column = 0;
+  double weight = 0, row_slope = 0, column_slope = 0;
+  bool inside = false;
+};
+
+std::array<Corner, 4> corners_of(int64_t height, int64_t width, double y, double x) {
+  std::array<Corner, 4> corners;
+  if (!(y > -1 && y < static_cast<double>(height) && x > -1 && x < static_cast<double>(width)))
+    return corners;
+  const double top = std::floor(y), left = std::floor(x);
+  for (size_t k = 0; k < 4; ++k) {
+    const bool down = k & 2, right = k & 1;
+    const double wy = down ? y - top : 1 - (y - top), wx = right ? x - left : 1 - (x - left);
+    Corner& corner = corners[k];
+    corner.row = static_cast<int64_t>(top) + down;
+    corner.column = static_cast<int64_t>(left) + right;
+    corner.inside =
+        corner.row >= 0 && corner.row < height && corner.column >= 0 && corner.column < width;
+    corner.weight = wy * wx;
+    corner.row_slope = down ? wx : -wx;
+    corner.column_slope = right ? wy : -wy;
+  }
+  return corners;
+}
+
+}  // namespace
+
+REFERENCE(deform_conv_gradient) {
+  const Shape &out = args.in[0].shape(), &in = args.in[1].shape(), &kernel = args.in[2].shape();
+  const std::vector<double> dy = read_dense<double>(args.in[0]), x = read_dense<double>(args.in[1]),
+                            w = read_dense<double>(args.in[2]),
+                            offsets = read_dense<double>(args.in[3]);
+  const int64_t groups = args.attrs.i("groups"), offset_groups = args.attrs.i("offset_groups");
+  const Window window = resolve_window(args.attrs, {in[2], in[3]}, {kernel[2], kernel[3]});
+  const int64_t taps = kernel[2] * kernel[3], places = out[2] * out[3];
+  const int64_t per_group = kernel[1], per_offset = in[1] / offset_groups;
+  const std::vector<double> mask =
+      args.has(4) ? read_dense<double>(args.in[4]) : std::vector<double>(offsets.size() / 2, 1.0);
+  std::vector<double> dx(x.size()), dw(w.size()), doffsets(offsets.size()), dmask(mask.size());
+  size_t next = 0;
+  for_each_index(out, [&](const Shape& at) {
+    const int64_t n = at[0], o = at[1], place = at[2] * out[3] + at[3];
+    const double g = dy[next++];
+    for (int64_t c = 0; c < per_group; ++c) {
+      const int64_t channel = o / (out[1] / groups) * per_group + c;
+      const int64_t set = n * offset_groups + channel / per_offset;
+      const int64_t plane = (n * in[1] + channel) * in[2] * in[3];
+      for (int64_t k = 0; k < taps; ++k) {
+        const auto shift = [&](int64_t axis) {
+          return static_cast<size_t>(((set * taps + k) * 2 + axis) * places + place);
+        };
+        const auto from = [&](size_t axis, int64_t tap) {
+          return static_cast<double>(at[2 + axis] * window.strides[axis] +
+                                     tap * window.dilations[axis] - window.pads_begin[axis]);
+        };
+        const auto weight = static_cast<size_t>((o * per_group + c) * taps + k);
+        const auto scale = static_cast<size_t>((set * taps + k) * places + place);
+        double value = 0, row_slope = 0, column_slope = 0;
+        for (const Corner& corner :
+             corners_of(in[2], in[3], from(0, k / kernel[3]) + offsets[shift(0)],
+                        from(1, k % kernel[3]) + offsets[shift(1)])) {
+          if (!corner.inside) continue;
+          const auto element = static_cast<size_t>(plane + corner.row * in[3] + corner.column);
+          value += corner.weight * x[element];
+          row_slope += corner.row_slope * x[element];
+          column_slope += corner.column_slope * x[element];
+          dx[element] += g * w[weight] * mask[scale] * corner.weight;
+        }
+        dw[weight] += g * mask[scale] * value;
+        dmask[scale] += g * w[weight] * value;
+        doffsets[shift(0)] += g * w[weight] * mask[scale] * row_slope;
+        doffsets[shift(1)] += g * w[weight] * mask[scale] * column_slope;
+      }
+    }
+  });
+  write_dense(args.out[0], dx);
+  write_dense(args.out[1], dw);
+  write_dense(args.out[2], doffsets);
+  write_dense(args.out[3], dmask);
+}
+
+}  // namespace anymps

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reference kernels of linear algebra on quantized integers. Sums wrap to 32 bits.
+#include "drivers/reference/move.h"
+#include "ops/layers/window.h"
+
+namespace anymps {
+
+namespace {
+
+// An operand of a product as matrices: batch axes, rows, columns.
+struct IntMatrices {
+  View view;
+  Shape shape;
+  Strides strides;
+
+  IntMatrices(const View& from, bool vector_is_row)
+      : view(from), shape(from.shape()), strides(from.strides()) {
+    if (shape.size() > 1) return;
+    const size_t at = vector_is_row ? 0 : 1;
+    shape.insert(at, 1);
+    strides.insert(at, 0);
+  }
+  // Batch axes are aligned at their ends; one of extent 1 is the same for all.
+  int64_t at(const Shape& batch, int64_t row, int64_t column) const {
+    const size_t own = shape.size() - 2;
+    int64_t offset = row * strides[own] + column * strides[own + 1];
+    for (size_t i = 0; i < own; ++i)
+      if (shape[i] != 1) offset += batch[batch.size() - own + i] * strides[i];
+    return load_int(view, offset);
+  }
+};
+
+// The zero point of a row of a or of a column of b.
+class ZeroPoints {
+ public:
+  ZeroPoints(const ReferenceArgs& args, size_t input, bool rows)
+      : present_(args.has(input)), rows_(rows) {
+    if (!present_) return;
+    view_ = args.in[input];
+    one_ = view_.count() == 1;
+  }
+  int64_t at(const Shape& batch, int64_t row, int64_t column) const {
+    if (!present_) return 0;
+    if (one_) return load_int(view_, 0);
+    if (view_.rank() == 1) return load_int(view_, (rows_ ? row : column) * view_.stride(0));
+    return IntMatrices(view_, rows_).at(batch, rows_ ? row : 0, rows_ ? 0 : column);
+  }
+
+ private:
+  bool present_, rows_, one_ = false;
+  View view_;
+};
+
+}  // namespace
+
+REFERENCE(matmul_integer) {
+  const IntMatrices a(args.in[0], true), b(args.in[1], false);
+  const ZeroPoints a_zero(args, 2, true), b_zero(args, 3, false);
+  const View& y = args.out[0];
+  const bool row = args.in[0].rank() > 1, column = args.in[1].rank() > 1;
+  for_each_index(y.shape(), [&](const Shape& index) {
+    const size_t batch_rank = index.size() - row - column;
+    const Shape batch(index.begin(), index.begin() + batch_rank);
+    const int64_t m = row ? index[batch_rank] : 0, n = column ? index.back() : 0;
+    uint32_t sum = 0;
+    for (int64_t k = 0; k < a.shape.back(); ++k)
+      sum += static_cast<uint32_t>((a.at(batch, m, k) - a_zero.at(batch, m, k)) *
+                                   (b.at(batch, k, n) - b_zero.at(batch, k, n)));
+    y.at<int32_t>(index) = static_cast<int32_t>(sum);
+  });
+}
+
+REFERENCE(conv_integer) {
+  const View &x = args.in[0], &w = args.in[1], &y = args.out[0];
+  const size_t rank = x.shape().size();
+  const Shape spatial(x.shape().begin() + 2, x.shape().end());
+  const Shape kernel(w.shape().begin() + 2, w.shape().end());
+  const Window window = resolve_window(args.attrs, spatial, kernel);
+  const int64_t groups = args.attrs.i("groups"), per_group = w.extent(1);
+  const int64_t x_zero = args.has(2) ? load_int(args.in[2], 0) : 0;
+  Shape taps = w.shape();
+  taps[0] = 1;
+  for_each_index(y.shape(), [&](const Shape& index) {
+    const int64_t o = index[1], group = o / (w.extent(0) / groups);
+    int64_t w_zero = 0;
+    if (args.has(3))
+      w_zero = load_int(args.in[3], args.in[3].count() == 1 ? 0 : o * args.in[3].stride(0));
+    uint32_t sum = 0;
+    for_each_index(taps, [&](const Shape& tap) {
+      Shape from = index, weight = tap;
+      from[1] = group * per_group + tap[1];
+      weight[0] = o;
+      for (size_t i = 2; i < rank; ++i) {
+        from[i] = index[i] * window.strides[i - 2] + tap[i] * window.dilations[i - 2] -
+                  window.pads_begin[i - 2];
+        if (from[i] < 0 || from[i] >= x.shape()[i]) return;
+      }
+      sum += static_cast<uint32_t>((load_int(x, x.offset(from)) - x_zero) *
+                                   (load_int(w, w.offset(weight)) - w_zero));
+    });
+    y.at<int32_t>(index) = static_cast<int32_t>(sum);
+  });
+}
+
+}  // namespace anymps

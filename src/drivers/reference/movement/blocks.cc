@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reference kernels of elements in another arrangement.
+#include "ops/movement/blocks.h"
+
+#include "drivers/reference/lines.h"
+#include "drivers/reference/move.h"
+
+namespace anymps {
+
+REFERENCE(interleave) {
+  const View& y = args.out[0];
+  const int64_t axis = normalize_axis(args.attrs.i("axis"), y.rank(), "interleave");
+  const auto count = static_cast<int64_t>(args.in.size());
+  for (int64_t k = 0; k < count; ++k) {
+    const View& x = args.in[static_cast<size_t>(k)];
+    for_each_index(x.shape(), [&](const Shape& index) {
+      Shape to = index;
+      int64_t& at = to[static_cast<size_t>(axis)];
+      at = at * count + k;
+      move_element(y, y.offset(to), x, x.offset(index));
+    });
+  }
+}
+
+// `small` is the tensor whose batch axis holds the places in blocks, `large` the other one.
+template <typename Move>
+static void for_each_block_element(const ReferenceArgs& args, const View& small, const View& large,
+                                   Move move) {
+  const Blocks blocks = blocks_of(args.attrs, small.rank(), args.op.name.c_str());
+  const bool shuffle = args.attrs.b("pixel_shuffle");
+  const int64_t batches = large.extent(blocks.batch);
+  int64_t places = 1;
+  for (const int64_t size : blocks.sizes) places *= size;
+  for_each_index(large.shape(), [&](const Shape& index) {
+    Shape in_small = index;
+    int64_t place = 0;
+    for (size_t i = 0; i < blocks.axes.size(); ++i) {
+      int64_t& at = in_small[static_cast<size_t>(blocks.axes[i])];
+      place = place * blocks.sizes[i] + at % blocks.sizes[i];
+      at /= blocks.sizes[i];
+    }
+    int64_t& batch = in_small[static_cast<size_t>(blocks.batch)];
+    batch = shuffle ? batch * places + place : place * batches + batch;
+    move(in_small, index);
+  });
+}
+
+REFERENCE(space_to_batch) {
+  const View &x = args.in[0], &y = args.out[0];
+  for_each_block_element(args, y, x, [&](const Shape& small, const Shape& large) {
+    move_element(y, y.offset(small), x, x.offset(large));
+  });
+}
+
+REFERENCE(batch_to_space) {
+  const View &x = args.in[0], &y = args.out[0];
+  for_each_block_element(args, x, y, [&](const Shape& small, const Shape& large) {
+    move_element(y, y.offset(large), x, x.offset(small));
+  });
+}
+
+REFERENCE(reinterpret) {
+  const View &x = args.in[0], &y = args.out[0];
+  const size_t from = size_of(x.dtype), to = size_of(y.dtype);
+  std::vector<char> bytes;
+  for_each_index(x.shape(), [&](const Shape& index) {
+    const char* element = x.data + x.offset(index) * static_cast<int64_t>(from);
+    bytes.insert(bytes.end(), element, element + from);
+  });
+  require_shape(args, bytes.size() == static_cast<size_t>(y.count()) * to);
+  size_t at = 0;
+  for_each_index(y.shape(), [&](const Shape& index) {
+    std::memcpy(y.data + y.offset(index) * static_cast<int64_t>(to), bytes.data() + at, to);
+    at += to;
+  });
+}
+
+REFERENCE(coordinate_along_axis) {
+  const View& y = args.out[0];
+  const auto axis = static_cast<size_t>(axis_of(args, 1, y.rank()));
+  dispatch<kReal>(y.dtype, [&]<typename T>() {
+    for_each_index(y.shape(),
+                   [&](const Shape& index) { y.at<T>(index) = scalar::convert<T>(index[axis]); });
+  });
+}
+
+}  // namespace anymps

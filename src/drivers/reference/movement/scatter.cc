@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reference kernels of scatters: start with data or zeros, then apply one update after the other.
+#include "drivers/reference/lines.h"
+#include "drivers/reference/move.h"
+#include "semantics/scatter_modes.h"
+
+namespace anymps {
+
+namespace {
+
+void start(const ReferenceArgs& args) {
+  const View& y = args.out[0];
+  if (args.has(2)) {
+    require_shape(args, args.in[2].shape() == y.shape());
+    return move_elements(args.in[2], y, [](const Shape& index) { return index; });
+  }
+  const auto size = static_cast<int64_t>(size_of(y.dtype));
+  for_each_index(y.shape(), [&](const Shape& index) {
+    std::memset(y.data + y.offset(index) * size, 0, static_cast<size_t>(size));
+  });
+}
+
+// `place(index)` tells where in y the update at `index` goes.
+template <typename Place>
+void apply(const ReferenceArgs& args, Place place) {
+  const View &updates = args.in[0], &y = args.out[0];
+  const ScatterMode mode = parse_scatter_mode(args.attrs.s("mode"));
+  start(args);
+  for_each_index(updates.shape(), [&](const Shape& index) {
+    const int64_t to = y.offset(place(index)), from = updates.offset(index);
+    if (mode == ScatterMode::kSet) return move_element(y, to, updates, from);
+    dispatch<kNumber>(
+        y.dtype, [&]<typename T>() { scatter_join(y.as<T>()[to], updates.as<T>()[from], mode); });
+  });
+}
+
+}  // namespace
+
+REFERENCE(scatter) {
+  const View &indices = args.in[1], &y = args.out[0];
+  const int64_t axis = normalize_axis(args.attrs.i("axis"), y.rank(), "scatter");
+  apply(args, [&](const Shape& index) {
+    Shape to = index;
+    int64_t& at = to[static_cast<size_t>(axis)];
+    at = checked_index(args, load_int(indices, indices.offset({&at, 1})), axis, y.extent(axis));
+    return to;
+  });
+}
+
+REFERENCE(scatter_nd) {
+  const View &indices = args.in[1], &y = args.out[0];
+  const int64_t batch = args.attrs.i("batch_dims"), tuples = indices.rank() - 1;
+  const int64_t depth = indices.extent(tuples);
+  require_shape(args, batch >= 0 && tuples >= batch && batch + depth <= y.rank());
+  apply(args, [&](const Shape& index) {
+    const int64_t* at = index.begin();
+    Shape place(at, at + tuples), to(at, at + batch);
+    place.push_back(0);
+    for (int64_t i = 0; i < depth; ++i) {
+      place.back() = i;
+      to.push_back(checked_index(args, load_int(indices, indices.offset(place)), batch + i,
+                                 y.extent(batch + i)));
+    }
+    for (size_t i = static_cast<size_t>(tuples); i < index.size(); ++i) to.push_back(at[i]);
+    return to;
+  });
+}
+
+REFERENCE(scatter_along_axis) {
+  const View &indices = args.in[1], &y = args.out[0];
+  const int64_t axis = axis_of(args, 3, y.rank());
+  require_shape(args, indices.shape() == args.in[0].shape() && indices.rank() == y.rank());
+  for (int64_t i = 0; i < y.rank(); ++i)
+    require_shape(args, i == axis || indices.extent(i) <= y.extent(i));
+  apply(args, [&](const Shape& index) {
+    Shape to = index;
+    to[static_cast<size_t>(axis)] =
+        checked_index(args, load_int(indices, indices.offset(index)), axis, y.extent(axis));
+    return to;
+  });
+}
+
+}  // namespace anymps

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise nodes: arithmetic, comparison, logic, activations.
+#include <cmath>
+#include <limits>
+
+#include "formats/executorch/payload/node_kinds.h"
+
+namespace anymps::executorch {
+
+namespace {
+
+// Of _MPSNode2x1, …; the argument is alpha or rounding_mode.
+enum BinaryField { kInput1, kInput2, kResult, kArgument };
+
+struct Operands {
+  Value *a, *b;
+  DType type;
+};
+
+// Both operands of a binary node, in the type in which PyTorch computes.
+Operands operands(NodeCall& c) {
+  Value *a = c.in(kInput1, "input1_id"), *b = c.in(kInput2, "input2_id");
+  const DType type = c.computed({a, b}, kResult, "output_id");
+  return {c.as(a, type), c.as(b, type), type};
+}
+
+void binary_result(NodeCall& c, Value* y) { c.out(kResult, "output_id", y); }
+
+// `logic` stands in for the op when both are bools; null: there is none.
+void binary_node(NodeCall& c, const char* op, const char* logic) {
+  const auto [a, b, type] = operands(c);
+  if (type == DType::kBool && !logic) c.unsupported("bools are not supported");
+  binary_result(c, c.add(type == DType::kBool ? logic : op, {a, b}));
+}
+
+void Mul(NodeCall& c) { binary_node(c, "mul", "logical_and"); }
+void Min(NodeCall& c) { binary_node(c, "min", "logical_and"); }
+void Max(NodeCall& c) { binary_node(c, "max", "logical_or"); }
+void Pow(NodeCall& c) { binary_node(c, "pow", nullptr); }
+void BitwiseAnd(NodeCall& c) { binary_node(c, "bitwise_and", "logical_and"); }
+void BitwiseOr(NodeCall& c) { binary_node(c, "bitwise_or", "logical_or"); }
+void BitwiseXor(NodeCall& c) { binary_node(c, "bitwise_xor", "logical_xor"); }
+void Fmod(NodeCall& c) { binary_node(c, "mod", nullptr); }
+void Remainder(NodeCall& c) { binary_node(c, "floor_mod", nullptr); }
+
+void Atan2(NodeCall& c) {
+  Value *a = c.in(kInput1, "input1_id"), *b = c.in(kInput2, "input2_id");
+  DType type = c.promoted({a, b});
+  if (!is_float(type)) type = DType::kF32;
+  binary_result(c, c.add("atan2", {c.as(a, type), c.as(b, type)}));
+}
+
+// a + alpha * b
+void scaled(NodeCall& c, const char* op, const char* logic) {
+  auto [a, b, type] = operands(c);
+  const double alpha = c.f(kArgument, "alpha");
+  if (type == DType::kBool) {
+    if (!logic || alpha != 1) c.unsupported("bools are not supported");
+    return binary_result(c, c.add(logic, {a, b}));
+  }
+  c.check(is_float(type) || type == DType::kC64 || alpha == std::trunc(alpha),
+          "alpha is {}, but the values are integers", alpha);
+  if (alpha != 1) b = c.add("mul", {b, c.as(c.graph.scalar(DType::kF64, alpha), type)});
+  binary_result(c, c.add(op, {a, b}));
+}
+
+void Add(NodeCall& c) { scaled(c, "add", "logical_or"); }
+void Sub(NodeCall& c) { scaled(c, "sub", nullptr); }
+
+// As PyTorch divides: by way of the remainder, which is exact where the quotient is rounded.
+Value* floor_div(NodeCall& c, Value* a, Value* b) {
+  Value* zero = c.scalar_like(a, 0);
+  Value* rest = c.add("mod", {a, b});
+  Value* whole = c.add("rint", {c.add("div", {c.add("sub", {a, rest}), b})});
+  Value* signs_differ =
+      c.add("logical_xor", {c.add("less", {rest, zero}), c.add("less", {b, zero})});
+  Value* below = c.add("logical_and", {c.add("not_equal", {rest, zero}), signs_differ});
+  whole = c.add("sub", {whole, c.cast(below, a->dtype())});
+  return c.add("where", {c.add("equal", {b, zero}), c.add("div", {a, b}), whole});
+}
+
+void Div(NodeCall& c) {
+  Value *a = c.in(kInput1, "input1_id"), *b = c.in(kInput2, "input2_id");
+  std::string rounding = c.s(kArgument, "rounding_mode");
+  DType type = c.computed({a, b}, kResult, "output_id");
+  // A quotient is a float unless it is rounded; the exporter drops the mode of floor_divide.
+  if (rounding.empty() && is_int(type)) rounding = "floor";
+  a = c.as(a, type);
+  b = c.as(b, type);
+  if (rounding.empty()) return binary_result(c, c.add("div", {a, b}));
+  c.check(rounding == "floor" || rounding == "trunc", "rounding_mode '{}' is not floor or trunc",
+          rounding);
+  if (rounding == "floor" && is_float(type)) return binary_result(c, floor_div(c, a, b));
+  binary_result(c, c.add("div", {a, b}, {{"rounding", rounding}}));
+}
+
+void compare(NodeCall& c, const char* op, bool orders) {
+  Value *a = c.in(kInput1, "input1_id"), *b = c.in(kInput2, "input2_id");
+  DType type = c.promoted({a, b});
+  if (type == DType::kBool && orders) type = DType::kU8;
+  binary_result(c, c.add(op, {c.as(a, type), c.as(b, type)}));
+}
+
+void Eq(NodeCall& c) { compare(c, "equal", false); }
+void Ne(NodeCall& c) { compare(c, "not_equal", false); }
+void Ge(NodeCall& c) { compare(c, "greater_equal", true); }
+void Gt(NodeCall& c) { compare(c, "greater", true); }
+void Le(NodeCall& c) { compare(c, "less_equal", true); }
+void Lt(NodeCall& c) { compare(c, "less", true); }
+
+void LogicalNot(NodeCall& c) {
+  c.out(kOutput, "output_id",
+        c.add("logical_not", {c.as(c.in(kInput, "input1_id"), DType::kBool)}));
+}
+
+void BitwiseNot(NodeCall& c) {
+  Value* x = c.in(kInput, "input1_id");
+  const char* op = x->dtype() == DType::kBool ? "logical_not" : "bitwise_not";
+  c.out(kOutput, "output_id", c.add(op, {x}));
+}
+
+void Where(NodeCall& c) {
+  enum { kCondition, kTrue, kFalse, kChosen };
+  Value *a = c.in(kTrue, "input2_id"), *b = c.in(kFalse, "input3_id");
+  const DType type = c.computed({a, b}, kChosen, "output_id");
+  Value* condition = c.as(c.in(kCondition, "input1_id"), DType::kBool);
+  c.out(kChosen, "output_id", c.add("where", {condition, c.as(a, type), c.as(b, type)}));
+}
+
+void limit(NodeCall& c, double low, double high) {
+  Value* x = c.in(kInput, "input1_id");
+  x = c.as(x, c.computed({x}, kOutput, "output_id"));
+  c.out(kOutput, "output_id", c.add("clamp", {x}, {{"min", low}, {"max", high}}));
+}
+
+// The bounds are in a table of the node, not in that of its kind.
+void Clamp(NodeCall& c) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const auto bounds = c.node.maybe(2, "min_max", "MPSMinMax");
+  if (!bounds) return limit(c, -kInfinity, kInfinity);
+  limit(c, double{bounds->scalar<float>(0, "min_value")},
+        double{bounds->scalar<float>(1, "max_value")});
+}
+
+void HardTanh(NodeCall& c) { limit(c, c.f(2, "min_value"), c.f(3, "max_value")); }
+
+// Its table has room for a second input that it does not have.
+void ReLU(NodeCall& c) { binary_result(c, c.add("relu", {c.in(kInput1, "input1_id")})); }
+
+void GELU(NodeCall& c) {
+  std::string approximate = c.s(2, "approximate");
+  if (approximate.empty()) approximate = "none";
+  c.check(approximate == "none" || approximate == "tanh", "approximate '{}' is not none or tanh",
+          approximate);
+  c.out(kOutput, "output_id",
+        c.add("gelu", {c.in(kInput, "input1_id")}, {{"approximate", approximate}}));
+}
+
+void LeakyReLU(NodeCall& c) {
+  c.out(kOutput, "output_id",
+        c.add("leaky_relu", {c.in(kInput, "input1_id")}, {{"alpha", c.f(2, "negative_slope")}}));
+}
+
+const NodeConverter kMpsMathTable[] = {
+    {"MPSAbs", "abs"},
+    {"MPSAcos", "acos"},
+    {"MPSAcosh", "acosh"},
+    {"MPSAdd", Add},
+    {"MPSAsin", "asin"},
+    {"MPSAsinh", "asinh"},
+    {"MPSAtan", "atan"},
+    {"MPSAtan2", Atan2},
+    {"MPSAtanh", "atanh"},
+    {"MPSBitwiseAnd", BitwiseAnd},
+    {"MPSBitwiseNot", BitwiseNot},
+    {"MPSBitwiseOr", BitwiseOr},
+    {"MPSBitwiseXor", BitwiseXor},
+    {"MPSCeil", "ceil"},
+    {"MPSClamp", Clamp},
+    {"MPSCos", "cos"},
+    {"MPSCosh", "cosh"},
+    {"MPSDiv", Div},
+    {"MPSEq", Eq},
+    {"MPSErf", "erf"},
+    {"MPSExp", "exp"},
+    {"MPSExp2", "exp2"},
+    {"MPSFloor", "floor"},
+    {"MPSFmod", Fmod},
+    {"MPSGELU", GELU},
+    {"MPSGe", Ge},
+    {"MPSGt", Gt},
+    {"MPSHardTanh", HardTanh},
+    {"MPSIsinf", "is_inf"},
+    {"MPSIsnan", "is_nan"},
+    {"MPSLe", Le},
+    {"MPSLeakyReLU", LeakyReLU},
+    {"MPSLog", "log"},
+    {"MPSLog10", "log10"},
+    {"MPSLog2", "log2"},
+    {"MPSLogicalNot", LogicalNot},
+    {"MPSLt", Lt},
+    {"MPSMax", Max},
+    {"MPSMin", Min},
+    {"MPSMinimum", Min},
+    {"MPSMul", Mul},
+    {"MPSNe", Ne},
+    {"MPSNeg", "neg"},
+    {"MPSPow", Pow},
+    {"MPSReLU", ReLU},
+    {"MPSReciprocal", "reciprocal"},
+    {"MPSRemainder", Remainder},
+    {"MPSRound", "rint"},
+    {"MPSRsqrt", "rsqrt"},
+    {"MPSSigmoid", "sigmoid"},
+    {"MPSSign", "sign"},
+    {"MPSSin", "sin"},
+    {"MPSSinh", "sinh"},
+    {"MPSSqrt", "sqrt"},
+    {"MPSSub", Sub},
+    {"MPSTan", "tan"},
+    {"MPSTanh", "tanh"},
+    {"MPSWhere", Where},
+};
+
+}  // namespace
+
+std::span<const NodeConverter> mps_math_nodes() { return kMpsMathTable; }
+
+}  // namespace anymps::executorch

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/onnx/read/call.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/shape_rules.h"
+
+namespace anymps::onnx {
+
+using Type = Attribute::Type;
+
+bool Call::wants(size_t output) const {
+  return output < node.outputs.size() && !node.outputs[output].empty();
+}
+
+Value* Call::opt(size_t i) {
+  read_inputs_.insert(i);
+  return i < inputs_.size() ? inputs_[i] : nullptr;
+}
+
+Value* Call::in(size_t i) {
+  Value* value = opt(i);
+  check(value != nullptr, "input {} is missing", i);
+  return value;
+}
+
+Values Call::all() {
+  Values values;
+  for (size_t i = 0; i < inputs_.size(); ++i) values.push_back(in(i));
+  check(!values.empty(), "needs at least one input");
+  return values;
+}
+
+// Lists are short; a constant that is not may be a recipe for terabytes.
+static bool is_list(const Value* value) {
+  return value->is_constant() && value->shape().size() <= 1 &&
+         value->constant->desc().count() <= 4096;
+}
+
+std::optional<std::vector<int64_t>> known_ints(const Value* value) {
+  if (is_list(value) && is_int(value->dtype())) return ints_of(*value);
+  return numbers(value->type.content);
+}
+
+std::vector<int64_t> Call::const_ints(size_t i) {
+  auto numbers = known_ints(in(i));
+  if (!numbers) unsupported("input {} (\"{}\") must be a constant", i, node.inputs[i]);
+  return *numbers;
+}
+
+std::optional<std::vector<double>> known_floats(const Value* value) {
+  if (!is_list(value) || !is_float(value->dtype())) return std::nullopt;
+  const auto bytes = value->constant->data();
+  std::vector<double> numbers(static_cast<size_t>(value->constant->desc().count()));
+  dispatch<kFloat>(value->dtype(), [&]<typename T>() {
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      T element;
+      std::memcpy(&element, bytes.get() + i * sizeof(T), sizeof(T));
+      numbers[i] = static_cast<double>(static_cast<Compute<T>>(element));
+    }
+  });
+  return numbers;
+}
+
+double Call::const_scalar(size_t i) {
+  auto number = scalar_of(in(i));
+  if (!number) unsupported("input {} (\"{}\") must be a constant scalar", i, node.inputs[i]);
+  return *number;
+}
+
+const Attribute* Call::read(const char* name, Type type, bool required) {
+  read_attributes_.insert(name);
+  const Attribute* attribute = node.find(name);
+  check(attribute || !required, "attribute '{}' is missing", name);
+  if (attribute)
+    check(attribute->type == type, "attribute '{}' is {}, must be {}", name,
+          onnx::name(attribute->type), onnx::name(type));
+  return attribute;
+}
+
+int64_t Call::i(const char* name, std::optional<int64_t> otherwise) {
+  const Attribute* attribute = read(name, Type::kInt, !otherwise);
+  return attribute ? attribute->i : *otherwise;
+}
+
+double Call::f(const char* name, std::optional<double> otherwise) {
+  const Attribute* attribute = read(name, Type::kFloat, !otherwise);
+  return attribute ? double{attribute->f} : *otherwise;
+}
+
+std::string Call::s(const char* name, std::optional<std::string> otherwise) {
+  const Attribute* attribute = read(name, Type::kString, !otherwise);
+  return attribute ? std::string(attribute->s) : *otherwise;
+}
+
+std::optional<std::vector<int64_t>> Call::ints(const char* name) {
+  const Attribute* attribute = read(name, Type::kInts, false);
+  return attribute ? std::optional(attribute->ints) : std::nullopt;
+}
+
+std::optional<std::vector<float>> Call::floats(const char* name) {
+  const Attribute* attribute = read(name, Type::kFloats, false);
+  return attribute ? std::optional(attribute->floats) : std::nullopt;
+}
+
+std::optional<std::vector<std::string>> Call::strings(const char* name) {
+  const Attribute* attribute = read(name, Type::kStrings, false);
+  if (!attribute) return std::nullopt;
+  return std::vector<std::string>(attribute->strings.begin(), attribute->strings.end());
+}
+
+const Tensor* Call::tensor(const char* name) {
+  const Attribute* attribute = read(name, Type::kTensor, false);
+  return attribute ? &attribute->tensors[0] : nullptr;
+}
+
+void Call::ignore(std::initializer_list<const char*> attributes) {
+  for (const char* name : attributes) read_attributes_.insert(name);
+}
+
+void Call::check_all_read() const {
+  for (const Attribute& attribute : node.attributes)
+    if (!read_attributes_.contains(attribute.name) && attribute.name != "consumed_inputs")
+      unsupported("attribute '{}' is not supported in opset {}", attribute.name, opset);
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i] && !read_inputs_.contains(i))
+      unsupported("input {} (\"{}\") is not supported in opset {}", i, node.inputs[i], opset);
+}
+
+int64_t Call::axis(const char* attribute, std::optional<int64_t> otherwise, int64_t rank) {
+  return normalize(i(attribute, otherwise), rank);
+}
+
+}  // namespace anymps::onnx

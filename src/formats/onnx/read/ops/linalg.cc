@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Determinants and Einstein's summation.
+#include <algorithm>
+
+#include "formats/onnx/read/registry.h"
+
+namespace anymps::onnx {
+
+namespace {
+
+std::vector<std::string> split(const std::string& text, char by) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == by)
+      parts.emplace_back();
+    else if (c != ' ')
+      parts.back() += c;
+  }
+  return parts;
+}
+
+// The letters of `terms`, each once, after an ellipsis if one has it.
+std::string letters_of(const std::vector<std::string>& terms) {
+  std::string letters, dots;
+  for (const std::string& term : terms)
+    for (const char c : term) {
+      if (c == '.')
+        dots = "...";
+      else if (letters.find(c) == std::string::npos)
+        letters += c;
+    }
+  return dots + letters;
+}
+
+// More than two tensors are multiplied pair by pair: what is not needed later is summed at once.
+Values Einsum(Call& c) {
+  const std::string equation = c.s("equation");
+  Values tensors = c.all();
+  const size_t arrow = equation.find("->");
+  if (tensors.size() <= 2 || arrow == std::string::npos)
+    return {c.add("einsum", tensors, {{"equation", equation}})};
+  std::vector<std::string> terms = split(equation.substr(0, arrow), ',');
+  const std::string output = split(equation.substr(arrow + 2), ',')[0];
+  c.check(terms.size() == tensors.size(), "'{}' is for {} tensors, {} are given", equation,
+          terms.size(), tensors.size());
+  while (tensors.size() > 2) {
+    std::vector<std::string> later(terms.begin() + 2, terms.end());
+    later.push_back(output);
+    const std::string needed = letters_of(later), both = letters_of({terms[0], terms[1]});
+    std::string kept;
+    for (const char letter : both)
+      if (letter == '.' || needed.find(letter) != std::string::npos) kept += letter;
+    Value* product = c.add("einsum", {tensors[0], tensors[1]},
+                           {{"equation", terms[0] + "," + terms[1] + "->" + kept}});
+    terms.erase(terms.begin(), terms.begin() + 2);
+    tensors.erase(tensors.begin(), tensors.begin() + 2);
+    terms.insert(terms.begin(), kept);
+    tensors.insert(tensors.begin(), product);
+  }
+  return {c.add("einsum", tensors, {{"equation", terms[0] + "," + terms[1] + "->" + output}})};
+}
+
+const Converter kLinalgTable[] = {
+    {"Det", "det"},
+    {"Einsum", Einsum},
+};
+
+}  // namespace
+
+std::span<const Converter> linalg_converters() { return kLinalgTable; }
+
+}  // namespace anymps::onnx

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers. A node without a seed draws other numbers at each run.
+#include <bit>
+
+#include "formats/onnx/read/import.h"
+#include "formats/onnx/read/registry.h"
+
+namespace anymps::onnx {
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+// The state that a node's numbers follow from. Seeds are floats: their bits are the key.
+Value* state_of(Call& c) {
+  if (!c.has("seed")) return c.add("random_state", {});
+  const auto seed = static_cast<float>(c.f("seed"));
+  return c.add("philox_state", {}, {{"key", int64_t{std::bit_cast<uint32_t>(seed)}}});
+}
+
+DType type_of(Call& c, DType otherwise) {
+  return c.has("dtype") ? to_dtype(static_cast<DataType>(c.i("dtype"))) : otherwise;
+}
+
+NamedAttrs normal(Call& c) {
+  return {{"distribution", "normal"}, {"mean", c.f("mean", 0.0)}, {"deviation", c.f("scale", 1.0)}};
+}
+NamedAttrs uniform(Call& c) {
+  return {{"distribution", "uniform"}, {"low", c.f("low", 0.0)}, {"high", c.f("high", 1.0)}};
+}
+
+Values with_shape(Call& c, NamedAttrs attrs) {
+  auto shape = c.ints("shape");
+  c.check(shape.has_value(), "attribute 'shape' is missing");
+  attrs.emplace_back("shape", *shape);
+  attrs.emplace_back("dtype", type_of(c, DType::kF32));
+  return {c.add("random", {state_of(c)}, attrs)};
+}
+
+Values like(Call& c, NamedAttrs attrs) {
+  Value* x = c.in(0);
+  attrs.emplace_back("dtype", type_of(c, x->dtype()));
+  return {c.add("random", {state_of(c), c.add("shape", {x})}, attrs)};
+}
+
+Values RandomNormal(Call& c) { return with_shape(c, normal(c)); }
+Values RandomUniform(Call& c) { return with_shape(c, uniform(c)); }
+Values RandomNormalLike(Call& c) { return like(c, normal(c)); }
+Values RandomUniformLike(Call& c) { return like(c, uniform(c)); }
+
+Values Bernoulli(Call& c) {
+  Value* x = c.in(0);
+  return {c.add("bernoulli", {x, state_of(c)}, {{"dtype", type_of(c, x->dtype())}})};
+}
+
+Values Multinomial(Call& c) {
+  return {c.add("multinomial", {c.in(0), state_of(c)},
+                {{"samples", c.i("sample_size", 1)}, {"dtype", type_of(c, DType::kI32)}})};
+}
+
+// Nothing is dropped at inference. In training mode, which may be told at run time, a node with a
+// seed draws the numbers of ONNX's reference.
+Values Dropout(Call& c) {
+  Value* x = c.in(0);
+  const DType mask_type = c.opset < 10 ? x->dtype() : DType::kBool;
+  const auto whole = [&]() -> Values {
+    if (!c.wants(1)) return {x};
+    return {x, c.add("fill", {c.add("shape", {x}), c.graph.scalar(mask_type, 1)},
+                     {{"dtype", mask_type}})};
+  };
+  c.ignore({"is_test"});
+  if (c.opset < 12) {
+    c.ignore({"ratio", "seed"});
+    return whole();
+  }
+  Value *ratio = c.opt(1), *training = c.opt(2);
+  c.ignore({"seed"});
+  if (!training) return whole();
+  const auto mode = scalar_of(training);
+  if (mode && *mode == 0) return whole();
+  if (!ratio) ratio = c.graph.scalar(DType::kF64, 0.5);
+  Value* shape = c.add("shape", {x});
+  Value* uniform =
+      c.has("seed") ? c.add("random_mersenne", {shape}, {{"seed", c.i("seed")}})
+                    : c.add("random", {c.add("random_state", {}), shape}, {{"dtype", DType::kF64}});
+  Value* mask = c.add("greater_equal", {uniform, c.cast(ratio, DType::kF64)});
+  Value* kept = c.add("sub", {c.scalar_like(x, 1), c.cast(ratio, x->dtype())});
+  Value* y = c.add("where", {mask, c.add("div", {x, kept}), c.scalar_like(x, 0)});
+  if (!mode) {
+    y = c.add("where", {training, y, x});
+    mask = c.add("logical_or", {mask, c.add("logical_not", {training})});
+  }
+  return {y, mask};
+}
+
+const Converter kRandomTable[] = {
+    {"Bernoulli", Bernoulli},
+    {"Dropout", Dropout},
+    {"Multinomial", Multinomial},
+    {"RandomNormal", RandomNormal},
+    {"RandomNormalLike", RandomNormalLike},
+    {"RandomUniform", RandomUniform},
+    {"RandomUniformLike", RandomUniformLike},
+};
+
+}  // namespace
+
+std::span<const Converter> random_converters() { return kRandomTable; }
+
+}  // namespace anymps::onnx

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/onnx/write/emit.h"
+
+#include <map>
+#include <numeric>
+
+#include "semantics/fused_activation.h"
+
+namespace anymps::onnx {
+
+void ReadAttrs::check_all_read() const {
+  const std::vector<AttrSpec>& specs = attrs_.op()->attrs;
+  for (size_t i = 0; i < specs.size(); ++i)
+    if (!read_.contains(specs[i].name) && attrs_.values()[i] != specs[i].default_value)
+      fail(Code::kUnsupported, "its attribute '{}' is {}", specs[i].name,
+           to_string(specs[i].kind, attrs_.values()[i]));
+}
+
+const std::string& Emit::in(size_t i) const {
+  static const std::string kAbsent;
+  read_.insert(i);
+  return i < inputs_.size() ? inputs_[i] : kAbsent;
+}
+
+Names Emit::all() const {
+  for (size_t i = 0; i < inputs_.size(); ++i) read_.insert(i);
+  return inputs_;
+}
+
+void Emit::check_all_read() const {
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (!inputs_[i].empty() && !read_.contains(i)) refuse("its input {} is not written", i);
+  attrs_.check_all_read();
+}
+
+int64_t Emit::rank(size_t i) const {
+  if (!value(i).type.ranked) refuse("the rank of input {} is not known", i);
+  return static_cast<int64_t>(value(i).shape().size());
+}
+
+std::string Emit::add(std::string_view op, const Names& inputs, const OutAttrs& attrs) {
+  return add_all(op, inputs, attrs, 1)[0];
+}
+
+Names Emit::add_all(std::string_view op, const Names& inputs, const OutAttrs& attrs,
+                    size_t outputs) {
+  return writer_.node(op, inputs, attrs, outputs, node.output()->name);
+}
+
+std::string Emit::ints(const Ints& values) {
+  const Shape shape{static_cast<int64_t>(values.size())};
+  return writer_.constant(*anymps::Constant::of<int64_t>(shape, values), "ints");
+}
+
+std::string Emit::floats(const std::vector<double>& values) {
+  const std::vector<float> narrow(values.begin(), values.end());
+  const Shape shape{static_cast<int64_t>(values.size())};
+  return writer_.constant(*anymps::Constant::of<float>(shape, narrow), "floats");
+}
+
+std::string Emit::number(DType dtype, double value) {
+  anymps::Graph one;
+  return writer_.constant(*one.scalar(dtype, value)->constant, "number");
+}
+
+std::string Emit::cast(const std::string& x, DType to) {
+  if (writer_.dtype_of(x) == to) return x;
+  return add("Cast", {x}, {{"to", int64_t{data_type_of(to)}}});
+}
+
+std::string Emit::transpose(const std::string& x, const Ints& perm) {
+  return add("Transpose", {x}, {{"perm", perm}});
+}
+
+std::string Emit::list(size_t i, const char* attr) {
+  return has(i) ? cast(in(i), DType::kI64) : ints(attrs().ints(attr));
+}
+
+std::string Emit::scalar(size_t i) {
+  const std::string number = cast(in(i), DType::kI64);
+  const bool plain = value(i).type.ranked && value(i).shape().empty();
+  return plain ? number : add("Reshape", {number, ints({})});
+}
+
+Names Emit::inlined(const anymps::Graph& body, const Names& inputs) {
+  return write_nodes(writer_, body, inputs);
+}
+
+OutGraph Emit::graph(const std::vector<ValueType>& inputs, const std::vector<ValueType>& outputs,
+                     const Body& write) {
+  GraphWriter writer(writer_.model());
+  Emit inner(writer, node, inputs_);
+  std::vector<OutInfo> in, out;
+  Names names;
+  for (const ValueType& type : inputs) {
+    names.push_back(writer.unique(node.output()->name + "_in"));
+    writer.set_dtype(names.back(), type.dtype);
+    in.push_back({names.back(), type});
+  }
+  const Names results = write(inner, names);
+  // A result is made by a node of the graph itself.
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    out.push_back({writer.unique(node.output()->name + "_out"), outputs[i]});
+    writer.alias(results.at(i), out.back().name);
+  }
+  return {writer.bytes(node.output()->name, in, out, false)};
+}
+
+namespace {
+
+Ints counted(int64_t rank) {
+  Ints perm(static_cast<size_t>(rank));
+  std::iota(perm.begin(), perm.end(), 0);
+  return perm;
+}
+
+}  // namespace
+
+std::string Layout::first(const std::string& x, int64_t rank) const {
+  if (!last) return x;
+  Ints perm = counted(rank);
+  perm.insert(perm.begin() + 1, rank - 1);
+  perm.pop_back();
+  return e.transpose(x, perm);
+}
+
+std::string Layout::back(const std::string& y, int64_t rank) const {
+  if (!last) return y;
+  Ints perm = counted(rank);
+  perm.erase(perm.begin() + 1);
+  perm.push_back(1);
+  return e.transpose(y, perm);
+}
+
+std::string activated(Emit& e, const std::string& x, const char* alpha, const char* beta) {
+  const double a = e.attrs().f(alpha), b = e.attrs().f(beta);
+  const DType dtype = e.node.output()->dtype();
+  switch (parse_activation(e.attrs().s("activation"))) {
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      return e.add("Relu", {x});
+    case Activation::kClamp:
+      return e.add("Clip", {x, e.number(dtype, a), e.number(dtype, b)});
+    case Activation::kLeakyRelu:
+      return e.add("LeakyRelu", {x}, {{"alpha", a}});
+    case Activation::kElu:
+      return e.add("Elu", {x}, {{"alpha", a}});
+    case Activation::kGelu:
+      return e.add("Gelu", {x});
+    case Activation::kGeluTanh:
+      return e.add("Gelu", {x}, {{"approximate", "tanh"}});
+    case Activation::kSilu:
+      return e.add("Mul", {x, e.add("Sigmoid", {x})});
+    case Activation::kSigmoid:
+      return e.add("Sigmoid", {x});
+    case Activation::kTanh:
+      return e.add("Tanh", {x});
+    case Activation::kHardSwish:
+      return e.add("HardSwish", {x});
+    case Activation::kHardSigmoid:
+      return e.add("HardSigmoid", {x}, {{"alpha", a}, {"beta", b}});
+  }
+  e.refuse("the activation is not known");
+}
+
+const Writer* find_writer(std::string_view op) {
+  static const auto* kTable = [] {
+    auto* table = new std::map<std::string_view, const Writer*>();
+    for (auto family : {control_writers(), data_writers(), elementwise_writers(), layer_writers(),
+                        list_writers(), move_writers(), recurrent_writers(), signal_writers()})
+      for (const Writer& writer : family) table->emplace(writer.op, &writer);
+    return table;
+  }();
+  auto found = kTable->find(op);
+  return found == kTable->end() ? nullptr : found->second;
+}
+
+}  // namespace anymps::onnx

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution, pooling, normalization, products, attention.
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "formats/onnx/write/emit.h"
+
+namespace anymps::onnx {
+
+namespace {
+
+Ints order(int64_t rank) {
+  Ints perm(static_cast<size_t>(rank));
+  std::iota(perm.begin(), perm.end(), 0);
+  return perm;
+}
+
+OutAttrs window_attrs(Emit& e) {
+  static const std::pair<const char*, const char*> kAutoPad[] = {{"explicit", "NOTSET"},
+                                                                 {"valid", "VALID"},
+                                                                 {"same_upper", "SAME_UPPER"},
+                                                                 {"same_lower", "SAME_LOWER"}};
+  const std::string& mode = e.attrs().s("auto_pad");
+  OutAttrs attrs;
+  for (auto [ours, theirs] : kAutoPad)
+    if (mode == ours) attrs.emplace_back("auto_pad", theirs);
+  for (const char* list : {"strides", "dilations", "pads"}) {
+    if (std::string_view(list) == "pads" && mode != "explicit") continue;
+    if (!e.attrs().ints(list).empty()) attrs.emplace_back(list, e.attrs().ints(list));
+  }
+  return attrs;
+}
+
+Names conv(Emit& e) {
+  const Layout layout(e);
+  const int64_t rank = e.rank();
+  OutAttrs attrs = window_attrs(e);
+  attrs.emplace_back("group", e.attrs().i("groups"));
+  std::string w = e.in(1);
+  if (e.attrs().s("weights_layout") != "OI*") {  // [k…, I, O]
+    Ints perm = {rank - 1, rank - 2};
+    for (int64_t i = 0; i < rank - 2; ++i) perm.push_back(i);
+    w = e.transpose(w, perm);
+  }
+  std::string y = e.add("Conv", {layout.first(e.in(0), rank), w, e.in(2)}, attrs);
+  y = layout.back(y, rank);
+  if (e.has(3)) y = e.add("Add", {y, e.in(3)});
+  return {activated(e, y, "alpha", "beta")};
+}
+
+Names conv_transpose(Emit& e) {
+  const Layout layout(e);
+  const int64_t rank = e.rank();
+  OutAttrs attrs = window_attrs(e);
+  attrs.emplace_back("group", e.attrs().i("groups"));
+  for (const char* list : {"output_padding", "output_shape"})
+    if (!e.attrs().ints(list).empty()) attrs.emplace_back(list, e.attrs().ints(list));
+  const std::string x = layout.first(e.in(0), rank);
+  const std::string y = layout.back(e.add("ConvTranspose", {x, e.in(1), e.in(2)}, attrs), rank);
+  return {activated(e, y, "alpha", "beta")};
+}
+
+Names pool(Emit& e, const char* op, const OutAttrs& more = {}) {
+  const Layout layout(e);
+  OutAttrs attrs = window_attrs(e);
+  attrs.emplace_back("kernel_shape", e.attrs().ints("kernel"));
+  attrs.emplace_back("ceil_mode", e.attrs().b("ceil_mode"));
+  attrs.insert(attrs.end(), more.begin(), more.end());
+  const size_t outputs = e.node.outputs.size();
+  if (outputs > 1 && layout.last) e.refuse("places in a tensor with channels last");
+  Names y = e.add_all(op, {layout.first(e.in(0), e.rank())}, attrs, outputs);
+  y[0] = layout.back(y[0], e.rank());
+  return y;
+}
+Names max_pool(Emit& e) { return pool(e, "MaxPool"); }
+Names avg_pool(Emit& e) {
+  return pool(e, "AveragePool", {{"count_include_pad", e.attrs().b("count_include_pad")}});
+}
+Names lp_pool(Emit& e) { return pool(e, "LpPool", {{"p", e.attrs().i("p")}}); }
+
+// An optional vector, or one number for each channel of `like`.
+std::string per_channel(Emit& e, size_t i, const Dim& channels, double otherwise) {
+  if (e.has(i)) return e.in(i);
+  if (!channels.known()) e.refuse("the number of channels is not known");
+  return e.add("Expand", {e.number(e.dtype(), otherwise), e.ints({channels.value()})});
+}
+
+Names batch_norm(Emit& e) {
+  int64_t axis = e.attrs().i("axis");
+  const int64_t rank = e.rank();
+  if (axis < 0) axis += rank;
+  const Dim channels = e.value(0).shape()[static_cast<size_t>(axis)];
+  Ints perm = order(rank), back = order(rank);
+  if (axis != 1) {
+    if (rank < 2) e.refuse("its input has rank {}", rank);
+    std::swap(perm[1], perm[static_cast<size_t>(axis)]);
+    back = perm;
+  }
+  const std::string x = axis == 1 ? e.in(0) : e.transpose(e.in(0), perm);
+  const std::string y =
+      e.add("BatchNormalization",
+            {x, per_channel(e, 3, channels, 1), per_channel(e, 4, channels, 0), e.in(1), e.in(2)},
+            {{"epsilon", e.attrs().f("epsilon")}});
+  return {axis == 1 ? y : e.transpose(y, back)};
+}
+
+Ints trailing_axes(Emit& e) {
+  int64_t axis = e.attrs().i("axis");
+  if (axis < 0) axis += e.rank();
+  Ints axes;
+  for (; axis < e.rank(); ++axis) axes.push_back(axis);
+  return axes;
+}
+
+Names layer_norm(Emit& e) {
+  const Ints over = trailing_axes(e);
+  bool whole = e.has(1) && e.value(1).type.ranked && e.rank(1) == static_cast<int64_t>(over.size());
+  for (size_t i = 0; whole && i < over.size(); ++i)
+    whole = e.value(1).shape()[i] == e.value(0).shape()[static_cast<size_t>(over[i])];
+  const double epsilon = e.attrs().f("epsilon");
+  if (whole && e.node.outputs.size() == 1)  // the form that the standard's op has
+    return {e.add("LayerNormalization", {e.in(0), e.in(1), e.in(2)},
+                  {{"axis", e.attrs().i("axis")}, {"epsilon", epsilon}})};
+  const std::string x = e.in(0), axes = e.ints(over);
+  const std::string mean = e.add("ReduceMean", {x, axes});
+  const std::string centred = e.add("Sub", {x, mean});
+  const std::string variance = e.add("ReduceMean", {e.add("Mul", {centred, centred}), axes});
+  const std::string sum = e.add("Add", {variance, e.number(e.dtype(), epsilon)});
+  const std::string inverse = e.add("Reciprocal", {e.add("Sqrt", {sum})});
+  std::string y = e.add("Mul", {centred, inverse});
+  if (e.has(1)) y = e.add("Mul", {y, e.in(1)});
+  if (e.has(2)) y = e.add("Add", {y, e.in(2)});
+  return {y, mean, inverse};
+}
+
+Names rms_norm(Emit& e) {
+  const std::string x = e.in(0);
+  const std::string mean = e.add("ReduceMean", {e.add("Mul", {x, x}), e.ints(trailing_axes(e))});
+  const std::string sum = e.add("Add", {mean, e.number(e.dtype(), e.attrs().f("epsilon"))});
+  const std::string y = e.add("Div", {x, e.add("Sqrt", {sum})});
+  return {e.has(1) ? e.add("Mul", {y, e.in(1)}) : y};
+}
+
+Names group_norm(Emit& e) {
+  const Dim channels = e.value(0).shape()[1];
+  return {e.add("GroupNormalization",
+                {e.in(0), per_channel(e, 1, channels, 1), per_channel(e, 2, channels, 0)},
+                {{"num_groups", e.attrs().i("groups")}, {"epsilon", e.attrs().f("epsilon")}})};
+}
+
+Names instance_norm(Emit& e) {
+  const Dim channels = e.value(0).shape()[1];
+  return {e.add("InstanceNormalization",
+                {e.in(0), per_channel(e, 1, channels, 1), per_channel(e, 2, channels, 0)},
+                {{"epsilon", e.attrs().f("epsilon")}})};
+}
+
+Names lrn(Emit& e) {
+  return {e.add("LRN", {e.in(0)},
+                {{"size", e.attrs().i("size")},
+                 {"alpha", e.attrs().f("alpha")},
+                 {"beta", e.attrs().f("beta")},
+                 {"bias", e.attrs().f("bias")}})};
+}
+
+std::string last_two_swapped(Emit& e, size_t i) {
+  Ints perm = order(e.rank(i));
+  if (perm.size() < 2) return e.in(i);
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  return e.transpose(e.in(i), perm);
+}
+
+Names matmul(Emit& e) {
+  const std::string a = e.attrs().b("transpose_a") ? last_two_swapped(e, 0) : e.in(0),
+                    b = e.attrs().b("transpose_b") ? last_two_swapped(e, 1) : e.in(1);
+  std::string y = e.add("MatMul", {a, b});
+  if (e.attrs().f("alpha") != 1) y = e.add("Mul", {y, e.number(e.dtype(), e.attrs().f("alpha"))});
+  for (size_t i : {2, 3})
+    if (e.has(i)) y = e.add("Add", {y, e.in(i)});
+  return {activated(e, y, "act_alpha", "act_beta")};
+}
+
+Names sdpa(Emit& e) {
+  const Dim& depth = e.value(0).shape()[3];
+  double scale = e.attrs().f("scale");
+  if (scale == 0 && !depth.known()) e.refuse("the width of a head is not known");
+  if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(depth.value()));
+  const DType dtype = e.dtype();
+  const std::string low = e.number(dtype, -std::numeric_limits<double>::infinity());
+  const std::string q = e.add("Mul", {e.in(0), e.number(dtype, scale)});
+  std::string s = e.add("MatMul", {q, last_two_swapped(e, 1)});
+  bool hidden = e.has(3);
+  if (e.has(3) && e.dtype(3) == DType::kBool)
+    s = e.add("Where", {e.in(3), s, low});
+  else if (e.has(3))
+    s = e.add("Add", {s, e.dtype(3) == dtype ? e.in(3) : e.cast(e.in(3), dtype)});
+  if (e.attrs().b("causal")) {
+    const std::string ones =
+        e.add("Expand", {e.number(DType::kBool, 1), e.add("Shape", {s}, {{"start", 2}})});
+    s = e.add("Where", {e.add("Trilu", {ones}, {{"upper", 0}}), s, low});
+  }
+  std::string p = e.add("Softmax", {s}, {{"axis", -1}});
+  if (hidden) {  // a query that sees no key gives 0
+    const std::string most = e.add("ReduceMax", {s, e.ints({-1})});
+    p = e.add("Where", {e.add("Equal", {most, low}), e.number(dtype, 0), p});
+  }
+  return {e.add("MatMul", {p, e.in(2)})};
+}
+
+const Writer kLayersTable[] = {
+    {"avg_pool", avg_pool},
+    {"batch_norm", batch_norm},
+    {"conv", conv},
+    {"conv_transpose", conv_transpose},
+    {"group_norm", group_norm},
+    {"instance_norm", instance_norm},
+    {"layer_norm", layer_norm},
+    {"lp_pool", lp_pool},
+    {"lrn", lrn},
+    {"matmul", matmul},
+    {"max_pool", max_pool},
+    {"rms_norm", rms_norm},
+    {"sdpa", sdpa},
+};
+
+}  // namespace
+
+std::span<const Writer> layer_writers() { return kLayersTable; }
+
+}  // namespace anymps::onnx

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fourier transforms, windows, filter banks, and sampling at places between the elements.
+#include "formats/onnx/write/emit.h"
+
+namespace anymps::onnx {
+
+namespace {
+
+// Input i as a scalar, else the attribute.
+std::string number_of(Emit& e, size_t i, const char* attr) {
+  const auto otherwise = static_cast<double>(e.attrs().i(attr));
+  return e.has(i) ? e.scalar(i) : e.number(DType::kI64, otherwise);
+}
+
+Names dft(Emit& e) {
+  const bool inverse = e.attrs().b("inverse"), onesided = e.attrs().b("onesided");
+  if (inverse && onesided) e.refuse("ONNX has no inverse of a onesided transform");
+  const bool length = e.has(1) || e.attrs().i("length") != 0;
+  return {e.add(
+      "DFT", {e.in(0), length ? number_of(e, 1, "length") : std::string(), number_of(e, 2, "axis")},
+      {{"inverse", inverse}, {"onesided", onesided}})};
+}
+
+Names stft(Emit& e) {
+  std::string signal = e.in(0);
+  if (e.rank() == 2) signal = e.add("Unsqueeze", {signal, e.ints({-1})});
+  std::string length;
+  if (e.has(3) || e.attrs().i("frame_length") != 0)
+    length = number_of(e, 3, "frame_length");
+  else if (!e.has(2))
+    e.refuse("neither a window nor a length of the frames is given");
+  return {e.add("STFT", {signal, number_of(e, 1, "frame_step"), e.in(2), length},
+                {{"onesided", e.attrs().b("onesided")}})};
+}
+
+Names window(Emit& e) {
+  const std::string& kind = e.attrs().s("kind");
+  const char* op = kind == "hann"      ? "HannWindow"
+                   : kind == "hamming" ? "HammingWindow"
+                                       : "BlackmanWindow";
+  return {e.add(op, {number_of(e, 0, "size")},
+                {{"periodic", e.attrs().b("periodic")},
+                 {"output_datatype", int64_t{data_type_of(e.attrs().dtype("dtype"))}}})};
+}
+
+Names mel_weight_matrix(Emit& e) {
+  return {e.add("MelWeightMatrix", {e.scalar(0), e.scalar(1), e.scalar(2), e.in(3), e.in(4)},
+                {{"output_datatype", int64_t{data_type_of(e.attrs().dtype("dtype"))}}})};
+}
+
+Names grid_sample(Emit& e) {
+  const Layout layout(e);
+  const std::string& padding = e.attrs().s("padding");
+  if (padding != "constant" && padding != "border" && padding != "reflection")
+    e.refuse("its padding is {}", padding);
+  return {layout.back(e.add("GridSample", {layout.first(e.in(0), e.rank()), e.in(1)},
+                            {{"mode", e.attrs().s("mode")},
+                             {"padding_mode", padding == "constant" ? "zeros" : padding},
+                             {"align_corners", e.attrs().b("align_corners")}}),
+                      e.rank())};
+}
+
+Names affine_grid(Emit& e) {
+  return {e.add("AffineGrid", {e.in(0), e.list(1, "size")},
+                {{"align_corners", e.attrs().b("align_corners")}})};
+}
+
+const Writer kSignalsTable[] = {
+    {"affine_grid", affine_grid},
+    {"dft", dft},
+    {"grid_sample", grid_sample},
+    {"mel_weight_matrix", mel_weight_matrix},
+    {"stft", stft},
+    {"window", window},
+};
+
+}  // namespace
+
+std::span<const Writer> signal_writers() { return kSignalsTable; }
+
+}  // namespace anymps::onnx

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of activations as ops of their own: dy is the gradient of the result, x what the
+// activation was given.
+#include "ops/elementwise/elementwise_infer.h"
+#include "ops/expect.h"
+
+namespace anymps {
+
+#define ACTIVATION_GRADIENT(name, text, math) \
+  OP(name)                                    \
+      .doc(text)                              \
+      .formula(math)                          \
+      .input("dy", kFloat)                    \
+      .input("x", kFloat)                     \
+      .output("dx")                           \
+      .facts(kElementwise)                    \
+      .infer(infer_elementwise)
+
+ACTIVATION_GRADIENT(relu_gradient, "The gradient where x is positive, else 0.",
+                    "dx = x > 0 ? dy : 0")
+    .mps("reLUGradientWithIncomingGradient:sourceTensor:name:");
+ACTIVATION_GRADIENT(sigmoid_gradient, "The gradient of the logistic function.",
+                    "dx = dy * sigmoid(x) * (1 - sigmoid(x))")
+    .mps("sigmoidGradientWithIncomingGradient:sourceTensor:name:")
+    .domain("x", -6, 6);
+
+OP(leaky_relu_gradient)
+    .doc("The gradient, times alpha where x is negative.")
+    .formula("dx = x < 0 ? alpha * dy : dy")
+    .mps("leakyReLUGradientWithIncomingGradient:sourceTensor:alphaTensor:name:")
+    .input("dy", kFloat)
+    .input("x", kFloat)
+    .input("alpha", kFloat, "T", "slope below 0; broadcasts")
+    .output("dx")
+    .facts(kElementwise)
+    .infer(infer_elementwise);
+
+OP(softmax_gradient)
+    .doc("The gradient of softmax along an axis.")
+    .formula("dx = s * (dy - sum(dy * s)) with s = softmax(x)")
+    .mps("softMaxGradientWithIncomingGradient:sourceTensor:axis:name:")
+    .input("dy", kFloat)
+    .input("x", kFloat)
+    .output("dx")
+    .attr("axis", -1, "the axis of the softmax")
+    .infer([](InferContext& ctx) {
+      ctx.axis("axis", 1);
+      expect_shape(ctx, 0, ctx.shape(1));
+      ctx.set(0, ctx.shape(1));
+    })
+    .domain("x", -8, 8)
+    .sample({"vector", {{7}, {7}}, {}})
+    .sample({"last", {{2, 3, 33}, {2, 3, 33}}, {}})
+    .sample({"middle", {{2, 5, 9}, {2, 5, 9}}, {{"axis", 1}}})
+    .sample({"one", {{4, 1}, {4, 1}}, {{"axis", 1}}})
+    .sample({"empty", {{0, 5}, {0, 5}}, {}})
+    .sample({"empty_axis", {{3, 0}, {3, 0}}, {}});
+
+}  // namespace anymps

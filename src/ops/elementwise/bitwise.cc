@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise work on the bits of integers. Shifts by less than 0 or by the width of the type and
+// more move every bit out; signed numbers shift right with their sign.
+#include "ops/elementwise/elementwise_infer.h"
+
+namespace anymps {
+
+#define BITWISE(name, text, math) \
+  OP(name)                        \
+      .doc(text)                  \
+      .formula(math)              \
+      .input("a", kInt)           \
+      .input("b", kInt)           \
+      .output("y")                \
+      .facts(kElementwise)        \
+      .infer(infer_elementwise)   \
+      .domain(-100, 100)
+#define BITWISE_UNARY(name, text, math) \
+  OP(name)                              \
+      .doc(text)                        \
+      .formula(math)                    \
+      .input("x", kInt)                 \
+      .output("y")                      \
+      .facts(kElementwise)              \
+      .infer(infer_elementwise)         \
+      .domain(-100, 100)
+
+BITWISE(bitwise_and, "Bits that are set in both.", "y = a & b")
+    .mps("bitwiseANDWithPrimaryTensor:secondaryTensor:name:")
+    .facts(kCommutative);
+BITWISE(bitwise_or, "Bits that are set in one or both.", "y = a | b")
+    .mps("bitwiseORWithPrimaryTensor:secondaryTensor:name:")
+    .facts(kCommutative);
+BITWISE(bitwise_xor, "Bits that are set in exactly one.", "y = a ^ b")
+    .mps("bitwiseXORWithPrimaryTensor:secondaryTensor:name:")
+    .facts(kCommutative);
+BITWISE_UNARY(bitwise_not, "Every bit turned over.", "y = ~x").mps("bitwiseNOTWithTensor:name:");
+BITWISE(left_shift, "Bits moved up by b places; zeros come in.", "y = a << b")
+    .mps("bitwiseLeftShiftWithPrimaryTensor:secondaryTensor:name:")
+    .domain("b", 0, 9);
+BITWISE(right_shift, "Bits moved down by b places; copies of the sign come in.", "y = a >> b")
+    .mps("bitwiseRightShiftWithPrimaryTensor:secondaryTensor:name:")
+    .domain("b", 0, 9);
+BITWISE_UNARY(population_count, "How many bits are set.", "y = popcount(x)")
+    .mps("bitwisePopulationCountWithTensor:name:");
+
+}  // namespace anymps

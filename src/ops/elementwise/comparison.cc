@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise comparisons and tests of a number's kind; the result is bool. A comparison with NaN
+// is false, and only not_equal is true.
+#include "ops/elementwise/elementwise_infer.h"
+
+namespace anymps {
+
+#define COMPARISON(name, dtypes, text, math) \
+  OP(name)                                   \
+      .doc(text)                             \
+      .formula(math)                         \
+      .input("a", dtypes)                    \
+      .input("b", dtypes)                    \
+      .output("y", "bool")                   \
+      .facts(kElementwise)                   \
+      .infer(infer_elementwise)
+#define PREDICATE(name, text, math) \
+  OP(name)                          \
+      .doc(text)                    \
+      .formula(math)                \
+      .input("x", kFloat)           \
+      .output("y", "bool")          \
+      .facts(kElementwise)          \
+      .infer(infer_elementwise)
+
+COMPARISON(equal, kAny | kText, "True where a and b are equal.", "y = a == b")
+    .mps("equalWithPrimaryTensor:secondaryTensor:name:")
+    .facts(kCommutative);
+COMPARISON(not_equal, kAny | kText, "True where a and b differ.", "y = a != b")
+    .mps("notEqualWithPrimaryTensor:secondaryTensor:name:")
+    .facts(kCommutative);
+COMPARISON(less, kReal, "True where a is below b.", "y = a < b")
+    .mps("lessThanWithPrimaryTensor:secondaryTensor:name:");
+COMPARISON(less_equal, kReal, "True where a is not above b.", "y = a <= b")
+    .mps("lessThanOrEqualToWithPrimaryTensor:secondaryTensor:name:");
+COMPARISON(greater, kReal, "True where a is above b.", "y = a > b")
+    .mps("greaterThanWithPrimaryTensor:secondaryTensor:name:");
+COMPARISON(greater_equal, kReal, "True where a is not below b.", "y = a >= b")
+    .mps("greaterThanOrEqualToWithPrimaryTensor:secondaryTensor:name:");
+
+PREDICATE(is_nan, "True where x is NaN.", "y = x != x").mps("isNaNWithTensor:name:");
+PREDICATE(is_inf, "True where x is an infinity of a sign that is asked for.", "y = |x| == inf")
+    .mps("isInfiniteWithTensor:name:")
+    .attr("positive", true, "+inf counts")
+    .attr("negative", true, "-inf counts");
+PREDICATE(is_finite, "True where x is neither NaN nor an infinity.", "y = |x| < inf")
+    .mps("isFiniteWithTensor:name:");
+
+}  // namespace anymps

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// From complex numbers to their parts and back.
+#include "ops/elementwise/elementwise_infer.h"
+#include "ops/shape_rules.h"
+
+namespace anymps {
+
+#define COMPLEX_TO_REAL(name, text, math) \
+  OP(name)                                \
+      .doc(text)                          \
+      .formula(math)                      \
+      .input("x", kComplex)               \
+      .output("y", "f32")                 \
+      .facts(kElementwise)                \
+      .infer(infer_elementwise)
+
+COMPLEX_TO_REAL(real_part, "The real part.", "y = re(x)").mps("realPartOfTensor:name:");
+COMPLEX_TO_REAL(imaginary_part, "The imaginary part.", "y = im(x)")
+    .mps("imaginaryPartOfTensor:name:");
+COMPLEX_TO_REAL(complex_abs, "The distance from 0.", "y = sqrt(re(x)^2 + im(x)^2)")
+    .mps("absoluteWithTensor:name:");
+COMPLEX_TO_REAL(absolute_square, "The square of the distance from 0; of real numbers: square.",
+                "y = re(x)^2 + im(x)^2")
+    .mps("absoluteSquareWithTensor:name:");
+
+OP(conjugate)
+    .doc("The imaginary part with the other sign.")
+    .formula("y = re(x) - i * im(x)")
+    .mps("conjugateWithTensor:name:")
+    .input("x", kComplex)
+    .output("y")
+    .facts(kElementwise)
+    .infer(infer_elementwise);
+
+OP(make_complex)
+    .doc("Complex numbers from real and imaginary parts, which broadcast.")
+    .formula("y = real + i * imaginary")
+    .mps("complexTensorWithRealTensor:imaginaryTensor:name:")
+    .input("real", bit(DType::kF32))
+    .input("imaginary", bit(DType::kF32))
+    .output("y", "c64")
+    .facts(kElementwise)
+    .infer(infer_elementwise);
+
+OP(planar)
+    .doc(
+        "All real parts and then all imaginary parts along the last axis, which becomes twice as "
+        "long.")
+    .formula("y[.., i] = re(x[.., i]), y[.., n + i] = im(x[.., i])")
+    .mps("planarTensorWithComplexTensor:name:")
+    .input("x", kComplex)
+    .output("y", "f32")
+    .infer([](InferContext& ctx) {
+      ctx.check(ctx.rank(0) >= 1, "x must have rank 1 or more");
+      Dims shape = ctx.shape(0);
+      shape.back() = ordered_product({shape.back(), 2});
+      ctx.set(0, std::move(shape));
+    })
+    .sample({"vector", {{5}}, {}})
+    .sample({"matrix", {{3, 4}}, {}})
+    .sample({"empty", {{0, 4}}, {}})
+    .sample({"empty_axis", {{2, 0}}, {}});
+
+}  // namespace anymps

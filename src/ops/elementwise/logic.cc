@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logic on bool tensors, and the choices made with it: where, clamp.
+#include <cmath>
+
+#include "ops/elementwise/elementwise_infer.h"
+
+namespace anymps {
+
+#define LOGIC(name, text, math)           \
+  OP(name)                                \
+      .doc(text)                          \
+      .formula(math)                      \
+      .input("a", kBoolean)               \
+      .input("b", kBoolean)               \
+      .output("y")                        \
+      .facts(kElementwise | kCommutative) \
+      .infer(infer_elementwise)
+
+OP(logical_not)
+    .doc("True where x is false.")
+    .formula("y = !x")
+    .mps("notWithTensor:name:")
+    .input("x", kBoolean)
+    .output("y")
+    .facts(kElementwise)
+    .infer(infer_elementwise);
+
+LOGIC(logical_and, "True where both are.", "y = a && b")
+    .mps("logicalANDWithPrimaryTensor:secondaryTensor:name:");
+LOGIC(logical_or, "True where one is, or both.", "y = a || b")
+    .mps("logicalORWithPrimaryTensor:secondaryTensor:name:");
+LOGIC(logical_xor, "True where exactly one is.", "y = a != b")
+    .mps("logicalXORWithPrimaryTensor:secondaryTensor:name:");
+LOGIC(logical_nand, "False where both are true.", "y = !(a && b)")
+    .mps("logicalNANDWithPrimaryTensor:secondaryTensor:name:");
+LOGIC(logical_nor, "True where neither is.", "y = !(a || b)")
+    .mps("logicalNORWithPrimaryTensor:secondaryTensor:name:");
+LOGIC(logical_xnor, "True where both are the same.", "y = a == b")
+    .mps("logicalXNORWithPrimaryTensor:secondaryTensor:name:");
+
+OP(where)
+    .doc("Elements of a where the condition is true, of b elsewhere; all three broadcast.")
+    .formula("y = cond ? a : b")
+    .mps("selectWithPredicateTensor:truePredicateTensor:falsePredicateTensor:name:")
+    .input("cond", kBoolean, "C")
+    .input("a", kEvery)
+    .input("b", kEvery)
+    .output("y")
+    .facts(kElementwise)
+    .infer(infer_elementwise)
+    .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
+
+OP(clamp)
+    .doc(
+        "x limited to [min, max]. A bound is a tensor, or else the attribute; where min is above "
+        "max the result is max. NaN stays NaN.")
+    .formula("y = min(max(x, min), max)")
+    .mps("clampWithTensor:minValueTensor:maxValueTensor:name:")
+    .input("x", kReal)
+    .optional("min", kReal)
+    .optional("max", kReal)
+    .output("y")
+    .attr("min", -std::numeric_limits<double>::infinity(), "lower bound if there is no tensor")
+    .attr("max", std::numeric_limits<double>::infinity(), "upper bound if there is no tensor")
+    .facts(kElementwise)
+    .infer([](InferContext& ctx) {
+      for (const char* bound : {"min", "max"})
+        ctx.check(!std::isnan(ctx.attrs.f(bound)), "attribute '{}' must not be NaN", bound);
+      infer_elementwise(ctx);
+    })
+    .tolerance({.f32 = 1e-7, .f16 = 1e-3, .bf16 = 1e-2, .f64 = 1e-15})
+    .domain("min", -1, 0)
+    .domain("max", 0, 1)
+    .sample({"tensors", {{2, 5}, {5}, {}}, {}, {}})
+    .sample(
+        {"attributes", {{3, 7}, Sample::absent, Sample::absent}, {{"min", -1.0}, {"max", 1.0}}, {}})
+    .sample({"max_tensor", {{4, 3}, Sample::absent, {4, 1}}, {{"min", -1.0}}, {}})
+    .sample({"no_bounds", {{6}, Sample::absent, Sample::absent}, {}, {}})
+    .sample({"empty", {{0, 3}, Sample::absent, Sample::absent}, {{"min", 0.0}}, {}});
+
+}  // namespace anymps

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear algebra on quantized integers: exact sums of products in i32, and their way back to few
+// bits.
+#include "ops/expect.h"
+#include "ops/layers/window.h"
+#include "semantics/quantization_rules.h"
+
+namespace anymps {
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+constexpr DTypeSet kBytes = bit(DType::kI8) | bit(DType::kU8);
+
+// A zero point is one number, one for each row of a (or column of b), or of the operand's shape
+// with 1 in place of the axis that is summed over.
+void check_zero_point(const InferContext& ctx, size_t i, size_t operand, bool rows) {
+  if (!ctx.has(i) || !ctx.type(i).static_shape() || !ctx.type(operand).ranked) return;
+  const Dims &zero = ctx.shape(i), &x = ctx.shape(operand);
+  if (element_count(to_shape(zero)) == 1) return;
+  Dims expected;
+  if (zero.size() == 1 && x.size() > 1) {
+    expected = {x[x.size() - (rows ? 2 : 1)]};
+  } else {
+    expected = x;
+    if (!expected.empty()) expected[x.size() - (rows || x.size() == 1 ? 1 : 2)] = 1;
+  }
+  ctx.check(may_equal(zero, expected), "zero point {} does not fit {} {}", to_string(zero),
+            rows ? "a" : "b", to_string(x));
+}
+
+void infer_matmul_integer(InferContext& ctx) {
+  const Dims &a = ctx.shape(0), &b = ctx.shape(1);
+  ctx.check(!a.empty() && !b.empty(), "a {} and b {} must have rank 1 or more", to_string(a),
+            to_string(b));
+  const Dim& rows = b.size() == 1 ? b[0] : b[b.size() - 2];
+  ctx.check(may_equal(a.back(), rows), "cannot multiply a {} by b {}: {} columns, {} rows",
+            to_string(a), to_string(b), a.back().str(), rows.str());
+  check_zero_point(ctx, 2, 0, true);
+  check_zero_point(ctx, 3, 1, false);
+  const auto batch = [](const Dims& shape) {
+    return shape.size() > 2 ? Dims(shape.begin(), shape.end() - 2) : Dims{};
+  };
+  Dims y = broadcast(batch(a), batch(b), "matmul_integer");
+  if (a.size() > 1) y.push_back(a[a.size() - 2]);
+  if (b.size() > 1) y.push_back(b.back());
+  ctx.set(0, DType::kI32, std::move(y));
+}
+
+void infer_conv_integer(InferContext& ctx) {
+  expect_rank(ctx, 0, 3, 5);
+  const Dims &x = ctx.shape(0), &w = ctx.shape(1);
+  expect_rank(ctx, 1, ctx.rank(0), ctx.rank(0));
+  const int64_t groups = ctx.attrs.i("groups");
+  ctx.check(groups >= 1, "groups is {}, must be at least 1", groups);
+  ctx.check(may_equal(x[1], w[1] * Dim(groups)) && (!w[0].known() || w[0].value() % groups == 0),
+            "x {} does not fit w {} with {} groups", to_string(x), to_string(w), groups);
+  for (const size_t i : {size_t{2}, size_t{3}})
+    if (ctx.has(i) && ctx.type(i).static_shape()) {
+      const int64_t count = element_count(to_shape(ctx.shape(i)));
+      ctx.check(count == 1 || (i == 3 && ctx.rank(3) == 1 && may_equal(ctx.shape(3)[0], w[0])),
+                "zero point {} must be one number{}", to_string(ctx.shape(i)),
+                i == 3 ? ", or one for each output channel" : "");
+    }
+  Dims y = {x[0], w[0]};
+  for (const Dim& extent :
+       window_outputs(ctx.attrs, Dims(x.begin() + 2, x.end()), Dims(w.begin() + 2, w.end())))
+    y.push_back(extent);
+  ctx.set(0, DType::kI32, std::move(y));
+}
+
+void infer_requantize(InferContext& ctx) {
+  const DType to = ctx.attrs.dtype("dtype");
+  ctx.check(contains(kBytes, to), "dtype {} is not one of {}", name(to), to_string(kBytes));
+  for (const size_t i : {size_t{1}, size_t{2}})
+    if (ctx.has(i) && ctx.type(i).static_shape() && ctx.type(0).static_shape()) {
+      const Shape scale = to_shape(ctx.shape(i));
+      quant_groups("requantize", to_shape(ctx.shape(0)), scale, contiguous_strides(scale),
+                   ctx.attrs.i("axis"), 0);
+    }
+  ctx.set(0, to, ctx.shape(0));
+}
+
+double product_cost(const Attrs&, const std::vector<Shape>& in, const std::vector<Shape>& out) {
+  double count = 2 * static_cast<double>(in[0].back());
+  for (const int64_t extent : out[0]) count *= static_cast<double>(extent);
+  return count;
+}
+
+double integer_conv_cost(const Attrs&, const std::vector<Shape>& in,
+                         const std::vector<Shape>& out) {
+  double count = in[1][0] == 0 ? 0 : 2.0 / static_cast<double>(in[1][0]);
+  for (const int64_t extent : in[1]) count *= static_cast<double>(extent);
+  for (const int64_t extent : out[0]) count *= static_cast<double>(extent);
+  return count;
+}
+
+}  // namespace
+
+OP(matmul_integer)
+    .doc("Matrix product of bytes with NumPy's rules, exact in i32; zero points are subtracted.")
+    .formula("y = (a - a_zero_point) @ (b - b_zero_point)")
+    .input("a", kBytes, "A")
+    .input("b", kBytes, "B")
+    .optional("a_zero_point", kBytes, "A", "one, or one for each row of a")
+    .optional("b_zero_point", kBytes, "B", "one, or one for each column of b")
+    .output("y", "i32")
+    .infer(infer_matmul_integer)
+    .cost(product_cost)
+    .domain(-100, 100)
+    .sample({"plain", {{5, 7}, {7, 9}}, {}})
+    .sample({"zero points", {{4, 3}, {3, 2}, {}, {}}, {}})
+    .sample({"rows and columns", {{6, 65}, {65, 33}, {6}, {33}}, {}})
+    .sample({"batch", {{2, 3, 5, 8}, {8, 4}, {1}, Sample::absent}, {}})
+    .sample({"both batched", {{2, 1, 5, 8}, {3, 8, 4}, {2, 1, 5, 1}, {3, 1, 4}}, {}})
+    .sample({"vector", {{7}, {7, 3}}, {}})
+    .sample({"by vector", {{2, 4, 7}, {7}}, {}})
+    .sample({"large", {{37, 130}, {130, 70}, {}, {70}}, {}})
+    .sample({"nothing to sum", {{2, 0}, {0, 3}}, {}})
+    .sample({"empty", {{0, 3}, {3, 2}}, {}});
+
+OP(conv_integer)
+    .doc(
+        "Convolution of bytes over one to three spatial axes, exact in i32; zero points are "
+        "subtracted, and the border is 0 after that.")
+    .formula("y[n,o,p] = sum over c,k of (x[n,c,p*stride+k*dilation-pad] - xz) * (w[o,c,k] - wz)")
+    .input("x", kBytes, "A", "[N, C, spatial…]")
+    .input("w", kBytes, "B", "[O, C/groups, kernel…]")
+    .optional("x_zero_point", kBytes, "A", "one number")
+    .optional("w_zero_point", kBytes, "B", "one, or one for each output channel")
+    .output("y", "i32")
+    .attr("strides", Ints{}, "one for each spatial axis; empty: 1")
+    .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
+    .attr("pads", Ints{}, "begins, then ends, of the spatial axes; empty: 0")
+    .attr("groups", 1)
+    .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
+    .infer(infer_conv_integer)
+    .cost(integer_conv_cost)
+    .domain(-100, 100)
+    .sample({"2d", {{1, 3, 9, 7}, {5, 3, 3, 3}, {}, {5}}, {{"pads", Ints{1, 1, 1, 1}}}})
+    .sample({"1d", {{2, 4, 11}, {6, 4, 3}}, {{"strides", Ints{2}}, {"dilations", Ints{2}}}})
+    .sample({"3d", {{1, 2, 4, 5, 3}, {3, 2, 2, 2, 2}, {}, {}}, {}})
+    .sample({"groups", {{2, 4, 6, 6}, {8, 2, 3, 3}, {}, {}}, {{"groups", 2}}})
+    .sample({"depthwise",
+             {{1, 6, 8, 8}, {6, 1, 3, 3}, {}, {}},
+             {{"groups", 6}, {"auto_pad", "same_upper"}, {"strides", Ints{2, 2}}}})
+    .sample({"1x1", {{1, 32, 5, 5}, {16, 32, 1, 1}, {}, {}}, {}})
+    .sample({"empty", {{0, 3, 5, 5}, {2, 3, 3, 3}}, {}});
+
+OP(requantize)
+    .doc("Sums in i32 as bytes in steps of another scale: rounded to nearest even, then clamped.")
+    .formula("y = saturate(rint(x * scale) + zero_point)")
+    .input("x", bit(DType::kI32))
+    .input("scale", kFloat, "S", "one, or one for each place on the axis")
+    .optional("zero_point", kBytes, "Z", "of y's dtype")
+    .output("y", "")
+    .required("dtype", AttrKind::kDType, "of y")
+    .attr("axis", 1, "of a vector of scales")
+    .infer(infer_requantize)
+    .domain(-3000, 3000)
+    .domain("scale", 0.01, 0.1)
+    .domain("zero_point", 0, 5)
+    .sample({"tensor", {{3, 37}, {}, {}}, {{"dtype", DType::kU8}}})
+    .sample({"channels", {{2, 3, 5, 5}, {3}, {}}, {{"dtype", DType::kI8}}})
+    .sample({"last", {{4, 17}, {17}}, {{"dtype", DType::kI8}, {"axis", -1}}})
+    .sample({"scalar", {{}, {}}, {{"dtype", DType::kU8}}})
+    .sample({"empty", {{0, 3}, {3}}, {{"dtype", DType::kU8}}});
+
+}  // namespace anymps

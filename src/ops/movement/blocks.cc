@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements in another arrangement: interleave, space_to_batch, batch_to_space, reinterpret, and
+// coordinates.
+#include <algorithm>
+
+#include "ops/axis_input.h"
+#include "ops/movement/blocks.h"
+#include "ops/shape_rules.h"
+
+namespace anymps {
+
+namespace {
+
+void infer_interleave(InferContext& ctx) {
+  const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
+  Dims shape = ctx.shape(0);
+  for (size_t i = 1; i < ctx.input_count(); ++i) {
+    const Dims& other = ctx.shape(i);
+    ctx.check(other.size() == shape.size(), "input {} has rank {}, the first has rank {}", i,
+              other.size(), shape.size());
+    for (size_t k = 0; k < shape.size(); ++k)
+      shape[k] = same_extent(ctx, shape[k], other[k], "inputs", static_cast<int64_t>(k));
+  }
+  shape[axis] = ordered_product({shape[axis], static_cast<int64_t>(ctx.input_count())});
+  ctx.set(0, std::move(shape));
+}
+
+void infer_blocks(InferContext& ctx, bool to_batch) {
+  const Blocks blocks = blocks_of(ctx.attrs, ctx.rank(0), ctx.op.name.c_str());
+  Dims shape = ctx.shape(0);
+  Dim& batch = shape[static_cast<size_t>(blocks.batch)];
+  Dims sizes(blocks.sizes.begin(), blocks.sizes.end());
+  for (size_t i = 0; i < blocks.axes.size(); ++i) {
+    Dim& extent = shape[static_cast<size_t>(blocks.axes[i])];
+    if (!to_batch) {
+      extent = ordered_product({extent, sizes[i]});
+      continue;
+    }
+    const Quotient part = quotient({extent}, {sizes[i]}, ctx.op.name.c_str());
+    ctx.check(part.exact || !extent.known(), "extent {} of axis {} does not divide by {}",
+              extent.str(), blocks.axes[i], blocks.sizes[i]);
+    extent = part.value;
+  }
+  if (to_batch) {
+    sizes.push_back(batch);
+    batch = ordered_product(sizes);
+  } else {
+    const Quotient part = quotient({batch}, sizes, ctx.op.name.c_str());
+    ctx.check(part.exact || !batch.known(), "extent {} of axis {} does not divide by the block",
+              batch.str(), blocks.batch);
+    batch = part.value;
+  }
+  ctx.set(0, std::move(shape));
+}
+
+void infer_reinterpret(InferContext& ctx) {
+  const DType to = ctx.attrs.dtype("dtype");
+  ctx.check(to != DType::kString, "bits are no strings");
+  Dims shape = ctx.shape(0);
+  const auto from_size = static_cast<int64_t>(size_of(ctx.dtype(0))),
+             to_size = static_cast<int64_t>(size_of(to));
+  if (from_size != to_size) {
+    ctx.check(!shape.empty(), "a scalar of {} cannot become {}", name(ctx.dtype(0)), name(to));
+    Dim& last = shape.back();
+    const Quotient scaled = quotient({last, from_size}, {to_size}, ctx.op.name.c_str());
+    ctx.check(scaled.exact || !last.known(), "{} elements of {} are no whole number of {}",
+              last.str(), name(ctx.dtype(0)), name(to));
+    last = scaled.value;
+  }
+  ctx.set(0, std::move(shape));
+}
+
+void infer_coordinates(InferContext& ctx) {
+  const DType dtype = ctx.attrs.dtype("dtype");
+  ctx.check(contains(kReal, dtype), "dtype {} is not real", name(dtype));
+  const std::optional<Dims> shape = ctx.ints(0, "shape");
+  const std::optional<int64_t> axis = known_int(ctx, 1, "axis");
+  if (!shape) return set_fresh_shape(ctx, 0, dtype);
+  const auto rank = static_cast<int64_t>(shape->size());
+  ctx.check(!axis || (*axis >= -rank && *axis < rank), "axis {} is out of range for rank {}",
+            axis.value_or(0), rank);
+  for (const Dim& extent : *shape)
+    ctx.check(!extent.known() || extent.value() >= 0, "shape {} has a negative extent",
+              to_string(*shape));
+  ctx.set(0, dtype, *shape);
+}
+
+}  // namespace
+
+Blocks blocks_of(const Attrs& attrs, int64_t rank, const char* op) {
+  Blocks blocks;
+  blocks.axes = normalize_axes(attrs.ints("axes"), rank, op);
+  blocks.sizes = attrs.ints("block");
+  blocks.batch = normalize_axis(attrs.i("batch_axis"), rank, op);
+  require(blocks.axes.size() == blocks.sizes.size(), "[{}] {} axes and {} block sizes", op,
+          blocks.axes.size(), blocks.sizes.size());
+  require(std::count(blocks.axes.begin(), blocks.axes.end(), blocks.batch) == 0,
+          "[{}] axis {} is both spatial and the batch", op, blocks.batch);
+  for (int64_t size : blocks.sizes)
+    require(size > 0 && size <= 1 << 20, "[{}] block size {} is out of range", op, size);
+  return blocks;
+}
+
+OP(interleave)
+    .doc("Joins tensors of one shape along an axis, taking an element of each in turn.")
+    .formula("y[.., i * n + k, ..] = xs[k][.., i, ..]")
+    .mps("concatTensors:dimension:interleave:name:")
+    .variadic("xs", kEvery)
+    .output("y")
+    .attr("axis", 0, "the axis to join along")
+    .infer(infer_interleave)
+    .sample({"vectors", {{3}, {3}}, {}})
+    .sample({"last", {{2, 3}, {2, 3}, {2, 3}}, {{"axis", -1}}})
+    .sample({"one", {{2, 2}}, {}})
+    .sample({"empty", {{0, 2}, {0, 2}}, {}});
+
+#define BLOCKS(name, to_batch, text, math)                                                       \
+  OP(name)                                                                                       \
+      .doc(text)                                                                                 \
+      .formula(math)                                                                             \
+      .input("x", kEvery)                                                                        \
+      .output("y")                                                                               \
+      .required("axes", AttrKind::kInts, "the spatial axes")                                     \
+      .required("block", AttrKind::kInts, "the block's extent along each of axes")               \
+      .attr("batch_axis", 0, "the axis that holds the places in a block")                        \
+      .attr("pixel_shuffle", false,                                                              \
+            "the places in a block are neighbours on the batch axis; otherwise the batches are") \
+      .infer([](InferContext& ctx) { infer_blocks(ctx, to_batch); })
+
+BLOCKS(space_to_batch, true, "Moves blocks of the spatial axes to the batch axis.",
+       "y[place * batches + b, ..i..] = x[b, ..i * block + place..]")
+    .mps("spaceToBatchTensor:spatialAxes:batchAxis:blockDimensions:usePixelShuffleOrder:name:")
+    .mps(
+        "spaceToBatchTensor:spatialAxesTensor:batchAxisTensor:blockDimensionsTensor:"
+        "usePixelShuffleOrder:name:")
+    .sample({"image",
+             {{2, 4, 6, 3}},
+             {{"axes", std::vector<int64_t>{1, 2}}, {"block", std::vector<int64_t>{2, 3}}}})
+    .sample({"shuffle",
+             {{2, 4, 6}},
+             {{"axes", std::vector<int64_t>{2, 1}},
+              {"block", std::vector<int64_t>{3, 2}},
+              {"pixel_shuffle", true}}})
+    .sample({"depth",
+             {{2, 3, 4, 4}},
+             {{"axes", std::vector<int64_t>{-2, -1}},
+              {"block", std::vector<int64_t>{2, 2}},
+              {"batch_axis", 1}}})
+    .sample({"empty",
+             {{0, 4}},
+             {{"axes", std::vector<int64_t>{1}}, {"block", std::vector<int64_t>{2}}}});
+
+BLOCKS(batch_to_space, false, "Moves blocks from the batch axis to the spatial axes.",
+       "y[b, ..i * block + place..] = x[place * batches + b, ..i..]")
+    .mps("batchToSpaceTensor:spatialAxes:batchAxis:blockDimensions:usePixelShuffleOrder:name:")
+    .mps(
+        "batchToSpaceTensor:spatialAxesTensor:batchAxisTensor:blockDimensionsTensor:"
+        "usePixelShuffleOrder:name:")
+    .sample({"image",
+             {{12, 2, 2, 3}},
+             {{"axes", std::vector<int64_t>{1, 2}}, {"block", std::vector<int64_t>{2, 3}}}})
+    .sample({"shuffle",
+             {{12, 2, 2}},
+             {{"axes", std::vector<int64_t>{2, 1}},
+              {"block", std::vector<int64_t>{3, 2}},
+              {"pixel_shuffle", true}}})
+    .sample({"depth",
+             {{2, 8, 2, 3}},
+             {{"axes", std::vector<int64_t>{-2, -1}},
+              {"block", std::vector<int64_t>{2, 2}},
+              {"batch_axis", 1}}})
+    .sample({"empty",
+             {{0, 4}},
+             {{"axes", std::vector<int64_t>{1}}, {"block", std::vector<int64_t>{2}}}});
+
+OP(reinterpret)
+    .doc("The same bytes as elements of another dtype; the last axis is scaled by the sizes.")
+    .formula("bytes(y) = bytes(x)")
+    .mps("reinterpretCastTensor:toType:name:")
+    .input("x", kAny | kNarrow)
+    .output("y", "")
+    .required("dtype", AttrKind::kDType, "the dtype of y")
+    .infer(infer_reinterpret)
+    .sample({"bytes", {{2, 4}}, {{"dtype", DType::kU8}}})
+    .sample({"words", {{3, 8}}, {{"dtype", DType::kI32}}})
+    .sample({"longs", {{16}}, {{"dtype", DType::kI64}}})
+    .sample({"empty", {{0, 8}}, {{"dtype", DType::kI16}}});
+
+OP(coordinate_along_axis)
+    .doc("A tensor of the shape given that holds each element's place along an axis.")
+    .formula("y[.., i, ..] = i")
+    .mps("coordinateAlongAxis:withShape:name:")
+    .mps("coordinateAlongAxisTensor:withShape:name:")
+    .mps("coordinateAlongAxis:withShapeTensor:name:")
+    .mps("coordinateAlongAxisTensor:withShapeTensor:name:")
+    .optional("shape", kIndex, "I", "wins over the attribute")
+    .optional("axis", kIndex, "A", "a scalar; wins over the attribute")
+    .output("y", "")
+    .attr("shape", kNoInts, "the shape")
+    .attr("axis", 0, "whose places are told")
+    .attr("dtype", DType::kI32, "of y")
+    .infer(infer_coordinates)
+    .sample({"rows", {}, {{"shape", std::vector<int64_t>{2, 3}}}})
+    .sample({"columns",
+             {},
+             {{"shape", std::vector<int64_t>{2, 3}}, {"axis", -1}, {"dtype", DType::kF32}}})
+    .sample({"inputs", {{3}, {}}, {}, {{0, {2, 2, 2}}, {1, {1}}}})
+    .sample({"empty", {}, {{"shape", std::vector<int64_t>{0, 3}}}});
+
+}  // namespace anymps

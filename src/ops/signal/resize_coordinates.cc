@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/signal/resize_coordinates.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace anymps {
+
+namespace {
+
+Coordinate parse_coordinate(const std::string& text) {
+  if (text == "half_pixel") return Coordinate::kHalfPixel;
+  if (text == "pytorch_half_pixel") return Coordinate::kPytorchHalfPixel;
+  if (text == "align_corners") return Coordinate::kAlignCorners;
+  if (text == "asymmetric") return Coordinate::kAsymmetric;
+  if (text == "half_pixel_symmetric") return Coordinate::kHalfPixelSymmetric;
+  if (text == "tf_half_pixel") return Coordinate::kTfHalfPixel;
+  if (text == "tf_crop_and_resize") return Coordinate::kTfCropAndResize;
+  if (text == "scale_offset") return Coordinate::kScaleOffset;
+  fail(Code::kInvalidArgument, "[resize] '{}' is not a coordinate mode", text);
+}
+
+NearestRounding parse_nearest(const std::string& text) {
+  if (text == "round_prefer_floor") return NearestRounding::kPreferFloor;
+  if (text == "round_prefer_ceil") return NearestRounding::kPreferCeil;
+  if (text == "floor") return NearestRounding::kFloor;
+  if (text == "ceil") return NearestRounding::kCeil;
+  if (text == "round_to_even") return NearestRounding::kToEven;
+  if (text == "round_to_odd") return NearestRounding::kToOdd;
+  fail(Code::kInvalidArgument, "[resize] '{}' is not a rounding of nearest", text);
+}
+
+double rounded(double place, NearestRounding rounding) {
+  switch (rounding) {
+    case NearestRounding::kPreferFloor:
+      return std::ceil(place - 0.5);
+    case NearestRounding::kPreferCeil:
+      return std::floor(place + 0.5);
+    case NearestRounding::kFloor:
+      return std::floor(place);
+    case NearestRounding::kCeil:
+      return std::ceil(place);
+    case NearestRounding::kToEven:
+    case NearestRounding::kToOdd: {
+      const double low = std::floor(place);
+      if (place - low != 0.5) return std::floor(place + 0.5);
+      const bool even = std::fmod(low, 2) == 0;
+      return even == (rounding == NearestRounding::kToEven) ? low : low + 1;
+    }
+  }
+  return place;
+}
+
+// The weight of an element at distance x.
+double kernel(const ResizeFilter& filter, double x) {
+  x = std::abs(x);
+  if (filter.mode == ResizeMode::kLinear) return std::max(0.0, 1 - x);
+  const double a = filter.cubic_a;
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  return 0;
+}
+
+}  // namespace
+
+double ResizeAxis::source(int64_t at) const {
+  const auto x = static_cast<double>(at), n = static_cast<double>(in), m = static_cast<double>(out);
+  switch (coordinate) {
+    case Coordinate::kHalfPixel:
+      return (x + 0.5) / scale - 0.5;
+    case Coordinate::kPytorchHalfPixel:
+      return length == 1 ? -0.5 : (x + 0.5) / scale - 0.5;
+    case Coordinate::kAlignCorners:
+      return length == 1 ? 0 : x * (n - 1) / (length - 1);
+    case Coordinate::kAsymmetric:
+      return x / scale;
+    case Coordinate::kHalfPixelSymmetric:
+      return n / 2 * (1 - m / length) + (x + 0.5) / scale - 0.5;
+    case Coordinate::kTfHalfPixel:
+      return (x + 0.5) / scale;
+    case Coordinate::kTfCropAndResize: {
+      const double span = (roi_end - roi_begin) * (n - 1);
+      return roi_begin * (n - 1) + (length == 1 ? span / 2 : x * span / (length - 1));
+    }
+    case Coordinate::kScaleOffset:
+      return (x - offset) / scale;
+  }
+  return x;
+}
+
+int64_t ResizeAxis::nearest(int64_t at, NearestRounding rounding) const {
+  const double place = rounded(source(at), rounding);
+  return static_cast<int64_t>(std::clamp(place, 0.0, static_cast<double>(in - 1)));
+}
+
+std::vector<ResizeTap> ResizeAxis::taps(int64_t at, const ResizeFilter& filter) const {
+  const auto last = static_cast<double>(in - 1);
+  double place = source(at);
+  if (coordinate == Coordinate::kTfCropAndResize && !(place >= 0 && place <= last)) return {};
+  if (filter.mode == ResizeMode::kNearest) return {{nearest(at, filter.rounding), 1}};
+  // Far outside only the edge is left, whatever the place; this keeps it in the range of integers.
+  place = std::clamp(place, -4 - 4 * static_cast<double>(in), 4 + 5 * static_cast<double>(in));
+  const double shrink = filter.antialias ? std::min(scale, 1.0) : 1;
+  const double support = filter.mode == ResizeMode::kLinear ? 1 : 2;
+  const auto first = static_cast<int64_t>(std::floor(-support / shrink)) + 1;
+  const double low = std::floor(place), ratio = place - low;
+  std::vector<ResizeTap> taps;
+  double sum = 0;
+  for (int64_t k = first; k < 2 - first; ++k) {
+    const double weight = kernel(filter, (static_cast<double>(k) - ratio) * shrink);
+    const int64_t index = static_cast<int64_t>(low) + k;
+    if (weight == 0 || (filter.exclude_outside && (index < 0 || index >= in))) continue;
+    const int64_t inside = std::clamp<int64_t>(index, 0, in - 1);
+    sum += weight;
+    if (!taps.empty() && taps.back().index == inside)
+      taps.back().weight += weight;
+    else
+      taps.push_back({inside, weight});
+  }
+  if ((filter.antialias || filter.exclude_outside) && sum != 0)
+    for (ResizeTap& tap : taps) tap.weight /= sum;
+  std::erase_if(taps, [](const ResizeTap& tap) { return tap.weight == 0; });
+  if (taps.empty()) return {{nearest(at, NearestRounding::kPreferFloor), 0}};
+  return taps;
+}
+
+bool ResizeAxis::identity() const {
+  if (in != out || scale != 1) return false;
+  switch (coordinate) {
+    case Coordinate::kTfHalfPixel:
+      return false;
+    case Coordinate::kTfCropAndResize:
+      return roi_begin == 0 && roi_end == 1;
+    case Coordinate::kScaleOffset:
+      return offset == 0;
+    default:
+      return true;
+  }
+}
+
+ResizeFilter resize_filter(const Attrs& attrs) {
+  ResizeFilter filter;
+  const std::string& mode = attrs.s("mode");
+  filter.mode = mode == "nearest"  ? ResizeMode::kNearest
+                : mode == "linear" ? ResizeMode::kLinear
+                                   : ResizeMode::kCubic;
+  filter.rounding = parse_nearest(attrs.s("nearest"));
+  filter.cubic_a = attrs.f("cubic_coeff_a");
+  filter.antialias = attrs.b("antialias");
+  filter.exclude_outside = attrs.b("exclude_outside");
+  return filter;
+}
+
+std::vector<size_t> resize_axes_of(const Attrs& attrs, size_t rank) {
+  std::vector<size_t> axes;
+  for (const int64_t axis : attrs.ints("axes")) {
+    const auto place = static_cast<size_t>(
+        normalize_axis(axis, static_cast<int64_t>(rank), attrs.op()->name.c_str()));
+    require(std::find(axes.begin(), axes.end(), place) == axes.end(),
+            "[{}] axes names axis {} twice", attrs.op()->name, axis);
+    axes.push_back(place);
+  }
+  if (axes.empty())
+    for (size_t i = 0; i < rank; ++i) axes.push_back(i);
+  return axes;
+}
+
+double aspect_scale(const Attrs& attrs, const Shape& in, const std::vector<int64_t>& sizes) {
+  const std::vector<size_t> axes = resize_axes_of(attrs, in.size());
+  const bool least = attrs.s("aspect") == "not_larger";
+  double scale = 0;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    require(in[axes[i]] > 0, "[{}] axis {} is empty", attrs.op()->name, axes[i]);
+    const double ratio = static_cast<double>(sizes.at(i)) / static_cast<double>(in[axes[i]]);
+    scale = i == 0 ? ratio : least ? std::min(scale, ratio) : std::max(scale, ratio);
+  }
+  return scale;
+}
+
+int64_t scaled_extent(int64_t extent, double scale) {
+  require(scale > 0 && std::isfinite(scale), "[resize] scales has the entry {}, must be positive",
+          scale);
+  const float result = std::floor(static_cast<float>(extent) * static_cast<float>(scale));
+  require(result < 9e18f, "[resize] extent {} times {} overflows", extent, scale);
+  return static_cast<int64_t>(result);
+}
+
+std::vector<ResizeAxis> resize_axes(const Attrs& attrs, const Shape& in, const Shape& out,
+                                    const ResizeNumbers& numbers,
+                                    const std::vector<int64_t>& sizes) {
+  const char* op = attrs.op()->name.c_str();
+  const size_t rank = in.size();
+  const std::vector<size_t> named = resize_axes_of(attrs, rank);
+  const Coordinate coordinate = parse_coordinate(attrs.s("coordinate"));
+  const auto check = [&](const std::vector<double>& values, size_t count, const char* what) {
+    require(values.size() == count, "[{}] {} has {} entries, must have {}", op, what, values.size(),
+            count);
+    for (const double value : values)
+      require(std::isfinite(value), "[{}] {} has the entry {}", op, what, value);
+  };
+  std::vector<ResizeAxis> axes(rank);
+  for (size_t i = 0; i < rank; ++i) {
+    axes[i].in = in[i];
+    axes[i].out = out[i];
+    axes[i].length = static_cast<double>(out[i]);
+    axes[i].scale = in[i] == 0 ? 1 : static_cast<double>(out[i]) / static_cast<double>(in[i]);
+  }
+  const bool keep = attrs.op()->attr_index("aspect") >= 0 && attrs.s("aspect") != "stretch";
+  const double common = keep && !sizes.empty() ? aspect_scale(attrs, in, sizes) : 0;
+  if (!numbers.scales.empty()) check(numbers.scales, named.size(), "scales");
+  if (coordinate == Coordinate::kScaleOffset) {
+    check(numbers.scales, named.size(), "scales");
+    check(numbers.offsets, named.size(), "offsets");
+  }
+  if (coordinate == Coordinate::kTfCropAndResize) check(numbers.roi, 2 * named.size(), "roi");
+  for (size_t k = 0; k < named.size(); ++k) {
+    ResizeAxis& axis = axes[named[k]];
+    axis.coordinate = coordinate;
+    if (!numbers.scales.empty() || common != 0) {
+      axis.scale = numbers.scales.empty() ? common : numbers.scales[k];
+      require(axis.scale > 0, "[{}] scales has the entry {}, must be positive", op, axis.scale);
+      axis.length = axis.scale * static_cast<double>(axis.in);
+    }
+    if (coordinate == Coordinate::kScaleOffset) axis.offset = numbers.offsets[k];
+    if (coordinate == Coordinate::kTfCropAndResize) {
+      axis.roi_begin = numbers.roi[k];
+      axis.roi_end = numbers.roi[named.size() + k];
+    }
+  }
+  return axes;
+}
+
+}  // namespace anymps

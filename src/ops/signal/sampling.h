@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What grid_sample and its gradient have in common.
+#pragma once
+
+#include "ops/layers/window.h"
+#include "ops/shape_rules.h"
+
+namespace anymps {
+
+// The shape of what a grid takes out of x: x is input `first`, the grid the one after it.
+inline Dims grid_sample_shape(InferContext& ctx, size_t first) {
+  const Dims &x = ctx.shape(first), &grid = ctx.shape(first + 1);
+  ctx.check(x.size() >= 3 && grid.size() == x.size(),
+            "x has shape {} and grid {}: both must have one rank, at least 3", to_string(x),
+            to_string(grid));
+  const TensorAxes axes = tensor_axes(ctx.attrs, x.size());
+  ctx.check(may_equal(x[0], grid[0]), "x has {} images, grid is for {}", x[0].str(), grid[0].str());
+  ctx.check(may_equal(grid.back(), Dim(static_cast<int64_t>(axes.count))),
+            "grid {} must have {} coordinates in its last axis", to_string(grid), axes.count);
+  Dims y = x;
+  y[0] = known_of(x[0], grid[0]);
+  for (size_t i = 0; i < axes.count; ++i) {
+    y[axes.spatial + i] = grid[1 + i];
+    ctx.check(!x[axes.spatial + i].is(0), "x {} has no elements along a spatial axis",
+              to_string(x));
+  }
+  return y;
+}
+
+inline OpWriter& grid_sample_attrs(OpWriter& op) {
+  return op.attr("mode", "linear", {"nearest", "linear", "cubic"})
+      .attr("padding", "constant", {"constant", "border", "reflection", "reflect", "symmetric"})
+      .attr("align_corners", false)
+      .attr("normalized", true)
+      .attr("relative", false)
+      .attr("nearest", "round_to_even",
+            {"round_to_even", "round_prefer_ceil", "round_prefer_floor", "floor", "ceil"},
+            "how nearest rounds")
+      .attr("constant_value", 0.0)
+      .attr("layout", "channels_first", layout_choices());
+}
+
+}  // namespace anymps

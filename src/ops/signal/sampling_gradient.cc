@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of sampling: to the tensor that was sampled and, where it is no matter of steps, to the
+// places. Inputs and attributes are those of the op, after the gradient of its output.
+#include "ops/expect.h"
+#include "ops/signal/sampling.h"
+
+namespace anymps {
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+void infer_grid_sample_gradient(InferContext& ctx) {
+  expect_shape(ctx, 0, grid_sample_shape(ctx, 1));
+  ctx.set(0, ctx.shape(1));
+  ctx.set(1, ctx.shape(2));
+}
+
+void infer_roi_align_gradient(InferContext& ctx) {
+  expect_rank(ctx, 1, 4, 4);
+  expect_rank(ctx, 2, 2, 2);
+  const Dims &x = ctx.shape(1), &rois = ctx.shape(2);
+  ctx.check(may_equal(rois[1], 4), "rois has shape {}, must be [rois, 4]", to_string(rois));
+  expect_shape(ctx, 3, {rois[0]});
+  ctx.check(ctx.attrs.i("sampling_ratio") >= 0, "sampling_ratio is {}",
+            ctx.attrs.i("sampling_ratio"));
+  expect_rank(ctx, 0, 4, 4);
+  expect_shape(ctx, 0, {rois[0], x[1], ctx.shape(0)[2], ctx.shape(0)[3]});
+  ctx.set(0, x);
+  ctx.set(1, rois);
+}
+
+void infer_max_roi_pool_gradient(InferContext& ctx) {
+  expect_rank(ctx, 1, 4, 4);
+  expect_rank(ctx, 2, 2, 2);
+  const Dims &x = ctx.shape(1), &rois = ctx.shape(2);
+  ctx.check(may_equal(rois[1], 5), "rois has shape {}, must be [rois, 5]", to_string(rois));
+  expect_rank(ctx, 0, 4, 4);
+  expect_shape(ctx, 0, {rois[0], x[1], ctx.shape(0)[2], ctx.shape(0)[3]});
+  ctx.set(0, x);
+}
+
+constexpr Tolerance kSamplingTolerance{.f32 = 5e-5, .f16 = 1e-2, .bf16 = 6e-2, .f64 = 1e-9};
+
+}  // namespace
+
+OP(grid_sample_gradient)
+    .doc(
+        "The gradients of grid_sample to x and to the grid. Where the op holds a place, at the "
+        "border or far outside of x, and for nearest elements, the grid's is 0.")
+    .formula("dx[n,c,q] = sum of gradient[n,c,p] * weight(p, q); dgrid[n,p] by the weights' slopes")
+    .input("gradient", kFloat, "T", "of grid_sample's y")
+    .input("x", kFloat, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
+    .input("grid", kFloat, "G", "[N, output extents…, spatial axes]")
+    .output("dx")
+    .output("dgrid", "G")
+    .with(grid_sample_attrs)
+    .infer(infer_grid_sample_gradient)
+    .domain("grid", -1.5, 1.5)
+    .tolerance(kSamplingTolerance)
+    .sample({"linear", {{2, 3, 4, 7}, {2, 3, 5, 6}, {2, 4, 7, 2}}, {}})
+    .sample({"nearest", {{2, 3, 4, 7}, {2, 3, 5, 6}, {2, 4, 7, 2}}, {{"mode", "nearest"}}})
+    .sample({"cubic reflection",
+             {{1, 2, 4, 7}, {1, 2, 5, 6}, {1, 4, 7, 2}},
+             {{"mode", "cubic"}, {"padding", "reflection"}}})
+    .sample({"places channels_last",
+             {{1, 4, 7, 3}, {1, 5, 6, 3}, {1, 4, 7, 2}},
+             {{"layout", "channels_last"}, {"normalized", false}, {"padding", "border"}}})
+    .sample({"3d relative",
+             {{1, 2, 2, 3, 4}, {1, 2, 3, 4, 5}, {1, 2, 3, 4, 3}},
+             {{"relative", true}}})
+    .sample({"1d constant", {{1, 2, 5}, {1, 2, 9}, {1, 5, 1}}, {{"constant_value", 3.0}}})
+    .sample({"empty", {{0, 2, 2, 2}, {0, 2, 3, 4}, {0, 2, 2, 2}}, {}});
+
+OP(roi_align_gradient)
+    .doc(
+        "The gradients of roi_align to x and to the regions. The number of samples of a cell, "
+        "where the region decides it, is taken as it is.")
+    .formula("dx[batch[r],c,q] = sum of gradient[r,c,i,j] * weight(r, i, j, q) / samples")
+    .input("gradient", kFloat, "T", "of roi_align's y")
+    .input("x", kFloat, "T", "[N, C, H, W]")
+    .input("rois", kFloat, "T", "[R, 4]")
+    .input("batch_indices", kIndex, "I", "[R]")
+    .output("dx")
+    .output("drois")
+    .attr("mode", "avg", {"avg", "max"})
+    .attr("sampling_ratio", 0)
+    .attr("spatial_scale", 1.0)
+    .attr("half_pixel", true, "false: coordinates are not moved, regions are at least 1 wide")
+    .infer(infer_roi_align_gradient)
+    .domain("rois", 0, 6)
+    .tolerance(kSamplingTolerance)
+    .no_layout_tests()
+    .sample({"avg",
+             {{3, 3, 3, 4}, {2, 3, 8, 9}, {3, 4}, {3}},
+             {{"sampling_ratio", 2}},
+             {{2, {1, 1, 6, 5, 0, 0, 8, 7, 2, 3, 4, 9}}, {3, {0, 1, 1}}}})
+    .sample({"avg adaptive",
+             {{2, 3, 2, 2}, {2, 3, 8, 9}, {2, 4}, {2}},
+             {{"half_pixel", false}},
+             {{2, {1, 1, 6, 5, 3, 3, 3, 3}}, {3, {0, 1}}}})
+    .sample({"max",
+             {{2, 2, 2, 3}, {1, 2, 8, 9}, {2, 4}, {2}},
+             {{"sampling_ratio", 2}, {"spatial_scale", 0.5}, {"mode", "max"}},
+             {{2, {1, 1, 12, 9, -4, -4, 30, 30}}, {3, {0, 0}}}})
+    .sample({"no regions", {{0, 2, 2, 1}, {1, 2, 8, 9}, {0, 4}, {0}}, {}, {{3, {}}}});
+
+OP(max_roi_pool_gradient)
+    .doc(
+        "The gradient of max_roi_pool to x: each element goes to the first of the largest elements "
+        "of its cell. Regions are rounded, so they have none.")
+    .formula("dx[argmax of cell r,i,j] += gradient[r,c,i,j]")
+    .input("gradient", kFloat, "T", "of max_roi_pool's y")
+    .input("x", kFloat, "T", "[N, C, H, W]")
+    .input("rois", kFloat, "T", "[R, 5]")
+    .output("dx")
+    .attr("spatial_scale", 1.0)
+    .infer(infer_max_roi_pool_gradient)
+    .domain("rois", 0, 1)
+    .tolerance(kSamplingTolerance)
+    .no_layout_tests()
+    .sample({"two regions",
+             {{2, 3, 2, 3}, {2, 3, 8, 9}, {2, 5}},
+             {{"spatial_scale", 0.5}},
+             {{2, {0, 1, 2, 12, 13, 1, 0, 0, 5, 5}}}})
+    .sample({"outside", {{1, 1, 2, 2}, {1, 1, 4, 4}, {1, 5}}, {}, {{2, {0, 3, 3, 9, 9}}}})
+    .sample({"no regions", {{0, 1, 2, 2}, {1, 1, 4, 4}, {0, 5}}, {}});
+
+}  // namespace anymps

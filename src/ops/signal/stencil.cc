@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weighted reductions over windows of the last axes.
+#include "ops/signal/stencil.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "ops/expect.h"
+
+namespace anymps {
+
+namespace {
+
+std::vector<int64_t> list_of(const Attrs& attrs, const char* name, size_t length, int64_t fill) {
+  std::vector<int64_t> list = attrs.ints(name);
+  if (list.empty()) list.assign(length, fill);
+  require(list.size() == length, "[stencil] {} has {} entries, must have {}", name, list.size(),
+          length);
+  return list;
+}
+
+}  // namespace
+
+Stencil stencil_of(const Attrs& attrs, const Shape& in, const Shape& window) {
+  const size_t rank = window.size();
+  Stencil stencil;
+  const auto strides = list_of(attrs, "strides", rank, 1);
+  const auto dilations = list_of(attrs, "dilations", rank, 1);
+  const auto pads = list_of(attrs, "pads", 2 * rank, 0);
+  const auto offsets = list_of(attrs, "offsets", rank, 0);
+  const std::string& padding = attrs.s("padding");
+  for (size_t i = 0; i < rank; ++i) {
+    require(strides[i] > 0 && dilations[i] > 0, "[stencil] strides and dilations must be positive");
+    require(window[i] > 0, "[stencil] the window has the extent {} along axis {}", window[i], i);
+    int64_t span = 0;
+    require(!__builtin_mul_overflow(window[i] - 1, dilations[i], &span) && span < INT64_MAX / 4,
+            "[stencil] the window is too large");
+    ++span;
+    int64_t first = 0, out = 0;
+    if (padding == "explicit") {
+      require(std::abs(pads[i]) < INT64_MAX / 8 && std::abs(pads[rank + i]) < INT64_MAX / 8,
+              "[stencil] pads {} and {} are too large", pads[i], pads[rank + i]);
+      const int64_t room = in[i] + pads[i] + pads[rank + i] - span;
+      require(room >= 0,
+              "[stencil] the window spans {} elements of axis {}, which has {} with pads", span, i,
+              room + span);
+      first = -pads[i];
+      out = room / strides[i] + 1;
+    } else if (padding == "valid") {
+      require(in[i] >= span, "[stencil] the window spans {} elements of axis {}, which has {}",
+              span, i, in[i]);
+      out = (in[i] - span) / strides[i] + 1;
+    } else {
+      out = in[i] == 0 ? 0 : (in[i] - 1) / strides[i] + 1;
+      const int64_t total = std::max<int64_t>(0, (out - 1) * strides[i] + span - in[i]);
+      if (padding == "same_upper") first = -(total / 2);
+      if (padding == "same_lower") first = -(total - total / 2);
+      if (padding == "offset") first = offsets[i];
+    }
+    stencil.out.push_back(out);
+    stencil.first.push_back(first);
+    stencil.strides.push_back(strides[i]);
+    stencil.dilations.push_back(dilations[i]);
+  }
+  return stencil;
+}
+
+OP(stencil)
+    .doc(
+        "A reduction of x times weights over a window of the last axes, one for each of the "
+        "weights' axes. What is outside x comes from the border, whose modes are those of pad. An "
+        "argument is the place in the window in row-major order.")
+    .formula("y[i] = reduce over j of x[i * stride + j * dilation + first] * weights[j]")
+    .mps("stencilWithSourceTensor:weightsTensor:descriptor:name:")
+    .input("x", kFloat)
+    .input("weights", kFloat)
+    .output("y")
+    .attr("reduce", "sum", {"sum", "product", "min", "max", "arg_min", "arg_max"})
+    .attr("strides", kNoInts, "one an axis; none: 1")
+    .attr("dilations", kNoInts, "one an axis; none: 1")
+    .attr("padding", "explicit", {"explicit", "valid", "same_upper", "same_lower", "offset"},
+          "where the first window begins and how many there are; offset: as many as same")
+    .attr("pads", kNoInts, "of padding explicit: the begins of all axes, then the ends")
+    .attr("offsets", kNoInts, "of padding offset: where the first window begins")
+    .attr("border", "constant", {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"})
+    .attr("value", 0.0, "of a constant border")
+    .infer([](InferContext& ctx) {
+      expect_rank(ctx, 1, 1, ctx.rank(0));
+      Dims shape = ctx.shape(0);
+      const size_t lead = shape.size() - ctx.shape(1).size();
+      const Dims in(shape.begin() + static_cast<ptrdiff_t>(lead), shape.end());
+      const bool known = all_known(in) && all_known(ctx.shape(1));
+      const Shape out =
+          known ? stencil_of(ctx.attrs, to_shape(in), to_shape(ctx.shape(1))).out : Shape{};
+      for (size_t i = 0; i < in.size(); ++i)
+        shape[lead + i] = known ? Dim(out[i]) : ctx.fresh(std::to_string(i));
+      const std::string& reduce = ctx.attrs.s("reduce");
+      const bool place = reduce == "arg_min" || reduce == "arg_max";
+      ctx.set(0, place ? std::optional(DType::kI64) : std::nullopt, std::move(shape));
+      if (ctx.attrs.s("border") != "constant")
+        for (const Dim& extent : in)
+          ctx.check(!extent.is(0), "an empty axis has no border of mode {}", ctx.attrs.s("border"));
+    })
+    .sample({"valid", {{5, 6}, {2, 3}}, {}})
+    .sample({"same", {{2, 5, 6}, {3, 2}}, {{"padding", "same_upper"}}})
+    .sample({"image",
+             {{1, 2, 5, 6}, {1, 1, 3, 3}},
+             {{"pads", std::vector<int64_t>{0, 0, 1, 1, 0, 0, 1, 1}}, {"border", "edge"}}})
+    .sample({"max",
+             {{7}, {3}},
+             {{"reduce", "max"}, {"padding", "same_lower"}, {"border", "reflect"}}})
+    .sample({"min", {{7}, {3}}, {{"reduce", "min"}, {"strides", std::vector<int64_t>{2}}}})
+    .sample({"product",
+             {{8}, {2}},
+             {{"reduce", "product"},
+              {"dilations", std::vector<int64_t>{3}},
+              {"padding", "offset"},
+              {"offsets", std::vector<int64_t>{-1}},
+              {"border", "wrap"}}})
+    .sample({"arg_max", {{6}, {3}}, {{"reduce", "arg_max"}}})
+    .sample({"arg_min",
+             {{6}, {3}},
+             {{"reduce", "arg_min"}, {"padding", "same_upper"}, {"border", "anti_wrap"}}})
+    .sample({"empty", {{0, 6}, {3}}, {}});
+
+}  // namespace anymps

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradients of stencils to the tensor and to the weights.
+#include "ops/expect.h"
+#include "ops/signal/stencil.h"
+
+namespace anymps {
+
+namespace {
+
+void infer_stencil_gradient(InferContext& ctx) {
+  expect_rank(ctx, 2, 1, ctx.rank(1));
+  const Dims &x = ctx.shape(1), &weights = ctx.shape(2);
+  Dims y = x;
+  const size_t lead = y.size() - weights.size();
+  const Dims in(y.begin() + static_cast<std::ptrdiff_t>(lead), y.end());
+  if (all_known(in) && all_known(weights)) {
+    const Shape out = stencil_of(ctx.attrs, to_shape(in), to_shape(weights)).out;
+    for (size_t i = 0; i < in.size(); ++i) y[lead + i] = out[i];
+    expect_shape(ctx, 0, y);
+  }
+  if (ctx.attrs.s("border") != "constant")
+    for (const Dim& extent : in)
+      ctx.check(!extent.is(0), "an empty axis has no border of mode {}", ctx.attrs.s("border"));
+  ctx.set(0, x);
+  ctx.set(1, weights);
+}
+
+}  // namespace
+
+OP(stencil_gradient)
+    .doc(
+        "The gradients of stencil to x and to the weights. Of a minimum or a maximum, the first "
+        "product that is the extremum has it.")
+    .formula("dx[i * stride + j * dilation + first] += gradient[i] * weights[j] * slope(i, j)")
+    .input("gradient", kFloat, "T", "of stencil's y")
+    .input("x", kFloat)
+    .input("weights", kFloat)
+    .output("dx")
+    .output("dweights")
+    .attr("reduce", "sum", {"sum", "product", "min", "max"})
+    .attr("strides", kNoInts, "one an axis; none: 1")
+    .attr("dilations", kNoInts, "one an axis; none: 1")
+    .attr("padding", "explicit", {"explicit", "valid", "same_upper", "same_lower", "offset"},
+          "where the first window begins and how many there are; offset: as many as same")
+    .attr("pads", kNoInts, "of padding explicit: the begins of all axes, then the ends")
+    .attr("offsets", kNoInts, "of padding offset: where the first window begins")
+    .attr("border", "constant", {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"})
+    .attr("value", 0.0, "of a constant border")
+    .infer(infer_stencil_gradient)
+    .tolerance({.f32 = 5e-5, .f16 = 1e-2, .bf16 = 6e-2, .f64 = 1e-10})
+    .sample({"valid", {{4, 4}, {5, 6}, {2, 3}}, {}})
+    .sample({"same",
+             {{2, 5, 6}, {2, 5, 6}, {3, 2}},
+             {{"padding", "same_upper"}, {"border", "anti_wrap"}}})
+    .sample({"max",
+             {{7}, {7}, {3}},
+             {{"reduce", "max"}, {"padding", "same_lower"}, {"border", "reflect"}}})
+    .sample({"product",
+             {{8}, {8}, {2}},
+             {{"reduce", "product"},
+              {"padding", "offset"},
+              {"offsets", std::vector<int64_t>{-1}},
+              {"value", 3.0}}})
+    .sample({"empty", {{0, 4}, {0, 6}, {3}}, {}});
+
+}  // namespace anymps
