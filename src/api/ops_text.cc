@@ -149,7 +149,7 @@ std::string json() {
                        {"choices", attr.choices},
                        {"doc", attr.doc}});
     for (const OutputSpec& out : op->outputs)
-      outputs.push_back({{"name", out.name}, {"type", out.type}});
+      outputs.push_back({{"name", out.name}, {"type", out.type}, {"by_product", out.by_product}});
     nlohmann::ordered_json kernels;
     for (const std::string& driver : driver_names()) kernels[driver] = kernels_of(driver, *op);
     list.push_back({{"name", op->name},
@@ -158,6 +158,7 @@ std::string json() {
                     {"formula", op->formula},
                     {"internal", op->is(kInternal)},
                     {"variadic_outputs", op->variadic_outputs},
+                    {"predicate_first", op->is(kPredicateFirst)},
                     {"mps", op->mps},
                     {"inputs", inputs},
                     {"outputs", outputs},

@@ -34,7 +34,8 @@ struct Card {
   }
 };
 
-std::string colour_of(const std::string& family) {
+// By the file of the op's record: a family has too many kinds of ops for one colour.
+std::string colour_of(const std::string& file) {
   static const std::map<std::string, std::string> kColours = {{"convolution", "#a8c7f0"},
                                                               {"matmul", "#c5b3ec"},
                                                               {"attention", "#e8b3dc"},
@@ -54,9 +55,9 @@ std::string colour_of(const std::string& family) {
                                                               {"resize", "#b0e0f0"},
                                                               {"recurrent", "#f0b0b0"},
                                                               {"elementwise_program", "#f2d675"}};
-  if (auto it = kColours.find(family); it != kColours.end()) return it->second;
+  if (auto it = kColours.find(file); it != kColours.end()) return it->second;
   unsigned hue = 0;
-  for (char c : family) hue = (hue * 31 + static_cast<unsigned char>(c)) % 360;
+  for (char c : file) hue = (hue * 31 + static_cast<unsigned char>(c)) % 360;
   return fmt::format("hsl({}, 55%, 82%)", hue);
 }
 
@@ -73,7 +74,7 @@ Card card_of(const Node& node) {
   Card card;
   card.title = node.op->name;
   card.name = node.name == node.op->name ? "" : shortened(node.name, kNameChars);
-  card.colour = colour_of(node.op->family);
+  card.colour = colour_of(node.op->file);
   card.tip = to_text(node);
   std::string attrs;
   for (const NamedAttr& attr : node.attrs.named()) {
@@ -122,18 +123,18 @@ void draw(const Card& card, const Drawing::Box& box, std::string& svg) {
   svg += "</g>\n";
 }
 
-// The families that occur, each with its colour; returns its width.
+// The files of the ops that occur, each with its colour; returns its width.
 double draw_legend(const Graph& graph, std::string& svg) {
-  std::set<std::string> families;
-  for (const auto& node : graph.nodes()) families.insert(node->op->family);
+  std::set<std::string> files;
+  for (const auto& node : graph.nodes()) files.insert(node->op->file);
   double x = kMargin;
-  for (const std::string& family : families) {
+  for (const std::string& file : files) {
     svg += fmt::format(
         "<rect x=\"{:.1f}\" y=\"14\" width=\"12\" height=\"12\" rx=\"2\" fill=\"{}\" "
         "stroke=\"#5b6470\"/>\n",
-        x, colour_of(family));
-    svg += text_line(x + 17, 24, "legend", family);
-    x += 34 + 6.2 * static_cast<double>(family.size());
+        x, colour_of(file));
+    svg += text_line(x + 17, 24, "legend", file);
+    x += 34 + 6.2 * static_cast<double>(file.size());
   }
   return x;
 }

@@ -14,6 +14,9 @@
 
 namespace anymps {
 
+struct Node;
+struct Value;
+
 class GradientContext;
 
 // A value of the graph that is being extended, with arithmetic: operators add nodes. An empty Term

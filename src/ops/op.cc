@@ -2,6 +2,7 @@
 #include "ops/op.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 namespace anymps {
@@ -14,11 +15,6 @@ Table& table() {
   // Never destroyed: a stream may still compute when the program ends.
   static Table& ops = *new Table;
   return ops;
-}
-
-std::string family_of(std::string_view file) {
-  file = file.substr(file.find_last_of('/') + 1);
-  return std::string(file.substr(0, file.find('.')));
 }
 
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -57,12 +53,6 @@ double Tolerance::of(DType dtype) const {
 int Op::attr_index(std::string_view name) const {
   for (size_t i = 0; i < attrs.size(); ++i)
     if (attrs[i].name == name) return static_cast<int>(i);
-  return -1;
-}
-
-int Op::input_index(std::string_view name) const {
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].name == name) return static_cast<int>(i);
   return -1;
 }
 
@@ -106,13 +96,22 @@ OpWriter::OpWriter(const char* name, const char* file) {
   if (!fresh) fail(Code::kInternal, "[op] two records are called '{}'", name);
   op_ = it->second.get();
   op_->name = name;
-  op_->family = family_of(file);
+  const std::filesystem::path path(file);
+  op_->family = path.parent_path().filename();
+  op_->file = path.stem();
 }
 
-OpWriter& OpWriter::doc(std::string text) { return op_->doc = std::move(text), *this; }
-OpWriter& OpWriter::formula(std::string text) { return op_->formula = std::move(text), *this; }
+OpWriter& OpWriter::doc(std::string text) {
+  op_->doc = std::move(text);
+  return *this;
+}
+OpWriter& OpWriter::formula(std::string text) {
+  op_->formula = std::move(text);
+  return *this;
+}
 OpWriter& OpWriter::mps(std::string selector) {
-  return op_->mps.push_back(std::move(selector)), *this;
+  op_->mps.push_back(std::move(selector));
+  return *this;
 }
 
 OpWriter& OpWriter::input(std::string name, DTypeSet dtypes, std::string type, std::string doc) {
@@ -131,12 +130,19 @@ OpWriter& OpWriter::output(std::string name, std::string type, std::string doc) 
   op_->outputs.push_back({std::move(name), std::move(type), std::move(doc)});
   return *this;
 }
+OpWriter& OpWriter::by_product(std::string name, std::string type, std::string doc) {
+  op_->outputs.push_back({std::move(name), std::move(type), std::move(doc), true});
+  return *this;
+}
 OpWriter& OpWriter::variadic_outputs(std::string name, std::string type, std::string doc) {
   op_->variadic_outputs = true;
   return output(std::move(name), std::move(type), std::move(doc));
 }
 
-OpWriter& OpWriter::add_attr(AttrSpec spec) { return op_->attrs.push_back(std::move(spec)), *this; }
+OpWriter& OpWriter::add_attr(AttrSpec spec) {
+  op_->attrs.push_back(std::move(spec));
+  return *this;
+}
 
 OpWriter& OpWriter::attr(std::string name, int64_t value, std::string doc) {
   return add_attr({std::move(name), AttrKind::kInt, value, false, {}, std::move(doc)});
@@ -187,35 +193,62 @@ OpWriter& OpWriter::required(std::string name, AttrKind kind, std::string doc) {
   return add_attr(std::move(spec));
 }
 
-OpWriter& OpWriter::facts(uint32_t facts) { return op_->facts |= facts, *this; }
+OpWriter& OpWriter::facts(uint32_t facts) {
+  op_->facts |= facts;
+  return *this;
+}
+OpWriter& OpWriter::layout(LayoutRule rule) {
+  op_->layout = rule;
+  return *this;
+}
+OpWriter& OpWriter::reference_only(std::string why) {
+  op_->reference_only = std::move(why);
+  return *this;
+}
 OpWriter& OpWriter::containers(ContainerSet set) {
   op_->inputs.back().containers = set;
   return *this;
 }
-OpWriter& OpWriter::infer(InferFn fn) { return op_->infer = std::move(fn), *this; }
+OpWriter& OpWriter::infer(InferFn fn) {
+  op_->infer = std::move(fn);
+  return *this;
+}
 OpWriter& OpWriter::measure(MeasureFn fn) {
   op_->measure = std::move(fn);
   return *this;
 }
-OpWriter& OpWriter::decompose(DecomposeFn fn) { return op_->decompose = std::move(fn), *this; }
 OpWriter& OpWriter::view(ViewFn fn) {
-  op_->facts |= kViewLike;
-  return op_->view = std::move(fn), *this;
+  op_->facts |= kViewLike | kMoves;
+  op_->view = std::move(fn);
+  return *this;
 }
-OpWriter& OpWriter::cost(CostFn fn) { return op_->cost = std::move(fn), *this; }
+OpWriter& OpWriter::cost(CostFn fn) {
+  op_->cost = std::move(fn);
+  return *this;
+}
 OpWriter& OpWriter::domain(double low, double high) {
-  return op_->test.domain = {low, high}, *this;
+  op_->test.domain = {low, high};
+  return *this;
 }
 OpWriter& OpWriter::domain(std::string input, double low, double high) {
-  return op_->test.input_domains.push_back({std::move(input), {low, high}}), *this;
+  op_->test.input_domains.push_back({std::move(input), {low, high}});
+  return *this;
 }
 OpWriter& OpWriter::tolerance(Tolerance tolerance) {
-  return op_->test.tolerance = tolerance, *this;
+  op_->test.tolerance = tolerance;
+  return *this;
 }
 OpWriter& OpWriter::sample(Sample sample) {
-  return op_->test.samples.push_back(std::move(sample)), *this;
+  op_->test.samples.push_back(std::move(sample));
+  return *this;
 }
-OpWriter& OpWriter::no_layout_tests() { return op_->test.layouts = false, *this; }
-OpWriter& OpWriter::no_tests(std::string why) { return op_->test.skip = std::move(why), *this; }
+OpWriter& OpWriter::no_layout_tests() {
+  op_->test.layouts = false;
+  return *this;
+}
+OpWriter& OpWriter::no_tests(std::string why) {
+  op_->test.skip = std::move(why);
+  return *this;
+}
 
 }  // namespace anymps

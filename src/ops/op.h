@@ -20,11 +20,10 @@ namespace anymps {
 
 class Graph;
 class InferContext;
-struct Node;
 struct Op;
-struct Value;
 
-// Facts that passes and drivers use, as data.
+// Facts that passes, drivers and doors use, as data: they ask for a fact, never for a list of
+// names.
 enum OpFact : uint32_t {
   kElementwise = 1u << 0,  // y[i] depends on the (broadcast) inputs at i alone
   kCommutative = 1u << 1,  // the first two inputs may be swapped
@@ -34,6 +33,27 @@ enum OpFact : uint32_t {
   kInternal = 1u << 5,     // made by passes only; hidden from the public builder
   // Run by the runtime itself, without a kernel: control flow, sequences, optionals.
   kStructural = 1u << 6,
+  kMoves = 1u << 7,       // elements come out as they went in, or as one value that fills
+  kNoRounding = 1u << 8,  // elementwise, and results are exact in the dtype of the inputs
+  kProduct = 1u << 9,     // sums of products: what mixed precision computes in a half type
+  kSteep = 1u << 10,      // elementwise, but a half type loses or overflows
+  kStaysHalf = 1u << 11,  // neither elementwise nor a move, yet as good in its input's half type
+  // The first output of its first body says whether to go on, the others are the node's.
+  kPredicateFirst = 1u << 12,
+};
+
+// How an op follows its input to channels last (passes/layout.cc), by which attributes speak of
+// axes. Elementwise ops follow by that fact.
+enum class LayoutRule : uint8_t {
+  kNone,
+  kConvolution,  // asks for channels last: attribute `layout`; inputs 0 and 3 are images
+  kLayout,       // attribute `layout`
+  kAxis,         // attribute `axis`, of input 0
+  kJoin,         // attribute `axis`, of all inputs
+  kSlice,        // attribute `axes`; empty: the first ones, as many as `starts`
+  kPads,         // attribute `pads`: befores of all axes, then afters
+  kSizes,        // attributes `sizes` and `scales`, of all axes; either may be empty
+  kReduction,    // attribute `axes`, which are gone unless `keep_dims`
 };
 
 struct InputSpec {
@@ -50,6 +70,7 @@ struct OutputSpec {
   std::string name;
   std::string type;  // a type variable of an input, a dtype's name, or "": the op's dtype attribute
   std::string doc;
+  bool by_product = false;  // optional, and given only to who asks for it
 };
 
 struct AttrSpec {
@@ -107,7 +128,6 @@ struct MeasureContext {
   bool has(size_t i) const { return i < inputs.size() && inputs[i].data != nullptr; }
 };
 using MeasureFn = std::function<std::vector<Shape>(const MeasureContext&)>;
-using DecomposeFn = std::function<std::vector<Value*>(Graph&, const Node&)>;
 // How a view-like op's output lies in its first input's memory. The function sets strides and
 // offset (in elements) and returns true, or returns false when the elements must be copied.
 struct ViewContext {
@@ -127,23 +147,24 @@ using CostFn = std::function<double(const Attrs&, const std::vector<Shape>& in,
                                     const std::vector<Shape>& out)>;
 
 struct Op {
-  std::string name, family, doc, formula;
+  std::string name, doc, formula;
+  std::string family, file;      // where its record is: src/ops/<family>/<file>.cc
   std::vector<std::string> mps;  // the MPSGraph selectors it covers
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
   bool variadic_outputs = false;
   std::vector<AttrSpec> attrs;
   uint32_t facts = 0;
+  LayoutRule layout = LayoutRule::kNone;
+  std::string reference_only;  // why no driver has a kernel of its own; empty: drivers must
   InferFn infer;
   MeasureFn measure;  // none: all shapes follow from shapes and small integers
-  DecomposeFn decompose;
   ViewFn view;
   CostFn cost;
   TestSpec test;
 
   bool is(uint32_t fact) const { return (facts & fact) == fact; }
-  int attr_index(std::string_view name) const;   // -1: none
-  int input_index(std::string_view name) const;  // -1: none
+  int attr_index(std::string_view name) const;  // -1: none
   size_t required_inputs() const;
   size_t max_inputs() const;
 };
@@ -165,6 +186,7 @@ class OpWriter {
   OpWriter& variadic(std::string name, DTypeSet dtypes, std::string type = "T",
                      std::string doc = "");
   OpWriter& output(std::string name, std::string type = "T", std::string doc = "");
+  OpWriter& by_product(std::string name, std::string type = "T", std::string doc = "optional");
   OpWriter& variadic_outputs(std::string name, std::string type = "T", std::string doc = "");
   OpWriter& attr(std::string name, int64_t value, std::string doc = "");
   OpWriter& attr(std::string name, int value, std::string doc = "") {
@@ -179,13 +201,16 @@ class OpWriter {
   OpWriter& attr(std::string name, std::vector<double> value, std::string doc = "");
   OpWriter& required(std::string name, AttrKind kind, std::string doc = "");
   OpWriter& facts(uint32_t facts);
+  OpWriter& layout(LayoutRule rule);
+  // The reference kernel serves every driver, for this reason. A test fails for an op that has
+  // neither this nor a kernel on the CPU.
+  OpWriter& reference_only(std::string why);
   // What several records have in common, written once.
   OpWriter& with(OpWriter& (*part)(OpWriter&)) { return part(*this); }
   OpWriter& containers(ContainerSet set);  // of the input written last
   OpWriter& infer(InferFn fn);
   OpWriter& measure(MeasureFn fn);
-  OpWriter& decompose(DecomposeFn fn);
-  OpWriter& view(ViewFn fn);  // implies kViewLike
+  OpWriter& view(ViewFn fn);  // implies kViewLike and kMoves
   OpWriter& cost(CostFn fn);
   OpWriter& domain(double low, double high);
   OpWriter& domain(std::string input, double low, double high);

@@ -10,6 +10,8 @@
 
 namespace anymps {
 
+struct Node;
+
 struct Signature {
   std::vector<std::string> names;  // of the inputs
   std::vector<ValueType> inputs, outputs;

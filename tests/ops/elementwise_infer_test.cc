@@ -185,13 +185,12 @@ TEST(ElementwiseInfer, Reductions) {
 }
 
 TEST(ElementwiseRecords, AreComplete) {
-  const std::set<std::string> families = {"arithmetic",         "comparison", "logic",
-                                          "activation",         "cast",       "reduction",
-                                          "elementwise_program"};
+  const std::set<std::string> families = {"elementwise", "reduction"};
   std::set<std::string> selectors;
   size_t count = 0;
   for (const Op* op : all_ops()) {
-    if (!families.contains(op->family)) continue;
+    // Those of complex numbers cover selectors of the real ones once more.
+    if (!families.contains(op->family) || op->file == "complex") continue;
     ++count;
     EXPECT_FALSE(op->doc.empty()) << op->name;
     EXPECT_FALSE(op->formula.empty()) << op->name;

@@ -275,7 +275,7 @@ OP(while_loop)
     .required("before", AttrKind::kGraph, "(carried, captures) -> (predicate, results)")
     .required("after", AttrKind::kGraph, "(results, captures) -> carried")
     .required("carried", AttrKind::kInt, "how many values are carried")
-    .facts(kStructural)
+    .facts(kStructural | kPredicateFirst)
     .infer(infer_while_loop)
     .no_tests(kControlFlowTests);
 
@@ -312,7 +312,7 @@ OP(loop)
     .required("body", AttrKind::kGraph,
               "(iteration i64, condition, carried, captures) -> (condition, carried, scans)")
     .required("carried", AttrKind::kInt, "how many values are carried")
-    .facts(kStructural)
+    .facts(kStructural | kPredicateFirst)
     .infer(infer_loop)
     .no_tests(kControlFlowTests);
 

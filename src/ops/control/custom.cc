@@ -152,6 +152,7 @@ OP(custom)
     .variadic_outputs("outputs", "")
     .required("op", AttrKind::kString, "the op's name with its domain: \"my.domain.Op\"")
     .attr("attributes", "[]", {}, "its attributes, as JSON")
+    .reference_only("the caller's function computes it")
     .infer(infer_custom)
     .no_tests("the op is not there before it is registered; tests/api/custom_op_test.cc");
 

@@ -15,6 +15,7 @@ OP(random_mersenne)
     .output("y", "f64")
     .attr("shape", std::vector<int64_t>{}, "the shape")
     .attr("seed", 0, "in [0, 2^32)")
+    .reference_only("each number follows from those before it")
     .infer([](InferContext& ctx) {
       const int64_t seed = ctx.attrs.i("seed");
       ctx.check(seed >= 0 && seed <= INT64_C(0xffffffff), "seed {} is not in [0, 2^32)", seed);

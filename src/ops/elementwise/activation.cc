@@ -16,6 +16,7 @@ namespace anymps {
 
 ACTIVATION(relu, kReal, "x where it is positive, else 0.", "y = max(x, 0)")
     .mps("reLUWithTensor:name:")
+    .facts(kNoRounding)
     .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
 ACTIVATION(leaky_relu, kFloat, "Relu with a slope for negative x.", "y = x < 0 ? alpha * x : x")
     .mps("leakyReLUWithTensor:alpha:name:")
@@ -70,6 +71,7 @@ static void infer_softmax(InferContext& ctx) {
       .input("x", kFloat)                                         \
       .output("y")                                                \
       .attr("axis", -1, "along which the results sum to 1")       \
+      .layout(LayoutRule::kAxis)                                  \
       .infer(infer_softmax)                                       \
       .domain(-20, 20)                                            \
       .sample({"vector", {{7}}, {}, {}})                          \

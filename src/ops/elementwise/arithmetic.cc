@@ -27,50 +27,65 @@ constexpr Tolerance kExact{.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0};
 
 UNARY(identity, kEvery, "The input itself.", "y = x")
     .mps("identityWithTensor:name:")
+    .facts(kNoRounding)
     .tolerance(kExact)
     .view([](ViewContext& view) { return view.strides = view.input.strides, true; });
 
 UNARY(exp, kFloatOrComplex, "e to the power x.", "y = exp(x)")
     .mps("exponentWithTensor:name:")
-    .domain(-4, 4);
+    .domain(-4, 4)
+    .facts(kSteep);
 UNARY(exp2, kFloat, "2 to the power x.", "y = 2^x")
     .mps("exponentBase2WithTensor:name:")
-    .domain(-4, 4);
+    .domain(-4, 4)
+    .facts(kSteep);
 UNARY(exp10, kFloat, "10 to the power x.", "y = 10^x")
     .mps("exponentBase10WithTensor:name:")
-    .domain(-2, 2);
-UNARY(expm1, kFloat, "exp(x) - 1, exact near 0.", "y = exp(x) - 1").domain(-4, 4);
+    .domain(-2, 2)
+    .facts(kSteep);
+UNARY(expm1, kFloat, "exp(x) - 1, exact near 0.", "y = exp(x) - 1").domain(-4, 4).facts(kSteep);
 UNARY(log, kFloatOrComplex, "Natural logarithm.", "y = ln(x)")
     .mps("logarithmWithTensor:name:")
-    .domain(0.1, 4);
+    .domain(0.1, 4)
+    .facts(kSteep);
 UNARY(log2, kFloat, "Logarithm to base 2.", "y = ln(x) / ln(2)")
     .mps("logarithmBase2WithTensor:name:")
-    .domain(0.1, 4);
+    .domain(0.1, 4)
+    .facts(kSteep);
 UNARY(log10, kFloat, "Logarithm to base 10.", "y = ln(x) / ln(10)")
     .mps("logarithmBase10WithTensor:name:")
-    .domain(0.1, 4);
-UNARY(log1p, kFloat, "ln(1 + x), exact near 0.", "y = ln(1 + x)").domain(-0.9, 4);
+    .domain(0.1, 4)
+    .facts(kSteep);
+UNARY(log1p, kFloat, "ln(1 + x), exact near 0.", "y = ln(1 + x)").domain(-0.9, 4).facts(kSteep);
 
 UNARY(square, kNumber, "x times itself.", "y = x * x")
     .mps("squareWithTensor:name:")
-    .mps("absoluteSquareWithTensor:name:");
+    .mps("absoluteSquareWithTensor:name:")
+    .facts(kSteep);
 UNARY(sqrt, kFloatOrComplex, "Square root; NaN for a negative real.", "y = sqrt(x)")
     .mps("squareRootWithTensor:name:")
     .domain(0, 4);
 UNARY(rsqrt, kFloatOrComplex, "Reciprocal of the square root.", "y = 1 / sqrt(x)")
     .mps("reciprocalSquareRootWithTensor:name:")
     .mps("reverseSquareRootWithTensor:name:")
-    .domain(0.1, 4);
+    .domain(0.1, 4)
+    .facts(kSteep);
 UNARY(reciprocal, kFloatOrComplex, "One divided by x.", "y = 1 / x")
     .mps("reciprocalWithTensor:name:")
-    .domain(0.1, 4);
+    .domain(0.1, 4)
+    .facts(kSteep);
 
 UNARY(abs, kReal, "Absolute value; the lowest integer wraps to itself.", "y = |x|")
     .mps("absoluteWithTensor:name:")
+    .facts(kNoRounding)
     .tolerance(kExact);
-UNARY(neg, kNumber, "Negative.", "y = -x").mps("negativeWithTensor:name:").tolerance(kExact);
+UNARY(neg, kNumber, "Negative.", "y = -x")
+    .mps("negativeWithTensor:name:")
+    .facts(kNoRounding)
+    .tolerance(kExact);
 UNARY(sign, kReal, "-1, 0 or 1; NaN for NaN.", "y = (x > 0) - (x < 0)")
     .mps("signWithTensor:name:")
+    .facts(kNoRounding)
     .tolerance(kExact);
 OP(signbit)
     .doc("True where the sign is a minus: of -0 and of a NaN with one too.")
@@ -98,12 +113,25 @@ UNARY(trunc, kReal, "x without its fraction.", "y = trunc(x)")
 
 UNARY(sin, kFloatOrComplex, "Sine.", "y = sin(x)").mps("sinWithTensor:name:");
 UNARY(cos, kFloatOrComplex, "Cosine.", "y = cos(x)").mps("cosWithTensor:name:");
-UNARY(tan, kFloatOrComplex, "Tangent.", "y = tan(x)").mps("tanWithTensor:name:").domain(-1.2, 1.2);
-UNARY(sinh, kFloatOrComplex, "Hyperbolic sine.", "y = sinh(x)").mps("sinhWithTensor:name:");
-UNARY(cosh, kFloatOrComplex, "Hyperbolic cosine.", "y = cosh(x)").mps("coshWithTensor:name:");
+UNARY(tan, kFloatOrComplex, "Tangent.", "y = tan(x)")
+    .mps("tanWithTensor:name:")
+    .domain(-1.2, 1.2)
+    .facts(kSteep);
+UNARY(sinh, kFloatOrComplex, "Hyperbolic sine.", "y = sinh(x)")
+    .mps("sinhWithTensor:name:")
+    .facts(kSteep);
+UNARY(cosh, kFloatOrComplex, "Hyperbolic cosine.", "y = cosh(x)")
+    .mps("coshWithTensor:name:")
+    .facts(kSteep);
 UNARY(tanh, kFloatOrComplex, "Hyperbolic tangent.", "y = tanh(x)").mps("tanhWithTensor:name:");
-UNARY(asin, kFloat, "Inverse sine.", "y = asin(x)").mps("asinWithTensor:name:").domain(-1, 1);
-UNARY(acos, kFloat, "Inverse cosine.", "y = acos(x)").mps("acosWithTensor:name:").domain(-1, 1);
+UNARY(asin, kFloat, "Inverse sine.", "y = asin(x)")
+    .mps("asinWithTensor:name:")
+    .domain(-1, 1)
+    .facts(kSteep);
+UNARY(acos, kFloat, "Inverse cosine.", "y = acos(x)")
+    .mps("acosWithTensor:name:")
+    .domain(-1, 1)
+    .facts(kSteep);
 UNARY(atan, kFloat, "Inverse tangent.", "y = atan(x)").mps("atanWithTensor:name:");
 UNARY(asinh, kFloat, "Inverse hyperbolic sine.", "y = asinh(x)").mps("asinhWithTensor:name:");
 UNARY(acosh, kFloat, "Inverse hyperbolic cosine.", "y = acosh(x)")
@@ -113,7 +141,8 @@ UNARY(atanh, kFloat, "Inverse hyperbolic tangent.", "y = atanh(x)")
     .mps("atanhWithTensor:name:")
     .domain(-0.9, 0.9);
 UNARY(erf, kFloat, "The error function.", "y = 2 / sqrt(pi) * integral(exp(-t^2), t = 0 .. x)")
-    .mps("erfWithTensor:name:");
+    .mps("erfWithTensor:name:")
+    .facts(kSteep);
 
 BINARY(add, kNumber, "Sum.", "y = a + b")
     .mps("additionWithPrimaryTensor:secondaryTensor:name:")
@@ -142,26 +171,29 @@ BINARY(div_no_nan, kNumber, "Quotient, and 0 where b is 0.", "y = b == 0 ? 0 : a
     .domain("b", 1, 4);
 BINARY(mod, kReal, "Remainder with the sign of a, as C's fmod and %.", "y = a - trunc(a / b) * b")
     .mps("moduloWithPrimaryTensor:secondaryTensor:name:")
-    .domain("b", 1, 4);
+    .domain("b", 1, 4)
+    .facts(kSteep);
 BINARY(floor_mod, kReal, "Remainder with the sign of b, as Python's %.", "y = a - floor(a / b) * b")
     .mps("floorModuloWithPrimaryTensor:secondaryTensor:name:")
-    .domain("b", 1, 4);
+    .domain("b", 1, 4)
+    .facts(kSteep);
 BINARY(pow, kNumber, "a to the power b. Of integers, a negative power rounds toward zero.",
        "y = a^b")
     .mps("powerWithPrimaryTensor:secondaryTensor:name:")
     .domain("a", 0.2, 3)
-    .domain("b", -2, 2);
+    .domain("b", -2, 2)
+    .facts(kSteep);
 BINARY(min, kReal, "The lower of two.", "y = a < b ? a : b")
     .mps("minimumWithPrimaryTensor:secondaryTensor:name:")
     .mps("minimumWithNaNPropagationWithPrimaryTensor:secondaryTensor:name:")
     .attr("propagate_nan", true, "NaN on either side gives NaN; otherwise the other side")
-    .facts(kCommutative)
+    .facts(kCommutative | kNoRounding)
     .tolerance(kExact);
 BINARY(max, kReal, "The higher of two.", "y = a > b ? a : b")
     .mps("maximumWithPrimaryTensor:secondaryTensor:name:")
     .mps("maximumWithNaNPropagationWithPrimaryTensor:secondaryTensor:name:")
     .attr("propagate_nan", true, "NaN on either side gives NaN; otherwise the other side")
-    .facts(kCommutative)
+    .facts(kCommutative | kNoRounding)
     .tolerance(kExact);
 BINARY(atan2, kFloat, "The angle of the point (b, a), in (-pi, pi].", "y = atan2(a, b)")
     .mps("atan2WithPrimaryTensor:secondaryTensor:name:")

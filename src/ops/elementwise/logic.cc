@@ -46,7 +46,7 @@ OP(where)
     .input("a", kEvery)
     .input("b", kEvery)
     .output("y")
-    .facts(kElementwise)
+    .facts(kElementwise | kMoves | kNoRounding)
     .infer(infer_elementwise)
     .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
 
@@ -62,7 +62,7 @@ OP(clamp)
     .output("y")
     .attr("min", -std::numeric_limits<double>::infinity(), "lower bound if there is no tensor")
     .attr("max", std::numeric_limits<double>::infinity(), "upper bound if there is no tensor")
-    .facts(kElementwise)
+    .facts(kElementwise | kNoRounding)
     .infer([](InferContext& ctx) {
       for (const char* bound : {"min", "max"})
         ctx.check(!std::isnan(ctx.attrs.f(bound)), "attribute '{}' must not be NaN", bound);

@@ -260,6 +260,7 @@ OP(eig_gradient)
     .optional("dw", bit(DType::kC64), "C", "of w, […, n]; absent: 0")
     .optional("dv", bit(DType::kC64), "C", "of v, […, n, n]; absent: 0")
     .output("dx")
+    .reference_only("rare: nobody has needed it fast")
     .infer([](InferContext& ctx) {
       const Parts a = square(ctx, 0);
       expect_shape(ctx, 1, joined(a.batch, {a.rows}));

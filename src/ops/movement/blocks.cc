@@ -108,6 +108,7 @@ OP(interleave)
     .variadic("xs", kEvery)
     .output("y")
     .attr("axis", 0, "the axis to join along")
+    .facts(kMoves)
     .infer(infer_interleave)
     .sample({"vectors", {{3}, {3}}, {}})
     .sample({"last", {{2, 3}, {2, 3}, {2, 3}}, {{"axis", -1}}})
@@ -125,6 +126,7 @@ OP(interleave)
       .attr("batch_axis", 0, "the axis that holds the places in a block")                        \
       .attr("pixel_shuffle", false,                                                              \
             "the places in a block are neighbours on the batch axis; otherwise the batches are") \
+      .facts(kMoves)                                                                             \
       .infer([](InferContext& ctx) { infer_blocks(ctx, to_batch); })
 
 BLOCKS(space_to_batch, true, "Moves blocks of the spatial axes to the batch axis.",

@@ -69,6 +69,7 @@ WINDOW_ATTRS(OP(im2col)
                  .input("x", kAny)
                  .output("y")
                  .required("kernel", AttrKind::kInts, "extents of the window"))
+    .facts(kMoves)
     .infer(infer_im2col)
     .sample({"image", {{2, 3, 5, 6}}, {{"kernel", std::vector<int64_t>{2, 3}}}})
     .sample({"strided",

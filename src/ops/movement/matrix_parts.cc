@@ -39,6 +39,7 @@ OP(band_part)
     .output("y")
     .attr("lower", -1, "diagonals below the main one")
     .attr("upper", -1, "diagonals above the main one")
+    .facts(kMoves)
     .infer([](InferContext& ctx) {
       ctx.check(ctx.rank(0) >= 2, "x must have rank 2 or more, it has rank {}", ctx.rank(0));
       known_int(ctx, 1, "lower");
@@ -80,6 +81,7 @@ OP(reverse_sequence)
     .output("y")
     .attr("time_axis", 0, "the axis of steps")
     .attr("batch_axis", 1, "the axis of sequences")
+    .facts(kMoves)
     .infer(infer_reverse_sequence)
     .sample({"time_first", {{4, 3, 2}, {3}}, {}, {{1, {4, 0, 2}}}})
     .sample({"batch_first", {{3, 4}, {3}}, {{"time_axis", 1}, {"batch_axis", 0}}, {{1, {1, 4, 3}}}})

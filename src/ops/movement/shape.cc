@@ -255,7 +255,9 @@ OpWriter& depth_blocks(OpWriter& op) {
       .output("y")
       .required("block", AttrKind::kInt, "side of the square")
       .attr("mode", "DCR", {"DCR", "CRD"}, "order of the channels")
-      .attr("layout", "channels_first", {"channels_first", "channels_last"});
+      .attr("layout", "channels_first", {"channels_first", "channels_last"})
+      .facts(kMoves)
+      .layout(LayoutRule::kLayout);
 }
 
 }  // namespace
@@ -384,6 +386,7 @@ OP(shape)
     .attr("start", 0, "first axis; negative counts from the end")
     .attr("end", std::numeric_limits<int64_t>::max(), "axis after the last; clamped to the rank")
     .facts(kShapeOnly)
+    .reference_only("a few numbers, known before the run")
     .infer(infer_shape)
     .sample({"all", {{2, 3, 4}}, {}})
     .sample({"part", {{2, 3, 4}}, {{"start", 1}, {"end", -1}}})
@@ -397,6 +400,7 @@ OP(size)
     .input("x", kEvery)
     .output("y", "i64")
     .facts(kShapeOnly)
+    .reference_only("one number, known before the run")
     .infer(infer_size)
     .sample({"matrix", {{2, 3}}, {}})
     .sample({"scalar", {{}}, {}})

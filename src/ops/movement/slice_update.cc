@@ -66,6 +66,7 @@ RANGE_INPUTS(OP(slice_update)
         "name:")
     .mps("sliceUpdateDataTensor:updateTensor:startsTensor:endsTensor:stridesTensor:name:")
     .mps("sliceUpdateDataTensor:updateTensor:starts:ends:strides:name:")
+    .facts(kMoves)
     .infer(infer_slice_update)
     .sample({"plain",
              {{5, 6}, {3, 4}},

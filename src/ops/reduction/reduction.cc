@@ -93,6 +93,7 @@ void infer_arg(InferContext& ctx) {
       .attr("axes", std::vector<int64_t>{}, "the axes to reduce; none given: all")                 \
       .attr("keep_dims", true, "reduced axes stay, with extent 1")                                 \
       .attr("empty_axes", "all", {"all", "none"}, "which axes an empty list means")                \
+      .layout(LayoutRule::kReduction)                                                              \
       .infer(infer_reduction)                                                                      \
       .sample({"all", {{3, 5}}, {}, {}})                                                           \
       .sample({"vector", {{40}}, {{"keep_dims", false}}, {}})                                      \

@@ -15,6 +15,7 @@ OP(image_decoder)
     .input("x", bit(DType::kU8), "T", "[bytes]")
     .output("y", "T", "[height, width, channels]")
     .attr("pixel_format", "RGB", {"RGB", "BGR", "Grayscale"})
+    .reference_only("a library's decoder does the work")
     .infer([](InferContext& ctx) {
       expect_rank(ctx, 0, 1, 1);
       const int64_t channels = ctx.attrs.s("pixel_format") == "Grayscale" ? 1 : 3;

@@ -219,6 +219,7 @@ static const OpWriter kResize =
                       "[2*axes]: begins, then ends, as parts of the extent")
             .output("y"))
         .attr("extrapolation_value", 0.0, "of tf_crop_and_resize")
+        .layout(LayoutRule::kSizes)
         .infer(infer_resize)
         .measure(measure_resize)
         .cost(resize_cost)

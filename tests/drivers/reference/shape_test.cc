@@ -68,9 +68,7 @@ TEST(ReferenceShape, SpaceToDepthIsTheInverse) {
 TEST(ReferenceMoves, AllDtypesAndLayouts) {
   int ran = 0;
   for (const Op* op : all_ops()) {
-    if (op->family != "shape" && op->family != "slice" && op->family != "join" &&
-        op->family != "gather")
-      continue;
+    if (op->family != "movement" || !op->is(kMoves)) continue;
     for (const Sample& sample : op->test.samples) {
       for (int code = 0; code < kComputeDTypeCount; ++code) {
         SCOPED_TRACE(op->name + " " + sample.label + " " + name(static_cast<DType>(code)));
