@@ -8,8 +8,6 @@
 // twin. A node that can work on the twins is made again on them; its old output becomes a transpose
 // of the new one, which dies if all its readers follow too.
 #include <algorithm>
-#include <functional>
-#include <map>
 #include <numeric>
 #include <unordered_map>
 
@@ -59,15 +57,13 @@ class LayoutWalk {
   int run() {
     const auto nodes = graph_.node_list();
     const bool images = std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
-      return node->is("conv") || node->is("conv_transpose");
+      return node->op->layout == LayoutRule::kConvolution;
     });
     if (!images) return 0;
     return rewriter_.each([&](Node& node) { return visit(node); });
   }
 
  private:
-  using Handler = bool (LayoutWalk::*)(Node&);
-
   bool visit(Node& node) {
     const auto open = [](const Value* value) { return value && rank_of(value) < 0; };
     if (node.outputs.empty() || open(node.output()) ||
@@ -78,36 +74,30 @@ class LayoutWalk {
       if (rank >= 4 && perm_of(node) == to_first(rank)) twins_[node.output()] = node.input(0);
       return false;
     }
-    if (node.is("conv") || node.is("conv_transpose")) return convolution(node);
-    if (auto handler = handlers().find(node.op->name); handler != handlers().end())
-      return node.input(0) && twin(node.input(0)) && (this->*handler->second)(node);
+    if (node.op->layout == LayoutRule::kConvolution) return convolution(node);
+    if (node.op->layout != LayoutRule::kNone) return twin(node.input(0)) && follows(node);
     return node.op->is(kElementwise) && elementwise(node);
   }
 
-  static const std::map<std::string_view, Handler>& handlers() {
-    static const std::map<std::string_view, Handler> table = [] {
-      std::map<std::string_view, Handler> made = {
-          {"max_pool", &LayoutWalk::with_layout},
-          {"avg_pool", &LayoutWalk::with_layout},
-          {"lp_pool", &LayoutWalk::with_layout},
-          {"depth_to_space", &LayoutWalk::with_layout},
-          {"space_to_depth", &LayoutWalk::with_layout},
-          {"batch_norm", &LayoutWalk::with_axis},
-          {"softmax", &LayoutWalk::with_axis},
-          {"log_softmax", &LayoutWalk::with_axis},
-          {"concat", &LayoutWalk::concat},
-          {"split", &LayoutWalk::with_axis},
-          {"slice", &LayoutWalk::slice},
-          {"pad", &LayoutWalk::pad},
-          {"resize", &LayoutWalk::resize},
-      };
-      for (const char* reduction :
-           {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "reduce_l1",
-            "reduce_l2", "reduce_sum_square", "reduce_log_sum", "reduce_log_sum_exp"})
-        made[reduction] = &LayoutWalk::reduction;
-      return made;
-    }();
-    return table;
+  bool follows(Node& node) {
+    switch (node.op->layout) {
+      case LayoutRule::kLayout:
+        return with_layout(node);
+      case LayoutRule::kAxis:
+        return with_axis(node);
+      case LayoutRule::kJoin:
+        return join(node);
+      case LayoutRule::kSlice:
+        return slice(node);
+      case LayoutRule::kPads:
+        return pad(node);
+      case LayoutRule::kSizes:
+        return resize(node);
+      case LayoutRule::kReduction:
+        return reduction(node);
+      default:
+        return false;
+    }
   }
 
   Value* twin(const Value* value) const {
@@ -168,7 +158,7 @@ class LayoutWalk {
     return follow(node, again(node, inputs, attrs));
   }
 
-  bool concat(Node& node) {
+  bool join(Node& node) {
     std::vector<Value*> inputs;
     for (Value* input : node.inputs) {
       if (!twin(input) && !input->is_constant()) return false;

@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/precision.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <set>
+#include <unordered_map>
 
 namespace anymps {
 
 namespace {
-
-const std::set<std::string_view> kProducts = {"matmul", "conv", "conv_transpose", "einsum", "sdpa"};
-const std::set<std::string_view> kMoves = {
-    "reshape", "transpose",      "squeeze",        "unsqueeze", "flatten", "expand",
-    "slice",   "split",          "concat",         "stack",     "pad",     "tile",
-    "reverse", "depth_to_space", "space_to_depth", "max_pool",  "avg_pool"};
-// Elementwise, but steep: a half type loses or overflows.
-const std::set<std::string_view> kSteep = {
-    "exp",   "exp2", "exp10",      "expm1",  "log",  "log2", "log10",
-    "log1p", "pow",  "reciprocal", "rsqrt",  "sinh", "cosh", "tan",
-    "acos",  "asin", "erf",        "square", "cast", "mod",  "floor_mod"};
 
 class Lowering {
  public:
@@ -52,9 +40,9 @@ class Lowering {
 
   bool lowers(const Node& node) const {
     if (node.op->is(kStructural) || node.op->is(kInternal)) return false;
-    const bool product = kProducts.contains(node.op->name);
-    const bool follows = kMoves.contains(node.op->name) ||
-                         (node.op->is(kElementwise) && !kSteep.contains(node.op->name));
+    const bool product = node.op->is(kProduct);
+    const bool follows = node.op->is(kMoves) || node.op->is(kStaysHalf) ||
+                         (node.op->is(kElementwise) && !node.op->is(kSteep) && !casts(*node.op));
     if (!product && !follows) return false;
     bool any = product;
     for (const Value* input : node.inputs) {
@@ -68,6 +56,9 @@ class Lowering {
     }
     return any;
   }
+
+  // Its results have the dtype that an attribute says, whatever comes in.
+  static bool casts(const Op& op) { return op.outputs[0].type.empty(); }
 
   // f16 ends at 65504: masks of -1e9 and the like would become infinite.
   bool fits(const Constant& constant) const {

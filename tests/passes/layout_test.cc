@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
+
 #include "passes/pass_test.h"
 
 namespace anymps::testing {
@@ -128,6 +130,27 @@ TEST_F(Layout, WhatCannotFollowGetsItsTranspose) {
 TEST_F(Layout, NotForDriversThatDoNotAskForIt) {
   graph.set_outputs({conv(x, 4, "a")});
   EXPECT_EQ(rewrite(graph, {"layout"}, fusing(false)), 0);
+}
+
+// The pass changes the attributes that a record's rule speaks of: the record has them.
+TEST(LayoutRules, RecordsHaveTheAttributes) {
+  const std::map<LayoutRule, std::vector<const char*>> named = {
+      {LayoutRule::kConvolution, {"layout"}},
+      {LayoutRule::kLayout, {"layout"}},
+      {LayoutRule::kAxis, {"axis"}},
+      {LayoutRule::kJoin, {"axis"}},
+      {LayoutRule::kSlice, {"axes", "starts"}},
+      {LayoutRule::kPads, {"pads"}},
+      {LayoutRule::kSizes, {"sizes", "scales"}},
+      {LayoutRule::kReduction, {"axes", "keep_dims"}}};
+  std::map<LayoutRule, int> counts;
+  for (const Op* op : all_ops()) {
+    if (op->layout == LayoutRule::kNone) continue;
+    ++counts[op->layout];
+    for (const char* attr : named.at(op->layout))
+      EXPECT_GE(op->attr_index(attr), 0) << op->name << " has no attribute " << attr;
+  }
+  EXPECT_EQ(counts.size(), named.size());
 }
 
 }  // namespace

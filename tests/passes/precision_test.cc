@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/precision.h"
 
+#include <cmath>
+#include <tuple>
+
 #include "passes/pass_test.h"
 #include "runtime/executable.h"
 
@@ -44,6 +47,38 @@ TEST(Precision, SoftmaxAndSumsStay) {
   Value* product = graph.add("matmul", {x, ramp_weights(graph, {4, 8}, 1)});
   EXPECT_EQ(lowered(graph, graph.add("softmax", {product}), DType::kF16),
             "cast:f16 cast:f16 matmul:f16 cast:f32 softmax:f32 ");
+}
+
+TEST(Precision, MovesAndPoolsStayInTheHalfType) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {Dim(1), Dim(2), Dim(4), Dim(4)});
+  Value* product = graph.add("conv", {x, ramp_weights(graph, {3, 2, 1, 1}, 1)});
+  Value* picked = graph.add("gather", {product, graph.ints({2, 0})}, {{"axis", 1}});
+  Value* pooled = graph.add("avg_pool", {picked}, {{"kernel", std::vector<int64_t>{2, 2}}});
+  Value* turned = graph.add("transpose", {pooled}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+  EXPECT_EQ(lowered(graph, turned, DType::kBF16),
+            "cast:bf16 cast:bf16 conv:bf16 gather:bf16 avg_pool:bf16 transpose:bf16 cast:f32 ");
+}
+
+TEST(Precision, SteepFunctionsAndCastsDoNot) {
+  for (const auto& [op, attrs, ends] :
+       {std::tuple("exp", NamedAttrs{}, "cast:f32 exp:f32 "),
+        std::tuple("cast", NamedAttrs{{"dtype", DType::kI32}}, "cast:f32 cast:i32 ")}) {
+    Graph graph;
+    Value* x = graph.input("x", DType::kF32, {kN, 4});
+    Value* product = graph.add("matmul", {x, ramp_weights(graph, {4, 8}, 1)});
+    EXPECT_EQ(lowered(graph, graph.add(op, {product}, attrs), DType::kF16),
+              std::string("cast:f16 cast:f16 matmul:f16 ") + ends);
+  }
+}
+
+TEST(Precision, FactsOfTheRecordsFit) {
+  for (const Op* op : all_ops()) {
+    EXPECT_TRUE(!op->is(kSteep) || op->is(kElementwise)) << op->name;
+    EXPECT_TRUE(!op->is(kViewLike) || op->is(kMoves)) << op->name;
+    EXPECT_FALSE(op->is(kStaysHalf) && (op->is(kElementwise) || op->is(kMoves))) << op->name;
+    EXPECT_FALSE(op->is(kProduct) && (op->is(kElementwise) || op->is(kMoves))) << op->name;
+  }
 }
 
 TEST(Precision, FloatsOfTheRestDoNotBecomeHalf) {

@@ -12,8 +12,6 @@ from . import _convert, _core
 from ._executable import _kind_of, device as find_device
 
 _ARRAYS = (np.ndarray, _core.Tensor)
-# Ops whose further outputs are by-products: they give the first unless asked for more.
-_MAINLY_FIRST = {"batch_norm", "dropout", "group_norm", "instance_norm", "layer_norm", "max_pool", "rms_norm", "sdpa"}
 
 
 def records():
@@ -202,13 +200,11 @@ def _output_count(record, outputs, given):
         values = {name: value for name, _, value in given}
         if "sizes" in values:
             return len(values["sizes"])
-        if op == "for_loop":
-            return values["carried"]
-        body = next((values[name] for name in ("callee", "then_branch", "before", "body") if name in values), None)
+        body = next((values[attr["name"]] for attr in record["attrs"] if attr["kind"] == "graph" and attr["name"] in values), None)
         if body is None:
             raise _core.InvalidArgument(f"[{op}] outputs=… must say how many there are")
-        return len(body.outputs) - (op in ("while_loop", "loop"))
-    return 1 if op in _MAINLY_FIRST else declared
+        return len(body.outputs) - record["predicate_first"]
+    return sum(not output["by_product"] for output in record["outputs"])
 
 
 def _dtypes_of(specs, inputs):
