@@ -8,13 +8,9 @@
 #include "drivers/cpu/elementwise/tile_ops.h"
 #include "semantics/scalar_functions.h"
 
-#undef HWY_BASELINE_TARGETS
-#define HWY_BASELINE_TARGETS HWY_SSE4
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3)
-#undef HWY_TARGET_INCLUDE
+#define ANYMPS_WITHOUT_AVX512
 #define HWY_TARGET_INCLUDE "drivers/cpu/elementwise/elementwise_plain.cc"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+#include "drivers/cpu/all_targets.h"
 
 // Element i of the output depends on element i of the inputs alone, also when they are the same.
 #if defined(__clang__)

@@ -6,13 +6,8 @@
 
 #include "drivers/cpu/elementwise/tile_ops.h"
 
-#undef HWY_BASELINE_TARGETS
-#define HWY_BASELINE_TARGETS HWY_SSE4
-#define HWY_DISABLED_TARGETS (HWY_SSSE3)
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "drivers/cpu/elementwise/elementwise_simd.cc"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+#include "drivers/cpu/all_targets.h"
 
 #include "drivers/cpu/common/math-inl.h"
 

@@ -7,18 +7,9 @@
 
 #include "drivers/cpu/isa.h"
 
-// Sanitized builds compile one instruction set; here that would leave nothing to watch. gcc 12
-// cannot compile this one for the thread sanitizer.
-#if !defined(__SANITIZE_THREAD__)
-#undef HWY_COMPILE_ONLY_STATIC
-#endif
-#undef HWY_BASELINE_TARGETS
-#define HWY_BASELINE_TARGETS HWY_SSE4
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
-#undef HWY_TARGET_INCLUDE
+#define ANYMPS_AVX512_ONLY
 #define HWY_TARGET_INCLUDE "drivers/cpu/layers/depthwise_simd.cc"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+#include "drivers/cpu/all_targets.h"
 
 #include "drivers/cpu/common/activation-inl.h"
 

@@ -7,13 +7,8 @@
 
 #include "drivers/cpu/isa.h"
 
-#undef HWY_BASELINE_TARGETS
-#define HWY_BASELINE_TARGETS HWY_SSE4
-#define HWY_DISABLED_TARGETS (HWY_SSSE3)
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "drivers/cpu/linear/int_gemm.cc"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+#include "drivers/cpu/all_targets.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu {
