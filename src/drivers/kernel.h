@@ -64,15 +64,23 @@ class Kernel {
   virtual void run(const KernelArgs& args) const = 0;  // thread-safe
   virtual size_t scratch_bytes() const { return 0; }
   // False when constant input i was packed at preparation, so its plain bytes may be dropped.
-  virtual bool reads(size_t i) const { return (void)i, true; }
+  virtual bool reads([[maybe_unused]] size_t i) const { return true; }
   // True when output 0 may be the same memory as input i (same shape and strides).
-  virtual bool in_place(size_t i) const { return (void)i, false; }
+  virtual bool in_place([[maybe_unused]] size_t i) const { return false; }
   virtual std::string detail() const { return {}; }  // for the profiler: implementation, layout
 };
 using KernelPtr = std::shared_ptr<const Kernel>;
 
 // A factory returns a kernel, or null and a reason in `why`.
 using KernelFactory = std::function<KernelPtr(const KernelRequest& request, std::string& why)>;
+
+// What a factory, or a function that helps one, returns when it refuses: `why` gets the reason, and
+// the result is null, nothing or false.
+template <typename Result = KernelPtr>
+Result refuse(std::string& why, std::string reason) {
+  why = std::move(reason);
+  return Result();
+}
 
 struct KernelEntry {
   std::string name;

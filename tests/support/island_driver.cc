@@ -79,9 +79,8 @@ class IslandDriver final : public Driver {
 
 KernelPtr make_add(const KernelRequest& request, std::string& why) {
   const TensorDesc &a = request.in(0), &b = request.in(1);
-  if (a.dtype != DType::kF32) return why = "only f32", nullptr;
-  if (!(a.shape == b.shape) || !a.contiguous() || !b.contiguous())
-    return why = "broadcast", nullptr;
+  if (a.dtype != DType::kF32) return refuse(why, "only f32");
+  if (!(a.shape == b.shape) || !a.contiguous() || !b.contiguous()) return refuse(why, "broadcast");
   return std::make_shared<IslandAdd>(a.count());
 }
 

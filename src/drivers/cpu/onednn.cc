@@ -192,11 +192,6 @@ bool has_odd_strides(const TensorDesc& desc) {
   return false;
 }
 
-KernelPtr refuse(std::string& why, std::string reason) {
-  why = std::move(reason);
-  return nullptr;
-}
-
 KernelPtr empty_kernel() {
   return make_kernel([](const KernelArgs&) {});
 }

@@ -38,7 +38,6 @@ TensorDesc channels_second(const TensorDesc& desc);
 // An extent above 1 with a stride of 0 or less, which oneDNN cannot read.
 bool has_odd_strides(const TensorDesc& desc);
 
-KernelPtr refuse(std::string& why, std::string reason);
 // A kernel for results without elements.
 KernelPtr empty_kernel();
 

@@ -11,9 +11,9 @@ namespace anymps::cpu {
 
 inline bool dense(const KernelRequest& request, std::string& why) {
   for (const auto& input : request.inputs)
-    if (input && !input->contiguous()) return why = "an input is not contiguous", false;
+    if (input && !input->contiguous()) return refuse<bool>(why, "an input is not contiguous");
   for (const TensorDesc& output : request.outputs)
-    if (!output.contiguous()) return why = "an output is not contiguous", false;
+    if (!output.contiguous()) return refuse<bool>(why, "an output is not contiguous");
   return true;
 }
 

@@ -27,7 +27,7 @@ inline std::optional<int64_t> known_int(const KernelRequest& request, size_t i, 
 inline std::optional<size_t> known_axis(const KernelRequest& request, size_t i, int64_t rank,
                                         std::string& why) {
   const auto axis = known_int(request, i, "axis");
-  if (!axis) return why = "the axis is not known", std::nullopt;
+  if (!axis) return refuse<std::optional<size_t>>(why, "the axis is not known");
   return static_cast<size_t>(normalize_axis(*axis, rank, request.op->name.c_str()));
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 KernelPtr make_range(const KernelRequest& request, std::string& why) {
   const TensorDesc& y = request.out();
-  if (!y.contiguous()) return why = "y is not contiguous", nullptr;
+  if (!y.contiguous()) return refuse(why, "y is not contiguous");
   return make_kernel([dtype = y.dtype, count = y.count()](const KernelArgs& args) {
     dispatch<kReal>(dtype, [&]<typename T>() {
       using C = Compute<T>;
@@ -33,8 +33,8 @@ KernelPtr make_range(const KernelRequest& request, std::string& why) {
 
 KernelPtr make_fill(const KernelRequest& request, std::string& why) {
   const TensorDesc& y = request.out();
-  if (!y.contiguous()) return why = "y is not contiguous", nullptr;
-  if (!contains(kAny, y.dtype)) return why = fmt::format("dtype {}", name(y.dtype)), nullptr;
+  if (!y.contiguous()) return refuse(why, "y is not contiguous");
+  if (!contains(kAny, y.dtype)) return refuse(why, fmt::format("dtype {}", name(y.dtype)));
   return make_kernel([dtype = y.dtype, count = y.count(), from_input = request.has(1),
                       number = request.attrs.f("value"),
                       imaginary = request.attrs.f("imaginary")](const KernelArgs& args) {

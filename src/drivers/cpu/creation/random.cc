@@ -11,7 +11,7 @@ namespace {
 
 KernelPtr make_random(const KernelRequest& request, std::string& why) {
   const TensorDesc& y = request.out();
-  if (!y.contiguous()) return why = "y is not contiguous", nullptr;
+  if (!y.contiguous()) return refuse(why, "y is not contiguous");
   const bool with_state = request.outputs.size() > 1;
   return make_kernel([=, distribution = Distribution(request.attrs), count = y.count(),
                       dtype = y.dtype, stride = request.in(0).strides[0]](const KernelArgs& args) {
@@ -35,8 +35,8 @@ KernelPtr make_random(const KernelRequest& request, std::string& why) {
 
 KernelPtr make_dropout(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
-  if (!x.contiguous() || !y.contiguous()) return why = "not contiguous", nullptr;
-  if (request.has(2)) return why = "the rate is a tensor", nullptr;
+  if (!x.contiguous() || !y.contiguous()) return refuse(why, "not contiguous");
+  if (request.has(2)) return refuse(why, "the rate is a tensor");
   const bool with_mask = request.outputs.size() > 1;
   return make_kernel([=, rate = request.attrs.f("rate"), count = y.count(), dtype = y.dtype,
                       stride = request.in(1).strides[0]](const KernelArgs& args) {
@@ -62,7 +62,7 @@ KernelPtr make_dropout(const KernelRequest& request, std::string& why) {
 
 KernelPtr make_bernoulli(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
-  if (!x.contiguous() || !y.contiguous()) return why = "not contiguous", nullptr;
+  if (!x.contiguous() || !y.contiguous()) return refuse(why, "not contiguous");
   const int64_t count = y.count(), stride = request.in(1).strides[0];
   return dispatch<kFloat>(x.dtype, [&]<typename T>() {
     return dispatch<kReal | kBoolean>(y.dtype, [&]<typename To>() {

@@ -52,7 +52,7 @@ std::optional<Value> emit_clamp(Builder& builder, const Attrs& attrs,
       return builder.call(*op, {*args[0]}, {rounded(min), rounded(max)});
     }
   const TileOp* op = find_tile_op("clamp", type);
-  if (!op) return why = fmt::format("x is {}", name(dtype)), std::nullopt;
+  if (!op) return refuse<std::optional<Value>>(why, fmt::format("x is {}", name(dtype)));
   return builder.call(*op, {*args[0], low ? *args[1] : builder.constant(type, min),
                             high ? *args[2] : builder.constant(type, max)});
 }
@@ -66,16 +66,20 @@ std::optional<Value> emit_cast(Builder& builder, Value x, const Attrs& attrs, DT
     x = builder.call(*find_cast(builder.dtype(x), type), {x});
   };
   if (builder.dtype(x) == DType::kString || to == DType::kString)
-    return why = "there are strings", std::nullopt;
+    return refuse<std::optional<Value>>(why, "there are strings");
   if (builder.dtype(x) == to) return x;
   if (is_narrow(builder.dtype(x))) x = builder.call(*find_narrow_decode(builder.dtype(x)), {x});
   // The builder reads halves as f32 and stores f32 as halves.
-  if (!is_narrow(to)) return between(computed(to)), x;
+  if (!is_narrow(to)) {
+    between(computed(to));
+    return x;
+  }
   const DType from = builder.dtype(x);
   if (contains(kNarrowInt, to) && contains(kInt | kBoolean, from))
     between(DType::kI8);
   else if (from != DType::kF32)
-    return why = fmt::format("{} to {} would round twice", name(from), name(to)), std::nullopt;
+    return refuse<std::optional<Value>>(
+        why, fmt::format("{} to {} would round twice", name(from), name(to)));
   const std::string& rounding = attrs.s("round_mode");
   const double mode = rounding == "up" ? 0 : rounding == "down" ? 1 : 2;
   return builder.call(*find_narrow_encode(builder.dtype(x), to), {x},
@@ -115,7 +119,7 @@ std::optional<Value> emit(Builder& builder, const Op& op, const Attrs& attrs,
                        op.name == "rint" || op.name == "trunc"))
     return values[0];
   const TileOp* function = find_tile_op(call.name, type);
-  if (!function) return why = fmt::format("x is {}", name(type)), std::nullopt;
+  if (!function) return refuse<std::optional<Value>>(why, fmt::format("x is {}", name(type)));
   return builder.call(*function, std::move(values), call.params);
 }
 

@@ -49,7 +49,7 @@ KernelPtr make_fused(const KernelRequest& request, std::string& why) {
           args.push_back(results[arg.index]);
           break;
         case Arg::Kind::kImmediate:
-          if (dtype == DType::kC64) return why = "a c64 immediate", nullptr;
+          if (dtype == DType::kC64) return refuse(why, "a c64 immediate");
           args.push_back(
               builder.constant(is_half(dtype) ? DType::kF32 : dtype, rounded(dtype, arg.value)));
           break;
@@ -68,7 +68,7 @@ KernelPtr make_fused(const KernelRequest& request, std::string& why) {
       result = builder.call(*find_tile_op("round", dtype), {*result});
     results.push_back(*result);
     if (builder.size() > TileKernelBuilder::kMaxValues)
-      return why = "the program is too long", nullptr;
+      return refuse(why, "the program is too long");
   }
   builder.output(0, request.out(), results.back());
   return builder.build();

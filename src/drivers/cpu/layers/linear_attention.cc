@@ -95,10 +95,10 @@ KernelPtr make_linear_attention(const KernelRequest& request, std::string& why) 
     if (input && is_half(input->dtype)) return widened(request, make_linear_attention, why);
   for (const auto& input : request.inputs)
     if (input && (input->dtype != dtype || !input->contiguous()))
-      return why = "inputs of several dtypes, or not contiguous", nullptr;
+      return refuse(why, "inputs of several dtypes, or not contiguous");
   for (const TensorDesc& output : request.outputs)
     if (output.dtype != dtype || !output.contiguous())
-      return why = "outputs of another dtype, or not contiguous", nullptr;
+      return refuse(why, "outputs of another dtype, or not contiguous");
   if (dtype == DType::kF64) return std::make_shared<LinearAttention<double>>(request);
   return std::make_shared<LinearAttention<float>>(request);
 }

@@ -156,7 +156,7 @@ KernelPtr make_gradient(const KernelRequest& request, std::string& why) {
     if (is_half(dtype) || (input && is_half(input->dtype)))
       return widened(request, make_gradient, why);
   for (const auto& input : request.inputs)
-    if (input && input->dtype != dtype) return why = "the state has another dtype", nullptr;
+    if (input && input->dtype != dtype) return refuse(why, "the state has another dtype");
   if (!dense(request, why)) return nullptr;
   if (dtype == DType::kF64) return std::make_shared<LinearAttentionGradient<double>>(request);
   return std::make_shared<LinearAttentionGradient<float>>(request);

@@ -14,8 +14,8 @@ namespace {
 KernelPtr make_lrn(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (is_half(x.dtype)) return widened(request, make_lrn, why);
-  if (x.dtype != DType::kF32) return why = fmt::format("dtype {}", name(x.dtype)), nullptr;
-  if (!x.contiguous() || !y.contiguous()) return why = "not contiguous", nullptr;
+  if (x.dtype != DType::kF32) return refuse(why, fmt::format("dtype {}", name(x.dtype)));
+  if (!x.contiguous() || !y.contiguous()) return refuse(why, "not contiguous");
   const int64_t channels = x.shape[1], size = request.attrs.i("size");
   int64_t inner = 1;
   for (size_t i = 2; i < x.shape.size(); ++i) inner *= x.shape[i];

@@ -197,7 +197,7 @@ KernelPtr make_row_norm(const KernelRequest& request, std::string& why) {
       normalize_axis(request.attrs.i("axis"), x.rank(), request.op->name.c_str()));
   const size_t rank = x.shape.size();
   if (!is_dense(x, axis, rank) || !is_dense(request.out(), axis, rank))
-    return why = "a row is not dense in memory", nullptr;
+    return refuse(why, "a row is not dense in memory");
   for (size_t i = 1; i < request.inputs.size(); ++i) {
     if (!request.has(i)) continue;
     TensorDesc wide = x;
@@ -205,7 +205,7 @@ KernelPtr make_row_norm(const KernelRequest& request, std::string& why) {
     bool shared = true;
     for (size_t a = 0; a < axis; ++a) shared = shared && (x.shape[a] == 1 || wide.strides[a] == 0);
     if (!shared || !is_dense(wide, axis, rank))
-      return why = fmt::format("input {} is not one dense row", i), nullptr;
+      return refuse(why, fmt::format("input {} is not one dense row", i));
   }
   return std::make_shared<RowNorm>(request, axis, centered);
 }
@@ -214,7 +214,7 @@ KernelPtr make_channel_norm(const KernelRequest& request, std::string& why) {
   if (is_f64(request, why)) return nullptr;
   const TensorDesc& x = request.in(0);
   if (!is_dense(x, 1, x.shape.size()) || !is_dense(request.out(), 1, x.shape.size()))
-    return why = "an image is not dense with channels first", nullptr;
+    return refuse(why, "an image is not dense with channels first");
   const bool instance = request.op->name == "instance_norm";
   return std::make_shared<ChannelNorm>(request, instance ? x.shape[1] : request.attrs.i("groups"));
 }

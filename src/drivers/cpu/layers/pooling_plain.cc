@@ -84,9 +84,10 @@ struct Planes {
 bool check(const KernelRequest& request, std::string& why) {
   if (!dense(request, why)) return false;
   if (request.in(0).dtype != DType::kF32)
-    return why = fmt::format("dtype {}", name(request.in(0).dtype)), false;
-  if (request.attrs.s("layout") != "channels_first") return why = "channels come last", false;
-  if (request.in(0).rank() > 5) return why = fmt::format("rank {}", request.in(0).rank()), false;
+    return refuse<bool>(why, fmt::format("dtype {}", name(request.in(0).dtype)));
+  if (request.attrs.s("layout") != "channels_first") return refuse<bool>(why, "channels come last");
+  if (request.in(0).rank() > 5)
+    return refuse<bool>(why, fmt::format("rank {}", request.in(0).rank()));
   return true;
 }
 
@@ -102,7 +103,7 @@ void for_each_plane(const Planes& p, Fn&& fn) {
 KernelPtr make_max(const KernelRequest& request, std::string& why) {
   if (is_half(request.in(0).dtype)) return widened(request, make_max, why);
   if (!check(request, why)) return nullptr;
-  if (request.attrs.s("indices") != "tensor") return why = "places in other terms", nullptr;
+  if (request.attrs.s("indices") != "tensor") return refuse(why, "places in other terms");
   return make_kernel([p = Planes(request.attrs, request.in(0).shape, request.out().shape),
                       places = request.outputs.size() > 1](const KernelArgs& args) {
     for_each_plane(p, [&](int64_t plane) {

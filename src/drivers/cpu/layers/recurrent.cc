@@ -43,22 +43,22 @@ Layer layer_of(const KernelRequest& request) {
 
 bool check(const KernelRequest& request, std::string& why) {
   if (request.in(0).dtype != DType::kF32)
-    return refuse(why, fmt::format("dtype {}", name(request.in(0).dtype))), false;
-  if (request.in(0).count() == 0) return refuse(why, "the input is empty"), false;
-  if (request.has(4)) return refuse(why, "sequences of several lengths"), false;
-  if (request.attrs.f("clip") != 0) return refuse(why, "clipping"), false;
-  if (!request.attrs.s("activations").empty()) return refuse(why, "other activations"), false;
+    return refuse<bool>(why, fmt::format("dtype {}", name(request.in(0).dtype)));
+  if (request.in(0).count() == 0) return refuse<bool>(why, "the input is empty");
+  if (request.has(4)) return refuse<bool>(why, "sequences of several lengths");
+  if (request.attrs.f("clip") != 0) return refuse<bool>(why, "clipping");
+  if (!request.attrs.s("activations").empty()) return refuse<bool>(why, "other activations");
   if (request.op->name == "lstm" && request.attrs.b("input_forget"))
-    return refuse(why, "a forget gate that follows the input gate"), false;
-  if (request.has(7)) return refuse(why, "peepholes"), false;
+    return refuse<bool>(why, "a forget gate that follows the input gate");
+  if (request.has(7)) return refuse<bool>(why, "peepholes");
   if (request.has(5) != request.has(6) && request.op->name == "lstm")
-    return refuse(why, "only one of the two initial states"), false;
+    return refuse<bool>(why, "only one of the two initial states");
   for (const size_t i : {1u, 2u, 3u})
     if (request.has(i) && (!request.constant(i) || !request.packed))
-      return refuse(why, "weights that are not constant"), false;
+      return refuse<bool>(why, "weights that are not constant");
   for (const size_t i : {0u, 5u, 6u})
     if (request.has(i) && has_odd_strides(request.in(i)))
-      return refuse(why, fmt::format("input {} has strides that are not positive", i)), false;
+      return refuse<bool>(why, fmt::format("input {} has strides that are not positive", i));
   return true;
 }
 

@@ -292,8 +292,8 @@ template <Kind kind>
 KernelPtr make_gradient(const KernelRequest& request, std::string& why) {
   const DType dtype = request.in(0).dtype;
   if (!request.attrs.s("activations").empty())
-    return why = "activations other than the usual", nullptr;
-  if (kind == Kind::kLstm && request.attrs.b("input_forget")) return why = "input_forget", nullptr;
+    return refuse(why, "activations other than the usual");
+  if (kind == Kind::kLstm && request.attrs.b("input_forget")) return refuse(why, "input_forget");
   if (is_half(dtype)) return widened(request, make_gradient<kind>, why);
   if (!dense(request, why)) return nullptr;
   if (dtype == DType::kF64) return std::make_shared<RecurrentGradient<double>>(request, kind);

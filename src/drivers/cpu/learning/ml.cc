@@ -53,7 +53,7 @@ std::vector<double> real_numbers(const Constant& constant) {
 // Packs the forest; false and a reason where the reference kernel is to find what is wrong.
 bool pack(const KernelRequest& request, Forest& forest, std::string& why) {
   for (size_t i = 1; i < 7; ++i)
-    if (!request.constant(i)) return why = "the trees are not constant", false;
+    if (!request.constant(i)) return refuse<bool>(why, "the trees are not constant");
   const std::vector<int64_t> nodes = whole_numbers(*request.constant(1)),
                              roots = whole_numbers(*request.constant(3)),
                              targets = whole_numbers(*request.constant(5));
@@ -63,31 +63,32 @@ bool pack(const KernelRequest& request, Forest& forest, std::string& why) {
   const auto node_count = static_cast<int64_t>(splits.size()),
              leaf_count = static_cast<int64_t>(forest.leaves.size()) - 1,
              pair_count = static_cast<int64_t>(weights.size());
-  if (node_count > INT32_MAX || leaf_count > INT32_MAX) return why = "the trees are large", false;
+  if (node_count > INT32_MAX || leaf_count > INT32_MAX)
+    return refuse<bool>(why, "the trees are large");
   const auto exists = [&](int64_t at) { return at < 0 ? -1 - at < leaf_count : at < node_count; };
   for (int64_t i = 0; i < node_count; ++i) {
     const int64_t* node = nodes.data() + 5 * i;
     // A walk that only goes forward ends; others may go in a circle.
     const bool forward = (node[2] < 0 || node[2] > i) && (node[3] < 0 || node[3] > i);
-    if (!forward) return why = "a node comes before its parent", false;
+    if (!forward) return refuse<bool>(why, "a node comes before its parent");
     if (!exists(node[2]) || !exists(node[3]) || node[0] < 0 || node[0] >= request.in(0).shape[1] ||
         node[1] < 0 || node[1] > 5)
-      return why = fmt::format("node {} is not valid", i), false;
+      return refuse<bool>(why, fmt::format("node {} is not valid", i));
     forest.nodes.push_back({splits[static_cast<size_t>(i)], static_cast<int32_t>(node[0]),
                             static_cast<int32_t>(node[2]), static_cast<int32_t>(node[3]),
                             static_cast<uint8_t>(node[1]), node[4] != 0});
   }
   for (int64_t root : roots) {
-    if (!exists(root)) return why = fmt::format("root {} is not valid", root), false;
+    if (!exists(root)) return refuse<bool>(why, fmt::format("root {} is not valid", root));
     forest.roots.push_back(static_cast<int32_t>(root));
   }
   for (size_t i = 0; i < forest.leaves.size(); ++i)
     if (forest.leaves[i] < 0 || forest.leaves[i] > pair_count)
-      return why = fmt::format("leaf {} is not valid", i), false;
+      return refuse<bool>(why, fmt::format("leaf {} is not valid", i));
   for (int64_t i = 0; i < pair_count; ++i) {
     const int64_t target = targets[static_cast<size_t>(i)];
     if (target < 0 || target >= request.out().shape[1])
-      return why = fmt::format("target {} is not valid", target), false;
+      return refuse<bool>(why, fmt::format("target {} is not valid", target));
     forest.pairs.push_back({weights[static_cast<size_t>(i)], target});
   }
   return true;
@@ -191,7 +192,7 @@ class TreeEnsemble final : public Kernel {
 
 KernelPtr make_tree_ensemble(const KernelRequest& request, std::string& why) {
   const DType dtype = request.in(0).dtype;
-  if (dtype != DType::kF32 && dtype != DType::kF64) return why = "x is not f32 or f64", nullptr;
+  if (dtype != DType::kF32 && dtype != DType::kF64) return refuse(why, "x is not f32 or f64");
   Forest forest;
   if (!pack(request, forest, why)) return nullptr;
   return std::make_shared<TreeEnsemble>(request, std::move(forest));

@@ -61,12 +61,12 @@ std::pair<Shape, Strides> view_of(const TensorDesc& desc, const std::vector<size
 KernelPtr make_einsum(const KernelRequest& request, std::string& why) {
   const size_t count = request.inputs.size();
   const TensorDesc& y = request.out();
-  if (count > 2) return why = fmt::format("{} tensors", count), nullptr;
+  if (count > 2) return refuse(why, fmt::format("{} tensors", count));
   if (is_half(y.dtype)) return widened(request, make_einsum, why);
-  if (y.dtype != DType::kF32) return why = fmt::format("dtype {}", name(y.dtype)), nullptr;
+  if (y.dtype != DType::kF32) return refuse(why, fmt::format("dtype {}", name(y.dtype)));
   std::vector<size_t> ranks;
   for (size_t i = 0; i < count; ++i) {
-    if (request.in(i).count() == 0) return why = "an input is empty", nullptr;
+    if (request.in(i).count() == 0) return refuse(why, "an input is empty");
     ranks.push_back(request.in(i).shape.size());
   }
   const Einsum einsum = Einsum::parse(request.attrs.s("equation"), ranks);

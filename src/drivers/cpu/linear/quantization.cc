@@ -103,16 +103,16 @@ void merge_axes(Affine& kernel) {
 
 KernelPtr make_affine(const KernelRequest& request, std::string& why, QuantFn fn) {
   const TensorDesc &x = request.in(0), &y = request.out();
-  if (!fn) return why = fmt::format("{} to {}", name(x.dtype), name(y.dtype)), nullptr;
-  if (!x.contiguous() || !y.contiguous()) return why = "x or y is not contiguous", nullptr;
+  if (!fn) return refuse(why, fmt::format("{} to {}", name(x.dtype), name(y.dtype)));
+  if (!x.contiguous() || !y.contiguous()) return refuse(why, "x or y is not contiguous");
   for (size_t i = 1; i < request.inputs.size(); ++i)
     if (request.has(i) && !request.in(i).contiguous())
-      return why = "the scales are not contiguous", nullptr;
-  if (request.has(1) && request.in(1).dtype == DType::kF64) return why = "scale is f64", nullptr;
+      return refuse(why, "the scales are not contiguous");
+  if (request.has(1) && request.in(1).dtype == DType::kF64) return refuse(why, "scale is f64");
   const int64_t count = request.has(1) ? request.in(1).count() : 1;
   const bool one_zero = !request.has(2) || request.in(2).count() == 1;
   if (!one_zero && request.in(2).shape != request.in(1).shape)
-    return why = "there are more zero points than scales", nullptr;
+    return refuse(why, "there are more zero points than scales");
   auto kernel = std::make_shared<Affine>();
   kernel->fn_ = fn;
   kernel->in_size_ = size_of(x.dtype);
@@ -138,13 +138,13 @@ KernelPtr make_affine(const KernelRequest& request, std::string& why, QuantFn fn
 }
 
 KernelPtr make_quantize(const KernelRequest& request, std::string& why) {
-  if (request.in(0).dtype != DType::kF32) return why = "x is not f32", nullptr;
-  if (!request.attrs.b("saturate")) return why = "saturate is false", nullptr;
+  if (request.in(0).dtype != DType::kF32) return refuse(why, "x is not f32");
+  if (!request.attrs.b("saturate")) return refuse(why, "saturate is false");
   return make_affine(request, why, quantize_fn(request.out().dtype));
 }
 
 KernelPtr make_dequantize(const KernelRequest& request, std::string& why) {
-  if (request.out().dtype != DType::kF32) return why = "y is not f32", nullptr;
+  if (request.out().dtype != DType::kF32) return refuse(why, "y is not f32");
   return make_affine(request, why, dequantize_fn(request.in(0).dtype));
 }
 
@@ -154,7 +154,7 @@ KernelPtr make_requantize(const KernelRequest& request, std::string& why) {
 
 KernelPtr make_dynamic_quantize(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
-  if (!x.contiguous() || !request.out().contiguous()) return why = "x is not contiguous", nullptr;
+  if (!x.contiguous() || !request.out().contiguous()) return refuse(why, "x is not contiguous");
   return make_kernel([count = x.count(), outputs = request.outputs.size(),
                       fn = quantize_fn(DType::kU8)](const KernelArgs& args) {
     const auto* in = static_cast<const float*>(args.inputs[0]);

@@ -110,7 +110,7 @@ bool simple_zero(const KernelRequest& request, size_t i, Bytes& operand, std::st
   if (!request.has(i)) return true;
   const TensorDesc& zero = request.in(i);
   if (zero.count() == 1) return true;
-  if (zero.shape.size() != 1) return why = "zero points of a batch", false;
+  if (zero.shape.size() != 1) return refuse<bool>(why, "zero points of a batch");
   operand.zero_step = zero.strides[0];
   return true;
 }
@@ -135,13 +135,13 @@ std::vector<int64_t> batch_offsets(const TensorDesc& desc, const Shape& batch) {
 
 KernelPtr make_matmul_integer(const KernelRequest& request, std::string& why) {
   const TensorDesc &a = request.in(0), &b = request.in(1), &y = request.out();
-  if (!y.contiguous()) return why = "y is not contiguous", nullptr;
+  if (!y.contiguous()) return refuse(why, "y is not contiguous");
   auto kernel = std::make_shared<MatmulInteger>();
   const size_t a_rank = a.shape.size(), b_rank = b.shape.size();
   kernel->depth_ = a.shape.back();
   kernel->rows_ = a_rank > 1 ? a.shape[a_rank - 2] : 1;
   kernel->columns_ = b_rank > 1 ? b.shape.back() : 1;
-  if (kernel->depth_ > (int64_t{1} << 24)) return why = "too many columns", nullptr;
+  if (kernel->depth_ > (int64_t{1} << 24)) return refuse(why, "too many columns");
   kernel->a_ = {a.dtype, a_rank > 1 ? a.strides[a_rank - 2] : 0, a.strides.back()};
   kernel->b_ = {b.dtype, b_rank > 1 ? b.strides[b_rank - 2] : b.strides[0],
                 b_rank > 1 ? b.strides.back() : 0};
@@ -280,9 +280,9 @@ class ConvInteger final : public Kernel {
 
 KernelPtr make_conv_integer(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &w = request.in(1), &y = request.out();
-  if (!y.contiguous() || !w.contiguous()) return why = "w or y is not contiguous", nullptr;
+  if (!y.contiguous() || !w.contiguous()) return refuse(why, "w or y is not contiguous");
   if (request.has(3) && !request.in(3).contiguous())
-    return why = "the zero points are not contiguous", nullptr;
+    return refuse(why, "the zero points are not contiguous");
   auto kernel = std::make_shared<ConvInteger>();
   kernel->x_ = x;
   kernel->w_ = w;
@@ -317,7 +317,7 @@ KernelPtr make_conv_integer(const KernelRequest& request, std::string& why) {
           kernel->pack_weights(plain, zero_bytes.get(), static_cast<int16_t*>(packed));
         });
   }
-  if (kernel->scratch_bytes() > (size_t{1} << 30)) return why = "its taps need over 1 GiB", nullptr;
+  if (kernel->scratch_bytes() > (size_t{1} << 30)) return refuse(why, "its taps need over 1 GiB");
   return kernel;
 }
 

@@ -118,9 +118,9 @@ KernelPtr make_pad_gradient(const KernelRequest& request, std::string&) {
 
 KernelPtr make_resize_gradient(const KernelRequest& request, std::string& why) {
   const TensorDesc &dy = request.in(0), &dx = request.out();
-  if (dx.count() == 0 || dy.count() == 0) return why = "a tensor is empty", nullptr;
+  if (dx.count() == 0 || dy.count() == 0) return refuse(why, "a tensor is empty");
   for (size_t i = 2; i < 5; ++i)
-    if (request.has(i)) return why = "numbers that are inputs", nullptr;
+    if (request.has(i)) return refuse(why, "numbers that are inputs");
   const ResizeNumbers numbers{request.attrs.floats("scales"), request.attrs.floats("offsets"),
                               request.attrs.floats("roi")};
   const ResizeFilter filter = resize_filter(request.attrs);

@@ -97,18 +97,17 @@ KernelPtr make_range(const KernelRequest& request, int start, int update, std::s
   std::vector<int64_t> lists[4];
   for (size_t i = 0; i < 4; ++i) {
     const auto list = request.ints(2 + i, kNames[i]);
-    if (!list) return why = fmt::format("{} are not known", kNames[i]), nullptr;
+    if (!list) return refuse(why, fmt::format("{} are not known", kNames[i]));
     lists[i] = *list;
   }
   const char* op = request.op->name.c_str();
   const auto ranges = slice_ranges(y.shape, lists[0], lists[1], lists[2], lists[3], op);
   const TensorDesc& part = request.in(static_cast<size_t>(update));
-  if (part.shape.size() != ranges.size()) return why = "the update is of another rank", nullptr;
+  if (part.shape.size() != ranges.size()) return refuse(why, "the update is of another rank");
   Strides to;
   int64_t first = 0;
   for (size_t i = 0; i < ranges.size(); ++i) {
-    if (ranges[i].length != part.shape[i])
-      return why = "the update does not fit the range", nullptr;
+    if (ranges[i].length != part.shape[i]) return refuse(why, "the update does not fit the range");
     to.push_back(ranges[i].step * y.strides[i]);
     if (part.count() > 0) first += ranges[i].start * y.strides[i];
   }

@@ -106,7 +106,7 @@ KernelPtr make_gather(const KernelRequest& request, std::string& why) {
   const auto batch = static_cast<size_t>(request.attrs.i("batch_dims"));
   const size_t picked = indices.shape.size() - batch;
   if (!dense_tail(x, axis + 1, y, axis + picked))
-    return why = "the axes behind the picked one are not dense", nullptr;
+    return refuse(why, "the axes behind the picked one are not dense");
   auto kernel = start(request);
   Shape shape;
   Strides to, from, index;
@@ -129,7 +129,7 @@ KernelPtr make_gather_nd(const KernelRequest& request, std::string& why) {
   const size_t tuples = indices.shape.size() - 1;
   const auto depth = static_cast<size_t>(indices.shape[tuples]);
   if (!dense_tail(x, batch + depth, y, tuples))
-    return why = "the axes behind the picked ones are not dense", nullptr;
+    return refuse(why, "the axes behind the picked ones are not dense");
   auto kernel = start(request);
   Shape shape;
   Strides to, from, index;

@@ -85,7 +85,7 @@ KernelPtr make_im2col_sized(const Plan& plan) {
 KernelPtr make_im2col(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
   if (!x.contiguous() || !request.out().contiguous())
-    return why = "x or y is not contiguous", nullptr;
+    return refuse(why, "x or y is not contiguous");
   if (request.out().count() == 0) return make_kernel([](const KernelArgs&) {});
   const std::vector<int64_t>& kernel = request.attrs.ints("kernel");
   const Plan plan(request.attrs, Shape(x.shape.begin() + 2, x.shape.end()),
@@ -105,11 +105,11 @@ KernelPtr make_im2col(const KernelRequest& request, std::string& why) {
 KernelPtr make_col2im(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
   const auto kernel = request.ints(2, "kernel");
-  if (!kernel) return why = "the kernel is not known", nullptr;
-  if (!x.contiguous() || !y.contiguous()) return why = "x or y is not contiguous", nullptr;
+  if (!kernel) return refuse(why, "the kernel is not known");
+  if (!x.contiguous() || !y.contiguous()) return refuse(why, "x or y is not contiguous");
   if (is_half(x.dtype)) return widened(request, make_col2im, why);
   if (x.dtype != DType::kF32 && x.dtype != DType::kF64)
-    return why = fmt::format("x is {}", name(x.dtype)), nullptr;
+    return refuse(why, fmt::format("x is {}", name(x.dtype)));
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
   const Plan plan(request.attrs, Shape(y.shape.begin() + 2, y.shape.end()),
                   Shape(kernel->begin(), kernel->end()), y.shape[0] * y.shape[1]);

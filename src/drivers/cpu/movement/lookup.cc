@@ -65,7 +65,7 @@ KernelPtr make_label_encode(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &keys = request.in(1), &values = request.in(2),
                    &y = request.out();
   if (keys.count() != values.count() || request.in(3).count() != 1)
-    return why = "keys, values and default do not fit", nullptr;
+    return refuse(why, "keys, values and default do not fit");
   const Rows rows(make_loops(y.shape, {y.strides, x.strides}));
   const auto from = static_cast<int64_t>(size_of(x.dtype)),
              to = static_cast<int64_t>(size_of(y.dtype));
@@ -95,9 +95,9 @@ KernelPtr make_label_encode(const KernelRequest& request, std::string& why) {
 
 KernelPtr make_unique(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
-  if (!x.contiguous()) return why = "x is not contiguous", nullptr;
+  if (!x.contiguous()) return refuse(why, "x is not contiguous");
   for (const TensorDesc& output : request.outputs)
-    if (!output.contiguous()) return why = "an output is not contiguous", nullptr;
+    if (!output.contiguous()) return refuse(why, "an output is not contiguous");
   const int64_t axis = unique_axis(request.attrs.ints("axes"), x.rank());
   int64_t outer = 1, run = static_cast<int64_t>(size_of(x.dtype)), slices = x.count();
   if (axis >= 0) {

@@ -18,7 +18,7 @@ namespace {
 KernelPtr make_band(const KernelRequest& request, int64_t first, int64_t last, std::string& why) {
   const TensorDesc& x = request.in(0);
   if (!x.contiguous() || !request.out().contiguous())
-    return why = "x or y is not contiguous", nullptr;
+    return refuse(why, "x or y is not contiguous");
   if (x.count() == 0) return make_kernel([](const KernelArgs&) {});
   const int64_t rows = x.shape[x.shape.size() - 2], columns = x.shape.back();
   const int64_t all = x.count() / columns;
@@ -47,14 +47,14 @@ constexpr int64_t kFar = int64_t{1} << 60;
 
 KernelPtr make_band_part(const KernelRequest& request, std::string& why) {
   const auto lower = known_int(request, 1, "lower"), upper = known_int(request, 2, "upper");
-  if (!lower || !upper) return why = "the band is not known", nullptr;
+  if (!lower || !upper) return refuse(why, "the band is not known");
   return make_band(request, *lower < 0 ? -kFar : -std::min(*lower, kFar),
                    *upper < 0 ? kFar : std::min(*upper, kFar) + 1, why);
 }
 
 KernelPtr make_trilu(const KernelRequest& request, std::string& why) {
   const auto k = known_int(request, 1, "k");
-  if (!k) return why = "k is not known", nullptr;
+  if (!k) return refuse(why, "k is not known");
   const int64_t diagonal = std::clamp(*k, -kFar, kFar);
   return request.attrs.b("upper") ? make_band(request, diagonal, kFar, why)
                                   : make_band(request, -kFar, diagonal + 1, why);
@@ -86,8 +86,8 @@ KernelPtr make_one_hot_typed(const KernelRequest& request, int64_t axis) {
 KernelPtr make_one_hot(const KernelRequest& request, std::string& why) {
   const TensorDesc &indices = request.in(0), &y = request.out();
   if (!indices.contiguous() || !y.contiguous())
-    return why = "indices or y are not contiguous", nullptr;
-  if (!contains(kIndex, indices.dtype)) return why = "indices are not i32 or i64", nullptr;
+    return refuse(why, "indices or y are not contiguous");
+  if (!contains(kIndex, indices.dtype)) return refuse(why, "indices are not i32 or i64");
   const int64_t axis = normalize_axis(request.attrs.i("axis"), y.rank(), "one_hot");
   const auto make = [&]<typename T>() {
     return indices.dtype == DType::kI32 ? make_one_hot_typed<T, int32_t>(request, axis)
@@ -99,13 +99,13 @@ KernelPtr make_one_hot(const KernelRequest& request, std::string& why) {
 KernelPtr make_adam(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
   if (x.dtype != DType::kF32 && x.dtype != DType::kF64)
-    return why = fmt::format("values are {}", name(x.dtype)), nullptr;
+    return refuse(why, fmt::format("values are {}", name(x.dtype)));
   const bool maximum = request.has(8), powers = request.has(9);
   for (size_t i : {size_t{0}, size_t{1}, size_t{2}, size_t{3}, size_t{8}})
     if (request.has(i) && !request.in(i).contiguous())
-      return why = "a tensor is not contiguous", nullptr;
+      return refuse(why, "a tensor is not contiguous");
   for (const TensorDesc& output : request.outputs)
-    if (!output.contiguous()) return why = "an output is not contiguous", nullptr;
+    if (!output.contiguous()) return refuse(why, "an output is not contiguous");
   const int64_t count = x.count();
   const size_t outputs = request.outputs.size();
   constexpr DTypeSet kTypes = bit(DType::kF32) | bit(DType::kF64);

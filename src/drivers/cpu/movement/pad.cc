@@ -135,16 +135,17 @@ class RepeatingPad final : public Kernel {
   int64_t first_ = 0, last_ = 0;  // the columns that are copied at once
 };
 
-// The pads of all axes, begins then ends.
-std::optional<std::vector<int64_t>> all_pads(const KernelRequest& request, std::string& why) {
+// The pads of all axes, begins then ends; nothing if they are not known.
+using AllPads = std::optional<std::vector<int64_t>>;
+AllPads all_pads(const KernelRequest& request, std::string& why) {
   auto pads = request.ints(1, "pads");
-  if (!pads) return why = "pads are not known", std::nullopt;
+  if (!pads) return refuse<AllPads>(why, "pads are not known");
   const size_t rank = request.in(0).shape.size();
   if (request.has(3)) {
     const auto given = request.ints(3, "pads");
-    if (!given) return why = "the padded axes are not known", std::nullopt;
+    if (!given) return refuse<AllPads>(why, "the padded axes are not known");
     const auto axes = normalize_axes(*given, static_cast<int64_t>(rank), "pad");
-    if (pads->size() != 2 * axes.size()) return why = "pads are of another rank", std::nullopt;
+    if (pads->size() != 2 * axes.size()) return refuse<AllPads>(why, "pads are of another rank");
     std::vector<int64_t> all(2 * rank);
     for (size_t i = 0; i < axes.size(); ++i) {
       all[static_cast<size_t>(axes[i])] = (*pads)[i];
@@ -153,7 +154,7 @@ std::optional<std::vector<int64_t>> all_pads(const KernelRequest& request, std::
     pads = all;
   }
   if (pads->empty()) pads->resize(2 * rank);
-  if (pads->size() != 2 * rank) return why = "pads are of another rank", std::nullopt;
+  if (pads->size() != 2 * rank) return refuse<AllPads>(why, "pads are of another rank");
   return pads;
 }
 
@@ -161,10 +162,10 @@ KernelPtr make_pad(const KernelRequest& request, std::string& why) {
   const auto pads = all_pads(request, why);
   if (!pads) return nullptr;
   if (request.attrs.s("mode") == "constant") return std::make_shared<ConstantPad>(request, *pads);
-  if (request.attrs.s("mode") == "anti_wrap") return why = "mode is anti_wrap", nullptr;
+  if (request.attrs.s("mode") == "anti_wrap") return refuse(why, "mode is anti_wrap");
   const TensorDesc& x = request.in(0);
-  if (x.shape.empty()) return why = "a scalar", nullptr;
-  if (x.count() == 0) return why = "an empty input", nullptr;
+  if (x.shape.empty()) return refuse(why, "a scalar");
+  if (x.count() == 0) return refuse(why, "an empty input");
   return std::make_shared<RepeatingPad>(request, *pads);
 }
 

@@ -72,8 +72,8 @@ KernelPtr make_reverse_sequence(const KernelRequest& request, std::string&) {
 
 KernelPtr make_reinterpret(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
-  if (!y.contiguous()) return why = "y is not contiguous", nullptr;
-  if (x.bytes() != y.bytes()) return why = "y has another number of bytes", nullptr;
+  if (!y.contiguous()) return refuse(why, "y is not contiguous");
+  if (x.bytes() != y.bytes()) return refuse(why, "y has another number of bytes");
   return make_kernel(
       [copy = StridedCopy(size_of(x.dtype), x.shape, contiguous_strides(x.shape), x.strides)](
           const KernelArgs& args) { copy.run(args.outputs[0], args.inputs[0]); });
@@ -97,7 +97,7 @@ KernelPtr make_planar(const KernelRequest& request, std::string&) {
 
 KernelPtr make_eye_like(const KernelRequest& request, std::string& why) {
   const TensorDesc& y = request.out();
-  if (!y.contiguous()) return why = "y is not contiguous", nullptr;
+  if (!y.contiguous()) return refuse(why, "y is not contiguous");
   const int64_t rows = y.shape[0], columns = y.shape[1];
   const int64_t k = std::clamp(request.attrs.i("k"), -rows, columns);
   const auto size = static_cast<int64_t>(size_of(y.dtype));
@@ -119,7 +119,7 @@ KernelPtr make_coordinates(const KernelRequest& request, std::string& why) {
   const TensorDesc& y = request.out();
   const auto axis = known_axis(request, 1, y.rank(), why);
   if (!axis) return nullptr;
-  if (!y.contiguous()) return why = "y is not contiguous", nullptr;
+  if (!y.contiguous()) return refuse(why, "y is not contiguous");
   int64_t outer = 1, inner = 1;
   for (size_t i = 0; i < y.shape.size(); ++i)
     if (i != *axis) (i < *axis ? outer : inner) *= y.shape[i];

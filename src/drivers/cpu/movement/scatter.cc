@@ -141,7 +141,7 @@ KernelPtr make_nd(const KernelRequest& request, std::string& why) {
   const size_t tuples = indices.shape.size() - 1;
   const auto depth = static_cast<size_t>(indices.shape[tuples]);
   if (!dense(updates, tuples) || !dense(y, batch + depth))
-    return why = "the slices are not dense", nullptr;
+    return refuse(why, "the slices are not dense");
   Slices slices;
   Shape shape;
   Strides from, index, to;
@@ -164,7 +164,7 @@ KernelPtr make_scatter(const KernelRequest& request, std::string& why) {
   const auto axis =
       static_cast<size_t>(normalize_axis(request.attrs.i("axis"), y.rank(), "scatter"));
   if (!dense(updates, axis + 1) || !dense(y, axis + 1))
-    return why = "the slices are not dense", nullptr;
+    return refuse(why, "the slices are not dense");
   Slices slices;
   Shape shape;
   Strides from, index, to;

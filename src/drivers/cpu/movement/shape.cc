@@ -31,8 +31,8 @@ KernelPtr make_in_order(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
   const std::string& op = request.op->name;
   if (op != "reshape" && op != "flatten" && op != "squeeze" && op != "unsqueeze")
-    return why = "its view is not known", nullptr;
-  if (!request.out().contiguous()) return why = "y is not contiguous", nullptr;
+    return refuse(why, "its view is not known");
+  if (!request.out().contiguous()) return refuse(why, "y is not contiguous");
   return std::make_shared<Copies>(std::vector<Piece>{
       {0, 0, 0, 0,
        StridedCopy(size_of(x.dtype), x.shape, contiguous_strides(x.shape), x.strides)}});
@@ -46,7 +46,7 @@ KernelPtr make_view(const KernelRequest& request, std::string& why) {
   contents.resize(request.inputs.size());
   for (size_t i = 1; i < request.inputs.size(); ++i) {
     if (!request.has(i)) contents[i].emplace();  // an absent input's elements are none
-    if (!contents[i]) return why = fmt::format("input {} is not known", i), nullptr;
+    if (!contents[i]) return refuse(why, fmt::format("input {} is not known", i));
   }
   std::vector<Piece> pieces;
   for (size_t k = 0; k < request.outputs.size(); ++k) {
@@ -83,7 +83,7 @@ KernelPtr make_concat(const KernelRequest& request, std::string&) {
 
 KernelPtr make_reinterpret(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
-  if (size_of(x.dtype) != size_of(y.dtype)) return why = "the sizes differ", nullptr;
+  if (size_of(x.dtype) != size_of(y.dtype)) return refuse(why, "the sizes differ");
   return std::make_shared<Copies>(std::vector<Piece>{
       {0, 0, 0, 0, StridedCopy(size_of(y.dtype), y.shape, y.strides, x.strides)}});
 }

@@ -58,9 +58,9 @@ class SparseToDense {
 KernelPtr make_sparse_to_dense(const KernelRequest& request, std::string& why) {
   const DType dtype = request.in(0).dtype;
   if (is_half(dtype)) return widened(request, make_sparse_to_dense, why);
-  if (!request.out().contiguous()) return why = "y is not contiguous", nullptr;
+  if (!request.out().contiguous()) return refuse(why, "y is not contiguous");
   const DType index = request.in(1).dtype;
-  if (index != request.in(2).dtype) return why = "indices of two dtypes", nullptr;
+  if (index != request.in(2).dtype) return refuse(why, "indices of two dtypes");
   constexpr DTypeSet kTypes = bit(DType::kF32) | bit(DType::kF64) | kInt | kComplex;
   return dispatch<kTypes>(dtype, [&]<typename T>() {
     return index == DType::kI64 ? make_kernel(SparseToDense<T, int64_t>(request))

@@ -278,7 +278,7 @@ const std::map<std::string, Reduction>& kinds() {
 KernelPtr make_reduction(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
   const auto axes = request.ints(1, "axes");
-  if (!axes) return why = "the axes are not known", nullptr;
+  if (!axes) return refuse(why, "the axes are not known");
   const bool all = axes->empty() && request.attrs.s("empty_axes") == "all";
   std::vector<bool> reduced(x.shape.size(), all);
   for (int64_t axis : *axes)

@@ -199,7 +199,7 @@ KernelPtr make_plain_reduction(const KernelRequest& request, const ReductionPlan
   const DType dtype = request.in(0).dtype;
   constexpr DTypeSet kF64 = bit(DType::kF64);
   const auto with = [&]<DTypeSet set, Reduction k>() -> KernelPtr {
-    if (!contains(set, dtype)) return why = fmt::format("x is {}", name(dtype)), nullptr;
+    if (!contains(set, dtype)) return refuse(why, fmt::format("x is {}", name(dtype)));
     return dispatch<set>(dtype, [&]<typename T>() { return make<T, k>(plan, nan); });
   };
   switch (kind) {

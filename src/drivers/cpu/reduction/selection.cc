@@ -128,7 +128,7 @@ class Compress final : public Kernel {
 
 KernelPtr make_compress(const KernelRequest& request, std::string& why) {
   if (!request.in(0).contiguous() || !request.out().contiguous())
-    return why = "x or y is not contiguous", nullptr;
+    return refuse(why, "x or y is not contiguous");
   const std::vector<int64_t>& axes = request.attrs.ints("axes");
   const int64_t axis =
       axes.empty() ? -1 : normalize_axis(axes[0], request.in(0).rank(), "compress");

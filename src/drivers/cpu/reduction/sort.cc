@@ -139,7 +139,7 @@ KernelPtr make_argsort(const KernelRequest& request, std::string& why) {
 KernelPtr make_top_k(const KernelRequest& request, std::string& why) {
   const auto axis = known_axis(request, 2, request.in(0).rank(), why);
   if (axis && request.out().shape[*axis] > request.in(0).shape[*axis])
-    return why = "k is above the extent", nullptr;
+    return refuse(why, "k is above the extent");
   return make_order(request, axis, request.attrs.b("largest"), 0,
                     request.outputs.size() > 1 ? 1 : -1);
 }
@@ -189,8 +189,8 @@ KernelPtr make_top_k_gradient(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(1);
   const auto axis = known_axis(request, 2, x.rank(), why);
   if (!axis) return nullptr;
-  if (!request.out().contiguous()) return why = "dx is not contiguous", nullptr;
-  if (request.in(0).shape[*axis] > x.shape[*axis]) return why = "k is above the extent", nullptr;
+  if (!request.out().contiguous()) return refuse(why, "dx is not contiguous");
+  if (request.in(0).shape[*axis] > x.shape[*axis]) return refuse(why, "k is above the extent");
   const TensorDesc indices(DType::kI64, request.in(0).shape);
   KernelRequest order = request;
   order.inputs = {x};

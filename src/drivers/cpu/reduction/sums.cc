@@ -43,7 +43,7 @@ KernelPtr make_tile_gradient(const KernelRequest& request, std::string& why) {
   std::vector<bool> reduced;
   for (size_t i = 0; i < dx.shape.size(); ++i) {
     const int64_t extent = dx.shape[i], repeats = dy.shape[i] / extent;
-    if (repeats * extent != dy.shape[i]) return why = "dy is no multiple of dx", nullptr;
+    if (repeats * extent != dy.shape[i]) return refuse(why, "dy is no multiple of dx");
     if (repeats != 1) {
       split.shape.push_back(repeats);
       split.strides.push_back(extent * dy.strides[i]);

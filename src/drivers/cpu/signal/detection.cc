@@ -63,7 +63,7 @@ class NonMaxSuppression {
 bool dense_inputs(const KernelRequest& request, std::string& why) {
   for (size_t i = 0; i < request.inputs.size(); ++i)
     if (request.has(i) && !request.in(i).contiguous())
-      return why = fmt::format("input {} is not contiguous", i), false;
+      return refuse<bool>(why, fmt::format("input {} is not contiguous", i));
   return true;
 }
 
@@ -146,7 +146,7 @@ class SuppressBoxes {
 
 KernelPtr make_suppress_boxes(const KernelRequest& request, std::string& why) {
   if (!dense_inputs(request, why)) return nullptr;
-  if (!request.out().contiguous()) return why = "y is not contiguous", nullptr;
+  if (!request.out().contiguous()) return refuse(why, "y is not contiguous");
   return make_kernel(SuppressBoxes(request));
 }
 

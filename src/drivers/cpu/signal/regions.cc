@@ -123,10 +123,10 @@ class RoiAlign {
 bool dense_f32(const KernelRequest& request, std::string& why) {
   for (size_t i = 0; i < request.inputs.size(); ++i)
     if (request.has(i) && !request.in(i).contiguous())
-      return why = fmt::format("input {} is not contiguous", i), false;
+      return refuse<bool>(why, fmt::format("input {} is not contiguous", i));
   if (request.in(0).dtype != DType::kF32 || !request.out().contiguous())
-    return why = "not dense f32", false;
-  if (request.in(0).count() == 0) return why = "x is empty", false;
+    return refuse<bool>(why, "not dense f32");
+  if (request.in(0).count() == 0) return refuse<bool>(why, "x is empty");
   return true;
 }
 
@@ -231,7 +231,7 @@ KernelPtr make_deform_conv(const KernelRequest& request, std::string& why) {
 
 KernelPtr make_center(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
-  if (!y.contiguous()) return why = "y is not contiguous", nullptr;
+  if (!y.contiguous()) return refuse(why, "y is not contiguous");
   Shape inside = x.shape;
   int64_t from = 0, to = 0;
   const auto size = static_cast<int64_t>(size_of(x.dtype));

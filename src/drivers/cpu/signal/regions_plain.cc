@@ -130,7 +130,7 @@ class AffineGrid {
 
 KernelPtr make_affine_grid(const KernelRequest& request, std::string& why) {
   if (is_half(request.in(0).dtype)) return widened(request, make_affine_grid, why);
-  if (request.out().rank() > 9) return why = "more than 7 spatial axes", nullptr;
+  if (request.out().rank() > 9) return refuse(why, "more than 7 spatial axes");
   if (request.in(0).dtype == DType::kF64) return make_kernel(AffineGrid<double>(request));
   return make_kernel(AffineGrid<float>(request));
 }
@@ -172,11 +172,11 @@ KernelPtr make_unpool(const KernelRequest& request) {
 KernelPtr make_max_unpool(const KernelRequest& request, std::string& why) {
   const DType dtype = request.in(0).dtype;
   if (is_half(dtype)) return widened(request, make_max_unpool, why);
-  if (!request.out().contiguous()) return why = "y is not contiguous", nullptr;
+  if (!request.out().contiguous()) return refuse(why, "y is not contiguous");
   if (dtype != DType::kF32 && dtype != DType::kF64)
-    return why = fmt::format("x is {}", name(dtype)), nullptr;
+    return refuse(why, fmt::format("x is {}", name(dtype)));
   const bool wide = request.in(1).dtype == DType::kI64;
-  if (!wide && request.in(1).dtype != DType::kI32) return why = "indices of another dtype", nullptr;
+  if (!wide && request.in(1).dtype != DType::kI32) return refuse(why, "indices of another dtype");
   if (dtype == DType::kF64)
     return wide ? make_unpool<double, int64_t>(request) : make_unpool<double, int32_t>(request);
   return wide ? make_unpool<float, int64_t>(request) : make_unpool<float, int32_t>(request);

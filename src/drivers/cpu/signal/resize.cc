@@ -37,11 +37,11 @@ std::optional<std::vector<ResizeAxis>> axes_of(const KernelRequest& request, std
 
 KernelPtr make_nearest(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
-  if (request.attrs.s("mode") != "nearest") return why = "mode is not nearest", nullptr;
-  if (request.attrs.s("coordinate") == "tf_crop_and_resize") return why = "a crop", nullptr;
-  if (!y.contiguous()) return why = "y is not contiguous", nullptr;
+  if (request.attrs.s("mode") != "nearest") return refuse(why, "mode is not nearest");
+  if (request.attrs.s("coordinate") == "tf_crop_and_resize") return refuse(why, "a crop");
+  if (!y.contiguous()) return refuse(why, "y is not contiguous");
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
-  if (x.count() == 0) return why = "x is empty", nullptr;
+  if (x.count() == 0) return refuse(why, "x is empty");
   const auto axes = axes_of(request, why);
   if (!axes) return nullptr;
   const NearestRounding rounding = resize_filter(request.attrs).rounding;
@@ -158,13 +158,13 @@ class Separable final : public Kernel {
 
 KernelPtr make_separable(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
-  if (request.attrs.s("mode") == "nearest") return why = "mode is nearest", nullptr;
+  if (request.attrs.s("mode") == "nearest") return refuse(why, "mode is nearest");
   if (is_half(x.dtype)) return widened(request, make_separable, why);
   if (x.dtype != DType::kF32 && x.dtype != DType::kF64)
-    return why = fmt::format("dtype {}", name(x.dtype)), nullptr;
-  if (!x.contiguous() || !y.contiguous()) return why = "not contiguous", nullptr;
+    return refuse(why, fmt::format("dtype {}", name(x.dtype)));
+  if (!x.contiguous() || !y.contiguous()) return refuse(why, "not contiguous");
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
-  if (x.count() == 0) return why = "x is empty", nullptr;
+  if (x.count() == 0) return refuse(why, "x is empty");
   const auto axes = axes_of(request, why);
   if (!axes) return nullptr;
   const ResizeFilter filter = resize_filter(request.attrs);

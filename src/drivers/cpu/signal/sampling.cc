@@ -87,8 +87,8 @@ class GridSample {
 KernelPtr make_grid_sample(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &grid = request.in(1);
   if (is_half(x.dtype) || is_half(grid.dtype)) return widened(request, make_grid_sample, why);
-  if (x.rank() > 5) return why = fmt::format("rank {}", x.rank()), nullptr;
-  if (!grid.contiguous()) return why = "grid is not contiguous", nullptr;
+  if (x.rank() > 5) return refuse(why, fmt::format("rank {}", x.rank()));
+  if (!grid.contiguous()) return refuse(why, "grid is not contiguous");
   const bool f32 = grid.dtype == DType::kF32;
   if (x.dtype == DType::kF64)
     return f32 ? make_kernel(GridSample<double, float>(request))

@@ -136,8 +136,8 @@ class GridSampleGradient {
 KernelPtr make_gradient(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(1), &grid = request.in(2);
   if (is_half(x.dtype) || is_half(grid.dtype)) return widened(request, make_gradient, why);
-  if (x.rank() > 5) return why = fmt::format("rank {}", x.rank()), nullptr;
-  if (request.outputs.size() != 2) return why = "not both gradients are wanted", nullptr;
+  if (x.rank() > 5) return refuse(why, fmt::format("rank {}", x.rank()));
+  if (request.outputs.size() != 2) return refuse(why, "not both gradients are wanted");
   if (!dense(request, why)) return nullptr;
   const bool f32 = grid.dtype == DType::kF32;
   if (x.dtype == DType::kF64)

@@ -123,7 +123,7 @@ KernelPtr make_fft(const KernelRequest& request, std::string& why) {
   if (!dense(request, why)) return nullptr;
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
   const auto axes = request.ints(1, "axes");
-  if (!axes) return why = "axes are not known", nullptr;
+  if (!axes) return refuse(why, "axes are not known");
   const Elements in = Elements::of(x.dtype, 1);
   return make_in<SpectrumKernel>(
       request, in, SpectrumPlan::fft(*request.op, request.attrs, x.shape, y.shape, *axes), in,
@@ -137,7 +137,7 @@ KernelPtr make_dft(const KernelRequest& request, std::string& why) {
   if (!dense(request, why)) return nullptr;
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
   const auto length = known_int(request, 1, "length"), axis = known_int(request, 2, "axis");
-  if (!length || !axis) return why = "length or axis are not known", nullptr;
+  if (!length || !axis) return refuse(why, "length or axis are not known");
   const Elements in = Elements::of(x.dtype, x.shape.back());
   return make_in<SpectrumKernel>(
       request, in,
@@ -194,7 +194,7 @@ KernelPtr make_stft(const KernelRequest& request, std::string& why) {
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
   const auto step = known_int(request, 1, "frame_step");
   auto length = known_int(request, 3, "frame_length");
-  if (!step || !length) return why = "frame_step or frame_length are not known", nullptr;
+  if (!step || !length) return refuse(why, "frame_step or frame_length are not known");
   if (*length == 0) length = request.has(2) ? request.in(2).shape[0] : x.shape[1];
   const int64_t width = request.has(2) ? request.in(2).shape[0] : *length;
   const Elements in = Elements::of(x.dtype, x.rank() == 3 ? x.shape[2] : 1);

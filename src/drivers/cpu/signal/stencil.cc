@@ -137,7 +137,7 @@ KernelPtr make_stencil(const KernelRequest& request, std::string& why) {
     alignas(16) char half[16] = {};
     store_number(request.in(0).dtype, value, half);
     if (load_number(request.in(0).dtype, half) != value)
-      return why = fmt::format("{} is no {}", value, name(request.in(0).dtype)), nullptr;
+      return refuse(why, fmt::format("{} is no {}", value, name(request.in(0).dtype)));
     return widened(request, make_stencil, why);
   }
   if (request.in(0).dtype == DType::kF64) return std::make_shared<StencilKernel<double>>(request);
