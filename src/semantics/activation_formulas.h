@@ -49,4 +49,21 @@ inline constexpr auto hard_sigmoid = [](double x, double alpha, double beta) {
 inline constexpr auto hard_swish = [](double x) { return x * clamp(x / 6 + 0.5, 0.0, 1.0); };
 inline constexpr auto thresholded_relu = [](double x, double alpha) { return x <= alpha ? 0 : x; };
 
+// The ops that are one of these functions of floats and nothing more, and how many attributes it
+// takes after x: of alpha, beta and gamma those that the record has, in this order. Drivers make
+// kernels from the list.
+#define ANYMPS_ACTIVATIONS(ACTIVATION) \
+  ACTIVATION(leaky_relu, 1)            \
+  ACTIVATION(elu, 1)                   \
+  ACTIVATION(selu, 2)                  \
+  ACTIVATION(celu, 1)                  \
+  ACTIVATION(silu, 0)                  \
+  ACTIVATION(mish, 0)                  \
+  ACTIVATION(softplus, 0)              \
+  ACTIVATION(softsign, 0)              \
+  ACTIVATION(sigmoid, 0)               \
+  ACTIVATION(hard_sigmoid, 2)          \
+  ACTIVATION(hard_swish, 0)            \
+  ACTIVATION(thresholded_relu, 1)
+
 }  // namespace anymps::scalar

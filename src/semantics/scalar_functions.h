@@ -55,18 +55,21 @@ inline constexpr bool kIsComplex = !std::is_arithmetic_v<W>;
 template <typename W>
 inline constexpr bool kIsInteger = std::is_integral_v<W>;
 
-// Integer arithmetic modulo 2^n: 64 unsigned bits hold what every narrower type keeps.
+// Integer arithmetic modulo 2^n, in unsigned words: 32 bits hold what every narrower type keeps,
+// and vectors of them are faster than those of 64.
+template <typename T>
+using Unsigned = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 template <typename T>
 T wrapping_add(T a, T b) {
-  return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  return static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
 }
 template <typename T>
 T wrapping_sub(T a, T b) {
-  return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+  return static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b));
 }
 template <typename T>
 T wrapping_mul(T a, T b) {
-  return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  return static_cast<T>(static_cast<Unsigned<T>>(a) * static_cast<Unsigned<T>>(b));
 }
 
 // Float to integer: toward zero, clamped to the type's range, NaN to 0.
@@ -353,6 +356,82 @@ inline constexpr auto logical_nand = [](bool a, bool b) { return !(a && b); };
 inline constexpr auto logical_nor = [](bool a, bool b) { return !(a || b); };
 inline constexpr auto logical_xnor = [](bool a, bool b) { return a == b; };
 inline constexpr auto where = [](bool cond, auto a, auto b) { return cond ? a : b; };
+
+// The ops that are one of these functions and nothing more, with the dtypes of their records.
+// Drivers make kernels from the list: the reference, and the CPU for what it has no vector code
+// for. The number is about how many nanoseconds an element takes in a loop.
+//   UNARY, BINARY, TERNARY: the result has the dtype of the inputs. TEST, COMPARE: it is a bool, of
+//   one or of two.
+#define ANYMPS_SCALAR_OPS(UNARY, BINARY, TERNARY, TEST, COMPARE) \
+  UNARY(exp, kFloat | kComplex, 10)                              \
+  UNARY(exp2, kFloat, 10)                                        \
+  UNARY(exp10, kFloat, 20)                                       \
+  UNARY(expm1, kFloat, 10)                                       \
+  UNARY(log, kFloat | kComplex, 10)                              \
+  UNARY(log2, kFloat, 10)                                        \
+  UNARY(log10, kFloat, 10)                                       \
+  UNARY(log1p, kFloat, 10)                                       \
+  UNARY(square, kNumber, 0.2f)                                   \
+  UNARY(sqrt, kFloat | kComplex, 2)                              \
+  UNARY(rsqrt, kFloat | kComplex, 3)                             \
+  UNARY(reciprocal, kFloat | kComplex, 2)                        \
+  UNARY(abs, kReal, 0.2f)                                        \
+  UNARY(neg, kNumber, 0.2f)                                      \
+  UNARY(sign, kReal, 0.3f)                                       \
+  UNARY(ceil, kReal, 0.5f)                                       \
+  UNARY(floor, kReal, 0.5f)                                      \
+  UNARY(round, kReal, 2)                                         \
+  UNARY(rint, kReal, 0.5f)                                       \
+  UNARY(trunc, kReal, 0.5f)                                      \
+  UNARY(sin, kFloat | kComplex, 10)                              \
+  UNARY(cos, kFloat | kComplex, 10)                              \
+  UNARY(tan, kFloat | kComplex, 15)                              \
+  UNARY(sinh, kFloat | kComplex, 15)                             \
+  UNARY(cosh, kFloat | kComplex, 15)                             \
+  UNARY(tanh, kFloat | kComplex, 15)                             \
+  UNARY(asin, kFloat, 15)                                        \
+  UNARY(acos, kFloat, 15)                                        \
+  UNARY(atan, kFloat, 15)                                        \
+  UNARY(asinh, kFloat, 20)                                       \
+  UNARY(acosh, kFloat, 20)                                       \
+  UNARY(atanh, kFloat, 20)                                       \
+  UNARY(erf, kFloat, 15)                                         \
+  UNARY(relu, kReal, 0.2f)                                       \
+  UNARY(bitwise_not, kInt, 0.1f)                                 \
+  UNARY(population_count, kInt, 0.5f)                            \
+  UNARY(conjugate, kComplex, 0.3f)                               \
+  BINARY(add, kNumber, 0.2f)                                     \
+  BINARY(sub, kNumber, 0.2f)                                     \
+  BINARY(mul, kNumber, 0.3f)                                     \
+  BINARY(div_no_nan, kNumber, 3)                                 \
+  BINARY(mod, kReal, 5)                                          \
+  BINARY(floor_mod, kReal, 6)                                    \
+  BINARY(pow, kNumber, 20)                                       \
+  BINARY(atan2, kFloat, 20)                                      \
+  BINARY(prelu, kFloat, 0.2f)                                    \
+  BINARY(relu_gradient, kFloat, 0.2f)                            \
+  BINARY(sigmoid_gradient, kFloat, 20)                           \
+  BINARY(bitwise_and, kInt, 0.1f)                                \
+  BINARY(bitwise_or, kInt, 0.1f)                                 \
+  BINARY(bitwise_xor, kInt, 0.1f)                                \
+  BINARY(left_shift, kInt, 0.5f)                                 \
+  BINARY(right_shift, kInt, 0.5f)                                \
+  TERNARY(leaky_relu_gradient, kFloat, 0.3f)                     \
+  TERNARY(sgd, kFloat, 0.5f)                                     \
+  TEST(signbit, kReal)                                           \
+  TEST(is_nan, kFloat)                                           \
+  TEST(is_finite, kFloat)                                        \
+  TEST(logical_not, kBoolean)                                    \
+  COMPARE(less, kReal)                                           \
+  COMPARE(less_equal, kReal)                                     \
+  COMPARE(greater, kReal)                                        \
+  COMPARE(greater_equal, kReal)                                  \
+  COMPARE(logical_and, kBoolean)                                 \
+  COMPARE(logical_or, kBoolean)                                  \
+  COMPARE(logical_xor, kBoolean)                                 \
+  COMPARE(logical_nand, kBoolean)                                \
+  COMPARE(logical_nor, kBoolean)                                 \
+  COMPARE(logical_xnor, kBoolean)
 
 }  // namespace scalar
 

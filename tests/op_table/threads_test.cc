@@ -45,7 +45,7 @@ std::vector<TestTensor> run_with(const OpCase& item, int threads, bool constant_
                            {static_cast<const std::byte*>(input->ptr()), input->desc().bytes()});
     }
     KernelPtr kernel;
-    for (const KernelEntry& entry : kernel_list("cpu", item.op->name)) {
+    for (const KernelEntry& entry : get_driver("cpu").kernels(*item.op)) {
       std::string why;
       kernel = entry.make(request, why);
       if (kernel) break;

@@ -8,6 +8,7 @@
 #include "base/cores.h"
 #include "base/env.h"
 #include "base/thread_pool.h"
+#include "drivers/cpu/elementwise/elementwise.h"
 #include "drivers/cpu/isa.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/driver.h"
@@ -43,6 +44,7 @@ class CpuDriver final : public Driver {
                        max_threads(), cpu::describe_isa(), version->major, version->minor,
                        version->patch, HWY_MAJOR, HWY_MINOR, HWY_PATCH);
   }
+  const KernelList& kernels(const Op& op) const override { return cpu::kernels_of(op); }
   DriverTraits traits() const override {
     DriverTraits traits;
     traits.prefers_nhwc = true;

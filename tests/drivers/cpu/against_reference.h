@@ -52,7 +52,7 @@ inline KernelResult run_cpu_kernel(KernelCase& test) {
           test.inputs[i]->dtype(), test.inputs[i]->shape(),
           {static_cast<const std::byte*>(test.inputs[i]->ptr()), test.inputs[i]->desc().bytes()});
   KernelResult result;
-  for (const KernelEntry& entry : kernel_list("cpu", test.op))
+  for (const KernelEntry& entry : get_driver("cpu").kernels(op))
     if (entry.name == test.kernel) result.kernel = entry.make(request, result.why);
   if (!result.kernel) return result;
   // What the kernel says it does not read, it must not read.

@@ -30,7 +30,7 @@ inline Prepared prepare_cpu(const char* op_name, const TestInputs& inputs,
     request.contents.push_back(input ? content_of(*input) : std::nullopt);
   }
   request.constants.resize(inputs.size());
-  for (const KernelEntry& entry : kernel_list("cpu", op_name)) {
+  for (const KernelEntry& entry : get_driver("cpu").kernels(get_op(op_name))) {
     std::string why;
     prepared.kernel = entry.make(request, why);
     prepared.name = entry.name;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise ops on the CPU: each is a tile program of one instruction.
+// Elementwise ops on the CPU: each is a tile program of one instruction. An op has a kernel when
+// there is a tile function of its name; here is what an op's attributes change about that.
 #include "drivers/cpu/elementwise/elementwise.h"
+
+#include <algorithm>
+#include <unordered_map>
 
 #include "drivers/cpu/elementwise/narrow_cast.h"
 
@@ -114,10 +118,6 @@ std::optional<Value> emit(Builder& builder, const Op& op, const Attrs& attrs,
   for (const auto& arg : args)
     if (arg) values.push_back(*arg);
   const DType type = builder.dtype(values.back());
-  // Rounding leaves integers as they are.
-  if (is_int(type) && (op.name == "ceil" || op.name == "floor" || op.name == "round" ||
-                       op.name == "rint" || op.name == "trunc"))
-    return values[0];
   const TileOp* function = find_tile_op(call.name, type);
   if (!function) return refuse<std::optional<Value>>(why, fmt::format("x is {}", name(type)));
   return builder.call(*function, std::move(values), call.params);
@@ -136,8 +136,8 @@ KernelPtr make_elementwise(const KernelRequest& request, std::string& why) {
   const Op& op = *request.op;
   Builder builder(request.out().shape);
   // What only moves elements does not look at halves.
-  const bool raw = op.name == "where" || op.name == "identity" ||
-                   (op.name == "cast" && request.in(0).dtype == request.out().dtype);
+  const bool raw =
+      op.is(kMoves) || (op.name == "cast" && request.in(0).dtype == request.out().dtype);
   std::vector<std::optional<int>> args;
   for (size_t i = 0; i < request.inputs.size(); ++i)
     args.push_back(request.has(i) ? std::optional(builder.input(
@@ -153,46 +153,33 @@ KernelPtr make_elementwise(const KernelRequest& request, std::string& why) {
   return builder.build();
 }
 
-struct Register {
-  Register() {
-    for (const char* op : {"identity",     "exp",           "exp2",
-                           "exp10",        "expm1",         "log",
-                           "log2",         "log10",         "log1p",
-                           "square",       "sqrt",          "rsqrt",
-                           "reciprocal",   "abs",           "neg",
-                           "sign",         "ceil",          "floor",
-                           "round",        "rint",          "trunc",
-                           "sin",          "cos",           "tan",
-                           "sinh",         "cosh",          "tanh",
-                           "asin",         "acos",          "atan",
-                           "asinh",        "acosh",         "atanh",
-                           "erf",          "add",           "sub",
-                           "mul",          "div",           "mod",
-                           "floor_mod",    "pow",           "min",
-                           "max",          "atan2",         "equal",
-                           "not_equal",    "less",          "less_equal",
-                           "greater",      "greater_equal", "is_nan",
-                           "is_inf",       "is_finite",     "logical_not",
-                           "logical_and",  "logical_or",    "logical_xor",
-                           "logical_nand", "logical_nor",   "logical_xnor",
-                           "where",        "clamp",         "relu",
-                           "leaky_relu",   "prelu",         "elu",
-                           "selu",         "celu",          "gelu",
-                           "silu",         "mish",          "softplus",
-                           "softsign",     "sigmoid",       "hard_sigmoid",
-                           "hard_swish",   "cast",          "thresholded_relu"})
-      KernelRegistrar("cpu", op, "simd", 10, make_elementwise);
-    // Without vector code of their own.
-    for (const char* op :
-         {"signbit", "div_no_nan", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
-          "left_shift", "right_shift", "population_count", "real_part", "imaginary_part",
-          "complex_abs", "absolute_square", "conjugate", "make_complex", "relu_gradient",
-          "sigmoid_gradient", "leaky_relu_gradient", "sgd"})
-      KernelRegistrar("cpu", op, "plain", 10, make_elementwise);
+// Its functions are found by two dtypes, not by its name.
+const KernelRegistrar kCast("cpu", "cast", "simd", 10, make_elementwise);
+
+using Lists = std::unordered_map<const Op*, KernelList>;
+
+// Made when the first kernel is asked for: by then all records are there, and the functions are
+// those of the instruction set in use.
+Lists tile_kernel_lists() {
+  Lists lists;
+  for (const Op* op : all_ops()) {
+    const char* name = op->is(kElementwise) ? tile_kernel_name(op->name) : nullptr;
+    if (!name) continue;
+    KernelList list = kernel_list("cpu", op->name);
+    const KernelEntry entry{name, 10, make_elementwise};
+    const auto later = [](const KernelEntry& a, const KernelEntry& b) { return a.order < b.order; };
+    list.insert(std::upper_bound(list.begin(), list.end(), entry, later), entry);
+    lists.emplace(op, std::move(list));
   }
-};
-const Register kRegister;
+  return lists;
+}
 
 }  // namespace
+
+const KernelList& kernels_of(const Op& op) {
+  static const Lists& lists = *new Lists(tile_kernel_lists());  // also while the process ends
+  const auto it = lists.find(&op);
+  return it == lists.end() ? kernel_list("cpu", op.name) : it->second;
+}
 
 }  // namespace anymps::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From an op and its attributes to calls of tile functions: what single ops and fused programs
-// share.
+// share, and which ops have them.
 #pragma once
 
 #include <optional>
@@ -15,5 +15,9 @@ std::optional<TileKernelBuilder::Value> emit(TileKernelBuilder& builder, const O
                                              const Attrs& attrs,
                                              const std::vector<std::optional<int>>& args,
                                              DType dtype, std::string& why);
+
+// The kernels of an op on the CPU: those that are registered, and the tile program of an
+// elementwise op that there are tile functions for.
+const KernelList& kernels_of(const Op& op);
 
 }  // namespace anymps::cpu

@@ -2,8 +2,10 @@
 // Elementwise functions over tiles for all that has no vector code of its own: integers, f64, bool,
 // complex, comparisons, selection and casts. Plain loops over the reference's scalar functions,
 // compiled for each instruction set and left to the compiler to vectorize.
+#include <algorithm>
 #include <cstring>
-#include <functional>
+#include <iterator>
+#include <string_view>
 
 #include "drivers/cpu/elementwise/tile_ops.h"
 #include "semantics/scalar_functions.h"
@@ -122,24 +124,6 @@ ANYMPS_FUNCTOR(min_number, scalar::min(a, b, false))
 ANYMPS_FUNCTOR(max_number, scalar::max(a, b, false))
 #undef ANYMPS_FUNCTOR
 
-// Integers wrap. The reference's functions go through 64 bits, which is slow in vectors.
-#define ANYMPS_WRAPPING(name, operation)                                      \
-  struct name##_f {                                                           \
-    template <typename W>                                                     \
-    W operator()(W a, W b) const {                                            \
-      if constexpr (std::is_integral_v<W>) {                                  \
-        using U = std::conditional_t<sizeof(W) == 8, uint64_t, uint32_t>;     \
-        return static_cast<W>(static_cast<U>(a) operation static_cast<U>(b)); \
-      } else {                                                                \
-        return a operation b;                                                 \
-      }                                                                       \
-    }                                                                         \
-  };
-ANYMPS_WRAPPING(add, +)
-ANYMPS_WRAPPING(sub, -)
-ANYMPS_WRAPPING(mul, *)
-#undef ANYMPS_WRAPPING
-
 template <bool positive, bool negative>
 struct is_inf_f {
   template <typename W>
@@ -149,15 +133,16 @@ struct is_inf_f {
   }
 };
 
-// Activations of f64 with their attributes.
-template <class F, int attributes>
+// Activations with their attributes.
+template <typename T, class F, int attributes>
 void activation(const TileArgs& t) {
-  const double* a = static_cast<const double*>(t.in[0]);
-  double* out = static_cast<double*>(t.out);
+  const T* a = static_cast<const T*>(t.in[0]);
+  T* out = static_cast<T*>(t.out);
   for (size_t i = 0; i < t.n; ++i) {
-    if constexpr (attributes == 0) out[i] = F{}(a[i]);
-    if constexpr (attributes == 1) out[i] = F{}(a[i], t.params[0]);
-    if constexpr (attributes == 2) out[i] = F{}(a[i], t.params[0], t.params[1]);
+    const double x = a[i];
+    if constexpr (attributes == 0) out[i] = static_cast<T>(F{}(x));
+    if constexpr (attributes == 1) out[i] = static_cast<T>(F{}(x, t.params[0]));
+    if constexpr (attributes == 2) out[i] = static_cast<T>(F{}(x, t.params[0], t.params[1]));
   }
 }
 
@@ -170,32 +155,53 @@ void each(Fn&& fn) {
 constexpr DTypeSet kF32F64 = bit(DType::kF32) | bit(DType::kF64);
 constexpr DTypeSet kF64 = bit(DType::kF64);
 
+// f32 functions with vector code: elementwise_simd.cc has them.
+constexpr std::string_view kVectorFunctions[] = {
+#define UNARY(name, ns, ...) #name,
+#define BINARY(name, ns, ...) #name,
+#include "drivers/cpu/elementwise/vector_functions.inc"
+#undef UNARY
+#undef BINARY
+};
+constexpr bool has_vector_code(std::string_view name) {
+  return std::find(std::begin(kVectorFunctions), std::end(kVectorFunctions), name) !=
+         std::end(kVectorFunctions);
+}
+// Of an op's dtypes those that need a function here: halves are computed as f32.
+constexpr DTypeSet rest_of(DTypeSet set, std::string_view name) {
+  set &= ~(bit(DType::kF16) | bit(DType::kBF16));
+  return has_vector_code(name) ? set & ~bit(DType::kF32) : set;
+}
+
 struct Adder {
   std::vector<TileOp>& ops;
+  void push(const char* name, DType in, DType out, int arity, TileFn run, float ns,
+            const char* kernel = "plain") {
+    ops.push_back({name, in, out, arity, run, nullptr, nullptr, ns, kernel});
+  }
   template <DTypeSet set, class F>
   void unary_op(const char* name, float ns) {
-    each<set>([&]<typename T>() {
-      ops.push_back({name, dtype_of<T>, dtype_of<T>, 1, unary<T, T, F>, nullptr, nullptr, ns});
-    });
+    each<set>([&]<typename T>() { push(name, dtype_of<T>, dtype_of<T>, 1, unary<T, T, F>, ns); });
   }
   template <DTypeSet set, class F>
   void binary_op(const char* name, float ns) {
-    each<set>([&]<typename T>() {
-      ops.push_back({name, dtype_of<T>, dtype_of<T>, 2, binary<T, T, F>, nullptr, nullptr, ns});
-    });
+    each<set>([&]<typename T>() { push(name, dtype_of<T>, dtype_of<T>, 2, binary<T, T, F>, ns); });
   }
+  template <DTypeSet set, class F>
+  void ternary_op(const char* name, float ns) {
+    each<set>([&]<typename T>() { push(name, dtype_of<T>, dtype_of<T>, 3, ternary<T, F>, ns); });
+  }
+  // The compiler makes vector code of what gives bools.
   template <DTypeSet set, class F>
   void test(const char* name) {
     each<set>([&]<typename T>() {
-      ops.push_back(
-          {name, dtype_of<T>, DType::kBool, 1, unary<bool, T, F>, nullptr, nullptr, 0.1f});
+      push(name, dtype_of<T>, DType::kBool, 1, unary<bool, T, F>, 0.1f, "simd");
     });
   }
   template <DTypeSet set, class F>
   void compare(const char* name) {
     each<set>([&]<typename T>() {
-      ops.push_back(
-          {name, dtype_of<T>, DType::kBool, 2, binary<bool, T, F>, nullptr, nullptr, 0.2f});
+      push(name, dtype_of<T>, DType::kBool, 2, binary<bool, T, F>, 0.2f, "simd");
     });
   }
 };
@@ -205,132 +211,52 @@ struct Adder {
 void append_plain_ops_here(std::vector<TileOp>& ops) {
   Adder add{ops};
 #define FUNCTION(name) std::remove_const_t<decltype(scalar::name)>
-#define UNARY(name, set, ns) add.unary_op<set, FUNCTION(name)>(#name, ns)
-#define BINARY(name, set, ns) add.binary_op<set, FUNCTION(name)>(#name, ns)
-  UNARY(exp, kF64 | kComplex, 10);
-  UNARY(log, kF64 | kComplex, 10);
-  UNARY(sqrt, kF64 | kComplex, 2);
-  UNARY(rsqrt, kF64 | kComplex, 3);
-  UNARY(reciprocal, kF64 | kComplex, 2);
-  UNARY(sin, kF64 | kComplex, 10);
-  UNARY(cos, kF64 | kComplex, 10);
-  UNARY(tan, kF64 | kComplex, 15);
-  UNARY(sinh, kF64 | kComplex, 15);
-  UNARY(cosh, kF64 | kComplex, 15);
-  UNARY(tanh, kF64 | kComplex, 15);
-  UNARY(exp2, kF64, 10);
-  UNARY(exp10, kF64, 20);
-  UNARY(expm1, kF64, 10);
-  UNARY(log2, kF64, 10);
-  UNARY(log10, kF64, 10);
-  UNARY(log1p, kF64, 10);
-  UNARY(asin, kF64, 15);
-  UNARY(acos, kF64, 15);
-  UNARY(atan, kF64, 15);
-  UNARY(asinh, kF64, 20);
-  UNARY(acosh, kF64, 20);
-  UNARY(atanh, kF64, 20);
-  UNARY(erf, kF64, 15);
-  UNARY(square, kF64 | kInt | kComplex, 0.2f);
-  UNARY(neg, kF64 | kInt | kComplex, 0.2f);
-  UNARY(abs, kF64 | kInt, 0.2f);
-  UNARY(sign, kF64 | kInt, 0.3f);
-  UNARY(ceil, kF64, 0.5f);
-  UNARY(floor, kF64, 0.5f);
-  UNARY(round, kF64, 2);
-  UNARY(rint, kF64, 0.5f);
-  UNARY(trunc, kF64, 0.5f);
-  add.binary_op<kF64 | kInt | kComplex, add_f>("add", 0.2f);
-  add.binary_op<kF64 | kInt | kComplex, sub_f>("sub", 0.2f);
-  add.binary_op<kF64 | kInt | kComplex, mul_f>("mul", 0.3f);
-  BINARY(div, kF64 | kInt | kComplex, 3);
-  BINARY(div_trunc, kF64 | kInt, 3);
-  BINARY(div_floor, kF64 | kInt, 5);
-  BINARY(div_no_nan, kF32F64 | kInt | kComplex, 3);
-  BINARY(mod, kF32F64 | kInt, 5);
-  BINARY(floor_mod, kF32F64 | kInt, 6);
-  BINARY(pow, kF64 | kInt | kComplex, 20);
-  BINARY(atan2, kF32F64, 20);
-  BINARY(bitwise_and, kInt, 0.1f);
-  BINARY(bitwise_or, kInt, 0.1f);
-  BINARY(bitwise_xor, kInt, 0.1f);
-  BINARY(left_shift, kInt, 0.5f);
-  BINARY(right_shift, kInt, 0.5f);
-  UNARY(bitwise_not, kInt, 0.1f);
-  UNARY(population_count, kInt, 0.5f);
-  BINARY(relu_gradient, kF32F64, 0.2f);
-  BINARY(sigmoid_gradient, kF32F64, 20);
-  UNARY(conjugate, kComplex, 0.3f);
-#undef UNARY
-#undef BINARY
+#define UNARY(name, set, ns) add.unary_op<rest_of(set, #name), FUNCTION(name)>(#name, ns);
+#define BINARY(name, set, ns) add.binary_op<rest_of(set, #name), FUNCTION(name)>(#name, ns);
+#define TERNARY(name, set, ns) add.ternary_op<rest_of(set, #name), FUNCTION(name)>(#name, ns);
+#define TEST(name, set) add.test<rest_of(set, #name), FUNCTION(name)>(#name);
+#define COMPARE(name, set) add.compare<rest_of(set, #name), FUNCTION(name)>(#name);
+  ANYMPS_SCALAR_OPS(UNARY, BINARY, TERNARY, TEST, COMPARE)
+#define ACTIVATION(name, attributes)                                                             \
+  each<rest_of(kFloat, #name)>([&]<typename T>() {                                               \
+    add.push(#name, dtype_of<T>, dtype_of<T>, 1, activation<T, FUNCTION(name), attributes>, 20); \
+  });
+  ANYMPS_ACTIVATIONS(ACTIVATION)
+
+  // The forms that attributes ask for.
+  BINARY(div, kNumber, 3)
+  BINARY(div_trunc, kReal, 3)
+  BINARY(div_floor, kReal, 5)
+  ACTIVATION(gelu, 0)
+  ACTIVATION(gelu_tanh, 0)
   add.binary_op<kF64 | kInt, min_nan_f>("min", 0.2f);
   add.binary_op<kF64 | kInt, max_nan_f>("max", 0.2f);
   add.binary_op<kF64 | kInt, min_number_f>("min_number", 0.2f);
   add.binary_op<kF64 | kInt, max_number_f>("max_number", 0.2f);
-  each<kF64 | kInt>([&]<typename T>() {
-    ops.push_back({"clamp", dtype_of<T>, dtype_of<T>, 3, clamp<T>, nullptr, nullptr, 0.3f});
-  });
-
-#define COMPARE(name, set) add.compare<set, FUNCTION(name)>(#name)
-  COMPARE(equal, kF32F64 | kInt | kBoolean | kComplex);
-  COMPARE(not_equal, kF32F64 | kInt | kBoolean | kComplex);
-  COMPARE(less, kF32F64 | kInt);
-  COMPARE(less_equal, kF32F64 | kInt);
-  COMPARE(greater, kF32F64 | kInt);
-  COMPARE(greater_equal, kF32F64 | kInt);
-  COMPARE(logical_and, kBoolean);
-  COMPARE(logical_or, kBoolean);
-  COMPARE(logical_xor, kBoolean);
-  COMPARE(logical_nand, kBoolean);
-  COMPARE(logical_nor, kBoolean);
-  COMPARE(logical_xnor, kBoolean);
-#undef COMPARE
-  add.test<kF32F64 | kInt, FUNCTION(signbit)>("signbit");
-  add.test<kBoolean, FUNCTION(logical_not)>("logical_not");
-  add.test<kF32F64, FUNCTION(is_nan)>("is_nan");
-  add.test<kF32F64, FUNCTION(is_finite)>("is_finite");
+  each<kF64 | kInt>(
+      [&]<typename T>() { add.push("clamp", dtype_of<T>, dtype_of<T>, 3, clamp<T>, 0.3f); });
   add.test<kF32F64, is_inf_f<true, true>>("is_inf");
   add.test<kF32F64, is_inf_f<true, false>>("is_positive_inf");
   add.test<kF32F64, is_inf_f<false, true>>("is_negative_inf");
   add.test<kF32F64, is_inf_f<false, false>>("is_no_inf");
-
-#define PART(name)                                                                          \
-  ops.push_back({#name, DType::kC64, DType::kF32, 1, unary<float, Complex, FUNCTION(name)>, \
-                 nullptr, nullptr, 0.5f})
-  PART(real_part);
-  PART(imaginary_part);
-  PART(complex_abs);
-  PART(absolute_square);
+  // Strings are compared elsewhere, complex numbers have parts.
+  COMPARE(equal, kAny)
+  COMPARE(not_equal, kAny)
+#define PART(name) \
+  add.push(#name, DType::kC64, DType::kF32, 1, unary<float, Complex, FUNCTION(name)>, 0.5f);
+  PART(real_part)
+  PART(imaginary_part)
+  PART(complex_abs)
+  PART(absolute_square)
+  add.push("make_complex", DType::kF32, DType::kC64, 2,
+           binary<Complex, float, FUNCTION(make_complex)>, 0.5f);
 #undef PART
-  ops.push_back({"make_complex", DType::kF32, DType::kC64, 2,
-                 binary<Complex, float, FUNCTION(make_complex)>, nullptr, nullptr, 0.5f});
-  each<kF32F64>([&]<typename T>() {
-    ops.push_back({"leaky_relu_gradient", dtype_of<T>, dtype_of<T>, 3,
-                   ternary<T, FUNCTION(leaky_relu_gradient)>, nullptr, nullptr, 0.3f});
-    ops.push_back(
-        {"sgd", dtype_of<T>, dtype_of<T>, 3, ternary<T, FUNCTION(sgd)>, nullptr, nullptr, 0.5f});
-  });
-
-  add.unary_op<kF64 | kInt, FUNCTION(relu)>("relu", 0.2f);
-  add.binary_op<kF64, FUNCTION(prelu)>("prelu", 0.2f);
-#define ACTIVATION(name, attributes)                                                         \
-  ops.push_back({#name, DType::kF64, DType::kF64, 1, activation<FUNCTION(name), attributes>, \
-                 nullptr, nullptr, 20});
-  ACTIVATION(leaky_relu, 1);
-  ACTIVATION(elu, 1);
-  ACTIVATION(selu, 2);
-  ACTIVATION(celu, 1);
-  ACTIVATION(gelu, 0);
-  ACTIVATION(gelu_tanh, 0);
-  ACTIVATION(silu, 0);
-  ACTIVATION(mish, 0);
-  ACTIVATION(softplus, 0);
-  ACTIVATION(softsign, 0);
-  ACTIVATION(sigmoid, 0);
-  ACTIVATION(hard_sigmoid, 2);
-  ACTIVATION(hard_swish, 0);
-  ACTIVATION(thresholded_relu, 1);
 #undef ACTIVATION
+#undef COMPARE
+#undef TEST
+#undef TERNARY
+#undef BINARY
+#undef UNARY
 #undef FUNCTION
 
   const TileFn selects[] = {select<uint8_t>, select<uint16_t>, select<uint32_t>, select<uint64_t>};
@@ -339,8 +265,8 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
     const DType dtype = DType(i);
     const size_t size = size_of(dtype);
     const size_t log = size == 8 ? 3 : size / 2;
-    ops.push_back({"where", dtype, dtype, 3, selects[log], nullptr, nullptr, 0.2f});
-    ops.push_back({"identity", dtype, dtype, 1, copies[log], nullptr, nullptr, 0.05f});
+    add.push("where", dtype, dtype, 3, selects[log], 0.2f, "simd");
+    add.push("identity", dtype, dtype, 1, copies[log], 0.05f, "simd");
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise f32 functions over tiles, and the conversions of halves, with Highway: this file is
-// compiled once for each instruction set. An op is one line here; loops and tails are shared.
+// compiled once for each instruction set. Loops and tails are here; an op is one line of
+// vector_functions.inc.
 #include <algorithm>
 #include <cstring>
 
@@ -106,91 +107,24 @@ HWY_INLINE V round_half_away(Tag d, V x) {
   return hn::IfThenElse(hn::Ge(rest, hn::Set(d, 0.5f)), hn::Add(whole, step), whole);
 }
 
-#define ANYMPS_UNARY(name, expression)                       \
-  struct name##_f {                                          \
-    static HWY_INLINE V apply(Tag d, V x, const Params& p) { \
-      (void)d, (void)p;                                      \
-      return expression;                                     \
-    }                                                        \
+#define SET(value) hn::Set(d, value)
+#define UNARY(name, ns, ...)                                                                   \
+  struct name##_f {                                                                            \
+    static HWY_INLINE V apply([[maybe_unused]] Tag d, V x, [[maybe_unused]] const Params& p) { \
+      return __VA_ARGS__;                                                                      \
+    }                                                                                          \
   };
-#define ANYMPS_BINARY(name, expression)                           \
+#define BINARY(name, ns, ...)                                     \
   struct name##_f {                                               \
-    static HWY_INLINE V apply(Tag d, V x, V y, const Params& p) { \
-      (void)d, (void)p;                                           \
-      return expression;                                          \
+    static HWY_INLINE V apply([[maybe_unused]] Tag d, V x, V y,   \
+                              [[maybe_unused]] const Params& p) { \
+      return __VA_ARGS__;                                         \
     }                                                             \
   };
-#define SET(value) hn::Set(d, value)
-
-ANYMPS_UNARY(exp, math::exp(d, x))
-ANYMPS_UNARY(exp2, math::exp2(d, x))
-ANYMPS_UNARY(exp10, math::exp10(d, x))
-ANYMPS_UNARY(expm1, math::expm1(d, x))
-ANYMPS_UNARY(log, math::log(d, x))
-ANYMPS_UNARY(log2, math::log2(d, x))
-ANYMPS_UNARY(log10, math::log10(d, x))
-ANYMPS_UNARY(log1p, math::log1p(d, x))
-ANYMPS_UNARY(square, hn::Mul(x, x))
-ANYMPS_UNARY(sqrt, hn::Sqrt(x))
-ANYMPS_UNARY(rsqrt, hn::Div(SET(1.0f), hn::Sqrt(x)))
-ANYMPS_UNARY(reciprocal, hn::Div(SET(1.0f), x))
-ANYMPS_UNARY(abs, hn::Abs(x))
-ANYMPS_UNARY(neg, hn::Neg(x))
-ANYMPS_UNARY(sign, hn::IfThenElse(hn::IsNaN(x), x,
-                                  hn::IfThenElseZero(hn::Ne(x, hn::Zero(d)),
-                                                     hn::CopySignToAbs(SET(1.0f), x))))
-ANYMPS_UNARY(ceil, hn::Ceil(x))
-ANYMPS_UNARY(floor, hn::Floor(x))
-ANYMPS_UNARY(round, round_half_away(d, x))
-ANYMPS_UNARY(rint, hn::Round(x))
-ANYMPS_UNARY(trunc, hn::Trunc(x))
-ANYMPS_UNARY(sin, math::sin(d, x))
-ANYMPS_UNARY(cos, math::cos(d, x))
-ANYMPS_UNARY(tan, math::tan(d, x))
-ANYMPS_UNARY(sinh, math::sinh(d, x))
-ANYMPS_UNARY(cosh, math::cosh(d, x))
-ANYMPS_UNARY(tanh, math::tanh(d, x))
-ANYMPS_UNARY(asin, math::asin(d, x))
-ANYMPS_UNARY(acos, math::acos(d, x))
-ANYMPS_UNARY(atan, math::atan(d, x))
-ANYMPS_UNARY(asinh, math::asinh(d, x))
-ANYMPS_UNARY(acosh, math::acosh(d, x))
-ANYMPS_UNARY(atanh, math::atanh(d, x))
-ANYMPS_UNARY(erf, math::erf(d, x))
-
-ANYMPS_UNARY(relu, hn::Max(hn::Zero(d), x))
-ANYMPS_UNARY(leaky_relu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, SET(p.a)), x))
-ANYMPS_UNARY(elu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(SET(p.a), math::expm1(d, x)), x))
-ANYMPS_UNARY(selu, hn::Mul(SET(p.b), elu_f::apply(d, x, p)))
-ANYMPS_UNARY(celu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)),
-                                  hn::Min(hn::Zero(d),
-                                          hn::Mul(SET(p.a), math::expm1(d, hn::Div(x, SET(p.a))))),
-                                  x))
-ANYMPS_UNARY(gelu, math::gelu(d, x))
-ANYMPS_UNARY(gelu_tanh, math::gelu_tanh(d, x))
-ANYMPS_UNARY(silu, hn::Div(x, hn::Add(SET(1.0f), math::exp(d, hn::Neg(x)))))
-ANYMPS_UNARY(mish, hn::Mul(x, math::tanh(d, math::softplus(d, x))))
-ANYMPS_UNARY(softplus, math::softplus(d, x))
-ANYMPS_UNARY(softsign, hn::Div(x, hn::Add(SET(1.0f), hn::Abs(x))))
-ANYMPS_UNARY(sigmoid, math::sigmoid(d, x))
-ANYMPS_UNARY(hard_sigmoid, clamp(hn::Add(hn::Mul(SET(p.a), x), SET(p.b)), hn::Zero(d), SET(1.0f)))
-ANYMPS_UNARY(hard_swish, hn::Mul(x, clamp(hn::Add(hn::Mul(SET(1.0f / 6.0f), x), SET(0.5f)),
-                                          hn::Zero(d), SET(1.0f))))
-ANYMPS_UNARY(thresholded_relu, hn::IfThenZeroElse(hn::Le(x, SET(p.a)), x))
-ANYMPS_UNARY(clamp_attr, clamp(x, SET(p.a), SET(p.b)))
-
-ANYMPS_BINARY(add, hn::Add(x, y))
-ANYMPS_BINARY(sub, hn::Sub(x, y))
-ANYMPS_BINARY(mul, hn::Mul(x, y))
-ANYMPS_BINARY(div, hn::Div(x, y))
-ANYMPS_BINARY(div_trunc, hn::Trunc(hn::Div(x, y)))
-ANYMPS_BINARY(div_floor, hn::Floor(hn::Div(x, y)))
-ANYMPS_BINARY(pow, math::pow(d, x, y))
-ANYMPS_BINARY(min, keep_nan(hn::IsNaN(x), x, hn::Min(x, y)))
-ANYMPS_BINARY(max, keep_nan(hn::IsNaN(x), x, hn::Max(x, y)))
-ANYMPS_BINARY(min_number, keep_nan(hn::IsNaN(y), x, hn::Min(x, y)))
-ANYMPS_BINARY(max_number, keep_nan(hn::IsNaN(y), x, hn::Max(x, y)))
-ANYMPS_BINARY(prelu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, y), x))
+#include "drivers/cpu/elementwise/vector_functions.inc"
+#undef UNARY
+#undef BINARY
+#undef SET
 
 void clamp_f(const TileArgs& t) {
   const Tag d;
@@ -287,74 +221,15 @@ void round_to_half(const TileArgs& t) {
 
 void append_float_ops_here(std::vector<TileOp>& ops) {
   const DType f32 = DType::kF32;
-#define ADD_UNARY(name, ns) \
-  ops.push_back({#name, f32, f32, 1, unary<name##_f>, nullptr, nullptr, ns})
-#define ADD_BINARY(name, ns)                                               \
-  ops.push_back({#name, f32, f32, 2, binary<name##_f, Form::kBothVectors>, \
-                 binary<name##_f, Form::kScalarSecond>, binary<name##_f, Form::kScalarFirst>, ns})
-  ADD_UNARY(exp, 0.5f);
-  ADD_UNARY(exp2, 0.5f);
-  ADD_UNARY(exp10, 0.5f);
-  ADD_UNARY(expm1, 0.5f);
-  ADD_UNARY(log, 0.7f);
-  ADD_UNARY(log2, 0.7f);
-  ADD_UNARY(log10, 0.7f);
-  ADD_UNARY(log1p, 0.9f);
-  ADD_UNARY(square, 0.1f);
-  ADD_UNARY(sqrt, 0.2f);
-  ADD_UNARY(rsqrt, 0.3f);
-  ADD_UNARY(reciprocal, 0.2f);
-  ADD_UNARY(abs, 0.1f);
-  ADD_UNARY(neg, 0.1f);
-  ADD_UNARY(sign, 0.1f);
-  ADD_UNARY(ceil, 0.1f);
-  ADD_UNARY(floor, 0.1f);
-  ADD_UNARY(round, 0.1f);
-  ADD_UNARY(rint, 0.1f);
-  ADD_UNARY(trunc, 0.1f);
-  ADD_UNARY(sin, 0.8f);
-  ADD_UNARY(cos, 0.8f);
-  ADD_UNARY(tan, 1.6f);
-  ADD_UNARY(sinh, 1.0f);
-  ADD_UNARY(cosh, 0.8f);
-  ADD_UNARY(tanh, 0.8f);
-  ADD_UNARY(asin, 0.7f);
-  ADD_UNARY(acos, 0.7f);
-  ADD_UNARY(atan, 0.7f);
-  ADD_UNARY(asinh, 1.5f);
-  ADD_UNARY(acosh, 1.5f);
-  ADD_UNARY(atanh, 1.2f);
-  ADD_UNARY(erf, 0.8f);
-  ADD_UNARY(relu, 0.1f);
-  ADD_UNARY(leaky_relu, 0.1f);
-  ADD_UNARY(elu, 0.6f);
-  ADD_UNARY(selu, 0.6f);
-  ADD_UNARY(celu, 0.6f);
-  ADD_UNARY(gelu, 0.9f);
-  ADD_UNARY(gelu_tanh, 0.9f);
-  ADD_UNARY(silu, 0.6f);
-  ADD_UNARY(mish, 2.0f);
-  ADD_UNARY(softplus, 1.2f);
-  ADD_UNARY(softsign, 0.2f);
-  ADD_UNARY(sigmoid, 0.6f);
-  ADD_UNARY(hard_sigmoid, 0.1f);
-  ADD_UNARY(hard_swish, 0.1f);
-  ADD_UNARY(thresholded_relu, 0.1f);
-  ADD_UNARY(clamp_attr, 0.1f);
-  ADD_BINARY(add, 0.1f);
-  ADD_BINARY(sub, 0.1f);
-  ADD_BINARY(mul, 0.1f);
-  ADD_BINARY(div, 0.2f);
-  ADD_BINARY(div_trunc, 0.2f);
-  ADD_BINARY(div_floor, 0.2f);
-  ADD_BINARY(pow, 3.0f);
-  ADD_BINARY(min, 0.1f);
-  ADD_BINARY(max, 0.1f);
-  ADD_BINARY(min_number, 0.1f);
-  ADD_BINARY(max_number, 0.1f);
-  ADD_BINARY(prelu, 0.1f);
-#undef ADD_UNARY
-#undef ADD_BINARY
+#define UNARY(name, ns, ...) \
+  ops.push_back({#name, f32, f32, 1, unary<name##_f>, nullptr, nullptr, ns});
+#define BINARY(name, ns, ...)                                                                 \
+  ops.push_back({#name, f32, f32, 2, binary<name##_f, Form::kBothVectors>,                    \
+                 binary<name##_f, Form::kScalarSecond>, binary<name##_f, Form::kScalarFirst>, \
+                 ns});
+#include "drivers/cpu/elementwise/vector_functions.inc"
+#undef UNARY
+#undef BINARY
   ops.push_back({"clamp", f32, f32, 3, clamp_f});
   ops.push_back({"load", DType::kF16, f32, 1, load_f16});
   ops.push_back({"load", DType::kBF16, f32, 1, load_bf16});

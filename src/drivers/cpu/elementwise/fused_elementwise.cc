@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused elementwise programs: the instructions of ops/elementwise/elementwise_program.h as one tile
 // program.
-#include <algorithm>
-#include <string_view>
-
 #include "drivers/cpu/elementwise/elementwise.h"
 #include "ops/elementwise/elementwise_program.h"
 
@@ -12,13 +9,6 @@ namespace anymps::cpu {
 namespace {
 
 using Arg = ElementwiseProgram::Arg;
-
-// Results of these are values of the inputs' dtype without rounding.
-bool is_exact(std::string_view op) {
-  static constexpr std::string_view kExact[] = {"identity", "where", "relu", "neg",  "abs",
-                                                "sign",     "min",   "max",  "clamp"};
-  return std::find(std::begin(kExact), std::end(kExact), op) != std::end(kExact);
-}
 
 double rounded(DType dtype, double value) {
   if (dtype == DType::kF16) return static_cast<double>(Half(static_cast<float>(value)));
@@ -64,7 +54,7 @@ KernelPtr make_fused(const KernelRequest& request, std::string& why) {
     std::optional<int> result = emit(builder, *instruction.op, instruction.attrs, args, dtype, why);
     if (!result) return nullptr;
     const bool last = i + 1 == program.instructions().size();
-    if (is_half(dtype) && !last && !is_exact(instruction.op->name))
+    if (is_half(dtype) && !last && !instruction.op->is(kNoRounding))
       result = builder.call(*find_tile_op("round", dtype), {*result});
     results.push_back(*result);
     if (builder.size() > TileKernelBuilder::kMaxValues)

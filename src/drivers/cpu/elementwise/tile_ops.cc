@@ -38,6 +38,16 @@ const TileOp* find_tile_op(std::string_view name, DType dtype) {
   return it == tables().ops.end() ? nullptr : &it->second;
 }
 
+const char* tile_kernel_name(std::string_view op) {
+  const char* kernel = nullptr;
+  for (int dtype = 0; dtype < kComputeDTypeCount; ++dtype) {
+    const TileOp* function = find_tile_op(op, DType(dtype));
+    if (function && (!kernel || std::string_view(function->kernel) == "simd"))
+      kernel = function->kernel;
+  }
+  return kernel;
+}
+
 const TileOp* find_cast(DType from, DType to) {
   const TileOp& op = tables().casts[static_cast<size_t>(from)][static_cast<size_t>(to)];
   return op.run ? &op : nullptr;

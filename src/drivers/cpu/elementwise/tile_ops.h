@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise functions over tiles: short contiguous runs of elements that fit the L1 cache. Each
 // is written once, compiled for every instruction set, and found by name and dtype. tile_kernel.h
-// strings them together over whole tensors.
+// strings them together over whole tensors. An elementwise op that has a function of its name has a
+// kernel (elementwise.cc).
 #pragma once
 
 #include <cstddef>
@@ -32,12 +33,17 @@ struct TileOp {
   TileFn scalar_second = nullptr;  // the second of two inputs is a single element
   TileFn scalar_first = nullptr;   // the first of two inputs is a single element
   float ns = 0.1f;                 // an element takes, data in L1
+  const char* kernel = "simd";     // what profiles call it; "plain": no vector code
 };
 
 // Null when there is none. Halves have no functions of their own but the conversions "load" (to
 // f32) and "store" (from f32), "round" (both, one after the other), and what moves elements without
 // looking at them: "identity", "where".
 const TileOp* find_tile_op(std::string_view name, DType dtype);
+
+// What profiles call the kernel of an op: "simd" if a function of its name has vector code, "plain"
+// if none has, null if there is none.
+const char* tile_kernel_name(std::string_view op);
 
 // A conversion between any two dtypes without halves.
 const TileOp* find_cast(DType from, DType to);

@@ -1,41 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference kernels of activations and of softmax.
+// Reference kernels of gelu, which has two formulas, and of softmax.
 #include <algorithm>
 
 #include "drivers/reference/elementwise/elementwise.h"
 
 namespace anymps {
-
-#define ACTIVATION(name) \
-  REFERENCE(name) { map_unary<kFloat>(args, scalar::name); }
-#define ACTIVATION_ALPHA(name)                                                 \
-  REFERENCE(name) {                                                            \
-    const double alpha = args.attrs.f("alpha");                                \
-    map_unary<kFloat>(args, [=](double x) { return scalar::name(x, alpha); }); \
-  }
-
-REFERENCE(relu) { map_unary<kReal>(args, scalar::relu); }
-REFERENCE(prelu) { map_binary<kFloat>(args, scalar::prelu); }
-ACTIVATION_ALPHA(leaky_relu)
-ACTIVATION_ALPHA(elu)
-ACTIVATION_ALPHA(celu)
-ACTIVATION_ALPHA(thresholded_relu)
-ACTIVATION(silu)
-ACTIVATION(mish)
-ACTIVATION(softplus)
-ACTIVATION(softsign)
-ACTIVATION(sigmoid)
-ACTIVATION(hard_swish)
-
-REFERENCE(selu) {
-  const double alpha = args.attrs.f("alpha"), gamma = args.attrs.f("gamma");
-  map_unary<kFloat>(args, [=](double x) { return scalar::selu(x, alpha, gamma); });
-}
-
-REFERENCE(hard_sigmoid) {
-  const double alpha = args.attrs.f("alpha"), beta = args.attrs.f("beta");
-  map_unary<kFloat>(args, [=](double x) { return scalar::hard_sigmoid(x, alpha, beta); });
-}
 
 REFERENCE(gelu) {
   if (args.attrs.s("approximate") == "tanh")

@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference kernels of the gradients of activations.
+// Reference kernel of the gradient of softmax.
 #include <algorithm>
 
 #include "drivers/reference/elementwise/elementwise.h"
 #include "drivers/reference/lines.h"
 
 namespace anymps {
-
-REFERENCE(relu_gradient) { map_binary<kFloat>(args, scalar::relu_gradient); }
-REFERENCE(sigmoid_gradient) { map_binary<kFloat>(args, scalar::sigmoid_gradient); }
-
-REFERENCE(leaky_relu_gradient) {
-  dispatch<kFloat>(args.out[0].dtype, [&]<typename T>() {
-    map_elements<T, T, T, T>(args, scalar::leaky_relu_gradient);
-  });
-}
 
 REFERENCE(softmax_gradient) {
   const View &dy = args.in[0], &x = args.in[1], &dx = args.out[0];

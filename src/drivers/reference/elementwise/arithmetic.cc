@@ -1,60 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference kernels of elementwise arithmetic.
+// Reference kernels of elementwise arithmetic that depends on attributes, and of identity.
 #include "drivers/reference/elementwise/elementwise.h"
 #include "drivers/reference/move.h"
 
 namespace anymps {
 
-#define UNARY(name, dtypes) \
-  REFERENCE(name) { map_unary<dtypes>(args, scalar::name); }
-#define BINARY(name, dtypes) \
-  REFERENCE(name) { map_binary<dtypes>(args, scalar::name); }
-
 REFERENCE(identity) { move_in_order(args.in[0], args.out[0]); }
-UNARY(exp, kFloat | kComplex)
-UNARY(exp2, kFloat)
-UNARY(exp10, kFloat)
-UNARY(expm1, kFloat)
-UNARY(log, kFloat | kComplex)
-UNARY(log2, kFloat)
-UNARY(log10, kFloat)
-UNARY(log1p, kFloat)
-UNARY(square, kNumber)
-UNARY(sqrt, kFloat | kComplex)
-UNARY(rsqrt, kFloat | kComplex)
-UNARY(reciprocal, kFloat | kComplex)
-UNARY(abs, kReal)
-UNARY(neg, kNumber)
-UNARY(sign, kReal)
-UNARY(ceil, kReal)
-UNARY(floor, kReal)
-UNARY(round, kReal)
-UNARY(rint, kReal)
-UNARY(trunc, kReal)
-UNARY(sin, kFloat | kComplex)
-UNARY(cos, kFloat | kComplex)
-UNARY(tan, kFloat | kComplex)
-UNARY(sinh, kFloat | kComplex)
-UNARY(cosh, kFloat | kComplex)
-UNARY(tanh, kFloat | kComplex)
-UNARY(asin, kFloat)
-UNARY(acos, kFloat)
-UNARY(atan, kFloat)
-UNARY(asinh, kFloat)
-UNARY(acosh, kFloat)
-UNARY(atanh, kFloat)
-UNARY(erf, kFloat)
-
-BINARY(add, kNumber)
-BINARY(sub, kNumber)
-BINARY(mul, kNumber)
-BINARY(div_no_nan, kNumber)
-BINARY(mod, kReal)
-BINARY(floor_mod, kReal)
-BINARY(pow, kNumber)
-BINARY(atan2, kFloat)
-
-REFERENCE(signbit) { test_unary<kReal>(args, scalar::signbit); }
 
 REFERENCE(div) {
   const std::string& rounding = args.attrs.s("rounding");

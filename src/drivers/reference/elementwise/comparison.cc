@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference kernels of comparisons.
+// Reference kernels of comparisons that know strings, and of the test for infinity.
 #include "drivers/reference/elementwise/elementwise.h"
 
 namespace anymps {
@@ -18,9 +18,6 @@ void compare_texts(const ReferenceArgs& args, Fn fn) {
 
 }  // namespace
 
-#define COMPARISON(name, dtypes) \
-  REFERENCE(name) { test_binary<dtypes>(args, scalar::name); }
-
 // Strings are equal when their characters are, wherever they lie.
 #define EQUALITY(name, dtypes)                                                              \
   REFERENCE(name) {                                                                         \
@@ -32,13 +29,7 @@ void compare_texts(const ReferenceArgs& args, Fn fn) {
 
 EQUALITY(equal, kAny)
 EQUALITY(not_equal, kAny)
-COMPARISON(less, kReal)
-COMPARISON(less_equal, kReal)
-COMPARISON(greater, kReal)
-COMPARISON(greater_equal, kReal)
 
-REFERENCE(is_nan) { test_unary<kFloat>(args, scalar::is_nan); }
-REFERENCE(is_finite) { test_unary<kFloat>(args, scalar::is_finite); }
 REFERENCE(is_inf) {
   const bool positive = args.attrs.b("positive"), negative = args.attrs.b("negative");
   test_unary<kFloat>(args, [=](double x) { return scalar::is_inf(x, positive, negative); });

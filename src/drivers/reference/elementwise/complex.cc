@@ -12,7 +12,6 @@ COMPLEX_TO_REAL(imaginary_part)
 COMPLEX_TO_REAL(complex_abs)
 COMPLEX_TO_REAL(absolute_square)
 
-REFERENCE(conjugate) { map_elements<Complex, Complex>(args, scalar::conjugate); }
 REFERENCE(make_complex) { map_elements<Complex, float, float>(args, scalar::make_complex); }
 
 REFERENCE(planar) {

@@ -1,21 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference kernels of logic and of choices.
+// Reference kernels of choices.
 #include "drivers/reference/elementwise/elementwise.h"
 #include "drivers/reference/move.h"
 
 namespace anymps {
-
-#define LOGIC(name) \
-  REFERENCE(name) { map_binary<kBoolean>(args, scalar::name); }
-
-LOGIC(logical_and)
-LOGIC(logical_or)
-LOGIC(logical_xor)
-LOGIC(logical_nand)
-LOGIC(logical_nor)
-LOGIC(logical_xnor)
-
-REFERENCE(logical_not) { map_unary<kBoolean>(args, scalar::logical_not); }
 
 REFERENCE(where) {
   const View &cond = args.in[0], &a = args.in[1], &b = args.in[2], &y = args.out[0];

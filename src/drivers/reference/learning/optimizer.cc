@@ -5,11 +5,6 @@
 
 namespace anymps {
 
-REFERENCE(sgd) {
-  dispatch<kFloat>(args.out[0].dtype,
-                   [&]<typename T>() { map_elements<T, T, T, T>(args, scalar::sgd); });
-}
-
 REFERENCE(adam) {
   std::vector<double> values = read_dense<double>(args.in[0]);
   const std::vector<double> gradient = read_dense<double>(args.in[1]);

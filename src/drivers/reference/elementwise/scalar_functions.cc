@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reference kernels of the ops that are one scalar function and nothing more.
+#include "drivers/reference/elementwise/elementwise.h"
+
+namespace anymps {
+
+namespace {
+
+// The attributes of an activation, in the order in which its function takes them.
+std::array<double, 2> parameters(const ReferenceArgs& args) {
+  std::array<double, 2> values = {};
+  size_t count = 0;
+  for (const char* name : {"alpha", "beta", "gamma"})
+    if (args.op.attr_index(name) >= 0) values.at(count++) = args.attrs.f(name);
+  return values;
+}
+
+template <int attributes, typename Fn>
+void map_activation(const ReferenceArgs& args, Fn fn) {
+  const auto p = parameters(args);
+  map_unary<kFloat>(args, [=](double x) {
+    if constexpr (attributes == 0)
+      return fn(x);
+    else if constexpr (attributes == 1)
+      return fn(x, p[0]);
+    else
+      return fn(x, p[0], p[1]);
+  });
+}
+
+template <DTypeSet allowed, typename Fn>
+void map_ternary(const ReferenceArgs& args, Fn fn) {
+  dispatch<allowed>(args.out[0].dtype, [&]<typename T>() { map_elements<T, T, T, T>(args, fn); });
+}
+
+}  // namespace
+
+#define UNARY(name, dtypes, ns) \
+  REFERENCE(name) { map_unary<dtypes>(args, scalar::name); }
+#define BINARY(name, dtypes, ns) \
+  REFERENCE(name) { map_binary<dtypes>(args, scalar::name); }
+#define TERNARY(name, dtypes, ns) \
+  REFERENCE(name) { map_ternary<dtypes>(args, scalar::name); }
+#define TEST(name, dtypes) \
+  REFERENCE(name) { test_unary<dtypes>(args, scalar::name); }
+#define COMPARE(name, dtypes) \
+  REFERENCE(name) { test_binary<dtypes>(args, scalar::name); }
+ANYMPS_SCALAR_OPS(UNARY, BINARY, TERNARY, TEST, COMPARE)
+#undef UNARY
+#undef BINARY
+#undef TERNARY
+#undef TEST
+#undef COMPARE
+
+#define ACTIVATION(name, attributes) \
+  REFERENCE(name) { map_activation<attributes>(args, scalar::name); }
+ANYMPS_ACTIVATIONS(ACTIVATION)
+#undef ACTIVATION
+
+}  // namespace anymps
