@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors from a few numbers: range and fill.
+// Tensors from a few numbers on the CPU: range, fill, eye_like, one_hot.
+#include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "drivers/cpu/common/by_size.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
+#include "semantics/elements.h"
 
 namespace anymps::cpu {
 
@@ -53,8 +57,66 @@ KernelPtr make_fill(const KernelRequest& request, std::string& why) {
   });
 }
 
+KernelPtr make_eye_like(const KernelRequest& request, std::string& why) {
+  const TensorDesc& y = request.out();
+  if (!y.contiguous()) return refuse(why, "y is not contiguous");
+  const int64_t rows = y.shape[0], columns = y.shape[1];
+  const int64_t k = std::clamp(request.attrs.i("k"), -rows, columns);
+  const auto size = static_cast<int64_t>(size_of(y.dtype));
+  std::array<char, 16> one{};
+  store_number(y.dtype, 1, one.data());
+  return make_kernel([=](const KernelArgs& args) {
+    parallel_for(0, rows, 5 + 0.1 * static_cast<double>(columns * size),
+                 [&](int64_t begin, int64_t end) {
+                   char* to = static_cast<char*>(args.outputs[0]) + begin * columns * size;
+                   std::memset(to, 0, static_cast<size_t>((end - begin) * columns * size));
+                   for (int64_t i = begin; i < end; ++i, to += columns * size)
+                     if (i + k >= 0 && i + k < columns)
+                       std::memcpy(to + (i + k) * size, one.data(), static_cast<size_t>(size));
+                 });
+  });
+}
+
+// y is [outer, depth, inner]: all off, then one on for each index.
+template <typename T, typename Index>
+KernelPtr make_one_hot_typed(const KernelRequest& request, int64_t axis) {
+  const Shape& shape = request.out().shape;
+  int64_t inner = 1;
+  for (size_t i = static_cast<size_t>(axis) + 1; i < shape.size(); ++i) inner *= shape[i];
+  const int64_t depth = shape[static_cast<size_t>(axis)], count = request.in(0).count();
+  const int64_t on_step = request.in(2).strides[0];
+  return make_kernel([=](const KernelArgs& args) {
+    const T off = static_cast<const T*>(args.inputs[2])[0];
+    const T on = static_cast<const T*>(args.inputs[2])[on_step];
+    parallel_for(0, count, 3 + 0.3 * static_cast<double>(depth), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T* line = static_cast<T*>(args.outputs[0]) + i / inner * depth * inner + i % inner;
+        for (int64_t k = 0; k < depth; ++k) line[k * inner] = off;
+        int64_t at = static_cast<const Index*>(args.inputs[0])[i];
+        if (at < 0) at += depth;
+        if (at >= 0 && at < depth) line[at * inner] = on;
+      }
+    });
+  });
+}
+
+KernelPtr make_one_hot(const KernelRequest& request, std::string& why) {
+  const TensorDesc &indices = request.in(0), &y = request.out();
+  if (!indices.contiguous() || !y.contiguous())
+    return refuse(why, "indices or y are not contiguous");
+  if (!contains(kIndex, indices.dtype)) return refuse(why, "indices are not i32 or i64");
+  const int64_t axis = normalize_axis(request.attrs.i("axis"), y.rank(), "one_hot");
+  const auto make = [&]<typename T>() {
+    return indices.dtype == DType::kI32 ? make_one_hot_typed<T, int32_t>(request, axis)
+                                        : make_one_hot_typed<T, int64_t>(request, axis);
+  };
+  return by_size(size_of(y.dtype), make);
+}
+
 const KernelRegistrar kRange("cpu", "range", "plain", 10, make_range);
 const KernelRegistrar kFill("cpu", "fill", "plain", 10, make_fill);
+const KernelRegistrar kEyeLike("cpu", "eye_like", "plain", 10, make_eye_like);
+const KernelRegistrar kOneHot("cpu", "one_hot", "lines", 10, make_one_hot);
 
 }  // namespace
 

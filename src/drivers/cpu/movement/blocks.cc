@@ -1,35 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in another arrangement on the CPU: each op is a few strided copies, planned at
-// preparation. An axis that is cut into blocks is copied as two axes.
+// Elements in another arrangement on the CPU: strided copies, where an axis that is cut into blocks
+// is copied as two axes; and coordinate_along_axis, whose elements follow from their places.
 #include <algorithm>
-#include <array>
 
-#include "drivers/cpu/common/copy.h"
-#include "drivers/kernel.h"
+#include "drivers/cpu/common/copies.h"
+#include "drivers/cpu/common/lines.h"
+#include "drivers/cpu/threads.h"
 #include "ops/movement/blocks.h"
-#include "ops/shape_rules.h"
+#include "semantics/scalar_functions.h"
 
 namespace anymps::cpu {
 
 namespace {
-
-constexpr int kZeros = -1;  // as an input: a zero for every element
-
-struct Part {
-  int input = 0;
-  int64_t to = 0;  // bytes from y's first element
-  StridedCopy copy;
-};
-
-KernelPtr make_parts(std::vector<Part> parts) {
-  return make_kernel([parts = std::move(parts)](const KernelArgs& args) {
-    static constexpr std::array<std::byte, 16> kZero = {};
-    for (const Part& part : parts)
-      part.copy.run(
-          static_cast<char*>(args.outputs[0]) + part.to,
-          part.input == kZeros ? static_cast<const void*>(kZero.data()) : args.inputs[part.input]);
-  });
-}
 
 KernelPtr make_interleave(const KernelRequest& request, std::string&) {
   const TensorDesc& y = request.out();
@@ -39,13 +21,13 @@ KernelPtr make_interleave(const KernelRequest& request, std::string&) {
   const auto size = static_cast<int64_t>(size_of(y.dtype));
   Strides to = y.strides;
   to[axis] *= count;
-  std::vector<Part> parts;
+  std::vector<Piece> pieces;
   for (int64_t k = 0; k < count; ++k) {
     const TensorDesc& x = request.in(static_cast<size_t>(k));
-    parts.push_back({static_cast<int>(k), k * y.strides[axis] * size,
-                     StridedCopy(size_of(y.dtype), x.shape, to, x.strides)});
+    pieces.push_back({static_cast<int>(k), 0, 0, k * y.strides[axis] * size,
+                      StridedCopy(size_of(y.dtype), x.shape, to, x.strides)});
   }
-  return make_parts(std::move(parts));
+  return make_copies(std::move(pieces));
 }
 
 // `small` is the tensor whose batch axis holds the places in blocks, `large` the other one.
@@ -79,9 +61,9 @@ KernelPtr make_blocks(const KernelRequest& request, bool to_batch) {
       axis(block, small.strides[batch] * step, large.strides[i]);
     }
   }
-  return make_parts({{0, 0,
-                      StridedCopy(size_of(x.dtype), shape, to_batch ? in_small : in_large,
-                                  to_batch ? in_large : in_small)}});
+  return make_copies({{0, 0, 0, 0,
+                       StridedCopy(size_of(x.dtype), shape, to_batch ? in_small : in_large,
+                                   to_batch ? in_large : in_small)}});
 }
 KernelPtr make_space_to_batch(const KernelRequest& request, std::string&) {
   return make_blocks(request, true);
@@ -90,46 +72,44 @@ KernelPtr make_batch_to_space(const KernelRequest& request, std::string&) {
   return make_blocks(request, false);
 }
 
-// y starts as a copy of x or as zeros, and then the range gets the update.
-KernelPtr make_range(const KernelRequest& request, int start, int update, std::string& why) {
-  static const char* kNames[] = {"starts", "ends", "axes", "steps"};
+// The same bytes: element by element where the sizes are the same, else in order.
+KernelPtr make_reinterpret(const KernelRequest& request, std::string& why) {
+  const TensorDesc &x = request.in(0), &y = request.out();
+  if (size_of(x.dtype) == size_of(y.dtype))
+    return make_copies(
+        {{0, 0, 0, 0, StridedCopy(size_of(y.dtype), y.shape, y.strides, x.strides)}});
+  if (!y.contiguous()) return refuse(why, "y is not contiguous");
+  if (x.bytes() != y.bytes()) return refuse(why, "y has another number of bytes");
+  return make_copies(
+      {{0, 0, 0, 0,
+        StridedCopy(size_of(x.dtype), x.shape, contiguous_strides(x.shape), x.strides)}});
+}
+
+KernelPtr make_coordinates(const KernelRequest& request, std::string& why) {
   const TensorDesc& y = request.out();
-  std::vector<int64_t> lists[4];
-  for (size_t i = 0; i < 4; ++i) {
-    const auto list = request.ints(2 + i, kNames[i]);
-    if (!list) return refuse(why, fmt::format("{} are not known", kNames[i]));
-    lists[i] = *list;
-  }
-  const char* op = request.op->name.c_str();
-  const auto ranges = slice_ranges(y.shape, lists[0], lists[1], lists[2], lists[3], op);
-  const TensorDesc& part = request.in(static_cast<size_t>(update));
-  if (part.shape.size() != ranges.size()) return refuse(why, "the update is of another rank");
-  Strides to;
-  int64_t first = 0;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    if (ranges[i].length != part.shape[i]) return refuse(why, "the update does not fit the range");
-    to.push_back(ranges[i].step * y.strides[i]);
-    if (part.count() > 0) first += ranges[i].start * y.strides[i];
-  }
-  const size_t size = size_of(y.dtype);
-  const Strides from =
-      start == kZeros ? Strides(y.shape.size(), int64_t{0}) : request.in(0).strides;
-  return make_parts({{start, 0, StridedCopy(size, y.shape, y.strides, from)},
-                     {update, first * static_cast<int64_t>(size),
-                      StridedCopy(size, part.shape, to, part.strides)}});
-}
-KernelPtr make_slice_update(const KernelRequest& request, std::string& why) {
-  return make_range(request, 0, 1, why);
-}
-KernelPtr make_slice_gradient(const KernelRequest& request, std::string& why) {
-  return make_range(request, kZeros, 0, why);
+  const auto axis = known_axis(request, 1, y.rank(), why);
+  if (!axis) return nullptr;
+  if (!y.contiguous()) return refuse(why, "y is not contiguous");
+  int64_t outer = 1, inner = 1;
+  for (size_t i = 0; i < y.shape.size(); ++i)
+    if (i != *axis) (i < *axis ? outer : inner) *= y.shape[i];
+  return dispatch<kReal>(y.dtype, [&]<typename T>() {
+    return make_kernel([=, extent = y.shape[*axis]](const KernelArgs& args) {
+      parallel_for(0, outer * extent, 3 + 0.2 * static_cast<double>(inner),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i)
+                       std::fill_n(static_cast<T*>(args.outputs[0]) + i * inner, inner,
+                                   scalar::convert<T>(i % extent));
+                   });
+    });
+  });
 }
 
 const KernelRegistrar kInterleave("cpu", "interleave", "copy", 10, make_interleave);
 const KernelRegistrar kSpaceToBatch("cpu", "space_to_batch", "copy", 10, make_space_to_batch);
 const KernelRegistrar kBatchToSpace("cpu", "batch_to_space", "copy", 10, make_batch_to_space);
-const KernelRegistrar kSliceUpdate("cpu", "slice_update", "copy", 10, make_slice_update);
-const KernelRegistrar kSliceGradient("cpu", "slice_gradient", "copy", 10, make_slice_gradient);
+const KernelRegistrar kReinterpret("cpu", "reinterpret", "copy", 10, make_reinterpret);
+const KernelRegistrar kCoordinates("cpu", "coordinate_along_axis", "plain", 10, make_coordinates);
 
 }  // namespace
 

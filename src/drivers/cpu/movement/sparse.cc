@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_to_dense and hamming_distance on the CPU.
-#include <bit>
-#include <cstring>
-
+// sparse_to_dense on the CPU.
 #include "drivers/cpu/common/dense.h"
-#include "drivers/cpu/common/rows.h"
 #include "drivers/cpu/common/widen.h"
 #include "drivers/kernel.h"
-#include "semantics/elements.h"
+#include "semantics/scalar_functions.h"
 
 namespace anymps::cpu {
 
@@ -68,47 +64,7 @@ KernelPtr make_sparse_to_dense(const KernelRequest& request, std::string& why) {
   });
 }
 
-template <typename U>
-KernelPtr make_hamming(const KernelRequest& request) {
-  const TensorDesc &a = request.in(0), &b = request.in(1), &y = request.out();
-  Shape whole = y.shape;
-  whole.push_back(a.shape.back() == 1 ? b.shape.back() : a.shape.back());
-  Strides from_a = broadcast_strides(a, whole), from_b = broadcast_strides(b, whole);
-  const int64_t bits = whole.back(), a_step = from_a.back(), b_step = from_b.back();
-  from_a.pop_back(), from_b.pop_back();
-  const Rows rows(make_loops(y.shape, {y.strides, from_a, from_b}));
-  const auto size = static_cast<int64_t>(size_of(y.dtype));
-  return make_kernel([=, dtype = y.dtype](const KernelArgs& args) {
-    for_each_row(rows, 10 + static_cast<double>(bits), [&](const Offsets& at) {
-      for (int64_t i = 0; i < rows.length; ++i) {
-        const U* first = static_cast<const U*>(args.inputs[0]) + at[1] + i * rows.steps[1];
-        const U* second = static_cast<const U*>(args.inputs[1]) + at[2] + i * rows.steps[2];
-        int64_t distance = 0;
-        for (int64_t k = 0; k < bits; ++k)
-          distance += std::popcount(static_cast<U>(first[k * a_step] ^ second[k * b_step]));
-        void* to = static_cast<char*>(args.outputs[0]) + (at[0] + i * rows.steps[0]) * size;
-        dispatch<kReal>(
-            dtype, [&]<typename To>() { *static_cast<To*>(to) = scalar::convert<To>(distance); });
-      }
-    });
-  });
-}
-
-KernelPtr make_hamming_distance(const KernelRequest& request, std::string&) {
-  switch (size_of(request.in(0).dtype)) {
-    case 1:
-      return make_hamming<uint8_t>(request);
-    case 2:
-      return make_hamming<uint16_t>(request);
-    case 4:
-      return make_hamming<uint32_t>(request);
-    default:
-      return make_hamming<uint64_t>(request);
-  }
-}
-
 const KernelRegistrar kSparse("cpu", "sparse_to_dense", "plain", 10, make_sparse_to_dense);
-const KernelRegistrar kHamming("cpu", "hamming_distance", "plain", 10, make_hamming_distance);
 
 }  // namespace
 

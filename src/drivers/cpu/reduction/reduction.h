@@ -46,4 +46,8 @@ KernelPtr make_plain_reduction(const KernelRequest& request, const ReductionPlan
 // The sum of input 0 by a plan of the caller's own.
 KernelPtr make_sum(const KernelRequest& request, const ReductionPlan& plan, std::string& why);
 
+// The sum over the reduced axes of x; y has x's axes, those of extent 1. A copy if there are none.
+KernelPtr make_sum_over(const KernelRequest& request, const TensorDesc& x, const TensorDesc& y,
+                        const std::vector<bool>& reduced, std::string& why);
+
 }  // namespace anymps::cpu

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that are sums over axes (sum_to, tile_gradient, norm_beta_gradient), all made of the
-// sum of reductions, and variance and the other gradients of normalizations.
+// variance, and the gradients of normalizations: groups of elements that share a mean.
 #include <cmath>
 
-#include "drivers/cpu/common/copy.h"
 #include "drivers/cpu/common/rows.h"
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/reduction/reduction.h"
@@ -12,53 +10,6 @@
 namespace anymps::cpu {
 
 namespace {
-
-// The sum over the reduced axes of x; y has x's axes, those of extent 1. A copy if there are none.
-KernelPtr make_sum_over(const KernelRequest& request, const TensorDesc& x, const TensorDesc& y,
-                        const std::vector<bool>& reduced, std::string& why) {
-  if (std::find(reduced.begin(), reduced.end(), true) == reduced.end())
-    return make_kernel([copy = StridedCopy(size_of(x.dtype), x.shape, y.strides, x.strides)](
-                           const KernelArgs& args) { copy.run(args.outputs[0], args.inputs[0]); });
-  return make_sum(request, plan_reduction(x, y, reduced, true), why);
-}
-
-KernelPtr make_sum_to(const KernelRequest& request, std::string& why) {
-  const TensorDesc& x = request.in(0);
-  TensorDesc y = request.out();
-  while (y.shape.size() < x.shape.size()) {
-    y.shape.insert(0, 1);
-    y.strides.insert(0, 0);
-  }
-  std::vector<bool> reduced;
-  for (size_t i = 0; i < x.shape.size(); ++i) reduced.push_back(y.shape[i] == 1 && x.shape[i] != 1);
-  return make_sum_over(request, x, y, reduced, why);
-}
-
-// dy as [repeats, extent] along each axis.
-KernelPtr make_tile_gradient(const KernelRequest& request, std::string& why) {
-  const TensorDesc &dy = request.in(0), &dx = request.out();
-  if (dx.count() == 0) return make_kernel([](const KernelArgs&) {});
-  TensorDesc split = dy, y = dx;
-  split.shape.clear(), split.strides.clear(), y.shape.clear(), y.strides.clear();
-  std::vector<bool> reduced;
-  for (size_t i = 0; i < dx.shape.size(); ++i) {
-    const int64_t extent = dx.shape[i], repeats = dy.shape[i] / extent;
-    if (repeats * extent != dy.shape[i]) return refuse(why, "dy is no multiple of dx");
-    if (repeats != 1) {
-      split.shape.push_back(repeats);
-      split.strides.push_back(extent * dy.strides[i]);
-      y.shape.push_back(1);
-      y.strides.push_back(0);
-      reduced.push_back(true);
-    }
-    split.shape.push_back(extent);
-    split.strides.push_back(dy.strides[i]);
-    y.shape.push_back(extent);
-    y.strides.push_back(dx.strides[i]);
-    reduced.push_back(false);
-  }
-  return make_sum_over(request, split, y, reduced, why);
-}
 
 std::vector<bool> reduced_axes(const KernelRequest& request, int64_t rank) {
   const std::vector<int64_t> axes =
@@ -241,8 +192,6 @@ KernelPtr norm_gradient(const KernelRequest& request, std::string& why) {
       why);
 }
 
-const KernelRegistrar kSumTo("cpu", "sum_to", "sum", 10, make_sum_to);
-const KernelRegistrar kTileGradient("cpu", "tile_gradient", "sum", 10, make_tile_gradient);
 const KernelRegistrar kNormBeta("cpu", "norm_beta_gradient", "sum", 10, make_norm_beta_gradient);
 const KernelRegistrar kVariance("cpu", "variance", "groups", 10, variance);
 const KernelRegistrar kNormGamma("cpu", "norm_gamma_gradient", "groups", 10, norm_gamma_gradient);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// planar on the CPU: complex numbers as two planes.
+#include "drivers/cpu/common/rows.h"
+#include "drivers/kernel.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+KernelPtr make_planar(const KernelRequest& request, std::string&) {
+  const TensorDesc &x = request.in(0), &y = request.out();
+  const Rows rows(merge_loops(x.shape, {x.strides, y.strides}));
+  return make_kernel([=, imaginary = x.shape.back() * y.strides.back()](const KernelArgs& args) {
+    for_each_row(rows, 1, [&](const Offsets& at) {
+      const Complex* from = static_cast<const Complex*>(args.inputs[0]) + at[0];
+      float* to = static_cast<float*>(args.outputs[0]) + at[1];
+      for (int64_t i = 0; i < rows.length; ++i) {
+        const Complex value = from[i * rows.steps[0]];
+        to[i * rows.steps[1]] = value.real();
+        to[i * rows.steps[1] + imaginary] = value.imag();
+      }
+    });
+  });
+}
+
+const KernelRegistrar kPlanar("cpu", "planar", "plain", 10, make_planar);
+
+}  // namespace
+
+}  // namespace anymps::cpu

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// slice_update and slice_gradient on the CPU: a copy of x, or zeros, and one of the update over it.
+#include "drivers/cpu/common/copies.h"
+#include "ops/shape_rules.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+// y starts as a copy of x or as zeros, and then the range gets the update.
+KernelPtr make_range(const KernelRequest& request, int start, int update, std::string& why) {
+  static const char* kNames[] = {"starts", "ends", "axes", "steps"};
+  const TensorDesc& y = request.out();
+  std::vector<int64_t> lists[4];
+  for (size_t i = 0; i < 4; ++i) {
+    const auto list = request.ints(2 + i, kNames[i]);
+    if (!list) return refuse(why, fmt::format("{} are not known", kNames[i]));
+    lists[i] = *list;
+  }
+  const char* op = request.op->name.c_str();
+  const auto ranges = slice_ranges(y.shape, lists[0], lists[1], lists[2], lists[3], op);
+  const TensorDesc& part = request.in(static_cast<size_t>(update));
+  if (part.shape.size() != ranges.size()) return refuse(why, "the update is of another rank");
+  Strides to;
+  int64_t first = 0;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (ranges[i].length != part.shape[i]) return refuse(why, "the update does not fit the range");
+    to.push_back(ranges[i].step * y.strides[i]);
+    if (part.count() > 0) first += ranges[i].start * y.strides[i];
+  }
+  const size_t size = size_of(y.dtype);
+  const Strides from =
+      start == Piece::kZeros ? Strides(y.shape.size(), int64_t{0}) : request.in(0).strides;
+  return make_copies({{start, 0, 0, 0, StridedCopy(size, y.shape, y.strides, from)},
+                      {update, 0, 0, first * static_cast<int64_t>(size),
+                       StridedCopy(size, part.shape, to, part.strides)}});
+}
+KernelPtr make_slice_update(const KernelRequest& request, std::string& why) {
+  return make_range(request, 0, 1, why);
+}
+KernelPtr make_slice_gradient(const KernelRequest& request, std::string& why) {
+  return make_range(request, Piece::kZeros, 0, why);
+}
+
+const KernelRegistrar kSliceUpdate("cpu", "slice_update", "copy", 10, make_slice_update);
+const KernelRegistrar kSliceGradient("cpu", "slice_gradient", "copy", 10, make_slice_gradient);
+
+}  // namespace
+
+}  // namespace anymps::cpu
