@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that make a tensor from a few numbers: range, fill, one_hot.
+// Ops that make a tensor from a few numbers: range, fill, eye_like, one_hot.
 #include <algorithm>
 #include <cmath>
 
@@ -148,6 +148,26 @@ OP(fill)
     .sample({"value_input", {{-1}, {}}, {{"shape", std::vector<int64_t>{2, 2}}}})
     .sample({"scalar", {}, {}})
     .sample({"empty", {}, {{"shape", std::vector<int64_t>{0, 2}}}});
+
+OP(eye_like)
+    .doc("Ones on a diagonal, zeros elsewhere, in the shape of a matrix.")
+    .formula("y[i, j] = j - i == k")
+    .input("x", kAny, "S", "its shape alone is read")
+    .output("y", "")
+    .attr("dtype", DType::kF32, "of y")
+    .attr("k", 0, "the diagonal; positive ones lie above the main one")
+    .facts(kShapeOnly)
+    .infer([](InferContext& ctx) {
+      ctx.check(ctx.rank(0) == 2, "x must have rank 2, it has rank {}", ctx.rank(0));
+      ctx.check(contains(kAny, ctx.attrs.dtype("dtype")), "dtype {} has no ones",
+                name(ctx.attrs.dtype("dtype")));
+      ctx.set(0, ctx.shape(0));
+    })
+    .sample({"square", {{3, 3}}, {}})
+    .sample({"above", {{3, 5}}, {{"k", 1}, {"dtype", DType::kI32}}})
+    .sample({"below", {{4, 3}}, {{"k", -2}, {"dtype", DType::kBool}}})
+    .sample({"outside", {{2, 2}}, {{"k", 5}, {"dtype", DType::kF16}}})
+    .sample({"empty", {{0, 3}}, {}});
 
 OP(one_hot)
     .doc(

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors from a few numbers: range, fill, one_hot.
+// Tensors from a few numbers: range, fill, eye_like, one_hot.
 #include <cmath>
 
 #include "drivers/reference/move.h"
 #include "semantics/elements.h"
+#include "semantics/scalar_functions.h"
 
 namespace anymps {
 
@@ -34,6 +35,16 @@ REFERENCE(fill) {
     store_number(y.dtype, number, element);
     if (y.dtype == DType::kC64)
       y.at<Complex>(index) = Complex(static_cast<float>(number), static_cast<float>(imaginary));
+  });
+}
+
+REFERENCE(eye_like) {
+  const View& y = args.out[0];
+  const int64_t k = args.attrs.i("k");
+  dispatch<kAny>(y.dtype, [&]<typename T>() {
+    for_each_index(y.shape(), [&](const Shape& index) {
+      y.at<T>(index) = scalar::convert<T>(static_cast<int32_t>(index[1] - index[0] == k));
+    });
   });
 }
 
