@@ -96,7 +96,7 @@ StridedCopy::StridedCopy(size_t element, const Shape& shape, const Strides& to, 
   const double bytes = static_cast<double>(element_);
   if (outer_.extents.empty() && to_column_ == 1 && from_column_ == 1) {
     mode_ = Mode::kDense;
-    const int64_t total = columns_ * static_cast<int64_t>(element_);
+    const int64_t total = columns_ * element_;
     units_ = (total + kDenseChunk - 1) / kDenseChunk;
     unit_ns_ = static_cast<double>(std::min(total, kDenseChunk)) * 0.1;
     return;
@@ -123,8 +123,8 @@ StridedCopy::StridedCopy(size_t element, const Shape& shape, const Strides& to, 
 }
 
 void StridedCopy::run_rows(char* to, const char* from, int64_t begin, int64_t end) const {
-  const int64_t size = static_cast<int64_t>(element_);
-  const size_t bytes = static_cast<size_t>(columns_) * element_;
+  const int64_t size = element_;
+  const int64_t bytes = columns_ * element_;
   Walk walk(outer_, begin);
   for (int64_t i = begin; i < end; ++i, walk.next()) {
     char* target = to + walk.to * size;
@@ -142,7 +142,7 @@ void StridedCopy::run_rows(char* to, const char* from, int64_t begin, int64_t en
 }
 
 void StridedCopy::run_blocks(char* to, const char* from, int64_t begin, int64_t end) const {
-  const int64_t size = static_cast<int64_t>(element_);
+  const int64_t size = element_;
   for (int64_t unit = begin; unit < end; ++unit) {
     const Walk walk(outer_, unit / blocks_);
     const int64_t first = unit % blocks_ * kBlock, rows = std::min(kBlock, rows_ - first);
@@ -178,8 +178,8 @@ void StridedCopy::run(void* to, const void* from) const {
   parallel_for(0, units_, unit_ns_, [&](int64_t begin, int64_t end) {
     if (mode_ == Mode::kDense) {
       const int64_t first = begin * kDenseChunk;
-      const int64_t last = std::min(end * kDenseChunk, columns_ * static_cast<int64_t>(element_));
-      std::memcpy(target + first, source + first, static_cast<size_t>(last - first));
+      const int64_t last = std::min(end * kDenseChunk, columns_ * element_);
+      std::memcpy(target + first, source + first, last - first);
     } else if (mode_ == Mode::kTranspose) {
       run_blocks(target, source, begin, end);
     } else {

@@ -18,7 +18,7 @@ class StridedCopy {
 
   enum class Mode { kDense, kRows, kTranspose };
   Mode mode_ = Mode::kRows;
-  size_t element_;
+  int64_t element_;
   Loops outer_;  // operands: to, from
   int64_t columns_ = 1, to_column_ = 1, from_column_ = 1;
   int64_t rows_ = 1, to_row_ = 0;  // of a transposition; `from` is dense along its rows

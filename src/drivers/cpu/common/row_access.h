@@ -57,13 +57,13 @@ class RowAccess {
 
  private:
   const char* at(const void* row, int64_t first) const {
-    return static_cast<const char*>(row) + first * stride_ * static_cast<int64_t>(element_);
+    return static_cast<const char*>(row) + first * stride_ * element_;
   }
   char* at(void* row, int64_t first) const {
-    return static_cast<char*>(row) + first * stride_ * static_cast<int64_t>(element_);
+    return static_cast<char*>(row) + first * stride_ * element_;
   }
 
-  size_t element_ = 4;
+  int64_t element_ = 4;
   int64_t stride_ = 1;
   TileFn load_ = nullptr, store_ = nullptr;
 };

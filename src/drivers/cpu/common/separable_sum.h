@@ -60,7 +60,7 @@ class SeparableSum {
       const int64_t place = row % shape_[axis];
       dx += place * strides_[axis];
       next.clear();
-      for (const Tap& tap : sources_[axis][static_cast<size_t>(place)])
+      for (const Tap& tap : sources_[axis][place])
         for (const Tap& other : outer)
           next.push_back({tap.offset + other.offset, tap.weight * other.weight});
       std::swap(outer, next);

@@ -62,17 +62,17 @@ KernelPtr make_eye_like(const KernelRequest& request, std::string& why) {
   if (!y.contiguous()) return refuse(why, "y is not contiguous");
   const int64_t rows = y.shape[0], columns = y.shape[1];
   const int64_t k = std::clamp(request.attrs.i("k"), -rows, columns);
-  const auto size = static_cast<int64_t>(size_of(y.dtype));
+  const int64_t size = size_of(y.dtype);
   std::array<char, 16> one{};
   store_number(y.dtype, 1, one.data());
   return make_kernel([=](const KernelArgs& args) {
     parallel_for(0, rows, 5 + 0.1 * static_cast<double>(columns * size),
                  [&](int64_t begin, int64_t end) {
                    char* to = static_cast<char*>(args.outputs[0]) + begin * columns * size;
-                   std::memset(to, 0, static_cast<size_t>((end - begin) * columns * size));
+                   std::memset(to, 0, (end - begin) * columns * size);
                    for (int64_t i = begin; i < end; ++i, to += columns * size)
                      if (i + k >= 0 && i + k < columns)
-                       std::memcpy(to + (i + k) * size, one.data(), static_cast<size_t>(size));
+                       std::memcpy(to + (i + k) * size, one.data(), size);
                  });
   });
 }
@@ -83,7 +83,7 @@ KernelPtr make_one_hot_typed(const KernelRequest& request, int64_t axis) {
   const Shape& shape = request.out().shape;
   int64_t inner = 1;
   for (size_t i = static_cast<size_t>(axis) + 1; i < shape.size(); ++i) inner *= shape[i];
-  const int64_t depth = shape[static_cast<size_t>(axis)], count = request.in(0).count();
+  const int64_t depth = shape[axis], count = request.in(0).count();
   const int64_t on_step = request.in(2).strides[0];
   return make_kernel([=](const KernelArgs& args) {
     const T off = static_cast<const T*>(args.inputs[2])[0];

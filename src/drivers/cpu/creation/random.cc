@@ -23,8 +23,7 @@ KernelPtr make_random(const KernelRequest& request, std::string& why) {
         for (int64_t b = begin; b < end; ++b) {
           const std::array<double, 4> numbers = distribution.block(state, b);
           for (int64_t i = 0; i < size && b * size + i < count; ++i)
-            to[b * size + i] =
-                static_cast<T>(static_cast<Compute<T>>(numbers[static_cast<size_t>(i)]));
+            to[b * size + i] = static_cast<T>(static_cast<Compute<T>>(numbers[i]));
         }
       });
     });
@@ -49,7 +48,7 @@ KernelPtr make_dropout(const KernelRequest& request, std::string& why) {
         for (int64_t b = begin; b < end; ++b) {
           const std::array<uint32_t, 4> words = state.words(static_cast<uint64_t>(b));
           for (int64_t i = b * 4; i < std::min(b * 4 + 4, count); ++i) {
-            const bool kept = unit(words[static_cast<size_t>(i % 4)]) >= rate;
+            const bool kept = unit(words[i % 4]) >= rate;
             const auto value = static_cast<double>(static_cast<Compute<T>>(from[i]));
             to[i] = static_cast<T>(static_cast<Compute<T>>(kept ? value / (1 - rate) : 0));
             if (mask) mask[i] = kept;
@@ -75,8 +74,7 @@ KernelPtr make_bernoulli(const KernelRequest& request, std::string& why) {
             const std::array<uint32_t, 4> words = state.words(static_cast<uint64_t>(b));
             for (int64_t i = b * 4; i < std::min(b * 4 + 4, count); ++i) {
               const auto chance = static_cast<double>(static_cast<Compute<T>>(from[i]));
-              to[i] = static_cast<To>(
-                  static_cast<Compute<To>>(unit(words[static_cast<size_t>(i % 4)]) < chance));
+              to[i] = static_cast<To>(static_cast<Compute<To>>(unit(words[i % 4]) < chance));
             }
           }
         });

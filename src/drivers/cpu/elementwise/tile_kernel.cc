@@ -172,8 +172,7 @@ void TileKernel::plan_steps(const TileKernelBuilder& program) {
   // Which values are one element: inputs that are scalar, and constants.
   std::vector<bool> scalar(slots_, false), fill(slots_, false);
   for (const Operand& in : inputs_) scalar[in.slot] = in.access == Access::kScalar;
-  for (const auto& constant : program.constants_)
-    scalar[static_cast<size_t>(constant.value)] = true;
+  for (const auto& constant : program.constants_) scalar[constant.value] = true;
 
   for (const auto& instruction : program.instructions_) {
     const TileOp& op = *instruction.op;
@@ -411,7 +410,7 @@ TileKernelBuilder::Value TileKernelBuilder::constant(DType dtype, double number)
 }
 
 std::optional<double> TileKernelBuilder::number(Value value) const {
-  const ValueInfo& info = values_[static_cast<size_t>(value)];
+  const ValueInfo& info = values_[value];
   if (info.kind != Kind::kConstant) return std::nullopt;
   return constants_[info.index].number;
 }
@@ -426,7 +425,7 @@ TileKernelBuilder::Value TileKernelBuilder::call(const TileOp& op, std::vector<V
 
 void TileKernelBuilder::output(size_t out, const TensorDesc& desc, Value value) {
   // An input or a constant is copied, so that every output has a step that writes it.
-  if (values_[static_cast<size_t>(value)].kind != Kind::kResult)
+  if (values_[value].kind != Kind::kResult)
     value = call(*find_tile_op("identity", dtype(value)), {value});
   const bool half = is_half(desc.dtype) && dtype(value) == DType::kF32;
   outputs_.push_back({out, desc, half ? find_tile_op("store", desc.dtype)->run : nullptr, value});

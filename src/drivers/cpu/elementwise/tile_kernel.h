@@ -26,7 +26,7 @@ class TileKernelBuilder {
   // Output number `out`: a value of dtype f32 is stored as the half that desc asks for.
   void output(size_t out, const TensorDesc& desc, Value value);
 
-  DType dtype(Value value) const { return values_[static_cast<size_t>(value)].dtype; }
+  DType dtype(Value value) const { return values_[value].dtype; }
   // The number, if the value is a constant.
   std::optional<double> number(Value value) const;
   size_t size() const { return values_.size(); }

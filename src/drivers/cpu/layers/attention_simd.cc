@@ -82,7 +82,7 @@ HWY_INLINE void multiply_tile(int64_t depth, const float* HWY_RESTRICT a, int64_
 template <size_t R>
 void multiply_rows(int64_t depth, const float* a, int64_t a_row, const float* b, int64_t b_row,
                    float* c, int64_t c_row, int64_t columns) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
+  const int64_t lanes = hn::Lanes(Tag());
   constexpr auto wide = static_cast<int64_t>(kTileVectors);
   int64_t j = 0;
   for (; j + wide * lanes <= columns; j += wide * lanes)
@@ -159,7 +159,7 @@ HWY_INLINE V exp2_of_negative(Tag d, V x) {
 
 float largest_of(const float* HWY_RESTRICT scores, int64_t columns, float most) {
   const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t lanes = hn::Lanes(d);
   V largest = hn::Set(d, most);
   for (int64_t j = 0; j < columns; j += lanes) largest = hn::Max(largest, hn::Load(d, scores + j));
   return hn::GetLane(hn::MaxOfLanes(d, largest));
@@ -168,7 +168,7 @@ float largest_of(const float* HWY_RESTRICT scores, int64_t columns, float most) 
 // scores become 2^((score - base) * factor); gives their sum.
 float weigh(float* HWY_RESTRICT scores, int64_t columns, float factor, float base) {
   const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t lanes = hn::Lanes(d);
   const V scale = hn::Set(d, factor);
   V sum = hn::Zero(d);
   if (std::abs(base) < 1e30f) {
@@ -195,7 +195,7 @@ void apply_mask(const AttentionTask& t, int64_t query, int64_t key, int64_t keys
   const int64_t at = query * t.mask_row + key * t.mask_column;
   if (t.mask && t.mask_column == 1) {
     const Tag d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const int64_t lanes = hn::Lanes(d);
     const V scale = hn::Set(d, t.scale);
     int64_t j = 0;
     for (; j + lanes <= keys; j += lanes)
@@ -216,7 +216,7 @@ void apply_mask(const AttentionTask& t, int64_t query, int64_t key, int64_t keys
 // y = (y * before + tile) * after; y is not read if `before` is 0.
 void merge(const float* tile, int64_t width, float before, float after, float* y) {
   const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t lanes = hn::Lanes(d);
   int64_t j = 0;
   if (before == 0) {
     const V scale = hn::Set(d, after);
@@ -239,7 +239,7 @@ void attend_here(const AttentionTask& t) {
   float* const tile = t.scratch + at.tile;
   float* const most = t.scratch + at.most;
   float* const sum = t.scratch + at.sum;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
+  const int64_t lanes = hn::Lanes(Tag());
   std::fill_n(most, t.queries, kMinusInfinity);
   std::fill_n(sum, t.queries, 0.0f);
   // Without a mask the scale is left to the exponent; the largest score is found before it.

@@ -111,11 +111,12 @@ class RowNorm final : public Kernel {
     }
   }
   char* at(void* base, int64_t offset) const {
-    return static_cast<char*>(base) + offset * static_cast<int64_t>(element_);
+    return static_cast<char*>(base) + offset * element_;
   }
 
   bool centered_, gamma_ = false, beta_ = false, in_place_ = false;
-  size_t element_ = 4, outputs_ = 1;
+  int64_t element_ = 4;
+  size_t outputs_ = 1;
   double epsilon_ = 0;
   int64_t length_ = 0;
   Loops rows_;  // operands y, x, mean, inv_std
@@ -127,7 +128,7 @@ class ChannelNorm final : public Kernel {
  public:
   ChannelNorm(const KernelRequest& request, int64_t groups) : groups_(groups) {
     const TensorDesc& x = request.in(0);
-    element_ = static_cast<int64_t>(size_of(x.dtype));
+    element_ = size_of(x.dtype);
     epsilon_ = request.attrs.f("epsilon");
     access_ = RowAccess(x.dtype, 1);
     batch_ = x.shape[0];
@@ -193,8 +194,7 @@ template <bool centered>
 KernelPtr make_row_norm(const KernelRequest& request, std::string& why) {
   if (is_f64(request, why)) return nullptr;
   const TensorDesc& x = request.in(0);
-  const auto axis = static_cast<size_t>(
-      normalize_axis(request.attrs.i("axis"), x.rank(), request.op->name.c_str()));
+  const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), request.op->name.c_str());
   const size_t rank = x.shape.size();
   if (!is_dense(x, axis, rank) || !is_dense(request.out(), axis, rank))
     return refuse(why, "a row is not dense in memory");
@@ -221,8 +221,7 @@ KernelPtr make_channel_norm(const KernelRequest& request, std::string& why) {
 
 KernelPtr make_batch_norm(const KernelRequest& request, std::string&) {
   const TensorDesc& x = request.in(0);
-  const auto axis =
-      static_cast<size_t>(normalize_axis(request.attrs.i("axis"), x.rank(), "batch_norm"));
+  const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), "batch_norm");
   TileKernelBuilder builder(x.shape);
   const auto parameter = [&](size_t i) {
     TensorDesc desc = x;

@@ -15,7 +15,7 @@ std::vector<bool> reduced_axes(const KernelRequest& request, int64_t rank) {
   const std::vector<int64_t> axes =
       normalize_axes(request.attrs.ints("axes"), rank, request.op->name.c_str());
   std::vector<bool> reduced(static_cast<size_t>(rank), axes.empty());
-  for (const int64_t axis : axes) reduced[static_cast<size_t>(axis)] = true;
+  for (const int64_t axis : axes) reduced[axis] = true;
   return reduced;
 }
 

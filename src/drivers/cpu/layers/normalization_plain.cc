@@ -86,8 +86,7 @@ KernelPtr make_norm(const KernelRequest& request, const Layout& layout, bool cen
 template <bool centered>
 KernelPtr make_row_norm(const KernelRequest& request, std::string&) {
   const TensorDesc& x = request.in(0);
-  const auto axis = static_cast<size_t>(
-      normalize_axis(request.attrs.i("axis"), x.rank(), request.op->name.c_str()));
+  const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), request.op->name.c_str());
   Layout layout{x.shape, std::vector<bool>(x.shape.size()), {x.strides, request.out().strides}};
   for (size_t i = axis; i < x.shape.size(); ++i) layout.reduced[i] = true;
   for (const size_t i : {size_t{1}, size_t{2}})

@@ -188,7 +188,7 @@ class Recurrent {
       for (int64_t d = 0; d < layer_.directions; ++d, from += 2 * gates * h)
         for (int64_t g = 0; g < gates + cell_.reset_after; ++g)
           for (int64_t j = 0; j < h; ++j) {
-            const int64_t at = cell_.order[static_cast<size_t>(std::min(g, gates - 1))] * h + j;
+            const int64_t at = cell_.order[std::min(g, gates - 1)] * h + j;
             const float w = from[at], r = from[gates * h + at];
             *to++ = cell_.reset_after && g >= gates - 1 ? (g == gates ? r : w) : w + r;
           }

@@ -87,7 +87,7 @@ KernelPtr make_label_encode(const KernelRequest& request, std::string& why) {
         const void* value =
             place < 0 ? args.inputs[3] : static_cast<char*>(args.inputs[2]) + place * step * to;
         std::memcpy(static_cast<char*>(args.outputs[0]) + (at[0] + i * rows.steps[0]) * to, value,
-                    static_cast<size_t>(to));
+                    to);
       }
     });
   });

@@ -49,8 +49,7 @@ class CrossEntropy final : public Kernel {
  public:
   explicit CrossEntropy(const KernelRequest& request) : mode_(request.attrs.s("reduction")) {
     const TensorDesc &x = request.in(0), &labels = request.in(1), &loss = request.out();
-    const auto axis = static_cast<size_t>(
-        normalize_axis(request.attrs.i("axis"), x.rank(), "softmax_cross_entropy"));
+    const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), "softmax_cross_entropy");
     length_ = x.shape[axis];
     x_step_ = x.strides[axis];
     labels_step_ = labels.strides[axis];
@@ -104,8 +103,8 @@ class CrossEntropyGradient {
   explicit CrossEntropyGradient(const KernelRequest& request) {
     const TensorDesc &dloss = request.in(0), &x = request.in(1), &labels = request.in(2),
                      &dx = request.out();
-    const auto axis = static_cast<size_t>(
-        normalize_axis(request.attrs.i("axis"), x.rank(), "softmax_cross_entropy_gradient"));
+    const size_t axis =
+        normalize_axis(request.attrs.i("axis"), x.rank(), "softmax_cross_entropy_gradient");
     const std::string& mode = request.attrs.s("reduction");
     length_ = x.shape[axis];
     steps_[0] = x.strides[axis];

@@ -60,9 +60,8 @@ bool pack(const KernelRequest& request, Forest& forest, std::string& why) {
   const std::vector<double> splits = real_numbers(*request.constant(2)),
                             weights = real_numbers(*request.constant(6));
   forest.leaves = whole_numbers(*request.constant(4));
-  const auto node_count = static_cast<int64_t>(splits.size()),
-             leaf_count = static_cast<int64_t>(forest.leaves.size()) - 1,
-             pair_count = static_cast<int64_t>(weights.size());
+  const auto node_count = std::ssize(splits), leaf_count = std::ssize(forest.leaves) - 1,
+             pair_count = std::ssize(weights);
   if (node_count > INT32_MAX || leaf_count > INT32_MAX)
     return refuse<bool>(why, "the trees are large");
   const auto exists = [&](int64_t at) { return at < 0 ? -1 - at < leaf_count : at < node_count; };
@@ -74,9 +73,9 @@ bool pack(const KernelRequest& request, Forest& forest, std::string& why) {
     if (!exists(node[2]) || !exists(node[3]) || node[0] < 0 || node[0] >= request.in(0).shape[1] ||
         node[1] < 0 || node[1] > 5)
       return refuse<bool>(why, fmt::format("node {} is not valid", i));
-    forest.nodes.push_back({splits[static_cast<size_t>(i)], static_cast<int32_t>(node[0]),
-                            static_cast<int32_t>(node[2]), static_cast<int32_t>(node[3]),
-                            static_cast<uint8_t>(node[1]), node[4] != 0});
+    forest.nodes.push_back({splits[i], static_cast<int32_t>(node[0]), static_cast<int32_t>(node[2]),
+                            static_cast<int32_t>(node[3]), static_cast<uint8_t>(node[1]),
+                            node[4] != 0});
   }
   for (int64_t root : roots) {
     if (!exists(root)) return refuse<bool>(why, fmt::format("root {} is not valid", root));
@@ -86,10 +85,10 @@ bool pack(const KernelRequest& request, Forest& forest, std::string& why) {
     if (forest.leaves[i] < 0 || forest.leaves[i] > pair_count)
       return refuse<bool>(why, fmt::format("leaf {} is not valid", i));
   for (int64_t i = 0; i < pair_count; ++i) {
-    const int64_t target = targets[static_cast<size_t>(i)];
+    const int64_t target = targets[i];
     if (target < 0 || target >= request.out().shape[1])
       return refuse<bool>(why, fmt::format("target {} is not valid", target));
-    forest.pairs.push_back({weights[static_cast<size_t>(i)], target});
+    forest.pairs.push_back({weights[i], target});
   }
   return true;
 }
@@ -152,14 +151,14 @@ class TreeEnsemble final : public Kernel {
     const int64_t step = x_.strides[1];
     for (int32_t at : forest_.roots) {
       while (at >= 0) {
-        const TreeNode& node = forest_.nodes[static_cast<size_t>(at)];
+        const TreeNode& node = forest_.nodes[at];
         const auto x = static_cast<double>(row[node.feature * step]);
         const bool yes = holds(node.mode, x, node.split) || (node.nan_is_yes && x != x);
         at = yes ? node.yes : node.no;
       }
       const auto leaf = static_cast<size_t>(-1 - at);
       for (int64_t i = forest_.leaves[leaf]; i < forest_.leaves[leaf + 1]; ++i) {
-        const Pair& pair = forest_.pairs[static_cast<size_t>(i)];
+        const Pair& pair = forest_.pairs[i];
         double& place = sum[pair.target];
         if (aggregate_ == Aggregate::kMin && set[pair.target])
           place = std::min(place, pair.weight);

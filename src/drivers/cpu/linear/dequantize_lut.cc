@@ -40,7 +40,7 @@ class LookUp {
 
   void operator()(const KernelArgs& args) const {
     if (y_.count() == 0) return;
-    const auto size = static_cast<int64_t>(size_of(y_.dtype));
+    const int64_t size = size_of(y_.dtype);
     const auto inner = static_cast<int64_t>(axes_.back().size());
     parallel_for(0, y_.count() / inner, 20 + 1.5 * static_cast<double>(inner),
                  [&](int64_t begin, int64_t end) {
@@ -48,8 +48,8 @@ class LookUp {
                      Place base;
                      int64_t rest = row;
                      for (size_t i = axes_.size() - 1; i-- > 0;) {
-                       const auto extent = static_cast<int64_t>(axes_[i].size());
-                       base = base + axes_[i][static_cast<size_t>(rest % extent)];
+                       const auto extent = std::ssize(axes_[i]);
+                       base = base + axes_[i][rest % extent];
                        rest /= extent;
                      }
                      for (const Place& step : axes_.back()) {
@@ -61,7 +61,7 @@ class LookUp {
                        std::memcpy(static_cast<char*>(args.outputs[0]) + at.y * size,
                                    static_cast<const char*>(args.inputs[1]) +
                                        (at.table + entry * entry_step_) * size,
-                                   static_cast<size_t>(size));
+                                   size);
                      }
                    }
                  });

@@ -54,8 +54,7 @@ class Batch {
     Complex* to = static_cast<Complex*>(data) + offset(n);
     for (int64_t i = 0; i < rows(); ++i)
       for (int64_t j = 0; j < columns(); ++j)
-        to[i * row_step() + j * column_step()] =
-            Complex(values[static_cast<size_t>(i * columns() + j)]);
+        to[i * row_step() + j * column_step()] = Complex(values[i * columns() + j]);
   }
 
  private:
@@ -110,8 +109,7 @@ double determinant(Problem& p) {
   std::vector<int> pivots;
   if (!factor(a, pivots, p.op)) return 0;
   double det = 1;
-  for (int64_t i = 0; i < a.rows; ++i)
-    det *= pivots[static_cast<size_t>(i)] == i + 1 ? a.at(i, i) : -a.at(i, i);
+  for (int64_t i = 0; i < a.rows; ++i) det *= pivots[i] == i + 1 ? a.at(i, i) : -a.at(i, i);
   return det;
 }
 
@@ -165,14 +163,14 @@ std::pair<Matrix, Matrix> qr(Problem& p, int64_t inner) {
       dgeqrf_(&m, &n, a.data(), &m, tau.data(), work, size, &info);
     });
   for (int64_t i = 0; i < inner; ++i)
-    for (int64_t j = i; j < n; ++j) r.at(i, j) = a[static_cast<size_t>(j * m + i)];
+    for (int64_t j = i; j < n; ++j) r.at(i, j) = a[j * m + i];
   if (columns > 0)
     with_workspace([&](double* work, int* size) {
       dorgqr_(&m, &columns, &k, a.data(), &m, tau.data(), work, size, &info);
     });
   require(info == 0, "[qr] LAPACK reports {}", info);
   for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < inner; ++j) q.at(i, j) = a[static_cast<size_t>(j * m + i)];
+    for (int64_t j = 0; j < inner; ++j) q.at(i, j) = a[j * m + i];
   sign_qr(q, r);
   return {std::move(q), std::move(r)};
 }

@@ -66,8 +66,8 @@ class MatmulInteger final : public Kernel {
         for (int64_t panel = begin; panel < end; ++panel) {
           int16_t* to = b + panel * static_cast<int64_t>(panel_elements(depth_));
           if (!packed_)
-            pack_panel(source, b_offsets_[static_cast<size_t>(batch)],
-                       has_b_zero_ ? args.inputs[3] : nullptr, panel, to);
+            pack_panel(source, b_offsets_[batch], has_b_zero_ ? args.inputs[3] : nullptr, panel,
+                       to);
           const int64_t first = panel * kIntPanel;
           multiply_panel({a, to, y + first, rows_, even(depth_),
                           std::min(kIntPanel, columns_ - first), y_row_});
@@ -77,7 +77,7 @@ class MatmulInteger final : public Kernel {
   }
 
   void pack_a(const KernelArgs& args, int64_t batch, int16_t* to) const {
-    const int64_t from = a_offsets_[static_cast<size_t>(batch)], step = even(depth_);
+    const int64_t from = a_offsets_[batch], step = even(depth_);
     parallel_for(0, rows_, static_cast<double>(step), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int zero = has_a_zero_ ? load_byte(a_.dtype, args.inputs[2], i * a_.zero_step) : 0;

@@ -126,7 +126,7 @@ void pack_tile(const Packing& p, int64_t lanes, int64_t begin, int64_t end, cons
 
 // One block, of which `lanes` lanes are in the plain tensor.
 void pack_block(const Packing& p, int64_t lanes, const float* from, float* to) {
-  const auto columns = static_cast<int64_t>(p.from.size());
+  const auto columns = std::ssize(p.from);
   if (lanes < p.block && !p.padded)
     for (const int64_t column : p.to)
       std::memset(to + column + lanes, 0, static_cast<size_t>(p.block - lanes) * sizeof(float));
@@ -144,14 +144,14 @@ bool can_pack_weights(const memory::desc& from, const memory::desc& to) {
   if (axes.size() == 2 && axes[0] == axes[1]) return false;
   int64_t columns = 1;
   for (const int64_t extent : from.get_dims()) columns *= extent;
-  return columns > 0 && columns / from.get_dims()[static_cast<size_t>(axes.back())] <= kMostColumns;
+  return columns > 0 && columns / from.get_dims()[axes.back()] <= kMostColumns;
 }
 
 void pack_weights(const memory::desc& from, const float* plain, const memory::desc& to,
                   float* packed) {
   const Packing p = packing(from, to);
   const int64_t blocks = (p.lanes + p.block - 1) / p.block;
-  const auto columns = static_cast<int64_t>(p.from.size());
+  const auto columns = std::ssize(p.from);
   if (p.padded) std::memset(packed, 0, to.get_size());
   const auto work = static_cast<double>(p.block * columns) * kElementNs;
   parallel_for(0, blocks, work, [&](int64_t first, int64_t last) {

@@ -18,7 +18,7 @@ KernelPtr make_band(const KernelRequest& request, int64_t first, int64_t last, s
   if (x.count() == 0) return make_kernel([](const KernelArgs&) {});
   const int64_t rows = x.shape[x.shape.size() - 2], columns = x.shape.back();
   const int64_t all = x.count() / columns;
-  const auto size = static_cast<int64_t>(size_of(x.dtype));
+  const int64_t size = size_of(x.dtype);
   first = std::clamp(first, -rows, columns);
   last = std::clamp(last, -rows, columns);
   return make_kernel([=](const KernelArgs& args) {

@@ -15,10 +15,9 @@ namespace {
 
 KernelPtr make_interleave(const KernelRequest& request, std::string&) {
   const TensorDesc& y = request.out();
-  const auto axis =
-      static_cast<size_t>(normalize_axis(request.attrs.i("axis"), y.rank(), "interleave"));
-  const auto count = static_cast<int64_t>(request.inputs.size());
-  const auto size = static_cast<int64_t>(size_of(y.dtype));
+  const size_t axis = normalize_axis(request.attrs.i("axis"), y.rank(), "interleave");
+  const auto count = std::ssize(request.inputs);
+  const int64_t size = size_of(y.dtype);
   Strides to = y.strides;
   to[axis] *= count;
   std::vector<Piece> pieces;

@@ -21,7 +21,7 @@ class Gather final : public Kernel {
   std::vector<Component> components_;
   int64_t component_step_ = 0;  // between the components of an index, in elements
   int64_t run_ = 1;             // elements copied at once
-  size_t element_ = 4;
+  int64_t element_ = 4;
   DType index_type_ = DType::kI64;
   std::string op_;
 
@@ -35,7 +35,7 @@ class Gather final : public Kernel {
  private:
   template <typename Index>
   void run_typed(const KernelArgs& args) const {
-    const size_t bytes = static_cast<size_t>(run_) * element_;
+    const int64_t bytes = run_ * element_;
     switch (bytes) {
       case 0:
         return;
@@ -57,7 +57,7 @@ class Gather final : public Kernel {
     const auto* indices = static_cast<const Index*>(args.inputs[1]);
     const auto* x = static_cast<const char*>(args.inputs[0]);
     auto* y = static_cast<char*>(args.outputs[0]);
-    const int64_t size = static_cast<int64_t>(element_);
+    const int64_t size = element_;
     parallel_for(
         0, loops_.count(), 5 + 0.1 * static_cast<double>(bytes), [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
@@ -101,8 +101,7 @@ std::shared_ptr<Gather> start(const KernelRequest& request) {
 
 KernelPtr make_gather(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &indices = request.in(1), &y = request.out();
-  const auto axis =
-      static_cast<size_t>(normalize_axis(request.attrs.i("axis"), x.rank(), "gather"));
+  const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), "gather");
   const auto batch = static_cast<size_t>(request.attrs.i("batch_dims"));
   const size_t picked = indices.shape.size() - batch;
   if (!dense_tail(x, axis + 1, y, axis + picked))
@@ -149,8 +148,7 @@ KernelPtr make_gather_nd(const KernelRequest& request, std::string& why) {
 
 KernelPtr make_gather_along_axis(const KernelRequest& request, std::string&) {
   const TensorDesc &x = request.in(0), &indices = request.in(1), &y = request.out();
-  const auto axis =
-      static_cast<size_t>(normalize_axis(request.attrs.i("axis"), x.rank(), "gather_along_axis"));
+  const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), "gather_along_axis");
   auto kernel = start(request);
   Strides from = x.strides;
   from[axis] = 0;

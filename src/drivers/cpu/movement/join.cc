@@ -8,10 +8,9 @@ namespace {
 
 KernelPtr make_concat(const KernelRequest& request, std::string&) {
   const TensorDesc& y = request.out();
-  const auto axis = static_cast<size_t>(
-      normalize_axis(request.attrs.i("axis"), y.rank(), request.op->name.c_str()));
+  const size_t axis = normalize_axis(request.attrs.i("axis"), y.rank(), request.op->name.c_str());
   const bool stack = request.op->name == "stack";
-  const int64_t size = static_cast<int64_t>(size_of(y.dtype));
+  const int64_t size = size_of(y.dtype);
   std::vector<Piece> pieces;
   int64_t first = 0;
   for (size_t i = 0; i < request.inputs.size(); ++i) {

@@ -34,7 +34,7 @@ class ConstantPad final : public Kernel {
   // Sets where what is inside y begins; returns its shape. Negative pads crop.
   Shape place(const KernelRequest& request, const std::vector<int64_t>& pads) {
     const TensorDesc &x = request.in(0), &y = request.out();
-    const int64_t size = static_cast<int64_t>(size_of(x.dtype));
+    const int64_t size = size_of(x.dtype);
     const size_t rank = x.shape.size();
     Shape inside = x.shape;
     for (size_t i = 0; i < rank; ++i) {
@@ -61,10 +61,9 @@ class RepeatingPad final : public Kernel {
     const std::string& mode = request.attrs.s("mode");
     const size_t rank = x.shape.size();
     for (size_t i = 0; i < rank; ++i) {
-      Axis axis{{}, y.strides[i] * static_cast<int64_t>(element_)};
+      Axis axis{{}, y.strides[i] * element_};
       for (int64_t at = 0; at < y.shape[i]; ++at)
-        axis.from.push_back(source(mode, at - pads[i], x.shape[i]) * x.strides[i] *
-                            static_cast<int64_t>(element_));
+        axis.from.push_back(source(mode, at - pads[i], x.shape[i]) * x.strides[i] * element_);
       axes_.push_back(std::move(axis));
     }
     for (size_t i = 0; i + 1 < rank; ++i) rows_ *= y.shape[i];
@@ -104,7 +103,7 @@ class RepeatingPad final : public Kernel {
   template <size_t kSize>
   void run_sized(const KernelArgs& args) const {
     const Axis& row = axes_.back();
-    const auto columns = static_cast<int64_t>(row.from.size());
+    const auto columns = std::ssize(row.from);
     parallel_for(0, rows_, static_cast<double>(columns) * 0.5 + 5, [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const auto* x = static_cast<const char*>(args.inputs[0]);
@@ -112,24 +111,23 @@ class RepeatingPad final : public Kernel {
         int64_t rest = r;
         for (size_t i = axes_.size() - 1; i-- > 0;) {
           const auto extent = static_cast<int64_t>(axes_[i].from.size());
-          x += axes_[i].from[static_cast<size_t>(rest % extent)];
+          x += axes_[i].from[rest % extent];
           y += rest % extent * axes_[i].to;
           rest /= extent;
         }
         auto copy = [&](int64_t from, int64_t to) {
-          for (int64_t c = from; c < to; ++c)
-            std::memcpy(y + c * row.to, x + row.from[static_cast<size_t>(c)], kSize);
+          for (int64_t c = from; c < to; ++c) std::memcpy(y + c * row.to, x + row.from[c], kSize);
         };
         copy(0, first_);
         if (last_ > first_)
-          std::memcpy(y + first_ * row.to, x + row.from[static_cast<size_t>(first_)],
+          std::memcpy(y + first_ * row.to, x + row.from[first_],
                       static_cast<size_t>(last_ - first_) * kSize);
         copy(last_, columns);
       }
     });
   }
 
-  size_t element_;
+  int64_t element_;
   std::vector<Axis> axes_;
   int64_t rows_ = 1;
   int64_t first_ = 0, last_ = 0;  // the columns that are copied at once
@@ -148,8 +146,8 @@ AllPads all_pads(const KernelRequest& request, std::string& why) {
     if (pads->size() != 2 * axes.size()) return refuse<AllPads>(why, "pads are of another rank");
     std::vector<int64_t> all(2 * rank);
     for (size_t i = 0; i < axes.size(); ++i) {
-      all[static_cast<size_t>(axes[i])] = (*pads)[i];
-      all[static_cast<size_t>(axes[i]) + rank] = (*pads)[i + axes.size()];
+      all[axes[i]] = (*pads)[i];
+      all[axes[i] + rank] = (*pads)[i + axes.size()];
     }
     pads = all;
   }

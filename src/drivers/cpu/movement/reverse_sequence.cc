@@ -32,7 +32,7 @@ KernelPtr make_reverse(const KernelRequest& request) {
   const size_t time = axis("time_axis"), batch = axis("batch_axis");
   const size_t tail = dense_axes(x, y, std::max(time, batch) + 1);
   Shape shape(x.shape.begin(), x.shape.begin() + static_cast<ptrdiff_t>(tail));
-  int64_t run = static_cast<int64_t>(size_of(x.dtype));
+  int64_t run = size_of(x.dtype);
   for (size_t i = tail; i < x.shape.size(); ++i) run *= x.shape[i];
   Strides to, from, length, step, sequence;
   for (size_t i = 0; i < tail; ++i) {
@@ -56,8 +56,7 @@ KernelPtr make_reverse(const KernelRequest& request) {
         int64_t t = at[3] + i * rows.steps[3];
         if (t < n) t = n - 1 - t;
         std::memcpy(target + (at[0] + i * rows.steps[0]) * size,
-                    source + (at[1] + i * rows.steps[1] + t * x_step) * size,
-                    static_cast<size_t>(run));
+                    source + (at[1] + i * rows.steps[1] + t * x_step) * size, run);
       }
     });
   });

@@ -161,8 +161,7 @@ KernelPtr make_nd(const KernelRequest& request, std::string& why) {
 
 KernelPtr make_scatter(const KernelRequest& request, std::string& why) {
   const TensorDesc &updates = request.in(0), &indices = request.in(1), &y = request.out();
-  const auto axis =
-      static_cast<size_t>(normalize_axis(request.attrs.i("axis"), y.rank(), "scatter"));
+  const size_t axis = normalize_axis(request.attrs.i("axis"), y.rank(), "scatter");
   if (!dense(updates, axis + 1) || !dense(y, axis + 1))
     return refuse(why, "the slices are not dense");
   Slices slices;

@@ -22,7 +22,7 @@ KernelPtr make_in_order(const KernelRequest& request, std::string& why) {
 // What the op's view would be, copied.
 KernelPtr make_view(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
-  const int64_t size = static_cast<int64_t>(size_of(x.dtype));
+  const int64_t size = size_of(x.dtype);
   auto contents = request.contents;
   contents.resize(request.inputs.size());
   for (size_t i = 1; i < request.inputs.size(); ++i) {

@@ -18,7 +18,7 @@ KernelPtr make_pad_gradient(const KernelRequest& request, std::string&) {
     sources.emplace_back(static_cast<size_t>(dx.shape[i]));
     for (int64_t at = 0; at < dy.shape[i]; ++at)
       if (const auto element = border_element(mode, at - pads[i], dx.shape[i]))
-        sources.back()[static_cast<size_t>(element->place)].push_back(
+        sources.back()[element->place].push_back(
             {at * dy.strides[i], element->negated ? -1.0 : 1.0});
   }
   return dispatch<kNumber>(

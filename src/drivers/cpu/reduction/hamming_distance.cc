@@ -19,7 +19,7 @@ KernelPtr make_hamming(const KernelRequest& request) {
   const int64_t bits = whole.back(), a_step = from_a.back(), b_step = from_b.back();
   from_a.pop_back(), from_b.pop_back();
   const Rows rows(make_loops(y.shape, {y.strides, from_a, from_b}));
-  const auto size = static_cast<int64_t>(size_of(y.dtype));
+  const int64_t size = size_of(y.dtype);
   return make_kernel([=, dtype = y.dtype](const KernelArgs& args) {
     for_each_row(rows, 10 + static_cast<double>(bits), [&](const Offsets& at) {
       for (int64_t i = 0; i < rows.length; ++i) {

@@ -27,7 +27,7 @@ class FloatReduction final : public Kernel {
   FloatReduction(const KernelRequest& request, ReductionPlan plan, Reduction kind, bool nan)
       : plan_(std::move(plan)), kind_(kind), nan_(nan) {
     const DType dtype = request.in(0).dtype;
-    element_ = static_cast<int64_t>(size_of(dtype));
+    element_ = size_of(dtype);
     columns_ = (plan_.side_by_side() || short_runs()) && kind != Reduction::kLogSumExp;
     x_ = RowAccess(dtype, columns_ ? plan_.kept.strides[0].back() : plan_.step);
     y_ = RowAccess(dtype, columns_ ? plan_.kept.strides[1].back() : 1);
@@ -282,7 +282,7 @@ KernelPtr make_reduction(const KernelRequest& request, std::string& why) {
   const bool all = axes->empty() && request.attrs.s("empty_axes") == "all";
   std::vector<bool> reduced(x.shape.size(), all);
   for (int64_t axis : *axes)
-    reduced[static_cast<size_t>(normalize_axis(axis, x.rank(), request.op->name.c_str()))] = true;
+    reduced[normalize_axis(axis, x.rank(), request.op->name.c_str())] = true;
   ReductionPlan plan = plan_reduction(x, request.out(), reduced, request.attrs.b("keep_dims"));
   const Reduction kind = kinds().at(request.op->name);
   const bool nan = request.op->attr_index("propagate_nan") < 0 || request.attrs.b("propagate_nan");

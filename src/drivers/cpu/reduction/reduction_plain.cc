@@ -165,8 +165,7 @@ int64_t extremum(const T* x, int64_t n, int64_t step, bool max, bool last) {
 
 KernelPtr make_arg(const KernelRequest& request, std::string&) {
   const TensorDesc& x = request.in(0);
-  const auto axis = static_cast<size_t>(
-      normalize_axis(request.attrs.i("axis"), x.rank(), request.op->name.c_str()));
+  const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), request.op->name.c_str());
   std::vector<bool> reduced(x.shape.size(), false);
   reduced[axis] = true;
   ReductionPlan plan = plan_reduction(x, request.out(), reduced, request.attrs.b("keep_dims"));

@@ -91,10 +91,10 @@ class Compress final : public Kernel {
   Compress(const KernelRequest& request, int64_t axis) : step_(request.in(1).strides[0]) {
     const TensorDesc& x = request.in(0);
     length_ = request.in(1).shape[0];
-    extent_ = axis < 0 ? x.count() : x.shape[static_cast<size_t>(axis)];
-    taken_ = request.out().shape[static_cast<size_t>(std::max<int64_t>(axis, 0))];
+    extent_ = axis < 0 ? x.count() : x.shape[axis];
+    taken_ = request.out().shape[std::max<int64_t>(axis, 0)];
     for (int64_t i = 0; axis >= 0 && i < x.rank(); ++i)
-      if (i != axis) (i < axis ? outer_ : run_) *= x.shape[static_cast<size_t>(i)];
+      if (i != axis) (i < axis ? outer_ : run_) *= x.shape[i];
     run_ *= static_cast<int64_t>(size_of(x.dtype));
   }
   size_t scratch_bytes() const override { return static_cast<size_t>(taken_) * sizeof(int64_t); }
@@ -117,8 +117,7 @@ class Compress final : public Kernel {
     parallel_for(
         0, outer_ * taken_, 3 + 0.1 * static_cast<double>(run_), [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i)
-            std::memcpy(y + i * run_, x + (i / taken_ * extent_ + places[i % taken_]) * run_,
-                        static_cast<size_t>(run_));
+            std::memcpy(y + i * run_, x + (i / taken_ * extent_ + places[i % taken_]) * run_, run_);
         });
   }
 

@@ -21,8 +21,7 @@ class Softmax final : public Kernel {
  public:
   Softmax(const KernelRequest& request, bool log) : log_(log) {
     const TensorDesc &x = request.in(0), &y = request.out();
-    const auto axis = static_cast<size_t>(
-        normalize_axis(request.attrs.i("axis"), x.rank(), request.op->name.c_str()));
+    const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), request.op->name.c_str());
     dtype_ = x.dtype;
     element_ = size_of(x.dtype);
     length_ = x.shape[axis];
@@ -82,7 +81,7 @@ class Softmax final : public Kernel {
   template <typename T>
   T* at(T* base, int64_t offset) const {
     using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
-    return static_cast<Byte*>(base) + offset * static_cast<int64_t>(element_);
+    return static_cast<Byte*>(base) + offset * element_;
   }
 
   void line(const float* x, float* y) const {
@@ -179,7 +178,7 @@ class Softmax final : public Kernel {
 
   bool log_ = false, in_place_ = false;
   DType dtype_ = DType::kF32;
-  size_t element_ = 4;
+  int64_t element_ = 4;
   int64_t length_ = 0, x_step_ = 1, y_step_ = 1, columns_ = 0;
   Loops lines_;  // operands y, x
   RowAccess x_, y_;

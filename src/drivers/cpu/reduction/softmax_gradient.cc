@@ -34,8 +34,7 @@ void run_line(const T* dy, int64_t dy_step, const T* x, int64_t x_step, T* dx, i
 KernelPtr make_softmax_gradient(const KernelRequest& request, std::string& why) {
   const TensorDesc &dy = request.in(0), &x = request.in(1), &dx = request.out();
   if (is_half(x.dtype)) return widened(request, make_softmax_gradient, why);
-  const auto axis =
-      static_cast<size_t>(normalize_axis(request.attrs.i("axis"), x.rank(), "softmax_gradient"));
+  const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), "softmax_gradient");
   if (x.count() == 0) return make_kernel([](const KernelArgs&) {});
   const int64_t length = x.shape[axis];
   const Loops lines = line_starts(x.shape, axis, {dy.strides, x.strides, dx.strides});

@@ -78,7 +78,7 @@ void run_lines(const Plan& plan, const KernelArgs& args, int64_t begin, int64_t 
     const T* x = static_cast<const T*>(args.inputs[0]) + plan.lines.offset(0, i);
     for (int64_t n = 0; n < plan.length; ++n) {
       const U key = key_of(x[n * plan.x_step]);
-      items[static_cast<size_t>(n)] = {plan.descending ? static_cast<U>(~key) : key, n};
+      items[n] = {plan.descending ? static_cast<U>(~key) : key, n};
     }
     // A few of many: sorted after they are found.
     if (plan.k < plan.length / 4) {
@@ -89,13 +89,11 @@ void run_lines(const Plan& plan, const KernelArgs& args, int64_t begin, int64_t 
     }
     if (plan.values >= 0) {
       T* to = static_cast<T*>(args.outputs[plan.values]) + plan.lines.offset(1, i);
-      for (int64_t n = 0; n < plan.k; ++n)
-        to[n * plan.values_step] = x[items[static_cast<size_t>(n)].at * plan.x_step];
+      for (int64_t n = 0; n < plan.k; ++n) to[n * plan.values_step] = x[items[n].at * plan.x_step];
     }
     if (plan.indices >= 0) {
       auto* to = static_cast<int64_t*>(args.outputs[plan.indices]) + plan.lines.offset(2, i);
-      for (int64_t n = 0; n < plan.k; ++n)
-        to[n * plan.indices_step] = items[static_cast<size_t>(n)].at;
+      for (int64_t n = 0; n < plan.k; ++n) to[n * plan.indices_step] = items[n].at;
     }
   }
 }
@@ -173,7 +171,7 @@ class TopKGradient final : public Kernel {
         char* to = static_cast<char*>(args.outputs[0]) + lines_.offset(2, line) * size_;
         for (int64_t i = 0; i < k_; ++i)
           std::memcpy(to + at[i * index_step_] * dx_step_ * size_, from + i * dy_step_ * size_,
-                      static_cast<size_t>(size_));
+                      size_);
       }
     });
   }

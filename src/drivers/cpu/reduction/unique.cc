@@ -19,26 +19,25 @@ KernelPtr make_unique(const KernelRequest& request, std::string& why) {
   const int64_t axis = unique_axis(request.attrs.ints("axes"), x.rank());
   int64_t outer = 1, run = static_cast<int64_t>(size_of(x.dtype)), slices = x.count();
   if (axis >= 0) {
-    slices = x.shape[static_cast<size_t>(axis)];
+    slices = x.shape[axis];
     for (int64_t i = 0; i < x.rank(); ++i)
-      if (i != axis) (i < axis ? outer : run) *= x.shape[static_cast<size_t>(i)];
+      if (i != axis) (i < axis ? outer : run) *= x.shape[i];
   }
   const bool numbers = axis < 0 && contains(kAny, x.dtype), sorted = request.attrs.b("sorted");
-  const int64_t room = request.out().shape[static_cast<size_t>(std::max<int64_t>(axis, 0))];
+  const int64_t room = request.out().shape[std::max<int64_t>(axis, 0)];
   return make_kernel([=, outputs = request.outputs.size()](const KernelArgs& args) {
     const Distinct distinct = numbers ? find_distinct_numbers(x, args.inputs[0], sorted)
                                       : find_distinct(x, args.inputs[0], axis, sorted);
-    const auto count = static_cast<int64_t>(distinct.first.size());
+    const auto count = std::ssize(distinct.first);
     require(count == room, "[unique] there are {} distinct ones, the output has room for {}", count,
             room);
     parallel_for(
         0, outer * count, 3 + 0.1 * static_cast<double>(run), [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
-            const int64_t slice = distinct.first[static_cast<size_t>(i % count)];
+            const int64_t slice = distinct.first[i % count];
             std::memcpy(
                 static_cast<char*>(args.outputs[0]) + i * run,
-                static_cast<const char*>(args.inputs[0]) + (i / count * slices + slice) * run,
-                static_cast<size_t>(run));
+                static_cast<const char*>(args.inputs[0]) + (i / count * slices + slice) * run, run);
           }
         });
     const std::vector<int64_t>* lists[] = {&distinct.first, &distinct.inverse, &distinct.counts};

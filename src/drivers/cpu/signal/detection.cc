@@ -34,8 +34,7 @@ class NonMaxSuppression {
     parallel_for(0, boxes_[0] * classes_, 50.0 * static_cast<double>(boxes_[1]),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i)
-                     kept[static_cast<size_t>(i)] = selection.keep(
-                         boxes[static_cast<size_t>(i / classes_)], i / classes_, i % classes_);
+                     kept[i] = selection.keep(boxes[i / classes_], i / classes_, i % classes_);
                  });
     size_t count = 0;
     for (const auto& list : kept) count += list.size();
@@ -118,10 +117,10 @@ class SuppressBoxes {
     std::unordered_map<int64_t, std::vector<int64_t>> kept;  // boxes by class, or all under 0
     for (const Candidate& candidate : candidates) {
       std::vector<int64_t>& rivals = kept[per_class_ ? candidate.category : 0];
-      const Box& box = boxes[static_cast<size_t>(candidate.box)];
+      const Box& box = boxes[candidate.box];
       const bool lost = std::any_of(rivals.begin(), rivals.end(), [&](int64_t better) {
         if (better == candidate.box) return !per_class_;
-        return overlap(box, boxes[static_cast<size_t>(better)], iou_);
+        return overlap(box, boxes[better], iou_);
       });
       if (lost) continue;
       rivals.push_back(candidate.box);

@@ -71,8 +71,8 @@ Fft<T>::Fft(int64_t n, bool inverse) : n_(n) {
     const Cx<double> value = turn(square, 2 * n, inverse);  // exp(-+pi*i*k^2/n)
     chirp_.push_back(narrow<T>(value));
     const Cx<double> part{value.re / static_cast<double>(m), -value.im / static_cast<double>(m)};
-    filter[static_cast<size_t>(k)] = part;
-    if (k > 0) filter[static_cast<size_t>(m - k)] = part;
+    filter[k] = part;
+    if (k > 0) filter[m - k] = part;
   }
   const Fft<double> exact(m, false);
   std::vector<Cx<double>> work(static_cast<size_t>(exact.work_size()));
@@ -97,7 +97,7 @@ void Fft<T>::stages(Cx<T>* line, Cx<T>* work) const {
   for (const int64_t p : factors_) {
     const int64_t m = n / p, step = stride * m;
     for (int64_t q = 0; q < m; ++q) {
-      const auto twiddle = [&](int64_t j) { return turns_[static_cast<size_t>(q * j * stride)]; };
+      const auto twiddle = [&](int64_t j) { return turns_[q * j * stride]; };
       const Cx<T>* a = from + stride * q;
       Cx<T>* b = to + stride * p * q;
       if (p == 2) {
@@ -108,7 +108,7 @@ void Fft<T>::stages(Cx<T>* line, Cx<T>* work) const {
         }
       } else if (p == 4) {
         const Cx<T> w1 = twiddle(1), w2 = twiddle(2), w3 = twiddle(3);
-        const bool down = turns_[static_cast<size_t>(n_ / 4)].im < 0;
+        const bool down = turns_[n_ / 4].im < 0;
         for (int64_t k = 0; k < stride; ++k) {
           const Cx<T> even = plus(a[k], a[k + 2 * step]), odd = plus(a[k + step], a[k + 3 * step]);
           const Cx<T> even2 = minus(a[k], a[k + 2 * step]);
@@ -148,13 +148,12 @@ void Fft<T>::odd_factor(const Cx<T>* a, Cx<T>* b, int64_t p, int64_t step, int64
     for (int64_t j = 1; j <= half; ++j) {
       Cx<T> even = a[k], odd;
       for (int64_t r = 1; r <= half; ++r) {
-        const Cx<T>& w = turns_[static_cast<size_t>(r * j % p * (n_ / p))];
+        const Cx<T>& w = turns_[r * j % p * (n_ / p)];
         even = {even.re + w.re * sums[r].re, even.im + w.re * sums[r].im};
         odd = {odd.re - w.im * parts[r].im, odd.im + w.im * parts[r].re};
       }
-      b[k + j * stride] = times(plus(even, odd), turns_[static_cast<size_t>(q * j * stride)]);
-      b[k + (p - j) * stride] =
-          times(minus(even, odd), turns_[static_cast<size_t>(q * (p - j) * stride)]);
+      b[k + j * stride] = times(plus(even, odd), turns_[q * j * stride]);
+      b[k + (p - j) * stride] = times(minus(even, odd), turns_[q * (p - j) * stride]);
     }
   }
 }
@@ -163,12 +162,12 @@ template <typename T>
 void Fft<T>::bluestein(Cx<T>* line, Cx<T>* work) const {
   const int64_t m = forward_->size();
   Cx<T>* rest = work + m;
-  for (int64_t k = 0; k < n_; ++k) work[k] = times(line[k], chirp_[static_cast<size_t>(k)]);
+  for (int64_t k = 0; k < n_; ++k) work[k] = times(line[k], chirp_[k]);
   for (int64_t k = n_; k < m; ++k) work[k] = {};
   forward_->run(work, rest);
-  for (int64_t k = 0; k < m; ++k) work[k] = times(work[k], filter_[static_cast<size_t>(k)]);
+  for (int64_t k = 0; k < m; ++k) work[k] = times(work[k], filter_[k]);
   backward_->run(work, rest);
-  for (int64_t k = 0; k < n_; ++k) line[k] = times(work[k], chirp_[static_cast<size_t>(k)]);
+  for (int64_t k = 0; k < n_; ++k) line[k] = times(work[k], chirp_[k]);
 }
 
 template class Fft<float>;

@@ -234,7 +234,7 @@ KernelPtr make_center(const KernelRequest& request, std::string& why) {
   if (!y.contiguous()) return refuse(why, "y is not contiguous");
   Shape inside = x.shape;
   int64_t from = 0, to = 0;
-  const auto size = static_cast<int64_t>(size_of(x.dtype));
+  const int64_t size = size_of(x.dtype);
   for (size_t i = 0; i < inside.size(); ++i) {
     const int64_t more = y.shape[i] - x.shape[i];
     inside[i] = std::min(x.shape[i], y.shape[i]);

@@ -45,7 +45,7 @@ KernelPtr make_nearest(const KernelRequest& request, std::string& why) {
   const auto axes = axes_of(request, why);
   if (!axes) return nullptr;
   const NearestRounding rounding = resize_filter(request.attrs).rounding;
-  const auto size = static_cast<int64_t>(size_of(x.dtype));
+  const int64_t size = size_of(x.dtype);
   // Trailing axes that keep their places and lie together are copied as one element.
   size_t rank = x.shape.size();
   int64_t run = 1;
@@ -70,7 +70,7 @@ KernelPtr make_nearest(const KernelRequest& request, std::string& why) {
         int64_t rest = row;
         for (size_t i = rank; i-- > 1;) {
           const auto extent = static_cast<int64_t>(tables[i - 1].size());
-          source += tables[i - 1][static_cast<size_t>(rest % extent)];
+          source += tables[i - 1][rest % extent];
           rest /= extent;
         }
         char* target = to + row * columns * bytes;
@@ -80,7 +80,7 @@ KernelPtr make_nearest(const KernelRequest& request, std::string& why) {
           for (int64_t k = 0; k < columns; ++k) target[k] = source[last[k]];
         } else {
           for (int64_t k = 0; k < columns; ++k)
-            std::memcpy(target + k * bytes, source + last[k], static_cast<size_t>(bytes));
+            std::memcpy(target + k * bytes, source + last[k], bytes);
         }
       }
     });
@@ -106,20 +106,19 @@ struct Pass {
                      const int64_t j = row % out;
                      const T* source = from + row / out * in * inner;
                      T* target = to + row * inner;
-                     const int64_t a = first[static_cast<size_t>(j)];
-                     const int64_t b = first[static_cast<size_t>(j) + 1];
+                     const int64_t a = first[j];
+                     const int64_t b = first[j + 1];
                      if (inner == 1) {
                        T sum = a == b ? static_cast<T>(outside) : T{0};
                        for (int64_t t = a; t < b; ++t)
-                         sum += static_cast<T>(weights[static_cast<size_t>(t)]) *
-                                source[indices[static_cast<size_t>(t)]];
+                         sum += static_cast<T>(weights[t]) * source[indices[t]];
                        *target = sum;
                        continue;
                      }
                      if (a == b) std::fill_n(target, inner, static_cast<T>(outside));
                      for (int64_t t = a; t < b; ++t) {
-                       const T weight = static_cast<T>(weights[static_cast<size_t>(t)]);
-                       const T* line = source + indices[static_cast<size_t>(t)] * inner;
+                       const T weight = static_cast<T>(weights[t]);
+                       const T* line = source + indices[t] * inner;
                        if (t == a)
                          for (int64_t k = 0; k < inner; ++k) target[k] = weight * line[k];
                        else
@@ -186,13 +185,13 @@ KernelPtr make_separable(const KernelRequest& request, std::string& why) {
     pass.in = axis.in;
     pass.out = axis.out;
     for (int64_t at = 0; at < axis.out; ++at) {
-      pass.first.push_back(static_cast<int64_t>(pass.indices.size()));
+      pass.first.push_back(std::ssize(pass.indices));
       for (const ResizeTap& tap : axis.taps(at, filter)) {
         pass.indices.push_back(tap.index);
         pass.weights.push_back(tap.weight);
       }
     }
-    pass.first.push_back(static_cast<int64_t>(pass.indices.size()));
+    pass.first.push_back(std::ssize(pass.indices));
     shape[i] = axis.out;
     passes.push_back(std::move(pass));
   }

@@ -22,11 +22,11 @@ KernelPtr make_resize_gradient(const KernelRequest& request, std::string& why) {
     sources.emplace_back(static_cast<size_t>(axis.in));
     for (int64_t at = 0; at < axis.out; ++at) {
       if (axis.identity()) {
-        sources.back()[static_cast<size_t>(at)].push_back({at * step, 1});
+        sources.back()[at].push_back({at * step, 1});
         continue;
       }
       for (const ResizeTap& tap : axis.taps(at, filter))
-        sources.back()[static_cast<size_t>(tap.index)].push_back({at * step, tap.weight});
+        sources.back()[tap.index].push_back({at * step, tap.weight});
     }
   }
   return dispatch<kFloat>(

@@ -83,7 +83,7 @@ class StencilKernel final : public Kernel {
       const int64_t at = row % y_.shape[axis];
       to += at * y_.strides[axis];
       next.clear();
-      for (const Tap& a : axes_[axis][static_cast<size_t>(at)])
+      for (const Tap& a : axes_[axis][at])
         for (const Tap& b : outer)
           next.push_back({a.offset + b.offset, a.sign * b.sign, a.weight + b.weight});
       std::swap(outer, next);
