@@ -188,10 +188,4 @@ void StridedCopy::run(void* to, const void* from) const {
   });
 }
 
-void copy_strided(const TensorDesc& to_desc, void* to, const TensorDesc& from_desc,
-                  const void* from) {
-  StridedCopy(size_of(to_desc.dtype), to_desc.shape, to_desc.strides, from_desc.strides)
-      .run(to, from);
-}
-
 }  // namespace anymps::cpu

@@ -26,8 +26,4 @@ class StridedCopy {
   double unit_ns_ = 0;
 };
 
-// One copy, unprepared. The shapes and the sizes of the elements must be the same.
-void copy_strided(const TensorDesc& to_desc, void* to, const TensorDesc& from_desc,
-                  const void* from);
-
 }  // namespace anymps::cpu
