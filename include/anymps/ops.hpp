@@ -10,8 +10,110 @@
 
 namespace amps {
 
+struct AssignVariableOptions {
+  std::string variable = "";
+};
+
+struct ConcatFromSequenceOptions {
+  int64_t axis = 0;
+  bool new_axis = false;
+};
+
+struct CustomOptions {
+  std::string op = {};
+  std::string attributes = "[]";
+};
+
+struct MapItemsOptions {
+  DType key_dtype = DType(24);
+};
+
+struct OptionalOptions {
+  DType dtype = DType(0);
+  bool sequence = false;
+};
+
+struct ReadVariableOptions {
+  std::string variable = "";
+};
+
+struct SequenceEmptyOptions {
+  DType dtype = DType(0);
+};
+
+struct SplitToSequenceOptions {
+  int64_t axis = 0;
+  bool keep_dims = true;
+};
+
+struct BernoulliOptions {
+  DType dtype = DType(0);
+};
+
+struct DropoutOptions {
+  double rate = 0.5;
+};
+
+struct EyeLikeOptions {
+  DType dtype = DType(0);
+  int64_t k = 0;
+};
+
+struct FillOptions {
+  std::vector<int64_t> shape = {};
+  double value = 0.0;
+  double imaginary = 0.0;
+  DType dtype = DType(0);
+};
+
+struct MultinomialOptions {
+  int64_t samples = 1;
+  DType dtype = DType(6);
+};
+
+struct OneHotOptions {
+  int64_t axis = -1;
+};
+
+struct PhiloxStateOptions {
+  int64_t key = 0;
+  int64_t counter_low = 0;
+  int64_t counter_high = 0;
+};
+
+struct RandomOptions {
+  std::vector<int64_t> shape = {};
+  std::string distribution = "uniform";
+  DType dtype = DType(0);
+  double low = 0.0;
+  double high = 1.0;
+  double mean = 0.0;
+  double deviation = 1.0;
+  std::string sampling = "inverse_cdf";
+};
+
+struct RandomMersenneOptions {
+  std::vector<int64_t> shape = {};
+  int64_t seed = 0;
+};
+
+struct CastOptions {
+  DType dtype = DType(0);
+  bool saturate = true;
+  std::string round_mode = "up";
+};
+
 struct CeluOptions {
   double alpha = 1.0;
+};
+
+struct ClampOptions {
+  double min = -HUGE_VAL;
+  double max = HUGE_VAL;
+};
+
+struct DivOptions {
+  std::string rounding = "none";
 };
 
 struct EluOptions {
@@ -27,12 +129,25 @@ struct HardSigmoidOptions {
   double beta = 0.5;
 };
 
+struct IsInfOptions {
+  bool positive = true;
+  bool negative = true;
+};
+
 struct LeakyReluOptions {
   double alpha = 0.01;
 };
 
 struct LogSoftmaxOptions {
   int64_t axis = -1;
+};
+
+struct MaxOptions {
+  bool propagate_nan = true;
+};
+
+struct MinOptions {
+  bool propagate_nan = true;
 };
 
 struct SeluOptions {
@@ -44,76 +159,39 @@ struct SoftmaxOptions {
   int64_t axis = -1;
 };
 
-struct ThresholdedReluOptions {
-  double alpha = 1.0;
-};
-
 struct SoftmaxGradientOptions {
   int64_t axis = -1;
 };
 
-struct DivOptions {
-  std::string rounding = "none";
+struct ThresholdedReluOptions {
+  double alpha = 1.0;
 };
 
-struct MaxOptions {
-  bool propagate_nan = true;
+struct AvgPoolOptions {
+  std::vector<int64_t> kernel = {};
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  std::string auto_pad = "explicit";
+  bool ceil_mode = false;
+  std::string layout = "channels_first";
+  bool count_include_pad = false;
 };
 
-struct MinOptions {
-  bool propagate_nan = true;
+struct AvgPoolGradientOptions {
+  std::vector<int64_t> kernel = {};
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  std::string auto_pad = "explicit";
+  bool ceil_mode = false;
+  std::string layout = "channels_first";
+  bool count_include_pad = false;
 };
 
-struct SdpaOptions {
-  double scale = 0.0;
-  bool causal = false;
-};
-
-struct BatchToSpaceOptions {
-  std::vector<int64_t> axes = {};
-  std::vector<int64_t> block = {};
-  int64_t batch_axis = 0;
-  bool pixel_shuffle = false;
-};
-
-struct CoordinateAlongAxisOptions {
-  std::vector<int64_t> shape = {};
-  int64_t axis = 0;
-  DType dtype = DType(6);
-};
-
-struct InterleaveOptions {
-  int64_t axis = 0;
-};
-
-struct ReinterpretOptions {
-  DType dtype = DType(0);
-};
-
-struct SpaceToBatchOptions {
-  std::vector<int64_t> axes = {};
-  std::vector<int64_t> block = {};
-  int64_t batch_axis = 0;
-  bool pixel_shuffle = false;
-};
-
-struct CastOptions {
-  DType dtype = DType(0);
-  bool saturate = true;
-  std::string round_mode = "up";
-};
-
-struct IsInfOptions {
-  bool positive = true;
-  bool negative = true;
-};
-
-struct AssignVariableOptions {
-  std::string variable = "";
-};
-
-struct ReadVariableOptions {
-  std::string variable = "";
+struct BatchNormOptions {
+  int64_t axis = 1;
+  double epsilon = 1.e-05;
 };
 
 struct ConvOptions {
@@ -124,20 +202,6 @@ struct ConvOptions {
   std::string auto_pad = "explicit";
   std::string layout = "channels_first";
   std::string weights_layout = "OI*";
-  std::string activation = "none";
-  double alpha = 0.0;
-  double beta = 0.0;
-};
-
-struct ConvTransposeOptions {
-  std::vector<int64_t> strides = {};
-  std::vector<int64_t> dilations = {};
-  std::vector<int64_t> pads = {};
-  std::vector<int64_t> output_padding = {};
-  std::vector<int64_t> output_shape = {};
-  int64_t groups = 1;
-  std::string auto_pad = "explicit";
-  std::string layout = "channels_first";
   std::string activation = "none";
   double alpha = 0.0;
   double beta = 0.0;
@@ -154,6 +218,20 @@ struct ConvDataGradientOptions {
   std::string weights_layout = "OI*";
 };
 
+struct ConvTransposeOptions {
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  std::vector<int64_t> output_padding = {};
+  std::vector<int64_t> output_shape = {};
+  int64_t groups = 1;
+  std::string auto_pad = "explicit";
+  std::string layout = "channels_first";
+  std::string activation = "none";
+  double alpha = 0.0;
+  double beta = 0.0;
+};
+
 struct ConvWeightsGradientOptions {
   std::vector<int64_t> shape = {};
   std::vector<int64_t> strides = {};
@@ -165,15 +243,534 @@ struct ConvWeightsGradientOptions {
   std::string weights_layout = "OI*";
 };
 
-struct FillOptions {
+struct DeformConvOptions {
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  std::string auto_pad = "explicit";
+  int64_t groups = 1;
+  int64_t offset_groups = 1;
+};
+
+struct DeformConvGradientOptions {
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  std::string auto_pad = "explicit";
+  int64_t groups = 1;
+  int64_t offset_groups = 1;
+};
+
+struct GroupNormOptions {
+  int64_t groups = 0;
+  double epsilon = 1.e-05;
+};
+
+struct GruOptions {
+  int64_t hidden_size = 0;
+  std::string direction = "forward";
+  bool linear_before_reset = false;
+  int64_t layout = 0;
+  double clip = 0.0;
+  std::string activations = "";
+  std::vector<double> activation_alpha = {};
+  std::vector<double> activation_beta = {};
+};
+
+struct GruGradientOptions {
+  int64_t hidden_size = 0;
+  std::string direction = "forward";
+  int64_t layout = 0;
+  double clip = 0.0;
+  std::string activations = "";
+  std::vector<double> activation_alpha = {};
+  std::vector<double> activation_beta = {};
+  bool linear_before_reset = false;
+};
+
+struct InstanceNormOptions {
+  double epsilon = 1.e-05;
+};
+
+struct LayerNormOptions {
+  int64_t axis = -1;
+  double epsilon = 1.e-05;
+};
+
+struct LinearAttentionOptions {
+  int64_t query_heads = 0;
+  int64_t heads = 0;
+  double scale = 0.0;
+};
+
+struct LinearAttentionGradientOptions {
+  int64_t query_heads = 0;
+  int64_t heads = 0;
+  double scale = 0.0;
+};
+
+struct LpPoolOptions {
+  std::vector<int64_t> kernel = {};
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  std::string auto_pad = "explicit";
+  bool ceil_mode = false;
+  std::string layout = "channels_first";
+  int64_t p = 2;
+};
+
+struct LpPoolGradientOptions {
+  std::vector<int64_t> kernel = {};
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  std::string auto_pad = "explicit";
+  bool ceil_mode = false;
+  std::string layout = "channels_first";
+  int64_t p = 2;
+};
+
+struct LrnOptions {
+  int64_t size = 0;
+  double alpha = 0.0001;
+  double beta = 0.75;
+  double bias = 1.0;
+};
+
+struct LstmOptions {
+  int64_t hidden_size = 0;
+  std::string direction = "forward";
+  int64_t layout = 0;
+  double clip = 0.0;
+  std::string activations = "";
+  std::vector<double> activation_alpha = {};
+  std::vector<double> activation_beta = {};
+  bool input_forget = false;
+};
+
+struct LstmGradientOptions {
+  int64_t hidden_size = 0;
+  std::string direction = "forward";
+  int64_t layout = 0;
+  double clip = 0.0;
+  std::string activations = "";
+  std::vector<double> activation_alpha = {};
+  std::vector<double> activation_beta = {};
+  bool input_forget = false;
+};
+
+struct MaxPoolOptions {
+  std::vector<int64_t> kernel = {};
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  std::string auto_pad = "explicit";
+  bool ceil_mode = false;
+  std::string layout = "channels_first";
+  std::string indices = "tensor";
+};
+
+struct MaxPoolGradientOptions {
+  std::vector<int64_t> kernel = {};
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  std::string auto_pad = "explicit";
+  bool ceil_mode = false;
+  std::string layout = "channels_first";
+};
+
+struct MaxUnpoolOptions {
+  std::vector<int64_t> kernel = {};
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  std::string auto_pad = "explicit";
+  bool ceil_mode = false;
+  std::string layout = "channels_first";
   std::vector<int64_t> shape = {};
+  std::string reduce = "set";
+  std::string indices = "tensor";
+};
+
+struct NormBetaGradientOptions {
+  std::vector<int64_t> axes = {};
+};
+
+struct NormGammaGradientOptions {
+  std::vector<int64_t> axes = {};
+  double epsilon = 1.e-05;
+};
+
+struct NormGradientOptions {
+  std::vector<int64_t> axes = {};
+  double epsilon = 1.e-05;
+};
+
+struct RmsNormOptions {
+  int64_t axis = -1;
+  double epsilon = 1.e-05;
+};
+
+struct RnnOptions {
+  int64_t hidden_size = 0;
+  std::string direction = "forward";
+  int64_t layout = 0;
+  double clip = 0.0;
+  std::string activation = "tanh";
+  std::string activations = "";
+  std::vector<double> activation_alpha = {};
+  std::vector<double> activation_beta = {};
+};
+
+struct RnnGradientOptions {
+  int64_t hidden_size = 0;
+  std::string direction = "forward";
+  int64_t layout = 0;
+  double clip = 0.0;
+  std::string activations = "";
+  std::vector<double> activation_alpha = {};
+  std::vector<double> activation_beta = {};
+  std::string activation = "tanh";
+};
+
+struct SdpaOptions {
+  double scale = 0.0;
+  bool causal = false;
+};
+
+struct VarianceOptions {
+  std::vector<int64_t> axes = {};
+};
+
+struct PairCouplingOptions {
+  int64_t classes = 0;
+};
+
+struct RegexFullMatchOptions {
+  std::string pattern = "";
+};
+
+struct SoftmaxCrossEntropyOptions {
+  int64_t axis = -1;
+  std::string reduction = "none";
+};
+
+struct SoftmaxCrossEntropyGradientOptions {
+  int64_t axis = -1;
+  std::string reduction = "none";
+};
+
+struct StringNormalizerOptions {
+  std::string case_change = "none";
+  bool case_sensitive = false;
+  std::string locale = "";
+};
+
+struct StringSplitOptions {
+  std::string delimiter = "";
+  int64_t max_split = -1;
+};
+
+struct TfidfOptions {
+  std::string mode = "tf";
+  int64_t min_length = 1;
+  int64_t max_length = 1;
+  int64_t max_skip = 0;
+  std::vector<int64_t> starts = {};
+  std::vector<int64_t> indexes = {};
+};
+
+struct TreeEnsembleOptions {
+  int64_t targets = 0;
+  std::string aggregate = "sum";
+};
+
+struct CholeskyOptions {
+  bool upper = false;
+};
+
+struct ConvIntegerOptions {
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  int64_t groups = 1;
+  std::string auto_pad = "explicit";
+};
+
+struct DequantizeOptions {
+  DType dtype = DType(0);
+  int64_t axis = 1;
+  int64_t block_size = 0;
+  double scale = 1.0;
+  double zero_point = 0.0;
+};
+
+struct DequantizeLutOptions {
+  int64_t axis = 0;
+};
+
+struct EighOptions {
+  bool upper = false;
+};
+
+struct EinsumOptions {
+  std::string equation = {};
+};
+
+struct MatmulOptions {
+  bool transpose_a = false;
+  bool transpose_b = false;
+  double alpha = 1.0;
+  std::string activation = "none";
+  double act_alpha = 0.0;
+  double act_beta = 0.0;
+};
+
+struct QrOptions {
+  std::string mode = "reduced";
+};
+
+struct QuantizeOptions {
+  DType dtype = DType(0);
+  int64_t axis = 1;
+  int64_t block_size = 0;
+  double scale = 1.0;
+  double zero_point = 0.0;
+  bool saturate = true;
+};
+
+struct RequantizeOptions {
+  DType dtype = DType(0);
+  int64_t axis = 1;
+};
+
+struct SvdOptions {
+  bool full_matrices = false;
+};
+
+struct TriangularSolveOptions {
+  bool upper = false;
+  bool transpose = false;
+  bool unit_diagonal = false;
+};
+
+struct BandPartOptions {
+  int64_t lower = -1;
+  int64_t upper = -1;
+};
+
+struct BatchToSpaceOptions {
+  std::vector<int64_t> axes = {};
+  std::vector<int64_t> block = {};
+  int64_t batch_axis = 0;
+  bool pixel_shuffle = false;
+};
+
+struct Col2imOptions {
+  std::vector<int64_t> image = {};
+  std::vector<int64_t> kernel = {};
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  std::string auto_pad = "explicit";
+};
+
+struct ConcatOptions {
+  int64_t axis = 0;
+};
+
+struct CoordinateAlongAxisOptions {
+  std::vector<int64_t> shape = {};
+  int64_t axis = 0;
+  DType dtype = DType(6);
+};
+
+struct DepthToSpaceOptions {
+  int64_t block = 0;
+  std::string mode = "DCR";
+  std::string layout = "channels_first";
+};
+
+struct ExpandOptions {
+  std::vector<int64_t> shape = {};
+};
+
+struct FlattenOptions {
+  int64_t axis = 1;
+};
+
+struct GatherOptions {
+  int64_t axis = 0;
+  int64_t batch_dims = 0;
+};
+
+struct GatherAlongAxisOptions {
+  int64_t axis = 0;
+};
+
+struct GatherNdOptions {
+  int64_t batch_dims = 0;
+};
+
+struct Im2colOptions {
+  std::vector<int64_t> kernel = {};
+  std::vector<int64_t> strides = {};
+  std::vector<int64_t> dilations = {};
+  std::vector<int64_t> pads = {};
+  std::string auto_pad = "explicit";
+};
+
+struct InterleaveOptions {
+  int64_t axis = 0;
+};
+
+struct PadOptions {
+  std::vector<int64_t> pads = {};
+  std::string mode = "constant";
   double value = 0.0;
-  double imaginary = 0.0;
+};
+
+struct PadGradientOptions {
+  std::vector<int64_t> pads = {};
+  std::string mode = "constant";
+};
+
+struct ReinterpretOptions {
   DType dtype = DType(0);
 };
 
-struct OneHotOptions {
+struct ReshapeOptions {
+  std::vector<int64_t> shape = {};
+  bool allow_zero = false;
+};
+
+struct ReverseOptions {
+  std::vector<int64_t> axes = {};
+};
+
+struct ReverseSequenceOptions {
+  int64_t time_axis = 0;
+  int64_t batch_axis = 1;
+};
+
+struct ScatterOptions {
+  std::vector<int64_t> shape = {};
+  std::string mode = "set";
+  int64_t axis = 0;
+};
+
+struct ScatterAlongAxisOptions {
+  std::vector<int64_t> shape = {};
+  std::string mode = "set";
+  int64_t axis = 0;
+};
+
+struct ScatterNdOptions {
+  std::vector<int64_t> shape = {};
+  std::string mode = "set";
+  int64_t batch_dims = 0;
+};
+
+struct ShapeOptions {
+  int64_t start = 0;
+  int64_t end = INT64_MAX;
+};
+
+struct SliceOptions {
+  std::vector<int64_t> starts = {};
+  std::vector<int64_t> ends = {};
+  std::vector<int64_t> axes = {};
+  std::vector<int64_t> steps = {};
+};
+
+struct SliceGradientOptions {
+  std::vector<int64_t> shape = {};
+  std::vector<int64_t> starts = {};
+  std::vector<int64_t> ends = {};
+  std::vector<int64_t> axes = {};
+  std::vector<int64_t> steps = {};
+};
+
+struct SliceUpdateOptions {
+  std::vector<int64_t> starts = {};
+  std::vector<int64_t> ends = {};
+  std::vector<int64_t> axes = {};
+  std::vector<int64_t> steps = {};
+};
+
+struct SpaceToBatchOptions {
+  std::vector<int64_t> axes = {};
+  std::vector<int64_t> block = {};
+  int64_t batch_axis = 0;
+  bool pixel_shuffle = false;
+};
+
+struct SpaceToDepthOptions {
+  int64_t block = 0;
+  std::string mode = "DCR";
+  std::string layout = "channels_first";
+};
+
+struct SparseToDenseOptions {
+  std::string storage = "coo";
+  std::vector<int64_t> shape = {};
+};
+
+struct SplitOptions {
+  int64_t axis = 0;
+  std::vector<int64_t> sizes = {};
+};
+
+struct SqueezeOptions {
+  std::vector<int64_t> axes = {};
+};
+
+struct StackOptions {
+  int64_t axis = 0;
+};
+
+struct TileOptions {
+  std::vector<int64_t> repeats = {};
+};
+
+struct TileGradientOptions {
+  std::vector<int64_t> repeats = {};
+};
+
+struct TransposeOptions {
+  std::vector<int64_t> perm = {};
+};
+
+struct TriluOptions {
+  int64_t k = 0;
+  bool upper = true;
+};
+
+struct UnsqueezeOptions {
+  std::vector<int64_t> axes = {};
+};
+
+struct ArgMaxOptions {
+  int64_t axis = 0;
+  bool keep_dims = true;
+  bool select_last = false;
+};
+
+struct ArgMinOptions {
+  int64_t axis = 0;
+  bool keep_dims = true;
+  bool select_last = false;
+};
+
+struct ArgsortOptions {
   int64_t axis = -1;
+  bool descending = false;
+};
+
+struct CompressOptions {
+  std::vector<int64_t> axes = {};
 };
 
 struct CummaxOptions {
@@ -200,457 +797,12 @@ struct CumsumOptions {
   bool reverse = false;
 };
 
-struct CustomOptions {
-  std::string op = {};
-  std::string attributes = "[]";
-};
-
-struct DeformConvOptions {
-  std::vector<int64_t> strides = {};
-  std::vector<int64_t> dilations = {};
-  std::vector<int64_t> pads = {};
-  std::string auto_pad = "explicit";
-  int64_t groups = 1;
-  int64_t offset_groups = 1;
-};
-
-struct DeformConvGradientOptions {
-  std::vector<int64_t> strides = {};
-  std::vector<int64_t> dilations = {};
-  std::vector<int64_t> pads = {};
-  std::string auto_pad = "explicit";
-  int64_t groups = 1;
-  int64_t offset_groups = 1;
-};
-
-struct NonMaxSuppressionOptions {
-  bool center_point_box = false;
-};
-
-struct SuppressBoxesOptions {
-  double iou_threshold = 0.5;
-  double score_threshold = 0.0;
-  bool per_class = true;
-  std::string coordinates = "corners_height_first";
-};
-
-struct EinsumOptions {
-  std::string equation = {};
-};
-
-struct GatherOptions {
-  int64_t axis = 0;
-  int64_t batch_dims = 0;
-};
-
-struct GatherAlongAxisOptions {
-  int64_t axis = 0;
-};
-
-struct GatherNdOptions {
-  int64_t batch_dims = 0;
-};
-
-struct Col2imOptions {
-  std::vector<int64_t> image = {};
-  std::vector<int64_t> kernel = {};
-  std::vector<int64_t> strides = {};
-  std::vector<int64_t> dilations = {};
-  std::vector<int64_t> pads = {};
-  std::string auto_pad = "explicit";
-};
-
-struct Im2colOptions {
-  std::vector<int64_t> kernel = {};
-  std::vector<int64_t> strides = {};
-  std::vector<int64_t> dilations = {};
-  std::vector<int64_t> pads = {};
-  std::string auto_pad = "explicit";
-};
-
-struct ImageDecoderOptions {
-  std::string pixel_format = "RGB";
-};
-
-struct ConcatOptions {
-  int64_t axis = 0;
-};
-
-struct StackOptions {
-  int64_t axis = 0;
-};
-
-struct TileOptions {
-  std::vector<int64_t> repeats = {};
-};
-
-struct CholeskyOptions {
-  bool upper = false;
-};
-
-struct EighOptions {
-  bool upper = false;
-};
-
-struct QrOptions {
-  std::string mode = "reduced";
-};
-
-struct SvdOptions {
-  bool full_matrices = false;
-};
-
-struct TriangularSolveOptions {
-  bool upper = false;
-  bool transpose = false;
-  bool unit_diagonal = false;
-};
-
-struct LinearAttentionOptions {
-  int64_t query_heads = 0;
-  int64_t heads = 0;
-  double scale = 0.0;
-};
-
-struct LinearAttentionGradientOptions {
-  int64_t query_heads = 0;
-  int64_t heads = 0;
-  double scale = 0.0;
-};
-
-struct ClampOptions {
-  double min = -HUGE_VAL;
-  double max = HUGE_VAL;
-};
-
-struct SoftmaxCrossEntropyOptions {
-  int64_t axis = -1;
-  std::string reduction = "none";
-};
-
-struct SoftmaxCrossEntropyGradientOptions {
-  int64_t axis = -1;
-  std::string reduction = "none";
-};
-
-struct MapItemsOptions {
-  DType key_dtype = DType(24);
-};
-
-struct MatmulOptions {
-  bool transpose_a = false;
-  bool transpose_b = false;
-  double alpha = 1.0;
-  std::string activation = "none";
-  double act_alpha = 0.0;
-  double act_beta = 0.0;
-};
-
-struct BandPartOptions {
-  int64_t lower = -1;
-  int64_t upper = -1;
-};
-
-struct EyeLikeOptions {
-  DType dtype = DType(0);
-  int64_t k = 0;
-};
-
 struct HammingDistanceOptions {
   DType dtype = DType(10);
 };
 
-struct ReverseSequenceOptions {
-  int64_t time_axis = 0;
-  int64_t batch_axis = 1;
-};
-
-struct RandomMersenneOptions {
-  std::vector<int64_t> shape = {};
-  int64_t seed = 0;
-};
-
-struct PairCouplingOptions {
-  int64_t classes = 0;
-};
-
-struct TreeEnsembleOptions {
-  int64_t targets = 0;
-  std::string aggregate = "sum";
-};
-
-struct BatchNormOptions {
-  int64_t axis = 1;
-  double epsilon = 1.e-05;
-};
-
-struct GroupNormOptions {
-  int64_t groups = 0;
-  double epsilon = 1.e-05;
-};
-
-struct InstanceNormOptions {
-  double epsilon = 1.e-05;
-};
-
-struct LayerNormOptions {
-  int64_t axis = -1;
-  double epsilon = 1.e-05;
-};
-
-struct LrnOptions {
-  int64_t size = 0;
-  double alpha = 0.0001;
-  double beta = 0.75;
-  double bias = 1.0;
-};
-
-struct RmsNormOptions {
-  int64_t axis = -1;
-  double epsilon = 1.e-05;
-};
-
-struct NormBetaGradientOptions {
-  std::vector<int64_t> axes = {};
-};
-
-struct NormGammaGradientOptions {
-  std::vector<int64_t> axes = {};
-  double epsilon = 1.e-05;
-};
-
-struct NormGradientOptions {
-  std::vector<int64_t> axes = {};
-  double epsilon = 1.e-05;
-};
-
-struct VarianceOptions {
-  std::vector<int64_t> axes = {};
-};
-
-struct OptionalOptions {
-  DType dtype = DType(0);
-  bool sequence = false;
-};
-
-struct AvgPoolOptions {
-  std::vector<int64_t> kernel = {};
-  std::vector<int64_t> strides = {};
-  std::vector<int64_t> dilations = {};
-  std::vector<int64_t> pads = {};
-  std::string auto_pad = "explicit";
-  bool ceil_mode = false;
-  std::string layout = "channels_first";
-  bool count_include_pad = false;
-};
-
-struct LpPoolOptions {
-  std::vector<int64_t> kernel = {};
-  std::vector<int64_t> strides = {};
-  std::vector<int64_t> dilations = {};
-  std::vector<int64_t> pads = {};
-  std::string auto_pad = "explicit";
-  bool ceil_mode = false;
-  std::string layout = "channels_first";
-  int64_t p = 2;
-};
-
-struct MaxPoolOptions {
-  std::vector<int64_t> kernel = {};
-  std::vector<int64_t> strides = {};
-  std::vector<int64_t> dilations = {};
-  std::vector<int64_t> pads = {};
-  std::string auto_pad = "explicit";
-  bool ceil_mode = false;
-  std::string layout = "channels_first";
-  std::string indices = "tensor";
-};
-
-struct AvgPoolGradientOptions {
-  std::vector<int64_t> kernel = {};
-  std::vector<int64_t> strides = {};
-  std::vector<int64_t> dilations = {};
-  std::vector<int64_t> pads = {};
-  std::string auto_pad = "explicit";
-  bool ceil_mode = false;
-  std::string layout = "channels_first";
-  bool count_include_pad = false;
-};
-
-struct LpPoolGradientOptions {
-  std::vector<int64_t> kernel = {};
-  std::vector<int64_t> strides = {};
-  std::vector<int64_t> dilations = {};
-  std::vector<int64_t> pads = {};
-  std::string auto_pad = "explicit";
-  bool ceil_mode = false;
-  std::string layout = "channels_first";
-  int64_t p = 2;
-};
-
-struct MaxPoolGradientOptions {
-  std::vector<int64_t> kernel = {};
-  std::vector<int64_t> strides = {};
-  std::vector<int64_t> dilations = {};
-  std::vector<int64_t> pads = {};
-  std::string auto_pad = "explicit";
-  bool ceil_mode = false;
-  std::string layout = "channels_first";
-};
-
-struct MaxUnpoolOptions {
-  std::vector<int64_t> kernel = {};
-  std::vector<int64_t> strides = {};
-  std::vector<int64_t> dilations = {};
-  std::vector<int64_t> pads = {};
-  std::string auto_pad = "explicit";
-  bool ceil_mode = false;
-  std::string layout = "channels_first";
-  std::vector<int64_t> shape = {};
-  std::string reduce = "set";
-  std::string indices = "tensor";
-};
-
-struct DequantizeOptions {
-  DType dtype = DType(0);
-  int64_t axis = 1;
-  int64_t block_size = 0;
-  double scale = 1.0;
-  double zero_point = 0.0;
-};
-
-struct DequantizeLutOptions {
-  int64_t axis = 0;
-};
-
-struct QuantizeOptions {
-  DType dtype = DType(0);
-  int64_t axis = 1;
-  int64_t block_size = 0;
-  double scale = 1.0;
-  double zero_point = 0.0;
-  bool saturate = true;
-};
-
-struct ConvIntegerOptions {
-  std::vector<int64_t> strides = {};
-  std::vector<int64_t> dilations = {};
-  std::vector<int64_t> pads = {};
-  int64_t groups = 1;
-  std::string auto_pad = "explicit";
-};
-
-struct RequantizeOptions {
-  DType dtype = DType(0);
-  int64_t axis = 1;
-};
-
-struct BernoulliOptions {
-  DType dtype = DType(0);
-};
-
-struct DropoutOptions {
-  double rate = 0.5;
-};
-
-struct MultinomialOptions {
-  int64_t samples = 1;
-  DType dtype = DType(6);
-};
-
-struct PhiloxStateOptions {
-  int64_t key = 0;
-  int64_t counter_low = 0;
-  int64_t counter_high = 0;
-};
-
-struct RandomOptions {
-  std::vector<int64_t> shape = {};
-  std::string distribution = "uniform";
-  DType dtype = DType(0);
-  double low = 0.0;
-  double high = 1.0;
-  double mean = 0.0;
-  double deviation = 1.0;
-  std::string sampling = "inverse_cdf";
-};
-
-struct GruOptions {
-  int64_t hidden_size = 0;
-  std::string direction = "forward";
-  bool linear_before_reset = false;
-  int64_t layout = 0;
-  double clip = 0.0;
-  std::string activations = "";
-  std::vector<double> activation_alpha = {};
-  std::vector<double> activation_beta = {};
-};
-
-struct LstmOptions {
-  int64_t hidden_size = 0;
-  std::string direction = "forward";
-  int64_t layout = 0;
-  double clip = 0.0;
-  std::string activations = "";
-  std::vector<double> activation_alpha = {};
-  std::vector<double> activation_beta = {};
-  bool input_forget = false;
-};
-
-struct RnnOptions {
-  int64_t hidden_size = 0;
-  std::string direction = "forward";
-  int64_t layout = 0;
-  double clip = 0.0;
-  std::string activation = "tanh";
-  std::string activations = "";
-  std::vector<double> activation_alpha = {};
-  std::vector<double> activation_beta = {};
-};
-
-struct GruGradientOptions {
-  int64_t hidden_size = 0;
-  std::string direction = "forward";
-  int64_t layout = 0;
-  double clip = 0.0;
-  std::string activations = "";
-  std::vector<double> activation_alpha = {};
-  std::vector<double> activation_beta = {};
-  bool linear_before_reset = false;
-};
-
-struct LstmGradientOptions {
-  int64_t hidden_size = 0;
-  std::string direction = "forward";
-  int64_t layout = 0;
-  double clip = 0.0;
-  std::string activations = "";
-  std::vector<double> activation_alpha = {};
-  std::vector<double> activation_beta = {};
-  bool input_forget = false;
-};
-
-struct RnnGradientOptions {
-  int64_t hidden_size = 0;
-  std::string direction = "forward";
-  int64_t layout = 0;
-  double clip = 0.0;
-  std::string activations = "";
-  std::vector<double> activation_alpha = {};
-  std::vector<double> activation_beta = {};
-  std::string activation = "tanh";
-};
-
-struct ArgMaxOptions {
-  int64_t axis = 0;
-  bool keep_dims = true;
-  bool select_last = false;
-};
-
-struct ArgMinOptions {
-  int64_t axis = 0;
-  bool keep_dims = true;
-  bool select_last = false;
+struct NonzeroOptions {
+  bool axes_first = true;
 };
 
 struct ReduceAndOptions {
@@ -727,6 +879,106 @@ struct ReduceSumSquareOptions {
   std::string empty_axes = "all";
 };
 
+struct SortOptions {
+  int64_t axis = -1;
+  bool descending = false;
+};
+
+struct TopKOptions {
+  int64_t k = 1;
+  int64_t axis = -1;
+  bool largest = true;
+};
+
+struct TopKGradientOptions {
+  int64_t axis = -1;
+  bool largest = true;
+};
+
+struct UniqueOptions {
+  bool sorted = true;
+  std::vector<int64_t> axes = {};
+};
+
+struct AffineGridOptions {
+  std::vector<int64_t> size = {};
+  bool align_corners = false;
+};
+
+struct CenterCropPadOptions {
+  std::vector<int64_t> shape = {};
+  std::vector<int64_t> axes = {};
+};
+
+struct DftOptions {
+  int64_t length = 0;
+  int64_t axis = -2;
+  bool inverse = false;
+  bool onesided = false;
+};
+
+struct FftOptions {
+  std::vector<int64_t> axes = {-1};
+  bool inverse = false;
+  std::string scaling = "none";
+};
+
+struct GridSampleOptions {
+  std::string mode = "linear";
+  std::string padding = "constant";
+  bool align_corners = false;
+  bool normalized = true;
+  bool relative = false;
+  std::string nearest = "round_to_even";
+  double constant_value = 0.0;
+  std::string layout = "channels_first";
+};
+
+struct GridSampleGradientOptions {
+  std::string mode = "linear";
+  std::string padding = "constant";
+  bool align_corners = false;
+  bool normalized = true;
+  bool relative = false;
+  std::string nearest = "round_to_even";
+  double constant_value = 0.0;
+  std::string layout = "channels_first";
+};
+
+struct HermiteanToRealFftOptions {
+  std::vector<int64_t> axes = {-1};
+  bool inverse = false;
+  std::string scaling = "none";
+  bool round_to_odd = false;
+};
+
+struct ImageDecoderOptions {
+  std::string pixel_format = "RGB";
+};
+
+struct MaxRoiPoolOptions {
+  std::vector<int64_t> pooled_shape = {};
+  double spatial_scale = 1.0;
+};
+
+struct MaxRoiPoolGradientOptions {
+  double spatial_scale = 1.0;
+};
+
+struct MelWeightMatrixOptions {
+  DType dtype = DType(0);
+};
+
+struct NonMaxSuppressionOptions {
+  bool center_point_box = false;
+};
+
+struct RealToHermiteanFftOptions {
+  std::vector<int64_t> axes = {-1};
+  bool inverse = false;
+  std::string scaling = "none";
+};
+
 struct ResizeOptions {
   std::vector<int64_t> sizes = {};
   std::vector<double> scales = {};
@@ -758,32 +1010,6 @@ struct ResizeGradientOptions {
   bool exclude_outside = false;
 };
 
-struct AffineGridOptions {
-  std::vector<int64_t> size = {};
-  bool align_corners = false;
-};
-
-struct CenterCropPadOptions {
-  std::vector<int64_t> shape = {};
-  std::vector<int64_t> axes = {};
-};
-
-struct GridSampleOptions {
-  std::string mode = "linear";
-  std::string padding = "constant";
-  bool align_corners = false;
-  bool normalized = true;
-  bool relative = false;
-  std::string nearest = "round_to_even";
-  double constant_value = 0.0;
-  std::string layout = "channels_first";
-};
-
-struct MaxRoiPoolOptions {
-  std::vector<int64_t> pooled_shape = {};
-  double spatial_scale = 1.0;
-};
-
 struct RoiAlignOptions {
   std::string mode = "avg";
   int64_t output_height = 1;
@@ -793,228 +1019,11 @@ struct RoiAlignOptions {
   bool half_pixel = true;
 };
 
-struct GridSampleGradientOptions {
-  std::string mode = "linear";
-  std::string padding = "constant";
-  bool align_corners = false;
-  bool normalized = true;
-  bool relative = false;
-  std::string nearest = "round_to_even";
-  double constant_value = 0.0;
-  std::string layout = "channels_first";
-};
-
-struct MaxRoiPoolGradientOptions {
-  double spatial_scale = 1.0;
-};
-
 struct RoiAlignGradientOptions {
   std::string mode = "avg";
   int64_t sampling_ratio = 0;
   double spatial_scale = 1.0;
   bool half_pixel = true;
-};
-
-struct ScatterOptions {
-  std::vector<int64_t> shape = {};
-  std::string mode = "set";
-  int64_t axis = 0;
-};
-
-struct ScatterAlongAxisOptions {
-  std::vector<int64_t> shape = {};
-  std::string mode = "set";
-  int64_t axis = 0;
-};
-
-struct ScatterNdOptions {
-  std::vector<int64_t> shape = {};
-  std::string mode = "set";
-  int64_t batch_dims = 0;
-};
-
-struct CompressOptions {
-  std::vector<int64_t> axes = {};
-};
-
-struct NonzeroOptions {
-  bool axes_first = true;
-};
-
-struct ConcatFromSequenceOptions {
-  int64_t axis = 0;
-  bool new_axis = false;
-};
-
-struct SequenceEmptyOptions {
-  DType dtype = DType(0);
-};
-
-struct SplitToSequenceOptions {
-  int64_t axis = 0;
-  bool keep_dims = true;
-};
-
-struct DepthToSpaceOptions {
-  int64_t block = 0;
-  std::string mode = "DCR";
-  std::string layout = "channels_first";
-};
-
-struct ExpandOptions {
-  std::vector<int64_t> shape = {};
-};
-
-struct FlattenOptions {
-  int64_t axis = 1;
-};
-
-struct ReshapeOptions {
-  std::vector<int64_t> shape = {};
-  bool allow_zero = false;
-};
-
-struct ShapeOptions {
-  int64_t start = 0;
-  int64_t end = INT64_MAX;
-};
-
-struct SpaceToDepthOptions {
-  int64_t block = 0;
-  std::string mode = "DCR";
-  std::string layout = "channels_first";
-};
-
-struct SqueezeOptions {
-  std::vector<int64_t> axes = {};
-};
-
-struct TransposeOptions {
-  std::vector<int64_t> perm = {};
-};
-
-struct UnsqueezeOptions {
-  std::vector<int64_t> axes = {};
-};
-
-struct PadGradientOptions {
-  std::vector<int64_t> pads = {};
-  std::string mode = "constant";
-};
-
-struct TileGradientOptions {
-  std::vector<int64_t> repeats = {};
-};
-
-struct DftOptions {
-  int64_t length = 0;
-  int64_t axis = -2;
-  bool inverse = false;
-  bool onesided = false;
-};
-
-struct FftOptions {
-  std::vector<int64_t> axes = {-1};
-  bool inverse = false;
-  std::string scaling = "none";
-};
-
-struct HermiteanToRealFftOptions {
-  std::vector<int64_t> axes = {-1};
-  bool inverse = false;
-  std::string scaling = "none";
-  bool round_to_odd = false;
-};
-
-struct MelWeightMatrixOptions {
-  DType dtype = DType(0);
-};
-
-struct RealToHermiteanFftOptions {
-  std::vector<int64_t> axes = {-1};
-  bool inverse = false;
-  std::string scaling = "none";
-};
-
-struct StftOptions {
-  int64_t frame_step = 1;
-  int64_t frame_length = 0;
-  bool onesided = true;
-};
-
-struct WindowOptions {
-  int64_t size = 0;
-  std::string kind = "hann";
-  bool periodic = true;
-  DType dtype = DType(0);
-};
-
-struct PadOptions {
-  std::vector<int64_t> pads = {};
-  std::string mode = "constant";
-  double value = 0.0;
-};
-
-struct ReverseOptions {
-  std::vector<int64_t> axes = {};
-};
-
-struct SliceOptions {
-  std::vector<int64_t> starts = {};
-  std::vector<int64_t> ends = {};
-  std::vector<int64_t> axes = {};
-  std::vector<int64_t> steps = {};
-};
-
-struct SplitOptions {
-  int64_t axis = 0;
-  std::vector<int64_t> sizes = {};
-};
-
-struct TriluOptions {
-  int64_t k = 0;
-  bool upper = true;
-};
-
-struct SliceGradientOptions {
-  std::vector<int64_t> shape = {};
-  std::vector<int64_t> starts = {};
-  std::vector<int64_t> ends = {};
-  std::vector<int64_t> axes = {};
-  std::vector<int64_t> steps = {};
-};
-
-struct SliceUpdateOptions {
-  std::vector<int64_t> starts = {};
-  std::vector<int64_t> ends = {};
-  std::vector<int64_t> axes = {};
-  std::vector<int64_t> steps = {};
-};
-
-struct ArgsortOptions {
-  int64_t axis = -1;
-  bool descending = false;
-};
-
-struct SortOptions {
-  int64_t axis = -1;
-  bool descending = false;
-};
-
-struct TopKOptions {
-  int64_t k = 1;
-  int64_t axis = -1;
-  bool largest = true;
-};
-
-struct TopKGradientOptions {
-  int64_t axis = -1;
-  bool largest = true;
-};
-
-struct SparseToDenseOptions {
-  std::string storage = "coo";
-  std::vector<int64_t> shape = {};
 };
 
 struct StencilOptions {
@@ -1039,129 +1048,176 @@ struct StencilGradientOptions {
   double value = 0.0;
 };
 
-struct RegexFullMatchOptions {
-  std::string pattern = "";
+struct StftOptions {
+  int64_t frame_step = 1;
+  int64_t frame_length = 0;
+  bool onesided = true;
 };
 
-struct StringNormalizerOptions {
-  std::string case_change = "none";
-  bool case_sensitive = false;
-  std::string locale = "";
+struct SuppressBoxesOptions {
+  double iou_threshold = 0.5;
+  double score_threshold = 0.0;
+  bool per_class = true;
+  std::string coordinates = "corners_height_first";
 };
 
-struct StringSplitOptions {
-  std::string delimiter = "";
-  int64_t max_split = -1;
-};
-
-struct TfidfOptions {
-  std::string mode = "tf";
-  int64_t min_length = 1;
-  int64_t max_length = 1;
-  int64_t max_skip = 0;
-  std::vector<int64_t> starts = {};
-  std::vector<int64_t> indexes = {};
-};
-
-struct UniqueOptions {
-  bool sorted = true;
-  std::vector<int64_t> axes = {};
+struct WindowOptions {
+  int64_t size = 0;
+  std::string kind = "hann";
+  bool periodic = true;
+  DType dtype = DType(0);
 };
 
 template <typename Derived>
 class OpMethods {
  public:
-  // Continuously differentiable elu.
-  Value celu(Value x, const CeluOptions& options = {}, const char* name = nullptr) {
-    return self().op("celu", {x}, {{"alpha", options.alpha}}, name, 1)[0];
+  // Puts a value into a variable. The output is that value.
+  Value assign_variable(Value value, const AssignVariableOptions& options = {}, const char* name = nullptr) {
+    return self().op("assign_variable", {value}, {{"variable", options.variable}}, name, 1)[0];
   }
-  // Exponential linear unit.
-  Value elu(Value x, const EluOptions& options = {}, const char* name = nullptr) {
-    return self().op("elu", {x}, {{"alpha", options.alpha}}, name, 1)[0];
+  // The tensors of a list joined along an axis, or stacked along a new one.
+  Value concat_from_sequence(Value list, const ConcatFromSequenceOptions& options, const char* name = nullptr) {
+    return self().op("concat_from_sequence", {list}, {{"axis", options.axis}, {"new_axis", options.new_axis}}, name, 1)[0];
   }
-  // Gaussian error linear unit.
-  Value gelu(Value x, const GeluOptions& options = {}, const char* name = nullptr) {
-    return self().op("gelu", {x}, {{"approximate", options.approximate}}, name, 1)[0];
+  // A list or an optional as it is: what identity is to tensors.
+  Value container_identity(Value x, const char* name = nullptr) {
+    return self().op("container_identity", {x}, {}, name, 1)[0];
   }
-  // A piecewise linear sigmoid.
-  Value hard_sigmoid(Value x, const HardSigmoidOptions& options = {}, const char* name = nullptr) {
-    return self().op("hard_sigmoid", {x}, {{"alpha", options.alpha}, {"beta", options.beta}}, name, 1)[0];
+  // The first inputs, as many as there are outputs, as they are; but not before all inputs were computed.
+  std::vector<Value> control_dependency(std::vector<Value> inputs, size_t outputs, const char* name = nullptr) {
+    return self().op("control_dependency", inputs, {}, name, outputs);
   }
-  // A piecewise quadratic silu.
-  Value hard_swish(Value x, const char* name = nullptr) {
-    return self().op("hard_swish", {x}, {}, name, 1)[0];
+  // Calls an op that was registered at run time (amps_op_register, op libraries). Nodes of an ONNX file whose op is not known otherwise become this.
+  std::vector<Value> custom(std::vector<Value> inputs, size_t outputs, const CustomOptions& options, const char* name = nullptr) {
+    return self().op("custom", inputs, {{"op", options.op}, {"attributes", options.attributes}}, name, outputs);
   }
-  // Relu with a slope for negative x.
-  Value leaky_relu(Value x, const LeakyReluOptions& options = {}, const char* name = nullptr) {
-    return self().op("leaky_relu", {x}, {{"alpha", options.alpha}}, name, 1)[0];
+  // The keys that a list of maps share, and the values of each map in the keys' order.
+  std::vector<Value> map_items(Value maps, const MapItemsOptions& options = {}, const char* name = nullptr) {
+    return self().op("map_items", {maps}, {{"key_dtype", options.key_dtype}}, name, 2);
   }
-  // The logarithm of softmax, exact where softmax vanishes.
-  Value log_softmax(Value x, const LogSoftmaxOptions& options = {}, const char* name = nullptr) {
-    return self().op("log_softmax", {x}, {{"axis", options.axis}}, name, 1)[0];
+  // An optional that holds the input, or nothing if there is no input.
+  Value optional(Value x = {}, const OptionalOptions& options = {}, const char* name = nullptr) {
+    return self().op("optional", {x}, {{"dtype", options.dtype}, {"sequence", options.sequence}}, name, 1)[0];
   }
-  // x times the tanh of its softplus.
-  Value mish(Value x, const char* name = nullptr) {
-    return self().op("mish", {x}, {}, name, 1)[0];
+  // An optional that holds the input, or nothing if there is no input.
+  Value optional(const OptionalOptions& options, const char* name = nullptr) {
+    return self().op("optional", {}, {{"dtype", options.dtype}, {"sequence", options.sequence}}, name, 1)[0];
   }
-  // Leaky relu whose slope is a tensor that broadcasts with x.
-  Value prelu(Value x, Value slope, const char* name = nullptr) {
-    return self().op("prelu", {x, slope}, {}, name, 1)[0];
+  // What an optional holds; an error if it is nothing. A tensor or a list is passed on.
+  Value optional_get_element(Value x, const char* name = nullptr) {
+    return self().op("optional_get_element", {x}, {}, name, 1)[0];
   }
-  // x where it is positive, else 0.
-  Value relu(Value x, const char* name = nullptr) {
-    return self().op("relu", {x}, {}, name, 1)[0];
+  // Whether an optional holds something. A tensor or a list always does, no input never.
+  Value optional_has_element(Value x = {}, const char* name = nullptr) {
+    return self().op("optional_has_element", {x}, {}, name, 1)[0];
   }
-  // Scaled exponential linear unit.
-  Value selu(Value x, const SeluOptions& options = {}, const char* name = nullptr) {
-    return self().op("selu", {x}, {{"alpha", options.alpha}, {"gamma", options.gamma}}, name, 1)[0];
+  // What a variable holds: the last value that was assigned to it, in this run or in an earlier one of the same executable, or the initial value.
+  Value read_variable(Value initial, const ReadVariableOptions& options = {}, const char* name = nullptr) {
+    return self().op("read_variable", {initial}, {{"variable", options.variable}}, name, 1)[0];
   }
-  // The logistic function.
-  Value sigmoid(Value x, const char* name = nullptr) {
-    return self().op("sigmoid", {x}, {}, name, 1)[0];
+  // One tensor of a list; a negative position counts from the end.
+  Value sequence_at(Value list, Value position, const char* name = nullptr) {
+    return self().op("sequence_at", {list, position}, {}, name, 1)[0];
   }
-  // x times its sigmoid; also called swish.
-  Value silu(Value x, const char* name = nullptr) {
-    return self().op("silu", {x}, {}, name, 1)[0];
+  // A list of the inputs.
+  Value sequence_construct(std::vector<Value> inputs, const char* name = nullptr) {
+    return self().op("sequence_construct", inputs, {}, name, 1)[0];
   }
-  // Exponentials along an axis, scaled to sum to 1.
-  Value softmax(Value x, const SoftmaxOptions& options = {}, const char* name = nullptr) {
-    return self().op("softmax", {x}, {{"axis", options.axis}}, name, 1)[0];
+  // An empty list.
+  Value sequence_empty(const SequenceEmptyOptions& options = {}, const char* name = nullptr) {
+    return self().op("sequence_empty", {}, {{"dtype", options.dtype}}, name, 1)[0];
   }
-  // A smooth relu.
-  Value softplus(Value x, const char* name = nullptr) {
-    return self().op("softplus", {x}, {}, name, 1)[0];
+  // The list without one of its tensors, the last if there is no position.
+  Value sequence_erase(Value list, Value position = {}, const char* name = nullptr) {
+    return self().op("sequence_erase", {list, position}, {}, name, 1)[0];
   }
-  // A slow sigmoid in (-1, 1).
-  Value softsign(Value x, const char* name = nullptr) {
-    return self().op("softsign", {x}, {}, name, 1)[0];
+  // The list with a tensor more, before a position; at the end if there is no position.
+  Value sequence_insert(Value list, Value x, Value position = {}, const char* name = nullptr) {
+    return self().op("sequence_insert", {list, x, position}, {}, name, 1)[0];
   }
-  // x where it is above alpha, else 0.
-  Value thresholded_relu(Value x, const ThresholdedReluOptions& options = {}, const char* name = nullptr) {
-    return self().op("thresholded_relu", {x}, {{"alpha", options.alpha}}, name, 1)[0];
+  // How many tensors a list has.
+  Value sequence_length(Value list, const char* name = nullptr) {
+    return self().op("sequence_length", {list}, {}, name, 1)[0];
   }
-  // The gradient, times alpha where x is negative.
-  Value leaky_relu_gradient(Value dy, Value x, Value alpha, const char* name = nullptr) {
-    return self().op("leaky_relu_gradient", {dy, x, alpha}, {}, name, 1)[0];
+  // A list of pieces of a tensor: of the given sizes, of one size (the last may be smaller), or of one element along the axis.
+  Value split_to_sequence(Value x, Value split = {}, const SplitToSequenceOptions& options = {}, const char* name = nullptr) {
+    return self().op("split_to_sequence", {x, split}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}}, name, 1)[0];
   }
-  // The gradient where x is positive, else 0.
-  Value relu_gradient(Value dy, Value x, const char* name = nullptr) {
-    return self().op("relu_gradient", {dy, x}, {}, name, 1)[0];
+  // A list of pieces of a tensor: of the given sizes, of one size (the last may be smaller), or of one element along the axis.
+  Value split_to_sequence(Value x, const SplitToSequenceOptions& options, const char* name = nullptr) {
+    return self().op("split_to_sequence", {x}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}}, name, 1)[0];
   }
-  // The gradient of the logistic function.
-  Value sigmoid_gradient(Value dy, Value x, const char* name = nullptr) {
-    return self().op("sigmoid_gradient", {dy, x}, {}, name, 1)[0];
+  // A list of maps, one for each row of values, from the keys to the row's elements.
+  Value zip_map(Value keys, Value values, const char* name = nullptr) {
+    return self().op("zip_map", {keys, values}, {}, name, 1)[0];
   }
-  // The gradient of softmax along an axis.
-  Value softmax_gradient(Value dy, Value x, const SoftmaxGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("softmax_gradient", {dy, x}, {{"axis", options.axis}}, name, 1)[0];
+  // 1 with the probability that x holds, else 0.
+  Value bernoulli(Value x, Value state, const BernoulliOptions& options = {}, const char* name = nullptr) {
+    return self().op("bernoulli", {x, state}, {{"dtype", options.dtype}}, name, 1)[0];
   }
-  // The sum of x over the axes along which `like` would have been broadcast to x's shape: what the gradient of a broadcast is.
-  Value sum_to(Value x, Value like, const char* name = nullptr) {
-    return self().op("sum_to", {x, like}, {}, name, 1)[0];
+  // Elements set to 0 with the probability `rate`, the others divided by 1 - rate; and which were kept.
+  std::vector<Value> dropout(Value x, Value state, Value rate = {}, const DropoutOptions& options = {}, const char* name = nullptr) {
+    return self().op("dropout", {x, state, rate}, {{"rate", options.rate}}, name, 2);
+  }
+  // Elements set to 0 with the probability `rate`, the others divided by 1 - rate; and which were kept.
+  std::vector<Value> dropout(Value x, Value state, const DropoutOptions& options, const char* name = nullptr) {
+    return self().op("dropout", {x, state}, {{"rate", options.rate}}, name, 2);
+  }
+  // Ones on a diagonal, zeros elsewhere, in the shape of a matrix.
+  Value eye_like(Value x, const EyeLikeOptions& options = {}, const char* name = nullptr) {
+    return self().op("eye_like", {x}, {{"dtype", options.dtype}, {"k", options.k}}, name, 1)[0];
+  }
+  // A tensor of one value. Its dtype is that of the value, or the attribute's.
+  Value fill(Value shape = {}, Value value = {}, const FillOptions& options = {}, const char* name = nullptr) {
+    return self().op("fill", {shape, value}, {{"shape", options.shape}, {"value", options.value}, {"imaginary", options.imaginary}, {"dtype", options.dtype}}, name, 1)[0];
+  }
+  // A tensor of one value. Its dtype is that of the value, or the attribute's.
+  Value fill(const FillOptions& options, const char* name = nullptr) {
+    return self().op("fill", {}, {{"shape", options.shape}, {"value", options.value}, {"imaginary", options.imaginary}, {"dtype", options.dtype}}, name, 1)[0];
+  }
+  // Classes drawn with probabilities in proportion to exp(x), with replacement.
+  Value multinomial(Value x, Value state, const MultinomialOptions& options = {}, const char* name = nullptr) {
+    return self().op("multinomial", {x, state}, {{"samples", options.samples}, {"dtype", options.dtype}}, name, 1)[0];
+  }
+  // A new axis that holds values[1] at the place the index names and values[0] elsewhere. Negative indices count from the end; indices outside [-depth, depth) name no place.
+  Value one_hot(Value indices, Value depth, Value values, const OneHotOptions& options = {}, const char* name = nullptr) {
+    return self().op("one_hot", {indices, depth, values}, {{"axis", options.axis}}, name, 1)[0];
+  }
+  // The state of the Philox 4x32-10 generator at a counter of 128 bits, under a key of 64. A seed is a key.
+  Value philox_state(const PhiloxStateOptions& options = {}, const char* name = nullptr) {
+    return self().op("philox_state", {}, {{"key", options.key}, {"counter_low", options.counter_low}, {"counter_high", options.counter_high}}, name, 1)[0];
+  }
+  // Random numbers of a distribution, and the state after them. Uniform ones are in [low, high), whole ones too; f16 and bf16 may round to high. Truncated normal ones are those of a normal distribution that lie in [low, high].
+  std::vector<Value> random(Value state, Value shape = {}, const RandomOptions& options = {}, const char* name = nullptr) {
+    return self().op("random", {state, shape}, {{"shape", options.shape}, {"distribution", options.distribution}, {"dtype", options.dtype}, {"low", options.low}, {"high", options.high}, {"mean", options.mean}, {"deviation", options.deviation}, {"sampling", options.sampling}}, name, 2);
+  }
+  // Random numbers of a distribution, and the state after them. Uniform ones are in [low, high), whole ones too; f16 and bf16 may round to high. Truncated normal ones are those of a normal distribution that lie in [low, high].
+  std::vector<Value> random(Value state, const RandomOptions& options, const char* name = nullptr) {
+    return self().op("random", {state}, {{"shape", options.shape}, {"distribution", options.distribution}, {"dtype", options.dtype}, {"low", options.low}, {"high", options.high}, {"mean", options.mean}, {"deviation", options.deviation}, {"sampling", options.sampling}}, name, 2);
+  }
+  // Uniform numbers in [0, 1) of 53 bits from the Mersenne twister MT19937: those that NumPy's RandomState(seed).random_sample(shape) gives. The same seed gives the same numbers each time.
+  Value random_mersenne(Value shape = {}, const RandomMersenneOptions& options = {}, const char* name = nullptr) {
+    return self().op("random_mersenne", {shape}, {{"shape", options.shape}, {"seed", options.seed}}, name, 1)[0];
+  }
+  // Uniform numbers in [0, 1) of 53 bits from the Mersenne twister MT19937: those that NumPy's RandomState(seed).random_sample(shape) gives. The same seed gives the same numbers each time.
+  Value random_mersenne(const RandomMersenneOptions& options, const char* name = nullptr) {
+    return self().op("random_mersenne", {}, {{"shape", options.shape}, {"seed", options.seed}}, name, 1)[0];
+  }
+  // A new state of the Philox 4x32-10 generator at each run, for random without a seed.
+  Value random_state(const char* name = nullptr) {
+    return self().op("random_state", {}, {}, name, 1)[0];
+  }
+  // Numbers from start on, delta apart, as long as they lie before limit.
+  Value range(Value start, Value limit, Value delta, const char* name = nullptr) {
+    return self().op("range", {start, limit, delta}, {}, name, 1)[0];
   }
   // Absolute value; the lowest integer wraps to itself.
   Value abs(Value x, const char* name = nullptr) {
     return self().op("abs", {x}, {}, name, 1)[0];
+  }
+  // The square of the distance from 0; of real numbers: square.
+  Value absolute_square(Value x, const char* name = nullptr) {
+    return self().op("absolute_square", {x}, {}, name, 1)[0];
   }
   // Inverse cosine.
   Value acos(Value x, const char* name = nullptr) {
@@ -1195,9 +1251,49 @@ class OpMethods {
   Value atanh(Value x, const char* name = nullptr) {
     return self().op("atanh", {x}, {}, name, 1)[0];
   }
+  // Bits that are set in both.
+  Value bitwise_and(Value a, Value b, const char* name = nullptr) {
+    return self().op("bitwise_and", {a, b}, {}, name, 1)[0];
+  }
+  // Every bit turned over.
+  Value bitwise_not(Value x, const char* name = nullptr) {
+    return self().op("bitwise_not", {x}, {}, name, 1)[0];
+  }
+  // Bits that are set in one or both.
+  Value bitwise_or(Value a, Value b, const char* name = nullptr) {
+    return self().op("bitwise_or", {a, b}, {}, name, 1)[0];
+  }
+  // Bits that are set in exactly one.
+  Value bitwise_xor(Value a, Value b, const char* name = nullptr) {
+    return self().op("bitwise_xor", {a, b}, {}, name, 1)[0];
+  }
+  // x in another dtype. Float to integer drops the fraction, clamps to the range and makes NaN 0; integers wrap, and everything that becomes i4, u4, i2 or u2 does; bool is x != 0; a complex number gives its real part. Narrow floats round to nearest even. A number as a string has the fewest digits that read back as the same number.
+  Value cast(Value x, const CastOptions& options, const char* name = nullptr) {
+    return self().op("cast", {x}, {{"dtype", options.dtype}, {"saturate", options.saturate}, {"round_mode", options.round_mode}}, name, 1)[0];
+  }
   // The lowest whole number that is not below x.
   Value ceil(Value x, const char* name = nullptr) {
     return self().op("ceil", {x}, {}, name, 1)[0];
+  }
+  // Continuously differentiable elu.
+  Value celu(Value x, const CeluOptions& options = {}, const char* name = nullptr) {
+    return self().op("celu", {x}, {{"alpha", options.alpha}}, name, 1)[0];
+  }
+  // x limited to [min, max]. A bound is a tensor, or else the attribute; where min is above max the result is max. NaN stays NaN.
+  Value clamp(Value x, Value min = {}, Value max = {}, const ClampOptions& options = {}, const char* name = nullptr) {
+    return self().op("clamp", {x, min, max}, {{"min", options.min}, {"max", options.max}}, name, 1)[0];
+  }
+  // x limited to [min, max]. A bound is a tensor, or else the attribute; where min is above max the result is max. NaN stays NaN.
+  Value clamp(Value x, const ClampOptions& options, const char* name = nullptr) {
+    return self().op("clamp", {x}, {{"min", options.min}, {"max", options.max}}, name, 1)[0];
+  }
+  // The distance from 0.
+  Value complex_abs(Value x, const char* name = nullptr) {
+    return self().op("complex_abs", {x}, {}, name, 1)[0];
+  }
+  // The imaginary part with the other sign.
+  Value conjugate(Value x, const char* name = nullptr) {
+    return self().op("conjugate", {x}, {}, name, 1)[0];
   }
   // Cosine.
   Value cos(Value x, const char* name = nullptr) {
@@ -1214,6 +1310,14 @@ class OpMethods {
   // Quotient, and 0 where b is 0.
   Value div_no_nan(Value a, Value b, const char* name = nullptr) {
     return self().op("div_no_nan", {a, b}, {}, name, 1)[0];
+  }
+  // Exponential linear unit.
+  Value elu(Value x, const EluOptions& options = {}, const char* name = nullptr) {
+    return self().op("elu", {x}, {{"alpha", options.alpha}}, name, 1)[0];
+  }
+  // True where a and b are equal.
+  Value equal(Value a, Value b, const char* name = nullptr) {
+    return self().op("equal", {a, b}, {}, name, 1)[0];
   }
   // The error function.
   Value erf(Value x, const char* name = nullptr) {
@@ -1243,9 +1347,65 @@ class OpMethods {
   Value floor_mod(Value a, Value b, const char* name = nullptr) {
     return self().op("floor_mod", {a, b}, {}, name, 1)[0];
   }
+  // Gaussian error linear unit.
+  Value gelu(Value x, const GeluOptions& options = {}, const char* name = nullptr) {
+    return self().op("gelu", {x}, {{"approximate", options.approximate}}, name, 1)[0];
+  }
+  // True where a is above b.
+  Value greater(Value a, Value b, const char* name = nullptr) {
+    return self().op("greater", {a, b}, {}, name, 1)[0];
+  }
+  // True where a is not below b.
+  Value greater_equal(Value a, Value b, const char* name = nullptr) {
+    return self().op("greater_equal", {a, b}, {}, name, 1)[0];
+  }
+  // A piecewise linear sigmoid.
+  Value hard_sigmoid(Value x, const HardSigmoidOptions& options = {}, const char* name = nullptr) {
+    return self().op("hard_sigmoid", {x}, {{"alpha", options.alpha}, {"beta", options.beta}}, name, 1)[0];
+  }
+  // A piecewise quadratic silu.
+  Value hard_swish(Value x, const char* name = nullptr) {
+    return self().op("hard_swish", {x}, {}, name, 1)[0];
+  }
   // The input itself.
   Value identity(Value x, const char* name = nullptr) {
     return self().op("identity", {x}, {}, name, 1)[0];
+  }
+  // The imaginary part.
+  Value imaginary_part(Value x, const char* name = nullptr) {
+    return self().op("imaginary_part", {x}, {}, name, 1)[0];
+  }
+  // True where x is neither NaN nor an infinity.
+  Value is_finite(Value x, const char* name = nullptr) {
+    return self().op("is_finite", {x}, {}, name, 1)[0];
+  }
+  // True where x is an infinity of a sign that is asked for.
+  Value is_inf(Value x, const IsInfOptions& options = {}, const char* name = nullptr) {
+    return self().op("is_inf", {x}, {{"positive", options.positive}, {"negative", options.negative}}, name, 1)[0];
+  }
+  // True where x is NaN.
+  Value is_nan(Value x, const char* name = nullptr) {
+    return self().op("is_nan", {x}, {}, name, 1)[0];
+  }
+  // Relu with a slope for negative x.
+  Value leaky_relu(Value x, const LeakyReluOptions& options = {}, const char* name = nullptr) {
+    return self().op("leaky_relu", {x}, {{"alpha", options.alpha}}, name, 1)[0];
+  }
+  // The gradient, times alpha where x is negative.
+  Value leaky_relu_gradient(Value dy, Value x, Value alpha, const char* name = nullptr) {
+    return self().op("leaky_relu_gradient", {dy, x, alpha}, {}, name, 1)[0];
+  }
+  // Bits moved up by b places; zeros come in.
+  Value left_shift(Value a, Value b, const char* name = nullptr) {
+    return self().op("left_shift", {a, b}, {}, name, 1)[0];
+  }
+  // True where a is below b.
+  Value less(Value a, Value b, const char* name = nullptr) {
+    return self().op("less", {a, b}, {}, name, 1)[0];
+  }
+  // True where a is not above b.
+  Value less_equal(Value a, Value b, const char* name = nullptr) {
+    return self().op("less_equal", {a, b}, {}, name, 1)[0];
   }
   // Natural logarithm.
   Value log(Value x, const char* name = nullptr) {
@@ -1263,6 +1423,42 @@ class OpMethods {
   Value log2(Value x, const char* name = nullptr) {
     return self().op("log2", {x}, {}, name, 1)[0];
   }
+  // The logarithm of softmax, exact where softmax vanishes.
+  Value log_softmax(Value x, const LogSoftmaxOptions& options = {}, const char* name = nullptr) {
+    return self().op("log_softmax", {x}, {{"axis", options.axis}}, name, 1)[0];
+  }
+  // True where both are.
+  Value logical_and(Value a, Value b, const char* name = nullptr) {
+    return self().op("logical_and", {a, b}, {}, name, 1)[0];
+  }
+  // False where both are true.
+  Value logical_nand(Value a, Value b, const char* name = nullptr) {
+    return self().op("logical_nand", {a, b}, {}, name, 1)[0];
+  }
+  // True where neither is.
+  Value logical_nor(Value a, Value b, const char* name = nullptr) {
+    return self().op("logical_nor", {a, b}, {}, name, 1)[0];
+  }
+  // True where x is false.
+  Value logical_not(Value x, const char* name = nullptr) {
+    return self().op("logical_not", {x}, {}, name, 1)[0];
+  }
+  // True where one is, or both.
+  Value logical_or(Value a, Value b, const char* name = nullptr) {
+    return self().op("logical_or", {a, b}, {}, name, 1)[0];
+  }
+  // True where both are the same.
+  Value logical_xnor(Value a, Value b, const char* name = nullptr) {
+    return self().op("logical_xnor", {a, b}, {}, name, 1)[0];
+  }
+  // True where exactly one is.
+  Value logical_xor(Value a, Value b, const char* name = nullptr) {
+    return self().op("logical_xor", {a, b}, {}, name, 1)[0];
+  }
+  // Complex numbers from real and imaginary parts, which broadcast.
+  Value make_complex(Value real, Value imaginary, const char* name = nullptr) {
+    return self().op("make_complex", {real, imaginary}, {}, name, 1)[0];
+  }
   // The higher of two.
   Value max(Value a, Value b, const MaxOptions& options = {}, const char* name = nullptr) {
     return self().op("max", {a, b}, {{"propagate_nan", options.propagate_nan}}, name, 1)[0];
@@ -1270,6 +1466,10 @@ class OpMethods {
   // The lower of two.
   Value min(Value a, Value b, const MinOptions& options = {}, const char* name = nullptr) {
     return self().op("min", {a, b}, {{"propagate_nan", options.propagate_nan}}, name, 1)[0];
+  }
+  // x times the tanh of its softplus.
+  Value mish(Value x, const char* name = nullptr) {
+    return self().op("mish", {x}, {}, name, 1)[0];
   }
   // Remainder with the sign of a, as C's fmod and %.
   Value mod(Value a, Value b, const char* name = nullptr) {
@@ -1283,13 +1483,45 @@ class OpMethods {
   Value neg(Value x, const char* name = nullptr) {
     return self().op("neg", {x}, {}, name, 1)[0];
   }
+  // True where a and b differ.
+  Value not_equal(Value a, Value b, const char* name = nullptr) {
+    return self().op("not_equal", {a, b}, {}, name, 1)[0];
+  }
+  // All real parts and then all imaginary parts along the last axis, which becomes twice as long.
+  Value planar(Value x, const char* name = nullptr) {
+    return self().op("planar", {x}, {}, name, 1)[0];
+  }
+  // How many bits are set.
+  Value population_count(Value x, const char* name = nullptr) {
+    return self().op("population_count", {x}, {}, name, 1)[0];
+  }
   // a to the power b. Of integers, a negative power rounds toward zero.
   Value pow(Value a, Value b, const char* name = nullptr) {
     return self().op("pow", {a, b}, {}, name, 1)[0];
   }
+  // Leaky relu whose slope is a tensor that broadcasts with x.
+  Value prelu(Value x, Value slope, const char* name = nullptr) {
+    return self().op("prelu", {x, slope}, {}, name, 1)[0];
+  }
+  // The real part.
+  Value real_part(Value x, const char* name = nullptr) {
+    return self().op("real_part", {x}, {}, name, 1)[0];
+  }
   // One divided by x.
   Value reciprocal(Value x, const char* name = nullptr) {
     return self().op("reciprocal", {x}, {}, name, 1)[0];
+  }
+  // x where it is positive, else 0.
+  Value relu(Value x, const char* name = nullptr) {
+    return self().op("relu", {x}, {}, name, 1)[0];
+  }
+  // The gradient where x is positive, else 0.
+  Value relu_gradient(Value dy, Value x, const char* name = nullptr) {
+    return self().op("relu_gradient", {dy, x}, {}, name, 1)[0];
+  }
+  // Bits moved down by b places; copies of the sign come in.
+  Value right_shift(Value a, Value b, const char* name = nullptr) {
+    return self().op("right_shift", {a, b}, {}, name, 1)[0];
   }
   // The nearest whole number; halves to the even one.
   Value rint(Value x, const char* name = nullptr) {
@@ -1303,6 +1535,18 @@ class OpMethods {
   Value rsqrt(Value x, const char* name = nullptr) {
     return self().op("rsqrt", {x}, {}, name, 1)[0];
   }
+  // Scaled exponential linear unit.
+  Value selu(Value x, const SeluOptions& options = {}, const char* name = nullptr) {
+    return self().op("selu", {x}, {{"alpha", options.alpha}, {"gamma", options.gamma}}, name, 1)[0];
+  }
+  // The logistic function.
+  Value sigmoid(Value x, const char* name = nullptr) {
+    return self().op("sigmoid", {x}, {}, name, 1)[0];
+  }
+  // The gradient of the logistic function.
+  Value sigmoid_gradient(Value dy, Value x, const char* name = nullptr) {
+    return self().op("sigmoid_gradient", {dy, x}, {}, name, 1)[0];
+  }
   // -1, 0 or 1; NaN for NaN.
   Value sign(Value x, const char* name = nullptr) {
     return self().op("sign", {x}, {}, name, 1)[0];
@@ -1311,6 +1555,10 @@ class OpMethods {
   Value signbit(Value x, const char* name = nullptr) {
     return self().op("signbit", {x}, {}, name, 1)[0];
   }
+  // x times its sigmoid; also called swish.
+  Value silu(Value x, const char* name = nullptr) {
+    return self().op("silu", {x}, {}, name, 1)[0];
+  }
   // Sine.
   Value sin(Value x, const char* name = nullptr) {
     return self().op("sin", {x}, {}, name, 1)[0];
@@ -1318,6 +1566,22 @@ class OpMethods {
   // Hyperbolic sine.
   Value sinh(Value x, const char* name = nullptr) {
     return self().op("sinh", {x}, {}, name, 1)[0];
+  }
+  // Exponentials along an axis, scaled to sum to 1.
+  Value softmax(Value x, const SoftmaxOptions& options = {}, const char* name = nullptr) {
+    return self().op("softmax", {x}, {{"axis", options.axis}}, name, 1)[0];
+  }
+  // The gradient of softmax along an axis.
+  Value softmax_gradient(Value dy, Value x, const SoftmaxGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("softmax_gradient", {dy, x}, {{"axis", options.axis}}, name, 1)[0];
+  }
+  // A smooth relu.
+  Value softplus(Value x, const char* name = nullptr) {
+    return self().op("softplus", {x}, {}, name, 1)[0];
+  }
+  // A slow sigmoid in (-1, 1).
+  Value softsign(Value x, const char* name = nullptr) {
+    return self().op("softsign", {x}, {}, name, 1)[0];
   }
   // Square root; NaN for a negative real.
   Value sqrt(Value x, const char* name = nullptr) {
@@ -1339,149 +1603,33 @@ class OpMethods {
   Value tanh(Value x, const char* name = nullptr) {
     return self().op("tanh", {x}, {}, name, 1)[0];
   }
+  // x where it is above alpha, else 0.
+  Value thresholded_relu(Value x, const ThresholdedReluOptions& options = {}, const char* name = nullptr) {
+    return self().op("thresholded_relu", {x}, {{"alpha", options.alpha}}, name, 1)[0];
+  }
   // x without its fraction.
   Value trunc(Value x, const char* name = nullptr) {
     return self().op("trunc", {x}, {}, name, 1)[0];
   }
-  // Scaled dot-product attention. A float mask is added to the scores, a bool mask keeps those where it is true; causal keeps the key t for the query s if t <= s (counted from the first of each). A query that keeps no key (every score is -infinity) gives 0.
-  Value sdpa(Value q, Value k, Value v, Value mask = {}, const SdpaOptions& options = {}, const char* name = nullptr) {
-    return self().op("sdpa", {q, k, v, mask}, {{"scale", options.scale}, {"causal", options.causal}}, name, 1)[0];
+  // Elements of a where the condition is true, of b elsewhere; all three broadcast.
+  Value where(Value cond, Value a, Value b, const char* name = nullptr) {
+    return self().op("where", {cond, a, b}, {}, name, 1)[0];
   }
-  // Scaled dot-product attention. A float mask is added to the scores, a bool mask keeps those where it is true; causal keeps the key t for the query s if t <= s (counted from the first of each). A query that keeps no key (every score is -infinity) gives 0.
-  Value sdpa(Value q, Value k, Value v, const SdpaOptions& options, const char* name = nullptr) {
-    return self().op("sdpa", {q, k, v}, {{"scale", options.scale}, {"causal", options.causal}}, name, 1)[0];
+  // The mean of each window. Padding counts as zeros with count_include_pad, and not at all without; what sticks out of the padding with ceil_mode never counts. A window without any element gives 0.
+  Value avg_pool(Value x, const AvgPoolOptions& options, const char* name = nullptr) {
+    return self().op("avg_pool", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"count_include_pad", options.count_include_pad}}, name, 1)[0];
   }
-  // Bits that are set in both.
-  Value bitwise_and(Value a, Value b, const char* name = nullptr) {
-    return self().op("bitwise_and", {a, b}, {}, name, 1)[0];
+  // The gradient of avg_pool to x, of which only the shape is used.
+  Value avg_pool_gradient(Value gradient, Value x, const AvgPoolGradientOptions& options, const char* name = nullptr) {
+    return self().op("avg_pool_gradient", {gradient, x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"count_include_pad", options.count_include_pad}}, name, 1)[0];
   }
-  // Every bit turned over.
-  Value bitwise_not(Value x, const char* name = nullptr) {
-    return self().op("bitwise_not", {x}, {}, name, 1)[0];
+  // Normalization by given statistics, one of each for every channel.
+  Value batch_norm(Value x, Value mean, Value variance, Value gamma = {}, Value beta = {}, const BatchNormOptions& options = {}, const char* name = nullptr) {
+    return self().op("batch_norm", {x, mean, variance, gamma, beta}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
-  // Bits that are set in one or both.
-  Value bitwise_or(Value a, Value b, const char* name = nullptr) {
-    return self().op("bitwise_or", {a, b}, {}, name, 1)[0];
-  }
-  // Bits that are set in exactly one.
-  Value bitwise_xor(Value a, Value b, const char* name = nullptr) {
-    return self().op("bitwise_xor", {a, b}, {}, name, 1)[0];
-  }
-  // Bits moved up by b places; zeros come in.
-  Value left_shift(Value a, Value b, const char* name = nullptr) {
-    return self().op("left_shift", {a, b}, {}, name, 1)[0];
-  }
-  // How many bits are set.
-  Value population_count(Value x, const char* name = nullptr) {
-    return self().op("population_count", {x}, {}, name, 1)[0];
-  }
-  // Bits moved down by b places; copies of the sign come in.
-  Value right_shift(Value a, Value b, const char* name = nullptr) {
-    return self().op("right_shift", {a, b}, {}, name, 1)[0];
-  }
-  // Moves blocks from the batch axis to the spatial axes.
-  Value batch_to_space(Value x, const BatchToSpaceOptions& options, const char* name = nullptr) {
-    return self().op("batch_to_space", {x}, {{"axes", options.axes}, {"block", options.block}, {"batch_axis", options.batch_axis}, {"pixel_shuffle", options.pixel_shuffle}}, name, 1)[0];
-  }
-  // A tensor of the shape given that holds each element's place along an axis.
-  Value coordinate_along_axis(Value shape = {}, Value axis = {}, const CoordinateAlongAxisOptions& options = {}, const char* name = nullptr) {
-    return self().op("coordinate_along_axis", {shape, axis}, {{"shape", options.shape}, {"axis", options.axis}, {"dtype", options.dtype}}, name, 1)[0];
-  }
-  // A tensor of the shape given that holds each element's place along an axis.
-  Value coordinate_along_axis(const CoordinateAlongAxisOptions& options, const char* name = nullptr) {
-    return self().op("coordinate_along_axis", {}, {{"shape", options.shape}, {"axis", options.axis}, {"dtype", options.dtype}}, name, 1)[0];
-  }
-  // Joins tensors of one shape along an axis, taking an element of each in turn.
-  Value interleave(std::vector<Value> xs, const InterleaveOptions& options = {}, const char* name = nullptr) {
-    return self().op("interleave", xs, {{"axis", options.axis}}, name, 1)[0];
-  }
-  // The same bytes as elements of another dtype; the last axis is scaled by the sizes.
-  Value reinterpret(Value x, const ReinterpretOptions& options, const char* name = nullptr) {
-    return self().op("reinterpret", {x}, {{"dtype", options.dtype}}, name, 1)[0];
-  }
-  // Moves blocks of the spatial axes to the batch axis.
-  Value space_to_batch(Value x, const SpaceToBatchOptions& options, const char* name = nullptr) {
-    return self().op("space_to_batch", {x}, {{"axes", options.axes}, {"block", options.block}, {"batch_axis", options.batch_axis}, {"pixel_shuffle", options.pixel_shuffle}}, name, 1)[0];
-  }
-  // x in another dtype. Float to integer drops the fraction, clamps to the range and makes NaN 0; integers wrap, and everything that becomes i4, u4, i2 or u2 does; bool is x != 0; a complex number gives its real part. Narrow floats round to nearest even. A number as a string has the fewest digits that read back as the same number.
-  Value cast(Value x, const CastOptions& options, const char* name = nullptr) {
-    return self().op("cast", {x}, {{"dtype", options.dtype}, {"saturate", options.saturate}, {"round_mode", options.round_mode}}, name, 1)[0];
-  }
-  // True where a and b are equal.
-  Value equal(Value a, Value b, const char* name = nullptr) {
-    return self().op("equal", {a, b}, {}, name, 1)[0];
-  }
-  // True where a is above b.
-  Value greater(Value a, Value b, const char* name = nullptr) {
-    return self().op("greater", {a, b}, {}, name, 1)[0];
-  }
-  // True where a is not below b.
-  Value greater_equal(Value a, Value b, const char* name = nullptr) {
-    return self().op("greater_equal", {a, b}, {}, name, 1)[0];
-  }
-  // True where x is neither NaN nor an infinity.
-  Value is_finite(Value x, const char* name = nullptr) {
-    return self().op("is_finite", {x}, {}, name, 1)[0];
-  }
-  // True where x is an infinity of a sign that is asked for.
-  Value is_inf(Value x, const IsInfOptions& options = {}, const char* name = nullptr) {
-    return self().op("is_inf", {x}, {{"positive", options.positive}, {"negative", options.negative}}, name, 1)[0];
-  }
-  // True where x is NaN.
-  Value is_nan(Value x, const char* name = nullptr) {
-    return self().op("is_nan", {x}, {}, name, 1)[0];
-  }
-  // True where a is below b.
-  Value less(Value a, Value b, const char* name = nullptr) {
-    return self().op("less", {a, b}, {}, name, 1)[0];
-  }
-  // True where a is not above b.
-  Value less_equal(Value a, Value b, const char* name = nullptr) {
-    return self().op("less_equal", {a, b}, {}, name, 1)[0];
-  }
-  // True where a and b differ.
-  Value not_equal(Value a, Value b, const char* name = nullptr) {
-    return self().op("not_equal", {a, b}, {}, name, 1)[0];
-  }
-  // The square of the distance from 0; of real numbers: square.
-  Value absolute_square(Value x, const char* name = nullptr) {
-    return self().op("absolute_square", {x}, {}, name, 1)[0];
-  }
-  // The distance from 0.
-  Value complex_abs(Value x, const char* name = nullptr) {
-    return self().op("complex_abs", {x}, {}, name, 1)[0];
-  }
-  // The imaginary part with the other sign.
-  Value conjugate(Value x, const char* name = nullptr) {
-    return self().op("conjugate", {x}, {}, name, 1)[0];
-  }
-  // The imaginary part.
-  Value imaginary_part(Value x, const char* name = nullptr) {
-    return self().op("imaginary_part", {x}, {}, name, 1)[0];
-  }
-  // Complex numbers from real and imaginary parts, which broadcast.
-  Value make_complex(Value real, Value imaginary, const char* name = nullptr) {
-    return self().op("make_complex", {real, imaginary}, {}, name, 1)[0];
-  }
-  // All real parts and then all imaginary parts along the last axis, which becomes twice as long.
-  Value planar(Value x, const char* name = nullptr) {
-    return self().op("planar", {x}, {}, name, 1)[0];
-  }
-  // The real part.
-  Value real_part(Value x, const char* name = nullptr) {
-    return self().op("real_part", {x}, {}, name, 1)[0];
-  }
-  // Puts a value into a variable. The output is that value.
-  Value assign_variable(Value value, const AssignVariableOptions& options = {}, const char* name = nullptr) {
-    return self().op("assign_variable", {value}, {{"variable", options.variable}}, name, 1)[0];
-  }
-  // The first inputs, as many as there are outputs, as they are; but not before all inputs were computed.
-  std::vector<Value> control_dependency(std::vector<Value> inputs, size_t outputs, const char* name = nullptr) {
-    return self().op("control_dependency", inputs, {}, name, outputs);
-  }
-  // What a variable holds: the last value that was assigned to it, in this run or in an earlier one of the same executable, or the initial value.
-  Value read_variable(Value initial, const ReadVariableOptions& options = {}, const char* name = nullptr) {
-    return self().op("read_variable", {initial}, {{"variable", options.variable}}, name, 1)[0];
+  // Normalization by given statistics, one of each for every channel.
+  Value batch_norm(Value x, Value mean, Value variance, const BatchNormOptions& options, const char* name = nullptr) {
+    return self().op("batch_norm", {x, mean, variance}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
   // Convolution over one to three spatial axes (cross-correlation: the kernel is not flipped), then bias, residual and activation. Depthwise when groups is the number of channels. It is also the gradient of a transposed one to its input. Integers wrap and take no activation but relu and clamp.
   Value conv(Value x, Value w, Value bias = {}, Value residual = {}, const ConvOptions& options = {}, const char* name = nullptr) {
@@ -1491,14 +1639,6 @@ class OpMethods {
   Value conv(Value x, Value w, const ConvOptions& options, const char* name = nullptr) {
     return self().op("conv", {x, w}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"weights_layout", options.weights_layout}, {"activation", options.activation}, {"alpha", options.alpha}, {"beta", options.beta}}, name, 1)[0];
   }
-  // Transposed convolution (the gradient of conv to its input), then bias and activation. output_shape, or auto_pad same_* (the extent times the stride), fixes the extents and with them the paddings; the odd element goes to the end for same_upper, else to the begin. Elements that no input reaches hold the bias.
-  Value conv_transpose(Value x, Value w, Value bias = {}, const ConvTransposeOptions& options = {}, const char* name = nullptr) {
-    return self().op("conv_transpose", {x, w, bias}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"output_padding", options.output_padding}, {"output_shape", options.output_shape}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"activation", options.activation}, {"alpha", options.alpha}, {"beta", options.beta}}, name, 1)[0];
-  }
-  // Transposed convolution (the gradient of conv to its input), then bias and activation. output_shape, or auto_pad same_* (the extent times the stride), fixes the extents and with them the paddings; the odd element goes to the end for same_upper, else to the begin. Elements that no input reaches hold the bias.
-  Value conv_transpose(Value x, Value w, const ConvTransposeOptions& options, const char* name = nullptr) {
-    return self().op("conv_transpose", {x, w}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"output_padding", options.output_padding}, {"output_shape", options.output_shape}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"activation", options.activation}, {"alpha", options.alpha}, {"beta", options.beta}}, name, 1)[0];
-  }
   // The gradient of conv to its input, of which the shape is given. Depthwise when groups is the number of channels.
   Value conv_data_gradient(Value gradient, Value w, Value shape = {}, const ConvDataGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("conv_data_gradient", {gradient, w, shape}, {{"shape", options.shape}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"weights_layout", options.weights_layout}}, name, 1)[0];
@@ -1506,6 +1646,14 @@ class OpMethods {
   // The gradient of conv to its input, of which the shape is given. Depthwise when groups is the number of channels.
   Value conv_data_gradient(Value gradient, Value w, const ConvDataGradientOptions& options, const char* name = nullptr) {
     return self().op("conv_data_gradient", {gradient, w}, {{"shape", options.shape}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"weights_layout", options.weights_layout}}, name, 1)[0];
+  }
+  // Transposed convolution (the gradient of conv to its input), then bias and activation. output_shape, or auto_pad same_* (the extent times the stride), fixes the extents and with them the paddings; the odd element goes to the end for same_upper, else to the begin. Elements that no input reaches hold the bias.
+  Value conv_transpose(Value x, Value w, Value bias = {}, const ConvTransposeOptions& options = {}, const char* name = nullptr) {
+    return self().op("conv_transpose", {x, w, bias}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"output_padding", options.output_padding}, {"output_shape", options.output_shape}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"activation", options.activation}, {"alpha", options.alpha}, {"beta", options.beta}}, name, 1)[0];
+  }
+  // Transposed convolution (the gradient of conv to its input), then bias and activation. output_shape, or auto_pad same_* (the extent times the stride), fixes the extents and with them the paddings; the odd element goes to the end for same_upper, else to the begin. Elements that no input reaches hold the bias.
+  Value conv_transpose(Value x, Value w, const ConvTransposeOptions& options, const char* name = nullptr) {
+    return self().op("conv_transpose", {x, w}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"output_padding", options.output_padding}, {"output_shape", options.output_shape}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"activation", options.activation}, {"alpha", options.alpha}, {"beta", options.beta}}, name, 1)[0];
   }
   // The gradient of conv to its weights, of which the shape is given. Of a transposed convolution too, when gradient and x change places.
   Value conv_weights_gradient(Value gradient, Value x, Value shape = {}, const ConvWeightsGradientOptions& options = {}, const char* name = nullptr) {
@@ -1515,21 +1663,573 @@ class OpMethods {
   Value conv_weights_gradient(Value gradient, Value x, const ConvWeightsGradientOptions& options, const char* name = nullptr) {
     return self().op("conv_weights_gradient", {gradient, x}, {{"shape", options.shape}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}, {"layout", options.layout}, {"weights_layout", options.weights_layout}}, name, 1)[0];
   }
-  // A tensor of one value. Its dtype is that of the value, or the attribute's.
-  Value fill(Value shape = {}, Value value = {}, const FillOptions& options = {}, const char* name = nullptr) {
-    return self().op("fill", {shape, value}, {{"shape", options.shape}, {"value", options.value}, {"imaginary", options.imaginary}, {"dtype", options.dtype}}, name, 1)[0];
+  // Convolution in two spatial axes whose windows are bent: each of their elements is moved by an offset, interpolated there, 0 outside of x, and scaled by the mask. Offsets are [y, x] pairs, a set of them for each group of input channels.
+  Value deform_conv(Value x, Value w, Value offset, Value bias = {}, Value mask = {}, const DeformConvOptions& options = {}, const char* name = nullptr) {
+    return self().op("deform_conv", {x, w, offset, bias, mask}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 1)[0];
   }
-  // A tensor of one value. Its dtype is that of the value, or the attribute's.
-  Value fill(const FillOptions& options, const char* name = nullptr) {
-    return self().op("fill", {}, {{"shape", options.shape}, {"value", options.value}, {"imaginary", options.imaginary}, {"dtype", options.dtype}}, name, 1)[0];
+  // Convolution in two spatial axes whose windows are bent: each of their elements is moved by an offset, interpolated there, 0 outside of x, and scaled by the mask. Offsets are [y, x] pairs, a set of them for each group of input channels.
+  Value deform_conv(Value x, Value w, Value offset, const DeformConvOptions& options, const char* name = nullptr) {
+    return self().op("deform_conv", {x, w, offset}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 1)[0];
   }
-  // A new axis that holds values[1] at the place the index names and values[0] elsewhere. Negative indices count from the end; indices outside [-depth, depth) name no place.
-  Value one_hot(Value indices, Value depth, Value values, const OneHotOptions& options = {}, const char* name = nullptr) {
-    return self().op("one_hot", {indices, depth, values}, {{"axis", options.axis}}, name, 1)[0];
+  // The gradients of deform_conv to x, the weights, the offsets and the mask.
+  std::vector<Value> deform_conv_gradient(Value gradient, Value x, Value w, Value offset, Value mask = {}, const DeformConvGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("deform_conv_gradient", {gradient, x, w, offset, mask}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 4);
   }
-  // Numbers from start on, delta apart, as long as they lie before limit.
-  Value range(Value start, Value limit, Value delta, const char* name = nullptr) {
-    return self().op("range", {start, limit, delta}, {}, name, 1)[0];
+  // The gradients of deform_conv to x, the weights, the offsets and the mask.
+  std::vector<Value> deform_conv_gradient(Value gradient, Value x, Value w, Value offset, const DeformConvGradientOptions& options, const char* name = nullptr) {
+    return self().op("deform_conv_gradient", {gradient, x, w, offset}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 4);
+  }
+  // Normalization of groups of channels (axis 1) and all axes after it by their own mean and variance, then a scale and a shift for each channel.
+  Value group_norm(Value x, Value gamma = {}, Value beta = {}, const GroupNormOptions& options = {}, const char* name = nullptr) {
+    return self().op("group_norm", {x, gamma, beta}, {{"groups", options.groups}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // Normalization of groups of channels (axis 1) and all axes after it by their own mean and variance, then a scale and a shift for each channel.
+  Value group_norm(Value x, const GroupNormOptions& options, const char* name = nullptr) {
+    return self().op("group_norm", {x}, {{"groups", options.groups}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // Gated recurrent unit over a sequence; gates in the order z, r, h. b holds the biases of w, then of r. With linear_before_reset the reset gate scales what r has made of the state, else the state itself. Past its length a sequence gives 0.
+  std::vector<Value> gru(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, const GruOptions& options = {}, const char* name = nullptr) {
+    return self().op("gru", {x, w, r, b, seq_lens, h0}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"linear_before_reset", options.linear_before_reset}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
+  }
+  // Gated recurrent unit over a sequence; gates in the order z, r, h. b holds the biases of w, then of r. With linear_before_reset the reset gate scales what r has made of the state, else the state itself. Past its length a sequence gives 0.
+  std::vector<Value> gru(Value x, Value w, Value r, const GruOptions& options, const char* name = nullptr) {
+    return self().op("gru", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"linear_before_reset", options.linear_before_reset}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
+  }
+  // The gradients of gru to all of its float inputs, from those of its outputs.
+  std::vector<Value> gru_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value dy = {}, Value dy_h = {}, const GruGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("gru_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"linear_before_reset", options.linear_before_reset}}, name, 5);
+  }
+  // The gradients of gru to all of its float inputs, from those of its outputs.
+  std::vector<Value> gru_gradient(Value x, Value w, Value r, const GruGradientOptions& options, const char* name = nullptr) {
+    return self().op("gru_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"linear_before_reset", options.linear_before_reset}}, name, 5);
+  }
+  // Normalization of each channel (axis 1) of each image by its own mean and variance, then a scale and a shift for each channel.
+  Value instance_norm(Value x, Value gamma = {}, Value beta = {}, const InstanceNormOptions& options = {}, const char* name = nullptr) {
+    return self().op("instance_norm", {x, gamma, beta}, {{"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // Normalization of each channel (axis 1) of each image by its own mean and variance, then a scale and a shift for each channel.
+  Value instance_norm(Value x, const InstanceNormOptions& options, const char* name = nullptr) {
+    return self().op("instance_norm", {x}, {{"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // Normalization over the axes from `axis` on, by their own mean and variance, then a scale and a shift that broadcast to x. The mean and the inverse deviation, of x's shape with those axes of extent 1, are outputs if asked for.
+  std::vector<Value> layer_norm(Value x, Value gamma = {}, Value beta = {}, const LayerNormOptions& options = {}, const char* name = nullptr) {
+    return self().op("layer_norm", {x, gamma, beta}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 3);
+  }
+  // Normalization over the axes from `axis` on, by their own mean and variance, then a scale and a shift that broadcast to x. The mean and the inverse deviation, of x's shape with those axes of extent 1, are outputs if asked for.
+  std::vector<Value> layer_norm(Value x, const LayerNormOptions& options, const char* name = nullptr) {
+    return self().op("layer_norm", {x}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 3);
+  }
+  // Attention without a softmax. Heads lie side by side in the last axis; several query heads may share one head of keys and values. For each place in turn the state of a head decays by exp(decay), with a beta the value is corrected by what the state already gives for the key, and the product of key and value is added; the query then reads the state.
+  std::vector<Value> linear_attention(Value q, Value k, Value v, Value past = {}, Value decay = {}, Value beta = {}, const LinearAttentionOptions& options = {}, const char* name = nullptr) {
+    return self().op("linear_attention", {q, k, v, past, decay, beta}, {{"query_heads", options.query_heads}, {"heads", options.heads}, {"scale", options.scale}}, name, 2);
+  }
+  // Attention without a softmax. Heads lie side by side in the last axis; several query heads may share one head of keys and values. For each place in turn the state of a head decays by exp(decay), with a beta the value is corrected by what the state already gives for the key, and the product of key and value is added; the query then reads the state.
+  std::vector<Value> linear_attention(Value q, Value k, Value v, const LinearAttentionOptions& options, const char* name = nullptr) {
+    return self().op("linear_attention", {q, k, v}, {{"query_heads", options.query_heads}, {"heads", options.heads}, {"scale", options.scale}}, name, 2);
+  }
+  // The gradients of linear_attention to all of its inputs, from those of its outputs; of what is absent they are 0.
+  std::vector<Value> linear_attention_gradient(Value q, Value k, Value v, Value past = {}, Value decay = {}, Value beta = {}, Value dy = {}, Value dstate = {}, const LinearAttentionGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("linear_attention_gradient", {q, k, v, past, decay, beta, dy, dstate}, {{"query_heads", options.query_heads}, {"heads", options.heads}, {"scale", options.scale}}, name, 6);
+  }
+  // The gradients of linear_attention to all of its inputs, from those of its outputs; of what is absent they are 0.
+  std::vector<Value> linear_attention_gradient(Value q, Value k, Value v, const LinearAttentionGradientOptions& options, const char* name = nullptr) {
+    return self().op("linear_attention_gradient", {q, k, v}, {{"query_heads", options.query_heads}, {"heads", options.heads}, {"scale", options.scale}}, name, 6);
+  }
+  // The p-norm of each window.
+  Value lp_pool(Value x, const LpPoolOptions& options, const char* name = nullptr) {
+    return self().op("lp_pool", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"p", options.p}}, name, 1)[0];
+  }
+  // The gradient of lp_pool to x; 0 for a window of zeros.
+  Value lp_pool_gradient(Value gradient, Value x, const LpPoolGradientOptions& options, const char* name = nullptr) {
+    return self().op("lp_pool_gradient", {gradient, x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"p", options.p}}, name, 1)[0];
+  }
+  // Local response normalization across neighbouring channels (axis 1).
+  Value lrn(Value x, const LrnOptions& options, const char* name = nullptr) {
+    return self().op("lrn", {x}, {{"size", options.size}, {"alpha", options.alpha}, {"beta", options.beta}, {"bias", options.bias}}, name, 1)[0];
+  }
+  // Long short-term memory over a sequence; gates in the order i, o, f, c. b holds the biases of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states after its last step. Clip bounds what activations see.
+  std::vector<Value> lstm(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value c0 = {}, Value peephole = {}, const LstmOptions& options = {}, const char* name = nullptr) {
+    return self().op("lstm", {x, w, r, b, seq_lens, h0, c0, peephole}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 3);
+  }
+  // Long short-term memory over a sequence; gates in the order i, o, f, c. b holds the biases of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states after its last step. Clip bounds what activations see.
+  std::vector<Value> lstm(Value x, Value w, Value r, const LstmOptions& options, const char* name = nullptr) {
+    return self().op("lstm", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 3);
+  }
+  // The gradients of lstm to all of its float inputs, from those of its outputs. db holds the two halves of b's gradient, which are equal.
+  std::vector<Value> lstm_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value c0 = {}, Value peephole = {}, Value dy = {}, Value dy_h = {}, Value dy_c = {}, const LstmGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("lstm_gradient", {x, w, r, b, seq_lens, h0, c0, peephole, dy, dy_h, dy_c}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 7);
+  }
+  // The gradients of lstm to all of its float inputs, from those of its outputs. db holds the two halves of b's gradient, which are equal.
+  std::vector<Value> lstm_gradient(Value x, Value w, Value r, const LstmGradientOptions& options, const char* name = nullptr) {
+    return self().op("lstm_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 7);
+  }
+  // The largest element of each window; padding never wins, NaN always does. The second output, if asked for, is the element's place as a flat row-major index, the first of equals. A window that lies in the padding alone gives the lowest value and -1.
+  std::vector<Value> max_pool(Value x, const MaxPoolOptions& options, const char* name = nullptr) {
+    return self().op("max_pool", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"indices", options.indices}}, name, 2);
+  }
+  // The gradient of max_pool to x: each element goes to the first of the largest elements of its window.
+  Value max_pool_gradient(Value gradient, Value x, const MaxPoolGradientOptions& options, const char* name = nullptr) {
+    return self().op("max_pool_gradient", {gradient, x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}}, name, 1)[0];
+  }
+  // Puts the elements of x, the output or the gradient of a max_pool, to the places that its indices name, among zeros. Elements for one place overwrite each other or are summed. The shape is given, or the smallest that the pool can have had. An index of -1 names no place.
+  Value max_unpool(Value x, Value indices, Value shape = {}, const MaxUnpoolOptions& options = {}, const char* name = nullptr) {
+    return self().op("max_unpool", {x, indices, shape}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"shape", options.shape}, {"reduce", options.reduce}, {"indices", options.indices}}, name, 1)[0];
+  }
+  // Puts the elements of x, the output or the gradient of a max_pool, to the places that its indices name, among zeros. Elements for one place overwrite each other or are summed. The shape is given, or the smallest that the pool can have had. An index of -1 names no place.
+  Value max_unpool(Value x, Value indices, const MaxUnpoolOptions& options, const char* name = nullptr) {
+    return self().op("max_unpool", {x, indices}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"shape", options.shape}, {"reduce", options.reduce}, {"indices", options.indices}}, name, 1)[0];
+  }
+  // The gradient of a normalization to its shift.
+  Value norm_beta_gradient(Value gradient, Value x, const NormBetaGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("norm_beta_gradient", {gradient, x}, {{"axes", options.axes}}, name, 1)[0];
+  }
+  // The gradient of a normalization to its scale.
+  Value norm_gamma_gradient(Value gradient, Value x, Value mean, Value variance, const NormGammaGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("norm_gamma_gradient", {gradient, x, mean, variance}, {{"axes", options.axes}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // The gradient of a normalization to x, when mean and variance are those of x over the axes. The gradients to scale and shift are used if they are given, else computed.
+  Value norm_gradient(Value gradient, Value x, Value mean, Value variance, Value gamma = {}, Value gamma_gradient = {}, Value beta_gradient = {}, const NormGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("norm_gradient", {gradient, x, mean, variance, gamma, gamma_gradient, beta_gradient}, {{"axes", options.axes}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // The gradient of a normalization to x, when mean and variance are those of x over the axes. The gradients to scale and shift are used if they are given, else computed.
+  Value norm_gradient(Value gradient, Value x, Value mean, Value variance, const NormGradientOptions& options, const char* name = nullptr) {
+    return self().op("norm_gradient", {gradient, x, mean, variance}, {{"axes", options.axes}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // Division by the root of the mean square over the axes from `axis` on, then a scale that broadcasts to x.
+  Value rms_norm(Value x, Value gamma = {}, const RmsNormOptions& options = {}, const char* name = nullptr) {
+    return self().op("rms_norm", {x, gamma}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // Division by the root of the mean square over the axes from `axis` on, then a scale that broadcasts to x.
+  Value rms_norm(Value x, const RmsNormOptions& options, const char* name = nullptr) {
+    return self().op("rms_norm", {x}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its length a sequence gives 0.
+  std::vector<Value> rnn(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, const RnnOptions& options = {}, const char* name = nullptr) {
+    return self().op("rnn", {x, w, r, b, seq_lens, h0}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activation", options.activation}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
+  }
+  // Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its length a sequence gives 0.
+  std::vector<Value> rnn(Value x, Value w, Value r, const RnnOptions& options, const char* name = nullptr) {
+    return self().op("rnn", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activation", options.activation}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
+  }
+  // The gradients of rnn to all of its float inputs, from those of its outputs.
+  std::vector<Value> rnn_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value dy = {}, Value dy_h = {}, const RnnGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("rnn_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"activation", options.activation}}, name, 5);
+  }
+  // The gradients of rnn to all of its float inputs, from those of its outputs.
+  std::vector<Value> rnn_gradient(Value x, Value w, Value r, const RnnGradientOptions& options, const char* name = nullptr) {
+    return self().op("rnn_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"activation", options.activation}}, name, 5);
+  }
+  // Scaled dot-product attention. A float mask is added to the scores, a bool mask keeps those where it is true; causal keeps the key t for the query s if t <= s (counted from the first of each). A query that keeps no key (every score is -infinity) gives 0.
+  Value sdpa(Value q, Value k, Value v, Value mask = {}, const SdpaOptions& options = {}, const char* name = nullptr) {
+    return self().op("sdpa", {q, k, v, mask}, {{"scale", options.scale}, {"causal", options.causal}}, name, 1)[0];
+  }
+  // Scaled dot-product attention. A float mask is added to the scores, a bool mask keeps those where it is true; causal keeps the key t for the query s if t <= s (counted from the first of each). A query that keeps no key (every score is -infinity) gives 0.
+  Value sdpa(Value q, Value k, Value v, const SdpaOptions& options, const char* name = nullptr) {
+    return self().op("sdpa", {q, k, v}, {{"scale", options.scale}, {"causal", options.causal}}, name, 1)[0];
+  }
+  // The mean square distance from the mean, which may be given, over axes that are kept.
+  Value variance(Value x, Value mean = {}, const VarianceOptions& options = {}, const char* name = nullptr) {
+    return self().op("variance", {x, mean}, {{"axes", options.axes}}, name, 1)[0];
+  }
+  // The mean square distance from the mean, which may be given, over axes that are kept.
+  Value variance(Value x, const VarianceOptions& options, const char* name = nullptr) {
+    return self().op("variance", {x}, {{"axes", options.axes}}, name, 1)[0];
+  }
+  // A step of Adam. With the powers of the betas the learning rate is corrected for the first steps; without, it is taken as it is. With a maximum velocity (AMSGrad), that is what the step is divided by.
+  std::vector<Value> adam(Value values, Value gradient, Value momentum, Value velocity, Value learning_rate, Value beta1, Value beta2, Value epsilon, Value maximum_velocity = {}, Value beta1_power = {}, Value beta2_power = {}, const char* name = nullptr) {
+    return self().op("adam", {values, gradient, momentum, velocity, learning_rate, beta1, beta2, epsilon, maximum_velocity, beta1_power, beta2_power}, {}, name, 4);
+  }
+  // The value that stands at the place of x among the keys, or the default. NaN is equal to NaN; of equal keys the first counts.
+  Value label_encode(Value x, Value keys, Value values, Value default_, const char* name = nullptr) {
+    return self().op("label_encode", {x, keys, values, default_}, {}, name, 1)[0];
+  }
+  // Probabilities of classes from those of each two of them: p holds that of class i against class j for (0, 1), (0, 2), …, (1, 2), …. The second method of Wu, Lin and Weng, iterated as LIBSVM does: until the error is below 0.005 / classes, or max(100, classes) rounds.
+  Value pair_coupling(Value p, const PairCouplingOptions& options, const char* name = nullptr) {
+    return self().op("pair_coupling", {p}, {{"classes", options.classes}}, name, 1)[0];
+  }
+  // True where the whole text matches a regular expression in RE2's syntax.
+  Value regex_full_match(Value x, const RegexFullMatchOptions& options = {}, const char* name = nullptr) {
+    return self().op("regex_full_match", {x}, {{"pattern", options.pattern}}, name, 1)[0];
+  }
+  // A step of stochastic gradient descent.
+  Value sgd(Value values, Value gradient, Value learning_rate, const char* name = nullptr) {
+    return self().op("sgd", {values, gradient, learning_rate}, {}, name, 1)[0];
+  }
+  // The cross entropy of labels, which are a distribution along an axis, and the softmax of x. The mean is over all places beside the axis.
+  Value softmax_cross_entropy(Value x, Value labels, const SoftmaxCrossEntropyOptions& options = {}, const char* name = nullptr) {
+    return self().op("softmax_cross_entropy", {x, labels}, {{"axis", options.axis}, {"reduction", options.reduction}}, name, 1)[0];
+  }
+  // The gradient of softmax_cross_entropy with respect to x.
+  Value softmax_cross_entropy_gradient(Value dloss, Value x, Value labels, const SoftmaxCrossEntropyGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("softmax_cross_entropy_gradient", {dloss, x, labels}, {{"axis", options.axis}, {"reduction", options.reduction}}, name, 1)[0];
+  }
+  // The text of b after that of a; both broadcast.
+  Value string_concat(Value a, Value b, const char* name = nullptr) {
+    return self().op("string_concat", {a, b}, {}, name, 1)[0];
+  }
+  // Leaves out the strings that are stop words and changes the case of the rest. If none is left, the result is one empty string.
+  Value string_normalizer(Value x, Value stopwords = {}, const StringNormalizerOptions& options = {}, const char* name = nullptr) {
+    return self().op("string_normalizer", {x, stopwords}, {{"case_change", options.case_change}, {"case_sensitive", options.case_sensitive}, {"locale", options.locale}}, name, 1)[0];
+  }
+  // Leaves out the strings that are stop words and changes the case of the rest. If none is left, the result is one empty string.
+  Value string_normalizer(Value x, const StringNormalizerOptions& options, const char* name = nullptr) {
+    return self().op("string_normalizer", {x}, {{"case_change", options.case_change}, {"case_sensitive", options.case_sensitive}, {"locale", options.locale}}, name, 1)[0];
+  }
+  // The parts of each text between the delimiters, along a new last axis; rows with fewer parts end in empty strings. An empty delimiter splits at runs of white space.
+  std::vector<Value> string_split(Value x, const StringSplitOptions& options = {}, const char* name = nullptr) {
+    return self().op("string_split", {x}, {{"delimiter", options.delimiter}, {"max_split", options.max_split}}, name, 2);
+  }
+  // Counts how often n-grams of a pool occur in each row: in runs of elements, and in runs that skip up to max_skip elements between two. The pool holds n-grams of length 1, then of length 2, ...; starts[n - 1] says where those of length n begin, indexes[k] in which column n-gram k is counted.
+  Value tfidf(Value x, Value pool, Value weights = {}, const TfidfOptions& options = {}, const char* name = nullptr) {
+    return self().op("tfidf", {x, pool, weights}, {{"mode", options.mode}, {"min_length", options.min_length}, {"max_length", options.max_length}, {"max_skip", options.max_skip}, {"starts", options.starts}, {"indexes", options.indexes}}, name, 1)[0];
+  }
+  // Counts how often n-grams of a pool occur in each row: in runs of elements, and in runs that skip up to max_skip elements between two. The pool holds n-grams of length 1, then of length 2, ...; starts[n - 1] says where those of length n begin, indexes[k] in which column n-gram k is counted.
+  Value tfidf(Value x, Value pool, const TfidfOptions& options, const char* name = nullptr) {
+    return self().op("tfidf", {x, pool}, {{"mode", options.mode}, {"min_length", options.min_length}, {"max_length", options.max_length}, {"max_skip", options.max_skip}, {"starts", options.starts}, {"indexes", options.indexes}}, name, 1)[0];
+  }
+  // Decision trees over the rows of x. A node is five numbers: the feature it looks at, how (0: <=, 1: <, 2: >=, 3: >, 4: ==, 5: != the node's split), where to go if so, where else (a node, or -1 - leaf), and whether a NaN counts as yes. A leaf holds the pairs of target and weight from leaves[l] to leaves[l + 1]; the weights that the trees give to a target are put together. A target that no tree speaks of is 0.
+  Value tree_ensemble(Value x, Value nodes, Value splits, Value roots, Value leaves, Value pair_targets, Value weights, const TreeEnsembleOptions& options, const char* name = nullptr) {
+    return self().op("tree_ensemble", {x, nodes, splits, roots, leaves, pair_targets, weights}, {{"targets", options.targets}, {"aggregate", options.aggregate}}, name, 1)[0];
+  }
+  // The triangular factor of symmetric positive definite matrices, of which only the half is read that the factor fills. Others are an error.
+  Value cholesky(Value x, const CholeskyOptions& options = {}, const char* name = nullptr) {
+    return self().op("cholesky", {x}, {{"upper", options.upper}}, name, 1)[0];
+  }
+  // Convolution of bytes over one to three spatial axes, exact in i32; zero points are subtracted, and the border is 0 after that.
+  Value conv_integer(Value x, Value w, Value x_zero_point = {}, Value w_zero_point = {}, const ConvIntegerOptions& options = {}, const char* name = nullptr) {
+    return self().op("conv_integer", {x, w, x_zero_point, w_zero_point}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}}, name, 1)[0];
+  }
+  // Convolution of bytes over one to three spatial axes, exact in i32; zero points are subtracted, and the border is 0 after that.
+  Value conv_integer(Value x, Value w, const ConvIntegerOptions& options, const char* name = nullptr) {
+    return self().op("conv_integer", {x, w}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}}, name, 1)[0];
+  }
+  // The numbers that quantized elements stand for; see quantize for the scales.
+  Value dequantize(Value x, Value scale = {}, Value zero_point = {}, const DequantizeOptions& options = {}, const char* name = nullptr) {
+    return self().op("dequantize", {x, scale, zero_point}, {{"dtype", options.dtype}, {"axis", options.axis}, {"block_size", options.block_size}, {"scale", options.scale}, {"zero_point", options.zero_point}}, name, 1)[0];
+  }
+  // The numbers that quantized elements stand for; see quantize for the scales.
+  Value dequantize(Value x, const DequantizeOptions& options, const char* name = nullptr) {
+    return self().op("dequantize", {x}, {{"dtype", options.dtype}, {"axis", options.axis}, {"block_size", options.block_size}, {"scale", options.scale}, {"zero_point", options.zero_point}}, name, 1)[0];
+  }
+  // Elements of a lookup table. The table has x's axes, each as many entries as there are groups along it, then an axis of entries; with a last axis more the entries are vectors, which lie along `axis` of y. A table with the axis of entries alone serves all of x.
+  Value dequantize_lut(Value x, Value table, const DequantizeLutOptions& options = {}, const char* name = nullptr) {
+    return self().op("dequantize_lut", {x, table}, {{"axis", options.axis}}, name, 1)[0];
+  }
+  // The determinant of each matrix.
+  Value det(Value x, const char* name = nullptr) {
+    return self().op("det", {x}, {}, name, 1)[0];
+  }
+  // Quantizes to u8 with the scale and zero point that fit x's range, which holds 0.
+  std::vector<Value> dynamic_quantize(Value x, const char* name = nullptr) {
+    return self().op("dynamic_quantize", {x}, {}, name, 3);
+  }
+  // Complex eigenvalues, by rising real and then imaginary parts, and eigenvectors of norm 1 whose leading element, the first of the largest, is real and positive.
+  std::vector<Value> eig(Value x, const char* name = nullptr) {
+    return self().op("eig", {x}, {}, name, 2);
+  }
+  // The gradient of eig to x. The eigenvalues of a matrix must be distinct: at equal ones the vectors have no slope, and an error says so.
+  Value eig_gradient(Value x, Value dw = {}, Value dv = {}, const char* name = nullptr) {
+    return self().op("eig_gradient", {x, dw, dv}, {}, name, 1)[0];
+  }
+  // Eigenvalues, rising, and eigenvectors of symmetric matrices, of which only one half is read. The leading element, the first of the largest, of each vector is positive.
+  std::vector<Value> eigh(Value x, const EighOptions& options = {}, const char* name = nullptr) {
+    return self().op("eigh", {x}, {{"upper", options.upper}}, name, 2);
+  }
+  // Einstein's summation: products of elements, summed over the labels that the output does not have. An ellipsis stands for any number of axes, a repeated label for a diagonal, axes of extent 1 broadcast. Without an arrow the output has the labels that come once, in alphabetical order.
+  Value einsum(std::vector<Value> xs, const EinsumOptions& options, const char* name = nullptr) {
+    return self().op("einsum", xs, {{"equation", options.equation}}, name, 1)[0];
+  }
+  // The inverse of each matrix. A singular one is an error.
+  Value inverse(Value x, const char* name = nullptr) {
+    return self().op("inverse", {x}, {}, name, 1)[0];
+  }
+  // Matrix product with NumPy's rules: batch axes broadcast, a vector is a row on the left and a column on the right and its axis goes away. Transposing exchanges the last two axes and leaves vectors alone. Then the scale alpha, bias, residual and activation. Integers wrap; they take alpha 1 and no activation but relu and clamp.
+  Value matmul(Value a, Value b, Value bias = {}, Value residual = {}, const MatmulOptions& options = {}, const char* name = nullptr) {
+    return self().op("matmul", {a, b, bias, residual}, {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}, {"alpha", options.alpha}, {"activation", options.activation}, {"act_alpha", options.act_alpha}, {"act_beta", options.act_beta}}, name, 1)[0];
+  }
+  // Matrix product with NumPy's rules: batch axes broadcast, a vector is a row on the left and a column on the right and its axis goes away. Transposing exchanges the last two axes and leaves vectors alone. Then the scale alpha, bias, residual and activation. Integers wrap; they take alpha 1 and no activation but relu and clamp.
+  Value matmul(Value a, Value b, const MatmulOptions& options, const char* name = nullptr) {
+    return self().op("matmul", {a, b}, {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}, {"alpha", options.alpha}, {"activation", options.activation}, {"act_alpha", options.act_alpha}, {"act_beta", options.act_beta}}, name, 1)[0];
+  }
+  // Matrix product of bytes with NumPy's rules, exact in i32; zero points are subtracted.
+  Value matmul_integer(Value a, Value b, Value a_zero_point = {}, Value b_zero_point = {}, const char* name = nullptr) {
+    return self().op("matmul_integer", {a, b, a_zero_point, b_zero_point}, {}, name, 1)[0];
+  }
+  // An orthogonal and an upper triangular factor, whose diagonal is not negative. Reduced: q has as many columns as are needed; complete: it is square.
+  std::vector<Value> qr(Value x, const QrOptions& options = {}, const char* name = nullptr) {
+    return self().op("qr", {x}, {{"mode", options.mode}}, name, 2);
+  }
+  // x in steps of a scale, as integers around a zero point or as narrow floats. Integers are rounded to nearest even and clamped. The quotient is rounded to x's dtype first. One scale serves the tensor, a vector of them an axis, and scales of x's rank a block each.
+  Value quantize(Value x, Value scale = {}, Value zero_point = {}, const QuantizeOptions& options = {}, const char* name = nullptr) {
+    return self().op("quantize", {x, scale, zero_point}, {{"dtype", options.dtype}, {"axis", options.axis}, {"block_size", options.block_size}, {"scale", options.scale}, {"zero_point", options.zero_point}, {"saturate", options.saturate}}, name, 1)[0];
+  }
+  // x in steps of a scale, as integers around a zero point or as narrow floats. Integers are rounded to nearest even and clamped. The quotient is rounded to x's dtype first. One scale serves the tensor, a vector of them an axis, and scales of x's rank a block each.
+  Value quantize(Value x, const QuantizeOptions& options, const char* name = nullptr) {
+    return self().op("quantize", {x}, {{"dtype", options.dtype}, {"axis", options.axis}, {"block_size", options.block_size}, {"scale", options.scale}, {"zero_point", options.zero_point}, {"saturate", options.saturate}}, name, 1)[0];
+  }
+  // Sums in i32 as bytes in steps of another scale: rounded to nearest even, then clamped.
+  Value requantize(Value x, Value scale, Value zero_point = {}, const RequantizeOptions& options = {}, const char* name = nullptr) {
+    return self().op("requantize", {x, scale, zero_point}, {{"dtype", options.dtype}, {"axis", options.axis}}, name, 1)[0];
+  }
+  // Sums in i32 as bytes in steps of another scale: rounded to nearest even, then clamped.
+  Value requantize(Value x, Value scale, const RequantizeOptions& options, const char* name = nullptr) {
+    return self().op("requantize", {x, scale}, {{"dtype", options.dtype}, {"axis", options.axis}}, name, 1)[0];
+  }
+  // The solution of linear equations. A singular matrix is an error.
+  Value solve(Value a, Value b, const char* name = nullptr) {
+    return self().op("solve", {a, b}, {}, name, 1)[0];
+  }
+  // Singular values, falling, and vectors. The leading element, the first of the largest, of each column of u is positive. full_matrices fills u and vh up to square ones.
+  std::vector<Value> svd(Value x, const SvdOptions& options = {}, const char* name = nullptr) {
+    return self().op("svd", {x}, {{"full_matrices", options.full_matrices}}, name, 3);
+  }
+  // The solution of linear equations with a triangular matrix, of which only the one half is read. A 0 on the diagonal is an error.
+  Value triangular_solve(Value a, Value b, const TriangularSolveOptions& options = {}, const char* name = nullptr) {
+    return self().op("triangular_solve", {a, b}, {{"upper", options.upper}, {"transpose", options.transpose}, {"unit_diagonal", options.unit_diagonal}}, name, 1)[0];
+  }
+  // Keeps the diagonals of the last two axes from `lower` below the main one to `upper` above it, and zeroes the rest. A negative number keeps all on that side.
+  Value band_part(Value x, Value lower = {}, Value upper = {}, const BandPartOptions& options = {}, const char* name = nullptr) {
+    return self().op("band_part", {x, lower, upper}, {{"lower", options.lower}, {"upper", options.upper}}, name, 1)[0];
+  }
+  // Keeps the diagonals of the last two axes from `lower` below the main one to `upper` above it, and zeroes the rest. A negative number keeps all on that side.
+  Value band_part(Value x, const BandPartOptions& options, const char* name = nullptr) {
+    return self().op("band_part", {x}, {{"lower", options.lower}, {"upper", options.upper}}, name, 1)[0];
+  }
+  // Moves blocks from the batch axis to the spatial axes.
+  Value batch_to_space(Value x, const BatchToSpaceOptions& options, const char* name = nullptr) {
+    return self().op("batch_to_space", {x}, {{"axes", options.axes}, {"block", options.block}, {"batch_axis", options.batch_axis}, {"pixel_shuffle", options.pixel_shuffle}}, name, 1)[0];
+  }
+  // The image whose windows are the columns of x; where windows lie over each other they are added.
+  Value col2im(Value x, Value image = {}, Value kernel = {}, const Col2imOptions& options = {}, const char* name = nullptr) {
+    return self().op("col2im", {x, image, kernel}, {{"image", options.image}, {"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}}, name, 1)[0];
+  }
+  // The image whose windows are the columns of x; where windows lie over each other they are added.
+  Value col2im(Value x, const Col2imOptions& options, const char* name = nullptr) {
+    return self().op("col2im", {x}, {{"image", options.image}, {"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}}, name, 1)[0];
+  }
+  // Joins tensors along an axis that they have.
+  Value concat(std::vector<Value> xs, const ConcatOptions& options = {}, const char* name = nullptr) {
+    return self().op("concat", xs, {{"axis", options.axis}}, name, 1)[0];
+  }
+  // A tensor of the shape given that holds each element's place along an axis.
+  Value coordinate_along_axis(Value shape = {}, Value axis = {}, const CoordinateAlongAxisOptions& options = {}, const char* name = nullptr) {
+    return self().op("coordinate_along_axis", {shape, axis}, {{"shape", options.shape}, {"axis", options.axis}, {"dtype", options.dtype}}, name, 1)[0];
+  }
+  // A tensor of the shape given that holds each element's place along an axis.
+  Value coordinate_along_axis(const CoordinateAlongAxisOptions& options, const char* name = nullptr) {
+    return self().op("coordinate_along_axis", {}, {{"shape", options.shape}, {"axis", options.axis}, {"dtype", options.dtype}}, name, 1)[0];
+  }
+  // Moves blocks of channels into space: block x block channels become a square of pixels. DCR takes the block's place from the outer part of the channel index, CRD (pixel shuffle) from its inner part.
+  Value depth_to_space(Value x, const DepthToSpaceOptions& options, const char* name = nullptr) {
+    return self().op("depth_to_space", {x}, {{"block", options.block}, {"mode", options.mode}, {"layout", options.layout}}, name, 1)[0];
+  }
+  // Broadcasts the input and `shape` against each other: axes of extent 1, on either side, take the other's extent. An extent of -1 keeps the input's.
+  Value expand(Value x, Value shape = {}, const ExpandOptions& options = {}, const char* name = nullptr) {
+    return self().op("expand", {x, shape}, {{"shape", options.shape}}, name, 1)[0];
+  }
+  // Broadcasts the input and `shape` against each other: axes of extent 1, on either side, take the other's extent. An extent of -1 keeps the input's.
+  Value expand(Value x, const ExpandOptions& options, const char* name = nullptr) {
+    return self().op("expand", {x}, {{"shape", options.shape}}, name, 1)[0];
+  }
+  // Joins the axes before `axis` into one and the axes from it on into another.
+  Value flatten(Value x, const FlattenOptions& options = {}, const char* name = nullptr) {
+    return self().op("flatten", {x}, {{"axis", options.axis}}, name, 1)[0];
+  }
+  // Picks slices of x along an axis. The first batch_dims axes of x and indices go together.
+  Value gather(Value x, Value indices, const GatherOptions& options = {}, const char* name = nullptr) {
+    return self().op("gather", {x, indices}, {{"axis", options.axis}, {"batch_dims", options.batch_dims}}, name, 1)[0];
+  }
+  // Picks single elements along an axis: the index at each place says where on the axis.
+  Value gather_along_axis(Value x, Value indices, const GatherAlongAxisOptions& options = {}, const char* name = nullptr) {
+    return self().op("gather_along_axis", {x, indices}, {{"axis", options.axis}}, name, 1)[0];
+  }
+  // Picks slices of x by index tuples: the last axis of indices holds one place for each of the axes after the first batch_dims.
+  Value gather_nd(Value x, Value indices, const GatherNdOptions& options = {}, const char* name = nullptr) {
+    return self().op("gather_nd", {x, indices}, {{"batch_dims", options.batch_dims}}, name, 1)[0];
+  }
+  // Each window of an image as a column: [N, C, spatial..] becomes [N, C * window, number of windows]. What is outside the image is 0.
+  Value im2col(Value x, const Im2colOptions& options, const char* name = nullptr) {
+    return self().op("im2col", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}}, name, 1)[0];
+  }
+  // Joins tensors of one shape along an axis, taking an element of each in turn.
+  Value interleave(std::vector<Value> xs, const InterleaveOptions& options = {}, const char* name = nullptr) {
+    return self().op("interleave", xs, {{"axis", options.axis}}, name, 1)[0];
+  }
+  // Borders each axis. Negative pads crop. The border is a value (constant), the edge's element repeated (edge), the content again (wrap), the same with the other sign at every turn (anti_wrap), or the content mirrored without (reflect) or with (symmetric) the edge's element.
+  Value pad(Value x, Value pads = {}, Value value = {}, Value axes = {}, const PadOptions& options = {}, const char* name = nullptr) {
+    return self().op("pad", {x, pads, value, axes}, {{"pads", options.pads}, {"mode", options.mode}, {"value", options.value}}, name, 1)[0];
+  }
+  // Borders each axis. Negative pads crop. The border is a value (constant), the edge's element repeated (edge), the content again (wrap), the same with the other sign at every turn (anti_wrap), or the content mirrored without (reflect) or with (symmetric) the edge's element.
+  Value pad(Value x, const PadOptions& options, const char* name = nullptr) {
+    return self().op("pad", {x}, {{"pads", options.pads}, {"mode", options.mode}, {"value", options.value}}, name, 1)[0];
+  }
+  // The gradient of pad with respect to x.
+  Value pad_gradient(Value dy, const PadGradientOptions& options, const char* name = nullptr) {
+    return self().op("pad_gradient", {dy}, {{"pads", options.pads}, {"mode", options.mode}}, name, 1)[0];
+  }
+  // The same bytes as elements of another dtype; the last axis is scaled by the sizes.
+  Value reinterpret(Value x, const ReinterpretOptions& options, const char* name = nullptr) {
+    return self().op("reinterpret", {x}, {{"dtype", options.dtype}}, name, 1)[0];
+  }
+  // The same elements in row-major order under another shape. An extent of -1 is inferred from the others; 0 copies the input's extent at that axis, unless allow_zero.
+  Value reshape(Value x, Value shape = {}, const ReshapeOptions& options = {}, const char* name = nullptr) {
+    return self().op("reshape", {x, shape}, {{"shape", options.shape}, {"allow_zero", options.allow_zero}}, name, 1)[0];
+  }
+  // The same elements in row-major order under another shape. An extent of -1 is inferred from the others; 0 copies the input's extent at that axis, unless allow_zero.
+  Value reshape(Value x, const ReshapeOptions& options, const char* name = nullptr) {
+    return self().op("reshape", {x}, {{"shape", options.shape}, {"allow_zero", options.allow_zero}}, name, 1)[0];
+  }
+  // Turns axes round: those given, or all.
+  Value reverse(Value x, const ReverseOptions& options = {}, const char* name = nullptr) {
+    return self().op("reverse", {x}, {{"axes", options.axes}}, name, 1)[0];
+  }
+  // Turns round the first lengths[b] steps of each sequence b of a batch.
+  Value reverse_sequence(Value x, Value lengths, const ReverseSequenceOptions& options = {}, const char* name = nullptr) {
+    return self().op("reverse_sequence", {x, lengths}, {{"time_axis", options.time_axis}, {"batch_axis", options.batch_axis}}, name, 1)[0];
+  }
+  // Writes slices of updates along an axis: slice i goes to the place that indices[i] names.
+  Value scatter(Value updates, Value indices, Value data = {}, const ScatterOptions& options = {}, const char* name = nullptr) {
+    return self().op("scatter", {updates, indices, data}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
+  }
+  // Writes slices of updates along an axis: slice i goes to the place that indices[i] names.
+  Value scatter(Value updates, Value indices, const ScatterOptions& options, const char* name = nullptr) {
+    return self().op("scatter", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
+  }
+  // Writes single elements along an axis: the index at each place of updates says where on the axis.
+  Value scatter_along_axis(Value updates, Value indices, Value data = {}, Value axis = {}, const ScatterAlongAxisOptions& options = {}, const char* name = nullptr) {
+    return self().op("scatter_along_axis", {updates, indices, data, axis}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
+  }
+  // Writes single elements along an axis: the index at each place of updates says where on the axis.
+  Value scatter_along_axis(Value updates, Value indices, const ScatterAlongAxisOptions& options, const char* name = nullptr) {
+    return self().op("scatter_along_axis", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
+  }
+  // Writes slices of updates to the places that index tuples name: the last axis of indices holds one place for each of the axes after the first batch_dims.
+  Value scatter_nd(Value updates, Value indices, Value data = {}, const ScatterNdOptions& options = {}, const char* name = nullptr) {
+    return self().op("scatter_nd", {updates, indices, data}, {{"shape", options.shape}, {"mode", options.mode}, {"batch_dims", options.batch_dims}}, name, 1)[0];
+  }
+  // Writes slices of updates to the places that index tuples name: the last axis of indices holds one place for each of the axes after the first batch_dims.
+  Value scatter_nd(Value updates, Value indices, const ScatterNdOptions& options, const char* name = nullptr) {
+    return self().op("scatter_nd", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"batch_dims", options.batch_dims}}, name, 1)[0];
+  }
+  // The input's shape as a vector, or the part [start, end) of it.
+  Value shape(Value x, const ShapeOptions& options = {}, const char* name = nullptr) {
+    return self().op("shape", {x}, {{"start", options.start}, {"end", options.end}}, name, 1)[0];
+  }
+  // The number of the input's elements.
+  Value size(Value x, const char* name = nullptr) {
+    return self().op("size", {x}, {}, name, 1)[0];
+  }
+  // A range of each axis, with NumPy's rules: negative places count from the end, places outside are clamped, negative steps walk backwards.
+  Value slice(Value x, Value starts = {}, Value ends = {}, Value axes = {}, Value steps = {}, const SliceOptions& options = {}, const char* name = nullptr) {
+    return self().op("slice", {x, starts, ends, axes, steps}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
+  }
+  // A range of each axis, with NumPy's rules: negative places count from the end, places outside are clamped, negative steps walk backwards.
+  Value slice(Value x, const SliceOptions& options, const char* name = nullptr) {
+    return self().op("slice", {x}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
+  }
+  // The gradient of slice: zeros of x's shape with dy in the range.
+  Value slice_gradient(Value dy, Value shape = {}, Value starts = {}, Value ends = {}, Value axes = {}, Value steps = {}, const SliceGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("slice_gradient", {dy, shape, starts, ends, axes, steps}, {{"shape", options.shape}, {"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
+  }
+  // The gradient of slice: zeros of x's shape with dy in the range.
+  Value slice_gradient(Value dy, const SliceGradientOptions& options, const char* name = nullptr) {
+    return self().op("slice_gradient", {dy}, {{"shape", options.shape}, {"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
+  }
+  // x with the elements of a range, as slice names it, replaced by an update.
+  Value slice_update(Value x, Value update, Value starts = {}, Value ends = {}, Value axes = {}, Value steps = {}, const SliceUpdateOptions& options = {}, const char* name = nullptr) {
+    return self().op("slice_update", {x, update, starts, ends, axes, steps}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
+  }
+  // x with the elements of a range, as slice names it, replaced by an update.
+  Value slice_update(Value x, Value update, const SliceUpdateOptions& options, const char* name = nullptr) {
+    return self().op("slice_update", {x, update}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
+  }
+  // Moves blocks of the spatial axes to the batch axis.
+  Value space_to_batch(Value x, const SpaceToBatchOptions& options, const char* name = nullptr) {
+    return self().op("space_to_batch", {x}, {{"axes", options.axes}, {"block", options.block}, {"batch_axis", options.batch_axis}, {"pixel_shuffle", options.pixel_shuffle}}, name, 1)[0];
+  }
+  // Moves squares of pixels into channels: the inverse of depth_to_space.
+  Value space_to_depth(Value x, const SpaceToDepthOptions& options, const char* name = nullptr) {
+    return self().op("space_to_depth", {x}, {{"block", options.block}, {"mode", options.mode}, {"layout", options.layout}}, name, 1)[0];
+  }
+  // The dense matrix of a sparse one; values that fall on one place are added. coo: the indices are the columns and the rows of the values. csr: the columns, and where each row starts. csc: the rows, and where each column starts. The starts have one entry more than there are rows or columns.
+  Value sparse_to_dense(Value values, Value index0, Value index1, const SparseToDenseOptions& options, const char* name = nullptr) {
+    return self().op("sparse_to_dense", {values, index0, index1}, {{"storage", options.storage}, {"shape", options.shape}}, name, 1)[0];
+  }
+  // Cuts an axis into parts: of the sizes given, or as many equal ones as there are outputs (the last ones shorter when the extent does not divide).
+  std::vector<Value> split(Value x, size_t outputs, Value sizes = {}, const SplitOptions& options = {}, const char* name = nullptr) {
+    return self().op("split", {x, sizes}, {{"axis", options.axis}, {"sizes", options.sizes}}, name, outputs);
+  }
+  // Cuts an axis into parts: of the sizes given, or as many equal ones as there are outputs (the last ones shorter when the extent does not divide).
+  std::vector<Value> split(Value x, size_t outputs, const SplitOptions& options, const char* name = nullptr) {
+    return self().op("split", {x}, {{"axis", options.axis}, {"sizes", options.sizes}}, name, outputs);
+  }
+  // Removes axes of extent 1: those given, or all.
+  Value squeeze(Value x, Value axes = {}, const SqueezeOptions& options = {}, const char* name = nullptr) {
+    return self().op("squeeze", {x, axes}, {{"axes", options.axes}}, name, 1)[0];
+  }
+  // Removes axes of extent 1: those given, or all.
+  Value squeeze(Value x, const SqueezeOptions& options, const char* name = nullptr) {
+    return self().op("squeeze", {x}, {{"axes", options.axes}}, name, 1)[0];
+  }
+  // Joins tensors of one shape along a new axis.
+  Value stack(std::vector<Value> xs, const StackOptions& options = {}, const char* name = nullptr) {
+    return self().op("stack", xs, {{"axis", options.axis}}, name, 1)[0];
+  }
+  // Repeats the whole tensor along each axis.
+  Value tile(Value x, Value repeats = {}, const TileOptions& options = {}, const char* name = nullptr) {
+    return self().op("tile", {x, repeats}, {{"repeats", options.repeats}}, name, 1)[0];
+  }
+  // Repeats the whole tensor along each axis.
+  Value tile(Value x, const TileOptions& options, const char* name = nullptr) {
+    return self().op("tile", {x}, {{"repeats", options.repeats}}, name, 1)[0];
+  }
+  // The gradient of tile.
+  Value tile_gradient(Value dy, Value repeats = {}, const TileGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("tile_gradient", {dy, repeats}, {{"repeats", options.repeats}}, name, 1)[0];
+  }
+  // The gradient of tile.
+  Value tile_gradient(Value dy, const TileGradientOptions& options, const char* name = nullptr) {
+    return self().op("tile_gradient", {dy}, {{"repeats", options.repeats}}, name, 1)[0];
+  }
+  // Permutes the axes; without perm, reverses them.
+  Value transpose(Value x, const TransposeOptions& options = {}, const char* name = nullptr) {
+    return self().op("transpose", {x}, {{"perm", options.perm}}, name, 1)[0];
+  }
+  // Keeps the upper or lower triangle of the last two axes and zeroes the rest.
+  Value trilu(Value x, Value k = {}, const TriluOptions& options = {}, const char* name = nullptr) {
+    return self().op("trilu", {x, k}, {{"k", options.k}, {"upper", options.upper}}, name, 1)[0];
+  }
+  // Keeps the upper or lower triangle of the last two axes and zeroes the rest.
+  Value trilu(Value x, const TriluOptions& options, const char* name = nullptr) {
+    return self().op("trilu", {x}, {{"k", options.k}, {"upper", options.upper}}, name, 1)[0];
+  }
+  // Inserts axes of extent 1; axes are places in the output.
+  Value unsqueeze(Value x, Value axes = {}, const UnsqueezeOptions& options = {}, const char* name = nullptr) {
+    return self().op("unsqueeze", {x, axes}, {{"axes", options.axes}}, name, 1)[0];
+  }
+  // Inserts axes of extent 1; axes are places in the output.
+  Value unsqueeze(Value x, const UnsqueezeOptions& options, const char* name = nullptr) {
+    return self().op("unsqueeze", {x}, {{"axes", options.axes}}, name, 1)[0];
+  }
+  // Position of the maximum along an axis; a NaN counts as the maximum.
+  Value arg_max(Value x, const ArgMaxOptions& options = {}, const char* name = nullptr) {
+    return self().op("arg_max", {x}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}, {"select_last", options.select_last}}, name, 1)[0];
+  }
+  // Position of the minimum along an axis; a NaN counts as the minimum.
+  Value arg_min(Value x, const ArgMinOptions& options = {}, const char* name = nullptr) {
+    return self().op("arg_min", {x}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}, {"select_last", options.select_last}}, name, 1)[0];
+  }
+  // Where along an axis the elements in order come from.
+  Value argsort(Value x, Value axis = {}, const ArgsortOptions& options = {}, const char* name = nullptr) {
+    return self().op("argsort", {x, axis}, {{"axis", options.axis}, {"descending", options.descending}}, name, 1)[0];
+  }
+  // Where along an axis the elements in order come from.
+  Value argsort(Value x, const ArgsortOptions& options, const char* name = nullptr) {
+    return self().op("argsort", {x}, {{"axis", options.axis}, {"descending", options.descending}}, name, 1)[0];
+  }
+  // The slices along an axis at which the condition is true, or the elements of the flattened tensor. A condition that is shorter than the axis is false from its end on.
+  Value compress(Value x, Value condition, const CompressOptions& options = {}, const char* name = nullptr) {
+    return self().op("compress", {x, condition}, {{"axes", options.axes}}, name, 1)[0];
   }
   // Highest element so far along an axis; NaN from the first NaN on. Of nothing: the lowest value of the dtype.
   Value cummax(Value x, Value axis = {}, const CummaxOptions& options = {}, const char* name = nullptr) {
@@ -1563,505 +2263,13 @@ class OpMethods {
   Value cumsum(Value x, const CumsumOptions& options, const char* name = nullptr) {
     return self().op("cumsum", {x}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
   }
-  // Calls an op that was registered at run time (amps_op_register, op libraries). Nodes of an ONNX file whose op is not known otherwise become this.
-  std::vector<Value> custom(std::vector<Value> inputs, size_t outputs, const CustomOptions& options, const char* name = nullptr) {
-    return self().op("custom", inputs, {{"op", options.op}, {"attributes", options.attributes}}, name, outputs);
-  }
-  // Convolution in two spatial axes whose windows are bent: each of their elements is moved by an offset, interpolated there, 0 outside of x, and scaled by the mask. Offsets are [y, x] pairs, a set of them for each group of input channels.
-  Value deform_conv(Value x, Value w, Value offset, Value bias = {}, Value mask = {}, const DeformConvOptions& options = {}, const char* name = nullptr) {
-    return self().op("deform_conv", {x, w, offset, bias, mask}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 1)[0];
-  }
-  // Convolution in two spatial axes whose windows are bent: each of their elements is moved by an offset, interpolated there, 0 outside of x, and scaled by the mask. Offsets are [y, x] pairs, a set of them for each group of input channels.
-  Value deform_conv(Value x, Value w, Value offset, const DeformConvOptions& options, const char* name = nullptr) {
-    return self().op("deform_conv", {x, w, offset}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 1)[0];
-  }
-  // The gradients of deform_conv to x, the weights, the offsets and the mask.
-  std::vector<Value> deform_conv_gradient(Value gradient, Value x, Value w, Value offset, Value mask = {}, const DeformConvGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("deform_conv_gradient", {gradient, x, w, offset, mask}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 4);
-  }
-  // The gradients of deform_conv to x, the weights, the offsets and the mask.
-  std::vector<Value> deform_conv_gradient(Value gradient, Value x, Value w, Value offset, const DeformConvGradientOptions& options, const char* name = nullptr) {
-    return self().op("deform_conv_gradient", {gradient, x, w, offset}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 4);
-  }
-  // The boxes that are kept, class by class, when those with a lower score that overlap a kept one are dropped, as [batch, class, box]. Boxes are [y1, x1, y2, x2], corners in any order, or [x, y, width, height] around their centres. How many there are depends on the boxes.
-  Value non_max_suppression(Value boxes, Value scores, Value max_per_class = {}, Value iou_threshold = {}, Value score_threshold = {}, const NonMaxSuppressionOptions& options = {}, const char* name = nullptr) {
-    return self().op("non_max_suppression", {boxes, scores, max_per_class, iou_threshold, score_threshold}, {{"center_point_box", options.center_point_box}}, name, 1)[0];
-  }
-  // The boxes that are kept, class by class, when those with a lower score that overlap a kept one are dropped, as [batch, class, box]. Boxes are [y1, x1, y2, x2], corners in any order, or [x, y, width, height] around their centres. How many there are depends on the boxes.
-  Value non_max_suppression(Value boxes, Value scores, const NonMaxSuppressionOptions& options, const char* name = nullptr) {
-    return self().op("non_max_suppression", {boxes, scores}, {{"center_point_box", options.center_point_box}}, name, 1)[0];
-  }
-  // Scores with those of suppressed boxes set to 0: boxes below the score threshold, and boxes that overlap a better one, of their class or, unless per_class, of any. A score above 0 is of a box that is kept. The class of a score is its place in the last axis, or given by class_indices.
-  Value suppress_boxes(Value boxes, Value scores, Value class_indices = {}, const SuppressBoxesOptions& options = {}, const char* name = nullptr) {
-    return self().op("suppress_boxes", {boxes, scores, class_indices}, {{"iou_threshold", options.iou_threshold}, {"score_threshold", options.score_threshold}, {"per_class", options.per_class}, {"coordinates", options.coordinates}}, name, 1)[0];
-  }
-  // Scores with those of suppressed boxes set to 0: boxes below the score threshold, and boxes that overlap a better one, of their class or, unless per_class, of any. A score above 0 is of a box that is kept. The class of a score is its place in the last axis, or given by class_indices.
-  Value suppress_boxes(Value boxes, Value scores, const SuppressBoxesOptions& options, const char* name = nullptr) {
-    return self().op("suppress_boxes", {boxes, scores}, {{"iou_threshold", options.iou_threshold}, {"score_threshold", options.score_threshold}, {"per_class", options.per_class}, {"coordinates", options.coordinates}}, name, 1)[0];
-  }
-  // Einstein's summation: products of elements, summed over the labels that the output does not have. An ellipsis stands for any number of axes, a repeated label for a diagonal, axes of extent 1 broadcast. Without an arrow the output has the labels that come once, in alphabetical order.
-  Value einsum(std::vector<Value> xs, const EinsumOptions& options, const char* name = nullptr) {
-    return self().op("einsum", xs, {{"equation", options.equation}}, name, 1)[0];
-  }
-  // Picks slices of x along an axis. The first batch_dims axes of x and indices go together.
-  Value gather(Value x, Value indices, const GatherOptions& options = {}, const char* name = nullptr) {
-    return self().op("gather", {x, indices}, {{"axis", options.axis}, {"batch_dims", options.batch_dims}}, name, 1)[0];
-  }
-  // Picks single elements along an axis: the index at each place says where on the axis.
-  Value gather_along_axis(Value x, Value indices, const GatherAlongAxisOptions& options = {}, const char* name = nullptr) {
-    return self().op("gather_along_axis", {x, indices}, {{"axis", options.axis}}, name, 1)[0];
-  }
-  // Picks slices of x by index tuples: the last axis of indices holds one place for each of the axes after the first batch_dims.
-  Value gather_nd(Value x, Value indices, const GatherNdOptions& options = {}, const char* name = nullptr) {
-    return self().op("gather_nd", {x, indices}, {{"batch_dims", options.batch_dims}}, name, 1)[0];
-  }
-  // The image whose windows are the columns of x; where windows lie over each other they are added.
-  Value col2im(Value x, Value image = {}, Value kernel = {}, const Col2imOptions& options = {}, const char* name = nullptr) {
-    return self().op("col2im", {x, image, kernel}, {{"image", options.image}, {"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}}, name, 1)[0];
-  }
-  // The image whose windows are the columns of x; where windows lie over each other they are added.
-  Value col2im(Value x, const Col2imOptions& options, const char* name = nullptr) {
-    return self().op("col2im", {x}, {{"image", options.image}, {"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}}, name, 1)[0];
-  }
-  // Each window of an image as a column: [N, C, spatial..] becomes [N, C * window, number of windows]. What is outside the image is 0.
-  Value im2col(Value x, const Im2colOptions& options, const char* name = nullptr) {
-    return self().op("im2col", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}}, name, 1)[0];
-  }
-  // The pixels of a picture, of which x holds the file's bytes: JPEG, JPEG 2000 (grey or RGB), PNG, WebP, BMP, PNM, plain TIFF. Alpha is left out. Moving WebP and packed TIFF are refused. The size depends on the bytes.
-  Value image_decoder(Value x, const ImageDecoderOptions& options = {}, const char* name = nullptr) {
-    return self().op("image_decoder", {x}, {{"pixel_format", options.pixel_format}}, name, 1)[0];
-  }
-  // Joins tensors along an axis that they have.
-  Value concat(std::vector<Value> xs, const ConcatOptions& options = {}, const char* name = nullptr) {
-    return self().op("concat", xs, {{"axis", options.axis}}, name, 1)[0];
-  }
-  // Joins tensors of one shape along a new axis.
-  Value stack(std::vector<Value> xs, const StackOptions& options = {}, const char* name = nullptr) {
-    return self().op("stack", xs, {{"axis", options.axis}}, name, 1)[0];
-  }
-  // Repeats the whole tensor along each axis.
-  Value tile(Value x, Value repeats = {}, const TileOptions& options = {}, const char* name = nullptr) {
-    return self().op("tile", {x, repeats}, {{"repeats", options.repeats}}, name, 1)[0];
-  }
-  // Repeats the whole tensor along each axis.
-  Value tile(Value x, const TileOptions& options, const char* name = nullptr) {
-    return self().op("tile", {x}, {{"repeats", options.repeats}}, name, 1)[0];
-  }
-  // The triangular factor of symmetric positive definite matrices, of which only the half is read that the factor fills. Others are an error.
-  Value cholesky(Value x, const CholeskyOptions& options = {}, const char* name = nullptr) {
-    return self().op("cholesky", {x}, {{"upper", options.upper}}, name, 1)[0];
-  }
-  // The determinant of each matrix.
-  Value det(Value x, const char* name = nullptr) {
-    return self().op("det", {x}, {}, name, 1)[0];
-  }
-  // Complex eigenvalues, by rising real and then imaginary parts, and eigenvectors of norm 1 whose leading element, the first of the largest, is real and positive.
-  std::vector<Value> eig(Value x, const char* name = nullptr) {
-    return self().op("eig", {x}, {}, name, 2);
-  }
-  // The gradient of eig to x. The eigenvalues of a matrix must be distinct: at equal ones the vectors have no slope, and an error says so.
-  Value eig_gradient(Value x, Value dw = {}, Value dv = {}, const char* name = nullptr) {
-    return self().op("eig_gradient", {x, dw, dv}, {}, name, 1)[0];
-  }
-  // Eigenvalues, rising, and eigenvectors of symmetric matrices, of which only one half is read. The leading element, the first of the largest, of each vector is positive.
-  std::vector<Value> eigh(Value x, const EighOptions& options = {}, const char* name = nullptr) {
-    return self().op("eigh", {x}, {{"upper", options.upper}}, name, 2);
-  }
-  // The inverse of each matrix. A singular one is an error.
-  Value inverse(Value x, const char* name = nullptr) {
-    return self().op("inverse", {x}, {}, name, 1)[0];
-  }
-  // An orthogonal and an upper triangular factor, whose diagonal is not negative. Reduced: q has as many columns as are needed; complete: it is square.
-  std::vector<Value> qr(Value x, const QrOptions& options = {}, const char* name = nullptr) {
-    return self().op("qr", {x}, {{"mode", options.mode}}, name, 2);
-  }
-  // The solution of linear equations. A singular matrix is an error.
-  Value solve(Value a, Value b, const char* name = nullptr) {
-    return self().op("solve", {a, b}, {}, name, 1)[0];
-  }
-  // Singular values, falling, and vectors. The leading element, the first of the largest, of each column of u is positive. full_matrices fills u and vh up to square ones.
-  std::vector<Value> svd(Value x, const SvdOptions& options = {}, const char* name = nullptr) {
-    return self().op("svd", {x}, {{"full_matrices", options.full_matrices}}, name, 3);
-  }
-  // The solution of linear equations with a triangular matrix, of which only the one half is read. A 0 on the diagonal is an error.
-  Value triangular_solve(Value a, Value b, const TriangularSolveOptions& options = {}, const char* name = nullptr) {
-    return self().op("triangular_solve", {a, b}, {{"upper", options.upper}, {"transpose", options.transpose}, {"unit_diagonal", options.unit_diagonal}}, name, 1)[0];
-  }
-  // Attention without a softmax. Heads lie side by side in the last axis; several query heads may share one head of keys and values. For each place in turn the state of a head decays by exp(decay), with a beta the value is corrected by what the state already gives for the key, and the product of key and value is added; the query then reads the state.
-  std::vector<Value> linear_attention(Value q, Value k, Value v, Value past = {}, Value decay = {}, Value beta = {}, const LinearAttentionOptions& options = {}, const char* name = nullptr) {
-    return self().op("linear_attention", {q, k, v, past, decay, beta}, {{"query_heads", options.query_heads}, {"heads", options.heads}, {"scale", options.scale}}, name, 2);
-  }
-  // Attention without a softmax. Heads lie side by side in the last axis; several query heads may share one head of keys and values. For each place in turn the state of a head decays by exp(decay), with a beta the value is corrected by what the state already gives for the key, and the product of key and value is added; the query then reads the state.
-  std::vector<Value> linear_attention(Value q, Value k, Value v, const LinearAttentionOptions& options, const char* name = nullptr) {
-    return self().op("linear_attention", {q, k, v}, {{"query_heads", options.query_heads}, {"heads", options.heads}, {"scale", options.scale}}, name, 2);
-  }
-  // The gradients of linear_attention to all of its inputs, from those of its outputs; of what is absent they are 0.
-  std::vector<Value> linear_attention_gradient(Value q, Value k, Value v, Value past = {}, Value decay = {}, Value beta = {}, Value dy = {}, Value dstate = {}, const LinearAttentionGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("linear_attention_gradient", {q, k, v, past, decay, beta, dy, dstate}, {{"query_heads", options.query_heads}, {"heads", options.heads}, {"scale", options.scale}}, name, 6);
-  }
-  // The gradients of linear_attention to all of its inputs, from those of its outputs; of what is absent they are 0.
-  std::vector<Value> linear_attention_gradient(Value q, Value k, Value v, const LinearAttentionGradientOptions& options, const char* name = nullptr) {
-    return self().op("linear_attention_gradient", {q, k, v}, {{"query_heads", options.query_heads}, {"heads", options.heads}, {"scale", options.scale}}, name, 6);
-  }
-  // x limited to [min, max]. A bound is a tensor, or else the attribute; where min is above max the result is max. NaN stays NaN.
-  Value clamp(Value x, Value min = {}, Value max = {}, const ClampOptions& options = {}, const char* name = nullptr) {
-    return self().op("clamp", {x, min, max}, {{"min", options.min}, {"max", options.max}}, name, 1)[0];
-  }
-  // x limited to [min, max]. A bound is a tensor, or else the attribute; where min is above max the result is max. NaN stays NaN.
-  Value clamp(Value x, const ClampOptions& options, const char* name = nullptr) {
-    return self().op("clamp", {x}, {{"min", options.min}, {"max", options.max}}, name, 1)[0];
-  }
-  // True where both are.
-  Value logical_and(Value a, Value b, const char* name = nullptr) {
-    return self().op("logical_and", {a, b}, {}, name, 1)[0];
-  }
-  // False where both are true.
-  Value logical_nand(Value a, Value b, const char* name = nullptr) {
-    return self().op("logical_nand", {a, b}, {}, name, 1)[0];
-  }
-  // True where neither is.
-  Value logical_nor(Value a, Value b, const char* name = nullptr) {
-    return self().op("logical_nor", {a, b}, {}, name, 1)[0];
-  }
-  // True where x is false.
-  Value logical_not(Value x, const char* name = nullptr) {
-    return self().op("logical_not", {x}, {}, name, 1)[0];
-  }
-  // True where one is, or both.
-  Value logical_or(Value a, Value b, const char* name = nullptr) {
-    return self().op("logical_or", {a, b}, {}, name, 1)[0];
-  }
-  // True where both are the same.
-  Value logical_xnor(Value a, Value b, const char* name = nullptr) {
-    return self().op("logical_xnor", {a, b}, {}, name, 1)[0];
-  }
-  // True where exactly one is.
-  Value logical_xor(Value a, Value b, const char* name = nullptr) {
-    return self().op("logical_xor", {a, b}, {}, name, 1)[0];
-  }
-  // Elements of a where the condition is true, of b elsewhere; all three broadcast.
-  Value where(Value cond, Value a, Value b, const char* name = nullptr) {
-    return self().op("where", {cond, a, b}, {}, name, 1)[0];
-  }
-  // The cross entropy of labels, which are a distribution along an axis, and the softmax of x. The mean is over all places beside the axis.
-  Value softmax_cross_entropy(Value x, Value labels, const SoftmaxCrossEntropyOptions& options = {}, const char* name = nullptr) {
-    return self().op("softmax_cross_entropy", {x, labels}, {{"axis", options.axis}, {"reduction", options.reduction}}, name, 1)[0];
-  }
-  // The gradient of softmax_cross_entropy with respect to x.
-  Value softmax_cross_entropy_gradient(Value dloss, Value x, Value labels, const SoftmaxCrossEntropyGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("softmax_cross_entropy_gradient", {dloss, x, labels}, {{"axis", options.axis}, {"reduction", options.reduction}}, name, 1)[0];
-  }
-  // The keys that a list of maps share, and the values of each map in the keys' order.
-  std::vector<Value> map_items(Value maps, const MapItemsOptions& options = {}, const char* name = nullptr) {
-    return self().op("map_items", {maps}, {{"key_dtype", options.key_dtype}}, name, 2);
-  }
-  // A list of maps, one for each row of values, from the keys to the row's elements.
-  Value zip_map(Value keys, Value values, const char* name = nullptr) {
-    return self().op("zip_map", {keys, values}, {}, name, 1)[0];
-  }
-  // Matrix product with NumPy's rules: batch axes broadcast, a vector is a row on the left and a column on the right and its axis goes away. Transposing exchanges the last two axes and leaves vectors alone. Then the scale alpha, bias, residual and activation. Integers wrap; they take alpha 1 and no activation but relu and clamp.
-  Value matmul(Value a, Value b, Value bias = {}, Value residual = {}, const MatmulOptions& options = {}, const char* name = nullptr) {
-    return self().op("matmul", {a, b, bias, residual}, {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}, {"alpha", options.alpha}, {"activation", options.activation}, {"act_alpha", options.act_alpha}, {"act_beta", options.act_beta}}, name, 1)[0];
-  }
-  // Matrix product with NumPy's rules: batch axes broadcast, a vector is a row on the left and a column on the right and its axis goes away. Transposing exchanges the last two axes and leaves vectors alone. Then the scale alpha, bias, residual and activation. Integers wrap; they take alpha 1 and no activation but relu and clamp.
-  Value matmul(Value a, Value b, const MatmulOptions& options, const char* name = nullptr) {
-    return self().op("matmul", {a, b}, {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}, {"alpha", options.alpha}, {"activation", options.activation}, {"act_alpha", options.act_alpha}, {"act_beta", options.act_beta}}, name, 1)[0];
-  }
-  // Keeps the diagonals of the last two axes from `lower` below the main one to `upper` above it, and zeroes the rest. A negative number keeps all on that side.
-  Value band_part(Value x, Value lower = {}, Value upper = {}, const BandPartOptions& options = {}, const char* name = nullptr) {
-    return self().op("band_part", {x, lower, upper}, {{"lower", options.lower}, {"upper", options.upper}}, name, 1)[0];
-  }
-  // Keeps the diagonals of the last two axes from `lower` below the main one to `upper` above it, and zeroes the rest. A negative number keeps all on that side.
-  Value band_part(Value x, const BandPartOptions& options, const char* name = nullptr) {
-    return self().op("band_part", {x}, {{"lower", options.lower}, {"upper", options.upper}}, name, 1)[0];
-  }
-  // Ones on a diagonal, zeros elsewhere, in the shape of a matrix.
-  Value eye_like(Value x, const EyeLikeOptions& options = {}, const char* name = nullptr) {
-    return self().op("eye_like", {x}, {{"dtype", options.dtype}, {"k", options.k}}, name, 1)[0];
-  }
   // In how many bits the vectors along the last axis differ; the axes before it broadcast.
   Value hamming_distance(Value a, Value b, const HammingDistanceOptions& options = {}, const char* name = nullptr) {
     return self().op("hamming_distance", {a, b}, {{"dtype", options.dtype}}, name, 1)[0];
   }
-  // Turns round the first lengths[b] steps of each sequence b of a batch.
-  Value reverse_sequence(Value x, Value lengths, const ReverseSequenceOptions& options = {}, const char* name = nullptr) {
-    return self().op("reverse_sequence", {x, lengths}, {{"time_axis", options.time_axis}, {"batch_axis", options.batch_axis}}, name, 1)[0];
-  }
-  // Uniform numbers in [0, 1) of 53 bits from the Mersenne twister MT19937: those that NumPy's RandomState(seed).random_sample(shape) gives. The same seed gives the same numbers each time.
-  Value random_mersenne(Value shape = {}, const RandomMersenneOptions& options = {}, const char* name = nullptr) {
-    return self().op("random_mersenne", {shape}, {{"shape", options.shape}, {"seed", options.seed}}, name, 1)[0];
-  }
-  // Uniform numbers in [0, 1) of 53 bits from the Mersenne twister MT19937: those that NumPy's RandomState(seed).random_sample(shape) gives. The same seed gives the same numbers each time.
-  Value random_mersenne(const RandomMersenneOptions& options, const char* name = nullptr) {
-    return self().op("random_mersenne", {}, {{"shape", options.shape}, {"seed", options.seed}}, name, 1)[0];
-  }
-  // Probabilities of classes from those of each two of them: p holds that of class i against class j for (0, 1), (0, 2), …, (1, 2), …. The second method of Wu, Lin and Weng, iterated as LIBSVM does: until the error is below 0.005 / classes, or max(100, classes) rounds.
-  Value pair_coupling(Value p, const PairCouplingOptions& options, const char* name = nullptr) {
-    return self().op("pair_coupling", {p}, {{"classes", options.classes}}, name, 1)[0];
-  }
-  // Decision trees over the rows of x. A node is five numbers: the feature it looks at, how (0: <=, 1: <, 2: >=, 3: >, 4: ==, 5: != the node's split), where to go if so, where else (a node, or -1 - leaf), and whether a NaN counts as yes. A leaf holds the pairs of target and weight from leaves[l] to leaves[l + 1]; the weights that the trees give to a target are put together. A target that no tree speaks of is 0.
-  Value tree_ensemble(Value x, Value nodes, Value splits, Value roots, Value leaves, Value pair_targets, Value weights, const TreeEnsembleOptions& options, const char* name = nullptr) {
-    return self().op("tree_ensemble", {x, nodes, splits, roots, leaves, pair_targets, weights}, {{"targets", options.targets}, {"aggregate", options.aggregate}}, name, 1)[0];
-  }
-  // Normalization by given statistics, one of each for every channel.
-  Value batch_norm(Value x, Value mean, Value variance, Value gamma = {}, Value beta = {}, const BatchNormOptions& options = {}, const char* name = nullptr) {
-    return self().op("batch_norm", {x, mean, variance, gamma, beta}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
-  }
-  // Normalization by given statistics, one of each for every channel.
-  Value batch_norm(Value x, Value mean, Value variance, const BatchNormOptions& options, const char* name = nullptr) {
-    return self().op("batch_norm", {x, mean, variance}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
-  }
-  // Normalization of groups of channels (axis 1) and all axes after it by their own mean and variance, then a scale and a shift for each channel.
-  Value group_norm(Value x, Value gamma = {}, Value beta = {}, const GroupNormOptions& options = {}, const char* name = nullptr) {
-    return self().op("group_norm", {x, gamma, beta}, {{"groups", options.groups}, {"epsilon", options.epsilon}}, name, 1)[0];
-  }
-  // Normalization of groups of channels (axis 1) and all axes after it by their own mean and variance, then a scale and a shift for each channel.
-  Value group_norm(Value x, const GroupNormOptions& options, const char* name = nullptr) {
-    return self().op("group_norm", {x}, {{"groups", options.groups}, {"epsilon", options.epsilon}}, name, 1)[0];
-  }
-  // Normalization of each channel (axis 1) of each image by its own mean and variance, then a scale and a shift for each channel.
-  Value instance_norm(Value x, Value gamma = {}, Value beta = {}, const InstanceNormOptions& options = {}, const char* name = nullptr) {
-    return self().op("instance_norm", {x, gamma, beta}, {{"epsilon", options.epsilon}}, name, 1)[0];
-  }
-  // Normalization of each channel (axis 1) of each image by its own mean and variance, then a scale and a shift for each channel.
-  Value instance_norm(Value x, const InstanceNormOptions& options, const char* name = nullptr) {
-    return self().op("instance_norm", {x}, {{"epsilon", options.epsilon}}, name, 1)[0];
-  }
-  // Normalization over the axes from `axis` on, by their own mean and variance, then a scale and a shift that broadcast to x. The mean and the inverse deviation, of x's shape with those axes of extent 1, are outputs if asked for.
-  std::vector<Value> layer_norm(Value x, Value gamma = {}, Value beta = {}, const LayerNormOptions& options = {}, const char* name = nullptr) {
-    return self().op("layer_norm", {x, gamma, beta}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 3);
-  }
-  // Normalization over the axes from `axis` on, by their own mean and variance, then a scale and a shift that broadcast to x. The mean and the inverse deviation, of x's shape with those axes of extent 1, are outputs if asked for.
-  std::vector<Value> layer_norm(Value x, const LayerNormOptions& options, const char* name = nullptr) {
-    return self().op("layer_norm", {x}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 3);
-  }
-  // Local response normalization across neighbouring channels (axis 1).
-  Value lrn(Value x, const LrnOptions& options, const char* name = nullptr) {
-    return self().op("lrn", {x}, {{"size", options.size}, {"alpha", options.alpha}, {"beta", options.beta}, {"bias", options.bias}}, name, 1)[0];
-  }
-  // Division by the root of the mean square over the axes from `axis` on, then a scale that broadcasts to x.
-  Value rms_norm(Value x, Value gamma = {}, const RmsNormOptions& options = {}, const char* name = nullptr) {
-    return self().op("rms_norm", {x, gamma}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
-  }
-  // Division by the root of the mean square over the axes from `axis` on, then a scale that broadcasts to x.
-  Value rms_norm(Value x, const RmsNormOptions& options, const char* name = nullptr) {
-    return self().op("rms_norm", {x}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
-  }
-  // The gradient of a normalization to its shift.
-  Value norm_beta_gradient(Value gradient, Value x, const NormBetaGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("norm_beta_gradient", {gradient, x}, {{"axes", options.axes}}, name, 1)[0];
-  }
-  // The gradient of a normalization to its scale.
-  Value norm_gamma_gradient(Value gradient, Value x, Value mean, Value variance, const NormGammaGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("norm_gamma_gradient", {gradient, x, mean, variance}, {{"axes", options.axes}, {"epsilon", options.epsilon}}, name, 1)[0];
-  }
-  // The gradient of a normalization to x, when mean and variance are those of x over the axes. The gradients to scale and shift are used if they are given, else computed.
-  Value norm_gradient(Value gradient, Value x, Value mean, Value variance, Value gamma = {}, Value gamma_gradient = {}, Value beta_gradient = {}, const NormGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("norm_gradient", {gradient, x, mean, variance, gamma, gamma_gradient, beta_gradient}, {{"axes", options.axes}, {"epsilon", options.epsilon}}, name, 1)[0];
-  }
-  // The gradient of a normalization to x, when mean and variance are those of x over the axes. The gradients to scale and shift are used if they are given, else computed.
-  Value norm_gradient(Value gradient, Value x, Value mean, Value variance, const NormGradientOptions& options, const char* name = nullptr) {
-    return self().op("norm_gradient", {gradient, x, mean, variance}, {{"axes", options.axes}, {"epsilon", options.epsilon}}, name, 1)[0];
-  }
-  // The mean square distance from the mean, which may be given, over axes that are kept.
-  Value variance(Value x, Value mean = {}, const VarianceOptions& options = {}, const char* name = nullptr) {
-    return self().op("variance", {x, mean}, {{"axes", options.axes}}, name, 1)[0];
-  }
-  // The mean square distance from the mean, which may be given, over axes that are kept.
-  Value variance(Value x, const VarianceOptions& options, const char* name = nullptr) {
-    return self().op("variance", {x}, {{"axes", options.axes}}, name, 1)[0];
-  }
-  // A step of Adam. With the powers of the betas the learning rate is corrected for the first steps; without, it is taken as it is. With a maximum velocity (AMSGrad), that is what the step is divided by.
-  std::vector<Value> adam(Value values, Value gradient, Value momentum, Value velocity, Value learning_rate, Value beta1, Value beta2, Value epsilon, Value maximum_velocity = {}, Value beta1_power = {}, Value beta2_power = {}, const char* name = nullptr) {
-    return self().op("adam", {values, gradient, momentum, velocity, learning_rate, beta1, beta2, epsilon, maximum_velocity, beta1_power, beta2_power}, {}, name, 4);
-  }
-  // A step of stochastic gradient descent.
-  Value sgd(Value values, Value gradient, Value learning_rate, const char* name = nullptr) {
-    return self().op("sgd", {values, gradient, learning_rate}, {}, name, 1)[0];
-  }
-  // A list or an optional as it is: what identity is to tensors.
-  Value container_identity(Value x, const char* name = nullptr) {
-    return self().op("container_identity", {x}, {}, name, 1)[0];
-  }
-  // An optional that holds the input, or nothing if there is no input.
-  Value optional(Value x = {}, const OptionalOptions& options = {}, const char* name = nullptr) {
-    return self().op("optional", {x}, {{"dtype", options.dtype}, {"sequence", options.sequence}}, name, 1)[0];
-  }
-  // An optional that holds the input, or nothing if there is no input.
-  Value optional(const OptionalOptions& options, const char* name = nullptr) {
-    return self().op("optional", {}, {{"dtype", options.dtype}, {"sequence", options.sequence}}, name, 1)[0];
-  }
-  // What an optional holds; an error if it is nothing. A tensor or a list is passed on.
-  Value optional_get_element(Value x, const char* name = nullptr) {
-    return self().op("optional_get_element", {x}, {}, name, 1)[0];
-  }
-  // Whether an optional holds something. A tensor or a list always does, no input never.
-  Value optional_has_element(Value x = {}, const char* name = nullptr) {
-    return self().op("optional_has_element", {x}, {}, name, 1)[0];
-  }
-  // The mean of each window. Padding counts as zeros with count_include_pad, and not at all without; what sticks out of the padding with ceil_mode never counts. A window without any element gives 0.
-  Value avg_pool(Value x, const AvgPoolOptions& options, const char* name = nullptr) {
-    return self().op("avg_pool", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"count_include_pad", options.count_include_pad}}, name, 1)[0];
-  }
-  // The p-norm of each window.
-  Value lp_pool(Value x, const LpPoolOptions& options, const char* name = nullptr) {
-    return self().op("lp_pool", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"p", options.p}}, name, 1)[0];
-  }
-  // The largest element of each window; padding never wins, NaN always does. The second output, if asked for, is the element's place as a flat row-major index, the first of equals. A window that lies in the padding alone gives the lowest value and -1.
-  std::vector<Value> max_pool(Value x, const MaxPoolOptions& options, const char* name = nullptr) {
-    return self().op("max_pool", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"indices", options.indices}}, name, 2);
-  }
-  // The gradient of avg_pool to x, of which only the shape is used.
-  Value avg_pool_gradient(Value gradient, Value x, const AvgPoolGradientOptions& options, const char* name = nullptr) {
-    return self().op("avg_pool_gradient", {gradient, x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"count_include_pad", options.count_include_pad}}, name, 1)[0];
-  }
-  // The gradient of lp_pool to x; 0 for a window of zeros.
-  Value lp_pool_gradient(Value gradient, Value x, const LpPoolGradientOptions& options, const char* name = nullptr) {
-    return self().op("lp_pool_gradient", {gradient, x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"p", options.p}}, name, 1)[0];
-  }
-  // The gradient of max_pool to x: each element goes to the first of the largest elements of its window.
-  Value max_pool_gradient(Value gradient, Value x, const MaxPoolGradientOptions& options, const char* name = nullptr) {
-    return self().op("max_pool_gradient", {gradient, x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}}, name, 1)[0];
-  }
-  // Puts the elements of x, the output or the gradient of a max_pool, to the places that its indices name, among zeros. Elements for one place overwrite each other or are summed. The shape is given, or the smallest that the pool can have had. An index of -1 names no place.
-  Value max_unpool(Value x, Value indices, Value shape = {}, const MaxUnpoolOptions& options = {}, const char* name = nullptr) {
-    return self().op("max_unpool", {x, indices, shape}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"shape", options.shape}, {"reduce", options.reduce}, {"indices", options.indices}}, name, 1)[0];
-  }
-  // Puts the elements of x, the output or the gradient of a max_pool, to the places that its indices name, among zeros. Elements for one place overwrite each other or are summed. The shape is given, or the smallest that the pool can have had. An index of -1 names no place.
-  Value max_unpool(Value x, Value indices, const MaxUnpoolOptions& options, const char* name = nullptr) {
-    return self().op("max_unpool", {x, indices}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"shape", options.shape}, {"reduce", options.reduce}, {"indices", options.indices}}, name, 1)[0];
-  }
-  // The numbers that quantized elements stand for; see quantize for the scales.
-  Value dequantize(Value x, Value scale = {}, Value zero_point = {}, const DequantizeOptions& options = {}, const char* name = nullptr) {
-    return self().op("dequantize", {x, scale, zero_point}, {{"dtype", options.dtype}, {"axis", options.axis}, {"block_size", options.block_size}, {"scale", options.scale}, {"zero_point", options.zero_point}}, name, 1)[0];
-  }
-  // The numbers that quantized elements stand for; see quantize for the scales.
-  Value dequantize(Value x, const DequantizeOptions& options, const char* name = nullptr) {
-    return self().op("dequantize", {x}, {{"dtype", options.dtype}, {"axis", options.axis}, {"block_size", options.block_size}, {"scale", options.scale}, {"zero_point", options.zero_point}}, name, 1)[0];
-  }
-  // Elements of a lookup table. The table has x's axes, each as many entries as there are groups along it, then an axis of entries; with a last axis more the entries are vectors, which lie along `axis` of y. A table with the axis of entries alone serves all of x.
-  Value dequantize_lut(Value x, Value table, const DequantizeLutOptions& options = {}, const char* name = nullptr) {
-    return self().op("dequantize_lut", {x, table}, {{"axis", options.axis}}, name, 1)[0];
-  }
-  // Quantizes to u8 with the scale and zero point that fit x's range, which holds 0.
-  std::vector<Value> dynamic_quantize(Value x, const char* name = nullptr) {
-    return self().op("dynamic_quantize", {x}, {}, name, 3);
-  }
-  // x in steps of a scale, as integers around a zero point or as narrow floats. Integers are rounded to nearest even and clamped. The quotient is rounded to x's dtype first. One scale serves the tensor, a vector of them an axis, and scales of x's rank a block each.
-  Value quantize(Value x, Value scale = {}, Value zero_point = {}, const QuantizeOptions& options = {}, const char* name = nullptr) {
-    return self().op("quantize", {x, scale, zero_point}, {{"dtype", options.dtype}, {"axis", options.axis}, {"block_size", options.block_size}, {"scale", options.scale}, {"zero_point", options.zero_point}, {"saturate", options.saturate}}, name, 1)[0];
-  }
-  // x in steps of a scale, as integers around a zero point or as narrow floats. Integers are rounded to nearest even and clamped. The quotient is rounded to x's dtype first. One scale serves the tensor, a vector of them an axis, and scales of x's rank a block each.
-  Value quantize(Value x, const QuantizeOptions& options, const char* name = nullptr) {
-    return self().op("quantize", {x}, {{"dtype", options.dtype}, {"axis", options.axis}, {"block_size", options.block_size}, {"scale", options.scale}, {"zero_point", options.zero_point}, {"saturate", options.saturate}}, name, 1)[0];
-  }
-  // Convolution of bytes over one to three spatial axes, exact in i32; zero points are subtracted, and the border is 0 after that.
-  Value conv_integer(Value x, Value w, Value x_zero_point = {}, Value w_zero_point = {}, const ConvIntegerOptions& options = {}, const char* name = nullptr) {
-    return self().op("conv_integer", {x, w, x_zero_point, w_zero_point}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}}, name, 1)[0];
-  }
-  // Convolution of bytes over one to three spatial axes, exact in i32; zero points are subtracted, and the border is 0 after that.
-  Value conv_integer(Value x, Value w, const ConvIntegerOptions& options, const char* name = nullptr) {
-    return self().op("conv_integer", {x, w}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}}, name, 1)[0];
-  }
-  // Matrix product of bytes with NumPy's rules, exact in i32; zero points are subtracted.
-  Value matmul_integer(Value a, Value b, Value a_zero_point = {}, Value b_zero_point = {}, const char* name = nullptr) {
-    return self().op("matmul_integer", {a, b, a_zero_point, b_zero_point}, {}, name, 1)[0];
-  }
-  // Sums in i32 as bytes in steps of another scale: rounded to nearest even, then clamped.
-  Value requantize(Value x, Value scale, Value zero_point = {}, const RequantizeOptions& options = {}, const char* name = nullptr) {
-    return self().op("requantize", {x, scale, zero_point}, {{"dtype", options.dtype}, {"axis", options.axis}}, name, 1)[0];
-  }
-  // Sums in i32 as bytes in steps of another scale: rounded to nearest even, then clamped.
-  Value requantize(Value x, Value scale, const RequantizeOptions& options, const char* name = nullptr) {
-    return self().op("requantize", {x, scale}, {{"dtype", options.dtype}, {"axis", options.axis}}, name, 1)[0];
-  }
-  // 1 with the probability that x holds, else 0.
-  Value bernoulli(Value x, Value state, const BernoulliOptions& options = {}, const char* name = nullptr) {
-    return self().op("bernoulli", {x, state}, {{"dtype", options.dtype}}, name, 1)[0];
-  }
-  // Elements set to 0 with the probability `rate`, the others divided by 1 - rate; and which were kept.
-  std::vector<Value> dropout(Value x, Value state, Value rate = {}, const DropoutOptions& options = {}, const char* name = nullptr) {
-    return self().op("dropout", {x, state, rate}, {{"rate", options.rate}}, name, 2);
-  }
-  // Elements set to 0 with the probability `rate`, the others divided by 1 - rate; and which were kept.
-  std::vector<Value> dropout(Value x, Value state, const DropoutOptions& options, const char* name = nullptr) {
-    return self().op("dropout", {x, state}, {{"rate", options.rate}}, name, 2);
-  }
-  // Classes drawn with probabilities in proportion to exp(x), with replacement.
-  Value multinomial(Value x, Value state, const MultinomialOptions& options = {}, const char* name = nullptr) {
-    return self().op("multinomial", {x, state}, {{"samples", options.samples}, {"dtype", options.dtype}}, name, 1)[0];
-  }
-  // The state of the Philox 4x32-10 generator at a counter of 128 bits, under a key of 64. A seed is a key.
-  Value philox_state(const PhiloxStateOptions& options = {}, const char* name = nullptr) {
-    return self().op("philox_state", {}, {{"key", options.key}, {"counter_low", options.counter_low}, {"counter_high", options.counter_high}}, name, 1)[0];
-  }
-  // Random numbers of a distribution, and the state after them. Uniform ones are in [low, high), whole ones too; f16 and bf16 may round to high. Truncated normal ones are those of a normal distribution that lie in [low, high].
-  std::vector<Value> random(Value state, Value shape = {}, const RandomOptions& options = {}, const char* name = nullptr) {
-    return self().op("random", {state, shape}, {{"shape", options.shape}, {"distribution", options.distribution}, {"dtype", options.dtype}, {"low", options.low}, {"high", options.high}, {"mean", options.mean}, {"deviation", options.deviation}, {"sampling", options.sampling}}, name, 2);
-  }
-  // Random numbers of a distribution, and the state after them. Uniform ones are in [low, high), whole ones too; f16 and bf16 may round to high. Truncated normal ones are those of a normal distribution that lie in [low, high].
-  std::vector<Value> random(Value state, const RandomOptions& options, const char* name = nullptr) {
-    return self().op("random", {state}, {{"shape", options.shape}, {"distribution", options.distribution}, {"dtype", options.dtype}, {"low", options.low}, {"high", options.high}, {"mean", options.mean}, {"deviation", options.deviation}, {"sampling", options.sampling}}, name, 2);
-  }
-  // A new state of the Philox 4x32-10 generator at each run, for random without a seed.
-  Value random_state(const char* name = nullptr) {
-    return self().op("random_state", {}, {}, name, 1)[0];
-  }
-  // Gated recurrent unit over a sequence; gates in the order z, r, h. b holds the biases of w, then of r. With linear_before_reset the reset gate scales what r has made of the state, else the state itself. Past its length a sequence gives 0.
-  std::vector<Value> gru(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, const GruOptions& options = {}, const char* name = nullptr) {
-    return self().op("gru", {x, w, r, b, seq_lens, h0}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"linear_before_reset", options.linear_before_reset}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
-  }
-  // Gated recurrent unit over a sequence; gates in the order z, r, h. b holds the biases of w, then of r. With linear_before_reset the reset gate scales what r has made of the state, else the state itself. Past its length a sequence gives 0.
-  std::vector<Value> gru(Value x, Value w, Value r, const GruOptions& options, const char* name = nullptr) {
-    return self().op("gru", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"linear_before_reset", options.linear_before_reset}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
-  }
-  // Long short-term memory over a sequence; gates in the order i, o, f, c. b holds the biases of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states after its last step. Clip bounds what activations see.
-  std::vector<Value> lstm(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value c0 = {}, Value peephole = {}, const LstmOptions& options = {}, const char* name = nullptr) {
-    return self().op("lstm", {x, w, r, b, seq_lens, h0, c0, peephole}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 3);
-  }
-  // Long short-term memory over a sequence; gates in the order i, o, f, c. b holds the biases of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states after its last step. Clip bounds what activations see.
-  std::vector<Value> lstm(Value x, Value w, Value r, const LstmOptions& options, const char* name = nullptr) {
-    return self().op("lstm", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 3);
-  }
-  // Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its length a sequence gives 0.
-  std::vector<Value> rnn(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, const RnnOptions& options = {}, const char* name = nullptr) {
-    return self().op("rnn", {x, w, r, b, seq_lens, h0}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activation", options.activation}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
-  }
-  // Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its length a sequence gives 0.
-  std::vector<Value> rnn(Value x, Value w, Value r, const RnnOptions& options, const char* name = nullptr) {
-    return self().op("rnn", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activation", options.activation}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
-  }
-  // The gradients of gru to all of its float inputs, from those of its outputs.
-  std::vector<Value> gru_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value dy = {}, Value dy_h = {}, const GruGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("gru_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"linear_before_reset", options.linear_before_reset}}, name, 5);
-  }
-  // The gradients of gru to all of its float inputs, from those of its outputs.
-  std::vector<Value> gru_gradient(Value x, Value w, Value r, const GruGradientOptions& options, const char* name = nullptr) {
-    return self().op("gru_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"linear_before_reset", options.linear_before_reset}}, name, 5);
-  }
-  // The gradients of lstm to all of its float inputs, from those of its outputs. db holds the two halves of b's gradient, which are equal.
-  std::vector<Value> lstm_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value c0 = {}, Value peephole = {}, Value dy = {}, Value dy_h = {}, Value dy_c = {}, const LstmGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("lstm_gradient", {x, w, r, b, seq_lens, h0, c0, peephole, dy, dy_h, dy_c}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 7);
-  }
-  // The gradients of lstm to all of its float inputs, from those of its outputs. db holds the two halves of b's gradient, which are equal.
-  std::vector<Value> lstm_gradient(Value x, Value w, Value r, const LstmGradientOptions& options, const char* name = nullptr) {
-    return self().op("lstm_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 7);
-  }
-  // The gradients of rnn to all of its float inputs, from those of its outputs.
-  std::vector<Value> rnn_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value dy = {}, Value dy_h = {}, const RnnGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("rnn_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"activation", options.activation}}, name, 5);
-  }
-  // The gradients of rnn to all of its float inputs, from those of its outputs.
-  std::vector<Value> rnn_gradient(Value x, Value w, Value r, const RnnGradientOptions& options, const char* name = nullptr) {
-    return self().op("rnn_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"activation", options.activation}}, name, 5);
-  }
-  // Position of the maximum along an axis; a NaN counts as the maximum.
-  Value arg_max(Value x, const ArgMaxOptions& options = {}, const char* name = nullptr) {
-    return self().op("arg_max", {x}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}, {"select_last", options.select_last}}, name, 1)[0];
-  }
-  // Position of the minimum along an axis; a NaN counts as the minimum.
-  Value arg_min(Value x, const ArgMinOptions& options = {}, const char* name = nullptr) {
-    return self().op("arg_min", {x}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}, {"select_last", options.select_last}}, name, 1)[0];
+  // Where x is not 0, in row-major order: one index of x's rank for each such element.
+  Value nonzero(Value x, const NonzeroOptions& options = {}, const char* name = nullptr) {
+    return self().op("nonzero", {x}, {{"axes_first", options.axes_first}}, name, 1)[0];
   }
   // True if all are.
   Value reduce_and(Value x, Value axes = {}, const ReduceAndOptions& options = {}, const char* name = nullptr) {
@@ -2159,310 +2367,6 @@ class OpMethods {
   Value reduce_sum_square(Value x, const ReduceSumSquareOptions& options, const char* name = nullptr) {
     return self().op("reduce_sum_square", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
   }
-  // Resizes any axes at once. The new extents are `sizes`, or floor(extent * scale) for `scales`; one of the two is given, as an input or as an attribute, with an entry for every axis, or for those in `axes`. `coordinate` says where in x an element lies, as in ONNX; scale_offset, which takes sizes and scales, has it at (p - offset) / scale. What lies outside is the edge, or for tf_crop_and_resize, of which `roi` is the crop, extrapolation_value. Integers are truncated. With `aspect` sizes are bounds.
-  Value resize(Value x, Value sizes = {}, Value scales = {}, Value offsets = {}, Value roi = {}, const ResizeOptions& options = {}, const char* name = nullptr) {
-    return self().op("resize", {x, sizes, scales, offsets, roi}, {{"sizes", options.sizes}, {"scales", options.scales}, {"offsets", options.offsets}, {"roi", options.roi}, {"aspect", options.aspect}, {"axes", options.axes}, {"mode", options.mode}, {"coordinate", options.coordinate}, {"nearest", options.nearest}, {"cubic_coeff_a", options.cubic_coeff_a}, {"antialias", options.antialias}, {"exclude_outside", options.exclude_outside}, {"extrapolation_value", options.extrapolation_value}}, name, 1)[0];
-  }
-  // Resizes any axes at once. The new extents are `sizes`, or floor(extent * scale) for `scales`; one of the two is given, as an input or as an attribute, with an entry for every axis, or for those in `axes`. `coordinate` says where in x an element lies, as in ONNX; scale_offset, which takes sizes and scales, has it at (p - offset) / scale. What lies outside is the edge, or for tf_crop_and_resize, of which `roi` is the crop, extrapolation_value. Integers are truncated. With `aspect` sizes are bounds.
-  Value resize(Value x, const ResizeOptions& options, const char* name = nullptr) {
-    return self().op("resize", {x}, {{"sizes", options.sizes}, {"scales", options.scales}, {"offsets", options.offsets}, {"roi", options.roi}, {"aspect", options.aspect}, {"axes", options.axes}, {"mode", options.mode}, {"coordinate", options.coordinate}, {"nearest", options.nearest}, {"cubic_coeff_a", options.cubic_coeff_a}, {"antialias", options.antialias}, {"exclude_outside", options.exclude_outside}, {"extrapolation_value", options.extrapolation_value}}, name, 1)[0];
-  }
-  // The gradient of resize to x: each element of `gradient` is shared out among the elements of x that made it, by their weights. Of x only the shape is used, sizes only for an aspect that is kept.
-  Value resize_gradient(Value gradient, Value x, Value scales = {}, Value offsets = {}, Value roi = {}, const ResizeGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("resize_gradient", {gradient, x, scales, offsets, roi}, {{"sizes", options.sizes}, {"scales", options.scales}, {"offsets", options.offsets}, {"roi", options.roi}, {"aspect", options.aspect}, {"axes", options.axes}, {"mode", options.mode}, {"coordinate", options.coordinate}, {"nearest", options.nearest}, {"cubic_coeff_a", options.cubic_coeff_a}, {"antialias", options.antialias}, {"exclude_outside", options.exclude_outside}}, name, 1)[0];
-  }
-  // The gradient of resize to x: each element of `gradient` is shared out among the elements of x that made it, by their weights. Of x only the shape is used, sizes only for an aspect that is kept.
-  Value resize_gradient(Value gradient, Value x, const ResizeGradientOptions& options, const char* name = nullptr) {
-    return self().op("resize_gradient", {gradient, x}, {{"sizes", options.sizes}, {"scales", options.scales}, {"offsets", options.offsets}, {"roi", options.roi}, {"aspect", options.aspect}, {"axes", options.axes}, {"mode", options.mode}, {"coordinate", options.coordinate}, {"nearest", options.nearest}, {"cubic_coeff_a", options.cubic_coeff_a}, {"antialias", options.antialias}, {"exclude_outside", options.exclude_outside}}, name, 1)[0];
-  }
-  // The coordinates for grid_sample that map each place of the output through the matrix theta of its image.
-  Value affine_grid(Value theta, Value size = {}, const AffineGridOptions& options = {}, const char* name = nullptr) {
-    return self().op("affine_grid", {theta, size}, {{"size", options.size}, {"align_corners", options.align_corners}}, name, 1)[0];
-  }
-  // The coordinates for grid_sample that map each place of the output through the matrix theta of its image.
-  Value affine_grid(Value theta, const AffineGridOptions& options, const char* name = nullptr) {
-    return self().op("affine_grid", {theta}, {{"size", options.size}, {"align_corners", options.align_corners}}, name, 1)[0];
-  }
-  // Brings axes to given extents: longer ones are cut, shorter ones padded with 0, half of it before and half after, an odd element after.
-  Value center_crop_pad(Value x, Value shape = {}, const CenterCropPadOptions& options = {}, const char* name = nullptr) {
-    return self().op("center_crop_pad", {x, shape}, {{"shape", options.shape}, {"axes", options.axes}}, name, 1)[0];
-  }
-  // Brings axes to given extents: longer ones are cut, shorter ones padded with 0, half of it before and half after, an odd element after.
-  Value center_crop_pad(Value x, const CenterCropPadOptions& options, const char* name = nullptr) {
-    return self().op("center_crop_pad", {x}, {{"shape", options.shape}, {"axes", options.axes}}, name, 1)[0];
-  }
-  // x sampled at the places that `grid` holds, the innermost axis' coordinate first. Normalized coordinates run from -1 to 1 over x, to the centres of the outermost elements with align_corners, else to their outer edges; others are places in x. Relative ones are counted from where the output element itself lies. Outside of x is the constant, the edge, or x mirrored: reflect at the centres, symmetric at the edges of the outermost elements, reflection at the one that align_corners chooses.
-  Value grid_sample(Value x, Value grid, const GridSampleOptions& options = {}, const char* name = nullptr) {
-    return self().op("grid_sample", {x, grid}, {{"mode", options.mode}, {"padding", options.padding}, {"align_corners", options.align_corners}, {"normalized", options.normalized}, {"relative", options.relative}, {"nearest", options.nearest}, {"constant_value", options.constant_value}, {"layout", options.layout}}, name, 1)[0];
-  }
-  // The largest element of each cell of a grid over each region, whose corners are rounded to elements. Regions are [batch, x1, y1, x2, y2]; a cell outside of x gives 0.
-  Value max_roi_pool(Value x, Value rois, const MaxRoiPoolOptions& options, const char* name = nullptr) {
-    return self().op("max_roi_pool", {x, rois}, {{"pooled_shape", options.pooled_shape}, {"spatial_scale", options.spatial_scale}}, name, 1)[0];
-  }
-  // The average, or the largest, of samples in each cell of a grid over each region. Regions are [x1, y1, x2, y2] in coordinates of which spatial_scale makes those of x; half_pixel moves them by half an element. sampling_ratio is the number of samples of a cell along an axis, 0: one for each element that it spans. Max takes the largest weighted corner, as ONNX does.
-  Value roi_align(Value x, Value rois, Value batch_indices, const RoiAlignOptions& options = {}, const char* name = nullptr) {
-    return self().op("roi_align", {x, rois, batch_indices}, {{"mode", options.mode}, {"output_height", options.output_height}, {"output_width", options.output_width}, {"sampling_ratio", options.sampling_ratio}, {"spatial_scale", options.spatial_scale}, {"half_pixel", options.half_pixel}}, name, 1)[0];
-  }
-  // The gradients of grid_sample to x and to the grid. Where the op holds a place, at the border or far outside of x, and for nearest elements, the grid's is 0.
-  std::vector<Value> grid_sample_gradient(Value gradient, Value x, Value grid, const GridSampleGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("grid_sample_gradient", {gradient, x, grid}, {{"mode", options.mode}, {"padding", options.padding}, {"align_corners", options.align_corners}, {"normalized", options.normalized}, {"relative", options.relative}, {"nearest", options.nearest}, {"constant_value", options.constant_value}, {"layout", options.layout}}, name, 2);
-  }
-  // The gradient of max_roi_pool to x: each element goes to the first of the largest elements of its cell. Regions are rounded, so they have none.
-  Value max_roi_pool_gradient(Value gradient, Value x, Value rois, const MaxRoiPoolGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("max_roi_pool_gradient", {gradient, x, rois}, {{"spatial_scale", options.spatial_scale}}, name, 1)[0];
-  }
-  // The gradients of roi_align to x and to the regions. The number of samples of a cell, where the region decides it, is taken as it is.
-  std::vector<Value> roi_align_gradient(Value gradient, Value x, Value rois, Value batch_indices, const RoiAlignGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("roi_align_gradient", {gradient, x, rois, batch_indices}, {{"mode", options.mode}, {"sampling_ratio", options.sampling_ratio}, {"spatial_scale", options.spatial_scale}, {"half_pixel", options.half_pixel}}, name, 2);
-  }
-  // Writes slices of updates along an axis: slice i goes to the place that indices[i] names.
-  Value scatter(Value updates, Value indices, Value data = {}, const ScatterOptions& options = {}, const char* name = nullptr) {
-    return self().op("scatter", {updates, indices, data}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
-  }
-  // Writes slices of updates along an axis: slice i goes to the place that indices[i] names.
-  Value scatter(Value updates, Value indices, const ScatterOptions& options, const char* name = nullptr) {
-    return self().op("scatter", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
-  }
-  // Writes single elements along an axis: the index at each place of updates says where on the axis.
-  Value scatter_along_axis(Value updates, Value indices, Value data = {}, Value axis = {}, const ScatterAlongAxisOptions& options = {}, const char* name = nullptr) {
-    return self().op("scatter_along_axis", {updates, indices, data, axis}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
-  }
-  // Writes single elements along an axis: the index at each place of updates says where on the axis.
-  Value scatter_along_axis(Value updates, Value indices, const ScatterAlongAxisOptions& options, const char* name = nullptr) {
-    return self().op("scatter_along_axis", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
-  }
-  // Writes slices of updates to the places that index tuples name: the last axis of indices holds one place for each of the axes after the first batch_dims.
-  Value scatter_nd(Value updates, Value indices, Value data = {}, const ScatterNdOptions& options = {}, const char* name = nullptr) {
-    return self().op("scatter_nd", {updates, indices, data}, {{"shape", options.shape}, {"mode", options.mode}, {"batch_dims", options.batch_dims}}, name, 1)[0];
-  }
-  // Writes slices of updates to the places that index tuples name: the last axis of indices holds one place for each of the axes after the first batch_dims.
-  Value scatter_nd(Value updates, Value indices, const ScatterNdOptions& options, const char* name = nullptr) {
-    return self().op("scatter_nd", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"batch_dims", options.batch_dims}}, name, 1)[0];
-  }
-  // The slices along an axis at which the condition is true, or the elements of the flattened tensor. A condition that is shorter than the axis is false from its end on.
-  Value compress(Value x, Value condition, const CompressOptions& options = {}, const char* name = nullptr) {
-    return self().op("compress", {x, condition}, {{"axes", options.axes}}, name, 1)[0];
-  }
-  // Where x is not 0, in row-major order: one index of x's rank for each such element.
-  Value nonzero(Value x, const NonzeroOptions& options = {}, const char* name = nullptr) {
-    return self().op("nonzero", {x}, {{"axes_first", options.axes_first}}, name, 1)[0];
-  }
-  // The tensors of a list joined along an axis, or stacked along a new one.
-  Value concat_from_sequence(Value list, const ConcatFromSequenceOptions& options, const char* name = nullptr) {
-    return self().op("concat_from_sequence", {list}, {{"axis", options.axis}, {"new_axis", options.new_axis}}, name, 1)[0];
-  }
-  // One tensor of a list; a negative position counts from the end.
-  Value sequence_at(Value list, Value position, const char* name = nullptr) {
-    return self().op("sequence_at", {list, position}, {}, name, 1)[0];
-  }
-  // A list of the inputs.
-  Value sequence_construct(std::vector<Value> inputs, const char* name = nullptr) {
-    return self().op("sequence_construct", inputs, {}, name, 1)[0];
-  }
-  // An empty list.
-  Value sequence_empty(const SequenceEmptyOptions& options = {}, const char* name = nullptr) {
-    return self().op("sequence_empty", {}, {{"dtype", options.dtype}}, name, 1)[0];
-  }
-  // The list without one of its tensors, the last if there is no position.
-  Value sequence_erase(Value list, Value position = {}, const char* name = nullptr) {
-    return self().op("sequence_erase", {list, position}, {}, name, 1)[0];
-  }
-  // The list with a tensor more, before a position; at the end if there is no position.
-  Value sequence_insert(Value list, Value x, Value position = {}, const char* name = nullptr) {
-    return self().op("sequence_insert", {list, x, position}, {}, name, 1)[0];
-  }
-  // How many tensors a list has.
-  Value sequence_length(Value list, const char* name = nullptr) {
-    return self().op("sequence_length", {list}, {}, name, 1)[0];
-  }
-  // A list of pieces of a tensor: of the given sizes, of one size (the last may be smaller), or of one element along the axis.
-  Value split_to_sequence(Value x, Value split = {}, const SplitToSequenceOptions& options = {}, const char* name = nullptr) {
-    return self().op("split_to_sequence", {x, split}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}}, name, 1)[0];
-  }
-  // A list of pieces of a tensor: of the given sizes, of one size (the last may be smaller), or of one element along the axis.
-  Value split_to_sequence(Value x, const SplitToSequenceOptions& options, const char* name = nullptr) {
-    return self().op("split_to_sequence", {x}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}}, name, 1)[0];
-  }
-  // Moves blocks of channels into space: block x block channels become a square of pixels. DCR takes the block's place from the outer part of the channel index, CRD (pixel shuffle) from its inner part.
-  Value depth_to_space(Value x, const DepthToSpaceOptions& options, const char* name = nullptr) {
-    return self().op("depth_to_space", {x}, {{"block", options.block}, {"mode", options.mode}, {"layout", options.layout}}, name, 1)[0];
-  }
-  // Broadcasts the input and `shape` against each other: axes of extent 1, on either side, take the other's extent. An extent of -1 keeps the input's.
-  Value expand(Value x, Value shape = {}, const ExpandOptions& options = {}, const char* name = nullptr) {
-    return self().op("expand", {x, shape}, {{"shape", options.shape}}, name, 1)[0];
-  }
-  // Broadcasts the input and `shape` against each other: axes of extent 1, on either side, take the other's extent. An extent of -1 keeps the input's.
-  Value expand(Value x, const ExpandOptions& options, const char* name = nullptr) {
-    return self().op("expand", {x}, {{"shape", options.shape}}, name, 1)[0];
-  }
-  // Joins the axes before `axis` into one and the axes from it on into another.
-  Value flatten(Value x, const FlattenOptions& options = {}, const char* name = nullptr) {
-    return self().op("flatten", {x}, {{"axis", options.axis}}, name, 1)[0];
-  }
-  // The same elements in row-major order under another shape. An extent of -1 is inferred from the others; 0 copies the input's extent at that axis, unless allow_zero.
-  Value reshape(Value x, Value shape = {}, const ReshapeOptions& options = {}, const char* name = nullptr) {
-    return self().op("reshape", {x, shape}, {{"shape", options.shape}, {"allow_zero", options.allow_zero}}, name, 1)[0];
-  }
-  // The same elements in row-major order under another shape. An extent of -1 is inferred from the others; 0 copies the input's extent at that axis, unless allow_zero.
-  Value reshape(Value x, const ReshapeOptions& options, const char* name = nullptr) {
-    return self().op("reshape", {x}, {{"shape", options.shape}, {"allow_zero", options.allow_zero}}, name, 1)[0];
-  }
-  // The input's shape as a vector, or the part [start, end) of it.
-  Value shape(Value x, const ShapeOptions& options = {}, const char* name = nullptr) {
-    return self().op("shape", {x}, {{"start", options.start}, {"end", options.end}}, name, 1)[0];
-  }
-  // The number of the input's elements.
-  Value size(Value x, const char* name = nullptr) {
-    return self().op("size", {x}, {}, name, 1)[0];
-  }
-  // Moves squares of pixels into channels: the inverse of depth_to_space.
-  Value space_to_depth(Value x, const SpaceToDepthOptions& options, const char* name = nullptr) {
-    return self().op("space_to_depth", {x}, {{"block", options.block}, {"mode", options.mode}, {"layout", options.layout}}, name, 1)[0];
-  }
-  // Removes axes of extent 1: those given, or all.
-  Value squeeze(Value x, Value axes = {}, const SqueezeOptions& options = {}, const char* name = nullptr) {
-    return self().op("squeeze", {x, axes}, {{"axes", options.axes}}, name, 1)[0];
-  }
-  // Removes axes of extent 1: those given, or all.
-  Value squeeze(Value x, const SqueezeOptions& options, const char* name = nullptr) {
-    return self().op("squeeze", {x}, {{"axes", options.axes}}, name, 1)[0];
-  }
-  // Permutes the axes; without perm, reverses them.
-  Value transpose(Value x, const TransposeOptions& options = {}, const char* name = nullptr) {
-    return self().op("transpose", {x}, {{"perm", options.perm}}, name, 1)[0];
-  }
-  // Inserts axes of extent 1; axes are places in the output.
-  Value unsqueeze(Value x, Value axes = {}, const UnsqueezeOptions& options = {}, const char* name = nullptr) {
-    return self().op("unsqueeze", {x, axes}, {{"axes", options.axes}}, name, 1)[0];
-  }
-  // Inserts axes of extent 1; axes are places in the output.
-  Value unsqueeze(Value x, const UnsqueezeOptions& options, const char* name = nullptr) {
-    return self().op("unsqueeze", {x}, {{"axes", options.axes}}, name, 1)[0];
-  }
-  // The gradient of pad with respect to x.
-  Value pad_gradient(Value dy, const PadGradientOptions& options, const char* name = nullptr) {
-    return self().op("pad_gradient", {dy}, {{"pads", options.pads}, {"mode", options.mode}}, name, 1)[0];
-  }
-  // The gradient of tile.
-  Value tile_gradient(Value dy, Value repeats = {}, const TileGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("tile_gradient", {dy, repeats}, {{"repeats", options.repeats}}, name, 1)[0];
-  }
-  // The gradient of tile.
-  Value tile_gradient(Value dy, const TileGradientOptions& options, const char* name = nullptr) {
-    return self().op("tile_gradient", {dy}, {{"repeats", options.repeats}}, name, 1)[0];
-  }
-  // ONNX's Fourier transform, of numbers whose components, the real one or both, are the last axis. The signal is cut or filled with 0 to `length`. The inverse is divided by the length. Onesided keeps the first n/2+1 results; the inverse of that is real, and its length even unless given.
-  Value dft(Value x, Value length = {}, Value axis = {}, const DftOptions& options = {}, const char* name = nullptr) {
-    return self().op("dft", {x, length, axis}, {{"length", options.length}, {"axis", options.axis}, {"inverse", options.inverse}, {"onesided", options.onesided}}, name, 1)[0];
-  }
-  // ONNX's Fourier transform, of numbers whose components, the real one or both, are the last axis. The signal is cut or filled with 0 to `length`. The inverse is divided by the length. Onesided keeps the first n/2+1 results; the inverse of that is real, and its length even unless given.
-  Value dft(Value x, const DftOptions& options, const char* name = nullptr) {
-    return self().op("dft", {x}, {{"length", options.length}, {"axis", options.axis}, {"inverse", options.inverse}, {"onesided", options.onesided}}, name, 1)[0];
-  }
-  // The discrete Fourier transform over one or several axes of any lengths.
-  Value fft(Value x, Value axes = {}, const FftOptions& options = {}, const char* name = nullptr) {
-    return self().op("fft", {x, axes}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}}, name, 1)[0];
-  }
-  // The discrete Fourier transform over one or several axes of any lengths.
-  Value fft(Value x, const FftOptions& options, const char* name = nullptr) {
-    return self().op("fft", {x}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}}, name, 1)[0];
-  }
-  // The real numbers whose Fourier transform, or inverse, x is: along the last of the axes x holds the first n/2+1 elements, the others being their conjugates. n is 2*(extent-1), or one more with round_to_odd.
-  Value hermitean_to_real_fft(Value x, Value axes = {}, const HermiteanToRealFftOptions& options = {}, const char* name = nullptr) {
-    return self().op("hermitean_to_real_fft", {x, axes}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}, {"round_to_odd", options.round_to_odd}}, name, 1)[0];
-  }
-  // The real numbers whose Fourier transform, or inverse, x is: along the last of the axes x holds the first n/2+1 elements, the others being their conjugates. n is 2*(extent-1), or one more with round_to_odd.
-  Value hermitean_to_real_fft(Value x, const HermiteanToRealFftOptions& options, const char* name = nullptr) {
-    return self().op("hermitean_to_real_fft", {x}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}, {"round_to_odd", options.round_to_odd}}, name, 1)[0];
-  }
-  // The matrix that turns a spectrum of dft_length/2+1 frequencies into num_mel_bins bins of the mel scale between two frequencies, as ONNX defines it.
-  Value mel_weight_matrix(Value num_mel_bins, Value dft_length, Value sample_rate, Value lower_edge_hertz, Value upper_edge_hertz, const MelWeightMatrixOptions& options = {}, const char* name = nullptr) {
-    return self().op("mel_weight_matrix", {num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz}, {{"dtype", options.dtype}}, name, 1)[0];
-  }
-  // The Fourier transform of real numbers. Along the last of the axes only the first n/2+1 results are kept: the others are their conjugates.
-  Value real_to_hermitean_fft(Value x, Value axes = {}, const RealToHermiteanFftOptions& options = {}, const char* name = nullptr) {
-    return self().op("real_to_hermitean_fft", {x, axes}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}}, name, 1)[0];
-  }
-  // The Fourier transform of real numbers. Along the last of the axes only the first n/2+1 results are kept: the others are their conjugates.
-  Value real_to_hermitean_fft(Value x, const RealToHermiteanFftOptions& options, const char* name = nullptr) {
-    return self().op("real_to_hermitean_fft", {x}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}}, name, 1)[0];
-  }
-  // Fourier transforms of frames of a signal, frame_step apart, each scaled by the window. frame_length is that of the window, or of the signal, unless given; a shorter window is filled up with 0.
-  Value stft(Value signal, Value frame_step = {}, Value window = {}, Value frame_length = {}, const StftOptions& options = {}, const char* name = nullptr) {
-    return self().op("stft", {signal, frame_step, window, frame_length}, {{"frame_step", options.frame_step}, {"frame_length", options.frame_length}, {"onesided", options.onesided}}, name, 1)[0];
-  }
-  // Fourier transforms of frames of a signal, frame_step apart, each scaled by the window. frame_length is that of the window, or of the signal, unless given; a shorter window is filled up with 0.
-  Value stft(Value signal, const StftOptions& options, const char* name = nullptr) {
-    return self().op("stft", {signal}, {{"frame_step", options.frame_step}, {"frame_length", options.frame_length}, {"onesided", options.onesided}}, name, 1)[0];
-  }
-  // A window function: Hann, Hamming or Blackman. A periodic one is the first n elements of the symmetric one of n+1.
-  Value window(Value size = {}, const WindowOptions& options = {}, const char* name = nullptr) {
-    return self().op("window", {size}, {{"size", options.size}, {"kind", options.kind}, {"periodic", options.periodic}, {"dtype", options.dtype}}, name, 1)[0];
-  }
-  // A window function: Hann, Hamming or Blackman. A periodic one is the first n elements of the symmetric one of n+1.
-  Value window(const WindowOptions& options, const char* name = nullptr) {
-    return self().op("window", {}, {{"size", options.size}, {"kind", options.kind}, {"periodic", options.periodic}, {"dtype", options.dtype}}, name, 1)[0];
-  }
-  // Borders each axis. Negative pads crop. The border is a value (constant), the edge's element repeated (edge), the content again (wrap), the same with the other sign at every turn (anti_wrap), or the content mirrored without (reflect) or with (symmetric) the edge's element.
-  Value pad(Value x, Value pads = {}, Value value = {}, Value axes = {}, const PadOptions& options = {}, const char* name = nullptr) {
-    return self().op("pad", {x, pads, value, axes}, {{"pads", options.pads}, {"mode", options.mode}, {"value", options.value}}, name, 1)[0];
-  }
-  // Borders each axis. Negative pads crop. The border is a value (constant), the edge's element repeated (edge), the content again (wrap), the same with the other sign at every turn (anti_wrap), or the content mirrored without (reflect) or with (symmetric) the edge's element.
-  Value pad(Value x, const PadOptions& options, const char* name = nullptr) {
-    return self().op("pad", {x}, {{"pads", options.pads}, {"mode", options.mode}, {"value", options.value}}, name, 1)[0];
-  }
-  // Turns axes round: those given, or all.
-  Value reverse(Value x, const ReverseOptions& options = {}, const char* name = nullptr) {
-    return self().op("reverse", {x}, {{"axes", options.axes}}, name, 1)[0];
-  }
-  // A range of each axis, with NumPy's rules: negative places count from the end, places outside are clamped, negative steps walk backwards.
-  Value slice(Value x, Value starts = {}, Value ends = {}, Value axes = {}, Value steps = {}, const SliceOptions& options = {}, const char* name = nullptr) {
-    return self().op("slice", {x, starts, ends, axes, steps}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
-  }
-  // A range of each axis, with NumPy's rules: negative places count from the end, places outside are clamped, negative steps walk backwards.
-  Value slice(Value x, const SliceOptions& options, const char* name = nullptr) {
-    return self().op("slice", {x}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
-  }
-  // Cuts an axis into parts: of the sizes given, or as many equal ones as there are outputs (the last ones shorter when the extent does not divide).
-  std::vector<Value> split(Value x, size_t outputs, Value sizes = {}, const SplitOptions& options = {}, const char* name = nullptr) {
-    return self().op("split", {x, sizes}, {{"axis", options.axis}, {"sizes", options.sizes}}, name, outputs);
-  }
-  // Cuts an axis into parts: of the sizes given, or as many equal ones as there are outputs (the last ones shorter when the extent does not divide).
-  std::vector<Value> split(Value x, size_t outputs, const SplitOptions& options, const char* name = nullptr) {
-    return self().op("split", {x}, {{"axis", options.axis}, {"sizes", options.sizes}}, name, outputs);
-  }
-  // Keeps the upper or lower triangle of the last two axes and zeroes the rest.
-  Value trilu(Value x, Value k = {}, const TriluOptions& options = {}, const char* name = nullptr) {
-    return self().op("trilu", {x, k}, {{"k", options.k}, {"upper", options.upper}}, name, 1)[0];
-  }
-  // Keeps the upper or lower triangle of the last two axes and zeroes the rest.
-  Value trilu(Value x, const TriluOptions& options, const char* name = nullptr) {
-    return self().op("trilu", {x}, {{"k", options.k}, {"upper", options.upper}}, name, 1)[0];
-  }
-  // The gradient of slice: zeros of x's shape with dy in the range.
-  Value slice_gradient(Value dy, Value shape = {}, Value starts = {}, Value ends = {}, Value axes = {}, Value steps = {}, const SliceGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("slice_gradient", {dy, shape, starts, ends, axes, steps}, {{"shape", options.shape}, {"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
-  }
-  // The gradient of slice: zeros of x's shape with dy in the range.
-  Value slice_gradient(Value dy, const SliceGradientOptions& options, const char* name = nullptr) {
-    return self().op("slice_gradient", {dy}, {{"shape", options.shape}, {"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
-  }
-  // x with the elements of a range, as slice names it, replaced by an update.
-  Value slice_update(Value x, Value update, Value starts = {}, Value ends = {}, Value axes = {}, Value steps = {}, const SliceUpdateOptions& options = {}, const char* name = nullptr) {
-    return self().op("slice_update", {x, update, starts, ends, axes, steps}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
-  }
-  // x with the elements of a range, as slice names it, replaced by an update.
-  Value slice_update(Value x, Value update, const SliceUpdateOptions& options, const char* name = nullptr) {
-    return self().op("slice_update", {x, update}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
-  }
-  // Where along an axis the elements in order come from.
-  Value argsort(Value x, Value axis = {}, const ArgsortOptions& options = {}, const char* name = nullptr) {
-    return self().op("argsort", {x, axis}, {{"axis", options.axis}, {"descending", options.descending}}, name, 1)[0];
-  }
-  // Where along an axis the elements in order come from.
-  Value argsort(Value x, const ArgsortOptions& options, const char* name = nullptr) {
-    return self().op("argsort", {x}, {{"axis", options.axis}, {"descending", options.descending}}, name, 1)[0];
-  }
   // The elements in order along an axis.
   Value sort(Value x, Value axis = {}, const SortOptions& options = {}, const char* name = nullptr) {
     return self().op("sort", {x, axis}, {{"axis", options.axis}, {"descending", options.descending}}, name, 1)[0];
@@ -2470,6 +2374,10 @@ class OpMethods {
   // The elements in order along an axis.
   Value sort(Value x, const SortOptions& options, const char* name = nullptr) {
     return self().op("sort", {x}, {{"axis", options.axis}, {"descending", options.descending}}, name, 1)[0];
+  }
+  // The sum of x over the axes along which `like` would have been broadcast to x's shape: what the gradient of a broadcast is.
+  Value sum_to(Value x, Value like, const char* name = nullptr) {
+    return self().op("sum_to", {x, like}, {}, name, 1)[0];
   }
   // The k greatest elements along an axis, greatest first, or the k lowest, lowest first, and where they come from. Of equal ones the first is taken first.
   std::vector<Value> top_k(Value x, Value k = {}, Value axis = {}, const TopKOptions& options = {}, const char* name = nullptr) {
@@ -2487,9 +2395,113 @@ class OpMethods {
   Value top_k_gradient(Value dy, Value x, const TopKGradientOptions& options, const char* name = nullptr) {
     return self().op("top_k_gradient", {dy, x}, {{"axis", options.axis}, {"largest", options.largest}}, name, 1)[0];
   }
-  // The dense matrix of a sparse one; values that fall on one place are added. coo: the indices are the columns and the rows of the values. csr: the columns, and where each row starts. csc: the rows, and where each column starts. The starts have one entry more than there are rows or columns.
-  Value sparse_to_dense(Value values, Value index0, Value index1, const SparseToDenseOptions& options, const char* name = nullptr) {
-    return self().op("sparse_to_dense", {values, index0, index1}, {{"storage", options.storage}, {"shape", options.shape}}, name, 1)[0];
+  // The distinct elements of x, or its distinct slices along an axis, in ascending order or in the order of their first coming; NaN is equal to NaN.
+  std::vector<Value> unique(Value x, const UniqueOptions& options = {}, const char* name = nullptr) {
+    return self().op("unique", {x}, {{"sorted", options.sorted}, {"axes", options.axes}}, name, 4);
+  }
+  // The coordinates for grid_sample that map each place of the output through the matrix theta of its image.
+  Value affine_grid(Value theta, Value size = {}, const AffineGridOptions& options = {}, const char* name = nullptr) {
+    return self().op("affine_grid", {theta, size}, {{"size", options.size}, {"align_corners", options.align_corners}}, name, 1)[0];
+  }
+  // The coordinates for grid_sample that map each place of the output through the matrix theta of its image.
+  Value affine_grid(Value theta, const AffineGridOptions& options, const char* name = nullptr) {
+    return self().op("affine_grid", {theta}, {{"size", options.size}, {"align_corners", options.align_corners}}, name, 1)[0];
+  }
+  // Brings axes to given extents: longer ones are cut, shorter ones padded with 0, half of it before and half after, an odd element after.
+  Value center_crop_pad(Value x, Value shape = {}, const CenterCropPadOptions& options = {}, const char* name = nullptr) {
+    return self().op("center_crop_pad", {x, shape}, {{"shape", options.shape}, {"axes", options.axes}}, name, 1)[0];
+  }
+  // Brings axes to given extents: longer ones are cut, shorter ones padded with 0, half of it before and half after, an odd element after.
+  Value center_crop_pad(Value x, const CenterCropPadOptions& options, const char* name = nullptr) {
+    return self().op("center_crop_pad", {x}, {{"shape", options.shape}, {"axes", options.axes}}, name, 1)[0];
+  }
+  // ONNX's Fourier transform, of numbers whose components, the real one or both, are the last axis. The signal is cut or filled with 0 to `length`. The inverse is divided by the length. Onesided keeps the first n/2+1 results; the inverse of that is real, and its length even unless given.
+  Value dft(Value x, Value length = {}, Value axis = {}, const DftOptions& options = {}, const char* name = nullptr) {
+    return self().op("dft", {x, length, axis}, {{"length", options.length}, {"axis", options.axis}, {"inverse", options.inverse}, {"onesided", options.onesided}}, name, 1)[0];
+  }
+  // ONNX's Fourier transform, of numbers whose components, the real one or both, are the last axis. The signal is cut or filled with 0 to `length`. The inverse is divided by the length. Onesided keeps the first n/2+1 results; the inverse of that is real, and its length even unless given.
+  Value dft(Value x, const DftOptions& options, const char* name = nullptr) {
+    return self().op("dft", {x}, {{"length", options.length}, {"axis", options.axis}, {"inverse", options.inverse}, {"onesided", options.onesided}}, name, 1)[0];
+  }
+  // The discrete Fourier transform over one or several axes of any lengths.
+  Value fft(Value x, Value axes = {}, const FftOptions& options = {}, const char* name = nullptr) {
+    return self().op("fft", {x, axes}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}}, name, 1)[0];
+  }
+  // The discrete Fourier transform over one or several axes of any lengths.
+  Value fft(Value x, const FftOptions& options, const char* name = nullptr) {
+    return self().op("fft", {x}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}}, name, 1)[0];
+  }
+  // x sampled at the places that `grid` holds, the innermost axis' coordinate first. Normalized coordinates run from -1 to 1 over x, to the centres of the outermost elements with align_corners, else to their outer edges; others are places in x. Relative ones are counted from where the output element itself lies. Outside of x is the constant, the edge, or x mirrored: reflect at the centres, symmetric at the edges of the outermost elements, reflection at the one that align_corners chooses.
+  Value grid_sample(Value x, Value grid, const GridSampleOptions& options = {}, const char* name = nullptr) {
+    return self().op("grid_sample", {x, grid}, {{"mode", options.mode}, {"padding", options.padding}, {"align_corners", options.align_corners}, {"normalized", options.normalized}, {"relative", options.relative}, {"nearest", options.nearest}, {"constant_value", options.constant_value}, {"layout", options.layout}}, name, 1)[0];
+  }
+  // The gradients of grid_sample to x and to the grid. Where the op holds a place, at the border or far outside of x, and for nearest elements, the grid's is 0.
+  std::vector<Value> grid_sample_gradient(Value gradient, Value x, Value grid, const GridSampleGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("grid_sample_gradient", {gradient, x, grid}, {{"mode", options.mode}, {"padding", options.padding}, {"align_corners", options.align_corners}, {"normalized", options.normalized}, {"relative", options.relative}, {"nearest", options.nearest}, {"constant_value", options.constant_value}, {"layout", options.layout}}, name, 2);
+  }
+  // The real numbers whose Fourier transform, or inverse, x is: along the last of the axes x holds the first n/2+1 elements, the others being their conjugates. n is 2*(extent-1), or one more with round_to_odd.
+  Value hermitean_to_real_fft(Value x, Value axes = {}, const HermiteanToRealFftOptions& options = {}, const char* name = nullptr) {
+    return self().op("hermitean_to_real_fft", {x, axes}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}, {"round_to_odd", options.round_to_odd}}, name, 1)[0];
+  }
+  // The real numbers whose Fourier transform, or inverse, x is: along the last of the axes x holds the first n/2+1 elements, the others being their conjugates. n is 2*(extent-1), or one more with round_to_odd.
+  Value hermitean_to_real_fft(Value x, const HermiteanToRealFftOptions& options, const char* name = nullptr) {
+    return self().op("hermitean_to_real_fft", {x}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}, {"round_to_odd", options.round_to_odd}}, name, 1)[0];
+  }
+  // The pixels of a picture, of which x holds the file's bytes: JPEG, JPEG 2000 (grey or RGB), PNG, WebP, BMP, PNM, plain TIFF. Alpha is left out. Moving WebP and packed TIFF are refused. The size depends on the bytes.
+  Value image_decoder(Value x, const ImageDecoderOptions& options = {}, const char* name = nullptr) {
+    return self().op("image_decoder", {x}, {{"pixel_format", options.pixel_format}}, name, 1)[0];
+  }
+  // The largest element of each cell of a grid over each region, whose corners are rounded to elements. Regions are [batch, x1, y1, x2, y2]; a cell outside of x gives 0.
+  Value max_roi_pool(Value x, Value rois, const MaxRoiPoolOptions& options, const char* name = nullptr) {
+    return self().op("max_roi_pool", {x, rois}, {{"pooled_shape", options.pooled_shape}, {"spatial_scale", options.spatial_scale}}, name, 1)[0];
+  }
+  // The gradient of max_roi_pool to x: each element goes to the first of the largest elements of its cell. Regions are rounded, so they have none.
+  Value max_roi_pool_gradient(Value gradient, Value x, Value rois, const MaxRoiPoolGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("max_roi_pool_gradient", {gradient, x, rois}, {{"spatial_scale", options.spatial_scale}}, name, 1)[0];
+  }
+  // The matrix that turns a spectrum of dft_length/2+1 frequencies into num_mel_bins bins of the mel scale between two frequencies, as ONNX defines it.
+  Value mel_weight_matrix(Value num_mel_bins, Value dft_length, Value sample_rate, Value lower_edge_hertz, Value upper_edge_hertz, const MelWeightMatrixOptions& options = {}, const char* name = nullptr) {
+    return self().op("mel_weight_matrix", {num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz}, {{"dtype", options.dtype}}, name, 1)[0];
+  }
+  // The boxes that are kept, class by class, when those with a lower score that overlap a kept one are dropped, as [batch, class, box]. Boxes are [y1, x1, y2, x2], corners in any order, or [x, y, width, height] around their centres. How many there are depends on the boxes.
+  Value non_max_suppression(Value boxes, Value scores, Value max_per_class = {}, Value iou_threshold = {}, Value score_threshold = {}, const NonMaxSuppressionOptions& options = {}, const char* name = nullptr) {
+    return self().op("non_max_suppression", {boxes, scores, max_per_class, iou_threshold, score_threshold}, {{"center_point_box", options.center_point_box}}, name, 1)[0];
+  }
+  // The boxes that are kept, class by class, when those with a lower score that overlap a kept one are dropped, as [batch, class, box]. Boxes are [y1, x1, y2, x2], corners in any order, or [x, y, width, height] around their centres. How many there are depends on the boxes.
+  Value non_max_suppression(Value boxes, Value scores, const NonMaxSuppressionOptions& options, const char* name = nullptr) {
+    return self().op("non_max_suppression", {boxes, scores}, {{"center_point_box", options.center_point_box}}, name, 1)[0];
+  }
+  // The Fourier transform of real numbers. Along the last of the axes only the first n/2+1 results are kept: the others are their conjugates.
+  Value real_to_hermitean_fft(Value x, Value axes = {}, const RealToHermiteanFftOptions& options = {}, const char* name = nullptr) {
+    return self().op("real_to_hermitean_fft", {x, axes}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}}, name, 1)[0];
+  }
+  // The Fourier transform of real numbers. Along the last of the axes only the first n/2+1 results are kept: the others are their conjugates.
+  Value real_to_hermitean_fft(Value x, const RealToHermiteanFftOptions& options, const char* name = nullptr) {
+    return self().op("real_to_hermitean_fft", {x}, {{"axes", options.axes}, {"inverse", options.inverse}, {"scaling", options.scaling}}, name, 1)[0];
+  }
+  // Resizes any axes at once. The new extents are `sizes`, or floor(extent * scale) for `scales`; one of the two is given, as an input or as an attribute, with an entry for every axis, or for those in `axes`. `coordinate` says where in x an element lies, as in ONNX; scale_offset, which takes sizes and scales, has it at (p - offset) / scale. What lies outside is the edge, or for tf_crop_and_resize, of which `roi` is the crop, extrapolation_value. Integers are truncated. With `aspect` sizes are bounds.
+  Value resize(Value x, Value sizes = {}, Value scales = {}, Value offsets = {}, Value roi = {}, const ResizeOptions& options = {}, const char* name = nullptr) {
+    return self().op("resize", {x, sizes, scales, offsets, roi}, {{"sizes", options.sizes}, {"scales", options.scales}, {"offsets", options.offsets}, {"roi", options.roi}, {"aspect", options.aspect}, {"axes", options.axes}, {"mode", options.mode}, {"coordinate", options.coordinate}, {"nearest", options.nearest}, {"cubic_coeff_a", options.cubic_coeff_a}, {"antialias", options.antialias}, {"exclude_outside", options.exclude_outside}, {"extrapolation_value", options.extrapolation_value}}, name, 1)[0];
+  }
+  // Resizes any axes at once. The new extents are `sizes`, or floor(extent * scale) for `scales`; one of the two is given, as an input or as an attribute, with an entry for every axis, or for those in `axes`. `coordinate` says where in x an element lies, as in ONNX; scale_offset, which takes sizes and scales, has it at (p - offset) / scale. What lies outside is the edge, or for tf_crop_and_resize, of which `roi` is the crop, extrapolation_value. Integers are truncated. With `aspect` sizes are bounds.
+  Value resize(Value x, const ResizeOptions& options, const char* name = nullptr) {
+    return self().op("resize", {x}, {{"sizes", options.sizes}, {"scales", options.scales}, {"offsets", options.offsets}, {"roi", options.roi}, {"aspect", options.aspect}, {"axes", options.axes}, {"mode", options.mode}, {"coordinate", options.coordinate}, {"nearest", options.nearest}, {"cubic_coeff_a", options.cubic_coeff_a}, {"antialias", options.antialias}, {"exclude_outside", options.exclude_outside}, {"extrapolation_value", options.extrapolation_value}}, name, 1)[0];
+  }
+  // The gradient of resize to x: each element of `gradient` is shared out among the elements of x that made it, by their weights. Of x only the shape is used, sizes only for an aspect that is kept.
+  Value resize_gradient(Value gradient, Value x, Value scales = {}, Value offsets = {}, Value roi = {}, const ResizeGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("resize_gradient", {gradient, x, scales, offsets, roi}, {{"sizes", options.sizes}, {"scales", options.scales}, {"offsets", options.offsets}, {"roi", options.roi}, {"aspect", options.aspect}, {"axes", options.axes}, {"mode", options.mode}, {"coordinate", options.coordinate}, {"nearest", options.nearest}, {"cubic_coeff_a", options.cubic_coeff_a}, {"antialias", options.antialias}, {"exclude_outside", options.exclude_outside}}, name, 1)[0];
+  }
+  // The gradient of resize to x: each element of `gradient` is shared out among the elements of x that made it, by their weights. Of x only the shape is used, sizes only for an aspect that is kept.
+  Value resize_gradient(Value gradient, Value x, const ResizeGradientOptions& options, const char* name = nullptr) {
+    return self().op("resize_gradient", {gradient, x}, {{"sizes", options.sizes}, {"scales", options.scales}, {"offsets", options.offsets}, {"roi", options.roi}, {"aspect", options.aspect}, {"axes", options.axes}, {"mode", options.mode}, {"coordinate", options.coordinate}, {"nearest", options.nearest}, {"cubic_coeff_a", options.cubic_coeff_a}, {"antialias", options.antialias}, {"exclude_outside", options.exclude_outside}}, name, 1)[0];
+  }
+  // The average, or the largest, of samples in each cell of a grid over each region. Regions are [x1, y1, x2, y2] in coordinates of which spatial_scale makes those of x; half_pixel moves them by half an element. sampling_ratio is the number of samples of a cell along an axis, 0: one for each element that it spans. Max takes the largest weighted corner, as ONNX does.
+  Value roi_align(Value x, Value rois, Value batch_indices, const RoiAlignOptions& options = {}, const char* name = nullptr) {
+    return self().op("roi_align", {x, rois, batch_indices}, {{"mode", options.mode}, {"output_height", options.output_height}, {"output_width", options.output_width}, {"sampling_ratio", options.sampling_ratio}, {"spatial_scale", options.spatial_scale}, {"half_pixel", options.half_pixel}}, name, 1)[0];
+  }
+  // The gradients of roi_align to x and to the regions. The number of samples of a cell, where the region decides it, is taken as it is.
+  std::vector<Value> roi_align_gradient(Value gradient, Value x, Value rois, Value batch_indices, const RoiAlignGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("roi_align_gradient", {gradient, x, rois, batch_indices}, {{"mode", options.mode}, {"sampling_ratio", options.sampling_ratio}, {"spatial_scale", options.spatial_scale}, {"half_pixel", options.half_pixel}}, name, 2);
   }
   // A reduction of x times weights over a window of the last axes, one for each of the weights' axes. What is outside x comes from the border, whose modes are those of pad. An argument is the place in the window in row-major order.
   Value stencil(Value x, Value weights, const StencilOptions& options = {}, const char* name = nullptr) {
@@ -2499,41 +2511,29 @@ class OpMethods {
   std::vector<Value> stencil_gradient(Value gradient, Value x, Value weights, const StencilGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("stencil_gradient", {gradient, x, weights}, {{"reduce", options.reduce}, {"strides", options.strides}, {"dilations", options.dilations}, {"padding", options.padding}, {"pads", options.pads}, {"offsets", options.offsets}, {"border", options.border}, {"value", options.value}}, name, 2);
   }
-  // The value that stands at the place of x among the keys, or the default. NaN is equal to NaN; of equal keys the first counts.
-  Value label_encode(Value x, Value keys, Value values, Value default_, const char* name = nullptr) {
-    return self().op("label_encode", {x, keys, values, default_}, {}, name, 1)[0];
+  // Fourier transforms of frames of a signal, frame_step apart, each scaled by the window. frame_length is that of the window, or of the signal, unless given; a shorter window is filled up with 0.
+  Value stft(Value signal, Value frame_step = {}, Value window = {}, Value frame_length = {}, const StftOptions& options = {}, const char* name = nullptr) {
+    return self().op("stft", {signal, frame_step, window, frame_length}, {{"frame_step", options.frame_step}, {"frame_length", options.frame_length}, {"onesided", options.onesided}}, name, 1)[0];
   }
-  // True where the whole text matches a regular expression in RE2's syntax.
-  Value regex_full_match(Value x, const RegexFullMatchOptions& options = {}, const char* name = nullptr) {
-    return self().op("regex_full_match", {x}, {{"pattern", options.pattern}}, name, 1)[0];
+  // Fourier transforms of frames of a signal, frame_step apart, each scaled by the window. frame_length is that of the window, or of the signal, unless given; a shorter window is filled up with 0.
+  Value stft(Value signal, const StftOptions& options, const char* name = nullptr) {
+    return self().op("stft", {signal}, {{"frame_step", options.frame_step}, {"frame_length", options.frame_length}, {"onesided", options.onesided}}, name, 1)[0];
   }
-  // The text of b after that of a; both broadcast.
-  Value string_concat(Value a, Value b, const char* name = nullptr) {
-    return self().op("string_concat", {a, b}, {}, name, 1)[0];
+  // Scores with those of suppressed boxes set to 0: boxes below the score threshold, and boxes that overlap a better one, of their class or, unless per_class, of any. A score above 0 is of a box that is kept. The class of a score is its place in the last axis, or given by class_indices.
+  Value suppress_boxes(Value boxes, Value scores, Value class_indices = {}, const SuppressBoxesOptions& options = {}, const char* name = nullptr) {
+    return self().op("suppress_boxes", {boxes, scores, class_indices}, {{"iou_threshold", options.iou_threshold}, {"score_threshold", options.score_threshold}, {"per_class", options.per_class}, {"coordinates", options.coordinates}}, name, 1)[0];
   }
-  // Leaves out the strings that are stop words and changes the case of the rest. If none is left, the result is one empty string.
-  Value string_normalizer(Value x, Value stopwords = {}, const StringNormalizerOptions& options = {}, const char* name = nullptr) {
-    return self().op("string_normalizer", {x, stopwords}, {{"case_change", options.case_change}, {"case_sensitive", options.case_sensitive}, {"locale", options.locale}}, name, 1)[0];
+  // Scores with those of suppressed boxes set to 0: boxes below the score threshold, and boxes that overlap a better one, of their class or, unless per_class, of any. A score above 0 is of a box that is kept. The class of a score is its place in the last axis, or given by class_indices.
+  Value suppress_boxes(Value boxes, Value scores, const SuppressBoxesOptions& options, const char* name = nullptr) {
+    return self().op("suppress_boxes", {boxes, scores}, {{"iou_threshold", options.iou_threshold}, {"score_threshold", options.score_threshold}, {"per_class", options.per_class}, {"coordinates", options.coordinates}}, name, 1)[0];
   }
-  // Leaves out the strings that are stop words and changes the case of the rest. If none is left, the result is one empty string.
-  Value string_normalizer(Value x, const StringNormalizerOptions& options, const char* name = nullptr) {
-    return self().op("string_normalizer", {x}, {{"case_change", options.case_change}, {"case_sensitive", options.case_sensitive}, {"locale", options.locale}}, name, 1)[0];
+  // A window function: Hann, Hamming or Blackman. A periodic one is the first n elements of the symmetric one of n+1.
+  Value window(Value size = {}, const WindowOptions& options = {}, const char* name = nullptr) {
+    return self().op("window", {size}, {{"size", options.size}, {"kind", options.kind}, {"periodic", options.periodic}, {"dtype", options.dtype}}, name, 1)[0];
   }
-  // The parts of each text between the delimiters, along a new last axis; rows with fewer parts end in empty strings. An empty delimiter splits at runs of white space.
-  std::vector<Value> string_split(Value x, const StringSplitOptions& options = {}, const char* name = nullptr) {
-    return self().op("string_split", {x}, {{"delimiter", options.delimiter}, {"max_split", options.max_split}}, name, 2);
-  }
-  // Counts how often n-grams of a pool occur in each row: in runs of elements, and in runs that skip up to max_skip elements between two. The pool holds n-grams of length 1, then of length 2, ...; starts[n - 1] says where those of length n begin, indexes[k] in which column n-gram k is counted.
-  Value tfidf(Value x, Value pool, Value weights = {}, const TfidfOptions& options = {}, const char* name = nullptr) {
-    return self().op("tfidf", {x, pool, weights}, {{"mode", options.mode}, {"min_length", options.min_length}, {"max_length", options.max_length}, {"max_skip", options.max_skip}, {"starts", options.starts}, {"indexes", options.indexes}}, name, 1)[0];
-  }
-  // Counts how often n-grams of a pool occur in each row: in runs of elements, and in runs that skip up to max_skip elements between two. The pool holds n-grams of length 1, then of length 2, ...; starts[n - 1] says where those of length n begin, indexes[k] in which column n-gram k is counted.
-  Value tfidf(Value x, Value pool, const TfidfOptions& options, const char* name = nullptr) {
-    return self().op("tfidf", {x, pool}, {{"mode", options.mode}, {"min_length", options.min_length}, {"max_length", options.max_length}, {"max_skip", options.max_skip}, {"starts", options.starts}, {"indexes", options.indexes}}, name, 1)[0];
-  }
-  // The distinct elements of x, or its distinct slices along an axis, in ascending order or in the order of their first coming; NaN is equal to NaN.
-  std::vector<Value> unique(Value x, const UniqueOptions& options = {}, const char* name = nullptr) {
-    return self().op("unique", {x}, {{"sorted", options.sorted}, {"axes", options.axes}}, name, 4);
+  // A window function: Hann, Hamming or Blackman. A periodic one is the first n elements of the symmetric one of n+1.
+  Value window(const WindowOptions& options, const char* name = nullptr) {
+    return self().op("window", {}, {{"size", options.size}, {"kind", options.kind}, {"periodic", options.periodic}, {"dtype", options.dtype}}, name, 1)[0];
   }
 
  private:
