@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "drivers/cpu/run_cpu.h"
+#include "drivers/cpu/samples.h"
 
 namespace anymps::testing {
 namespace {
@@ -201,6 +201,8 @@ TEST(CpuElementwise, ThreadsDoNotChangeResults) {
   get_driver("cpu").use_threads(2);
   EXPECT_TRUE(same(run(prepared, inputs)[0], one));
 }
+
+TEST(CpuComplex, Planar) { EXPECT_GE(expect_samples_as_reference("planar", kAny), 4); }
 
 }  // namespace
 }  // namespace anymps::testing

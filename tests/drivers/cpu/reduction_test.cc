@@ -79,5 +79,22 @@ TEST(CpuReduction, ChannelsLast) {
         expect_as_reference(op, {x}, {{"axes", axes}, {"keep_dims", keep}}, 5e-6);
 }
 
+TEST(CpuSumTo, SumsOfBroadcasts) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kC64})
+    for (const Shape& like :
+         {Shape{70}, Shape{60, 1}, Shape{5, 1, 1}, Shape{1, 60, 70}, Shape{}, Shape{5, 60, 70}}) {
+      const TestTensor x = TestTensor(dtype, {5, 60, 70}).fill(1, 1, 9);  // nothing cancels
+      expect_as_reference("sum_to", {x, TestTensor(dtype, like)}, {}, 1e-5);
+      expect_as_reference("sum_to", {x.scrambled(), TestTensor(dtype, like)}, {}, 1e-5);
+    }
+}
+
+TEST(CpuHammingDistance, ManyVectors) {
+  for (DType dtype : {DType::kI8, DType::kU16, DType::kI32, DType::kU64})
+    expect_as_reference("hamming_distance",
+                        {TestTensor(dtype, {30, 1, 40}).fill(1, 0, 100),
+                         TestTensor(dtype, {1, 50, 40}).fill(2, 0, 100).scrambled()});
+}
+
 }  // namespace
 }  // namespace anymps::testing

@@ -6,6 +6,10 @@
 
 namespace anymps::testing {
 
+// Floats and integers of several sizes.
+inline constexpr DTypeSet kSomeDTypes =
+    bit(DType::kF32) | bit(DType::kF16) | bit(DType::kI8) | bit(DType::kI64) | bit(DType::kF64);
+
 inline TestInputs sample_inputs(const Op& op, const Sample& sample, DType dtype) {
   TestInputs inputs;
   for (size_t i = 0; i < sample.shapes.size(); ++i) {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that move elements, and send them back, against the reference: sizes that take several
+// threads, every mode, and elements that come more than once.
+#include "drivers/cpu/samples.h"
+
+namespace anymps::testing {
+namespace {
+
+TEST(CpuMovement, Samples) {
+  for (const char* op :
+       {"scatter", "scatter_nd", "scatter_along_axis", "im2col", "col2im", "interleave",
+        "space_to_batch", "batch_to_space", "slice_update", "slice_gradient", "band_part", "trilu"})
+    EXPECT_GE(expect_samples_as_reference(op, kSomeDTypes), 5) << op;
+}
+
+TEST(CpuMovement, PlacesAndBytes) {
+  EXPECT_GE(expect_samples_as_reference("reinterpret", kAny), 4);
+  for (int axis : {0, 1, 2})
+    expect_as_reference("coordinate_along_axis", {},
+                        {{"shape", Ints{50, 60, 70}}, {"axis", axis}, {"dtype", DType::kF16}});
+}
+
+TEST(CpuScatter, CollisionsAreInOrder) {
+  const TestTensor rows = TestTensor(DType::kF32, {500, 64}).fill(1);
+  const TestTensor data = TestTensor(DType::kF32, {20, 64}).fill(2);
+  const TestTensor places = TestTensor(DType::kI64, {500, 1}).fill(3, -20, 19);
+  for (const char* mode : {"set", "add", "mul", "max"}) {
+    expect_as_reference("scatter_nd", {rows, places, data}, {{"mode", mode}});
+    expect_as_reference("scatter_along_axis",
+                        {rows, TestTensor(DType::kI32, {500, 64}).fill(4, 0, 19), data},
+                        {{"mode", mode}});
+  }
+}
+
+TEST(CpuScatter, BadIndexIsAnErrorThatNamesIt) {
+  TestInputs inputs = {TestTensor(DType::kF32, {2}), TestTensor(DType::kI64, {2}, {0, 7}),
+                       TestTensor(DType::kF32, {3})};
+  const Prepared prepared = prepare_cpu("scatter", inputs);
+  EXPECT_EQ(error_of([&] { run(prepared, inputs); }),
+            "[scatter] index 7 is out of range for axis 0 of extent 3");
+}
+
+TEST(CpuBandPart, BandsOfManyRows) {
+  const TestTensor x = TestTensor(DType::kF32, {6, 90, 70}).fill(1, 1, 2);
+  for (int k : {-95, -3, 0, 5, 71}) {
+    expect_as_reference("trilu", {x}, {{"k", k}});
+    expect_as_reference("trilu", {x}, {{"k", k}, {"upper", false}});
+    expect_as_reference("band_part", {x}, {{"lower", k}, {"upper", 2}});
+  }
+}
+
+TEST(CpuReverseSequence, ManySequences) {
+  const TestTensor lengths = TestTensor(DType::kI64, {30}).fill(1, 0, 40);
+  for (DType dtype : {DType::kF32, DType::kI8, DType::kC64}) {
+    expect_as_reference("reverse_sequence", {TestTensor(dtype, {40, 30, 20}).fill(2), lengths});
+    expect_as_reference("reverse_sequence",
+                        {TestTensor(dtype, {30, 7, 40}).fill(2).scrambled(), lengths},
+                        {{"batch_axis", 0}, {"time_axis", 2}});
+  }
+  TestInputs inputs = {random_f32({4, 2}), TestTensor(DType::kI32, {2}, {1, 5})};
+  const Prepared prepared = prepare_cpu("reverse_sequence", inputs);
+  EXPECT_EQ(error_of([&] { run(prepared, inputs); }),
+            "[reverse_sequence] length 5 of sequence 1 is not in [0, 4]");
+}
+
+TEST(CpuSparse, PlacesOfManyElements) {
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kI16, DType::kC64}) {
+    const TestTensor values = TestTensor(dtype, {300}).fill(1, 0, 3);
+    expect_as_reference("sparse_to_dense",
+                        {values, TestTensor(DType::kI64, {300}).fill(2, 0, 19),
+                         TestTensor(DType::kI64, {300}).fill(3, 0, 29)},
+                        {{"shape", Ints{30, 20}}}, 2e-3);
+  }
+  TestInputs outside = {random_f32({1}), TestTensor(DType::kI32, {1}, {2}),
+                        TestTensor(DType::kI32, {1}, {0})};
+  const Prepared prepared = prepare_cpu("sparse_to_dense", outside, {{"shape", Ints{2, 2}}});
+  EXPECT_EQ(error_of([&] { run(prepared, outside); }),
+            "[sparse_to_dense] place (0, 2) is outside [2, 2]");
+}
+
+TEST(CpuPadGradient, EveryMode) {
+  const Ints pads = {0, 5, 20, 1, 3, 11};
+  for (const char* mode : {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"})
+    for (DType dtype : {DType::kF32, DType::kF16, DType::kI8, DType::kC64}) {
+      const NamedAttrs attrs = {{"pads", pads}, {"mode", mode}};
+      const TestTensor dy = TestTensor(dtype, {9, 50, 60}).fill(1, 0, 2);
+      expect_as_reference("pad_gradient", {dy}, attrs, 2e-3);
+      expect_as_reference("pad_gradient", {dy.scrambled()}, attrs, 2e-3);
+    }
+}
+
+TEST(CpuTileGradient, Repeats) {
+  for (const Ints& repeats : {Ints{4, 1, 1}, Ints{1, 3, 2}, Ints{2, 2, 7}, Ints{1, 1, 1}})
+    expect_as_reference("tile_gradient", {random_f32({8, 42, 70})}, {{"repeats", repeats}}, 1e-5);
+}
+
+}  // namespace
+}  // namespace anymps::testing

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of resizing, sampling, regions, stencils and Fourier transforms against the reference:
+// every mode, and sizes that the samples of the records do not have.
+#include "drivers/cpu/against_reference.h"
+#include "drivers/cpu/samples.h"
+
+namespace anymps::testing {
+namespace {
+
+TestTensor wave(Shape shape, DType dtype = DType::kF32, uint64_t seed = 5) {
+  return TestTensor(dtype, std::move(shape)).fill(seed, -1, 1);
+}
+
+TEST(CpuResize, EveryMode) {
+  const NamedAttrs sizes{{"sizes", Ints{2, 3, 40, 17}}};
+  const auto with = [&](const char* mode) {
+    NamedAttrs attrs = sizes;
+    attrs.emplace_back("mode", mode);
+    return attrs;
+  };
+  expect_same({"resize", "nearest", {wave({2, 3, 20, 30})}, with("nearest")}, 0);
+  expect_same({"resize", "nearest", {spread(wave({2, 3, 20, 30}, DType::kI16))}, with("nearest")},
+              0);
+  expect_same({"resize", "separable", {wave({2, 3, 20, 30})}, with("linear")}, 1e-5);
+  expect_same({"resize", "separable", {wave({2, 3, 20, 30}, DType::kF64)}, with("cubic")}, 1e-12);
+  expect_same({"resize", "separable", {wave({2, 3, 20, 30}, DType::kF16)}, with("linear")}, 2e-3);
+}
+
+TEST(CpuResize, Gradient) {
+  for (const char* mode : {"nearest", "linear", "cubic"})
+    for (const Shape& x : {Shape{2, 3, 11, 50}, Shape{2, 3, 40, 7}})
+      expect_as_reference("resize_gradient", {random_f32({2, 3, 30, 20}), random_f32(x)},
+                          {{"mode", mode}}, 1e-5);
+}
+
+TEST(CpuSampling, EveryMode) {
+  for (const char* mode : {"nearest", "linear", "cubic"})
+    expect_same({"grid_sample",
+                 "corners",
+                 {spread(wave({2, 5, 9, 8})), wave({2, 7, 6, 2}, DType::kF32, 8)},
+                 {{"mode", mode}}},
+                1e-5);
+  const TestTensor rois(DType::kF32, {2, 4}, {1, 2, 9, 14, 0, 0, 20, 20});
+  for (const char* mode : {"avg", "max"})
+    expect_same({"roi_align",
+                 "corners",
+                 {wave({2, 5, 16, 18}), rois, TestTensor(DType::kI64, {2}, {1, 0})},
+                 {{"output_height", 3}, {"output_width", 4}, {"mode", mode}}},
+                1e-5);
+  expect_same({"deform_conv",
+               "columns",
+               {wave({2, 4, 9, 10}), wave({6, 2, 3, 3}, DType::kF32, 6),
+                wave({2, 36, 7, 8}, DType::kF32, 7), wave({6}), wave({2, 18, 7, 8})},
+               {{"groups", 2}, {"offset_groups", 2}}},
+              1e-5);
+}
+
+TEST(CpuRegions, MaxRoiPool) {
+  TestTensor rois = random_f32({40, 5}, 1, 0, 19);
+  for (int64_t i = 0; i < 40; ++i) {
+    float* row = static_cast<float*>(rois.ptr()) + i * 5;
+    row[0] = static_cast<float>(i % 3);
+  }
+  for (double scale : {1.0, 0.25})
+    expect_as_reference("max_roi_pool", {random_f32({3, 5, 20, 15}).scrambled(), rois},
+                        {{"pooled_shape", Ints{3, 4}}, {"spatial_scale", scale}});
+}
+
+TEST(CpuRegions, AffineGrid) {
+  for (bool align : {false, true})
+    for (const Ints& size : {Ints{3, 1, 40, 50}, Ints{3, 1, 7, 8, 9}}) {
+      const auto d = static_cast<int64_t>(size.size()) - 2;
+      expect_as_reference("affine_grid", {random_f32({3, d, d + 1}).scrambled()},
+                          {{"size", size}, {"align_corners", align}}, 1e-6);
+    }
+}
+
+TEST(CpuStencil, EveryModeAndBorder) {
+  for (const char* reduce : {"sum", "product", "min", "max", "arg_min", "arg_max"})
+    for (const char* border : {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"}) {
+      const NamedAttrs attrs = {{"reduce", reduce},
+                                {"border", border},
+                                {"value", 0.5},
+                                {"padding", "same_upper"},
+                                {"dilations", Ints{1, 2}}};
+      const TestTensor x = random_f32({3, 20, 30}, 1, 0.5, 2),
+                       weights = random_f32({3, 4}, 2, 0.5, 2);
+      expect_as_reference("stencil", {x, weights}, attrs, 1e-5);
+      expect_as_reference("stencil", {x.scrambled(), weights.scrambled()}, attrs, 1e-5);
+    }
+  const TestInputs halves = {TestTensor(DType::kF16, {5}), TestTensor(DType::kF16, {3})};
+  EXPECT_FALSE(prepare_cpu("stencil", halves, {{"value", 1e6}}).kernel) << "not a half";
+}
+
+TEST(CpuDetection, ManyBoxesAndClasses) {
+  const TestTensor boxes = random_f32({3, 200, 4}, 1, 0, 10),
+                   scores = random_f32({3, 7, 200}, 2, 0, 1);
+  const auto scalar = [](double value) { return TestTensor(DType::kF32, {}, {value}); };
+  for (int most : {0, 3, 500})
+    for (bool centres : {false, true})
+      expect_as_reference(
+          "non_max_suppression",
+          {boxes, scores, TestTensor(DType::kI64, {}, {double(most)}), scalar(0.3), scalar(0.2)},
+          {{"center_point_box", centres}});
+  for (const char* mode : {"corners_height_first", "corners_width_first", "centers_height_first",
+                           "centers_width_first"})
+    for (bool per_class : {false, true}) {
+      const NamedAttrs attrs = {{"coordinates", mode},
+                                {"per_class", per_class},
+                                {"iou_threshold", 0.3},
+                                {"score_threshold", 0.2}};
+      expect_as_reference("suppress_boxes", {boxes, random_f32({3, 200, 7}, 3, 0, 1)}, attrs);
+      expect_as_reference("suppress_boxes",
+                          {boxes, random_f32({3, 200, 1}, 4, 0, 1),
+                           TestTensor(DType::kI32, {3, 200}).fill(5, 0, 4)},
+                          attrs);
+    }
+}
+
+TEST(CpuFourier, ManyLengths) {
+  for (const int64_t n : {1, 2, 3, 16, 31, 32, 37, 100, 360, 512, 961, 1009})
+    for (const bool inverse : {false, true})
+      expect_same({"fft", "stockham", {wave({3, n}, DType::kC64)}, {{"inverse", inverse}}}, 2e-4);
+  expect_same({"dft", "stockham", {wave({2, 1021, 1}, DType::kF64)}, {{"onesided", true}}}, 1e-9);
+  expect_same(
+      {"stft", "stockham", {wave({2, 700, 1}), TestTensor(DType::kI64, {}, {100}), wave({257})}},
+      1e-4);
+}
+
+}  // namespace
+}  // namespace anymps::testing

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of orders, running sums and choices against the reference: sizes that take several
+// threads, and elements that come more than once.
+#include <cmath>
+
+#include "drivers/cpu/samples.h"
+
+namespace anymps::testing {
+namespace {
+
+// Few different values, so that equal ones are common.
+TestTensor repeated(DType dtype, Shape shape) {
+  return TestTensor(dtype, std::move(shape)).fill(3, -4, 4);
+}
+
+TEST(CpuLines, Samples) {
+  for (const char* op :
+       {"cumsum", "cumprod", "cummin", "cummax", "sort", "argsort", "top_k", "softmax_gradient"})
+    EXPECT_GE(expect_samples_as_reference(op, kSomeDTypes), 5) << op;
+}
+
+TEST(CpuSort, EqualElementsKeepTheirOrder) {
+  for (DType dtype : dtypes_of(kReal | kBoolean))
+    for (bool descending : {false, true}) {
+      const NamedAttrs attrs = {{"descending", descending}, {"axis", 1}};
+      expect_as_reference("argsort", {repeated(dtype, {40, 700})}, attrs);
+      expect_as_reference("sort", {repeated(dtype, {5, 300, 3}).scrambled()}, attrs);
+    }
+}
+
+TEST(CpuSort, TopKOfMany) {
+  for (int k : {1, 7, 100, 1000})
+    for (bool largest : {false, true}) {
+      const NamedAttrs attrs = {{"k", k}, {"largest", largest}};
+      expect_as_reference("top_k", {TestTensor(DType::kI32, {30, 1000}).fill(2, -90, 90)}, attrs, 0,
+                          2);
+    }
+}
+
+TEST(CpuSort, TopKGradient) {
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kF64})
+    for (bool largest : {false, true}) {
+      const TestTensor x = TestTensor(dtype, {30, 100, 3}).fill(2, -4, 4);
+      const NamedAttrs attrs = {{"axis", 1}, {"largest", largest}};
+      expect_as_reference("top_k_gradient", {TestTensor(dtype, {30, 20, 3}).fill(1), x}, attrs);
+      expect_as_reference("top_k_gradient",
+                          {TestTensor(dtype, {30, 100, 3}).fill(1).scrambled(), x.scrambled()},
+                          attrs);
+    }
+}
+
+TEST(CpuCumulative, LongLines) {
+  for (const char* op : {"cumsum", "cummax"})
+    for (int axis : {0, 1}) {
+      const TestTensor x = TestTensor(DType::kF32, {300, 400}).fill(1);
+      expect_as_reference(op, {x}, {{"axis", axis}}, 1e-6);
+      expect_as_reference(op, {x.scrambled()}, {{"axis", axis}, {"reverse", true}}, 1e-6);
+    }
+}
+
+TEST(CpuSelection, NonzeroAndCompress) {
+  for (DType dtype : {DType::kF32, DType::kBool, DType::kI16}) {
+    const TestTensor x = TestTensor(dtype, {130, 300}).fill(1, -2, 2);
+    expect_as_reference("nonzero", {x});
+    expect_as_reference("nonzero", {x.scrambled()}, {{"axes_first", false}});
+  }
+  const TestTensor x = TestTensor(DType::kF32, {40, 60, 5}).fill(1);
+  const TestTensor condition = TestTensor(DType::kBool, {60}).fill(2);
+  expect_as_reference("compress", {x, condition}, {{"axes", std::vector<int64_t>{1}}});
+  expect_as_reference("compress", {x, condition});
+}
+
+TEST(CpuUnique, ManyElements) {
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kI64, DType::kU8, DType::kC64})
+    for (bool sorted : {false, true}) {
+      const TestTensor x = TestTensor(dtype, {40, 50}).fill(1, -30, 30);
+      expect_as_reference("unique", {x}, {{"sorted", sorted}}, 0, 4);
+      const TestTensor few = TestTensor(dtype, {6, 50, 2}).fill(1, 0, 1);
+      expect_as_reference("unique", {few}, {{"sorted", sorted}, {"axes", Ints{1}}}, 0, 4);
+    }
+  const double nan = std::nan("");
+  expect_as_reference("unique", {TestTensor(DType::kF32, {6}, {nan, 0, -0.0, nan, 1, -1})}, {}, 0,
+                      4);
+}
+
+}  // namespace
+}  // namespace anymps::testing
