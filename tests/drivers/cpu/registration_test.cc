@@ -18,11 +18,10 @@ TEST(CpuRegistration, EveryOpHasAKernelOrAReason) {
     } else if (op->reference_only.empty()) {
       EXPECT_TRUE(has) << op->name << " has no kernel on the CPU and runs on the reference kernel. "
                        << (op->is(kElementwise)
-                               ? "Add its function to a list at the end of semantics/, "
-                                 "or a line to drivers/cpu/elementwise/vector_functions.inc;"
-                               : "Register one with KernelRegistrar in drivers/cpu/<family>/,")
-                       << " or let the record say .reference_only(\"why\") in src/ops/"
-                       << op->family << "/" << op->file << ".cc";
+                               ? "List its function in semantics/scalar_functions.h"
+                               : "Register one in drivers/cpu/" + op->family)
+                       << ", or let src/ops/" << op->family << "/" << op->file
+                       << ".cc say .reference_only(\"why\")";
     } else {
       EXPECT_FALSE(has) << op->name << " has a kernel on the CPU, but its record says "
                         << ".reference_only(\"" << op->reference_only << "\"): remove that";
