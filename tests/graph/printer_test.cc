@@ -46,7 +46,7 @@ TEST(Printer, LargeConstantsTellTheirSize) {
 TEST(Printer, Json) {
   const std::string json = to_json(*attention_like());
   EXPECT_NE(json.find(R"({"name": "x", "dtype": "f32", "shape": ["N", 6]})"), std::string::npos);
-  EXPECT_NE(json.find(R"("op": "transpose", "family": "shape", "name": "turned", )"
+  EXPECT_NE(json.find(R"("op": "transpose", "family": "movement", "name": "turned", )"
                       R"("inputs": ["heads"], "outputs": [{"name": "y", "dtype": "f32", )"
                       R"("shape": [2, "N", 3]}], "attrs": {"perm": [1, 0, 2]})"),
             std::string::npos);
