@@ -2,7 +2,7 @@
 // Any bytes as a picture: they become pixels or give an Error. Large ones are only measured, since
 // a few bytes may honestly stand for a large picture.
 #include "base/error.h"
-#include "semantics/image_codec.h"
+#include "semantics/image/codec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr int64_t kMost = 1 << 16;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers. All but random_state are pure functions of a state tensor, so that they may be
 // folded, merged and repeated; random_state draws a new state at each run.
+#include "ops/creation/random.h"
+
 #include <cmath>
 
-#include "ops/creation/philox.h"
 #include "ops/expect.h"
 #include "ops/shape_rules.h"
 
@@ -79,6 +80,22 @@ const DTypeSet kState = bit(DType::kI32);
 const char* const kStateDoc = "[7], of philox_state, random_state or another random";
 
 }  // namespace
+
+Distribution distribution_of(const Attrs& attrs) {
+  using Kind = Distribution::Kind;
+  const std::string& name = attrs.s("distribution");
+  const DType dtype = attrs.dtype("dtype");
+  Distribution::Parameters parameters{.wide = dtype == DType::kF64,
+                                      .low = attrs.f("low"),
+                                      .high = attrs.f("high"),
+                                      .mean = attrs.f("mean"),
+                                      .deviation = attrs.f("deviation")};
+  if (name == "uniform") parameters.kind = is_int(dtype) ? Kind::kWhole : Kind::kUniform;
+  if (name == "normal")
+    parameters.kind = attrs.s("sampling") == "box_muller" ? Kind::kBoxMuller : Kind::kNormal;
+  if (name == "truncated_normal") parameters.kind = Kind::kTruncated;
+  return Distribution(parameters);
+}
 
 OP(philox_state)
     .doc(

@@ -2,7 +2,7 @@
 // The gradient of einsum: for each operand, another einsum of the gradient and the other operands.
 // A label that comes twice in an operand, a diagonal, gets a label of its own for each axis and a
 // unit matrix that holds them together.
-#include "ops/linear/einsum.h"
+#include "semantics/einsum.h"
 
 #include <algorithm>
 

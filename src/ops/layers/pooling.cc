@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling over any number of spatial axes.
+#include "ops/layers/pooling.h"
+
 #include "ops/expect.h"
-#include "ops/layers/pool_index.h"
 
 namespace anymps {
 
@@ -15,6 +16,34 @@ OpWriter& pooling_window(OpWriter& op) {
       .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
       .attr("ceil_mode", false, "extents are rounded up: a last window may stick out")
       .attr("layout", "channels_first", layout_choices());
+}
+
+std::vector<std::string> pool_index_choices() {
+  return {"tensor",    "column_major", "global_1d", "global_2d", "global_3d",
+          "global_4d", "local_1d",     "local_2d",  "local_3d",  "local_4d"};
+}
+
+Shape spatial_extents(const Attrs& attrs, const Shape& x) {
+  const TensorAxes axes = tensor_axes(attrs, x.size());
+  Shape spatial;
+  for (size_t i = 0; i < axes.count; ++i) spatial.push_back(x[axes.spatial + i]);
+  return spatial;
+}
+
+Window pool_window(const Attrs& attrs, const Shape& x) {
+  const std::vector<int64_t>& kernel = attrs.ints("kernel");
+  return resolve_window(attrs, spatial_extents(attrs, x), Shape(kernel.begin(), kernel.end()));
+}
+
+PoolIndex pool_index(const Attrs& attrs, const Shape& x, const Window& window) {
+  const std::string& mode = attrs.s("indices");
+  PoolIndexRule rule{.local = mode.starts_with("local"), .column_major = mode == "column_major"};
+  if (mode != "tensor" && !rule.column_major) {  // global_2d
+    rule.axes = static_cast<size_t>(mode.at(mode.find('_') + 1) - '0');
+    require(rule.axes <= x.size(), "[{}] indices {} of a tensor of rank {}", attrs.op()->name, mode,
+            x.size());
+  }
+  return PoolIndex(rule, tensor_axes(attrs, x.size()), x, window);
 }
 
 Dims pooled_shape(InferContext& ctx, const Dims& x) {

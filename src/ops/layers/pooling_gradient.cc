@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients of pooling, and max_unpool, which takes elements back to where max_pool found them.
 #include "ops/expect.h"
-#include "ops/layers/pool_index.h"
 #include "ops/layers/pooling.h"
 
 namespace anymps {

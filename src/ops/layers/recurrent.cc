@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers over a whole sequence, with the tensor layouts and gate orders of ONNX.
 #include "ops/layers/recurrent.h"
+
 #include "ops/expect.h"
-#include "ops/layers/recurrent_activation.h"
 
 namespace anymps {
 
@@ -42,6 +42,34 @@ std::vector<std::string> usual_activations(const Attrs& attrs, int64_t gates) {
   return {attrs.s("activation")};
 }
 
+std::vector<CellActivation> cell_activations(const Attrs& attrs, int64_t directions,
+                                             const std::vector<std::string>& usual) {
+  const std::string& op = attrs.op()->name;
+  std::vector<std::string> names(1);
+  for (const char c : attrs.s("activations")) {
+    if (c == ',')
+      names.emplace_back();
+    else
+      names.back() += c;
+  }
+  if (attrs.s("activations").empty()) {
+    names.clear();
+    for (int64_t i = 0; i < directions; ++i) names.insert(names.end(), usual.begin(), usual.end());
+  }
+  require(names.size() == usual.size() * static_cast<size_t>(directions),
+          "[{}] {} activations are given, must be {}", op, names.size(),
+          usual.size() * static_cast<size_t>(directions));
+  const std::vector<double>&alpha = attrs.floats("activation_alpha"),
+        &beta = attrs.floats("activation_beta");
+  std::vector<CellActivation> result;
+  for (size_t i = 0; i < names.size(); ++i) {
+    result.push_back(CellActivation::named(names[i], op));
+    if (i < alpha.size()) result.back().alpha = alpha[i];
+    if (i < beta.size()) result.back().beta = beta[i];
+  }
+  return result;
+}
+
 OpWriter& activation_lists(OpWriter& op) {
   return op
       .attr("activations", "", {},
@@ -55,8 +83,7 @@ namespace {
 
 void infer_recurrent(InferContext& ctx, int64_t gates) {
   const RecurrentShapes shapes = recurrent_shapes(ctx, gates);
-  CellActivation::of(ctx.attrs, recurrent_directions(ctx.attrs),
-                     usual_activations(ctx.attrs, gates));
+  cell_activations(ctx.attrs, recurrent_directions(ctx.attrs), usual_activations(ctx.attrs, gates));
   expect_shape(ctx, 5, shapes.state);
   if (ctx.op.name == "lstm") {
     expect_shape(ctx, 6, shapes.state);

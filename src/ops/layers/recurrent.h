@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/infer.h"
+#include "semantics/cell_activation.h"
 
 namespace anymps {
 
@@ -20,6 +21,9 @@ int64_t recurrent_directions(const Attrs& attrs);
 // What the gates, the candidate and the cell of a layer with so many gates have without the
 // attribute `activations`.
 std::vector<std::string> usual_activations(const Attrs& attrs, int64_t gates);
+// Those of attribute `activations`, separated by commas, for each direction; `usual` without it.
+std::vector<CellActivation> cell_activations(const Attrs& attrs, int64_t directions,
+                                             const std::vector<std::string>& usual);
 // The attributes for others.
 OpWriter& activation_lists(OpWriter& op);
 

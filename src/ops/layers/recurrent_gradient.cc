@@ -3,7 +3,6 @@
 // Inputs and attributes are those of the layer; then come the gradients of its outputs.
 #include "ops/expect.h"
 #include "ops/layers/recurrent.h"
-#include "ops/layers/recurrent_activation.h"
 
 namespace anymps {
 
@@ -12,8 +11,7 @@ namespace {
 // Inputs: the layer's (count of them), then one gradient for each of its outputs.
 void infer_gradient(InferContext& ctx, int64_t gates, size_t count) {
   const RecurrentShapes shapes = recurrent_shapes(ctx, gates);
-  CellActivation::of(ctx.attrs, recurrent_directions(ctx.attrs),
-                     usual_activations(ctx.attrs, gates));
+  cell_activations(ctx.attrs, recurrent_directions(ctx.attrs), usual_activations(ctx.attrs, gates));
   for (size_t i = 5; i < std::min<size_t>(count, 7); ++i) expect_shape(ctx, i, shapes.state);
   if (count == 8) expect_shape(ctx, 7, shapes.peephole);
   expect_shape(ctx, count, shapes.y);

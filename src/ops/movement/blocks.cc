@@ -92,6 +92,7 @@ Blocks blocks_of(const Attrs& attrs, int64_t rank, const char* op) {
   blocks.axes = normalize_axes(attrs.ints("axes"), rank, op);
   blocks.sizes = attrs.ints("block");
   blocks.batch = normalize_axis(attrs.i("batch_axis"), rank, op);
+  blocks.shuffled = attrs.b("pixel_shuffle");
   require(blocks.axes.size() == blocks.sizes.size(), "[{}] {} axes and {} block sizes", op,
           blocks.axes.size(), blocks.sizes.size());
   require(std::count(blocks.axes.begin(), blocks.axes.end(), blocks.batch) == 0,

@@ -1,91 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distinct elements, or distinct slices along an axis.
-#include "ops/reduction/unique.h"
-
-#include <algorithm>
-#include <numeric>
-
-#include "base/string_store.h"
+#include "semantics/unique.h"
 #include "ops/infer.h"
 
 namespace anymps {
 
 namespace {
-
-// -1, 0, 1: a comes before b, is equal, comes after.
-template <typename T>
-int compare(const T& a, const T& b) {
-  if constexpr (std::is_same_v<T, Text>) {
-    const int order = text_of(a).compare(text_of(b));
-    return order < 0 ? -1 : order > 0;
-  } else if constexpr (std::is_same_v<T, Complex>) {
-    const int order = compare(a.real(), b.real());
-    return order != 0 ? order : compare(a.imag(), b.imag());
-  } else {
-    const auto x = static_cast<Compute<T>>(a), y = static_cast<Compute<T>>(b);
-    const bool x_nan = x != x, y_nan = y != y;
-    if (x_nan || y_nan) return x_nan - y_nan;
-    return x < y ? -1 : x > y;
-  }
-}
-
-// From ascending order to the order of the first coming.
-Distinct as_they_come(const Distinct& ascending) {
-  std::vector<size_t> coming(ascending.first.size());
-  std::iota(coming.begin(), coming.end(), size_t{0});
-  std::sort(coming.begin(), coming.end(),
-            [&](size_t a, size_t b) { return ascending.first[a] < ascending.first[b]; });
-  Distinct moved{{}, ascending.inverse, {}};
-  std::vector<int64_t> rank(coming.size());
-  for (size_t i = 0; i < coming.size(); ++i) {
-    rank[coming[i]] = static_cast<int64_t>(i);
-    moved.first.push_back(ascending.first[coming[i]]);
-    moved.counts.push_back(ascending.counts[coming[i]]);
-  }
-  for (int64_t& number : moved.inverse) number = rank[static_cast<size_t>(number)];
-  return moved;
-}
-
-// Of `count` elements or slices, where place(i) is the i-th in ascending order and differs(i) tells
-// whether it is not the same as the one before.
-template <typename Place, typename Differs>
-Distinct count_distinct(size_t count, bool sorted, Place place, Differs differs) {
-  Distinct result;
-  result.inverse.resize(count);
-  for (size_t i = 0; i < count; ++i) {
-    if (i == 0 || differs(i)) {
-      result.first.push_back(place(i));
-      result.counts.push_back(0);
-    }
-    ++result.counts.back();
-    result.inverse[static_cast<size_t>(place(i))] = static_cast<int64_t>(result.first.size()) - 1;
-  }
-  return sorted ? result : as_they_come(result);
-}
-
-template <typename T>
-Distinct find(const TensorDesc& desc, const T* data, int64_t axis, bool sorted) {
-  int64_t outer = 1, inner = 1;
-  const int64_t slices = axis < 0 ? desc.count() : desc.shape[static_cast<size_t>(axis)];
-  for (int64_t i = 0; axis >= 0 && i < desc.rank(); ++i)
-    (i < axis ? outer : inner) *= i == axis ? 1 : desc.shape[static_cast<size_t>(i)];
-  const auto order_of = [&](int64_t a, int64_t b) {
-    for (int64_t o = 0; o < outer; ++o)
-      for (int64_t i = 0; i < inner; ++i) {
-        const int64_t at = o * slices * inner + i;
-        const int order = compare(data[at + a * inner], data[at + b * inner]);
-        if (order != 0) return order;
-      }
-    return 0;
-  };
-  std::vector<int64_t> order(static_cast<size_t>(slices));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return order_of(a, b) < 0; });
-  return count_distinct(
-      order.size(), sorted, [&](size_t i) { return order[i]; },
-      [&](size_t i) { return order_of(order[i - 1], order[i]) != 0; });
-}
 
 std::vector<Shape> measure_unique(const MeasureContext& ctx) {
   const MeasureInput& x = ctx.inputs[0];
@@ -103,38 +23,6 @@ std::vector<Shape> measure_unique(const MeasureContext& ctx) {
 }
 
 }  // namespace
-
-int64_t unique_axis(const std::vector<int64_t>& axes, int64_t rank) {
-  if (axes.empty()) return -1;
-  require(axes.size() == 1, "[unique] axes must name one axis or none, there are {}", axes.size());
-  return normalize_axis(axes[0], rank, "unique");
-}
-
-Distinct find_distinct(const TensorDesc& desc, const void* data, int64_t axis, bool sorted) {
-  if (desc.dtype == DType::kString) return find(desc, static_cast<const Text*>(data), axis, sorted);
-  return dispatch<kAny>(desc.dtype, [&]<typename T>() {
-    return find(desc, static_cast<const T*>(data), axis, sorted);
-  });
-}
-
-Distinct find_distinct_numbers(const TensorDesc& desc, const void* data, bool sorted) {
-  return dispatch<kAny>(desc.dtype, [&]<typename T>() {
-    struct Item {
-      T value;
-      int64_t place;
-    };
-    std::vector<Item> items(static_cast<size_t>(desc.count()));
-    for (size_t i = 0; i < items.size(); ++i)
-      items[i] = {static_cast<const T*>(data)[i], static_cast<int64_t>(i)};
-    std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
-      const int order = compare(a.value, b.value);
-      return order != 0 ? order < 0 : a.place < b.place;
-    });
-    return count_distinct(
-        items.size(), sorted, [&](size_t i) { return items[i].place; },
-        [&](size_t i) { return compare(items[i - 1].value, items[i].value) != 0; });
-  });
-}
 
 OP(unique)
     .doc(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures from the bytes of their files.
 #include "ops/expect.h"
-#include "semantics/image_codec.h"
+#include "semantics/image/codec.h"
 
 namespace anymps {
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resizing by nearest, linear or cubic interpolation, over any axes at once, and its gradient.
+#include "ops/signal/resize.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "ops/expect.h"
 #include "ops/shape_rules.h"
-#include "ops/signal/resize_coordinates.h"
 
 namespace anymps {
 
@@ -44,7 +45,7 @@ Dims with_aspect(const InferContext& ctx, const Dims& x, const std::vector<size_
     }
   Shape known(x.size(), 1);
   for (const size_t axis : axes) known[axis] = x[axis].value();
-  const double scale = aspect_scale(ctx.attrs, known, sizes);
+  const double scale = aspect_scale(resize_rule(ctx.attrs, x.size()), known, sizes);
   for (const size_t axis : axes) {
     const double extent = std::floor(scale * static_cast<double>(known[axis]) + 0.5);
     ctx.check(extent >= 0 && extent < 9e15, "axis {} would have the extent {}", axis, extent);
@@ -56,7 +57,7 @@ Dims with_aspect(const InferContext& ctx, const Dims& x, const std::vector<size_
 void infer_resize(InferContext& ctx) {
   const Dims& x = ctx.shape(0);
   check_modes(ctx);
-  const std::vector<size_t> axes = resize_axes_of(ctx.attrs, x.size());
+  const std::vector<size_t> axes = resize_rule(ctx.attrs, x.size()).axes;
   const auto count = static_cast<int64_t>(axes.size());
   const Floats& scales = ctx.attrs.floats("scales");
   const std::string& coordinate = ctx.attrs.s("coordinate");
@@ -110,7 +111,7 @@ void infer_resize(InferContext& ctx) {
 // Scales that are computed.
 std::vector<Shape> measure_resize(const MeasureContext& ctx) {
   Shape y = ctx.inputs[0].desc.shape;
-  const std::vector<size_t> axes = resize_axes_of(ctx.attrs, y.size());
+  const std::vector<size_t> axes = resize_rule(ctx.attrs, y.size()).axes;
   require(ctx.has(kScales), "[resize] the sizes are not known");
   require(ctx.inputs[kScales].desc.count() == static_cast<int64_t>(axes.size()),
           "[resize] scales has {} entries, must have one for each of {} axes",
@@ -125,7 +126,7 @@ void infer_resize_gradient(InferContext& ctx) {
   const Dims &gradient = ctx.shape(0), &x = ctx.shape(1);
   ctx.check(gradient.size() == x.size(), "gradient has shape {}, x {}: they must have one rank",
             to_string(gradient), to_string(x));
-  const std::vector<size_t> axes = resize_axes_of(ctx.attrs, x.size());
+  const std::vector<size_t> axes = resize_rule(ctx.attrs, x.size()).axes;
   const auto count = static_cast<int64_t>(axes.size());
   for (size_t i = 2; i < 4; ++i) expect_shape(ctx, i, {count});
   expect_shape(ctx, 4, {2 * count});

@@ -78,6 +78,54 @@ void infer_center_crop_pad(InferContext& ctx) {
 
 }  // namespace
 
+GridAxis grid_axis(const Attrs& attrs, int64_t in, int64_t out) {
+  using Padding = GridAxis::Padding;
+  using Mode = GridAxis::Mode;
+  using Rounding = GridAxis::Rounding;
+  GridAxis axis;
+  axis.in = in;
+  axis.out = out;
+  axis.align_corners = attrs.b("align_corners");
+  axis.normalized = attrs.b("normalized");
+  axis.relative = attrs.b("relative");
+  const std::string &padding = attrs.s("padding"), &mode = attrs.s("mode"),
+                    &rounding = attrs.s("nearest");
+  axis.padding = padding == "constant"    ? Padding::kConstant
+                 : padding == "border"    ? Padding::kBorder
+                 : padding == "reflect"   ? Padding::kReflect
+                 : padding == "symmetric" ? Padding::kSymmetric
+                 : axis.align_corners     ? Padding::kReflect
+                                          : Padding::kSymmetric;
+  axis.mode = mode == "nearest" ? Mode::kNearest : mode == "linear" ? Mode::kLinear : Mode::kCubic;
+  axis.rounding = rounding == "round_to_even"        ? Rounding::kToEven
+                  : rounding == "round_prefer_ceil"  ? Rounding::kPreferCeil
+                  : rounding == "round_prefer_floor" ? Rounding::kPreferFloor
+                  : rounding == "floor"              ? Rounding::kFloor
+                                                     : Rounding::kCeil;
+  return axis;
+}
+
+AlignedRegion::Rule aligned_regions(const Attrs& attrs, const Shape& x, const Shape& y) {
+  return {.op = attrs.op()->name,
+          .half_pixel = attrs.b("half_pixel"),
+          .scale = attrs.f("spatial_scale"),
+          .ratio = attrs.i("sampling_ratio"),
+          .rows = y[2],
+          .columns = y[3],
+          .height = x[2],
+          .width = x[3]};
+}
+
+PooledRegion::Rule pooled_regions(const Attrs& attrs, const Shape& x, const Shape& y) {
+  return {.op = attrs.op()->name,
+          .scale = attrs.f("spatial_scale"),
+          .rows = y[2],
+          .columns = y[3],
+          .images = x[0],
+          .height = x[2],
+          .width = x[3]};
+}
+
 OP(grid_sample)
     .doc(
         "x sampled at the places that `grid` holds, the innermost axis' coordinate first. "

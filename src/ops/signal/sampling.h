@@ -2,8 +2,11 @@
 // What grid_sample and its gradient have in common.
 #pragma once
 
+#include "ops/expect.h"
 #include "ops/layers/window.h"
 #include "ops/shape_rules.h"
+#include "semantics/grid_coordinates.h"
+#include "semantics/regions.h"
 
 namespace anymps {
 
@@ -26,6 +29,13 @@ inline Dims grid_sample_shape(InferContext& ctx, size_t first) {
   }
   return y;
 }
+
+// A spatial axis of x, `in` elements, that becomes one of `out` places.
+GridAxis grid_axis(const Attrs& attrs, int64_t in, int64_t out);
+// The regions of roi_align and max_roi_pool, and of their gradients: x is [images, channels,
+// height, width], y has the cells of a region in its last two axes.
+AlignedRegion::Rule aligned_regions(const Attrs& attrs, const Shape& x, const Shape& y);
+PooledRegion::Rule pooled_regions(const Attrs& attrs, const Shape& x, const Shape& y);
 
 inline OpWriter& grid_sample_attrs(OpWriter& op) {
   return op.attr("mode", "linear", {"nearest", "linear", "cubic"})

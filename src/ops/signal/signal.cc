@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fourier transforms of any length over any axes, windows and filter banks.
+#include "ops/signal/signal.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -149,6 +151,25 @@ double fft_cost(const Attrs&, const std::vector<Shape>& in, const std::vector<Sh
 constexpr Tolerance kSignalTolerance{.f32 = 1e-5, .f16 = 3e-3, .bf16 = 3e-2, .f64 = 1e-9};
 
 }  // namespace
+
+SpectrumPlan fft_plan(const Attrs& attrs, const Shape& x, const Shape& y, const Ints& axes) {
+  const std::string &op = attrs.op()->name, &scaling = attrs.s("scaling");
+  require(!axes.empty(), "[{}] axes must name at least one axis", op);
+  std::vector<size_t> places;
+  for (const int64_t axis : axes)
+    places.push_back(
+        static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(x.size()), op.c_str())));
+  return SpectrumPlan::fft(x, y, places, attrs.b("inverse"), op == "hermitean_to_real_fft",
+                           scaling == "size"      ? SpectrumScaling::kSize
+                           : scaling == "unitary" ? SpectrumScaling::kUnitary
+                                                  : SpectrumScaling::kNone);
+}
+
+SpectrumPlan dft_plan(const Attrs& attrs, const Shape& x, const Shape& y, int64_t axis,
+                      int64_t length) {
+  return SpectrumPlan::dft(x, y, static_cast<size_t>(axis), length, attrs.b("inverse"),
+                           attrs.b("onesided"));
+}
 
 static const OpWriter kFft =
     with_fft(OpWriter("fft", __FILE__)

@@ -2,9 +2,6 @@
 // Weighted reductions over windows of the last axes.
 #include "ops/signal/stencil.h"
 
-#include <algorithm>
-#include <cstdlib>
-
 #include "ops/expect.h"
 
 namespace anymps {
@@ -22,47 +19,19 @@ std::vector<int64_t> list_of(const Attrs& attrs, const char* name, size_t length
 }  // namespace
 
 Stencil stencil_of(const Attrs& attrs, const Shape& in, const Shape& window) {
+  using Padding = StencilRule::Padding;
   const size_t rank = window.size();
-  Stencil stencil;
-  const auto strides = list_of(attrs, "strides", rank, 1);
-  const auto dilations = list_of(attrs, "dilations", rank, 1);
-  const auto pads = list_of(attrs, "pads", 2 * rank, 0);
-  const auto offsets = list_of(attrs, "offsets", rank, 0);
   const std::string& padding = attrs.s("padding");
-  for (size_t i = 0; i < rank; ++i) {
-    require(strides[i] > 0 && dilations[i] > 0, "[stencil] strides and dilations must be positive");
-    require(window[i] > 0, "[stencil] the window has the extent {} along axis {}", window[i], i);
-    int64_t span = 0;
-    require(!__builtin_mul_overflow(window[i] - 1, dilations[i], &span) && span < INT64_MAX / 4,
-            "[stencil] the window is too large");
-    ++span;
-    int64_t first = 0, out = 0;
-    if (padding == "explicit") {
-      require(std::abs(pads[i]) < INT64_MAX / 8 && std::abs(pads[rank + i]) < INT64_MAX / 8,
-              "[stencil] pads {} and {} are too large", pads[i], pads[rank + i]);
-      const int64_t room = in[i] + pads[i] + pads[rank + i] - span;
-      require(room >= 0,
-              "[stencil] the window spans {} elements of axis {}, which has {} with pads", span, i,
-              room + span);
-      first = -pads[i];
-      out = room / strides[i] + 1;
-    } else if (padding == "valid") {
-      require(in[i] >= span, "[stencil] the window spans {} elements of axis {}, which has {}",
-              span, i, in[i]);
-      out = (in[i] - span) / strides[i] + 1;
-    } else {
-      out = in[i] == 0 ? 0 : (in[i] - 1) / strides[i] + 1;
-      const int64_t total = std::max<int64_t>(0, (out - 1) * strides[i] + span - in[i]);
-      if (padding == "same_upper") first = -(total / 2);
-      if (padding == "same_lower") first = -(total - total / 2);
-      if (padding == "offset") first = offsets[i];
-    }
-    stencil.out.push_back(out);
-    stencil.first.push_back(first);
-    stencil.strides.push_back(strides[i]);
-    stencil.dilations.push_back(dilations[i]);
-  }
-  return stencil;
+  return place_stencil({.padding = padding == "valid"        ? Padding::kValid
+                                   : padding == "same_upper" ? Padding::kSameUpper
+                                   : padding == "same_lower" ? Padding::kSameLower
+                                   : padding == "offset"     ? Padding::kOffset
+                                                             : Padding::kExplicit,
+                        .strides = list_of(attrs, "strides", rank, 1),
+                        .dilations = list_of(attrs, "dilations", rank, 1),
+                        .pads = list_of(attrs, "pads", 2 * rank, 0),
+                        .offsets = list_of(attrs, "offsets", rank, 0)},
+                       in, window);
 }
 
 OP(stencil)

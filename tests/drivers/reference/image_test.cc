@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures of two by two pixels: red, green; blue, (10, 20, 30). The PNG was written by zlib, WebP
 // and JPEG 2000 (both without loss) by Pillow, the others by hand; JPEG is in the ONNX suite.
-#include "semantics/image_codec.h"
+#include "semantics/image/codec.h"
 #include "support/tensor.h"
 
 namespace anymps {

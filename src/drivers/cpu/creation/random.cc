@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers and dropout on the CPU: blocks of numbers in parallel, the same as the
 // reference's.
+#include "ops/creation/random.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
-#include "ops/creation/philox.h"
 
 namespace anymps::cpu {
 
@@ -13,7 +13,7 @@ KernelPtr make_random(const KernelRequest& request, std::string& why) {
   const TensorDesc& y = request.out();
   if (!y.contiguous()) return refuse(why, "y is not contiguous");
   const bool with_state = request.outputs.size() > 1;
-  return make_kernel([=, distribution = Distribution(request.attrs), count = y.count(),
+  return make_kernel([=, distribution = distribution_of(request.attrs), count = y.count(),
                       dtype = y.dtype, stride = request.in(0).strides[0]](const KernelArgs& args) {
     const Philox state = Philox::read(static_cast<const int32_t*>(args.inputs[0]), stride);
     const int64_t blocks = distribution.blocks(count), size = distribution.per_block();

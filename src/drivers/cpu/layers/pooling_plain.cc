@@ -9,7 +9,7 @@
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
-#include "ops/layers/pool_index.h"
+#include "ops/layers/pooling.h"
 
 namespace anymps::cpu {
 

@@ -10,7 +10,7 @@
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/layers/recurrent_layer.h"
 #include "drivers/cpu/threads.h"
-#include "ops/layers/recurrent_activation.h"
+#include "ops/layers/recurrent.h"
 
 namespace anymps::cpu {
 
@@ -26,11 +26,8 @@ class RecurrentPlain final : public RecurrentLayer {
         clip_(static_cast<T>(request.attrs.f("clip"))),
         y_bytes_(request.out().bytes()) {
     if (kind == Kind::kLstm) input_forget_ = request.attrs.b("input_forget");
-    const std::vector<std::string> usual =
-        kind == Kind::kLstm  ? std::vector<std::string>{"sigmoid", "tanh", "tanh"}
-        : kind == Kind::kGru ? std::vector<std::string>{"sigmoid", "tanh"}
-                             : std::vector<std::string>{request.attrs.s("activation")};
-    activations_ = CellActivation::of(request.attrs, directions_, usual);
+    const std::vector<std::string> usual = usual_activations(request.attrs, gates_);
+    activations_ = cell_activations(request.attrs, directions_, usual);
     functions_ = usual.size();
   }
 

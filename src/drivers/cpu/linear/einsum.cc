@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Einstein's summation of one or two tensors as a batch of matrix products: the axes of both are
 // brought to [batch, rows, summed] and [batch, summed, columns] by strided copies.
-#include "ops/linear/einsum.h"
+#include "semantics/einsum.h"
 #include "drivers/cpu/common/copy.h"
 #include "drivers/cpu/common/widen.h"
 #include "drivers/kernel.h"

@@ -34,10 +34,7 @@ KernelPtr make_blocks(const KernelRequest& request, bool to_batch) {
   const TensorDesc &x = request.in(0), &y = request.out();
   const TensorDesc &small = to_batch ? y : x, &large = to_batch ? x : y;
   const Blocks blocks = blocks_of(request.attrs, x.rank(), request.op->name.c_str());
-  const bool shuffle = request.attrs.b("pixel_shuffle");
   const auto batch = static_cast<size_t>(blocks.batch);
-  int64_t places = 1;
-  for (const int64_t block : blocks.sizes) places *= block;
   Shape shape;
   Strides in_small, in_large;
   const auto axis = [&](int64_t extent, int64_t small_step, int64_t large_step) {
@@ -48,14 +45,12 @@ KernelPtr make_blocks(const KernelRequest& request, bool to_batch) {
   for (size_t i = 0; i < large.shape.size(); ++i) {
     const auto found = std::find(blocks.axes.begin(), blocks.axes.end(), static_cast<int64_t>(i));
     if (i == batch) {
-      axis(large.shape[i], small.strides[i] * (shuffle ? places : 1), large.strides[i]);
+      axis(large.shape[i], small.strides[i] * blocks.batch_step(), large.strides[i]);
     } else if (found == blocks.axes.end()) {
       axis(large.shape[i], small.strides[i], large.strides[i]);
     } else {
       const auto at = static_cast<size_t>(found - blocks.axes.begin());
-      int64_t step = shuffle ? 1 : large.shape[batch];
-      for (size_t k = at + 1; k < blocks.sizes.size(); ++k) step *= blocks.sizes[k];
-      const int64_t block = blocks.sizes[at];
+      const int64_t block = blocks.sizes[at], step = blocks.place_step(at, large.shape[batch]);
       axis(small.shape[i], small.strides[i], large.strides[i] * block);
       axis(block, small.strides[batch] * step, large.strides[i]);
     }

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "drivers/spectrum.h"
+#include "semantics/spectrum.h"
 
 namespace anymps::cpu {
 

@@ -7,7 +7,7 @@
 #include "drivers/cpu/common/rows.h"
 #include "drivers/cpu/common/widen.h"
 #include "drivers/kernel.h"
-#include "ops/layers/pool_index.h"
+#include "ops/layers/pooling.h"
 
 namespace anymps::cpu {
 
@@ -140,7 +140,7 @@ KernelPtr make_affine_grid(const KernelRequest& request, std::string& why) {
 template <typename T, typename Index>
 KernelPtr make_unpool(const KernelRequest& request) {
   const TensorDesc &x = request.in(0), &indices = request.in(1), &y = request.out();
-  const PoolIndex place(request.attrs, y.shape, pool_window(request.attrs, y.shape));
+  const PoolIndex place = pool_index(request.attrs, y.shape, pool_window(request.attrs, y.shape));
   int64_t planes = 1;
   for (size_t i = 0; i < place.own_axes(); ++i) planes *= x.shape[i];
   const int64_t count = x.count(), size = planes == 0 ? 0 : count / planes;

@@ -6,7 +6,7 @@
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
-#include "ops/signal/resize_coordinates.h"
+#include "ops/signal/resize.h"
 
 namespace anymps::cpu {
 
@@ -31,7 +31,8 @@ std::optional<std::vector<ResizeAxis>> axes_of(const KernelRequest& request, std
     why = "scales, offsets, roi or sizes are computed";
     return std::nullopt;
   }
-  return resize_axes(request.attrs, request.in(0).shape, request.out().shape,
+  const Shape& in = request.in(0).shape;
+  return resize_axes(resize_rule(request.attrs, in.size()), in, request.out().shape,
                      {*scales, *offsets, *roi}, *sizes);
 }
 

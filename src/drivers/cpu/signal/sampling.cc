@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // grid_sample on the CPU: the neighbours of a place are found once and mixed for all channels.
+#include "ops/signal/sampling.h"
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
 #include "ops/layers/window.h"
-#include "ops/signal/grid_coordinates.h"
 
 namespace anymps::cpu {
 
@@ -22,7 +22,7 @@ class GridSample {
         constant_(static_cast<T>(request.attrs.f("constant_value"))) {
     for (size_t i = 0; i < axes_.count; ++i) {
       const size_t axis = axes_.spatial + i;
-      spatial_.push_back(GridAxis::of(request.attrs, x_.shape[axis], y_.shape[axis]));
+      spatial_.push_back(grid_axis(request.attrs, x_.shape[axis], y_.shape[axis]));
       places_ *= y_.shape[axis];
     }
   }

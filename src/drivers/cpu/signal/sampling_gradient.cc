@@ -8,7 +8,7 @@
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
 #include "ops/layers/window.h"
-#include "ops/signal/grid_coordinates.h"
+#include "ops/signal/sampling.h"
 
 namespace anymps::cpu {
 
@@ -24,7 +24,7 @@ class GridSampleGradient {
         constant_(static_cast<T>(request.attrs.f("constant_value"))) {
     for (size_t i = 0; i < axes_.count; ++i) {
       const size_t axis = axes_.spatial + i;
-      spatial_.push_back(GridAxis::of(request.attrs, x_.shape[axis], y_.shape[axis]));
+      spatial_.push_back(grid_axis(request.attrs, x_.shape[axis], y_.shape[axis]));
       places_ *= y_.shape[axis];
       elements_ *= x_.shape[axis];
     }

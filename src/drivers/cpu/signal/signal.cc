@@ -11,6 +11,7 @@
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
 #include "drivers/packed_weights.h"
+#include "ops/signal/signal.h"
 
 namespace anymps::cpu {
 
@@ -125,9 +126,8 @@ KernelPtr make_fft(const KernelRequest& request, std::string& why) {
   const auto axes = request.ints(1, "axes");
   if (!axes) return refuse(why, "axes are not known");
   const Elements in = Elements::of(x.dtype, 1);
-  return make_in<SpectrumKernel>(
-      request, in, SpectrumPlan::fft(*request.op, request.attrs, x.shape, y.shape, *axes), in,
-      Elements::of(y.dtype, 1));
+  return make_in<SpectrumKernel>(request, in, fft_plan(request.attrs, x.shape, y.shape, *axes), in,
+                                 Elements::of(y.dtype, 1));
 }
 
 Shape without_last(const Shape& shape) { return Shape(shape.begin(), shape.end() - 1); }
@@ -141,8 +141,8 @@ KernelPtr make_dft(const KernelRequest& request, std::string& why) {
   const Elements in = Elements::of(x.dtype, x.shape.back());
   return make_in<SpectrumKernel>(
       request, in,
-      SpectrumPlan::dft(request.attrs, without_last(x.shape), without_last(y.shape),
-                        normalize_axis(*axis, x.rank(), "dft"), *length),
+      dft_plan(request.attrs, without_last(x.shape), without_last(y.shape),
+               normalize_axis(*axis, x.rank(), "dft"), *length),
       in, Elements::of(y.dtype, y.shape.back()));
 }
 

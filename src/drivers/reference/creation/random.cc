@@ -5,7 +5,7 @@
 #include <random>
 
 #include "drivers/reference/dense.h"
-#include "ops/creation/philox.h"
+#include "ops/creation/random.h"
 
 namespace anymps {
 
@@ -59,7 +59,7 @@ REFERENCE(random_state) {
 REFERENCE(random) {
   const View& y = args.out[0];
   const Philox state = state_of(args.in[0]);
-  const Distribution distribution(args.attrs);
+  const Distribution distribution = distribution_of(args.attrs);
   dispatch<kReal>(y.dtype, [&]<typename T>() {
     int64_t i = 0;
     for_each_index(y.shape(), [&](const Shape& at) {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "drivers/reference/dense.h"
-#include "ops/layers/pool_index.h"
+#include "ops/layers/pooling.h"
 
 namespace anymps {
 
@@ -61,7 +61,7 @@ T store(double value) {
 REFERENCE(max_pool) {
   const Pool pool(args);
   const View &x = args.in[0], &y = args.out[0];
-  const PoolIndex place(args.attrs, x.shape(), pool.window());
+  const PoolIndex place = pool_index(args.attrs, x.shape(), pool.window());
   dispatch<kReal>(x.dtype, [&]<typename T>() {
     using C = Compute<T>;
     using Limits = std::numeric_limits<C>;
@@ -187,7 +187,7 @@ REFERENCE(lp_pool_gradient) {
 REFERENCE(max_unpool) {
   const View &x = args.in[0], &indices = args.in[1], &y = args.out[0];
   const bool sum = args.attrs.s("reduce") == "add";
-  const PoolIndex place(args.attrs, y.shape(), pool_window(args.attrs, y.shape()));
+  const PoolIndex place = pool_index(args.attrs, y.shape(), pool_window(args.attrs, y.shape()));
   const Strides flat = contiguous_strides(y.shape());
   std::vector<double> values(static_cast<size_t>(y.count()), 0.0);
   for_each_index(x.shape(), [&](const Shape& at) {

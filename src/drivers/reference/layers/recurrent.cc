@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "drivers/reference/dense.h"
-#include "ops/layers/recurrent_activation.h"
+#include "ops/layers/recurrent.h"
 
 namespace anymps {
 
@@ -122,7 +122,7 @@ REFERENCE(lstm) {
   Recurrent layer(args, 4);
   const int64_t hidden = layer.hidden();
   const std::vector<CellActivation> activations =
-      CellActivation::of(args.attrs, layer.directions(), {"sigmoid", "tanh", "tanh"});
+      cell_activations(args.attrs, layer.directions(), usual_activations(args.attrs, 4));
   const bool input_forget = args.attrs.b("input_forget");
   const Vector peepholes = read_or_zero(args, 7, layer.directions() * 3 * hidden);
   layer.run([&](Recurrent::Cell& cell) {
@@ -152,7 +152,7 @@ REFERENCE(gru) {
   Recurrent layer(args, 3);
   const bool linear_before_reset = args.attrs.b("linear_before_reset");
   const std::vector<CellActivation> activations =
-      CellActivation::of(args.attrs, layer.directions(), {"sigmoid", "tanh"});
+      cell_activations(args.attrs, layer.directions(), usual_activations(args.attrs, 3));
   layer.run([&](Recurrent::Cell& cell) {
     Vector h(cell.h.size()), reset(cell.h.size()), scaled(cell.h.size());
     const CellActivation* act = &activations[static_cast<size_t>(cell.direction * 2)];
@@ -179,7 +179,7 @@ REFERENCE(gru) {
 REFERENCE(rnn) {
   Recurrent layer(args, 1);
   const std::vector<CellActivation> activations =
-      CellActivation::of(args.attrs, layer.directions(), {args.attrs.s("activation")});
+      cell_activations(args.attrs, layer.directions(), usual_activations(args.attrs, 1));
   layer.run([&](Recurrent::Cell& cell) {
     Vector h(cell.h.size());
     for (int64_t u = 0; u < layer.hidden(); ++u)

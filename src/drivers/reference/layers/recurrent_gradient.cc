@@ -7,7 +7,6 @@
 
 #include "drivers/reference/dense.h"
 #include "ops/layers/recurrent.h"
-#include "ops/layers/recurrent_activation.h"
 
 namespace anymps {
 
@@ -38,7 +37,7 @@ class Layer {
         directions_(args.in[1].extent(0)),
         clip_(args.attrs.f("clip")),
         activations_(
-            CellActivation::of(args.attrs, directions_, usual_activations(args.attrs, gates))),
+            cell_activations(args.attrs, directions_, usual_activations(args.attrs, gates))),
         states_(directions_ * batch_ * hidden_),
         x_(read_dense<double>(args.in[0])),
         w_(read_dense<double>(args.in[1])),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Einstein's summation by its definition: for each output, a sum over all places of the rest.
-#include "ops/linear/einsum.h"
+#include "semantics/einsum.h"
 #include "drivers/reference/dense.h"
 
 namespace anymps {

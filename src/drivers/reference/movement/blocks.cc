@@ -27,20 +27,16 @@ template <typename Move>
 static void for_each_block_element(const ReferenceArgs& args, const View& small, const View& large,
                                    Move move) {
   const Blocks blocks = blocks_of(args.attrs, small.rank(), args.op.name.c_str());
-  const bool shuffle = args.attrs.b("pixel_shuffle");
   const int64_t batches = large.extent(blocks.batch);
-  int64_t places = 1;
-  for (const int64_t size : blocks.sizes) places *= size;
   for_each_index(large.shape(), [&](const Shape& index) {
     Shape in_small = index;
-    int64_t place = 0;
+    int64_t& batch = in_small[static_cast<size_t>(blocks.batch)];
+    batch *= blocks.batch_step();
     for (size_t i = 0; i < blocks.axes.size(); ++i) {
       int64_t& at = in_small[static_cast<size_t>(blocks.axes[i])];
-      place = place * blocks.sizes[i] + at % blocks.sizes[i];
+      batch += at % blocks.sizes[i] * blocks.place_step(i, batches);
       at /= blocks.sizes[i];
     }
-    int64_t& batch = in_small[static_cast<size_t>(blocks.batch)];
-    batch = shuffle ? batch * places + place : place * batches + batch;
     move(in_small, index);
   });
 }

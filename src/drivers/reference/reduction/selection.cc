@@ -2,7 +2,7 @@
 // Reference kernels of ops whose result is as long as the data say: nonzero, compress, unique.
 #include "drivers/reference/elementwise/elementwise.h"
 #include "drivers/reference/move.h"
-#include "ops/reduction/unique.h"
+#include "semantics/unique.h"
 
 namespace anymps {
 

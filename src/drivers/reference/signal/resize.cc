@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "drivers/reference/dense.h"
-#include "ops/signal/resize_coordinates.h"
+#include "ops/signal/resize.h"
 
 namespace anymps {
 
@@ -22,7 +22,8 @@ class Resampling {
   Resampling(const Attrs& attrs, const Shape& in, const Shape& out, const ResizeNumbers& numbers,
              const std::vector<int64_t>& sizes)
       : out_(out), filter_(resize_filter(attrs)) {
-    for (const ResizeAxis& axis : resize_axes(attrs, in, out, numbers, sizes)) {
+    for (const ResizeAxis& axis :
+         resize_axes(resize_rule(attrs, in.size()), in, out, numbers, sizes)) {
       taps_.emplace_back();
       for (int64_t at = 0; at < axis.out; ++at)
         taps_.back().push_back(axis.identity() ? std::vector<ResizeTap>{{at, 1}}

@@ -5,9 +5,8 @@
 
 #include "drivers/reference/dense.h"
 #include "drivers/reference/move.h"
-#include "drivers/reference/signal/regions.h"
-#include "ops/layers/window.h"
-#include "ops/signal/grid_coordinates.h"
+#include "drivers/reference/signal/rois.h"
+#include "ops/signal/sampling.h"
 
 namespace anymps {
 
@@ -17,7 +16,7 @@ REFERENCE(grid_sample) {
   std::vector<GridAxis> spatial;
   for (size_t i = 0; i < axes.count; ++i)
     spatial.push_back(
-        GridAxis::of(args.attrs, x.shape()[axes.spatial + i], y.shape()[axes.spatial + i]));
+        grid_axis(args.attrs, x.shape()[axes.spatial + i], y.shape()[axes.spatial + i]));
   const double constant = args.attrs.f("constant_value");
   dispatch<kFloat>(x.dtype, [&]<typename T>() {
     std::vector<GridAxis::Taps> taps(axes.count);
@@ -73,13 +72,14 @@ REFERENCE(affine_grid) {
 REFERENCE(roi_align) {
   const View &x = args.in[0], &rois = args.in[1], &y = args.out[0];
   const bool average = args.attrs.s("mode") == "avg";
+  const AlignedRegion::Rule rule = aligned_regions(args.attrs, x.shape(), y.shape());
   dispatch<kFloat>(x.dtype, [&]<typename T>() {
     for_each_index(y.shape(), [&](const Shape& at) {
       const int64_t r = at[0];
       const int64_t n = region_image(
           "roi_align", static_cast<double>(load_int(args.in[2], r * args.in[2].stride(0))),
           x.extent(0));
-      const AlignedRegion region(args, x, rois, r, y.extent(2), y.extent(3));
+      const AlignedRegion region(rule, numbers_of<4>(rois, r), r);
       double sum = 0, largest = 0;
       bool first = true;
       region.for_each_sample(at[2], at[3], [&](const AlignedRegion::Sample& sample) {
@@ -104,10 +104,11 @@ REFERENCE(roi_align) {
 
 REFERENCE(max_roi_pool) {
   const View &x = args.in[0], &rois = args.in[1], &y = args.out[0];
+  const PooledRegion::Rule rule = pooled_regions(args.attrs, x.shape(), y.shape());
   dispatch<kFloat>(x.dtype, [&]<typename T>() {
     using C = Compute<T>;
     for_each_index(y.shape(), [&](const Shape& at) {
-      const PooledRegion region(args, x, rois, at[0], y.extent(2), y.extent(3));
+      const PooledRegion region(rule, numbers_of<5>(rois, at[0]), at[0]);
       C best = 0;
       bool first = true;
       region.for_each_element(at[2], at[3], [&](int64_t i, int64_t j) {

@@ -2,9 +2,8 @@
 // Gradients of sampling by their definition: each output element gives its gradient to the elements
 // that it mixes, and the slopes of their weights to its place.
 #include "drivers/reference/dense.h"
-#include "drivers/reference/signal/regions.h"
-#include "ops/layers/window.h"
-#include "ops/signal/grid_coordinates.h"
+#include "drivers/reference/signal/rois.h"
+#include "ops/signal/sampling.h"
 
 namespace anymps {
 
@@ -14,7 +13,7 @@ REFERENCE(grid_sample_gradient) {
   std::vector<GridAxis> spatial;
   for (size_t i = 0; i < axes.count; ++i)
     spatial.push_back(
-        GridAxis::of(args.attrs, x.shape()[axes.spatial + i], gradient.shape()[axes.spatial + i]));
+        grid_axis(args.attrs, x.shape()[axes.spatial + i], gradient.shape()[axes.spatial + i]));
   const double constant = args.attrs.f("constant_value");
   const std::vector<double> elements = read_dense<double>(x), places = read_dense<double>(grid),
                             dy = read_dense<double>(gradient);
@@ -66,6 +65,7 @@ REFERENCE(roi_align_gradient) {
   using Sample = AlignedRegion::Sample;
   const View &gradient = args.in[0], &x = args.in[1], &rois = args.in[2];
   const bool average = args.attrs.s("mode") == "avg";
+  const AlignedRegion::Rule rule = aligned_regions(args.attrs, x.shape(), gradient.shape());
   const double scale = args.attrs.f("spatial_scale");
   const std::vector<double> elements = read_dense<double>(x), dy = read_dense<double>(gradient);
   std::vector<double> dx(elements.size()), drois(static_cast<size_t>(rois.count()));
@@ -76,7 +76,7 @@ REFERENCE(roi_align_gradient) {
     const int64_t n = region_image(
         "roi_align_gradient",
         static_cast<double>(load_int(args.in[3], at[0] * args.in[3].stride(0))), x.extent(0));
-    const AlignedRegion region(args, x, rois, at[0], gradient.extent(2), gradient.extent(3));
+    const AlignedRegion region(rule, numbers_of<4>(rois, at[0]), at[0]);
     const auto place = [&](const Corner& corner) {
       return static_cast<size_t>(
           ((n * x.extent(1) + at[1]) * x.extent(2) + corner.row) * x.extent(3) + corner.column);
@@ -117,12 +117,13 @@ REFERENCE(roi_align_gradient) {
 
 REFERENCE(max_roi_pool_gradient) {
   const View &gradient = args.in[0], &x = args.in[1], &rois = args.in[2];
+  const PooledRegion::Rule rule = pooled_regions(args.attrs, x.shape(), gradient.shape());
   const std::vector<double> elements = read_dense<double>(x), dy = read_dense<double>(gradient);
   std::vector<double> dx(elements.size());
   size_t next = 0;
   for_each_index(gradient.shape(), [&](const Shape& at) {
     const double g = dy[next++];
-    const PooledRegion region(args, x, rois, at[0], gradient.extent(2), gradient.extent(3));
+    const PooledRegion region(rule, numbers_of<5>(rois, at[0]), at[0]);
     int64_t best = -1;
     region.for_each_element(at[2], at[3], [&](int64_t i, int64_t j) {
       const int64_t place =

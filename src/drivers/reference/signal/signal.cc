@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "drivers/reference/dense.h"
-#include "drivers/spectrum.h"
+#include "ops/signal/signal.h"
 
 namespace anymps {
 
@@ -95,8 +95,7 @@ int64_t scalar_int(const ReferenceArgs& args, size_t i, const char* attr) {
 
 void reference_transform(const ReferenceArgs& args) {
   const View &x = args.in[0], &y = args.out[0];
-  const SpectrumPlan plan =
-      SpectrumPlan::fft(args.op, args.attrs, x.shape(), y.shape(), args.ints(1, "axes"));
+  const SpectrumPlan plan = fft_plan(args.attrs, x.shape(), y.shape(), args.ints(1, "axes"));
   if (y.count() > 0) write_complex(y, run(plan, read_complex(x)));
 }
 
@@ -111,9 +110,8 @@ REFERENCE(dft) {
   const int64_t axis = normalize_axis(scalar_int(args, 2, "axis"), x.rank(), "dft");
   require(axis < x.rank() - 1, "[dft] axis {} is that of the components", axis);
   if (y.count() == 0) return;
-  const SpectrumPlan plan =
-      SpectrumPlan::dft(args.attrs, without_last(x.shape()), without_last(y.shape()), axis,
-                        scalar_int(args, 1, "length"));
+  const SpectrumPlan plan = dft_plan(args.attrs, without_last(x.shape()), without_last(y.shape()),
+                                     axis, scalar_int(args, 1, "length"));
   write_components(y, run(plan, read_components(x)));
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "formats/onnx/read/registry.h"
-#include "ops/layers/recurrent_activation.h"
+#include "semantics/cell_activation.h"
 
 namespace anymps::onnx {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers: layouts and the order of the gates are ONNX's own.
+#include "ops/layers/recurrent.h"
 #include "formats/onnx/write/emit.h"
-#include "ops/layers/recurrent_activation.h"
 
 namespace anymps::onnx {
 
@@ -18,7 +18,7 @@ void add_activations(Emit& e, OutAttrs& attrs, int64_t directions,
   const Attrs& own = e.attrs().all({"activations", "activation_alpha", "activation_beta"});
   Names names;
   std::vector<double> alphas, betas;
-  for (const CellActivation& activation : CellActivation::of(own, directions, usual)) {
+  for (const CellActivation& activation : cell_activations(own, directions, usual)) {
     if (activation.kind == CellActivation::Kind::kNone) e.refuse("an activation is none");
     names.emplace_back(kNames[static_cast<size_t>(activation.kind)]);
     if (activation.has_alpha()) alphas.push_back(activation.alpha);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/signal/resize_coordinates.h"
+#include "semantics/resize_coordinates.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,28 +9,6 @@
 namespace anymps {
 
 namespace {
-
-Coordinate parse_coordinate(const std::string& text) {
-  if (text == "half_pixel") return Coordinate::kHalfPixel;
-  if (text == "pytorch_half_pixel") return Coordinate::kPytorchHalfPixel;
-  if (text == "align_corners") return Coordinate::kAlignCorners;
-  if (text == "asymmetric") return Coordinate::kAsymmetric;
-  if (text == "half_pixel_symmetric") return Coordinate::kHalfPixelSymmetric;
-  if (text == "tf_half_pixel") return Coordinate::kTfHalfPixel;
-  if (text == "tf_crop_and_resize") return Coordinate::kTfCropAndResize;
-  if (text == "scale_offset") return Coordinate::kScaleOffset;
-  fail(Code::kInvalidArgument, "[resize] '{}' is not a coordinate mode", text);
-}
-
-NearestRounding parse_nearest(const std::string& text) {
-  if (text == "round_prefer_floor") return NearestRounding::kPreferFloor;
-  if (text == "round_prefer_ceil") return NearestRounding::kPreferCeil;
-  if (text == "floor") return NearestRounding::kFloor;
-  if (text == "ceil") return NearestRounding::kCeil;
-  if (text == "round_to_even") return NearestRounding::kToEven;
-  if (text == "round_to_odd") return NearestRounding::kToOdd;
-  fail(Code::kInvalidArgument, "[resize] '{}' is not a rounding of nearest", text);
-}
 
 double rounded(double place, NearestRounding rounding) {
   switch (rounding) {
@@ -140,39 +118,12 @@ bool ResizeAxis::identity() const {
   }
 }
 
-ResizeFilter resize_filter(const Attrs& attrs) {
-  ResizeFilter filter;
-  const std::string& mode = attrs.s("mode");
-  filter.mode = mode == "nearest"  ? ResizeMode::kNearest
-                : mode == "linear" ? ResizeMode::kLinear
-                                   : ResizeMode::kCubic;
-  filter.rounding = parse_nearest(attrs.s("nearest"));
-  filter.cubic_a = attrs.f("cubic_coeff_a");
-  filter.antialias = attrs.b("antialias");
-  filter.exclude_outside = attrs.b("exclude_outside");
-  return filter;
-}
-
-std::vector<size_t> resize_axes_of(const Attrs& attrs, size_t rank) {
-  std::vector<size_t> axes;
-  for (const int64_t axis : attrs.ints("axes")) {
-    const auto place = static_cast<size_t>(
-        normalize_axis(axis, static_cast<int64_t>(rank), attrs.op()->name.c_str()));
-    require(std::find(axes.begin(), axes.end(), place) == axes.end(),
-            "[{}] axes names axis {} twice", attrs.op()->name, axis);
-    axes.push_back(place);
-  }
-  if (axes.empty())
-    for (size_t i = 0; i < rank; ++i) axes.push_back(i);
-  return axes;
-}
-
-double aspect_scale(const Attrs& attrs, const Shape& in, const std::vector<int64_t>& sizes) {
-  const std::vector<size_t> axes = resize_axes_of(attrs, in.size());
-  const bool least = attrs.s("aspect") == "not_larger";
+double aspect_scale(const ResizeRule& rule, const Shape& in, const std::vector<int64_t>& sizes) {
+  const std::vector<size_t>& axes = rule.axes;
+  const bool least = rule.aspect == ResizeAspect::kNotLarger;
   double scale = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
-    require(in[axes[i]] > 0, "[{}] axis {} is empty", attrs.op()->name, axes[i]);
+    require(in[axes[i]] > 0, "[{}] axis {} is empty", rule.op, axes[i]);
     const double ratio = static_cast<double>(sizes.at(i)) / static_cast<double>(in[axes[i]]);
     scale = i == 0 ? ratio : least ? std::min(scale, ratio) : std::max(scale, ratio);
   }
@@ -187,13 +138,13 @@ int64_t scaled_extent(int64_t extent, double scale) {
   return static_cast<int64_t>(result);
 }
 
-std::vector<ResizeAxis> resize_axes(const Attrs& attrs, const Shape& in, const Shape& out,
+std::vector<ResizeAxis> resize_axes(const ResizeRule& rule, const Shape& in, const Shape& out,
                                     const ResizeNumbers& numbers,
                                     const std::vector<int64_t>& sizes) {
-  const char* op = attrs.op()->name.c_str();
+  const std::string_view op = rule.op;
   const size_t rank = in.size();
-  const std::vector<size_t> named = resize_axes_of(attrs, rank);
-  const Coordinate coordinate = parse_coordinate(attrs.s("coordinate"));
+  const std::vector<size_t>& named = rule.axes;
+  const Coordinate coordinate = rule.coordinate;
   const auto check = [&](const std::vector<double>& values, size_t count, const char* what) {
     require(values.size() == count, "[{}] {} has {} entries, must have {}", op, what, values.size(),
             count);
@@ -207,8 +158,8 @@ std::vector<ResizeAxis> resize_axes(const Attrs& attrs, const Shape& in, const S
     axes[i].length = static_cast<double>(out[i]);
     axes[i].scale = in[i] == 0 ? 1 : static_cast<double>(out[i]) / static_cast<double>(in[i]);
   }
-  const bool keep = attrs.op()->attr_index("aspect") >= 0 && attrs.s("aspect") != "stretch";
-  const double common = keep && !sizes.empty() ? aspect_scale(attrs, in, sizes) : 0;
+  const bool keep = rule.aspect != ResizeAspect::kStretch && !sizes.empty();
+  const double common = keep ? aspect_scale(rule, in, sizes) : 0;
   if (!numbers.scales.empty()) check(numbers.scales, named.size(), "scales");
   if (coordinate == Coordinate::kScaleOffset) {
     check(numbers.scales, named.size(), "scales");

@@ -3,10 +3,11 @@
 // every driver, so that they agree on each element of a nearest resize.
 #pragma once
 
-#include <string>
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
-#include "ops/op.h"
+#include "base/shape.h"
 
 namespace anymps {
 
@@ -59,24 +60,22 @@ struct ResizeNumbers {
   std::vector<double> scales, offsets, roi;
 };
 
-ResizeFilter resize_filter(const Attrs& attrs);
-// The axes named by the attribute `axes`, or all.
-std::vector<size_t> resize_axes_of(const Attrs& attrs, size_t rank);
+// What a resize is told besides: which axes the numbers are about, and how.
+enum class ResizeAspect { kStretch, kNotLarger, kNotSmaller };
+struct ResizeRule {
+  std::string_view op;       // the op's name, for messages
+  std::vector<size_t> axes;  // those that sizes, scales, offsets and roi are about
+  Coordinate coordinate = Coordinate::kHalfPixel;
+  ResizeAspect aspect = ResizeAspect::kStretch;
+};
+
 // Each axis of a resize from `in` to `out`. Fails, naming the op, on numbers that make no sense.
-std::vector<ResizeAxis> resize_axes(const Attrs& attrs, const Shape& in, const Shape& out,
+std::vector<ResizeAxis> resize_axes(const ResizeRule& rule, const Shape& in, const Shape& out,
                                     const ResizeNumbers& numbers,
                                     const std::vector<int64_t>& sizes);
 // The common factor of sizes that keep the aspect ratio.
-double aspect_scale(const Attrs& attrs, const Shape& in, const std::vector<int64_t>& sizes);
+double aspect_scale(const ResizeRule& rule, const Shape& in, const std::vector<int64_t>& sizes);
 // floor(extent * scale), in float as ONNX has it.
 int64_t scaled_extent(int64_t extent, double scale);
-// `values`, in the order of the axes given, for all axes.
-template <typename T>
-std::vector<T> for_all_axes(const std::vector<size_t>& axes, size_t rank,
-                            const std::vector<T>& values, T otherwise) {
-  std::vector<T> all(rank, otherwise);
-  for (size_t i = 0; i < axes.size() && i < values.size(); ++i) all[axes[i]] = values[i];
-  return all;
-}
 
 }  // namespace anymps

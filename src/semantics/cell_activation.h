@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "ops/attr.h"
 #include "semantics/activation_formulas.h"
 
 namespace anymps {
@@ -126,36 +125,6 @@ struct CellActivation {
         return scalar::sigmoid(x);
     }
     return 1;
-  }
-
-  // Those of attribute `activations`, separated by commas, for each direction; `usual` without it.
-  static std::vector<CellActivation> of(const Attrs& attrs, int64_t directions,
-                                        const std::vector<std::string>& usual) {
-    const std::string& op = attrs.op()->name;
-    std::vector<std::string> names(1);
-    for (const char c : attrs.s("activations")) {
-      if (c == ',')
-        names.emplace_back();
-      else
-        names.back() += c;
-    }
-    if (attrs.s("activations").empty()) {
-      names.clear();
-      for (int64_t i = 0; i < directions; ++i)
-        names.insert(names.end(), usual.begin(), usual.end());
-    }
-    require(names.size() == usual.size() * static_cast<size_t>(directions),
-            "[{}] {} activations are given, must be {}", op, names.size(),
-            usual.size() * static_cast<size_t>(directions));
-    const std::vector<double>&alpha = attrs.floats("activation_alpha"),
-          &beta = attrs.floats("activation_beta");
-    std::vector<CellActivation> result;
-    for (size_t i = 0; i < names.size(); ++i) {
-      result.push_back(named(names[i], op));
-      if (i < alpha.size()) result.back().alpha = alpha[i];
-      if (i < beta.size()) result.back().beta = beta[i];
-    }
-    return result;
   }
 };
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "semantics/image_codec.h"
+#include "semantics/image/codec.h"
 
 namespace anymps {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-
-#include "ops/op.h"
+#include <cstddef>
+#include <cstdint>
 
 namespace anymps {
 
@@ -22,32 +22,6 @@ struct GridAxis {
   Padding padding = Padding::kConstant;
   Mode mode = Mode::kLinear;
   Rounding rounding = Rounding::kToEven;
-
-  static GridAxis of(const Attrs& attrs, int64_t in, int64_t out) {
-    GridAxis axis;
-    axis.in = in;
-    axis.out = out;
-    axis.align_corners = attrs.b("align_corners");
-    axis.normalized = attrs.b("normalized");
-    axis.relative = attrs.b("relative");
-    const std::string &padding = attrs.s("padding"), &mode = attrs.s("mode"),
-                      &rounding = attrs.s("nearest");
-    axis.padding = padding == "constant"    ? Padding::kConstant
-                   : padding == "border"    ? Padding::kBorder
-                   : padding == "reflect"   ? Padding::kReflect
-                   : padding == "symmetric" ? Padding::kSymmetric
-                   : axis.align_corners     ? Padding::kReflect
-                                            : Padding::kSymmetric;
-    axis.mode = mode == "nearest"  ? Mode::kNearest
-                : mode == "linear" ? Mode::kLinear
-                                   : Mode::kCubic;
-    axis.rounding = rounding == "round_to_even"        ? Rounding::kToEven
-                    : rounding == "round_prefer_ceil"  ? Rounding::kPreferCeil
-                    : rounding == "round_prefer_floor" ? Rounding::kPreferFloor
-                    : rounding == "floor"              ? Rounding::kFloor
-                                                       : Rounding::kCeil;
-    return axis;
-  }
 
   struct Tap {
     int64_t index = -1;  // -1: outside, where the constant is

@@ -2,7 +2,7 @@
 // WebP, of both kinds (with loss and without), through libwebp; alpha is left out.
 #include <webp/decode.h>
 
-#include "semantics/image_formats.h"
+#include "semantics/image/formats.h"
 
 namespace anymps {
 

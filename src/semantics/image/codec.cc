@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "semantics/image_codec.h"
+#include "semantics/image/codec.h"
 
 #include <png.h>
 
@@ -11,7 +11,7 @@
 // jpeglib.h needs what <cstdio> declares.
 #include <jpeglib.h>
 
-#include "semantics/image_formats.h"
+#include "semantics/image/formats.h"
 
 namespace anymps {
 

@@ -9,8 +9,6 @@
 #include <cstdint>
 #include <numbers>
 
-#include "ops/attr.h"
-
 namespace anymps {
 
 // The state tensor holds these words: the counter, lowest first, the key, and 0.
@@ -66,20 +64,24 @@ inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::numbers::s
 // One of the distributions of op `random`. Numbers come in blocks, one for each step of Philox.
 class Distribution {
  public:
-  explicit Distribution(const Attrs& attrs);
+  enum class Kind { kUniform, kWhole, kNormal, kBoxMuller, kTruncated };
+  struct Parameters {
+    Kind kind = Kind::kUniform;
+    bool wide = false;  // 53 random bits a number, else 24
+    double low = 0, high = 1, mean = 0, deviation = 1;
+  };
+  explicit Distribution(const Parameters& parameters);
 
-  int64_t per_block() const { return wide_ ? 2 : 4; }
+  int64_t per_block() const { return p_.wide ? 2 : 4; }
   int64_t blocks(int64_t count) const { return (count + per_block() - 1) / per_block(); }
   // The numbers of block b, per_block() of them.
   std::array<double, 4> block(const Philox& state, int64_t b) const;
 
  private:
-  enum class Kind { kUniform, kWhole, kNormal, kBoxMuller, kTruncated };
   double shape(double u) const;
 
-  Kind kind_ = Kind::kUniform;
-  bool wide_ = false;  // 53 random bits a number, else 24
-  double low_ = 0, high_ = 1, mean_ = 0, deviation_ = 1, cdf_low_ = 0, cdf_high_ = 1;
+  Parameters p_;
+  double cdf_low_ = 0, cdf_high_ = 1;
 };
 
 // 24 random bits as a number in [0, 1).

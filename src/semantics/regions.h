@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the cells of regions of interest lie: shared by the kernels of roi_align and max_roi_pool
-// and by those of their gradients.
+// Where the cells of regions of interest lie: for roi_align and max_roi_pool and for their
+// gradients, on every driver.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <string_view>
+#include <utility>
 
-#include "drivers/reference/reference.h"
+#include "base/error.h"
 
 namespace anymps {
 
-inline int64_t region_image(const std::string& op, double index, int64_t images) {
+inline int64_t region_image(std::string_view op, double index, int64_t images) {
   require(index >= 0 && index < static_cast<double>(images),
           "[{}] a region is of image {}, there are {}", op, index, images);
   return static_cast<int64_t>(index);
@@ -20,6 +23,14 @@ inline int64_t region_image(const std::string& op, double index, int64_t images)
 // A region [x1, y1, x2, y2] of roi_align over cells.
 class AlignedRegion {
  public:
+  struct Rule {
+    std::string_view op;  // the op's name, for messages
+    bool half_pixel = true;
+    double scale = 1;
+    int64_t ratio = 0;              // samples a cell and side; 0: as many as it has elements
+    int64_t rows = 1, columns = 1;  // of cells
+    int64_t height = 1, width = 1;  // of the image
+  };
   // One side of the region: where it starts, how long it is, its samples.
   struct Side {
     double start = 0, length = 0, cell = 0;
@@ -49,31 +60,27 @@ class AlignedRegion {
     double row_share = 0, column_share = 0;
   };
 
-  AlignedRegion(const ReferenceArgs& args, const View& x, const View& rois, int64_t r, int64_t rows,
-                int64_t columns) {
-    const bool half_pixel = args.attrs.b("half_pixel");
-    const double scale = args.attrs.f("spatial_scale"), offset = half_pixel ? 0.5 : 0;
-    const int64_t ratio = args.attrs.i("sampling_ratio");
-    const auto coordinate = [&](int64_t k) {
-      const double value =
-          load_double(rois, r * rois.stride(0) + k * rois.stride(1)) * scale - offset;
-      require(std::isfinite(value), "[{}] region {} has the coordinate {}", args.op.name, r, value);
+  // `roi` is region `number` of the op.
+  AlignedRegion(const Rule& rule, const std::array<double, 4>& roi, int64_t number) {
+    const auto coordinate = [&](size_t k) {
+      const double value = roi[k] * rule.scale - (rule.half_pixel ? 0.5 : 0);
+      require(std::isfinite(value), "[{}] region {} has the coordinate {}", rule.op, number, value);
       return value;
     };
-    const auto side = [&](int64_t k, int64_t cells, int64_t extent) {
+    const auto side = [&](size_t k, int64_t cells, int64_t extent) {
       Side result;
       result.start = coordinate(k);
       result.length = coordinate(k + 2) - result.start;
-      if (!half_pixel && result.length < 1) result.length = 1, result.end_slope = 0;
+      if (!rule.half_pixel && result.length < 1) result.length = 1, result.end_slope = 0;
       result.cells = cells;
       result.extent = extent;
       result.cell = result.length / static_cast<double>(cells);
-      require(ratio > 0 || result.cell < 1e6, "[{}] region {} is too large", args.op.name, r);
-      result.samples = ratio > 0 ? ratio : static_cast<int64_t>(std::ceil(result.cell));
+      require(rule.ratio > 0 || result.cell < 1e6, "[{}] region {} is too large", rule.op, number);
+      result.samples = rule.ratio > 0 ? rule.ratio : static_cast<int64_t>(std::ceil(result.cell));
       return result;
     };
-    rows_ = side(1, rows, x.extent(2));
-    columns_ = side(0, columns, x.extent(3));
+    rows_ = side(1, rule.rows, rule.height);
+    columns_ = side(0, rule.columns, rule.width);
   }
 
   double samples() const {
@@ -124,28 +131,37 @@ class AlignedRegion {
 // A region [batch, x1, y1, x2, y2] of max_roi_pool over cells.
 class PooledRegion {
  public:
-  PooledRegion(const ReferenceArgs& args, const View& x, const View& rois, int64_t r, int64_t rows,
-               int64_t columns)
-      : rows_(rows), columns_(columns), height_(x.extent(2)), width_(x.extent(3)) {
-    const double scale = args.attrs.f("spatial_scale");
-    const auto number = [&](int64_t k) {
-      return load_double(rois, r * rois.stride(0) + k * rois.stride(1));
-    };
-    image_ = region_image(args.op.name, number(0), x.extent(0));
+  struct Rule {
+    std::string_view op;  // the op's name, for messages
+    double scale = 1;
+    int64_t rows = 1, columns = 1;  // of cells
+    int64_t images = 1, height = 1, width = 1;
+  };
+
+  // `roi` is region `number` of the op.
+  PooledRegion(const Rule& rule, const std::array<double, 5>& roi, int64_t number)
+      : rule_(rule), image_(region_image(rule.op, roi[0], rule.images)) {
     for (size_t k = 0; k < 4; ++k) {
-      const double place = std::round(number(static_cast<int64_t>(k) + 1) * scale);
-      require(std::abs(place) < 1e9, "[{}] region {} has the coordinate {}", args.op.name, r,
+      const double place = std::round(roi[k + 1] * rule.scale);
+      require(std::abs(place) < 1e9, "[{}] region {} has the coordinate {}", rule.op, number,
               place);
       corners_[k] = static_cast<int64_t>(place);
     }
   }
 
   int64_t image() const { return image_; }
+  // The rows, and the columns, of the image that are in those of cells: from, to.
+  std::pair<int64_t, int64_t> rows_of(int64_t cell) const {
+    return range(corners_[1], corners_[3], cell, rule_.rows, rule_.height);
+  }
+  std::pair<int64_t, int64_t> columns_of(int64_t cell) const {
+    return range(corners_[0], corners_[2], cell, rule_.columns, rule_.width);
+  }
   // Calls fn(row, column) for each element of a cell.
   template <typename Fn>
   void for_each_element(int64_t row, int64_t column, Fn&& fn) const {
-    const auto [top, bottom] = range(corners_[1], corners_[3], row, rows_, height_);
-    const auto [left, right] = range(corners_[0], corners_[2], column, columns_, width_);
+    const auto [top, bottom] = rows_of(row);
+    const auto [left, right] = columns_of(column);
     for (int64_t i = top; i < bottom; ++i)
       for (int64_t j = left; j < right; ++j) fn(i, j);
   }
@@ -162,8 +178,9 @@ class PooledRegion {
             std::clamp<int64_t>(high + start, 0, limit)};
   }
 
+  Rule rule_;
+  int64_t image_ = 0;
   std::array<int64_t, 4> corners_{};
-  int64_t rows_, columns_, height_, width_, image_ = 0;
 };
 
 }  // namespace anymps

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/shape.h"
-#include "ops/op.h"
 
 namespace anymps {
 
@@ -32,6 +31,8 @@ struct SpectrumPass {
   void write(Cx<T>* to, int64_t i, const Cx<T>* line) const;
 };
 
+enum class SpectrumScaling { kNone, kSize, kUnitary };
+
 struct SpectrumPlan {
   Shape start;  // of the complex tensor that is read, and of the one that is written
   std::vector<SpectrumPass> passes;
@@ -41,12 +42,12 @@ struct SpectrumPlan {
   void add(size_t axis, int64_t n, int64_t out, bool inverse, bool hermitean);
   const Shape& shape() const { return now_; }
 
-  // For fft, real_to_hermitean_fft and hermitean_to_real_fft.
-  static SpectrumPlan fft(const Op& op, const Attrs& attrs, const Shape& x, const Shape& y,
-                          const std::vector<int64_t>& axes);
-  // For dft, of which the shapes here have no axis of components.
-  static SpectrumPlan dft(const Attrs& attrs, const Shape& x, const Shape& y, int64_t axis,
-                          int64_t length);
+  // For fft, real_to_hermitean_fft and, `to_real`, hermitean_to_real_fft, over axes in [0, rank).
+  static SpectrumPlan fft(const Shape& x, const Shape& y, const std::vector<size_t>& axes,
+                          bool inverse, bool to_real, SpectrumScaling scaling);
+  // For dft, of which the shapes here have no axis of components. No length: what x has.
+  static SpectrumPlan dft(const Shape& x, const Shape& y, size_t axis, int64_t length, bool inverse,
+                          bool onesided);
   // For stft: of frames that were cut out already.
   static SpectrumPlan frames(const Shape& frames, int64_t bins, int64_t length);
 

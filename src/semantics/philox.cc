@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/creation/philox.h"
+#include "semantics/philox.h"
 
 #include <algorithm>
 
@@ -64,62 +64,51 @@ double normal_quantile(double p) {
   return q < 0 ? -value : value;
 }
 
-Distribution::Distribution(const Attrs& attrs)
-    : low_(attrs.f("low")),
-      high_(attrs.f("high")),
-      mean_(attrs.f("mean")),
-      deviation_(attrs.f("deviation")) {
-  const std::string& name = attrs.s("distribution");
-  const DType dtype = attrs.dtype("dtype");
-  wide_ = dtype == DType::kF64;
-  if (name == "uniform") kind_ = is_int(dtype) ? Kind::kWhole : Kind::kUniform;
-  if (name == "normal")
-    kind_ = attrs.s("sampling") == "box_muller" ? Kind::kBoxMuller : Kind::kNormal;
-  if (name == "truncated_normal") {
-    kind_ = Kind::kTruncated;
-    cdf_low_ = normal_cdf((low_ - mean_) / deviation_);
-    cdf_high_ = normal_cdf((high_ - mean_) / deviation_);
-  }
+Distribution::Distribution(const Parameters& parameters) : p_(parameters) {
+  if (p_.kind != Kind::kTruncated) return;
+  cdf_low_ = normal_cdf((p_.low - p_.mean) / p_.deviation);
+  cdf_high_ = normal_cdf((p_.high - p_.mean) / p_.deviation);
 }
 
 double Distribution::shape(double u) const {
-  switch (kind_) {
+  switch (p_.kind) {
     case Kind::kNormal:
-      return mean_ + deviation_ * normal_quantile(u);
+      return p_.mean + p_.deviation * normal_quantile(u);
     case Kind::kTruncated:
-      return std::clamp(mean_ + deviation_ * normal_quantile(cdf_low_ + u * (cdf_high_ - cdf_low_)),
-                        low_, high_);
+      return std::clamp(
+          p_.mean + p_.deviation * normal_quantile(cdf_low_ + u * (cdf_high_ - cdf_low_)), p_.low,
+          p_.high);
     default:
-      return low_ + u * (high_ - low_);
+      return p_.low + u * (p_.high - p_.low);
   }
 }
 
 std::array<double, 4> Distribution::block(const Philox& state, int64_t b) const {
   const std::array<uint32_t, 4> words = state.words(static_cast<uint64_t>(b));
   std::array<double, 4> values{};
-  if (kind_ == Kind::kWhole) {
-    const auto range = static_cast<uint64_t>(high_ - low_);
+  if (p_.kind == Kind::kWhole) {
+    const auto range = static_cast<uint64_t>(p_.high - p_.low);
     for (size_t i = 0; i < 4; ++i)
-      values[i] = low_ + static_cast<double>(static_cast<uint64_t>(words[i]) * range >> 32);
+      values[i] = p_.low + static_cast<double>(static_cast<uint64_t>(words[i]) * range >> 32);
     return values;
   }
   // Numbers that are never 0 where a logarithm or a quantile is taken: the middle of their step.
-  const bool middle = kind_ != Kind::kUniform;
+  const bool middle = p_.kind != Kind::kUniform;
   const auto count = static_cast<size_t>(per_block());
   for (size_t i = 0; i < count; ++i) {
-    if (wide_) {
+    if (p_.wide) {
       const uint64_t bits = (uint64_t{words[2 * i]} << 32 | words[2 * i + 1]) >> 11;
       values[i] = (static_cast<double>(bits) + (middle ? 0.5 : 0)) * 0x1p-53;
     } else {
       values[i] = unit(words[i]) + (middle ? 0x1p-25 : 0);
     }
   }
-  if (kind_ == Kind::kBoxMuller) {
+  if (p_.kind == Kind::kBoxMuller) {
     for (size_t i = 0; i + 1 < count; i += 2) {
-      const double radius = deviation_ * std::sqrt(-2 * std::log(values[i]));
+      const double radius = p_.deviation * std::sqrt(-2 * std::log(values[i]));
       const double angle = 2 * std::numbers::pi * values[i + 1];
-      values[i] = mean_ + radius * std::cos(angle);
-      values[i + 1] = mean_ + radius * std::sin(angle);
+      values[i] = p_.mean + radius * std::cos(angle);
+      values[i + 1] = p_.mean + radius * std::sin(angle);
     }
     return values;
   }

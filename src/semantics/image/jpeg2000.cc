@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "semantics/image_formats.h"
+#include "semantics/image/formats.h"
 
 namespace anymps {
 

@@ -3,35 +3,33 @@
 // whole tensor, over its innermost axes, or over the window's own elements.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <algorithm>
 
-#include "ops/layers/window.h"
+#include "semantics/window.h"
 
 namespace anymps {
 
-inline std::vector<std::string> pool_index_choices() {
-  return {"tensor",    "column_major", "global_1d", "global_2d", "global_3d",
-          "global_4d", "local_1d",     "local_2d",  "local_3d",  "local_4d"};
-}
+// How places are counted.
+struct PoolIndexRule {
+  bool local = false;         // in the window, not in the tensor
+  bool column_major = false;  // the spatial axes from the last to the first
+  size_t axes = 0;            // innermost axes that are counted over; 0: all
+};
 
 class PoolIndex {
  public:
   // `x` is the shape of what was pooled.
-  PoolIndex(const Attrs& attrs, const Shape& x, const Window& window)
-      : op_(attrs.op()->name), axes_(tensor_axes(attrs, x.size())), x_(x), window_(window) {
-    const std::string& mode = attrs.s("indices");
-    column_major_ = mode == "column_major";
-    local_ = mode.starts_with("local");
-    first_ = column_major_ || mode == "tensor" ? 0 : x.size() - std::min(x.size(), digit(mode));
-    if (first_ == 0 && mode != "tensor" && !column_major_)
-      require(digit(mode) <= x.size(), "[{}] indices {} of a tensor of rank {}", op_, mode,
-              x.size());
-    extents_ = x;
+  PoolIndex(const PoolIndexRule& rule, const TensorAxes& axes, const Shape& x, const Window& window)
+      : axes_(axes),
+        x_(x),
+        extents_(x),
+        window_(window),
+        first_(rule.axes == 0 ? 0 : x.size() - std::min(x.size(), rule.axes)),
+        column_major_(rule.column_major),
+        local_(rule.local) {
     if (local_)
       for (size_t i = 0; i < x.size(); ++i)
         extents_[i] = spatial(i) ? window.kernel[i - axes_.spatial] : 1;
-    count_ = 1;
     for (size_t i = first_; i < extents_.size(); ++i) count_ *= extents_[i];
   }
 
@@ -72,17 +70,10 @@ class PoolIndex {
   }
 
  private:
-  static size_t digit(const std::string& mode) {
-    const size_t at = mode.find('_');
-    return at == std::string::npos || at + 1 >= mode.size()
-               ? 0
-               : static_cast<size_t>(mode[at + 1] - '0');
-  }
   bool spatial(size_t axis) const {
     return axis >= axes_.spatial && axis < axes_.spatial + axes_.count;
   }
 
-  std::string op_;
   TensorAxes axes_;
   Shape x_, extents_;
   Window window_;
@@ -90,17 +81,5 @@ class PoolIndex {
   int64_t count_ = 1;
   bool column_major_ = false, local_ = false;
 };
-
-// The spatial extents of a tensor, and its window.
-inline Shape spatial_extents(const Attrs& attrs, const Shape& x) {
-  const TensorAxes axes = tensor_axes(attrs, x.size());
-  Shape spatial;
-  for (size_t i = 0; i < axes.count; ++i) spatial.push_back(x[axes.spatial + i]);
-  return spatial;
-}
-inline Window pool_window(const Attrs& attrs, const Shape& x) {
-  const std::vector<int64_t>& kernel = attrs.ints("kernel");
-  return resolve_window(attrs, spatial_extents(attrs, x), Shape(kernel.begin(), kernel.end()));
-}
 
 }  // namespace anymps
