@@ -95,9 +95,8 @@ struct CellActivation {
     return x;
   }
 
-  // How it moves with x; at a kink that of the left side.
-  double slope(double x) const {
-    const double y = (*this)(x);
+  // How it moves with x, for which it gives y; at a kink that of the left side.
+  double slope(double x, double y) const {
     switch (kind) {
       case Kind::kSigmoid:
         return y * (1 - y);

@@ -9,7 +9,17 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "semantics/interpolation.h"
+
 namespace anymps {
+
+// The normalized coordinate, -1 to 1, of place `at` of an axis: to the centres of the outermost
+// elements with align_corners, else to their outer edges.
+inline double normalized_place(int64_t at, int64_t extent, bool align_corners) {
+  const auto p = static_cast<double>(at), n = static_cast<double>(extent);
+  if (!align_corners) return (2 * p + 1) / n - 1;
+  return extent > 1 ? 2 * p / (n - 1) - 1 : -1;
+}
 
 // One axis of a tensor that is sampled by coordinates.
 struct GridAxis {
@@ -62,7 +72,7 @@ struct GridAxis {
       return taps;
     }
     for (int64_t k = -1; k <= 2; ++k)
-      taps.add(inside(first + k), cubic(std::abs(static_cast<double>(k) - t)));
+      taps.add(inside(first + k), cubic_weight(std::abs(static_cast<double>(k) - t), kCubic));
     return taps;
   }
 
@@ -86,7 +96,8 @@ struct GridAxis {
     }
     for (int64_t k = -1; k <= 2; ++k) {
       const double x = static_cast<double>(k) - t;
-      add(first + k, cubic(std::abs(x)), cubic_slope(std::abs(x)) * (x < 0 ? step : -step));
+      add(first + k, cubic_weight(std::abs(x), kCubic),
+          cubic_slope(std::abs(x), kCubic) * (x < 0 ? step : -step));
     }
     return taps;
   }
@@ -175,16 +186,8 @@ struct GridAxis {
     }
     return place;
   }
-  static double cubic(double x) {
-    constexpr double a = -0.75;
-    if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-    return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
-  }
-  static double cubic_slope(double x) {
-    constexpr double a = -0.75;
-    if (x <= 1) return (3 * (a + 2) * x - 2 * (a + 3)) * x;
-    return x < 2 ? (3 * a * x - 10 * a) * x + 8 * a : 0;
-  }
+
+  static constexpr double kCubic = -0.75;
 };
 
 }  // namespace anymps

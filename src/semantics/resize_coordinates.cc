@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "semantics/interpolation.h"
 
 namespace anymps {
 
@@ -32,13 +33,10 @@ double rounded(double place, NearestRounding rounding) {
 }
 
 // The weight of an element at distance x.
-double kernel(const ResizeFilter& filter, double x) {
+double tap_weight(const ResizeFilter& filter, double x) {
   x = std::abs(x);
   if (filter.mode == ResizeMode::kLinear) return std::max(0.0, 1 - x);
-  const double a = filter.cubic_a;
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-  return 0;
+  return cubic_weight(x, filter.cubic_a);
 }
 
 }  // namespace
@@ -87,7 +85,7 @@ std::vector<ResizeTap> ResizeAxis::taps(int64_t at, const ResizeFilter& filter) 
   std::vector<ResizeTap> taps;
   double sum = 0;
   for (int64_t k = first; k < 2 - first; ++k) {
-    const double weight = kernel(filter, (static_cast<double>(k) - ratio) * shrink);
+    const double weight = tap_weight(filter, (static_cast<double>(k) - ratio) * shrink);
     const int64_t index = static_cast<int64_t>(low) + k;
     if (weight == 0 || (filter.exclude_outside && (index < 0 || index >= in))) continue;
     const int64_t inside = std::clamp<int64_t>(index, 0, in - 1);

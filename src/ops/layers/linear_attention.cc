@@ -3,6 +3,8 @@
 // step lets decay, corrects and adds to. The cost grows with the length, not with its square.
 #include "ops/layers/linear_attention.h"
 
+#include <cmath>
+
 namespace anymps {
 
 static Dim divided(const InferContext& ctx, const Dim& width, int64_t heads, const char* what) {
@@ -45,6 +47,22 @@ LinearAttentionShapes linear_attention_shapes(InferContext& ctx) {
               to_string(ctx.shape(5)), heads);
   }
   return {batch, length, width, state};
+}
+
+LinearAttention linear_attention_of(const Attrs& attrs,
+                                    const std::vector<std::optional<Shape>>& inputs) {
+  const Shape &q = *inputs[0], &k = *inputs[1], &v = *inputs[2];
+  LinearAttention attention{.batches = q[0],
+                            .length = q[1],
+                            .queries = attrs.i("query_heads"),
+                            .heads = attrs.i("heads"),
+                            .depth = k[2] / attrs.i("heads"),
+                            .width = v[2] / attrs.i("heads"),
+                            .decays = inputs[4] ? (*inputs[4])[2] : 0,
+                            .betas = inputs[5] ? (*inputs[5])[2] : 0,
+                            .scale = attrs.f("scale")};
+  if (attention.scale == 0) attention.scale = 1 / std::sqrt(static_cast<double>(attention.depth));
+  return attention;
 }
 
 namespace {

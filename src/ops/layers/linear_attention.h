@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What linear_attention and its gradient have in common: the shapes of their inputs.
+// What linear_attention and its gradient have in common: the shapes and extents of their inputs.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "ops/expect.h"
+#include "semantics/linear_attention.h"
 
 namespace anymps {
 
@@ -13,5 +17,8 @@ struct LinearAttentionShapes {
 
 // Checks q, k, v, past, decay and beta, which are inputs 0 to 5 of both.
 LinearAttentionShapes linear_attention_shapes(InferContext& ctx);
+// The extents and the scale, from the shapes of these inputs; nullopt: absent.
+LinearAttention linear_attention_of(const Attrs& attrs,
+                                    const std::vector<std::optional<Shape>>& inputs);
 
 }  // namespace anymps

@@ -10,6 +10,18 @@ int64_t recurrent_directions(const Attrs& attrs) {
   return attrs.s("direction") == "bidirectional" ? 2 : 1;
 }
 
+RecurrentExtents recurrent_extents(const Attrs& attrs, const Shape& x, int64_t gates) {
+  const bool batch_first = attrs.i("layout") == 1;
+  return {.gates = gates,
+          .hidden = attrs.i("hidden_size"),
+          .steps = x[batch_first ? 1 : 0],
+          .batch = x[batch_first ? 0 : 1],
+          .width = x[2],
+          .directions = recurrent_directions(attrs),
+          .batch_first = batch_first,
+          .reverse = attrs.s("direction") == "reverse"};
+}
+
 RecurrentShapes recurrent_shapes(InferContext& ctx, int64_t gates) {
   if (ctx.type(0).ranked) expect_rank(ctx, 0, 3, 3);
   const int64_t hidden = ctx.attrs.i("hidden_size"), layout = ctx.attrs.i("layout");

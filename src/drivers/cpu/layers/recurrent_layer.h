@@ -7,66 +7,76 @@
 #include <vector>
 
 #include "drivers/kernel.h"
+#include "ops/layers/recurrent.h"
 
 namespace anymps::cpu {
 
 enum class RecurrentKind { kLstm, kGru, kRnn };
 
-class RecurrentLayer : public Kernel {
+class RecurrentLayer : public Kernel, protected RecurrentExtents {
  protected:
   using Kind = RecurrentKind;
 
   RecurrentLayer(const KernelRequest& request, Kind kind)
-      : kind_(kind),
-        gates_(kind == Kind::kLstm  ? 4
-               : kind == Kind::kGru ? 3
-                                    : 1),
-        hidden_(request.attrs.i("hidden_size")),
-        batch_first_(request.attrs.i("layout") == 1),
-        reverse_(request.attrs.s("direction") == "reverse"),
-        steps_(request.in(0).shape[batch_first_ ? 1 : 0]),
-        batch_(request.in(0).shape[batch_first_ ? 0 : 1]),
-        width_(request.in(0).shape[2]),
-        directions_(request.in(1).shape[0]),
+      : RecurrentExtents(recurrent_extents(request.attrs, request.in(0).shape, gates_of(kind))),
+        kind_(kind),
         outputs_(request.outputs.size()),
-        op_(request.op->name) {
+        op_(request.op->name),
+        activations_(
+            cell_activations(request.attrs, directions, usual_activations(request.attrs, gates))),
+        clip_(request.attrs.f("clip")) {
     for (size_t i = 0; i < request.inputs.size(); ++i) has_.push_back(request.has(i));
     if (has(4)) wide_lengths_ = request.in(4).dtype == DType::kI64;
     if (kind == Kind::kGru) linear_ = request.attrs.b("linear_before_reset");
+    if (kind == Kind::kLstm) input_forget_ = request.attrs.b("input_forget");
   }
 
   bool has(size_t i) const { return i < has_.size() && has_[i]; }
-  int64_t x_at(int64_t n, int64_t place) const {
-    return (batch_first_ ? n * steps_ + place : place * batch_ + n) * width_;
-  }
-  int64_t y_at(int64_t d, int64_t n, int64_t place) const {
-    return (batch_first_ ? (n * steps_ + place) * directions_ + d
-                         : (place * directions_ + d) * batch_ + n) *
-           hidden_;
-  }
-  int64_t state_at(int64_t d, int64_t n) const {
-    return (batch_first_ ? n * directions_ + d : d * batch_ + n) * hidden_;
-  }
   int64_t length_of(const KernelArgs& args, int64_t n) const {
-    if (!has(4)) return steps_;
+    if (!has(4)) return steps;
     const int64_t length = wide_lengths_ ? static_cast<const int64_t*>(args.inputs[4])[n]
                                          : static_cast<const int32_t*>(args.inputs[4])[n];
-    require(length >= 0 && length <= steps_, "[{}] seq_lens has the entry {}, must be 0 to {}", op_,
-            length, steps_);
+    require(length >= 0 && length <= steps, "[{}] seq_lens has the entry {}, must be 0 to {}", op_,
+            length, steps);
     return length;
+  }
+  template <typename T>
+  RecurrentActivations<T> act(int64_t d) const {
+    const auto functions = static_cast<int64_t>(activations_.size()) / directions;
+    return {activations_.data() + d * functions, static_cast<T>(clip_)};
+  }
+  // A unit of direction d, whose z lie at z[gate * hidden]; the peepholes are put into `peephole`.
+  template <typename T>
+  LstmUnit<T> lstm_unit(const KernelArgs& args, int64_t d, int64_t u, const T* z, const T* c,
+                        T (&peephole)[3]) const {
+    LstmUnit<T> unit{
+        .c = c[u], .peephole = has(7) ? peephole : nullptr, .input_forget = input_forget_};
+    for (int64_t gate = 0; gate < 4; ++gate) unit.z[gate] = z[gate * hidden + u];
+    for (int64_t gate = 0; gate < 3 && has(7); ++gate)
+      peephole[gate] = static_cast<const T*>(args.inputs[7])[(d * 3 + gate) * hidden + u];
+    return unit;
+  }
+  template <typename T>
+  GruUnit<T> gru_unit(int64_t u, const T* z, const T* h) const {
+    GruUnit<T> unit{.h = h[u], .linear_before_reset = linear_};
+    for (int64_t gate = 0; gate < 3; ++gate) unit.z[gate] = z[gate * hidden + u];
+    return unit;
   }
 
   Kind kind_;
-  int64_t gates_, hidden_;
-  bool batch_first_, reverse_;
-  int64_t steps_, batch_, width_, directions_;
   size_t outputs_;
   bool linear_ = false;  // gru: linear_before_reset
 
  private:
+  static int64_t gates_of(Kind kind) {
+    return kind == Kind::kLstm ? 4 : kind == Kind::kGru ? 3 : 1;
+  }
+
   std::string op_;
   std::vector<bool> has_;
-  bool wide_lengths_ = false;
+  bool wide_lengths_ = false, input_forget_ = false;
+  std::vector<CellActivation> activations_;  // of each direction
+  double clip_;
 };
 
 }  // namespace anymps::cpu

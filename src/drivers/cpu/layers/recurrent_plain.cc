@@ -6,11 +6,10 @@
 #include <cstring>
 
 #include "drivers/cpu/common/dense.h"
-#include "drivers/cpu/common/vectors.h"
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/layers/recurrent_layer.h"
 #include "drivers/cpu/threads.h"
-#include "ops/layers/recurrent.h"
+#include "semantics/vectors.h"
 
 namespace anymps::cpu {
 
@@ -22,61 +21,49 @@ template <typename T>
 class RecurrentPlain final : public RecurrentLayer {
  public:
   RecurrentPlain(const KernelRequest& request, Kind kind)
-      : RecurrentLayer(request, kind),
-        clip_(static_cast<T>(request.attrs.f("clip"))),
-        y_bytes_(request.out().bytes()) {
-    if (kind == Kind::kLstm) input_forget_ = request.attrs.b("input_forget");
-    const std::vector<std::string> usual = usual_activations(request.attrs, gates_);
-    activations_ = cell_activations(request.attrs, directions_, usual);
-    functions_ = usual.size();
-  }
+      : RecurrentLayer(request, kind), y_bytes_(request.out().bytes()) {}
 
   // For each sequence: z of all steps, the two states, and the scaled state of a gru.
   size_t scratch_bytes() const override {
-    return static_cast<size_t>(directions_ * batch_ * record()) * sizeof(T);
+    return static_cast<size_t>(directions * batch * record()) * sizeof(T);
   }
 
   void run(const KernelArgs& args) const override {
     clear(args.outputs[0], y_bytes_);
-    const int64_t rows = gates_ * hidden_, sequences = directions_ * batch_;
-    parallel_for(0, sequences * steps_, 0.3 * static_cast<double>(rows * width_),
+    const int64_t rows = gates * hidden, sequences = directions * batch;
+    parallel_for(0, sequences * steps, 0.3 * static_cast<double>(rows * width),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i)
-                     from_x(args, i / steps_ / batch_, i / steps_ % batch_, i % steps_);
+                     from_x(args, i / steps / batch, i / steps % batch, i % steps);
                  });
-    parallel_for(0, sequences, 0.5 * static_cast<double>(steps_ * rows * hidden_),
+    parallel_for(0, sequences, 0.5 * static_cast<double>(steps * rows * hidden),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i) sequence(args, i / batch_, i % batch_);
+                   for (int64_t i = begin; i < end; ++i) sequence(args, i / batch, i % batch);
                  });
   }
 
  private:
-  int64_t record() const { return (steps_ * gates_ + 3) * hidden_; }
+  int64_t record() const { return (steps * gates + 3) * hidden; }
   const T* in(const KernelArgs& args, size_t i) const {
     return has(i) ? static_cast<const T*>(args.inputs[i]) : nullptr;
   }
   T* memory(const KernelArgs& args, int64_t d, int64_t n) const {
-    return static_cast<T*>(args.scratch) + (d * batch_ + n) * record();
-  }
-  T clip(T x) const { return clip_ > 0 ? std::clamp(x, -clip_, clip_) : x; }
-  T act(int64_t d, size_t which, T x) const {
-    const auto at = static_cast<size_t>(d) * functions_ + which;
-    return static_cast<T>(activations_[at](static_cast<double>(clip(x))));
+    return static_cast<T*>(args.scratch) + (d * batch + n) * record();
   }
   T bias(const KernelArgs& args, int64_t d, int64_t half, int64_t row) const {
-    return has(3) ? in(args, 3)[(d * 2 + half) * gates_ * hidden_ + row] : T(0);
+    return has(3) ? in(args, 3)[(d * 2 + half) * gates * hidden + row] : T(0);
   }
 
   void from_x(const KernelArgs& args, int64_t d, int64_t n, int64_t place) const {
     if (place >= length_of(args, n)) return;
-    const int64_t rows = gates_ * hidden_;
+    const int64_t rows = gates * hidden;
     const T* x = in(args, 0) + x_at(n, place);
     T* z = memory(args, d, n) + place * rows;
     for (int64_t i = 0; i < rows; ++i)
-      z[i] = dot(in(args, 1) + (d * rows + i) * width_, x, width_) + bias(args, d, 0, i);
+      z[i] = dot(in(args, 1) + (d * rows + i) * width, x, width) + bias(args, d, 0, i);
   }
   T from_state(const KernelArgs& args, int64_t d, int64_t row, const T* h) const {
-    return dot(in(args, 2) + (d * gates_ * hidden_ + row) * hidden_, h, hidden_) +
+    return dot(in(args, 2) + (d * gates * hidden + row) * hidden, h, hidden) +
            bias(args, d, 1, row);
   }
 
@@ -85,62 +72,50 @@ class RecurrentPlain final : public RecurrentLayer {
     const int64_t state = state_at(d, n);
     const bool lstm = kind_ == Kind::kLstm;
     T* z = memory(args, d, n);
-    T *h = z + steps_ * gates_ * hidden_, *c = h + hidden_, *scaled = c + hidden_;
+    T *h = z + steps * gates * hidden, *c = h + hidden, *scaled = c + hidden;
     const auto start = [&](T* to, const T* from) {
-      from ? std::copy_n(from + state, hidden_, to) : std::fill_n(to, hidden_, T(0));
+      from ? std::copy_n(from + state, hidden, to) : std::fill_n(to, hidden, T(0));
     };
     start(h, in(args, 5));
     start(c, lstm ? in(args, 6) : nullptr);
     for (int64_t t = 0; t < length; ++t) {
-      const int64_t place = d == 1 || reverse_ ? length - 1 - t : t;
-      T* own = z + place * gates_ * hidden_;
-      const int64_t plain = kind_ == Kind::kGru ? 2 : gates_;  // gates that are sums of both parts
-      for (int64_t i = 0; i < plain * hidden_; ++i) own[i] += from_state(args, d, i, h);
+      const int64_t at = place(d, t, length);
+      T* own = z + at * gates * hidden;
+      const int64_t plain = kind_ == Kind::kGru ? 2 : gates;  // gates that are sums of both parts
+      for (int64_t i = 0; i < plain * hidden; ++i) own[i] += from_state(args, d, i, h);
       if (lstm)
         lstm_step(args, d, own, h, c);
       else if (kind_ == Kind::kGru)
         gru_step(args, d, own, h, scaled);
       else
-        for (int64_t u = 0; u < hidden_; ++u) h[u] = act(d, 0, own[u]);
-      std::copy_n(h, hidden_, static_cast<T*>(args.outputs[0]) + y_at(d, n, place));
+        for (int64_t u = 0; u < hidden; ++u) h[u] = act<T>(d)(0, own[u]);
+      std::copy_n(h, hidden, static_cast<T*>(args.outputs[0]) + y_at(d, n, at));
     }
-    if (outputs_ > 1) std::copy_n(h, hidden_, static_cast<T*>(args.outputs[1]) + state);
-    if (outputs_ > 2) std::copy_n(c, hidden_, static_cast<T*>(args.outputs[2]) + state);
+    if (outputs_ > 1) std::copy_n(h, hidden, static_cast<T*>(args.outputs[1]) + state);
+    if (outputs_ > 2) std::copy_n(c, hidden, static_cast<T*>(args.outputs[2]) + state);
   }
 
   void lstm_step(const KernelArgs& args, int64_t d, const T* z, T* h, T* c) const {
-    enum Gate : int64_t { kInput, kOutput, kForget, kCell };
-    const T* peepholes = has(7) ? in(args, 7) + d * 3 * hidden_ : nullptr;
-    for (int64_t u = 0; u < hidden_; ++u) {
-      const auto gate = [&](Gate which, T state) {
-        const int64_t at = which * hidden_ + u;
-        return act(d, 0, z[at] + (peepholes ? peepholes[at] * state : T(0)));
-      };
-      const T input = gate(kInput, c[u]);
-      const T forget = input_forget_ ? 1 - input : gate(kForget, c[u]);
-      c[u] = forget * c[u] + input * act(d, 1, z[kCell * hidden_ + u]);
-      h[u] = gate(kOutput, c[u]) * act(d, 2, c[u]);
+    T peephole[3];
+    for (int64_t u = 0; u < hidden; ++u) {
+      LstmUnit<T> unit = lstm_unit(args, d, u, z, c, peephole);
+      unit.forward(act<T>(d));
+      c[u] = unit.next_c;
+      h[u] = unit.next_h;
     }
   }
-  void gru_step(const KernelArgs& args, int64_t d, T* z, T* h, T* scaled) const {
-    enum Gate : int64_t { kUpdate, kReset, kNew };
-    T *update = z + kUpdate * hidden_, *reset = z + kReset * hidden_, *fresh = z + kNew * hidden_;
-    for (int64_t u = 0; u < hidden_; ++u) {
-      update[u] = act(d, 0, update[u]);
-      reset[u] = act(d, 0, reset[u]);
-      scaled[u] = reset[u] * h[u];
+  void gru_step(const KernelArgs& args, int64_t d, const T* z, T* h, T* scaled) const {
+    using Unit = GruUnit<T>;
+    const RecurrentActivations<T> activations = act<T>(d);
+    for (int64_t u = 0; u < hidden; ++u) scaled[u] = gru_unit(u, z, h).scaled(activations);
+    for (int64_t u = 0; u < hidden; ++u) {
+      Unit unit = gru_unit(u, z, h);
+      unit.forward(activations, from_state(args, d, Unit::kNew * hidden + u, scaled));
+      h[u] = unit.next_h;
     }
-    for (int64_t u = 0; u < hidden_; ++u) {
-      const T recurrent = from_state(args, d, kNew * hidden_ + u, linear_ ? h : scaled);
-      fresh[u] = act(d, 1, fresh[u] + (linear_ ? reset[u] * recurrent : recurrent));
-    }
-    for (int64_t u = 0; u < hidden_; ++u) h[u] = (1 - update[u]) * fresh[u] + update[u] * h[u];
   }
 
-  T clip_;
-  size_t y_bytes_, functions_ = 1;
-  bool input_forget_ = false;
-  std::vector<CellActivation> activations_;
+  size_t y_bytes_;
 };
 
 template <Kind kind>

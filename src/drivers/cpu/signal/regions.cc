@@ -11,6 +11,8 @@
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
 #include "ops/layers/window.h"
+#include "ops/signal/sampling.h"
+#include "semantics/interpolation.h"
 
 namespace anymps::cpu {
 
@@ -27,10 +29,8 @@ class RoiAlign {
   explicit RoiAlign(const KernelRequest& request)
       : x_(request.in(0).shape),
         y_(request.out().shape),
-        half_pixel_(request.attrs.b("half_pixel")),
+        rule_(aligned_regions(request.attrs, x_, y_)),
         average_(request.attrs.s("mode") == "avg"),
-        scale_(request.attrs.f("spatial_scale")),
-        ratio_(request.attrs.i("sampling_ratio")),
         wide_(request.in(2).dtype == DType::kI64) {}
 
   void operator()(const KernelArgs& args) const {
@@ -42,82 +42,58 @@ class RoiAlign {
 
  private:
   void region(const KernelArgs& args, int64_t r) const {
-    const int64_t n = wide_ ? static_cast<const int64_t*>(args.inputs[2])[r]
-                            : static_cast<const int32_t*>(args.inputs[2])[r];
-    require(n >= 0 && n < x_[0], "[roi_align] a region is of image {}, there are {}", n, x_[0]);
+    const int64_t n =
+        region_image(rule_.op,
+                     static_cast<double>(wide_ ? static_cast<const int64_t*>(args.inputs[2])[r]
+                                               : static_cast<const int32_t*>(args.inputs[2])[r]),
+                     x_[0]);
     const float* roi = static_cast<const float*>(args.inputs[1]) + r * 4;
-    double corner[4];
-    for (int k = 0; k < 4; ++k) {
-      corner[k] = double{roi[k]} * scale_ - (half_pixel_ ? 0.5 : 0);
-      require(std::isfinite(corner[k]), "[roi_align] region {} has the coordinate {}", r,
-              corner[k]);
-    }
-    double w = corner[2] - corner[0], h = corner[3] - corner[1];
-    if (!half_pixel_) w = std::max(w, 1.0), h = std::max(h, 1.0);
-    const double cell_h = h / static_cast<double>(y_[2]), cell_w = w / static_cast<double>(y_[3]);
-    const int64_t rows = samples(cell_h, r), columns = samples(cell_w, r), size = x_[2] * x_[3];
+    const AlignedRegion region(rule_, {roi[0], roi[1], roi[2], roi[3]}, r);
+    const int64_t size = x_[2] * x_[3];
     const float* image = static_cast<const float*>(args.inputs[0]) + n * x_[1] * size;
     float* y = static_cast<float*>(args.outputs[0]) + r * y_[1] * y_[2] * y_[3];
-    thread_local std::vector<Corners> corners;
-    corners.clear();
+    thread_local std::vector<Corners> corners;  // of the samples that lie inside
     for (int64_t i = 0; i < y_[2]; ++i)
       for (int64_t j = 0; j < y_[3]; ++j) {
         corners.clear();
-        for (int64_t a = 0; a < rows; ++a)
-          for (int64_t b = 0; b < columns; ++b)
-            corners.push_back(sample(place(corner[1], i, cell_h, a, rows),
-                                     place(corner[0], j, cell_w, b, columns)));
+        bool outside = false;
+        region.for_each_sample(i, j, [&](const AlignedRegion::Sample& sample) {
+          outside |= !sample.inside;
+          if (!sample.inside) return;
+          Corners& own = corners.emplace_back();
+          for (size_t k = 0; k < 4; ++k) {
+            own.at[k] = sample.corners[k].row * x_[3] + sample.corners[k].column;
+            own.weight[k] = static_cast<float>(sample.corners[k].weight);
+          }
+        });
         for (int64_t c = 0; c < y_[1]; ++c)
-          y[(c * y_[2] + i) * y_[3] + j] = mix(corners, image + c * size);
+          y[(c * y_[2] + i) * y_[3] + j] =
+              average_ ? average(corners, image + c * size, region.samples())
+                       : largest(corners, image + c * size, outside);
       }
   }
-
-  int64_t samples(double cell, int64_t r) const {
-    require(ratio_ > 0 || cell < 1e6, "[roi_align] region {} is too large", r);
-    return ratio_ > 0 ? ratio_ : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(cell)));
-  }
-  static double place(double start, int64_t cell, double size, int64_t k, int64_t of) {
-    return start + static_cast<double>(cell) * size +
-           (static_cast<double>(k) + 0.5) * size / static_cast<double>(of);
-  }
-  Corners sample(double y, double x) const {
-    Corners corners;
-    const int64_t height = x_[2], width = x_[3];
-    if (!(y >= -1 && y <= static_cast<double>(height) && x >= -1 &&
-          x <= static_cast<double>(width)))
-      return corners;
-    y = std::clamp(y, 0.0, static_cast<double>(height - 1));
-    x = std::clamp(x, 0.0, static_cast<double>(width - 1));
-    const auto top = static_cast<int64_t>(y), left = static_cast<int64_t>(x);
-    const double ty = y - static_cast<double>(top), tx = x - static_cast<double>(left);
-    for (int k = 0; k < 4; ++k) {
-      const int64_t row = std::min(top + (k >> 1), height - 1);
-      corners.at[k] = row * width + std::min(left + (k & 1), width - 1);
-      corners.weight[k] = static_cast<float>((k & 2 ? ty : 1 - ty) * (k & 1 ? tx : 1 - tx));
-    }
-    return corners;
-  }
-  float mix(const std::vector<Corners>& all, const float* plane) const {
+  static float average(const std::vector<Corners>& all, const float* plane, double count) {
     double sum = 0;
-    float largest = 0;
-    bool first = true;
+    for (const Corners& s : all)
+      for (int k = 0; k < 4; ++k) sum += double{s.weight[k] * plane[s.at[k]]};
+    return static_cast<float>(sum / count);
+  }
+  // A sample outside is 0.
+  static float largest(const std::vector<Corners>& all, const float* plane, bool outside) {
+    float best = 0;
+    bool first = !outside;
     for (const Corners& s : all) {
-      float parts[4];
-      for (int k = 0; k < 4; ++k) parts[k] = s.weight[k] * plane[s.at[k]];
-      sum += double{parts[0]} + parts[1] + parts[2] + parts[3];
-      const float best = std::max(std::max(parts[0], parts[1]), std::max(parts[2], parts[3]));
-      largest = first ? best : std::max(largest, best);
+      float own = s.weight[0] * plane[s.at[0]];
+      for (int k = 1; k < 4; ++k) own = std::max(own, s.weight[k] * plane[s.at[k]]);
+      best = first ? own : std::max(best, own);
       first = false;
     }
-    if (!average_) return largest;
-    return static_cast<float>(sum / static_cast<double>(std::max<size_t>(all.size(), 1)));
+    return best;
   }
 
   Shape x_, y_;
-  bool half_pixel_, average_;
-  double scale_;
-  int64_t ratio_;
-  bool wide_;
+  AlignedRegion::Rule rule_;
+  bool average_, wide_;
 };
 
 bool dense_f32(const KernelRequest& request, std::string& why) {
@@ -201,18 +177,13 @@ class DeformConv {
   }
   Corners sample(double y, double x, float scale) const {
     Corners corners;
-    const int64_t height = x_[2], width = x_[3];
-    if (!(y > -1 && y < static_cast<double>(height) && x > -1 && x < static_cast<double>(width)))
-      return corners;
-    const auto top = static_cast<int64_t>(std::floor(y)),
-               left = static_cast<int64_t>(std::floor(x));
-    for (int k = 0; k < 4; ++k) {
-      const int64_t row = top + (k >> 1), column = left + (k & 1);
-      if (row < 0 || row >= height || column < 0 || column >= width) continue;
-      corners.at[k] = row * width + column;
-      corners.weight[k] =
-          scale * static_cast<float>((1 - std::abs(y - static_cast<double>(row))) *
-                                     (1 - std::abs(x - static_cast<double>(column))));
+    int k = 0;
+    for (const PlaneCorner& corner : plane_corners(x_[2], x_[3], y, x)) {
+      if (corner.inside) {
+        corners.at[k] = corner.row * x_[3] + corner.column;
+        corners.weight[k] = scale * static_cast<float>(corner.weight);
+      }
+      ++k;
     }
     return corners;
   }

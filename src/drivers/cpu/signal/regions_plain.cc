@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // max_roi_pool, affine_grid and max_unpool on the CPU: plain loops over regions, places and planes.
-#include <cmath>
+#include <array>
 #include <cstring>
 
 #include "drivers/cpu/common/dense.h"
@@ -8,6 +8,7 @@
 #include "drivers/cpu/common/widen.h"
 #include "drivers/kernel.h"
 #include "ops/layers/pooling.h"
+#include "ops/signal/sampling.h"
 
 namespace anymps::cpu {
 
@@ -20,7 +21,7 @@ class MaxRoiPool {
       : x_(request.in(0)),
         rois_(request.in(1)),
         y_(request.out()),
-        scale_(request.attrs.f("spatial_scale")) {}
+        rule_(pooled_regions(request.attrs, x_.shape, y_.shape)) {}
 
   void operator()(const KernelArgs& args) const {
     if (y_.count() == 0) return;
@@ -31,52 +32,33 @@ class MaxRoiPool {
   }
 
  private:
-  struct Range {
-    int64_t begin, end;
-  };
-  static Range range(int64_t start, int64_t end, int64_t cell, int64_t cells, int64_t limit) {
-    const double size =
-        static_cast<double>(std::max<int64_t>(end - start + 1, 1)) / static_cast<double>(cells);
-    const auto low = static_cast<int64_t>(std::floor(static_cast<double>(cell) * size));
-    const auto high = static_cast<int64_t>(std::ceil(static_cast<double>(cell + 1) * size));
-    return {std::clamp<int64_t>(low + start, 0, limit),
-            std::clamp<int64_t>(high + start, 0, limit)};
-  }
+  using Range = std::pair<int64_t, int64_t>;
 
   void region(const KernelArgs& args, int64_t r) const {
     const T* roi = static_cast<const T*>(args.inputs[1]) + r * rois_.strides[0];
-    const auto image = static_cast<double>(roi[0]);
-    require(image >= 0 && image < static_cast<double>(x_.shape[0]),
-            "[max_roi_pool] a region is of image {}, there are {}", image, x_.shape[0]);
-    int64_t corner[5] = {};
-    for (int64_t k = 1; k < 5; ++k) {
-      const double place = std::round(static_cast<double>(roi[k * rois_.strides[1]]) * scale_);
-      require(std::abs(place) < 1e9, "[max_roi_pool] region {} has the coordinate {}", r, place);
-      corner[k] = static_cast<int64_t>(place);
-    }
-    const T* x =
-        static_cast<const T*>(args.inputs[0]) + static_cast<int64_t>(image) * x_.strides[0];
+    std::array<double, 5> numbers;
+    for (size_t k = 0; k < 5; ++k)
+      numbers[k] = static_cast<double>(roi[static_cast<int64_t>(k) * rois_.strides[1]]);
+    const PooledRegion region(rule_, numbers, r);
+    const T* x = static_cast<const T*>(args.inputs[0]) + region.image() * x_.strides[0];
     T* y = static_cast<T*>(args.outputs[0]) + r * y_.strides[0];
     for (int64_t i = 0; i < y_.shape[2]; ++i)
-      for (int64_t j = 0; j < y_.shape[3]; ++j) {
-        const Range rows = range(corner[2], corner[4], i, y_.shape[2], x_.shape[2]),
-                    columns = range(corner[1], corner[3], j, y_.shape[3], x_.shape[3]);
+      for (int64_t j = 0; j < y_.shape[3]; ++j)
         for (int64_t c = 0; c < y_.shape[1]; ++c)
           y[c * y_.strides[1] + i * y_.strides[2] + j * y_.strides[3]] =
-              largest(x + c * x_.strides[1], rows, columns);
-      }
+              largest(x + c * x_.strides[1], region.rows_of(i), region.columns_of(j));
   }
   T largest(const T* plane, Range rows, Range columns) const {
-    if (rows.begin >= rows.end || columns.begin >= columns.end) return 0;
-    T best = plane[rows.begin * x_.strides[2] + columns.begin * x_.strides[3]];
-    for (int64_t i = rows.begin; i < rows.end; ++i)
-      for (int64_t j = columns.begin; j < columns.end; ++j)
+    if (rows.first >= rows.second || columns.first >= columns.second) return 0;
+    T best = plane[rows.first * x_.strides[2] + columns.first * x_.strides[3]];
+    for (int64_t i = rows.first; i < rows.second; ++i)
+      for (int64_t j = columns.first; j < columns.second; ++j)
         best = std::max(best, plane[i * x_.strides[2] + j * x_.strides[3]]);
     return best;
   }
 
   TensorDesc x_, rois_, y_;
-  double scale_;
+  PooledRegion::Rule rule_;
 };
 
 KernelPtr make_max_roi_pool(const KernelRequest& request, std::string& why) {
@@ -108,8 +90,7 @@ class AffineGrid {
     for (size_t k = 0; k < d; ++k) {
       const size_t axis = d - k;
       const int64_t extent = y_.shape[axis], at = i % extent;
-      const auto p = static_cast<double>(at), n = static_cast<double>(extent);
-      normal[k] = !align_ ? (2 * p + 1) / n - 1 : n > 1 ? 2 * p / (n - 1) - 1 : -1;
+      normal[k] = normalized_place(at, extent, align_);
       y += at * y_.strides[axis];
       i /= extent;
     }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deformable convolution by its definition.
-#include <cmath>
-
 #include "drivers/reference/dense.h"
 #include "ops/layers/window.h"
+#include "semantics/interpolation.h"
 
 namespace anymps {
 
@@ -11,19 +10,9 @@ namespace {
 
 // A plane read between its elements; 0 outside.
 double interpolate(const double* plane, int64_t height, int64_t width, double y, double x) {
-  if (!(y > -1 && y < static_cast<double>(height) && x > -1 && x < static_cast<double>(width)))
-    return 0;
-  const double top = std::floor(y), left = std::floor(x);
   double sum = 0;
-  for (int down = 0; down < 2; ++down)
-    for (int right = 0; right < 2; ++right) {
-      const auto row = static_cast<int64_t>(top) + down,
-                 column = static_cast<int64_t>(left) + right;
-      const double weight = (1 - std::abs(y - static_cast<double>(row))) *
-                            (1 - std::abs(x - static_cast<double>(column)));
-      if (row >= 0 && row < height && column >= 0 && column < width)
-        sum += weight * plane[row * width + column];
-    }
+  for (const PlaneCorner& corner : plane_corners(height, width, y, x))
+    if (corner.inside) sum += corner.weight * plane[corner.row * width + corner.column];
   return sum;
 }
 

@@ -1,43 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients of deformable convolution by their definition.
-#include <array>
-#include <cmath>
-
 #include "drivers/reference/dense.h"
 #include "ops/layers/window.h"
+#include "semantics/interpolation.h"
 
 namespace anymps {
-
-namespace {
-
-// A neighbour of a place between elements, and how its weight moves with the place.
-struct Corner {
-  int64_t row = 0, column = 0;
-  double weight = 0, row_slope = 0, column_slope = 0;
-  bool inside = false;
-};
-
-std::array<Corner, 4> corners_of(int64_t height, int64_t width, double y, double x) {
-  std::array<Corner, 4> corners;
-  if (!(y > -1 && y < static_cast<double>(height) && x > -1 && x < static_cast<double>(width)))
-    return corners;
-  const double top = std::floor(y), left = std::floor(x);
-  for (size_t k = 0; k < 4; ++k) {
-    const bool down = k & 2, right = k & 1;
-    const double wy = down ? y - top : 1 - (y - top), wx = right ? x - left : 1 - (x - left);
-    Corner& corner = corners[k];
-    corner.row = static_cast<int64_t>(top) + down;
-    corner.column = static_cast<int64_t>(left) + right;
-    corner.inside =
-        corner.row >= 0 && corner.row < height && corner.column >= 0 && corner.column < width;
-    corner.weight = wy * wx;
-    corner.row_slope = down ? wx : -wx;
-    corner.column_slope = right ? wy : -wy;
-  }
-  return corners;
-}
-
-}  // namespace
 
 REFERENCE(deform_conv_gradient) {
   const Shape &out = args.in[0].shape(), &in = args.in[1].shape(), &kernel = args.in[2].shape();
@@ -70,9 +37,9 @@ REFERENCE(deform_conv_gradient) {
         const auto weight = static_cast<size_t>((o * per_group + c) * taps + k);
         const auto scale = static_cast<size_t>((set * taps + k) * places + place);
         double value = 0, row_slope = 0, column_slope = 0;
-        for (const Corner& corner :
-             corners_of(in[2], in[3], from(0, k / kernel[3]) + offsets[shift(0)],
-                        from(1, k % kernel[3]) + offsets[shift(1)])) {
+        for (const PlaneCorner& corner :
+             plane_corners(in[2], in[3], from(0, k / kernel[3]) + offsets[shift(0)],
+                           from(1, k % kernel[3]) + offsets[shift(1)])) {
           if (!corner.inside) continue;
           const auto element = static_cast<size_t>(plane + corner.row * in[3] + corner.column);
           value += corner.weight * x[element];

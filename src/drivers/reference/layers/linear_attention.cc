@@ -1,62 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear attention by its definition: one place after the other, one state a head.
-#include <cmath>
+// Linear attention and its gradients in double, one head after the other.
+#include <array>
 
 #include "drivers/reference/dense.h"
+#include "ops/layers/linear_attention.h"
 
 namespace anymps {
 
-REFERENCE(linear_attention) {
-  using Index = size_t;
-  const std::vector<double> q = read_dense<double>(args.in[0]), k = read_dense<double>(args.in[1]),
-                            v = read_dense<double>(args.in[2]);
-  const auto batches = static_cast<Index>(args.in[0].extent(0)),
-             length = static_cast<Index>(args.in[0].extent(1));
-  const auto queries = static_cast<Index>(args.attrs.i("query_heads")),
-             heads = static_cast<Index>(args.attrs.i("heads"));
-  const Index depth = static_cast<Index>(args.in[1].extent(2)) / heads,
-              width = static_cast<Index>(args.in[2].extent(2)) / heads, shared = queries / heads;
-  const double asked = args.attrs.f("scale");
-  const double scale = asked != 0 ? asked : 1 / std::sqrt(static_cast<double>(depth));
-  std::vector<double> state(batches * heads * depth * width), decay, beta;
-  if (args.has(3)) state = read_dense<double>(args.in[3]);
-  if (args.has(4)) decay = read_dense<double>(args.in[4]);
-  if (args.has(5)) beta = read_dense<double>(args.in[5]);
-  const Index decays = args.has(4) ? static_cast<Index>(args.in[4].extent(2)) : 0,
-              betas = args.has(5) ? static_cast<Index>(args.in[5].extent(2)) : 0;
+namespace {
 
-  std::vector<double> y(batches * length * queries * width), value(width);
-  for (Index b = 0; b < batches; ++b) {
-    for (Index t = 0; t < length; ++t) {
-      const Index place = b * length + t;
-      for (Index h = 0; h < heads; ++h) {
-        double* s = state.data() + (b * heads + h) * depth * width;
-        const double* key = k.data() + (place * heads + h) * depth;
-        for (Index d = 0; d < depth && decays > 0; ++d) {
-          const double g = decay[place * decays + (decays == heads ? h : h * depth + d)];
-          for (Index m = 0; m < width; ++m) s[d * width + m] *= std::exp(g);
-        }
-        for (Index m = 0; m < width; ++m) {
-          value[m] = v[(place * heads + h) * width + m];
-          if (betas == 0) continue;
-          double known = 0;
-          for (Index d = 0; d < depth; ++d) known += s[d * width + m] * key[d];
-          value[m] = beta[place * betas + (betas == heads ? h : 0)] * (value[m] - known);
-        }
-        for (Index d = 0; d < depth; ++d)
-          for (Index m = 0; m < width; ++m) s[d * width + m] += key[d] * value[m];
-        for (Index n = h * shared; n < (h + 1) * shared; ++n)
-          for (Index m = 0; m < width; ++m) {
-            double sum = 0;
-            for (Index d = 0; d < depth; ++d)
-              sum += q[(place * queries + n) * depth + d] * s[d * width + m];
-            y[(place * queries + n) * width + m] = scale * sum;
-          }
-      }
-    }
+using Vector = std::vector<double>;
+
+// The inputs that the op and its gradient share, as dense numbers.
+struct DenseInputs {
+  explicit DenseInputs(const ReferenceArgs& args) {
+    for (size_t i = 0; i < 6; ++i)
+      if (args.has(i)) tensors[i] = read_dense<double>(args.in[i]);
+    const auto of = [&](size_t i) { return args.has(i) ? tensors[i].data() : nullptr; };
+    in = {of(0), of(1), of(2), of(3), of(4), of(5)};
+    std::vector<std::optional<Shape>> shapes(6);
+    for (size_t i = 0; i < 6; ++i)
+      if (args.has(i)) shapes[i] = args.in[i].shape();
+    attention = linear_attention_of(args.attrs, shapes);
   }
+
+  std::array<Vector, 6> tensors;
+  LinearAttentionInputs<double> in;
+  LinearAttention attention;
+};
+
+Vector zeros(int64_t count) { return Vector(static_cast<size_t>(count), 0.0); }
+
+}  // namespace
+
+REFERENCE(linear_attention) {
+  const DenseInputs inputs(args);
+  const LinearAttention& attention = inputs.attention;
+  const int64_t heads = attention.batches * attention.heads;
+  Vector state = zeros(heads * attention.size()), y = zeros(args.out[0].count()),
+         scratch = zeros(attention.forward_scratch());
+  for (int64_t i = 0; i < heads; ++i)
+    attention.forward(inputs.in, i, state.data() + i * attention.size(), y.data(), scratch.data());
   write_dense(args.out[0], y);
   if (args.out.size() > 1) write_dense(args.out[1], state);
+}
+
+REFERENCE(linear_attention_gradient) {
+  const DenseInputs inputs(args);
+  const LinearAttention& attention = inputs.attention;
+  const auto given = [&](size_t i) {
+    return args.has(i) ? read_dense<double>(args.in[i]) : Vector();
+  };
+  const Vector dy = given(6), dstate = given(7);
+  std::array<Vector, 6> results;
+  for (size_t i = 0; i < 6; ++i) results[i] = zeros(args.out[i].count());
+  const auto at = [&](size_t i) { return results[i].data(); };
+  const LinearAttentionGradients<double> out{args.has(6) ? dy.data() : nullptr,
+                                             args.has(7) ? dstate.data() : nullptr,
+                                             at(0),
+                                             at(1),
+                                             at(2),
+                                             at(3),
+                                             at(4),
+                                             at(5)};
+  Vector scratch = zeros(attention.gradient_scratch());
+  for (int64_t i = 0; i < attention.batches * attention.heads; ++i)
+    attention.gradient(inputs.in, i, out, scratch.data());
+  for (size_t i = 0; i < 6; ++i) write_dense(args.out[i], results[i]);
 }
 
 }  // namespace anymps

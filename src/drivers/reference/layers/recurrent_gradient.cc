@@ -2,157 +2,103 @@
 // Backpropagation through time by its definition: each sequence is run forward, keeping what its
 // steps saw, and then back. The three layers differ only in their cells.
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
-#include "drivers/reference/dense.h"
-#include "ops/layers/recurrent.h"
+#include "drivers/reference/layers/recurrent_layer.h"
 
 namespace anymps {
 
 namespace {
 
-using Vector = std::vector<double>;
+using Vector = RecurrentVector;
 
-// One step of one sequence: what it saw, what it made, and the gradients on the way back.
+// One step of one sequence: what it saw, what it made, and the gradients on the way back. Unit is
+// what a unit of its cell keeps.
+template <typename Unit>
 struct Step {
   int64_t direction = 0, x_at = 0, y_at = 0;  // first elements in x and y
   Vector h, c;                                // the states before it
   Vector next_h, next_c;
-  std::vector<Vector> before;  // for each gate, what its activation saw
-  Vector dh, dc;               // of the states: after it, and then before it
+  std::vector<Unit> units;
+  Vector recurrent;  // gru: what comes from the state for the new gate
+  Vector dh, dc;     // of the states: after it, and then before it
 };
 
-class Layer {
+template <typename Unit>
+class BackwardLayer : public RecurrentInputs {
  public:
+  using CellFn = std::function<void(Step<Unit>&)>;
+
   // `first_dy`: which input is the gradient of y.
-  Layer(const ReferenceArgs& args, int64_t gates, size_t first_dy)
-      : args_(args),
-        gates_(gates),
-        hidden_(args.attrs.i("hidden_size")),
-        batch_first_(args.attrs.i("layout") == 1),
-        steps_(args.in[0].extent(batch_first_ ? 1 : 0)),
-        batch_(args.in[0].extent(batch_first_ ? 0 : 1)),
-        width_(args.in[0].extent(2)),
-        directions_(args.in[1].extent(0)),
-        clip_(args.attrs.f("clip")),
-        activations_(
-            cell_activations(args.attrs, directions_, usual_activations(args.attrs, gates))),
-        states_(directions_ * batch_ * hidden_),
-        x_(read_dense<double>(args.in[0])),
-        w_(read_dense<double>(args.in[1])),
-        r_(read_dense<double>(args.in[2])),
-        b_(read_or_zero(args, 3, directions_ * 2 * gates * hidden_)),
-        dx_(x_.size()),
-        dw_(w_.size()),
-        dr_(r_.size()),
-        db_(b_.size()),
-        dy_(read_or_zero(args, first_dy, steps_ * states_)),
-        dh_(read_or_zero(args, first_dy + 1, states_)),
-        dc_(read_or_zero(args, first_dy + 2, states_)) {}
+  BackwardLayer(const ReferenceArgs& args, int64_t gates, size_t first_dy)
+      : RecurrentInputs(args, gates),
+        dx_(x.size()),
+        dw_(w.size()),
+        dr_(r.size()),
+        db_(b.size()),
+        dy_(read_or_zero(args, first_dy, steps * states())),
+        dh_(read_or_zero(args, first_dy + 1, states())),
+        dc_(read_or_zero(args, first_dy + 2, states())) {}
 
-  int64_t hidden() const { return hidden_; }
-  int64_t directions() const { return directions_; }
-  // Activation `which` of a step's cell on what was clipped, and its slope on what was not.
-  double act(const Step& step, size_t which, double z) const {
-    return activation(step, which)(clip(z));
-  }
-  double slope(const Step& step, size_t which, double z) const {
-    return clip_ > 0 && std::abs(z) > clip_ ? 0 : activation(step, which).slope(z);
-  }
-  double clip(double x) const { return clip_ > 0 ? std::clamp(x, -clip_, clip_) : x; }
-
-  double from_x(const Step& step, int64_t gate, int64_t unit) const {
-    double sum = b_[bias(step, gate, unit)];
-    for (int64_t k = 0; k < width_; ++k)
-      sum += x_[at(step.x_at + k)] * w_[at(row(step, gate, unit) * width_ + k)];
-    return sum;
-  }
-  double from_h(const Step& step, const Vector& h, int64_t gate, int64_t unit) const {
-    double sum = b_[bias(step, gates_ + gate, unit)];
-    for (int64_t k = 0; k < hidden_; ++k)
-      sum += h[at(k)] * r_[at(row(step, gate, unit) * hidden_ + k)];
-    return sum;
-  }
-  // The ways back of the two; the latter adds to dh, the gradient of h.
-  void back_x(const Step& step, int64_t gate, int64_t unit, double dz) {
-    db_[bias(step, gate, unit)] += dz;
-    for (int64_t k = 0; k < width_; ++k) {
-      dw_[at(row(step, gate, unit) * width_ + k)] += dz * x_[at(step.x_at + k)];
-      dx_[at(step.x_at + k)] += dz * w_[at(row(step, gate, unit) * width_ + k)];
+  // The ways back of from_x and from_h; the latter adds to dh, the gradient of h.
+  void back_x(const Step<Unit>& step, size_t gate, int64_t unit, double dz) {
+    const size_t first = row(step.direction, gate, unit) * static_cast<size_t>(width);
+    db_[bias(step.direction, 0, gate, unit)] += dz;
+    for (size_t k = 0; k < static_cast<size_t>(width); ++k) {
+      const size_t from = static_cast<size_t>(step.x_at) + k;
+      dw_[first + k] += dz * x[from];
+      dx_[from] += dz * w[first + k];
     }
   }
-  void back_h(const Step& step, const Vector& h, int64_t gate, int64_t unit, double dz,
+  void back_h(const Step<Unit>& step, const Vector& h, size_t gate, int64_t unit, double dz,
               Vector& dh) {
-    db_[bias(step, gates_ + gate, unit)] += dz;
-    for (int64_t k = 0; k < hidden_; ++k) {
-      dr_[at(row(step, gate, unit) * hidden_ + k)] += dz * h[at(k)];
-      dh[at(k)] += dz * r_[at(row(step, gate, unit) * hidden_ + k)];
+    const size_t first = row(step.direction, gate, unit) * static_cast<size_t>(hidden);
+    db_[bias(step.direction, 1, gate, unit)] += dz;
+    for (size_t k = 0; k < static_cast<size_t>(hidden); ++k) {
+      dr_[first + k] += dz * h[k];
+      dh[k] += dz * r[first + k];
     }
   }
 
-  using CellFn = std::function<void(Step&)>;
-  void run(const CellFn& forward, const CellFn& backward, size_t h0, size_t c0) {
-    const Vector h = read_or_zero(args_, h0, states_),
-                 c = c0 ? read_or_zero(args_, c0, states_) : Vector(at(states_), 0.0);
-    for (int64_t direction = 0; direction < directions_; ++direction)
-      for (int64_t n = 0; n < batch_; ++n) sequence(direction, n, h, c, forward, backward);
+  void run(const CellFn& forward, const CellFn& backward, bool has_cell) {
+    const Vector h = read_or_zero(args, 5, states()),
+                 c = has_cell ? read_or_zero(args, 6, states()) : Vector(h.size(), 0.0);
+    for (int64_t d = 0; d < directions; ++d)
+      for (int64_t n = 0; n < batch; ++n) sequence(d, n, h, c, forward, backward);
     const Vector* results[] = {&dx_, &dw_, &dr_, &db_, &dh_, &dc_};
-    for (size_t i = 0; i < std::min<size_t>(args_.out.size(), c0 ? 6 : 5); ++i)
-      write_dense(args_.out[i], *results[i]);
+    for (size_t i = 0; i < std::min<size_t>(args.out.size(), has_cell ? 6 : 5); ++i)
+      write_dense(args.out[i], *results[i]);
   }
 
  private:
-  static size_t at(int64_t i) { return static_cast<size_t>(i); }
-  const CellActivation& activation(const Step& step, size_t which) const {
-    return activations_[at(step.direction) * (activations_.size() / at(directions_)) + which];
-  }
-  int64_t row(const Step& step, int64_t gate, int64_t unit) const {
-    return (step.direction * gates_ + gate) * hidden_ + unit;
-  }
-  size_t bias(const Step& step, int64_t gate, int64_t unit) const {
-    return at((step.direction * 2 * gates_ + gate) * hidden_ + unit);
-  }
-  int64_t length_of(int64_t n) const {
-    if (!args_.has(4)) return steps_;
-    const int64_t length = load_int(args_.in[4], n * args_.in[4].stride(0));
-    require(length >= 0 && length <= steps_, "[{}] seq_lens has the entry {}, must be 0 to {}",
-            args_.op.name, length, steps_);
-    return length;
-  }
-
-  void sequence(int64_t direction, int64_t n, const Vector& h0, const Vector& c0,
-                const CellFn& forward, const CellFn& backward) {
-    const bool backwards = direction == 1 || args_.attrs.s("direction") == "reverse";
-    const auto state = static_cast<std::ptrdiff_t>(
-        (batch_first_ ? n * directions_ + direction : direction * batch_ + n) * hidden_);
+  void sequence(int64_t d, int64_t n, const Vector& h0, const Vector& c0, const CellFn& forward,
+                const CellFn& backward) {
+    const int64_t state = state_at(d, n), length = length_of(n);
+    const auto size = static_cast<size_t>(hidden);
     const auto part = [&](const Vector& all) {
-      return Vector(all.begin() + state, all.begin() + state + hidden_);
+      return Vector(all.begin() + state, all.begin() + state + hidden);
     };
-    std::vector<Step> steps(at(length_of(n)));
+    std::vector<Step<Unit>> all(static_cast<size_t>(length));
     Vector h = part(h0), c = part(c0);
-    for (size_t t = 0; t < steps.size(); ++t) {
-      const auto place = static_cast<int64_t>(backwards ? steps.size() - 1 - t : t);
-      Step& step = steps[t];
-      step.direction = direction;
-      step.x_at = (batch_first_ ? n * steps_ + place : place * batch_ + n) * width_;
-      step.y_at = (batch_first_ ? (n * steps_ + place) * directions_ + direction
-                                : (place * directions_ + direction) * batch_ + n) *
-                  hidden_;
+    for (int64_t t = 0; t < length; ++t) {
+      Step<Unit>& step = all[static_cast<size_t>(t)];
+      step.direction = d;
+      step.x_at = x_at(n, place(d, t, length));
+      step.y_at = y_at(d, n, place(d, t, length));
       step.h = h;
       step.c = c;
-      step.next_h = step.next_c = Vector(at(hidden_));
-      step.before.assign(at(gates_), Vector(at(hidden_)));
+      step.next_h = step.next_c = Vector(size);
+      step.units.resize(size);
       forward(step);
       h = step.next_h;
       c = step.next_c;
     }
     Vector dh = part(dh_), dc = part(dc_);
-    for (size_t t = steps.size(); t-- > 0;) {
-      Step& step = steps[t];
+    for (size_t t = all.size(); t-- > 0;) {
+      Step<Unit>& step = all[t];
       step.dh = dh;
       step.dc = dc;
-      for (int64_t u = 0; u < hidden_; ++u) step.dh[at(u)] += dy_[at(step.y_at + u)];
+      for (size_t u = 0; u < size; ++u) step.dh[u] += dy_[static_cast<size_t>(step.y_at) + u];
       backward(step);
       dh = step.dh;
       dc = step.dc;
@@ -161,171 +107,133 @@ class Layer {
     std::copy(dc.begin(), dc.end(), dc_.begin() + state);
   }
 
-  const ReferenceArgs& args_;
-  int64_t gates_, hidden_;
-  bool batch_first_;
-  int64_t steps_, batch_, width_, directions_;
-  double clip_;
-  std::vector<CellActivation> activations_;  // of each direction
-  int64_t states_;
-  Vector x_, w_, r_, b_, dx_, dw_, dr_, db_, dy_, dh_, dc_;
+  Vector dx_, dw_, dr_, db_, dy_, dh_, dc_;
 };
 
 }  // namespace
 
 REFERENCE(lstm_gradient) {
-  enum Gate { kInput, kOutput, kForget, kCell };
-  enum Activation : size_t { kGate, kCandidate, kState };
-  Layer layer(args, 4, 8);
-  const auto hidden = static_cast<size_t>(layer.hidden());
-  const bool input_forget = args.attrs.b("input_forget");
-  const Vector peepholes = read_or_zero(args, 7, layer.directions() * 3 * layer.hidden());
-  Vector dpeepholes(peepholes.size());
-  const auto place = [&](const Step& step, Gate gate, size_t u) {
-    return (static_cast<size_t>(step.direction) * 3 + gate) * hidden + u;
-  };
-  const auto opened = [&](const Step& step, Gate gate, size_t u) {
-    if (gate == kForget && input_forget) return 1 - layer.act(step, kGate, step.before[kInput][u]);
-    return layer.act(step, kGate, step.before[gate][u]);
-  };
-  const auto forward = [&](Step& step) {
-    for (size_t u = 0; u < hidden; ++u) {
-      const auto sum = [&](Gate gate) {
-        const auto unit = static_cast<int64_t>(u);
-        return layer.from_x(step, gate, unit) + layer.from_h(step, step.h, gate, unit);
-      };
-      for (const Gate gate : {kInput, kForget})
-        step.before[gate][u] = sum(gate) + peepholes[place(step, gate, u)] * step.c[u];
-      step.before[kCell][u] = sum(kCell);
-      step.next_c[u] = opened(step, kForget, u) * step.c[u] +
-                       opened(step, kInput, u) * layer.act(step, kCandidate, step.before[kCell][u]);
-      step.before[kOutput][u] = sum(kOutput) + peepholes[place(step, kOutput, u)] * step.next_c[u];
-      step.next_h[u] = opened(step, kOutput, u) * layer.act(step, kState, step.next_c[u]);
+  using Unit = LstmUnit<double>;
+  BackwardLayer<Unit> layer(args, 4, 8);
+  const Peepholes peepholes(layer);
+  Vector dpeepholes(static_cast<size_t>(layer.directions * 3 * layer.hidden));
+  const auto forward = [&](Step<Unit>& step) {
+    for (int64_t u = 0; u < layer.hidden; ++u) {
+      const auto at = static_cast<size_t>(u);
+      Unit& unit = step.units[at];
+      double peephole[3];
+      unit.c = step.c[at];
+      unit.peephole = peepholes.of(step.direction, u, peephole);
+      unit.input_forget = args.attrs.b("input_forget");
+      for (size_t gate = 0; gate < 4; ++gate)
+        unit.z[gate] = layer.from_x(step.direction, gate, u, step.x_at) +
+                       layer.from_h(step.direction, gate, u, step.h);
+      unit.forward(layer.act(step.direction));
+      step.next_c[at] = unit.next_c;
+      step.next_h[at] = unit.next_h;
     }
   };
-  const auto backward = [&](Step& step) {
-    Vector dh(hidden), dc(hidden);
-    for (size_t u = 0; u < hidden; ++u) {
-      const double i = opened(step, kInput, u), f = opened(step, kForget, u),
-                   o = opened(step, kOutput, u);
-      const double g = layer.act(step, kCandidate, step.before[kCell][u]),
-                   t = layer.act(step, kState, step.next_c[u]);
-      double dz[4];
-      const auto gate = [&](Gate which, double gradient, Activation activation = kGate) {
-        dz[which] = gradient * layer.slope(step, activation, step.before[which][u]);
-      };
-      const auto peek = [&](Gate which, double state) {  // returns the gradient of the state
-        dpeepholes[place(step, which, u)] += dz[which] * state;
-        return dz[which] * peepholes[place(step, which, u)];
-      };
-      gate(kOutput, step.dh[u] * t);
-      const double dnext = step.dc[u] + step.dh[u] * o * layer.slope(step, kState, step.next_c[u]) +
-                           peek(kOutput, step.next_c[u]);
-      gate(kInput, dnext * (input_forget ? g - step.c[u] : g));
-      gate(kForget, input_forget ? 0 : dnext * step.c[u]);
-      gate(kCell, dnext * i, kCandidate);
-      dc[u] = dnext * f + peek(kInput, step.c[u]) + peek(kForget, step.c[u]);
-      for (const Gate which : {kInput, kOutput, kForget, kCell}) {
-        layer.back_x(step, which, static_cast<int64_t>(u), dz[which]);
-        layer.back_h(step, step.h, which, static_cast<int64_t>(u), dz[which], dh);
+  const auto backward = [&](Step<Unit>& step) {
+    Vector dh(step.dh.size()), dc(step.dc.size());
+    for (int64_t u = 0; u < layer.hidden; ++u) {
+      const auto at = static_cast<size_t>(u);
+      double peephole[3];
+      step.units[at].peephole = peepholes.of(step.direction, u, peephole);
+      const Unit::Back back =
+          step.units[at].backward(layer.act(step.direction), step.dh[at], step.dc[at]);
+      dc[at] = back.dc;
+      for (size_t gate = 0; gate < 3; ++gate)
+        dpeepholes[peepholes.at(step.direction, gate, u)] += back.dpeephole[gate];
+      for (size_t gate = 0; gate < 4; ++gate) {
+        layer.back_x(step, gate, u, back.dz[gate]);
+        layer.back_h(step, step.h, gate, u, back.dz[gate], dh);
       }
     }
     step.dh = std::move(dh);
     step.dc = std::move(dc);
   };
-  layer.run(forward, backward, 5, 6);
+  layer.run(forward, backward, true);
   if (args.out.size() > 6) write_dense(args.out[6], dpeepholes);
 }
 
 REFERENCE(gru_gradient) {
-  enum Gate { kUpdate, kReset, kNew };
-  Layer layer(args, 3, 6);
-  const auto hidden = static_cast<size_t>(layer.hidden());
-  const bool linear = args.attrs.b("linear_before_reset");
-  const auto opened = [&](const Step& step, Gate gate, size_t u) {
-    return layer.act(step, gate == kNew ? 1 : 0, step.before[gate][u]);
-  };
-  const auto slope = [&](const Step& step, Gate gate, size_t u) {
-    return layer.slope(step, gate == kNew ? 1 : 0, step.before[gate][u]);
-  };
-  const auto scaled = [&](const Step& step) {
-    Vector h(hidden);
-    for (size_t u = 0; u < hidden; ++u) h[u] = opened(step, kReset, u) * step.h[u];
+  using Unit = GruUnit<double>;
+  BackwardLayer<Unit> layer(args, 3, 6);
+  const auto scaled = [&](const Step<Unit>& step) {
+    Vector h;
+    for (const Unit& unit : step.units) h.push_back(unit.scaled(layer.act(step.direction)));
     return h;
   };
-  const auto forward = [&](Step& step) {
-    for (size_t u = 0; u < hidden; ++u)
-      for (const Gate gate : {kUpdate, kReset}) {
-        const auto unit = static_cast<int64_t>(u);
-        step.before[gate][u] =
-            layer.from_x(step, gate, unit) + layer.from_h(step, step.h, gate, unit);
-      }
-    const Vector reset = scaled(step);
-    for (size_t u = 0; u < hidden; ++u) {
-      const auto unit = static_cast<int64_t>(u);
-      const double recurrent =
-          linear ? opened(step, kReset, u) * layer.from_h(step, step.h, kNew, unit)
-                 : layer.from_h(step, reset, kNew, unit);
-      step.before[kNew][u] = layer.from_x(step, kNew, unit) + recurrent;
-      const double update = opened(step, kUpdate, u);
-      step.next_h[u] = (1 - update) * opened(step, kNew, u) + update * step.h[u];
+  const auto forward = [&](Step<Unit>& step) {
+    for (int64_t u = 0; u < layer.hidden; ++u) {
+      Unit& unit = step.units[static_cast<size_t>(u)];
+      unit.h = step.h[static_cast<size_t>(u)];
+      unit.linear_before_reset = args.attrs.b("linear_before_reset");
+      for (size_t gate = 0; gate < 3; ++gate)
+        unit.z[gate] = layer.from_x(step.direction, gate, u, step.x_at) +
+                       (gate == Unit::kNew ? 0 : layer.from_h(step.direction, gate, u, step.h));
+    }
+    const Vector h = scaled(step);
+    for (int64_t u = 0; u < layer.hidden; ++u) {
+      Unit& unit = step.units[static_cast<size_t>(u)];
+      step.recurrent.push_back(layer.from_h(step.direction, Unit::kNew, u, h));
+      unit.forward(layer.act(step.direction), step.recurrent.back());
+      step.next_h[static_cast<size_t>(u)] = unit.next_h;
     }
   };
-  const auto backward = [&](Step& step) {
-    const Vector reset = scaled(step);
-    Vector dh(hidden), dreset(hidden), dscaled(hidden);
-    for (size_t u = 0; u < hidden; ++u) {
-      const auto unit = static_cast<int64_t>(u);
-      const double z = opened(step, kUpdate, u), r = opened(step, kReset, u);
-      const double dnew = step.dh[u] * (1 - z) * slope(step, kNew, u);
-      const double dupdate =
-          step.dh[u] * (step.h[u] - opened(step, kNew, u)) * slope(step, kUpdate, u);
-      dh[u] += step.dh[u] * z;
-      layer.back_x(step, kNew, unit, dnew);
-      if (linear) {
-        dreset[u] = dnew * layer.from_h(step, step.h, kNew, unit);
-        layer.back_h(step, step.h, kNew, unit, dnew * r, dh);
-      } else {
-        layer.back_h(step, reset, kNew, unit, dnew, dscaled);
-      }
-      layer.back_x(step, kUpdate, unit, dupdate);
-      layer.back_h(step, step.h, kUpdate, unit, dupdate, dh);
+  const auto backward = [&](Step<Unit>& step) {
+    const RecurrentActivations<double> act = layer.act(step.direction);
+    const Vector h = scaled(step);
+    Vector dh(step.dh.size()), dscaled(step.dh.size()), dnew;
+    for (int64_t u = 0; u < layer.hidden; ++u) {
+      const auto at = static_cast<size_t>(u);
+      const Unit& unit = step.units[at];
+      const Unit::Back back = unit.backward(act, step.dh[at]);
+      dnew.push_back(back.dz[Unit::kNew]);
+      dh[at] += back.dh;
+      layer.back_x(step, Unit::kNew, u, back.dz[Unit::kNew]);
+      layer.back_h(step, h, Unit::kNew, u, back.drecurrent,
+                   unit.linear_before_reset ? dh : dscaled);
+      layer.back_x(step, Unit::kUpdate, u, back.dz[Unit::kUpdate]);
+      layer.back_h(step, step.h, Unit::kUpdate, u, back.dz[Unit::kUpdate], dh);
     }
-    for (size_t u = 0; u < hidden; ++u) {
-      const auto unit = static_cast<int64_t>(u);
-      if (!linear) {
-        dreset[u] = dscaled[u] * step.h[u];
-        dh[u] += dscaled[u] * opened(step, kReset, u);
-      }
-      const double dz = dreset[u] * slope(step, kReset, u);
-      layer.back_x(step, kReset, unit, dz);
-      layer.back_h(step, step.h, kReset, unit, dz, dh);
+    for (int64_t u = 0; u < layer.hidden; ++u) {
+      const auto at = static_cast<size_t>(u);
+      const double dz =
+          step.units[at].reset(act, dnew[at], step.recurrent[at], dscaled[at], dh[at]);
+      layer.back_x(step, Unit::kReset, u, dz);
+      layer.back_h(step, step.h, Unit::kReset, u, dz, dh);
     }
     step.dh = std::move(dh);
   };
-  layer.run(forward, backward, 5, 0);
+  layer.run(forward, backward, false);
 }
 
 REFERENCE(rnn_gradient) {
-  Layer layer(args, 1, 6);
-  const auto hidden = static_cast<size_t>(layer.hidden());
-  const auto forward = [&](Step& step) {
-    for (size_t u = 0; u < hidden; ++u) {
-      const auto unit = static_cast<int64_t>(u);
-      step.before[0][u] = layer.from_x(step, 0, unit) + layer.from_h(step, step.h, 0, unit);
-      step.next_h[u] = layer.act(step, 0, step.before[0][u]);
+  struct Unit {
+    double z = 0;
+  };
+  BackwardLayer<Unit> layer(args, 1, 6);
+  const auto forward = [&](Step<Unit>& step) {
+    for (int64_t u = 0; u < layer.hidden; ++u) {
+      const auto at = static_cast<size_t>(u);
+      step.units[at].z = layer.from_x(step.direction, 0, u, step.x_at) +
+                         layer.from_h(step.direction, 0, u, step.h);
+      step.next_h[at] = layer.act(step.direction)(0, step.units[at].z);
     }
   };
-  const auto backward = [&](Step& step) {
-    Vector dh(hidden);
-    for (size_t u = 0; u < hidden; ++u) {
-      const double dz = step.dh[u] * layer.slope(step, 0, step.before[0][u]);
-      layer.back_x(step, 0, static_cast<int64_t>(u), dz);
-      layer.back_h(step, step.h, 0, static_cast<int64_t>(u), dz, dh);
+  const auto backward = [&](Step<Unit>& step) {
+    Vector dh(step.dh.size());
+    for (int64_t u = 0; u < layer.hidden; ++u) {
+      const auto at = static_cast<size_t>(u);
+      const double dz =
+          step.dh[at] * layer.act(step.direction).slope(0, step.units[at].z, step.next_h[at]);
+      layer.back_x(step, 0, u, dz);
+      layer.back_h(step, step.h, 0, u, dz, dh);
     }
     step.dh = std::move(dh);
   };
-  layer.run(forward, backward, 5, 0);
+  layer.run(forward, backward, false);
 }
 
 }  // namespace anymps

@@ -59,9 +59,7 @@ REFERENCE(affine_grid) {
             static_cast<Compute<T>>(theta.at<T>({at[0], at.back(), static_cast<int64_t>(column)}))};
       };
       for (size_t i = 0; i < count; ++i) {
-        const auto p = static_cast<double>(at[1 + i]), n = static_cast<double>(y.shape()[1 + i]);
-        const double normal = !align ? (2 * p + 1) / n - 1 : n > 1 ? 2 * p / (n - 1) - 1 : -1;
-        sum += factor(count - 1 - i) * normal;
+        sum += factor(count - 1 - i) * normalized_place(at[1 + i], y.shape()[1 + i], align);
       }
       sum += factor(count);
       y.at<T>(at) = static_cast<T>(static_cast<Compute<T>>(sum));

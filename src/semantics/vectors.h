@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace anymps::cpu {
+namespace anymps {
 
 template <typename T>
 T dot(const T* a, const T* b, int64_t n) {
@@ -26,4 +26,4 @@ void add_scaled(T* __restrict to, T factor, const T* __restrict from, int64_t n)
   for (int64_t i = 0; i < n; ++i) to[i] += factor * from[i];
 }
 
-}  // namespace anymps::cpu
+}  // namespace anymps

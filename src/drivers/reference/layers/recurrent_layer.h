@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the reference kernels of recurrent layers and of their gradients read: both take x, w, r, b
+// and seq_lens first, and the same attributes. What cells do with it is in semantics/recurrent.h.
+#pragma once
+
+#include <vector>
+
+#include "drivers/reference/dense.h"
+#include "ops/layers/recurrent.h"
+#include "semantics/recurrent.h"
+
+namespace anymps {
+
+using RecurrentVector = std::vector<double>;
+
+struct RecurrentInputs : RecurrentExtents {
+  RecurrentInputs(const ReferenceArgs& args, int64_t gate_count)
+      : RecurrentExtents(recurrent_extents(args.attrs, args.in[0].shape(), gate_count)),
+        args(args),
+        activations(cell_activations(args.attrs, directions, usual_activations(args.attrs, gates))),
+        x(read_dense<double>(args.in[0])),
+        w(read_dense<double>(args.in[1])),
+        r(read_dense<double>(args.in[2])),
+        b(read_or_zero(args, 3, directions * 2 * gates * hidden)) {}
+
+  RecurrentActivations<double> act(int64_t d) const {
+    const auto functions = static_cast<int64_t>(activations.size()) / directions;
+    return {activations.data() + d * functions, args.attrs.f("clip")};
+  }
+  // A row of w or r for one gate and unit, and its bias; `half` 1: that of r.
+  size_t row(int64_t d, size_t gate, int64_t unit) const {
+    return static_cast<size_t>((d * gates + static_cast<int64_t>(gate)) * hidden + unit);
+  }
+  size_t bias(int64_t d, int64_t half, size_t gate, int64_t unit) const {
+    return row(2 * d + half, gate, unit);
+  }
+  // What comes from the inputs at x_at, or from a state, with its bias.
+  double from_x(int64_t d, size_t gate, int64_t unit, int64_t first) const {
+    return dot(x.data() + first, w.data() + row(d, gate, unit) * static_cast<size_t>(width),
+               width) +
+           b[bias(d, 0, gate, unit)];
+  }
+  double from_h(int64_t d, size_t gate, int64_t unit, const RecurrentVector& h) const {
+    return dot(h.data(), r.data() + row(d, gate, unit) * static_cast<size_t>(hidden), hidden) +
+           b[bias(d, 1, gate, unit)];
+  }
+  int64_t states() const { return directions * batch * hidden; }
+  int64_t length_of(int64_t n) const {
+    if (!args.has(4)) return steps;
+    const int64_t length = load_int(args.in[4], n * args.in[4].stride(0));
+    require(length >= 0 && length <= steps, "[{}] seq_lens has the entry {}, must be 0 to {}",
+            args.op.name, length, steps);
+    return length;
+  }
+
+  const ReferenceArgs& args;
+  std::vector<CellActivation> activations;  // of each direction
+  RecurrentVector x, w, r, b;
+
+ private:
+  static double dot(const double* a, const double* b, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += a[i] * b[i];
+    return sum;
+  }
+};
+
+// The peepholes of an lstm, input 7 of the layer and of its gradient; none where it is absent.
+struct Peepholes {
+  explicit Peepholes(const RecurrentInputs& layer)
+      : hidden(layer.hidden),
+        all(layer.args.has(7) ? read_dense<double>(layer.args.in[7]) : RecurrentVector()) {}
+
+  size_t at(int64_t d, size_t gate, int64_t unit) const {
+    return static_cast<size_t>((d * 3 + static_cast<int64_t>(gate)) * hidden + unit);
+  }
+  // Those of one unit, put into `to`; null where there are none.
+  const double* of(int64_t d, int64_t unit, double (&to)[3]) const {
+    for (size_t gate = 0; gate < 3 && !all.empty(); ++gate) to[gate] = all[at(d, gate, unit)];
+    return all.empty() ? nullptr : to;
+  }
+
+  int64_t hidden;
+  RecurrentVector all;
+};
+
+}  // namespace anymps
