@@ -17,7 +17,9 @@ std::vector<Value*> copy_body(Graph& graph, const Graph& body, const std::vector
 // shapes.
 std::optional<bool> known_condition(const Value* condition);
 
-// Whether any of its nodes must run as often as it is there.
+// Whether a node must run even if nobody uses its outputs, and as often as it is there: it is
+// impure, or holds a graph with such a node. And whether a graph has such a node.
+bool has_effects(const Node& node);
 bool has_effects(const Graph& body);
 
 }  // namespace anymps

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "graph/gradient_walk.h"
-#include "ops/gradient.h"
 
 namespace anymps {
 
@@ -64,10 +63,45 @@ void GradientWalk::step(Node& node) {
   if (any_complex && !rule->complex)
     fail(Code::kUnsupported, "[gradient] op '{}' has no gradient for complex numbers ({})",
          node.op->name, node.label());
-  GradientContext ctx(graph_, node, std::move(dys), std::move(wanted));
+  NodeBuilder builder(graph_);
+  GradientContext ctx(builder,
+                      {*node.op, node.attrs, node.inputs, node.outputs, node.name, node.label()},
+                      std::move(dys), std::move(wanted));
   rule->fn(ctx);
   for (size_t i = 0; i < ctx.results().size(); ++i)
     if (ctx.results()[i]) give(node.inputs[i], ctx.results()[i]);
+}
+
+const ValueType& NodeBuilder::type(const Value& value) const { return value.type; }
+const std::string& NodeBuilder::name(const Value& value) const { return value.name; }
+
+std::optional<std::vector<int64_t>> NodeBuilder::known_ints(const Value& value) const {
+  if (value.is_constant()) return ints_of(value);
+  if (!value.type.content || !all_known(*value.type.content)) return std::nullopt;
+  const Shape numbers = to_shape(*value.type.content);
+  return std::vector<int64_t>(numbers.begin(), numbers.end());
+}
+
+std::vector<Value*> NodeBuilder::add(const Op& op, std::vector<Value*> inputs,
+                                     const NamedAttrs& attrs, const std::string& name,
+                                     size_t outputs) {
+  return graph_.add_node(op, std::move(inputs), attrs, name, outputs)->outputs;
+}
+Value* NodeBuilder::scalar(DType dtype, double number) { return graph_.scalar(dtype, number); }
+Value* NodeBuilder::ints(const std::vector<int64_t>& values) { return graph_.ints(values); }
+
+std::vector<Value*> NodeBuilder::pull_back(const Seeds& seeds, const std::vector<Value*>& xs) {
+  // The nodes that the function has just added, and no others: its inputs may depend on each other.
+  std::vector<Node*> added;
+  for (auto it = graph_.nodes().rbegin(); it != graph_.nodes().rend() && it->get() != last_; ++it)
+    added.push_back(it->get());
+  std::reverse(added.begin(), added.end());
+  GradientWalk walk(graph_, std::move(added), xs);
+  for (const auto& [y, dy] : seeds) walk.give(y, dy);
+  walk.run();
+  std::vector<Value*> results;
+  for (Value* x : xs) results.push_back(walk.of(x));
+  return results;
 }
 
 Value* filled_like(Graph& graph, Value* like, double number) {
@@ -145,33 +179,6 @@ std::vector<Value*> pull_back(Graph& graph, const GradientSeeds& seeds,
   for (Value* x : xs) results.push_back(walk.of(x));
   erase_unused(graph, {before.begin(), before.end()}, results);
   return results;
-}
-
-GradientContext::GradientContext(Graph& graph, Node& node, std::vector<Value*> dys,
-                                 std::vector<bool> wanted)
-    : graph_(graph),
-      node_(node),
-      dys_(std::move(dys)),
-      dxs_(node.inputs.size(), nullptr),
-      wanted_(std::move(wanted)),
-      last_(graph.nodes().back().get()) {}
-
-void GradientContext::through(const std::vector<Term>& outputs) {
-  // The nodes that the caller has just added, and no others: its inputs may depend on each other.
-  std::vector<Node*> added;
-  for (auto it = graph_.nodes().rbegin(); it != graph_.nodes().rend() && it->get() != last_; ++it)
-    added.push_back(it->get());
-  std::reverse(added.begin(), added.end());
-  std::vector<Value*> xs;
-  for (size_t i = 0; i < wanted_.size(); ++i)
-    if (wanted_[i]) xs.push_back(node_.inputs[i]);
-  GradientWalk walk(graph_, std::move(added), xs);
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (i < dys_.size() && dys_[i] && outputs[i]) walk.give(outputs[i].value(), dys_[i]);
-  walk.run();
-  std::unordered_set<const Value*> done;  // an input that comes twice has one gradient
-  for (size_t i = 0; i < wanted_.size(); ++i)
-    if (wanted_[i] && done.insert(node_.inputs[i]).second) dxs_[i] = walk.of(node_.inputs[i]);
 }
 
 }  // namespace anymps

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of for_loop and while_loop: they are written as `loop`, which has a rule.
 #include "graph/copy_body.h"
-#include "ops/gradient.h"
-#include "ops/subgraph.h"
+#include "graph/gradient_walk.h"
 
 namespace anymps {
 
@@ -72,7 +71,7 @@ COMPLEX_GRADIENT(while_loop) {
     ctx.refuse("its bodies have effects, and would run twice");
   std::vector<Value*> start;
   for (size_t k = 0; k < ctx.input_count(); ++k) start.push_back(ctx.x(k).value());
-  const std::vector<Value*> first = copy_body(ctx.graph(), before, start);
+  const std::vector<Value*> first = copy_body(NodeBuilder::graph_of(ctx), before, start);
 
   auto round = std::make_shared<Graph>();
   round->input("i", {DType::kI64, true, {}, std::nullopt});
@@ -86,7 +85,7 @@ COMPLEX_GRADIENT(while_loop) {
   outputs[0] = truth(*round, outputs[0]);
   round->set_outputs(outputs);
 
-  std::vector<Term> inputs{Term(), Term(&ctx, truth(ctx.graph(), first[0]))};
+  std::vector<Term> inputs{Term(), Term(&ctx, truth(NodeBuilder::graph_of(ctx), first[0]))};
   for (size_t k = 0; k < results; ++k) inputs.emplace_back(&ctx, first[k + 1]);
   for (size_t k = 0; k < captures; ++k) inputs.push_back(ctx.x(carried + k));
   ctx.through(ctx.add_all(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "ops/gradient.h"
 
 namespace anymps {
 
@@ -34,9 +35,34 @@ class GradientWalk {
   std::unordered_map<const Value*, Value*> gradients_;
 };
 
+// What functions of gradients add to.
+class NodeBuilder final : public GradientBuilder {
+ public:
+  explicit NodeBuilder(Graph& graph)
+      : graph_(graph), last_(graph.nodes().empty() ? nullptr : graph.nodes().back().get()) {}
+
+  const ValueType& type(const Value& value) const override;
+  const std::string& name(const Value& value) const override;
+  std::optional<std::vector<int64_t>> known_ints(const Value& value) const override;
+  std::vector<Value*> add(const Op& op, std::vector<Value*> inputs, const NamedAttrs& attrs,
+                          const std::string& name, size_t outputs) override;
+  Value* scalar(DType dtype, double number) override;
+  Value* ints(const std::vector<int64_t>& values) override;
+  std::vector<Value*> pull_back(const Seeds& seeds, const std::vector<Value*>& xs) override;
+
+  // The graph around, for the functions of nodes that hold graphs.
+  static Graph& graph_of(const GradientContext& ctx) {
+    return static_cast<NodeBuilder&>(ctx.builder()).graph_;
+  }
+
+ private:
+  Graph& graph_;
+  const Node* last_;  // the graph's last node before the function
+};
+
 // The gradients of the sum of several seed * y to xs, as new nodes; null for an x that nothing
 // depends on.
-using GradientSeeds = std::vector<std::pair<Value*, Value*>>;  // y and its gradient
+using GradientSeeds = GradientBuilder::Seeds;  // y and its gradient
 std::vector<Value*> pull_back(Graph& graph, const GradientSeeds& seeds,
                               const std::vector<Value*>& xs);
 

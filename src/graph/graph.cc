@@ -5,7 +5,7 @@
 #include <cstring>
 #include <unordered_set>
 
-#include "ops/subgraph.h"
+#include "graph/copy_body.h"
 
 namespace anymps {
 

@@ -8,7 +8,7 @@
 
 namespace anymps {
 
-Signature signature_of(const Graph& body) {
+static Signature read_signature(const Graph& body) {
   Signature signature;
   for (const Value* value : body.inputs()) {
     signature.names.push_back(value->name);
@@ -17,6 +17,8 @@ Signature signature_of(const Graph& body) {
   for (const Value* value : body.outputs()) signature.outputs.push_back(value->type);
   return signature;
 }
+
+static const SignatureReader kSignatureReader(read_signature);
 
 std::optional<bool> known_condition(const Value* condition) {
   if (const auto number = scalar_of(condition)) return *number != 0;

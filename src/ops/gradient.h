@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the gradients of ops are written. A gradient belongs to its op like a kernel does: one
-// function, named after the op, in src/ops/gradients/<family>.cc, that adds nodes to the graph:
+// function, named after the op and beside its record, that adds nodes to the graph:
 //   GRADIENT(tanh) { ctx.set(0, ctx.dy() * (1 - ctx.y() * ctx.y())); }
 // Every op of the table has either a gradient or a reason why it has none; a test sees to it.
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,16 +72,46 @@ struct Extent {
 };
 using Extents = std::vector<Extent>;
 
+// The graph that gradients are added to, as far as their functions see it: src/graph/ has it.
+class GradientBuilder {
+ public:
+  virtual ~GradientBuilder() = default;
+  virtual const ValueType& type(const Value& value) const = 0;
+  virtual const std::string& name(const Value& value) const = 0;
+  // The elements of a value of integers; nothing if they are not known.
+  virtual std::optional<std::vector<int64_t>> known_ints(const Value& value) const = 0;
+
+  virtual std::vector<Value*> add(const Op& op, std::vector<Value*> inputs, const NamedAttrs& attrs,
+                                  const std::string& name, size_t outputs) = 0;
+  virtual Value* scalar(DType dtype, double number) = 0;
+  virtual Value* ints(const std::vector<int64_t>& values) = 0;  // an i64 vector
+
+  // The gradients of xs through the nodes that were added since the builder was made, where
+  // `seeds` are values and their gradients; null for an x that has none.
+  using Seeds = std::vector<std::pair<Value*, Value*>>;
+  virtual std::vector<Value*> pull_back(const Seeds& seeds, const std::vector<Value*>& xs) = 0;
+};
+
+// The node whose gradient is made.
+struct GradientNode {
+  const Op& op;
+  const Attrs& attrs;
+  const std::vector<Value*>&inputs, &outputs;
+  const std::string& name;
+  std::string label;  // for messages
+};
+
 // What a gradient function sees of its node, and the ways to say the gradients of its inputs.
 class GradientContext {
  public:
-  GradientContext(Graph& graph, Node& node, std::vector<Value*> dys, std::vector<bool> wanted);
+  GradientContext(GradientBuilder& builder, GradientNode node, std::vector<Value*> dys,
+                  std::vector<bool> wanted);
 
-  const Op& op() const;
-  const Attrs& attrs() const;
-  size_t input_count() const;
-  size_t output_count() const;
-  bool has(size_t input) const;
+  const Op& op() const { return node_.op; }
+  const Attrs& attrs() const { return node_.attrs; }
+  size_t input_count() const { return node_.inputs.size(); }
+  size_t output_count() const { return node_.outputs.size(); }
+  bool has(size_t input) const { return input_at(input) != nullptr; }
   Term x(size_t i = 0);            // an input
   Term y(size_t i = 0);            // an output
   Term dy(size_t i = 0);           // the gradient of an output; empty: none
@@ -122,18 +153,17 @@ class GradientContext {
     refuse_text(fmt::format(format, std::forward<Args>(args)...));
   }
 
-  Graph& graph() { return graph_; }
-  Node& node() { return node_; }
+  GradientBuilder& builder() const { return builder_; }
   const std::vector<Value*>& results() const { return dxs_; }
 
  private:
   [[noreturn]] void refuse_text(const std::string& reason) const;
+  Value* input_at(size_t i) const { return i < node_.inputs.size() ? node_.inputs[i] : nullptr; }
 
-  Graph& graph_;
-  Node& node_;
+  GradientBuilder& builder_;
+  GradientNode node_;
   std::vector<Value*> dys_, dxs_;
   std::vector<bool> wanted_;
-  Node* last_ = nullptr;  // the graph's last node before this function
 };
 
 using GradientFn = void (*)(GradientContext&);

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <unordered_map>
 
-#include "ops/subgraph.h"
+#include "graph/copy_body.h"
 #include "passes/match.h"
 #include "passes/pass.h"
 

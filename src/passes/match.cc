@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "ops/subgraph.h"
+#include "graph/copy_body.h"
 
 namespace anymps {
 

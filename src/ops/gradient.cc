@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gradient functions are written with (ops/gradient.h), and the table that they register in.
-// It is here and not beside its header because ops must not know graphs.
+#include "ops/gradient.h"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
-
-#include "graph/graph.h"
-#include "ops/gradient.h"
+#include <unordered_set>
 
 namespace anymps {
 
@@ -35,11 +33,11 @@ const GradientRule* find_gradient(const Op& op) {
   return it == rules().end() ? nullptr : &it->second;
 }
 
-const ValueType& Term::type() const { return value_->type; }
+const ValueType& Term::type() const { return ctx_->builder().type(*value_); }
 
 const Dims& Term::shape() const {
-  if (!value_->type.ranked) ctx_->refuse("the rank of '{}' is not known", value_->name);
-  return value_->type.shape;
+  if (!type().ranked) ctx_->refuse("the rank of '{}' is not known", ctx_->builder().name(*value_));
+  return type().shape;
 }
 
 Term Term::op(const char* name, const NamedAttrs& attrs) const {
@@ -78,35 +76,52 @@ Term where(const Term& condition, double a, const Term& b) {
   return where(condition, condition.ctx().scalar(a, b.dtype()), b);
 }
 
-const Op& GradientContext::op() const { return *node_.op; }
-const Attrs& GradientContext::attrs() const { return node_.attrs; }
-size_t GradientContext::input_count() const { return node_.inputs.size(); }
-size_t GradientContext::output_count() const { return node_.outputs.size(); }
-bool GradientContext::has(size_t input) const { return node_.input(input) != nullptr; }
-Term GradientContext::x(size_t i) { return {this, node_.input(i)}; }
+GradientContext::GradientContext(GradientBuilder& builder, GradientNode node,
+                                 std::vector<Value*> dys, std::vector<bool> wanted)
+    : builder_(builder),
+      node_(std::move(node)),
+      dys_(std::move(dys)),
+      dxs_(node_.inputs.size(), nullptr),
+      wanted_(std::move(wanted)) {}
+
+Term GradientContext::x(size_t i) { return {this, input_at(i)}; }
 Term GradientContext::y(size_t i) { return {this, node_.outputs.at(i)}; }
 Term GradientContext::dy(size_t i) { return {this, i < dys_.size() ? dys_[i] : nullptr}; }
 Term GradientContext::dy_or_zero(size_t i) { return dy(i) ? dy(i) : fill_like(y(i), 0); }
 bool GradientContext::wants(size_t input) const { return input < wanted_.size() && wanted_[input]; }
 
 std::optional<Ints> GradientContext::ints(size_t i, const char* attr) const {
-  const Value* value = node_.input(i);
-  if (!value) return node_.attrs.ints(attr);
-  if (value->is_constant()) return ints_of(*value);
-  if (!value->type.content || !all_known(*value->type.content)) return std::nullopt;
-  return known(*value->type.content);
+  const Value* value = input_at(i);
+  return value ? builder_.known_ints(*value) : node_.attrs.ints(attr);
 }
 
 void GradientContext::set(size_t i, const Term& dx) {
   if (!wants(i)) return;
-  Value* result = reduce_to_shape_of(dx, x(i)).value();
-  const ValueType &type = result->type, &wanted = node_.inputs[i]->type;
+  const Term result = reduce_to_shape_of(dx, x(i));
+  const ValueType &type = result.type(), &wanted = x(i).type();
   const bool fits = type.dtype == wanted.dtype &&
                     (!type.ranked || !wanted.ranked || type.shape.size() == wanted.shape.size());
   if (!fits || (type.static_shape() && wanted.static_shape() && !(type.shape == wanted.shape)))
     fail(Code::kInternal, "[gradient] op '{}' makes a gradient {} for input {}, which is {} ({})",
-         op().name, to_string(type), i, to_string(wanted), node_.label());
-  dxs_[i] = dxs_[i] ? graph_.add("add", {dxs_[i], result}) : result;
+         op().name, to_string(type), i, to_string(wanted), node_.label);
+  dxs_[i] = dxs_[i] ? builder_.add(get_op("add"), {dxs_[i], result.value()}, {}, "", 1)[0]
+                    : result.value();
+}
+
+void GradientContext::through(const std::vector<Term>& outputs) {
+  std::vector<Value*> xs;
+  std::vector<size_t> places;
+  std::unordered_set<const Value*> done;  // an input that comes twice has one gradient
+  for (size_t i = 0; i < wanted_.size(); ++i) {
+    if (!wanted_[i] || !done.insert(node_.inputs[i]).second) continue;
+    xs.push_back(node_.inputs[i]);
+    places.push_back(i);
+  }
+  GradientBuilder::Seeds seeds;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (i < dys_.size() && dys_[i] && outputs[i]) seeds.emplace_back(outputs[i].value(), dys_[i]);
+  const std::vector<Value*> gradients = builder_.pull_back(seeds, xs);
+  for (size_t k = 0; k < xs.size(); ++k) dxs_[places[k]] = gradients[k];
 }
 
 Term GradientContext::add(const char* op, const std::vector<Term>& inputs,
@@ -120,15 +135,15 @@ std::vector<Term> GradientContext::add_all(const char* op, const std::vector<Ter
   for (const Term& input : inputs) values.push_back(input.value());
   const std::string name = fmt::format("{}/grad/{}", node_.name, op);
   std::vector<Term> results;
-  for (Value* value : graph_.add_node(get_op(op), std::move(values), attrs, name, outputs)->outputs)
+  for (Value* value : builder_.add(get_op(op), std::move(values), attrs, name, outputs))
     results.emplace_back(this, value);
   return results;
 }
 
 Term GradientContext::scalar(double value, DType dtype) {
-  return {this, graph_.scalar(dtype, value)};
+  return {this, builder_.scalar(dtype, value)};
 }
-Term GradientContext::ints(const Ints& values) { return {this, graph_.ints(values)}; }
+Term GradientContext::ints(const Ints& values) { return {this, builder_.ints(values)}; }
 
 Term GradientContext::shape_of(const Term& value) {
   if (value.type().static_shape()) return ints(known(value.type().shape));
@@ -232,7 +247,7 @@ Term GradientContext::swap_last(const Term& value) {
 }
 
 void GradientContext::refuse_text(const std::string& reason) const {
-  fail(Code::kUnsupported, "[gradient] op '{}': {} ({})", op().name, reason, node_.label());
+  fail(Code::kUnsupported, "[gradient] op '{}': {} ({})", op().name, reason, node_.label);
 }
 
 }  // namespace anymps
