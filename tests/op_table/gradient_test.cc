@@ -278,7 +278,7 @@ TEST_P(OpGradient, AgreesWithDifferences) {
   const Op& op = *GetParam();
   const GradientRule* rule = find_gradient(op);
   ASSERT_NE(rule, nullptr) << op.name << " has neither a gradient nor a reason why it has none: "
-                           << "say it in src/ops/gradients/";
+                           << "say it beside its record";
   EXPECT_NE(rule->reason.empty(), rule->kind != GradientRule::Kind::kFunction);
   if (rule->kind == GradientRule::Kind::kRefused) GTEST_SKIP() << rule->reason;
   if (!op.test.skip.empty()) GTEST_SKIP() << op.test.skip;

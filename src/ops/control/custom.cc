@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fork.h"
+#include "ops/gradient.h"
 #include "ops/infer.h"
 
 namespace anymps {
@@ -155,5 +156,7 @@ OP(custom)
     .reference_only("the caller's function computes it")
     .infer(infer_custom)
     .no_tests("the op is not there before it is registered; tests/api/custom_op_test.cc");
+
+NO_GRADIENT(custom, "only its author knows the gradient of an op of your own");
 
 }  // namespace anymps

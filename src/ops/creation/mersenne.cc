@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers of the Mersenne twister: slow, one after the other, and the same as NumPy's for
 // the same seed, which models with a seed of their own are compared by.
+#include "ops/gradient.h"
 #include "ops/shape_rules.h"
 
 namespace anymps {
@@ -30,5 +31,7 @@ OP(random_mersenne)
     .sample({"input", {{2}}, {}, {{0, {2, 3}}}})
     .sample({"scalar", {}, {}})
     .sample({"empty", {}, {{"shape", std::vector<int64_t>{0, 2}}}});
+
+ZERO_GRADIENT(random_mersenne, "its numbers come from a seed");
 
 }  // namespace anymps

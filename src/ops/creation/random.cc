@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ops/expect.h"
+#include "ops/gradient.h"
 #include "ops/shape_rules.h"
 
 namespace anymps {
@@ -220,5 +221,19 @@ OP(dropout)
     .sample({"none", {{9}, {7}}, {{"rate", 0.0}}})
     .sample({"all", {{9}, {7}}, {{"rate", 1.0}}})
     .sample({"empty", {{0, 3}, {7}}, {}});
+
+GRADIENT(dropout) {
+  // The same state gives the same mask.
+  std::vector<Term> inputs{ctx.dy(), ctx.x(1)};
+  if (ctx.has(2)) inputs.push_back(ctx.x(2));
+  ctx.set(0, ctx.add("dropout", inputs, ctx.attrs().named()));
+  if (ctx.has(2) && ctx.wants(2)) ctx.refuse("the rate decides in steps which elements stay");
+}
+
+ZERO_GRADIENT(philox_state, "it has no inputs");
+ZERO_GRADIENT(random_state, "it has no inputs");
+ZERO_GRADIENT(random, "numbers follow from a state of integers");
+ZERO_GRADIENT(bernoulli, "it is made of steps");
+ZERO_GRADIENT(multinomial, "it is made of steps");
 
 }  // namespace anymps

@@ -3,6 +3,7 @@
 // activation was given.
 #include "ops/elementwise/elementwise_infer.h"
 #include "ops/expect.h"
+#include "ops/gradient.h"
 
 namespace anymps {
 
@@ -55,5 +56,30 @@ OP(softmax_gradient)
     .sample({"one", {{4, 1}, {4, 1}}, {{"axis", 1}}})
     .sample({"empty", {{0, 5}, {0, 5}}, {}})
     .sample({"empty_axis", {{3, 0}, {3, 0}}, {}});
+
+GRADIENT(relu_gradient) {
+  ctx.set(0, ctx.add("relu_gradient", {ctx.dy(), ctx.x(1)}));
+  ctx.set(1, ctx.fill_like(ctx.x(1), 0));
+}
+
+GRADIENT(sigmoid_gradient) {
+  const Term s = ctx.x(1).op("sigmoid");
+  ctx.set(0, ctx.add("sigmoid_gradient", {ctx.dy(), ctx.x(1)}));
+  ctx.set(1, ctx.dy() * ctx.x(0) * s * (1 - s) * (1 - s * 2));
+}
+
+GRADIENT(leaky_relu_gradient) {
+  const Term below = ctx.x(1) < 0, dy = ctx.dy();
+  ctx.set(0, where(below, dy * ctx.x(2), dy));
+  ctx.set(1, ctx.fill_like(ctx.x(1), 0));
+  ctx.set(2, where(below, dy * ctx.x(0), 0));
+}
+
+GRADIENT(softmax_gradient) {
+  const int64_t axis = ctx.attrs().i("axis");
+  const Term s = ctx.x(1).op("softmax", {{"axis", axis}});
+  const Term mean = ctx.sum(ctx.x(0) * s, {axis < 0 ? axis + ctx.x().rank() : axis});
+  ctx.through({s * (ctx.x(0) - mean)});
+}
 
 }  // namespace anymps

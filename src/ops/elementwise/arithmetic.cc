@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise arithmetic: one tensor, or two with NumPy broadcasting. Integers wrap.
+#include <numbers>
+
 #include "ops/elementwise/elementwise_infer.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 
@@ -198,5 +201,129 @@ BINARY(max, kReal, "The higher of two.", "y = a > b ? a : b")
 BINARY(atan2, kFloat, "The angle of the point (b, a), in (-pi, pi].", "y = atan2(a, b)")
     .mps("atan2WithPrimaryTensor:secondaryTensor:name:")
     .domain("b", 0.2, 2);
+
+// Gradients. Where two inputs are equal, min and max give half to each, as PyTorch does.
+
+#define UNARY_GRADIENT(name, dx)                                         \
+  GRADIENT(name) {                                                       \
+    [[maybe_unused]] const Term x = ctx.x(), y = ctx.y(), dy = ctx.dy(); \
+    ctx.set(0, dx);                                                      \
+  }
+
+// Of a function that complex numbers have too, by its slope.
+#define HOLOMORPHIC_GRADIENT(name, slope)                 \
+  COMPLEX_GRADIENT(name) {                                \
+    [[maybe_unused]] const Term x = ctx.x(), y = ctx.y(); \
+    ctx.set(0, ctx.dy() * conjugated(slope));             \
+  }
+
+COMPLEX_GRADIENT(identity) { ctx.set(0, ctx.dy()); }
+COMPLEX_GRADIENT(neg) { ctx.set(0, -ctx.dy()); }
+
+UNARY_GRADIENT(exp2, dy* y* std::numbers::ln2)
+UNARY_GRADIENT(exp10, dy* y* std::numbers::ln10)
+UNARY_GRADIENT(expm1, dy*(y + 1))
+UNARY_GRADIENT(log2, dy / (x * std::numbers::ln2))
+UNARY_GRADIENT(log10, dy / (x * std::numbers::ln10))
+UNARY_GRADIENT(log1p, dy / (x + 1))
+UNARY_GRADIENT(abs, dy* x.op("sign"))
+UNARY_GRADIENT(asin, dy*(1 - x * x).op("rsqrt"))
+UNARY_GRADIENT(acos, -dy*(1 - x * x).op("rsqrt"))
+UNARY_GRADIENT(atan, dy / (1 + x * x))
+UNARY_GRADIENT(asinh, dy*(1 + x * x).op("rsqrt"))
+UNARY_GRADIENT(acosh, dy*((x - 1) * (x + 1)).op("rsqrt"))
+UNARY_GRADIENT(atanh, dy / ((1 - x) * (1 + x)))
+UNARY_GRADIENT(erf, dy*(-(x* x)).op("exp") * (2 * std::numbers::inv_sqrtpi))
+#undef UNARY_GRADIENT
+
+HOLOMORPHIC_GRADIENT(exp, y)
+HOLOMORPHIC_GRADIENT(square, x * 2)
+HOLOMORPHIC_GRADIENT(sqrt, 0.5 / y)
+HOLOMORPHIC_GRADIENT(rsqrt, y* y* y * -0.5)
+HOLOMORPHIC_GRADIENT(reciprocal, -(y* y))
+HOLOMORPHIC_GRADIENT(sin, x.op("cos"))
+HOLOMORPHIC_GRADIENT(cos, -x.op("sin"))
+HOLOMORPHIC_GRADIENT(tan, 1 + y * y)
+HOLOMORPHIC_GRADIENT(sinh, x.op("cosh"))
+HOLOMORPHIC_GRADIENT(cosh, x.op("sinh"))
+HOLOMORPHIC_GRADIENT(tanh, 1 - y * y)
+#undef HOLOMORPHIC_GRADIENT
+COMPLEX_GRADIENT(log) { ctx.set(0, ctx.dy() / conjugated(ctx.x())); }
+
+ZERO_GRADIENT(sign, "constant between its steps");
+ZERO_GRADIENT(ceil, "constant between its steps");
+ZERO_GRADIENT(floor, "constant between its steps");
+ZERO_GRADIENT(round, "constant between its steps");
+ZERO_GRADIENT(rint, "constant between its steps");
+ZERO_GRADIENT(trunc, "constant between its steps");
+
+COMPLEX_GRADIENT(add) {
+  ctx.set(0, ctx.dy());
+  ctx.set(1, ctx.dy());
+}
+
+COMPLEX_GRADIENT(sub) {
+  ctx.set(0, ctx.dy());
+  if (ctx.wants(1)) ctx.set(1, -ctx.dy());
+}
+
+COMPLEX_GRADIENT(mul) {
+  if (ctx.wants(0)) ctx.set(0, ctx.dy() * conjugated(ctx.x(1)));
+  if (ctx.wants(1)) ctx.set(1, ctx.dy() * conjugated(ctx.x(0)));
+}
+
+COMPLEX_GRADIENT(div) {
+  if (ctx.attrs().s("rounding") != "none") return;  // constant between its steps
+  const Term da = ctx.dy() / conjugated(ctx.x(1));
+  ctx.set(0, da);
+  if (ctx.wants(1)) ctx.set(1, -da * conjugated(ctx.y()));
+}
+
+static void modulo(GradientContext& ctx, const char* rounding) {
+  ctx.set(0, ctx.dy());
+  if (!ctx.wants(1)) return;
+  const Term quotient = ctx.add("div", {ctx.x(0), ctx.x(1)}, {{"rounding", rounding}});
+  ctx.set(1, -ctx.dy() * quotient);
+}
+GRADIENT(mod) { modulo(ctx, "trunc"); }
+GRADIENT(floor_mod) { modulo(ctx, "floor"); }
+
+COMPLEX_GRADIENT(pow) {
+  const Term a = ctx.x(0), b = ctx.x(1), dy = ctx.dy();
+  if (dy.dtype() == DType::kC64) {
+    if (ctx.wants(0)) ctx.set(0, dy * conjugated(b * ctx.add("pow", {a, b - 1})));
+    if (ctx.wants(1)) ctx.set(1, dy * conjugated(ctx.y() * a.op("log")));
+    return;
+  }
+  // A power of 0 is constant, also where a is 0; and 0 to a power above 0 stays 0.
+  if (ctx.wants(0))
+    ctx.set(0, where(b == 0.0, 0, dy * b * ctx.add("pow", {a, where(b == 0.0, 1, b) - 1})));
+  if (ctx.wants(1)) {
+    const Term zero = both(a == 0.0, b >= 0);
+    ctx.set(1, where(zero, 0, dy * ctx.y() * where(zero, 1, a).op("log")));
+  }
+}
+
+static void extremum(GradientContext& ctx, const Term& first_wins) {
+  const Term dy = ctx.dy(), half = dy * 0.5, tie = ctx.x(0) == ctx.x(1);
+  if (ctx.wants(0)) ctx.set(0, where(tie, half, where(first_wins, dy, 0)));
+  if (ctx.wants(1)) ctx.set(1, where(tie, half, where(first_wins, 0, dy)));
+}
+GRADIENT(min) { extremum(ctx, ctx.x(0) < ctx.x(1)); }
+GRADIENT(max) { extremum(ctx, ctx.x(0) > ctx.x(1)); }
+
+GRADIENT(atan2) {
+  const Term a = ctx.x(0), b = ctx.x(1), scaled = ctx.dy() / (a * a + b * b);
+  if (ctx.wants(0)) ctx.set(0, scaled * b);
+  if (ctx.wants(1)) ctx.set(1, -scaled * a);
+}
+
+ZERO_GRADIENT(signbit, "gives bool");
+
+COMPLEX_GRADIENT(div_no_nan) {
+  const Term each = ctx.add("div_no_nan", {ctx.dy(), conjugated(ctx.x(1))});
+  ctx.set(0, each);
+  if (ctx.wants(1)) ctx.set(1, -each * conjugated(ctx.y()));
+}
 
 }  // namespace anymps

@@ -2,6 +2,7 @@
 // Elementwise work on the bits of integers. Shifts by less than 0 or by the width of the type and
 // more move every bit out; signed numbers shift right with their sign.
 #include "ops/elementwise/elementwise_infer.h"
+#include "ops/gradient.h"
 
 namespace anymps {
 
@@ -43,5 +44,13 @@ BITWISE(right_shift, "Bits moved down by b places; copies of the sign come in.",
     .domain("b", 0, 9);
 BITWISE_UNARY(population_count, "How many bits are set.", "y = popcount(x)")
     .mps("bitwisePopulationCountWithTensor:name:");
+
+ZERO_GRADIENT(bitwise_and, "works on integers");
+ZERO_GRADIENT(bitwise_or, "works on integers");
+ZERO_GRADIENT(bitwise_xor, "works on integers");
+ZERO_GRADIENT(bitwise_not, "works on integers");
+ZERO_GRADIENT(left_shift, "works on integers");
+ZERO_GRADIENT(right_shift, "works on integers");
+ZERO_GRADIENT(population_count, "works on integers");
 
 }  // namespace anymps

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversion between element types.
 #include "ops/elementwise/elementwise_infer.h"
+#include "ops/gradient.h"
 
 namespace anymps {
 
@@ -41,5 +42,7 @@ OP(cast)
     .sample({"to_f4e2m1", {{2, 9}}, {{"dtype", DType::kF4E2M1}}, {}})
     .sample({"scalar", {{}}, {{"dtype", DType::kF32}}, {}})
     .sample({"empty", {{0, 4}}, {{"dtype", DType::kF16}}, {}});
+
+COMPLEX_GRADIENT(cast) { ctx.set(0, ctx.dy().op("cast", {{"dtype", ctx.x().dtype()}})); }
 
 }  // namespace anymps

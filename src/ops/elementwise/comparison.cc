@@ -2,6 +2,7 @@
 // Elementwise comparisons and tests of a number's kind; the result is bool. A comparison with NaN
 // is false, and only not_equal is true.
 #include "ops/elementwise/elementwise_infer.h"
+#include "ops/gradient.h"
 
 namespace anymps {
 
@@ -45,5 +46,15 @@ PREDICATE(is_inf, "True where x is an infinity of a sign that is asked for.", "y
     .attr("negative", true, "-inf counts");
 PREDICATE(is_finite, "True where x is neither NaN nor an infinity.", "y = |x| < inf")
     .mps("isFiniteWithTensor:name:");
+
+ZERO_GRADIENT(equal, "gives bool");
+ZERO_GRADIENT(not_equal, "gives bool");
+ZERO_GRADIENT(less, "gives bool");
+ZERO_GRADIENT(less_equal, "gives bool");
+ZERO_GRADIENT(greater, "gives bool");
+ZERO_GRADIENT(greater_equal, "gives bool");
+ZERO_GRADIENT(is_nan, "gives bool");
+ZERO_GRADIENT(is_inf, "gives bool");
+ZERO_GRADIENT(is_finite, "gives bool");
 
 }  // namespace anymps

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From complex numbers to their parts and back.
 #include "ops/elementwise/elementwise_infer.h"
+#include "ops/gradient.h"
 #include "ops/shape_rules.h"
 
 namespace anymps {
@@ -60,5 +61,38 @@ OP(planar)
     .sample({"matrix", {{3, 4}}, {}})
     .sample({"empty", {{0, 4}}, {}})
     .sample({"empty_axis", {{2, 0}}, {}});
+
+namespace {
+
+Term complex_of(GradientContext& ctx, const Term& real, const Term& imaginary) {
+  return ctx.add("make_complex", {real, imaginary});
+}
+Term zero(GradientContext& ctx) { return ctx.scalar(0, DType::kF32); }
+
+}  // namespace
+
+COMPLEX_GRADIENT(real_part) { ctx.set(0, complex_of(ctx, ctx.dy(), zero(ctx))); }
+COMPLEX_GRADIENT(imaginary_part) { ctx.set(0, complex_of(ctx, zero(ctx), ctx.dy())); }
+COMPLEX_GRADIENT(conjugate) { ctx.set(0, ctx.dy().op("conjugate")); }
+
+COMPLEX_GRADIENT(absolute_square) {
+  ctx.set(0, ctx.x() * complex_of(ctx, ctx.dy() * 2, zero(ctx)));
+}
+
+// 0 at 0.
+COMPLEX_GRADIENT(complex_abs) {
+  const Term scale = ctx.add("div_no_nan", {ctx.dy(), ctx.y()});
+  ctx.set(0, ctx.x() * complex_of(ctx, scale, zero(ctx)));
+}
+
+COMPLEX_GRADIENT(make_complex) {
+  ctx.set(0, ctx.dy().op("real_part"));
+  ctx.set(1, ctx.dy().op("imaginary_part"));
+}
+
+COMPLEX_GRADIENT(planar) {
+  const auto parts = ctx.add_all("split", {ctx.dy()}, {{"axis", -1}}, 2);
+  ctx.set(0, complex_of(ctx, parts[0], parts[1]));
+}
 
 }  // namespace anymps

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/elementwise/elementwise_infer.h"
+#include "ops/gradient.h"
 
 namespace anymps {
 
@@ -77,5 +78,31 @@ OP(clamp)
     .sample({"max_tensor", {{4, 3}, Sample::absent, {4, 1}}, {{"min", -1.0}}, {}})
     .sample({"no_bounds", {{6}, Sample::absent, Sample::absent}, {}, {}})
     .sample({"empty", {{0, 3}, Sample::absent, Sample::absent}, {{"min", 0.0}}, {}});
+
+COMPLEX_GRADIENT(where) {
+  const Term condition = ctx.x(0), dy = ctx.dy();
+  if (ctx.wants(1)) ctx.set(1, where(condition, dy, 0));
+  if (ctx.wants(2)) ctx.set(2, where(condition, 0, dy));
+}
+
+// y = min(max(x, low), high): x has the gradient on the bounds too.
+GRADIENT(clamp) {
+  const Term x = ctx.x(0), dy = ctx.dy();
+  const auto bound = [&](size_t i, const char* name) {
+    return ctx.has(i) ? ctx.x(i) : ctx.scalar(ctx.attrs().f(name), x.dtype());
+  };
+  const Term low = bound(1, "min"), high = bound(2, "max");
+  if (ctx.wants(0)) ctx.set(0, where(both(x >= low, x <= high), dy, 0));
+  if (ctx.wants(1)) ctx.set(1, where(both(x < low, low <= high), dy, 0));
+  if (ctx.wants(2)) ctx.set(2, where(either(x > high, low > high), dy, 0));
+}
+
+ZERO_GRADIENT(logical_not, "gives bool");
+ZERO_GRADIENT(logical_and, "gives bool");
+ZERO_GRADIENT(logical_or, "gives bool");
+ZERO_GRADIENT(logical_xor, "gives bool");
+ZERO_GRADIENT(logical_nand, "gives bool");
+ZERO_GRADIENT(logical_nor, "gives bool");
+ZERO_GRADIENT(logical_xnor, "gives bool");
 
 }  // namespace anymps

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention as one op, so that drivers need not hold the matrix of scores.
+#include <cmath>
+
 #include "ops/expect.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 
@@ -65,5 +68,43 @@ OP(sdpa)
     .sample({"long", {{1, 2, 48, 32}, {1, 2, 80, 32}, {1, 2, 80, 32}}, {}})
     .sample({"no keys", {{1, 2, 3, 8}, {1, 2, 0, 8}, {1, 2, 0, 8}}, {}})
     .sample({"empty batch", {{0, 2, 3, 8}, {0, 2, 4, 8}, {0, 2, 4, 8}}, {}});
+
+GRADIENT(sdpa) {
+  const Term q = ctx.x(0), k = ctx.x(1), v = ctx.x(2), dy = ctx.dy();
+  const Dim& depth = q.shape()[3];
+  double scale = ctx.attrs().f("scale");
+  if (scale == 0) {
+    if (!depth.known()) ctx.refuse("the depth of the queries is not known");
+    scale = 1 / std::sqrt(static_cast<double>(depth.value()));
+  }
+  const Term never = ctx.scalar(-INFINITY, q.dtype());
+  Term scores = matrix_product(q, k, false, true, scale);
+  if (ctx.has(3)) {
+    const Term mask = ctx.x(3);
+    if (mask.dtype() == DType::kBool)
+      scores = where(mask, scores, never);
+    else
+      scores =
+          scores + (mask.dtype() == q.dtype() ? mask : mask.op("cast", {{"dtype", q.dtype()}}));
+  }
+  if (ctx.attrs().b("causal")) {
+    const Term all = ctx.fill_like(scores, 1) > 0;
+    scores = where(all.op("trilu", {{"upper", false}}), scores, never);
+  }
+  // A query that keeps no key gives 0.
+  const Term none = scores.op("reduce_max", {{"axes", std::vector<int64_t>{-1}},
+                                             {"keep_dims", true}}) == -INFINITY;
+  const Term p = where(none, 0, where(none, 0, scores).op("softmax", {{"axis", -1}}));
+  if (ctx.wants(2)) ctx.set(2, matrix_product(p, dy, true, false, 1));
+  const Term dp = matrix_product(dy, v, false, true, 1) * p;
+  const Term ds = dp - p * ctx.sum(dp, {-1});
+  if (ctx.wants(0)) ctx.set(0, matrix_product(ds, k, false, false, scale));
+  if (ctx.wants(1)) ctx.set(1, matrix_product(ds, q, true, false, scale));
+  if (ctx.wants(3)) {
+    const Term dmask = ctx.reduce_to_shape_of(ds, ctx.x(3));
+    ctx.set(3, dmask.dtype() == ctx.x(3).dtype() ? dmask
+                                                 : dmask.op("cast", {{"dtype", ctx.x(3).dtype()}}));
+  }
+}
 
 }  // namespace anymps

@@ -2,6 +2,7 @@
 // Attention without a softmax: the keys and values seen so far are one matrix a head, which each
 // step lets decay, corrects and adds to. The cost grows with the length, not with its square.
 #include "ops/layers/linear_attention.h"
+#include "ops/gradient.h"
 
 #include <cmath>
 
@@ -128,5 +129,18 @@ OP(linear_attention)
     .sample({"no places",
              {{2, 0, 6}, {2, 0, 6}, {2, 0, 8}, {2, 2, 3, 4}},
              {{"query_heads", 2}, {"heads", 2}}});
+
+// The walk back over the places is an op of its own.
+GRADIENT(linear_attention) {
+  std::vector<Term> inputs;
+  for (size_t i = 0; i < 6; ++i) inputs.push_back(ctx.has(i) ? ctx.x(i) : Term());
+  inputs.push_back(ctx.dy(0));
+  inputs.push_back(ctx.output_count() > 1 ? ctx.dy(1) : Term());
+  // Without a past the state has the dtype of the queries.
+  const std::vector<Term> results =
+      ctx.add_all("linear_attention_gradient", inputs, ctx.attrs().named(), 6);
+  for (size_t i = 0; i < 6; ++i)
+    if (ctx.has(i)) ctx.set(i, results[i]);
+}
 
 }  // namespace anymps

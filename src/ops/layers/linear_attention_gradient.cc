@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients of linear attention, by a walk back over the places. Inputs and attributes are
 // those of the op; then come the gradients of its outputs.
+#include "ops/gradient.h"
 #include "ops/layers/linear_attention.h"
 
 namespace anymps {
@@ -68,5 +69,7 @@ OP(linear_attention_gradient)
     .sample({"no places",
              {{2, 0, 6}, {2, 0, 6}, {2, 0, 8}, {2, 2, 3, 4}, {-1}, {-1}, {-1}, {2, 2, 3, 4}},
              {{"query_heads", 2}, {"heads", 2}}});
+
+NO_GRADIENT(linear_attention_gradient, "linear attention has no second gradient");
 
 }  // namespace anymps

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses: softmax cross entropy against label distributions, with its gradient.
 #include "ops/expect.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 
@@ -68,5 +69,29 @@ OP(softmax_cross_entropy_gradient)
     .sample({"mean", {{}, {3, 5, 2}, {3, 5, 2}}, {{"axis", 1}, {"reduction", "mean"}}})
     .sample({"none", {{3, 1, 2}, {3, 5, 2}, {3, 5, 2}}, {{"axis", 1}}})
     .sample({"empty", {{0, 1}, {0, 5}, {0, 5}}, {}});
+
+GRADIENT(softmax_cross_entropy) {
+  const std::string& reduction = ctx.attrs().s("reduction");
+  const int64_t axis = axis_of(ctx);
+  const Term x = ctx.x(), labels = ctx.x(1), dy = ctx.dy();
+  ctx.set(0, ctx.add("softmax_cross_entropy_gradient", {dy, x, labels},
+                     {{"axis", axis}, {"reduction", reduction}}));
+  const Term parts = x.op("log_softmax", {{"axis", axis}});
+  Term scale = dy;
+  if (reduction == "mean") {
+    const Term places = ctx.sum(x, {axis});
+    scale = dy / ctx.ratio(places, dy);
+  }
+  ctx.set(1, -parts * scale);
+}
+
+GRADIENT(softmax_cross_entropy_gradient) {
+  const Term dloss = ctx.x(), x = ctx.x(1), labels = ctx.x(2);
+  const int64_t given = ctx.attrs().i("axis"), axis = given < 0 ? given + x.rank() : given;
+  Term scale = dloss;
+  if (ctx.attrs().s("reduction") == "mean") scale = dloss / ctx.ratio(ctx.sum(x, {axis}), dloss);
+  const Term s = x.op("softmax", {{"axis", axis}});
+  ctx.through({scale * (s * ctx.sum(labels, {axis}) - labels)});
+}
 
 }  // namespace anymps

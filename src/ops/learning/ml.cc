@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops of classical machine learning that are no formula over tensors: decision trees.
 #include "ops/expect.h"
+#include "ops/gradient.h"
 
 namespace anymps {
 
@@ -96,5 +97,8 @@ OP(pair_coupling)
     .sample({"two", {{5, 1}}, {{"classes", 2}}})
     .sample({"four", {{3, 6}}, {{"classes", 4}}})
     .sample({"no rows", {{0, 3}}, {{"classes", 3}}});
+
+NO_GRADIENT(pair_coupling, "an iteration makes it");
+NO_GRADIENT(tree_ensemble, "trees are made of steps, and their leaves are not trained here");
 
 }  // namespace anymps

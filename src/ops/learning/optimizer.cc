@@ -3,6 +3,7 @@
 // feeds to the next step.
 #include "ops/elementwise/elementwise_infer.h"
 #include "ops/expect.h"
+#include "ops/gradient.h"
 
 namespace anymps {
 
@@ -73,5 +74,27 @@ OP(adam)
     .sample({"powers", {{5}, {5}, {5}, {5}, {1}, {1}, {}, {}, Sample::absent, {}, {}}, {}})
     .sample({"all", {{2, 3}, {2, 3}, {2, 3}, {2, 3}, {}, {}, {}, {}, {2, 3}, {}, {}}, {}})
     .sample({"empty", {{0}, {0}, {0}, {0}, {}, {}, {}, {}}, {}});
+
+GRADIENT(sgd) {
+  const Term dy = ctx.dy();
+  ctx.set(0, dy);
+  ctx.set(1, -dy * ctx.x(2));
+  ctx.set(2, -dy * ctx.x(1));
+}
+
+GRADIENT(adam) {
+  const auto number = [&](size_t i) {
+    return ctx.x(i).op("reshape", {{"shape", std::vector<int64_t>{}}});
+  };
+  const Term g = ctx.x(1), beta1 = number(5), beta2 = number(6);
+  const Term momentum = ctx.x(2) * beta1 + g * (1 - beta1);
+  const Term velocity = ctx.x(3) * beta2 + g * g * (1 - beta2);
+  const Term highest = ctx.has(8) ? ctx.add("max", {ctx.x(8), velocity}) : velocity;
+  Term rate = number(4);
+  if (ctx.has(9)) rate = rate * (1 - number(10)).op("sqrt") / (1 - number(9));
+  const Term values = ctx.x(0) - momentum * rate / (highest.op("sqrt") + number(7));
+  // A velocity that is its own maximum is two outputs.
+  ctx.through({values, momentum, velocity, ctx.has(8) ? highest : highest.op("identity")});
+}
 
 }  // namespace anymps

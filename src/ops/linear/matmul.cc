@@ -2,6 +2,7 @@
 // Matrix multiplication with NumPy's rules for batches and vectors. Bias, residual and activation
 // are part of the op, so that a fused linear layer is no new op.
 #include "ops/expect.h"
+#include "ops/gradient_parts.h"
 #include "semantics/fused_activation.h"
 
 namespace anymps {
@@ -116,5 +117,55 @@ OP(matmul)
     .sample({"no inner", {{3, 0}, {0, 4}, {4}}, {}})
     .sample({"no rows", {{0, 5}, {5, 4}}, {}})
     .sample({"empty batch", {{0, 3, 5}, {5, 4}}, {}});
+
+namespace {
+
+// a is [batch…, rows, K] and b one matrix: the batch may be part of the rows.
+Term as_matrix(GradientContext& ctx, const Term& value) {
+  if (value.rank() == 2) return value;
+  return ctx.reshape(value, {-1, ctx.extent(value, value.rank() - 1)});
+}
+
+bool has_elements(const Term& value) {
+  for (const Dim& extent : value.shape())
+    if (!extent.known() || extent.is(0)) return false;
+  return true;
+}
+
+}  // namespace
+
+COMPLEX_GRADIENT(matmul) {
+  if (through_activation(ctx, "act_alpha", "act_beta")) return;
+  const Term dy = ctx.dy();
+  ctx.set(2, dy);
+  ctx.set(3, dy);
+  if (!ctx.wants(0) && !ctx.wants(1)) return;
+  const bool row = ctx.x(0).rank() == 1, column = ctx.x(1).rank() == 1;
+  const bool ta = ctx.attrs().b("transpose_a") && !row,
+             tb = ctx.attrs().b("transpose_b") && !column;
+  const double alpha = ctx.attrs().f("alpha");
+  // Vectors as matrices: a row on the left, a column on the right.
+  using Ints = std::vector<int64_t>;
+  const Term left_factor = conjugated(ctx.x(0)), right_factor = conjugated(ctx.x(1));
+  const Term a = row ? left_factor.op("unsqueeze", {{"axes", Ints{0}}}) : left_factor;
+  const Term b = column ? right_factor.op("unsqueeze", {{"axes", Ints{1}}}) : right_factor;
+  Term g = dy;
+  if (column) g = g.op("unsqueeze", {{"axes", Ints{-1}}});
+  if (row) g = g.op("unsqueeze", {{"axes", Ints{-2}}});
+  if (ctx.wants(0)) {
+    const Term da =
+        ta ? matrix_product(b, g, tb, true, alpha) : matrix_product(g, b, false, !tb, alpha);
+    ctx.set(0, row ? ctx.reduce_to_shape_of(da, a).op("squeeze", {{"axes", Ints{0}}}) : da);
+  }
+  if (ctx.wants(1)) {
+    const bool one_matrix =
+        !ta && b.rank() == 2 && a.rank() > 2 && has_elements(a) && has_elements(g);
+    const Term left = one_matrix ? as_matrix(ctx, a) : a,
+               right = one_matrix ? as_matrix(ctx, g) : g;
+    const Term db = tb ? matrix_product(right, left, true, ta, alpha)
+                       : matrix_product(left, right, !ta, false, alpha);
+    ctx.set(1, column ? ctx.reduce_to_shape_of(db, b).op("squeeze", {{"axes", Ints{1}}}) : db);
+  }
+}
 
 }  // namespace anymps

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/axis_input.h"
+#include "ops/gradient_parts.h"
 #include "ops/movement/blocks.h"
 #include "ops/shape_rules.h"
 
@@ -209,5 +210,24 @@ OP(coordinate_along_axis)
              {{"shape", std::vector<int64_t>{2, 3}}, {"axis", -1}, {"dtype", DType::kF32}}})
     .sample({"inputs", {{3}, {}}, {}, {{0, {2, 2, 2}}, {1, {1}}}})
     .sample({"empty", {}, {{"shape", std::vector<int64_t>{0, 3}}}});
+
+ZERO_GRADIENT(coordinate_along_axis, "reads a shape alone");
+ZERO_GRADIENT(reinterpret, "the bits of a number are no function that has one");
+COMPLEX_GRADIENT(space_to_batch) { ctx.set(0, ctx.dy().op("batch_to_space", ctx.attrs().named())); }
+COMPLEX_GRADIENT(batch_to_space) { ctx.set(0, ctx.dy().op("space_to_batch", ctx.attrs().named())); }
+
+COMPLEX_GRADIENT(interleave) {
+  const int64_t axis = axis_of(ctx);
+  const auto count = static_cast<int64_t>(ctx.input_count());
+  Extents shape;
+  for (int64_t i = 0; i < ctx.x().rank(); ++i) {
+    shape.push_back(ctx.extent(ctx.x(), i));
+    if (i == axis) shape.push_back(count);
+  }
+  const auto parts =
+      ctx.add_all("split", {ctx.reshape(ctx.dy(), shape)}, {{"axis", axis + 1}}, ctx.input_count());
+  for (size_t i = 0; i < parts.size(); ++i)
+    ctx.set(i, parts[i].op("squeeze", {{"axes", std::vector<int64_t>{axis + 1}}}));
+}
 
 }  // namespace anymps

@@ -3,6 +3,7 @@
 // from the end; an index outside the axis is an error when the op runs.
 #include <algorithm>
 
+#include "ops/gradient_parts.h"
 #include "ops/shape_rules.h"
 
 namespace anymps {
@@ -136,5 +137,43 @@ OP(gather_along_axis)
     .sample({"columns", {{2, 3}, {2, 4}}, {{"axis", -1}}, {{1, {0, 2, 1, -3, 1, 1, 0, 2}}}})
     .sample({"part", {{3, 3}, {1, 2}}, {{"axis", 1}}, {{1, {2, 0}}}})
     .sample({"empty", {{3, 2}, {0, 2}}, {}, {{1, {}}}});
+
+namespace {
+
+Term zeros(GradientContext& ctx) { return ctx.fill_like(ctx.x(), 0); }
+
+}  // namespace
+
+COMPLEX_GRADIENT(gather) {
+  if (ctx.attrs().i("batch_dims") != 0) return ctx.set(0, move_back(ctx));
+  const Term x = ctx.x(), indices = ctx.x(1);
+  const int64_t axis = axis_of(ctx);
+  const int64_t picked = indices.rank();
+  Extents shape;
+  for (int64_t i = 0; i < axis; ++i) shape.push_back(ctx.extent(x, i));
+  Term dy = ctx.dy(), list = indices;
+  if (picked != 1) {
+    Extent count = 1;
+    if (indices.type().static_shape())
+      count = element_count(to_shape(indices.shape()));
+    else
+      count = ctx.reshape(indices.op("size"), {1});
+    shape.push_back(count);
+    for (int64_t i = axis + 1; i < x.rank(); ++i) shape.push_back(ctx.extent(x, i));
+    dy = ctx.reshape(dy, shape);
+    list = ctx.reshape(indices, {count});
+  }
+  ctx.set(0, ctx.add("scatter", {dy, list, zeros(ctx)}, {{"axis", axis}, {"mode", "add"}}));
+}
+
+COMPLEX_GRADIENT(gather_nd) {
+  ctx.set(0, ctx.add("scatter_nd", {ctx.dy(), ctx.x(1), zeros(ctx)},
+                     {{"batch_dims", ctx.attrs().i("batch_dims")}, {"mode", "add"}}));
+}
+
+COMPLEX_GRADIENT(gather_along_axis) {
+  ctx.set(0, ctx.add("scatter_along_axis", {ctx.dy(), ctx.x(1), zeros(ctx)},
+                     {{"axis", ctx.attrs().i("axis")}, {"mode", "add"}}));
+}
 
 }  // namespace anymps

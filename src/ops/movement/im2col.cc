@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sliding windows laid out as columns, and columns added back to an image.
 #include "ops/expect.h"
+#include "ops/gradient.h"
 #include "ops/layers/window.h"
 #include "ops/shape_rules.h"
 
@@ -113,5 +114,38 @@ WINDOW_ATTRS(OP(col2im)
     .sample({"empty",
              {{0, 4, 4}},
              {{"image", std::vector<int64_t>{3, 3}}, {"kernel", std::vector<int64_t>{2, 2}}}});
+
+namespace {
+
+NamedAttrs column_attrs(GradientContext& ctx) {
+  NamedAttrs attrs;
+  for (const char* name : {"strides", "dilations", "pads"})
+    attrs.emplace_back(name, ctx.attrs().ints(name));
+  attrs.emplace_back("auto_pad", ctx.attrs().s("auto_pad"));
+  return attrs;
+}
+
+}  // namespace
+
+COMPLEX_GRADIENT(im2col) {
+  const Dims& shape = ctx.x().shape();
+  std::vector<int64_t> image;
+  for (size_t i = 2; i < shape.size(); ++i) {
+    if (!shape[i].known()) ctx.refuse("the extents of its image are not known");
+    image.push_back(shape[i].value());
+  }
+  NamedAttrs attrs = column_attrs(ctx);
+  attrs.emplace_back("kernel", ctx.attrs().ints("kernel"));
+  attrs.emplace_back("image", image);
+  ctx.set(0, ctx.dy().op("col2im", attrs));
+}
+
+COMPLEX_GRADIENT(col2im) {
+  const auto kernel = ctx.ints(2, "kernel");
+  if (!kernel) ctx.refuse("its kernel is not known");
+  NamedAttrs attrs = column_attrs(ctx);
+  attrs.emplace_back("kernel", *kernel);
+  ctx.set(0, ctx.dy().op("im2col", attrs));
+}
 
 }  // namespace anymps

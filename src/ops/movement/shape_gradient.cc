@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of ops that repeat elements: each element of x gets the sum of the gradients of its
 // copies.
+#include "ops/gradient.h"
 #include "ops/shape_rules.h"
 
 namespace anymps {
@@ -85,5 +86,16 @@ OP(pad_gradient)
              {{7, 9}},
              {{"pads", std::vector<int64_t>{3, 1, 1, 4}}, {"mode", "symmetric"}}})
     .sample({"empty", {{2, 2}}, {{"pads", std::vector<int64_t>{1, 0, 1, 0}}}});
+
+COMPLEX_GRADIENT(tile_gradient) {
+  std::vector<Term> inputs{ctx.dy()};
+  if (ctx.has(1)) inputs.push_back(ctx.x(1));
+  ctx.set(0, ctx.add("tile", inputs, {{"repeats", ctx.attrs().ints("repeats")}}));
+}
+
+COMPLEX_GRADIENT(pad_gradient) {
+  ctx.set(
+      0, ctx.dy().op("pad", {{"pads", ctx.attrs().ints("pads")}, {"mode", ctx.attrs().s("mode")}}));
+}
 
 }  // namespace anymps

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The counterparts of slice: slice_update writes into the range, slice_gradient writes into zeros.
 #include "ops/expect.h"
+#include "ops/gradient.h"
 #include "ops/shape_rules.h"
 
 namespace anymps {
@@ -116,5 +117,37 @@ RANGE_INPUTS(OP(slice_gradient)
              {{"shape", std::vector<int64_t>{4, 5}},
               {"starts", std::vector<int64_t>{3}},
               {"ends", std::vector<int64_t>{2}}}});
+
+namespace {
+
+// The inputs and attributes of a range, as slice, slice_update and slice_gradient share them.
+NamedAttrs range_attrs(GradientContext& ctx) {
+  NamedAttrs attrs;
+  for (const char* name : {"starts", "ends", "axes", "steps"})
+    attrs.emplace_back(name, ctx.attrs().ints(name));
+  return attrs;
+}
+
+std::vector<Term> with_range(GradientContext& ctx, std::vector<Term> inputs) {
+  for (size_t i = 2; i < 6; ++i) inputs.push_back(ctx.has(i) ? ctx.x(i) : Term());
+  return inputs;
+}
+
+}  // namespace
+
+COMPLEX_GRADIENT(slice_update) {
+  const Term dy = ctx.dy();
+  ctx.set(0, ctx.add("slice_update", with_range(ctx, {dy, ctx.fill_like(ctx.x(1), 0)}),
+                     range_attrs(ctx)));
+  std::vector<Term> range{dy};
+  for (const Term& term : with_range(ctx, {})) range.push_back(term);
+  ctx.set(1, ctx.add("slice", range, range_attrs(ctx)));
+}
+
+COMPLEX_GRADIENT(slice_gradient) {
+  std::vector<Term> range{ctx.dy()};
+  for (const Term& term : with_range(ctx, {})) range.push_back(term);
+  ctx.set(0, ctx.add("slice", range, range_attrs(ctx)));
+}
 
 }  // namespace anymps

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sparse matrices, given as values and two index vectors, made dense.
 #include "ops/expect.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 
@@ -48,5 +49,25 @@ OP(sparse_to_dense)
              {{0}, {0}, {0}},
              {{"shape", std::vector<int64_t>{2, 3}}},
              {{1, {}}, {2, {}}}});
+
+COMPLEX_GRADIENT(sparse_to_dense) {
+  using Ints = std::vector<int64_t>;
+  const std::string& storage = ctx.attrs().s("storage");
+  const auto wide = [](const Term& list) { return list.op("cast", {{"dtype", DType::kI64}}); };
+  Term index0 = wide(ctx.x(1)), index1 = wide(ctx.x(2));
+  if (storage !=
+      "coo") {  // the line of value k: how many lines after the first start at k or before
+    const Term places = ctx.add(
+        "range", {ctx.scalar(0, DType::kI64), index0.op("size"), ctx.scalar(1, DType::kI64)});
+    const Term starts =
+        index1.op("slice", {{"starts", Ints{1}}, {"ends", Ints{INT64_MAX}}, {"axes", Ints{0}}});
+    const Term passed = places.op("unsqueeze", {{"axes", Ints{1}}}) >= starts;
+    index1 = ctx.sum(wide(passed), {1}, false);
+  }
+  const bool rows_first = storage == "csc";
+  const Term pairs = ctx.add("stack", {rows_first ? index0 : index1, rows_first ? index1 : index0},
+                             {{"axis", -1}});
+  ctx.set(0, ctx.add("gather_nd", {ctx.dy(), pairs}));
+}
 
 }  // namespace anymps

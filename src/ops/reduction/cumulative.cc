@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running sums, products and extrema along an axis.
 #include "ops/axis_input.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 
@@ -55,5 +56,49 @@ CUMULATIVE(
     .mps("cumulativeMaximumWithTensor:axisTensor:exclusive:reverse:name:")
     .mps("cumulativeMaximumWithTensor:axis:name:")
     .mps("cumulativeMaximumWithTensor:axisTensor:name:");
+
+namespace {
+
+// The same op from the other end.
+Term from_other_end(GradientContext& ctx, const char* op, const Term& x, int64_t axis) {
+  return x.op(op, {{"axis", axis},
+                   {"exclusive", ctx.attrs().b("exclusive")},
+                   {"reverse", !ctx.attrs().b("reverse")}});
+}
+
+// The last place so far at which the extremum stands gets the gradient.
+void running_extremum_back(GradientContext& ctx) {
+  const Term x = ctx.x(), dy = ctx.dy();
+  const int64_t axis = known_axis(ctx, 1, x);
+  const bool reverse = ctx.attrs().b("reverse");
+  const double sign = reverse ? -1 : 1, far = -0x1p40;
+  const NamedAttrs run = {{"axis", axis}, {"reverse", reverse}};
+  const Term places =
+      ctx.add("coordinate_along_axis", {ctx.shape_of(x)}, {{"axis", axis}, {"dtype", DType::kI64}});
+  const Term inclusive = x.op(ctx.op().name.c_str(), run);
+  NamedAttrs last = run;
+  last.emplace_back("exclusive", ctx.attrs().b("exclusive"));
+  const Term found = where(x == inclusive, places * sign, far).op("cummax", last);
+  const Term there = found > far / 2;
+  ctx.set(0, ctx.add("scatter_along_axis",
+                     {where(there, dy, 0), where(there, found * sign, 0), ctx.fill_like(x, 0)},
+                     {{"axis", axis}, {"mode", "add"}}));
+}
+
+}  // namespace
+
+COMPLEX_GRADIENT(cumsum) {
+  ctx.set(0, from_other_end(ctx, "cumsum", ctx.dy(), known_axis(ctx, 1, ctx.x())));
+}
+
+// No element may be 0.
+COMPLEX_GRADIENT(cumprod) {
+  const Term sums =
+      from_other_end(ctx, "cumsum", ctx.dy() * conjugated(ctx.y()), known_axis(ctx, 1, ctx.x()));
+  ctx.set(0, sums / conjugated(ctx.x()));
+}
+
+GRADIENT(cummin) { running_extremum_back(ctx); }
+GRADIENT(cummax) { running_extremum_back(ctx); }
 
 }  // namespace anymps

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops whose result is as long as the data say: nonzero and compress.
+#include "ops/gradient_parts.h"
 #include "ops/shape_rules.h"
 
 namespace anymps {
@@ -94,5 +95,8 @@ OP(compress)
     .sample({"short", {{4, 2}, {1}}, {{"axes", std::vector<int64_t>{0}}}, {{1, {1}}}})
     .sample({"nothing", {{3, 2}, {3}}, {{"axes", std::vector<int64_t>{0}}}, {{1, {0, 0, 0}}}})
     .sample({"empty", {{3, 0}, {3}}, {{"axes", std::vector<int64_t>{0}}}, {{1, {1, 0, 1}}}});
+
+ZERO_GRADIENT(nonzero, "gives places");
+COMPLEX_GRADIENT(compress) { ctx.set(0, move_back(ctx)); }
 
 }  // namespace anymps

@@ -3,6 +3,7 @@
 // a NaN counts as greater than every number.
 #include "ops/axis_input.h"
 #include "ops/expect.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 
@@ -127,5 +128,33 @@ OP(top_k_gradient)
     .sample({"lowest", {{2, 2}, {2, 5}}, {{"largest", false}}})
     .sample({"axis_input", {{2, 3}, {4, 3}, {}}, {}, {{2, {0}}}})
     .sample({"empty", {{0, 2}, {0, 3}}, {}});
+
+GRADIENT(sort) {
+  const int64_t axis = known_axis(ctx, 1, ctx.x());
+  const Term order =
+      ctx.x().op("argsort", {{"axis", axis}, {"descending", ctx.attrs().b("descending")}});
+  ctx.set(0, ctx.add("scatter_along_axis", {ctx.dy(), order, ctx.fill_like(ctx.x(), 0)},
+                     {{"axis", axis}}));
+}
+
+GRADIENT(top_k) {
+  ctx.set(0,
+          ctx.add("top_k_gradient", {ctx.dy(), ctx.x()},
+                  {{"axis", known_axis(ctx, 2, ctx.x())}, {"largest", ctx.attrs().b("largest")}}));
+}
+
+GRADIENT(top_k_gradient) {
+  const Term x = ctx.x(1), dy = ctx.dy();
+  const int64_t axis = known_axis(ctx, 2, x);
+  const Term order = x.op("argsort", {{"axis", axis}, {"descending", ctx.attrs().b("largest")}});
+  const Dim k = ctx.x().shape()[static_cast<size_t>(axis)];
+  if (!k.known()) ctx.refuse("k is not known");
+  const Term first = order.op("slice", {{"starts", std::vector<int64_t>{0}},
+                                        {"ends", std::vector<int64_t>{k.value()}},
+                                        {"axes", std::vector<int64_t>{axis}}});
+  ctx.set(0, ctx.add("gather_along_axis", {dy, first}, {{"axis", axis}}));
+}
+
+ZERO_GRADIENT(argsort, "gives places");
 
 }  // namespace anymps

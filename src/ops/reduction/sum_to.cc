@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/expect.h"
+#include "ops/gradient.h"
 
 namespace anymps {
 
@@ -34,5 +35,7 @@ OP(sum_to)
     .sample({"ones", {{1, 4}, {1, 1}}, {}})
     .sample({"empty", {{0, 3}, {1, 3}}, {}})
     .sample({"empty like", {{2, 0}, {0}}, {}});
+
+COMPLEX_GRADIENT(sum_to) { ctx.set(0, ctx.expand_like(ctx.dy(), ctx.x())); }
 
 }  // namespace anymps

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distinct elements, or distinct slices along an axis.
 #include "semantics/unique.h"
+#include "ops/gradient.h"
 #include "ops/infer.h"
 
 namespace anymps {
@@ -62,5 +63,16 @@ OP(unique)
              {{"axes", std::vector<int64_t>{1}}, {"sorted", false}},
              {{0, {1, 1, 0, 1, 2, 1, 0, 2}}}})
     .sample({"empty", {{0}}, {}});
+
+// Each distinct element or slice was taken from where it comes first.
+COMPLEX_GRADIENT(unique) {
+  if (!ctx.dy()) return;
+  const std::vector<int64_t>& axes = ctx.attrs().ints("axes");
+  const Term x = ctx.x(), zeros = ctx.fill_like(x, 0), places = ctx.y(1);
+  if (!axes.empty())
+    return ctx.set(0, ctx.add("scatter", {ctx.dy(), places, zeros}, {{"axis", axes[0]}}));
+  const Term flat = ctx.add("scatter", {ctx.dy(), places, ctx.reshape(zeros, {-1})});
+  ctx.set(0, ctx.reshape_like(flat, x));
+}
 
 }  // namespace anymps

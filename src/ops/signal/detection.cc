@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Non-maximum suppression: the boxes that are left when those that overlap a better one are gone.
 #include "ops/expect.h"
+#include "ops/gradient.h"
 #include "semantics/box_selection.h"
 
 namespace anymps {
@@ -113,5 +114,11 @@ OP(suppress_boxes)
              {{1, 9, 4}, {1, 9, 1}, {1, 9}},
              {{"coordinates", "centers_width_first"}, {"score_threshold", 0.3}}})
     .sample({"none", {{1, 0, 4}, {1, 0, 2}}, {}});
+
+GRADIENT(suppress_boxes) {  // which boxes are kept is made of steps
+  ctx.set(1, where(ctx.y() == 0.0, 0, ctx.dy()));
+}
+
+ZERO_GRADIENT(non_max_suppression, "it is made of steps");
 
 }  // namespace anymps

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures from the bytes of their files.
 #include "ops/expect.h"
+#include "ops/gradient.h"
 #include "semantics/image/codec.h"
 
 namespace anymps {
@@ -29,5 +30,7 @@ OP(image_decoder)
       return {{picture.height, picture.width, channels}};
     })
     .no_tests("it needs a picture's bytes; see tests/drivers/reference/image_test.cc");
+
+ZERO_GRADIENT(image_decoder, "pixels are whole numbers");
 
 }  // namespace anymps

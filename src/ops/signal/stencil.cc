@@ -3,6 +3,7 @@
 #include "ops/signal/stencil.h"
 
 #include "ops/expect.h"
+#include "ops/gradient.h"
 
 namespace anymps {
 
@@ -91,5 +92,12 @@ OP(stencil)
              {{6}, {3}},
              {{"reduce", "arg_min"}, {"padding", "same_upper"}, {"border", "anti_wrap"}}})
     .sample({"empty", {{0, 6}, {3}}, {}});
+
+GRADIENT(stencil) {
+  const std::vector<Term> both =
+      ctx.add_all("stencil_gradient", {ctx.dy(), ctx.x(0), ctx.x(1)}, ctx.attrs().named(), 2);
+  ctx.set(0, both[0]);
+  ctx.set(1, both[1]);
+}
 
 }  // namespace anymps

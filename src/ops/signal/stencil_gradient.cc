@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients of stencils to the tensor and to the weights.
 #include "ops/expect.h"
+#include "ops/gradient.h"
 #include "ops/signal/stencil.h"
 
 namespace anymps {
@@ -63,5 +64,7 @@ OP(stencil_gradient)
               {"offsets", std::vector<int64_t>{-1}},
               {"value", 3.0}}})
     .sample({"empty", {{0, 4}, {0, 6}, {3}}, {}});
+
+NO_GRADIENT(stencil_gradient, "stencils have no second gradient");
 
 }  // namespace anymps

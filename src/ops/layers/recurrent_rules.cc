@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of recurrent layers: ops of their own, which walk back over the steps.
-#include "ops/gradient.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 

@@ -2,7 +2,7 @@
 // Gradients of slice and pad, which are each other's way back.
 #include <algorithm>
 
-#include "ops/gradients/moves.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 

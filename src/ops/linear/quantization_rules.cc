@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized numbers and strings. Steps have no slope, but what stands beside them does: scales,
+// Gradients of quantized numbers. Steps have no slope, but what stands beside them does: scales,
 // zero points that are floats, and tables.
 #include "semantics/quantization_rules.h"
-
-#include "ops/gradients/axes.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 
@@ -50,11 +49,7 @@ Term cast_to(const Term& value, DType dtype) {
 ZERO_GRADIENT(conv_integer, "gives integers");
 ZERO_GRADIENT(matmul_integer, "gives integers");
 ZERO_GRADIENT(quantize, "gives integers");
-ZERO_GRADIENT(regex_full_match, "gives bool");
 ZERO_GRADIENT(requantize, "gives integers");
-ZERO_GRADIENT(string_concat, "gives strings");
-ZERO_GRADIENT(string_normalizer, "gives strings");
-ZERO_GRADIENT(string_split, "gives strings");
 
 // y = (x - zero_point) * scale; the gradient is computed as the wider of y and the scale.
 GRADIENT(dequantize) {
@@ -114,35 +109,6 @@ GRADIENT(dynamic_quantize) {
   const Term range =
       ctx.add("max", {reduced("reduce_max"), zero}) - ctx.add("min", {reduced("reduce_min"), zero});
   ctx.through({Term(), range / 255});
-}
-
-// As in dequantize_lut; the place behind the last value is the default's.
-COMPLEX_GRADIENT(label_encode) {
-  const Term values = ctx.x(2), dy = ctx.dy();
-  if (dy.type().static_shape() && element_count(to_shape(dy.shape())) == 0) return;
-  const Term count = values.op("size"), zero = ctx.scalar(0, DType::kI64),
-             one = ctx.scalar(1, DType::kI64);
-  const Term places =
-      ctx.add("label_encode", {ctx.x(0), ctx.x(1), ctx.add("range", {zero, count, one}), count});
-  const Term room = ctx.add("fill", {ctx.reshape(count + 1, {1}), ctx.scalar(0, dy.dtype())});
-  const Term sums = ctx.add("scatter", {ctx.reshape(dy, {-1}), ctx.reshape(places, {-1}), room},
-                            {{"axis", 0}, {"mode", "add"}});
-  const auto part = [&](int64_t first, int64_t last) {
-    return sums.op("slice", {{"starts", Ints{first}}, {"ends", Ints{last}}, {"axes", Ints{0}}});
-  };
-  if (ctx.wants(2)) ctx.set(2, ctx.reshape_like(part(0, -1), values));
-  if (ctx.wants(3)) ctx.set(3, ctx.reshape_like(part(-1, INT64_MAX), ctx.x(3)));
-}
-
-// The counts are what the weights, one a column, are multiplied with; they are 1 or 0 for idf.
-GRADIENT(tfidf) {
-  if (ctx.attrs().s("mode") == "tf") return;
-  const Term weights = ctx.x(2), ones = ctx.fill_like(weights, 1);
-  const Term counts = ctx.add("tfidf", {ctx.x(0), ctx.x(1), ones}, ctx.attrs().named());
-  const Term sums = ctx.sum(ctx.dy() * counts, axes_from(0, ctx.y().rank() - 1), false);
-  const Dim given = weights.shape().at(0), used = sums.shape().at(0);
-  if (!given.known() || !used.known()) ctx.refuse("how many weights there are is not known");
-  ctx.set(2, sums.op("pad", {{"pads", Ints{0, given.value() - used.value()}}}));
 }
 
 }  // namespace anymps

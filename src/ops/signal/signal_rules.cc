@@ -3,7 +3,7 @@
 // sign and the same scale.
 #include <numeric>
 
-#include "ops/gradients/axes.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 
@@ -127,5 +127,6 @@ GRADIENT(stft) {  // frames picked out of the signal, scaled by the window, tran
 }
 
 ZERO_GRADIENT(mel_weight_matrix, "made from whole numbers and rounded edges");
+ZERO_GRADIENT(window, "it follows from a number of elements");
 
 }  // namespace anymps

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of normalizations. Those by the input's own statistics share one formula: with
 // z = (x - mean) * inv_std,  dx = inv_std * (dz - mean(dz) - z * mean(dz * z)).
-#include "ops/gradient.h"
-#include "ops/gradients/axes.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of pooling, which are ops of their own.
-#include "ops/gradients/moves.h"
-#include "ops/gradients/shared_attrs.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 

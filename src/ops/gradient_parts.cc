@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gradients/fused_activation.h"
+#include "ops/gradient_parts.h"
 
 #include "semantics/fused_activation.h"
 
 namespace anymps {
+
+Term move_back(GradientContext& ctx, const Term& places, const Term& dy) {
+  const auto flat = [&](const Term& value) { return ctx.reshape(value, {-1}); };
+  if (dy.type().static_shape() && element_count(to_shape(dy.shape())) == 0)
+    return ctx.fill_like(ctx.x(), 0);
+  const Term start = flat(ctx.fill_like(ctx.x(), 0));
+  const Term sums =
+      ctx.add("scatter", {flat(dy), flat(places), start}, {{"axis", 0}, {"mode", "add"}});
+  return ctx.reshape_like(sums, ctx.x());
+}
+
+Term move_back(GradientContext& ctx) {
+  const Term x = ctx.x(), count = x.op("size");
+  const Term numbers =
+      ctx.add("range", {ctx.scalar(0, DType::kI64), count, ctx.scalar(1, DType::kI64)});
+  std::vector<Term> inputs{ctx.reshape_like(numbers, x)};
+  for (size_t i = 1; i < ctx.input_count(); ++i) inputs.push_back(ctx.x(i));
+  return move_back(ctx, ctx.add(ctx.op().name.c_str(), inputs, ctx.attrs().named()), ctx.dy());
+}
 
 bool through_activation(GradientContext& ctx, const char* alpha, const char* beta) {
   const std::string& name = ctx.attrs().s("activation");

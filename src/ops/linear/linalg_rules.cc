@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of linear algebra. Ops that read one half of a symmetric matrix give the gradient to
 // that half; the other has none.
-#include "ops/gradients/axes.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 
@@ -180,5 +180,22 @@ COMPLEX_GRADIENT(eig) {
 }
 
 NO_GRADIENT(eig_gradient, "eigenvalues have no second gradient");
+
+GRADIENT(inverse) {
+  const Term y = ctx.y();
+  ctx.set(0, -matrix_product(matrix_product(y, ctx.dy(), true, false), y, false, true));
+}
+
+GRADIENT(det) {
+  using Ints = std::vector<int64_t>;
+  const Term scale = (ctx.dy() * ctx.y()).op("unsqueeze", {{"axes", Ints{-1, -2}}});
+  ctx.set(0, scale * ctx.swap_last(ctx.x().op("inverse")));
+}
+
+GRADIENT(solve) {
+  const Term db = ctx.add("solve", {ctx.swap_last(ctx.x(0)), ctx.dy()});
+  ctx.set(1, db);
+  ctx.set(0, -matrix_product(db, ctx.y(), false, true));
+}
 
 }  // namespace anymps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of ops that sample pictures.
-#include "ops/gradients/shared_attrs.h"
+#include "ops/gradient_parts.h"
 
 namespace anymps {
 
@@ -55,5 +55,9 @@ GRADIENT(max_roi_pool) {  // the regions are rounded
 NO_GRADIENT(grid_sample_gradient, "sampling has no second gradient");
 NO_GRADIENT(roi_align_gradient, "sampling has no second gradient");
 NO_GRADIENT(max_roi_pool_gradient, "sampling has no second gradient");
+
+COMPLEX_GRADIENT(center_crop_pad) {
+  ctx.set(0, ctx.add("center_crop_pad", {ctx.dy(), ctx.shape_of(ctx.x())}));
+}
 
 }  // namespace anymps
