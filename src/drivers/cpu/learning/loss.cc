@@ -8,22 +8,19 @@
 #include "drivers/cpu/common/row_ops.h"
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/threads.h"
+#include "semantics/softmax.h"
 
 namespace anymps::cpu {
 
 namespace {
 
 // One line of classes; `exponentials`, if it is given, gets e^(x - highest).
-struct Softmax {
-  double highest = 0, sum = 0;
-};
-
 template <typename T>
-Softmax softmax_of(const T* x, int64_t step, int64_t length, T* exponentials,
-                   int64_t exponential_step) {
-  Softmax result;
+SoftmaxLine softmax_of(const T* x, int64_t step, int64_t length, T* exponentials,
+                       int64_t exponential_step) {
   if constexpr (std::is_same_v<T, float>) {
     if (step == 1 && (!exponentials || exponential_step == 1)) {
+      SoftmaxLine result;
       const float highest = row_ops().max_number(x, static_cast<size_t>(length));
       result.highest = double{highest};
       for_row_tiles(length, [&](int64_t i, int64_t n) {
@@ -33,15 +30,9 @@ Softmax softmax_of(const T* x, int64_t step, int64_t length, T* exponentials,
       return result;
     }
   }
-  result.highest = static_cast<double>(x[0]);
-  for (int64_t i = 1; i < length; ++i)
-    result.highest = std::max(result.highest, static_cast<double>(x[i * step]));
-  for (int64_t i = 0; i < length; ++i) {
-    const double value = std::exp(static_cast<double>(x[i * step]) - result.highest);
-    result.sum += value;
+  return softmax_line(x, step, length, [&](int64_t i, double value) {
     if (exponentials) exponentials[i * exponential_step] = static_cast<T>(value);
-  }
-  return result;
+  });
 }
 
 template <typename T>
@@ -83,8 +74,8 @@ class CrossEntropy final : public Kernel {
  private:
   double line(const T* x, const T* labels) const {
     if (length_ == 0) return 0;
-    const Softmax softmax = softmax_of<T>(x, x_step_, length_, nullptr, 0);
-    const double log_sum = softmax.highest + std::log(softmax.sum);
+    const SoftmaxLine softmax = softmax_of<T>(x, x_step_, length_, nullptr, 0);
+    const double log_sum = softmax.log_sum();
     double loss = 0;
     for (int64_t i = 0; i < length_; ++i)
       loss -= static_cast<double>(labels[i * labels_step_]) *
@@ -131,7 +122,7 @@ class CrossEntropyGradient {
     T* dx = static_cast<T*>(args.outputs[0]) + lines_.offset(2, i);
     const auto dloss =
         static_cast<double>(static_cast<const T*>(args.inputs[0])[lines_.offset(3, i)]);
-    const Softmax softmax = softmax_of<T>(x, steps_[0], length_, dx, steps_[2]);
+    const SoftmaxLine softmax = softmax_of<T>(x, steps_[0], length_, dx, steps_[2]);
     double sum = 0;
     for (int64_t k = 0; k < length_; ++k) sum += static_cast<double>(labels[k * steps_[1]]);
     const double scale = dloss / divisor_, factor = sum / softmax.sum;

@@ -9,6 +9,7 @@
 #include "drivers/cpu/common/row_ops.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
+#include "semantics/softmax.h"
 
 namespace anymps::cpu {
 
@@ -126,15 +127,11 @@ class Softmax final : public Kernel {
   }
 
   void line_f64(const double* x, double* y) const {
-    double highest = x[0];
-    for (int64_t i = 1; i < length_; ++i)
-      if (highest < x[i * x_step_]) highest = x[i * x_step_];
-    double sum = 0;
-    for (int64_t i = 0; i < length_; ++i) sum += std::exp(x[i * x_step_] - highest);
-    const double log_sum = std::log(sum);
+    const SoftmaxLine line = softmax_line(x, x_step_, length_, [](int64_t, double) {});
+    const double log_sum = std::log(line.sum);
     for (int64_t i = 0; i < length_; ++i) {
-      const double shifted = x[i * x_step_] - highest;
-      y[i * y_step_] = log_ ? shifted - log_sum : std::exp(shifted) / sum;
+      const double shifted = x[i * x_step_] - line.highest;
+      y[i * y_step_] = log_ ? shifted - log_sum : std::exp(shifted) / line.sum;
     }
   }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference kernels of gelu, which has two formulas, and of softmax.
-#include <algorithm>
-
+// Reference kernels of activations and of softmax.
 #include "drivers/reference/elementwise/elementwise.h"
+#include "semantics/softmax.h"
 
 namespace anymps {
 
@@ -39,19 +38,16 @@ static void map_lines(const ReferenceArgs& args, Fn fn) {
 
 REFERENCE(softmax) {
   map_lines(args, [](std::vector<double>& line) {
-    const double highest = *std::max_element(line.begin(), line.end());
-    double sum = 0;
-    for (double& x : line) sum += x = std::exp(x - highest);
-    for (double& x : line) x /= sum;
+    const SoftmaxLine softmax = softmax_line(line);
+    for (double& x : line) x /= softmax.sum;
   });
 }
 
 REFERENCE(log_softmax) {
   map_lines(args, [](std::vector<double>& line) {
-    const double highest = *std::max_element(line.begin(), line.end());
-    double sum = 0;
-    for (double x : line) sum += std::exp(x - highest);
-    for (double& x : line) x = x - highest - std::log(sum);
+    std::vector<double> exponentials = line;
+    const SoftmaxLine softmax = softmax_line(exponentials);
+    for (double& x : line) x = x - softmax.highest - std::log(softmax.sum);
   });
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference kernel of the gradient of softmax.
-#include <algorithm>
-
+// Reference kernels of the gradients of activations.
 #include "drivers/reference/elementwise/elementwise.h"
 #include "drivers/reference/lines.h"
+#include "semantics/softmax.h"
 
 namespace anymps {
 
@@ -14,10 +13,9 @@ REFERENCE(softmax_gradient) {
   dispatch<kFloat>(x.dtype, [&]<typename T>() {
     for_each_line(x.shape(), axis, [&](const Shape& index) {
       std::vector<double> s = read_line<T>(x, index, axis), g = read_line<T>(dy, index, axis);
-      const double highest = *std::max_element(s.begin(), s.end());
-      double sum = 0, dot = 0;
-      for (double& value : s) sum += value = std::exp(value - highest);
-      for (size_t i = 0; i < s.size(); ++i) dot += g[i] * (s[i] /= sum);
+      const SoftmaxLine softmax = softmax_line(s);
+      double dot = 0;
+      for (size_t i = 0; i < s.size(); ++i) dot += g[i] * (s[i] /= softmax.sum);
       for (int64_t i = 0; i < length; ++i) {
         const auto at = static_cast<size_t>(i);
         dx.as<T>()[dx.offset(index) + i * dx.stride(axis)] = narrow<T>(s[at] * (g[at] - dot));

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reference kernels of losses.
-#include <algorithm>
-
 #include "drivers/reference/dense.h"
 #include "drivers/reference/lines.h"
+#include "semantics/softmax.h"
 
 namespace anymps {
 
 namespace {
-
-// softmax of a line in place; returns log(sum(exp)).
-double softmax(std::vector<double>& line) {
-  const double highest = *std::max_element(line.begin(), line.end());
-  double sum = 0;
-  for (double& x : line) sum += x = std::exp(x - highest);
-  for (double& x : line) x /= sum;
-  return highest + std::log(sum);
-}
 
 void reduce_to(const View& loss, const std::string& reduction, std::vector<double> losses,
                double weights) {
@@ -39,7 +29,7 @@ REFERENCE(softmax_cross_entropy) {
       const std::vector<double> line = read_line<T>(x, index, axis);
       const std::vector<double> expected = read_line<T>(labels, index, axis);
       std::vector<double> parts = line;
-      const double log_sum = line.empty() ? 0 : softmax(parts);
+      const double log_sum = line.empty() ? 0 : softmax_line(parts).log_sum();
       double loss = 0;
       for (size_t i = 0; i < line.size(); ++i) loss -= expected[i] * (line[i] - log_sum);
       losses.push_back(loss);
@@ -61,7 +51,7 @@ REFERENCE(softmax_cross_entropy_gradient) {
     for_each_line(x.shape(), axis, [&](const Shape& index) {
       std::vector<double> line = read_line<T>(x, index, axis);
       const std::vector<double> expected = read_line<T>(labels, index, axis);
-      softmax(line);
+      const SoftmaxLine softmax = softmax_line(line);
       double sum = 0;
       for (const double label : expected) sum += label;
       double scale = widen(dloss.as<T>()[reduction == "none" ? dloss.offset(index) : 0]);
@@ -69,7 +59,7 @@ REFERENCE(softmax_cross_entropy_gradient) {
       for (int64_t i = 0; i < x.extent(axis); ++i) {
         const auto at = static_cast<size_t>(i);
         dx.as<T>()[dx.offset(index) + i * dx.stride(axis)] =
-            narrow<T>(scale * (line[at] * sum - expected[at]));
+            narrow<T>(scale * (line[at] / softmax.sum * sum - expected[at]));
       }
     });
   });
