@@ -51,8 +51,8 @@ struct LinearAttention {
         const T* query = in.q + (place * queries + n) * depth;
         T* to = y + (place * queries + n) * width;
         std::fill_n(to, width, T(0));
-        for (int64_t d = 0; d < depth; ++d) add_scaled(to, query[d], state + d * width, width);
-        for (int64_t m = 0; m < width; ++m) to[m] *= static_cast<T>(scale);
+        for (int64_t d = 0; d < depth; ++d)
+          add_scaled(to, static_cast<T>(scale) * query[d], state + d * width, width);
       }
     }
   }

@@ -60,8 +60,9 @@ struct LstmUnit {
   enum Activation { kGates, kCandidate, kState };
 
   T z[4] = {};  // what the activations see, by gate: sums of what comes from x and from the state
-  T c = 0, next_c = 0, next_h = 0;
-  const T* peephole = nullptr;  // of the first three gates; null: none
+  T y[4] = {};  // what they give; set by forward, as what follows
+  T c = 0, next_c = 0, state = 0, next_h = 0;  // state: what the output gate lets through
+  const T* peephole = nullptr;                 // of the first three gates; null: none
   bool input_forget = false;
 
   // Also adds to z what its gates see of the cell.
@@ -71,11 +72,14 @@ struct LstmUnit {
       z[kInput] += peephole[kInput] * c;
       z[kForget] += peephole[kForget] * c;
     }
-    const T input = act(kGates, z[kInput]);
-    const T forget = input_forget ? 1 - input : act(kGates, z[kForget]);
-    next_c = forget * c + input * act(kCandidate, z[kCell]);
+    y[kInput] = act(kGates, z[kInput]);
+    y[kForget] = input_forget ? 1 - y[kInput] : act(kGates, z[kForget]);
+    y[kCell] = act(kCandidate, z[kCell]);
+    next_c = y[kForget] * c + y[kInput] * y[kCell];
     if (peephole) z[kOutput] += peephole[kOutput] * next_c;
-    next_h = act(kGates, z[kOutput]) * act(kState, next_c);
+    y[kOutput] = act(kGates, z[kOutput]);
+    state = act(kState, next_c);
+    next_h = y[kOutput] * state;
   }
 
   struct Back {
@@ -84,21 +88,19 @@ struct LstmUnit {
   // From the gradients of next_h and next_c, after forward.
   template <typename Act>
   Back backward(const Act& act, T dh, T dnext_c) const {
-    const T input = act(kGates, z[kInput]), output = act(kGates, z[kOutput]);
-    const T forget = input_forget ? 1 - input : act(kGates, z[kForget]);
-    const T candidate = act(kCandidate, z[kCell]), state = act(kState, next_c);
     Back back;
     const auto peek = [&](Gate gate, T seen) {  // the gradient of what the gate sees
       back.dpeephole[gate] = back.dz[gate] * seen;
       return peephole ? back.dz[gate] * peephole[gate] : T(0);
     };
-    back.dz[kOutput] = dh * state * act.slope(kGates, z[kOutput], output);
-    const T dc = dnext_c + dh * output * act.slope(kState, next_c, state) + peek(kOutput, next_c);
+    back.dz[kOutput] = dh * state * act.slope(kGates, z[kOutput], y[kOutput]);
+    const T dc =
+        dnext_c + dh * y[kOutput] * act.slope(kState, next_c, state) + peek(kOutput, next_c);
     back.dz[kInput] =
-        dc * (input_forget ? candidate - c : candidate) * act.slope(kGates, z[kInput], input);
-    if (!input_forget) back.dz[kForget] = dc * c * act.slope(kGates, z[kForget], forget);
-    back.dz[kCell] = dc * input * act.slope(kCandidate, z[kCell], candidate);
-    back.dc = dc * forget + peek(kInput, c) + peek(kForget, c);
+        dc * (input_forget ? y[kCell] - c : y[kCell]) * act.slope(kGates, z[kInput], y[kInput]);
+    if (!input_forget) back.dz[kForget] = dc * c * act.slope(kGates, z[kForget], y[kForget]);
+    back.dz[kCell] = dc * y[kInput] * act.slope(kCandidate, z[kCell], y[kCell]);
+    back.dc = dc * y[kForget] + peek(kInput, c) + peek(kForget, c);
     return back;
   }
 };
@@ -109,20 +111,23 @@ struct GruUnit {
   enum Activation { kGates, kCandidate };
 
   T z[3] = {};  // as of an lstm, but kNew has at first only what comes from x
+  T y[3] = {};  // what the activations give; that of kReset is set by scaled, the others by forward
   T h = 0, next_h = 0;
   bool linear_before_reset = false;
 
   // What row kNew multiplies, one for each unit of the state.
   template <typename Act>
-  T scaled(const Act& act) const {
-    return linear_before_reset ? h : act(kGates, z[kReset]) * h;
+  T scaled(const Act& act) {
+    y[kReset] = act(kGates, z[kReset]);
+    return linear_before_reset ? h : y[kReset] * h;
   }
   // `recurrent`: what comes from scaled(). Adds it to z.
   template <typename Act>
   void forward(const Act& act, T recurrent) {
-    z[kNew] += linear_before_reset ? act(kGates, z[kReset]) * recurrent : recurrent;
-    const T update = act(kGates, z[kUpdate]);
-    next_h = (1 - update) * act(kCandidate, z[kNew]) + update * h;
+    z[kNew] += linear_before_reset ? y[kReset] * recurrent : recurrent;
+    y[kUpdate] = act(kGates, z[kUpdate]);
+    y[kNew] = act(kCandidate, z[kNew]);
+    next_h = (1 - y[kUpdate]) * y[kNew] + y[kUpdate] * h;
   }
 
   struct Back {
@@ -132,22 +137,20 @@ struct GruUnit {
   // From the gradient of next_h, after forward.
   template <typename Act>
   Back backward(const Act& act, T dnext_h) const {
-    const T update = act(kGates, z[kUpdate]), fresh = act(kCandidate, z[kNew]);
     Back back;
-    back.dz[kNew] = dnext_h * (1 - update) * act.slope(kCandidate, z[kNew], fresh);
-    back.dz[kUpdate] = dnext_h * (h - fresh) * act.slope(kGates, z[kUpdate], update);
-    back.drecurrent = linear_before_reset ? back.dz[kNew] * act(kGates, z[kReset]) : back.dz[kNew];
-    back.dh = dnext_h * update;
+    back.dz[kNew] = dnext_h * (1 - y[kUpdate]) * act.slope(kCandidate, z[kNew], y[kNew]);
+    back.dz[kUpdate] = dnext_h * (h - y[kNew]) * act.slope(kGates, z[kUpdate], y[kUpdate]);
+    back.drecurrent = linear_before_reset ? back.dz[kNew] * y[kReset] : back.dz[kNew];
+    back.dh = dnext_h * y[kUpdate];
     return back;
   }
   // The gradient of z of the reset gate; dnew is that of kNew. The gate scales `recurrent`, or the
   // state before the product, whose gradient is then dscaled and of which a part goes on to dh.
   template <typename Act>
   T reset(const Act& act, T dnew, T recurrent, T dscaled, T& dh) const {
-    const T open = act(kGates, z[kReset]);
-    if (!linear_before_reset) dh += dscaled * open;
+    if (!linear_before_reset) dh += dscaled * y[kReset];
     const T dopen = linear_before_reset ? dnew * recurrent : dscaled * h;
-    return dopen * act.slope(kGates, z[kReset], open);
+    return dopen * act.slope(kGates, z[kReset], y[kReset]);
   }
 };
 

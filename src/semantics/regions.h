@@ -55,9 +55,9 @@ class AlignedRegion {
     double weight = 0, row_slope = 0, column_slope = 0;
   };
   struct Sample {
+    int64_t row = 0, column = 0;  // of the samples of a cell
     bool inside = false;
-    std::array<Corner, 4> corners;
-    double row_share = 0, column_share = 0;
+    std::array<Corner, 4> corners;  // set where it is inside
   };
 
   // `roi` is region `number` of the op.
@@ -87,18 +87,24 @@ class AlignedRegion {
     return static_cast<double>(std::max<int64_t>(rows_.samples * columns_.samples, 1));
   }
 
+  // How a sample's place in cell (row, column) moves with the end of the region.
+  double row_share(int64_t row, const Sample& sample) const { return rows_.share(row, sample.row); }
+  double column_share(int64_t column, const Sample& sample) const {
+    return columns_.share(column, sample.column);
+  }
+
   template <typename Fn>
   void for_each_sample(int64_t row, int64_t column, Fn&& fn) const {
-    for (int64_t i = 0; i < rows_.samples; ++i)
-      for (int64_t j = 0; j < columns_.samples; ++j) {
-        Sample sample;
-        sample.row_share = rows_.share(row, i);
-        sample.column_share = columns_.share(column, j);
-        const double y = rows_.place(row, i), x = columns_.place(column, j);
+    Sample sample;
+    for (sample.row = 0; sample.row < rows_.samples; ++sample.row) {
+      const double y = rows_.place(row, sample.row);
+      for (sample.column = 0; sample.column < columns_.samples; ++sample.column) {
+        const double x = columns_.place(column, sample.column);
         sample.inside = within(rows_, y) && within(columns_, x);
         if (sample.inside) fill(sample, y, x);
         fn(static_cast<const Sample&>(sample));
       }
+    }
   }
 
  private:

@@ -20,9 +20,10 @@ using Kind = RecurrentKind;
 // the parts of z that come from x and from the state.
 template <typename T>
 struct Step {
-  T *z, *dz_x, *dz_h;          // [gates, hidden]
+  T *z, *y, *dz_x, *dz_h;      // [gates, hidden]; y: what the activations gave
   T *h, *c, *next_h, *next_c;  // [hidden]
   T *scaled, *recurrent;       // gru: the state that the new gate multiplies, and its product
+  T* state;                    // lstm: what the output gate lets through
 };
 
 template <typename T>
@@ -31,7 +32,7 @@ class RecurrentGradient final : public RecurrentLayer {
   RecurrentGradient(const KernelRequest& request, Kind kind)
       : RecurrentLayer(request, kind),
         first_dy_(kind == Kind::kLstm ? 8 : 6),
-        record_((3 * gates + 6) * hidden) {}
+        record_(((kind == Kind::kGru ? 4 : 3) * gates + 6) * hidden) {}
 
   size_t scratch_bytes() const override {
     const auto sequences = static_cast<size_t>(directions * batch);
@@ -62,16 +63,19 @@ class RecurrentGradient final : public RecurrentLayer {
   Step<T> step(const KernelArgs& args, int64_t d, int64_t n, int64_t place) const {
     T* at = static_cast<T*>(args.scratch) + ((d * batch + n) * steps + place) * record_;
     const int64_t rows = gates * hidden;
-    T* states = at + 3 * rows;
+    const bool gru = kind_ == Kind::kGru;  // the others have the same gradient for both parts of z
+    T* states = at + (gru ? 4 : 3) * rows;
     return {at,
             at + rows,
-            kind_ == Kind::kGru ? at + 2 * rows : at + rows,
+            at + 2 * rows,
+            gru ? at + 3 * rows : at + 2 * rows,
             states,
             states + hidden,
             states + 2 * hidden,
             states + 3 * hidden,
             states + 4 * hidden,
-            states + 5 * hidden};
+            states + 5 * hidden,
+            states + 4 * hidden};
   }
 
   void sequence(const KernelArgs& args, int64_t d, int64_t n) const {
@@ -139,8 +143,12 @@ class RecurrentGradient final : public RecurrentLayer {
     for (int64_t u = 0; u < hidden; ++u) {
       LstmUnit<T> unit = lstm_unit(args, d, u, s.z, s.c, peephole);
       unit.forward(act<T>(d));
-      for (int64_t gate = 0; gate < 4; ++gate) s.z[gate * hidden + u] = unit.z[gate];
+      for (int64_t gate = 0; gate < 4; ++gate) {
+        s.z[gate * hidden + u] = unit.z[gate];
+        s.y[gate * hidden + u] = unit.y[gate];
+      }
       s.next_c[u] = unit.next_c;
+      s.state[u] = unit.state;
       s.next_h[u] = unit.next_h;
     }
   }
@@ -148,22 +156,35 @@ class RecurrentGradient final : public RecurrentLayer {
     T peephole[3];
     for (int64_t u = 0; u < hidden; ++u) {
       LstmUnit<T> unit = lstm_unit(args, d, u, s.z, s.c, peephole);
+      for (int64_t gate = 0; gate < 4; ++gate) unit.y[gate] = s.y[gate * hidden + u];
       unit.next_c = s.next_c[u];
+      unit.state = s.state[u];
       const auto back = unit.backward(act<T>(d), dh[u], dc[u]);
       for (int64_t gate = 0; gate < 4; ++gate) s.dz_x[gate * hidden + u] = back.dz[gate];
       dc[u] = back.dc;
     }
   }
 
+  // A unit with what its activations gave.
+  GruUnit<T> known_unit(const Step<T>& s, int64_t u) const {
+    GruUnit<T> unit = gru_unit(u, s.z, s.h);
+    for (int64_t gate = 0; gate < 3; ++gate) unit.y[gate] = s.y[gate * hidden + u];
+    return unit;
+  }
   void gru_forward(const KernelArgs& args, const Step<T>& s, int64_t d) const {
     using Unit = GruUnit<T>;
     const RecurrentActivations<T> activations = act<T>(d);
-    for (int64_t u = 0; u < hidden; ++u) s.scaled[u] = gru_unit(u, s.z, s.h).scaled(activations);
     for (int64_t u = 0; u < hidden; ++u) {
       Unit unit = gru_unit(u, s.z, s.h);
+      s.scaled[u] = unit.scaled(activations);
+      s.y[Unit::kReset * hidden + u] = unit.y[Unit::kReset];
+    }
+    for (int64_t u = 0; u < hidden; ++u) {
+      Unit unit = known_unit(s, u);
       s.recurrent[u] = from_state(args, d, Unit::kNew * hidden + u, s.scaled);
       unit.forward(activations, s.recurrent[u]);
       s.z[Unit::kNew * hidden + u] = unit.z[Unit::kNew];
+      for (int64_t gate = 0; gate < 3; ++gate) s.y[gate * hidden + u] = unit.y[gate];
       s.next_h[u] = unit.next_h;
     }
   }
@@ -171,13 +192,12 @@ class RecurrentGradient final : public RecurrentLayer {
                 T* dscaled) const {
     using Unit = GruUnit<T>;
     const RecurrentActivations<T> activations = act<T>(d);
-    const auto put = [&](size_t gate, int64_t u, T from_x, T from_h) {
-      const int64_t at = static_cast<int64_t>(gate) * hidden + u;
-      s.dz_x[at] = from_x;
-      s.dz_h[at] = from_h;
+    const auto put = [&](int64_t gate, int64_t u, T from_x, T from_h) {
+      s.dz_x[gate * hidden + u] = from_x;
+      s.dz_h[gate * hidden + u] = from_h;
     };
     for (int64_t u = 0; u < hidden; ++u) {
-      const auto back = gru_unit(u, s.z, s.h).backward(activations, dh[u]);
+      const auto back = known_unit(s, u).backward(activations, dh[u]);
       put(Unit::kNew, u, back.dz[Unit::kNew], back.drecurrent);
       put(Unit::kUpdate, u, back.dz[Unit::kUpdate], back.dz[Unit::kUpdate]);
       before[u] = back.dh;
@@ -185,9 +205,8 @@ class RecurrentGradient final : public RecurrentLayer {
     std::fill_n(dscaled, hidden, T(0));
     back_rows(args, d, Unit::kNew, Unit::kNew + 1, s.dz_h, linear_ ? before : dscaled);
     for (int64_t u = 0; u < hidden; ++u) {
-      const T dz = gru_unit(u, s.z, s.h)
-                       .reset(activations, s.dz_x[Unit::kNew * hidden + u], s.recurrent[u],
-                              dscaled[u], before[u]);
+      const T dz = known_unit(s, u).reset(activations, s.dz_x[Unit::kNew * hidden + u],
+                                          s.recurrent[u], dscaled[u], before[u]);
       put(Unit::kReset, u, dz, dz);
     }
     back_rows(args, d, Unit::kUpdate, Unit::kNew, s.dz_h, before);

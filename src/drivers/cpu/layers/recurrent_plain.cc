@@ -104,12 +104,18 @@ class RecurrentPlain final : public RecurrentLayer {
       h[u] = unit.next_h;
     }
   }
-  void gru_step(const KernelArgs& args, int64_t d, const T* z, T* h, T* scaled) const {
+  void gru_step(const KernelArgs& args, int64_t d, T* z, T* h, T* scaled) const {
     using Unit = GruUnit<T>;
     const RecurrentActivations<T> activations = act<T>(d);
-    for (int64_t u = 0; u < hidden; ++u) scaled[u] = gru_unit(u, z, h).scaled(activations);
+    T* reset = z + Unit::kReset * hidden;  // becomes what its activation gives
     for (int64_t u = 0; u < hidden; ++u) {
       Unit unit = gru_unit(u, z, h);
+      scaled[u] = unit.scaled(activations);
+      reset[u] = unit.y[Unit::kReset];
+    }
+    for (int64_t u = 0; u < hidden; ++u) {
+      Unit unit = gru_unit(u, z, h);
+      unit.y[Unit::kReset] = reset[u];
       unit.forward(activations, from_state(args, d, Unit::kNew * hidden + u, scaled));
       h[u] = unit.next_h;
     }

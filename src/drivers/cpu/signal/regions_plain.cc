@@ -43,10 +43,12 @@ class MaxRoiPool {
     const T* x = static_cast<const T*>(args.inputs[0]) + region.image() * x_.strides[0];
     T* y = static_cast<T*>(args.outputs[0]) + r * y_.strides[0];
     for (int64_t i = 0; i < y_.shape[2]; ++i)
-      for (int64_t j = 0; j < y_.shape[3]; ++j)
+      for (int64_t j = 0; j < y_.shape[3]; ++j) {
+        const Range rows = region.rows_of(i), columns = region.columns_of(j);
         for (int64_t c = 0; c < y_.shape[1]; ++c)
           y[c * y_.strides[1] + i * y_.strides[2] + j * y_.strides[3]] =
-              largest(x + c * x_.strides[1], region.rows_of(i), region.columns_of(j));
+              largest(x + c * x_.strides[1], rows, columns);
+      }
   }
   T largest(const T* plane, Range rows, Range columns) const {
     if (rows.first >= rows.second || columns.first >= columns.second) return 0;

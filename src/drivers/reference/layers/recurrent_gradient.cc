@@ -159,9 +159,9 @@ REFERENCE(lstm_gradient) {
 REFERENCE(gru_gradient) {
   using Unit = GruUnit<double>;
   BackwardLayer<Unit> layer(args, 3, 6);
-  const auto scaled = [&](const Step<Unit>& step) {
+  const auto scaled = [&](Step<Unit>& step) {
     Vector h;
-    for (const Unit& unit : step.units) h.push_back(unit.scaled(layer.act(step.direction)));
+    for (Unit& unit : step.units) h.push_back(unit.scaled(layer.act(step.direction)));
     return h;
   };
   const auto forward = [&](Step<Unit>& step) {

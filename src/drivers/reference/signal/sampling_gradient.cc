@@ -84,10 +84,12 @@ REFERENCE(roi_align_gradient) {
     const auto give = [&](const Sample& sample, const Corner& corner, double share) {
       const double value = elements[place(corner)] * share * scale;
       dx[place(corner)] += share * corner.weight;
-      drois[r * 4] += value * corner.column_slope * (1 - sample.column_share);
-      drois[r * 4 + 1] += value * corner.row_slope * (1 - sample.row_share);
-      drois[r * 4 + 2] += value * corner.column_slope * sample.column_share;
-      drois[r * 4 + 3] += value * corner.row_slope * sample.row_share;
+      const double row_share = region.row_share(at[2], sample),
+                   column_share = region.column_share(at[3], sample);
+      drois[r * 4] += value * corner.column_slope * (1 - column_share);
+      drois[r * 4 + 1] += value * corner.row_slope * (1 - row_share);
+      drois[r * 4 + 2] += value * corner.column_slope * column_share;
+      drois[r * 4 + 3] += value * corner.row_slope * row_share;
     };
     if (average) {
       region.for_each_sample(at[2], at[3], [&](const Sample& sample) {
