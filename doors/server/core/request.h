@@ -83,7 +83,7 @@ struct Response {
   Timestamps times = {};  // of the request, as far as it came
 };
 
-class Trace;  // core/trace.h: set on requests that are sampled
+class Trace;  // observation/trace.h: set on requests that are sampled
 
 struct Request {
   std::string model;

@@ -16,11 +16,11 @@
 
 namespace server {
 
-class HeldBytes;     // core/held_bytes.h
-class Logger;        // core/logger.h
-class MetricsPage;   // core/metrics.h
-class SharedMemory;  // core/shared_memory.h
-class Tracer;        // core/trace.h
+class HeldBytes;     // memory/held_bytes.h
+class Logger;        // observation/logger.h
+class MetricsPage;   // observation/metrics.h
+class SharedMemory;  // memory/shared_memory.h
+class Tracer;        // observation/trace.h
 
 struct ModelFigures {
   std::string model, version;

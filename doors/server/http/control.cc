@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "server/core/message_json.h"
 #include "server/core/server.h"
 #include "server/http/base64.h"
 #include "server/http/json_reader.h"
@@ -10,7 +11,6 @@
 #include "server/memory/shared_memory.h"
 #include "server/observation/logger.h"
 #include "server/observation/trace.h"
-#include "server/repository/message_json.h"
 
 namespace server::http {
 namespace {

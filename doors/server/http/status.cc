@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "anymps/anymps.h"
+#include "server/core/message_json.h"
 #include "server/core/server.h"
-#include "server/repository/message_json.h"
 
 namespace server::http {
 

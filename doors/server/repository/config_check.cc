@@ -4,7 +4,7 @@
 #include <set>
 
 #include "server/repository/config_text.h"
-#include "server/scheduling/ensemble.h"
+#include "server/repository/ensemble_check.h"
 #include "serving/datatype.h"
 
 namespace server {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a configuration against core/limits.h. Messages name the place in it.
+// The numbers of a configuration against repository/limits.h. Messages name the place in it.
 #include <algorithm>
 #include <string>
 

@@ -35,7 +35,7 @@ void check_config(const inference::ModelConfig& config);
 // The same for inputs, outputs and instance groups, and check_limits. With `complete`, nothing may
 // be missing.
 void check_tensors(const inference::ModelConfig& config, bool complete);
-// That no number asks for more than core/limits.h gives.
+// That no number asks for more than repository/limits.h gives.
 void check_limits(const inference::ModelConfig& config);
 
 }  // namespace server

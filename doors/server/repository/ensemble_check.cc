@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the steps of an ensemble fit together: first by the names of its tensors, then, when the
-// models are loaded, by their types and shapes.
+#include "server/repository/ensemble_check.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "server/repository/limits.h"
-#include "server/scheduling/ensemble.h"
 #include "serving/datatype.h"
 
 namespace server {
@@ -103,6 +102,12 @@ auto find(const Tensors& tensors, const std::string& name) {
 }
 
 }  // namespace
+
+bool depends_on(const ModelConfig& config, const std::set<std::string>& models) {
+  const auto& steps = config.ensemble_scheduling().step();
+  return std::any_of(steps.begin(), steps.end(),
+                     [&](const auto& step) { return models.contains(step.model_name()); });
+}
 
 void check_ensemble_config(const ModelConfig& config) {
   Flow flow = flow_of(config);

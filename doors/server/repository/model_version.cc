@@ -6,10 +6,10 @@
 #include <fstream>
 
 #include "server/core/clock.h"
+#include "server/core/message_json.h"
 #include "server/core/response_cache.h"
 #include "server/core/validate.h"
 #include "server/repository/config_text.h"
-#include "server/repository/message_json.h"
 #include "server/repository/warmup.h"
 
 namespace server {

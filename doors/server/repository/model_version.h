@@ -33,7 +33,7 @@ struct Services {
 
 class ModelVersion {
  public:
-  // `config`: normalized (core/config_text.h). Loads, makes the instances and warms them up.
+  // `config`: normalized (repository/config_text.h). Loads, makes the instances and warms them up.
   ModelVersion(const Services& services, int64_t version, const serving::ModelDir& model_dir,
                inference::ModelConfig config);
   // An ensemble; its scheduler is made with the version's own context.

@@ -4,8 +4,8 @@
 
 #include <chrono>
 
+#include "server/core/message_json.h"
 #include "server/repository/config_text.h"
-#include "server/repository/message_json.h"
 
 namespace server {
 

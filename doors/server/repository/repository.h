@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "grpc_service.pb.h"
+#include "server/repository/ensemble_check.h"
 #include "server/repository/model_version.h"
 #include "server/repository/repository_scan.h"
-#include "server/scheduling/ensemble.h"
 
 namespace server {
 

@@ -3,16 +3,10 @@
 // when a model below them has changed. With the operation lock held, as in repository_load.cc.
 #include <algorithm>
 
+#include "server/repository/ensemble_check.h"
 #include "server/repository/repository.h"
-#include "server/scheduling/ensemble.h"
 
 namespace server {
-
-bool depends_on(const inference::ModelConfig& config, const std::set<std::string>& models) {
-  const auto& steps = config.ensemble_scheduling().step();
-  return std::any_of(steps.begin(), steps.end(),
-                     [&](const auto& step) { return models.contains(step.model_name()); });
-}
 
 // Ensembles that run what has changed, directly or through others.
 std::set<std::string> Repository::dependents(const std::set<std::string>& changed) const {

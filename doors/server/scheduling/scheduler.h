@@ -13,8 +13,8 @@
 
 namespace server {
 
-class RateLimiter;   // core/rate_limiter.h: resources that instances of all models share
-class ModelMetrics;  // core/statistics.h: counters and durations of a model version
+class RateLimiter;   // scheduling/rate_limiter.h: resources that instances of all models share
+class ModelMetrics;  // observation/statistics.h: counters and durations of a model version
 
 // An instance of a model: runs one batch at a time and answers its requests.
 class Instance {
@@ -38,7 +38,7 @@ class Scheduler {
 
 // The scheduler that the configuration asks for: dynamic batching, sequence batching (direct,
 // oldest), or one request after the other. One thread an instance. Ensembles have a scheduler of
-// their own (core/ensemble.h). `model_dir` has the files of initial states of sequences, in
+// their own (scheduling/ensemble.h). `model_dir` has the files of initial states of sequences, in
 // initial_state/. Throws kInvalidArgument with Triton's wording if the configuration is wrong.
 std::unique_ptr<Scheduler> make_scheduler(const inference::ModelConfig& config,
                                           std::vector<std::unique_ptr<Instance>> instances,

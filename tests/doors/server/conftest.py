@@ -5,9 +5,7 @@ import shutil
 
 import pytest
 
-NEEDS_CLIENT = ["test_access.py", "test_client_program.py", "test_lifecycle.py", "test_metrics.py", "test_proto.py", "test_protocol.py", "test_shared_memory.py",
-                "test_soak.py", "test_status_page.py", "test_transport.py"]
-collect_ignore = [] if importlib.util.find_spec("tritonclient") else NEEDS_CLIENT
+collect_ignore = [] if importlib.util.find_spec("tritonclient") else ["operation", "protocol", "soak"]
 OPEN_FLAGS = ["--model-control-mode=explicit", "--load-model=*", "--exit-on-error=false", "--cache-config=local,size=1048576",
               "--trace-config=triton,file={folder}/{kind}_trace.json"]
 
@@ -19,7 +17,7 @@ class Pair:
         self.repository, self.folder, self.flags, self.running = repository, folder, flags, {}
 
     def client(self, kind):
-        from .sending import Client
+        from .protocol.sending import Client
         from .servers import launch
         client = self.running.get(kind)
         if client is None or client.server.process.poll() is not None:

@@ -203,3 +203,10 @@ def start(kind, repository, log, flags=(), environment=None, wait="/v2/health/li
         yield server
     finally:
         server.stop()
+
+
+def certificate(folder):
+    """A certificate for localhost that signs itself, and its key, for TLS."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2", "-subj",
+                    "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"], cwd=folder, check=True, capture_output=True)
+    return folder / "cert.pem", folder / "key.pem"

@@ -8,8 +8,8 @@ import tritonclient.utils.shared_memory as shared_memory
 from tritonclient.utils import InferenceServerException
 
 from tests.doors.server import make_repository as made
-from tests.doors.server.cases.steps import NUMPY
-from tests.doors.server.cases.tensors import VALUES
+from tests.doors.server.protocol.cases.steps import NUMPY
+from tests.doors.server.protocol.cases.tensors import VALUES
 from tests.doors.server.make_repository import Quoted, base, io, node, tensor
 from .calls import PROTOCOLS, client, floats, infer, together, unregister
 

@@ -8,7 +8,6 @@
 #include <limits>
 #include <string>
 
-#include "server/http/infer_codec.h"
 #include "server/http/transport/message.h"
 
 namespace server::http {

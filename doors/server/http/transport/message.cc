@@ -6,7 +6,6 @@
 #include <charconv>
 #include <limits>
 
-#include "server/http/infer_codec.h"
 #include "server/http/json_writer.h"
 
 namespace server::http {

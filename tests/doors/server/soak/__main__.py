@@ -22,8 +22,8 @@ import time
 from pathlib import Path
 
 from .. import make_repository
-from ..cases.scheduling import slow
-from ..sending import Client
+from ..protocol.cases.scheduling import slow
+from ..protocol.sending import Client
 from ..servers import KINDS, ROOT, start
 from .jobs import CHANGING, COUNTED, SEEDS
 
@@ -112,7 +112,7 @@ class Driver:
 
 
 def load_step():
-    from ..cases.repository import load
+    from ..protocol.cases.repository import load
     return load(CHANGING)
 
 

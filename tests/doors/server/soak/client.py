@@ -18,9 +18,9 @@ import time
 import grpc
 from tritonclient.grpc import service_pb2_grpc
 
-from ..cases.errors import CASES as ERRORS
-from ..cases.steps import Http, binary_infer, grpc_request, json_infer, json_input
-from ..sending import grpc_answer, http_answer
+from ..protocol.cases.errors import CASES as ERRORS
+from ..protocol.cases.steps import Http, binary_infer, grpc_request, json_infer, json_input
+from ..protocol.sending import grpc_answer, http_answer
 from .jobs import COUNTED, is_right, jobs, large
 
 OVERSIZE = 1 << 30

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..cases.steps import NUMPY
+from ..protocol.cases.steps import NUMPY
 from ..make_repository import mlp_answer
 
 CHANGING = "changing"  # the MLP that is replaced all the time, with the weights of either seed
