@@ -19,7 +19,7 @@
 #include "options.h"
 #include "session.h"
 
-namespace cli {
+namespace anymps::cli {
 
 namespace {
 
@@ -266,4 +266,4 @@ void add_bench(CLI::App& app) {
   });
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

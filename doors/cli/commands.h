@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-namespace cli {
+namespace anymps::cli {
 
 void add_run(CLI::App& app);
 void add_bench(CLI::App& app);
@@ -18,4 +18,4 @@ void add_ops(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_completion(CLI::App& app);
 
-}  // namespace cli
+}  // namespace anymps::cli

@@ -8,7 +8,7 @@
 #include "options.h"
 #include "session.h"
 
-namespace cli {
+namespace anymps::cli {
 
 void add_compile(CLI::App& app) {
   struct CompileOptions : ModelOptions {
@@ -34,4 +34,4 @@ void add_compile(CLI::App& app) {
   });
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

@@ -4,7 +4,7 @@
 
 #include "commands.h"
 
-namespace cli {
+namespace anymps::cli {
 
 namespace {
 
@@ -73,4 +73,4 @@ void add_completion(CLI::App& app) {
   });
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

@@ -8,7 +8,7 @@
 #include "commands.h"
 #include "session.h"
 
-namespace cli {
+namespace anymps::cli {
 
 void add_convert(CLI::App& app) {
   struct Files {
@@ -29,4 +29,4 @@ void add_convert(CLI::App& app) {
   });
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

@@ -11,7 +11,7 @@
 #include "self_test.h"
 #include "session.h"
 
-namespace cli {
+namespace anymps::cli {
 
 namespace {
 
@@ -105,4 +105,4 @@ void add_doctor(CLI::App& app) {
   command->callback([json] { doctor(*json); });
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

@@ -12,7 +12,7 @@
 #include "anymps/anymps.hpp"
 #include "commands.h"
 
-namespace cli {
+namespace anymps::cli {
 
 namespace {
 
@@ -68,4 +68,4 @@ void add_export_pte(CLI::App& app) {
   command->callback([command] { export_pte(command->remaining()); });
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

@@ -10,7 +10,7 @@
 #include "options.h"
 #include "session.h"
 
-namespace cli {
+namespace anymps::cli {
 
 namespace {
 
@@ -154,4 +154,4 @@ void add_inspect(CLI::App& app) {
   });
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

@@ -8,6 +8,7 @@
 #include "common/shown.h"
 #include "common/streams.h"
 
+namespace anymps::cli {
 namespace {
 
 int complain(const char* what, int code) {
@@ -19,17 +20,17 @@ int run_command(int argc, char** argv) {
   CLI::App app("AnyMPS: the MPS graph stack on any machine", "anymps");
   app.set_version_flag("--version", std::string("anymps ") + amps_version());
   app.require_subcommand(1);
-  cli::add_run(app);
-  cli::add_bench(app);
-  cli::add_profile(app);
-  cli::add_inspect(app);
-  cli::add_compile(app);
-  cli::add_convert(app);
-  cli::add_export_pte(app);
-  cli::add_serve(app);
-  cli::add_ops(app);
-  cli::add_doctor(app);
-  cli::add_completion(app);
+  add_run(app);
+  add_bench(app);
+  add_profile(app);
+  add_inspect(app);
+  add_compile(app);
+  add_convert(app);
+  add_export_pte(app);
+  add_serve(app);
+  add_ops(app);
+  add_doctor(app);
+  add_completion(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -49,8 +50,9 @@ int run_command(int argc, char** argv) {
 }
 
 }  // namespace
+}  // namespace anymps::cli
 
 int main(int argc, char** argv) {
-  common::open_standard_streams();
-  return common::end_output("anymps", run_command(argc, argv));
+  anymps::common::open_standard_streams();
+  return anymps::common::end_output("anymps", anymps::cli::run_command(argc, argv));
 }

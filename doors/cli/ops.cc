@@ -7,7 +7,7 @@
 #include "anymps/anymps.hpp"
 #include "commands.h"
 
-namespace cli {
+namespace anymps::cli {
 
 namespace {
 
@@ -52,4 +52,4 @@ void add_ops(CLI::App& app) {
   });
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

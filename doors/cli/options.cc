@@ -10,7 +10,7 @@
 
 #include "anymps/anymps.h"
 
-namespace cli {
+namespace anymps::cli {
 
 namespace {
 
@@ -88,4 +88,4 @@ void wrong_usage(const std::string& option, const std::string& problem) {
   throw CLI::ValidationError(option, problem);
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

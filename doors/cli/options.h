@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace cli {
+namespace anymps::cli {
 
 // Decimal digits, all of the text. Use with transform(): what CLI11 reads afterwards is plain.
 CLI::Validator whole_number(uint64_t low, uint64_t high);
@@ -22,4 +22,4 @@ std::pair<std::string, std::string> split_assignment(const std::string& text);
 
 [[noreturn]] void wrong_usage(const std::string& option, const std::string& problem);
 
-}  // namespace cli
+}  // namespace anymps::cli

@@ -7,7 +7,7 @@
 #include "options.h"
 #include "session.h"
 
-namespace cli {
+namespace anymps::cli {
 
 namespace {
 
@@ -49,4 +49,4 @@ void add_profile(CLI::App& app) {
   command->callback([options] { profile(*options); });
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

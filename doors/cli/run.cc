@@ -13,7 +13,7 @@
 #include "options.h"
 #include "session.h"
 
-namespace cli {
+namespace anymps::cli {
 
 namespace {
 
@@ -203,4 +203,4 @@ void add_run(CLI::App& app) {
   command->callback([options] { run(*options); });
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace cli {
+namespace anymps::cli {
 
 namespace {
 
@@ -137,4 +137,4 @@ std::vector<SelfTest> self_test(const amps::Device& device) {
   return tests;
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

@@ -8,7 +8,7 @@
 
 #include "anymps/anymps.hpp"
 
-namespace cli {
+namespace anymps::cli {
 
 struct SelfTest {
   std::string dtype;
@@ -18,4 +18,4 @@ struct SelfTest {
 // One entry for each dtype of the library, in its order.
 std::vector<SelfTest> self_test(const amps::Device& device);
 
-}  // namespace cli
+}  // namespace anymps::cli

@@ -12,7 +12,7 @@
 #include "anymps/anymps.hpp"
 #include "commands.h"
 
-namespace cli {
+namespace anymps::cli {
 
 namespace {
 
@@ -46,4 +46,4 @@ void add_serve(CLI::App& app) {
   command->callback([command] { serve(command->remaining()); });
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

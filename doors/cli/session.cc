@@ -14,7 +14,7 @@
 #include "common/streams.h"
 #include "options.h"
 
-namespace cli {
+namespace anymps::cli {
 
 namespace {
 
@@ -340,4 +340,4 @@ double peak_rss_mb() {
   return 0;
 }
 
-}  // namespace cli
+}  // namespace anymps::cli

@@ -15,7 +15,7 @@
 #include "common/npy.h"
 #include "common/shown.h"
 
-namespace cli {
+namespace anymps::cli {
 
 using common::Array;
 using common::element;
@@ -90,4 +90,4 @@ inline constexpr const char* kBusyCoresAdvice =
     "--threads 1 may be faster (docs/performance.md, \"Threads\")";
 using common::now_ms;
 
-}  // namespace cli
+}  // namespace anymps::cli

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace common {
+namespace anymps::common {
 
 inline uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -15,4 +15,4 @@ inline uint64_t now_ns() {
 
 inline double now_ms() { return static_cast<double>(now_ns()) * 1e-6; }
 
-}  // namespace common
+}  // namespace anymps::common

@@ -13,7 +13,7 @@
 
 #include "common/utf8.h"
 
-namespace common {
+namespace anymps::common {
 
 namespace {
 
@@ -253,4 +253,4 @@ double element(const Array& array, size_t i) {
   }
 }
 
-}  // namespace common
+}  // namespace anymps::common

@@ -8,7 +8,7 @@
 
 #include "anymps/anymps.hpp"
 
-namespace common {
+namespace anymps::common {
 
 struct Array {
   amps::DType dtype = amps::DType::f32;
@@ -31,4 +31,4 @@ amps::Tensor to_tensor(const amps::Device& device, const Array& array);
 // integers have none.
 double element(const Array& array, size_t i);
 
-}  // namespace common
+}  // namespace anymps::common

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace common {
+namespace anymps::common {
 
 size_t character_bytes(std::string_view text, uint32_t& point) {
   const auto lead = static_cast<unsigned char>(text[0]);
@@ -36,4 +36,4 @@ std::string shown(std::string_view text) {
   return out;
 }
 
-}  // namespace common
+}  // namespace anymps::common

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace common {
+namespace anymps::common {
 
 // The bytes of the UTF-8 character at the front and its code point; 0: they are no UTF-8.
 size_t character_bytes(std::string_view text, uint32_t& point);
@@ -17,4 +17,4 @@ constexpr bool is_control(uint32_t point) {  // C0, DEL and C1: what terminals o
 // Control characters and bytes that are no UTF-8 as "\x1b"; the rest as it is.
 std::string shown(std::string_view text);
 
-}  // namespace common
+}  // namespace anymps::common

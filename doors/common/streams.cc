@@ -10,7 +10,7 @@
 #include <cstring>
 #include <iostream>
 
-namespace common {
+namespace anymps::common {
 
 void open_standard_streams() {
   for (const int wanted : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -35,4 +35,4 @@ int end_output(const char* program, int code) {
   return 1;
 }
 
-}  // namespace common
+}  // namespace anymps::common

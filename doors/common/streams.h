@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace common {
+namespace anymps::common {
 
 // First thing in main(): what is closed is opened on something that fails, so that no file that is
 // opened later becomes standard output by its number.
@@ -17,4 +17,4 @@ void say(std::string_view text);
 // Last thing in main(): the exit code; 1 and a message if it was 0 and what was printed got lost.
 int end_output(const char* program, int code);
 
-}  // namespace common
+}  // namespace anymps::common

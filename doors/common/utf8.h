@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace common {
+namespace anymps::common {
 
 inline void append_utf8(std::string& out, uint32_t point) {
   if (point < 0x80) {
@@ -25,4 +25,4 @@ inline void append_utf8(std::string& out, uint32_t point) {
   }
 }
 
-}  // namespace common
+}  // namespace anymps::common

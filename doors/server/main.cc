@@ -20,10 +20,8 @@
 #include "server/http/http_server.h"
 #include "server/observation/logger.h"
 
+namespace anymps::server {
 namespace {
-
-using server::Logger;
-using server::Options;
 
 constexpr const char* kName = "anymps serve";
 
@@ -50,7 +48,7 @@ std::string table(const std::vector<std::string>& head,
   return text + rule + "\n";
 }
 
-void print_models(server::Server& server) {
+void print_models(Server& server) {
   std::vector<std::vector<std::string>> rows;
   const inference::RepositoryIndexResponse index = server.repository_index(false);
   for (const auto& model : index.models()) {
@@ -94,23 +92,23 @@ class Watchdog {
 };
 
 int serve(const Options& options, const sigset_t& signals) {
-  server::Server server(options);
+  Server server(options);
   Logger& logger = server.logger();
   try {
     server.start();
-  } catch (const server::Error&) {
+  } catch (const Error&) {
     print_models(server);
     throw;
   }
   print_models(server);
-  for (const std::string& warning : server::warnings(options)) logger.warning(warning);
-  std::unique_ptr<server::GrpcServer> grpc;
-  std::unique_ptr<server::HttpServer> http;
+  for (const std::string& warning : warnings(options)) logger.warning(warning);
+  std::unique_ptr<GrpcServer> grpc;
+  std::unique_ptr<HttpServer> http;
   if (options.grpc) {
-    grpc = std::make_unique<server::GrpcServer>(server);
+    grpc = std::make_unique<GrpcServer>(server);
     logger.info("Started GRPCInferenceService at " + endpoint(options.grpc_address, grpc->port()));
   }
-  if (options.http || options.metrics) http = std::make_unique<server::HttpServer>(server);
+  if (options.http || options.metrics) http = std::make_unique<HttpServer>(server);
   if (options.http)
     logger.info("Started HTTPService at " + endpoint(options.http_address, http->port()));
   if (options.metrics)
@@ -138,12 +136,10 @@ int serve(const Options& options, const sigset_t& signals) {
   return answered ? 0 : 1;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   common::open_standard_streams();
   Options options;
-  if (const std::optional<int> code = server::parse_flags(argc, argv, options))
+  if (const std::optional<int> code = parse_flags(argc, argv, options))
     return common::end_output(kName, *code);
   // Every thread inherits this: the signals come to sigwait alone.
   sigset_t signals;
@@ -160,3 +156,8 @@ int main(int argc, char** argv) {
     return 1;
   }
 }
+
+}  // namespace
+}  // namespace anymps::server
+
+int main(int argc, char** argv) { return anymps::server::run(argc, argv); }

@@ -10,7 +10,7 @@
 #include "serving/ragged.h"
 #include "serving/strings.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 // Tensors of one run; released at its end.
@@ -320,4 +320,4 @@ void run_batch(const RunContext& context, Compiled& compiled, std::span<Item* co
   Run(context, compiled, items)(times);
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

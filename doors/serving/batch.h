@@ -9,7 +9,7 @@
 #include "serving/check.h"
 #include "serving/compiled.h"
 
-namespace serving {
+namespace anymps::serving {
 
 using common::now_ns;
 
@@ -30,4 +30,4 @@ bool goes_with(const Settings& settings, const Compiled& compiled, const Item& a
 void run_batch(const RunContext& context, Compiled& compiled, std::span<Item* const> items,
                Times& times);
 
-}  // namespace serving
+}  // namespace anymps::serving

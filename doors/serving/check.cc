@@ -8,7 +8,7 @@
 #include "serving/datatype.h"
 #include "serving/strings.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 template <typename... Args>
@@ -170,4 +170,4 @@ std::vector<int64_t> client_shape(const Settings& settings, const TensorSettings
   return dims;
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

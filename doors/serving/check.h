@@ -8,7 +8,7 @@
 
 #include "serving/model.h"
 
-namespace serving {
+namespace anymps::serving {
 
 // A request that passed. Its lists lie in the memory of the call that executes it.
 struct Item {
@@ -42,4 +42,4 @@ Item check_request(const Settings& settings, Request& request, std::pmr::memory_
 std::vector<int64_t> client_shape(const Settings& settings, const TensorSettings& output,
                                   std::span<const int64_t> shape);
 
-}  // namespace serving
+}  // namespace anymps::serving

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 int size_of(int64_t rows) { return std::bit_width(static_cast<uint64_t>(rows)) - 1; }
@@ -55,4 +55,4 @@ int64_t Chunks::best() const {
   return int64_t{1} << best_;
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

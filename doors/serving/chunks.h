@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <mutex>
 
-namespace serving {
+namespace anymps::serving {
 
 class Chunks {
  public:
@@ -45,4 +45,4 @@ class Chunks {
   uint32_t batches_ = 0;
 };
 
-}  // namespace serving
+}  // namespace anymps::serving

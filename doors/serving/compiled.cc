@@ -8,7 +8,7 @@
 #include "serving/error.h"
 #include "serving/log.h"
 
-namespace serving {
+namespace anymps::serving {
 
 Code code_of(amps_status status) {
   switch (status) {
@@ -115,4 +115,4 @@ std::shared_ptr<const ResultShapes> Compiled::result_shapes(const std::vector<si
   return shapes;
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

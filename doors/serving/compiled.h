@@ -16,7 +16,7 @@
 #include "serving/error.h"
 #include "serving/settings.h"
 
-namespace serving {
+namespace anymps::serving {
 
 // The shapes of all results for the shapes of one set of feeds.
 struct ResultShapes {
@@ -103,4 +103,4 @@ size_t plan_cache(const Settings& settings);
 // Codes of the engine as codes of serving.
 Code code_of(amps_status status);
 
-}  // namespace serving
+}  // namespace anymps::serving

@@ -9,7 +9,7 @@
 #include "serving/json.h"
 #include "serving/settings.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 using nlohmann::json;
@@ -276,4 +276,4 @@ void check_config(const Settings& settings, const amps::Graph& graph) {
   }
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 struct Named {
@@ -66,4 +66,4 @@ std::string shape_text(std::span<const int64_t> shape) {
   return text + "]";
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

@@ -12,7 +12,7 @@
 
 #include "anymps/anymps.h"
 
-namespace serving {
+namespace anymps::serving {
 
 // "" and nullopt for types that the protocol does not have.
 std::string_view datatype_name(amps_dtype dtype);                 // "FP32"
@@ -57,4 +57,4 @@ bool with_number_type(amps_dtype dtype, Fn&& fn) {
   }
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

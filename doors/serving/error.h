@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace serving {
+namespace anymps::serving {
 
 enum class Code {
   kUnknown,
@@ -36,4 +36,4 @@ inline void check(bool good, const std::string& message) {
   if (!good) refuse(message);
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

@@ -10,7 +10,7 @@
 
 #include "serving/error.h"
 
-namespace serving {
+namespace anymps::serving {
 
 class Fields {
  public:
@@ -90,4 +90,4 @@ class Fields {
   std::string where_;
 };
 
-}  // namespace serving
+}  // namespace anymps::serving

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 struct Sink {
@@ -44,4 +44,4 @@ void log_line(std::string_view line) {
     std::fprintf(stderr, "metal_mps: %.*s\n", static_cast<int>(line.size()), line.data());
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

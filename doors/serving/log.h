@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-namespace serving {
+namespace anymps::serving {
 
 bool verbose();
 // Where lines go; by default to the standard error stream.
 void set_log_sink(std::function<void(std::string_view)> sink);
 void log_line(std::string_view line);
 
-}  // namespace serving
+}  // namespace anymps::serving

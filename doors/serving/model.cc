@@ -15,7 +15,7 @@
 #include "serving/datatype.h"
 #include "serving/log.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 constexpr size_t kVariants = 8;  // graphs for different sets of optional inputs
@@ -341,4 +341,4 @@ Times Model::execute(std::span<Request* const> requests) {
   return times;
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

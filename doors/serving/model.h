@@ -17,7 +17,7 @@
 #include "serving/error.h"
 #include "serving/settings.h"
 
-namespace serving {
+namespace anymps::serving {
 
 struct Piece {
   const void* data = nullptr;
@@ -81,4 +81,4 @@ class Model {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace serving
+}  // namespace anymps::serving

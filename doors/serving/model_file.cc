@@ -13,7 +13,7 @@
 #include "serving/error.h"
 #include "serving/log.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 namespace fs = std::filesystem;
@@ -248,4 +248,4 @@ amps::Executable ModelFile::compile(amps::Graph& graph, const std::vector<std::s
   }
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

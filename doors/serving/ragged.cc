@@ -5,7 +5,7 @@
 
 #include "serving/datatype.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 int64_t elements(std::span<const int64_t> shape) {
@@ -98,4 +98,4 @@ std::vector<int64_t> scattered_shape(const Settings& settings, const TensorSetti
   return shape;
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

@@ -9,7 +9,7 @@
 
 #include "serving/check.h"
 
-namespace serving {
+namespace anymps::serving {
 
 // The shape of a ragged input of all requests together, for a graph input of this rank: one axis
 // takes all elements, more axes keep the extents that the requests share. Throws Error if they do
@@ -31,4 +31,4 @@ BatchInput make_batch_input(const BatchInputSettings& batch, size_t source,
 std::vector<int64_t> scattered_shape(const Settings& settings, const TensorSettings& output,
                                      size_t source, const Item& item);
 
-}  // namespace serving
+}  // namespace anymps::serving

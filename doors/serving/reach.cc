@@ -5,7 +5,7 @@
 
 #include "serving/error.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace fs = std::filesystem;
 
 bool lies_in(const fs::path& path, const Folders& folders) {
@@ -36,4 +36,4 @@ fs::path ModelDir::file(const std::string& within, const std::string& name,
   return folder / relative;
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

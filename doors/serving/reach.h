@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace serving {
+namespace anymps::serving {
 
 using Folders = std::vector<std::filesystem::path>;
 
@@ -31,4 +31,4 @@ struct ModelDir {
   Folders repositories;
 };
 
-}  // namespace serving
+}  // namespace anymps::serving

@@ -10,7 +10,7 @@
 #include "serving/datatype.h"
 #include "serving/json.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 using nlohmann::json;
@@ -266,4 +266,4 @@ Settings read_settings(const json& config, const OperatorOptions& options) {
   return settings;
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

@@ -14,7 +14,7 @@
 #include "anymps/anymps.hpp"
 #include "serving/reach.h"
 
-namespace serving {
+namespace anymps::serving {
 
 struct TensorSettings {
   std::string name;
@@ -91,4 +91,4 @@ nlohmann::json complete_config(nlohmann::json config, const amps::Graph& graph,
 // That part of it which looks for contradictions.
 void check_config(const Settings& settings, const amps::Graph& graph);
 
-}  // namespace serving
+}  // namespace anymps::serving

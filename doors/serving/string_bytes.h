@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace serving {
+namespace anymps::serving {
 
 // The caller has seen to it that the length fits.
 inline void append_string(std::string& bytes, std::string_view text) {
@@ -27,4 +27,4 @@ inline std::optional<std::string_view> take_string(std::string_view& bytes) {
   return text;
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

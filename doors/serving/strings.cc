@@ -5,7 +5,7 @@
 
 #include "serving/string_bytes.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 constexpr size_t kLengthBytes = sizeof(uint32_t);
@@ -81,4 +81,4 @@ void serialize_strings(const amps_tensor* tensor, int64_t first, int64_t count, 
   }
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

@@ -11,7 +11,7 @@
 
 #include "serving/model.h"
 
-namespace serving {
+namespace anymps::serving {
 
 // The strings of a tensor, without a copy where they lie in one piece.
 struct Strings {
@@ -30,4 +30,4 @@ std::optional<int64_t> count_strings(std::span<const Piece> pieces);
 size_t serialized_bytes(const amps_tensor* tensor, int64_t first, int64_t count);
 void serialize_strings(const amps_tensor* tensor, int64_t first, int64_t count, void* to);
 
-}  // namespace serving
+}  // namespace anymps::serving

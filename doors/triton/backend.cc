@@ -7,7 +7,7 @@
 #include "serving/log.h"
 #include "triton/request.h"
 
-namespace triton {
+namespace anymps::triton {
 namespace {
 
 using nlohmann::json;
@@ -240,4 +240,4 @@ TRITON_EXPORT TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance* in
   return guard([&] { execute(instance, requests, count); });
 }
 
-}  // namespace triton
+}  // namespace anymps::triton

@@ -5,7 +5,7 @@
 
 #include "serving/datatype.h"
 
-namespace triton {
+namespace anymps::triton {
 namespace {
 
 using serving::Code;
@@ -207,4 +207,4 @@ void Request::done(const serving::Times& times) {
   request_ = nullptr;
 }
 
-}  // namespace triton
+}  // namespace anymps::triton

@@ -10,7 +10,7 @@
 #include "serving/model.h"
 #include "triton/triton_api.h"
 
-namespace triton {
+namespace anymps::triton {
 
 // Throws serving::Error for an error of Triton, which is deleted.
 void check(Failure failure);
@@ -54,4 +54,4 @@ class Request final : public serving::Request {
   std::optional<serving::Error> error_;
 };
 
-}  // namespace triton
+}  // namespace anymps::triton

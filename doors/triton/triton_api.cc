@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <vector>
 
-namespace triton {
+namespace anymps::triton {
 namespace {
 
 // A server that was loaded as a private library is not in the global scope: look into each one.
@@ -61,4 +61,4 @@ std::string load_api() {
   return "";
 }
 
-}  // namespace triton
+}  // namespace anymps::triton

@@ -23,7 +23,7 @@ struct TRITONBACKEND_Output;
 struct TRITONBACKEND_State;
 }
 
-namespace triton {
+namespace anymps::triton {
 
 inline constexpr uint32_t kApiMajor = 1;
 inline constexpr uint32_t kApiMinor = 4;  // the lowest that has all required functions
@@ -162,4 +162,4 @@ extern Api api;
 // Finds all functions and checks the version. Returns what is wrong; "": nothing.
 std::string load_api();
 
-}  // namespace triton
+}  // namespace anymps::triton

@@ -15,7 +15,7 @@
 
 namespace {
 
-using namespace server;
+using namespace anymps::server;
 
 // A region "r" of 64 bytes.
 const SharedMemory& memory() {

@@ -16,17 +16,15 @@
 
 namespace {
 
-using namespace server::http;
-using server::Buffer;
-using server::Error;
-using server::Request;
+using namespace anymps::server::http;
+using namespace anymps::server;
 
 constexpr size_t kLimit = 1 << 20;
 
 // Every byte that the core could touch.
 size_t touch(const Request& request) {
   size_t sum = 0;
-  for (const server::InputTensor& input : request.inputs)
+  for (const InputTensor& input : request.inputs)
     for (const Buffer& buffer : input.buffers)
       for (size_t i = 0; i < buffer.bytes; ++i) sum += static_cast<size_t>(buffer.data[i]);
   return sum;
@@ -35,17 +33,17 @@ size_t touch(const Request& request) {
 Buffer region(const std::string&, uint64_t offset, uint64_t bytes) {
   static std::string memory(4096, 'm');
   if (offset > memory.size() || bytes > memory.size() - offset)
-    throw Error(server::Code::kInvalidArgument, "outside");
+    throw Error(Code::kInvalidArgument, "outside");
   return {nullptr, reinterpret_cast<std::byte*>(memory.data() + offset), bytes};
 }
 
 // What was read goes back as outputs, in both forms.
 void answer(const Request& request, const ReplyForm& form, bool generate) {
-  server::Response response;
+  Response response;
   response.model = request.model;
   response.id = request.id;
   response.parameters = request.parameters;
-  for (const server::InputTensor& input : request.inputs)
+  for (const InputTensor& input : request.inputs)
     if (!input.buffers.empty())
       response.outputs.push_back({input.name, input.dtype, input.shape, input.buffers[0]});
   if (generate)

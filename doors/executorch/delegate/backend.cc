@@ -15,7 +15,7 @@
 
 namespace et = executorch::runtime;
 
-namespace anymps_executorch {
+namespace anymps::delegate {
 
 namespace {
 
@@ -142,12 +142,12 @@ struct AtLoad {
 
 }  // namespace
 
-}  // namespace anymps_executorch
+}  // namespace anymps::delegate
 
 // For programs that load the runtime after this library: registers where it is missing. 0: done;
 // otherwise the reason goes to stderr.
 extern "C" __attribute__((visibility("default"))) int anymps_executorch_register() {
-  const std::string problem = anymps_executorch::registered();
+  const std::string problem = anymps::delegate::registered();
   if (problem.empty()) return 0;
   std::fprintf(stderr, "libanymps_executorch_backend: %s\n", problem.c_str());
   return 1;

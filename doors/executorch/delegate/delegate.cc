@@ -11,7 +11,7 @@
 
 namespace et = executorch::runtime;
 
-namespace anymps_executorch {
+namespace anymps::delegate {
 
 namespace {
 
@@ -228,4 +228,4 @@ void Delegate::run(Compiled& compiled, et::Span<et::EValue*> args, const Shapes&
   compiled.outputs_of.emplace(shapes, std::move(made));
 }
 
-}  // namespace anymps_executorch
+}  // namespace anymps::delegate

@@ -15,7 +15,7 @@
 
 #include "anymps/anymps.hpp"
 
-namespace anymps_executorch {
+namespace anymps::delegate {
 
 class Delegate {
  public:
@@ -57,4 +57,4 @@ class Delegate {
   std::map<Shapes, std::unique_ptr<Compiled>> fixed_;
 };
 
-}  // namespace anymps_executorch
+}  // namespace anymps::delegate

@@ -14,7 +14,7 @@
 
 namespace et = executorch::runtime;
 
-namespace anymps_executorch {
+namespace anymps::delegate {
 
 namespace {
 
@@ -112,7 +112,7 @@ int64_t ticks() {
 
 void log_error(const char* message) { ET_LOG(Error, "[MPSBackend] %s", message); }
 
-}  // namespace anymps_executorch
+}  // namespace anymps::delegate
 
 // What inline functions of ExecuTorch's headers call. The definitions are this library's own and
 // hidden; the log goes to the runtime's.
@@ -125,12 +125,12 @@ void runtime_abort() { std::abort(); }
 namespace internal {
 
 et_timestamp_t get_log_timestamp() {
-  return static_cast<et_timestamp_t>(anymps_executorch::ticks());
+  return static_cast<et_timestamp_t>(anymps::delegate::ticks());
 }
 
 void vlogf(LogLevel level, et_timestamp_t timestamp, const char* filename, const char* function,
            size_t line, const char* format, va_list args) {
-  if (const anymps_executorch::Log log = anymps_executorch::runtime().log) {
+  if (const anymps::delegate::Log log = anymps::delegate::runtime().log) {
     log(level, timestamp, filename, function, line, format, args);
     return;
   }

@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace anymps_executorch {
+namespace anymps::delegate {
 
 // Registers in every registry of the process that does not have the backend yet: some wheels carry
 // more than one. Returns what went wrong, "" if it is registered.
@@ -21,4 +21,4 @@ executorch::runtime::Error resize(executorch::runtime::etensor::Tensor& tensor,
 int64_t ticks();  // the runtime's clock, which event tracers use
 void log_error(const char* message);
 
-}  // namespace anymps_executorch
+}  // namespace anymps::delegate

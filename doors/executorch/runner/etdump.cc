@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace runner {
+namespace anymps::runner {
 
 namespace {
 
@@ -195,4 +195,4 @@ Etdump make_etdump(const std::vector<RunBlock>& blocks, size_t debug_limit) {
   return writer.finish();
 }
 
-}  // namespace runner
+}  // namespace anymps::runner

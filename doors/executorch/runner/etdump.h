@@ -9,7 +9,7 @@
 
 #include "common/npy.h"
 
-namespace runner {
+namespace anymps::runner {
 
 struct ProfileEvent {
   std::string name;      // of the runtime's own events ("Method::execute", "native_call_add.out")
@@ -41,4 +41,4 @@ struct Etdump {
 // Throws amps::Error when the recorded tensors need more than `debug_limit` bytes.
 Etdump make_etdump(const std::vector<RunBlock>& blocks, size_t debug_limit);
 
-}  // namespace runner
+}  // namespace anymps::runner

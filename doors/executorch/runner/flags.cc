@@ -8,7 +8,7 @@
 #include <limits>
 #include <variant>
 
-namespace runner {
+namespace anymps::runner {
 
 namespace {
 
@@ -196,4 +196,4 @@ std::string flags_help(const std::string& program) {
   return text;
 }
 
-}  // namespace runner
+}  // namespace anymps::runner

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace runner {
+namespace anymps::runner {
 
 struct Flags {
   std::string model_path = "model.ff";
@@ -45,4 +45,4 @@ class FlagError : public std::runtime_error {
 Flags parse_flags(const std::vector<std::string>& arguments);  // throws FlagError
 std::string flags_help(const std::string& program);
 
-}  // namespace runner
+}  // namespace anymps::runner

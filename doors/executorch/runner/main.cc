@@ -10,20 +10,21 @@
 #include "flags.h"
 #include "session.h"
 
+namespace anymps::runner {
 namespace {
 
-constexpr const char* kName = "mps_executor_runner";
+constexpr const char* kProgram = "mps_executor_runner";
 
 int wrong_usage(const std::string& message) {
-  common::say(fmt::format("{}: {}\n", kName, message));
+  common::say(fmt::format("{}: {}\n", kProgram, message));
   return 2;
 }
 
 int run(const std::vector<std::string>& arguments) {
   try {
-    const runner::Flags flags = runner::parse_flags(arguments);
+    const Flags flags = parse_flags(arguments);
     if (flags.help) {
-      fmt::print("{}", runner::flags_help(kName));
+      fmt::print("{}", flags_help(kProgram));
       return 0;
     }
     if (flags.version) {
@@ -40,18 +41,20 @@ int run(const std::vector<std::string>& arguments) {
       return wrong_usage(
           fmt::format("there is no file {}{}", flags.model_path,
                       flags.was_given("model_path") ? "" : "; --model_path names the program"));
-    return runner::Session(flags).run() ? 0 : 1;
-  } catch (const runner::FlagError& error) {
+    return Session(flags).run() ? 0 : 1;
+  } catch (const FlagError& error) {
     return wrong_usage(error.what());
   } catch (const std::exception& error) {
-    common::say(fmt::format("{}: {}\n", kName, error.what()));
+    common::say(fmt::format("{}: {}\n", kProgram, error.what()));
     return 1;
   }
 }
 
 }  // namespace
+}  // namespace anymps::runner
 
 int main(int argc, char** argv) {
+  using namespace anymps;
   common::open_standard_streams();
-  return common::end_output(kName, run({argv + 1, argv + argc}));
+  return common::end_output(runner::kProgram, runner::run({argv + 1, argv + argc}));
 }

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace runner {
+namespace anymps::runner {
 
 namespace {
 
@@ -74,4 +74,4 @@ std::string tensor_text(const common::Array& array, size_t edge) {
   return text + (wraps ? "\n])" : "])");
 }
 
-}  // namespace runner
+}  // namespace anymps::runner

@@ -7,8 +7,8 @@
 
 #include "common/npy.h"
 
-namespace runner {
+namespace anymps::runner {
 
 std::string tensor_text(const common::Array& array, size_t edge = 100);
 
-}  // namespace runner
+}  // namespace anymps::runner

@@ -9,7 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-namespace runner {
+namespace anymps::runner {
 
 namespace {
 
@@ -108,4 +108,4 @@ std::vector<RunBlock> run_blocks(const amps::Profiler& profiler, int bundled_inp
   return blocks;
 }
 
-}  // namespace runner
+}  // namespace anymps::runner

@@ -9,7 +9,7 @@
 #include "anymps/anymps.hpp"
 #include "etdump.h"
 
-namespace runner {
+namespace anymps::runner {
 
 // The instruction that calls a delegate, by how names of the delegate's nodes begin: "delegate0",
 // "delegate0_1" for the second call.
@@ -24,4 +24,4 @@ int instruction_of(const std::string& node, const DelegateCalls& calls);
 std::vector<RunBlock> run_blocks(const amps::Profiler& profiler, int bundled_input,
                                  int64_t origin_ns, const DelegateCalls& calls);
 
-}  // namespace runner
+}  // namespace anymps::runner

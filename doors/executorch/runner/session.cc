@@ -15,7 +15,7 @@
 #include "print.h"
 #include "profile.h"
 
-namespace runner {
+namespace anymps::runner {
 
 namespace {
 
@@ -280,4 +280,4 @@ bool Session::run() {
   return true;
 }
 
-}  // namespace runner
+}  // namespace anymps::runner

@@ -12,7 +12,7 @@
 #include "profile.h"
 #include "verify.h"
 
-namespace runner {
+namespace anymps::runner {
 
 class Session {
  public:
@@ -51,4 +51,4 @@ class Session {
   std::string mismatch_;          // of the first run that has one
 };
 
-}  // namespace runner
+}  // namespace anymps::runner

@@ -10,7 +10,7 @@
 
 #include "common/npy.h"
 
-namespace runner {
+namespace anymps::runner {
 
 namespace {
 
@@ -104,4 +104,4 @@ std::string difference(const std::vector<amps::Tensor>& got,
   return "";
 }
 
-}  // namespace runner
+}  // namespace anymps::runner

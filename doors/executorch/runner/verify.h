@@ -7,7 +7,7 @@
 
 #include "anymps/anymps.hpp"
 
-namespace runner {
+namespace anymps::runner {
 
 struct Tolerance {
   double rtol = 1e-4;
@@ -23,4 +23,4 @@ Tolerance tolerance_of(const amps::Program& program, const std::string& method);
 std::string difference(const std::vector<amps::Tensor>& got,
                        const std::vector<amps::Tensor>& expected, const Tolerance& tolerance);
 
-}  // namespace runner
+}  // namespace anymps::runner

@@ -18,7 +18,7 @@
 
 #include "anymps/anymps.hpp"
 
-namespace pyamps {
+namespace anymps::python {
 
 namespace nb = nanobind;
 
@@ -133,4 +133,4 @@ void bind_graph(nb::module_& m);
 void bind_program(nb::module_& m);
 void bind_tensor(nb::module_& m);
 
-}  // namespace pyamps
+}  // namespace anymps::python

@@ -4,7 +4,7 @@
 
 #include "core.h"
 
-namespace pyamps {
+namespace anymps::python {
 
 namespace {
 
@@ -98,4 +98,4 @@ void bind_device(nb::module_& m) {
   m.def("device_names", &Device::names);
 }
 
-}  // namespace pyamps
+}  // namespace anymps::python

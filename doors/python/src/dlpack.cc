@@ -3,7 +3,7 @@
 // lays them out. What a capsule says is checked before it is believed.
 #include "core.h"
 
-namespace pyamps {
+namespace anymps::python {
 
 namespace {
 
@@ -192,4 +192,4 @@ void bind_dlpack(nb::class_<Tensor>& tensor) {
   });
 }
 
-}  // namespace pyamps
+}  // namespace anymps::python

@@ -6,7 +6,7 @@
 
 #include "core.h"
 
-namespace pyamps {
+namespace anymps::python {
 
 namespace {
 
@@ -182,4 +182,4 @@ void bind_executable(nb::module_& m) {
           Unlocked());
 }
 
-}  // namespace pyamps
+}  // namespace anymps::python

@@ -2,7 +2,7 @@
 // Graphs and their values.
 #include "core.h"
 
-namespace pyamps {
+namespace anymps::python {
 
 namespace {
 
@@ -243,4 +243,4 @@ void bind_graph(nb::module_& m) {
       });
 }
 
-}  // namespace pyamps
+}  // namespace anymps::python

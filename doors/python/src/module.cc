@@ -5,8 +5,7 @@
 
 #include "core.h"
 
-namespace nb = nanobind;
-
+namespace anymps::python {
 namespace {
 
 struct Kind {
@@ -55,8 +54,10 @@ void translate(const std::exception_ptr& thrown, void*) {
 }
 
 }  // namespace
+}  // namespace anymps::python
 
 NB_MODULE(_core, m) {
+  using namespace anymps::python;
   base_error =
       add_exception(m, "Error", nb::borrow(PyExc_Exception),
                     "What every error of AnyMPS is; the message names the op and the node.");
@@ -64,21 +65,20 @@ NB_MODULE(_core, m) {
     errors[kind.status] = add_exception(
         m, kind.name, nb::make_tuple(nb::borrow(base_error), nb::borrow(*kind.also)), kind.doc);
   nb::register_exception_translator(translate);
-  pyamps::bind_tensor(m);
-  pyamps::bind_graph(m);
-  pyamps::bind_program(m);
-  pyamps::bind_executable(m);
-  pyamps::bind_device(m);
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&pyamps::finish_streams));
+  bind_tensor(m);
+  bind_graph(m);
+  bind_program(m);
+  bind_executable(m);
+  bind_device(m);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&finish_streams));
   nb::module_::import_("os").attr("register_at_fork")(
-      nb::arg("before") = nb::cpp_function(&pyamps::before_fork),
-      nb::arg("after_in_parent") = nb::cpp_function(&pyamps::after_fork),
-      nb::arg("after_in_child") = nb::cpp_function(&pyamps::after_fork));
+      nb::arg("before") = nb::cpp_function(&before_fork),
+      nb::arg("after_in_parent") = nb::cpp_function(&after_fork),
+      nb::arg("after_in_child") = nb::cpp_function(&after_fork));
   m.def("version", [] { return amps_version(); });
   m.def("doctor", &amps::doctor);
   m.def("write_file",
         [](const std::string& path, const std::string& text) { amps::write_file(path, {text}); });
   m.def("ops_text", &amps::ops_text);
-  m.def("dtype_size",
-        [](const std::string& name) { return amps_dtype_size(pyamps::dtype_of(name)); });
+  m.def("dtype_size", [](const std::string& name) { return amps_dtype_size(dtype_of(name)); });
 }

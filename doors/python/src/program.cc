@@ -2,7 +2,7 @@
 // Programs of ExecuTorch.
 #include "core.h"
 
-namespace pyamps {
+namespace anymps::python {
 
 namespace {
 
@@ -59,4 +59,4 @@ void bind_program(nb::module_& m) {
       .def("text", &amps::Program::text);
 }
 
-}  // namespace pyamps
+}  // namespace anymps::python

@@ -6,7 +6,7 @@
 
 #include "core.h"
 
-namespace pyamps {
+namespace anymps::python {
 
 namespace {
 
@@ -351,4 +351,4 @@ void bind_tensor(nb::module_& m) {
   });
 }
 
-}  // namespace pyamps
+}  // namespace anymps::python

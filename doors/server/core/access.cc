@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 constexpr std::pair<std::string_view, Api> kApis[] = {{"health", kHealthApi},
@@ -49,4 +49,4 @@ bool is_loopback(const std::string& address) {
   return address == "localhost";
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace server {
+namespace anymps::server {
 
 // Groups of calls, with Triton's names (api_names). A call may belong to several.
 enum Api : uint32_t {
@@ -64,4 +64,4 @@ const Restriction* unmet(const std::vector<Restriction>& restrictions, Apis apis
 // 127.0.0.1 and its like, ::1, localhost.
 bool is_loopback(const std::string& address);
 
-}  // namespace server
+}  // namespace anymps::server

@@ -10,7 +10,7 @@
 #include "serving/datatype.h"
 #include "serving/string_bytes.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 template <typename T>
@@ -86,4 +86,4 @@ OutputTensor classify(const OutputTensor& scores, uint32_t classes, bool batched
   return result;
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -9,7 +9,7 @@
 
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 using Labels = std::map<std::string, std::vector<std::string>, std::less<>>;  // by output
 
@@ -22,4 +22,4 @@ OutputTensor classify(const OutputTensor& scores, uint32_t classes, bool batched
 // How Triton says that the shared memory of an output is too small.
 Error too_small(const std::string& output, size_t given, size_t needed);
 
-}  // namespace server
+}  // namespace anymps::server

@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 
-namespace server {
+namespace anymps::server {
 
 using common::now_ns;
 
@@ -21,4 +21,4 @@ inline uint64_t after_us(uint64_t now, uint64_t microseconds) {
   return microseconds > (kFar - now) / 1000 ? kFar : now + microseconds * 1000;
 }
 
-}  // namespace server
+}  // namespace anymps::server

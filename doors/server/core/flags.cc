@@ -10,7 +10,7 @@
 #include "anymps/anymps.h"
 #include "serving/error.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 // What the flags say before it is checked as a whole.
@@ -472,4 +472,4 @@ std::vector<std::string> warnings(const Options& options) {
   return list;
 }
 
-}  // namespace server
+}  // namespace anymps::server

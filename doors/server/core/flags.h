@@ -8,7 +8,7 @@
 
 #include "server/core/options.h"
 
-namespace server {
+namespace anymps::server {
 
 // Fills `options`. An exit code if the program is to end at once: 0 after --help and --version, 2
 // after a message that says what is wrong.
@@ -17,4 +17,4 @@ std::optional<int> parse_flags(int argc, const char* const* argv, Options& optio
 // What is possible and rarely meant: everyone who reaches this machine is let in.
 std::vector<std::string> warnings(const Options& options);
 
-}  // namespace server
+}  // namespace anymps::server

@@ -11,7 +11,7 @@
 
 #include "serving/error.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using google::protobuf::Descriptor;
@@ -284,4 +284,4 @@ void parse_json(std::string_view text, Message& message) {
   from_json(parsed, message);
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -11,7 +11,7 @@ namespace google::protobuf {
 class Message;
 }
 
-namespace server {
+namespace anymps::server {
 
 enum class Defaults {
   kPrint,  // numbers, strings, enums, lists and maps also when they are empty; messages and members
@@ -28,4 +28,4 @@ void from_json(const nlohmann::json& json, google::protobuf::Message& message);
 // The same from text.
 void parse_json(std::string_view text, google::protobuf::Message& message);
 
-}  // namespace server
+}  // namespace anymps::server

@@ -11,7 +11,7 @@
 #include "server/core/access.h"
 #include "serving/settings.h"
 
-namespace server {
+namespace anymps::server {
 
 enum class ModelControl { kNone, kPoll, kExplicit };
 
@@ -77,4 +77,4 @@ struct Options {
   std::map<std::string, std::string> trace_config;
 };
 
-}  // namespace server
+}  // namespace anymps::server

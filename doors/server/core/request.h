@@ -20,7 +20,7 @@
 #include "anymps/anymps.h"
 #include "serving/error.h"
 
-namespace server {
+namespace anymps::server {
 
 using serving::check;
 using serving::Code;
@@ -144,4 +144,4 @@ inline int64_t parse_version(const std::string& text) {
   return version;
 }
 
-}  // namespace server
+}  // namespace anymps::server

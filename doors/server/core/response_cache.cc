@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 // What an entry costs beside its key and its elements.
@@ -168,4 +168,4 @@ ResponseCache::Usage ResponseCache::usage() const {
   return usage_;
 }
 
-}  // namespace server
+}  // namespace anymps::server

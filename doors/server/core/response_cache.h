@@ -15,7 +15,7 @@
 
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 class ResponseCache {
  public:
@@ -57,4 +57,4 @@ class ResponseCache {
   Usage usage_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -22,7 +22,7 @@
 #include "server/scheduling/refusal.h"
 #include "serving/datatype.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 constexpr const char* kExtensions[] = {"classification",
@@ -246,4 +246,4 @@ SharedMemory& Server::shared_memory() { return state_->shared_memory; }
 HeldBytes& Server::held_bytes() { return state_->held_bytes; }
 Tracer& Server::tracer() { return state_->tracer; }
 
-}  // namespace server
+}  // namespace anymps::server

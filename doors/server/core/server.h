@@ -14,7 +14,7 @@
 #include "server/core/options.h"
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 class HeldBytes;     // memory/held_bytes.h
 class Logger;        // observation/logger.h
@@ -87,4 +87,4 @@ class Server {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

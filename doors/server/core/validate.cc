@@ -9,7 +9,7 @@
 
 #include "serving/datatype.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using inference::ModelConfig;
@@ -226,4 +226,4 @@ void validate(const ModelConfig& config, const Request& request) {
   }
 }
 
-}  // namespace server
+}  // namespace anymps::server

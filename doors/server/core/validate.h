@@ -8,7 +8,7 @@
 #include "model_config.pb.h"
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 // nullopt for TYPE_INVALID.
 std::optional<amps_dtype> dtype_of(inference::DataType type);
@@ -19,4 +19,4 @@ void validate(const inference::ModelConfig& config, const Request& request);
 // Rows of a request that was validated; 1 for models without a batch axis.
 uint64_t rows_of(const inference::ModelConfig& config, const Request& request);
 
-}  // namespace server
+}  // namespace anymps::server

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/grpc/calls.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 constexpr size_t kMostCalls = 4096;  // of inference and Watch, over all connections
@@ -95,4 +95,4 @@ void Calls::wait_for_none() {
   none_.wait(lock, [&] { return alive_ == 0; });
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -17,7 +17,7 @@
 #include "server/core/server.h"
 #include "server/grpc/infer_codec.h"
 
-namespace server {
+namespace anymps::server {
 
 // Infer calls come as bytes: tensors then need no copy on their way out.
 using InferService = inference::GRPCInferenceService::WithRawMethod_ModelInfer<
@@ -75,4 +75,4 @@ class Event {
 void await_infer(Calls& calls, grpc::ServerCompletionQueue* queue);
 void await_stream(Calls& calls, grpc::ServerCompletionQueue* queue);
 
-}  // namespace server
+}  // namespace anymps::server

@@ -26,7 +26,7 @@
 #include "server/core/access.h"
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 std::string read_file(const char* flag, const std::string& path) {
@@ -156,4 +156,4 @@ void Door::check(void* door, grpc_auth_context*, const grpc_metadata* metadata, 
   done(call, nullptr, 0, nullptr, 0, code, why.c_str());
 }
 
-}  // namespace server
+}  // namespace anymps::server

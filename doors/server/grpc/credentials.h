@@ -11,7 +11,7 @@
 
 #include "server/core/options.h"
 
-namespace server {
+namespace anymps::server {
 
 // Who may come in. It must outlive the server that has its credentials.
 class Door {
@@ -30,4 +30,4 @@ class Door {
   std::shared_ptr<grpc::ServerCredentials> credentials_;  // owns it
 };
 
-}  // namespace server
+}  // namespace anymps::server

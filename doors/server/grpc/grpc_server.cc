@@ -18,7 +18,7 @@
 #include "server/http/transport/loop.h"
 #include "server/memory/held_bytes.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 // Infer calls that wait for clients on each queue: so many can arrive at a time without waiting.
@@ -176,4 +176,4 @@ void GrpcServer::stop() {
   for (std::thread& thread : s.threads) thread.join();
 }
 
-}  // namespace server
+}  // namespace anymps::server

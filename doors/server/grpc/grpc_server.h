@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace server {
+namespace anymps::server {
 
 class Server;
 
@@ -24,4 +24,4 @@ class GrpcServer {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <optional>
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using grpc::health::v1::HealthCheckRequest;
@@ -109,4 +109,4 @@ void await_watch(Calls& calls, HealthService& service, grpc::ServerCompletionQue
   std::make_shared<Watch>(calls, service, queue)->await();
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -6,7 +6,7 @@
 #include "health.grpc.pb.h"
 #include "server/grpc/calls.h"
 
-namespace server {
+namespace anymps::server {
 
 class HealthService
     : public grpc::health::v1::Health::WithAsyncMethod_Watch<grpc::health::v1::Health::Service> {
@@ -23,4 +23,4 @@ class HealthService
 // Watch: a message now, and one each time that it changes.
 void await_watch(Calls& calls, HealthService& service, grpc::ServerCompletionQueue* queue);
 
-}  // namespace server
+}  // namespace anymps::server

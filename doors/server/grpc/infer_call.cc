@@ -4,7 +4,7 @@
 #include "server/grpc/infer_message.h"
 #include "server/memory/shared_memory.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 class InferCall {
@@ -78,4 +78,4 @@ class InferCall {
 
 void await_infer(Calls& calls, grpc::ServerCompletionQueue* queue) { new InferCall(calls, queue); }
 
-}  // namespace server
+}  // namespace anymps::server

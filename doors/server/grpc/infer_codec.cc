@@ -16,7 +16,7 @@
 #include "server/memory/shared_memory.h"
 #include "serving/datatype.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensors travel as little-endian bytes");
@@ -345,4 +345,4 @@ Wire encode_streamed(Response&& response, const InferTargets& targets) {
   return wire;
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -12,7 +12,7 @@
 #include "grpc_service.pb.h"
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 class SharedMemory;
 
@@ -47,4 +47,4 @@ Wire encode_infer(Response&& response, const InferTargets& targets, bool streame
 // The bytes of a ModelStreamInferResponse around a response, or around an error.
 Wire encode_streamed(Response&& response, const InferTargets& targets);
 
-}  // namespace server
+}  // namespace anymps::server

@@ -9,7 +9,7 @@
 
 #include "server/core/clock.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 constexpr size_t kChunk = size_t{64} << 10;
@@ -109,4 +109,4 @@ RequestPtr InferMessage::decode(const std::shared_ptr<InferMessage>& self,
   return request;
 }
 
-}  // namespace server
+}  // namespace anymps::server

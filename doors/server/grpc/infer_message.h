@@ -9,7 +9,7 @@
 #include "server/grpc/calls.h"
 #include "server/memory/held_bytes.h"
 
-namespace server {
+namespace anymps::server {
 
 class InferMessage {
  public:
@@ -29,4 +29,4 @@ class InferMessage {
   inference::ModelInferRequest message_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -6,7 +6,7 @@
 #include "server/grpc/infer_message.h"
 #include "server/memory/shared_memory.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 // A stream with this many requests unanswered is not read from until some are.
@@ -207,4 +207,4 @@ void await_stream(Calls& calls, grpc::ServerCompletionQueue* queue) {
   InferStream::await(calls, queue);
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -7,7 +7,7 @@
 #include "server/observation/logger.h"
 #include "server/observation/trace.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using inference::ModelRepositoryParameter;
@@ -173,4 +173,4 @@ ANYMPS_GRPC_METHOD(LogSettings) {
 
 #undef ANYMPS_GRPC_METHOD
 
-}  // namespace server
+}  // namespace anymps::server

@@ -6,7 +6,7 @@
 
 #include "server/grpc/calls.h"
 
-namespace server {
+namespace anymps::server {
 
 class Service : public InferService {
  public:
@@ -46,4 +46,4 @@ class Service : public InferService {
   std::atomic<int> under_way_{0};
 };
 
-}  // namespace server
+}  // namespace anymps::server

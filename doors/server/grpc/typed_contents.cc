@@ -9,7 +9,7 @@
 #include "serving/datatype.h"
 #include "serving/string_bytes.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using inference::InferTensorContents;
@@ -126,4 +126,4 @@ Buffer typed_contents(const Message& message, const Input& input, amps_dtype dty
   }
 }
 
-}  // namespace server
+}  // namespace anymps::server

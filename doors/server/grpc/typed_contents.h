@@ -7,7 +7,7 @@
 #include "grpc_service.pb.h"
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 // The elements of an input of `message` as bytes: in place where the message holds them as they
 // are, else laid together. kInvalidArgument if they are of another type than the input, or do not
@@ -16,4 +16,4 @@ Buffer typed_contents(const std::shared_ptr<const inference::ModelInferRequest>&
                       const inference::ModelInferRequest::InferInputTensor& input,
                       amps_dtype dtype);
 
-}  // namespace server
+}  // namespace anymps::server

@@ -7,7 +7,7 @@
 
 #include "server/core/access.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 std::string lower_case(std::string_view text) {
@@ -194,4 +194,4 @@ void add_origin(const Options& options, const Head& head, Reply& reply) {
                              "Inference-Header-Content-Length, Content-Encoding");
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -11,7 +11,7 @@
 #include "server/http/routes.h"
 #include "server/http/transport/message.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 // A reply instead of the request, or nullopt if it may go on.
 std::optional<Reply> check_access(const Options& options, const Head& head);
@@ -20,4 +20,4 @@ std::optional<Reply> check_metrics_access(const Options& options, const Head& he
 // What lets a page of an allowed origin see the reply.
 void add_origin(const Options& options, const Head& head, Reply& reply);
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -5,7 +5,7 @@
 
 #include "serving/error.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 int value_of(char c) {
@@ -42,4 +42,4 @@ std::string decode_base64(std::string_view text) {
   return out;
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace server::http {
+namespace anymps::server::http {
 
 // Throws Error (kInvalidArgument) for characters that are none of base64; white space is skipped.
 std::string decode_base64(std::string_view text);
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -12,7 +12,7 @@
 #include "server/observation/logger.h"
 #include "server/observation/trace.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 using Kind = JsonReader::Kind;
@@ -309,4 +309,4 @@ Reply control(Server& server, const Route& route, Method method, const Buffer& b
   }
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

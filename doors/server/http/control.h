@@ -7,11 +7,11 @@
 #include "server/http/routes.h"
 #include "server/http/transport/message.h"
 
-namespace server {
+namespace anymps::server {
 class Server;
 }
 
-namespace server::http {
+namespace anymps::server::http {
 
 // Whether the topic takes this method: POST for what changes something or infers, GET for the rest.
 bool allows(const Route& route, Method method);
@@ -21,4 +21,4 @@ bool is_slow(Topic topic);
 // Throws Error.
 Reply control(Server& server, const Route& route, Method method, const Buffer& body);
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -4,7 +4,7 @@ file(READ ${IN} bytes HEX)
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${bytes}")
 file(WRITE ${OUT} "// Generated from ${IN}.
 #include <cstddef>
-namespace server::http {
+namespace anymps::server::http {
 extern const char kStatusHtml[];
 extern const size_t kStatusHtmlBytes;
 const char kStatusHtml[] = {${bytes}};

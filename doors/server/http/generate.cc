@@ -9,7 +9,7 @@
 #include "server/http/tensor_json.h"
 #include "serving/datatype.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 using Kind = JsonReader::Kind;
@@ -133,4 +133,4 @@ std::string encode_generate(const Response& response) {
   return out;
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

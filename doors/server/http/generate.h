@@ -8,7 +8,7 @@
 
 #include "server/http/infer_codec.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 // Members that are no inputs become parameters; those of "parameters" count as if they stood
 // outside.
@@ -18,4 +18,4 @@ void decode_generate(const Buffer& body, std::span<const TensorInfo> inputs, Req
 // list.
 std::string encode_generate(const Response& response);
 
-}  // namespace server::http
+}  // namespace anymps::server::http

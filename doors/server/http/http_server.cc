@@ -13,7 +13,7 @@
 #include "server/observation/logger.h"
 #include "server/observation/metrics.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using namespace http;
@@ -171,4 +171,4 @@ void HttpServer::stop() {
   while (reading() && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
-}  // namespace server
+}  // namespace anymps::server

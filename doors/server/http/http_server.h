@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace server {
+namespace anymps::server {
 
 class Server;
 
@@ -26,4 +26,4 @@ class HttpServer {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

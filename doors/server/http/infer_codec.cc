@@ -10,7 +10,7 @@
 #include "server/http/tensor_json.h"
 #include "serving/datatype.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 OutputForm::Kind ReplyForm::of(std::string_view output) const {
   for (const OutputForm& form : outputs)
@@ -145,4 +145,4 @@ EncodedBody encode_infer(const Response& response, const ReplyForm& form) {
   return body;
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

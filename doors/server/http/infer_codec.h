@@ -12,7 +12,7 @@
 
 #include "server/core/request.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 // How the outputs of a request go back.
 struct OutputForm {
@@ -61,4 +61,4 @@ EncodedBody encode_infer(const Response& response, const ReplyForm& form);
 class JsonReader;
 Parameter read_parameter(JsonReader& reader, std::string_view name);
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -11,7 +11,7 @@
 #include "server/http/tensor_json.h"
 #include "serving/datatype.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 using Kind = JsonReader::Kind;
@@ -330,4 +330,4 @@ ReplyForm decode_infer(const Buffer& body, size_t json_bytes, const FindRegion& 
   return InferDecoder(body, json_bytes, find_region, request).run();
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -9,7 +9,7 @@
 #include "server/memory/shared_memory.h"
 #include "serving/datatype.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 // Whether this thread is handing a request to the server: what is answered now was refused.
@@ -159,4 +159,4 @@ void start_generate(Server& server, const ExchangePtr& exchange, const Route& ro
   hand_over(server, std::move(request));
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

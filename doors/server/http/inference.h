@@ -7,15 +7,15 @@
 #include "server/http/routes.h"
 #include "server/http/transport/exchange.h"
 
-namespace server {
+namespace anymps::server {
 class Server;
 }
 
-namespace server::http {
+namespace anymps::server::http {
 
 // Hand the request to the server, which answers through the exchange's mailbox. Throw Error if the
 // request cannot be understood; nothing is under way then.
 void start_infer(Server& server, const ExchangePtr& exchange, const Route& route);
 void start_generate(Server& server, const ExchangePtr& exchange, const Route& route, bool stream);
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -7,7 +7,7 @@
 
 #include "common/utf8.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 using serving::Code;
@@ -317,4 +317,4 @@ void JsonReader::end() {
     malformed("The document root must not be followed by other values.", at_);
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

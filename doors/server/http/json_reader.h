@@ -10,7 +10,7 @@
 
 #include "serving/error.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 class JsonReader {
  public:
@@ -77,4 +77,4 @@ class JsonReader {
   int depth_ = 0;
 };
 
-}  // namespace server::http
+}  // namespace anymps::server::http

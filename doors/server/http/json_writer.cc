@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace server::http {
+namespace anymps::server::http {
 
 void append_json(std::string& out, std::string_view text) {
   constexpr char kHex[] = "0123456789ABCDEF";
@@ -125,4 +125,4 @@ std::string error_json(std::string_view message) {
   return out;
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -9,7 +9,7 @@
 
 #include "server/core/request.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 void append_json(std::string& out, std::string_view text);  // quoted; bytes >= 0x80 as they are
 void append_json(std::string& out, double value);
@@ -19,4 +19,4 @@ void append_json(std::string& out, const Parameter& value);
 
 std::string error_json(std::string_view message);  // {"error":"..."}
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -8,7 +8,7 @@
 
 #include "server/http/transport/message.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 using Segments = std::span<const std::string>;
@@ -112,4 +112,4 @@ Route find_route(std::string_view path) {
   return route;
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace server::http {
+namespace anymps::server::http {
 
 enum class Topic {
   kUnknown,
@@ -39,4 +39,4 @@ struct Route {
 
 Route find_route(std::string_view path);
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -11,7 +11,7 @@
 #include "server/core/message_json.h"
 #include "server/core/server.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 // status.html, put into the program by CMake.
 extern const char kStatusHtml[];
@@ -121,4 +121,4 @@ std::string status_json(Server& server) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -6,15 +6,15 @@
 
 #include "server/http/transport/message.h"
 
-namespace server {
+namespace anymps::server {
 class Server;
 }
 
-namespace server::http {
+namespace anymps::server::http {
 
 // The page itself, without figures.
 Reply status_page();
 // Models with state, counters, latencies and queues; memory of devices and process; response cache.
 std::string status_json(Server& server);
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -9,7 +9,7 @@
 #include "serving/datatype.h"
 #include "serving/string_bytes.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 [[noreturn]] void wrong_shape() {
@@ -180,4 +180,4 @@ void append_elements(std::string& out, const OutputTensor& tensor) {
   out.push_back(']');
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -11,7 +11,7 @@
 #include "server/core/request.h"
 #include "server/http/json_reader.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 struct JsonElements {
   Buffer data;  // strings with 4 bytes of length before each
@@ -27,4 +27,4 @@ JsonElements read_elements(JsonReader& reader, std::string_view name, amps_dtype
 // Appends "[e,e,...]". kInternal if the buffer is not what type and shape say.
 void append_elements(std::string& out, const OutputTensor& tensor);
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -12,7 +12,7 @@
 
 #include "server/core/clock.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 constexpr size_t kAlignment = 64;
@@ -129,4 +129,4 @@ Buffer allocate_buffer(size_t bytes) {
   }
 }
 
-}  // namespace server
+}  // namespace anymps::server

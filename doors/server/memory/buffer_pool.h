@@ -7,7 +7,7 @@
 
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 // `bytes` writable bytes on a 64-byte boundary; they go back when the last copy of the buffer is
 // gone. Throws kUnavailable if there is no memory.
@@ -17,4 +17,4 @@ Buffer allocate_buffer(size_t bytes);
 void trim_buffers(std::chrono::nanoseconds age);
 size_t unused_buffer_bytes();
 
-}  // namespace server
+}  // namespace anymps::server

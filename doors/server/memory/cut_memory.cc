@@ -14,7 +14,7 @@
 
 #include "serving/error.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 // What the handler reads without locks. A free slot has begin 0.
@@ -124,4 +124,4 @@ bool was_cut(const void* place) {
   return slot && slot->cut.load();
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace server {
+namespace anymps::server {
 
 // A mapping, watched as long as this lives.
 class WatchedMemory {
@@ -25,4 +25,4 @@ class WatchedMemory {
 // as long as that has never happened.
 bool was_cut(const void* place);
 
-}  // namespace server
+}  // namespace anymps::server

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace server {
+namespace anymps::server {
 
 class HeldBytes {
  public:
@@ -62,4 +62,4 @@ class HeldBytes {
   std::atomic<uint64_t> held_{0};
 };
 
-}  // namespace server
+}  // namespace anymps::server

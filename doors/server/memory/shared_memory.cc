@@ -14,7 +14,7 @@
 
 #include "server/memory/cut_memory.h"
 
-namespace server {
+namespace anymps::server {
 
 // A part of a POSIX shared memory object, mapped. The file stays open, so that its size can be
 // asked again: a request for memory that was cut is refused.
@@ -155,4 +155,4 @@ Buffer SharedMemory::buffer(const std::string& name, uint64_t offset, uint64_t b
   return {std::move(region), data, static_cast<size_t>(bytes)};
 }
 
-}  // namespace server
+}  // namespace anymps::server

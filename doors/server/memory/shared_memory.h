@@ -12,7 +12,7 @@
 #include "grpc_service.pb.h"
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 class SharedMemory {
  public:
@@ -35,4 +35,4 @@ class SharedMemory {
   std::map<std::string, std::shared_ptr<Region>> regions_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -11,7 +11,7 @@
 
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 constexpr std::string_view kDefault = "default", kIso = "ISO8601";
@@ -129,4 +129,4 @@ void Logger::write(char severity, std::string_view message, const char* file, in
     std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -12,7 +12,7 @@
 #include "grpc_service.pb.h"
 #include "server/core/options.h"
 
-namespace server {
+namespace anymps::server {
 
 class Logger {
  public:
@@ -57,4 +57,4 @@ class Logger {
   std::ofstream file_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

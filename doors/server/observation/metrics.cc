@@ -10,7 +10,7 @@
 
 #include "anymps/anymps.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 // A label's value between its quotes.
@@ -260,4 +260,4 @@ std::string MetricsPage::text() const {
          engine_metrics_text();
 }
 
-}  // namespace server
+}  // namespace anymps::server

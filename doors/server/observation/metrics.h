@@ -10,7 +10,7 @@
 #include "grpc_service.pb.h"
 #include "server/core/server.h"
 
-namespace server {
+namespace anymps::server {
 
 // What the machine does.
 struct CpuFigures {
@@ -46,4 +46,4 @@ class MetricsPage {
   mutable CpuMeter cpu_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -10,7 +10,7 @@
 
 #include "server/core/clock.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 uint64_t between(uint64_t begin, uint64_t end) { return begin && end > begin ? end - begin : 0; }
@@ -133,4 +133,4 @@ std::map<Code, uint64_t> ModelMetrics::failures() const {
   return failures_;
 }
 
-}  // namespace server
+}  // namespace anymps::server

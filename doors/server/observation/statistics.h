@@ -13,7 +13,7 @@
 #include "grpc_service.pb.h"
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 class ModelMetrics {
  public:
@@ -51,4 +51,4 @@ class ModelMetrics {
   std::atomic<int64_t> pending_{0};
 };
 
-}  // namespace server
+}  // namespace anymps::server

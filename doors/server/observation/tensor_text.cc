@@ -10,7 +10,7 @@
 #include "serving/datatype.h"
 #include "serving/string_bytes.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 constexpr size_t kShown = 1000;
@@ -74,4 +74,4 @@ std::string tensor_text(amps_dtype dtype, std::span<const Buffer> buffers) {
   return text;
 }
 
-}  // namespace server
+}  // namespace anymps::server

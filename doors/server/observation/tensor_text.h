@@ -7,9 +7,9 @@
 
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 // Elements that lie across two buffers are not shown; nor is what comes after the first 1000.
 std::string tensor_text(amps_dtype dtype, std::span<const Buffer> buffers);
 
-}  // namespace server
+}  // namespace anymps::server

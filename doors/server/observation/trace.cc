@@ -11,7 +11,7 @@
 #include "server/observation/tensor_text.h"
 #include "serving/datatype.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 // Traces are held up to this many bytes, then appended to the file.
@@ -319,4 +319,4 @@ void Tracer::finish(const Request& request, const std::string& version, const Re
     state_->flush(scope, trace.setting);
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -13,7 +13,7 @@
 #include "server/core/options.h"
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 // What is kept for a request that is sampled.
 class Trace {
@@ -49,4 +49,4 @@ class Tracer {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -7,7 +7,7 @@
 #include "server/repository/ensemble_check.h"
 #include "serving/datatype.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using inference::ModelConfig;
@@ -114,4 +114,4 @@ void check_tensors(const ModelConfig& config, bool complete) {
   check_limits(config);
 }
 
-}  // namespace server
+}  // namespace anymps::server

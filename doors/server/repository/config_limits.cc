@@ -8,7 +8,7 @@
 #include "server/repository/limits.h"
 #include "serving/datatype.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using inference::ModelConfig;
@@ -117,4 +117,4 @@ void check_limits(const ModelConfig& config) {
   check_warmup(config);
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -11,7 +11,7 @@
 
 #include "anymps/anymps.hpp"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 namespace fs = std::filesystem;
@@ -127,4 +127,4 @@ void normalize_config(ModelConfig& config) {
   normalize_groups(config);
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -10,7 +10,7 @@
 #include "model_config.pb.h"
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 // Throws kInvalidArgument: "failed to read text proto from ORIGIN: 2:4: ..." (line, column).
 inference::ModelConfig parse_config_text(std::string_view text, const std::string& origin);
@@ -38,4 +38,4 @@ void check_tensors(const inference::ModelConfig& config, bool complete);
 // That no number asks for more than repository/limits.h gives.
 void check_limits(const inference::ModelConfig& config);
 
-}  // namespace server
+}  // namespace anymps::server

@@ -8,7 +8,7 @@
 #include "server/repository/limits.h"
 #include "serving/datatype.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using inference::ModelConfig;
@@ -187,4 +187,4 @@ void check_ensemble_steps(const ModelConfig& config, const StepModels& models) {
   }
 }
 
-}  // namespace server
+}  // namespace anymps::server

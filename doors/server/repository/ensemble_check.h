@@ -11,7 +11,7 @@
 
 #include "server/repository/model_version.h"
 
-namespace server {
+namespace anymps::server {
 
 // The flow of tensors, as far as the configuration of the ensemble tells. Throws kInvalidArgument.
 void check_ensemble_config(const inference::ModelConfig& config);
@@ -29,4 +29,4 @@ void check_ensemble_steps(const inference::ModelConfig& config, const StepModels
 // repository/limits.h gives.
 ModelVersion::Extent extent_of(const inference::ModelConfig& config, const StepModels& models);
 
-}  // namespace server
+}  // namespace anymps::server

@@ -8,7 +8,7 @@
 
 #include "serving/settings.h"
 
-namespace server {
+namespace anymps::server {
 
 inline constexpr int64_t kMaxBatchRows = serving::kMostRows;
 inline constexpr int64_t kMaxInstances = 1024;
@@ -22,4 +22,4 @@ inline constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;   // of a sequence
 inline constexpr uint64_t kMaxEnsembleRuns = 1024;
 inline constexpr unsigned kMaxEnsembleDepth = 16;
 
-}  // namespace server
+}  // namespace anymps::server

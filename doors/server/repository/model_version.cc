@@ -12,7 +12,7 @@
 #include "server/repository/config_text.h"
 #include "server/repository/warmup.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 namespace fs = std::filesystem;
@@ -193,4 +193,4 @@ void Graveyard::work() {
   }
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -17,7 +17,7 @@
 #include "server/scheduling/instance.h"
 #include "serving/reach.h"
 
-namespace server {
+namespace anymps::server {
 
 class RateLimiter;
 class Graveyard;
@@ -100,4 +100,4 @@ class Graveyard {
   std::thread thread_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -7,7 +7,7 @@
 #include "server/core/message_json.h"
 #include "server/repository/config_text.h"
 
-namespace server {
+namespace anymps::server {
 
 namespace fs = std::filesystem;
 
@@ -277,4 +277,4 @@ inference::RepositoryIndexResponse Repository::index(bool ready_only) const {
   return response;
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -18,7 +18,7 @@
 #include "server/repository/model_version.h"
 #include "server/repository/repository_scan.h"
 
-namespace server {
+namespace anymps::server {
 
 class Repository {
  public:
@@ -132,4 +132,4 @@ inline constexpr char kUnloaded[] = "unloaded";  // the reason of versions that 
 // "Invalid argument", as Triton's core names the codes.
 const char* code_text(Code code);
 
-}  // namespace server
+}  // namespace anymps::server

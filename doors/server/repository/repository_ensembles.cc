@@ -6,7 +6,7 @@
 #include "server/repository/ensemble_check.h"
 #include "server/repository/repository.h"
 
-namespace server {
+namespace anymps::server {
 
 // Ensembles that run what has changed, directly or through others.
 std::set<std::string> Repository::dependents(const std::set<std::string>& changed) const {
@@ -132,4 +132,4 @@ std::string Repository::load_ensemble(const std::string& name, Source source, bo
   return failure;
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -10,7 +10,7 @@
 #include "server/repository/repository.h"
 #include "server/scheduling/ensemble.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 void check_backend(const inference::ModelConfig& config) {
@@ -373,4 +373,4 @@ std::string Repository::commit(const std::string& name, Source source,
   return failure;
 }
 
-}  // namespace server
+}  // namespace anymps::server

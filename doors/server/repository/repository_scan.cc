@@ -12,7 +12,7 @@
 
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 namespace fs = std::filesystem;
@@ -174,4 +174,4 @@ void PrivateDir::write(const std::string& name, std::string_view content) const 
   if (!file) throw Error(Code::kInternal, "cannot write the file '" + name + "' of a model");
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -13,7 +13,7 @@
 
 #include "model_config.pb.h"
 
-namespace server {
+namespace anymps::server {
 
 // A name that is one folder and cannot lead out of the repository.
 bool valid_model_name(std::string_view name);
@@ -58,4 +58,4 @@ class PrivateDir {
   std::filesystem::path path_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -13,7 +13,7 @@
 #include "server/memory/buffer_pool.h"
 #include "serving/datatype.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 namespace fs = std::filesystem;
@@ -170,4 +170,4 @@ void warm_up(const inference::ModelConfig& config, const serving::ModelDir& mode
   }
 }
 
-}  // namespace server
+}  // namespace anymps::server

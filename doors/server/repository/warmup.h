@@ -9,11 +9,11 @@
 #include "server/scheduling/scheduler.h"
 #include "serving/reach.h"
 
-namespace server {
+namespace anymps::server {
 
 // Runs them on this instance. Throws the Error of the first that fails; files lie in
 // `model_dir`/warmup.
 void warm_up(const inference::ModelConfig& config, const serving::ModelDir& model_dir,
              Instance& instance);
 
-}  // namespace server
+}  // namespace anymps::server

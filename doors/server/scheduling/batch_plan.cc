@@ -8,7 +8,7 @@
 
 #include "server/core/clock.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 bool same_bytes(const InputTensor& a, const InputTensor& b) {
@@ -105,4 +105,4 @@ BatchPlan::Decision BatchPlan::decide(uint64_t now) const {
   return {0, due, next == rules_.preferred().end() ? rules_.max_rows() : *next};
 }
 
-}  // namespace server
+}  // namespace anymps::server

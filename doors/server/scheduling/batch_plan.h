@@ -12,7 +12,7 @@
 #include "model_config.pb.h"
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 class BatchRules {
  public:
@@ -61,4 +61,4 @@ class BatchPlan {
   bool full_ = false;
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -24,7 +24,7 @@
 #include "server/scheduling/rate_limiter.h"
 #include "server/scheduling/refusal.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 // std::counting_semaphore of gcc 12 can miss a release.
@@ -315,4 +315,4 @@ void DynamicBatcher::enqueue(RequestPtr request) {
 size_t DynamicBatcher::queued() const { return core_->queued(); }
 size_t DynamicBatcher::in_flight() const { return core_->in_flight(); }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -10,7 +10,7 @@
 #include "server/scheduling/scheduler.h"
 #include "server/scheduling/worker_threads.h"
 
-namespace server {
+namespace anymps::server {
 
 class DynamicBatcher final : public Scheduler {
  public:
@@ -28,4 +28,4 @@ class DynamicBatcher final : public Scheduler {
   WorkerThreads threads_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -13,7 +13,7 @@
 #include "server/memory/buffer_pool.h"
 #include "server/scheduling/refusal.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 struct Tensor {
@@ -331,4 +331,4 @@ std::unique_ptr<Scheduler> make_ensemble(const AnswerContext& context, StepModel
   return std::make_unique<Ensemble>(context, std::move(models));
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -7,9 +7,9 @@
 
 #include "server/repository/ensemble_check.h"
 
-namespace server {
+namespace anymps::server {
 
 // Runs the steps. max_inflight_requests is met by construction: a step runs once a request.
 std::unique_ptr<Scheduler> make_ensemble(const AnswerContext& context, StepModels models);
 
-}  // namespace server
+}  // namespace anymps::server

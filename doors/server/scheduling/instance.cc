@@ -10,7 +10,7 @@
 #include "server/memory/cut_memory.h"
 #include "server/observation/statistics.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 bool has_cut_memory(const Request& request) {
@@ -212,4 +212,4 @@ void ModelInstance::run(std::vector<RequestPtr> batch) {
   }
 }
 
-}  // namespace server
+}  // namespace anymps::server

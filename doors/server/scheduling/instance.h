@@ -13,7 +13,7 @@
 #include "server/scheduling/scheduler.h"
 #include "serving/model.h"
 
-namespace server {
+namespace anymps::server {
 
 class ModelMetrics;
 class ResponseCache;
@@ -51,4 +51,4 @@ class ModelInstance final : public Instance {
   std::vector<serving::Request*> running_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

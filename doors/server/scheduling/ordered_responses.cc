@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace server {
+namespace anymps::server {
 
 void OrderedResponses::join(Request& request) {
   std::lock_guard lock(mutex_);
@@ -36,4 +36,4 @@ size_t OrderedResponses::pending() const {
   return static_cast<size_t>(tickets_ - next_);
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -10,7 +10,7 @@
 
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 class OrderedResponses : public std::enable_shared_from_this<OrderedResponses> {
  public:
@@ -31,4 +31,4 @@ class OrderedResponses : public std::enable_shared_from_this<OrderedResponses> {
   bool delivering_ = false;
 };
 
-}  // namespace server
+}  // namespace anymps::server

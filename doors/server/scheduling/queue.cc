@@ -8,7 +8,7 @@
 
 #include "server/core/clock.h"
 
-namespace server {
+namespace anymps::server {
 
 RequestQueue::RequestQueue(const inference::ModelDynamicBatching& config) {
   const size_t count = static_cast<size_t>(std::max<uint64_t>(1, config.priority_levels()));
@@ -123,4 +123,4 @@ void RequestQueue::expire(uint64_t now, std::vector<RequestPtr>& rejected) {
   }
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -10,7 +10,7 @@
 #include "model_config.pb.h"
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 class RequestQueue {
  public:
@@ -70,4 +70,4 @@ class RequestQueue {
   std::vector<Deadline> deadlines_;  // a heap, the earliest on top; some of requests that left
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -11,7 +11,7 @@
 
 #include "serving/error.h"
 
-namespace server {
+namespace anymps::server {
 
 using serving::Code;
 using serving::Error;
@@ -169,4 +169,4 @@ void RateLimiter::Permit::unused() {
   --executions_;
 }
 
-}  // namespace server
+}  // namespace anymps::server

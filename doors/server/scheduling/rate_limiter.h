@@ -11,7 +11,7 @@
 
 #include "model_config.pb.h"
 
-namespace server {
+namespace anymps::server {
 
 class RateLimiter {
   struct State;
@@ -50,4 +50,4 @@ class RateLimiter {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

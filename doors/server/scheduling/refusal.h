@@ -12,7 +12,7 @@
 #include "server/scheduling/rate_limiter.h"
 #include "server/scheduling/scheduler.h"
 
-namespace server {
+namespace anymps::server {
 
 inline constexpr char kQueueFull[] = "Exceeds maximum queue size";
 inline constexpr char kTimeout[] = "Request timeout expired";
@@ -55,4 +55,4 @@ class Registration {
   std::vector<inference::ModelInstanceGroup> groups_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -8,7 +8,7 @@
 #include "server/scheduling/dynamic_batcher.h"
 #include "server/scheduling/sequence_batcher.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 void check_dynamic_batching(const inference::ModelConfig& config) {
@@ -52,4 +52,4 @@ std::unique_ptr<Scheduler> make_scheduler(const inference::ModelConfig& config,
   return std::make_unique<DynamicBatcher>(config, std::move(instances), limiter, metrics);
 }
 
-}  // namespace server
+}  // namespace anymps::server

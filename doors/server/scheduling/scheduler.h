@@ -11,7 +11,7 @@
 #include "server/core/request.h"
 #include "serving/reach.h"
 
-namespace server {
+namespace anymps::server {
 
 class RateLimiter;   // scheduling/rate_limiter.h: resources that instances of all models share
 class ModelMetrics;  // observation/statistics.h: counters and durations of a model version
@@ -45,4 +45,4 @@ std::unique_ptr<Scheduler> make_scheduler(const inference::ModelConfig& config,
                                           RateLimiter& limiter, ModelMetrics& metrics,
                                           const serving::ModelDir& model_dir = {});
 
-}  // namespace server
+}  // namespace anymps::server

@@ -17,7 +17,7 @@
 #include "server/scheduling/sequence_rows.h"
 #include "server/scheduling/sequence_slots.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 constexpr uint64_t kDefaultIdleUs = 1'000'000;
@@ -349,4 +349,4 @@ void SequenceBatcher::enqueue(RequestPtr request) {
 size_t SequenceBatcher::queued() const { return core_->queued(); }
 size_t SequenceBatcher::in_flight() const { return core_->in_flight(); }
 
-}  // namespace server
+}  // namespace anymps::server

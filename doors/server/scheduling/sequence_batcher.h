@@ -10,7 +10,7 @@
 #include "server/scheduling/worker_threads.h"
 #include "serving/reach.h"
 
-namespace server {
+namespace anymps::server {
 
 class SequenceBatcher final : public Scheduler {
  public:
@@ -28,4 +28,4 @@ class SequenceBatcher final : public Scheduler {
   WorkerThreads threads_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -8,7 +8,7 @@
 #include "serving/datatype.h"
 #include "serving/string_bytes.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using Wish = inference::ModelSequenceBatching::Control;
@@ -150,4 +150,4 @@ void SequenceControls::add(Request& request) const {
   }
 }
 
-}  // namespace server
+}  // namespace anymps::server

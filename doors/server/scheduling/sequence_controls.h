@@ -11,7 +11,7 @@
 #include "model_config.pb.h"
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 
 class SequenceControls {
  public:
@@ -40,4 +40,4 @@ class SequenceControls {
 // The id as messages show it.
 std::string sequence_text(const SequenceId& id);
 
-}  // namespace server
+}  // namespace anymps::server

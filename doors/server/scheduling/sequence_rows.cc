@@ -10,7 +10,7 @@
 #include "server/core/clock.h"
 #include "serving/datatype.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 const inference::ModelConfig& checked(const inference::ModelConfig& config) {
@@ -150,4 +150,4 @@ void SequenceRows::prepare(const Plan& plan, std::vector<RequestPtr>& batch) con
   }
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -15,7 +15,7 @@
 #include "server/scheduling/sequence_states.h"
 #include "serving/reach.h"
 
-namespace server {
+namespace anymps::server {
 
 class SequenceRows {
  public:
@@ -48,4 +48,4 @@ class SequenceRows {
   const SequenceStates states_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace server {
+namespace anymps::server {
 
 SequenceSlots::SequenceSlots(size_t lanes, size_t slots_each)
     : slots_each_(slots_each), lanes_(lanes) {}
@@ -74,4 +74,4 @@ void SequenceSlots::clear(std::vector<RequestPtr>& requests) {
   by_id_.clear();
 }
 
-}  // namespace server
+}  // namespace anymps::server

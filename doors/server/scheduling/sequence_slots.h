@@ -13,7 +13,7 @@
 #include "server/core/request.h"
 #include "server/scheduling/sequence_states.h"
 
-namespace server {
+namespace anymps::server {
 
 struct Sequence {
   SequenceId id;
@@ -60,4 +60,4 @@ class SequenceSlots {
   std::deque<SequencePtr> backlog_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

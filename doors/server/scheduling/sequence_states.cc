@@ -14,7 +14,7 @@
 #include "serving/datatype.h"
 #include "serving/strings.h"
 
-namespace server {
+namespace anymps::server {
 SequenceStates::SequenceStates(const inference::ModelConfig& config,
                                const serving::ModelDir& model_dir) {
   std::set<std::string> inputs, outputs;
@@ -196,4 +196,4 @@ void SequenceStates::attach(Request& request, std::shared_ptr<Values> values) co
   };
 }
 
-}  // namespace server
+}  // namespace anymps::server

@@ -12,7 +12,7 @@
 #include "server/core/request.h"
 #include "serving/reach.h"
 
-namespace server {
+namespace anymps::server {
 
 class SequenceStates {
  public:
@@ -51,4 +51,4 @@ class SequenceStates {
   std::vector<std::string> outputs_;  // of the configuration
 };
 
-}  // namespace server
+}  // namespace anymps::server

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace server {
+namespace anymps::server {
 
 class WorkerThreads {
  public:
@@ -28,4 +28,4 @@ class WorkerThreads {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace server
+}  // namespace anymps::server

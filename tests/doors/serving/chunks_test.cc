@@ -8,7 +8,7 @@
 #include <functional>
 #include <set>
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 // Runs `batches` batches of `rows`, where a run of n rows takes cost(n).
@@ -79,4 +79,4 @@ TEST(Chunks, LongRunsAreWorthAThread) {
 }
 
 }  // namespace
-}  // namespace serving
+}  // namespace anymps::serving

@@ -6,7 +6,7 @@
 
 #include "fake_request.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 using nlohmann::json;
@@ -119,4 +119,4 @@ TEST(Complete, RefusesContradictions) {
 }
 
 }  // namespace
-}  // namespace serving
+}  // namespace anymps::serving

@@ -15,7 +15,7 @@
 #include "serving/datatype.h"
 #include "serving/model.h"
 
-namespace serving {
+namespace anymps::serving {
 
 using Floats = std::vector<float>;
 
@@ -185,4 +185,4 @@ inline nlohmann::json tensor(const std::string& name, const std::string& type,
   return {{"name", name}, {"data_type", type}, {"dims", std::move(dims)}};
 }
 
-}  // namespace serving
+}  // namespace anymps::serving

@@ -11,7 +11,7 @@
 #include "fake_request.h"
 #include "serving/log.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 using nlohmann::json;
@@ -486,4 +486,4 @@ TEST(Model, PathsOfAConfigurationStayInItsFolder) {
 }
 
 }  // namespace
-}  // namespace serving
+}  // namespace anymps::serving

@@ -6,7 +6,7 @@
 
 #include "fake_request.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 using nlohmann::json;
@@ -93,4 +93,4 @@ TEST(Ragged, KeepsTheAxesThatRequestsShare) {
 }
 
 }  // namespace
-}  // namespace serving
+}  // namespace anymps::serving

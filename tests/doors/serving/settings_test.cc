@@ -6,7 +6,7 @@
 
 #include "fake_request.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 using nlohmann::json;
@@ -152,4 +152,4 @@ TEST(Settings, OperatorOptionsCountWhereAConfigurationIsSilent) {
 }
 
 }  // namespace
-}  // namespace serving
+}  // namespace anymps::serving

@@ -12,7 +12,7 @@
 
 #include "fake_request.h"
 
-namespace serving {
+namespace anymps::serving {
 namespace {
 
 using nlohmann::json;
@@ -122,4 +122,4 @@ TEST(SideBySide, TheTimesAreOfThoseThatComputed) {
 }
 
 }  // namespace
-}  // namespace serving
+}  // namespace anymps::serving

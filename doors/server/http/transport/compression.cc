@@ -10,7 +10,7 @@
 
 #include "server/http/transport/message.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 constexpr int kGzipWindow = 15 + 16, kEitherWindow = 15 + 32, kZlibWindow = 15;
@@ -157,4 +157,4 @@ Buffer deflate_body(std::span<const Buffer> pieces, Encoding encoding) {
   return own(std::move(out));
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -9,7 +9,7 @@
 #include "server/core/request.h"
 #include "server/memory/held_bytes.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 enum class Encoding { kIdentity, kDeflate, kGzip };
 
@@ -24,4 +24,4 @@ std::string_view encoding_name(Encoding encoding);
 Buffer inflate_body(const Buffer& body, Encoding encoding, size_t limit, HeldBytes* held = nullptr);
 Buffer deflate_body(std::span<const Buffer> pieces, Encoding encoding);
 
-}  // namespace server::http
+}  // namespace anymps::server::http

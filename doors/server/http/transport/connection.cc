@@ -14,7 +14,7 @@
 #include "server/http/transport/loop.h"
 #include "server/memory/buffer_pool.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 constexpr size_t kReadBytes = 16 * 1024;
@@ -508,4 +508,4 @@ void Connection::written() {
   process();
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

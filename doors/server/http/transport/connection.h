@@ -13,7 +13,7 @@
 #include "server/http/transport/exchange.h"
 #include "server/http/transport/socket.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 class Loop;
 
@@ -103,4 +103,4 @@ class Connection {
   bool linger_ = false, reading_paused_ = false, writing_watched_ = false;
 };
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -4,7 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-namespace server::http {
+namespace anymps::server::http {
 
 Mailbox::Mailbox() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (fd_ < 0) throw Error(Code::kInternal, "cannot make an event file descriptor");
@@ -38,4 +38,4 @@ void Mailbox::close() {
   dropped.swap(letters_);
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

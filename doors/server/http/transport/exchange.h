@@ -15,7 +15,7 @@
 #include "server/http/transport/message.h"
 #include "server/memory/held_bytes.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 class Connection;
 struct Exchange;
@@ -91,4 +91,4 @@ struct Service {
   Patience patience;
 };
 
-}  // namespace server::http
+}  // namespace anymps::server::http

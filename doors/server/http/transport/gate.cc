@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 // Connections above the bound that are told so at a time.
@@ -34,4 +34,4 @@ std::pair<Gate::Verdict, Gate::Place> Gate::enter(int fd) {
   return {Verdict::kWelcome, std::move(place)};
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

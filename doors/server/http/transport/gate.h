@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-namespace server::http {
+namespace anymps::server::http {
 
 class Gate {
  public:
@@ -46,4 +46,4 @@ class Gate {
   std::atomic<size_t> open_{0};
 };
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -12,7 +12,7 @@
 
 #include "serving/error.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 [[noreturn]] void fail(const std::string& address, uint16_t port, const char* why) {
@@ -59,4 +59,4 @@ uint16_t port_of(int fd) {
                    : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -14,7 +14,7 @@
 #include "server/core/clock.h"
 #include "server/http/transport/connection.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 constexpr timeval kTick{1, 0}, kDrainTick{0, 20'000};
@@ -252,4 +252,4 @@ void Loop::bury(Connection* connection) {
   leave_if_done();
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

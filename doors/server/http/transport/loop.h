@@ -18,7 +18,7 @@
 #include "server/http/transport/exchange.h"
 #include "server/http/transport/tls.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 class Loop {
  public:
@@ -72,4 +72,4 @@ class Loop {
   std::thread thread_;
 };
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -8,7 +8,7 @@
 
 #include "server/http/json_writer.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 constexpr size_t kUsualFields = 12;
@@ -313,4 +313,4 @@ std::optional<std::string> decode_segment(std::string_view text) {
   return out;
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -13,7 +13,7 @@
 
 #include "server/core/request.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 // A request that cannot be understood: answered with this status, then the connection is closed.
 struct BadMessage {
@@ -84,4 +84,4 @@ constexpr std::string_view kFull = "the server has as many connections as it may
 // Percent-decodes; nullopt if it is malformed.
 std::optional<std::string> decode_segment(std::string_view text);
 
-}  // namespace server::http
+}  // namespace anymps::server::http

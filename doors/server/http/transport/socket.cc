@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 constexpr size_t kMaxTlsBytes = size_t{1} << 30;
@@ -79,4 +79,4 @@ void Socket::close() {
   fd_ = -1;
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -9,7 +9,7 @@
 
 #include "server/http/transport/tls.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 class Socket {
  public:
@@ -39,4 +39,4 @@ class Socket {
   bool wants_write_ = false;
 };
 
-}  // namespace server::http
+}  // namespace anymps::server::http

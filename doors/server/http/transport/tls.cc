@@ -7,7 +7,7 @@
 
 #include "serving/error.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 void check(bool good, const std::string& what, const std::string& file) {
@@ -55,4 +55,4 @@ TlsSession accept_tls(const TlsContext& context, int fd) {
   return session;
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -9,7 +9,7 @@
 
 #include "server/core/options.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 using TlsContext = std::shared_ptr<SSL_CTX>;
 struct FreeTls {
@@ -22,4 +22,4 @@ TlsContext make_tls(const TlsOptions& options);
 // The server's side of a connection.
 TlsSession accept_tls(const TlsContext& context, int fd);
 
-}  // namespace server::http
+}  // namespace anymps::server::http

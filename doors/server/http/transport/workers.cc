@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/transport/workers.h"
 
-namespace server::http {
+namespace anymps::server::http {
 
 Workers::Workers(unsigned count) {
   for (unsigned i = 0; i < count; ++i)
@@ -37,4 +37,4 @@ void Workers::submit(std::function<void()> task) {
   changed_.notify_one();
 }
 
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace server::http {
+namespace anymps::server::http {
 
 class Workers {
  public:
@@ -27,4 +27,4 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace server::http
+}  // namespace anymps::server::http

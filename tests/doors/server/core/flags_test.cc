@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 std::optional<int> parse_words(std::vector<const char*> words, Options& options) {
@@ -213,4 +213,4 @@ TEST(Flags, WarnsOfAServerForEveryone) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

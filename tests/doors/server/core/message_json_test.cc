@@ -9,7 +9,7 @@
 #include "grpc_service.pb.h"
 #include "serving/error.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 inference::ModelConfig sample() {
@@ -112,4 +112,4 @@ TEST(MessageJson, NamesThePlaceOfAnError) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

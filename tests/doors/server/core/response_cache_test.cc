@@ -9,7 +9,7 @@
 
 #include "scheduling/fake_instance.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using test::Answers;
@@ -164,4 +164,4 @@ TEST(ResponseCache, ThreadsGetTheAnswerOfTheirKey) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

@@ -17,7 +17,7 @@
 #include "server/memory/buffer_pool.h"
 #include "server/memory/shared_memory.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 Options quiet(const ModelFolder& folder, ModelControl control = ModelControl::kNone) {
@@ -193,4 +193,4 @@ TEST(BufferPool, GivesBackWhatLiesUnused) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

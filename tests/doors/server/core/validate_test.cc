@@ -8,7 +8,7 @@
 #include "server/core/classification.h"
 #include "server/repository/config_text.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 InputTensor tensor(const std::string& name, std::vector<int64_t> shape, size_t bytes,
@@ -166,4 +166,4 @@ TEST(Classification, RefusesWhatItCannot) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

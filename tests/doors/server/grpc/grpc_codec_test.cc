@@ -10,7 +10,7 @@
 #include "server/grpc/infer_codec.h"
 #include "server/memory/shared_memory.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using inference::ModelInferRequest;
@@ -333,4 +333,4 @@ TEST(GrpcCodec, StreamedResponses) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

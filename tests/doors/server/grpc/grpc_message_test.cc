@@ -8,7 +8,7 @@
 #include "server/grpc/infer_message.h"
 #include "server/memory/shared_memory.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 constexpr uint64_t kLimit = 100'000;
@@ -116,4 +116,4 @@ TEST(GrpcStatus, CodesAreTritons) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

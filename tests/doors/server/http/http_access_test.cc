@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 Head head_from(const std::string& line, const std::string& headers) {
@@ -168,4 +168,4 @@ TEST(HttpAccess, RestrictedApisNeedTheirHeader) {
 }
 
 }  // namespace
-}  // namespace server::http
+}  // namespace anymps::server::http

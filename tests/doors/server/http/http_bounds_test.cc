@@ -11,7 +11,7 @@
 #include "server/http/transport/listener.h"
 #include "server/http/transport/loop.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 using test::Answer;
@@ -214,4 +214,4 @@ TEST(HttpBounds, AGreedyClientLeavesOthersTheirTurn) {
 }
 
 }  // namespace
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace server::test {
+namespace anymps::server::test {
 
 struct Answer {
   int status = 0;
@@ -121,4 +121,4 @@ class Client {
   std::string in_;
 };
 
-}  // namespace server::test
+}  // namespace anymps::server::test

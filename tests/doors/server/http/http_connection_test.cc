@@ -15,7 +15,7 @@
 #include "server/http/transport/listener.h"
 #include "server/http/transport/loop.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 using test::Answer;
@@ -357,4 +357,4 @@ TEST(HttpListener, NamesThePortThatIsTaken) {
 }
 
 }  // namespace
-}  // namespace server::http
+}  // namespace anymps::server::http

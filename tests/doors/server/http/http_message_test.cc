@@ -7,7 +7,7 @@
 #include "server/http/base64.h"
 #include "server/http/routes.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 int status_for(const std::string& text) {
@@ -161,4 +161,4 @@ TEST(Base64, Decodes) {
 }
 
 }  // namespace
-}  // namespace server::http
+}  // namespace anymps::server::http

@@ -11,7 +11,7 @@
 #include "repository/model_folder.h"
 #include "server/core/server.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using nlohmann::json;
@@ -236,4 +236,4 @@ TEST(HttpServer, AnswersWhatIsUnderWayWhenItEnds) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

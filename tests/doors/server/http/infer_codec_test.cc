@@ -12,7 +12,7 @@
 #include "server/http/json_writer.h"
 #include "server/http/transport/compression.h"
 
-namespace server::http {
+namespace anymps::server::http {
 namespace {
 
 Buffer no_region(const std::string& region, uint64_t, uint64_t) {
@@ -385,4 +385,4 @@ TEST(Compression, BothWaysAndBounded) {
 }
 
 }  // namespace
-}  // namespace server::http
+}  // namespace anymps::server::http

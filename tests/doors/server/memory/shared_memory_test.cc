@@ -13,7 +13,7 @@
 #include "anymps/anymps.hpp"
 #include "server/memory/cut_memory.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 // A POSIX shared memory object of 8192 bytes that goes with the test.
@@ -192,4 +192,4 @@ TEST_F(SharedMemoryTest, StatusTellsWhatWasRegistered) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

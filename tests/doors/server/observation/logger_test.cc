@@ -10,7 +10,7 @@
 
 #include "server/core/request.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 class LoggerTest : public testing::Test {
@@ -117,4 +117,4 @@ TEST_F(LoggerTest, AFileThatCannotBeOpenedIsAnError) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

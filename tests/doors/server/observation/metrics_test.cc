@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 bool has_line(const std::string& text, const std::string& line) {
@@ -70,4 +70,4 @@ TEST(Metrics, TheEngine) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

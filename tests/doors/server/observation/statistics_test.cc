@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 Timestamps times() {
@@ -122,4 +122,4 @@ TEST(Statistics, ThreadsDoNotLoseCounts) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

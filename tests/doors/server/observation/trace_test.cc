@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 class TraceTest : public testing::Test {
@@ -169,4 +169,4 @@ TEST_F(TraceTest, WrongSettings) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

@@ -5,7 +5,7 @@
 #include "repository/model_folder.h"
 #include "server/core/message_json.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 TEST(ConfigText, NamesThePlaceOfAnError) {
@@ -105,4 +105,4 @@ TEST(ConfigText, RefusesWhatAsksForTooMuch) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

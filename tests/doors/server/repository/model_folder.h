@@ -18,7 +18,7 @@
 #include "server/repository/repository.h"
 #include "server/scheduling/rate_limiter.h"
 
-namespace server {
+namespace anymps::server {
 
 using Floats = std::vector<float>;
 
@@ -146,4 +146,4 @@ inline std::string index_text(const Repository& repository) {
   return text;
 }
 
-}  // namespace server
+}  // namespace anymps::server

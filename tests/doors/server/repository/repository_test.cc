@@ -8,7 +8,7 @@
 
 #include "repository/model_folder.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 template <typename Fn>
@@ -541,4 +541,4 @@ TEST(Repository, TellsOfAFolderWithoutModels) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

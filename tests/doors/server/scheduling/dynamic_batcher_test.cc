@@ -9,7 +9,7 @@
 
 #include "scheduling/fake_instance.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using test::Answers;
@@ -328,4 +328,4 @@ TEST_F(DynamicBatcherTest, EveryRequestIsAnsweredExactlyOnce) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

@@ -5,7 +5,7 @@
 #include "repository/model_folder.h"
 #include "server/repository/config_text.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 std::string step(const std::string& model, const std::string& in, const std::string& out,
@@ -258,4 +258,4 @@ TEST_F(EnsembleTest, OneRequestRunsABoundedNumberOfModels) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

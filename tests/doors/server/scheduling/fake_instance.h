@@ -19,7 +19,7 @@
 #include "server/scheduling/rate_limiter.h"
 #include "server/scheduling/scheduler.h"
 
-namespace server::test {
+namespace anymps::server::test {
 
 inline inference::ModelConfig config(const std::string& text) {
   inference::ModelConfig result;
@@ -195,4 +195,4 @@ inline std::vector<std::unique_ptr<Instance>> instances(size_t count, Gate* gate
   return result;
 }
 
-}  // namespace server::test
+}  // namespace anymps::server::test

@@ -6,7 +6,7 @@
 
 #include "scheduling/fake_instance.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using test::Answers;
@@ -158,4 +158,4 @@ TEST_F(QueueTest, DeadlinesOfRequestsThatLeftDoNotPileUp) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

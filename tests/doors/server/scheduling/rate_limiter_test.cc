@@ -10,7 +10,7 @@
 
 #include "scheduling/fake_instance.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using test::Answers;
@@ -185,4 +185,4 @@ TEST(RateLimiter, ModelsShareWhatTheirGroupsName) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

@@ -10,7 +10,7 @@
 
 #include "scheduling/fake_instance.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using test::Answers;
@@ -448,4 +448,4 @@ TEST_F(SequenceBatcherTest, EveryRequestIsAnsweredExactlyOnce) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server

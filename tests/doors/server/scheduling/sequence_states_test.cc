@@ -9,7 +9,7 @@
 
 #include "scheduling/fake_instance.h"
 
-namespace server {
+namespace anymps::server {
 namespace {
 
 using test::Answers;
@@ -212,4 +212,4 @@ TEST_F(SequenceStatesTest, RowsOfOneBatchHaveStatesOfOneShape) {
 }
 
 }  // namespace
-}  // namespace server
+}  // namespace anymps::server
