@@ -152,12 +152,29 @@ TEST(HttpRoutes, OfTheProtocol) {
 }
 
 TEST(Base64, Decodes) {
-  EXPECT_EQ(decode_base64("aGVsbG8="), "hello");
-  EXPECT_EQ(decode_base64("aGVs\nbG8"), "hello");
+  for (const char* text :
+       {"aGVsbG8=", "aGVsbG8", "aGVs\nbG8", " aGVs\r\n\tbG8 = ", "aGVsbG9=", "aGVsbG8===="})
+    EXPECT_EQ(decode_base64(text), "hello") << text;
   EXPECT_EQ(decode_base64("/+8A"), std::string("\xff\xef\0", 3));
-  EXPECT_EQ(decode_base64(""), "");
-  EXPECT_THROW(decode_base64("a*b"), serving::Error);
-  EXPECT_THROW(decode_base64("ab==cd"), serving::Error);
+  EXPECT_EQ(decode_base64("AAAA"), std::string(3, 0));
+  for (const char* text : {"", "=", " \n", "a"}) EXPECT_EQ(decode_base64(text), "") << text;
+  EXPECT_EQ(decode_base64("aGVsb"), "hel");  // bits that are no byte are left out
+  for (const char* text :
+       {"a*b", "ab==cd", "-", "aGVsbG8-", "aGVs-bG8", "aGVs_bG8", "\vaGVs", "aGVs\xc3\xa4", "=a"})
+    EXPECT_THROW(decode_base64(text), serving::Error) << text;
+  EXPECT_THROW(decode_base64({"aGVs\0", 5}), serving::Error);
+}
+
+// Longer than what goes to the decoder at once.
+TEST(Base64, DecodesManyBytes) {
+  const size_t groups = (size_t{1} << 22) + 5;
+  std::string text;
+  for (size_t i = 0; i < groups; ++i) text += i % 2 ? "QUJD" : "REVG";
+  const std::string decoded = decode_base64(text + "Rw==");
+  ASSERT_EQ(decoded.size(), 3 * groups + 1);
+  for (size_t i = 0; i < groups; ++i)
+    ASSERT_EQ(decoded.compare(3 * i, 3, i % 2 ? "ABC" : "DEF"), 0) << i;
+  EXPECT_EQ(decoded.back(), 'G');
 }
 
 }  // namespace
