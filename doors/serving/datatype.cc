@@ -2,20 +2,22 @@
 #include "serving/datatype.h"
 
 #include <array>
+#include <iterator>
 
 namespace anymps::serving {
 namespace {
 
+// In the order of Triton's numbers, which begin with 1.
 struct Named {
   amps_dtype dtype;
   std::string_view name;
 };
 constexpr std::array kTypes = {
-    Named{AMPS_BOOL, "BOOL"},  Named{AMPS_U8, "UINT8"},    Named{AMPS_U16, "UINT16"},
-    Named{AMPS_U32, "UINT32"}, Named{AMPS_U64, "UINT64"},  Named{AMPS_I8, "INT8"},
-    Named{AMPS_I16, "INT16"},  Named{AMPS_I32, "INT32"},   Named{AMPS_I64, "INT64"},
-    Named{AMPS_F16, "FP16"},   Named{AMPS_F32, "FP32"},    Named{AMPS_F64, "FP64"},
-    Named{AMPS_BF16, "BF16"},  Named{AMPS_STRING, "BYTES"}};
+    Named{AMPS_BOOL, "BOOL"},    Named{AMPS_U8, "UINT8"},   Named{AMPS_U16, "UINT16"},
+    Named{AMPS_U32, "UINT32"},   Named{AMPS_U64, "UINT64"}, Named{AMPS_I8, "INT8"},
+    Named{AMPS_I16, "INT16"},    Named{AMPS_I32, "INT32"},  Named{AMPS_I64, "INT64"},
+    Named{AMPS_F16, "FP16"},     Named{AMPS_F32, "FP32"},   Named{AMPS_F64, "FP64"},
+    Named{AMPS_STRING, "BYTES"}, Named{AMPS_BF16, "BF16"}};
 constexpr std::string_view kPrefix = "TYPE_";
 
 }  // namespace
@@ -41,6 +43,17 @@ std::optional<amps_dtype> parse_config_datatype(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
   return name == "STRING" ? AMPS_STRING : name == "BYTES" ? std::nullopt : parse_datatype(name);
+}
+
+std::optional<amps_dtype> numbered_datatype(int number) {
+  if (number < 1 || number > std::ssize(kTypes)) return std::nullopt;
+  return kTypes[number - 1].dtype;
+}
+
+int datatype_number(amps_dtype dtype) {
+  for (int i = 0; i < std::ssize(kTypes); ++i)
+    if (kTypes[i].dtype == dtype) return i + 1;
+  return 0;
 }
 
 std::optional<int64_t> element_count(std::span<const int64_t> shape) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Triton's data types: "FP32" in requests, "TYPE_FP32" in configs; the engine's strings are "BYTES"
-// there, "TYPE_STRING" here.
+// Triton's data types: "FP32" in requests, "TYPE_FP32" in configs, a number in messages and in the
+// backend's interface; the engine's strings are "BYTES" there, "TYPE_STRING" here.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,8 @@ std::string_view datatype_name(amps_dtype dtype);                 // "FP32"
 std::optional<amps_dtype> parse_datatype(std::string_view name);  // of "FP32"
 std::string config_datatype(amps_dtype dtype);                    // "TYPE_FP32"
 std::optional<amps_dtype> parse_config_datatype(std::string_view name);
+std::optional<amps_dtype> numbered_datatype(int number);
+int datatype_number(amps_dtype dtype);  // 0 for types that the protocol does not have
 
 // The elements of a shape; nullopt if an extent is negative or the product does not fit.
 std::optional<int64_t> element_count(std::span<const int64_t> shape);

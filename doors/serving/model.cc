@@ -55,6 +55,28 @@ void guard(Item& item, Fn&& fn) {
 
 }  // namespace
 
+void InputList::clear() {
+  inputs_.clear();
+  pieces_.clear();
+  ends_.clear();
+}
+
+void InputList::add(std::string_view name, amps_dtype dtype, std::span<const int64_t> shape) {
+  inputs_.push_back({name, dtype, shape, {}});
+  ends_.push_back(pieces_.size());
+}
+
+void InputList::add_piece(const void* data, size_t bytes) {
+  pieces_.push_back({data, bytes});
+  ends_.back() = pieces_.size();
+}
+
+void InputList::finish() {
+  size_t begin = 0;
+  for (size_t i = 0; i < inputs_.size(); begin = ends_[i++])
+    inputs_[i].pieces = std::span(pieces_).subspan(begin, ends_[i] - begin);
+}
+
 struct Model::State {
   State(const std::filesystem::path& version_dir, nlohmann::json given, OperatorOptions operators)
       : config(std::move(given)),
@@ -80,6 +102,7 @@ struct Model::State {
     const int most = device.max_threads();
     return settings.threads ? std::min(settings.threads, most) : most;
   }
+  Times execute(std::span<Request* const> requests);
   void run(const RunContext& context, std::span<Item* const> items, Times& times);
   size_t run_side_by_side(const RunContext& context, Compiled& compiled,
                           std::span<const std::span<Item* const>> parts, Times& times);
@@ -264,6 +287,57 @@ void Model::State::run(const RunContext& context, std::span<Item* const> items, 
   for (; done < parts.size(); ++done) run_together(context, *compiled, parts[done], times);
 }
 
+Times Model::State::execute(std::span<Request* const> requests) {
+  Times times;
+  times.start = now_ns();
+  std::array<std::byte, 8192> buffer;
+  std::pmr::monotonic_buffer_resource memory(buffer.data(), buffer.size());
+  std::pmr::vector<Item> items(&memory);
+  items.reserve(requests.size());
+  for (Request* request : requests) {
+    try {
+      if (request->cancelled()) throw Error(Code::kCancelled, "request cancelled");
+      items.push_back(check_request(settings, *request, &memory));
+    } catch (const Error& error) {
+      request->fail(error);
+    } catch (const std::exception& error) {
+      request->fail(Error(Code::kInternal, error.what()));
+    }
+  }
+  const RunContext context{settings, device, shared, profiler ? profiler->c() : nullptr, &memory};
+  std::pmr::vector<Item*> group(&memory);
+  std::pmr::vector<bool> taken(items.size(), false, &memory);
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (taken[i]) continue;
+    group.assign(1, &items[i]);
+    int64_t rows = items[i].rows;
+    for (size_t j = i + 1; j < items.size(); ++j) {
+      if (taken[j] || rows + items[j].rows > settings.max_batch_size ||
+          !goes_with(settings, *whole, items[i], items[j]))
+        continue;
+      group.push_back(&items[j]);
+      rows += items[j].rows;
+      taken[j] = true;
+    }
+    run(context, group, times);
+    times.batch_size += static_cast<uint64_t>(settings.max_batch_size > 0 ? rows : 1);
+  }
+  times.end = now_ns();
+  if (!times.compute_start) times.compute_start = times.compute_end = times.end;
+  if (verbose()) {
+    amps_cache_stats stats{};
+    stats.size = sizeof(stats);
+    amps_executable_plan_cache(whole->c(), &stats);
+    log_line(
+        fmt::format("model '{}': {} requests, {} rows, {:.3f} ms; plan cache: {} of {} shapes, "
+                    "{} hits, {} misses",
+                    settings.name, requests.size(), times.batch_size,
+                    static_cast<double>(times.end - times.start) * 1e-6, stats.entries,
+                    stats.capacity, stats.hits, stats.misses));
+  }
+  return times;
+}
+
 Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Model::~Model() = default;
 
@@ -289,56 +363,12 @@ const amps::Device& Model::device() const { return state_->device; }
 std::string Model::profile() const { return state_->profiler ? state_->profiler->text() : ""; }
 
 Times Model::execute(std::span<Request* const> requests) {
-  State& state = *state_;
-  Times times;
-  times.start = now_ns();
-  std::array<std::byte, 8192> buffer;
-  std::pmr::monotonic_buffer_resource memory(buffer.data(), buffer.size());
-  std::pmr::vector<Item> items(&memory);
-  items.reserve(requests.size());
-  for (Request* request : requests) {
-    try {
-      if (request->cancelled()) throw Error(Code::kCancelled, "request cancelled");
-      items.push_back(check_request(state.settings, *request, &memory));
-    } catch (const Error& error) {
-      request->fail(error);
-    } catch (const std::exception& error) {
-      request->fail(Error(Code::kInternal, error.what()));
-    }
+  try {
+    return state_->execute(requests);
+  } catch (const std::exception& error) {  // out of memory
+    for (Request* request : requests) request->fail(Error(Code::kInternal, error.what()));
+    return {};
   }
-  const RunContext context{state.settings, state.device, state.shared,
-                           state.profiler ? state.profiler->c() : nullptr, &memory};
-  std::pmr::vector<Item*> group(&memory);
-  std::pmr::vector<bool> taken(items.size(), false, &memory);
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (taken[i]) continue;
-    group.assign(1, &items[i]);
-    int64_t rows = items[i].rows;
-    for (size_t j = i + 1; j < items.size(); ++j) {
-      if (taken[j] || rows + items[j].rows > state.settings.max_batch_size ||
-          !goes_with(state.settings, *state.whole, items[i], items[j]))
-        continue;
-      group.push_back(&items[j]);
-      rows += items[j].rows;
-      taken[j] = true;
-    }
-    state.run(context, group, times);
-    times.batch_size += static_cast<uint64_t>(state.settings.max_batch_size > 0 ? rows : 1);
-  }
-  times.end = now_ns();
-  if (!times.compute_start) times.compute_start = times.compute_end = times.end;
-  if (verbose()) {
-    amps_cache_stats stats{};
-    stats.size = sizeof(stats);
-    amps_executable_plan_cache(state.whole->c(), &stats);
-    log_line(
-        fmt::format("model '{}': {} requests, {} rows, {:.3f} ms; plan cache: {} of {} shapes, "
-                    "{} hits, {} misses",
-                    state.settings.name, requests.size(), times.batch_size,
-                    static_cast<double>(times.end - times.start) * 1e-6, stats.entries,
-                    stats.capacity, stats.hits, stats.misses));
-  }
-  return times;
 }
 
 }  // namespace anymps::serving

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "anymps/anymps.hpp"
 #include "serving/error.h"
@@ -33,6 +34,21 @@ struct Input {
   std::span<const Piece> pieces;
 };
 
+// The inputs of a request, as a door finds them. Its memory is used again for the next request.
+class InputList {
+ public:
+  void clear();
+  void add(std::string_view name, amps_dtype dtype, std::span<const int64_t> shape);
+  void add_piece(const void* data, size_t bytes);  // of the input that was added last
+  void finish();                                   // once all are added
+  std::span<const Input> list() const { return inputs_; }
+
+ private:
+  std::vector<Input> inputs_;
+  std::vector<Piece> pieces_;
+  std::vector<size_t> ends_;  // of each input, in `pieces_`
+};
+
 // When the parts of an execution began and ended, in nanoseconds of the steady clock.
 struct Times {
   uint64_t start = 0, compute_start = 0, compute_end = 0, end = 0;
@@ -49,8 +65,8 @@ class Request {
   // after the run.
   virtual void* output(std::string_view name, amps_dtype dtype, std::span<const int64_t> shape,
                        size_t bytes) = 0;
-  // Called at most once, instead of or after `output`: the request has this error. The others of
-  // its batch go on.
+  // Instead of or after `output`: the request has this error. The others of its batch go on. Called
+  // at most once, and again only if memory ends.
   virtual void fail(const Error& error) = 0;
   // All outputs are written, and nothing of the request is used any more: it may be answered and
   // let go while others of its batch still run. `times` are those of the batch so far.
@@ -71,7 +87,7 @@ class Model {
   const nlohmann::json& config() const;  // as completed
   const Settings& settings() const;
   const amps::Device& device() const;
-  // Thread-safe. Never throws for what a request brought: each request gets its outputs or `fail`.
+  // Thread-safe. Each request gets its outputs or `fail`; nothing is thrown.
   Times execute(std::span<Request* const> requests);
   std::string profile() const;  // the table of kernels; "" unless settings().profile
 

@@ -138,13 +138,7 @@ void execute(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requ
   for (uint32_t i = 0; i < count; ++i)
     if (state->requests[i]->begin(instance, requests[i], model.settings()))
       state->good.push_back(state->requests[i].get());
-  serving::Times times;
-  try {
-    times = model.execute(state->good);
-  } catch (const std::exception& error) {  // out of memory: those that have no answer fail
-    for (uint32_t i = 0; i < count; ++i)
-      state->requests[i]->fail(Error(Code::kInternal, error.what()));
-  }
+  const serving::Times times = model.execute(state->good);
   for (uint32_t i = 0; i < count; ++i) state->requests[i]->done(times);  // those that failed
   if (times.batch_size > 0)
     log_failure(api.TRITONBACKEND_ModelInstanceReportBatchStatistics(

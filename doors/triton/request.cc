@@ -11,53 +11,19 @@ namespace {
 using serving::Code;
 using serving::Error;
 
-struct Pair {
-  DataType theirs;
-  amps_dtype ours;
-};
-constexpr Pair kTypes[] = {{kBool, AMPS_BOOL},    {kUint8, AMPS_U8},   {kUint16, AMPS_U16},
-                           {kUint32, AMPS_U32},   {kUint64, AMPS_U64}, {kInt8, AMPS_I8},
-                           {kInt16, AMPS_I16},    {kInt32, AMPS_I32},  {kInt64, AMPS_I64},
-                           {kFp16, AMPS_F16},     {kFp32, AMPS_F32},   {kFp64, AMPS_F64},
-                           {kBytes, AMPS_STRING}, {kBf16, AMPS_BF16}};
-
 amps_dtype dtype_of(DataType datatype, const char* input) {
-  for (const Pair& pair : kTypes)
-    if (pair.theirs == datatype) return pair.ours;
+  if (const auto dtype = serving::numbered_datatype(datatype)) return *dtype;
   throw Error(Code::kUnsupported, std::string("input '") + input + "' has an unknown data type");
 }
 
-DataType datatype_of(amps_dtype dtype) {
-  for (const Pair& pair : kTypes)
-    if (pair.ours == dtype) return pair.theirs;
-  return kInvalid;
+// Where the server wants an output or a state to be written.
+void* writable(void* buffer, MemoryType memory, const std::string& what) {
+  if (memory == kGpu)
+    throw Error(Code::kUnsupported, what + " should lie in CUDA memory, which cannot be written");
+  return buffer;
 }
 
 }  // namespace
-
-void check(Failure failure) {
-  if (!failure) return;
-  const auto code = static_cast<Code>(api.TRITONSERVER_ErrorCode(failure));
-  const std::string message = api.TRITONSERVER_ErrorMessage(failure);
-  api.TRITONSERVER_ErrorDelete(failure);
-  throw Error(code, message);
-}
-
-void log(LogLevel level, const std::string& message) {
-  if (!api.TRITONSERVER_LogIsEnabled(level)) return;
-  if (Failure failure = api.TRITONSERVER_LogMessage(level, "metal_mps", 0, message.c_str()))
-    api.TRITONSERVER_ErrorDelete(failure);
-}
-
-void log_failure(Failure failure, const char* what) {
-  if (!failure) return;
-  log(kLogError, std::string("metal_mps: ") + what + ": " + api.TRITONSERVER_ErrorMessage(failure));
-  api.TRITONSERVER_ErrorDelete(failure);
-}
-
-Failure to_failure(const Error& error) {
-  return api.TRITONSERVER_ErrorNew(static_cast<int>(error.code()), error.what());
-}
 
 bool Request::begin(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request* request,
                     const serving::Settings& settings) {
@@ -66,7 +32,6 @@ bool Request::begin(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request
   request_ = request;
   response_ = nullptr;
   inputs_.clear();
-  pieces_.clear();
   wanted_.clear();
   states_.clear();
   error_.reset();
@@ -82,19 +47,17 @@ bool Request::begin(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request
 void Request::read() {
   uint32_t count = 0, outputs = 0;
   check(api.TRITONBACKEND_RequestInputCount(request_, &count));
-  first_piece_.clear();
   for (uint32_t i = 0; i < count; ++i) {
     TRITONBACKEND_Input* input = nullptr;
     const char* name = nullptr;
-    DataType datatype = kInvalid;
+    DataType datatype = 0;
     const int64_t* shape = nullptr;
     uint32_t rank = 0, buffers = 0;
     uint64_t bytes = 0;
     check(api.TRITONBACKEND_RequestInputByIndex(request_, i, &input));
     check(api.TRITONBACKEND_InputProperties(input, &name, &datatype, &shape, &rank, &bytes,
                                             &buffers));
-    inputs_.push_back({name, dtype_of(datatype, name), {shape, rank}, {}});
-    first_piece_.push_back(static_cast<uint32_t>(pieces_.size()));
+    inputs_.add(name, dtype_of(datatype, name), {shape, rank});
     for (uint32_t b = 0; b < buffers; ++b) {
       const void* data = nullptr;
       MemoryType memory = kCpu;
@@ -103,13 +66,10 @@ void Request::read() {
       if (memory == kGpu)
         throw Error(Code::kUnsupported,
                     std::string("input '") + name + "' lies in CUDA memory, which cannot be read");
-      pieces_.push_back({data, bytes});
+      inputs_.add_piece(data, bytes);
     }
   }
-  first_piece_.push_back(static_cast<uint32_t>(pieces_.size()));
-  for (uint32_t i = 0; i < count; ++i)
-    inputs_[i].pieces =
-        std::span(pieces_).subspan(first_piece_[i], first_piece_[i + 1] - first_piece_[i]);
+  inputs_.finish();
   check(api.TRITONBACKEND_RequestOutputCount(request_, &outputs));
   for (uint32_t i = 0; i < outputs; ++i) {
     const char* name = nullptr;
@@ -138,7 +98,7 @@ bool Request::cancelled() const {
 void* Request::output(std::string_view name, amps_dtype dtype, std::span<const int64_t> shape,
                       size_t bytes) {
   const std::string text(name);
-  const DataType datatype = datatype_of(dtype);
+  const DataType datatype = serving::datatype_number(dtype);
   if (is_state(name)) return state(text, datatype, shape, bytes);
   TRITONBACKEND_Output* output = nullptr;
   check(api.TRITONBACKEND_ResponseOutput(response_, &output, text.c_str(), datatype, shape.data(),
@@ -147,10 +107,7 @@ void* Request::output(std::string_view name, amps_dtype dtype, std::span<const i
   MemoryType memory = kCpu;
   int64_t id = 0;
   check(api.TRITONBACKEND_OutputBuffer(output, &buffer, bytes, &memory, &id));
-  if (memory == kGpu)
-    throw Error(Code::kUnsupported,
-                "output '" + text + "' should lie in CUDA memory, which cannot be written");
-  return buffer;
+  return writable(buffer, memory, "output '" + text + "'");
 }
 
 void* Request::state(const std::string& name, DataType datatype, std::span<const int64_t> shape,
@@ -165,9 +122,7 @@ void* Request::state(const std::string& name, DataType datatype, std::span<const
   MemoryType memory = kCpu;
   int64_t id = 0;
   check(api.TRITONBACKEND_StateBuffer(state, &buffer, bytes, &memory, &id));
-  if (memory == kGpu)
-    throw Error(Code::kUnsupported,
-                "state '" + name + "' should lie in CUDA memory, which cannot be written");
+  writable(buffer, memory, "state '" + name + "'");
   states_.push_back(state);
   return buffer;
 }

@@ -12,13 +12,6 @@
 
 namespace anymps::triton {
 
-// Throws serving::Error for an error of Triton, which is deleted.
-void check(Failure failure);
-// For calls whose failure changes nothing: to the log.
-void log_failure(Failure failure, const char* what);
-void log(LogLevel level, const std::string& message);
-Failure to_failure(const serving::Error& error);
-
 class Request final : public serving::Request {
  public:
   // Takes the request over. False: it has failed already.
@@ -27,7 +20,7 @@ class Request final : public serving::Request {
   // Sends the response or the error, reports the times, and lets the request go; once.
   void done(const serving::Times& times) override;
 
-  std::span<const serving::Input> inputs() const override { return inputs_; }
+  std::span<const serving::Input> inputs() const override { return inputs_.list(); }
   bool wants(std::string_view output) const override;
   bool cancelled() const override;
   void* output(std::string_view name, amps_dtype dtype, std::span<const int64_t> shape,
@@ -46,9 +39,7 @@ class Request final : public serving::Request {
   TRITONBACKEND_ModelInstance* instance_ = nullptr;
   TRITONBACKEND_Request* request_ = nullptr;  // null: it is let go
   TRITONBACKEND_Response* response_ = nullptr;
-  std::vector<serving::Input> inputs_;
-  std::vector<serving::Piece> pieces_;
-  std::vector<uint32_t> first_piece_;  // of each input
+  serving::InputList inputs_;
   std::vector<std::string_view> wanted_;
   std::vector<TRITONBACKEND_State*> states_;  // written, to be kept for the sequence's next request
   std::optional<serving::Error> error_;

@@ -61,4 +61,28 @@ std::string load_api() {
   return "";
 }
 
+void check(Failure failure) {
+  if (!failure) return;
+  const auto code = static_cast<serving::Code>(api.TRITONSERVER_ErrorCode(failure));
+  const std::string message = api.TRITONSERVER_ErrorMessage(failure);
+  api.TRITONSERVER_ErrorDelete(failure);
+  throw serving::Error(code, message);
+}
+
+void log(LogLevel level, const std::string& message) {
+  if (!api.TRITONSERVER_LogIsEnabled(level)) return;
+  if (Failure failure = api.TRITONSERVER_LogMessage(level, "metal_mps", 0, message.c_str()))
+    api.TRITONSERVER_ErrorDelete(failure);
+}
+
+void log_failure(Failure failure, const char* what) {
+  if (!failure) return;
+  log(kLogError, std::string("metal_mps: ") + what + ": " + api.TRITONSERVER_ErrorMessage(failure));
+  api.TRITONSERVER_ErrorDelete(failure);
+}
+
+Failure to_failure(const serving::Error& error) {
+  return api.TRITONSERVER_ErrorNew(static_cast<int>(error.code()), error.what());
+}
+
 }  // namespace anymps::triton

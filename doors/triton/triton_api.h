@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string>
 
+#include "serving/error.h"
+
 extern "C" {
 struct TRITONSERVER_Error;
 struct TRITONSERVER_Message;
@@ -28,23 +30,7 @@ namespace anymps::triton {
 inline constexpr uint32_t kApiMajor = 1;
 inline constexpr uint32_t kApiMinor = 4;  // the lowest that has all required functions
 
-enum DataType : int {
-  kInvalid,
-  kBool,
-  kUint8,
-  kUint16,
-  kUint32,
-  kUint64,
-  kInt8,
-  kInt16,
-  kInt32,
-  kInt64,
-  kFp16,
-  kFp32,
-  kFp64,
-  kBytes,
-  kBf16
-};
+using DataType = int;  // serving/datatype.h has the numbers
 enum MemoryType : int { kCpu, kCpuPinned, kGpu };
 enum InstanceKind : int { kKindAuto, kKindCpu, kKindGpu, kKindModel };
 enum LogLevel : int { kLogInfo, kLogWarning, kLogError, kLogVerbose };
@@ -161,5 +147,12 @@ extern Api api;
 
 // Finds all functions and checks the version. Returns what is wrong; "": nothing.
 std::string load_api();
+
+// Throws serving::Error for an error of Triton, which is deleted.
+void check(Failure failure);
+// For calls whose failure changes nothing: to the log.
+void log_failure(Failure failure, const char* what);
+void log(LogLevel level, const std::string& message);
+Failure to_failure(const serving::Error& error);
 
 }  // namespace anymps::triton

@@ -64,7 +64,7 @@ template <typename Tensor>
 void describe(const Tensor& tensor, bool batched,
               inference::ModelMetadataResponse::TensorMetadata& to) {
   to.set_name(tensor.name());
-  const std::optional<amps_dtype> dtype = dtype_of(tensor.data_type());
+  const std::optional<amps_dtype> dtype = serving::numbered_datatype(tensor.data_type());
   to.set_datatype(std::string(dtype ? serving::datatype_name(*dtype) : "<invalid>"));
   if (batched) to.add_shape(-1);
   for (const int64_t extent : tensor.dims()) to.add_shape(extent);

@@ -175,7 +175,7 @@ void check_inputs(const ModelConfig& config, const Request& request, const Each&
   check_batch(config, request, each);
   each([&](const InputTensor& tensor) {
     const ModelInput& input = input_of(config, tensor);
-    const std::optional<amps_dtype> expected = dtype_of(input.data_type());
+    const std::optional<amps_dtype> expected = serving::numbered_datatype(input.data_type());
     if (expected != tensor.dtype)
       refuse_request(
           request, "inference input '" + tensor.name + "' data-type is '" +
@@ -188,18 +188,6 @@ void check_inputs(const ModelConfig& config, const Request& request, const Each&
 }
 
 }  // namespace
-
-std::optional<amps_dtype> dtype_of(inference::DataType type) {
-  static const auto table = [] {
-    std::array<std::optional<amps_dtype>, inference::DataType_ARRAYSIZE> types;
-    for (int i = 0; i < inference::DataType_ARRAYSIZE; ++i)
-      types[static_cast<size_t>(i)] =
-          serving::parse_config_datatype(inference::DataType_Name(inference::DataType(i)));
-    return types;
-  }();
-  return type >= 0 && type < inference::DataType_ARRAYSIZE ? table[static_cast<size_t>(type)]
-                                                           : std::nullopt;
-}
 
 uint64_t rows_of(const ModelConfig& config, const Request& request) {
   if (config.max_batch_size() == 0 || request.inputs.empty() || request.inputs[0].shape.empty())

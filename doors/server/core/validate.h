@@ -3,15 +3,12 @@
 // Triton's.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 
 #include "model_config.pb.h"
 #include "server/core/request.h"
 
 namespace anymps::server {
-
-// nullopt for TYPE_INVALID.
-std::optional<amps_dtype> dtype_of(inference::DataType type);
 
 // Throws kInvalidArgument. Nothing is allocated for what the request claims.
 void validate(const inference::ModelConfig& config, const Request& request);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "server/core/validate.h"
 #include "server/repository/config_text.h"
 #include "server/repository/limits.h"
 #include "serving/datatype.h"
@@ -22,7 +21,7 @@ std::string model_text(const ModelConfig& config) { return "model '" + config.na
 // Bytes of a tensor whose type is given; strings count as empty ones.
 uint64_t tensor_bytes(const std::string& place, inference::DataType type,
                       std::vector<int64_t> shape) {
-  const std::optional<amps_dtype> dtype = dtype_of(type);
+  const std::optional<amps_dtype> dtype = serving::numbered_datatype(type);
   for (int64_t& extent : shape) extent = extent == -1 ? 1 : extent;
   const std::optional<size_t> bytes =
       serving::byte_count(!dtype || *dtype == AMPS_STRING ? AMPS_U32 : *dtype, shape);

@@ -124,7 +124,7 @@ Request make_request(const inference::ModelConfig& config, const ModelWarmup& wa
                     [&, &name = name](const auto& input) { return input.name() == name; });
     const bool is_internal = internal_names.contains(name);
     if (!known && !is_internal) continue;
-    const std::optional<amps_dtype> dtype = dtype_of(setting.data_type());
+    const std::optional<amps_dtype> dtype = serving::numbered_datatype(setting.data_type());
     if (!dtype) refuse_warmup("warmup setting expects input '" + name + "' to have a data type");
     InputTensor tensor;
     tensor.name = name;

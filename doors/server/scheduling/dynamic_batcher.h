@@ -7,25 +7,12 @@
 #include <memory>
 #include <vector>
 
-#include "server/scheduling/scheduler.h"
-#include "server/scheduling/worker_threads.h"
+#include "server/scheduling/batcher.h"
 
 namespace anymps::server {
 
-class DynamicBatcher final : public Scheduler {
- public:
-  DynamicBatcher(const inference::ModelConfig& config,
-                 std::vector<std::unique_ptr<Instance>> instances, RateLimiter& limiter,
-                 ModelMetrics& metrics);
-  ~DynamicBatcher() override;
-  void enqueue(RequestPtr request) override;
-  size_t queued() const override;
-  size_t in_flight() const override;
-
- private:
-  class Core;
-  std::shared_ptr<Core> core_;
-  WorkerThreads threads_;
-};
+std::shared_ptr<Batcher> make_dynamic_batcher(const inference::ModelConfig& config,
+                                              std::vector<std::unique_ptr<Instance>> instances,
+                                              RateLimiter& limiter, ModelMetrics& metrics);
 
 }  // namespace anymps::server

@@ -67,18 +67,13 @@ class ModelInstance::Execution final : public serving::Request {
     request_ = &request;
     error_.reset();
     inputs_.clear();
-    pieces_.clear();
     slots_.clear();
     filled_.clear();
-    size_t count = 0;
-    for (const InputTensor& input : request.inputs) count += input.buffers.size();
-    pieces_.reserve(count);  // spans into it must stay valid
     for (const InputTensor& input : request.inputs) {
-      const size_t first = pieces_.size();
-      for (const Buffer& buffer : input.buffers) pieces_.push_back({buffer.data, buffer.bytes});
-      inputs_.push_back({input.name, input.dtype, input.shape,
-                         std::span<const serving::Piece>(pieces_).subspan(first)});
+      inputs_.add(input.name, input.dtype, input.shape);
+      for (const Buffer& buffer : input.buffers) inputs_.add_piece(buffer.data, buffer.bytes);
     }
+    inputs_.finish();
     for (const inference::ModelOutput& output : context_.config.output()) {
       const RequestedOutput* wish = wish_of(request, output.name());
       if (wish || request.outputs.empty()) slots_.push_back({output.name(), wish, {}, false});
@@ -87,7 +82,7 @@ class ModelInstance::Execution final : public serving::Request {
       if (!slot(output.name)) slots_.push_back({output.name, &output, {}, false});
   }
 
-  std::span<const serving::Input> inputs() const override { return inputs_; }
+  std::span<const serving::Input> inputs() const override { return inputs_.list(); }
   bool wants(std::string_view output) const override {
     return const_cast<Execution*>(this)->slot(output) != nullptr;
   }
@@ -171,8 +166,7 @@ class ModelInstance::Execution final : public serving::Request {
   const AnswerContext& context_;
   server::Request* request_ = nullptr;
   std::optional<Error> error_;
-  std::vector<serving::Input> inputs_;
-  std::vector<serving::Piece> pieces_;
+  serving::InputList inputs_;
   std::vector<Slot> slots_;
   std::vector<size_t> filled_;  // in the order in which the model gave them
 };
@@ -191,12 +185,7 @@ void ModelInstance::run(std::vector<RequestPtr> batch) {
     executions_[i]->begin(*batch[i]);
     running_.push_back(executions_[i].get());
   }
-  serving::Times times;
-  try {
-    times = model_->execute(running_);
-  } catch (const std::exception& error) {
-    for (serving::Request* request : running_) request->fail(Error(Code::kInternal, error.what()));
-  }
+  const serving::Times times = model_->execute(running_);
   if (times.batch_size > 0)
     context_.metrics->execution(times.batch_size, times.compute_start - times.start,
                                 times.compute_end - times.compute_start,

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What schedulers share: how they answer requests that never reach an instance, and how they make
-// their instances known to the rate limiter.
+// How requests that never reach an instance are answered.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "server/core/clock.h"
+#include "server/core/request.h"
 #include "server/observation/statistics.h"
-#include "server/scheduling/rate_limiter.h"
-#include "server/scheduling/scheduler.h"
 
 namespace anymps::server {
 
@@ -26,33 +23,5 @@ inline void refuse(ModelMetrics& metrics, RequestPtr request, Code code,
   metrics.failure(request->times, code);
   request->fail(code, message);
 }
-
-class Registration {
- public:
-  Registration(RateLimiter& limiter, const std::vector<std::unique_ptr<Instance>>& instances)
-      : limiter_(limiter) {
-    try {
-      for (const std::unique_ptr<Instance>& instance : instances) {
-        groups_.push_back(instance->group());
-        limiter.add(groups_.back());
-      }
-    } catch (...) {
-      groups_.pop_back();
-      release();
-      throw;
-    }
-  }
-  ~Registration() { release(); }
-  Registration(const Registration&) = delete;
-  Registration& operator=(const Registration&) = delete;
-  void release() {
-    for (const inference::ModelInstanceGroup& group : groups_) limiter_.remove(group);
-    groups_.clear();
-  }
-
- private:
-  RateLimiter& limiter_;
-  std::vector<inference::ModelInstanceGroup> groups_;
-};
 
 }  // namespace anymps::server

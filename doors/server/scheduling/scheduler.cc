@@ -46,10 +46,10 @@ std::unique_ptr<Scheduler> make_scheduler(const inference::ModelConfig& config,
                                           const serving::ModelDir& model_dir) {
   check(!instances.empty(), "no instance of model '" + config.name() + "' to run its requests");
   if (config.has_sequence_batching())
-    return std::make_unique<SequenceBatcher>(config, std::move(instances), limiter, metrics,
-                                             model_dir);
+    return start_batcher(
+        make_sequence_batcher(config, std::move(instances), limiter, metrics, model_dir));
   check_dynamic_batching(config);
-  return std::make_unique<DynamicBatcher>(config, std::move(instances), limiter, metrics);
+  return start_batcher(make_dynamic_batcher(config, std::move(instances), limiter, metrics));
 }
 
 }  // namespace anymps::server

@@ -4,15 +4,13 @@
 #include "server/scheduling/sequence_batcher.h"
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
-#include <mutex>
-#include <optional>
+#include <deque>
+#include <string>
+#include <utility>
 
 #include "server/core/clock.h"
-#include "server/observation/statistics.h"
 #include "server/scheduling/ordered_responses.h"
-#include "server/scheduling/rate_limiter.h"
 #include "server/scheduling/refusal.h"
 #include "server/scheduling/sequence_rows.h"
 #include "server/scheduling/sequence_slots.h"
@@ -21,39 +19,26 @@ namespace anymps::server {
 namespace {
 
 constexpr uint64_t kDefaultIdleUs = 1'000'000;
-constexpr char kSequenceTimeout[] = "timeout of the corresponding sequence has been expired";
 
-}  // namespace
-
-class SequenceBatcher::Core {
+class SequenceBatcher final : public Batcher {
  public:
-  Core(const inference::ModelConfig& config, std::vector<std::unique_ptr<Instance>> instances,
-       RateLimiter& limiter, ModelMetrics& metrics, const serving::ModelDir& model_dir)
-      : rows_(config, model_dir),
+  SequenceBatcher(const inference::ModelConfig& config,
+                  std::vector<std::unique_ptr<Instance>> instances, RateLimiter& limiter,
+                  ModelMetrics& metrics, const serving::ModelDir& model_dir)
+      : Batcher(std::move(instances), limiter, metrics),
+        rows_(config, model_dir),
         idle_us_(config.sequence_batching().max_sequence_idle_microseconds()),
-        instances_(std::move(instances)),
-        registration_(limiter, instances_),
-        limiter_(limiter),
-        metrics_(metrics),
-        slots_(instances_.size(), rows_.slots_each()),
-        lanes_(instances_.size()) {
+        slots_(this->instances().size(), rows_.slots_each()),
+        lanes_(this->instances().size()) {
     if (idle_us_ == 0) idle_us_ = kDefaultIdleUs;
     if (config.sequence_batching().oldest().preserve_ordering())
       for (Lane& lane : lanes_) lane.ordered = std::make_shared<OrderedResponses>();
   }
 
-  void enqueue(RequestPtr request);
-  void work(size_t lane);
-  void watch_deadlines();
-  void stop();
-  void unregister() { registration_.release(); }  // once no thread waits for a permit
-
-  size_t lanes() const { return instances_.size(); }
-  size_t queued() const { return queued_; }
-  size_t in_flight() const { return in_flight_; }
+  void enqueue(RequestPtr request) override;
+  void work(size_t index) override;
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
   struct Lane {
     std::condition_variable wake;
     std::deque<SequencePtr> line;  // "oldest": sequences that have a request to run
@@ -62,35 +47,27 @@ class SequenceBatcher::Core {
   };
   using Plan = SequenceRows::Plan;
 
-  void came(const SequencePtr& sequence, bool wake);
+  uint64_t expire(std::vector<RequestPtr>& late) override;
+  const char* late_message() const override {
+    return "timeout of the corresponding sequence has been expired";
+  }
+  void clear(std::vector<RequestPtr>& rest) override;
+
+  void ready(const SequencePtr& sequence, bool wake);
   Plan plan(size_t lane) const;
   void drop_cancelled(size_t lane, std::vector<RequestPtr>& out);
   void end(const SequencePtr& sequence, std::vector<RequestPtr>& rest);
   std::vector<RequestPtr> take(size_t lane, const Plan& plan);
   void finish(const Plan& plan, const std::vector<bool>& ends);
   void watch(uint64_t deadline);
-  void left(size_t count);
-  void refuse(std::vector<RequestPtr>& requests, Code code, const std::string& message);
 
   const SequenceRows rows_;
   uint64_t idle_us_;
-  std::vector<std::unique_ptr<Instance>> instances_;
-  Registration registration_;
-  RateLimiter& limiter_;
-  ModelMetrics& metrics_;
-
-  std::mutex mutex_;
   SequenceSlots slots_;
   std::vector<Lane> lanes_;
-  std::condition_variable deadline_;
-  uint64_t watched_ = UINT64_MAX;  // when the deadline thread will wake
-  bool stopping_ = false;
-  std::atomic<size_t> queued_{0}, in_flight_{0};
 };
 
-void SequenceBatcher::Core::enqueue(RequestPtr request) {
-  const uint64_t now = now_ns();
-  request->times.queued = now;
+void SequenceBatcher::enqueue(RequestPtr request) {
   Code code = Code::kInvalidArgument;
   std::string message = rows_.refusal(*request);
   if (message.empty()) {
@@ -108,13 +85,13 @@ void SequenceBatcher::Core::enqueue(RequestPtr request) {
       if (!sequence) sequence = slots_.begin(request->sequence);
       if (request->sequence_end) slots_.forget(*sequence);
       if (sequence->lane == SIZE_MAX && request->timeout_us > 0) {
-        sequence->expires = std::min(sequence->expires, after_us(now, request->timeout_us));
+        sequence->expires =
+            std::min(sequence->expires, after_us(request->times.queued, request->timeout_us));
         watch(sequence->expires);
       }
       sequence->requests.push_back(std::move(request));
-      ++queued_, ++in_flight_;
-      metrics_.queued(1);
-      if (sequence->lane != SIZE_MAX) came(sequence, true);
+      came();
+      if (sequence->lane != SIZE_MAX) ready(sequence, true);
       return;
     }
   }
@@ -122,7 +99,7 @@ void SequenceBatcher::Core::enqueue(RequestPtr request) {
 }
 
 // The sequence has a slot and a request to run.
-void SequenceBatcher::Core::came(const SequencePtr& sequence, bool wake) {
+void SequenceBatcher::ready(const SequencePtr& sequence, bool wake) {
   Lane& lane = lanes_[sequence->lane];
   if (rows_.oldest() && !sequence->running && !sequence->candidate) {
     sequence->candidate = true;
@@ -132,13 +109,13 @@ void SequenceBatcher::Core::came(const SequencePtr& sequence, bool wake) {
   if (wake) lane.wake.notify_one();
 }
 
-SequenceRows::Plan SequenceBatcher::Core::plan(size_t lane) const {
+SequenceRows::Plan SequenceBatcher::plan(size_t lane) const {
   return rows_.oldest() ? rows_.plan_oldest(lanes_[lane].line)
                         : rows_.plan_direct(slots_.lane(lane));
 }
 
 // A sequence ends when one of its requests is given up: what comes after it would be wrong.
-void SequenceBatcher::Core::drop_cancelled(size_t lane, std::vector<RequestPtr>& out) {
+void SequenceBatcher::drop_cancelled(size_t lane, std::vector<RequestPtr>& out) {
   for (size_t i = 0; i < slots_.lane(lane).size(); ++i) {
     // The one that takes its slot may be cancelled as well.
     for (SequencePtr one = slots_.lane(lane)[i];
@@ -149,7 +126,7 @@ void SequenceBatcher::Core::drop_cancelled(size_t lane, std::vector<RequestPtr>&
 }
 
 // Frees its slot for the next one of the backlog.
-void SequenceBatcher::Core::end(const SequencePtr& sequence, std::vector<RequestPtr>& rest) {
+void SequenceBatcher::end(const SequencePtr& sequence, std::vector<RequestPtr>& rest) {
   for (RequestPtr& request : sequence->requests) rest.push_back(std::move(request));
   left(sequence->requests.size());
   sequence->requests.clear();
@@ -157,10 +134,10 @@ void SequenceBatcher::Core::end(const SequencePtr& sequence, std::vector<Request
     sequence->candidate = false;
     std::erase(lanes_[sequence->lane].line, sequence);
   }
-  if (const SequencePtr next = slots_.release(sequence)) came(next, true);
+  if (const SequencePtr next = slots_.release(sequence)) ready(next, true);
 }
 
-std::vector<RequestPtr> SequenceBatcher::Core::take(size_t lane, const Plan& plan) {
+std::vector<RequestPtr> SequenceBatcher::take(size_t lane, const Plan& plan) {
   const uint64_t now = now_ns();
   std::vector<RequestPtr> batch;
   batch.reserve(plan.rows.size());
@@ -184,7 +161,7 @@ std::vector<RequestPtr> SequenceBatcher::Core::take(size_t lane, const Plan& pla
   return batch;
 }
 
-void SequenceBatcher::Core::finish(const Plan& plan, const std::vector<bool>& ends) {
+void SequenceBatcher::finish(const Plan& plan, const std::vector<bool>& ends) {
   const uint64_t now = now_ns();
   std::vector<RequestPtr> none;
   for (size_t i = 0; i < plan.rows.size(); ++i) {
@@ -195,25 +172,23 @@ void SequenceBatcher::Core::finish(const Plan& plan, const std::vector<bool>& en
     if (ends[i])
       end(sequence, none);
     else if (!sequence->requests.empty())
-      came(sequence, false);
+      ready(sequence, false);
     else
       watch(after_us(now, idle_us_));
   }
 }
 
-void SequenceBatcher::Core::work(size_t index) {
-  uint64_t executions = 0;
-  std::optional<RateLimiter::Permit> permit;
+void SequenceBatcher::work(size_t index) {
+  Turn turn(*instances()[index], limiter());
   std::vector<RequestPtr> cancelled;
   Lane& lane = lanes_[index];
-  Instance& instance = *instances_[index];
   Lock lock(mutex_);
   while (!stopping_) {
     drop_cancelled(index, cancelled);
     lane.changed = false;
     const Plan next = plan(index);
     if (next.rows.empty() && cancelled.empty()) {
-      if (permit) permit->unused(), permit.reset();
+      turn.give_back();
       const auto woken = [&] { return stopping_ || lane.changed; };
       if (next.wait_until == 0)
         lane.wake.wait(lock, woken);
@@ -221,11 +196,10 @@ void SequenceBatcher::Core::work(size_t index) {
         lane.wake.wait_until(lock, time_point(next.wait_until), woken);
       continue;
     }
-    if (!cancelled.empty() || (limiter_.enabled() && !permit)) {
-      const bool permitted = next.rows.empty() || !limiter_.enabled() || permit;
+    if (!cancelled.empty() || !turn.has_come()) {
       lock.unlock();
       refuse(cancelled, Code::kCancelled, kCancelled);
-      if (!permitted) permit.emplace(limiter_, instance.group(), executions);
+      if (!next.rows.empty() && !turn.has_come()) turn.wait();
       lock.lock();
       continue;
     }
@@ -233,120 +207,56 @@ void SequenceBatcher::Core::work(size_t index) {
     lock.unlock();
     rows_.prepare(next, batch);
     std::vector<bool> ends;
-    size_t count = 0;
-    for (const RequestPtr& request : batch) {
+    for (const RequestPtr& request : batch)
       ends.push_back(!request->filler && request->sequence_end);
-      count += request->filler ? 0 : 1;
-    }
-    instance.run(std::move(batch));
-    permit.reset();
-    in_flight_ -= count;
+    run(turn, std::move(batch));
     lock.lock();
     if (!stopping_) finish(next, ends);
   }
-  if (permit) permit->unused();
 }
 
-void SequenceBatcher::Core::watch(uint64_t deadline) {
-  if (deadline >= watched_) return;
-  watched_ = deadline;
-  deadline_.notify_one();
+void SequenceBatcher::watch(uint64_t deadline) {
+  if (is_next(deadline)) deadline_.notify_one();
 }
 
 // Ends sequences that nothing came for, and those that waited too long for a slot.
-void SequenceBatcher::Core::watch_deadlines() {
-  std::vector<RequestPtr> late, none;
-  Lock lock(mutex_);
-  while (!stopping_) {
-    const uint64_t now = now_ns();
-    uint64_t next = UINT64_MAX;
-    std::vector<SequencePtr> over;
-    for (const SequencePtr& one : slots_.backlog()) {
-      if (one->expires <= now)
-        over.push_back(one);
-      else
-        next = std::min(next, one->expires);
-    }
-    for (const SequencePtr& one : over) end(one, late);
-    over.clear();
-    for (size_t lane = 0; lane < slots_.lanes(); ++lane) {
-      for (const SequencePtr& one : slots_.lane(lane)) {
-        if (!one || one->running || !one->requests.empty()) continue;
-        const uint64_t due = after_us(one->idle_since, idle_us_);
-        if (due <= now)
-          over.push_back(one);
-        else
-          next = std::min(next, due);
-      }
-    }
-    for (const SequencePtr& one : over) end(one, none);
-    if (!late.empty()) {
-      lock.unlock();
-      refuse(late, Code::kUnavailable, kSequenceTimeout);
-      lock.lock();
-      continue;
-    }
-    watched_ = next;
-    const auto earlier = [&] { return stopping_ || watched_ < next; };
-    if (next == UINT64_MAX)
-      deadline_.wait(lock, earlier);
+uint64_t SequenceBatcher::expire(std::vector<RequestPtr>& late) {
+  const uint64_t now = now_ns();
+  uint64_t next = UINT64_MAX;
+  std::vector<SequencePtr> over;
+  const auto look = [&](const SequencePtr& sequence, uint64_t due) {
+    if (due <= now)
+      over.push_back(sequence);
     else
-      deadline_.wait_until(lock, time_point(next), earlier);
+      next = std::min(next, due);
+  };
+  for (const SequencePtr& one : slots_.backlog()) look(one, one->expires);
+  for (const SequencePtr& one : over) end(one, late);
+  over.clear();
+  for (size_t lane = 0; lane < slots_.lanes(); ++lane)
+    for (const SequencePtr& one : slots_.lane(lane))
+      if (one && !one->running && one->requests.empty())
+        look(one, after_us(one->idle_since, idle_us_));
+  for (const SequencePtr& one : over) end(one, late);  // they have no requests
+  return next;
+}
+
+void SequenceBatcher::clear(std::vector<RequestPtr>& rest) {
+  slots_.clear(rest);
+  for (Lane& lane : lanes_) {
+    lane.line.clear();
+    lane.wake.notify_all();
   }
 }
 
-void SequenceBatcher::Core::left(size_t count) {
-  queued_ -= count;
-  metrics_.queued(-static_cast<int64_t>(count));
-}
+}  // namespace
 
-void SequenceBatcher::Core::refuse(std::vector<RequestPtr>& requests, Code code,
-                                   const std::string& message) {
-  for (RequestPtr& request : requests) {
-    server::refuse(metrics_, std::move(request), code, message);
-    --in_flight_;
-  }
-  requests.clear();
+std::shared_ptr<Batcher> make_sequence_batcher(const inference::ModelConfig& config,
+                                               std::vector<std::unique_ptr<Instance>> instances,
+                                               RateLimiter& limiter, ModelMetrics& metrics,
+                                               const serving::ModelDir& model_dir) {
+  return std::make_shared<SequenceBatcher>(config, std::move(instances), limiter, metrics,
+                                           model_dir);
 }
-
-void SequenceBatcher::Core::stop() {
-  std::vector<RequestPtr> rest;
-  {
-    Lock lock(mutex_);
-    stopping_ = true;
-    slots_.clear(rest);
-    left(rest.size());
-    for (Lane& lane : lanes_) {
-      lane.line.clear();
-      lane.wake.notify_all();
-    }
-    deadline_.notify_all();
-  }
-  refuse(rest, Code::kUnavailable, kStopping);
-}
-
-SequenceBatcher::SequenceBatcher(const inference::ModelConfig& config,
-                                 std::vector<std::unique_ptr<Instance>> instances,
-                                 RateLimiter& limiter, ModelMetrics& metrics,
-                                 const serving::ModelDir& model_dir)
-    : core_(std::make_shared<Core>(config, std::move(instances), limiter, metrics, model_dir)) {
-  for (size_t lane = 0; lane < core_->lanes(); ++lane)
-    threads_.start([core = core_, lane] { core->work(lane); });
-  threads_.start([core = core_] { core->watch_deadlines(); });
-}
-
-SequenceBatcher::~SequenceBatcher() {
-  core_->stop();
-  threads_.join();
-  core_->unregister();
-}
-
-// The answer may come, and end this scheduler, before the call is over.
-void SequenceBatcher::enqueue(RequestPtr request) {
-  const std::shared_ptr<Core> core = core_;
-  core->enqueue(std::move(request));
-}
-size_t SequenceBatcher::queued() const { return core_->queued(); }
-size_t SequenceBatcher::in_flight() const { return core_->in_flight(); }
 
 }  // namespace anymps::server

@@ -6,26 +6,13 @@
 #include <memory>
 #include <vector>
 
-#include "server/scheduling/scheduler.h"
-#include "server/scheduling/worker_threads.h"
-#include "serving/reach.h"
+#include "server/scheduling/batcher.h"
 
 namespace anymps::server {
 
-class SequenceBatcher final : public Scheduler {
- public:
-  SequenceBatcher(const inference::ModelConfig& config,
-                  std::vector<std::unique_ptr<Instance>> instances, RateLimiter& limiter,
-                  ModelMetrics& metrics, const serving::ModelDir& model_dir);
-  ~SequenceBatcher() override;
-  void enqueue(RequestPtr request) override;
-  size_t queued() const override;
-  size_t in_flight() const override;
-
- private:
-  class Core;
-  std::shared_ptr<Core> core_;
-  WorkerThreads threads_;
-};
+std::shared_ptr<Batcher> make_sequence_batcher(const inference::ModelConfig& config,
+                                               std::vector<std::unique_ptr<Instance>> instances,
+                                               RateLimiter& limiter, ModelMetrics& metrics,
+                                               const serving::ModelDir& model_dir);
 
 }  // namespace anymps::server

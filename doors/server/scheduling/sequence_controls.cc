@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "server/core/validate.h"
 #include "serving/datatype.h"
 #include "serving/string_bytes.h"
 
@@ -62,7 +61,7 @@ SequenceControls::SequenceControls(const inference::ModelConfig& config)
             refuse("unexpected data type " + inference::DataType_Name(control.data_type()) +
                    " of sequence batching control " + where);
         }
-        const auto dtype = dtype_of(control.data_type());
+        const auto dtype = serving::numbered_datatype(control.data_type());
         controls_.push_back({input.name(), control.kind(), dtype.value_or(AMPS_U64), {}, {}});
         continue;
       }

@@ -10,7 +10,6 @@
 #include <set>
 #include <utility>
 
-#include "server/core/validate.h"
 #include "serving/datatype.h"
 #include "serving/strings.h"
 
@@ -26,7 +25,7 @@ SequenceStates::SequenceStates(const inference::ModelConfig& config,
       refuse("duplicate 'input_name' '" + state.input_name() + "'" + where);
     if (!outputs.insert(state.output_name()).second)
       refuse("duplicate 'output_name' '" + state.output_name() + "'" + where);
-    const std::optional<amps_dtype> dtype = dtype_of(state.data_type());
+    const std::optional<amps_dtype> dtype = serving::numbered_datatype(state.data_type());
     if (!dtype) refuse("no 'data_type' for '" + state.input_name() + "'" + where);
     states_.push_back({state.input_name(), state.output_name(), *dtype});
     initial_.push_back(read_initial(config, state, *dtype, model_dir));

@@ -123,6 +123,43 @@ TEST(Model, BadRequestsFailAlone) {
   EXPECT_NE(huge.message().find("unexpected shape"), std::string::npos);
 }
 
+// As when memory ends between two requests.
+TEST(Model, NothingIsThrownAtTheDoor) {
+  struct Unlucky : FakeRequest {
+    void done(const Times&) override { throw std::runtime_error("no memory"); }
+  };
+  const Folder folder;
+  const std::shared_ptr<Model> model = load(folder, plus_one());
+  Unlucky request;
+  request.floats("x", {1, 2}, {1, 2});
+  EXPECT_EQ(execute(*model, request).batch_size, 0u);
+  EXPECT_EQ(request.message(), "no memory");
+}
+
+TEST(InputList, GivesEachInputItsPieces) {
+  const std::vector<int64_t> shape{4};
+  const char bytes[8] = {};
+  InputList inputs;
+  for (const int round : {1, 2}) {  // the second in the memory of the first
+    inputs.clear();
+    for (const int pieces : {3, 0, 40 * round, 1}) {
+      inputs.add("x", AMPS_U8, shape);
+      for (int i = 0; i < pieces; ++i) inputs.add_piece(bytes + i % 8, i);
+    }
+    inputs.finish();
+    ASSERT_EQ(inputs.list().size(), 4u);
+    EXPECT_EQ(inputs.list()[0].pieces.size(), 3u);
+    EXPECT_TRUE(inputs.list()[1].pieces.empty());
+    EXPECT_EQ(inputs.list()[2].pieces.size(), size_t(40 * round));
+    EXPECT_EQ(inputs.list()[3].pieces.size(), 1u);
+    for (const Input& input : inputs.list())
+      for (size_t i = 0; i < input.pieces.size(); ++i) {
+        EXPECT_EQ(input.pieces[i].data, bytes + i % 8);
+        EXPECT_EQ(input.pieces[i].bytes, i);
+      }
+  }
+}
+
 TEST(Model, HugeShapesAllocateNothing) {
   Folder folder;
   amps::Graph graph;

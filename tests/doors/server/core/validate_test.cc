@@ -7,6 +7,7 @@
 
 #include "server/core/classification.h"
 #include "server/repository/config_text.h"
+#include "serving/datatype.h"
 
 namespace anymps::server {
 namespace {
@@ -150,6 +151,20 @@ TEST(Classification, GivesTheBestClasses) {
   EXPECT_EQ(strings(classify(scores<float>(AMPS_F32, {3}, {nan, 1, 2}), 2, false, {}, {})),
             (Strings{"2.000000:2", "1.000000:1"}));
   EXPECT_TRUE(strings(classify(scores<float>(AMPS_F32, {0, 4}, {}), 2, true, {}, {})).empty());
+}
+
+// The numbers of serving/ are those of the protocol.
+TEST(DataTypes, HaveTheNumbersOfTheProtocol) {
+  for (int i = inference::DataType_MIN; i <= inference::DataType_MAX; ++i) {
+    const std::string& name = inference::DataType_Name(inference::DataType(i));
+    const std::optional<amps_dtype> dtype = serving::numbered_datatype(i);
+    EXPECT_EQ(dtype, serving::parse_config_datatype(name)) << name;
+    if (!dtype) continue;
+    EXPECT_EQ(serving::datatype_number(*dtype), i) << name;
+  }
+  EXPECT_EQ(serving::numbered_datatype(-1), std::nullopt);
+  EXPECT_EQ(serving::numbered_datatype(inference::DataType_MAX + 1), std::nullopt);
+  EXPECT_EQ(serving::datatype_number(AMPS_C64), 0);
 }
 
 TEST(Classification, RefusesWhatItCannot) {
