@@ -34,15 +34,14 @@ struct BenchOptions : ModelOptions {
 void progress(const std::string& what, double part) {
   if (!isatty(STDERR_FILENO)) return;
   const int width = 30, full = static_cast<int>(part * width);
-  common::say(fmt::format("\r{} [{}{}] {:3.0f} %", what,
-                          std::string(static_cast<size_t>(full), '#'),
-                          std::string(static_cast<size_t>(width - full), '.'), part * 100));
+  common::say(fmt::format("\r{} [{}{}] {:3.0f} %", what, std::string(full, '#'),
+                          std::string(width - full, '.'), part * 100));
   if (part >= 1) common::say("\r\033[K");
 }
 
 double percentile(const std::vector<double>& sorted, double q) {
-  const auto index = static_cast<size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)));
-  return sorted[std::min(index, sorted.size() - 1)];
+  const int64_t last = std::ssize(sorted) - 1;
+  return sorted[std::min<int64_t>(std::lround(q * static_cast<double>(last)), last)];
 }
 
 void bench(const BenchOptions& options) {
@@ -52,7 +51,7 @@ void bench(const BenchOptions& options) {
   std::vector<amps::Tensor> results = session.executable.run(feeds);
   for (int i = 0; i < options.warmup; ++i) session.run(feeds, results);
 
-  std::vector<std::vector<double>> times(static_cast<size_t>(options.concurrency));
+  std::vector<std::vector<double>> times(options.concurrency);
   std::atomic<int> done{0};
   const amps::Device::ThreadTimes before = session.device.thread_times();
   const double start = now_ms();
@@ -74,7 +73,7 @@ void bench(const BenchOptions& options) {
   };
   std::vector<std::thread> threads;
   for (int i = 1; i < options.concurrency; ++i)
-    threads.emplace_back([&, i] { loop(times[static_cast<size_t>(i)], false); });
+    threads.emplace_back([&, i] { loop(times[i], false); });
   loop(times[0], true);
   for (std::thread& thread : threads) thread.join();
   const double total = now_ms() - start;

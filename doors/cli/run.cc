@@ -25,12 +25,12 @@ struct RunOptions : ModelOptions {
   std::string output_dir;
 };
 
-std::vector<size_t> largest(const Array& array, size_t first, size_t count, size_t k) {
-  std::vector<size_t> order(count);
+std::vector<int64_t> largest(const Array& array, int64_t first, int64_t count, int64_t k) {
+  std::vector<int64_t> order(count);
   std::iota(order.begin(), order.end(), first);
   k = std::min(k, count);
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), order.end(),
-                    [&](size_t a, size_t b) { return element(array, a) > element(array, b); });
+  std::partial_sort(order.begin(), order.begin() + k, order.end(),
+                    [&](int64_t a, int64_t b) { return element(array, a) > element(array, b); });
   order.resize(k);
   return order;
 }
@@ -39,9 +39,9 @@ Json summary(const Part& part, size_t top) {
   const Array& array = part.array;
   Json json{{"dtype", amps::name(part.dtype)}, {"shape", array.shape}};
   if (array.dtype == amps::DType::string) {
-    const size_t shown = std::min<size_t>(array.count(), 10);
-    json["strings"] = std::vector<std::string>(
-        array.strings.begin(), array.strings.begin() + static_cast<std::ptrdiff_t>(shown));
+    const auto shown = std::min<int64_t>(std::ssize(array.strings), 10);
+    json["strings"] =
+        std::vector<std::string>(array.strings.begin(), array.strings.begin() + shown);
     return json;
   }
   double low = INFINITY, high = -INFINITY, sum = 0;
@@ -54,9 +54,8 @@ Json summary(const Part& part, size_t top) {
   }
   if (count) json.update({{"min", low}, {"max", high}, {"mean", sum / static_cast<double>(count)}});
   if (top && count && !array.shape.empty()) {
-    const auto row = static_cast<size_t>(array.shape.back());
     Json classes = Json::array();
-    for (const size_t i : largest(array, 0, row, top))
+    for (const int64_t i : largest(array, 0, array.shape.back(), top))
       classes.push_back({{"class", i}, {"score", element(array, i)}});
     json["top"] = classes;
   }

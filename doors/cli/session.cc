@@ -44,7 +44,7 @@ Array random_array(const amps::Value& input, std::vector<int64_t> shape, std::mt
   size_t count = 1;
   constexpr size_t kMost = size_t{1} << 40;  // elements: sizes in bytes do not overflow either
   for (const int64_t extent : array.shape)
-    if (__builtin_mul_overflow(count, static_cast<size_t>(extent), &count) || count > kMost)
+    if (__builtin_mul_overflow(count, extent, &count) || count > kMost)
       throw amps::Error(AMPS_INVALID_ARGUMENT,
                         fmt::format("[run] input '{}' of shape [{}] is too large", input.name(),
                                     fmt::join(array.shape, ", ")));

@@ -137,13 +137,12 @@ Array read_npy(const std::string& path) {
     size_t used = 0;
     array.shape.push_back(std::stoll(shape.substr(i, 18), &used));
     i += used;
-    if (__builtin_mul_overflow(count, static_cast<size_t>(array.shape.back()), &count) ||
-        count > (size_t{1} << 40))
+    if (__builtin_mul_overflow(count, array.shape.back(), &count) || count > (size_t{1} << 40))
       fail(path, "the shape is too large");
   }
   const auto begin = file.tellg();
   file.seekg(0, std::ios::end);
-  const auto available = static_cast<size_t>(file.tellg() - begin);
+  const size_t available = file.tellg() - begin;
   const bool text = array.dtype == amps::DType::string;
   const size_t size = text ? width * sizeof(uint32_t) : amps::size_of(array.dtype);
   if (available / size < count) fail(path, "the data is cut off");

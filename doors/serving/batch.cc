@@ -68,10 +68,10 @@ class Run {
   void add_feed(const Feed& feed) {
     feeds_.push_back(nullptr);
     if (feed.batch_input >= 0) {
-      add_batch_input(settings_.batch_inputs[static_cast<size_t>(feed.batch_input)]);
+      add_batch_input(settings_.batch_inputs[feed.batch_input]);
       return;
     }
-    const auto input = static_cast<size_t>(feed.input);
+    const size_t input = feed.input;
     const TensorSettings& tensor = settings_.inputs[input];
     std::vector<int64_t> shape;
     if (tensor.ragged) {
@@ -108,7 +108,7 @@ class Run {
     Strings all;
     std::deque<std::string> joined;
     for (const Item* item : items_) parse_strings(item->inputs[input]->pieces, all, joined);
-    if (static_cast<int64_t>(all.data.size()) != element_count(shape))
+    if (std::ssize(all.data) != element_count(shape))
       throw Error(Code::kInternal, "the strings of input '" + settings_.inputs[input].name +
                                        "' do not fill their shape");
     all.data.push_back("");  // never empty, so never null
@@ -268,20 +268,17 @@ class Run {
       return;
     }
     const size_t size = amps_dtype_size(output.dtype);
-    const size_t bytes = static_cast<size_t>(count) * size;
+    const size_t bytes = count * size, begin = first * size;
     const auto given = later_.find(index);
     void* to = given != later_.end() ? given->second : memory_for(item, output, shape, bytes);
     if (!to || bytes == 0) return;
     if (context_.shares_memory) {
-      std::memcpy(
-          to,
-          static_cast<const char*>(amps_tensor_data(result)) + static_cast<size_t>(first) * size,
-          bytes);
+      std::memcpy(to, static_cast<const char*>(amps_tensor_data(result)) + begin, bytes);
       return;
     }
     std::vector<char> host(amps_tensor_bytes(result));
     amps::check(amps_tensor_to_host(result, host.data(), host.size()));
-    std::memcpy(to, host.data() + static_cast<size_t>(first) * size, bytes);
+    std::memcpy(to, host.data() + begin, bytes);
   }
 
   const RunContext& context_;
@@ -304,7 +301,7 @@ bool goes_with(const Settings& settings, const Compiled& compiled, const Item& a
   if (settings.max_batch_size == 0 || a.given != b.given) return false;
   for (const Feed& feed : compiled.feeds()) {
     if (feed.input < 0) continue;
-    const auto input = static_cast<size_t>(feed.input);
+    const size_t input = feed.input;
     if (!a.inputs[input]) continue;
     if (settings.inputs[input].ragged) {
       if (!same_tail(a, b, input, feed.rank)) return false;

@@ -127,7 +127,7 @@ Item check_request(const Settings& settings, Request& request, std::pmr::memory_
                                        [&](const auto& known) { return known.name == input.name; });
     if (expected == settings.inputs.end())
       refuse("unexpected inference input '{}' for model '{}'", input.name, settings.name);
-    const Input*& place = item.inputs[static_cast<size_t>(expected - settings.inputs.begin())];
+    const Input*& place = item.inputs[expected - settings.inputs.begin()];
     if (place) refuse("input '{}' already exists in request", input.name);
     if (input.dtype != expected->dtype)
       refuse("inference input '{}' data-type is '{}', but model '{}' expects '{}'", input.name,

@@ -30,7 +30,7 @@ Code code_of(amps_status status) {
 // Batches come in all sizes: each one is a shape.
 size_t plan_cache(const Settings& settings) {
   if (settings.graph_cache) return settings.graph_cache;
-  return static_cast<size_t>(std::clamp<int64_t>(settings.max_batch_size + 8, 16, 64));
+  return std::clamp<int64_t>(settings.max_batch_size + 8, 16, 64);
 }
 
 Compiled::Compiled(const Settings& settings, const amps::Graph& graph, amps::Executable executable)

@@ -65,11 +65,15 @@ std::optional<int64_t> element_count(std::span<const int64_t> shape) {
 
 std::optional<size_t> byte_count(amps_dtype dtype, std::span<const int64_t> shape) {
   const std::optional<int64_t> count = element_count(shape);
-  size_t bytes = 0;
+  int64_t bytes = 0;  // no memory is larger
   if (dtype == AMPS_STRING || !count ||
-      __builtin_mul_overflow(static_cast<size_t>(*count), amps_dtype_size(dtype), &bytes))
+      __builtin_mul_overflow(*count, amps_dtype_size(dtype), &bytes))
     return std::nullopt;
   return bytes;
+}
+
+std::optional<size_t> least_bytes(amps_dtype dtype, std::span<const int64_t> shape) {
+  return byte_count(dtype == AMPS_STRING ? AMPS_U32 : dtype, shape);  // its length
 }
 
 std::string shape_text(std::span<const int64_t> shape) {

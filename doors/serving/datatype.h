@@ -27,33 +27,40 @@ std::optional<int64_t> element_count(std::span<const int64_t> shape);
 // The bytes of a tensor of this type and shape; nullopt for strings, negative extents and overflow.
 std::optional<size_t> byte_count(amps_dtype dtype, std::span<const int64_t> shape);
 
+// The same, but that of strings it is the bytes of as many empty ones: the least that they take.
+std::optional<size_t> least_bytes(amps_dtype dtype, std::span<const int64_t> shape);
+
 std::string shape_text(std::span<const int64_t> shape);  // "[1,3,224,224]"
 
 // Calls fn.operator()<T>() with the C++ type of the elements. False for those that are no numbers
 // of C++: bools, half floats, strings, complex numbers.
 template <typename Fn>
 bool with_number_type(amps_dtype dtype, Fn&& fn) {
+  const auto with = [&]<typename T>() {
+    fn.template operator()<T>();
+    return true;
+  };
   switch (dtype) {
     case AMPS_U8:
-      return fn.template operator()<uint8_t>(), true;
+      return with.template operator()<uint8_t>();
     case AMPS_U16:
-      return fn.template operator()<uint16_t>(), true;
+      return with.template operator()<uint16_t>();
     case AMPS_U32:
-      return fn.template operator()<uint32_t>(), true;
+      return with.template operator()<uint32_t>();
     case AMPS_U64:
-      return fn.template operator()<uint64_t>(), true;
+      return with.template operator()<uint64_t>();
     case AMPS_I8:
-      return fn.template operator()<int8_t>(), true;
+      return with.template operator()<int8_t>();
     case AMPS_I16:
-      return fn.template operator()<int16_t>(), true;
+      return with.template operator()<int16_t>();
     case AMPS_I32:
-      return fn.template operator()<int32_t>(), true;
+      return with.template operator()<int32_t>();
     case AMPS_I64:
-      return fn.template operator()<int64_t>(), true;
+      return with.template operator()<int64_t>();
     case AMPS_F32:
-      return fn.template operator()<float>(), true;
+      return with.template operator()<float>();
     case AMPS_F64:
-      return fn.template operator()<double>(), true;
+      return with.template operator()<double>();
     default:
       return false;
   }

@@ -60,7 +60,7 @@ void add_file(Hash& hash, const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> block(1 << 20);
   while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0)
-    hash.add(block.data(), static_cast<size_t>(file.gcount()));
+    hash.add(block.data(), file.gcount());
   if (file.bad() || (!file.eof() && file.fail()))
     throw Error(Code::kUnavailable, "cannot read " + path.string());
 }

@@ -17,8 +17,7 @@ int64_t elements(std::span<const int64_t> shape) {
 // The last axes, one less than the rank of the graph's input.
 std::span<const int64_t> tail(const Item& item, size_t input, int64_t rank) {
   const std::span<const int64_t> shape = item.shape(input);
-  const size_t kept = std::min(shape.size(), static_cast<size_t>(std::max<int64_t>(rank - 1, 0)));
-  return shape.last(kept);
+  return shape.last(std::clamp<int64_t>(rank - 1, 0, std::ssize(shape)));
 }
 
 }  // namespace
@@ -54,19 +53,19 @@ BatchInput make_batch_input(const BatchInputSettings& batch, size_t source,
     for (const Item* item : items) {
       const std::span<const int64_t> shape = item->shape(source);
       rows += shape[0];
-      width = static_cast<int64_t>(shape.size()) - 1;
+      width = std::ssize(shape) - 1;
       for (int64_t row = 0; row < shape[0]; ++row)
         values.insert(values.end(), shape.begin() + 1, shape.end());
     }
     made.dims = {rows, width};
-    if (batch.kind == "BATCH_ITEM_SHAPE_FLATTEN") made.dims = {static_cast<int64_t>(values.size())};
+    if (batch.kind == "BATCH_ITEM_SHAPE_FLATTEN") made.dims = {std::ssize(values)};
     return made;
   }
   if (batch.kind == "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE") {
     int64_t largest = 0;
     for (const Item* item : items) largest = std::max(largest, elements(item->shape(source)));
     made.dims = {largest};
-    values.resize(static_cast<size_t>(largest));
+    values.resize(largest);
     return made;
   }
   const bool accumulate = batch.kind != "BATCH_ELEMENT_COUNT";
@@ -77,7 +76,7 @@ BatchInput make_batch_input(const BatchInputSettings& batch, size_t source,
     sum += count;
     values.push_back(accumulate ? sum : count);
   }
-  made.dims = {static_cast<int64_t>(values.size())};
+  made.dims = {std::ssize(values)};
   return made;
 }
 

@@ -189,7 +189,7 @@ void read_parameter(const Fields& where, const std::string& key, const std::stri
     if (text.find('\0') != std::string::npos) where.fail("parameter 'cache_dir' has a zero byte");
     settings.cache_dir = text;
   } else if (key == "graph_cache") {
-    settings.graph_cache = static_cast<size_t>(number(where, key, text, 0, 1 << 20));
+    settings.graph_cache = number(where, key, text, 0, 1 << 20);
   } else if (key == "micro_batch") {
     settings.micro_batch = text == "auto" ? -1 : number(where, key, text, 0, 1 << 20);
   } else if (key == "device") {

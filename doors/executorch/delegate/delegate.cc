@@ -91,7 +91,7 @@ Tensor& tensor_of(et::EValue* value, const char* side, size_t index) {
 void resize_output(Tensor& tensor, const std::vector<int64_t>& shape, const std::string& name) {
   if (shape_of(tensor) == shape) return;
   const std::vector<int32_t> sizes(shape.begin(), shape.end());
-  if (sizes.size() != static_cast<size_t>(tensor.dim()) ||
+  if (std::ssize(sizes) != tensor.dim() ||
       resize(tensor, {sizes.data(), sizes.size()}) != et::Error::Ok)
     fail("output '" + name + "' has shape " + text_of(shape) + ", the program's tensor has " +
          text_of(shape_of(tensor)) + " and cannot be resized to it");

@@ -77,7 +77,7 @@ common::Array readable(const common::Array& array) {
 
 class Writer {
  public:
-  explicit Writer(size_t debug_limit) : debug_limit_(debug_limit) {}
+  explicit Writer(int64_t debug_limit) : debug_limit_(debug_limit) {}
 
   void block(const RunBlock& run) {
     std::vector<Offset<Table>> events;
@@ -152,7 +152,7 @@ class Writer {
                                 0);
     builder_.AddOffset(field(kSizes), sizes);
     builder_.AddOffset(field(kStrides), steps);
-    builder_.AddElement<int64_t>(field(kOffset), static_cast<int64_t>(keep(array)), 0);
+    builder_.AddElement<int64_t>(field(kOffset), keep(array), 0);
     const Offset<Table> tensor(builder_.EndTable(start));
     start = builder_.StartTable();
     builder_.AddElement<uint8_t>(field(0), 1, 0);
@@ -171,12 +171,12 @@ class Writer {
   }
 
   // Where the elements lie in the debug buffer, on a boundary of 64 bytes as upstream has them.
-  size_t keep(const common::Array& array) {
-    const size_t at = (needed_ + 63) / 64 * 64;
-    needed_ = at + array.data.size();
+  int64_t keep(const common::Array& array) {
+    const int64_t at = (needed_ + 63) / 64 * 64;
+    needed_ = at + std::ssize(array.data);
     if (needed_ <= debug_limit_) {
       buffer_.resize(needed_);
-      std::copy(array.data.begin(), array.data.end(), buffer_.begin() + static_cast<long>(at));
+      std::copy(array.data.begin(), array.data.end(), buffer_.begin() + at);
     }
     return at;
   }
@@ -184,12 +184,12 @@ class Writer {
   Builder builder_;
   std::vector<Offset<Table>> runs_;
   std::vector<char> buffer_;
-  size_t debug_limit_, needed_ = 0;
+  int64_t debug_limit_, needed_ = 0;
 };
 
 }  // namespace
 
-Etdump make_etdump(const std::vector<RunBlock>& blocks, size_t debug_limit) {
+Etdump make_etdump(const std::vector<RunBlock>& blocks, int64_t debug_limit) {
   Writer writer(debug_limit);
   for (const RunBlock& block : blocks) writer.block(block);
   return writer.finish();

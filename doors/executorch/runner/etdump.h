@@ -39,6 +39,6 @@ struct Etdump {
 };
 
 // Throws amps::Error when the recorded tensors need more than `debug_limit` bytes.
-Etdump make_etdump(const std::vector<RunBlock>& blocks, size_t debug_limit);
+Etdump make_etdump(const std::vector<RunBlock>& blocks, int64_t debug_limit);
 
 }  // namespace anymps::runner

@@ -46,7 +46,7 @@ amps::Tensor ones(const amps::Device& device, const amps::Value& input,
                   const std::vector<int64_t>& shape) {
   const amps::DType dtype = input.dtype();
   size_t count = 1;
-  for (const int64_t extent : shape) count *= static_cast<size_t>(extent);
+  for (const int64_t extent : shape) count *= extent;
   std::vector<char> data(count * amps::size_of(dtype));
   auto fill = [&](auto one) {
     for (size_t at = 0; at + sizeof(one) <= data.size(); at += amps::size_of(dtype))
@@ -233,7 +233,7 @@ void Session::write_files() {
   if (dumping()) blocks_.back().debug = outputs_as_events();
   if (flags_.dump_intermediate_outputs)
     blocks_.push_back({"Execute", blocks_.back().bundled_input, {}, intermediate_outputs()});
-  const Etdump dump = make_etdump(blocks_, static_cast<size_t>(flags_.debug_buffer_size));
+  const Etdump dump = make_etdump(blocks_, flags_.debug_buffer_size);
   write_file(flags_.etdump_path, "etdump_path", dump.file.data(), dump.file.size());
   fmt::print("ETDump written to {}\n", flags_.etdump_path);
   if (!dumping()) return;
@@ -273,7 +273,7 @@ bool Session::run() {
   }
   const auto compared = std::count_if(expected_.begin(), expected_.end(),
                                       [](const auto& tensor) { return !!tensor; });
-  if (static_cast<size_t>(compared) < results_.size())
+  if (compared < std::ssize(results_))
     fmt::print("The bundle expects {} of the {} outputs: the others were not compared.\n", compared,
                results_.size());
   fmt::print("Model verified successfully.\n");

@@ -23,11 +23,11 @@ bool is_float(amps::DType dtype) {
          dtype == amps::DType::f64;
 }
 
-std::vector<int64_t> index_of(size_t element, const std::vector<int64_t>& shape) {
+std::vector<int64_t> index_of(int64_t element, const std::vector<int64_t>& shape) {
   std::vector<int64_t> index(shape.size());
   for (size_t i = shape.size(); i-- > 0;) {
-    index[i] = static_cast<int64_t>(element % static_cast<size_t>(shape[i]));
-    element /= static_cast<size_t>(shape[i]);
+    index[i] = element % shape[i];
+    element /= shape[i];
   }
   return index;
 }

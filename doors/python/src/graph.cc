@@ -174,7 +174,7 @@ void bind_graph(nb::module_& m) {
             const int64_t rank = amps_value_rank(v.value);
             if (rank < 0) return nb::none();
             nb::list dims;
-            for (size_t i = 0; i < static_cast<size_t>(rank); ++i) {
+            for (int64_t i = 0; i < rank; ++i) {
               const int64_t extent = amps_value_dim(v.value, i);
               const char* name = amps_value_dim_name(v.value, i);
               if (extent >= 0)

@@ -156,7 +156,7 @@ nb::object items_of(const Tensor& tensor) {
   nb::list list;
   for (int64_t i = 0; i < count; ++i) {
     amps_tensor* item = nullptr;
-    amps::check(amps_tensor_item(tensor.c(), static_cast<size_t>(i), &item));
+    amps::check(amps_tensor_item(tensor.c(), i, &item));
     list.append(nb::cast(Tensor{amps::Tensor(item), tensor.device, tensor.readonly}));
   }
   return list;

@@ -65,10 +65,10 @@ void check_outputs(const ModelConfig& config, const Request& request) {
 }
 
 void check_count(const ModelConfig& config, const Request& request) {
-  const auto all = static_cast<size_t>(config.input_size());
-  size_t required = 0;
+  const int64_t all = config.input_size();
+  int64_t required = 0;
   for (const ModelInput& input : config.input()) required += !input.optional();
-  const size_t given = request.inputs.size();
+  const int64_t given = std::ssize(request.inputs);
   if (given <= all && given >= required) return;
   // Triton's brackets, also when nothing is missing.
   std::string got, missing = "[";
@@ -101,9 +101,9 @@ void check_shape(const ModelConfig& config, const Request& request, const InputT
                  const ModelInput& input) {
   const size_t skip = config.max_batch_size() > 0 ? 1 : 0;
   const auto dims = std::span(tensor.shape).subspan(skip);
-  bool fits = dims.size() == static_cast<size_t>(input.dims_size());
-  for (size_t i = 0; fits && i < dims.size(); ++i) {
-    const int64_t expected = input.dims(static_cast<int>(i));
+  bool fits = std::ssize(dims) == input.dims_size();
+  for (int i = 0; fits && i < input.dims_size(); ++i) {
+    const int64_t expected = input.dims(i);
     if (dims[i] == -1)
       refuse_request(request, "All input dimensions should be specified for input '" + tensor.name +
                                   "' for model '" + config.name() + "', got " +

@@ -157,7 +157,7 @@ Buffer inside(const std::shared_ptr<const ModelInferRequest>& message, const voi
 
 void read_inputs(const std::shared_ptr<const ModelInferRequest>& message,
                  const SharedMemory& memory, Request& request) {
-  request.inputs.reserve(static_cast<size_t>(message->inputs_size()));
+  request.inputs.reserve(message->inputs_size());
   int raw = 0;
   std::unordered_set<std::string_view> names;
   for (const auto& input : message->inputs()) {
@@ -235,7 +235,7 @@ void append_head(Wire& wire, uint32_t field, uint64_t bytes) {
   uint8_t head[kMostHead] = {static_cast<uint8_t>(field << 3 | 2)};
   const uint8_t* end =
       google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(bytes, head + 1);
-  wire.append({reinterpret_cast<const char*>(head), static_cast<size_t>(end - head)});
+  wire.append(std::string_view(reinterpret_cast<const char*>(head), end - head));
 }
 
 }  // namespace

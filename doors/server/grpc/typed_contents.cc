@@ -42,13 +42,13 @@ template <typename T>
 Buffer in_place(const Message& message, const google::protobuf::RepeatedField<T>& values) {
   return {std::const_pointer_cast<ModelInferRequest>(message),
           const_cast<std::byte*>(reinterpret_cast<const std::byte*>(values.data())),
-          static_cast<size_t>(values.size()) * sizeof(T)};
+          values.size() * sizeof(T)};
 }
 
 template <typename Narrow, typename Wide>
 Buffer narrowed(const Message& message, const Input& input,
                 const google::protobuf::RepeatedField<Wide>& values) {
-  std::string bytes(static_cast<size_t>(values.size()) * sizeof(Narrow), '\0');
+  std::string bytes(values.size() * sizeof(Narrow), '\0');
   char* to = bytes.data();
   for (const Wide value : values) {
     const auto narrow = static_cast<Narrow>(value);

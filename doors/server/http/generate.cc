@@ -16,21 +16,21 @@ using Kind = JsonReader::Kind;
 
 // The shape of an input that got `count` elements: open extents are 1, but for the innermost one,
 // which takes what the known ones leave.
-std::vector<int64_t> fit_shape(const TensorInfo& info, size_t count) {
+std::vector<int64_t> fit_shape(const TensorInfo& info, int64_t count) {
   const auto unfit = [&] {
     return Error(Code::kInvalidArgument, "The schema can not convert input '" + info.name +
                                              "' to tensor with proper shape");
   };
   std::vector<int64_t> shape = info.shape;
-  uint64_t left = count;
+  int64_t left = count;
   for (const int64_t extent : shape) {
     if (extent < 0) continue;
-    if (extent == 0 || left % static_cast<uint64_t>(extent) != 0) throw unfit();
-    left /= static_cast<uint64_t>(extent);
+    if (extent == 0 || left % extent != 0) throw unfit();
+    left /= extent;
   }
   for (auto extent = shape.rbegin(); extent != shape.rend(); ++extent) {
     if (*extent >= 0) continue;
-    *extent = static_cast<int64_t>(left);
+    *extent = left;
     left = 1;
   }
   if (left != 1) throw unfit();

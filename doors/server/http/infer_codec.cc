@@ -70,7 +70,7 @@ ReplyForm decode_raw(const Buffer& body, std::span<const TensorInfo> inputs, boo
                   prefix + "input byte size mismatch for input 'raw_input' for model '" +
                       request.model + "'. Expected " + std::to_string(step.value_or(0)) + ", got " +
                       std::to_string(body.bytes));
-    *variable = static_cast<int64_t>(body.bytes / *step);
+    *variable = body.bytes / *step;
   }
   if (info.dtype == AMPS_STRING) {
     // The body is one string, without a length before it.

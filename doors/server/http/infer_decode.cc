@@ -268,8 +268,8 @@ class InferDecoder {
                                               "', expecting " + std::to_string(bytes - left) +
                                               " additional bytes for model '" + request_.model +
                                               "'");
-    tensor.buffers.push_back({body_.owner, body_.data + binary_at_, static_cast<size_t>(bytes)});
-    binary_at_ += static_cast<size_t>(bytes);
+    tensor.buffers.push_back({body_.owner, body_.data + binary_at_, bytes});
+    binary_at_ += bytes;
   }
 
   void output() {

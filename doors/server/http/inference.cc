@@ -69,10 +69,10 @@ size_t json_bytes_of(const Head& head, size_t body_bytes) {
   if (error == std::errc::invalid_argument || rest != header->data() + header->size())
     throw Error(Code::kInvalidArgument,
                 "Unable to parse " + std::string(kHeader) + ", got: " + *header);
-  if (error != std::errc() || bytes < 0 || static_cast<uint64_t>(bytes) > body_bytes)
+  if (error != std::errc() || bytes < 0 || std::cmp_greater(bytes, body_bytes))
     throw Error(Code::kInvalidArgument, "inference header size should be in range (0, " +
                                             std::to_string(body_bytes) + "), got: " + *header);
-  return static_cast<size_t>(bytes);
+  return bytes;
 }
 
 Reply finish_infer(Exchange& exchange) try {
@@ -127,9 +127,8 @@ void start_infer(Server& server, const ExchangePtr& exchange, const Route& route
   const std::string* content = head.header("Content-Encoding");
   const std::optional<Encoding> encoding = parse_encoding(content ? *content : "");
   if (!encoding) throw Error(Code::kUnsupported, "Unsupported compression type");
-  const Buffer body =
-      inflate_body(std::exchange(exchange->body, {}), *encoding,
-                   static_cast<size_t>(server.options().max_request_bytes), &server.held_bytes());
+  const Buffer body = inflate_body(std::exchange(exchange->body, {}), *encoding,
+                                   server.options().max_request_bytes, &server.held_bytes());
   if (const std::string* accept = head.header("Accept-Encoding"))
     exchange->encoding = preferred_encoding(*accept);
   RequestPtr request = make_request(exchange, route);

@@ -75,7 +75,7 @@ void append_json(std::string& out, double value) {
   char text[40];
   const char* end =
       std::to_chars(text, text + sizeof text, value, std::chars_format::scientific).ptr;
-  const std::string_view all(text, static_cast<size_t>(end - text));
+  const std::string_view all(text, end - text);
   const size_t e = all.find('e');
   int exponent = 0;
   std::from_chars(text + e + 1 + (text[e + 1] == '+'), end, exponent);
@@ -86,13 +86,13 @@ void append_json(std::string& out, double value) {
   const int point = exponent + 1;  // digits before the point
   if (count <= point && point <= 21) {
     out.append(digits, digits + count);
-    out.append(static_cast<size_t>(point - count), '0').append(".0");
+    out.append(point - count, '0').append(".0");
   } else if (point > 0 && point <= 21) {
     out.append(digits, digits + point);
     out.push_back('.');
     out.append(digits + point, digits + count);
   } else if (point > -6 && point <= 0) {
-    out.append("0.").append(static_cast<size_t>(-point), '0').append(digits, digits + count);
+    out.append("0.").append(-point, '0').append(digits, digits + count);
   } else {
     out.push_back(digits[0]);
     if (count > 1) {

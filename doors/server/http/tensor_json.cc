@@ -155,7 +155,7 @@ JsonElements read_elements(JsonReader& reader, std::string_view name, amps_dtype
 void append_elements(std::string& out, const OutputTensor& tensor) {
   const std::optional<int64_t> count = serving::element_count(tensor.shape);
   if (!count) wrong_size(tensor);
-  const size_t n = static_cast<size_t>(*count);
+  const size_t n = *count;
   if (tensor.dtype == AMPS_F16 || tensor.dtype == AMPS_BF16)
     throw Error(Code::kInvalidArgument,
                 "sending " + std::string(serving::datatype_name(tensor.dtype)) +

@@ -64,11 +64,11 @@ class Pool {
       for (size_t i = 0; i < free_.size(); ++i) {
         // The last that came is the first to go: the oldest are in front.
         std::vector<Free>& free = free_[i];
-        size_t count = 0;
-        while (count < free.size() && free[count].since_ns <= before_ns) ++count;
-        old.insert(old.end(), free.begin(), free.begin() + static_cast<std::ptrdiff_t>(count));
-        free.erase(free.begin(), free.begin() + static_cast<std::ptrdiff_t>(count));
-        kept_ -= count << (i + kFirst);
+        const auto young = std::find_if(free.begin(), free.end(),
+                                        [&](const Free& one) { return one.since_ns > before_ns; });
+        kept_ -= (young - free.begin()) << (i + kFirst);
+        old.insert(old.end(), free.begin(), young);
+        free.erase(free.begin(), young);
       }
     }
     for (const Free& each : old) std::free(each.block);

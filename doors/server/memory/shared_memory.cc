@@ -152,7 +152,7 @@ Buffer SharedMemory::buffer(const std::string& name, uint64_t offset, uint64_t b
                             "registered",
                             name));
   std::byte* data = region->mapped + region->skip + offset;
-  return {std::move(region), data, static_cast<size_t>(bytes)};
+  return {std::move(region), data, bytes};
 }
 
 }  // namespace anymps::server

@@ -114,8 +114,8 @@ std::array<double, 3> ModelMetrics::latency_ms(const std::array<double, 3>& quan
   std::vector<float> recent;
   {
     std::lock_guard lock(mutex_);
-    recent.assign(recent_ms_.begin(), recent_ms_.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                               recent_, recent_ms_.size())));
+    recent.assign(recent_ms_.begin(),
+                  recent_ms_.begin() + std::min<int64_t>(recent_, std::ssize(recent_ms_)));
   }
   std::array<double, 3> result{};
   if (recent.empty()) return result;
@@ -123,7 +123,7 @@ std::array<double, 3> ModelMetrics::latency_ms(const std::array<double, 3>& quan
   for (size_t i = 0; i < result.size(); ++i) {
     const double place =
         std::clamp(quantiles[i], 0.0, 1.0) * static_cast<double>(recent.size() - 1);
-    result[i] = recent[static_cast<size_t>(std::lround(place))];
+    result[i] = recent[std::lround(place)];
   }
   return result;
 }

@@ -156,7 +156,7 @@ void check_ensemble_steps(const ModelConfig& config, const StepModels& models) {
   };
   for (int i = 0; i < config.ensemble_scheduling().step_size(); ++i) {
     const ModelEnsembling::Step& step = config.ensemble_scheduling().step(i);
-    const ModelConfig& model = models[static_cast<size_t>(i)]->config();
+    const ModelConfig& model = models[i]->config();
     check(model.max_batch_size() == 0 || config.max_batch_size() <= model.max_batch_size(),
           "ensemble " + config.name() + " allows maximum batch size " +
               std::to_string(config.max_batch_size()) + ", but it contains model " + model.name() +

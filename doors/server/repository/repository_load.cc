@@ -63,8 +63,7 @@ void Repository::check_room(const std::string& name, const Sources& load) const 
     if (!entry.wanted || load.contains(model)) continue;
     const auto live = std::count_if(entry.versions.begin(), entry.versions.end(),
                                     [](const auto& version) { return version.second.live; });
-    others +=
-        std::max<size_t>(static_cast<size_t>(live), 1);  // it did not load: it is kept as well
+    others += std::max<size_t>(live, 1);  // it did not load: it is kept as well
   }
   for (const auto& [model, source] : load)
     more += std::max<size_t>(

@@ -139,9 +139,8 @@ std::vector<int64_t> choose_versions(const inference::ModelVersionPolicy& policy
     return {chosen.begin(), chosen.end()};
   }
   std::vector<int64_t> versions(there.begin(), there.end());
-  const size_t count = policy.has_latest() ? policy.latest().num_versions() : versions.size();
-  if (versions.size() > count)
-    versions.erase(versions.begin(), versions.end() - static_cast<std::ptrdiff_t>(count));
+  if (policy.has_latest() && policy.latest().num_versions() < versions.size())
+    versions.erase(versions.begin(), versions.end() - policy.latest().num_versions());
   return versions;
 }
 

@@ -58,11 +58,10 @@ Buffer read_buffer(const fs::path& path) {
   if (!file)
     throw Error(Code::kInternal,
                 "failed to open text file for read " + path.string() + ": " + std::strerror(errno));
-  const auto bytes = static_cast<size_t>(file.tellg());
+  const std::streamsize bytes = file.tellg();
   Buffer buffer = allocate_buffer(bytes);
   file.seekg(0);
-  if (bytes &&
-      !file.read(reinterpret_cast<char*>(buffer.data), static_cast<std::streamsize>(bytes)))
+  if (bytes && !file.read(reinterpret_cast<char*>(buffer.data), bytes))
     throw Error(Code::kInternal, "failed to read " + path.string());
   return buffer;
 }
@@ -70,9 +69,7 @@ Buffer read_buffer(const fs::path& path) {
 Buffer fill(const ModelWarmup::Input& input, const std::string& name, amps_dtype dtype,
             const std::vector<int64_t>& shape, const serving::ModelDir& model_dir) {
   const std::optional<int64_t> count = serving::element_count(shape);
-  const std::optional<size_t> bytes = dtype == AMPS_STRING
-                                          ? serving::byte_count(AMPS_U32, shape)  // empty strings
-                                          : serving::byte_count(dtype, shape);
+  const std::optional<size_t> bytes = serving::least_bytes(dtype, shape);
   if (!count || !bytes)
     refuse_warmup("warmup setting expects input '" + name +
                   "' to have a shape that fits into memory, " + serving::shape_text(shape) +
@@ -82,8 +79,7 @@ Buffer fill(const ModelWarmup::Input& input, const std::string& name, amps_dtype
     case ModelWarmup::Input::kRandomData: {
       Buffer buffer = allocate_buffer(*bytes);
       if (*bytes) std::memset(buffer.data, 0, *bytes);
-      if (input.has_random_data() && dtype != AMPS_STRING)
-        fill_random(dtype, buffer.data, static_cast<size_t>(*count));
+      if (input.has_random_data() && dtype != AMPS_STRING) fill_random(dtype, buffer.data, *count);
       return buffer;
     }
     case ModelWarmup::Input::kInputDataFile: {

@@ -30,10 +30,10 @@ BatchRules::BatchRules(const inference::ModelConfig& config, bool batching,
                        const google::protobuf::RepeatedField<int32_t>& preferred, uint64_t delay_us)
     : batching_(batching && config.max_batch_size() > 0),
       has_batch_axis_(config.max_batch_size() > 0),
-      max_rows_(static_cast<size_t>(std::max(1, config.max_batch_size()))),
+      max_rows_(std::max(1, config.max_batch_size())),
       delay_us_(delay_us) {
   for (int32_t size : preferred)
-    if (size > 0) preferred_.insert(static_cast<size_t>(size));
+    if (size > 0) preferred_.insert(size);
   if (preferred_.empty()) preferred_.insert(max_rows_);
   for (const inference::ModelInput& input : config.input()) {
     if (input.allow_ragged_batch()) ragged_.insert(input.name());
@@ -41,11 +41,11 @@ BatchRules::BatchRules(const inference::ModelConfig& config, bool batching,
   }
 }
 
-size_t BatchRules::rows(const Request& request) const {
+int64_t BatchRules::rows(const Request& request) const {
   if (!has_batch_axis_) return 1;
   for (const InputTensor& input : request.inputs)
     if (!input.shape.empty() && (shape_tensors_.empty() || !shape_tensors_.contains(input.name)))
-      return static_cast<size_t>(std::max<int64_t>(1, input.shape[0]));
+      return std::max<int64_t>(1, input.shape[0]);
   return 1;
 }
 
@@ -67,16 +67,15 @@ bool BatchRules::together(const Request& a, const Request& b) const {
       continue;
     }
     if (!ragged_.empty() && ragged_.contains(x.name)) continue;
-    const size_t skip = has_batch_axis_ && !x.shape.empty() ? 1 : 0;
+    const int skip = has_batch_axis_ && !x.shape.empty() ? 1 : 0;
     if (x.shape.size() != y->shape.size() ||
-        !std::equal(x.shape.begin() + static_cast<std::ptrdiff_t>(skip), x.shape.end(),
-                    y->shape.begin() + static_cast<std::ptrdiff_t>(skip)))
+        !std::equal(x.shape.begin() + skip, x.shape.end(), y->shape.begin() + skip))
       return false;
   }
   return true;
 }
 
-bool BatchPlan::add(const Request& request, size_t rows, bool alike) {
+bool BatchPlan::add(const Request& request, int64_t rows, bool alike) {
   if (first_) {
     if (rows_ + rows > *rules_.preferred().rbegin() && best_ == 0) best_ = shown_;
     if (!alike || !rules_.batching() || rows_ + rows > rules_.max_rows() ||

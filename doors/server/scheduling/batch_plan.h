@@ -3,7 +3,6 @@
 // batcher, which the sequence batcher's "oldest" strategy shares. Knows no threads and no queue.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -21,18 +20,18 @@ class BatchRules {
              const google::protobuf::RepeatedField<int32_t>& preferred, uint64_t delay_us);
 
   bool batching() const { return batching_; }
-  size_t max_rows() const { return max_rows_; }
+  int64_t max_rows() const { return max_rows_; }
   uint64_t delay_us() const { return delay_us_; }
-  const std::set<size_t>& preferred() const { return preferred_; }
-  size_t rows(const Request& request) const;
+  const std::set<int64_t>& preferred() const { return preferred_; }
+  int64_t rows(const Request& request) const;
   // Inputs have the same names, types and shapes (but for the batch axis and ragged inputs).
   bool together(const Request& a, const Request& b) const;
 
  private:
   bool batching_, has_batch_axis_;
-  size_t max_rows_;
+  int64_t max_rows_;
   uint64_t delay_us_;
-  std::set<size_t> preferred_;
+  std::set<int64_t> preferred_;
   std::set<std::string, std::less<>> ragged_, shape_tensors_;
 };
 
@@ -43,20 +42,20 @@ class BatchPlan {
 
   // False: it does not fit, and none behind it does. `alike`: what the rules do not see of it is
   // like that of the others.
-  bool add(const Request& request, size_t rows, bool alike = true);
+  bool add(const Request& request, int64_t rows, bool alike = true);
   void skip() { ++shown_; }  // one that is taken but not run
 
   struct Decision {
-    size_t count = 0;         // of those shown; 0: wait
+    int64_t count = 0;        // of those shown; 0: wait
     uint64_t wait_until = 0;  // when the oldest has waited long enough
-    size_t wake_rows = 0;     // or when that many rows are there
+    int64_t wake_rows = 0;    // or when that many rows are there
   };
   Decision decide(uint64_t now) const;
 
  private:
   const BatchRules& rules_;
   const Request* first_ = nullptr;
-  size_t shown_ = 0, rows_ = 0, best_ = 0;
+  int64_t shown_ = 0, rows_ = 0, best_ = 0;
   uint64_t oldest_ = UINT64_MAX;
   bool full_ = false;
 };

@@ -2,6 +2,7 @@
 #include "server/scheduling/batcher.h"
 
 #include <algorithm>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -56,8 +57,8 @@ class RunningBatcher final : public Scheduler {
     request->times.queued = now_ns();
     batcher->enqueue(std::move(request));
   }
-  size_t queued() const override { return batcher_->queued(); }
-  size_t in_flight() const override { return batcher_->in_flight(); }
+  int64_t queued() const override { return batcher_->queued(); }
+  int64_t in_flight() const override { return batcher_->in_flight(); }
 
  private:
   void end() {
@@ -97,9 +98,9 @@ void Batcher::came() {
   metrics_.queued(1);
 }
 
-void Batcher::left(size_t count) {
+void Batcher::left(int64_t count) {
   queued_ -= count;
-  metrics_.queued(-static_cast<int64_t>(count));
+  metrics_.queued(-count);
 }
 
 void Batcher::refuse(std::vector<RequestPtr>& requests, Code code, const char* message) {
@@ -114,7 +115,7 @@ void Batcher::run(Turn& turn, std::vector<RequestPtr> batch) {
   const auto count = std::count_if(batch.begin(), batch.end(),
                                    [](const RequestPtr& request) { return !request->filler; });
   turn.run(std::move(batch));
-  in_flight_ -= static_cast<size_t>(count);
+  in_flight_ -= count;
 }
 
 bool Batcher::is_next(uint64_t deadline) {
@@ -149,7 +150,7 @@ void Batcher::stop() {
     Lock lock(mutex_);
     stopping_ = true;
     clear(rest);
-    left(rest.size());
+    left(std::ssize(rest));
     deadline_.notify_all();
   }
   refuse(rest, Code::kUnavailable, kStopping);

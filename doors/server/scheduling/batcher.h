@@ -45,8 +45,8 @@ class Batcher {
 
   // times.queued is set.
   virtual void enqueue(RequestPtr request) = 0;
-  size_t queued() const { return queued_; }
-  virtual size_t in_flight() const { return in_flight_; }
+  int64_t queued() const { return queued_; }
+  virtual int64_t in_flight() const { return in_flight_; }
   const std::vector<std::unique_ptr<Instance>>& instances() const { return instances_; }
   RateLimiter& limiter() const { return limiter_; }
 
@@ -67,8 +67,8 @@ class Batcher {
   // With the lock held, when it stops: takes out all that waits, and wakes the instances' threads.
   virtual void clear(std::vector<RequestPtr>& rest) = 0;
 
-  void came();              // a request waits
-  void left(size_t count);  // so many wait no longer
+  void came();               // a request waits
+  void left(int64_t count);  // so many wait no longer
   // Answers requests that left without having run.
   void refuse(std::vector<RequestPtr>& requests, Code code, const char* message);
   // Runs requests that left.
@@ -80,13 +80,13 @@ class Batcher {
   std::mutex mutex_;
   bool stopping_ = false;
   std::condition_variable deadline_;
-  std::atomic<size_t> in_flight_{0};  // requests that wait or run
+  std::atomic<int64_t> in_flight_{0};  // requests that wait or run
 
  private:
   std::vector<std::unique_ptr<Instance>> instances_;
   RateLimiter& limiter_;
   uint64_t watched_ = UINT64_MAX;  // when the deadline thread will wake
-  std::atomic<size_t> queued_{0};
+  std::atomic<int64_t> queued_{0};
 };
 
 // Makes the instances known to the rate limiter and starts the threads.

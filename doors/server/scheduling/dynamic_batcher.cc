@@ -55,8 +55,8 @@ class DynamicBatcher final : public Batcher {
   }
 
   void enqueue(RequestPtr request) override;
-  size_t in_flight() const override {
-    return std::max<size_t>(in_flight_, ordered_ ? ordered_->pending() : 0);
+  int64_t in_flight() const override {
+    return std::max<int64_t>(in_flight_, ordered_ ? ordered_->pending() : 0);
   }
   void work(size_t index) override;
   bool has_deadlines() const override { return has_timeouts_; }
@@ -66,7 +66,7 @@ class DynamicBatcher final : public Batcher {
   const char* late_message() const override { return kTimeout; }
   void clear(std::vector<RequestPtr>& rest) override;
 
-  void wake_for(const Request& request, size_t rows, Lock lock);
+  void wake_for(const Request& request, int64_t rows, Lock lock);
   BatchPlan::Decision plan();
   void sleep(Lock& lock);
   void gather(Lock& lock, const BatchPlan::Decision& decision);
@@ -81,12 +81,12 @@ class DynamicBatcher final : public Batcher {
   std::condition_variable gathered_;
   size_t sleeping_ = 0, woken_ = 0;  // threads that sleep; how many of them were told to wake
   bool gathering_ = false, complete_ = false;
-  size_t wake_rows_ = 0;
+  int64_t wake_rows_ = 0;
 };
 
 void DynamicBatcher::enqueue(RequestPtr request) {
   const uint64_t now = request->times.queued;
-  const size_t rows = rules_.rows(*request);
+  const int64_t rows = rules_.rows(*request);
   const Request& added = *request;
   std::vector<RequestPtr> cancelled;
   Lock lock(mutex_);
@@ -97,7 +97,7 @@ void DynamicBatcher::enqueue(RequestPtr request) {
   bool accepted = queue_.push(request, rows, now);
   if (!accepted) {
     queue_.remove_cancelled(cancelled);
-    left(cancelled.size());
+    left(std::ssize(cancelled));
     accepted = !cancelled.empty() && queue_.push(request, rows, now);
   }
   if (accepted) {
@@ -112,7 +112,7 @@ void DynamicBatcher::enqueue(RequestPtr request) {
 }
 
 // The lock is given up before anyone is woken, so that the woken one need not wait for it.
-void DynamicBatcher::wake_for(const Request& request, size_t rows, Lock lock) {
+void DynamicBatcher::wake_for(const Request& request, int64_t rows, Lock lock) {
   bool wake_gatherer = false, wake_sleeper = false, wake_watch = false;
   if (gathering_) {
     wake_gatherer = !complete_ && queue_.rows() >= wake_rows_;
@@ -188,7 +188,7 @@ void DynamicBatcher::work(size_t index) {
     }
     if (decision.count > 0 && !turn.has_come()) {
       // What is run is decided when it may run: the batch grows while it waits.
-      left(late.size());
+      left(std::ssize(late));
       const bool other = wake_another();  // it may have what this one waits for
       lock.unlock();
       if (other) work_.release();
@@ -198,12 +198,12 @@ void DynamicBatcher::work(size_t index) {
       continue;
     }
     const uint64_t now = now_ns();
-    for (size_t i = 0; i < decision.count; ++i) {
+    for (int64_t i = 0; i < decision.count; ++i) {
       RequestQueue::Entry entry = queue_.pop();
       entry.request->times.dequeued = now;
       (entry.cancelled ? cancelled : batch).push_back(std::move(entry.request));
     }
-    left(late.size() + cancelled.size() + batch.size());
+    left(std::ssize(late) + std::ssize(cancelled) + std::ssize(batch));
     if (ordered_)
       for (const RequestPtr& request : batch) ordered_->join(*request);
     const bool more = !queue_.empty() && wake_another();
@@ -221,7 +221,7 @@ void DynamicBatcher::work(size_t index) {
 
 uint64_t DynamicBatcher::expire(std::vector<RequestPtr>& late) {
   queue_.expire(now_ns(), late);
-  left(late.size());
+  left(std::ssize(late));
   const uint64_t next = queue_.next_deadline();
   return next == 0 ? UINT64_MAX : next;
 }

@@ -52,7 +52,7 @@ void fit(std::vector<int64_t>& shape, size_t rank) {
 template <typename Tensors>
 size_t rank_of(const Tensors& tensors, const std::string& name, bool batched) {
   for (const auto& tensor : tensors)
-    if (tensor.name() == name) return static_cast<size_t>(tensor.dims_size()) + batched;
+    if (tensor.name() == name) return tensor.dims_size() + batched;
   return 0;
 }
 
@@ -64,7 +64,7 @@ Plan make_plan(const inference::ModelConfig& config, StepModels models) {
   for (const auto& input : config.input()) place(input.name());
   for (int i = 0; i < config.ensemble_scheduling().step_size(); ++i) {
     const auto& source = config.ensemble_scheduling().step(i);
-    Step step{std::move(models[static_cast<size_t>(i)]), {}, {}};
+    Step step{std::move(models[i]), {}, {}};
     const inference::ModelConfig& model = step.model->config();
     const bool batched = model.max_batch_size() > 0;
     plan.mixed = plan.mixed || batched != (config.max_batch_size() > 0);
@@ -317,8 +317,8 @@ class Ensemble final : public Scheduler {
   void enqueue(RequestPtr request) override {
     std::make_shared<Run>(shared_, std::move(request))->start();
   }
-  size_t queued() const override { return 0; }
-  size_t in_flight() const override { return shared_.in_flight; }
+  int64_t queued() const override { return 0; }
+  int64_t in_flight() const override { return shared_.in_flight; }
 
  private:
   Shared shared_;

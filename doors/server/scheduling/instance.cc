@@ -97,7 +97,7 @@ class ModelInstance::Execution final : public serving::Request {
     tensor.name = name;
     tensor.dtype = dtype;
     tensor.shape.assign(shape.begin(), shape.end());
-    if (!found->filled) filled_.push_back(static_cast<size_t>(found - slots_.data()));
+    if (!found->filled) filled_.push_back(found - slots_.data());
     found->filled = true;
     const Buffer* target =
         found->wish && found->wish->classes == 0 ? &found->wish->target : nullptr;
@@ -123,7 +123,7 @@ class ModelInstance::Execution final : public serving::Request {
         if (!slot.filled && !error_)
           error_ = Error(Code::kInternal, "model '" + context_.model + "' gave no output '" +
                                               std::string(slot.name) + "'");
-      for (const size_t place : filled_) {
+      for (const int64_t place : filled_) {
         if (error_) break;
         Slot& slot = slots_[place];
         if (slot.wish && slot.wish->classes > 0)
@@ -168,7 +168,7 @@ class ModelInstance::Execution final : public serving::Request {
   std::optional<Error> error_;
   serving::InputList inputs_;
   std::vector<Slot> slots_;
-  std::vector<size_t> filled_;  // in the order in which the model gave them
+  std::vector<int64_t> filled_;  // in the order in which the model gave them
 };
 
 ModelInstance::ModelInstance(const AnswerContext& context, std::shared_ptr<serving::Model> model,

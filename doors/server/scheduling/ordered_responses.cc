@@ -15,7 +15,7 @@ void OrderedResponses::join(Request& request) {
   };
 }
 
-void OrderedResponses::answer(uint64_t ticket, Answer answer) {
+void OrderedResponses::answer(int64_t ticket, Answer answer) {
   std::unique_lock lock(mutex_);
   ready_.emplace(ticket, std::move(answer));
   if (delivering_) return;
@@ -31,9 +31,9 @@ void OrderedResponses::answer(uint64_t ticket, Answer answer) {
   delivering_ = false;
 }
 
-size_t OrderedResponses::pending() const {
+int64_t OrderedResponses::pending() const {
   std::lock_guard lock(mutex_);
-  return static_cast<size_t>(tickets_ - next_);
+  return tickets_ - next_;
 }
 
 }  // namespace anymps::server

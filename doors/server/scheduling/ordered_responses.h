@@ -16,18 +16,18 @@ class OrderedResponses : public std::enable_shared_from_this<OrderedResponses> {
  public:
   // The request's answer comes after those of all requests that joined before it.
   void join(Request& request);
-  size_t pending() const;  // answers that did not go out yet
+  int64_t pending() const;  // answers that did not go out yet
 
  private:
   struct Answer {
     std::function<void(Response&&)> respond;
     Response response;
   };
-  void answer(uint64_t ticket, Answer answer);
+  void answer(int64_t ticket, Answer answer);
 
   mutable std::mutex mutex_;
-  std::map<uint64_t, Answer> ready_;
-  uint64_t tickets_ = 0, next_ = 0;
+  std::map<int64_t, Answer> ready_;
+  int64_t tickets_ = 0, next_ = 0;
   bool delivering_ = false;
 };
 

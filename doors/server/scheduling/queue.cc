@@ -11,7 +11,7 @@
 namespace anymps::server {
 
 RequestQueue::RequestQueue(const inference::ModelDynamicBatching& config) {
-  const size_t count = static_cast<size_t>(std::max<uint64_t>(1, config.priority_levels()));
+  const size_t count = std::max<uint64_t>(1, config.priority_levels());
   levels_ = std::vector<Level>(count);
   for (size_t i = 0; i < count; ++i) {
     const auto own = config.priority_queue_policy().find(i + 1);
@@ -22,12 +22,12 @@ RequestQueue::RequestQueue(const inference::ModelDynamicBatching& config) {
                      levels_[i].policy.allow_timeout_override();
   }
   if (config.default_priority_level() >= 1 && config.default_priority_level() <= count)
-    default_level_ = static_cast<size_t>(config.default_priority_level() - 1);
+    default_level_ = config.default_priority_level() - 1;
 }
 
-bool RequestQueue::push(RequestPtr& request, size_t rows, uint64_t now) {
+bool RequestQueue::push(RequestPtr& request, int64_t rows, uint64_t now) {
   const bool named = request->priority >= 1 && request->priority <= levels_.size();
-  const size_t index = named ? static_cast<size_t>(request->priority - 1) : default_level_;
+  const size_t index = named ? request->priority - 1 : default_level_;
   Level& level = levels_[index];
   if (level.policy.max_queue_size() > 0 && level.size >= level.policy.max_queue_size())
     return false;
@@ -54,7 +54,7 @@ bool RequestQueue::push(RequestPtr& request, size_t rows, uint64_t now) {
 RequestQueue::Entry* RequestQueue::find(const Deadline& deadline) {
   Level& level = levels_[deadline.level];
   if (deadline.number < level.first) return nullptr;
-  Entry& entry = level.waiting[static_cast<size_t>(deadline.number - level.first)];
+  Entry& entry = level.waiting[deadline.number - level.first];
   return entry.request ? &entry : nullptr;
 }
 

@@ -16,7 +16,7 @@ class RequestQueue {
  public:
   struct Entry {
     RequestPtr request;  // null once it left
-    size_t rows = 1;
+    int64_t rows = 1;
     uint64_t deadline = 0;   // 0: none
     bool cancelled = false;  // as the one who visited it saw it
   };
@@ -25,10 +25,10 @@ class RequestQueue {
   explicit RequestQueue(const inference::ModelDynamicBatching& config = {});
 
   // False if its level is full; the request is then left as it is.
-  bool push(RequestPtr& request, size_t rows, uint64_t now);
+  bool push(RequestPtr& request, int64_t rows, uint64_t now);
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  size_t rows() const { return rows_; }
+  int64_t rows() const { return rows_; }
 
   // Shows entries in the order in which they will be served, until `see` returns false.
   template <class See>
@@ -65,7 +65,8 @@ class RequestQueue {
   static void trim(Level& level);
 
   std::vector<Level> levels_;  // the highest priority first
-  size_t default_level_ = 0, size_ = 0, rows_ = 0;
+  size_t default_level_ = 0, size_ = 0;
+  int64_t rows_ = 0;
   bool has_timeouts_ = false;
   std::vector<Deadline> deadlines_;  // a heap, the earliest on top; some of requests that left
 };

@@ -128,7 +128,7 @@ void SequenceBatcher::drop_cancelled(size_t lane, std::vector<RequestPtr>& out) 
 // Frees its slot for the next one of the backlog.
 void SequenceBatcher::end(const SequencePtr& sequence, std::vector<RequestPtr>& rest) {
   for (RequestPtr& request : sequence->requests) rest.push_back(std::move(request));
-  left(sequence->requests.size());
+  left(std::ssize(sequence->requests));
   sequence->requests.clear();
   if (sequence->candidate) {
     sequence->candidate = false;
@@ -141,7 +141,7 @@ std::vector<RequestPtr> SequenceBatcher::take(size_t lane, const Plan& plan) {
   const uint64_t now = now_ns();
   std::vector<RequestPtr> batch;
   batch.reserve(plan.rows.size());
-  size_t count = 0;
+  int64_t count = 0;
   for (const SequencePtr& sequence : plan.rows) {
     if (!sequence) {
       batch.push_back(nullptr);

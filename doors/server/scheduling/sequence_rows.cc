@@ -33,8 +33,7 @@ const inference::ModelConfig& checked(const inference::ModelConfig& config) {
 size_t slots_for(const inference::ModelConfig& config) {
   const int32_t rows = std::max(1, config.max_batch_size());
   const int32_t candidates = config.sequence_batching().oldest().max_candidate_sequences();
-  return static_cast<size_t>(config.sequence_batching().has_oldest() && candidates > 0 ? candidates
-                                                                                       : rows);
+  return config.sequence_batching().has_oldest() && candidates > 0 ? candidates : rows;
 }
 
 // A row like `like`, of zeros.
@@ -52,8 +51,7 @@ RequestPtr make_filler(const Request& like) {
     for (const Buffer& buffer : input.buffers) bytes += buffer.bytes;
     // An empty string is 4 bytes, and no string is shorter.
     if (input.dtype == AMPS_STRING)
-      bytes =
-          std::min(bytes, static_cast<size_t>(serving::element_count(input.shape).value_or(0)) * 4);
+      bytes = std::min(bytes, serving::least_bytes(input.dtype, input.shape).value_or(0));
     const std::shared_ptr<std::byte[]> zeros(new std::byte[bytes]());
     filler->inputs.push_back({input.name, input.dtype, input.shape, {{zeros, zeros.get(), bytes}}});
   }
@@ -123,7 +121,7 @@ SequenceRows::Plan SequenceRows::plan_oldest(const std::deque<SequencePtr>& line
       break;
   const BatchPlan::Decision decision = batch.decide(now_ns());
   if (decision.count == 0) return {{}, decision.wait_until};
-  return {{line.begin(), line.begin() + static_cast<std::ptrdiff_t>(decision.count)}, 0};
+  return {{line.begin(), line.begin() + decision.count}, 0};
 }
 
 void SequenceRows::prepare(const Plan& plan, std::vector<RequestPtr>& batch) const {

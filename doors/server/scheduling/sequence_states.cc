@@ -68,9 +68,7 @@ SequenceStates::Value SequenceStates::read_initial(
   }
 
   const std::optional<int64_t> count = serving::element_count(value.shape);
-  const std::optional<size_t> size = dtype == AMPS_STRING && count && *count < INT64_MAX / 4
-                                         ? static_cast<size_t>(*count) * 4
-                                         : serving::byte_count(dtype, value.shape);
+  const std::optional<size_t> size = serving::least_bytes(dtype, value.shape);
   if (!count || !size)
     refuse("the shape " + serving::shape_text(value.shape) + " of state '" + name + "' of model '" +
            config.name() + "' is not possible");
@@ -103,9 +101,8 @@ std::shared_ptr<SequenceStates::Values> SequenceStates::zeros(const Values* like
   auto result = std::make_shared<Values>(like ? *like : initial_);
   for (size_t i = 0; i < states_.size(); ++i) {
     Value& value = (*result)[i];
-    const auto count = static_cast<size_t>(serving::element_count(value.shape).value_or(0));
     value.data =
-        own(std::string(states_[i].dtype == AMPS_STRING ? count * 4 : value.data.bytes, '\0'));
+        own(std::string(serving::least_bytes(states_[i].dtype, value.shape).value_or(0), '\0'));
   }
   return result;
 }

@@ -212,8 +212,7 @@ void Connection::on_event(short what) try {
 }
 
 Connection::Progress Connection::read_some() {
-  ssize_t count = 0;
-  size_t asked = 0;
+  ssize_t count = 0, asked = 0;
   if (state_ == State::kBody) {
     if (body_filled_ == body_charged_) {
       const size_t ahead = std::min(body_.bytes - body_filled_, kChargedAhead);
@@ -227,8 +226,8 @@ Connection::Progress Connection::read_some() {
     asked = body_charged_ - body_filled_;
     count = socket_.receive(body_.data + body_filled_, asked);
     if (count > 0) {
-      body_filled_ += static_cast<size_t>(count);
-      phase_bytes_ += static_cast<size_t>(count);
+      body_filled_ += count;
+      phase_bytes_ += count;
     }
   } else if (state_ == State::kLingering) {
     std::array<char, kReadBytes> nothing;
@@ -246,7 +245,7 @@ Connection::Progress Connection::read_some() {
     std::array<char, kReadBytes> piece;  // a string would clear what it is to grow by
     asked = piece.size();
     count = socket_.receive(piece.data(), asked);
-    if (count > 0) in_.append(piece.data(), static_cast<size_t>(count));
+    if (count > 0) in_.append(piece.data(), count);
   }
   if (socket_.wants_write()) watch_writing(true);
   if (count == Socket::kBroken) {
@@ -255,8 +254,7 @@ Connection::Progress Connection::read_some() {
   }
   if (count == 0) return Progress::kEnd;
   // Less than was asked for, or all of a body: the socket is empty. TLS may hold more.
-  if (count < 0 ||
-      (!socket_.has_tls() && (static_cast<size_t>(count) < asked || state_ == State::kBody)))
+  if (count < 0 || (!socket_.has_tls() && (count < asked || state_ == State::kBody)))
     return Progress::kNone;
   return Progress::kSome;
 }
@@ -330,8 +328,8 @@ bool Connection::begin_request() {
     state_ = State::kChunks;
   } else {
     if (head_.content_length > 0)
-      std::tie(body_, body_charge_) = allocate_body(static_cast<size_t>(head_.content_length),
-                                                    json_bytes_of(head_), service_->held);
+      std::tie(body_, body_charge_) =
+          allocate_body(head_.content_length, json_bytes_of(head_), service_->held);
     state_ = State::kBody;
   }
   if (head_.expects_continue && in_at_ == in_.size() &&
@@ -468,7 +466,7 @@ void Connection::flush() {
       enter(Phase::kAnswer);
       return watch_writing(true);
     }
-    size_t left = static_cast<size_t>(sent);
+    size_t left = sent;
     if (phase_ == Phase::kAnswer) phase_bytes_ += left;
     const size_t of_head = std::min(left, out_head_.size());
     out_head_.erase(0, of_head);

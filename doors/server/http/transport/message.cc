@@ -176,7 +176,7 @@ size_t ChunkReader::feed(std::string_view text, std::string& body, uint64_t limi
   size_t used = 0;
   while (used < text.size() && state_ != State::kDone) {
     if (state_ == State::kData) {
-      const size_t part = static_cast<size_t>(std::min<uint64_t>(left_, text.size() - used));
+      const size_t part = std::min<uint64_t>(left_, text.size() - used);
       body.append(text.substr(used, part));
       used += part;
       left_ -= part;
