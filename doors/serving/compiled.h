@@ -96,8 +96,6 @@ class ModelFile {
   std::string content_;  // hash of all files of the version, if there is a cache
 };
 
-// Hash of the content of all files below a folder, their names included.
-std::string content_hash(const std::filesystem::path& folder);
 // Sets of shapes that are kept ready.
 size_t plan_cache(const Settings& settings);
 // Codes of the engine as codes of serving.

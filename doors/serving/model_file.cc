@@ -65,6 +65,21 @@ void add_file(Hash& hash, const fs::path& path) {
     throw Error(Code::kUnavailable, "cannot read " + path.string());
 }
 
+// Of all files below a folder, their names included.
+std::string content_hash(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(folder, fs::directory_options::follow_directory_symlink))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  Hash hash;
+  for (const fs::path& file : files) {
+    hash.add(file.lexically_relative(folder).string());
+    add_file(hash, file);
+  }
+  return hash.text();
+}
+
 // A library that was built anew may compile in another way.
 std::string engine_identity() {
   std::string identity = amps_version();
@@ -93,20 +108,6 @@ amps::Graph load_private(const fs::path& path, const std::vector<std::string>& f
 }
 
 }  // namespace
-
-std::string content_hash(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry :
-       fs::recursive_directory_iterator(folder, fs::directory_options::follow_directory_symlink))
-    if (entry.is_regular_file()) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  Hash hash;
-  for (const fs::path& file : files) {
-    hash.add(file.lexically_relative(folder).string());
-    add_file(hash, file);
-  }
-  return hash.text();
-}
 
 ModelFile::ModelFile(fs::path version_dir, const Settings& settings, const OperatorOptions& options)
     : version_dir_(std::move(version_dir)), settings_(settings), options_(options) {

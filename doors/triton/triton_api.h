@@ -55,8 +55,6 @@ using Failure = TRITONSERVER_Error*;  // null: success
            (TRITONSERVER_Message * message, const char** base, size_t* bytes))                     \
   REQUIRED(Failure, TRITONSERVER_MessageDelete, (TRITONSERVER_Message * message))                  \
   REQUIRED(Failure, TRITONBACKEND_ApiVersion, (uint32_t * major, uint32_t * minor))                \
-  REQUIRED(Failure, TRITONBACKEND_BackendName,                                                     \
-           (TRITONBACKEND_Backend * backend, const char** name))                                   \
   REQUIRED(Failure, TRITONBACKEND_BackendConfig,                                                   \
            (TRITONBACKEND_Backend * backend, TRITONSERVER_Message * *config))                      \
   REQUIRED(Failure, TRITONBACKEND_BackendState, (TRITONBACKEND_Backend * backend, void** state))   \
@@ -84,8 +82,6 @@ using Failure = TRITONSERVER_Error*;  // null: success
            (TRITONBACKEND_ModelInstance * instance, const char** name))                            \
   REQUIRED(Failure, TRITONBACKEND_ModelInstanceKind,                                               \
            (TRITONBACKEND_ModelInstance * instance, InstanceKind * kind))                          \
-  REQUIRED(Failure, TRITONBACKEND_ModelInstanceDeviceId,                                           \
-           (TRITONBACKEND_ModelInstance * instance, int32_t * device))                             \
   REQUIRED(Failure, TRITONBACKEND_ModelInstanceModel,                                              \
            (TRITONBACKEND_ModelInstance * instance, TRITONBACKEND_Model * *model))                 \
   REQUIRED(Failure, TRITONBACKEND_ModelInstanceState,                                              \

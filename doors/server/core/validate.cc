@@ -2,7 +2,6 @@
 #include "server/core/validate.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <string_view>
 #include <unordered_map>

@@ -2,6 +2,7 @@
 #include "server/http/inference.h"
 
 #include <charconv>
+#include <utility>
 
 #include "server/core/server.h"
 #include "server/http/generate.h"

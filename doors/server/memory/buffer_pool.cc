@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdlib>

@@ -48,7 +48,6 @@ class ModelVersion {
   const inference::ModelConfig& config() const { return context_.config; }
   const Labels& labels() const { return context_.labels; }
   const ModelMetrics& metrics() const { return metrics_; }
-  const Scheduler& scheduler() const { return *scheduler_; }
   // What a request to it runs: one model, or those of the steps of an ensemble, and how many
   // ensembles lie in each other.
   struct Extent {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/scheduling/batcher.h"
 
-#include <algorithm>
 #include <iterator>
 #include <thread>
 #include <utility>
@@ -57,8 +56,6 @@ class RunningBatcher final : public Scheduler {
     request->times.queued = now_ns();
     batcher->enqueue(std::move(request));
   }
-  int64_t queued() const override { return batcher_->queued(); }
-  int64_t in_flight() const override { return batcher_->in_flight(); }
 
  private:
   void end() {
@@ -92,30 +89,9 @@ Batcher::Batcher(std::vector<std::unique_ptr<Instance>> instances, RateLimiter& 
                  ModelMetrics& metrics)
     : metrics_(metrics), instances_(std::move(instances)), limiter_(limiter) {}
 
-void Batcher::came() {
-  ++queued_;
-  ++in_flight_;
-  metrics_.queued(1);
-}
-
-void Batcher::left(int64_t count) {
-  queued_ -= count;
-  metrics_.queued(-count);
-}
-
 void Batcher::refuse(std::vector<RequestPtr>& requests, Code code, const char* message) {
-  for (RequestPtr& request : requests) {
-    server::refuse(metrics_, std::move(request), code, message);
-    --in_flight_;
-  }
+  for (RequestPtr& request : requests) server::refuse(metrics_, std::move(request), code, message);
   requests.clear();
-}
-
-void Batcher::run(Turn& turn, std::vector<RequestPtr> batch) {
-  const auto count = std::count_if(batch.begin(), batch.end(),
-                                   [](const RequestPtr& request) { return !request->filler; });
-  turn.run(std::move(batch));
-  in_flight_ -= count;
 }
 
 bool Batcher::is_next(uint64_t deadline) {
@@ -150,7 +126,7 @@ void Batcher::stop() {
     Lock lock(mutex_);
     stopping_ = true;
     clear(rest);
-    left(std::ssize(rest));
+    metrics_.queued(-std::ssize(rest));
     deadline_.notify_all();
   }
   refuse(rest, Code::kUnavailable, kStopping);

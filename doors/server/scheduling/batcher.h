@@ -4,7 +4,6 @@
 // into a batch, and when, is theirs.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -45,8 +44,6 @@ class Batcher {
 
   // times.queued is set.
   virtual void enqueue(RequestPtr request) = 0;
-  int64_t queued() const { return queued_; }
-  virtual int64_t in_flight() const { return in_flight_; }
   const std::vector<std::unique_ptr<Instance>>& instances() const { return instances_; }
   RateLimiter& limiter() const { return limiter_; }
 
@@ -67,26 +64,20 @@ class Batcher {
   // With the lock held, when it stops: takes out all that waits, and wakes the instances' threads.
   virtual void clear(std::vector<RequestPtr>& rest) = 0;
 
-  void came();               // a request waits
-  void left(int64_t count);  // so many wait no longer
-  // Answers requests that left without having run.
+  // Answers requests that will not run.
   void refuse(std::vector<RequestPtr>& requests, Code code, const char* message);
-  // Runs requests that left.
-  void run(Turn& turn, std::vector<RequestPtr> batch);
   // With the lock held. True: this deadline is the next one, and `deadline_` is to be notified.
   bool is_next(uint64_t deadline);
 
-  ModelMetrics& metrics_;
+  ModelMetrics& metrics_;  // `queued` tells it of each that begins or ends to wait
   std::mutex mutex_;
   bool stopping_ = false;
   std::condition_variable deadline_;
-  std::atomic<int64_t> in_flight_{0};  // requests that wait or run
 
  private:
   std::vector<std::unique_ptr<Instance>> instances_;
   RateLimiter& limiter_;
   uint64_t watched_ = UINT64_MAX;  // when the deadline thread will wake
-  std::atomic<int64_t> queued_{0};
 };
 
 // Makes the instances known to the rate limiter and starts the threads.

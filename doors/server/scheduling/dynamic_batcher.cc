@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "server/core/clock.h"
-#include "server/core/validate.h"
+#include "server/observation/statistics.h"
 #include "server/scheduling/batch_plan.h"
 #include "server/scheduling/ordered_responses.h"
 #include "server/scheduling/queue.h"
@@ -55,9 +55,6 @@ class DynamicBatcher final : public Batcher {
   }
 
   void enqueue(RequestPtr request) override;
-  int64_t in_flight() const override {
-    return std::max<int64_t>(in_flight_, ordered_ ? ordered_->pending() : 0);
-  }
   void work(size_t index) override;
   bool has_deadlines() const override { return has_timeouts_; }
 
@@ -97,11 +94,11 @@ void DynamicBatcher::enqueue(RequestPtr request) {
   bool accepted = queue_.push(request, rows, now);
   if (!accepted) {
     queue_.remove_cancelled(cancelled);
-    left(std::ssize(cancelled));
+    metrics_.queued(-std::ssize(cancelled));
     accepted = !cancelled.empty() && queue_.push(request, rows, now);
   }
   if (accepted) {
-    came();
+    metrics_.queued(1);
     wake_for(added, rows, std::move(lock));
   } else {
     lock.unlock();
@@ -188,7 +185,7 @@ void DynamicBatcher::work(size_t index) {
     }
     if (decision.count > 0 && !turn.has_come()) {
       // What is run is decided when it may run: the batch grows while it waits.
-      left(std::ssize(late));
+      metrics_.queued(-std::ssize(late));
       const bool other = wake_another();  // it may have what this one waits for
       lock.unlock();
       if (other) work_.release();
@@ -203,7 +200,7 @@ void DynamicBatcher::work(size_t index) {
       entry.request->times.dequeued = now;
       (entry.cancelled ? cancelled : batch).push_back(std::move(entry.request));
     }
-    left(std::ssize(late) + std::ssize(cancelled) + std::ssize(batch));
+    metrics_.queued(-std::ssize(late) - std::ssize(cancelled) - std::ssize(batch));
     if (ordered_)
       for (const RequestPtr& request : batch) ordered_->join(*request);
     const bool more = !queue_.empty() && wake_another();
@@ -214,14 +211,14 @@ void DynamicBatcher::work(size_t index) {
     if (batch.empty())
       turn.give_back();
     else
-      run(turn, std::exchange(batch, {}));
+      turn.run(std::exchange(batch, {}));
     lock.lock();
   }
 }
 
 uint64_t DynamicBatcher::expire(std::vector<RequestPtr>& late) {
   queue_.expire(now_ns(), late);
-  left(std::ssize(late));
+  metrics_.queued(-std::ssize(late));
   const uint64_t next = queue_.next_deadline();
   return next == 0 ? UINT64_MAX : next;
 }

@@ -2,7 +2,6 @@
 #include "server/scheduling/ensemble.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <unordered_set>
@@ -93,15 +92,12 @@ Plan make_plan(const inference::ModelConfig& config, StepModels models) {
 struct Shared {
   const AnswerContext& context;
   const Plan plan;
-  std::atomic<size_t> in_flight{0};
 };
 
 // One request on its way through the steps. It lives in the answers that it waits for.
 class Run : public std::enable_shared_from_this<Run> {
  public:
-  Run(Shared& shared, RequestPtr request) : shared_(shared), request_(std::move(request)) {
-    ++shared_.in_flight;
-  }
+  Run(const Shared& shared, RequestPtr request) : shared_(shared), request_(std::move(request)) {}
 
   void start() {
     const Plan& plan = shared_.plan;
@@ -295,12 +291,11 @@ class Run : public std::enable_shared_from_this<Run> {
       shared_.context.metrics->execution(rows_of(shared_.context.config, *request_), input_ns_,
                                          infer_ns_, output_ns_);
     }
-    --shared_.in_flight;
     shared_.context.answer(*request_, std::move(response));
     request_.reset();  // with it the hold on the ensemble: nothing of it may be used below
   }
 
-  Shared& shared_;
+  const Shared& shared_;
   RequestPtr request_;
   std::mutex mutex_;
   std::vector<Tensor> tensors_;
@@ -317,11 +312,9 @@ class Ensemble final : public Scheduler {
   void enqueue(RequestPtr request) override {
     std::make_shared<Run>(shared_, std::move(request))->start();
   }
-  int64_t queued() const override { return 0; }
-  int64_t in_flight() const override { return shared_.in_flight; }
 
  private:
-  Shared shared_;
+  const Shared shared_;
 };
 
 }  // namespace

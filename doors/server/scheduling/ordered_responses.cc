@@ -31,9 +31,4 @@ void OrderedResponses::answer(int64_t ticket, Answer answer) {
   delivering_ = false;
 }
 
-int64_t OrderedResponses::pending() const {
-  std::lock_guard lock(mutex_);
-  return tickets_ - next_;
-}
-
 }  // namespace anymps::server

@@ -16,7 +16,6 @@ class OrderedResponses : public std::enable_shared_from_this<OrderedResponses> {
  public:
   // The request's answer comes after those of all requests that joined before it.
   void join(Request& request);
-  int64_t pending() const;  // answers that did not go out yet
 
  private:
   struct Answer {
@@ -25,7 +24,7 @@ class OrderedResponses : public std::enable_shared_from_this<OrderedResponses> {
   };
   void answer(int64_t ticket, Answer answer);
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::map<int64_t, Answer> ready_;
   int64_t tickets_ = 0, next_ = 0;
   bool delivering_ = false;

@@ -32,8 +32,6 @@ class Scheduler {
  public:
   virtual ~Scheduler() = default;  // answers what is still queued with kUnavailable
   virtual void enqueue(RequestPtr request) = 0;
-  virtual int64_t queued() const = 0;     // requests that wait
-  virtual int64_t in_flight() const = 0;  // requests that wait or run
 };
 
 // The scheduler that the configuration asks for: dynamic batching, sequence batching (direct,

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "server/core/clock.h"
+#include "server/observation/statistics.h"
 #include "server/scheduling/ordered_responses.h"
 #include "server/scheduling/refusal.h"
 #include "server/scheduling/sequence_rows.h"
@@ -90,7 +91,7 @@ void SequenceBatcher::enqueue(RequestPtr request) {
         watch(sequence->expires);
       }
       sequence->requests.push_back(std::move(request));
-      came();
+      metrics_.queued(1);
       if (sequence->lane != SIZE_MAX) ready(sequence, true);
       return;
     }
@@ -128,7 +129,7 @@ void SequenceBatcher::drop_cancelled(size_t lane, std::vector<RequestPtr>& out) 
 // Frees its slot for the next one of the backlog.
 void SequenceBatcher::end(const SequencePtr& sequence, std::vector<RequestPtr>& rest) {
   for (RequestPtr& request : sequence->requests) rest.push_back(std::move(request));
-  left(std::ssize(sequence->requests));
+  metrics_.queued(-std::ssize(sequence->requests));
   sequence->requests.clear();
   if (sequence->candidate) {
     sequence->candidate = false;
@@ -157,7 +158,7 @@ std::vector<RequestPtr> SequenceBatcher::take(size_t lane, const Plan& plan) {
     sequence->candidate = false;
     lanes_[lane].line.pop_front();  // they are its first ones
   }
-  left(count);
+  metrics_.queued(-count);
   return batch;
 }
 
@@ -209,7 +210,7 @@ void SequenceBatcher::work(size_t index) {
     std::vector<bool> ends;
     for (const RequestPtr& request : batch)
       ends.push_back(!request->filler && request->sequence_end);
-    run(turn, std::move(batch));
+    turn.run(std::move(batch));
     lock.lock();
     if (!stopping_) finish(next, ends);
   }

@@ -63,8 +63,6 @@ class DynamicBatcherTest : public ::testing::Test {
 TEST_F(DynamicBatcherTest, OneAfterTheOtherWithoutDynamicBatching) {
   start("max_batch_size: 8");
   for (const char* id : {"a", "b", "c"}) add(id);
-  EXPECT_EQ(scheduler_->queued(), 3u);
-  EXPECT_EQ(scheduler_->in_flight(), 4u);
   EXPECT_EQ(metrics_.pending(), 3);
   EXPECT_EQ(finish(), (Batches{{"a"}, {"b"}, {"c"}}));
 }
@@ -164,7 +162,7 @@ TEST_F(DynamicBatcherTest, TimeoutsAreEnforcedWhileAllInstancesAreBusy) {
   // Nothing else comes, and the instance stays busy.
   EXPECT_EQ(answers_.error("late"), "Request timeout expired");
   EXPECT_EQ(answers_["late"].error->code(), Code::kUnavailable);
-  EXPECT_EQ(scheduler_->queued(), 0u);
+  EXPECT_EQ(metrics_.pending(), 0);
   EXPECT_EQ(finish(), Batches{});
 }
 
@@ -182,8 +180,7 @@ TEST_F(DynamicBatcherTest, RequestsShortenTheTimeout) {
 
 TEST_F(DynamicBatcherTest, AnIdleInstanceTakesWorkAtOnce) {
   start("max_batch_size: 8 dynamic_batching {}", 2);  // returns when both run
-  EXPECT_EQ(scheduler_->queued(), 0u);
-  EXPECT_EQ(scheduler_->in_flight(), 2u);
+  EXPECT_EQ(metrics_.pending(), 0);
   EXPECT_EQ(finish(), (Batches{{"first1"}}));
 }
 
@@ -229,7 +226,6 @@ TEST_F(DynamicBatcherTest, OrderIsKeptAcrossInstances) {
   for (const char* id : {"b", "c", "d"}) scheduler_->enqueue(request(answers_, id));
   gate_.wait_arrived(4);  // all have reached an instance, but "a" is not through
   EXPECT_EQ(answers_.size(), 0u);
-  EXPECT_GT(scheduler_->in_flight(), 0u);
   slow.open();
   answers_.wait(4);
   EXPECT_EQ(answers_.order(), (std::vector<std::string>{"a", "b", "c", "d"}));

@@ -140,7 +140,7 @@ TEST_F(SequenceBatcherTest, SequencesSpreadOverInstancesAndStayThere) {
   add("b1", 2, kStart);
   gate_.wait_arrived(2);  // one each
   add("a2", 1);
-  EXPECT_EQ(scheduler_->queued(), 1u);
+  EXPECT_EQ(metrics_.pending(), 1);
   gate_.open_for_good();
   answers_.wait(3);
   const Batches batches = log_.batches();
@@ -157,7 +157,7 @@ TEST_F(SequenceBatcherTest, TheBacklogWaitsForAFreeSlot) {
   add("b2", 2, kEnd);
   gate_.open();
   answers_.wait(1);
-  EXPECT_EQ(scheduler_->queued(), 3u);  // sequence 1 goes on
+  EXPECT_EQ(metrics_.pending(), 3);  // sequence 1 goes on
   gate_.open_for_good();
   add("a2", 1, kEnd);
   answers_.wait(5);
@@ -178,7 +178,7 @@ TEST_F(SequenceBatcherTest, ASequenceWaitsInTheBacklogNoLongerThanItsTimeout) {
   EXPECT_EQ(answers_["b1"].error->code(), Code::kUnavailable);
   add("b3", 2);
   EXPECT_NE(answers_.error("b3").find("START"), std::string::npos);
-  EXPECT_EQ(scheduler_->queued(), 1u);
+  EXPECT_EQ(metrics_.pending(), 1);
 }
 
 TEST_F(SequenceBatcherTest, IdleSequencesEnd) {
