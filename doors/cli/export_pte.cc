@@ -2,15 +2,13 @@
 // `anymps export-pte`: a torch.nn.Module as a program of ExecuTorch, lowered to MPSBackend. The
 // work is done in Python by doors/executorch/anymps_executorch; this finds it and its environment.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include "anymps/anymps.hpp"
 #include "commands.h"
+#include "other_program.h"
 
 namespace anymps::cli {
 
@@ -22,8 +20,7 @@ constexpr const char* kModule = "anymps_executorch";
 
 // The project's folder: the first one above the program that has the door.
 fs::path project_folder() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path program = this_program();
   for (fs::path folder = program.parent_path(); folder.has_relative_path();
        folder = folder.parent_path())
     if (fs::exists(folder / "doors/executorch" / kModule)) return folder;
@@ -33,7 +30,7 @@ fs::path project_folder() {
                         program.string());
 }
 
-[[noreturn]] void export_pte(const std::vector<std::string>& arguments) {
+[[noreturn]] void export_pte(const Words& arguments) {
   const fs::path root = project_folder();
   const char* chosen = std::getenv("ANYMPS_VENV_DIR");
   const fs::path python =
@@ -47,25 +44,17 @@ fs::path project_folder() {
   const char* before = std::getenv("PYTHONPATH");
   const std::string door = (root / "doors/executorch").string();
   setenv("PYTHONPATH", before && *before ? (door + ":" + before).c_str() : door.c_str(), 1);
-  std::vector<std::string> words{python.string(), "-m", std::string(kModule) + ".export_pte"};
+  Words words{python.string(), "-m", std::string(kModule) + ".export_pte"};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  std::fflush(nullptr);
-  execv(python.c_str(), argv.data());
-  throw amps::Error(AMPS_IO, fmt::format("[export-pte] {} cannot be started: {}", python.string(),
-                                         std::strerror(errno)));
+  become("export-pte", std::move(words));
 }
 
 }  // namespace
 
 void add_export_pte(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "export-pte", "export a torch.nn.Module as an ExecuTorch program: my_module:factory …");
-  command->set_help_flag();  // --help is the exporter's
-  command->prefix_command();
-  command->callback([command] { export_pte(command->remaining()); });
+  add_other_program(app, "export-pte",
+                    "export a torch.nn.Module as an ExecuTorch program: my_module:factory …",
+                    export_pte);
 }
 
 }  // namespace anymps::cli

@@ -49,6 +49,16 @@ std::vector<amps_tensor*> room_for(const Executable& executable,
   return out;
 }
 
+// They keep the executable alive.
+std::vector<Value> values_of(const Executable& executable,
+                             decltype(amps_executable_input_count)* count,
+                             decltype(amps_executable_input_at)* at) {
+  const auto owner = std::make_shared<Executable>(executable);
+  std::vector<Value> list;
+  for (size_t i = 0; i < count(executable.c()); ++i) list.push_back({owner, at(executable.c(), i)});
+  return list;
+}
+
 std::vector<Tensor> run(const Executable& executable, const std::vector<const Tensor*>& feeds,
                         const std::vector<const Tensor*>& results, Stream* stream,
                         amps::Profiler* profiler) {
@@ -124,22 +134,12 @@ void bind_executable(nb::module_& m) {
            nb::arg("profiler").none())
       .def("submit", submit)
       .def_prop_ro("inputs",
-                   [](nb::object self) {
-                     const auto& e = nb::cast<const Executable&>(self);
-                     std::vector<Value> list;
-                     auto owner = std::make_shared<Executable>(e);
-                     for (size_t i = 0; i < amps_executable_input_count(e.c()); ++i)
-                       list.push_back({owner, amps_executable_input_at(e.c(), i)});
-                     return list;
+                   [](const Executable& e) {
+                     return values_of(e, amps_executable_input_count, amps_executable_input_at);
                    })
       .def_prop_ro("outputs",
-                   [](nb::object self) {
-                     const auto& e = nb::cast<const Executable&>(self);
-                     std::vector<Value> list;
-                     auto owner = std::make_shared<Executable>(e);
-                     for (size_t i = 0; i < amps_executable_output_count(e.c()); ++i)
-                       list.push_back({owner, amps_executable_output_at(e.c(), i)});
-                     return list;
+                   [](const Executable& e) {
+                     return values_of(e, amps_executable_output_count, amps_executable_output_at);
                    })
       .def(
           "text",
