@@ -84,6 +84,11 @@ int64_t Call::i(const char* name, std::optional<int64_t> otherwise) {
   return attribute ? attribute->i : *otherwise;
 }
 
+DType Call::dtype(const char* name, std::optional<DType> otherwise) {
+  const Attribute* attribute = read(name, Type::kInt, !otherwise);
+  return attribute ? to_dtype(static_cast<DataType>(attribute->i)) : *otherwise;
+}
+
 double Call::f(const char* name, std::optional<double> otherwise) {
   const Attribute* attribute = read(name, Type::kFloat, !otherwise);
   return attribute ? double{attribute->f} : *otherwise;

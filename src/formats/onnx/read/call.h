@@ -41,6 +41,8 @@ class Call : public Writer {
   std::optional<std::vector<float>> floats(const char* attribute);
   std::optional<std::vector<std::string>> strings(const char* attribute);
   const Tensor* tensor(const char* attribute);
+  // The element type of which ONNX's number stands in an attribute.
+  DType dtype(const char* attribute, std::optional<DType> otherwise = std::nullopt);
   bool flag(const char* attribute, bool otherwise) { return i(attribute, otherwise) != 0; }
   // Attributes and inputs that have no bearing on inference.
   void ignore(std::initializer_list<const char*> attributes);

@@ -24,6 +24,5 @@ std::vector<std::string> supported_ops();
 
 // A tensor's elements as a constant; kUnsupported for element types that the engine does not have.
 ConstantPtr to_constant(const Tensor& tensor);
-DType to_dtype(DataType type);
 
 }  // namespace anymps::onnx

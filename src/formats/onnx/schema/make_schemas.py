@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints schemas.inc: the element types of the ONNX ops that the writers in this folder name, from the schemas of the
-`onnx` wheel. Run it after a writer began to use another op:
+"""Prints schemas.inc: the element types of the ONNX ops that the writers and the records of the op table name, from the
+schemas of the `onnx` wheel. Run it after one of them began to use another op:
 
     python src/formats/onnx/schema/make_schemas.py > src/formats/onnx/schema/schemas.inc
 """
@@ -10,8 +10,9 @@ from pathlib import Path
 
 import onnx
 
-FOLDER = Path(__file__).resolve().parent
-OPSET = int(re.search(r"kOpset = (\d+)", (FOLDER / "export.cc").read_text())[1])
+SOURCES = Path(__file__).resolve().parents[3]
+WRITERS = SOURCES / "formats" / "onnx" / "write"
+OPSET = int(re.search(r"kOpset = (\d+)", (WRITERS / "export.cc").read_text())[1])
 TYPES = {"float": "f32", "float16": "f16", "double": "f64", "bfloat16": "bf16", "bool": "bool", "string": "string",
          "complex64": "c64", "float8e4m3fn": "f8e4m3", "float8e5m2": "f8e5m2", "float8e4m3fnuz": "f8e4m3fnuz",
          "float8e5m2fnuz": "f8e5m2fnuz", "float8e8m0": "f8e8m0", "float4e2m1": "f4e2m1",
@@ -47,8 +48,10 @@ def row(schema):
 
 def main():
     words = set()
-    for path in FOLDER.glob("*.cc"):
+    for path in WRITERS.rglob("*.cc"):
         words |= set(re.findall(r"\b[A-Z]\w+\b", path.read_text()))
+    for path in (SOURCES / "ops").rglob("*.cc"):
+        words |= set(re.findall(r"\.onnx\(\"(\w+)\"", path.read_text()))
     print("// Made by make_schemas.py; see there.")
     for name in sorted(words):
         if onnx.defs.has(name, max_inclusive_version=OPSET, domain=""):

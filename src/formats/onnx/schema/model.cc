@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of onnx.proto, one function each. The numbers in the switches are its field numbers.
+// The messages of onnx.proto, one function each.
 #include "formats/onnx/schema/model.h"
 
 #include <filesystem>
 
 #include "base/mapped_file.h"
+#include "formats/onnx/schema/fields.h"
 #include "formats/onnx/schema/tensor.h"
+#include "formats/onnx/schema/value_info.h"
 #include "formats/onnx/schema/wire.h"
 
 namespace anymps::onnx {
@@ -13,7 +15,6 @@ namespace anymps::onnx {
 namespace {
 
 constexpr int kMaxGraphDepth = 64;  // of graphs in attributes of nodes of graphs
-constexpr int kMaxTypeDepth = 16;   // of sequences of optionals of …
 
 class Parser {
  public:
@@ -43,13 +44,8 @@ class Parser {
   void node(std::string_view bytes, Node& node);
   void attribute(std::string_view bytes, Attribute& attribute);
   void sparse(std::string_view bytes, SparseTensor& sparse);
-  void value_info(std::string_view bytes, ValueInfo& info);
-  void type(std::string_view bytes, ValueInfo& info);
-  void type_at(std::string_view bytes, ValueInfo& info, int level);
-  void element_type(std::string_view bytes, ValueInfo& info, int level);
-  void map_type(std::string_view bytes, ValueInfo& info);
-  void tensor_type(std::string_view bytes, ValueInfo& info);
-  void dim(std::string_view bytes, DimInfo& dim);
+  void value_info(std::string_view bytes, ValueInfo& info) { read_value_info(bytes, path_, info); }
+  void type(std::string_view bytes, ValueInfo& info) { read_type(bytes, path_, info); }
   void function(std::string_view bytes, Function& function);
   void opset(std::string_view bytes, OpsetImport& opset);
   void entry(std::string_view bytes, Pair& entry);
@@ -64,32 +60,32 @@ void Parser::model(std::string_view bytes, Model& model) {
   bool has_graph = false;
   for (WireReader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1:
+      case field::Model::kIrVersion:
         model.ir_version = r.int64();
         break;
-      case 2:
+      case field::Model::kProducerName:
         model.producer_name = r.string();
         break;
-      case 3:
+      case field::Model::kProducerVersion:
         model.producer_version = r.string();
         break;
-      case 4:
+      case field::Model::kDomain:
         model.domain = r.string();
         break;
-      case 5:
+      case field::Model::kModelVersion:
         model.model_version = r.int64();
         break;
-      case 7:
+      case field::Model::kGraph:
         has_graph = true;
         path_.in("graph", -1, [&] { graph(r.bytes(), model.graph); });
         break;
-      case 8:
+      case field::Model::kOpsetImport:
         add(r, "opset_import", model.opset_imports, &Parser::opset);
         break;
-      case 14:
+      case field::Model::kMetadataProps:
         add(r, "metadata_props", model.metadata, &Parser::entry);
         break;
-      case 25:
+      case field::Model::kFunctions:
         add(r, "functions", model.functions, &Parser::function);
         break;
       default:
@@ -104,25 +100,25 @@ void Parser::graph(std::string_view bytes, Graph& graph) {
     wire_fail(Code::kCorrupt, "graphs are nested more than {} deep", kMaxGraphDepth);
   for (WireReader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1:
+      case field::Graph::kNode:
         add(r, "node", graph.nodes, &Parser::node);
         break;
-      case 2:
+      case field::Graph::kName:
         graph.name = r.string();
         break;
-      case 5:
+      case field::Graph::kInitializer:
         add(r, "initializer", graph.initializers, &Parser::read_into);
         break;
-      case 11:
+      case field::Graph::kInput:
         add(r, "input", graph.inputs, &Parser::value_info);
         break;
-      case 12:
+      case field::Graph::kOutput:
         add(r, "output", graph.outputs, &Parser::value_info);
         break;
-      case 13:
+      case field::Graph::kValueInfo:
         add(r, "value_info", graph.value_infos, &Parser::value_info);
         break;
-      case 15:
+      case field::Graph::kSparseInitializer:
         add(r, "sparse_initializer", graph.sparse_initializers, &Parser::sparse);
         break;
       default:
@@ -135,25 +131,25 @@ void Parser::graph(std::string_view bytes, Graph& graph) {
 void Parser::node(std::string_view bytes, Node& node) {
   for (WireReader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1:
+      case field::Node::kInput:
         node.inputs.push_back(r.string());
         break;
-      case 2:
+      case field::Node::kOutput:
         node.outputs.push_back(r.string());
         break;
-      case 3:
+      case field::Node::kName:
         node.name = r.string();
         break;
-      case 4:
+      case field::Node::kOpType:
         node.op_type = r.string();
         break;
-      case 5:
+      case field::Node::kAttribute:
         add(r, "attribute", node.attributes, &Parser::attribute);
         break;
-      case 7:
+      case field::Node::kDomain:
         node.domain = r.string();
         break;
-      case 8:
+      case field::Node::kOverload:
         node.overload = r.string();
         break;
       default:
@@ -168,68 +164,68 @@ void Parser::attribute(std::string_view bytes, Attribute& a) {
   Type found = Type::kUndefined;
   for (WireReader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1:
+      case field::Attribute::kName:
         a.name = r.string();
         break;
-      case 2:
+      case field::Attribute::kF:
         a.f = r.float32();
         found = Type::kFloat;
         break;
-      case 3:
+      case field::Attribute::kI:
         a.i = r.int64();
         found = Type::kInt;
         break;
-      case 4:
+      case field::Attribute::kS:
         a.s = r.bytes();
         found = Type::kString;
         break;
-      case 5:
+      case field::Attribute::kT:
         add(r, "t", a.tensors, &Parser::read_into);
         found = Type::kTensor;
         break;
-      case 6:
+      case field::Attribute::kG:
         add(r, "g", a.graphs, &Parser::graph);
         found = Type::kGraph;
         break;
-      case 7:
+      case field::Attribute::kFloats:
         r.append_float(a.floats);
         found = Type::kFloats;
         break;
-      case 8:
+      case field::Attribute::kInts:
         r.append_int64(a.ints);
         found = Type::kInts;
         break;
-      case 9:
+      case field::Attribute::kStrings:
         a.strings.push_back(r.bytes());
         found = Type::kStrings;
         break;
-      case 10:
+      case field::Attribute::kTensors:
         add(r, "tensors", a.tensors, &Parser::read_into);
         found = Type::kTensors;
         break;
-      case 11:
+      case field::Attribute::kGraphs:
         add(r, "graphs", a.graphs, &Parser::graph);
         found = Type::kGraphs;
         break;
-      case 20:
+      case field::Attribute::kType:
         a.type = static_cast<Type>(r.int32());
         break;
-      case 21:
+      case field::Attribute::kRefAttrName:
         a.ref_attr_name = r.string();
         break;
-      case 14:
+      case field::Attribute::kTp:
         add(r, "tp", a.types, &Parser::type);
         found = Type::kTypeProto;
         break;
-      case 15:
+      case field::Attribute::kTypeProtos:
         add(r, "type_protos", a.types, &Parser::type);
         found = Type::kTypeProtos;
         break;
-      case 22:
+      case field::Attribute::kSparseTensor:
         add(r, "sparse_tensor", a.sparse_tensors, &Parser::sparse);
         found = Type::kSparseTensor;
         break;
-      case 23:
+      case field::Attribute::kSparseTensors:
         add(r, "sparse_tensors", a.sparse_tensors, &Parser::sparse);
         found = Type::kSparseTensors;
         break;
@@ -254,13 +250,13 @@ void Parser::attribute(std::string_view bytes, Attribute& a) {
 void Parser::sparse(std::string_view bytes, SparseTensor& sparse) {
   for (WireReader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1:
+      case field::SparseTensor::kValues:
         path_.in("values", -1, [&] { sparse.values = tensor(r.bytes()); });
         break;
-      case 2:
+      case field::SparseTensor::kIndices:
         path_.in("indices", -1, [&] { sparse.indices = tensor(r.bytes()); });
         break;
-      case 3:
+      case field::SparseTensor::kDims:
         r.append_int64(sparse.dims);
         break;
       default:
@@ -269,165 +265,37 @@ void Parser::sparse(std::string_view bytes, SparseTensor& sparse) {
   }
 }
 
-void Parser::value_info(std::string_view bytes, ValueInfo& info) {
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case 1:
-        info.name = r.string();
-        break;
-      case 2:
-        path_.in("type", -1, [&] { type(r.bytes(), info); });
-        break;
-      default:
-        r.skip();
-    }
-  }
-}
-
-void Parser::type(std::string_view bytes, ValueInfo& info) { type_at(bytes, info, 0); }
-
-// Level 0 is the value, level 1 what a sequence or an optional holds, level 2 what that holds.
-void Parser::type_at(std::string_view bytes, ValueInfo& info, int level) {
-  using Kind = ValueInfo::Kind;
-  if (level > kMaxTypeDepth) wire_fail(Code::kCorrupt, "types are nested too deep");
-  for (WireReader r(bytes); r.next();) {
-    Kind found = Kind::kNone;
-    const char* field = "";
-    switch (r.tag()) {
-      case 1:
-        found = Kind::kTensor;
-        break;
-      case 4:
-        found = Kind::kSequence;
-        field = "sequence_type";
-        break;
-      case 5:
-        found = Kind::kMap;
-        break;
-      case 7:
-        found = Kind::kOpaque;
-        break;
-      case 8:
-        found = Kind::kSparseTensor;
-        break;
-      case 9:
-        found = Kind::kOptional;
-        field = "optional_type";
-        break;
-      default:
-        break;
-    }
-    if (found == Kind::kNone) {
-      r.skip();
-      continue;
-    }
-    if (level == 0) info.kind = found;
-    if (level == 1) info.inner = found;
-    if (level > 1 && found != Kind::kTensor) info.deeper = true;
-    if (found == Kind::kTensor)
-      path_.in("tensor_type", -1, [&] { tensor_type(r.bytes(), info); });
-    else if (found == Kind::kSequence || found == Kind::kOptional)
-      path_.in(field, -1, [&] { element_type(r.bytes(), info, level + 1); });
-    else if (found == Kind::kMap && level == 0)
-      path_.in("map_type", -1, [&] { map_type(r.bytes(), info); });
-    else
-      r.skip();
-  }
-}
-
-void Parser::map_type(std::string_view bytes, ValueInfo& info) {
-  for (WireReader r(bytes); r.next();) {
-    if (r.tag() == 1)
-      info.key_type = static_cast<DataType>(r.int32());
-    else if (r.tag() == 2)
-      path_.in("value_type", -1, [&] { type_at(r.bytes(), info, 1); });
-    else
-      r.skip();
-  }
-}
-
-void Parser::element_type(std::string_view bytes, ValueInfo& info, int level) {
-  for (WireReader r(bytes); r.next();) {
-    if (r.tag() == 1)
-      path_.in("elem_type", -1, [&] { type_at(r.bytes(), info, level); });
-    else
-      r.skip();
-  }
-}
-
-void Parser::tensor_type(std::string_view bytes, ValueInfo& info) {
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case 1:
-        info.elem_type = static_cast<DataType>(r.int32());
-        break;
-      case 2: {
-        info.has_shape = true;
-        std::string_view shape = r.bytes();
-        for (WireReader s(shape); s.next();) {
-          if (s.tag() == 1)
-            add(s, "dim", info.dims, &Parser::dim);
-          else
-            s.skip();
-        }
-        break;
-      }
-      default:
-        r.skip();
-    }
-  }
-}
-
-void Parser::dim(std::string_view bytes, DimInfo& dim) {
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case 1:
-        dim.value = r.int64();
-        dim.param = {};
-        break;
-      case 2:
-        dim.param = r.string();
-        dim.value = -1;
-        break;
-      default:
-        r.skip();
-    }
-  }
-  // Some exporters write -1 for a size that is not known.
-  if (dim.value < -1) wire_fail(Code::kCorrupt, "negative size {}", dim.value);
-}
-
 void Parser::function(std::string_view bytes, Function& function) {
   for (WireReader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1:
+      case field::Function::kName:
         function.name = r.string();
         break;
-      case 4:
+      case field::Function::kInput:
         function.inputs.push_back(r.string());
         break;
-      case 5:
+      case field::Function::kOutput:
         function.outputs.push_back(r.string());
         break;
-      case 6:
+      case field::Function::kAttribute:
         function.attributes.push_back(r.string());
         break;
-      case 7:
+      case field::Function::kNode:
         add(r, "node", function.nodes, &Parser::node);
         break;
-      case 9:
+      case field::Function::kOpsetImport:
         add(r, "opset_import", function.opset_imports, &Parser::opset);
         break;
-      case 10:
+      case field::Function::kDomain:
         function.domain = r.string();
         break;
-      case 11:
+      case field::Function::kAttributeProto:
         add(r, "attribute_proto", function.attribute_defaults, &Parser::attribute);
         break;
-      case 12:
+      case field::Function::kValueInfo:
         add(r, "value_info", function.value_infos, &Parser::value_info);
         break;
-      case 13:
+      case field::Function::kOverload:
         function.overload = r.string();
         break;
       default:
@@ -440,10 +308,10 @@ void Parser::function(std::string_view bytes, Function& function) {
 void Parser::opset(std::string_view bytes, OpsetImport& opset) {
   for (WireReader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1:
+      case field::OpsetId::kDomain:
         opset.domain = r.string();
         break;
-      case 2:
+      case field::OpsetId::kVersion:
         opset.version = r.int64();
         break;
       default:
@@ -488,6 +356,17 @@ Model read_model(const std::string& path) {
   auto file = MappedFile::open(path, "onnx");
   std::string directory = std::filesystem::path(path).parent_path().string();
   return parse_model(file->bytes(), {path, directory.empty() ? "." : directory, file, true});
+}
+
+std::string name(Attribute::Type type) {
+  static constexpr const char* kNames[] = {
+      "UNDEFINED",      "FLOAT",      "INT",         "STRING",  "TENSOR", "GRAPH",
+      "FLOATS",         "INTS",       "STRINGS",     "TENSORS", "GRAPHS", "SPARSE_TENSOR",
+      "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS",
+  };
+  const auto index = static_cast<uint32_t>(type);
+  return index < std::size(kNames) ? kNames[index]
+                                   : fmt::format("type {}", static_cast<int32_t>(type));
 }
 
 const Attribute* Node::find(std::string_view attribute) const {

@@ -12,45 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "formats/onnx/schema/data_type.h"
+
 namespace anymps::onnx {
-
-// TensorProto.DataType; the numbers are those of the file format.
-enum class DataType : int32_t {
-  kUndefined = 0,
-  kFloat = 1,
-  kUint8 = 2,
-  kInt8 = 3,
-  kUint16 = 4,
-  kInt16 = 5,
-  kInt32 = 6,
-  kInt64 = 7,
-  kString = 8,
-  kBool = 9,
-  kFloat16 = 10,
-  kDouble = 11,
-  kUint32 = 12,
-  kUint64 = 13,
-  kComplex64 = 14,
-  kComplex128 = 15,
-  kBfloat16 = 16,
-  kFloat8E4M3FN = 17,
-  kFloat8E4M3FNUZ = 18,
-  kFloat8E5M2 = 19,
-  kFloat8E5M2FNUZ = 20,
-  kUint4 = 21,
-  kInt4 = 22,
-  kFloat4E2M1 = 23,
-  kFloat8E8M0 = 24,
-  kUint2 = 25,
-  kInt2 = 26,
-  kFloat6E2M3 = 27,
-  kFloat6E3M2 = 28,
-};
-
-// "FLOAT", "INT64", …; "type 99" for a number that ONNX does not define.
-std::string name(DataType type);
-// Bits of one element; 0 for strings and for undefined types.
-int bit_width(DataType type);
 
 // A constant. Whatever field the file used (raw_data, float_data, int32_data, external data …),
 // `data` is its elements in the layout of raw_data: little-endian, row-major, of exactly the size

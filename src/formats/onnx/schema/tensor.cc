@@ -6,6 +6,8 @@
 #include <limits>
 #include <optional>
 
+#include "formats/onnx/schema/fields.h"
+
 namespace anymps::onnx {
 
 namespace {
@@ -46,13 +48,15 @@ struct ExternalRange {
   std::optional<uint64_t> length;
 };
 
+enum DataLocation : int32_t { kInside = 0, kExternal = 1 };  // TensorProto.DataLocation
+
 // The fields as they stand in the file.
 struct Fields {
   std::optional<std::string_view> raw;
   FixedField floats, doubles;
   std::vector<int64_t> int32s, int64s, uint64s;
   std::vector<std::pair<std::string_view, std::string_view>> external;
-  int32_t location = 0;
+  int32_t location = kInside;
   bool has_segment = false;
 };
 
@@ -60,50 +64,50 @@ Fields read_fields(std::string_view bytes, Tensor& tensor) {
   Fields fields;
   for (WireReader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1:
+      case field::Tensor::kDims:
         r.append_int64(tensor.dims);
         break;
-      case 2:
+      case field::Tensor::kDataType:
         tensor.type = static_cast<DataType>(r.int32());
         break;
-      case 3:
+      case field::Tensor::kSegment:
         fields.has_segment = true;
         r.skip();
         break;
-      case 4:
+      case field::Tensor::kFloatData:
         if (r.is_packed())
           fields.floats.add(r.bytes(), sizeof(float));
         else
           fields.floats.add_one(r.float32());
         break;
-      case 5:
+      case field::Tensor::kInt32Data:
         r.append_int64(fields.int32s);
         break;
-      case 6:
+      case field::Tensor::kStringData:
         tensor.strings.push_back(r.bytes());
         break;
-      case 7:
+      case field::Tensor::kInt64Data:
         r.append_int64(fields.int64s);
         break;
-      case 8:
+      case field::Tensor::kName:
         tensor.name = r.string();
         break;
-      case 9:
+      case field::Tensor::kRawData:
         fields.raw = r.bytes();
         break;
-      case 10:
+      case field::Tensor::kDoubleData:
         if (r.is_packed())
           fields.doubles.add(r.bytes(), sizeof(double));
         else
           fields.doubles.add_one(r.float64());
         break;
-      case 11:
+      case field::Tensor::kUint64Data:
         r.append_int64(fields.uint64s);
         break;
-      case 13:
+      case field::Tensor::kExternalData:
         fields.external.push_back(read_entry(r.bytes()));
         break;
-      case 14:
+      case field::Tensor::kDataLocation:
         fields.location = r.int32();
         break;
       default:
@@ -195,8 +199,8 @@ void take_external(Tensor& tensor, const Fields& fields, uint64_t bytes, Externa
 void take_payload(Tensor& tensor, const Fields& fields, const TensorContext& context) {
   auto [count, bytes] = required_size(tensor);
   tensor.element_count = count;
-  if (fields.location == 1) return take_external(tensor, fields, bytes, *context.files);
-  if (fields.location != 0)
+  if (fields.location == kExternal) return take_external(tensor, fields, bytes, *context.files);
+  if (fields.location != kInside)
     wire_fail(Code::kUnsupported, "data_location {} is not known", fields.location);
 
   tensor.owner = context.owner;
@@ -251,10 +255,10 @@ std::pair<std::string_view, std::string_view> read_entry(std::string_view bytes)
   std::pair<std::string_view, std::string_view> entry;
   for (WireReader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1:
+      case field::StringStringEntry::kKey:
         entry.first = r.string();
         break;
-      case 2:
+      case field::StringStringEntry::kValue:
         entry.second = r.string();
         break;
       default:
@@ -272,7 +276,7 @@ Tensor read_tensor(std::string_view bytes, const TensorContext& context) {
     if (tensor.type == DataType::kString) {
       tensor.owner = context.owner;
       int64_t count = required_size(tensor).first;
-      if (fields.location != 0) wire_fail(Code::kCorrupt, "strings cannot be external data");
+      if (fields.location != kInside) wire_fail(Code::kCorrupt, "strings cannot be external data");
       check_size(tensor, tensor.strings.size(), static_cast<uint64_t>(count), "strings");
       tensor.element_count = count;
     } else {

@@ -65,7 +65,7 @@ std::string Emit::number(DType dtype, double value) {
 
 std::string Emit::cast(const std::string& x, DType to) {
   if (writer_.dtype_of(x) == to) return x;
-  return add("Cast", {x}, {{"to", int64_t{data_type_of(to)}}});
+  return add("Cast", {x}, {{"to", to}});
 }
 
 std::string Emit::transpose(const std::string& x, const Ints& perm) {

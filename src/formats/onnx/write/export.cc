@@ -3,6 +3,7 @@
 
 #include <protozero/pbf_writer.hpp>
 
+#include "formats/onnx/schema/fields.h"
 #include "formats/onnx/write/emit.h"
 
 namespace anymps::onnx {
@@ -11,10 +12,6 @@ namespace {
 
 constexpr int64_t kOpset = 21, kIrVersion = 10;
 constexpr size_t kLargest = size_t{1} << 31;  // of a protobuf message
-
-// Field numbers of onnx.proto.
-enum ModelField { kVersion = 1, kProducer = 2, kGraph = 7, kOpsetImport = 8 };
-enum OpsetField { kOpsetVersion = 2 };
 
 class NodeWriter {
  public:
@@ -105,13 +102,13 @@ std::string model_bytes(const std::string& graph) {
     fail(Code::kUnsupported, "the model has {} bytes, a file can have 2 GiB", graph.size());
   std::string bytes;
   protozero::pbf_writer model(bytes);
-  model.add_int64(kVersion, kIrVersion);
-  model.add_string(kProducer, "anymps");
+  model.add_int64(field::Model::kIrVersion, kIrVersion);
+  model.add_string(field::Model::kProducerName, "anymps");
   {
-    protozero::pbf_writer import(model, kOpsetImport);
-    import.add_int64(kOpsetVersion, kOpset);
+    protozero::pbf_writer import(model, field::Model::kOpsetImport);
+    import.add_int64(field::OpsetId::kVersion, kOpset);
   }
-  model.add_message(kGraph, graph);
+  model.add_message(field::Model::kGraph, graph);
   return bytes;
 }
 

@@ -6,6 +6,8 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "base/string_store.h"
+#include "formats/onnx/schema/fields.h"
+#include "formats/onnx/schema/model.h"
 #include "formats/onnx/schema/schemas.h"
 
 namespace anymps::onnx {
@@ -14,55 +16,7 @@ namespace {
 
 using Message = protozero::pbf_writer;
 
-// Field numbers of onnx.proto.
-enum GraphField {
-  kNode = 1,
-  kGraphName = 2,
-  kInitializer = 5,
-  kGraphInput = 11,
-  kGraphOutput = 12
-};
-enum NodeField { kInput = 1, kOutput = 2, kNodeName = 3, kOpType = 4, kAttribute = 5 };
-enum AttributeField {
-  kName = 1,
-  kF = 2,
-  kI = 3,
-  kS = 4,
-  kG = 6,
-  kFloats = 7,
-  kInts = 8,
-  kStrings = 9,
-  kTp = 14,
-  kType = 20
-};
-enum AttributeType {
-  kFloatType = 1,
-  kIntType = 2,
-  kStringType = 3,
-  kGraphType = 5,
-  kFloatsType = 6,
-  kIntsType = 7,
-  kStringsType = 8,
-  kTypeProtoType = 13
-};
-enum TensorField { kDims = 1, kDataType = 2, kStringData = 6, kTensorName = 8, kRawData = 9 };
-enum InfoField { kInfoName = 1, kInfoType = 2 };
-enum TypeField { kTensorType = 1, kSequenceType = 4, kOptionalType = 9, kInnerType = 1 };
-enum TensorTypeField { kElemType = 1, kShape = 2, kDim = 1, kValue = 1, kParam = 2 };
-
-int bits_of(DType dtype) {
-  switch (dtype) {
-    case DType::kI2:
-    case DType::kU2:
-      return 2;
-    case DType::kI4:
-    case DType::kU4:
-    case DType::kF4E2M1:
-      return 4;
-    default:
-      return 8;
-  }
-}
+int32_t number(DType dtype) { return static_cast<int32_t>(to_data_type(dtype)); }
 
 // Narrow elements lie several in a byte, the first in its lowest bits.
 std::string packed(const std::byte* data, int64_t count, int bits) {
@@ -85,18 +39,18 @@ bool is_name(const std::string& text) {
 std::string tensor_type(const ValueType& type, bool symbols) {
   std::string bytes;
   Message tensor(bytes);
-  tensor.add_int32(kElemType, data_type_of(type.dtype));
+  tensor.add_int32(field::TensorType::kElemType, number(type.dtype));
   if (!type.ranked) return bytes;
   std::string shape;  // a message without fields counts too: a scalar, an extent that is not known
   for (const Dim& extent : type.shape) {
     std::string dim;
     if (extent.known())
-      Message(dim).add_int64(kValue, extent.value());
+      Message(dim).add_int64(field::Dimension::kDimValue, extent.value());
     else if (symbols && is_name(extent.str()))
-      Message(dim).add_string(kParam, extent.str());
-    Message(shape).add_message(kDim, dim);
+      Message(dim).add_string(field::Dimension::kDimParam, extent.str());
+    Message(shape).add_message(field::TensorShape::kDim, dim);
   }
-  tensor.add_message(kShape, shape);
+  tensor.add_message(field::TensorType::kShape, shape);
   return bytes;
 }
 
@@ -110,53 +64,42 @@ std::string wrapped(uint32_t field, const std::string& inner) {
 std::string info_bytes(const OutInfo& info, bool symbols) {
   std::string bytes;
   Message message(bytes);
-  message.add_string(kInfoName, info.name);
-  message.add_message(kInfoType, type_bytes(info.type, symbols));
+  message.add_string(field::ValueInfo::kName, info.name);
+  message.add_message(field::ValueInfo::kType, type_bytes(info.type, symbols));
   return bytes;
 }
 
 void write_value(Message& to, const OutAttr& attr) {
-  const auto kind = [&](AttributeType type) { to.add_int32(kType, type); };
-  to.add_string(kName, attr.name);
+  using Field = field::Attribute;
+  const auto kind = [&](Attribute::Type type) {
+    to.add_int32(Field::kType, static_cast<int32_t>(type));
+  };
+  to.add_string(Field::kName, attr.name);
   if (const auto* i = std::get_if<int64_t>(&attr.value)) {
-    to.add_int64(kI, *i);
-    kind(kIntType);
+    to.add_int64(Field::kI, *i);
+    kind(Attribute::Type::kInt);
   } else if (const auto* f = std::get_if<double>(&attr.value)) {
-    to.add_float(kF, static_cast<float>(*f));
-    kind(kFloatType);
+    to.add_float(Field::kF, static_cast<float>(*f));
+    kind(Attribute::Type::kFloat);
   } else if (const auto* s = std::get_if<std::string>(&attr.value)) {
-    to.add_bytes(kS, *s);
-    kind(kStringType);
+    to.add_bytes(Field::kS, *s);
+    kind(Attribute::Type::kString);
   } else if (const auto* ints = std::get_if<Ints>(&attr.value)) {
-    for (int64_t number : *ints) to.add_int64(kInts, number);
-    kind(kIntsType);
+    for (int64_t number : *ints) to.add_int64(Field::kInts, number);
+    kind(Attribute::Type::kInts);
   } else if (const auto* floats = std::get_if<std::vector<double>>(&attr.value)) {
-    for (double number : *floats) to.add_float(kFloats, static_cast<float>(number));
-    kind(kFloatsType);
+    for (double number : *floats) to.add_float(Field::kFloats, static_cast<float>(number));
+    kind(Attribute::Type::kFloats);
   } else if (const auto* strings = std::get_if<Names>(&attr.value)) {
-    for (const std::string& text : *strings) to.add_bytes(kStrings, text);
-    kind(kStringsType);
+    for (const std::string& text : *strings) to.add_bytes(Field::kStrings, text);
+    kind(Attribute::Type::kStrings);
   } else if (const auto* graph = std::get_if<OutGraph>(&attr.value)) {
-    to.add_message(kG, graph->bytes);
-    kind(kGraphType);
+    to.add_message(Field::kG, graph->bytes);
+    kind(Attribute::Type::kGraph);
   } else {
-    to.add_message(kTp, std::get<OutType>(attr.value).bytes);
-    kind(kTypeProtoType);
+    to.add_message(Field::kTp, std::get<OutType>(attr.value).bytes);
+    kind(Attribute::Type::kTypeProto);
   }
-}
-
-const std::vector<std::pair<DType, int32_t>>& numbers() {
-  static const auto* kNumbers = new std::vector<std::pair<DType, int32_t>>{
-      {DType::kF32, 1},         {DType::kU8, 2},          {DType::kI8, 3},
-      {DType::kU16, 4},         {DType::kI16, 5},         {DType::kI32, 6},
-      {DType::kI64, 7},         {DType::kString, 8},      {DType::kBool, 9},
-      {DType::kF16, 10},        {DType::kF64, 11},        {DType::kU32, 12},
-      {DType::kU64, 13},        {DType::kC64, 14},        {DType::kBF16, 16},
-      {DType::kF8E4M3, 17},     {DType::kF8E4M3FNUZ, 18}, {DType::kF8E5M2, 19},
-      {DType::kF8E5M2FNUZ, 20}, {DType::kU4, 21},         {DType::kI4, 22},
-      {DType::kF4E2M1, 23},     {DType::kF8E8M0, 24},     {DType::kU2, 25},
-      {DType::kI2, 26}};
-  return *kNumbers;
 }
 
 // The type that an attribute gives to the result.
@@ -164,26 +107,19 @@ std::optional<DType> result_type(std::string_view op, const OutAttrs& attrs) {
   if (op != "Cast" && op != "EyeLike" && op != "SequenceEmpty") return std::nullopt;
   for (const OutAttr& attr : attrs)
     if (attr.name == "to" || attr.name == "dtype")
-      for (const auto& [ours, theirs] : numbers())
-        if (theirs == std::get<int64_t>(attr.value)) return ours;
+      return to_dtype(static_cast<DataType>(std::get<int64_t>(attr.value)));
   return std::nullopt;
 }
 
 }  // namespace
 
-int32_t data_type_of(DType dtype) {
-  for (const auto& [ours, theirs] : numbers())
-    if (ours == dtype) return theirs;
-  fail(Code::kUnsupported, "ONNX has no type {}", name(dtype));
-}
-
 std::string type_bytes(const ValueType& type, bool symbols) {
-  std::string bytes = wrapped(kTensorType, tensor_type(type, symbols));
+  std::string bytes = wrapped(field::Type::kTensorType, tensor_type(type, symbols));
   if (type.container == Container::kMaps) fail(Code::kUnsupported, "maps are not written");
   if (type.container == Container::kSequence || type.container == Container::kOptionalSequence)
-    bytes = wrapped(kSequenceType, wrapped(kInnerType, bytes));
+    bytes = wrapped(field::Type::kSequenceType, wrapped(field::HolderType::kElemType, bytes));
   if (type.container == Container::kOptional || type.container == Container::kOptionalSequence)
-    bytes = wrapped(kOptionalType, wrapped(kInnerType, bytes));
+    bytes = wrapped(field::Type::kOptionalType, wrapped(field::HolderType::kElemType, bytes));
   return bytes;
 }
 
@@ -208,15 +144,15 @@ void GraphWriter::set_dtype(const std::string& name, DType dtype) {
 void GraphWriter::write_node(std::string_view op, const Names& inputs, const Names& outputs,
                              const OutAttrs& attrs) {
   Message graph(nodes_);
-  Message node(graph, kNode);
+  Message node(graph, field::Graph::kNode);
   size_t count = inputs.size();
   while (count > 0 && inputs[count - 1].empty()) --count;  // absent ones at the end
-  for (size_t i = 0; i < count; ++i) node.add_string(kInput, inputs[i]);
-  for (const std::string& output : outputs) node.add_string(kOutput, output);
-  node.add_string(kNodeName, outputs[0] + "/" + std::string(op));
-  node.add_string(kOpType, op.data(), op.size());
+  for (size_t i = 0; i < count; ++i) node.add_string(field::Node::kInput, inputs[i]);
+  for (const std::string& output : outputs) node.add_string(field::Node::kOutput, output);
+  node.add_string(field::Node::kName, outputs[0] + "/" + std::string(op));
+  node.add_string(field::Node::kOpType, op.data(), op.size());
   for (const OutAttr& attr : attrs) {
-    Message written(node, kAttribute);
+    Message written(node, field::Node::kAttribute);
     write_value(written, attr);
   }
 }
@@ -247,20 +183,21 @@ std::string GraphWriter::constant(const anymps::Constant& constant, const std::s
   model_.dtypes[written] = dtype;
   const auto bytes = constant.data();
   Message graph(initializers_);
-  Message tensor(graph, kInitializer);
-  for (int64_t extent : constant.shape()) tensor.add_int64(kDims, extent);
-  tensor.add_int32(kDataType, data_type_of(dtype));
-  tensor.add_string(kTensorName, written);
+  Message tensor(graph, field::Graph::kInitializer);
+  for (int64_t extent : constant.shape()) tensor.add_int64(field::Tensor::kDims, extent);
+  tensor.add_int32(field::Tensor::kDataType, number(dtype));
+  tensor.add_string(field::Tensor::kName, written);
   const int64_t count = constant.desc().count();
-  const int bits = bits_of(dtype);
+  const int bits = bit_width(to_data_type(dtype));
   if (dtype == DType::kString)
     for (const Text text :
          std::span(reinterpret_cast<const Text*>(bytes.get()), static_cast<size_t>(count)))
-      tensor.add_bytes(kStringData, text_of(text));
+      tensor.add_bytes(field::Tensor::kStringData, text_of(text));
   else if (bits < 8)
-    tensor.add_bytes(kRawData, packed(bytes.get(), count, bits));
+    tensor.add_bytes(field::Tensor::kRawData, packed(bytes.get(), count, bits));
   else
-    tensor.add_bytes(kRawData, reinterpret_cast<const char*>(bytes.get()), constant.bytes());
+    tensor.add_bytes(field::Tensor::kRawData, reinterpret_cast<const char*>(bytes.get()),
+                     constant.bytes());
   return written;
 }
 
@@ -268,10 +205,12 @@ std::string GraphWriter::bytes(const std::string& name, const std::vector<OutInf
                                const std::vector<OutInfo>& outputs, bool symbols) const {
   std::string bytes = nodes_;
   Message graph(bytes);
-  graph.add_string(kGraphName, name);
+  graph.add_string(field::Graph::kName, name);
   bytes += initializers_;
-  for (const OutInfo& info : inputs) graph.add_message(kGraphInput, info_bytes(info, symbols));
-  for (const OutInfo& info : outputs) graph.add_message(kGraphOutput, info_bytes(info, symbols));
+  for (const OutInfo& info : inputs)
+    graph.add_message(field::Graph::kInput, info_bytes(info, symbols));
+  for (const OutInfo& info : outputs)
+    graph.add_message(field::Graph::kOutput, info_bytes(info, symbols));
   return bytes;
 }
 

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "formats/onnx/schema/data_type.h"
 #include "graph/graph.h"
 
 namespace anymps::onnx {
@@ -33,6 +34,8 @@ struct OutAttr {
   OutAttr(std::string n, int64_t v) : name(std::move(n)), value(v) {}
   OutAttr(std::string n, int v) : name(std::move(n)), value(int64_t{v}) {}
   OutAttr(std::string n, bool v) : name(std::move(n)), value(int64_t{v}) {}
+  OutAttr(std::string n, DType v)
+      : name(std::move(n)), value(static_cast<int64_t>(to_data_type(v))) {}
   OutAttr(std::string n, double v) : name(std::move(n)), value(v) {}
   OutAttr(std::string n, const char* v) : name(std::move(n)), value(std::string(v)) {}
   OutAttr(std::string n, std::string v) : name(std::move(n)), value(std::move(v)) {}
@@ -44,8 +47,6 @@ struct OutAttr {
 };
 using OutAttrs = std::vector<OutAttr>;
 
-// The number that ONNX gives to a dtype; fails where it has none.
-int32_t data_type_of(DType dtype);
 // A TypeProto. `symbols`: whether extents that are not known keep their names.
 std::string type_bytes(const ValueType& type, bool symbols);
 

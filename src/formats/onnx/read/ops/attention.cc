@@ -2,7 +2,6 @@
 // Attention and what goes with it: heads in an axis of their own or side by side in the last one,
 // grouped queries, masks, causality, windows, caches of keys and values; rotary embedding; linear
 // attention and the causal convolution of state-space models.
-#include "formats/onnx/read/import.h"
 #include "formats/onnx/read/ops/heads.h"
 #include "formats/onnx/read/registry.h"
 
@@ -61,7 +60,7 @@ Values Attention(Call& c) {
   c.check(mode >= 0 && mode <= 3, "qk_matmul_output_mode is {}", mode);
   if (c.wants(3)) scores.output = static_cast<int>(mode);
   if (c.has("softmax_precision")) {
-    const DType dtype = to_dtype(static_cast<DataType>(c.i("softmax_precision")));
+    const DType dtype = c.dtype("softmax_precision");
     if (dtype != DType::kF32 || q->dtype() == DType::kF64) scores.softmax_dtype = dtype;
   }
   const int64_t times = shared_heads(c, q, k);

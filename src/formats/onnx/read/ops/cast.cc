@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions between element types.
 #include "base/narrow.h"
-#include "formats/onnx/read/import.h"
 #include "formats/onnx/read/registry.h"
 
 namespace anymps::onnx {
@@ -18,10 +17,9 @@ Values cast_to(Call& c, DType to) {
 
 // Before opset 6 the type is its name.
 DType target(Call& c) {
-  if (c.opset >= 6) return to_dtype(static_cast<DataType>(c.i("to")));
+  if (c.opset >= 6) return c.dtype("to");
   const std::string wanted = c.s("to");
-  for (int32_t type = 1; type <= 16; ++type)
-    if (name(static_cast<DataType>(type)) == wanted) return to_dtype(static_cast<DataType>(type));
+  if (const auto type = data_type_named(wanted)) return to_dtype(*type);
   c.unsupported("attribute 'to' is \"{}\", which is not an element type", wanted);
 }
 
@@ -33,11 +31,10 @@ Values CastLike(Call& c) { return cast_to(c, c.in(1)->dtype()); }
 bool is_packed(DType dtype) { return contains(kNarrowInt | bit(DType::kF4E2M1), dtype); }
 
 Values BitCast(Call& c) {
-  const auto type = static_cast<DataType>(c.i("to"));
-  const DType from = c.in(0)->dtype(), to = to_dtype(type);
+  const DType from = c.in(0)->dtype(), to = c.dtype("to");
   c.check(from != DType::kString && to != DType::kString && size_of(from) == size_of(to) &&
               is_packed(from) == is_packed(to),
-          "{} and {} have not the same number of bits", anymps::name(from), name(type));
+          "{} and {} have not the same number of bits", anymps::name(from), name(to_data_type(to)));
   return {c.add("reinterpret", {c.in(0)}, {{"dtype", to}})};
 }
 

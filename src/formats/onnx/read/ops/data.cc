@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that choose, count and lay out data: those whose result is as long as the data say,
 // diagonals, sequences and columns of windows.
-#include "formats/onnx/read/import.h"
 #include "formats/onnx/read/registry.h"
 
 namespace anymps::onnx {
@@ -26,7 +25,7 @@ Values Compress(Call& c) {
 
 Values EyeLike(Call& c) {
   Value* x = c.in(0);
-  const DType dtype = c.has("dtype") ? to_dtype(static_cast<DataType>(c.i("dtype"))) : x->dtype();
+  const DType dtype = c.dtype("dtype", x->dtype());
   return {c.add("eye_like", {x}, {{"dtype", dtype}, {"k", c.i("k", 0)}})};
 }
 

@@ -2,7 +2,6 @@
 // FlexAttention: attention with graphs of its own that change the scores and the probabilities.
 #include <cmath>
 
-#include "formats/onnx/read/import.h"
 #include "formats/onnx/read/importer.h"
 #include "formats/onnx/read/ops/heads.h"
 
@@ -33,7 +32,7 @@ Values Importer::convert_flex_attention(const Node& node, const Values& inputs, 
   c.check(c.rank(q) == 4 && c.rank(k) == 4 && c.rank(v) == 4, "Q, K and V must have rank 4");
   const DType type = q->dtype();
   DType wide = type == DType::kF64 ? type : DType::kF32;
-  if (c.has("softmax_precision")) wide = to_dtype(static_cast<DataType>(c.i("softmax_precision")));
+  if (c.has("softmax_precision")) wide = c.dtype("softmax_precision");
   const Dim &heads = q->shape()[1], &shared = k->shape()[1], &depth = q->shape()[3];
   if (!heads.known() || !shared.known() || !depth.known())
     c.unsupported("the number of heads and their width must be known");

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "formats/onnx/read/registry.h"
+#include "formats/onnx/schema/auto_pad.h"
 
 namespace anymps::onnx {
 
@@ -12,16 +13,10 @@ namespace {
 
 // The attributes that convolutions and pools share, in the words of the op table.
 NamedAttrs window(Call& c, bool transposed = false) {
-  static const std::pair<const char*, const char*> kAutoPad[] = {{"NOTSET", "explicit"},
-                                                                 {"VALID", "valid"},
-                                                                 {"SAME_UPPER", "same_upper"},
-                                                                 {"SAME_LOWER", "same_lower"}};
   const std::string auto_pad = c.s("auto_pad", "NOTSET");
-  const char* mode = nullptr;
-  for (auto [theirs, ours] : kAutoPad)
-    if (auto_pad == theirs) mode = ours;
-  c.check(mode != nullptr, "auto_pad '{}' is not known", auto_pad);
-  NamedAttrs attrs = {{"auto_pad", mode}};
+  const AutoPad* known = auto_pad_of_onnx(auto_pad);
+  c.check(known != nullptr, "auto_pad '{}' is not known", auto_pad);
+  NamedAttrs attrs = {{"auto_pad", known->mode}};
   if (auto strides = c.ints("strides")) attrs.emplace_back("strides", *strides);
   auto pads = c.ints("pads");
   if (pads && auto_pad == "NOTSET") attrs.emplace_back("pads", *pads);
@@ -242,6 +237,8 @@ Values MeanVarianceNormalization(Call& c) {
 Values MatMul(Call& c) { return {c.add("matmul", {c.in(0), c.in(1)})}; }
 
 }  // namespace
+
+NamedAttrs window_attrs(Call& c) { return window(c); }
 
 NamedAttrs convolution_attrs(Call& c) { return convolution(c, false); }
 

@@ -6,7 +6,9 @@
 
 namespace anymps::onnx {
 
-NamedAttrs convolution_attrs(Call& c);  // of Conv, in the words of the op table
-Value* gemm(Call& c);                   // alpha * A' * B' + beta * C
+// In the words of the op table: what all windows have, and that of Conv.
+NamedAttrs window_attrs(Call& c);
+NamedAttrs convolution_attrs(Call& c);
+Value* gemm(Call& c);  // alpha * A' * B' + beta * C
 
 }  // namespace anymps::onnx

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantization, and linear algebra on quantized integers.
-#include "formats/onnx/read/import.h"
+#include "formats/onnx/read/ops/layers.h"
 #include "formats/onnx/read/registry.h"
 
 namespace anymps::onnx {
 
 namespace {
 
+// 0 stands for "not given".
 std::optional<DType> type_attribute(Call& c, const char* name) {
-  const int64_t type = c.i(name, 0);
-  if (type == 0) return std::nullopt;
-  return to_dtype(static_cast<DataType>(type));
+  if (c.i(name, 0) == 0) return std::nullopt;
+  return c.dtype(name);
 }
 
 // The division is done in `precision`, which is the scale's type unless it says otherwise.
@@ -49,20 +49,8 @@ Values MatMulInteger(Call& c) {
 }
 
 NamedAttrs convolution(Call& c) {
-  const std::string auto_pad = c.s("auto_pad", "NOTSET");
-  NamedAttrs attrs = {{"groups", c.i("group", 1)}};
-  if (auto strides = c.ints("strides")) attrs.emplace_back("strides", *strides);
-  if (auto dilations = c.ints("dilations")) attrs.emplace_back("dilations", *dilations);
-  const auto pads = c.ints("pads");
-  if (auto_pad == "NOTSET") {
-    if (pads) attrs.emplace_back("pads", *pads);
-  } else {
-    c.check(auto_pad == "VALID" || auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER",
-            "auto_pad '{}' is not known", auto_pad);
-    attrs.emplace_back("auto_pad", auto_pad == "VALID"        ? "valid"
-                                   : auto_pad == "SAME_UPPER" ? "same_upper"
-                                                              : "same_lower");
-  }
+  NamedAttrs attrs = window_attrs(c);
+  attrs.emplace_back("groups", c.i("group", 1));
   c.ignore({"kernel_shape"});  // that of the weights
   return attrs;
 }

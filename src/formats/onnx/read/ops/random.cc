@@ -2,7 +2,6 @@
 // Random numbers. A node without a seed draws other numbers at each run.
 #include <bit>
 
-#include "formats/onnx/read/import.h"
 #include "formats/onnx/read/registry.h"
 
 namespace anymps::onnx {
@@ -18,10 +17,6 @@ Value* state_of(Call& c) {
   return c.add("philox_state", {}, {{"key", int64_t{std::bit_cast<uint32_t>(seed)}}});
 }
 
-DType type_of(Call& c, DType otherwise) {
-  return c.has("dtype") ? to_dtype(static_cast<DataType>(c.i("dtype"))) : otherwise;
-}
-
 NamedAttrs normal(Call& c) {
   return {{"distribution", "normal"}, {"mean", c.f("mean", 0.0)}, {"deviation", c.f("scale", 1.0)}};
 }
@@ -33,13 +28,13 @@ Values with_shape(Call& c, NamedAttrs attrs) {
   auto shape = c.ints("shape");
   c.check(shape.has_value(), "attribute 'shape' is missing");
   attrs.emplace_back("shape", *shape);
-  attrs.emplace_back("dtype", type_of(c, DType::kF32));
+  attrs.emplace_back("dtype", c.dtype("dtype", DType::kF32));
   return {c.add("random", {state_of(c)}, attrs)};
 }
 
 Values like(Call& c, NamedAttrs attrs) {
   Value* x = c.in(0);
-  attrs.emplace_back("dtype", type_of(c, x->dtype()));
+  attrs.emplace_back("dtype", c.dtype("dtype", x->dtype()));
   return {c.add("random", {state_of(c), c.add("shape", {x})}, attrs)};
 }
 
@@ -50,12 +45,12 @@ Values RandomUniformLike(Call& c) { return like(c, uniform(c)); }
 
 Values Bernoulli(Call& c) {
   Value* x = c.in(0);
-  return {c.add("bernoulli", {x, state_of(c)}, {{"dtype", type_of(c, x->dtype())}})};
+  return {c.add("bernoulli", {x, state_of(c)}, {{"dtype", c.dtype("dtype", x->dtype())}})};
 }
 
 Values Multinomial(Call& c) {
   return {c.add("multinomial", {c.in(0), state_of(c)},
-                {{"samples", c.i("sample_size", 1)}, {"dtype", type_of(c, DType::kI32)}})};
+                {{"samples", c.i("sample_size", 1)}, {"dtype", c.dtype("dtype", DType::kI32)}})};
 }
 
 // Nothing is dropped at inference. In training mode, which may be told at run time, a node with a

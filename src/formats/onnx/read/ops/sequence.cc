@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of tensors, and optionals.
-#include "formats/onnx/read/import.h"
 #include "formats/onnx/read/importer.h"
 #include "formats/onnx/read/registry.h"
 
@@ -9,8 +8,7 @@ namespace anymps::onnx {
 namespace {
 
 Values SequenceEmpty(Call& c) {
-  const auto type = static_cast<DataType>(c.i("dtype", static_cast<int64_t>(DataType::kFloat)));
-  return {c.add("sequence_empty", {}, {{"dtype", to_dtype(type)}})};
+  return {c.add("sequence_empty", {}, {{"dtype", c.dtype("dtype", DType::kF32)}})};
 }
 
 Values SequenceInsert(Call& c) { return {c.add("sequence_insert", {c.in(0), c.in(1), c.opt(2)})}; }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fourier transforms, windows and mel filter banks.
-#include "formats/onnx/read/import.h"
 #include "formats/onnx/read/registry.h"
 
 namespace anymps::onnx {
@@ -20,7 +19,7 @@ Values STFT(Call& c) {
                 {{"onesided", c.flag("onesided", true)}})};
 }
 
-DType output_type(Call& c) { return to_dtype(static_cast<DataType>(c.i("output_datatype", 1))); }
+DType output_type(Call& c) { return c.dtype("output_datatype", DType::kF32); }
 
 Values window(Call& c, const char* kind) {
   return {

@@ -62,8 +62,7 @@ Names compress(Emit& e) {
 
 Names eye_like(Emit& e) {
   return {
-      e.add("EyeLike", {e.in(0)},
-            {{"dtype", int64_t{data_type_of(e.attrs().dtype("dtype"))}}, {"k", e.attrs().i("k")}})};
+      e.add("EyeLike", {e.in(0)}, {{"dtype", e.attrs().dtype("dtype")}, {"k", e.attrs().i("k")}})};
 }
 
 Names reverse_sequence(Emit& e) {

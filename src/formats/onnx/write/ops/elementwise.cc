@@ -98,7 +98,7 @@ Names clamp(Emit& e) {
 }
 
 Names cast(Emit& e) {
-  OutAttrs attrs = {{"to", int64_t{data_type_of(e.attrs().dtype("dtype"))}}};
+  OutAttrs attrs = {{"to", e.attrs().dtype("dtype")}};
   if (!e.attrs().b("saturate")) attrs.emplace_back("saturate", 0);
   return {e.add("Cast", {e.in(0)}, attrs)};
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "formats/onnx/schema/auto_pad.h"
 #include "formats/onnx/write/emit.h"
 
 namespace anymps::onnx {
@@ -17,14 +18,9 @@ Ints order(int64_t rank) {
 }
 
 OutAttrs window_attrs(Emit& e) {
-  static const std::pair<const char*, const char*> kAutoPad[] = {{"explicit", "NOTSET"},
-                                                                 {"valid", "VALID"},
-                                                                 {"same_upper", "SAME_UPPER"},
-                                                                 {"same_lower", "SAME_LOWER"}};
   const std::string& mode = e.attrs().s("auto_pad");
   OutAttrs attrs;
-  for (auto [ours, theirs] : kAutoPad)
-    if (mode == ours) attrs.emplace_back("auto_pad", theirs);
+  if (const AutoPad* known = auto_pad_of_mode(mode)) attrs.emplace_back("auto_pad", known->onnx);
   for (const char* list : {"strides", "dilations", "pads"}) {
     if (std::string_view(list) == "pads" && mode != "explicit") continue;
     if (!e.attrs().ints(list).empty()) attrs.emplace_back(list, e.attrs().ints(list));

@@ -16,7 +16,7 @@ Names sequence_insert(Emit& e) {
 }
 Names sequence_erase(Emit& e) { return {e.add("SequenceErase", {e.in(0), place(e, 1)})}; }
 Names sequence_empty(Emit& e) {
-  return {e.add("SequenceEmpty", {}, {{"dtype", int64_t{data_type_of(e.attrs().dtype("dtype"))}}})};
+  return {e.add("SequenceEmpty", {}, {{"dtype", e.attrs().dtype("dtype")}})};
 }
 Names split_to_sequence(Emit& e) {
   OutAttrs attrs = {{"axis", e.attrs().i("axis")}, {"keepdims", e.attrs().b("keep_dims")}};

@@ -38,14 +38,14 @@ Names window(Emit& e) {
   const char* op = kind == "hann"      ? "HannWindow"
                    : kind == "hamming" ? "HammingWindow"
                                        : "BlackmanWindow";
-  return {e.add(op, {number_of(e, 0, "size")},
-                {{"periodic", e.attrs().b("periodic")},
-                 {"output_datatype", int64_t{data_type_of(e.attrs().dtype("dtype"))}}})};
+  return {e.add(
+      op, {number_of(e, 0, "size")},
+      {{"periodic", e.attrs().b("periodic")}, {"output_datatype", e.attrs().dtype("dtype")}})};
 }
 
 Names mel_weight_matrix(Emit& e) {
   return {e.add("MelWeightMatrix", {e.scalar(0), e.scalar(1), e.scalar(2), e.in(3), e.in(4)},
-                {{"output_datatype", int64_t{data_type_of(e.attrs().dtype("dtype"))}}})};
+                {{"output_datatype", e.attrs().dtype("dtype")}})};
 }
 
 Names grid_sample(Emit& e) {
