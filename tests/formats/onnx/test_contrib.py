@@ -209,6 +209,10 @@ def test_rotary_embedding(interleaved, flat):
     compare("RotaryEmbedding", [x, np.array([4], np.int64), *rotary()], interleaved=interleaved)
 
 
+def test_inverse():
+    compare("Inverse", [f32(2, 4, 4) + 4 * np.eye(4, dtype=np.float32)])
+
+
 def test_trilu():
     compare("Trilu", [f32(3, 4), np.array(1, np.int64)], upper=0)
 

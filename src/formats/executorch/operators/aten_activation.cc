@@ -77,7 +77,7 @@ Values softmax(KernelArguments& c) {
   return {rank == 0 ? reshape(c, y, {}) : y};
 }
 
-const KernelConverter kAtenActivationTable[] = {
+const KernelConverters kAtenActivation{
     {"aten::_log_softmax.out", softmax, "log_softmax"},
     {"aten::_softmax.out", softmax, "softmax"},
     {"aten::elu.out", elu},
@@ -97,7 +97,5 @@ const KernelConverter kAtenActivationTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> aten_activation_kernels() { return kAtenActivationTable; }
 
 }  // namespace anymps::executorch

@@ -119,7 +119,7 @@ Values embedding_dense_backward(KernelArguments& c) {
                 {{"shape", Ints{rows, width}}, {"mode", "add"}, {"axis", 0}})};
 }
 
-const KernelConverter kAtenBackwardTable[] = {
+const KernelConverters kAtenBackward{
     {"aten::convolution_backward.out", convolution_backward},
     {"aten::embedding_dense_backward.out", embedding_dense_backward},
     {"aten::native_group_norm_backward.out", group_norm_backward},
@@ -127,7 +127,5 @@ const KernelConverter kAtenBackwardTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> aten_backward_kernels() { return kAtenBackwardTable; }
 
 }  // namespace anymps::executorch

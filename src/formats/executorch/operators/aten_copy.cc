@@ -125,7 +125,7 @@ Values view_as_real(KernelArguments& c) {
                 {{"axis", c.rank(x)}})};
 }
 
-const KernelConverter kAtenCopyTable[] = {
+const KernelConverters kAtenCopy{
     {"aten::_conj_physical.out", conj_physical},
     {"aten::_to_copy.out", to_copy},
     {"aten::alias", same},
@@ -158,7 +158,5 @@ const KernelConverter kAtenCopyTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> aten_copy_kernels() { return kAtenCopyTable; }
 
 }  // namespace anymps::executorch

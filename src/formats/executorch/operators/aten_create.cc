@@ -86,7 +86,7 @@ Values native_dropout(KernelArguments& c) {
   return c.add_all("dropout", {x, c.add("random_state", {})}, {{"rate", rate}}, 2);
 }
 
-const KernelConverter kAtenCreateTable[] = {
+const KernelConverters kAtenCreate{
     {"aten::arange.out", arange_end},
     {"aten::arange.start_out", arange_start},
     {"aten::empty.out", zeros},
@@ -106,7 +106,5 @@ const KernelConverter kAtenCreateTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> aten_create_kernels() { return kAtenCreateTable; }
 
 }  // namespace anymps::executorch

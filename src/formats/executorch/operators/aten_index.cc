@@ -59,7 +59,7 @@ Values masked_scatter(KernelArguments& c) {
   return {c.add("where", {mask, found, x})};
 }
 
-const KernelConverter kAtenIndexTable[] = {
+const KernelConverters kAtenIndex{
     {"aten::embedding.out", embedding},
     {"aten::index.Tensor_out", index},
     {"aten::index_put.out", index_put},
@@ -73,7 +73,5 @@ const KernelConverter kAtenIndexTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> aten_index_kernels() { return kAtenIndexTable; }
 
 }  // namespace anymps::executorch

@@ -133,7 +133,7 @@ Values fft_c2c(KernelArguments& c) {
                 {{"axes", c.axes(1, x)}, {"scaling", scaling(c, c.i(2))}, {"inverse", !c.b(3)}})};
 }
 
-const KernelConverter kAtenLinalgTable[] = {
+const KernelConverters kAtenLinalg{
     {"aten::_cdist_forward.out", cdist},
     {"aten::_fft_c2c.out", fft_c2c},
     {"aten::_fft_c2r.out", fft_c2r},
@@ -149,7 +149,5 @@ const KernelConverter kAtenLinalgTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> aten_linalg_kernels() { return kAtenLinalgTable; }
 
 }  // namespace anymps::executorch

@@ -234,7 +234,7 @@ Values allclose(KernelArguments& c) {
   return {c.add("reduce_and", {close}, {{"keep_dims", false}})};
 }
 
-const KernelConverter kAtenMathTable[] = {
+const KernelConverters kAtenMath{
     {"allclose.Tensor", allclose},
     {"allclose.out", allclose},
     {"aten::__lshift__.Scalar_out", shift, "left_shift"},
@@ -341,7 +341,5 @@ const KernelConverter kAtenMathTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> aten_math_kernels() { return kAtenMathTable; }
 
 }  // namespace anymps::executorch

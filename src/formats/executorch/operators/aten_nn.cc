@@ -127,7 +127,7 @@ Values im2col(KernelArguments& c) {
   return {batched ? y : squeeze(c, y, 0)};
 }
 
-const KernelConverter kAtenNnTable[] = {
+const KernelConverters kAtenNn{
     {"aten::_native_batch_norm_legit.no_stats_out", batch_norm_no_stats},
     {"aten::_native_batch_norm_legit.out", batch_norm, "", {3, 4}},
     {"aten::_native_batch_norm_legit_no_training.out", batch_norm_no_training},
@@ -139,7 +139,5 @@ const KernelConverter kAtenNnTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> aten_nn_kernels() { return kAtenNnTable; }
 
 }  // namespace anymps::executorch

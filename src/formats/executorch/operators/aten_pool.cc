@@ -177,7 +177,7 @@ Values adaptive_avg_pool2d_backward(KernelArguments& c) {
                               {{"kernel", kernel}, {"strides", kernel}}))};
 }
 
-const KernelConverter kAtenPoolTable[] = {
+const KernelConverters kAtenPool{
     {"aten::_adaptive_avg_pool2d.out", adaptive_avg_pool2d},
     {"aten::_adaptive_avg_pool2d_backward.out", adaptive_avg_pool2d_backward},
     {"aten::_adaptive_avg_pool3d.out", adaptive_avg_pool3d},
@@ -193,7 +193,5 @@ const KernelConverter kAtenPoolTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> aten_pool_kernels() { return kAtenPoolTable; }
 
 }  // namespace anymps::executorch

@@ -188,7 +188,7 @@ Values sorted(KernelArguments& c, size_t from) {
 Values sort(KernelArguments& c) { return sorted(c, 1); }
 Values sort_stable(KernelArguments& c) { return sorted(c, 2); }
 
-const KernelConverter kAtenReduceTable[] = {
+const KernelConverters kAtenReduce{
     {"aten::all.all_out", logic, "reduce_and"},
     {"aten::all.dims_out", logic_dims, "reduce_and"},
     {"aten::all.out", logic_dim, "reduce_and"},
@@ -225,7 +225,5 @@ const KernelConverter kAtenReduceTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> aten_reduce_kernels() { return kAtenReduceTable; }
 
 }  // namespace anymps::executorch

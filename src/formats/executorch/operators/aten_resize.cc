@@ -167,7 +167,7 @@ Values grid_sampler(KernelArguments& c) {
             {{"mode", kModes[mode]}, {"padding", kPaddings[padding]}, {"align_corners", c.b(4)}})};
 }
 
-const KernelConverter kAtenResizeTable[] = {
+const KernelConverters kAtenResize{
     {"aten::_upsample_bilinear2d_aa.out", upsample_aa, "linear"},
     {"aten::grid_sampler_2d.out", grid_sampler},
     {"aten::upsample_bicubic2d.out", upsample, "cubic"},
@@ -181,7 +181,5 @@ const KernelConverter kAtenResizeTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> aten_resize_kernels() { return kAtenResizeTable; }
 
 }  // namespace anymps::executorch

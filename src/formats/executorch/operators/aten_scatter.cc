@@ -132,14 +132,12 @@ Values embedding_bag(KernelArguments& c) {
   return {y, nullptr, nullptr, nullptr};
 }
 
-const KernelConverter kAtenScatterTable[] = {
+const KernelConverters kAtenScatter{
     {"aten::_embedding_bag.out", embedding_bag}, {"aten::gather.out", gather},
     {"aten::scatter.src_out", scatter, "set"},   {"aten::scatter.value_out", scatter_value},
     {"aten::scatter_add.out", scatter, "add"},   {"aten::scatter_reduce.two_out", scatter_reduce},
 };
 
 }  // namespace
-
-std::span<const KernelConverter> aten_scatter_kernels() { return kAtenScatterTable; }
 
 }  // namespace anymps::executorch

@@ -292,7 +292,7 @@ Values shuffle(KernelArguments& c) {
   return {reshape(c, y, shape)};
 }
 
-const KernelConverter kAtenShapeTable[] = {
+const KernelConverters kAtenShape{
     {"aten::_reshape_copy.out", view},
     {"aten::_unsafe_view.out", view},
     {"aten::as_strided", as_strided},
@@ -332,7 +332,5 @@ const KernelConverter kAtenShapeTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> aten_shape_kernels() { return kAtenShapeTable; }
 
 }  // namespace anymps::executorch

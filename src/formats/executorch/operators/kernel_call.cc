@@ -218,20 +218,9 @@ Ints KernelArguments::axes(size_t i, const Value* of) const {
 
 namespace {
 
-using Table = std::unordered_map<std::string_view, const KernelConverter*>;
-
-const Table& kernel_table() {
-  static const Table table = [] {
-    Table result;
-    for (auto family : {aten_activation_kernels(), aten_backward_kernels(), aten_copy_kernels(),
-                        aten_create_kernels(), aten_index_kernels(), aten_linalg_kernels(),
-                        aten_math_kernels(), aten_nn_kernels(), aten_pool_kernels(),
-                        aten_reduce_kernels(), aten_resize_kernels(), aten_scatter_kernels(),
-                        aten_shape_kernels(), llama_kernels(), prim_kernels(), quantized_kernels()})
-      for (const KernelConverter& converter : family) result.emplace(converter.op, &converter);
-    return result;
-  }();
-  return table;
+std::unordered_map<std::string_view, KernelConverter>& kernel_table() {
+  static auto* table = new std::unordered_map<std::string_view, KernelConverter>();
+  return *table;
 }
 
 const KernelRefusal kRefused[] = {
@@ -257,9 +246,15 @@ void check_shape(const Tensor& declared, const Value& value, size_t i) {
 
 }  // namespace
 
+KernelConverters::KernelConverters(std::initializer_list<KernelConverter> list) {
+  for (const KernelConverter& converter : list)
+    if (!kernel_table().emplace(converter.op, converter).second)
+      fail(Code::kInternal, "[executorch] {} has two converters", converter.op);
+}
+
 const KernelConverter* find_kernel(std::string_view op) {
   const auto found = kernel_table().find(op);
-  return found == kernel_table().end() ? nullptr : found->second;
+  return found == kernel_table().end() ? nullptr : &found->second;
 }
 
 std::vector<std::string> supported_kernels() {

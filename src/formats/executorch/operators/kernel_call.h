@@ -9,6 +9,7 @@
 // that differ in arguments are converters of their own.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -100,6 +101,11 @@ struct KernelConverter {
   std::vector<size_t> changes = {};
 };
 
+// A list of converters, which registers itself: a family has one as a static of its file.
+struct KernelConverters {
+  KernelConverters(std::initializer_list<KernelConverter> list);
+};
+
 // An operator that is known and not converted, and why.
 struct KernelRefusal {
   std::string_view op, reason;
@@ -113,23 +119,5 @@ std::span<const KernelRefusal> refused_kernels();
 // kUnsupported with the reason when there is no converter.
 void convert_kernel(Graph& graph, const Method& method, const KernelCall& call, Values& current,
                     const std::string& name);
-
-// The families.
-std::span<const KernelConverter> aten_activation_kernels();
-std::span<const KernelConverter> aten_backward_kernels();
-std::span<const KernelConverter> aten_copy_kernels();
-std::span<const KernelConverter> aten_create_kernels();
-std::span<const KernelConverter> aten_index_kernels();
-std::span<const KernelConverter> aten_linalg_kernels();
-std::span<const KernelConverter> aten_math_kernels();
-std::span<const KernelConverter> aten_nn_kernels();
-std::span<const KernelConverter> aten_pool_kernels();
-std::span<const KernelConverter> aten_reduce_kernels();
-std::span<const KernelConverter> aten_resize_kernels();
-std::span<const KernelConverter> aten_scatter_kernels();
-std::span<const KernelConverter> aten_shape_kernels();
-std::span<const KernelConverter> llama_kernels();
-std::span<const KernelConverter> prim_kernels();
-std::span<const KernelConverter> quantized_kernels();
 
 }  // namespace anymps::executorch

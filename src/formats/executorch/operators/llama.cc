@@ -106,14 +106,12 @@ Values sdpa_with_kv_cache(KernelArguments& c) {
   return {y, keys, values};
 }
 
-const KernelConverter kLlamaTable[] = {
+const KernelConverters kLlama{
     {"llama::custom_sdpa.out", custom_sdpa},
     {"llama::sdpa_with_kv_cache.out", sdpa_with_kv_cache, "", {3, 4}},
     {"llama::update_cache.out", update_cache, "", {1}},
 };
 
 }  // namespace
-
-std::span<const KernelConverter> llama_kernels() { return kLlamaTable; }
 
 }  // namespace anymps::executorch

@@ -126,7 +126,7 @@ Values local_scalar_dense(KernelArguments& c) {
   return {reshape(c, c.cast(x, dtype), {})};
 }
 
-const KernelConverter kPrimTable[] = {
+const KernelConverters kPrim{
     {"aten::_local_scalar_dense", local_scalar_dense},
     {"aten::sym_numel", sym_numel},
     {"aten::sym_size.int", sym_size},
@@ -154,7 +154,5 @@ const KernelConverter kPrimTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> prim_kernels() { return kPrimTable; }
 
 }  // namespace anymps::executorch

@@ -219,7 +219,7 @@ Values mixed_linear(KernelArguments& c) {
   return {c.add("matmul", {c.cast(x, wide), weight}, {{"transpose_b", true}})};
 }
 
-const KernelConverter kQuantizedTable[] = {
+const KernelConverters kQuantized{
     {"quantized_decomposed::add.out", add_quantized},
     {"quantized_decomposed::choose_qparams.Tensor_out", choose_qparams},
     {"quantized_decomposed::choose_qparams_per_token_asymmetric.out",
@@ -243,7 +243,5 @@ const KernelConverter kQuantizedTable[] = {
 };
 
 }  // namespace
-
-std::span<const KernelConverter> quantized_kernels() { return kQuantizedTable; }
 
 }  // namespace anymps::executorch

@@ -104,7 +104,7 @@ void DequantizePerChannelGroup(NodeCall& c) {
               {{"dtype", scales->dtype()}, {"axis", 1}, {"block_size", group}}));
 }
 
-const NodeConverter kMpsDataTable[] = {
+const NodeConverters kMpsData{
     {"MPSArange", Arange},
     {"MPSCast", Cast},
     {"MPSDequantizePerChannelGroup", DequantizePerChannelGroup},
@@ -113,7 +113,5 @@ const NodeConverter kMpsDataTable[] = {
 };
 
 }  // namespace
-
-std::span<const NodeConverter> mps_data_nodes() { return kMpsDataTable; }
 
 }  // namespace anymps::executorch

@@ -53,13 +53,11 @@ void Scatter(NodeCall& c) {
   c.out(kY, "output_id", c.add("scatter_along_axis", {source, index, x}, {{"axis", axis}}));
 }
 
-const NodeConverter kMpsIndexTable[] = {
+const NodeConverters kMpsIndex{
     {"MPSEmbedding", Embedding},     {"MPSIndexPut", IndexPut}, {"MPSIndexSelect", IndexSelect},
     {"MPSIndexTensor", IndexTensor}, {"MPSScatter", Scatter},
 };
 
 }  // namespace
-
-std::span<const NodeConverter> mps_index_nodes() { return kMpsIndexTable; }
 
 }  // namespace anymps::executorch

@@ -161,7 +161,7 @@ void LeakyReLU(NodeCall& c) {
         c.add("leaky_relu", {c.in(kInput, "input1_id")}, {{"alpha", c.f(2, "negative_slope")}}));
 }
 
-const NodeConverter kMpsMathTable[] = {
+const NodeConverters kMpsMath{
     {"MPSAbs", "abs"},
     {"MPSAcos", "acos"},
     {"MPSAcosh", "acosh"},
@@ -223,7 +223,5 @@ const NodeConverter kMpsMathTable[] = {
 };
 
 }  // namespace
-
-std::span<const NodeConverter> mps_math_nodes() { return kMpsMathTable; }
 
 }  // namespace anymps::executorch

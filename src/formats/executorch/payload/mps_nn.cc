@@ -169,7 +169,7 @@ void Mean(NodeCall& c) {
         c.add("reduce_mean", {x}, {{"axes", axes}, {"keep_dims", c.b(kKeepDims, "keep_dims")}}));
 }
 
-const NodeConverter kMpsNnTable[] = {
+const NodeConverters kMpsNn{
     {"MPSAddmm", Addmm},         {"MPSBatchNorm", BatchNorm},
     {"MPSConv2D", Conv2D},       {"MPSDepthwiseConv2D", Conv2D},
     {"MPSLayerNorm", LayerNorm}, {"MPSLogSoftmax", LogSoftmax},
@@ -178,7 +178,5 @@ const NodeConverter kMpsNnTable[] = {
 };
 
 }  // namespace
-
-std::span<const NodeConverter> mps_nn_nodes() { return kMpsNnTable; }
 
 }  // namespace anymps::executorch

@@ -101,13 +101,11 @@ void AvgPool2D(NodeCall& c) {
   c.out(kOutput1, "output1_id", window.unbatched(c, y));
 }
 
-const NodeConverter kMpsPoolTable[] = {
+const NodeConverters kMpsPool{
     {"MPSAvgPool2D", AvgPool2D},
     {"MPSMaxPool2DWithIndices", MaxPool2DWithIndices},
 };
 
 }  // namespace
-
-std::span<const NodeConverter> mps_pool_nodes() { return kMpsPoolTable; }
 
 }  // namespace anymps::executorch

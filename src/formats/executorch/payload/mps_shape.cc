@@ -142,7 +142,7 @@ void ConstantPadND(NodeCall& c) {
   unary_result(c, c.add("pad", {x}, {{"pads", pads}, {"value", c.f(kValue, "value")}}));
 }
 
-const NodeConverter kMpsShapeTable[] = {
+const NodeConverters kMpsShape{
     {"MPSCat", Cat},
     {"MPSConstantPadND", ConstantPadND},
     {"MPSExpand", Expand},
@@ -157,7 +157,5 @@ const NodeConverter kMpsShapeTable[] = {
 };
 
 }  // namespace
-
-std::span<const NodeConverter> mps_shape_nodes() { return kMpsShapeTable; }
 
 }  // namespace anymps::executorch

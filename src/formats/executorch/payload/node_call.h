@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -91,6 +92,11 @@ struct NodeConverter {
 
   NodeConverter(std::string_view kind, ConvertNode convert) : kind(kind), convert(convert) {}
   NodeConverter(std::string_view kind, const char* same_as) : kind(kind), same_as(same_as) {}
+};
+
+// A list of converters, which registers itself: a family has one as a static of its file.
+struct NodeConverters {
+  NodeConverters(std::initializer_list<NodeConverter> list);
 };
 
 void convert_node(const NodeConverter& converter, NodeCall& call);

@@ -2,7 +2,7 @@
 #include "formats/executorch/payload/node_kinds.h"
 
 #include <cctype>
-#include <map>
+#include <unordered_map>
 
 namespace anymps::executorch {
 
@@ -101,16 +101,20 @@ static constexpr std::string_view kKinds[] = {
 
 std::span<const std::string_view> node_kinds() { return kKinds; }
 
+static std::unordered_map<std::string_view, NodeConverter>& node_table() {
+  static auto* table = new std::unordered_map<std::string_view, NodeConverter>();
+  return *table;
+}
+
+NodeConverters::NodeConverters(std::initializer_list<NodeConverter> list) {
+  for (const NodeConverter& converter : list)
+    if (!node_table().emplace(converter.kind, converter).second)
+      fail(Code::kInternal, "[mps payload] {} has two converters", converter.kind);
+}
+
 const NodeConverter* find_node(std::string_view kind) {
-  static const auto* kTable = [] {
-    auto* made = new std::map<std::string_view, const NodeConverter*>();
-    for (auto family : {mps_data_nodes(), mps_index_nodes(), mps_math_nodes(), mps_nn_nodes(),
-                        mps_pool_nodes(), mps_shape_nodes()})
-      for (const NodeConverter& converter : family) made->emplace(converter.kind, &converter);
-    return made;
-  }();
-  auto found = kTable->find(kind);
-  return found == kTable->end() ? nullptr : found->second;
+  const auto found = node_table().find(kind);
+  return found == node_table().end() ? nullptr : &found->second;
 }
 
 std::string label_of(std::string_view kind) {

@@ -15,12 +15,4 @@ std::span<const std::string_view> node_kinds();
 const NodeConverter* find_node(std::string_view kind);  // null: none
 std::string label_of(std::string_view kind);            // "MPSConv2D" -> "conv2d"
 
-// The families.
-std::span<const NodeConverter> mps_data_nodes();
-std::span<const NodeConverter> mps_index_nodes();
-std::span<const NodeConverter> mps_math_nodes();
-std::span<const NodeConverter> mps_nn_nodes();
-std::span<const NodeConverter> mps_pool_nodes();
-std::span<const NodeConverter> mps_shape_nodes();
-
 }  // namespace anymps::executorch

@@ -15,11 +15,6 @@ namespace {
 constexpr int kMaxCallDepth = 64;              // of function calls and branches
 constexpr size_t kMaxNodes = size_t{1} << 21;  // calls of calls of calls grow fast
 
-std::string full_name(const Node& node) {
-  return is_onnx(node.domain) ? std::string(node.op_type)
-                              : fmt::format("{}.{}", node.domain, node.op_type);
-}
-
 // Attributes of a function's body may stand for attributes of the call.
 void fill_in(Node& node, const Node& call, const Function& function) {
   std::vector<Attribute> filled;
@@ -54,8 +49,6 @@ std::optional<Value> default_of(const ValueInfo& info) {
 
 }  // namespace
 
-bool is_onnx(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
-
 int64_t Importer::opset(const Scope& scope, std::string_view domain) {
   for (const OpsetImport& import : *scope.opsets)
     if (import.domain == domain || (is_onnx(import.domain) && is_onnx(domain)))
@@ -83,8 +76,9 @@ void Importer::check_supported(const std::vector<Node>& nodes) const {
         for (const Graph& graph : attribute.graphs) todo.push_back(&graph.nodes);
       if (const Function* function = find_function(list[i])) {
         if (seen.insert(function).second) todo.push_back(&function->nodes);
-      } else if (!find_converter(list[i].domain, list[i].op_type) && !find_control(list[i])) {
-        missing[full_name(list[i])].push_back(fmt::format("{} \"{}\"", i, list[i].name));
+      } else if (!find_converter(list[i].domain, list[i].op_type)) {
+        missing[full_name(list[i].domain, list[i].op_type)].push_back(
+            fmt::format("{} \"{}\"", i, list[i].name));
       }
     }
   }
@@ -193,11 +187,11 @@ Values Importer::convert(const Node& node, Scope& scope) {
   if (const Function* function = find_function(node))
     return inline_function(*function, node, std::move(inputs), scope);
   const int64_t version = opset(scope, node.domain);
-  if (const Control control = find_control(node)) return (this->*control)(node, inputs, scope);
+  const Converter& converter = *find_converter(node.domain, node.op_type);
+  if (converter.inside) return (this->*converter.inside)(node, inputs, scope);
   std::string name(node.name);
   if (name.empty() && !node.outputs.empty()) name = node.outputs[0];
   Call call(scope.target->graph, node, version, std::move(inputs), name);
-  const Converter& converter = *find_converter(node.domain, node.op_type);
   Values values =
       converter.same_as ? Values{call.add(converter.same_as, call.all())} : converter.convert(call);
   call.check_all_read();

@@ -40,11 +40,18 @@ class Importer {
       : model_(model), main_(graph), defaults_(defaults) {}
   void run();
 
+  // Ops that hold graphs, or look at the graph around them.
+  Values convert_if(const Node& node, const Values& inputs, Scope& scope);
+  Values convert_loop(const Node& node, const Values& inputs, Scope& scope);
+  Values convert_scan(const Node& node, const Values& inputs, Scope& scope);
+  Values convert_sequence_map(const Node& node, const Values& inputs, Scope& scope);
+  Values convert_flex_attention(const Node& node, const Values& inputs, Scope& scope);
+  Values convert_gradient(const Node& node, const Values& inputs, Scope& scope);
+
  private:
   using GraphPtr = std::shared_ptr<anymps::Graph>;
   // What a body uses from outside, by name.
   using Captures = std::vector<std::pair<std::string_view, Value*>>;
-  using Control = Values (Importer::*)(const Node&, const Values&, Scope&);
 
   void open_defaults(Scope& scope);
   void add_inputs(Scope& scope);
@@ -59,15 +66,7 @@ class Importer {
   void bind_outputs(const Node& node, const Values& values, Scope& scope);
   Value* lookup(Scope& scope, std::string_view name);
 
-  // Control flow (control_flow.cc): ops that hold graphs.
-  static Control find_control(const Node& node);  // null: none
-  Values convert_if(const Node& node, const Values& inputs, Scope& scope);
-  Values convert_loop(const Node& node, const Values& inputs, Scope& scope);
-  Values convert_scan(const Node& node, const Values& inputs, Scope& scope);
   Values convert_scan_8(const Node& node, const Values& inputs, Scope& scope);
-  Values convert_sequence_map(const Node& node, const Values& inputs, Scope& scope);
-  Values convert_flex_attention(const Node& node, const Values& inputs, Scope& scope);
-  Values convert_gradient(const Node& node, const Values& inputs, Scope& scope);
   // The nodes of a body in place of the node that holds it.
   Values inline_body(const Graph& body, const Values& inputs, Scope& scope);
   Captures captures_of(const std::vector<const Graph*>& bodies, Scope& scope);
@@ -90,7 +89,6 @@ class Importer {
   int depth_ = 0;
 };
 
-bool is_onnx(std::string_view domain);
 // Names that a graph reads and does not define.
 void free_names(const Graph& graph, std::vector<std::string_view>& names);
 ConstantPtr to_constant(const SparseTensor& sparse);

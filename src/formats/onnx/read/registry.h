@@ -1,58 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which function converts which ONNX op: one table a family, next to its functions.
+// Which function converts which ONNX op. A converter registers itself:
+//   ONNX_READ(Conv) { return {c.add("conv", {c.in(0), c.in(1), c.opt(2)}, …)}; }
+// with the node at hand as `c`. Ops of other domains: ONNX_READ_IN(kMicrosoft, BiasGelu) { … }
 #pragma once
 
-#include <span>
+#include <string>
 #include <string_view>
 
 #include "formats/onnx/read/call.h"
 
 namespace anymps::onnx {
 
+class Importer;
+struct Scope;
+
+// The domains; ONNX's own goes by two names in files.
+inline constexpr const char *kOnnx = "", *kMicrosoft = "com.microsoft", *kMl = "ai.onnx.ml",
+                            *kPreview = "ai.onnx.preview", *kTraining = "ai.onnx.preview.training";
+bool is_onnx(std::string_view domain);
+// "Conv", "com.microsoft.BiasGelu"
+std::string full_name(std::string_view domain, std::string_view op);
+
 using Convert = Values (*)(Call&);
+// Of an op that holds graphs or looks at the graph around it.
+using ConvertInside = Values (Importer::*)(const Node&, const Values&, Scope&);
 
+// One of these is set.
 struct Converter {
-  std::string_view op;  // with its domain, unless that is ONNX's own: "com.microsoft.Attention"
   Convert convert = nullptr;
-  // Set instead of `convert` where an op of the table has the same inputs and no attributes.
-  const char* same_as = nullptr;
-
-  Converter(std::string_view op, Convert convert) : op(op), convert(convert) {}
-  Converter(std::string_view op, const char* same_as) : op(op), same_as(same_as) {}
+  ConvertInside inside = nullptr;
+  const char* same_as = nullptr;  // the op of the table with the same inputs and no attributes
 };
 
 const Converter* find_converter(std::string_view domain, std::string_view op);  // null: none
 const Converter* custom_converter(std::string_view name);  // of an op of the user's own, or null
 
-// The families.
-std::span<const Converter> attention_converters();
-std::span<const Converter> bitwise_converters();
-std::span<const Converter> cast_converters();
-std::span<const Converter> constant_converters();
-std::span<const Converter> contrib_attention_converters();
-std::span<const Converter> contrib_converters();
-std::span<const Converter> data_converters();
-std::span<const Converter> linalg_converters();
-std::span<const Converter> loss_converters();
-std::span<const Converter> math_converters();
-std::span<const Converter> ml_converters();
-std::span<const Converter> ml_map_converters();
-std::span<const Converter> ml_svm_converters();
-std::span<const Converter> ml_tree_converters();
-std::span<const Converter> nn_converters();
-std::span<const Converter> random_converters();
-std::span<const Converter> quantization_contrib_converters();
-std::span<const Converter> quantization_converters();
-std::span<const Converter> rnn_converters();
-std::span<const Converter> reduction_converters();
-std::span<const Converter> resize_converters();
-std::span<const Converter> sequence_converters();
-std::span<const Converter> scatter_converters();
-std::span<const Converter> shape_converters();
-std::span<const Converter> sort_converters();
-std::span<const Converter> training_converters();
-std::span<const Converter> signal_converters();
-std::span<const Converter> vision_converters();
-std::span<const Converter> string_converters();
+struct ConverterRegistrar {
+  ConverterRegistrar(const char* domain, const char* op, Converter converter);
+};
+
+#define ONNX_READ_IN(domain, op)                                          \
+  static ::anymps::Values read_##domain##_##op(::anymps::onnx::Call& c);  \
+  static const ::anymps::onnx::ConverterRegistrar reader_##domain##_##op( \
+      domain, #op, {.convert = read_##domain##_##op});                    \
+  static ::anymps::Values read_##domain##_##op([[maybe_unused]] ::anymps::onnx::Call& c)
+#define ONNX_READ(op) ONNX_READ_IN(kOnnx, op)
+// Another op that `of` converts, given as domain and name like those above.
+#define ONNX_READ_ALSO(domain, op, of_domain, of)                         \
+  static const ::anymps::onnx::ConverterRegistrar reader_##domain##_##op( \
+      domain, #op, {.convert = read_##of_domain##_##of})
+#define ONNX_READ_INSIDE(domain, op, member)                              \
+  static const ::anymps::onnx::ConverterRegistrar reader_##domain##_##op( \
+      domain, #op, {.inside = &::anymps::onnx::Importer::member})
+#define ONNX_SAME(domain, op, name)                                                   \
+  static const ::anymps::onnx::ConverterRegistrar reader_##domain##_##op(domain, #op, \
+                                                                         {.same_as = name})
 
 }  // namespace anymps::onnx

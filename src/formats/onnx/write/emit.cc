@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/onnx/write/emit.h"
 
-#include <map>
 #include <numeric>
+#include <unordered_map>
 
 #include "semantics/fused_activation.h"
 
@@ -164,16 +164,25 @@ std::string activated(Emit& e, const std::string& x, const char* alpha, const ch
   e.refuse("the activation is not known");
 }
 
-const Writer* find_writer(std::string_view op) {
-  static const auto* kTable = [] {
-    auto* table = new std::map<std::string_view, const Writer*>();
-    for (auto family : {control_writers(), data_writers(), elementwise_writers(), layer_writers(),
-                        list_writers(), move_writers(), recurrent_writers(), signal_writers()})
-      for (const Writer& writer : family) table->emplace(writer.op, &writer);
-    return table;
-  }();
-  auto found = kTable->find(op);
-  return found == kTable->end() ? nullptr : found->second;
+namespace {
+
+using WritingTable = std::unordered_map<std::string_view, NodeWriting>;
+
+WritingTable& writing_table() {
+  static auto* table = new WritingTable();
+  return *table;
+}
+
+}  // namespace
+
+WriteRegistrar::WriteRegistrar(const char* op, NodeWriting writing) {
+  if (!writing_table().emplace(op, writing).second)
+    fail(Code::kInternal, "[onnx] {} is written in two ways", op);
+}
+
+const NodeWriting* find_writing(std::string_view op) {
+  const auto found = writing_table().find(op);
+  return found == writing_table().end() ? nullptr : &found->second;
 }
 
 }  // namespace anymps::onnx

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One node while it is written as ONNX: the names of its inputs, and the nodes and constants that
-// stand for it. A writer is one small function named after the op of the table.
+// stand for it. An op of the table is written by a small function that registers itself:
+//   ONNX_WRITE(flatten) { return {e.add("Flatten", {e.in(0)}, …)}; }
 #pragma once
 
 #include <functional>
-#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -83,25 +83,23 @@ class Emit {
 };
 
 using Write = Names (*)(Emit&);
-struct Writer {
-  std::string_view op;
+// How an op of the table is written; one of these is set.
+struct NodeWriting {
   Write write = nullptr;
   const char* same_as = nullptr;  // the ONNX op with the same inputs and no attributes
-
-  Writer(std::string_view op, Write write) : op(op), write(write) {}
-  Writer(std::string_view op, const char* same_as) : op(op), same_as(same_as) {}
 };
-const Writer* find_writer(std::string_view op);  // null: none
+const NodeWriting* find_writing(std::string_view op);  // null: none
 
-// The families.
-std::span<const Writer> control_writers();
-std::span<const Writer> data_writers();
-std::span<const Writer> elementwise_writers();
-std::span<const Writer> layer_writers();
-std::span<const Writer> list_writers();
-std::span<const Writer> move_writers();
-std::span<const Writer> recurrent_writers();
-std::span<const Writer> signal_writers();
+struct WriteRegistrar {
+  WriteRegistrar(const char* op, NodeWriting writing);
+};
+
+#define ONNX_WRITE(op)                                                                 \
+  static ::anymps::onnx::Names write_##op(::anymps::onnx::Emit& e);                    \
+  static const ::anymps::onnx::WriteRegistrar writer_##op(#op, {.write = write_##op}); \
+  static ::anymps::onnx::Names write_##op(::anymps::onnx::Emit& e)
+#define ONNX_WRITE_SAME(op, name) \
+  static const ::anymps::onnx::WriteRegistrar writer_##op(#op, {.same_as = name})
 
 // Writes the nodes of a graph; its inputs have these names. The names of its outputs. Fails
 // (kUnsupported) with a list of the nodes that ONNX has no op for.

@@ -35,12 +35,12 @@ class NodeWriter {
     return names_[value] = writer_.constant(*value->constant, value->name);
   }
 
-  Names results_of(const Writer& writer, const anymps::Node& node) {
+  Names results_of(const NodeWriting& writing, const anymps::Node& node) {
     Names inputs;
     for (const Value* value : node.inputs) inputs.push_back(value ? name_of(value) : std::string());
     Emit emit(writer_, node, inputs);
     Names results =
-        writer.same_as ? Names{emit.add(writer.same_as, emit.all())} : writer.write(emit);
+        writing.same_as ? Names{emit.add(writing.same_as, emit.all())} : writing.write(emit);
     emit.check_all_read();
     results.resize(node.outputs.size());
     for (size_t i = 0; i < results.size(); ++i)
@@ -49,12 +49,12 @@ class NodeWriter {
   }
 
   void write(const anymps::Node& node) {
-    const Writer* writer = find_writer(node.op->name);
-    std::string why = writer ? "" : "there is no ONNX op for it";
+    const NodeWriting* writing = find_writing(node.op->name);
+    std::string why = writing ? "" : "there is no ONNX op for it";
     Names results(node.outputs.size());
-    if (writer) {
+    if (writing) {
       try {
-        results = results_of(*writer, node);
+        results = results_of(*writing, node);
       } catch (const Error& error) {
         if (error.code() != Code::kUnsupported) throw;
         why = error.what();

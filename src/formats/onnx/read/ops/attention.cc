@@ -27,7 +27,7 @@ int64_t shared_heads(Call& c, Value* q, Value* k) {
   return queries.value() / keys.value();
 }
 
-Values Attention(Call& c) {
+ONNX_READ(Attention) {
   c.ignore({"q_num_heads", "kv_num_heads"});
   const bool flat = c.rank(c.in(0)) == 3;
   Value* q = with_heads(c, c.in(0), "q_num_heads");
@@ -69,7 +69,7 @@ Values Attention(Call& c) {
   return {flat ? join_heads(c, y[0]) : y[0], k, v, y[1]};
 }
 
-Values RotaryEmbedding(Call& c) {
+ONNX_READ(RotaryEmbedding) {
   Value *x = c.in(0), *cos = c.in(1), *sin = c.in(2), *places = c.opt(3);
   Rotation rotation;
   rotation.interleaved = c.flag("interleaved", false);
@@ -87,7 +87,7 @@ Values RotaryEmbedding(Call& c) {
   return {c.add("reshape", {turned}, {{"shape", Ints{0, 0, -1}}})};
 }
 
-Values LinearAttention(Call& c) {
+ONNX_READ(LinearAttention) {
   c.ignore({"chunk_size"});  // how to compute, not what
   const std::string rule = c.s("update_rule", "gated_delta");
   c.check(rule == "linear" || rule == "gated" || rule == "delta" || rule == "gated_delta",
@@ -106,7 +106,7 @@ Values LinearAttention(Call& c) {
 }
 
 // A convolution of each channel with what came before; the last inputs are handed on.
-Values CausalConvWithState(Call& c) {
+ONNX_READ(CausalConvWithState) {
   Value *x = c.in(0), *w = c.in(1), *past = c.opt(3);
   const std::string activation = c.s("activation", "none");
   c.check(activation == "none" || activation == "silu" || activation == "swish",
@@ -126,15 +126,6 @@ Values CausalConvWithState(Call& c) {
   return {y, c.add("slice", {padded, first, end, c.graph.ints({2}), nullptr})};
 }
 
-const Converter kAttentionTable[] = {
-    {"Attention", Attention},
-    {"CausalConvWithState", CausalConvWithState},
-    {"LinearAttention", LinearAttention},
-    {"RotaryEmbedding", RotaryEmbedding},
-};
-
 }  // namespace
-
-std::span<const Converter> attention_converters() { return kAttentionTable; }
 
 }  // namespace anymps::onnx

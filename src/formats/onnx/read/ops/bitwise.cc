@@ -6,20 +6,18 @@ namespace anymps::onnx {
 
 namespace {
 
-Values BitShift(Call& c) {
+ONNX_READ(BitShift) {
   const std::string direction = c.s("direction");
   c.check(direction == "LEFT" || direction == "RIGHT", "direction '{}' is not LEFT or RIGHT",
           direction);
   return {c.add(direction == "LEFT" ? "left_shift" : "right_shift", {c.in(0), c.in(1)})};
 }
 
-const Converter kBitwiseTable[] = {
-    {"BitShift", BitShift},      {"BitwiseAnd", "bitwise_and"}, {"BitwiseNot", "bitwise_not"},
-    {"BitwiseOr", "bitwise_or"}, {"BitwiseXor", "bitwise_xor"},
-};
+ONNX_SAME(kOnnx, BitwiseAnd, "bitwise_and");
+ONNX_SAME(kOnnx, BitwiseNot, "bitwise_not");
+ONNX_SAME(kOnnx, BitwiseOr, "bitwise_or");
+ONNX_SAME(kOnnx, BitwiseXor, "bitwise_xor");
 
 }  // namespace
-
-std::span<const Converter> bitwise_converters() { return kBitwiseTable; }
 
 }  // namespace anymps::onnx

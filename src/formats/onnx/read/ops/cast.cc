@@ -23,14 +23,14 @@ DType target(Call& c) {
   c.unsupported("attribute 'to' is \"{}\", which is not an element type", wanted);
 }
 
-Values Cast(Call& c) { return cast_to(c, target(c)); }
+ONNX_READ(Cast) { return cast_to(c, target(c)); }
 
-Values CastLike(Call& c) { return cast_to(c, c.in(1)->dtype()); }
+ONNX_READ(CastLike) { return cast_to(c, c.in(1)->dtype()); }
 
 // Types of less than 8 bits, which take a byte all the same.
 bool is_packed(DType dtype) { return contains(kNarrowInt | bit(DType::kF4E2M1), dtype); }
 
-Values BitCast(Call& c) {
+ONNX_READ(BitCast) {
   const DType from = c.in(0)->dtype(), to = c.dtype("to");
   c.check(from != DType::kString && to != DType::kString && size_of(from) == size_of(to) &&
               is_packed(from) == is_packed(to),
@@ -38,14 +38,6 @@ Values BitCast(Call& c) {
   return {c.add("reinterpret", {c.in(0)}, {{"dtype", to}})};
 }
 
-const Converter kCastTable[] = {
-    {"BitCast", BitCast},
-    {"Cast", Cast},
-    {"CastLike", CastLike},
-};
-
 }  // namespace
-
-std::span<const Converter> cast_converters() { return kCastTable; }
 
 }  // namespace anymps::onnx

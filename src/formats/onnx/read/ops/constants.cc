@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kSmall = 16 << 10;
 
-Values Constant(Call& c) {
+ONNX_READ(Constant) {
   using anymps::Constant;
   if (const Attribute* sparse = c.node.find("sparse_value")) {
     c.ignore({"sparse_value"});
@@ -48,7 +48,7 @@ ConstantPtr filled(DType dtype, const Shape& shape, std::vector<std::byte> eleme
   return Constant::copy(dtype, shape, content);
 }
 
-Values ConstantOfShape(Call& c) {
+ONNX_READ(ConstantOfShape) {
   const Tensor* value = c.tensor("value");
   if (value)
     c.check(value->element_count == 1, "attribute 'value' has {} elements, must have 1",
@@ -68,21 +68,12 @@ Values ConstantOfShape(Call& c) {
   return {c.add("fill", {c.in(0), scalar}, {{"dtype", dtype}})};
 }
 
-Values Range(Call& c) { return {c.add("range", {c.in(0), c.in(1), c.in(2)})}; }
+ONNX_READ(Range) { return {c.add("range", {c.in(0), c.in(1), c.in(2)})}; }
 
-Values OneHot(Call& c) {
+ONNX_READ(OneHot) {
   return {c.add("one_hot", {c.in(0), c.in(1), c.in(2)}, {{"axis", c.i("axis", -1)}})};
 }
 
-const Converter kConstantsTable[] = {
-    {"Constant", Constant},
-    {"ConstantOfShape", ConstantOfShape},
-    {"OneHot", OneHot},
-    {"Range", Range},
-};
-
 }  // namespace
-
-std::span<const Converter> constant_converters() { return kConstantsTable; }
 
 }  // namespace anymps::onnx

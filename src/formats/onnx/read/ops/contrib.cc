@@ -34,7 +34,7 @@ Value* activated(Call& c, Value* x, const std::vector<double>& params) {
   c.unsupported("activation '{}' with {} parameters is not supported", name, params.size());
 }
 
-Values FusedMatMul(Call& c) {
+ONNX_READ_IN(kMicrosoft, FusedMatMul) {
   if (c.i("transBatchA", 0) != 0 || c.i("transBatchB", 0) != 0)
     c.unsupported("transBatchA and transBatchB are not supported");
   return {c.add("matmul", {c.in(0), c.in(1)},
@@ -42,45 +42,46 @@ Values FusedMatMul(Call& c) {
                  {"transpose_b", c.rank(c.in(1)) > 1 && c.flag("transB", false)},
                  {"alpha", c.f("alpha", 1.0)}})};
 }
+ONNX_READ_ALSO(kMicrosoft, TransposeMatMul, kMicrosoft, FusedMatMul);
 
-Values FusedGemm(Call& c) {
+ONNX_READ_IN(kMicrosoft, FusedGemm) {
   std::vector<double> params;
   for (const char* name : {"activation_alpha", "activation_beta", "activation_gamma"})
     if (c.has(name)) params.push_back(c.f(name));
   return {activated(c, gemm(c), params)};
 }
 
-Values FusedConv(Call& c) {
+ONNX_READ_IN(kMicrosoft, FusedConv) {
   const auto floats = c.floats("activation_params").value_or(std::vector<float>{});
   const NamedAttrs attrs = convolution_attrs(c);
   Value* y = c.add("conv", {c.in(0), c.in(1), c.opt(2), c.opt(3)}, attrs);
   return {activated(c, y, {floats.begin(), floats.end()})};
 }
 
-Values NhwcConv(Call& c) {
+ONNX_READ_IN(kMicrosoft, NhwcConv) {
   NamedAttrs attrs = convolution_attrs(c);
   attrs.emplace_back("layout", "channels_last");
   return {c.add("conv", {c.in(0), c.in(1), c.opt(2)}, attrs)};
 }
 
-Values ContribGelu(Call& c) { return {c.add("gelu", {c.in(0)}, {{"approximate", "none"}})}; }
-Values BiasGelu(Call& c) { return {c.add("gelu", {c.add("add", {c.in(0), c.in(1)})})}; }
-Values FastGelu(Call& c) {
+ONNX_READ_IN(kMicrosoft, Gelu) { return {c.add("gelu", {c.in(0)}, {{"approximate", "none"}})}; }
+ONNX_READ_IN(kMicrosoft, BiasGelu) { return {c.add("gelu", {c.add("add", {c.in(0), c.in(1)})})}; }
+ONNX_READ_IN(kMicrosoft, FastGelu) {
   return {c.add("gelu", {sum_of(c, c.in(0), c.opt(1))}, {{"approximate", "tanh"}})};
 }
-Values QuickGelu(Call& c) {
+ONNX_READ_IN(kMicrosoft, QuickGelu) {
   Value* x = c.in(0);
   Value* scaled = c.add("mul", {x, c.scalar_like(x, c.f("alpha", 1.702f))});
   return {c.add("mul", {x, c.add("sigmoid", {scaled})})};
 }
-Values BiasAdd(Call& c) { return {sum_of(c, sum_of(c, c.in(0), c.in(1)), c.in(2))}; }
+ONNX_READ_IN(kMicrosoft, BiasAdd) { return {sum_of(c, sum_of(c, c.in(0), c.in(1)), c.in(2))}; }
 
 // mean and inverse deviation are f32.
 Value* statistic(Call& c, Value* value) {
   return is_half(value->dtype()) ? c.cast(value, DType::kF32) : value;
 }
 
-Values SkipLayerNormalization(Call& c) {
+ONNX_READ_IN(kMicrosoft, SkipLayerNormalization) {
   Value* sum = sum_of(c, c.add("add", {c.in(0), c.in(1)}), c.opt(4));
   const size_t outputs = c.wants(2) ? 3 : c.wants(1) ? 2 : 1;
   Values y = c.add_all("layer_norm", {sum, c.in(2), c.opt(3)},
@@ -105,19 +106,20 @@ Values rms(Call& c, Value* x, Value* scale, double epsilon, bool inverse) {
   return y;
 }
 
-Values SimplifiedLayerNormalization(Call& c) {
+ONNX_READ(SimplifiedLayerNormalization) {
   c.ignore({"stash_type"});
   return rms(c, c.in(0), c.in(1), c.f("epsilon", 1e-5f), c.wants(1));
 }
+ONNX_READ_ALSO(kMicrosoft, SimplifiedLayerNormalization, kOnnx, SimplifiedLayerNormalization);
 
-Values SkipSimplifiedLayerNormalization(Call& c) {
+ONNX_READ_IN(kMicrosoft, SkipSimplifiedLayerNormalization) {
   Value* sum = sum_of(c, c.add("add", {c.in(0), c.in(1)}), c.opt(3));
   const Values y = rms(c, sum, c.in(2), c.f("epsilon", 1e-12f), c.wants(2));
   return {y[0], nullptr, y[1], sum};
 }
 
 // The sum of three embeddings, normalized; and how many tokens of a row the mask keeps.
-Values EmbedLayerNormalization(Call& c) {
+ONNX_READ_IN(kMicrosoft, EmbedLayerNormalization) {
   Value *ids = c.in(0), *segments = c.opt(1), *words = c.in(2), *places = c.in(3),
         *kinds = c.opt(4), *mask = c.opt(7), *positions = c.opt(8);
   const int64_t mask_type = c.i("mask_index_type", 0);
@@ -144,27 +146,8 @@ Values EmbedLayerNormalization(Call& c) {
   return {y, counts, sum};
 }
 
-const Converter kContribTable[] = {
-    {"SimplifiedLayerNormalization", SimplifiedLayerNormalization},
-    {"com.microsoft.BiasAdd", BiasAdd},
-    {"com.microsoft.BiasGelu", BiasGelu},
-    {"com.microsoft.EmbedLayerNormalization", EmbedLayerNormalization},
-    {"com.microsoft.FastGelu", FastGelu},
-    {"com.microsoft.FusedConv", FusedConv},
-    {"com.microsoft.FusedGemm", FusedGemm},
-    {"com.microsoft.FusedMatMul", FusedMatMul},
-    {"com.microsoft.Gelu", ContribGelu},
-    {"com.microsoft.Inverse", "matrix_inverse"},
-    {"com.microsoft.NhwcConv", NhwcConv},
-    {"com.microsoft.QuickGelu", QuickGelu},
-    {"com.microsoft.SimplifiedLayerNormalization", SimplifiedLayerNormalization},
-    {"com.microsoft.SkipLayerNormalization", SkipLayerNormalization},
-    {"com.microsoft.SkipSimplifiedLayerNormalization", SkipSimplifiedLayerNormalization},
-    {"com.microsoft.TransposeMatMul", FusedMatMul},
-};
+ONNX_READ_IN(kMicrosoft, Inverse) { return {c.add("inverse", {c.in(0)})}; }
 
 }  // namespace
-
-std::span<const Converter> contrib_converters() { return kContribTable; }
 
 }  // namespace anymps::onnx

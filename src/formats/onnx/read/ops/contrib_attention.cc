@@ -40,7 +40,7 @@ Value* half(Call& c, Value* past, int64_t which) {
   return c.add("squeeze", {part(c, past, 0, which, which + 1)}, {{"axes", Ints{0}}});
 }
 
-Values ContribAttention(Call& c) {
+ONNX_READ_IN(kMicrosoft, Attention) {
   Value *x = c.in(0), *weights = c.in(1), *past = c.opt(4);
   if (c.flag("do_rotary", false)) c.unsupported("do_rotary is not supported");
   if (c.flag("past_present_share_buffer", false) || c.opt(6))
@@ -75,7 +75,7 @@ Values ContribAttention(Call& c) {
   return {y, c.add("stack", {k, v}, {{"axis", 0}})};
 }
 
-Values MultiHeadAttention(Call& c) {
+ONNX_READ_IN(kMicrosoft, MultiHeadAttention) {
   Value *query = c.in(0), *key = c.opt(1), *value = c.opt(2), *bias = c.opt(3);
   if (c.opt(8) || c.opt(9)) c.unsupported("a cache with an indirection is not supported");
   const int64_t heads = c.i("num_heads");
@@ -145,7 +145,7 @@ Value* appended(Call& c, Value* past, Value* now, Value* lengths, Value* total) 
   return c.add("transpose", {picked}, {{"perm", Ints{0, 2, 1, 3}}});
 }
 
-Values GroupQueryAttention(Call& c) {
+ONNX_READ_IN(kMicrosoft, GroupQueryAttention) {
   Value *query = c.in(0), *key = c.opt(1), *value = c.opt(2), *past_k = c.opt(3),
         *past_v = c.opt(4);
   Value *cos = c.opt(7), *sin = c.opt(8), *positions = c.opt(9);
@@ -209,7 +209,7 @@ Values GroupQueryAttention(Call& c) {
   return {join_heads(c, y[0]), k, v};
 }
 
-Values ContribRotaryEmbedding(Call& c) {
+ONNX_READ_IN(kMicrosoft, RotaryEmbedding) {
   Value *x = c.in(0), *positions = c.cast(c.in(1), DType::kI64), *cos = c.in(2), *sin = c.in(3);
   if (c.f("scale", 1.0) != 1) c.unsupported("a scale is not supported");
   if (c.flag("is_packed_batching", false)) c.unsupported("packed batches are not supported");
@@ -237,15 +237,6 @@ Values ContribRotaryEmbedding(Call& c) {
   return {c.add("reshape", {rotate(c, split, cos, sin, rotation)}, {{"shape", Ints{0, 0, -1}}})};
 }
 
-const Converter kContribAttentionTable[] = {
-    {"com.microsoft.Attention", ContribAttention},
-    {"com.microsoft.GroupQueryAttention", GroupQueryAttention},
-    {"com.microsoft.MultiHeadAttention", MultiHeadAttention},
-    {"com.microsoft.RotaryEmbedding", ContribRotaryEmbedding},
-};
-
 }  // namespace
-
-std::span<const Converter> contrib_attention_converters() { return kContribAttentionTable; }
 
 }  // namespace anymps::onnx

@@ -139,21 +139,10 @@ void free_names(const Graph& graph, std::vector<std::string_view>& names) {
     if (!name.empty() && !own.contains(name)) names.push_back(name);
 }
 
-Importer::Control Importer::find_control(const Node& node) {
-  static const std::map<std::string_view, Control> kControlFlowTable = {
-      {"If", &Importer::convert_if},
-      {"Loop", &Importer::convert_loop},
-      {"Scan", &Importer::convert_scan},
-      {"SequenceMap", &Importer::convert_sequence_map},
-  };
-  if (node.domain == "ai.onnx.preview" && node.op_type == "FlexAttention")
-    return &Importer::convert_flex_attention;
-  if (node.domain == "ai.onnx.preview.training" && node.op_type == "Gradient")
-    return &Importer::convert_gradient;
-  if (!is_onnx(node.domain)) return nullptr;
-  auto found = kControlFlowTable.find(node.op_type);
-  return found == kControlFlowTable.end() ? nullptr : found->second;
-}
+ONNX_READ_INSIDE(kOnnx, If, convert_if);
+ONNX_READ_INSIDE(kOnnx, Loop, convert_loop);
+ONNX_READ_INSIDE(kOnnx, Scan, convert_scan);
+ONNX_READ_INSIDE(kOnnx, SequenceMap, convert_sequence_map);
 
 Importer::Captures Importer::captures_of(const std::vector<const Graph*>& bodies, Scope& scope) {
   std::vector<std::string_view> names;

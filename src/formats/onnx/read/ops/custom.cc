@@ -44,7 +44,7 @@ Values custom(Call& c) {
 }  // namespace
 
 const Converter* custom_converter(std::string_view name) {
-  static const Converter kConverter("custom", custom);
+  static constexpr Converter kConverter{.convert = custom};
   return find_custom_op(name) ? &kConverter : nullptr;
 }
 

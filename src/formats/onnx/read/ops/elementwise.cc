@@ -38,39 +38,39 @@ Values binary(Call& c, std::string_view op) {
   return {c.add(op, {a, aligned(c, a, b)})};
 }
 
-Values Add(Call& c) { return binary(c, "add"); }
-Values And(Call& c) { return binary(c, "logical_and"); }
-Values Div(Call& c) { return binary(c, "div"); }
-Values Equal(Call& c) { return binary(c, "equal"); }
-Values Greater(Call& c) { return binary(c, "greater"); }
-Values Less(Call& c) { return binary(c, "less"); }
-Values Mul(Call& c) { return binary(c, "mul"); }
-Values Or(Call& c) { return binary(c, "logical_or"); }
-Values Sub(Call& c) { return binary(c, "sub"); }
-Values Xor(Call& c) { return binary(c, "logical_xor"); }
+ONNX_READ(Add) { return binary(c, "add"); }
+ONNX_READ(And) { return binary(c, "logical_and"); }
+ONNX_READ(Div) { return binary(c, "div"); }
+ONNX_READ(Equal) { return binary(c, "equal"); }
+ONNX_READ(Greater) { return binary(c, "greater"); }
+ONNX_READ(Less) { return binary(c, "less"); }
+ONNX_READ(Mul) { return binary(c, "mul"); }
+ONNX_READ(Or) { return binary(c, "logical_or"); }
+ONNX_READ(Sub) { return binary(c, "sub"); }
+ONNX_READ(Xor) { return binary(c, "logical_xor"); }
 
-Values Max(Call& c) { return {fold(c, "max")}; }
-Values Min(Call& c) { return {fold(c, "min")}; }
-Values Sum(Call& c) { return {fold(c, "add")}; }
-Values Mean(Call& c) {
+ONNX_READ(Max) { return {fold(c, "max")}; }
+ONNX_READ(Min) { return {fold(c, "min")}; }
+ONNX_READ(Sum) { return {fold(c, "add")}; }
+ONNX_READ(Mean) {
   const double count = static_cast<double>(c.input_count());
   return {with_scalar(c, "mul", fold(c, "add"), 1 / count)};
 }
 
 // The result has the type of the base, whatever the type of the exponent.
-Values Pow(Call& c) {
+ONNX_READ(Pow) {
   Value *x = c.in(0), *y = aligned(c, x, c.in(1));
   const DType type = x->dtype();
   const DType computed = !is_float(type) && is_float(y->dtype()) ? y->dtype() : type;
   return {c.cast(c.add("pow", {c.cast(x, computed), c.cast(y, computed)}), type)};
 }
 
-Values Mod(Call& c) {
+ONNX_READ(Mod) {
   const bool fmod = c.flag("fmod", false);
   return {c.add(fmod ? "mod" : "floor_mod", {c.in(0), c.in(1)})};
 }
 
-Values IsInf(Call& c) {
+ONNX_READ(IsInf) {
   return {c.add("is_inf", {c.in(0)},
                 {{"positive", c.flag("detect_positive", true)},
                  {"negative", c.flag("detect_negative", true)}})};
@@ -78,7 +78,7 @@ Values IsInf(Call& c) {
 
 // Bounds that are known become attributes, which passes can read. (A double holds every float, but
 // not every i64.)
-Values Clip(Call& c) {
+ONNX_READ(Clip) {
   Value* x = c.in(0);
   Values inputs = {x};
   NamedAttrs attrs;
@@ -94,7 +94,7 @@ Values Clip(Call& c) {
 }
 
 // Before opset 7 a vector of slopes was one for each channel.
-Values PRelu(Call& c) {
+ONNX_READ(PRelu) {
   Value *x = c.in(0), *slope = c.in(1);
   if (c.opset < 7 && c.rank(x) > 2 && c.rank(slope) == 1) {
     std::vector<int64_t> axes(static_cast<size_t>(c.rank(x) - 2));
@@ -104,33 +104,31 @@ Values PRelu(Call& c) {
   return {c.add("prelu", {x, slope})};
 }
 
-Values Identity(Call& c) { return {c.in(0)}; }
+ONNX_READ(Identity) { return {c.in(0)}; }
 
-Values LeakyRelu(Call& c) {
-  return {c.add("leaky_relu", {c.in(0)}, {{"alpha", c.f("alpha", 0.01)}})};
-}
+ONNX_READ(LeakyRelu) { return {c.add("leaky_relu", {c.in(0)}, {{"alpha", c.f("alpha", 0.01)}})}; }
 
-Values Elu(Call& c) { return {c.add("elu", {c.in(0)}, {{"alpha", c.f("alpha", 1.0)}})}; }
+ONNX_READ(Elu) { return {c.add("elu", {c.in(0)}, {{"alpha", c.f("alpha", 1.0)}})}; }
 
-Values Selu(Call& c) {
+ONNX_READ(Selu) {
   const double alpha = c.f("alpha", 1.67326319217681884765625);
   const double gamma = c.f("gamma", 1.05070102214813232421875);
   return {c.add("selu", {c.in(0)}, {{"alpha", alpha}, {"gamma", gamma}})};
 }
 
-Values Celu(Call& c) { return {c.add("celu", {c.in(0)}, {{"alpha", c.f("alpha", 1.0)}})}; }
+ONNX_READ(Celu) { return {c.add("celu", {c.in(0)}, {{"alpha", c.f("alpha", 1.0)}})}; }
 
-Values HardSigmoid(Call& c) {
+ONNX_READ(HardSigmoid) {
   return {
       c.add("hard_sigmoid", {c.in(0)}, {{"alpha", c.f("alpha", 0.2)}, {"beta", c.f("beta", 0.5)}})};
 }
 
-Values ThresholdedRelu(Call& c) {
+ONNX_READ(ThresholdedRelu) {
   return {c.add("thresholded_relu", {c.in(0)}, {{"alpha", c.f("alpha", 1.0)}})};
 }
 
 // x where |x| > lambd, moved towards 0 by bias
-Values Shrink(Call& c) {
+ONNX_READ(Shrink) {
   Value* x = c.in(0);
   const double bias = c.f("bias", 0.0), lambd = c.f("lambd", 0.5);
   Value* low = c.add("where", {with_scalar(c, "less", x, -lambd), with_scalar(c, "add", x, bias),
@@ -139,7 +137,7 @@ Values Shrink(Call& c) {
       c.add("where", {with_scalar(c, "greater", x, lambd), with_scalar(c, "sub", x, bias), low})};
 }
 
-Values Gelu(Call& c) {
+ONNX_READ(Gelu) {
   const std::string approximate = c.s("approximate", "none");
   c.check(approximate == "none" || approximate == "tanh", "approximate '{}' is not none or tanh",
           approximate);
@@ -152,78 +150,44 @@ Value* swish(Call& c, Value* x) {
   return c.add("mul", {x, c.add("sigmoid", {with_scalar(c, "mul", x, alpha)})});
 }
 
-Values Swish(Call& c) { return {swish(c, c.in(0))}; }
-Values SwiGLU(Call& c) { return {c.add("mul", {swish(c, c.in(0)), c.in(1)})}; }
+ONNX_READ(Swish) { return {swish(c, c.in(0))}; }
+ONNX_READ(SwiGLU) { return {c.add("mul", {swish(c, c.in(0)), c.in(1)})}; }
 
-const Converter kMathTable[] = {
-    {"Abs", "abs"},
-    {"Acos", "acos"},
-    {"Acosh", "acosh"},
-    {"Add", Add},
-    {"And", And},
-    {"Asin", "asin"},
-    {"Asinh", "asinh"},
-    {"Atan", "atan"},
-    {"Atanh", "atanh"},
-    {"Ceil", "ceil"},
-    {"Celu", Celu},
-    {"Clip", Clip},
-    {"Cos", "cos"},
-    {"Cosh", "cosh"},
-    {"Div", Div},
-    {"Elu", Elu},
-    {"Equal", Equal},
-    {"Erf", "erf"},
-    {"Exp", "exp"},
-    {"Floor", "floor"},
-    {"Gelu", Gelu},
-    {"Greater", Greater},
-    {"GreaterOrEqual", "greater_equal"},
-    {"HardSigmoid", HardSigmoid},
-    {"HardSwish", "hard_swish"},
-    {"Identity", Identity},
-    {"IsInf", IsInf},
-    {"IsNaN", "is_nan"},
-    {"LeakyRelu", LeakyRelu},
-    {"Less", Less},
-    {"LessOrEqual", "less_equal"},
-    {"Log", "log"},
-    {"Max", Max},
-    {"Mean", Mean},
-    {"Min", Min},
-    {"Mish", "mish"},
-    {"Mod", Mod},
-    {"Mul", Mul},
-    {"Neg", "neg"},
-    {"Not", "logical_not"},
-    {"Or", Or},
-    {"PRelu", PRelu},
-    {"Pow", Pow},
-    {"Reciprocal", "reciprocal"},
-    {"Relu", "relu"},
-    {"Round", "rint"},
-    {"Selu", Selu},
-    {"Shrink", Shrink},
-    {"Sigmoid", "sigmoid"},
-    {"Sign", "sign"},
-    {"Sin", "sin"},
-    {"Sinh", "sinh"},
-    {"Softplus", "softplus"},
-    {"Softsign", "softsign"},
-    {"Sqrt", "sqrt"},
-    {"Sub", Sub},
-    {"Sum", Sum},
-    {"SwiGLU", SwiGLU},
-    {"Swish", Swish},
-    {"Tan", "tan"},
-    {"Tanh", "tanh"},
-    {"ThresholdedRelu", ThresholdedRelu},
-    {"Where", "where"},
-    {"Xor", Xor},
-};
+ONNX_SAME(kOnnx, Abs, "abs");
+ONNX_SAME(kOnnx, Acos, "acos");
+ONNX_SAME(kOnnx, Acosh, "acosh");
+ONNX_SAME(kOnnx, Asin, "asin");
+ONNX_SAME(kOnnx, Asinh, "asinh");
+ONNX_SAME(kOnnx, Atan, "atan");
+ONNX_SAME(kOnnx, Atanh, "atanh");
+ONNX_SAME(kOnnx, Ceil, "ceil");
+ONNX_SAME(kOnnx, Cos, "cos");
+ONNX_SAME(kOnnx, Cosh, "cosh");
+ONNX_SAME(kOnnx, Erf, "erf");
+ONNX_SAME(kOnnx, Exp, "exp");
+ONNX_SAME(kOnnx, Floor, "floor");
+ONNX_SAME(kOnnx, GreaterOrEqual, "greater_equal");
+ONNX_SAME(kOnnx, HardSwish, "hard_swish");
+ONNX_SAME(kOnnx, IsNaN, "is_nan");
+ONNX_SAME(kOnnx, LessOrEqual, "less_equal");
+ONNX_SAME(kOnnx, Log, "log");
+ONNX_SAME(kOnnx, Mish, "mish");
+ONNX_SAME(kOnnx, Neg, "neg");
+ONNX_SAME(kOnnx, Not, "logical_not");
+ONNX_SAME(kOnnx, Reciprocal, "reciprocal");
+ONNX_SAME(kOnnx, Relu, "relu");
+ONNX_SAME(kOnnx, Round, "rint");
+ONNX_SAME(kOnnx, Sigmoid, "sigmoid");
+ONNX_SAME(kOnnx, Sign, "sign");
+ONNX_SAME(kOnnx, Sin, "sin");
+ONNX_SAME(kOnnx, Sinh, "sinh");
+ONNX_SAME(kOnnx, Softplus, "softplus");
+ONNX_SAME(kOnnx, Softsign, "softsign");
+ONNX_SAME(kOnnx, Sqrt, "sqrt");
+ONNX_SAME(kOnnx, Tan, "tan");
+ONNX_SAME(kOnnx, Tanh, "tanh");
+ONNX_SAME(kOnnx, Where, "where");
 
 }  // namespace
-
-std::span<const Converter> math_converters() { return kMathTable; }
 
 }  // namespace anymps::onnx

@@ -24,6 +24,8 @@ Values Importer::inline_body(const Graph& body, const Values& inputs, Scope& sco
   return outputs;
 }
 
+ONNX_READ_INSIDE(kPreview, FlexAttention, convert_flex_attention);
+
 Values Importer::convert_flex_attention(const Node& node, const Values& inputs, Scope& scope) {
   std::string name(node.name);
   if (name.empty() && !node.outputs.empty()) name = node.outputs[0];

@@ -7,6 +7,8 @@
 
 namespace anymps::onnx {
 
+ONNX_READ_INSIDE(kTraining, Gradient, convert_gradient);
+
 Values Importer::convert_gradient(const Node& node, const Values& inputs, Scope& scope) {
   const Attribute *xs = node.find("xs"), *zs = node.find("zs"), *y = node.find("y");
   require(xs && xs->type == Attribute::Type::kStrings, "attribute 'xs' is missing");

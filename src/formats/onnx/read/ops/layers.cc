@@ -48,12 +48,12 @@ NamedAttrs convolution(Call& c, bool transposed) {
   return attrs;
 }
 
-Values Conv(Call& c) {
+ONNX_READ(Conv) {
   NamedAttrs attrs = convolution(c, false);
   return {c.add("conv", {c.in(0), c.in(1), c.opt(2)}, attrs)};
 }
 
-Values ConvTranspose(Call& c) {
+ONNX_READ(ConvTranspose) {
   NamedAttrs attrs = convolution(c, true);
   return {c.add("conv_transpose", {c.in(0), c.in(1), c.opt(2)}, attrs)};
 }
@@ -67,19 +67,19 @@ NamedAttrs pooling(Call& c) {
   return attrs;
 }
 
-Values MaxPool(Call& c) {
+ONNX_READ(MaxPool) {
   NamedAttrs attrs = pooling(c);
   if (c.i("storage_order", 0) != 0) attrs.emplace_back("indices", "column_major");
   return c.add_all("max_pool", {c.in(0)}, attrs, c.wants(1) ? 2 : 1);
 }
 
-Values AveragePool(Call& c) {
+ONNX_READ(AveragePool) {
   NamedAttrs attrs = pooling(c);
   attrs.emplace_back("count_include_pad", c.flag("count_include_pad", false));
   return {c.add("avg_pool", {c.in(0)}, attrs)};
 }
 
-Values LpPool(Call& c) {
+ONNX_READ(LpPool) {
   NamedAttrs attrs = pooling(c);
   attrs.emplace_back("p", c.i("p", 2));
   return {c.add("lp_pool", {c.in(0)}, attrs)};
@@ -93,9 +93,9 @@ Value* over_spatial_axes(Call& c, Value* x, std::string_view reduction) {
   return c.add(reduction, {x}, {{"axes", axes}, {"keep_dims", true}});
 }
 
-Values GlobalAveragePool(Call& c) { return {over_spatial_axes(c, c.in(0), "reduce_mean")}; }
-Values GlobalMaxPool(Call& c) { return {over_spatial_axes(c, c.in(0), "reduce_max")}; }
-Values GlobalLpPool(Call& c) {
+ONNX_READ(GlobalAveragePool) { return {over_spatial_axes(c, c.in(0), "reduce_mean")}; }
+ONNX_READ(GlobalMaxPool) { return {over_spatial_axes(c, c.in(0), "reduce_max")}; }
+ONNX_READ(GlobalLpPool) {
   const int64_t p = c.i("p", 2);
   if (p == 1 || p == 2) return {over_spatial_axes(c, c.in(0), p == 1 ? "reduce_l1" : "reduce_l2")};
   c.check(p > 0, "p is {}", p);
@@ -131,7 +131,7 @@ Values batch_norm_in_training(Call& c, Value* x, double epsilon) {
           moved(running_variance, saved_variance), saved_mean, saved_variance};
 }
 
-Values BatchNormalization(Call& c) {
+ONNX_READ(BatchNormalization) {
   Value* x = c.in(0);
   const double epsilon = c.f("epsilon", 1e-5);
   bool training = c.i("training_mode", 0) != 0;
@@ -155,7 +155,7 @@ Values BatchNormalization(Call& c) {
       c.add("batch_norm", {x, mean, variance, scale, shift}, {{"axis", 1}, {"epsilon", epsilon}})};
 }
 
-Values LayerNormalization(Call& c) {
+ONNX_READ(LayerNormalization) {
   c.ignore({"stash_type"});  // sums are kept in f32 in any case
   const size_t outputs = c.wants(2) ? 3 : c.wants(1) ? 2 : 1;
   Values results =
@@ -166,7 +166,7 @@ Values LayerNormalization(Call& c) {
   return results;
 }
 
-Values RMSNormalization(Call& c) {
+ONNX_READ(RMSNormalization) {
   c.ignore({"stash_type"});
   // The result has the type of the scale.
   Value *x = c.in(0), *scale = c.in(1);
@@ -178,7 +178,7 @@ Values RMSNormalization(Call& c) {
   return {c.cast(y, scale->dtype())};
 }
 
-Values InstanceNormalization(Call& c) {
+ONNX_READ(InstanceNormalization) {
   return {c.add("instance_norm", {c.in(0), c.in(1), c.in(2)}, {{"epsilon", c.f("epsilon", 1e-5)}})};
 }
 
@@ -195,7 +195,7 @@ Value* per_channel(Call& c, Value* x, Value* scale, int64_t groups) {
   return c.add("reshape", {wide}, {{"shape", std::vector<int64_t>{-1}}});
 }
 
-Values GroupNormalization(Call& c) {
+ONNX_READ(GroupNormalization) {
   c.ignore({"stash_type"});
   const int64_t groups = c.i("num_groups");
   Value* x = c.in(0);
@@ -204,7 +204,7 @@ Values GroupNormalization(Call& c) {
                 {{"groups", groups}, {"epsilon", c.f("epsilon", 1e-5)}})};
 }
 
-Values LRN(Call& c) {
+ONNX_READ(LRN) {
   return {c.add("lrn", {c.in(0)},
                 {{"size", c.i("size")},
                  {"alpha", c.f("alpha", 1e-4)},
@@ -212,7 +212,7 @@ Values LRN(Call& c) {
                  {"bias", c.f("bias", 1.0)}})};
 }
 
-Values LpNormalization(Call& c) {
+ONNX_READ(LpNormalization) {
   const int64_t p = c.i("p", 2);
   c.check(p == 1 || p == 2, "p is {}, must be 1 or 2", p);
   Value* x = c.in(0);
@@ -224,7 +224,7 @@ Values LpNormalization(Call& c) {
   return {c.add("div", {x, divisor})};
 }
 
-Values MeanVarianceNormalization(Call& c) {
+ONNX_READ(MeanVarianceNormalization) {
   Value* x = c.in(0);
   const std::vector<int64_t> axes = c.ints("axes").value_or(std::vector<int64_t>{0, 2, 3});
   const NamedAttrs over = {{"axes", axes}, {"keep_dims", true}};
@@ -234,7 +234,7 @@ Values MeanVarianceNormalization(Call& c) {
   return {c.add("div", {centred, deviation})};
 }
 
-Values MatMul(Call& c) { return {c.add("matmul", {c.in(0), c.in(1)})}; }
+ONNX_READ(MatMul) { return {c.add("matmul", {c.in(0), c.in(1)})}; }
 
 }  // namespace
 
@@ -259,7 +259,7 @@ Value* gemm(Call& c) {
 
 namespace {
 
-Values Gemm(Call& c) { return {gemm(c)}; }
+ONNX_READ(Gemm) { return {gemm(c)}; }
 
 // Before opset 13 the axes from `axis` on count as one.
 Value* softmax_like(Call& c, std::string_view op) {
@@ -271,11 +271,11 @@ Value* softmax_like(Call& c, std::string_view op) {
   return c.add("reshape", {c.add(op, {flat}, {{"axis", -1}}), c.add("shape", {x})});
 }
 
-Values Softmax(Call& c) { return {softmax_like(c, "softmax")}; }
-Values LogSoftmax(Call& c) { return {softmax_like(c, "log_softmax")}; }
+ONNX_READ(Softmax) { return {softmax_like(c, "softmax")}; }
+ONNX_READ(LogSoftmax) { return {softmax_like(c, "log_softmax")}; }
 
 // 1 at the first of the largest elements, 0 elsewhere.
-Values Hardmax(Call& c) {
+ONNX_READ(Hardmax) {
   Value* x = c.in(0);
   Value* flat = x;
   int64_t axis = c.axis("axis", c.opset >= 13 ? -1 : 1, c.rank(x));
@@ -291,32 +291,6 @@ Values Hardmax(Call& c) {
   return {c.opset < 13 ? c.add("reshape", {hot, c.add("shape", {x})}) : hot};
 }
 
-const Converter kNnTable[] = {
-    {"AveragePool", AveragePool},
-    {"BatchNormalization", BatchNormalization},
-    {"Conv", Conv},
-    {"ConvTranspose", ConvTranspose},
-    {"Gemm", Gemm},
-    {"GlobalAveragePool", GlobalAveragePool},
-    {"GlobalLpPool", GlobalLpPool},
-    {"GlobalMaxPool", GlobalMaxPool},
-    {"GroupNormalization", GroupNormalization},
-    {"Hardmax", Hardmax},
-    {"InstanceNormalization", InstanceNormalization},
-    {"LRN", LRN},
-    {"LayerNormalization", LayerNormalization},
-    {"LogSoftmax", LogSoftmax},
-    {"LpNormalization", LpNormalization},
-    {"LpPool", LpPool},
-    {"MatMul", MatMul},
-    {"MaxPool", MaxPool},
-    {"MeanVarianceNormalization", MeanVarianceNormalization},
-    {"RMSNormalization", RMSNormalization},
-    {"Softmax", Softmax},
-};
-
 }  // namespace
-
-std::span<const Converter> nn_converters() { return kNnTable; }
 
 }  // namespace anymps::onnx

@@ -33,7 +33,7 @@ std::string letters_of(const std::vector<std::string>& terms) {
 }
 
 // More than two tensors are multiplied pair by pair: what is not needed later is summed at once.
-Values Einsum(Call& c) {
+ONNX_READ(Einsum) {
   const std::string equation = c.s("equation");
   Values tensors = c.all();
   const size_t arrow = equation.find("->");
@@ -60,13 +60,8 @@ Values Einsum(Call& c) {
   return {c.add("einsum", tensors, {{"equation", terms[0] + "," + terms[1] + "->" + output}})};
 }
 
-const Converter kLinalgTable[] = {
-    {"Det", "det"},
-    {"Einsum", Einsum},
-};
+ONNX_SAME(kOnnx, Det, "det");
 
 }  // namespace
-
-std::span<const Converter> linalg_converters() { return kLinalgTable; }
 
 }  // namespace anymps::onnx

@@ -40,22 +40,15 @@ Value* negative_log_likelihood(Call& c, Value* log_p, Value* target, Value* weig
   return reduction == "sum" ? sum : c.add("div", {sum, c.add("reduce_sum", {weights}, whole)});
 }
 
-Values NegativeLogLikelihoodLoss(Call& c) {
+ONNX_READ(NegativeLogLikelihoodLoss) {
   return {negative_log_likelihood(c, c.in(0), c.in(1), c.opt(2))};
 }
 
-Values SoftmaxCrossEntropyLoss(Call& c) {
+ONNX_READ(SoftmaxCrossEntropyLoss) {
   Value* log_p = c.add("log_softmax", {c.in(0)}, {{"axis", 1}});
   return {negative_log_likelihood(c, log_p, c.in(1), c.opt(2)), log_p};
 }
 
-const Converter kLossTable[] = {
-    {"NegativeLogLikelihoodLoss", NegativeLogLikelihoodLoss},
-    {"SoftmaxCrossEntropyLoss", SoftmaxCrossEntropyLoss},
-};
-
 }  // namespace
-
-std::span<const Converter> loss_converters() { return kLossTable; }
 
 }  // namespace anymps::onnx

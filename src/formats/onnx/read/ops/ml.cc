@@ -15,20 +15,20 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-Values ArrayFeatureExtractor(Call& c) {
+ONNX_READ_IN(kMl, ArrayFeatureExtractor) {
   Value* x = c.in(0);
   Value* places = c.add("reshape", {c.in(1)}, {{"shape", Ints{-1}}});
   if (c.rank(x) == 1) x = c.add("unsqueeze", {x}, {{"axes", Ints{0}}});
   return {c.add("gather", {x, places}, {{"axis", -1}})};
 }
 
-Values Binarizer(Call& c) {
+ONNX_READ_IN(kMl, Binarizer) {
   Value* x = c.in(0);
   Value* above = c.add("greater", {x, c.scalar_like(x, c.f("threshold", 0.0))});
   return {c.cast(above, x->dtype())};
 }
 
-Values CategoryMapper(Call& c) {
+ONNX_READ_IN(kMl, CategoryMapper) {
   const auto integers = c.ints("cats_int64s");
   const auto strings = c.strings("cats_strings");
   c.check(integers && strings && integers->size() == strings->size(),
@@ -46,7 +46,7 @@ Values CategoryMapper(Call& c) {
                 {x, numbers, texts, c.graph.constant(string_constant({}, {other_text}))})};
 }
 
-Values FeatureVectorizer(Call& c) {
+ONNX_READ_IN(kMl, FeatureVectorizer) {
   const Ints widths = c.ints("inputdimensions").value_or(Ints{});
   Values parts;
   for (Value* x : c.all()) {
@@ -65,7 +65,7 @@ Values FeatureVectorizer(Call& c) {
   return {parts.size() == 1 ? parts[0] : c.add("concat", parts, {{"axis", 1}})};
 }
 
-Values Imputer(Call& c) {
+ONNX_READ_IN(kMl, Imputer) {
   Value* x = c.in(0);
   c.ignore({"replaced_value_float", "replaced_value_int64", "imputed_value_floats",
             "imputed_value_int64s"});
@@ -96,13 +96,13 @@ Value* linear(Call& c, Value* x, const std::vector<double>& weights, int64_t tar
   return c.add("matmul", {x, w, b}, {{"transpose_b", true}});
 }
 
-Values LinearRegressor(Call& c) {
+ONNX_READ_IN(kMl, LinearRegressor) {
   Value* x = as_float(c, matrix(c, c.in(0)));
   Value* y = linear(c, x, numbers_of(c, "coefficients"), c.i("targets", 1));
   return {c.cast(transformed(c, y, c.s("post_transform", "NONE")), DType::kF32)};
 }
 
-Values LinearClassifier(Call& c) {
+ONNX_READ_IN(kMl, LinearClassifier) {
   c.ignore({"multi_class"});
   Value* x = as_float(c, matrix(c, c.in(0)));
   const auto weights = numbers_of(c, "coefficients");
@@ -125,7 +125,7 @@ Values LinearClassifier(Call& c) {
   return {label_of(c, labels, index), c.cast(transformed(c, both, how), DType::kF32)};
 }
 
-Values Normalizer(Call& c) {
+ONNX_READ_IN(kMl, Normalizer) {
   Value* x = as_float(c, c.in(0));
   const std::string norm = c.s("norm", "MAX");
   const char* op = norm == "MAX" ? "reduce_max" : norm == "L1" ? "reduce_l1" : "reduce_l2";
@@ -139,7 +139,7 @@ Values Normalizer(Call& c) {
   return {c.cast(c.add("div", {x, divisor}), DType::kF32)};
 }
 
-Values OneHotEncoder(Call& c) {
+ONNX_READ_IN(kMl, OneHotEncoder) {
   Value* x = c.in(0);
   Value* labels = class_labels(c, "cats_int64s", "cats_strings");
   c.check(labels != nullptr, "the categories are missing");
@@ -160,7 +160,7 @@ Values OneHotEncoder(Call& c) {
   return {c.add("gather", {table, place}, {{"axis", 0}})};
 }
 
-Values Scaler(Call& c) {
+ONNX_READ_IN(kMl, Scaler) {
   Value* x = as_float(c, c.in(0));
   const auto offset = numbers_of(c, "offset"), scale = numbers_of(c, "scale");
   if (!offset.empty()) x = c.add("sub", {x, float_list(c, x->dtype(), offset)});
@@ -168,7 +168,7 @@ Values Scaler(Call& c) {
   return {c.cast(x, DType::kF32)};
 }
 
-Values ZipMap(Call& c) {
+ONNX_READ_IN(kMl, ZipMap) {
   Value* labels = class_labels(c, "classlabels_int64s", "classlabels_strings");
   c.check(labels != nullptr, "the labels of the classes are missing");
   return {c.add("zip_map", {labels, c.in(0)})};
@@ -185,20 +185,6 @@ Value* probit(Call& c, Value* p) {
   Value* inverse = c.add("mul", {c.add("sign", {x}), c.add("sqrt", {c.add("sub", {root, v})})});
   return times(inverse, 1.41421356);
 }
-
-const Converter kMlTable[] = {
-    {"ai.onnx.ml.ArrayFeatureExtractor", ArrayFeatureExtractor},
-    {"ai.onnx.ml.Binarizer", Binarizer},
-    {"ai.onnx.ml.CategoryMapper", CategoryMapper},
-    {"ai.onnx.ml.FeatureVectorizer", FeatureVectorizer},
-    {"ai.onnx.ml.Imputer", Imputer},
-    {"ai.onnx.ml.LinearClassifier", LinearClassifier},
-    {"ai.onnx.ml.LinearRegressor", LinearRegressor},
-    {"ai.onnx.ml.Normalizer", Normalizer},
-    {"ai.onnx.ml.OneHotEncoder", OneHotEncoder},
-    {"ai.onnx.ml.Scaler", Scaler},
-    {"ai.onnx.ml.ZipMap", ZipMap},
-};
 
 }  // namespace
 
@@ -252,7 +238,5 @@ Value* class_labels(Call& c, const char* integers, const char* strings) {
 Value* label_of(Call& c, Value* labels, Value* index) {
   return c.add("gather", {labels, index}, {{"axis", 0}});
 }
-
-std::span<const Converter> ml_converters() { return kMlTable; }
 
 }  // namespace anymps::onnx

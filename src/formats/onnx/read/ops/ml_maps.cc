@@ -33,7 +33,7 @@ Value* nothing(Call& c, DType dtype) {
 
 Value* row(Call& c, Value* list) { return c.add("unsqueeze", {list}, {{"axes", Ints{0}}}); }
 
-Values DictVectorizer(Call& c) {
+ONNX_READ_IN(kMl, DictVectorizer) {
   Value* vocabulary = class_labels(c, "int64_vocabulary", "string_vocabulary");
   c.check(vocabulary != nullptr, "the vocabulary is missing");
   const Items items = items_of(c, vocabulary->dtype());
@@ -41,7 +41,7 @@ Values DictVectorizer(Call& c) {
                        {vocabulary, items.keys, items.values, nothing(c, items.values->dtype())}))};
 }
 
-Values CastMap(Call& c) {
+ONNX_READ_IN(kMl, CastMap) {
   const std::string to = c.s("cast_to", "TO_FLOAT"), form = c.s("map_form", "DENSE");
   c.check(to == "TO_FLOAT" || to == "TO_INT64" || to == "TO_STRING", "cast_to '{}' is not known",
           to);
@@ -66,13 +66,6 @@ Values CastMap(Call& c) {
       c, c.add("label_encode", {c.graph.ints(places), items.keys, numbers, nothing(c, dtype)}))};
 }
 
-const Converter kMlMapsTable[] = {
-    {"ai.onnx.ml.CastMap", CastMap},
-    {"ai.onnx.ml.DictVectorizer", DictVectorizer},
-};
-
 }  // namespace
-
-std::span<const Converter> ml_map_converters() { return kMlMapsTable; }
 
 }  // namespace anymps::onnx

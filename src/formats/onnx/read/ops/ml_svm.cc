@@ -29,7 +29,7 @@ Value* kernel_values(Call& c, Value* x, Value* vectors) {
   return c.add("pow", {line, param(2)});
 }
 
-Values SVMRegressor(Call& c) {
+ONNX_READ_IN(kMl, SVMRegressor) {
   Value* x = as_float(c, matrix(c, c.in(0)));
   const auto coefficients = numbers_of(c, "coefficients"), rho = numbers_of(c, "rho"),
              support = numbers_of(c, "support_vectors");
@@ -153,7 +153,7 @@ Value* probabilities(Call& c, Value* scores, const Machine& machine, const std::
   return c.add("pair_coupling", {p}, {{"classes", machine.classes}});
 }
 
-Values SVMClassifier(Call& c) {
+ONNX_READ_IN(kMl, SVMClassifier) {
   Value* x = as_float(c, matrix(c, c.in(0)));
   Value* labels = class_labels(c, "classlabels_ints", "classlabels_strings");
   c.check(labels != nullptr, "the labels of the classes are missing");
@@ -190,13 +190,6 @@ Values SVMClassifier(Call& c) {
   return give(best, c.add("concat", {c.add("neg", {scores}), scores}, {{"axis", 1}}));
 }
 
-const Converter kMlSvmTable[] = {
-    {"ai.onnx.ml.SVMClassifier", SVMClassifier},
-    {"ai.onnx.ml.SVMRegressor", SVMRegressor},
-};
-
 }  // namespace
-
-std::span<const Converter> ml_svm_converters() { return kMlSvmTable; }
 
 }  // namespace anymps::onnx

@@ -145,7 +145,7 @@ Value* with_base(Call& c, Value* scores, const Numbers& base) {
   return base.empty() ? scores : c.add("add", {scores, float_list(c, scores->dtype(), base)});
 }
 
-Values TreeEnsembleRegressor(Call& c) {
+ONNX_READ_IN(kMl, TreeEnsembleRegressor) {
   static const std::map<std::string, const char*> kAggregates = {
       {"SUM", "sum"}, {"AVERAGE", "average"}, {"MIN", "min"}, {"MAX", "max"}};
   Forest forest = read_numbered(c, "target");
@@ -170,7 +170,7 @@ Values one_score(Call& c, Value* score, Value* labels, bool positive, const std:
   return {label_of(c, labels, index), c.cast(both, DType::kF32)};
 }
 
-Values TreeEnsembleClassifier(Call& c) {
+ONNX_READ_IN(kMl, TreeEnsembleClassifier) {
   Forest forest = read_numbered(c, "class");
   const Numbers base = floats_or_tensor(c, "base_values", forest);
   const std::string how = c.s("post_transform", "NONE");
@@ -199,7 +199,7 @@ Values TreeEnsembleClassifier(Call& c) {
 }
 
 // The op that replaces both, from version 5 on.
-Values TreeEnsemble(Call& c) {
+ONNX_READ_IN(kMl, TreeEnsemble) {
   Forest forest;
   c.ignore({"nodes_hitrates"});
   const auto tensor = [&](const char* name) {
@@ -265,14 +265,6 @@ Values TreeEnsemble(Call& c) {
   return {c.cast(transformed(c, y, kTransforms[how]), c.in(0)->dtype())};
 }
 
-const Converter kMlTreesTable[] = {
-    {"ai.onnx.ml.TreeEnsemble", TreeEnsemble},
-    {"ai.onnx.ml.TreeEnsembleClassifier", TreeEnsembleClassifier},
-    {"ai.onnx.ml.TreeEnsembleRegressor", TreeEnsembleRegressor},
-};
-
 }  // namespace
-
-std::span<const Converter> ml_tree_converters() { return kMlTreesTable; }
 
 }  // namespace anymps::onnx

@@ -14,7 +14,7 @@ std::optional<DType> type_attribute(Call& c, const char* name) {
 }
 
 // The division is done in `precision`, which is the scale's type unless it says otherwise.
-Values QuantizeLinear(Call& c) {
+ONNX_READ(QuantizeLinear) {
   Value *x = c.in(0), *scale = c.in(1), *zero = c.opt(2);
   const auto output = type_attribute(c, "output_dtype");
   const auto precision = type_attribute(c, "precision");
@@ -32,8 +32,9 @@ Values QuantizeLinear(Call& c) {
                  {"block_size", c.i("block_size", 0)},
                  {"saturate", c.flag("saturate", true)}})};
 }
+ONNX_READ_ALSO(kMicrosoft, QuantizeLinear, kOnnx, QuantizeLinear);
 
-Values DequantizeLinear(Call& c) {
+ONNX_READ(DequantizeLinear) {
   Value* scale = c.in(1);
   const DType otherwise = is_float(scale->dtype()) ? scale->dtype() : DType::kF32;
   return {c.add("dequantize", {c.in(0), scale, c.opt(2)},
@@ -41,10 +42,11 @@ Values DequantizeLinear(Call& c) {
                  {"axis", c.i("axis", 1)},
                  {"block_size", c.i("block_size", 0)}})};
 }
+ONNX_READ_ALSO(kMicrosoft, DequantizeLinear, kOnnx, DequantizeLinear);
 
-Values DynamicQuantizeLinear(Call& c) { return c.add_all("dynamic_quantize", {c.in(0)}, {}, 3); }
+ONNX_READ(DynamicQuantizeLinear) { return c.add_all("dynamic_quantize", {c.in(0)}, {}, 3); }
 
-Values MatMulInteger(Call& c) {
+ONNX_READ(MatMulInteger) {
   return {c.add("matmul_integer", {c.in(0), c.in(1), c.opt(2), c.opt(3)})};
 }
 
@@ -55,7 +57,7 @@ NamedAttrs convolution(Call& c) {
   return attrs;
 }
 
-Values ConvInteger(Call& c) {
+ONNX_READ(ConvInteger) {
   return {c.add("conv_integer", {c.in(0), c.in(1), c.opt(2), c.opt(3)}, convolution(c))};
 }
 
@@ -74,12 +76,12 @@ Value* requantized(Call& c, Value* sums, Value* a_scale, Value* b_scale, Value* 
   return c.add("requantize", {sums, factor, y_zero}, {{"dtype", y_zero->dtype()}, {"axis", axis}});
 }
 
-Values QLinearMatMul(Call& c) {
+ONNX_READ(QLinearMatMul) {
   Value* sums = c.add("matmul_integer", {c.in(0), c.in(3), c.in(2), c.in(5)});
   return {requantized(c, sums, c.in(1), c.in(4), c.in(6), c.in(7), -1)};
 }
 
-Values QLinearConv(Call& c) {
+ONNX_READ(QLinearConv) {
   Value* w = c.in(3);
   Value* sums = c.add("conv_integer", {c.in(0), w, c.in(2), c.in(5)}, convolution(c));
   if (Value* bias = c.opt(8)) {
@@ -90,20 +92,6 @@ Values QLinearConv(Call& c) {
   return {requantized(c, sums, c.in(1), c.in(4), c.in(6), c.in(7), 1)};
 }
 
-const Converter kQuantizationTable[] = {
-    {"ConvInteger", ConvInteger},
-    {"DequantizeLinear", DequantizeLinear},
-    {"DynamicQuantizeLinear", DynamicQuantizeLinear},
-    {"MatMulInteger", MatMulInteger},
-    {"QLinearConv", QLinearConv},
-    {"QLinearMatMul", QLinearMatMul},
-    {"QuantizeLinear", QuantizeLinear},
-    {"com.microsoft.DequantizeLinear", DequantizeLinear},
-    {"com.microsoft.QuantizeLinear", QuantizeLinear},
-};
-
 }  // namespace
-
-std::span<const Converter> quantization_converters() { return kQuantizationTable; }
 
 }  // namespace anymps::onnx

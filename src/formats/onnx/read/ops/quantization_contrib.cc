@@ -23,22 +23,24 @@ Value* quantized(Call& c, Value* y, size_t scale, DType otherwise) {
 Values binary(Call& c, const char* op) {
   return {quantized(c, c.add(op, {plain(c, 0), plain(c, 3)}), 6, c.in(0)->dtype())};
 }
-Values QLinearAdd(Call& c) { return binary(c, "add"); }
-Values QLinearMul(Call& c) { return binary(c, "mul"); }
+ONNX_READ_IN(kMicrosoft, QLinearAdd) { return binary(c, "add"); }
+ONNX_READ_IN(kMicrosoft, QLinearMul) { return binary(c, "mul"); }
 
 Values unary(Call& c, const char* op, const NamedAttrs& attrs) {
   return {quantized(c, c.add(op, {plain(c, 0)}, attrs), 3, c.in(0)->dtype())};
 }
-Values QLinearSigmoid(Call& c) { return unary(c, "sigmoid", {}); }
-Values QLinearLeakyRelu(Call& c) { return unary(c, "leaky_relu", {{"alpha", c.f("alpha", 0.01)}}); }
-Values QLinearSoftmax(Call& c) {
+ONNX_READ_IN(kMicrosoft, QLinearSigmoid) { return unary(c, "sigmoid", {}); }
+ONNX_READ_IN(kMicrosoft, QLinearLeakyRelu) {
+  return unary(c, "leaky_relu", {{"alpha", c.f("alpha", 0.01)}});
+}
+ONNX_READ_IN(kMicrosoft, QLinearSoftmax) {
   const int64_t rank = c.rank(c.in(0)), axis = c.axis("axis", -1, rank);
   if (c.i("opset") < 13 && axis != rank - 1)
     c.unsupported("a softmax over several axes, as before opset 13");
   return unary(c, "softmax", {{"axis", axis}});
 }
 
-Values QLinearConcat(Call& c) {
+ONNX_READ_IN(kMicrosoft, QLinearConcat) {
   Values parts;
   c.check(c.input_count() >= 5 && c.input_count() % 3 == 2, "{} inputs are not 2 and triples",
           c.input_count());
@@ -66,7 +68,7 @@ Values pooled(Call& c, const char* op, const NamedAttrs& attrs) {
   return {quantized(c, last ? transposed(c, y, false) : y, 3, c.in(0)->dtype())};
 }
 
-Values QLinearAveragePool(Call& c) {
+ONNX_READ_IN(kMicrosoft, QLinearAveragePool) {
   const auto kernel = c.ints("kernel_shape");
   c.check(kernel.has_value(), "attribute 'kernel_shape' is missing");
   const std::string auto_pad = c.s("auto_pad", "NOTSET");
@@ -79,7 +81,7 @@ Values QLinearAveragePool(Call& c) {
   return pooled(c, "avg_pool", attrs);
 }
 
-Values QLinearGlobalAveragePool(Call& c) {
+ONNX_READ_IN(kMicrosoft, QLinearGlobalAveragePool) {
   std::vector<int64_t> axes;
   for (int64_t i = 2; i < c.rank(c.in(0)); ++i) axes.push_back(i);
   return pooled(c, "reduce_mean", {{"axes", axes}, {"keep_dims", true}});
@@ -91,12 +93,12 @@ Value* scaled(Call& c, Value* sums, Value* a_scale, Value* b_scale, Value* bias)
   return bias ? c.add("add", {y, bias}) : y;
 }
 
-Values MatMulIntegerToFloat(Call& c) {
+ONNX_READ_IN(kMicrosoft, MatMulIntegerToFloat) {
   Value* sums = c.add("matmul_integer", {c.in(0), c.in(1), c.opt(4), c.opt(5)});
   return {scaled(c, sums, c.in(2), c.in(3), c.opt(6))};
 }
 
-Values DynamicQuantizeMatMul(Call& c) {
+ONNX_READ_IN(kMicrosoft, DynamicQuantizeMatMul) {
   const Values a = c.add_all("dynamic_quantize", {c.in(0)}, {}, 3);
   Value* sums = c.add("matmul_integer", {a[0], c.in(1), a[2], c.opt(3)});
   return {scaled(c, sums, a[1], c.in(2), c.opt(4))};
@@ -114,7 +116,7 @@ Value* lstm_weights(Call& c, size_t weights, size_t scale) {
 }
 
 // The products are done in f32: nothing is lost by quantizing what flows in.
-Values DynamicQuantizeLSTM(Call& c) {
+ONNX_READ_IN(kMicrosoft, DynamicQuantizeLSTM) {
   const auto activations = c.strings("activations");
   static const std::vector<std::string> kUsual = {"Sigmoid", "Tanh", "Tanh"};
   for (size_t i = 0; activations && i < activations->size(); ++i)
@@ -151,7 +153,7 @@ Value* unpacked(Call& c, Value* packed, DType dtype, int bits, Shape shape, int6
 }
 
 // A times the transpose of a matrix [N, K] in blocks of few bits.
-Values MatMulNBits(Call& c) {
+ONNX_READ_IN(kMicrosoft, MatMulNBits) {
   const int64_t k = c.i("K"), n = c.i("N"), block = c.i("block_size"), bits = c.i("bits", 4);
   c.ignore({"accuracy_level", "weight_prepacked"});
   if (bits != 2 && bits != 4 && bits != 8) c.unsupported("{} bits", bits);
@@ -181,23 +183,6 @@ Values MatMulNBits(Call& c) {
   return {c.add("matmul", {a, matrix, c.opt(5)}, {{"transpose_b", true}})};
 }
 
-const Converter kQuantizationContribTable[] = {
-    {"com.microsoft.DynamicQuantizeLSTM", DynamicQuantizeLSTM},
-    {"com.microsoft.DynamicQuantizeMatMul", DynamicQuantizeMatMul},
-    {"com.microsoft.MatMulIntegerToFloat", MatMulIntegerToFloat},
-    {"com.microsoft.MatMulNBits", MatMulNBits},
-    {"com.microsoft.QLinearAdd", QLinearAdd},
-    {"com.microsoft.QLinearAveragePool", QLinearAveragePool},
-    {"com.microsoft.QLinearConcat", QLinearConcat},
-    {"com.microsoft.QLinearGlobalAveragePool", QLinearGlobalAveragePool},
-    {"com.microsoft.QLinearLeakyRelu", QLinearLeakyRelu},
-    {"com.microsoft.QLinearMul", QLinearMul},
-    {"com.microsoft.QLinearSigmoid", QLinearSigmoid},
-    {"com.microsoft.QLinearSoftmax", QLinearSoftmax},
-};
-
 }  // namespace
-
-std::span<const Converter> quantization_contrib_converters() { return kQuantizationContribTable; }
 
 }  // namespace anymps::onnx

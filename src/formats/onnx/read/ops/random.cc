@@ -38,24 +38,24 @@ Values like(Call& c, NamedAttrs attrs) {
   return {c.add("random", {state_of(c), c.add("shape", {x})}, attrs)};
 }
 
-Values RandomNormal(Call& c) { return with_shape(c, normal(c)); }
-Values RandomUniform(Call& c) { return with_shape(c, uniform(c)); }
-Values RandomNormalLike(Call& c) { return like(c, normal(c)); }
-Values RandomUniformLike(Call& c) { return like(c, uniform(c)); }
+ONNX_READ(RandomNormal) { return with_shape(c, normal(c)); }
+ONNX_READ(RandomUniform) { return with_shape(c, uniform(c)); }
+ONNX_READ(RandomNormalLike) { return like(c, normal(c)); }
+ONNX_READ(RandomUniformLike) { return like(c, uniform(c)); }
 
-Values Bernoulli(Call& c) {
+ONNX_READ(Bernoulli) {
   Value* x = c.in(0);
   return {c.add("bernoulli", {x, state_of(c)}, {{"dtype", c.dtype("dtype", x->dtype())}})};
 }
 
-Values Multinomial(Call& c) {
+ONNX_READ(Multinomial) {
   return {c.add("multinomial", {c.in(0), state_of(c)},
                 {{"samples", c.i("sample_size", 1)}, {"dtype", c.dtype("dtype", DType::kI32)}})};
 }
 
 // Nothing is dropped at inference. In training mode, which may be told at run time, a node with a
 // seed draws the numbers of ONNX's reference.
-Values Dropout(Call& c) {
+ONNX_READ(Dropout) {
   Value* x = c.in(0);
   const DType mask_type = c.opset < 10 ? x->dtype() : DType::kBool;
   const auto whole = [&]() -> Values {
@@ -88,18 +88,6 @@ Values Dropout(Call& c) {
   return {y, mask};
 }
 
-const Converter kRandomTable[] = {
-    {"Bernoulli", Bernoulli},
-    {"Dropout", Dropout},
-    {"Multinomial", Multinomial},
-    {"RandomNormal", RandomNormal},
-    {"RandomNormalLike", RandomNormalLike},
-    {"RandomUniform", RandomUniform},
-    {"RandomUniformLike", RandomUniformLike},
-};
-
 }  // namespace
-
-std::span<const Converter> random_converters() { return kRandomTable; }
 
 }  // namespace anymps::onnx

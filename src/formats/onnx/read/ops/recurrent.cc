@@ -60,7 +60,7 @@ NamedAttrs recurrent(Call& c, const std::vector<std::string>& usual) {
   return attrs;
 }
 
-Values LSTM(Call& c) {
+ONNX_READ(LSTM) {
   NamedAttrs attrs = recurrent(c, {"sigmoid", "tanh", "tanh"});
   attrs.emplace_back("input_forget", c.flag("input_forget", false));
   return c.add_all("lstm",
@@ -68,25 +68,17 @@ Values LSTM(Call& c) {
                    attrs, 3);
 }
 
-Values GRU(Call& c) {
+ONNX_READ(GRU) {
   NamedAttrs attrs = recurrent(c, {"sigmoid", "tanh"});
   attrs.emplace_back("linear_before_reset", c.flag("linear_before_reset", false));
   return c.add_all("gru", {c.in(0), c.in(1), c.in(2), c.opt(3), c.opt(4), c.opt(5)}, attrs, 2);
 }
 
-Values RNN(Call& c) {
+ONNX_READ(RNN) {
   NamedAttrs attrs = recurrent(c, {"tanh"});
   return c.add_all("rnn", {c.in(0), c.in(1), c.in(2), c.opt(3), c.opt(4), c.opt(5)}, attrs, 2);
 }
 
-const Converter kRnnTable[] = {
-    {"GRU", GRU},
-    {"LSTM", LSTM},
-    {"RNN", RNN},
-};
-
 }  // namespace
-
-std::span<const Converter> rnn_converters() { return kRnnTable; }
 
 }  // namespace anymps::onnx

@@ -24,20 +24,20 @@ Values reduce(Call& c, std::string_view op, int64_t axes_are_input = 18) {
   return {c.add(op, {c.in(0)}, attrs)};
 }
 
-Values ReduceL1(Call& c) { return reduce(c, "reduce_l1"); }
-Values ReduceL2(Call& c) { return reduce(c, "reduce_l2"); }
-Values ReduceLogSum(Call& c) { return reduce(c, "reduce_log_sum"); }
-Values ReduceLogSumExp(Call& c) { return reduce(c, "reduce_log_sum_exp"); }
-Values ReduceMax(Call& c) {
+ONNX_READ(ReduceL1) { return reduce(c, "reduce_l1"); }
+ONNX_READ(ReduceL2) { return reduce(c, "reduce_l2"); }
+ONNX_READ(ReduceLogSum) { return reduce(c, "reduce_log_sum"); }
+ONNX_READ(ReduceLogSumExp) { return reduce(c, "reduce_log_sum_exp"); }
+ONNX_READ(ReduceMax) {
   return reduce(c, c.in(0)->dtype() == DType::kBool ? "reduce_or" : "reduce_max");
 }
-Values ReduceMean(Call& c) { return reduce(c, "reduce_mean"); }
-Values ReduceMin(Call& c) {
+ONNX_READ(ReduceMean) { return reduce(c, "reduce_mean"); }
+ONNX_READ(ReduceMin) {
   return reduce(c, c.in(0)->dtype() == DType::kBool ? "reduce_and" : "reduce_min");
 }
-Values ReduceProd(Call& c) { return reduce(c, "reduce_prod"); }
-Values ReduceSum(Call& c) { return reduce(c, "reduce_sum", 13); }
-Values ReduceSumSquare(Call& c) { return reduce(c, "reduce_sum_square"); }
+ONNX_READ(ReduceProd) { return reduce(c, "reduce_prod"); }
+ONNX_READ(ReduceSum) { return reduce(c, "reduce_sum", 13); }
+ONNX_READ(ReduceSumSquare) { return reduce(c, "reduce_sum_square"); }
 
 Values arg(Call& c, std::string_view op) {
   return {c.add(op, {c.in(0)},
@@ -46,26 +46,9 @@ Values arg(Call& c, std::string_view op) {
                  {"select_last", c.flag("select_last_index", false)}})};
 }
 
-Values ArgMax(Call& c) { return arg(c, "arg_max"); }
-Values ArgMin(Call& c) { return arg(c, "arg_min"); }
-
-const Converter kReductionTable[] = {
-    {"ArgMax", ArgMax},
-    {"ArgMin", ArgMin},
-    {"ReduceL1", ReduceL1},
-    {"ReduceL2", ReduceL2},
-    {"ReduceLogSum", ReduceLogSum},
-    {"ReduceLogSumExp", ReduceLogSumExp},
-    {"ReduceMax", ReduceMax},
-    {"ReduceMean", ReduceMean},
-    {"ReduceMin", ReduceMin},
-    {"ReduceProd", ReduceProd},
-    {"ReduceSum", ReduceSum},
-    {"ReduceSumSquare", ReduceSumSquare},
-};
+ONNX_READ(ArgMax) { return arg(c, "arg_max"); }
+ONNX_READ(ArgMin) { return arg(c, "arg_min"); }
 
 }  // namespace
-
-std::span<const Converter> reduction_converters() { return kReductionTable; }
 
 }  // namespace anymps::onnx

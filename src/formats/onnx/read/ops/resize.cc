@@ -55,7 +55,7 @@ class Arguments {
   Values inputs_ = Values(5, nullptr);
 };
 
-Values Upsample(Call& c) {
+ONNX_READ(Upsample) {
   NamedAttrs attrs = old_attrs(c);
   if (c.opset < 9) {
     auto scales = c.floats("scales");
@@ -68,7 +68,7 @@ Values Upsample(Call& c) {
   return arguments.resize(c.in(0));
 }
 
-Values Resize(Call& c) {
+ONNX_READ(Resize) {
   Value* x = c.in(0);
   if (c.opset < 11) {
     Arguments arguments(c, old_attrs(c));
@@ -101,13 +101,6 @@ Values Resize(Call& c) {
   return arguments.resize(x);
 }
 
-const Converter kResizeTable[] = {
-    {"Resize", Resize},
-    {"Upsample", Upsample},
-};
-
 }  // namespace
-
-std::span<const Converter> resize_converters() { return kResizeTable; }
 
 }  // namespace anymps::onnx

@@ -16,17 +16,18 @@ std::string mode_of(Call& c) {
   return reduction;
 }
 
-Values ScatterND(Call& c) {
+ONNX_READ(ScatterND) {
   return {c.add("scatter_nd", {c.in(2), c.in(1), c.in(0)}, {{"mode", mode_of(c)}})};
 }
 
-Values ScatterElements(Call& c) {
+ONNX_READ(ScatterElements) {
   return {c.add("scatter_along_axis", {c.in(2), c.in(1), c.in(0)},
                 {{"axis", c.i("axis", 0)}, {"mode", mode_of(c)}})};
 }
+ONNX_READ_ALSO(kOnnx, Scatter, kOnnx, ScatterElements);
 
 // Writes a run of steps into a cache, from where each batch's index says on.
-Values TensorScatter(Call& c) {
+ONNX_READ(TensorScatter) {
   Value *cache = c.in(0), *update = c.in(1), *first = c.opt(2);
   const int64_t rank = c.rank(cache), axis = c.axis("axis", -2, rank);
   const std::string mode = c.s("mode", "linear");
@@ -54,15 +55,6 @@ Values TensorScatter(Call& c) {
   return {c.add("scatter_along_axis", {update, places, cache}, {{"axis", axis}})};
 }
 
-const Converter kScatterTable[] = {
-    {"Scatter", ScatterElements},
-    {"ScatterElements", ScatterElements},
-    {"ScatterND", ScatterND},
-    {"TensorScatter", TensorScatter},
-};
-
 }  // namespace
-
-std::span<const Converter> scatter_converters() { return kScatterTable; }
 
 }  // namespace anymps::onnx

@@ -7,25 +7,25 @@ namespace anymps::onnx {
 
 namespace {
 
-Values SequenceEmpty(Call& c) {
+ONNX_READ(SequenceEmpty) {
   return {c.add("sequence_empty", {}, {{"dtype", c.dtype("dtype", DType::kF32)}})};
 }
 
-Values SequenceInsert(Call& c) { return {c.add("sequence_insert", {c.in(0), c.in(1), c.opt(2)})}; }
+ONNX_READ(SequenceInsert) { return {c.add("sequence_insert", {c.in(0), c.in(1), c.opt(2)})}; }
 
-Values SequenceErase(Call& c) { return {c.add("sequence_erase", {c.in(0), c.opt(1)})}; }
+ONNX_READ(SequenceErase) { return {c.add("sequence_erase", {c.in(0), c.opt(1)})}; }
 
-Values SplitToSequence(Call& c) {
+ONNX_READ(SplitToSequence) {
   return {c.add("split_to_sequence", {c.in(0), c.opt(1)},
                 {{"axis", c.i("axis", 0)}, {"keep_dims", c.flag("keepdims", true)}})};
 }
 
-Values ConcatFromSequence(Call& c) {
+ONNX_READ(ConcatFromSequence) {
   return {c.add("concat_from_sequence", {c.in(0)},
                 {{"axis", c.i("axis")}, {"new_axis", c.flag("new_axis", false)}})};
 }
 
-Values Optional(Call& c) {
+ONNX_READ(Optional) {
   c.ignore({"type"});
   if (Value* x = c.opt(0)) return {c.add("optional", {x})};
   const Attribute* attribute = c.node.find("type");
@@ -38,24 +38,13 @@ Values Optional(Call& c) {
                 {{"dtype", type.dtype}, {"sequence", type.container == Container::kSequence}})};
 }
 
-Values OptionalHasElement(Call& c) { return {c.add("optional_has_element", {c.opt(0)})}; }
+ONNX_READ(OptionalHasElement) { return {c.add("optional_has_element", {c.opt(0)})}; }
 
-const Converter kSequenceTable[] = {
-    {"ConcatFromSequence", ConcatFromSequence},
-    {"Optional", Optional},
-    {"OptionalGetElement", "optional_get_element"},
-    {"OptionalHasElement", OptionalHasElement},
-    {"SequenceAt", "sequence_at"},
-    {"SequenceConstruct", "sequence_construct"},
-    {"SequenceEmpty", SequenceEmpty},
-    {"SequenceErase", SequenceErase},
-    {"SequenceInsert", SequenceInsert},
-    {"SequenceLength", "sequence_length"},
-    {"SplitToSequence", SplitToSequence},
-};
+ONNX_SAME(kOnnx, OptionalGetElement, "optional_get_element");
+ONNX_SAME(kOnnx, SequenceAt, "sequence_at");
+ONNX_SAME(kOnnx, SequenceConstruct, "sequence_construct");
+ONNX_SAME(kOnnx, SequenceLength, "sequence_length");
 
 }  // namespace
-
-std::span<const Converter> sequence_converters() { return kSequenceTable; }
 
 }  // namespace anymps::onnx

@@ -33,7 +33,7 @@ Value* with_list(Call& c, std::string_view op, const char* name, NamedAttrs attr
   return c.add(op, {c.in(0)}, attrs);
 }
 
-Values Reshape(Call& c) {
+ONNX_READ(Reshape) {
   if (c.opset < 5) {
     auto shape = c.ints("shape");
     c.check(shape.has_value(), "attribute 'shape' is missing");
@@ -44,24 +44,24 @@ Values Reshape(Call& c) {
   return {with_list(c, "reshape", "shape", attrs)};
 }
 
-Values Expand(Call& c) { return {with_list(c, "expand", "shape")}; }
-Values Tile(Call& c) { return {with_list(c, "tile", "repeats")}; }
+ONNX_READ(Expand) { return {with_list(c, "expand", "shape")}; }
+ONNX_READ(Tile) { return {with_list(c, "tile", "repeats")}; }
 
-Values Transpose(Call& c) {
+ONNX_READ(Transpose) {
   return {c.add("transpose", {c.in(0)}, {{"perm", c.ints("perm").value_or(Ints{})}})};
 }
 
-Values Flatten(Call& c) { return {c.add("flatten", {c.in(0)}, {{"axis", c.i("axis", 1)}})}; }
+ONNX_READ(Flatten) { return {c.add("flatten", {c.in(0)}, {{"axis", c.i("axis", 1)}})}; }
 
-Values Squeeze(Call& c) { return {with_axes(c, "squeeze")}; }
-Values Unsqueeze(Call& c) { return {with_axes(c, "unsqueeze")}; }
+ONNX_READ(Squeeze) { return {with_axes(c, "squeeze")}; }
+ONNX_READ(Unsqueeze) { return {with_axes(c, "unsqueeze")}; }
 
-Values Concat(Call& c) {
+ONNX_READ(Concat) {
   const int64_t axis = c.opset < 4 ? c.i("axis", 1) : c.i("axis");
   return {c.add("concat", c.all(), {{"axis", axis}})};
 }
 
-Values Split(Call& c) {
+ONNX_READ(Split) {
   Value* x = c.in(0);
   const int64_t axis = c.i("axis", 0);
   const size_t count = c.output_count();
@@ -90,7 +90,7 @@ Values Split(Call& c) {
   return c.add_all("split", {x}, {{"axis", axis}, {"sizes", sizes.value_or(Ints{})}}, count);
 }
 
-Values Slice(Call& c) {
+ONNX_READ(Slice) {
   if (c.opset < 10) {
     auto starts = c.ints("starts"), ends = c.ints("ends");
     c.check(starts && ends, "attributes 'starts' and 'ends' are needed");
@@ -124,7 +124,7 @@ Ints pads_of_all_axes(Call& c, const Ints& pads, const Ints& axes, int64_t rank)
   return all;
 }
 
-Values Pad(Call& c) {
+ONNX_READ(Pad) {
   Value* x = c.in(0);
   const std::string mode = c.s("mode", "constant");
   if (c.opset < 11) {
@@ -145,35 +145,35 @@ Values Pad(Call& c) {
   return {c.add("pad", {x, nullptr, value}, {{"pads", *pads}, {"mode", mode}})};
 }
 
-Values Gather(Call& c) { return {c.add("gather", {c.in(0), c.in(1)}, {{"axis", c.i("axis", 0)}})}; }
+ONNX_READ(Gather) { return {c.add("gather", {c.in(0), c.in(1)}, {{"axis", c.i("axis", 0)}})}; }
 
-Values GatherElements(Call& c) {
+ONNX_READ(GatherElements) {
   return {c.add("gather_along_axis", {c.in(0), c.in(1)}, {{"axis", c.i("axis", 0)}})};
 }
 
-Values GatherND(Call& c) {
+ONNX_READ(GatherND) {
   return {c.add("gather_nd", {c.in(0), c.in(1)}, {{"batch_dims", c.i("batch_dims", 0)}})};
 }
 
-Values ShapeOf(Call& c) {
+ONNX_READ(Shape) {
   NamedAttrs attrs = {{"start", c.i("start", 0)}};
   if (c.has("end")) attrs.emplace_back("end", c.i("end"));
   return {c.add("shape", {c.in(0)}, attrs)};
 }
 
-Values Size(Call& c) { return {c.add("size", {c.in(0)})}; }
+ONNX_READ(Size) { return {c.add("size", {c.in(0)})}; }
 
-Values DepthToSpace(Call& c) {
+ONNX_READ(DepthToSpace) {
   return {c.add("depth_to_space", {c.in(0)},
                 {{"block", c.i("blocksize")}, {"mode", c.s("mode", "DCR")}})};
 }
 
-Values SpaceToDepth(Call& c) {
+ONNX_READ(SpaceToDepth) {
   return {c.add("space_to_depth", {c.in(0)},
                 {{"block", c.i("blocksize")}, {"mode", c.s("mode", "DCR")}})};
 }
 
-Values Trilu(Call& c) {
+ONNX_READ(Trilu) {
   const bool upper = c.flag("upper", true);
   Value* k = c.opt(1);
   const auto known = k ? known_ints(k) : Ints{0};
@@ -181,32 +181,8 @@ Values Trilu(Call& c) {
   c.check(known->size() == 1, "k has {} elements, must have 1", known->size());
   return {c.add("trilu", {c.in(0)}, {{"k", (*known)[0]}, {"upper", upper}})};
 }
-
-const Converter kShapeTable[] = {
-    {"Concat", Concat},
-    {"DepthToSpace", DepthToSpace},
-    {"Expand", Expand},
-    {"Flatten", Flatten},
-    {"Gather", Gather},
-    {"GatherElements", GatherElements},
-    {"GatherND", GatherND},
-    {"Pad", Pad},
-    {"Reshape", Reshape},
-    {"Shape", ShapeOf},
-    {"Size", Size},
-    {"Slice", Slice},
-    {"SpaceToDepth", SpaceToDepth},
-    {"Split", Split},
-    {"Squeeze", Squeeze},
-    {"Tile", Tile},
-    {"Transpose", Transpose},
-    {"Trilu", Trilu},
-    {"Unsqueeze", Unsqueeze},
-    {"com.microsoft.Trilu", Trilu},
-};
+ONNX_READ_ALSO(kMicrosoft, Trilu, kOnnx, Trilu);
 
 }  // namespace
-
-std::span<const Converter> shape_converters() { return kShapeTable; }
 
 }  // namespace anymps::onnx

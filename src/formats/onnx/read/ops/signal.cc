@@ -6,7 +6,7 @@ namespace anymps::onnx {
 
 namespace {
 
-Values DFT(Call& c) {
+ONNX_READ(DFT) {
   NamedAttrs attrs = {{"inverse", c.flag("inverse", false)},
                       {"onesided", c.flag("onesided", false)}};
   if (c.opset >= 20) return {c.add("dft", {c.in(0), c.opt(1), c.opt(2)}, attrs)};
@@ -14,7 +14,7 @@ Values DFT(Call& c) {
   return {c.add("dft", {c.in(0), c.opt(1)}, attrs)};
 }
 
-Values STFT(Call& c) {
+ONNX_READ(STFT) {
   return {c.add("stft", {c.in(0), c.in(1), c.opt(2), c.opt(3)},
                 {{"onesided", c.flag("onesided", true)}})};
 }
@@ -27,11 +27,11 @@ Values window(Call& c, const char* kind) {
             {{"kind", kind}, {"periodic", c.flag("periodic", true)}, {"dtype", output_type(c)}})};
 }
 
-Values HannWindow(Call& c) { return window(c, "hann"); }
-Values HammingWindow(Call& c) { return window(c, "hamming"); }
-Values BlackmanWindow(Call& c) { return window(c, "blackman"); }
+ONNX_READ(HannWindow) { return window(c, "hann"); }
+ONNX_READ(HammingWindow) { return window(c, "hamming"); }
+ONNX_READ(BlackmanWindow) { return window(c, "blackman"); }
 
-Values MelWeightMatrix(Call& c) {
+ONNX_READ(MelWeightMatrix) {
   return {c.add("mel_weight_matrix", {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4)},
                 {{"dtype", output_type(c)}})};
 }
@@ -50,7 +50,7 @@ Value* transform(Call& c, Value* x, int64_t axis, bool inverse, bool onesided) {
   return c.add("dft", {x}, {{"axis", axis}, {"inverse", inverse}, {"onesided", onesided}});
 }
 
-Values Rfft(Call& c) {
+ONNX_READ_IN(kMicrosoft, Rfft) {
   const int64_t count = signal_axes(c);
   Value* y = c.add("unsqueeze", {c.in(0)}, {{"axes", std::vector<int64_t>{-1}}});
   y = transform(c, y, -2, false, true);
@@ -58,7 +58,7 @@ Values Rfft(Call& c) {
   return {y};
 }
 
-Values Irfft(Call& c) {
+ONNX_READ_IN(kMicrosoft, Irfft) {
   const int64_t count = signal_axes(c);
   Value* y = c.in(0);
   for (int64_t axis = 1; axis < count; ++axis) y = transform(c, y, -2 - axis, true, false);
@@ -66,15 +66,6 @@ Values Irfft(Call& c) {
   return {c.add("squeeze", {y}, {{"axes", std::vector<int64_t>{-1}}})};
 }
 
-const Converter kSignalTable[] = {
-    {"com.microsoft.Irfft", Irfft},       {"com.microsoft.Rfft", Rfft},
-    {"BlackmanWindow", BlackmanWindow},   {"DFT", DFT},
-    {"HammingWindow", HammingWindow},     {"HannWindow", HannWindow},
-    {"MelWeightMatrix", MelWeightMatrix}, {"STFT", STFT},
-};
-
 }  // namespace
-
-std::span<const Converter> signal_converters() { return kSignalTable; }
 
 }  // namespace anymps::onnx

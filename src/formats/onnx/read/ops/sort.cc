@@ -17,7 +17,7 @@ Value* as_attribute(Call& c, size_t i, const char* name, NamedAttrs& attrs) {
   return nullptr;
 }
 
-Values TopK(Call& c) {
+ONNX_READ(TopK) {
   NamedAttrs attrs = {{"axis", c.i("axis", -1)}};
   Value* k = nullptr;
   if (c.opset < 10)
@@ -37,17 +37,9 @@ Values cumulative(Call& c, std::string_view op) {
   Value* axis = as_attribute(c, 1, "axis", attrs);
   return {c.add(op, {c.in(0), axis}, attrs)};
 }
-Values CumSum(Call& c) { return cumulative(c, "cumsum"); }
-Values CumProd(Call& c) { return cumulative(c, "cumprod"); }
-
-const Converter kSortTable[] = {
-    {"CumProd", CumProd},
-    {"CumSum", CumSum},
-    {"TopK", TopK},
-};
+ONNX_READ(CumSum) { return cumulative(c, "cumsum"); }
+ONNX_READ(CumProd) { return cumulative(c, "cumprod"); }
 
 }  // namespace
-
-std::span<const Converter> sort_converters() { return kSortTable; }
 
 }  // namespace anymps::onnx

@@ -17,13 +17,13 @@ Value* vector_of(Call& c, const std::vector<T>& values) {
     return c.graph.constant(anymps::Constant::of<T>(shape, values));
 }
 
-Values StringSplit(Call& c) {
+ONNX_READ(StringSplit) {
   const NamedAttrs attrs = {{"delimiter", c.s("delimiter", "")},
                             {"max_split", c.i("maxsplit", -1)}};
   return c.add_all("string_split", {c.in(0)}, attrs, 2);
 }
 
-Values StringNormalizer(Call& c) {
+ONNX_READ(StringNormalizer) {
   const std::string change = c.s("case_change_action", "NONE");
   c.check(change == "NONE" || change == "LOWER" || change == "UPPER",
           "attribute 'case_change_action' is \"{}\"", change);
@@ -38,11 +38,11 @@ Values StringNormalizer(Call& c) {
                  {"locale", c.s("locale", "")}})};
 }
 
-Values RegexFullMatch(Call& c) {
+ONNX_READ(RegexFullMatch) {
   return {c.add("regex_full_match", {c.in(0)}, {{"pattern", c.s("pattern")}})};
 }
 
-Values TfIdfVectorizer(Call& c) {
+ONNX_READ(TfIdfVectorizer) {
   Value* x = c.in(0);
   const auto strings = c.strings("pool_strings");
   const auto numbers = c.ints("pool_int64s");
@@ -114,20 +114,14 @@ Values encode_classes(Call& c) {
   return {c.add("label_encode", {x, numbers, texts, default_label(c, DType::kString)})};
 }
 
-Values LabelEncoder(Call& c) {
+ONNX_READ_IN(kMl, LabelEncoder) {
   if (c.opset < 2) return encode_classes(c);
   Value *keys = labels(c, kKeys), *values = labels(c, kValues);
   return {c.add("label_encode", {c.in(0), keys, values, default_label(c, values->dtype())})};
 }
 
-const Converter kStringTable[] = {
-    {"RegexFullMatch", RegexFullMatch},     {"StringConcat", "string_concat"},
-    {"StringNormalizer", StringNormalizer}, {"StringSplit", StringSplit},
-    {"TfIdfVectorizer", TfIdfVectorizer},   {"ai.onnx.ml.LabelEncoder", LabelEncoder},
-};
+ONNX_SAME(kOnnx, StringConcat, "string_concat");
 
 }  // namespace
-
-std::span<const Converter> string_converters() { return kStringTable; }
 
 }  // namespace anymps::onnx

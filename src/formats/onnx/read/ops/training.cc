@@ -45,7 +45,7 @@ Values joined(const std::vector<Values>& all) {
   return flat;
 }
 
-Values Adagrad(Call& c) {
+ONNX_READ_IN(kTraining, Adagrad) {
   Math m{c};
   const double decay = c.f("decay_factor", 0.0), epsilon = c.f("epsilon", 0.0);
   const double norm = c.f("norm_coefficient", 0.0);
@@ -63,7 +63,7 @@ Values Adagrad(Call& c) {
   return joined(out);
 }
 
-Values Adam(Call& c) {
+ONNX_READ_IN(kTraining, Adam) {
   Math m{c};
   const double alpha = c.f("alpha", 0.9), beta = c.f("beta", 0.999), epsilon = c.f("epsilon", 1e-6);
   const double norm = c.f("norm_coefficient", 0.0), post = c.f("norm_coefficient_post", 0.0);
@@ -87,7 +87,7 @@ Values Adam(Call& c) {
   return joined(out);
 }
 
-Values Momentum(Call& c) {
+ONNX_READ_IN(kTraining, Momentum) {
   Math m{c};
   const double alpha = c.f("alpha"), beta = c.f("beta"), norm = c.f("norm_coefficient");
   const std::string mode = c.s("mode");
@@ -106,14 +106,6 @@ Values Momentum(Call& c) {
   return joined(out);
 }
 
-const Converter kTrainingTable[] = {
-    {"ai.onnx.preview.training.Adagrad", Adagrad},
-    {"ai.onnx.preview.training.Adam", Adam},
-    {"ai.onnx.preview.training.Momentum", Momentum},
-};
-
 }  // namespace
-
-std::span<const Converter> training_converters() { return kTrainingTable; }
 
 }  // namespace anymps::onnx

@@ -8,7 +8,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-Values GridSample(Call& c) {
+ONNX_READ(GridSample) {
   std::string mode = c.s("mode", c.opset >= 20 ? "linear" : "bilinear");
   if (mode == "bilinear") mode = "linear";
   if (mode == "bicubic") mode = "cubic";
@@ -21,12 +21,12 @@ Values GridSample(Call& c) {
       {{"mode", mode}, {"padding", padding}, {"align_corners", c.flag("align_corners", false)}})};
 }
 
-Values AffineGrid(Call& c) {
+ONNX_READ(AffineGrid) {
   return {c.add("affine_grid", {c.in(0), c.in(1)},
                 {{"align_corners", c.flag("align_corners", false)}})};
 }
 
-Values RoiAlign(Call& c) {
+ONNX_READ(RoiAlign) {
   const std::string mode =
       c.opset >= 16 ? c.s("coordinate_transformation_mode", "half_pixel") : "output_half_pixel";
   c.check(mode == "half_pixel" || mode == "output_half_pixel",
@@ -40,24 +40,24 @@ Values RoiAlign(Call& c) {
                  {"half_pixel", mode == "half_pixel"}})};
 }
 
-Values MaxRoiPool(Call& c) {
+ONNX_READ(MaxRoiPool) {
   auto shape = c.ints("pooled_shape");
   c.check(shape.has_value(), "attribute 'pooled_shape' is missing");
   return {c.add("max_roi_pool", {c.in(0), c.in(1)},
                 {{"pooled_shape", *shape}, {"spatial_scale", c.f("spatial_scale", 1.0)}})};
 }
 
-Values CenterCropPad(Call& c) {
+ONNX_READ(CenterCropPad) {
   return {
       c.add("center_crop_pad", {c.in(0), c.in(1)}, {{"axes", c.ints("axes").value_or(Ints{})}})};
 }
 
-Values NonMaxSuppression(Call& c) {
+ONNX_READ(NonMaxSuppression) {
   return {c.add("non_max_suppression", {c.in(0), c.in(1), c.opt(2), c.opt(3), c.opt(4)},
                 {{"center_point_box", c.flag("center_point_box", false)}})};
 }
 
-Values DeformConv(Call& c) {
+ONNX_READ(DeformConv) {
   c.ignore({"kernel_shape"});  // the weights have it
   NamedAttrs attrs = {{"groups", c.i("group", 1)}, {"offset_groups", c.i("offset_group", 1)}};
   for (const char* name : {"strides", "dilations", "pads"})
@@ -65,12 +65,12 @@ Values DeformConv(Call& c) {
   return {c.add("deform_conv", {c.in(0), c.in(1), c.in(2), c.opt(3), c.opt(4)}, attrs)};
 }
 
-Values ImageDecoder(Call& c) {
+ONNX_READ(ImageDecoder) {
   return {c.add("image_decoder", {c.in(0)}, {{"pixel_format", c.s("pixel_format", "RGB")}})};
 }
 
 // The indices are those of the smallest shape; a larger one is filled up with zeros.
-Values MaxUnpool(Call& c) {
+ONNX_READ(MaxUnpool) {
   auto kernel = c.ints("kernel_shape");
   c.check(kernel.has_value(), "attribute 'kernel_shape' is missing");
   NamedAttrs attrs = {{"kernel", *kernel}};
@@ -84,16 +84,6 @@ Values MaxUnpool(Call& c) {
   return {c.add("pad", {y, c.add("concat", {none, more}, {{"axis", 0}})})};
 }
 
-const Converter kVisionTable[] = {
-    {"AffineGrid", AffineGrid},     {"CenterCropPad", CenterCropPad},
-    {"DeformConv", DeformConv},     {"GridSample", GridSample},
-    {"ImageDecoder", ImageDecoder}, {"MaxRoiPool", MaxRoiPool},
-    {"MaxUnpool", MaxUnpool},       {"NonMaxSuppression", NonMaxSuppression},
-    {"RoiAlign", RoiAlign},
-};
-
 }  // namespace
-
-std::span<const Converter> vision_converters() { return kVisionTable; }
 
 }  // namespace anymps::onnx

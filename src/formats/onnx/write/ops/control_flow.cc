@@ -43,7 +43,7 @@ void need_results(Emit& e) {
   if (e.node.outputs.empty()) e.refuse("it has no results");
 }
 
-Names if_else(Emit& e) {
+ONNX_WRITE(if_else) {
   need_results(e);
   const Names captures = part(e.all(), 1);
   const OutGraph yes = body_of(e, e.attrs().graph("then_branch"), 0, captures),
@@ -52,7 +52,7 @@ Names if_else(Emit& e) {
                    {{"then_branch", yes}, {"else_branch", no}}, e.node.outputs.size());
 }
 
-Names loop(Emit& e) {
+ONNX_WRITE(loop) {
   need_results(e);
   const size_t carried = count_of(e, "carried");
   Names all = e.all();
@@ -63,7 +63,7 @@ Names loop(Emit& e) {
                    e.node.outputs.size());
 }
 
-Names scan(Emit& e) {
+ONNX_WRITE(scan) {
   need_results(e);
   const size_t scans = count_of(e, "scan_inputs"), own = count_of(e, "states") + scans;
   const OutGraph body = body_of(e, e.attrs().graph("body"), own, part(e.all(), own));
@@ -79,7 +79,7 @@ Names scan(Emit& e) {
 }
 
 // A Loop of as many rounds as there are numbers; the index is made from the round.
-Names for_loop(Emit& e) {
+ONNX_WRITE(for_loop) {
   need_results(e);
   const size_t carried = count_of(e, "carried");
   const anymps::Graph& source = e.attrs().graph("body");
@@ -103,7 +103,7 @@ Names for_loop(Emit& e) {
 }
 
 // `before` runs once in front of a Loop and then at the end of each of its rounds, after `after`.
-Names while_loop(Emit& e) {
+ONNX_WRITE(while_loop) {
   need_results(e);
   const size_t carried = count_of(e, "carried"), count = e.node.outputs.size();
   const anymps::Graph &before = e.attrs().graph("before"), &after = e.attrs().graph("after");
@@ -123,24 +123,17 @@ Names while_loop(Emit& e) {
                    {{"body", body}}, count);
 }
 
-Names call(Emit& e) {
+ONNX_WRITE(call) {
   e.attrs().s("symbol");  // for messages
   return e.inlined(e.attrs().graph("callee"), e.all());
 }
 
-Names sequence_map(Emit& e) {
+ONNX_WRITE(sequence_map) {
   const anymps::Graph& body = e.attrs().graph("body");
   return e.add_all("SequenceMap", e.all(), {{"body", body_of(e, body, body.inputs().size(), {})}},
                    e.node.outputs.size());
 }
 
-const Writer kControlTable[] = {
-    {"call", call}, {"for_loop", for_loop},         {"if_else", if_else},       {"loop", loop},
-    {"scan", scan}, {"sequence_map", sequence_map}, {"while_loop", while_loop},
-};
-
 }  // namespace
-
-std::span<const Writer> control_writers() { return kControlTable; }
 
 }  // namespace anymps::onnx

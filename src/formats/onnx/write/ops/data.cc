@@ -13,8 +13,8 @@ Names shift(Emit& e, const char* direction) {
   if (contains(kSigned, e.dtype())) e.refuse("BitShift is for unsigned integers");
   return {e.add("BitShift", e.all(), {{"direction", direction}})};
 }
-Names left_shift(Emit& e) { return shift(e, "LEFT"); }
-Names right_shift(Emit& e) { return shift(e, "RIGHT"); }
+ONNX_WRITE(left_shift) { return shift(e, "LEFT"); }
+ONNX_WRITE(right_shift) { return shift(e, "RIGHT"); }
 
 std::string reduction_of(Emit& e) {
   const std::string& mode = e.attrs().s("mode");
@@ -28,20 +28,20 @@ std::string target(Emit& e) {
   return e.add("Expand", {e.number(e.dtype(), 0), e.ints(e.attrs().ints("shape"))});
 }
 
-Names scatter_nd(Emit& e) {
+ONNX_WRITE(scatter_nd) {
   if (e.attrs().i("batch_dims") != 0) e.refuse("it scatters within batches");
   if (e.has(2)) e.attrs().ints("shape");
   return {e.add("ScatterND", {target(e), e.cast(e.in(1), DType::kI64), e.in(0)},
                 {{"reduction", reduction_of(e)}})};
 }
-Names scatter_along_axis(Emit& e) {
+ONNX_WRITE(scatter_along_axis) {
   if (e.has(3)) e.refuse("its axis is computed");
   if (e.has(2)) e.attrs().ints("shape");
   return {e.add("ScatterElements", {target(e), e.in(1), e.in(0)},
                 {{"axis", e.attrs().i("axis")}, {"reduction", reduction_of(e)}})};
 }
 
-Names top_k(Emit& e) {
+ONNX_WRITE(top_k) {
   if (e.has(2)) e.refuse("its axis is computed");
   const std::string k = e.has(1) ? e.add("Reshape", {e.cast(e.in(1), DType::kI64), e.ints({1})})
                                  : e.ints({e.attrs().i("k")});
@@ -49,33 +49,31 @@ Names top_k(Emit& e) {
                    {{"axis", e.attrs().i("axis")}, {"largest", e.attrs().b("largest")}}, 2);
 }
 
-Names nonzero(Emit& e) {
+ONNX_WRITE(nonzero) {
   const std::string places = e.add("NonZero", {e.in(0)});
   return {e.attrs().b("axes_first") ? places : e.transpose(places, {1, 0})};
 }
 
-Names compress(Emit& e) {
+ONNX_WRITE(compress) {
   const Ints& axes = e.attrs().ints("axes");
   if (axes.size() > 1) e.refuse("it compresses {} axes", axes.size());
   return {e.add("Compress", e.all(), axes.empty() ? OutAttrs{} : OutAttrs{{"axis", axes[0]}})};
 }
 
-Names eye_like(Emit& e) {
+ONNX_WRITE(eye_like) {
   return {
       e.add("EyeLike", {e.in(0)}, {{"dtype", e.attrs().dtype("dtype")}, {"k", e.attrs().i("k")}})};
 }
 
-Names reverse_sequence(Emit& e) {
+ONNX_WRITE(reverse_sequence) {
   return {
       e.add("ReverseSequence", {e.in(0), e.cast(e.in(1), DType::kI64)},
             {{"time_axis", e.attrs().i("time_axis")}, {"batch_axis", e.attrs().i("batch_axis")}})};
 }
 
-Names einsum(Emit& e) {
-  return {e.add("Einsum", e.all(), {{"equation", e.attrs().s("equation")}})};
-}
+ONNX_WRITE(einsum) { return {e.add("Einsum", e.all(), {{"equation", e.attrs().s("equation")}})}; }
 
-Names non_max_suppression(Emit& e) {
+ONNX_WRITE(non_max_suppression) {
   return {
       e.add("NonMaxSuppression", e.all(), {{"center_point_box", e.attrs().b("center_point_box")}})};
 }
@@ -87,18 +85,18 @@ Names quantized(Emit& e, const char* op) {
   if (e.attrs().i("block_size") != 0) attrs.emplace_back("block_size", e.attrs().i("block_size"));
   return {e.add(op, e.all(), attrs)};
 }
-Names quantize(Emit& e) {
+ONNX_WRITE(quantize) {
   if (!e.has(2) && e.attrs().dtype("dtype") != DType::kU8)
     e.refuse("without a zero point the type is u8");
   if (e.has(2)) e.attrs().dtype("dtype");
   return quantized(e, "QuantizeLinear");
 }
-Names dequantize(Emit& e) {
+ONNX_WRITE(dequantize) {
   if (e.has(1) && e.attrs().dtype("dtype") != e.dtype(1)) e.refuse("its type is not the scale's");
   return quantized(e, "DequantizeLinear");
 }
 
-Names resize(Emit& e) {
+ONNX_WRITE(resize) {
   if (e.has(3) || e.has(4)) e.refuse("offsets or a region are given");
   const std::string& nearest = e.attrs().s("nearest");
   const std::string& coordinate = e.attrs().s("coordinate");
@@ -120,30 +118,12 @@ Names resize(Emit& e) {
   return {e.add("Resize", {e.in(0), "", e.floats(e.attrs().floats("scales"))}, attrs)};
 }
 
-const Writer kDataTable[] = {
-    {"bitwise_and", "BitwiseAnd"},
-    {"bitwise_not", "BitwiseNot"},
-    {"bitwise_or", "BitwiseOr"},
-    {"bitwise_xor", "BitwiseXor"},
-    {"compress", compress},
-    {"dequantize", dequantize},
-    {"det", "Det"},
-    {"einsum", einsum},
-    {"eye_like", eye_like},
-    {"left_shift", left_shift},
-    {"non_max_suppression", non_max_suppression},
-    {"nonzero", nonzero},
-    {"quantize", quantize},
-    {"resize", resize},
-    {"reverse_sequence", reverse_sequence},
-    {"right_shift", right_shift},
-    {"scatter_along_axis", scatter_along_axis},
-    {"scatter_nd", scatter_nd},
-    {"top_k", top_k},
-};
+ONNX_WRITE_SAME(bitwise_and, "BitwiseAnd");
+ONNX_WRITE_SAME(bitwise_not, "BitwiseNot");
+ONNX_WRITE_SAME(bitwise_or, "BitwiseOr");
+ONNX_WRITE_SAME(bitwise_xor, "BitwiseXor");
+ONNX_WRITE_SAME(det, "Det");
 
 }  // namespace
-
-std::span<const Writer> data_writers() { return kDataTable; }
 
 }  // namespace anymps::onnx

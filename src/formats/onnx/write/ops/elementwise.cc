@@ -12,32 +12,33 @@ std::string with_number(Emit& e, const char* op, const std::string& x, double nu
   return e.add(op, {x, e.number(e.dtype(), number)});
 }
 
-Names exp2(Emit& e) { return {e.add("Pow", {e.number(e.dtype(), 2), e.in(0)})}; }
-Names exp10(Emit& e) { return {e.add("Pow", {e.number(e.dtype(), 10), e.in(0)})}; }
-Names expm1(Emit& e) { return {with_number(e, "Sub", e.add("Exp", {e.in(0)}), 1)}; }
-Names log2(Emit& e) { return {with_number(e, "Div", e.add("Log", {e.in(0)}), std::log(2.0))}; }
-Names log10(Emit& e) { return {with_number(e, "Div", e.add("Log", {e.in(0)}), std::log(10.0))}; }
-Names log1p(Emit& e) { return {e.add("Log", {with_number(e, "Add", e.in(0), 1)})}; }
-Names square(Emit& e) { return {e.add("Mul", {e.in(0), e.in(0)})}; }
-Names rsqrt(Emit& e) { return {e.add("Reciprocal", {e.add("Sqrt", {e.in(0)})})}; }
+ONNX_WRITE(exp2) { return {e.add("Pow", {e.number(e.dtype(), 2), e.in(0)})}; }
+ONNX_WRITE(exp10) { return {e.add("Pow", {e.number(e.dtype(), 10), e.in(0)})}; }
+ONNX_WRITE(expm1) { return {with_number(e, "Sub", e.add("Exp", {e.in(0)}), 1)}; }
+ONNX_WRITE(log2) { return {with_number(e, "Div", e.add("Log", {e.in(0)}), std::log(2.0))}; }
+ONNX_WRITE(log10) { return {with_number(e, "Div", e.add("Log", {e.in(0)}), std::log(10.0))}; }
+ONNX_WRITE(log1p) { return {e.add("Log", {with_number(e, "Add", e.in(0), 1)})}; }
+ONNX_WRITE(square) { return {e.add("Mul", {e.in(0), e.in(0)})}; }
+ONNX_WRITE(rsqrt) { return {e.add("Reciprocal", {e.add("Sqrt", {e.in(0)})})}; }
 
 std::string truncated(Emit& e, const std::string& x, double more) {
   std::string size = e.add("Abs", {x});
   if (more != 0) size = with_number(e, "Add", size, more);
   return e.add("Mul", {e.add("Sign", {x}), e.add("Floor", {size})});
 }
-Names round(Emit& e) {
+ONNX_WRITE(round) {
   return {is_float(e.dtype()) ? truncated(e, e.in(0), 0.5) : e.add("Identity", {e.in(0)})};
 }
-Names trunc(Emit& e) {
+ONNX_WRITE(trunc) {
   return {is_float(e.dtype()) ? truncated(e, e.in(0), 0) : e.add("Identity", {e.in(0)})};
 }
 // The same as the op on floats; integers are whole already.
-template <const char*& Op>
-Names whole(Emit& e) {
-  return {e.add(is_float(e.dtype()) ? Op : "Identity", {e.in(0)})};
+Names whole(Emit& e, const char* op) {
+  return {e.add(is_float(e.dtype()) ? op : "Identity", {e.in(0)})};
 }
-const char *kCeil = "Ceil", *kFloor = "Floor", *kRound = "Round";
+ONNX_WRITE(ceil) { return whole(e, "Ceil"); }
+ONNX_WRITE(floor) { return whole(e, "Floor"); }
+ONNX_WRITE(rint) { return whole(e, "Round"); }
 
 std::string floor_mod_of(Emit& e) {
   if (!is_float(e.dtype())) return e.add("Mod", {e.in(0), e.in(1)});
@@ -49,10 +50,10 @@ std::string floor_mod_of(Emit& e) {
   const std::string moved = e.add("Where", {apart, e.add("Add", {rest, e.in(1)}), rest});
   return e.add("Where", {none, e.add("Mul", {e.add("Sign", {e.in(1)}), zero}), moved});
 }
-Names floor_mod(Emit& e) { return {floor_mod_of(e)}; }
-Names mod(Emit& e) { return {e.add("Mod", {e.in(0), e.in(1)}, {{"fmod", 1}})}; }
+ONNX_WRITE(floor_mod) { return {floor_mod_of(e)}; }
+ONNX_WRITE(mod) { return {e.add("Mod", {e.in(0), e.in(1)}, {{"fmod", 1}})}; }
 
-Names div(Emit& e) {
+ONNX_WRITE(div) {
   const std::string& rounding = e.attrs().s("rounding");
   const bool real = is_float(e.dtype());
   if (rounding == "none" || (rounding == "trunc" && !real))
@@ -66,25 +67,25 @@ Names extremum(Emit& e, const char* op) {
   if (!e.attrs().b("propagate_nan") && is_float(e.dtype())) e.refuse("it passes over NaN");
   return {e.add(op, {e.in(0), e.in(1)})};
 }
-Names max(Emit& e) { return extremum(e, "Max"); }
-Names min(Emit& e) { return extremum(e, "Min"); }
+ONNX_WRITE(max) { return extremum(e, "Max"); }
+ONNX_WRITE(min) { return extremum(e, "Min"); }
 
-Names is_inf(Emit& e) {
+ONNX_WRITE(is_inf) {
   return {e.add("IsInf", {e.in(0)},
                 {{"detect_positive", e.attrs().b("positive")},
                  {"detect_negative", e.attrs().b("negative")}})};
 }
-Names is_finite(Emit& e) {
+ONNX_WRITE(is_finite) {
   return {e.add("Not", {e.add("Or", {e.add("IsNaN", {e.in(0)}), e.add("IsInf", {e.in(0)})})})};
 }
 
 std::string negated(Emit& e, const char* op) { return e.add("Not", {e.add(op, e.all())}); }
-Names not_equal(Emit& e) { return {negated(e, "Equal")}; }
-Names logical_nand(Emit& e) { return {negated(e, "And")}; }
-Names logical_nor(Emit& e) { return {negated(e, "Or")}; }
-Names logical_xnor(Emit& e) { return {negated(e, "Xor")}; }
+ONNX_WRITE(not_equal) { return {negated(e, "Equal")}; }
+ONNX_WRITE(logical_nand) { return {negated(e, "And")}; }
+ONNX_WRITE(logical_nor) { return {negated(e, "Or")}; }
+ONNX_WRITE(logical_xnor) { return {negated(e, "Xor")}; }
 
-Names clamp(Emit& e) {
+ONNX_WRITE(clamp) {
   Names inputs = {e.in(0)};
   static const char* kBounds[] = {"min", "max"};
   for (size_t i = 0; i < 2; ++i) {
@@ -97,120 +98,81 @@ Names clamp(Emit& e) {
   return {e.add("Clip", inputs)};
 }
 
-Names cast(Emit& e) {
+ONNX_WRITE(cast) {
   OutAttrs attrs = {{"to", e.attrs().dtype("dtype")}};
   if (!e.attrs().b("saturate")) attrs.emplace_back("saturate", 0);
   return {e.add("Cast", {e.in(0)}, attrs)};
 }
 
-template <const char*& Op>
-Names with_alpha(Emit& e) {
-  return {e.add(Op, {e.in(0)}, {{"alpha", e.attrs().f("alpha")}})};
+Names with_alpha(Emit& e, const char* op) {
+  return {e.add(op, {e.in(0)}, {{"alpha", e.attrs().f("alpha")}})};
 }
-const char *kLeakyRelu = "LeakyRelu", *kElu = "Elu", *kCelu = "Celu",
-           *kThresholdedRelu = "ThresholdedRelu";
+ONNX_WRITE(celu) { return with_alpha(e, "Celu"); }
+ONNX_WRITE(elu) { return with_alpha(e, "Elu"); }
+ONNX_WRITE(leaky_relu) { return with_alpha(e, "LeakyRelu"); }
+ONNX_WRITE(thresholded_relu) { return with_alpha(e, "ThresholdedRelu"); }
 
-Names selu(Emit& e) {
+ONNX_WRITE(selu) {
   return {
       e.add("Selu", {e.in(0)}, {{"alpha", e.attrs().f("alpha")}, {"gamma", e.attrs().f("gamma")}})};
 }
-Names gelu(Emit& e) {
+ONNX_WRITE(gelu) {
   return {e.add("Gelu", {e.in(0)}, {{"approximate", e.attrs().s("approximate")}})};
 }
-Names silu(Emit& e) { return {e.add("Mul", {e.in(0), e.add("Sigmoid", {e.in(0)})})}; }
-Names hard_sigmoid(Emit& e) {
+ONNX_WRITE(silu) { return {e.add("Mul", {e.in(0), e.add("Sigmoid", {e.in(0)})})}; }
+ONNX_WRITE(hard_sigmoid) {
   return {e.add("HardSigmoid", {e.in(0)},
                 {{"alpha", e.attrs().f("alpha")}, {"beta", e.attrs().f("beta")}})};
 }
-Names softmax(Emit& e) { return {e.add("Softmax", {e.in(0)}, {{"axis", e.attrs().i("axis")}})}; }
-Names log_softmax(Emit& e) {
+ONNX_WRITE(softmax) { return {e.add("Softmax", {e.in(0)}, {{"axis", e.attrs().i("axis")}})}; }
+ONNX_WRITE(log_softmax) {
   return {e.add("LogSoftmax", {e.in(0)}, {{"axis", e.attrs().i("axis")}})};
 }
 
-const Writer kElementwiseTable[] = {
-    {"abs", "Abs"},
-    {"acos", "Acos"},
-    {"acosh", "Acosh"},
-    {"add", "Add"},
-    {"asin", "Asin"},
-    {"asinh", "Asinh"},
-    {"atan", "Atan"},
-    {"atanh", "Atanh"},
-    {"cast", cast},
-    {"ceil", whole<kCeil>},
-    {"celu", with_alpha<kCelu>},
-    {"clamp", clamp},
-    {"cos", "Cos"},
-    {"cosh", "Cosh"},
-    {"div", div},
-    {"elu", with_alpha<kElu>},
-    {"equal", "Equal"},
-    {"erf", "Erf"},
-    {"exp", "Exp"},
-    {"exp10", exp10},
-    {"exp2", exp2},
-    {"expm1", expm1},
-    {"floor", whole<kFloor>},
-    {"floor_mod", floor_mod},
-    {"gelu", gelu},
-    {"greater", "Greater"},
-    {"greater_equal", "GreaterOrEqual"},
-    {"hard_sigmoid", hard_sigmoid},
-    {"hard_swish", "HardSwish"},
-    {"identity", "Identity"},
-    {"is_finite", is_finite},
-    {"is_inf", is_inf},
-    {"is_nan", "IsNaN"},
-    {"leaky_relu", with_alpha<kLeakyRelu>},
-    {"less", "Less"},
-    {"less_equal", "LessOrEqual"},
-    {"log", "Log"},
-    {"log10", log10},
-    {"log1p", log1p},
-    {"log2", log2},
-    {"log_softmax", log_softmax},
-    {"logical_and", "And"},
-    {"logical_nand", logical_nand},
-    {"logical_nor", logical_nor},
-    {"logical_not", "Not"},
-    {"logical_or", "Or"},
-    {"logical_xnor", logical_xnor},
-    {"logical_xor", "Xor"},
-    {"max", max},
-    {"min", min},
-    {"mish", "Mish"},
-    {"mod", mod},
-    {"mul", "Mul"},
-    {"neg", "Neg"},
-    {"not_equal", not_equal},
-    {"pow", "Pow"},
-    {"prelu", "PRelu"},
-    {"reciprocal", "Reciprocal"},
-    {"relu", "Relu"},
-    {"rint", whole<kRound>},
-    {"round", round},
-    {"rsqrt", rsqrt},
-    {"selu", selu},
-    {"sigmoid", "Sigmoid"},
-    {"sign", "Sign"},
-    {"silu", silu},
-    {"sin", "Sin"},
-    {"sinh", "Sinh"},
-    {"softmax", softmax},
-    {"softplus", "Softplus"},
-    {"softsign", "Softsign"},
-    {"sqrt", "Sqrt"},
-    {"square", square},
-    {"sub", "Sub"},
-    {"tan", "Tan"},
-    {"tanh", "Tanh"},
-    {"thresholded_relu", with_alpha<kThresholdedRelu>},
-    {"trunc", trunc},
-    {"where", "Where"},
-};
+ONNX_WRITE_SAME(abs, "Abs");
+ONNX_WRITE_SAME(acos, "Acos");
+ONNX_WRITE_SAME(acosh, "Acosh");
+ONNX_WRITE_SAME(add, "Add");
+ONNX_WRITE_SAME(asin, "Asin");
+ONNX_WRITE_SAME(asinh, "Asinh");
+ONNX_WRITE_SAME(atan, "Atan");
+ONNX_WRITE_SAME(atanh, "Atanh");
+ONNX_WRITE_SAME(cos, "Cos");
+ONNX_WRITE_SAME(cosh, "Cosh");
+ONNX_WRITE_SAME(equal, "Equal");
+ONNX_WRITE_SAME(erf, "Erf");
+ONNX_WRITE_SAME(exp, "Exp");
+ONNX_WRITE_SAME(greater, "Greater");
+ONNX_WRITE_SAME(greater_equal, "GreaterOrEqual");
+ONNX_WRITE_SAME(hard_swish, "HardSwish");
+ONNX_WRITE_SAME(identity, "Identity");
+ONNX_WRITE_SAME(is_nan, "IsNaN");
+ONNX_WRITE_SAME(less, "Less");
+ONNX_WRITE_SAME(less_equal, "LessOrEqual");
+ONNX_WRITE_SAME(log, "Log");
+ONNX_WRITE_SAME(logical_and, "And");
+ONNX_WRITE_SAME(logical_not, "Not");
+ONNX_WRITE_SAME(logical_or, "Or");
+ONNX_WRITE_SAME(logical_xor, "Xor");
+ONNX_WRITE_SAME(mish, "Mish");
+ONNX_WRITE_SAME(mul, "Mul");
+ONNX_WRITE_SAME(neg, "Neg");
+ONNX_WRITE_SAME(pow, "Pow");
+ONNX_WRITE_SAME(prelu, "PRelu");
+ONNX_WRITE_SAME(reciprocal, "Reciprocal");
+ONNX_WRITE_SAME(relu, "Relu");
+ONNX_WRITE_SAME(sigmoid, "Sigmoid");
+ONNX_WRITE_SAME(sign, "Sign");
+ONNX_WRITE_SAME(sin, "Sin");
+ONNX_WRITE_SAME(sinh, "Sinh");
+ONNX_WRITE_SAME(softplus, "Softplus");
+ONNX_WRITE_SAME(softsign, "Softsign");
+ONNX_WRITE_SAME(sqrt, "Sqrt");
+ONNX_WRITE_SAME(sub, "Sub");
+ONNX_WRITE_SAME(tan, "Tan");
+ONNX_WRITE_SAME(tanh, "Tanh");
+ONNX_WRITE_SAME(where, "Where");
 
 }  // namespace
-
-std::span<const Writer> elementwise_writers() { return kElementwiseTable; }
 
 }  // namespace anymps::onnx

@@ -28,7 +28,7 @@ OutAttrs window_attrs(Emit& e) {
   return attrs;
 }
 
-Names conv(Emit& e) {
+ONNX_WRITE(conv) {
   const Layout layout(e);
   const int64_t rank = e.rank();
   OutAttrs attrs = window_attrs(e);
@@ -45,7 +45,7 @@ Names conv(Emit& e) {
   return {activated(e, y, "alpha", "beta")};
 }
 
-Names conv_transpose(Emit& e) {
+ONNX_WRITE(conv_transpose) {
   const Layout layout(e);
   const int64_t rank = e.rank();
   OutAttrs attrs = window_attrs(e);
@@ -69,11 +69,11 @@ Names pool(Emit& e, const char* op, const OutAttrs& more = {}) {
   y[0] = layout.back(y[0], e.rank());
   return y;
 }
-Names max_pool(Emit& e) { return pool(e, "MaxPool"); }
-Names avg_pool(Emit& e) {
+ONNX_WRITE(max_pool) { return pool(e, "MaxPool"); }
+ONNX_WRITE(avg_pool) {
   return pool(e, "AveragePool", {{"count_include_pad", e.attrs().b("count_include_pad")}});
 }
-Names lp_pool(Emit& e) { return pool(e, "LpPool", {{"p", e.attrs().i("p")}}); }
+ONNX_WRITE(lp_pool) { return pool(e, "LpPool", {{"p", e.attrs().i("p")}}); }
 
 // An optional vector, or one number for each channel of `like`.
 std::string per_channel(Emit& e, size_t i, const Dim& channels, double otherwise) {
@@ -82,7 +82,7 @@ std::string per_channel(Emit& e, size_t i, const Dim& channels, double otherwise
   return e.add("Expand", {e.number(e.dtype(), otherwise), e.ints({channels.value()})});
 }
 
-Names batch_norm(Emit& e) {
+ONNX_WRITE(batch_norm) {
   int64_t axis = e.attrs().i("axis");
   const int64_t rank = e.rank();
   if (axis < 0) axis += rank;
@@ -109,7 +109,7 @@ Ints trailing_axes(Emit& e) {
   return axes;
 }
 
-Names layer_norm(Emit& e) {
+ONNX_WRITE(layer_norm) {
   const Ints over = trailing_axes(e);
   bool whole = e.has(1) && e.value(1).type.ranked && e.rank(1) == static_cast<int64_t>(over.size());
   for (size_t i = 0; whole && i < over.size(); ++i)
@@ -130,7 +130,7 @@ Names layer_norm(Emit& e) {
   return {y, mean, inverse};
 }
 
-Names rms_norm(Emit& e) {
+ONNX_WRITE(rms_norm) {
   const std::string x = e.in(0);
   const std::string mean = e.add("ReduceMean", {e.add("Mul", {x, x}), e.ints(trailing_axes(e))});
   const std::string sum = e.add("Add", {mean, e.number(e.dtype(), e.attrs().f("epsilon"))});
@@ -138,21 +138,21 @@ Names rms_norm(Emit& e) {
   return {e.has(1) ? e.add("Mul", {y, e.in(1)}) : y};
 }
 
-Names group_norm(Emit& e) {
+ONNX_WRITE(group_norm) {
   const Dim channels = e.value(0).shape()[1];
   return {e.add("GroupNormalization",
                 {e.in(0), per_channel(e, 1, channels, 1), per_channel(e, 2, channels, 0)},
                 {{"num_groups", e.attrs().i("groups")}, {"epsilon", e.attrs().f("epsilon")}})};
 }
 
-Names instance_norm(Emit& e) {
+ONNX_WRITE(instance_norm) {
   const Dim channels = e.value(0).shape()[1];
   return {e.add("InstanceNormalization",
                 {e.in(0), per_channel(e, 1, channels, 1), per_channel(e, 2, channels, 0)},
                 {{"epsilon", e.attrs().f("epsilon")}})};
 }
 
-Names lrn(Emit& e) {
+ONNX_WRITE(lrn) {
   return {e.add("LRN", {e.in(0)},
                 {{"size", e.attrs().i("size")},
                  {"alpha", e.attrs().f("alpha")},
@@ -167,7 +167,7 @@ std::string last_two_swapped(Emit& e, size_t i) {
   return e.transpose(e.in(i), perm);
 }
 
-Names matmul(Emit& e) {
+ONNX_WRITE(matmul) {
   const std::string a = e.attrs().b("transpose_a") ? last_two_swapped(e, 0) : e.in(0),
                     b = e.attrs().b("transpose_b") ? last_two_swapped(e, 1) : e.in(1);
   std::string y = e.add("MatMul", {a, b});
@@ -177,7 +177,7 @@ Names matmul(Emit& e) {
   return {activated(e, y, "act_alpha", "act_beta")};
 }
 
-Names sdpa(Emit& e) {
+ONNX_WRITE(sdpa) {
   const Dim& depth = e.value(0).shape()[3];
   double scale = e.attrs().f("scale");
   if (scale == 0 && !depth.known()) e.refuse("the width of a head is not known");
@@ -204,24 +204,6 @@ Names sdpa(Emit& e) {
   return {e.add("MatMul", {p, e.in(2)})};
 }
 
-const Writer kLayersTable[] = {
-    {"avg_pool", avg_pool},
-    {"batch_norm", batch_norm},
-    {"conv", conv},
-    {"conv_transpose", conv_transpose},
-    {"group_norm", group_norm},
-    {"instance_norm", instance_norm},
-    {"layer_norm", layer_norm},
-    {"lp_pool", lp_pool},
-    {"lrn", lrn},
-    {"matmul", matmul},
-    {"max_pool", max_pool},
-    {"rms_norm", rms_norm},
-    {"sdpa", sdpa},
-};
-
 }  // namespace
-
-std::span<const Writer> layer_writers() { return kLayersTable; }
 
 }  // namespace anymps::onnx

@@ -8,26 +8,26 @@ namespace anymps::onnx {
 
 namespace {
 
-Names reshape(Emit& e) {
+ONNX_WRITE(reshape) {
   return {
       e.add("Reshape", {e.in(0), e.list(1, "shape")}, {{"allowzero", e.attrs().b("allow_zero")}})};
 }
 
-Names transpose(Emit& e) {
+ONNX_WRITE(transpose) {
   Ints perm = e.attrs().ints("perm");
   for (int64_t& axis : perm)
     if (axis < 0) axis += static_cast<int64_t>(perm.size());
   return {e.add("Transpose", {e.in(0)}, perm.empty() ? OutAttrs{} : OutAttrs{{"perm", perm}})};
 }
 
-Names squeeze(Emit& e) {
+ONNX_WRITE(squeeze) {
   const bool all = !e.has(1) && e.attrs().ints("axes").empty();
   return {e.add("Squeeze", all ? Names{e.in(0)} : Names{e.in(0), e.list(1, "axes")})};
 }
-Names unsqueeze(Emit& e) { return {e.add("Unsqueeze", {e.in(0), e.list(1, "axes")})}; }
-Names flatten(Emit& e) { return {e.add("Flatten", {e.in(0)}, {{"axis", e.attrs().i("axis")}})}; }
+ONNX_WRITE(unsqueeze) { return {e.add("Unsqueeze", {e.in(0), e.list(1, "axes")})}; }
+ONNX_WRITE(flatten) { return {e.add("Flatten", {e.in(0)}, {{"axis", e.attrs().i("axis")}})}; }
 
-Names expand(Emit& e) {
+ONNX_WRITE(expand) {
   if (e.has(1)) return {e.add("Expand", {e.in(0), e.cast(e.in(1), DType::kI64)})};
   Ints shape = e.attrs().ints("shape");
   for (int64_t& extent : shape)
@@ -35,9 +35,9 @@ Names expand(Emit& e) {
   return {e.add("Expand", {e.in(0), e.ints(shape)})};
 }
 
-Names tile(Emit& e) { return {e.add("Tile", {e.in(0), e.list(1, "repeats")})}; }
+ONNX_WRITE(tile) { return {e.add("Tile", {e.in(0), e.list(1, "repeats")})}; }
 
-Names slice(Emit& e) {
+ONNX_WRITE(slice) {
   const bool no_starts = !e.has(1) && e.attrs().ints("starts").empty();
   if (no_starts) return {e.add("Identity", {e.in(0)})};
   const bool no_axes = !e.has(3) && e.attrs().ints("axes").empty(),
@@ -47,7 +47,7 @@ Names slice(Emit& e) {
                           no_steps ? std::string() : e.list(4, "steps")})};
 }
 
-Names split(Emit& e) {
+ONNX_WRITE(split) {
   const size_t count = e.node.outputs.size();
   OutAttrs attrs = {{"axis", e.attrs().i("axis")}};
   if (e.has(1) || !e.attrs().ints("sizes").empty())
@@ -56,9 +56,9 @@ Names split(Emit& e) {
   return e.add_all("Split", {e.in(0)}, attrs, count);
 }
 
-Names concat(Emit& e) { return {e.add("Concat", e.all(), {{"axis", e.attrs().i("axis")}})}; }
+ONNX_WRITE(concat) { return {e.add("Concat", e.all(), {{"axis", e.attrs().i("axis")}})}; }
 
-Names stack(Emit& e) {
+ONNX_WRITE(stack) {
   int64_t axis = e.attrs().i("axis");
   if (axis < 0) axis += e.rank() + 1;
   Names wide;
@@ -66,7 +66,7 @@ Names stack(Emit& e) {
   return {e.add("Concat", wide, {{"axis", axis}})};
 }
 
-Names pad(Emit& e) {
+ONNX_WRITE(pad) {
   std::string mode = e.attrs().s("mode");
   if (mode == "symmetric") e.refuse("ONNX has no symmetric padding");
   if (!e.has(1) && e.attrs().ints("pads").empty()) return {e.add("Identity", {e.in(0)})};
@@ -78,7 +78,7 @@ Names pad(Emit& e) {
   return {e.add("Pad", {e.in(0), e.list(1, "pads"), value, e.in(3)}, {{"mode", mode}})};
 }
 
-Names reverse(Emit& e) {
+ONNX_WRITE(reverse) {
   Ints axes = e.attrs().ints("axes");
   if (axes.empty()) {
     axes.resize(static_cast<size_t>(e.rank()));
@@ -89,53 +89,53 @@ Names reverse(Emit& e) {
   return {e.add("Slice", {e.in(0), e.ints(last), e.ints(end), e.ints(axes), e.ints(back)})};
 }
 
-Names depth_to_space(Emit& e) {
+ONNX_WRITE(depth_to_space) {
   if (e.attrs().s("layout") != "channels_first") e.refuse("its layout is channels last");
   return {e.add("DepthToSpace", {e.in(0)},
                 {{"blocksize", e.attrs().i("block")}, {"mode", e.attrs().s("mode")}})};
 }
-Names space_to_depth(Emit& e) {
+ONNX_WRITE(space_to_depth) {
   if (e.attrs().s("layout") != "channels_first" || e.attrs().s("mode") != "DCR")
     e.refuse("its layout or mode has no ONNX op");
   return {e.add("SpaceToDepth", {e.in(0)}, {{"blocksize", e.attrs().i("block")}})};
 }
 
-Names gather(Emit& e) {
+ONNX_WRITE(gather) {
   if (e.attrs().i("batch_dims") != 0) e.refuse("it gathers within batches");
   return {e.add("Gather", {e.in(0), e.in(1)}, {{"axis", e.attrs().i("axis")}})};
 }
-Names gather_along_axis(Emit& e) {
+ONNX_WRITE(gather_along_axis) {
   return {e.add("GatherElements", {e.in(0), e.in(1)}, {{"axis", e.attrs().i("axis")}})};
 }
-Names gather_nd(Emit& e) {
+ONNX_WRITE(gather_nd) {
   return {e.add("GatherND", {e.in(0), e.cast(e.in(1), DType::kI64)},
                 {{"batch_dims", e.attrs().i("batch_dims")}})};
 }
 
-Names shape(Emit& e) {
+ONNX_WRITE(shape) {
   OutAttrs attrs = {{"start", e.attrs().i("start")}};
   if (e.attrs().i("end") != INT64_MAX) attrs.emplace_back("end", e.attrs().i("end"));
   return {e.add("Shape", {e.in(0)}, attrs)};
 }
 
-Names range(Emit& e) { return {e.add("Range", e.all())}; }
+ONNX_WRITE(range) { return {e.add("Range", e.all())}; }
 
-Names fill(Emit& e) {
+ONNX_WRITE(fill) {
   std::string value = e.has(1) ? e.in(1) : e.number(e.attrs().dtype("dtype"), e.attrs().f("value"));
   if (e.has(1)) e.attrs().dtype("dtype"), e.attrs().f("value");  // the input's win
   if (e.has(1) && e.rank(1) > 0) value = e.add("Reshape", {value, e.ints({})});
   return {e.add("Expand", {value, e.list(0, "shape")})};
 }
 
-Names one_hot(Emit& e) { return {e.add("OneHot", e.all(), {{"axis", e.attrs().i("axis")}})}; }
+ONNX_WRITE(one_hot) { return {e.add("OneHot", e.all(), {{"axis", e.attrs().i("axis")}})}; }
 
-Names trilu(Emit& e) {
+ONNX_WRITE(trilu) {
   const std::string k = e.has(1) ? e.cast(e.in(1), DType::kI64)
                                  : e.number(DType::kI64, static_cast<double>(e.attrs().i("k")));
   return {e.add("Trilu", {e.in(0), k}, {{"upper", e.attrs().b("upper")}})};
 }
 
-Names cumsum(Emit& e) {
+ONNX_WRITE(cumsum) {
   const std::string axis =
       e.has(1) ? e.in(1) : e.number(DType::kI64, static_cast<double>(e.attrs().i("axis")));
   return {e.add("CumSum", {e.in(0), axis},
@@ -150,20 +150,18 @@ Names reduce(Emit& e, const char* op) {
   return {e.add(op, absent ? Names{e.in(0)} : Names{e.in(0), e.list(1, "axes")},
                 {{"keepdims", e.attrs().b("keep_dims")}, {"noop_with_empty_axes", none}})};
 }
-#define REDUCTION(name, op) \
-  Names name(Emit& e) { return reduce(e, #op); }
-REDUCTION(reduce_and, ReduceMin);
-REDUCTION(reduce_l1, ReduceL1);
-REDUCTION(reduce_l2, ReduceL2);
-REDUCTION(reduce_log_sum, ReduceLogSum);
-REDUCTION(reduce_log_sum_exp, ReduceLogSumExp);
-REDUCTION(reduce_max, ReduceMax);
-REDUCTION(reduce_mean, ReduceMean);
-REDUCTION(reduce_min, ReduceMin);
-REDUCTION(reduce_or, ReduceMax);
-REDUCTION(reduce_prod, ReduceProd);
-REDUCTION(reduce_sum, ReduceSum);
-REDUCTION(reduce_sum_square, ReduceSumSquare);
+ONNX_WRITE(reduce_and) { return reduce(e, "ReduceMin"); }
+ONNX_WRITE(reduce_l1) { return reduce(e, "ReduceL1"); }
+ONNX_WRITE(reduce_l2) { return reduce(e, "ReduceL2"); }
+ONNX_WRITE(reduce_log_sum) { return reduce(e, "ReduceLogSum"); }
+ONNX_WRITE(reduce_log_sum_exp) { return reduce(e, "ReduceLogSumExp"); }
+ONNX_WRITE(reduce_max) { return reduce(e, "ReduceMax"); }
+ONNX_WRITE(reduce_mean) { return reduce(e, "ReduceMean"); }
+ONNX_WRITE(reduce_min) { return reduce(e, "ReduceMin"); }
+ONNX_WRITE(reduce_or) { return reduce(e, "ReduceMax"); }
+ONNX_WRITE(reduce_prod) { return reduce(e, "ReduceProd"); }
+ONNX_WRITE(reduce_sum) { return reduce(e, "ReduceSum"); }
+ONNX_WRITE(reduce_sum_square) { return reduce(e, "ReduceSumSquare"); }
 
 Names arg(Emit& e, const char* op) {
   return {e.add(op, {e.in(0)},
@@ -171,53 +169,11 @@ Names arg(Emit& e, const char* op) {
                  {"keepdims", e.attrs().b("keep_dims")},
                  {"select_last_index", e.attrs().b("select_last")}})};
 }
-Names arg_max(Emit& e) { return arg(e, "ArgMax"); }
-Names arg_min(Emit& e) { return arg(e, "ArgMin"); }
+ONNX_WRITE(arg_max) { return arg(e, "ArgMax"); }
+ONNX_WRITE(arg_min) { return arg(e, "ArgMin"); }
 
-const Writer kMovesTable[] = {
-    {"arg_max", arg_max},
-    {"arg_min", arg_min},
-    {"concat", concat},
-    {"cumsum", cumsum},
-    {"depth_to_space", depth_to_space},
-    {"expand", expand},
-    {"fill", fill},
-    {"flatten", flatten},
-    {"gather", gather},
-    {"gather_along_axis", gather_along_axis},
-    {"gather_nd", gather_nd},
-    {"one_hot", one_hot},
-    {"pad", pad},
-    {"range", range},
-    {"reduce_and", reduce_and},
-    {"reduce_l1", reduce_l1},
-    {"reduce_l2", reduce_l2},
-    {"reduce_log_sum", reduce_log_sum},
-    {"reduce_log_sum_exp", reduce_log_sum_exp},
-    {"reduce_max", reduce_max},
-    {"reduce_mean", reduce_mean},
-    {"reduce_min", reduce_min},
-    {"reduce_or", reduce_or},
-    {"reduce_prod", reduce_prod},
-    {"reduce_sum", reduce_sum},
-    {"reduce_sum_square", reduce_sum_square},
-    {"reshape", reshape},
-    {"reverse", reverse},
-    {"shape", shape},
-    {"size", "Size"},
-    {"slice", slice},
-    {"space_to_depth", space_to_depth},
-    {"split", split},
-    {"squeeze", squeeze},
-    {"stack", stack},
-    {"tile", tile},
-    {"transpose", transpose},
-    {"trilu", trilu},
-    {"unsqueeze", unsqueeze},
-};
+ONNX_WRITE_SAME(size, "Size");
 
 }  // namespace
-
-std::span<const Writer> move_writers() { return kMovesTable; }
 
 }  // namespace anymps::onnx

@@ -45,28 +45,20 @@ Names layer(Emit& e, const char* op, const OutAttrs& attrs) {
   return e.add_all(op, inputs, attrs, e.node.outputs.size());
 }
 
-Names lstm(Emit& e) {
+ONNX_WRITE(lstm) {
   OutAttrs attrs = attrs_of(e, {"sigmoid", "tanh", "tanh"});
   if (e.attrs().b("input_forget")) attrs.emplace_back("input_forget", 1);
   return layer(e, "LSTM", attrs);
 }
 
-Names gru(Emit& e) {
+ONNX_WRITE(gru) {
   OutAttrs attrs = attrs_of(e, {"sigmoid", "tanh"});
   attrs.emplace_back("linear_before_reset", e.attrs().b("linear_before_reset"));
   return layer(e, "GRU", attrs);
 }
 
-Names rnn(Emit& e) { return layer(e, "RNN", attrs_of(e, {e.attrs().s("activation")})); }
-
-const Writer kRecurrentTable[] = {
-    {"gru", gru},
-    {"lstm", lstm},
-    {"rnn", rnn},
-};
+ONNX_WRITE(rnn) { return layer(e, "RNN", attrs_of(e, {e.attrs().s("activation")})); }
 
 }  // namespace
-
-std::span<const Writer> recurrent_writers() { return kRecurrentTable; }
 
 }  // namespace anymps::onnx

@@ -10,25 +10,23 @@ namespace {
 // A place in a list, as ONNX has it; absent where it is absent.
 std::string place(Emit& e, size_t i) { return e.has(i) ? e.scalar(i) : std::string(); }
 
-Names sequence_at(Emit& e) { return {e.add("SequenceAt", {e.in(0), place(e, 1)})}; }
-Names sequence_insert(Emit& e) {
-  return {e.add("SequenceInsert", {e.in(0), e.in(1), place(e, 2)})};
-}
-Names sequence_erase(Emit& e) { return {e.add("SequenceErase", {e.in(0), place(e, 1)})}; }
-Names sequence_empty(Emit& e) {
+ONNX_WRITE(sequence_at) { return {e.add("SequenceAt", {e.in(0), place(e, 1)})}; }
+ONNX_WRITE(sequence_insert) { return {e.add("SequenceInsert", {e.in(0), e.in(1), place(e, 2)})}; }
+ONNX_WRITE(sequence_erase) { return {e.add("SequenceErase", {e.in(0), place(e, 1)})}; }
+ONNX_WRITE(sequence_empty) {
   return {e.add("SequenceEmpty", {}, {{"dtype", e.attrs().dtype("dtype")}})};
 }
-Names split_to_sequence(Emit& e) {
+ONNX_WRITE(split_to_sequence) {
   OutAttrs attrs = {{"axis", e.attrs().i("axis")}, {"keepdims", e.attrs().b("keep_dims")}};
   if (e.has(1)) attrs.pop_back();
   return {e.add("SplitToSequence", {e.in(0), e.in(1)}, attrs)};
 }
-Names concat_from_sequence(Emit& e) {
+ONNX_WRITE(concat_from_sequence) {
   return {e.add("ConcatFromSequence", {e.in(0)},
                 {{"axis", e.attrs().i("axis")}, {"new_axis", e.attrs().b("new_axis")}})};
 }
 
-Names optional(Emit& e) {
+ONNX_WRITE(optional) {
   const bool sequence = e.attrs().b("sequence");
   const DType dtype = e.attrs().dtype("dtype");
   if (e.has(0)) return {e.add("Optional", {e.in(0)})};
@@ -37,7 +35,7 @@ Names optional(Emit& e) {
   return {e.add("Optional", {}, {{"type", OutType{type_bytes(type, false)}}})};
 }
 
-Names string_split(Emit& e) {
+ONNX_WRITE(string_split) {
   OutAttrs attrs;
   if (!e.attrs().s("delimiter").empty()) attrs.emplace_back("delimiter", e.attrs().s("delimiter"));
   if (e.attrs().i("max_split") >= 0) attrs.emplace_back("maxsplit", e.attrs().i("max_split"));
@@ -56,7 +54,7 @@ Names texts(Emit& e, size_t i) {
   return list;
 }
 
-Names string_normalizer(Emit& e) {
+ONNX_WRITE(string_normalizer) {
   std::string change = e.attrs().s("case_change");
   for (char& c : change) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   OutAttrs attrs = {{"case_change_action", change},
@@ -66,31 +64,17 @@ Names string_normalizer(Emit& e) {
   return {e.add("StringNormalizer", {e.in(0)}, attrs)};
 }
 
-Names regex_full_match(Emit& e) {
+ONNX_WRITE(regex_full_match) {
   return {e.add("RegexFullMatch", {e.in(0)}, {{"pattern", e.attrs().s("pattern")}})};
 }
 
-const Writer kListsTable[] = {
-    {"concat_from_sequence", concat_from_sequence},
-    {"container_identity", "Identity"},
-    {"optional", optional},
-    {"optional_get_element", "OptionalGetElement"},
-    {"optional_has_element", "OptionalHasElement"},
-    {"regex_full_match", regex_full_match},
-    {"sequence_at", sequence_at},
-    {"sequence_construct", "SequenceConstruct"},
-    {"sequence_empty", sequence_empty},
-    {"sequence_erase", sequence_erase},
-    {"sequence_insert", sequence_insert},
-    {"sequence_length", "SequenceLength"},
-    {"split_to_sequence", split_to_sequence},
-    {"string_concat", "StringConcat"},
-    {"string_normalizer", string_normalizer},
-    {"string_split", string_split},
-};
+ONNX_WRITE_SAME(container_identity, "Identity");
+ONNX_WRITE_SAME(optional_get_element, "OptionalGetElement");
+ONNX_WRITE_SAME(optional_has_element, "OptionalHasElement");
+ONNX_WRITE_SAME(sequence_construct, "SequenceConstruct");
+ONNX_WRITE_SAME(sequence_length, "SequenceLength");
+ONNX_WRITE_SAME(string_concat, "StringConcat");
 
 }  // namespace
-
-std::span<const Writer> list_writers() { return kListsTable; }
 
 }  // namespace anymps::onnx

@@ -12,7 +12,7 @@ std::string number_of(Emit& e, size_t i, const char* attr) {
   return e.has(i) ? e.scalar(i) : e.number(DType::kI64, otherwise);
 }
 
-Names dft(Emit& e) {
+ONNX_WRITE(dft) {
   const bool inverse = e.attrs().b("inverse"), onesided = e.attrs().b("onesided");
   if (inverse && onesided) e.refuse("ONNX has no inverse of a onesided transform");
   const bool length = e.has(1) || e.attrs().i("length") != 0;
@@ -21,7 +21,7 @@ Names dft(Emit& e) {
       {{"inverse", inverse}, {"onesided", onesided}})};
 }
 
-Names stft(Emit& e) {
+ONNX_WRITE(stft) {
   std::string signal = e.in(0);
   if (e.rank() == 2) signal = e.add("Unsqueeze", {signal, e.ints({-1})});
   std::string length;
@@ -33,7 +33,7 @@ Names stft(Emit& e) {
                 {{"onesided", e.attrs().b("onesided")}})};
 }
 
-Names window(Emit& e) {
+ONNX_WRITE(window) {
   const std::string& kind = e.attrs().s("kind");
   const char* op = kind == "hann"      ? "HannWindow"
                    : kind == "hamming" ? "HammingWindow"
@@ -43,12 +43,12 @@ Names window(Emit& e) {
       {{"periodic", e.attrs().b("periodic")}, {"output_datatype", e.attrs().dtype("dtype")}})};
 }
 
-Names mel_weight_matrix(Emit& e) {
+ONNX_WRITE(mel_weight_matrix) {
   return {e.add("MelWeightMatrix", {e.scalar(0), e.scalar(1), e.scalar(2), e.in(3), e.in(4)},
                 {{"output_datatype", e.attrs().dtype("dtype")}})};
 }
 
-Names grid_sample(Emit& e) {
+ONNX_WRITE(grid_sample) {
   const Layout layout(e);
   const std::string& padding = e.attrs().s("padding");
   if (padding != "constant" && padding != "border" && padding != "reflection")
@@ -60,22 +60,11 @@ Names grid_sample(Emit& e) {
                       e.rank())};
 }
 
-Names affine_grid(Emit& e) {
+ONNX_WRITE(affine_grid) {
   return {e.add("AffineGrid", {e.in(0), e.list(1, "size")},
                 {{"align_corners", e.attrs().b("align_corners")}})};
 }
 
-const Writer kSignalsTable[] = {
-    {"affine_grid", affine_grid},
-    {"dft", dft},
-    {"grid_sample", grid_sample},
-    {"mel_weight_matrix", mel_weight_matrix},
-    {"stft", stft},
-    {"window", window},
-};
-
 }  // namespace
-
-std::span<const Writer> signal_writers() { return kSignalsTable; }
 
 }  // namespace anymps::onnx
