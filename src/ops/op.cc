@@ -114,6 +114,16 @@ OpWriter& OpWriter::mps(std::string selector) {
   return *this;
 }
 
+OpWriter& OpWriter::onnx(std::string name, std::vector<std::string> attrs) {
+  op_->onnx = std::move(name);
+  op_->onnx_attrs = std::move(attrs);
+  return *this;
+}
+OpWriter& OpWriter::aten(std::string name) {
+  op_->aten = std::move(name);
+  return *this;
+}
+
 OpWriter& OpWriter::input(std::string name, DTypeSet dtypes, std::string type, std::string doc) {
   op_->inputs.push_back({std::move(name), dtypes, std::move(type), false, false, std::move(doc)});
   return *this;

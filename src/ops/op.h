@@ -150,6 +150,11 @@ struct Op {
   std::string name, doc, formula;
   std::string family, file;      // where its record is: src/ops/<family>/<file>.cc
   std::vector<std::string> mps;  // the MPSGraph selectors it covers
+  // The ONNX op with the same inputs, and the attributes that both have, under the same name and
+  // with the same default. "": there is none.
+  std::string onnx;
+  std::vector<std::string> onnx_attrs;
+  std::string aten;  // torch's function of one tensor that is the same: "tanh"
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
   bool variadic_outputs = false;
@@ -180,6 +185,8 @@ class OpWriter {
   OpWriter& doc(std::string text);
   OpWriter& formula(std::string text);  // one line of pseudo code for the reference page
   OpWriter& mps(std::string selector);  // may be repeated
+  OpWriter& onnx(std::string name, std::vector<std::string> attrs = {});
+  OpWriter& aten(std::string name);
   OpWriter& input(std::string name, DTypeSet dtypes, std::string type = "T", std::string doc = "");
   OpWriter& optional(std::string name, DTypeSet dtypes, std::string type = "T",
                      std::string doc = "");

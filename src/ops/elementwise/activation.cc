@@ -18,15 +18,19 @@ namespace anymps {
       .domain(-6, 6)
 
 ACTIVATION(relu, kReal, "x where it is positive, else 0.", "y = max(x, 0)")
+    .onnx("Relu")
+    .aten("relu")
     .mps("reLUWithTensor:name:")
     .facts(kNoRounding)
     .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
 ACTIVATION(leaky_relu, kFloat, "Relu with a slope for negative x.", "y = x < 0 ? alpha * x : x")
+    .onnx("LeakyRelu", {"alpha"})
     .mps("leakyReLUWithTensor:alpha:name:")
     .attr("alpha", 0.01, "slope below 0");
 OP(prelu)
     .doc("Leaky relu whose slope is a tensor that broadcasts with x.")
     .formula("y = x < 0 ? slope * x : x")
+    .onnx("PRelu")
     .mps("leakyReLUWithTensor:alphaTensor:name:")
     .input("x", kFloat)
     .input("slope", kFloat)
@@ -34,31 +38,43 @@ OP(prelu)
     .facts(kElementwise)
     .infer(infer_elementwise);
 ACTIVATION(elu, kFloat, "Exponential linear unit.", "y = x < 0 ? alpha * (exp(x) - 1) : x")
+    .onnx("Elu", {"alpha"})
     .attr("alpha", 1.0, "minus the limit for very negative x");
 ACTIVATION(selu, kFloat, "Scaled exponential linear unit.",
            "y = gamma * (x < 0 ? alpha * (exp(x) - 1) : x)")
+    .onnx("Selu", {"alpha", "gamma"})
     .attr("alpha", 1.67326319217681884765625, "scale below 0")
     .attr("gamma", 1.05070102214813232421875, "scale of all");
 ACTIVATION(celu, kFloat, "Continuously differentiable elu.",
            "y = max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))")
+    .onnx("Celu", {"alpha"})
     .attr("alpha", 1.0, "minus the limit for very negative x");
 ACTIVATION(gelu, kFloat, "Gaussian error linear unit.",
            "none: y = x / 2 * (1 + erf(x / sqrt(2))); "
            "tanh: y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))")
+    .onnx("Gelu", {"approximate"})
     .attr("approximate", "none", {"none", "tanh"}, "which of the two formulas");
-ACTIVATION(silu, kFloat, "x times its sigmoid; also called swish.", "y = x / (1 + exp(-x))");
-ACTIVATION(mish, kFloat, "x times the tanh of its softplus.", "y = x * tanh(ln(1 + exp(x)))");
-ACTIVATION(softplus, kFloat, "A smooth relu.", "y = ln(1 + exp(x))");
-ACTIVATION(softsign, kFloat, "A slow sigmoid in (-1, 1).", "y = x / (1 + |x|)");
+ACTIVATION(silu, kFloat, "x times its sigmoid; also called swish.", "y = x / (1 + exp(-x))")
+    .aten("silu");
+ACTIVATION(mish, kFloat, "x times the tanh of its softplus.", "y = x * tanh(ln(1 + exp(x)))")
+    .onnx("Mish")
+    .aten("mish");
+ACTIVATION(softplus, kFloat, "A smooth relu.", "y = ln(1 + exp(x))").onnx("Softplus");
+ACTIVATION(softsign, kFloat, "A slow sigmoid in (-1, 1).", "y = x / (1 + |x|)").onnx("Softsign");
 ACTIVATION(sigmoid, kFloat, "The logistic function.", "y = 1 / (1 + exp(-x))")
+    .onnx("Sigmoid")
+    .aten("sigmoid")
     .mps("sigmoidWithTensor:name:");
 ACTIVATION(hard_sigmoid, kFloat, "A piecewise linear sigmoid.",
            "y = min(max(alpha * x + beta, 0), 1)")
+    .onnx("HardSigmoid", {"alpha", "beta"})
     .attr("alpha", 0.2, "slope")
     .attr("beta", 0.5, "value at 0");
-ACTIVATION(hard_swish, kFloat, "A piecewise quadratic silu.",
-           "y = x * min(max(x / 6 + 0.5, 0), 1)");
+ACTIVATION(hard_swish, kFloat, "A piecewise quadratic silu.", "y = x * min(max(x / 6 + 0.5, 0), 1)")
+    .onnx("HardSwish")
+    .aten("hardswish");
 ACTIVATION(thresholded_relu, kFloat, "x where it is above alpha, else 0.", "y = x <= alpha ? 0 : x")
+    .onnx("ThresholdedRelu", {"alpha"})
     .attr("alpha", 1.0, "the threshold")
     .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
 
@@ -90,9 +106,11 @@ static void infer_softmax(InferContext& ctx) {
 
 SOFTMAX(softmax, "Exponentials along an axis, scaled to sum to 1.",
         "y = exp(x - max(x)) / sum(exp(x - max(x)))")
+    .onnx("Softmax", {"axis"})
     .mps("softMaxWithTensor:axis:name:");
 SOFTMAX(log_softmax, "The logarithm of softmax, exact where softmax vanishes.",
-        "y = x - max(x) - ln(sum(exp(x - max(x))))");
+        "y = x - max(x) - ln(sum(exp(x - max(x))))")
+    .onnx("LogSoftmax", {"axis"});
 
 // At a kink the gradient is that of the left side, as in PyTorch: relu'(0) is 0.
 

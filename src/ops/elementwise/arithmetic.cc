@@ -29,56 +29,70 @@ constexpr DTypeSet kFloatOrComplex = kFloat | kComplex;
 constexpr Tolerance kExact{.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0};
 
 UNARY(identity, kEvery, "The input itself.", "y = x")
+    .onnx("Identity")
     .mps("identityWithTensor:name:")
     .facts(kNoRounding)
     .tolerance(kExact)
     .view([](ViewContext& view) { return view.strides = view.input.strides, true; });
 
 UNARY(exp, kFloatOrComplex, "e to the power x.", "y = exp(x)")
+    .onnx("Exp")
+    .aten("exp")
     .mps("exponentWithTensor:name:")
     .domain(-4, 4)
     .facts(kSteep);
 UNARY(exp2, kFloat, "2 to the power x.", "y = 2^x")
+    .aten("exp2")
     .mps("exponentBase2WithTensor:name:")
     .domain(-4, 4)
     .facts(kSteep);
 UNARY(exp10, kFloat, "10 to the power x.", "y = 10^x")
     .mps("exponentBase10WithTensor:name:")
-    .domain(-2, 2)
-    .facts(kSteep);
-UNARY(expm1, kFloat, "exp(x) - 1, exact near 0.", "y = exp(x) - 1").domain(-4, 4).facts(kSteep);
+    .domain(-2, 2);
+UNARY(expm1, kFloat, "exp(x) - 1, exact near 0.", "y = exp(x) - 1").aten("expm1").domain(-4, 4);
 UNARY(log, kFloatOrComplex, "Natural logarithm.", "y = ln(x)")
+    .onnx("Log")
+    .aten("log")
     .mps("logarithmWithTensor:name:")
     .domain(0.1, 4)
     .facts(kSteep);
 UNARY(log2, kFloat, "Logarithm to base 2.", "y = ln(x) / ln(2)")
+    .aten("log2")
     .mps("logarithmBase2WithTensor:name:")
     .domain(0.1, 4)
     .facts(kSteep);
 UNARY(log10, kFloat, "Logarithm to base 10.", "y = ln(x) / ln(10)")
+    .aten("log10")
     .mps("logarithmBase10WithTensor:name:")
-    .domain(0.1, 4)
-    .facts(kSteep);
-UNARY(log1p, kFloat, "ln(1 + x), exact near 0.", "y = ln(1 + x)").domain(-0.9, 4).facts(kSteep);
+    .domain(0.1, 4);
+UNARY(log1p, kFloat, "ln(1 + x), exact near 0.", "y = ln(1 + x)").aten("log1p").domain(-0.9, 4);
 
 UNARY(square, kNumber, "x times itself.", "y = x * x")
+    .aten("square")
     .mps("squareWithTensor:name:")
     .mps("absoluteSquareWithTensor:name:")
     .facts(kSteep);
 UNARY(sqrt, kFloatOrComplex, "Square root; NaN for a negative real.", "y = sqrt(x)")
+    .onnx("Sqrt")
+    .aten("sqrt")
     .mps("squareRootWithTensor:name:")
     .domain(0, 4);
 UNARY(rsqrt, kFloatOrComplex, "Reciprocal of the square root.", "y = 1 / sqrt(x)")
+    .aten("rsqrt")
     .mps("reciprocalSquareRootWithTensor:name:")
     .mps("reverseSquareRootWithTensor:name:")
     .domain(0.1, 4)
     .facts(kSteep);
 UNARY(reciprocal, kFloatOrComplex, "One divided by x.", "y = 1 / x")
+    .onnx("Reciprocal")
+    .aten("reciprocal")
     .mps("reciprocalWithTensor:name:")
     .domain(0.1, 4)
     .facts(kSteep);
 
 UNARY(abs, kReal, "Absolute value; the lowest integer wraps to itself.", "y = |x|")
+    .onnx("Abs")
+    .aten("abs")
     .mps("absoluteWithTensor:name:")
     .facts(kNoRounding)
     .tolerance(kExact);
@@ -86,7 +100,14 @@ UNARY(neg, kNumber, "Negative.", "y = -x")
     .mps("negativeWithTensor:name:")
     .facts(kNoRounding)
     .tolerance(kExact);
+UNARY(neg, kNumber, "Negative.", "y = -x")
+    .onnx("Neg")
+    .aten("neg")
+    .mps("negativeWithTensor:name:")
+    .tolerance(kExact);
 UNARY(sign, kReal, "-1, 0 or 1; NaN for NaN.", "y = (x > 0) - (x < 0)")
+    .onnx("Sign")
+    .aten("sign")
     .mps("signWithTensor:name:")
     .facts(kNoRounding)
     .tolerance(kExact);
@@ -99,60 +120,95 @@ OP(signbit)
     .facts(kElementwise)
     .infer(infer_elementwise);
 UNARY(ceil, kReal, "The lowest whole number that is not below x.", "y = ceil(x)")
+    .onnx("Ceil")
+    .aten("ceil")
     .mps("ceilWithTensor:name:")
     .tolerance(kExact);
 UNARY(floor, kReal, "The highest whole number that is not above x.", "y = floor(x)")
+    .onnx("Floor")
+    .aten("floor")
     .mps("floorWithTensor:name:")
     .tolerance(kExact);
 UNARY(round, kReal, "The nearest whole number; halves away from zero.", "y = round(x)")
     .mps("roundWithTensor:name:")
     .tolerance(kExact);
 UNARY(rint, kReal, "The nearest whole number; halves to the even one.", "y = rint(x)")
+    .onnx("Round")
+    .aten("round")
     .mps("rintWithTensor:name:")
     .tolerance(kExact);
 UNARY(trunc, kReal, "x without its fraction.", "y = trunc(x)")
+    .aten("trunc")
     .mps("truncateWithTensor:name:")
     .tolerance(kExact);
 
-UNARY(sin, kFloatOrComplex, "Sine.", "y = sin(x)").mps("sinWithTensor:name:");
-UNARY(cos, kFloatOrComplex, "Cosine.", "y = cos(x)").mps("cosWithTensor:name:");
+UNARY(sin, kFloatOrComplex, "Sine.", "y = sin(x)")
+    .onnx("Sin")
+    .aten("sin")
+    .mps("sinWithTensor:name:");
+UNARY(cos, kFloatOrComplex, "Cosine.", "y = cos(x)")
+    .onnx("Cos")
+    .aten("cos")
+    .mps("cosWithTensor:name:");
 UNARY(tan, kFloatOrComplex, "Tangent.", "y = tan(x)")
+    .onnx("Tan")
+    .aten("tan")
     .mps("tanWithTensor:name:")
-    .domain(-1.2, 1.2)
-    .facts(kSteep);
+    .domain(-1.2, 1.2);
 UNARY(sinh, kFloatOrComplex, "Hyperbolic sine.", "y = sinh(x)")
-    .mps("sinhWithTensor:name:")
-    .facts(kSteep);
+    .onnx("Sinh")
+    .aten("sinh")
+    .mps("sinhWithTensor:name:");
 UNARY(cosh, kFloatOrComplex, "Hyperbolic cosine.", "y = cosh(x)")
-    .mps("coshWithTensor:name:")
-    .facts(kSteep);
-UNARY(tanh, kFloatOrComplex, "Hyperbolic tangent.", "y = tanh(x)").mps("tanhWithTensor:name:");
+    .onnx("Cosh")
+    .aten("cosh")
+    .mps("coshWithTensor:name:");
+UNARY(tanh, kFloatOrComplex, "Hyperbolic tangent.", "y = tanh(x)")
+    .onnx("Tanh")
+    .aten("tanh")
+    .mps("tanhWithTensor:name:");
 UNARY(asin, kFloat, "Inverse sine.", "y = asin(x)")
+    .onnx("Asin")
+    .aten("asin")
     .mps("asinWithTensor:name:")
-    .domain(-1, 1)
-    .facts(kSteep);
+    .domain(-1, 1);
 UNARY(acos, kFloat, "Inverse cosine.", "y = acos(x)")
+    .onnx("Acos")
+    .aten("acos")
     .mps("acosWithTensor:name:")
-    .domain(-1, 1)
-    .facts(kSteep);
-UNARY(atan, kFloat, "Inverse tangent.", "y = atan(x)").mps("atanWithTensor:name:");
-UNARY(asinh, kFloat, "Inverse hyperbolic sine.", "y = asinh(x)").mps("asinhWithTensor:name:");
+    .domain(-1, 1);
+UNARY(atan, kFloat, "Inverse tangent.", "y = atan(x)")
+    .onnx("Atan")
+    .aten("atan")
+    .mps("atanWithTensor:name:");
+UNARY(asinh, kFloat, "Inverse hyperbolic sine.", "y = asinh(x)")
+    .onnx("Asinh")
+    .aten("asinh")
+    .mps("asinhWithTensor:name:");
 UNARY(acosh, kFloat, "Inverse hyperbolic cosine.", "y = acosh(x)")
+    .onnx("Acosh")
+    .aten("acosh")
     .mps("acoshWithTensor:name:")
     .domain(1.1, 4);
 UNARY(atanh, kFloat, "Inverse hyperbolic tangent.", "y = atanh(x)")
+    .onnx("Atanh")
+    .aten("atanh")
     .mps("atanhWithTensor:name:")
     .domain(-0.9, 0.9);
 UNARY(erf, kFloat, "The error function.", "y = 2 / sqrt(pi) * integral(exp(-t^2), t = 0 .. x)")
-    .mps("erfWithTensor:name:")
-    .facts(kSteep);
+    .onnx("Erf")
+    .aten("erf")
+    .mps("erfWithTensor:name:");
 
 BINARY(add, kNumber, "Sum.", "y = a + b")
+    .onnx("Add")
     .mps("additionWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
 BINARY(sub, kNumber, "Difference.", "y = a - b")
+    .onnx("Sub")
     .mps("subtractionWithPrimaryTensor:secondaryTensor:name:");
 BINARY(mul, kNumber, "Product.", "y = a * b")
+    .onnx("Mul")
     .mps("multiplicationWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
 
@@ -165,6 +221,7 @@ BINARY(div, kNumber,
        "Quotient. Integers are divided toward zero unless rounding is 'floor', and dividing them "
        "by 0 is an error; floats follow IEEE 754.",
        "y = round(a / b)")
+    .onnx("Div")
     .mps("divisionWithPrimaryTensor:secondaryTensor:name:")
     .attr("rounding", "none", {"none", "trunc", "floor"}, "how the quotient is made whole")
     .infer(infer_div)
@@ -182,6 +239,7 @@ BINARY(floor_mod, kReal, "Remainder with the sign of b, as Python's %.", "y = a 
     .facts(kSteep);
 BINARY(pow, kNumber, "a to the power b. Of integers, a negative power rounds toward zero.",
        "y = a^b")
+    .onnx("Pow")
     .mps("powerWithPrimaryTensor:secondaryTensor:name:")
     .domain("a", 0.2, 3)
     .domain("b", -2, 2)

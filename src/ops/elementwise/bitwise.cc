@@ -27,15 +27,20 @@ namespace anymps {
       .domain(-100, 100)
 
 BITWISE(bitwise_and, "Bits that are set in both.", "y = a & b")
+    .onnx("BitwiseAnd")
     .mps("bitwiseANDWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
 BITWISE(bitwise_or, "Bits that are set in one or both.", "y = a | b")
+    .onnx("BitwiseOr")
     .mps("bitwiseORWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
 BITWISE(bitwise_xor, "Bits that are set in exactly one.", "y = a ^ b")
+    .onnx("BitwiseXor")
     .mps("bitwiseXORWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
-BITWISE_UNARY(bitwise_not, "Every bit turned over.", "y = ~x").mps("bitwiseNOTWithTensor:name:");
+BITWISE_UNARY(bitwise_not, "Every bit turned over.", "y = ~x")
+    .onnx("BitwiseNot")
+    .mps("bitwiseNOTWithTensor:name:");
 BITWISE(left_shift, "Bits moved up by b places; zeros come in.", "y = a << b")
     .mps("bitwiseLeftShiftWithPrimaryTensor:secondaryTensor:name:")
     .domain("b", 0, 9);

@@ -25,22 +25,31 @@ namespace anymps {
       .infer(infer_elementwise)
 
 COMPARISON(equal, kAny | kText, "True where a and b are equal.", "y = a == b")
+    .onnx("Equal")
     .mps("equalWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
 COMPARISON(not_equal, kAny | kText, "True where a and b differ.", "y = a != b")
     .mps("notEqualWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
 COMPARISON(less, kReal, "True where a is below b.", "y = a < b")
+    .onnx("Less")
     .mps("lessThanWithPrimaryTensor:secondaryTensor:name:");
 COMPARISON(less_equal, kReal, "True where a is not above b.", "y = a <= b")
+    .onnx("LessOrEqual")
     .mps("lessThanOrEqualToWithPrimaryTensor:secondaryTensor:name:");
 COMPARISON(greater, kReal, "True where a is above b.", "y = a > b")
+    .onnx("Greater")
     .mps("greaterThanWithPrimaryTensor:secondaryTensor:name:");
 COMPARISON(greater_equal, kReal, "True where a is not below b.", "y = a >= b")
+    .onnx("GreaterOrEqual")
     .mps("greaterThanOrEqualToWithPrimaryTensor:secondaryTensor:name:");
 
-PREDICATE(is_nan, "True where x is NaN.", "y = x != x").mps("isNaNWithTensor:name:");
+PREDICATE(is_nan, "True where x is NaN.", "y = x != x")
+    .onnx("IsNaN")
+    .aten("isnan")
+    .mps("isNaNWithTensor:name:");
 PREDICATE(is_inf, "True where x is an infinity of a sign that is asked for.", "y = |x| == inf")
+    .aten("isinf")
     .mps("isInfiniteWithTensor:name:")
     .attr("positive", true, "+inf counts")
     .attr("negative", true, "-inf counts");

@@ -20,6 +20,7 @@ namespace anymps {
 OP(logical_not)
     .doc("True where x is false.")
     .formula("y = !x")
+    .onnx("Not")
     .mps("notWithTensor:name:")
     .input("x", kBoolean)
     .output("y")
@@ -27,10 +28,13 @@ OP(logical_not)
     .infer(infer_elementwise);
 
 LOGIC(logical_and, "True where both are.", "y = a && b")
+    .onnx("And")
     .mps("logicalANDWithPrimaryTensor:secondaryTensor:name:");
 LOGIC(logical_or, "True where one is, or both.", "y = a || b")
+    .onnx("Or")
     .mps("logicalORWithPrimaryTensor:secondaryTensor:name:");
 LOGIC(logical_xor, "True where exactly one is.", "y = a != b")
+    .onnx("Xor")
     .mps("logicalXORWithPrimaryTensor:secondaryTensor:name:");
 LOGIC(logical_nand, "False where both are true.", "y = !(a && b)")
     .mps("logicalNANDWithPrimaryTensor:secondaryTensor:name:");
@@ -42,6 +46,7 @@ LOGIC(logical_xnor, "True where both are the same.", "y = a == b")
 OP(where)
     .doc("Elements of a where the condition is true, of b elsewhere; all three broadcast.")
     .formula("y = cond ? a : b")
+    .onnx("Where")
     .mps("selectWithPredicateTensor:truePredicateTensor:falsePredicateTensor:name:")
     .input("cond", kBoolean, "C")
     .input("a", kEvery)

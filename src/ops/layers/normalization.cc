@@ -195,6 +195,7 @@ OP(lrn)
     .formula(
         "y = x / (bias + alpha / size * sum of x[c']^2)^beta, "
         "c' from c - floor((size-1)/2) to c + ceil((size-1)/2)")
+    .onnx("LRN", {"size", "alpha", "beta", "bias"})
     .input("x", kFloat, "T", "[N, C, …]")
     .output("y")
     .required("size", AttrKind::kInt, "channels that are summed")

@@ -92,6 +92,7 @@ void infer_label_encode(InferContext& ctx) {
 OP(string_concat)
     .doc("The text of b after that of a; both broadcast.")
     .formula("y = a + b")
+    .onnx("StringConcat")
     .input("a", kText)
     .input("b", kText)
     .output("y")

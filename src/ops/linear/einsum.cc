@@ -38,6 +38,7 @@ OP(einsum)
         "axes of extent 1 broadcast. Without an arrow the output has the labels that come once, "
         "in alphabetical order.")
     .formula("'ij,jk->ik': y[i,k] = sum over j of a[i,j] * b[j,k]")
+    .onnx("Einsum", {"equation"})
     .variadic("xs", kNumber)
     .output("y")
     .required("equation", AttrKind::kString)

@@ -8,7 +8,10 @@
 
 #include "formats/onnx/model_builder.h"
 #include "formats/onnx/read/import.h"
+#include "formats/onnx/read/registry.h"
 #include "formats/onnx/run.h"
+#include "formats/onnx/schema/schemas.h"
+#include "formats/onnx/write/emit.h"
 
 namespace anymps::onnx {
 namespace {
@@ -398,6 +401,30 @@ TEST(OnnxConvert, WhatIsNotSupportedSaysSo) {
           << error.what() << "\nexpected: " << c.part;
     }
   }
+}
+
+// A record that has ONNX's name is read and written without a function: what it lists must be
+// there.
+TEST(OnnxConvert, RecordsNameOpsAndAttributesThatAreThere) {
+  size_t named = 0;
+  for (const Op* op : all_ops()) {
+    if (op->onnx.empty()) {
+      EXPECT_TRUE(op->onnx_attrs.empty()) << op->name;
+      continue;
+    }
+    ++named;
+    EXPECT_NE(find_converter(kOnnx, op->onnx), nullptr) << op->name;
+    EXPECT_NE(find_write(*op), nullptr) << op->name;
+    EXPECT_NO_THROW(check_types(op->onnx, {}, 1)) << op->name;
+    for (const std::string& attr : op->onnx_attrs) {
+      ASSERT_GE(op->attr_index(attr), 0) << op->name << " " << attr;
+      const AttrKind kind = op->attrs[static_cast<size_t>(op->attr_index(attr))].kind;
+      EXPECT_TRUE(kind == AttrKind::kInt || kind == AttrKind::kBool || kind == AttrKind::kFloat ||
+                  kind == AttrKind::kString)
+          << op->name << " " << attr;
+    }
+  }
+  EXPECT_GT(named, 50u);
 }
 
 }  // namespace

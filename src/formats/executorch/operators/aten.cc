@@ -133,11 +133,6 @@ Value* with_scalar(KernelArguments& c, std::string_view op, Value* x, double num
 
 Value* at_least_1d(KernelArguments& c, Value* x) { return c.rank(x) == 0 ? reshape(c, x, {1}) : x; }
 
-Values float_unary(KernelArguments& c) {
-  Value* x = c.tensor(0);
-  return {c.add(c.engine_op, {c.cast(x, float_dtype(x->dtype()))})};
-}
-
 Ints spread(const KernelArguments& c, Ints list, size_t count, const char* what) {
   if (list.size() == 1) list.resize(count, list[0]);
   c.check(list.size() == count, "{} has {} entries for {} axes", what, list.size(), count);

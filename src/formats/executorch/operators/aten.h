@@ -42,9 +42,6 @@ Value* with_scalar(KernelArguments& c, std::string_view op, Value* x, double num
 // x with an axis at least: a scalar as a vector of one.
 Value* at_least_1d(KernelArguments& c, Value* x);
 
-// Converts functions whose result is a fraction, of integers too.
-Values float_unary(KernelArguments& c);
-
 // A list that torch lets be given as one number for all of `count` axes.
 Ints spread(const KernelArguments& c, Ints list, size_t count, const char* what);
 Ints twice(const Ints& list);  // begins and ends alike

@@ -6,8 +6,6 @@ namespace anymps::executorch {
 
 namespace {
 
-Values relu(KernelArguments& c) { return {c.add("relu", {c.tensor(0)})}; }
-
 Values gelu(KernelArguments& c) {
   const std::string approximate = c.s(1);
   c.check(approximate == "none" || approximate == "tanh", "approximate '{}' is not none or tanh",
@@ -84,15 +82,9 @@ const KernelConverters kAtenActivation{
     {"aten::gelu.out", gelu},
     {"aten::glu.out", glu},
     {"aten::hardsigmoid.out", hardsigmoid},
-    {"aten::hardswish.out", float_unary, "hard_swish"},
     {"aten::hardtanh.out", hardtanh},
     {"aten::leaky_relu.out", leaky_relu},
-    {"aten::mish.out", float_unary, "mish"},
-    {"aten::relu.out", relu},
-    {"aten::sigmoid.out", float_unary, "sigmoid"},
-    {"aten::silu.out", float_unary, "silu"},
     {"aten::softplus.out", softplus},
-    {"aten::tanh.out", float_unary, "tanh"},
     {"aten::threshold.out", threshold},
 };
 

@@ -218,9 +218,35 @@ Ints KernelArguments::axes(size_t i, const Value* of) const {
 
 namespace {
 
-std::unordered_map<std::string_view, KernelConverter>& kernel_table() {
-  static auto* table = new std::unordered_map<std::string_view, KernelConverter>();
+using KernelTable = std::unordered_map<std::string, KernelConverter>;
+
+KernelTable& registered_kernels() {
+  static auto* table = new KernelTable();
   return *table;
+}
+
+// A function of one tensor that the op table has alike. Integers that the op does not take, since
+// its result is a fraction, count as f32.
+Values convert_same(KernelArguments& c) {
+  Value* x = c.tensor(0);
+  const DType dtype = x->dtype();
+  const bool whole = is_int(dtype) || dtype == DType::kBool;
+  if (whole && !contains(get_op(c.engine_op).inputs[0].dtypes, dtype)) x = c.cast(x, DType::kF32);
+  return {c.add(c.engine_op, {x})};
+}
+
+// With the ops whose records have torch's name and that no converter is registered for.
+const KernelTable& kernel_table() {
+  static const auto* complete = [] {
+    auto* table = new KernelTable(registered_kernels());
+    for (const Op* op : all_ops()) {
+      if (op->aten.empty()) continue;
+      const std::string name = fmt::format("aten::{}.out", op->aten);
+      table->emplace(name, KernelConverter{name, convert_same, op->name.c_str()});
+    }
+    return table;
+  }();
+  return *complete;
 }
 
 const KernelRefusal kRefused[] = {
@@ -248,12 +274,12 @@ void check_shape(const Tensor& declared, const Value& value, size_t i) {
 
 KernelConverters::KernelConverters(std::initializer_list<KernelConverter> list) {
   for (const KernelConverter& converter : list)
-    if (!kernel_table().emplace(converter.op, converter).second)
+    if (!registered_kernels().emplace(converter.op, converter).second)
       fail(Code::kInternal, "[executorch] {} has two converters", converter.op);
 }
 
 const KernelConverter* find_kernel(std::string_view op) {
-  const auto found = kernel_table().find(op);
+  const auto found = kernel_table().find(std::string(op));
   return found == kernel_table().end() ? nullptr : &found->second;
 }
 

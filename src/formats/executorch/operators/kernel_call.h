@@ -93,7 +93,7 @@ class KernelArguments : public Writer {
 using ConvertKernel = Values (*)(KernelArguments&);
 
 struct KernelConverter {
-  std::string_view op;  // "aten::add.out"
+  std::string op;  // "aten::add.out"
   ConvertKernel convert = nullptr;
   const char* engine_op = "";  // for a converter that several operators share
   // Arguments that the operator's schema marks as changed, "Tensor(a!) self", without the

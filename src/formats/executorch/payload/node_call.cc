@@ -171,9 +171,9 @@ void NodeCall::out_converted(int field, const char* name, Value* value) {
 void convert_node(const NodeConverter& converter, NodeCall& c) {
   if (converter.convert) return converter.convert(c);
   Value* x = c.in(kInput, "input1_id");
-  if (!contains(get_op(converter.same_as).inputs[0].dtypes, x->dtype()))
+  if (!contains(converter.same_as->inputs[0].dtypes, x->dtype()))
     x = c.as_float(x, kOutput, "output_id");
-  c.out(kOutput, "output_id", c.add(converter.same_as, {x}));
+  c.out(kOutput, "output_id", c.add(converter.same_as->name, {x}));
 }
 
 }  // namespace anymps::executorch

@@ -85,13 +85,10 @@ class NodeCall : public Writer {
 using ConvertNode = void (*)(NodeCall&);
 
 struct NodeConverter {
-  std::string_view kind;  // "MPSAdd"
+  std::string kind;  // "MPSAdd"
   ConvertNode convert = nullptr;
   // Set instead of `convert` where an op of the table does the same to the one input.
-  const char* same_as = nullptr;
-
-  NodeConverter(std::string_view kind, ConvertNode convert) : kind(kind), convert(convert) {}
-  NodeConverter(std::string_view kind, const char* same_as) : kind(kind), same_as(same_as) {}
+  const Op* same_as = nullptr;
 };
 
 // A list of converters, which registers itself: a family has one as a static of its file.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/executorch/payload/node_kinds.h"
 
+#include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <unordered_map>
 
 namespace anymps::executorch {
@@ -101,19 +103,46 @@ static constexpr std::string_view kKinds[] = {
 
 std::span<const std::string_view> node_kinds() { return kKinds; }
 
-static std::unordered_map<std::string_view, NodeConverter>& node_table() {
-  static auto* table = new std::unordered_map<std::string_view, NodeConverter>();
+namespace {
+
+using NodeTable = std::unordered_map<std::string, NodeConverter>;
+
+NodeTable& registered_nodes() {
+  static auto* table = new NodeTable();
   return *table;
 }
 
+// Kinds have torch's names: "isnan" is "MPSIsnan".
+std::string kind_of_aten(std::string aten) {
+  aten[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(aten[0])));
+  return "MPS" + aten;
+}
+
+// With the kinds whose op of the table has torch's name and that no converter is registered for.
+const NodeTable& node_table() {
+  static const auto* complete = [] {
+    auto* table = new NodeTable(registered_nodes());
+    for (const Op* op : all_ops()) {
+      if (op->aten.empty()) continue;
+      const std::string kind = kind_of_aten(op->aten);
+      if (std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds))
+        table->emplace(kind, NodeConverter{.kind = kind, .same_as = op});
+    }
+    return table;
+  }();
+  return *complete;
+}
+
+}  // namespace
+
 NodeConverters::NodeConverters(std::initializer_list<NodeConverter> list) {
   for (const NodeConverter& converter : list)
-    if (!node_table().emplace(converter.kind, converter).second)
-      fail(Code::kInternal, "[mps payload] {} has two converters", converter.kind);
+    if (!registered_nodes().emplace(converter.kind, converter).second)
+      fail(Code::kInternal, "[executorch] {} has two converters", converter.kind);
 }
 
 const NodeConverter* find_node(std::string_view kind) {
-  const auto found = node_table().find(kind);
+  const auto found = node_table().find(std::string(kind));
   return found == node_table().end() ? nullptr : &found->second;
 }
 

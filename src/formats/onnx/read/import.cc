@@ -7,6 +7,7 @@
 #include <set>
 
 #include "formats/onnx/read/importer.h"
+#include "formats/onnx/read/same_op.h"
 
 namespace anymps::onnx {
 
@@ -192,8 +193,7 @@ Values Importer::convert(const Node& node, Scope& scope) {
   std::string name(node.name);
   if (name.empty() && !node.outputs.empty()) name = node.outputs[0];
   Call call(scope.target->graph, node, version, std::move(inputs), name);
-  Values values =
-      converter.same_as ? Values{call.add(converter.same_as, call.all())} : converter.convert(call);
+  Values values = converter.same_as ? read_same(call, *converter.same_as) : converter.convert(call);
   call.check_all_read();
   return values;
 }

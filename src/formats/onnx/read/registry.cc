@@ -8,14 +8,33 @@
 
 namespace anymps::onnx {
 
-// By full name.
-static std::unordered_map<std::string, Converter>& converters() {
-  static auto* table = new std::unordered_map<std::string, Converter>();
+namespace {
+
+using ConverterTable = std::unordered_map<std::string, Converter>;  // by full name
+
+ConverterTable& registered() {
+  static auto* table = new ConverterTable();
   return *table;
 }
 
+// With the ops whose records have ONNX's name and that no converter is registered for.
+const ConverterTable& converters() {
+  static const auto* complete = [] {
+    auto* table = new ConverterTable(registered());
+    for (const Op* op : all_ops()) {
+      if (op->onnx.empty() || registered().contains(op->onnx)) continue;
+      if (!table->emplace(op->onnx, Converter{.same_as = op}).second)
+        fail(Code::kInternal, "[onnx] two records have the name {}", op->onnx);
+    }
+    return table;
+  }();
+  return *complete;
+}
+
+}  // namespace
+
 ConverterRegistrar::ConverterRegistrar(const char* domain, const char* op, Converter converter) {
-  if (!converters().emplace(full_name(domain, op), converter).second)
+  if (!registered().emplace(full_name(domain, op), converter).second)
     fail(Code::kInternal, "[onnx] {} has two converters", full_name(domain, op));
 }
 

@@ -2,6 +2,7 @@
 // Which function converts which ONNX op. A converter registers itself:
 //   ONNX_READ(Conv) { return {c.add("conv", {c.in(0), c.in(1), c.opt(2)}, …)}; }
 // with the node at hand as `c`. Ops of other domains: ONNX_READ_IN(kMicrosoft, BiasGelu) { … }
+// An op that the op table has alike needs none: its record has ONNX's name.
 #pragma once
 
 #include <string>
@@ -29,7 +30,7 @@ using ConvertInside = Values (Importer::*)(const Node&, const Values&, Scope&);
 struct Converter {
   Convert convert = nullptr;
   ConvertInside inside = nullptr;
-  const char* same_as = nullptr;  // the op of the table with the same inputs and no attributes
+  const Op* same_as = nullptr;  // see read_same
 };
 
 const Converter* find_converter(std::string_view domain, std::string_view op);  // null: none
@@ -52,8 +53,5 @@ struct ConverterRegistrar {
 #define ONNX_READ_INSIDE(domain, op, member)                              \
   static const ::anymps::onnx::ConverterRegistrar reader_##domain##_##op( \
       domain, #op, {.inside = &::anymps::onnx::Importer::member})
-#define ONNX_SAME(domain, op, name)                                                   \
-  static const ::anymps::onnx::ConverterRegistrar reader_##domain##_##op(domain, #op, \
-                                                                         {.same_as = name})
 
 }  // namespace anymps::onnx

@@ -166,23 +166,48 @@ std::string activated(Emit& e, const std::string& x, const char* alpha, const ch
 
 namespace {
 
-using WritingTable = std::unordered_map<std::string_view, NodeWriting>;
+using WriteTable = std::unordered_map<std::string_view, Write>;
 
-WritingTable& writing_table() {
-  static auto* table = new WritingTable();
+WriteTable& write_table() {
+  static auto* table = new WriteTable();
   return *table;
+}
+
+OutAttr attr_of(const Emit& e, const AttrSpec& spec) {
+  const char* name = spec.name.c_str();
+  switch (spec.kind) {
+    case AttrKind::kInt:
+      return {spec.name, e.attrs().i(name)};
+    case AttrKind::kBool:
+      return {spec.name, e.attrs().b(name)};
+    case AttrKind::kFloat:
+      return {spec.name, e.attrs().f(name)};
+    case AttrKind::kString:
+      return {spec.name, e.attrs().s(name)};
+    default:
+      fail(Code::kInternal, "[onnx] attribute '{}' of {} needs a writer", name, e.node.op->name);
+  }
+}
+
+Names write_same(Emit& e) {
+  const Op& op = *e.node.op;
+  OutAttrs attrs;
+  for (const std::string& name : op.onnx_attrs)
+    attrs.push_back(attr_of(e, op.attrs[static_cast<size_t>(op.attr_index(name))]));
+  return {e.add(op.onnx, e.all(), attrs)};
 }
 
 }  // namespace
 
-WriteRegistrar::WriteRegistrar(const char* op, NodeWriting writing) {
-  if (!writing_table().emplace(op, writing).second)
+WriteRegistrar::WriteRegistrar(const char* op, Write write) {
+  if (!write_table().emplace(op, write).second)
     fail(Code::kInternal, "[onnx] {} is written in two ways", op);
 }
 
-const NodeWriting* find_writing(std::string_view op) {
-  const auto found = writing_table().find(op);
-  return found == writing_table().end() ? nullptr : &found->second;
+Write find_write(const Op& op) {
+  const auto found = write_table().find(op.name);
+  if (found != write_table().end()) return found->second;
+  return op.onnx.empty() ? nullptr : write_same;
 }
 
 }  // namespace anymps::onnx

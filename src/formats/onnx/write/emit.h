@@ -2,6 +2,7 @@
 // One node while it is written as ONNX: the names of its inputs, and the nodes and constants that
 // stand for it. An op of the table is written by a small function that registers itself:
 //   ONNX_WRITE(flatten) { return {e.add("Flatten", {e.in(0)}, …)}; }
+// An op that ONNX has alike needs none: its record has ONNX's name.
 #pragma once
 
 #include <functional>
@@ -83,23 +84,17 @@ class Emit {
 };
 
 using Write = Names (*)(Emit&);
-// How an op of the table is written; one of these is set.
-struct NodeWriting {
-  Write write = nullptr;
-  const char* same_as = nullptr;  // the ONNX op with the same inputs and no attributes
-};
-const NodeWriting* find_writing(std::string_view op);  // null: none
+// How an op of the table is written; null: not at all.
+Write find_write(const Op& op);
 
 struct WriteRegistrar {
-  WriteRegistrar(const char* op, NodeWriting writing);
+  WriteRegistrar(const char* op, Write write);
 };
 
-#define ONNX_WRITE(op)                                                                 \
-  static ::anymps::onnx::Names write_##op(::anymps::onnx::Emit& e);                    \
-  static const ::anymps::onnx::WriteRegistrar writer_##op(#op, {.write = write_##op}); \
+#define ONNX_WRITE(op)                                                      \
+  static ::anymps::onnx::Names write_##op(::anymps::onnx::Emit& e);         \
+  static const ::anymps::onnx::WriteRegistrar writer_##op(#op, write_##op); \
   static ::anymps::onnx::Names write_##op(::anymps::onnx::Emit& e)
-#define ONNX_WRITE_SAME(op, name) \
-  static const ::anymps::onnx::WriteRegistrar writer_##op(#op, {.same_as = name})
 
 // Writes the nodes of a graph; its inputs have these names. The names of its outputs. Fails
 // (kUnsupported) with a list of the nodes that ONNX has no op for.

@@ -35,12 +35,11 @@ class NodeWriter {
     return names_[value] = writer_.constant(*value->constant, value->name);
   }
 
-  Names results_of(const NodeWriting& writing, const anymps::Node& node) {
+  Names results_of(Write write, const anymps::Node& node) {
     Names inputs;
     for (const Value* value : node.inputs) inputs.push_back(value ? name_of(value) : std::string());
     Emit emit(writer_, node, inputs);
-    Names results =
-        writing.same_as ? Names{emit.add(writing.same_as, emit.all())} : writing.write(emit);
+    Names results = write(emit);
     emit.check_all_read();
     results.resize(node.outputs.size());
     for (size_t i = 0; i < results.size(); ++i)
@@ -49,12 +48,12 @@ class NodeWriter {
   }
 
   void write(const anymps::Node& node) {
-    const NodeWriting* writing = find_writing(node.op->name);
-    std::string why = writing ? "" : "there is no ONNX op for it";
+    const Write write = find_write(*node.op);
+    std::string why = write ? "" : "there is no ONNX op for it";
     Names results(node.outputs.size());
-    if (writing) {
+    if (write) {
       try {
-        results = results_of(*writing, node);
+        results = results_of(write, node);
       } catch (const Error& error) {
         if (error.code() != Code::kUnsupported) throw;
         why = error.what();

@@ -13,11 +13,6 @@ ONNX_READ(BitShift) {
   return {c.add(direction == "LEFT" ? "left_shift" : "right_shift", {c.in(0), c.in(1)})};
 }
 
-ONNX_SAME(kOnnx, BitwiseAnd, "bitwise_and");
-ONNX_SAME(kOnnx, BitwiseNot, "bitwise_not");
-ONNX_SAME(kOnnx, BitwiseOr, "bitwise_or");
-ONNX_SAME(kOnnx, BitwiseXor, "bitwise_xor");
-
 }  // namespace
 
 }  // namespace anymps::onnx

@@ -2,8 +2,8 @@
 // Elementwise ops: arithmetic, comparison, logic, activations, casts.
 #include <numeric>
 
-#include "formats/onnx/read/import.h"
 #include "formats/onnx/read/registry.h"
+#include "formats/onnx/read/same_op.h"
 
 namespace anymps::onnx {
 
@@ -19,35 +19,6 @@ Value* fold(Call& c, std::string_view op) {
 Value* with_scalar(Call& c, std::string_view op, Value* x, double number) {
   return c.add(op, {x, c.scalar_like(x, number)});
 }
-
-// Before opset 7 the second input was laid along the axes of the first from `axis` on: give it the
-// axes of extent 1 that NumPy's rule needs at its end.
-Value* aligned(Call& c, Value* a, Value* b) {
-  if (c.opset >= 7 || !c.flag("broadcast", false)) return b;
-  if (!c.has("axis")) return b;
-  const int64_t after = c.rank(a) - c.axis("axis", std::nullopt, c.rank(a)) - c.rank(b);
-  c.check(after >= 0, "axis {} leaves no room for the second input", c.i("axis"));
-  if (after == 0) return b;
-  std::vector<int64_t> axes(static_cast<size_t>(after));
-  std::iota(axes.begin(), axes.end(), c.rank(b));
-  return c.add("unsqueeze", {b}, {{"axes", axes}});
-}
-
-Values binary(Call& c, std::string_view op) {
-  Value *a = c.in(0), *b = c.in(1);
-  return {c.add(op, {a, aligned(c, a, b)})};
-}
-
-ONNX_READ(Add) { return binary(c, "add"); }
-ONNX_READ(And) { return binary(c, "logical_and"); }
-ONNX_READ(Div) { return binary(c, "div"); }
-ONNX_READ(Equal) { return binary(c, "equal"); }
-ONNX_READ(Greater) { return binary(c, "greater"); }
-ONNX_READ(Less) { return binary(c, "less"); }
-ONNX_READ(Mul) { return binary(c, "mul"); }
-ONNX_READ(Or) { return binary(c, "logical_or"); }
-ONNX_READ(Sub) { return binary(c, "sub"); }
-ONNX_READ(Xor) { return binary(c, "logical_xor"); }
 
 ONNX_READ(Max) { return {fold(c, "max")}; }
 ONNX_READ(Min) { return {fold(c, "min")}; }
@@ -106,27 +77,6 @@ ONNX_READ(PRelu) {
 
 ONNX_READ(Identity) { return {c.in(0)}; }
 
-ONNX_READ(LeakyRelu) { return {c.add("leaky_relu", {c.in(0)}, {{"alpha", c.f("alpha", 0.01)}})}; }
-
-ONNX_READ(Elu) { return {c.add("elu", {c.in(0)}, {{"alpha", c.f("alpha", 1.0)}})}; }
-
-ONNX_READ(Selu) {
-  const double alpha = c.f("alpha", 1.67326319217681884765625);
-  const double gamma = c.f("gamma", 1.05070102214813232421875);
-  return {c.add("selu", {c.in(0)}, {{"alpha", alpha}, {"gamma", gamma}})};
-}
-
-ONNX_READ(Celu) { return {c.add("celu", {c.in(0)}, {{"alpha", c.f("alpha", 1.0)}})}; }
-
-ONNX_READ(HardSigmoid) {
-  return {
-      c.add("hard_sigmoid", {c.in(0)}, {{"alpha", c.f("alpha", 0.2)}, {"beta", c.f("beta", 0.5)}})};
-}
-
-ONNX_READ(ThresholdedRelu) {
-  return {c.add("thresholded_relu", {c.in(0)}, {{"alpha", c.f("alpha", 1.0)}})};
-}
-
 // x where |x| > lambd, moved towards 0 by bias
 ONNX_READ(Shrink) {
   Value* x = c.in(0);
@@ -137,13 +87,6 @@ ONNX_READ(Shrink) {
       c.add("where", {with_scalar(c, "greater", x, lambd), with_scalar(c, "sub", x, bias), low})};
 }
 
-ONNX_READ(Gelu) {
-  const std::string approximate = c.s("approximate", "none");
-  c.check(approximate == "none" || approximate == "tanh", "approximate '{}' is not none or tanh",
-          approximate);
-  return {c.add("gelu", {c.in(0)}, {{"approximate", approximate}})};
-}
-
 Value* swish(Call& c, Value* x) {
   const double alpha = c.f("alpha", 1.0);
   if (alpha == 1) return c.add("silu", {x});
@@ -152,41 +95,6 @@ Value* swish(Call& c, Value* x) {
 
 ONNX_READ(Swish) { return {swish(c, c.in(0))}; }
 ONNX_READ(SwiGLU) { return {c.add("mul", {swish(c, c.in(0)), c.in(1)})}; }
-
-ONNX_SAME(kOnnx, Abs, "abs");
-ONNX_SAME(kOnnx, Acos, "acos");
-ONNX_SAME(kOnnx, Acosh, "acosh");
-ONNX_SAME(kOnnx, Asin, "asin");
-ONNX_SAME(kOnnx, Asinh, "asinh");
-ONNX_SAME(kOnnx, Atan, "atan");
-ONNX_SAME(kOnnx, Atanh, "atanh");
-ONNX_SAME(kOnnx, Ceil, "ceil");
-ONNX_SAME(kOnnx, Cos, "cos");
-ONNX_SAME(kOnnx, Cosh, "cosh");
-ONNX_SAME(kOnnx, Erf, "erf");
-ONNX_SAME(kOnnx, Exp, "exp");
-ONNX_SAME(kOnnx, Floor, "floor");
-ONNX_SAME(kOnnx, GreaterOrEqual, "greater_equal");
-ONNX_SAME(kOnnx, HardSwish, "hard_swish");
-ONNX_SAME(kOnnx, IsNaN, "is_nan");
-ONNX_SAME(kOnnx, LessOrEqual, "less_equal");
-ONNX_SAME(kOnnx, Log, "log");
-ONNX_SAME(kOnnx, Mish, "mish");
-ONNX_SAME(kOnnx, Neg, "neg");
-ONNX_SAME(kOnnx, Not, "logical_not");
-ONNX_SAME(kOnnx, Reciprocal, "reciprocal");
-ONNX_SAME(kOnnx, Relu, "relu");
-ONNX_SAME(kOnnx, Round, "rint");
-ONNX_SAME(kOnnx, Sigmoid, "sigmoid");
-ONNX_SAME(kOnnx, Sign, "sign");
-ONNX_SAME(kOnnx, Sin, "sin");
-ONNX_SAME(kOnnx, Sinh, "sinh");
-ONNX_SAME(kOnnx, Softplus, "softplus");
-ONNX_SAME(kOnnx, Softsign, "softsign");
-ONNX_SAME(kOnnx, Sqrt, "sqrt");
-ONNX_SAME(kOnnx, Tan, "tan");
-ONNX_SAME(kOnnx, Tanh, "tanh");
-ONNX_SAME(kOnnx, Where, "where");
 
 }  // namespace
 

@@ -204,14 +204,6 @@ ONNX_READ(GroupNormalization) {
                 {{"groups", groups}, {"epsilon", c.f("epsilon", 1e-5)}})};
 }
 
-ONNX_READ(LRN) {
-  return {c.add("lrn", {c.in(0)},
-                {{"size", c.i("size")},
-                 {"alpha", c.f("alpha", 1e-4)},
-                 {"beta", c.f("beta", 0.75)},
-                 {"bias", c.f("bias", 1.0)}})};
-}
-
 ONNX_READ(LpNormalization) {
   const int64_t p = c.i("p", 2);
   c.check(p == 1 || p == 2, "p is {}, must be 1 or 2", p);

@@ -60,8 +60,6 @@ ONNX_READ(Einsum) {
   return {c.add("einsum", tensors, {{"equation", terms[0] + "," + terms[1] + "->" + output}})};
 }
 
-ONNX_SAME(kOnnx, Det, "det");
-
 }  // namespace
 
 }  // namespace anymps::onnx

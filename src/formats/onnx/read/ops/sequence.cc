@@ -40,11 +40,6 @@ ONNX_READ(Optional) {
 
 ONNX_READ(OptionalHasElement) { return {c.add("optional_has_element", {c.opt(0)})}; }
 
-ONNX_SAME(kOnnx, OptionalGetElement, "optional_get_element");
-ONNX_SAME(kOnnx, SequenceAt, "sequence_at");
-ONNX_SAME(kOnnx, SequenceConstruct, "sequence_construct");
-ONNX_SAME(kOnnx, SequenceLength, "sequence_length");
-
 }  // namespace
 
 }  // namespace anymps::onnx

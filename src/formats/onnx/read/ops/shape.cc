@@ -161,8 +161,6 @@ ONNX_READ(Shape) {
   return {c.add("shape", {c.in(0)}, attrs)};
 }
 
-ONNX_READ(Size) { return {c.add("size", {c.in(0)})}; }
-
 ONNX_READ(DepthToSpace) {
   return {c.add("depth_to_space", {c.in(0)},
                 {{"block", c.i("blocksize")}, {"mode", c.s("mode", "DCR")}})};

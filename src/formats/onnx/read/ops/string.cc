@@ -120,8 +120,6 @@ ONNX_READ_IN(kMl, LabelEncoder) {
   return {c.add("label_encode", {c.in(0), keys, values, default_label(c, values->dtype())})};
 }
 
-ONNX_SAME(kOnnx, StringConcat, "string_concat");
-
 }  // namespace
 
 }  // namespace anymps::onnx

@@ -71,8 +71,6 @@ ONNX_WRITE(reverse_sequence) {
             {{"time_axis", e.attrs().i("time_axis")}, {"batch_axis", e.attrs().i("batch_axis")}})};
 }
 
-ONNX_WRITE(einsum) { return {e.add("Einsum", e.all(), {{"equation", e.attrs().s("equation")}})}; }
-
 ONNX_WRITE(non_max_suppression) {
   return {
       e.add("NonMaxSuppression", e.all(), {{"center_point_box", e.attrs().b("center_point_box")}})};
@@ -117,12 +115,6 @@ ONNX_WRITE(resize) {
   if (e.has(2)) return {e.add("Resize", {e.in(0), "", e.cast(e.in(2), DType::kF32)}, attrs)};
   return {e.add("Resize", {e.in(0), "", e.floats(e.attrs().floats("scales"))}, attrs)};
 }
-
-ONNX_WRITE_SAME(bitwise_and, "BitwiseAnd");
-ONNX_WRITE_SAME(bitwise_not, "BitwiseNot");
-ONNX_WRITE_SAME(bitwise_or, "BitwiseOr");
-ONNX_WRITE_SAME(bitwise_xor, "BitwiseXor");
-ONNX_WRITE_SAME(det, "Det");
 
 }  // namespace
 

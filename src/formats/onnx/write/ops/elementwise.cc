@@ -104,74 +104,7 @@ ONNX_WRITE(cast) {
   return {e.add("Cast", {e.in(0)}, attrs)};
 }
 
-Names with_alpha(Emit& e, const char* op) {
-  return {e.add(op, {e.in(0)}, {{"alpha", e.attrs().f("alpha")}})};
-}
-ONNX_WRITE(celu) { return with_alpha(e, "Celu"); }
-ONNX_WRITE(elu) { return with_alpha(e, "Elu"); }
-ONNX_WRITE(leaky_relu) { return with_alpha(e, "LeakyRelu"); }
-ONNX_WRITE(thresholded_relu) { return with_alpha(e, "ThresholdedRelu"); }
-
-ONNX_WRITE(selu) {
-  return {
-      e.add("Selu", {e.in(0)}, {{"alpha", e.attrs().f("alpha")}, {"gamma", e.attrs().f("gamma")}})};
-}
-ONNX_WRITE(gelu) {
-  return {e.add("Gelu", {e.in(0)}, {{"approximate", e.attrs().s("approximate")}})};
-}
 ONNX_WRITE(silu) { return {e.add("Mul", {e.in(0), e.add("Sigmoid", {e.in(0)})})}; }
-ONNX_WRITE(hard_sigmoid) {
-  return {e.add("HardSigmoid", {e.in(0)},
-                {{"alpha", e.attrs().f("alpha")}, {"beta", e.attrs().f("beta")}})};
-}
-ONNX_WRITE(softmax) { return {e.add("Softmax", {e.in(0)}, {{"axis", e.attrs().i("axis")}})}; }
-ONNX_WRITE(log_softmax) {
-  return {e.add("LogSoftmax", {e.in(0)}, {{"axis", e.attrs().i("axis")}})};
-}
-
-ONNX_WRITE_SAME(abs, "Abs");
-ONNX_WRITE_SAME(acos, "Acos");
-ONNX_WRITE_SAME(acosh, "Acosh");
-ONNX_WRITE_SAME(add, "Add");
-ONNX_WRITE_SAME(asin, "Asin");
-ONNX_WRITE_SAME(asinh, "Asinh");
-ONNX_WRITE_SAME(atan, "Atan");
-ONNX_WRITE_SAME(atanh, "Atanh");
-ONNX_WRITE_SAME(cos, "Cos");
-ONNX_WRITE_SAME(cosh, "Cosh");
-ONNX_WRITE_SAME(equal, "Equal");
-ONNX_WRITE_SAME(erf, "Erf");
-ONNX_WRITE_SAME(exp, "Exp");
-ONNX_WRITE_SAME(greater, "Greater");
-ONNX_WRITE_SAME(greater_equal, "GreaterOrEqual");
-ONNX_WRITE_SAME(hard_swish, "HardSwish");
-ONNX_WRITE_SAME(identity, "Identity");
-ONNX_WRITE_SAME(is_nan, "IsNaN");
-ONNX_WRITE_SAME(less, "Less");
-ONNX_WRITE_SAME(less_equal, "LessOrEqual");
-ONNX_WRITE_SAME(log, "Log");
-ONNX_WRITE_SAME(logical_and, "And");
-ONNX_WRITE_SAME(logical_not, "Not");
-ONNX_WRITE_SAME(logical_or, "Or");
-ONNX_WRITE_SAME(logical_xor, "Xor");
-ONNX_WRITE_SAME(mish, "Mish");
-ONNX_WRITE_SAME(mul, "Mul");
-ONNX_WRITE_SAME(neg, "Neg");
-ONNX_WRITE_SAME(pow, "Pow");
-ONNX_WRITE_SAME(prelu, "PRelu");
-ONNX_WRITE_SAME(reciprocal, "Reciprocal");
-ONNX_WRITE_SAME(relu, "Relu");
-ONNX_WRITE_SAME(sigmoid, "Sigmoid");
-ONNX_WRITE_SAME(sign, "Sign");
-ONNX_WRITE_SAME(sin, "Sin");
-ONNX_WRITE_SAME(sinh, "Sinh");
-ONNX_WRITE_SAME(softplus, "Softplus");
-ONNX_WRITE_SAME(softsign, "Softsign");
-ONNX_WRITE_SAME(sqrt, "Sqrt");
-ONNX_WRITE_SAME(sub, "Sub");
-ONNX_WRITE_SAME(tan, "Tan");
-ONNX_WRITE_SAME(tanh, "Tanh");
-ONNX_WRITE_SAME(where, "Where");
 
 }  // namespace
 

@@ -152,14 +152,6 @@ ONNX_WRITE(instance_norm) {
                 {{"epsilon", e.attrs().f("epsilon")}})};
 }
 
-ONNX_WRITE(lrn) {
-  return {e.add("LRN", {e.in(0)},
-                {{"size", e.attrs().i("size")},
-                 {"alpha", e.attrs().f("alpha")},
-                 {"beta", e.attrs().f("beta")},
-                 {"bias", e.attrs().f("bias")}})};
-}
-
 std::string last_two_swapped(Emit& e, size_t i) {
   Ints perm = order(e.rank(i));
   if (perm.size() < 2) return e.in(i);

@@ -172,8 +172,6 @@ Names arg(Emit& e, const char* op) {
 ONNX_WRITE(arg_max) { return arg(e, "ArgMax"); }
 ONNX_WRITE(arg_min) { return arg(e, "ArgMin"); }
 
-ONNX_WRITE_SAME(size, "Size");
-
 }  // namespace
 
 }  // namespace anymps::onnx

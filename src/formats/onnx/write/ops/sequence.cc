@@ -68,13 +68,6 @@ ONNX_WRITE(regex_full_match) {
   return {e.add("RegexFullMatch", {e.in(0)}, {{"pattern", e.attrs().s("pattern")}})};
 }
 
-ONNX_WRITE_SAME(container_identity, "Identity");
-ONNX_WRITE_SAME(optional_get_element, "OptionalGetElement");
-ONNX_WRITE_SAME(optional_has_element, "OptionalHasElement");
-ONNX_WRITE_SAME(sequence_construct, "SequenceConstruct");
-ONNX_WRITE_SAME(sequence_length, "SequenceLength");
-ONNX_WRITE_SAME(string_concat, "StringConcat");
-
 }  // namespace
 
 }  // namespace anymps::onnx
