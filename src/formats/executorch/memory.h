@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "formats/executorch/program/program.h"
-#include "formats/writer.h"
+#include "formats/node_builder.h"
 
 namespace anymps::executorch {
 

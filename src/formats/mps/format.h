@@ -31,7 +31,7 @@ struct Section {
   uint64_t offset = 0, bytes = 0, checksum = 0;
 };
 
-class Writer {
+class ByteWriter {
  public:
   void u8(uint8_t value) { bytes_ += static_cast<char>(value); }
   void u32(uint32_t value) { number(value); }
@@ -58,9 +58,9 @@ class Writer {
 };
 
 // Failures carry the reason alone; who calls adds the file and the place.
-class Reader {
+class ByteReader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}
 
   uint8_t u8() { return static_cast<uint8_t>(take(1)[0]); }
   uint32_t u32() { return number<uint32_t>(); }

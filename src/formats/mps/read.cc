@@ -14,35 +14,35 @@ namespace anymps {
 
 namespace {
 
-using mps::Reader;
+using mps::ByteReader;
 using mps::Section;
 using mps::SectionKind;
 
-DType read_dtype(Reader& in) {
+DType read_dtype(ByteReader& in) {
   const uint8_t code = in.u8();
   if (code >= kDTypeCount) fail(Code::kCorrupt, "{} is not a dtype", code);
   return static_cast<DType>(code);
 }
 
-uint32_t read_rank(Reader& in, size_t least) {
+uint32_t read_rank(ByteReader& in, size_t least) {
   const uint32_t rank = in.count(least);
   if (rank > mps::kMaxRank) fail(Code::kCorrupt, "rank {} is too large", rank);
   return rank;
 }
 
-int64_t read_extent(Reader& in) {
+int64_t read_extent(ByteReader& in) {
   const int64_t extent = in.i64();
   if (extent < 0) fail(Code::kCorrupt, "an extent is {}", extent);
   return extent;
 }
 
-std::string read_name(Reader& in, const char* what) {
+std::string read_name(ByteReader& in, const char* what) {
   const std::string_view name = in.text();
   if (name.empty()) fail(Code::kCorrupt, "{} has no name", what);
   return std::string(name);
 }
 
-ValueType read_type(Reader& in) {
+ValueType read_type(ByteReader& in) {
   ValueType type;
   type.dtype = read_dtype(in);
   const uint8_t flags = in.u8();
@@ -75,7 +75,7 @@ bool agree(const ValueType& said, const ValueType& found) {
 
 class GraphReader {
  public:
-  GraphReader(Reader& in, const std::vector<ConstantPtr>& constants)
+  GraphReader(ByteReader& in, const std::vector<ConstantPtr>& constants)
       : in_(in), constants_(constants) {}
 
   // `where` names the place for errors while it changes.
@@ -205,7 +205,7 @@ class GraphReader {
     fail(Code::kCorrupt, "unknown kind of attribute");
   }
 
-  Reader& in_;
+  ByteReader& in_;
   const std::vector<ConstantPtr>& constants_;
 };
 
@@ -244,7 +244,7 @@ class FileReader {
            : !constants ? "constants"
                         : "data");
     read_constants(*constants, *data);
-    Reader in(content(*graph, "graph"));
+    ByteReader in(content(*graph, "graph"));
     where_ = "graph: ";
     auto result = GraphReader(in, constants_).read(0, where_);
     where_ = "graph";
@@ -259,7 +259,7 @@ class FileReader {
     if (!is_mps(bytes_)) fail(Code::kCorrupt, "this is not an .mps file");
     if (bytes_.size() < mps::kHeaderBytes)
       fail(Code::kCorrupt, "{} bytes are too few", bytes_.size());
-    Reader in(bytes_.substr(0, mps::kHeaderBytes));
+    ByteReader in(bytes_.substr(0, mps::kHeaderBytes));
     in.take(mps::kMagic.size());
     const uint32_t version = in.u32();
     if (version > kMpsVersion)
@@ -279,13 +279,14 @@ class FileReader {
                                .add(bytes_.data(), mps::kHeaderBytes - 8)
                                .add(table.data(), table.size())
                                .value();
-    if (options_.verify_structure && found != Reader(bytes_.substr(mps::kHeaderBytes - 8, 8)).u64())
+    if (options_.verify_structure &&
+        found != ByteReader(bytes_.substr(mps::kHeaderBytes - 8, 8)).u64())
       fail(Code::kCorrupt, "the checksum is wrong");
     read_sections(table, count);
   }
 
   void read_sections(std::string_view table, uint32_t count) {
-    Reader in(table);
+    ByteReader in(table);
     for (uint32_t i = 0; i < count; ++i) {
       where_ = fmt::format("section {}", i);
       const uint32_t kind = in.u32();
@@ -314,14 +315,14 @@ class FileReader {
   }
 
   void read_metadata(const Section& section) {
-    Reader in(content(section, "metadata"));
+    ByteReader in(content(section, "metadata"));
     const std::string name(in.text());
     if (!metadata_.emplace(name, in.take(in.left())).second)
       fail(Code::kCorrupt, "there are two entries called '{}'", name);
   }
 
   void read_constants(const Section& section, const Section& data) {
-    Reader in(content(section, "constants"));
+    ByteReader in(content(section, "constants"));
     const uint32_t count = in.count(29);
     for (uint32_t i = 0; i < count; ++i) {
       where_ = fmt::format("constants: constant {}", i);
@@ -355,7 +356,7 @@ class FileReader {
   }
 
   static ConstantPtr read_strings(const Shape& shape, std::string_view bytes) {
-    Reader in(bytes);
+    ByteReader in(bytes);
     std::vector<std::string> values(static_cast<size_t>(element_count(shape)));
     for (std::string& value : values) value = in.text();
     if (in.left() > 0) fail(Code::kCorrupt, "{} bytes are left over", in.left());

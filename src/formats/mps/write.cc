@@ -13,9 +13,9 @@ namespace anymps {
 
 namespace {
 
+using mps::ByteWriter;
 using mps::Section;
 using mps::SectionKind;
-using mps::Writer;
 
 uint64_t aligned(uint64_t offset) {
   return (offset + mps::kAlignment - 1) / mps::kAlignment * mps::kAlignment;
@@ -30,7 +30,7 @@ void pad_to(OutputFile& file, uint64_t offset) {
 class GraphWriter {
  public:
   std::string write(const Graph& graph) {
-    Writer out;
+    ByteWriter out;
     add(graph, out, 0);
     return out.bytes();
   }
@@ -40,7 +40,7 @@ class GraphWriter {
  private:
   using Numbers = std::unordered_map<const Value*, uint32_t>;
 
-  void add(const Graph& graph, Writer& out, int depth) {
+  void add(const Graph& graph, ByteWriter& out, int depth) {
     require(depth < mps::kMaxNesting, "[mps] graphs are nested more than {} deep",
             mps::kMaxNesting);
     out.text(graph.name);
@@ -81,7 +81,7 @@ class GraphWriter {
     for (const Value* value : graph.outputs()) out.u32(numbers.at(value));
   }
 
-  void add(const ValueType& type, Writer& out) {
+  void add(const ValueType& type, ByteWriter& out) {
     out.u8(static_cast<uint8_t>(type.dtype));
     out.u8(static_cast<uint8_t>((type.ranked ? mps::kRanked : 0) | static_cast<int>(type.container)
                                                                        << mps::kContainerShift));
@@ -96,7 +96,7 @@ class GraphWriter {
     }
   }
 
-  void add(const Node& node, Writer& out, int depth) {
+  void add(const Node& node, ByteWriter& out, int depth) {
     const NamedAttrs attrs = node.attrs.named();
     out.count(attrs.size());
     for (const NamedAttr& attr : attrs) {
@@ -153,7 +153,7 @@ struct ConstantPlace {
 
 // Strings have no fixed size: each is written with its length.
 std::string string_bytes(const Constant& constant) {
-  Writer out;
+  ByteWriter out;
   const auto data = constant.data();
   const auto* elements = reinterpret_cast<const Text*>(data.get());
   for (int64_t i = 0; i < constant.desc().count(); ++i) out.text(text_of(elements[i]));
@@ -162,7 +162,7 @@ std::string string_bytes(const Constant& constant) {
 
 std::string constant_table(const std::vector<ConstantPtr>& constants,
                            const std::vector<ConstantPlace>& places) {
-  Writer out;
+  ByteWriter out;
   out.count(constants.size());
   for (size_t i = 0; i < constants.size(); ++i) {
     const Constant& constant = *constants[i];
@@ -177,7 +177,7 @@ std::string constant_table(const std::vector<ConstantPtr>& constants,
 }
 
 std::string header_and_table(const std::vector<Section>& sections, uint64_t file_bytes) {
-  Writer header, table;
+  ByteWriter header, table;
   header.raw(mps::kMagic);
   header.u32(kMpsVersion);
   header.u32(static_cast<uint32_t>(mps::kHeaderBytes));
@@ -212,7 +212,7 @@ void save_mps(const Graph& graph, const std::string& path, const Metadata& metad
   parts.emplace_back(SectionKind::kGraph, graph_bytes);
   parts.emplace_back(SectionKind::kConstants, constant_table(constants, places));
   for (const auto& [name, bytes] : metadata) {
-    Writer entry;
+    ByteWriter entry;
     entry.text(name);
     entry.raw(bytes);
     parts.emplace_back(SectionKind::kMetadata, entry.bytes());

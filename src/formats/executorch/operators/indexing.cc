@@ -26,7 +26,7 @@ bool is_mask(const Value* index) {
   return index->dtype() == DType::kBool || index->dtype() == DType::kU8;
 }
 
-Places places_of(Writer& c, const Value* x, const Values& indices) {
+Places places_of(NodeBuilder& c, const Value* x, const Values& indices) {
   Places places;
   int64_t axis = 0, given = 0;
   for (Value* index : indices) {
@@ -63,11 +63,11 @@ Places places_of(Writer& c, const Value* x, const Values& indices) {
   return places;
 }
 
-Value* stacked(Writer& c, const Places& places) {
+Value* stacked(NodeBuilder& c, const Places& places) {
   return c.add("stack", places.tensors, {{"axis", c.rank(places.tensors[0])}});
 }
 
-Value* transposed(Writer& c, Value* x, const Ints& perm) {
+Value* transposed(NodeBuilder& c, Value* x, const Ints& perm) {
   return std::is_sorted(perm.begin(), perm.end()) ? x : c.add("transpose", {x}, {{"perm", perm}});
 }
 
@@ -88,7 +88,7 @@ Ints indexed_first(const Places& places, int64_t rank) {
 
 // [axes of the indices…, other axes…] -> the order of the result: the indices' axes lie where the
 // indexed ones were if those were next to each other, otherwise first.
-Ints to_result(Writer& c, const Places& places, int64_t rank) {
+Ints to_result(NodeBuilder& c, const Places& places, int64_t rank) {
   const int64_t indexed = c.rank(places.tensors[0]);
   Ints perm(static_cast<size_t>(indexed + rank) - places.axes.size());
   std::iota(perm.begin(), perm.end(), 0);
@@ -98,7 +98,7 @@ Ints to_result(Writer& c, const Places& places, int64_t rank) {
 }
 
 // The shape of what take_at gives, as a vector of the graph.
-Value* result_shape(Writer& c, Value* x, const Places& places) {
+Value* result_shape(NodeBuilder& c, Value* x, const Places& places) {
   Values parts;
   const auto others = [&](int64_t from, int64_t to) {
     for (int64_t axis = from; axis < to; ++axis)
@@ -119,7 +119,7 @@ bool is_single(const Value* values) {
 
 }  // namespace
 
-Value* take_at(Writer& c, Value* x, const Values& indices) {
+Value* take_at(NodeBuilder& c, Value* x, const Values& indices) {
   const Places places = places_of(c, x, indices);
   if (places.axes.size() == 1)
     return c.add("gather", {x, places.tensors[0]}, {{"axis", places.axes[0]}});
@@ -129,7 +129,7 @@ Value* take_at(Writer& c, Value* x, const Values& indices) {
   return transposed(c, y, to_result(c, places, rank));
 }
 
-Value* put_at(Writer& c, Value* x, const Values& indices, Value* values, bool accumulate) {
+Value* put_at(NodeBuilder& c, Value* x, const Values& indices, Value* values, bool accumulate) {
   const Places places = places_of(c, x, indices);
   const int64_t rank = c.rank(x);
   values = c.cast(values, x->dtype());

@@ -5,12 +5,12 @@
 // tensors broadcast together.
 #pragma once
 
-#include "formats/writer.h"
+#include "formats/node_builder.h"
 
 namespace anymps::executorch {
 
-Value* take_at(Writer& c, Value* x, const Values& indices);
+Value* take_at(NodeBuilder& c, Value* x, const Values& indices);
 // x with `values`, which broadcast to what take_at would give, written or added there.
-Value* put_at(Writer& c, Value* x, const Values& indices, Value* values, bool accumulate);
+Value* put_at(NodeBuilder& c, Value* x, const Values& indices, Value* values, bool accumulate);
 
 }  // namespace anymps::executorch

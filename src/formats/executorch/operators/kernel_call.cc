@@ -10,7 +10,7 @@ namespace anymps::executorch {
 
 KernelArguments::KernelArguments(Graph& graph, const Method& method, const KernelCall& call,
                                  const Values& current, std::string name, const char* engine_op)
-    : Writer(graph, std::move(name)),
+    : NodeBuilder(graph, std::move(name)),
       engine_op(engine_op),
       method_(method),
       call_(call),

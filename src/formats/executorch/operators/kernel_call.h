@@ -5,8 +5,8 @@
 // value, or a list of tensors. A converter returns what goes into these, in their order, and after
 // them what goes into arguments that the operator changes (KernelConverter::changes).
 //
-// A converter per operator, named after it, in the file of its family (aten_math.cc, …). Overloads
-// that differ in arguments are converters of their own.
+// A converter per operator, named after it, in the file of its family (elementwise.cc, …).
+// Overloads that differ in arguments are converters of their own.
 #pragma once
 
 #include <initializer_list>
@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "formats/executorch/program/program.h"
-#include "formats/writer.h"
+#include "formats/node_builder.h"
 
 namespace anymps::executorch {
 
-class KernelArguments : public Writer {
+class KernelArguments : public NodeBuilder {
  public:
   // `current[i]` is what value i of the method holds at this point of the program: set for tensors
   // that were fed, computed or are constants, and for numbers that an instruction computed (scalars

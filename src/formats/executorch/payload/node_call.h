@@ -15,18 +15,18 @@
 
 #include "formats/executorch/payload/payload_values.h"
 #include "formats/executorch/program/flat.h"
-#include "formats/writer.h"
+#include "formats/node_builder.h"
 
 namespace anymps::executorch {
 
 // Fields of _MPSNode1x1 and of tables that start like it.
 enum UnaryField { kInput, kOutput };
 
-class NodeCall : public Writer {
+class NodeCall : public NodeBuilder {
  public:
   NodeCall(Graph& graph, PayloadValues& values, const FlatTable& node, const FlatTable& fields,
            std::string name)
-      : Writer(graph, std::move(name)), node(node), fields(fields), values_(values) {}
+      : NodeBuilder(graph, std::move(name)), node(node), fields(fields), values_(values) {}
 
   const FlatTable& node;    // MPSNode
   const FlatTable& fields;  // the table of its kind

@@ -129,7 +129,7 @@ class PayloadImporter {
       Value* value = values_.get(id, root_, "output_ids");
       const DType type = values_.dtype(id);
       if (!values_.is_converted(id) && value->dtype() != DType::kF64)
-        value = Writer(graph_, stem_).cast(value, type);
+        value = NodeBuilder(graph_, stem_).cast(value, type);
       result.push_back(value);
     }
     return result;

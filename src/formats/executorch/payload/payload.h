@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What upstream's exporter hands to the delegate `MPSBackend`: a header, a FlatBuffer "MP00" with
 // nodes and values, and a segment of constants. Each of the 90 node kinds is one small function in
-// the file of its family (mps_math.cc, …).
+// the file of its family (elementwise.cc, …).
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "formats/executorch/program/program.h"
-#include "formats/writer.h"
+#include "formats/node_builder.h"
 
 namespace anymps::executorch {
 

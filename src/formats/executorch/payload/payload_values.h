@@ -10,7 +10,7 @@
 
 #include "formats/executorch/program/flat.h"
 #include "formats/executorch/program/program.h"
-#include "formats/writer.h"
+#include "formats/node_builder.h"
 
 namespace anymps::executorch {
 

@@ -10,15 +10,15 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/node_builder.h"
 #include "formats/onnx/schema/model.h"
-#include "formats/writer.h"
 
 namespace anymps::onnx {
 
-class Call : public Writer {
+class Call : public NodeBuilder {
  public:
   Call(anymps::Graph& graph, const Node& node, int64_t opset, Values inputs, std::string name)
-      : Writer(graph, std::move(name)), node(node), opset(opset), inputs_(std::move(inputs)) {}
+      : NodeBuilder(graph, std::move(name)), node(node), opset(opset), inputs_(std::move(inputs)) {}
 
   const Node& node;
   const int64_t opset;  // of the node's domain

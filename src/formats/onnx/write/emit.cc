@@ -106,15 +106,18 @@ OutGraph Emit::graph(const std::vector<ValueType>& inputs, const std::vector<Val
   return {writer.bytes(node.output()->name, in, out, false)};
 }
 
-namespace {
-
-Ints counted(int64_t rank) {
-  Ints perm(static_cast<size_t>(rank));
-  std::iota(perm.begin(), perm.end(), 0);
-  return perm;
+Ints counted(int64_t count) {
+  Ints list(static_cast<size_t>(count));
+  std::iota(list.begin(), list.end(), 0);
+  return list;
 }
 
-}  // namespace
+std::string last_two_swapped(Emit& e, size_t i) {
+  Ints perm = counted(e.rank(i));
+  if (perm.size() < 2) return e.in(i);
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  return e.transpose(e.in(i), perm);
+}
 
 std::string Layout::first(const std::string& x, int64_t rank) const {
   if (!last) return x;

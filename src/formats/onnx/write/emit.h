@@ -100,6 +100,9 @@ struct WriteRegistrar {
 // (kUnsupported) with a list of the nodes that ONNX has no op for.
 Names write_nodes(GraphWriter& writer, const anymps::Graph& graph, const Names& inputs);
 
+Ints counted(int64_t count);                      // 0, 1, …
+std::string last_two_swapped(Emit& e, size_t i);  // the axes of input i
+
 // [N, …, C] -> [N, C, …] and back, by the node's attribute `layout`; a tensor whose channels come
 // first stays as it is.
 struct Layout {

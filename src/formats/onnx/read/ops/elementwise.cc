@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise ops: arithmetic, comparison, logic, activations, casts.
+// Elementwise ops: arithmetic, comparison, logic, bits, activations, casts. Those that the op table
+// has alike are not here: their records have their names.
 #include <numeric>
 
+#include "base/narrow.h"
 #include "formats/onnx/read/registry.h"
 #include "formats/onnx/read/same_op.h"
 
@@ -95,6 +97,75 @@ Value* swish(Call& c, Value* x) {
 
 ONNX_READ(Swish) { return {swish(c, c.in(0))}; }
 ONNX_READ(SwiGLU) { return {c.add("mul", {swish(c, c.in(0)), c.in(1)})}; }
+
+ONNX_READ(BitShift) {
+  const std::string direction = c.s("direction");
+  c.check(direction == "LEFT" || direction == "RIGHT", "direction '{}' is not LEFT or RIGHT",
+          direction);
+  return {c.add(direction == "LEFT" ? "left_shift" : "right_shift", {c.in(0), c.in(1)})};
+}
+
+// Before opset 13 the axes from `axis` on count as one.
+Value* softmax_like(Call& c, std::string_view op) {
+  Value* x = c.in(0);
+  if (c.opset >= 13) return c.add(op, {x}, {{"axis", c.i("axis", -1)}});
+  const int64_t rank = c.rank(x), axis = c.axis("axis", 1, rank);
+  if (axis == rank - 1) return c.add(op, {x}, {{"axis", -1}});
+  Value* flat = c.add("flatten", {x}, {{"axis", axis}});
+  return c.add("reshape", {c.add(op, {flat}, {{"axis", -1}}), c.add("shape", {x})});
+}
+
+ONNX_READ(Softmax) { return {softmax_like(c, "softmax")}; }
+
+ONNX_READ(LogSoftmax) { return {softmax_like(c, "log_softmax")}; }
+
+// 1 at the first of the largest elements, 0 elsewhere.
+ONNX_READ(Hardmax) {
+  Value* x = c.in(0);
+  Value* flat = x;
+  int64_t axis = c.axis("axis", c.opset >= 13 ? -1 : 1, c.rank(x));
+  if (c.opset < 13) {
+    flat = c.add("flatten", {x}, {{"axis", axis}});
+    axis = 1;
+  }
+  Value* best = c.add("arg_max", {flat}, {{"axis", axis}, {"keep_dims", false}});
+  Value* depth = c.add("shape", {flat}, {{"start", axis}, {"end", axis + 1}});
+  depth = c.add("squeeze", {depth}, {{"axes", std::vector<int64_t>{0}}});
+  Value* values = c.cast(c.graph.constant(anymps::Constant::of<float>({2}, {0, 1})), x->dtype());
+  Value* hot = c.add("one_hot", {best, depth, values}, {{"axis", axis}});
+  return {c.opset < 13 ? c.add("reshape", {hot, c.add("shape", {x})}) : hot};
+}
+
+Values cast_to(Call& c, DType to) {
+  const bool saturate = c.opset < 19 || c.flag("saturate", true);
+  const std::string mode = c.opset < 24 ? "up" : c.s("round_mode", "up");
+  Value* x = c.in(0);
+  if (x->dtype() == to) return {x};
+  return {c.add("cast", {x}, {{"dtype", to}, {"saturate", saturate}, {"round_mode", mode}})};
+}
+
+// Before opset 6 the type is its name.
+DType target(Call& c) {
+  if (c.opset >= 6) return c.dtype("to");
+  const std::string wanted = c.s("to");
+  if (const auto type = data_type_named(wanted)) return to_dtype(*type);
+  c.unsupported("attribute 'to' is \"{}\", which is not an element type", wanted);
+}
+
+ONNX_READ(Cast) { return cast_to(c, target(c)); }
+
+ONNX_READ(CastLike) { return cast_to(c, c.in(1)->dtype()); }
+
+// Types of less than 8 bits, which take a byte all the same.
+bool is_packed(DType dtype) { return contains(kNarrowInt | bit(DType::kF4E2M1), dtype); }
+
+ONNX_READ(BitCast) {
+  const DType from = c.in(0)->dtype(), to = c.dtype("to");
+  c.check(from != DType::kString && to != DType::kString && size_of(from) == size_of(to) &&
+              is_packed(from) == is_packed(to),
+          "{} and {} have not the same number of bits", anymps::name(from), name(to_data_type(to)));
+  return {c.add("reinterpret", {c.in(0)}, {{"dtype", to}})};
+}
 
 }  // namespace
 

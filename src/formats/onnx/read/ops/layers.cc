@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution, pooling, normalization, matrix products, softmax.
+// Convolution, pooling, normalization.
 #include "formats/onnx/read/ops/layers.h"
 
 #include <numeric>
@@ -226,63 +226,33 @@ ONNX_READ(MeanVarianceNormalization) {
   return {c.add("div", {centred, deviation})};
 }
 
-ONNX_READ(MatMul) { return {c.add("matmul", {c.in(0), c.in(1)})}; }
+ONNX_READ(DeformConv) {
+  c.ignore({"kernel_shape"});  // the weights have it
+  NamedAttrs attrs = {{"groups", c.i("group", 1)}, {"offset_groups", c.i("offset_group", 1)}};
+  for (const char* name : {"strides", "dilations", "pads"})
+    if (auto values = c.ints(name)) attrs.emplace_back(name, *values);
+  return {c.add("deform_conv", {c.in(0), c.in(1), c.in(2), c.opt(3), c.opt(4)}, attrs)};
+}
+
+// The indices are those of the smallest shape; a larger one is filled up with zeros.
+ONNX_READ(MaxUnpool) {
+  auto kernel = c.ints("kernel_shape");
+  c.check(kernel.has_value(), "attribute 'kernel_shape' is missing");
+  NamedAttrs attrs = {{"kernel", *kernel}};
+  for (const char* name : {"strides", "pads"})
+    if (auto values = c.ints(name)) attrs.emplace_back(name, *values);
+  Value* y = c.add("max_unpool", {c.in(0), c.in(1)}, attrs);
+  Value* shape = c.opt(2);
+  if (!shape) return {y};
+  Value* more = c.add("sub", {c.cast(shape, DType::kI64), c.add("shape", {y})});
+  Value* none = c.add("mul", {more, c.graph.scalar(DType::kI64, 0)});
+  return {c.add("pad", {y, c.add("concat", {none, more}, {{"axis", 0}})})};
+}
 
 }  // namespace
 
 NamedAttrs window_attrs(Call& c) { return window(c); }
 
 NamedAttrs convolution_attrs(Call& c) { return convolution(c, false); }
-
-Value* gemm(Call& c) {
-  Value *a = c.in(0), *b = c.in(1), *bias = c.opt(2);
-  for (const Value* factor : {a, b})
-    c.check(!factor->type.ranked || c.rank(factor) == 2,
-            "the factors must have rank 2, \"{}\" has {}", factor->name, to_string(factor->type));
-  const double beta = c.f("beta", 1.0);
-  if (c.opset < 7) c.ignore({"broadcast"});
-  if (beta == 0) bias = nullptr;
-  if (bias && beta != 1) bias = c.add("mul", {bias, c.scalar_like(bias, beta)});
-  return c.add("matmul", {a, b, bias},
-               {{"transpose_a", c.flag("transA", false)},
-                {"transpose_b", c.flag("transB", false)},
-                {"alpha", c.f("alpha", 1.0)}});
-}
-
-namespace {
-
-ONNX_READ(Gemm) { return {gemm(c)}; }
-
-// Before opset 13 the axes from `axis` on count as one.
-Value* softmax_like(Call& c, std::string_view op) {
-  Value* x = c.in(0);
-  if (c.opset >= 13) return c.add(op, {x}, {{"axis", c.i("axis", -1)}});
-  const int64_t rank = c.rank(x), axis = c.axis("axis", 1, rank);
-  if (axis == rank - 1) return c.add(op, {x}, {{"axis", -1}});
-  Value* flat = c.add("flatten", {x}, {{"axis", axis}});
-  return c.add("reshape", {c.add(op, {flat}, {{"axis", -1}}), c.add("shape", {x})});
-}
-
-ONNX_READ(Softmax) { return {softmax_like(c, "softmax")}; }
-ONNX_READ(LogSoftmax) { return {softmax_like(c, "log_softmax")}; }
-
-// 1 at the first of the largest elements, 0 elsewhere.
-ONNX_READ(Hardmax) {
-  Value* x = c.in(0);
-  Value* flat = x;
-  int64_t axis = c.axis("axis", c.opset >= 13 ? -1 : 1, c.rank(x));
-  if (c.opset < 13) {
-    flat = c.add("flatten", {x}, {{"axis", axis}});
-    axis = 1;
-  }
-  Value* best = c.add("arg_max", {flat}, {{"axis", axis}, {"keep_dims", false}});
-  Value* depth = c.add("shape", {flat}, {{"start", axis}, {"end", axis + 1}});
-  depth = c.add("squeeze", {depth}, {{"axes", std::vector<int64_t>{0}}});
-  Value* values = c.cast(c.graph.constant(anymps::Constant::of<float>({2}, {0, 1})), x->dtype());
-  Value* hot = c.add("one_hot", {best, depth, values}, {{"axis", axis}});
-  return {c.opset < 13 ? c.add("reshape", {hot, c.add("shape", {x})}) : hot};
-}
-
-}  // namespace
 
 }  // namespace anymps::onnx

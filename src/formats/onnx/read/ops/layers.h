@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converters of convolution and matrix product that fused ops of other domains build on.
+// What the converters of convolutions share; fused ops of other domains build on it too.
 #pragma once
 
 #include "formats/onnx/read/call.h"

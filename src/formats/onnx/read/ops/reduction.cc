@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions. Axes moved from an attribute to an input: in opset 13 for ReduceSum, in 18 for the
-// rest.
+// Reductions, running sums, order, and ops whose result is as long as the data say.
 #include "formats/onnx/read/registry.h"
 
 namespace anymps::onnx {
 
 namespace {
 
+using Ints = std::vector<int64_t>;
+
+// Axes moved from an attribute to an input: in opset 13 for ReduceSum, in 18 for the rest.
 Values reduce(Call& c, std::string_view op, int64_t axes_are_input = 18) {
   std::optional<std::vector<int64_t>> axes;
   Value* list = c.opset < axes_are_input ? nullptr : c.opt(1);
@@ -48,6 +50,51 @@ Values arg(Call& c, std::string_view op) {
 
 ONNX_READ(ArgMax) { return arg(c, "arg_max"); }
 ONNX_READ(ArgMin) { return arg(c, "arg_min"); }
+
+// The single integer of input i as the attribute `name`; or null is replaced by the input.
+Value* as_attribute(Call& c, size_t i, const char* name, NamedAttrs& attrs) {
+  Value* value = c.in(i);
+  const auto known = known_ints(value);
+  if (!known) return value;
+  c.check(known->size() == 1, "input {} has {} elements, must have 1", i, known->size());
+  attrs.emplace_back(name, (*known)[0]);
+  return nullptr;
+}
+
+ONNX_READ(TopK) {
+  NamedAttrs attrs = {{"axis", c.i("axis", -1)}};
+  Value* k = nullptr;
+  if (c.opset < 10)
+    attrs.emplace_back("k", c.i("k"));
+  else
+    k = as_attribute(c, 1, "k", attrs);
+  if (c.opset >= 11) {
+    attrs.emplace_back("largest", c.flag("largest", true));
+    c.ignore({"sorted"});  // any order may be given when it is not asked for
+  }
+  return c.add_all("top_k", {c.in(0), k}, attrs, 2);
+}
+
+Values cumulative(Call& c, std::string_view op) {
+  NamedAttrs attrs = {{"exclusive", c.flag("exclusive", false)},
+                      {"reverse", c.flag("reverse", false)}};
+  Value* axis = as_attribute(c, 1, "axis", attrs);
+  return {c.add(op, {c.in(0), axis}, attrs)};
+}
+ONNX_READ(CumSum) { return cumulative(c, "cumsum"); }
+ONNX_READ(CumProd) { return cumulative(c, "cumprod"); }
+
+// An axis that may be left out, as a list of one or none.
+Ints axis_list(Call& c) { return c.has("axis") ? Ints{c.i("axis")} : Ints{}; }
+
+ONNX_READ(NonZero) { return {c.add("nonzero", {c.in(0)})}; }
+
+ONNX_READ(Unique) {
+  return c.add_all("unique", {c.in(0)},
+                   {{"sorted", c.flag("sorted", true)}, {"axes", axis_list(c)}}, 4);
+}
+
+ONNX_READ(Compress) { return {c.add("compress", {c.in(0), c.in(1)}, {{"axes", axis_list(c)}})}; }
 
 }  // namespace
 

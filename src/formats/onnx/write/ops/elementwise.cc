@@ -106,6 +106,15 @@ ONNX_WRITE(cast) {
 
 ONNX_WRITE(silu) { return {e.add("Mul", {e.in(0), e.add("Sigmoid", {e.in(0)})})}; }
 
+Names shift(Emit& e, const char* direction) {
+  if (contains(kSigned, e.dtype())) e.refuse("BitShift is for unsigned integers");
+  return {e.add("BitShift", e.all(), {{"direction", direction}})};
+}
+
+ONNX_WRITE(left_shift) { return shift(e, "LEFT"); }
+
+ONNX_WRITE(right_shift) { return shift(e, "RIGHT"); }
+
 }  // namespace
 
 }  // namespace anymps::onnx

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution, pooling, normalization, products, attention.
-#include <cmath>
-#include <limits>
-#include <numeric>
-
+// Convolution, pooling, normalization.
 #include "formats/onnx/schema/auto_pad.h"
 #include "formats/onnx/write/emit.h"
 
 namespace anymps::onnx {
 
 namespace {
-
-Ints order(int64_t rank) {
-  Ints perm(static_cast<size_t>(rank));
-  std::iota(perm.begin(), perm.end(), 0);
-  return perm;
-}
 
 OutAttrs window_attrs(Emit& e) {
   const std::string& mode = e.attrs().s("auto_pad");
@@ -87,7 +77,7 @@ ONNX_WRITE(batch_norm) {
   const int64_t rank = e.rank();
   if (axis < 0) axis += rank;
   const Dim channels = e.value(0).shape()[static_cast<size_t>(axis)];
-  Ints perm = order(rank), back = order(rank);
+  Ints perm = counted(rank), back = counted(rank);
   if (axis != 1) {
     if (rank < 2) e.refuse("its input has rank {}", rank);
     std::swap(perm[1], perm[static_cast<size_t>(axis)]);
@@ -150,50 +140,6 @@ ONNX_WRITE(instance_norm) {
   return {e.add("InstanceNormalization",
                 {e.in(0), per_channel(e, 1, channels, 1), per_channel(e, 2, channels, 0)},
                 {{"epsilon", e.attrs().f("epsilon")}})};
-}
-
-std::string last_two_swapped(Emit& e, size_t i) {
-  Ints perm = order(e.rank(i));
-  if (perm.size() < 2) return e.in(i);
-  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
-  return e.transpose(e.in(i), perm);
-}
-
-ONNX_WRITE(matmul) {
-  const std::string a = e.attrs().b("transpose_a") ? last_two_swapped(e, 0) : e.in(0),
-                    b = e.attrs().b("transpose_b") ? last_two_swapped(e, 1) : e.in(1);
-  std::string y = e.add("MatMul", {a, b});
-  if (e.attrs().f("alpha") != 1) y = e.add("Mul", {y, e.number(e.dtype(), e.attrs().f("alpha"))});
-  for (size_t i : {2, 3})
-    if (e.has(i)) y = e.add("Add", {y, e.in(i)});
-  return {activated(e, y, "act_alpha", "act_beta")};
-}
-
-ONNX_WRITE(sdpa) {
-  const Dim& depth = e.value(0).shape()[3];
-  double scale = e.attrs().f("scale");
-  if (scale == 0 && !depth.known()) e.refuse("the width of a head is not known");
-  if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(depth.value()));
-  const DType dtype = e.dtype();
-  const std::string low = e.number(dtype, -std::numeric_limits<double>::infinity());
-  const std::string q = e.add("Mul", {e.in(0), e.number(dtype, scale)});
-  std::string s = e.add("MatMul", {q, last_two_swapped(e, 1)});
-  bool hidden = e.has(3);
-  if (e.has(3) && e.dtype(3) == DType::kBool)
-    s = e.add("Where", {e.in(3), s, low});
-  else if (e.has(3))
-    s = e.add("Add", {s, e.dtype(3) == dtype ? e.in(3) : e.cast(e.in(3), dtype)});
-  if (e.attrs().b("causal")) {
-    const std::string ones =
-        e.add("Expand", {e.number(DType::kBool, 1), e.add("Shape", {s}, {{"start", 2}})});
-    s = e.add("Where", {e.add("Trilu", {ones}, {{"upper", 0}}), s, low});
-  }
-  std::string p = e.add("Softmax", {s}, {{"axis", -1}});
-  if (hidden) {  // a query that sees no key gives 0
-    const std::string most = e.add("ReduceMax", {s, e.ints({-1})});
-    p = e.add("Where", {e.add("Equal", {most, low}), e.number(dtype, 0), p});
-  }
-  return {e.add("MatMul", {p, e.in(2)})};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that move elements, ops on shapes, reductions.
+// Ops that move elements and ops on shapes.
 #include <numeric>
 
 #include "formats/onnx/write/emit.h"
@@ -118,59 +118,48 @@ ONNX_WRITE(shape) {
   return {e.add("Shape", {e.in(0)}, attrs)};
 }
 
-ONNX_WRITE(range) { return {e.add("Range", e.all())}; }
-
-ONNX_WRITE(fill) {
-  std::string value = e.has(1) ? e.in(1) : e.number(e.attrs().dtype("dtype"), e.attrs().f("value"));
-  if (e.has(1)) e.attrs().dtype("dtype"), e.attrs().f("value");  // the input's win
-  if (e.has(1) && e.rank(1) > 0) value = e.add("Reshape", {value, e.ints({})});
-  return {e.add("Expand", {value, e.list(0, "shape")})};
-}
-
-ONNX_WRITE(one_hot) { return {e.add("OneHot", e.all(), {{"axis", e.attrs().i("axis")}})}; }
-
 ONNX_WRITE(trilu) {
   const std::string k = e.has(1) ? e.cast(e.in(1), DType::kI64)
                                  : e.number(DType::kI64, static_cast<double>(e.attrs().i("k")));
   return {e.add("Trilu", {e.in(0), k}, {{"upper", e.attrs().b("upper")}})};
 }
 
-ONNX_WRITE(cumsum) {
-  const std::string axis =
-      e.has(1) ? e.in(1) : e.number(DType::kI64, static_cast<double>(e.attrs().i("axis")));
-  return {e.add("CumSum", {e.in(0), axis},
-                {{"exclusive", e.attrs().b("exclusive")}, {"reverse", e.attrs().b("reverse")}})};
+std::string reduction_of(Emit& e) {
+  const std::string& mode = e.attrs().s("mode");
+  if (mode == "sub" || mode == "div") e.refuse("ONNX does not scatter with {}", mode);
+  return mode == "set" ? "none" : mode;
 }
 
-Names reduce(Emit& e, const char* op) {
-  if (e.node.op->attr_index("propagate_nan") >= 0 && !e.attrs().b("propagate_nan"))
-    e.refuse("it passes over NaN");
-  const bool none = e.attrs().s("empty_axes") == "none";
-  const bool absent = !e.has(1) && e.attrs().ints("axes").empty();
-  return {e.add(op, absent ? Names{e.in(0)} : Names{e.in(0), e.list(1, "axes")},
-                {{"keepdims", e.attrs().b("keep_dims")}, {"noop_with_empty_axes", none}})};
+// The tensor that is written to, which is zeros unless it is given.
+std::string target(Emit& e) {
+  if (e.has(2)) return e.in(2);
+  return e.add("Expand", {e.number(e.dtype(), 0), e.ints(e.attrs().ints("shape"))});
 }
-ONNX_WRITE(reduce_and) { return reduce(e, "ReduceMin"); }
-ONNX_WRITE(reduce_l1) { return reduce(e, "ReduceL1"); }
-ONNX_WRITE(reduce_l2) { return reduce(e, "ReduceL2"); }
-ONNX_WRITE(reduce_log_sum) { return reduce(e, "ReduceLogSum"); }
-ONNX_WRITE(reduce_log_sum_exp) { return reduce(e, "ReduceLogSumExp"); }
-ONNX_WRITE(reduce_max) { return reduce(e, "ReduceMax"); }
-ONNX_WRITE(reduce_mean) { return reduce(e, "ReduceMean"); }
-ONNX_WRITE(reduce_min) { return reduce(e, "ReduceMin"); }
-ONNX_WRITE(reduce_or) { return reduce(e, "ReduceMax"); }
-ONNX_WRITE(reduce_prod) { return reduce(e, "ReduceProd"); }
-ONNX_WRITE(reduce_sum) { return reduce(e, "ReduceSum"); }
-ONNX_WRITE(reduce_sum_square) { return reduce(e, "ReduceSumSquare"); }
 
-Names arg(Emit& e, const char* op) {
-  return {e.add(op, {e.in(0)},
-                {{"axis", e.attrs().i("axis")},
-                 {"keepdims", e.attrs().b("keep_dims")},
-                 {"select_last_index", e.attrs().b("select_last")}})};
+ONNX_WRITE(scatter_nd) {
+  if (e.attrs().i("batch_dims") != 0) e.refuse("it scatters within batches");
+  if (e.has(2)) e.attrs().ints("shape");
+  return {e.add("ScatterND", {target(e), e.cast(e.in(1), DType::kI64), e.in(0)},
+                {{"reduction", reduction_of(e)}})};
 }
-ONNX_WRITE(arg_max) { return arg(e, "ArgMax"); }
-ONNX_WRITE(arg_min) { return arg(e, "ArgMin"); }
+
+ONNX_WRITE(scatter_along_axis) {
+  if (e.has(3)) e.refuse("its axis is computed");
+  if (e.has(2)) e.attrs().ints("shape");
+  return {e.add("ScatterElements", {target(e), e.in(1), e.in(0)},
+                {{"axis", e.attrs().i("axis")}, {"reduction", reduction_of(e)}})};
+}
+
+ONNX_WRITE(eye_like) {
+  return {
+      e.add("EyeLike", {e.in(0)}, {{"dtype", e.attrs().dtype("dtype")}, {"k", e.attrs().i("k")}})};
+}
+
+ONNX_WRITE(reverse_sequence) {
+  return {
+      e.add("ReverseSequence", {e.in(0), e.cast(e.in(1), DType::kI64)},
+            {{"time_axis", e.attrs().i("time_axis")}, {"batch_axis", e.attrs().i("batch_axis")}})};
+}
 
 }  // namespace
 

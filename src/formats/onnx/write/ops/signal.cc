@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier transforms, windows, filter banks, and sampling at places between the elements.
+// Fourier transforms, windows, filter banks; sampling, resizing, boxes.
 #include "formats/onnx/write/emit.h"
 
 namespace anymps::onnx {
@@ -63,6 +63,33 @@ ONNX_WRITE(grid_sample) {
 ONNX_WRITE(affine_grid) {
   return {e.add("AffineGrid", {e.in(0), e.list(1, "size")},
                 {{"align_corners", e.attrs().b("align_corners")}})};
+}
+
+ONNX_WRITE(resize) {
+  if (e.has(3) || e.has(4)) e.refuse("offsets or a region are given");
+  const std::string& nearest = e.attrs().s("nearest");
+  const std::string& coordinate = e.attrs().s("coordinate");
+  if (coordinate == "scale_offset" || coordinate == "tf_half_pixel" ||
+      coordinate == "tf_crop_and_resize" || nearest.starts_with("round_to"))
+    e.refuse("its coordinates are {} and {}", coordinate, nearest);
+  OutAttrs attrs = {{"mode", e.attrs().s("mode")},
+                    {"coordinate_transformation_mode", coordinate},
+                    {"nearest_mode", nearest},
+                    {"cubic_coeff_a", e.attrs().f("cubic_coeff_a")},
+                    {"antialias", e.attrs().b("antialias")},
+                    {"exclude_outside", e.attrs().b("exclude_outside")}};
+  if (!e.attrs().ints("axes").empty()) attrs.emplace_back("axes", e.attrs().ints("axes"));
+  if (e.has(1) || !e.attrs().ints("sizes").empty()) {
+    attrs.emplace_back("keep_aspect_ratio_policy", e.attrs().s("aspect"));
+    return {e.add("Resize", {e.in(0), "", "", e.list(1, "sizes")}, attrs)};
+  }
+  if (e.has(2)) return {e.add("Resize", {e.in(0), "", e.cast(e.in(2), DType::kF32)}, attrs)};
+  return {e.add("Resize", {e.in(0), "", e.floats(e.attrs().floats("scales"))}, attrs)};
+}
+
+ONNX_WRITE(non_max_suppression) {
+  return {
+      e.add("NonMaxSuppression", e.all(), {{"center_point_box", e.attrs().b("center_point_box")}})};
 }
 
 }  // namespace

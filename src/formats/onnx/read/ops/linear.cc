@@ -1,12 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Determinants and Einstein's summation.
+// Matrix products, inverses and Einstein's summation.
+#include "formats/onnx/read/ops/linear.h"
+
 #include <algorithm>
 
 #include "formats/onnx/read/registry.h"
 
 namespace anymps::onnx {
 
+Value* gemm(Call& c) {
+  Value *a = c.in(0), *b = c.in(1), *bias = c.opt(2);
+  for (const Value* factor : {a, b})
+    c.check(!factor->type.ranked || c.rank(factor) == 2,
+            "the factors must have rank 2, \"{}\" has {}", factor->name, to_string(factor->type));
+  const double beta = c.f("beta", 1.0);
+  if (c.opset < 7) c.ignore({"broadcast"});
+  if (beta == 0) bias = nullptr;
+  if (bias && beta != 1) bias = c.add("mul", {bias, c.scalar_like(bias, beta)});
+  return c.add("matmul", {a, b, bias},
+               {{"transpose_a", c.flag("transA", false)},
+                {"transpose_b", c.flag("transB", false)},
+                {"alpha", c.f("alpha", 1.0)}});
+}
+
 namespace {
+
+ONNX_READ(MatMul) { return {c.add("matmul", {c.in(0), c.in(1)})}; }
+
+ONNX_READ(Gemm) { return {gemm(c)}; }
 
 std::vector<std::string> split(const std::string& text, char by) {
   std::vector<std::string> parts(1);
@@ -59,6 +80,8 @@ ONNX_READ(Einsum) {
   }
   return {c.add("einsum", tensors, {{"equation", terms[0] + "," + terms[1] + "->" + output}})};
 }
+
+ONNX_READ_IN(kMicrosoft, Inverse) { return {c.add("inverse", {c.in(0)})}; }
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "formats/onnx/read/importer.h"
-#include "formats/onnx/read/ops/heads.h"
+#include "formats/onnx/read/ops/layers_heads.h"
 
 namespace anymps::onnx {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/onnx/read/ops/heads.h"
+#include "formats/onnx/read/ops/layers_heads.h"
 
 #include <cmath>
 #include <limits>

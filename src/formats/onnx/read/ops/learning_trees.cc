@@ -7,7 +7,7 @@
 #include <set>
 
 #include "formats/onnx/read/import.h"
-#include "formats/onnx/read/ops/ml.h"
+#include "formats/onnx/read/ops/learning.h"
 #include "formats/onnx/read/registry.h"
 
 namespace anymps::onnx {

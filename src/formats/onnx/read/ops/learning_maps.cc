@@ -3,7 +3,7 @@
 // in it goes through label_encode.
 #include <numeric>
 
-#include "formats/onnx/read/ops/ml.h"
+#include "formats/onnx/read/ops/learning.h"
 #include "formats/onnx/read/registry.h"
 #include "memory/string_constant.h"
 

@@ -50,7 +50,7 @@ struct NodeWindow {
     attrs = {{"kernel", kernel}, {"strides", strides}, {"pads", pads}, {"ceil_mode", ceil_mode}};
   }
 
-  Value* unbatched(Writer& c, Value* y) const {
+  Value* unbatched(NodeBuilder& c, Value* y) const {
     return batched ? y : c.add("squeeze", {y}, {{"axes", Ints{0}}});
   }
 };
@@ -61,8 +61,8 @@ void MaxPool2DWithIndices(NodeCall& c) {
   window.attrs.emplace_back("dilations", window.dilations);
   c.out(kOutput1, "output1_id", window.unbatched(c, c.add("max_pool", {window.x}, window.attrs)));
   window.attrs.emplace_back("indices", "global_2d");
-  c.out_later(kOutput2, "output2_id", [writer = Writer(c), window]() mutable {
-    return window.unbatched(writer, writer.add_all("max_pool", {window.x}, window.attrs, 2)[1]);
+  c.out_later(kOutput2, "output2_id", [builder = NodeBuilder(c), window]() mutable {
+    return window.unbatched(builder, builder.add_all("max_pool", {window.x}, window.attrs, 2)[1]);
   });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: scalers, encoders and linear models, written in ops of the table. Trees, support
 // vectors and maps are in files of their own.
-#include "formats/onnx/read/ops/ml.h"
+#include "formats/onnx/read/ops/learning.h"
 
 #include <cmath>
 #include <numeric>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: models of support vectors. A classifier compares each pair of classes: the scores of
 // the pairs are one matrix product, and so is counting their votes.
-#include "formats/onnx/read/ops/ml.h"
+#include "formats/onnx/read/ops/learning.h"
 #include "formats/onnx/read/registry.h"
 
 namespace anymps::onnx {

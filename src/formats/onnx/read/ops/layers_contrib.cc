@@ -2,6 +2,7 @@
 // Ops of com.microsoft that exporters and graph optimizers write in place of several standard ones:
 // fused products, convolutions, activations and normalizations.
 #include "formats/onnx/read/ops/layers.h"
+#include "formats/onnx/read/ops/linear.h"
 #include "formats/onnx/read/registry.h"
 
 namespace anymps::onnx {
@@ -145,8 +146,6 @@ ONNX_READ_IN(kMicrosoft, EmbedLayerNormalization) {
   }
   return {y, counts, sum};
 }
-
-ONNX_READ_IN(kMicrosoft, Inverse) { return {c.add("inverse", {c.in(0)})}; }
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The attention ops of com.microsoft, which exports of language models contain.
-#include "formats/onnx/read/ops/heads.h"
+#include "formats/onnx/read/ops/layers_heads.h"
 #include "formats/onnx/read/registry.h"
 
 namespace anymps::onnx {

@@ -89,9 +89,9 @@ void LayerNorm(NodeCall& c) {
                          bias ? c.as(bias, type) : nullptr};
   const NamedAttrs attrs = {{"axis", first}, {"epsilon", c.f(kEpsilon, "eps")}};
   c.out(kOutput1, "output1_id", c.add("layer_norm", inputs, attrs));
-  const auto statistic = [writer = Writer(c), inputs, attrs](size_t output) {
-    return [writer, inputs, attrs, output]() mutable {
-      return writer.add_all("layer_norm", inputs, attrs, 3)[output];
+  const auto statistic = [builder = NodeBuilder(c), inputs, attrs](size_t output) {
+    return [builder, inputs, attrs, output]() mutable {
+      return builder.add_all("layer_norm", inputs, attrs, 3)[output];
     };
   };
   c.out_later(kOutput2, "output2_id", statistic(1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What converters of every format do with the graph that they write: add ops under the name of the
+// What converters of every format do with the graph that they make: add nodes under the name of the
 // node at hand, and say what is wrong with that node. The importer around it puts the file and the
 // node in front of the message.
 #pragma once
@@ -15,9 +15,9 @@ namespace anymps {
 
 using Values = std::vector<Value*>;
 
-class Writer {
+class NodeBuilder {
  public:
-  Writer(Graph& graph, std::string name) : graph(graph), name_(std::move(name)) {}
+  NodeBuilder(Graph& graph, std::string name) : graph(graph), name_(std::move(name)) {}
 
   Graph& graph;
 
