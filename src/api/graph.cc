@@ -124,7 +124,7 @@ amps_status amps_graph_input(amps_graph* graph, const char* name, amps_dtype dty
       if (given[i] >= 0)
         shape.emplace_back(given[i]);
       else if (dim_names && dim_names[i] && *dim_names[i])
-        shape.push_back(Dim::symbol(dim_names[i]));
+        shape.push_back(Dim::parse(dim_names[i]));
       else
         shape.push_back(Dim::symbol(fmt::format("{}.{}", &need(name, "name"), i)));
     }
@@ -220,7 +220,7 @@ int64_t amps_value_dim(const amps_value* value, size_t axis) {
 const char* amps_value_dim_name(const amps_value* value, size_t axis) {
   if (!value) return nullptr;
   const Dims& shape = value_of(value)->shape();
-  return axis < shape.size() ? shape[axis].symbol_name() : nullptr;
+  return axis < shape.size() ? shape[axis].symbol_text() : nullptr;
 }
 
 size_t amps_graph_input_count(const amps_graph* graph) {

@@ -2,7 +2,9 @@
 #include "base/dim.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
+#include <string_view>
 
 namespace anymps {
 
@@ -10,6 +12,8 @@ namespace {
 
 constexpr size_t kMaxExpression =
     160;  // longer ones are replaced by a hash: they are only compared
+
+constexpr std::string_view kLimitMark = "<=";
 
 int64_t floor_divide(int64_t a, int64_t b) {
   require(b != 0, "[shape] division of an extent by zero");
@@ -36,23 +40,35 @@ Dim combine(const Dim& a, const char* op, const Dim& b) {
 
 }  // namespace
 
-Dim Dim::symbol(std::string expression) {
+Dim Dim::symbol(std::string expression, int64_t limit) {
+  if (limit != kNoLimit) expression += fmt::format("{}{}", kLimitMark, limit);
   if (expression.size() > kMaxExpression)
     expression = fmt::format("expr_{:016x}", std::hash<std::string>{}(expression));
   Dim dim;
-  dim.expression_ = std::make_shared<const std::string>(std::move(expression));
+  dim.symbol_ = std::make_shared<const Symbol>(Symbol{std::move(expression), limit});
   return dim;
+}
+
+Dim Dim::parse(const std::string& text) {
+  const size_t at = text.rfind(kLimitMark);
+  if (at == std::string::npos || text.find_first_of("+-*/ ,()") != std::string::npos)
+    return symbol(text);  // an expression has no limit of its own
+  int64_t limit = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + at + kLimitMark.size(), end, limit);
+  const bool exact = error == std::errc() && stop == end;
+  return exact ? symbol(text.substr(0, at), limit) : symbol(text);
 }
 
 int64_t Dim::value() const {
   if (!known())
-    fail(Code::kInvalidArgument, "[shape] dimension '{}' is not known yet", *expression_);
+    fail(Code::kInvalidArgument, "[shape] dimension '{}' is not known yet", symbol_->text);
   return value_;
 }
 
 bool operator==(const Dim& a, const Dim& b) {
   if (a.known() != b.known()) return false;
-  return a.known() ? a.value_ == b.value_ : *a.expression_ == *b.expression_;
+  return a.known() ? a.value_ == b.value_ : a.symbol_->text == b.symbol_->text;
 }
 
 Dim operator+(const Dim& a, const Dim& b) {

@@ -15,14 +15,20 @@ namespace anymps {
 
 class Dim {
  public:
-  Dim(int64_t value = 0) : value_(value) {}  // NOLINT: a number is a Dim
-  static Dim symbol(std::string expression);
+  static constexpr int64_t kNoLimit = INT64_MAX;
 
-  bool known() const { return expression_ == nullptr; }
+  Dim(int64_t value = 0) : value_(value) {}  // NOLINT: a number is a Dim
+  // A name or an expression. A name may have a largest extent, which is printed with it: "N<=128".
+  static Dim symbol(std::string expression, int64_t limit = kNoLimit);
+  // A symbol as it is printed and as users write it: "N", "N<=128", "(H+1)//2".
+  static Dim parse(const std::string& text);
+
+  bool known() const { return symbol_ == nullptr; }
   int64_t value() const;  // fails on a symbol
   bool is(int64_t value) const { return known() && value_ == value; }
-  const char* symbol_name() const { return known() ? nullptr : expression_->c_str(); }
-  std::string str() const { return known() ? std::to_string(value_) : *expression_; }
+  int64_t limit() const { return known() ? value_ : symbol_->limit; }  // kNoLimit: none is known
+  const char* symbol_text() const { return known() ? nullptr : symbol_->text.c_str(); }
+  std::string str() const { return known() ? std::to_string(value_) : symbol_->text; }
 
   friend bool operator==(const Dim& a, const Dim& b);
   friend Dim operator+(const Dim& a, const Dim& b);
@@ -35,8 +41,12 @@ class Dim {
   friend Dim min(const Dim& a, const Dim& b);
 
  private:
+  struct Symbol {
+    std::string text;  // with the limit
+    int64_t limit = kNoLimit;
+  };
   int64_t value_ = 0;
-  std::shared_ptr<const std::string> expression_;
+  std::shared_ptr<const Symbol> symbol_;
 };
 
 using Dims = std::vector<Dim>;

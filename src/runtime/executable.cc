@@ -2,7 +2,6 @@
 #include "runtime/executable.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -119,18 +118,6 @@ std::string key_of(const std::vector<Shape>& shapes) {
 std::string to_text(const Tensor& tensor) {
   if (tensor.container == Container::kTensor) return to_string(tensor.desc);
   return fmt::format("{} of {}", name(tensor.container), name(tensor.desc.dtype));
-}
-
-// The largest extent of a symbol: its name may tell it, as in "input0.1<=128". An expression over
-// names tells none.
-int64_t limit_of(std::string_view symbol) {
-  const size_t at = symbol.rfind("<=");
-  if (at == std::string_view::npos || symbol.find_first_of("+-*/ ,()") != std::string_view::npos)
-    return INT64_MAX;
-  int64_t limit = 0;
-  const char* end = symbol.data() + symbol.size();
-  const auto [stop, error] = std::from_chars(symbol.data() + at + 2, end, limit);
-  return error == std::errc() && stop == end ? limit : INT64_MAX;
 }
 
 // Keys that the maps share, and a row of values for each.
@@ -251,7 +238,7 @@ void Executable::number_symbols() {
         continue;
       }
       const auto [it, fresh] = numbers.emplace(dim.str(), static_cast<int>(numbers.size()));
-      if (fresh) limits_.push_back(limit_of(it->first));
+      if (fresh) limits_.push_back(dim.limit());
       symbols.push_back(it->second);
     }
   }

@@ -79,6 +79,21 @@ TEST(Dim, LongExpressionsStayBounded) {
   EXPECT_EQ(grown, grown);
 }
 
+TEST(Dim, ASymbolMayHaveALimit) {
+  const Dim bounded = Dim::symbol("N", 128);
+  EXPECT_EQ(bounded.limit(), 128);
+  EXPECT_EQ(bounded.str(), "N<=128");
+  EXPECT_EQ(Dim::parse("N<=128"), bounded);
+  EXPECT_EQ(Dim::parse("N<=128").limit(), 128);
+  EXPECT_NE(Dim::symbol("N"), bounded);
+  EXPECT_EQ(Dim::symbol("N").limit(), Dim::kNoLimit);
+  EXPECT_EQ((bounded + 1).str(), "(N<=128)+1");
+  for (const char* text : {"N", "(N<=128)+1", "N<=", "N<=x", "N<=1x", "N<=-1"}) {
+    EXPECT_EQ(Dim::parse(text).limit(), Dim::kNoLimit) << text;
+    EXPECT_EQ(Dim::parse(text).str(), text);
+  }
+}
+
 TEST(Dim, BroadcastsSymbols) {
   const Dim n = Dim::symbol("N");
   EXPECT_EQ(broadcast(Dims{n, 3}, Dims{1}, "add"), (Dims{n, 3}));

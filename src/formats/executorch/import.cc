@@ -116,7 +116,7 @@ Source Importer::payload(size_t delegate) const {
 }
 
 // The file tells of a dynamic tensor no more than the largest extent of each axis. Those that can
-// be 1 at most are fixed; larger feeds are refused by the name of the symbol, and feeds of another
+// be 1 at most are fixed; larger feeds are refused by the limit of the symbol, and feeds of another
 // shape than the program was made for by the ops that care.
 void Importer::add_inputs() {
   size_t count = 0;
@@ -129,11 +129,10 @@ void Importer::add_inputs() {
     Dims shape;
     for (size_t axis = 0; axis < tensor.sizes.size(); ++axis) {
       const int64_t size = tensor.sizes[axis];
-      const std::string limit = bound ? fmt::format("<={}", size) : "";
       const bool open = open_ == Open::kAll || (open_ == Open::kFirst && axis == 0);
-      shape.push_back(dynamic && open && size != 1
-                          ? Dim::symbol(fmt::format("{}.{}{}", name, axis, limit))
-                          : Dim(size));
+      shape.push_back(dynamic && open && size != 1 ? Dim::symbol(fmt::format("{}.{}", name, axis),
+                                                                 bound ? size : Dim::kNoLimit)
+                                                   : Dim(size));
     }
     memory_.write(id, memory_.graph.input(name, tensor.dtype, std::move(shape)));
   }

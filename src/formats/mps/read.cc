@@ -57,7 +57,7 @@ ValueType read_type(ByteReader& in) {
     if (tag == static_cast<uint8_t>(mps::DimTag::kNumber)) {
       type.shape.push_back(read_extent(in));
     } else if (tag == static_cast<uint8_t>(mps::DimTag::kSymbol)) {
-      type.shape.push_back(Dim::symbol(read_name(in, "a dimension")));
+      type.shape.push_back(Dim::parse(read_name(in, "a dimension")));
     } else {
       fail(Code::kCorrupt, "unknown kind {} of dimension", tag);
     }

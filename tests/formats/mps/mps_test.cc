@@ -188,6 +188,14 @@ TEST(Serializer, BytesMayLieAnywhere) {
   EXPECT_EQ(to_text(*graph), to_text(*small()));
 }
 
+TEST(Serializer, TheLimitOfASymbolComesBack) {
+  Graph graph;
+  graph.set_outputs({graph.add("neg", {graph.input("x", DType::kF32, {Dim::symbol("N", 8), 2})})});
+  const Loaded loaded = parse(saved(graph));
+  EXPECT_EQ(to_string(loaded.graph->inputs()[0]->type), "f32[N<=8, 2]");
+  EXPECT_EQ(loaded.graph->inputs()[0]->shape()[0].limit(), 8);
+}
+
 TEST(Serializer, MetadataComesBack) {
   const Metadata metadata{{"driver", "cpu"}, {"empty", ""}, {"options", std::string("\0\1\2", 3)}};
   EXPECT_EQ(parse(saved(*small(), metadata)).metadata, metadata);

@@ -16,7 +16,7 @@ Dim to_dim(const ValueInfo& info, size_t axis) {
   // An unnamed size is a symbol of its own; "?" is how some exporters write that there is no name.
   if (dim.param.empty() || dim.param == "?")
     return Dim::symbol(fmt::format("{}.{}", info.name, axis));
-  return Dim::symbol(std::string(dim.param));
+  return Dim::parse(std::string(dim.param));
 }
 
 Container to_container(const ValueInfo& info) {
