@@ -43,7 +43,8 @@ std::unique_ptr<Graph> load_graph(const std::string& path, std::string* compiled
   if (executorch::is_executorch(source.bytes))
     return with_inputs(executorch::import_source(source), path, defaults);
   if (!is_mps(source.bytes))
-    return import_onnx(source, [&] { return onnx::import_file(path, defaults); });
+    return import_onnx(source,
+                       [&] { return onnx::import_model(onnx::read_model(file), defaults); });
   Metadata metadata;
   auto graph = load_mps(file->bytes(), file, true, path, &metadata);
   if (compiled_for) *compiled_for = metadata[kCompiledFor];

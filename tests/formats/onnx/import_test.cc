@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
+#include "base/mapped_file.h"
+#include "formats/load.h"
 #include "formats/onnx/model_builder.h"
 
 namespace anymps::onnx {
@@ -134,6 +138,16 @@ TEST(OnnxImport, WeightsStayInTheFile) {
   const ConstantPtr constant = graph->nodes().front()->inputs[1]->constant;
   ASSERT_NE(constant, nullptr);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(constant->data().get()) % 16, 0u);
+}
+
+TEST(OnnxImport, AFileIsMappedOnce) {
+  const std::string path = ::testing::TempDir() + fmt::format("anymps_{}_once.onnx", ::getpid());
+  std::ofstream(path, std::ios::binary)
+      << ModelBuilder().input("x", {1}).node("Relu", {"x"}, {"y"}).output("y").bytes();
+  const OpenedFiles opened;
+  EXPECT_EQ(ops(*load_graph(path)), Ops{"relu"});
+  EXPECT_EQ(opened.all().size(), 1u);
+  std::filesystem::remove(path);
 }
 
 TEST(OnnxImport, NodesNeedNotBeSorted) {

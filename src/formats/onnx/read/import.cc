@@ -300,8 +300,4 @@ std::unique_ptr<anymps::Graph> import_model(const Model& model, DefaultInputs* d
   return graph;
 }
 
-std::unique_ptr<anymps::Graph> import_file(const std::string& path, DefaultInputs* defaults) {
-  return import_model(read_model(path), defaults);
-}
-
 }  // namespace anymps::onnx

@@ -14,8 +14,6 @@
 
 namespace anymps::onnx {
 
-std::unique_ptr<anymps::Graph> import_file(const std::string& path,
-                                           DefaultInputs* defaults = nullptr);
 // The graph does not need the model any more: its constants share the owners of the tensors.
 std::unique_ptr<anymps::Graph> import_model(const Model& model, DefaultInputs* defaults = nullptr);
 

@@ -352,10 +352,12 @@ Tensor parse_tensor(std::string_view bytes, const ParseOptions& options) {
   return tensor;
 }
 
-Model read_model(const std::string& path) {
-  auto file = MappedFile::open(path, "onnx");
-  std::string directory = std::filesystem::path(path).parent_path().string();
-  return parse_model(file->bytes(), {path, directory.empty() ? "." : directory, file, true});
+Model read_model(const std::string& path) { return read_model(MappedFile::open(path, "onnx")); }
+
+Model read_model(const std::shared_ptr<const MappedFile>& file) {
+  std::string directory = std::filesystem::path(file->path()).parent_path().string();
+  if (directory.empty()) directory = ".";
+  return parse_model(file->bytes(), {file->path(), directory, file, true});
 }
 
 std::string name(Attribute::Type type) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "formats/onnx/schema/data_type.h"
 
 namespace anymps::onnx {
@@ -139,6 +140,7 @@ struct Model {
 // Reads a model file, with the external data beside it. Errors: kNotFound and kIo for files,
 // kCorrupt for content, in the form "[onnx] FILE: graph.node[3].attribute[0]: reason".
 Model read_model(const std::string& path);
+Model read_model(const std::shared_ptr<const MappedFile>& file);
 
 struct ParseOptions {
   std::string file = "<memory>";      // the name in errors
