@@ -72,12 +72,6 @@ ONNX_READ(ConstantOfShape) {
   return {c.add("fill", {c.in(0), scalar}, {{"dtype", dtype}})};
 }
 
-ONNX_READ(Range) { return {c.add("range", {c.in(0), c.in(1), c.in(2)})}; }
-
-ONNX_READ(OneHot) {
-  return {c.add("one_hot", {c.in(0), c.in(1), c.in(2)}, {{"axis", c.i("axis", -1)}})};
-}
-
 // The state that a node's numbers follow from. Seeds are floats: their bits are the key.
 Value* state_of(Call& c) {
   if (!c.has("seed")) return c.add("random_state", {});
