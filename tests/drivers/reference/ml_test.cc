@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probabilities from pairs, where the answer is known: pairs that are true of some probabilities
-// give these, as near as the iteration goes. ONNX Runtime checks the rest (test_ml.py).
+// give these, as near as the iteration goes. ONNX Runtime checks the rest (test_learning.py).
 #include "support/tensor.h"
 
 namespace anymps {
