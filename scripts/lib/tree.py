@@ -5,16 +5,17 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SUFFIXES = (".h", ".hpp", ".c", ".cc", ".cpp", ".py", ".proto")
+SUFFIXES = (".h", ".hpp", ".c", ".cc", ".cpp", ".inc", ".py", ".proto")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 OUTPUTS = {"cmake-out", "__pycache__"}  # doors/executorch builds into the first
 PUBLIC = "include/anymps"
+GENERATED = {"include/anymps/ops.hpp", "src/formats/onnx/schema/schemas.inc"}
 
 
 def sources(*folders, root=ROOT):
-    """The source files under these folders, as paths relative to the root, sorted."""
+    """The hand-written source files under these folders, as paths relative to the root, sorted."""
     found = (path.relative_to(root) for folder in folders for path in (root / folder).rglob("*") if path.suffix in SUFFIXES)
-    return sorted(path for path in found if not OUTPUTS & set(path.parts))
+    return sorted(path for path in found if not OUTPUTS & set(path.parts) and path.as_posix() not in GENERATED)
 
 
 def folder_of(path):

@@ -48,6 +48,7 @@ def test_no_folder_includes_one_above_it():
 def test_what_counts_as_naming_an_op():
     text = '''
       // "abs" in a comment
+      ANYMPS_PATCHED(atan, x)
       OP(add).sample({"sub", {}});
       const KernelRegistrar kMul("cpu", "mul", make);
       const Table kTable = {{"div", &div}, {"exp", nullptr}};

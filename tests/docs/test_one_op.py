@@ -6,6 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "one_op.md"
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+SUFFIXES = (".cc", ".h", ".hpp", ".inc", ".py")
 CODE = re.compile(r"^```(?:cpp|python)\n(.*?)^```\n", re.M | re.S)
 
 
@@ -16,13 +17,13 @@ def quotes():
         if i % 2:
             yield file, part
         else:
-            file = ([target for target in LINK.findall(part) if target.endswith((".cc", ".h", ".hpp", ".py"))] or [file])[-1]
+            file = ([target for target in LINK.findall(part) if target.endswith(SUFFIXES)] or [file])[-1]
 
 
 def holders(text):
     """The files that have the first line of a quotation: where it may have moved to."""
     line = text.splitlines()[0]
-    files = [path for folder in ("src", "doors", "include") for path in (ROOT / folder).rglob("*") if path.suffix in (".cc", ".h", ".hpp", ".py")]
+    files = [path for folder in ("src", "doors", "include") for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES]
     return sorted(str(path.relative_to(ROOT)) for path in files if line in path.read_text(encoding="utf-8").splitlines())
 
 
