@@ -368,6 +368,19 @@ std::optional<Dims> content_of(const Constant& constant) {
   return content;
 }
 
+bool knows_elements(const ValueType& type) {
+  return type.static_shape() && type.content && all_known(*type.content) &&
+         (type.dtype == DType::kI64 || type.dtype == DType::kI32);
+}
+
+ConstantPtr constant_of_elements(const ValueType& type) {
+  std::vector<int64_t> wide;
+  for (const Dim& dim : *type.content) wide.push_back(dim.value());
+  const Shape shape = to_shape(type.shape);
+  if (type.dtype == DType::kI64) return Constant::of<int64_t>(shape, wide);
+  return Constant::of<int32_t>(shape, std::vector<int32_t>(wide.begin(), wide.end()));
+}
+
 std::optional<double> scalar_of(const Value* value) {
   if (!value || !value->constant) return std::nullopt;
   const Constant& constant = *value->constant;

@@ -117,6 +117,9 @@ class Graph {
 
 // The elements of a small integer constant, as inference content.
 std::optional<Dims> content_of(const Constant& constant);
+// The other way round: whether inference knows the elements of a value, and they as a constant.
+bool knows_elements(const ValueType& type);
+ConstantPtr constant_of_elements(const ValueType& type);
 // A constant's only element (any real dtype) if it has one element, or all are equal.
 std::optional<double> scalar_of(const Value* value);
 // The elements of an integer constant.

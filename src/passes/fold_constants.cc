@@ -50,18 +50,6 @@ size_t bytes_of_all(const std::vector<ConstantPtr>& constants) {
   return bytes;
 }
 
-ConstantPtr content_constant(const Value* value) {
-  const ValueType& type = value->type;
-  if (!type.static_shape() || !type.content || !all_known(*type.content)) return nullptr;
-  std::vector<int64_t> numbers;
-  for (const Dim& dim : *type.content) numbers.push_back(dim.value());
-  const Shape shape = to_shape(type.shape);
-  if (type.dtype == DType::kI64) return Constant::of<int64_t>(shape, numbers);
-  if (type.dtype == DType::kI32)
-    return Constant::of<int32_t>(shape, std::vector<int32_t>(numbers.begin(), numbers.end()));
-  return nullptr;
-}
-
 // Recurrent layers pack their weights, but only constants. Quantized ones become that here, even
 // though they grow: what is stored is a recipe, and what is kept in the end is the packed form.
 bool feeds_recurrent(const Value* value, int steps = 4) {
@@ -89,7 +77,7 @@ bool worth_storing(const Node& node, size_t room) {
 std::vector<ConstantPtr> results_of(const Node& node, const PassContext& context, size_t room) {
   std::vector<ConstantPtr> results;
   for (const Value* value : node.outputs)
-    if (auto constant = content_constant(value)) results.push_back(std::move(constant));
+    if (knows_elements(value->type)) results.push_back(constant_of_elements(value->type));
   if (results.size() == node.outputs.size()) return results;
   const bool constant = std::all_of(node.inputs.begin(), node.inputs.end(), [](const Value* value) {
     return !value || value->is_constant();

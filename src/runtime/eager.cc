@@ -4,8 +4,6 @@
 #include <bit>
 
 #include "drivers/reference_fallback.h"
-#include "ops/infer.h"
-#include "runtime/kernel_choice.h"
 #include "runtime/measure.h"
 
 namespace anymps {
@@ -63,6 +61,12 @@ void add_attr(Key& key, const EagerAttr& attr) {
   }
 }
 
+Attrs complete(const Op& op, std::span<const EagerAttr> attrs) {
+  NamedAttrs given;
+  for (const EagerAttr& attr : attrs) given.push_back(to_named(attr));
+  return Attrs(op, given);
+}
+
 }  // namespace
 
 NamedAttr to_named(const EagerAttr& attr) {
@@ -89,7 +93,7 @@ size_t Eager::KeyHash::operator()(const Key& key) const {
   return hash;
 }
 
-std::optional<std::vector<int64_t>> Eager::content_of(const Tensor& tensor) {
+Content Eager::content_of(const Tensor& tensor) {
   if (!is_list(tensor.desc)) return std::nullopt;
   return device_.integers(tensor, device_.queue());
 }
@@ -109,57 +113,27 @@ std::shared_ptr<Eager::Entry> Eager::prepare(const Op& op, std::span<const Tenso
   if (op.is(kStructural))
     fail(Code::kUnsupported, "[{}] is for graphs: it cannot be called by itself", op.name);
   const ThreadScope threads(device_.driver(), ThreadScope::Exactly{0});
-  KernelRequest request;
-  NamedAttrs given;
-  for (const EagerAttr& attr : attrs) given.push_back(to_named(attr));
-  request.op = &op;
-  request.attrs = Attrs(op, given);
-  request.packed = &device_.packed();
-  std::vector<ValueType> types(inputs.size());
-  std::vector<const ValueType*> pointers(inputs.size(), nullptr);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    request.inputs.emplace_back();
-    request.constants.emplace_back();
-    request.contents.emplace_back();
-    if (!inputs[i]) continue;
-    request.inputs[i] = inputs[i]->desc;
-    types[i] = {inputs[i]->desc.dtype, true, to_dims(inputs[i]->desc.shape), std::nullopt};
-    if (content) request.contents[i] = content_of(*inputs[i]);
-    if (request.contents[i])
-      types[i].content = Dims(request.contents[i]->begin(), request.contents[i]->end());
-    pointers[i] = &types[i];
+  auto entry = std::make_shared<Entry>(PreparedCall(device_, op, complete(op, attrs), ""));
+  PreparedCall& call = entry->call;
+  for (const Tensor* input : inputs) {
+    if (input)
+      call.add_input(input->desc, content ? content_of(*input) : std::nullopt);
+    else
+      call.add_absent();
   }
-  auto entry = std::make_shared<Entry>();
-  for (const ValueType& type : InferContext::run(op, request.attrs, pointers, outputs, "")) {
-    if (!type.static_shape()) {
-      if (measured) {
-        request.outputs.emplace_back(type.dtype, (*measured)[request.outputs.size()]);
-        continue;
-      }
-      require(!content || op.measure, "[{}] the shape {} depends on the elements of a tensor",
-              op.name, to_string(type));
-      (content ? entry->needs_measure : entry->needs_content) = true;
-      return entry;
-    }
-    request.outputs.emplace_back(type.dtype, to_shape(type.shape));
-  }
-  entry->outputs = request.outputs;
-  KernelChoice choice = choose_kernel(device_.driver(), request);
-  if (choice.name.ends_with(":onednn")) entry->weight = kPrimitiveWeight;
-  entry->kernel = std::move(choice.kernel);
-  entry->scratch = entry->kernel->scratch_bytes();
+  entry->open = call.infer(outputs, "", measured);
+  if (entry->open != PreparedCall::kNothing) return entry;
+  call.choose();
+  if (call.choice->name.ends_with(":onednn")) entry->weight = kPrimitiveWeight;
   return entry;
 }
 
 std::vector<Shape> Eager::measure(const Op& op, std::span<const Tensor* const> inputs,
                                   std::span<const EagerAttr> attrs, size_t outputs) {
-  NamedAttrs given;
-  for (const EagerAttr& attr : attrs) given.push_back(to_named(attr));
-  const Attrs complete(op, given);
   MeasureInputs measured(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i]) measured.set(i, device_, *inputs[i], device_.queue());
-  return measured.measure(op, complete, outputs);
+  return measured.measure(op, complete(op, attrs), outputs);
 }
 
 // Elements point to strings of the inputs or of the run: the output gets its own.
@@ -188,30 +162,38 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
   for (const EagerAttr& attr : attrs) add_attr(key, attr);
   std::shared_ptr<Entry> entry = entries_.find(key);
   if (!entry) entry = keep(key, prepare(op, inputs, attrs, outputs.size(), false, nullptr));
-  if (entry->needs_content) {
+  bool content = false;
+  if (entry->open == PreparedCall::kContents) {
+    content = true;
     add_content(key, inputs);
     entry = entries_.find(key);
     if (!entry) entry = keep(key, prepare(op, inputs, attrs, outputs.size(), true, nullptr));
   }
-  if (entry->needs_measure) {
+  if (entry->open == PreparedCall::kMeasure) {
     const std::vector<Shape> shapes = measure(op, inputs, attrs, outputs.size());
     for (const Shape& shape : shapes) {
       key.push_back(shape.size() + 1);
       for (const int64_t extent : shape) key.push_back(static_cast<uint64_t>(extent));
     }
     entry = entries_.find(key);
-    if (!entry) entry = keep(key, prepare(op, inputs, attrs, outputs.size(), true, &shapes));
+    if (!entry) entry = keep(key, prepare(op, inputs, attrs, outputs.size(), content, &shapes));
   }
 
+  const PreparedCall& ready = entry->call;
+  const Kernel& kernel = *ready.choice->kernel;
   SmallVector<void*, 8> in, out;
-  for (const Tensor* input : inputs) in.push_back(input ? input->data() : nullptr);
+  std::vector<Tensor> copies;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (ready.packed[i]) copies.push_back(device_.contiguous(*inputs[i]));
+    in.push_back(ready.packed[i] ? copies.back().data() : inputs[i] ? inputs[i]->data() : nullptr);
+  }
   // An output that shares memory with an input the kernel cannot overwrite, or that is strided, is
   // computed aside and copied.
   SmallVector<size_t, 4> aside;
   std::vector<Tensor> temporaries;
   for (size_t i = 0; i < outputs.size(); ++i) {
     Tensor& output = outputs[i];
-    const TensorDesc& desc = entry->outputs[i];
+    const TensorDesc& desc = ready.request.outputs[i];
     const bool given = output.buffer != nullptr;
     if (!given) output = device_.empty(desc.dtype, desc.shape);
     require(output.desc.dtype == desc.dtype && output.desc.shape == desc.shape,
@@ -223,8 +205,8 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
               "[{}] the elements of output {} share memory: {}", op.name, i,
               to_string(output.desc));
     for (size_t k = 0; given && direct && k < in.size(); ++k)
-      if (inputs[k] && share_memory(*inputs[k], output))
-        direct = i == 0 && in[k] == output.data() && entry->kernel->in_place(k);
+      if (inputs[k] && !ready.packed[k] && share_memory(*inputs[k], output))
+        direct = i == 0 && in[k] == output.data() && kernel.in_place(k);
     for (size_t k = 0; given && k < i; ++k)
       require(!share_memory(outputs[k], output), "[{}] outputs {} and {} share memory", op.name, k,
               i);
@@ -237,13 +219,13 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
     }
   }
   BufferRef scratch;
-  if (entry->scratch) scratch = device_.allocator().allocate(entry->scratch);
+  if (kernel.scratch_bytes()) scratch = device_.allocator().allocate(kernel.scratch_bytes());
   StringStore strings;
-  entry->kernel->run(
+  kernel.run(
       {in.data(), out.data(), scratch ? scratch->data() : nullptr, &device_.queue(), &strings});
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (entry->outputs[i].dtype == DType::kString)
-      outputs[i].strings = own_strings(device_, static_cast<Text*>(out[i]), entry->outputs[i]);
+    if (const TensorDesc& desc = ready.request.outputs[i]; desc.dtype == DType::kString)
+      outputs[i].strings = own_strings(device_, static_cast<Text*>(out[i]), desc);
   for (size_t i = 0; i < aside.size(); ++i) {
     const KernelRequest copy = copy_request(temporaries[i].desc, outputs[aside[i]].desc, "output");
     void* from = temporaries[i].data();

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "runtime/device.h"
+#include "runtime/preparation.h"
 
 namespace anymps {
 
@@ -40,12 +41,10 @@ class Eager {
     size_t operator()(const Key& key) const;
   };
   struct Entry {
-    bool needs_content = false;  // the shapes depend on integer inputs: look up again with them
-    bool needs_measure = false;  // they depend on elements: look up again with the shapes
-    KernelPtr kernel;
-    std::vector<TensorDesc> outputs;
-    size_t scratch = 0;
-    size_t weight = 1;  // in the cache
+    explicit Entry(PreparedCall prepared) : call(std::move(prepared)) {}
+    PreparedCall call;
+    PreparedCall::Open open = PreparedCall::kNothing;  // look up again with what it names
+    size_t weight = 1;                                 // in the cache
   };
 
   std::shared_ptr<Entry> keep(const Key& key, std::shared_ptr<Entry> entry) {
@@ -57,7 +56,7 @@ class Eager {
                                  const std::vector<Shape>* measured);
   std::vector<Shape> measure(const Op& op, std::span<const Tensor* const> inputs,
                              std::span<const EagerAttr> attrs, size_t outputs);
-  std::optional<std::vector<int64_t>> content_of(const Tensor& tensor);
+  Content content_of(const Tensor& tensor);
   void add_content(Key& key, std::span<const Tensor* const> inputs);
 
   Device& device_;

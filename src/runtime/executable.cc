@@ -7,17 +7,14 @@
 #include <functional>
 
 #include "base/env.h"
-#include "drivers/reference_fallback.h"
-#include "runtime/kernel_choice.h"
-#include "runtime/measure.h"
+#include "runtime/fold.h"
 #include "runtime/structural.h"
 
 namespace anymps {
 
 namespace {
 
-constexpr size_t kLazyBytes = 64 << 10;  // folded constants above this are made on demand
-constexpr size_t kUnplanned = 256;       // sets of feeds remembered to have no plan
+constexpr size_t kUnplanned = 256;  // sets of feeds remembered to have no plan
 
 // Plans hold tensors of numbers; the rest is for the interpreter. Whether an op that can be
 // measured has to be depends on the feeds (a range over an extent has not): making the plan tells.
@@ -28,81 +25,6 @@ bool fits_a_plan(const Graph& graph) {
   for (const auto& node : graph.nodes())
     if (node->op->is(kStructural)) return false;
   return true;
-}
-
-std::vector<Shape> measured_shapes(const Node& node) {
-  MeasureInputs inputs(node.inputs.size());
-  for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (node.inputs[i]) inputs.set(i, *node.inputs[i]->constant);
-  return inputs.measure(*node.op, node.attrs, node.outputs.size());
-}
-
-// Where elements are only moved, the driver's kernel gives the same and is faster.
-KernelPtr folding_kernel(Driver& driver, const KernelRequest& request) {
-  static constexpr std::string_view kMoves[] = {"gather", "transpose", "slice", "concat", "expand"};
-  const bool moves =
-      std::find(std::begin(kMoves), std::end(kMoves), request.op->name) != std::end(kMoves);
-  if (moves && driver.traits().host_visible && driver.traits().computes) {
-    KernelPtr kernel = choose_kernel(driver, request).kernel;
-    if (kernel->scratch_bytes() == 0) return kernel;
-  }
-  return make_oracle_kernel(request);
-}
-
-// Computes a node of constants. Big single results become recipes: see memory/constant.h.
-std::vector<ConstantPtr> evaluate(Driver& driver, const Node& node) {
-  if (node.op->is(kStructural)) return {};
-  KernelRequest request;
-  request.op = node.op;
-  request.attrs = node.attrs;
-  request.node = node.name;
-  std::vector<ConstantPtr> inputs;
-  for (const Value* value : node.inputs) {
-    if (value && value->dtype() == DType::kString) return {};
-    inputs.push_back(value ? value->constant : nullptr);
-    request.inputs.push_back(value ? std::optional(value->constant->desc()) : std::nullopt);
-  }
-  const std::vector<Shape> measured =
-      node.op->measure ? measured_shapes(node) : std::vector<Shape>();
-  for (const Value* value : node.outputs) {
-    if (value->dtype() == DType::kString) return {};
-    if (node.op->measure) {
-      request.outputs.emplace_back(value->dtype(), measured.at(request.outputs.size()));
-      continue;
-    }
-    if (!value->type.static_shape()) return {};
-    request.outputs.emplace_back(value->dtype(), to_shape(value->shape()));
-  }
-  request.constants.resize(request.inputs.size());
-  request.contents.resize(request.inputs.size());
-  KernelPtr kernel = folding_kernel(driver, request);
-  if (!kernel) return {};
-  auto compute = [kernel, inputs](std::vector<void*> outputs) {
-    std::vector<Constant::Bytes> held;
-    std::vector<void*> pointers;
-    for (const ConstantPtr& input : inputs) {
-      held.push_back(input ? input->data() : nullptr);
-      pointers.push_back(const_cast<std::byte*>(held.back().get()));
-    }
-    kernel->run({pointers.data(), outputs.data(), nullptr, nullptr});
-  };
-  std::vector<ConstantPtr> results;
-  if (request.outputs.size() == 1 && request.outputs[0].bytes() > kLazyBytes) {
-    const TensorDesc& desc = request.outputs[0];
-    return {Constant::lazy(desc.dtype, desc.shape, [compute](std::byte* out) { compute({out}); })};
-  }
-  std::vector<std::vector<std::byte>> memory;
-  std::vector<void*> outputs;
-  for (const TensorDesc& desc : request.outputs) {
-    memory.emplace_back(desc.bytes());
-    memory.back().reserve(1);
-    outputs.push_back(memory.back().data());
-  }
-  compute(outputs);
-  for (size_t i = 0; i < memory.size(); ++i)
-    results.push_back(
-        Constant::copy(request.outputs[i].dtype, request.outputs[i].shape, memory[i]));
-  return results;
 }
 
 std::string key_of(const std::vector<Shape>& shapes) {
@@ -175,7 +97,7 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
   PassContext context;
   context.prefers_nhwc = traits.prefers_nhwc;
   context.fuses = traits.fuses;
-  context.evaluate = [this](const Node& node) { return evaluate(device_->driver(), node); };
+  context.evaluate = [this](const Node& node) { return fold(*device_, node); };
   context.without = options_.without_passes;
   context.optimization_level = options_.optimization_level;
   context.verify_each = options_.check || env_contains("ANYMPS_VERIFY", "passes");

@@ -29,17 +29,15 @@ Error with_node(const Error& error, const std::string& label) {
 
 // What a node needs to run, for one set of input descriptions.
 struct Interpreter::Prepared {
+  Prepared(Device& device, const Node& node) : call(device, *node.op, node.attrs, node.name) {}
+
   std::vector<std::optional<TensorDesc>> inputs;  // constants are not compared
   std::optional<std::vector<Content>> contents;   // set: holds for these elements only
   std::optional<std::vector<Shape>> measured;     // set: holds for these output shapes only
 
-  bool needs_content = false, needs_measure = false;  // an answer that more must be known
-
-  KernelRequest request;
-  std::vector<std::pair<Strides, int64_t>> views;  // of each output; not empty: no kernel
-  KernelChoice choice;
-  std::vector<bool> made_plain;   // inputs that are copied to be contiguous first
-  std::vector<Tensor> constants;  // those that the kernel reads
+  PreparedCall::Open open = PreparedCall::kNothing;  // an answer that more must be known
+  PreparedCall call;
+  std::vector<Tensor> constants;  // those that are read
 };
 
 Interpreter::Interpreter(Device& device, const Graph& graph, const CompileOptions& options,
@@ -158,14 +156,9 @@ Tensor Interpreter::value_of(const Input& input, const Slots& slots) {
   return tensor;
 }
 
-const TensorDesc& Interpreter::desc_of(const Input& input, const Slots& slots) const {
-  return input.constant ? input.constant->constant->desc()
-                        : slots[static_cast<size_t>(input.slot)].desc;
-}
-
 // The elements of small integer inputs, read from memory.
-std::vector<Interpreter::Content> Interpreter::contents_of(const Site& site, const Slots& slots,
-                                                           const RunState& state) {
+std::vector<Content> Interpreter::contents_of(const Site& site, const Slots& slots,
+                                              const RunState& state) {
   std::vector<Content> contents(site.inputs.size());
   for (size_t i = 0; i < contents.size(); ++i) {
     if (site.inputs[i].slot < 0) continue;
@@ -213,110 +206,36 @@ Interpreter::PreparedPtr Interpreter::prepare(Site& site, const Slots& slots,
                                               const std::vector<Shape>* measured) {
   const Node& node = *site.node;
   const ThreadScope threads(device_.driver(), ThreadScope::Exactly{threads_});
-  auto made = std::make_shared<Prepared>();
+  auto made = std::make_shared<Prepared>(device_, node);
   if (contents) made->contents = *contents;
   if (measured) made->measured = *measured;
-  KernelRequest& request = made->request;
-  request.op = node.op;
-  request.attrs = node.attrs;
-  request.node = node.name;
-  request.packed = &device_.packed();
-  std::vector<ValueType> types(site.inputs.size());
-  std::vector<const ValueType*> pointers(site.inputs.size(), nullptr);
-  bool more = false;  // elements that could be read, but were not
+  PreparedCall& call = made->call;
   for (size_t i = 0; i < site.inputs.size(); ++i) {
     const Input& input = site.inputs[i];
-    made->inputs.emplace_back();
-    request.inputs.emplace_back();
-    request.constants.emplace_back();
-    request.contents.emplace_back();
+    std::optional<TensorDesc>& compared = made->inputs.emplace_back();
     if (input.absent()) {
-      request.contents[i].emplace();  // an empty list
-      continue;
-    }
-    const TensorDesc& desc = desc_of(input, slots);
-    request.inputs[i] = desc;
-    if (input.constant) {
-      types[i] = input.constant->type;
-      request.constants[i] = input.constant->constant;
-      request.contents[i] = numbers(types[i].content);
+      call.add_absent();
+    } else if (input.constant) {
+      const ConstantPtr& constant = input.constant->constant;
+      call.add_input(constant->desc(), numbers(input.constant->type.content), constant);
     } else {
-      made->inputs[i] = desc;
-      types[i] = {desc.dtype, true, to_dims(desc.shape), std::nullopt};
-      if (contents) request.contents[i] = (*contents)[i];
-      if (request.contents[i])
-        types[i].content = Dims(request.contents[i]->begin(), request.contents[i]->end());
-      more = more || (!contents && is_list(desc));
-    }
-    pointers[i] = &types[i];
-  }
-  const std::vector<ValueType> results =
-      InferContext::run(*node.op, node.attrs, pointers, node.outputs.size(), node.label());
-  for (size_t i = 0; i < results.size(); ++i) {
-    const ValueType& type = results[i];
-    if (type.static_shape()) {
-      request.outputs.emplace_back(type.dtype, to_shape(type.shape));
-    } else if (more) {
-      made->needs_content = true;
-      return made;
-    } else if (measured) {
-      request.outputs.emplace_back(type.dtype, (*measured)[i]);
-    } else if (node.op->measure) {
-      made->needs_measure = true;
-      return made;
-    } else {
-      fail(Code::kInvalidArgument, "[{}] the shape {} cannot be known before the op runs",
-           node.op->name, to_string(type));
+      compared = slots[static_cast<size_t>(input.slot)].desc;
+      call.add_input(*compared, contents ? (*contents)[i] : std::nullopt);
     }
   }
-  if (node.op->view && try_view(site, *made)) return made;
-  choose(site, *made);
-  if (more && made->choice.is_fallback) made->needs_content = true;  // perhaps it only lacks those
+  made->open = call.infer(node.outputs.size(), node.label(), measured);
+  if (made->open != PreparedCall::kNothing) return made;
+  if (!call.find_views()) call.choose();
+  // Perhaps a kernel only lacks the elements.
+  if (call.choice && call.choice->is_fallback && call.lacks_contents())
+    made->open = PreparedCall::kContents;
+  made->constants.resize(site.inputs.size());
+  for (size_t i = 0; i < site.inputs.size(); ++i) {
+    const bool read = call.choice ? call.choice->kernel->reads(i) || check_ : i == 0;
+    if (site.inputs[i].constant && read)
+      made->constants[i] = constant_tensor(*site.inputs[i].constant->constant);
+  }
   return made;
-}
-
-bool Interpreter::try_view(const Site& site, Prepared& made) {
-  const Node& node = *site.node;
-  if (site.inputs.empty() || site.inputs[0].absent()) return false;
-  const KernelRequest& request = made.request;
-  for (size_t i = 0; i < request.outputs.size(); ++i) {
-    ViewContext view{
-        node.attrs, request.in(0),         request.contents, i, request.outputs[i].shape, {},
-        0,          request.outputs.size()};
-    if (!node.op->view(view)) return made.views.clear(), false;
-    made.views.emplace_back(view.strides, view.offset);
-  }
-  if (site.inputs[0].constant)
-    made.constants = {constant_tensor(*site.inputs[0].constant->constant)};
-  return true;
-}
-
-void Interpreter::choose(const Site& site, Prepared& made) {
-  KernelRequest& request = made.request;
-  made.choice = choose_kernel(device_.driver(), request);
-  made.made_plain.assign(site.inputs.size(), false);
-  if (made.choice.is_fallback) {
-    // Perhaps only the strides were refused.
-    KernelRequest packed = request;
-    std::vector<bool> strided(site.inputs.size(), false);
-    for (size_t i = 0; i < packed.inputs.size(); ++i) {
-      if (!packed.inputs[i] || packed.inputs[i]->contiguous()) continue;
-      strided[i] = true;
-      packed.inputs[i] = TensorDesc(packed.inputs[i]->dtype, packed.inputs[i]->shape);
-    }
-    if (std::find(strided.begin(), strided.end(), true) != strided.end()) {
-      KernelChoice better = choose_kernel(device_.driver(), packed);
-      if (!better.is_fallback) {
-        made.choice = std::move(better);
-        made.made_plain = std::move(strided);
-        request.inputs = packed.inputs;
-      }
-    }
-  }
-  made.constants.resize(site.inputs.size());
-  for (size_t i = 0; i < site.inputs.size(); ++i)
-    if (site.inputs[i].constant && (made.choice.kernel->reads(i) || check_))
-      made.constants[i] = constant_tensor(*site.inputs[i].constant->constant);
 }
 
 Interpreter::PreparedPtr Interpreter::ready(Site& site, const Slots& slots,
@@ -333,27 +252,27 @@ Interpreter::PreparedPtr Interpreter::ready(Site& site, const Slots& slots,
 void Interpreter::run_node(Site& site, Slots& slots, const RunState& state) {
   PreparedPtr made = ready(site, slots, nullptr, nullptr);
   std::optional<std::vector<Content>> contents;
-  if (made->needs_content) {
+  if (made->open == PreparedCall::kContents) {
     contents = contents_of(site, slots, state);
     made = ready(site, slots, &*contents, nullptr);
   }
-  if (made->needs_measure) {
+  if (made->open == PreparedCall::kMeasure) {
     const std::vector<Shape> shapes = measure(site, slots, state);
     made = ready(site, slots, contents ? &*contents : nullptr, &shapes);
   }
-  const KernelRequest& request = made->request;
-  if (!made->views.empty()) {
+  const KernelRequest& request = made->call.request;
+  if (const std::vector<View>& views = made->call.views; !views.empty()) {
     const Tensor& source = site.inputs[0].constant
                                ? made->constants[0]
                                : slots[static_cast<size_t>(site.inputs[0].slot)];
     std::vector<Tensor> outputs;
-    for (size_t i = 0; i < made->views.size(); ++i) {
+    for (size_t i = 0; i < views.size(); ++i) {
       Tensor& view = outputs.emplace_back(source);
       view.desc = request.outputs[i];
-      view.desc.strides = made->views[i].first;
-      view.offset = static_cast<size_t>(static_cast<int64_t>(source.offset) +
-                                        made->views[i].second *
-                                            static_cast<int64_t>(size_of(view.desc.dtype)));
+      view.desc.strides = views[i].strides;
+      view.offset =
+          static_cast<size_t>(static_cast<int64_t>(source.offset) +
+                              views[i].offset * static_cast<int64_t>(size_of(view.desc.dtype)));
     }
     for (size_t i = 0; i < outputs.size(); ++i)
       slots[static_cast<size_t>(site.outputs[i])] = std::move(outputs[i]);
@@ -367,8 +286,8 @@ void Interpreter::run_node(Site& site, Slots& slots, const RunState& state) {
       if (made->constants[i].buffer) in[i] = made->constants[i].data();
     } else if (input.slot >= 0) {
       const Tensor& tensor = slots[static_cast<size_t>(input.slot)];
-      in[i] = (made->made_plain[i] ? copies.emplace_back(device_.contiguous(tensor, state.queue))
-                                   : tensor)
+      in[i] = (made->call.packed[i] ? copies.emplace_back(device_.contiguous(tensor, state.queue))
+                                    : tensor)
                   .data();
     }
   }
@@ -376,16 +295,17 @@ void Interpreter::run_node(Site& site, Slots& slots, const RunState& state) {
     outputs.push_back(device_.empty(desc.dtype, desc.shape));
     out.push_back(outputs.back().data());
   }
-  const Kernel& kernel = *made->choice.kernel;
+  const KernelChoice& choice = *made->call.choice;
+  const Kernel& kernel = *choice.kernel;
   BufferRef scratch;
   if (kernel.scratch_bytes() > 0) scratch = device_.allocator().allocate(kernel.scratch_bytes());
   const int64_t start = state.profiler ? state.profiler->now() : 0;
   kernel.run(
       {in.data(), out.data(), scratch ? scratch->data() : nullptr, &state.queue, state.strings});
   if (state.profiler)
-    state.profiler->add({site.node->name, site.node->op->name, made->choice.name, kernel.detail(),
-                         "", start, state.profiler->now() - start, 0, 0, 0});
-  if (check_) check_with_oracle(device_.driver(), made->choice, request, in.data(), out.data());
+    state.profiler->add({site.node->name, site.node->op->name, choice.name, kernel.detail(), "",
+                         start, state.profiler->now() - start, 0, 0, 0});
+  if (check_) check_with_oracle(device_.driver(), choice, request, in.data(), out.data());
   for (size_t i = 0; i < outputs.size(); ++i)
     slots[static_cast<size_t>(site.outputs[i])] = std::move(outputs[i]);
 }

@@ -14,7 +14,7 @@
 #include "base/fork.h"
 #include "graph/graph.h"
 #include "runtime/device.h"
-#include "runtime/kernel_choice.h"
+#include "runtime/preparation.h"
 #include "runtime/profiler.h"
 
 namespace anymps {
@@ -42,7 +42,6 @@ class Interpreter {
 
  private:
   using Slots = std::vector<Tensor>;
-  using Content = std::optional<std::vector<int64_t>>;
   struct Input {
     int slot = -1;                    // -1: a constant, or absent
     const Value* constant = nullptr;  // null: not a constant
@@ -70,13 +69,10 @@ class Interpreter {
                       const std::vector<Shape>* measured);
   PreparedPtr ready(Site& site, const Slots& slots, const std::vector<Content>* contents,
                     const std::vector<Shape>* measured);
-  void choose(const Site& site, Prepared& made);
-  bool try_view(const Site& site, Prepared& made);
   std::vector<Content> contents_of(const Site& site, const Slots& slots, const RunState& state);
   std::vector<Shape> measure(const Site& site, const Slots& slots, const RunState& state);
   Tensor constant_tensor(const Constant& constant);
   Tensor value_of(const Input& input, const Slots& slots);
-  const TensorDesc& desc_of(const Input& input, const Slots& slots) const;
 
   Device& device_;
   int threads_;

@@ -73,12 +73,6 @@ class LruCache {
     return {items_.size(), capacity_, hits_, misses_, evictions_};
   }
 
-  template <typename Fn>
-  void for_each(Fn&& fn) const {
-    std::lock_guard lock(mutex_);
-    for (const Item& item : items_) fn(item.key, *item.value);
-  }
-
  private:
   struct Item {
     Key key;

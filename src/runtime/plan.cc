@@ -7,11 +7,6 @@
 
 namespace anymps {
 
-size_t Plan::contexts() const {
-  std::lock_guard lock(mutex_);
-  return contexts_;
-}
-
 // Each run in flight has an arena and a pointer table of its own; they are kept for the next run.
 std::unique_ptr<Plan::Context> Plan::take_context() {
   {
@@ -21,7 +16,6 @@ std::unique_ptr<Plan::Context> Plan::take_context() {
       free_.pop_back();
       return context;
     }
-    ++contexts_;
   }
   auto context = std::make_unique<Context>();
   context->table = table_;

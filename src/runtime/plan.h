@@ -70,7 +70,6 @@ class Plan {
   const std::vector<Step>& steps() const { return steps_; }
   const PlanMemory& memory() const { return memory_; }
   bool reads_files() const { return reads_files_; }  // constants are used where a file has them
-  size_t contexts() const;
 
  private:
   friend class PlanBuilder;
@@ -100,7 +99,6 @@ class Plan {
   PlanMemory memory_;
   mutable ForkMutex mutex_;
   std::vector<std::unique_ptr<Context>> free_;
-  size_t contexts_ = 0;
 };
 
 // Runs inference over a graph with concrete feed shapes. Fills `types` for every value.

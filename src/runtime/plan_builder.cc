@@ -6,7 +6,9 @@
 
 #include "base/mapped_file.h"
 #include "memory/spare_memory.h"
+#include "ops/shape_rules.h"
 #include "runtime/plan.h"
+#include "runtime/preparation.h"
 
 namespace anymps {
 
@@ -112,44 +114,25 @@ class PlanBuilder {
     const Node* node = value->producer;
     if (!node || !node->op->view || known_content(*node)) return false;
     const TensorDesc from = desc_of(node->input(0));
+    std::vector<Content> contents;
+    for (const Value* input : node->inputs) contents.push_back(content_of(input));
     const Shape shape = to_shape(type_of(value).shape);
-    ViewContext view{
-        node->attrs, from, contents_of(*node),  static_cast<size_t>(value->index), shape,
-        {},          0,    node->outputs.size()};
-    return node->op->view(view) && view.offset == 0 && is_contiguous(shape, view.strides) &&
+    const auto view = view_of(*node->op, node->attrs, from, contents,
+                              static_cast<size_t>(value->index), shape, node->outputs.size());
+    return view && view->offset == 0 && is_contiguous(shape, view->strides) &&
            from.count() == element_count(shape);
   }
 
-  std::vector<std::optional<std::vector<int64_t>>> contents_of(const Node& node) {
-    std::vector<std::optional<std::vector<int64_t>>> contents(node.inputs.size());
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!node.inputs[i]) contents[i].emplace();  // absent: an empty list
-      if (!node.inputs[i]) continue;
-      const auto& content = type_of(node.inputs[i]).content;
-      if (!content || !all_known(*content)) continue;
-      contents[i].emplace();
-      for (const Dim& dim : *content) contents[i]->push_back(dim.value());
-    }
-    return contents;
+  Content content_of(const Value* value) const {
+    return value ? numbers(type_of(value).content)
+                 : Content(std::in_place);  // absent: an empty list
   }
 
   // Nodes whose results inference knows (shape arithmetic) need no kernel.
   bool known_content(const Node& node) const {
     if (node.op->is(kImpure)) return false;
-    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](const Value* value) {
-      const ValueType& type = type_of(value);
-      return type.content && all_known(*type.content) &&
-             (type.dtype == DType::kI64 || type.dtype == DType::kI32);
-    });
-  }
-
-  ConstantPtr constant_of_content(const Value* value) {
-    const ValueType& type = type_of(value);
-    std::vector<int64_t> wide;
-    for (const Dim& dim : *type.content) wide.push_back(dim.value());
-    const Shape shape = to_shape(type.shape);
-    if (type.dtype == DType::kI64) return Constant::of<int64_t>(shape, wide);
-    return Constant::of<int32_t>(shape, std::vector<int32_t>(wide.begin(), wide.end()));
+    return std::all_of(node.outputs.begin(), node.outputs.end(),
+                       [&](const Value* value) { return knows_elements(type_of(value)); });
   }
 
   ConstantPtr constant_of(const Value* value) {
@@ -191,88 +174,55 @@ class PlanBuilder {
 
   void add_node(const Node& node) {
     if (known_content(node)) {
-      for (const Value* value : node.outputs) known_[value] = constant_of_content(value);
+      for (const Value* value : node.outputs) known_[value] = constant_of_elements(type_of(value));
       finish(node);
       return;
     }
-    if (node.op->view && try_view(node)) {
-      finish(node);
-      return;
-    }
-    KernelRequest request = request_for(node);
+    PreparedCall call(device_, *node.op, node.attrs, node.name);
     std::vector<Place> inputs(node.inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (node.inputs[i]) inputs[i] = place_of(node.inputs[i]);
-    auto choice = prepare(node, request);
-    if (choice->is_fallback || choice->name == "reference") {
-      // Perhaps only the strides were refused.
-      KernelRequest plain = request;
-      bool strided = false;
-      for (auto& input : plain.inputs) {
-        if (!input || input->contiguous()) continue;
-        strided = true;
-        input = TensorDesc(input->dtype, input->shape);
-      }
-      if (strided) {
-        auto better = prepare(node, plain);
-        if (!better->is_fallback && better->name != "reference") {
-          for (size_t i = 0; i < inputs.size(); ++i)
-            if (node.inputs[i] && !inputs[i].desc.contiguous())
-              inputs[i] = add_copy(node.inputs[i]->name, inputs[i],
-                                   new_arena(node.inputs[i]->name, inputs[i].desc.bytes()));
-          request = std::move(plain);
-          choice = std::move(better);
-        }
-      }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Value* value = node.inputs[i];
+      if (value) inputs[i] = place_of(value);
+      if (value)
+        call.add_input(inputs[i].desc, content_of(value), constant_of(value));
+      else
+        call.add_absent();
     }
+    for (const Value* value : node.outputs) call.request.outputs.push_back(desc_of(value));
+    if (!must_be_written(node) && call.find_views()) {
+      put_views(node, inputs[0], call.views);
+      finish(node);
+      return;
+    }
+    call.choose([&](const KernelRequest& request) { return kernel_for(node, request); });
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (call.packed[i])
+        inputs[i] = add_copy(node.inputs[i]->name, inputs[i],
+                             new_arena(node.inputs[i]->name, inputs[i].desc.bytes()));
     std::vector<Place> outputs;
     for (const Value* value : node.outputs) outputs.push_back(new_place(value));
-    if (options_.share_memory) try_in_place(node, *choice->kernel, inputs, outputs);
-    add_step(&node, node.name, std::move(choice), std::move(request), inputs, outputs);
+    if (options_.share_memory) try_in_place(node, *call.choice->kernel, inputs, outputs);
+    add_step(&node, node.name, std::move(call.choice), std::move(call.request), inputs, outputs);
     finish(node);
     for (size_t i = 0; i < node.outputs.size(); ++i) put(node.outputs[i], outputs[i]);
   }
 
-  bool try_view(const Node& node) {
-    std::vector<Place> views;
-    const Place source = place_of(node.input(0));
-    for (const Value* value : node.outputs) {
-      if (result_of_.contains(value)) return false;  // must be written, not pointed to
-      const TensorDesc plain = desc_of(value);
-      ViewContext view{node.attrs,
-                       source.desc,
-                       contents_of(node),
-                       static_cast<size_t>(value->index),
-                       plain.shape,
-                       {},
-                       0,
-                       node.outputs.size()};
-      if (!node.op->view(view)) return false;
-      Place place{source.where, plain};
-      place.desc.strides = view.strides;
-      place.where.offset += view.offset * static_cast<int64_t>(size_of(plain.dtype));
-      views.push_back(std::move(place));
-    }
-    for (size_t i = 0; i < views.size(); ++i) put(node.outputs[i], views[i]);
-    return true;
+  // Whether one of a node's values is a result: written where the caller wants it, not pointed to.
+  bool must_be_written(const Node& node) const {
+    return std::any_of(node.outputs.begin(), node.outputs.end(),
+                       [&](const Value* value) { return result_of_.contains(value); });
   }
 
-  KernelRequest request_for(const Node& node) {
-    KernelRequest request;
-    request.op = node.op;
-    request.attrs = node.attrs;
-    request.node = node.name;
-    request.contents = contents_of(node);
-    request.packed = &device_.packed();
-    for (const Value* value : node.inputs) {
-      request.inputs.push_back(value ? std::optional(place_of(value).desc) : std::nullopt);
-      request.constants.push_back(value ? constant_of(value) : nullptr);
+  void put_views(const Node& node, const Place& source, const std::vector<View>& views) {
+    for (size_t i = 0; i < views.size(); ++i) {
+      Place place{source.where, desc_of(node.outputs[i])};
+      place.desc.strides = views[i].strides;
+      place.where.offset += views[i].offset * static_cast<int64_t>(size_of(place.desc.dtype));
+      put(node.outputs[i], place);
     }
-    for (const Value* value : node.outputs) request.outputs.push_back(desc_of(value));
-    return request;
   }
 
-  std::shared_ptr<const KernelChoice> prepare(const Node& node, const KernelRequest& request) {
+  std::shared_ptr<const KernelChoice> kernel_for(const Node& node, const KernelRequest& request) {
     std::string key;
     const auto append = [&](const void* data, size_t bytes) {
       key.append(static_cast<const char*>(data), bytes);
