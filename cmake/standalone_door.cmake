@@ -41,8 +41,8 @@ else()
   add_subdirectory(${ANYMPS_ROOT} anymps EXCLUDE_FROM_ALL)
 endif()
 
-# What the engine loads from the system's folders is the system's, but for its own. A library out of a build folder knows its
-# neighbours by their places there: in <dir> they lie beside it.
+# What the engine loads from the system's folders is the system's, except for its own. A library out of a build folder
+# knows its neighbours by their places there: in <dir> they lie beside it.
 function(anymps_install_engine destination)
   install(CODE "set(engine [[$<TARGET_FILE:anymps::anymps>]])\nset(destination [[${destination}]])")
   install(CODE [[

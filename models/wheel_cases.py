@@ -11,7 +11,7 @@ import onnx
 import wheels
 
 # How far from ONNX Runtime, as a share of the output's largest element. Both compute in float32 and sum in an order of
-# their own, which moves the last bits of each sum: 1e-6 a layer; a network of tens of layers comes to some 1e-5.
+# their own, which moves the last bits of each sum: 1e-6 per layer; a network of tens of layers comes to some 1e-5.
 FLOAT = 5e-5
 # Logarithms of sums that are nearly zero, phases, and recurrences over many steps carry a difference further.
 LOG = 5e-4
@@ -25,7 +25,7 @@ QUANTIZED = 6e-2
 
 @dataclasses.dataclass
 class Case:
-    dims: list  # one dict of extents a run, by the names of dimensions (by INPUT.AXIS where they have none)
+    dims: list  # one dict of extents per run, by the names of dimensions (by INPUT.AXIS where they have none)
     given: dict = dataclasses.field(default_factory=dict)  # input -> function(rng, shape, run) or a value
     tolerance: float = FLOAT
     check: dict = None  # the extents for ANYMPS_CHECK=reference; the first run's if not given. May name fixed ones, too

@@ -99,7 +99,7 @@ def main():
             rows += rows_of_case(model, threads, results)
             print(", ".join(f"{TITLES[name]} {statistics.median(r.runs()):.2f}" for name, r in results.items()), "ms", flush=True)
             add_speedups(rows)
-            write_results(args.out, "threads", rows, about, markdown(rows, about))  # what is there, also when the next one fails
+            write_results(args.out, "threads", rows, about, markdown(rows, about))  # what is there, even when the next one fails
     print(f"wrote {shown(args.out)}/threads.json and threads.md in {time.monotonic() - begin:.0f} s")
 
 

@@ -80,7 +80,7 @@ void bench(const BenchOptions& options) {
   progress("bench", 1);
   const amps::Device::ThreadTimes after = session.device.thread_times();
   const int team = options.threads ? options.threads : session.device.max_threads();
-  // Of the time that the threads had, the callers' included, what nobody computed in.
+  // The share of the threads' time, the callers' included, in which nobody computed.
   const double worked = std::min(options.concurrency, team) * total / 1e3 -
                         (after.waited - before.waited) + after.helped - before.helped;
   const double waited = std::clamp(1 - worked / (team * total / 1e3), 0.0, 1.0);
@@ -185,7 +185,7 @@ class Worker {
     try {
       session_->executable.text("memory", dims);
     } catch (const amps::Error&) {
-      // Shapes that depend on data have no plan; what else is wrong, the first run will say.
+      // Shapes that depend on data have no plan; the first run will say what else is wrong.
     }
     return now_ms() - start;
   }

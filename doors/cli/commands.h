@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands: each adds itself to the program with its options, in a file of its own name.
+// The commands: each adds itself to the program with its options, in a file named after it.
 #pragma once
 
 #include <CLI/CLI.hpp>

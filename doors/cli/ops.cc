@@ -11,7 +11,7 @@ namespace anymps::cli {
 
 namespace {
 
-// The part of the op reference that tells of one op.
+// The part of the op reference about one op.
 std::string reference_of(const std::string& name) {
   const std::string all = amps::ops_text("markdown"), heading = "\n### ";
   std::string similar;

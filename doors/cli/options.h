@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of what options are given: a wrong value is wrong usage (exit code 2), told by the
+// Checks of what options are given: a wrong value is wrong usage (exit code 2), reported with the
 // option's name before anything is done.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `anymps serve`: starts anymps-server, which lies beside this program and takes the same
-// arguments. It is a program of its own, so that the other commands do not load gRPC.
+// arguments. It is a separate program, so that the other commands do not load gRPC.
 #include "commands.h"
 #include "other_program.h"
 

@@ -293,7 +293,7 @@ void check_output(const std::filesystem::path& output, const std::string& model,
 }
 
 std::string json_text(const nlohmann::ordered_json& json, int indent) {
-  // Bytes that are no UTF-8 do not stop the text, and terminals are given no control characters:
+  // Bytes that are not UTF-8 do not stop the text, and terminals are given no control characters:
   // the library leaves DEL and C1 as they are.
   const std::string text =
       json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

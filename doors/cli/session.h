@@ -80,12 +80,13 @@ void check_output(const std::filesystem::path& output, const std::string& model,
                   const std::vector<std::string>& endings);
 
 std::string json_text(const nlohmann::ordered_json& json, int indent = 2);
-// Tells who measures a program that its runs are not all the same.
+// Tells whoever measures a program that its runs are not all the same.
 void note_state(const amps::Executable& executable);
 std::string describe(const amps::Value& value);  // "input: f32[N, 3, 224, 224]", for people
 std::string human_bytes(double bytes);
 double peak_rss_mb();
-// For who shares the machine: threads that meet after each layer wait for the one without a core.
+// For those who share the machine: threads that meet after each layer wait for the one without a
+// core.
 inline constexpr const char* kBusyCoresAdvice =
     "--threads 1 may be faster (docs/performance.md, \"Threads\")";
 using common::now_ms;

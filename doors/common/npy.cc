@@ -21,7 +21,7 @@ struct Code {
   amps::DType dtype;
   const char* text;
 };
-// bf16 has no code of its own in NumPy; it is written as raw 16-bit words.
+// NumPy has no code for bf16; it is written as raw 16-bit words.
 constexpr Code kCodes[] = {
     {amps::DType::f32, "<f4"},     {amps::DType::f16, "<f2"}, {amps::DType::bf16, "<V2"},
     {amps::DType::f64, "<f8"},     {amps::DType::i8, "|i1"},  {amps::DType::i16, "<i2"},
@@ -54,7 +54,7 @@ std::string utf8(const char* points, size_t width) {
   return text;
 }
 
-// Bytes that are no UTF-8 stand for themselves.
+// Bytes that are not UTF-8 stand for themselves.
 std::vector<uint32_t> code_points(const std::string& text) {
   std::vector<uint32_t> points;
   for (size_t i = 0; i < text.size();) {

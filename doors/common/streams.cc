@@ -15,7 +15,8 @@ namespace anymps::common {
 void open_standard_streams() {
   for (const int wanted : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(wanted, F_GETFD) != -1 || errno != EBADF) continue;
-    // The wrong way round: whoever reads or writes is told. The lowest free number is the wanted.
+    // The wrong way round: whoever reads or writes is told. The lowest free number is the one
+    // wanted.
     if (open("/dev/null", wanted == STDIN_FILENO ? O_WRONLY : O_RDONLY) != wanted) return;
   }
 }

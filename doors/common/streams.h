@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Standard input, output and error of a program, which may be closed or full: neither ends the
-// program with a signal, and output that got lost is no success.
+// program with a signal, and lost output is not success.
 #pragma once
 
 #include <string_view>

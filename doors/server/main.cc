@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* kName = "anymps serve";
 
-// Beyond --exit-timeout-secs: for what the servers themselves have to put away.
+// Beyond --exit-timeout-secs: for the servers' own cleanup.
 constexpr std::chrono::seconds kGrace{5};
 
 std::string table(const std::vector<std::string>& head,
@@ -148,7 +148,7 @@ int run(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  google::protobuf::SetLogHandler(nullptr);  // what is wrong with a message is told to its sender
+  google::protobuf::SetLogHandler(nullptr);  // its sender is told what is wrong with a message
   try {
     return serve(options, signals);
   } catch (const std::exception& error) {

@@ -18,7 +18,7 @@ int64_t Chunks::choose(int64_t rows) {
   const int largest = std::min(size_of(rows), kSizes - 1);
   int size = std::min(best_, largest);
   ++batches_;
-  // One size more while it is not known, and now and then; one less now and then.
+  // One size larger while it is not known, and now and then; one less now and then.
   const bool again = batches_ % kAgain == 0;
   if (best_ < largest && (sizes_[best_ + 1].runs < kEnough || (again && batches_ / kAgain % 2)))
     size = best_ + 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many rows of a batch to run at once. A batch is worth its while where a run has a cost of its
-// own (weights are read, kernels begin) and a burden where activations no longer fit the caches: on
-// CPUs, dense layers gain by it and convolutions lose. So it is measured, model by model. The runs
-// of a batch that is cut may go side by side, each on a thread of its own: then no thread waits for
+// How many rows of a batch to run at once. A batch is worthwhile where a run has a fixed cost
+// (weights are read, kernels begin) and a burden where activations no longer fit the caches: on
+// CPUs, dense layers gain from it and convolutions lose. So it is measured, model by model. The
+// runs of a batch that is cut may go side by side, each on its own thread: then no thread waits for
 // the others at the end of each layer.
 #pragma once
 
@@ -14,21 +14,21 @@ namespace anymps::serving {
 
 class Chunks {
  public:
-  // `fixed`: so many rows, whatever the times say; 0: all rows that there are; -1: measured.
+  // `fixed`: this many rows, whatever the times say; 0: all rows that there are; -1: measured.
   explicit Chunks(int64_t fixed) : fixed_(fixed) {}
 
-  // Rows to run at once when so many wait.
+  // Rows to run at once when this many wait.
   int64_t choose(int64_t rows);
-  // A run of so many rows took so long, or its share of the time of the runs beside it. Not the
+  // A run of this many rows took this long, or its share of the time of the runs beside it. Not the
   // first run of its shape, which prepares memory.
   void record(int64_t rows, uint64_t nanoseconds);
   int64_t best() const;
-  // Do runs of so many rows take long enough that handing them to other threads pays?
+  // Do runs of this many rows take long enough that handing them to other threads pays?
   bool worth_a_thread(int64_t rows) const;
 
  private:
   static constexpr int kSizes = 20;       // 1, 2, 4 … rows
-  static constexpr uint32_t kEnough = 3;  // runs before a size is believed
+  static constexpr uint32_t kEnough = 3;  // runs before a size is trusted
   static constexpr uint32_t kAgain = 64;  // batches after which another size is tried again
   // A larger size must be faster by this: it costs latency, memory and a plan for each size.
   static constexpr double kGain = 0.9;

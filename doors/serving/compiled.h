@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model's file, compiled: found by its configuration, read once, and kept in `cache_dir` if the
-// configuration names one. Inputs with a default in the file that a request leaves out need a graph
-// of their own; it is compiled when it is asked for.
+// configuration names one. Inputs with a default in the file that a request leaves out need a
+// separate graph; it is compiled when it is asked for.
 #pragma once
 
 #include <filesystem>

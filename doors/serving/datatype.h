@@ -32,8 +32,8 @@ std::optional<size_t> least_bytes(amps_dtype dtype, std::span<const int64_t> sha
 
 std::string shape_text(std::span<const int64_t> shape);  // "[1,3,224,224]"
 
-// Calls fn.operator()<T>() with the C++ type of the elements. False for those that are no numbers
-// of C++: bools, half floats, strings, complex numbers.
+// Calls fn.operator()<T>() with the C++ type of the elements. False for those that are not numbers
+// in C++: bools, half floats, strings, complex numbers.
 template <typename Fn>
 bool with_number_type(amps_dtype dtype, Fn&& fn) {
   const auto with = [&]<typename T>() {

@@ -211,8 +211,7 @@ std::shared_ptr<Compiled> Model::State::variant(uint64_t given) {
   return made;
 }
 
-// If several requests together fail, each runs by itself, so that the one that is to blame fails
-// alone.
+// If several requests together fail, each runs separately, so that the one at fault fails alone.
 void Model::State::run_together(const RunContext& context, Compiled& compiled,
                                 std::span<Item* const> items, Times& times) {
   if (items.size() > 1) {
@@ -235,7 +234,7 @@ void Model::State::run_together(const RunContext& context, Compiled& compiled,
     }
 }
 
-// Each part on a thread of its own; returns how many of them, from the first.
+// Each part on its own thread; returns how many of them, from the first.
 size_t Model::State::run_side_by_side(const RunContext& context, Compiled& compiled,
                                       std::span<const std::span<Item* const>> parts, Times& times) {
   const auto width = static_cast<unsigned>(threads());

@@ -61,7 +61,7 @@ class Request {
   virtual std::span<const Input> inputs() const = 0;
   virtual bool wants(std::string_view output) const = 0;
   virtual bool cancelled() const { return false; }
-  // Where the elements of an output go: `bytes` writable bytes. Called once an output, before or
+  // Where the elements of an output go: `bytes` writable bytes. Called once per output, before or
   // after the run.
   virtual void* output(std::string_view name, amps_dtype dtype, std::span<const int64_t> shape,
                        size_t bytes) = 0;

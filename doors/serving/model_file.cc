@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding, reading and caching the file of a model. A file is read into memory of its own, so that
-// whoever overwrites it does not change a model that runs; entries of the cache are replaced as a
-// whole and may be mapped.
+// Finding, reading and caching the file of a model. A file is read into its own memory, so that
+// overwriting it does not change a running model; entries of the cache are replaced as a whole and
+// may be mapped.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -80,7 +80,7 @@ std::string content_hash(const fs::path& folder) {
   return hash.text();
 }
 
-// A library that was built anew may compile in another way.
+// A rebuilt library may compile differently.
 std::string engine_identity() {
   std::string identity = amps_version();
   Dl_info info{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the files that a configuration names may lie. A configuration can come with a request, so a
-// name in it never leads out of what the operator gave: links are followed before it is decided.
+// name in it never leads out of what the operator gave: links are resolved before that is decided.
 #pragma once
 
 #include <filesystem>

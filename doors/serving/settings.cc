@@ -111,7 +111,8 @@ void read_batch(const Fields& model, Settings& settings) {
   }
 }
 
-// The inputs and outputs that the sequence batcher adds: controls of one element a row, and states.
+// The inputs and outputs that the sequence batcher adds: controls of one element per row, and
+// states.
 void read_sequence(const Fields& model, Settings& settings) {
   const Fields sequence(model.object("sequence_batching"), model.where() + ", sequence_batching");
   for (const json& value : sequence.items("control_input")) {

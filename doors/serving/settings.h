@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model's configuration says to the one who runs it. Both doors give the configuration as
-// JSON in Triton's form (proto field names): Triton's core does so by itself, the server prints its
+// What a model's configuration says to whoever runs it. Both doors give the configuration as JSON
+// in Triton's form (proto field names): Triton's core does so by itself, the server prints its
 // protobuf message.
 #pragma once
 
@@ -88,7 +88,7 @@ Settings read_settings(const nlohmann::json& config, const OperatorOptions& opti
 // what the model has and what the configuration says.
 nlohmann::json complete_config(nlohmann::json config, const amps::Graph& graph,
                                int64_t default_max_batch_size = kDefaultMaxBatchSize);
-// That part of it which looks for contradictions.
+// The part of it that looks for contradictions.
 void check_config(const Settings& settings, const amps::Graph& graph);
 
 }  // namespace anymps::serving

@@ -10,7 +10,7 @@
 
 namespace anymps::serving {
 
-// The caller has seen to it that the length fits.
+// The caller has made sure that the length fits.
 inline void append_string(std::string& bytes, std::string_view text) {
   const auto length = static_cast<uint32_t>(text.size());
   bytes.append(reinterpret_cast<const char*>(&length), sizeof length).append(text);

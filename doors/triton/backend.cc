@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend `metal_mps`: what Triton calls. A model is loaded once a version and shared by its
+// The backend `metal_mps`: what Triton calls. A model is loaded once per version and shared by its
 // instances; all that it does with requests is in serving/.
 #include <cstdio>
 #include <memory>

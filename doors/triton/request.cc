@@ -157,7 +157,7 @@ void Request::done(const serving::Times& times) {
                                                               times.start, times.compute_start,
                                                               times.compute_end, times.end),
               "report statistics");
-  send();  // who has the answer finds it counted
+  send();  // whoever has the answer finds it counted
   log_failure(api.TRITONBACKEND_RequestRelease(request_, kReleaseAll), "release a request");
   request_ = nullptr;
 }

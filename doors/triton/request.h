@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request of Triton as the model sees it: inputs are used where they lie, outputs are written
-// into the buffers of the response. Objects are used again for the next batch of an instance.
+// A request of Triton as the model sees it: inputs are used in place, outputs are written into the
+// buffers of the response. Objects are used again for the next batch of an instance.
 #pragma once
 
 #include <optional>

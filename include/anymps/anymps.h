@@ -71,7 +71,7 @@ typedef enum amps_dtype {
   AMPS_U64 = 11,
   AMPS_BOOL = 12,
   AMPS_C64 = 13,
-  /* Narrow types: one byte an element. They can be moved, cast, quantized and dequantized. */
+  /* Narrow types: one byte per element. They can be moved, cast, quantized and dequantized. */
   AMPS_I4 = 14,
   AMPS_U4 = 15,
   AMPS_I2 = 16,
@@ -94,8 +94,8 @@ AMPS_API amps_status amps_dtype_parse(const char* name, amps_dtype* dtype);
 
 typedef struct amps_device amps_device;
 
-/* "cpu", "reference", "null"; NULL or "": the default (ANYMPS_DRIVER). There is one device a name;
- * it lives as long as the process and needs no release. */
+/* "cpu", "reference", "null"; NULL or "": the default (ANYMPS_DRIVER). There is one device per
+ * name; it lives as long as the process and needs no release. */
 AMPS_API amps_status amps_device_get(const char* name, amps_device** device);
 AMPS_API size_t amps_device_count(void);
 AMPS_API const char* amps_device_name_at(size_t index); /* NULL past the end */
@@ -108,8 +108,8 @@ AMPS_API amps_status amps_device_set_max_threads(amps_device* device, int thread
 /* Seconds, over all callers since the process began: that the device's threads computed beside
  * their callers, and that callers waited for work which such threads had begun. */
 AMPS_API amps_status amps_device_thread_times(amps_device* device, double* helped, double* waited);
-/* Calls fn with 0 to count - 1 on up to so many of the device's threads (0: all), in any order, and
- * returns when all have returned. Runs inside share the threads: several small runs beside each
+/* Calls fn with 0 to count - 1 on up to this many of the device's threads (0: all), in any order,
+ * and returns when all have returned. Runs inside share the threads: several small runs beside each
  * other are often faster than one after the other on all threads. */
 AMPS_API amps_status amps_device_parallel(amps_device* device, size_t count, int threads,
                                           void (*fn)(void* context, size_t index), void* context);
@@ -126,7 +126,7 @@ AMPS_API amps_status amps_device_memory_stats(amps_device* device, amps_memory_s
 AMPS_API amps_status amps_device_reset_peaks(amps_device* device);
 AMPS_API amps_status amps_device_empty_cache(amps_device* device);
 /* Gives back what has lain free longer than MPS_MAX_BUFFER_AGE. Every call that takes or frees
- * memory does that in passing; a host that falls idle calls this now and then, since the library
+ * memory does that in passing; a host that goes idle calls this now and then, since the library
  * starts no thread for it. Cheap when there is nothing to do. */
 AMPS_API amps_status amps_device_trim(amps_device* device);
 /* The most that `reserved` may be. 0: the default, MPS_MEMORY_LIMIT, or what the machine or its
@@ -202,7 +202,7 @@ AMPS_API void amps_tensor_release(amps_tensor* tensor);
 
 typedef struct amps_op amps_op;
 
-AMPS_API const amps_op* amps_op_find(const char* name); /* NULL: none; lives for ever */
+AMPS_API const amps_op* amps_op_find(const char* name); /* NULL: none; lives forever */
 AMPS_API const char* amps_op_name(const amps_op* op);
 AMPS_API size_t amps_op_count(void);
 AMPS_API const amps_op* amps_op_at(size_t index);
@@ -245,10 +245,10 @@ enum { AMPS_CUSTOM_MAX_RANK = 8 };
 typedef struct amps_custom_tensor {
   amps_dtype dtype;
   int64_t rank; /* -1: an input that is left out */
-  /* While shapes are told, extents that are not known are negative; equal numbers mean equal
+  /* While shapes are inferred, extents that are not known are negative; equal numbers mean equal
    * extents, also among the outputs. */
   int64_t dims[AMPS_CUSTOM_MAX_RANK];
-  void* data; /* row-major; NULL while shapes are told */
+  void* data; /* row-major; NULL while shapes are inferred */
 } amps_custom_tensor;
 
 typedef struct amps_custom_call {
@@ -295,13 +295,13 @@ AMPS_API amps_status amps_graph_load_memory(const void* data, size_t bytes, cons
                                             amps_graph** graph);
 /* A file may give an input a default (ONNX: an initializer that is listed as an input too). It is a
  * constant of the graph, unless `inputs` names it: then it is an input like the others, in the
- * file's order. AMPS_NOT_FOUND for a name that is no input. */
+ * file's order. AMPS_NOT_FOUND for a name that is not an input. */
 AMPS_API amps_status amps_graph_load_inputs(const char* path, const char* const* inputs,
                                             size_t count, amps_graph** graph);
 AMPS_API amps_status amps_graph_load_memory_inputs(const void* data, size_t bytes, const char* name,
                                                    const char* const* inputs, size_t count,
                                                    amps_graph** graph);
-/* What ExecuTorch hands to the delegate "MPSBackend". The bytes are used where they lie and must
+/* What ExecuTorch hands to the delegate "MPSBackend". The bytes are used in place and must
  * outlive the graph and what is compiled from it. `dims` (NULL: as declared there) are the extents
  * of all inputs, one after the other; -1: dynamic. */
 AMPS_API amps_status amps_graph_load_payload(const void* data, size_t bytes, const char* name,
@@ -482,11 +482,11 @@ AMPS_API amps_status amps_executable_plan_cache(const amps_executable* executabl
 AMPS_API amps_status amps_executable_clear_plans(amps_executable* executable);
 /* The shapes of the results for feeds of these shapes, without a run: so that memory for them can
  * be there before. Dims lie one after the other. feed_ranks may be NULL: as in the graph; feed_dims
- * may be NULL if all are static. result_ranks has one entry a result, -1: not known, or no tensor;
- * at most `capacity` extents are written to result_dims, -1: depends on the feeds' elements;
- * *dim_count: how many there are. Reads amps_executable_input_count ranks and as many dims as they
- * say, and writes amps_executable_output_count ranks, whatever room there is: the function below
- * takes the lengths. */
+ * may be NULL if all are static. result_ranks has one entry per result, -1: not known, or no
+ * tensor; at most `capacity` extents are written to result_dims, -1: depends on the feeds'
+ * elements; *dim_count: how many there are. Reads amps_executable_input_count ranks and as many
+ * dims as they say, and writes amps_executable_output_count ranks, whatever room there is: the
+ * function below takes the lengths. */
 AMPS_API amps_status amps_executable_result_dims(amps_executable* executable,
                                                  const size_t* feed_ranks, const int64_t* feed_dims,
                                                  int64_t* result_ranks, int64_t* result_dims,
@@ -538,9 +538,9 @@ typedef struct amps_bytes {
   size_t size;
 } amps_bytes;
 
-/* Writes a file of these parts, as models are saved: aside, and in the place of the old one when it
- * is complete, so that who has the old one open or mapped keeps it and an error leaves it as it
- * was. Links are followed; what is no regular file (a pipe that is read, /dev/stdout) is written
+/* Writes a file of these parts, as models are saved: aside, and in place of the old one when it is
+ * complete, so that whoever has the old one open or mapped keeps it and an error leaves it as it
+ * was. Links are followed; what is not a regular file (a pipe that is read, /dev/stdout) is written
  * directly. */
 AMPS_API amps_status amps_file_write(const char* path, const amps_bytes* parts, size_t count);
 

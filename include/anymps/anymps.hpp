@@ -582,8 +582,8 @@ class Device {
     check(amps_device_thread_times(device_, &times.helped, &times.waited));
     return times;
   }
-  // Calls fn(0) … fn(count - 1) on up to so many of the device's threads, and throws what the first
-  // that failed threw. A run inside has its thread alone.
+  // Calls fn(0) … fn(count - 1) on up to this many of the device's threads, and throws what the
+  // first that failed threw. A run inside has its thread alone.
   template <typename Fn>
   void parallel(size_t count, int threads, Fn&& fn) const {
     struct Context {
@@ -791,7 +791,7 @@ inline std::string ops_text(const std::string& format) {
   check(amps_ops_text(format.c_str(), &text));
   return detail::take(text);
 }
-// Aside, and in the place of an old file when it is complete: see amps_file_write.
+// Aside, and in place of an old file when it is complete: see amps_file_write.
 inline void write_file(const std::string& path, std::initializer_list<std::string_view> parts) {
   std::vector<amps_bytes> list;
   for (const std::string_view part : parts) list.push_back({part.data(), part.size()});

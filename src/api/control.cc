@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface of what the runtime runs by itself: inputs that are lists, strings in graphs,
+// The C interface of what the runtime runs itself: inputs that are lists, strings in graphs,
 // variables.
 #include "api/handles.h"
 #include "memory/string_constant.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of the user's own in the C interface, and the libraries that bring them.
+// The user's own ops in the C interface, and the libraries that bring them.
 #include "ops/control/custom.h"
 
 #include <dlfcn.h>

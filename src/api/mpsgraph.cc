@@ -12,7 +12,7 @@ namespace {
 struct Covered {
   const char *selector, *by;
 };
-// Methods that are no ops here.
+// Methods that are not ops here.
 constexpr Covered kOther[] = {
     {"placeholderWithShape:dataType:name:", "`amps_graph_input`"},
     {"placeholderWithShape:name:", "`amps_graph_input`"},

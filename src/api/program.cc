@@ -70,7 +70,7 @@ amps_status amps_program_open(const char* path, amps_program** program) {
   return guard([&] {
     need(program, "program") = nullptr;
     auto made = std::make_unique<amps_program>();
-    const OpenedFiles opened;  // weights may lie in a file of their own
+    const OpenedFiles opened;  // weights may lie in a separate file
     reading(opened.all(), [&] {
       auto file = MappedFile::open(&need(path, "path"), "executorch");
       made->bundle = executorch::read_bundle({file->bytes(), file, true, path});

@@ -62,7 +62,7 @@ std::vector<Mount> mounts_of(std::string_view controller, bool unified, std::str
   return mounts;
 }
 
-// From the group at `path` up to the one that is mounted. Both paths are told from the root of the
+// From the group at `path` up to the one that is mounted. Both paths are given from the root of the
 // process's namespace of groups; what lies above that root begins with "..", and is not named.
 void add_groups(std::string_view path, const Mount& mount, bool unified, const std::string& root,
                 std::vector<ControlGroup>& groups) {

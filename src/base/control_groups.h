@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The control groups (cgroups) of Linux that bound this process, as folders: in a container the
-// path that /proc/self/cgroup tells and the place where it is mounted differ, and what bounds the
-// process may be set on any group around its own.
+// path in /proc/self/cgroup and the place where it is mounted differ, and what bounds the process
+// may be set on any group around its own.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct ControlGroup {
   bool unified;  // version 2; else a hierarchy of version 1 that has the controller
 };
 
-// The process's own group and those around it, as far as they are mounted. `root` stands for "/":
-// a machine that is not at hand is a folder of files. What cannot be read or understood is left
+// The process's own group and those around it, as far as they are mounted. `root` stands for "/": a
+// machine that is not available is a folder of files. What cannot be read or understood is left
 // out. The folders, or files in them, may not exist.
 std::vector<ControlGroup> control_groups(std::string_view controller,
                                          const std::string& root = "/");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many cores this process has. The machine may have more than a container lets it use: a mask
 // of CPUs (affinity), or a quota of CPU time, which starts threads that are then stopped in the
-// middle of their work. All of it is read from files, so that machines that are not at hand are
-// data of a test.
+// middle of their work. All of it is read from files, so that machines that are not available are
+// test data.
 #pragma once
 
 #include <chrono>

@@ -28,7 +28,7 @@ enum class DType : uint8_t {
   kU64 = 11,
   kBool = 12,
   kC64 = 13,
-  // Narrow types, for storage: one byte an element in memory, packed in files. They can be moved,
+  // Narrow types, for storage: one byte per element in memory, packed in files. They can be moved,
   // cast, quantized and dequantized.
   kI4 = 14,
   kU4 = 15,

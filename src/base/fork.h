@@ -17,8 +17,8 @@ class ForkMutex : public std::mutex {
   enum Hold { kShort, kLong };
   // Called in the child before fork() returns, when all of these mutexes are free. `whole`: nobody
   // held it when the process forked. Condition variables and threads that belong to the parent are
-  // to be made anew in place, for their destructors would wait. It must not call code of others.
-  // A mutex with such a function is the last member: it goes first, and comes when all is there.
+  // to be made again in place, for their destructors would wait. It must not call code of others. A
+  // mutex with such a function is the last member: it goes first, and comes when all is there.
   using InChild = std::function<void(bool whole)>;
 
   explicit ForkMutex(Hold hold = kShort, InChild in_child = nullptr);

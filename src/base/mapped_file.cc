@@ -26,10 +26,10 @@ struct MappedFile::Watch {
   Watch* next = nullptr;
 };
 
-// A mapping has one page more than the file: the file's last page once again, the probe. In the
-// mapping itself that page is a private copy, so that a file cut inside its last page does no harm.
-// Any shorter file has no last page, and reading the probe notices it, also where the bytes that
-// are gone share a page with others and are zeros without a signal.
+// A mapping has one page more than the file: its last page again, the probe. In the mapping itself
+// that page is a private copy, so that a file cut inside its last page does no harm. Any shorter
+// file has no last page, and reading the probe notices it, even where the bytes that are gone share
+// a page with others and are zeros without a signal.
 struct Watches {
   using Watch = MappedFile::Watch;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file mapped read-only into memory: weights are used where they lie, without a second copy on
-// the heap, and pages that nobody touches are never read. The mapping lives as long as the object.
+// A file mapped read-only into memory: weights are used in place, without a second copy on the
+// heap, and pages that nobody touches are never read. The mapping lives as long as the object.
 // Others may truncate the file meanwhile. The system would end the process that touches what is
-// gone (SIGBUS); here zeros take its place, and whoever has read asks check_whole() before he
-// believes what he read.
+// gone (SIGBUS); here zeros take its place, and whoever has read asks check_whole() before trusting
+// what was read.
 #pragma once
 
 #include <exception>

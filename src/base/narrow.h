@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The narrow storage types: one byte an element. Decoding is exact; encoding rounds once, to
-// nearest even (integers wrap, as casts of integers do everywhere). The float formats follow
-// OCP 8-bit floating point (e4m3, e5m2), their "fnuz" forms (no infinity, no -0, NaN is 0x80),
-// OCP microscaling (e2m1, e8m0).
+// The narrow storage types: one byte per element. Decoding is exact; encoding rounds once, to
+// nearest even (integers wrap, as casts of integers do everywhere). The float formats follow OCP
+// 8-bit floating point (e4m3, e5m2), their "fnuz" forms (no infinity, no -0, NaN is 0x80), OCP
+// microscaling (e2m1, e8m0).
 #pragma once
 
 #include <array>

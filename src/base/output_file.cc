@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kGathered = 64 << 10;
 
-// Where the links end, also if nothing is there yet. Links of /proc (/dev/stdout is one) stand for
+// Where the links end, even if nothing is there yet. Links of /proc (/dev/stdout is one) stand for
 // what a process has open, whose name says nothing: empty.
 std::string end_of_links(const std::string& path) {
   std::filesystem::path at = path;
@@ -51,7 +51,7 @@ OutputFile::OutputFile(const std::string& path, const char* who)
     if (fd_ < 0 || ::fcntl(fd_, F_SETFL, O_WRONLY) != 0) broken("cannot be written", errno);
     return;
   }
-  // Whoever may not write the file may not replace it either.
+  // Whoever may not write to the file may not replace it either.
   if (exists && ::access(target_.c_str(), W_OK) != 0) broken("cannot be written", errno);
   create_beside(target_);
   if (exists) {  // as far as the system lets us; the group's rights go with the group only

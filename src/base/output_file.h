@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is written aside, under a name of its own in the same folder, and takes the place of
-// the old one when it is complete: who has the old one open or mapped keeps it as it was, and a
-// full disk leaves no half file. Links are followed. What is no regular file (a FIFO, /dev/null,
-// /dev/stdout) is written where it is.
+// A file that is written aside, under a temporary name in the same folder, and takes the place of
+// the old one when it is complete: whoever has the old one open or mapped keeps it as it was, and a
+// full disk leaves no half file. Links are followed. Whatever is not a regular file (a FIFO,
+// /dev/null, /dev/stdout) is written where it is.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strings as tensor elements. An element is a pointer, so that ops which only move elements move
 // strings like numbers; a store owns the characters. A run has one store for the strings that its
-// kernels make, and what it returns is copied into a store of its own.
+// kernels make, and what it returns is copied into a separate store.
 #pragma once
 
 #include <deque>

@@ -8,7 +8,7 @@
 
 namespace anymps {
 
-// One line for people: control characters and bytes that are no UTF-8 as "\x1b".
+// One line for people: control characters and bytes that are not UTF-8 as "\x1b".
 std::string shown(std::string_view text);
 std::string json_string(std::string_view text);  // with its quotes
 std::string xml_text(std::string_view text);     // &, <, >, " and ' escaped

@@ -39,7 +39,7 @@ constexpr int64_t kMostInRun = 1'000'000;
 constexpr int64_t kOthersWait = 4'000;    // if others want the cores
 constexpr int64_t kCallerWaits = 50'000;  // a caller, for tasks that others have begun
 // A spinning thread that sees this much time pass at once had lost its core. For a while from then
-// on others are taken to want the cores, if that happens to one thread in so many.
+// on others are taken to want the cores, if that happens to one thread in this many.
 constexpr int64_t kLostCore = 200'000;
 constexpr int64_t kOthersStay = 20'000'000;
 constexpr int kThreadsForALoss = 4;
@@ -216,7 +216,7 @@ void ThreadPool::State::start(int wanted) {
   std::lock_guard lock(mutex);
   sigset_t all;
   sigfillset(&all);
-  // But for those that tell of the thread's own deeds: of a mapped file that was cut, say.
+  // Except those raised by the thread's own actions, such as touching a mapped file that was cut.
   for (const int own : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT})
     sigdelset(&all, own);
   pthread_attr_t attributes;

@@ -2,7 +2,7 @@
 // The process's threads that compute. Work is a region of many small tasks; whoever has a core
 // takes the next one: the caller always works, and waits only for tasks that others have begun.
 // Threads are made when a region first wants them, spin for a while after one, and then sleep. A
-// forked child starts with a pool of its own. docs/design.md, "Threads", has the reasons.
+// forked child starts with a new pool. docs/design.md, "Threads", has the reasons.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class ThreadPool {
   Region* begin(int64_t count, int threads, Task task, void* context);
   void finish(Region* region);
 
-  // How many threads compute at most, the callers not counted but for one.
+  // How many threads compute at most, counting only one of the callers.
   int size() const;
   void resize(int threads);
 

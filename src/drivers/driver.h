@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract between the engine and a driver. A driver owns one kind of device: its memory, its
 // queues, and an ordered list of kernels for each op. What is marked optional has a default that
-// is right for a device that shares the host's memory and computes on the calling thread.
+// suits a device that shares the host's memory and computes on the calling thread.
 // docs/guides/add_a_driver.md walks through a driver from end to end.
 #pragma once
 
@@ -76,25 +76,25 @@ class Driver {
   virtual void copy_to_host(void* host, const void* device, size_t bytes, Queue* queue);
   virtual void copy_on_device(void* to, const void* from, size_t bytes, Queue* queue);
 
-  // Optional: the calling thread is about to prepare or run kernels with at most so many threads
+  // Optional: the calling thread is about to prepare or run kernels with at most this many threads
   // (see ThreadScope; 0: all). Returns what it had before, for restore_threads.
   virtual int use_threads(int threads) { return threads; }
   virtual void restore_threads(int before) { (void)before; }
   virtual int max_threads() const { return 1; }
   virtual void set_max_threads(int threads);  // fails where there is one thread for good
   virtual ThreadTimes thread_times() const { return {}; }
-  // Calls fn(0) … fn(count - 1) on up to so many threads, in any order, and returns when all have.
-  // Runs inside them share the threads.
+  // Calls fn(0) … fn(count - 1) on up to this many threads, in any order, and returns when all
+  // have. Runs inside them share the threads.
   virtual void parallel(size_t count, int threads, const std::function<void(size_t)>& fn);
 };
 
-// While this lives, kernels of the calling thread are prepared or run with at most so many threads,
-// and with no more than a scope around it has.
+// While this lives, kernels of the calling thread are prepared or run with at most this many
+// threads, and with no more than a scope around it has.
 class ThreadScope {
  public:
   ThreadScope(Driver& driver, int threads)
       : driver_(driver), before_(driver.use_threads(threads)) {}
-  // So many whatever is around it: for kernels that will be there when the caller's share of the
+  // This many whatever is around it: for kernels that will be there when the caller's share of the
   // threads is another one.
   struct Exactly {
     int threads;

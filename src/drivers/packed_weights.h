@@ -18,8 +18,9 @@ namespace anymps {
 
 struct KernelRequest;
 
-// Fails with kOutOfMemory where so many bytes can never be had on the request's device. Sizes come
-// from attributes and small inputs too, which may say anything: so before memory is taken for them.
+// Fails with kOutOfMemory where that many bytes can never be had on the request's device. Sizes
+// come from attributes and small inputs too, which may say anything: so before memory is taken for
+// them.
 void check_room(const KernelRequest& request, size_t bytes);
 
 class PackedWeights {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements that lie in a model file -> Constant. Kernels want each element at a multiple of its
-// size, no more (they read views, too), and files align what they please: elements that are aligned
+// size, no more (they read views, too), and files align as they please: elements that are aligned
 // stay where they are, others become a recipe that copies them when a driver asks (usually once, to
 // pack them) and drops them again.
 #pragma once

@@ -21,9 +21,8 @@ std::unique_ptr<Graph> with_inputs(std::unique_ptr<Graph> graph, const std::stri
   return graph;
 }
 
-// ONNX has no mark of its own: it is what the others are not. What is no model of it either, and is
-// named or begins like a program of ExecuTorch, is a broken one of these, and the error tells of
-// that.
+// ONNX has no mark of its own: it is what the others are not. What is not a model of it either, and
+// is named or begins like a program of ExecuTorch, is a broken one of these, and the error says so.
 template <typename Import>
 std::unique_ptr<Graph> import_onnx(const executorch::Source& source, Import&& import) {
   try {

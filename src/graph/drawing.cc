@@ -12,7 +12,7 @@ namespace {
 constexpr double kGapX = 22, kGapY = 48, kBend = 10;  // between boxes, layers; room for a bend
 constexpr int kOrderSweeps = 10, kPlaceSweeps = 16;
 // Lines that pass by many layers may be as many as the square of the boxes. Nobody can look at a
-// picture of more pieces than this, and placing them would take all memory before all patience.
+// picture of more pieces than this, and placing them would use up all memory before all patience.
 constexpr size_t kMostVertices = 200'000;
 
 // A box, or a place where a net passes through a layer.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph for people and tools: as text with one line a node, as JSON, and as an SVG picture.
+// A graph for people and tools: as text with one line per node, as JSON, and as an SVG picture.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace anymps {
 
-// One line a constant and a node; the node's name follows where it is not its output's:
+// One line per constant and per node; the node's name follows where it is not its output's:
 //   %y: f32[N, 64, 112, 112] = conv(%x, %w, %b) {strides=[2, 2]}  // "conv1"
 std::string to_text(const Graph& graph);
 std::string to_text(const Node& node);  // without its name

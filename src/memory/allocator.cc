@@ -20,7 +20,7 @@ constexpr size_t kMinBlock = RawMemory::kAlignment;
 // A year: long enough, and no overflow when it is compared with the clock's nanoseconds.
 constexpr std::chrono::milliseconds kForEver = std::chrono::hours(365 * 24);
 
-// To ask a fence may cost a call into a device's driver, so passing by asks a few only.
+// Asking a fence may cost a call into a device's driver, so only a few are asked in passing.
 constexpr size_t kPatience = 8;
 constexpr size_t kAskAll = std::numeric_limits<size_t>::max();
 constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
@@ -184,7 +184,7 @@ Region* Allocator::acquire(size_t bytes) {
   return region.release();
 }
 
-// Whether so many more bytes may be held, once pooled regions have gone for them. With none: gets
+// Whether this many more bytes may be held, once pooled regions have gone for them. With none: gets
 // down to the limit as far as the pool allows.
 bool Allocator::make_room(size_t bytes) {
   const size_t most = limit();

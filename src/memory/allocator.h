@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The allocator of every driver, over the driver's raw memory. Small blocks are cut from slabs by a
-// buddy allocator, larger ones are regions of their own; regions that become free, slabs among
-// them, wait in a pool for re-use until they are too many or too old.
+// buddy allocator, larger ones are separate regions; regions that become free, slabs among them,
+// wait in a pool for re-use until they are too many or too old.
 #pragma once
 
 #include <atomic>
@@ -59,8 +59,8 @@ class Allocator : public std::enable_shared_from_this<Allocator> {
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  // Zero bytes get an address of their own too. When memory is short, waits for the pending fences
-  // and empties the cache before it gives up with Code::kOutOfMemory.
+  // Zero bytes get a unique address too. When memory is short, waits for the pending fences and
+  // empties the cache before it gives up with Code::kOutOfMemory.
   BufferRef allocate(size_t bytes);
 
   // The same without an owner, for those who must keep their own books.

@@ -25,7 +25,7 @@ struct Constant::Made {
 
   const Recipe recipe;
   std::weak_ptr<const std::byte> bytes;
-  // Guards `bytes`, also while they are made.
+  // Guards `bytes`, even while they are made.
   ForkMutex mutex{ForkMutex::kLong, [this](bool whole) {
                     if (!whole) std::construct_at(&bytes);
                   }};

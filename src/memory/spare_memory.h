@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory for bytes that are made to be packed and then dropped: one folded weight after the other.
 // What is dropped is kept for the next, because pages that the system has to hand out and clear
-// anew cost more than what is written to them.
+// again cost more than what is written to them.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // How the gradients of ops are written. A gradient belongs to its op like a kernel does: one
 // function, named after the op and beside its record, that adds nodes to the graph:
 //   GRADIENT(tanh) { ctx.set(0, ctx.dy() * (1 - ctx.y() * ctx.y())); }
-// Every op of the table has either a gradient or a reason why it has none; a test sees to it.
+// Every op of the table has either a gradient or a reason why it has none; a test makes sure.
 #pragma once
 
 #include <initializer_list>

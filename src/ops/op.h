@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The op table: one record an op, and everything that must know the op reads it there: the builder,
-// the verifier, inference, serialization, the generated reference and the generated tests.
+// The op table: one record per op, and everything that must know the op reads it there: the
+// builder, the verifier, inference, serialization, the generated reference and the generated tests.
 // A record is written in src/ops/<family>/ as  OP(name).doc(…).input(…).output(…).infer(…);
 #pragma once
 
@@ -139,7 +139,7 @@ struct ViewContext {
   const Shape& shape;                                                // of that output
   Strides strides;
   int64_t offset = 0;
-  size_t outputs = 0;  // how many outputs the node has; 0: not told
+  size_t outputs = 0;  // how many outputs the node has; 0: not given
 };
 using ViewFn = std::function<bool(ViewContext&)>;
 // Floating-point operations of one evaluation (a multiply-add counts two).

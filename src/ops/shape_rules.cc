@@ -21,7 +21,7 @@ struct Product {
   }
 };
 
-// The places of '*' outside all parentheses; nothing when the text is no plain product.
+// The places of '*' outside all parentheses; nothing when the text is not a plain product.
 std::optional<std::vector<size_t>> splits(std::string_view text) {
   std::vector<size_t> places;
   int depth = 0;

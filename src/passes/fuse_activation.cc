@@ -7,7 +7,7 @@
 //   clamp(x + 3, 0, 6) / 6                        ->  hard_sigmoid(x) {alpha=1/6, beta=0.5}
 //   x * hard_sigmoid(x), x * clamp(x + 3, 0, 6) / 6  ->  hard_swish(x)
 //   x * tanh(softplus(x))                         ->  mish(x)
-// GELU has a pass of its own.
+// GELU has a separate pass.
 
 #include "passes/epilogue.h"
 #include "passes/match.h"

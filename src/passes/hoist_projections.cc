@@ -4,7 +4,7 @@
 // loop, for all slices at once:
 //   loop { gather(x, i) * w + b }  ->  p = x * w + b; loop { gather(p, i) }
 // A loop that ends early has computed more than it needed, which a product of many rows is cheap
-// enough for; so that it cannot be much more, i has to be the loop's counter and x no constant.
+// enough for; so that it cannot be much more, i has to be the loop's counter and x not a constant.
 #include <unordered_map>
 #include <unordered_set>
 
@@ -46,7 +46,7 @@ class Hoister {
   }
 
  private:
-  // What a body's value is outside; null: it is no capture.
+  // What a body's value is outside; null: it is not a capture.
   Value* outside(const Value* value) const {
     const size_t number = input_number(*body_, value);
     if (number == kNoInput || number < captures_) return nullptr;

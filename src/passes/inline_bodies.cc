@@ -29,7 +29,7 @@ PASS(inline_bodies, 105, "a branch that is known to be taken and a call become p
   const int changes = rewriter.each([&](Node& node) {
     const Chosen chosen = chosen_body(node);
     if (!chosen.body) return false;
-    // What only one branch may be, the other's value cannot stand for.
+    // The other branch's value cannot stand for what only one branch may be.
     for (size_t i = 0; i < node.outputs.size(); ++i)
       if (node.outputs[i]->type.container != chosen.body->outputs()[i]->type.container)
         return false;

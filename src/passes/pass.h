@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pass is a function from graph to graph in a file of its own:
+// A pass is a function from graph to graph, one per file:
 //   PASS(fold_batch_norm, 300, "conv + batch_norm -> conv with other weights") { … }
 // It returns how many places it changed. The pipeline runs passes by their order number, repeats
 // the whole list until nothing changes, and verifies what came out.

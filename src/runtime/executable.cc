@@ -142,7 +142,7 @@ std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds) {
 }
 
 // In a forked child: another thread was making a plan, and left the two as they were. They are not
-// destroyed but made anew.
+// destroyed but made again.
 void Executable::forget_kernels(bool whole) {
   if (whole) return;
   std::construct_at(&kernels_);

@@ -51,7 +51,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::shared_ptr<Plan> plan(const std::vector<Shape>& feeds);
 
   // The types of the results for feeds of these shapes, without a run. Extents that depend on data
-  // are not known. The shapes of feeds that are no tensors are not looked at.
+  // are not known. The shapes of feeds that are not tensors are not looked at.
   std::vector<ValueType> result_types(const std::vector<Shape>& feeds);
 
   // As part of another executable's run. Results may share memory with feeds.
@@ -101,7 +101,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::once_flag interpreter_made_;
   std::unique_ptr<Interpreter> interpreter_;
   std::unique_ptr<Variables> variables_;
-  // Guards kernels_ and unplanned_, also while a plan is made.
+  // Guards kernels_ and unplanned_, even while a plan is made.
   ForkMutex plan_mutex_{ForkMutex::kLong, [this](bool whole) { forget_kernels(whole); }};
 };
 

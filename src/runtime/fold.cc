@@ -32,10 +32,7 @@ std::vector<Shape> measure(const Node& node) {
 // The oracle computes. Where elements are only moved, the driver's kernel gives the same and is
 // faster.
 KernelPtr folding_kernel(Driver& driver, const KernelRequest& request) {
-  static constexpr std::string_view kMoves[] = {"gather", "transpose", "slice", "concat", "expand"};
-  const bool moves =
-      std::find(std::begin(kMoves), std::end(kMoves), request.op->name) != std::end(kMoves);
-  if (moves && driver.traits().host_visible && driver.traits().computes) {
+  if (request.op->is(kMoves) && driver.traits().host_visible && driver.traits().computes) {
     KernelPtr kernel = choose_kernel(driver, request).kernel;
     if (kernel->scratch_bytes() == 0) return kernel;
   }

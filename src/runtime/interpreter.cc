@@ -261,7 +261,7 @@ void Interpreter::run_node(Site& site, Slots& slots, const RunState& state) {
     made = ready(site, slots, contents ? &*contents : nullptr, &shapes);
   }
   const KernelRequest& request = made->call.request;
-  if (const std::vector<View>& views = made->call.views; !views.empty()) {
+  if (const std::vector<OutputView>& views = made->call.views; !views.empty()) {
     const Tensor& source = site.inputs[0].constant
                                ? made->constants[0]
                                : slots[static_cast<size_t>(site.inputs[0].slot)];

@@ -7,7 +7,7 @@
 
 namespace anymps {
 
-// Each run in flight has an arena and a pointer table of its own; they are kept for the next run.
+// Each run in flight has its own arena and pointer table; they are kept for the next run.
 std::unique_ptr<Plan::Context> Plan::take_context() {
   {
     std::lock_guard lock(mutex_);

@@ -70,7 +70,7 @@ class PlanBuilder {
     std::string name;
     size_t bytes = 0;
     size_t first = 0, last = 0;
-    int alias_of = -1;  // a tensor that is no alias itself
+    int alias_of = -1;  // a tensor that is not itself an alias
     // Of the values that lie in it, its aliases' too: uses by nodes that are still to come.
     size_t uses_left = 0;
     bool is_result = false;  // one of them is an output of the graph
@@ -165,7 +165,7 @@ class PlanBuilder {
         --arena_[memory].uses_left;
   }
 
-  // The arena tensor, no alias, that holds a value.
+  // The arena tensor, not an alias, that holds a value.
   size_t memory_of(const Value* value) const {
     const auto it = places_.find(value);
     const bool stored = it != places_.end() && it->second.where.kind == Location::kArena;
@@ -213,7 +213,7 @@ class PlanBuilder {
                        [&](const Value* value) { return result_of_.contains(value); });
   }
 
-  void put_views(const Node& node, const Place& source, const std::vector<View>& views) {
+  void put_views(const Node& node, const Place& source, const std::vector<OutputView>& views) {
     for (size_t i = 0; i < views.size(); ++i) {
       Place place{source.where, desc_of(node.outputs[i])};
       place.desc.strides = views[i].strides;

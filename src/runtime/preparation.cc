@@ -59,12 +59,12 @@ PreparedCall::Open PreparedCall::infer(size_t outputs, const std::string& label,
   return kNothing;
 }
 
-std::optional<View> view_of(const Op& op, const Attrs& attrs, const TensorDesc& source,
-                            const std::vector<Content>& contents, size_t output, const Shape& shape,
-                            size_t outputs) {
+std::optional<OutputView> view_of(const Op& op, const Attrs& attrs, const TensorDesc& source,
+                                  const std::vector<Content>& contents, size_t output,
+                                  const Shape& shape, size_t outputs) {
   ViewContext view{attrs, source, contents, output, shape, {}, 0, outputs};
   if (!op.view(view)) return std::nullopt;
-  return View{std::move(view.strides), view.offset};
+  return OutputView{std::move(view.strides), view.offset};
 }
 
 bool PreparedCall::find_views() {

@@ -20,7 +20,7 @@ namespace anymps {
 using Content = std::optional<std::vector<int64_t>>;  // elements of a short integer list, if known
 
 // How an output lies in the memory of the first input.
-struct View {
+struct OutputView {
   Strides strides;
   int64_t offset = 0;  // in elements
 };
@@ -52,7 +52,7 @@ struct PreparedCall {
   void choose();  // the driver's first
 
   KernelRequest request;
-  std::vector<View> views;  // of each output; not empty: there is no kernel
+  std::vector<OutputView> views;  // of each output; not empty: there is no kernel
   std::shared_ptr<const KernelChoice> choice;
   std::vector<bool> packed;
 
@@ -61,8 +61,8 @@ struct PreparedCall {
 };
 
 // Null: the elements must be copied.
-std::optional<View> view_of(const Op& op, const Attrs& attrs, const TensorDesc& source,
-                            const std::vector<Content>& contents, size_t output, const Shape& shape,
-                            size_t outputs);
+std::optional<OutputView> view_of(const Op& op, const Attrs& attrs, const TensorDesc& source,
+                                  const std::vector<Content>& contents, size_t output,
+                                  const Shape& shape, size_t outputs);
 
 }  // namespace anymps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of kernels, with bytes and FLOPs, as a table, as JSON and as a trace that Chrome's tracing
-// page and Perfetto open. An executable run with no profiler attached pays one branch a kernel.
+// page and Perfetto open. An executable run with no profiler attached pays one branch per kernel.
 #pragma once
 
 #include <chrono>

@@ -7,7 +7,7 @@ namespace anymps {
 
 using Json = nlohmann::ordered_json;
 
-// Names may hold bytes that are no UTF-8.
+// Names may hold bytes that are not UTF-8.
 static std::string json_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that the interpreter runs by itself: control flow, lists, optionals, variables. One function
-// an op:  STRUCTURAL(sequence_length) { … call.input(0) … }
+// Ops that the interpreter runs itself: control flow, lists, optionals, variables. One function per
+// op:  STRUCTURAL(sequence_length) { … call.input(0) … }
 #pragma once
 
 #include <map>

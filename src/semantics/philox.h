@@ -67,7 +67,7 @@ class Distribution {
   enum class Kind { kUniform, kWhole, kNormal, kBoxMuller, kTruncated };
   struct Parameters {
     Kind kind = Kind::kUniform;
-    bool wide = false;  // 53 random bits a number, else 24
+    bool wide = false;  // 53 random bits per number, else 24
     double low = 0, high = 1, mean = 0, deviation = 1;
   };
   explicit Distribution(const Parameters& parameters);

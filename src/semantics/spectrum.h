@@ -24,7 +24,7 @@ struct SpectrumPass {
 
   int64_t lines() const { return outer * inner; }
   // Reads line i of `from` into `line`, which has room for n. One number that is not finite makes
-  // the whole line NaN, as in every fast transform sums of it reach all results.
+  // the whole line NaN, since in every fast transform its sums reach all results.
   template <typename T>
   void read(const Cx<T>* from, int64_t i, Cx<T>* line) const;
   template <typename T>

@@ -18,7 +18,7 @@ struct StencilRule {
 };
 
 struct Stencil {
-  Shape out, first, strides, dilations;  // one entry an axis of the window
+  Shape out, first, strides, dilations;  // one entry per axis of the window
 };
 
 // For the last axes of x, of which `in` are the extents; checked.

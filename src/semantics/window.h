@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic of sliding windows: convolutions and pooling, for inference on symbolic extents
-// and for the kernels of every driver on numbers. All vectors have one entry a spatial axis.
+// and for the kernels of every driver on numbers. All vectors have one entry per spatial axis.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of the user's own: registered, found in ONNX files, computed on every device, kept in .mps
+// The user's own ops: registered, found in ONNX files, computed on every device, kept in .mps
 // files.
 #include <gtest/gtest.h>
 

@@ -115,7 +115,7 @@ TEST(Narrow, BeyondTheLargest) {
   }
 }
 
-// As ONNX rounds, but for numbers up to 2^-127, which is a power of two itself.
+// As ONNX rounds, except for numbers up to 2^-127, which is a power of two itself.
 TEST(Narrow, PowersOfTwo) {
   const double kNumbers[] = {0,      1,     1.5,      1.4,      3,          -3,
                              0.75,   1e-45, 0x1p-126, 0x1p-127, 0x1.8p-127, 3e38,

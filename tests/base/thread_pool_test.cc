@@ -56,7 +56,7 @@ TEST_F(ThreadPoolTest, OneThreadIsTheCaller) {
   run(100, 8, [&](int64_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
 }
 
-// Who has begun a task that waits for another one gets it only if another thread comes.
+// A thread that has begun a task that waits for another one gets it only if another thread comes.
 TEST_F(ThreadPoolTest, HelpersCome) {
   std::atomic<int> begun = 0;
   run(4, 4, [&](int64_t) {

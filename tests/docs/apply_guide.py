@@ -43,31 +43,23 @@ def main(page, sources, target):
     tree = {str(path.relative_to(sources)): path.read_text(encoding="utf-8") for path in files}
     blocks = re.findall(r"^```cpp\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
 
-    def source(name):
-        return (sources / name).read_text(encoding="utf-8")
-
-    ops, reference = sources / "ops/elementwise/activation.cc", sources / "drivers/reference/elementwise/activation.cc"
-    record, short = take(blocks, f"OP({OP})"), take(blocks, f"ACTIVATION({OP}, k").replace(OP, OTHER, 1)
-    gradient = take(blocks, f"GRADIENT({OP})")
-    write(target / "record.cc", above(ops, "ACTIVATION(relu") + record + short + "\n" + gradient + gradient.replace(OP, OTHER, 1) + end)
-    kernel, long = take(blocks, f"ACTIVATION_ALPHA({OP})"), take(blocks, f"REFERENCE({OP})").replace(OP, OTHER, 1)
-    write(target / "reference.cc", above(reference, "REFERENCE(relu)") + kernel + long + end)
-    function = take(blocks, f"inline constexpr auto {OP}")
-    write(target / "semantics/activation_formulas.h", insert(source("semantics/activation_formulas.h"), "inline constexpr auto hard_swish", function))
-
-    body, line = take(blocks, f"ANYMPS_UNARY({OP}").split("…\n")
-    simd = insert(source("drivers/cpu/elementwise/elementwise_simd.cc"), "ANYMPS_UNARY(leaky_relu", body)
-    # Its own text is what Highway compiles for each instruction set: by the path of this copy.
-    simd = simd.replace('"drivers/cpu/elementwise/elementwise_simd.cc"', f'"{target / "elementwise_simd.cc"}"')
-    write(target / "elementwise_simd.cc", insert(simd, "ADD_UNARY(leaky_relu", line))
-    write(target / "elementwise_plain.cc", insert(source("drivers/cpu/elementwise/elementwise_plain.cc"), "ACTIVATION(leaky_relu", take(blocks, f"ACTIVATION({OP}, 1")))
-    names = source("drivers/cpu/elementwise/elementwise.cc")
-    if names.count('"thresholded_relu"})') != 1:
-        raise SystemExit("apply_guide: where is the list at the end of elementwise.cc?")
-    write(target / "elementwise.cc", names.replace('"thresholded_relu"})', f'"thresholded_relu", "{OP}"}})'))
-    write(target / "factory.cc", '#include <algorithm>\n#include "drivers/kernel.h"\n#include "drivers/cpu/threads.h"\nnamespace anymps::cpu {\n'
-          + take(blocks, "KernelPtr make_it").replace(f'"{OP}"', f'"{OTHER}"') + "\n}  // namespace anymps::cpu\n")
-    write(target / "importer.cc", insert(source("formats/onnx/read/ops/elementwise.cc"), "const double bias = c.f(", take(blocks, "if (bias == lambd")))
+    record = tree["ops/elementwise/activation.cc"]
+    if "ops/gradient.h" not in record:
+        record = before(record, "namespace anymps {", '#include "ops/gradient.h"\n\n')
+    tree["ops/elementwise/activation.cc"] = before(record, "}  // namespace anymps", take(blocks, f"OP({OP})") + "\n")
+    formulas = before(tree[FORMULAS], "// The ops that are one of these functions", take(blocks, f"inline constexpr auto {OP}") + "\n")
+    line = take(blocks, f"ACTIVATION({OP}")
+    tree[FORMULAS] = re.sub(r"^( *ACTIVATION\(leaky_relu, 1\) *)\\\n", lambda found: found[0] + line, formulas, flags=re.M)
+    vectors = "drivers/cpu/elementwise/vector_functions.inc"
+    tree[vectors] = before(tree[vectors], "UNARY(leaky_relu,", take(blocks, f"UNARY({OP}"))
+    tree["drivers/cpu/elementwise/mine.cc"] = (
+        '#include <algorithm>\n#include "drivers/cpu/threads.h"\n#include "drivers/kernel.h"\nnamespace anymps::cpu {\n'
+        + take(blocks, "KernelPtr make_it") + "}  // namespace anymps::cpu\n")
+    for name, text in tree.items():
+        write(target / "src" / name, text)
+    for path in (target / "src").rglob("*"):
+        if path.is_file() and str(path.relative_to(target / "src")) not in tree:
+            path.unlink()  # of an earlier tree
     write(target / "table_line.inc", take(blocks, f'{{"{OP}"'))
 
     everything = "".join(path.read_text(encoding="utf-8") for path in sorted(sources.rglob("*.cc")))

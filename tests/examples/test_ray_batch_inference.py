@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/ray_batch_inference.py with a Ray that it starts itself: all rows, in order, from several workers, also when one
+"""examples/ray_batch_inference.py with a Ray that it starts itself: all rows, in order, from several workers, even when one
 is killed. Needs environment `ray`; scripts/test --full runs it."""
 import importlib.util
 import os

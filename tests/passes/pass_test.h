@@ -29,7 +29,7 @@ PassContext fusing(bool nhwc = false);
 int rewrite(Graph& graph, const std::vector<std::string>& names, PassContext context = fusing(),
             double tolerance = 1e-4);
 
-// The nodes of a graph, one a line: to_text without its frame.
+// The nodes of a graph, one per line: to_text without its frame.
 std::string nodes_of(const Graph& graph);
 
 // How many nodes of an op there are.

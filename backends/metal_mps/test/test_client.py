@@ -60,7 +60,7 @@ class Model:
         self.config = config.get("config", config)
         self.batched = int(self.config.get("max_batch_size", 0)) > 0
         self.in_sequence = "sequence_batching" in self.config
-        self.ragged = any(i.get("allow_ragged_batch") for i in self.config.get("input", []))  # one row a request
+        self.ragged = any(i.get("allow_ragged_batch") for i in self.config.get("input", []))  # one row per request
 
     def random_inputs(self, rng, rows=1):
         """{name: array} that fits, with `rows` rows if the model has a batch axis."""

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `MPSBackend` for a stock ExecuTorch runtime: what upstream removed in 1.5. A payload becomes a
-// graph and is compiled once; a call reads ExecuTorch's tensors where they lie and writes its
-// results straight into them.
+// graph and is compiled once; a call reads ExecuTorch's tensors in place and writes its results
+// straight into them.
 #include <executorch/runtime/backend/interface.h>
 #include <executorch/runtime/core/event_tracer.h>
 

@@ -210,7 +210,7 @@ void Delegate::run(Compiled& compiled, et::Span<et::EValue*> args, const Shapes&
   compiled.executable.run(feeds, results, nullptr, profiler ? &*profiler : nullptr);
   if (tracer) log_events(*tracer, *profiler, start);
   if (seen) return;
-  // The first run of these shapes tells those of the outputs: it makes results of its own.
+  // The first run of these shapes gives those of the outputs: it makes its own results.
   Shapes made;
   for (size_t i = 0; i < results.size(); ++i) {
     const std::string name = compiled.outputs[i].name();

@@ -19,7 +19,7 @@ namespace anymps::delegate {
 
 class Delegate {
  public:
-  // `payload` must outlive this: weights are used where they lie.
+  // `payload` must outlive this: weights are used in place.
   Delegate(std::span<const std::byte> payload, int threads, const std::string& name);
 
   // `args`: the inputs, then the outputs. Outputs of other sizes are resized where that is allowed.
@@ -49,8 +49,8 @@ class Delegate {
   const int threads_;
   const std::string name_;
   const amps::Device device_;
-  // The file tells the largest shapes and not which extents are open: those that came otherwise
-  // are made dynamic, and where that cannot be, each shape is compiled by itself.
+  // The file tells the largest shapes and not which extents are open: those that came otherwise are
+  // made dynamic, and where that cannot be, each shape is compiled separately.
   const std::unique_ptr<Compiled> declared_;
   std::unique_ptr<Compiled> open_;
   bool can_open_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ETDump: what ExecuTorch's Inspector reads, a FlatBuffer "ED00" with blocks of events. Times
-// are in nanoseconds. Elements of recorded tensors lie in a file of their own, the debug buffer.
+// are in nanoseconds. Elements of recorded tensors lie in a separate file, the debug buffer.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors as upstream's runner prints them: tensor(sizes=[1, 1000], [ ... ]), ten elements a line,
-// the first and the last hundred of a long one.
+// Tensors as upstream's runner prints them: tensor(sizes=[1, 1000], [ ... ]), ten elements per
+// line, the first and the last hundred of a long one.
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@ DelegateCalls delegate_calls(const amps::Program& program, const std::string& me
 // The instruction of the program that a node comes from; -1: not known.
 int instruction_of(const std::string& node, const DelegateCalls& calls);
 
-// One block "Execute" a run, in order: the whole run as "Method::execute", and its kernels. Times
+// One block "Execute" per run, in order: the whole run as "Method::execute", and its kernels. Times
 // are shifted by `origin_ns`, so that blocks of several profilers follow each other.
 std::vector<RunBlock> run_blocks(const amps::Profiler& profiler, int bundled_input,
                                  int64_t origin_ns, const DelegateCalls& calls);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of the runner: a program, its method compiled, the inputs, the runs and what is told
+// One call of the runner: a program, its method compiled, the inputs, the runs and what is reported
 // about them.
 #pragma once
 

@@ -25,7 +25,7 @@ namespace nb = nanobind;
 // A tensor and whether its memory may be written through views that Python gets of it.
 struct Tensor {
   amps::Tensor tensor;
-  amps_device* device = nullptr;  // lives for ever
+  amps_device* device = nullptr;  // lives forever
   bool readonly = false;
 
   amps_tensor* c() const { return tensor.c(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DLPack, in and out, without copies: the exchange structs of versions 0.8 and 1.x, as the standard
-// lays them out. What a capsule says is checked before it is believed.
+// lays them out. What a capsule says is checked before it is trusted.
 #include "core.h"
 
 namespace anymps::python {

@@ -100,7 +100,7 @@ void finish_streams() {
   std::vector<amps::Stream> streams;
   for (const amps::Stream* stream : live_streams()) streams.push_back(*stream);
   without_gil([&] {
-    // An error of the work has nobody left to be told to.
+    // Nobody is left to be told of an error of the work.
     for (const amps::Stream& stream : streams) (void)amps_stream_synchronize(stream.c());
     streams.clear();
   });

@@ -168,7 +168,7 @@ nb::tuple tuple_of(const int64_t* numbers, size_t count) {
   return nb::tuple(list);
 }
 
-// The same memory as integers of the elements' size, for types that have no buffer of their own.
+// The same memory as integers of the elements' size, for types without a buffer format.
 Tensor carrier_of(nb::handle object) {
   const Tensor& tensor = nb::cast<const Tensor&>(object);
   need_host_memory(tensor);

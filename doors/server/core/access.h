@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may call what: the key of the server, and the groups of calls that the operator has closed to
-// those without a header of his choice (Triton's restricted APIs). HTTP and gRPC ask the same here.
+// those without a header of their choice (Triton's restricted APIs). HTTP and gRPC ask the same
+// here.
 #pragma once
 
 #include <cstdint>

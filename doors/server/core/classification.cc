@@ -19,7 +19,7 @@ void add_row(const T* scores, int64_t count, int64_t classes,
              std::string& text) {
   order.resize(count);
   std::iota(order.begin(), order.end(), int64_t{0});
-  // What is no number comes last; of equals the first comes first.
+  // What is not a number comes last; of equals the first comes first.
   const auto better = [&](int64_t a, int64_t b) {
     if constexpr (std::is_floating_point_v<T>) {
       const bool a_nan = std::isnan(scores[a]), b_nan = std::isnan(scores[b]);

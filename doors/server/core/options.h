@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line of `anymps serve` sets. Names and defaults are tritonserver's, but for the
-// addresses: it listens on loopback unless told otherwise.
+// What the command line of `anymps serve` sets. Names and defaults are tritonserver's, except for
+// the addresses: it listens on loopback unless told otherwise.
 #pragma once
 
 #include <cstdint>

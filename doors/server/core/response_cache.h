@@ -43,7 +43,7 @@ class ResponseCache {
     Response response;
     uint64_t bytes = 0;
   };
-  // Seeded anew in each process, so that nobody can choose inputs that collide.
+  // Seeded afresh in each process, so that nobody can choose inputs that collide.
   struct Hash {
     uint64_t seed;
     size_t operator()(std::string_view text) const;

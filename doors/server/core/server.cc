@@ -54,7 +54,7 @@ uint64_t cache_bytes(const Options& options) {
   return bytes;
 }
 
-// As the engine reads it; it has refused what is no number when it was loaded.
+// As the engine reads it; it has refused whatever is not a number when it was loaded.
 std::chrono::milliseconds max_buffer_age() {
   const char* text = std::getenv("MPS_MAX_BUFFER_AGE");
   return std::chrono::milliseconds(text && *text ? std::strtoll(text, nullptr, 10) : 60000);

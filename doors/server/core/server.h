@@ -59,7 +59,7 @@ class Server {
   inference::ModelStatisticsResponse statistics(const std::string& model,
                                                 const std::string& version) const;
 
-  // What the metrics and the status page show beyond statistics(): one entry a version that is
+  // What the metrics and the status page show beyond statistics(): one entry per version that is
   // loaded.
   std::vector<ModelFigures> figures() const;
   CacheFigures cache_figures() const;
@@ -69,11 +69,11 @@ class Server {
   void load_model(const std::string& model, const Parameters& parameters);
   void unload_model(const std::string& model, bool with_dependents);
 
-  // Answers through request->respond, also when the request is refused.
+  // Answers through request->respond, even when the request is refused.
   void infer(RequestPtr request);
 
-  // Gives back memory that has lain unused for longer than MPS_MAX_BUFFER_AGE. Who runs the server
-  // calls it now and then: when no requests come, nothing else does.
+  // Gives back memory that has lain unused for longer than MPS_MAX_BUFFER_AGE. Whoever runs the
+  // server calls it now and then: while no requests come, nothing else does.
   void trim();
 
   Logger& logger();

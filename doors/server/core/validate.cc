@@ -69,7 +69,7 @@ void check_count(const ModelConfig& config, const Request& request) {
   for (const ModelInput& input : config.input()) required += !input.optional();
   const int64_t given = std::ssize(request.inputs);
   if (given <= all && given >= required) return;
-  // Triton's brackets, also when nothing is missing.
+  // Triton's brackets, even when nothing is missing.
   std::string got, missing = "[";
   for (const auto& [name, tensor] : by_name(request))
     got += (got.empty() ? "'" : ",'") + name + "'";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of the gRPC side share: the service, how errors become statuses, and the
-// count of calls that are alive. Inference runs on completion queues, one thread each: measured
-// against the callback interface they take a fifth less of the processor a request.
+// What the calls of the gRPC side share: the service, how errors become statuses, and the count of
+// calls that are alive. Inference runs on completion queues, one thread each: measured against the
+// callback interface they take a fifth less processor time per request.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -45,12 +45,12 @@ struct Calls {
   void ended();
   size_t alive() const { return alive_.load(std::memory_order_relaxed); }
   // UNAVAILABLE if there are so many calls that a new one is refused: each takes 50 KB and more,
-  // also when it only waits.
+  // even when it only waits.
   grpc::Status check_room() const;
   void add(std::shared_ptr<LongCall> call);
   void remove(LongCall* call);
   bool draining() const;
-  void drain();          // every long call, also those that come later
+  void drain();          // every long call, including those that come later
   void wait_for_none();  // until each call that began has ended
 
  private:

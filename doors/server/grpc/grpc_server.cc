@@ -21,14 +21,14 @@
 namespace anymps::server {
 namespace {
 
-// Infer calls that wait for clients on each queue: so many can arrive at a time without waiting.
+// Infer calls that wait for clients on each queue: this many can arrive at a time without waiting.
 constexpr int kAwaited = 32;
 // Threads for the methods that do not infer, some of which take long: loading a model.
 constexpr int kMostThreads = 64;
 // For TLS, and for the first frame of HTTP/2.
 constexpr int kHandshakeMs = 30'000;
 constexpr std::chrono::milliseconds kLastMessages{200};
-// For connections to take leave when no call is left; gRPC waits for silent ones much longer.
+// For connections to close when no call is left; gRPC waits for silent ones much longer.
 constexpr std::chrono::milliseconds kGoodbye{500};
 
 grpc_compression_level compression(const std::string& name) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ModelInferRequest to a request of the server, and its response to the bytes of a
 // ModelInferResponse. Knows messages, not calls, so that it can be tested and fuzzed alone. Tensors
-// are used where they lie: in the request's message, in shared memory, in the response's buffers.
+// are used in place: in the request's message, in shared memory, in the response's buffers.
 #pragma once
 
 #include <memory>

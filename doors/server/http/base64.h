@@ -7,8 +7,8 @@
 
 namespace anymps::server::http {
 
-// Throws Error (kInvalidArgument) for characters that are none of base64; white space is skipped,
-// and the signs that fill the last group may be missing.
+// Throws Error (kInvalidArgument) for characters that are not base64; white space is skipped, and
+// the signs that fill the last group may be missing.
 std::string decode_base64(std::string_view text);
 
 }  // namespace anymps::server::http

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = JsonReader::Kind;
 
-// The shape of an input that got `count` elements: open extents are 1, but for the innermost one,
+// The shape of an input that got `count` elements: open extents are 1, except the innermost one,
 // which takes what the known ones leave.
 std::vector<int64_t> fit_shape(const TensorInfo& info, int64_t count) {
   const auto unfit = [&] {

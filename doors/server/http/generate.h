@@ -10,7 +10,7 @@
 
 namespace anymps::server::http {
 
-// Members that are no inputs become parameters; those of "parameters" count as if they stood
+// Members that are not inputs become parameters; those of "parameters" count as if they stood
 // outside.
 void decode_generate(const Buffer& body, std::span<const TensorInfo> inputs, Request& request);
 

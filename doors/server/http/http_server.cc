@@ -87,8 +87,8 @@ struct HttpServer::State {
     });
   }
 
-  // Spreads the connections of a port over the loops, one after the other: unlike with one socket a
-  // loop, each gets its share even of a few.
+  // Spreads the connections of a port over the loops, one after the other: unlike with one socket
+  // per loop, each gets its share even of a few.
   uint16_t open(const std::string& address, uint16_t port, bool reuse,
                 std::shared_ptr<const Service> service, const TlsContext& tls) {
     const int fd = listen_on(address, port, reuse);

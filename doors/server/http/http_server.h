@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The KServe v2 protocol over HTTP/1.1, with Triton's extensions; the page with the metrics; the
-// status page. libevent: one event loop a thread, all listening on the same port.
+// status page. libevent: one event loop per thread, all listening on the same port.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the tensors that the server makes. Large blocks are kept for the next answer of about
-// that size: fresh pages cost more than many a model.
+// that size: fresh pages cost more than many models.
 #pragma once
 
 #include <chrono>

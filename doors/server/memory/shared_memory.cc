@@ -36,7 +36,7 @@ struct SharedMemory::Region {
   }
   bool is_whole() const {
     struct stat status {};
-    if (watched && watched->was_cut()) return false;  // also if it has grown again
+    if (watched && watched->was_cut()) return false;  // even if it has grown again
     return fstat(file, &status) == 0 && status.st_size >= 0 &&
            static_cast<uint64_t>(status.st_size) >= offset + bytes;
   }

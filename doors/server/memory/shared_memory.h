@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // System shared memory regions that clients registered: tensors are read from and written to them
-// without a copy. A region stays mapped until the last buffer into it is gone, also when it was
+// without a copy. A region stays mapped until the last buffer into it is gone, even when it was
 // unregistered in between.
 #pragma once
 

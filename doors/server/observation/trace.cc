@@ -146,7 +146,7 @@ struct Tracer::State {
     return on;
   }
 
-  // To a file of its own with a number, or to the end of the one file.
+  // To a separate file with a number, or to the end of the one file.
   void write(Scope& scope, bool numbered) {
     if (scope.held.empty()) return;
     const std::string held = std::exchange(scope.held, {});

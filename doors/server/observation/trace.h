@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace extension: samples requests and writes their timestamps as Triton does (JSON, one array
-// a file). The mode "opentelemetry" is refused. Settings are global, or of one model.
+// per file). The mode "opentelemetry" is refused. Settings are global, or of one model.
 #pragma once
 
 #include <atomic>

@@ -28,9 +28,8 @@ void normalize_config(inference::ModelConfig& config);
 
 bool is_ensemble(const inference::ModelConfig& config);
 
-// What the configuration alone tells to be wrong, before anything is loaded. Throws
-// kInvalidArgument with Triton's wording; ensembles are checked as a whole
-// (check_ensemble_config).
+// What is wrong by the configuration alone, before anything is loaded. Throws kInvalidArgument with
+// Triton's wording; ensembles are checked as a whole (check_ensemble_config).
 void check_config(const inference::ModelConfig& config);
 // The same for inputs, outputs and instance groups, and check_limits. With `complete`, nothing may
 // be missing.

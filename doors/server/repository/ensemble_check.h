@@ -19,7 +19,7 @@ void check_ensemble_config(const inference::ModelConfig& config);
 // Whether a step runs one of these models.
 bool depends_on(const inference::ModelConfig& config, const std::set<std::string>& models);
 
-// The versions that the steps run, one a step.
+// The versions that the steps run, one per step.
 using StepModels = std::vector<std::shared_ptr<ModelVersion>>;
 
 // That the tensors of the steps fit together. Throws kInvalidArgument.

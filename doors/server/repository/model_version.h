@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One loaded version of a model: its completed configuration, counters and scheduler. Requests keep
 // the version that answers them; when the repository lets go of it and its last request is
-// answered, it is destroyed on a thread of its own, never on one that runs requests.
+// answered, it is destroyed on a separate thread, never on one that runs requests.
 #pragma once
 
 #include <condition_variable>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The models of a server: which are there, which are loaded, in which state. A model that changed
 // is loaded beside the old one and takes its place in one step; the old one answers what it has
-// begun. Ensembles are made anew when a model that they run has changed.
+// begun. Ensembles are made again when a model that they run has changed.
 #pragma once
 
 #include <condition_variable>

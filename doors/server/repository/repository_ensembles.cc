@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ensembles in a repository: what they run, in which order they load, and that they are made anew
+// Ensembles in a repository: what they run, in which order they load, and that they are made again
 // when a model below them has changed. With the operation lock held, as in repository_load.cc.
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading, unloading and reloading. All of it runs with the operation lock held, so that `models_`
-// changes on one thread only (but for the word that a version is gone); the other lock is taken for
-// the moment in which a change becomes visible.
+// changes on one thread only (except for the notice that a version is gone); the other lock is
+// taken for the moment in which a change becomes visible.
 #include <algorithm>
 #include <atomic>
 

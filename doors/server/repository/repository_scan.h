@@ -36,13 +36,13 @@ struct Fingerprint {
 };
 Fingerprint fingerprint(const std::filesystem::path& model_dir);
 
-// The folders of versions that the policy wants, in order. `missing` hears of versions that it
+// The folders of versions that the policy wants, in order. `missing` is told of versions that it
 // names and that are not there.
 std::vector<int64_t> choose_versions(const inference::ModelVersionPolicy& policy,
                                      const std::filesystem::path& model_dir,
                                      const std::function<void(int64_t)>& missing);
 
-// A folder of its own below the system's temporary one, which only this user can read. It goes with
+// A separate folder below the system's temporary one, which only this user can read. It goes with
 // the object.
 class PrivateDir {
  public:

@@ -15,7 +15,7 @@ namespace anymps::server {
 
 class BatchRules {
  public:
-  // `preferred` empty: max_batch_size is. `batching` false: every request is a batch of its own.
+  // `preferred` empty: max_batch_size is. `batching` false: every request is a separate batch.
   BatchRules(const inference::ModelConfig& config, bool batching,
              const google::protobuf::RepeatedField<int32_t>& preferred, uint64_t delay_us);
 
@@ -24,7 +24,7 @@ class BatchRules {
   uint64_t delay_us() const { return delay_us_; }
   const std::set<int64_t>& preferred() const { return preferred_; }
   int64_t rows(const Request& request) const;
-  // Inputs have the same names, types and shapes (but for the batch axis and ragged inputs).
+  // Inputs have the same names, types and shapes (except for the batch axis and ragged inputs).
   bool together(const Request& a, const Request& b) const;
 
  private:

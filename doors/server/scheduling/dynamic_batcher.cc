@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A free thread sleeps, or it gathers: it waits until a batch that has begun is worth running. One
 // thread gathers at a time, and a request wakes it only if the batch is complete with it. Sleepers
-// wait for a semaphore: who comes out of a condition variable has its mutex marked as contended,
-// and giving that up is a system call more for each request.
+// wait for a semaphore: a thread that wakes from a condition variable marks its mutex as contended,
+// and giving that up is one more system call for each request.
 #include "server/scheduling/dynamic_batcher.h"
 
 #include <semaphore.h>

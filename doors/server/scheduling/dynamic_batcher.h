@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dynamic batching, and the default scheduler (one request after the other): the instances' threads
-// take from one queue. A thread that is free forms its batch by itself and runs it; there is no
-// thread in between.
+// take from one queue. A thread that is free forms its own batch and runs it; there is no thread in
+// between.
 #pragma once
 
 #include <memory>

@@ -9,7 +9,7 @@
 
 namespace anymps::server {
 
-// Runs the steps. max_inflight_requests is met by construction: a step runs once a request.
+// Runs the steps. max_inflight_requests is met by construction: a step runs once per request.
 std::unique_ptr<Scheduler> make_ensemble(const AnswerContext& context, StepModels models);
 
 }  // namespace anymps::server

@@ -78,7 +78,7 @@ class ModelInstance::Execution final : public serving::Request {
       const RequestedOutput* wish = wish_of(request, output.name());
       if (wish || request.outputs.empty()) slots_.push_back({output.name(), wish, {}, false});
     }
-    for (const RequestedOutput& output : request.outputs)  // states, which are no outputs outside
+    for (const RequestedOutput& output : request.outputs)  // states, which are not outputs outside
       if (!slot(output.name)) slots_.push_back({output.name, &output, {}, false});
   }
 

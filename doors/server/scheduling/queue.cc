@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A level is a deque that loses its front only; who leaves from the middle leaves an empty entry.
-// So a deadline finds its request by a number, without a list node for each request.
+// A level is a deque that loses its front only; one that leaves from the middle leaves an empty
+// entry. So a deadline finds its request by a number, without a list node for each request.
 #include "server/scheduling/queue.h"
 
 #include <algorithm>

@@ -18,7 +18,7 @@ class RequestQueue {
     RequestPtr request;  // null once it left
     int64_t rows = 1;
     uint64_t deadline = 0;   // 0: none
-    bool cancelled = false;  // as the one who visited it saw it
+    bool cancelled = false;  // as the visitor saw it
   };
 
   // One level without limits unless the configuration says otherwise.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Those that wait are looked at in their order. One that has to go on waiting reserves what it
-// needs, so that those behind it cannot starve it; who needs other resources passes it.
+// needs, so that those behind it cannot starve it; those that need other resources pass it.
 #include "server/scheduling/rate_limiter.h"
 
 #include <algorithm>

@@ -35,8 +35,8 @@ class Scheduler {
 };
 
 // The scheduler that the configuration asks for: dynamic batching, sequence batching (direct,
-// oldest), or one request after the other. One thread an instance. Ensembles have a scheduler of
-// their own (scheduling/ensemble.h). `model_dir` has the files of initial states of sequences, in
+// oldest), or one request after the other. One thread per instance. Ensembles have their own
+// scheduler (scheduling/ensemble.h). `model_dir` has the files of initial states of sequences, in
 // initial_state/. Throws kInvalidArgument with Triton's wording if the configuration is wrong.
 std::unique_ptr<Scheduler> make_scheduler(const inference::ModelConfig& config,
                                           std::vector<std::unique_ptr<Instance>> instances,

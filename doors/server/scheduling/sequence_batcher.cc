@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread an instance ("lane") forms the batches of its sequences and runs them; one more ends
+// One thread per instance ("lane") forms the batches of its sequences and runs them; one more ends
 // sequences that nobody continues.
 #include "server/scheduling/sequence_batcher.h"
 
@@ -82,7 +82,7 @@ void SequenceBatcher::enqueue(RequestPtr request) {
                 " to model '" + request->model +
                 "' must specify the START flag on the first request of the sequence";
     } else {
-      // A start within a sequence that did not end begins anew in its place.
+      // A start within a sequence that did not end restarts it in its place.
       if (!sequence) sequence = slots_.begin(request->sequence);
       if (request->sequence_end) slots_.forget(*sequence);
       if (sequence->lane == SIZE_MAX && request->timeout_us > 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequence batching: all requests of a sequence go to the same instance, one after the other. Each
-// instance has slots for so many sequences; the others wait in a backlog until a slot is free.
+// instance has slots for a number of sequences; the others wait in a backlog until a slot is free.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of one batch have inputs and states of one shape; a request that differs waits for a batch
-// of its own kind, and the oldest request decides which kind is next.
+// of its kind, and the oldest request decides which kind is next.
 #include "server/scheduling/sequence_rows.h"
 
 #include <algorithm>

@@ -34,7 +34,7 @@ class SequenceStates {
 
   // Why the request's outputs cannot be given; "" if they can.
   std::string refusal(const Request& request) const;
-  // The states become inputs of the request. Its answer replaces them, if it is no error.
+  // The states become inputs of the request. Its answer replaces them, if it is not an error.
   void attach(Request& request, std::shared_ptr<Values> values) const;
 
  private:

@@ -33,7 +33,7 @@ bool same_places(const TensorDesc& have, const memory::desc& wanted) {
 }
 
 // A primitive and its arguments. Memory objects hold the pointers of one run, so each concurrent
-// run needs a set of its own; finished runs leave theirs for the next.
+// run needs its own set; finished runs leave theirs for the next.
 class PrimitiveCall {
  public:
   PrimitiveCall(dnnl::primitive primitive, std::vector<PrimitiveArg> args)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How oneDNN's primitives use the engine's threads. A primitive is made for so many parts, and cuts
-// its work into these; at each run the parts are tasks of the pool, done by whoever has a core. How
-// many parts there are depends on the work alone, never on the threads: so do the results.
+// How oneDNN's primitives use the engine's threads. A primitive is made for a number of parts, and
+// cuts its work into these; at each run the parts are tasks of the pool, done by whoever has a
+// core. How many parts there are depends on the work alone, never on the threads: so do the
+// results.
 #pragma once
 
 #include <string_view>
@@ -10,7 +11,7 @@ namespace anymps::cpu {
 
 void use_onednn_teams();  // before oneDNN's first call
 
-// Primitives that the calling thread makes or runs while it lives have so many parts.
+// Primitives that the calling thread makes or runs while this lives have this many parts.
 class Parts {
  public:
   explicit Parts(int parts);
@@ -25,7 +26,7 @@ class Parts {
   int before_;
 };
 
-// How many are right for work of so many floating-point operations.
+// How many are right for work of this many floating-point operations.
 int parts_for(double flops);
 
 // Whether parts of the implementation with this name wait for each other, so that there can only be

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a processor, its hypervisor and the kernel say of instruction sets, as plain data: a machine
-// that is not at hand can be written down in a test.
+// that is not available can be written down in a test.
 #pragma once
 
 #include <cstdint>

@@ -82,7 +82,7 @@ namespace detail {
 void parallel_ranges(int64_t begin, int64_t end, double ns, RangeFn fn, void* context) {
   ThreadPool& pool = ThreadPool::get();
   const int64_t items = end - begin;
-  // A thread more must save more than it costs to have it.
+  // Another thread must save more than it costs.
   const double total = static_cast<double>(items) * ns * slowness(), handoff = pool.handoff_ns();
   const double worth = std::min(total / (2 * handoff), static_cast<double>(kMostThreads));
   const int threads =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How reference kernels are written: one plain function an op over strided views, slow and obvious.
+// How reference kernels are written: one plain function per op over strided views, slow and
+// obvious.
 //   REFERENCE(relu) { … args.in[0], args.out[0] … }
 // They are the oracle of every other driver, so nothing here is clever.
 #pragma once

@@ -60,7 +60,7 @@ std::optional<int64_t> Importer::known_int(const Memory& memory, int32_t id) {
   return number ? std::optional(*number) : std::nullopt;
 }
 
-// Returns the next instruction. A condition that is known is followed, also backwards, so that
+// Returns the next instruction. A condition that is known is followed, even backwards, so that
 // loops with a known number of rounds are unrolled.
 size_t Importer::run_jump(Memory& memory, const JumpFalse& jump, size_t pc, size_t end) {
   const auto destination = static_cast<size_t>(jump.destination);

@@ -115,9 +115,9 @@ Source Importer::payload(size_t delegate) const {
           fmt::format("delegate {}", delegate)};
 }
 
-// The file tells of a dynamic tensor no more than the largest extent of each axis. Those that can
-// be 1 at most are fixed; larger feeds are refused by the limit of the symbol, and feeds of another
-// shape than the program was made for by the ops that care.
+// For a dynamic tensor the file gives only the largest extent of each axis. Those that can be 1 at
+// most are fixed; larger feeds are refused by the limit of the symbol, and feeds of another shape
+// than the program was made for by the ops that care.
 void Importer::add_inputs() {
   size_t count = 0;
   for (const size_t i : fed_inputs(method_)) {
@@ -216,7 +216,7 @@ void Importer::run_delegate(Memory& memory, const DelegateCall& call) {
           call.args.size(), inputs);
   Values values;
   for (size_t i = 0; i < inputs; ++i) values.push_back(memory.tensor(call.args[i]));
-  // The other calls of a delegate, in a loop for example, get names of their own.
+  // The other calls of a delegate, in a loop for example, get their own names.
   const size_t times = calls_[call.delegate]++;
   if (times) steps_ += method_.delegates[delegate].payload.size() / kBytesOfAStep;
   const std::string stem =
@@ -233,7 +233,7 @@ void Importer::set_outputs() {
   Graph& graph = memory_.graph;
   for (const size_t i : given_outputs(method_)) {
     Value* value = memory_.tensor(method_.outputs[i]);
-    // Each output is a value of its own, and has a name of its own.
+    // Each output is a separate value with its own name.
     if (!value->producer || std::find(outputs.begin(), outputs.end(), value) != outputs.end())
       value = graph.add("identity", {value});
     outputs.push_back(value);
@@ -271,8 +271,8 @@ std::unique_ptr<Graph> import_shapes(const Program& program, const Method& metho
 std::unique_ptr<Graph> import_method(const Program& program, const Method& method) {
   using Open = Importer::Open;
   if (!has_dynamic_inputs(method)) return import_shapes(program, method, Open::kNone);
-  // Some operators must know an extent that the file does not fix. Then the first axis, the batch,
-  // stays open, or the largest shape alone can be run.
+  // Some operators must know an extent that the file does not fix. Then only the first axis, the
+  // batch, stays open, or only the largest shape can be run.
   std::optional<Error> first;
   for (const Open open : {Open::kAll, Open::kFirst, Open::kNone}) {
     try {

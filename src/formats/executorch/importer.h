@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk over the instructions of a method. What a single operator or node means is none of its
-// business.
+// The walk over the instructions of a method. What a single operator or node means is not its
+// concern.
 #pragma once
 
 #include <map>

@@ -57,7 +57,7 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Failures carry the reason alone; who calls adds the file and the place.
+// Failures carry the reason alone; the caller adds the file and the place.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // .mps files: a graph with its constants, versioned and checksummed. Constants are aligned, so that
-// a loaded graph uses them where they lie in the mapped file. Nothing in a file is believed.
+// a loaded graph uses them in place in the mapped file. Nothing in a file is trusted.
 //
 // Layout, little-endian: a header of 64 bytes (magic, format version, file size, number of
 // sections, checksum of header and section table), the section table, and the sections:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads `.mps` files; formats/mps/mps.h says how they look. Nothing in a file is believed: places
+// Reads `.mps` files; formats/mps/mps.h says how they look. Nothing in a file is trusted: places
 // and sizes are checked against the file, names against the op table, shapes by inference.
 #include <algorithm>
 #include <span>

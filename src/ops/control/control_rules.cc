@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that the runtime runs by itself, but for those that hold graphs: their gradients are in
+// Ops that the runtime runs itself, except those that hold graphs: their gradients are in
 // src/graph/gradient_bodies.cc and src/graph/gradient_loops.cc.
 #include "ops/gradient.h"
 

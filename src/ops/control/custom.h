@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of the user's own: functions that are registered at run time under the name that they have in
+// The user's own ops: functions that are registered at run time under the name that they have in
 // ONNX files, "domain.Op". In graphs they are nodes of the op `custom`, which calls them.
 #pragma once
 
@@ -17,7 +17,7 @@ struct CustomTensor {
   bool present = false;  // an optional input may be left out
   DType dtype = DType::kF32;
   // While shapes are inferred, extents that are not known are negative; equal numbers mean equal
-  // extents, also in what `infer` answers.
+  // extents, in what `infer` answers too.
   std::vector<int64_t> dims;
   void* data = nullptr;  // contiguous; null while shapes are inferred
 };
@@ -37,7 +37,7 @@ struct CustomOp {
 
 void register_custom_op(CustomOp op);  // fails if there is one of this name
 std::shared_ptr<const CustomOp> find_custom_op(std::string_view name);  // null: none
-const CustomOp& get_custom_op(std::string_view name);                   // fails; lives for ever
+const CustomOp& get_custom_op(std::string_view name);                   // fails; lives forever
 
 // Attributes as the text that a node keeps.
 std::string encode_custom_attrs(const NamedAttrs& attrs);

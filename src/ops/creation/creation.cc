@@ -222,4 +222,6 @@ COMPLEX_GRADIENT(one_hot) {
   ctx.set(2, ctx.add("stack", {rest, picked}, {{"axis", 0}}));
 }
 
+ZERO_GRADIENT(eye_like, "reads a shape alone");
+
 }  // namespace anymps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers of the Mersenne twister: slow, one after the other, and the same as NumPy's for
-// the same seed, which models with a seed of their own are compared by.
+// the same seed, by which models with their own seed are compared.
 #include "ops/gradient.h"
 #include "ops/shape_rules.h"
 

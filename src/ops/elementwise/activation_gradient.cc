@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of activations as ops of their own: dy is the gradient of the result, x what the
-// activation was given.
+// Gradients of activations as separate ops: dy is the gradient of the result, x what the activation
+// was given.
 #include "ops/elementwise/elementwise_infer.h"
 #include "ops/expect.h"
 #include "ops/gradient.h"

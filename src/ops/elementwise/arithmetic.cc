@@ -48,8 +48,12 @@ UNARY(exp2, kFloat, "2 to the power x.", "y = 2^x")
     .facts(kSteep);
 UNARY(exp10, kFloat, "10 to the power x.", "y = 10^x")
     .mps("exponentBase10WithTensor:name:")
-    .domain(-2, 2);
-UNARY(expm1, kFloat, "exp(x) - 1, exact near 0.", "y = exp(x) - 1").aten("expm1").domain(-4, 4);
+    .domain(-2, 2)
+    .facts(kSteep);
+UNARY(expm1, kFloat, "exp(x) - 1, exact near 0.", "y = exp(x) - 1")
+    .aten("expm1")
+    .domain(-4, 4)
+    .facts(kSteep);
 UNARY(log, kFloatOrComplex, "Natural logarithm.", "y = ln(x)")
     .onnx("Log")
     .aten("log")
@@ -64,8 +68,12 @@ UNARY(log2, kFloat, "Logarithm to base 2.", "y = ln(x) / ln(2)")
 UNARY(log10, kFloat, "Logarithm to base 10.", "y = ln(x) / ln(10)")
     .aten("log10")
     .mps("logarithmBase10WithTensor:name:")
-    .domain(0.1, 4);
-UNARY(log1p, kFloat, "ln(1 + x), exact near 0.", "y = ln(1 + x)").aten("log1p").domain(-0.9, 4);
+    .domain(0.1, 4)
+    .facts(kSteep);
+UNARY(log1p, kFloat, "ln(1 + x), exact near 0.", "y = ln(1 + x)")
+    .aten("log1p")
+    .domain(-0.9, 4)
+    .facts(kSteep);
 
 UNARY(square, kNumber, "x times itself.", "y = x * x")
     .aten("square")
@@ -97,13 +105,10 @@ UNARY(abs, kReal, "Absolute value; the lowest integer wraps to itself.", "y = |x
     .facts(kNoRounding)
     .tolerance(kExact);
 UNARY(neg, kNumber, "Negative.", "y = -x")
-    .mps("negativeWithTensor:name:")
-    .facts(kNoRounding)
-    .tolerance(kExact);
-UNARY(neg, kNumber, "Negative.", "y = -x")
     .onnx("Neg")
     .aten("neg")
     .mps("negativeWithTensor:name:")
+    .facts(kNoRounding)
     .tolerance(kExact);
 UNARY(sign, kReal, "-1, 0 or 1; NaN for NaN.", "y = (x > 0) - (x < 0)")
     .onnx("Sign")
@@ -154,15 +159,18 @@ UNARY(tan, kFloatOrComplex, "Tangent.", "y = tan(x)")
     .onnx("Tan")
     .aten("tan")
     .mps("tanWithTensor:name:")
-    .domain(-1.2, 1.2);
+    .domain(-1.2, 1.2)
+    .facts(kSteep);
 UNARY(sinh, kFloatOrComplex, "Hyperbolic sine.", "y = sinh(x)")
     .onnx("Sinh")
     .aten("sinh")
-    .mps("sinhWithTensor:name:");
+    .mps("sinhWithTensor:name:")
+    .facts(kSteep);
 UNARY(cosh, kFloatOrComplex, "Hyperbolic cosine.", "y = cosh(x)")
     .onnx("Cosh")
     .aten("cosh")
-    .mps("coshWithTensor:name:");
+    .mps("coshWithTensor:name:")
+    .facts(kSteep);
 UNARY(tanh, kFloatOrComplex, "Hyperbolic tangent.", "y = tanh(x)")
     .onnx("Tanh")
     .aten("tanh")
@@ -171,12 +179,14 @@ UNARY(asin, kFloat, "Inverse sine.", "y = asin(x)")
     .onnx("Asin")
     .aten("asin")
     .mps("asinWithTensor:name:")
-    .domain(-1, 1);
+    .domain(-1, 1)
+    .facts(kSteep);
 UNARY(acos, kFloat, "Inverse cosine.", "y = acos(x)")
     .onnx("Acos")
     .aten("acos")
     .mps("acosWithTensor:name:")
-    .domain(-1, 1);
+    .domain(-1, 1)
+    .facts(kSteep);
 UNARY(atan, kFloat, "Inverse tangent.", "y = atan(x)")
     .onnx("Atan")
     .aten("atan")
@@ -198,7 +208,8 @@ UNARY(atanh, kFloat, "Inverse hyperbolic tangent.", "y = atanh(x)")
 UNARY(erf, kFloat, "The error function.", "y = 2 / sqrt(pi) * integral(exp(-t^2), t = 0 .. x)")
     .onnx("Erf")
     .aten("erf")
-    .mps("erfWithTensor:name:");
+    .mps("erfWithTensor:name:")
+    .facts(kSteep);
 
 BINARY(add, kNumber, "Sum.", "y = a + b")
     .onnx("Add")
@@ -353,7 +364,7 @@ COMPLEX_GRADIENT(pow) {
     if (ctx.wants(1)) ctx.set(1, dy * conjugated(ctx.y() * a.op("log")));
     return;
   }
-  // A power of 0 is constant, also where a is 0; and 0 to a power above 0 stays 0.
+  // A power of 0 is constant, even where a is 0; and 0 to a power above 0 stays 0.
   if (ctx.wants(0))
     ctx.set(0, where(b == 0.0, 0, dy * b * ctx.add("pow", {a, where(b == 0.0, 1, b) - 1})));
   if (ctx.wants(1)) {

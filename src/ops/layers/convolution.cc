@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions of one, two and three spatial axes, grouped, depthwise and transposed. Bias,
-// residual and activation are part of the op, so that a fused convolution is no new op.
+// residual and activation are part of the op, so that a fused convolution is not a new op.
 #include "ops/expect.h"
 #include "ops/layers/window.h"
 #include "semantics/fused_activation.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of convolutions. The gradients to the input and to the weights are ops of their own;
-// the three, and the transposed convolution, are each other's gradients.
+// Gradients of convolutions. The gradients to the input and to the weights are separate ops; the
+// three, and the transposed convolution, are each other's gradients.
 #include "ops/gradient_parts.h"
 #include "ops/layers/window.h"
 

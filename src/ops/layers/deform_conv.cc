@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deformable convolution: each element of the window is read at a place of its own.
+// Deformable convolution: each element of the window is read at its own place.
 #include "ops/layers/deform_conv.h"
 
 namespace anymps {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention without a softmax: the keys and values seen so far are one matrix a head, which each
+// Attention without a softmax: the keys and values seen so far are one matrix per head, which each
 // step lets decay, corrects and adds to. The cost grows with the length, not with its square.
 #include "ops/layers/linear_attention.h"
 #include "ops/gradient.h"
@@ -130,7 +130,7 @@ OP(linear_attention)
              {{2, 0, 6}, {2, 0, 6}, {2, 0, 8}, {2, 2, 3, 4}},
              {{"query_heads", 2}, {"heads", 2}}});
 
-// The walk back over the places is an op of its own.
+// The walk back over the places is a separate op.
 GRADIENT(linear_attention) {
   std::vector<Term> inputs;
   for (size_t i = 0; i < 6; ++i) inputs.push_back(ctx.has(i) ? ctx.x(i) : Term());

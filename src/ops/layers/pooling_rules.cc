@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of pooling, which are ops of their own.
+// Gradients of pooling, which are separate ops.
 #include "ops/gradient_parts.h"
 
 namespace anymps {

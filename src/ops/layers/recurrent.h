@@ -18,9 +18,9 @@ struct RecurrentShapes {
 // Checks x and the attributes, and the inputs that every layer has: w, r, b and seq_lens.
 RecurrentShapes recurrent_shapes(InferContext& ctx, int64_t gates);
 int64_t recurrent_directions(const Attrs& attrs);
-// The extents of a layer with so many gates on this x.
+// The extents of a layer with this many gates on this x.
 RecurrentExtents recurrent_extents(const Attrs& attrs, const Shape& x, int64_t gates);
-// What the gates, the candidate and the cell of a layer with so many gates have without the
+// What the gates, the candidate and the cell of a layer with this many gates have without the
 // attribute `activations`.
 std::vector<std::string> usual_activations(const Attrs& attrs, int64_t gates);
 // Those of attribute `activations`, separated by commas, for each direction; `usual` without it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of recurrent layers: ops of their own, which walk back over the steps.
+// Gradients of recurrent layers: separate ops, which walk back over the steps.
 #include "ops/gradient_parts.h"
 
 namespace anymps {

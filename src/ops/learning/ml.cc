@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of classical machine learning that are no formula over tensors: decision trees.
+// Ops of classical machine learning that are not formulas over tensors: decision trees.
 #include "ops/expect.h"
 #include "ops/gradient.h"
 

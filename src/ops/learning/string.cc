@@ -230,7 +230,7 @@ COMPLEX_GRADIENT(label_encode) {
   if (ctx.wants(3)) ctx.set(3, ctx.reshape_like(part(-1, INT64_MAX), ctx.x(3)));
 }
 
-// The counts are what the weights, one a column, are multiplied with; they are 1 or 0 for idf.
+// The counts are what the weights, one per column, are multiplied with; they are 1 or 0 for idf.
 GRADIENT(tfidf) {
   if (ctx.attrs().s("mode") == "tf") return;
   const Term weights = ctx.x(2), ones = ctx.fill_like(weights, 1);

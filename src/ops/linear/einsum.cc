@@ -88,7 +88,7 @@ Term unit_matrix(GradientContext& ctx, const Term& x, size_t axis) {
   return ctx.add("fill", {shape, ctx.scalar(0, x.dtype())}).op("eye_like", {{"dtype", x.dtype()}});
 }
 
-// The axes with a label: more than one are a diagonal, which axes of extent 1 are no part of.
+// The axes with a label: more than one are a diagonal, of which axes of extent 1 are not part.
 Labels axes_of(const Labels& labels, size_t label, const Dims& shape) {
   Labels axes;
   for (size_t axis = 0; axis < labels.size(); ++axis)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix multiplication with NumPy's rules for batches and vectors. Bias, residual and activation
-// are part of the op, so that a fused linear layer is no new op.
+// are part of the op, so that a fused linear layer is not a new op.
 #include "ops/expect.h"
 #include "ops/gradient_parts.h"
 #include "semantics/fused_activation.h"

@@ -98,7 +98,7 @@ GRADIENT(dequantize_lut) {
   ctx.set(1, ctx.reshape_like(sums, table));
 }
 
-// Only the scale is no integer. It follows the largest and the smallest number.
+// Only the scale is not an integer. It follows the largest and the smallest number.
 GRADIENT(dynamic_quantize) {
   if (!ctx.dy(1)) return;
   const Term x = ctx.x(), zero = ctx.scalar(0, x.dtype());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bands of matrices.
 #include "ops/axis_input.h"
+#include "ops/gradient.h"
 
 namespace anymps {
 
@@ -30,5 +31,11 @@ OP(band_part)
     .sample({"all", {{3, 3}}, {}})
     .sample({"inputs", {{4, 4}, {}, {1}}, {}, {{1, {0}}, {2, {1}}}})
     .sample({"empty", {{2, 0, 3}}, {{"lower", 1}}});
+
+COMPLEX_GRADIENT(band_part) {
+  std::vector<Term> inputs{ctx.dy()};
+  for (size_t i = 1; i < 3; ++i) inputs.push_back(ctx.has(i) ? ctx.x(i) : Term());
+  ctx.set(0, ctx.add("band_part", inputs, ctx.attrs().named()));
+}
 
 }  // namespace anymps

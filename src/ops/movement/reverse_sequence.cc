@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequences of a batch, each turned round by itself.
 #include "ops/expect.h"
+#include "ops/gradient.h"
 
 namespace anymps {
 
@@ -29,5 +30,9 @@ OP(reverse_sequence)
     .sample({"batch_first", {{3, 4}, {3}}, {{"time_axis", 1}, {"batch_axis", 0}}, {{1, {1, 4, 3}}}})
     .sample({"last", {{2, 3, 5}, {2}}, {{"time_axis", -1}, {"batch_axis", 0}}, {{1, {5, 2}}}})
     .sample({"empty", {{3, 0}, {0}}, {}, {{1, {}}}});
+
+COMPLEX_GRADIENT(reverse_sequence) {
+  ctx.set(0, ctx.add("reverse_sequence", {ctx.dy(), ctx.x(1)}, ctx.attrs().named()));
+}
 
 }  // namespace anymps

@@ -114,17 +114,4 @@ COMPLEX_GRADIENT(trilu) {
 ZERO_GRADIENT(shape, "reads the shape alone");
 ZERO_GRADIENT(size, "reads the shape alone");
 
-ZERO_GRADIENT(hamming_distance, "works on integers");
-ZERO_GRADIENT(eye_like, "reads a shape alone");
-
-COMPLEX_GRADIENT(band_part) {
-  std::vector<Term> inputs{ctx.dy()};
-  for (size_t i = 1; i < 3; ++i) inputs.push_back(ctx.has(i) ? ctx.x(i) : Term());
-  ctx.set(0, ctx.add("band_part", inputs, ctx.attrs().named()));
-}
-
-COMPLEX_GRADIENT(reverse_sequence) {
-  ctx.set(0, ctx.add("reverse_sequence", {ctx.dy(), ctx.x(1)}, ctx.attrs().named()));
-}
-
 }  // namespace anymps

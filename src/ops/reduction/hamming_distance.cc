@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Hamming distance of bit vectors.
+#include "ops/gradient.h"
 #include "ops/infer.h"
 
 namespace anymps {
@@ -32,5 +33,7 @@ OP(hamming_distance)
     .sample({"one_to_many", {{5}, {4, 5}}, {{"dtype", DType::kU16}}})
     .sample({"empty", {{0, 5}, {5}}, {}})
     .sample({"empty_vectors", {{3, 0}, {3, 0}}, {}});
+
+ZERO_GRADIENT(hamming_distance, "works on integers");
 
 }  // namespace anymps

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that gradients are made of and that have other uses seldom.
+// Ops that gradients are made of and that are seldom used otherwise.
 #include <algorithm>
 
 #include "ops/expect.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of sampling: to the tensor that was sampled and, where it is no matter of steps, to the
-// places. Inputs and attributes are those of the op, after the gradient of its output.
+// Gradients of sampling: to the tensor that was sampled and, where it is not a matter of steps, to
+// the places. Inputs and attributes are those of the op, after the gradient of its output.
 #include "ops/expect.h"
 #include "ops/signal/sampling.h"
 

@@ -12,7 +12,7 @@ namespace anymps {
 
 struct Picture {
   int64_t height = 0, width = 0;
-  std::vector<uint8_t> rgb;  // rows from the top, three bytes a pixel; none when only measured
+  std::vector<uint8_t> rgb;  // rows from the top, three bytes per pixel; none when only measured
 };
 
 // Decodes a picture, or with `measure` only tells its size. Fails, saying why, on other formats and

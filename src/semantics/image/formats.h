@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the decoders of pictures share, and those that have a file of their own. Nothing in a
-// picture is believed: sizes are bounded before memory is taken for them.
+// picture is trusted: sizes are bounded before memory is taken for them.
 #pragma once
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of any bytes: terminals are shown them and do not obey them, JSON and SVG stay valid, files get names of their own."""
+"""Names of any bytes: terminals are shown them and do not obey them, JSON and SVG stay valid, files get their own names."""
 import json
 import os
 import re

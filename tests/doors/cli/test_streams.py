@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard output or error that is closed or full: no signal, and output that got lost is no success."""
+"""Standard output or error that is closed or full: no signal, and lost output is not success."""
 import os
 import subprocess
 

@@ -136,7 +136,7 @@ def test_an_etrecord_links_a_profile_with_the_module(model, capsys):
     delegated = [event for event in blocks[0].events if event.is_delegated_op]
     assert delegated and all(event.debug_handles and event.delegate_backend_name == "MPSBackend" for event in delegated)
     assert all(any("two.py" in trace for trace in event.stack_traces.values()) for event in delegated)
-    # What each node computed is linked, too, also where it is an output of the program.
+    # What each node computed is linked, too, even where it is an output of the program.
     recorded = {event.name: event for block in blocks for event in block.events if event.debug_data}
     assert all(event.debug_handles for event in recorded.values()), list(recorded)
     assert "aten.addmm.default" in recorded["delegate0/addmm_1"].op_types

@@ -20,7 +20,7 @@ struct Kind {
 };
 
 // Gives the batch input back as an output without a batch axis, cut like nothing: whole in each
-// answer, so the model is asked with one request more than it needs to be seen.
+// answer, so the model is asked with one more request than is needed.
 TEST(Ragged, BatchInputsTellAboutTheRequests) {
   const Kind kinds[] = {
       {"BATCH_ELEMENT_COUNT", 1, {2}, {3, 8}},

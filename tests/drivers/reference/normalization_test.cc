@@ -68,7 +68,7 @@ TEST(ReferenceNorm, InstanceNormIsGroupNormWithAGroupAChannel) {
 }
 
 TEST(ReferenceNorm, LrnWindow) {
-  // An even size takes one channel more after than before.
+  // An even size takes one more channel after than before.
   const TestTensor x(DType::kF64, {1, 4}, {1, 2, 3, 4});
   EXPECT_TRUE(
       same(run_reference("lrn", {x}, {{"size", 2}, {"alpha", 2.0}, {"beta", 1.0}, {"bias", 1.0}}),

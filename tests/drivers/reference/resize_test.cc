@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected numbers of the linear modes are those of ONNX Runtime's Resize, but for align_corners
+// Expected numbers of the linear modes are those of ONNX Runtime's Resize, except for align_corners
 // and the rest those of ONNX's reference evaluator: the standard divides by the extent before
 // rounding.
 #include "support/tensor.h"

@@ -10,7 +10,7 @@ from .base import Corrected, argument, dtype_of, to_mps_dtype
 
 
 class Full(Corrected):
-    """Upstream writes float32 unless the call names another dtype, also where torch makes integers and in a model of
+    """Upstream writes float32 unless the call names another dtype, even where torch makes integers and in a model of
     halves; full_like fails on an infinite value."""
 
     def define_node(self, node, mps_graph):

@@ -103,7 +103,7 @@ Buffer inflate_body(const Buffer& body, Encoding encoding, size_t limit, HeldByt
       if (filled > limit)
         throw Error(Code::kInvalidArgument,
                     "the decompressed request is larger than " + std::to_string(limit) + " bytes");
-      // One byte more than the limit, so that what just fits is told from what does not.
+      // One byte beyond the limit, to tell what just fits from what does not.
       const size_t size = std::min(std::max({kFirst, out.size() * 2, body.bytes}), limit + 1);
       if (!owner->charge.grow(size - out.size()))
         throw Error(Code::kUnavailable, "the server holds as many requests as it may: try again");

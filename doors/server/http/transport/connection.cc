@@ -23,7 +23,7 @@ constexpr size_t kAlignment = 64;
 constexpr size_t kChargedAhead = size_t{1} << 20;  // of a body
 constexpr int kRounds = 16;                        // of reading before others have their turn
 constexpr uint64_t kLingerMs = 5000;
-// A client between two requests has so long to send the next one when the server ends.
+// How long a client between two requests has to send the next one when the server ends.
 constexpr uint64_t kLastRequestMs = 500;
 
 struct Block {
@@ -42,7 +42,7 @@ struct Block {
 size_t to_boundary(uintptr_t address) { return (kAlignment - address % kAlignment) % kAlignment; }
 
 // A block for a body, placed so that what follows its JSON header is aligned. Pages that are never
-// written to cost nothing: what of it is filled is charged, not its size.
+// written to cost nothing: only what is filled of it is charged, not its size.
 std::pair<Buffer, HeldBytes::Charge*> allocate_body(size_t bytes, size_t json_bytes,
                                                     HeldBytes* held) {
   auto block = std::make_shared<Block>(bytes + kAlignment, held);

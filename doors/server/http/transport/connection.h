@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client's connection: reads requests one after the other (further ones wait in the input
 // buffer), hands each to the service, and writes the reply from where its parts lie. A client that
-// goes away cancels its request; one that dawdles is ended (see Patience).
+// goes away cancels its request; one that dawdles is cut off (see Patience).
 #pragma once
 
 #include <event2/event.h>

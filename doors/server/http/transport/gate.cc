@@ -8,7 +8,7 @@
 namespace anymps::server::http {
 namespace {
 
-// Connections above the bound that are told so at a time.
+// How many connections above the bound are told so at a time.
 constexpr size_t kTold = 32;
 // Descriptors that connections leave to the rest of the process.
 constexpr rlim_t kReserve = 64;

@@ -2,8 +2,8 @@
 // An event loop with its thread and its connections.
 //
 // libevent tells when sockets are ready; reading, writing and the protocol are our own. evhttp and
-// bufferevent read 4 KB a system call and leave a body in that many pieces; here a body is received
-// straight into one block, aligned so that its tensors can be used in place.
+// bufferevent read 4 KB per system call and leave a body in that many pieces; here a body is
+// received straight into one block, aligned so that its tensors can be used in place.
 #pragma once
 
 #include <event2/event.h>

@@ -47,8 +47,8 @@ std::optional<std::pair<Head, size_t>> parse_head(std::string_view text);
 // Takes a chunked body apart as it comes.
 class ChunkReader {
  public:
-  // What of `text` was used; appends to `body`. Throws BadMessage (also if the body becomes larger
-  // than `limit`).
+  // How much of `text` was used; appends to `body`. Throws BadMessage (also if the body becomes
+  // larger than `limit`).
   size_t feed(std::string_view text, std::string& body, uint64_t limit);
   bool done() const { return state_ == State::kDone; }
 

@@ -10,7 +10,7 @@
 
 namespace anymps::cpu {
 
-// Where each operand's lines along `axis` begin. All operands have `shape` but for that axis.
+// Where each operand's lines along `axis` begin. All operands have `shape` except along that axis.
 inline Loops line_starts(Shape shape, size_t axis, std::vector<Strides> strides) {
   shape[axis] = 1;
   return merge_loops(shape, std::move(strides));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of ops that read each axis by itself (pad, resize): weighted sums whose weights are
-// products of one factor an axis. Which elements of the gradient go into a place is listed axis by
+// products of one factor per axis. Which elements of the gradient go into a place is listed axis by
 // axis when the kernel is made, so that each element of dx is written once, by one thread.
 #pragma once
 

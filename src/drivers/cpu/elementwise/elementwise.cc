@@ -90,7 +90,7 @@ std::optional<Value> emit_cast(Builder& builder, Value x, const Attrs& attrs, DT
                       {attrs.b("saturate") ? 1.0 : 0.0, mode});
 }
 
-// Powers that are common as constants and much cheaper by themselves.
+// Powers that are common as constants and much cheaper as themselves.
 std::optional<Value> emit_power(Builder& builder, Value x, Value y) {
   const std::optional<double> exponent = builder.number(y);
   const DType f32 = DType::kF32;
@@ -177,7 +177,7 @@ Lists tile_kernel_lists() {
 }  // namespace
 
 const KernelList& kernels_of(const Op& op) {
-  static const Lists& lists = *new Lists(tile_kernel_lists());  // also while the process ends
+  static const Lists& lists = *new Lists(tile_kernel_lists());  // even while the process exits
   const auto it = lists.find(&op);
   return it == lists.end() ? kernel_list("cpu", op.name) : it->second;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise functions over tiles for all that has no vector code of its own: integers, f64, bool,
+// Elementwise functions over tiles for everything without vector code: integers, f64, bool,
 // complex, comparisons, selection and casts. Plain loops over the reference's scalar functions,
 // compiled for each instruction set and left to the compiler to vectorize.
 #include <algorithm>
@@ -14,7 +14,7 @@
 #define HWY_TARGET_INCLUDE "drivers/cpu/elementwise/elementwise_plain.cc"
 #include "drivers/cpu/all_targets.h"
 
-// Element i of the output depends on element i of the inputs alone, also when they are the same.
+// Element i of the output depends on element i of the inputs alone, even when they are the same.
 #if defined(__clang__)
 #define ANYMPS_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else

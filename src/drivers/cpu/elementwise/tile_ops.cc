@@ -27,7 +27,7 @@ struct Tables {
 };
 
 const Tables& tables() {
-  static const Tables& all = *new Tables;  // also while the process ends
+  static const Tables& all = *new Tables;  // even while the process exits
   return all;
 }
 

@@ -100,7 +100,7 @@ std::string_view faster_implementation(const Problem& p) {
 }
 
 // Leaves out axes along which nothing happens: x, y and the window have extent 1 there. oneDNN's
-// kernels walk along the last axis, so it had better be a long one.
+// kernels walk along the last axis, so it should be a long one.
 void drop_unit_axes(Problem& p, Window& window, bool has_residual) {
   for (size_t i = window.rank(); i-- > 0 && window.rank() > 1;) {
     if (p.x.shape[i + 2] != 1 || p.y.shape[i + 2] != 1 || window.kernel[i] != 1 ||

@@ -86,7 +86,7 @@ std::vector<Part> parts_of(const Problem& p, int64_t most) {
       const int64_t image = images * b / batches, row = rows * r / bands;
       parts.push_back(
           part_of(p, image, images * (b + 1) / batches - image, row, rows * (r + 1) / bands - row));
-      // A band that sees nothing but padding: not worth a case of its own.
+      // A band that sees nothing but padding: not worth a separate case.
       if (parts.back().problem.x.shape[2] <= 0) return {part_of(p, 0, images, 0, rows)};
     }
   return parts;

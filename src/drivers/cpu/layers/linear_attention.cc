@@ -42,7 +42,7 @@ class LinearAttentionKernel final : public Kernel {
       : attention_(attention_of(request)),
         has_(present(request)),
         keeps_(request.outputs.size() > 1) {}
-  // The states, where they are no output, and what a head needs.
+  // The states, where they are not an output, and what a head needs.
   size_t scratch_bytes() const override {
     const int64_t each = attention_.forward_scratch() + (keeps_ ? 0 : attention_.size());
     return static_cast<size_t>(heads() * each) * sizeof(T);
@@ -118,7 +118,7 @@ KernelPtr make_linear_attention(const KernelRequest& request, std::string& why) 
       return refuse(why, "inputs of several dtypes, or not contiguous");
   for (const TensorDesc& output : request.outputs)
     if (output.dtype != dtype || !output.contiguous())
-      return why = "outputs of another dtype, or not contiguous", nullptr;
+      return refuse(why, "outputs of another dtype, or not contiguous");
   if (dtype == DType::kF64) return std::make_shared<LinearAttentionKernel<double>>(request);
   return std::make_shared<LinearAttentionKernel<float>>(request);
 }
@@ -129,7 +129,7 @@ KernelPtr make_gradient(const KernelRequest& request, std::string& why) {
     if (is_half(dtype) || (input && is_half(input->dtype)))
       return widened(request, make_gradient, why);
   for (const auto& input : request.inputs)
-    if (input && input->dtype != dtype) return why = "the state has another dtype", nullptr;
+    if (input && input->dtype != dtype) return refuse(why, "the state has another dtype");
   if (!dense(request, why)) return nullptr;
   if (dtype == DType::kF64) return std::make_shared<LinearAttentionGradientKernel<double>>(request);
   return std::make_shared<LinearAttentionGradientKernel<float>>(request);

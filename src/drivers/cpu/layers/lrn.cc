@@ -35,7 +35,7 @@ KernelPtr make_lrn(const KernelRequest& request, std::string& why) {
         const float* from = static_cast<const float*>(args.inputs[0]) + offset;
         float* to = static_cast<float*>(args.outputs[0]) + offset;
         for (int64_t c = 0; c < channels; ++c) {
-          // Summed anew for each channel: a sum that is slid along keeps NaN and rounding errors.
+          // Summed afresh for each channel: a sum that is slid along keeps NaN and rounding errors.
           std::fill_n(sums, n, 0.0f);
           for (int64_t k = std::max<int64_t>(0, c - before); k <= std::min(channels - 1, c + after);
                ++k)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers with oneDNN, for constant weights, whole sequences and plain gates; the rest
-// (lengths, clipping, peepholes, weights of the run) is left to the reference kernel. Sequences do
-// not know of each other: threads have some of them each.
+// (lengths, clipping, peepholes, weights of the run) is left to the reference kernel. Sequences are
+// independent: each thread takes some of them.
 #include "drivers/cpu/onednn.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/packed_weights.h"
@@ -114,7 +114,7 @@ class Recurrent {
     if (outputs > 1 && is_lstm)
       args.push_back({DNNL_ARG_DST_ITER_C, state_,
                       outputs > 2 ? write_state(2) : builder_.scratch(state_.get_size())});
-    // y as [steps, batch, directions, hidden], which is how oneDNN writes it.
+    // y as [steps, batch, directions, hidden], as oneDNN writes it.
     const std::vector<size_t> axes =
         layer_.batch_first ? std::vector<size_t>{1, 0, 2, 3} : std::vector<size_t>{0, 2, 1, 3};
     const memory::desc wide =

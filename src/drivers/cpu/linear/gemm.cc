@@ -83,8 +83,8 @@ class GemmKernel final : public Kernel {
   BufferRef weights_;
 };
 
-// One row reads each weight once: packing would cost more than it gives. So they are read where
-// they lie, in the mapped file.
+// One row reads each weight once: packing would cost more than it gives. So they are read in place,
+// in the mapped file.
 class GemvKernel final : public Kernel {
  public:
   explicit GemvKernel(const Gemm& gemm) : gemm_(gemm) {}

@@ -136,7 +136,7 @@ void cholesky(Problem& p, bool upper) {
       if (upper ? i < j : i > j) a.at(i, j) = 0;
 }
 
-// A workspace of the size that a first call, which only asks, tells.
+// A workspace of the size that a first call, which only asks, returns.
 template <typename Call>
 void with_workspace(Call&& call) {
   double size = 0;

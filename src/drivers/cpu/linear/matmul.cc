@@ -80,7 +80,7 @@ template <typename Make>
 Made same_shape(const std::string& key, Parts& parts, Make make) {
   constexpr size_t kMost = 32;
   static auto& mutex = *new ForkMutex;
-  static auto& known = *new std::unordered_map<std::string, Made>;  // also while the process ends
+  static auto& known = *new std::unordered_map<std::string, Made>;  // even while the process exits
   {
     std::lock_guard lock(mutex);
     if (auto found = known.find(key); found != known.end()) {
@@ -271,7 +271,7 @@ class Product {
     std::vector<Place> places;
     size_t rank() const { return descs[kY].shape.size(); }
 
-    // So many rows, columns or batches of y, and what they are computed from.
+    // Some rows, columns or batches of y, and what they are computed from.
     Piece part(size_t axis, int64_t begin, int64_t count) const {
       Piece result = *this;
       for (size_t i = 0; i < descs.size(); ++i) {
@@ -407,7 +407,7 @@ class Product {
       calls.push_back(std::move(*call));
     }
     if (most > 1 && parts_wait(detail) && !cut_) {
-      // Its parts would wait for each other: products of their own instead.
+      // Its parts would wait for each other: separate products instead.
       cut_ = true;
       return build(why);
     }

@@ -17,7 +17,7 @@ class Gather final : public Kernel {
     int64_t axis = 0, extent = 0, stride = 0;
   };
 
-  Loops loops_;  // operands y, x (without the picked axes), indices; one step a run
+  Loops loops_;  // operands y, x (without the picked axes), indices; one step per run
   std::vector<Component> components_;
   int64_t component_step_ = 0;  // between the components of an index, in elements
   int64_t run_ = 1;             // elements copied at once

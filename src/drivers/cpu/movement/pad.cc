@@ -67,7 +67,7 @@ class RepeatingPad final : public Kernel {
       axes_.push_back(std::move(axis));
     }
     for (size_t i = 0; i + 1 < rank; ++i) rows_ *= y.shape[i];
-    // What of a row lies inside x is copied at once, if both lie densely there.
+    // The part of a row that lies inside x is copied at once, if both lie densely there.
     if (x.strides.back() == 1 && y.strides.back() == 1) {
       first_ = std::clamp<int64_t>(pads[rank - 1], 0, y.shape.back());
       last_ = std::clamp<int64_t>(pads[rank - 1] + x.shape.back(), first_, y.shape.back());

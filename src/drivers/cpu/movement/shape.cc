@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shape ops that could not be views: what the view would be, copied; and depth_to_space and
-// space_to_depth, where the block's places are axes of their own.
+// space_to_depth, where the block's places are separate axes.
 #include "drivers/cpu/common/copies.h"
 
 namespace anymps::cpu {

@@ -5,7 +5,7 @@
 
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
-#include "ops/reduction/unique.h"
+#include "semantics/unique.h"
 
 namespace anymps::cpu {
 

@@ -15,7 +15,7 @@ class Fft {
  public:
   Fft(int64_t n, bool inverse);
 
-  // At most so many numbers are held while and after it is made.
+  // At most this many numbers are held while and after it is made.
   static int64_t most_numbers(int64_t n);
 
   int64_t size() const { return n_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // resize_gradient on the CPU.
 #include "drivers/cpu/common/separable_sum.h"
-#include "ops/signal/resize_coordinates.h"
+#include "ops/signal/resize.h"
 
 namespace anymps::cpu {
 
@@ -17,7 +17,8 @@ KernelPtr make_resize_gradient(const KernelRequest& request, std::string& why) {
   const ResizeFilter filter = resize_filter(request.attrs);
   std::vector<std::vector<Taps>> sources;
   for (const ResizeAxis& axis :
-       resize_axes(request.attrs, dx.shape, dy.shape, numbers, request.attrs.ints("sizes"))) {
+       resize_axes(resize_rule(request.attrs, dx.shape.size()), dx.shape, dy.shape, numbers,
+                   request.attrs.ints("sizes"))) {
     const int64_t step = dy.strides[sources.size()];
     sources.emplace_back(static_cast<size_t>(axis.in));
     for (int64_t at = 0; at < axis.out; ++at) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference kernels of activations and of softmax.
+// Reference kernels of gelu, which has two formulas, and of softmax.
 #include "drivers/reference/elementwise/elementwise.h"
 #include "semantics/softmax.h"
 

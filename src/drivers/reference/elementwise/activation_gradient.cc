@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference kernels of the gradients of activations.
+// Reference kernel of the gradient of softmax.
 #include "drivers/reference/elementwise/elementwise.h"
 #include "drivers/reference/lines.h"
 #include "semantics/softmax.h"

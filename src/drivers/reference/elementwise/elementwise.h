@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of the elementwise reference kernels: all inputs broadcast to the output's shape, one
-// scalar function an element. The function is passed type-erased so that a loop is compiled once
+// scalar function per element. The function is passed type-erased so that a loop is compiled once
 // for each dtype and not once for each op.
 #pragma once
 

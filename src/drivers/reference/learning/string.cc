@@ -22,7 +22,7 @@ std::vector<std::string> texts(const View& view) {
   return all;
 }
 
-// The n-grams of a pool as a tree: one level an element.
+// The n-grams of a pool as a tree: one level per element.
 template <typename Key>
 struct Grams {
   std::map<Key, Grams> next;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of eigenvalues and eigenvectors. The decomposition is made anew in double: the op's
+// The gradient of eigenvalues and eigenvectors. The decomposition is made again in double: the op's
 // results are complex numbers of single precision.
 #include "drivers/reference/linear/linalg_eig.h"
 #include "drivers/reference/linear/matrices.h"

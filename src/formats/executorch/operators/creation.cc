@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of torch that make tensors of numbers, and random ones. Their dtype is that which the
+// Operators of torch that make tensors of numbers, and random ones. Their dtype is the one that the
 // program declares for the result.
 #include <cmath>
 

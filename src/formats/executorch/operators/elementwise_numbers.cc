@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators on numbers instead of tensors: sizes of tensors and what a program computes of them.
 // Results are scalars of i64, f64 or bool; inference follows integers through the graph, so that a
-// size that is computed still ends up in a shape. Fractions it cannot follow: those of known
+// size that is computed still ends up in a shape. It cannot follow fractions: those of known
 // numbers are computed here.
 #include <algorithm>
 #include <cmath>

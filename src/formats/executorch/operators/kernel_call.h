@@ -6,7 +6,7 @@
 // them what goes into arguments that the operator changes (KernelConverter::changes).
 //
 // A converter per operator, named after it, in the file of its family (elementwise.cc, …).
-// Overloads that differ in arguments are converters of their own.
+// Overloads that differ in arguments are separate converters.
 #pragma once
 
 #include <initializer_list>

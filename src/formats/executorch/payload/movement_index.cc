@@ -30,7 +30,7 @@ void IndexSelect(NodeCall& c) {
   c.out(kY, "output_id", c.add("gather", {x, index}, {{"axis", axis}}));
 }
 
-// The row of padding_idx is one like the others: only training treats it in a way of its own.
+// The row of padding_idx is one like the others: only training treats it differently.
 void Embedding(NodeCall& c) {
   enum { kWeights, kIndices, kY };
   Value *weights = c.in(kWeights, "input1_id"), *indices = c.in(kIndices, "input2_id");

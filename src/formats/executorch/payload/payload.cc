@@ -180,7 +180,7 @@ std::unique_ptr<Graph> import_payload(const Source& payload, const Ints* dims) {
   PayloadImporter importer(*graph, payload, "delegate0");
   Values outputs = importer.run(importer.declared_inputs(dims));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    // Callers find a result by its place, so each output is a value of its own.
+    // Callers find a result by its place, so each output is a separate value.
     const bool seen = std::find(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(i),
                                 outputs[i]) != outputs.begin() + static_cast<std::ptrdiff_t>(i);
     if (seen || !outputs[i]->producer) outputs[i] = graph->add("identity", {outputs[i]});

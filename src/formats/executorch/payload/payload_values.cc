@@ -26,7 +26,7 @@ ConstantPtr python_number(DType dtype, const Shape& shape, std::string_view data
   if (data.size() == size_of(dtype)) return nullptr;
   if (data.size() == sizeof(float)) return one(shape, number_at<float>(data));
   if (data.size() != sizeof(int64_t)) return nullptr;
-  // A float64 is declared float32, too. Read as one, integers are no normal numbers.
+  // A float64 is declared float32, too. Read as one, integers are not normal numbers.
   const auto real = number_at<double>(data);
   if (dtype == DType::kF32 && (real == 0 || std::isnormal(real))) return one(shape, real);
   return one(shape, number_at<int64_t>(data));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights in a file of their own (.ptd, identifier "FT01"), by name. The file is looked for beside
-// the program: under the program's name, then under the one that the exporter gives by default.
+// Weights in a separate file (.ptd, identifier "FT01"), by name. The file is looked for beside the
+// program: under the program's name, then under the one that the exporter gives by default.
 #pragma once
 
 #include <map>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ExecuTorch program (.pte, identifier "ET12") as plain data: methods, each with its values and
-// the instructions that run over them. Weights and payloads of delegates stay where they lie in the
-// file. Reading checks all that can be checked without knowing the operators: indices, sizes,
-// segments.
+// the instructions that run over them. Weights and payloads of delegates stay in place in the file.
+// Reading checks all that can be checked without knowing the operators: indices, sizes, segments.
 #pragma once
 
 #include <memory>

@@ -173,7 +173,7 @@ std::string json_delegate(const Program& program, const Delegate& delegate) {
       info.constants, info.constant_bytes, info.wrong.empty() ? "null" : json_string(info.wrong));
 }
 
-// Which instructions call which delegate: profiles are told by the number of an instruction.
+// Which instructions call which delegate: profiles go by the number of an instruction.
 std::string json_delegate_calls(const Method& method) {
   std::string text = "[";
   for (size_t pc = 0; pc < method.instructions.size(); ++pc)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the bytes of a program lie: in the FlatBuffer itself, or in segments after it, which an
-// extended header tells of. Every piece that is handed out was checked to lie in the file.
+// extended header describes. Every piece that is handed out was checked to lie in the file.
 #pragma once
 
 #include <string>
@@ -52,7 +52,7 @@ class Storage {
 // say that they are not supported.
 bool has_identifier(std::string_view bytes, std::string_view letters);
 
-// The segments that a vector of DataSegment tables tells of; they must not overlap.
+// The segments that a vector of DataSegment tables describes; they must not overlap.
 std::vector<std::string_view> read_segments(const FlatTable& root, int field, std::string_view all);
 
 // Parts of a Tensor table, which programs and bundles have in common.

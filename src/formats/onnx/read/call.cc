@@ -32,7 +32,7 @@ Values Call::all() {
   return values;
 }
 
-// Lists are short; a constant that is not may be a recipe for terabytes.
+// Lists are short; a constant that is not short may be a recipe for terabytes.
 static bool is_list(const Value* value) {
   return value->is_constant() && value->shape().size() <= 1 &&
          value->constant->desc().count() <= 4096;

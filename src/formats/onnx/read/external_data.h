@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors whose bytes lie in a file of their own beside the model. A model is untrusted: the file
-// it names must lie in the model's directory, also after symbolic links are followed.
+// Tensors whose bytes lie in a separate file beside the model. A model is untrusted: the file it
+// names must lie in the model's directory, even after symbolic links are followed.
 #pragma once
 
 #include <map>

@@ -258,7 +258,7 @@ void Importer::set_outputs(Scope& scope) {
     if (!scope.contains(info.name))
       fail(Code::kInvalidArgument, "output \"{}\" is made by no node", info.name);
     Value* value = lookup(scope, info.name);
-    // Callers find a result by its name, so each output is a value of its own.
+    // Callers find a result by its name, so each output is a separate value.
     if (!value->producer || std::find(outputs.begin(), outputs.end(), value) != outputs.end())
       value = graph.add(
           value->type.container == Container::kTensor ? "identity" : "container_identity", {value});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX -> Graph. Each ONNX op is one small function, named after it, in the file of its family
-// (ops/elementwise.cc, ops/layers.cc, …), beside which write/ops has the way back. Weights stay
-// where they lie in the file. Errors have the form  [onnx] FILE: node 17 "conv1" (Conv): reason.
+// (ops/elementwise.cc, ops/layers.cc, …), beside which write/ops has the way back. Weights stay in
+// place in the file. Errors have the form  [onnx] FILE: node 17 "conv1" (Conv): reason.
 #pragma once
 
 #include <memory>

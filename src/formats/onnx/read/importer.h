@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The walk over an ONNX graph: names to values, nodes in running order, functions in place of their
-// calls. What a single op means is none of its business.
+// calls. What a single op means is not its concern.
 #pragma once
 
 #include <string>

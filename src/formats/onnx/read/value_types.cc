@@ -48,7 +48,7 @@ ValueType to_type(const ValueInfo& info) {
   ValueType type;
   type.container = to_container(info);
   type.dtype = to_dtype(info.elem_type);
-  if (type.container == Container::kMaps) return type;  // how many keys and maps: who knows
+  if (type.container == Container::kMaps) return type;  // how many keys and maps is not known
   type.ranked = info.has_shape;
   for (size_t axis = 0; axis < info.dims.size(); ++axis) type.shape.push_back(to_dim(info, axis));
   return type;

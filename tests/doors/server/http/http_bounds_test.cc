@@ -150,7 +150,8 @@ TEST(HttpBounds, AnswersThatNobodyTakesCountToo) {
   while (server.connections() > 1) std::this_thread::sleep_for(1ms);  // it is ended
   EXPECT_EQ(deaf.receive().status, 0);
   EXPECT_EQ(other.post("/", "a").body, "a");
-  EXPECT_EQ(held.held(), 0u);
+  while (held.held() > 0)
+    std::this_thread::sleep_for(1ms);  // an answer may be here before it is counted out
 }
 
 TEST(HttpBounds, ABodyThatDoesNotComeHoldsNothing) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of the user's own: a node becomes `custom` with the node's attributes.
+// The user's own ops: a node becomes `custom` with the node's attributes.
 #include "ops/control/custom.h"
 
 #include "formats/onnx/read/registry.h"

@@ -115,7 +115,7 @@ ONNX_READ(Multinomial) {
                 {{"samples", c.i("sample_size", 1)}, {"dtype", c.dtype("dtype", DType::kI32)}})};
 }
 
-// Nothing is dropped at inference. In training mode, which may be told at run time, a node with a
+// Nothing is dropped at inference. In training mode, which may be chosen at run time, a node with a
 // seed draws the numbers of ONNX's reference.
 ONNX_READ(Dropout) {
   Value* x = c.in(0);

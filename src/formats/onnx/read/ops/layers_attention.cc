@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention and what goes with it: heads in an axis of their own or side by side in the last one,
+// Attention and what goes with it: heads in a separate axis or side by side in the last one,
 // grouped queries, masks, causality, windows, caches of keys and values; rotary embedding; linear
 // attention and the causal convolution of state-space models.
 #include "formats/onnx/read/ops/layers_heads.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the many attention ops of ONNX and of com.microsoft share: heads side by side or in an axis
-// of their own, which key a query may see, the scores, and rotary embedding.
+// What the many attention ops of ONNX and of com.microsoft share: heads side by side or in a
+// separate axis, which key a query may see, the scores, and rotary embedding.
 #pragma once
 
 #include "formats/onnx/read/call.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: scalers, encoders and linear models, written in ops of the table. Trees, support
-// vectors and maps are in files of their own.
+// vectors and maps are in separate files.
 #include "formats/onnx/read/ops/learning.h"
 
 #include <cmath>

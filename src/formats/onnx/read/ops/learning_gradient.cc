@@ -17,7 +17,7 @@ Values Importer::convert_gradient(const Node& node, const Values& inputs, Scope&
   if (zs) names.insert(names.end(), zs->strings.begin(), zs->strings.end());
   require(names.size() == inputs.size(), "{} inputs for the names of {} in xs and zs",
           inputs.size(), names.size());
-  // The op may put other values in the place of the named ones; only the values themselves do here.
+  // The op may put other values in place of the named ones; only the values themselves do here.
   for (size_t i = 0; i < names.size(); ++i)
     if (node.inputs[i] != names[i])
       fail(Code::kUnsupported, "\"{}\" in the place of \"{}\" is not supported", node.inputs[i],

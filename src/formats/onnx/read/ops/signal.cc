@@ -135,7 +135,7 @@ NamedAttrs old_attrs(Call& c) {
   return {{"mode", mode_of(c, "nearest")}, {"coordinate", "asymmetric"}, {"nearest", "floor"}};
 }
 
-// What of sizes, scales and roi is known becomes an attribute, the rest an input.
+// Those of sizes, scales and roi that are known become attributes, the others inputs.
 class Arguments {
  public:
   Arguments(Call& c, NamedAttrs attrs) : c_(c), attrs_(std::move(attrs)) {}
