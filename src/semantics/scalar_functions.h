@@ -433,6 +433,13 @@ inline constexpr auto where = [](bool cond, auto a, auto b) { return cond ? a : 
   COMPARE(logical_nor, kBoolean)                                 \
   COMPARE(logical_xnor, kBoolean)
 
+// The ops that make a real number of a complex one.
+#define ANYMPS_COMPLEX_PARTS(PART) \
+  PART(real_part)                  \
+  PART(imaginary_part)             \
+  PART(complex_abs)                \
+  PART(absolute_square)
+
 }  // namespace scalar
 
 }  // namespace anymps

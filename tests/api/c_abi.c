@@ -486,16 +486,11 @@ int main(void) {
   test_dtypes();
   test_null_handles();
   if (amps_device_get("cpu", &device) != AMPS_OK) return 1;
-  test_tensors(device);
-  test_eager(device);
-  test_graph(device);
-  test_control_flow(device);
-  test_gradient(device);
-  test_streams(device);
-  test_memory(device);
+  void (*const tests[])(amps_device*) = {test_tensors,      test_eager,          test_graph,
+                                         test_control_flow, test_gradient,       test_streams,
+                                         test_memory,       test_default_inputs, test_programs};
+  for (size_t i = 0; i < sizeof tests / sizeof tests[0]; ++i) tests[i](device);
   test_files();
-  test_default_inputs(device);
-  test_programs(device);
   CHECK(amps_doctor(&text) == AMPS_OK && strstr(amps_string_data(text), "\"devices\"") != NULL);
   amps_string_release(text);
   printf("%d passed, %d failed\n", checks - failures, failures);

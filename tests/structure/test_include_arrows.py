@@ -146,9 +146,3 @@ def test_doors_use_public_headers_alone(path):
         shared = name.split("/")[0] in {door, "common"} | DOOR_ALLOWED.get(door, set()) and (ROOT / "doors" / name).exists()
         local = (path.parent / name).exists() or (door == "server" and GENERATED.fullmatch(name))
         assert shared or local or name.startswith("anymps/"), f"{path.relative_to(ROOT)} includes {name}"
-
-
-def test_files_are_short():
-    """A file fits on a few screens: past 600 lines it is to be split."""
-    long = [f"{p.relative_to(ROOT)}: {n}" for p in SOURCES + DOORS if (n := len(p.read_text().splitlines())) > 600]
-    assert not long, long

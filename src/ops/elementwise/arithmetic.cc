@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise arithmetic: one tensor, or two with NumPy broadcasting. Integers wrap.
+#include <array>
 #include <numbers>
 
 #include "ops/elementwise/elementwise_infer.h"
@@ -393,6 +394,55 @@ COMPLEX_GRADIENT(div_no_nan) {
   const Term each = ctx.add("div_no_nan", {ctx.dy(), conjugated(ctx.x(1))});
   ctx.set(0, each);
   if (ctx.wants(1)) ctx.set(1, -each * conjugated(ctx.y()));
+}
+
+KNOWN_ELEMENTS(identity) { return x[0]; }
+KNOWN_ELEMENTS(min) { return min(x[0], x[1]); }
+KNOWN_ELEMENTS(max) { return max(x[0], x[1]); }
+
+KNOWN_ELEMENTS(add) {
+  int64_t result = 0;
+  if (both_known(x) && __builtin_add_overflow(x[0].value(), x[1].value(), &result)) return {};
+  return x[0] + x[1];
+}
+
+KNOWN_ELEMENTS(sub) {
+  int64_t result = 0;
+  if (both_known(x) && __builtin_sub_overflow(x[0].value(), x[1].value(), &result)) return {};
+  return x[0] - x[1];
+}
+
+KNOWN_ELEMENTS(neg) { return known_sub(attrs, std::array<Dim, 2>{Dim(0), x[0]}); }
+
+KNOWN_ELEMENTS(mul) {
+  int64_t result = 0;
+  if (both_known(x) && __builtin_mul_overflow(x[0].value(), x[1].value(), &result)) return {};
+  return x[0] * x[1];
+}
+
+// Only where rounding down and toward zero are the same, unless the numbers are known.
+KNOWN_ELEMENTS(div) {
+  if (x[1].is(0)) return {};
+  if (x[1].is(-1)) return known_neg(attrs, x);
+  if (attrs.s("rounding") == "floor") return floor_div(x[0], x[1]);
+  if (both_known(x)) return x[0].value() / x[1].value();
+  if (never_negative(x[0]) && never_negative(x[1])) return floor_div(x[0], x[1]);
+  return {};
+}
+
+KNOWN_ELEMENTS(floor_mod) {
+  if (x[1].is(0)) return {};
+  if (x[1].is(1) || x[1].is(-1)) return Dim(0);
+  if (!both_known(x)) return x[0] - floor_div(x[0], x[1]) * x[1];
+  const int64_t b = x[1].value(), remainder = x[0].value() % b;
+  return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+}
+
+KNOWN_ELEMENTS(mod) {
+  if (x[1].is(0)) return {};
+  if (both_known(x)) return x[1].is(-1) ? 0 : x[0].value() % x[1].value();
+  if (never_negative(x[0]) && never_negative(x[1])) return known_floor_mod(attrs, x);
+  return {};
 }
 
 }  // namespace anymps

@@ -45,4 +45,10 @@ OP(cast)
 
 COMPLEX_GRADIENT(cast) { ctx.set(0, ctx.dy().op("cast", {{"dtype", ctx.x().dtype()}})); }
 
+KNOWN_ELEMENTS(cast) {
+  if (attrs.dtype("dtype") != DType::kBool) return x[0];
+  if (!x[0].known()) return {};
+  return Dim(x[0].value() != 0);
+}
+
 }  // namespace anymps

@@ -66,4 +66,26 @@ ZERO_GRADIENT(is_nan, "gives bool");
 ZERO_GRADIENT(is_inf, "gives bool");
 ZERO_GRADIENT(is_finite, "gives bool");
 
+// -1, 0, 1: a is less than, equal to, greater than b.
+static std::optional<int> order_of(const Dim& a, const Dim& b) {
+  if (a == b) return 0;
+  if (a.known() && b.known()) return a.value() < b.value() ? -1 : 1;
+  if (b.known() && b.value() < 0 && never_negative(a)) return 1;
+  if (a.known() && a.value() < 0 && never_negative(b)) return -1;
+  return {};
+}
+
+#define KNOWN_ORDER(name, test)                             \
+  KNOWN_ELEMENTS(name) {                                    \
+    const std::optional<int> order = order_of(x[0], x[1]);  \
+    return order ? Element(Dim(*order test 0)) : Element(); \
+  }
+KNOWN_ORDER(equal, ==)
+KNOWN_ORDER(not_equal, !=)
+KNOWN_ORDER(less, <)
+KNOWN_ORDER(less_equal, <=)
+KNOWN_ORDER(greater, >)
+KNOWN_ORDER(greater_equal, >=)
+#undef KNOWN_ORDER
+
 }  // namespace anymps

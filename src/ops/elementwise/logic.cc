@@ -110,4 +110,22 @@ ZERO_GRADIENT(logical_nand, "gives bool");
 ZERO_GRADIENT(logical_nor, "gives bool");
 ZERO_GRADIENT(logical_xnor, "gives bool");
 
+KNOWN_ELEMENTS(where) {
+  if (x[0].known()) return x[0].is(0) ? x[2] : x[1];
+  if (x[1] == x[2]) return x[1];
+  return {};
+}
+
+KNOWN_ELEMENTS(logical_not) { return x[0].known() ? Element(Dim(x[0].is(0))) : Element(); }
+
+#define KNOWN_LOGIC(name, test)                            \
+  KNOWN_ELEMENTS(name) {                                   \
+    const bool a = !x[0].is(0), b = !x[1].is(0);           \
+    return both_known(x) ? Element(Dim(test)) : Element(); \
+  }
+KNOWN_LOGIC(logical_and, a&& b)
+KNOWN_LOGIC(logical_or, a || b)
+KNOWN_LOGIC(logical_xor, a != b)
+#undef KNOWN_LOGIC
+
 }  // namespace anymps

@@ -185,4 +185,16 @@ inline nlohmann::json tensor(const std::string& name, const std::string& type,
   return {{"name", name}, {"data_type", type}, {"dims", std::move(dims)}};
 }
 
+// What loading a model is refused with.
+inline std::string load_refusal(const std::filesystem::path& version, const nlohmann::json& config,
+                                Code code, const OperatorOptions& options = {}) {
+  try {
+    Model::load(version, config, true, options);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  return "loaded";
+}
+
 }  // namespace anymps::serving

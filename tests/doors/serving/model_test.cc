@@ -16,17 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string load_refusal(const std::filesystem::path& version, const json& config, Code code,
-                         const OperatorOptions& options = {}) {
-  try {
-    Model::load(version, config, true, options);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  return "loaded";
-}
-
 std::shared_ptr<Model> load(const Folder& folder, const amps::Graph& graph, json config = {}) {
   config["name"] = "m";
   graph.save((folder.version() / "model.mps").string());
@@ -134,30 +123,6 @@ TEST(Model, NothingIsThrownAtTheDoor) {
   request.floats("x", {1, 2}, {1, 2});
   EXPECT_EQ(execute(*model, request).batch_size, 0u);
   EXPECT_EQ(request.message(), "no memory");
-}
-
-TEST(InputList, GivesEachInputItsPieces) {
-  const std::vector<int64_t> shape{4};
-  const char bytes[8] = {};
-  InputList inputs;
-  for (const int round : {1, 2}) {  // the second in the memory of the first
-    inputs.clear();
-    for (const int pieces : {3, 0, 40 * round, 1}) {
-      inputs.add("x", AMPS_U8, shape);
-      for (int i = 0; i < pieces; ++i) inputs.add_piece(bytes + i % 8, i);
-    }
-    inputs.finish();
-    ASSERT_EQ(inputs.list().size(), 4u);
-    EXPECT_EQ(inputs.list()[0].pieces.size(), 3u);
-    EXPECT_TRUE(inputs.list()[1].pieces.empty());
-    EXPECT_EQ(inputs.list()[2].pieces.size(), size_t(40 * round));
-    EXPECT_EQ(inputs.list()[3].pieces.size(), 1u);
-    for (const Input& input : inputs.list())
-      for (size_t i = 0; i < input.pieces.size(); ++i) {
-        EXPECT_EQ(input.pieces[i].data, bytes + i % 8);
-        EXPECT_EQ(input.pieces[i].bytes, i);
-      }
-  }
 }
 
 TEST(Model, HugeShapesAllocateNothing) {
@@ -451,75 +416,6 @@ TEST(Model, Precision) {
     EXPECT_NEAR(full.at(i), half.at(i), 4e-3);
     EXPECT_NEAR(full.at(i), brain.at(i), 4e-2);
   }
-}
-
-// Libraries run code: only the operator says where they may come from.
-TEST(Model, OpLibrariesComeFromTheOperatorsFolders) {
-  Folder folder, libraries, elsewhere;
-  plus_one().save((folder.version() / "model.mps").string());
-  for (const std::filesystem::path& path : {folder.version() / "libown.so", folder / "libown.so",
-                                            elsewhere / "libother.so", libraries / "libgood.so"})
-    std::ofstream(path) << "no library";
-  std::filesystem::create_symlink(elsewhere / "libother.so", libraries / "liblink.so");
-  const auto says = [&](const std::string& name, bool named) {
-    OperatorOptions options;
-    if (named) options.op_libraries = {libraries.path()};
-    return load_refusal(folder.version(),
-                        {{"name", "m"}, {"model_operations", {{"op_library_filename", {name}}}}},
-                        Code::kInvalidArgument, options);
-  };
-  const std::string outside = "does not lie in " + libraries.path().string();
-  const std::tuple<std::string, bool, std::string> cases[] = {
-      {"libown.so", false, "named no folder for op libraries: --op-library-directory"},
-      {(elsewhere / "libother.so").string(), false, "named no folder"},
-      {"libown.so", true, outside},  // beside the model: a load request may have brought it
-      {(folder / "libown.so").string(), true, outside},
-      {(elsewhere / "libother.so").string(), true, outside},
-      {"../" + elsewhere.path().filename().string() + "/libother.so", true, outside},
-      {"liblink.so", true, outside},  // a link out of the folder
-      {"libnone.so", true, outside},
-      {"libgood.so", true, "file too short"},  // reaches the system's loader
-      {(libraries / "libgood.so").string(), true, "file too short"},
-  };
-  for (const auto& [name, named, expected] : cases) {
-    const std::string message = says(name, named);
-    EXPECT_NE(message.find("op library '" + name + "' cannot be loaded"), std::string::npos)
-        << message;
-    EXPECT_NE(message.find(expected), std::string::npos) << message;
-  }
-}
-
-TEST(Model, PathsOfAConfigurationStayInItsFolder) {
-  Folder folder, elsewhere;
-  const std::filesystem::path version = folder.version();
-  plus_one().save((elsewhere / "model.mps").string());
-  plus_one().save((version / "model.mps").string());
-  std::filesystem::create_symlink(elsewhere / "model.mps", version / "link.mps");
-  std::filesystem::create_symlink(elsewhere.path(), folder / "away");
-  for (const std::string name : {"../1/model.mps", "/etc/passwd", "link.mps"}) {
-    const std::string says = load_refusal(
-        version, {{"name", "m"}, {"default_model_filename", name}}, Code::kInvalidArgument);
-    EXPECT_NE(says.find("default_model_filename: '" + name + "'"), std::string::npos) << says;
-  }
-  const auto cache = [](const std::string& name) -> json {
-    return {{"name", "m"}, {"parameters", {{"cache_dir", {{"string_value", name}}}}}};
-  };
-  // Not where it would become a version, another model, or anything else.
-  for (const std::string& name :
-       {std::string("1"), std::string("7/x"), std::string("."), std::string("../other"),
-        std::string("away"), std::string("away/x"), elsewhere.path().string()}) {
-    const std::string says = load_refusal(version, cache(name), Code::kInvalidArgument);
-    EXPECT_NE(says.find("parameter 'cache_dir': '" + name + "'"), std::string::npos) << says;
-  }
-  EXPECT_FALSE(std::filesystem::exists(folder / "7"));
-  EXPECT_TRUE(Model::load(version, cache("cache"), true));
-  EXPECT_FALSE(std::filesystem::is_empty(folder / "cache"));
-  // The operator may have it anywhere, and a configuration below that.
-  OperatorOptions options;
-  EXPECT_TRUE(options.set("cache_dir", (elsewhere / "c").string()));
-  EXPECT_TRUE(Model::load(version, {{"name", "m"}}, true, options));
-  EXPECT_TRUE(Model::load(version, cache((elsewhere / "c" / "m").string()), true, options));
-  EXPECT_FALSE(std::filesystem::is_empty(elsewhere / "c" / "m"));
 }
 
 }  // namespace

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <tuple>
 
 #include "server/core/clock.h"
+#include "server/http/transport/body_memory.h"
 #include "server/http/transport/loop.h"
 #include "server/memory/buffer_pool.h"
 
@@ -18,48 +16,14 @@ namespace anymps::server::http {
 namespace {
 
 constexpr size_t kReadBytes = 16 * 1024;
-constexpr size_t kMaxAhead = 64 * 1024;  // of requests that wait for their turn
-constexpr size_t kAlignment = 64;
+constexpr size_t kMaxAhead = 64 * 1024;            // of requests that wait for their turn
 constexpr size_t kChargedAhead = size_t{1} << 20;  // of a body
 constexpr int kRounds = 16;                        // of reading before others have their turn
 constexpr uint64_t kLingerMs = 5000;
 // How long a client between two requests has to send the next one when the server ends.
 constexpr uint64_t kLastRequestMs = 500;
 
-struct Block {
-  Block(size_t bytes, HeldBytes* held)
-      : data(static_cast<std::byte*>(std::malloc(bytes))), charge(held) {
-    if (!data) throw std::bad_alloc();
-  }
-  ~Block() { std::free(data); }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-
-  std::byte* data;
-  HeldBytes::Charge charge;
-};
-
-size_t to_boundary(uintptr_t address) { return (kAlignment - address % kAlignment) % kAlignment; }
-
-// A block for a body, placed so that what follows its JSON header is aligned. Pages that are never
-// written to cost nothing: only what is filled of it is charged, not its size.
-std::pair<Buffer, HeldBytes::Charge*> allocate_body(size_t bytes, size_t json_bytes,
-                                                    HeldBytes* held) {
-  auto block = std::make_shared<Block>(bytes + kAlignment, held);
-  HeldBytes::Charge* charge = &block->charge;
-  const auto address = reinterpret_cast<uintptr_t>(block->data);
-  std::byte* data = block->data + to_boundary(address + json_bytes);
-  return {Buffer{std::move(block), data, bytes}, charge};
-}
-
 BadMessage no_room() { return {503, "the server holds as many requests as it may: try again"}; }
-
-size_t json_bytes_of(const Head& head) {
-  const std::string* header = head.header("Inference-Header-Content-Length");
-  size_t bytes = 0;
-  if (header) std::from_chars(header->data(), header->data() + header->size(), bytes);
-  return bytes;
-}
 
 }  // namespace
 
@@ -328,8 +292,7 @@ bool Connection::begin_request() {
     state_ = State::kChunks;
   } else {
     if (head_.content_length > 0)
-      std::tie(body_, body_charge_) =
-          allocate_body(head_.content_length, json_bytes_of(head_), service_->held);
+      std::tie(body_, body_charge_) = allocate_body(head_, head_.content_length, service_->held);
     state_ = State::kBody;
   }
   if (head_.expects_continue && in_at_ == in_.size() &&
@@ -352,7 +315,7 @@ bool Connection::take_body() {
     if (!chunks_.done()) return false;
     // Copied once, to where its tensors are aligned.
     const size_t bytes = chunked_body_.size();
-    std::tie(body_, body_charge_) = allocate_body(bytes, json_bytes_of(head_), service_->held);
+    std::tie(body_, body_charge_) = allocate_body(head_, bytes, service_->held);
     if (!body_charge_->grow(bytes)) throw no_room();
     if (bytes > 0) std::memcpy(body_.data, chunked_body_.data(), bytes);
     chunked_body_ = {};

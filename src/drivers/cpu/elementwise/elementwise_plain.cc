@@ -244,10 +244,7 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
   COMPARE(not_equal, kAny)
 #define PART(name) \
   add.push(#name, DType::kC64, DType::kF32, 1, unary<float, Complex, FUNCTION(name)>, 0.5f);
-  PART(real_part)
-  PART(imaginary_part)
-  PART(complex_abs)
-  PART(absolute_square)
+  ANYMPS_COMPLEX_PARTS(PART)
   add.push("make_complex", DType::kF32, DType::kC64, 2,
            binary<Complex, float, FUNCTION(make_complex)>, 0.5f);
 #undef PART

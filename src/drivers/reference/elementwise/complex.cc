@@ -7,10 +7,7 @@ namespace anymps {
 #define COMPLEX_TO_REAL(name) \
   REFERENCE(name) { map_elements<float, Complex>(args, scalar::name); }
 
-COMPLEX_TO_REAL(real_part)
-COMPLEX_TO_REAL(imaginary_part)
-COMPLEX_TO_REAL(complex_abs)
-COMPLEX_TO_REAL(absolute_square)
+ANYMPS_COMPLEX_PARTS(COMPLEX_TO_REAL)
 
 REFERENCE(make_complex) { map_elements<Complex, float, float>(args, scalar::make_complex); }
 
