@@ -16,9 +16,8 @@ KernelPtr make_resize_gradient(const KernelRequest& request, std::string& why) {
                               request.attrs.floats("roi")};
   const ResizeFilter filter = resize_filter(request.attrs);
   std::vector<std::vector<Taps>> sources;
-  for (const ResizeAxis& axis :
-       resize_axes(resize_rule(request.attrs, dx.shape.size()), dx.shape, dy.shape, numbers,
-                   request.attrs.ints("sizes"))) {
+  for (const ResizeAxis& axis : resize_axes(resize_rule(request.attrs, dx.shape.size()), dx.shape,
+                                            dy.shape, numbers, request.attrs.ints("sizes"))) {
     const int64_t step = dy.strides[sources.size()];
     sources.emplace_back(static_cast<size_t>(axis.in));
     for (int64_t at = 0; at < axis.out; ++at) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers: layouts and the order of the gates are ONNX's own.
-#include "ops/layers/recurrent.h"
 #include "formats/onnx/write/emit.h"
+#include "ops/layers/recurrent.h"
 
 namespace anymps::onnx {
 
