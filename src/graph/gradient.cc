@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/gradient_walk.h"
+#include "ops/shape_rules.h"
 
 namespace anymps {
 
@@ -63,7 +64,7 @@ void GradientWalk::step(Node& node) {
   if (any_complex && !rule->complex)
     fail(Code::kUnsupported, "[gradient] op '{}' has no gradient for complex numbers ({})",
          node.op->name, node.label());
-  NodeBuilder builder(graph_);
+  GraphGradientBuilder builder(graph_);
   GradientContext ctx(builder,
                       {*node.op, node.attrs, node.inputs, node.outputs, node.name, node.label()},
                       std::move(dys), std::move(wanted));
@@ -72,25 +73,28 @@ void GradientWalk::step(Node& node) {
     if (ctx.results()[i]) give(node.inputs[i], ctx.results()[i]);
 }
 
-const ValueType& NodeBuilder::type(const Value& value) const { return value.type; }
-const std::string& NodeBuilder::name(const Value& value) const { return value.name; }
+const ValueType& GraphGradientBuilder::type(const Value& value) const { return value.type; }
+const std::string& GraphGradientBuilder::name(const Value& value) const { return value.name; }
 
-std::optional<std::vector<int64_t>> NodeBuilder::known_ints(const Value& value) const {
+std::optional<std::vector<int64_t>> GraphGradientBuilder::known_ints(const Value& value) const {
   if (value.is_constant()) return ints_of(value);
-  if (!value.type.content || !all_known(*value.type.content)) return std::nullopt;
-  const Shape numbers = to_shape(*value.type.content);
-  return std::vector<int64_t>(numbers.begin(), numbers.end());
+  return numbers(value.type.content);
 }
 
-std::vector<Value*> NodeBuilder::add(const Op& op, std::vector<Value*> inputs,
-                                     const NamedAttrs& attrs, const std::string& name,
-                                     size_t outputs) {
+std::vector<Value*> GraphGradientBuilder::add(const Op& op, std::vector<Value*> inputs,
+                                              const NamedAttrs& attrs, const std::string& name,
+                                              size_t outputs) {
   return graph_.add_node(op, std::move(inputs), attrs, name, outputs)->outputs;
 }
-Value* NodeBuilder::scalar(DType dtype, double number) { return graph_.scalar(dtype, number); }
-Value* NodeBuilder::ints(const std::vector<int64_t>& values) { return graph_.ints(values); }
+Value* GraphGradientBuilder::scalar(DType dtype, double number) {
+  return graph_.scalar(dtype, number);
+}
+Value* GraphGradientBuilder::ints(const std::vector<int64_t>& values) {
+  return graph_.ints(values);
+}
 
-std::vector<Value*> NodeBuilder::pull_back(const Seeds& seeds, const std::vector<Value*>& xs) {
+std::vector<Value*> GraphGradientBuilder::pull_back(const Seeds& seeds,
+                                                    const std::vector<Value*>& xs) {
   // The nodes that the function has just added, and no others: its inputs may depend on each other.
   std::vector<Node*> added;
   for (auto it = graph_.nodes().rbegin(); it != graph_.nodes().rend() && it->get() != last_; ++it)

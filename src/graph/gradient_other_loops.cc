@@ -71,7 +71,7 @@ COMPLEX_GRADIENT(while_loop) {
     ctx.refuse("its bodies have effects, and would run twice");
   std::vector<Value*> start;
   for (size_t k = 0; k < ctx.input_count(); ++k) start.push_back(ctx.x(k).value());
-  const std::vector<Value*> first = copy_body(NodeBuilder::graph_of(ctx), before, start);
+  const std::vector<Value*> first = copy_body(GraphGradientBuilder::graph_of(ctx), before, start);
 
   auto round = std::make_shared<Graph>();
   round->input("i", {DType::kI64, true, {}, std::nullopt});
@@ -85,7 +85,8 @@ COMPLEX_GRADIENT(while_loop) {
   outputs[0] = truth(*round, outputs[0]);
   round->set_outputs(outputs);
 
-  std::vector<Term> inputs{Term(), Term(&ctx, truth(NodeBuilder::graph_of(ctx), first[0]))};
+  std::vector<Term> inputs{Term(),
+                           Term(&ctx, truth(GraphGradientBuilder::graph_of(ctx), first[0]))};
   for (size_t k = 0; k < results; ++k) inputs.emplace_back(&ctx, first[k + 1]);
   for (size_t k = 0; k < captures; ++k) inputs.push_back(ctx.x(carried + k));
   ctx.through(ctx.add_all(

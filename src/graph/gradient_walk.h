@@ -36,9 +36,9 @@ class GradientWalk {
 };
 
 // What functions of gradients add to.
-class NodeBuilder final : public GradientBuilder {
+class GraphGradientBuilder final : public GradientBuilder {
  public:
-  explicit NodeBuilder(Graph& graph)
+  explicit GraphGradientBuilder(Graph& graph)
       : graph_(graph), last_(graph.nodes().empty() ? nullptr : graph.nodes().back().get()) {}
 
   const ValueType& type(const Value& value) const override;
@@ -52,7 +52,7 @@ class NodeBuilder final : public GradientBuilder {
 
   // The graph around, for the functions of nodes that hold graphs.
   static Graph& graph_of(const GradientContext& ctx) {
-    return static_cast<NodeBuilder&>(ctx.builder()).graph_;
+    return static_cast<GraphGradientBuilder&>(ctx.builder()).graph_;
   }
 
  private:

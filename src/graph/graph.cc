@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "graph/copy_body.h"
+#include "ops/shape_rules.h"
 
 namespace anymps {
 
@@ -374,8 +375,7 @@ bool knows_elements(const ValueType& type) {
 }
 
 ConstantPtr constant_of_elements(const ValueType& type) {
-  std::vector<int64_t> wide;
-  for (const Dim& dim : *type.content) wide.push_back(dim.value());
+  const std::vector<int64_t> wide = numbers(type.content).value();
   const Shape shape = to_shape(type.shape);
   if (type.dtype == DType::kI64) return Constant::of<int64_t>(shape, wide);
   return Constant::of<int32_t>(shape, std::vector<int32_t>(wide.begin(), wide.end()));

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "graph/copy_body.h"
+#include "ops/shape_rules.h"
 
 namespace anymps {
 
@@ -123,10 +124,7 @@ std::optional<std::vector<int64_t>> known_ints(const Node& node, size_t i, const
   const Value* value = node.input(i);
   if (!value) return node.attrs.ints(attr);
   if (value->is_constant() && is_int(value->dtype())) return ints_of(*value);
-  if (!value->type.content || !all_known(*value->type.content)) return std::nullopt;
-  std::vector<int64_t> ints;
-  for (const Dim& dim : *value->type.content) ints.push_back(dim.value());
-  return ints;
+  return numbers(value->type.content);
 }
 
 std::optional<std::vector<int64_t>> reshape_attr(const Dims& from, const Dims& to) {

@@ -146,3 +146,28 @@ def test_doors_use_public_headers_alone(path):
         shared = name.split("/")[0] in {door, "common"} | DOOR_ALLOWED.get(door, set()) and (ROOT / "doors" / name).exists()
         local = (path.parent / name).exists() or (door == "server" and GENERATED.fullmatch(name))
         assert shared or local or name.startswith("anymps/"), f"{path.relative_to(ROOT)} includes {name}"
+
+
+CLASS = re.compile(r"^(?:class|struct) (\w+)(?: final)?(?: :[^;{]*)? \{")
+
+
+def classes(path):
+    """The classes that a file defines at the level of namespaces that have names."""
+    spaces = []
+    for line in path.read_text().splitlines():
+        if opened := re.match(r"namespace ([\w:]*) ?\{", line):
+            spaces.append(opened[1])
+        elif line.startswith("}  // namespace"):
+            spaces.pop()
+        elif (found := CLASS.match(line)) and all(spaces):
+            yield "::".join([*spaces, found[1]])
+
+
+def test_a_class_has_one_definition():
+    """Two of one name in one namespace are one to the linker, which keeps the functions of either."""
+    where = {}
+    for path in SOURCES + DOORS:
+        for name in classes(path):
+            where.setdefault(name, set()).add(str(path.relative_to(ROOT)))
+    twice = {name: sorted(paths) for name, paths in where.items() if len(paths) > 1}
+    assert not twice, twice

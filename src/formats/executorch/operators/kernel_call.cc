@@ -148,13 +148,6 @@ std::vector<bool> KernelArguments::bools(size_t i) const {
   return as<std::vector<bool>>(i, "a list of bools");
 }
 
-std::optional<DType> KernelArguments::maybe_dtype(size_t i) const {
-  if (is_none(i)) return std::nullopt;
-  const int64_t number = this->i(i);
-  check(number >= 0 && number < 128, "argument {} is no scalar type: {}", i, number);
-  return to_dtype(static_cast<int8_t>(number));
-}
-
 bool KernelArguments::is_known(size_t i) const {
   if (const auto* list = std::get_if<IntList>(&value(i)))
     return std::all_of(list->items.begin(), list->items.end(),

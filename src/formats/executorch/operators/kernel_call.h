@@ -53,7 +53,6 @@ class KernelArguments : public NodeBuilder {
   std::optional<std::string> maybe_s(size_t i) const;
   std::vector<double> floats(size_t i) const;
   std::vector<bool> bools(size_t i) const;
-  std::optional<DType> maybe_dtype(size_t i) const;  // of ExecuTorch's ScalarType numbers
 
   // Numbers that may be computed while the program runs.
   bool is_known(size_t i) const;               // of a number or a list of them

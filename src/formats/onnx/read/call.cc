@@ -43,12 +43,6 @@ std::optional<std::vector<int64_t>> known_ints(const Value* value) {
   return numbers(value->type.content);
 }
 
-std::vector<int64_t> Call::const_ints(size_t i) {
-  auto numbers = known_ints(in(i));
-  if (!numbers) unsupported("input {} (\"{}\") must be a constant", i, node.inputs[i]);
-  return *numbers;
-}
-
 std::optional<std::vector<double>> known_floats(const Value* value) {
   if (!is_list(value) || !is_float(value->dtype())) return std::nullopt;
   const auto bytes = value->constant->data();
@@ -61,12 +55,6 @@ std::optional<std::vector<double>> known_floats(const Value* value) {
     }
   });
   return numbers;
-}
-
-double Call::const_scalar(size_t i) {
-  auto number = scalar_of(in(i));
-  if (!number) unsupported("input {} (\"{}\") must be a constant scalar", i, node.inputs[i]);
-  return *number;
 }
 
 const Attribute* Call::read(const char* name, Type type, bool required) {

@@ -29,9 +29,6 @@ class Call : public NodeBuilder {
   Value* in(size_t i);              // fails when it is left out
   Value* opt(size_t i);             // null when it is left out
   Values all();                     // of a variadic op; at least one
-  // The elements of an integer input that must be known when the model is loaded.
-  std::vector<int64_t> const_ints(size_t i);
-  double const_scalar(size_t i);
 
   bool has(const char* attribute) const { return node.find(attribute) != nullptr; }
   int64_t i(const char* attribute, std::optional<int64_t> otherwise = std::nullopt);

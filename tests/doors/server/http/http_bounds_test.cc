@@ -152,6 +152,7 @@ TEST(HttpBounds, AnswersThatNobodyTakesCountToo) {
   EXPECT_EQ(other.post("/", "a").body, "a");
   while (held.held() > 0)
     std::this_thread::sleep_for(1ms);  // an answer may be here before it is counted out
+  EXPECT_EQ(held.held(), 0u);
 }
 
 TEST(HttpBounds, ABodyThatDoesNotComeHoldsNothing) {
