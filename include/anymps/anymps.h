@@ -93,6 +93,10 @@ AMPS_API amps_status amps_dtype_parse(const char* name, amps_dtype* dtype);
 /* ---- Devices and memory ------------------------------------------------------------------- */
 
 typedef struct amps_device amps_device;
+typedef struct amps_executable amps_executable;
+typedef struct amps_stream amps_stream;
+typedef struct amps_event amps_event;
+typedef struct amps_profiler amps_profiler;
 
 /* "cpu", "reference", "null"; NULL or "": the default (ANYMPS_DRIVER). There is one device per
  * name; it lives as long as the process and needs no release. */
@@ -238,6 +242,52 @@ typedef struct amps_attr {
 AMPS_API amps_status amps_eager(amps_device* device, const amps_op* op, amps_tensor* const* inputs,
                                 size_t input_count, const amps_attr* attrs, size_t attr_count,
                                 amps_tensor** outputs, size_t output_count);
+
+/* ---- Calls without handles ---------------------------------------------------------------- */
+
+/* A tensor in the caller's memory, by value: nothing is wrapped, counted or kept. What a framework
+ * that owns its memory hands over for every call. */
+typedef struct amps_view {
+  void* data;             /* element [0, ..., 0]; of a tensor without elements it may be NULL */
+  const int64_t* dims;    /* `rank` extents */
+  const int64_t* strides; /* in elements; NULL: row-major */
+  amps_dtype dtype;
+  int32_t rank; /* -1: an optional input that is left out; at most AMPS_MAX_RANK */
+} amps_view;
+enum { AMPS_MAX_RANK = 64 };
+
+/* An op with its attributes, checked once for any number of calls, from any thread. */
+typedef struct amps_call amps_call;
+AMPS_API amps_status amps_call_create(amps_device* device, const amps_op* op,
+                                      const amps_attr* attrs, size_t attr_count, amps_call** call);
+AMPS_API void amps_call_release(amps_call* call);
+
+/* Computes into the outputs' memory: right dtypes and dims, any strides that keep the elements
+ * apart. It may be that of inputs, in part or in whole, but not that of another output. With a
+ * stream the call is queued there, in order with other work on it: the memory (not the views) must
+ * stay until it is done, and an error of the run is returned by amps_stream_synchronize. */
+AMPS_API amps_status amps_call_run(const amps_call* call, const amps_view* inputs,
+                                   size_t input_count, const amps_view* outputs,
+                                   size_t output_count, amps_stream* stream);
+
+/* What a result will be. */
+typedef struct amps_type {
+  amps_dtype dtype;
+  int32_t rank;
+  int64_t dims[AMPS_MAX_RANK]; /* the first `rank` are set */
+} amps_type;
+/* The types of the results, without a run. The inputs' memory is read only where shapes depend on
+ * elements. */
+AMPS_API amps_status amps_call_infer(const amps_call* call, const amps_view* inputs,
+                                     size_t input_count, amps_type* results, size_t result_count);
+
+/* What eager calls on the device had to do beside their kernels since it was last reset, as "text"
+ * or "json": ops whose calls ran the reference kernel, packed inputs or computed outputs aside. */
+AMPS_API amps_status amps_device_eager_report(amps_device* device, const char* format,
+                                              amps_string** text);
+AMPS_API amps_status amps_device_reset_eager_report(amps_device* device);
+/* Times every eager call on the device; NULL: no longer. The profiler may be released meanwhile. */
+AMPS_API amps_status amps_device_profile_eager(amps_device* device, amps_profiler* profiler);
 
 /* ---- Ops of your own ---------------------------------------------------------------------- */
 
@@ -418,11 +468,6 @@ AMPS_API amps_status amps_program_text(const amps_program* program, const char* 
 
 /* ---- Executables -------------------------------------------------------------------------- */
 
-typedef struct amps_executable amps_executable;
-typedef struct amps_stream amps_stream;
-typedef struct amps_event amps_event;
-typedef struct amps_profiler amps_profiler;
-
 /* The most threads that a caller, or ANYMPS_NUM_THREADS, may ask for. */
 #define AMPS_MAX_THREADS 1024
 
@@ -588,7 +633,9 @@ AMPS_API amps_status amps_doctor(amps_string** json);
   X(profiler_create) X(profiler_text) X(profiler_reset) X(profiler_release) X(doctor) \
   X(device_trim) X(executable_stateful) X(file_write) X(executable_text_for) \
   X(executable_result_dims_for) \
-  X(device_set_max_threads) X(device_thread_times)
+  X(device_set_max_threads) X(device_thread_times) \
+  X(call_create) X(call_release) X(call_run) X(call_infer) X(device_eager_report) \
+  X(device_reset_eager_report) X(device_profile_eager)
 /* clang-format on */
 
 typedef struct amps_api {

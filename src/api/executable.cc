@@ -261,7 +261,7 @@ amps_status amps_executable_run(amps_executable* executable, amps_tensor* const*
   return guard([&] {
     run_with(executable, feeds, feed_count, results, result_count, [&](const auto& in, auto& out) {
       executable->executable->run(in, out, stream ? stream->queue.get() : nullptr,
-                                  profiler ? &profiler->profiler : nullptr);
+                                  profiler ? profiler->profiler.get() : nullptr);
     });
   });
 }
@@ -388,7 +388,7 @@ amps_status amps_profiler_text(const amps_profiler* profiler, const char* format
                                amps_string** text) {
   return guard([&] {
     need(text, "text") = nullptr;
-    const Profiler& data = need(profiler, "profiler").profiler;
+    const Profiler& data = *need(profiler, "profiler").profiler;
     const std::string kind = &need(format, "format");
     require(kind == "table" || kind == "json" || kind == "trace",
             "[profiler] format '{}' is not one of table, json, trace", kind);
@@ -398,7 +398,7 @@ amps_status amps_profiler_text(const amps_profiler* profiler, const char* format
   });
 }
 amps_status amps_profiler_reset(amps_profiler* profiler) {
-  return guard([&] { need(profiler, "profiler").profiler.reset(); });
+  return guard([&] { need(profiler, "profiler").profiler->reset(); });
 }
 void amps_profiler_release(amps_profiler* profiler) { delete profiler; }
 

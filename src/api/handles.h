@@ -11,6 +11,7 @@
 #include "base/mapped_file.h"
 #include "graph/graph.h"
 #include "runtime/device.h"
+#include "runtime/eager_key.h"
 #include "runtime/executable.h"
 #include "runtime/profiler.h"
 
@@ -43,7 +44,11 @@ struct amps_event {
   anymps::EventRef event;
 };
 struct amps_profiler {
-  anymps::Profiler profiler;
+  std::shared_ptr<anymps::Profiler> profiler = std::make_shared<anymps::Profiler>();
+};
+struct amps_call {
+  amps_device* device = nullptr;
+  std::shared_ptr<const anymps::BoundOp> op;
 };
 
 namespace anymps::api {

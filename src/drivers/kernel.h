@@ -35,6 +35,9 @@ struct KernelRequest {
   std::vector<ConstantPtr> constants;
   // Elements of small integer inputs (shapes, axes, …) if they are known.
   std::vector<std::optional<std::vector<int64_t>>> contents;
+  // Names of attributes, numbers all, whose values come with each run (KernelArgs::parameters). A
+  // kernel that does not take them (see Kernel::takes_parameters) has used the values in `attrs`.
+  std::vector<std::string> parameters;
   PackedWeights* packed = nullptr;
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i].has_value(); }
@@ -56,6 +59,7 @@ struct KernelArgs {
   void* scratch = nullptr;  // scratch_bytes() of the kernel, 64-byte aligned; not kept between runs
   Queue* queue = nullptr;   // for drivers that launch
   StringStore* strings = nullptr;  // where kernels put strings that they make; set where there are
+  const double* parameters = nullptr;  // in the order of KernelRequest::parameters
 };
 
 class Kernel {
@@ -65,8 +69,13 @@ class Kernel {
   virtual size_t scratch_bytes() const { return 0; }
   // False when constant input i was packed at preparation, so its plain bytes may be dropped.
   virtual bool reads([[maybe_unused]] size_t i) const { return true; }
-  // True when output 0 may be the same memory as input i (same shape and strides).
-  virtual bool in_place([[maybe_unused]] size_t i) const { return false; }
+  // True when the output may be the same memory as the input (same shape and strides). A kernel
+  // that changes few of the elements then leaves the others alone.
+  virtual bool in_place([[maybe_unused]] size_t input, [[maybe_unused]] size_t output) const {
+    return false;
+  }
+  // True when all of the request's parameters are read from the run's arguments.
+  virtual bool takes_parameters() const { return false; }
   virtual std::string detail() const { return {}; }  // for the profiler: implementation, layout
 };
 using KernelPtr = std::shared_ptr<const Kernel>;

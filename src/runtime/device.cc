@@ -9,7 +9,6 @@
 #include "base/fork.h"
 #include "runtime/eager.h"
 #include "runtime/executable.h"
-#include "runtime/kernel_choice.h"
 
 namespace anymps {
 
@@ -105,15 +104,7 @@ void Device::copy(const Tensor& from, const Tensor& to, Queue& queue) {
     driver_.copy_on_device(to.data(), from.data(), from.desc.bytes(), &queue);
     return;
   }
-  // Kernels that move elements need not know the types that only lie in memory.
-  TensorDesc source = from.desc, target = to.desc;
-  if (contains(kNarrow, source.dtype)) source.dtype = target.dtype = DType::kU8;
-  if (source.dtype == DType::kString) source.dtype = target.dtype = DType::kU64;
-  static_assert(sizeof(void*) == sizeof(uint64_t));
-  void* in = from.data();
-  void* out = to.data();
-  choose_kernel(driver_, copy_request(source, target, "copy"))
-      .kernel->run({&in, &out, nullptr, &queue});
+  eager_->copy(view_of(from), view_of(to), queue);
 }
 
 bool is_list(const TensorDesc& desc) {

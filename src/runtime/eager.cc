@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/eager.h"
 
-#include <bit>
+#include <algorithm>
 
-#include "drivers/reference_fallback.h"
+#include "runtime/channels_last.h"
+#include "runtime/eager_request.h"
 #include "runtime/measure.h"
 
 namespace anymps {
@@ -13,225 +14,254 @@ namespace {
 // A primitive of oneDNN holds some 75 KB of code and tables; our own kernels hold next to nothing.
 constexpr size_t kPrimitiveWeight = 8;
 
-template <typename Key>
-void add_text(Key& key, const char* text) {
-  uint64_t word = 0;
-  int filled = 0;
-  for (; *text; ++text) {
-    word = word << 8 | static_cast<unsigned char>(*text);
-    if (++filled < 8) continue;
-    key.push_back(word);
-    word = 0;
-    filled = 0;
-  }
-  key.push_back(word << 8 | static_cast<uint64_t>(filled));
-}
-
-template <typename Key>
-void add_desc(Key& key, const TensorDesc& desc) {
-  const bool plain = desc.contiguous();
-  key.push_back(1u | static_cast<uint64_t>(desc.dtype) << 8 | static_cast<uint64_t>(plain) << 16 |
-                static_cast<uint64_t>(desc.shape.size()) << 32);
-  for (const int64_t extent : desc.shape) key.push_back(static_cast<uint64_t>(extent));
-  if (plain) return;
-  for (const int64_t stride : desc.strides) key.push_back(static_cast<uint64_t>(stride));
-}
-
-template <typename Key>
-void add_attr(Key& key, const EagerAttr& attr) {
-  add_text(key, attr.name);
-  key.push_back(static_cast<uint64_t>(attr.kind));
-  switch (attr.kind) {
-    case AttrKind::kFloat:
-      key.push_back(std::bit_cast<uint64_t>(attr.f));
-      break;
-    case AttrKind::kString:
-      add_text(key, attr.s);
-      break;
-    case AttrKind::kInts:
-      key.push_back(attr.ints.size());
-      for (const int64_t value : attr.ints) key.push_back(static_cast<uint64_t>(value));
-      break;
-    case AttrKind::kFloats:
-      key.push_back(attr.floats.size());
-      for (const double value : attr.floats) key.push_back(std::bit_cast<uint64_t>(value));
-      break;
-    default:
-      key.push_back(static_cast<uint64_t>(attr.i));
-  }
-}
-
-Attrs complete(const Op& op, std::span<const EagerAttr> attrs) {
-  NamedAttrs given;
-  for (const EagerAttr& attr : attrs) given.push_back(to_named(attr));
-  return Attrs(op, given);
+uint64_t next_epoch() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
 }
 
 }  // namespace
 
-NamedAttr to_named(const EagerAttr& attr) {
-  switch (attr.kind) {
-    case AttrKind::kFloat:
-      return {attr.name, attr.f};
-    case AttrKind::kString:
-      return {attr.name, attr.s};
-    case AttrKind::kInts:
-      return {attr.name, std::vector<int64_t>(attr.ints.begin(), attr.ints.end())};
-    case AttrKind::kFloats:
-      return {attr.name, std::vector<double>(attr.floats.begin(), attr.floats.end())};
-    default:
-      return {attr.name, attr.i};
+// An entry that stays while the call lasts: pinned in what the thread remembers, or held.
+class Eager::Use {
+ public:
+  Use() = default;
+  ~Use() { drop(); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+  explicit operator bool() const { return entry_ != nullptr; }
+  EagerEntry* operator->() const { return entry_; }
+  EagerEntry& operator*() const { return *entry_; }
+  void pin(RememberedEntries::Slot& slot) {
+    drop();
+    ++slot.pins;
+    slot_ = &slot;
+    entry_ = slot.entry.get();
   }
-}
-
-size_t Eager::KeyHash::operator()(const Key& key) const {
-  uint64_t hash = 0x9e3779b97f4a7c15u;
-  for (const uint64_t word : key) {
-    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-    hash ^= hash >> 32;
+  void hold(std::shared_ptr<EagerEntry> entry) {
+    drop();
+    entry_ = entry.get();
+    held_ = std::move(entry);
   }
-  return hash;
-}
-
-Content Eager::content_of(const Tensor& tensor) {
-  if (!is_list(tensor.desc)) return std::nullopt;
-  return device_.integers(tensor, device_.queue());
-}
-
-void Eager::add_content(Key& key, std::span<const Tensor* const> inputs) {
-  for (const Tensor* input : inputs) {
-    const auto content = input ? content_of(*input) : std::nullopt;
-    key.push_back(content ? content->size() + 1 : 0);
-    if (!content) continue;
-    for (const int64_t value : *content) key.push_back(static_cast<uint64_t>(value));
+  void drop() {
+    if (slot_) --slot_->pins;
+    slot_ = nullptr;
+    entry_ = nullptr;
+    held_.reset();
   }
+
+ private:
+  EagerEntry* entry_ = nullptr;
+  RememberedEntries::Slot* slot_ = nullptr;
+  std::shared_ptr<EagerEntry> held_;
+};
+
+Eager::Eager(Device& device, size_t capacity)
+    : device_(device), entries_(capacity), epoch_(next_epoch()) {}
+
+CacheStats Eager::stats() const {
+  CacheStats stats = entries_.stats();
+  stats.hits += remembered_.load(std::memory_order_relaxed);
+  return stats;
 }
 
-std::shared_ptr<Eager::Entry> Eager::prepare(const Op& op, std::span<const Tensor* const> inputs,
-                                             std::span<const EagerAttr> attrs, size_t outputs,
-                                             bool content, const std::vector<Shape>* measured) {
+void Eager::clear() {
+  const uint64_t before = epoch_.exchange(next_epoch());
+  RememberedEntries::of_this_thread().forget(before);
+  entries_.clear();
+}
+
+void Eager::find(Use& use, const EagerKey& key) {
+  const uint64_t hash = key.hash(), epoch = epoch_.load(std::memory_order_relaxed);
+  RememberedEntries::Slot& slot = RememberedEntries::of_this_thread().slot(hash);
+  if (slot.hash == hash && slot.epoch == epoch && slot.entry && slot.entry->key == key) {
+    remembered_.fetch_add(1, std::memory_order_relaxed);
+    return use.pin(slot);
+  }
+  std::shared_ptr<EagerEntry> found = entries_.find(key);
+  if (!found) return use.drop();
+  if (slot.pins > 0) return use.hold(std::move(found));
+  slot.hash = hash;
+  slot.epoch = epoch;
+  slot.entry = std::move(found);
+  use.pin(slot);
+}
+
+Content Eager::content_of(const TensorView& view, Queue& queue) {
+  const TensorDesc desc = desc_of(view);
+  if (!is_list(desc)) return std::nullopt;
+  return device_.integers(borrowed(view), queue);
+}
+
+std::shared_ptr<EagerEntry> Eager::prepare(const Request& request, bool content,
+                                           const std::vector<Shape>* measured) {
+  const Op& op = request.op;
   if (op.is(kStructural))
     fail(Code::kUnsupported, "[{}] is for graphs: it cannot be called by itself", op.name);
   const ThreadScope threads(device_.driver(), ThreadScope::Exactly{0});
-  auto entry = std::make_shared<Entry>(PreparedCall(device_, op, complete(op, attrs), ""));
+  auto entry =
+      std::make_shared<EagerEntry>(PreparedCall(device_, op, request.complete_attrs(), ""));
   PreparedCall& call = entry->call;
-  for (const Tensor* input : inputs) {
-    if (input)
-      call.add_input(input->desc, content ? content_of(*input) : std::nullopt);
-    else
+  for (const TensorView& input : request.inputs) {
+    if (input.absent()) {
+      entry->input_reach.emplace_back();
       call.add_absent();
+      continue;
+    }
+    call.add_input(desc_of(input), content ? content_of(input, request.queue) : std::nullopt);
+    entry->input_reach.push_back(byte_range(call.request.inputs.back().value()));
   }
-  entry->open = call.infer(outputs, "", measured);
+  entry->open = call.infer(request.outputs.size(), "", measured);
   if (entry->open != PreparedCall::kNothing) return entry;
-  call.choose();
+  entry->results = call.request.outputs;
+  for (size_t i = 0; i < request.outputs.size(); ++i) {
+    TensorDesc& desc = call.request.outputs[i];
+    if (!request.outputs[i].absent() && !row_major(request.outputs[i])) {
+      const TensorDesc given = desc_of(request.outputs[i]);
+      require(given.dtype == desc.dtype && given.shape == desc.shape,
+              "[{}] output {} must be {}, {} given", op.name, i, to_string(desc), to_string(given));
+      for (size_t axis = 0; axis < given.shape.size(); ++axis)
+        require(given.strides[axis] != 0 || given.shape[axis] <= 1,
+                "[{}] the elements of output {} share memory: {}", op.name, i, to_string(given));
+      desc = given;
+    }
+    entry->output_reach.push_back(byte_range(desc));
+  }
+  entry->written = call.request.outputs;
+  const bool strings = std::any_of(entry->results.begin(), entry->results.end(),
+                                   [](const auto& desc) { return desc.dtype == DType::kString; });
+  entry->strings = strings;
+  if (strings) call.request.outputs = entry->results;
+  if (!choose_channels_last(call)) call.choose();
+  for (size_t i = 0; i < call.aside.size(); ++i) {
+    if (strings && !entry->written[i].contiguous()) call.aside[i] = true;
+    if (call.aside[i]) entry->written[i] = entry->results[i];
+  }
+  const auto any = [](const std::vector<bool>& flags) {
+    return std::find(flags.begin(), flags.end(), true) != flags.end();
+  };
+  entry->copies = any(call.packed) || any(call.aside);
   if (call.choice->name.ends_with(":onednn")) entry->weight = kPrimitiveWeight;
   return entry;
 }
 
-std::vector<Shape> Eager::measure(const Op& op, std::span<const Tensor* const> inputs,
-                                  std::span<const EagerAttr> attrs, size_t outputs) {
-  MeasureInputs measured(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i]) measured.set(i, device_, *inputs[i], device_.queue());
-  return measured.measure(op, complete(op, attrs), outputs);
+std::vector<Shape> Eager::measure(const Request& request) {
+  MeasureInputs measured(request.inputs.size());
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    if (request.inputs[i].absent()) continue;
+    if (request.input_tensors.empty())
+      measured.set(i, device_, borrowed(request.inputs[i]), request.queue);
+    else
+      measured.set(i, device_, *request.input_tensors[i], request.queue);
+  }
+  return measured.measure(request.op, request.complete_attrs(), request.outputs.size());
 }
 
-// Elements point to strings of the inputs or of the run: the output gets its own.
-static StringStorePtr own_strings(Device& device, Text* elements, const TensorDesc& desc) {
-  require(device.driver().traits().host_visible, "[eager] device '{}' cannot hold strings",
-          device.name());
-  auto store = std::make_shared<StringStore>();
-  for (int64_t i = 0; i < desc.count(); ++i) elements[i] = store->add(text_of(elements[i]));
-  return store;
+// Leaves the entry of the call in `use`, made now if it is not there.
+void Eager::look_up(Use& use, const Request& request) {
+  EagerKey key = request.key;
+  key.add(request.inputs.size() << 32 | request.outputs.size());
+  for (const TensorView& input : request.inputs) key.add(input);
+  for (const TensorView& output : request.outputs) key.add_output(output);
+  bool content = false;
+  const auto find_or_make = [&](const std::vector<Shape>* measured) {
+    find(use, key);
+    if (use) return;
+    auto made = prepare(request, content, measured);
+    made->key = key;
+    const size_t weight = made->weight;
+    use.hold(entries_.insert(key, std::move(made), weight));
+  };
+  find_or_make(nullptr);
+  if (use->open != PreparedCall::kNothing) request.queue.synchronize();
+  if (use->open == PreparedCall::kContents) {
+    content = true;
+    for (const TensorView& input : request.inputs) {
+      const Content elements = input.absent() ? std::nullopt : content_of(input, request.queue);
+      key.add(elements ? elements->size() + 1 : 0);
+      if (elements) key.add(*elements);
+    }
+    find_or_make(nullptr);
+  }
+  if (use->open == PreparedCall::kMeasure) {
+    const std::vector<Shape> shapes = measure(request);
+    for (const Shape& shape : shapes) {
+      key.add(shape.size() + 1);
+      key.add(std::span<const int64_t>(shape));
+    }
+    find_or_make(&shapes);
+  }
+}
+
+void Eager::call(const BoundOp& op, std::span<const TensorView> inputs,
+                 std::span<const TensorView> outputs, Queue& queue) {
+  const Request request{op.op, op.key, &op, {}, inputs, outputs, queue};
+  Use use;
+  look_up(use, request);
+  run(*use, request);
+}
+
+void Eager::check(const BoundOp& op, std::span<const TensorView> inputs,
+                  std::span<const TensorView> outputs, Queue& queue) {
+  Use use;
+  look_up(use, {op.op, op.key, &op, {}, inputs, outputs, queue});
+  for (size_t i = 0; i < outputs.size(); ++i) check_output(*use, i, outputs[i]);
+}
+
+void Eager::infer(const BoundOp& op, std::span<const TensorView> inputs, size_t count, Queue& queue,
+                  const std::function<void(size_t, const TensorDesc&)>& tell) {
+  const SmallVector<TensorView, 4> none(count);
+  Use use;
+  look_up(use, {op.op, op.key, &op, {}, inputs, none, queue});
+  for (size_t i = 0; i < count; ++i) tell(i, use->results[i]);
 }
 
 void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
                  std::span<const EagerAttr> attrs, std::span<Tensor> outputs) {
-  Key key;
-  key.push_back(reinterpret_cast<uintptr_t>(&op));
-  key.push_back(inputs.size() << 32 | outputs.size());
+  SmallVector<TensorView, 8> from;
   for (const Tensor* input : inputs) {
-    if (!input) {
-      key.push_back(0);
-      continue;
-    }
-    if (input->container != Container::kTensor)
+    if (input && input->container != Container::kTensor)
       fail(Code::kUnsupported, "[{}] lists and optionals are for graphs: give a tensor", op.name);
-    add_desc(key, input->desc);
+    from.push_back(input ? view_of(*input) : TensorView());
   }
-  for (const EagerAttr& attr : attrs) add_attr(key, attr);
-  std::shared_ptr<Entry> entry = entries_.find(key);
-  if (!entry) entry = keep(key, prepare(op, inputs, attrs, outputs.size(), false, nullptr));
-  bool content = false;
-  if (entry->open == PreparedCall::kContents) {
-    content = true;
-    add_content(key, inputs);
-    entry = entries_.find(key);
-    if (!entry) entry = keep(key, prepare(op, inputs, attrs, outputs.size(), true, nullptr));
-  }
-  if (entry->open == PreparedCall::kMeasure) {
-    const std::vector<Shape> shapes = measure(op, inputs, attrs, outputs.size());
-    for (const Shape& shape : shapes) {
-      key.push_back(shape.size() + 1);
-      for (const int64_t extent : shape) key.push_back(static_cast<uint64_t>(extent));
-    }
-    entry = entries_.find(key);
-    if (!entry) entry = keep(key, prepare(op, inputs, attrs, outputs.size(), content, &shapes));
-  }
-
-  const PreparedCall& ready = entry->call;
-  const Kernel& kernel = *ready.choice->kernel;
-  SmallVector<void*, 8> in, out;
-  std::vector<Tensor> copies;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (ready.packed[i]) copies.push_back(device_.contiguous(*inputs[i]));
-    in.push_back(ready.packed[i] ? copies.back().data() : inputs[i] ? inputs[i]->data() : nullptr);
-  }
-  // An output that shares memory with an input the kernel cannot overwrite, or that is strided, is
-  // computed aside and copied.
-  SmallVector<size_t, 4> aside;
-  std::vector<Tensor> temporaries;
+  SmallVector<TensorView, 4> to;
+  for (const Tensor& output : outputs) to.push_back(output.buffer ? view_of(output) : TensorView());
+  const EagerKey key(op, attrs);
+  const Request request{op, key, nullptr, attrs, from, to, device_.queue(), inputs};
+  Use use;
+  look_up(use, request);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    Tensor& output = outputs[i];
-    const TensorDesc& desc = ready.request.outputs[i];
-    const bool given = output.buffer != nullptr;
-    if (!given) output = device_.empty(desc.dtype, desc.shape);
-    require(output.desc.dtype == desc.dtype && output.desc.shape == desc.shape,
-            "[{}] output {} must be {}, {} given", op.name, i, to_string(desc),
-            to_string(output.desc));
-    bool direct = output.desc.contiguous();
-    for (size_t axis = 0; !direct && axis < output.desc.shape.size(); ++axis)
-      require(output.desc.strides[axis] != 0 || output.desc.shape[axis] <= 1,
-              "[{}] the elements of output {} share memory: {}", op.name, i,
-              to_string(output.desc));
-    for (size_t k = 0; given && direct && k < in.size(); ++k)
-      if (inputs[k] && !ready.packed[k] && share_memory(*inputs[k], output))
-        direct = i == 0 && in[k] == output.data() && kernel.in_place(k);
-    for (size_t k = 0; given && k < i; ++k)
-      require(!share_memory(outputs[k], output), "[{}] outputs {} and {} share memory", op.name, k,
-              i);
-    if (direct) {
-      out.push_back(output.data());
-    } else {
-      aside.push_back(i);
-      temporaries.push_back(device_.empty(desc.dtype, desc.shape));
-      out.push_back(temporaries.back().data());
-    }
+    if (outputs[i].buffer) continue;
+    outputs[i] = device_.empty(use->results[i].dtype, use->results[i].shape);
+    to[i] = view_of(outputs[i]);
   }
-  BufferRef scratch;
-  if (kernel.scratch_bytes()) scratch = device_.allocator().allocate(kernel.scratch_bytes());
-  StringStore strings;
-  kernel.run(
-      {in.data(), out.data(), scratch ? scratch->data() : nullptr, &device_.queue(), &strings});
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (const TensorDesc& desc = ready.request.outputs[i]; desc.dtype == DType::kString)
-      outputs[i].strings = own_strings(device_, static_cast<Text*>(out[i]), desc);
-  for (size_t i = 0; i < aside.size(); ++i) {
-    const KernelRequest copy = copy_request(temporaries[i].desc, outputs[aside[i]].desc, "output");
-    void* from = temporaries[i].data();
-    void* to = outputs[aside[i]].data();
-    make_fallback_kernel(device_.driver(), copy)->run({&from, &to, nullptr, &device_.queue()});
-  }
+  run(*use, {op, key, nullptr, attrs, from, to, device_.queue(), inputs, outputs});
+}
+
+void Eager::copy(const TensorView& from, const TensorView& to, Queue& queue) {
+  static const BoundOp& identity = *new BoundOp(get_op("identity"), {});
+  // Kernels that move elements need not know the types that only lie in memory.
+  TensorView source = from, target = to;
+  if (contains(kNarrow, source.dtype)) source.dtype = target.dtype = DType::kU8;
+  if (source.dtype == DType::kString) source.dtype = target.dtype = DType::kU64;
+  static_assert(sizeof(void*) == sizeof(uint64_t));
+  call(identity, {&source, 1}, {&target, 1}, queue);
+}
+
+std::map<std::string, EagerCounts> Eager::counts() const {
+  std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void Eager::reset_counts() {
+  std::lock_guard lock(mutex_);
+  counts_.clear();
+}
+
+void Eager::watch(std::shared_ptr<Profiler> profiler) {
+  std::lock_guard lock(mutex_);
+  profiler_ = std::move(profiler);
+  watched_.store(profiler_ != nullptr, std::memory_order_relaxed);
 }
 
 }  // namespace anymps

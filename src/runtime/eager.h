@@ -1,66 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
-// One op at a time, without a graph. A call is a look-up: its key is a few words made from the op,
-// the attributes and the tensors' descriptions (never their elements, so scalars do not fill the
-// cache), and the entry is a prepared kernel with the descriptions of its results.
+// One op at a time, without a graph. A call is a look-up: its key is made from the op, the
+// attributes and the tensors' descriptions (never their elements, so scalars do not fill the
+// cache), and the entry is a prepared kernel with the descriptions of its results. Each thread
+// remembers the entries that it used last, so that the usual call takes no lock.
 #pragma once
 
+#include <atomic>
+#include <functional>
+#include <map>
 #include <span>
 
 #include "runtime/device.h"
-#include "runtime/preparation.h"
+#include "runtime/eager_entry.h"
+#include "runtime/eager_key.h"
+#include "runtime/profiler.h"
 
 namespace anymps {
 
-// An attribute as a caller has it: no allocation until the call misses the cache.
-struct EagerAttr {
-  const char* name = nullptr;
-  AttrKind kind = AttrKind::kInt;
-  int64_t i = 0;
-  double f = 0;
-  const char* s = nullptr;
-  std::span<const int64_t> ints;
-  std::span<const double> floats;
+// What an op's calls had to do beside their kernels, or had no kernel for.
+struct EagerCounts {
+  uint64_t calls = 0;      // those counted here: with a copy, or by the reference kernel
+  uint64_t reference = 0;  // calls of the reference kernel on another driver
+  uint64_t packed = 0;     // inputs that were copied to be dense
+  uint64_t aside = 0;      // outputs that were computed elsewhere and copied
 };
-
-NamedAttr to_named(const EagerAttr& attr);
 
 class Eager {
  public:
-  Eager(Device& device, size_t capacity) : device_(device), entries_(capacity) {}
+  Eager(Device& device, size_t capacity);
 
+  // All in the caller's memory. Outputs may have any strides that keep their elements apart, and
+  // may share memory with inputs, but not with each other.
+  void call(const BoundOp& op, std::span<const TensorView> inputs,
+            std::span<const TensorView> outputs, Queue& queue);
+  // Fails as the call would before its kernel runs, and prepares it. What the queue holds is waited
+  // for where shapes depend on elements.
+  void check(const BoundOp& op, std::span<const TensorView> inputs,
+             std::span<const TensorView> outputs, Queue& queue);
+  // Tells the descriptions of the results, row-major, without a run.
+  void infer(const BoundOp& op, std::span<const TensorView> inputs, size_t count, Queue& queue,
+             const std::function<void(size_t, const TensorDesc&)>& tell);
   // Null inputs are absent. Outputs without a buffer are made; others are written to.
   void call(const Op& op, std::span<const Tensor* const> inputs, std::span<const EagerAttr> attrs,
             std::span<Tensor> outputs);
+  // Elements from one place to another of the same dtype and shape, whatever the strides.
+  void copy(const TensorView& from, const TensorView& to, Queue& queue);
 
-  CacheStats stats() const { return entries_.stats(); }
-  void clear() { entries_.clear(); }
+  CacheStats stats() const;
+  // Other threads let go of what they remember at their next calls.
+  void clear();
+
+  std::map<std::string, EagerCounts> counts() const;  // by op
+  void reset_counts();
+  // Every call is timed while there is a profiler; null: none.
+  void watch(std::shared_ptr<Profiler> profiler);
 
  private:
-  using Key = SmallVector<uint64_t, 48>;
-  struct KeyHash {
-    size_t operator()(const Key& key) const;
-  };
-  struct Entry {
-    explicit Entry(PreparedCall prepared) : call(std::move(prepared)) {}
-    PreparedCall call;
-    PreparedCall::Open open = PreparedCall::kNothing;  // look up again with what it names
-    size_t weight = 1;                                 // in the cache
-  };
+  class Use;
+  struct Request;
 
-  std::shared_ptr<Entry> keep(const Key& key, std::shared_ptr<Entry> entry) {
-    const size_t weight = entry->weight;
-    return entries_.insert(key, std::move(entry), weight);
-  }
-  std::shared_ptr<Entry> prepare(const Op& op, std::span<const Tensor* const> inputs,
-                                 std::span<const EagerAttr> attrs, size_t outputs, bool content,
-                                 const std::vector<Shape>* measured);
-  std::vector<Shape> measure(const Op& op, std::span<const Tensor* const> inputs,
-                             std::span<const EagerAttr> attrs, size_t outputs);
-  Content content_of(const Tensor& tensor);
-  void add_content(Key& key, std::span<const Tensor* const> inputs);
+  void find(Use& use, const EagerKey& key);
+  void look_up(Use& use, const Request& request);
+  std::shared_ptr<EagerEntry> prepare(const Request& request, bool content,
+                                      const std::vector<Shape>* measured);
+  std::vector<Shape> measure(const Request& request);
+  Content content_of(const TensorView& view, Queue& queue);
+  static void check_output(const EagerEntry& entry, size_t i, const TensorView& output);
+  void run(const EagerEntry& entry, const Request& request);
+  void run_kernel(const EagerEntry& entry, const KernelArgs& args);
+  void count(const EagerEntry& entry, uint64_t packed, uint64_t aside);
 
   Device& device_;
-  LruCache<Key, Entry, KeyHash> entries_;
+  LruCache<EagerKey, EagerEntry, EagerKeyHash> entries_;
+  std::atomic<uint64_t> epoch_, remembered_{0};
+  std::atomic<bool> watched_{false};
+  mutable ForkMutex mutex_;  // guards what follows
+  std::map<std::string, EagerCounts> counts_;
+  std::shared_ptr<Profiler> profiler_;
 };
 
 }  // namespace anymps

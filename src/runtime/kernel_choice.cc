@@ -34,6 +34,22 @@ KernelRequest copy_request(const TensorDesc& from, const TensorDesc& to, std::st
   return request;
 }
 
+double flops(const KernelRequest& request) {
+  std::vector<Shape> in, out;
+  for (const auto& desc : request.inputs) in.push_back(desc ? desc->shape : Shape());
+  for (const auto& desc : request.outputs) out.push_back(desc.shape);
+  if (request.op->cost) return request.op->cost(request.attrs, in, out);
+  return request.op->is(kElementwise) ? static_cast<double>(request.outputs[0].count()) : 0;
+}
+
+double bytes_moved(const KernelRequest& request) {
+  double bytes = 0;
+  for (const auto& input : request.inputs)
+    if (input) bytes += static_cast<double>(input->bytes());
+  for (const TensorDesc& output : request.outputs) bytes += static_cast<double>(output.bytes());
+  return bytes;
+}
+
 KernelChoice choose_kernel(Driver& driver, const KernelRequest& request) {
   size_t bytes = 0;
   for (const TensorDesc& output : request.outputs)

@@ -18,6 +18,10 @@ struct KernelChoice {
 // Never returns a null kernel: fails with code kUnsupported and the refusals.
 KernelChoice choose_kernel(Driver& driver, const KernelRequest& request);
 
+// What a run takes, for the profiler.
+double flops(const KernelRequest& request);
+double bytes_moved(const KernelRequest& request);
+
 // A request to copy elements from one place to another of the same dtype and shape.
 KernelRequest copy_request(const TensorDesc& from, const TensorDesc& to, std::string node);
 

@@ -275,7 +275,7 @@ class PlanBuilder {
     Place& out = outputs[0];
     if (out.where.kind != Location::kArena) return;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!node.inputs[i] || !kernel.in_place(i)) continue;
+      if (!node.inputs[i] || !kernel.in_place(i, 0)) continue;
       const Place& in = inputs[i];
       if (in.where.kind != Location::kArena || in.where.offset != 0) continue;
       if (!in.desc.contiguous() || in.desc.bytes() != out.desc.bytes()) continue;
@@ -338,22 +338,11 @@ class PlanBuilder {
       Place scratch = new_arena(step.name + " (scratch)", kernel.scratch_bytes());
       step.scratch = new_pointer(scratch);
     }
-    for (size_t i = 0; i < request.inputs.size(); ++i)
-      if (request.inputs[i]) step.bytes += static_cast<double>(request.inputs[i]->bytes());
-    for (const TensorDesc& output : request.outputs)
-      step.bytes += static_cast<double>(output.bytes());
+    step.bytes = bytes_moved(request);
     step.flops = flops(request);
     if (options_.share_memory) request.constants.clear();
     step.request = std::move(request);
     plan_->steps_.push_back(std::move(step));
-  }
-
-  static double flops(const KernelRequest& request) {
-    std::vector<Shape> in, out;
-    for (const auto& desc : request.inputs) in.push_back(desc ? desc->shape : Shape());
-    for (const auto& desc : request.outputs) out.push_back(desc.shape);
-    if (request.op->cost) return request.op->cost(request.attrs, in, out);
-    return request.op->is(kElementwise) ? static_cast<double>(request.outputs[0].count()) : 0;
   }
 
   // Outputs that are feeds, constants, views, or the second name of another output.

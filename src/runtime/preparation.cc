@@ -84,20 +84,33 @@ bool PreparedCall::find_views() {
 void PreparedCall::choose(const Choose& choose) {
   choice = choose(request);
   packed.assign(request.inputs.size(), false);
-  if (!choice->is_fallback) return;
-  std::vector<bool> strided(packed);
-  KernelRequest dense = request;
-  for (size_t i = 0; i < strided.size(); ++i) {
-    if (!request.has(i) || request.in(i).contiguous()) continue;
-    strided[i] = true;
-    dense.inputs[i] = TensorDesc(request.in(i).dtype, request.in(i).shape);
-  }
-  if (std::find(strided.begin(), strided.end(), true) == strided.end()) return;
-  auto better = choose(dense);
-  if (better->is_fallback) return;
-  choice = std::move(better);
-  packed = std::move(strided);
-  request.inputs = std::move(dense.inputs);
+  aside.assign(request.outputs.size(), false);
+  // Copying is what makes tensors dense, so it takes them as they are.
+  if (!choice->is_fallback || request.op == &get_op("identity")) return;
+  std::vector<bool> strided_inputs(packed), strided_outputs(aside);
+  bool any_input = false, any_output = false;
+  for (size_t i = 0; i < strided_inputs.size(); ++i)
+    if (request.has(i) && !request.in(i).contiguous()) strided_inputs[i] = any_input = true;
+  for (size_t i = 0; i < strided_outputs.size(); ++i)
+    if (!request.out(i).contiguous()) strided_outputs[i] = any_output = true;
+  const auto with_dense = [&](bool inputs, bool outputs) {
+    if ((inputs && !any_input) || (outputs && !any_output)) return false;
+    KernelRequest dense = request;
+    for (size_t i = 0; inputs && i < strided_inputs.size(); ++i)
+      if (strided_inputs[i]) dense.inputs[i] = TensorDesc(request.in(i).dtype, request.in(i).shape);
+    for (size_t i = 0; outputs && i < strided_outputs.size(); ++i)
+      if (strided_outputs[i])
+        dense.outputs[i] = TensorDesc(request.out(i).dtype, request.out(i).shape);
+    auto better = choose(dense);
+    if (better->is_fallback) return false;
+    choice = std::move(better);
+    request.inputs = std::move(dense.inputs);
+    request.outputs = std::move(dense.outputs);
+    if (inputs) packed = strided_inputs;
+    if (outputs) aside = strided_outputs;
+    return true;
+  };
+  if (!with_dense(false, true) && !with_dense(true, false)) with_dense(true, true);
 }
 
 void PreparedCall::choose() {

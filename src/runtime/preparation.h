@@ -46,15 +46,16 @@ struct PreparedCall {
 
   // Fills `views`; false: the op must compute.
   bool find_views();
-  // Finds a kernel. Where only the reference takes the inputs' strides, another one may take dense
-  // inputs: then `packed` says which are to be copied, and the request is for the copies.
+  // Finds a kernel. Where only the reference takes the strides, another one may take dense tensors:
+  // then `packed` says which inputs are to be copied before, `aside` which outputs after, and the
+  // request is for the copies.
   void choose(const Choose& choose);
   void choose();  // the driver's first
 
   KernelRequest request;
   std::vector<OutputView> views;  // of each output; not empty: there is no kernel
   std::shared_ptr<const KernelChoice> choice;
-  std::vector<bool> packed;
+  std::vector<bool> packed, aside;
 
  private:
   Device& device_;

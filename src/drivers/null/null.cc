@@ -16,7 +16,7 @@ class NullKernel final : public Kernel {
  public:
   void run(const KernelArgs&) const override { launches.fetch_add(1, std::memory_order_relaxed); }
   bool reads(size_t) const override { return false; }
-  bool in_place(size_t) const override { return true; }
+  bool in_place(size_t, size_t) const override { return true; }
 };
 
 // Nothing is ever written to it, so there can be more of it than the machine has.

@@ -41,7 +41,9 @@ class TileKernel final : public Kernel {
     }
     parallel_for(0, units_, unit_ns_, [&](int64_t b, int64_t e) { run_units(args, b, e); });
   }
-  bool in_place(size_t i) const override { return i < 64 && (in_place_ >> i & 1); }
+  bool in_place(size_t input, size_t output) const override {
+    return output == 0 && input < 64 && (in_place_ >> input & 1);
+  }
   std::string detail() const override { return detail_; }
 
  private:

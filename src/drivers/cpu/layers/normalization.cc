@@ -84,7 +84,9 @@ class RowNorm final : public Kernel {
                    for (int64_t i = begin; i < end; ++i) run_row(args, i);
                  });
   }
-  bool in_place(size_t i) const override { return i == 0 && in_place_; }
+  bool in_place(size_t input, size_t output) const override {
+    return input == 0 && output == 0 && in_place_;
+  }
 
  private:
   void run_row(const KernelArgs& args, int64_t index) const {
@@ -151,7 +153,9 @@ class ChannelNorm final : public Kernel {
                    for (int64_t i = begin; i < end; ++i) run_group(args, i / groups_, i % groups_);
                  });
   }
-  bool in_place(size_t i) const override { return i == 0 && in_place_; }
+  bool in_place(size_t input, size_t output) const override {
+    return input == 0 && output == 0 && in_place_;
+  }
 
  private:
   void run_group(const KernelArgs& args, int64_t image, int64_t group) const {

@@ -76,7 +76,9 @@ class Softmax final : public Kernel {
                    }
                  });
   }
-  bool in_place(size_t i) const override { return i == 0 && in_place_; }
+  bool in_place(size_t input, size_t output) const override {
+    return input == 0 && output == 0 && in_place_;
+  }
 
  private:
   template <typename T>

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls without handles: views of the caller's memory in, results in the caller's memory out.
+#include <nlohmann/json.hpp>
+
+#include "api/attrs.h"
+#include "api/handles.h"
+#include "runtime/eager.h"
+
+using namespace anymps;
+using namespace anymps::api;
+
+namespace {
+
+using Views = SmallVector<TensorView, 8>;
+
+Views checked(const amps_view* views, size_t count, const char* what, const Op& op) {
+  if (!views && count > 0) fail(Code::kInvalidArgument, "[{}] the {}s are NULL", op.name, what);
+  Views result;
+  for (size_t i = 0; i < count; ++i) {
+    const amps_view& view = views[i];
+    if (view.rank < 0) {
+      result.push_back(TensorView());
+      continue;
+    }
+    if (view.rank > AMPS_MAX_RANK || (view.rank > 0 && !view.dims)) [[unlikely]]
+      fail(Code::kInvalidArgument, "[{}] {} {} has {} axes{}", op.name, what, i, view.rank,
+           view.dims ? fmt::format("; {} are the most", static_cast<int>(AMPS_MAX_RANK))
+                     : ", but its dims are NULL");
+    bool empty = false;
+    for (int32_t axis = 0; axis < view.rank; ++axis) {
+      if (view.dims[axis] < 0) [[unlikely]]
+        fail(Code::kInvalidArgument, "[{}] {} {} has the extent {}", op.name, what, i,
+             view.dims[axis]);
+      empty = empty || view.dims[axis] == 0;
+    }
+    if (!view.data && !empty) [[unlikely]]
+      fail(Code::kInvalidArgument, "[{}] the memory of {} {} is NULL", op.name, what, i);
+    result.push_back({view.data, view.dims, view.strides, checked_dtype(view.dtype), view.rank});
+  }
+  return result;
+}
+
+// Views whose dims and strides live with them, for work that runs later.
+struct KeptViews {
+  explicit KeptViews(const Views& given) : views(given) {
+    size_t count = 0;
+    for (const TensorView& view : given) count += 2 * static_cast<size_t>(std::max(view.rank, 0));
+    numbers.reserve(count);  // pointers into it stay
+    for (TensorView& view : views) {
+      view.dims = keep(view.dims, view.rank);
+      view.strides = keep(view.strides, view.rank);
+    }
+  }
+  KeptViews(const KeptViews&) = delete;
+  KeptViews& operator=(const KeptViews&) = delete;
+
+  const int64_t* keep(const int64_t* from, int32_t rank) {
+    if (!from || rank <= 0) return nullptr;
+    numbers.insert(numbers.end(), from, from + rank);
+    return numbers.data() + numbers.size() - rank;
+  }
+
+  Views views;
+  std::vector<int64_t> numbers;
+};
+
+std::string report_text(const std::map<std::string, EagerCounts>& counts) {
+  std::string text = fmt::format("{:<24} {:>10} {:>10} {:>10} {:>10}\n", "op", "calls", "reference",
+                                 "packed", "aside");
+  for (const auto& [op, count] : counts)
+    text += fmt::format("{:<24} {:>10} {:>10} {:>10} {:>10}\n", op, count.calls, count.reference,
+                        count.packed, count.aside);
+  return text;
+}
+
+std::string report_json(const std::map<std::string, EagerCounts>& counts) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const auto& [op, count] : counts)
+    rows.push_back({{"op", op},
+                    {"calls", count.calls},
+                    {"reference", count.reference},
+                    {"packed", count.packed},
+                    {"aside", count.aside}});
+  return rows.dump();
+}
+
+}  // namespace
+
+extern "C" {
+
+amps_status amps_call_create(amps_device* device, const amps_op* op, const amps_attr* attrs,
+                             size_t attr_count, amps_call** call) {
+  return guard([&] {
+    need(call, "call") = nullptr;
+    need(device, "device");
+    require(attrs || attr_count == 0, "[api] attrs is NULL");
+    std::vector<EagerAttr> given;
+    for (size_t i = 0; i < attr_count; ++i) given.push_back(eager_attr(attrs[i]));
+    *call = new amps_call{
+        device, std::make_shared<const BoundOp>(*op_of(&need(op, "op")), std::span(given))};
+  });
+}
+
+void amps_call_release(amps_call* call) { delete call; }
+
+amps_status amps_call_run(const amps_call* call, const amps_view* inputs, size_t input_count,
+                          const amps_view* outputs, size_t output_count, amps_stream* stream) {
+  return guard([&] {
+    Device& device = *need(call, "call").device->device;
+    const BoundOp& op = *call->op;
+    const Views in = checked(inputs, input_count, "input", op.op);
+    const Views out = checked(outputs, output_count, "output", op.op);
+    for (size_t i = 0; i < out.size(); ++i)
+      require(!out[i].absent(), "[{}] output {} is left out", op.op.name, i);
+    if (!stream) return device.eager().call(op, in, out, device.queue());
+    require(stream->device == call->device, "[{}] the stream is of device '{}', not '{}'",
+            op.op.name, stream->device->device->name(), device.name());
+    device.eager().check(op, in, out, *stream->queue);
+    auto from = std::make_shared<const KeptViews>(in), to = std::make_shared<const KeptViews>(out);
+    stream->queue->submit([bound = call->op, owner = call->device->device, from, to] {
+      owner->eager().call(*bound, from->views, to->views, owner->queue());
+    });
+  });
+}
+
+amps_status amps_call_infer(const amps_call* call, const amps_view* inputs, size_t input_count,
+                            amps_type* results, size_t result_count) {
+  return guard([&] {
+    Device& device = *need(call, "call").device->device;
+    require(results || result_count == 0, "[api] results is NULL");
+    const BoundOp& op = *call->op;
+    const Views in = checked(inputs, input_count, "input", op.op);
+    device.eager().infer(op, in, result_count, device.queue(),
+                         [&](size_t i, const TensorDesc& desc) {
+                           require(desc.rank() <= AMPS_MAX_RANK, "[{}] result {} has {} axes",
+                                   op.op.name, i, desc.rank());
+                           results[i].dtype = static_cast<amps_dtype>(desc.dtype);
+                           results[i].rank = static_cast<int32_t>(desc.rank());
+                           std::copy(desc.shape.begin(), desc.shape.end(), results[i].dims);
+                         });
+  });
+}
+
+amps_status amps_device_eager_report(amps_device* device, const char* format, amps_string** text) {
+  return guard([&] {
+    need(text, "text") = nullptr;
+    const auto counts = need(device, "device").device->eager().counts();
+    const std::string_view wanted = &need(format, "format");
+    require(wanted == "text" || wanted == "json", "[api] a report comes as text or json, not '{}'",
+            wanted);
+    *text = new_string(wanted == "json" ? report_json(counts) : report_text(counts));
+  });
+}
+
+amps_status amps_device_reset_eager_report(amps_device* device) {
+  return guard([&] { need(device, "device").device->eager().reset_counts(); });
+}
+
+amps_status amps_device_profile_eager(amps_device* device, amps_profiler* profiler) {
+  return guard([&] {
+    need(device, "device").device->eager().watch(profiler ? profiler->profiler : nullptr);
+  });
+}
+
+}  // extern "C"

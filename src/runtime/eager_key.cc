@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/eager_key.h"
+
+namespace anymps {
+
+NamedAttr to_named(const EagerAttr& attr) {
+  switch (attr.kind) {
+    case AttrKind::kFloat:
+      return {attr.name, attr.f};
+    case AttrKind::kString:
+      return {attr.name, attr.s};
+    case AttrKind::kInts:
+      return {attr.name, std::vector<int64_t>(attr.ints.begin(), attr.ints.end())};
+    case AttrKind::kFloats:
+      return {attr.name, std::vector<double>(attr.floats.begin(), attr.floats.end())};
+    default:
+      return {attr.name, attr.i};
+  }
+}
+
+Attrs complete(const Op& op, std::span<const EagerAttr> attrs) {
+  NamedAttrs given;
+  for (const EagerAttr& attr : attrs) given.push_back(to_named(attr));
+  return Attrs(op, given);
+}
+
+EagerKey::EagerKey(const Op& op, std::span<const EagerAttr> attrs) {
+  add(reinterpret_cast<uintptr_t>(&op));
+  for (const EagerAttr& attr : attrs) {
+    add_text(attr.name);
+    add(static_cast<uint64_t>(attr.kind));
+    switch (attr.kind) {
+      case AttrKind::kFloat:
+        add(std::bit_cast<uint64_t>(attr.f));
+        break;
+      case AttrKind::kString:
+        add_text(attr.s);
+        break;
+      case AttrKind::kInts:
+        add(attr.ints.size());
+        add(attr.ints);
+        break;
+      case AttrKind::kFloats:
+        add(attr.floats.size());
+        for (const double value : attr.floats) add(std::bit_cast<uint64_t>(value));
+        break;
+      default:
+        add(static_cast<uint64_t>(attr.i));
+    }
+  }
+}
+
+void EagerKey::add(std::span<const int64_t> numbers) {
+  for (const int64_t number : numbers) add(static_cast<uint64_t>(number));
+}
+
+void EagerKey::add(const TensorView& view) {
+  if (view.absent()) return add(0);
+  const bool plain = row_major(view);
+  const auto rank = static_cast<size_t>(view.rank);
+  add(1u | static_cast<uint64_t>(view.dtype) << 8 | static_cast<uint64_t>(plain) << 16 |
+      static_cast<uint64_t>(rank) << 32);
+  add({view.dims, rank});
+  if (!plain) add({view.strides, rank});
+}
+
+void EagerKey::add_output(const TensorView& view) {
+  if (view.absent() || row_major(view)) return add(0);
+  add(view);
+}
+
+void EagerKey::add_text(const char* text) {
+  uint64_t word = 0;
+  int filled = 0;
+  for (; *text; ++text) {
+    word = word << 8 | static_cast<unsigned char>(*text);
+    if (++filled < 8) continue;
+    add(word);
+    word = 0;
+    filled = 0;
+  }
+  add(word << 8 | static_cast<uint64_t>(filled));
+}
+
+}  // namespace anymps

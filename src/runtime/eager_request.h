@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// One eager call on its way from the look-up to the kernel, whatever its tensors came in.
+#pragma once
+
+#include "runtime/eager.h"
+
+namespace anymps {
+
+struct Eager::Request {
+  const Op& op;
+  const EagerKey& key;   // of the op and its attributes
+  const BoundOp* bound;  // the attributes; or else
+  std::span<const EagerAttr> attrs;
+  std::span<const TensorView> inputs, outputs;  // outputs to be made are absent
+  Queue& queue;
+  // The same where they came as tensors.
+  std::span<const Tensor* const> input_tensors = {};
+  std::span<Tensor> output_tensors = {};
+
+  Attrs complete_attrs() const { return bound ? bound->attrs : complete(op, attrs); }
+};
+
+}  // namespace anymps
