@@ -98,8 +98,9 @@ typedef struct amps_stream amps_stream;
 typedef struct amps_event amps_event;
 typedef struct amps_profiler amps_profiler;
 
-/* "cpu", "reference", "null"; NULL or "": the default (ANYMPS_DRIVER). There is one device per
- * name; it lives as long as the process and needs no release. */
+/* "cpu", "reference", "null"; NULL or "": the default (ANYMPS_DRIVER). "cpu:1" to "cpu:63" are
+ * further devices of the same driver, with memory, limits, statistics and caches of their own.
+ * There is one device per name; it lives as long as the process and needs no release. */
 AMPS_API amps_status amps_device_get(const char* name, amps_device** device);
 AMPS_API size_t amps_device_count(void);
 AMPS_API const char* amps_device_name_at(size_t index); /* NULL past the end */
@@ -136,6 +137,19 @@ AMPS_API amps_status amps_device_trim(amps_device* device);
 /* The most that `reserved` may be. 0: the default, MPS_MEMORY_LIMIT, or what the machine or its
  * container has. What does not fit is AMPS_OUT_OF_MEMORY. */
 AMPS_API amps_status amps_device_set_memory_limit(amps_device* device, size_t bytes);
+
+/* What the device may hold in all (its limit), and what of that is not in use. */
+AMPS_API amps_status amps_device_memory_info(amps_device* device, uint64_t* free_bytes,
+                                             uint64_t* total_bytes);
+
+/* Raw memory of the device, for frameworks that make their own tensors. It goes back with the
+ * release, but not before the work is done that the recorded streams had at that moment. */
+typedef struct amps_buffer amps_buffer;
+AMPS_API amps_status amps_buffer_create(amps_device* device, size_t bytes, amps_buffer** buffer);
+AMPS_API void* amps_buffer_data(const amps_buffer* buffer);
+AMPS_API size_t amps_buffer_size(const amps_buffer* buffer);
+AMPS_API amps_status amps_buffer_record_stream(amps_buffer* buffer, amps_stream* stream);
+AMPS_API void amps_buffer_release(amps_buffer* buffer);
 
 typedef struct amps_cache_stats {
   size_t size; /* sizeof(amps_cache_stats), set by the caller */
@@ -509,6 +523,11 @@ AMPS_API amps_status amps_executable_run(amps_executable* executable, amps_tenso
                                          size_t feed_count, amps_tensor** results,
                                          size_t result_count, amps_stream* stream,
                                          amps_profiler* profiler);
+/* The same on views, all given, of any strides: results that are not row-major, or that share
+ * memory with feeds, cost a copy. With a stream the run is queued there, as amps_call_run is. */
+AMPS_API amps_status amps_executable_run_views(amps_executable* executable, const amps_view* feeds,
+                                               size_t feed_count, const amps_view* results,
+                                               size_t result_count, amps_stream* stream);
 /* Queues the work on the stream; an error of the run is returned by amps_stream_synchronize. */
 AMPS_API amps_status amps_executable_submit(amps_executable* executable, amps_tensor* const* feeds,
                                             size_t feed_count, amps_tensor** results,
@@ -635,7 +654,8 @@ AMPS_API amps_status amps_doctor(amps_string** json);
   X(executable_result_dims_for) \
   X(device_set_max_threads) X(device_thread_times) \
   X(call_create) X(call_release) X(call_run) X(call_infer) X(device_eager_report) \
-  X(device_reset_eager_report) X(device_profile_eager)
+  X(device_reset_eager_report) X(device_profile_eager) X(device_memory_info) X(buffer_create) \
+  X(buffer_data) X(buffer_size) X(buffer_record_stream) X(buffer_release) X(executable_run_views)
 /* clang-format on */
 
 typedef struct amps_api {

@@ -13,8 +13,8 @@ namespace {
 
 using Views = SmallVector<TensorView, 8>;
 
-Views checked(const amps_view* views, size_t count, const char* what, const Op& op) {
-  if (!views && count > 0) fail(Code::kInvalidArgument, "[{}] the {}s are NULL", op.name, what);
+Views checked(const amps_view* views, size_t count, const char* what, const std::string& op) {
+  if (!views && count > 0) fail(Code::kInvalidArgument, "[{}] the {}s are NULL", op, what);
   Views result;
   for (size_t i = 0; i < count; ++i) {
     const amps_view& view = views[i];
@@ -23,18 +23,17 @@ Views checked(const amps_view* views, size_t count, const char* what, const Op& 
       continue;
     }
     if (view.rank > AMPS_MAX_RANK || (view.rank > 0 && !view.dims)) [[unlikely]]
-      fail(Code::kInvalidArgument, "[{}] {} {} has {} axes{}", op.name, what, i, view.rank,
+      fail(Code::kInvalidArgument, "[{}] {} {} has {} axes{}", op, what, i, view.rank,
            view.dims ? fmt::format("; {} are the most", static_cast<int>(AMPS_MAX_RANK))
                      : ", but its dims are NULL");
     bool empty = false;
     for (int32_t axis = 0; axis < view.rank; ++axis) {
       if (view.dims[axis] < 0) [[unlikely]]
-        fail(Code::kInvalidArgument, "[{}] {} {} has the extent {}", op.name, what, i,
-             view.dims[axis]);
+        fail(Code::kInvalidArgument, "[{}] {} {} has the extent {}", op, what, i, view.dims[axis]);
       empty = empty || view.dims[axis] == 0;
     }
     if (!view.data && !empty) [[unlikely]]
-      fail(Code::kInvalidArgument, "[{}] the memory of {} {} is NULL", op.name, what, i);
+      fail(Code::kInvalidArgument, "[{}] the memory of {} {} is NULL", op, what, i);
     result.push_back({view.data, view.dims, view.strides, checked_dtype(view.dtype), view.rank});
   }
   return result;
@@ -108,8 +107,8 @@ amps_status amps_call_run(const amps_call* call, const amps_view* inputs, size_t
   return guard([&] {
     Device& device = *need(call, "call").device->device;
     const BoundOp& op = *call->op;
-    const Views in = checked(inputs, input_count, "input", op.op);
-    const Views out = checked(outputs, output_count, "output", op.op);
+    const Views in = checked(inputs, input_count, "input", op.op.name);
+    const Views out = checked(outputs, output_count, "output", op.op.name);
     for (size_t i = 0; i < out.size(); ++i)
       require(!out[i].absent(), "[{}] output {} is left out", op.op.name, i);
     if (!stream) return device.eager().call(op, in, out, device.queue());
@@ -129,7 +128,7 @@ amps_status amps_call_infer(const amps_call* call, const amps_view* inputs, size
     Device& device = *need(call, "call").device->device;
     require(results || result_count == 0, "[api] results is NULL");
     const BoundOp& op = *call->op;
-    const Views in = checked(inputs, input_count, "input", op.op);
+    const Views in = checked(inputs, input_count, "input", op.op.name);
     device.eager().infer(op, in, result_count, device.queue(),
                          [&](size_t i, const TensorDesc& desc) {
                            require(desc.rank() <= AMPS_MAX_RANK, "[{}] result {} has {} axes",
@@ -138,6 +137,30 @@ amps_status amps_call_infer(const amps_call* call, const amps_view* inputs, size
                            results[i].rank = static_cast<int32_t>(desc.rank());
                            std::copy(desc.shape.begin(), desc.shape.end(), results[i].dims);
                          });
+  });
+}
+
+amps_status amps_executable_run_views(amps_executable* executable, const amps_view* feeds,
+                                      size_t feed_count, const amps_view* results,
+                                      size_t result_count, amps_stream* stream) {
+  return guard([&] {
+    Executable& compiled = *need(executable, "executable").executable;
+    const auto tensors = [](const amps_view* views, size_t count, const char* what) {
+      std::vector<Tensor> list;
+      for (const TensorView& view : checked(views, count, what, "run")) {
+        require(!view.absent(), "[run] {} {} is left out", what, list.size());
+        list.push_back(borrowed(view));
+      }
+      return list;
+    };
+    const std::vector<Tensor> in = tensors(feeds, feed_count, "feed");
+    std::vector<Tensor> out = tensors(results, result_count, "result");
+    const size_t wanted = compiled.graph().outputs().size();
+    require(out.size() == wanted, "[run] {} results are given, the graph has {}", out.size(),
+            wanted);
+    if (!stream) return compiled.run(in, out);
+    require(stream->device == executable->device, "[run] the stream is of another device");
+    compiled.submit(in, out, *stream->queue);
   });
 }
 

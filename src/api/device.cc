@@ -100,6 +100,32 @@ amps_status amps_device_synchronize(amps_device* device) {
   return guard([&] { need(device, "device").device->queue().synchronize(); });
 }
 
+amps_status amps_device_memory_info(amps_device* device, uint64_t* free_bytes,
+                                    uint64_t* total_bytes) {
+  return guard([&] {
+    Allocator& allocator = need(device, "device").device->allocator();
+    const uint64_t total = allocator.limit(), used = allocator.stats().allocated;
+    need(free_bytes, "free_bytes") = total - std::min(total, used);
+    need(total_bytes, "total_bytes") = total;
+  });
+}
+
+amps_status amps_buffer_create(amps_device* device, size_t bytes, amps_buffer** buffer) {
+  return guard([&] {
+    need(buffer, "buffer") = nullptr;
+    *buffer = new amps_buffer{device, need(device, "device").device->allocator().allocate(bytes)};
+  });
+}
+void* amps_buffer_data(const amps_buffer* buffer) {
+  return buffer ? buffer->buffer->data() : nullptr;
+}
+size_t amps_buffer_size(const amps_buffer* buffer) { return buffer ? buffer->buffer->size() : 0; }
+amps_status amps_buffer_record_stream(amps_buffer* buffer, amps_stream* stream) {
+  return guard(
+      [&] { need(buffer, "buffer").buffer->keep_until(need(stream, "stream").queue->record()); });
+}
+void amps_buffer_release(amps_buffer* buffer) { delete buffer; }
+
 amps_status amps_device_memory_stats(amps_device* device, amps_memory_stats* stats) {
   return guard([&] {
     const MemoryStats now = need(device, "device").device->allocator().stats();

@@ -46,6 +46,10 @@ struct amps_event {
 struct amps_profiler {
   std::shared_ptr<anymps::Profiler> profiler = std::make_shared<anymps::Profiler>();
 };
+struct amps_buffer {
+  amps_device* device = nullptr;
+  anymps::BufferRef buffer;
+};
 struct amps_call {
   amps_device* device = nullptr;
   std::shared_ptr<const anymps::BoundOp> op;

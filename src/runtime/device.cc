@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device.h"
 
+#include <charconv>
 #include <cstring>
 #include <map>
 #include <mutex>
 
 #include "base/env.h"
 #include "base/fork.h"
+#include "base/text.h"
 #include "runtime/eager.h"
 #include "runtime/executable.h"
 
@@ -15,6 +17,7 @@ namespace anymps {
 namespace {
 
 constexpr size_t kEagerEntries = 4096;
+constexpr int kMostDevices = 64;  // of a driver
 
 // Elements in row-major order from strided memory to contiguous memory, on the host.
 void pack(const TensorDesc& desc, const char* from, char* to) {
@@ -34,21 +37,32 @@ void pack(const TensorDesc& desc, const char* from, char* to) {
 
 }  // namespace
 
-DevicePtr Device::get(const std::string& driver) {
+DevicePtr Device::get(const std::string& wanted) {
   // Never destroyed: a stream may still compute when the program ends.
   static auto& mutex = *new ForkMutex;
   static auto& devices = *new std::map<std::string, DevicePtr>;
-  const std::string name = driver.empty() ? env_string("ANYMPS_DRIVER") : driver;
-  Driver& found = get_driver(name);
+  std::string name = wanted.empty() ? env_string("ANYMPS_DRIVER") : wanted;
+  const size_t colon = name.find(':');
+  std::string driver = name.substr(0, colon);
+  if (colon != std::string::npos) {
+    const std::string_view digits = std::string_view(name).substr(colon + 1);
+    int index = -1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+    require(error == std::errc() && end == digits.data() + digits.size() && index >= 0 &&
+                index < kMostDevices,
+            "[device] '{}': the number of a device is 0 to {}", shown(name), kMostDevices - 1);
+    name = index == 0 ? driver : fmt::format("{}:{}", driver, index);
+  }
+  Driver& found = get_driver(driver);
   std::lock_guard lock(mutex);
   DevicePtr& device = devices[name];
-  if (!device) device = std::make_shared<Device>(found);
+  if (!device) device = std::make_shared<Device>(found, name);
   return device;
 }
 
-Device::Device(Driver& driver)
+Device::Device(Driver& driver, std::string name)
     : driver_(driver),
-      name_(driver.name()),
+      name_(name.empty() ? driver.name() : std::move(name)),
       allocator_(Allocator::create(driver.create_memory())),
       packed_(allocator_),
       queue_(driver.create_queue()),

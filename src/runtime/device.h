@@ -18,9 +18,10 @@ class Executable;
 
 class Device : public std::enable_shared_from_this<Device> {
  public:
-  // The device of a driver; there is one for each, made at the first use. "": ANYMPS_DRIVER.
-  static std::shared_ptr<Device> get(const std::string& driver = "");
-  explicit Device(Driver& driver);
+  // "cpu" or "cpu:0" is the first device of a driver, "cpu:1" the second, with memory, accounting
+  // and caches of its own; each is made at the first use. "": ANYMPS_DRIVER.
+  static std::shared_ptr<Device> get(const std::string& name = "");
+  explicit Device(Driver& driver, std::string name = "");
   ~Device();
 
   Driver& driver() { return driver_; }

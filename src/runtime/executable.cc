@@ -285,11 +285,12 @@ void Executable::submit(const std::vector<Tensor>& feeds, std::vector<Tensor>& r
   });
 }
 
-// Takes those results out of the list that lie in the memory of a feed: they would be written while
-// the feed is still read. Empty when there are none. From low to high addresses, only the result
-// and the feed that reach farthest can still meet what comes.
-static std::vector<Tensor> take_shared(const std::vector<Tensor>& feeds,
-                                       std::vector<Tensor>& results, const Graph& graph) {
+// Takes those results out of the list that are not row-major, which is how plans write, or that lie
+// in the memory of a feed: they would be written while the feed is still read. Empty when there are
+// none. From low to high addresses, only the result and the feed that reach farthest can still meet
+// what comes.
+static std::vector<Tensor> take_apart(const std::vector<Tensor>& feeds,
+                                      std::vector<Tensor>& results, const Graph& graph) {
   SmallVector<Reach, 16> reaches;
   for (size_t i = 0; i < results.size(); ++i) add_reach(results[i], i, reaches);
   std::vector<Tensor> taken;
@@ -303,6 +304,8 @@ static std::vector<Tensor> take_shared(const std::vector<Tensor>& feeds,
     taken.resize(results.size());
     if (results[result].buffer) taken[result] = std::exchange(results[result], Tensor());
   };
+  for (size_t i = 0; i < results.size(); ++i)
+    if (results[i].buffer && !results[i].desc.contiguous()) take(i);
   const Reach *feed = nullptr, *result = nullptr;
   for (const Reach& next : reaches) {
     const bool is_feed = next.owner == of_feed;
@@ -322,7 +325,7 @@ static std::vector<Tensor> take_shared(const std::vector<Tensor>& feeds,
 
 void Executable::run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
                          Queue& queue, Profiler* profiler) {
-  const std::vector<Tensor> shared = take_shared(feeds, results, *graph_);
+  const std::vector<Tensor> apart = take_apart(feeds, results, *graph_);
   const auto ready = plan(shapes_of(feeds));
   if (!ready)
     reading(options_.files, [&] { interpret(feeds, results, queue, profiler); });
@@ -330,12 +333,14 @@ void Executable::run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& 
     reading(options_.files, [&] { run_plan(*ready, feeds, results, queue, profiler); });
   else
     run_plan(*ready, feeds, results, queue, profiler);
-  for (size_t i = 0; i < shared.size(); ++i) {
-    if (!shared[i].buffer) continue;
-    require(shared[i].desc == results[i].desc, "[run] result '{}' must be {}, {} given",
-            graph_->outputs()[i]->name, to_string(results[i].desc), to_string(shared[i].desc));
-    device_->copy(results[i], shared[i], queue);
-    results[i] = shared[i];
+  for (size_t i = 0; i < apart.size(); ++i) {
+    if (!apart[i].buffer) continue;
+    const TensorDesc &made = results[i].desc, &given = apart[i].desc;
+    require(made.dtype == given.dtype && made.shape == given.shape,
+            "[run] result '{}' must be {}, {} given", graph_->outputs()[i]->name, to_string(made),
+            to_string(given));
+    device_->copy(results[i], apart[i], queue);
+    results[i] = apart[i];
   }
 }
 

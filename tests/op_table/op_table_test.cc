@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 
+#include "op_table/eager_attrs.h"
 #include "op_table/op_cases.h"
 #include "runtime/device.h"
 #include "runtime/eager.h"
@@ -63,22 +64,7 @@ Outcome on_device(Device& device, const OpCase& item) {
           to_device(device, *item.inputs[i], item.offset * size_of(item.inputs[i]->dtype()));
     inputs.push_back(item.inputs[i] ? &tensors[i] : nullptr);
   }
-  std::vector<EagerAttr> attrs;
-  const Attrs complete(*item.op, item.attrs);
-  for (const NamedAttr& attr : item.attrs) {
-    EagerAttr eager;
-    eager.name = attr.name.c_str();
-    if (const auto* i = std::get_if<int64_t>(&attr.value)) eager.i = *i;
-    if (const auto* f = std::get_if<double>(&attr.value))
-      eager.kind = AttrKind::kFloat, eager.f = *f;
-    if (const auto* s = std::get_if<std::string>(&attr.value))
-      eager.kind = AttrKind::kString, eager.s = s->c_str();
-    if (const auto* v = std::get_if<std::vector<int64_t>>(&attr.value))
-      eager.kind = AttrKind::kInts, eager.ints = *v;
-    if (const auto* v = std::get_if<std::vector<double>>(&attr.value))
-      eager.kind = AttrKind::kFloats, eager.floats = *v;
-    attrs.push_back(eager);
-  }
+  const std::vector<EagerAttr> attrs = eager_attrs(item.attrs);
   std::vector<Tensor> outputs(item.outputs);
   try {
     device.eager().call(*item.op, inputs, attrs, outputs);
