@@ -270,10 +270,14 @@ typedef struct amps_view {
 } amps_view;
 enum { AMPS_MAX_RANK = 64 };
 
-/* An op with its attributes, checked once for any number of calls, from any thread. */
+/* An op with its attributes, checked once for any number of calls, from any thread. Attributes that
+ * `parameters` names, numbers all, come with each call instead: a kernel that can read them then
+ * serves all values. */
 typedef struct amps_call amps_call;
 AMPS_API amps_status amps_call_create(amps_device* device, const amps_op* op,
-                                      const amps_attr* attrs, size_t attr_count, amps_call** call);
+                                      const amps_attr* attrs, size_t attr_count,
+                                      const char* const* parameters, size_t parameter_count,
+                                      amps_call** call);
 AMPS_API void amps_call_release(amps_call* call);
 
 /* Computes into the outputs' memory: right dtypes and dims, any strides that keep the elements
@@ -281,8 +285,9 @@ AMPS_API void amps_call_release(amps_call* call);
  * stream the call is queued there, in order with other work on it: the memory (not the views) must
  * stay until it is done, and an error of the run is returned by amps_stream_synchronize. */
 AMPS_API amps_status amps_call_run(const amps_call* call, const amps_view* inputs,
-                                   size_t input_count, const amps_view* outputs,
-                                   size_t output_count, amps_stream* stream);
+                                   size_t input_count, const double* parameters,
+                                   const amps_view* outputs, size_t output_count,
+                                   amps_stream* stream);
 
 /* What a result will be. */
 typedef struct amps_type {

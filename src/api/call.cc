@@ -88,22 +88,28 @@ std::string report_json(const std::map<std::string, EagerCounts>& counts) {
 extern "C" {
 
 amps_status amps_call_create(amps_device* device, const amps_op* op, const amps_attr* attrs,
-                             size_t attr_count, amps_call** call) {
+                             size_t attr_count, const char* const* parameters,
+                             size_t parameter_count, amps_call** call) {
   return guard([&] {
     need(call, "call") = nullptr;
     need(device, "device");
     require(attrs || attr_count == 0, "[api] attrs is NULL");
     std::vector<EagerAttr> given;
     for (size_t i = 0; i < attr_count; ++i) given.push_back(eager_attr(attrs[i]));
+    require(parameters || parameter_count == 0, "[api] parameters is NULL");
+    std::vector<std::string> names;
+    for (size_t i = 0; i < parameter_count; ++i)
+      names.emplace_back(&need(parameters[i], "the name of a parameter"));
     *call = new amps_call{
-        device, std::make_shared<const BoundOp>(*op_of(&need(op, "op")), std::span(given))};
+        device, std::make_shared<const BoundOp>(*op_of(&need(op, "op")), given, std::move(names))};
   });
 }
 
 void amps_call_release(amps_call* call) { delete call; }
 
 amps_status amps_call_run(const amps_call* call, const amps_view* inputs, size_t input_count,
-                          const amps_view* outputs, size_t output_count, amps_stream* stream) {
+                          const double* parameters, const amps_view* outputs, size_t output_count,
+                          amps_stream* stream) {
   return guard([&] {
     Device& device = *need(call, "call").device->device;
     const BoundOp& op = *call->op;
@@ -111,13 +117,16 @@ amps_status amps_call_run(const amps_call* call, const amps_view* inputs, size_t
     const Views out = checked(outputs, output_count, "output", op.op.name);
     for (size_t i = 0; i < out.size(); ++i)
       require(!out[i].absent(), "[{}] output {} is left out", op.op.name, i);
-    if (!stream) return device.eager().call(op, in, out, device.queue());
+    require(parameters || op.parameters.empty(), "[{}] its parameters are NULL", op.op.name);
+    const std::span<const double> values(parameters, op.parameters.size());
+    if (!stream) return device.eager().call(op, in, out, device.queue(), values);
     require(stream->device == call->device, "[{}] the stream is of device '{}', not '{}'",
             op.op.name, stream->device->device->name(), device.name());
-    device.eager().check(op, in, out, *stream->queue);
+    device.eager().check(op, in, out, *stream->queue, values);
     auto from = std::make_shared<const KeptViews>(in), to = std::make_shared<const KeptViews>(out);
-    stream->queue->submit([bound = call->op, owner = call->device->device, from, to] {
-      owner->eager().call(*bound, from->views, to->views, owner->queue());
+    stream->queue->submit([bound = call->op, owner = call->device->device, from, to,
+                           kept = std::vector<double>(values.begin(), values.end())] {
+      owner->eager().call(*bound, from->views, to->views, owner->queue(), kept);
     });
   });
 }

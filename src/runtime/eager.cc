@@ -102,6 +102,7 @@ std::shared_ptr<EagerEntry> Eager::prepare(const Request& request, bool content,
   auto entry =
       std::make_shared<EagerEntry>(PreparedCall(device_, op, request.complete_attrs(), ""));
   PreparedCall& call = entry->call;
+  if (request.bound) call.request.parameters = request.bound->parameters;
   for (const TensorView& input : request.inputs) {
     if (input.absent()) {
       entry->input_reach.emplace_back();
@@ -141,6 +142,7 @@ std::shared_ptr<EagerEntry> Eager::prepare(const Request& request, bool content,
     return std::find(flags.begin(), flags.end(), true) != flags.end();
   };
   entry->copies = any(call.packed) || any(call.aside);
+  entry->fixed = !call.request.parameters.empty() && !call.choice->kernel->takes_parameters();
   if (call.choice->name.ends_with(":onednn")) entry->weight = kPrimitiveWeight;
   return entry;
 }
@@ -160,6 +162,9 @@ std::vector<Shape> Eager::measure(const Request& request) {
 // Leaves the entry of the call in `use`, made now if it is not there.
 void Eager::look_up(Use& use, const Request& request) {
   EagerKey key = request.key;
+  require(!request.bound || request.parameters.size() == request.bound->parameters.size(),
+          "[{}] {} parameters are given, there are {}", request.op.name, request.parameters.size(),
+          request.bound ? request.bound->parameters.size() : 0);
   key.add(request.inputs.size() << 32 | request.outputs.size());
   for (const TensorView& input : request.inputs) key.add(input);
   for (const TensorView& output : request.outputs) key.add_output(output);
@@ -171,6 +176,9 @@ void Eager::look_up(Use& use, const Request& request) {
     made->key = key;
     const size_t weight = made->weight;
     use.hold(entries_.insert(key, std::move(made), weight));
+  };
+  const auto add_values = [&] {
+    for (const double value : request.parameters) key.add(std::bit_cast<uint64_t>(value));
   };
   find_or_make(nullptr);
   if (use->open != PreparedCall::kNothing) request.queue.synchronize();
@@ -190,21 +198,28 @@ void Eager::look_up(Use& use, const Request& request) {
       key.add(std::span<const int64_t>(shape));
     }
     find_or_make(&shapes);
+    if (use->fixed) add_values();
+    if (use->fixed) find_or_make(&shapes);
+  } else if (use->fixed) {
+    add_values();
+    find_or_make(nullptr);
   }
 }
 
 void Eager::call(const BoundOp& op, std::span<const TensorView> inputs,
-                 std::span<const TensorView> outputs, Queue& queue) {
-  const Request request{op.op, op.key, &op, {}, inputs, outputs, queue};
+                 std::span<const TensorView> outputs, Queue& queue,
+                 std::span<const double> parameters) {
+  const Request request{op.op, op.key, &op, {}, inputs, outputs, queue, parameters};
   Use use;
   look_up(use, request);
   run(*use, request);
 }
 
 void Eager::check(const BoundOp& op, std::span<const TensorView> inputs,
-                  std::span<const TensorView> outputs, Queue& queue) {
+                  std::span<const TensorView> outputs, Queue& queue,
+                  std::span<const double> parameters) {
   Use use;
-  look_up(use, {op.op, op.key, &op, {}, inputs, outputs, queue});
+  look_up(use, {op.op, op.key, &op, {}, inputs, outputs, queue, parameters});
   for (size_t i = 0; i < outputs.size(); ++i) check_output(*use, i, outputs[i]);
 }
 
@@ -212,7 +227,8 @@ void Eager::infer(const BoundOp& op, std::span<const TensorView> inputs, size_t 
                   const std::function<void(size_t, const TensorDesc&)>& tell) {
   const SmallVector<TensorView, 4> none(count);
   Use use;
-  look_up(use, {op.op, op.key, &op, {}, inputs, none, queue});
+  const std::vector<double> any(op.parameters.size(), 0);  // shapes do not depend on them
+  look_up(use, {op.op, op.key, &op, {}, inputs, none, queue, any});
   for (size_t i = 0; i < count; ++i) tell(i, use->results[i]);
 }
 
@@ -227,7 +243,7 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
   SmallVector<TensorView, 4> to;
   for (const Tensor& output : outputs) to.push_back(output.buffer ? view_of(output) : TensorView());
   const EagerKey key(op, attrs);
-  const Request request{op, key, nullptr, attrs, from, to, device_.queue(), inputs};
+  const Request request{op, key, nullptr, attrs, from, to, device_.queue(), {}, inputs};
   Use use;
   look_up(use, request);
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -235,7 +251,7 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
     outputs[i] = device_.empty(use->results[i].dtype, use->results[i].shape);
     to[i] = view_of(outputs[i]);
   }
-  run(*use, {op, key, nullptr, attrs, from, to, device_.queue(), inputs, outputs});
+  run(*use, {op, key, nullptr, attrs, from, to, device_.queue(), {}, inputs, outputs});
 }
 
 void Eager::copy(const TensorView& from, const TensorView& to, Queue& queue) {

@@ -32,11 +32,13 @@ class Eager {
   // All in the caller's memory. Outputs may have any strides that keep their elements apart, and
   // may share memory with inputs, but not with each other.
   void call(const BoundOp& op, std::span<const TensorView> inputs,
-            std::span<const TensorView> outputs, Queue& queue);
+            std::span<const TensorView> outputs, Queue& queue,
+            std::span<const double> parameters = {});
   // Fails as the call would before its kernel runs, and prepares it. What the queue holds is waited
   // for where shapes depend on elements.
   void check(const BoundOp& op, std::span<const TensorView> inputs,
-             std::span<const TensorView> outputs, Queue& queue);
+             std::span<const TensorView> outputs, Queue& queue,
+             std::span<const double> parameters = {});
   // Tells the descriptions of the results, row-major, without a run.
   void infer(const BoundOp& op, std::span<const TensorView> inputs, size_t count, Queue& queue,
              const std::function<void(size_t, const TensorDesc&)>& tell);

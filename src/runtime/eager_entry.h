@@ -24,6 +24,7 @@ struct EagerEntry {
   std::vector<ByteRange> input_reach, output_reach;  // of the caller's tensors
   bool copies = false;                               // some input is packed, or some output aside
   bool strings = false;
+  bool fixed = false;  // the kernel holds the parameters' values: look up again with them
 };
 
 // The entries that a thread used last, by hash. An entry that is in use, maybe by a call further

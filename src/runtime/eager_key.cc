@@ -50,6 +50,27 @@ EagerKey::EagerKey(const Op& op, std::span<const EagerAttr> attrs) {
   }
 }
 
+BoundOp::BoundOp(const Op& which, std::span<const EagerAttr> given,
+                 std::vector<std::string> parameter_names)
+    : op(which),
+      parameters(std::move(parameter_names)),
+      attrs(complete(which, given)),
+      key(which, given) {
+  if (!parameters.empty()) key.add(~uint64_t{0});  // no attribute's name begins so
+  for (const std::string& name : parameters) {
+    const int index = op.attr_index(name);
+    require(index >= 0 && op.attrs[static_cast<size_t>(index)].kind == AttrKind::kFloat,
+            "[{}] '{}' is no attribute that is a number: it cannot be a parameter", op.name, name);
+    key.add(static_cast<uint64_t>(index));
+  }
+}
+
+Attrs BoundOp::attrs_with(std::span<const double> values) const {
+  Attrs result = attrs;
+  for (size_t i = 0; i < parameters.size(); ++i) result.set({parameters[i], values[i]});
+  return result;
+}
+
 void EagerKey::add(std::span<const int64_t> numbers) {
   for (const int64_t number : numbers) add(static_cast<uint64_t>(number));
 }

@@ -55,14 +55,18 @@ struct EagerKeyHash {
   size_t operator()(const EagerKey& key) const { return key.hash(); }
 };
 
-// An op with its attributes, checked and completed once for any number of calls.
+// An op with its attributes, checked and completed once for any number of calls. Attributes that
+// are named as parameters, numbers all, come with each call instead.
 struct BoundOp {
-  BoundOp(const Op& which, std::span<const EagerAttr> given)
-      : op(which), attrs(complete(which, given)), key(which, given) {}
+  BoundOp(const Op& which, std::span<const EagerAttr> given,
+          std::vector<std::string> parameter_names = {});
+  // With the values of the parameters.
+  Attrs attrs_with(std::span<const double> values) const;
 
   const Op& op;
+  const std::vector<std::string> parameters;
   const Attrs attrs;
-  const EagerKey key;  // how the keys of all its calls begin
+  EagerKey key;  // how the keys of all its calls begin
 };
 
 }  // namespace anymps

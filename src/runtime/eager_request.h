@@ -13,11 +13,14 @@ struct Eager::Request {
   std::span<const EagerAttr> attrs;
   std::span<const TensorView> inputs, outputs;  // outputs to be made are absent
   Queue& queue;
+  std::span<const double> parameters = {};  // of the bound op
   // The same where they came as tensors.
   std::span<const Tensor* const> input_tensors = {};
   std::span<Tensor> output_tensors = {};
 
-  Attrs complete_attrs() const { return bound ? bound->attrs : complete(op, attrs); }
+  Attrs complete_attrs() const {
+    return bound ? bound->attrs_with(parameters) : complete(op, attrs);
+  }
 };
 
 }  // namespace anymps

@@ -115,7 +115,7 @@ void Eager::run(const EagerEntry& entry, const Request& request) {
   if (entry.strings) strings.emplace();
   const size_t scratch = kernel.scratch_bytes();
   run_kernel(entry, {in.data(), out.data(), scratch ? temporaries.take(scratch) : nullptr,
-                     &request.queue, strings ? &*strings : nullptr});
+                     &request.queue, strings ? &*strings : nullptr, request.parameters.data()});
   if (entry.strings) {
     require(!request.output_tensors.empty(), "[{}] strings need tensors", request.op.name);
     for (size_t i = 0; i < outputs.size(); ++i)

@@ -32,7 +32,8 @@ struct Call {
   explicit Call(const char* op, std::vector<amps_attr> attrs = {}, const char* device = "cpu") {
     amps_device* on = nullptr;
     amps::check(amps_device_get(device, &on));
-    amps::check(amps_call_create(on, amps_op_find(op), attrs.data(), attrs.size(), &call));
+    amps::check(
+        amps_call_create(on, amps_op_find(op), attrs.data(), attrs.size(), nullptr, 0, &call));
   }
   ~Call() { amps_call_release(call); }
   Call(const Call&) = delete;
@@ -40,7 +41,7 @@ struct Call {
 
   amps_status operator()(std::vector<amps_view> in, std::vector<amps_view> out,
                          amps_stream* stream = nullptr) const {
-    return amps_call_run(call, in.data(), in.size(), out.data(), out.size(), stream);
+    return amps_call_run(call, in.data(), in.size(), nullptr, out.data(), out.size(), stream);
   }
   amps_call* call = nullptr;
 };
@@ -84,6 +85,24 @@ TEST(Calls, TellTypesWithoutARun) {
   ASSERT_EQ(type.rank, 2);
   EXPECT_EQ(type.dims[0], 2);
   EXPECT_EQ(type.dims[1], 4);
+}
+
+TEST(Calls, ParametersComeWithTheCall) {
+  const char* const names[] = {"alpha"};
+  amps_call* call = nullptr;
+  amps_device* device = amps::Device::get("cpu").c();
+  amps::check(amps_call_create(device, amps_op_find("leaky_relu"), nullptr, 0, names, 1, &call));
+  Floats x({2}, -1, 2), y({2});
+  const amps_view in = x.view(), out = y.view();
+  for (const double alpha : {0.5, 0.25, 3.0, 0.5}) {
+    ASSERT_EQ(amps_call_run(call, &in, 1, &alpha, &out, 1, nullptr), AMPS_OK) << amps_last_error();
+    EXPECT_EQ(y.data, (std::vector<float>{static_cast<float>(-alpha), 1}));
+  }
+  EXPECT_EQ(amps_call_run(call, &in, 1, nullptr, &out, 1, nullptr), AMPS_INVALID_ARGUMENT);
+  amps_call_release(call);
+  const char* const wrong[] = {"beta"};
+  EXPECT_EQ(amps_call_create(device, amps_op_find("leaky_relu"), nullptr, 0, wrong, 1, &call),
+            AMPS_INVALID_ARGUMENT);
 }
 
 TEST(Calls, RefuseWhatIsNoTensor) {

@@ -25,7 +25,7 @@ SET_UP = """
       amps_graph_op(graph, op, &value, 1, NULL, 0, NULL, &made, 1) || amps_graph_set_outputs(graph, &made, 1) ||
       amps_compile(device, graph, NULL, &executable) || amps_stream_create(device, &stream) ||
       amps_tensor_from_host(device, AMPS_F32, 2, dims, NULL, numbers, &tensor) || amps_profiler_create(&profiler) ||
-      amps_stream_record(stream, &event) || amps_call_create(device, op, NULL, 0, &call) || amps_buffer_create(device, 16, &buffer)) return 2;
+      amps_stream_record(stream, &event) || amps_call_create(device, op, NULL, 0, NULL, 0, &call) || amps_buffer_create(device, 16, &buffer)) return 2;
 """
 # Each call in a process of its own: what one does to the handles, or a crash, is nobody else's.
 ATTEMPT = """

@@ -183,13 +183,13 @@ TEST(CpuElementwise, InPlace) {
                        TestTensor(DType::kF32, {1}).fill(2)};
   const TestTensor expected = run_reference("add", inputs);
   const Prepared prepared = prepare_cpu("add", inputs);
-  EXPECT_TRUE(prepared.kernel->in_place(0));
-  EXPECT_FALSE(prepared.kernel->in_place(1));
+  EXPECT_TRUE(prepared.kernel->in_place(0, 0));
+  EXPECT_FALSE(prepared.kernel->in_place(1, 0));
   void* in[] = {inputs[0]->ptr(), inputs[1]->ptr()};
   prepared.kernel->run({in, in, nullptr, nullptr});
   EXPECT_TRUE(same(*inputs[0], expected, 1e-6));
   const Prepared compare = prepare_cpu("less", inputs);
-  EXPECT_FALSE(compare.kernel->in_place(0));
+  EXPECT_FALSE(compare.kernel->in_place(0, 0));
 }
 
 TEST(CpuElementwise, ThreadsDoNotChangeResults) {

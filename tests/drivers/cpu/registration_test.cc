@@ -39,12 +39,13 @@ std::vector<std::string> names_of(const char* op) {
 // What profiles call the kernels that come from the tables of tile functions.
 TEST(CpuRegistration, TileFunctionsMakeKernels) {
   using Names = std::vector<std::string>;
-  for (const char* op : {"add", "exp", "gelu", "min", "less", "where", "identity", "cast", "clamp",
-                         "is_inf", "logical_and", "div", "prelu"})
+  for (const char* op : {"add", "exp", "gelu", "min", "less", "where", "cast", "clamp", "is_inf",
+                         "logical_and", "div", "prelu"})
     EXPECT_EQ(names_of(op), Names{"simd"}) << op;
   for (const char* op :
        {"bitwise_and", "real_part", "make_complex", "relu_gradient", "sgd", "div_no_nan"})
     EXPECT_EQ(names_of(op), Names{"plain"}) << op;
+  EXPECT_EQ(names_of("identity"), (Names{"copy", "simd"}));
   EXPECT_EQ(names_of("softmax"), names_of("log_softmax"));  // not elementwise: registered by hand
   EXPECT_EQ(names_of("string_concat"), Names{});            // elementwise, without a function
 }

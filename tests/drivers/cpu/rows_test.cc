@@ -32,7 +32,7 @@ TEST(CpuSoftmax, InPlaceAndThreads) {
   const TestTensor one = run(prepared, inputs)[0];
   get_driver("cpu").use_threads(2);
   EXPECT_TRUE(same(run(prepared, inputs)[0], one));
-  ASSERT_TRUE(prepared.kernel->in_place(0));
+  ASSERT_TRUE(prepared.kernel->in_place(0, 0));
   void* x = inputs[0]->ptr();
   prepared.kernel->run({&x, &x, nullptr, nullptr});
   EXPECT_TRUE(same(*inputs[0], one));

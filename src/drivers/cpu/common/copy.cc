@@ -6,9 +6,10 @@
 #include <cstring>
 
 #if defined(__SSE2__)
-#include <xmmintrin.h>
+#include <emmintrin.h>
 #endif
 
+#include "drivers/cpu/common/by_size.h"
 #include "drivers/cpu/elementwise/strided_tile.h"
 #include "drivers/cpu/threads.h"
 
@@ -43,9 +44,32 @@ void transpose(T* to, int64_t to_row, const T* from, int64_t from_column, int64_
         for (int64_t k = r; k < r + 4; ++k) to[k * to_row + c] = from[c * from_column + k];
     }
   }
+  if constexpr (sizeof(T) == 8) {
+    for (; r + 2 <= rows; r += 2) {
+      int64_t c = 0;
+      for (; c + 2 <= columns; c += 2) {
+        const auto* in = reinterpret_cast<const double*>(from + c * from_column + r);
+        auto* out = reinterpret_cast<double*>(to + r * to_row + c);
+        const __m128d a = _mm_loadu_pd(in), b = _mm_loadu_pd(in + from_column);
+        _mm_storeu_pd(out, _mm_unpacklo_pd(a, b));
+        _mm_storeu_pd(out + to_row, _mm_unpackhi_pd(a, b));
+      }
+      for (; c < columns; ++c)
+        for (int64_t k = r; k < r + 2; ++k) to[k * to_row + c] = from[c * from_column + k];
+    }
+  }
 #endif
   for (; r < rows; ++r)
     for (int64_t c = 0; c < columns; ++c) to[r * to_row + c] = from[c * from_column + r];
+}
+
+// Rows of a target that has gaps or runs backwards.
+template <typename T>
+void spread(T* to, int64_t to_step, const T* from, int64_t from_step, int64_t count) {
+  if (from_step == 1)
+    for (int64_t i = 0; i < count; ++i) to[i * to_step] = from[i];
+  else
+    for (int64_t i = 0; i < count; ++i) to[i * to_step] = from[i * from_step];
 }
 
 // The places of both operands, one after the other, without divisions.
@@ -130,9 +154,10 @@ void StridedCopy::run_rows(char* to, const char* from, int64_t begin, int64_t en
     char* target = to + walk.to * size;
     const char* source = from + walk.from * size;
     if (to_column_ != 1) {
-      // Only when the target has gaps or runs backwards.
-      for (int64_t c = 0; c < columns_; ++c)
-        std::memcpy(target + c * to_column_ * size, source + c * from_column_ * size, element_);
+      by_size(static_cast<size_t>(element_), [&]<typename T>() {
+        spread(reinterpret_cast<T*>(target), to_column_, reinterpret_cast<const T*>(source),
+               from_column_, columns_);
+      });
     } else if (from_column_ == 1) {
       std::memcpy(target, source, bytes);
     } else {
@@ -150,24 +175,10 @@ void StridedCopy::run_blocks(char* to, const char* from, int64_t begin, int64_t 
       const int64_t columns = std::min(kBlock, columns_ - c);
       char* target = to + (walk.to + first * to_row_ + c) * size;
       const char* source = from + (walk.from + first + c * from_column_) * size;
-      const auto typed = [&]<typename T>() {
+      by_size(static_cast<size_t>(element_), [&]<typename T>() {
         transpose(reinterpret_cast<T*>(target), to_row_, reinterpret_cast<const T*>(source),
                   from_column_, rows, columns);
-      };
-      switch (element_) {
-        case 1:
-          typed.operator()<uint8_t>();
-          break;
-        case 2:
-          typed.operator()<uint16_t>();
-          break;
-        case 4:
-          typed.operator()<uint32_t>();
-          break;
-        default:
-          typed.operator()<uint64_t>();
-          break;
-      }
+      });
     }
   }
 }

@@ -41,6 +41,23 @@ KernelPtr make_view(const KernelRequest& request, std::string& why) {
   return make_copies(std::move(pieces));
 }
 
+// A copy between any two layouts: how tensors become dense, and how dense ones are spread.
+KernelPtr make_copy(const KernelRequest& request, std::string&) {
+  class CopyKernel final : public Kernel {
+   public:
+    CopyKernel(const TensorDesc& x, const TensorDesc& y)
+        : copy_(size_of(x.dtype), y.shape, y.strides, x.strides) {}
+    void run(const KernelArgs& args) const override {
+      if (args.outputs[0] != args.inputs[0]) copy_.run(args.outputs[0], args.inputs[0]);
+    }
+    bool in_place(size_t, size_t) const override { return true; }
+
+   private:
+    StridedCopy copy_;
+  };
+  return std::make_shared<CopyKernel>(request.in(0), request.out());
+}
+
 KernelPtr make_depth_blocks(const KernelRequest& request, std::string&) {
   const bool to_space = request.op->name == "depth_to_space";
   const TensorDesc &x = request.in(0), &y = request.out();
@@ -72,6 +89,7 @@ struct Register {
 const Register kRegister;
 const KernelRegistrar kToSpace("cpu", "depth_to_space", "copy", 10, make_depth_blocks);
 const KernelRegistrar kToDepth("cpu", "space_to_depth", "copy", 10, make_depth_blocks);
+const KernelRegistrar kCopy("cpu", "identity", "copy", 5, make_copy);
 
 }  // namespace
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// One op through the public interface, as a plug-in of a framework calls it: the library is loaded
+// by hand, tensors are views of the framework's memory, attributes are bound once.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <anymps/anymps.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+extern const amps_api* api;  // set by load()
+extern amps_device* device;
+void load(const char* library);
+
+inline void check(amps_status status) {
+  if (status != AMPS_OK) throw std::runtime_error(api->last_error());
+}
+
+inline amps_dtype dtype_of(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kFloat:
+      return AMPS_F32;
+    case at::kDouble:
+      return AMPS_F64;
+    case at::kLong:
+      return AMPS_I64;
+    case at::kInt:
+      return AMPS_I32;
+    case at::kBool:
+      return AMPS_BOOL;
+    case at::kComplexFloat:
+      return AMPS_C64;
+    case at::kHalf:
+      return AMPS_F16;
+    case at::kBFloat16:
+      return AMPS_BF16;
+    default:
+      throw std::runtime_error("no such dtype here");
+  }
+}
+
+inline amps_view view_of(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {nullptr, nullptr, nullptr, AMPS_F32, -1};
+  return {tensor.data_ptr(), tensor.sizes().data(), tensor.strides().data(), dtype_of(tensor),
+          static_cast<int32_t>(tensor.dim())};
+}
+
+struct Attr : amps_attr {
+  Attr(const char* name, int64_t value) : amps_attr{name, AMPS_ATTR_INT, value} {}
+  Attr(const char* name, double value) : amps_attr{name, AMPS_ATTR_FLOAT, 0, value} {}
+  Attr(const char* name, const char* value) : amps_attr{name, AMPS_ATTR_STRING, 0, 0, value} {}
+  Attr(const char* name, const std::vector<int64_t>& value)
+      : amps_attr{name, AMPS_ATTR_INTS, 0, 0, nullptr, value.data(), nullptr, value.size()} {}
+};
+
+// Views are made anew for each run, as a framework's call does.
+class Call {
+ public:
+  explicit Call(const char* op, std::vector<Attr> attrs = {}) {
+    std::vector<amps_attr> plain(attrs.begin(), attrs.end());
+    const amps_op* found = api->op_find(op);
+    if (!found) throw std::runtime_error(std::string("no op ") + op);
+    check(api->call_create(device, found, plain.data(), plain.size(), nullptr, 0, &call_));
+  }
+  template <size_t In, size_t Out>
+  void operator()(const at::Tensor* const (&inputs)[In],
+                  const at::Tensor* const (&outputs)[Out]) const {
+    amps_view in[In], out[Out];
+    for (size_t i = 0; i < In; ++i) in[i] = view_of(*inputs[i]);
+    for (size_t i = 0; i < Out; ++i) out[i] = view_of(*outputs[i]);
+    check(api->call_run(call_, in, In, nullptr, out, Out, nullptr));
+  }
+
+ private:
+  amps_call* call_ = nullptr;  // lives as long as the benchmark
+};
+
+}  // namespace bench

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// What eager calls cost, case by case, through AnyMPS and through ATen, in one process and on the
+// same memory. bench/eager/run_eager.py loads this library, takes turns and reports.
+#include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+
+#include "calls.h"
+
+namespace bench {
+
+const amps_api* api = nullptr;
+amps_device* device = nullptr;
+
+void load(const char* library) {
+  void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) throw std::runtime_error(dlerror());
+  const auto get = reinterpret_cast<const amps_api* (*)(int)>(dlsym(handle, "amps_get_api"));
+  api = get(AMPS_ABI_VERSION);
+  check(api->device_get("cpu", &device));
+}
+
+namespace {
+
+struct Case {
+  const char* name;
+  std::function<void()> anymps, torch;
+  std::vector<std::pair<at::Tensor, at::Tensor>> results = {};  // equal after one run of each
+};
+
+at::Tensor random(at::IntArrayRef shape, at::ScalarType dtype = at::kFloat) {
+  if (dtype == at::kLong || dtype == at::kInt) return at::randint(-9, 9, shape, dtype);
+  return at::randn(shape, dtype);
+}
+
+constexpr int64_t kMillion = 1 << 20;
+
+Case binary(const char* name, at::Tensor a, at::Tensor b, at::Tensor y) {
+  const Call add("add");
+  const at::Tensor z = at::empty_strided(y.sizes(), y.strides(), y.options());
+  return {name,
+          [=] {
+            add({&a, &b}, {&y});
+          },
+          [=]() mutable { at::add_out(const_cast<at::Tensor&>(z), a, b); },
+          {{y, z}}};
+}
+
+Case product(const char* name, at::ScalarType dtype) {
+  const Call matmul("matmul");
+  const at::Tensor a = random({256, 256}, dtype), b = random({256, 256}, dtype);
+  at::Tensor y = at::empty({256, 256}, a.options()), z = at::empty_like(y);
+  return {name, [=] { matmul({&a, &b}, {&y}); }, [=]() mutable { at::mm_out(z, a, b); }, {{y, z}}};
+}
+
+Case chain(const char* name, int64_t count, int length) {
+  static const Call ops[] = {Call("mul"), Call("add"), Call("relu"), Call("sigmoid")};
+  const at::Tensor x = random({count}), s = random({});
+  at::Tensor y = at::empty_like(x), z = at::empty_like(x);
+  return {name,
+          [=] {
+            for (int i = 0; i < length; ++i) {
+              const at::Tensor& from = i == 0 ? x : y;
+              if (i % 4 < 2)
+                ops[i % 4]({&from, &s}, {&y});
+              else
+                ops[i % 4]({&from}, {&y});
+            }
+          },
+          [=]() mutable {
+            for (int i = 0; i < length; ++i) {
+              const at::Tensor& from = i == 0 ? x : z;
+              if (i % 4 == 0)
+                at::mul_out(z, from, s);
+              else if (i % 4 == 1)
+                at::add_out(z, from, s);
+              else if (i % 4 == 2)
+                at::clamp_min_out(z, from, 0);
+              else
+                at::sigmoid_out(z, from);
+            }
+          },
+          {{y, z}}};
+}
+
+Case adam() {
+  const Call step("adam");
+  const auto make = [] { return at::full({kMillion}, 0.5); };
+  const at::Tensor grad = random({kMillion});
+  at::Tensor p = make(), m = make(), v = make(), p2 = make(), m2 = make(), v2 = make();
+  const at::Tensor lr = at::scalar_tensor(1e-3), b1 = at::scalar_tensor(0.9),
+                   b2 = at::scalar_tensor(0.999), eps = at::scalar_tensor(1e-8),
+                   p1 = at::scalar_tensor(0.9), pw2 = at::scalar_tensor(0.999), none;
+  const at::Tensor count = at::ones({});
+  return {"adam in place, 1 M",
+          [=] {
+            step({&p, &grad, &m, &v, &lr, &b1, &b2, &eps, &none, &p1, &pw2}, {&p, &m, &v});
+          },
+          [=] {
+            at::_fused_adam_({p2}, {grad}, {m2}, {v2}, {}, {count}, 1e-3, 0.9, 0.999, 0, 1e-8,
+                             false, false);
+          }};
+}
+
+Case resize() {
+  const at::Tensor x = random({8, 64, 56, 16}).transpose(1, 3);  // [8, 16, 56, 64], strided
+  at::Tensor y = at::empty({8, 16, 112, 128}), z = at::empty_like(y);
+  static const std::vector<int64_t> sizes = {8, 16, 112, 128};
+  const Call call("resize", {Attr("sizes", sizes), Attr("mode", "linear")});
+  return {"resize, strided input",
+          [=] { call({&x}, {&y}); },
+          [=]() mutable {
+            at::upsample_bilinear2d_out(z, x, {112, 128}, false);
+          },
+          {{y, z}}};
+}
+
+std::vector<Case>& cases() {
+  static std::vector<Case> all = [] {
+    const c10::InferenceMode mode;
+    at::manual_seed(0);
+    std::vector<Case> made;
+    const auto add = [&](const std::function<Case()>& make) {
+      try {
+        made.push_back(make());
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "left out: %s\n", error.what());
+      }
+    };
+    add([] { return binary("add, 1 element", random({1}), random({1}), at::empty({1})); });
+    add([] {
+      return binary("add, 1 M", random({kMillion}), random({kMillion}), at::empty({kMillion}));
+    });
+    add([] {
+      const auto last = [](at::Tensor x) { return x.contiguous(at::MemoryFormat::ChannelsLast); };
+      const at::Tensor a = random({16, 64, 32, 32}), b = random({16, 64, 32, 32});
+      return binary("add, 1 M, into channels last", a, b, last(at::empty({16, 64, 32, 32})));
+    });
+    add([] {
+      const Call copy("identity");
+      const at::Tensor x = random({1024, 1024});
+      at::Tensor y = at::zeros({1024, 2048}).slice(1, 0, 2048, 2),
+                 z = at::zeros({1024, 2048}).slice(1, 0, 2048, 2);
+      return Case{"copy, 1 M, into a strided view",
+                  [=] { copy({&x}, {&y}); },
+                  [=]() mutable { z.copy_(x); },
+                  {{y, z}}};
+    });
+    add([] {
+      const Call copy("identity");
+      const at::Tensor x = random({1024, 1024}).t();
+      at::Tensor y = at::empty({1024, 1024}), z = at::empty({1024, 1024});
+      return Case{"copy, 1 M, transposed",
+                  [=] { copy({&x}, {&y}); },
+                  [=]() mutable { z.copy_(x); },
+                  {{y, z}}};
+    });
+    add(adam);
+    add([] {
+      static const Call add_rows("scatter_nd", {Attr("mode", "add")});
+      const at::Tensor row = random({1, 1024}), index = at::full({1, 1}, 17, at::kLong),
+                       flat = at::full({1}, 17, at::kLong);
+      at::Tensor y = at::zeros({1024, 1024}), z = at::zeros({1024, 1024});
+      return Case{"add 1 row into 1 M, in place",
+                  [=] {
+                    add_rows({&row, &index, &y}, {&y});
+                  },
+                  [=]() mutable { z.index_add_(0, flat, row); },
+                  {{y, z}}};
+    });
+    add(resize);
+    add([] {
+      static const std::vector<int64_t> two = {2, 2}, one = {1, 1}, none = {0, 0, 0, 0};
+      const Call pool("max_pool",
+                      {Attr("kernel", two), Attr("strides", two), Attr("dilations", one),
+                       Attr("pads", none), Attr("ceil_mode", int64_t{0})});
+      const at::Tensor x = random({1, 1, 2, 2});
+      at::Tensor y = at::empty({1, 1, 1, 1});
+      return Case{"max_pool, 1 element, 5 attributes", [=] { pool({&x}, {&y}); },
+                  [=] {
+                    at::max_pool2d(x, {2, 2}, {2, 2});
+                  }};
+    });
+    add([] { return product("matmul 256^3, f32", at::kFloat); });
+    add([] { return product("matmul 256^3, f64", at::kDouble); });
+    add([] { return product("matmul 256^3, i64", at::kLong); });
+    add([] { return product("matmul 256^3, c64", at::kComplexFloat); });
+    add([] { return chain("4 elementwise calls, 1 element", 1, 4); });
+    add([] { return chain("4 elementwise calls, 1 M", kMillion, 4); });
+    add([] { return chain("10 elementwise calls, 1 element", 1, 10); });
+    add([] { return chain("10 elementwise calls, 1 M", kMillion, 10); });
+    return made;
+  }();
+  return all;
+}
+
+std::string error;
+
+template <typename Fn>
+double guarded(Fn fn) {
+  try {
+    return fn();
+  } catch (const std::exception& caught) {
+    error = caught.what();
+    return -1;
+  }
+}
+
+}  // namespace
+}  // namespace bench
+
+extern "C" {
+
+const char* bench_error() { return bench::error.c_str(); }
+
+// Returns the number of cases.
+double bench_load(const char* library, int threads) {
+  return bench::guarded([&] {
+    bench::load(library);
+    at::set_num_threads(threads);
+    bench::check(bench::api->device_set_max_threads(bench::device, threads));
+    return static_cast<double>(bench::cases().size());
+  });
+}
+
+const char* bench_name(int which) { return bench::cases()[static_cast<size_t>(which)].name; }
+
+// 0: the results agree.
+double bench_verify(int which) {
+  return bench::guarded([&] {
+    const c10::InferenceMode mode;
+    auto& item = bench::cases()[static_cast<size_t>(which)];
+    item.anymps();
+    item.torch();
+    for (const auto& [a, b] : item.results)
+      if (!at::allclose(a, b, 1e-4, 1e-4))
+        throw std::runtime_error(std::string(item.name) + ": the results differ");
+    return 0.0;
+  });
+}
+
+// Nanoseconds of one call.
+double bench_run(int which, int torch, int calls) {
+  return bench::guarded([&] {
+    const c10::InferenceMode mode;
+    auto& item = bench::cases()[static_cast<size_t>(which)];
+    const auto& fn = torch ? item.torch : item.anymps;
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) fn();
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+    return took.count() / calls;
+  });
+}
+
+}  // extern "C"
