@@ -147,7 +147,7 @@ class Arguments {
       inputs_[2] = c_.cast(value, DType::kF32);
   }
   void sizes(Value* value) {
-    if (auto known = known_ints(value))
+    if (auto known = known_ints(*value))
       attrs_.emplace_back("sizes", *known);
     else
       inputs_[1] = value;
