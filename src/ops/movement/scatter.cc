@@ -7,12 +7,11 @@
 #include "ops/axis_input.h"
 #include "ops/gradient_parts.h"
 #include "ops/shape_rules.h"
+#include "semantics/scatter_modes.h"
 
 namespace anymps {
 
 namespace {
-
-const std::vector<std::string> kModes = {"set", "add", "sub", "mul", "div", "min", "max"};
 
 // The result's shape: data's, or the attribute's.
 Dims target_shape(InferContext& ctx) {
@@ -93,16 +92,17 @@ void infer_scatter_along_axis(InferContext& ctx) {
 
 }  // namespace
 
-#define SCATTER(name, text, math)                                                          \
-  OP(name)                                                                                 \
-      .doc(text)                                                                           \
-      .formula(math)                                                                       \
-      .input("updates", kEvery)                                                            \
-      .input("indices", kIndex, "I", "in [-n, n) for an axis of extent n")                 \
-      .optional("data", kEvery, "T", "what the result starts as; absent: zeros")           \
-      .output("y")                                                                         \
-      .attr("shape", kNoInts, "of the result when there is no data")                       \
-      .attr("mode", "set", kModes, "how an update and what is there make the new element") \
+#define SCATTER(name, text, math)                                                \
+  OP(name)                                                                       \
+      .doc(text)                                                                 \
+      .formula(math)                                                             \
+      .input("updates", kEvery)                                                  \
+      .input("indices", kIndex, "I", "in [-n, n) for an axis of extent n")       \
+      .optional("data", kEvery, "T", "what the result starts as; absent: zeros") \
+      .output("y")                                                               \
+      .attr("shape", kNoInts, "of the result when there is no data")             \
+      .attr("mode", "set", scatter_mode_choices(),                               \
+            "how an update and what is there make the new element")              \
       .domain(0.5, 2)
 
 SCATTER(scatter,
