@@ -94,6 +94,14 @@ GridAxis grid_axis(const Attrs& attrs, int64_t in, int64_t out) {
   return axis;
 }
 
+std::vector<GridAxis> grid_axes(const Attrs& attrs, const Shape& x, const Shape& y) {
+  const TensorAxes axes = tensor_axes(attrs, x.size());
+  std::vector<GridAxis> all;
+  for (size_t i = axes.spatial; i < axes.spatial + axes.count; ++i)
+    all.push_back(grid_axis(attrs, x[i], y[i]));
+  return all;
+}
+
 AlignedRegion::Rule aligned_regions(const Attrs& attrs, const Shape& x, const Shape& y) {
   return {.op = attrs.op()->name,
           .half_pixel = attrs.b("half_pixel"),
