@@ -11,6 +11,7 @@
 #include <fstream>
 #include <tuple>
 
+#include "common/number_type.h"
 #include "common/utf8.h"
 
 namespace anymps::common {
@@ -205,41 +206,23 @@ amps::Tensor to_tensor(const amps::Device& device, const Array& array) {
 }
 
 double element(const Array& array, size_t i) {
-  auto get = [&]<typename T>(T value) {
+  const auto read = [&]<typename T>(T value) {
     std::memcpy(&value, array.data.data() + i * amps::size_of(array.dtype), sizeof(T));
-    return static_cast<double>(value);
+    return value;
   };
+  double number = 0;
+  if (with_number_type(static_cast<amps_dtype>(array.dtype),
+                       [&]<typename T>() { number = static_cast<double>(read(T{})); }))
+    return number;
   switch (array.dtype) {
-    case amps::DType::f32:
     case amps::DType::c64:
-      return get(float{});
-    case amps::DType::f64:
-      return get(double{});
-    case amps::DType::i8:
-      return get(int8_t{});
-    case amps::DType::i16:
-      return get(int16_t{});
-    case amps::DType::i32:
-      return get(int32_t{});
-    case amps::DType::i64:
-      return get(int64_t{});
-    case amps::DType::u8:
+      return double{read(float{})};
     case amps::DType::boolean:
-      return get(uint8_t{});
-    case amps::DType::u16:
-      return get(uint16_t{});
-    case amps::DType::u32:
-      return get(uint32_t{});
-    case amps::DType::u64:
-      return get(uint64_t{});
-    case amps::DType::bf16: {
-      uint16_t bits;
-      std::memcpy(&bits, array.data.data() + i * 2, 2);
-      return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-    }
+      return read(uint8_t{});
+    case amps::DType::bf16:
+      return std::bit_cast<float>(static_cast<uint32_t>(read(uint16_t{})) << 16);
     case amps::DType::f16: {
-      uint16_t bits;
-      std::memcpy(&bits, array.data.data() + i * 2, 2);
+      const uint16_t bits = read(uint16_t{});
       const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
       const double magnitude = exponent == 31 ? (mantissa ? NAN : INFINITY)
                                : exponent     ? std::ldexp(1024 + mantissa, exponent - 25)

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "anymps/anymps.h"
+#include "common/number_type.h"
 
 namespace anymps::serving {
 
@@ -32,38 +33,6 @@ std::optional<size_t> least_bytes(amps_dtype dtype, std::span<const int64_t> sha
 
 std::string shape_text(std::span<const int64_t> shape);  // "[1,3,224,224]"
 
-// Calls fn.operator()<T>() with the C++ type of the elements. False for those that are not numbers
-// in C++: bools, half floats, strings, complex numbers.
-template <typename Fn>
-bool with_number_type(amps_dtype dtype, Fn&& fn) {
-  const auto with = [&]<typename T>() {
-    fn.template operator()<T>();
-    return true;
-  };
-  switch (dtype) {
-    case AMPS_U8:
-      return with.template operator()<uint8_t>();
-    case AMPS_U16:
-      return with.template operator()<uint16_t>();
-    case AMPS_U32:
-      return with.template operator()<uint32_t>();
-    case AMPS_U64:
-      return with.template operator()<uint64_t>();
-    case AMPS_I8:
-      return with.template operator()<int8_t>();
-    case AMPS_I16:
-      return with.template operator()<int16_t>();
-    case AMPS_I32:
-      return with.template operator()<int32_t>();
-    case AMPS_I64:
-      return with.template operator()<int64_t>();
-    case AMPS_F32:
-      return with.template operator()<float>();
-    case AMPS_F64:
-      return with.template operator()<double>();
-    default:
-      return false;
-  }
-}
+using common::with_number_type;
 
 }  // namespace anymps::serving

@@ -53,23 +53,25 @@ class Fields {
   }
   const nlohmann::json& items(const char* name) const {
     static const nlohmann::json kNone = nlohmann::json::array();
-    const nlohmann::json* value = find(name);
-    if (!value) return kNone;
-    if (!value->is_array()) fail(std::string("field '") + name + "' must be a list");
-    return *value;
+    return found_as(name, kNone, "a list");
   }
   const nlohmann::json& object(const char* name) const {
     static const nlohmann::json kNone = nlohmann::json::object();
-    const nlohmann::json* value = find(name);
-    if (!value) return kNone;
-    if (!value->is_object()) fail(std::string("field '") + name + "' must be an object");
-    return *value;
+    return found_as(name, kNone, "an object");
   }
   [[noreturn]] void fail(const std::string& reason) const {
     throw Error(Code::kInvalidArgument, where_ + ": " + reason);
   }
 
  private:
+  // The field, which must be of the kind of `none`; that itself if there is no such field.
+  const nlohmann::json& found_as(const char* name, const nlohmann::json& none,
+                                 const char* kind) const {
+    const nlohmann::json* value = find(name);
+    if (!value) return none;
+    if (value->type() != none.type()) fail(std::string("field '") + name + "' must be " + kind);
+    return *value;
+  }
   const nlohmann::json* find(const char* name) const {
     if (!object_.is_object()) return nullptr;
     const auto found = object_.find(name);

@@ -66,6 +66,17 @@ def mentions(text, ops, tokens):
     return names, uses - names
 
 
+def macros_of(text):
+    return {found[1]: found[0] for found in MACRO.finditer(text)}
+
+
+def expanded(macro, bodies):
+    """The text of a macro and of those that it is made of."""
+    body = bodies.get(macro, "")
+    used = set(re.findall(r"\b[A-Z][A-Z0-9_]*(?=\()", body.partition(")")[2])) - {macro}
+    return body + "".join(expanded(name, bodies) for name in sorted(used & set(bodies)))
+
+
 def without_comments(text):
     return re.sub(r"//[^\n]*", "", text)
 
@@ -80,6 +91,10 @@ class Tree:
         self.names, self.uses = {op: set() for op in self.ops}, {op: set() for op in self.ops}
         self.kernels = {op for op, cpu in re.findall(r"^\| (\w+) \| ([^|]*?) *\|", support, re.M) if cpu not in ("", "reference", "cpu")}
         self.gradients, self.elementwise, self.onnx_names = set(), set(), set()
+        self.macros = {}  # of headers: what they stand for
+        for path in sources("src"):
+            if path.as_posix().startswith("src/ops/") and path.suffix == ".h":
+                self.macros |= macros_of((ROOT / path).read_text(encoding="utf-8"))
         for path in sources("src", "doors"):
             file, text = path.as_posix(), (ROOT / path).read_text(encoding="utf-8")
             if file.startswith(FOREIGN):
@@ -99,13 +114,13 @@ class Tree:
 
     def read_records(self, text):
         """Gradients and facts of records, as the file writes them or its macros do."""
-        bodies = {found[1]: found[0] for found in MACRO.finditer(text)}
+        bodies = self.macros | macros_of(text)
         calls = list(CALL.finditer(text))
         for call, following in zip(calls, [*calls[1:], None]):
             macro, op = call.groups()
             if op not in self.names:
                 continue
-            body = bodies.get(macro, "") + text[call.start():following and following.start()].split(";\n")[0]
+            body = expanded(macro, bodies) + text[call.start():following and following.start()].split(";\n")[0]
             if RULE.search(body):
                 self.gradients.add(op)
             if RECORD.search(body):

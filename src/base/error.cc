@@ -1,32 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 
+#include <iterator>
+
 namespace anymps {
 
 const char* name(Code code) {
-  switch (code) {
-    case Code::kOk:
-      return "ok";
-    case Code::kInvalidArgument:
-      return "invalid argument";
-    case Code::kNotFound:
-      return "not found";
-    case Code::kUnsupported:
-      return "unsupported";
-    case Code::kOutOfMemory:
-      return "out of memory";
-    case Code::kCorrupt:
-      return "corrupt data";
-    case Code::kIo:
-      return "input/output error";
-    case Code::kInternal:
-      return "internal error";
-    case Code::kCancelled:
-      return "cancelled";
-    case Code::kMismatch:
-      return "numeric mismatch";
-  }
-  return "unknown";
+  static constexpr const char* kNames[] = {
+      "ok",           "invalid argument",   "not found",      "unsupported", "out of memory",
+      "corrupt data", "input/output error", "internal error", "cancelled",   "numeric mismatch"};
+  static_assert(std::size(kNames) == static_cast<size_t>(Code::kMismatch) + 1);
+  const auto place = static_cast<size_t>(code);
+  return place < std::size(kNames) ? kNames[place] : "unknown";
 }
 
 }  // namespace anymps

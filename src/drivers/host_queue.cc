@@ -78,18 +78,23 @@ void HostQueue::submit(std::function<void()> work) {
   changed_.notify_all();
 }
 
+// What the work throws; null: nothing.
+static std::exception_ptr error_of(const std::function<void()>& work) {
+  try {
+    work();
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
 void HostQueue::run(const std::function<void()>& work) {
   auto lock = enter();
   changed_.wait(lock, [this] { return work_.empty() && !busy_; });
   throw_pending(lock);
   busy_ = true;
   lock.unlock();
-  std::exception_ptr error;
-  try {
-    work();
-  } catch (...) {
-    error = std::current_exception();
-  }
+  const std::exception_ptr error = error_of(work);
   lock.lock();
   busy_ = false;
   changed_.notify_all();
@@ -141,12 +146,7 @@ void HostQueue::work_loop() {
     work_.pop_front();
     busy_ = true;
     lock.unlock();
-    std::exception_ptr error;
-    try {
-      work();
-    } catch (...) {
-      error = std::current_exception();
-    }
+    const std::exception_ptr error = error_of(work);
     work = nullptr;
     lock.lock();
     busy_ = false;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "graph/gradient_walk.h"
-#include "ops/shape_rules.h"
+#include "graph/known.h"
 
 namespace anymps {
 
@@ -77,8 +77,7 @@ const ValueType& GraphGradientBuilder::type(const Value& value) const { return v
 const std::string& GraphGradientBuilder::name(const Value& value) const { return value.name; }
 
 std::optional<std::vector<int64_t>> GraphGradientBuilder::known_ints(const Value& value) const {
-  if (value.is_constant()) return ints_of(value);
-  return numbers(value.type.content);
+  return anymps::known_ints(value);
 }
 
 std::vector<Value*> GraphGradientBuilder::add(const Op& op, std::vector<Value*> inputs,

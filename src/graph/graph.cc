@@ -398,18 +398,4 @@ std::optional<double> scalar_of(const Value* value) {
   });
 }
 
-std::vector<int64_t> ints_of(const Value& value) {
-  require(value.is_constant(), "[graph] '{}' is not a constant", value.name);
-  const auto bytes = value.constant->data();
-  std::vector<int64_t> result(static_cast<size_t>(value.constant->desc().count()));
-  dispatch<kInt>(value.dtype(), [&]<typename T>() {
-    for (size_t i = 0; i < result.size(); ++i) {
-      T element;
-      std::memcpy(&element, bytes.get() + i * sizeof(T), sizeof(T));
-      result[i] = static_cast<int64_t>(element);
-    }
-  });
-  return result;
-}
-
 }  // namespace anymps

@@ -2,6 +2,7 @@
 #include "ops/attr.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ops/op.h"
 
@@ -10,23 +11,8 @@ namespace anymps {
 namespace {
 
 size_t variant_index(AttrKind kind) {
-  switch (kind) {
-    case AttrKind::kInt:
-    case AttrKind::kBool:
-    case AttrKind::kDType:
-      return 0;
-    case AttrKind::kFloat:
-      return 1;
-    case AttrKind::kString:
-      return 2;
-    case AttrKind::kInts:
-      return 3;
-    case AttrKind::kFloats:
-      return 4;
-    case AttrKind::kGraph:
-      return 5;
-  }
-  return 0;
+  static constexpr size_t kPlaces[] = {0, 1, 2, 3, 4, 0, 0, 5};  // bools and dtypes are integers
+  return kPlaces[static_cast<size_t>(kind)];
 }
 
 AttrValue checked(const Op& op, const AttrSpec& spec, AttrValue value) {
@@ -55,25 +41,10 @@ AttrValue checked(const Op& op, const AttrSpec& spec, AttrValue value) {
 }  // namespace
 
 const char* name(AttrKind kind) {
-  switch (kind) {
-    case AttrKind::kInt:
-      return "int";
-    case AttrKind::kFloat:
-      return "float";
-    case AttrKind::kString:
-      return "string";
-    case AttrKind::kInts:
-      return "ints";
-    case AttrKind::kFloats:
-      return "floats";
-    case AttrKind::kBool:
-      return "bool";
-    case AttrKind::kDType:
-      return "dtype";
-    case AttrKind::kGraph:
-      return "graph";
-  }
-  return "?";
+  static constexpr const char* kNames[] = {"int",    "float", "string", "ints",
+                                           "floats", "bool",  "dtype",  "graph"};
+  static_assert(std::size(kNames) == static_cast<size_t>(AttrKind::kGraph) + 1);
+  return kNames[static_cast<size_t>(kind)];
 }
 
 std::string to_string(AttrKind kind, const AttrValue& value) {

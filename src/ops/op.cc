@@ -140,6 +140,10 @@ OpWriter& OpWriter::output(std::string name, std::string type, std::string doc) 
   op_->outputs.push_back({std::move(name), std::move(type), std::move(doc)});
   return *this;
 }
+OpWriter& OpWriter::outputs(std::initializer_list<const char*> names) {
+  for (const char* name : names) output(name);
+  return *this;
+}
 OpWriter& OpWriter::by_product(std::string name, std::string type, std::string doc) {
   op_->outputs.push_back({std::move(name), std::move(type), std::move(doc), true});
   return *this;
@@ -179,6 +183,17 @@ OpWriter& OpWriter::attr(std::string name, std::vector<double> value, std::strin
   return add_attr(
       {std::move(name), AttrKind::kFloats, std::move(value), false, {}, std::move(doc)});
 }
+OpWriter& OpWriter::ints(std::string name, std::string doc, std::string type,
+                         std::string input_doc) {
+  optional(name, kIndex, std::move(type), std::move(input_doc));
+  return attr(std::move(name), kNoInts, std::move(doc));
+}
+OpWriter& OpWriter::integer(std::string name, int64_t value, std::string doc, std::string type,
+                            std::string input_doc) {
+  optional(name, kIndex, std::move(type), std::move(input_doc));
+  return attr(std::move(name), value, std::move(doc));
+}
+
 OpWriter& OpWriter::required(std::string name, AttrKind kind, std::string doc) {
   AttrSpec spec{std::move(name), kind, {}, true, {}, std::move(doc)};
   switch (kind) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -90,6 +91,7 @@ struct Tolerance {
   double f32 = 1e-5, f16 = 2e-3, bf16 = 2e-2, f64 = 1e-10;
   double of(DType dtype) const;
 };
+inline constexpr Tolerance kExact{.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0};
 // One concrete use of an op: shapes of its inputs (in order; `absent` for an optional one) and its
 // attributes. `values` fixes the content of integer inputs such as indices, shapes and axes.
 struct Sample {
@@ -193,6 +195,7 @@ class OpWriter {
   OpWriter& variadic(std::string name, DTypeSet dtypes, std::string type = "T",
                      std::string doc = "");
   OpWriter& output(std::string name, std::string type = "T", std::string doc = "");
+  OpWriter& outputs(std::initializer_list<const char*> names);  // of the dtype of T
   OpWriter& by_product(std::string name, std::string type = "T", std::string doc = "optional");
   OpWriter& variadic_outputs(std::string name, std::string type = "T", std::string doc = "");
   OpWriter& attr(std::string name, int64_t value, std::string doc = "");
@@ -207,13 +210,21 @@ class OpWriter {
   OpWriter& attr(std::string name, std::vector<int64_t> value, std::string doc = "");
   OpWriter& attr(std::string name, std::vector<double> value, std::string doc = "");
   OpWriter& required(std::string name, AttrKind kind, std::string doc = "");
+  // Integers, or one, that are an attribute or come as an input, which wins.
+  OpWriter& ints(std::string name, std::string doc = "", std::string type = "I",
+                 std::string input_doc = "wins over the attribute");
+  OpWriter& integer(std::string name, int64_t value, std::string doc = "", std::string type = "I",
+                    std::string input_doc = "a scalar; wins over the attribute");
   OpWriter& facts(uint32_t facts);
   OpWriter& layout(LayoutRule rule);
   // The reference kernel serves every driver, for this reason. A test fails for an op that has
   // neither this nor a kernel on the CPU.
   OpWriter& reference_only(std::string why);
-  // What several records have in common, written once.
-  OpWriter& with(OpWriter& (*part)(OpWriter&)) { return part(*this); }
+  // What several records have in common, written once: a function that adds it.
+  template <typename Part>
+  OpWriter& with(const Part& part) {
+    return part(*this);
+  }
   OpWriter& containers(ContainerSet set);  // of the input written last
   OpWriter& infer(InferFn fn);
   OpWriter& measure(MeasureFn fn);
@@ -231,8 +242,8 @@ class OpWriter {
   Op* op_;
 };
 
-// The default of a list of integers.
-inline const std::vector<int64_t> kNoInts;
+using Ints = std::vector<int64_t>;
+inline const Ints kNoInts;  // the default of a list of integers
 
 #define ANYMPS_JOIN2(a, b) a##b
 #define ANYMPS_JOIN(a, b) ANYMPS_JOIN2(a, b)

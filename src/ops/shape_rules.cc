@@ -203,6 +203,15 @@ std::vector<SliceRange> slice_ranges(const Shape& shape, const std::vector<int64
   return ranges;
 }
 
+OpWriter& slice_range(OpWriter& op) {
+  return op
+      .ints("starts", "first place, for each of axes", "I",
+            "inputs win over the attributes of the same name")
+      .ints("ends", "the place after the last", "I", "")
+      .ints("axes", "empty: the first axes", "I", "")
+      .ints("steps", "empty: 1", "I", "");
+}
+
 std::optional<std::vector<int64_t>> numbers(const std::optional<Dims>& values) {
   if (!values || !all_known(*values)) return std::nullopt;
   std::vector<int64_t> result;
@@ -251,6 +260,20 @@ void set_fresh_shape(InferContext& ctx, size_t i, std::optional<DType> dtype) {
   for (int64_t axis = 0; axis < type.shape[0].value(); ++axis)
     shape.push_back(ctx.fresh(std::to_string(axis)));
   ctx.set(0, dtype, std::move(shape));
+}
+
+Dims common_shape(InferContext& ctx, std::optional<size_t> axis) {
+  Dims shape = ctx.shape(0);
+  for (size_t i = 1; i < ctx.input_count(); ++i) {
+    const Dims& other = ctx.shape(i);
+    ctx.check(other.size() == shape.size(), "input {} has rank {}, the first has rank {}", i,
+              other.size(), shape.size());
+    for (size_t k = 0; k < shape.size(); ++k)
+      shape[k] = k == axis
+                     ? shape[k] + other[k]
+                     : same_extent(ctx, shape[k], other[k], "inputs", static_cast<int64_t>(k));
+  }
+  return shape;
 }
 
 Dim same_extent(InferContext& ctx, const Dim& a, const Dim& b, const char* what, int64_t axis) {

@@ -40,6 +40,9 @@ std::vector<SliceRange> slice_ranges(const Shape& shape, const std::vector<int64
                                      const std::vector<int64_t>& axes,
                                      const std::vector<int64_t>& steps, const char* who);
 
+// A part of the records of ops on such ranges: starts, ends, axes and steps, inputs or attributes.
+OpWriter& slice_range(OpWriter& op);
+
 // The same numbers as `values`, if they are all known.
 std::optional<std::vector<int64_t>> numbers(const std::optional<Dims>& values);
 
@@ -53,6 +56,9 @@ void set_view(InferContext& ctx, size_t output, Dims shape);
 
 // When the shape given by input i is not known yet: fresh dims if its length is, else unranked.
 void set_fresh_shape(InferContext& ctx, size_t i, std::optional<DType> dtype = std::nullopt);
+
+// The shape that all inputs have. Along `axis`, if one is given, extents may differ and are added.
+Dims common_shape(InferContext& ctx, std::optional<size_t> axis = std::nullopt);
 
 // Two extents that must be equal; the known one if there is one. Fails naming the op.
 Dim same_extent(InferContext& ctx, const Dim& a, const Dim& b, const char* what, int64_t axis);

@@ -36,6 +36,15 @@ std::optional<FusedActivation> as_activation(const Node& node) {
   return std::nullopt;
 }
 
+Value* with_activation(Graph& graph, const Node& node, const FusedActivation& activation,
+                       const char* alpha, const char* beta) {
+  Attrs attrs = node.attrs;
+  attrs.set({"activation", activation.name});
+  attrs.set({alpha, activation.alpha});
+  attrs.set({beta, activation.beta});
+  return graph.add(node.op->name, node.inputs, attrs.named(), node.name);
+}
+
 Node* only_user(const Graph& graph, const Value* value) {
   return single_use(graph, value) ? value->users.front() : nullptr;
 }

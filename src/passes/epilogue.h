@@ -19,6 +19,10 @@ struct FusedActivation {
   double alpha = 0, beta = 0;
 };
 std::optional<FusedActivation> as_activation(const Node& node);
+// A node like `node` that has this activation; `alpha` and `beta` are what the op calls its
+// numbers.
+Value* with_activation(Graph& graph, const Node& node, const FusedActivation& activation,
+                       const char* alpha, const char* beta);
 
 // The only node that reads `value`, or null.
 Node* only_user(const Graph& graph, const Value* value);

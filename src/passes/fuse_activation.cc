@@ -10,8 +10,7 @@
 // GELU has a separate pass.
 
 #include "passes/epilogue.h"
-#include "passes/match.h"
-#include "passes/pass.h"
+#include "passes/fuse.h"
 
 namespace anymps {
 
@@ -122,13 +121,11 @@ Value* gated(Graph& graph, Node& node) {
 }  // namespace
 
 PASS(fuse_activation, 330, "relu, clamp, sigmoid, silu, hard_swish, mish from their formulas") {
-  if (!context.fuses) return 0;
-  Rewriter rewriter(graph);
-  return rewriter.each([&](Node& node) {
-    if (!is_float(node.output()->dtype()) || !node.output()->type.ranked) return false;
+  return fuse_each(graph, context, [](Graph& graph, Node& node) -> Value* {
+    if (!is_float(node.output()->dtype()) || !node.output()->type.ranked) return nullptr;
     for (auto rule : {relu, clamp, sigmoid, hard_sigmoid, gated})
-      if (Value* value = rule(graph, node)) return rewriter.replace(node.output(), value);
-    return false;
+      if (Value* value = rule(graph, node)) return value;
+    return nullptr;
   });
 }
 

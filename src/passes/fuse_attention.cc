@@ -5,8 +5,7 @@
 // as [.., D, T] get a transpose, which is a view and merges with the one that made them so.
 #include <algorithm>
 
-#include "passes/match.h"
-#include "passes/pass.h"
+#include "passes/fuse.h"
 
 namespace anymps {
 
@@ -121,12 +120,7 @@ Value* attention(Graph& graph, Node& node) {
 }  // namespace
 
 PASS(fuse_attention, 400, "matmul, softmax, matmul -> sdpa") {
-  if (!context.fuses) return 0;
-  Rewriter rewriter(graph);
-  return rewriter.each([&](Node& node) {
-    Value* value = attention(graph, node);
-    return value && rewriter.replace(node.output(), value);
-  });
+  return fuse_each(graph, context, attention);
 }
 
 }  // namespace anymps

@@ -3,8 +3,7 @@
 //   relu(add(conv(x, w, b), r))  ->  conv(x, w, b, r) {activation="relu"}
 // Constant biases are already there: fold_batch_norm puts them in.
 #include "passes/epilogue.h"
-#include "passes/match.h"
-#include "passes/pass.h"
+#include "passes/fuse.h"
 
 namespace anymps {
 
@@ -13,13 +12,8 @@ namespace {
 // `next` is the only reader of the convolution.
 Value* conv_with_next(Graph& graph, const Node& conv, const Node& next) {
   if (conv.attrs.s("activation") != "none") return nullptr;
-  if (auto activation = as_activation(next)) {
-    Attrs attrs = conv.attrs;
-    attrs.set({"activation", activation->name});
-    attrs.set({"alpha", activation->alpha});
-    attrs.set({"beta", activation->beta});
-    return graph.add(conv.op->name, conv.inputs, attrs.named(), conv.name);
-  }
+  if (auto activation = as_activation(next))
+    return with_activation(graph, conv, *activation, "alpha", "beta");
   Value* residual = residual_of(next, conv.output());
   if (!residual || !conv.is("conv") || conv.input(3)) return nullptr;
   return graph.add("conv", {conv.input(0), conv.input(1), conv.input(2), residual},
@@ -29,16 +23,13 @@ Value* conv_with_next(Graph& graph, const Node& conv, const Node& next) {
 }  // namespace
 
 PASS(fuse_conv, 500, "residual and activation become part of a convolution") {
-  if (!context.fuses) return 0;
-  Rewriter rewriter(graph);
-  return rewriter.each([&](Node& next) {
+  return fuse_each(graph, context, [](Graph& graph, Node& next) -> Value* {
     for (Value* input : next.inputs) {
       Node* conv = input ? made_by(input, {"conv", "conv_transpose"}) : nullptr;
       if (!conv || !is_float(input->dtype()) || !single_use(graph, input)) continue;
-      if (Value* fused = conv_with_next(graph, *conv, next))
-        return rewriter.replace(next.output(), fused);
+      if (Value* fused = conv_with_next(graph, *conv, next)) return fused;
     }
-    return false;
+    return nullptr;
   });
 }
 

@@ -6,8 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "passes/match.h"
-#include "passes/pass.h"
+#include "passes/fuse.h"
 
 namespace anymps {
 
@@ -129,12 +128,7 @@ Value* gelu(Graph& graph, Node& root) {
 }  // namespace
 
 PASS(fuse_gelu, 310, "x * 0.5 * (1 + erf(x / sqrt(2))) -> gelu(x), and the tanh form") {
-  if (!context.fuses) return 0;
-  Rewriter rewriter(graph);
-  return rewriter.each([&](Node& node) {
-    Value* value = gelu(graph, node);
-    return value && rewriter.replace(node.output(), value);
-  });
+  return fuse_each(graph, context, gelu);
 }
 
 }  // namespace anymps

@@ -5,8 +5,7 @@
 // with the mean over the last axes. Square, quotient and root may be written in any of their forms.
 #include <algorithm>
 
-#include "passes/match.h"
-#include "passes/pass.h"
+#include "passes/fuse.h"
 
 namespace anymps {
 
@@ -127,13 +126,10 @@ Value* with_parameter(Graph& graph, Node& node) {
 }  // namespace
 
 PASS(fuse_layer_norm, 320, "layer and RMS normalization from means, roots and quotients") {
-  if (!context.fuses) return 0;
-  Rewriter rewriter(graph);
-  return rewriter.each([&](Node& node) {
-    if (!node.output()->type.ranked) return false;
+  return fuse_each(graph, context, [](Graph& graph, Node& node) -> Value* {
+    if (!node.output()->type.ranked) return nullptr;
     Value* value = normalization(graph, node);
-    if (!value) value = with_parameter(graph, node);
-    return value && rewriter.replace(node.output(), value);
+    return value ? value : with_parameter(graph, node);
   });
 }
 

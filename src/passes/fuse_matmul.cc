@@ -4,8 +4,7 @@
 //   activation="gelu"}
 // and an add of a tensor of the result's shape becomes its residual.
 #include "passes/epilogue.h"
-#include "passes/match.h"
-#include "passes/pass.h"
+#include "passes/fuse.h"
 
 namespace anymps {
 
@@ -42,13 +41,8 @@ Value* biased(Graph& graph, const Node& matmul, const Node& next) {
 
 Value* matmul_with_next(Graph& graph, const Node& matmul, const Node& next) {
   if (matmul.attrs.s("activation") != "none") return nullptr;
-  if (auto activation = as_activation(next)) {
-    Attrs attrs = matmul.attrs;
-    attrs.set({"activation", activation->name});
-    attrs.set({"act_alpha", activation->alpha});
-    attrs.set({"act_beta", activation->beta});
-    return graph.add("matmul", matmul.inputs, attrs.named(), matmul.name);
-  }
+  if (auto activation = as_activation(next))
+    return with_activation(graph, matmul, *activation, "act_alpha", "act_beta");
   if (Value* value = scaled(graph, matmul, next)) return value;
   if (Value* value = biased(graph, matmul, next)) return value;
   Value* residual = residual_of(next, matmul.output());
@@ -59,16 +53,13 @@ Value* matmul_with_next(Graph& graph, const Node& matmul, const Node& next) {
 }  // namespace
 
 PASS(fuse_matmul, 510, "scale, bias, residual and activation become part of a matmul") {
-  if (!context.fuses) return 0;
-  Rewriter rewriter(graph);
-  return rewriter.each([&](Node& next) {
+  return fuse_each(graph, context, [](Graph& graph, Node& next) -> Value* {
     for (Value* input : next.inputs) {
       Node* matmul = input ? made_by(input, "matmul") : nullptr;
       if (!matmul || !is_float(input->dtype()) || !single_use(graph, input)) continue;
-      if (Value* fused = matmul_with_next(graph, *matmul, next))
-        return rewriter.replace(next.output(), fused);
+      if (Value* fused = matmul_with_next(graph, *matmul, next)) return fused;
     }
-    return false;
+    return nullptr;
   });
 }
 

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "graph/copy_body.h"
-#include "ops/shape_rules.h"
+#include "graph/known.h"
 
 namespace anymps {
 
@@ -97,18 +96,8 @@ bool near(double a, double b, DType dtype) {
 
 std::optional<std::vector<double>> numbers_of(const Value* value, int64_t limit) {
   if (!value || !value->constant || !contains(kReal, value->dtype())) return std::nullopt;
-  const int64_t count = value->constant->desc().count();
-  if (count > limit) return std::nullopt;
-  std::vector<double> numbers(static_cast<size_t>(count));
-  const auto bytes = value->constant->data();
-  dispatch<kReal>(value->dtype(), [&]<typename T>() {
-    for (size_t i = 0; i < numbers.size(); ++i) {
-      T element;
-      std::memcpy(&element, bytes.get() + i * sizeof(T), sizeof(T));
-      numbers[i] = static_cast<double>(static_cast<Compute<T>>(element));
-    }
-  });
-  return numbers;
+  if (value->constant->desc().count() > limit) return std::nullopt;
+  return doubles_of(*value->constant);
 }
 
 ConstantPtr constant_from(DType dtype, Shape shape, const std::vector<double>& numbers) {
@@ -122,9 +111,7 @@ ConstantPtr constant_from(DType dtype, Shape shape, const std::vector<double>& n
 
 std::optional<std::vector<int64_t>> known_ints(const Node& node, size_t i, const char* attr) {
   const Value* value = node.input(i);
-  if (!value) return node.attrs.ints(attr);
-  if (value->is_constant() && is_int(value->dtype())) return ints_of(*value);
-  return numbers(value->type.content);
+  return value ? known_ints(*value) : node.attrs.ints(attr);
 }
 
 std::optional<std::vector<int64_t>> reshape_attr(const Dims& from, const Dims& to) {

@@ -17,27 +17,11 @@ namespace anymps {
 
 // The type in which the reference computes with elements of storage type T.
 template <typename T>
-struct WideOf {
-  using type = T;
-};
-template <>
-struct WideOf<float> {
-  using type = double;
-};
-template <>
-struct WideOf<Half> {
-  using type = double;
-};
-template <>
-struct WideOf<BFloat> {
-  using type = double;
-};
-template <>
-struct WideOf<Complex> {
-  using type = std::complex<double>;
-};
+inline constexpr bool kWidens =
+    std::is_same_v<T, float> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat>;
 template <typename T>
-using Wide = typename WideOf<T>::type;
+using Wide = std::conditional_t<std::is_same_v<T, Complex>, std::complex<double>,
+                                std::conditional_t<kWidens<T>, double, T>>;
 
 template <typename T>
 Wide<T> widen(T value) {

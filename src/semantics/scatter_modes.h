@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "semantics/scalar_functions.h"
 
@@ -11,13 +12,15 @@ namespace anymps {
 
 enum class ScatterMode { kSet, kAdd, kSub, kMul, kDiv, kMin, kMax };
 
+// In the enum's order.
+inline std::vector<std::string> scatter_mode_choices() {
+  return {"set", "add", "sub", "mul", "div", "min", "max"};
+}
+
 inline ScatterMode parse_scatter_mode(const std::string& mode) {
-  if (mode == "add") return ScatterMode::kAdd;
-  if (mode == "sub") return ScatterMode::kSub;
-  if (mode == "mul") return ScatterMode::kMul;
-  if (mode == "div") return ScatterMode::kDiv;
-  if (mode == "min") return ScatterMode::kMin;
-  if (mode == "max") return ScatterMode::kMax;
+  const std::vector<std::string> choices = scatter_mode_choices();
+  for (size_t i = 0; i < choices.size(); ++i)
+    if (choices[i] == mode) return static_cast<ScatterMode>(i);
   return ScatterMode::kSet;
 }
 

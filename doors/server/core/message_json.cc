@@ -166,45 +166,32 @@ void read(const json& object, Message& message, const std::string& where, int de
 void put(const json& value, Message& m, const FieldDescriptor& f, bool add,
          const std::string& where, int depth) {
   const Reflection& r = *m.GetReflection();
+  const auto give = [&](auto set, auto append, const auto& element) {
+    add ? (r.*append)(&m, &f, element) : (r.*set)(&m, &f, element);
+  };
   switch (f.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32: {
-      const auto number = integer<int32_t>(value, where);
-      return add ? r.AddInt32(&m, &f, number) : r.SetInt32(&m, &f, number);
-    }
-    case FieldDescriptor::CPPTYPE_INT64: {
-      const auto number = integer<int64_t>(value, where);
-      return add ? r.AddInt64(&m, &f, number) : r.SetInt64(&m, &f, number);
-    }
-    case FieldDescriptor::CPPTYPE_UINT32: {
-      const auto number = integer<uint32_t>(value, where);
-      return add ? r.AddUInt32(&m, &f, number) : r.SetUInt32(&m, &f, number);
-    }
-    case FieldDescriptor::CPPTYPE_UINT64: {
-      const auto number = integer<uint64_t>(value, where);
-      return add ? r.AddUInt64(&m, &f, number) : r.SetUInt64(&m, &f, number);
-    }
-    case FieldDescriptor::CPPTYPE_DOUBLE: {
-      const double number = real(value, where);
-      return add ? r.AddDouble(&m, &f, number) : r.SetDouble(&m, &f, number);
-    }
-    case FieldDescriptor::CPPTYPE_FLOAT: {
-      const auto number = static_cast<float>(real(value, where));
-      return add ? r.AddFloat(&m, &f, number) : r.SetFloat(&m, &f, number);
-    }
-    case FieldDescriptor::CPPTYPE_BOOL: {
-      const bool flag = boolean(value, where);
-      return add ? r.AddBool(&m, &f, flag) : r.SetBool(&m, &f, flag);
-    }
-    case FieldDescriptor::CPPTYPE_STRING: {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return give(&Reflection::SetInt32, &Reflection::AddInt32, integer<int32_t>(value, where));
+    case FieldDescriptor::CPPTYPE_INT64:
+      return give(&Reflection::SetInt64, &Reflection::AddInt64, integer<int64_t>(value, where));
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return give(&Reflection::SetUInt32, &Reflection::AddUInt32, integer<uint32_t>(value, where));
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return give(&Reflection::SetUInt64, &Reflection::AddUInt64, integer<uint64_t>(value, where));
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return give(&Reflection::SetDouble, &Reflection::AddDouble, real(value, where));
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return give(&Reflection::SetFloat, &Reflection::AddFloat,
+                  static_cast<float>(real(value, where)));
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return give(&Reflection::SetBool, &Reflection::AddBool, boolean(value, where));
+    case FieldDescriptor::CPPTYPE_STRING:
       if (!value.is_string() || f.type() == FieldDescriptor::TYPE_BYTES)
         bad(where, "expected a string");
-      return add ? r.AddString(&m, &f, value.get<std::string>())
-                 : r.SetString(&m, &f, value.get<std::string>());
-    }
-    case FieldDescriptor::CPPTYPE_ENUM: {
-      const int number = enumeration(f, value, where);
-      return add ? r.AddEnumValue(&m, &f, number) : r.SetEnumValue(&m, &f, number);
-    }
+      return give(&Reflection::SetString, &Reflection::AddString, value.get<std::string>());
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return give(&Reflection::SetEnumValue, &Reflection::AddEnumValue,
+                  enumeration(f, value, where));
     case FieldDescriptor::CPPTYPE_MESSAGE:
       return read(value, add ? *r.AddMessage(&m, &f) : *r.MutableMessage(&m, &f), where, depth + 1);
   }

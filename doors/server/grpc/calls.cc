@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/grpc/calls.h"
 
+#include <iterator>
+
 namespace anymps::server {
 namespace {
 
@@ -9,28 +11,13 @@ constexpr size_t kMostCalls = 4096;  // of inference and Watch, over all connect
 }  // namespace
 
 grpc::Status to_status(const Error& error) {
-  const auto code = [&] {
-    switch (error.code()) {
-      case Code::kInternal:
-        return grpc::StatusCode::INTERNAL;
-      case Code::kNotFound:
-        return grpc::StatusCode::NOT_FOUND;
-      case Code::kInvalidArgument:
-        return grpc::StatusCode::INVALID_ARGUMENT;
-      case Code::kUnavailable:
-        return grpc::StatusCode::UNAVAILABLE;
-      case Code::kUnsupported:
-        return grpc::StatusCode::UNIMPLEMENTED;
-      case Code::kAlreadyExists:
-        return grpc::StatusCode::ALREADY_EXISTS;
-      case Code::kCancelled:
-        return grpc::StatusCode::CANCELLED;
-      case Code::kUnknown:
-        break;
-    }
-    return grpc::StatusCode::UNKNOWN;
-  };
-  return {code(), error.what()};
+  using grpc::StatusCode;
+  static constexpr StatusCode kCodes[] = {StatusCode::UNKNOWN,        StatusCode::INTERNAL,
+                                          StatusCode::NOT_FOUND,      StatusCode::INVALID_ARGUMENT,
+                                          StatusCode::UNAVAILABLE,    StatusCode::UNIMPLEMENTED,
+                                          StatusCode::ALREADY_EXISTS, StatusCode::CANCELLED};
+  static_assert(std::size(kCodes) == static_cast<size_t>(Code::kCancelled) + 1);
+  return {kCodes[static_cast<size_t>(error.code())], error.what()};
 }
 
 grpc::ByteBuffer to_bytes(Wire&& wire) {

@@ -71,20 +71,19 @@ bool JsonReader::close(char bracket) {
   return true;
 }
 
-bool JsonReader::next_element() {
-  if (close(']')) return false;
-  if (at_ == text_.size() || text_[at_] != ',')
-    malformed("Missing a comma or ']' after an array element.", at_);
+bool JsonReader::next(char bracket, const char* missing) {
+  if (close(bracket)) return false;
+  if (at_ == text_.size() || text_[at_] != ',') malformed(missing, at_);
   ++at_;
   return true;
 }
 
+bool JsonReader::next_element() {
+  return next(']', "Missing a comma or ']' after an array element.");
+}
+
 bool JsonReader::next_member() {
-  if (close('}')) return false;
-  if (at_ == text_.size() || text_[at_] != ',')
-    malformed("Missing a comma or '}' after an object member.", at_);
-  ++at_;
-  return true;
+  return next('}', "Missing a comma or '}' after an object member.");
 }
 
 std::string_view JsonReader::name(std::string& store) {

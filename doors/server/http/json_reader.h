@@ -64,6 +64,7 @@ class JsonReader {
   void space();
   void open(char bracket, const char* mismatch);
   bool close(char bracket);
+  bool next(char bracket, const char* missing);
   bool next_element();
   bool next_member();
   std::string_view name(std::string& store);

@@ -7,7 +7,8 @@
 namespace anymps::server::http {
 
 void append_json(std::string& out, std::string_view text) {
-  constexpr char kHex[] = "0123456789ABCDEF";
+  constexpr char kHex[] = "0123456789ABCDEF", kEscapes[] = "\"\\bfnrt";
+  constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t";
   out.push_back('"');
   size_t plain = 0;  // where the characters begin that need no escape
   for (size_t i = 0; i < text.size(); ++i) {
@@ -16,30 +17,12 @@ void append_json(std::string& out, std::string_view text) {
     out.append(text.substr(plain, i - plain));
     plain = i + 1;
     out.push_back('\\');
-    switch (c) {
-      case '"':
-      case '\\':
-        out.push_back(static_cast<char>(c));
-        break;
-      case '\b':
-        out.push_back('b');
-        break;
-      case '\f':
-        out.push_back('f');
-        break;
-      case '\n':
-        out.push_back('n');
-        break;
-      case '\r':
-        out.push_back('r');
-        break;
-      case '\t':
-        out.push_back('t');
-        break;
-      default:
-        out.append("u00");
-        out.push_back(kHex[c >> 4]);
-        out.push_back(kHex[c & 15]);
+    if (const size_t at = kEscaped.find(static_cast<char>(c)); at != kEscaped.npos) {
+      out.push_back(kEscapes[at]);
+    } else {
+      out.append("u00");
+      out.push_back(kHex[c >> 4]);
+      out.push_back(kHex[c & 15]);
     }
   }
   out.append(text.substr(plain));

@@ -162,28 +162,22 @@ void check_ensemble_steps(const ModelConfig& config, const StepModels& models) {
               std::to_string(config.max_batch_size()) + ", but it contains model " + model.name() +
               " which only allows maximum batch size to be " +
               std::to_string(model.max_batch_size()));
-    const std::map<std::string, std::string> inputs(step.input_map().begin(),
-                                                    step.input_map().end());
-    for (const auto& [name, tensor] : inputs) {
-      const auto found = find(model.input(), name);
-      check(found != model.input().end(), where + "ensemble tensor " + tensor +
-                                              " is mapping to non-existing input " + name +
-                                              " in model " + model.name());
-      add(tensor, kind_of(*found, model));
-    }
+    // By name, so that errors come in a fixed order.
+    const auto take = [&](const auto& map, const auto& tensors, const char* missing) {
+      const std::map<std::string, std::string> sorted(map.begin(), map.end());
+      for (const auto& [name, tensor] : sorted) {
+        const auto found = find(tensors, name);
+        check(found != tensors.end(),
+              where + "ensemble tensor " + tensor + missing + name + " in model " + model.name());
+        add(tensor, kind_of(*found, model));
+      }
+    };
+    take(step.input_map(), model.input(), " is mapping to non-existing input ");
     for (const auto& input : model.input())
-      check(input.optional() || inputs.contains(input.name()),
+      check(input.optional() || step.input_map().contains(input.name()),
             where + "input " + input.name() + " in model " + model.name() +
                 " is not mapped to any ensemble tensors");
-    const std::map<std::string, std::string> outputs(step.output_map().begin(),
-                                                     step.output_map().end());
-    for (const auto& [name, tensor] : outputs) {
-      const auto found = find(model.output(), name);
-      check(found != model.output().end(), where + "ensemble tensor " + tensor +
-                                               " is mapped from non-existing output " + name +
-                                               " in model " + model.name());
-      add(tensor, kind_of(*found, model));
-    }
+    take(step.output_map(), model.output(), " is mapped from non-existing output ");
   }
 }
 

@@ -3,6 +3,7 @@
 #include "server/repository/repository.h"
 
 #include <chrono>
+#include <iterator>
 
 #include "server/core/message_json.h"
 #include "server/repository/config_text.h"
@@ -12,39 +13,17 @@ namespace anymps::server {
 namespace fs = std::filesystem;
 
 const char* code_text(Code code) {
-  switch (code) {
-    case Code::kUnknown:
-      return "Unknown";
-    case Code::kInternal:
-      return "Internal";
-    case Code::kNotFound:
-      return "Not found";
-    case Code::kInvalidArgument:
-      return "Invalid argument";
-    case Code::kUnavailable:
-      return "Unavailable";
-    case Code::kUnsupported:
-      return "Unsupported";
-    case Code::kAlreadyExists:
-      return "Already exists";
-    case Code::kCancelled:
-      return "Cancelled";
-  }
-  return "Unknown";
+  static constexpr const char* kTexts[] = {"Unknown",          "Internal",    "Not found",
+                                           "Invalid argument", "Unavailable", "Unsupported",
+                                           "Already exists",   "Cancelled"};
+  static_assert(std::size(kTexts) == static_cast<size_t>(Code::kCancelled) + 1);
+  return kTexts[static_cast<size_t>(code)];
 }
 
 const char* Repository::text(State state) {
-  switch (state) {
-    case State::kLoading:
-      return "LOADING";
-    case State::kReady:
-      return "READY";
-    case State::kUnloading:
-      return "UNLOADING";
-    case State::kUnavailable:
-      return "UNAVAILABLE";
-  }
-  return "UNKNOWN";
+  static constexpr const char* kTexts[] = {"LOADING", "READY", "UNLOADING", "UNAVAILABLE"};
+  static_assert(std::size(kTexts) == static_cast<size_t>(State::kUnavailable) + 1);
+  return kTexts[static_cast<size_t>(state)];
 }
 
 Repository::Repository(Services services) : services_(std::move(services)) {}

@@ -21,3 +21,11 @@
 #endif
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace anymps::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using Tag = hn::ScalableTag<float>;
+using V = hn::Vec<Tag>;
+}  // namespace anymps::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

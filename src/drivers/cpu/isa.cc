@@ -142,19 +142,9 @@ Isa isa() {
 }
 
 const char* name(Isa isa) {
-  switch (isa) {
-    case Isa::kNone:
-      return "none";
-    case Isa::kSse4:
-      return "sse4";
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kAvx512:
-      return "avx512";
-    case Isa::kAmx:
-      return "amx";
-  }
-  return "";
+  static constexpr const char* kNames[] = {"none", "sse4", "avx2", "avx512", "amx"};
+  static_assert(std::size(kNames) == static_cast<size_t>(Isa::kAmx) + 1);
+  return kNames[static_cast<size_t>(isa)];
 }
 
 std::string describe_isa() {

@@ -12,8 +12,6 @@ namespace anymps {
 
 namespace {
 
-constexpr const char* kControlFlowTests = "run by the runtime: tests/runtime/control_flow_test.cc";
-
 Signature body_of(const InferContext& ctx, const char* attr) {
   const auto& graph = ctx.attrs.graph(attr);
   ctx.check(graph != nullptr, "attribute '{}' holds no graph", attr);
@@ -246,6 +244,16 @@ void infer_read_variable(InferContext& ctx) {
   ctx.set_type(0, {ctx.dtype(0), ctx.type(0).ranked, ctx.type(0).shape, std::nullopt});
 }
 
+OpWriter& structural(OpWriter& op) {
+  return op.facts(kStructural).no_tests("run by the runtime: tests/runtime/control_flow_test.cc");
+}
+
+OpWriter& carrying(OpWriter& op) {
+  return op.variadic("values", kEvery, "", "first values of what is carried, then captures")
+      .containers(kContainers)
+      .variadic_outputs("results", "");
+}
+
 }  // namespace
 
 OP(if_else)
@@ -258,9 +266,8 @@ OP(if_else)
     .variadic_outputs("outputs", "")
     .required("then_branch", AttrKind::kGraph, "run when the condition is not zero")
     .required("else_branch", AttrKind::kGraph, "run when the condition is zero")
-    .facts(kStructural)
-    .infer(infer_if_else)
-    .no_tests(kControlFlowTests);
+    .with(structural)
+    .infer(infer_if_else);
 
 OP(while_loop)
     .doc(
@@ -269,15 +276,13 @@ OP(while_loop)
         "values of them.")
     .formula("for (;;) { go, r = before(carried); if (!go) return r; carried = after(r) }")
     .mps("whileWithInitialInputs:before:after:name:")
-    .variadic("values", kEvery, "", "first values of what is carried, then captures")
-    .containers(kContainers)
-    .variadic_outputs("results", "")
+    .with(carrying)
     .required("before", AttrKind::kGraph, "(carried, captures) -> (predicate, results)")
     .required("after", AttrKind::kGraph, "(results, captures) -> carried")
     .required("carried", AttrKind::kInt, "how many values are carried")
-    .facts(kStructural | kPredicateFirst)
-    .infer(infer_while_loop)
-    .no_tests(kControlFlowTests);
+    .with(structural)
+    .facts(kPredicateFirst)
+    .infer(infer_while_loop);
 
 OP(for_loop)
     .doc(
@@ -289,14 +294,11 @@ OP(for_loop)
     .input("lower", kIndex, "I", "one element")
     .input("upper", kIndex, "I", "one element")
     .input("step", kIndex, "I", "one element; if it is negative, the loop runs down")
-    .variadic("values", kEvery, "", "first values of what is carried, then captures")
-    .containers(kContainers)
-    .variadic_outputs("results", "")
+    .with(carrying)
     .required("body", AttrKind::kGraph, "(index, carried, captures) -> carried")
     .required("carried", AttrKind::kInt, "how many values are carried")
-    .facts(kStructural)
-    .infer(infer_for_loop)
-    .no_tests(kControlFlowTests);
+    .with(structural)
+    .infer(infer_for_loop);
 
 OP(loop)
     .doc(
@@ -306,15 +308,13 @@ OP(loop)
     .formula("for (i = 0; i < max_trips && c; ++i) c, carried, scans[i] = body(i, c, carried)")
     .optional("max_trips", kIndex, "", "one element; absent: without limit")
     .optional("condition", kBoolean, "", "one element; absent: true")
-    .variadic("values", kEvery, "", "first values of what is carried, then captures")
-    .containers(kContainers)
-    .variadic_outputs("results", "")
+    .with(carrying)
     .required("body", AttrKind::kGraph,
               "(iteration i64, condition, carried, captures) -> (condition, carried, scans)")
     .required("carried", AttrKind::kInt, "how many values are carried")
-    .facts(kStructural | kPredicateFirst)
-    .infer(infer_loop)
-    .no_tests(kControlFlowTests);
+    .with(structural)
+    .facts(kPredicateFirst)
+    .infer(infer_loop);
 
 OP(scan)
     .doc(
@@ -327,13 +327,12 @@ OP(scan)
     .required("body", AttrKind::kGraph, "(states, slices, captures) -> (states, slices)")
     .required("states", AttrKind::kInt, "how many states there are")
     .required("scan_inputs", AttrKind::kInt, "how many scan inputs there are")
-    .attr("input_axes", std::vector<int64_t>{}, "which axis is gone through; empty: 0")
-    .attr("input_reversed", std::vector<int64_t>{}, "1: from the end; empty: 0")
-    .attr("output_axes", std::vector<int64_t>{}, "which axis is new; empty: 0")
-    .attr("output_reversed", std::vector<int64_t>{}, "1: from the end; empty: 0")
-    .facts(kStructural)
-    .infer(infer_scan)
-    .no_tests(kControlFlowTests);
+    .attr("input_axes", Ints{}, "which axis is gone through; empty: 0")
+    .attr("input_reversed", Ints{}, "1: from the end; empty: 0")
+    .attr("output_axes", Ints{}, "which axis is new; empty: 0")
+    .attr("output_reversed", Ints{}, "1: from the end; empty: 0")
+    .with(structural)
+    .infer(infer_scan);
 
 OP(call)
     .doc("Runs a graph that has a name of its own.")
@@ -344,9 +343,8 @@ OP(call)
     .variadic_outputs("outputs", "")
     .required("callee", AttrKind::kGraph, "what is called")
     .attr("symbol", "", {}, "the name of what is called, for messages")
-    .facts(kStructural)
-    .infer(infer_call)
-    .no_tests(kControlFlowTests);
+    .with(structural)
+    .infer(infer_call);
 
 OP(invalid_branch)
     .doc(
@@ -356,9 +354,9 @@ OP(invalid_branch)
     .variadic_outputs("outputs", "")
     .required("like", AttrKind::kGraph, "the other branch, whose results have the same types")
     .attr("message", "", {}, "what is wrong with the branch")
-    .facts(kStructural | kInternal)
-    .infer(infer_invalid_branch)
-    .no_tests(kControlFlowTests);
+    .with(structural)
+    .facts(kInternal)
+    .infer(infer_invalid_branch);
 
 OP(control_dependency)
     .doc(
@@ -369,9 +367,8 @@ OP(control_dependency)
     .variadic("inputs", kEvery, "", "what is passed on, then what must be done before")
     .containers(kContainers)
     .variadic_outputs("outputs", "")
-    .facts(kStructural)
-    .infer(infer_control_dependency)
-    .no_tests(kControlFlowTests);
+    .with(structural)
+    .infer(infer_control_dependency);
 
 OP(read_variable)
     .doc(
@@ -383,9 +380,9 @@ OP(read_variable)
     .input("initial", kEvery, "T", "what it holds before the first assignment")
     .output("value")
     .attr("variable", "", {}, "its name; equal names are one variable")
-    .facts(kStructural | kImpure)
-    .infer(infer_read_variable)
-    .no_tests(kControlFlowTests);
+    .with(structural)
+    .facts(kImpure)
+    .infer(infer_read_variable);
 
 OP(assign_variable)
     .doc("Puts a value into a variable. The output is that value.")
@@ -393,8 +390,8 @@ OP(assign_variable)
     .input("value", kEvery, "T", "of the dtype and shape of the variable")
     .output("assigned")
     .attr("variable", "", {}, "its name; equal names are one variable")
-    .facts(kStructural | kImpure)
-    .infer(infer_read_variable)
-    .no_tests(kControlFlowTests);
+    .with(structural)
+    .facts(kImpure)
+    .infer(infer_read_variable);
 
 }  // namespace anymps

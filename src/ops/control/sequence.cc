@@ -10,8 +10,6 @@ namespace anymps {
 
 namespace {
 
-constexpr const char* kSequenceTests = "run by the runtime: tests/runtime/sequence_test.cc";
-
 ValueType element(const ValueType& list) {
   return {list.dtype, list.ranked, list.shape, std::nullopt, Container::kTensor};
 }
@@ -117,6 +115,12 @@ void infer_map(InferContext& ctx) {
   }
 }
 
+OpWriter& list_input(OpWriter& op) { return op.input("list", kEvery).containers(kSequences); }
+
+OpWriter& run_on_lists(OpWriter& op) {
+  return op.facts(kStructural).no_tests("run by the runtime: tests/runtime/sequence_test.cc");
+}
+
 }  // namespace
 
 OP(sequence_construct)
@@ -125,64 +129,54 @@ OP(sequence_construct)
     .onnx("SequenceConstruct")
     .variadic("inputs", kEvery)
     .output("y")
-    .facts(kStructural)
-    .infer(infer_construct)
-    .no_tests(kSequenceTests);
+    .with(run_on_lists)
+    .infer(infer_construct);
 
 OP(sequence_empty)
     .doc("An empty list.")
     .formula("y = []")
     .output("y", "")
     .attr("dtype", DType::kF32, "of the elements to come")
-    .facts(kStructural)
-    .infer(infer_empty)
-    .no_tests(kSequenceTests);
+    .with(run_on_lists)
+    .infer(infer_empty);
 
 OP(sequence_at)
     .doc("One tensor of a list; a negative position counts from the end.")
     .formula("y = list[position]")
     .onnx("SequenceAt")
-    .input("list", kEvery)
-    .containers(kSequences)
+    .with(list_input)
     .input("position", kIndex, "I", "one element")
     .output("y")
-    .facts(kStructural)
-    .infer(infer_at)
-    .no_tests(kSequenceTests);
+    .with(run_on_lists)
+    .infer(infer_at);
 
 OP(sequence_insert)
     .doc("The list with a tensor more, before a position; at the end if there is no position.")
     .formula("y = list[:position] + [x] + list[position:]")
-    .input("list", kEvery)
-    .containers(kSequences)
+    .with(list_input)
     .input("x", kEvery)
     .optional("position", kIndex, "I", "one element; negative: from the end")
     .output("y")
-    .facts(kStructural)
-    .infer(infer_insert)
-    .no_tests(kSequenceTests);
+    .with(run_on_lists)
+    .infer(infer_insert);
 
 OP(sequence_erase)
     .doc("The list without one of its tensors, the last if there is no position.")
     .formula("y = list[:position] + list[position + 1:]")
-    .input("list", kEvery)
-    .containers(kSequences)
+    .with(list_input)
     .optional("position", kIndex, "I", "one element; negative: from the end")
     .output("y")
-    .facts(kStructural)
-    .infer(infer_erase)
-    .no_tests(kSequenceTests);
+    .with(run_on_lists)
+    .infer(infer_erase);
 
 OP(sequence_length)
     .doc("How many tensors a list has.")
     .formula("y = len(list)")
     .onnx("SequenceLength")
-    .input("list", kEvery)
-    .containers(kSequences)
+    .with(list_input)
     .output("y", "i64")
-    .facts(kStructural)
-    .infer(infer_length)
-    .no_tests(kSequenceTests);
+    .with(run_on_lists)
+    .infer(infer_length);
 
 OP(split_to_sequence)
     .doc(
@@ -194,21 +188,18 @@ OP(split_to_sequence)
     .output("y")
     .attr("axis", 0, "along which axis")
     .attr("keep_dims", true, "without `split`: whether the axis stays, with extent 1")
-    .facts(kStructural)
-    .infer(infer_split_sequence)
-    .no_tests(kSequenceTests);
+    .with(run_on_lists)
+    .infer(infer_split_sequence);
 
 OP(concat_from_sequence)
     .doc("The tensors of a list joined along an axis, or stacked along a new one.")
     .formula("y = concat(list, axis)")
-    .input("list", kEvery)
-    .containers(kSequences)
+    .with(list_input)
     .output("y")
     .required("axis", AttrKind::kInt, "along which axis of the result")
     .attr("new_axis", false, "the axis is a new one")
-    .facts(kStructural)
-    .infer(infer_concat_sequence)
-    .no_tests(kSequenceTests);
+    .with(run_on_lists)
+    .infer(infer_concat_sequence);
 
 OP(sequence_map)
     .doc(
@@ -219,8 +210,7 @@ OP(sequence_map)
     .containers(kTensors | kSequences)
     .variadic_outputs("y", "")
     .required("body", AttrKind::kGraph, "what is done with each tensor")
-    .facts(kStructural)
-    .infer(infer_map)
-    .no_tests(kSequenceTests);
+    .with(run_on_lists)
+    .infer(infer_map);
 
 }  // namespace anymps

@@ -125,31 +125,23 @@ OP(fill)
     .mps("constantWithRealPart:imaginaryPart:")
     .mps("constantWithRealPart:imaginaryPart:dataType:")
     .mps("constantWithRealPart:imaginaryPart:shape:dataType:")
-    .optional("shape", kIndex, "I", "wins over the attribute")
+    .ints("shape", "the shape")
     .optional("value", kEvery, "T", "a scalar; wins over the attribute")
     .output("y", "")
-    .attr("shape", kNoInts, "the shape")
     .attr("value", 0.0, "the value, or its real part")
     .attr("imaginary", 0.0, "the imaginary part of a complex value")
     .attr("dtype", DType::kF32, "of the attribute's value")
     .infer(infer_fill)
-    .sample({"attributes", {}, {{"shape", std::vector<int64_t>{2, 3}}, {"value", 2.5}}})
-    .sample({"integer",
-             {},
-             {{"shape", std::vector<int64_t>{4}}, {"value", -3.0}, {"dtype", DType::kI64}}})
-    .sample({"bool",
-             {},
-             {{"shape", std::vector<int64_t>{2}}, {"value", 1.0}, {"dtype", DType::kBool}}})
+    .sample({"attributes", {}, {{"shape", Ints{2, 3}}, {"value", 2.5}}})
+    .sample({"integer", {}, {{"shape", Ints{4}}, {"value", -3.0}, {"dtype", DType::kI64}}})
+    .sample({"bool", {}, {{"shape", Ints{2}}, {"value", 1.0}, {"dtype", DType::kBool}}})
     .sample({"complex",
              {},
-             {{"shape", std::vector<int64_t>{3}},
-              {"value", 1.5},
-              {"imaginary", -2.0},
-              {"dtype", DType::kC64}}})
+             {{"shape", Ints{3}}, {"value", 1.5}, {"imaginary", -2.0}, {"dtype", DType::kC64}}})
     .sample({"inputs", {{2}, {}}, {}, {{0, {3, 2}}}})
-    .sample({"value_input", {{-1}, {}}, {{"shape", std::vector<int64_t>{2, 2}}}})
+    .sample({"value_input", {{-1}, {}}, {{"shape", Ints{2, 2}}}})
     .sample({"scalar", {}, {}})
-    .sample({"empty", {}, {{"shape", std::vector<int64_t>{0, 2}}}});
+    .sample({"empty", {}, {{"shape", Ints{0, 2}}}});
 
 OP(eye_like)
     .doc("Ones on a diagonal, zeros elsewhere, in the shape of a matrix.")
@@ -213,9 +205,9 @@ GRADIENT(range) {  // y[i] = start + i * delta; the limit only counts
 
 COMPLEX_GRADIENT(one_hot) {
   const Term dy = ctx.dy();
-  const Term flags = ctx.add(
-      "concat", {ctx.scalar(0, dy.dtype()).op("unsqueeze", {{"axes", std::vector<int64_t>{0}}}),
-                 ctx.scalar(1, dy.dtype()).op("unsqueeze", {{"axes", std::vector<int64_t>{0}}})});
+  const Term flags =
+      ctx.add("concat", {ctx.scalar(0, dy.dtype()).op("unsqueeze", {{"axes", Ints{0}}}),
+                         ctx.scalar(1, dy.dtype()).op("unsqueeze", {{"axes", Ints{0}}})});
   const Term on =
       ctx.add("one_hot", {ctx.x(0), ctx.x(1), flags}, {{"axis", ctx.attrs().i("axis")}});
   const Term picked = total(ctx, dy * on), rest = total(ctx, dy * (1 - on));

@@ -12,9 +12,8 @@ OP(random_mersenne)
         "NumPy's RandomState(seed).random_sample(shape) gives. The same seed gives the same "
         "numbers each time.")
     .formula("y[i] = (2^26 * (word[2i] >> 5) + (word[2i + 1] >> 6)) / 2^53")
-    .optional("shape", kIndex, "I", "wins over the attribute")
+    .ints("shape", "the shape")
     .output("y", "f64")
-    .attr("shape", std::vector<int64_t>{}, "the shape")
     .attr("seed", 0, "in [0, 2^32)")
     .reference_only("each number follows from those before it")
     .infer([](InferContext& ctx) {
@@ -27,10 +26,10 @@ OP(random_mersenne)
                   to_string(*shape));
       ctx.set(0, DType::kF64, *shape);
     })
-    .sample({"matrix", {}, {{"shape", std::vector<int64_t>{3, 5}}, {"seed", 7}}})
+    .sample({"matrix", {}, {{"shape", Ints{3, 5}}, {"seed", 7}}})
     .sample({"input", {{2}}, {}, {{0, {2, 3}}}})
     .sample({"scalar", {}, {}})
-    .sample({"empty", {}, {{"shape", std::vector<int64_t>{0, 2}}}});
+    .sample({"empty", {}, {{"shape", Ints{0, 2}}}});
 
 ZERO_GRADIENT(random_mersenne, "its numbers come from a seed");
 

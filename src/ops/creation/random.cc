@@ -13,8 +13,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 void infer_state(InferContext& ctx) { ctx.set(0, DType::kI32, {kPhiloxWords}); }
 
 void expect_state(const InferContext& ctx, size_t i) { expect_shape(ctx, i, {kPhiloxWords}); }
@@ -142,10 +140,9 @@ OP(random)
     .mps("randomUniformTensorWithShape:stateTensor:name:")
     .mps("randomUniformTensorWithShapeTensor:stateTensor:name:")
     .input("state", kState, "S", kStateDoc)
-    .optional("shape", kIndex, "I", "wins over the attribute")
+    .ints("shape")
     .output("y", "")
     .output("next_state", "i32", "optional")
-    .attr("shape", Ints{})
     .attr("distribution", "uniform", {"uniform", "normal", "truncated_normal"})
     .attr("dtype", DType::kF32)
     .attr("low", 0.0)

@@ -2,41 +2,30 @@
 // Activation functions of neural networks, and softmax, which is one along an axis.
 #include <numbers>
 
-#include "ops/elementwise/elementwise_infer.h"
+#include "ops/elementwise/elementwise_record.h"
 #include "ops/gradient.h"
 
 namespace anymps {
 
-#define ACTIVATION(name, dtypes, text, math) \
-  OP(name)                                   \
-      .doc(text)                             \
-      .formula(math)                         \
-      .input("x", dtypes)                    \
-      .output("y")                           \
-      .facts(kElementwise)                   \
-      .infer(infer_elementwise)              \
-      .domain(-6, 6)
+#define ACTIVATION(name, dtypes, text, math) UNARY(name, dtypes, text, math).domain(-6, 6)
 
 ACTIVATION(relu, kReal, "x where it is positive, else 0.", "y = max(x, 0)")
     .onnx("Relu")
     .aten("relu")
     .mps("reLUWithTensor:name:")
     .facts(kNoRounding)
-    .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
+    .tolerance(kExact);
 ACTIVATION(leaky_relu, kFloat, "Relu with a slope for negative x.", "y = x < 0 ? alpha * x : x")
     .onnx("LeakyRelu", {"alpha"})
     .mps("leakyReLUWithTensor:alpha:name:")
     .attr("alpha", 0.01, "slope below 0");
-OP(prelu)
-    .doc("Leaky relu whose slope is a tensor that broadcasts with x.")
-    .formula("y = x < 0 ? slope * x : x")
+ELEMENTWISE(prelu, "Leaky relu whose slope is a tensor that broadcasts with x.",
+            "y = x < 0 ? slope * x : x")
     .onnx("PRelu")
     .mps("leakyReLUWithTensor:alphaTensor:name:")
     .input("x", kFloat)
     .input("slope", kFloat)
-    .output("y")
-    .facts(kElementwise)
-    .infer(infer_elementwise);
+    .output("y");
 ACTIVATION(elu, kFloat, "Exponential linear unit.", "y = x < 0 ? alpha * (exp(x) - 1) : x")
     .onnx("Elu", {"alpha"})
     .attr("alpha", 1.0, "minus the limit for very negative x");
@@ -76,7 +65,7 @@ ACTIVATION(hard_swish, kFloat, "A piecewise quadratic silu.", "y = x * min(max(x
 ACTIVATION(thresholded_relu, kFloat, "x where it is above alpha, else 0.", "y = x <= alpha ? 0 : x")
     .onnx("ThresholdedRelu", {"alpha"})
     .attr("alpha", 1.0, "the threshold")
-    .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
+    .tolerance(kExact);
 
 static void infer_softmax(InferContext& ctx) {
   ctx.axis("axis", 0);

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of activations as separate ops: dy is the gradient of the result, x what the activation
 // was given.
-#include "ops/elementwise/elementwise_infer.h"
+#include "ops/elementwise/elementwise_record.h"
 #include "ops/expect.h"
 #include "ops/gradient.h"
 
 namespace anymps {
 
 #define ACTIVATION_GRADIENT(name, text, math) \
-  OP(name)                                    \
-      .doc(text)                              \
-      .formula(math)                          \
-      .input("dy", kFloat)                    \
-      .input("x", kFloat)                     \
-      .output("dx")                           \
-      .facts(kElementwise)                    \
-      .infer(infer_elementwise)
+  ELEMENTWISE(name, text, math).input("dy", kFloat).input("x", kFloat).output("dx")
 
 ACTIVATION_GRADIENT(relu_gradient, "The gradient where x is positive, else 0.",
                     "dx = x > 0 ? dy : 0")
@@ -25,16 +18,10 @@ ACTIVATION_GRADIENT(sigmoid_gradient, "The gradient of the logistic function.",
     .mps("sigmoidGradientWithIncomingGradient:sourceTensor:name:")
     .domain("x", -6, 6);
 
-OP(leaky_relu_gradient)
-    .doc("The gradient, times alpha where x is negative.")
-    .formula("dx = x < 0 ? alpha * dy : dy")
+ACTIVATION_GRADIENT(leaky_relu_gradient, "The gradient, times alpha where x is negative.",
+                    "dx = x < 0 ? alpha * dy : dy")
     .mps("leakyReLUGradientWithIncomingGradient:sourceTensor:alphaTensor:name:")
-    .input("dy", kFloat)
-    .input("x", kFloat)
-    .input("alpha", kFloat, "T", "slope below 0; broadcasts")
-    .output("dx")
-    .facts(kElementwise)
-    .infer(infer_elementwise);
+    .input("alpha", kFloat, "T", "slope below 0; broadcasts");
 
 OP(softmax_gradient)
     .doc("The gradient of softmax along an axis.")

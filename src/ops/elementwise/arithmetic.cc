@@ -3,31 +3,19 @@
 #include <array>
 #include <numbers>
 
-#include "ops/elementwise/elementwise_infer.h"
+#include "ops/elementwise/elementwise_record.h"
 #include "ops/gradient_parts.h"
 
 namespace anymps {
 
-#define UNARY(name, dtypes, text, math) \
-  OP(name)                              \
-      .doc(text)                        \
-      .formula(math)                    \
-      .input("x", dtypes)               \
-      .output("y")                      \
-      .facts(kElementwise)              \
-      .infer(infer_elementwise)
-#define BINARY(name, dtypes, text, math) \
-  OP(name)                               \
-      .doc(text)                         \
-      .formula(math)                     \
-      .input("a", dtypes)                \
-      .input("b", dtypes)                \
-      .output("y")                       \
-      .facts(kElementwise)               \
-      .infer(infer_elementwise)
-
 constexpr DTypeSet kFloatOrComplex = kFloat | kComplex;
-constexpr Tolerance kExact{.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0};
+
+// A function that ONNX, torch and MPSGraph all have under this name.
+#define FUNCTION(name, onnx_name, dtypes, text) \
+  UNARY(name, dtypes, text, "y = " #name "(x)") \
+      .onnx(#onnx_name)                         \
+      .aten(#name)                              \
+      .mps(#name "WithTensor:name:")
 
 UNARY(identity, kEvery, "The input itself.", "y = x")
     .onnx("Identity")
@@ -117,24 +105,13 @@ UNARY(sign, kReal, "-1, 0 or 1; NaN for NaN.", "y = (x > 0) - (x < 0)")
     .mps("signWithTensor:name:")
     .facts(kNoRounding)
     .tolerance(kExact);
-OP(signbit)
-    .doc("True where the sign is a minus: of -0 and of a NaN with one too.")
-    .formula("y = x < 0 or x is -0")
+ELEMENTWISE(signbit, "True where the sign is a minus: of -0 and of a NaN with one too.",
+            "y = x < 0 or x is -0")
     .mps("signbitWithTensor:name:")
     .input("x", kReal)
-    .output("y", "bool")
-    .facts(kElementwise)
-    .infer(infer_elementwise);
-UNARY(ceil, kReal, "The lowest whole number that is not below x.", "y = ceil(x)")
-    .onnx("Ceil")
-    .aten("ceil")
-    .mps("ceilWithTensor:name:")
-    .tolerance(kExact);
-UNARY(floor, kReal, "The highest whole number that is not above x.", "y = floor(x)")
-    .onnx("Floor")
-    .aten("floor")
-    .mps("floorWithTensor:name:")
-    .tolerance(kExact);
+    .output("y", "bool");
+FUNCTION(ceil, Ceil, kReal, "The lowest whole number that is not below x.").tolerance(kExact);
+FUNCTION(floor, Floor, kReal, "The highest whole number that is not above x.").tolerance(kExact);
 UNARY(round, kReal, "The nearest whole number; halves away from zero.", "y = round(x)")
     .mps("roundWithTensor:name:")
     .tolerance(kExact);
@@ -148,64 +125,18 @@ UNARY(trunc, kReal, "x without its fraction.", "y = trunc(x)")
     .mps("truncateWithTensor:name:")
     .tolerance(kExact);
 
-UNARY(sin, kFloatOrComplex, "Sine.", "y = sin(x)")
-    .onnx("Sin")
-    .aten("sin")
-    .mps("sinWithTensor:name:");
-UNARY(cos, kFloatOrComplex, "Cosine.", "y = cos(x)")
-    .onnx("Cos")
-    .aten("cos")
-    .mps("cosWithTensor:name:");
-UNARY(tan, kFloatOrComplex, "Tangent.", "y = tan(x)")
-    .onnx("Tan")
-    .aten("tan")
-    .mps("tanWithTensor:name:")
-    .domain(-1.2, 1.2)
-    .facts(kSteep);
-UNARY(sinh, kFloatOrComplex, "Hyperbolic sine.", "y = sinh(x)")
-    .onnx("Sinh")
-    .aten("sinh")
-    .mps("sinhWithTensor:name:")
-    .facts(kSteep);
-UNARY(cosh, kFloatOrComplex, "Hyperbolic cosine.", "y = cosh(x)")
-    .onnx("Cosh")
-    .aten("cosh")
-    .mps("coshWithTensor:name:")
-    .facts(kSteep);
-UNARY(tanh, kFloatOrComplex, "Hyperbolic tangent.", "y = tanh(x)")
-    .onnx("Tanh")
-    .aten("tanh")
-    .mps("tanhWithTensor:name:");
-UNARY(asin, kFloat, "Inverse sine.", "y = asin(x)")
-    .onnx("Asin")
-    .aten("asin")
-    .mps("asinWithTensor:name:")
-    .domain(-1, 1)
-    .facts(kSteep);
-UNARY(acos, kFloat, "Inverse cosine.", "y = acos(x)")
-    .onnx("Acos")
-    .aten("acos")
-    .mps("acosWithTensor:name:")
-    .domain(-1, 1)
-    .facts(kSteep);
-UNARY(atan, kFloat, "Inverse tangent.", "y = atan(x)")
-    .onnx("Atan")
-    .aten("atan")
-    .mps("atanWithTensor:name:");
-UNARY(asinh, kFloat, "Inverse hyperbolic sine.", "y = asinh(x)")
-    .onnx("Asinh")
-    .aten("asinh")
-    .mps("asinhWithTensor:name:");
-UNARY(acosh, kFloat, "Inverse hyperbolic cosine.", "y = acosh(x)")
-    .onnx("Acosh")
-    .aten("acosh")
-    .mps("acoshWithTensor:name:")
-    .domain(1.1, 4);
-UNARY(atanh, kFloat, "Inverse hyperbolic tangent.", "y = atanh(x)")
-    .onnx("Atanh")
-    .aten("atanh")
-    .mps("atanhWithTensor:name:")
-    .domain(-0.9, 0.9);
+FUNCTION(sin, Sin, kFloatOrComplex, "Sine.");
+FUNCTION(cos, Cos, kFloatOrComplex, "Cosine.");
+FUNCTION(tan, Tan, kFloatOrComplex, "Tangent.").domain(-1.2, 1.2).facts(kSteep);
+FUNCTION(sinh, Sinh, kFloatOrComplex, "Hyperbolic sine.").facts(kSteep);
+FUNCTION(cosh, Cosh, kFloatOrComplex, "Hyperbolic cosine.").facts(kSteep);
+FUNCTION(tanh, Tanh, kFloatOrComplex, "Hyperbolic tangent.");
+FUNCTION(asin, Asin, kFloat, "Inverse sine.").domain(-1, 1).facts(kSteep);
+FUNCTION(acos, Acos, kFloat, "Inverse cosine.").domain(-1, 1).facts(kSteep);
+FUNCTION(atan, Atan, kFloat, "Inverse tangent.");
+FUNCTION(asinh, Asinh, kFloat, "Inverse hyperbolic sine.");
+FUNCTION(acosh, Acosh, kFloat, "Inverse hyperbolic cosine.").domain(1.1, 4);
+FUNCTION(atanh, Atanh, kFloat, "Inverse hyperbolic tangent.").domain(-0.9, 0.9);
 UNARY(erf, kFloat, "The error function.", "y = 2 / sqrt(pi) * integral(exp(-t^2), t = 0 .. x)")
     .onnx("Erf")
     .aten("erf")

@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise work on the bits of integers. Shifts by less than 0 or by the width of the type and
 // more move every bit out; signed numbers shift right with their sign.
-#include "ops/elementwise/elementwise_infer.h"
+#include "ops/elementwise/elementwise_record.h"
 #include "ops/gradient.h"
 
 namespace anymps {
 
-#define BITWISE(name, text, math) \
-  OP(name)                        \
-      .doc(text)                  \
-      .formula(math)              \
-      .input("a", kInt)           \
-      .input("b", kInt)           \
-      .output("y")                \
-      .facts(kElementwise)        \
-      .infer(infer_elementwise)   \
-      .domain(-100, 100)
-#define BITWISE_UNARY(name, text, math) \
-  OP(name)                              \
-      .doc(text)                        \
-      .formula(math)                    \
-      .input("x", kInt)                 \
-      .output("y")                      \
-      .facts(kElementwise)              \
-      .infer(infer_elementwise)         \
-      .domain(-100, 100)
+#define BITWISE(name, text, math) BINARY(name, kInt, text, math).domain(-100, 100)
+#define BITWISE_UNARY(name, text, math) UNARY(name, kInt, text, math).domain(-100, 100)
 
 BITWISE(bitwise_and, "Bits that are set in both.", "y = a & b")
     .onnx("BitwiseAnd")

@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise comparisons and tests of a number's kind; the result is bool. A comparison with NaN
 // is false, and only not_equal is true.
-#include "ops/elementwise/elementwise_infer.h"
+#include "ops/elementwise/elementwise_record.h"
 #include "ops/gradient.h"
 
 namespace anymps {
 
 #define COMPARISON(name, dtypes, text, math) \
-  OP(name)                                   \
-      .doc(text)                             \
-      .formula(math)                         \
-      .input("a", dtypes)                    \
-      .input("b", dtypes)                    \
-      .output("y", "bool")                   \
-      .facts(kElementwise)                   \
-      .infer(infer_elementwise)
+  ELEMENTWISE(name, text, math).input("a", dtypes).input("b", dtypes).output("y", "bool")
 #define PREDICATE(name, text, math) \
-  OP(name)                          \
-      .doc(text)                    \
-      .formula(math)                \
-      .input("x", kFloat)           \
-      .output("y", "bool")          \
-      .facts(kElementwise)          \
-      .infer(infer_elementwise)
+  ELEMENTWISE(name, text, math).input("x", kFloat).output("y", "bool")
 
 COMPARISON(equal, kAny | kText, "True where a and b are equal.", "y = a == b")
     .onnx("Equal")

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // From complex numbers to their parts and back.
-#include "ops/elementwise/elementwise_infer.h"
+#include "ops/elementwise/elementwise_record.h"
 #include "ops/gradient.h"
 #include "ops/shape_rules.h"
 
 namespace anymps {
 
 #define COMPLEX_TO_REAL(name, text, math) \
-  OP(name)                                \
-      .doc(text)                          \
-      .formula(math)                      \
-      .input("x", kComplex)               \
-      .output("y", "f32")                 \
-      .facts(kElementwise)                \
-      .infer(infer_elementwise)
+  ELEMENTWISE(name, text, math).input("x", kComplex).output("y", "f32")
 
 COMPLEX_TO_REAL(real_part, "The real part.", "y = re(x)").mps("realPartOfTensor:name:");
 COMPLEX_TO_REAL(imaginary_part, "The imaginary part.", "y = im(x)")
@@ -24,24 +18,15 @@ COMPLEX_TO_REAL(absolute_square, "The square of the distance from 0; of real num
                 "y = re(x)^2 + im(x)^2")
     .mps("absoluteSquareWithTensor:name:");
 
-OP(conjugate)
-    .doc("The imaginary part with the other sign.")
-    .formula("y = re(x) - i * im(x)")
-    .mps("conjugateWithTensor:name:")
-    .input("x", kComplex)
-    .output("y")
-    .facts(kElementwise)
-    .infer(infer_elementwise);
+UNARY(conjugate, kComplex, "The imaginary part with the other sign.", "y = re(x) - i * im(x)")
+    .mps("conjugateWithTensor:name:");
 
-OP(make_complex)
-    .doc("Complex numbers from real and imaginary parts, which broadcast.")
-    .formula("y = real + i * imaginary")
+ELEMENTWISE(make_complex, "Complex numbers from real and imaginary parts, which broadcast.",
+            "y = real + i * imaginary")
     .mps("complexTensorWithRealTensor:imaginaryTensor:name:")
     .input("real", bit(DType::kF32))
     .input("imaginary", bit(DType::kF32))
-    .output("y", "c64")
-    .facts(kElementwise)
-    .infer(infer_elementwise);
+    .output("y", "c64");
 
 OP(planar)
     .doc(

@@ -2,31 +2,16 @@
 // Logic on bool tensors, and the choices made with it: where, clamp.
 #include <cmath>
 
-#include "ops/elementwise/elementwise_infer.h"
+#include "ops/elementwise/elementwise_record.h"
 #include "ops/gradient.h"
 
 namespace anymps {
 
-#define LOGIC(name, text, math)           \
-  OP(name)                                \
-      .doc(text)                          \
-      .formula(math)                      \
-      .input("a", kBoolean)               \
-      .input("b", kBoolean)               \
-      .output("y")                        \
-      .facts(kElementwise | kCommutative) \
-      .infer(infer_elementwise)
+#define LOGIC(name, text, math) BINARY(name, kBoolean, text, math).facts(kCommutative)
 
-OP(logical_not)
-    .doc("True where x is false.")
-    .formula("y = !x")
+UNARY(logical_not, kBoolean, "True where x is false.", "y = !x")
     .onnx("Not")
-    .mps("notWithTensor:name:")
-    .input("x", kBoolean)
-    .output("y")
-    .facts(kElementwise)
-    .infer(infer_elementwise);
-
+    .mps("notWithTensor:name:");
 LOGIC(logical_and, "True where both are.", "y = a && b")
     .onnx("And")
     .mps("logicalANDWithPrimaryTensor:secondaryTensor:name:");
@@ -43,18 +28,17 @@ LOGIC(logical_nor, "True where neither is.", "y = !(a || b)")
 LOGIC(logical_xnor, "True where both are the same.", "y = a == b")
     .mps("logicalXNORWithPrimaryTensor:secondaryTensor:name:");
 
-OP(where)
-    .doc("Elements of a where the condition is true, of b elsewhere; all three broadcast.")
-    .formula("y = cond ? a : b")
+ELEMENTWISE(where,
+            "Elements of a where the condition is true, of b elsewhere; all three broadcast.",
+            "y = cond ? a : b")
     .onnx("Where")
     .mps("selectWithPredicateTensor:truePredicateTensor:falsePredicateTensor:name:")
     .input("cond", kBoolean, "C")
     .input("a", kEvery)
     .input("b", kEvery)
     .output("y")
-    .facts(kElementwise | kMoves | kNoRounding)
-    .infer(infer_elementwise)
-    .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
+    .facts(kMoves | kNoRounding)
+    .tolerance(kExact);
 
 OP(clamp)
     .doc(

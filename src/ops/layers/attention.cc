@@ -92,8 +92,7 @@ GRADIENT(sdpa) {
     scores = where(all.op("trilu", {{"upper", false}}), scores, never);
   }
   // A query that keeps no key gives 0.
-  const Term none = scores.op("reduce_max", {{"axes", std::vector<int64_t>{-1}},
-                                             {"keep_dims", true}}) == -INFINITY;
+  const Term none = scores.op("reduce_max", {{"axes", Ints{-1}}, {"keep_dims", true}}) == -INFINITY;
   const Term p = where(none, 0, where(none, 0, scores).op("softmax", {{"axis", -1}}));
   if (ctx.wants(2)) ctx.set(2, matrix_product(p, dy, true, false, 1));
   const Term dp = matrix_product(dy, v, false, true, 1) * p;

@@ -9,8 +9,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 Dims spatial_of(const TensorAxes& axes, const Dims& shape) {
   const auto first = shape.begin() + static_cast<std::ptrdiff_t>(axes.spatial);
   return {first, first + static_cast<std::ptrdiff_t>(axes.count)};
@@ -107,7 +105,14 @@ double conv_transpose_cost(const Attrs&, const std::vector<Shape>& in, const std
   return w.front() == 0 ? 0 : 2 * count_of(in[0]) * count_of(w) / static_cast<double>(w.front());
 }
 
-constexpr Tolerance kConvTolerance{.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10};
+OpWriter& fused_convolution(OpWriter& op) {
+  return op.attr("activation", "none", activation_choices(), activation_doc())
+      .attr("alpha", 0.0, "of the activation")
+      .attr("beta", 0.0, "of the activation")
+      .facts(kProduct)
+      .layout(LayoutRule::kConvolution)
+      .tolerance({.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10});
+}
 
 }  // namespace
 
@@ -130,26 +135,17 @@ OP(conv)
     .mps(
         "convolutionTranspose2DDataGradientWithIncomingGradientTensor:weightsTensor:"
         "outputShapeTensor:forwardConvolutionDescriptor:name:")
-    .input("x", kReal, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
+    .input("x", kReal, "T", kImageDoc)
     .input("w", kReal, "T", "[O, C/groups, kernel…], or [kernel…, C/groups, O] for *IO")
     .optional("bias", kReal, "T", "[O]")
     .optional("residual", kReal, "T", "added before the activation; has y's shape")
     .output("y")
-    .attr("strides", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("pads", Ints{}, "begins, then ends, of the spatial axes; empty: 0")
-    .attr("groups", 1)
-    .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
+    .with(grouped_window)
     .attr("layout", "channels_first", layout_choices(), "of x, residual and y")
     .attr("weights_layout", "OI*", {"OI*", "*IO"})
-    .attr("activation", "none", activation_choices(), activation_doc())
-    .attr("alpha", 0.0, "of the activation")
-    .attr("beta", 0.0, "of the activation")
-    .facts(kProduct)
-    .layout(LayoutRule::kConvolution)
+    .with(fused_convolution)
     .infer(infer_conv)
     .cost(conv_cost)
-    .tolerance(kConvTolerance)
     .sample({"1d", {{2, 3, 11}, {4, 3, 3}, {4}}, {}})
     .sample({"1d strided", {{1, 2, 13}, {3, 2, 4}}, {{"strides", Ints{3}}, {"pads", Ints{2, 1}}}})
     .sample({"2d", {{2, 3, 9, 7}, {5, 3, 3, 3}, {5}}, {{"pads", Ints{1, 1, 1, 1}}}})
@@ -238,26 +234,20 @@ OP(conv_transpose)
     .formula("y[n,o,p*stride+k*dilation-pad] += x[n,c,p] * w[c,o,k]; y = act(y + bias[o])")
     .mps("convolutionTranspose2DWithSourceTensor:weightsTensor:outputShape:descriptor:name:")
     .mps("convolutionTranspose2DWithSourceTensor:weightsTensor:outputShapeTensor:descriptor:name:")
-    .input("x", kReal, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
+    .input("x", kReal, "T", kImageDoc)
     .input("w", kReal, "T", "[C, O/groups, kernel…]")
     .optional("bias", kReal, "T", "[O]")
     .output("y")
-    .attr("strides", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
+    .with(window_steps)
     .attr("pads", Ints{}, "cut off the output: begins, then ends; empty: 0")
     .attr("output_padding", Ints{}, "added to the end of each spatial axis; empty: 0")
     .attr("output_shape", Ints{}, "spatial extents of y; pads is ignored")
     .attr("groups", 1)
-    .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
+    .with(window_auto_pad)
     .attr("layout", "channels_first", layout_choices(), "of x and y")
-    .attr("activation", "none", activation_choices(), activation_doc())
-    .attr("alpha", 0.0, "of the activation")
-    .attr("beta", 0.0, "of the activation")
-    .facts(kProduct)
-    .layout(LayoutRule::kConvolution)
+    .with(fused_convolution)
     .infer(infer_conv_transpose)
     .cost(conv_transpose_cost)
-    .tolerance(kConvTolerance)
     .sample({"1d", {{2, 3, 7}, {3, 4, 3}, {4}}, {{"strides", Ints{2}}}})
     .sample({"2d", {{1, 3, 4, 5}, {3, 2, 3, 3}, {2}}, {}})
     .sample({"2d strided",

@@ -7,8 +7,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 // Checks a forward convolution of x by w, and that its result has the shape of `gradient`.
 void check_forward(const InferContext& ctx, const Dims& gradient, const Dims& x, const Dims& w) {
   ctx.check(x.size() >= 3 && x.size() <= 5 && w.size() == x.size(),
@@ -75,14 +73,9 @@ double gradient_cost(const Attrs&, const std::vector<Shape>& in, const std::vect
   return count;
 }
 
-OpWriter& with_convolution(OpWriter& op) {
-  return op.optional("shape", kIndex, "I", "of the result; wins over the attribute")
-      .attr("shape", Ints{}, "of the result")
-      .attr("strides", Ints{}, "one for each spatial axis; empty: 1")
-      .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
-      .attr("pads", Ints{}, "begins, then ends, of the spatial axes; empty: 0")
-      .attr("groups", 1)
-      .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
+OpWriter& of_convolution(OpWriter& op) {
+  return op.ints("shape", "of the result", "I", "of the result; wins over the attribute")
+      .with(grouped_window)
       .attr("layout", "channels_first", layout_choices(), "of the input and the gradient")
       .attr("weights_layout", "OI*", {"OI*", "*IO"})
       .cost(gradient_cost)
@@ -92,99 +85,109 @@ OpWriter& with_convolution(OpWriter& op) {
 
 }  // namespace
 
-static const OpWriter kDataGradient =
-    with_convolution(
-        OpWriter("conv_data_gradient", __FILE__)
-            .doc("The gradient of conv to its input, of which the shape is given. Depthwise when "
-                 "groups is the number of channels.")
-            .formula("dx[n,c,p*stride+k*dilation-pad] += gradient[n,o,p] * w[o,c,k]")
-            .mps("convolution2DDataGradientWithIncomingGradientTensor:weightsTensor:outputShape:"
-                 "forwardConvolutionDescriptor:name:")
-            .mps("convolution2DDataGradientWithIncomingGradientTensor:weightsTensor:"
-                 "outputShapeTensor:forwardConvolutionDescriptor:name:")
-            .mps("convolution3DDataGradientWithIncomingGradientTensor:weightsTensor:outputShape:"
-                 "forwardConvolutionDescriptor:name:")
-            .mps("convolution3DDataGradientWithIncomingGradientTensor:weightsTensor:"
-                 "outputShapeTensor:forwardConvolutionDescriptor:name:")
-            .mps("depthwiseConvolution2DDataGradientWithIncomingGradientTensor:weightsTensor:"
-                 "outputShape:descriptor:name:")
-            .mps("depthwiseConvolution3DDataGradientWithIncomingGradientTensor:weightsTensor:"
-                 "outputShape:descriptor:name:")
-            .input("gradient", kFloat, "T", "of the convolution's result")
-            .input("w", kFloat, "T", "[O, C/groups, kernel…], or [kernel…, C/groups, O] for *IO"))
-        .output("dx")
-        .infer(infer_data_gradient)
-        .sample({"1d", {{2, 4, 9}, {4, 3, 3}}, {{"shape", Ints{2, 3, 11}}}})
-        .sample(
-            {"2d strided",
+OP(conv_data_gradient)
+    .doc(
+        "The gradient of conv to its input, of which the shape is given. Depthwise when "
+        "groups is the number of channels.")
+    .formula("dx[n,c,p*stride+k*dilation-pad] += gradient[n,o,p] * w[o,c,k]")
+    .mps(
+        "convolution2DDataGradientWithIncomingGradientTensor:weightsTensor:outputShape:"
+        "forwardConvolutionDescriptor:name:")
+    .mps(
+        "convolution2DDataGradientWithIncomingGradientTensor:weightsTensor:"
+        "outputShapeTensor:forwardConvolutionDescriptor:name:")
+    .mps(
+        "convolution3DDataGradientWithIncomingGradientTensor:weightsTensor:outputShape:"
+        "forwardConvolutionDescriptor:name:")
+    .mps(
+        "convolution3DDataGradientWithIncomingGradientTensor:weightsTensor:"
+        "outputShapeTensor:forwardConvolutionDescriptor:name:")
+    .mps(
+        "depthwiseConvolution2DDataGradientWithIncomingGradientTensor:weightsTensor:"
+        "outputShape:descriptor:name:")
+    .mps(
+        "depthwiseConvolution3DDataGradientWithIncomingGradientTensor:weightsTensor:"
+        "outputShape:descriptor:name:")
+    .input("gradient", kFloat, "T", "of the convolution's result")
+    .input("w", kFloat, "T", "[O, C/groups, kernel…], or [kernel…, C/groups, O] for *IO")
+    .with(of_convolution)
+    .output("dx")
+    .infer(infer_data_gradient)
+    .sample({"1d", {{2, 4, 9}, {4, 3, 3}}, {{"shape", Ints{2, 3, 11}}}})
+    .sample({"2d strided",
              {{1, 6, 6, 5}, {6, 4, 3, 5}},
              {{"shape", Ints{1, 4, 12, 13}}, {"strides", Ints{2, 3}}, {"pads", Ints{1, 2, 1, 2}}}})
-        .sample({"2d shape input",
-                 {{1, 4, 5, 5}, {4, 3, 2, 2}, {4}},
-                 {{"dilations", Ints{2, 2}}},
-                 {{2, {1, 3, 7, 7}}}})
-        .sample({"2d depthwise",
-                 {{2, 8, 9, 9}, {8, 1, 3, 3}},
-                 {{"shape", Ints{2, 8, 9, 9}}, {"groups", 8}, {"pads", Ints{1, 1, 1, 1}}}})
-        .sample({"2d grouped channels_last *IO",
-                 {{1, 6, 5, 6}, {3, 2, 2, 6}},
-                 {{"shape", Ints{1, 8, 6, 4}},
-                  {"groups", 2},
-                  {"layout", "channels_last"},
-                  {"weights_layout", "*IO"}}})
-        .sample(
-            {"2d same_upper",
+    .sample({"2d shape input",
+             {{1, 4, 5, 5}, {4, 3, 2, 2}, {4}},
+             {{"dilations", Ints{2, 2}}},
+             {{2, {1, 3, 7, 7}}}})
+    .sample({"2d depthwise",
+             {{2, 8, 9, 9}, {8, 1, 3, 3}},
+             {{"shape", Ints{2, 8, 9, 9}}, {"groups", 8}, {"pads", Ints{1, 1, 1, 1}}}})
+    .sample({"2d grouped channels_last *IO",
+             {{1, 6, 5, 6}, {3, 2, 2, 6}},
+             {{"shape", Ints{1, 8, 6, 4}},
+              {"groups", 2},
+              {"layout", "channels_last"},
+              {"weights_layout", "*IO"}}})
+    .sample({"2d same_upper",
              {{1, 4, 4, 4}, {4, 3, 3, 2}},
              {{"shape", Ints{1, 3, 7, 8}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_upper"}}})
-        .sample({"3d", {{1, 3, 4, 4, 5}, {3, 2, 2, 3, 3}}, {{"shape", Ints{1, 2, 5, 6, 7}}}})
-        .sample({"empty batch", {{0, 4, 4, 4}, {4, 3, 3, 3}}, {{"shape", Ints{0, 3, 6, 6}}}});
+    .sample({"3d", {{1, 3, 4, 4, 5}, {3, 2, 2, 3, 3}}, {{"shape", Ints{1, 2, 5, 6, 7}}}})
+    .sample({"empty batch", {{0, 4, 4, 4}, {4, 3, 3, 3}}, {{"shape", Ints{0, 3, 6, 6}}}});
 
-static const OpWriter kWeightsGradient =
-    with_convolution(
-        OpWriter("conv_weights_gradient", __FILE__)
-            .doc(
-                "The gradient of conv to its weights, of which the shape is given. Of a transposed "
-                "convolution too, when gradient and x change places.")
-            .formula("dw[o,c,k] = sum over n,p of gradient[n,o,p] * x[n,c,p*stride+k*dilation-pad]")
-            .mps("convolution2DWeightsGradientWithIncomingGradientTensor:sourceTensor:outputShape:"
-                 "forwardConvolutionDescriptor:name:")
-            .mps("convolution2DWeightsGradientWithIncomingGradientTensor:sourceTensor:"
-                 "outputShapeTensor:forwardConvolutionDescriptor:name:")
-            .mps("convolution3DWeightsGradientWithIncomingGradientTensor:sourceTensor:outputShape:"
-                 "forwardConvolutionDescriptor:name:")
-            .mps("convolution3DWeightsGradientWithIncomingGradientTensor:sourceTensor:"
-                 "outputShapeTensor:forwardConvolutionDescriptor:name:")
-            .mps("convolutionTranspose2DWeightsGradientWithIncomingGradientTensor:sourceTensor:"
-                 "outputShape:forwardConvolutionDescriptor:name:")
-            .mps("convolutionTranspose2DWeightsGradientWithIncomingGradientTensor:sourceTensor:"
-                 "outputShapeTensor:forwardConvolutionDescriptor:name:")
-            .mps("depthwiseConvolution2DWeightsGradientWithIncomingGradientTensor:sourceTensor:"
-                 "outputShape:descriptor:name:")
-            .mps("depthwiseConvolution3DWeightsGradientWithIncomingGradientTensor:sourceTensor:"
-                 "outputShape:descriptor:name:")
-            .input("gradient", kFloat, "T", "of the convolution's result")
-            .input("x", kFloat, "T", "the convolution's input"))
-        .output("dw")
-        .infer(infer_weights_gradient)
-        .sample({"1d", {{2, 4, 9}, {2, 3, 11}}, {{"shape", Ints{4, 3, 3}}}})
-        .sample(
-            {"2d strided",
+OP(conv_weights_gradient)
+    .doc(
+        "The gradient of conv to its weights, of which the shape is given. Of a transposed "
+        "convolution too, when gradient and x change places.")
+    .formula("dw[o,c,k] = sum over n,p of gradient[n,o,p] * x[n,c,p*stride+k*dilation-pad]")
+    .mps(
+        "convolution2DWeightsGradientWithIncomingGradientTensor:sourceTensor:outputShape:"
+        "forwardConvolutionDescriptor:name:")
+    .mps(
+        "convolution2DWeightsGradientWithIncomingGradientTensor:sourceTensor:"
+        "outputShapeTensor:forwardConvolutionDescriptor:name:")
+    .mps(
+        "convolution3DWeightsGradientWithIncomingGradientTensor:sourceTensor:outputShape:"
+        "forwardConvolutionDescriptor:name:")
+    .mps(
+        "convolution3DWeightsGradientWithIncomingGradientTensor:sourceTensor:"
+        "outputShapeTensor:forwardConvolutionDescriptor:name:")
+    .mps(
+        "convolutionTranspose2DWeightsGradientWithIncomingGradientTensor:sourceTensor:"
+        "outputShape:forwardConvolutionDescriptor:name:")
+    .mps(
+        "convolutionTranspose2DWeightsGradientWithIncomingGradientTensor:sourceTensor:"
+        "outputShapeTensor:forwardConvolutionDescriptor:name:")
+    .mps(
+        "depthwiseConvolution2DWeightsGradientWithIncomingGradientTensor:sourceTensor:"
+        "outputShape:descriptor:name:")
+    .mps(
+        "depthwiseConvolution3DWeightsGradientWithIncomingGradientTensor:sourceTensor:"
+        "outputShape:descriptor:name:")
+    .input("gradient", kFloat, "T", "of the convolution's result")
+    .input("x", kFloat, "T", "the convolution's input")
+    .with(of_convolution)
+    .output("dw")
+    .infer(infer_weights_gradient)
+    .sample({"1d", {{2, 4, 9}, {2, 3, 11}}, {{"shape", Ints{4, 3, 3}}}})
+    .sample({"2d strided",
              {{1, 6, 6, 5}, {1, 4, 12, 13}},
              {{"shape", Ints{6, 4, 3, 5}}, {"strides", Ints{2, 3}}, {"pads", Ints{1, 2, 1, 2}}}})
-        .sample({"2d depthwise",
-                 {{2, 8, 9, 9}, {2, 8, 9, 9}},
-                 {{"shape", Ints{8, 1, 3, 3}}, {"groups", 8}, {"pads", Ints{1, 1, 1, 1}}}})
-        .sample({"2d grouped channels_last *IO",
-                 {{1, 6, 5, 6}, {1, 8, 6, 4}, {4}},
-                 {{"groups", 2}, {"layout", "channels_last"}, {"weights_layout", "*IO"}},
-                 {{2, {3, 2, 2, 6}}}})
-        .sample({"2d dilated same_lower",
-                 {{1, 4, 4, 4}, {1, 3, 7, 8}},
-                 {{"shape", Ints{4, 3, 2, 2}},
-                  {"strides", Ints{2, 2}},
-                  {"dilations", Ints{2, 2}},
-                  {"auto_pad", "same_lower"}}})
-        .sample({"3d", {{1, 3, 4, 4, 5}, {1, 2, 5, 6, 7}}, {{"shape", Ints{3, 2, 2, 3, 3}}}})
-        .sample({"empty batch", {{0, 4, 4, 4}, {0, 3, 6, 6}}, {{"shape", Ints{4, 3, 3, 3}}}});
+    .sample({"2d depthwise",
+             {{2, 8, 9, 9}, {2, 8, 9, 9}},
+             {{"shape", Ints{8, 1, 3, 3}}, {"groups", 8}, {"pads", Ints{1, 1, 1, 1}}}})
+    .sample({"2d grouped channels_last *IO",
+             {{1, 6, 5, 6}, {1, 8, 6, 4}, {4}},
+             {{"groups", 2}, {"layout", "channels_last"}, {"weights_layout", "*IO"}},
+             {{2, {3, 2, 2, 6}}}})
+    .sample({"2d dilated same_lower",
+             {{1, 4, 4, 4}, {1, 3, 7, 8}},
+             {{"shape", Ints{4, 3, 2, 2}},
+              {"strides", Ints{2, 2}},
+              {"dilations", Ints{2, 2}},
+              {"auto_pad", "same_lower"}}})
+    .sample({"3d", {{1, 3, 4, 4, 5}, {1, 2, 5, 6, 7}}, {{"shape", Ints{3, 2, 2, 3, 3}}}})
+    .sample({"empty batch", {{0, 4, 4, 4}, {0, 3, 6, 6}}, {{"shape", Ints{4, 3, 3, 3}}}});
 
 }  // namespace anymps

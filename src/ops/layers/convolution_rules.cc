@@ -8,8 +8,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 // The attributes of this node that say how windows lie.
 NamedAttrs window_attrs(GradientContext& ctx) {
   NamedAttrs attrs;

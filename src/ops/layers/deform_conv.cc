@@ -6,8 +6,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 void infer_deform_conv(InferContext& ctx) {
   const DeformConvShapes shapes = deform_conv_shapes(ctx, 0);
   expect_shape(ctx, 2, shapes.offset);
@@ -26,16 +24,13 @@ OP(deform_conv)
     .formula(
         "y[n,o,p] = sum over c,k of mask[n,k,p] * x[n,c,p*stride+k*dilation-pad+offset[n,k,p]] * "
         "w[o,c,k] + bias[o]")
-    .input("x", kFloat, "T", "[N, C, H, W]")
-    .input("w", kFloat, "T", "[O, C/groups, kH, kW]")
-    .input("offset", kFloat, "T", "[N, offset_groups*kH*kW*2, oH, oW]")
+    .with(deform_conv_inputs)
     .optional("bias", kFloat, "T", "[O]")
-    .optional("mask", kFloat, "T", "[N, offset_groups*kH*kW, oH, oW]; absent: 1")
+    .with(deform_conv_mask)
     .output("y")
     .with(deform_conv_attrs)
     .infer(infer_deform_conv)
     .tolerance({.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10})
-    .no_layout_tests()
     .sample({"plain", {{1, 2, 5, 6}, {3, 2, 2, 2}, {1, 8, 4, 5}}, {}})
     .sample({"bias and mask",
              {{2, 4, 5, 5}, {2, 4, 3, 3}, {2, 18, 3, 3}, {2}, {2, 9, 3, 3}},

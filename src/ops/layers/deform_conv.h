@@ -36,14 +36,21 @@ inline DeformConvShapes deform_conv_shapes(InferContext& ctx, size_t first) {
           {x[0], taps, out[0], out[1]}};
 }
 
+// Parts of a record.
+inline OpWriter& deform_conv_inputs(OpWriter& op) {
+  return op.input("x", kFloat, "T", "[N, C, H, W]")
+      .input("w", kFloat, "T", "[O, C/groups, kH, kW]")
+      .input("offset", kFloat, "T", "[N, offset_groups*kH*kW*2, oH, oW]");
+}
+inline OpWriter& deform_conv_mask(OpWriter& op) {
+  return op.optional("mask", kFloat, "T", "[N, offset_groups*kH*kW, oH, oW]; absent: 1");
+}
 inline OpWriter& deform_conv_attrs(OpWriter& op) {
-  using Ints = std::vector<int64_t>;
-  return op.attr("strides", Ints{}, "one for each spatial axis; empty: 1")
-      .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
-      .attr("pads", Ints{}, "begins, then ends, of the spatial axes; empty: 0")
-      .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
+  return op.with(padded_window)
+      .with(window_auto_pad)
       .attr("groups", 1)
-      .attr("offset_groups", 1);
+      .attr("offset_groups", 1)
+      .no_layout_tests();
 }
 
 }  // namespace anymps

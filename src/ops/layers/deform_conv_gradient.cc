@@ -7,8 +7,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 void infer_deform_conv_gradient(InferContext& ctx) {
   const DeformConvShapes shapes = deform_conv_shapes(ctx, 1);
   expect_shape(ctx, 0, shapes.y);
@@ -28,19 +26,13 @@ OP(deform_conv_gradient)
         "dx, dw, doffset, dmask = sum over n,o,p of gradient[n,o,p] * the slopes of "
         "mask[n,k,p] * x[n,c,p*stride+k*dilation-pad+offset[n,k,p]] * w[o,c,k]")
     .input("gradient", kFloat, "T", "of deform_conv's y")
-    .input("x", kFloat, "T", "[N, C, H, W]")
-    .input("w", kFloat, "T", "[O, C/groups, kH, kW]")
-    .input("offset", kFloat, "T", "[N, offset_groups*kH*kW*2, oH, oW]")
-    .optional("mask", kFloat, "T", "[N, offset_groups*kH*kW, oH, oW]; absent: 1")
-    .output("dx")
-    .output("dw")
-    .output("doffset")
-    .output("dmask")
+    .with(deform_conv_inputs)
+    .with(deform_conv_mask)
+    .outputs({"dx", "dw", "doffset", "dmask"})
     .with(deform_conv_attrs)
     .reference_only("rare: nobody has needed it fast")
     .infer(infer_deform_conv_gradient)
     .tolerance({.f32 = 5e-5, .f16 = 1e-2, .bf16 = 6e-2, .f64 = 1e-10})
-    .no_layout_tests()
     .sample({"plain", {{1, 3, 4, 5}, {1, 2, 5, 6}, {3, 2, 2, 2}, {1, 8, 4, 5}}, {}})
     .sample({"mask",
              {{2, 2, 3, 3}, {2, 4, 5, 5}, {2, 4, 3, 3}, {2, 18, 3, 3}, {2, 9, 3, 3}},

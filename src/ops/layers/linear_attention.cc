@@ -66,6 +66,24 @@ LinearAttention linear_attention_of(const Attrs& attrs,
   return attention;
 }
 
+OpWriter& linear_attention_rows(OpWriter& op) {
+  return op.input("q", kFloat, "T", "[B, T, query_heads * D]")
+      .input("k", kFloat, "T", "[B, T, heads * D]")
+      .input("v", kFloat, "T", "[B, T, heads * Dv]");
+}
+OpWriter& linear_attention_gates(OpWriter& op) {
+  return op.optional("decay", kFloat, "T", "[B, T, heads] or [B, T, heads * D]; absent: none")
+      .optional("beta", kFloat, "T", "[B, T, heads] or [B, T, 1]; absent: no correction");
+}
+OpWriter& linear_attention_heads(OpWriter& op) {
+  return op.required("query_heads", AttrKind::kInt)
+      .required("heads", AttrKind::kInt)
+      .attr("scale", 0.0, "0: 1/sqrt(D)")
+      .domain("decay", -2, 0)
+      .domain("beta", 0, 1)
+      .domain("k", -0.5, 0.5);
+}
+
 namespace {
 
 void infer_linear_attention(InferContext& ctx) {
@@ -93,22 +111,14 @@ OP(linear_attention)
     .formula(
         "S = exp(decay) * S; v' = beta * (v - S^T k), or v without beta; S = S + k v'^T; "
         "y = scale * S^T q")
-    .input("q", kFloat, "T", "[B, T, query_heads * D]")
-    .input("k", kFloat, "T", "[B, T, heads * D]")
-    .input("v", kFloat, "T", "[B, T, heads * Dv]")
+    .with(linear_attention_rows)
     .optional("past", kFloat, "S", "the state before, [B, heads, D, Dv]; absent: 0")
-    .optional("decay", kFloat, "T", "[B, T, heads] or [B, T, heads * D]; absent: none")
-    .optional("beta", kFloat, "T", "[B, T, heads] or [B, T, 1]; absent: no correction")
+    .with(linear_attention_gates)
     .output("y", "T", "[B, T, query_heads * Dv]")
     .output("state", "", "the state after, [B, heads, D, Dv]; optional")
-    .required("query_heads", AttrKind::kInt)
-    .required("heads", AttrKind::kInt)
-    .attr("scale", 0.0, "0: 1/sqrt(D)")
+    .with(linear_attention_heads)
     .infer(infer_linear_attention)
     .cost(cost)
-    .domain("decay", -2, 0)
-    .domain("beta", 0, 1)
-    .domain("k", -0.5, 0.5)
     .tolerance({.f32 = 5e-5, .f16 = 8e-3, .bf16 = 5e-2, .f64 = 1e-10})
     .sample({"linear", {{2, 5, 6}, {2, 5, 6}, {2, 5, 8}}, {{"query_heads", 2}, {"heads", 2}}})
     .sample({"shared heads",

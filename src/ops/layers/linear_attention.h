@@ -21,4 +21,9 @@ LinearAttentionShapes linear_attention_shapes(InferContext& ctx);
 LinearAttention linear_attention_of(const Attrs& attrs,
                                     const std::vector<std::optional<Shape>>& inputs);
 
+// Parts of a record.
+OpWriter& linear_attention_rows(OpWriter& op);   // q, k and v
+OpWriter& linear_attention_gates(OpWriter& op);  // decay and beta
+OpWriter& linear_attention_heads(OpWriter& op);  // the attributes, and how inputs are drawn
+
 }  // namespace anymps

@@ -59,15 +59,30 @@ void infer_lrn(InferContext& ctx) {
   ctx.set(0, ctx.shape(0));
 }
 
-CostFn per_element(double operations) {
-  return [operations](const Attrs&, const std::vector<Shape>& in, const std::vector<Shape>&) {
-    double count = operations;
-    for (const int64_t extent : in[0]) count *= static_cast<double>(extent);
-    return count;
-  };
+OpWriter& channel_scale(OpWriter& op) {
+  return op.optional("gamma", kFloat, "T", "[C]; absent: 1")
+      .optional("beta", kFloat, "T", "[C]; absent: 0")
+      .output("y");
 }
 
-constexpr Tolerance kNormTolerance{.f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2, .f64 = 1e-10};
+OpWriter& trailing_axes(OpWriter& op) {
+  return op.attr("axis", -1, "the first axis that is normalized")
+      .attr("epsilon", 1e-5)
+      .infer(infer_trailing_norm);
+}
+
+// How much work an element is, and how close results are.
+auto per_element(double operations) {
+  return [operations](OpWriter& op) -> OpWriter& {
+    return op
+        .cost([operations](const Attrs&, const std::vector<Shape>& in, const std::vector<Shape>&) {
+          double count = operations;
+          for (const int64_t extent : in[0]) count *= static_cast<double>(extent);
+          return count;
+        })
+        .tolerance({.f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2, .f64 = 1e-10});
+  };
+}
 
 }  // namespace
 
@@ -78,16 +93,13 @@ OP(batch_norm)
     .input("x", kFloat)
     .input("mean", kFloat, "T", "[C]")
     .input("variance", kFloat, "T", "[C]")
-    .optional("gamma", kFloat, "T", "[C]; absent: 1")
-    .optional("beta", kFloat, "T", "[C]; absent: 0")
-    .output("y")
+    .with(channel_scale)
     .attr("axis", 1, "the channel axis")
     .attr("epsilon", 1e-5)
     .layout(LayoutRule::kAxis)
     .infer(infer_batch_norm)
-    .cost(per_element(2))
+    .with(per_element(2))
     .domain("variance", 0.1, 2)
-    .tolerance(kNormTolerance)
     .sample({"2d", {{2, 3, 5, 7}, {3}, {3}, {3}, {3}}, {}})
     .sample({"no scale", {{2, 3, 5}, {3}, {3}}, {}})
     .sample({"gamma alone", {{2, 4, 6}, {4}, {4}, {4}}, {{"epsilon", 1e-3}}})
@@ -110,11 +122,8 @@ OP(layer_norm)
     .output("y")
     .by_product("mean")
     .by_product("inv_std")
-    .attr("axis", -1, "the first axis that is normalized")
-    .attr("epsilon", 1e-5)
-    .infer(infer_trailing_norm)
-    .cost(per_element(8))
-    .tolerance(kNormTolerance)
+    .with(trailing_axes)
+    .with(per_element(8))
     .sample({"last axis", {{4, 7, 32}, {32}, {32}}, {}})
     .sample({"no scale", {{5, 19}}, {}})
     .sample({"gamma alone", {{3, 5, 16}, {16}}, {{"epsilon", 1e-12}}})
@@ -134,11 +143,8 @@ OP(rms_norm)
     .input("x", kFloat)
     .optional("gamma", kFloat, "T", "absent: 1")
     .output("y")
-    .attr("axis", -1, "the first axis that is normalized")
-    .attr("epsilon", 1e-5)
-    .infer(infer_trailing_norm)
-    .cost(per_element(5))
-    .tolerance(kNormTolerance)
+    .with(trailing_axes)
+    .with(per_element(5))
     .sample({"last axis", {{4, 7, 32}, {32}}, {}})
     .sample({"no scale", {{5, 19}}, {}})
     .sample({"two axes", {{3, 4, 5}, {4, 5}}, {{"axis", 1}, {"epsilon", 1e-6}}})
@@ -152,14 +158,11 @@ OP(group_norm)
         "variance, then a scale and a shift for each channel.")
     .formula("y = (x - mean[n,g]) / sqrt(var[n,g] + epsilon) * gamma[c] + beta[c]")
     .input("x", kFloat, "T", "[N, C, …]")
-    .optional("gamma", kFloat, "T", "[C]; absent: 1")
-    .optional("beta", kFloat, "T", "[C]; absent: 0")
-    .output("y")
+    .with(channel_scale)
     .required("groups", AttrKind::kInt, "divides the number of channels")
     .attr("epsilon", 1e-5)
     .infer(infer_group_norm)
-    .cost(per_element(8))
-    .tolerance(kNormTolerance)
+    .with(per_element(8))
     .sample({"2d", {{2, 6, 5, 4}, {6}, {6}}, {{"groups", 3}}})
     .sample({"one group", {{2, 4, 5}, {4}, {4}}, {{"groups", 1}}})
     .sample({"a group a channel", {{2, 4, 5, 3}, {4}, {4}}, {{"groups", 4}}})
@@ -176,13 +179,10 @@ OP(instance_norm)
         "scale and a shift for each channel.")
     .formula("y = (x - mean[n,c]) / sqrt(var[n,c] + epsilon) * gamma[c] + beta[c]")
     .input("x", kFloat, "T", "[N, C, …]")
-    .optional("gamma", kFloat, "T", "[C]; absent: 1")
-    .optional("beta", kFloat, "T", "[C]; absent: 0")
-    .output("y")
+    .with(channel_scale)
     .attr("epsilon", 1e-5)
     .infer(infer_channel_norm)
-    .cost(per_element(8))
-    .tolerance(kNormTolerance)
+    .with(per_element(8))
     .sample({"2d", {{2, 6, 5, 4}, {6}, {6}}, {}})
     .sample({"1d", {{2, 3, 17}, {3}, {3}}, {{"epsilon", 1e-2}}})
     .sample({"no scale", {{1, 5, 9, 9}}, {}})
@@ -203,8 +203,7 @@ OP(lrn)
     .attr("beta", 0.75)
     .attr("bias", 1.0)
     .infer(infer_lrn)
-    .cost(per_element(16))
-    .tolerance(kNormTolerance)
+    .with(per_element(16))
     .sample({"2d", {{2, 7, 4, 3}}, {{"size", 3}}})
     .sample({"even size",
              {{1, 8, 5, 5}},

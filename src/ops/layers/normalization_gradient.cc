@@ -10,8 +10,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 // x's shape with the axes of attribute `axes` reduced to 1; no axes: all.
 Dims reduced(const InferContext& ctx, size_t input) {
   Dims shape = ctx.shape(input);
@@ -49,6 +47,14 @@ void infer_input(InferContext& ctx) {
 constexpr Tolerance kNormGradientTolerance{.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10};
 const char* const kNormGradientDoc = "of the normalization's y; has x's shape";
 
+OpWriter& given_statistics(OpWriter& op) {
+  return op.input("gradient", kFloat, "T", kNormGradientDoc)
+      .input("x", kFloat)
+      .input("mean", kFloat, "T", "broadcasts to x")
+      .input("variance", kFloat, "T", "broadcasts to x")
+      .domain("variance", 0.1, 2);
+}
+
 }  // namespace
 
 OP(variance)
@@ -74,15 +80,11 @@ OP(norm_gamma_gradient)
     .mps(
         "normalizationGammaGradientWithIncomingGradientTensor:sourceTensor:meanTensor:"
         "varianceTensor:reductionAxes:epsilon:name:")
-    .input("gradient", kFloat, "T", kNormGradientDoc)
-    .input("x", kFloat)
-    .input("mean", kFloat, "T", "broadcasts to x")
-    .input("variance", kFloat, "T", "broadcasts to x")
+    .with(given_statistics)
     .output("y", "T", "x's shape with the axes reduced to 1")
     .attr("axes", Ints{}, "empty: all")
     .attr("epsilon", 1e-5)
     .infer(infer_parameter)
-    .domain("variance", 0.1, 2)
     .tolerance(kNormGradientTolerance)
     .no_layout_tests()
     .sample({"channels",
@@ -115,10 +117,7 @@ OP(norm_gradient)
     .mps(
         "normalizationGradientWithIncomingGradientTensor:sourceTensor:meanTensor:varianceTensor:"
         "gammaTensor:gammaGradientTensor:betaGradientTensor:reductionAxes:epsilon:name:")
-    .input("gradient", kFloat, "T", kNormGradientDoc)
-    .input("x", kFloat)
-    .input("mean", kFloat, "T", "broadcasts to x")
-    .input("variance", kFloat, "T", "broadcasts to x")
+    .with(given_statistics)
     .optional("gamma", kFloat, "T", "broadcasts to x; absent: 1")
     .optional("gamma_gradient", kFloat, "T", "as norm_gamma_gradient gives it")
     .optional("beta_gradient", kFloat, "T", "as norm_beta_gradient gives it")
@@ -126,7 +125,6 @@ OP(norm_gradient)
     .attr("axes", Ints{}, "empty: all")
     .attr("epsilon", 1e-5)
     .infer(infer_input)
-    .domain("variance", 0.1, 2)
     .tolerance(kNormGradientTolerance)
     .no_layout_tests()
     .sample({"channels",

@@ -7,8 +7,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 struct Normalized {
   Term z, inv_std;
 };

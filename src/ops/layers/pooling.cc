@@ -6,14 +6,10 @@
 
 namespace anymps {
 
-using Ints = std::vector<int64_t>;
-
 OpWriter& pooling_window(OpWriter& op) {
   return op.required("kernel", AttrKind::kInts, "one extent for each spatial axis")
-      .attr("strides", Ints{}, "one for each spatial axis; empty: 1")
-      .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
-      .attr("pads", Ints{}, "begins, then ends, of the spatial axes; empty: 0")
-      .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
+      .with(padded_window)
+      .with(window_auto_pad)
       .attr("ceil_mode", false, "extents are rounded up: a last window may stick out")
       .attr("layout", "channels_first", layout_choices());
 }
@@ -75,6 +71,39 @@ double pool_cost(const Attrs& attrs, const std::vector<Shape>&, const std::vecto
   return count;
 }
 
+OpWriter& pooling(OpWriter& op) {
+  return op.with(pooling_window).layout(LayoutRule::kLayout).cost(pool_cost);
+}
+
+OpWriter& pool_samples(OpWriter& op) {
+  return op.sample({"1d", {{2, 3, 11}}, {{"kernel", Ints{3}}, {"strides", Ints{2}}}})
+      .sample({"2d", {{2, 3, 8, 9}}, {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}}})
+      .sample({"2d asymmetric pads",
+               {{1, 2, 6, 6}},
+               {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{0, 1, 1, 2}}}})
+      .sample({"2d ceil",
+               {{1, 2, 7, 10}},
+               {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", true}}})
+      .sample({"2d ceil, larger than x",
+               {{1, 2, 2, 3}},
+               {{"kernel", Ints{3, 4}}, {"strides", Ints{2, 3}}, {"ceil_mode", true}}})
+      .sample({"2d same_upper",
+               {{1, 2, 7, 7}},
+               {{"kernel", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_upper"}}})
+      .sample({"2d same_lower",
+               {{1, 2, 7, 7}},
+               {{"kernel", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_lower"}}})
+      .sample({"2d channels_last",
+               {{2, 7, 8, 5}},
+               {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"layout", "channels_last"}}})
+      .sample({"2d empty batch", {{0, 3, 8, 8}}, {{"kernel", Ints{2, 2}}}})
+      .sample({"3d",
+               {{1, 2, 4, 5, 6}},
+               {{"kernel", Ints{2, 3, 2}},
+                {"strides", Ints{1, 2, 2}},
+                {"pads", Ints{0, 1, 0, 1, 1, 0}}}});
+}
+
 }  // namespace
 
 OP(max_pool)
@@ -87,45 +116,27 @@ OP(max_pool)
     .mps("maxPooling2DReturnIndicesWithSourceTensor:descriptor:name:")
     .mps("maxPooling4DWithSourceTensor:descriptor:name:")
     .mps("maxPooling4DReturnIndicesWithSourceTensor:descriptor:name:")
-    .input("x", kReal, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
+    .input("x", kReal, "T", kImageDoc)
     .output("y")
     .by_product("indices", "i64")
-    .with(pooling_window)
+    .with(pooling)
     .attr("indices", "tensor", pool_index_choices(),
           "what the places are counted over: all of x, also with the first spatial axis innermost, "
           "its last axes (global), or those of the window (local)")
     .facts(kStaysHalf)
-    .layout(LayoutRule::kLayout)
     .infer(infer_pool)
-    .cost(pool_cost)
-    .sample({"1d", {{2, 3, 11}}, {{"kernel", Ints{3}}, {"strides", Ints{2}}}})
-    .sample({"2d", {{2, 3, 8, 9}}, {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}}})
+    .with(pool_samples)
     .sample({"2d overlapping",
              {{1, 4, 12, 12}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}})
     .sample({"2d default strides", {{1, 2, 5, 6}}, {{"kernel", Ints{3, 2}}}})
-    .sample({"2d asymmetric pads",
-             {{1, 2, 6, 6}},
-             {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{0, 1, 1, 2}}}})
     .sample({"2d dilated", {{1, 2, 9, 8}}, {{"kernel", Ints{2, 3}}, {"dilations", Ints{3, 2}}}})
-    .sample({"2d ceil",
-             {{1, 2, 7, 10}},
-             {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", true}}})
-    .sample({"2d ceil, larger than x",
-             {{1, 2, 2, 3}},
-             {{"kernel", Ints{3, 4}}, {"strides", Ints{2, 3}}, {"ceil_mode", true}}})
     .sample({"2d ceil padded",
              {{1, 2, 6, 7}},
              {{"kernel", Ints{2, 2}},
               {"strides", Ints{3, 3}},
               {"pads", Ints{1, 1, 1, 1}},
               {"ceil_mode", true}}})
-    .sample({"2d same_upper",
-             {{1, 2, 7, 7}},
-             {{"kernel", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_upper"}}})
-    .sample({"2d same_lower",
-             {{1, 2, 7, 7}},
-             {{"kernel", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_lower"}}})
     .sample({"2d stride above kernel",
              {{1, 2, 9, 9}},
              {{"kernel", Ints{2, 2}}, {"strides", Ints{3, 4}}}})
@@ -138,16 +149,8 @@ OP(max_pool)
     .sample({"2d local_2d",
              {{2, 3, 8, 9}},
              {{"kernel", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}, {"indices", "local_2d"}}})
-    .sample({"2d channels_last",
-             {{2, 7, 8, 5}},
-             {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"layout", "channels_last"}}})
     .sample({"2d whole image", {{2, 8, 7, 7}}, {{"kernel", Ints{7, 7}}}})
     .sample({"2d large", {{1, 16, 28, 28}}, {{"kernel", Ints{5, 5}}, {"pads", Ints{2, 2, 2, 2}}}})
-    .sample({"2d empty batch", {{0, 3, 8, 8}}, {{"kernel", Ints{2, 2}}}})
-    .sample(
-        {"3d",
-         {{1, 2, 4, 5, 6}},
-         {{"kernel", Ints{2, 3, 2}}, {"strides", Ints{1, 2, 2}}, {"pads", Ints{0, 1, 0, 1, 1, 0}}}})
     .sample({"4d", {{1, 1, 3, 4, 3, 4}}, {{"kernel", Ints{2, 2, 2, 2}}}});
 
 OP(avg_pool)
@@ -158,31 +161,19 @@ OP(avg_pool)
     .formula("y[n,c,p] = sum over k of x[n,c,p*stride+k*dilation-pad] / count")
     .mps("avgPooling2DWithSourceTensor:descriptor:name:")
     .mps("avgPooling4DWithSourceTensor:descriptor:name:")
-    .input("x", kFloat, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
+    .input("x", kFloat, "T", kImageDoc)
     .output("y")
-    .with(pooling_window)
+    .with(pooling)
     .attr("count_include_pad", false, "padding counts as zeros")
     .facts(kStaysHalf)
-    .layout(LayoutRule::kLayout)
     .infer(infer_pool)
-    .cost(pool_cost)
-    .sample({"1d", {{2, 3, 11}}, {{"kernel", Ints{3}}, {"strides", Ints{2}}}})
-    .sample({"2d", {{2, 3, 8, 9}}, {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}}})
+    .with(pool_samples)
     .sample({"2d padded",
              {{1, 4, 9, 9}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}})
     .sample({"2d pads counted",
              {{1, 4, 9, 9}},
              {{"kernel", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}, {"count_include_pad", true}}})
-    .sample({"2d asymmetric pads",
-             {{1, 2, 6, 6}},
-             {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{0, 1, 1, 2}}}})
-    .sample({"2d ceil",
-             {{1, 2, 7, 10}},
-             {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", true}}})
-    .sample({"2d ceil, larger than x",
-             {{1, 2, 2, 3}},
-             {{"kernel", Ints{3, 4}}, {"strides", Ints{2, 3}}, {"ceil_mode", true}}})
     .sample({"2d ceil, larger than x, pads counted",
              {{1, 2, 2, 2}},
              {{"kernel", Ints{4, 3}},
@@ -197,53 +188,31 @@ OP(avg_pool)
               {"pads", Ints{1, 1, 1, 1}},
               {"ceil_mode", true},
               {"count_include_pad", true}}})
-    .sample({"2d same_upper",
-             {{1, 2, 7, 7}},
-             {{"kernel", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_upper"}}})
-    .sample({"2d same_lower",
-             {{1, 2, 7, 7}},
-             {{"kernel", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_lower"}}})
     .sample({"2d dilated",
              {{1, 2, 9, 8}},
              {{"kernel", Ints{2, 3}}, {"dilations", Ints{3, 2}}, {"pads", Ints{1, 1, 1, 1}}}})
-    .sample({"2d channels_last",
-             {{2, 7, 8, 5}},
-             {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"layout", "channels_last"}}})
-    .sample({"2d whole image", {{2, 32, 7, 7}}, {{"kernel", Ints{7, 7}}}})
-    .sample({"2d empty batch", {{0, 3, 8, 8}}, {{"kernel", Ints{2, 2}}}})
-    .sample({"3d",
-             {{1, 2, 4, 5, 6}},
-             {{"kernel", Ints{2, 3, 2}},
-              {"strides", Ints{1, 2, 2}},
-              {"pads", Ints{0, 1, 0, 1, 1, 0}}}});
+    .sample({"2d whole image", {{2, 32, 7, 7}}, {{"kernel", Ints{7, 7}}}});
 
 OP(lp_pool)
     .doc("The p-norm of each window.")
     .formula("y[n,c,p] = (sum over k of |x[n,c,p*stride+k*dilation-pad]|^p)^(1/p)")
     .mps("L2NormPooling4DWithSourceTensor:descriptor:name:")
-    .input("x", kFloat, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
+    .input("x", kFloat, "T", kImageDoc)
     .output("y")
-    .with(pooling_window)
+    .with(pooling)
     .attr("p", 2, "at least 1")
-    .layout(LayoutRule::kLayout)
     .infer([](InferContext& ctx) {
       ctx.check(ctx.attrs.i("p") >= 1, "p is {}, must be at least 1", ctx.attrs.i("p"));
       infer_pool(ctx);
     })
-    .cost(pool_cost)
-    .sample({"1d", {{2, 3, 11}}, {{"kernel", Ints{3}}, {"strides", Ints{2}}}})
-    .sample({"2d", {{2, 3, 8, 9}}, {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}}})
+    .with(pool_samples)
     .sample({"2d p=1", {{1, 2, 6, 6}}, {{"kernel", Ints{3, 3}}, {"p", 1}}})
     .sample({"2d p=3 padded",
              {{1, 2, 6, 6}},
              {{"kernel", Ints{3, 3}}, {"pads", Ints{1, 0, 1, 2}}, {"p", 3}}})
-    .sample({"2d same_upper",
-             {{1, 2, 7, 7}},
-             {{"kernel", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"auto_pad", "same_upper"}}})
     .sample({"2d dilated", {{1, 2, 9, 8}}, {{"kernel", Ints{2, 3}}, {"dilations", Ints{3, 2}}}})
-    .sample({"2d channels_last",
-             {{2, 7, 8, 5}},
-             {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"layout", "channels_last"}}})
-    .sample({"3d", {{1, 2, 4, 5, 6}}, {{"kernel", Ints{2, 3, 2}}, {"strides", Ints{1, 2, 2}}}});
+    .sample({"3d without pads",
+             {{1, 2, 4, 5, 6}},
+             {{"kernel", Ints{2, 3, 2}}, {"strides", Ints{1, 2, 2}}}});
 
 }  // namespace anymps

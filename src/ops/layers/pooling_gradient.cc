@@ -7,8 +7,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 void infer_pool_gradient(InferContext& ctx) {
   const Dims& x = ctx.shape(1);
   if (ctx.op.attr_index("p") >= 0)
@@ -86,7 +84,14 @@ OpWriter& gradient_samples(OpWriter& op) {
                {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}}});
 }
 
-const char* const kPoolGradientDoc = "of the pool's y";
+OpWriter& pool_gradient(OpWriter& op) {
+  return op.input("gradient", kFloat, "T", "of the pool's y")
+      .input("x", kFloat)
+      .output("dx")
+      .with(pooling_window)
+      .infer(infer_pool_gradient)
+      .with(gradient_samples);
+}
 
 }  // namespace
 
@@ -97,37 +102,22 @@ OP(max_pool_gradient)
     .formula("dx[argmax of window p] += gradient[p]")
     .mps("maxPooling2DGradientWithGradientTensor:sourceTensor:descriptor:name:")
     .mps("maxPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
-    .input("gradient", kFloat, "T", kPoolGradientDoc)
-    .input("x", kFloat)
-    .output("dx")
-    .with(pooling_window)
-    .infer(infer_pool_gradient)
-    .with(gradient_samples);
+    .with(pool_gradient);
 
 OP(avg_pool_gradient)
     .doc("The gradient of avg_pool to x, of which only the shape is used.")
     .formula("dx[q] = sum over the windows p that hold q of gradient[p] / count(p)")
     .mps("avgPooling2DGradientWithGradientTensor:sourceTensor:descriptor:name:")
     .mps("avgPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
-    .input("gradient", kFloat, "T", kPoolGradientDoc)
-    .input("x", kFloat)
-    .output("dx")
-    .with(pooling_window)
-    .attr("count_include_pad", false)
-    .infer(infer_pool_gradient)
-    .with(gradient_samples);
+    .with(pool_gradient)
+    .attr("count_include_pad", false);
 
 OP(lp_pool_gradient)
     .doc("The gradient of lp_pool to x; 0 for a window of zeros.")
     .formula("dx[q] = sum over p of gradient[p] * sign(x) * (|x[q]| / y[p])^(p-1)")
     .mps("L2NormPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
-    .input("gradient", kFloat, "T", kPoolGradientDoc)
-    .input("x", kFloat)
-    .output("dx")
-    .with(pooling_window)
-    .attr("p", 2, "at least 1")
-    .infer(infer_pool_gradient)
-    .with(gradient_samples);
+    .with(pool_gradient)
+    .attr("p", 2, "at least 1");
 
 OP(max_unpool)
     .doc(
@@ -146,10 +136,9 @@ OP(max_unpool)
         "name:")
     .input("x", kFloat)
     .input("indices", kIndex, "I", "has x's shape")
-    .optional("shape", kIndex, "S", "of y")
     .output("y")
     .with(pooling_window)
-    .attr("shape", Ints{}, "of y; used without the input")
+    .ints("shape", "of y; used without the input", "S", "of y")
     .attr("reduce", "set", {"set", "add"})
     .attr("indices", "tensor", pool_index_choices(), "as in max_pool")
     .infer(infer_max_unpool)

@@ -50,7 +50,6 @@ GRADIENT(max_unpool) {
       ctx.add("fill", {ctx.reshape(x.op("size") + 1, {1}), ctx.scalar(0, dy.dtype())});
   const Term sums = ctx.add("scatter", {ctx.reshape(dy, {-1}), ctx.reshape(winners, {-1}), room},
                             {{"axis", 0}, {"mode", "add"}});
-  using Ints = std::vector<int64_t>;
   const Term own =
       sums.op("slice", {{"starts", Ints{1}}, {"ends", Ints{INT64_MAX}}, {"axes", Ints{0}}});
   ctx.set(0, ctx.reshape_like(own, x));

@@ -82,6 +82,12 @@ std::vector<CellActivation> cell_activations(const Attrs& attrs, int64_t directi
   return result;
 }
 
+OpWriter& layer_size(OpWriter& op) {
+  return op.required("hidden_size", AttrKind::kInt).attr("direction", "forward", kDirections);
+}
+
+OpWriter& layer_steps(OpWriter& op) { return op.attr("layout", 0).attr("clip", 0.0, "0: none"); }
+
 OpWriter& activation_lists(OpWriter& op) {
   return op
       .attr("activations", "", {},
@@ -116,12 +122,27 @@ double recurrent_cost(const Attrs& attrs, const std::vector<Shape>& in, const st
 }
 
 constexpr Tolerance kRecurrentTolerance{.f32 = 2e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10};
-const char* const kXDoc = "[steps, batch, input], or [batch, steps, input] for layout 1";
-const char* const kLengthsDoc = "[batch]; absent: all steps";
 const char* const kLayerStateDoc =
     "[directions, batch, hidden], or [batch, directions, hidden]; absent: 0";
-const char* const kYDoc =
-    "[steps, directions, batch, hidden], or [batch, steps, directions, hidden]";
+
+// Of a layer whose weights have so many rows a hidden element.
+auto layer_inputs(int64_t gates) {
+  return [gates](OpWriter& op) -> OpWriter& {
+    const std::string rows = gates == 1 ? "hidden" : fmt::format("{}*hidden", gates);
+    return op.input("x", kFloat, "T", kSequenceDoc)
+        .input("w", kFloat, "T", fmt::format("[directions, {}, input]", rows))
+        .input("r", kFloat, "T", fmt::format("[directions, {}, hidden]", rows))
+        .optional("b", kFloat, "T", fmt::format("[directions, {}*hidden]", 2 * gates))
+        .optional("seq_lens", kIndex, "I", kLengthsDoc)
+        .optional("h0", kFloat, "T", kLayerStateDoc);
+  };
+}
+
+OpWriter& layer_outputs(OpWriter& op) {
+  return op
+      .output("y", "T", "[steps, directions, batch, hidden], or [batch, steps, directions, hidden]")
+      .output("y_h", "T", "optional");
+}
 
 OpWriter& recurrent_tests(OpWriter& op) {
   return op.cost(recurrent_cost).domain(-1, 1).tolerance(kRecurrentTolerance);
@@ -143,21 +164,13 @@ OP(lstm)
     .mps(
         "LSTMWithSourceTensor:recurrentWeight:inputWeight:bias:initState:initCell:descriptor:name:")
     .mps("LSTMWithSourceTensor:recurrentWeight:initState:initCell:descriptor:name:")
-    .input("x", kFloat, "T", kXDoc)
-    .input("w", kFloat, "T", "[directions, 4*hidden, input]")
-    .input("r", kFloat, "T", "[directions, 4*hidden, hidden]")
-    .optional("b", kFloat, "T", "[directions, 8*hidden]")
-    .optional("seq_lens", kIndex, "I", kLengthsDoc)
-    .optional("h0", kFloat, "T", kLayerStateDoc)
+    .with(layer_inputs(4))
     .optional("c0", kFloat, "T", kLayerStateDoc)
     .optional("peephole", kFloat, "T", "[directions, 3*hidden]")
-    .output("y", "T", kYDoc)
-    .output("y_h", "T", "optional")
+    .with(layer_outputs)
     .output("y_c", "T", "optional")
-    .required("hidden_size", AttrKind::kInt)
-    .attr("direction", "forward", kDirections)
-    .attr("layout", 0)
-    .attr("clip", 0.0, "0: none")
+    .with(layer_size)
+    .with(layer_steps)
     .with(activation_lists)
     .attr("input_forget", false, "the forget gate is 1 - the input gate")
     .infer(infer_gates(4))
@@ -215,19 +228,11 @@ OP(gru)
         "descriptor:name:")
     .mps("GRUWithSourceTensor:recurrentWeight:inputWeight:bias:initState:descriptor:name:")
     .mps("GRUWithSourceTensor:recurrentWeight:inputWeight:bias:descriptor:name:")
-    .input("x", kFloat, "T", kXDoc)
-    .input("w", kFloat, "T", "[directions, 3*hidden, input]")
-    .input("r", kFloat, "T", "[directions, 3*hidden, hidden]")
-    .optional("b", kFloat, "T", "[directions, 6*hidden]")
-    .optional("seq_lens", kIndex, "I", kLengthsDoc)
-    .optional("h0", kFloat, "T", kLayerStateDoc)
-    .output("y", "T", kYDoc)
-    .output("y_h", "T", "optional")
-    .required("hidden_size", AttrKind::kInt)
-    .attr("direction", "forward", kDirections)
+    .with(layer_inputs(3))
+    .with(layer_outputs)
+    .with(layer_size)
     .attr("linear_before_reset", false)
-    .attr("layout", 0)
-    .attr("clip", 0.0, "0: none")
+    .with(layer_steps)
     .with(activation_lists)
     .infer(infer_gates(3))
     .with(recurrent_tests)
@@ -271,18 +276,10 @@ OP(rnn)
     .mps(
         "singleGateRNNWithSourceTensor:recurrentWeight:inputWeight:bias:initState:descriptor:name:")
     .mps("singleGateRNNWithSourceTensor:recurrentWeight:initState:descriptor:name:")
-    .input("x", kFloat, "T", kXDoc)
-    .input("w", kFloat, "T", "[directions, hidden, input]")
-    .input("r", kFloat, "T", "[directions, hidden, hidden]")
-    .optional("b", kFloat, "T", "[directions, 2*hidden]")
-    .optional("seq_lens", kIndex, "I", kLengthsDoc)
-    .optional("h0", kFloat, "T", kLayerStateDoc)
-    .output("y", "T", kYDoc)
-    .output("y_h", "T", "optional")
-    .required("hidden_size", AttrKind::kInt)
-    .attr("direction", "forward", kDirections)
-    .attr("layout", 0)
-    .attr("clip", 0.0, "0: none")
+    .with(layer_inputs(1))
+    .with(layer_outputs)
+    .with(layer_size)
+    .with(layer_steps)
     .attr("activation", "tanh", {"tanh", "relu", "sigmoid"})
     .with(activation_lists)
     .infer(infer_gates(1))

@@ -26,7 +26,13 @@ std::vector<std::string> usual_activations(const Attrs& attrs, int64_t gates);
 // Those of attribute `activations`, separated by commas, for each direction; `usual` without it.
 std::vector<CellActivation> cell_activations(const Attrs& attrs, int64_t directions,
                                              const std::vector<std::string>& usual);
-// The attributes for others.
-OpWriter& activation_lists(OpWriter& op);
+
+// Parts of a record.
+inline constexpr const char* kSequenceDoc =
+    "[steps, batch, input], or [batch, steps, input] for layout 1";
+inline constexpr const char* kLengthsDoc = "[batch]; absent: all steps";
+OpWriter& layer_size(OpWriter& op);        // hidden_size and direction
+OpWriter& layer_steps(OpWriter& op);       // layout and clip
+OpWriter& activation_lists(OpWriter& op);  // other activations than the usual ones
 
 }  // namespace anymps

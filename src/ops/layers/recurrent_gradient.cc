@@ -21,201 +21,190 @@ void infer_gradient(InferContext& ctx, int64_t gates, size_t count) {
   for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set(i, outputs[i]);
 }
 
-constexpr Tolerance kRecurrentGradientTolerance{
-    .f32 = 5e-5, .f16 = 1e-2, .bf16 = 8e-2, .f64 = 1e-10};
-
-OpWriter& layer_inputs(OpWriter& op) {
-  return op.input("x", kFloat, "T", "[steps, batch, input], or [batch, steps, input] for layout 1")
+// What the layers have in common: their inputs and attributes, and gradients of the inputs.
+OpWriter& of_layer(OpWriter& op) {
+  return op
+      .formula("dx, dw, … = sum over steps, from the last to the first, of the gradients of a step")
+      .input("x", kFloat, "T", kSequenceDoc)
       .input("w", kFloat)
       .input("r", kFloat)
       .optional("b", kFloat)
-      .optional("seq_lens", kIndex, "I", "[batch]; absent: all steps")
-      .optional("h0", kFloat);
-}
-OpWriter& layer_outputs(OpWriter& op) {
-  return op.output("dx").output("dw").output("dr").output("db").output("dh0");
-}
-OpWriter& layer_attrs(OpWriter& op) {
-  return op.required("hidden_size", AttrKind::kInt)
-      .attr("direction", "forward", kDirections)
-      .attr("layout", 0)
-      .attr("clip", 0.0, "0: none")
+      .optional("seq_lens", kIndex, "I", kLengthsDoc)
+      .optional("h0", kFloat)
+      .outputs({"dx", "dw", "dr", "db", "dh0"})
+      .with(layer_size)
+      .with(layer_steps)
       .with(activation_lists)
       .domain(-1, 1)
-      .tolerance(kRecurrentGradientTolerance);
+      .tolerance({.f32 = 5e-5, .f16 = 1e-2, .bf16 = 8e-2, .f64 = 1e-10});
+}
+OpWriter& output_gradients(OpWriter& op) {
+  return op.optional("dy", kFloat, "T", "of y; absent: 0")
+      .optional("dy_h", kFloat, "T", "of y_h; absent: 0");
 }
 
 const Shape kSkip = {-1};  // an optional input that is left out
 
 }  // namespace
 
-static const OpWriter kLstmGradient =
-    layer_attrs(
-        layer_outputs(
-            layer_inputs(
-                OpWriter("lstm_gradient", __FILE__)
-                    .doc("The gradients of lstm to all of its float inputs, from those of its "
-                         "outputs. db holds the two halves of b's gradient, which are equal.")
-                    .formula("dx, dw, … = sum over steps, from the last to the first, of the "
-                             "gradients of a step")
-                    .mps("LSTMGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
-                         "cellOutputFwd:stateGradient:cellGradient:inputWeight:bias:initState:"
-                         "initCell:mask:peephole:descriptor:name:")
-                    .mps("LSTMGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
-                         "cellOutputFwd:inputWeight:bias:initState:initCell:mask:descriptor:name:")
-                    .mps("LSTMGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
-                         "cellOutputFwd:inputWeight:bias:initState:initCell:descriptor:name:")
-                    .mps("LSTMGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
-                         "cellOutputFwd:descriptor:name:"))
-                .optional("c0", kFloat)
-                .optional("peephole", kFloat)
-                .optional("dy", kFloat, "T", "of y; absent: 0")
-                .optional("dy_h", kFloat, "T", "of y_h; absent: 0")
-                .optional("dy_c", kFloat, "T", "of y_c; absent: 0"))
-            .output("dc0")
-            .output("dpeephole"))
-        .attr("input_forget", false, "the forget gate is 1 - the input gate")
-        .infer([](InferContext& ctx) { infer_gradient(ctx, 4, 8); })
-        .sample(
-            {"y alone",
+OP(lstm_gradient)
+    .doc(
+        "The gradients of lstm to all of its float inputs, from those of its "
+        "outputs. db holds the two halves of b's gradient, which are equal.")
+    .mps(
+        "LSTMGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+        "cellOutputFwd:stateGradient:cellGradient:inputWeight:bias:initState:"
+        "initCell:mask:peephole:descriptor:name:")
+    .mps(
+        "LSTMGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+        "cellOutputFwd:inputWeight:bias:initState:initCell:mask:descriptor:name:")
+    .mps(
+        "LSTMGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+        "cellOutputFwd:inputWeight:bias:initState:initCell:descriptor:name:")
+    .mps(
+        "LSTMGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+        "cellOutputFwd:descriptor:name:")
+    .with(of_layer)
+    .optional("c0", kFloat)
+    .optional("peephole", kFloat)
+    .with(output_gradients)
+    .optional("dy_c", kFloat, "T", "of y_c; absent: 0")
+    .outputs({"dc0", "dpeephole"})
+    .attr("input_forget", false, "the forget gate is 1 - the input gate")
+    .infer([](InferContext& ctx) { infer_gradient(ctx, 4, 8); })
+    .sample({"y alone",
              {{4, 2, 3}, {1, 16, 3}, {1, 16, 4}, kSkip, kSkip, kSkip, kSkip, kSkip, {4, 1, 2, 4}},
              {{"hidden_size", 4}}})
-        .sample({"everything",
-                 {{4, 2, 3},
-                  {1, 16, 3},
-                  {1, 16, 4},
-                  {1, 32},
-                  {2},
-                  {1, 2, 4},
-                  {1, 2, 4},
-                  {1, 12},
-                  {4, 1, 2, 4},
-                  {1, 2, 4},
-                  {1, 2, 4}},
-                 {{"hidden_size", 4}},
-                 {{4, {4, 2}}}})
-        .sample({"bidirectional batch first",
-                 {{2, 5, 3},
-                  {2, 16, 3},
-                  {2, 16, 4},
-                  {2, 32},
-                  {2},
-                  {2, 2, 4},
-                  {2, 2, 4},
-                  kSkip,
-                  {2, 5, 2, 4}},
-                 {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}},
-                 {{4, {3, 5}}}})
-        .sample({"activations, input_forget",
-                 {{3, 2, 3},
-                  {1, 16, 3},
-                  {1, 16, 4},
-                  {1, 32},
-                  kSkip,
-                  {1, 2, 4},
-                  {1, 2, 4},
-                  {1, 12},
-                  {3, 1, 2, 4}},
-                 {{"hidden_size", 4},
-                  {"input_forget", true},
-                  {"activations", "hardsigmoid,softsign,scaledtanh"}}})
-        .sample({"clip, states alone",
-                 {{3, 2, 3},
-                  {1, 16, 3},
-                  {1, 16, 4},
-                  {1, 32},
-                  kSkip,
-                  kSkip,
-                  kSkip,
-                  kSkip,
-                  kSkip,
-                  {1, 2, 4},
-                  {1, 2, 4}},
-                 {{"hidden_size", 4}, {"clip", 0.5}}})
-        .sample(
-            {"empty batch",
+    .sample({"everything",
+             {{4, 2, 3},
+              {1, 16, 3},
+              {1, 16, 4},
+              {1, 32},
+              {2},
+              {1, 2, 4},
+              {1, 2, 4},
+              {1, 12},
+              {4, 1, 2, 4},
+              {1, 2, 4},
+              {1, 2, 4}},
+             {{"hidden_size", 4}},
+             {{4, {4, 2}}}})
+    .sample({"bidirectional batch first",
+             {{2, 5, 3},
+              {2, 16, 3},
+              {2, 16, 4},
+              {2, 32},
+              {2},
+              {2, 2, 4},
+              {2, 2, 4},
+              kSkip,
+              {2, 5, 2, 4}},
+             {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}},
+             {{4, {3, 5}}}})
+    .sample({"activations, input_forget",
+             {{3, 2, 3},
+              {1, 16, 3},
+              {1, 16, 4},
+              {1, 32},
+              kSkip,
+              {1, 2, 4},
+              {1, 2, 4},
+              {1, 12},
+              {3, 1, 2, 4}},
+             {{"hidden_size", 4},
+              {"input_forget", true},
+              {"activations", "hardsigmoid,softsign,scaledtanh"}}})
+    .sample({"clip, states alone",
+             {{3, 2, 3},
+              {1, 16, 3},
+              {1, 16, 4},
+              {1, 32},
+              kSkip,
+              kSkip,
+              kSkip,
+              kSkip,
+              kSkip,
+              {1, 2, 4},
+              {1, 2, 4}},
+             {{"hidden_size", 4}, {"clip", 0.5}}})
+    .sample({"empty batch",
              {{3, 0, 3}, {1, 16, 3}, {1, 16, 4}, kSkip, kSkip, kSkip, kSkip, kSkip, {3, 1, 0, 4}},
              {{"hidden_size", 4}}});
 
-static const OpWriter kGruGradient =
-    layer_attrs(
-        layer_outputs(
-            layer_inputs(
-                OpWriter("gru_gradient", __FILE__)
-                    .doc("The gradients of gru to all of its float inputs, from those of its "
-                         "outputs.")
-                    .formula("dx, dw, … = sum over steps, from the last to the first, of the "
-                             "gradients of a step")
-                    .mps("GRUGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
-                         "outputFwd:stateGradient:inputWeight:bias:initState:mask:secondaryBias:"
-                         "descriptor:name:")
-                    .mps("GRUGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
-                         "outputFwd:inputWeight:bias:initState:descriptor:name:")
-                    .mps("GRUGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
-                         "outputFwd:inputWeight:bias:descriptor:name:"))
-                .optional("dy", kFloat, "T", "of y; absent: 0")
-                .optional("dy_h", kFloat, "T", "of y_h; absent: 0")))
-        .attr("linear_before_reset", false)
-        .infer([](InferContext& ctx) { infer_gradient(ctx, 3, 6); })
-        .sample({"y alone",
-                 {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, kSkip, kSkip, kSkip, {4, 1, 2, 4}},
-                 {{"hidden_size", 4}}})
-        .sample(
-            {"linear_before_reset",
+OP(gru_gradient)
+    .doc(
+        "The gradients of gru to all of its float inputs, from those of its "
+        "outputs.")
+    .mps(
+        "GRUGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+        "outputFwd:stateGradient:inputWeight:bias:initState:mask:secondaryBias:"
+        "descriptor:name:")
+    .mps(
+        "GRUGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+        "outputFwd:inputWeight:bias:initState:descriptor:name:")
+    .mps(
+        "GRUGradientsWithSourceTensor:recurrentWeight:sourceGradient:zState:"
+        "outputFwd:inputWeight:bias:descriptor:name:")
+    .with(of_layer)
+    .with(output_gradients)
+    .attr("linear_before_reset", false)
+    .infer([](InferContext& ctx) { infer_gradient(ctx, 3, 6); })
+    .sample({"y alone",
+             {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, kSkip, kSkip, kSkip, {4, 1, 2, 4}},
+             {{"hidden_size", 4}}})
+    .sample({"linear_before_reset",
              {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, {2}, {1, 2, 4}, {4, 1, 2, 4}, {1, 2, 4}},
              {{"hidden_size", 4}, {"linear_before_reset", true}, {"direction", "reverse"}},
              {{4, {4, 2}}}})
-        .sample(
-            {"bidirectional batch first",
+    .sample({"bidirectional batch first",
              {{2, 5, 3}, {2, 12, 3}, {2, 12, 4}, {2, 24}, kSkip, {2, 2, 4}, {2, 5, 2, 4}},
              {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}, {"clip", 0.5}}})
-        .sample({"activations",
-                 {{3, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, kSkip, {1, 2, 4}, {3, 1, 2, 4}},
-                 {{"hidden_size", 4}, {"activations", "softsign,elu"}}})
-        .sample({"empty batch",
-                 {{3, 0, 3}, {1, 12, 3}, {1, 12, 4}, kSkip, kSkip, kSkip, {3, 1, 0, 4}},
-                 {{"hidden_size", 4}}});
+    .sample({"activations",
+             {{3, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, kSkip, {1, 2, 4}, {3, 1, 2, 4}},
+             {{"hidden_size", 4}, {"activations", "softsign,elu"}}})
+    .sample({"empty batch",
+             {{3, 0, 3}, {1, 12, 3}, {1, 12, 4}, kSkip, kSkip, kSkip, {3, 1, 0, 4}},
+             {{"hidden_size", 4}}});
 
-static const OpWriter kRnnGradient =
-    layer_attrs(
-        layer_outputs(
-            layer_inputs(
-                OpWriter("rnn_gradient", __FILE__)
-                    .doc("The gradients of rnn to all of its float inputs, from those of its "
-                         "outputs.")
-                    .formula("dx, dw, … = sum over steps, from the last to the first, of the "
-                             "gradients of a step")
-                    .mps("singleGateRNNGradientsWithSourceTensor:recurrentWeight:sourceGradient:"
-                         "zState:stateGradient:inputWeight:bias:initState:mask:descriptor:name:")
-                    .mps("singleGateRNNGradientsWithSourceTensor:recurrentWeight:sourceGradient:"
-                         "zState:inputWeight:bias:initState:mask:descriptor:name:")
-                    .mps("singleGateRNNGradientsWithSourceTensor:recurrentWeight:sourceGradient:"
-                         "zState:inputWeight:bias:initState:descriptor:name:")
-                    .mps("singleGateRNNGradientsWithSourceTensor:recurrentWeight:sourceGradient:"
-                         "zState:initState:descriptor:name:"))
-                .optional("dy", kFloat, "T", "of y; absent: 0")
-                .optional("dy_h", kFloat, "T", "of y_h; absent: 0")))
-        .attr("activation", "tanh", {"tanh", "relu", "sigmoid"})
-        .infer([](InferContext& ctx) { infer_gradient(ctx, 1, 6); })
-        .sample({"y alone",
-                 {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, kSkip, kSkip, kSkip, {4, 1, 2, 4}},
-                 {{"hidden_size", 4}}})
-        .sample({"relu with lengths",
-                 {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, {2}, {1, 2, 4}, {4, 1, 2, 4}, {1, 2, 4}},
-                 {{"hidden_size", 4}, {"activation", "relu"}},
-                 {{4, {4, 2}}}})
-        .sample({"sigmoid clip",
-                 {{2, 5, 3}, {2, 4, 3}, {2, 4, 4}, {2, 8}, kSkip, {2, 2, 4}, {2, 5, 2, 4}},
-                 {{"hidden_size", 4},
-                  {"direction", "bidirectional"},
-                  {"layout", 1},
-                  {"clip", 0.5},
-                  {"activation", "sigmoid"}}})
-        .sample({"activations",
-                 {{3, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, kSkip, {1, 2, 4}, {3, 1, 2, 4}},
-                 {{"hidden_size", 4}, {"activations", "softplus"}}})
-        .sample({"empty batch",
-                 {{3, 0, 3}, {1, 4, 3}, {1, 4, 4}, kSkip, kSkip, kSkip, {3, 1, 0, 4}},
-                 {{"hidden_size", 4}}});
+OP(rnn_gradient)
+    .doc(
+        "The gradients of rnn to all of its float inputs, from those of its "
+        "outputs.")
+    .mps(
+        "singleGateRNNGradientsWithSourceTensor:recurrentWeight:sourceGradient:"
+        "zState:stateGradient:inputWeight:bias:initState:mask:descriptor:name:")
+    .mps(
+        "singleGateRNNGradientsWithSourceTensor:recurrentWeight:sourceGradient:"
+        "zState:inputWeight:bias:initState:mask:descriptor:name:")
+    .mps(
+        "singleGateRNNGradientsWithSourceTensor:recurrentWeight:sourceGradient:"
+        "zState:inputWeight:bias:initState:descriptor:name:")
+    .mps(
+        "singleGateRNNGradientsWithSourceTensor:recurrentWeight:sourceGradient:"
+        "zState:initState:descriptor:name:")
+    .with(of_layer)
+    .with(output_gradients)
+    .attr("activation", "tanh", {"tanh", "relu", "sigmoid"})
+    .infer([](InferContext& ctx) { infer_gradient(ctx, 1, 6); })
+    .sample({"y alone",
+             {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, kSkip, kSkip, kSkip, {4, 1, 2, 4}},
+             {{"hidden_size", 4}}})
+    .sample({"relu with lengths",
+             {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, {2}, {1, 2, 4}, {4, 1, 2, 4}, {1, 2, 4}},
+             {{"hidden_size", 4}, {"activation", "relu"}},
+             {{4, {4, 2}}}})
+    .sample({"sigmoid clip",
+             {{2, 5, 3}, {2, 4, 3}, {2, 4, 4}, {2, 8}, kSkip, {2, 2, 4}, {2, 5, 2, 4}},
+             {{"hidden_size", 4},
+              {"direction", "bidirectional"},
+              {"layout", 1},
+              {"clip", 0.5},
+              {"activation", "sigmoid"}}})
+    .sample({"activations",
+             {{3, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, kSkip, {1, 2, 4}, {3, 1, 2, 4}},
+             {{"hidden_size", 4}, {"activations", "softplus"}}})
+    .sample({"empty batch",
+             {{3, 0, 3}, {1, 4, 3}, {1, 4, 4}, kSkip, kSkip, kSkip, {3, 1, 0, 4}},
+             {{"hidden_size", 4}}});
 
 }  // namespace anymps

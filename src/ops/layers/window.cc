@@ -64,6 +64,25 @@ std::vector<std::string> auto_pad_choices() {
 
 std::vector<std::string> layout_choices() { return {"channels_first", "channels_last"}; }
 
+OpWriter& window_steps(OpWriter& op) {
+  return op.attr("strides", kNoInts, "one for each spatial axis; empty: 1")
+      .attr("dilations", kNoInts, "one for each spatial axis; empty: 1");
+}
+
+OpWriter& padded_window(OpWriter& op) {
+  return op.with(window_steps)
+      .attr("pads", kNoInts, "begins, then ends, of the spatial axes; empty: 0");
+}
+
+OpWriter& window_auto_pad(OpWriter& op) {
+  return op.attr("auto_pad", "explicit", auto_pad_choices(),
+                 "other than explicit: pads is ignored");
+}
+
+OpWriter& grouped_window(OpWriter& op) {
+  return op.with(padded_window).attr("groups", 1).with(window_auto_pad);
+}
+
 TensorAxes tensor_axes(const Attrs& attrs, size_t rank) {
   require(rank >= 2, "[{}] a tensor of rank {} has no batch and channel axes", attrs.op()->name,
           rank);

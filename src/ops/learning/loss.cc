@@ -30,6 +30,13 @@ void infer_cross_entropy_gradient(InferContext& ctx) {
   ctx.set(0, ctx.shape(1));
 }
 
+OpWriter& classes(OpWriter& op) {
+  return op.input("x", kFloat)
+      .input("labels", kFloat)
+      .domain("labels", 0, 1)
+      .attr("axis", -1, "the axis of the classes");
+}
+
 }  // namespace
 
 OP(softmax_cross_entropy)
@@ -38,13 +45,10 @@ OP(softmax_cross_entropy)
         "x. The mean is over all places beside the axis.")
     .formula("loss = -sum(labels * log_softmax(x)) along axis")
     .mps("softMaxCrossEntropyWithSourceTensor:labelsTensor:axis:reductionType:name:")
-    .input("x", kFloat)
-    .input("labels", kFloat)
+    .with(classes)
     .output("loss")
-    .attr("axis", -1, "the axis of the classes")
     .attr("reduction", "none", kReductions, "none: a loss for each place, the axis of extent 1")
     .infer(infer_cross_entropy)
-    .domain("labels", 0, 1)
     .sample({"vector", {{7}, {7}}, {}})
     .sample({"sum", {{3, 5}, {3, 5}}, {{"reduction", "sum"}}})
     .sample({"mean", {{3, 5, 2}, {3, 5, 2}}, {{"axis", 1}, {"reduction", "mean"}}})
@@ -57,13 +61,10 @@ OP(softmax_cross_entropy_gradient)
         "softMaxCrossEntropyGradientWithIncomingGradientTensor:sourceTensor:labelsTensor:axis:"
         "reductionType:name:")
     .input("dloss", kFloat)
-    .input("x", kFloat)
-    .input("labels", kFloat)
+    .with(classes)
     .output("dx")
-    .attr("axis", -1, "the axis of the classes")
     .attr("reduction", "none", kReductions, "of the loss")
     .infer(infer_cross_entropy_gradient)
-    .domain("labels", 0, 1)
     .sample({"vector", {{1}, {7}, {7}}, {}})
     .sample({"sum", {{}, {3, 5}, {3, 5}}, {{"reduction", "sum"}}})
     .sample({"mean", {{}, {3, 5, 2}, {3, 5, 2}}, {{"axis", 1}, {"reduction", "mean"}}})

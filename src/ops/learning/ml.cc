@@ -31,11 +31,11 @@ void infer_pair_coupling(InferContext& ctx) {
   ctx.set(0, {ctx.shape(0)[0], classes});
 }
 
-using Ints = std::vector<int64_t>;
-
 // Node 0: x[0] <= split ? node 1 : leaf 0. Node 1: x[2] > split ? leaf 1 : leaf 2. Leaf 2 has two
 // targets, and there is a tree that is leaf 0 alone.
-const Ints kNodes = {0, 0, 1, -1, 0, 2, 3, -2, -3, 1};
+std::vector<std::pair<int, Ints>> trees(const Ints& roots) {
+  return {{1, {0, 0, 1, -1, 0, 2, 3, -2, -3, 1}}, {3, roots}, {4, {0, 1, 2, 4}}, {5, {0, 1, 0, 1}}};
+}
 
 }  // namespace
 
@@ -59,26 +59,21 @@ OP(tree_ensemble)
     .attr("aggregate", "sum", {"sum", "average", "min", "max"},
           "how the weights for a target are put together; average: over the trees")
     .infer(infer_tree_ensemble)
-    .sample({"two trees",
-             {{7, 3}, {2, 5}, {2}, {2}, {4}, {4}, {4}},
-             {{"targets", 2}},
-             {{1, kNodes}, {3, {0, -1}}, {4, {0, 1, 2, 4}}, {5, {0, 1, 0, 1}}}})
+    .sample(
+        {"two trees", {{7, 3}, {2, 5}, {2}, {2}, {4}, {4}, {4}}, {{"targets", 2}}, trees({0, -1})})
     .sample({"average",
              {{5, 3}, {2, 5}, {2}, {2}, {4}, {4}, {4}},
              {{"targets", 3}, {"aggregate", "average"}},
-             {{1, kNodes}, {3, {0, 1}}, {4, {0, 1, 2, 4}}, {5, {0, 1, 0, 1}}}})
+             trees({0, 1})})
     .sample({"max",
              {{5, 3}, {2, 5}, {2}, {2}, {4}, {4}, {4}},
              {{"targets", 2}, {"aggregate", "max"}},
-             {{1, kNodes}, {3, {0, -1}}, {4, {0, 1, 2, 4}}, {5, {0, 1, 0, 1}}}})
+             trees({0, -1})})
     .sample({"min",
              {{5, 3}, {2, 5}, {2}, {2}, {4}, {4}, {4}},
              {{"targets", 2}, {"aggregate", "min"}},
-             {{1, kNodes}, {3, {0, 0}}, {4, {0, 1, 2, 4}}, {5, {0, 1, 0, 1}}}})
-    .sample({"no rows",
-             {{0, 3}, {2, 5}, {2}, {1}, {4}, {4}, {4}},
-             {{"targets", 2}},
-             {{1, kNodes}, {3, {0}}, {4, {0, 1, 2, 4}}, {5, {0, 1, 0, 1}}}});
+             trees({0, 0})})
+    .sample({"no rows", {{0, 3}, {2, 5}, {2}, {1}, {4}, {4}, {4}}, {{"targets", 2}}, trees({0})});
 
 OP(pair_coupling)
     .doc(

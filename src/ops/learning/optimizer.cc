@@ -46,9 +46,7 @@ OP(adam)
     .optional("maximum_velocity", kFloat)
     .optional("beta1_power", kFloat, "T", "a scalar: beta1 to the power of the step's number")
     .optional("beta2_power", kFloat, "T", "a scalar: beta2 to the power of the step's number")
-    .output("new_values")
-    .output("new_momentum")
-    .output("new_velocity")
+    .outputs({"new_values", "new_momentum", "new_velocity"})
     .output("new_maximum_velocity", "T", "the new velocity where there is no maximum")
     .infer([](InferContext& ctx) {
       for (size_t i : std::initializer_list<size_t>{1, 2, 3, 8}) expect_shape(ctx, i, ctx.shape(0));
@@ -83,9 +81,7 @@ GRADIENT(sgd) {
 }
 
 GRADIENT(adam) {
-  const auto number = [&](size_t i) {
-    return ctx.x(i).op("reshape", {{"shape", std::vector<int64_t>{}}});
-  };
+  const auto number = [&](size_t i) { return ctx.x(i).op("reshape", {{"shape", Ints{}}}); };
   const Term g = ctx.x(1), beta1 = number(5), beta2 = number(6);
   const Term momentum = ctx.x(2) * beta1 + g * (1 - beta1);
   const Term velocity = ctx.x(3) * beta2 + g * g * (1 - beta2);

@@ -168,25 +168,19 @@ OP(tfidf)
              {{"min_length", 2},
               {"max_length", 2},
               {"max_skip", 1},
-              {"starts", std::vector<int64_t>{0, 3}},
-              {"indexes", std::vector<int64_t>{0, 1, 2, 3, 4}}},
+              {"starts", Ints{0, 3}},
+              {"indexes", Ints{0, 1, 2, 3, 4}}},
              {{0, {1, 1, 3, 3, 3, 7, 8, 6, 7, 5, 6, 8}}, {1, {2, 3, 5, 5, 6, 7, 8}}}})
     .sample({"weights",
              {{9}, {3}, {3}},
-             {{"mode", "tfidf"},
-              {"starts", std::vector<int64_t>{0}},
-              {"indexes", std::vector<int64_t>{2, 0, 1}}},
+             {{"mode", "tfidf"}, {"starts", Ints{0}}, {"indexes", Ints{2, 0, 1}}},
              {{0, {1, 2, 3, 1, 2, 1, 4, 3, 3}}, {1, {1, 2, 3}}}})
     .sample({"weights of what is there",
              {{2, 4}, {3}, {4}},
-             {{"mode", "idf"},
-              {"starts", std::vector<int64_t>{0}},
-              {"indexes", std::vector<int64_t>{2, 0, 1}}},
+             {{"mode", "idf"}, {"starts", Ints{0}}, {"indexes", Ints{2, 0, 1}}},
              {{0, {1, 2, 1, 1, 4, 3, 3, 9}}, {1, {1, 2, 3}}}})
-    .sample({"empty",
-             {{2, 0}, {1}},
-             {{"starts", std::vector<int64_t>{0}}, {"indexes", std::vector<int64_t>{0}}},
-             {{0, {}}, {1, {2}}}});
+    .sample(
+        {"empty", {{2, 0}, {1}}, {{"starts", Ints{0}}, {"indexes", Ints{0}}}, {{0, {}}, {1, {2}}}});
 
 OP(label_encode)
     .doc(
@@ -222,9 +216,7 @@ COMPLEX_GRADIENT(label_encode) {
   const Term sums = ctx.add("scatter", {ctx.reshape(dy, {-1}), ctx.reshape(places, {-1}), room},
                             {{"axis", 0}, {"mode", "add"}});
   const auto part = [&](int64_t first, int64_t last) {
-    return sums.op("slice", {{"starts", std::vector<int64_t>{first}},
-                             {"ends", std::vector<int64_t>{last}},
-                             {"axes", std::vector<int64_t>{0}}});
+    return sums.op("slice", {{"starts", Ints{first}}, {"ends", Ints{last}}, {"axes", Ints{0}}});
   };
   if (ctx.wants(2)) ctx.set(2, ctx.reshape_like(part(0, -1), values));
   if (ctx.wants(3)) ctx.set(3, ctx.reshape_like(part(-1, INT64_MAX), ctx.x(3)));
@@ -238,7 +230,7 @@ GRADIENT(tfidf) {
   const Term sums = ctx.sum(ctx.dy() * counts, axes_from(0, ctx.y().rank() - 1), false);
   const Dim given = weights.shape().at(0), used = sums.shape().at(0);
   if (!given.known() || !used.known()) ctx.refuse("how many weights there are is not known");
-  ctx.set(2, sums.op("pad", {{"pads", std::vector<int64_t>{0, given.value() - used.value()}}}));
+  ctx.set(2, sums.op("pad", {{"pads", Ints{0, given.value() - used.value()}}}));
 }
 
 }  // namespace anymps

@@ -68,7 +68,6 @@ OP(einsum)
 
 namespace {
 
-using Ints = std::vector<int64_t>;
 using Labels = std::vector<size_t>;
 
 std::string letters_of(GradientContext& ctx, const Labels& labels) {

@@ -76,7 +76,7 @@ void infer_eig(InferContext& ctx) {
   if (ctx.output_count() > 1) ctx.set(1, DType::kC64, ctx.shape(0));
 }
 
-CostFn cubic(double operations) {
+CostFn cubic_cost(double operations) {
   return [operations](const Attrs&, const std::vector<Shape>& in, const std::vector<Shape>&) {
     double count = operations;
     for (const int64_t extent : in[0]) count *= static_cast<double>(extent);
@@ -89,9 +89,22 @@ CostFn cubic(double operations) {
 constexpr Tolerance kLinalgTolerance{.f32 = 2e-4, .f16 = 2e-2, .bf16 = 1e-1, .f64 = 1e-9};
 const DTypeSet kPrecise = bit(DType::kF32) | bit(DType::kF64);
 
+// So much work for each element and row, and how results are compared.
+auto cubic(double operations) {
+  return [operations](OpWriter& op) -> OpWriter& {
+    return op.cost(cubic_cost(operations)).tolerance(kLinalgTolerance).no_layout_tests();
+  };
+}
+
+OpWriter& equations(OpWriter& op) {
+  return op.input("a", kFloat, "T", "[…, n, n]")
+      .input("b", kFloat, "T", "[…, n, k]; the batches broadcast")
+      .output("y")
+      .infer(infer_solve);
+}
+
 OpWriter& square_samples(OpWriter& op) {
-  return op.no_layout_tests()
-      .sample({"3", {{3, 3}}, {}})
+  return op.sample({"3", {{3, 3}}, {}})
       .sample({"batch", {{2, 3, 5, 5}}, {}})
       .sample({"one", {{1, 1}}, {}})
       .sample({"empty", {{0, 3, 3}}, {}})
@@ -107,8 +120,7 @@ OP(inverse)
     .input("x", kFloat, "T", "[…, n, n]")
     .output("y")
     .infer(infer_square)
-    .cost(cubic(2))
-    .tolerance(kLinalgTolerance)
+    .with(cubic(2))
     .with(square_samples);
 
 OP(det)
@@ -118,20 +130,14 @@ OP(det)
     .input("x", kFloat, "T", "[…, n, n]")
     .output("y", "T", "[…]")
     .infer(infer_det)
-    .cost(cubic(0.7))
-    .tolerance(kLinalgTolerance)
+    .with(cubic(0.7))
     .with(square_samples);
 
 OP(solve)
     .doc("The solution of linear equations. A singular matrix is an error.")
     .formula("a @ y = b")
-    .input("a", kFloat, "T", "[…, n, n]")
-    .input("b", kFloat, "T", "[…, n, k]; the batches broadcast")
-    .output("y")
-    .infer(infer_solve)
-    .cost(cubic(0.7))
-    .tolerance(kLinalgTolerance)
-    .no_layout_tests()
+    .with(equations)
+    .with(cubic(0.7))
     .sample({"3", {{3, 3}, {3, 2}}, {}})
     .sample({"batch", {{2, 1, 4, 4}, {3, 4, 1}}, {}})
     .sample({"empty", {{0, 3, 3}, {3, 1}}, {}});
@@ -141,17 +147,12 @@ OP(triangular_solve)
         "The solution of linear equations with a triangular matrix, of which only the one half is "
         "read. A 0 on the diagonal is an error.")
     .formula("a @ y = b, or transpose(a) @ y = b")
-    .input("a", kFloat, "T", "[…, n, n]")
-    .input("b", kFloat, "T", "[…, n, k]; the batches broadcast")
-    .output("y")
+    .with(equations)
     .attr("upper", false)
     .attr("transpose", false)
     .attr("unit_diagonal", false, "the diagonal is taken to be 1")
-    .infer(infer_solve)
-    .cost(cubic(1))
+    .with(cubic(1))
     .domain("a", 0.5, 1.5)
-    .tolerance(kLinalgTolerance)
-    .no_layout_tests()
     .sample({"lower", {{4, 4}, {4, 2}}, {}})
     .sample({"upper", {{2, 4, 4}, {4, 3}}, {{"upper", true}}})
     .sample({"transposed", {{4, 4}, {2, 4, 1}}, {{"transpose", true}}})
@@ -169,9 +170,7 @@ OP(cholesky)
     .output("y")
     .attr("upper", false)
     .infer(infer_square)
-    .cost(cubic(0.35))
-    .tolerance(kLinalgTolerance)
-    .no_layout_tests()
+    .with(cubic(0.35))
     .sample({"2", {{2, 2}}, {}, {{0, {4, 2, 2, 3}}}})
     .sample({"upper", {{3, 3}}, {{"upper", true}}, {{0, {9, 1, 2, 0, 7, 3, 0, 0, 8}}}})
     .sample({"empty", {{0, 3, 3}}, {}});
@@ -186,9 +185,7 @@ OP(qr)
     .output("r", "T", "[…, min(m, n), n], or [..., m, n]")
     .attr("mode", "reduced", {"reduced", "complete"})
     .infer(infer_qr)
-    .cost(cubic(2))
-    .tolerance(kLinalgTolerance)
-    .no_layout_tests()
+    .with(cubic(2))
     .sample({"square", {{3, 3}}, {}})
     .sample({"tall", {{2, 5, 3}}, {}})
     .sample({"wide", {{3, 5}}, {}})
@@ -206,9 +203,7 @@ OP(svd)
     .output("vh", "T", "optional")
     .attr("full_matrices", false)
     .infer(infer_svd)
-    .cost(cubic(8))
-    .tolerance(kLinalgTolerance)
-    .no_layout_tests()
+    .with(cubic(8))
     .sample({"square", {{3, 3}}, {}})
     .sample({"tall", {{2, 5, 3}}, {}})
     .sample({"wide", {{3, 5}}, {}})
@@ -226,9 +221,7 @@ OP(eigh)
     .output("v", "T", "optional; […, n, n]: the columns are the vectors")
     .attr("upper", false, "the half that is read")
     .infer(infer_eigh)
-    .cost(cubic(9))
-    .tolerance(kLinalgTolerance)
-    .no_layout_tests()
+    .with(cubic(9))
     .sample({"lower", {{4, 4}}, {}})
     .sample({"upper", {{2, 3, 3}}, {{"upper", true}}})
     .sample({"one", {{1, 1}}, {}})
@@ -243,9 +236,7 @@ OP(eig)
     .output("w", "c64", "[…, n]")
     .output("v", "c64", "optional; […, n, n]: the columns are the vectors")
     .infer(infer_eig)
-    .cost(cubic(25))
-    .tolerance(kLinalgTolerance)
-    .no_layout_tests()
+    .with(cubic(25))
     .sample({"rotation", {{2, 2}}, {}, {{0, {0, -1, 1, 0}}}})
     .sample({"4", {{4, 4}}, {}})
     .sample({"batch", {{2, 3, 3}}, {}})
@@ -268,9 +259,7 @@ OP(eig_gradient)
       expect_shape(ctx, 2, ctx.shape(0));
       ctx.set(0, ctx.shape(0));
     })
-    .cost(cubic(50))
-    .tolerance(kLinalgTolerance)
-    .no_layout_tests()
+    .with(cubic(50))
     .sample({"values", {{4, 4}, {4}}, {}})
     .sample({"vectors", {{2, 3, 3}, {-1}, {2, 3, 3}}, {}})
     .sample({"both", {{3, 3}, {3}, {3, 3}}, {}})

@@ -7,8 +7,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 Term times(const Term& a, const Term& b, bool transpose_a = false, bool transpose_b = false) {
   return a.ctx().add("matmul", {a, b},
                      {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
@@ -187,7 +185,6 @@ GRADIENT(inverse) {
 }
 
 GRADIENT(det) {
-  using Ints = std::vector<int64_t>;
   const Term scale = (ctx.dy() * ctx.y()).op("unsqueeze", {{"axes", Ints{-1, -2}}});
   ctx.set(0, scale * ctx.swap_last(ctx.x().op("inverse")));
 }

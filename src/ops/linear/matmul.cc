@@ -145,7 +145,6 @@ COMPLEX_GRADIENT(matmul) {
              tb = ctx.attrs().b("transpose_b") && !column;
   const double alpha = ctx.attrs().f("alpha");
   // Vectors as matrices: a row on the left, a column on the right.
-  using Ints = std::vector<int64_t>;
   const Term left_factor = conjugated(ctx.x(0)), right_factor = conjugated(ctx.x(1));
   const Term a = row ? left_factor.op("unsqueeze", {{"axes", Ints{0}}}) : left_factor;
   const Term b = column ? right_factor.op("unsqueeze", {{"axes", Ints{1}}}) : right_factor;

@@ -10,8 +10,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 constexpr DTypeSet kScaleTypes = kFloat | bit(DType::kF8E8M0);
 constexpr DTypeSet kQuantInt = bit(DType::kI8) | bit(DType::kU8) | bit(DType::kI16) |
                                bit(DType::kU16) | bit(DType::kI32) | kNarrowInt;
@@ -67,6 +65,23 @@ void infer_dynamic(InferContext& ctx) {
   ctx.set(2, DType::kU8, Dims{});
 }
 
+auto scaled_by(DTypeSet zero_points) {
+  return [=](OpWriter& op) -> OpWriter& {
+    return op.optional("scale", kScaleTypes, "S", "wins over the attribute")
+        .optional("zero_point", zero_points, "Z", "of the scale's shape; wins over the attribute")
+        .output("y", "")
+        .domain("scale", 0.05, 0.5)
+        .domain("zero_point", 0, 3);
+  };
+}
+
+OpWriter& scale_attrs(OpWriter& op) {
+  return op.attr("axis", 1, "of a vector of scales, and of blocks")
+      .attr("block_size", 0, "elements of a block along the axis; 0: as many as divide x evenly")
+      .attr("scale", 1.0, "if there is no tensor")
+      .attr("zero_point", 0.0, "if there is no tensor");
+}
+
 }  // namespace
 
 OP(quantize)
@@ -80,18 +95,11 @@ OP(quantize)
     .mps("quantizeTensor:scaleTensor:zeroPoint:dataType:axis:name:")
     .mps("quantizeTensor:scaleTensor:zeroPointTensor:dataType:axis:name:")
     .input("x", kFloat)
-    .optional("scale", kScaleTypes, "S", "wins over the attribute")
-    .optional("zero_point", kQuantized, "Z", "of the scale's shape; wins over the attribute")
-    .output("y", "")
+    .with(scaled_by(kQuantized))
     .required("dtype", AttrKind::kDType, "of y")
-    .attr("axis", 1, "of a vector of scales, and of blocks")
-    .attr("block_size", 0, "elements of a block along the axis; 0: as many as divide x evenly")
-    .attr("scale", 1.0, "if there is no tensor")
-    .attr("zero_point", 0.0, "if there is no tensor")
+    .with(scale_attrs)
     .attr("saturate", true, "for narrow floats: what is too large becomes the largest number")
     .infer(infer_quantize)
-    .domain("scale", 0.05, 0.5)
-    .domain("zero_point", 0, 3)
     .sample({"tensor", {{3, 17}, {}, {}}, {{"dtype", DType::kU8}}})
     .sample({"attributes", {{2, 5}}, {{"dtype", DType::kI8}, {"scale", 0.1}, {"zero_point", -3.0}}})
     .sample({"axis", {{2, 3, 4, 5}, {3}, {3}}, {{"dtype", DType::kI8}}})
@@ -113,19 +121,11 @@ OP(dequantize)
     .mps("dequantizeTensor:scaleTensor:zeroPointTensor:dataType:name:")
     .mps("dequantizeTensor:scaleTensor:dataType:name:")
     .input("x", kQuantized)
-    .optional("scale", kScaleTypes, "S", "wins over the attribute")
-    .optional("zero_point", kQuantized | kFloat, "Z",
-              "of the scale's shape; wins over the attribute")
-    .output("y", "")
+    .with(scaled_by(kQuantized | kFloat))
     .attr("dtype", DType::kF32, "of y")
-    .attr("axis", 1, "of a vector of scales, and of blocks")
-    .attr("block_size", 0, "elements of a block along the axis; 0: as many as divide x evenly")
-    .attr("scale", 1.0, "if there is no tensor")
-    .attr("zero_point", 0.0, "if there is no tensor")
+    .with(scale_attrs)
     .infer(infer_dequantize)
     .domain(-100, 100)
-    .domain("scale", 0.05, 0.5)
-    .domain("zero_point", 0, 3)
     .tolerance({.f32 = 1e-6, .f16 = 1e-3, .bf16 = 1e-2, .f64 = 1e-10})
     .sample({"tensor", {{3, 17}, {}, {}}, {}})
     .sample({"attributes", {{2, 5}}, {{"scale", 0.1}, {"zero_point", 3.0}}})

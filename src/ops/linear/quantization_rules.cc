@@ -8,8 +8,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 // Sums of what elements of x's shape give to the scale, or zero point, that is theirs.
 Term group_sums(GradientContext& ctx, Term value, const Term& scale) {
   const Term x = ctx.x(0);

@@ -9,8 +9,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 constexpr DTypeSet kBytes = bit(DType::kI8) | bit(DType::kU8);
 
 // A zero point is one number, one for each row of a (or column of b), or of the operand's shape
@@ -130,11 +128,7 @@ OP(conv_integer)
     .optional("x_zero_point", kBytes, "A", "one number")
     .optional("w_zero_point", kBytes, "B", "one, or one for each output channel")
     .output("y", "i32")
-    .attr("strides", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("dilations", Ints{}, "one for each spatial axis; empty: 1")
-    .attr("pads", Ints{}, "begins, then ends, of the spatial axes; empty: 0")
-    .attr("groups", 1)
-    .attr("auto_pad", "explicit", auto_pad_choices(), "other than explicit: pads is ignored")
+    .with(grouped_window)
     .infer(infer_conv_integer)
     .cost(integer_conv_cost)
     .domain(-100, 100)

@@ -13,11 +13,9 @@ OP(band_part)
     .mps("bandPartWithTensor:numLower:numUpper:name:")
     .mps("bandPartWithTensor:numLowerTensor:numUpperTensor:name:")
     .input("x", kAny)
-    .optional("lower", kIndex, "I", "a scalar; wins over the attribute")
-    .optional("upper", kIndex, "I", "a scalar; wins over the attribute")
+    .integer("lower", -1, "diagonals below the main one")
+    .integer("upper", -1, "diagonals above the main one")
     .output("y")
-    .attr("lower", -1, "diagonals below the main one")
-    .attr("upper", -1, "diagonals above the main one")
     .facts(kMoves)
     .infer([](InferContext& ctx) {
       ctx.check(ctx.rank(0) >= 2, "x must have rank 2 or more, it has rank {}", ctx.rank(0));

@@ -14,14 +14,7 @@ namespace {
 
 void infer_interleave(InferContext& ctx) {
   const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
-  Dims shape = ctx.shape(0);
-  for (size_t i = 1; i < ctx.input_count(); ++i) {
-    const Dims& other = ctx.shape(i);
-    ctx.check(other.size() == shape.size(), "input {} has rank {}, the first has rank {}", i,
-              other.size(), shape.size());
-    for (size_t k = 0; k < shape.size(); ++k)
-      shape[k] = same_extent(ctx, shape[k], other[k], "inputs", static_cast<int64_t>(k));
-  }
+  Dims shape = common_shape(ctx);
   shape[axis] = ordered_product({shape[axis], static_cast<int64_t>(ctx.input_count())});
   ctx.set(0, std::move(shape));
 }
@@ -131,28 +124,25 @@ OP(interleave)
       .facts(kMoves)                                                                             \
       .infer([](InferContext& ctx) { infer_blocks(ctx, to_batch); })
 
+static auto block_samples(const Shape& image, const Shape& shuffled, const Shape& deep) {
+  return [=](OpWriter& op) -> OpWriter& {
+    return op.sample({"image", {image}, {{"axes", Ints{1, 2}}, {"block", Ints{2, 3}}}})
+        .sample({"shuffle",
+                 {shuffled},
+                 {{"axes", Ints{2, 1}}, {"block", Ints{3, 2}}, {"pixel_shuffle", true}}})
+        .sample(
+            {"depth", {deep}, {{"axes", Ints{-2, -1}}, {"block", Ints{2, 2}}, {"batch_axis", 1}}})
+        .sample({"empty", {{0, 4}}, {{"axes", Ints{1}}, {"block", Ints{2}}}});
+  };
+}
+
 BLOCKS(space_to_batch, true, "Moves blocks of the spatial axes to the batch axis.",
        "y[place * batches + b, ..i..] = x[b, ..i * block + place..]")
     .mps("spaceToBatchTensor:spatialAxes:batchAxis:blockDimensions:usePixelShuffleOrder:name:")
     .mps(
         "spaceToBatchTensor:spatialAxesTensor:batchAxisTensor:blockDimensionsTensor:"
         "usePixelShuffleOrder:name:")
-    .sample({"image",
-             {{2, 4, 6, 3}},
-             {{"axes", std::vector<int64_t>{1, 2}}, {"block", std::vector<int64_t>{2, 3}}}})
-    .sample({"shuffle",
-             {{2, 4, 6}},
-             {{"axes", std::vector<int64_t>{2, 1}},
-              {"block", std::vector<int64_t>{3, 2}},
-              {"pixel_shuffle", true}}})
-    .sample({"depth",
-             {{2, 3, 4, 4}},
-             {{"axes", std::vector<int64_t>{-2, -1}},
-              {"block", std::vector<int64_t>{2, 2}},
-              {"batch_axis", 1}}})
-    .sample({"empty",
-             {{0, 4}},
-             {{"axes", std::vector<int64_t>{1}}, {"block", std::vector<int64_t>{2}}}});
+    .with(block_samples({2, 4, 6, 3}, {2, 4, 6}, {2, 3, 4, 4}));
 
 BLOCKS(batch_to_space, false, "Moves blocks from the batch axis to the spatial axes.",
        "y[b, ..i * block + place..] = x[place * batches + b, ..i..]")
@@ -160,22 +150,7 @@ BLOCKS(batch_to_space, false, "Moves blocks from the batch axis to the spatial a
     .mps(
         "batchToSpaceTensor:spatialAxesTensor:batchAxisTensor:blockDimensionsTensor:"
         "usePixelShuffleOrder:name:")
-    .sample({"image",
-             {{12, 2, 2, 3}},
-             {{"axes", std::vector<int64_t>{1, 2}}, {"block", std::vector<int64_t>{2, 3}}}})
-    .sample({"shuffle",
-             {{12, 2, 2}},
-             {{"axes", std::vector<int64_t>{2, 1}},
-              {"block", std::vector<int64_t>{3, 2}},
-              {"pixel_shuffle", true}}})
-    .sample({"depth",
-             {{2, 8, 2, 3}},
-             {{"axes", std::vector<int64_t>{-2, -1}},
-              {"block", std::vector<int64_t>{2, 2}},
-              {"batch_axis", 1}}})
-    .sample({"empty",
-             {{0, 4}},
-             {{"axes", std::vector<int64_t>{1}}, {"block", std::vector<int64_t>{2}}}});
+    .with(block_samples({12, 2, 2, 3}, {12, 2, 2}, {2, 8, 2, 3}));
 
 OP(reinterpret)
     .doc("The same bytes as elements of another dtype; the last axis is scaled by the sizes.")
@@ -197,19 +172,15 @@ OP(coordinate_along_axis)
     .mps("coordinateAlongAxisTensor:withShape:name:")
     .mps("coordinateAlongAxis:withShapeTensor:name:")
     .mps("coordinateAlongAxisTensor:withShapeTensor:name:")
-    .optional("shape", kIndex, "I", "wins over the attribute")
-    .optional("axis", kIndex, "A", "a scalar; wins over the attribute")
+    .ints("shape", "the shape")
+    .integer("axis", 0, "whose places are told", "A")
     .output("y", "")
-    .attr("shape", kNoInts, "the shape")
-    .attr("axis", 0, "whose places are told")
     .attr("dtype", DType::kI32, "of y")
     .infer(infer_coordinates)
-    .sample({"rows", {}, {{"shape", std::vector<int64_t>{2, 3}}}})
-    .sample({"columns",
-             {},
-             {{"shape", std::vector<int64_t>{2, 3}}, {"axis", -1}, {"dtype", DType::kF32}}})
+    .sample({"rows", {}, {{"shape", Ints{2, 3}}}})
+    .sample({"columns", {}, {{"shape", Ints{2, 3}}, {"axis", -1}, {"dtype", DType::kF32}}})
     .sample({"inputs", {{3}, {}}, {}, {{0, {2, 2, 2}}, {1, {1}}}})
-    .sample({"empty", {}, {{"shape", std::vector<int64_t>{0, 3}}}});
+    .sample({"empty", {}, {{"shape", Ints{0, 3}}}});
 
 ZERO_GRADIENT(coordinate_along_axis, "reads a shape alone");
 ZERO_GRADIENT(reinterpret, "the bits of a number are no function that has one");
@@ -227,7 +198,7 @@ COMPLEX_GRADIENT(interleave) {
   const auto parts =
       ctx.add_all("split", {ctx.reshape(ctx.dy(), shape)}, {{"axis", axis + 1}}, ctx.input_count());
   for (size_t i = 0; i < parts.size(); ++i)
-    ctx.set(i, parts[i].op("squeeze", {{"axes", std::vector<int64_t>{axis + 1}}}));
+    ctx.set(i, parts[i].op("squeeze", {{"axes", Ints{axis + 1}}}));
 }
 
 }  // namespace anymps

@@ -75,6 +75,16 @@ void infer_gather_along_axis(InferContext& ctx) {
   ctx.set(0, indices);
 }
 
+auto picking(const char* indices_doc) {
+  return [=](OpWriter& op) -> OpWriter& {
+    return op.input("x", kEvery)
+        .input("indices", kIndex, "I", indices_doc)
+        .output("y")
+        .facts(kMoves)
+        .domain("indices", -2, 1);
+  };
+}
+
 }  // namespace
 
 OP(gather)
@@ -83,14 +93,10 @@ OP(gather)
         "together.")
     .formula("y[b.., i.., j.., k..] = x[b.., i.., indices[b.., j..], k..]")
     .mps("gatherWithUpdatesTensor:indicesTensor:axis:batchDimensions:name:")
-    .input("x", kEvery)
-    .input("indices", kIndex, "I", "in [-n, n) for an axis of extent n")
-    .output("y")
+    .with(picking("in [-n, n) for an axis of extent n"))
     .attr("axis", 0, "the axis to pick along")
     .attr("batch_dims", 0, "leading axes that x and indices share")
-    .facts(kMoves)
     .infer(infer_gather)
-    .domain("indices", -2, 1)
     .sample({"rows", {{4, 3}, {2, 2}}, {}, {{1, {0, 3, -1, 2}}}})
     .sample({"columns", {{3, 4}, {3}}, {{"axis", -1}}, {{1, {3, 0, 0}}}})
     .sample({"middle", {{2, 4, 3}, {2, 1}}, {{"axis", 1}}, {{1, {-4, 2}}}})
@@ -107,13 +113,9 @@ OP(gather_nd)
         "the axes after the first batch_dims.")
     .formula("y[b.., i.., k..] = x[b.., indices[b.., i.., :].., k..]")
     .mps("gatherNDWithUpdatesTensor:indicesTensor:batchDimensions:name:")
-    .input("x", kEvery)
-    .input("indices", kIndex, "I", "in [-n, n) for an axis of extent n")
-    .output("y")
+    .with(picking("in [-n, n) for an axis of extent n"))
     .attr("batch_dims", 0, "leading axes that x and indices share")
-    .facts(kMoves)
     .infer(infer_gather_nd)
-    .domain("indices", -2, 1)
     .sample({"elements", {{2, 3}, {3, 2}}, {}, {{1, {0, 0, 1, -1, 1, 0}}}})
     .sample({"rows", {{2, 3, 2}, {2, 1}}, {}, {{1, {1, 0}}}})
     .sample({"batch", {{2, 3, 2}, {2, 1}}, {{"batch_dims", 1}}, {{1, {1, -1}}}})
@@ -126,13 +128,9 @@ OP(gather_along_axis)
     .formula("y[i.., j, k..] = x[i.., indices[i.., j, k..], k..]")
     .mps("gatherAlongAxis:withUpdatesTensor:indicesTensor:name:")
     .mps("gatherAlongAxisTensor:withUpdatesTensor:indicesTensor:name:")
-    .input("x", kEvery)
-    .input("indices", kIndex, "I", "in [-n, n) for an axis of extent n; gives y's shape")
-    .output("y")
+    .with(picking("in [-n, n) for an axis of extent n; gives y's shape"))
     .attr("axis", 0, "the axis to pick along")
-    .facts(kMoves)
     .infer(infer_gather_along_axis)
-    .domain("indices", -2, 1)
     .sample({"rows", {{3, 2}, {2, 2}}, {}, {{1, {0, 2, -1, 1}}}})
     .sample({"columns", {{2, 3}, {2, 4}}, {{"axis", -1}}, {{1, {0, 2, 1, -3, 1, 1, 0, 2}}}})
     .sample({"part", {{3, 3}, {1, 2}}, {{"axis", 1}}, {{1, {2, 0}}}})

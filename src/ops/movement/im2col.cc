@@ -54,66 +54,61 @@ void infer_col2im(InferContext& ctx) {
   ctx.set(0, std::move(shape));
 }
 
+OpWriter& column_window(OpWriter& op) {
+  return op.attr("strides", kNoInts, "one an axis; none: 1")
+      .attr("dilations", kNoInts, "one an axis; none: 1")
+      .attr("pads", kNoInts, "the begins of all axes, then the ends")
+      .attr("auto_pad", "explicit", auto_pad_choices());
+}
+
 }  // namespace
 
-#define WINDOW_ATTRS(writer)                                          \
-  writer.attr("strides", kNoInts, "one an axis; none: 1")             \
-      .attr("dilations", kNoInts, "one an axis; none: 1")             \
-      .attr("pads", kNoInts, "the begins of all axes, then the ends") \
-      .attr("auto_pad", "explicit", auto_pad_choices())
-
-WINDOW_ATTRS(OP(im2col)
-                 .doc("Each window of an image as a column: [N, C, spatial..] becomes [N, C * "
-                      "window, number of windows]. What is outside the image is 0.")
-                 .formula("y[n, (c, k..), (o..)] = x[n, c, o * stride + k * dilation - pad..]")
-                 .mps("imToColWithSourceTensor:descriptor:name:")
-                 .input("x", kAny)
-                 .output("y")
-                 .required("kernel", AttrKind::kInts, "extents of the window"))
+OP(im2col)
+    .doc(
+        "Each window of an image as a column: [N, C, spatial..] becomes [N, C * "
+        "window, number of windows]. What is outside the image is 0.")
+    .formula("y[n, (c, k..), (o..)] = x[n, c, o * stride + k * dilation - pad..]")
+    .mps("imToColWithSourceTensor:descriptor:name:")
+    .input("x", kAny)
+    .output("y")
+    .required("kernel", AttrKind::kInts, "extents of the window")
+    .with(column_window)
     .facts(kMoves)
     .infer(infer_im2col)
-    .sample({"image", {{2, 3, 5, 6}}, {{"kernel", std::vector<int64_t>{2, 3}}}})
+    .sample({"image", {{2, 3, 5, 6}}, {{"kernel", Ints{2, 3}}}})
     .sample({"strided",
              {{1, 2, 6, 7}},
-             {{"kernel", std::vector<int64_t>{3, 2}},
-              {"strides", std::vector<int64_t>{2, 1}},
-              {"dilations", std::vector<int64_t>{1, 2}},
-              {"pads", std::vector<int64_t>{1, 0, 2, 1}}}})
-    .sample({"signal",
-             {{2, 1, 9}},
-             {{"kernel", std::vector<int64_t>{3}}, {"auto_pad", "same_upper"}}})
-    .sample({"volume", {{1, 2, 3, 3, 3}}, {{"kernel", std::vector<int64_t>{2, 2, 2}}}})
-    .sample({"empty", {{0, 2, 4, 4}}, {{"kernel", std::vector<int64_t>{2, 2}}}});
+             {{"kernel", Ints{3, 2}},
+              {"strides", Ints{2, 1}},
+              {"dilations", Ints{1, 2}},
+              {"pads", Ints{1, 0, 2, 1}}}})
+    .sample({"signal", {{2, 1, 9}}, {{"kernel", Ints{3}}, {"auto_pad", "same_upper"}}})
+    .sample({"volume", {{1, 2, 3, 3, 3}}, {{"kernel", Ints{2, 2, 2}}}})
+    .sample({"empty", {{0, 2, 4, 4}}, {{"kernel", Ints{2, 2}}}});
 
-WINDOW_ATTRS(OP(col2im)
-                 .doc("The image whose windows are the columns of x; where windows lie over each "
-                      "other they are added.")
-                 .formula("y[n, c, o * stride + k * dilation - pad..] += x[n, (c, k..), (o..)]")
-                 .mps("colToImWithSourceTensor:outputShape:descriptor:name:")
-                 .input("x", kNumber)
-                 .optional("image", kIndex, "I", "spatial extents; wins over the attribute")
-                 .optional("kernel", kIndex, "K", "extents of the window; wins over the attribute")
-                 .output("y")
-                 .attr("image", kNoInts, "spatial extents of y")
-                 .attr("kernel", kNoInts, "extents of the window"))
+OP(col2im)
+    .doc(
+        "The image whose windows are the columns of x; where windows lie over each "
+        "other they are added.")
+    .formula("y[n, c, o * stride + k * dilation - pad..] += x[n, (c, k..), (o..)]")
+    .mps("colToImWithSourceTensor:outputShape:descriptor:name:")
+    .input("x", kNumber)
+    .ints("image", "spatial extents of y", "I", "spatial extents; wins over the attribute")
+    .ints("kernel", "extents of the window", "K", "extents of the window; wins over the attribute")
+    .output("y")
+    .with(column_window)
     .infer(infer_col2im)
-    .sample({"image",
-             {{2, 12, 12}},
-             {{"image", std::vector<int64_t>{4, 5}}, {"kernel", std::vector<int64_t>{2, 2}}}})
+    .sample({"image", {{2, 12, 12}}, {{"image", Ints{4, 5}}, {"kernel", Ints{2, 2}}}})
     .sample({"strided",
              {{1, 12, 12}},
-             {{"image", std::vector<int64_t>{6, 4}},
-              {"kernel", std::vector<int64_t>{3, 2}},
-              {"strides", std::vector<int64_t>{2, 1}},
-              {"dilations", std::vector<int64_t>{1, 2}},
-              {"pads", std::vector<int64_t>{1, 0, 0, 2}}}})
+             {{"image", Ints{6, 4}},
+              {"kernel", Ints{3, 2}},
+              {"strides", Ints{2, 1}},
+              {"dilations", Ints{1, 2}},
+              {"pads", Ints{1, 0, 0, 2}}}})
     .sample({"inputs", {{1, 8, 4}, {2}, {2}}, {}, {{1, {3, 3}}, {2, {2, 2}}}})
-    .sample({"volume",
-             {{1, 8, 8}},
-             {{"image", std::vector<int64_t>{3, 3, 3}}, {"kernel", std::vector<int64_t>{2, 2, 2}}}})
-    .sample({"empty",
-             {{0, 4, 4}},
-             {{"image", std::vector<int64_t>{3, 3}}, {"kernel", std::vector<int64_t>{2, 2}}}});
+    .sample({"volume", {{1, 8, 8}}, {{"image", Ints{3, 3, 3}}, {"kernel", Ints{2, 2, 2}}}})
+    .sample({"empty", {{0, 4, 4}}, {{"image", Ints{3, 3}}, {"kernel", Ints{2, 2}}}});
 
 namespace {
 

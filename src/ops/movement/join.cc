@@ -31,18 +31,7 @@ void join_content(InferContext& ctx, int64_t axis, const Dims& shape) {
 
 void infer_concat(InferContext& ctx) {
   const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
-  Dims shape = ctx.shape(0);
-  for (size_t i = 1; i < ctx.input_count(); ++i) {
-    const Dims& other = ctx.shape(i);
-    ctx.check(other.size() == shape.size(), "input {} has rank {}, the first has rank {}", i,
-              other.size(), shape.size());
-    for (size_t k = 0; k < shape.size(); ++k) {
-      if (k == axis)
-        shape[k] = shape[k] + other[k];
-      else
-        shape[k] = same_extent(ctx, shape[k], other[k], "inputs", static_cast<int64_t>(k));
-    }
-  }
+  const Dims shape = common_shape(ctx, axis);
   ctx.set(0, shape);
   join_content(ctx, static_cast<int64_t>(axis), shape);
 }
@@ -51,14 +40,7 @@ void infer_stack(InferContext& ctx) {
   const int64_t rank = ctx.rank(0) + 1, given = ctx.attrs.i("axis");
   ctx.check(given >= -rank && given < rank, "axis {} is out of range for rank {}", given, rank);
   const int64_t axis = given < 0 ? given + rank : given;
-  Dims shape = ctx.shape(0);
-  for (size_t i = 1; i < ctx.input_count(); ++i) {
-    const Dims& other = ctx.shape(i);
-    ctx.check(other.size() == shape.size(), "input {} has rank {}, the first has rank {}", i,
-              other.size(), shape.size());
-    for (size_t k = 0; k < shape.size(); ++k)
-      shape[k] = same_extent(ctx, shape[k], other[k], "inputs", static_cast<int64_t>(k));
-  }
+  Dims shape = common_shape(ctx);
   shape.insert(shape.begin() + axis, static_cast<int64_t>(ctx.input_count()));
   ctx.set(0, shape);
   join_content(ctx, axis, shape);
@@ -131,15 +113,14 @@ OP(tile)
     .formula("y[i] = x[i mod n] along each axis")
     .mps("tileTensor:withMultiplier:name:")
     .input("x", kEvery)
-    .optional("repeats", kIndex, "I", "wins over the attribute")
+    .ints("repeats", "how many times, for each axis")
     .output("y")
-    .attr("repeats", kNoInts, "how many times, for each axis")
     .facts(kMoves)
     .infer(infer_tile)
-    .sample({"matrix", {{2, 3}}, {{"repeats", std::vector<int64_t>{2, 2}}}})
+    .sample({"matrix", {{2, 3}}, {{"repeats", Ints{2, 2}}}})
     .sample({"input", {{1, 3, 2}, {3}}, {}, {{1, {3, 1, 2}}}})
     .sample({"scalar", {{}}, {}})
-    .sample({"to_nothing", {{2, 3}}, {{"repeats", std::vector<int64_t>{0, 2}}}})
-    .sample({"empty", {{0, 2}}, {{"repeats", std::vector<int64_t>{3, 2}}}});
+    .sample({"to_nothing", {{2, 3}}, {{"repeats", Ints{0, 2}}}})
+    .sample({"empty", {{0, 2}}, {{"repeats", Ints{3, 2}}}});
 
 }  // namespace anymps

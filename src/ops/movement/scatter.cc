@@ -7,12 +7,11 @@
 #include "ops/axis_input.h"
 #include "ops/gradient_parts.h"
 #include "ops/shape_rules.h"
+#include "semantics/scatter_modes.h"
 
 namespace anymps {
 
 namespace {
-
-const std::vector<std::string> kModes = {"set", "add", "sub", "mul", "div", "min", "max"};
 
 // The result's shape: data's, or the attribute's.
 Dims target_shape(InferContext& ctx) {
@@ -93,16 +92,17 @@ void infer_scatter_along_axis(InferContext& ctx) {
 
 }  // namespace
 
-#define SCATTER(name, text, math)                                                          \
-  OP(name)                                                                                 \
-      .doc(text)                                                                           \
-      .formula(math)                                                                       \
-      .input("updates", kEvery)                                                            \
-      .input("indices", kIndex, "I", "in [-n, n) for an axis of extent n")                 \
-      .optional("data", kEvery, "T", "what the result starts as; absent: zeros")           \
-      .output("y")                                                                         \
-      .attr("shape", kNoInts, "of the result when there is no data")                       \
-      .attr("mode", "set", kModes, "how an update and what is there make the new element") \
+#define SCATTER(name, text, math)                                                \
+  OP(name)                                                                       \
+      .doc(text)                                                                 \
+      .formula(math)                                                             \
+      .input("updates", kEvery)                                                  \
+      .input("indices", kIndex, "I", "in [-n, n) for an axis of extent n")       \
+      .optional("data", kEvery, "T", "what the result starts as; absent: zeros") \
+      .output("y")                                                               \
+      .attr("shape", kNoInts, "of the result when there is no data")             \
+      .attr("mode", "set", scatter_mode_choices(),                               \
+            "how an update and what is there make the new element")              \
       .domain(0.5, 2)
 
 SCATTER(scatter,
@@ -114,7 +114,7 @@ SCATTER(scatter,
     .infer(infer_scatter)
     .sample({"rows", {{2, 3}, {2}, {4, 3}}, {}, {{1, {3, -4}}}})
     .sample({"columns", {{2, 3}, {3}, {2, 5}}, {{"axis", -1}}, {{1, {4, 0, 2}}}})
-    .sample({"zeros", {{2, 3}, {2}}, {{"shape", std::vector<int64_t>{3, 3}}}, {{1, {1, 1}}}})
+    .sample({"zeros", {{2, 3}, {2}}, {{"shape", Ints{3, 3}}}, {{1, {1, 1}}}})
     .sample({"add", {{3, 2}, {3}, {2, 2}}, {{"mode", "add"}}, {{1, {1, 0, 1}}}})
     .sample({"none", {{0, 2}, {0}, {3, 2}}, {}, {{1, {}}}})
     .sample({"empty", {{2, 0}, {2}, {3, 0}}, {}, {{1, {1, 2}}}});
@@ -137,10 +137,7 @@ SCATTER(scatter_nd,
     .sample({"div", {{4}, {4, 1}, {3}}, {{"mode", "div"}}, {{1, {1, 1, 0, 1}}}})
     .sample({"min", {{4}, {4, 1}, {3}}, {{"mode", "min"}}, {{1, {1, 1, 0, 1}}}})
     .sample({"max", {{4}, {4, 1}, {3}}, {{"mode", "max"}}, {{1, {1, 1, 0, 1}}}})
-    .sample({"zeros",
-             {{2, 2}, {2, 1}},
-             {{"shape", std::vector<int64_t>{3, 2}}, {"mode", "add"}},
-             {{1, {2, 2}}}})
+    .sample({"zeros", {{2, 2}, {2, 1}}, {{"shape", Ints{3, 2}}, {"mode", "add"}}, {{1, {2, 2}}}})
     .sample({"batch", {{2, 2, 2}, {2, 2, 1}, {2, 3, 2}}, {{"batch_dims", 1}}, {{1, {0, 2, 1, 0}}}})
     .sample({"whole", {{2, 3}, {0}, {2, 3}}, {}, {{1, {}}}})
     .sample({"none", {{0, 3}, {0, 1}, {2, 3}}, {}, {{1, {}}}});
@@ -153,8 +150,7 @@ SCATTER(scatter_along_axis,
     .mps("scatterAlongAxisTensor:withUpdatesTensor:indicesTensor:shape:mode:name:")
     .mps("scatterAlongAxis:withDataTensor:updatesTensor:indicesTensor:mode:name:")
     .mps("scatterAlongAxisTensor:withDataTensor:updatesTensor:indicesTensor:mode:name:")
-    .optional("axis", kIndex, "A", "a scalar; wins over the attribute")
-    .attr("axis", 0, "the axis that indices name places on")
+    .integer("axis", 0, "the axis that indices name places on", "A")
     .infer(infer_scatter_along_axis)
     .sample({"rows", {{2, 3}, {2, 3}, {3, 3}}, {}, {{1, {1, 0, 2, 0, -1, 1}}}})
     .sample({"columns", {{1, 2}, {1, 2}, {1, 5}}, {{"axis", 1}}, {{1, {1, 3}}}})
@@ -166,10 +162,7 @@ SCATTER(scatter_along_axis,
              {{2, 3}, {2, 3}, {2, 2}},
              {{"axis", 1}, {"mode", "max"}},
              {{1, {1, 1, 0, 0, 0, -1}}}})
-    .sample({"zeros",
-             {{2, 1}, {2, 1}},
-             {{"shape", std::vector<int64_t>{2, 4}}, {"axis", -1}},
-             {{1, {3, 1}}}})
+    .sample({"zeros", {{2, 1}, {2, 1}}, {{"shape", Ints{2, 4}}, {"axis", -1}}, {{1, {3, 1}}}})
     .sample({"axis_input", {{1, 2}, {1, 2}, {1, 5}, {}}, {}, {{1, {1, 3}}, {3, {1}}}})
     .sample({"none", {{0, 2}, {0, 2}, {3, 2}}, {}, {{1, {}}}});
 

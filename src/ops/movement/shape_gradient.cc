@@ -54,14 +54,13 @@ OP(tile_gradient)
     .formula("dx[i] = sum over k of dy[i + k * n] along each axis")
     .mps("tileGradientWithIncomingGradientTensor:sourceTensor:withMultiplier:name:")
     .input("dy", kNumber)
-    .optional("repeats", kIndex, "I", "wins over the attribute")
+    .ints("repeats", "how many times, for each axis")
     .output("dx")
-    .attr("repeats", std::vector<int64_t>{}, "how many times, for each axis")
     .infer(infer_tile_gradient)
-    .sample({"matrix", {{4, 6}}, {{"repeats", std::vector<int64_t>{2, 3}}}})
+    .sample({"matrix", {{4, 6}}, {{"repeats", Ints{2, 3}}}})
     .sample({"input", {{3, 3, 4}, {3}}, {}, {{1, {3, 1, 2}}}})
     .sample({"scalar", {{}}, {}})
-    .sample({"empty", {{0, 4}}, {{"repeats", std::vector<int64_t>{3, 2}}}});
+    .sample({"empty", {{0, 4}}, {{"repeats", Ints{3, 2}}}});
 
 OP(pad_gradient)
     .doc("The gradient of pad with respect to x.")
@@ -74,18 +73,14 @@ OP(pad_gradient)
     .required("pads", AttrKind::kInts, "the begins of all axes, then the ends, as pad has them")
     .attr("mode", "constant", {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"})
     .infer(infer_pad_gradient)
-    .sample({"constant", {{5, 4}}, {{"pads", std::vector<int64_t>{1, 0, 2, 1}}}})
-    .sample({"crop", {{4, 5}}, {{"pads", std::vector<int64_t>{-1, 2, 1, -2}}}})
-    .sample({"reflect",
-             {{6, 7}},
-             {{"pads", std::vector<int64_t>{2, 3, 1, 0}}, {"mode", "reflect"}}})
-    .sample({"edge", {{4, 11}}, {{"pads", std::vector<int64_t>{1, 5, 0, 2}}, {"mode", "edge"}}})
-    .sample({"wrap", {{7, 8}}, {{"pads", std::vector<int64_t>{4, 1, 0, 5}}, {"mode", "wrap"}}})
-    .sample({"anti_wrap", {{8}}, {{"pads", std::vector<int64_t>{3, 2}}, {"mode", "anti_wrap"}}})
-    .sample({"symmetric",
-             {{7, 9}},
-             {{"pads", std::vector<int64_t>{3, 1, 1, 4}}, {"mode", "symmetric"}}})
-    .sample({"empty", {{2, 2}}, {{"pads", std::vector<int64_t>{1, 0, 1, 0}}}});
+    .sample({"constant", {{5, 4}}, {{"pads", Ints{1, 0, 2, 1}}}})
+    .sample({"crop", {{4, 5}}, {{"pads", Ints{-1, 2, 1, -2}}}})
+    .sample({"reflect", {{6, 7}}, {{"pads", Ints{2, 3, 1, 0}}, {"mode", "reflect"}}})
+    .sample({"edge", {{4, 11}}, {{"pads", Ints{1, 5, 0, 2}}, {"mode", "edge"}}})
+    .sample({"wrap", {{7, 8}}, {{"pads", Ints{4, 1, 0, 5}}, {"mode", "wrap"}}})
+    .sample({"anti_wrap", {{8}}, {{"pads", Ints{3, 2}}, {"mode", "anti_wrap"}}})
+    .sample({"symmetric", {{7, 9}}, {{"pads", Ints{3, 1, 1, 4}}, {"mode", "symmetric"}}})
+    .sample({"empty", {{2, 2}}, {{"pads", Ints{1, 0, 1, 0}}}});
 
 COMPLEX_GRADIENT(tile_gradient) {
   std::vector<Term> inputs{ctx.dy()};

@@ -9,8 +9,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 void reshape_back(GradientContext& ctx) { ctx.set(0, ctx.reshape_like(ctx.dy(), ctx.x())); }
 
 // Parts of a tensor along an axis, one for each of `like`.

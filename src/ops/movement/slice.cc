@@ -262,33 +262,22 @@ OP(slice)
     .mps("sliceTensor:startTensor:endTensor:strideTensor:startMask:endMask:squeezeMask:name:")
     .mps("sliceTensor:startTensor:sizeTensor:squeezeMask:name:")
     .input("x", kEvery)
-    .optional("starts", kIndex, "I", "inputs win over the attributes of the same name")
-    .optional("ends", kIndex, "I")
-    .optional("axes", kIndex, "I")
-    .optional("steps", kIndex, "I")
+    .with(slice_range)
     .output("y")
-    .attr("starts", kNoInts, "first place, for each of axes")
-    .attr("ends", kNoInts, "the place after the last")
-    .attr("axes", kNoInts, "empty: the first axes")
-    .attr("steps", kNoInts, "empty: 1")
     .layout(LayoutRule::kSlice)
     .infer(infer_slice)
     .view(view_slice)
-    .sample({"plain",
-             {{5, 6}},
-             {{"starts", std::vector<int64_t>{1, 2}}, {"ends", std::vector<int64_t>{4, 6}}}})
-    .sample({"axis",
-             {{3, 6, 2}},
-             {{"starts", std::vector<int64_t>{-5}},
-              {"ends", std::vector<int64_t>{INT64_MAX}},
-              {"axes", std::vector<int64_t>{1}},
-              {"steps", std::vector<int64_t>{2}}}})
+    .sample({"plain", {{5, 6}}, {{"starts", Ints{1, 2}}, {"ends", Ints{4, 6}}}})
+    .sample(
+        {"axis",
+         {{3, 6, 2}},
+         {{"starts", Ints{-5}}, {"ends", Ints{INT64_MAX}}, {"axes", Ints{1}}, {"steps", Ints{2}}}})
     .sample({"backwards",
              {{4, 7}},
-             {{"starts", std::vector<int64_t>{-1, INT64_MAX}},
-              {"ends", std::vector<int64_t>{-3, INT64_MIN}},
-              {"axes", std::vector<int64_t>{0, -1}},
-              {"steps", std::vector<int64_t>{-1, -3}}}})
+             {{"starts", Ints{-1, INT64_MAX}},
+              {"ends", Ints{-3, INT64_MIN}},
+              {"axes", Ints{0, -1}},
+              {"steps", Ints{-1, -3}}}})
     .sample({"inputs",
              {{4, 5, 6}, {2}, {2}, {2}, {2}},
              {},
@@ -297,13 +286,9 @@ OP(slice)
              {{4, 5}, {2}, {2}, {-1}, {2}},
              {},
              {{1, {0, 1}}, {2, {100, -1}}, {4, {2, 1}}}})
-    .sample({"nothing_left",
-             {{4, 5}},
-             {{"starts", std::vector<int64_t>{3}}, {"ends", std::vector<int64_t>{2}}}})
+    .sample({"nothing_left", {{4, 5}}, {{"starts", Ints{3}}, {"ends", Ints{2}}}})
     .sample({"scalar", {{}}, {}})
-    .sample({"empty",
-             {{0, 3}},
-             {{"starts", std::vector<int64_t>{0}}, {"ends", std::vector<int64_t>{2}}}});
+    .sample({"empty", {{0, 3}}, {{"starts", Ints{0}}, {"ends", Ints{2}}}});
 
 OP(split)
     .doc(
@@ -314,20 +299,19 @@ OP(split)
     .mps("splitTensor:splitSizesTensor:axis:name:")
     .mps("splitTensor:numSplits:axis:name:")
     .input("x", kEvery)
-    .optional("sizes", kIndex, "I", "wins over the attribute")
     .variadic_outputs("ys")
     .attr("axis", 0, "the axis to cut")
-    .attr("sizes", kNoInts, "extents of the parts; empty: equal parts")
+    .ints("sizes", "extents of the parts; empty: equal parts")
     .layout(LayoutRule::kAxis)
     .infer(infer_split)
     .view(view_split)
-    .sample({"sizes", {{2, 6}}, {{"axis", 1}, {"sizes", std::vector<int64_t>{1, 3, 2}}}, {}, 3})
+    .sample({"sizes", {{2, 6}}, {{"axis", 1}, {"sizes", Ints{1, 3, 2}}}, {}, 3})
     .sample({"input", {{2, 6}, {2}}, {{"axis", 1}}, {{1, {4, 2}}}, 2})
     .sample({"even", {{6, 2}}, {}, {}, 3})
     .sample({"uneven", {{2, 7}}, {{"axis", -1}}, {}, 3})
     .sample({"more_parts_than_elements", {{2}}, {}, {}, 3})
     .sample({"one", {{3}}, {}, {}, 1})
-    .sample({"empty_part", {{4}}, {{"sizes", std::vector<int64_t>{0, 4, 0}}}, {}, 3})
+    .sample({"empty_part", {{4}}, {{"sizes", Ints{0, 4, 0}}}, {}, 3})
     .sample({"empty", {{0, 3}}, {{"axis", 1}}, {}, 3});
 
 OP(reverse)
@@ -342,7 +326,7 @@ OP(reverse)
     .infer(infer_reverse)
     .view(view_reverse)
     .sample({"all", {{2, 3}}, {}})
-    .sample({"one", {{2, 3, 4}}, {{"axes", std::vector<int64_t>{-2}}}})
+    .sample({"one", {{2, 3, 4}}, {{"axes", Ints{-2}}}})
     .sample({"scalar", {{}}, {}})
     .sample({"empty", {{0, 2}}, {}});
 
@@ -355,41 +339,33 @@ OP(pad)
     .formula("y[i] = x[i - begin] inside, the border outside")
     .mps("padTensor:withPaddingMode:leftPadding:rightPadding:constantValue:name:")
     .input("x", kEvery)
-    .optional("pads", kIndex, "I", "wins over the attribute")
+    .ints("pads", "the begins of all axes, then the ends")
     .optional("value", kEvery, "T", "a scalar; wins over the attribute")
     .optional("axes", kIndex, "I", "the axes that the input pads speaks of; absent: all")
     .output("y")
-    .attr("pads", kNoInts, "the begins of all axes, then the ends")
     .attr("mode", "constant", {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"})
     .attr("value", 0.0, "of the border, in mode constant")
     .facts(kMoves)
     .layout(LayoutRule::kPads)
     .infer(infer_pad)
-    .sample({"constant", {{2, 3}}, {{"pads", std::vector<int64_t>{1, 0, 2, 1}}, {"value", 1.0}}})
-    .sample({"crop", {{4, 5}}, {{"pads", std::vector<int64_t>{-1, 2, 1, -2}}}})
-    .sample({"reflect",
-             {{3, 4}},
-             {{"pads", std::vector<int64_t>{2, 3, 1, 0}}, {"mode", "reflect"}}})
-    .sample({"edge", {{3, 4}}, {{"pads", std::vector<int64_t>{1, 5, 0, 2}}, {"mode", "edge"}}})
-    .sample({"wrap", {{3, 2}}, {{"pads", std::vector<int64_t>{4, 1, 0, 5}}, {"mode", "wrap"}}})
-    .sample({"symmetric",
-             {{3, 4}},
-             {{"pads", std::vector<int64_t>{3, 1, 1, 4}}, {"mode", "symmetric"}}})
-    .sample({"crop_and_reflect",
-             {{5}},
-             {{"pads", std::vector<int64_t>{-2, 3}}, {"mode", "reflect"}}})
+    .sample({"constant", {{2, 3}}, {{"pads", Ints{1, 0, 2, 1}}, {"value", 1.0}}})
+    .sample({"crop", {{4, 5}}, {{"pads", Ints{-1, 2, 1, -2}}}})
+    .sample({"reflect", {{3, 4}}, {{"pads", Ints{2, 3, 1, 0}}, {"mode", "reflect"}}})
+    .sample({"edge", {{3, 4}}, {{"pads", Ints{1, 5, 0, 2}}, {"mode", "edge"}}})
+    .sample({"wrap", {{3, 2}}, {{"pads", Ints{4, 1, 0, 5}}, {"mode", "wrap"}}})
+    .sample({"symmetric", {{3, 4}}, {{"pads", Ints{3, 1, 1, 4}}, {"mode", "symmetric"}}})
+    .sample({"crop_and_reflect", {{5}}, {{"pads", Ints{-2, 3}}, {"mode", "reflect"}}})
     .sample({"inputs", {{2, 2}, {4}, {}}, {}, {{1, {0, 1, 1, 0}}}})
     .sample({"some axes", {{2, 3, 4}, {4}, {}, {2}}, {}, {{1, {1, 0, 2, 3}}, {3, {-1, 0}}}})
     .sample({"scalar", {{}}, {}})
-    .sample({"empty", {{0, 2}}, {{"pads", std::vector<int64_t>{1, 0, 1, 0}}, {"value", 2.0}}});
+    .sample({"empty", {{0, 2}}, {{"pads", Ints{1, 0, 1, 0}}, {"value", 2.0}}});
 
 OP(trilu)
     .doc("Keeps the upper or lower triangle of the last two axes and zeroes the rest.")
     .formula("y[.., i, j] = x[.., i, j] where j - i >= k (upper) or j - i <= k (lower), else 0")
     .input("x", kEvery)
-    .optional("k", kIndex, "I", "a scalar; wins over the attribute")
+    .integer("k", 0, "the diagonal that bounds the triangle; positive ones lie above the main one")
     .output("y")
-    .attr("k", 0, "the diagonal that bounds the triangle; positive ones lie above the main one")
     .attr("upper", true)
     .facts(kMoves)
     .infer(infer_trilu)

@@ -8,8 +8,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 // dy with step - 1 zeros behind each element of an axis.
 Term spread_axis(GradientContext& ctx, const Term& dy, int64_t axis, int64_t step) {
   const auto rank = static_cast<size_t>(dy.rank()), at = static_cast<size_t>(axis);

@@ -43,22 +43,13 @@ void infer_slice_gradient(InferContext& ctx) {
 
 }  // namespace
 
-#define RANGE_INPUTS(writer)                                                                \
-  writer.optional("starts", kIndex, "I", "inputs win over the attributes of the same name") \
-      .optional("ends", kIndex, "I")                                                        \
-      .optional("axes", kIndex, "I")                                                        \
-      .optional("steps", kIndex, "I")                                                       \
-      .attr("starts", kNoInts, "first place, for each of axes")                             \
-      .attr("ends", kNoInts, "the place after the last")                                    \
-      .attr("axes", kNoInts, "empty: the first axes")                                       \
-      .attr("steps", kNoInts, "empty: 1")
-
-RANGE_INPUTS(OP(slice_update)
-                 .doc("x with the elements of a range, as slice names it, replaced by an update.")
-                 .formula("y = x, y[start + i * step] = update[i] along each of axes")
-                 .input("x", kEvery)
-                 .input("update", kEvery)
-                 .output("y"))
+OP(slice_update)
+    .doc("x with the elements of a range, as slice names it, replaced by an update.")
+    .formula("y = x, y[start + i * step] = update[i] along each of axes")
+    .input("x", kEvery)
+    .input("update", kEvery)
+    .output("y")
+    .with(slice_range)
     .mps(
         "sliceUpdateDataTensor:updateTensor:startsTensor:endsTensor:stridesTensor:startMask:"
         "endMask:squeezeMask:name:")
@@ -69,31 +60,25 @@ RANGE_INPUTS(OP(slice_update)
     .mps("sliceUpdateDataTensor:updateTensor:starts:ends:strides:name:")
     .facts(kMoves)
     .infer(infer_slice_update)
-    .sample({"plain",
-             {{5, 6}, {3, 4}},
-             {{"starts", std::vector<int64_t>{1, 2}}, {"ends", std::vector<int64_t>{4, 6}}}})
-    .sample({"backwards",
-             {{4, 7}, {4, 3}},
-             {{"starts", std::vector<int64_t>{-1}},
-              {"ends", std::vector<int64_t>{INT64_MIN}},
-              {"axes", std::vector<int64_t>{1}},
-              {"steps", std::vector<int64_t>{-3}}}})
+    .sample({"plain", {{5, 6}, {3, 4}}, {{"starts", Ints{1, 2}}, {"ends", Ints{4, 6}}}})
+    .sample(
+        {"backwards",
+         {{4, 7}, {4, 3}},
+         {{"starts", Ints{-1}}, {"ends", Ints{INT64_MIN}}, {"axes", Ints{1}}, {"steps", Ints{-3}}}})
     .sample({"inputs",
              {{4, 5}, {2, 5}, {1}, {1}, {1}, {1}},
              {},
              {{2, {0}}, {3, {4}}, {4, {0}}, {5, {2}}}})
-    .sample({"nothing",
-             {{4, 5}, {0, 5}},
-             {{"starts", std::vector<int64_t>{3}}, {"ends", std::vector<int64_t>{2}}}})
+    .sample({"nothing", {{4, 5}, {0, 5}}, {{"starts", Ints{3}}, {"ends", Ints{2}}}})
     .sample({"scalar", {{}, {}}, {}});
 
-RANGE_INPUTS(OP(slice_gradient)
-                 .doc("The gradient of slice: zeros of x's shape with dy in the range.")
-                 .formula("dx = 0, dx[start + i * step] = dy[i] along each of axes")
-                 .input("dy", kAny)
-                 .optional("shape", kIndex, "S", "of x; wins over the attribute")
-                 .output("dx")
-                 .attr("shape", kNoInts, "of x"))
+OP(slice_gradient)
+    .doc("The gradient of slice: zeros of x's shape with dy in the range.")
+    .formula("dx = 0, dx[start + i * step] = dy[i] along each of axes")
+    .input("dy", kAny)
+    .ints("shape", "of x", "S", "of x; wins over the attribute")
+    .output("dx")
+    .with(slice_range)
     .mps("sliceGradientTensor:fwdInShapeTensor:starts:ends:strides:name:")
     .mps(
         "sliceGradientTensor:fwdInShapeTensor:startTensor:endTensor:strideTensor:startMask:"
@@ -105,18 +90,12 @@ RANGE_INPUTS(OP(slice_gradient)
     .infer(infer_slice_gradient)
     .sample({"plain",
              {{3, 4}},
-             {{"shape", std::vector<int64_t>{5, 6}},
-              {"starts", std::vector<int64_t>{1, 2}},
-              {"ends", std::vector<int64_t>{4, 6}}}})
+             {{"shape", Ints{5, 6}}, {"starts", Ints{1, 2}}, {"ends", Ints{4, 6}}}})
     .sample({"inputs",
              {{2, 5}, {2}, {1}, {1}, {1}, {1}},
              {},
              {{1, {4, 5}}, {2, {0}}, {3, {4}}, {4, {0}}, {5, {2}}}})
-    .sample({"nothing",
-             {{0, 5}},
-             {{"shape", std::vector<int64_t>{4, 5}},
-              {"starts", std::vector<int64_t>{3}},
-              {"ends", std::vector<int64_t>{2}}}});
+    .sample({"nothing", {{0, 5}}, {{"shape", Ints{4, 5}}, {"starts", Ints{3}}, {"ends", Ints{2}}}});
 
 namespace {
 

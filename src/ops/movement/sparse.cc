@@ -33,25 +33,19 @@ OP(sparse_to_dense)
         expect_shape(ctx, 2, {shape[storage == "csr" ? 0 : 1] + 1});
       ctx.set(0, {shape[0], shape[1]});
     })
-    .sample({"coo",
-             {{4}, {4}, {4}},
-             {{"shape", std::vector<int64_t>{3, 5}}},
-             {{1, {0, 4, 2, 4}}, {2, {0, 2, 1, 2}}}})
+    .sample(
+        {"coo", {{4}, {4}, {4}}, {{"shape", Ints{3, 5}}}, {{1, {0, 4, 2, 4}}, {2, {0, 2, 1, 2}}}})
     .sample({"csr",
              {{4}, {4}, {4}},
-             {{"storage", "csr"}, {"shape", std::vector<int64_t>{3, 5}}},
+             {{"storage", "csr"}, {"shape", Ints{3, 5}}},
              {{1, {0, 4, 2, 3}}, {2, {0, 2, 2, 4}}}})
     .sample({"csc",
              {{4}, {4}, {4}},
-             {{"storage", "csc"}, {"shape", std::vector<int64_t>{5, 3}}},
+             {{"storage", "csc"}, {"shape", Ints{5, 3}}},
              {{1, {0, 4, 2, 3}}, {2, {0, 2, 2, 4}}}})
-    .sample({"no_values",
-             {{0}, {0}, {0}},
-             {{"shape", std::vector<int64_t>{2, 3}}},
-             {{1, {}}, {2, {}}}});
+    .sample({"no_values", {{0}, {0}, {0}}, {{"shape", Ints{2, 3}}}, {{1, {}}, {2, {}}}});
 
 COMPLEX_GRADIENT(sparse_to_dense) {
-  using Ints = std::vector<int64_t>;
   const std::string& storage = ctx.attrs().s("storage");
   const auto wide = [](const Term& list) { return list.op("cast", {{"dtype", DType::kI64}}); };
   Term index0 = wide(ctx.x(1)), index1 = wide(ctx.x(2));

@@ -10,9 +10,8 @@ namespace anymps {
       .doc(text)                                                                             \
       .formula(math)                                                                         \
       .input("x", dtypes)                                                                    \
-      .optional("axis", kIndex, "I", "a scalar; wins over the attribute")                    \
+      .integer("axis", 0, "along which to run")                                              \
       .output("y")                                                                           \
-      .attr("axis", 0, "along which to run")                                                 \
       .attr("exclusive", false, "y[i] leaves out x[i]; the first is that of nothing")        \
       .attr("reverse", false, "run from the end")                                            \
       .infer([](InferContext& ctx) {                                                         \

@@ -84,30 +84,29 @@ void infer_arg(InferContext& ctx) {
 
 }  // namespace
 
-#define REDUCTION(name, dtypes, text, math)                                                        \
-  OP(name)                                                                                         \
-      .doc(text)                                                                                   \
-      .formula(math)                                                                               \
-      .input("x", dtypes)                                                                          \
-      .optional("axes", kIndex, "I", "wins over the attribute")                                    \
-      .output("y")                                                                                 \
-      .attr("axes", std::vector<int64_t>{}, "the axes to reduce; none given: all")                 \
-      .attr("keep_dims", true, "reduced axes stay, with extent 1")                                 \
-      .attr("empty_axes", "all", {"all", "none"}, "which axes an empty list means")                \
-      .layout(LayoutRule::kReduction)                                                              \
-      .infer(infer_reduction)                                                                      \
-      .sample({"all", {{3, 5}}, {}, {}})                                                           \
-      .sample({"vector", {{40}}, {{"keep_dims", false}}, {}})                                      \
-      .sample({"last", {{4, 33}}, {{"axes", std::vector<int64_t>{-1}}}, {}})                       \
-      .sample({"first", {{33, 4}}, {{"axes", std::vector<int64_t>{0}}, {"keep_dims", false}}, {}}) \
-      .sample({"middle", {{2, 7, 5}}, {{"axes", std::vector<int64_t>{1}}}, {}})                    \
-      .sample({"spatial", {{2, 3, 5, 7}}, {{"axes", std::vector<int64_t>{2, 3}}}, {}})             \
-      .sample({"outer", {{4, 3, 5}}, {{"axes", std::vector<int64_t>{0, 2}}}, {}})                  \
-      .sample({"input", {{2, 7, 5}, {2}}, {{"keep_dims", false}}, {{1, {0, -1}}}})                 \
-      .sample({"none", {{2, 5}}, {{"empty_axes", "none"}}, {}})                                    \
-      .sample({"scalar", {{}}, {}, {}})                                                            \
-      .sample({"empty_axis", {{3, 0}}, {{"axes", std::vector<int64_t>{1}}}, {}})                   \
-      .sample({"empty", {{0, 3}}, {{"axes", std::vector<int64_t>{1}}}, {}})
+#define REDUCTION(name, dtypes, text, math)                                         \
+  OP(name)                                                                          \
+      .doc(text)                                                                    \
+      .formula(math)                                                                \
+      .input("x", dtypes)                                                           \
+      .ints("axes", "the axes to reduce; none given: all")                          \
+      .output("y")                                                                  \
+      .attr("keep_dims", true, "reduced axes stay, with extent 1")                  \
+      .attr("empty_axes", "all", {"all", "none"}, "which axes an empty list means") \
+      .layout(LayoutRule::kReduction)                                               \
+      .infer(infer_reduction)                                                       \
+      .sample({"all", {{3, 5}}, {}, {}})                                            \
+      .sample({"vector", {{40}}, {{"keep_dims", false}}, {}})                       \
+      .sample({"last", {{4, 33}}, {{"axes", Ints{-1}}}, {}})                        \
+      .sample({"first", {{33, 4}}, {{"axes", Ints{0}}, {"keep_dims", false}}, {}})  \
+      .sample({"middle", {{2, 7, 5}}, {{"axes", Ints{1}}}, {}})                     \
+      .sample({"spatial", {{2, 3, 5, 7}}, {{"axes", Ints{2, 3}}}, {}})              \
+      .sample({"outer", {{4, 3, 5}}, {{"axes", Ints{0, 2}}}, {}})                   \
+      .sample({"input", {{2, 7, 5}, {2}}, {{"keep_dims", false}}, {{1, {0, -1}}}})  \
+      .sample({"none", {{2, 5}}, {{"empty_axes", "none"}}, {}})                     \
+      .sample({"scalar", {{}}, {}, {}})                                             \
+      .sample({"empty_axis", {{3, 0}}, {{"axes", Ints{1}}}, {}})                    \
+      .sample({"empty", {{0, 3}}, {{"axes", Ints{1}}}, {}})
 
 REDUCTION(reduce_sum, kNumber, "Sum; 0 of nothing.", "y = sum(x)")
     .mps("reductionSumWithTensor:axis:name:")
@@ -124,7 +123,7 @@ REDUCTION(reduce_max, kReal | kBoolean, "Maximum; the lowest value of the dtype 
     .mps("reductionMaximumPropagateNaNWithTensor:axis:name:")
     .mps("reductionMaximumPropagateNaNWithTensor:axes:name:")
     .attr("propagate_nan", true, "one NaN makes the result NaN; otherwise it is passed over")
-    .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
+    .tolerance(kExact);
 REDUCTION(reduce_min, kReal | kBoolean, "Minimum; the highest value of the dtype for nothing.",
           "y = min(x)")
     .mps("reductionMinimumWithTensor:axis:name:")
@@ -132,7 +131,7 @@ REDUCTION(reduce_min, kReal | kBoolean, "Minimum; the highest value of the dtype
     .mps("reductionMinimumPropagateNaNWithTensor:axis:name:")
     .mps("reductionMinimumPropagateNaNWithTensor:axes:name:")
     .attr("propagate_nan", true, "one NaN makes the result NaN; otherwise it is passed over")
-    .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
+    .tolerance(kExact);
 REDUCTION(reduce_prod, kNumber, "Product; 1 of nothing.", "y = product(x)")
     .mps("reductionProductWithTensor:axis:name:")
     .mps("reductionProductWithTensor:axes:name:")

@@ -90,11 +90,11 @@ OP(compress)
     .infer(infer_compress)
     .measure(measure_compress)
     .sample({"flat", {{3, 2}, {5}}, {}, {{1, {0, 1, 0, 0, 1}}}})
-    .sample({"rows", {{3, 2}, {3}}, {{"axes", std::vector<int64_t>{0}}}, {{1, {0, 1, 1}}}})
-    .sample({"columns", {{3, 2}, {2}}, {{"axes", std::vector<int64_t>{-1}}}, {{1, {0, 1}}}})
-    .sample({"short", {{4, 2}, {1}}, {{"axes", std::vector<int64_t>{0}}}, {{1, {1}}}})
-    .sample({"nothing", {{3, 2}, {3}}, {{"axes", std::vector<int64_t>{0}}}, {{1, {0, 0, 0}}}})
-    .sample({"empty", {{3, 0}, {3}}, {{"axes", std::vector<int64_t>{0}}}, {{1, {1, 0, 1}}}});
+    .sample({"rows", {{3, 2}, {3}}, {{"axes", Ints{0}}}, {{1, {0, 1, 1}}}})
+    .sample({"columns", {{3, 2}, {2}}, {{"axes", Ints{-1}}}, {{1, {0, 1}}}})
+    .sample({"short", {{4, 2}, {1}}, {{"axes", Ints{0}}}, {{1, {1}}}})
+    .sample({"nothing", {{3, 2}, {3}}, {{"axes", Ints{0}}}, {{1, {0, 0, 0}}}})
+    .sample({"empty", {{3, 0}, {3}}, {{"axes", Ints{0}}}, {{1, {1, 0, 1}}}});
 
 ZERO_GRADIENT(nonzero, "gives places");
 COMPLEX_GRADIENT(compress) { ctx.set(0, move_back(ctx)); }

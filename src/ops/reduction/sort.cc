@@ -32,23 +32,22 @@ void infer_top_k(InferContext& ctx) {
 
 }  // namespace
 
-#define SORT(name, text, math)                                            \
-  OP(name)                                                                \
-      .doc(text)                                                          \
-      .formula(math)                                                      \
-      .input("x", kReal | kBoolean)                                       \
-      .optional("axis", kIndex, "I", "a scalar; wins over the attribute") \
-      .attr("axis", -1, "along which to sort")                            \
-      .attr("descending", false, "the greatest first")                    \
-      .infer(infer_sort)                                                  \
-      .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0})               \
-      .sample({"vector", {{33}}, {}})                                     \
-      .sample({"last", {{3, 17}}, {{"descending", true}}})                \
-      .sample({"middle", {{2, 9, 4}}, {{"axis", 1}}})                     \
-      .sample({"first", {{70, 3}}, {{"axis", 0}, {"descending", true}}})  \
-      .sample({"axis_input", {{3, 5}, {}}, {}, {{1, {0}}}})               \
-      .sample({"one", {{4, 1}}, {}})                                      \
-      .sample({"empty", {{0, 3}}, {}})                                    \
+#define SORT(name, text, math)                                           \
+  OP(name)                                                               \
+      .doc(text)                                                         \
+      .formula(math)                                                     \
+      .input("x", kReal | kBoolean)                                      \
+      .integer("axis", -1, "along which to sort")                        \
+      .attr("descending", false, "the greatest first")                   \
+      .infer(infer_sort)                                                 \
+      .tolerance(kExact)                                                 \
+      .sample({"vector", {{33}}, {}})                                    \
+      .sample({"last", {{3, 17}}, {{"descending", true}}})               \
+      .sample({"middle", {{2, 9, 4}}, {{"axis", 1}}})                    \
+      .sample({"first", {{70, 3}}, {{"axis", 0}, {"descending", true}}}) \
+      .sample({"axis_input", {{3, 5}, {}}, {}, {{1, {0}}}})              \
+      .sample({"one", {{4, 1}}, {}})                                     \
+      .sample({"empty", {{0, 3}}, {}})                                   \
       .sample({"empty_axis", {{3, 0}}, {}})
 
 SORT(sort, "The elements in order along an axis.", "y = sorted(x)")
@@ -76,15 +75,13 @@ OP(top_k)
     .mps("bottomKWithSourceTensor:axis:k:name:")
     .mps("bottomKWithSourceTensor:axisTensor:kTensor:name:")
     .input("x", kReal)
-    .optional("k", kIndex, "K", "a scalar; wins over the attribute")
-    .optional("axis", kIndex, "I", "a scalar; wins over the attribute")
+    .integer("k", 1, "how many", "K")
+    .integer("axis", -1, "along which to look")
     .output("values")
     .output("indices", "i64")
-    .attr("k", 1, "how many")
-    .attr("axis", -1, "along which to look")
     .attr("largest", true, "the greatest, not the lowest")
     .infer(infer_top_k)
-    .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0})
+    .tolerance(kExact)
     .sample({"vector", {{33}}, {{"k", 5}}})
     .sample({"last", {{3, 17}}, {{"k", 4}}})
     .sample({"lowest", {{3, 17}}, {{"k", 4}, {"largest", false}}})
@@ -105,9 +102,8 @@ OP(top_k_gradient)
     .mps("bottomKWithGradientTensor:source:axisTensor:kTensor:name:")
     .input("dy", kFloat)
     .input("x", kFloat)
-    .optional("axis", kIndex, "I", "a scalar; wins over the attribute")
+    .integer("axis", -1, "along which top_k looked; dy's extent there is k")
     .output("dx")
-    .attr("axis", -1, "along which top_k looked; dy's extent there is k")
     .attr("largest", true, "the greatest, not the lowest")
     .infer([](InferContext& ctx) {
       ctx.check(ctx.rank(0) == ctx.rank(1), "dy has rank {}, x has rank {}", ctx.rank(0),
@@ -149,9 +145,8 @@ GRADIENT(top_k_gradient) {
   const Term order = x.op("argsort", {{"axis", axis}, {"descending", ctx.attrs().b("largest")}});
   const Dim k = ctx.x().shape()[static_cast<size_t>(axis)];
   if (!k.known()) ctx.refuse("k is not known");
-  const Term first = order.op("slice", {{"starts", std::vector<int64_t>{0}},
-                                        {"ends", std::vector<int64_t>{k.value()}},
-                                        {"axes", std::vector<int64_t>{axis}}});
+  const Term first =
+      order.op("slice", {{"starts", Ints{0}}, {"ends", Ints{k.value()}}, {"axes", Ints{axis}}});
   ctx.set(0, ctx.add("gather_along_axis", {dy, first}, {{"axis", axis}}));
 }
 

@@ -37,7 +37,7 @@ OP(unique)
     .output("inverse", "i64", "of each element or slice of x, where it is in y")
     .output("counts", "i64", "how often each distinct one comes")
     .attr("sorted", true, "ascending; otherwise in the order of their first coming")
-    .attr("axes", std::vector<int64_t>{}, "the one axis that slices lie along; none: elements")
+    .attr("axes", Ints{}, "the one axis that slices lie along; none: elements")
     .infer([](InferContext& ctx) {
       const int64_t axis = unique_axis(ctx.attrs.ints("axes"), ctx.rank(0));
       const Dim n = ctx.fresh("n");
@@ -52,15 +52,14 @@ OP(unique)
       for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set(i, lengths[i]);
     })
     .measure(measure_unique)
-    .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0})
+    .tolerance(kExact)
     .sample({"flat", {{6}}, {}, {{0, {2, 1, 1, 3, 4, 3}}}})
     .sample({"coming", {{6}}, {{"sorted", false}}, {{0, {2, 1, 1, 3, 4, 3}}}})
     .sample({"matrix", {{3, 4}}, {}, {{0, {1, 0, 1, 0, 3, 3, 2, 1, 0, 0, 0, 1}}}})
-    .sample(
-        {"rows", {{3, 3}}, {{"axes", std::vector<int64_t>{0}}}, {{0, {1, 0, 0, 1, 0, 0, 2, 3, 4}}}})
+    .sample({"rows", {{3, 3}}, {{"axes", Ints{0}}}, {{0, {1, 0, 0, 1, 0, 0, 2, 3, 4}}}})
     .sample({"columns",
              {{2, 4, 1}},
-             {{"axes", std::vector<int64_t>{1}}, {"sorted", false}},
+             {{"axes", Ints{1}}, {"sorted", false}},
              {{0, {1, 1, 0, 1, 2, 1, 0, 2}}}})
     .sample({"empty", {{0}}, {}});
 

@@ -12,7 +12,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
 using Floats = std::vector<double>;
 
 constexpr size_t kSizes = 1, kScales = 2, kOffsets = 3, kRoi = 4;
@@ -156,7 +155,7 @@ double resize_cost(const Attrs& attrs, const std::vector<Shape>& in,
 }
 
 // The attributes that resize and its gradient share.
-OpWriter& with_resize_attrs(OpWriter& op) {
+OpWriter& resize_attrs(OpWriter& op) {
   return op.attr("sizes", Ints{}, "used without the input")
       .attr("scales", Floats{}, "used without the input")
       .attr("offsets", Floats{}, "of coordinate scale_offset; used without the input")
@@ -180,191 +179,189 @@ OpWriter& with_resize_attrs(OpWriter& op) {
 
 }  // namespace
 
-static const OpWriter kResize =
-    with_resize_attrs(
-        OpWriter("resize", __FILE__)
-            .doc("Resizes any axes at once. The new extents are `sizes`, or floor(extent * scale) "
-                 "for "
-                 "`scales`; one of the two is given, as an input or as an attribute, with an entry "
-                 "for "
-                 "every axis, or for those in `axes`. `coordinate` says where in x an element "
-                 "lies, as in "
-                 "ONNX; scale_offset, which takes sizes and scales, has it at (p - offset) / "
-                 "scale. What "
-                 "lies outside is the edge, or for tf_crop_and_resize, of which `roi` is the crop, "
-                 "extrapolation_value. Integers are truncated. With `aspect` sizes are bounds.")
-            .formula("y[p] = x[round(source(p))], or the weighted sum of its neighbours")
-            .mps("resizeTensor:size:mode:centerResult:alignCorners:layout:name:")
-            .mps("resizeTensor:sizeTensor:mode:centerResult:alignCorners:layout:name:")
-            .mps("resizeTensor:sizeTensor:mode:centerResult:alignCorners:name:")
-            .mps("resizeNearestWithTensor:sizeTensor:nearestRoundingMode:centerResult:alignCorners:"
-                 "layout:"
-                 "name:")
-            .mps("resizeNearestWithTensor:sizeTensor:nearestRoundingMode:centerResult:alignCorners:"
-                 "name:")
-            .mps("resizeBilinearWithTensor:sizeTensor:centerResult:alignCorners:layout:name:")
-            .mps("resizeBilinearWithTensor:sizeTensor:centerResult:alignCorners:name:")
-            .mps("resizeTensor:sizeTensor:scaleOffsetTensor:mode:layout:name:")
-            .mps("resizeTensor:sizeTensor:scaleTensor:offsetTensor:mode:name:")
-            .mps("resizeNearestWithTensor:sizeTensor:scaleOffsetTensor:nearestRoundingMode:layout:"
-                 "name:")
-            .mps("resizeNearestWithTensor:sizeTensor:scaleTensor:offsetTensor:nearestRoundingMode:"
-                 "name:")
-            .mps("resizeBilinearWithTensor:sizeTensor:scaleOffsetTensor:layout:name:")
-            .mps("resizeBilinearWithTensor:sizeTensor:scaleTensor:offsetTensor:name:")
-            .input("x", kReal | kBoolean)
-            .optional("sizes", kIndex, "I", "[axes]")
-            .optional("scales", bit(DType::kF32), "F", "[axes]")
-            .optional("offsets", bit(DType::kF32), "F", "[axes]; of coordinate scale_offset")
-            .optional("roi", bit(DType::kF32), "F",
-                      "[2*axes]: begins, then ends, as parts of the extent")
-            .output("y"))
-        .attr("extrapolation_value", 0.0, "of tf_crop_and_resize")
-        .layout(LayoutRule::kSizes)
-        .infer(infer_resize)
-        .measure(measure_resize)
-        .cost(resize_cost)
-        .sample({"nearest x2", {{1, 2, 4, 5}}, {{"scales", Floats{1, 1, 2, 2}}}})
-        .sample(
-            {"nearest x2 asymmetric floor",
+OP(resize)
+    .doc(
+        "Resizes any axes at once. The new extents are `sizes`, or floor(extent * scale) "
+        "for "
+        "`scales`; one of the two is given, as an input or as an attribute, with an entry "
+        "for "
+        "every axis, or for those in `axes`. `coordinate` says where in x an element "
+        "lies, as in "
+        "ONNX; scale_offset, which takes sizes and scales, has it at (p - offset) / "
+        "scale. What "
+        "lies outside is the edge, or for tf_crop_and_resize, of which `roi` is the crop, "
+        "extrapolation_value. Integers are truncated. With `aspect` sizes are bounds.")
+    .formula("y[p] = x[round(source(p))], or the weighted sum of its neighbours")
+    .mps("resizeTensor:size:mode:centerResult:alignCorners:layout:name:")
+    .mps("resizeTensor:sizeTensor:mode:centerResult:alignCorners:layout:name:")
+    .mps("resizeTensor:sizeTensor:mode:centerResult:alignCorners:name:")
+    .mps(
+        "resizeNearestWithTensor:sizeTensor:nearestRoundingMode:centerResult:alignCorners:"
+        "layout:"
+        "name:")
+    .mps(
+        "resizeNearestWithTensor:sizeTensor:nearestRoundingMode:centerResult:alignCorners:"
+        "name:")
+    .mps("resizeBilinearWithTensor:sizeTensor:centerResult:alignCorners:layout:name:")
+    .mps("resizeBilinearWithTensor:sizeTensor:centerResult:alignCorners:name:")
+    .mps("resizeTensor:sizeTensor:scaleOffsetTensor:mode:layout:name:")
+    .mps("resizeTensor:sizeTensor:scaleTensor:offsetTensor:mode:name:")
+    .mps(
+        "resizeNearestWithTensor:sizeTensor:scaleOffsetTensor:nearestRoundingMode:layout:"
+        "name:")
+    .mps(
+        "resizeNearestWithTensor:sizeTensor:scaleTensor:offsetTensor:nearestRoundingMode:"
+        "name:")
+    .mps("resizeBilinearWithTensor:sizeTensor:scaleOffsetTensor:layout:name:")
+    .mps("resizeBilinearWithTensor:sizeTensor:scaleTensor:offsetTensor:name:")
+    .input("x", kReal | kBoolean)
+    .optional("sizes", kIndex, "I", "[axes]")
+    .optional("scales", bit(DType::kF32), "F", "[axes]")
+    .optional("offsets", bit(DType::kF32), "F", "[axes]; of coordinate scale_offset")
+    .optional("roi", bit(DType::kF32), "F", "[2*axes]: begins, then ends, as parts of the extent")
+    .output("y")
+    .with(resize_attrs)
+    .attr("extrapolation_value", 0.0, "of tf_crop_and_resize")
+    .layout(LayoutRule::kSizes)
+    .infer(infer_resize)
+    .measure(measure_resize)
+    .cost(resize_cost)
+    .sample({"nearest x2", {{1, 2, 4, 5}}, {{"scales", Floats{1, 1, 2, 2}}}})
+    .sample({"nearest x2 asymmetric floor",
              {{1, 2, 4, 5}},
              {{"scales", Floats{1, 1, 2, 2}}, {"coordinate", "asymmetric"}, {"nearest", "floor"}}})
-        .sample({"nearest down", {{1, 2, 7, 9}}, {{"scales", Floats{1, 1, 0.5, 0.6}}}})
-        .sample({"nearest sizes ceil",
-                 {{1, 2, 5, 7}},
-                 {{"sizes", Ints{1, 2, 8, 3}}, {"nearest", "ceil"}}})
-        .sample({"nearest align_corners prefer_ceil",
-                 {{1, 2, 4, 4}},
-                 {{"sizes", Ints{1, 2, 7, 9}},
-                  {"coordinate", "align_corners"},
-                  {"nearest", "round_prefer_ceil"}}})
-        .sample({"nearest every axis", {{2, 3, 4}}, {{"sizes", Ints{3, 5, 2}}}})
-        .sample({"linear x2", {{1, 2, 4, 5}}, {{"scales", Floats{1, 1, 2, 2}}, {"mode", "linear"}}})
-        .sample({"linear down", {{1, 2, 7, 9}}, {{"sizes", Ints{1, 2, 3, 4}}, {"mode", "linear"}}})
-        .sample(
-            {"linear align_corners",
+    .sample({"nearest down", {{1, 2, 7, 9}}, {{"scales", Floats{1, 1, 0.5, 0.6}}}})
+    .sample({"nearest sizes ceil",
+             {{1, 2, 5, 7}},
+             {{"sizes", Ints{1, 2, 8, 3}}, {"nearest", "ceil"}}})
+    .sample({"nearest align_corners prefer_ceil",
+             {{1, 2, 4, 4}},
+             {{"sizes", Ints{1, 2, 7, 9}},
+              {"coordinate", "align_corners"},
+              {"nearest", "round_prefer_ceil"}}})
+    .sample({"nearest every axis", {{2, 3, 4}}, {{"sizes", Ints{3, 5, 2}}}})
+    .sample({"linear x2", {{1, 2, 4, 5}}, {{"scales", Floats{1, 1, 2, 2}}, {"mode", "linear"}}})
+    .sample({"linear down", {{1, 2, 7, 9}}, {{"sizes", Ints{1, 2, 3, 4}}, {"mode", "linear"}}})
+    .sample({"linear align_corners",
              {{1, 2, 3, 4}},
              {{"sizes", Ints{1, 2, 5, 9}}, {"mode", "linear"}, {"coordinate", "align_corners"}}})
-        .sample(
-            {"linear align_corners to one",
+    .sample({"linear align_corners to one",
              {{1, 2, 3, 4}},
              {{"sizes", Ints{1, 2, 1, 1}}, {"mode", "linear"}, {"coordinate", "align_corners"}}})
-        .sample({"linear pytorch_half_pixel",
-                 {{1, 1, 4, 4}},
-                 {{"sizes", Ints{1, 1, 3, 1}},
-                  {"mode", "linear"},
-                  {"coordinate", "pytorch_half_pixel"}}})
-        .sample({"linear asymmetric",
-                 {{1, 1, 4, 5}},
-                 {{"scales", Floats{1, 1, 1.5, 2.5}},
-                  {"mode", "linear"},
-                  {"coordinate", "asymmetric"}}})
-        .sample({"linear half_pixel_symmetric",
-                 {{1, 1, 1, 4}},
-                 {{"scales", Floats{1, 1, 2.3, 0.6}},
-                  {"mode", "linear"},
-                  {"coordinate", "half_pixel_symmetric"}}})
-        .sample({"linear 1d", {{2, 3, 7}}, {{"sizes", Ints{2, 3, 16}}, {"mode", "linear"}}})
-        .sample(
-            {"linear 3d", {{1, 2, 3, 4, 5}}, {{"sizes", Ints{1, 2, 5, 7, 3}}, {"mode", "linear"}}})
-        .sample({"linear channels last",
-                 {{1, 5, 6, 3}},
-                 {{"sizes", Ints{1, 9, 4, 3}}, {"mode", "linear"}}})
-        .sample(
-            {"linear large", {{1, 3, 24, 24}}, {{"sizes", Ints{1, 3, 48, 36}}, {"mode", "linear"}}})
-        .sample({"cubic x2", {{1, 2, 4, 5}}, {{"scales", Floats{1, 1, 2, 2}}, {"mode", "cubic"}}})
-        .sample({"cubic down", {{1, 2, 7, 9}}, {{"sizes", Ints{1, 2, 3, 4}}, {"mode", "cubic"}}})
-        .sample({"cubic exclude_outside",
-                 {{1, 1, 4, 4}},
-                 {{"scales", Floats{1, 1, 2.3, 0.8}},
-                  {"mode", "cubic"},
-                  {"cubic_coeff_a", -0.5},
-                  {"exclude_outside", true}}})
-        .sample({"linear antialias",
-                 {{1, 2, 9, 11}},
-                 {{"sizes", Ints{1, 2, 4, 3}}, {"mode", "linear"}, {"antialias", true}}})
-        .sample({"cubic antialias",
-                 {{1, 1, 9, 8}},
-                 {{"scales", Floats{1, 1, 0.6, 0.4}}, {"mode", "cubic"}, {"antialias", true}}})
-        .sample({"crop",
-                 {{1, 1, 4, 5}},
-                 {{"sizes", Ints{3, 3}},
-                  {"axes", Ints{2, 3}},
-                  {"roi", Floats{0.4, 0.6, 0.8, 1.7}},
-                  {"mode", "linear"},
-                  {"coordinate", "tf_crop_and_resize"},
-                  {"extrapolation_value", 10.0}}})
-        .sample({"scale_offset",
-                 {{1, 1, 4, 5}},
-                 {{"sizes", Ints{6, 7}},
-                  {"axes", Ints{-2, -1}},
-                  {"scales", Floats{1.5, 2.0}},
-                  {"offsets", Floats{0.25, -1.0}},
-                  {"mode", "linear"},
-                  {"coordinate", "scale_offset"}}})
-        .sample({"nearest round_to_even",
-                 {{1, 2, 5, 6}},
-                 {{"sizes", Ints{10, 4}}, {"axes", Ints{2, 3}}, {"nearest", "round_to_even"}}})
-        .sample(
-            {"nearest round_to_odd asymmetric",
+    .sample(
+        {"linear pytorch_half_pixel",
+         {{1, 1, 4, 4}},
+         {{"sizes", Ints{1, 1, 3, 1}}, {"mode", "linear"}, {"coordinate", "pytorch_half_pixel"}}})
+    .sample(
+        {"linear asymmetric",
+         {{1, 1, 4, 5}},
+         {{"scales", Floats{1, 1, 1.5, 2.5}}, {"mode", "linear"}, {"coordinate", "asymmetric"}}})
+    .sample({"linear half_pixel_symmetric",
+             {{1, 1, 1, 4}},
+             {{"scales", Floats{1, 1, 2.3, 0.6}},
+              {"mode", "linear"},
+              {"coordinate", "half_pixel_symmetric"}}})
+    .sample({"linear 1d", {{2, 3, 7}}, {{"sizes", Ints{2, 3, 16}}, {"mode", "linear"}}})
+    .sample({"linear 3d", {{1, 2, 3, 4, 5}}, {{"sizes", Ints{1, 2, 5, 7, 3}}, {"mode", "linear"}}})
+    .sample({"linear channels last",
+             {{1, 5, 6, 3}},
+             {{"sizes", Ints{1, 9, 4, 3}}, {"mode", "linear"}}})
+    .sample({"linear large", {{1, 3, 24, 24}}, {{"sizes", Ints{1, 3, 48, 36}}, {"mode", "linear"}}})
+    .sample({"cubic x2", {{1, 2, 4, 5}}, {{"scales", Floats{1, 1, 2, 2}}, {"mode", "cubic"}}})
+    .sample({"cubic down", {{1, 2, 7, 9}}, {{"sizes", Ints{1, 2, 3, 4}}, {"mode", "cubic"}}})
+    .sample({"cubic exclude_outside",
+             {{1, 1, 4, 4}},
+             {{"scales", Floats{1, 1, 2.3, 0.8}},
+              {"mode", "cubic"},
+              {"cubic_coeff_a", -0.5},
+              {"exclude_outside", true}}})
+    .sample({"linear antialias",
+             {{1, 2, 9, 11}},
+             {{"sizes", Ints{1, 2, 4, 3}}, {"mode", "linear"}, {"antialias", true}}})
+    .sample({"cubic antialias",
+             {{1, 1, 9, 8}},
+             {{"scales", Floats{1, 1, 0.6, 0.4}}, {"mode", "cubic"}, {"antialias", true}}})
+    .sample({"crop",
+             {{1, 1, 4, 5}},
+             {{"sizes", Ints{3, 3}},
+              {"axes", Ints{2, 3}},
+              {"roi", Floats{0.4, 0.6, 0.8, 1.7}},
+              {"mode", "linear"},
+              {"coordinate", "tf_crop_and_resize"},
+              {"extrapolation_value", 10.0}}})
+    .sample({"scale_offset",
+             {{1, 1, 4, 5}},
+             {{"sizes", Ints{6, 7}},
+              {"axes", Ints{-2, -1}},
+              {"scales", Floats{1.5, 2.0}},
+              {"offsets", Floats{0.25, -1.0}},
+              {"mode", "linear"},
+              {"coordinate", "scale_offset"}}})
+    .sample({"nearest round_to_even",
+             {{1, 2, 5, 6}},
+             {{"sizes", Ints{10, 4}}, {"axes", Ints{2, 3}}, {"nearest", "round_to_even"}}})
+    .sample({"nearest round_to_odd asymmetric",
              {{5, 6}},
              {{"sizes", Ints{10, 12}}, {"coordinate", "asymmetric"}, {"nearest", "round_to_odd"}}})
-        .sample({"nearest tf_half_pixel",
-                 {{5, 6}},
-                 {{"sizes", Ints{3, 9}}, {"coordinate", "tf_half_pixel"}, {"nearest", "floor"}}})
-        .sample({"not_larger",
-                 {{1, 2, 4, 5}},
-                 {{"sizes", Ints{9, 8}}, {"axes", Ints{3, 2}}, {"aspect", "not_larger"}}})
-        .sample({"not_smaller",
-                 {{1, 2, 4, 5}},
-                 {{"sizes", Ints{3, 2}}, {"axes", Ints{2, 3}}, {"aspect", "not_smaller"}}})
-        .sample({"sizes input", {{2, 4, 5}, {2}}, {{"axes", Ints{2, 1}}}, {{1, {7, 3}}}})
-        .sample({"same extents", {{1, 2, 4, 5}}, {{"sizes", Ints{1, 2, 4, 5}}, {"mode", "linear"}}})
-        .sample({"empty batch", {{0, 2, 4, 5}}, {{"sizes", Ints{0, 2, 8, 8}}, {"mode", "linear"}}});
+    .sample({"nearest tf_half_pixel",
+             {{5, 6}},
+             {{"sizes", Ints{3, 9}}, {"coordinate", "tf_half_pixel"}, {"nearest", "floor"}}})
+    .sample({"not_larger",
+             {{1, 2, 4, 5}},
+             {{"sizes", Ints{9, 8}}, {"axes", Ints{3, 2}}, {"aspect", "not_larger"}}})
+    .sample({"not_smaller",
+             {{1, 2, 4, 5}},
+             {{"sizes", Ints{3, 2}}, {"axes", Ints{2, 3}}, {"aspect", "not_smaller"}}})
+    .sample({"sizes input", {{2, 4, 5}, {2}}, {{"axes", Ints{2, 1}}}, {{1, {7, 3}}}})
+    .sample({"same extents", {{1, 2, 4, 5}}, {{"sizes", Ints{1, 2, 4, 5}}, {"mode", "linear"}}})
+    .sample({"empty batch", {{0, 2, 4, 5}}, {{"sizes", Ints{0, 2, 8, 8}}, {"mode", "linear"}}});
 
-static const OpWriter kResizeGradient =
-    with_resize_attrs(
-        OpWriter("resize_gradient", __FILE__)
-            .doc("The gradient of resize to x: each element of `gradient` is shared out among the "
-                 "elements "
-                 "of x that made it, by their weights. Of x only the shape is used, sizes only for "
-                 "an aspect "
-                 "that is kept.")
-            .formula("dx[q] = sum over p of weight(p, q) * gradient[p]")
-            .mps("resizeWithGradientTensor:input:mode:centerResult:alignCorners:layout:name:")
-            .mps("resizeNearestWithGradientTensor:input:nearestRoundingMode:centerResult:"
-                 "alignCorners:"
-                 "layout:name:")
-            .mps("resizeBilinearWithGradientTensor:input:centerResult:alignCorners:layout:name:")
-            .mps("resizeWithGradientTensor:input:scaleOffsetTensor:mode:layout:name:")
-            .mps("resizeWithGradientTensor:input:scaleTensor:offsetTensor:mode:name:")
-            .mps("resizeNearestWithGradientTensor:input:scaleOffsetTensor:nearestRoundingMode:"
-                 "layout:name:")
-            .mps("resizeNearestWithGradientTensor:input:scaleTensor:offsetTensor:"
-                 "nearestRoundingMode:name:")
-            .mps("resizeBilinearWithGradientTensor:input:scaleOffsetTensor:layout:name:")
-            .mps("resizeBilinearWithGradientTensor:input:scaleTensor:offsetTensor:name:")
-            .input("gradient", kFloat, "T", "of resize's y")
-            .input("x", kFloat, "T", "of resize")
-            .optional("scales", bit(DType::kF32), "F", "[axes]")
-            .optional("offsets", bit(DType::kF32), "F", "[axes]")
-            .optional("roi", bit(DType::kF32), "F", "[2*axes]")
-            .output("dx"))
-        .infer(infer_resize_gradient)
-        .tolerance({.f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2, .f64 = 1e-10})
-        .sample({"nearest", {{1, 2, 8, 9}, {1, 2, 4, 5}}, {}})
-        .sample({"linear", {{1, 2, 8, 9}, {1, 2, 4, 5}}, {{"mode", "linear"}}})
-        .sample({"linear down align_corners",
-                 {{1, 2, 3, 4}, {1, 2, 7, 9}},
-                 {{"mode", "linear"}, {"coordinate", "align_corners"}}})
-        .sample({"cubic", {{2, 7}, {2, 4}}, {{"mode", "cubic"}, {"axes", Ints{1}}}})
-        .sample({"scale_offset",
-                 {{1, 6, 7}, {1, 4, 5}},
-                 {{"axes", Ints{1, 2}},
-                  {"scales", Floats{1.5, 2.0}},
-                  {"offsets", Floats{0.25, -1.0}},
-                  {"mode", "linear"},
-                  {"coordinate", "scale_offset"}}})
-        .sample({"empty", {{0, 4}, {0, 2}}, {{"mode", "linear"}}});
+OP(resize_gradient)
+    .doc(
+        "The gradient of resize to x: each element of `gradient` is shared out among the "
+        "elements "
+        "of x that made it, by their weights. Of x only the shape is used, sizes only for "
+        "an aspect "
+        "that is kept.")
+    .formula("dx[q] = sum over p of weight(p, q) * gradient[p]")
+    .mps("resizeWithGradientTensor:input:mode:centerResult:alignCorners:layout:name:")
+    .mps(
+        "resizeNearestWithGradientTensor:input:nearestRoundingMode:centerResult:"
+        "alignCorners:"
+        "layout:name:")
+    .mps("resizeBilinearWithGradientTensor:input:centerResult:alignCorners:layout:name:")
+    .mps("resizeWithGradientTensor:input:scaleOffsetTensor:mode:layout:name:")
+    .mps("resizeWithGradientTensor:input:scaleTensor:offsetTensor:mode:name:")
+    .mps(
+        "resizeNearestWithGradientTensor:input:scaleOffsetTensor:nearestRoundingMode:"
+        "layout:name:")
+    .mps(
+        "resizeNearestWithGradientTensor:input:scaleTensor:offsetTensor:"
+        "nearestRoundingMode:name:")
+    .mps("resizeBilinearWithGradientTensor:input:scaleOffsetTensor:layout:name:")
+    .mps("resizeBilinearWithGradientTensor:input:scaleTensor:offsetTensor:name:")
+    .input("gradient", kFloat, "T", "of resize's y")
+    .input("x", kFloat, "T", "of resize")
+    .optional("scales", bit(DType::kF32), "F", "[axes]")
+    .optional("offsets", bit(DType::kF32), "F", "[axes]")
+    .optional("roi", bit(DType::kF32), "F", "[2*axes]")
+    .output("dx")
+    .with(resize_attrs)
+    .infer(infer_resize_gradient)
+    .tolerance({.f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2, .f64 = 1e-10})
+    .sample({"nearest", {{1, 2, 8, 9}, {1, 2, 4, 5}}, {}})
+    .sample({"linear", {{1, 2, 8, 9}, {1, 2, 4, 5}}, {{"mode", "linear"}}})
+    .sample({"linear down align_corners",
+             {{1, 2, 3, 4}, {1, 2, 7, 9}},
+             {{"mode", "linear"}, {"coordinate", "align_corners"}}})
+    .sample({"cubic", {{2, 7}, {2, 4}}, {{"mode", "cubic"}, {"axes", Ints{1}}}})
+    .sample({"scale_offset",
+             {{1, 6, 7}, {1, 4, 5}},
+             {{"axes", Ints{1, 2}},
+              {"scales", Floats{1.5, 2.0}},
+              {"offsets", Floats{0.25, -1.0}},
+              {"mode", "linear"},
+              {"coordinate", "scale_offset"}}})
+    .sample({"empty", {{0, 4}, {0, 2}}, {{"mode", "linear"}}});
 
 }  // namespace anymps

@@ -10,8 +10,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 void infer_grid_sample(InferContext& ctx) { ctx.set(0, grid_sample_shape(ctx, 0)); }
 
 void infer_affine_grid(InferContext& ctx) {
@@ -36,27 +34,18 @@ void infer_affine_grid(InferContext& ctx) {
 }
 
 void infer_roi_align(InferContext& ctx) {
-  expect_rank(ctx, 0, 4, 4);
-  expect_rank(ctx, 1, 2, 2);
-  const Dims &x = ctx.shape(0), &rois = ctx.shape(1);
-  ctx.check(may_equal(rois[1], 4), "rois has shape {}, must be [rois, 4]", to_string(rois));
-  expect_shape(ctx, 2, {rois[0]});
+  expect_aligned_regions(ctx, 0);
   const int64_t height = ctx.attrs.i("output_height"), width = ctx.attrs.i("output_width");
   ctx.check(height > 0 && width > 0, "the output's size is {} x {}", height, width);
-  ctx.check(ctx.attrs.i("sampling_ratio") >= 0, "sampling_ratio is {}",
-            ctx.attrs.i("sampling_ratio"));
-  ctx.set(0, {rois[0], x[1], height, width});
+  ctx.set(0, {ctx.shape(1)[0], ctx.shape(0)[1], height, width});
 }
 
 void infer_max_roi_pool(InferContext& ctx) {
-  expect_rank(ctx, 0, 4, 4);
-  expect_rank(ctx, 1, 2, 2);
-  const Dims &x = ctx.shape(0), &rois = ctx.shape(1);
-  ctx.check(may_equal(rois[1], 5), "rois has shape {}, must be [rois, 5]", to_string(rois));
+  expect_regions(ctx, 0, 5);
   const Ints& pooled = ctx.attrs.ints("pooled_shape");
   ctx.check(pooled.size() == 2 && pooled[0] > 0 && pooled[1] > 0,
             "pooled_shape must be a height and a width");
-  ctx.set(0, {rois[0], x[1], pooled[0], pooled[1]});
+  ctx.set(0, {ctx.shape(1)[0], ctx.shape(0)[1], pooled[0], pooled[1]});
 }
 
 void infer_center_crop_pad(InferContext& ctx) {
@@ -105,6 +94,14 @@ GridAxis grid_axis(const Attrs& attrs, int64_t in, int64_t out) {
   return axis;
 }
 
+std::vector<GridAxis> grid_axes(const Attrs& attrs, const Shape& x, const Shape& y) {
+  const TensorAxes axes = tensor_axes(attrs, x.size());
+  std::vector<GridAxis> all;
+  for (size_t i = axes.spatial; i < axes.spatial + axes.count; ++i)
+    all.push_back(grid_axis(attrs, x[i], y[i]));
+  return all;
+}
+
 AlignedRegion::Rule aligned_regions(const Attrs& attrs, const Shape& x, const Shape& y) {
   return {.op = attrs.op()->name,
           .half_pixel = attrs.b("half_pixel"),
@@ -141,12 +138,10 @@ OP(grid_sample)
     .mps(
         "sampleGridWithSourceTensor:coordinateTensor:layout:normalizeCoordinates:"
         "relativeCoordinates:alignCorners:paddingMode:nearestRoundingMode:constantValue:name:")
-    .input("x", kFloat, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
-    .input("grid", kFloat, "G", "[N, output extents…, spatial axes]")
+    .with(grid_sample_inputs)
     .output("y")
     .with(grid_sample_attrs)
     .infer(infer_grid_sample)
-    .domain("grid", -1.5, 1.5)
     .tolerance({.f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2, .f64 = 1e-9})
     .sample({"linear", {{2, 3, 5, 6}, {2, 4, 7, 2}}, {}})
     .sample({"nearest", {{2, 3, 5, 6}, {2, 4, 7, 2}}, {{"mode", "nearest"}}})
@@ -184,9 +179,8 @@ OP(affine_grid)
         "theta of its image.")
     .formula("y[n,p] = theta[n] @ [p normalized, 1], innermost axis first")
     .input("theta", kFloat, "T", "[N, d, d+1]")
-    .optional("size", kIndex, "I", "[d+2]: batch, channels, spatial extents")
+    .ints("size", "used without the input", "I", "[d+2]: batch, channels, spatial extents")
     .output("y", "T", "[N, spatial extents…, d]")
-    .attr("size", Ints{}, "used without the input")
     .attr("align_corners", false)
     .infer(infer_affine_grid)
     .sample({"2d", {{2, 2, 3}, {4}}, {}, {{1, {2, 3, 4, 5}}}})
@@ -205,19 +199,13 @@ OP(roi_align)
         "an axis, 0: one for each element that it spans. Max takes the largest weighted corner, "
         "as ONNX does.")
     .formula("y[r,c,i,j] = mean of x[batch[r],c] interpolated at the samples of cell i,j")
-    .input("x", kFloat, "T", "[N, C, H, W]")
-    .input("rois", kFloat, "T", "[R, 4]")
-    .input("batch_indices", kIndex, "I", "[R]")
+    .with(roi_align_inputs)
     .output("y", "T", "[R, C, output_height, output_width]")
     .attr("mode", "avg", {"avg", "max"})
     .attr("output_height", 1)
     .attr("output_width", 1)
-    .attr("sampling_ratio", 0)
-    .attr("spatial_scale", 1.0)
-    .attr("half_pixel", true, "false: coordinates are not moved, regions are at least 1 wide")
+    .with(roi_align_samples)
     .infer(infer_roi_align)
-    .domain("rois", 0, 6)
-    .no_layout_tests()
     .sample({"avg",
              {{2, 3, 8, 9}, {3, 4}, {3}},
              {{"output_height", 3}, {"output_width", 4}, {"sampling_ratio", 2}},
@@ -253,14 +241,11 @@ OP(max_roi_pool)
         "The largest element of each cell of a grid over each region, whose corners are rounded to "
         "elements. Regions are [batch, x1, y1, x2, y2]; a cell outside of x gives 0.")
     .formula("y[r,c,i,j] = max of x[batch,c] over cell i,j")
-    .input("x", kFloat, "T", "[N, C, H, W]")
-    .input("rois", kFloat, "T", "[R, 5]")
+    .with(max_roi_pool_inputs)
     .output("y", "T", "[R, C, pooled height, pooled width]")
     .required("pooled_shape", AttrKind::kInts, "height and width")
     .attr("spatial_scale", 1.0)
     .infer(infer_max_roi_pool)
-    .domain("rois", 0, 1)
-    .no_layout_tests()
     .sample({"two regions",
              {{2, 3, 8, 9}, {2, 5}},
              {{"pooled_shape", Ints{2, 3}}, {"spatial_scale", 0.5}},
@@ -275,9 +260,8 @@ OP(center_crop_pad)
         "before and half after, an odd element after.")
     .formula("y = x's middle, or x in the middle of zeros")
     .input("x", kAny)
-    .optional("shape", kIndex, "I", "[axes]: the new extents")
+    .ints("shape", "used without the input", "I", "[axes]: the new extents")
     .output("y")
-    .attr("shape", Ints{}, "used without the input")
     .attr("axes", Ints{}, "empty: all")
     .facts(kMoves)
     .infer(infer_center_crop_pad)

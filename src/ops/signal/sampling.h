@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What grid_sample and its gradient have in common.
+// What sampling ops and their gradients have in common.
 #pragma once
 
 #include "ops/expect.h"
@@ -32,11 +32,53 @@ inline Dims grid_sample_shape(InferContext& ctx, size_t first) {
 
 // A spatial axis of x, `in` elements, that becomes one of `out` places.
 GridAxis grid_axis(const Attrs& attrs, int64_t in, int64_t out);
+// All of them.
+std::vector<GridAxis> grid_axes(const Attrs& attrs, const Shape& x, const Shape& y);
 // The regions of roi_align and max_roi_pool, and of their gradients: x is [images, channels,
 // height, width], y has the cells of a region in its last two axes.
 AlignedRegion::Rule aligned_regions(const Attrs& attrs, const Shape& x, const Shape& y);
 PooledRegion::Rule pooled_regions(const Attrs& attrs, const Shape& x, const Shape& y);
 
+// The images, [images, channels, height, width], are input `first`, the regions the one after it,
+// of so many numbers each.
+inline void expect_regions(const InferContext& ctx, size_t first, int64_t numbers) {
+  expect_rank(ctx, first, 4, 4);
+  expect_rank(ctx, first + 1, 2, 2);
+  const Dims& rois = ctx.shape(first + 1);
+  ctx.check(may_equal(rois[1], numbers), "rois has shape {}, must be [rois, {}]", to_string(rois),
+            numbers);
+}
+inline void expect_aligned_regions(const InferContext& ctx, size_t first) {
+  expect_regions(ctx, first, 4);
+  expect_shape(ctx, first + 2, {ctx.shape(first + 1)[0]});
+  ctx.check(ctx.attrs.i("sampling_ratio") >= 0, "sampling_ratio is {}",
+            ctx.attrs.i("sampling_ratio"));
+}
+
+// Parts of a record: inputs and how they are drawn, then attributes.
+inline OpWriter& grid_sample_inputs(OpWriter& op) {
+  return op.input("x", kFloat, "T", kImageDoc)
+      .input("grid", kFloat, "G", "[N, output extents…, spatial axes]")
+      .domain("grid", -1.5, 1.5);
+}
+inline OpWriter& roi_align_inputs(OpWriter& op) {
+  return op.input("x", kFloat, "T", "[N, C, H, W]")
+      .input("rois", kFloat, "T", "[R, 4]")
+      .input("batch_indices", kIndex, "I", "[R]")
+      .domain("rois", 0, 6)
+      .no_layout_tests();
+}
+inline OpWriter& roi_align_samples(OpWriter& op) {
+  return op.attr("sampling_ratio", 0)
+      .attr("spatial_scale", 1.0)
+      .attr("half_pixel", true, "false: coordinates are not moved, regions are at least 1 wide");
+}
+inline OpWriter& max_roi_pool_inputs(OpWriter& op) {
+  return op.input("x", kFloat, "T", "[N, C, H, W]")
+      .input("rois", kFloat, "T", "[R, 5]")
+      .domain("rois", 0, 1)
+      .no_layout_tests();
+}
 inline OpWriter& grid_sample_attrs(OpWriter& op) {
   return op.attr("mode", "linear", {"nearest", "linear", "cubic"})
       .attr("padding", "constant", {"constant", "border", "reflection", "reflect", "symmetric"})

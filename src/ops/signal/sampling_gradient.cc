@@ -8,36 +8,30 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 void infer_grid_sample_gradient(InferContext& ctx) {
   expect_shape(ctx, 0, grid_sample_shape(ctx, 1));
   ctx.set(0, ctx.shape(1));
   ctx.set(1, ctx.shape(2));
 }
 
-void infer_roi_align_gradient(InferContext& ctx) {
-  expect_rank(ctx, 1, 4, 4);
-  expect_rank(ctx, 2, 2, 2);
-  const Dims &x = ctx.shape(1), &rois = ctx.shape(2);
-  ctx.check(may_equal(rois[1], 4), "rois has shape {}, must be [rois, 4]", to_string(rois));
-  expect_shape(ctx, 3, {rois[0]});
-  ctx.check(ctx.attrs.i("sampling_ratio") >= 0, "sampling_ratio is {}",
-            ctx.attrs.i("sampling_ratio"));
+// The gradient has the cells of each region.
+void expect_cells(const InferContext& ctx) {
   expect_rank(ctx, 0, 4, 4);
-  expect_shape(ctx, 0, {rois[0], x[1], ctx.shape(0)[2], ctx.shape(0)[3]});
-  ctx.set(0, x);
-  ctx.set(1, rois);
+  const Dims& cells = ctx.shape(0);
+  expect_shape(ctx, 0, {ctx.shape(2)[0], ctx.shape(1)[1], cells[2], cells[3]});
+}
+
+void infer_roi_align_gradient(InferContext& ctx) {
+  expect_aligned_regions(ctx, 1);
+  expect_cells(ctx);
+  ctx.set(0, ctx.shape(1));
+  ctx.set(1, ctx.shape(2));
 }
 
 void infer_max_roi_pool_gradient(InferContext& ctx) {
-  expect_rank(ctx, 1, 4, 4);
-  expect_rank(ctx, 2, 2, 2);
-  const Dims &x = ctx.shape(1), &rois = ctx.shape(2);
-  ctx.check(may_equal(rois[1], 5), "rois has shape {}, must be [rois, 5]", to_string(rois));
-  expect_rank(ctx, 0, 4, 4);
-  expect_shape(ctx, 0, {rois[0], x[1], ctx.shape(0)[2], ctx.shape(0)[3]});
-  ctx.set(0, x);
+  expect_regions(ctx, 1, 5);
+  expect_cells(ctx);
+  ctx.set(0, ctx.shape(1));
 }
 
 constexpr Tolerance kSamplingTolerance{.f32 = 5e-5, .f16 = 1e-2, .bf16 = 6e-2, .f64 = 1e-9};
@@ -50,13 +44,11 @@ OP(grid_sample_gradient)
         "border or far outside of x, and for nearest elements, the grid's is 0.")
     .formula("dx[n,c,q] = sum of gradient[n,c,p] * weight(p, q); dgrid[n,p] by the weights' slopes")
     .input("gradient", kFloat, "T", "of grid_sample's y")
-    .input("x", kFloat, "T", "[N, C, spatial…], or [N, spatial…, C] for channels_last")
-    .input("grid", kFloat, "G", "[N, output extents…, spatial axes]")
+    .with(grid_sample_inputs)
     .output("dx")
     .output("dgrid", "G")
     .with(grid_sample_attrs)
     .infer(infer_grid_sample_gradient)
-    .domain("grid", -1.5, 1.5)
     .tolerance(kSamplingTolerance)
     .sample({"linear", {{2, 3, 4, 7}, {2, 3, 5, 6}, {2, 4, 7, 2}}, {}})
     .sample({"nearest", {{2, 3, 4, 7}, {2, 3, 5, 6}, {2, 4, 7, 2}}, {{"mode", "nearest"}}})
@@ -78,20 +70,13 @@ OP(roi_align_gradient)
         "where the region decides it, is taken as it is.")
     .formula("dx[batch[r],c,q] = sum of gradient[r,c,i,j] * weight(r, i, j, q) / samples")
     .input("gradient", kFloat, "T", "of roi_align's y")
-    .input("x", kFloat, "T", "[N, C, H, W]")
-    .input("rois", kFloat, "T", "[R, 4]")
-    .input("batch_indices", kIndex, "I", "[R]")
-    .output("dx")
-    .output("drois")
+    .with(roi_align_inputs)
+    .outputs({"dx", "drois"})
     .attr("mode", "avg", {"avg", "max"})
-    .attr("sampling_ratio", 0)
-    .attr("spatial_scale", 1.0)
-    .attr("half_pixel", true, "false: coordinates are not moved, regions are at least 1 wide")
+    .with(roi_align_samples)
     .reference_only("rare: nobody has needed it fast")
     .infer(infer_roi_align_gradient)
-    .domain("rois", 0, 6)
     .tolerance(kSamplingTolerance)
-    .no_layout_tests()
     .sample({"avg",
              {{3, 3, 3, 4}, {2, 3, 8, 9}, {3, 4}, {3}},
              {{"sampling_ratio", 2}},
@@ -112,15 +97,12 @@ OP(max_roi_pool_gradient)
         "of its cell. Regions are rounded, so they have none.")
     .formula("dx[argmax of cell r,i,j] += gradient[r,c,i,j]")
     .input("gradient", kFloat, "T", "of max_roi_pool's y")
-    .input("x", kFloat, "T", "[N, C, H, W]")
-    .input("rois", kFloat, "T", "[R, 5]")
+    .with(max_roi_pool_inputs)
     .output("dx")
     .attr("spatial_scale", 1.0)
     .reference_only("rare: nobody has needed it fast")
     .infer(infer_max_roi_pool_gradient)
-    .domain("rois", 0, 1)
     .tolerance(kSamplingTolerance)
-    .no_layout_tests()
     .sample({"two regions",
              {{2, 3, 2, 3}, {2, 3, 8, 9}, {2, 5}},
              {{"spatial_scale", 0.5}},

@@ -4,8 +4,6 @@
 
 namespace anymps {
 
-using Ints = std::vector<int64_t>;
-
 // y[n, p] = theta[n] @ [p, 1]: the places p are those of the identity.
 GRADIENT(affine_grid) {
   const Term theta = ctx.x(0), dy = ctx.dy();

@@ -12,8 +12,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 // The axes that are transformed; nothing while they are not known.
 std::optional<Ints> fft_axes(const InferContext& ctx) {
   const std::optional<Ints> given = numbers(ctx.ints(1, "axes"));
@@ -28,31 +26,28 @@ void infer_fft(InferContext& ctx) {
   ctx.set(0, DType::kC64, x);
 }
 
-void infer_real_to_hermitean(InferContext& ctx) {
+// The last of the axes is another one in y; which is open while the axes are not known.
+template <typename Fn>
+void infer_half_spectrum(InferContext& ctx, DType dtype, Fn change) {
   Dims y = ctx.shape(0);
-  const std::optional<Ints> axes = fft_axes(ctx);
-  if (!axes) {
+  if (const std::optional<Ints> axes = fft_axes(ctx))
+    change(y[static_cast<size_t>(axes->back())], axes->back());
+  else
     for (size_t i = 0; i < y.size(); ++i) y[i] = ctx.fresh(std::to_string(i));
-    return ctx.set(0, DType::kC64, std::move(y));
-  }
-  Dim& last = y[static_cast<size_t>(axes->back())];
-  last = floor_div(last, 2) + 1;
-  ctx.set(0, DType::kC64, std::move(y));
+  ctx.set(0, dtype, std::move(y));
+}
+
+void infer_real_to_hermitean(InferContext& ctx) {
+  infer_half_spectrum(ctx, DType::kC64, [](Dim& last, int64_t) { last = floor_div(last, 2) + 1; });
 }
 
 void infer_hermitean_to_real(InferContext& ctx) {
-  Dims y = ctx.shape(0);
-  const std::optional<Ints> axes = fft_axes(ctx);
-  if (!axes) {
-    for (size_t i = 0; i < y.size(); ++i) y[i] = ctx.fresh(std::to_string(i));
-    return ctx.set(0, DType::kF32, std::move(y));
-  }
-  Dim& last = y[static_cast<size_t>(axes->back())];
-  ctx.check(!last.is(0), "axis {} is empty", axes->back());
-  last = (last - 1) * 2 + (ctx.attrs.b("round_to_odd") ? 1 : 0);
-  ctx.check(!last.known() || last.value() > 0,
-            "axis {} of one element has no real signal of even length", axes->back());
-  ctx.set(0, DType::kF32, std::move(y));
+  infer_half_spectrum(ctx, DType::kF32, [&](Dim& last, int64_t axis) {
+    ctx.check(!last.is(0), "axis {} is empty", axis);
+    last = (last - 1) * 2 + (ctx.attrs.b("round_to_odd") ? 1 : 0);
+    ctx.check(!last.known() || last.value() > 0,
+              "axis {} of one element has no real signal of even length", axis);
+  });
 }
 
 // An integer scalar: input i's, if it is there, else the attribute's.
@@ -131,7 +126,7 @@ void infer_mel(InferContext& ctx) {
            bins ? *bins : ctx.fresh("bins")});
 }
 
-OpWriter& with_fft(OpWriter& op) {
+OpWriter& fft_attrs(OpWriter& op) {
   return op.optional("axes", kIndex, "I", "wins over the attribute")
       .output("y", "", "")
       .attr("axes", Ints{-1}, "the axes that are transformed")
@@ -148,7 +143,9 @@ double fft_cost(const Attrs&, const std::vector<Shape>& in, const std::vector<Sh
   return 5 * count * std::log2(std::max(count, 2.0));
 }
 
-constexpr Tolerance kSignalTolerance{.f32 = 1e-5, .f16 = 3e-3, .bf16 = 3e-2, .f64 = 1e-9};
+OpWriter& spectrum(OpWriter& op) {
+  return op.cost(fft_cost).tolerance({.f32 = 1e-5, .f16 = 3e-3, .bf16 = 3e-2, .f64 = 1e-9});
+}
 
 }  // namespace
 
@@ -171,65 +168,64 @@ SpectrumPlan dft_plan(const Attrs& attrs, const Shape& x, const Shape& y, int64_
                            attrs.b("onesided"));
 }
 
-static const OpWriter kFft =
-    with_fft(OpWriter("fft", __FILE__)
-                 .doc("The discrete Fourier transform over one or several axes of any lengths.")
-                 .formula("y[k] = scale * sum over j of x[j] * exp(-+2*pi*i*j*k/n)")
-                 .mps("fastFourierTransformWithTensor:axes:descriptor:name:")
-                 .mps("fastFourierTransformWithTensor:axesTensor:descriptor:name:")
-                 .input("x", bit(DType::kC64) | bit(DType::kF32), "T", "complex or real"))
-        .infer(infer_fft)
-        .cost(fft_cost)
-        .tolerance(kSignalTolerance)
-        .sample({"8", {{3, 8}}, {}})
-        .sample({"7 inverse", {{2, 7}}, {{"inverse", true}, {"scaling", "size"}}})
-        .sample({"60", {{60}}, {{"scaling", "unitary"}}})
-        .sample({"prime", {{2, 37}}, {}})
-        .sample({"large prime", {{263}}, {{"inverse", true}}})
-        .sample({"first axis", {{6, 5}}, {{"axes", Ints{0}}}})
-        .sample({"two axes", {{3, 4, 5}}, {{"axes", Ints{0, 2}}}})
-        .sample({"axes input", {{4, 6}, {1}}, {}, {{1, {0}}}})
-        .sample({"one", {{3, 1}}, {}})
-        .sample({"empty", {{0, 4}}, {}});
+OP(fft)
+    .doc("The discrete Fourier transform over one or several axes of any lengths.")
+    .formula("y[k] = scale * sum over j of x[j] * exp(-+2*pi*i*j*k/n)")
+    .mps("fastFourierTransformWithTensor:axes:descriptor:name:")
+    .mps("fastFourierTransformWithTensor:axesTensor:descriptor:name:")
+    .input("x", bit(DType::kC64) | bit(DType::kF32), "T", "complex or real")
+    .with(fft_attrs)
+    .infer(infer_fft)
+    .with(spectrum)
+    .sample({"8", {{3, 8}}, {}})
+    .sample({"7 inverse", {{2, 7}}, {{"inverse", true}, {"scaling", "size"}}})
+    .sample({"60", {{60}}, {{"scaling", "unitary"}}})
+    .sample({"prime", {{2, 37}}, {}})
+    .sample({"large prime", {{263}}, {{"inverse", true}}})
+    .sample({"first axis", {{6, 5}}, {{"axes", Ints{0}}}})
+    .sample({"two axes", {{3, 4, 5}}, {{"axes", Ints{0, 2}}}})
+    .sample({"axes input", {{4, 6}, {1}}, {}, {{1, {0}}}})
+    .sample({"one", {{3, 1}}, {}})
+    .sample({"empty", {{0, 4}}, {}});
 
-static const OpWriter kRealFft =
-    with_fft(OpWriter("real_to_hermitean_fft", __FILE__)
-                 .doc("The Fourier transform of real numbers. Along the last of the axes only the "
-                      "first n/2+1 results are kept: the others are their conjugates.")
-                 .formula("y[k] = scale * sum over j of x[j] * exp(-+2*pi*i*j*k/n), k <= n/2")
-                 .mps("realToHermiteanFFTWithTensor:axes:descriptor:name:")
-                 .mps("realToHermiteanFFTWithTensor:axesTensor:descriptor:name:")
-                 .input("x", bit(DType::kF32)))
-        .infer(infer_real_to_hermitean)
-        .cost(fft_cost)
-        .tolerance(kSignalTolerance)
-        .sample({"8", {{3, 8}}, {}})
-        .sample({"9", {{2, 9}}, {{"scaling", "unitary"}}})
-        .sample({"two axes", {{4, 6}}, {{"axes", Ints{1, 0}}}})
-        .sample({"three axes", {{3, 4, 5}}, {{"axes", Ints{0, 1, 2}}}})
-        .sample({"axes input", {{4, 6}, {1}}, {}, {{1, {0}}}})
-        .sample({"one", {{3, 1}}, {}})
-        .sample({"empty", {{0, 4}}, {}});
+OP(real_to_hermitean_fft)
+    .doc(
+        "The Fourier transform of real numbers. Along the last of the axes only the "
+        "first n/2+1 results are kept: the others are their conjugates.")
+    .formula("y[k] = scale * sum over j of x[j] * exp(-+2*pi*i*j*k/n), k <= n/2")
+    .mps("realToHermiteanFFTWithTensor:axes:descriptor:name:")
+    .mps("realToHermiteanFFTWithTensor:axesTensor:descriptor:name:")
+    .input("x", bit(DType::kF32))
+    .with(fft_attrs)
+    .infer(infer_real_to_hermitean)
+    .with(spectrum)
+    .sample({"8", {{3, 8}}, {}})
+    .sample({"9", {{2, 9}}, {{"scaling", "unitary"}}})
+    .sample({"two axes", {{4, 6}}, {{"axes", Ints{1, 0}}}})
+    .sample({"three axes", {{3, 4, 5}}, {{"axes", Ints{0, 1, 2}}}})
+    .sample({"axes input", {{4, 6}, {1}}, {}, {{1, {0}}}})
+    .sample({"one", {{3, 1}}, {}})
+    .sample({"empty", {{0, 4}}, {}});
 
-static const OpWriter kHermitean =
-    with_fft(OpWriter("hermitean_to_real_fft", __FILE__)
-                 .doc("The real numbers whose Fourier transform, or inverse, x is: along the last "
-                      "of the axes x holds the first n/2+1 elements, the others being their "
-                      "conjugates. n is 2*(extent-1), or one more with round_to_odd.")
-                 .formula("y[k] = scale * sum over j of x'[j] * exp(-+2*pi*i*j*k/n)")
-                 .mps("HermiteanToRealFFTWithTensor:axes:descriptor:name:")
-                 .mps("HermiteanToRealFFTWithTensor:axesTensor:descriptor:name:")
-                 .input("x", bit(DType::kC64)))
-        .attr("round_to_odd", false)
-        .infer(infer_hermitean_to_real)
-        .cost(fft_cost)
-        .tolerance(kSignalTolerance)
-        .sample({"8", {{3, 5}}, {{"inverse", true}, {"scaling", "size"}}})
-        .sample({"9", {{2, 5}}, {{"inverse", true}, {"round_to_odd", true}}})
-        .sample({"two axes", {{4, 6}}, {{"axes", Ints{0, 1}}}})
-        .sample({"axes input", {{4, 6}, {1}}, {}, {{1, {0}}}})
-        .sample({"one", {{3, 1}}, {{"round_to_odd", true}}})
-        .sample({"empty", {{0, 4}}, {}});
+OP(hermitean_to_real_fft)
+    .doc(
+        "The real numbers whose Fourier transform, or inverse, x is: along the last "
+        "of the axes x holds the first n/2+1 elements, the others being their "
+        "conjugates. n is 2*(extent-1), or one more with round_to_odd.")
+    .formula("y[k] = scale * sum over j of x'[j] * exp(-+2*pi*i*j*k/n)")
+    .mps("HermiteanToRealFFTWithTensor:axes:descriptor:name:")
+    .mps("HermiteanToRealFFTWithTensor:axesTensor:descriptor:name:")
+    .input("x", bit(DType::kC64))
+    .with(fft_attrs)
+    .attr("round_to_odd", false)
+    .infer(infer_hermitean_to_real)
+    .with(spectrum)
+    .sample({"8", {{3, 5}}, {{"inverse", true}, {"scaling", "size"}}})
+    .sample({"9", {{2, 5}}, {{"inverse", true}, {"round_to_odd", true}}})
+    .sample({"two axes", {{4, 6}}, {{"axes", Ints{0, 1}}}})
+    .sample({"axes input", {{4, 6}, {1}}, {}, {{1, {0}}}})
+    .sample({"one", {{3, 1}}, {{"round_to_odd", true}}})
+    .sample({"empty", {{0, 4}}, {}});
 
 OP(dft)
     .doc(
@@ -239,16 +235,13 @@ OP(dft)
         "length even unless given.")
     .formula("y[k] = sum over j of x[j] * exp(-2*pi*i*j*k/n); 1/n * exp(+…) for the inverse")
     .input("x", kFloat, "T", "[…, signal, …, 1 or 2]")
-    .optional("length", kIndex, "I", "a scalar")
-    .optional("axis", kIndex, "A", "a scalar")
+    .integer("length", 0, "used without the input; 0: the signal's own", "I", "a scalar")
+    .integer("axis", -2, "used without the input", "A", "a scalar")
     .output("y", "T", "[…, 2]; [..., 1] for the inverse of a onesided transform")
-    .attr("length", 0, "used without the input; 0: the signal's own")
-    .attr("axis", -2, "used without the input")
     .attr("inverse", false)
     .attr("onesided", false)
     .infer(infer_dft)
-    .cost(fft_cost)
-    .tolerance(kSignalTolerance)
+    .with(spectrum)
     .sample({"real", {{2, 10, 1}}, {}})
     .sample({"complex", {{2, 12, 2}}, {}})
     .sample({"axis 0 onesided", {{10, 3, 1}}, {{"axis", 0}, {"onesided", true}}})
@@ -268,16 +261,13 @@ OP(stft)
         "filled up with 0.")
     .formula("y[n,f,k] = sum over j of signal[n,f*step+j] * window[j] * exp(-2*pi*i*j*k/length)")
     .input("signal", kFloat, "T", "[batch, samples, 1 or 2] or [batch, samples]")
-    .optional("frame_step", kIndex, "I", "a scalar")
+    .integer("frame_step", 1, "used without the input", "I", "a scalar")
     .optional("window", kFloat, "T", "[window length]")
-    .optional("frame_length", kIndex, "L", "a scalar")
+    .integer("frame_length", 0, "used without the input; 0: as said above", "L", "a scalar")
     .output("y", "T", "[batch, frames, bins, 2]")
-    .attr("frame_step", 1, "used without the input")
-    .attr("frame_length", 0, "used without the input; 0: as said above")
     .attr("onesided", true, "the first length/2+1 bins")
     .infer(infer_stft)
-    .cost(fft_cost)
-    .tolerance(kSignalTolerance)
+    .with(spectrum)
     .sample({"window", {{2, 32, 1}, {}, {8}}, {}, {{1, {4}}}})
     .sample({"length", {{1, 33, 1}, {}, {-1}, {}}, {{"onesided", false}}, {{1, {5}}, {3, {9}}}})
     .sample({"complex",
@@ -293,9 +283,8 @@ OP(window)
     .formula(
         "hann: sin(pi*i/n)^2; hamming: 25/46 - 21/46*cos(2*pi*i/n); blackman: "
         "0.42 - 0.5*cos(2*pi*i/n) + 0.08*cos(4*pi*i/n)")
-    .optional("size", kIndex, "I", "a scalar")
+    .integer("size", 0, "used without the input", "I", "a scalar")
     .output("y", "")
-    .attr("size", 0, "used without the input")
     .attr("kind", "hann", {"hann", "hamming", "blackman"})
     .attr("periodic", true)
     .attr("dtype", DType::kF32)

@@ -9,8 +9,6 @@ namespace anymps {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 NamedAttrs other_sign(GradientContext& ctx, const Ints& axes) {
   return {{"axes", axes},
           {"inverse", !ctx.attrs().b("inverse")},

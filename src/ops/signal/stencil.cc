@@ -35,6 +35,23 @@ Stencil stencil_of(const Attrs& attrs, const Shape& in, const Shape& window) {
                        in, window);
 }
 
+void check_border(const InferContext& ctx, const Dims& in) {
+  if (ctx.attrs.s("border") == "constant") return;
+  for (const Dim& extent : in)
+    ctx.check(!extent.is(0), "an empty axis has no border of mode {}", ctx.attrs.s("border"));
+}
+
+OpWriter& stencil_attrs(OpWriter& op) {
+  return op.attr("strides", kNoInts, "one an axis; none: 1")
+      .attr("dilations", kNoInts, "one an axis; none: 1")
+      .attr("padding", "explicit", {"explicit", "valid", "same_upper", "same_lower", "offset"},
+            "where the first window begins and how many there are; offset: as many as same")
+      .attr("pads", kNoInts, "of padding explicit: the begins of all axes, then the ends")
+      .attr("offsets", kNoInts, "of padding offset: where the first window begins")
+      .attr("border", "constant", {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"})
+      .attr("value", 0.0, "of a constant border");
+}
+
 OP(stencil)
     .doc(
         "A reduction of x times weights over a window of the last axes, one for each of the "
@@ -46,14 +63,7 @@ OP(stencil)
     .input("weights", kFloat)
     .output("y")
     .attr("reduce", "sum", {"sum", "product", "min", "max", "arg_min", "arg_max"})
-    .attr("strides", kNoInts, "one an axis; none: 1")
-    .attr("dilations", kNoInts, "one an axis; none: 1")
-    .attr("padding", "explicit", {"explicit", "valid", "same_upper", "same_lower", "offset"},
-          "where the first window begins and how many there are; offset: as many as same")
-    .attr("pads", kNoInts, "of padding explicit: the begins of all axes, then the ends")
-    .attr("offsets", kNoInts, "of padding offset: where the first window begins")
-    .attr("border", "constant", {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"})
-    .attr("value", 0.0, "of a constant border")
+    .with(stencil_attrs)
     .infer([](InferContext& ctx) {
       expect_rank(ctx, 1, 1, ctx.rank(0));
       Dims shape = ctx.shape(0);
@@ -67,25 +77,23 @@ OP(stencil)
       const std::string& reduce = ctx.attrs.s("reduce");
       const bool place = reduce == "arg_min" || reduce == "arg_max";
       ctx.set(0, place ? std::optional(DType::kI64) : std::nullopt, std::move(shape));
-      if (ctx.attrs.s("border") != "constant")
-        for (const Dim& extent : in)
-          ctx.check(!extent.is(0), "an empty axis has no border of mode {}", ctx.attrs.s("border"));
+      check_border(ctx, in);
     })
     .sample({"valid", {{5, 6}, {2, 3}}, {}})
     .sample({"same", {{2, 5, 6}, {3, 2}}, {{"padding", "same_upper"}}})
     .sample({"image",
              {{1, 2, 5, 6}, {1, 1, 3, 3}},
-             {{"pads", std::vector<int64_t>{0, 0, 1, 1, 0, 0, 1, 1}}, {"border", "edge"}}})
+             {{"pads", Ints{0, 0, 1, 1, 0, 0, 1, 1}}, {"border", "edge"}}})
     .sample({"max",
              {{7}, {3}},
              {{"reduce", "max"}, {"padding", "same_lower"}, {"border", "reflect"}}})
-    .sample({"min", {{7}, {3}}, {{"reduce", "min"}, {"strides", std::vector<int64_t>{2}}}})
+    .sample({"min", {{7}, {3}}, {{"reduce", "min"}, {"strides", Ints{2}}}})
     .sample({"product",
              {{8}, {2}},
              {{"reduce", "product"},
-              {"dilations", std::vector<int64_t>{3}},
+              {"dilations", Ints{3}},
               {"padding", "offset"},
-              {"offsets", std::vector<int64_t>{-1}},
+              {"offsets", Ints{-1}},
               {"border", "wrap"}}})
     .sample({"arg_max", {{6}, {3}}, {{"reduce", "arg_max"}}})
     .sample({"arg_min",

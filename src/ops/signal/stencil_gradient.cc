@@ -19,9 +19,7 @@ void infer_stencil_gradient(InferContext& ctx) {
     for (size_t i = 0; i < in.size(); ++i) y[lead + i] = out[i];
     expect_shape(ctx, 0, y);
   }
-  if (ctx.attrs.s("border") != "constant")
-    for (const Dim& extent : in)
-      ctx.check(!extent.is(0), "an empty axis has no border of mode {}", ctx.attrs.s("border"));
+  check_border(ctx, in);
   ctx.set(0, x);
   ctx.set(1, weights);
 }
@@ -36,17 +34,9 @@ OP(stencil_gradient)
     .input("gradient", kFloat, "T", "of stencil's y")
     .input("x", kFloat)
     .input("weights", kFloat)
-    .output("dx")
-    .output("dweights")
+    .outputs({"dx", "dweights"})
     .attr("reduce", "sum", {"sum", "product", "min", "max"})
-    .attr("strides", kNoInts, "one an axis; none: 1")
-    .attr("dilations", kNoInts, "one an axis; none: 1")
-    .attr("padding", "explicit", {"explicit", "valid", "same_upper", "same_lower", "offset"},
-          "where the first window begins and how many there are; offset: as many as same")
-    .attr("pads", kNoInts, "of padding explicit: the begins of all axes, then the ends")
-    .attr("offsets", kNoInts, "of padding offset: where the first window begins")
-    .attr("border", "constant", {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"})
-    .attr("value", 0.0, "of a constant border")
+    .with(stencil_attrs)
     .reference_only("rare: nobody has needed it fast")
     .infer(infer_stencil_gradient)
     .tolerance({.f32 = 5e-5, .f16 = 1e-2, .bf16 = 6e-2, .f64 = 1e-10})
@@ -59,10 +49,7 @@ OP(stencil_gradient)
              {{"reduce", "max"}, {"padding", "same_lower"}, {"border", "reflect"}}})
     .sample({"product",
              {{8}, {8}, {2}},
-             {{"reduce", "product"},
-              {"padding", "offset"},
-              {"offsets", std::vector<int64_t>{-1}},
-              {"value", 3.0}}})
+             {{"reduce", "product"}, {"padding", "offset"}, {"offsets", Ints{-1}}, {"value", 3.0}}})
     .sample({"empty", {{0, 4}, {0, 6}, {3}}, {}});
 
 NO_GRADIENT(stencil_gradient, "stencils have no second gradient");

@@ -23,6 +23,14 @@ namespace math {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// c[0] * x^(N-1) + … + c[N-1]
+template <class D, class V, size_t N>
+HWY_INLINE V polynomial(D d, V x, const float (&c)[N]) {
+  V y = hn::Set(d, c[0]);
+  for (size_t i = 1; i < N; ++i) y = hn::MulAdd(y, x, hn::Set(d, c[i]));
+  return y;
+}
+
 // Lanes outside `good` are computed one by one with the scalar function.
 template <class D, class V, class M, typename F>
 HWY_INLINE V patch(D d, V x, V y, M good, F scalar) {
@@ -46,11 +54,8 @@ HWY_INLINE V odd(D d, V x, V y) {
 // e^r - 1 for |r| <= ln(2) / 2.
 template <class D, class V>
 HWY_INLINE V expm1_reduced(D d, V r) {
-  V q = hn::Set(d, 0.001393454452f);
-  q = hn::MulAdd(q, r, hn::Set(d, 0.008363776467f));
-  q = hn::MulAdd(q, r, hn::Set(d, 0.04166645678f));
-  q = hn::MulAdd(q, r, hn::Set(d, 0.1666657336f));
-  q = hn::MulAdd(q, r, hn::Set(d, 0.5000000014f));
+  const V q = polynomial(
+      d, r, {0.001393454452f, 0.008363776467f, 0.04166645678f, 0.1666657336f, 0.5000000014f});
   return hn::MulAdd(hn::Mul(r, r), q, r);
 }
 
@@ -172,16 +177,10 @@ HWY_INLINE V softplus(D d, V x) {
 template <class D, class V>
 HWY_INLINE V erfc_tail(D d, V ax) {
   const V x = hn::Min(hn::Set(d, 6.0f), ax);
-  V q = hn::Set(d, -8.456781657e-08f);
-  q = hn::MulAdd(q, x, hn::Set(d, 3.377837956e-06f));
-  q = hn::MulAdd(q, x, hn::Set(d, -6.117123974e-05f));
-  q = hn::MulAdd(q, x, hn::Set(d, 0.0006684048397f));
-  q = hn::MulAdd(q, x, hn::Set(d, -0.004958674309f));
-  q = hn::MulAdd(q, x, hn::Set(d, 0.02674199013f));
-  q = hn::MulAdd(q, x, hn::Set(d, -0.110341606f));
-  q = hn::MulAdd(q, x, hn::Set(d, 0.3682100439f));
-  q = hn::MulAdd(q, x, hn::Set(d, -1.13014439f));
-  q = hn::MulAdd(q, x, hn::Set(d, 0.0002766205909f));
+  const V q = polynomial(
+      d, x,
+      {-8.456781657e-08f, 3.377837956e-06f, -6.117123974e-05f, 0.0006684048397f, -0.004958674309f,
+       0.02674199013f, -0.110341606f, 0.3682100439f, -1.13014439f, 0.0002766205909f});
   return exp(d, hn::NegMulAdd(x, x, q));
 }
 
@@ -189,14 +188,9 @@ HWY_INLINE V erfc_tail(D d, V ax) {
 template <class D, class V>
 HWY_INLINE V erf_center(D d, V x) {
   const V s = hn::Mul(x, x);
-  V p = hn::Set(d, -9.673590851e-06f);
-  p = hn::MulAdd(p, s, hn::Set(d, 0.000112682539f));
-  p = hn::MulAdd(p, s, hn::Set(d, -0.000848439655f));
-  p = hn::MulAdd(p, s, hn::Set(d, 0.005221053412f));
-  p = hn::MulAdd(p, s, hn::Set(d, -0.02686543831f));
-  p = hn::MulAdd(p, s, hn::Set(d, 0.1128378262f));
-  p = hn::MulAdd(p, s, hn::Set(d, -0.3761263848f));
-  p = hn::MulAdd(p, s, hn::Set(d, 1.128379167f));
+  const V p = polynomial(d, s,
+                         {-9.673590851e-06f, 0.000112682539f, -0.000848439655f, 0.005221053412f,
+                          -0.02686543831f, 0.1128378262f, -0.3761263848f, 1.128379167f});
   return hn::Mul(x, p);
 }
 
@@ -214,14 +208,9 @@ HWY_INLINE V erf(D d, V x) {
 template <class D, class V>
 HWY_INLINE V log_erfc_far(D d, V z) {
   const V t = hn::Sub(z, hn::Set(d, 7.3f));
-  V q = hn::Set(d, -9.706257658e-08f);
-  q = hn::MulAdd(q, t, hn::Set(d, 9.121660435e-07f));
-  q = hn::MulAdd(q, t, hn::Set(d, -7.317086422e-06f));
-  q = hn::MulAdd(q, t, hn::Set(d, 7.308870582e-05f));
-  q = hn::MulAdd(q, t, hn::Set(d, -0.0007706541682f));
-  q = hn::MulAdd(q, t, hn::Set(d, 0.008893319208f));
-  q = hn::MulAdd(q, t, hn::Set(d, -0.1345284761f));
-  return hn::MulAdd(q, t, hn::Set(d, -2.569411686f));
+  return polynomial(d, t,
+                    {-9.706257658e-08f, 9.121660435e-07f, -7.317086422e-06f, 7.308870582e-05f,
+                     -0.0007706541682f, 0.008893319208f, -0.1345284761f, -2.569411686f});
 }
 
 // x Φ(x), Φ the normal distribution. One polynomial for ln(erfc(z)) + z^2 on [0, 4.5] serves both
@@ -232,17 +221,10 @@ HWY_INLINE V gelu(D d, V x) {
   const V z = hn::Abs(hn::Mul(x, hn::Set(d, 0.70710678118f)));
   const V top = hn::Set(d, 4.5f), one = hn::Set(d, 1.0f);
   const V t = hn::Sub(hn::Min(top, z), hn::Set(d, 2.25f));
-  V q = hn::Set(d, -1.962011977e-07f);
-  q = hn::MulAdd(q, t, hn::Set(d, 4.882009872e-07f));
-  q = hn::MulAdd(q, t, hn::Set(d, 2.839944355e-06f));
-  q = hn::MulAdd(q, t, hn::Set(d, -1.973910745e-05f));
-  q = hn::MulAdd(q, t, hn::Set(d, 0.0001005441871f));
-  q = hn::MulAdd(q, t, hn::Set(d, -0.0005475881576f));
-  q = hn::MulAdd(q, t, hn::Set(d, 0.002773822615f));
-  q = hn::MulAdd(q, t, hn::Set(d, -0.01331926233f));
-  q = hn::MulAdd(q, t, hn::Set(d, 0.06513135608f));
-  q = hn::MulAdd(q, t, hn::Set(d, -0.382912086f));
-  q = hn::MulAdd(q, t, hn::Set(d, -1.464959821f));
+  V q = polynomial(d, t,
+                   {-1.962011977e-07f, 4.882009872e-07f, 2.839944355e-06f, -1.973910745e-05f,
+                    0.0001005441871f, -0.0005475881576f, 0.002773822615f, -0.01331926233f,
+                    0.06513135608f, -0.382912086f, -1.464959821f});
   if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Lt(x, hn::Set(d, -6.3639610f)))))
     q = hn::IfThenElse(hn::Gt(z, top), log_erfc_far(d, hn::Min(hn::Set(d, 10.1f), z)), q);
   const V tail = hn::Mul(hn::Set(d, 0.5f), exp(d, hn::NegMulAdd(z, z, q)));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/common/row_ops.h"
 
-#include <cstring>
 #include <limits>
 
 #include "drivers/cpu/isa.h"
@@ -10,29 +9,14 @@
 #include "drivers/cpu/all_targets.h"
 
 #include "drivers/cpu/common/math-inl.h"
+#include "drivers/cpu/common/parts-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using Tag = hn::ScalableTag<float>;
-using V = hn::Vec<Tag>;
 constexpr size_t kMaxLanes = hn::MaxLanes(Tag());
 constexpr float kInf = std::numeric_limits<float>::infinity();
-
-HWY_INLINE V load_part(Tag d, const float* from, size_t n, float rest) {
-  alignas(64) float buffer[kMaxLanes];
-  hn::Store(hn::Set(d, rest), d, buffer);
-  std::memcpy(buffer, from, n * sizeof(float));
-  return hn::Load(d, buffer);
-}
-HWY_INLINE void store_part(V v, Tag d, float* to, size_t n) {
-  alignas(64) float buffer[kMaxLanes];
-  hn::Store(v, d, buffer);
-  std::memcpy(to, buffer, n * sizeof(float));
-}
 
 // F has `neutral`, `take(acc, x)` for elements, `join(a, b)` for partial results, `across` for
 // lanes.
@@ -211,8 +195,7 @@ RowOps row_ops_here() {
           affine};
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

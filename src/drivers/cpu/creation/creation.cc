@@ -5,15 +5,15 @@
 #include <cstring>
 
 #include "drivers/cpu/common/by_size.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "semantics/elements.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-KernelPtr make_range(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(range, "plain") {
   const TensorDesc& y = request.out();
   if (!y.contiguous()) return refuse(why, "y is not contiguous");
   return make_kernel([dtype = y.dtype, count = y.count()](const KernelArgs& args) {
@@ -35,7 +35,7 @@ KernelPtr make_range(const KernelRequest& request, std::string& why) {
   });
 }
 
-KernelPtr make_fill(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(fill, "plain") {
   const TensorDesc& y = request.out();
   if (!y.contiguous()) return refuse(why, "y is not contiguous");
   if (!contains(kAny, y.dtype)) return refuse(why, fmt::format("dtype {}", name(y.dtype)));
@@ -57,7 +57,7 @@ KernelPtr make_fill(const KernelRequest& request, std::string& why) {
   });
 }
 
-KernelPtr make_eye_like(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(eye_like, "plain") {
   const TensorDesc& y = request.out();
   if (!y.contiguous()) return refuse(why, "y is not contiguous");
   const int64_t rows = y.shape[0], columns = y.shape[1];
@@ -100,7 +100,7 @@ KernelPtr make_one_hot_typed(const KernelRequest& request, int64_t axis) {
   });
 }
 
-KernelPtr make_one_hot(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(one_hot, "lines") {
   const TensorDesc &indices = request.in(0), &y = request.out();
   if (!indices.contiguous() || !y.contiguous())
     return refuse(why, "indices or y are not contiguous");
@@ -112,11 +112,6 @@ KernelPtr make_one_hot(const KernelRequest& request, std::string& why) {
   };
   return by_size(size_of(y.dtype), make);
 }
-
-const KernelRegistrar kRange("cpu", "range", "plain", 10, make_range);
-const KernelRegistrar kFill("cpu", "fill", "plain", 10, make_fill);
-const KernelRegistrar kEyeLike("cpu", "eye_like", "plain", 10, make_eye_like);
-const KernelRegistrar kOneHot("cpu", "one_hot", "lines", 10, make_one_hot);
 
 }  // namespace
 

@@ -2,14 +2,14 @@
 // Random numbers and dropout on the CPU: blocks of numbers in parallel, the same as the
 // reference's.
 #include "ops/creation/random.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-KernelPtr make_random(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(random, "philox") {
   const TensorDesc& y = request.out();
   if (!y.contiguous()) return refuse(why, "y is not contiguous");
   const bool with_state = request.outputs.size() > 1;
@@ -32,7 +32,18 @@ KernelPtr make_random(const KernelRequest& request, std::string& why) {
   });
 }
 
-KernelPtr make_dropout(const KernelRequest& request, std::string& why) {
+// Calls fn(i, x) for each of `count` elements, x drawn from [0, 1).
+template <typename Fn>
+void for_each_unit(const Philox& state, int64_t count, Fn fn) {
+  parallel_for(0, (count + 3) / 4, 30, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      const std::array<uint32_t, 4> words = state.words(static_cast<uint64_t>(b));
+      for (int64_t i = b * 4; i < std::min(b * 4 + 4, count); ++i) fn(i, unit(words[i % 4]));
+    }
+  });
+}
+
+CPU_KERNEL(dropout, "philox") {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (!x.contiguous() || !y.contiguous()) return refuse(why, "not contiguous");
   if (request.has(2)) return refuse(why, "the rate is a tensor");
@@ -44,22 +55,17 @@ KernelPtr make_dropout(const KernelRequest& request, std::string& why) {
     dispatch<kFloat>(dtype, [&]<typename T>() {
       const T* from = static_cast<const T*>(args.inputs[0]);
       T* to = static_cast<T*>(args.outputs[0]);
-      parallel_for(0, (count + 3) / 4, 30, [&](int64_t begin, int64_t end) {
-        for (int64_t b = begin; b < end; ++b) {
-          const std::array<uint32_t, 4> words = state.words(static_cast<uint64_t>(b));
-          for (int64_t i = b * 4; i < std::min(b * 4 + 4, count); ++i) {
-            const bool kept = unit(words[i % 4]) >= rate;
-            const auto value = static_cast<double>(static_cast<Compute<T>>(from[i]));
-            to[i] = static_cast<T>(static_cast<Compute<T>>(kept ? value / (1 - rate) : 0));
-            if (mask) mask[i] = kept;
-          }
-        }
+      for_each_unit(state, count, [&](int64_t i, double chance) {
+        const bool kept = chance >= rate;
+        const auto value = static_cast<double>(static_cast<Compute<T>>(from[i]));
+        to[i] = static_cast<T>(static_cast<Compute<T>>(kept ? value / (1 - rate) : 0));
+        if (mask) mask[i] = kept;
       });
     });
   });
 }
 
-KernelPtr make_bernoulli(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(bernoulli, "philox") {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (!x.contiguous() || !y.contiguous()) return refuse(why, "not contiguous");
   const int64_t count = y.count(), stride = request.in(1).strides[0];
@@ -69,23 +75,14 @@ KernelPtr make_bernoulli(const KernelRequest& request, std::string& why) {
         const Philox state = Philox::read(static_cast<const int32_t*>(args.inputs[1]), stride);
         const T* from = static_cast<const T*>(args.inputs[0]);
         To* to = static_cast<To*>(args.outputs[0]);
-        parallel_for(0, (count + 3) / 4, 30, [&](int64_t begin, int64_t end) {
-          for (int64_t b = begin; b < end; ++b) {
-            const std::array<uint32_t, 4> words = state.words(static_cast<uint64_t>(b));
-            for (int64_t i = b * 4; i < std::min(b * 4 + 4, count); ++i) {
-              const auto chance = static_cast<double>(static_cast<Compute<T>>(from[i]));
-              to[i] = static_cast<To>(static_cast<Compute<To>>(unit(words[i % 4]) < chance));
-            }
-          }
+        for_each_unit(state, count, [&](int64_t i, double drawn) {
+          const auto chance = static_cast<double>(static_cast<Compute<T>>(from[i]));
+          to[i] = static_cast<To>(static_cast<Compute<To>>(drawn < chance));
         });
       });
     });
   });
 }
-
-const KernelRegistrar kBernoulli("cpu", "bernoulli", "philox", 10, make_bernoulli);
-const KernelRegistrar kRandom("cpu", "random", "philox", 10, make_random);
-const KernelRegistrar kDropout("cpu", "dropout", "philox", 10, make_dropout);
 
 }  // namespace
 

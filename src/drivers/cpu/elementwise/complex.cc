@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // planar on the CPU: complex numbers as two planes.
 #include "drivers/cpu/common/rows.h"
-#include "drivers/kernel.h"
+#include "drivers/cpu/cpu_kernel.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-KernelPtr make_planar(const KernelRequest& request, std::string&) {
+CPU_KERNEL(planar, "plain") {
   const TensorDesc &x = request.in(0), &y = request.out();
   const Rows rows(merge_loops(x.shape, {x.strides, y.strides}));
   return make_kernel([=, imaginary = x.shape.back() * y.strides.back()](const KernelArgs& args) {
@@ -22,8 +22,6 @@ KernelPtr make_planar(const KernelRequest& request, std::string&) {
     });
   });
 }
-
-const KernelRegistrar kPlanar("cpu", "planar", "plain", 10, make_planar);
 
 }  // namespace
 

@@ -22,8 +22,7 @@
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
 
 // Any byte but 0 is true.
@@ -37,15 +36,7 @@ HWY_INLINE T load(const T* from, size_t i) {
 
 // What the reference computes in, but floats as they are.
 template <typename T>
-struct WorkOf {
-  using type = T;
-};
-template <>
-struct WorkOf<Complex> {
-  using type = std::complex<double>;
-};
-template <typename T>
-using Work = typename WorkOf<T>::type;
+using Work = std::conditional_t<std::is_same_v<T, Complex>, std::complex<double>, T>;
 
 template <typename R, typename T, class F>
 void unary(const TileArgs& t) {
@@ -275,8 +266,7 @@ TileFn plain_cast_here(DType from, DType to) {
   });
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -11,16 +11,11 @@
 #include "drivers/cpu/all_targets.h"
 
 #include "drivers/cpu/common/math-inl.h"
+#include "drivers/cpu/common/parts-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using Tag = hn::ScalableTag<float>;
-using V = hn::Vec<Tag>;
-constexpr size_t kMaxLanes = hn::MaxLanes(Tag());
 
 // Attributes as local floats: the compiler then knows that stores do not change them.
 struct Params {
@@ -28,17 +23,6 @@ struct Params {
       : a(static_cast<float>(p[0])), b(static_cast<float>(p[1])), c(static_cast<float>(p[2])) {}
   float a, b, c;
 };
-
-HWY_INLINE V load_part(Tag d, const float* from, size_t n) {
-  alignas(64) float buffer[kMaxLanes] = {};
-  std::memcpy(buffer, from, n * sizeof(float));
-  return hn::Load(d, buffer);
-}
-HWY_INLINE void store_part(V v, Tag d, float* to, size_t n) {
-  alignas(64) float buffer[kMaxLanes];
-  hn::Store(v, d, buffer);
-  std::memcpy(to, buffer, n * sizeof(float));
-}
 
 template <class F>
 void unary(const TileArgs& t) {
@@ -240,8 +224,7 @@ void append_float_ops_here(std::vector<TileOp>& ops) {
   ops.push_back({"round", DType::kBF16, f32, 1, round_to_half<store_bf16, load_bf16>});
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -43,13 +43,8 @@ struct AttentionBuffers {
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using Tag = hn::ScalableTag<float>;
-using V = hn::Vec<Tag>;
 
 // How many vectors wide a tile of results is: what the registers hold.
 constexpr size_t kTileVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
@@ -301,8 +296,7 @@ void attend_here(const AttentionTask& t) {
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

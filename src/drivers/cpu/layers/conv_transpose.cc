@@ -69,14 +69,8 @@ KernelPtr make_strided_transpose(const KernelRequest& request, const Problem& p,
 KernelPtr make_conv_transpose(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
   if (!check(request, why)) return nullptr;
-  Problem p;
-  p.groups = request.attrs.i("groups");
-  p.x = activations(request, request.in(0));
-  p.y = activations(request, request.out());
-  p.in_channels = p.x.shape[1];
-  p.out_channels = p.y.shape[1];
+  Problem p = start(request);
   p.w = request.in(1);  // [I, O/groups, kernel…]
-  if (request.has(3)) p.residual = activations(request, request.in(3));
   set_window(
       p, resolve_transposed_window(request.attrs, spatial_of(p.x.shape), spatial_of(p.w.shape)));
   p.w = with_groups(p.w, p.groups);

@@ -59,6 +59,17 @@ memory::desc any_layout(const TensorDesc& desc) {
   return {onednn_dims(desc.shape), *onednn_type(desc.dtype), memory::format_tag::any};
 }
 
+Problem start(const KernelRequest& request) {
+  Problem p;
+  p.groups = request.attrs.i("groups");
+  p.x = activations(request, request.in(0));
+  p.y = activations(request, request.out());
+  p.in_channels = p.x.shape[1];
+  p.out_channels = p.y.shape[1];
+  if (request.has(3)) p.residual = activations(request, request.in(3));
+  return p;
+}
+
 dnnl::primitive_attr attr_for(const KernelRequest& request, const memory::desc& y) {
   dnnl::post_ops ops;
   if (request.has(3)) ops.append_binary(dnnl::algorithm::binary_add, y);
@@ -120,15 +131,8 @@ void drop_unit_axes(Problem& p, Window& window, bool has_residual) {
 KernelPtr make_conv(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
   if (!check(request, why)) return nullptr;
-  Problem p;
-  p.groups = request.attrs.i("groups");
-  p.x = activations(request, request.in(0));
-  p.y = activations(request, request.out());
-  p.w = request.in(1);
-  p.w = plain_weights(request, p.w);
-  p.in_channels = p.x.shape[1];
-  p.out_channels = p.y.shape[1];
-  if (request.has(3)) p.residual = activations(request, request.in(3));
+  Problem p = start(request);
+  p.w = plain_weights(request, request.in(1));
   Window window = resolve_window(request.attrs, spatial_of(p.x.shape), spatial_of(p.w.shape));
   drop_unit_axes(p, window, request.has(3));
   set_window(p, window);

@@ -38,6 +38,8 @@ bool check(const KernelRequest& request, std::string& why);
 // A half type that only oneDNN's reference code serves.
 bool slow_half(DType dtype, std::string_view implementation);
 
+// A problem without its weights and its window.
+Problem start(const KernelRequest& request);
 // [batch, channels, spatial…], whatever the layout.
 TensorDesc activations(const KernelRequest& request, const TensorDesc& desc);
 // The weights as [O, I, kernel…], whatever their layout.

@@ -14,15 +14,12 @@
 #include "drivers/cpu/common/activation-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 
 #if HWY_TARGET <= HWY_AVX3
 
 namespace {
 
-using Tag = hn::ScalableTag<float>;
-using V = hn::Vec<Tag>;
 using Mask = hn::Mask<Tag>;
 constexpr size_t kLanes = 16;
 
@@ -120,8 +117,7 @@ void run_depthwise_here(const DepthwiseRow&) {
 
 #endif
 
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -5,8 +5,8 @@
 
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/widen.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "ops/layers/linear_attention.h"
 
 namespace anymps::cpu {
@@ -109,7 +109,7 @@ class LinearAttentionGradientKernel final : public Kernel {
   int64_t decay_count_, beta_count_;
 };
 
-KernelPtr make_linear_attention(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(linear_attention, "heads") {
   const DType dtype = request.in(0).dtype;
   for (const auto& input : request.inputs)
     if (input && is_half(input->dtype)) return widened(request, make_linear_attention, why);
@@ -134,9 +134,6 @@ KernelPtr make_gradient(const KernelRequest& request, std::string& why) {
   if (dtype == DType::kF64) return std::make_shared<LinearAttentionGradientKernel<double>>(request);
   return std::make_shared<LinearAttentionGradientKernel<float>>(request);
 }
-
-const KernelRegistrar kLinearAttention("cpu", "linear_attention", "heads", 10,
-                                       make_linear_attention);
 
 const KernelRegistrar kGradient("cpu", "linear_attention_gradient", "heads", 10, make_gradient);
 

@@ -4,14 +4,14 @@
 #include <cmath>
 
 #include "drivers/cpu/common/widen.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-KernelPtr make_lrn(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(lrn, "plain") {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (is_half(x.dtype)) return widened(request, make_lrn, why);
   if (x.dtype != DType::kF32) return refuse(why, fmt::format("dtype {}", name(x.dtype)));
@@ -47,8 +47,6 @@ KernelPtr make_lrn(const KernelRequest& request, std::string& why) {
     });
   });
 }
-
-const KernelRegistrar kLrn("cpu", "lrn", "plain", 10, make_lrn);
 
 }  // namespace
 

@@ -7,9 +7,9 @@
 #include "drivers/cpu/common/loops.h"
 #include "drivers/cpu/common/row_access.h"
 #include "drivers/cpu/common/row_ops.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/elementwise/tile_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 
 namespace anymps::cpu {
 
@@ -223,7 +223,7 @@ KernelPtr make_channel_norm(const KernelRequest& request, std::string& why) {
   return std::make_shared<ChannelNorm>(request, instance ? x.shape[1] : request.attrs.i("groups"));
 }
 
-KernelPtr make_batch_norm(const KernelRequest& request, std::string&) {
+CPU_KERNEL(batch_norm, "simd") {
   const TensorDesc& x = request.in(0);
   const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), "batch_norm");
   TileKernelBuilder builder(x.shape);
@@ -251,7 +251,6 @@ const KernelRegistrar kLayerNorm("cpu", "layer_norm", "simd", 10, make_row_norm<
 const KernelRegistrar kRmsNorm("cpu", "rms_norm", "simd", 10, make_row_norm<false>);
 const KernelRegistrar kGroupNorm("cpu", "group_norm", "simd", 10, make_channel_norm);
 const KernelRegistrar kInstanceNorm("cpu", "instance_norm", "simd", 10, make_channel_norm);
-const KernelRegistrar kBatchNorm("cpu", "batch_norm", "simd", 10, make_batch_norm);
 
 }  // namespace
 

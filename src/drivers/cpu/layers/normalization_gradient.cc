@@ -4,6 +4,7 @@
 
 #include "drivers/cpu/common/rows.h"
 #include "drivers/cpu/common/widen.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/reduction/reduction.h"
 #include "ops/shape_rules.h"
 
@@ -19,7 +20,7 @@ std::vector<bool> reduced_axes(const KernelRequest& request, int64_t rank) {
   return reduced;
 }
 
-KernelPtr make_norm_beta_gradient(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(norm_beta_gradient, "sum") {
   TensorDesc gradient = request.in(0);
   const Shape& shape = request.in(1).shape;
   gradient.strides = broadcast_strides(gradient, shape);
@@ -192,7 +193,6 @@ KernelPtr norm_gradient(const KernelRequest& request, std::string& why) {
       why);
 }
 
-const KernelRegistrar kNormBeta("cpu", "norm_beta_gradient", "sum", 10, make_norm_beta_gradient);
 const KernelRegistrar kVariance("cpu", "variance", "groups", 10, variance);
 const KernelRegistrar kNormGamma("cpu", "norm_gamma_gradient", "groups", 10, norm_gamma_gradient);
 const KernelRegistrar kNormGradient("cpu", "norm_gradient", "groups", 10, norm_gradient);

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "drivers/cpu/common/dense.h"
-#include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/layers/recurrent_layer.h"
 #include "drivers/cpu/threads.h"
 #include "semantics/vectors.h"
@@ -268,18 +267,12 @@ class RecurrentGradient final : public RecurrentLayer {
   int64_t record_;
 };
 
-template <Kind kind>
-KernelPtr make_gradient(const KernelRequest& request, std::string& why) {
-  const DType dtype = request.in(0).dtype;
-  if (is_half(dtype)) return widened(request, make_gradient<kind>, why);
-  if (!dense(request, why)) return nullptr;
-  if (dtype == DType::kF64) return std::make_shared<RecurrentGradient<double>>(request, kind);
-  return std::make_shared<RecurrentGradient<float>>(request, kind);
-}
-
-const KernelRegistrar kLstm("cpu", "lstm_gradient", "sequences", 10, make_gradient<Kind::kLstm>);
-const KernelRegistrar kGru("cpu", "gru_gradient", "sequences", 10, make_gradient<Kind::kGru>);
-const KernelRegistrar kRnn("cpu", "rnn_gradient", "sequences", 10, make_gradient<Kind::kRnn>);
+const KernelRegistrar kLstm("cpu", "lstm_gradient", "sequences", 10,
+                            make_recurrent<RecurrentGradient, Kind::kLstm>);
+const KernelRegistrar kGru("cpu", "gru_gradient", "sequences", 10,
+                           make_recurrent<RecurrentGradient, Kind::kGru>);
+const KernelRegistrar kRnn("cpu", "rnn_gradient", "sequences", 10,
+                           make_recurrent<RecurrentGradient, Kind::kRnn>);
 
 }  // namespace
 

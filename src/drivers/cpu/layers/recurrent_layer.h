@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "drivers/cpu/common/dense.h"
+#include "drivers/cpu/common/widen.h"
 #include "drivers/kernel.h"
 #include "ops/layers/recurrent.h"
 
@@ -78,5 +80,15 @@ class RecurrentLayer : public Kernel, protected RecurrentExtents {
   std::vector<CellActivation> activations_;  // of each direction
   double clip_;
 };
+
+// The kernel K<T> for floats or doubles; halves go through f32.
+template <template <typename> class K, RecurrentKind kind>
+KernelPtr make_recurrent(const KernelRequest& request, std::string& why) {
+  const DType dtype = request.in(0).dtype;
+  if (is_half(dtype)) return widened(request, make_recurrent<K, kind>, why);
+  if (!dense(request, why)) return nullptr;
+  if (dtype == DType::kF64) return std::make_shared<K<double>>(request, kind);
+  return std::make_shared<K<float>>(request, kind);
+}
 
 }  // namespace anymps::cpu

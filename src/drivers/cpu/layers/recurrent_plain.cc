@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "drivers/cpu/common/dense.h"
-#include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/layers/recurrent_layer.h"
 #include "drivers/cpu/threads.h"
 #include "semantics/vectors.h"
@@ -124,18 +123,12 @@ class RecurrentPlain final : public RecurrentLayer {
   size_t y_bytes_;
 };
 
-template <Kind kind>
-KernelPtr make_plain(const KernelRequest& request, std::string& why) {
-  const DType dtype = request.in(0).dtype;
-  if (is_half(dtype)) return widened(request, make_plain<kind>, why);
-  if (!dense(request, why)) return nullptr;
-  if (dtype == DType::kF64) return std::make_shared<RecurrentPlain<double>>(request, kind);
-  return std::make_shared<RecurrentPlain<float>>(request, kind);
-}
-
-const KernelRegistrar kLstm("cpu", "lstm", "sequences", 20, make_plain<Kind::kLstm>);
-const KernelRegistrar kGru("cpu", "gru", "sequences", 20, make_plain<Kind::kGru>);
-const KernelRegistrar kRnn("cpu", "rnn", "sequences", 20, make_plain<Kind::kRnn>);
+const KernelRegistrar kLstm("cpu", "lstm", "sequences", 20,
+                            make_recurrent<RecurrentPlain, Kind::kLstm>);
+const KernelRegistrar kGru("cpu", "gru", "sequences", 20,
+                           make_recurrent<RecurrentPlain, Kind::kGru>);
+const KernelRegistrar kRnn("cpu", "rnn", "sequences", 20,
+                           make_recurrent<RecurrentPlain, Kind::kRnn>);
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "drivers/cpu/common/rows.h"
-#include "drivers/kernel.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "semantics/elements.h"
 
 namespace anymps::cpu {
@@ -61,7 +61,7 @@ class KeyMap {
   std::unordered_map<std::string, int64_t> texts_;
 };
 
-KernelPtr make_label_encode(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(label_encode, "hash") {
   const TensorDesc &x = request.in(0), &keys = request.in(1), &values = request.in(2),
                    &y = request.out();
   if (keys.count() != values.count() || request.in(3).count() != 1)
@@ -92,8 +92,6 @@ KernelPtr make_label_encode(const KernelRequest& request, std::string& why) {
     });
   });
 }
-
-const KernelRegistrar kLabelEncode("cpu", "label_encode", "hash", 10, make_label_encode);
 
 }  // namespace
 

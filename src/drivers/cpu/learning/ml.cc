@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
+#include "semantics/tree_ensemble.h"
 
 namespace anymps::cpu {
 
@@ -93,23 +94,6 @@ bool pack(const KernelRequest& request, Forest& forest, std::string& why) {
   return true;
 }
 
-bool holds(uint8_t mode, double x, double split) {
-  switch (mode) {
-    case 0:
-      return x <= split;
-    case 1:
-      return x < split;
-    case 2:
-      return x >= split;
-    case 3:
-      return x > split;
-    case 4:
-      return x == split;
-    default:
-      return x != split;
-  }
-}
-
 enum class Aggregate { kSum, kAverage, kMin, kMax };
 
 class TreeEnsemble final : public Kernel {
@@ -153,7 +137,7 @@ class TreeEnsemble final : public Kernel {
       while (at >= 0) {
         const TreeNode& node = forest_.nodes[at];
         const auto x = static_cast<double>(row[node.feature * step]);
-        const bool yes = holds(node.mode, x, node.split) || (node.nan_is_yes && x != x);
+        const bool yes = branch_holds(node.mode, x, node.split) || (node.nan_is_yes && x != x);
         at = yes ? node.yes : node.no;
       }
       const auto leaf = static_cast<size_t>(-1 - at);
@@ -189,15 +173,13 @@ class TreeEnsemble final : public Kernel {
   Aggregate aggregate_ = Aggregate::kSum;
 };
 
-KernelPtr make_tree_ensemble(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(tree_ensemble, "packed") {
   const DType dtype = request.in(0).dtype;
   if (dtype != DType::kF32 && dtype != DType::kF64) return refuse(why, "x is not f32 or f64");
   Forest forest;
   if (!pack(request, forest, why)) return nullptr;
   return std::make_shared<TreeEnsemble>(request, std::move(forest));
 }
-
-const KernelRegistrar kTreeEnsemble("cpu", "tree_ensemble", "packed", 10, make_tree_ensemble);
 
 }  // namespace
 

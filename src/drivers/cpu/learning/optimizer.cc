@@ -2,15 +2,15 @@
 // The steps of Adam on the CPU: elements are shared out among threads.
 #include <cmath>
 
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "semantics/scalar_functions.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-KernelPtr make_adam(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(adam, "elements") {
   const TensorDesc& x = request.in(0);
   if (x.dtype != DType::kF32 && x.dtype != DType::kF64)
     return refuse(why, fmt::format("values are {}", name(x.dtype)));
@@ -47,8 +47,6 @@ KernelPtr make_adam(const KernelRequest& request, std::string& why) {
     });
   });
 }
-
-const KernelRegistrar kAdam("cpu", "adam", "elements", 10, make_adam);
 
 }  // namespace
 

@@ -2,8 +2,8 @@
 // dequantize_lut on the CPU: elements are places in a table, which may differ from group to group.
 #include <cstring>
 
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 
 namespace anymps::cpu {
 
@@ -79,11 +79,7 @@ class LookUp {
   std::vector<std::vector<Place>> axes_;
 };
 
-KernelPtr make_dequantize_lut(const KernelRequest& request, std::string&) {
-  return make_kernel(LookUp(request));
-}
-
-const KernelRegistrar kDequantizeLut("cpu", "dequantize_lut", "tables", 10, make_dequantize_lut);
+CPU_KERNEL(dequantize_lut, "tables") { return make_kernel(LookUp(request)); }
 
 }  // namespace
 

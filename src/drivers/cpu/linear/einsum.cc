@@ -4,7 +4,7 @@
 #include "semantics/einsum.h"
 #include "drivers/cpu/common/copy.h"
 #include "drivers/cpu/common/widen.h"
-#include "drivers/kernel.h"
+#include "drivers/cpu/cpu_kernel.h"
 
 namespace anymps::cpu {
 
@@ -58,7 +58,7 @@ std::pair<Shape, Strides> view_of(const TensorDesc& desc, const std::vector<size
   return view;
 }
 
-KernelPtr make_einsum(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(einsum, "matmul") {
   const size_t count = request.inputs.size();
   const TensorDesc& y = request.out();
   if (count > 2) return refuse(why, fmt::format("{} tensors", count));
@@ -121,8 +121,6 @@ KernelPtr make_einsum(const KernelRequest& request, std::string& why) {
     if ((kernel->matmul = entry.make(inner, why))) return kernel;
   return nullptr;
 }
-
-const KernelRegistrar kEinsum("cpu", "einsum", "matmul", 10, make_einsum);
 
 }  // namespace
 

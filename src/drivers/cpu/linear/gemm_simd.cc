@@ -15,15 +15,12 @@
 #include "drivers/cpu/common/activation-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 
 #if HWY_TARGET <= HWY_AVX3
 
 namespace {
 
-using Tag = hn::ScalableTag<float>;
-using V = hn::Vec<Tag>;
 using Mask = hn::Mask<Tag>;
 
 // R rows and N vectors; of the last vector the lanes in `last` count.
@@ -151,8 +148,7 @@ void run_gemm_here(const GemmPanel&) {
 
 #endif
 
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -11,11 +11,9 @@
 #include "drivers/cpu/all_targets.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
 using D32 = hn::ScalableTag<int32_t>;
 using D16 = hn::ScalableTag<int16_t>;
 
@@ -85,8 +83,7 @@ void multiply_here(const PanelProduct& p) {
 #endif
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

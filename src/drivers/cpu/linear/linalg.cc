@@ -3,9 +3,9 @@
 // made those of semantics/factors.h.
 #include <functional>
 
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/linear/lapack.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "semantics/factors.h"
 
 namespace anymps::cpu {
@@ -282,7 +282,7 @@ KernelPtr make_batched(const KernelRequest& request, std::vector<size_t> axes, R
   });
 }
 
-KernelPtr make_inverse(const KernelRequest& request, std::string&) {
+CPU_KERNEL(inverse, "lapack") {
   return make_batched(request, {2}, [](Problem& p, const auto& out, void* const* to, int64_t n) {
     Matrix b = Matrix::identity(p.in[0].rows);
     solve(p, b);
@@ -290,7 +290,7 @@ KernelPtr make_inverse(const KernelRequest& request, std::string&) {
   });
 }
 
-KernelPtr make_det(const KernelRequest& request, std::string&) {
+CPU_KERNEL(det, "lapack") {
   return make_batched(request, {0}, [](Problem& p, const auto& out, void* const* to, int64_t n) {
     Matrix result(1, 1);
     result.at(0, 0) = determinant(p);
@@ -298,14 +298,14 @@ KernelPtr make_det(const KernelRequest& request, std::string&) {
   });
 }
 
-KernelPtr make_solve(const KernelRequest& request, std::string&) {
+CPU_KERNEL(solve, "lapack") {
   return make_batched(request, {2}, [](Problem& p, const auto& out, void* const* to, int64_t n) {
     solve(p, p.in[1]);
     out[0].write(to[0], n, p.in[1], true);
   });
 }
 
-KernelPtr make_triangular(const KernelRequest& request, std::string&) {
+CPU_KERNEL(triangular_solve, "lapack") {
   return make_batched(
       request, {2},
       [attrs = request.attrs](Problem& p, const auto& out, void* const* to, int64_t n) {
@@ -314,7 +314,7 @@ KernelPtr make_triangular(const KernelRequest& request, std::string&) {
       });
 }
 
-KernelPtr make_cholesky(const KernelRequest& request, std::string&) {
+CPU_KERNEL(cholesky, "lapack") {
   return make_batched(
       request, {2},
       [upper = request.attrs.b("upper")](Problem& p, const auto& out, void* const* to, int64_t n) {
@@ -323,7 +323,7 @@ KernelPtr make_cholesky(const KernelRequest& request, std::string&) {
       });
 }
 
-KernelPtr make_qr(const KernelRequest& request, std::string&) {
+CPU_KERNEL(qr, "lapack") {
   return make_batched(request, {2, 2}, [](Problem& p, const auto& out, void* const* to, int64_t n) {
     const auto [q, r] = qr(p, out[0].columns());
     out[0].write(to[0], n, q, false);
@@ -331,7 +331,7 @@ KernelPtr make_qr(const KernelRequest& request, std::string&) {
   });
 }
 
-KernelPtr make_svd(const KernelRequest& request, std::string&) {
+CPU_KERNEL(svd, "lapack") {
   return make_batched(request, {2, 1, 2},
                       [full = request.attrs.b("full_matrices")](Problem& p, const auto& out,
                                                                 void* const* to, int64_t n) {
@@ -342,7 +342,7 @@ KernelPtr make_svd(const KernelRequest& request, std::string&) {
                       });
 }
 
-KernelPtr make_eigh(const KernelRequest& request, std::string&) {
+CPU_KERNEL(eigh, "lapack") {
   return make_batched(
       request, {1, 2},
       [upper = request.attrs.b("upper")](Problem& p, const auto& out, void* const* to, int64_t n) {
@@ -352,23 +352,13 @@ KernelPtr make_eigh(const KernelRequest& request, std::string&) {
       });
 }
 
-KernelPtr make_eig(const KernelRequest& request, std::string&) {
+CPU_KERNEL(eig, "lapack") {
   return make_batched(request, {1, 2}, [](Problem& p, const auto& out, void* const* to, int64_t n) {
     const auto [w, v] = eig(p);
     out[0].write(to[0], n, w);
     if (out.size() > 1) out[1].write(to[1], n, v);
   });
 }
-
-const KernelRegistrar kInverse("cpu", "inverse", "lapack", 10, make_inverse);
-const KernelRegistrar kDet("cpu", "det", "lapack", 10, make_det);
-const KernelRegistrar kSolve("cpu", "solve", "lapack", 10, make_solve);
-const KernelRegistrar kTriangular("cpu", "triangular_solve", "lapack", 10, make_triangular);
-const KernelRegistrar kCholesky("cpu", "cholesky", "lapack", 10, make_cholesky);
-const KernelRegistrar kQr("cpu", "qr", "lapack", 10, make_qr);
-const KernelRegistrar kSvd("cpu", "svd", "lapack", 10, make_svd);
-const KernelRegistrar kEigh("cpu", "eigh", "lapack", 10, make_eigh);
-const KernelRegistrar kEig("cpu", "eig", "lapack", 10, make_eig);
 
 }  // namespace
 

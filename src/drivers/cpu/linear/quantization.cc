@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Affine quantization over whole tensors, row by row: along a row the scale is one, changes from
 // block to block, or from element to element.
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/linear/quantization_simd.h"
 
 #include <cmath>
@@ -8,7 +9,6 @@
 #include <vector>
 
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "semantics/elements.h"
 #include "semantics/quantization_rules.h"
 
@@ -137,22 +137,22 @@ KernelPtr make_affine(const KernelRequest& request, std::string& why, QuantFn fn
   return kernel;
 }
 
-KernelPtr make_quantize(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(quantize, "simd") {
   if (request.in(0).dtype != DType::kF32) return refuse(why, "x is not f32");
   if (!request.attrs.b("saturate")) return refuse(why, "saturate is false");
   return make_affine(request, why, quantize_fn(request.out().dtype));
 }
 
-KernelPtr make_dequantize(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(dequantize, "simd") {
   if (request.out().dtype != DType::kF32) return refuse(why, "y is not f32");
   return make_affine(request, why, dequantize_fn(request.in(0).dtype));
 }
 
-KernelPtr make_requantize(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(requantize, "rows") {
   return make_affine(request, why, requantize_fn(request.out().dtype));
 }
 
-KernelPtr make_dynamic_quantize(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(dynamic_quantize, "simd") {
   const TensorDesc& x = request.in(0);
   if (!x.contiguous() || !request.out().contiguous()) return refuse(why, "x is not contiguous");
   return make_kernel([count = x.count(), outputs = request.outputs.size(),
@@ -177,11 +177,6 @@ KernelPtr make_dynamic_quantize(const KernelRequest& request, std::string& why) 
     if (outputs > 2) *static_cast<uint8_t*>(args.outputs[2]) = static_cast<uint8_t>(zero);
   });
 }
-
-const KernelRegistrar kQuantize("cpu", "quantize", "simd", 10, make_quantize);
-const KernelRegistrar kDequantize("cpu", "dequantize", "simd", 10, make_dequantize);
-const KernelRegistrar kRequantize("cpu", "requantize", "rows", 10, make_requantize);
-const KernelRegistrar kDynamic("cpu", "dynamic_quantize", "simd", 10, make_dynamic_quantize);
 
 }  // namespace
 

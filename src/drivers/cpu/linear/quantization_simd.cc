@@ -12,12 +12,10 @@
 #include "drivers/cpu/all_targets.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using DF = hn::ScalableTag<float>;
+using DF = Tag;
 using DI = hn::ScalableTag<int32_t>;
 
 template <typename T>
@@ -90,8 +88,7 @@ void quantize_i16(const QuantRun& r) { quantize<int16_t>(r); }
 void quantize_u16(const QuantRun& r) { quantize<uint16_t>(r); }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -153,63 +150,43 @@ void requantize(const QuantRun& r) {
   }
 }
 
+struct QuantFns {
+  DType dtype;
+  QuantFn from, to;
+};
+
+template <DType dtype>
+constexpr QuantFns kNarrowFns{dtype, dequantize_narrow<dtype>, quantize_to_narrow<dtype>};
+
+constexpr QuantFns kFns[] = {
+    {DType::kI8, run_dequantize_i8, run_quantize_i8},
+    {DType::kU8, run_dequantize_u8, run_quantize_u8},
+    {DType::kI16, run_dequantize_i16, run_quantize_i16},
+    {DType::kU16, run_dequantize_u16, run_quantize_u16},
+    {DType::kI32, dequantize_i32, nullptr},
+    kNarrowFns<DType::kI4>,
+    kNarrowFns<DType::kU4>,
+    kNarrowFns<DType::kI2>,
+    kNarrowFns<DType::kU2>,
+    kNarrowFns<DType::kF8E4M3>,
+    kNarrowFns<DType::kF8E5M2>,
+    kNarrowFns<DType::kF8E4M3FNUZ>,
+    kNarrowFns<DType::kF8E5M2FNUZ>,
+    kNarrowFns<DType::kF4E2M1>,
+};
+
+QuantFns fns_of(DType dtype) {
+  isa();
+  for (const QuantFns& fns : kFns)
+    if (fns.dtype == dtype) return fns;
+  return {dtype, nullptr, nullptr};
+}
+
 }  // namespace
 
-#define ANYMPS_NARROW_FNS(fn)      \
-  case DType::kI4:                 \
-    return fn<DType::kI4>;         \
-  case DType::kU4:                 \
-    return fn<DType::kU4>;         \
-  case DType::kI2:                 \
-    return fn<DType::kI2>;         \
-  case DType::kU2:                 \
-    return fn<DType::kU2>;         \
-  case DType::kF8E4M3:             \
-    return fn<DType::kF8E4M3>;     \
-  case DType::kF8E5M2:             \
-    return fn<DType::kF8E5M2>;     \
-  case DType::kF8E4M3FNUZ:         \
-    return fn<DType::kF8E4M3FNUZ>; \
-  case DType::kF8E5M2FNUZ:         \
-    return fn<DType::kF8E5M2FNUZ>; \
-  case DType::kF4E2M1:             \
-    return fn<DType::kF4E2M1>;
+QuantFn dequantize_fn(DType from) { return fns_of(from).from; }
 
-QuantFn dequantize_fn(DType from) {
-  isa();
-  switch (from) {
-    case DType::kI8:
-      return run_dequantize_i8;
-    case DType::kU8:
-      return run_dequantize_u8;
-    case DType::kI16:
-      return run_dequantize_i16;
-    case DType::kU16:
-      return run_dequantize_u16;
-    case DType::kI32:
-      return dequantize_i32;
-      ANYMPS_NARROW_FNS(dequantize_narrow)
-    default:
-      return nullptr;
-  }
-}
-
-QuantFn quantize_fn(DType to) {
-  isa();
-  switch (to) {
-    case DType::kI8:
-      return run_quantize_i8;
-    case DType::kU8:
-      return run_quantize_u8;
-    case DType::kI16:
-      return run_quantize_i16;
-    case DType::kU16:
-      return run_quantize_u16;
-      ANYMPS_NARROW_FNS(quantize_to_narrow)
-    default:
-      return nullptr;
-  }
-}
+QuantFn quantize_fn(DType to) { return fns_of(to).to; }
 
 QuantFn requantize_fn(DType to) {
   return to == DType::kI8 ? requantize<int8_t> : to == DType::kU8 ? requantize<uint8_t> : nullptr;

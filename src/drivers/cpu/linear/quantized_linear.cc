@@ -6,9 +6,9 @@
 #include <limits>
 #include <vector>
 
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/linear/int_gemm.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "drivers/packed_weights.h"
 #include "ops/layers/window.h"
 
@@ -133,7 +133,7 @@ std::vector<int64_t> batch_offsets(const TensorDesc& desc, const Shape& batch) {
   return offsets;
 }
 
-KernelPtr make_matmul_integer(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(matmul_integer, "panels") {
   const TensorDesc &a = request.in(0), &b = request.in(1), &y = request.out();
   if (!y.contiguous()) return refuse(why, "y is not contiguous");
   auto kernel = std::make_shared<MatmulInteger>();
@@ -278,7 +278,7 @@ class ConvInteger final : public Kernel {
   }
 };
 
-KernelPtr make_conv_integer(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(conv_integer, "panels") {
   const TensorDesc &x = request.in(0), &w = request.in(1), &y = request.out();
   if (!y.contiguous() || !w.contiguous()) return refuse(why, "w or y is not contiguous");
   if (request.has(3) && !request.in(3).contiguous())
@@ -320,9 +320,6 @@ KernelPtr make_conv_integer(const KernelRequest& request, std::string& why) {
   if (kernel->scratch_bytes() > (size_t{1} << 30)) return refuse(why, "its taps need over 1 GiB");
   return kernel;
 }
-
-const KernelRegistrar kMatmul("cpu", "matmul_integer", "panels", 10, make_matmul_integer);
-const KernelRegistrar kConv("cpu", "conv_integer", "panels", 10, make_conv_integer);
 
 }  // namespace
 

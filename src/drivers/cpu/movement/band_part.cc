@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "drivers/cpu/common/lines.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
 
 namespace anymps::cpu {
@@ -41,23 +42,20 @@ KernelPtr make_band(const KernelRequest& request, int64_t first, int64_t last, s
 
 constexpr int64_t kFar = int64_t{1} << 60;
 
-KernelPtr make_band_part(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(band_part, "rows") {
   const auto lower = known_int(request, 1, "lower"), upper = known_int(request, 2, "upper");
   if (!lower || !upper) return refuse(why, "the band is not known");
   return make_band(request, *lower < 0 ? -kFar : -std::min(*lower, kFar),
                    *upper < 0 ? kFar : std::min(*upper, kFar) + 1, why);
 }
 
-KernelPtr make_trilu(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(trilu, "rows") {
   const auto k = known_int(request, 1, "k");
   if (!k) return refuse(why, "k is not known");
   const int64_t diagonal = std::clamp(*k, -kFar, kFar);
   return request.attrs.b("upper") ? make_band(request, diagonal, kFar, why)
                                   : make_band(request, -kFar, diagonal + 1, why);
 }
-
-const KernelRegistrar kBandPart("cpu", "band_part", "rows", 10, make_band_part);
-const KernelRegistrar kTrilu("cpu", "trilu", "rows", 10, make_trilu);
 
 }  // namespace
 

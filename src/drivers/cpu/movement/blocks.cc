@@ -5,6 +5,7 @@
 
 #include "drivers/cpu/common/copies.h"
 #include "drivers/cpu/common/lines.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
 #include "ops/movement/blocks.h"
 #include "semantics/scalar_functions.h"
@@ -13,7 +14,7 @@ namespace anymps::cpu {
 
 namespace {
 
-KernelPtr make_interleave(const KernelRequest& request, std::string&) {
+CPU_KERNEL(interleave, "copy") {
   const TensorDesc& y = request.out();
   const size_t axis = normalize_axis(request.attrs.i("axis"), y.rank(), "interleave");
   const auto count = std::ssize(request.inputs);
@@ -59,15 +60,11 @@ KernelPtr make_blocks(const KernelRequest& request, bool to_batch) {
                        StridedCopy(size_of(x.dtype), shape, to_batch ? in_small : in_large,
                                    to_batch ? in_large : in_small)}});
 }
-KernelPtr make_space_to_batch(const KernelRequest& request, std::string&) {
-  return make_blocks(request, true);
-}
-KernelPtr make_batch_to_space(const KernelRequest& request, std::string&) {
-  return make_blocks(request, false);
-}
+CPU_KERNEL(space_to_batch, "copy") { return make_blocks(request, true); }
+CPU_KERNEL(batch_to_space, "copy") { return make_blocks(request, false); }
 
 // The same bytes: element by element where the sizes are the same, else in order.
-KernelPtr make_reinterpret(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(reinterpret, "copy") {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (size_of(x.dtype) == size_of(y.dtype))
     return make_copies(
@@ -79,7 +76,7 @@ KernelPtr make_reinterpret(const KernelRequest& request, std::string& why) {
         StridedCopy(size_of(x.dtype), x.shape, contiguous_strides(x.shape), x.strides)}});
 }
 
-KernelPtr make_coordinates(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(coordinate_along_axis, "plain") {
   const TensorDesc& y = request.out();
   const auto axis = known_axis(request, 1, y.rank(), why);
   if (!axis) return nullptr;
@@ -98,12 +95,6 @@ KernelPtr make_coordinates(const KernelRequest& request, std::string& why) {
     });
   });
 }
-
-const KernelRegistrar kInterleave("cpu", "interleave", "copy", 10, make_interleave);
-const KernelRegistrar kSpaceToBatch("cpu", "space_to_batch", "copy", 10, make_space_to_batch);
-const KernelRegistrar kBatchToSpace("cpu", "batch_to_space", "copy", 10, make_batch_to_space);
-const KernelRegistrar kReinterpret("cpu", "reinterpret", "copy", 10, make_reinterpret);
-const KernelRegistrar kCoordinates("cpu", "coordinate_along_axis", "plain", 10, make_coordinates);
 
 }  // namespace
 

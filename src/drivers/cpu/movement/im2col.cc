@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "drivers/cpu/common/by_size.h"
 #include "drivers/cpu/common/widen.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "ops/layers/window.h"
 
 namespace anymps::cpu {
@@ -82,7 +83,7 @@ KernelPtr make_im2col_sized(const Plan& plan) {
   });
 }
 
-KernelPtr make_im2col(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(im2col, "lines") {
   const TensorDesc& x = request.in(0);
   if (!x.contiguous() || !request.out().contiguous())
     return refuse(why, "x or y is not contiguous");
@@ -90,19 +91,10 @@ KernelPtr make_im2col(const KernelRequest& request, std::string& why) {
   const std::vector<int64_t>& kernel = request.attrs.ints("kernel");
   const Plan plan(request.attrs, Shape(x.shape.begin() + 2, x.shape.end()),
                   Shape(kernel.begin(), kernel.end()), x.shape[0] * x.shape[1]);
-  switch (size_of(x.dtype)) {
-    case 1:
-      return make_im2col_sized<uint8_t>(plan);
-    case 2:
-      return make_im2col_sized<uint16_t>(plan);
-    case 4:
-      return make_im2col_sized<uint32_t>(plan);
-    default:
-      return make_im2col_sized<uint64_t>(plan);
-  }
+  return by_size(size_of(x.dtype), [&]<typename T>() { return make_im2col_sized<T>(plan); });
 }
 
-KernelPtr make_col2im(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(col2im, "lines") {
   const TensorDesc &x = request.in(0), &y = request.out();
   const auto kernel = request.ints(2, "kernel");
   if (!kernel) return refuse(why, "the kernel is not known");
@@ -135,9 +127,6 @@ KernelPtr make_col2im(const KernelRequest& request, std::string& why) {
     });
   });
 }
-
-const KernelRegistrar kIm2col("cpu", "im2col", "lines", 10, make_im2col);
-const KernelRegistrar kCol2im("cpu", "col2im", "lines", 10, make_col2im);
 
 }  // namespace
 

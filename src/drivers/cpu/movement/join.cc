@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // concat, stack and tile on the CPU, as strided copies.
 #include "drivers/cpu/common/copies.h"
+#include "drivers/cpu/cpu_kernel.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-KernelPtr make_concat(const KernelRequest& request, std::string&) {
+CPU_KERNEL(concat, "copy") {
   const TensorDesc& y = request.out();
   const size_t axis = normalize_axis(request.attrs.i("axis"), y.rank(), request.op->name.c_str());
   const bool stack = request.op->name == "stack";
@@ -27,7 +28,7 @@ KernelPtr make_concat(const KernelRequest& request, std::string&) {
 }
 
 // Each axis becomes two: which repetition, and where in it.
-KernelPtr make_tile(const KernelRequest& request, std::string&) {
+CPU_KERNEL(tile, "copy") {
   const TensorDesc &x = request.in(0), &y = request.out();
   Shape shape;
   Strides to, from;
@@ -42,9 +43,7 @@ KernelPtr make_tile(const KernelRequest& request, std::string&) {
   return make_copies({{0, 0, 0, 0, StridedCopy(size_of(x.dtype), shape, to, from)}});
 }
 
-const KernelRegistrar kConcat("cpu", "concat", "copy", 10, make_concat);
 const KernelRegistrar kStack("cpu", "stack", "copy", 10, make_concat);
-const KernelRegistrar kTile("cpu", "tile", "copy", 10, make_tile);
 
 }  // namespace
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "drivers/cpu/common/rows.h"
-#include "drivers/kernel.h"
+#include "drivers/cpu/cpu_kernel.h"
 
 namespace anymps::cpu {
 
@@ -62,13 +62,10 @@ KernelPtr make_reverse(const KernelRequest& request) {
   });
 }
 
-KernelPtr make_reverse_sequence(const KernelRequest& request, std::string&) {
+CPU_KERNEL(reverse_sequence, "copy") {
   return request.in(1).dtype == DType::kI64 ? make_reverse<int64_t>(request)
                                             : make_reverse<int32_t>(request);
 }
-
-const KernelRegistrar kReverseSequence("cpu", "reverse_sequence", "copy", 10,
-                                       make_reverse_sequence);
 
 }  // namespace
 

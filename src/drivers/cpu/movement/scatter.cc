@@ -6,6 +6,7 @@
 #include "drivers/cpu/common/by_size.h"
 #include "drivers/cpu/common/copy.h"
 #include "drivers/cpu/common/lines.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
 #include "semantics/scatter_modes.h"
 
@@ -55,7 +56,7 @@ KernelPtr with_type(const KernelRequest& request, ScatterMode mode, Fn&& fn) {
   return by_size(size_of(request.out().dtype), std::forward<Fn>(fn));
 }
 
-KernelPtr make_along_axis(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(scatter_along_axis, "lines") {
   const TensorDesc &updates = request.in(0), &indices = request.in(1), &y = request.out();
   const auto axis = known_axis(request, 3, y.rank(), why);
   if (!axis) return nullptr;
@@ -135,7 +136,7 @@ KernelPtr make_slices(const KernelRequest& request, const Slices& slices) {
   });
 }
 
-KernelPtr make_nd(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(scatter_nd, "slices") {
   const TensorDesc &updates = request.in(0), &indices = request.in(1), &y = request.out();
   const auto batch = static_cast<size_t>(request.attrs.i("batch_dims"));
   const size_t tuples = indices.shape.size() - 1;
@@ -159,7 +160,7 @@ KernelPtr make_nd(const KernelRequest& request, std::string& why) {
   return make_slices(request, slices);
 }
 
-KernelPtr make_scatter(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(scatter, "slices") {
   const TensorDesc &updates = request.in(0), &indices = request.in(1), &y = request.out();
   const size_t axis = normalize_axis(request.attrs.i("axis"), y.rank(), "scatter");
   if (!dense(updates, axis + 1) || !dense(y, axis + 1))
@@ -178,10 +179,6 @@ KernelPtr make_scatter(const KernelRequest& request, std::string& why) {
   slices.tuples = merge_loops(shape, {from, index, to});
   return make_slices(request, slices);
 }
-
-const KernelRegistrar kScatter("cpu", "scatter", "slices", 10, make_scatter);
-const KernelRegistrar kScatterNd("cpu", "scatter_nd", "slices", 10, make_nd);
-const KernelRegistrar kAlongAxis("cpu", "scatter_along_axis", "lines", 10, make_along_axis);
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pad_gradient and tile_gradient on the CPU.
 #include "drivers/cpu/common/separable_sum.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/reduction/reduction.h"
 #include "semantics/border.h"
 
@@ -8,7 +9,7 @@ namespace anymps::cpu {
 
 namespace {
 
-KernelPtr make_pad_gradient(const KernelRequest& request, std::string&) {
+CPU_KERNEL(pad_gradient, "places") {
   const TensorDesc &dy = request.in(0), &dx = request.out();
   const std::vector<int64_t>& pads = request.attrs.ints("pads");
   const std::string& mode = request.attrs.s("mode");
@@ -26,7 +27,7 @@ KernelPtr make_pad_gradient(const KernelRequest& request, std::string&) {
 }
 
 // dy as [repeats, extent] along each axis.
-KernelPtr make_tile_gradient(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(tile_gradient, "sum") {
   const TensorDesc &dy = request.in(0), &dx = request.out();
   if (dx.count() == 0) return make_kernel([](const KernelArgs&) {});
   TensorDesc split = dy, y = dx;
@@ -50,9 +51,6 @@ KernelPtr make_tile_gradient(const KernelRequest& request, std::string& why) {
   }
   return make_sum_over(request, split, y, reduced, why);
 }
-
-const KernelRegistrar kPadGradient("cpu", "pad_gradient", "places", 10, make_pad_gradient);
-const KernelRegistrar kTileGradient("cpu", "tile_gradient", "sum", 10, make_tile_gradient);
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // slice_update and slice_gradient on the CPU: a copy of x, or zeros, and one of the update over it.
 #include "drivers/cpu/common/copies.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "ops/shape_rules.h"
 
 namespace anymps::cpu {
@@ -35,15 +36,8 @@ KernelPtr make_range(const KernelRequest& request, int start, int update, std::s
                       {update, 0, 0, first * static_cast<int64_t>(size),
                        StridedCopy(size, part.shape, to, part.strides)}});
 }
-KernelPtr make_slice_update(const KernelRequest& request, std::string& why) {
-  return make_range(request, 0, 1, why);
-}
-KernelPtr make_slice_gradient(const KernelRequest& request, std::string& why) {
-  return make_range(request, Piece::kZeros, 0, why);
-}
-
-const KernelRegistrar kSliceUpdate("cpu", "slice_update", "copy", 10, make_slice_update);
-const KernelRegistrar kSliceGradient("cpu", "slice_gradient", "copy", 10, make_slice_gradient);
+CPU_KERNEL(slice_update, "copy") { return make_range(request, 0, 1, why); }
+CPU_KERNEL(slice_gradient, "copy") { return make_range(request, Piece::kZeros, 0, why); }
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 // sparse_to_dense on the CPU.
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/widen.h"
-#include "drivers/kernel.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "semantics/scalar_functions.h"
 
 namespace anymps::cpu {
@@ -51,7 +51,7 @@ class SparseToDense {
   int64_t count_, lines_ = 0, steps_[3] = {1, 1, 1};
 };
 
-KernelPtr make_sparse_to_dense(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(sparse_to_dense, "plain") {
   const DType dtype = request.in(0).dtype;
   if (is_half(dtype)) return widened(request, make_sparse_to_dense, why);
   if (!request.out().contiguous()) return refuse(why, "y is not contiguous");
@@ -63,8 +63,6 @@ KernelPtr make_sparse_to_dense(const KernelRequest& request, std::string& why) {
                                 : make_kernel(SparseToDense<T, int32_t>(request));
   });
 }
-
-const KernelRegistrar kSparse("cpu", "sparse_to_dense", "plain", 10, make_sparse_to_dense);
 
 }  // namespace
 

@@ -2,8 +2,9 @@
 // hamming_distance on the CPU.
 #include <bit>
 
+#include "drivers/cpu/common/by_size.h"
 #include "drivers/cpu/common/rows.h"
-#include "drivers/kernel.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "semantics/scalar_functions.h"
 
 namespace anymps::cpu {
@@ -36,20 +37,10 @@ KernelPtr make_hamming(const KernelRequest& request) {
   });
 }
 
-KernelPtr make_hamming_distance(const KernelRequest& request, std::string&) {
-  switch (size_of(request.in(0).dtype)) {
-    case 1:
-      return make_hamming<uint8_t>(request);
-    case 2:
-      return make_hamming<uint16_t>(request);
-    case 4:
-      return make_hamming<uint32_t>(request);
-    default:
-      return make_hamming<uint64_t>(request);
-  }
+CPU_KERNEL(hamming_distance, "plain") {
+  return by_size(size_of(request.in(0).dtype),
+                 [&]<typename T>() { return make_hamming<T>(request); });
 }
-
-const KernelRegistrar kHamming("cpu", "hamming_distance", "plain", 10, make_hamming_distance);
 
 }  // namespace
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "drivers/cpu/common/loops.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 
 namespace anymps::cpu {
 
@@ -79,7 +79,7 @@ class Nonzero final : public Kernel {
   int64_t count_, axis_step_ = 0, item_step_ = 0, room_ = 0;
 };
 
-KernelPtr make_nonzero(const KernelRequest& request, std::string&) {
+CPU_KERNEL(nonzero, "chunks") {
   return dispatch<kAny>(request.in(0).dtype, [&]<typename T>() -> KernelPtr {
     return std::make_shared<Nonzero<T>>(request);
   });
@@ -125,7 +125,7 @@ class Compress final : public Kernel {
   int64_t step_, length_ = 0, extent_ = 0, taken_ = 0, outer_ = 1, run_ = 1;
 };
 
-KernelPtr make_compress(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(compress, "runs") {
   if (!request.in(0).contiguous() || !request.out().contiguous())
     return refuse(why, "x or y is not contiguous");
   const std::vector<int64_t>& axes = request.attrs.ints("axes");
@@ -133,9 +133,6 @@ KernelPtr make_compress(const KernelRequest& request, std::string& why) {
       axes.empty() ? -1 : normalize_axis(axes[0], request.in(0).rank(), "compress");
   return std::make_shared<Compress>(request, axis);
 }
-
-const KernelRegistrar kNonzero("cpu", "nonzero", "chunks", 10, make_nonzero);
-const KernelRegistrar kCompress("cpu", "compress", "runs", 10, make_compress);
 
 }  // namespace
 

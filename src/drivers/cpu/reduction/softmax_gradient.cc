@@ -5,6 +5,7 @@
 
 #include "drivers/cpu/common/lines.h"
 #include "drivers/cpu/common/widen.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
 
 namespace anymps::cpu {
@@ -31,7 +32,7 @@ void run_line(const T* dy, int64_t dy_step, const T* x, int64_t x_step, T* dx, i
   }
 }
 
-KernelPtr make_softmax_gradient(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(softmax_gradient, "lines") {
   const TensorDesc &dy = request.in(0), &x = request.in(1), &dx = request.out();
   if (is_half(x.dtype)) return widened(request, make_softmax_gradient, why);
   const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), "softmax_gradient");
@@ -53,9 +54,6 @@ KernelPtr make_softmax_gradient(const KernelRequest& request, std::string& why) 
     });
   });
 }
-
-const KernelRegistrar kSoftmaxGradient("cpu", "softmax_gradient", "lines", 10,
-                                       make_softmax_gradient);
 
 }  // namespace
 

@@ -8,35 +8,23 @@
 
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/lines.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-template <size_t size>
-struct UnsignedOf;
-template <>
-struct UnsignedOf<1> {
-  using type = uint8_t;
-};
-template <>
-struct UnsignedOf<2> {
-  using type = uint16_t;
-};
-template <>
-struct UnsignedOf<4> {
-  using type = uint32_t;
-};
-template <>
-struct UnsignedOf<8> {
-  using type = uint64_t;
-};
+template <typename T>
+using UnsignedLike =
+    std::conditional_t<sizeof(T) == 1, uint8_t,
+                       std::conditional_t<sizeof(T) == 2, uint16_t,
+                                          std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 
 // An unsigned number that is in the order of the elements: NaN above all, -0 equal to 0.
 template <typename T>
 auto key_of(T element) {
-  using U = typename UnsignedOf<sizeof(T)>::type;
+  using U = UnsignedLike<T>;
   constexpr U sign = static_cast<U>(U{1} << (8 * sizeof(T) - 1));
   if constexpr (std::is_same_v<T, bool>) {
     U byte;
@@ -126,15 +114,15 @@ KernelPtr make_order(const KernelRequest& request, std::optional<size_t> axis, b
   });
 }
 
-KernelPtr make_sort(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(sort, "keys") {
   return make_order(request, known_axis(request, 1, request.in(0).rank(), why),
                     request.attrs.b("descending"), 0, -1);
 }
-KernelPtr make_argsort(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(argsort, "keys") {
   return make_order(request, known_axis(request, 1, request.in(0).rank(), why),
                     request.attrs.b("descending"), -1, 0);
 }
-KernelPtr make_top_k(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(top_k, "keys") {
   const auto axis = known_axis(request, 2, request.in(0).rank(), why);
   if (axis && request.out().shape[*axis] > request.in(0).shape[*axis])
     return refuse(why, "k is above the extent");
@@ -183,7 +171,7 @@ class TopKGradient final : public Kernel {
   size_t bytes_, index_bytes_;
 };
 
-KernelPtr make_top_k_gradient(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(top_k_gradient, "keys") {
   const TensorDesc& x = request.in(1);
   const auto axis = known_axis(request, 2, x.rank(), why);
   if (!axis) return nullptr;
@@ -196,11 +184,6 @@ KernelPtr make_top_k_gradient(const KernelRequest& request, std::string& why) {
   return std::make_shared<TopKGradient>(request, *axis, indices,
                                         make_order(order, axis, request.attrs.b("largest"), -1, 0));
 }
-
-const KernelRegistrar kTopKGradient("cpu", "top_k_gradient", "keys", 10, make_top_k_gradient);
-const KernelRegistrar kSort("cpu", "sort", "keys", 10, make_sort);
-const KernelRegistrar kArgsort("cpu", "argsort", "keys", 10, make_argsort);
-const KernelRegistrar kTopK("cpu", "top_k", "keys", 10, make_top_k);
 
 }  // namespace
 

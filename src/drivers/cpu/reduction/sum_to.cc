@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "drivers/cpu/common/copy.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/reduction/reduction.h"
 
 namespace anymps::cpu {
@@ -17,7 +18,7 @@ KernelPtr make_sum_over(const KernelRequest& request, const TensorDesc& x, const
 
 namespace {
 
-KernelPtr make_sum_to(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(sum_to, "sum") {
   const TensorDesc& x = request.in(0);
   TensorDesc y = request.out();
   while (y.shape.size() < x.shape.size()) {
@@ -28,8 +29,6 @@ KernelPtr make_sum_to(const KernelRequest& request, std::string& why) {
   for (size_t i = 0; i < x.shape.size(); ++i) reduced.push_back(y.shape[i] == 1 && x.shape[i] != 1);
   return make_sum_over(request, x, y, reduced, why);
 }
-
-const KernelRegistrar kSumTo("cpu", "sum_to", "sum", 10, make_sum_to);
 
 }  // namespace
 

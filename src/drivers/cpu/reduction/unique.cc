@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "semantics/unique.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-KernelPtr make_unique(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(unique, "pairs") {
   const TensorDesc& x = request.in(0);
   if (!x.contiguous()) return refuse(why, "x is not contiguous");
   for (const TensorDesc& output : request.outputs)
@@ -45,8 +45,6 @@ KernelPtr make_unique(const KernelRequest& request, std::string& why) {
       std::copy(lists[i - 1]->begin(), lists[i - 1]->end(), static_cast<int64_t*>(args.outputs[i]));
   });
 }
-
-const KernelRegistrar kUnique("cpu", "unique", "pairs", 10, make_unique);
 
 }  // namespace
 

@@ -3,8 +3,8 @@
 // those of their own class.
 #include <unordered_map>
 
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "semantics/box_selection.h"
 
 namespace anymps::cpu {
@@ -66,7 +66,7 @@ bool dense_inputs(const KernelRequest& request, std::string& why) {
   return true;
 }
 
-KernelPtr make_non_max_suppression(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(non_max_suppression, "classes") {
   if (!dense_inputs(request, why)) return nullptr;
   return make_kernel(NonMaxSuppression(request));
 }
@@ -143,15 +143,11 @@ class SuppressBoxes {
   bool per_class_, given_classes_, wide_, centres_ = false, width_first_ = false;
 };
 
-KernelPtr make_suppress_boxes(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(suppress_boxes, "classes") {
   if (!dense_inputs(request, why)) return nullptr;
   if (!request.out().contiguous()) return refuse(why, "y is not contiguous");
   return make_kernel(SuppressBoxes(request));
 }
-
-const KernelRegistrar kNonMaxSuppression("cpu", "non_max_suppression", "classes", 10,
-                                         make_non_max_suppression);
-const KernelRegistrar kSuppressBoxes("cpu", "suppress_boxes", "classes", 10, make_suppress_boxes);
 
 }  // namespace
 

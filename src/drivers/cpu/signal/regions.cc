@@ -8,8 +8,8 @@
 #include "drivers/cpu/common/copy.h"
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/widen.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "ops/layers/window.h"
 #include "ops/signal/sampling.h"
 #include "semantics/interpolation.h"
@@ -106,7 +106,7 @@ bool dense_f32(const KernelRequest& request, std::string& why) {
   return true;
 }
 
-KernelPtr make_roi_align(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(roi_align, "corners") {
   if (is_half(request.in(0).dtype)) return widened(request, make_roi_align, why);
   if (!dense_f32(request, why)) return nullptr;
   return make_kernel(RoiAlign(request));
@@ -194,13 +194,13 @@ class DeformConv {
   bool bias_, mask_;
 };
 
-KernelPtr make_deform_conv(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(deform_conv, "columns") {
   if (is_half(request.in(0).dtype)) return widened(request, make_deform_conv, why);
   if (!dense_f32(request, why)) return nullptr;
   return make_kernel(DeformConv(request));
 }
 
-KernelPtr make_center(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(center_crop_pad, "copy") {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (!y.contiguous()) return refuse(why, "y is not contiguous");
   Shape inside = x.shape;
@@ -220,10 +220,6 @@ KernelPtr make_center(const KernelRequest& request, std::string& why) {
                  static_cast<const char*>(args.inputs[0]) + from);
       });
 }
-
-const KernelRegistrar kRoiAlign("cpu", "roi_align", "corners", 10, make_roi_align);
-const KernelRegistrar kDeformConv("cpu", "deform_conv", "columns", 10, make_deform_conv);
-const KernelRegistrar kCenter("cpu", "center_crop_pad", "copy", 10, make_center);
 
 }  // namespace
 

@@ -6,7 +6,7 @@
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/rows.h"
 #include "drivers/cpu/common/widen.h"
-#include "drivers/kernel.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "ops/layers/pooling.h"
 #include "ops/signal/sampling.h"
 
@@ -63,7 +63,7 @@ class MaxRoiPool {
   PooledRegion::Rule rule_;
 };
 
-KernelPtr make_max_roi_pool(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(max_roi_pool, "regions") {
   if (is_half(request.in(0).dtype)) return widened(request, make_max_roi_pool, why);
   if (request.in(0).dtype == DType::kF64) return make_kernel(MaxRoiPool<double>(request));
   return make_kernel(MaxRoiPool<float>(request));
@@ -111,7 +111,7 @@ class AffineGrid {
   bool align_;
 };
 
-KernelPtr make_affine_grid(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(affine_grid, "plain") {
   if (is_half(request.in(0).dtype)) return widened(request, make_affine_grid, why);
   if (request.out().rank() > 9) return refuse(why, "more than 7 spatial axes");
   if (request.in(0).dtype == DType::kF64) return make_kernel(AffineGrid<double>(request));
@@ -152,7 +152,7 @@ KernelPtr make_unpool(const KernelRequest& request) {
   });
 }
 
-KernelPtr make_max_unpool(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(max_unpool, "planes") {
   const DType dtype = request.in(0).dtype;
   if (is_half(dtype)) return widened(request, make_max_unpool, why);
   if (!request.out().contiguous()) return refuse(why, "y is not contiguous");
@@ -164,10 +164,6 @@ KernelPtr make_max_unpool(const KernelRequest& request, std::string& why) {
     return wide ? make_unpool<double, int64_t>(request) : make_unpool<double, int32_t>(request);
   return wide ? make_unpool<float, int64_t>(request) : make_unpool<float, int32_t>(request);
 }
-
-const KernelRegistrar kMaxRoiPool("cpu", "max_roi_pool", "regions", 10, make_max_roi_pool);
-const KernelRegistrar kAffineGrid("cpu", "affine_grid", "plain", 10, make_affine_grid);
-const KernelRegistrar kMaxUnpool("cpu", "max_unpool", "planes", 10, make_max_unpool);
 
 }  // namespace
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // resize_gradient on the CPU.
 #include "drivers/cpu/common/separable_sum.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "ops/signal/resize.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-KernelPtr make_resize_gradient(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(resize_gradient, "places") {
   const TensorDesc &dy = request.in(0), &dx = request.out();
   if (dx.count() == 0 || dy.count() == 0) return refuse(why, "a tensor is empty");
   for (size_t i = 2; i < 5; ++i)
@@ -32,8 +33,6 @@ KernelPtr make_resize_gradient(const KernelRequest& request, std::string& why) {
   return dispatch<kFloat>(
       dy.dtype, [&]<typename T>() { return make_kernel(SeparableSum<T>(dx, std::move(sources))); });
 }
-
-const KernelRegistrar kResizeGradient("cpu", "resize_gradient", "places", 10, make_resize_gradient);
 
 }  // namespace
 

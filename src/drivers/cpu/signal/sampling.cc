@@ -2,8 +2,8 @@
 // grid_sample on the CPU: the neighbours of a place are found once and mixed for all channels.
 #include "ops/signal/sampling.h"
 #include "drivers/cpu/common/widen.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "ops/layers/window.h"
 
 namespace anymps::cpu {
@@ -19,12 +19,9 @@ class GridSample {
       : x_(request.in(0)),
         y_(request.out()),
         axes_(tensor_axes(request.attrs, x_.shape.size())),
+        spatial_(grid_axes(request.attrs, x_.shape, y_.shape)),
         constant_(static_cast<T>(request.attrs.f("constant_value"))) {
-    for (size_t i = 0; i < axes_.count; ++i) {
-      const size_t axis = axes_.spatial + i;
-      spatial_.push_back(grid_axis(request.attrs, x_.shape[axis], y_.shape[axis]));
-      places_ *= y_.shape[axis];
-    }
+    for (const GridAxis& axis : spatial_) places_ *= axis.out;
   }
 
   void operator()(const KernelArgs& args) const {
@@ -84,7 +81,7 @@ class GridSample {
   T constant_;
 };
 
-KernelPtr make_grid_sample(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(grid_sample, "corners") {
   const TensorDesc &x = request.in(0), &grid = request.in(1);
   if (is_half(x.dtype) || is_half(grid.dtype)) return widened(request, make_grid_sample, why);
   if (x.rank() > 5) return refuse(why, fmt::format("rank {}", x.rank()));
@@ -96,8 +93,6 @@ KernelPtr make_grid_sample(const KernelRequest& request, std::string& why) {
   return f32 ? make_kernel(GridSample<float, float>(request))
              : make_kernel(GridSample<float, double>(request));
 }
-
-const KernelRegistrar kGridSample("cpu", "grid_sample", "corners", 10, make_grid_sample);
 
 }  // namespace
 

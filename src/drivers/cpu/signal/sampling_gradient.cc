@@ -21,12 +21,11 @@ class GridSampleGradient {
       : y_(request.in(0)),
         x_(request.in(1)),
         axes_(tensor_axes(request.attrs, x_.shape.size())),
+        spatial_(grid_axes(request.attrs, x_.shape, y_.shape)),
         constant_(static_cast<T>(request.attrs.f("constant_value"))) {
-    for (size_t i = 0; i < axes_.count; ++i) {
-      const size_t axis = axes_.spatial + i;
-      spatial_.push_back(grid_axis(request.attrs, x_.shape[axis], y_.shape[axis]));
-      places_ *= y_.shape[axis];
-      elements_ *= x_.shape[axis];
+    for (const GridAxis& axis : spatial_) {
+      places_ *= axis.out;
+      elements_ *= axis.in;
     }
   }
 

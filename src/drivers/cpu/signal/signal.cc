@@ -7,9 +7,9 @@
 
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/lines.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/signal/fft.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "drivers/packed_weights.h"
 #include "ops/signal/signal.h"
 
@@ -119,7 +119,7 @@ KernelPtr make_in(const KernelRequest& request, const Elements& in, SpectrumPlan
   return std::make_shared<K<float>>(std::move(plan), std::forward<Args>(args)...);
 }
 
-KernelPtr make_fft(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(fft, "stockham") {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (!dense(request, why)) return nullptr;
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
@@ -132,7 +132,7 @@ KernelPtr make_fft(const KernelRequest& request, std::string& why) {
 
 Shape without_last(const Shape& shape) { return Shape(shape.begin(), shape.end() - 1); }
 
-KernelPtr make_dft(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(dft, "stockham") {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (!dense(request, why)) return nullptr;
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
@@ -188,7 +188,7 @@ class Stft final : public SpectrumKernel<F> {
   bool window_;
 };
 
-KernelPtr make_stft(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(stft, "stockham") {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (!dense(request, why)) return nullptr;
   if (y.count() == 0) return make_kernel([](const KernelArgs&) {});
@@ -203,11 +203,8 @@ KernelPtr make_stft(const KernelRequest& request, std::string& why) {
                        in, Elements::of(y.dtype, 2), x.shape[1], *step, request.has(2));
 }
 
-const KernelRegistrar kFft("cpu", "fft", "stockham", 10, make_fft);
 const KernelRegistrar kRealFft("cpu", "real_to_hermitean_fft", "stockham", 10, make_fft);
 const KernelRegistrar kHermitean("cpu", "hermitean_to_real_fft", "stockham", 10, make_fft);
-const KernelRegistrar kDft("cpu", "dft", "stockham", 10, make_dft);
-const KernelRegistrar kStft("cpu", "stft", "stockham", 10, make_stft);
 
 }  // namespace
 

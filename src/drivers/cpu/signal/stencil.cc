@@ -2,12 +2,12 @@
 // stencil on the CPU: where each tap of each place lies is listed axis by axis when the kernel is
 // made, borders included.
 #include "ops/signal/stencil.h"
+#include "drivers/cpu/cpu_kernel.h"
 
 #include <cmath>
 
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "semantics/border.h"
 #include "semantics/elements.h"
 
@@ -130,7 +130,7 @@ class StencilKernel final : public Kernel {
   std::vector<std::vector<std::vector<Tap>>> axes_;  // [axis][place of y][tap]
 };
 
-KernelPtr make_stencil(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(stencil, "taps") {
   if (is_half(request.in(0).dtype)) {
     // The border's value is an element: f32 must not hold what a half cannot.
     const double value = request.attrs.f("value");
@@ -143,8 +143,6 @@ KernelPtr make_stencil(const KernelRequest& request, std::string& why) {
   if (request.in(0).dtype == DType::kF64) return std::make_shared<StencilKernel<double>>(request);
   return std::make_shared<StencilKernel<float>>(request);
 }
-
-const KernelRegistrar kStencil("cpu", "stencil", "taps", 10, make_stencil);
 
 }  // namespace
 

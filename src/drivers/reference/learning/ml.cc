@@ -1,29 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decision trees, walked one after the other for one row after the other; classes from pairs.
 #include "drivers/reference/dense.h"
+#include "semantics/tree_ensemble.h"
 
 namespace anymps {
 
 namespace {
-
-bool holds(int64_t mode, double x, double split) {
-  switch (mode) {
-    case 0:
-      return x <= split;
-    case 1:
-      return x < split;
-    case 2:
-      return x >= split;
-    case 3:
-      return x > split;
-    case 4:
-      return x == split;
-    case 5:
-      return x != split;
-    default:
-      fail(Code::kInvalidArgument, "[tree_ensemble] mode {} of a node is not known", mode);
-  }
-}
 
 int64_t checked(int64_t at, int64_t count, const char* what) {
   require(at >= 0 && at < count, "[tree_ensemble] {} {} does not exist, there are {}", what, at,
@@ -49,7 +31,7 @@ REFERENCE(tree_ensemble) {
         const int64_t feature = checked(nodes.at<int64_t>({at, 0}), x.extent(1), "feature");
         const double value = load_double(x, x.offset(std::initializer_list<int64_t>{n, feature}));
         const double split = load_double(splits, at * splits.stride(0));
-        const bool yes = holds(nodes.at<int64_t>({at, 1}), value, split) ||
+        const bool yes = branch_holds(nodes.at<int64_t>({at, 1}), value, split) ||
                          (value != value && nodes.at<int64_t>({at, 4}) != 0);
         at = nodes.at<int64_t>({at, yes ? 2 : 3});
       }

@@ -13,10 +13,7 @@ namespace anymps {
 REFERENCE(grid_sample) {
   const View &x = args.in[0], &grid = args.in[1], &y = args.out[0];
   const TensorAxes axes = tensor_axes(args.attrs, x.shape().size());
-  std::vector<GridAxis> spatial;
-  for (size_t i = 0; i < axes.count; ++i)
-    spatial.push_back(
-        grid_axis(args.attrs, x.shape()[axes.spatial + i], y.shape()[axes.spatial + i]));
+  const std::vector<GridAxis> spatial = grid_axes(args.attrs, x.shape(), y.shape());
   const double constant = args.attrs.f("constant_value");
   dispatch<kFloat>(x.dtype, [&]<typename T>() {
     std::vector<GridAxis::Taps> taps(axes.count);

@@ -10,10 +10,7 @@ namespace anymps {
 REFERENCE(grid_sample_gradient) {
   const View &gradient = args.in[0], &x = args.in[1], &grid = args.in[2];
   const TensorAxes axes = tensor_axes(args.attrs, x.shape().size());
-  std::vector<GridAxis> spatial;
-  for (size_t i = 0; i < axes.count; ++i)
-    spatial.push_back(
-        grid_axis(args.attrs, x.shape()[axes.spatial + i], gradient.shape()[axes.spatial + i]));
+  const std::vector<GridAxis> spatial = grid_axes(args.attrs, x.shape(), gradient.shape());
   const double constant = args.attrs.f("constant_value");
   const std::vector<double> elements = read_dense<double>(x), places = read_dense<double>(grid),
                             dy = read_dense<double>(gradient);

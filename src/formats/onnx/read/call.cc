@@ -2,9 +2,6 @@
 #include "formats/onnx/read/call.h"
 
 #include <algorithm>
-#include <cstring>
-
-#include "ops/shape_rules.h"
 
 namespace anymps::onnx {
 
@@ -32,29 +29,9 @@ Values Call::all() {
   return values;
 }
 
-// Lists are short; a constant that is not short may be a recipe for terabytes.
-static bool is_list(const Value* value) {
-  return value->is_constant() && value->shape().size() <= 1 &&
-         value->constant->desc().count() <= 4096;
-}
-
-std::optional<std::vector<int64_t>> known_ints(const Value* value) {
-  if (is_list(value) && is_int(value->dtype())) return ints_of(*value);
-  return numbers(value->type.content);
-}
-
 std::optional<std::vector<double>> known_floats(const Value* value) {
-  if (!is_list(value) || !is_float(value->dtype())) return std::nullopt;
-  const auto bytes = value->constant->data();
-  std::vector<double> numbers(static_cast<size_t>(value->constant->desc().count()));
-  dispatch<kFloat>(value->dtype(), [&]<typename T>() {
-    for (size_t i = 0; i < numbers.size(); ++i) {
-      T element;
-      std::memcpy(&element, bytes.get() + i * sizeof(T), sizeof(T));
-      numbers[i] = static_cast<double>(static_cast<Compute<T>>(element));
-    }
-  });
-  return numbers;
+  if (!is_list(*value) || !is_float(value->dtype())) return std::nullopt;
+  return doubles_of(*value->constant);
 }
 
 const Attribute* Call::read(const char* name, Type type, bool required) {

@@ -12,6 +12,7 @@
 
 #include "formats/node_builder.h"
 #include "formats/onnx/schema/model.h"
+#include "graph/known.h"
 
 namespace anymps::onnx {
 
@@ -58,8 +59,6 @@ class Call : public NodeBuilder {
   std::set<size_t> read_inputs_;
 };
 
-// The elements of an integer value as far as inference knows them; nothing unless all are numbers.
-std::optional<std::vector<int64_t>> known_ints(const Value* value);
 // The elements of a floating-point constant.
 std::optional<std::vector<double>> known_floats(const Value* value);
 

@@ -238,16 +238,21 @@ Values Importer::inline_branch(const Node& node, bool condition, Scope& scope) {
   const Attribute* attribute = node.find(which);
   require(attribute && attribute->type == Attribute::Type::kGraph, "attribute '{}' is missing",
           which);
-  const Graph& branch = attribute->graphs[0];
+  Values outputs = run_graph(attribute->graphs[0], {}, scope);
+  --depth_;
+  return outputs;
+}
+
+Values Importer::run_graph(const Graph& graph, const Values& inputs, Scope& scope) {
   Scope inner;
   inner.parent = &scope;
   inner.target = scope.target;
   inner.opsets = scope.opsets;
-  add_tensors(branch, inner);
-  run_nodes(branch.nodes, inner);
+  for (size_t i = 0; i < inputs.size(); ++i) inner.values[graph.inputs[i].name] = inputs[i];
+  add_tensors(graph, inner);
+  run_nodes(graph.nodes, inner);
   Values outputs;
-  for (const ValueInfo& output : branch.outputs) outputs.push_back(lookup(inner, output.name));
-  --depth_;
+  for (const ValueInfo& output : graph.outputs) outputs.push_back(lookup(inner, output.name));
   return outputs;
 }
 

@@ -62,6 +62,8 @@ class Importer {
   void run_node(const Node& node, Scope& scope);
   Values convert(const Node& node, Scope& scope);
   Values inline_function(const Function& function, const Node& node, Values inputs, Scope& scope);
+  // The nodes of a graph, whose names see those around it, with these values as its inputs.
+  Values run_graph(const Graph& graph, const Values& inputs, Scope& scope);
   Values inline_branch(const Node& node, bool condition, Scope& scope);
   void bind_outputs(const Node& node, const Values& values, Scope& scope);
   Value* lookup(Scope& scope, std::string_view name);

@@ -61,7 +61,7 @@ ONNX_READ(ConstantOfShape) {
   std::vector<std::byte> element(size_of(dtype));
   if (value && dtype != DType::kString)
     std::memcpy(element.data(), to_constant(*value)->data().get(), element.size());
-  if (auto extents = known_ints(c.in(0)); extents && dtype != DType::kString) {
+  if (auto extents = known_ints(*c.in(0)); extents && dtype != DType::kString) {
     for (int64_t extent : *extents)
       c.check(extent >= 0, "the shape has the negative extent {}", extent);
     return {c.graph.constant(filled(dtype, Shape(extents->begin(), extents->end()), element))};

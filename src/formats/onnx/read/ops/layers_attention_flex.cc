@@ -11,15 +11,7 @@ Values Importer::inline_body(const Graph& body, const Values& inputs, Scope& sco
   require(++depth_ <= 64, "graphs are nested more than 64 deep");
   require(inputs.size() == body.inputs.size(), "graph \"{}\" takes {} inputs, {} are given",
           body.name, body.inputs.size(), inputs.size());
-  Scope inner;
-  inner.parent = &scope;
-  inner.target = scope.target;
-  inner.opsets = scope.opsets;
-  for (size_t i = 0; i < inputs.size(); ++i) inner.values[body.inputs[i].name] = inputs[i];
-  add_tensors(body, inner);
-  run_nodes(body.nodes, inner);
-  Values outputs;
-  for (const ValueInfo& output : body.outputs) outputs.push_back(lookup(inner, output.name));
+  Values outputs = run_graph(body, inputs, scope);
   --depth_;
   return outputs;
 }

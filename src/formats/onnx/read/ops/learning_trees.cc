@@ -2,13 +2,13 @@
 // Decision trees of ai.onnx.ml. The old ops list nodes and leaves by tree and number, the new one
 // by place; both become the flat lists of tree_ensemble.
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <set>
 
 #include "formats/onnx/read/import.h"
 #include "formats/onnx/read/ops/learning.h"
 #include "formats/onnx/read/registry.h"
+#include "graph/known.h"
 
 namespace anymps::onnx {
 
@@ -35,26 +35,12 @@ struct Forest {
   }
 };
 
-Numbers numbers_of(const Tensor& tensor) {
-  const ConstantPtr constant = to_constant(tensor);
-  const auto bytes = constant->data();
-  Numbers numbers(static_cast<size_t>(constant->desc().count()));
-  dispatch<kReal>(constant->dtype(), [&]<typename T>() {
-    for (size_t i = 0; i < numbers.size(); ++i) {
-      T element;
-      std::memcpy(&element, bytes.get() + i * sizeof(T), sizeof(T));
-      numbers[i] = static_cast<double>(static_cast<Compute<T>>(element));
-    }
-  });
-  return numbers;
-}
-
 // Floats, or doubles in a tensor, which make the whole op one of doubles.
 Numbers floats_or_tensor(Call& c, const std::string& name, Forest& forest) {
   const std::string long_name = name + "_as_tensor";
   if (const Tensor* tensor = c.tensor(long_name.c_str())) {
     if (tensor->type == DataType::kDouble) forest.weight_type = DType::kF64;
-    return numbers_of(*tensor);
+    return doubles_of(*to_constant(*tensor));
   }
   const auto floats = c.floats(name.c_str()).value_or(std::vector<float>{});
   return {floats.begin(), floats.end()};
@@ -204,7 +190,7 @@ ONNX_READ_IN(kMl, TreeEnsemble) {
   c.ignore({"nodes_hitrates"});
   const auto tensor = [&](const char* name) {
     const Tensor* given = c.tensor(name);
-    return given ? numbers_of(*given) : Numbers{};
+    return given ? doubles_of(*to_constant(*given)) : Numbers{};
   };
   forest.weight_type = c.in(0)->dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
   const Numbers splits = tensor("nodes_splits"), modes = tensor("nodes_modes"),

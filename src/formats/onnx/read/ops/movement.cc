@@ -16,7 +16,7 @@ using Ints = std::vector<int64_t>;
 Value* with_axes(Call& c, std::string_view op) {
   std::optional<Ints> axes = c.opset < 13 ? c.ints("axes") : std::nullopt;
   if (c.opset >= 13 && c.opt(1)) {
-    axes = known_ints(c.in(1));
+    axes = known_ints(*c.in(1));
     if (!axes) return c.add(op, {c.in(0), c.in(1)});
   }
   if (op == "unsqueeze") c.check(axes.has_value(), "the axes are missing");
@@ -27,7 +27,7 @@ Value* with_axes(Call& c, std::string_view op) {
 // An op that takes a list as its second input or as an attribute. The empty list is the attribute's
 // way to say that there is none, so it stays an input.
 Value* with_list(Call& c, std::string_view op, const char* name, NamedAttrs attrs = {}) {
-  auto known = known_ints(c.in(1));
+  auto known = known_ints(*c.in(1));
   if (!known || known->empty()) return c.add(op, {c.in(0), c.in(1)}, attrs);
   attrs.emplace_back(name, *known);
   return c.add(op, {c.in(0)}, attrs);
@@ -70,7 +70,7 @@ ONNX_READ(Split) {
   if (c.opset < 13) {
     sizes = c.ints("split");
   } else if (c.opt(1)) {
-    sizes = known_ints(c.in(1));
+    sizes = known_ints(*c.in(1));
     if (!sizes) return c.add_all("split", {x, c.in(1)}, {{"axis", axis}}, count);
   }
   if (c.opset >= 18 && c.has("num_outputs"))
@@ -103,7 +103,7 @@ ONNX_READ(Slice) {
   NamedAttrs attrs;
   for (size_t i = 0; i < 4; ++i) {
     if (!inputs[i + 1]) continue;
-    auto known = known_ints(inputs[i + 1]);
+    auto known = known_ints(*inputs[i + 1]);
     if (!known) return {c.add("slice", inputs)};
     if (known->empty()) return {c.in(0)};
     attrs.emplace_back(kLists[i], *known);
@@ -135,8 +135,8 @@ ONNX_READ(Pad) {
   Value *value = c.opt(2), *axes = c.opset >= 18 ? c.opt(3) : nullptr;
   // A scalar in the form of a vector is common.
   if (value && !value->shape().empty()) value = c.add("reshape", {value, c.graph.ints({})});
-  auto pads = known_ints(c.in(1));
-  const auto places = axes ? known_ints(axes) : std::nullopt;
+  auto pads = known_ints(*c.in(1));
+  const auto places = axes ? known_ints(*axes) : std::nullopt;
   if (!pads || (axes && !places)) {
     if (axes) axes = c.cast(axes, c.in(1)->dtype());
     return {c.add("pad", {x, c.in(1), value, axes}, {{"mode", mode}})};
@@ -174,7 +174,7 @@ ONNX_READ(SpaceToDepth) {
 ONNX_READ(Trilu) {
   const bool upper = c.flag("upper", true);
   Value* k = c.opt(1);
-  const auto known = k ? known_ints(k) : Ints{0};
+  const auto known = k ? known_ints(*k) : Ints{0};
   if (!known) return {c.add("trilu", {c.in(0), k}, {{"upper", upper}})};
   c.check(known->size() == 1, "k has {} elements, must have 1", known->size());
   return {c.add("trilu", {c.in(0)}, {{"k", (*known)[0]}, {"upper", upper}})};

@@ -15,7 +15,7 @@ Values reduce(Call& c, std::string_view op, int64_t axes_are_input = 18) {
   if (c.opset < axes_are_input)
     axes = c.ints("axes");
   else if (list)
-    axes = known_ints(list);
+    axes = known_ints(*list);
   if (list && list->type.ranked && list->shape().size() == 1 && list->shape()[0].is(0))
     axes.emplace();
   const bool noop = c.opset >= axes_are_input && c.flag("noop_with_empty_axes", false);
@@ -54,7 +54,7 @@ ONNX_READ(ArgMin) { return arg(c, "arg_min"); }
 // The single integer of input i as the attribute `name`; or null is replaced by the input.
 Value* as_attribute(Call& c, size_t i, const char* name, NamedAttrs& attrs) {
   Value* value = c.in(i);
-  const auto known = known_ints(value);
+  const auto known = known_ints(*value);
   if (!known) return value;
   c.check(known->size() == 1, "input {} has {} elements, must have 1", i, known->size());
   attrs.emplace_back(name, (*known)[0]);

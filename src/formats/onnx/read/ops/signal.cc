@@ -140,24 +140,14 @@ class Arguments {
  public:
   Arguments(Call& c, NamedAttrs attrs) : c_(c), attrs_(std::move(attrs)) {}
 
-  void scales(Value* value) {
-    if (auto known = known_floats(value))
-      attrs_.emplace_back("scales", *known);
-    else
-      inputs_[2] = c_.cast(value, DType::kF32);
-  }
+  void scales(Value* value) { floats("scales", 2, value); }
   void sizes(Value* value) {
-    if (auto known = known_ints(value))
+    if (auto known = known_ints(*value))
       attrs_.emplace_back("sizes", *known);
     else
       inputs_[1] = value;
   }
-  void roi(Value* value) {
-    if (auto known = known_floats(value))
-      attrs_.emplace_back("roi", *known);
-    else
-      inputs_[4] = c_.cast(value, DType::kF32);
-  }
+  void roi(Value* value) { floats("roi", 4, value); }
   Values resize(Value* x) {
     inputs_[0] = x;
     while (!inputs_.back()) inputs_.pop_back();
@@ -165,6 +155,13 @@ class Arguments {
   }
 
  private:
+  void floats(const char* name, size_t input, Value* value) {
+    if (auto known = known_floats(value))
+      attrs_.emplace_back(name, *known);
+    else
+      inputs_[input] = c_.cast(value, DType::kF32);
+  }
+
   Call& c_;
   NamedAttrs attrs_;
   Values inputs_ = Values(5, nullptr);
