@@ -88,11 +88,15 @@ TypedGemm::TypedGemm(Problem problem) : p_(std::move(problem)) {
   dots_ = p_.rows == 1 && as_is && code_.dots && p_.a.column == 1 && p_.b.row == 1 &&
           p_.depth > 1 && !p_.pack_a && !p_.pack_b;
   packs_a_ = p_.pack_a || !as_is || (p_.a.column != 1 && p_.depth > 1);
-  packs_b_ = p_.pack_b || !(as_is && parts_ == 1 && p_.b.column == 1 &&
-                            p_.columns % code_.lanes == 0 && p_.rows <= kFewRows);
-  if (dots_) writes_ = packs_a_ = packs_b_ = false;
+  const bool in_place = as_is && p_.b.column == 1 && p_.rows <= kFewRows && !p_.pack_b;
+  // Vectors must be whole: of what is read in place, the last panel may have to be packed.
+  packed_ = !in_place ? 0 : p_.columns % code_.lanes == 0 ? panels_ : panels_ - 1;
+  if (dots_) {
+    writes_ = packs_a_ = false;
+    packed_ = panels_;
+  }
   if (packs_a_) a_size_ = up_to(tiles_ * code_.rows * p_.depth * lane_, kAlign);
-  if (packs_b_) b_size_ = up_to(vectors_ * code_.lanes * p_.depth * lane_, kAlign);
+  b_size_ = up_to((vectors_ * code_.lanes - begin(packed_)) * p_.depth * lane_, kAlign);
   if (writes_) y_size_ = up_to(p_.rows * p_.columns * lane_, kAlign);
   const int64_t bytes = std::max<int64_t>(1, a_size_ + b_size_ + y_size_);
   group_ = std::clamp<int64_t>(kGroupBytes / bytes, 1, std::max<int64_t>(1, p_.batch.count()));
@@ -129,9 +133,9 @@ void TypedGemm::run_part(const Part& part) const {
     each(tiles_, depth * static_cast<double>(code_.rows) * kPackNs,
          [&](int64_t entry, int64_t tile) { pack_a(part, entry, tile); });
   const double width = static_cast<double>(p_.columns) / static_cast<double>(panels_);
-  if (packs_b_)
-    each(panels_, depth * width * kPackNs,
-         [&](int64_t entry, int64_t panel) { pack_b(part, entry, panel); });
+  if (packed_ < panels_)
+    each(panels_ - packed_, depth * width * kPackNs,
+         [&](int64_t entry, int64_t i) { pack_b(part, entry, packed_ + i); });
   const int threads = current_threads();
   int64_t tiles = kMostTiles;
   while (tiles > 1 && (tiles_ + tiles - 1) / tiles * panels_ * part.count < 4 * threads) tiles /= 2;
@@ -168,12 +172,12 @@ void TypedGemm::pack_b(const Part& part, int64_t entry, int64_t panel) const {
   const int64_t columns = std::min(end, p_.columns) - from;
   if (p_.pack_b)
     return p_.pack_b(part.b, part.first + entry, from, columns, end - from,
-                     part.packed_b + entry * b_size_ + from * p_.depth * lane_);
+                     part.packed_b + entry * b_size_ + (from - begin(packed_)) * p_.depth * lane_);
   with_lane(p_.dtype, [&]<typename T, typename Lane>() {
     const auto pack = [&](auto* to) {
       pack_elements(reinterpret_cast<const T*>(part.at_b(*this, entry)) + from * p_.b.column,
                     p_.b.row, p_.b.column, p_.depth, columns, end - from,
-                    to + from * p_.depth * parts_);
+                    to + (from - begin(packed_)) * p_.depth * parts_);
     };
     char* const to = part.packed_b + entry * b_size_;
     if constexpr (scalar::kIsComplex<T>)
@@ -186,18 +190,21 @@ void TypedGemm::pack_b(const Part& part, int64_t entry, int64_t panel) const {
 void TypedGemm::multiply(const Part& part, int64_t entry, int64_t row, int64_t rows,
                          int64_t panel) const {
   const int64_t from = begin(panel), width = begin(panel + 1) - from;
+  const bool packed = panel >= packed_;
   TypedPanel t;
   t.rows = rows;
   t.columns = std::min(width, p_.columns - from);
   t.a_tile = packs_a_ ? code_.rows * p_.depth : code_.rows * p_.a.row;
   t.a_row = packs_a_ ? 1 : p_.a.row;
   t.a_depth = packs_a_ ? code_.rows : p_.a.column;
-  t.b_depth = packs_b_ ? width * parts_ : p_.b.row;
+  t.b_depth = (packed ? width : p_.b.row) * parts_;
+  t.b_packed = packed;
   t.y_row = writes_ ? p_.columns : p_.y.row;
   const char* a = packs_a_ ? part.packed_a + entry * a_size_ + row * p_.depth * lane_
                            : part.at_a(*this, entry) + row * p_.a.row * lane_;
-  const char* b = packs_b_ ? part.packed_b + entry * b_size_ + from * p_.depth * lane_
-                           : part.at_b(*this, entry) + from * lane_;
+  const char* b = packed
+                      ? part.packed_b + entry * b_size_ + (from - begin(packed_)) * p_.depth * lane_
+                      : part.at_b(*this, entry) + from * lane_;
   t.y = (writes_ ? part.product + entry * y_size_ : part.at_y(*this, entry)) +
         (row * t.y_row + from) * lane_;
   int64_t k = 0;

@@ -54,7 +54,8 @@ class TypedGemm {
   int64_t parts_ = 1;  // real and imaginary
   int64_t vectors_ = 0, panels_ = 0, tiles_ = 0;
   bool swapped_ = false;  // the product of the transposed matrices, for a single column
-  bool packs_a_ = false, packs_b_ = false, writes_ = false, dots_ = false;
+  bool packs_a_ = false, writes_ = false, dots_ = false;
+  int64_t packed_ = 0;                            // the first panel of b that is packed
   int64_t a_size_ = 0, b_size_ = 0, y_size_ = 0;  // of a packed matrix, in bytes
   int64_t group_ = 1;                             // entries of the batch that are packed at a time
 };

@@ -85,14 +85,19 @@ struct ComplexTile {
     const T* HWY_RESTRICT a = reinterpret_cast<const T*>(from);
     const T* HWY_RESTRICT b = static_cast<const T*>(p.b);
     const int64_t a_row = 2 * p.a_row, a_depth = 2 * p.a_depth, b_depth = p.b_depth;
+    const bool b_packed = p.b_packed;
     V real[R][N], imaginary[R][N];
     for (size_t r = 0; r < R; ++r)
       for (size_t n = 0; n < N; ++n) real[r][n] = imaginary[r][n] = hn::Zero(d);
     for (int64_t k = 0; k < p.depth; ++k, a += a_depth, b += b_depth) {
       V c[N], s[N];
       for (size_t n = 0; n < N; ++n) {
-        c[n] = hn::LoadU(d, b + n * kLanes);
-        s[n] = hn::LoadU(d, b + (N + n) * kLanes);
+        if (b_packed) {
+          c[n] = hn::LoadU(d, b + n * kLanes);
+          s[n] = hn::LoadU(d, b + (N + n) * kLanes);
+        } else {
+          hn::LoadInterleaved2(d, b + 2 * n * kLanes, c[n], s[n]);
+        }
       }
       for (size_t r = 0; r < R; ++r) {
         const T* at = a + static_cast<int64_t>(r) * a_row;

@@ -17,9 +17,10 @@ struct TypedPanel {
   const void* a = nullptr;
   int64_t a_tile = 0, a_row = 0, a_depth = 0;  // from one tile of rows to the next, and inside
   // Rows of whole vectors, as many as the columns need, `b_depth` lanes apart. Complex ones are
-  // vectors of the real parts, then as many of the imaginary parts.
+  // vectors of the real parts, then as many of the imaginary parts, unless b is not packed.
   const void* b = nullptr;
   int64_t b_depth = 0;
+  bool b_packed = true;
   void* y = nullptr;
   int64_t y_row = 0;
   bool adds = false;
