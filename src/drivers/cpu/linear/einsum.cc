@@ -2,9 +2,13 @@
 // Einstein's summation of one or two tensors as a batch of matrix products: the axes of both are
 // brought to [batch, rows, summed] and [batch, summed, columns] by strided copies.
 #include "semantics/einsum.h"
+
+#include <algorithm>
+
 #include "drivers/cpu/common/copy.h"
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/cpu_kernel.h"
+#include "drivers/cpu/linear/typed_gemm.h"
 
 namespace anymps::cpu {
 
@@ -26,7 +30,7 @@ class EinsumKernel final : public Kernel {
     void* parts[2] = {scratch, scratch + sizes[0]};
     void* product = scratch + sizes[0] + sizes[1];
     for (size_t i = 0; i < copies.size(); ++i) copies[i].run(parts[i], args.inputs[i]);
-    if (copies.size() == 1) parts[1] = const_cast<float*>(ones.data());
+    if (copies.size() == 1) parts[1] = const_cast<std::byte*>(ones.data());
     matmul->run({parts, &product, static_cast<char*>(product) + sizes[2], args.queue});
     result->run(args.outputs[0], product);
   }
@@ -36,7 +40,7 @@ class EinsumKernel final : public Kernel {
   std::string detail() const override { return "matmul " + matmul->detail(); }
 
   std::vector<StridedCopy> copies;
-  std::vector<float> ones;
+  std::vector<std::byte> ones;  // what one tensor is multiplied with
   std::optional<StridedCopy> result;
   KernelPtr matmul;
   size_t sizes[3] = {0, 0, 0};
@@ -58,12 +62,21 @@ std::pair<Shape, Strides> view_of(const TensorDesc& desc, const std::vector<size
   return view;
 }
 
+std::vector<std::byte> ones_of(DType dtype, int64_t count) {
+  std::vector<std::byte> bytes(static_cast<size_t>(count) * size_of(dtype));
+  dispatch<kNumber>(dtype, [&]<typename T>() {
+    std::fill_n(reinterpret_cast<T*>(bytes.data()), count, T(1.0f));
+  });
+  return bytes;
+}
+
 CPU_KERNEL(einsum, "matmul") {
   const size_t count = request.inputs.size();
   const TensorDesc& y = request.out();
   if (count > 2) return refuse(why, fmt::format("{} tensors", count));
   if (is_half(y.dtype)) return widened(request, make_einsum, why);
-  if (y.dtype != DType::kF32) return refuse(why, fmt::format("dtype {}", name(y.dtype)));
+  if (y.dtype != DType::kF32 && !TypedGemm::has(y.dtype))
+    return refuse(why, fmt::format("dtype {}", name(y.dtype)));
   std::vector<size_t> ranks;
   for (size_t i = 0; i < count; ++i) {
     if (request.in(i).count() == 0) return refuse(why, "an input is empty");
@@ -90,21 +103,21 @@ CPU_KERNEL(einsum, "matmul") {
       summed.labels.push_back(label);
       summed.extent *= extents[label];
     }
-  const TensorDesc left(DType::kF32, {batch.extent, rows.extent, summed.extent}),
-      right(DType::kF32, {batch.extent, summed.extent, columns.extent}),
-      product(DType::kF32, {batch.extent, rows.extent, columns.extent});
+  const TensorDesc left(y.dtype, {batch.extent, rows.extent, summed.extent}),
+      right(y.dtype, {batch.extent, summed.extent, columns.extent}),
+      product(y.dtype, {batch.extent, rows.extent, columns.extent});
   auto kernel = std::make_shared<EinsumKernel>();
   for (size_t i = 0; i < count; ++i) {
     const std::vector<const Group*> order =
         i == 0 ? std::vector<const Group*>{&batch, &rows, &summed}
                : std::vector<const Group*>{&batch, &summed, &columns};
     const auto [shape, from] = view_of(request.in(i), einsum.inputs[i], order, extents);
-    kernel->copies.emplace_back(sizeof(float), shape, contiguous_strides(shape), from);
+    kernel->copies.emplace_back(size_of(y.dtype), shape, contiguous_strides(shape), from);
   }
-  if (count == 1) kernel->ones.assign(static_cast<size_t>(summed.extent), 1.0f);
+  if (count == 1) kernel->ones = ones_of(y.dtype, summed.extent);
   // The product's axes are batch, rows, columns; the output may have them in another order.
   const auto [shape, to] = view_of(y, einsum.output, {&batch, &rows, &columns}, extents);
-  kernel->result.emplace(sizeof(float), shape, to, contiguous_strides(shape));
+  kernel->result.emplace(size_of(y.dtype), shape, to, contiguous_strides(shape));
   kernel->sizes[0] = aligned(left.bytes());
   kernel->sizes[1] = count == 1 ? 0 : aligned(right.bytes());
   kernel->sizes[2] = aligned(product.bytes());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products with oneDNN. Batch axes are merged as far as the strides allow (a product with
-// one matrix of weights becomes two-dimensional), transposes are strides, constant matrices are
-// packed once, and scale, bias, residual and activation are applied before the result is stored.
+// Matrix products with oneDNN. Transposes are strides, constant matrices are packed once, and
+// scale, bias, residual and activation are applied before the result is stored.
 #include <mutex>
 #include <unordered_map>
 
 #include "base/fork.h"
 #include "drivers/cpu/linear/gemm.h"
+#include "drivers/cpu/linear/matmul_tensors.h"
 #include "drivers/cpu/onednn.h"
 #include "drivers/cpu/threads.h"
 
@@ -15,44 +15,6 @@ namespace anymps::cpu {
 namespace {
 
 using dnnl::memory;
-
-// One tensor of the product: batch axes as in the result (stride 0 where it is broadcast), then
-// two matrix axes.
-struct Operand {
-  TensorDesc desc;
-
-  int64_t& extent(size_t axis) { return desc.shape[axis]; }
-  int64_t& stride(size_t axis) { return desc.strides[axis]; }
-};
-
-TensorDesc matrix(const TensorDesc& desc, bool vector_is_row, bool transpose) {
-  TensorDesc result = desc;
-  if (result.shape.size() == 1) {
-    const size_t at = vector_is_row ? 0 : 1;
-    result.shape.insert(at, 1);
-    result.strides.insert(at, 0);
-  } else if (transpose) {
-    const size_t last = result.shape.size() - 1;
-    std::swap(result.shape[last], result.shape[last - 1]);
-    std::swap(result.strides[last], result.strides[last - 1]);
-  }
-  return result;
-}
-
-// Leading axes are added, and batch axes broadcast, to those of `batch`.
-Operand with_batch(const TensorDesc& desc, std::span<const int64_t> batch) {
-  Operand result;
-  result.desc.dtype = desc.dtype;
-  const size_t rank = batch.size() + 2, lead = rank - desc.shape.size();
-  for (size_t i = 0; i < rank; ++i) {
-    const int64_t have = i < lead ? 1 : desc.shape[i - lead];
-    const bool is_batch = i < batch.size();
-    const int64_t extent = is_batch ? batch[i] : have;
-    result.desc.shape.push_back(extent);
-    result.desc.strides.push_back(have == 1 ? 0 : desc.strides[i - lead]);
-  }
-  return result;
-}
 
 // Writes a float tensor that is broadcast along some axes (stride 0) densely.
 template <typename T>
@@ -99,10 +61,12 @@ Made same_shape(const std::string& key, Parts& parts, Make make) {
 
 class Product {
  public:
-  explicit Product(const KernelRequest& request) : request_(request) {}
+  Product(const KernelRequest& request, ProductTensors tensors)
+      : request_(request),
+        tensors_(std::move(tensors.tensors)),
+        summands_(std::move(tensors.summands)) {}
 
   KernelPtr make(std::string& why) {
-    if (!merge(why)) return nullptr;
     KernelPtr kernel = build(why);
     if (kernel || summands_.empty()) return kernel;
     // oneDNN broadcasts rows and scalars; what lies otherwise is written out at each run.
@@ -110,108 +74,40 @@ class Product {
     return build(why);
   }
 
-  KernelPtr make_packed(std::string& why) { return merge(why) ? packed_product(why) : nullptr; }
+  // Two dimensions, constant weights, summands that gemm.h knows.
+  KernelPtr make_packed(std::string& why) const {
+    const TensorDesc &a = tensors_[kA], &b = tensors_[kB], &y = tensors_[kY];
+    if (batch_rank() != 0 || request_.attrs.f("alpha") != 1) return refuse(why, "batches or alpha");
+    if (a.strides[1] != 1 || a.strides[0] < 0 || y.strides[1] != 1) return refuse(why, "strides");
+    Gemm gemm;
+    gemm.rows = y.shape[0];
+    gemm.depth = a.shape[1];
+    gemm.columns = y.shape[1];
+    gemm.x_row = a.strides[0];
+    gemm.y_row = y.strides[0];
+    gemm.w_depth = b.strides[0];
+    gemm.w_column = b.strides[1];
+    for (size_t s = 0; s < summands_.size(); ++s) {
+      const TensorDesc& summand = tensors_[kY + 1 + s];
+      if (!gemm.bias && summand.strides[0] == 0 && summand.strides[1] == 1)
+        gemm.bias = summands_[s];
+      else if (!gemm.residual && summand.shape == y.shape && summand.strides == y.strides)
+        gemm.residual = summands_[s];
+      else
+        return refuse(why, fmt::format("input {} is broadcast", summands_[s]));
+    }
+    gemm.activation = tile_activation(request_.attrs, "act_alpha", "act_beta");
+    return make_gemm(request_, gemm, why);
+  }
 
  private:
-  bool merge(std::string& why) {
-    const Attrs& attrs = request_.attrs;
-    const TensorDesc a = matrix(request_.in(0), true, attrs.b("transpose_a"));
-    const TensorDesc b = matrix(request_.in(1), false, attrs.b("transpose_b"));
-    TensorDesc y = request_.out();
-    if (request_.in(0).shape.size() == 1) insert_unit(y, request_.in(1).shape.size() == 1 ? 0 : 1);
-    if (request_.in(1).shape.size() == 1) insert_unit(y, 0);
-    const std::span<const int64_t> batch(y.shape.data(), y.shape.size() - 2);
-    tensors_ = {with_batch(a, batch), with_batch(b, batch), with_batch(y, batch)};
-    for (const size_t i : {2u, 3u})
-      if (!add_summand(i, y, why)) return false;
-    drop_units();
-    merge_batches();
-    fold_batch_into_rows();
-    return true;
-  }
+  static constexpr size_t kA = ProductTensors::kA, kB = ProductTensors::kB, kY = ProductTensors::kY;
 
-  static constexpr size_t kA = 0, kB = 1, kY = 2;
-
-  static void insert_unit(TensorDesc& y, size_t from_end) {
-    const size_t at = y.shape.size() - from_end;
-    y.shape.insert(at, 1);
-    y.strides.insert(at, 0);
-  }
-
-  // Bias and residual, broadcast to y.
-  bool add_summand(size_t i, const TensorDesc& y, std::string& why) {
-    if (!request_.has(i)) return true;
-    TensorDesc desc = request_.in(i);
-    if (desc.shape.size() > request_.out().shape.size()) {
-      why = fmt::format("input {} has a higher rank than the result", i);
-      return false;
-    }
-    // Axes that y got for one-dimensional operands.
-    if (request_.in(1).shape.size() == 1) insert_unit(desc, 0);
-    if (request_.in(0).shape.size() == 1 && !desc.shape.empty())
-      insert_unit(desc, std::min<size_t>(1, desc.shape.size()));
-    while (desc.shape.size() < 2) {
-      desc.shape.insert(0, 1);
-      desc.strides.insert(0, 0);
-    }
-    tensors_.push_back(
-        with_batch(desc, std::span<const int64_t>(y.shape.data(), y.shape.size() - 2)));
-    summands_.push_back(i);
-    return true;
-  }
-
-  size_t batch_rank() const { return tensors_[kY].desc.shape.size() - 2; }
-
-  void erase_axis(size_t axis) {
-    for (Operand& t : tensors_) {
-      t.desc.shape.erase(axis);
-      t.desc.strides.erase(axis);
-    }
-  }
-
-  void drop_units() {
-    for (size_t i = batch_rank(); i-- > 0;)
-      if (tensors_[kY].extent(i) == 1) erase_axis(i);
-  }
-
-  void merge_batches() {
-    for (size_t i = batch_rank(); i-- > 1;) {
-      bool mergeable = true;
-      for (Operand& t : tensors_) mergeable &= t.stride(i - 1) == t.stride(i) * t.extent(i);
-      if (!mergeable) continue;
-      for (Operand& t : tensors_) {
-        t.extent(i - 1) *= t.extent(i);
-        t.stride(i - 1) = t.stride(i);
-      }
-      erase_axis(i);
-    }
-  }
-
-  // When all batches use the same matrix b, the innermost batch axis only adds rows.
-  void fold_batch_into_rows() {
-    while (batch_rank() > 0) {
-      const size_t axis = batch_rank() - 1, row = axis + 1;
-      if (tensors_[kB].stride(axis) != 0) return;
-      const int64_t rows = tensors_[kY].extent(row);
-      for (size_t i = 0; i < tensors_.size(); ++i) {
-        Operand& t = tensors_[i];
-        if (i == kB || rows == 1) continue;
-        // Rows of a summand that are all the same stay so only if the batches are, too.
-        if (t.stride(axis) != t.stride(row) * rows) return;
-      }
-      for (size_t i = 0; i < tensors_.size(); ++i) {
-        Operand& t = tensors_[i];
-        if (i == kB) continue;
-        if (rows == 1) t.stride(row) = t.stride(axis);
-        t.extent(row) = t.stride(row) == 0 && i > kY ? 1 : rows * t.extent(axis);
-      }
-      erase_axis(axis);
-    }
-  }
+  size_t batch_rank() const { return tensors_[kY].shape.size() - 2; }
 
   // Broadcast axes get the extent 1, as oneDNN wants them.
   TensorDesc for_onednn(size_t i) const {
-    TensorDesc desc = tensors_[i].desc;
+    TensorDesc desc = tensors_[i];
     for (size_t axis = 0; axis < desc.shape.size(); ++axis) {
       const bool is_batch = axis < batch_rank();
       if ((is_batch || i > kY) && desc.strides[axis] == 0) desc.shape[axis] = 1;
@@ -224,35 +120,9 @@ class Product {
     return desc;
   }
 
-  // Two dimensions, constant weights, summands that gemm.h knows.
-  KernelPtr packed_product(std::string& why) const {
-    const TensorDesc &a = tensors_[kA].desc, &b = tensors_[kB].desc, &y = tensors_[kY].desc;
-    if (batch_rank() != 0 || request_.attrs.f("alpha") != 1) return refuse(why, "batches or alpha");
-    if (a.strides[1] != 1 || a.strides[0] < 0 || y.strides[1] != 1) return refuse(why, "strides");
-    Gemm gemm;
-    gemm.rows = y.shape[0];
-    gemm.depth = a.shape[1];
-    gemm.columns = y.shape[1];
-    gemm.x_row = a.strides[0];
-    gemm.y_row = y.strides[0];
-    gemm.w_depth = b.strides[0];
-    gemm.w_column = b.strides[1];
-    for (size_t s = 0; s < summands_.size(); ++s) {
-      const TensorDesc& summand = tensors_[kY + 1 + s].desc;
-      if (!gemm.bias && summand.strides[0] == 0 && summand.strides[1] == 1)
-        gemm.bias = summands_[s];
-      else if (!gemm.residual && summand.shape == y.shape && summand.strides == y.strides)
-        gemm.residual = summands_[s];
-      else
-        return refuse(why, fmt::format("input {} is broadcast", summands_[s]));
-    }
-    gemm.activation = tile_activation(request_.attrs, "act_alpha", "act_beta");
-    return make_gemm(request_, gemm, why);
-  }
-
   Place expanded(OneDnnBuilder& builder, size_t i) const {
-    TensorDesc desc = tensors_[i].desc;
-    desc.shape = tensors_[kY].desc.shape;
+    TensorDesc desc = tensors_[i];
+    desc.shape = tensors_[kY].shape;
     const Place from{Place::kInput, summands_[i - kY - 1], nullptr};
     const Place to = builder.scratch(desc.bytes());
     builder.step([desc, from, to](const KernelArgs& args) {
@@ -369,7 +239,7 @@ class Product {
       return refuse(why, fmt::format("{} batch axes that cannot be merged", batch_rank()));
     dense_ = true;
     for (size_t i = kA; i <= kY; ++i) {
-      TensorDesc& t = tensors_[i].desc;
+      TensorDesc& t = tensors_[i];
       if (batch_rank() == 1 && t.shape[0] > 1 && t.strides[0] != 0 &&
           t.strides[0] != t.shape[1] * t.shape[2])
         dense_ = false;
@@ -416,15 +286,16 @@ class Product {
   }
 
   const KernelRequest& request_;
-  std::vector<Operand> tensors_;  // a, b, y, then the summands
-  std::vector<size_t> summands_;  // their input numbers
+  std::vector<TensorDesc> tensors_;  // a, b, y, then the summands
+  std::vector<size_t> summands_;     // their input numbers
   bool dense_ = true, expand_ = false, cut_ = false;
 };
 
 KernelPtr make_packed(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
   if (request.in(0).count() == 0) return refuse(why, "nothing to sum over");
-  return Product(request).make_packed(why);
+  std::optional<ProductTensors> tensors = product_tensors(request, why);
+  return tensors ? Product(request, std::move(*tensors)).make_packed(why) : nullptr;
 }
 
 KernelPtr make_matmul(const KernelRequest& request, std::string& why) {
@@ -433,7 +304,8 @@ KernelPtr make_matmul(const KernelRequest& request, std::string& why) {
     return refuse(why, fmt::format("dtype {}", name(request.in(0).dtype)));
   for (const size_t i : {0u, 1u})
     if (request.in(i).count() == 0) return refuse(why, "nothing to sum over");
-  return Product(request).make(why);
+  std::optional<ProductTensors> tensors = product_tensors(request, why);
+  return tensors ? Product(request, std::move(*tensors)).make(why) : nullptr;
 }
 
 const KernelRegistrar kPacked("cpu", "matmul", "gemm", 5, make_packed);
