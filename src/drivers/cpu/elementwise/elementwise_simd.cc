@@ -11,6 +11,7 @@
 #include "drivers/cpu/all_targets.h"
 
 #include "drivers/cpu/common/math-inl.h"
+#include "drivers/cpu/common/special-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu {
