@@ -32,11 +32,19 @@ KernelPtr make_random(const KernelRequest& request, std::string& why) {
   });
 }
 
+// The state after `count` uniform numbers, for who asks for it as output i.
+void write_state_after(const KernelArgs& args, size_t i, bool wanted, const Philox& state,
+                       int64_t count) {
+  if (wanted)
+    state.advanced(static_cast<uint64_t>((count + 3) / 4))
+        .write(static_cast<int32_t*>(args.outputs[i]));
+}
+
 KernelPtr make_dropout(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (!x.contiguous() || !y.contiguous()) return refuse(why, "not contiguous");
   if (request.has(2)) return refuse(why, "the rate is a tensor");
-  const bool with_mask = request.outputs.size() > 1;
+  const bool with_mask = request.outputs.size() > 1, with_state = request.outputs.size() > 2;
   return make_kernel([=, rate = request.attrs.f("rate"), count = y.count(), dtype = y.dtype,
                       stride = request.in(1).strides[0]](const KernelArgs& args) {
     const Philox state = Philox::read(static_cast<const int32_t*>(args.inputs[1]), stride);
@@ -56,6 +64,7 @@ KernelPtr make_dropout(const KernelRequest& request, std::string& why) {
         }
       });
     });
+    write_state_after(args, 2, with_state, state, count);
   });
 }
 
@@ -63,6 +72,7 @@ KernelPtr make_bernoulli(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (!x.contiguous() || !y.contiguous()) return refuse(why, "not contiguous");
   const int64_t count = y.count(), stride = request.in(1).strides[0];
+  const bool with_state = request.outputs.size() > 1;
   return dispatch<kFloat>(x.dtype, [&]<typename T>() {
     return dispatch<kReal | kBoolean>(y.dtype, [&]<typename To>() {
       return make_kernel([=](const KernelArgs& args) {
@@ -78,6 +88,7 @@ KernelPtr make_bernoulli(const KernelRequest& request, std::string& why) {
             }
           }
         });
+        write_state_after(args, 1, with_state, state, count);
       });
     });
   });
