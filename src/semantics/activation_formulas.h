@@ -48,10 +48,16 @@ inline constexpr auto hard_sigmoid = [](double x, double alpha, double beta) {
 };
 inline constexpr auto hard_swish = [](double x) { return x * clamp(x / 6 + 0.5, 0.0, 1.0); };
 inline constexpr auto thresholded_relu = [](double x, double alpha) { return x <= alpha ? 0 : x; };
+inline constexpr auto hardshrink = [](double x, double alpha) {
+  return std::abs(x) <= alpha ? 0 : x;
+};
+inline constexpr auto threshold = [](double x, double alpha, double value) {
+  return x <= alpha ? value : x;
+};
+inline constexpr auto log_sigmoid = [](double x) { return -softplus(-x); };
 
 // The ops that are one of these functions of floats and nothing more, and how many attributes it
-// takes after x: of alpha, beta and gamma those that the record has, in this order. Drivers make
-// kernels from the list.
+// takes after x: the record's numbers in its order. Drivers make kernels from the list.
 #define ANYMPS_ACTIVATIONS(ACTIVATION) \
   ACTIVATION(leaky_relu, 1)            \
   ACTIVATION(elu, 1)                   \
@@ -64,6 +70,9 @@ inline constexpr auto thresholded_relu = [](double x, double alpha) { return x <
   ACTIVATION(sigmoid, 0)               \
   ACTIVATION(hard_sigmoid, 2)          \
   ACTIVATION(hard_swish, 0)            \
-  ACTIVATION(thresholded_relu, 1)
+  ACTIVATION(thresholded_relu, 1)      \
+  ACTIVATION(hardshrink, 1)            \
+  ACTIVATION(threshold, 2)             \
+  ACTIVATION(log_sigmoid, 0)
 
 }  // namespace anymps::scalar

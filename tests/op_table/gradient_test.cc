@@ -56,6 +56,7 @@ void build(Problem& problem, const OpCase& item) {
     // Floats that count, and those by which a choice is made; narrow ones among kinks; regions
     // whose samples lie on them, and matrices whose eigenvectors have two leading elements.
     const bool counts = spec.name == "indices" || spec.name == "depth" || spec.name == "rate" ||
+                        spec.name == "exponent" || spec.name == "concentration" ||
                         (spec.name == "grid" && tensor.dtype() != DType::kF64) ||
                         ((spec.name == "rois" || item.op->name == "eig") && whole_numbers(tensor));
     const bool complex = tensor.dtype() == DType::kC64;

@@ -51,6 +51,7 @@ void infer_random(InferContext& ctx) {
 void infer_bernoulli(InferContext& ctx) {
   expect_state(ctx, 1);
   ctx.set(0, ctx.attrs.dtype("dtype"), ctx.shape(0));
+  if (ctx.output_count() > 1) ctx.set(1, DType::kI32, {kPhiloxWords});
 }
 
 void infer_multinomial(InferContext& ctx) {
@@ -61,7 +62,11 @@ void infer_multinomial(InferContext& ctx) {
   const DType dtype = ctx.attrs.dtype("dtype");
   ctx.check(contains(kIndex, dtype), "dtype is {}, must be i32 or i64", name(dtype));
   ctx.check(!ctx.shape(0)[1].is(0), "there are no classes to draw from");
+  const Dim& classes = ctx.shape(0)[1];
+  ctx.check(ctx.attrs.b("replacement") || !classes.known() || samples <= classes.value(),
+            "{} of {} classes cannot be drawn without replacement", samples, classes.str());
   ctx.set(0, dtype, {ctx.shape(0)[0], samples});
+  if (ctx.output_count() > 1) ctx.set(1, DType::kI32, {kPhiloxWords});
 }
 
 void infer_dropout(InferContext& ctx) {
@@ -73,6 +78,7 @@ void infer_dropout(InferContext& ctx) {
               "rate has shape {}, must be a scalar", to_string(ctx.shape(2)));
   ctx.set(0, ctx.shape(0));
   if (ctx.output_count() > 1) ctx.set(1, DType::kBool, ctx.shape(0));
+  if (ctx.output_count() > 2) ctx.set(2, DType::kI32, {kPhiloxWords});
 }
 
 const DTypeSet kState = bit(DType::kI32);
@@ -178,6 +184,7 @@ OP(bernoulli)
     .input("x", kFloat, "T", "probabilities")
     .input("state", kState, "S", kStateDoc)
     .output("y", "")
+    .by_product("next_state", "i32")
     .attr("dtype", DType::kF32)
     .infer(infer_bernoulli)
     .domain(0, 1)
@@ -186,18 +193,25 @@ OP(bernoulli)
     .sample({"empty", {{0, 3}, {7}}, {{"dtype", DType::kI64}}});
 
 OP(multinomial)
-    .doc("Classes drawn with probabilities in proportion to exp(x), with replacement.")
-    .formula("y[n,s] = the class in which uniform[n,s] * sum of exp(x[n]) falls")
+    .doc(
+        "Classes drawn with probabilities in proportion to exp(x). Without replacement no class is "
+        "drawn twice in a row of y: the first is drawn as with it, each next one from the rest.")
+    .formula(
+        "y[n,s] = the class in which uniform[n,s] * sum of exp(x[n]) falls; without replacement "
+        "those with the lowest -ln(uniform[n,c]) / exp(x[n,c])")
     .input("x", kFloat, "T", "[batch, classes]: logarithms, of any sum")
     .input("state", kState, "S", kStateDoc)
     .output("y", "", "[batch, samples]")
+    .by_product("next_state", "i32")
     .attr("samples", 1)
     .attr("dtype", DType::kI32)
+    .attr("replacement", true, "whether a class may come again")
     .reference_only("a search for each sample")
     .infer(infer_multinomial)
     .no_layout_tests()
     .sample({"one", {{4, 5}, {7}}, {}})
     .sample({"many", {{2, 5}, {7}}, {{"samples", 33}, {"dtype", DType::kI64}}})
+    .sample({"each once", {{3, 5}, {7}}, {{"samples", 5}, {"replacement", false}}})
     .sample({"empty", {{0, 5}, {7}}, {}});
 
 OP(dropout)
@@ -212,6 +226,7 @@ OP(dropout)
     .optional("rate", kFloat, "R", "a scalar; wins over the attribute")
     .output("y")
     .by_product("mask", "bool")
+    .by_product("next_state", "i32")
     .attr("rate", 0.5)
     .infer(infer_dropout)
     .sample({"half", {{3, 17}, {7}}, {}})

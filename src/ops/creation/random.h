@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ops/attr.h"
-#include "semantics/philox.h"
+#include "semantics/random/philox.h"
 
 namespace anymps {
 

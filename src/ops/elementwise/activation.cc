@@ -66,6 +66,15 @@ ACTIVATION(thresholded_relu, kFloat, "x where it is above alpha, else 0.", "y = 
     .onnx("ThresholdedRelu", {"alpha"})
     .attr("alpha", 1.0, "the threshold")
     .tolerance(kExact);
+ACTIVATION(hardshrink, kFloat, "x, but 0 where |x| is at most alpha.", "y = |x| <= alpha ? 0 : x")
+    .attr("alpha", 0.5, "the threshold")
+    .tolerance(kExact);
+ACTIVATION(threshold, kFloat, "x where it is above alpha, else value.",
+           "y = x <= alpha ? value : x")
+    .attr("alpha", 0.0, "the threshold")
+    .attr("value", 0.0, "what stands in place of x at it and below");
+ACTIVATION(log_sigmoid, kFloat, "The logarithm of sigmoid, right where sigmoid vanishes.",
+           "y = -ln(1 + exp(-x))");
 
 static void infer_softmax(InferContext& ctx) {
   ctx.axis("axis", 0);
@@ -180,6 +189,12 @@ GRADIENT(hard_swish) {
 }
 
 GRADIENT(thresholded_relu) { ctx.set(0, where(ctx.x() > ctx.attrs().f("alpha"), ctx.dy(), 0)); }
+
+GRADIENT(hardshrink) { ctx.set(0, where(ctx.y() == 0.0, 0, ctx.dy())); }
+
+GRADIENT(threshold) { ctx.set(0, where(ctx.x() > ctx.attrs().f("alpha"), ctx.dy(), 0)); }
+
+GRADIENT(log_sigmoid) { ctx.set(0, ctx.dy() * (-ctx.x()).op("sigmoid")); }
 
 GRADIENT(softmax) {
   const Term y = ctx.y(), scaled = ctx.dy() * y;

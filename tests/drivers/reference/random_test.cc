@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Philox is checked with the known answers of its authors' library Random123, the distributions by
 // their moments.
-#include "semantics/philox.h"
+#include "semantics/random/philox.h"
 #include "support/tensor.h"
 
 namespace anymps {

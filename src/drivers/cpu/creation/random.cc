@@ -43,11 +43,19 @@ void for_each_unit(const Philox& state, int64_t count, Fn fn) {
   });
 }
 
+// The state after `count` uniform numbers, for who asks for it as output i.
+void write_state_after(const KernelArgs& args, size_t i, bool wanted, const Philox& state,
+                       int64_t count) {
+  if (wanted)
+    state.advanced(static_cast<uint64_t>((count + 3) / 4))
+        .write(static_cast<int32_t*>(args.outputs[i]));
+}
+
 CPU_KERNEL(dropout, "philox") {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (!x.contiguous() || !y.contiguous()) return refuse(why, "not contiguous");
   if (request.has(2)) return refuse(why, "the rate is a tensor");
-  const bool with_mask = request.outputs.size() > 1;
+  const bool with_mask = request.outputs.size() > 1, with_state = request.outputs.size() > 2;
   return make_kernel([=, rate = request.attrs.f("rate"), count = y.count(), dtype = y.dtype,
                       stride = request.in(1).strides[0]](const KernelArgs& args) {
     const Philox state = Philox::read(static_cast<const int32_t*>(args.inputs[1]), stride);
@@ -62,6 +70,7 @@ CPU_KERNEL(dropout, "philox") {
         if (mask) mask[i] = kept;
       });
     });
+    write_state_after(args, 2, with_state, state, count);
   });
 }
 
@@ -69,6 +78,7 @@ CPU_KERNEL(bernoulli, "philox") {
   const TensorDesc &x = request.in(0), &y = request.out();
   if (!x.contiguous() || !y.contiguous()) return refuse(why, "not contiguous");
   const int64_t count = y.count(), stride = request.in(1).strides[0];
+  const bool with_state = request.outputs.size() > 1;
   return dispatch<kFloat>(x.dtype, [&]<typename T>() {
     return dispatch<kReal | kBoolean>(y.dtype, [&]<typename To>() {
       return make_kernel([=](const KernelArgs& args) {
@@ -79,6 +89,7 @@ CPU_KERNEL(bernoulli, "philox") {
           const auto chance = static_cast<double>(static_cast<Compute<T>>(from[i]));
           to[i] = static_cast<To>(static_cast<Compute<To>>(drawn < chance));
         });
+        write_state_after(args, 1, with_state, state, count);
       });
     });
   });

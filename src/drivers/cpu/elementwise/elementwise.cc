@@ -4,9 +4,12 @@
 #include "drivers/cpu/elementwise/elementwise.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "drivers/cpu/elementwise/narrow_cast.h"
+#include "ops/elementwise/parameters.h"
+#include "semantics/pair_functions.h"
 
 namespace anymps::cpu {
 
@@ -33,10 +36,7 @@ Call call_of(const Op& op, const Attrs& attrs) {
     return {flag("negative") ? "is_negative_inf" : "is_no_inf", {}};
   }
   if (op.name == "gelu" && attrs.s("approximate") == "tanh") return {"gelu_tanh", {}};
-  Call call{op.name, {}};
-  for (const char* name : {"alpha", "beta", "gamma"})
-    if (op.attr_index(name) >= 0) call.params.push_back(attrs.f(name));
-  return call;
+  return {op.name, number_attrs(op, attrs)};
 }
 
 std::optional<Value> emit_clamp(Builder& builder, const Attrs& attrs,
@@ -59,6 +59,15 @@ std::optional<Value> emit_clamp(Builder& builder, const Attrs& attrs,
   if (!op) return refuse<std::optional<Value>>(why, fmt::format("x is {}", name(dtype)));
   return builder.call(*op, {*args[0], low ? *args[1] : builder.constant(type, min),
                             high ? *args[2] : builder.constant(type, max)});
+}
+
+// Infinite replacements of infinities are the ends of the dtype's range.
+std::optional<Value> emit_nan_to_num(Builder& builder, Value x, const Op& op, const Attrs& attrs,
+                                     DType dtype) {
+  std::vector<double> numbers = number_attrs(op, attrs);
+  if (std::isinf(numbers[1])) numbers[1] = scalar::largest_finite(dtype);
+  if (std::isinf(numbers[2])) numbers[2] = -scalar::largest_finite(dtype);
+  return builder.call(*find_tile_op(op.name, builder.dtype(x)), {x}, numbers);
 }
 
 // The narrow types are read as f32 and made from f32, or from bytes, which hold all that integers
@@ -111,6 +120,7 @@ std::optional<Value> emit(Builder& builder, const Op& op, const Attrs& attrs,
   if (op.name == "clamp") return emit_clamp(builder, attrs, args, dtype, why);
   if (op.name == "cast") return emit_cast(builder, *args[0], attrs, dtype, why);
   if (op.name == "identity") return *args[0];
+  if (op.name == "nan_to_num") return emit_nan_to_num(builder, *args[0], op, attrs, dtype);
   if (op.name == "pow")
     if (const auto power = emit_power(builder, *args[0], *args[1])) return power;
   const Call call = call_of(op, attrs);

@@ -8,7 +8,9 @@
 #include <string_view>
 
 #include "drivers/cpu/elementwise/tile_ops.h"
+#include "semantics/pair_functions.h"
 #include "semantics/scalar_functions.h"
+#include "semantics/special/special_functions.h"
 
 #define ANYMPS_WITHOUT_AVX512
 #define HWY_TARGET_INCLUDE "drivers/cpu/elementwise/elementwise_plain.cc"
@@ -64,6 +66,18 @@ void ternary(const TileArgs& t) {
   T* out = static_cast<T*>(t.out);
   ANYMPS_INDEPENDENT
   for (size_t i = 0; i < t.n; ++i) out[i] = static_cast<T>(F{}(a[i], b[i], c[i]));
+}
+
+// With an attribute as a fourth number.
+template <typename T, class F>
+void weighted(const TileArgs& t) {
+  const T* a = static_cast<const T*>(t.in[0]);
+  const T* b = static_cast<const T*>(t.in[1]);
+  const T* c = static_cast<const T*>(t.in[2]);
+  T* out = static_cast<T*>(t.out);
+  const T weight = static_cast<T>(t.params[0]);
+  ANYMPS_INDEPENDENT
+  for (size_t i = 0; i < t.n; ++i) out[i] = F{}(a[i], b[i], c[i], weight);
 }
 
 template <typename T>
@@ -134,6 +148,8 @@ void activation(const TileArgs& t) {
     if constexpr (attributes == 0) out[i] = static_cast<T>(F{}(x));
     if constexpr (attributes == 1) out[i] = static_cast<T>(F{}(x, t.params[0]));
     if constexpr (attributes == 2) out[i] = static_cast<T>(F{}(x, t.params[0], t.params[1]));
+    if constexpr (attributes == 3)
+      out[i] = static_cast<T>(F{}(x, t.params[0], t.params[1], t.params[2]));
   }
 }
 
@@ -213,6 +229,14 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
     add.push(#name, dtype_of<T>, dtype_of<T>, 1, activation<T, FUNCTION(name), attributes>, 20); \
   });
   ANYMPS_ACTIVATIONS(ACTIVATION)
+  ACTIVATION(nan_to_num, 3)
+#define WEIGHTED(name, set, ns)                                                    \
+  each<rest_of(set, #name)>([&]<typename T>() {                                    \
+    add.push(#name, dtype_of<T>, dtype_of<T>, 3, weighted<T, FUNCTION(name)>, ns); \
+  });
+  ANYMPS_SPECIAL_OPS(UNARY, BINARY, ACTIVATION)
+  ANYMPS_PAIR_OPS(BINARY, TERNARY, WEIGHTED)
+#undef WEIGHTED
 
   // The forms that attributes ask for.
   BINARY(div, kNumber, 3)

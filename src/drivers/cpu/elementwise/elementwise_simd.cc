@@ -12,6 +12,7 @@
 
 #include "drivers/cpu/common/math-inl.h"
 #include "drivers/cpu/common/parts-inl.h"
+#include "drivers/cpu/common/special-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers from a state, and states.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <random>
@@ -29,6 +30,42 @@ void for_each_uniform(const View& like, const Philox& state, Fn&& fn) {
     fn(at, unit(state.words(static_cast<uint64_t>(i / 4))[static_cast<size_t>(i % 4)]));
     ++i;
   });
+}
+
+// The state after `count` uniform numbers, for who asks for it as output i.
+void write_state_after(const ReferenceArgs& args, size_t i, const View& state, int64_t count) {
+  if (args.out.size() > i)
+    state_of(state)
+        .advanced(static_cast<uint64_t>((count + 3) / 4))
+        .write(args.out[i].as<int32_t>());
+}
+
+// Classes without replacement: those whose exponential waiting times end first.
+template <typename T>
+void draw_each_once(const ReferenceArgs& args) {
+  const View &x = args.in[0], &y = args.out[0];
+  const int64_t batch = x.extent(0), classes = x.extent(1), samples = y.extent(1);
+  require(samples <= classes, "[multinomial] {} of {} classes cannot be drawn without replacement",
+          samples, classes);
+  const Philox state = state_of(args.in[1]);
+  std::vector<std::pair<double, int64_t>> times(static_cast<size_t>(classes));
+  for (int64_t n = 0; n < batch; ++n) {
+    int64_t possible = 0;
+    for (int64_t c = 0; c < classes; ++c) {
+      const auto i = static_cast<uint64_t>(n * classes + c);
+      const double u = unit(state.words(i / 4)[i % 4]) + 0x1p-25;
+      const double logarithm = load_double(x, x.offset(std::array{n, c}));
+      require(!(logarithm == INFINITY) && !std::isnan(logarithm), "[multinomial] row {} holds {}",
+              n, logarithm);
+      possible += logarithm > -INFINITY;
+      times[static_cast<size_t>(c)] = {std::log(-std::log(u)) - logarithm, c};
+    }
+    require(possible >= samples, "[multinomial] row {} has {} classes that can be drawn, not {}", n,
+            possible, samples);
+    std::sort(times.begin(), times.end());
+    for (int64_t s = 0; s < samples; ++s)
+      y.at<T>({n, s}) = static_cast<T>(times[static_cast<size_t>(s)].second);
+  }
 }
 
 }  // namespace
@@ -80,12 +117,16 @@ REFERENCE(bernoulli) {
       y.at<T>(at) = number<T>(u < load_double(x, x.offset(at)) ? 1 : 0);
     });
   });
+  write_state_after(args, 1, args.in[1], y.count());
 }
 
 REFERENCE(multinomial) {
   const View &x = args.in[0], &y = args.out[0];
   const int64_t classes = x.extent(1);
+  const bool replacement = args.attrs.b("replacement");
+  write_state_after(args, 1, args.in[1], replacement ? y.count() : x.count());
   dispatch<kIndex>(y.dtype, [&]<typename T>() {
+    if (!replacement) return draw_each_once<T>(args);
     for_each_uniform(y, state_of(args.in[1]), [&](const Shape& at, double u) {
       double largest = -INFINITY, sum = 0;
       const auto logarithm = [&](int64_t c) {
@@ -120,6 +161,7 @@ REFERENCE(dropout) {
       if (args.out.size() > 1) args.out[1].at<bool>(at) = kept;
     });
   });
+  write_state_after(args, 2, args.in[1], y.count());
 }
 
 }  // namespace anymps

@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reference kernels of the ops that are one scalar function and nothing more.
 #include "drivers/reference/elementwise/elementwise.h"
+#include "ops/elementwise/parameters.h"
 
 namespace anymps {
 
 namespace {
 
-// The attributes of an activation, in the order in which its function takes them.
-std::array<double, 2> parameters(const ReferenceArgs& args) {
-  std::array<double, 2> values = {};
-  size_t count = 0;
-  for (const char* name : {"alpha", "beta", "gamma"})
-    if (args.op.attr_index(name) >= 0) values.at(count++) = args.attrs.f(name);
-  return values;
-}
-
 template <int attributes, typename Fn>
 void map_activation(const ReferenceArgs& args, Fn fn) {
-  const auto p = parameters(args);
+  const std::vector<double> p = number_attrs(args.op, args.attrs);
   map_unary<kFloat>(args, [=](double x) {
     if constexpr (attributes == 0)
       return fn(x);

@@ -1,20 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "semantics/philox.h"
+// The complementary error function, scaled and not, and the inverses of the error function and of
+// the normal distribution.
+#include <cmath>
+#include <limits>
+#include <numbers>
 
-#include <algorithm>
+#include "semantics/special/chebyshev.h"
+#include "semantics/special/special_functions.h"
 
-namespace anymps {
+namespace anymps::special {
 
-double normal_quantile(double p) {
-  const double q = p - 0.5;
-  const auto ratio = [](const double(&a)[8], const double(&b)[8], double r) {
-    double top = 0, bottom = 0;
-    for (int i = 7; i >= 0; --i) {
-      top = top * r + a[i];
-      bottom = bottom * r + b[i];
-    }
-    return top / bottom;
-  };
+namespace {
+
+// (1 + 2 x) e^(x^2) erfc(x) in (x - 3.75) / (x + 3.75), for x >= 0.
+constexpr double kErfcx[] = {
+    1.1775789345674017,     -0.004590054580646478,   -0.08424913336651792,
+    0.05920993999819189,    -0.026658668435305753,   0.009074997670705265,
+    -0.002413163540417608,  0.0004907758365258086,   -6.916973302501207e-05,
+    4.13902798607301e-06,   7.74038306619849e-07,    -2.1886401049234397e-07,
+    1.076499946567091e-08,  4.521959811218287e-09,   -7.754400208831351e-10,
+    -6.318088340886684e-11, 2.86879501093067e-11,    1.9455868545777347e-13,
+    -9.65469674843344e-13,  3.25254814814874e-14,    3.3478119482868056e-14,
+    -1.864562880419313e-15, -1.2507950530688648e-15, 7.418235256624044e-17,
+    5.068148904796111e-17,
+};
+
+double polynomial_ratio(const double (&top)[8], const double (&bottom)[8], double r) {
+  double above = 0, below = 0;
+  for (size_t i = 8; i-- > 0;) {
+    above = above * r + top[i];
+    below = below * r + bottom[i];
+  }
+  return above / below;
+}
+
+}  // namespace
+
+double erfc(double x) { return std::erfc(x); }
+
+double erfcx(double x) {
+  if (x < 0) {
+    if (x < -26.7) return std::numeric_limits<double>::infinity();
+    const double square = x * x, rest = std::fma(x, x, -square);
+    const double power = std::exp(square);
+    return 2 * (power + power * rest) - erfcx(-x);
+  }
+  if (x > 1e8) return std::numbers::inv_sqrtpi / x;
+  return chebyshev_sum(kErfcx, (x - 3.75) / (x + 3.75)) / (1 + 2 * x);
+}
+
+double erfinv(double x) {
+  if (!(std::abs(x) <= 1)) return std::numeric_limits<double>::quiet_NaN();
+  if (std::abs(x) < 1e-150) return x / 2 / std::numbers::inv_sqrtpi;
+  return normal_place(x / 2, (1 - std::abs(x)) / 2) / std::numbers::sqrt2;
+}
+
+double ndtri(double p) {
+  if (!(p >= 0 && p <= 1)) return std::numeric_limits<double>::quiet_NaN();
+  return normal_place(p - 0.5, p < 0.5 ? p : 1 - p);
+}
+
+double log_ndtr(double x) {
+  const double z = x / std::numbers::sqrt2;
+  if (x < -1) return std::log(erfcx(-z) / 2) - x * x / 2;
+  return std::log1p(-std::erfc(z) / 2);
+}
+
+// Wichura's algorithm AS 241.
+double normal_place(double q, double tail) {
   if (std::abs(q) <= 0.425) {
     static constexpr double kA[8] = {
         3.3871328727963666080, 133.14166789178437745, 1971.5909503065514427, 13731.693765509461125,
@@ -27,9 +80,8 @@ double normal_quantile(double p) {
                                      39307.895800092710610,
                                      28729.085735721942674,
                                      5226.4952788528545610};
-    return q * ratio(kA, kB, 0.180625 - q * q);
+    return q * polynomial_ratio(kA, kB, 0.180625 - q * q);
   }
-  const double tail = q < 0 ? p : 1 - p;
   if (tail <= 0) return q < 0 ? -INFINITY : INFINITY;
   double r = std::sqrt(-std::log(tail)), value;
   if (r <= 5) {
@@ -45,7 +97,7 @@ double normal_quantile(double p) {
                                      0.0151986665636164571966,
                                      5.47593808499534494600e-4,
                                      1.05075007164441684324e-9};
-    value = ratio(kC, kD, r - 1.6);
+    value = polynomial_ratio(kC, kD, r - 1.6);
   } else {
     static constexpr double kE[8] = {6.65790464350110377720,    5.46378491116411436990,
                                      1.78482653991729133580,    0.296560571828504891230,
@@ -59,61 +111,9 @@ double normal_quantile(double p) {
                                      1.84631831751005468180e-5,
                                      1.42151175831644588870e-7,
                                      2.04426310338993978564e-15};
-    value = ratio(kE, kF, r - 5);
+    value = polynomial_ratio(kE, kF, r - 5);
   }
   return q < 0 ? -value : value;
 }
 
-Distribution::Distribution(const Parameters& parameters) : p_(parameters) {
-  if (p_.kind != Kind::kTruncated) return;
-  cdf_low_ = normal_cdf((p_.low - p_.mean) / p_.deviation);
-  cdf_high_ = normal_cdf((p_.high - p_.mean) / p_.deviation);
-}
-
-double Distribution::shape(double u) const {
-  switch (p_.kind) {
-    case Kind::kNormal:
-      return p_.mean + p_.deviation * normal_quantile(u);
-    case Kind::kTruncated:
-      return std::clamp(
-          p_.mean + p_.deviation * normal_quantile(cdf_low_ + u * (cdf_high_ - cdf_low_)), p_.low,
-          p_.high);
-    default:
-      return p_.low + u * (p_.high - p_.low);
-  }
-}
-
-std::array<double, 4> Distribution::block(const Philox& state, int64_t b) const {
-  const std::array<uint32_t, 4> words = state.words(static_cast<uint64_t>(b));
-  std::array<double, 4> values{};
-  if (p_.kind == Kind::kWhole) {
-    const auto range = static_cast<uint64_t>(p_.high - p_.low);
-    for (size_t i = 0; i < 4; ++i)
-      values[i] = p_.low + static_cast<double>(static_cast<uint64_t>(words[i]) * range >> 32);
-    return values;
-  }
-  // Numbers that are never 0 where a logarithm or a quantile is taken: the middle of their step.
-  const bool middle = p_.kind != Kind::kUniform;
-  const auto count = static_cast<size_t>(per_block());
-  for (size_t i = 0; i < count; ++i) {
-    if (p_.wide) {
-      const uint64_t bits = (uint64_t{words[2 * i]} << 32 | words[2 * i + 1]) >> 11;
-      values[i] = (static_cast<double>(bits) + (middle ? 0.5 : 0)) * 0x1p-53;
-    } else {
-      values[i] = unit(words[i]) + (middle ? 0x1p-25 : 0);
-    }
-  }
-  if (p_.kind == Kind::kBoxMuller) {
-    for (size_t i = 0; i + 1 < count; i += 2) {
-      const double radius = p_.deviation * std::sqrt(-2 * std::log(values[i]));
-      const double angle = 2 * std::numbers::pi * values[i + 1];
-      values[i] = p_.mean + radius * std::cos(angle);
-      values[i + 1] = p_.mean + radius * std::sin(angle);
-    }
-    return values;
-  }
-  for (size_t i = 0; i < count; ++i) values[i] = shape(values[i]);
-  return values;
-}
-
-}  // namespace anymps
+}  // namespace anymps::special
