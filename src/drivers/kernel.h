@@ -65,7 +65,7 @@ class Kernel {
   virtual size_t scratch_bytes() const { return 0; }
   // False when constant input i was packed at preparation, so its plain bytes may be dropped.
   virtual bool reads([[maybe_unused]] size_t i) const { return true; }
-  // True when output 0 may be the same memory as input i (same shape and strides).
+  // True when an output may be the same memory as input i (same shape and strides).
   virtual bool in_place([[maybe_unused]] size_t i) const { return false; }
   virtual std::string detail() const { return {}; }  // for the profiler: implementation, layout
 };

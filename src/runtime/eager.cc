@@ -206,7 +206,8 @@ void Eager::call(const Op& op, std::span<const Tensor* const> inputs,
               to_string(output.desc));
     for (size_t k = 0; given && direct && k < in.size(); ++k)
       if (inputs[k] && !ready.packed[k] && share_memory(*inputs[k], output))
-        direct = i == 0 && in[k] == output.data() && kernel.in_place(k);
+        direct = in[k] == output.data() && kernel.in_place(k) &&
+                 (i == 0 || inputs[k]->desc == output.desc);
     for (size_t k = 0; given && k < i; ++k)
       require(!share_memory(outputs[k], output), "[{}] outputs {} and {} share memory", op.name, k,
               i);

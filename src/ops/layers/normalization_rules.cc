@@ -58,8 +58,8 @@ Term window_sum(const Term& value, int64_t before, int64_t after) {
   return sum;
 }
 
-// Scale and shift, where there are any, have the shape of the normalized axes: the case of the fused
-// gradients.
+// Scale and shift, where there are any, have the shape of the normalized axes: the case of the
+// fused gradients.
 bool one_row_of_parameters(GradientContext& ctx) {
   const Dims& x = ctx.x().shape();
   const Dims row(x.begin() + static_cast<std::ptrdiff_t>(axis_of(ctx)), x.end());
@@ -125,9 +125,9 @@ GRADIENT(rms_norm) {
     std::vector<Term> inputs{dy, x, {}};
     if (ctx.output_count() > 1) inputs[2] = ctx.y(1);
     if (ctx.has(1)) inputs.push_back(ctx.x(1));
-    return set_fused(ctx,
-                     ctx.add_all("rms_norm_gradient", inputs,
-                                 shared_attrs(ctx, "rms_norm_gradient"), ctx.wants(1) ? 2 : 1));
+    return set_fused(
+        ctx, ctx.add_all("rms_norm_gradient", inputs, shared_attrs(ctx, "rms_norm_gradient"),
+                         ctx.wants(1) ? 2 : 1));
   }
   const Ints axes = axes_from(axis_of(ctx), x.rank());
   const Term inv = (ctx.mean(x * x, axes) + ctx.attrs().f("epsilon")).op("rsqrt"), z = x * inv;

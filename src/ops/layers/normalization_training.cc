@@ -136,9 +136,7 @@ OP(batch_norm_training)
     .sample({"gamma alone", {{2, 4, 6}, {4}}, {{"epsilon", 1e-3}}})
     .sample({"rank 2", {{9, 19}, {19}, {19}, {19}, {19}}, {}})
     .sample({"large planes", {{2, 3, 50, 45}, {3}, {3}, {3}, {3}}, {}})
-    .sample({"channels last",
-             {{2, 5, 6, 9}, {9}, {9}, {9}, {9}},
-             {{"layout", "channels_last"}}})
+    .sample({"channels last", {{2, 5, 6, 9}, {9}, {9}, {9}, {9}}, {{"layout", "channels_last"}}})
     .sample({"many rows", {{300, 7}, {7}, {7}, {7}, {7}}, {{"layout", "channels_last"}}})
     .sample({"one element", {{1, 4}, {4}, {4}}, {}})
     .sample({"empty batch", {{0, 3, 4}, {3}, {3}, {3}, {3}}, {}})
@@ -207,7 +205,9 @@ OP(rms_norm_gradient)
     .doc(
         "The gradients of rms_norm to x and scale. The inverse root of the mean square is the one "
         "that rms_norm gave, or computed again.")
-    .formula("dgamma = sum(dy * z), z = x * inv_std; dx = inv_std * (dy * gamma - z * mean(dy * gamma * z))")
+    .formula(
+        "dgamma = sum(dy * z), z = x * inv_std; dx = inv_std * (dy * gamma - z * mean(dy * gamma * "
+        "z))")
     .input("dy", kFloat, "T", kDyDoc)
     .input("x", kFloat)
     .optional("inv_std", kFloat, "S", "x's shape with the normalized axes of extent 1")

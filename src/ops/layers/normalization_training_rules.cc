@@ -17,7 +17,6 @@ int64_t channel_axis(GradientContext& ctx, const Term& x) {
   return ctx.attrs().s("layout") == "channels_last" ? x.rank() - 1 : 1;
 }
 
-
 // The outputs that the node has, in its dtypes.
 void through_formula(GradientContext& ctx, const std::vector<Term>& all) {
   std::vector<Term> outputs;
@@ -66,8 +65,8 @@ GRADIENT(batch_norm_training) {
   if (!others) {
     std::vector<Term> inputs{ctx.dy(), x, ctx.y(1), ctx.y(2)};
     if (ctx.has(1)) inputs.push_back(ctx.x(1));
-    const std::vector<Term> results = ctx.add_all(
-        "batch_norm_training_gradient", inputs, {{"layout", ctx.attrs().s("layout")}}, 3);
+    const std::vector<Term> results = ctx.add_all("batch_norm_training_gradient", inputs,
+                                                  {{"layout", ctx.attrs().s("layout")}}, 3);
     ctx.set(0, results[0]);
     for (size_t i = 1; i < 3; ++i)
       if (ctx.has(i)) ctx.set(i, as(results[i], ctx.x(i).dtype()));
@@ -134,9 +133,9 @@ GRADIENT(group_norm_gradient) {
   const Term z = distance * inv_std;
   const Ints axes = axes_without(1, x.rank());
   const Term dz = ctx.has(4) ? dy * ctx.per_channel(as(ctx.x(4), x.dtype()), 1, x.rank()) : dy;
-  through_formula(
-      ctx, {ctx.reshape_like(row_back(ctx, grouped(dz), z, inv_std, {2}, true), x),
-            ctx.sum(dy * ctx.reshape_like(z, x), axes, false), ctx.sum(dy, axes, false)});
+  through_formula(ctx,
+                  {ctx.reshape_like(row_back(ctx, grouped(dz), z, inv_std, {2}, true), x),
+                   ctx.sum(dy * ctx.reshape_like(z, x), axes, false), ctx.sum(dy, axes, false)});
 }
 
 }  // namespace anymps

@@ -97,10 +97,7 @@ OpWriter& class_loss_gradient(OpWriter& op) {
       .domain("weight", 0.2, 2)
       .domain("total_weight", 1, 4)
       .sample({"rows", {{}, {4, 5}, {4}, {-1}, {}}, {}, {{2, {1, 0, 4, 2}}}})
-      .sample({"weights",
-               {{}, {4, 5}, {4}, {5}},
-               {{"reduction", "sum"}},
-               {{2, {1, 0, 4, 2}}}})
+      .sample({"weights", {{}, {4, 5}, {4}, {5}}, {{"reduction", "sum"}}, {{2, {1, 0, 4, 2}}}})
       .sample({"sum", {{}, {4, 5}, {4}}, {{"reduction", "sum"}}, {{2, {1, 0, 4, 2}}}})
       .sample({"ignored",
                {{}, {4, 3}, {4}, {3}, {}},
@@ -180,7 +177,8 @@ GRADIENT(cross_entropy) { class_loss_rule(ctx, "cross_entropy_gradient"); }
 // dx is linear in dloss, and the loss of another gradient is the way back.
 GRADIENT(nll_loss_gradient) {
   refuse_weights(ctx, 3);
-  if (ctx.has(4) && ctx.wants(4)) ctx.refuse("total_weight is a sum of weights, which are not trained");
+  if (ctx.has(4) && ctx.wants(4))
+    ctx.refuse("total_weight is a sum of weights, which are not trained");
   const Term weight = ctx.has(3) ? ctx.x(3) : Term();
   ctx.set(0, ctx.add("nll_loss", {ctx.dy(), ctx.x(2), weight}, ctx.attrs().named()));
   ctx.set(1, ctx.fill_like(ctx.x(1), 0));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of optimizers as frameworks take them: one parameter at a time with its states, which an
-// eager call may overwrite. In mixed precision the parameter may have a wide copy (master), which is
-// what the step changes; gradients may be scaled, and a step is left out where found_inf says so.
+// eager call may overwrite. In mixed precision the parameter may have a wide copy (master), which
+// is what the step changes; gradients may be scaled, and a step is left out where found_inf says
+// so.
 #include "ops/expect.h"
 #include "ops/gradient.h"
 
@@ -17,8 +18,8 @@ int input_named(const Op& op, std::string_view name) {
   return -1;
 }
 
-// New values have the shape and dtype of the old ones; where there are none and the step makes none,
-// they are empty.
+// New values have the shape and dtype of the old ones; where there are none and the step makes
+// none, they are empty.
 void infer_step(InferContext& ctx) {
   const Op& op = ctx.op;
   for (size_t i = 1; i < op.inputs.size(); ++i) {
@@ -252,7 +253,7 @@ OP(amp_update_scale)
     .input("scale", kWide, "R", "a scalar")
     .input("tracker", kIndex, "I", "a scalar: steps in a row without")
     .input("found_inf", kWide, "B", "a scalar")
-    .output("new_scale")
+    .output("new_scale", "R")
     .output("new_tracker", "I")
     .attr("growth_factor", 2.0)
     .attr("backoff_factor", 0.5)

@@ -21,22 +21,22 @@ int64_t axis_from_front(GradientContext& ctx) {
 
 }  // namespace
 
-#define SOFTMAX_RESULT_GRADIENT(name, text, math)                  \
-  OP(name)                                                         \
-      .doc(text)                                                   \
-      .formula(math)                                               \
-      .input("dy", kFloat)                                         \
-      .input("y", kFloat, "T", "the result")                       \
-      .output("dx")                                                \
-      .attr("axis", -1, "the axis of the softmax")                 \
-      .infer(infer_result_gradient)                                \
-      .sample({"vector", {{7}, {7}}, {}})                          \
-      .sample({"last", {{2, 3, 33}, {2, 3, 33}}, {}})              \
-      .sample({"middle", {{2, 5, 9}, {2, 5, 9}}, {{"axis", 1}}})   \
-      .sample({"first", {{6, 300}, {6, 300}}, {{"axis", 0}}})      \
-      .sample({"one", {{4, 1}, {4, 1}}, {{"axis", 1}}})            \
-      .sample({"long", {{2, 2500}, {2, 2500}}, {{"axis", -1}}})    \
-      .sample({"empty", {{0, 5}, {0, 5}}, {}})                     \
+#define SOFTMAX_RESULT_GRADIENT(name, text, math)                \
+  OP(name)                                                       \
+      .doc(text)                                                 \
+      .formula(math)                                             \
+      .input("dy", kFloat)                                       \
+      .input("y", kFloat, "T", "the result")                     \
+      .output("dx")                                              \
+      .attr("axis", -1, "the axis of the softmax")               \
+      .infer(infer_result_gradient)                              \
+      .sample({"vector", {{7}, {7}}, {}})                        \
+      .sample({"last", {{2, 3, 33}, {2, 3, 33}}, {}})            \
+      .sample({"middle", {{2, 5, 9}, {2, 5, 9}}, {{"axis", 1}}}) \
+      .sample({"first", {{6, 300}, {6, 300}}, {{"axis", 0}}})    \
+      .sample({"one", {{4, 1}, {4, 1}}, {{"axis", 1}}})          \
+      .sample({"long", {{2, 2500}, {2, 2500}}, {{"axis", -1}}})  \
+      .sample({"empty", {{0, 5}, {0, 5}}, {}})                   \
       .sample({"empty_axis", {{3, 0}, {3, 0}}, {}})
 
 SOFTMAX_RESULT_GRADIENT(softmax_result_gradient,

@@ -15,8 +15,7 @@ template <typename A>
 void read_numbers(DType dtype, const void* from, int64_t count, A* to) {
   dispatch<kFloat>(dtype, [&]<typename T>() {
     const T* numbers = static_cast<const T*>(from);
-    for (int64_t i = 0; i < count; ++i)
-      to[i] = static_cast<A>(static_cast<Compute<T>>(numbers[i]));
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<A>(static_cast<Compute<T>>(numbers[i]));
   });
 }
 template <typename A>

@@ -19,6 +19,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using runs::map;
+using runs::sum_columns;
 using runs::sum_up;
 
 template <typename A>
@@ -78,9 +79,8 @@ struct Functions {
         r[0] = hn::MulAdd(hn::Sub(v[0], m), s, v[1]);
       });
     else
-      map<1, 1, A>(n, {x}, {y}, [m, s](const V* v, V* r) HWY_ATTR {
-        r[0] = hn::Mul(hn::Sub(v[0], m), s);
-      });
+      map<1, 1, A>(n, {x}, {y},
+                   [m, s](const V* v, V* r) HWY_ATTR { r[0] = hn::Mul(hn::Sub(v[0], m), s); });
   }
   static void affine(const A* x, A mean, A scale, A shift, A* y, size_t n) {
     const V m = hn::Set(D(), mean), s = hn::Set(D(), scale), b = hn::Set(D(), shift);
@@ -118,20 +118,7 @@ struct Functions {
   }
 
   static void add(const A* x, A* sum, size_t n) {
-    map<2, 1, A>(n, {x, sum}, {sum},
-                 [](const V* v, V* r) HWY_ATTR { r[0] = hn::Add(v[1], v[0]); });
-  }
-  static void add_centered(const A* x, const A* mean, A* sum, size_t n) {
-    map<3, 1, A>(n, {x, mean, sum}, {sum}, [](const V* v, V* r) HWY_ATTR {
-      const V c = hn::Sub(v[0], v[1]);
-      r[0] = hn::MulAdd(c, c, v[2]);
-    });
-  }
-  static void add_sums(const A* dy, const A* x, const A* mean, A* sum, A* moment, size_t n) {
-    map<5, 2, A>(n, {dy, x, mean, sum, moment}, {sum, moment}, [](const V* v, V* r) HWY_ATTR {
-      r[0] = hn::Add(v[3], v[0]);
-      r[1] = hn::MulAdd(v[0], hn::Sub(v[1], v[2]), v[4]);
-    });
+    map<2, 1, A>(n, {x, sum}, {sum}, [](const V* v, V* r) HWY_ATTR { r[0] = hn::Add(v[1], v[0]); });
   }
   static void affine_each(const A* x, const A* mean, const A* scale, const A* shift, A* y,
                           size_t n) {
@@ -146,9 +133,30 @@ struct Functions {
     });
   }
 
-  static void add_products(const A* x, const A* y, A* sum, size_t n) {
-    map<3, 1, A>(n, {x, y, sum}, {sum},
-                 [](const V* v, V* r) HWY_ATTR { r[0] = hn::MulAdd(v[0], v[1], v[2]); });
+  static void column_sum(const A* x, int64_t stride, size_t rows, A* sum, size_t n) {
+    sum_columns<1, 1, 1, A>(n, rows, stride, {x}, {x}, {sum},
+                            [](const V* v, const V*, V* t) HWY_ATTR { t[0] = v[0]; });
+  }
+  static void column_dot(const A* x, const A* y, int64_t stride, size_t rows, A* sum, size_t n) {
+    sum_columns<2, 1, 1, A>(n, rows, stride, {x, y}, {x}, {sum},
+                            [](const V* v, const V*, V* t)
+                                HWY_ATTR { t[0] = hn::Mul(v[0], v[1]); });
+  }
+  static void column_centered(const A* x, const A* mean, int64_t stride, size_t rows, A* sum,
+                              size_t n) {
+    sum_columns<1, 1, 1, A>(n, rows, stride, {x}, {mean}, {sum},
+                            [](const V* v, const V* w, V* t) HWY_ATTR {
+                              const V c = hn::Sub(v[0], w[0]);
+                              t[0] = hn::Mul(c, c);
+                            });
+  }
+  static void column_sums(const A* dy, const A* x, const A* mean, int64_t stride, size_t rows,
+                          A* sum, A* moment, size_t n) {
+    sum_columns<2, 1, 2, A>(n, rows, stride, {dy, x}, {mean}, {sum, moment},
+                            [](const V* v, const V* w, V* t) HWY_ATTR {
+                              t[0] = v[0];
+                              t[1] = hn::Mul(v[0], hn::Sub(v[1], w[0]));
+                            });
   }
   static void softmax_back(const A* dy, const A* y, A dot, A* dx, size_t n) {
     const V s = hn::Set(D(), dot);
@@ -178,6 +186,70 @@ struct Functions {
       });
     }
   }
+
+  static void max_each(const A* x, A* most, size_t n) {
+    // Of Max, the second is the result if one is NaN.
+    map<2, 1, A>(n, {x, most}, {most},
+                 [](const V* v, V* r) HWY_ATTR { r[0] = hn::Max(v[0], v[1]); });
+  }
+  static void add_exp_each(const A* x, const A* shift, A* sum, size_t n) {
+    if constexpr (std::is_same_v<A, double>) {
+      for (size_t i = 0; i < n; ++i) sum[i] += std::exp(x[i] - shift[i]);
+    } else {
+      map<3, 1, A>(n, {x, shift, sum}, {sum}, [](const V* v, V* r) HWY_ATTR {
+        r[0] = hn::Add(v[2], math::exp(D(), hn::Sub(v[0], v[1])));
+      });
+    }
+  }
+  static void exp_each(const A* x, const A* shift, const A* factor, A* y, size_t n) {
+    if constexpr (std::is_same_v<A, double>) {
+      for (size_t i = 0; i < n; ++i) y[i] = std::exp(x[i] - shift[i]) * factor[i];
+    } else {
+      map<3, 1, A>(n, {x, shift, factor}, {y}, [](const V* v, V* r) HWY_ATTR {
+        r[0] = hn::Mul(math::exp(D(), hn::Sub(v[0], v[1])), v[2]);
+      });
+    }
+  }
+
+  static void combine_rows(const typename GradientOps<A>::Rows& p, const A* gamma, A* dgamma,
+                           A* dbeta, size_t n) {
+    constexpr size_t R = GradientOps<A>::kTogether;
+    static_assert(R == 4);
+    V mean[R], inv_std[R], b[R], c[R];
+    for (size_t k = 0; k < R; ++k) {
+      mean[k] = hn::Set(D(), p.mean[k]);
+      inv_std[k] = hn::Set(D(), p.inv_std[k]);
+      b[k] = hn::Set(D(), p.b[k]);
+      c[k] = hn::Set(D(), p.c[k]);
+    }
+    const auto step = [&](const V* v, V g, V& to_gamma, V& to_beta, V* r) HWY_ATTR {
+      for (size_t k = 0; k < R; ++k) {
+        const V dy = v[k], distance = hn::Sub(v[R + k], mean[k]);
+        r[k] = hn::MulAdd(hn::Mul(dy, g), inv_std[k], hn::MulAdd(distance, b[k], c[k]));
+        to_gamma = hn::MulAdd(hn::Mul(distance, inv_std[k]), dy, to_gamma);
+        to_beta = hn::Add(to_beta, dy);
+      }
+    };
+    const V one = hn::Set(D(), A(1));
+    if (gamma)
+      map<11, 6, A>(n,
+                    {p.dy[0], p.dy[1], p.dy[2], p.dy[3], p.x[0], p.x[1], p.x[2], p.x[3], gamma,
+                     dgamma, dbeta},
+                    {p.dx[0], p.dx[1], p.dx[2], p.dx[3], dgamma, dbeta},
+                    [&](const V* v, V* r) HWY_ATTR {
+                      r[4] = v[9];
+                      r[5] = v[10];
+                      step(v, v[8], r[4], r[5], r);
+                    });
+    else
+      map<10, 6, A>(
+          n, {p.dy[0], p.dy[1], p.dy[2], p.dy[3], p.x[0], p.x[1], p.x[2], p.x[3], dgamma, dbeta},
+          {p.dx[0], p.dx[1], p.dx[2], p.dx[3], dgamma, dbeta}, [&](const V* v, V* r) HWY_ATTR {
+            r[4] = v[8];
+            r[5] = v[9];
+            step(v, one, r[4], r[5], r);
+          });
+  }
 };
 
 template <typename A>
@@ -192,15 +264,20 @@ GradientOps<A> gradient_ops_of() {
           F::combine,
           F::add_parameters,
           F::add,
-          F::add_centered,
-          F::add_sums,
           F::affine_each,
           F::combine_each,
-          F::add_products,
+          F::column_sum,
+          F::column_dot,
+          F::column_centered,
+          F::column_sums,
           F::softmax_back,
           F::softmax_back_each,
           F::log_softmax_back,
-          F::log_softmax_back_each};
+          F::log_softmax_back_each,
+          F::max_each,
+          F::add_exp_each,
+          F::exp_each,
+          F::combine_rows};
 }
 
 }  // namespace

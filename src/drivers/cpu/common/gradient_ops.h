@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vector functions over contiguous runs of f32 or f64: the inside of normalizations that train and
 // of their gradients, and of softmax's. As in row_ops.h, sums are for runs of a few thousand
-// elements; longer ones are put together in double by the caller. A result may be one of the inputs.
+// elements; longer ones are put together in double by the caller. A result may be one of the
+// inputs.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace anymps::cpu {
 
@@ -26,19 +28,37 @@ struct GradientOps {
 
   // The same with a mean and factors for each element of the run, where the channels are innermost.
   void (*add)(const A* x, A* sum, size_t n);  // sum += x
-  void (*add_centered)(const A* x, const A* mean, A* sum, size_t n);
-  void (*add_sums)(const A* dy, const A* x, const A* mean, A* sum, A* moment, size_t n);
   void (*affine_each)(const A* x, const A* mean, const A* scale, const A* shift, A* y, size_t n);
   void (*combine_each)(const A* dy, const A* x, const A* mean, const A* a, const A* b, const A* c,
                        A* dx, size_t n);
 
-  void (*add_products)(const A* x, const A* y, A* sum, size_t n);  // sum += x * y
+  // Sums over rows that are `stride` apart, for each of n columns.
+  void (*column_sum)(const A* x, int64_t stride, size_t rows, A* sum, size_t n);
+  void (*column_dot)(const A* x, const A* y, int64_t stride, size_t rows, A* sum, size_t n);
+  void (*column_centered)(const A* x, const A* mean, int64_t stride, size_t rows, A* sum, size_t n);
+  // sum of dy, and of dy * (x - mean)
+  void (*column_sums)(const A* dy, const A* x, const A* mean, int64_t stride, size_t rows, A* sum,
+                      A* moment, size_t n);
+
   // dx = (dy - dot) * y, with one dot or one for each element
   void (*softmax_back)(const A* dy, const A* y, A dot, A* dx, size_t n);
   void (*softmax_back_each)(const A* dy, const A* y, const A* dot, A* dx, size_t n);
   // dx = dy - exp(y) * sum
   void (*log_softmax_back)(const A* dy, const A* y, A sum, A* dx, size_t n);
   void (*log_softmax_back_each)(const A* dy, const A* y, const A* sum, A* dx, size_t n);
+  void (*max_each)(const A* x, A* most, size_t n);  // most = max(most, x); a NaN is passed over
+  void (*add_exp_each)(const A* x, const A* shift, A* sum, size_t n);  // sum += e^(x - shift)
+  // y = e^(x - shift) * factor
+  void (*exp_each)(const A* x, const A* shift, const A* factor, A* y, size_t n);
+
+  // combine and add_parameters for kTogether rows at once, which then touch the sums once.
+  static constexpr size_t kTogether = 4;
+  struct Rows {
+    const A *dy[kTogether], *x[kTogether];
+    A* dx[kTogether];
+    A mean[kTogether], inv_std[kTogether], b[kTogether], c[kTogether];
+  };
+  void (*combine_rows)(const Rows& rows, const A* gamma, A* dgamma, A* dbeta, size_t n);
 };
 
 template <typename A>

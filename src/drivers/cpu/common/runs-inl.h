@@ -45,18 +45,14 @@ HWY_INLINE void map(size_t n, const A* const (&in)[kIn], A* const (&out)[kOut], 
   V v[kIn], r[kOut];
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    for (size_t k = 0; k < kIn; ++k)
-      v[k] = hn::LoadU(d, in[k] + i);
+    for (size_t k = 0; k < kIn; ++k) v[k] = hn::LoadU(d, in[k] + i);
     f(v, r);
-    for (size_t k = 0; k < kOut; ++k)
-      hn::StoreU(r[k], d, out[k] + i);
+    for (size_t k = 0; k < kOut; ++k) hn::StoreU(r[k], d, out[k] + i);
   }
   if (const size_t rest = n - i; rest > 0) {
-    for (size_t k = 0; k < kIn; ++k)
-      v[k] = load_some(d, in[k] + i, rest);
+    for (size_t k = 0; k < kIn; ++k) v[k] = load_some(d, in[k] + i, rest);
     f(v, r);
-    for (size_t k = 0; k < kOut; ++k)
-      store_some(r[k], d, out[k] + i, rest);
+    for (size_t k = 0; k < kOut; ++k) store_some(r[k], d, out[k] + i, rest);
   }
 }
 
@@ -69,8 +65,7 @@ HWY_INLINE void sum_up(size_t n, const A* const (&in)[kIn], A (&result)[kSums], 
   V v[kIn], terms[kSums], even[kSums], odd[kSums];
   for (size_t k = 0; k < kSums; ++k) even[k] = odd[k] = hn::Zero(d);
   const auto take = [&](size_t i, V(&to)[kSums]) HWY_ATTR {
-    for (size_t k = 0; k < kIn; ++k)
-      v[k] = hn::LoadU(d, in[k] + i);
+    for (size_t k = 0; k < kIn; ++k) v[k] = hn::LoadU(d, in[k] + i);
     f(v, terms);
     for (size_t k = 0; k < kSums; ++k) to[k] = hn::Add(to[k], terms[k]);
   };
@@ -81,14 +76,43 @@ HWY_INLINE void sum_up(size_t n, const A* const (&in)[kIn], A (&result)[kSums], 
   }
   for (; i + lanes <= n; i += lanes) take(i, even);
   if (const size_t rest = n - i; rest > 0) {
-    for (size_t k = 0; k < kIn; ++k)
-      v[k] = load_some(d, in[k] + i, rest);
+    for (size_t k = 0; k < kIn; ++k) v[k] = load_some(d, in[k] + i, rest);
     f(v, terms);
     for (size_t k = 0; k < kSums; ++k)
       odd[k] = hn::Add(odd[k], hn::IfThenElseZero(hn::FirstN(d, rest), terms[k]));
   }
   for (size_t k = 0; k < kSums; ++k)
     result[k] = hn::GetLane(hn::SumOfLanes(d, hn::Add(even[k], odd[k])));
+}
+
+// Sums over rows, column by column: out[k][i] = sum over r of the k-th term of f(in[…][r * stride +
+// i], fixed[…][i]). Sums stay in registers while the rows are walked.
+template <size_t kIn, size_t kFixed, size_t kSums, typename A, class F>
+HWY_INLINE void sum_columns(size_t n, size_t rows, int64_t stride, const A* const (&in)[kIn],
+                            const A* const (&fixed)[kFixed], A* const (&out)[kSums], F f) {
+  const hn::ScalableTag<A> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t lanes = hn::Lanes(d);
+  V v[kIn], w[kFixed], terms[kSums], sums[kSums];
+  const auto walk = [&](size_t i, auto load, auto store) HWY_ATTR {
+    for (size_t k = 0; k < kFixed; ++k) w[k] = load(fixed[k] + i);
+    for (size_t k = 0; k < kSums; ++k) sums[k] = hn::Zero(d);
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t k = 0; k < kIn; ++k) v[k] = load(in[k] + static_cast<int64_t>(r) * stride + i);
+      f(v, w, terms);
+      for (size_t k = 0; k < kSums; ++k) sums[k] = hn::Add(sums[k], terms[k]);
+    }
+    for (size_t k = 0; k < kSums; ++k) store(sums[k], out[k] + i);
+  };
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    walk(
+        i, [d](const A* at) HWY_ATTR { return hn::LoadU(d, at); },
+        [d](V value, A* at) HWY_ATTR { hn::StoreU(value, d, at); });
+  if (const size_t rest = n - i; rest > 0)
+    walk(
+        i, [d, rest](const A* at) HWY_ATTR { return load_some(d, at, rest); },
+        [d, rest](V value, A* at) HWY_ATTR { store_some(value, d, at, rest); });
 }
 
 }  // namespace runs

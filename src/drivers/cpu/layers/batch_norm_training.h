@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How batch normalization walks its tensors. Channels first, a channel is a run in each image;
-// short runs are put together, so that vectors are long. Channels last, rows of all channels are cut
-// into chunks by the shape alone: sums are then the same for any number of threads.
+// short runs are put together, so that vectors are long. Channels last, rows of all channels are
+// cut into chunks by the shape alone: sums are then the same for any number of threads.
 #pragma once
 
 #include <algorithm>
@@ -87,8 +87,8 @@ class RowChunks {
   static constexpr int64_t kMost = 32, kLeast = 16384;  // chunks; elements of one
 
   RowChunks(int64_t rows, int64_t channels) : rows_(rows) {
-    each_ = std::max({int64_t{1}, (rows + kMost - 1) / kMost,
-                      kLeast / std::max<int64_t>(channels, 1)});
+    each_ =
+        std::max({int64_t{1}, (rows + kMost - 1) / kMost, kLeast / std::max<int64_t>(channels, 1)});
     count_ = (rows + each_ - 1) / each_;
   }
   int64_t count() const { return count_; }
@@ -98,6 +98,29 @@ class RowChunks {
 
  private:
   int64_t rows_, each_ = 1, count_ = 0;
+};
+
+// Some rows of n channels: where they lie, or a copy of halves.
+template <typename A>
+struct RowBlock {
+  static constexpr int64_t kElements = 8 * kRowTile;
+  static int64_t rows_of(int64_t n) { return std::min<int64_t>(kElements / n, 128); }
+
+  RowBlock(const DenseRows<A>& access, const void* from, int64_t row, int64_t count,
+           int64_t channels, int64_t channel, int64_t n, A* buffer)
+      : data(buffer), stride(n), rows(static_cast<size_t>(count)) {
+    const int64_t first = row * channels + channel;
+    if (access.direct()) {
+      data = access.read(from, first, n, buffer);
+      stride = channels;
+    } else {
+      for (int64_t r = 0; r < count; ++r)
+        access.read(from, first + r * channels, n, buffer + r * n);
+    }
+  }
+  const A* data;
+  int64_t stride;
+  size_t rows;
 };
 
 // The mean and the sum of squared distances from it, put together from parts.

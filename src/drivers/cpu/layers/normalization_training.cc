@@ -63,12 +63,10 @@ class BatchNormTraining final : public Kernel {
     store(args, 2, c, inv_std);
     for (size_t k = 3; k < outputs_.size(); ++k) {
       double statistic = mean;
-      if (k == 4)
-        statistic = m.count > 0 ? m.squares / (unbiased_ ? m.count - 1 : m.count) : 0;
+      if (k == 4) statistic = m.count > 0 ? m.squares / (unbiased_ ? m.count - 1 : m.count) : 0;
       if (parameters_[k]) {
         const double running = one_number(*parameters_[k], args.inputs[k], c);
-        statistic =
-            momentum_ == 0 ? running : running * (1 - momentum_) + statistic * momentum_;
+        statistic = momentum_ == 0 ? running : running * (1 - momentum_) + statistic * momentum_;
       }
       store(args, k, c, statistic);
     }
@@ -142,30 +140,26 @@ class BatchNormTraining final : public Kernel {
   // The statistics of n channels over the rows of a chunk, from blocks that fit the L1 cache.
   void sum_chunk(const KernelArgs& args, int64_t chunk, int64_t channel, int64_t n,
                  double* result) const {
-    constexpr int64_t kElements = 4096, kMostRows = 64;
     const GradientOps<A>& ops = gradient_ops<A>();
-    const int64_t block = std::clamp<int64_t>(kElements / n, 4, kMostRows);
     const auto width = static_cast<size_t>(n);
-    alignas(64) A in[kRowTile], mean[kRowTile], squares[kRowTile];
-    double *const means = result, *const all = result + e_.channels, *const sums = all + e_.channels;
+    alignas(64) A block[RowBlock<A>::kElements], mean[kRowTile], squares[kRowTile];
+    double *const means = result, *const all = result + e_.channels,
+                  *const sums = all + e_.channels;
     std::fill_n(means, n, 0.0);
     std::fill_n(all, n, 0.0);
     std::fill_n(sums, n, 0.0);
     double before = 0;
-    for (int64_t row = chunks_.begin(chunk); row < chunks_.end(chunk); row += block) {
-      const int64_t last = std::min(row + block, chunks_.end(chunk));
-      const auto read = [&](int64_t r) {
-        return rows_.read(args.inputs[0], r * e_.channels + channel, n, in);
-      };
-      const auto rows = static_cast<double>(last - row);
-      std::fill_n(mean, n, A(0));
-      std::fill_n(squares, n, A(0));
-      for (int64_t r = row; r < last; ++r) ops.add(read(r), mean, width);
+    const int64_t step = RowBlock<A>::rows_of(n), end = chunks_.end(chunk);
+    for (int64_t row = chunks_.begin(chunk); row < end; row += step) {
+      const RowBlock<A> x(rows_, args.inputs[0], row, std::min(step, end - row), e_.channels,
+                          channel, n, block);
+      const auto rows = static_cast<double>(x.rows);
+      ops.column_sum(x.data, x.stride, x.rows, mean, width);
       for (int64_t i = 0; i < n; ++i) {
         sums[i] += static_cast<double>(mean[i]);
-        mean[i] = mean[i] / static_cast<A>(last - row);
+        mean[i] = mean[i] / static_cast<A>(x.rows);
       }
-      for (int64_t r = row; r < last; ++r) ops.add_centered(read(r), mean, squares, width);
+      ops.column_centered(x.data, mean, x.stride, x.rows, squares, width);
       const double share = rows / (before + rows), weight = before * share;
       for (int64_t i = 0; i < n; ++i) {
         const double distance = static_cast<double>(mean[i]) - means[i];
@@ -223,8 +217,7 @@ class BatchNormGradient final : public Kernel {
     else
       parallel_for(0, channels, 0.5 * static_cast<double>(e_.count()),
                    [&](int64_t begin, int64_t end) {
-                     for (int64_t c = begin; c < end; ++c)
-                       run_channel(args, c, partial, numbers);
+                     for (int64_t c = begin; c < end; ++c) run_channel(args, c, partial, numbers);
                    });
     for (size_t i = 0; i < outputs_.size(); ++i)
       write_numbers(outputs_[i], args.outputs[i + 1], channels, partial + (1 - i) * channels);
@@ -308,21 +301,18 @@ class BatchNormGradient final : public Kernel {
 
   void sum_chunk(const KernelArgs& args, int64_t chunk, int64_t channel, int64_t n,
                  const A* numbers, double* result) const {
-    constexpr int64_t kRowsInFloat = 64;
     const GradientOps<A>& ops = gradient_ops<A>();
-    alignas(64) A dy_tile[kRowTile], x_tile[kRowTile], sum[kRowTile], moment[kRowTile];
+    alignas(64) A dy_block[RowBlock<A>::kElements], x_block[RowBlock<A>::kElements], sum[kRowTile],
+        moment[kRowTile];
     std::fill_n(result, n, 0.0);
     std::fill_n(result + e_.channels, n, 0.0);
-    const int64_t end = chunks_.end(chunk);
-    for (int64_t row = chunks_.begin(chunk); row < end; row += kRowsInFloat) {
-      std::fill_n(sum, n, A(0));
-      std::fill_n(moment, n, A(0));
-      for (int64_t r = row; r < std::min(row + kRowsInFloat, end); ++r) {
-        const int64_t first = r * e_.channels + channel;
-        ops.add_sums(rows_.read(args.inputs[0], first, n, dy_tile),
-                     rows_.read(args.inputs[1], first, n, x_tile), numbers + channel, sum, moment,
-                     static_cast<size_t>(n));
-      }
+    const int64_t step = RowBlock<A>::rows_of(n), end = chunks_.end(chunk);
+    for (int64_t row = chunks_.begin(chunk); row < end; row += step) {
+      const int64_t rows = std::min(step, end - row);
+      const RowBlock<A> dy(rows_, args.inputs[0], row, rows, e_.channels, channel, n, dy_block);
+      const RowBlock<A> x(rows_, args.inputs[1], row, rows, e_.channels, channel, n, x_block);
+      ops.column_sums(dy.data, x.data, numbers + channel, x.stride, x.rows, sum, moment,
+                      static_cast<size_t>(n));
       for (int64_t i = 0; i < n; ++i) {
         result[i] += static_cast<double>(sum[i]);
         result[e_.channels + i] += static_cast<double>(moment[i]);
@@ -343,9 +333,8 @@ class BatchNormGradient final : public Kernel {
 template <template <typename> class K, size_t x>
 KernelPtr make_training_norm(const KernelRequest& request, std::string& why) {
   if (!dense(request, why)) return nullptr;
-  return with_computed(request.in(x).dtype, [&]<typename A>() -> KernelPtr {
-    return std::make_shared<K<A>>(request);
-  });
+  return with_computed(request.in(x).dtype,
+                       [&]<typename A>() -> KernelPtr { return std::make_shared<K<A>>(request); });
 }
 
 const KernelRegistrar kBatchNormTraining("cpu", "batch_norm_training", "simd", 10,

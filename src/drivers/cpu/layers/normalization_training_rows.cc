@@ -47,8 +47,8 @@ KeptStatistics statistics_of(const RunOfElements<A>& run, double epsilon, bool c
     });
   const double mean = centered ? sum / count : 0;
   run.each([&](int64_t, int64_t n, const A*, const A* x) {
-    squares += static_cast<double>(
-        ops.sum_centered(x, static_cast<A>(mean), static_cast<size_t>(n)));
+    squares +=
+        static_cast<double>(ops.sum_centered(x, static_cast<A>(mean), static_cast<size_t>(n)));
   });
   return {mean, 1 / std::sqrt(squares / count + epsilon)};
 }
@@ -91,8 +91,8 @@ class RowNormGradient final : public Kernel {
     const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), request.op->name.c_str());
     for (size_t i = 0; i < x.shape.size(); ++i) (i < axis ? count_ : length_) *= x.shape[i];
     constexpr int64_t kMostChunks = 32, kLeastRows = 8, kMostNumbers = 1 << 21;
-    const int64_t most = std::clamp<int64_t>(
-        kMostNumbers / std::max<int64_t>(length_, 1), 1, kMostChunks);
+    const int64_t most =
+        std::clamp<int64_t>(kMostNumbers / std::max<int64_t>(length_, 1), 1, kMostChunks);
     each_ = std::max(kLeastRows, (count_ + most - 1) / most);
     chunks_ = (count_ + each_ - 1) / each_;
   }
@@ -113,8 +113,8 @@ class RowNormGradient final : public Kernel {
     parallel_for(0, chunks_, 0.8 * static_cast<double>(each_ * length_),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t k = begin; k < end; ++k)
-                     run_chunk(args, k, in_.parameter ? gamma : nullptr,
-                               wide + k * sums * length_, narrow + k * sums * length_);
+                     run_chunk(args, k, in_.parameter ? gamma : nullptr, wide + k * sums * length_,
+                               narrow + k * sums * length_);
                  });
     for (int64_t s = 0; s < sums; ++s) {
       double* const total = wide + s * length_;
@@ -131,41 +131,76 @@ class RowNormGradient final : public Kernel {
  private:
   static constexpr int64_t kRowsInFloat = 64;
 
+  // dx = dy * gamma * inv_std + (x - mean) * b + c of a row.
+  struct Line {
+    A mean, inv_std, b, c;
+  };
+
   void run_chunk(const KernelArgs& args, int64_t chunk, const A* gamma, double* wide,
                  A* narrow) const {
+    constexpr auto kTogether = static_cast<int64_t>(GradientOps<A>::kTogether);
     const auto sums = static_cast<int64_t>(in_.outputs.size());
     std::fill_n(wide, sums * length_, 0.0);
     const int64_t end = std::min(count_, (chunk + 1) * each_);
     for (int64_t row = chunk * each_; row < end; row += kRowsInFloat) {
       std::fill_n(narrow, sums * length_, A(0));
-      for (int64_t r = row; r < std::min(row + kRowsInFloat, end); ++r)
+      const int64_t last = std::min(row + kRowsInFloat, end);
+      int64_t r = row;
+      if (sums == 2 && rows_.direct())
+        for (; r + kTogether <= last; r += kTogether) run_rows(args, r, gamma, narrow);
+      for (; r < last; ++r)
         run_row(args, r, gamma, sums > 0 ? narrow : nullptr, sums > 1 ? narrow + length_ : nullptr);
       for (int64_t i = 0; i < sums * length_; ++i) wide[i] += static_cast<double>(narrow[i]);
     }
   }
 
-  void run_row(const KernelArgs& args, int64_t row, const A* gamma, A* dgamma, A* dbeta) const {
+  Line line_of(const KernelArgs& args, int64_t row, const A* gamma) const {
     const GradientOps<A>& ops = gradient_ops<A>();
     const RunOfElements<A> run{rows_, args.inputs[0], args.inputs[1], row * length_, length_};
     const KeptStatistics s = in_.of(args, row, run);
-    const A mean = static_cast<A>(s.mean), inv_std = static_cast<A>(s.inv_std);
     double sum = 0, moment = 0;
     run.each([&](int64_t i, int64_t n, const A* dy, const A* x) {
       A both[2];
-      ops.sums(dy, x, gamma ? gamma + i : nullptr, mean, both, static_cast<size_t>(n));
+      ops.sums(dy, x, gamma ? gamma + i : nullptr, static_cast<A>(s.mean), both,
+               static_cast<size_t>(n));
       sum += static_cast<double>(both[0]);
       moment += static_cast<double>(both[1]);
     });
     const auto count = static_cast<double>(length_);
-    const A b = static_cast<A>(-s.inv_std * s.inv_std * s.inv_std * moment / count);
-    const A c = in_.centered ? static_cast<A>(-s.inv_std * sum / count) : A(0);
+    return {static_cast<A>(s.mean), static_cast<A>(s.inv_std),
+            static_cast<A>(-s.inv_std * s.inv_std * s.inv_std * moment / count),
+            in_.centered ? static_cast<A>(-s.inv_std * sum / count) : A(0)};
+  }
+
+  void run_rows(const KernelArgs& args, int64_t row, const A* gamma, A* sums) const {
+    typename GradientOps<A>::Rows rows;
+    for (size_t k = 0; k < GradientOps<A>::kTogether; ++k) {
+      const int64_t r = row + static_cast<int64_t>(k);
+      const Line line = line_of(args, r, gamma);
+      rows.mean[k] = line.mean;
+      rows.inv_std[k] = line.inv_std;
+      rows.b[k] = line.b;
+      rows.c[k] = line.c;
+      rows.dy[k] = static_cast<const A*>(args.inputs[0]) + r * length_;
+      rows.x[k] = static_cast<const A*>(args.inputs[1]) + r * length_;
+      rows.dx[k] = static_cast<A*>(args.outputs[0]) + r * length_;
+    }
+    gradient_ops<A>().combine_rows(rows, gamma, sums, sums + length_, static_cast<size_t>(length_));
+  }
+
+  void run_row(const KernelArgs& args, int64_t row, const A* gamma, A* dgamma, A* dbeta) const {
+    const GradientOps<A>& ops = gradient_ops<A>();
+    const RunOfElements<A> run{rows_, args.inputs[0], args.inputs[1], row * length_, length_};
+    const Line line = line_of(args, row, gamma);
     alignas(64) A out[kRowTile];
     run.each([&](int64_t i, int64_t n, const A* dy, const A* x) {
       const auto size = static_cast<size_t>(n);
       if (dgamma)
-        ops.add_parameters(dy, x, mean, inv_std, dgamma + i, dbeta ? dbeta + i : nullptr, size);
+        ops.add_parameters(dy, x, line.mean, line.inv_std, dgamma + i, dbeta ? dbeta + i : nullptr,
+                           size);
       A* const dx = rows_.target(args.outputs[0], row * length_ + i, out);
-      ops.combine(dy, x, gamma ? gamma + i : nullptr, mean, inv_std, b, c, dx, size);
+      ops.combine(dy, x, gamma ? gamma + i : nullptr, line.mean, line.inv_std, line.b, line.c, dx,
+                  size);
       rows_.write(args.outputs[0], row * length_ + i, n, dx);
     });
   }
@@ -200,8 +235,7 @@ class GroupNormGradient final : public Kernel {
     else
       std::fill_n(gamma, channels_, 1.0);
     if (batch_ == 0) std::fill_n(sums, 2 * channels_, 0.0);
-    parallel_for(0, batch_ * groups_,
-                 20 + 0.8 * static_cast<double>(channels_ / groups_ * plane_),
+    parallel_for(0, batch_ * groups_, 20 + 0.8 * static_cast<double>(channels_ / groups_ * plane_),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i)
                      run_group(args, i / groups_, i % groups_, gamma, sums);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses against labels that are numbers of classes, and their gradients. Where the classes are not
-// innermost, a few lines of them are copied side by side, so that each is dense. Losses are summed
-// in the order of the labels.
+// Losses against labels that are numbers of classes, and their gradients: line by line where the
+// classes are innermost, many lines side by side where they are not. Losses are summed in the order
+// of the labels.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/dense_rows.h"
@@ -71,8 +72,26 @@ struct Smoothing {
   double own = 1, rest = 0;
 };
 
-// Lines that are copied side by side, where the classes are not innermost.
-constexpr int64_t kLines = 16, kMostClasses = 512;
+// Lines side by side, where the classes are not innermost.
+constexpr int64_t kLines = 256;
+
+// Their highest scores, and the sums of e^(x - highest).
+template <typename T>
+struct SoftmaxLines {
+  SoftmaxLines(const T* x, int64_t step, int64_t classes, int64_t n) {
+    const GradientOps<T>& ops = gradient_ops<T>();
+    std::fill_n(highest, n, -std::numeric_limits<T>::infinity());
+    std::fill_n(sum, n, T(0));
+    for (int64_t c = 0; c < classes; ++c)
+      ops.max_each(x + c * step, highest, static_cast<size_t>(n));
+    for (int64_t c = 0; c < classes; ++c)
+      ops.add_exp_each(x + c * step, highest, sum, static_cast<size_t>(n));
+  }
+  double log_sum(int64_t k) const {
+    return static_cast<double>(highest[k]) + std::log(static_cast<double>(sum[k]));
+  }
+  alignas(64) T highest[kLines], sum[kLines];
+};
 
 template <typename T>
 class ClassLoss final : public Kernel {
@@ -118,25 +137,36 @@ class ClassLoss final : public Kernel {
  private:
   void run_lines(const KernelArgs& args, int64_t first, int64_t n, double* losses) const {
     const T* const x = static_cast<const T*>(args.inputs[0]) + labels_.place(first);
-    alignas(64) T lines[kLines * kMostClasses];
-    const bool copied = scores_ && n > 1 && labels_.classes <= kMostClasses;
-    if (copied)
-      for (int64_t c = 0; c < labels_.classes; ++c)
-        for (int64_t k = 0; k < n; ++k) lines[k * labels_.classes + c] = x[c * labels_.inner + k];
-    for (int64_t k = 0; k < n; ++k) {
-      const int64_t label = labels_.of(args, first + k);
-      losses[first + k] = label < 0 ? 0
-                          : copied  ? loss(args, lines + k * labels_.classes, 1, label)
-                                    : loss(args, x + k, labels_.inner, label);
+    const int64_t step = labels_.inner;
+    if (!scores_) {
+      for (int64_t k = 0; k < n; ++k) {
+        const int64_t label = labels_.of(args, first + k);
+        losses[first + k] = label < 0 ? 0
+                                      : -labels_.template weight<T>(args, label) *
+                                            static_cast<double>(x[label * step + k]);
+      }
+    } else if (step == 1) {
+      const int64_t label = labels_.of(args, first);
+      if (label >= 0)
+        losses[first] =
+            loss(args, x, 1, label, softmax_of<T>(x, 1, labels_.classes, nullptr, 0).log_sum());
+      else
+        losses[first] = 0;
+    } else {
+      const SoftmaxLines<T> lines(x, step, labels_.classes, n);
+      for (int64_t k = 0; k < n; ++k) {
+        const int64_t label = labels_.of(args, first + k);
+        losses[first + k] = label < 0 ? 0 : loss(args, x + k, step, label, lines.log_sum(k));
+      }
     }
   }
 
-  double loss(const KernelArgs& args, const T* x, int64_t step, int64_t label) const {
-    const double weight = labels_.template weight<T>(args, label);
-    const auto own = static_cast<double>(x[label * step]);
-    if (!scores_) return -weight * own;
-    const double log_sum = softmax_of<T>(x, step, labels_.classes, nullptr, 0).log_sum();
-    double result = smoothing_.own == 0 ? 0 : weight * smoothing_.own * (log_sum - own);
+  double loss(const KernelArgs& args, const T* x, int64_t step, int64_t label,
+              double log_sum) const {
+    double result = 0;
+    if (smoothing_.own != 0)
+      result = labels_.template weight<T>(args, label) * smoothing_.own *
+               (log_sum - static_cast<double>(x[label * step]));
     if (smoothing_.rest != 0)
       for (int64_t c = 0; c < labels_.classes; ++c)
         result += labels_.template weight<T>(args, c) * smoothing_.rest *
@@ -172,21 +202,20 @@ class ClassLossGradient {
                    [&](int64_t begin, int64_t end) {
                      std::fill(dx + begin * image, dx + end * image, T(0));
                    });
-    parallel_for(0, labels_.outer * blocks,
-                 static_cast<double>(step) *
-                     (scores_ ? 20 + 1.5 * static_cast<double>(labels_.classes) : 5),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t b = begin; b < end; ++b) {
-                     const int64_t first = b / blocks * labels_.inner + b % blocks * step;
-                     run_lines(args, first,
-                               std::min(step, (b / blocks + 1) * labels_.inner - first), total);
-                   }
-                 });
+    parallel_for(
+        0, labels_.outer * blocks,
+        static_cast<double>(step) * (scores_ ? 20 + 1.5 * static_cast<double>(labels_.classes) : 5),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t b = begin; b < end; ++b) {
+            const int64_t first = b / blocks * labels_.inner + b % blocks * step;
+            run_lines(args, first, std::min(step, (b / blocks + 1) * labels_.inner - first), total);
+          }
+        });
   }
 
  private:
   void run_lines(const KernelArgs& args, int64_t first, int64_t n, double total) const {
-    const int64_t at = labels_.place(first), classes = labels_.classes, inner = labels_.inner;
+    const int64_t at = labels_.place(first), inner = labels_.inner;
     const T* const x = static_cast<const T*>(args.inputs[1]) + at;
     T* const dx = static_cast<T*>(args.outputs[0]) + at;
     const auto scale = [&](int64_t i) {
@@ -195,53 +224,71 @@ class ClassLossGradient {
     if (!scores_) {
       for (int64_t k = 0; k < n; ++k)
         if (const int64_t label = labels_.of(args, first + k); label >= 0)
-          dx[label * inner + k] = static_cast<T>(-labels_.template weight<T>(args, label) *
-                                                 scale(first + k));
+          dx[label * inner + k] =
+              static_cast<T>(-labels_.template weight<T>(args, label) * scale(first + k));
       return;
     }
-    alignas(64) T lines[kLines * kMostClasses];
-    const bool copied = n > 1 && classes <= kMostClasses;
-    if (copied)
-      for (int64_t c = 0; c < classes; ++c)
-        for (int64_t k = 0; k < n; ++k) lines[k * classes + c] = x[c * inner + k];
-    for (int64_t k = 0; k < n; ++k) {
-      const int64_t label = labels_.of(args, first + k);
-      if (copied)
-        line(args, lines + k * classes, lines + k * classes, 1, label, scale(first + k));
-      else
-        line(args, x + k, dx + k, inner, label, scale(first + k));
-    }
-    if (copied)
-      for (int64_t c = 0; c < classes; ++c)
-        for (int64_t k = 0; k < n; ++k) dx[c * inner + k] = lines[k * classes + c];
+    if (inner == 1)
+      line(args, x, dx, labels_.of(args, first), scale(first));
+    else
+      lines(args, first, n, x, dx, scale);
   }
 
-  // dx may be x.
-  void line(const KernelArgs& args, const T* x, T* dx, int64_t step, int64_t label,
-            double scale) const {
+  // The sum of a smoothed label's weights.
+  double weight_of(const KernelArgs& args, int64_t label) const {
+    double sum = labels_.template weight<T>(args, label) * smoothing_.own;
+    if (smoothing_.rest != 0)
+      for (int64_t c = 0; c < labels_.classes; ++c)
+        sum += labels_.template weight<T>(args, c) * smoothing_.rest;
+    return sum;
+  }
+
+  // What is left when dx holds the softmax, times the scale and the sum of the label's weights.
+  void take_label(const KernelArgs& args, T* dx, int64_t step, int64_t label, double scale) const {
+    if (smoothing_.rest != 0)
+      for (int64_t c = 0; c < labels_.classes; ++c)
+        dx[c * step] =
+            static_cast<T>(static_cast<double>(dx[c * step]) -
+                           labels_.template weight<T>(args, c) * smoothing_.rest * scale);
+    T& own = dx[label * step];
+    own = static_cast<T>(static_cast<double>(own) -
+                         labels_.template weight<T>(args, label) * smoothing_.own * scale);
+  }
+
+  void line(const KernelArgs& args, const T* x, T* dx, int64_t label, double scale) const {
     const int64_t classes = labels_.classes;
     if (label < 0) {
-      for (int64_t c = 0; c < classes; ++c) dx[c * step] = T(0);
+      std::fill_n(dx, classes, T(0));
       return;
     }
-    const SoftmaxLine softmax = softmax_of<T>(x, step, classes, dx, step);
-    const double own = labels_.template weight<T>(args, label) * smoothing_.own;
-    double sum = own;
-    if (smoothing_.rest != 0)
-      for (int64_t c = 0; c < classes; ++c)
-        sum += labels_.template weight<T>(args, c) * smoothing_.rest;
-    const double factor = scale * sum / softmax.sum;
-    if (step == 1)
-      gradient_ops<T>().affine(dx, T(0), static_cast<T>(factor), T(0), dx,
-                               static_cast<size_t>(classes));
-    else
-      for (int64_t c = 0; c < classes; ++c)
-        dx[c * step] = static_cast<T>(static_cast<double>(dx[c * step]) * factor);
-    if (smoothing_.rest != 0)
-      for (int64_t c = 0; c < classes; ++c)
-        dx[c * step] = static_cast<T>(static_cast<double>(dx[c * step]) -
-                                      labels_.template weight<T>(args, c) * smoothing_.rest * scale);
-    dx[label * step] = static_cast<T>(static_cast<double>(dx[label * step]) - own * scale);
+    const SoftmaxLine softmax = softmax_of<T>(x, 1, classes, dx, 1);
+    gradient_ops<T>().affine(dx, T(0), static_cast<T>(scale * weight_of(args, label) / softmax.sum),
+                             T(0), dx, static_cast<size_t>(classes));
+    take_label(args, dx, 1, label, scale);
+  }
+
+  template <typename Scale>
+  void lines(const KernelArgs& args, int64_t first, int64_t n, const T* x, T* dx,
+             const Scale& scale) const {
+    const int64_t classes = labels_.classes, step = labels_.inner;
+    const SoftmaxLines<T> softmax(x, step, classes, n);
+    alignas(64) T factors[kLines];
+    for (int64_t k = 0; k < n; ++k) {
+      const int64_t label = labels_.of(args, first + k);
+      factors[k] = label < 0 ? T(0)
+                             : static_cast<T>(scale(first + k) * weight_of(args, label) /
+                                              static_cast<double>(softmax.sum[k]));
+    }
+    for (int64_t c = 0; c < classes; ++c)
+      gradient_ops<T>().exp_each(x + c * step, softmax.highest, factors, dx + c * step,
+                                 static_cast<size_t>(n));
+    for (int64_t k = 0; k < n; ++k) {
+      const int64_t label = labels_.of(args, first + k);
+      if (label >= 0)
+        take_label(args, dx + k, step, label, scale(first + k));
+      else
+        for (int64_t c = 0; c < classes; ++c) dx[c * step + k] = T(0);
+    }
   }
 
   ClassLabels labels_;

@@ -107,13 +107,14 @@ class StepKernel final : public Kernel {
     run.n = static_cast<size_t>(n);
     run.values = own.read(args.inputs[master_ ? *master_ : 0], first, n, in[0]);
     run.gradient = gradient_.read(args.inputs[1], first, n, in[1]);
-    void* const target = !master_       ? args.outputs[0]
+    void* const target = !master_      ? args.outputs[0]
                          : new_master_ ? args.outputs[*new_master_]
                                        : nullptr;
     run.new_values = target ? own.target(target, first, out[kMostStates]) : out[kMostStates];
     for (size_t k = 0; k < state_count_; ++k) {
       const State& state = states_[k];
-      if (state.given) run.states[k] = state.rows.read(args.inputs[state.input], first, n, in[k + 2]);
+      if (state.given)
+        run.states[k] = state.rows.read(args.inputs[state.input], first, n, in[k + 2]);
       if (state.written)
         run.new_states[k] = state.rows.target(args.outputs[state.output], first, out[k]);
       else if (state.given)
@@ -230,7 +231,9 @@ KernelPtr make_step(const KernelRequest& request, std::string& why) {
   if (request.op->name == "sgd_step" && request.attrs.f("momentum") == 0 && request.has(3))
     return refuse(why, "a momentum that is not used");
   const size_t master = input_of(*request.op, "master");
-  return with_computed(request.in(request.has(master) ? master : 0).dtype,
+  const bool wide = request.in(0).dtype == DType::kF64 ||
+                    (request.has(master) && request.in(master).dtype == DType::kF64);
+  return with_computed(wide ? DType::kF64 : DType::kF32,
                        [&]<typename A>() { return make_step_of<A>(request); });
 }
 

@@ -26,11 +26,20 @@ struct Steps {
   // The numbers of a run as vectors.
   struct Vectors {
     explicit Vectors(const StepRun<A>& r)
-        : sign(set(r.sign)), decay(set(r.decay)), keep(set(r.keep)), rate(set(r.rate)),
-          a(set(r.a)), a1(set(r.a1)), b(set(r.b)), b1(set(r.b1)), root(set(r.root)),
+        : sign(set(r.sign)),
+          decay(set(r.decay)),
+          keep(set(r.keep)),
+          rate(set(r.rate)),
+          a(set(r.a)),
+          a1(set(r.a1)),
+          b(set(r.b)),
+          b1(set(r.b1)),
+          root(set(r.root)),
           epsilon(set(r.epsilon)) {}
     static HWY_INLINE V set(A value) { return hn::Set(D(), value); }
-    HWY_INLINE V gradient(V values, V g) const { return hn::MulAdd(decay, values, hn::Mul(g, sign)); }
+    HWY_INLINE V gradient(V values, V g) const {
+      return hn::MulAdd(decay, values, hn::Mul(g, sign));
+    }
     V sign, decay, keep, rate, a, a1, b, b1, root, epsilon;
   };
   // Without a decay, values that are not finite must not reach the gradient.
@@ -107,8 +116,8 @@ struct Steps {
                  [=](const V* v, V* to) HWY_ATTR {
                    const V g = p.gradient(v[0], v[1]);
                    to[1] = hn::MulAdd(g, g, v[2]);
-                   to[0] = hn::NegMulAdd(p.rate, hn::Div(g, hn::Add(hn::Sqrt(to[1]), p.epsilon)),
-                                         v[0]);
+                   to[0] =
+                       hn::NegMulAdd(p.rate, hn::Div(g, hn::Add(hn::Sqrt(to[1]), p.epsilon)), v[0]);
                  });
   }
 
@@ -160,12 +169,12 @@ struct Steps {
                  });
   }
 
-#define ANYMPS_STEP(name)                        \
-  static void name(const StepRun<A>& r) {        \
-    if (r.decay == 0)                            \
-      name##_with<PlainVectors>(r);              \
-    else                                         \
-      name##_with<Vectors>(r);                   \
+#define ANYMPS_STEP(name)                 \
+  static void name(const StepRun<A>& r) { \
+    if (r.decay == 0)                     \
+      name##_with<PlainVectors>(r);       \
+    else                                  \
+      name##_with<Vectors>(r);            \
   }
   ANYMPS_STEP(sgd)
   ANYMPS_STEP(adam)
@@ -181,8 +190,7 @@ struct Steps {
                    const V g = hn::Mul(v[1], p.sign);
                    const V u = hn::MulAdd(p.a, v[2], hn::Mul(p.a1, g));
                    const V one = hn::Set(D(), A(1));
-                   const V sign =
-                       hn::IfThenElse(hn::Eq(u, hn::Zero(D())), u, hn::CopySign(one, u));
+                   const V sign = hn::IfThenElse(hn::Eq(u, hn::Zero(D())), u, hn::CopySign(one, u));
                    const V change = hn::IfThenElse(hn::IsNaN(u), u, sign);
                    to[0] = hn::NegMulAdd(p.rate, change, hn::Mul(v[0], p.keep));
                    to[1] = hn::MulAdd(p.b, v[2], hn::Mul(p.b1, g));

@@ -26,8 +26,8 @@ struct StepRun {
 
 template <typename A>
 struct StepOps {
-  void (*sgd)(const StepRun<A>& run);  // states: momentum; its new value may be made from nothing
-  void (*adam)(const StepRun<A>& run);      // momentum, velocity, maximum
+  void (*sgd)(const StepRun<A>& run);   // states: momentum; its new value may be made from nothing
+  void (*adam)(const StepRun<A>& run);  // momentum, velocity, maximum
   void (*adagrad)(const StepRun<A>& run);   // sum
   void (*rmsprop)(const StepRun<A>& run);   // square, mean, momentum
   void (*adadelta)(const StepRun<A>& run);  // square, delta

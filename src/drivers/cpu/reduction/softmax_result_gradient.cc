@@ -12,7 +12,7 @@ namespace anymps::cpu {
 
 namespace {
 
-constexpr int64_t kSideBySide = 256;
+constexpr int64_t kSideBySide = 256, kTogether = 64;  // columns; rows that are summed at once
 
 // dense [outer, length, inner]
 template <typename A>
@@ -21,8 +21,8 @@ class SoftmaxResultGradient final : public Kernel {
   SoftmaxResultGradient(const KernelRequest& request, bool log)
       : rows_(request.in(1).dtype), log_(log) {
     const Shape& shape = request.in(1).shape;
-    const size_t axis = normalize_axis(request.attrs.i("axis"), request.in(1).rank(),
-                                       request.op->name.c_str());
+    const size_t axis =
+        normalize_axis(request.attrs.i("axis"), request.in(1).rank(), request.op->name.c_str());
     length_ = shape[axis];
     for (size_t i = 0; i < shape.size(); ++i)
       if (i != axis) (i < axis ? outer_ : inner_) *= shape[i];
@@ -75,13 +75,18 @@ class SoftmaxResultGradient final : public Kernel {
     const GradientOps<A>& ops = gradient_ops<A>();
     const auto count = static_cast<size_t>(n);
     alignas(64) A dy_tile[kSideBySide], y_tile[kSideBySide], dx_tile[kSideBySide],
-        sum[kSideBySide] = {};
-    for (int64_t i = 0; i < length_; ++i) {
+        part[kSideBySide], sum[kSideBySide] = {};
+    // Halves are read row by row.
+    const int64_t together = rows_.direct() ? kTogether : 1;
+    for (int64_t i = 0; i < length_; i += together) {
+      const auto rows = static_cast<size_t>(std::min(together, length_ - i));
       const A* dy = rows_.read(args.inputs[0], first + i * inner_, n, dy_tile);
       if (log_)
-        ops.add(dy, sum, count);
+        ops.column_sum(dy, inner_, rows, part, count);
       else
-        ops.add_products(dy, rows_.read(args.inputs[1], first + i * inner_, n, y_tile), sum, count);
+        ops.column_dot(dy, rows_.read(args.inputs[1], first + i * inner_, n, y_tile), inner_, rows,
+                       part, count);
+      ops.add(part, sum, count);
     }
     for (int64_t i = 0; i < length_; ++i) {
       const A* dy = rows_.read(args.inputs[0], first + i * inner_, n, dy_tile);

@@ -13,7 +13,8 @@ std::vector<double> read_or(const ReferenceArgs& args, size_t i, size_t count, d
   return args.has(i) ? read_dense<double>(args.in[i]) : std::vector<double>(count, absent);
 }
 
-// [N, C, rest] of an input with channels first or last: the channel of each element of a dense copy.
+// [N, C, rest] of an input with channels first or last: the channel of each element of a dense
+// copy.
 struct Channels {
   Channels(const Attrs& attrs, const Shape& shape) {
     const size_t axis = tensor_axes(attrs, shape.size()).channel;
@@ -92,9 +93,8 @@ REFERENCE(batch_norm_training) {
   const std::vector<double> gamma = read_or(args, 1, channels.count, 1),
                             beta = read_or(args, 2, channels.count, 0);
   std::vector<double> mean(channels.count, 0.0), squares(mean), inv_std(mean), y(x.size());
-  const double count = channels.count == 0
-                           ? 0
-                           : static_cast<double>(x.size()) / static_cast<double>(channels.count);
+  const double count =
+      channels.count == 0 ? 0 : static_cast<double>(x.size()) / static_cast<double>(channels.count);
   for (size_t i = 0; i < x.size(); ++i) mean[channels.of(i)] += x[i];
   if (count > 0)
     for (double& value : mean) value /= count;
@@ -103,8 +103,7 @@ REFERENCE(batch_norm_training) {
     squares[channels.of(i)] += distance * distance;
   }
   for (size_t c = 0; c < channels.count; ++c)
-    inv_std[c] =
-        1 / std::sqrt((count > 0 ? squares[c] / count : 0) + args.attrs.f("epsilon"));
+    inv_std[c] = 1 / std::sqrt((count > 0 ? squares[c] / count : 0) + args.attrs.f("epsilon"));
   for (size_t i = 0; i < x.size(); ++i) {
     const size_t c = channels.of(i);
     y[i] = (x[i] - mean[c]) * inv_std[c] * gamma[c] + beta[c];
@@ -119,8 +118,7 @@ REFERENCE(batch_norm_training) {
     for (size_t c = 0; c < channels.count; ++c) {
       double statistic = mean[c];
       if (k == 4)
-        statistic =
-            count > 0 ? squares[c] / (args.attrs.b("unbiased") ? count - 1 : count) : 0;
+        statistic = count > 0 ? squares[c] / (args.attrs.b("unbiased") ? count - 1 : count) : 0;
       running[c] = moved == 0 ? running[c] : running[c] * kept + statistic * moved;
     }
     write_dense(args.out[k], running);

@@ -66,8 +66,8 @@ std::vector<double> loss_scales(const ReferenceArgs& args, const Labels& labels)
 std::vector<double> distribution(const Labels& labels, size_t i, double smoothing) {
   std::vector<double> q;
   for (int64_t c = 0; c < labels.classes; ++c) {
-    const double share = (c == labels.of[i] ? 1 - smoothing : 0) +
-                         smoothing / static_cast<double>(labels.classes);
+    const double share =
+        (c == labels.of[i] ? 1 - smoothing : 0) + smoothing / static_cast<double>(labels.classes);
     q.push_back(share == 0 ? 0 : labels.weight[static_cast<size_t>(c)] * share);
   }
   return q;
@@ -127,8 +127,7 @@ REFERENCE(cross_entropy_gradient) {
     double sum = 0;
     for (const double share : q) sum += share;
     for (size_t c = 0; c < p.size(); ++c)
-      dx[labels.place(i, static_cast<int64_t>(c))] =
-          scales[i] * (p[c] / line.sum * sum - q[c]);
+      dx[labels.place(i, static_cast<int64_t>(c))] = scales[i] * (p[c] / line.sum * sum - q[c]);
   }
   write_dense(args.out[0], dx);
 }

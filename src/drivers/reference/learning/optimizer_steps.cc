@@ -191,7 +191,7 @@ REFERENCE(amp_update_scale) {
   } else if (static_cast<int64_t>(++tracker) == args.attrs.i("growth_interval")) {
     const double grown = scale * args.attrs.f("growth_factor");
     const bool fits = args.in[0].dtype == DType::kF64 ? std::isfinite(grown)
-                                                       : std::isfinite(static_cast<float>(grown));
+                                                      : std::isfinite(static_cast<float>(grown));
     if (fits) scale = grown;
     tracker = 0;
   }
