@@ -120,6 +120,22 @@ struct Functions {
   static void add(const A* x, A* sum, size_t n) {
     map<2, 1, A>(n, {x, sum}, {sum}, [](const V* v, V* r) HWY_ATTR { r[0] = hn::Add(v[1], v[0]); });
   }
+  static void add_rows(const A* const* rows, size_t count, A* sum, size_t n) {
+    const D d;
+    const size_t lanes = hn::Lanes(d);
+    size_t i = 0;
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      V a = hn::LoadU(d, sum + i), b = hn::LoadU(d, sum + i + lanes);
+      for (size_t r = 0; r < count; ++r) {
+        a = hn::Add(a, hn::LoadU(d, rows[r] + i));
+        b = hn::Add(b, hn::LoadU(d, rows[r] + i + lanes));
+      }
+      hn::StoreU(a, d, sum + i);
+      hn::StoreU(b, d, sum + i + lanes);
+    }
+    for (; i < n; ++i)
+      for (size_t r = 0; r < count; ++r) sum[i] += rows[r][i];
+  }
   static void affine_each(const A* x, const A* mean, const A* scale, const A* shift, A* y,
                           size_t n) {
     map<4, 1, A>(n, {x, mean, scale, shift}, {y}, [](const V* v, V* r) HWY_ATTR {
@@ -264,6 +280,7 @@ GradientOps<A> gradient_ops_of() {
           F::combine,
           F::add_parameters,
           F::add,
+          F::add_rows,
           F::affine_each,
           F::combine_each,
           F::column_sum,

@@ -27,7 +27,8 @@ struct GradientOps {
   void (*add_parameters)(const A* dy, const A* x, A mean, A scale, A* dgamma, A* dbeta, size_t n);
 
   // The same with a mean and factors for each element of the run, where the channels are innermost.
-  void (*add)(const A* x, A* sum, size_t n);  // sum += x
+  void (*add)(const A* x, A* sum, size_t n);                               // sum += x
+  void (*add_rows)(const A* const* rows, size_t count, A* sum, size_t n);  // the sum of several
   void (*affine_each)(const A* x, const A* mean, const A* scale, const A* shift, A* y, size_t n);
   void (*combine_each)(const A* dy, const A* x, const A* mean, const A* a, const A* b, const A* c,
                        A* dx, size_t n);

@@ -103,10 +103,11 @@ class ClassLoss final : public Kernel {
     outputs_ = request.outputs.size();
   }
   size_t scratch_bytes() const override {
-    return static_cast<size_t>(labels_.count()) * sizeof(double);
+    return !scores_ && !none_ ? 0 : static_cast<size_t>(labels_.count()) * sizeof(double);
   }
   void run(const KernelArgs& args) const override {
     const int64_t count = labels_.count();
+    if (!scores_ && !none_) return pick_and_sum(args);
     auto* const losses = static_cast<double*>(args.scratch);
     const double ns = scores_ ? 20 + 1.0 * static_cast<double>(labels_.classes) : 3;
     const int64_t step = labels_.inner == 1 ? 1 : kLines;
@@ -135,6 +136,23 @@ class ClassLoss final : public Kernel {
   }
 
  private:
+  // One number of each line: not worth more than a thread.
+  void pick_and_sum(const KernelArgs& args) const {
+    const T* const x = static_cast<const T*>(args.inputs[0]);
+    double sum = 0, total = 0;
+    for (int64_t image = 0, i = 0; image < labels_.outer; ++image)
+      for (int64_t k = 0; k < labels_.inner; ++k, ++i) {
+        const int64_t label = labels_.of(args, i);
+        if (label < 0) continue;
+        const double weight = labels_.template weight<T>(args, label);
+        total += weight;
+        sum -=
+            weight * static_cast<double>(x[(image * labels_.classes + label) * labels_.inner + k]);
+      }
+    *static_cast<T*>(args.outputs[0]) = static_cast<T>(mean_ ? sum / total : sum);
+    if (outputs_ > 1) *static_cast<T*>(args.outputs[1]) = static_cast<T>(total);
+  }
+
   void run_lines(const KernelArgs& args, int64_t first, int64_t n, double* losses) const {
     const T* const x = static_cast<const T*>(args.inputs[0]) + labels_.place(first);
     const int64_t step = labels_.inner;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/dense_rows.h"
@@ -170,39 +171,75 @@ class EmbeddingBag final : public Kernel {
 
  private:
   void run_bag(const KernelArgs& args, int64_t bag, int64_t first, int64_t last) const {
-    alignas(64) A in[kRowTile], out[kRowTile];
-    int64_t size = 0;
-    for (int64_t i = first; i < last; ++i)
-      size += bags_.lists.row(args.inputs[1], i) != bags_.padding;
+    alignas(64) A out[kRowTile];
     for_row_tiles(width_, [&](int64_t d, int64_t n) {
       A* const y = rows_.target(args.outputs[0], bag * width_ + d, out);
-      int64_t* const places =
-          places_ ? static_cast<int64_t*>(args.outputs[1]) + bag * width_ + d : nullptr;
       std::fill_n(y, n, A(0));
-      if (places) std::fill_n(places, n, int64_t{-1});
-      bool begun = false;
-      for (int64_t i = first; i < last; ++i) {
-        const int64_t row = bags_.lists.row(args.inputs[1], i);
-        if (row == bags_.padding) continue;
-        const A* x = rows_.read(args.inputs[0], row * width_ + d, n, in);
-        if (!bags_.max) {
-          A sample[1] = {A(1)}, buffer[1];
-          if (weighted_) sample[0] = *rows_.read(args.inputs[3], i, 1, buffer);
-          add_scaled(x, sample[0], y, n);
-          continue;
-        }
-        for (int64_t k = 0; k < n; ++k)
-          if (!begun || x[k] > y[k] || (std::isnan(x[k]) && !std::isnan(y[k]))) {
-            y[k] = x[k];
-            if (places) places[k] = row;
-          }
-        begun = true;
-      }
+      const int64_t size = bags_.max ? take_largest(args, bag, first, last, d, n, y)
+                           : rows_.direct() && !weighted_
+                               ? add_in_groups(args, first, last, d, n, y)
+                               : add_each(args, first, last, d, n, y);
       if (bags_.mean && size > 1)
         gradient_ops<A>().affine(y, A(0), A(1) / static_cast<A>(size), A(0), y,
                                  static_cast<size_t>(n));
       rows_.write(args.outputs[0], bag * width_ + d, n, y);
     });
+  }
+
+  // Each of these gives how many rows were picked.
+  int64_t add_in_groups(const KernelArgs& args, int64_t first, int64_t last, int64_t d, int64_t n,
+                        A* y) const {
+    constexpr size_t kGroup = 16;
+    const A* group[kGroup];
+    const auto* const weight = static_cast<const A*>(args.inputs[0]) + d;
+    size_t count = 0;
+    int64_t size = 0;
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t row = bags_.lists.row(args.inputs[1], i);
+      if (row == bags_.padding) continue;
+      group[count++] = weight + row * width_;
+      ++size;
+      if (count == kGroup)
+        gradient_ops<A>().add_rows(group, std::exchange(count, 0), y, static_cast<size_t>(n));
+    }
+    gradient_ops<A>().add_rows(group, count, y, static_cast<size_t>(n));
+    return size;
+  }
+
+  int64_t add_each(const KernelArgs& args, int64_t first, int64_t last, int64_t d, int64_t n,
+                   A* y) const {
+    alignas(64) A in[kRowTile];
+    int64_t size = 0;
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t row = bags_.lists.row(args.inputs[1], i);
+      if (row == bags_.padding) continue;
+      A buffer[1];
+      const A sample = weighted_ ? *rows_.read(args.inputs[3], i, 1, buffer) : A(1);
+      add_scaled(rows_.read(args.inputs[0], row * width_ + d, n, in), sample, y, n);
+      ++size;
+    }
+    return size;
+  }
+
+  int64_t take_largest(const KernelArgs& args, int64_t bag, int64_t first, int64_t last, int64_t d,
+                       int64_t n, A* y) const {
+    alignas(64) A in[kRowTile];
+    int64_t* const places =
+        places_ ? static_cast<int64_t*>(args.outputs[1]) + bag * width_ + d : nullptr;
+    if (places) std::fill_n(places, n, int64_t{-1});
+    int64_t size = 0;
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t row = bags_.lists.row(args.inputs[1], i);
+      if (row == bags_.padding) continue;
+      const A* x = rows_.read(args.inputs[0], row * width_ + d, n, in);
+      for (int64_t k = 0; k < n; ++k)
+        if (size == 0 || x[k] > y[k] || (std::isnan(x[k]) && !std::isnan(y[k]))) {
+          y[k] = x[k];
+          if (places) places[k] = row;
+        }
+      ++size;
+    }
+    return size;
   }
 
   BagRanges bags_;

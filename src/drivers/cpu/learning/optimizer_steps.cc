@@ -62,6 +62,11 @@ class StepKernel final : public Kernel {
       state.rows = DenseRows<A>(request.out(o).dtype);
       state.bytes = request.out(o).bytes();
     }
+    direct_ = !master_ && values_.direct() && gradient_.direct();
+    for (size_t k = 0; k < state_count_; ++k) {
+      const State& state = states_[k];
+      direct_ = direct_ && (state.written || !state.given) && state.rows.direct();
+    }
   }
 
   void run(const KernelArgs& args) const override {
@@ -72,8 +77,10 @@ class StepKernel final : public Kernel {
     prepare_(attrs_, rate_->of(args), step_ ? step_->of(args) : 1, run);
     const int64_t tiles = (count_ + kRowTile - 1) / kRowTile;
     parallel_for(0, tiles, 0.7 * static_cast<double>(kRowTile), [&](int64_t begin, int64_t end) {
-      for (int64_t t = begin; t < end; ++t)
-        run_tile(args, t * kRowTile, std::min(kRowTile, count_ - t * kRowTile), run);
+      // Without conversions there are no tiles.
+      const int64_t step = direct_ ? end - begin : 1;
+      for (int64_t t = begin; t < end; t += step)
+        run_tile(args, t * kRowTile, std::min(step * kRowTile, count_ - t * kRowTile), run);
     });
   }
   // Each element is read before it is written.
@@ -152,6 +159,7 @@ class StepKernel final : public Kernel {
   DenseRows<A> values_, gradient_, wide_;
   std::optional<size_t> master_, new_master_;
   size_t bytes_ = 0, state_count_ = 0;
+  bool direct_ = false;  // every tensor is read and written in place
   State states_[kMostStates];
 };
 
