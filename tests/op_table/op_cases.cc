@@ -109,7 +109,8 @@ void cases_of_sample(const Op& op, const Sample& sample, DType dtype,
   // Products of infinities with padding or masks, and NaN under a fused activation, are the
   // kernel's own: see "Numbers" in docs/design.md.
   const bool recurrent = op.attr_index("activations") >= 0;
-  const bool contraction = (op.attr_index("activation") >= 0 && !recurrent) || op.name == "sdpa";
+  const bool contraction =
+      (op.attr_index("activation") >= 0 && !recurrent) || op.name.starts_with("sdpa");
   if (!is_float(dtype) || contraction) return;
   OpCase special = plain;
   special.label += " special";

@@ -91,6 +91,7 @@ struct LargeCase {
   const char* op;
   std::vector<Shape> shapes;
   NamedAttrs attrs = {};
+  size_t outputs = 1;
 };
 
 // Long sums, and few results to share out: where a kernel would be tempted to split the sum.
@@ -116,7 +117,29 @@ std::vector<LargeCase> large_cases() {
       {"layer_norm", {{40, 3000}}},
       {"avg_pool", {{2, 16, 40, 40}}, {{"kernel", Ints{7, 7}}}},
       {"cumsum", {{50, 3000}}, {{"axis", 1}}},
+      {"softmax_result_gradient", {{40, 3000}, {40, 3000}}},
+      {"log_softmax_gradient", {{30, 50, 70}, {30, 50, 70}}, {{"axis", 1}}},
+      {"layer_norm_gradient",
+       {{700, 300}, {700, 300}, {700, 1}, {700, 1}, {300}},
+       {{"axis", 1}},
+       3},
+      {"rms_norm_gradient", {{700, 300}, {700, 300}, {700, 1}, {300}}, {{"axis", 1}}, 2},
+      {"group_norm_gradient",
+       {{6, 24, 40, 40}, {6, 24, 40, 40}, {6, 4}, {6, 4}, {24}},
+       {{"groups", 4}},
+       3},
+      {"sdpa_gradient",
+       {{1, 6, 70, 32}, {1, 6, 70, 32}, {1, 6, 300, 32}, {1, 6, 300, 32}, {1, 6, 70, 32}},
+       {{"causal", true}},
+       3},
   };
+  for (const char* layout : {"channels_first", "channels_last"}) {
+    const Shape x{9, 40, 50, 40};
+    cases.push_back({"batch_norm_training", {x}, {{"layout", layout}}, 5});
+    cases.push_back(
+        {"batch_norm_training_gradient", {x, x, {40}, {40}, {40}}, {{"layout", layout}}, 3});
+    cases.push_back({"adaptive_avg_pool", {x}, {{"layout", layout}, {"output_size", Ints{3, 7}}}});
+  }
   struct Gradient {
     Shape dy, x;
     Ints w;
@@ -169,7 +192,7 @@ TEST(Threads, LargeSums) {
       OpCase item;
       item.op = &op;
       item.attrs = large.attrs;
-      item.outputs = 1;
+      item.outputs = large.outputs;
       for (size_t i = 0; i < large.shapes.size(); ++i) {
         item.inputs.emplace_back(TestTensor(dtype, large.shapes[i]).fill(5 + i, -1, 1));
         item.label += to_string(large.shapes[i]) + " ";

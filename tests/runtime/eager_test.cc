@@ -149,6 +149,34 @@ TEST(Eager, RefusesOutputsThatOverlapThemselvesOrEachOther) {
             "[top_k] outputs 0 and 1 share memory");
 }
 
+// A step of an optimizer overwrites the parameter and its states; one that is crossed is put right.
+TEST(Eager, EachOutputMayBeAnInput) {
+  Call call;
+  std::vector<float> values(40), gradient(40), momentum(40);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(i);
+    gradient[i] = 1 + static_cast<float>(i % 3);
+    momentum[i] = 2 - static_cast<float>(i % 5);
+  }
+  EagerAttr rate{"momentum", AttrKind::kFloat};
+  rate.f = 0.5;
+  for (const bool crossed : {false, true}) {
+    const Tensor x = call.tensor({40}, values), m = call.tensor({40}, momentum);
+    const Tensor g = call.tensor({40}, gradient), lr = call.tensor({}, {0.5f});
+    std::vector<Tensor> outputs = crossed ? std::vector<Tensor>{m, x} : std::vector<Tensor>{x, m};
+    const Tensor* inputs[] = {&x, &g, &lr, &m};
+    call.eager.call(get_op("sgd_step"), inputs, {&rate, 1}, outputs);
+    const std::vector<float> new_values = call.floats(outputs[0]),
+                             new_momentum = call.floats(outputs[1]);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const float expected = 0.5f * momentum[i] + gradient[i];
+      EXPECT_EQ(new_momentum[i], expected);
+      EXPECT_EQ(new_values[i], values[i] - 0.5f * expected);
+    }
+    EXPECT_EQ(outputs[0].data(), crossed ? m.data() : x.data());
+  }
+}
+
 TEST(Eager, RefusesWrongOutputs) {
   Call call;
   Tensor x = call.tensor({2}, {1, 2}), y = call.tensor({3}, {0, 0, 0});

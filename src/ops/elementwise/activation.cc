@@ -197,13 +197,11 @@ GRADIENT(threshold) { ctx.set(0, where(ctx.x() > ctx.attrs().f("alpha"), ctx.dy(
 GRADIENT(log_sigmoid) { ctx.set(0, ctx.dy() * (-ctx.x()).op("sigmoid")); }
 
 GRADIENT(softmax) {
-  const Term y = ctx.y(), scaled = ctx.dy() * y;
-  ctx.set(0, scaled - y * ctx.sum(scaled, {ctx.attrs().i("axis")}));
+  ctx.set(0, ctx.add("softmax_result_gradient", {ctx.dy(), ctx.y()}, ctx.attrs().named()));
 }
 
 GRADIENT(log_softmax) {
-  const Term dy = ctx.dy();
-  ctx.set(0, dy - ctx.y().op("exp") * ctx.sum(dy, {ctx.attrs().i("axis")}));
+  ctx.set(0, ctx.add("log_softmax_gradient", {ctx.dy(), ctx.y()}, ctx.attrs().named()));
 }
 
 }  // namespace anymps

@@ -20,6 +20,19 @@ void infer_sdpa(InferContext& ctx) {
   expect_shape(ctx, 2, {batch, heads, keys, v[3]});
   expect_broadcast(ctx, 3, {batch, heads, q[2], keys});
   ctx.set(0, {batch, heads, q[2], v[3]});
+  if (ctx.output_count() > 1)
+    ctx.set(1, ctx.dtype(0) == DType::kF64 ? DType::kF64 : DType::kF32, {batch, heads, q[2]});
+}
+
+void infer_sdpa_gradient(InferContext& ctx) {
+  for (size_t i = 1; i < 4; ++i) expect_rank(ctx, i, 4, 4);
+  const Dims &q = ctx.shape(1), &k = ctx.shape(2), &v = ctx.shape(3);
+  expect_shape(ctx, 2, {q[0], q[1], k[2], q[3]});
+  expect_shape(ctx, 3, {q[0], q[1], k[2], v[3]});
+  for (const size_t i : {size_t{0}, size_t{4}}) expect_shape(ctx, i, {q[0], q[1], q[2], v[3]});
+  expect_shape(ctx, 5, {q[0], q[1], q[2]});
+  expect_broadcast(ctx, 6, {q[0], q[1], q[2], k[2]});
+  for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set(i, ctx.shape(i + 1));
 }
 
 double sdpa_cost(const Attrs&, const std::vector<Shape>& in, const std::vector<Shape>&) {
@@ -36,7 +49,9 @@ OP(sdpa)
         "Scaled dot-product attention. A float mask is added to the scores, a bool mask keeps "
         "those "
         "where it is true; causal keeps the key t for the query s if t <= s (counted from the "
-        "first of each). A query that keeps no key (every score is -infinity) gives 0.")
+        "first of each). A query that keeps no key (every score is -infinity) gives 0. The "
+        "logarithms "
+        "of the sums of exponentials, from which the gradient starts, are an output if asked for.")
     .formula("y = softmax(scale * q @ k^T + mask) @ v")
     .mps("scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:maskTensor:scale:name:")
     .mps("scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:scale:name:")
@@ -45,6 +60,7 @@ OP(sdpa)
     .input("v", kFloat, "T", "[B, H, T, Dv]")
     .optional("mask", kFloat | kBoolean, "M", "broadcasts to [B, H, S, T]")
     .output("y", "T", "[B, H, S, Dv]")
+    .by_product("log_sum_exp", "f32", "[B, H, S]; f64 of f64")
     .attr("scale", 0.0, "0: 1/sqrt(D)")
     .attr("causal", false)
     .facts(kProduct)
@@ -69,41 +85,143 @@ OP(sdpa)
     .sample({"no keys", {{1, 2, 3, 8}, {1, 2, 0, 8}, {1, 2, 0, 8}}, {}})
     .sample({"empty batch", {{0, 2, 3, 8}, {0, 2, 4, 8}, {0, 2, 4, 8}}, {}});
 
-GRADIENT(sdpa) {
-  const Term q = ctx.x(0), k = ctx.x(1), v = ctx.x(2), dy = ctx.dy();
+OP(sdpa_gradient)
+    .doc(
+        "The gradients of sdpa to queries, keys and values, from its result. The logarithms of the "
+        "sums are those that sdpa gave, or computed again.")
+    .formula(
+        "p = exp(scale * q @ k^T + mask - log_sum_exp); ds = p * (dy @ v^T - sum(dy * y)); "
+        "dq = scale * ds @ k, dk = scale * ds^T @ q, dv = p^T @ dy")
+    .input("dy", kFloat, "T", "[B, H, S, Dv]")
+    .input("q", kFloat, "T", "[B, H, S, D]")
+    .input("k", kFloat, "T", "[B, H, T, D]")
+    .input("v", kFloat, "T", "[B, H, T, Dv]")
+    .input("y", kFloat, "T", "the result of sdpa")
+    .optional("log_sum_exp", bit(DType::kF32) | bit(DType::kF64), "L", "[B, H, S]")
+    .optional("mask", kFloat | kBoolean, "M", "broadcasts to [B, H, S, T]")
+    .output("dq")
+    .output("dk")
+    .output("dv")
+    .attr("scale", 0.0, "0: 1/sqrt(D)")
+    .attr("causal", false)
+    .infer(infer_sdpa_gradient)
+    .domain("log_sum_exp", 2, 4)
+    .tolerance({.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10})
+    .sample({"plain",
+             {{2, 3, 7, 8}, {2, 3, 7, 8}, {2, 3, 7, 8}, {2, 3, 7, 8}, {2, 3, 7, 8}, {2, 3, 7}},
+             {}})
+    .sample({"causal",
+             {{1, 2, 9, 8}, {1, 2, 9, 8}, {1, 2, 9, 8}, {1, 2, 9, 8}, {1, 2, 9, 8}, {1, 2, 9}},
+             {{"causal", true}}})
+    .sample({"own sums",
+             {{1, 2, 5, 8}, {1, 2, 5, 8}, {1, 2, 9, 8}, {1, 2, 9, 8}, {1, 2, 5, 8}},
+             {{"causal", true}, {"scale", 0.25}}})
+    .sample({"mask",
+             {{2, 2, 5, 4}, {2, 2, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 4}, {2, 2, 5, 4}, {-1}, {5, 6}},
+             {}})
+    .sample({"mask of keys",
+             {{2, 2, 5, 4},
+              {2, 2, 5, 8},
+              {2, 2, 6, 8},
+              {2, 2, 6, 4},
+              {2, 2, 5, 4},
+              {2, 2, 5},
+              {2, 1, 1, 6}},
+             {}})
+    .sample({"long",
+             {{1, 1, 130, 20},
+              {1, 1, 130, 16},
+              {1, 1, 300, 16},
+              {1, 1, 300, 20},
+              {1, 1, 130, 20},
+              {1, 1, 130}},
+             {}})
+    .sample({"long, own sums",
+             {{1, 1, 130, 16}, {1, 1, 130, 16}, {1, 1, 300, 16}, {1, 1, 300, 16}, {1, 1, 130, 16}},
+             {{"causal", true}}})
+    .sample({"no keys",
+             {{1, 2, 3, 8}, {1, 2, 3, 8}, {1, 2, 0, 8}, {1, 2, 0, 8}, {1, 2, 3, 8}, {1, 2, 3}},
+             {}})
+    .sample({"empty batch",
+             {{0, 2, 3, 8}, {0, 2, 3, 8}, {0, 2, 4, 8}, {0, 2, 4, 8}, {0, 2, 3, 8}, {0, 2, 3}},
+             {}});
+
+namespace {
+
+double scale_of(GradientContext& ctx, const Term& q) {
+  const double scale = ctx.attrs().f("scale");
+  if (scale != 0) return scale;
   const Dim& depth = q.shape()[3];
-  double scale = ctx.attrs().f("scale");
-  if (scale == 0) {
-    if (!depth.known()) ctx.refuse("the depth of the queries is not known");
-    scale = 1 / std::sqrt(static_cast<double>(depth.value()));
-  }
+  if (!depth.known()) ctx.refuse("the depth of the queries is not known");
+  return 1 / std::sqrt(static_cast<double>(depth.value()));
+}
+
+// Scaled scores, with -infinity where a key is not kept. `mask` is the number of that input.
+Term scores_of(GradientContext& ctx, const Term& q, const Term& k, size_t mask) {
   const Term never = ctx.scalar(-INFINITY, q.dtype());
-  Term scores = matrix_product(q, k, false, true, scale);
-  if (ctx.has(3)) {
-    const Term mask = ctx.x(3);
-    if (mask.dtype() == DType::kBool)
-      scores = where(mask, scores, never);
+  Term scores = matrix_product(q, k, false, true, scale_of(ctx, q));
+  if (ctx.has(mask)) {
+    const Term m = ctx.x(mask);
+    if (m.dtype() == DType::kBool)
+      scores = where(m, scores, never);
     else
-      scores =
-          scores + (mask.dtype() == q.dtype() ? mask : mask.op("cast", {{"dtype", q.dtype()}}));
+      scores = scores + (m.dtype() == q.dtype() ? m : m.op("cast", {{"dtype", q.dtype()}}));
   }
-  if (ctx.attrs().b("causal")) {
-    const Term all = ctx.fill_like(scores, 1) > 0;
-    scores = where(all.op("trilu", {{"upper", false}}), scores, never);
+  if (!ctx.attrs().b("causal")) return scores;
+  const Term all = ctx.fill_like(scores, 1) > 0;
+  return where(all.op("trilu", {{"upper", false}}), scores, never);
+}
+
+// A query that keeps no key gives 0.
+Term without_keys(const Term& scores) {
+  return scores.op("reduce_max", {{"axes", std::vector<int64_t>{-1}}, {"keep_dims", true}}) ==
+         -INFINITY;
+}
+
+}  // namespace
+
+GRADIENT(sdpa) {
+  const Term q = ctx.x(0), k = ctx.x(1), v = ctx.x(2);
+  const bool mask = ctx.has(3) && ctx.wants(3);
+  if (!mask && !ctx.dy(1)) {
+    std::vector<Term> inputs{ctx.dy(), q, k, v, ctx.y(), Term(), Term()};
+    if (ctx.output_count() > 1) inputs[5] = ctx.y(1);
+    if (ctx.has(3)) inputs[6] = ctx.x(3);
+    const std::vector<Term> all = ctx.add_all("sdpa_gradient", inputs, ctx.attrs().named(), 3);
+    for (size_t i = 0; i < 3; ++i) ctx.set(i, all[i]);
+    return;
   }
-  // A query that keeps no key gives 0.
-  const Term none = scores.op("reduce_max", {{"axes", Ints{-1}}, {"keep_dims", true}}) == -INFINITY;
-  const Term p = where(none, 0, where(none, 0, scores).op("softmax", {{"axis", -1}}));
-  if (ctx.wants(2)) ctx.set(2, matrix_product(p, dy, true, false, 1));
-  const Term dp = matrix_product(dy, v, false, true, 1) * p;
-  const Term ds = dp - p * ctx.sum(dp, {-1});
-  if (ctx.wants(0)) ctx.set(0, matrix_product(ds, k, false, false, scale));
-  if (ctx.wants(1)) ctx.set(1, matrix_product(ds, q, true, false, scale));
-  if (ctx.wants(3)) {
-    const Term dmask = ctx.reduce_to_shape_of(ds, ctx.x(3));
-    ctx.set(3, dmask.dtype() == ctx.x(3).dtype() ? dmask
-                                                 : dmask.op("cast", {{"dtype", ctx.x(3).dtype()}}));
+  const Term scores = scores_of(ctx, q, k, 3), none = without_keys(scores);
+  const Term finite = where(none, 0, scores);
+  const Term p = where(none, 0, finite.op("softmax", {{"axis", -1}}));
+  std::vector<Term> outputs = {matrix_product(p, v, false, false, 1)};
+  if (ctx.output_count() > 1) {
+    const std::vector<int64_t> last{-1};
+    const Term sums = where(none, -INFINITY, finite.op("reduce_log_sum_exp", {{"axes", last}}))
+                          .op("squeeze", {{"axes", last}});
+    const DType dtype = ctx.y(1).dtype();
+    outputs.push_back(sums.dtype() == dtype ? sums : sums.op("cast", {{"dtype", dtype}}));
   }
+  ctx.through(outputs);
+}
+
+GRADIENT(sdpa_gradient) {
+  const Term dy = ctx.x(0), q = ctx.x(1), k = ctx.x(2), v = ctx.x(3), y = ctx.x(4);
+  const Term scores = scores_of(ctx, q, k, 6);
+  Term none, p;
+  if (ctx.has(5)) {
+    Term sums = ctx.x(5).op("unsqueeze", {{"axes", std::vector<int64_t>{-1}}});
+    if (sums.dtype() != q.dtype()) sums = sums.op("cast", {{"dtype", q.dtype()}});
+    none = sums == -INFINITY;
+    p = where(none, 0, (scores - where(none, 0, sums)).op("exp"));
+  } else {
+    none = without_keys(scores);
+    p = where(none, 0, where(none, 0, scores).op("softmax", {{"axis", -1}}));
+  }
+  const double scale = scale_of(ctx, q);
+  const Term ds = p * (matrix_product(dy, v, false, true, 1) - ctx.sum(dy * y, {3}));
+  ctx.through({matrix_product(ds, k, false, false, scale),
+               matrix_product(ds, q, true, false, scale), matrix_product(p, dy, true, false, 1)});
 }
 
 }  // namespace anymps

@@ -51,6 +51,7 @@ void infer_group_norm(InferContext& ctx) {
   ctx.check(!channels.known() || channels.value() % groups == 0,
             "{} channels cannot be divided into {} groups", channels.str(), groups);
   infer_channel_norm(ctx);
+  for (size_t i = 1; i < ctx.output_count(); ++i) ctx.set(i, {ctx.shape(0)[0], groups});
 }
 
 void infer_lrn(InferContext& ctx) {
@@ -138,11 +139,13 @@ OP(layer_norm)
 OP(rms_norm)
     .doc(
         "Division by the root of the mean square over the axes from `axis` on, then a scale that "
-        "broadcasts to x.")
-    .formula("y = x / sqrt(mean(x^2) + epsilon) * gamma")
+        "broadcasts to x. The inverse root, of x's shape with those axes of extent 1, is an output "
+        "if asked for.")
+    .formula("y = x * inv_std * gamma, inv_std = 1 / sqrt(mean(x^2) + epsilon)")
     .input("x", kFloat)
     .optional("gamma", kFloat, "T", "absent: 1")
     .output("y")
+    .by_product("inv_std")
     .with(trailing_axes)
     .with(per_element(5))
     .sample({"last axis", {{4, 7, 32}, {32}}, {}})
@@ -155,10 +158,15 @@ OP(rms_norm)
 OP(group_norm)
     .doc(
         "Normalization of groups of channels (axis 1) and all axes after it by their own mean and "
-        "variance, then a scale and a shift for each channel.")
-    .formula("y = (x - mean[n,g]) / sqrt(var[n,g] + epsilon) * gamma[c] + beta[c]")
+        "variance, then a scale and a shift for each channel. The mean and the inverse deviation "
+        "are outputs if asked for.")
+    .formula(
+        "y = (x - mean[n,g]) * inv_std[n,g] * gamma[c] + beta[c], "
+        "inv_std = 1 / sqrt(var + epsilon)")
     .input("x", kFloat, "T", "[N, C, …]")
     .with(channel_scale)
+    .by_product("mean", "T", "[N, groups]")
+    .by_product("inv_std", "T", "[N, groups]")
     .required("groups", AttrKind::kInt, "divides the number of channels")
     .attr("epsilon", 1e-5)
     .infer(infer_group_norm)

@@ -56,6 +56,21 @@ Term window_sum(const Term& value, int64_t before, int64_t after) {
   return sum;
 }
 
+// Scale and shift, where there are any, have the shape of the normalized axes: the case of the
+// fused gradients.
+bool one_row_of_parameters(GradientContext& ctx) {
+  const Dims& x = ctx.x().shape();
+  const Dims row(x.begin() + static_cast<std::ptrdiff_t>(axis_of(ctx)), x.end());
+  for (size_t i = 1; i < ctx.input_count(); ++i)
+    if (ctx.has(i) && !(ctx.x(i).shape() == row)) return false;
+  return true;
+}
+
+void set_fused(GradientContext& ctx, const std::vector<Term>& gradients) {
+  for (size_t i = 0; i < gradients.size(); ++i)
+    if (ctx.has(i)) ctx.set(i, gradients[i]);
+}
+
 }  // namespace
 
 GRADIENT(batch_norm) {
@@ -87,6 +102,14 @@ GRADIENT(layer_norm) {
     if (ctx.has(2)) y = y + ctx.x(2);
     return ctx.through({y, mean, inv_std});
   }
+  if (one_row_of_parameters(ctx)) {
+    std::vector<Term> inputs{ctx.dy(), x, {}, {}};
+    if (ctx.output_count() > 2) inputs = {ctx.dy(), x, ctx.y(1), ctx.y(2)};
+    if (ctx.has(1)) inputs.push_back(ctx.x(1));
+    const size_t outputs = ctx.wants(1) || ctx.wants(2) ? 3 : 1;
+    return set_fused(ctx, ctx.add_all("layer_norm_gradient", inputs,
+                                      shared_attrs(ctx, "layer_norm_gradient"), outputs));
+  }
   const Term dy = ctx.dy();
   const Normalized n = normalized(ctx, x, axes);
   if (ctx.wants(0)) ctx.set(0, back(ctx, n, ctx.has(1) ? dy * ctx.x(1) : dy, axes));
@@ -96,8 +119,17 @@ GRADIENT(layer_norm) {
 
 GRADIENT(rms_norm) {
   const Term x = ctx.x(0), dy = ctx.dy();
+  if (!ctx.dy(1) && one_row_of_parameters(ctx)) {
+    std::vector<Term> inputs{dy, x, {}};
+    if (ctx.output_count() > 1) inputs[2] = ctx.y(1);
+    if (ctx.has(1)) inputs.push_back(ctx.x(1));
+    return set_fused(
+        ctx, ctx.add_all("rms_norm_gradient", inputs, shared_attrs(ctx, "rms_norm_gradient"),
+                         ctx.wants(1) ? 2 : 1));
+  }
   const Ints axes = axes_from(axis_of(ctx), x.rank());
   const Term inv = (ctx.mean(x * x, axes) + ctx.attrs().f("epsilon")).op("rsqrt"), z = x * inv;
+  if (ctx.dy(1)) return ctx.through({ctx.has(1) ? z * ctx.x(1) : z, inv});
   if (ctx.wants(0)) {
     const Term dz = ctx.has(1) ? dy * ctx.x(1) : dy;
     ctx.set(0, inv * (dz - z * ctx.mean(dz * z, axes)));
@@ -107,6 +139,15 @@ GRADIENT(rms_norm) {
 
 GRADIENT(group_norm) {
   const Term x = ctx.x(0);
+  const bool statistics = ctx.dy(1) || ctx.dy(2);
+  if (!statistics) {
+    std::vector<Term> inputs{ctx.dy(), x, {}, {}};
+    if (ctx.output_count() > 2) inputs = {ctx.dy(), x, ctx.y(1), ctx.y(2)};
+    if (ctx.has(1)) inputs.push_back(ctx.x(1));
+    const size_t outputs = ctx.wants(1) || ctx.wants(2) ? 3 : 1;
+    return set_fused(ctx, ctx.add_all("group_norm_gradient", inputs,
+                                      shared_attrs(ctx, "group_norm_gradient"), outputs));
+  }
   const auto grouped = [&](const Term& value) {  // [N, groups, the rest]
     const int64_t groups = ctx.attrs().i("groups");
     if (!value.type().static_shape()) return ctx.reshape(value, {ctx.extent(x, 0), groups, -1});
@@ -114,10 +155,16 @@ GRADIENT(group_norm) {
     const int64_t count = element_count(to_shape(value.shape()));
     return ctx.reshape(value, {ctx.extent(x, 0), groups, rows == 0 ? 0 : count / rows});
   };
-  const Normalized n = normalized(ctx, grouped(x), {2});
-  if (ctx.wants(0))
-    ctx.set(0, ctx.reshape_like(back(ctx, n, grouped(scaled_by_channel(ctx)), {2}), x));
-  per_channel_gradients(ctx, ctx.reshape_like(n.z, x));
+  const Term gx = grouped(x), mean = ctx.mean(gx, {2});
+  const Term inv_std =
+      (ctx.mean((gx - mean) * (gx - mean), {2}) + ctx.attrs().f("epsilon")).op("rsqrt");
+  Term y = ctx.reshape_like((gx - mean) * inv_std, x);
+  if (ctx.has(1)) y = y * ctx.per_channel(ctx.x(1), 1, x.rank());
+  if (ctx.has(2)) y = y + ctx.per_channel(ctx.x(2), 1, x.rank());
+  std::vector<Term> outputs{y};
+  for (size_t i = 1; i < ctx.output_count(); ++i)
+    outputs.push_back((i == 1 ? mean : inv_std).op("squeeze", {{"axes", Ints{2}}}));
+  ctx.through(outputs);
 }
 
 GRADIENT(instance_norm) {

@@ -24,6 +24,7 @@ class AttentionKernel final : public Kernel {
     task_.v_row = v_.strides[2];
     task_.y_row = y_.strides[2];
     task_.causal = request.attrs.b("causal");
+    log_sum_ = request.outputs.size() > 1;
     const double scale = request.attrs.f("scale");
     task_.scale =
         static_cast<float>(scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(task_.depth)));
@@ -81,6 +82,7 @@ class AttentionKernel final : public Kernel {
       else
         task.mask = static_cast<const float*>(args.inputs[3]) + at(mask_, first);
     }
+    if (log_sum_) task.log_sum = static_cast<float*>(args.outputs[1]) + head * q_.shape[2] + first;
     task.scratch = static_cast<float*>(args.scratch) + part * static_cast<int64_t>(floats_);
     attend(task);
   }
@@ -91,11 +93,14 @@ class AttentionKernel final : public Kernel {
   AttentionTask task_;
   int64_t heads_ = 0, block_ = 0, blocks_ = 0, parts_ = 0;
   size_t floats_ = 0;  // scratch memory of a part
+  bool log_sum_ = false;
   double ns_ = 0;
 };
 
 KernelPtr make_f32(const KernelRequest& request, std::string& why) {
-  if (request.out().count() == 0) return empty_kernel();
+  if (request.out().count() == 0 && (request.outputs.size() < 2 || request.out(1).count() == 0))
+    return empty_kernel();
+  if (request.out().count() == 0) return refuse(why, "sums alone");
   if (request.in(0).dtype != DType::kF32)
     return refuse(why, fmt::format("dtype {}", name(request.in(0).dtype)));
   if (request.in(1).shape[2] == 0) return refuse(why, "no keys");
@@ -107,6 +112,8 @@ KernelPtr make_f32(const KernelRequest& request, std::string& why) {
       return refuse(why, fmt::format("the elements of a row of input {} are not adjacent", i));
   if (request.out().shape[3] > 1 && request.out().strides[3] != 1)
     return refuse(why, "the elements of a row of the result are not adjacent");
+  if (request.outputs.size() > 1 && !request.out(1).contiguous())
+    return refuse(why, "the sums are not contiguous");
   return std::make_shared<AttentionKernel>(request);
 }
 

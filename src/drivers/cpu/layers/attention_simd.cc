@@ -13,6 +13,8 @@
 #define HWY_TARGET_INCLUDE "drivers/cpu/layers/attention_simd.cc"
 #include "drivers/cpu/all_targets.h"
 
+#include "drivers/cpu/layers/attention-inl.h"
+
 #ifndef ANYMPS_ATTENTION_SIMD_ONCE
 #define ANYMPS_ATTENTION_SIMD_ONCE
 namespace anymps::cpu {
@@ -46,94 +48,11 @@ HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
 
-// How many vectors wide a tile of results is: what the registers hold.
-constexpr size_t kTileVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+using attention::multiply;
+using attention::transpose;
+
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr float kLog2E = 1.44269504f;
-
-// c[R, N vectors] = a[R, depth] * b[depth, N vectors]
-template <size_t R, size_t N>
-HWY_INLINE void multiply_tile(int64_t depth, const float* HWY_RESTRICT a, int64_t a_row,
-                              const float* HWY_RESTRICT b, int64_t b_row, float* HWY_RESTRICT c,
-                              int64_t c_row) {
-  const Tag d;
-  const size_t lanes = hn::Lanes(d);
-  V sums[R][N];
-  for (size_t r = 0; r < R; ++r)
-    for (size_t n = 0; n < N; ++n) sums[r][n] = hn::Zero(d);
-  for (int64_t p = 0; p < depth; ++p, b += b_row) {
-    V right[N];
-    for (size_t n = 0; n < N; ++n) right[n] = hn::LoadU(d, b + n * lanes);
-    for (size_t r = 0; r < R; ++r) {
-      const V left = hn::Set(d, a[static_cast<int64_t>(r) * a_row + p]);
-      for (size_t n = 0; n < N; ++n) sums[r][n] = hn::MulAdd(left, right[n], sums[r][n]);
-    }
-  }
-  for (size_t r = 0; r < R; ++r)
-    for (size_t n = 0; n < N; ++n)
-      hn::Store(sums[r][n], d, c + static_cast<int64_t>(r) * c_row + n * lanes);
-}
-
-template <size_t R>
-void multiply_rows(int64_t depth, const float* a, int64_t a_row, const float* b, int64_t b_row,
-                   float* c, int64_t c_row, int64_t columns) {
-  const int64_t lanes = hn::Lanes(Tag());
-  constexpr auto wide = static_cast<int64_t>(kTileVectors);
-  int64_t j = 0;
-  for (; j + wide * lanes <= columns; j += wide * lanes)
-    multiply_tile<R, kTileVectors>(depth, a, a_row, b + j, b_row, c + j, c_row);
-  for (; j < columns; j += lanes) multiply_tile<R, 1>(depth, a, a_row, b + j, b_row, c + j, c_row);
-}
-
-// `columns` is a multiple of the vector's lanes.
-void multiply(int64_t rows, int64_t depth, const float* a, int64_t a_row, const float* b,
-              int64_t b_row, float* c, int64_t c_row, int64_t columns) {
-  switch (rows) {
-    case 1:
-      return multiply_rows<1>(depth, a, a_row, b, b_row, c, c_row, columns);
-    case 2:
-      return multiply_rows<2>(depth, a, a_row, b, b_row, c, c_row, columns);
-    case 3:
-      return multiply_rows<3>(depth, a, a_row, b, b_row, c, c_row, columns);
-    case 4:
-      return multiply_rows<4>(depth, a, a_row, b, b_row, c, c_row, columns);
-    case 5:
-      return multiply_rows<5>(depth, a, a_row, b, b_row, c, c_row, columns);
-    default:
-      return multiply_rows<6>(depth, a, a_row, b, b_row, c, c_row, columns);
-  }
-}
-
-// to[depth, columns] = from[rows, depth] transposed, 0 in the columns after the rows.
-void transpose(const float* from, int64_t from_row, int64_t rows, int64_t depth, float* to,
-               int64_t columns) {
-  const hn::FixedTag<float, 4> d;
-  const hn::FixedTag<double, 2> pairs;
-  int64_t i = 0;
-  for (; i + 4 <= rows; i += 4) {
-    const float* at = from + i * from_row;
-    int64_t j = 0;
-    for (; j + 4 <= depth; j += 4) {
-      const auto r0 = hn::LoadU(d, at + j), r1 = hn::LoadU(d, at + from_row + j);
-      const auto r2 = hn::LoadU(d, at + 2 * from_row + j), r3 = hn::LoadU(d, at + 3 * from_row + j);
-      const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
-      const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
-      const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
-      const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
-      float* out = to + j * columns + i;
-      hn::Store(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, out);
-      hn::Store(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, out + columns);
-      hn::Store(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, out + 2 * columns);
-      hn::Store(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, out + 3 * columns);
-    }
-    for (; j < depth; ++j)
-      for (int64_t r = 0; r < 4; ++r) to[j * columns + i + r] = at[r * from_row + j];
-  }
-  for (; i < rows; ++i)
-    for (int64_t j = 0; j < depth; ++j) to[j * columns + i] = from[i * from_row + j];
-  for (; i < columns; ++i)
-    for (int64_t j = 0; j < depth; ++j) to[j * columns + i] = 0;
-}
 
 // 2^x for x <= 0 to 2e-7, 0 below 2^-126, NaN for NaN. Adding kMagic rounds x to a whole number n
 // and leaves n + 127, the exponent of 2^n, in the lowest bits; for n = -127 that makes 0.
@@ -263,8 +182,8 @@ void attend_here(const AttentionTask& t) {
       const int64_t end = t.causal ? std::min(t.keys, last) : t.keys;
       if (key >= end) continue;
       const int64_t used = std::min(keys, end - key);
-      multiply(rows, t.depth, t.q + query * t.q_row, t.q_row, transposed, columns, scores, columns,
-               columns);
+      multiply<false>(rows, t.depth, t.q + query * t.q_row, t.q_row, 1, transposed, columns, scores,
+                      columns, columns);
       float base[kRows], correction[kRows];
       for (int64_t r = 0; r < rows; ++r) {
         float* row = scores + r * columns;
@@ -281,7 +200,7 @@ void attend_here(const AttentionTask& t) {
       for (int64_t r = 0; r < rows; ++r)
         sum[query + r] =
             sum[query + r] * correction[r] + weigh(scores + r * columns, columns, factor, base[r]);
-      multiply(rows, used, scores, columns, values, values_row, tile, at.columns, width);
+      multiply<false>(rows, used, scores, columns, 1, values, values_row, tile, at.columns, width);
       const bool is_last = key + kKeyBlock >= end;
       for (int64_t r = 0; r < rows; ++r) {
         const float total = sum[query + r];
@@ -293,6 +212,10 @@ void attend_here(const AttentionTask& t) {
       }
     }
   }
+  if (!t.log_sum) return;
+  for (int64_t i = 0; i < t.queries; ++i)
+    t.log_sum[i] =
+        sum[i] == 0 ? kMinusInfinity : most[i] * (scaled ? 1 : t.scale) + std::log(sum[i]);
 }
 
 }  // namespace

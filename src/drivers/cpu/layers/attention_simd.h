@@ -19,6 +19,7 @@ struct AttentionTask {
   const float* mask = nullptr;    // added to the scores
   const uint8_t* keep = nullptr;  // scores stay where it is not 0
   int64_t mask_row = 0, mask_column = 0;
+  float* log_sum = nullptr;  // null: not asked for; else the logarithm of each query's sum
   float* scratch = nullptr;  // attention_scratch() floats, 64-byte aligned
 };
 

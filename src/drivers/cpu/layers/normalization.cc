@@ -104,7 +104,7 @@ class RowNorm final : public Kernel {
       access_.write(y, i, n, to);
     });
     for (size_t k = 1; k < outputs_; ++k) {
-      float value = k == 1 ? stats.mean : stats.scale;
+      float value = k == 1 && centered_ ? stats.mean : stats.scale;
       char* to = at(args.outputs[k], rows_.offset(k + 1, index));
       if (access_.direct())
         std::memcpy(to, &value, sizeof value);
@@ -143,6 +143,7 @@ class ChannelNorm final : public Kernel {
       if (request.has(i)) parameter_[i - 1] = RowAccess(x.dtype, request.in(i).strides[0]);
     }
     in_place_ = x == request.out();
+    outputs_ = request.outputs.size();
   }
 
   void run(const KernelArgs& args) const override {
@@ -179,12 +180,21 @@ class ChannelNorm final : public Kernel {
         access_.write(to, i, n, target);
       });
     }
+    for (size_t k = 1; k < outputs_; ++k) {
+      const float value = k == 1 ? stats.mean : stats.scale;
+      char* at = static_cast<char*>(args.outputs[k]) + (image * groups_ + group) * element_;
+      if (access_.direct())
+        std::memcpy(at, &value, sizeof value);
+      else
+        access_.write(at, 0, 1, &value);
+    }
   }
 
   int64_t groups_ = 0, batch_ = 0, channels_ = 0, plane_ = 0, x_step_ = 0, y_step_ = 0;
   int64_t element_ = 4;
   double epsilon_ = 0;
   bool has_[2] = {false, false}, in_place_ = false;
+  size_t outputs_ = 1;
   RowAccess access_, parameter_[2];
 };
 
@@ -219,6 +229,9 @@ KernelPtr make_channel_norm(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
   if (!is_dense(x, 1, x.shape.size()) || !is_dense(request.out(), 1, x.shape.size()))
     return refuse(why, "an image is not dense with channels first");
+  for (size_t i = 1; i < request.outputs.size(); ++i)
+    if (!request.out(i).contiguous()) return refuse(why, "the statistics are not contiguous");
+  if (x.count() == 0 && request.outputs.size() > 1) return refuse(why, "statistics of nothing");
   const bool instance = request.op->name == "instance_norm";
   return std::make_shared<ChannelNorm>(request, instance ? x.shape[1] : request.attrs.i("groups"));
 }

@@ -68,7 +68,7 @@ class GroupNorm {
     });
     for (size_t k = 1; k < outputs_; ++k)
       for (int64_t g = 0; g < block.size(); ++g)
-        store(args.outputs[k], block.offset(3 + k, g), k == 1 ? means[g] : scales[g]);
+        store(args.outputs[k], block.offset(3 + k, g), k == 1 && centered_ ? means[g] : scales[g]);
   }
 
   Groups groups_;
@@ -98,8 +98,9 @@ KernelPtr make_row_norm(const KernelRequest& request, std::string&) {
 }
 
 // [N, C, …] as [N, groups, C / groups, …].
-KernelPtr make_channel_norm(const KernelRequest& request, std::string&) {
+KernelPtr make_channel_norm(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
+  if (x.count() == 0 && request.outputs.size() > 1) return refuse(why, "statistics of nothing");
   if (x.count() == 0) return make_kernel([](const KernelArgs&) {});
   const int64_t groups =
       request.op->name == "instance_norm" ? x.shape[1] : request.attrs.i("groups");
@@ -117,6 +118,11 @@ KernelPtr make_channel_norm(const KernelRequest& request, std::string&) {
     Strides strides(x.shape.size(), 0);
     if (request.has(i)) strides[1] = request.in(i).strides[0];
     layout.operands.push_back(split(strides));
+  }
+  for (size_t i = 1; i < request.outputs.size(); ++i) {
+    Strides strides(layout.shape.size(), 0);
+    for (size_t k = 0; k < 2; ++k) strides[k] = request.out(i).strides[k];
+    layout.operands.push_back(std::move(strides));
   }
   return make_norm(request, layout, true);
 }

@@ -51,14 +51,20 @@ void normalize_channels(const ReferenceArgs& args, int64_t groups) {
                        : std::vector<double>(static_cast<size_t>(channels), absent);
   };
   const std::vector<double> gamma = vector(1, 1), beta = vector(2, 0);
-  for (size_t first = 0; first < x.size(); first += static_cast<size_t>(run)) {
+  std::vector<double> means, deviations;
+  for (size_t group = 0; group < static_cast<size_t>(shape[0] * groups); ++group) {
+    const size_t first = group * static_cast<size_t>(run);
     const Statistics stats = statistics(x.data() + first, run, args.attrs.f("epsilon"));
+    means.push_back(stats.mean);
+    deviations.push_back(stats.inv_std);
     for (size_t i = first; i < first + static_cast<size_t>(run); ++i) {
       const auto c = static_cast<size_t>(static_cast<int64_t>(i) / plane % channels);
       x[i] = (x[i] - stats.mean) * stats.inv_std * gamma[c] + beta[c];
     }
   }
   write_dense(args.out[0], x);
+  if (args.out.size() > 1) write_dense(args.out[1], means);
+  if (args.out.size() > 2) write_dense(args.out[2], deviations);
 }
 
 }  // namespace
@@ -109,14 +115,17 @@ REFERENCE(rms_norm) {
   const auto row = static_cast<size_t>(product(shape, static_cast<size_t>(axis), shape.size()));
   std::vector<double> x = read_dense<double>(args.in[0]);
   const std::vector<double> gamma = parameter(args, 1, 1);
+  std::vector<double> inverse;
   for (int64_t r = 0; r < rows; ++r) {
     const size_t first = static_cast<size_t>(r) * row;
     double squares = 0;
     for (size_t i = first; i < first + row; ++i) squares += x[i] * x[i];
     const double root = std::sqrt(squares / static_cast<double>(row) + args.attrs.f("epsilon"));
     for (size_t i = first; i < first + row; ++i) x[i] = x[i] / root * gamma[i];
+    inverse.push_back(1 / root);
   }
   write_dense(args.out[0], x);
+  if (args.out.size() > 1) write_dense(args.out[1], inverse);
 }
 
 REFERENCE(group_norm) { normalize_channels(args, args.attrs.i("groups")); }
