@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/complex_dtypes.h"
 #include "ops/expect.h"
 #include "ops/shape_rules.h"
 
@@ -25,7 +26,7 @@ std::optional<Ints> fft_axes(const InferContext& ctx) {
 void infer_fft(InferContext& ctx) {
   const Dims& x = ctx.shape(0);
   fft_axes(ctx);
-  ctx.set(0, DType::kC64, x);
+  ctx.set(0, complex_dtype(ctx.dtype(0)), x);
 }
 
 void infer_real_to_hermitean(InferContext& ctx) {
@@ -33,11 +34,11 @@ void infer_real_to_hermitean(InferContext& ctx) {
   const std::optional<Ints> axes = fft_axes(ctx);
   if (!axes) {
     for (size_t i = 0; i < y.size(); ++i) y[i] = ctx.fresh(std::to_string(i));
-    return ctx.set(0, DType::kC64, std::move(y));
+    return ctx.set(0, complex_dtype(ctx.dtype(0)), std::move(y));
   }
   Dim& last = y[static_cast<size_t>(axes->back())];
   last = floor_div(last, 2) + 1;
-  ctx.set(0, DType::kC64, std::move(y));
+  ctx.set(0, complex_dtype(ctx.dtype(0)), std::move(y));
 }
 
 void infer_hermitean_to_real(InferContext& ctx) {
@@ -45,14 +46,14 @@ void infer_hermitean_to_real(InferContext& ctx) {
   const std::optional<Ints> axes = fft_axes(ctx);
   if (!axes) {
     for (size_t i = 0; i < y.size(); ++i) y[i] = ctx.fresh(std::to_string(i));
-    return ctx.set(0, DType::kF32, std::move(y));
+    return ctx.set(0, real_dtype(ctx.dtype(0)), std::move(y));
   }
   Dim& last = y[static_cast<size_t>(axes->back())];
   ctx.check(!last.is(0), "axis {} is empty", axes->back());
   last = (last - 1) * 2 + (ctx.attrs.b("round_to_odd") ? 1 : 0);
   ctx.check(!last.known() || last.value() > 0,
             "axis {} of one element has no real signal of even length", axes->back());
-  ctx.set(0, DType::kF32, std::move(y));
+  ctx.set(0, real_dtype(ctx.dtype(0)), std::move(y));
 }
 
 // An integer scalar: input i's, if it is there, else the attribute's.
