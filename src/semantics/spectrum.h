@@ -23,12 +23,13 @@ struct SpectrumPass {
   bool inverse = false, hermitean = false;
 
   int64_t lines() const { return outer * inner; }
-  // Reads line i of `from` into `line`, which has room for n. One number that is not finite makes
-  // the whole line NaN, since in every fast transform its sums reach all results.
+  // Reads line i of `from` into `line`, which has room for n numbers that lie `apart` apart. One
+  // number that is not finite makes the whole line NaN, since in every fast transform its sums
+  // reach all results.
   template <typename T>
-  void read(const Cx<T>* from, int64_t i, Cx<T>* line) const;
+  void read(const Cx<T>* from, int64_t i, Cx<T>* line, int64_t apart = 1) const;
   template <typename T>
-  void write(Cx<T>* to, int64_t i, const Cx<T>* line) const;
+  void write(Cx<T>* to, int64_t i, const Cx<T>* line, int64_t apart = 1) const;
 };
 
 enum class SpectrumScaling { kNone, kSize, kUnitary };
@@ -57,27 +58,31 @@ struct SpectrumPlan {
 };
 
 template <typename T>
-void SpectrumPass::read(const Cx<T>* from, int64_t i, Cx<T>* line) const {
+void SpectrumPass::read(const Cx<T>* from, int64_t i, Cx<T>* line, int64_t apart) const {
   from += i / inner * in * inner + i % inner;
   const int64_t held = std::min(in, n);
-  for (int64_t k = 0; k < held; ++k) line[k] = from[k * inner];
-  for (int64_t k = held; k < n; ++k) line[k] = {};
   T sum = 0;
-  for (int64_t k = 0; k < held; ++k) sum += line[k].re * 0 + line[k].im * 0;
+  for (int64_t k = 0; k < held; ++k) {
+    const Cx<T>& value = from[k * inner];
+    line[k * apart] = value;
+    sum += value.re * 0 + value.im * 0;
+  }
+  for (int64_t k = held; k < n; ++k) line[k * apart] = {};
   if (std::isnan(sum)) {
-    for (int64_t k = 0; k < n; ++k) line[k] = {sum, sum};
+    for (int64_t k = 0; k < n; ++k) line[k * apart] = {sum, sum};
     return;
   }
   if (!hermitean) return;
   line[0].im = 0;
-  for (int64_t k = n / 2 + 1; k < n; ++k) line[k] = {line[n - k].re, -line[n - k].im};
-  if (n % 2 == 0 && n > 0) line[n / 2].im = 0;
+  for (int64_t k = n / 2 + 1; k < n; ++k)
+    line[k * apart] = {line[(n - k) * apart].re, -line[(n - k) * apart].im};
+  if (n % 2 == 0 && n > 0) line[n / 2 * apart].im = 0;
 }
 
 template <typename T>
-void SpectrumPass::write(Cx<T>* to, int64_t i, const Cx<T>* line) const {
+void SpectrumPass::write(Cx<T>* to, int64_t i, const Cx<T>* line, int64_t apart) const {
   to += i / inner * out * inner + i % inner;
-  for (int64_t k = 0; k < out; ++k) to[k * inner] = line[k];
+  for (int64_t k = 0; k < out; ++k) to[k * inner] = line[k * apart];
 }
 
 }  // namespace anymps

@@ -7,6 +7,8 @@ namespace anymps {
 
 namespace {
 
+using Ints = std::vector<int64_t>;
+
 Term times(const Term& a, const Term& b, bool transpose_a = false, bool transpose_b = false) {
   return a.ctx().add("matmul", {a, b},
                      {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
@@ -16,9 +18,8 @@ Term triangle(const Term& value, bool upper, int64_t k = 0) {
   return value.op("trilu", {{"upper", upper}, {"k", k}});
 }
 
-Term solved(const Term& a, const Term& b, bool upper, bool transpose, bool unit = false) {
-  return a.ctx().add("triangular_solve", {a, b},
-                     {{"upper", upper}, {"transpose", transpose}, {"unit_diagonal", unit}});
+Term solved(const Term& a, const Term& b, bool upper, bool transpose) {
+  return a.ctx().add("triangular_solve", {a, b}, {{"upper", upper}, {"transpose", transpose}});
 }
 
 Term row(const Term& vector) { return vector.op("unsqueeze", {{"axes", Ints{-2}}}); }
@@ -53,14 +54,19 @@ Term twist(GradientContext& ctx, const Term& a, const Term& b) {
 
 }  // namespace
 
-GRADIENT(triangular_solve) {
+// With m for a or its transpose: m @ y = b gives dm = -db @ y^H, y @ m = b gives -y^H @ db.
+COMPLEX_GRADIENT(triangular_solve) {
   const Attrs& attrs = ctx.attrs();
   const bool upper = attrs.b("upper"), transpose = attrs.b("transpose"),
-             unit = attrs.b("unit_diagonal");
-  const Term db = solved(ctx.x(0), ctx.dy(), upper, !transpose, unit), y = ctx.y();
+             unit = attrs.b("unit_diagonal"), left = attrs.b("left");
+  const Term db = ctx.add(
+      "triangular_solve", {conjugated(ctx.x(0)), ctx.dy()},
+      {{"upper", upper}, {"transpose", !transpose}, {"unit_diagonal", unit}, {"left", left}});
   if (ctx.wants(0)) {
-    const Term da = transpose ? times(y, db, false, true) : times(db, y, false, true);
-    ctx.set(0, -triangle(da, upper, unit ? (upper ? 1 : -1) : 0));
+    const Term y = conjugated(ctx.y());
+    Term dm = left ? times(db, y, false, true) : times(y, db, true);
+    if (transpose) dm = ctx.swap_last(dm);
+    ctx.set(0, -triangle(dm, upper, unit ? (upper ? 1 : -1) : 0));
   }
   ctx.set(1, db);
 }
@@ -145,6 +151,7 @@ static Term qr_back(GradientContext& ctx, const Term& q, const Term& r, const Te
 GRADIENT(qr) {
   const Dim rows = ctx.x().shape().end()[-2], columns = ctx.x().shape().back();
   if (!rows.known() || !columns.known()) ctx.refuse("matrices of extents that are not known");
+  if (ctx.attrs().s("mode") == "r") ctx.refuse("r without q; the reduced mode has one");
   const int64_t m = rows.value(), n = columns.value();
   Term q = ctx.y(0), r = ctx.y(1), dq = ctx.dy(0), dr = ctx.dy(1);
   if (m < n) {
@@ -173,26 +180,40 @@ GRADIENT(qr) {
 
 // Of a real matrix; w and v are complex.
 COMPLEX_GRADIENT(eig) {
+  if (!is_float(ctx.x().dtype())) ctx.refuse("complex matrices");
+  if (!ctx.attrs().b("unique")) ctx.refuse("eigenvectors whose signs are not unique");
   ctx.set(0, ctx.add("eig_gradient",
                      {ctx.x(), ctx.dy(0), ctx.output_count() > 1 ? ctx.dy(1) : Term()}));
 }
 
 NO_GRADIENT(eig_gradient, "eigenvalues have no second gradient");
 
-GRADIENT(inverse) {
-  const Term y = ctx.y();
-  ctx.set(0, -matrix_product(matrix_product(y, ctx.dy(), true, false), y, false, true));
+COMPLEX_GRADIENT(inverse) {
+  const Term y = conjugated(ctx.y());
+  ctx.set(0, -times(times(y, ctx.dy(), true), y, false, true));
 }
 
-GRADIENT(det) {
-  const Term scale = (ctx.dy() * ctx.y()).op("unsqueeze", {{"axes", Ints{-1, -2}}});
-  ctx.set(0, scale * ctx.swap_last(ctx.x().op("inverse")));
+COMPLEX_GRADIENT(det) {
+  const Term scale = (ctx.dy() * conjugated(ctx.y())).op("unsqueeze", {{"axes", Ints{-1, -2}}});
+  ctx.set(0, scale * conjugated(ctx.swap_last(ctx.x().op("inverse"))));
 }
 
-GRADIENT(solve) {
-  const Term db = ctx.add("solve", {ctx.swap_last(ctx.x(0)), ctx.dy()});
+COMPLEX_GRADIENT(solve) {
+  const bool left = ctx.attrs().b("left"), vector = ctx.attrs().b("vector");
+  const Term db = ctx.add("solve", {conjugated(ctx.swap_last(ctx.x(0))), ctx.dy()},
+                          {{"left", left}, {"vector", vector}});
   ctx.set(1, db);
-  ctx.set(0, -matrix_product(db, ctx.y(), false, true));
+  if (!ctx.wants(0)) return;
+  const auto matrix = [&](const Term& value) {
+    return !vector ? value : left ? column(value) : row(value);
+  };
+  const Term d = matrix(db), y = conjugated(matrix(ctx.y()));
+  ctx.set(0, -(left ? times(d, y, false, true) : times(y, d, true)));
+}
+
+GRADIENT(svd_values) {
+  const std::vector<Term> all = ctx.add_all("svd", {ctx.x()}, {}, 3);
+  ctx.set(0, times(all[0] * row(ctx.dy()), all[2]));
 }
 
 }  // namespace anymps

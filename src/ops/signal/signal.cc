@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/complex_dtypes.h"
 #include "ops/expect.h"
 #include "ops/shape_rules.h"
 
@@ -23,7 +24,7 @@ std::optional<Ints> fft_axes(const InferContext& ctx) {
 void infer_fft(InferContext& ctx) {
   const Dims& x = ctx.shape(0);
   fft_axes(ctx);
-  ctx.set(0, DType::kC64, x);
+  ctx.set(0, complex_dtype(ctx.dtype(0)), x);
 }
 
 // The last of the axes is another one in y; which is open while the axes are not known.
@@ -38,11 +39,11 @@ void infer_half_spectrum(InferContext& ctx, DType dtype, Fn change) {
 }
 
 void infer_real_to_hermitean(InferContext& ctx) {
-  infer_half_spectrum(ctx, DType::kC64, [](Dim& last, int64_t) { last = floor_div(last, 2) + 1; });
+  infer_half_spectrum(ctx, complex_dtype(ctx.dtype(0)), [](Dim& last, int64_t) { last = floor_div(last, 2) + 1; });
 }
 
 void infer_hermitean_to_real(InferContext& ctx) {
-  infer_half_spectrum(ctx, DType::kF32, [&](Dim& last, int64_t axis) {
+  infer_half_spectrum(ctx, real_dtype(ctx.dtype(0)), [&](Dim& last, int64_t axis) {
     ctx.check(!last.is(0), "axis {} is empty", axis);
     last = (last - 1) * 2 + (ctx.attrs.b("round_to_odd") ? 1 : 0);
     ctx.check(!last.known() || last.value() > 0,

@@ -1,250 +1,161 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear algebra with LAPACK, in double, the matrices of a batch in parallel. Signs and orders are
-// made those of semantics/factors.h.
-#include <functional>
-
-#include "drivers/cpu/cpu_kernel.h"
+// Singular values and eigenvalues on the CPU. Signs and orders are made those of
+// semantics/factors.h, unless the node asks for LAPACK's own.
 #include "drivers/cpu/linear/lapack.h"
-#include "drivers/cpu/threads.h"
-#include "semantics/factors.h"
+#include "drivers/cpu/linear/matrix_batch.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-// A tensor as a batch of matrices, vectors or numbers.
-class Batch {
- public:
-  Batch() = default;
-  // `axes` of the last axes belong to one element; the batch is broadcast to `like`.
-  Batch(const TensorDesc& desc, size_t axes, const Shape& like) : desc_(desc), axes_(axes) {
-    const size_t own = desc.shape.size() - axes, skip = like.size() - own;
-    batch_ = like;
-    steps_ = Strides(like.size(), 0);
-    for (size_t i = 0; i < own; ++i)
-      if (desc.shape[i] != 1) steps_[skip + i] = desc.strides[i];
-  }
-  int64_t rows() const { return axes_ < 2 ? 1 : desc_.shape[desc_.shape.size() - 2]; }
-  int64_t columns() const { return axes_ < 1 ? 1 : desc_.shape.back(); }
+using Real = ColumnMatrix<double>;
+using C = std::complex<double>;
 
-  // The n-th matrix, transposed if asked for: a row-major Matrix is a column-major transpose.
-  Matrix read(const void* data, int64_t n, bool transposed) const {
-    Matrix m(transposed ? columns() : rows(), transposed ? rows() : columns());
-    dispatch<kFloat>(desc_.dtype, [&]<typename T>() {
-      const T* from = static_cast<const T*>(data) + offset(n);
-      const int64_t row = row_step(), column = column_step();
-      for (int64_t i = 0; i < rows(); ++i)
-        for (int64_t j = 0; j < columns(); ++j)
-          (transposed ? m.at(j, i) : m.at(i, j)) =
-              static_cast<double>(static_cast<Compute<T>>(from[i * row + j * column]));
-    });
-    return m;
-  }
-  void write(void* data, int64_t n, const Matrix& m, bool transposed) const {
-    dispatch<kFloat>(desc_.dtype, [&]<typename T>() {
-      T* to = static_cast<T*>(data) + offset(n);
-      const int64_t row = row_step(), column = column_step();
-      for (int64_t i = 0; i < rows(); ++i)
-        for (int64_t j = 0; j < columns(); ++j)
-          to[i * row + j * column] =
-              static_cast<T>(static_cast<Compute<T>>(transposed ? m.at(j, i) : m.at(i, j)));
-    });
-  }
-  void write(void* data, int64_t n, const ComplexVector& values) const {
-    Complex* to = static_cast<Complex*>(data) + offset(n);
-    for (int64_t i = 0; i < rows(); ++i)
-      for (int64_t j = 0; j < columns(); ++j)
-        to[i * row_step() + j * column_step()] = Complex(values[i * columns() + j]);
-  }
+constexpr const char* kFailed = "has elements that are not finite, or the iteration fails";
+constexpr const char* kNotFinite = "has elements that are not finite";
 
- private:
-  int64_t column_step() const { return axes_ < 1 ? 0 : desc_.strides.back(); }
-  int64_t row_step() const { return axes_ < 2 ? 0 : desc_.strides[desc_.strides.size() - 2]; }
-  int64_t offset(int64_t n) const {
-    int64_t at = 0;
-    for (size_t i = batch_.size(); i-- > 0; n /= batch_[i]) at += n % batch_[i] * steps_[i];
-    return at;
-  }
-
-  TensorDesc desc_;
-  size_t axes_ = 0;
-  Shape batch_;
-  Strides steps_;
-};
-
-// What an op does with one element of the batch: in holds its matrices transposed, as LAPACK wants
-// them.
-struct Problem {
-  const char* op;
-  std::vector<Matrix> in;
-};
-
-int as_int(int64_t value, const char* op) {
-  require(value <= INT32_MAX / 64, "[{}] an extent of {} is too large", op, value);
-  return static_cast<int>(value);
+// What LAPACK says, or 1 for a matrix that it is not given.
+template <typename A>
+int report_iteration(const MatrixItem<A>& item, size_t output, bool finite, int info) {
+  if (!finite) info = 1;
+  item.report(output, info, finite ? kFailed : kNotFinite);
+  return info;
 }
 
-// The pivots; a's factors replace it. Returns whether a is regular.
-bool factor(Matrix& a, std::vector<int>& pivots, const char* op) {
-  const int n = as_int(a.rows, op);
+int gesdd(const char* job, int m, int n, ColumnMatrix<double>& a, Real& s, double* u, double* vh,
+          int ldvh) {
+  std::vector<int> ints(static_cast<size_t>(8 * std::min(m, n)));
   int info = 0;
-  pivots.assign(static_cast<size_t>(n), 0);
-  if (n > 0) dgetrf_(&n, &n, a.data.data(), &n, pivots.data(), &info);
-  return info == 0;
+  with_workspace<double>([&](double* work, int* size) {
+    dgesdd_(job, &m, &n, a.data.data(), &m, s.data.data(), u, &m, vh, &ldvh, work, size,
+            ints.data(), &info);
+  });
+  return info;
 }
-
-// b, transposed, becomes the solution, transposed.
-void solve(Problem& p, Matrix& b) {
-  Matrix& a = p.in[0];
-  std::vector<int> pivots;
-  require(factor(a, pivots, p.op), "[{}] a matrix is singular", p.op);
-  const int n = as_int(a.rows, p.op), columns = as_int(b.rows, p.op);
+int gesdd(const char* job, int m, int n, ColumnMatrix<C>& a, Real& s, C* u, C* vh, int ldvh) {
+  const auto least = static_cast<size_t>(std::min(m, n)),
+             most = static_cast<size_t>(std::max(m, n));
+  std::vector<int> ints(8 * least);
+  std::vector<double> reals(least * std::max(5 * least + 7, 2 * most + 2 * least + 1));
   int info = 0;
-  if (n > 0 && columns > 0)
-    dgetrs_("N", &n, &columns, a.data.data(), &n, pivots.data(), b.data.data(), &n, &info);
+  with_workspace<C>([&](C* work, int* size) {
+    zgesdd_(job, &m, &n, a.data.data(), &m, s.data.data(), u, &m, vh, &ldvh, work, size,
+            reals.data(), ints.data(), &info);
+  });
+  return info;
 }
 
-double determinant(Problem& p) {
-  Matrix& a = p.in[0];
-  std::vector<int> pivots;
-  if (!factor(a, pivots, p.op)) return 0;
-  double det = 1;
-  for (int64_t i = 0; i < a.rows; ++i) det *= pivots[i] == i + 1 ? a.at(i, i) : -a.at(i, i);
-  return det;
+KernelPtr make_svd(const KernelRequest& request, std::string&) {
+  return make_matrix_kernel(
+      request, batch_of(request.in(0), 2), {2}, {2, 1, 2, 0},
+      []<typename A>(const MatrixItem<A>& item) {
+        auto& a = item.read(0, item.a);
+        const bool full = item.attrs.b("full_matrices"), finite = a.finite();
+        const int m = item.extent(a.rows), n = item.extent(a.columns), k = std::min(m, n);
+        const int left = full ? m : k, right = full ? n : k;
+        ColumnMatrix<A> u(m, left), vh(right, n);
+        Real s(1, k);
+        int info = 0;
+        if (k == 0) {
+          for (int64_t i = 0; i < left; ++i) u.at(i, i) = 1;
+          for (int64_t i = 0; i < right; ++i) vh.at(i, i) = 1;
+        } else if (finite) {
+          info = gesdd(full ? "A" : "S", m, n, a, s, u.data.data(), vh.data.data(), right);
+        }
+        if (report_iteration(item, 3, finite, info) != 0) {
+          u.fill(A(kNoResult));
+          s.fill(kNoResult);
+          vh.fill(A(kNoResult));
+        } else if (item.attrs.b("unique")) {
+          sign_columns(u, &vh);
+        }
+        item.write(0, u);
+        item.write(1, s);
+        item.write(2, vh);
+      });
 }
 
-void triangular_solve(Problem& p, const Attrs& attrs) {
-  Matrix &a = p.in[0], &b = p.in[1];
-  const bool unit = attrs.b("unit_diagonal");
-  for (int64_t i = 0; i < a.rows; ++i)
-    require(unit || a.at(i, i) != 0, "[triangular_solve] a matrix is singular");
-  const int n = as_int(a.rows, p.op), columns = as_int(b.rows, p.op);
-  int info = 0;
-  if (n > 0 && columns > 0)
-    dtrtrs_(attrs.b("upper") ? "U" : "L", attrs.b("transpose") ? "T" : "N", unit ? "U" : "N", &n,
-            &columns, a.data.data(), &n, b.data.data(), &n, &info);
+KernelPtr make_svd_values(const KernelRequest& request, std::string&) {
+  return make_matrix_kernel(
+      request, batch_of(request.in(0), 2), {2}, {1, 0}, []<typename A>(const MatrixItem<A>& item) {
+        auto& a = item.read(0, item.a);
+        const bool finite = a.finite();
+        const int m = item.extent(a.rows), n = item.extent(a.columns), k = std::min(m, n);
+        Real s(1, k);
+        A none = 0;
+        int info = 0;
+        if (k > 0 && finite) info = gesdd("N", m, n, a, s, &none, &none, 1);
+        if (report_iteration(item, 1, finite, info) != 0) s.fill(kNoResult);
+        item.write(0, s);
+      });
 }
 
-void cholesky(Problem& p, bool upper) {
-  Matrix& a = p.in[0];
-  const int n = as_int(a.rows, p.op);
-  int info = 0;
-  if (n > 0) dpotrf_(upper ? "U" : "L", &n, a.data.data(), &n, &info);
-  require(info == 0, "[cholesky] a matrix is not positive definite");
-  for (int64_t i = 0; i < a.rows; ++i)  // a is transposed here
-    for (int64_t j = 0; j < a.columns; ++j)
-      if (upper ? i < j : i > j) a.at(i, j) = 0;
-}
-
-// A workspace of the size that a first call, which only asks, returns.
-template <typename Call>
-void with_workspace(Call&& call) {
-  double size = 0;
-  int ask = -1;
-  call(&size, &ask);
-  int count = std::max(1, static_cast<int>(size));
-  std::vector<double> work(static_cast<size_t>(count));
-  call(work.data(), &count);
-}
-
-// q, with `inner` columns, and r.
-std::pair<Matrix, Matrix> qr(Problem& p, int64_t inner) {
-  const Matrix& given = p.in[0];
-  const int m = as_int(given.columns, p.op), n = as_int(given.rows, p.op);
-  const int k = std::min(m, n), columns = as_int(inner, p.op);
-  std::vector<double> tau(static_cast<size_t>(std::max(1, k))),
-      a(static_cast<size_t>(m) * static_cast<size_t>(std::max(n, columns)));
-  std::copy(given.data.begin(), given.data.end(), a.begin());
-  int info = 0;
-  Matrix q(m, inner), r(inner, n);
-  if (m == 0) return {q, r};
-  if (k > 0)
-    with_workspace([&](double* work, int* size) {
-      dgeqrf_(&m, &n, a.data(), &m, tau.data(), work, size, &info);
-    });
-  for (int64_t i = 0; i < inner; ++i)
-    for (int64_t j = i; j < n; ++j) r.at(i, j) = a[j * m + i];
-  if (columns > 0)
-    with_workspace([&](double* work, int* size) {
-      dorgqr_(&m, &columns, &k, a.data(), &m, tau.data(), work, size, &info);
-    });
-  require(info == 0, "[qr] LAPACK reports {}", info);
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < inner; ++j) q.at(i, j) = a[j * m + i];
-  sign_qr(q, r);
-  return {std::move(q), std::move(r)};
-}
-
-struct Svd {
-  Matrix u, s, vh;
-};
-
-Svd svd(Problem& p, bool full) {
-  Matrix& a = p.in[0];
-  require(a.finite(), "[svd] a matrix has elements that are not finite");
-  const int m = as_int(a.columns, p.op), n = as_int(a.rows, p.op), k = std::min(m, n);
-  const int left = full ? m : k, right = full ? n : k;
-  Matrix u(left, m), s(1, k), vh(n, right);  // transposed
-  if (k == 0) {
-    u = full ? Matrix::identity(m) : Matrix(0, m);
-    vh = full ? Matrix::identity(n) : Matrix(n, 0);
-  } else {
-    std::vector<int> iwork(static_cast<size_t>(8 * k));
-    int info = 0;
-    with_workspace([&](double* work, int* size) {
-      dgesdd_(full ? "A" : "S", &m, &n, a.data.data(), &m, s.data.data(), u.data.data(), &m,
-              vh.data.data(), &right, work, size, iwork.data(), &info);
-    });
-    require(info == 0, "[svd] the iteration does not converge");
-  }
-  Svd result{u.transposed(), std::move(s), vh.transposed()};
-  sign_columns(result.u, &result.vh);
-  return result;
-}
-
-std::pair<Matrix, Matrix> eigh(Problem& p, bool upper) {
-  Matrix& a = p.in[0];
-  for (int64_t i = 0; i < a.rows; ++i)  // a is transposed here
-    for (int64_t j = 0; j < i; ++j)
-      require(std::isfinite(upper ? a.at(i, j) : a.at(j, i)) && std::isfinite(a.at(i, i)),
-              "[eigh] a matrix has elements that are not finite");
-  const int n = as_int(a.rows, p.op);
-  Matrix w(1, n);
-  if (n == 0) return {w, a};
-  require(std::isfinite(a.at(0, 0)), "[eigh] a matrix has elements that are not finite");
+int heevd(const char* job, const char* half, int n, ColumnMatrix<double>& a, Real& w) {
   int info = 0, ask = -1, ints = 0;
   double doubles = 0;
-  dsyevd_("V", upper ? "U" : "L", &n, a.data.data(), &n, w.data.data(), &doubles, &ask, &ints, &ask,
-          &info);
+  dsyevd_(job, half, &n, a.data.data(), &n, w.data.data(), &doubles, &ask, &ints, &ask, &info);
   int size = std::max(1, static_cast<int>(doubles));
   ints = std::max(1, ints);
   std::vector<double> work(static_cast<size_t>(size));
   std::vector<int> iwork(static_cast<size_t>(ints));
-  dsyevd_("V", upper ? "U" : "L", &n, a.data.data(), &n, w.data.data(), work.data(), &size,
+  dsyevd_(job, half, &n, a.data.data(), &n, w.data.data(), work.data(), &size, iwork.data(), &ints,
+          &info);
+  return info;
+}
+int heevd(const char* job, const char* half, int n, ColumnMatrix<C>& a, Real& w) {
+  int info = 0, ask = -1, ints = 0;
+  C numbers = 0;
+  double doubles = 0;
+  zheevd_(job, half, &n, a.data.data(), &n, w.data.data(), &numbers, &ask, &doubles, &ask, &ints,
+          &ask, &info);
+  int size = std::max(1, static_cast<int>(numbers.real())),
+      reals = std::max(1, static_cast<int>(doubles));
+  ints = std::max(1, ints);
+  std::vector<C> work(static_cast<size_t>(size));
+  std::vector<double> rwork(static_cast<size_t>(reals));
+  std::vector<int> iwork(static_cast<size_t>(ints));
+  zheevd_(job, half, &n, a.data.data(), &n, w.data.data(), work.data(), &size, rwork.data(), &reals,
           iwork.data(), &ints, &info);
-  require(info == 0, "[eigh] the iteration does not converge");
-  Matrix v = a.transposed();
-  sign_columns(v);
-  return {std::move(w), std::move(v)};
+  return info;
 }
 
-std::pair<ComplexVector, ComplexVector> eig(Problem& p) {
-  Matrix& a = p.in[0];
-  require(a.finite(), "[eig] a matrix has elements that are not finite");
-  const int n = as_int(a.rows, p.op), one = 1;
+KernelPtr make_eigh(const KernelRequest& request, std::string&) {
+  return make_matrix_kernel(request, batch_of(request.in(0), 2), {2}, {1, 2, 0},
+                            []<typename A>(const MatrixItem<A>& item) {
+                              auto& a = item.read(0, item.a);
+                              const bool upper = item.attrs.b("upper");
+                              const int n = item.extent(a.rows);
+                              a.keep_triangle(upper);  // the other half may hold anything
+                              const bool finite = a.finite();
+                              Real w(1, n);
+                              int info = 0;
+                              if (n > 0 && finite)
+                                info = heevd(item.wants(1) ? "V" : "N", upper ? "U" : "L", n, a, w);
+                              if (report_iteration(item, 2, finite, info) != 0) {
+                                w.fill(kNoResult);
+                                a.fill(A(kNoResult));
+                              } else if (item.wants(1) && item.attrs.b("unique")) {
+                                sign_columns(a);
+                              }
+                              item.write(0, w);
+                              item.write(1, a);
+                            });
+}
+
+// v is empty where only the values are asked for.
+int geev(int n, ColumnMatrix<double>& a, ComplexVector& w, ComplexVector& v) {
+  const int one = 1;
   const auto size = static_cast<size_t>(n);
-  std::vector<double> real(size), imaginary(size), right(size * size);
+  std::vector<double> real(size), imaginary(size), right(v.size());
+  double none = 0;
   int info = 0;
-  if (n > 0)
-    with_workspace([&](double* work, int* count) {
-      dgeev_("N", "V", &n, a.data.data(), &n, real.data(), imaginary.data(), nullptr, &one,
-             right.data(), &n, work, count, &info);
-    });
-  require(info == 0, "[eig] the iteration does not converge");
-  ComplexVector w(size), v(size * size);
+  with_workspace<double>([&](double* work, int* count) {
+    dgeev_("N", v.empty() ? "N" : "V", &n, a.data.data(), &n, real.data(), imaginary.data(), &none,
+           &one, v.empty() ? &none : right.data(), &n, work, count, &info);
+  });
   for (size_t k = 0; k < size; ++k) {
     w[k] = {real[k], imaginary[k]};
-    for (size_t i = 0; i < size; ++i) {
+    for (size_t i = 0; i < size && !v.empty(); ++i) {
       if (imaginary[k] == 0) {
         v[i * size + k] = right[k * size + i];
       } else if (imaginary[k] > 0) {  // a pair: this column and the next are its parts
@@ -253,112 +164,48 @@ std::pair<ComplexVector, ComplexVector> eig(Problem& p) {
       }
     }
   }
-  order_eig(w, v);
-  return {std::move(w), std::move(v)};
+  return info;
 }
-
-using Run = std::function<void(Problem& problem, const std::vector<Batch>& out,
-                               void* const* outputs, int64_t n)>;
-
-// A kernel that runs `run` for each element of the batch; `axes` are those of the outputs.
-KernelPtr make_batched(const KernelRequest& request, std::vector<size_t> axes, Run run) {
-  Shape batch(request.out().shape.begin(),
-              request.out().shape.end() - static_cast<std::ptrdiff_t>(axes[0]));
-  std::vector<Batch> in, out;
-  for (size_t i = 0; i < request.inputs.size(); ++i) in.emplace_back(request.in(i), 2, batch);
-  for (size_t i = 0; i < request.outputs.size(); ++i)
-    out.emplace_back(request.out(i), axes[i], batch);
-  const auto n = static_cast<double>(in[0].rows() + 1);
-  return make_kernel([=, name = request.op->name.c_str(), count = element_count(batch),
-                      run = std::move(run)](const KernelArgs& args) {
-    parallel_for(0, count, n * n * n + 2000, [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) {
-        Problem problem{name, {}};
-        for (size_t i = 0; i < in.size(); ++i)
-          problem.in.push_back(in[i].read(args.inputs[i], k, true));
-        run(problem, out, args.outputs, k);
-      }
-    });
+int geev(int n, ColumnMatrix<C>& a, ComplexVector& w, ComplexVector& v) {
+  const int one = 1;
+  const auto size = static_cast<size_t>(n);
+  std::vector<double> reals(2 * size);
+  ComplexVector right(v.size());
+  C none = 0;
+  int info = 0;
+  with_workspace<C>([&](C* work, int* count) {
+    zgeev_("N", v.empty() ? "N" : "V", &n, a.data.data(), &n, w.data(), &none, &one,
+           v.empty() ? &none : right.data(), &n, work, count, reals.data(), &info);
   });
+  for (size_t k = 0; k < size && !v.empty(); ++k)
+    for (size_t i = 0; i < size; ++i) v[i * size + k] = right[k * size + i];
+  return info;
 }
 
-CPU_KERNEL(inverse, "lapack") {
-  return make_batched(request, {2}, [](Problem& p, const auto& out, void* const* to, int64_t n) {
-    Matrix b = Matrix::identity(p.in[0].rows);
-    solve(p, b);
-    out[0].write(to[0], n, b, true);
-  });
+KernelPtr make_eig(const KernelRequest& request, std::string&) {
+  return make_matrix_kernel(request, batch_of(request.in(0), 2), {2}, {1, 2, 0},
+                            []<typename A>(const MatrixItem<A>& item) {
+                              auto& a = item.read(0, item.a);
+                              const bool finite = a.finite();
+                              const int n = item.extent(a.rows);
+                              ComplexMatrix values(1, n), vectors(item.wants(1) ? n : 0, n);
+                              int info = 0;
+                              if (n > 0 && finite) info = geev(n, a, values.data, vectors.data);
+                              if (report_iteration(item, 2, finite, info) != 0) {
+                                values.fill(kNoResult);
+                                vectors.fill(kNoResult);
+                              } else if (item.attrs.b("unique")) {
+                                order_eig(values.data, vectors.data);
+                              }
+                              item.write(0, values);
+                              item.write(1, vectors);
+                            });
 }
 
-CPU_KERNEL(det, "lapack") {
-  return make_batched(request, {0}, [](Problem& p, const auto& out, void* const* to, int64_t n) {
-    Matrix result(1, 1);
-    result.at(0, 0) = determinant(p);
-    out[0].write(to[0], n, result, false);
-  });
-}
-
-CPU_KERNEL(solve, "lapack") {
-  return make_batched(request, {2}, [](Problem& p, const auto& out, void* const* to, int64_t n) {
-    solve(p, p.in[1]);
-    out[0].write(to[0], n, p.in[1], true);
-  });
-}
-
-CPU_KERNEL(triangular_solve, "lapack") {
-  return make_batched(
-      request, {2},
-      [attrs = request.attrs](Problem& p, const auto& out, void* const* to, int64_t n) {
-        triangular_solve(p, attrs);
-        out[0].write(to[0], n, p.in[1], true);
-      });
-}
-
-CPU_KERNEL(cholesky, "lapack") {
-  return make_batched(
-      request, {2},
-      [upper = request.attrs.b("upper")](Problem& p, const auto& out, void* const* to, int64_t n) {
-        cholesky(p, upper);
-        out[0].write(to[0], n, p.in[0], true);
-      });
-}
-
-CPU_KERNEL(qr, "lapack") {
-  return make_batched(request, {2, 2}, [](Problem& p, const auto& out, void* const* to, int64_t n) {
-    const auto [q, r] = qr(p, out[0].columns());
-    out[0].write(to[0], n, q, false);
-    if (out.size() > 1) out[1].write(to[1], n, r, false);
-  });
-}
-
-CPU_KERNEL(svd, "lapack") {
-  return make_batched(request, {2, 1, 2},
-                      [full = request.attrs.b("full_matrices")](Problem& p, const auto& out,
-                                                                void* const* to, int64_t n) {
-                        const Svd result = svd(p, full);
-                        out[0].write(to[0], n, result.u, false);
-                        if (out.size() > 1) out[1].write(to[1], n, result.s, false);
-                        if (out.size() > 2) out[2].write(to[2], n, result.vh, false);
-                      });
-}
-
-CPU_KERNEL(eigh, "lapack") {
-  return make_batched(
-      request, {1, 2},
-      [upper = request.attrs.b("upper")](Problem& p, const auto& out, void* const* to, int64_t n) {
-        const auto [w, v] = eigh(p, upper);
-        out[0].write(to[0], n, w, false);
-        if (out.size() > 1) out[1].write(to[1], n, v, false);
-      });
-}
-
-CPU_KERNEL(eig, "lapack") {
-  return make_batched(request, {1, 2}, [](Problem& p, const auto& out, void* const* to, int64_t n) {
-    const auto [w, v] = eig(p);
-    out[0].write(to[0], n, w);
-    if (out.size() > 1) out[1].write(to[1], n, v);
-  });
-}
+const KernelRegistrar kSvd("cpu", "svd", "lapack", 10, make_svd);
+const KernelRegistrar kSvdValues("cpu", "svd_values", "lapack", 10, make_svd_values);
+const KernelRegistrar kEigh("cpu", "eigh", "lapack", 10, make_eigh);
+const KernelRegistrar kEig("cpu", "eig", "lapack", 10, make_eig);
 
 }  // namespace
 

@@ -82,7 +82,7 @@ KernelPtr make_depth_blocks(const KernelRequest& request, std::string&) {
 struct Register {
   Register() {
     for (const char* op : {"reshape", "transpose", "squeeze", "unsqueeze", "flatten", "expand",
-                           "slice", "split", "reverse"})
+                           "slice", "split", "reverse", "diagonal"})
       KernelRegistrar("cpu", op, "copy", 10, make_view);
   }
 };

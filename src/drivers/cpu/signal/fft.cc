@@ -4,25 +4,16 @@
 #include <algorithm>
 #include <numbers>
 
+#include "drivers/cpu/signal/fft_simd.h"
+
 namespace anymps::cpu {
 
 namespace {
-
-constexpr int64_t kLargestFactor = 31;
 
 template <typename T>
 Cx<T> times(const Cx<T>& a, const Cx<T>& b) {
   return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
-template <typename T>
-Cx<T> plus(const Cx<T>& a, const Cx<T>& b) {
-  return {a.re + b.re, a.im + b.im};
-}
-template <typename T>
-Cx<T> minus(const Cx<T>& a, const Cx<T>& b) {
-  return {a.re - b.re, a.im - b.im};
-}
-
 Cx<double> turn(int64_t k, int64_t n, bool inverse) {
   const double angle = 2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n);
   return {std::cos(angle), inverse ? std::sin(angle) : -std::sin(angle)};
@@ -76,7 +67,7 @@ Fft<T>::Fft(int64_t n, bool inverse) : n_(n) {
   }
   const Fft<double> exact(m, false);
   std::vector<Cx<double>> work(static_cast<size_t>(exact.work_size()));
-  exact.run(filter.data(), work.data());
+  exact.run(filter.data(), work.data(), 1);
   for (const Cx<double>& value : filter) filter_.push_back(narrow<T>(value));
 }
 
@@ -86,88 +77,37 @@ int64_t Fft<T>::work_size() const {
 }
 
 template <typename T>
-void Fft<T>::run(Cx<T>* line, Cx<T>* work) const {
-  forward_ ? bluestein(line, work) : stages(line, work);
+void Fft<T>::run(Cx<T>* lines, Cx<T>* work, int64_t count) const {
+  forward_ ? bluestein(lines, work, count) : stages(lines, work, count);
 }
 
 template <typename T>
-void Fft<T>::stages(Cx<T>* line, Cx<T>* work) const {
-  Cx<T>*from = line, *to = work;
+void Fft<T>::stages(Cx<T>* lines, Cx<T>* work, int64_t count) const {
+  Cx<T>*from = lines, *to = work;
   int64_t n = n_, stride = 1;
   for (const int64_t p : factors_) {
-    const int64_t m = n / p, step = stride * m;
-    for (int64_t q = 0; q < m; ++q) {
-      const auto twiddle = [&](int64_t j) { return turns_[q * j * stride]; };
-      const Cx<T>* a = from + stride * q;
-      Cx<T>* b = to + stride * p * q;
-      if (p == 2) {
-        const Cx<T> w = twiddle(1);
-        for (int64_t k = 0; k < stride; ++k) {
-          b[k] = plus(a[k], a[k + step]);
-          b[k + stride] = times(minus(a[k], a[k + step]), w);
-        }
-      } else if (p == 4) {
-        const Cx<T> w1 = twiddle(1), w2 = twiddle(2), w3 = twiddle(3);
-        const bool down = turns_[n_ / 4].im < 0;
-        for (int64_t k = 0; k < stride; ++k) {
-          const Cx<T> even = plus(a[k], a[k + 2 * step]), odd = plus(a[k + step], a[k + 3 * step]);
-          const Cx<T> even2 = minus(a[k], a[k + 2 * step]);
-          const Cx<T> odd2 = minus(a[k + step], a[k + 3 * step]);
-          const Cx<T> turned = down ? Cx<T>{odd2.im, -odd2.re} : Cx<T>{-odd2.im, odd2.re};
-          b[k] = plus(even, odd);
-          b[k + stride] = times(plus(even2, turned), w1);
-          b[k + 2 * stride] = times(minus(even, odd), w2);
-          b[k + 3 * stride] = times(minus(even2, turned), w3);
-        }
-      } else {
-        odd_factor(a, b, p, step, stride, q);
-      }
-    }
+    const int64_t m = n / p, width = stride * count;
+    run_fft_stage({from, to, p, m, width * m, width, turns_.data(), n_, stride});
     std::swap(from, to);
     n = m;
     stride *= p;
   }
-  if (from != line) std::copy_n(from, n_, line);
-}
-
-// Elements r and p - r have conjugate factors, so their sum and difference are taken first.
-template <typename T>
-void Fft<T>::odd_factor(const Cx<T>* a, Cx<T>* b, int64_t p, int64_t step, int64_t stride,
-                        int64_t q) const {
-  const int64_t half = p / 2;
-  Cx<T> sums[kLargestFactor / 2 + 1], parts[kLargestFactor / 2 + 1];
-  for (int64_t k = 0; k < stride; ++k) {
-    Cx<T> all = a[k];
-    for (int64_t r = 1; r <= half; ++r) {
-      const Cx<T>&x = a[k + r * step], &y = a[k + (p - r) * step];
-      sums[r] = plus(x, y);
-      parts[r] = minus(x, y);
-      all = plus(all, sums[r]);
-    }
-    b[k] = all;
-    for (int64_t j = 1; j <= half; ++j) {
-      Cx<T> even = a[k], odd;
-      for (int64_t r = 1; r <= half; ++r) {
-        const Cx<T>& w = turns_[r * j % p * (n_ / p)];
-        even = {even.re + w.re * sums[r].re, even.im + w.re * sums[r].im};
-        odd = {odd.re - w.im * parts[r].im, odd.im + w.im * parts[r].re};
-      }
-      b[k + j * stride] = times(plus(even, odd), turns_[q * j * stride]);
-      b[k + (p - j) * stride] = times(minus(even, odd), turns_[q * (p - j) * stride]);
-    }
-  }
+  if (from != lines) std::copy_n(from, n_ * count, lines);
 }
 
 template <typename T>
-void Fft<T>::bluestein(Cx<T>* line, Cx<T>* work) const {
+void Fft<T>::bluestein(Cx<T>* lines, Cx<T>* work, int64_t count) const {
   const int64_t m = forward_->size();
-  Cx<T>* rest = work + m;
-  for (int64_t k = 0; k < n_; ++k) work[k] = times(line[k], chirp_[k]);
-  for (int64_t k = n_; k < m; ++k) work[k] = {};
-  forward_->run(work, rest);
-  for (int64_t k = 0; k < m; ++k) work[k] = times(work[k], filter_[k]);
-  backward_->run(work, rest);
-  for (int64_t k = 0; k < n_; ++k) line[k] = times(work[k], chirp_[k]);
+  Cx<T>* rest = work + m * count;
+  const auto scale = [count](const Cx<T>* from, const Cx<T>& by, Cx<T>* to) {
+    for (int64_t i = 0; i < count; ++i) to[i] = times(from[i], by);
+  };
+  for (int64_t k = 0; k < n_; ++k) scale(lines + k * count, chirp_[k], work + k * count);
+  std::fill(work + n_ * count, work + m * count, Cx<T>{});
+  forward_->run(work, rest, count);
+  for (int64_t k = 0; k < m; ++k) scale(work + k * count, filter_[k], work + k * count);
+  backward_->run(work, rest, count);
+  for (int64_t k = 0; k < n_; ++k) scale(work + k * count, chirp_[k], lines + k * count);
 }
 
 template class Fft<float>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast Fourier transform of one line of any length: Stockham's algorithm over the prime factors
+// The fast Fourier transform of lines of any length: Stockham's algorithm over the prime factors
 // of the length while they are small, Bluestein's convolution otherwise.
 #pragma once
 
@@ -19,14 +19,14 @@ class Fft {
   static int64_t most_numbers(int64_t n);
 
   int64_t size() const { return n_; }
-  int64_t work_size() const;  // numbers of scratch memory that run needs
-  void run(Cx<T>* line, Cx<T>* work) const;
+  int64_t work_size() const;  // numbers of scratch memory that run needs for each line
+  // Transforms `count` lines side by side: number k of line i is at lines[k * count + i]. What a
+  // line becomes does not depend on the others.
+  void run(Cx<T>* lines, Cx<T>* work, int64_t count) const;
 
  private:
-  void stages(Cx<T>* line, Cx<T>* work) const;
-  void odd_factor(const Cx<T>* a, Cx<T>* b, int64_t p, int64_t step, int64_t stride,
-                  int64_t q) const;
-  void bluestein(Cx<T>* line, Cx<T>* work) const;
+  void stages(Cx<T>* lines, Cx<T>* work, int64_t count) const;
+  void bluestein(Cx<T>* lines, Cx<T>* work, int64_t count) const;
 
   int64_t n_;
   std::vector<int64_t> factors_;

@@ -25,6 +25,11 @@ struct Elements {
   static Elements of(DType dtype, int64_t components) {
     return dtype == DType::kC64 ? Elements{DType::kF32, 2} : Elements{dtype, components};
   }
+  // Whether they lie in memory as the transform has them.
+  template <typename F>
+  bool holds() const {
+    return components == 2 && dtype == dtype_of<F>;
+  }
 };
 
 template <typename T, typename F>
@@ -57,13 +62,18 @@ class SpectrumKernel : public Kernel {
     return 2 * static_cast<size_t>(plan_.most) * sizeof(Cx<F>);
   }
   void run(const KernelArgs& args) const override {
-    auto* from = static_cast<Cx<F>*>(args.scratch);
-    Cx<F>* to = from + plan_.most;
-    load(args, from);
+    auto* buffer = static_cast<Cx<F>*>(args.scratch);
+    Cx<F>* other = buffer + plan_.most;
+    const Cx<F>* from = load(args, buffer);
+    auto* result = static_cast<Cx<F>*>(args.outputs[0]);
+    const bool direct = out_.holds<F>() && plan_.scale == 1;
     for (size_t i = 0; i < plan_.passes.size(); ++i) {
+      Cx<F>* to = direct && i + 1 == plan_.passes.size() ? result : other;
       transform(plan_.passes[i], ffts_[i], from, to);
-      std::swap(from, to);
+      from = to;
+      std::swap(buffer, other);
     }
+    if (from == result) return;
     dispatch<kFloat>(out_.dtype, [&]<typename T>() {
       parallel_for(0, element_count(plan_.shape()), 2, [&](int64_t begin, int64_t end) {
         write_as<T, F>(args.outputs[0], out_.components, begin, end, from,
@@ -73,28 +83,39 @@ class SpectrumKernel : public Kernel {
   }
 
  protected:
-  virtual void load(const KernelArgs& args, Cx<F>* to) const {
+  // The numbers that are transformed: in `to`, or where they lie.
+  virtual const Cx<F>* load(const KernelArgs& args, Cx<F>* to) const {
+    if (in_.holds<F>()) return static_cast<const Cx<F>*>(args.inputs[0]);
     dispatch<kFloat>(in_.dtype, [&]<typename T>() {
       parallel_for(0, element_count(plan_.start), 2, [&](int64_t begin, int64_t end) {
         read_as<T, F>(args.inputs[0], in_.components, begin, end, to);
       });
     });
+    return to;
   }
 
   SpectrumPlan plan_;
   Elements in_, out_;
 
  private:
+  // Lines are transformed side by side while they fit into the cache that a core has to itself.
   static void transform(const SpectrumPass& pass, const Fft<F>& fft, const Cx<F>* from, Cx<F>* to) {
+    constexpr int64_t kMost = 8, kCache = 256 << 10;
+    const int64_t numbers = pass.n + fft.work_size();
+    const int64_t fit = kCache / (numbers * static_cast<int64_t>(sizeof(Cx<F>)));
+    const int64_t width = std::clamp<int64_t>(std::min(fit, pass.lines()), 1, kMost);
     const auto n = static_cast<double>(pass.n);
-    parallel_for(0, pass.lines(), 4 * n * std::log2(n + 2), [&](int64_t begin, int64_t end) {
+    const double cost = 2 * n * std::log2(n + 2) * static_cast<double>(width);
+    parallel_for(0, (pass.lines() + width - 1) / width, cost, [&](int64_t begin, int64_t end) {
       thread_local std::vector<Cx<F>> memory;  // kept: a thread transforms many lines
-      const auto need = static_cast<size_t>(pass.n + fft.work_size());
+      const auto need = static_cast<size_t>(numbers * width);
       if (memory.size() < need) memory.resize(need);
-      for (int64_t i = begin; i < end; ++i) {
-        pass.read(from, i, memory.data());
-        fft.run(memory.data(), memory.data() + pass.n);
-        pass.write(to, i, memory.data());
+      Cx<F>* lines = memory.data();
+      for (int64_t block = begin; block < end; ++block) {
+        const int64_t first = block * width, count = std::min(width, pass.lines() - first);
+        for (int64_t i = 0; i < count; ++i) pass.read(from, first + i, lines + i, count);
+        fft.run(lines, lines + pass.n * count, count);
+        for (int64_t i = 0; i < count; ++i) pass.write(to, first + i, lines + i, count);
       }
     });
   }
@@ -157,7 +178,7 @@ class Stft final : public SpectrumKernel<F> {
       : Base(std::move(plan), in, out), samples_(samples), step_(step), window_(window) {}
 
  protected:
-  void load(const KernelArgs& args, Cx<F>* to) const override {
+  const Cx<F>* load(const KernelArgs& args, Cx<F>* to) const override {
     const int64_t frames = plan_.start[1], width = plan_.start[2];
     dispatch<kFloat>(in_.dtype, [&]<typename T>() {
       const T* signal = static_cast<const T*>(args.inputs[0]);
@@ -168,6 +189,7 @@ class Stft final : public SpectrumKernel<F> {
                        frame(signal, window, i / frames, i % frames, width, to + i * width);
                    });
     });
+    return to;
   }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eigenvalues of a real matrix by the shifted QR iteration in complex numbers, and eigenvectors by
+// Eigenvalues of any matrix by the shifted QR iteration in complex numbers, and eigenvectors by
 // inverse iteration.
 #pragma once
 
@@ -39,7 +39,7 @@ inline void qr_step(std::vector<C>& a, size_t width, size_t n, C shift) {
     }
 }
 
-inline ComplexVector eigenvalues(const Matrix& m) {
+inline ComplexVector eigenvalues(const ComplexMatrix& m) {
   const auto width = static_cast<size_t>(m.rows);
   std::vector<C> a(m.data.begin(), m.data.end());
   double scale = 0;
@@ -67,7 +67,7 @@ inline ComplexVector eigenvalues(const Matrix& m) {
 }
 
 // Solves (a - value) y = x in place, by elimination; tiny pivots are lifted.
-inline void solve_shifted(const Matrix& m, C value, std::vector<C>& x, double tiny) {
+inline void solve_shifted(const ComplexMatrix& m, C value, std::vector<C>& x, double tiny) {
   const auto n = static_cast<size_t>(m.rows);
   std::vector<C> a(m.data.begin(), m.data.end());
   for (size_t i = 0; i < n; ++i) a[i * n + i] -= value;
@@ -95,12 +95,12 @@ inline void solve_shifted(const Matrix& m, C value, std::vector<C>& x, double ti
 }  // namespace eig_detail
 
 // w: the eigenvalues, v: the eigenvectors as columns, in any order and of any length.
-inline void eigen_decompose(const Matrix& a, ComplexVector& w, ComplexVector& v) {
+inline void eigen_decompose(const ComplexMatrix& a, ComplexVector& w, ComplexVector& v) {
   const auto n = static_cast<size_t>(a.rows);
   w = eig_detail::eigenvalues(a);
   v.assign(n * n, 0);
   double scale = 1e-300;
-  for (const double x : a.data) scale = std::max(scale, std::abs(x));
+  for (const auto& x : a.data) scale = std::max(scale, std::abs(x));
   for (size_t k = 0; k < n; ++k) {
     std::vector<eig_detail::C> x(n);
     for (size_t i = 0; i < n; ++i) x[i] = 1 + 0.1 * static_cast<double>((i * 7 + k * 3) % 5);

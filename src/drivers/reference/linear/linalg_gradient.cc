@@ -70,7 +70,9 @@ REFERENCE(eig_gradient) {
     return ComplexVector(first, first + static_cast<int64_t>(count));
   };
   for (int64_t at = 0; at < x.count(); ++at) {
-    const Matrix a = x.read(at);
+    const Matrix given = x.read(at);
+    ComplexMatrix a(given.rows, given.columns);
+    a.data.assign(given.data.begin(), given.data.end());
     require(a.finite(), "[eig_gradient] a matrix has elements that are not finite");
     ComplexVector w, v, inner(n * n);
     eigen_decompose(a, w, v);

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Distances of points on the CPU, in double. Euclidean and city distances go through tiles of b
+// that are transposed, so that a vector holds several points.
+#include "semantics/distance.h"
+
+#include "drivers/cpu/linear/matrix_batch.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+using Points = MatrixOf<double>;
+
+constexpr int64_t kTile = 64;
+
+// Row i of the distances, for the points [begin, end) of b, which stand in `tile` as columns.
+void tile_row(const double* point, int64_t axes, const std::vector<double>& tile, int64_t count,
+              double p, double* to) {
+  double sums[kTile] = {};
+  for (int64_t k = 0; k < axes; ++k) {
+    const double* others = tile.data() + k * kTile;
+    const double x = point[k];
+    if (p == 2)
+      for (int64_t j = 0; j < kTile; ++j) sums[j] += (x - others[j]) * (x - others[j]);
+    else
+      for (int64_t j = 0; j < kTile; ++j) sums[j] += std::abs(x - others[j]);
+  }
+  for (int64_t j = 0; j < count; ++j) to[j] = p == 2 ? std::sqrt(sums[j]) : sums[j];
+}
+
+double distance(const double* a, const double* b, int64_t axes, double p) {
+  Norm norm(p);
+  for (int64_t k = 0; k < axes; ++k) norm.add(std::abs(a[k] - b[k]));
+  return norm.value();
+}
+
+// All distances of a's points to b's, rows in parallel.
+void all_distances(const Points& a, const Points& b, double p, Points& y) {
+  const int64_t axes = a.columns;
+  y.resize(a.rows, b.rows);
+  const bool tiled = p == 2 || p == 1;
+  std::vector<double> tile(static_cast<size_t>(tiled ? axes * kTile : 0));
+  for (int64_t first = 0; first < b.rows; first += kTile) {
+    const int64_t count = std::min(kTile, b.rows - first);
+    for (int64_t j = 0; j < count && tiled; ++j)
+      for (int64_t k = 0; k < axes; ++k)
+        tile[static_cast<size_t>(k * kTile + j)] = b.at(first + j, k);
+    const double cost = static_cast<double>(axes + 1) * (tiled ? 20 : 1000);
+    parallel_for(0, a.rows, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const double* point = a.data.data() + i * axes;
+        double* to = &y.at(i, first);
+        if (tiled)
+          tile_row(point, axes, tile, count, p, to);
+        else
+          for (int64_t j = 0; j < count; ++j)
+            to[j] = distance(point, b.data.data() + (first + j) * axes, axes, p);
+      }
+    });
+  }
+}
+
+struct Tensors {
+  std::vector<MatrixBatch> in, out;
+  int64_t count = 1;
+
+  Tensors(const KernelRequest& request, const std::vector<size_t>& in_axes, size_t out_axes) {
+    const Shape batch = batch_of(request.out(), out_axes);
+    count = element_count(batch);
+    for (size_t i = 0; i < request.inputs.size(); ++i)
+      in.emplace_back(request.in(i), in_axes[i], batch);
+    out.emplace_back(request.out(), out_axes, batch);
+  }
+  Points read(const KernelArgs& args, size_t i, int64_t n) const {
+    Points points;
+    in[i].read(args.inputs[i], n, points);
+    return points;
+  }
+};
+
+KernelPtr make_cdist(const KernelRequest& request, std::string&) {
+  return make_kernel(
+      [tensors = Tensors(request, {2, 2}, 2), p = request.attrs.f("p")](const KernelArgs& args) {
+        for (int64_t n = 0; n < tensors.count; ++n) {
+          Points y;
+          all_distances(tensors.read(args, 0, n), tensors.read(args, 1, n), p, y);
+          tensors.out[0].write(args.outputs[0], n, y);
+        }
+      });
+}
+
+KernelPtr make_pdist(const KernelRequest& request, std::string&) {
+  return make_kernel(
+      [tensors = Tensors(request, {2}, 1), p = request.attrs.f("p")](const KernelArgs& args) {
+        const Points x = tensors.read(args, 0, 0);
+        Points all, y(1, tensors.out[0].columns());
+        all_distances(x, x, p, all);
+        int64_t pair = 0;
+        for (int64_t i = 0; i < x.rows; ++i)
+          for (int64_t j = i + 1; j < x.rows; ++j) y.at(0, pair++) = all.at(i, j);
+        tensors.out[0].write(args.outputs[0], 0, y);
+      });
+}
+
+// da[i] += the sum over j of dy(i, j) times the slope of the distance y(i, j).
+template <typename At>
+void all_slopes(const Points& a, const Points& b, double p, Points& da, At&& at) {
+  const double cost = static_cast<double>((a.columns + 1) * (b.rows + 1)) * 5;
+  parallel_for(0, a.rows, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t j = 0; j < b.rows; ++j) {
+        const auto [dy, y] = at(i, j);
+        for (int64_t k = 0; k < a.columns; ++k)
+          da.at(i, k) += dy * norm_slope(a.at(i, k) - b.at(j, k), y, p);
+      }
+  });
+}
+
+KernelPtr make_cdist_gradient(const KernelRequest& request, std::string&) {
+  return make_kernel([tensors = Tensors(request, {2, 2, 2, 2}, 2),
+                      p = request.attrs.f("p")](const KernelArgs& args) {
+    for (int64_t n = 0; n < tensors.count; ++n) {
+      const Points dy = tensors.read(args, 0, n), a = tensors.read(args, 1, n),
+                   b = tensors.read(args, 2, n), y = tensors.read(args, 3, n);
+      Points da(a.rows, a.columns);
+      all_slopes(a, b, p, da,
+                 [&](int64_t i, int64_t j) { return std::pair(dy.at(i, j), y.at(i, j)); });
+      tensors.out[0].write(args.outputs[0], n, da);
+    }
+  });
+}
+
+KernelPtr make_pdist_gradient(const KernelRequest& request, std::string&) {
+  return make_kernel(
+      [tensors = Tensors(request, {1, 2, 1}, 2), p = request.attrs.f("p")](const KernelArgs& args) {
+        const Points dy = tensors.read(args, 0, 0), x = tensors.read(args, 1, 0),
+                     y = tensors.read(args, 2, 0);
+        Points dx(x.rows, x.columns);
+        all_slopes(x, x, p, dx, [&](int64_t i, int64_t j) {
+          if (i == j) return std::pair(0.0, 0.0);
+          const int64_t low = std::min(i, j), high = std::max(i, j);
+          const int64_t pair = low * (2 * x.rows - low - 1) / 2 + high - low - 1;
+          return std::pair(dy.at(0, pair), y.at(0, pair));
+        });
+        tensors.out[0].write(args.outputs[0], 0, dx);
+      });
+}
+
+const KernelRegistrar kCdist("cpu", "cdist", "tiles", 10, make_cdist);
+const KernelRegistrar kCdistGradient("cpu", "cdist_gradient", "plain", 10, make_cdist_gradient);
+const KernelRegistrar kPdist("cpu", "pdist", "tiles", 10, make_pdist);
+const KernelRegistrar kPdistGradient("cpu", "pdist_gradient", "plain", 10, make_pdist_gradient);
+
+}  // namespace
+
+}  // namespace anymps::cpu

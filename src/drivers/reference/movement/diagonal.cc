@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Diagonals of matrices.
+#include "drivers/reference/move.h"
+
+namespace anymps {
+
+REFERENCE(diagonal) {
+  const View &x = args.in[0], &y = args.out[0];
+  const auto rows =
+      static_cast<size_t>(normalize_axis(args.attrs.i("axis1"), x.rank(), "diagonal"));
+  const auto columns =
+      static_cast<size_t>(normalize_axis(args.attrs.i("axis2"), x.rank(), "diagonal"));
+  const int64_t offset = args.attrs.i("offset");
+  move_elements(x, y, [&](const Shape& index) {
+    Shape source(x.shape().size(), 0);
+    size_t next = 0;
+    for (size_t i = 0; i < source.size(); ++i)
+      if (i != rows && i != columns) source[i] = index[next++];
+    source[rows] = index[next] - std::min<int64_t>(offset, 0);
+    source[columns] = index[next] + std::max<int64_t>(offset, 0);
+    return source;
+  });
+}
+
+}  // namespace anymps
