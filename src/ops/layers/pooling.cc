@@ -162,6 +162,7 @@ OP(avg_pool)
     .output("y")
     .with(pooling_window)
     .attr("count_include_pad", false, "padding counts as zeros")
+    .attr("divisor_override", 0, "what sums are divided by instead of their count; 0: the count")
     .facts(kStaysHalf)
     .layout(LayoutRule::kLayout)
     .infer(infer_pool)
@@ -174,6 +175,9 @@ OP(avg_pool)
     .sample({"2d pads counted",
              {{1, 4, 9, 9}},
              {{"kernel", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}, {"count_include_pad", true}}})
+    .sample({"2d divisor of its own",
+             {{1, 2, 6, 7}},
+             {{"kernel", Ints{3, 2}}, {"pads", Ints{1, 1, 1, 0}}, {"divisor_override", 5}}})
     .sample({"2d asymmetric pads",
              {{1, 2, 6, 6}},
              {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{0, 1, 1, 2}}}})

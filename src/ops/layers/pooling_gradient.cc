@@ -114,6 +114,7 @@ OP(avg_pool_gradient)
     .output("dx")
     .with(pooling_window)
     .attr("count_include_pad", false)
+    .attr("divisor_override", 0, "as in avg_pool")
     .infer(infer_pool_gradient)
     .with(gradient_samples);
 
@@ -162,6 +163,13 @@ OP(max_unpool)
              {{1, 2, 1, 2}, {1, 2, 1, 2}, {4}},
              {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"reduce", "add"}},
              {{1, {3, 3, 17, -1}}, {2, {1, 2, 3, 5}}}})
+    .sample({"2d in planes",
+             {{2, 2, 1, 2}, {2, 2, 1, 2}},
+             {{"kernel", Ints{1, 1}},
+              {"shape", Ints{2, 2, 2, 3}},
+              {"reduce", "add"},
+              {"indices", "global_2d"}},
+             {{1, {0, 5, 3, 3, 1, -1, 2, 4}}}})
     .sample({"2d local",
              {{1, 1, 2, 2}, {1, 1, 2, 2}},
              {{"kernel", Ints{2, 2}},

@@ -94,5 +94,43 @@ TEST(CpuTileGradient, Repeats) {
     expect_as_reference("tile_gradient", {random_f32({8, 42, 70})}, {{"repeats", repeats}}, 1e-5);
 }
 
+// Data of the same memory as the result: only what is reached changes.
+TEST(CpuScatter, InPlace) {
+  const TestTensor data = TestTensor(DType::kF32, {20, 64}).fill(2);
+  const TestTensor rows = TestTensor(DType::kF32, {5, 64}).fill(1);
+  const TestTensor columns = TestTensor(DType::kF32, {20, 3}).fill(1);
+  struct Case {
+    const char* op;
+    TestTensor updates, indices;
+    NamedAttrs attrs;
+  };
+  const std::vector<Case> cases = {
+      {"scatter", rows, indices({5}, {3, 19, 3, 0, -2}), {{"mode", "add"}}},
+      {"scatter", columns, indices({3}, {3, 60, 3}), {{"mode", "mean"}, {"axis", 1}}},
+      {"scatter_nd", rows, indices({5, 1}, {3, 19, 3, 0, -2}), {{"mode", "set"}}},
+      {"scatter_along_axis", rows, TestTensor(DType::kI32, {5, 64}).fill(4, 0, 19),
+       {{"mode", "max"}, {"include_self", false}}},
+  };
+  for (const Case& test : cases) {
+    TestInputs inputs = {test.updates, test.indices, data};
+    const TestTensor expected = run_reference(test.op, inputs, test.attrs);
+    const Prepared prepared = prepare_cpu(test.op, inputs, test.attrs);
+    ASSERT_TRUE(prepared.kernel->in_place(2)) << test.op;
+    std::vector<void*> in = {inputs[0]->ptr(), inputs[1]->ptr(), inputs[2]->ptr()};
+    std::vector<int64_t> scratch(prepared.kernel->scratch_bytes() / 8 + 1);
+    prepared.kernel->run({in.data(), &in[2], scratch.data(), nullptr});
+    EXPECT_TRUE(same(*inputs[2], expected, 1e-6)) << test.op;
+    // A bad index is found before anything is written.
+    inputs[2] = data;
+    Shape second(inputs[1]->shape().size(), 0);
+    second[0] = 1;
+    inputs[1]->put(second, 77);
+    in[1] = inputs[1]->ptr(), in[2] = inputs[2]->ptr();
+    EXPECT_NE(error_of([&] { prepared.kernel->run({in.data(), &in[2], scratch.data(), nullptr}); }),
+              "");
+    EXPECT_TRUE(same(*inputs[2], data)) << test.op;
+  }
+}
+
 }  // namespace
 }  // namespace anymps::testing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What oneDNN does not pool: maxima with their places, norms, and the gradients of all pools.
-// Planes, which are an image's channels, run in parallel; missing spatial axes get extent 1.
+// What oneDNN does not pool: maxima with their places, norms, f64, averages with a divisor of their
+// own, and the gradients of all pools. Planes, which are an image's channels, run in parallel;
+// missing spatial axes get extent 1.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -83,7 +84,7 @@ struct Planes {
 
 bool check(const KernelRequest& request, std::string& why) {
   if (!dense(request, why)) return false;
-  if (request.in(0).dtype != DType::kF32)
+  if (request.in(0).dtype != DType::kF32 && request.in(0).dtype != DType::kF64)
     return refuse<bool>(why, fmt::format("dtype {}", name(request.in(0).dtype)));
   if (request.attrs.s("layout") != "channels_first") return refuse<bool>(why, "channels come last");
   if (request.in(0).rank() > 5)
@@ -100,18 +101,18 @@ void for_each_plane(const Planes& p, Fn&& fn) {
   });
 }
 
-KernelPtr make_max(const KernelRequest& request, std::string& why) {
-  if (is_half(request.in(0).dtype)) return widened(request, make_max, why);
-  if (!check(request, why)) return nullptr;
-  if (request.attrs.s("indices") != "tensor") return refuse(why, "places in other terms");
-  return make_kernel([p = Planes(request.attrs, request.in(0).shape, request.out().shape),
+template <typename T>
+KernelPtr make_max_typed(const KernelRequest& request) {
+  const bool own = request.attrs.s("indices") != "tensor";  // places within the plane
+  return make_kernel([p = Planes(request.attrs, request.in(0).shape, request.out().shape), own,
                       places = request.outputs.size() > 1](const KernelArgs& args) {
     for_each_plane(p, [&](int64_t plane) {
-      const float* x = static_cast<const float*>(args.inputs[0]) + plane * p.x_size;
-      float* y = static_cast<float*>(args.outputs[0]) + plane * p.y_size;
+      const T* x = static_cast<const T*>(args.inputs[0]) + plane * p.x_size;
+      T* y = static_cast<T*>(args.outputs[0]) + plane * p.y_size;
       int64_t* to = places ? static_cast<int64_t*>(args.outputs[1]) + plane * p.y_size : nullptr;
+      const int64_t first = own ? 0 : plane * p.x_size;
       p.for_each_window([&](int64_t at, const Triple&, auto& visit) {
-        float best = -std::numeric_limits<float>::infinity();
+        T best = -std::numeric_limits<T>::infinity();
         int64_t found = -1;
         visit([&](int64_t from) {
           if (found >= 0 && (best != best || !(x[from] > best || x[from] != x[from]))) return;
@@ -119,7 +120,45 @@ KernelPtr make_max(const KernelRequest& request, std::string& why) {
           found = from;
         });
         y[at] = best;
-        if (to) to[at] = found < 0 ? -1 : plane * p.x_size + found;
+        if (to) to[at] = found < 0 ? -1 : first + found;
+      });
+    });
+  });
+}
+
+template <typename T>
+KernelPtr make_average_typed(const KernelRequest& request) {
+  return make_kernel([p = Planes(request.attrs, request.in(0).shape, request.out().shape),
+                      padding = request.attrs.b("count_include_pad"),
+                      own = static_cast<double>(request.attrs.i("divisor_override"))](
+                         const KernelArgs& args) {
+    for_each_plane(p, [&](int64_t plane) {
+      const T* x = static_cast<const T*>(args.inputs[0]) + plane * p.x_size;
+      T* y = static_cast<T*>(args.outputs[0]) + plane * p.y_size;
+      p.for_each_window([&](int64_t at, const Triple& index, auto& visit) {
+        double sum = 0;
+        visit([&](int64_t from) { sum += double{x[from]}; });
+        const double divisor = own != 0 ? own : p.divisor(index, padding);
+        y[at] = static_cast<T>(divisor == 0 ? 0 : sum / divisor);
+      });
+    });
+  });
+}
+
+template <typename T>
+KernelPtr make_norm_typed(const KernelRequest& request) {
+  return make_kernel([p = Planes(request.attrs, request.in(0).shape, request.out().shape),
+                      power = static_cast<double>(request.attrs.i("p"))](const KernelArgs& args) {
+    for_each_plane(p, [&](int64_t plane) {
+      const T* x = static_cast<const T*>(args.inputs[0]) + plane * p.x_size;
+      T* y = static_cast<T*>(args.outputs[0]) + plane * p.y_size;
+      p.for_each_window([&](int64_t at, const Triple&, auto& visit) {
+        double sum = 0;
+        if (power == 2)
+          visit([&](int64_t from) { sum += double{x[from]} * double{x[from]}; });
+        else
+          visit([&](int64_t from) { sum += std::pow(std::abs(double{x[from]}), power); });
+        y[at] = static_cast<T>(power == 2 ? std::sqrt(sum) : std::pow(sum, 1 / power));
       });
     });
   });
@@ -128,23 +167,25 @@ KernelPtr make_max(const KernelRequest& request, std::string& why) {
 enum class Kind { kMax, kAverage, kNorm };
 
 // dx, from the gradient (input 0) and x (input 1).
-KernelPtr make_gradient(const KernelRequest& request, std::string& why, Kind kind) {
-  if (!check(request, why)) return nullptr;
+template <typename T, Kind kind>
+KernelPtr make_gradient_typed(const KernelRequest& request) {
   const double power = kind == Kind::kNorm ? static_cast<double>(request.attrs.i("p")) : 0;
   const bool padding = kind == Kind::kAverage && request.attrs.b("count_include_pad");
+  const double own =
+      kind == Kind::kAverage ? static_cast<double>(request.attrs.i("divisor_override")) : 0;
   return make_kernel([=, p = Planes(request.attrs, request.in(1).shape, request.in(0).shape)](
                          const KernelArgs& args) {
     for_each_plane(p, [&](int64_t plane) {
-      const float* g = static_cast<const float*>(args.inputs[0]) + plane * p.y_size;
-      const float* x = static_cast<const float*>(args.inputs[1]) + plane * p.x_size;
-      float* dx = static_cast<float*>(args.outputs[0]) + plane * p.x_size;
-      std::fill_n(dx, p.x_size, 0.0f);
+      const T* g = static_cast<const T*>(args.inputs[0]) + plane * p.y_size;
+      const T* x = static_cast<const T*>(args.inputs[1]) + plane * p.x_size;
+      T* dx = static_cast<T*>(args.outputs[0]) + plane * p.x_size;
+      std::fill_n(dx, p.x_size, T{0});
       p.for_each_window([&](int64_t at, const Triple& index, auto& visit) {
-        if (kind == Kind::kAverage) {
-          const auto share = static_cast<float>(double{g[at]} / p.divisor(index, padding));
+        if constexpr (kind == Kind::kAverage) {
+          const double divisor = own != 0 ? own : p.divisor(index, padding);
+          const auto share = static_cast<T>(double{g[at]} / divisor);
           return visit([&](int64_t from) { dx[from] += share; });
-        }
-        if (kind == Kind::kMax) {
+        } else if constexpr (kind == Kind::kMax) {
           int64_t found = -1;
           visit([&](int64_t from) {
             if (found >= 0 && (x[found] != x[found] || !(x[from] > x[found] || x[from] != x[from])))
@@ -152,61 +193,52 @@ KernelPtr make_gradient(const KernelRequest& request, std::string& why, Kind kin
             found = from;
           });
           if (found >= 0) dx[found] += g[at];
-          return;
-        }
-        double sum = 0;
-        visit([&](int64_t from) { sum += std::pow(std::abs(double{x[from]}), power); });
-        const double norm = std::pow(sum, 1 / power);
-        if (norm == 0) return;
-        visit([&](int64_t from) {
-          const double value = x[from];
-          dx[from] += static_cast<float>(
-              g[at] * std::copysign(std::pow(std::abs(value) / norm, power - 1), value));
-        });
-      });
-    });
-  });
-}
-
-KernelPtr make_max_gradient(const KernelRequest& request, std::string& why) {
-  if (is_half(request.in(0).dtype)) return widened(request, make_max_gradient, why);
-  return make_gradient(request, why, Kind::kMax);
-}
-KernelPtr make_average_gradient(const KernelRequest& request, std::string& why) {
-  if (is_half(request.in(0).dtype)) return widened(request, make_average_gradient, why);
-  return make_gradient(request, why, Kind::kAverage);
-}
-KernelPtr make_norm_gradient(const KernelRequest& request, std::string& why) {
-  if (is_half(request.in(0).dtype)) return widened(request, make_norm_gradient, why);
-  return make_gradient(request, why, Kind::kNorm);
-}
-
-KernelPtr make_norm(const KernelRequest& request, std::string& why) {
-  if (is_half(request.in(0).dtype)) return widened(request, make_norm, why);
-  if (!check(request, why)) return nullptr;
-  return make_kernel([p = Planes(request.attrs, request.in(0).shape, request.out().shape),
-                      power = static_cast<double>(request.attrs.i("p"))](const KernelArgs& args) {
-    for_each_plane(p, [&](int64_t plane) {
-      const float* x = static_cast<const float*>(args.inputs[0]) + plane * p.x_size;
-      float* y = static_cast<float*>(args.outputs[0]) + plane * p.y_size;
-      p.for_each_window([&](int64_t at, const Triple&, auto& visit) {
-        double sum = 0;
-        if (power == 2)
-          visit([&](int64_t from) { sum += double{x[from]} * double{x[from]}; });
-        else
+        } else {
+          double sum = 0;
           visit([&](int64_t from) { sum += std::pow(std::abs(double{x[from]}), power); });
-        y[at] = static_cast<float>(power == 2 ? std::sqrt(sum) : std::pow(sum, 1 / power));
+          const double norm = std::pow(sum, 1 / power);
+          if (norm == 0) return;
+          visit([&](int64_t from) {
+            const double value = x[from];
+            dx[from] += static_cast<T>(
+                g[at] * std::copysign(std::pow(std::abs(value) / norm, power - 1), value));
+          });
+        }
       });
     });
   });
+}
+
+// f32 and f64 as they are, halves through f32.
+template <KernelPtr (*make_f32)(const KernelRequest&), KernelPtr (*make_f64)(const KernelRequest&)>
+KernelPtr make_plain(const KernelRequest& request, std::string& why) {
+  if (is_half(request.in(0).dtype)) return widened(request, make_plain<make_f32, make_f64>, why);
+  if (!check(request, why)) return nullptr;
+  return request.in(0).dtype == DType::kF64 ? make_f64(request) : make_f32(request);
+}
+template <Kind kind>
+constexpr auto make_gradient =
+    make_plain<make_gradient_typed<float, kind>, make_gradient_typed<double, kind>>;
+
+KernelPtr make_max(const KernelRequest& request, std::string& why) {
+  const std::string& places = request.attrs.s("indices");
+  if (request.outputs.size() > 1 && places != "tensor" &&
+      places != fmt::format("global_{}d", request.in(0).rank() - 2))
+    return refuse(why, "places in other terms");
+  return make_plain<make_max_typed<float>, make_max_typed<double>>(request, why);
 }
 
 const KernelRegistrar kMax("cpu", "max_pool", "plain", 20, make_max);
-const KernelRegistrar kNorm("cpu", "lp_pool", "plain", 20, make_norm);
-const KernelRegistrar kMaxGradient("cpu", "max_pool_gradient", "plain", 10, make_max_gradient);
+const KernelRegistrar kAverage("cpu", "avg_pool", "plain", 20,
+                               make_plain<make_average_typed<float>, make_average_typed<double>>);
+const KernelRegistrar kNorm("cpu", "lp_pool", "plain", 20,
+                            make_plain<make_norm_typed<float>, make_norm_typed<double>>);
+const KernelRegistrar kMaxGradient("cpu", "max_pool_gradient", "plain", 10,
+                                   make_gradient<Kind::kMax>);
 const KernelRegistrar kAverageGradient("cpu", "avg_pool_gradient", "plain", 10,
-                                       make_average_gradient);
-const KernelRegistrar kNormGradient("cpu", "lp_pool_gradient", "plain", 10, make_norm_gradient);
+                                       make_gradient<Kind::kAverage>);
+const KernelRegistrar kNormGradient("cpu", "lp_pool_gradient", "plain", 10,
+                                    make_gradient<Kind::kNorm>);
 
 }  // namespace
 

@@ -2,8 +2,7 @@
 // gather, gather_nd and gather_along_axis: runs of elements copied from where indices say.
 #include <cstring>
 
-#include "drivers/cpu/common/loops.h"
-#include "drivers/cpu/threads.h"
+#include "drivers/cpu/common/rows.h"
 #include "drivers/kernel.h"
 
 namespace anymps::cpu {
@@ -17,7 +16,7 @@ class Gather final : public Kernel {
     int64_t axis = 0, extent = 0, stride = 0;
   };
 
-  Loops loops_;  // operands y, x (without the picked axes), indices; one step per run
+  Rows rows_;  // operands y, x (without the picked axes), indices; one step per run
   std::vector<Component> components_;
   int64_t component_step_ = 0;  // between the components of an index, in elements
   int64_t run_ = 1;             // elements copied at once
@@ -57,19 +56,24 @@ class Gather final : public Kernel {
     const auto* indices = static_cast<const Index*>(args.inputs[1]);
     const auto* x = static_cast<const char*>(args.inputs[0]);
     auto* y = static_cast<char*>(args.outputs[0]);
-    const int64_t size = element_;
-    parallel_for(
-        0, loops_.count(), 5 + 0.1 * static_cast<double>(bytes), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const Index* index = indices + loops_.offset(2, i);
-            int64_t from = loops_.offset(1, i);
-            for (const Component& component : components_) {
-              from += place(*index, component) * component.stride;
-              index += component_step_;
-            }
-            std::memcpy(y + loops_.offset(0, i) * size, x + from * size, kBytes ? kBytes : bytes);
+    const int64_t size = element_, length = rows_.length;
+    const auto& steps = rows_.steps;
+    const double ns = 2 + 0.1 * static_cast<double>(bytes);
+    parallel_for(0, rows_.count() * length, ns, [&](int64_t begin, int64_t end) {
+      while (begin < end) {
+        const Offsets at = rows_.at(begin / length);
+        const int64_t last = std::min(length, begin % length + end - begin);
+        for (int64_t k = begin % length; k < last; ++k, ++begin) {
+          const Index* index = indices + at[2] + k * steps[2];
+          int64_t from = at[1] + k * steps[1];
+          for (const Component& component : components_) {
+            from += place(*index, component) * component.stride;
+            index += component_step_;
           }
-        });
+          std::memcpy(y + (at[0] + k * steps[0]) * size, x + from * size, kBytes ? kBytes : bytes);
+        }
+      }
+    });
   }
 
   int64_t place(int64_t index, const Component& component) const {
@@ -117,7 +121,7 @@ KernelPtr make_gather(const KernelRequest& request, std::string& why) {
     index.push_back(i < batch ? indices.strides[i] : pick ? indices.strides[batch + i - axis] : 0);
   }
   for (size_t i = axis + 1; i < x.shape.size(); ++i) kernel->run_ *= x.shape[i];
-  kernel->loops_ = merge_loops(shape, {to, from, index});
+  kernel->rows_ = Rows(merge_loops(shape, {to, from, index}));
   kernel->components_ = {{static_cast<int64_t>(axis), x.shape[axis], x.strides[axis]}};
   return kernel;
 }
@@ -139,7 +143,7 @@ KernelPtr make_gather_nd(const KernelRequest& request, std::string& why) {
     index.push_back(indices.strides[i]);
   }
   for (size_t i = batch + depth; i < x.shape.size(); ++i) kernel->run_ *= x.shape[i];
-  kernel->loops_ = merge_loops(shape, {to, from, index});
+  kernel->rows_ = Rows(merge_loops(shape, {to, from, index}));
   for (size_t i = batch; i < batch + depth; ++i)
     kernel->components_.push_back({static_cast<int64_t>(i), x.shape[i], x.strides[i]});
   kernel->component_step_ = indices.strides[tuples];
@@ -152,7 +156,7 @@ KernelPtr make_gather_along_axis(const KernelRequest& request, std::string&) {
   auto kernel = start(request);
   Strides from = x.strides;
   from[axis] = 0;
-  kernel->loops_ = merge_loops(y.shape, {y.strides, from, indices.strides});
+  kernel->rows_ = Rows(merge_loops(y.shape, {y.strides, from, indices.strides}));
   kernel->components_ = {{static_cast<int64_t>(axis), x.shape[axis], x.strides[axis]}};
   return kernel;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// unique on the CPU: sorted pairs of an element and its place.
+// unique on the CPU: sorted pairs of an element and its place; and unique_consecutive.
 #include <algorithm>
 #include <cstring>
 
@@ -23,11 +23,14 @@ KernelPtr make_unique(const KernelRequest& request, std::string& why) {
     for (int64_t i = 0; i < x.rank(); ++i)
       if (i != axis) (i < axis ? outer : run) *= x.shape[i];
   }
-  const bool numbers = axis < 0 && contains(kAny, x.dtype), sorted = request.attrs.b("sorted");
+  const bool changes = request.op->name == "unique_consecutive";
+  const bool numbers = axis < 0 && contains(kAny, x.dtype);
+  const bool sorted = !changes && request.attrs.b("sorted");
   const int64_t room = request.out().shape[std::max<int64_t>(axis, 0)];
   return make_kernel([=, outputs = request.outputs.size()](const KernelArgs& args) {
-    const Distinct distinct = numbers ? find_distinct_numbers(x, args.inputs[0], sorted)
-                                      : find_distinct(x, args.inputs[0], axis, sorted);
+    const Distinct distinct = changes   ? find_changes(x, args.inputs[0], axis)
+                              : numbers ? find_distinct_numbers(x, args.inputs[0], sorted)
+                                        : find_distinct(x, args.inputs[0], axis, sorted);
     const auto count = std::ssize(distinct.first);
     require(count == room, "[unique] there are {} distinct ones, the output has room for {}", count,
             room);
@@ -46,6 +49,7 @@ KernelPtr make_unique(const KernelRequest& request, std::string& why) {
   });
 }
 
+const KernelRegistrar kConsecutive("cpu", "unique_consecutive", "pairs", 10, make_unique);
 const KernelRegistrar kUnique("cpu", "unique", "pairs", 10, make_unique);
 
 }  // namespace
