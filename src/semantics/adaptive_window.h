@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of pooling whose number is given instead of their size: equal parts of an axis, or windows
-// of one size at random distances.
+// Windows of pooling whose number is given instead of their size: equal parts of an axis, or
+// windows of one size at random distances.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum over all ways in which a sequence of frames can spell labels, with blanks between them and
-// repeats: the forward and backward variables of connectionist temporal classification, in
+// The sum over all ways in which a sequence of frames can spell labels, with blanks between them
+// and repeats: the forward and backward variables of connectionist temporal classification, in
 // logarithms. The reference and the CPU driver share it; tests have numbers from elsewhere.
 #pragma once
 

@@ -21,8 +21,9 @@ struct Detector {
   const float* boxes = nullptr;   // [images, count, 4], dense
   const float* scores = nullptr;  // [images, classes, count], dense
   int64_t images = 0, classes = 0, count = 0;
-  int64_t background = -1;               // a label that is passed over
-  int64_t most_before = -1, most = -1;  // of a class before boxes are compared, and of an image after
+  int64_t background = -1;  // a label that is passed over
+  int64_t most_before = -1,
+          most = -1;  // of a class before boxes are compared, and of an image after
   float score_threshold = 0;
   bool normalized = true;
 
@@ -96,9 +97,9 @@ struct Detector {
           overlaps[k] = iou(own + order[i] * 4, own + order[k] * 4);
           highest[i] = std::max(highest[i], overlaps[k]);
           const float other = highest[k];
-          const float factor =
-              gaussian ? std::exp((other * other - overlaps[k] * overlaps[k]) * sigma)
-                       : (1 - overlaps[k]) / (1 - other);
+          const float factor = gaussian
+                                   ? std::exp((other * other - overlaps[k] * overlaps[k]) * sigma)
+                                   : (1 - overlaps[k]) / (1 - other);
           lowest = std::min(lowest, factor);
         }
         const float score = lowest * score_of(image, label, order[i]);
@@ -151,8 +152,8 @@ struct YoloRule {
     const auto ratio = static_cast<float>(downsample);
     const float x = (static_cast<float>(cell.column) + sigmoid(raw[0]) * scale + bias) *
                     cell.image_width / columns;
-    const float y = (static_cast<float>(cell.row) + sigmoid(raw[1]) * scale + bias) *
-                    cell.image_height / rows;
+    const float y =
+        (static_cast<float>(cell.row) + sigmoid(raw[1]) * scale + bias) * cell.image_height / rows;
     const float w = std::exp(raw[2]) * cell.anchor_width * cell.image_width / (ratio * columns);
     const float h = std::exp(raw[3]) * cell.anchor_height * cell.image_height / (ratio * rows);
     to[0] = x - w / 2, to[1] = y - h / 2, to[2] = x + w / 2, to[3] = y + h / 2;

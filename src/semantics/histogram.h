@@ -12,7 +12,8 @@ class Bins {
  public:
   // Rising edges.
   explicit Bins(std::vector<double> edges) : edges_(std::move(edges)) {}
-  // `count` equal parts of [low, high]; a range without extent is widened by `margin` on both sides.
+  // `count` equal parts of [low, high]; a range without extent is widened by `margin` on both
+  // sides.
   Bins(int64_t count, double low, double high, double margin) : even_(true) {
     if (low == high) low -= margin, high += margin;
     const auto parts = static_cast<double>(count);
@@ -28,13 +29,14 @@ class Bins {
   int64_t find(double x) const {
     if (count() < 1 || !(x >= edges_.front() && x <= edges_.back())) return -1;
     if (x == edges_.back()) return count() - 1;
-    if (!even_)
-      return std::upper_bound(edges_.begin(), edges_.end(), x) - edges_.begin() - 1;
-    int64_t bin = std::clamp<int64_t>(static_cast<int64_t>((x - edges_.front()) * scale_), 0,
-                                      count() - 1);
+    if (!even_) return std::upper_bound(edges_.begin(), edges_.end(), x) - edges_.begin() - 1;
+    int64_t bin =
+        std::clamp<int64_t>(static_cast<int64_t>((x - edges_.front()) * scale_), 0, count() - 1);
     // The product is rounded: the edges decide.
-    if (x < edges_[static_cast<size_t>(bin)]) --bin;
-    else if (bin + 1 < count() && x >= edges_[static_cast<size_t>(bin) + 1]) ++bin;
+    if (x < edges_[static_cast<size_t>(bin)])
+      --bin;
+    else if (bin + 1 < count() && x >= edges_[static_cast<size_t>(bin) + 1])
+      ++bin;
     return bin;
   }
 

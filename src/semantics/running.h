@@ -17,7 +17,8 @@ inline double log_of_sum(double a, double b) {
   return std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
 }
 
-// Whether `next` takes the place of the extremum so far: the last of equals does, and so does a NaN.
+// Whether `next` takes the place of the extremum so far: the last of equals does, and so does a
+// NaN.
 template <bool maximum, typename W>
 bool is_new_extremum(W next, W so_far) {
   if (scalar::is_nan_value(next)) return true;

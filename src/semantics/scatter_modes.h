@@ -42,7 +42,8 @@ T scatter_start(ScatterMode mode) {
 template <typename T>
 T scatter_mean(T sum, int64_t count) {
   if constexpr (std::is_integral_v<T>) {
-    const auto divisor = static_cast<std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>(count);
+    const auto divisor =
+        static_cast<std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>(count);
     auto quotient = sum / divisor;
     if (std::is_signed_v<T> && sum % divisor != 0 && sum < 0) --quotient;
     return static_cast<T>(quotient);

@@ -104,7 +104,9 @@ OP(fractional_max_pool)
         "decide for each plane. The second output, if asked for, is the element's place within its "
         "plane, the first of equals, the last of NaNs. The samples of two axes are those of the "
         "width and the height, of others in the order of the axes.")
-    .formula("y[p] = max(x[start(p) .. start(p) + kernel]), start(p) = floor((p + u) * a) - floor(u * a)")
+    .formula(
+        "y[p] = max(x[start(p) .. start(p) + kernel]), start(p) = floor((p + u) * a) - floor(u * "
+        "a)")
     .input("x", kFloat, "T", "[N, C, spatial…]")
     .input("samples", kFloat, "T", "[N, C, spatial axes], in [0, 1)")
     .output("y")
@@ -165,10 +167,9 @@ void pool_back(GradientContext& ctx) {
     ctx.refuse("only of channels_first: places are counted within planes");
   std::vector<Term> inputs;
   for (size_t i = 0; i < ctx.input_count(); ++i) inputs.push_back(ctx.x(i));
-  const Term places =
-      ctx.output_count() > 1
-          ? ctx.y(1)
-          : ctx.add_all(ctx.op().name.c_str(), inputs, ctx.attrs().named(), 2)[1];
+  const Term places = ctx.output_count() > 1
+                          ? ctx.y(1)
+                          : ctx.add_all(ctx.op().name.c_str(), inputs, ctx.attrs().named(), 2)[1];
   const size_t spatial = ctx.attrs().ints("output_size").size();
   ctx.set(0, ctx.add("max_unpool", {ctx.dy(), places, ctx.shape_of(ctx.x())},
                      {{"kernel", Ints(spatial, 1)},

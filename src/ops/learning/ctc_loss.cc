@@ -24,7 +24,8 @@ void check_ctc(InferContext& ctx, size_t first) {
 
 OpWriter& ctc_inputs(OpWriter& op) {
   return op.input("log_probs", kFloat, "T", "[frames, sequences, classes], logarithms")
-      .input("targets", kIndex, "I", "[sequences, labels], or the labels of all one after the other")
+      .input("targets", kIndex, "I",
+             "[sequences, labels], or the labels of all one after the other")
       .input("input_lengths", kIndex, "L", "[sequences]: how many frames count")
       .input("target_lengths", kIndex, "L", "[sequences]: how many labels")
       .attr("blank", 0, "the class that stands for no label")
@@ -47,12 +48,18 @@ OP(ctc_loss)
     })
     .domain("log_probs", -3, -0.1)
     .tolerance({.f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2, .f64 = 1e-10})
-    .sample({"padded", {{6, 2, 4}, {2, 3}, {2}, {2}}, {},
+    .sample({"padded",
+             {{6, 2, 4}, {2, 3}, {2}, {2}},
+             {},
              {{1, {1, 2, 2, 3, 1, 0}}, {2, {6, 4}}, {3, {3, 2}}}})
-    .sample({"joined", {{6, 2, 4}, {5}, {2}, {2}}, {{"blank", 3}},
+    .sample({"joined",
+             {{6, 2, 4}, {5}, {2}, {2}},
+             {{"blank", 3}},
              {{1, {1, 2, 2, 0, 1}}, {2, {6, 5}}, {3, {3, 2}}}})
     .sample({"no labels", {{3, 1, 3}, {1, 0}, {1}, {1}}, {}, {{1, {}}, {2, {2}}, {3, {0}}}})
-    .sample({"too long", {{2, 2, 3}, {2, 3}, {2}, {2}}, {{"zero_infinity", true}},
+    .sample({"too long",
+             {{2, 2, 3}, {2, 3}, {2}, {2}},
+             {{"zero_infinity", true}},
              {{1, {1, 2, 1, 1, 2, 0}}, {2, {2, 2}}, {3, {3, 1}}}})
     .sample({"empty", {{3, 0, 3}, {0, 2}, {0}, {0}}, {}, {{1, {}}, {2, {}}, {3, {}}}});
 
@@ -73,11 +80,17 @@ OP(ctc_loss_gradient)
     })
     .domain("log_probs", -3, -0.1)
     .tolerance({.f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2, .f64 = 1e-10})
-    .sample({"padded", {{2}, {6, 2, 4}, {2, 3}, {2}, {2}}, {},
+    .sample({"padded",
+             {{2}, {6, 2, 4}, {2, 3}, {2}, {2}},
+             {},
              {{2, {1, 2, 2, 3, 1, 0}}, {3, {6, 4}}, {4, {3, 2}}}})
-    .sample({"softmax", {{2}, {6, 2, 4}, {5}, {2}, {2}}, {{"blank", 3}, {"through_softmax", true}},
+    .sample({"softmax",
+             {{2}, {6, 2, 4}, {5}, {2}, {2}},
+             {{"blank", 3}, {"through_softmax", true}},
              {{2, {1, 2, 2, 0, 1}}, {3, {6, 5}}, {4, {3, 2}}}})
-    .sample({"too long", {{2}, {2, 2, 3}, {2, 3}, {2}, {2}}, {{"zero_infinity", true}},
+    .sample({"too long",
+             {{2}, {2, 2, 3}, {2, 3}, {2}, {2}},
+             {{"zero_infinity", true}},
              {{2, {1, 2, 1, 1, 2, 0}}, {3, {2, 2}}, {4, {3, 1}}}});
 
 GRADIENT(ctc_loss) {

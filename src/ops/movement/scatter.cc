@@ -12,8 +12,7 @@ namespace anymps {
 
 namespace {
 
-const std::vector<std::string> kModes = {"set", "add", "sub", "mul",
-                                         "div", "min", "max", "mean"};
+const std::vector<std::string> kModes = {"set", "add", "sub", "mul", "div", "min", "max", "mean"};
 
 // The result's shape: data's, or the attribute's.
 Dims target_shape(InferContext& ctx) {
@@ -192,7 +191,9 @@ SCATTER(scatter_along_axis,
              {{3, 3}, {3, 3}, {2, 4}},
              {{"mode", "mean"}, {"include_self", false}},
              {{1, {1, 1, 0, 0, 0, -1, 1, 1, 0}}}})
-    .sample({"mean", {{2, 3}, {2, 3}, {2, 2}}, {{"axis", 1}, {"mode", "mean"}},
+    .sample({"mean",
+             {{2, 3}, {2, 3}, {2, 2}},
+             {{"axis", 1}, {"mode", "mean"}},
              {{1, {1, 1, 1, 0, 0, -1}}}})
     .sample({"zeros",
              {{2, 1}, {2, 1}},
@@ -273,9 +274,7 @@ void product_back(GradientContext& ctx, Places places) {
   const Term updates = ctx.x(), dy = ctx.dy();
   const Term data = ctx.has(2) ? ctx.x(2) : ctx.fill_like(ctx.y(), 0);
   const auto filled = [](const Term& x) { return where(x == 0.0, 1, x); };
-  const auto zeros = [](const Term& x) {
-    return (x == 0.0).op("cast", {{"dtype", x.dtype()}});
-  };
+  const auto zeros = [](const Term& x) { return (x == 0.0).op("cast", {{"dtype", x.dtype()}}); };
   const bool self = ctx.attrs().b("include_self");
   const Term product =
       places.write(filled(updates), self ? filled(data) : ctx.fill_like(data, 1), "mul");

@@ -28,27 +28,29 @@ void infer_pick(InferContext& ctx) {
 
 }  // namespace
 
-#define PICK(name, text, math)                                                          \
-  OP(name)                                                                              \
-      .doc(text)                                                                        \
-      .formula(math)                                                                    \
-      .input("x", kReal | kBoolean)                                                     \
-      .output("values")                                                                 \
-      .output("indices", "i64", "where along the axis the element is")                  \
-      .attr("axis", -1, "along which to look")                                          \
-      .attr("keep_dims", false, "the axis stays, with extent 1")                        \
-      .infer(infer_pick)                                                                \
-      .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0})                             \
-      .sample({"vector", {{17}}, {}})                                                   \
-      .sample({"last", {{3, 33}}, {{"keep_dims", true}}})                               \
-      .sample({"middle", {{2, 9, 4}}, {{"axis", 1}}})                                   \
-      .sample({"first", {{12, 70}}, {{"axis", 0}, {"keep_dims", true}}})                \
-      .sample({"one", {{3, 1}}, {}})                                                    \
+#define PICK(name, text, math)                                           \
+  OP(name)                                                               \
+      .doc(text)                                                         \
+      .formula(math)                                                     \
+      .input("x", kReal | kBoolean)                                      \
+      .output("values")                                                  \
+      .output("indices", "i64", "where along the axis the element is")   \
+      .attr("axis", -1, "along which to look")                           \
+      .attr("keep_dims", false, "the axis stays, with extent 1")         \
+      .infer(infer_pick)                                                 \
+      .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0})              \
+      .sample({"vector", {{17}}, {}})                                    \
+      .sample({"last", {{3, 33}}, {{"keep_dims", true}}})                \
+      .sample({"middle", {{2, 9, 4}}, {{"axis", 1}}})                    \
+      .sample({"first", {{12, 70}}, {{"axis", 0}, {"keep_dims", true}}}) \
+      .sample({"one", {{3, 1}}, {}})                                     \
       .sample({"empty", {{0, 3}}, {}})
 
-PICK(max_with_indices, "The greatest element along an axis, the first of equals; a NaN is taken first.",
+PICK(max_with_indices,
+     "The greatest element along an axis, the first of equals; a NaN is taken first.",
      "values = max(x), indices = argmax(x)");
-PICK(min_with_indices, "The lowest element along an axis, the first of equals; a NaN is taken first.",
+PICK(min_with_indices,
+     "The lowest element along an axis, the first of equals; a NaN is taken first.",
      "values = min(x), indices = argmin(x)");
 PICK(median,
      "The median along an axis, the lower of two. With skip_nan NaNs do not count, unless there is "
@@ -74,8 +76,8 @@ void picked_back(GradientContext& ctx) {
     dy = dy.op("unsqueeze", back);
     places = places.op("unsqueeze", back);
   }
-  ctx.set(0, ctx.add("scatter_along_axis", {dy, places, ctx.fill_like(ctx.x(), 0)},
-                     {{"axis", axis}}));
+  ctx.set(0,
+          ctx.add("scatter_along_axis", {dy, places, ctx.fill_like(ctx.x(), 0)}, {{"axis", axis}}));
 }
 
 }  // namespace

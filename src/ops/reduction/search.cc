@@ -97,8 +97,10 @@ OP(is_in)
       ctx.shape(1);
       ctx.set(0, ctx.shape(0));
     })
-    .sample({"matrix", {{3, 4}, {2, 2}}, {}, {{0, {1, 0, 2, 3, 4, 5, 0, 1, 7, 8, 1, 2}},
-                                              {1, {1, 5, 8, 1}}}})
+    .sample({"matrix",
+             {{3, 4}, {2, 2}},
+             {},
+             {{0, {1, 0, 2, 3, 4, 5, 0, 1, 7, 8, 1, 2}}, {1, {1, 5, 8, 1}}}})
     .sample({"invert", {{6}, {2}}, {{"invert", true}}, {{0, {1, 0, 2, 3, 4, 5}}, {1, {0, 4}}}})
     .sample({"numbers", {{40}, {9}}, {}})
     .sample({"no members", {{3}, {0}}, {}})
@@ -110,7 +112,8 @@ OP(bincount)
     .formula("y[k] = sum(weights where x == k)")
     .input("x", kInt, "T", "a vector, nothing below 0")
     .optional("weights", bit(DType::kF32) | bit(DType::kF64), "W", "of x's shape; absent: ones")
-    .output("y", "i64", "as long as the greatest element + 1; of the weights' dtype if there are any")
+    .output("y", "i64",
+            "as long as the greatest element + 1; of the weights' dtype if there are any")
     .attr("min_length", 0, "y has at least so many elements")
     .infer(infer_bincount)
     .measure(measure_bincount)
@@ -143,10 +146,7 @@ OP(histogram)
     .sample({"edges", {{45}, {4}}, {}, {{1, {-2, -1, 1, 2}}}})
     .sample({"own range", {{31}}, {{"bins", 7}}})
     .sample({"equal", {{3}}, {{"bins", 3}}, {{0, {2, 2, 2}}}})
-    .sample({"weights",
-             {{45}, {4}, {45}},
-             {{"density", true}},
-             {{1, {-2, -1, 1, 2}}}})
+    .sample({"weights", {{45}, {4}, {45}}, {{"density", true}}, {{1, {-2, -1, 1, 2}}}})
     .sample({"no edges",
              {{2, 3}, Sample::absent, {2, 3}},
              {{"bins", 2}, {"low", -2.0}, {"high", 2.0}}})
@@ -156,9 +156,12 @@ ZERO_GRADIENT(search_sorted, "gives places");
 ZERO_GRADIENT(is_in, "gives bool");
 
 GRADIENT(bincount) {
-  if (ctx.has(1)) ctx.set(1, ctx.add("gather", {ctx.dy(), ctx.x().op("cast", {{"dtype", DType::kI64}})}, {{"axis", 0}}));
+  if (ctx.has(1))
+    ctx.set(1, ctx.add("gather", {ctx.dy(), ctx.x().op("cast", {{"dtype", DType::kI64}})},
+                       {{"axis", 0}}));
 }
 
-NO_GRADIENT(histogram, "counts are made of steps, and weights of a histogram have no gradient here");
+NO_GRADIENT(histogram,
+            "counts are made of steps, and weights of a histogram have no gradient here");
 
 }  // namespace anymps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order along an axis: sort, argsort, both at once, top_k and its gradient. Equal elements keep their order, and
-// a NaN counts as greater than every number.
+// Order along an axis: sort, argsort, both at once, top_k and its gradient. Equal elements keep
+// their order, and a NaN counts as greater than every number.
 #include "ops/axis_input.h"
 #include "ops/expect.h"
 #include "ops/gradient_parts.h"

@@ -25,8 +25,7 @@ void infer_unique(InferContext& ctx) {
 std::vector<Shape> measure_unique(const MeasureContext& ctx) {
   const MeasureInput& x = ctx.inputs[0];
   const int64_t axis = unique_axis(ctx.attrs.ints("axes"), x.desc.rank());
-  const Distinct distinct = ctx.op.name == "unique_consecutive"
-                                ? find_changes(x.desc, x.data, axis)
+  const Distinct distinct = ctx.op.name == "unique_consecutive" ? find_changes(x.desc, x.data, axis)
                             : axis < 0 && contains(kAny, x.desc.dtype)
                                 ? find_distinct_numbers(x.desc, x.data, false)
                                 : find_distinct(x.desc, x.data, axis, false);

@@ -45,10 +45,10 @@ void infer_detections(InferContext& ctx) {
   expect_rank(ctx, 0, 3, 3);
   expect_rank(ctx, 1, 3, 3);
   const Dims &boxes = ctx.shape(0), &scores = ctx.shape(1);
-  ctx.check(may_equal(boxes[2], 4) && may_equal(boxes[0], scores[0]) &&
-                may_equal(boxes[1], scores[2]),
-            "boxes [images, n, 4] need scores [images, classes, n], they are {} and {}",
-            to_string(boxes), to_string(scores));
+  ctx.check(
+      may_equal(boxes[2], 4) && may_equal(boxes[0], scores[0]) && may_equal(boxes[1], scores[2]),
+      "boxes [images, n, 4] need scores [images, classes, n], they are {} and {}", to_string(boxes),
+      to_string(scores));
   const Dim n = ctx.fresh("n");
   ctx.set(0, {n, 6});
   ctx.set(1, {n, 1});
@@ -81,9 +81,13 @@ OpWriter& detections(OpWriter& op) {
       .domain("boxes", 0, 4)
       .domain("scores", 0, 1)
       .sample({"all", {{2, 9, 4}, {2, 3, 9}}, {}})
-      .sample({"few", {{2, 9, 4}, {2, 3, 9}},
-               {{"score_threshold", 0.4}, {"nms_top_k", 4}, {"keep_top_k", 3},
-                {"background_label", -1}, {"normalized", false}}})
+      .sample({"few",
+               {{2, 9, 4}, {2, 3, 9}},
+               {{"score_threshold", 0.4},
+                {"nms_top_k", 4},
+                {"keep_top_k", 3},
+                {"background_label", -1},
+                {"normalized", false}}})
       .sample({"none", {{1, 4, 4}, {1, 2, 4}}, {{"score_threshold", 2.0}}})
       .sample({"no boxes", {{2, 0, 4}, {2, 2, 0}}, {}});
 }
@@ -112,7 +116,8 @@ void infer_yolo_box(InferContext& ctx) {
 
 OP(multiclass_nms)
     .doc(
-        "The boxes that are kept when, class by class, those are dropped that overlap a better one; "
+        "The boxes that are kept when, class by class, those are dropped that overlap a better "
+        "one; "
         "of each image those of the first class come first, the best of it first.")
     .formula("keep box b while iou(b, kept) <= nms_threshold for all that are kept, best first")
     .with(detections)
@@ -124,7 +129,8 @@ OP(matrix_nms)
         "Boxes whose scores fall by as much as they overlap better ones of their class, less where "
         "these are overlapped themselves; those stay that are above post_threshold then, the best "
         "of each image first.")
-    .formula("score[i] *= min over better j of (1 - iou(i, j)) / (1 - max iou of j with its betters)")
+    .formula(
+        "score[i] *= min over better j of (1 - iou(i, j)) / (1 - max iou of j with its betters)")
     .with(detections)
     .attr("post_threshold", 0.0, "scores up to it are dropped in the end")
     .attr("use_gaussian", false, "exp((max iou^2 - iou^2) * sigma) instead of the quotient")
@@ -154,19 +160,29 @@ OP(yolo_box)
     .infer(infer_yolo_box)
     .tolerance({.f32 = 2e-5})
     .domain("image_size", 200, 400)
-    .sample({"plain", {{2, 14, 3, 4}, {2, 2}},
+    .sample({"plain",
+             {{2, 14, 3, 4}, {2, 2}},
              {{"anchors", std::vector<int64_t>{10, 13, 16, 30}}, {"class_num", 2}},
              {{1, {300, 400, 250, 200}}}})
-    .sample({"threshold", {{1, 14, 3, 4}, {1, 2}},
-             {{"anchors", std::vector<int64_t>{10, 13, 16, 30}}, {"class_num", 2},
-              {"conf_thresh", 0.5}, {"clip_bbox", false}, {"scale_x_y", 1.2}},
+    .sample({"threshold",
+             {{1, 14, 3, 4}, {1, 2}},
+             {{"anchors", std::vector<int64_t>{10, 13, 16, 30}},
+              {"class_num", 2},
+              {"conf_thresh", 0.5},
+              {"clip_bbox", false},
+              {"scale_x_y", 1.2}},
              {{1, {300, 400}}}})
-    .sample({"iou_aware", {{1, 16, 2, 2}, {1, 2}},
-             {{"anchors", std::vector<int64_t>{10, 13, 16, 30}}, {"class_num", 2},
-              {"iou_aware", true}, {"downsample_ratio", 16}},
+    .sample({"iou_aware",
+             {{1, 16, 2, 2}, {1, 2}},
+             {{"anchors", std::vector<int64_t>{10, 13, 16, 30}},
+              {"class_num", 2},
+              {"iou_aware", true},
+              {"downsample_ratio", 16}},
              {{1, {64, 64}}}})
-    .sample({"empty", {{0, 7, 2, 2}, {0, 2}},
-             {{"anchors", std::vector<int64_t>{10, 13}}, {"class_num", 2}}, {{1, {}}}});
+    .sample({"empty",
+             {{0, 7, 2, 2}, {0, 2}},
+             {{"anchors", std::vector<int64_t>{10, 13}}, {"class_num", 2}},
+             {{1, {}}}});
 
 ZERO_GRADIENT(multiclass_nms, "it is made of steps");
 ZERO_GRADIENT(matrix_nms, "what is kept is made of steps, and nothing is trained through it");

@@ -7,7 +7,8 @@
 
 namespace anymps {
 
-// Of multiclass_nms or matrix_nms; boxes [images, count, 4], scores [images, classes, count], dense.
+// Of multiclass_nms or matrix_nms; boxes [images, count, 4], scores [images, classes, count],
+// dense.
 Detector detector_of(const Attrs& attrs, const Shape& boxes, const Shape& scores,
                      const float* box_data, const float* score_data);
 // The detections of an image, as the op makes them.

@@ -108,7 +108,9 @@ TEST(CpuScatter, InPlace) {
       {"scatter", rows, indices({5}, {3, 19, 3, 0, -2}), {{"mode", "add"}}},
       {"scatter", columns, indices({3}, {3, 60, 3}), {{"mode", "mean"}, {"axis", 1}}},
       {"scatter_nd", rows, indices({5, 1}, {3, 19, 3, 0, -2}), {{"mode", "set"}}},
-      {"scatter_along_axis", rows, TestTensor(DType::kI32, {5, 64}).fill(4, 0, 19),
+      {"scatter_along_axis",
+       rows,
+       TestTensor(DType::kI32, {5, 64}).fill(4, 0, 19),
        {{"mode", "max"}, {"include_self", false}}},
   };
   for (const Case& test : cases) {
@@ -126,7 +128,9 @@ TEST(CpuScatter, InPlace) {
     second[0] = 1;
     inputs[1]->put(second, 77);
     in[1] = inputs[1]->ptr(), in[2] = inputs[2]->ptr();
-    EXPECT_NE(error_of([&] { prepared.kernel->run({in.data(), &in[2], scratch.data(), nullptr}); }),
+    EXPECT_NE(error_of([&] {
+                prepared.kernel->run({in.data(), &in[2], scratch.data(), nullptr});
+              }),
               "");
     EXPECT_TRUE(same(*inputs[2], data)) << test.op;
   }

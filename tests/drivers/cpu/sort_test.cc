@@ -113,9 +113,8 @@ TEST(CpuCumulative, LinesSideBySide) {
   for (DType dtype : {DType::kF32, DType::kF16, DType::kI32, DType::kC64})
     for (bool exclusive : {false, true})
       for (bool reverse : {false, true})
-        expect_as_reference(
-            "cumsum", {TestTensor(dtype, {3, 20, 150}).fill(1)},
-            {{"axis", 1}, {"exclusive", exclusive}, {"reverse", reverse}}, 2e-3);
+        expect_as_reference("cumsum", {TestTensor(dtype, {3, 20, 150}).fill(1)},
+                            {{"axis", 1}, {"exclusive", exclusive}, {"reverse", reverse}}, 2e-3);
 }
 
 TEST(CpuSearch, ManyElements) {
@@ -126,8 +125,8 @@ TEST(CpuSearch, ManyElements) {
       expect_as_reference("search_sorted", {sorted, x}, {{"right", right}});
     expect_as_reference("is_in", {x, TestTensor(dtype, {40}).fill(3, -50, 50)});
   }
-  expect_as_reference("bincount", {TestTensor(DType::kI32, {5000}).fill(1, 0, 99),
-                                   random_f32({5000})}, {}, 1e-6);
+  expect_as_reference(
+      "bincount", {TestTensor(DType::kI32, {5000}).fill(1, 0, 99), random_f32({5000})}, {}, 1e-6);
   expect_as_reference("histogram", {random_f32({5000})}, {{"bins", 33}}, 1e-6, 2);
 }
 

@@ -30,9 +30,9 @@ TEST(ReferenceAdaptivePooling, PlacesAndNan) {
 }
 
 TEST(ReferenceAdaptivePooling, Fractional) {
-  const auto two = run_reference_all(
-      "fractional_max_pool", {remainders({1, 1, 5, 6}, 1, 7), f32({1, 1, 2}, {0.3, 0.7})},
-      {{"kernel", Ints{2, 2}}, {"output_size", Ints{2, 3}}});
+  const auto two = run_reference_all("fractional_max_pool",
+                                     {remainders({1, 1, 5, 6}, 1, 7), f32({1, 1, 2}, {0.3, 0.7})},
+                                     {{"kernel", Ints{2, 2}}, {"output_size", Ints{2, 3}}});
   EXPECT_EQ(two[0].values(), (Row{6, 3, 5, 5, 6, 2}));
   EXPECT_EQ(two[1].values(), (Row{6, 3, 5, 19, 20, 23}));
   const auto three = run_reference_all(
@@ -44,14 +44,14 @@ TEST(ReferenceAdaptivePooling, Fractional) {
 
 TEST(ReferenceAdaptivePooling, AverageWithADivisor) {
   const TestTensor x = f32({1, 1, 3, 3}, {0, 1, 2, 6, 0, 1, 5, 6, 0});
-  const TestTensor y = run_reference(
-      "avg_pool", {x},
-      {{"kernel", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"divisor_override", 3}});
-  EXPECT_TRUE(same(y,
-                   f32({1, 1, 4, 4}, {0.0, 1.0 / 3, 1.0, 2.0 / 3, 2.0, 7.0 / 3, 4.0 / 3, 1.0,
-                                      11.0 / 3, 17.0 / 3, 7.0 / 3, 1.0 / 3, 5.0 / 3, 11.0 / 3, 2.0,
-                                      0.0}),
-                   1e-6));
+  const TestTensor y =
+      run_reference("avg_pool", {x},
+                    {{"kernel", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"divisor_override", 3}});
+  EXPECT_TRUE(
+      same(y,
+           f32({1, 1, 4, 4}, {0.0, 1.0 / 3, 1.0, 2.0 / 3, 2.0, 7.0 / 3, 4.0 / 3, 1.0, 11.0 / 3,
+                              17.0 / 3, 7.0 / 3, 1.0 / 3, 5.0 / 3, 11.0 / 3, 2.0, 0.0}),
+           1e-6));
 }
 
 TEST(ReferenceAdaptivePooling, Errors) {

@@ -10,17 +10,17 @@ const TestTensor kBoxes(DType::kF32, {1, 3, 4}, {0, 0, 2, 2, 1, 0, 3, 2, 5, 5, 6
 const TestTensor kScores(DType::kF32, {1, 2, 3}, {0.9, 0.8, 0.1, 0.2, 0.3, 0.7});
 
 TEST(ReferenceDetector, MulticlassNms) {
-  const auto found = run_reference_all("multiclass_nms", {kBoxes, kScores},
-                                       {{"nms_threshold", 0.3}, {"score_threshold", 0.15},
-                                        {"background_label", -1}});
+  const auto found = run_reference_all(
+      "multiclass_nms", {kBoxes, kScores},
+      {{"nms_threshold", 0.3}, {"score_threshold", 0.15}, {"background_label", -1}});
   // Class 0: box 0 drops box 1. Class 1: 2, then 1, which drops 0.
-  EXPECT_TRUE(same(found[0],
-                   f32({3, 6}, {0, 0.9, 0, 0, 2, 2, 1, 0.7, 5, 5, 6, 6, 1, 0.3, 1, 0, 3, 2}), 1e-6));
+  EXPECT_TRUE(same(
+      found[0], f32({3, 6}, {0, 0.9, 0, 0, 2, 2, 1, 0.7, 5, 5, 6, 6, 1, 0.3, 1, 0, 3, 2}), 1e-6));
   EXPECT_EQ(found[1].values(), (Row{0, 2, 1}));
   EXPECT_EQ(found[2].values(), Row{3});
-  const auto best = run_reference_all("multiclass_nms", {kBoxes, kScores},
-                                      {{"nms_threshold", 0.3}, {"background_label", 0},
-                                       {"keep_top_k", 1}});
+  const auto best =
+      run_reference_all("multiclass_nms", {kBoxes, kScores},
+                        {{"nms_threshold", 0.3}, {"background_label", 0}, {"keep_top_k", 1}});
   EXPECT_EQ(best[1].values(), Row{2});
 }
 
@@ -28,9 +28,9 @@ TEST(ReferenceDetector, MatrixNms) {
   const auto found = run_reference_all("matrix_nms", {kBoxes, kScores},
                                        {{"score_threshold", 0.15}, {"background_label", -1}});
   // Box 1 of class 0 falls to 0.8 * (1 - 1/3), box 0 of class 1 to 0.2 * (1 - 1/3).
-  EXPECT_TRUE(same(found[0],
-                   f32({5, 6}, {0, 0.9, 0, 0, 2, 2, 1, 0.7, 5, 5, 6, 6, 0, 0.8 * 2 / 3, 1, 0, 3, 2,
-                                1, 0.3, 1, 0, 3, 2, 1, 0.2 * 2 / 3, 0, 0, 2, 2}),
+  EXPECT_TRUE(same(found[0], f32({5, 6}, {0, 0.9, 0, 0,           2, 2,           1, 0.7, 5, 5,
+                                          6, 6,   0, 0.8 * 2 / 3, 1, 0,           3, 2,   1, 0.3,
+                                          1, 0,   3, 2,           1, 0.2 * 2 / 3, 0, 0,   2, 2}),
                    1e-6));
   const auto gaussian = run_reference_all(
       "matrix_nms", {kBoxes, kScores},

@@ -43,16 +43,20 @@ TEST(ReferenceOrderStatistics, Axes) {
   EXPECT_EQ(rows[1].values(), (Row{0, 1, 0, 0, 0, 1}));
   const auto kept = run_reference_all("median", {kLines}, {{"keep_dims", true}});
   EXPECT_EQ(kept[0].shape(), (Shape{2, 1}));
-  const auto flags = run_reference_all(
-      "max_with_indices", {TestTensor(DType::kBool, {3}, {0, 1, 1})});
+  const auto flags =
+      run_reference_all("max_with_indices", {TestTensor(DType::kBool, {3}, {0, 1, 1})});
   EXPECT_EQ(flags[0].values(), Row{1});
   EXPECT_EQ(flags[1].values(), Row{1});
 }
 
 TEST(ReferenceOrderStatistics, Errors) {
-  EXPECT_EQ(error_of([] { run_reference_all("kth_value", {kLines}, {{"k", 7}}); }),
+  EXPECT_EQ(error_of([] {
+              run_reference_all("kth_value", {kLines}, {{"k", 7}});
+            }),
             "[kth_value] k is 7, axis 1 has the extent 6");
-  EXPECT_EQ(error_of([] { run_reference_all("median", {TestTensor(DType::kF32, {2, 0})}); }),
+  EXPECT_EQ(error_of([] {
+              run_reference_all("median", {TestTensor(DType::kF32, {2, 0})});
+            }),
             "[median] axis 1 of [2, 0] is empty: it has no element to give");
 }
 

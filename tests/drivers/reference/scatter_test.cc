@@ -93,15 +93,15 @@ TEST(ReferenceScatter, WithoutSelf) {  // from PyTorch
   for (const Case& test : cases)
     for (const char* op : {"scatter", "scatter_along_axis"})
       for (const bool self : {true, false})
-        EXPECT_EQ(run_reference(op,
-                                {f32({3}, {2, 4, 5}), indices({3}, {1, 0, 1}),
-                                 f32({3}, {10, 20, 30})},
-                                {{"mode", test.mode}, {"include_self", self}})
+        EXPECT_EQ(run_reference(
+                      op, {f32({3}, {2, 4, 5}), indices({3}, {1, 0, 1}), f32({3}, {10, 20, 30})},
+                      {{"mode", test.mode}, {"include_self", self}})
                       .values(),
                   self ? test.with : test.without)
             << test.mode;
   const auto mean = [](const Ints& data, const Ints& updates, bool self) {
-    return run_reference("scatter", {indices({2}, updates), indices({2}, {0, 0}), indices({2}, data)},
+    return run_reference("scatter",
+                         {indices({2}, updates), indices({2}, {0, 0}), indices({2}, data)},
                          {{"mode", "mean"}, {"include_self", self}})
         .values();
   };

@@ -12,14 +12,14 @@ TEST(ReferenceSearch, SearchSorted) {
             (Row{1, 3, 4, 5, 0, 5, 0, 2}));
   EXPECT_EQ(run_reference("search_sorted", {sorted, values}, {{"right", true}}).values(),
             (Row{2, 3, 5, 5, 0, 5, 1, 3}));
-  EXPECT_EQ(run_reference("search_sorted",
-                          {f32({2, 3}, {1, 3, 5, 2, 4, 6}), f32({2, 2}, {3, 6, 3, 6})})
-                .values(),
-            (Row{1, 3, 1, 2}));
-  EXPECT_EQ(run_reference("search_sorted",
-                          {f32s({5, 1, 3}), f32s({2, 3, 9}), indices({3}, {1, 2, 0})})
-                .values(),
-            (Row{1, 1, 3}));
+  EXPECT_EQ(
+      run_reference("search_sorted", {f32({2, 3}, {1, 3, 5, 2, 4, 6}), f32({2, 2}, {3, 6, 3, 6})})
+          .values(),
+      (Row{1, 3, 1, 2}));
+  EXPECT_EQ(
+      run_reference("search_sorted", {f32s({5, 1, 3}), f32s({2, 3, 9}), indices({3}, {1, 2, 0})})
+          .values(),
+      (Row{1, 1, 3}));
   EXPECT_EQ(error_of([] {
               run_reference("search_sorted", {f32s({5, 1}), f32s({2}), indices({2}, {1, 2})});
             }),

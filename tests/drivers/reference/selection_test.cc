@@ -90,7 +90,8 @@ TEST(ReferenceSelection, UniqueStrings) {
 }
 
 TEST(ReferenceSelection, UniqueConsecutive) {  // from PyTorch
-  const auto runs = run_reference_all("unique_consecutive", {indices({8}, {1, 1, 2, 2, 3, 1, 1, 2})});
+  const auto runs =
+      run_reference_all("unique_consecutive", {indices({8}, {1, 1, 2, 2, 3, 1, 1, 2})});
   EXPECT_EQ(runs[0].values(), (Row{1, 2, 3, 1, 2}));
   EXPECT_EQ(runs[1].values(), (Row{0, 2, 4, 5, 7}));
   EXPECT_EQ(runs[2].values(), (Row{0, 0, 1, 1, 2, 3, 3, 4}));

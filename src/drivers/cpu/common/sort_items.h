@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order for kernels: elements are brought to unsigned keys in the same order, so that one comparison
-// serves every dtype and NaN needs no care; a key goes with its place, so that no two are equal and
-// every sort is stable.
+// Order for kernels: elements are brought to unsigned keys in the same order, so that one
+// comparison serves every dtype and NaN needs no care; a key goes with its place, so that no two
+// are equal and every sort is stable.
 #pragma once
 
 #include <algorithm>

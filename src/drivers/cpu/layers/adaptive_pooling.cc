@@ -24,7 +24,8 @@ struct SizedPlanes {
     const TensorAxes axes = tensor_axes(attrs, in.size());
     const bool last = axes.spatial == 1;
     const auto spatial = [&](const Shape& shape) {
-      return lift(Shape(shape.begin() + axes.spatial, shape.begin() + axes.spatial + axes.count), 1);
+      return lift(Shape(shape.begin() + axes.spatial, shape.begin() + axes.spatial + axes.count),
+                  1);
     };
     x = spatial(in);
     y = spatial(out);
@@ -58,9 +59,10 @@ void for_each_window(const SizedPlanes& p, const std::array<WindowSpans, 3>& spa
 
 template <typename Fn>
 void for_each_plane(const SizedPlanes& p, Fn&& fn) {
-  parallel_for(0, p.count, 5 + p.taps * static_cast<double>(p.inner), [&](int64_t begin, int64_t end) {
-    for (int64_t plane = begin; plane < end; ++plane) fn(plane);
-  });
+  parallel_for(0, p.count, 5 + p.taps * static_cast<double>(p.inner),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t plane = begin; plane < end; ++plane) fn(plane);
+               });
 }
 
 constexpr int64_t kChannels = 256;  // at once
@@ -152,7 +154,8 @@ void pool_plane(const SizedPlanes& p, const std::array<WindowSpans, 3>& spans, c
         for (int64_t i = from; i < from + n; ++i) {
           const T* row = x + i * p.inner + first;
           for (int64_t c = 0; c < channels; ++c)
-            if (found[c] < 0 || row[c] > best[c] || row[c] != row[c]) best[c] = row[c], found[c] = i;
+            if (found[c] < 0 || row[c] > best[c] || row[c] != row[c])
+              best[c] = row[c], found[c] = i;
         }
       });
       std::copy_n(best, channels, y + at * p.inner + first);
@@ -177,12 +180,10 @@ template <typename T>
 KernelPtr make_fractional(const KernelRequest& request) {
   const std::vector<int64_t>& kernel = request.attrs.ints("kernel");
   return make_kernel([p = SizedPlanes(request.attrs, request.in(0).shape, request.out().shape),
-                      size = lift(Shape(kernel.begin(), kernel.end()), 1),
-                      axes = kernel.size(),
+                      size = lift(Shape(kernel.begin(), kernel.end()), 1), axes = kernel.size(),
                       places = request.outputs.size() > 1](const KernelArgs& args) {
     for_each_plane(p, [&](int64_t plane) {
-      const T* samples =
-          static_cast<const T*>(args.inputs[1]) + plane * static_cast<int64_t>(axes);
+      const T* samples = static_cast<const T*>(args.inputs[1]) + plane * static_cast<int64_t>(axes);
       std::array<WindowSpans, 3> spans = p.spans;
       for (size_t i = 0; i < axes; ++i) {
         const size_t axis = 3 - axes + i;

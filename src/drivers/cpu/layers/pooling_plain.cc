@@ -20,6 +20,8 @@ struct Planes {
   Triple x, y, kernel, stride, dilation, begin, end;
   int64_t count = 0, x_size = 1, y_size = 1;
   double taps = 1;
+  // Of each output along an axis, the elements of the kernel that lie in x.
+  std::array<std::vector<std::pair<int64_t, int64_t>>, 3> spans;
 
   Planes(const Attrs& attrs, const Shape& in, const Shape& out) {
     const Window window = pool_window(attrs, in);
@@ -32,6 +34,7 @@ struct Planes {
     end = lift(window.pads_end, 0);
     count = in[0] * in[1];
     for (size_t i = 0; i < 3; ++i) {
+      for (int64_t at = 0; at < y[i]; ++at) spans[i].push_back(range(i, at, 0));
       x_size *= x[i];
       y_size *= y[i];
       taps *= static_cast<double>(kernel[i]);
@@ -46,26 +49,25 @@ struct Planes {
     return {first, std::min(kernel[axis], limit <= 0 ? 0 : (limit + step - 1) / step)};
   }
 
-  // Calls fn(place in y, visit), for each window; visit(each) calls each(place in x).
+  // Calls fn(place in y, its index, visit), for each window; visit(each) calls each(first, n, step)
+  // for its rows: the places first, first + step, … in x. Rows have one element or more.
   template <typename Fn>
   void for_each_window(Fn&& fn) const {
     int64_t place = 0;
     for (int64_t d = 0; d < y[0]; ++d)
       for (int64_t h = 0; h < y[1]; ++h)
         for (int64_t w = 0; w < y[2]; ++w, ++place) {
-          const auto [d0, d1] = range(0, d, 0);
-          const auto [h0, h1] = range(1, h, 0);
-          const auto [w0, w1] = range(2, w, 0);
-          const auto visit = [&, d0 = d0, d1 = d1, h0 = h0, h1 = h1, w0 = w0,
-                              w1 = w1](auto&& each) {
+          const auto [d0, d1] = spans[0][d];
+          const auto [h0, h1] = spans[1][h];
+          const auto [w0, w1] = spans[2][w];
+          const int64_t plane = d * stride[0] - begin[0], line = h * stride[1] - begin[1];
+          const int64_t column = w * stride[2] - begin[2] + w0 * dilation[2], n = w1 - w0;
+          const auto visit = [&, d0 = d0, d1 = d1, h0 = h0, h1 = h1](auto&& each) {
+            if (n <= 0) return;
             for (int64_t i = d0; i < d1; ++i)
-              for (int64_t j = h0; j < h1; ++j) {
-                const int64_t row = ((d * stride[0] + i * dilation[0] - begin[0]) * x[1] +
-                                     h * stride[1] + j * dilation[1] - begin[1]) *
-                                        x[2] +
-                                    w * stride[2] - begin[2];
-                for (int64_t k = w0; k < w1; ++k) each(row + k * dilation[2]);
-              }
+              for (int64_t j = h0; j < h1; ++j)
+                each(((plane + i * dilation[0]) * x[1] + line + j * dilation[1]) * x[2] + column, n,
+                     dilation[2]);
           };
           fn(place, Triple{d, h, w}, visit);
         }
@@ -101,6 +103,31 @@ void for_each_plane(const Planes& p, Fn&& fn) {
   });
 }
 
+// The largest element of a window and its place, the first of equals or of NaNs; -1: there is none.
+template <typename T, typename Visit>
+std::pair<int64_t, T> largest(const T* x, Visit& visit) {
+  T best = -std::numeric_limits<T>::infinity();
+  int64_t found = -1;
+  visit([&](int64_t from, int64_t n, int64_t step) {
+    if (found < 0) found = from, best = x[from];
+    for (int64_t i = 0; i < n; ++i, from += step) {
+      const T value = x[from];
+      const bool better = (value > best) | ((value != value) & (best == best));
+      best = better ? value : best;
+      found = better ? from : found;
+    }
+  });
+  return {found, best};
+}
+
+// Calls each(place) for the elements of a window.
+template <typename Visit, typename Each>
+void for_each_element(Visit& visit, Each&& each) {
+  visit([&](int64_t from, int64_t n, int64_t step) {
+    for (int64_t i = 0; i < n; ++i, from += step) each(from);
+  });
+}
+
 template <typename T>
 KernelPtr make_max_typed(const KernelRequest& request) {
   const bool own = request.attrs.s("indices") != "tensor";  // places within the plane
@@ -112,13 +139,7 @@ KernelPtr make_max_typed(const KernelRequest& request) {
       int64_t* to = places ? static_cast<int64_t*>(args.outputs[1]) + plane * p.y_size : nullptr;
       const int64_t first = own ? 0 : plane * p.x_size;
       p.for_each_window([&](int64_t at, const Triple&, auto& visit) {
-        T best = -std::numeric_limits<T>::infinity();
-        int64_t found = -1;
-        visit([&](int64_t from) {
-          if (found >= 0 && (best != best || !(x[from] > best || x[from] != x[from]))) return;
-          best = x[from];
-          found = from;
-        });
+        const auto [found, best] = largest(x, visit);
         y[at] = best;
         if (to) to[at] = found < 0 ? -1 : first + found;
       });
@@ -128,21 +149,21 @@ KernelPtr make_max_typed(const KernelRequest& request) {
 
 template <typename T>
 KernelPtr make_average_typed(const KernelRequest& request) {
-  return make_kernel([p = Planes(request.attrs, request.in(0).shape, request.out().shape),
-                      padding = request.attrs.b("count_include_pad"),
-                      own = static_cast<double>(request.attrs.i("divisor_override"))](
-                         const KernelArgs& args) {
-    for_each_plane(p, [&](int64_t plane) {
-      const T* x = static_cast<const T*>(args.inputs[0]) + plane * p.x_size;
-      T* y = static_cast<T*>(args.outputs[0]) + plane * p.y_size;
-      p.for_each_window([&](int64_t at, const Triple& index, auto& visit) {
-        double sum = 0;
-        visit([&](int64_t from) { sum += double{x[from]}; });
-        const double divisor = own != 0 ? own : p.divisor(index, padding);
-        y[at] = static_cast<T>(divisor == 0 ? 0 : sum / divisor);
+  return make_kernel(
+      [p = Planes(request.attrs, request.in(0).shape, request.out().shape),
+       padding = request.attrs.b("count_include_pad"),
+       own = static_cast<double>(request.attrs.i("divisor_override"))](const KernelArgs& args) {
+        for_each_plane(p, [&](int64_t plane) {
+          const T* x = static_cast<const T*>(args.inputs[0]) + plane * p.x_size;
+          T* y = static_cast<T*>(args.outputs[0]) + plane * p.y_size;
+          p.for_each_window([&](int64_t at, const Triple& index, auto& visit) {
+            double sum = 0;
+            for_each_element(visit, [&](int64_t from) { sum += double{x[from]}; });
+            const double divisor = own != 0 ? own : p.divisor(index, padding);
+            y[at] = static_cast<T>(divisor == 0 ? 0 : sum / divisor);
+          });
+        });
       });
-    });
-  });
 }
 
 template <typename T>
@@ -155,9 +176,10 @@ KernelPtr make_norm_typed(const KernelRequest& request) {
       p.for_each_window([&](int64_t at, const Triple&, auto& visit) {
         double sum = 0;
         if (power == 2)
-          visit([&](int64_t from) { sum += double{x[from]} * double{x[from]}; });
+          for_each_element(visit, [&](int64_t from) { sum += double{x[from]} * double{x[from]}; });
         else
-          visit([&](int64_t from) { sum += std::pow(std::abs(double{x[from]}), power); });
+          for_each_element(
+              visit, [&](int64_t from) { sum += std::pow(std::abs(double{x[from]}), power); });
         y[at] = static_cast<T>(power == 2 ? std::sqrt(sum) : std::pow(sum, 1 / power));
       });
     });
@@ -184,21 +206,17 @@ KernelPtr make_gradient_typed(const KernelRequest& request) {
         if constexpr (kind == Kind::kAverage) {
           const double divisor = own != 0 ? own : p.divisor(index, padding);
           const auto share = static_cast<T>(double{g[at]} / divisor);
-          return visit([&](int64_t from) { dx[from] += share; });
+          return for_each_element(visit, [&](int64_t from) { dx[from] += share; });
         } else if constexpr (kind == Kind::kMax) {
-          int64_t found = -1;
-          visit([&](int64_t from) {
-            if (found >= 0 && (x[found] != x[found] || !(x[from] > x[found] || x[from] != x[from])))
-              return;
-            found = from;
-          });
+          const int64_t found = largest(x, visit).first;
           if (found >= 0) dx[found] += g[at];
         } else {
           double sum = 0;
-          visit([&](int64_t from) { sum += std::pow(std::abs(double{x[from]}), power); });
+          for_each_element(
+              visit, [&](int64_t from) { sum += std::pow(std::abs(double{x[from]}), power); });
           const double norm = std::pow(sum, 1 / power);
           if (norm == 0) return;
-          visit([&](int64_t from) {
+          for_each_element(visit, [&](int64_t from) {
             const double value = x[from];
             dx[from] += static_cast<T>(
                 g[at] * std::copysign(std::pow(std::abs(value) / norm, power - 1), value));

@@ -52,10 +52,9 @@ class Sequences {
         const T* probs = static_cast<const T*>(args.inputs[first_]) + n * classes_;
         const int64_t step = count_ * classes_;
         fn(n,
-           CtcSequence(frames, std::move(targets), blank_,
-                       [probs, step](int64_t t, int64_t c) -> double {
-                         return probs[t * step + c];
-                       }),
+           CtcSequence(
+               frames, std::move(targets), blank_,
+               [probs, step](int64_t t, int64_t c) -> double { return probs[t * step + c]; }),
            frames);
       }
     });

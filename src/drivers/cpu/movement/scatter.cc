@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scatters on the CPU. Updates that may hit the same element stay in order on one thread: lines
-// of scatter_along_axis are shared out, and for the others the elements of a slice. Where the result
-// is the data's own memory, only elements that are reached are touched.
+// of scatter_along_axis are shared out, and for the others the elements of a slice. Where the
+// result is the data's own memory, only elements that are reached are touched.
 #include <cstring>
 
 #include "drivers/cpu/common/copy.h"
@@ -163,9 +163,9 @@ class ScatterAlongAxis final : public Scatter {
     for (int64_t first = 0; first < length_; first += kPlaces) {
       const int64_t n = std::min(kPlaces, length_ - first);
       for (int64_t k = 0; k < n; ++k)
-        places[k] = place(op_.c_str(),
-                          read_index(indices, wide_, at.index + (first + k) * index_step_),
-                          component_);
+        places[k] =
+            place(op_.c_str(), read_index(indices, wide_, at.index + (first + k) * index_step_),
+                  component_);
       target.line(at.to, places, updates + (at.update + first * from_step_) * size_, from_step_, n);
     }
   }
@@ -185,11 +185,11 @@ class ScatterAlongAxis final : public Scatter {
         const int64_t part = std::min(kPlaces, n - first);
         for (int64_t c = 0; c < part; ++c) {
           const int64_t column = first + c;
-          places[c] = column * column_[2] +
-                      (same ? row
-                            : place(op_.c_str(),
-                                    read_index(indices, wide_, at.index + column * column_[1]),
-                                    component_));
+          places[c] =
+              column * column_[2] +
+              (same ? row
+                    : place(op_.c_str(), read_index(indices, wide_, at.index + column * column_[1]),
+                            component_));
         }
         target.line(at.to, places, from + first * column_[0] * size_, column_[0], part);
       }
@@ -199,7 +199,7 @@ class ScatterAlongAxis final : public Scatter {
   Component component_;
   Loops lines_, indices_;  // operands updates, indices, y; and the indices alone
   int64_t length_ = 0, from_step_ = 0, index_step_ = 0;
-  int64_t column_[3] = {0, 0, 0};                // steps to the line beside
+  int64_t column_[3] = {0, 0, 0};               // steps to the line beside
   int64_t width_ = 0, block_ = 1, blocks_ = 1;  // 0: lines one by one
 };
 

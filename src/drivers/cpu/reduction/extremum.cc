@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The greatest or lowest element along an axis and its place: arg_max, max_with_indices and their
-// counterparts. Lines that are dense are searched one by one, others many side by side, in the order
-// in which memory lies.
+// counterparts. Lines that are dense are searched one by one, others many side by side, in the
+// order in which memory lies.
 #include "drivers/cpu/common/row_ops.h"
 #include "drivers/cpu/common/sort_items.h"
 #include "drivers/cpu/reduction/picked_lines.h"
@@ -104,20 +104,18 @@ KernelPtr make_typed(const PickedLines& lines, const Results& results) {
     });
   const int64_t width = kept.extents.back(), blocks = (width + kColumns - 1) / kColumns;
   return make_kernel([=](const KernelArgs& args) {
-    parallel_for(0, lines.kept.count() / width * blocks, ns * kColumns,
-                 [&](int64_t begin, int64_t end) {
-                   int32_t places[kColumns];
-                   for (int64_t b = begin; b < end; ++b) {
-                     const int64_t first = b / blocks * width + b % blocks * kColumns;
-                     const int64_t count = std::min(kColumns, width - b % blocks * kColumns);
-                     const T* x = static_cast<const T*>(args.inputs[0]) +
-                                  lines.kept.offset(0, first);
-                     search_columns<T, max>(x, count, lines.length, lines.step, results.last,
-                                            places);
-                     for (int64_t c = 0; c < count; ++c)
-                       write(args, x + c + places[c] * lines.step, places[c], first + c);
-                   }
-                 });
+    parallel_for(
+        0, lines.kept.count() / width * blocks, ns * kColumns, [&](int64_t begin, int64_t end) {
+          int32_t places[kColumns];
+          for (int64_t b = begin; b < end; ++b) {
+            const int64_t first = b / blocks * width + b % blocks * kColumns;
+            const int64_t count = std::min(kColumns, width - b % blocks * kColumns);
+            const T* x = static_cast<const T*>(args.inputs[0]) + lines.kept.offset(0, first);
+            search_columns<T, max>(x, count, lines.length, lines.step, results.last, places);
+            for (int64_t c = 0; c < count; ++c)
+              write(args, x + c + places[c] * lines.step, places[c], first + c);
+          }
+        });
   });
 }
 

@@ -162,8 +162,7 @@ KernelPtr make_histogram(const KernelRequest& request, std::string& why) {
   const int64_t count = request.in(0).count(), bins = request.out().count();
   const double low = request.attrs.f("low"), high = request.attrs.f("high"),
                margin = request.attrs.f("margin");
-  const bool density = request.attrs.b("density"), edges = request.has(1),
-             weights = request.has(2);
+  const bool density = request.attrs.b("density"), edges = request.has(1), weights = request.has(2);
   return dispatch<kFloat>(request.in(0).dtype, [&]<typename T>() {
     return make_kernel([=](const KernelArgs& args) {
       void* const inputs[] = {args.inputs[0], edges ? args.inputs[1] : nullptr,

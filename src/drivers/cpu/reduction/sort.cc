@@ -33,8 +33,7 @@ class Order final : public Kernel {
     return plan_.lines.count() == 1 ? static_cast<size_t>(plan_.items()) * sizeof(ItemOf<T>) : 0;
   }
   void run(const KernelArgs& args) const override {
-    if (plan_.lines.count() == 1)
-      return run_line(args, 0, static_cast<ItemOf<T>*>(args.scratch));
+    if (plan_.lines.count() == 1) return run_line(args, 0, static_cast<ItemOf<T>*>(args.scratch));
     const auto length = static_cast<double>(plan_.length);
     const double ns =
         plan_.few() ? 2 * length : length * 2 * std::bit_width(static_cast<uint64_t>(length));

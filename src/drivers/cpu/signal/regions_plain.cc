@@ -134,20 +134,21 @@ KernelPtr make_unpool(const KernelRequest& request) {
       x.shape[1] == y.shape[1]) {
     const int64_t room = planes == 0 ? 0 : y.count() / planes;
     return make_kernel([=](const KernelArgs& args) {
-      parallel_for(0, planes, 2 * static_cast<double>(size + room), [&](int64_t begin, int64_t end) {
-        for (int64_t plane = begin; plane < end; ++plane) {
-          const T* from = static_cast<const T*>(args.inputs[0]) + plane * size;
-          const Index* at = static_cast<const Index*>(args.inputs[1]) + plane * size;
-          T* to = static_cast<T*>(args.outputs[0]) + plane * room;
-          std::fill_n(to, room, T{0});
-          for (int64_t i = 0; i < size; ++i) {
-            if (at[i] == -1) continue;  // a window of padding alone
-            require(at[i] >= 0 && at[i] < room, "[max_unpool] index {} at {} is outside of {}",
-                    int64_t{at[i]}, plane * size + i, to_string(y.shape));
-            to[at[i]] = add ? to[at[i]] + from[i] : from[i];
-          }
-        }
-      });
+      parallel_for(
+          0, planes, 2 * static_cast<double>(size + room), [&](int64_t begin, int64_t end) {
+            for (int64_t plane = begin; plane < end; ++plane) {
+              const T* from = static_cast<const T*>(args.inputs[0]) + plane * size;
+              const Index* at = static_cast<const Index*>(args.inputs[1]) + plane * size;
+              T* to = static_cast<T*>(args.outputs[0]) + plane * room;
+              std::fill_n(to, room, T{0});
+              for (int64_t i = 0; i < size; ++i) {
+                if (at[i] == -1) continue;  // a window of padding alone
+                require(at[i] >= 0 && at[i] < room, "[max_unpool] index {} at {} is outside of {}",
+                        int64_t{at[i]}, plane * size + i, to_string(y.shape));
+                to[at[i]] = add ? to[at[i]] + from[i] : from[i];
+              }
+            }
+          });
     });
   }
   return make_kernel([=](const KernelArgs& args) {

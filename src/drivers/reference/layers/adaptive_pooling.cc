@@ -89,8 +89,7 @@ REFERENCE(adaptive_avg_pool_gradient) {
   const Strides flat = contiguous_strides(dx.shape());
   std::vector<double> sums(static_cast<size_t>(dx.count()), 0.0);
   for_each_index(gradient.shape(), [&](const Shape& at) {
-    const double share =
-        load_double(gradient, gradient.offset(at)) / window_size(axes, spans, at);
+    const double share = load_double(gradient, gradient.offset(at)) / window_size(axes, spans, at);
     for_each_in_window(axes, spans, at, [&](const Shape& from) {
       int64_t place = 0;
       for (size_t i = 0; i < from.size(); ++i) place += from[i] * flat[i];

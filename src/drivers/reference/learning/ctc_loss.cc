@@ -8,8 +8,8 @@ namespace anymps {
 
 namespace {
 
-// Calls fn(sequence, its CtcSequence, frames); inputs from `first` on are log_probs, targets and the
-// lengths.
+// Calls fn(sequence, its CtcSequence, frames); inputs from `first` on are log_probs, targets and
+// the lengths.
 template <typename Fn>
 void for_each_sequence(const ReferenceArgs& args, size_t first, Fn fn) {
   const View &probs = args.in[first], &targets = args.in[first + 1];
@@ -25,8 +25,8 @@ void for_each_sequence(const ReferenceArgs& args, size_t first, Fn fn) {
             args.op.name, n, count, room - next);
     std::vector<int64_t> labels;
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t at = targets.rank() == 2 ? targets.offset(std::array{n, i})
-                                             : (next + i) * targets.stride(0);
+      const int64_t at =
+          targets.rank() == 2 ? targets.offset(std::array{n, i}) : (next + i) * targets.stride(0);
       labels.push_back(load_int(targets, at));
       require(labels.back() >= 0 && labels.back() < classes,
               "[{}] label {} of sequence {} is not one of {} classes", args.op.name, labels.back(),

@@ -12,8 +12,8 @@ REFERENCE(masked_scatter) {
   for_each_index(y.shape(), [&](const Shape& index) {
     if (!load<bool>(mask, mask.offset(index)))
       return move_element(y, y.offset(index), x, x.offset(index));
-    require(next < count, "[masked_scatter] the mask is true more often than source has elements: {}",
-            count);
+    require(next < count,
+            "[masked_scatter] the mask is true more often than source has elements: {}", count);
     move_element(y, y.offset(index), source, source.offset(index_of(source.shape(), next++)));
   });
 }

@@ -22,8 +22,8 @@ REFERENCE(search_sorted) {
         Shape place = row;
         place.back() = i;
         if (args.has(2))
-          place.back() = checked_index(args, load_int(args.in[2], args.in[2].offset(place)),
-                                       rank - 1, length);
+          place.back() =
+              checked_index(args, load_int(args.in[2], args.in[2].offset(place)), rank - 1, length);
         return widen(sorted.at<T>(place));
       };
       // The first element that is not below, or is above. Of NaN there is none.
@@ -76,8 +76,8 @@ REFERENCE(histogram) {
   const Bins bins = args.has(1) ? Bins(read_dense<double>(args.in[1]))
                                 : Bins(args.attrs.i("bins"), low, high, args.attrs.f("margin"));
   std::vector<double> sums(static_cast<size_t>(bins.count()), 0.0);
-  const std::vector<double> weights = args.has(2) ? read_dense<double>(args.in[2])
-                                                  : std::vector<double>(x.size(), 1.0);
+  const std::vector<double> weights =
+      args.has(2) ? read_dense<double>(args.in[2]) : std::vector<double>(x.size(), 1.0);
   double total = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     const int64_t bin = bins.find(x[i]);

@@ -15,8 +15,8 @@ std::vector<float> dense_floats(const View& view) {
 
 void write_detections(const ReferenceArgs& args) {
   const std::vector<float> boxes = dense_floats(args.in[0]), scores = dense_floats(args.in[1]);
-  const Detector detector = detector_of(args.attrs, args.in[0].shape(), args.in[1].shape(),
-                                        boxes.data(), scores.data());
+  const Detector detector =
+      detector_of(args.attrs, args.in[0].shape(), args.in[1].shape(), boxes.data(), scores.data());
   const View &found = args.out[0], &indices = args.out[1], &counts = args.out[2];
   int64_t row = 0;
   for (int64_t image = 0; image < detector.images; ++image) {
