@@ -21,9 +21,8 @@ inline double log_of_sum(double a, double b) {
 // NaN.
 template <bool maximum, typename W>
 bool is_new_extremum(W next, W so_far) {
-  if (scalar::is_nan_value(next)) return true;
-  if (scalar::is_nan_value(so_far)) return false;
-  return maximum ? next >= so_far : next <= so_far;
+  const bool reached = maximum ? next >= so_far : next <= so_far;
+  return reached || scalar::is_nan_value(next);
 }
 
 }  // namespace anymps

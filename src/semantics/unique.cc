@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/string_store.h"
+#include "semantics/sort_items.h"
 
 namespace anymps {
 
@@ -128,8 +129,27 @@ Distinct find_changes(const TensorDesc& desc, const void* data, int64_t axis) {
   return dispatch<kAny>(desc.dtype, changes);
 }
 
+namespace {
+
+// By the keys of the elements, which are sorted fast.
+template <typename T>
+Distinct find_by_keys(const T* data, size_t count, bool sorted) {
+  const auto memory = std::make_unique_for_overwrite<ItemOf<T>[]>(2 * count);
+  read_items(memory.get(), data, static_cast<int64_t>(count), 1, false);
+  const ItemOf<T>* items =
+      sort_items(memory.get(), memory.get() + count, static_cast<int64_t>(count));
+  return count_distinct(
+      count, sorted, [&](size_t i) { return items[i].at(); },
+      [&](size_t i) { return items[i - 1].key() != items[i].key(); });
+}
+
+}  // namespace
+
 Distinct find_distinct_numbers(const TensorDesc& desc, const void* data, bool sorted) {
   return dispatch<kAny>(desc.dtype, [&]<typename T>() {
+    if constexpr (!std::is_same_v<T, Complex>)
+      if (desc.count() < kLongestLine)
+        return find_by_keys(static_cast<const T*>(data), static_cast<size_t>(desc.count()), sorted);
     struct Item {
       T value;
       int64_t place;

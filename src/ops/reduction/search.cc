@@ -3,6 +3,7 @@
 // sets, counts of integers, histograms.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "ops/expect.h"
 #include "ops/gradient_parts.h"
@@ -36,11 +37,17 @@ std::vector<Shape> measure_bincount(const MeasureContext& ctx) {
   const MeasureInput& x = ctx.inputs[0];
   int64_t length = ctx.attrs.i("min_length");
   dispatch<kInt>(x.desc.dtype, [&]<typename T>() {
-    for (int64_t i = 0; i < x.desc.count(); ++i) {
-      const auto value = static_cast<int64_t>(x.as<T>()[i]);
-      require(value >= 0 && value < INT64_MAX, "[bincount] x has the negative element {}", value);
-      length = std::max(length, value + 1);
+    const T* values = x.as<T>();
+    const int64_t count = x.desc.count();
+    if (count == 0) return;
+    T low = values[0], high = values[0];
+    for (int64_t i = 1; i < count; ++i) {
+      low = std::min(low, values[i]);
+      high = std::max(high, values[i]);
     }
+    require(!std::cmp_less(low, 0) && std::cmp_less(high, INT64_MAX),
+            "[bincount] x has the element {}", std::cmp_less(low, 0) ? +low : +high);
+    length = std::max(length, static_cast<int64_t>(high) + 1);
   });
   return {{length}};
 }

@@ -109,5 +109,15 @@ TEST(ReferenceScatter, WithoutSelf) {  // from PyTorch
   EXPECT_EQ(mean({-7, 4}, {-3, -2}, false), (Row{-3, 4}));
 }
 
+TEST(ReferenceScatter, UnderAMask) {
+  const TestTensor x = f32s({1, 2, 3, 4}), mask(DType::kBool, {4}, {0, 1, 0, 1});
+  EXPECT_EQ(run_reference("masked_scatter", {x, mask, f32s({9, 8, 7})}).values(),
+            (Row{1, 9, 3, 8}));
+  EXPECT_EQ(error_of([&] {
+              run_reference("masked_scatter", {x, mask, f32s({9})});
+            }),
+            "[masked_scatter] the mask is true more often than source has elements: 1");
+}
+
 }  // namespace
 }  // namespace anymps::testing

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "drivers/cpu/common/dense.h"
-#include "drivers/cpu/common/row_ops.h"
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/threads.h"
 #include "ops/layers/window.h"
@@ -67,13 +66,27 @@ void for_each_plane(const SizedPlanes& p, Fn&& fn) {
 
 constexpr int64_t kChannels = 256;  // at once
 
+// Lanes of their own keep sums of a few thousand elements exact enough; longer ones come in parts.
 template <typename T>
 double sum_of(const T* x, int64_t n) {
-  if constexpr (std::is_same_v<T, float>)
-    if (n >= 16 && n <= 4096) return row_ops().sum(x, static_cast<size_t>(n));
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]);
-  return sum;
+  constexpr int64_t kLanes = 8, kPart = 4096;
+  double total = 0;
+  if (n < 2 * kLanes) {
+    for (int64_t i = 0; i < n; ++i) total += static_cast<double>(x[i]);
+    return total;
+  }
+  for (int64_t first = 0; first < n; first += kPart, x += kPart) {
+    const int64_t part = std::min(kPart, n - first);
+    T lanes[kLanes] = {};
+    int64_t i = 0;
+    for (; i + kLanes <= part; i += kLanes)
+      for (int64_t k = 0; k < kLanes; ++k) lanes[k] += x[i + k];
+    for (; i < part; ++i) lanes[i % kLanes] += x[i];
+    for (int64_t width = kLanes / 2; width > 0; width /= 2)
+      for (int64_t k = 0; k < width; ++k) lanes[k] += lanes[k + width];
+    total += static_cast<double>(lanes[0]);
+  }
+  return total;
 }
 
 template <typename T>
@@ -118,6 +131,12 @@ KernelPtr make_average_gradient(const KernelRequest& request) {
       std::fill_n(dx, p.x_size(), T{0});
       for_each_window(p, p.spans, [&](int64_t at, int64_t size, auto& visit) {
         const T divisor = static_cast<T>(size);
+        if (p.inner == 1) {
+          const T share = g[at] / divisor;
+          return visit([&](int64_t from, int64_t n) {
+            for (int64_t i = from; i < from + n; ++i) dx[i] += share;
+          });
+        }
         visit([&](int64_t from, int64_t n) {
           for (int64_t i = from; i < from + n; ++i)
             for (int64_t c = 0; c < p.inner; ++c)

@@ -73,14 +73,19 @@ struct Planes {
         }
   }
 
-  // Elements that an average is divided by.
-  double divisor(const Triple& at, bool padding) const {
-    double count = 1;
-    for (size_t i = 0; i < 3; ++i) {
-      const auto [first, last] = range(i, at[i], padding ? end[i] : 0);
-      count *= static_cast<double>(std::max<int64_t>(0, last - (padding ? 0 : first)));
-    }
-    return count;
+  // Elements that an average is divided by, as a product over the axes.
+  using Divisors = std::array<std::vector<double>, 3>;
+  Divisors divisors(bool padding) const {
+    Divisors all;
+    for (size_t i = 0; i < 3; ++i)
+      for (int64_t at = 0; at < y[i]; ++at) {
+        const auto [first, last] = range(i, at, padding ? end[i] : 0);
+        all[i].push_back(static_cast<double>(std::max<int64_t>(0, last - (padding ? 0 : first))));
+      }
+    return all;
+  }
+  static double divisor(const Divisors& divisors, const Triple& at) {
+    return divisors[0][at[0]] * divisors[1][at[1]] * divisors[2][at[2]];
   }
 };
 
@@ -91,6 +96,9 @@ bool check(const KernelRequest& request, std::string& why) {
   if (request.attrs.s("layout") != "channels_first") return refuse<bool>(why, "channels come last");
   if (request.in(0).rank() > 5)
     return refuse<bool>(why, fmt::format("rank {}", request.in(0).rank()));
+  for (const TensorDesc& desc : {request.in(0), request.out()})
+    if (desc.count() / std::max<int64_t>(1, desc.shape[0] * desc.shape[1]) > INT32_MAX)
+      return refuse<bool>(why, "planes of more than 2^31 elements");
   return true;
 }
 
@@ -103,21 +111,68 @@ void for_each_plane(const Planes& p, Fn&& fn) {
   });
 }
 
-// The largest element of a window and its place, the first of equals or of NaNs; -1: there is none.
-template <typename T, typename Visit>
-std::pair<int64_t, T> largest(const T* x, Visit& visit) {
-  T best = -std::numeric_limits<T>::infinity();
-  int64_t found = -1;
-  visit([&](int64_t from, int64_t n, int64_t step) {
-    if (found < 0) found = from, best = x[from];
-    for (int64_t i = 0; i < n; ++i, from += step) {
-      const T value = x[from];
-      const bool better = (value > best) | ((value != value) & (best == best));
-      best = better ? value : best;
-      found = better ? from : found;
+// The largest elements of a row of windows and their places, the first of equals or of NaNs; -1:
+// there is none. One element of the kernel after the other, for all windows at once.
+template <typename T>
+struct LargestOfRow {
+  using Place = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;  // as wide: for vectors
+  std::vector<T> best;
+  std::vector<Place> found;
+
+  explicit LargestOfRow(const Planes& p) : best(p.y[2]), found(p.y[2]) {}
+  void find(const Planes& p, const T* x, int64_t d, int64_t h) {
+    std::fill(best.begin(), best.end(), -std::numeric_limits<T>::infinity());
+    std::fill(found.begin(), found.end(), Place{-1});
+    const auto [d0, d1] = p.spans[0][d];
+    const auto [h0, h1] = p.spans[1][h];
+    for (int64_t i = d0; i < d1; ++i)
+      for (int64_t j = h0; j < h1; ++j) {
+        const int64_t depth = d * p.stride[0] + i * p.dilation[0] - p.begin[0];
+        const int64_t line = h * p.stride[1] + j * p.dilation[1] - p.begin[1];
+        const int64_t row = (depth * p.x[1] + line) * p.x[2];
+        for (int64_t k = 0; k < p.kernel[2]; ++k) {
+          const int64_t shift = k * p.dilation[2] - p.begin[2];
+          // The windows whose element k lies in x.
+          const int64_t step = p.stride[2];
+          const int64_t first = shift >= 0 ? 0 : (-shift + step - 1) / step;
+          const int64_t room = p.x[2] - shift;
+          const int64_t last = std::min(p.y[2], room <= 0 ? 0 : (room + step - 1) / step);
+          if (step == 1)
+            take<1>(x, row + shift, first, last, 1);
+          else if (step == 2)
+            take<2>(x, row + shift, first, last, 2);
+          else
+            take<0>(x, row + shift, first, last, step);
+        }
+      }
+  }
+
+ private:
+  template <int64_t kStep>
+  void take(const T* x, int64_t from, int64_t first, int64_t last, int64_t step) {
+    T* top = best.data();
+    Place* places = found.data();
+    if constexpr (kStep != 0) step = kStep;
+    for (int64_t w = first; w < last; ++w) {
+      const auto at = static_cast<Place>(from + w * step);
+      const T value = x[from + w * step], so_far = top[w];
+      const bool better =
+          (value > so_far) | (places[w] < 0) | ((value != value) & (so_far == so_far));
+      top[w] = better ? value : so_far;
+      places[w] = better ? at : places[w];
     }
-  });
-  return {found, best};
+  }
+};
+
+// Calls fn(place of the row's first output, row) for each row of a plane's windows.
+template <typename T, typename Fn>
+void for_each_largest(const Planes& p, const T* x, LargestOfRow<T>& row, Fn&& fn) {
+  int64_t place = 0;
+  for (int64_t d = 0; d < p.y[0]; ++d)
+    for (int64_t h = 0; h < p.y[1]; ++h, place += p.y[2]) {
+      row.find(p, x, d, h);
+      fn(place);
+    }
 }
 
 // Calls each(place) for the elements of a window.
@@ -138,10 +193,11 @@ KernelPtr make_max_typed(const KernelRequest& request) {
       T* y = static_cast<T*>(args.outputs[0]) + plane * p.y_size;
       int64_t* to = places ? static_cast<int64_t*>(args.outputs[1]) + plane * p.y_size : nullptr;
       const int64_t first = own ? 0 : plane * p.x_size;
-      p.for_each_window([&](int64_t at, const Triple&, auto& visit) {
-        const auto [found, best] = largest(x, visit);
-        y[at] = best;
-        if (to) to[at] = found < 0 ? -1 : first + found;
+      LargestOfRow<T> row(p);
+      for_each_largest(p, x, row, [&](int64_t at) {
+        std::copy(row.best.begin(), row.best.end(), y + at);
+        for (int64_t w = 0; to && w < p.y[2]; ++w)
+          to[at + w] = row.found[w] < 0 ? -1 : first + row.found[w];
       });
     });
   });
@@ -149,9 +205,9 @@ KernelPtr make_max_typed(const KernelRequest& request) {
 
 template <typename T>
 KernelPtr make_average_typed(const KernelRequest& request) {
+  const Planes planes(request.attrs, request.in(0).shape, request.out().shape);
   return make_kernel(
-      [p = Planes(request.attrs, request.in(0).shape, request.out().shape),
-       padding = request.attrs.b("count_include_pad"),
+      [p = planes, counts = planes.divisors(request.attrs.b("count_include_pad")),
        own = static_cast<double>(request.attrs.i("divisor_override"))](const KernelArgs& args) {
         for_each_plane(p, [&](int64_t plane) {
           const T* x = static_cast<const T*>(args.inputs[0]) + plane * p.x_size;
@@ -159,7 +215,7 @@ KernelPtr make_average_typed(const KernelRequest& request) {
           p.for_each_window([&](int64_t at, const Triple& index, auto& visit) {
             double sum = 0;
             for_each_element(visit, [&](int64_t from) { sum += double{x[from]}; });
-            const double divisor = own != 0 ? own : p.divisor(index, padding);
+            const double divisor = own != 0 ? own : Planes::divisor(counts, index);
             y[at] = static_cast<T>(divisor == 0 ? 0 : sum / divisor);
           });
         });
@@ -195,36 +251,41 @@ KernelPtr make_gradient_typed(const KernelRequest& request) {
   const bool padding = kind == Kind::kAverage && request.attrs.b("count_include_pad");
   const double own =
       kind == Kind::kAverage ? static_cast<double>(request.attrs.i("divisor_override")) : 0;
-  return make_kernel([=, p = Planes(request.attrs, request.in(1).shape, request.in(0).shape)](
-                         const KernelArgs& args) {
-    for_each_plane(p, [&](int64_t plane) {
-      const T* g = static_cast<const T*>(args.inputs[0]) + plane * p.y_size;
-      const T* x = static_cast<const T*>(args.inputs[1]) + plane * p.x_size;
-      T* dx = static_cast<T*>(args.outputs[0]) + plane * p.x_size;
-      std::fill_n(dx, p.x_size, T{0});
-      p.for_each_window([&](int64_t at, const Triple& index, auto& visit) {
-        if constexpr (kind == Kind::kAverage) {
-          const double divisor = own != 0 ? own : p.divisor(index, padding);
-          const auto share = static_cast<T>(double{g[at]} / divisor);
-          return for_each_element(visit, [&](int64_t from) { dx[from] += share; });
-        } else if constexpr (kind == Kind::kMax) {
-          const int64_t found = largest(x, visit).first;
-          if (found >= 0) dx[found] += g[at];
-        } else {
-          double sum = 0;
-          for_each_element(
-              visit, [&](int64_t from) { sum += std::pow(std::abs(double{x[from]}), power); });
-          const double norm = std::pow(sum, 1 / power);
-          if (norm == 0) return;
-          for_each_element(visit, [&](int64_t from) {
-            const double value = x[from];
-            dx[from] += static_cast<T>(
-                g[at] * std::copysign(std::pow(std::abs(value) / norm, power - 1), value));
+  const Planes planes(request.attrs, request.in(1).shape, request.in(0).shape);
+  return make_kernel(
+      [p = planes, counts = planes.divisors(padding), own, power](const KernelArgs& args) {
+        for_each_plane(p, [&](int64_t plane) {
+          const T* g = static_cast<const T*>(args.inputs[0]) + plane * p.y_size;
+          const T* x = static_cast<const T*>(args.inputs[1]) + plane * p.x_size;
+          T* dx = static_cast<T*>(args.outputs[0]) + plane * p.x_size;
+          std::fill_n(dx, p.x_size, T{0});
+          if constexpr (kind == Kind::kMax) {
+            LargestOfRow<T> row(p);
+            return for_each_largest(p, x, row, [&](int64_t at) {
+              for (int64_t w = 0; w < p.y[2]; ++w)
+                if (row.found[w] >= 0) dx[row.found[w]] += g[at + w];
+            });
+          }
+          p.for_each_window([&](int64_t at, [[maybe_unused]] const Triple& index, auto& visit) {
+            if constexpr (kind == Kind::kAverage) {
+              const double divisor = own != 0 ? own : Planes::divisor(counts, index);
+              const auto share = static_cast<T>(double{g[at]} / divisor);
+              return for_each_element(visit, [&](int64_t from) { dx[from] += share; });
+            } else {
+              double sum = 0;
+              for_each_element(
+                  visit, [&](int64_t from) { sum += std::pow(std::abs(double{x[from]}), power); });
+              const double norm = std::pow(sum, 1 / power);
+              if (norm == 0) return;
+              for_each_element(visit, [&](int64_t from) {
+                const double value = x[from];
+                dx[from] += static_cast<T>(
+                    g[at] * std::copysign(std::pow(std::abs(value) / norm, power - 1), value));
+              });
+            }
           });
-        }
+        });
       });
-    });
-  });
 }
 
 // f32 and f64 as they are, halves through f32.

@@ -7,28 +7,14 @@
 #include "drivers/cpu/common/copy.h"
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/lines.h"
+#include "drivers/cpu/common/rows.h"
+#include "drivers/cpu/movement/index_places.h"
 #include "drivers/cpu/movement/scatter_joins.h"
 #include "drivers/cpu/threads.h"
 
 namespace anymps::cpu {
 
 namespace {
-
-struct Component {
-  int64_t axis = 0, extent = 0, stride = 0;
-};
-
-int64_t read_index(const void* indices, bool wide, int64_t offset) {
-  return wide ? static_cast<const int64_t*>(indices)[offset]
-              : static_cast<const int32_t*>(indices)[offset];
-}
-
-int64_t place(const char* op, int64_t index, const Component& component) {
-  if (index < -component.extent || index >= component.extent) [[unlikely]]
-    fail(Code::kInvalidArgument, "[{}] index {} is out of range for axis {} of extent {}", op,
-         index, component.axis, component.extent);
-  return (index < 0 ? index + component.extent : index) * component.stride;
-}
 
 // What the kernels have in common: the result starts as data or zeros; then each reached element is
 // joined with its updates, in a pass or, where its own value or a count matters, in several.
@@ -95,6 +81,21 @@ class Scatter : public Kernel {
   virtual void pass(const Target& target, const char* updates, const void* indices) const = 0;
   virtual void check(const void* indices) const = 0;
 
+  void places_of(const void* indices, int64_t first, int64_t step, int64_t n,
+                 const IndexedAxis& component, int64_t more, int64_t* places) const {
+    if (wide_)
+      look_up(op_.c_str(), static_cast<const int64_t*>(indices) + first, step, n, component, more,
+              places);
+    else
+      look_up(op_.c_str(), static_cast<const int32_t*>(indices) + first, step, n, component, more,
+              places);
+  }
+  int64_t place_of(const void* indices, int64_t at, const IndexedAxis& component) const {
+    int64_t place = 0;
+    places_of(indices, at, 0, 1, component, 0, &place);
+    return place;
+  }
+
   std::string op_;
   bool data_, own_, wide_, empty_, self_;
   ScatterMode mode_;
@@ -105,8 +106,6 @@ class Scatter : public Kernel {
   ScatterJoin join_;
   StridedCopy copy_;
 };
-
-constexpr int64_t kPlaces = 256;  // looked up at once
 
 // scatter_along_axis, and scatter, whose indices are the same beside the axis.
 class ScatterAlongAxis final : public Scatter {
@@ -122,7 +121,7 @@ class ScatterAlongAxis final : public Scatter {
     Shape apart = updates.shape;
     for (size_t i = 0; i < apart.size(); ++i)
       if (index_strides[i] == 0) apart[i] = std::min<int64_t>(apart[i], 1);
-    indices_ = merge_loops(apart, {index_strides});
+    indices_ = Rows(merge_loops(apart, {index_strides}));
     // Lines lie side by side: neighbours are written together.
     if (empty_ || lines_.extents.empty() || length_ == 0) return;
     if (std::abs(lines_.strides[2].back()) >= std::abs(component_.stride)) return;
@@ -136,8 +135,15 @@ class ScatterAlongAxis final : public Scatter {
 
  private:
   void check(const void* indices) const override {
-    for (int64_t i = 0, n = empty_ ? 0 : indices_.count(); i < n; ++i)
-      place(op_.c_str(), read_index(indices, wide_, indices_.offset(0, i)), component_);
+    for (int64_t row = 0, rows = empty_ ? 0 : indices_.count(); row < rows; ++row) {
+      const int64_t first = indices_.at(row)[0], step = indices_.steps[0];
+      if (wide_)
+        check_indices(op_.c_str(), static_cast<const int64_t*>(indices) + first, step,
+                      indices_.length, component_);
+      else
+        check_indices(op_.c_str(), static_cast<const int32_t*>(indices) + first, step,
+                      indices_.length, component_);
+    }
   }
   void pass(const Target& target, const char* updates, const void* indices) const override {
     const double ns = 2.0 * static_cast<double>(length_ * block_);
@@ -162,10 +168,7 @@ class ScatterAlongAxis final : public Scatter {
     int64_t places[kPlaces];
     for (int64_t first = 0; first < length_; first += kPlaces) {
       const int64_t n = std::min(kPlaces, length_ - first);
-      for (int64_t k = 0; k < n; ++k)
-        places[k] =
-            place(op_.c_str(), read_index(indices, wide_, at.index + (first + k) * index_step_),
-                  component_);
+      places_of(indices, at.index + first * index_step_, index_step_, n, component_, 0, places);
       target.line(at.to, places, updates + (at.update + first * from_step_) * size_, from_step_, n);
     }
   }
@@ -175,29 +178,27 @@ class ScatterAlongAxis final : public Scatter {
     const bool same = column_[1] == 0;  // one index for all of them
     for (int64_t k = 0; k < length_; ++k, at.update += from_step_, at.index += index_step_) {
       const char* from = updates + at.update * size_;
-      const int64_t row =
-          same ? place(op_.c_str(), read_index(indices, wide_, at.index), component_) : 0;
+      const int64_t row = same ? place_of(indices, at.index, component_) : 0;
       if (same && column_[0] == 1 && column_[2] == 1) {
         target.row(at.to + row, from, n);
         continue;
       }
       for (int64_t first = 0; first < n; first += kPlaces) {
         const int64_t part = std::min(kPlaces, n - first);
-        for (int64_t c = 0; c < part; ++c) {
-          const int64_t column = first + c;
-          places[c] =
-              column * column_[2] +
-              (same ? row
-                    : place(op_.c_str(), read_index(indices, wide_, at.index + column * column_[1]),
-                            component_));
-        }
-        target.line(at.to, places, from + first * column_[0] * size_, column_[0], part);
+        if (same)
+          for (int64_t c = 0; c < part; ++c) places[c] = row + c * column_[2];
+        else
+          places_of(indices, at.index + first * column_[1], column_[1], part, component_,
+                    column_[2], places);
+        target.line(at.to + first * column_[2], places, from + first * column_[0] * size_,
+                    column_[0], part);
       }
     }
   }
 
-  Component component_;
-  Loops lines_, indices_;  // operands updates, indices, y; and the indices alone
+  IndexedAxis component_;
+  Loops lines_;   // operands updates, indices, y
+  Rows indices_;  // alone
   int64_t length_ = 0, from_step_ = 0, index_step_ = 0;
   int64_t column_[3] = {0, 0, 0};               // steps to the line beside
   int64_t width_ = 0, block_ = 1, blocks_ = 1;  // 0: lines one by one
@@ -241,15 +242,15 @@ class ScatterSlices final : public Scatter {
   // How far the place that tuple i names is from the slice's first element.
   int64_t named(const void* indices, int64_t i) const {
     int64_t index = tuples_.offset(1, i), to = 0;
-    for (const Component& component : components_) {
-      to += place(op_.c_str(), read_index(indices, wide_, index), component);
+    for (const IndexedAxis& component : components_) {
+      to += place_of(indices, index, component);
       index += component_step_;
     }
     return to;
   }
 
   Loops tuples_;  // operands updates, indices, y (without the named axes)
-  std::vector<Component> components_;
+  std::vector<IndexedAxis> components_;
   int64_t component_step_ = 0, run_ = 1;
 };
 

@@ -3,9 +3,9 @@
 // counterparts. Lines that are dense are searched one by one, others many side by side, in the
 // order in which memory lies.
 #include "drivers/cpu/common/row_ops.h"
-#include "drivers/cpu/common/sort_items.h"
 #include "drivers/cpu/reduction/picked_lines.h"
 #include "drivers/cpu/threads.h"
+#include "semantics/sort_items.h"
 
 namespace anymps::cpu {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // median, kth_value and mode on the CPU: the keys of a line are put in order as far as needed.
-#include "drivers/cpu/common/sort_items.h"
 #include "drivers/cpu/reduction/picked_lines.h"
 #include "drivers/cpu/threads.h"
+#include "semantics/sort_items.h"
 
 namespace anymps::cpu {
 

@@ -3,12 +3,13 @@
 // thread, so that sums do not depend on how many there are.
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "drivers/cpu/common/dense.h"
-#include "drivers/cpu/common/sort_items.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
 #include "semantics/histogram.h"
+#include "semantics/sort_items.h"
 
 namespace anymps::cpu {
 
@@ -18,15 +19,18 @@ namespace {
 template <typename T, bool right, typename At>
 int64_t search(T value, int64_t length, At at) {
   const auto number = static_cast<Compute<T>>(value);
-  int64_t first = 0, count = length;
-  while (count > 0) {
+  if (length == 0) return 0;
+  int64_t first = 0, count = length;  // the place is in [first, first + count]
+  const auto passed = [&](int64_t i) {
+    const auto element = static_cast<Compute<T>>(at(i));
+    return !(right ? element > number : element >= number);
+  };
+  while (count > 1) {  // no branch depends on the elements
     const int64_t half = count / 2;
-    const auto element = static_cast<Compute<T>>(at(first + half));
-    const bool reached = right ? element > number : element >= number;
-    first = reached ? first : first + half + 1;
-    count = reached ? half : count - half - 1;
+    first += passed(first + half - 1) ? half : 0;
+    count -= half;
   }
-  return first;
+  return first + (passed(first) ? 1 : 0);
 }
 
 template <typename T, bool right>
@@ -93,16 +97,30 @@ KernelPtr make_is_in(const KernelRequest& request, std::string& why) {
   });
 }
 
+template <typename T>
+std::pair<T, T> range_of(const T* x, int64_t count) {
+  T low = x[0], high = x[0];
+  for (int64_t i = 1; i < count; ++i) {
+    low = std::min(low, x[i]);
+    high = std::max(high, x[i]);
+  }
+  return {low, high};
+}
+
 template <typename T, typename W>
 void count_integers(const KernelArgs& args, int64_t count, int64_t length) {
   const T* x = static_cast<const T*>(args.inputs[0]);
   W* y = static_cast<W*>(args.outputs[0]);
+  if (count > 0) {
+    const auto [low, high] = range_of(x, count);
+    require(!std::cmp_less(low, 0) && std::cmp_less(high, length),
+            "[bincount] elements {} to {} are not all in [0, {})", +low, +high, length);
+  }
   std::vector<double> sums;
   if constexpr (std::is_same_v<W, float>) sums.assign(static_cast<size_t>(length), 0.0);
   clear(y, static_cast<size_t>(length) * sizeof(W));
   for (int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<int64_t>(x[i]);
-    require(at >= 0 && at < length, "[bincount] element {} is outside of [0, {})", at, length);
     if constexpr (std::is_same_v<W, int64_t>)
       ++y[at];
     else if constexpr (std::is_same_v<W, float>)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // sort, argsort and top_k on the CPU: lines are shared out among threads, and each is sorted by the
-// keys of its elements (common/sort_items.h).
+// keys of its elements (semantics/sort_items.h).
 #include <bit>
 #include <cstring>
 
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/lines.h"
-#include "drivers/cpu/common/sort_items.h"
 #include "drivers/cpu/threads.h"
+#include "semantics/sort_items.h"
 
 namespace anymps::cpu {
 

@@ -143,8 +143,9 @@ KernelPtr make_unpool(const KernelRequest& request) {
               std::fill_n(to, room, T{0});
               for (int64_t i = 0; i < size; ++i) {
                 if (at[i] == -1) continue;  // a window of padding alone
-                require(at[i] >= 0 && at[i] < room, "[max_unpool] index {} at {} is outside of {}",
-                        int64_t{at[i]}, plane * size + i, to_string(y.shape));
+                if (at[i] < 0 || at[i] >= room) [[unlikely]]
+                  fail(Code::kInvalidArgument, "[max_unpool] index {} at {} is outside of {}",
+                       int64_t{at[i]}, plane * size + i, to_string(y.shape));
                 to[at[i]] = add ? to[at[i]] + from[i] : from[i];
               }
             }
@@ -165,8 +166,9 @@ KernelPtr make_unpool(const KernelRequest& request) {
         }
         const int64_t index = static_cast<const Index*>(args.inputs[1])[index_at];
         if (index == -1) continue;  // a window of padding alone
-        require(place.decode(index, at, from), "[max_unpool] index {} at {} is outside of {}",
-                index, to_string(at), to_string(y.shape));
+        if (!place.decode(index, at, from)) [[unlikely]]
+          fail(Code::kInvalidArgument, "[max_unpool] index {} at {} is outside of {}", index,
+               to_string(at), to_string(y.shape));
         for (size_t axis = 0; axis < from.size(); ++axis) y_at += from[axis] * y.strides[axis];
         const T value = static_cast<const T*>(args.inputs[0])[x_at];
         to[y_at] = add ? to[y_at] + value : value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order for kernels: elements are brought to unsigned keys in the same order, so that one
-// comparison serves every dtype and NaN needs no care; a key goes with its place, so that no two
-// are equal and every sort is stable.
+// Order for kernels and for the measuring of results: elements are brought to unsigned keys in the
+// same order, so that one comparison serves every dtype and NaN needs no care; a key goes with its
+// place, so that no two are equal and every sort is stable.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 #include "base/dtype.h"
 
-namespace anymps::cpu {
+namespace anymps {
 
 template <size_t size>
 struct UnsignedOf;
@@ -166,4 +166,4 @@ void first_items(ItemOf<T>* items, int64_t k, const T* x, int64_t n, int64_t ste
   std::partial_sort(items, items + k, items + kept);
 }
 
-}  // namespace anymps::cpu
+}  // namespace anymps
