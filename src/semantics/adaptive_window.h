@@ -1,53 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// The windows of pooling to a given size, over one to three spatial axes.
+// Windows of pooling whose number is given instead of their size: equal parts of an axis, or
+// windows of one size at random distances.
 #pragma once
 
 #include <cstdint>
-
-#include "base/shape.h"
+#include <utility>
+#include <vector>
 
 namespace anymps {
 
-struct AdaptiveGrid {
-  // x is [N, C, spatial…], or [N, spatial…, C] with the channels last.
-  AdaptiveGrid(const Shape& x, const std::vector<int64_t>& output_size, bool channels_last)
-      : outer(x[0] * (channels_last ? 1 : x[1])), inner(channels_last ? x[x.size() - 1] : 1) {
-    const size_t first = channels_last ? 1 : 2, count = output_size.size();
-    for (size_t i = 0; i < count; ++i) {
-      in[3 - count + i] = x[first + i];
-      out[3 - count + i] = output_size[i];
-    }
-  }
-  int64_t places() const { return in[0] * in[1] * in[2]; }  // of x's spatial axes
-  int64_t windows() const { return out[0] * out[1] * out[2]; }
+using WindowSpans = std::vector<std::pair<int64_t, int64_t>>;  // [first, last), for each output
 
-  // Where window i of an axis begins and ends.
-  int64_t begin(size_t axis, int64_t i) const { return i * in[axis] / out[axis]; }
-  int64_t end(size_t axis, int64_t i) const {
-    return ((i + 1) * in[axis] + out[axis] - 1) / out[axis];
+// The parts of `in` elements in `out` windows, which cover all and overlap where they must.
+inline WindowSpans adaptive_spans(int64_t in, int64_t out) {
+  WindowSpans spans;
+  for (int64_t i = 0; i < out; ++i) {
+    const int64_t whole = in / out, rest = in % out;  // i * in may not fit
+    const int64_t first = i * whole + i * rest / out;
+    spans.emplace_back(first, (i + 1) * whole + ((i + 1) * rest + out - 1) / out);
   }
-  // Window w, counted in row-major order: calls fn(place, n) for runs of n places.
-  template <typename Fn>
-  void each_run(int64_t w, Fn&& fn) const {
-    const int64_t k = w % out[2], j = w / out[2] % out[1], i = w / out[2] / out[1];
-    const int64_t first = begin(2, k), n = end(2, k) - first;
-    for (int64_t a = begin(0, i); a < end(0, i); ++a)
-      for (int64_t b = begin(1, j); b < end(1, j); ++b) fn((a * in[1] + b) * in[2] + first, n);
-  }
-  template <typename Fn>
-  void each(int64_t w, Fn&& fn) const {
-    each_run(w, [&](int64_t place, int64_t n) {
-      for (int64_t i = 0; i < n; ++i) fn(place + i);
-    });
-  }
-  int64_t size(int64_t w) const {
-    int64_t size = 0;
-    each_run(w, [&](int64_t, int64_t n) { size += n; });
-    return size;
-  }
+  return spans;
+}
 
-  int64_t outer, inner;
-  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
-};
+// Windows of `size` elements; F is the type that the sample, in [0, 1), is given in.
+template <typename F>
+WindowSpans fractional_spans(int64_t in, int64_t out, int64_t size, F sample) {
+  WindowSpans spans;
+  const F step = out > 1 ? static_cast<F>(in - size) / static_cast<F>(out - 1) : F{0};
+  for (int64_t i = 0; i < out; ++i) {
+    int64_t first = in - size;
+    if (i + 1 < out)
+      first = static_cast<int64_t>((static_cast<F>(i) + sample) * step) -
+              static_cast<int64_t>(sample * step);
+    first = first < 0 ? 0 : first > in - size ? in - size : first;  // a sample out of its range
+    spans.emplace_back(first, first + size);
+  }
+  return spans;
+}
 
 }  // namespace anymps

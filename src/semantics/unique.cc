@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/string_store.h"
+#include "semantics/sort_items.h"
 
 namespace anymps {
 
@@ -62,22 +63,36 @@ Distinct count_distinct(size_t count, bool sorted, Place place, Differs differs)
   return sorted ? result : as_they_come(result);
 }
 
+// Elements, for axis -1, or slices along an axis, compared by their numbers.
 template <typename T>
-Distinct find(const TensorDesc& desc, const T* data, int64_t axis, bool sorted) {
-  int64_t outer = 1, inner = 1;
-  const int64_t slices = axis < 0 ? desc.count() : desc.shape[static_cast<size_t>(axis)];
-  for (int64_t i = 0; axis >= 0 && i < desc.rank(); ++i)
-    (i < axis ? outer : inner) *= i == axis ? 1 : desc.shape[static_cast<size_t>(i)];
-  const auto order_of = [&](int64_t a, int64_t b) {
-    for (int64_t o = 0; o < outer; ++o)
-      for (int64_t i = 0; i < inner; ++i) {
-        const int64_t at = o * slices * inner + i;
-        const int order = compare(data[at + a * inner], data[at + b * inner]);
+class Slices {
+ public:
+  Slices(const TensorDesc& desc, const T* data, int64_t axis) : data_(data) {
+    count_ = axis < 0 ? desc.count() : desc.shape[static_cast<size_t>(axis)];
+    for (int64_t i = 0; axis >= 0 && i < desc.rank(); ++i)
+      (i < axis ? outer_ : inner_) *= i == axis ? 1 : desc.shape[static_cast<size_t>(i)];
+  }
+  int64_t count() const { return count_; }
+  int order(int64_t a, int64_t b) const {
+    for (int64_t o = 0; o < outer_; ++o)
+      for (int64_t i = 0; i < inner_; ++i) {
+        const int64_t at = o * count_ * inner_ + i;
+        const int order = compare(data_[at + a * inner_], data_[at + b * inner_]);
         if (order != 0) return order;
       }
     return 0;
-  };
-  std::vector<int64_t> order(static_cast<size_t>(slices));
+  }
+
+ private:
+  const T* data_;
+  int64_t outer_ = 1, inner_ = 1, count_ = 0;
+};
+
+template <typename T>
+Distinct find(const TensorDesc& desc, const T* data, int64_t axis, bool sorted) {
+  const Slices<T> slices(desc, data, axis);
+  const auto order_of = [&](int64_t a, int64_t b) { return slices.order(a, b); };
+  std::vector<int64_t> order(static_cast<size_t>(slices.count()));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return order_of(a, b) < 0; });
@@ -101,8 +116,40 @@ Distinct find_distinct(const TensorDesc& desc, const void* data, int64_t axis, b
   });
 }
 
+Distinct find_changes(const TensorDesc& desc, const void* data, int64_t axis) {
+  const auto changes = [&]<typename T>() {
+    const Slices<T> slices(desc, static_cast<const T*>(data), axis);
+    return count_distinct(
+        static_cast<size_t>(slices.count()), true, [](size_t i) { return static_cast<int64_t>(i); },
+        [&](size_t i) {
+          return slices.order(static_cast<int64_t>(i) - 1, static_cast<int64_t>(i)) != 0;
+        });
+  };
+  if (desc.dtype == DType::kString) return changes.template operator()<Text>();
+  return dispatch<kAny>(desc.dtype, changes);
+}
+
+namespace {
+
+// By the keys of the elements, which are sorted fast.
+template <typename T>
+Distinct find_by_keys(const T* data, size_t count, bool sorted) {
+  const auto memory = std::make_unique_for_overwrite<ItemOf<T>[]>(2 * count);
+  read_items(memory.get(), data, static_cast<int64_t>(count), 1, false);
+  const ItemOf<T>* items =
+      sort_items(memory.get(), memory.get() + count, static_cast<int64_t>(count));
+  return count_distinct(
+      count, sorted, [&](size_t i) { return items[i].at(); },
+      [&](size_t i) { return items[i - 1].key() != items[i].key(); });
+}
+
+}  // namespace
+
 Distinct find_distinct_numbers(const TensorDesc& desc, const void* data, bool sorted) {
   return dispatch<kAny>(desc.dtype, [&]<typename T>() {
+    if constexpr (!std::is_same_v<T, Complex>)
+      if (desc.count() < kLongestLine)
+        return find_by_keys(static_cast<const T*>(data), static_cast<size_t>(desc.count()), sorted);
     struct Item {
       T value;
       int64_t place;

@@ -22,6 +22,9 @@ Distinct find_distinct(const TensorDesc& desc, const void* data, int64_t axis, b
 // is much faster.
 Distinct find_distinct_numbers(const TensorDesc& desc, const void* data, bool sorted);
 
+// Elements or slices that differ from the one before them.
+Distinct find_changes(const TensorDesc& desc, const void* data, int64_t axis);
+
 // The axis that the attribute `axes` names, or -1: flattened.
 int64_t unique_axis(const std::vector<int64_t>& axes, int64_t rank);
 

@@ -105,6 +105,23 @@ TEST(Gradient, RefusesWhatIsNoFloat) {
   EXPECT_NE(error_of([&] { gradient(graph, nullptr, {x}); }).find("y is null"), std::string::npos);
 }
 
+// Numbers from PyTorch.
+TEST(Gradient, OfAScatteredProductWithZeros) {
+  Graph graph;
+  Value* updates = graph.input("updates", DType::kF64, {3});
+  Value* places = graph.input("places", DType::kI64, {3});
+  Value* data = graph.input("data", DType::kF64, {3});
+  Value* seed = graph.input("seed", DType::kF64, {3});
+  Value* y = graph.add("scatter_along_axis", {updates, places, data}, {{"mode", "mul"}});
+  graph.set_outputs(gradient(graph, y, {updates, data}, seed));
+  const auto results = run_graph(graph, {{DType::kF64, {3}, {2, 0, 5}},
+                                         {DType::kI64, {3}, {1, 0, 1}},
+                                         {DType::kF64, {3}, {0, 2, 3}},
+                                         {DType::kF64, {3}, {1, 2, 3}}});
+  EXPECT_EQ(results[0], (Values{20, 0, 8}));
+  EXPECT_EQ(results[1], (Values{0, 20, 3}));
+}
+
 TEST(Gradient, WorksOnSymbolicShapes) {
   Graph graph;
   const Dim n = Dim::symbol("N"), m = Dim::symbol("M");

@@ -165,6 +165,7 @@ OP(avg_pool)
     .output("y")
     .with(pooling)
     .attr("count_include_pad", false, "padding counts as zeros")
+    .attr("divisor_override", 0, "what sums are divided by instead of their count; 0: the count")
     .facts(kStaysHalf)
     .infer(infer_pool)
     .with(pool_samples)
@@ -174,6 +175,9 @@ OP(avg_pool)
     .sample({"2d pads counted",
              {{1, 4, 9, 9}},
              {{"kernel", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}, {"count_include_pad", true}}})
+    .sample({"2d divisor of its own",
+             {{1, 2, 6, 7}},
+             {{"kernel", Ints{3, 2}}, {"pads", Ints{1, 1, 1, 0}}, {"divisor_override", 5}}})
     .sample({"2d ceil, larger than x, pads counted",
              {{1, 2, 2, 2}},
              {{"kernel", Ints{4, 3}},

@@ -110,7 +110,8 @@ OP(avg_pool_gradient)
     .mps("avgPooling2DGradientWithGradientTensor:sourceTensor:descriptor:name:")
     .mps("avgPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
     .with(pool_gradient)
-    .attr("count_include_pad", false);
+    .attr("count_include_pad", false)
+    .attr("divisor_override", 0, "as in avg_pool");
 
 OP(lp_pool_gradient)
     .doc("The gradient of lp_pool to x; 0 for a window of zeros.")
@@ -151,6 +152,13 @@ OP(max_unpool)
              {{1, 2, 1, 2}, {1, 2, 1, 2}, {4}},
              {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"reduce", "add"}},
              {{1, {3, 3, 17, -1}}, {2, {1, 2, 3, 5}}}})
+    .sample({"2d in planes",
+             {{2, 2, 1, 2}, {2, 2, 1, 2}},
+             {{"kernel", Ints{1, 1}},
+              {"shape", Ints{2, 2, 2, 3}},
+              {"reduce", "add"},
+              {"indices", "global_2d"}},
+             {{1, {0, 5, 3, 3, 1, -1, 2, 4}}}})
     .sample({"2d local",
              {{1, 1, 2, 2}, {1, 1, 2, 2}},
              {{"kernel", Ints{2, 2}},

@@ -16,6 +16,19 @@ Term picked(GradientContext& ctx, const Term& value, const Term& places) {
   return where(none, 0, ctx.add("gather", {flat, where(none, 0, places)}, {{"axis", 0}}));
 }
 
+// The same for places that are counted within the last axes, as max_pool's indices global_2d are.
+Term picked_within(GradientContext& ctx, const Term& value, const Term& places, int64_t axes) {
+  Extents shape;
+  for (int64_t i = 0; i + axes < value.rank(); ++i) shape.push_back(ctx.extent(value, i));
+  shape.emplace_back(-1);
+  const int64_t axis = value.rank() - axes;
+  const Term none = places < 0;
+  const Term lines = ctx.reshape(where(none, 0, places), shape);
+  const Term found =
+      ctx.add("gather_along_axis", {ctx.reshape(value, shape), lines}, {{"axis", axis}});
+  return where(none, 0, ctx.reshape_like(found, places));
+}
+
 }  // namespace
 
 GRADIENT(avg_pool) { by_op(ctx, "avg_pool_gradient"); }
@@ -35,8 +48,11 @@ GRADIENT(max_pool_gradient) {
 GRADIENT(max_unpool) {
   const Term x = ctx.x(), dy = ctx.dy();
   if (ctx.attrs().s("reduce") == "add") {
-    if (ctx.attrs().s("indices") != "tensor")
-      ctx.refuse("only sums over places in the whole tensor have a gradient");
+    const std::string& mode = ctx.attrs().s("indices");
+    if (mode.starts_with("global"))
+      return ctx.set(0, picked_within(ctx, dy, ctx.x(1), mode.at(mode.find('_') + 1) - '0'));
+    if (mode != "tensor")
+      ctx.refuse("only sums over places in the tensor or in its last axes have a gradient");
     return ctx.set(0, picked(ctx, dy, ctx.x(1)));
   }
   // Numbers 1, 2, … put where the elements go tell which of them stayed; 0 is none.

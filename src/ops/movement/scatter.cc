@@ -20,6 +20,8 @@ Dims target_shape(InferContext& ctx) {
   const bool ordered = mode == "min" || mode == "max";
   ctx.check(mode == "set" || contains(ordered ? kReal : kNumber, dtype),
             "mode {} is not defined for {}", mode, name(dtype));
+  ctx.check(ctx.attrs.b("include_self") || (mode != "sub" && mode != "div"),
+            "mode {} needs what is there: include_self must be true", mode);
   if (ctx.has(2)) return ctx.shape(2);
   Dims shape;
   for (int64_t extent : ctx.attrs.ints("shape")) {
@@ -103,6 +105,7 @@ void infer_scatter_along_axis(InferContext& ctx) {
       .attr("shape", kNoInts, "of the result when there is no data")             \
       .attr("mode", "set", scatter_mode_choices(),                               \
             "how an update and what is there make the new element")              \
+      .attr("include_self", true, "what is there counts where updates come, unless set") \
       .domain(0.5, 2)
 
 SCATTER(scatter,
@@ -116,6 +119,16 @@ SCATTER(scatter,
     .sample({"columns", {{2, 3}, {3}, {2, 5}}, {{"axis", -1}}, {{1, {4, 0, 2}}}})
     .sample({"zeros", {{2, 3}, {2}}, {{"shape", Ints{3, 3}}}, {{1, {1, 1}}}})
     .sample({"add", {{3, 2}, {3}, {2, 2}}, {{"mode", "add"}}, {{1, {1, 0, 1}}}})
+    .sample({"mean", {{4, 2}, {4}, {3, 2}}, {{"mode", "mean"}}, {{1, {1, 0, 1, 1}}}})
+    .sample({"mean of updates",
+             {{4, 2}, {4}, {3, 2}},
+             {{"mode", "mean"}, {"include_self", false}},
+             {{1, {1, 0, 1, 1}}}})
+    .sample({"sum of updates, middle",
+             {{2, 3, 4}, {3}, {2, 2, 4}},
+             {{"mode", "add"}, {"include_self", false}, {"axis", 1}},
+             {{1, {1, 1, 1}}}})
+    .sample({"one element of each", {{5}, {5}, {4}}, {{"mode", "add"}}, {{1, {1, 1, 3, 1, 0}}}})
     .sample({"none", {{0, 2}, {0}, {3, 2}}, {}, {{1, {}}}})
     .sample({"empty", {{2, 0}, {2}, {3, 0}}, {}, {{1, {1, 2}}}});
 
@@ -162,7 +175,26 @@ SCATTER(scatter_along_axis,
              {{2, 3}, {2, 3}, {2, 2}},
              {{"axis", 1}, {"mode", "max"}},
              {{1, {1, 1, 0, 0, 0, -1}}}})
-    .sample({"zeros", {{2, 1}, {2, 1}}, {{"shape", Ints{2, 4}}, {"axis", -1}}, {{1, {3, 1}}}})
+    .sample({"min of updates",
+             {{2, 3}, {2, 3}, {2, 2}},
+             {{"axis", 1}, {"mode", "min"}, {"include_self", false}},
+             {{1, {1, 1, 1, 0, 0, -1}}}})
+    .sample({"product of updates",
+             {{3, 3}, {3, 3}, {2, 4}},
+             {{"mode", "mul"}, {"include_self", false}},
+             {{1, {1, 1, 0, 0, 0, -1, 1, 1, 0}}}})
+    .sample({"mean of updates",
+             {{3, 3}, {3, 3}, {2, 4}},
+             {{"mode", "mean"}, {"include_self", false}},
+             {{1, {1, 1, 0, 0, 0, -1, 1, 1, 0}}}})
+    .sample({"mean",
+             {{2, 3}, {2, 3}, {2, 2}},
+             {{"axis", 1}, {"mode", "mean"}},
+             {{1, {1, 1, 1, 0, 0, -1}}}})
+    .sample({"zeros",
+             {{2, 1}, {2, 1}},
+             {{"shape", Ints{2, 4}}, {"axis", -1}},
+             {{1, {3, 1}}}})
     .sample({"axis_input", {{1, 2}, {1, 2}, {1, 5}, {}}, {}, {{1, {1, 3}}, {3, {1}}}})
     .sample({"none", {{0, 2}, {0, 2}, {3, 2}}, {}, {{1, {}}}});
 
@@ -204,33 +236,73 @@ void set_back(GradientContext& ctx, Places places) {
   if (ctx.has(2)) ctx.set(2, where(winners == none, dy, 0));
 }
 
+// How many updates each element gets, as numbers of y's dtype.
+Term counts_of(GradientContext& ctx, Places places) {
+  return places.write(ctx.fill_like(ctx.x(), 1), ctx.fill_like(ctx.y(), 0), "add");
+}
+
+// dy where data counts: everywhere, or where no update comes.
+Term own_part(GradientContext& ctx, Places places, const Term& dy) {
+  return ctx.attrs().b("include_self") ? dy : where(counts_of(ctx, places) == 0.0, dy, 0);
+}
+
 // The gradient is shared by all that are equal to the extremum.
 void extremum_back(GradientContext& ctx, Places places) {
   const Term y = ctx.y(), data = ctx.has(2) ? ctx.x(2) : ctx.fill_like(y, 0);
   const auto number = [&](const Term& equal) { return equal.op("cast", {{"dtype", y.dtype()}}); };
-  const Term here = number(ctx.x() == places.read(y)), there = number(data == y);
+  const Term here = number(ctx.x() == places.read(y));
+  const Term there = own_part(ctx, places, number(data == y));
   const Term share = ctx.dy() / places.write(here, there, "add");
   ctx.set(0, here * places.read(share));
   if (ctx.has(2)) ctx.set(2, there * share);
+}
+
+void mean_back(GradientContext& ctx, Places places) {
+  const Term counts = counts_of(ctx, places), dy = ctx.dy();
+  const bool self = ctx.attrs().b("include_self");
+  const Term share = dy / (self ? counts + 1 : where(counts == 0.0, 1, counts));
+  ctx.set(0, places.read(share));
+  if (ctx.has(2)) ctx.set(2, self ? share : where(counts == 0.0, dy, 0));
+}
+
+// The product of the other factors, which is not y over the factor where that is 0.
+void product_back(GradientContext& ctx, Places places) {
+  const Term updates = ctx.x(), dy = ctx.dy();
+  const Term data = ctx.has(2) ? ctx.x(2) : ctx.fill_like(ctx.y(), 0);
+  const auto filled = [](const Term& x) { return where(x == 0.0, 1, x); };
+  const auto zeros = [](const Term& x) { return (x == 0.0).op("cast", {{"dtype", x.dtype()}}); };
+  const bool self = ctx.attrs().b("include_self");
+  const Term product =
+      places.write(filled(updates), self ? filled(data) : ctx.fill_like(data, 1), "mul");
+  const Term missing =
+      places.write(zeros(updates), self ? zeros(data) : ctx.fill_like(data, 0), "add");
+  const auto others = [](const Term& x, const Term& all, const Term& none) {
+    return conjugated(where(x == 0.0, where(none == 1.0, all, 0),
+                            where(none == 0.0, all / where(x == 0.0, 1, x), 0)));
+  };
+  ctx.set(0, places.read(dy) * others(updates, places.read(product), places.read(missing)));
+  if (!ctx.has(2)) return;
+  ctx.set(2, self ? dy * others(data, product, missing) : own_part(ctx, places, dy));
 }
 
 void scatter_back(GradientContext& ctx, Places places) {
   const std::string& mode = ctx.attrs().s("mode");
   if (mode == "set") return set_back(ctx, places);
   if (mode == "min" || mode == "max") return extremum_back(ctx, places);
+  if (mode == "mean") return mean_back(ctx, places);
+  if (mode == "mul") return product_back(ctx, places);
   const Term dy = ctx.dy();
   if (mode == "add" || mode == "sub") {
     const Term read = places.read(dy);
     ctx.set(0, mode == "add" ? read : -read);
-    if (ctx.has(2)) ctx.set(2, dy);
+    if (ctx.has(2)) ctx.set(2, own_part(ctx, places, dy));
     return;
   }
-  // y is data times or over the product of its updates, none of which may be 0.
+  // y is data over the product of its updates, none of which may be 0.
   const Term updates = conjugated(ctx.x());
   const Term factors = places.write(updates, ctx.fill_like(ctx.y(), 1), "mul");
-  const Term each = places.read(dy * conjugated(ctx.y())) / updates;
-  ctx.set(0, mode == "mul" ? each : -each);
-  if (ctx.has(2)) ctx.set(2, mode == "mul" ? dy * factors : dy / factors);
+  ctx.set(0, -(places.read(dy * conjugated(ctx.y())) / updates));
+  if (ctx.has(2)) ctx.set(2, dy / factors);
 }
 
 }  // namespace

@@ -9,15 +9,17 @@ namespace {
 
 std::vector<Shape> measure_nonzero(const MeasureContext& ctx) {
   const MeasureInput& x = ctx.inputs[0];
-  int64_t found = 0;
-  for (int64_t i = 0; i < x.desc.count(); ++i)
-    dispatch<kAny>(x.desc.dtype, [&]<typename T>() {
-      using C = Compute<T>;
+  const int64_t count = x.desc.count();
+  const int64_t found = dispatch<kAny>(x.desc.dtype, [&]<typename T>() {
+    using C = Compute<T>;
+    int64_t set = 0;
+    for (int64_t i = 0; i < count; ++i)
       if constexpr (std::is_same_v<T, bool>)
-        found += x.as<uint8_t>()[i] != 0;
+        set += x.as<uint8_t>()[i] != 0;
       else
-        found += static_cast<C>(x.as<T>()[i]) != C(0);
-    });
+        set += static_cast<C>(x.as<T>()[i]) != C(0);
+    return set;
+  });
   if (ctx.attrs.b("axes_first")) return {Shape{x.desc.rank(), found}};
   return {Shape{found, x.desc.rank()}};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order along an axis: sort, argsort, top_k and its gradient. Equal elements keep their order, and
-// a NaN counts as greater than every number.
+// Order along an axis: sort, argsort, both at once, top_k and its gradient. Equal elements keep
+// their order, and a NaN counts as greater than every number.
 #include "ops/axis_input.h"
 #include "ops/expect.h"
 #include "ops/gradient_parts.h"
@@ -11,7 +11,7 @@ namespace {
 
 void infer_sort(InferContext& ctx) {
   known_axis(ctx, 1, 0);
-  ctx.set(0, ctx.shape(0));
+  for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set(i, ctx.shape(0));
 }
 
 void infer_top_k(InferContext& ctx) {
@@ -62,6 +62,11 @@ SORT(argsort, "Where along an axis the elements in order come from.", "x[y] = so
     .mps("argSortWithTensor:axisTensor:descending:name:")
     .mps("argSortWithTensor:axis:name:")
     .mps("argSortWithTensor:axisTensor:name:");
+
+SORT(sort_with_indices, "The elements in order along an axis, and where they come from.",
+     "values = sorted(x), x[indices] = values")
+    .output("values")
+    .output("indices", "i64");
 
 OP(top_k)
     .doc(
@@ -133,10 +138,16 @@ GRADIENT(sort) {
                      {{"axis", axis}}));
 }
 
+GRADIENT(sort_with_indices) {
+  if (!ctx.dy()) return;
+  ctx.set(0, ctx.add("scatter_along_axis", {ctx.dy(), ctx.y(1), ctx.fill_like(ctx.x(), 0)},
+                     {{"axis", known_axis(ctx, 1, ctx.x())}}));
+}
+
 GRADIENT(top_k) {
-  ctx.set(0,
-          ctx.add("top_k_gradient", {ctx.dy(), ctx.x()},
-                  {{"axis", known_axis(ctx, 2, ctx.x())}, {"largest", ctx.attrs().b("largest")}}));
+  if (!ctx.dy()) return;
+  ctx.set(0, ctx.add("scatter_along_axis", {ctx.dy(), ctx.y(1), ctx.fill_like(ctx.x(), 0)},
+                     {{"axis", known_axis(ctx, 2, ctx.x())}}));
 }
 
 GRADIENT(top_k_gradient) {

@@ -8,10 +8,25 @@ namespace anymps {
 
 namespace {
 
+void infer_unique(InferContext& ctx) {
+  const int64_t axis = unique_axis(ctx.attrs.ints("axes"), ctx.rank(0));
+  const Dim n = ctx.fresh("n");
+  Dims shape{n};
+  if (axis >= 0) {
+    shape = ctx.shape(0);
+    shape[static_cast<size_t>(axis)] = n;
+  }
+  const Dim all = axis >= 0 ? ctx.shape(0)[static_cast<size_t>(axis)]
+                            : product(ctx.shape(0), 0, ctx.shape(0).size());
+  const Dims lengths[] = {shape, {n}, {all}, {n}};
+  for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set(i, lengths[i]);
+}
+
 std::vector<Shape> measure_unique(const MeasureContext& ctx) {
   const MeasureInput& x = ctx.inputs[0];
   const int64_t axis = unique_axis(ctx.attrs.ints("axes"), x.desc.rank());
-  const Distinct distinct = axis < 0 && contains(kAny, x.desc.dtype)
+  const Distinct distinct = ctx.op.name == "unique_consecutive" ? find_changes(x.desc, x.data, axis)
+                            : axis < 0 && contains(kAny, x.desc.dtype)
                                 ? find_distinct_numbers(x.desc, x.data, false)
                                 : find_distinct(x.desc, x.data, axis, false);
   const auto count = static_cast<int64_t>(distinct.first.size());
@@ -38,19 +53,7 @@ OP(unique)
     .output("counts", "i64", "how often each distinct one comes")
     .attr("sorted", true, "ascending; otherwise in the order of their first coming")
     .attr("axes", Ints{}, "the one axis that slices lie along; none: elements")
-    .infer([](InferContext& ctx) {
-      const int64_t axis = unique_axis(ctx.attrs.ints("axes"), ctx.rank(0));
-      const Dim n = ctx.fresh("n");
-      Dims shape{n};
-      if (axis >= 0) {
-        shape = ctx.shape(0);
-        shape[static_cast<size_t>(axis)] = n;
-      }
-      const Dim all = axis >= 0 ? ctx.shape(0)[static_cast<size_t>(axis)]
-                                : product(ctx.shape(0), 0, ctx.shape(0).size());
-      const Dims lengths[] = {shape, {n}, {all}, {n}};
-      for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set(i, lengths[i]);
-    })
+    .infer(infer_unique)
     .measure(measure_unique)
     .tolerance(kExact)
     .sample({"flat", {{6}}, {}, {{0, {2, 1, 1, 3, 4, 3}}}})
@@ -63,8 +66,30 @@ OP(unique)
              {{0, {1, 1, 0, 1, 2, 1, 0, 2}}}})
     .sample({"empty", {{0}}, {}});
 
+OP(unique_consecutive)
+    .doc(
+        "The elements of the flattened x, or its slices along an axis, that differ from the one "
+        "before; NaN is equal to NaN.")
+    .formula("y = x[indices], x = y[inverse]")
+    .input("x", kAny | kText)
+    .output("y")
+    .output("indices", "i64", "where each run begins")
+    .output("inverse", "i64", "of each element or slice of x, where it is in y")
+    .output("counts", "i64", "how long each run is")
+    .attr("axes", std::vector<int64_t>{}, "the one axis that slices lie along; none: elements")
+    .infer(infer_unique)
+    .measure(measure_unique)
+    .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0})
+    .sample({"flat", {{8}}, {}, {{0, {2, 1, 1, 3, 3, 3, 1, 1}}}})
+    .sample({"matrix", {{2, 4}}, {}, {{0, {1, 0, 0, 0, 0, 3, 2, 2}}}})
+    .sample(
+        {"rows", {{3, 3}}, {{"axes", std::vector<int64_t>{0}}}, {{0, {1, 0, 0, 1, 0, 0, 2, 3, 4}}}})
+    .sample({"empty", {{0}}, {}});
+
+namespace {
+
 // Each distinct element or slice was taken from where it comes first.
-COMPLEX_GRADIENT(unique) {
+void unique_back(GradientContext& ctx) {
   if (!ctx.dy()) return;
   const std::vector<int64_t>& axes = ctx.attrs().ints("axes");
   const Term x = ctx.x(), zeros = ctx.fill_like(x, 0), places = ctx.y(1);
@@ -73,5 +98,10 @@ COMPLEX_GRADIENT(unique) {
   const Term flat = ctx.add("scatter", {ctx.dy(), places, ctx.reshape(zeros, {-1})});
   ctx.set(0, ctx.reshape_like(flat, x));
 }
+
+}  // namespace
+
+COMPLEX_GRADIENT(unique) { unique_back(ctx); }
+COMPLEX_GRADIENT(unique_consecutive) { unique_back(ctx); }
 
 }  // namespace anymps

@@ -94,5 +94,106 @@ TEST(CpuTileGradient, Repeats) {
     expect_as_reference("tile_gradient", {random_f32({8, 42, 70})}, {{"repeats", repeats}}, 1e-5);
 }
 
+// Data of the same memory as the result: only what is reached changes.
+TEST(CpuScatter, InPlace) {
+  const TestTensor data = TestTensor(DType::kF32, {20, 64}).fill(2);
+  const TestTensor rows = TestTensor(DType::kF32, {5, 64}).fill(1);
+  const TestTensor columns = TestTensor(DType::kF32, {20, 3}).fill(1);
+  struct Case {
+    const char* op;
+    TestTensor updates, indices;
+    NamedAttrs attrs;
+  };
+  const std::vector<Case> cases = {
+      {"scatter", rows, indices({5}, {3, 19, 3, 0, -2}), {{"mode", "add"}}},
+      {"scatter", columns, indices({3}, {3, 60, 3}), {{"mode", "mean"}, {"axis", 1}}},
+      {"scatter_nd", rows, indices({5, 1}, {3, 19, 3, 0, -2}), {{"mode", "set"}}},
+      {"scatter_along_axis",
+       rows,
+       TestTensor(DType::kI32, {5, 64}).fill(4, 0, 19),
+       {{"mode", "max"}, {"include_self", false}}},
+  };
+  for (const Case& test : cases) {
+    TestInputs inputs = {test.updates, test.indices, data};
+    const TestTensor expected = run_reference(test.op, inputs, test.attrs);
+    const Prepared prepared = prepare_cpu(test.op, inputs, test.attrs);
+    ASSERT_TRUE(prepared.kernel->in_place(2)) << test.op;
+    std::vector<void*> in = {inputs[0]->ptr(), inputs[1]->ptr(), inputs[2]->ptr()};
+    std::vector<int64_t> scratch(prepared.kernel->scratch_bytes() / 8 + 1);
+    prepared.kernel->run({in.data(), &in[2], scratch.data(), nullptr});
+    EXPECT_TRUE(same(*inputs[2], expected, 1e-6)) << test.op;
+    // A bad index is found before anything is written.
+    inputs[2] = data;
+    Shape second(inputs[1]->shape().size(), 0);
+    second[0] = 1;
+    inputs[1]->put(second, 77);
+    in[1] = inputs[1]->ptr(), in[2] = inputs[2]->ptr();
+    EXPECT_NE(error_of([&] {
+                prepared.kernel->run({in.data(), &in[2], scratch.data(), nullptr});
+              }),
+              "");
+    EXPECT_TRUE(same(*inputs[2], data)) << test.op;
+  }
+}
+
+TEST(CpuGather, ManyPlaces) {
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kI8, DType::kC64})
+    for (int axis : {0, 1, 2}) {
+      const TestTensor x = TestTensor(dtype, {20, 30, 70}).fill(1);
+      const TestTensor places = TestTensor(DType::kI64, {20, 30, 70}).fill(2, -20, 19);
+      expect_as_reference("gather_along_axis", {x, places}, {{"axis", axis}});
+      expect_as_reference("gather_along_axis", {x.scrambled(), places.scrambled()},
+                          {{"axis", axis}});
+      expect_as_reference("gather", {x, TestTensor(DType::kI32, {400}).fill(2, -20, 19)},
+                          {{"axis", axis}});
+    }
+  expect_as_reference(
+      "gather_nd", {random_f32({20, 30, 7}), TestTensor(DType::kI64, {300, 2}).fill(2, -20, 19)});
+  TestInputs inputs = {random_f32({40, 50}), TestTensor(DType::kI64, {40, 50})};
+  inputs[1]->put({39, 49}, -41);
+  const Prepared prepared = prepare_cpu("gather_along_axis", inputs);
+  EXPECT_EQ(error_of([&] { run(prepared, inputs); }),
+            "[gather_along_axis] index -41 is out of range for axis 0 of extent 40");
+}
+
+TEST(CpuScatter, ManyPlaces) {
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kI32, DType::kC64})
+    for (int axis : {0, 1, 2})
+      for (const char* mode : {"add", "mean"}) {
+        const TestTensor x = TestTensor(dtype, {20, 30, 70}).fill(1);
+        const TestTensor places = TestTensor(DType::kI64, {20, 30, 70}).fill(2, -20, 19);
+        const NamedAttrs attrs = {{"axis", axis}, {"mode", mode}};
+        const TestTensor data = TestTensor(dtype, {20, 30, 70}).fill(3);
+        expect_as_reference("scatter_along_axis", {x, places, data}, attrs, 1e-6);
+        expect_as_reference("scatter_along_axis",
+                            {x.scrambled(), places.scrambled(), data.scrambled()}, attrs, 1e-6);
+      }
+}
+
+TEST(CpuInPlace, OnlyWhatChangesIsWritten) {
+  const TestTensor x = random_f32({40, 50}), mask = TestTensor(DType::kBool, {40, 50}).fill(2);
+  struct Case {
+    const char* op;
+    TestInputs inputs;
+    NamedAttrs attrs;
+  };
+  const std::vector<Case> cases = {
+      {"masked_scatter", {x, mask, random_f32({2000}, 3)}, {}},
+      {"slice_update",
+       {x, random_f32({7, 50}, 3)},
+       {{"starts", Ints{5}}, {"ends", Ints{12}}, {"axes", Ints{0}}}},
+  };
+  for (const Case& test : cases) {
+    TestInputs inputs = test.inputs;
+    const TestTensor expected = run_reference(test.op, inputs, test.attrs);
+    const Prepared prepared = prepare_cpu(test.op, inputs, test.attrs);
+    ASSERT_TRUE(prepared.kernel && prepared.kernel->in_place(0)) << test.op;
+    std::vector<void*> in;
+    for (auto& input : inputs) in.push_back(input->ptr());
+    prepared.kernel->run({in.data(), in.data(), nullptr, nullptr});
+    EXPECT_TRUE(same(*inputs[0], expected)) << test.op;
+  }
+}
+
 }  // namespace
 }  // namespace anymps::testing

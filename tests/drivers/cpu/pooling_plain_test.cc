@@ -46,5 +46,45 @@ TEST(CpuPooling, MaxUnpool) {
   EXPECT_NE(error_of([&] { run(prepared, inputs); }), "");
 }
 
+TEST(CpuPoolingPlain, GivenSizes) {
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kF64})
+    for (const char* layout : {"channels_first", "channels_last"}) {
+      const TestTensor x = TestTensor(dtype, {3, 20, 9, 301}).fill(1);
+      const NamedAttrs attrs = {{"output_size", Ints{7, 4}}, {"layout", layout}};
+      expect_as_reference("adaptive_avg_pool", {x}, attrs, 2e-3);
+      expect_as_reference("adaptive_max_pool", {x}, attrs, 0, 2);
+      const Shape y =
+          std::string(layout) == "channels_first" ? Shape{3, 20, 7, 4} : Shape{3, 7, 4, 301};
+      expect_as_reference("adaptive_avg_pool_gradient", {TestTensor(dtype, y).fill(2), x}, attrs,
+                          4e-3);
+    }
+  expect_as_reference("fractional_max_pool",
+                      {random_f32({4, 5, 30, 40}), random_f32({4, 5, 2}, 3, 0, 0.99)},
+                      {{"kernel", Ints{3, 2}}, {"output_size", Ints{11, 13}}}, 0, 2);
+}
+
+TEST(CpuPoolingPlain, PlacesWithinPlanes) {
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kF64})
+    for (int stride : {1, 2, 3})
+      for (int dilation : {1, 2}) {
+        const NamedAttrs attrs = {{"kernel", Ints{3, 2}},
+                                  {"strides", Ints{2, stride}},
+                                  {"dilations", Ints{1, dilation}},
+                                  {"pads", Ints{1, 1, 1, 0}},
+                                  {"indices", "global_2d"}};
+        TestTensor x = TestTensor(dtype, {2, 5, 14, 30}).fill(1, -3, 3);
+        for (int i = 0; i < 30; ++i) x.put({1, 2, i % 14, i}, i % 4 ? kNan : -kInf);
+        expect_as_reference("max_pool", {x}, attrs, 0, 2);
+      }
+  const TestTensor places = TestTensor(DType::kI64, {2, 5, 6, 7}).fill(2, -1, 79);
+  for (const char* reduce : {"add", "set"})
+    expect_as_reference("max_unpool", {random_f32({2, 5, 6, 7}), places},
+                        {{"kernel", Ints{1, 1}},
+                         {"shape", Ints{2, 5, 8, 10}},
+                         {"indices", "global_2d"},
+                         {"reduce", reduce}},
+                        1e-6);
+}
+
 }  // namespace
 }  // namespace anymps::testing

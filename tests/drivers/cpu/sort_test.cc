@@ -83,5 +83,52 @@ TEST(CpuUnique, ManyElements) {
                       4);
 }
 
+TEST(CpuSort, LongLinesOfEveryDType) {
+  for (DType dtype : dtypes_of(kReal | kBoolean))
+    for (int64_t length : {256, 9000}) {
+      const TestTensor x = TestTensor(dtype, {2, length}).fill(5, -100, 100);
+      expect_as_reference("sort_with_indices", {x}, {}, 0, 2);
+      expect_as_reference("sort_with_indices", {x}, {{"descending", true}}, 0, 2);
+      for (int k : {1, 40})
+        expect_as_reference("top_k", {contains(kReal, dtype) ? x : random_f32({3, 300})},
+                            {{"k", k}}, 0, 2);
+      for (const char* op : {"median", "mode", "kth_value"}) expect_as_reference(op, {x}, {}, 0, 2);
+    }
+}
+
+TEST(CpuExtremum, LinesSideBySide) {
+  for (DType dtype : dtypes_of(kReal | kBoolean))
+    for (const char* op : {"max_with_indices", "min_with_indices"})
+      for (int axis : {0, 1, 2}) {
+        const TestTensor x = repeated(dtype, {7, 30, 300});
+        expect_as_reference(op, {x}, {{"axis", axis}}, 0, 2);
+        expect_as_reference(op, {x.scrambled()}, {{"axis", axis}, {"keep_dims", true}}, 0, 2);
+        if (dtype == DType::kBool) continue;
+        for (bool last : {false, true})
+          expect_as_reference("arg_max", {x}, {{"axis", axis}, {"select_last", last}});
+      }
+}
+
+TEST(CpuCumulative, LinesSideBySide) {
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kI32, DType::kC64})
+    for (bool exclusive : {false, true})
+      for (bool reverse : {false, true})
+        expect_as_reference("cumsum", {TestTensor(dtype, {3, 20, 150}).fill(1)},
+                            {{"axis", 1}, {"exclusive", exclusive}, {"reverse", reverse}}, 2e-3);
+}
+
+TEST(CpuSearch, ManyElements) {
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kI16, DType::kF64}) {
+    const TestTensor x = TestTensor(dtype, {60, 70}).fill(1, -50, 50);
+    const TestTensor sorted = run_reference("sort", {TestTensor(dtype, {60, 90}).fill(2, -50, 50)});
+    for (bool right : {false, true})
+      expect_as_reference("search_sorted", {sorted, x}, {{"right", right}});
+    expect_as_reference("is_in", {x, TestTensor(dtype, {40}).fill(3, -50, 50)});
+  }
+  expect_as_reference(
+      "bincount", {TestTensor(DType::kI32, {5000}).fill(1, 0, 99), random_f32({5000})}, {}, 1e-6);
+  expect_as_reference("histogram", {random_f32({5000})}, {{"bins", 33}}, 1e-6, 2);
+}
+
 }  // namespace
 }  // namespace anymps::testing

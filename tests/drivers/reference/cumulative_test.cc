@@ -60,5 +60,22 @@ TEST(ReferenceCumulative, NanStays) {
   }
 }
 
+TEST(ReferenceCumulative, ExtremaWithTheirPlaces) {  // from PyTorch
+  const TestTensor x = f32s({2, 1, 2, 3, 3, 1, kNan, 4, kNan});
+  const auto high = run_reference_all("cummax_with_indices", {x});
+  EXPECT_TRUE(same(high[0], f32s({2, 2, 2, 3, 3, 3, kNan, kNan, kNan})));
+  EXPECT_EQ(high[1].values(), (Row{0, 0, 2, 3, 4, 4, 6, 6, 8}));
+  const auto low = run_reference_all("cummin_with_indices", {x});
+  EXPECT_TRUE(same(low[0], f32s({2, 1, 1, 1, 1, 1, kNan, kNan, kNan})));
+  EXPECT_EQ(low[1].values(), (Row{0, 1, 1, 1, 1, 5, 6, 6, 8}));
+}
+
+TEST(ReferenceCumulative, LogCumsumExp) {  // from PyTorch
+  EXPECT_TRUE(same(run_reference("log_cumsum_exp", {f32s({1000, 1001, -kInf, 2})}),
+                   f32s({1000, 1001.31323, 1001.31323, 1001.31323}), 1e-6));
+  EXPECT_TRUE(same(run_reference("log_cumsum_exp", {f32s({-kInf, -kInf, 1, kNan, 2})}),
+                   f32s({-kInf, -kInf, 1, kNan, kNan})));
+}
+
 }  // namespace
 }  // namespace anymps::testing

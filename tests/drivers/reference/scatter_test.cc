@@ -80,5 +80,44 @@ TEST(ReferenceScatter, Errors) {
             "[scatter] mode add is not defined for bool");
 }
 
+TEST(ReferenceScatter, WithoutSelf) {  // from PyTorch
+  struct Case {
+    const char* mode;
+    Row with, without;
+  };
+  const std::vector<Case> cases = {{"add", {14, 27, 30}, {4, 7, 30}},
+                                   {"mul", {40, 200, 30}, {4, 10, 30}},
+                                   {"mean", {7, 9, 30}, {4, 3.5, 30}},
+                                   {"max", {10, 20, 30}, {4, 5, 30}},
+                                   {"min", {4, 2, 30}, {4, 2, 30}}};
+  for (const Case& test : cases)
+    for (const char* op : {"scatter", "scatter_along_axis"})
+      for (const bool self : {true, false})
+        EXPECT_EQ(run_reference(
+                      op, {f32({3}, {2, 4, 5}), indices({3}, {1, 0, 1}), f32({3}, {10, 20, 30})},
+                      {{"mode", test.mode}, {"include_self", self}})
+                      .values(),
+                  self ? test.with : test.without)
+            << test.mode;
+  const auto mean = [](const Ints& data, const Ints& updates, bool self) {
+    return run_reference("scatter",
+                         {indices({2}, updates), indices({2}, {0, 0}), indices({2}, data)},
+                         {{"mode", "mean"}, {"include_self", self}})
+        .values();
+  };
+  EXPECT_EQ(mean({-7, 4}, {1, 1}, true), (Row{-2, 4}));
+  EXPECT_EQ(mean({-7, 4}, {-3, -2}, false), (Row{-3, 4}));
+}
+
+TEST(ReferenceScatter, UnderAMask) {
+  const TestTensor x = f32s({1, 2, 3, 4}), mask(DType::kBool, {4}, {0, 1, 0, 1});
+  EXPECT_EQ(run_reference("masked_scatter", {x, mask, f32s({9, 8, 7})}).values(),
+            (Row{1, 9, 3, 8}));
+  EXPECT_EQ(error_of([&] {
+              run_reference("masked_scatter", {x, mask, f32s({9})});
+            }),
+            "[masked_scatter] the mask is true more often than source has elements: 1");
+}
+
 }  // namespace
 }  // namespace anymps::testing

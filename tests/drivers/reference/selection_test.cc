@@ -89,5 +89,19 @@ TEST(ReferenceSelection, UniqueStrings) {
   EXPECT_EQ(results[2].values(), (Row{2, 1, 0, 1}));
 }
 
+TEST(ReferenceSelection, UniqueConsecutive) {  // from PyTorch
+  const auto runs =
+      run_reference_all("unique_consecutive", {indices({8}, {1, 1, 2, 2, 3, 1, 1, 2})});
+  EXPECT_EQ(runs[0].values(), (Row{1, 2, 3, 1, 2}));
+  EXPECT_EQ(runs[1].values(), (Row{0, 2, 4, 5, 7}));
+  EXPECT_EQ(runs[2].values(), (Row{0, 0, 1, 1, 2, 3, 3, 4}));
+  EXPECT_EQ(runs[3].values(), (Row{2, 2, 1, 2, 1}));
+  const auto rows = run_reference_all("unique_consecutive", {indices({3, 2}, {1, 2, 1, 2, 0, 0})},
+                                      {{"axes", Ints{0}}});
+  EXPECT_EQ(rows[0].values(), (Row{1, 2, 0, 0}));
+  EXPECT_EQ(rows[2].values(), (Row{0, 0, 1}));
+  EXPECT_EQ(rows[3].values(), (Row{2, 1}));
+}
+
 }  // namespace
 }  // namespace anymps::testing

@@ -54,5 +54,11 @@ TEST(ReferenceSort, TopKGradient) {
             (Row{0, 2, 0, 1, 3, 0, 0, 4}));
 }
 
+TEST(ReferenceSort, SortWithIndices) {
+  const auto sorted = run_reference_all("sort_with_indices", {kUnsorted}, {{"descending", true}});
+  EXPECT_EQ(sorted[0].values(), (Row{3, 3, 1, -2, 5, 5, 4, 0}));
+  EXPECT_EQ(sorted[1].values(), (Row{0, 2, 1, 3, 1, 2, 3, 0}));
+}
+
 }  // namespace
 }  // namespace anymps::testing

@@ -1,164 +1,240 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling to a given size and its gradients: planes are shared out among threads; with the channels
-// last, windows of all channels at once, in vectors.
-#include <algorithm>
-#include <cmath>
+// Pooling to a given size on the CPU. A tensor is planes of up to three spatial axes, with the
+// channels behind each place in channels_last; planes run in parallel.
+#include <limits>
 
 #include "drivers/cpu/common/dense.h"
-#include "drivers/cpu/common/gradient_ops.h"
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/threads.h"
+#include "ops/layers/window.h"
 #include "semantics/adaptive_window.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-AdaptiveGrid grid_of(const KernelRequest& request, size_t x) {
-  return {request.in(x).shape, request.attrs.ints("output_size"),
-          request.attrs.s("layout") == "channels_last"};
+struct SizedPlanes {
+  Triple x, y;
+  int64_t count = 1, inner = 1;  // planes, and channels behind each place
+  std::array<WindowSpans, 3> spans;
+  double taps = 1;  // elements that a plane's windows hold
+
+  SizedPlanes(const Attrs& attrs, const Shape& in, const Shape& out) {
+    const TensorAxes axes = tensor_axes(attrs, in.size());
+    const bool last = axes.spatial == 1;
+    const auto spatial = [&](const Shape& shape) {
+      return lift(Shape(shape.begin() + axes.spatial, shape.begin() + axes.spatial + axes.count),
+                  1);
+    };
+    x = spatial(in);
+    y = spatial(out);
+    count = last ? in[0] : in[0] * in[1];
+    inner = last ? in[in.size() - 1] : 1;
+    for (size_t i = 0; i < 3; ++i) spans[i] = adaptive_spans(x[i], y[i]);
+    for (size_t i = 0; i < 3; ++i) taps *= static_cast<double>(x[i] + y[i]);
+  }
+  int64_t x_size() const { return x[0] * x[1] * x[2] * inner; }
+  int64_t y_size() const { return y[0] * y[1] * y[2] * inner; }
+};
+
+// Calls fn(place in y, size of the window, visit), for each window of a plane; visit(each) calls
+// each(first place in x, places) for the window's rows.
+template <typename Fn>
+void for_each_window(const SizedPlanes& p, const std::array<WindowSpans, 3>& spans, Fn&& fn) {
+  int64_t place = 0;
+  for (const auto& [d0, d1] : spans[0])
+    for (const auto& [h0, h1] : spans[1])
+      for (const auto& [w0, w1] : spans[2]) {
+        const int64_t size = (d1 - d0) * (h1 - h0) * (w1 - w0);
+        const auto visit = [&, d0 = d0, d1 = d1, h0 = h0, h1 = h1, w0 = w0, w1 = w1](auto&& each) {
+          if (w1 - w0 == p.x[2] && d1 - d0 == 1)  // whole rows: one run
+            return each((d0 * p.x[1] + h0) * p.x[2], (h1 - h0) * p.x[2]);
+          for (int64_t d = d0; d < d1; ++d)
+            for (int64_t h = h0; h < h1; ++h) each((d * p.x[1] + h) * p.x[2] + w0, w1 - w0);
+        };
+        fn(place++, size, visit);
+      }
 }
 
-// y[outer, windows, inner] of x[outer, places, inner].
+template <typename Fn>
+void for_each_plane(const SizedPlanes& p, Fn&& fn) {
+  parallel_for(0, p.count, 5 + p.taps * static_cast<double>(p.inner),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t plane = begin; plane < end; ++plane) fn(plane);
+               });
+}
+
+constexpr int64_t kChannels = 256;  // at once
+
+// Lanes of their own keep sums of a few thousand elements exact enough; longer ones come in parts.
 template <typename T>
-class AdaptiveForward {
- public:
-  AdaptiveForward(const KernelRequest& request, bool max)
-      : grid_(grid_of(request, 0)), max_(max), places_(request.outputs.size() > 1) {}
-
-  void operator()(const KernelArgs& args) const {
-    const AdaptiveGrid& g = grid_;
-    if (g.windows() == 0 || g.inner == 0) return;
-    const double ns =
-        5 + 0.5 * static_cast<double>(g.inner) *
-                (1 + static_cast<double>(g.places()) / static_cast<double>(g.windows()));
-    parallel_for(0, g.outer * g.windows(), ns, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const T* x = static_cast<const T*>(args.inputs[0]) + i / g.windows() * g.places() * g.inner;
-        T* y = static_cast<T*>(args.outputs[0]) + i * g.inner;
-        if (max_)
-          largest(x, i % g.windows(), y,
-                  places_ ? static_cast<int64_t*>(args.outputs[1]) + i * g.inner : nullptr);
-        else
-          mean(x, i % g.windows(), y);
-      }
-    });
+double sum_of(const T* x, int64_t n) {
+  constexpr int64_t kLanes = 8, kPart = 4096;
+  double total = 0;
+  if (n < 2 * kLanes) {
+    for (int64_t i = 0; i < n; ++i) total += static_cast<double>(x[i]);
+    return total;
   }
+  for (int64_t first = 0; first < n; first += kPart, x += kPart) {
+    const int64_t part = std::min(kPart, n - first);
+    T lanes[kLanes] = {};
+    int64_t i = 0;
+    for (; i + kLanes <= part; i += kLanes)
+      for (int64_t k = 0; k < kLanes; ++k) lanes[k] += x[i + k];
+    for (; i < part; ++i) lanes[i % kLanes] += x[i];
+    for (int64_t width = kLanes / 2; width > 0; width /= 2)
+      for (int64_t k = 0; k < width; ++k) lanes[k] += lanes[k + width];
+    total += static_cast<double>(lanes[0]);
+  }
+  return total;
+}
 
- private:
-  void mean(const T* x, int64_t w, T* y) const {
-    const GradientOps<T>& ops = gradient_ops<T>();
-    const int64_t inner = grid_.inner;
-    const auto size = static_cast<double>(grid_.size(w));
-    if (inner == 1) {
-      double sum = 0;
-      grid_.each_run(w, [&](int64_t at, int64_t n) {
-        if (n >= 32)
-          sum += static_cast<double>(ops.sum(x + at, static_cast<size_t>(n)));
-        else
-          for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[at + i]);
+template <typename T>
+KernelPtr make_average(const KernelRequest& request) {
+  return make_kernel([p = SizedPlanes(request.attrs, request.in(0).shape, request.out().shape)](
+                         const KernelArgs& args) {
+    for_each_plane(p, [&](int64_t plane) {
+      const T* x = static_cast<const T*>(args.inputs[0]) + plane * p.x_size();
+      T* y = static_cast<T*>(args.outputs[0]) + plane * p.y_size();
+      for_each_window(p, p.spans, [&](int64_t at, int64_t size, auto& visit) {
+        if (p.inner == 1) {
+          double sum = 0;
+          visit([&](int64_t from, int64_t n) { sum += sum_of(x + from, n); });
+          y[at] = static_cast<T>(sum / static_cast<double>(size));
+          return;
+        }
+        double sums[kChannels];
+        for (int64_t first = 0; first < p.inner; first += kChannels) {
+          const int64_t channels = std::min(kChannels, p.inner - first);
+          std::fill_n(sums, channels, 0.0);
+          visit([&](int64_t from, int64_t n) {
+            for (int64_t i = 0; i < n; ++i) {
+              const T* row = x + (from + i) * p.inner + first;
+              for (int64_t c = 0; c < channels; ++c) sums[c] += static_cast<double>(row[c]);
+            }
+          });
+          for (int64_t c = 0; c < channels; ++c)
+            y[at * p.inner + first + c] = static_cast<T>(sums[c] / static_cast<double>(size));
+        }
       });
-      *y = static_cast<T>(sum / size);
+    });
+  });
+}
+
+template <typename T>
+KernelPtr make_average_gradient(const KernelRequest& request) {
+  return make_kernel([p = SizedPlanes(request.attrs, request.out().shape, request.in(0).shape)](
+                         const KernelArgs& args) {
+    for_each_plane(p, [&](int64_t plane) {
+      const T* g = static_cast<const T*>(args.inputs[0]) + plane * p.y_size();
+      T* dx = static_cast<T*>(args.outputs[0]) + plane * p.x_size();
+      std::fill_n(dx, p.x_size(), T{0});
+      for_each_window(p, p.spans, [&](int64_t at, int64_t size, auto& visit) {
+        const T divisor = static_cast<T>(size);
+        if (p.inner == 1) {
+          const T share = g[at] / divisor;
+          return visit([&](int64_t from, int64_t n) {
+            for (int64_t i = from; i < from + n; ++i) dx[i] += share;
+          });
+        }
+        visit([&](int64_t from, int64_t n) {
+          for (int64_t i = from; i < from + n; ++i)
+            for (int64_t c = 0; c < p.inner; ++c)
+              dx[i * p.inner + c] += g[at * p.inner + c] / divisor;
+        });
+      });
+    });
+  });
+}
+
+// The maxima of a plane; places are null if nobody asks.
+template <typename T>
+void pool_plane(const SizedPlanes& p, const std::array<WindowSpans, 3>& spans, const T* x, T* y,
+                int64_t* places) {
+  for_each_window(p, spans, [&](int64_t at, int64_t, auto& visit) {
+    if (p.inner == 1) {
+      T best = -std::numeric_limits<T>::infinity();
+      int64_t place = -1;
+      visit([&](int64_t from, int64_t n) {
+        for (int64_t i = from; i < from + n; ++i)
+          if (place < 0 || x[i] > best || x[i] != x[i]) best = x[i], place = i;
+      });
+      y[at] = best;
+      if (places) places[at] = place;
       return;
     }
-    const auto width = static_cast<size_t>(inner);
-    std::fill_n(y, inner, T(0));
-    grid_.each(w, [&](int64_t at) { ops.add(x + at * inner, y, width); });
-    ops.affine(y, T(0), static_cast<T>(1 / size), T(0), y, width);
-  }
-
-  void largest(const T* x, int64_t w, T* y, int64_t* places) const {
-    const int64_t inner = grid_.inner;
-    bool begun = false;
-    grid_.each(w, [&](int64_t at) {
-      for (int64_t c = 0; c < inner; ++c)
-        if (const T value = x[at * inner + c]; !begun || value > y[c] || std::isnan(value)) {
-          y[c] = value;
-          if (places) places[c] = at;
+    T best[kChannels];
+    int64_t found[kChannels];
+    for (int64_t first = 0; first < p.inner; first += kChannels) {
+      const int64_t channels = std::min(kChannels, p.inner - first);
+      std::fill_n(best, channels, -std::numeric_limits<T>::infinity());
+      std::fill_n(found, channels, int64_t{-1});
+      visit([&](int64_t from, int64_t n) {
+        for (int64_t i = from; i < from + n; ++i) {
+          const T* row = x + i * p.inner + first;
+          for (int64_t c = 0; c < channels; ++c)
+            if (found[c] < 0 || row[c] > best[c] || row[c] != row[c])
+              best[c] = row[c], found[c] = i;
         }
-      begun = true;
-    });
-  }
-
-  AdaptiveGrid grid_;
-  bool max_, places_;
-};
-
-// A plane of dx is one thread's: windows overlap.
-template <typename T>
-class AdaptiveBackward {
- public:
-  AdaptiveBackward(const KernelRequest& request, bool max)
-      : grid_(grid_of(request, 1)), max_(max) {}
-
-  void operator()(const KernelArgs& args) const {
-    const AdaptiveGrid& g = grid_;
-    const int64_t plane = g.places() * g.inner, results = g.windows() * g.inner;
-    if (plane == 0) return;
-    parallel_for(0, g.outer, static_cast<double>(plane + results), [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; ++o) {
-        T* dx = static_cast<T*>(args.outputs[0]) + o * plane;
-        const T* dy = static_cast<const T*>(args.inputs[0]) + o * results;
-        std::fill_n(dx, plane, T(0));
-        if (max_)
-          to_places(static_cast<const int64_t*>(args.inputs[2]) + o * results, dy, dx);
-        else
-          share_out(dy, dx);
-      }
-    });
-  }
-
- private:
-  void share_out(const T* dy, T* dx) const {
-    const int64_t inner = grid_.inner;
-    for (int64_t w = 0; w < grid_.windows(); ++w) {
-      const T share = T(1) / static_cast<T>(grid_.size(w));
-      if (inner == 1) {
-        const T value = dy[w] * share;
-        grid_.each_run(w, [&](int64_t at, int64_t n) {
-          for (int64_t i = 0; i < n; ++i) dx[at + i] += value;
-        });
-        continue;
-      }
-      grid_.each(w, [&](int64_t at) {
-        gradient_ops<T>().combine(dy + w * inner, dx + at * inner, nullptr, T(0), share, T(1), T(0),
-                                  dx + at * inner, static_cast<size_t>(inner));
       });
+      std::copy_n(best, channels, y + at * p.inner + first);
+      if (places) std::copy_n(found, channels, places + at * p.inner + first);
     }
-  }
-
-  void to_places(const int64_t* places, const T* dy, T* dx) const {
-    const int64_t inner = grid_.inner, count = grid_.places();
-    for (int64_t w = 0; w < grid_.windows(); ++w)
-      for (int64_t c = 0; c < inner; ++c) {
-        const int64_t place = places[w * inner + c];
-        if (place < 0 || place >= count) [[unlikely]]
-          fail(Code::kInvalidArgument,
-               "[adaptive_max_pool_gradient] place {} is out of range for {}", place, count);
-        dx[place * inner + c] += dy[w * inner + c];
-      }
-  }
-
-  AdaptiveGrid grid_;
-  bool max_;
-};
-
-template <template <typename> class K, bool max>
-KernelPtr make_adaptive(const KernelRequest& request, std::string& why) {
-  if (!dense(request, why)) return nullptr;
-  if (is_half(request.in(0).dtype)) return widened(request, make_adaptive<K, max>, why);
-  if (request.in(0).dtype == DType::kF64) return make_kernel(K<double>(request, max));
-  return make_kernel(K<float>(request, max));
+  });
 }
 
-const KernelRegistrar kAdaptiveAvg("cpu", "adaptive_avg_pool", "windows", 10,
-                                   make_adaptive<AdaptiveForward, false>);
-const KernelRegistrar kAdaptiveMax("cpu", "adaptive_max_pool", "windows", 10,
-                                   make_adaptive<AdaptiveForward, true>);
-const KernelRegistrar kAdaptiveAvgGradient("cpu", "adaptive_avg_pool_gradient", "windows", 10,
-                                           make_adaptive<AdaptiveBackward, false>);
-const KernelRegistrar kAdaptiveMaxGradient("cpu", "adaptive_max_pool_gradient", "windows", 10,
-                                           make_adaptive<AdaptiveBackward, true>);
+template <typename T>
+KernelPtr make_max(const KernelRequest& request) {
+  return make_kernel([p = SizedPlanes(request.attrs, request.in(0).shape, request.out().shape),
+                      places = request.outputs.size() > 1](const KernelArgs& args) {
+    for_each_plane(p, [&](int64_t plane) {
+      auto* to = places ? static_cast<int64_t*>(args.outputs[1]) + plane * p.y_size() : nullptr;
+      pool_plane(p, p.spans, static_cast<const T*>(args.inputs[0]) + plane * p.x_size(),
+                 static_cast<T*>(args.outputs[0]) + plane * p.y_size(), to);
+    });
+  });
+}
+
+template <typename T>
+KernelPtr make_fractional(const KernelRequest& request) {
+  const std::vector<int64_t>& kernel = request.attrs.ints("kernel");
+  return make_kernel([p = SizedPlanes(request.attrs, request.in(0).shape, request.out().shape),
+                      size = lift(Shape(kernel.begin(), kernel.end()), 1), axes = kernel.size(),
+                      places = request.outputs.size() > 1](const KernelArgs& args) {
+    for_each_plane(p, [&](int64_t plane) {
+      const T* samples = static_cast<const T*>(args.inputs[1]) + plane * static_cast<int64_t>(axes);
+      std::array<WindowSpans, 3> spans = p.spans;
+      for (size_t i = 0; i < axes; ++i) {
+        const size_t axis = 3 - axes + i;
+        spans[axis] =
+            fractional_spans(p.x[axis], p.y[axis], size[axis], samples[axes == 2 ? 1 - i : i]);
+      }
+      auto* to = places ? static_cast<int64_t*>(args.outputs[1]) + plane * p.y_size() : nullptr;
+      pool_plane(p, spans, static_cast<const T*>(args.inputs[0]) + plane * p.x_size(),
+                 static_cast<T*>(args.outputs[0]) + plane * p.y_size(), to);
+    });
+  });
+}
+
+// f32 and f64 as they are, halves through f32.
+template <KernelPtr (*make_f32)(const KernelRequest&), KernelPtr (*make_f64)(const KernelRequest&)>
+KernelPtr make_dense(const KernelRequest& request, std::string& why) {
+  const DType dtype = request.in(0).dtype;
+  if (is_half(dtype)) return widened(request, make_dense<make_f32, make_f64>, why);
+  if (!dense(request, why)) return nullptr;
+  if (request.out().count() == 0) return make_kernel([](const KernelArgs&) {});
+  return dtype == DType::kF64 ? make_f64(request) : make_f32(request);
+}
+
+const KernelRegistrar kAverage("cpu", "adaptive_avg_pool", "plain", 10,
+                               make_dense<make_average<float>, make_average<double>>);
+const KernelRegistrar kAverageGradient(
+    "cpu", "adaptive_avg_pool_gradient", "plain", 10,
+    make_dense<make_average_gradient<float>, make_average_gradient<double>>);
+const KernelRegistrar kMax("cpu", "adaptive_max_pool", "plain", 10,
+                           make_dense<make_max<float>, make_max<double>>);
+const KernelRegistrar kFractional("cpu", "fractional_max_pool", "plain", 10,
+                                  make_dense<make_fractional<float>, make_fractional<double>>);
 
 }  // namespace
 

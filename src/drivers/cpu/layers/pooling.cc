@@ -65,6 +65,7 @@ KernelPtr make_max(const KernelRequest& request, std::string& why) {
 }
 
 KernelPtr make_average(const KernelRequest& request, std::string& why) {
+  if (request.attrs.i("divisor_override") != 0) return refuse(why, "a divisor of its own");
   return make_pool(request,
                    request.attrs.b("count_include_pad")
                        ? dnnl::algorithm::pooling_avg_include_padding

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // slice_update and slice_gradient on the CPU: a copy of x, or zeros, and one of the update over it.
+// Where the result is x's own memory, there is only the update to copy.
 #include "drivers/cpu/common/copies.h"
 #include "drivers/cpu/cpu_kernel.h"
 #include "ops/shape_rules.h"
@@ -7,6 +8,21 @@
 namespace anymps::cpu {
 
 namespace {
+
+class RangeUpdate final : public Kernel {
+ public:
+  RangeUpdate(KernelPtr all, KernelPtr range, bool own)
+      : all_(std::move(all)), range_(std::move(range)), own_(own) {}
+  bool in_place(size_t i) const override { return i == 0 && own_; }
+  void run(const KernelArgs& args) const override {
+    if (!own_ || args.inputs[0] != args.outputs[0]) all_->run(args);
+    range_->run(args);
+  }
+
+ private:
+  KernelPtr all_, range_;
+  bool own_;
+};
 
 // y starts as a copy of x or as zeros, and then the range gets the update.
 KernelPtr make_range(const KernelRequest& request, int start, int update, std::string& why) {
@@ -32,9 +48,11 @@ KernelPtr make_range(const KernelRequest& request, int start, int update, std::s
   const size_t size = size_of(y.dtype);
   const Strides from =
       start == Piece::kZeros ? Strides(y.shape.size(), int64_t{0}) : request.in(0).strides;
-  return make_copies({{start, 0, 0, 0, StridedCopy(size, y.shape, y.strides, from)},
-                      {update, 0, 0, first * static_cast<int64_t>(size),
-                       StridedCopy(size, part.shape, to, part.strides)}});
+  return std::make_shared<RangeUpdate>(
+      make_copies({{start, 0, 0, 0, StridedCopy(size, y.shape, y.strides, from)}}),
+      make_copies({{update, 0, 0, first * static_cast<int64_t>(size),
+                    StridedCopy(size, part.shape, to, part.strides)}}),
+      start == 0 && request.in(0) == y);
 }
 CPU_KERNEL(slice_update, "copy") { return make_range(request, 0, 1, why); }
 CPU_KERNEL(slice_gradient, "copy") { return make_range(request, Piece::kZeros, 0, why); }

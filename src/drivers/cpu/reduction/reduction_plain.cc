@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of f64, integers, bool and complex numbers, and positions of extrema: plain loops.
+// Reductions of f64, integers, bool and complex numbers: plain loops.
 #include <cmath>
 #include <limits>
 
-#include "drivers/cpu/common/row_ops.h"
 #include "drivers/cpu/reduction/reduction.h"
 #include "drivers/cpu/threads.h"
 #include "semantics/scalar_functions.h"
@@ -138,58 +137,6 @@ KernelPtr make_log_sum_exp(const ReductionPlan& plan) {
                  });
   });
 }
-
-template <typename T>
-int64_t extremum(const T* x, int64_t n, int64_t step, bool max, bool last) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (step == 1) {
-      const float best = (max ? row_ops().max : row_ops().min)(x, static_cast<size_t>(n));
-      const auto hit = [&](int64_t i) { return x[i] == best || (best != best && x[i] != x[i]); };
-      int64_t i = last ? n - 1 : 0;
-      while (!hit(i)) i += last ? -1 : 1;
-      return i;
-    }
-  }
-  const auto wins = [&](Compute<T> a, Compute<T> b) {
-    if (scalar::is_nan_value(b)) return false;
-    return scalar::is_nan_value(a) || (max ? a > b : a < b);
-  };
-  int64_t at = 0;
-  Compute<T> best = x[0];
-  for (int64_t i = 1; i < n; ++i) {
-    const Compute<T> value = x[i * step];
-    if (wins(value, best) || (last && !wins(best, value))) at = i, best = value;
-  }
-  return at;
-}
-
-KernelPtr make_arg(const KernelRequest& request, std::string&) {
-  const TensorDesc& x = request.in(0);
-  const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), request.op->name.c_str());
-  std::vector<bool> reduced(x.shape.size(), false);
-  reduced[axis] = true;
-  ReductionPlan plan = plan_reduction(x, request.out(), reduced, request.attrs.b("keep_dims"));
-  plan.run = x.shape[axis];
-  plan.step = x.strides[axis];
-  require(plan.run > 0 || plan.kept.count() == 0, "[{}] an empty axis has no extremum",
-          request.op->name);
-  const bool max = request.op->name == "arg_max", last = request.attrs.b("select_last");
-  return dispatch<kReal>(x.dtype, [&]<typename T>() {
-    return make_kernel([plan, max, last](const KernelArgs& args) {
-      const T* values = static_cast<const T*>(args.inputs[0]);
-      int64_t* y = static_cast<int64_t*>(args.outputs[0]);
-      parallel_for(0, plan.kept.count(), 10 + static_cast<double>(plan.run),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t r = begin; r < end; ++r)
-                       y[plan.kept.offset(1, r)] = extremum(values + plan.kept.offset(0, r),
-                                                            plan.run, plan.step, max, last);
-                   });
-    });
-  });
-}
-
-const KernelRegistrar kArgMax("cpu", "arg_max", "simd", 10, make_arg);
-const KernelRegistrar kArgMin("cpu", "arg_min", "simd", 10, make_arg);
 
 }  // namespace
 

@@ -31,7 +31,8 @@ class Nonzero final : public Kernel {
   explicit Nonzero(const KernelRequest& request)
       : shape_(request.in(0).shape),
         loops_(merge_loops(request.in(0).shape, {request.in(0).strides})),
-        count_(request.in(0).count()) {
+        count_(request.in(0).count()),
+        dense_(request.in(0).contiguous()) {
     const bool axes_first = request.attrs.b("axes_first");
     axis_step_ = request.out().strides[axes_first ? 0 : 1];
     item_step_ = request.out().strides[axes_first ? 1 : 0];
@@ -45,7 +46,10 @@ class Nonzero final : public Kernel {
     auto* starts = static_cast<int64_t*>(args.scratch);
     for_chunks([&](int64_t chunk, int64_t begin, int64_t end) {
       int64_t found = 0;
-      for (int64_t i = begin; i < end; ++i) found += is_set(x + loops_.offset(0, i));
+      if (dense_)
+        for (int64_t i = begin; i < end; ++i) found += is_set(x + i);
+      else
+        for (int64_t i = begin; i < end; ++i) found += is_set(x + loops_.offset(0, i));
       starts[chunk] = found;
     });
     int64_t total = 0;
@@ -55,7 +59,11 @@ class Nonzero final : public Kernel {
     for_chunks([&](int64_t chunk, int64_t begin, int64_t end) {
       int64_t item = starts[chunk];
       for (int64_t i = begin; i < end; ++i) {
-        if (!is_set(x + loops_.offset(0, i))) continue;
+        if (!is_set(x + (dense_ ? i : loops_.offset(0, i)))) continue;
+        if (shape_.size() == 1) {
+          y[item++ * item_step_] = i;
+          continue;
+        }
         int64_t rest = i;
         for (size_t axis = shape_.size(); axis-- > 0; rest /= shape_[axis])
           y[static_cast<int64_t>(axis) * axis_step_ + item * item_step_] = rest % shape_[axis];
@@ -77,6 +85,7 @@ class Nonzero final : public Kernel {
   Shape shape_;
   Loops loops_;
   int64_t count_, axis_step_ = 0, item_step_ = 0, room_ = 0;
+  bool dense_;
 };
 
 CPU_KERNEL(nonzero, "chunks") {

@@ -1,95 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
-// sort, argsort and top_k on the CPU: lines are shared out among threads. A line's keys are
-// brought to unsigned integers in the same order, so that one comparison serves every dtype and
-// NaN needs no care; equal keys are told apart by their place.
-#include <algorithm>
+// sort, argsort and top_k on the CPU: lines are shared out among threads, and each is sorted by the
+// keys of its elements (semantics/sort_items.h).
 #include <bit>
 #include <cstring>
 
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/lines.h"
-#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
+#include "semantics/sort_items.h"
 
 namespace anymps::cpu {
 
 namespace {
-
-template <typename T>
-using UnsignedLike =
-    std::conditional_t<sizeof(T) == 1, uint8_t,
-                       std::conditional_t<sizeof(T) == 2, uint16_t,
-                                          std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
-
-// An unsigned number that is in the order of the elements: NaN above all, -0 equal to 0.
-template <typename T>
-auto key_of(T element) {
-  using U = UnsignedLike<T>;
-  constexpr U sign = static_cast<U>(U{1} << (8 * sizeof(T) - 1));
-  if constexpr (std::is_same_v<T, bool>) {
-    U byte;
-    std::memcpy(&byte, &element, 1);
-    return static_cast<U>(byte != 0);
-  } else if constexpr (std::is_unsigned_v<T>) {
-    return element;
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<U>(static_cast<U>(element) ^ sign);
-  } else {
-    const auto number = static_cast<Compute<T>>(element);
-    if (number != number) return static_cast<U>(~U{0});
-    U bits;
-    std::memcpy(&bits, &element, sizeof bits);
-    if (number == 0) bits = 0;
-    return static_cast<U>(bits & sign ? ~bits : bits | sign);
-  }
-}
 
 struct Plan {
   Loops lines;  // operands: x, then the outputs
   int64_t length = 0, k = 0, x_step = 0, values_step = 0, indices_step = 0;
   bool descending = false;
   int values = -1, indices = -1;  // which output
+
+  bool few() const { return k <= length / 8; }
+  int64_t items() const { return few() ? room_for_first(k) : 2 * length; }
 };
 
 template <typename T>
-void run_lines(const Plan& plan, const KernelArgs& args, int64_t begin, int64_t end) {
-  using U = decltype(key_of(T{}));
-  struct Item {
-    U key;
-    int64_t at;
-  };
-  std::vector<Item> items(static_cast<size_t>(plan.length));
-  const auto before = [](const Item& a, const Item& b) {
-    return a.key != b.key ? a.key < b.key : a.at < b.at;
-  };
-  for (int64_t i = begin; i < end; ++i) {
-    const T* x = static_cast<const T*>(args.inputs[0]) + plan.lines.offset(0, i);
-    for (int64_t n = 0; n < plan.length; ++n) {
-      const U key = key_of(x[n * plan.x_step]);
-      items[n] = {plan.descending ? static_cast<U>(~key) : key, n};
-    }
-    // A few of many: sorted after they are found.
-    if (plan.k < plan.length / 4) {
-      std::nth_element(items.begin(), items.begin() + plan.k, items.end(), before);
-      std::sort(items.begin(), items.begin() + plan.k, before);
+class Order final : public Kernel {
+ public:
+  explicit Order(Plan plan) : plan_(std::move(plan)) {}
+
+  // A single line has its items there; of several, each thread has its own.
+  size_t scratch_bytes() const override {
+    return plan_.lines.count() == 1 ? static_cast<size_t>(plan_.items()) * sizeof(ItemOf<T>) : 0;
+  }
+  void run(const KernelArgs& args) const override {
+    if (plan_.lines.count() == 1) return run_line(args, 0, static_cast<ItemOf<T>*>(args.scratch));
+    const auto length = static_cast<double>(plan_.length);
+    const double ns =
+        plan_.few() ? 2 * length : length * 2 * std::bit_width(static_cast<uint64_t>(length));
+    parallel_for(0, plan_.lines.count(), ns, [&](int64_t begin, int64_t end) {
+      const auto items =
+          std::make_unique_for_overwrite<ItemOf<T>[]>(static_cast<size_t>(plan_.items()));
+      for (int64_t i = begin; i < end; ++i) run_line(args, i, items.get());
+    });
+  }
+
+ private:
+  void run_line(const KernelArgs& args, int64_t i, ItemOf<T>* items) const {
+    const T* x = static_cast<const T*>(args.inputs[0]) + plan_.lines.offset(0, i);
+    if (plan_.few()) {
+      first_items(items, plan_.k, x, plan_.length, plan_.x_step, plan_.descending);
     } else {
-      std::sort(items.begin(), items.end(), before);
+      read_items(items, x, plan_.length, plan_.x_step, plan_.descending);
+      items = sort_items(items, items + plan_.length, plan_.length);
     }
-    if (plan.values >= 0) {
-      T* to = static_cast<T*>(args.outputs[plan.values]) + plan.lines.offset(1, i);
-      for (int64_t n = 0; n < plan.k; ++n) to[n * plan.values_step] = x[items[n].at * plan.x_step];
+    if (plan_.values >= 0) {
+      T* to = static_cast<T*>(args.outputs[plan_.values]) + plan_.lines.offset(1, i);
+      for (int64_t n = 0; n < plan_.k; ++n)
+        to[n * plan_.values_step] = x[items[n].at() * plan_.x_step];
     }
-    if (plan.indices >= 0) {
-      auto* to = static_cast<int64_t*>(args.outputs[plan.indices]) + plan.lines.offset(2, i);
-      for (int64_t n = 0; n < plan.k; ++n) to[n * plan.indices_step] = items[n].at;
+    if (plan_.indices >= 0) {
+      auto* to = static_cast<int64_t*>(args.outputs[plan_.indices]) + plan_.lines.offset(2, i);
+      for (int64_t n = 0; n < plan_.k; ++n) to[n * plan_.indices_step] = items[n].at();
     }
   }
-}
+
+  Plan plan_;
+};
 
 KernelPtr make_order(const KernelRequest& request, std::optional<size_t> axis, bool descending,
-                     int values, int indices) {
+                     int values, int indices, std::string& why) {
   if (!axis) return nullptr;
   const TensorDesc& x = request.in(0);
+  if (x.shape[*axis] >= kLongestLine) return refuse(why, "the lines are too long");
   Plan plan;
   plan.length = x.shape[*axis];
   plan.k = request.out().shape[*axis];
@@ -104,30 +86,29 @@ KernelPtr make_order(const KernelRequest& request, std::optional<size_t> axis, b
   plan.indices_step = strides(indices)[*axis];
   plan.lines = line_starts(x.shape, *axis, {x.strides, strides(values), strides(indices)});
   if (x.count() == 0 || plan.k == 0) return make_kernel([](const KernelArgs&) {});
-  const auto length = static_cast<double>(plan.length);
-  const double ns = length * 3 * std::bit_width(static_cast<uint64_t>(plan.length));
-  return dispatch<kReal | kBoolean>(x.dtype, [&]<typename T>() {
-    return make_kernel([plan, ns](const KernelArgs& args) {
-      parallel_for(0, plan.lines.count(), ns,
-                   [&](int64_t begin, int64_t end) { run_lines<T>(plan, args, begin, end); });
-    });
+  return dispatch<kReal | kBoolean>(x.dtype, [&]<typename T>() -> KernelPtr {
+    return std::make_shared<Order<T>>(std::move(plan));
   });
 }
 
-CPU_KERNEL(sort, "keys") {
+KernelPtr make_sort(const KernelRequest& request, std::string& why) {
   return make_order(request, known_axis(request, 1, request.in(0).rank(), why),
-                    request.attrs.b("descending"), 0, -1);
+                    request.attrs.b("descending"), 0, -1, why);
 }
-CPU_KERNEL(argsort, "keys") {
+KernelPtr make_sort_with_indices(const KernelRequest& request, std::string& why) {
   return make_order(request, known_axis(request, 1, request.in(0).rank(), why),
-                    request.attrs.b("descending"), -1, 0);
+                    request.attrs.b("descending"), 0, 1, why);
 }
-CPU_KERNEL(top_k, "keys") {
+KernelPtr make_argsort(const KernelRequest& request, std::string& why) {
+  return make_order(request, known_axis(request, 1, request.in(0).rank(), why),
+                    request.attrs.b("descending"), -1, 0, why);
+}
+KernelPtr make_top_k(const KernelRequest& request, std::string& why) {
   const auto axis = known_axis(request, 2, request.in(0).rank(), why);
   if (axis && request.out().shape[*axis] > request.in(0).shape[*axis])
     return refuse(why, "k is above the extent");
   return make_order(request, axis, request.attrs.b("largest"), 0,
-                    request.outputs.size() > 1 ? 1 : -1);
+                    request.outputs.size() > 1 ? 1 : -1, why);
 }
 
 // dy goes to the places that top_k's indices name, the rest is 0.
@@ -144,10 +125,11 @@ class TopKGradient final : public Kernel {
         dx_step_(request.out().strides[axis]),
         size_(static_cast<int64_t>(size_of(request.out().dtype))),
         bytes_(request.out().bytes()),
-        index_bytes_(indices.bytes()) {}
-  size_t scratch_bytes() const override { return index_bytes_; }
+        index_bytes_((indices.bytes() + 63) / 64 * 64) {}
+  size_t scratch_bytes() const override { return index_bytes_ + order_->scratch_bytes(); }
   void run(const KernelArgs& args) const override {
-    order_->run({&args.inputs[1], &args.scratch, nullptr, args.queue});
+    order_->run({&args.inputs[1], &args.scratch, static_cast<char*>(args.scratch) + index_bytes_,
+                 args.queue});
     clear(args.outputs[0], bytes_);
     if (k_ == 0) return;
     const auto* indices = static_cast<const int64_t*>(args.scratch);
@@ -171,7 +153,7 @@ class TopKGradient final : public Kernel {
   size_t bytes_, index_bytes_;
 };
 
-CPU_KERNEL(top_k_gradient, "keys") {
+KernelPtr make_top_k_gradient(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(1);
   const auto axis = known_axis(request, 2, x.rank(), why);
   if (!axis) return nullptr;
@@ -181,9 +163,17 @@ CPU_KERNEL(top_k_gradient, "keys") {
   KernelRequest order = request;
   order.inputs = {x};
   order.outputs = {indices};
-  return std::make_shared<TopKGradient>(request, *axis, indices,
-                                        make_order(order, axis, request.attrs.b("largest"), -1, 0));
+  KernelPtr places = make_order(order, axis, request.attrs.b("largest"), -1, 0, why);
+  if (!places) return nullptr;
+  return std::make_shared<TopKGradient>(request, *axis, indices, std::move(places));
 }
+
+const KernelRegistrar kTopKGradient("cpu", "top_k_gradient", "keys", 10, make_top_k_gradient);
+const KernelRegistrar kSort("cpu", "sort", "keys", 10, make_sort);
+const KernelRegistrar kSortWithIndices("cpu", "sort_with_indices", "keys", 10,
+                                       make_sort_with_indices);
+const KernelRegistrar kArgsort("cpu", "argsort", "keys", 10, make_argsort);
+const KernelRegistrar kTopK("cpu", "top_k", "keys", 10, make_top_k);
 
 }  // namespace
 

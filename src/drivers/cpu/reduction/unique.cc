@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// unique on the CPU: sorted pairs of an element and its place.
+// unique on the CPU: sorted pairs of an element and its place; and unique_consecutive.
 #include <algorithm>
 #include <cstring>
 
-#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
+#include "drivers/kernel.h"
 #include "semantics/unique.h"
 
 namespace anymps::cpu {
 
 namespace {
 
-CPU_KERNEL(unique, "pairs") {
+KernelPtr make_unique(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
   if (!x.contiguous()) return refuse(why, "x is not contiguous");
   for (const TensorDesc& output : request.outputs)
@@ -23,11 +23,14 @@ CPU_KERNEL(unique, "pairs") {
     for (int64_t i = 0; i < x.rank(); ++i)
       if (i != axis) (i < axis ? outer : run) *= x.shape[i];
   }
-  const bool numbers = axis < 0 && contains(kAny, x.dtype), sorted = request.attrs.b("sorted");
+  const bool changes = request.op->name == "unique_consecutive";
+  const bool numbers = axis < 0 && contains(kAny, x.dtype);
+  const bool sorted = !changes && request.attrs.b("sorted");
   const int64_t room = request.out().shape[std::max<int64_t>(axis, 0)];
   return make_kernel([=, outputs = request.outputs.size()](const KernelArgs& args) {
-    const Distinct distinct = numbers ? find_distinct_numbers(x, args.inputs[0], sorted)
-                                      : find_distinct(x, args.inputs[0], axis, sorted);
+    const Distinct distinct = changes   ? find_changes(x, args.inputs[0], axis)
+                              : numbers ? find_distinct_numbers(x, args.inputs[0], sorted)
+                                        : find_distinct(x, args.inputs[0], axis, sorted);
     const auto count = std::ssize(distinct.first);
     require(count == room, "[unique] there are {} distinct ones, the output has room for {}", count,
             room);
@@ -45,6 +48,9 @@ CPU_KERNEL(unique, "pairs") {
       std::copy(lists[i - 1]->begin(), lists[i - 1]->end(), static_cast<int64_t*>(args.outputs[i]));
   });
 }
+
+const KernelRegistrar kConsecutive("cpu", "unique_consecutive", "pairs", 10, make_unique);
+const KernelRegistrar kUnique("cpu", "unique", "pairs", 10, make_unique);
 
 }  // namespace
 

@@ -1,94 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling to a given size, window by window.
-#include <array>
+// Pooling to a given size, by its definition: windows are lists of spans along each spatial axis.
 #include <cmath>
+#include <limits>
 
 #include "drivers/reference/dense.h"
+#include "ops/layers/window.h"
 #include "semantics/adaptive_window.h"
 
 namespace anymps {
 
 namespace {
 
-// x as dense [outer, spatial, inner] and y as [outer, windows, inner]: channels first, the inner
-// extent is 1; channels last, it is that of the channels.
-struct AdaptivePool {
-  AdaptivePool(const ReferenceArgs& args, const Shape& x)
-      : grid(x, args.attrs.ints("output_size"), args.attrs.s("layout") == "channels_last") {}
-  // Calls fn(y, x…) with the place of each element of y and a list of those of its window.
-  template <typename Fn>
-  void each(Fn fn) const {
-    std::vector<size_t> spatial, window;
-    for (int64_t o = 0; o < grid.outer; ++o)
-      for (int64_t w = 0; w < grid.windows(); ++w)
-        for (int64_t c = 0; c < grid.inner; ++c) {
-          spatial.clear();
-          window.clear();
-          grid.each(w, [&](int64_t place) {
-            spatial.push_back(static_cast<size_t>(place));
-            window.push_back(static_cast<size_t>((o * grid.places() + place) * grid.inner + c));
-          });
-          fn(static_cast<size_t>((o * grid.windows() + w) * grid.inner + c), window, spatial);
-        }
+// Calls fn(index into x) for each element of the window of the output at `at`.
+template <typename Fn>
+void for_each_in_window(const TensorAxes& axes, const std::vector<WindowSpans>& spans,
+                        const Shape& at, Fn&& fn) {
+  Shape extents, from = at;
+  for (size_t i = 0; i < axes.count; ++i) {
+    const auto [first, last] = spans[i][static_cast<size_t>(at[axes.spatial + i])];
+    extents.push_back(last - first);
   }
-  AdaptiveGrid grid;
-};
+  for_each_index(extents, [&](const Shape& tap) {
+    for (size_t i = 0; i < axes.count; ++i)
+      from[axes.spatial + i] = spans[i][static_cast<size_t>(at[axes.spatial + i])].first + tap[i];
+    fn(static_cast<const Shape&>(from));
+  });
+}
 
-using Places = std::vector<size_t>;
+std::vector<WindowSpans> spans_of(const TensorAxes& axes, const Shape& x, const Shape& y) {
+  std::vector<WindowSpans> spans;
+  for (size_t i = 0; i < axes.count; ++i)
+    spans.push_back(adaptive_spans(x[axes.spatial + i], y[axes.spatial + i]));
+  return spans;
+}
+
+double window_size(const TensorAxes& axes, const std::vector<WindowSpans>& spans, const Shape& at) {
+  double size = 1;
+  for (size_t i = 0; i < axes.count; ++i) {
+    const auto [first, last] = spans[i][static_cast<size_t>(at[axes.spatial + i])];
+    size *= static_cast<double>(last - first);
+  }
+  return size;
+}
+
+// `spans(at)` gives the windows of the plane that output `at` is in.
+template <typename Spans>
+void max_pool_spans(const ReferenceArgs& args, Spans spans) {
+  const View &x = args.in[0], &y = args.out[0];
+  const TensorAxes axes = tensor_axes(args.attrs, x.shape().size());
+  dispatch<kFloat>(x.dtype, [&]<typename T>() {
+    for_each_index(y.shape(), [&](const Shape& at) {
+      double best = -std::numeric_limits<double>::infinity();
+      int64_t place = -1;
+      for_each_in_window(axes, spans(at), at, [&](const Shape& from) {
+        const double value = static_cast<Compute<T>>(x.at<T>(from));
+        if (place >= 0 && !(value > best || std::isnan(value))) return;
+        best = value;
+        place = 0;
+        for (size_t i = axes.spatial; i < axes.spatial + axes.count; ++i)
+          place = place * x.shape()[i] + from[i];
+      });
+      y.at<T>(at) = static_cast<T>(static_cast<Compute<T>>(best));
+      if (args.out.size() > 1) args.out[1].at<int64_t>(at) = place;
+    });
+  });
+}
 
 }  // namespace
 
 REFERENCE(adaptive_avg_pool) {
-  const AdaptivePool pool(args, args.in[0].shape());
-  const std::vector<double> x = read_dense<double>(args.in[0]);
-  std::vector<double> y(static_cast<size_t>(args.out[0].count()), 0.0);
-  pool.each([&](size_t at, const Places& window, const Places&) {
-    for (const size_t i : window) y[at] += x[i];
-    y[at] /= static_cast<double>(window.size());
+  const View &x = args.in[0], &y = args.out[0];
+  const TensorAxes axes = tensor_axes(args.attrs, x.shape().size());
+  const std::vector<WindowSpans> spans = spans_of(axes, x.shape(), y.shape());
+  std::vector<double> means;
+  for_each_index(y.shape(), [&](const Shape& at) {
+    double sum = 0;
+    for_each_in_window(axes, spans, at,
+                       [&](const Shape& from) { sum += load_double(x, x.offset(from)); });
+    means.push_back(sum / window_size(axes, spans, at));
   });
-  write_dense(args.out[0], y);
-}
-
-REFERENCE(adaptive_max_pool) {
-  const AdaptivePool pool(args, args.in[0].shape());
-  const std::vector<double> x = read_dense<double>(args.in[0]);
-  std::vector<double> y(static_cast<size_t>(args.out[0].count()), 0.0);
-  std::vector<uint64_t> places(y.size(), 0);
-  pool.each([&](size_t at, const Places& window, const Places& spatial) {
-    for (size_t k = 0; k < window.size(); ++k)
-      if (k == 0 || x[window[k]] > y[at] || std::isnan(x[window[k]])) {
-        y[at] = x[window[k]];
-        places[at] = spatial[k];
-      }
-  });
-  write_dense(args.out[0], y);
-  if (args.out.size() > 1) write_dense(args.out[1], places);
+  write_dense(y, means);
 }
 
 REFERENCE(adaptive_avg_pool_gradient) {
-  const AdaptivePool pool(args, args.in[1].shape());
-  const std::vector<double> dy = read_dense<double>(args.in[0]);
-  std::vector<double> dx(static_cast<size_t>(args.out[0].count()), 0.0);
-  pool.each([&](size_t at, const Places& window, const Places&) {
-    for (const size_t i : window) dx[i] += dy[at] / static_cast<double>(window.size());
+  const View &gradient = args.in[0], &dx = args.out[0];
+  const TensorAxes axes = tensor_axes(args.attrs, dx.shape().size());
+  const std::vector<WindowSpans> spans = spans_of(axes, dx.shape(), gradient.shape());
+  const Strides flat = contiguous_strides(dx.shape());
+  std::vector<double> sums(static_cast<size_t>(dx.count()), 0.0);
+  for_each_index(gradient.shape(), [&](const Shape& at) {
+    const double share = load_double(gradient, gradient.offset(at)) / window_size(axes, spans, at);
+    for_each_in_window(axes, spans, at, [&](const Shape& from) {
+      int64_t place = 0;
+      for (size_t i = 0; i < from.size(); ++i) place += from[i] * flat[i];
+      sums[static_cast<size_t>(place)] += share;
+    });
   });
-  write_dense(args.out[0], dx);
+  write_dense(dx, sums);
 }
 
-REFERENCE(adaptive_max_pool_gradient) {
-  const AdaptivePool pool(args, args.in[1].shape());
-  const std::vector<double> dy = read_dense<double>(args.in[0]);
-  const std::vector<uint64_t> places = read_dense<uint64_t>(args.in[2]);
-  std::vector<double> dx(static_cast<size_t>(args.out[0].count()), 0.0);
-  const AdaptiveGrid& grid = pool.grid;
-  const auto inner = static_cast<size_t>(grid.inner), spatial = static_cast<size_t>(grid.places()),
-             windows = static_cast<size_t>(grid.windows());
-  for (size_t at = 0; at < dy.size(); ++at) {
-    require(places[at] < spatial, "[adaptive_max_pool_gradient] place {} is out of range for {}",
-            static_cast<int64_t>(places[at]), spatial);
-    dx[(at / inner / windows * spatial + places[at]) * inner + at % inner] += dy[at];
-  }
-  write_dense(args.out[0], dx);
+REFERENCE(adaptive_max_pool) {
+  const Shape &x = args.in[0].shape(), &y = args.out[0].shape();
+  const std::vector<WindowSpans> spans = spans_of(tensor_axes(args.attrs, x.size()), x, y);
+  max_pool_spans(args, [&](const Shape&) { return spans; });
+}
+
+REFERENCE(fractional_max_pool) {
+  const View &x = args.in[0], &samples = args.in[1], &y = args.out[0];
+  const std::vector<int64_t>& kernel = args.attrs.ints("kernel");
+  const size_t count = kernel.size();
+  max_pool_spans(args, [&](const Shape& at) {
+    std::vector<WindowSpans> spans;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t sample = count == 2 ? 1 - i : i;
+      const double u = load_double(
+          samples, samples.offset(std::array{at[0], at[1], static_cast<int64_t>(sample)}));
+      const int64_t in = x.shape()[i + 2], out = y.shape()[i + 2];
+      spans.push_back(x.dtype == DType::kF64
+                          ? fractional_spans(in, out, kernel[i], u)
+                          : fractional_spans(in, out, kernel[i], static_cast<float>(u)));
+    }
+    return spans;
+  });
 }
 
 }  // namespace anymps

@@ -85,6 +85,7 @@ REFERENCE(avg_pool) {
   const Pool pool(args);
   const View &x = args.in[0], &y = args.out[0];
   const bool count_padding = args.attrs.b("count_include_pad");
+  const auto divisor = static_cast<double>(args.attrs.i("divisor_override"));
   dispatch<kFloat>(x.dtype, [&]<typename T>() {
     for_each_index(y.shape(), [&](const Shape& at) {
       double sum = 0, count = 0;
@@ -92,6 +93,7 @@ REFERENCE(avg_pool) {
         if (inside) sum += static_cast<Compute<T>>(x.at<T>(from));
         count += count_padding ? padded : inside;
       });
+      if (divisor != 0) count = divisor;
       y.at<T>(at) = store<T>(count == 0 ? 0 : sum / count);
     });
   });
@@ -155,11 +157,13 @@ REFERENCE(max_pool_gradient) {
 REFERENCE(avg_pool_gradient) {
   const Pool pool(args, 1);
   const bool count_padding = args.attrs.b("count_include_pad");
+  const auto divisor = static_cast<double>(args.attrs.i("divisor_override"));
   pool_gradient(args, [&](const Shape& at, double gradient, auto& add) {
     double count = 0;
     pool.for_each_tap(at, [&](const Shape&, bool inside, bool padded, const Shape&) {
       count += count_padding ? padded : inside;
     });
+    if (divisor != 0) count = divisor;
     pool.for_each_tap(at, [&](const Shape& from, bool inside, bool, const Shape&) {
       if (inside) add(from, gradient / count);
     });

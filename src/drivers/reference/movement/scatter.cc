@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reference kernels of scatters: start with data or zeros, then apply one update after the other.
+#include <map>
+
 #include "drivers/reference/lines.h"
 #include "drivers/reference/move.h"
 #include "semantics/scatter_modes.h"
@@ -25,12 +27,27 @@ template <typename Place>
 void apply(const ReferenceArgs& args, Place place) {
   const View &updates = args.in[0], &y = args.out[0];
   const ScatterMode mode = parse_scatter_mode(args.attrs.s("mode"));
+  const bool self = args.attrs.b("include_self");
   start(args);
-  for_each_index(updates.shape(), [&](const Shape& index) {
-    const int64_t to = y.offset(place(index)), from = updates.offset(index);
-    if (mode == ScatterMode::kSet) return move_element(y, to, updates, from);
-    dispatch<kNumber>(
-        y.dtype, [&]<typename T>() { scatter_join(y.as<T>()[to], updates.as<T>()[from], mode); });
+  std::vector<int64_t> places;
+  for_each_index(updates.shape(),
+                 [&](const Shape& index) { places.push_back(y.offset(place(index))); });
+  size_t next = 0;
+  if (mode == ScatterMode::kSet)
+    return for_each_index(updates.shape(), [&](const Shape& index) {
+      move_element(y, places[next++], updates, updates.offset(index));
+    });
+  dispatch<kNumber>(y.dtype, [&]<typename T>() {
+    for (const int64_t at : places)
+      if (!self) y.as<T>()[at] = scatter_start<T>(mode);
+    for_each_index(updates.shape(), [&](const Shape& index) {
+      scatter_join(y.as<T>()[places[next++]], updates.at<T>(index), mode);
+    });
+    if (mode != ScatterMode::kMean) return;
+    std::map<int64_t, int64_t> counts;
+    for (const int64_t at : places) ++counts[at];
+    for (const auto& [at, count] : counts)
+      y.as<T>()[at] = scatter_mean(y.as<T>()[at], count + (self ? 1 : 0));
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reference kernels of running sums, products and extrema.
 #include "drivers/reference/lines.h"
+#include "semantics/running.h"
 
 namespace anymps {
 
@@ -48,5 +49,36 @@ REFERENCE(cummax) {
     run_lines<T>(args, lowest<T>(), [](Wide<T> a, Wide<T> b) { return scalar::max(a, b, true); });
   });
 }
+
+REFERENCE(log_cumsum_exp) {
+  dispatch<kFloat>(args.in[0].dtype,
+                   [&]<typename T>() { run_lines<T>(args, -INFINITY, log_of_sum); });
+}
+
+namespace {
+
+template <bool maximum>
+void run_extremum(const ReferenceArgs& args) {
+  const View &in = args.in[0], &values = args.out[0], &indices = args.out[1];
+  const int64_t axis = normalize_axis(args.attrs.i("axis"), in.rank(), args.op.name.c_str());
+  dispatch<kReal | kBoolean>(in.dtype, [&]<typename T>() {
+    for_each_line(in.shape(), axis, [&](const Shape& index) {
+      const std::vector<Wide<T>> line = read_line<T>(in, index, axis);
+      size_t best = 0;
+      for (size_t i = 0; i < line.size(); ++i) {
+        if (is_new_extremum<maximum, Wide<T>>(line[i], line[best])) best = i;
+        const auto at = static_cast<int64_t>(i);
+        values.as<T>()[values.offset(index) + at * values.stride(axis)] = narrow<T>(line[best]);
+        indices.as<int64_t>()[indices.offset(index) + at * indices.stride(axis)] =
+            static_cast<int64_t>(best);
+      }
+    });
+  });
+}
+
+}  // namespace
+
+REFERENCE(cummax_with_indices) { run_extremum<true>(args); }
+REFERENCE(cummin_with_indices) { run_extremum<false>(args); }
 
 }  // namespace anymps

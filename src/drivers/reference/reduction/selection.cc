@@ -46,7 +46,11 @@ REFERENCE(compress) {
   });
 }
 
-REFERENCE(unique) {
+namespace {
+
+// `find(desc, data, axis)` tells the distinct elements or slices.
+template <typename Find>
+void write_distinct(const ReferenceArgs& args, Find find) {
   const View& x = args.in[0];
   const int64_t axis = unique_axis(args.attrs.ints("axes"), x.rank());
   // A dense copy: the search takes contiguous elements.
@@ -54,7 +58,7 @@ REFERENCE(unique) {
   std::vector<uint64_t> memory(desc.bytes() / sizeof(uint64_t) + 1);
   const View dense{x.dtype, reinterpret_cast<char*>(memory.data()), &desc.shape, &desc.strides};
   move_elements(x, dense, [](const Shape& index) { return index; });
-  const Distinct distinct = find_distinct(desc, memory.data(), axis, args.attrs.b("sorted"));
+  const Distinct distinct = find(desc, memory.data(), axis);
   const auto count = static_cast<int64_t>(distinct.first.size());
   require_shape(args, args.out[0].extent(axis < 0 ? 0 : axis) == count);
   move_elements(x, args.out[0], [&](const Shape& index) {
@@ -69,5 +73,15 @@ REFERENCE(unique) {
     for (size_t k = 0; k < lists[i - 1]->size(); ++k)
       args.out[i].at<int64_t>({static_cast<int64_t>(k)}) = (*lists[i - 1])[k];
 }
+
+}  // namespace
+
+REFERENCE(unique) {
+  write_distinct(args, [&](const TensorDesc& desc, const void* data, int64_t axis) {
+    return find_distinct(desc, data, axis, args.attrs.b("sorted"));
+  });
+}
+
+REFERENCE(unique_consecutive) { write_distinct(args, find_changes); }
 
 }  // namespace anymps

@@ -55,6 +55,11 @@ REFERENCE(sort) {
              nullptr);
 }
 
+REFERENCE(sort_with_indices) {
+  take_first(args, axis_of(args, 1, args.in[0].rank()), args.attrs.b("descending"), &args.out[0],
+             &args.out[1]);
+}
+
 REFERENCE(argsort) {
   take_first(args, axis_of(args, 1, args.in[0].rank()), args.attrs.b("descending"), nullptr,
              &args.out[0]);

@@ -61,6 +61,7 @@ Names pool(Emit& e, const char* op, const OutAttrs& more = {}) {
 }
 ONNX_WRITE(max_pool) { return pool(e, "MaxPool"); }
 ONNX_WRITE(avg_pool) {
+  if (e.attrs().i("divisor_override") != 0) e.refuse("ONNX divides by the count");
   return pool(e, "AveragePool", {{"count_include_pad", e.attrs().b("count_include_pad")}});
 }
 ONNX_WRITE(lp_pool) { return pool(e, "LpPool", {{"p", e.attrs().i("p")}}); }

@@ -126,7 +126,9 @@ ONNX_WRITE(trilu) {
 
 std::string reduction_of(Emit& e) {
   const std::string& mode = e.attrs().s("mode");
-  if (mode == "sub" || mode == "div") e.refuse("ONNX does not scatter with {}", mode);
+  if (mode == "sub" || mode == "div" || mode == "mean")
+    e.refuse("ONNX does not scatter with {}", mode);
+  if (!e.attrs().b("include_self")) e.refuse("what is there does not count");
   return mode == "set" ? "none" : mode;
 }
 
