@@ -94,17 +94,17 @@ void infer_scatter_along_axis(InferContext& ctx) {
 
 }  // namespace
 
-#define SCATTER(name, text, math)                                                \
-  OP(name)                                                                       \
-      .doc(text)                                                                 \
-      .formula(math)                                                             \
-      .input("updates", kEvery)                                                  \
-      .input("indices", kIndex, "I", "in [-n, n) for an axis of extent n")       \
-      .optional("data", kEvery, "T", "what the result starts as; absent: zeros") \
-      .output("y")                                                               \
-      .attr("shape", kNoInts, "of the result when there is no data")             \
-      .attr("mode", "set", scatter_mode_choices(),                               \
-            "how an update and what is there make the new element")              \
+#define SCATTER(name, text, math)                                                        \
+  OP(name)                                                                               \
+      .doc(text)                                                                         \
+      .formula(math)                                                                     \
+      .input("updates", kEvery)                                                          \
+      .input("indices", kIndex, "I", "in [-n, n) for an axis of extent n")               \
+      .optional("data", kEvery, "T", "what the result starts as; absent: zeros")         \
+      .output("y")                                                                       \
+      .attr("shape", kNoInts, "of the result when there is no data")                     \
+      .attr("mode", "set", scatter_mode_choices(),                                       \
+            "how an update and what is there make the new element")                      \
       .attr("include_self", true, "what is there counts where updates come, unless set") \
       .domain(0.5, 2)
 
@@ -191,10 +191,7 @@ SCATTER(scatter_along_axis,
              {{2, 3}, {2, 3}, {2, 2}},
              {{"axis", 1}, {"mode", "mean"}},
              {{1, {1, 1, 1, 0, 0, -1}}}})
-    .sample({"zeros",
-             {{2, 1}, {2, 1}},
-             {{"shape", Ints{2, 4}}, {"axis", -1}},
-             {{1, {3, 1}}}})
+    .sample({"zeros", {{2, 1}, {2, 1}}, {{"shape", Ints{2, 4}}, {"axis", -1}}, {{1, {3, 1}}}})
     .sample({"axis_input", {{1, 2}, {1, 2}, {1, 5}, {}}, {}, {{1, {1, 3}}, {3, {1}}}})
     .sample({"none", {{0, 2}, {0, 2}, {3, 2}}, {}, {{1, {}}}});
 

@@ -50,10 +50,12 @@ struct Philox {
       philox.key[static_cast<size_t>(i)] = static_cast<uint32_t>(state[(4 + i) * stride]);
     return philox;
   }
-  void write(int32_t* state) const {
-    for (size_t i = 0; i < 4; ++i) state[i] = static_cast<int32_t>(counter[i]);
-    for (size_t i = 0; i < 2; ++i) state[4 + i] = static_cast<int32_t>(key[i]);
-    state[6] = 0;
+  void write(int32_t* state, int64_t stride = 1) const {
+    for (size_t i = 0; i < 4; ++i)
+      state[static_cast<int64_t>(i) * stride] = static_cast<int32_t>(counter[i]);
+    for (size_t i = 0; i < 2; ++i)
+      state[static_cast<int64_t>(4 + i) * stride] = static_cast<int32_t>(key[i]);
+    state[6 * stride] = 0;
   }
 };
 

@@ -117,7 +117,7 @@ TEST(CpuScatter, InPlace) {
     TestInputs inputs = {test.updates, test.indices, data};
     const TestTensor expected = run_reference(test.op, inputs, test.attrs);
     const Prepared prepared = prepare_cpu(test.op, inputs, test.attrs);
-    ASSERT_TRUE(prepared.kernel->in_place(2)) << test.op;
+    ASSERT_TRUE(prepared.kernel->in_place(2, 0)) << test.op;
     std::vector<void*> in = {inputs[0]->ptr(), inputs[1]->ptr(), inputs[2]->ptr()};
     std::vector<int64_t> scratch(prepared.kernel->scratch_bytes() / 8 + 1);
     prepared.kernel->run({in.data(), &in[2], scratch.data(), nullptr});
@@ -187,7 +187,7 @@ TEST(CpuInPlace, OnlyWhatChangesIsWritten) {
     TestInputs inputs = test.inputs;
     const TestTensor expected = run_reference(test.op, inputs, test.attrs);
     const Prepared prepared = prepare_cpu(test.op, inputs, test.attrs);
-    ASSERT_TRUE(prepared.kernel && prepared.kernel->in_place(0)) << test.op;
+    ASSERT_TRUE(prepared.kernel && prepared.kernel->in_place(0, 0)) << test.op;
     std::vector<void*> in;
     for (auto& input : inputs) in.push_back(input->ptr());
     prepared.kernel->run({in.data(), in.data(), nullptr, nullptr});

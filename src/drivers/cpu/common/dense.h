@@ -9,12 +9,16 @@
 
 namespace anymps::cpu {
 
-inline bool dense(const KernelRequest& request, std::string& why) {
-  for (const auto& input : request.inputs)
-    if (input && !input->contiguous()) return refuse<bool>(why, "an input is not contiguous");
+inline bool dense_outputs(const KernelRequest& request, std::string& why) {
   for (const TensorDesc& output : request.outputs)
     if (!output.contiguous()) return refuse<bool>(why, "an output is not contiguous");
   return true;
+}
+
+inline bool dense(const KernelRequest& request, std::string& why) {
+  for (const auto& input : request.inputs)
+    if (input && !input->contiguous()) return refuse<bool>(why, "an input is not contiguous");
+  return dense_outputs(request, why);
 }
 
 // An empty tensor may have no memory.

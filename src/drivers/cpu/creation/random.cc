@@ -2,6 +2,7 @@
 // Random numbers and dropout on the CPU: blocks of numbers in parallel, the same as the
 // reference's.
 #include "ops/creation/random.h"
+#include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 CPU_KERNEL(random, "philox") {
   const TensorDesc& y = request.out();
-  if (!y.contiguous()) return refuse(why, "y is not contiguous");
+  if (!dense_outputs(request, why)) return nullptr;
   const bool with_state = request.outputs.size() > 1;
   return make_kernel([=, distribution = distribution_of(request.attrs), count = y.count(),
                       dtype = y.dtype, stride = request.in(0).strides[0]](const KernelArgs& args) {
@@ -53,7 +54,8 @@ void write_state_after(const KernelArgs& args, size_t i, bool wanted, const Phil
 
 CPU_KERNEL(dropout, "philox") {
   const TensorDesc &x = request.in(0), &y = request.out();
-  if (!x.contiguous() || !y.contiguous()) return refuse(why, "not contiguous");
+  if (!x.contiguous()) return refuse(why, "x is not contiguous");
+  if (!dense_outputs(request, why)) return nullptr;
   if (request.has(2)) return refuse(why, "the rate is a tensor");
   const bool with_mask = request.outputs.size() > 1, with_state = request.outputs.size() > 2;
   return make_kernel([=, rate = request.attrs.f("rate"), count = y.count(), dtype = y.dtype,
@@ -76,7 +78,8 @@ CPU_KERNEL(dropout, "philox") {
 
 CPU_KERNEL(bernoulli, "philox") {
   const TensorDesc &x = request.in(0), &y = request.out();
-  if (!x.contiguous() || !y.contiguous()) return refuse(why, "not contiguous");
+  if (!x.contiguous()) return refuse(why, "x is not contiguous");
+  if (!dense_outputs(request, why)) return nullptr;
   const int64_t count = y.count(), stride = request.in(1).strides[0];
   const bool with_state = request.outputs.size() > 1;
   return dispatch<kFloat>(x.dtype, [&]<typename T>() {

@@ -6,6 +6,7 @@
 #include <array>
 #include <type_traits>
 
+#include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
 #include "ops/creation/sampling.h"
@@ -34,7 +35,7 @@ KernelPtr make_sampled(const KernelRequest& request, std::string& why) {
   constexpr bool kTwo = std::is_same_v<decltype(function), DrawTwo>;
   constexpr size_t kParameters = kTwo ? 2 : 1;
   const TensorDesc& y = request.out();
-  if (!y.contiguous()) return refuse(why, "y is not contiguous");
+  if (!dense_outputs(request, why)) return nullptr;
   std::array<int64_t, 2> steps{};
   for (size_t k = 0; k < kParameters; ++k) {
     if (!simple(request.in(k), y)) return refuse(why, "a parameter is strided or broadcast");
@@ -67,7 +68,7 @@ KernelPtr make_sampled(const KernelRequest& request, std::string& why) {
 
 KernelPtr make_random_integers(const KernelRequest& request, std::string& why) {
   const TensorDesc& y = request.out();
-  if (!y.contiguous()) return refuse(why, "y is not contiguous");
+  if (!dense_outputs(request, why)) return nullptr;
   return make_kernel([range = integer_range(request.attrs), count = y.count(), dtype = y.dtype,
                       stride = request.in(0).strides[0],
                       with_state = request.outputs.size() > 1](const KernelArgs& args) {

@@ -84,7 +84,7 @@ class StepKernel final : public Kernel {
     });
   }
   // Each element is read before it is written.
-  bool in_place(size_t i) const override {
+  bool in_place(size_t i, size_t) const override {
     if (i < 2 || i == master_) return true;
     for (size_t k = 0; k < state_count_; ++k)
       if (states_[k].given && states_[k].input == i) return true;
@@ -276,7 +276,7 @@ class Unscale final : public Kernel {
     if (!finite) found = 1;
     if (tells_) write_numbers(found_, args.outputs[1], 1, &found);
   }
-  bool in_place(size_t i) const override { return i == 0 || i == 2; }
+  bool in_place(size_t i, size_t output) const override { return i == 2 * output; }
 
  private:
   DenseRows<A> rows_;

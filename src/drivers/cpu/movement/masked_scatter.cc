@@ -15,7 +15,7 @@ class MaskedScatter final : public Kernel {
  public:
   explicit MaskedScatter(const KernelRequest& request)
       : count_(request.in(0).count()), room_(request.in(2).count()) {}
-  bool in_place(size_t i) const override { return i == 0; }
+  bool in_place(size_t i, size_t) const override { return i == 0; }
   void run(const KernelArgs& args) const override {
     const auto* mask = static_cast<const uint8_t*>(args.inputs[1]);
     const T* source = static_cast<const T*>(args.inputs[2]);

@@ -35,7 +35,7 @@ class Scatter : public Kernel {
         copy_(size_of(dtype_), request.out().shape, request.out().strides,
               data_ ? request.in(2).strides : Strides(request.out().shape.size(), int64_t{0})) {}
 
-  bool in_place(size_t i) const override { return i == 2 && own_; }
+  bool in_place(size_t i, size_t) const override { return i == 2 && own_; }
   size_t scratch_bytes() const override {
     return mode_ == ScatterMode::kMean ? static_cast<size_t>(count_) * sizeof(int64_t) : 0;
   }

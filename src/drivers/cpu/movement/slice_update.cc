@@ -13,7 +13,7 @@ class RangeUpdate final : public Kernel {
  public:
   RangeUpdate(KernelPtr all, KernelPtr range, bool own)
       : all_(std::move(all)), range_(std::move(range)), own_(own) {}
-  bool in_place(size_t i) const override { return i == 0 && own_; }
+  bool in_place(size_t i, size_t) const override { return i == 0 && own_; }
   void run(const KernelArgs& args) const override {
     if (!own_ || args.inputs[0] != args.outputs[0]) all_->run(args);
     range_->run(args);

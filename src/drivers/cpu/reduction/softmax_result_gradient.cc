@@ -48,7 +48,7 @@ class SoftmaxResultGradient final : public Kernel {
                    }
                  });
   }
-  bool in_place(size_t i) const override { return i < 2; }
+  bool in_place(size_t i, size_t) const override { return i < 2; }
 
  private:
   void run_line(const KernelArgs& args, int64_t first) const {

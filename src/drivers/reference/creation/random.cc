@@ -37,7 +37,7 @@ void write_state_after(const ReferenceArgs& args, size_t i, const View& state, i
   if (args.out.size() > i)
     state_of(state)
         .advanced(static_cast<uint64_t>((count + 3) / 4))
-        .write(args.out[i].as<int32_t>());
+        .write(args.out[i].as<int32_t>(), args.out[i].stride(0));
 }
 
 // Classes without replacement: those whose exponential waiting times end first.
@@ -78,7 +78,7 @@ REFERENCE(philox_state) {
   state.counter = {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
                    static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)};
   state.key = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
-  state.write(args.out[0].as<int32_t>());
+  state.write(args.out[0].as<int32_t>(), args.out[0].stride(0));
 }
 
 REFERENCE(random_state) {
@@ -90,7 +90,7 @@ REFERENCE(random_state) {
   // Each run has the upper half of the counter to itself: streams do not meet.
   const uint64_t run = runs.fetch_add(1);
   Philox state{{0, 0, static_cast<uint32_t>(run), static_cast<uint32_t>(run >> 32)}, kKey};
-  state.write(args.out[0].as<int32_t>());
+  state.write(args.out[0].as<int32_t>(), args.out[0].stride(0));
 }
 
 REFERENCE(random) {
@@ -107,7 +107,7 @@ REFERENCE(random) {
   });
   if (args.out.size() > 1)
     state.advanced(static_cast<uint64_t>(distribution.blocks(y.count())))
-        .write(args.out[1].as<int32_t>());
+        .write(args.out[1].as<int32_t>(), args.out[1].stride(0));
 }
 
 REFERENCE(bernoulli) {

@@ -14,7 +14,8 @@ Philox philox_of(const View& state) { return Philox::read(state.as<int32_t>(), s
 
 void write_next(const ReferenceArgs& args, const Philox& state, int64_t steps) {
   if (args.out.size() > 1)
-    state.advanced(static_cast<uint64_t>(steps)).write(args.out[1].as<int32_t>());
+    state.advanced(static_cast<uint64_t>(steps))
+        .write(args.out[1].as<int32_t>(), args.out[1].stride(0));
 }
 
 template <typename Fn>
