@@ -202,7 +202,7 @@ HWY_INLINE V logit(D d, V x, float eps) {
   if (eps >= 0) x = bound(d, x, eps, 1 - eps);
   const V one = hn::Set(d, 1.0f), rest = hn::Sub(one, x);
   const V far = log(d, hn::Div(x, rest));
-  const V near = hn::Log1p(d, hn::Div(hn::Sub(x, rest), rest));
+  const V near = hn::Log1p(d, hn::Div(hn::MulSub(hn::Set(d, 2.0f), x, one), rest));
   const auto middle = hn::And(hn::Gt(x, hn::Set(d, 0.25f)), hn::Lt(x, hn::Set(d, 0.75f)));
   return hn::IfThenElse(middle, near, far);
 }
