@@ -23,6 +23,9 @@ struct Call {
   std::vector<double> params;
 };
 
+// Those of an op's attributes that are passed on, in the order of the function's parameters.
+constexpr const char* kParamNames[] = {"alpha", "beta", "gamma"};
+
 Call call_of(const Op& op, const Attrs& attrs) {
   const auto flag = [&](const char* name) { return attrs.b(name); };
   if (op.name == "div" && attrs.s("rounding") != "none") return {"div_" + attrs.s("rounding"), {}};
@@ -34,7 +37,7 @@ Call call_of(const Op& op, const Attrs& attrs) {
   }
   if (op.name == "gelu" && attrs.s("approximate") == "tanh") return {"gelu_tanh", {}};
   Call call{op.name, {}};
-  for (const char* name : {"alpha", "beta", "gamma"})
+  for (const char* name : kParamNames)
     if (op.attr_index(name) >= 0) call.params.push_back(attrs.f(name));
   return call;
 }
@@ -104,6 +107,16 @@ std::optional<Value> emit_power(Builder& builder, Value x, Value y) {
 }
 
 }  // namespace
+
+std::optional<size_t> place_of_attribute(const Op& op, std::string_view attr) {
+  size_t place = 0;
+  for (const char* name : kParamNames) {
+    if (op.attr_index(name) < 0) continue;
+    if (name == attr) return place;
+    ++place;
+  }
+  return std::nullopt;
+}
 
 std::optional<Value> emit(Builder& builder, const Op& op, const Attrs& attrs,
                           const std::vector<std::optional<int>>& args, DType dtype,
