@@ -6,6 +6,7 @@
 
 #include "base/string_store.h"
 #include "base/text.h"
+#include "ops/elementwise/elementwise_program.h"
 
 namespace anymps {
 
@@ -35,11 +36,6 @@ std::string elements(const Constant& constant) {
 
 std::string typed(const Value& value) {
   return fmt::format("%{}: {}", shown(value.name), shown(to_string(value.type)));
-}
-
-std::string attr_text(const Node& node, const NamedAttr& attr) {
-  const AttrSpec& spec = node.op->attrs[static_cast<size_t>(node.op->attr_index(attr.name))];
-  return attr.name + "=" + shown(to_string(spec.kind, attr.value));
 }
 
 void add_graph(const Graph& graph, const std::string& indent, std::string& text) {
@@ -86,8 +82,9 @@ std::string json_list(const List& list, Fn&& item) {
   return text + "]";
 }
 
-std::string json_attr(AttrKind kind, const AttrValue& value) {
-  switch (kind) {
+std::string json_attr(const Op& op, const AttrSpec& spec, const AttrValue& value) {
+  if (const auto program = program_text(op, spec, value)) return json_string(*program);
+  switch (spec.kind) {
     case AttrKind::kInt:
       return fmt::format("{}", std::get<int64_t>(value));
     case AttrKind::kBool:
@@ -133,7 +130,7 @@ std::string json_node(const Node& node) {
     const AttrValue& value = node.attrs.values()[i];
     if (!spec.required && value == spec.default_value) continue;
     attrs += fmt::format("{}{}: {}", attrs.empty() ? "" : ", ", json_string(spec.name),
-                         json_attr(spec.kind, value));
+                         json_attr(*node.op, spec, value));
   }
   return fmt::format(
       "{{\"op\": {}, \"family\": {}, \"name\": {}, \"inputs\": {}, \"outputs\": {}, "
@@ -146,6 +143,12 @@ std::string json_node(const Node& node) {
 
 }  // namespace
 
+std::string attr_text(const Op& op, const NamedAttr& attr) {
+  const AttrSpec& spec = op.attrs[static_cast<size_t>(op.attr_index(attr.name))];
+  const auto program = program_text(op, spec, attr.value);
+  return program ? "\"" + *program + "\"" : to_string(spec.kind, attr.value);
+}
+
 std::string to_text(const Node& node) {
   std::string line;
   for (const Value* value : node.outputs) line += (line.empty() ? "" : ", ") + typed(*value);
@@ -155,7 +158,7 @@ std::string to_text(const Node& node) {
   line += ")";
   std::string attrs;
   for (const NamedAttr& attr : node.attrs.named())
-    attrs += (attrs.empty() ? "" : ", ") + attr_text(node, attr);
+    attrs += (attrs.empty() ? "" : ", ") + attr.name + "=" + shown(attr_text(*node.op, attr));
   if (!attrs.empty()) line += " {" + attrs + "}";
   return line;
 }

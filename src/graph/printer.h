@@ -11,7 +11,8 @@ namespace anymps {
 // One line per constant and per node; the node's name follows where it is not its output's:
 //   %y: f32[N, 64, 112, 112] = conv(%x, %w, %b) {strides=[2, 2]}  // "conv1"
 std::string to_text(const Graph& graph);
-std::string to_text(const Node& node);  // without its name
+std::string to_text(const Node& node);                       // without its name
+std::string attr_text(const Op& op, const NamedAttr& attr);  // the value alone
 
 // {"name", "inputs", "constants", "nodes": [{"op", "name", "inputs", "outputs", "attrs"}],
 //  "outputs"}; values carry name, dtype and shape, whose symbols are strings.

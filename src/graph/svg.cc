@@ -54,7 +54,7 @@ std::string colour_of(const std::string& file) {
                                                               {"cast", "#ececdc"},
                                                               {"resize", "#b0e0f0"},
                                                               {"recurrent", "#f0b0b0"},
-                                                              {"elementwise_program", "#f2d675"}};
+                                                              {"fused_elementwise", "#f2d675"}};
   if (auto it = kColours.find(file); it != kColours.end()) return it->second;
   unsigned hue = 0;
   for (char c : file) hue = (hue * 31 + static_cast<unsigned char>(c)) % 360;
@@ -81,7 +81,7 @@ Card card_of(const Node& node) {
     const AttrSpec& spec = node.op->attrs[static_cast<size_t>(node.op->attr_index(attr.name))];
     attrs += (attrs.empty() ? "" : " ") + attr.name + "=" +
              (spec.kind == AttrKind::kFloat ? fmt::format("{:.4g}", std::get<double>(attr.value))
-                                            : to_string(spec.kind, attr.value));
+                                            : attr_text(*node.op, attr));
   }
   if (!attrs.empty()) card.details.push_back(shortened(attrs, kDetailChars));
   std::string constants;

@@ -8,15 +8,13 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "ops/elementwise/elementwise_program.h"
+#include "ops/elementwise/program_builder.h"
 #include "passes/match.h"
 #include "passes/pass.h"
 
 namespace anymps {
 
 namespace {
-
-using Arg = ElementwiseProgram::Arg;
 
 constexpr size_t kMaxInstructions = 16, kMaxInputs = 8;
 
@@ -72,27 +70,31 @@ class Cluster {
   Value* build(Graph& graph) {
     const std::vector<Value*> values = inputs();
     if (values.empty()) return nullptr;
-    ElementwiseProgram program;
-    std::unordered_map<const Value*, size_t> temps;
+    ElementwiseProgramBuilder program;
+    std::unordered_map<const Value*, ProgramArg> results;
     for (const Node* node : in_order()) {
-      std::vector<Arg> args;
+      std::vector<ProgramArg> args;
       for (size_t i = 0; i < node->inputs.size(); ++i) {
         const Value* input = node->inputs[i];
         if (!input)
-          args.push_back(Arg::absent());
-        else if (auto temp = temps.find(input); temp != temps.end())
-          args.push_back(Arg::temp(temp->second));
+          args.push_back(ProgramArg::absent());
+        else if (auto result = results.find(input); result != results.end())
+          args.push_back(result->second);
         else if (auto number = immediate(*node, i))
-          args.push_back(Arg::immediate(*number));
+          args.push_back(ProgramArg::immediate(*number));
         else
-          args.push_back(Arg::input(static_cast<size_t>(
+          args.push_back(ProgramArg::input(static_cast<size_t>(
               std::find(values.begin(), values.end(), input) - values.begin())));
       }
-      temps[node->output()] = program.append(*node->op, node->attrs.named(), std::move(args));
+      const NamedAttrs named = node->attrs.named();
+      const std::vector<ProgramAttr> attrs(named.begin(), named.end());
+      results[node->output()] = program.call(*node->op, args, attrs);
     }
+    program.output(results[root_.output()]);
+    const std::span<const int64_t> words = program.words();
     Value* fused =
         graph.add("fused_elementwise", values,
-                  {{"program", program.print()}, {"dtype", root_.output()->dtype()}}, root_.name);
+                  {{"program", std::vector<int64_t>(words.begin(), words.end())}}, root_.name);
     if (same_shape(fused, root_.output())) return fused;
     graph.erase(fused->producer);
     return nullptr;

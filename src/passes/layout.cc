@@ -11,6 +11,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "ops/elementwise/elementwise_program.h"
 #include "passes/match.h"
 #include "passes/pass.h"
 
@@ -76,7 +77,7 @@ class LayoutWalk {
     }
     if (node.op->layout == LayoutRule::kConvolution) return convolution(node);
     if (node.op->layout != LayoutRule::kNone) return twin(node.input(0)) && follows(node);
-    return node.op->is(kElementwise) && elementwise(node);
+    return is_elementwise(*node.op, node.attrs) && elementwise(node);
   }
 
   bool follows(Node& node) {

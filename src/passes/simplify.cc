@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ops/elementwise/elementwise_program.h"
 #include "passes/match.h"
 #include "passes/pass.h"
 
@@ -148,7 +149,7 @@ const std::map<std::string_view, Rule>& rules() {
 PASS(simplify, 110, "x * 1 -> x, transposes and reshapes composed, known shapes as attributes") {
   Rewriter rewriter(graph);
   return rewriter.each([&](Node& node) {
-    const bool changed = node.op->is(kElementwise) && take_value_of_fill(graph, node);
+    const bool changed = is_elementwise(*node.op, node.attrs) && take_value_of_fill(graph, node);
     auto rule = rules().find(node.op->name);
     if (rule == rules().end()) return changed;
     Value* value = rule->second(graph, node);

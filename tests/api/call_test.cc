@@ -94,9 +94,18 @@ TEST(Calls, ParametersComeWithTheCall) {
   amps::check(amps_call_create(device, amps_op_find("leaky_relu"), nullptr, 0, names, 1, &call));
   Floats x({2}, -1, 2), y({2});
   const amps_view in = x.view(), out = y.view();
+  const auto kernels = [&] {
+    amps_cache_stats stats{};
+    stats.size = sizeof(stats);
+    amps::check(amps_device_eager_cache(device, &stats));
+    return stats.entries;
+  };
+  uint64_t first = 0;
   for (const double alpha : {0.5, 0.25, 3.0, 0.5}) {
     ASSERT_EQ(amps_call_run(call, &in, 1, &alpha, &out, 1, nullptr), AMPS_OK) << amps_last_error();
     EXPECT_EQ(y.data, (std::vector<float>{static_cast<float>(-alpha), 1}));
+    if (first == 0) first = kernels();
+    EXPECT_EQ(kernels(), first) << "one kernel serves all values";
   }
   EXPECT_EQ(amps_call_run(call, &in, 1, nullptr, &out, 1, nullptr), AMPS_INVALID_ARGUMENT);
   amps_call_release(call);

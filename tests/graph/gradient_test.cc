@@ -5,6 +5,7 @@
 
 #include "ops/gradient.h"
 #include "support/device_tensor.h"
+#include "support/program.h"
 
 namespace anymps::testing {
 namespace {
@@ -89,8 +90,8 @@ TEST(Gradient, LeavesNoUnusedNodes) {
 TEST(Gradient, NamesTheNodeWithoutOne) {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {4});
-  Value* y = graph.add("fused_elementwise", {x}, {{"program", "y=exp(x0)"}, {"dtype", DType::kF32}},
-                       "layer/fused");
+  Value* y = graph.add("fused_elementwise", {x},
+                       {{"program", program({{"exp", {ProgramArg::input(0)}}})}}, "layer/fused");
   const std::string error = error_of([&] { gradient(graph, y, {x}); });
   EXPECT_NE(error.find("op 'fused_elementwise' has no gradient"), std::string::npos) << error;
   EXPECT_NE(error.find("layer/fused"), std::string::npos) << error;

@@ -7,6 +7,7 @@
 
 #include <set>
 
+#include "support/program.h"
 #include "support/tensor.h"
 #include "support/typed_infer.h"
 
@@ -47,7 +48,7 @@ TEST(ElementwiseInfer, ShapesAndDtypes) {
   EXPECT_EQ(to_string(infer_unnamed("less", {unranked, row})), "bool[?]");
   EXPECT_EQ(to_string(infer_unnamed("cast", {unranked}, {{"dtype", DType::kI8}})), "i8[?]");
   EXPECT_EQ(to_string(infer_unnamed("fused_elementwise", {unranked, type(DType::kBool, {})},
-                                    {{"program", "y=where(x1,x0,0)"}, {"dtype", DType::kF32}})),
+                                    {{"program", program({{"where", {x(1), x(0), number(0)}}})}})),
             "f32[?]");
 }
 

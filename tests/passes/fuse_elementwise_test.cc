@@ -16,7 +16,7 @@ TEST(FuseElementwise, AChainBecomesAProgram) {
 )");
   EXPECT_EQ(rewrite(graph, {"fuse_elementwise"}, fusing(), 0), 1);
   EXPECT_EQ(nodes_of(graph), R"~(
-%y: f32[N, 4, 3] = fused_elementwise(%x, %scale) {program="t0=mul(x0,x1); t1=add(t0,0.5); y=leaky_relu(t1;alpha=0.25)", dtype=f32}
+%y: f32[N, 4, 3] = fused_elementwise(%x, %scale) {program="t0=mul(x0,x1); t1=add(t0,0.5); y=leaky_relu(t1;alpha=0.25)"}
 )~");
 }
 
@@ -29,7 +29,7 @@ TEST(FuseElementwise, ADiamondIsOneProgram) {
   graph.set_outputs({y});
   EXPECT_EQ(rewrite(graph, {"fuse_elementwise"}, fusing(), 0), 1);
   EXPECT_EQ(nodes_of(graph), R"~(
-%y: f32[N, 4] = fused_elementwise(%x) {program="t0=exp(x0); t1=add(t0,1); y=div(t0,t1)", dtype=f32}
+%y: f32[N, 4] = fused_elementwise(%x) {program="t0=exp(x0); t1=add(t0,1); y=div(t0,t1)"}
 )~");
 }
 

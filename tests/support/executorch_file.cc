@@ -4,6 +4,9 @@
 #include <flatbuffers/flatbuffers.h>
 
 #include <cstring>
+#include <optional>
+
+#include "formats/executorch/schema/program_fields.h"
 
 namespace anymps::testing {
 
@@ -18,19 +21,19 @@ class Table {
  public:
   explicit Table(Builder& builder) : builder_(builder), start_(builder.StartTable()) {}
   template <typename T>
-  Table& set(int field, T value) {
+  Table& set(FlatField field, T value) {
     builder_.AddElement<T>(slot(field), value);
     return *this;
   }
-  Table& set(int field, Offset to) {
+  Table& set(FlatField field, Offset to) {
     builder_.AddOffset(slot(field), to);
     return *this;
   }
   Offset end() { return {builder_.EndTable(start_)}; }
 
  private:
-  static flatbuffers::voffset_t slot(int field) {
-    return static_cast<flatbuffers::voffset_t>(4 + 2 * field);
+  static flatbuffers::voffset_t slot(FlatField field) {
+    return static_cast<flatbuffers::voffset_t>(4 + 2 * field.number);
   }
   Builder& builder_;
   flatbuffers::uoffset_t start_;
@@ -67,7 +70,19 @@ int8_t scalar_type(DType dtype) {
 }
 
 Offset union_table(Builder& b, uint8_t kind, Offset value) {
-  return Table(b).set(0, kind).set(1, value).end();
+  return Table(b).set(field::EValue::kType, kind).set(field::EValue::kValue, value).end();
+}
+
+// Programs and bundles have the same numbers for these.
+std::optional<Offset> write_number(Builder& b, const EValue& v) {
+  using F = field::EValue;
+  if (const auto* i = std::get_if<int64_t>(&v))
+    return union_table(b, F::kInt, Table(b).set(field::Int::kValue, *i).end());
+  if (const auto* flag = std::get_if<bool>(&v))
+    return union_table(b, F::kBool, Table(b).set(field::Bool::kValue, uint8_t{*flag}).end());
+  if (const auto* f = std::get_if<double>(&v))
+    return union_table(b, F::kDouble, Table(b).set(field::Double::kValue, *f).end());
+  return std::nullopt;
 }
 
 class ProgramWriter {
@@ -103,80 +118,111 @@ class ProgramWriter {
     Offset place, extra;
     if (t.planned)
       place = Table(b_)
-                  .set(0, t.memory)
-                  .set(1, static_cast<uint32_t>(t.offset))
-                  .set(2, static_cast<uint32_t>(t.offset >> 32))
+                  .set(field::AllocationDetails::kMemory, t.memory)
+                  .set(field::AllocationDetails::kOffsetLow, static_cast<uint32_t>(t.offset))
+                  .set(field::AllocationDetails::kOffsetHigh, static_cast<uint32_t>(t.offset >> 32))
                   .end();
     if (!t.name.empty()) {
       const Offset name = text(b_, t.name);
-      extra = Table(b_).set(1, name).end();
+      extra = Table(b_).set(field::ExtraTensorInfo::kName, name).end();
     }
     const uint32_t buffer = !t.data ? 0 : t.planned ? add_state(*t.data) : add_data(*t.data);
+    using F = field::Tensor;
     Table table(b_);
-    table.set(0, scalar_type(t.dtype)).set(2, size_list).set(3, order).set(5, buffer);
-    table.set(8, static_cast<int8_t>(t.dynamism));
-    if (t.planned) table.set(6, place);
-    if (!t.name.empty()) table.set(9, extra);
+    table.set(F::kScalarType, scalar_type(t.dtype)).set(F::kSizes, size_list);
+    table.set(F::kDimOrder, order).set(F::kDataBuffer, buffer);
+    table.set(F::kDynamism, static_cast<int8_t>(t.dynamism));
+    if (t.planned) table.set(F::kAllocation, place);
+    if (!t.name.empty()) table.set(F::kExtra, extra);
     return table.end();
   }
 
   Offset value(const EValue& v) {
-    if (const auto* i = std::get_if<int64_t>(&v))
-      return union_table(b_, 2, Table(b_).set(0, *i).end());
-    if (const auto* flag = std::get_if<bool>(&v))
-      return union_table(b_, 3, Table(b_).set(0, uint8_t{*flag}).end());
-    if (const auto* f = std::get_if<double>(&v))
-      return union_table(b_, 4, Table(b_).set(0, *f).end());
+    using F = field::EValue;
+    if (const auto number = write_number(b_, v)) return *number;
     if (const auto* t = std::get_if<executorch::Tensor>(&v))
-      return union_table(b_, 5, write_tensor(*t));
-    if (const auto* s = std::get_if<std::string>(&v)) return list(6, text(b_, *s));
+      return union_table(b_, F::kTensor, write_tensor(*t));
+    if (const auto* s = std::get_if<std::string>(&v)) {
+      const Offset chars = text(b_, *s);
+      return union_table(b_, F::kString, Table(b_).set(field::String::kValue, chars).end());
+    }
     if (const auto* ints = std::get_if<IntList>(&v))
-      return list(7, numbers(b_, std::vector<int64_t>(ints->items.begin(), ints->items.end())));
+      return list(F::kIntList,
+                  numbers(b_, std::vector<int64_t>(ints->items.begin(), ints->items.end())));
     if (const auto* list_of = std::get_if<std::vector<double>>(&v))
-      return list(8, numbers(b_, *list_of));
+      return list(F::kDoubleList, numbers(b_, *list_of));
     if (const auto* flags = std::get_if<std::vector<bool>>(&v))
-      return list(9, numbers(b_, std::vector<uint8_t>(flags->begin(), flags->end())));
+      return list(F::kBoolList, numbers(b_, std::vector<uint8_t>(flags->begin(), flags->end())));
     if (const auto* t = std::get_if<TensorList>(&v)) {
       const bool optional = std::find(t->items.begin(), t->items.end(), -1) != t->items.end();
-      return list(optional ? 11 : 10, numbers(b_, t->items));
+      return list(optional ? F::kOptionalTensorList : F::kTensorList, numbers(b_, t->items));
     }
-    return union_table(b_, 1, Table(b_).end());
+    return union_table(b_, F::kNull, Table(b_).end());
   }
   Offset list(uint8_t kind, Offset items) {
-    return union_table(b_, kind, Table(b_).set(0, items).end());
+    return union_table(b_, kind, Table(b_).set(field::List::kItems, items).end());
   }
 
   Offset instruction(const Instruction& i, const std::vector<std::string>& operators) {
+    using F = field::Instruction;
     if (const auto* kernel = std::get_if<KernelCall>(&i)) {
       const Offset args = numbers(b_, kernel->args);
       const auto at = std::find(operators.begin(), operators.end(), kernel->op);
       return union_table(
-          b_, 1, Table(b_).set(0, static_cast<int32_t>(at - operators.begin())).set(1, args).end());
+          b_, F::kKernel,
+          Table(b_)
+              .set(field::KernelCall::kOperator, static_cast<int32_t>(at - operators.begin()))
+              .set(field::KernelCall::kArgs, args)
+              .end());
     }
     if (const auto* call = std::get_if<DelegateCall>(&i)) {
       const Offset args = numbers(b_, call->args);
-      return union_table(b_, 2, Table(b_).set(0, call->delegate).set(1, args).end());
+      return union_table(b_, F::kDelegate,
+                         Table(b_)
+                             .set(field::DelegateCall::kDelegate, call->delegate)
+                             .set(field::DelegateCall::kArgs, args)
+                             .end());
     }
     if (const auto* move = std::get_if<MoveCall>(&i))
-      return union_table(b_, 3, Table(b_).set(0, move->from).set(1, move->to).end());
+      return union_table(b_, F::kMove,
+                         Table(b_)
+                             .set(field::MoveCall::kFrom, move->from)
+                             .set(field::MoveCall::kTo, move->to)
+                             .end());
     if (const auto* jump = std::get_if<JumpFalse>(&i))
-      return union_table(b_, 4, Table(b_).set(0, jump->condition).set(1, jump->destination).end());
-    return union_table(b_, 5, Table(b_).set(0, std::get<FreeCall>(i).value).end());
+      return union_table(b_, F::kJumpFalse,
+                         Table(b_)
+                             .set(field::JumpFalseCall::kCondition, jump->condition)
+                             .set(field::JumpFalseCall::kDestination, jump->destination)
+                             .end());
+    return union_table(b_, F::kFree,
+                       Table(b_).set(field::FreeCall::kValue, std::get<FreeCall>(i).value).end());
   }
 
   Offset delegate(const Delegate& d) {
     payloads_.push_back(d.payload);
     const Offset specs = tables(b_, d.options, [&](const auto& option) {
       const Offset key = text(b_, option.first), data = bytes(b_, option.second, 1);
-      return Table(b_).set(0, key).set(1, data).end();
+      return Table(b_)
+          .set(field::CompileSpec::kKey, key)
+          .set(field::CompileSpec::kValue, data)
+          .end();
     });
     const Offset id = text(b_, d.backend);
     // In a file with segments, that of the constants and that of the states come first.
     const auto index =
         static_cast<uint32_t>(payloads_.size() - 1 + (options_.segments ? kFirstPayload : 0));
-    const Offset reference =
-        Table(b_).set(0, static_cast<int8_t>(options_.segments)).set(1, index).end();
-    return Table(b_).set(0, id).set(1, reference).set(2, specs).end();
+    const Offset reference = Table(b_)
+                                 .set(field::BackendDelegateDataReference::kLocation,
+                                      static_cast<int8_t>(options_.segments))
+                                 .set(field::BackendDelegateDataReference::kIndex, index)
+                                 .end();
+    using F = field::BackendDelegate;
+    return Table(b_)
+        .set(F::kId, id)
+        .set(F::kProcessed, reference)
+        .set(F::kCompileSpecs, specs)
+        .end();
   }
 
   Offset plan(const Method& m) {
@@ -193,25 +239,30 @@ class ProgramWriter {
     const Offset inputs = numbers(b_, m.inputs), outputs = numbers(b_, m.outputs);
     const Offset instructions =
         tables(b_, m.instructions, [&](const Instruction& i) { return instruction(i, operators); });
-    const Offset chains = tables(b_, {Table(b_).set(2, instructions).end()});
+    const Offset chains =
+        tables(b_, {Table(b_).set(field::Chain::kInstructions, instructions).end()});
     const Offset ops = tables(b_, operators, [&](const std::string& op) {
       const size_t dot = op.find('.');
       const Offset first = text(b_, op.substr(0, dot));
       const Offset overload = text(b_, dot == std::string::npos ? "" : op.substr(dot + 1));
-      return Table(b_).set(0, first).set(1, overload).end();
+      return Table(b_)
+          .set(field::Operator::kName, first)
+          .set(field::Operator::kOverload, overload)
+          .end();
     });
     const Offset delegates =
         tables(b_, m.delegates, [&](const Delegate& d) { return delegate(d); });
     const Offset sizes = numbers(b_, m.planned_bytes);
+    using F = field::ExecutionPlan;
     return Table(b_)
-        .set(0, name)
-        .set(2, values)
-        .set(3, inputs)
-        .set(4, outputs)
-        .set(5, chains)
-        .set(6, ops)
-        .set(7, delegates)
-        .set(8, sizes)
+        .set(F::kName, name)
+        .set(F::kValues, values)
+        .set(F::kInputs, inputs)
+        .set(F::kOutputs, outputs)
+        .set(F::kChains, chains)
+        .set(F::kOperators, ops)
+        .set(F::kDelegates, delegates)
+        .set(F::kNonConstBufferSizes, sizes)
         .end();
   }
 
@@ -221,16 +272,21 @@ class ProgramWriter {
   }
 
   std::string inline_file(const Program& program, Offset plans) {
-    const Offset constants = tables(b_, constants_, [&](std::string_view data) {
-      const Offset storage = bytes(b_, data);
-      return Table(b_).set(0, storage).end();
-    });
-    const Offset payloads = tables(b_, payloads_, [&](std::string_view data) {
-      const Offset storage = bytes(b_, data);
-      return Table(b_).set(0, storage).end();
-    });
-    return finish(
-        Table(b_).set(0, program.version).set(1, plans).set(2, constants).set(3, payloads).end());
+    const auto pieces = [&](const std::vector<std::string_view>& list, FlatField field) {
+      return tables(b_, list, [&](std::string_view data) {
+        const Offset storage = bytes(b_, data);
+        return Table(b_).set(field, storage).end();
+      });
+    };
+    const Offset constants = pieces(constants_, field::Buffer::kStorage);
+    const Offset payloads = pieces(payloads_, field::BackendDelegateInlineData::kData);
+    using F = field::Program;
+    return finish(Table(b_)
+                      .set(F::kVersion, program.version)
+                      .set(F::kExecutionPlan, plans)
+                      .set(F::kConstantBuffer, constants)
+                      .set(F::kBackendDelegateData, payloads)
+                      .end());
   }
 
   // Segments: constants, states, payloads, named data.
@@ -257,22 +313,35 @@ class ProgramWriter {
     const Offset named = tables(b_, program.named_data, [&](const auto& item) {
       add_segment(item.second);
       const Offset key = text(b_, item.first);
-      return Table(b_).set(0, key).set(1, static_cast<uint32_t>(segments.size() - 1)).end();
+      return Table(b_)
+          .set(field::NamedData::kKey, key)
+          .set(field::NamedData::kSegment, static_cast<uint32_t>(segments.size() - 1))
+          .end();
     });
     if (options_.change_segments) options_.change_segments(segments);
     const Offset list = tables(b_, segments, [&](const auto& segment) {
-      return Table(b_).set(0, segment.first).set(1, segment.second).end();
+      return Table(b_)
+          .set(field::DataSegment::kOffset, segment.first)
+          .set(field::DataSegment::kSize, segment.second)
+          .end();
     });
     const Offset constant_offsets = numbers(b_, offsets), state_offsets = numbers(b_, states_);
-    const Offset constant_segment = Table(b_).set(0, uint32_t{0}).set(1, constant_offsets).end();
-    const Offset states = tables(b_, {Table(b_).set(0, uint32_t{1}).set(1, state_offsets).end()});
+    const auto subsegments = [&](uint32_t segment, Offset places) {
+      return Table(b_)
+          .set(field::SubsegmentOffsets::kSegment, segment)
+          .set(field::SubsegmentOffsets::kOffsets, places)
+          .end();
+    };
+    const Offset constant_segment = subsegments(0, constant_offsets);
+    const Offset states = tables(b_, {subsegments(1, state_offsets)});
+    using F = field::Program;
     const std::string flat = finish(Table(b_)
-                                        .set(0, program.version)
-                                        .set(1, plans)
-                                        .set(4, list)
-                                        .set(5, constant_segment)
-                                        .set(6, states)
-                                        .set(7, named)
+                                        .set(F::kVersion, program.version)
+                                        .set(F::kExecutionPlan, plans)
+                                        .set(F::kSegments, list)
+                                        .set(F::kConstantSegment, constant_segment)
+                                        .set(F::kMutableDataSegments, states)
+                                        .set(F::kNamedData, named)
                                         .end());
     return with_header(flat, data);
   }
@@ -310,15 +379,17 @@ Offset test_value(Builder& b, const EValue& v) {
     std::vector<int32_t> sizes(t->sizes.begin(), t->sizes.end());
     const Offset size_list = numbers(b, sizes), data = bytes(b, *t->data);
     const Offset order = numbers(b, t->dim_order);
-    return union_table(
-        b, 1,
-        Table(b).set(0, scalar_type(t->dtype)).set(1, size_list).set(2, data).set(3, order).end());
+    using F = field::BundledTensor;
+    return union_table(b, field::BundledValue::kTensor,
+                       Table(b)
+                           .set(F::kScalarType, scalar_type(t->dtype))
+                           .set(F::kSizes, size_list)
+                           .set(F::kData, data)
+                           .set(F::kDimOrder, order)
+                           .end());
   }
-  if (const auto* i = std::get_if<int64_t>(&v)) return union_table(b, 2, Table(b).set(0, *i).end());
-  if (const auto* flag = std::get_if<bool>(&v))
-    return union_table(b, 3, Table(b).set(0, uint8_t{*flag}).end());
-  if (const auto* f = std::get_if<double>(&v)) return union_table(b, 4, Table(b).set(0, *f).end());
-  return Table(b).end();
+  const auto number = write_number(b, v);
+  return number ? *number : Table(b).end();
 }
 
 std::vector<uint8_t> plain_order(size_t rank) {
@@ -342,13 +413,21 @@ std::string write_bundle(const std::string& program, const std::vector<TestSuite
   const Offset all = tables(b, suites, [&](const TestSuite& suite) {
     const Offset cases = tables(b, suite.cases, [&](const TestCase& test) {
       const Offset inputs = values(test.inputs), outputs = values(test.outputs);
-      return Table(b).set(0, inputs).set(1, outputs).end();
+      return Table(b)
+          .set(field::BundledMethodTestCase::kInputs, inputs)
+          .set(field::BundledMethodTestCase::kOutputs, outputs)
+          .end();
     });
     const Offset name = text(b, suite.method);
-    return Table(b).set(0, name).set(1, cases).end();
+    return Table(b)
+        .set(field::BundledMethodTestSuite::kMethod, name)
+        .set(field::BundledMethodTestSuite::kCases, cases)
+        .end();
   });
   const Offset file = bytes(b, program, 32);
-  b.Finish(Table(b).set(0, uint32_t{0}).set(1, all).set(2, file).end(), "BP08");
+  using F = field::BundledProgram;
+  b.Finish(Table(b).set(F::kVersion, uint32_t{0}).set(F::kSuites, all).set(F::kProgram, file).end(),
+           "BP08");
   return {reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize()};
 }
 

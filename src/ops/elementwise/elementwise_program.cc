@@ -3,186 +3,40 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
-#include <optional>
 
+#include "ops/elementwise/program_words.h"
 #include "ops/infer.h"
 
 namespace anymps {
 
 namespace {
 
-using Arg = ElementwiseProgram::Arg;
+using Arg = ProgramArg;
+using Instruction = ElementwiseProgram::Instruction;
+using program_words::AttrForm;
 
 constexpr const char* kName = "fused_elementwise";
 
-class Parser {
- public:
-  explicit Parser(std::string_view text) : text_(text) {}
+bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
-  ElementwiseProgram parse() {
-    bool done = false;
-    while (!done) {
-      done = destination();
-      expect('=');
-      instruction();
-      skip_space();
-      if (!done) expect(';');
-    }
-    accept(';');
-    skip_space();
-    if (at_ != text_.size()) error("nothing may follow the result y");
-    return std::move(program_);
-  }
+// Whether another argument, one that has a dtype of its own, must have the same dtype as number i;
+// `known` says which have one.
+template <typename Known>
+std::optional<size_t> told_by(const Instruction& instruction, size_t i, Known&& known) {
+  const auto& specs = instruction.op->inputs;
+  for (size_t k = 0; k < instruction.args.size(); ++k)
+    if (k != i && known(k) && !specs[i].type.empty() && specs[k].type == specs[i].type) return k;
+  return std::nullopt;
+}
 
- private:
-  // Reads "t<next>" or "y"; true for the latter.
-  bool destination() {
-    const std::string_view word = identifier();
-    if (word == "y") return true;
-    const std::string expected = fmt::format("t{}", program_.instructions().size());
-    if (word != expected)
-      error(fmt::format("'{}' is assigned where '{}' or 'y' must be", word, expected));
-    return false;
-  }
+bool has_dtype(const Arg& arg) {
+  return arg.kind == Arg::Kind::kInput || arg.kind == Arg::Kind::kResult;
+}
 
-  void instruction() {
-    const std::string_view word = identifier();
-    const Op* op = find_op(word);
-    if (!op) error(fmt::format("there is no op '{}'", word));
-    expect('(');
-    std::vector<Arg> args;
-    do {
-      args.push_back(argument());
-    } while (accept(','));
-    NamedAttrs attrs;
-    if (accept(';')) {
-      do {
-        const std::string_view name = identifier();
-        expect('=');
-        attrs.push_back(attribute(*op, name));
-      } while (accept(','));
-    }
-    expect(')');
-    program_.append(*op, attrs, std::move(args));
-  }
-
-  Arg argument() {
-    skip_space();
-    if (const auto number = parse_number<double>()) return Arg::immediate(*number);
-    const std::string_view word = identifier();
-    if (word == "_") return Arg::absent();
-    if (word.size() > 1 && (word[0] == 'x' || word[0] == 't')) {
-      size_t index = 0;
-      const char *first = word.data() + 1, *last = word.data() + word.size();
-      const auto [end, status] = std::from_chars(first, last, index);
-      if (status == std::errc() && end == last && (*first != '0' || word.size() == 2))
-        return word[0] == 'x' ? Arg::input(index) : Arg::temp(index);
-    }
-    error(fmt::format("'{}' is not an input, a temporary or a number", word));
-  }
-
-  NamedAttr attribute(const Op& op, std::string_view name) {
-    const int index = op.attr_index(name);
-    if (index < 0) error(fmt::format("op '{}' has no attribute '{}'", op.name, name));
-    const AttrKind kind = op.attrs[static_cast<size_t>(index)].kind;
-    const auto value = [&]() -> AttrValue {
-      switch (kind) {
-        case AttrKind::kInt:
-          if (const auto number = parse_number<int64_t>()) return *number;
-          error("expected a whole number");
-        case AttrKind::kFloat:
-          if (const auto number = parse_number<double>()) return *number;
-          error("expected a number");
-        case AttrKind::kBool: {
-          const std::string_view word = identifier();
-          if (word != "true" && word != "false") error("expected true or false");
-          return int64_t{word == "true"};
-        }
-        case AttrKind::kDType:
-          return static_cast<int64_t>(parse_dtype(identifier()));
-        case AttrKind::kString:
-          return quoted();
-        default:
-          error(fmt::format("attribute '{}' of kind {} cannot be written in a program", name,
-                            anymps::name(kind)));
-      }
-    };
-    return NamedAttr(std::string(name), value());
-  }
-
-  std::string quoted() {
-    if (!accept('"')) return std::string(identifier());
-    const size_t end = text_.find('"', at_);
-    if (end == std::string_view::npos) error("the string does not end");
-    const std::string_view word = text_.substr(at_, end - at_);
-    at_ = end + 1;
-    return std::string(word);
-  }
-
-  template <typename T>
-  std::optional<T> parse_number() {
-    skip_space();
-    T value{};
-    const char* first = text_.data() + at_;
-    const auto [end, status] = std::from_chars(first, text_.data() + text_.size(), value);
-    if (status == std::errc::result_out_of_range) error("the number is out of range");
-    if (status != std::errc() || (end != text_.data() + text_.size() && is_word(*end)))
-      return std::nullopt;
-    at_ += static_cast<size_t>(end - first);
-    return value;
-  }
-
-  std::string_view identifier() {
-    skip_space();
-    const size_t first = at_;
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-    if (at_ == first) error("expected a name");
-    return text_.substr(first, at_ - first);
-  }
-
-  bool accept(char c) {
-    skip_space();
-    if (at_ == text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  void expect(char c) {
-    if (!accept(c)) error(fmt::format("expected '{}'", c));
-  }
-  void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
-  }
-  static bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  }
-
-  // Shows the place, and no more of a hostile text than is readable.
-  [[noreturn]] void error(const std::string& reason) const {
-    constexpr size_t kContext = 24;
-    const size_t first = at_ < kContext ? 0 : at_ - kContext;
-    std::string near(text_.substr(first, 2 * kContext));
-    for (char& c : near)
-      if (c < ' ' || c > '~') c = '?';
-    fail(Code::kInvalidArgument, "[{}] program, character {}: {} (near \"{}\")", kName, at_,
-         reason.size() > 200 ? reason.substr(0, 200) + "…" : reason, near);
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-  ElementwiseProgram program_;
-};
-
-// The dtype of an immediate: that of another argument with the same type variable.
-DType immediate_dtype(const ElementwiseProgram::Instruction& instruction, size_t i,
-                      const std::vector<std::optional<DType>>& known, DType fallback) {
-  const InputSpec& spec = instruction.op->inputs[i];
-  for (size_t k = 0; k < known.size(); ++k)
-    if (known[k] && !spec.type.empty() && instruction.op->inputs[k].type == spec.type)
-      return *known[k];
-  if (std::has_single_bit(spec.dtypes)) return static_cast<DType>(std::countr_zero(spec.dtypes));
-  return fallback;
+std::optional<DType> only_dtype(const InputSpec& spec) {
+  if (!std::has_single_bit(spec.dtypes)) return std::nullopt;
+  return static_cast<DType>(std::countr_zero(spec.dtypes));
 }
 
 bool representable(double value, DType dtype) {
@@ -199,69 +53,241 @@ bool representable(double value, DType dtype) {
 
 }  // namespace
 
-ElementwiseProgram ElementwiseProgram::parse(std::string_view text) { return Parser(text).parse(); }
+class ElementwiseProgram::Reader {
+ public:
+  explicit Reader(std::span<const int64_t> words) : words_(words) {}
 
-size_t ElementwiseProgram::append(const Op& op, const NamedAttrs& attrs, std::vector<Arg> args) {
-  const size_t number = instructions_.size();
-  require(number < kMaxInstructions, "[{}] a program has at most {} instructions", kName,
+  ElementwiseProgram read() {
+    program_words::WordReader head(next());
+    const uint64_t version = head.field(16), count = head.field(16), outputs = head.field(16);
+    check(version == program_words::kVersion && head.empty(), "the program is of another version");
+    check(count > 0 && count <= kMaxInstructions, "{} instructions, there may be 1 to {}", count,
           kMaxInstructions);
-  require(op.is(kElementwise) && !op.is(kInternal) && op.outputs.size() == 1,
-          "[{}] instruction {}: op '{}' is not elementwise", kName, number, op.name);
-  require(args.size() >= op.required_inputs() && args.size() <= op.max_inputs(),
-          "[{}] instruction {}: op '{}' takes {} to {} arguments, {} given", kName, number, op.name,
-          op.required_inputs(), op.inputs.size(), args.size());
-  for (size_t i = 0; i < args.size(); ++i) {
-    const Arg& arg = args[i];
-    const std::string& input = op.inputs[i].name;
+    check(outputs > 0 && outputs <= kMaxOutputs, "{} outputs, there may be 1 to {}", outputs,
+          kMaxOutputs);
+    // Each is at least two words: a lie is noticed before memory is taken.
+    check(count <= words_.size() / 2, "{} instructions in {} words", count, words_.size());
+    program_.instructions_.reserve(count);
+    while (program_.instructions_.size() < count) read_instruction();
+    for (uint64_t i = 0; i < outputs; ++i) {
+      const int64_t number = next();
+      check(number >= 0 && number < static_cast<int64_t>(count),
+            "output {} is the result of instruction {}, there are {}", i, number, count);
+      program_.outputs_.push_back(static_cast<size_t>(number));
+    }
+    check(at_ == words_.size(), "{} words are left over", words_.size() - at_);
+    return std::move(program_);
+  }
+
+ private:
+  void read_instruction() {
+    program_words::WordReader head(next());
+    const uint64_t name_words = head.field(8), args = head.field(8), attrs = head.field(8);
+    check(head.empty(), "it begins with bits that mean nothing");
+    const std::string name = name_of(name_words);
+    Instruction made;
+    made.op = find_op(name);
+    check(made.op != nullptr, "there is no op '{}'", name);
+    const Op& op = *made.op;
+    check(op.is(kElementwise) && !op.is(kInternal) && op.outputs.size() == 1 &&
+              op.max_inputs() == op.inputs.size(),
+          "op '{}' is not elementwise", name);
+    check(args >= op.required_inputs() && args <= op.inputs.size(),
+          "op '{}' takes {} to {} arguments, {} given", name, op.required_inputs(),
+          op.inputs.size(), args);
+    for (uint64_t i = 0; i < args; ++i) made.args.push_back(read_arg(op.inputs[i]));
+    NamedAttrs given;
+    for (uint64_t i = 0; i < attrs; ++i) read_attr(made, given);
+    try {
+      made.attrs = Attrs(op, given);
+    } catch (const Error& error) {
+      fail(error.code(), "[{}] instruction {}: {}", kName, number(), error.what());
+    }
+    program_.instructions_.push_back(std::move(made));
+  }
+
+  Arg read_arg(const InputSpec& spec) {
+    const Arg arg = read_arg_word();
+    check(arg.kind != Arg::Kind::kAbsent || spec.optional, "input '{}' is not optional", spec.name);
+    return arg;
+  }
+
+  Arg read_arg_word() {
+    program_words::WordReader word(next());
+    const uint64_t kind = word.field(8), dtype = word.field(8);
+    Arg arg;
+    arg.index = word.field(16);
+    arg.element = word.field(16);
+    check(word.empty() && kind <= static_cast<uint64_t>(Arg::Kind::kParameter),
+          "an argument is of kind {}", kind);
+    arg.kind = static_cast<Arg::Kind>(kind);
+    check(dtype <= static_cast<uint64_t>(kComputeDTypeCount), "{} is not a dtype of numbers",
+          dtype);
+    if (dtype > 0) arg.dtype = static_cast<DType>(dtype - 1);
+    const bool number = arg.kind == Arg::Kind::kImmediate || arg.kind == Arg::Kind::kParameter;
+    check(!arg.dtype || number, "an argument has a dtype, but is not a number");
+    check(arg.element == 0 || arg.kind == Arg::Kind::kParameter,
+          "an argument has an element, but is no parameter");
     switch (arg.kind) {
-      case Arg::Kind::kAbsent:
-        require(op.inputs[i].optional, "[{}] instruction {}: input '{}' of op '{}' is not optional",
-                kName, number, input, op.name);
-        break;
       case Arg::Kind::kInput:
-        require(arg.index < kMaxInputs, "[{}] instruction {}: x{} is above the limit of {} inputs",
-                kName, number, arg.index, kMaxInputs);
+      case Arg::Kind::kParameter:
+        check(arg.index < kMaxInputs, "x{} is above the limit of {} inputs", arg.index, kMaxInputs);
+        use_input(arg);
         break;
-      case Arg::Kind::kTemp:
-        require(arg.index < number, "[{}] instruction {}: t{} is used before it is made", kName,
-                number, arg.index);
+      case Arg::Kind::kResult:
+        check(arg.index < this->number(), "t{} is used before it is made", arg.index);
         break;
       case Arg::Kind::kImmediate:
+        check(arg.index == 0, "a number has the index {}", arg.index);
+        arg.value = std::bit_cast<double>(next());
+        break;
+      case Arg::Kind::kAbsent:
+        check(arg.index == 0, "an absent argument has the index {}", arg.index);
         break;
     }
+    return arg;
   }
-  Attrs checked(op, attrs);
-  for (const Arg& arg : args)
-    if (arg.kind == Arg::Kind::kInput) input_count_ = std::max(input_count_, arg.index + 1);
-  instructions_.push_back({&op, std::move(checked), std::move(args)});
-  return number;
+
+  void use_input(const Arg& arg) {
+    std::vector<size_t>& parameters = program_.parameters_in_;
+    if (arg.index >= parameters.size()) {
+      parameters.resize(arg.index + 1, 0);
+      program_.elements_in_.resize(arg.index + 1, false);
+    }
+    if (arg.kind == Arg::Kind::kParameter)
+      parameters[arg.index] = std::max(parameters[arg.index], arg.element + 1);
+    else
+      program_.elements_in_[arg.index] = true;
+    check(parameters[arg.index] == 0 || !program_.elements_in_[arg.index],
+          "x{} is read both as a tensor and for parameters", arg.index);
+  }
+
+  void read_attr(Instruction& made, NamedAttrs& given) {
+    program_words::WordReader head(next());
+    const uint64_t form = head.field(8), name_words = head.field(8), value_words = head.field(8);
+    check(head.empty() && form <= static_cast<uint64_t>(AttrForm::kParameter),
+          "an attribute is of form {}", form);
+    const std::string name = name_of(name_words);
+    check(form == static_cast<uint64_t>(AttrForm::kString) || value_words == 1,
+          "attribute '{}' has {} words", name, value_words);
+    switch (static_cast<AttrForm>(form)) {
+      case AttrForm::kInt:
+        given.emplace_back(name, next());
+        break;
+      case AttrForm::kFloat:
+        given.emplace_back(name, std::bit_cast<double>(next()));
+        break;
+      case AttrForm::kString:
+        given.emplace_back(name, text(value_words));
+        break;
+      case AttrForm::kParameter: {
+        const int index = made.op->attr_index(name);
+        check(index >= 0 && made.op->attrs[static_cast<size_t>(index)].kind == AttrKind::kFloat,
+              "op '{}' has no attribute '{}' that could be a parameter", made.op->name, name);
+        const Arg arg = read_arg_word();
+        check(arg.kind == Arg::Kind::kParameter && !arg.dtype, "attribute '{}' is no parameter",
+              name);
+        const AttrSpec& spec = made.op->attrs[static_cast<size_t>(index)];
+        given.emplace_back(name, spec.required ? AttrValue(1.0) : spec.default_value);
+        made.parameters.push_back({name, arg});
+        break;
+      }
+    }
+  }
+
+  // Letters, digits and underscores: safe to show.
+  std::string name_of(uint64_t words) {
+    const std::string name = text(words);
+    check(!name.empty() && std::all_of(name.begin(), name.end(), is_word), "a name is no name");
+    return name;
+  }
+
+  std::string text(uint64_t words) {
+    check(words <= program_words::kMaxTextWords, "{} words of text", words);
+    std::string text;
+    for (uint64_t i = 0; i < words; ++i) {
+      program_words::WordReader word(next());
+      for (int k = 0; k < 8 && !word.empty(); ++k) {
+        const char c = static_cast<char>(word.field(8));
+        check(c >= ' ' && c <= '~' && text.size() == i * 8 + static_cast<size_t>(k),
+              "text has bytes that are no letters");
+        text += c;
+      }
+    }
+    check(text.size() > (words - (words > 0)) * 8 || words == 0, "text ends early");
+    return text;
+  }
+
+  int64_t next() {
+    check(at_ < words_.size(), "the words end");
+    return words_[at_++];
+  }
+
+  size_t number() const { return program_.instructions_.size(); }
+
+  template <typename... Args>
+  void check(bool condition, fmt::format_string<Args...> format, Args&&... args) const {
+    if (condition) [[likely]]
+      return;
+    fail(Code::kInvalidArgument, "[{}] instruction {}: {}", kName, number(),
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  std::span<const int64_t> words_;
+  size_t at_ = 0;
+  ElementwiseProgram program_;
+};
+
+ElementwiseProgram ElementwiseProgram::decode(std::span<const int64_t> words) {
+  return Reader(words).read();
+}
+
+void ElementwiseProgram::check_parameters(size_t i, std::span<const int64_t> shape) const {
+  require(shape.size() == 1 && shape[0] >= static_cast<int64_t>(parameters_in_[i]),
+          "[{}] x{} must be a vector of at least {} parameters, its shape is [{}]", kName, i,
+          parameters_in_[i], fmt::join(shape, ", "));
+}
+
+std::string ElementwiseProgram::print(const Instruction& instruction, const Arg& arg,
+                                      size_t i) const {
+  std::string text;
+  switch (arg.kind) {
+    case Arg::Kind::kAbsent:
+      return "_";
+    case Arg::Kind::kInput:
+      return fmt::format("x{}", arg.index);
+    case Arg::Kind::kResult:
+      return fmt::format("t{}", arg.index);
+    case Arg::Kind::kImmediate:
+      text = fmt::format("{}", arg.value);
+      break;
+    case Arg::Kind::kParameter:
+      text = fmt::format("x{}[{}]", arg.index, arg.element);
+      break;
+  }
+  const bool told =
+      told_by(instruction, i, [&](size_t k) { return has_dtype(instruction.args[k]); }).has_value();
+  return arg.dtype && !told ? fmt::format("{}({})", name(*arg.dtype), text) : text;
 }
 
 std::string ElementwiseProgram::print(size_t number) const {
   const Instruction& instruction = instructions_[number];
   std::vector<std::string> args, attrs;
-  for (const Arg& arg : instruction.args) {
-    switch (arg.kind) {
-      case Arg::Kind::kInput:
-        args.push_back(fmt::format("x{}", arg.index));
-        break;
-      case Arg::Kind::kTemp:
-        args.push_back(fmt::format("t{}", arg.index));
-        break;
-      case Arg::Kind::kImmediate:
-        args.push_back(fmt::format("{}", arg.value));
-        break;
-      case Arg::Kind::kAbsent:
-        args.push_back("_");
-        break;
-    }
-  }
+  for (size_t i = 0; i < instruction.args.size(); ++i)
+    args.push_back(print(instruction, instruction.args[i], i));
+  const auto& parameters = instruction.parameters;
   for (const NamedAttr& attr : instruction.attrs.named()) {
     const AttrSpec& spec =
         instruction.op->attrs[static_cast<size_t>(instruction.op->attr_index(attr.name))];
-    attrs.push_back(attr.name + "=" + to_string(spec.kind, attr.value));
+    if (std::none_of(parameters.begin(), parameters.end(),
+                     [&](const AttrParameter& p) { return p.name == attr.name; }))
+      attrs.push_back(attr.name + "=" + to_string(spec.kind, attr.value));
   }
-  const bool last = number + 1 == instructions_.size();
+  for (const AttrParameter& parameter : parameters)
+    attrs.push_back(
+        fmt::format("{}=x{}[{}]", parameter.name, parameter.arg.index, parameter.arg.element));
+  const bool last =
+      outputs_.size() == 1 && outputs_[0] == number && number + 1 == instructions_.size();
   return fmt::format("{}={}({}{}{})", last ? "y" : fmt::format("t{}", number), instruction.op->name,
                      fmt::join(args, ","), attrs.empty() ? "" : ";", fmt::join(attrs, ","));
 }
@@ -269,31 +295,44 @@ std::string ElementwiseProgram::print(size_t number) const {
 std::string ElementwiseProgram::print() const {
   std::string text;
   for (size_t i = 0; i < instructions_.size(); ++i) text += (i ? "; " : "") + print(i);
+  if (outputs_.size() == 1 && outputs_[0] + 1 == instructions_.size()) return text;
+  text += "; return";
+  for (const size_t output : outputs_) text += fmt::format(" t{}", output);
   return text;
 }
 
-ElementwiseProgram::Types ElementwiseProgram::infer(std::span<const DType> inputs,
-                                                    DType output) const {
-  require(!instructions_.empty(), "[{}] the program is empty", kName);
-  require(inputs.size() >= input_count_, "[{}] the program reads {} inputs, {} given", kName,
-          input_count_, inputs.size());
+ElementwiseProgram::Types ElementwiseProgram::infer(std::span<const DType> inputs) const {
+  require(inputs.size() >= input_count(), "[{}] the program reads {} inputs, {} given", kName,
+          input_count(), inputs.size());
+  for (size_t i = 0; i < input_count(); ++i)
+    require(!holds_parameters(i) || inputs[i] == DType::kF64 || inputs[i] == DType::kI64,
+            "[{}] x{} holds parameters, so it must be f64 or i64, not {}", kName, i,
+            name(inputs[i]));
   Types types;
   for (size_t number = 0; number < instructions_.size(); ++number) {
     const Instruction& instruction = instructions_[number];
     const size_t count = instruction.args.size();
-    std::vector<std::optional<DType>> known(count);
+    std::vector<DType> args(count, DType::kF32);
     for (size_t i = 0; i < count; ++i) {
       const Arg& arg = instruction.args[i];
-      if (arg.kind == Arg::Kind::kInput) known[i] = inputs[arg.index];
-      if (arg.kind == Arg::Kind::kTemp) known[i] = types.results[arg.index];
+      if (arg.kind == Arg::Kind::kInput) args[i] = inputs[arg.index];
+      if (arg.kind == Arg::Kind::kResult) args[i] = types.results[arg.index];
     }
-    std::vector<DType> args(count, output);
     std::vector<ValueType> values(count);
     std::vector<const ValueType*> pointers(count, nullptr);
     for (size_t i = 0; i < count; ++i) {
       const Arg& arg = instruction.args[i];
       if (arg.kind == Arg::Kind::kAbsent) continue;
-      args[i] = known[i] ? *known[i] : immediate_dtype(instruction, i, known, output);
+      if (!has_dtype(arg)) {
+        const auto known = [&](size_t k) { return has_dtype(instruction.args[k]); };
+        const std::optional<size_t> beside = told_by(instruction, i, known);
+        const std::optional<DType> only = only_dtype(instruction.op->inputs[i]);
+        require(arg.dtype || beside || only, "[{}] {}: the dtype of argument {} is not told", kName,
+                print(number), i);
+        args[i] = arg.dtype ? *arg.dtype : beside ? args[*beside] : *only;
+        require(contains(kAny, args[i]), "[{}] {}: a number cannot be {}", kName, print(number),
+                name(args[i]));
+      }
       if (arg.kind == Arg::Kind::kImmediate)
         require(representable(arg.value, args[i]), "[{}] {}: {} is not a value of {}", kName,
                 print(number), arg.value, name(args[i]));
@@ -306,37 +345,11 @@ ElementwiseProgram::Types ElementwiseProgram::infer(std::span<const DType> input
     } catch (const Error& error) {
       fail(error.code(), "[{}] {}: {}", kName, print(number), error.what());
     }
+    require(types.results.back() != DType::kString, "[{}] {}: the result is a string", kName,
+            print(number));
     types.args.push_back(std::move(args));
   }
-  require(types.results.back() == output, "[{}] {}: the result is {}, dtype says {}", kName,
-          print(instructions_.size() - 1), name(types.results.back()), name(output));
   return types;
 }
-
-OP(fused_elementwise)
-    .doc(
-        "Several elementwise ops in one pass over the elements. Each step is rounded to its dtype "
-        "as the separate ops would.")
-    .formula("y = program(xs[0], xs[1], …)")
-    .variadic("xs", kAny, "", "x0, x1, … of the program; they broadcast together")
-    .output("y", "")
-    .required("program", AttrKind::kString, "t0=mul(x0,x1); y=relu(t0)")
-    .required("dtype", AttrKind::kDType, "the dtype of y")
-    .facts(kElementwise | kInternal)
-    .infer([](InferContext& ctx) {
-      const auto program = ElementwiseProgram::parse(ctx.attrs.s("program"));
-      ctx.check(program.input_count() == ctx.input_count(), "the program reads {} inputs, {} given",
-                program.input_count(), ctx.input_count());
-      std::vector<DType> dtypes;
-      for (size_t i = 0; i < ctx.input_count(); ++i) dtypes.push_back(ctx.dtype(i));
-      program.infer(dtypes, ctx.attrs.dtype("dtype"));
-      infer_broadcast(ctx);
-    })
-    .cost([](const Attrs& attrs, const std::vector<Shape>&, const std::vector<Shape>& out) {
-      const auto program = ElementwiseProgram::parse(attrs.s("program"));
-      return static_cast<double>(program.instructions().size()) *
-             static_cast<double>(element_count(out[0]));
-    })
-    .no_tests("programs are made by passes; they have tests of their own");
 
 }  // namespace anymps

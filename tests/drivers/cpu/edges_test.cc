@@ -3,6 +3,7 @@
 // of zeros, NaN, infinities, and tails, which must be right beside their own size and not only
 // beside the largest element of a tensor.
 #include "drivers/cpu/run_cpu.h"
+#include "support/program.h"
 
 namespace anymps::testing {
 namespace {
@@ -54,22 +55,22 @@ TEST(CpuEdges, FunctionsOfOneNumber) {
         const TestTensor expected = run_reference(op->name.c_str(), {x}, attrs);
         // Exponents are as exact as their argument, of which the tails have a large one.
         const double tolerance = std::max(op->test.tolerance.of(dtype), is_half(dtype) ? 0 : 2e-5);
-        const std::string attributes =
-            attrs.empty() ? "" : ";approximate=" + std::get<std::string>(attrs[0].value);
-        const NamedAttrs program = {{"program", fmt::format("y={}(x0{})", op->name, attributes)},
-                                    {"dtype", expected.dtype()}};
+        const std::vector<ProgramAttr> given(attrs.begin(), attrs.end());
+        const NamedAttrs program = {
+            {"program", testing::program({{op->name.c_str(), {ProgramArg::input(0)}, given}})}};
         TestInputs inputs = {x};
         const Prepared alone = prepare_cpu(op->name.c_str(), inputs, attrs),
                        fused = prepare_cpu("fused_elementwise", inputs, program);
         ASSERT_TRUE(alone.kernel && fused.kernel) << op->name << alone.refusals << fused.refusals;
-        const std::string label = fmt::format("{} {}{}", op->name, name(dtype), attributes);
+        const std::string label = fmt::format("{} {} in {}", op->name, name(dtype),
+                                              printed(std::get<Ints>(program[0].value)));
         EXPECT_EQ(first_difference(x, run(alone, inputs)[0], expected, tolerance), "") << label;
         EXPECT_EQ(first_difference(x, run(fused, inputs)[0], expected, tolerance), "")
-            << label << " in a program";
+            << label << " fused";
         EXPECT_EQ(
             first_difference(x, run_reference("fused_elementwise", inputs, program), expected, 0),
             "")
-            << label << " in a program of the reference";
+            << label << " fused, reference";
         ++cases;
       }
     }

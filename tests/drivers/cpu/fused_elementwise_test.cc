@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/run_cpu.h"
+#include "support/program.h"
 
 namespace anymps::testing {
 namespace {
 
-void expect_program(const char* program, DType dtype, TestInputs inputs, double tolerance) {
-  SCOPED_TRACE(program);
-  expect_as_reference("fused_elementwise", std::move(inputs),
-                      {{"program", program}, {"dtype", dtype}}, tolerance);
+using Steps = std::vector<ProgramStep>;
+
+void expect_program(const Steps& steps, TestInputs inputs, double tolerance,
+                    const std::vector<size_t>& outputs = {}) {
+  const Ints words = program(steps, outputs);
+  SCOPED_TRACE(printed(words));
+  expect_as_reference("fused_elementwise", std::move(inputs), {{"program", words}}, tolerance,
+                      std::max<size_t>(outputs.size(), 1));
 }
 
 TEST(CpuFusedElementwise, Chains) {
@@ -17,18 +22,24 @@ TEST(CpuFusedElementwise, Chains) {
     for (const Shape& shape :
          {Shape{}, Shape{5}, Shape{3, 7, 40}, Shape{700, 16}, Shape{2, 3000}}) {
       const Shape last = shape.empty() ? Shape{} : Shape{shape[shape.size() - 1]};
-      const auto x = [&](int seed) {
+      const auto in = [&](int seed) {
         return TestTensor(dtype, shape).fill(static_cast<uint64_t>(seed));
       };
       const TestTensor row = TestTensor(dtype, last).fill(9), one = TestTensor(dtype, {}).fill(10);
-      expect_program("t0=mul(x0,x1); t1=add(t0,0.5); y=relu(t1)", dtype, {x(1), x(2)}, tolerance);
-      expect_program("t0=add(x0,x1); t1=sigmoid(t0); y=mul(t0,t1)", dtype, {x(1), row}, tolerance);
-      expect_program("t0=mul(x0,x1); t1=exp(t0); t2=sub(t1,x2); y=tanh(t2)", dtype,
-                     {x(1), one, row}, tolerance);
-      expect_program("t0=pow(x0,2); t1=pow(x0,3); t2=add(t0,t1); y=leaky_relu(t2;alpha=0.1)", dtype,
-                     {x(3)}, tolerance);
-      expect_program("t0=less(x0,x1); y=where(t0,x1,x0)", dtype, {x(1), x(2)}, 0);
-      expect_program("y=clamp(x0,_,1)", dtype, {x(1)}, 0);
+      expect_program({{"mul", {x(0), x(1)}}, {"add", {t(0), number(0.5)}}, {"relu", {t(1)}}},
+                     {in(1), in(2)}, tolerance);
+      expect_program({{"add", {x(0), x(1)}}, {"sigmoid", {t(0)}}, {"mul", {t(0), t(1)}}},
+                     {in(1), row}, tolerance);
+      expect_program(
+          {{"mul", {x(0), x(1)}}, {"exp", {t(0)}}, {"sub", {t(1), x(2)}}, {"tanh", {t(2)}}},
+          {in(1), one, row}, tolerance);
+      expect_program({{"pow", {x(0), number(2)}},
+                      {"pow", {x(0), number(3)}},
+                      {"add", {t(0), t(1)}},
+                      {"leaky_relu", {t(2)}, {{"alpha", 0.1}}}},
+                     {in(3)}, tolerance);
+      expect_program({{"less", {x(0), x(1)}}, {"where", {t(0), x(1), x(0)}}}, {in(1), in(2)}, 0);
+      expect_program({{"clamp", {x(0), absent(), number(1)}}}, {in(1)}, 0);
     }
   }
 }
@@ -37,43 +48,104 @@ TEST(CpuFusedElementwise, MixedDtypes) {
   const TestTensor h = TestTensor(DType::kF16, {50}).fill(1),
                    f = TestTensor(DType::kF32, {50}).fill(2),
                    i = TestTensor(DType::kI32, {50}).fill(3, -9, 9);
-  expect_program("t0=cast(x0;dtype=f32); t1=mul(t0,x1); y=cast(t1;dtype=f16)", DType::kF16, {h, f},
-                 1e-3);
-  expect_program("t0=cast(x0;dtype=f16); y=cast(t0;dtype=f32)", DType::kF32, {f}, 0);
-  expect_program("t0=cast(x0;dtype=f32); t1=mul(t0,x1); y=cast(t1;dtype=i32)", DType::kI32, {i, f},
-                 0);
-  expect_program("t0=greater(x0,0); t1=less(x1,0.5); y=logical_and(t0,t1)", DType::kBool, {i, f},
-                 0);
+  const ProgramStep to_f32 = {"cast", {x(0)}, {{"dtype", DType::kF32}}};
+  expect_program({to_f32, {"mul", {t(0), x(1)}}, {"cast", {t(1)}, {{"dtype", DType::kF16}}}},
+                 {h, f}, 1e-3);
+  expect_program(
+      {{"cast", {x(0)}, {{"dtype", DType::kF16}}}, {"cast", {t(0)}, {{"dtype", DType::kF32}}}}, {f},
+      0);
+  expect_program({to_f32, {"mul", {t(0), x(1)}}, {"cast", {t(1)}, {{"dtype", DType::kI32}}}},
+                 {i, f}, 0);
+  expect_program({{"greater", {x(0), number(0)}},
+                  {"less", {x(1), number(0.5)}},
+                  {"logical_and", {t(0), t(1)}}},
+                 {i, f}, 0);
 }
 
 TEST(CpuFusedElementwise, StridedInputs) {
+  const Steps steps = {{"mul", {x(0), x(1)}}, {"exp", {t(0)}}, {"sub", {t(1), x(0)}}};
   const TestTensor a = TestTensor(DType::kF32, {40, 30}).fill(1),
                    b = TestTensor(DType::kF32, {40, 30}).fill(2);
-  expect_program("t0=mul(x0,x1); t1=exp(t0); y=sub(t1,x0)", DType::kF32,
-                 {a.scrambled(), b.scrambled()}, 1e-6);
+  expect_program(steps, {a.scrambled(), b.scrambled()}, 1e-6);
   const TestTensor wide = TestTensor(DType::kF32, {60, 700}).fill(1);
-  expect_program("t0=mul(x0,x1); t1=exp(t0); y=sub(t1,x0)", DType::kF32,
-                 {wide, wide.with_strides({1, 60})}, 1e-6);
+  expect_program(steps, {wide, wide.with_strides({1, 60})}, 1e-6, {0, 2, 1});
 }
 
 TEST(CpuFusedElementwise, LongProgramsKeepTemporariesApart) {
-  std::string program;
-  for (int i = 0; i < 30; ++i)
-    program += fmt::format("t{}=add({},x{}); ", i, i < 4 ? "x0" : fmt::format("t{}", i - 4), i % 2);
-  program += "t30=add(t29,t28); t31=add(t27,t26); y=add(t30,t31)";
+  Steps steps;
+  for (size_t i = 0; i < 30; ++i) steps.push_back({"add", {i < 4 ? x(0) : t(i - 4), x(i % 2)}});
+  steps.push_back({"add", {t(29), t(28)}});
+  steps.push_back({"add", {t(27), t(26)}});
+  steps.push_back({"add", {t(30), t(31)}});
   const TestTensor a = TestTensor(DType::kF32, {5000}).fill(1),
                    b = TestTensor(DType::kF32, {5000}).fill(2);
-  expect_program(program.c_str(), DType::kF32, {a, b}, 1e-5);
+  expect_program(steps, {a, b}, 1e-5);
+  expect_program(steps, {a, b}, 1e-5, {32, 5, 17, 5, 31});
 }
 
 TEST(CpuFusedElementwise, RefusesWhatIsTooLong) {
-  std::string program = "t0=add(x0,1)";
-  for (int i = 1; i < 100; ++i) program += fmt::format("; t{}=exp(t{})", i, i - 1);
-  program += "; y=abs(t99)";
-  const Prepared prepared = prepare_cpu("fused_elementwise", {TestTensor(DType::kF32, {5})},
-                                        {{"program", program}, {"dtype", DType::kF32}});
-  EXPECT_FALSE(prepared.kernel);
-  EXPECT_NE(prepared.refusals.find("too long"), std::string::npos);
+  Steps steps = {{"add", {x(0), number(1)}}};
+  for (size_t i = 1; i < 100; ++i) steps.push_back({"exp", {t(i - 1)}});
+  const TestInputs inputs = {TestTensor(DType::kF32, {5})};
+  const auto refusals = [&](const Ints& words, size_t outputs) {
+    const Prepared prepared =
+        prepare_cpu("fused_elementwise", inputs, {{"program", words}}, outputs);
+    EXPECT_FALSE(prepared.kernel);
+    return prepared.refusals;
+  };
+  EXPECT_NE(refusals(program(steps), 1).find("too long"), std::string::npos);
+  const std::vector<size_t> many(100, 0);
+  EXPECT_NE(refusals(program({steps[0]}, many), 100).find("too long"), std::string::npos);
+  // What no output needs is not computed.
+  const Prepared prepared =
+      prepare_cpu("fused_elementwise", inputs, {{"program", program(steps, {0})}});
+  ASSERT_TRUE(prepared.kernel);
+  EXPECT_EQ(prepared.kernel->detail(), "add");
+}
+
+// A parameter is read when the kernel runs: the same kernel, other numbers.
+TEST(CpuFusedElementwise, ParametersAreReadAtRunTime) {
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64}) {
+    const TestTensor a = TestTensor(dtype, {70, 30}).fill(1);
+    const Steps steps = {{"mul", {x(0), parameter(1, 2)}},
+                         {"leaky_relu", {t(0)}, {{"alpha", parameter(1, 0)}}},
+                         {"clamp", {t(1)}, {{"max", parameter(1, 1)}}},
+                         {"where", {x(3), t(2), parameter(2, 0, dtype)}}};
+    TestInputs inputs = {a, f64({3}, {0.3, 1.1, 1.7}), indices({1}, {-3}),
+                         TestTensor(DType::kBool, {70, 30}).fill(4)};
+    const NamedAttrs attrs = {{"program", program(steps)}};
+    const Prepared prepared = prepare_cpu("fused_elementwise", inputs, attrs);
+    ASSERT_TRUE(prepared.kernel) << prepared.refusals;
+    for (const Row& row : {Row{0.3, 1.1, 1.7}, Row{-2, 0.1, -0.3}, Row{0, 1e9, 1}}) {
+      inputs[1] = f64({3}, row);
+      inputs[2] = indices({1}, {static_cast<int64_t>(row[2] * 10)});
+      EXPECT_TRUE(same(run(prepared, inputs)[0], run_reference("fused_elementwise", inputs, attrs),
+                       is_half(dtype) ? 1e-2 : 1e-6))
+          << name(dtype);
+    }
+  }
+}
+
+TEST(CpuFusedElementwise, FillsAndCopies) {
+  for (DType dtype : dtypes_of(kReal | kBoolean)) {
+    TestInputs inputs = {f64({2}, {1, 3.7}), TestTensor(dtype, {5, 600}).fill(1, 0, 9).scrambled()};
+    const NamedAttrs attrs = {
+        {"program",
+         program({{"identity", {parameter(0, 1, dtype)}}, {"identity", {x(1)}}}, {0, 1})}};
+    const Prepared prepared = prepare_cpu("fused_elementwise", inputs, attrs, 2);
+    ASSERT_TRUE(prepared.kernel) << prepared.refusals;
+    const auto results = run(prepared, inputs);
+    const auto expected = run_reference_all("fused_elementwise", inputs, attrs, 2);
+    EXPECT_TRUE(same(results[0], expected[0])) << name(dtype);
+    EXPECT_TRUE(same(results[1], *inputs[1])) << name(dtype);
+    // A fill alone has the shape that is asked for.
+    TestInputs numbers = {f64({1}, {3.7})};
+    const NamedAttrs fill = {{"program", program({{"identity", {parameter(0, 0, dtype)}}})},
+                             {"shape", Ints{3, 5}}};
+    EXPECT_TRUE(same(run(prepare_cpu("fused_elementwise", numbers, fill), numbers)[0],
+                     run_reference("fused_elementwise", numbers, fill)))
+        << name(dtype);
+  }
 }
 
 }  // namespace

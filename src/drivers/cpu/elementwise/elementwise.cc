@@ -114,6 +114,16 @@ std::optional<Value> emit_power(Builder& builder, Value x, Value y) {
 
 }  // namespace
 
+std::optional<size_t> place_of_attribute(const Op& op, std::string_view attr) {
+  size_t place = 0;
+  for (const AttrSpec& spec : op.attrs) {
+    if (spec.kind != AttrKind::kInt && spec.kind != AttrKind::kFloat) continue;
+    if (spec.name == attr) return place;
+    ++place;
+  }
+  return std::nullopt;
+}
+
 std::optional<Value> emit(Builder& builder, const Op& op, const Attrs& attrs,
                           const std::vector<std::optional<int>>& args, DType dtype,
                           std::string& why) {
@@ -142,6 +152,22 @@ TensorDesc moved(TensorDesc desc) {
   return desc;
 }
 
+// Numbers that come with each run, where the op's function takes them as they are.
+void read_parameters(Builder& builder, const KernelRequest& request, Value result) {
+  const Op& op = *request.op;
+  if (op.name == "clamp" || op.name == "nan_to_num") return;  // theirs are rounded first
+  std::vector<size_t> places;
+  for (const std::string& attr : request.parameters) {
+    const auto place = place_of_attribute(op, attr);
+    if (!place || *place >= builder.param_count(result)) return;
+    places.push_back(*place);
+  }
+  for (size_t i = 0; i < places.size(); ++i)
+    builder.set_param(result, places[i],
+                      {TileParameter::kOfTheRun, DType::kF64, static_cast<int64_t>(i)});
+  builder.take_parameters();
+}
+
 KernelPtr make_elementwise(const KernelRequest& request, std::string& why) {
   const Op& op = *request.op;
   Builder builder(request.out().shape);
@@ -159,6 +185,7 @@ KernelPtr make_elementwise(const KernelRequest& request, std::string& why) {
   const DType dtype = raw ? moved(request.out()).dtype : request.out().dtype;
   const std::optional<Value> y = emit(builder, op, request.attrs, args, dtype, why);
   if (!y) return nullptr;
+  read_parameters(builder, request, *y);
   builder.output(0, raw ? moved(request.out()) : request.out(), *y);
   return builder.build();
 }

@@ -16,6 +16,9 @@ std::optional<TileKernelBuilder::Value> emit(TileKernelBuilder& builder, const O
                                              const std::vector<std::optional<int>>& args,
                                              DType dtype, std::string& why);
 
+// Which parameter of the op's tile function an attribute is; nothing if it is none.
+std::optional<size_t> place_of_attribute(const Op& op, std::string_view attr);
+
 // The kernels of an op on the CPU: those that are registered, and the tile program of an
 // elementwise op that there are tile functions for.
 const KernelList& kernels_of(const Op& op);

@@ -19,6 +19,26 @@ constexpr size_t kMaxSlots = TileKernelBuilder::kMaxValues + 4;  // some for cop
 
 size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
+// Writes the parameter as an element of dtype `to`, a half as the f32 it is.
+void read_parameter(const TileParameter& parameter, const KernelArgs& args, DType to,
+                    void* element) {
+  const void* numbers = parameter.arg == TileParameter::kOfTheRun
+                            ? static_cast<const void*>(args.parameters)
+                            : args.inputs[parameter.arg];
+  const char* at = static_cast<const char*>(numbers) + parameter.offset * 8;
+  const auto convert = [&]<typename From>(From from) {
+    std::memcpy(&from, at, sizeof from);
+    dispatch<kReal | kBoolean>(to, [&]<typename To>() {
+      const Compute<To> value = scalar::convert<To>(from);
+      std::memcpy(element, &value, sizeof value);
+    });
+  };
+  if (parameter.from == DType::kI64)
+    convert(int64_t{0});
+  else
+    convert(0.0);
+}
+
 }  // namespace
 
 // How an operand meets a tile of rows x columns.
@@ -35,12 +55,15 @@ class TileKernel final : public Kernel {
 
   void run(const KernelArgs& args) const override {
     if (units_ == 0) return;
+    Call call;
+    start(args, call);
     if (units_ == 1) {
-      run_units(args, 0, 1);
+      run_units(call, 0, 1);
       return;
     }
-    parallel_for(0, units_, unit_ns_, [&](int64_t b, int64_t e) { run_units(args, b, e); });
+    parallel_for(0, units_, unit_ns_, [&](int64_t b, int64_t e) { run_units(call, b, e); });
   }
+  bool takes_parameters() const override { return takes_parameters_; }
   bool in_place(size_t input, size_t output) const override {
     return output == 0 && input < 64 && (in_place_ >> input & 1);
   }
@@ -56,10 +79,13 @@ class TileKernel final : public Kernel {
     TileFn convert = nullptr;  // to or from f32
     size_t converted = 4;      // bytes of an element after the conversion of an input
     bool fill = false;         // a scalar that some function wants as a tile
+    bool direct = false;       // an output that its step writes itself
     size_t raw = kNone;        // scratch offset for unconverted elements
     size_t scratch = kNone;    // scratch offset of the tile
     int64_t row = 0, column = 0;
     Strides outer;
+    std::optional<TileParameter> parameter;  // an input that is no tensor
+    DType rounding = DType::kF32;
   };
   struct Step {
     TileFn fn = nullptr;
@@ -67,6 +93,15 @@ class TileKernel final : public Kernel {
     size_t out = 0;
     size_t scratch = kNone;  // kNone: the slot points into an output
     std::array<double, kTileParams> params = {};
+    std::vector<std::pair<size_t, TileParameter>> run_params = {};
+  };
+  // What is the same for all tiles of a run.
+  struct Call {
+    void* inputs[kMaxSlots];  // of each operand
+    void* const* outputs;
+    uint64_t numbers[kMaxSlots];  // the elements of operands that are parameters
+    const double* params[kMaxSlots];
+    std::array<double, kTileParams> run_params[kMaxSlots];
   };
   struct Constant {
     size_t slot = 0;
@@ -76,7 +111,8 @@ class TileKernel final : public Kernel {
   void plan_access(const TileKernelBuilder& program);
   void plan_steps(const TileKernelBuilder& program);
   void plan_scratch(const TileKernelBuilder& program);
-  void run_units(const KernelArgs& args, int64_t begin, int64_t end) const;
+  void start(const KernelArgs& args, Call& call) const;
+  void run_units(const Call& call, int64_t begin, int64_t end) const;
   void load(const Operand& in, const char* from, int64_t rows, int64_t columns, std::byte* scratch,
             const void*& slot, const void*& loaded_from, int64_t& loaded_rows) const;
   void store(const Operand& out, const void* tile, char* to, int64_t rows, int64_t columns,
@@ -92,6 +128,7 @@ class TileKernel final : public Kernel {
   int64_t row_tiles_ = 1, column_tiles_ = 1, units_ = 1;
   double unit_ns_ = 0;
   uint64_t in_place_ = 0;
+  bool takes_parameters_ = false;
   std::string detail_;
 };
 
@@ -99,6 +136,7 @@ TileKernel::TileKernel(TileKernelBuilder&& program) {
   require(program.values_.size() <= kMaxSlots && program.outputs_.size() <= kMaxSlots,
           "[cpu] an elementwise program of {} values is too long", program.values_.size());
   slots_ = program.values_.size();
+  takes_parameters_ = program.takes_parameters_;
   plan_access(program);
   plan_steps(program);
   plan_scratch(program);
@@ -134,13 +172,18 @@ void TileKernel::plan_access(const TileKernelBuilder& program) {
     outputs_.push_back(operand(k++, o.out, o.desc.dtype, o.convert, static_cast<size_t>(o.value)));
   for (const auto& i : program.inputs_)
     inputs_.push_back(operand(k++, i.arg, i.desc.dtype, i.convert, static_cast<size_t>(i.value)));
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    inputs_[i].parameter = program.inputs_[i].parameter;
+    inputs_[i].rounding = program.inputs_[i].rounding;
+  }
 
   // A tile is a part of one row; several whole rows when rows are short; or a small block, when an
-  // input runs along the rows and reading it line by line would waste most of each cache line.
+  // operand runs along the rows and going line by line would waste most of each cache line.
   const bool narrow = rows_ > 1 && columns_ < kNarrow;
   bool blocked = false;
-  for (const Operand& in : inputs_)
-    blocked = blocked || (!narrow && rows_ > 1 && std::abs(in.row) == 1 && std::abs(in.column) > 1);
+  for (const auto* operands : {&inputs_, &outputs_})
+    for (const Operand& x : *operands)
+      blocked = blocked || (!narrow && rows_ > 1 && std::abs(x.row) == 1 && std::abs(x.column) > 1);
   tile_rows_ = narrow ? rows_ : blocked ? std::min<int64_t>(rows_, 16) : 1;
   tile_columns_ = blocked ? std::min<int64_t>(columns_, 64) : columns_;
 
@@ -163,11 +206,10 @@ void TileKernel::plan_access(const TileKernelBuilder& program) {
     if (out.access != Access::kDirect)
       out.access = tile_rows_ * tile_columns_ == 1 ? Access::kDirect : Access::kGeneral;
   }
-  if (program.outputs_.size() == 1) {
-    const TensorDesc& out = program.outputs_[0].desc;
+  for (const auto& out : program.outputs_)
     for (const auto& in : program.inputs_)
-      if (in.arg < 64 && in.desc == out) in_place_ |= uint64_t{1} << in.arg;
-  }
+      if (out.out == 0 && in.arg < 64 && !in.parameter && in.desc == out.desc)
+        in_place_ |= uint64_t{1} << in.arg;
 }
 
 void TileKernel::plan_steps(const TileKernelBuilder& program) {
@@ -184,6 +226,7 @@ void TileKernel::plan_steps(const TileKernelBuilder& program) {
     for (size_t i = 0; i < step.in.size(); ++i)  // the functions ignore what is beyond their arity
       step.in[i] = static_cast<size_t>(instruction.args[i < instruction.args.size() ? i : 0]);
     for (size_t i = 0; i < instruction.params.size(); ++i) step.params[i] = instruction.params[i];
+    step.run_params = instruction.run_params;
     if (op.arity == 2 && scalar[step.in[1]] && !scalar[step.in[0]] && op.scalar_second) {
       step.fn = op.scalar_second;
     } else if (op.arity == 2 && scalar[step.in[0]] && !scalar[step.in[1]] && op.scalar_first) {
@@ -201,20 +244,32 @@ void TileKernel::plan_scratch(const TileKernelBuilder& program) {
   // Bytes of scratch memory for one element of a tile, and the order of the pieces in it.
   std::vector<std::pair<size_t*, size_t>> pieces;
   const bool single = tile_rows_ * tile_columns_ == 1;
+  std::vector<bool> borrowed;  // of each input: steps read it where the caller has it
   for (Operand& in : inputs_) {
     const bool gathered = in.access == Access::kRepeat || in.access == Access::kGeneral ||
                           (in.access == Access::kScalar && in.fill && !single);
     if (in.convert && gathered) pieces.push_back({&in.raw, in.element});
     if (in.convert || gathered) pieces.push_back({&in.scratch, in.converted});
+    borrowed.push_back(!in.convert && !gathered);
   }
   // Results: an output's own memory where that is dense, else scratch, reused after the last use.
+  // Where an output may lie in place of an input that a later step reads, it is written at the end.
   std::vector<size_t> last_use(slots_, 0);
   for (size_t i = 0; i < steps_.size(); ++i)
     for (size_t slot : steps_[i].in) last_use[slot] = std::max(last_use[slot], i);
-  for (const Operand& out : outputs_) last_use[out.slot] = steps_.size();
+  std::vector<size_t> made(slots_, 0);
+  for (size_t i = 0; i < steps_.size(); ++i) made[steps_[i].out] = i;
   std::vector<bool> direct(slots_, false);
-  for (const Operand& out : outputs_)
-    direct[out.slot] = direct[out.slot] || (out.access == Access::kDirect && !out.convert);
+  for (size_t k = 0; k < outputs_.size(); ++k) {
+    Operand& out = outputs_[k];
+    out.direct = !direct[out.slot] && out.access == Access::kDirect && !out.convert;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (borrowed[i] && last_use[inputs_[i].slot] > made[out.slot] &&
+          program.inputs_[i].desc == program.outputs_[k].desc)
+        out.direct = false;
+    direct[out.slot] = direct[out.slot] || out.direct;
+  }
+  for (const Operand& out : outputs_) last_use[out.slot] = steps_.size();
   struct Shared {
     size_t offset = 0, free_at = 0;
   };
@@ -343,7 +398,25 @@ inline void TileKernel::store(const Operand& out, const void* tile, char* to, in
   scatter_tile(to, tile, out.element, rows, columns, out.row, out.column);
 }
 
-void TileKernel::run_units(const KernelArgs& args, int64_t begin, int64_t end) const {
+void TileKernel::start(const KernelArgs& args, Call& call) const {
+  call.outputs = args.outputs;
+  for (size_t k = 0; k < inputs_.size(); ++k) {
+    const Operand& in = inputs_[k];
+    if (in.parameter) read_parameter(*in.parameter, args, in.rounding, &call.numbers[k]);
+    call.inputs[k] = in.parameter ? &call.numbers[k] : args.inputs[in.arg];
+  }
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    call.params[i] = step.params.data();
+    if (step.run_params.empty()) continue;
+    call.run_params[i] = step.params;
+    for (const auto& [place, parameter] : step.run_params)
+      read_parameter(parameter, args, DType::kF64, &call.run_params[i][place]);
+    call.params[i] = call.run_params[i].data();
+  }
+}
+
+void TileKernel::run_units(const Call& call, int64_t begin, int64_t end) const {
   alignas(64) std::byte scratch[kScratch];
   const void* slots[kMaxSlots];
   const void* loaded_from[kMaxSlots];
@@ -371,7 +444,7 @@ void TileKernel::run_units(const KernelArgs& args, int64_t begin, int64_t end) c
     };
     for (size_t k = 0; k < inputs_.size(); ++k) {
       const Operand& in = inputs_[k];
-      load(in, at(in, args.inputs[in.arg]), rows, columns, scratch, slots[in.slot], loaded_from[k],
+      load(in, at(in, call.inputs[k]), rows, columns, scratch, slots[in.slot], loaded_from[k],
            loaded_rows[k]);
     }
     void* results[kMaxSlots];
@@ -380,57 +453,21 @@ void TileKernel::run_units(const KernelArgs& args, int64_t begin, int64_t end) c
     char* targets[kMaxSlots];
     for (size_t k = 0; k < outputs_.size(); ++k) {
       const Operand& out = outputs_[k];
-      targets[k] = at(out, args.outputs[out.arg]);
-      if (!results[out.slot]) results[out.slot] = targets[k];
+      targets[k] = at(out, call.outputs[out.arg]);
+      if (out.direct) results[out.slot] = targets[k];
     }
     const size_t n = static_cast<size_t>(rows * columns);
-    for (const Step& step : steps_) {
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const Step& step = steps_[i];
       step.fn({{slots[step.in[0]], slots[step.in[1]], slots[step.in[2]]},
                results[step.out],
                n,
-               step.params.data()});
+               call.params[i]});
       slots[step.out] = results[step.out];
     }
     for (size_t k = 0; k < outputs_.size(); ++k)
       store(outputs_[k], slots[outputs_[k].slot], targets[k], rows, columns, scratch);
   }
-}
-
-TileKernelBuilder::Value TileKernelBuilder::input(size_t arg, const TensorDesc& desc, bool raw) {
-  const Value value = static_cast<Value>(values_.size());
-  const bool half = is_half(desc.dtype) && !raw;
-  values_.push_back({Kind::kInput, half ? DType::kF32 : desc.dtype, inputs_.size()});
-  inputs_.push_back({arg, desc, half ? find_tile_op("load", desc.dtype)->run : nullptr, value});
-  return value;
-}
-
-TileKernelBuilder::Value TileKernelBuilder::constant(DType dtype, double number) {
-  const Value value = static_cast<Value>(values_.size());
-  values_.push_back({Kind::kConstant, dtype, constants_.size()});
-  constants_.push_back({dtype, number, value});
-  return value;
-}
-
-std::optional<double> TileKernelBuilder::number(Value value) const {
-  const ValueInfo& info = values_[value];
-  if (info.kind != Kind::kConstant) return std::nullopt;
-  return constants_[info.index].number;
-}
-
-TileKernelBuilder::Value TileKernelBuilder::call(const TileOp& op, std::vector<Value> args,
-                                                 std::vector<double> params) {
-  const Value value = static_cast<Value>(values_.size());
-  values_.push_back({Kind::kResult, op.out, instructions_.size()});
-  instructions_.push_back({&op, std::move(args), std::move(params), value});
-  return value;
-}
-
-void TileKernelBuilder::output(size_t out, const TensorDesc& desc, Value value) {
-  // An input or a constant is copied, so that every output has a step that writes it.
-  if (values_[value].kind != Kind::kResult)
-    value = call(*find_tile_op("identity", dtype(value)), {value});
-  const bool half = is_half(desc.dtype) && dtype(value) == DType::kF32;
-  outputs_.push_back({out, desc, half ? find_tile_op("store", desc.dtype)->run : nullptr, value});
 }
 
 KernelPtr TileKernelBuilder::build() { return std::make_shared<TileKernel>(std::move(*this)); }

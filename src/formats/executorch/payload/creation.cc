@@ -37,33 +37,33 @@ Value* scalar(NodeCall& c, DType dtype, double number) {
   });
 }
 
-enum FullField { kLike, kFilled, kShape, kFillValue, kDType };
-
 void Full(NodeCall& c) {
-  const Ints shape = c.ints(kShape, "shape");
+  using F = field::Full;
+  const Ints shape = c.ints(F::kShape);
   for (const int64_t extent : shape)
     c.check(extent >= 0, "shape [{}] has a negative extent", fmt::join(shape, ", "));
   element_count(Shape(shape.begin(), shape.end()));
-  Value* value = scalar(c, c.dtype(kDType, "dtype"), c.f(kFillValue, "fill_value"));
-  c.out(kFilled, "output_id", c.add("fill", {nullptr, value}, {{"shape", shape}}));
+  Value* value = scalar(c, c.dtype(F::kType), c.f(F::kFillValue));
+  c.out(F::kOutput, c.add("fill", {nullptr, value}, {{"shape", shape}}));
 }
 
 void FullLike(NodeCall& c) {
-  Value* like = c.in(kLike, "input1_id");
-  Value* value = scalar(c, c.dtype(kDType, "dtype"), c.f(kFillValue, "fill_value"));
-  c.out(kFilled, "output_id", c.add("fill", {c.add("shape", {like}), value}));
+  using F = field::Full;
+  Value* like = c.in(F::kLike);
+  Value* value = scalar(c, c.dtype(F::kType), c.f(F::kFillValue));
+  c.out(F::kOutput, c.add("fill", {c.add("shape", {like}), value}));
 }
 
 // The bounds came as float32, so that 0.3 / 0.1 may seem to be just above 3: the declared extent
 // says how many there are.
 void Arange(NodeCall& c) {
-  enum { kY, kStart, kEnd, kStep, kType };
-  const double start = c.f(kStart, "start"), end = c.f(kEnd, "end"), step = c.f(kStep, "step");
-  const DType dtype = c.dtype(kType, "dtype");
+  using F = field::Arange;
+  const double start = c.f(F::kStart), end = c.f(F::kEnd), step = c.f(F::kStep);
+  const DType dtype = c.dtype(F::kType);
   if (!contains(kReal, dtype)) c.unsupported("dtype {} is not supported", name(dtype));
   c.check(std::isfinite(start) && std::isfinite(end) && std::isfinite(step) && step != 0,
           "there is no range from {} to {} in steps of {}", start, end, step);
-  const Ints& dims = c.declared_dims(kY, "output_id");
+  const Ints& dims = c.declared_dims(F::kOutput);
   const double count = std::ceil((end - start) / step);
   c.check(dims.size() == 1 && std::abs(count - static_cast<double>(dims[0])) <= 1,
           "from {} to {} in steps of {} are {} numbers, but the result is declared [{}]", start,
@@ -78,20 +78,19 @@ void Arange(NodeCall& c) {
       }
     });
   };
-  c.out(kY, "output_id", c.graph.constant(Constant::lazy(dtype, {extent}, recipe)));
+  c.out(F::kOutput, c.graph.constant(Constant::lazy(dtype, {extent}, recipe)));
 }
 
 void Cast(NodeCall& c) {
-  enum { kX, kY, kType };
-  c.out_converted(kY, "output_id", c.as(c.in(kX, "input1_id"), c.dtype(kType, "dtype")));
+  using F = field::Cast;
+  c.out_converted(F::kOutput, c.as(c.in(F::kInput), c.dtype(F::kType)));
 }
 
 // Each row has a scale for every group_size elements.
 void DequantizePerChannelGroup(NodeCall& c) {
-  enum { kX, kY, kScales, kZeroPoints, kQuantMin, kQuantMax, kType, kGroupSize, kOutputType };
-  Value *x = c.in(kX, "input1_id"), *scales = c.in(kScales, "scales_id"),
-        *zero_points = c.opt(kZeroPoints, "zero_points_id");
-  const int64_t group = c.i(kGroupSize, "group_size");
+  using F = field::DequantizePerChannelGroup;
+  Value *x = c.in(F::kInput), *scales = c.in(F::kScales), *zero_points = c.opt(F::kZeroPoints);
+  const int64_t group = c.i(F::kGroupSize);
   c.check(c.rank(x) == 2 && x->type.static_shape(), "the input must be a matrix of known extents");
   const int64_t rows = x->shape()[0].value(), columns = x->shape()[1].value();
   c.check(group > 0 && columns % group == 0, "{} columns do not split into groups of {}", columns,
@@ -99,9 +98,8 @@ void DequantizePerChannelGroup(NodeCall& c) {
   const Ints shape = {rows, columns / group};
   scales = c.reshaped(scales, shape);
   if (zero_points) zero_points = c.cast(c.reshaped(zero_points, shape), scales->dtype());
-  c.out(kY, "output_id",
-        c.add("dequantize", {x, scales, zero_points},
-              {{"dtype", scales->dtype()}, {"axis", 1}, {"block_size", group}}));
+  c.out(F::kOutput, c.add("dequantize", {x, scales, zero_points},
+                          {{"dtype", scales->dtype()}, {"axis", 1}, {"block_size", group}}));
 }
 
 const NodeConverters kMpsData{

@@ -9,8 +9,8 @@ namespace anymps::executorch {
 
 namespace {
 
-// Of _MPSNode2x1, …; the argument is alpha or rounding_mode.
-enum BinaryField { kInput1, kInput2, kResult, kArgument };
+using field::Binary;
+using field::Unary;
 
 struct Operands {
   Value *a, *b;
@@ -19,12 +19,12 @@ struct Operands {
 
 // Both operands of a binary node, in the type in which PyTorch computes.
 Operands operands(NodeCall& c) {
-  Value *a = c.in(kInput1, "input1_id"), *b = c.in(kInput2, "input2_id");
-  const DType type = c.computed({a, b}, kResult, "output_id");
+  Value *a = c.in(Binary::kInput1), *b = c.in(Binary::kInput2);
+  const DType type = c.computed({a, b}, Binary::kOutput);
   return {c.as(a, type), c.as(b, type), type};
 }
 
-void binary_result(NodeCall& c, Value* y) { c.out(kResult, "output_id", y); }
+void binary_result(NodeCall& c, Value* y) { c.out(Binary::kOutput, y); }
 
 // `logic` stands in for the op when both are bools; null: there is none.
 void binary_node(NodeCall& c, const char* op, const char* logic) {
@@ -44,7 +44,7 @@ void Fmod(NodeCall& c) { binary_node(c, "mod", nullptr); }
 void Remainder(NodeCall& c) { binary_node(c, "floor_mod", nullptr); }
 
 void Atan2(NodeCall& c) {
-  Value *a = c.in(kInput1, "input1_id"), *b = c.in(kInput2, "input2_id");
+  Value *a = c.in(Binary::kInput1), *b = c.in(Binary::kInput2);
   DType type = c.promoted({a, b});
   if (!is_float(type)) type = DType::kF32;
   binary_result(c, c.add("atan2", {c.as(a, type), c.as(b, type)}));
@@ -53,7 +53,7 @@ void Atan2(NodeCall& c) {
 // a + alpha * b
 void scaled(NodeCall& c, const char* op, const char* logic) {
   auto [a, b, type] = operands(c);
-  const double alpha = c.f(kArgument, "alpha");
+  const double alpha = c.f(Binary::kAlpha);
   if (type == DType::kBool) {
     if (!logic || alpha != 1) c.unsupported("bools are not supported");
     return binary_result(c, c.add(logic, {a, b}));
@@ -80,9 +80,9 @@ Value* floor_div(NodeCall& c, Value* a, Value* b) {
 }
 
 void Div(NodeCall& c) {
-  Value *a = c.in(kInput1, "input1_id"), *b = c.in(kInput2, "input2_id");
-  std::string rounding = c.s(kArgument, "rounding_mode");
-  DType type = c.computed({a, b}, kResult, "output_id");
+  Value *a = c.in(Binary::kInput1), *b = c.in(Binary::kInput2);
+  std::string rounding = c.s(Binary::kRounding);
+  DType type = c.computed({a, b}, Binary::kOutput);
   // A quotient is a float unless it is rounded; the exporter drops the mode of floor_divide.
   if (rounding.empty() && is_int(type)) rounding = "floor";
   a = c.as(a, type);
@@ -95,7 +95,7 @@ void Div(NodeCall& c) {
 }
 
 void compare(NodeCall& c, const char* op, bool orders) {
-  Value *a = c.in(kInput1, "input1_id"), *b = c.in(kInput2, "input2_id");
+  Value *a = c.in(Binary::kInput1), *b = c.in(Binary::kInput2);
   DType type = c.promoted({a, b});
   if (type == DType::kBool && orders) type = DType::kU8;
   binary_result(c, c.add(op, {c.as(a, type), c.as(b, type)}));
@@ -109,56 +109,54 @@ void Le(NodeCall& c) { compare(c, "less_equal", true); }
 void Lt(NodeCall& c) { compare(c, "less", true); }
 
 void LogicalNot(NodeCall& c) {
-  c.out(kOutput, "output_id",
-        c.add("logical_not", {c.as(c.in(kInput, "input1_id"), DType::kBool)}));
+  c.out(Unary::kOutput, c.add("logical_not", {c.as(c.in(Unary::kInput), DType::kBool)}));
 }
 
 void BitwiseNot(NodeCall& c) {
-  Value* x = c.in(kInput, "input1_id");
+  Value* x = c.in(Unary::kInput);
   const char* op = x->dtype() == DType::kBool ? "logical_not" : "bitwise_not";
-  c.out(kOutput, "output_id", c.add(op, {x}));
+  c.out(Unary::kOutput, c.add(op, {x}));
 }
 
 void Where(NodeCall& c) {
-  enum { kCondition, kTrue, kFalse, kChosen };
-  Value *a = c.in(kTrue, "input2_id"), *b = c.in(kFalse, "input3_id");
-  const DType type = c.computed({a, b}, kChosen, "output_id");
-  Value* condition = c.as(c.in(kCondition, "input1_id"), DType::kBool);
-  c.out(kChosen, "output_id", c.add("where", {condition, c.as(a, type), c.as(b, type)}));
+  using F = field::Ternary;
+  Value *a = c.in(F::kInput2), *b = c.in(F::kInput3);
+  const DType type = c.computed({a, b}, F::kOutput);
+  Value* condition = c.as(c.in(F::kInput1), DType::kBool);
+  c.out(F::kOutput, c.add("where", {condition, c.as(a, type), c.as(b, type)}));
 }
 
 void limit(NodeCall& c, double low, double high) {
-  Value* x = c.in(kInput, "input1_id");
-  x = c.as(x, c.computed({x}, kOutput, "output_id"));
-  c.out(kOutput, "output_id", c.add("clamp", {x}, {{"min", low}, {"max", high}}));
+  Value* x = c.in(Unary::kInput);
+  x = c.as(x, c.computed({x}, Unary::kOutput));
+  c.out(Unary::kOutput, c.add("clamp", {x}, {{"min", low}, {"max", high}}));
 }
 
 // The bounds are in a table of the node, not in that of its kind.
 void Clamp(NodeCall& c) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const auto bounds = c.node.maybe(2, "min_max", "MPSMinMax");
+  const auto bounds = c.node.maybe(field::MpsNode::kMinMax, "MPSMinMax");
   if (!bounds) return limit(c, -kInfinity, kInfinity);
-  limit(c, double{bounds->scalar<float>(0, "min_value")},
-        double{bounds->scalar<float>(1, "max_value")});
+  limit(c, double{bounds->scalar<float>(field::MpsMinMax::kMin)},
+        double{bounds->scalar<float>(field::MpsMinMax::kMax)});
 }
 
-void HardTanh(NodeCall& c) { limit(c, c.f(2, "min_value"), c.f(3, "max_value")); }
+void HardTanh(NodeCall& c) { limit(c, c.f(field::HardTanh::kMin), c.f(field::HardTanh::kMax)); }
 
 // Its table has room for a second input that it does not have.
-void ReLU(NodeCall& c) { binary_result(c, c.add("relu", {c.in(kInput1, "input1_id")})); }
+void ReLU(NodeCall& c) { binary_result(c, c.add("relu", {c.in(Binary::kInput1)})); }
 
 void GELU(NodeCall& c) {
-  std::string approximate = c.s(2, "approximate");
+  std::string approximate = c.s(field::Gelu::kApproximate);
   if (approximate.empty()) approximate = "none";
   c.check(approximate == "none" || approximate == "tanh", "approximate '{}' is not none or tanh",
           approximate);
-  c.out(kOutput, "output_id",
-        c.add("gelu", {c.in(kInput, "input1_id")}, {{"approximate", approximate}}));
+  c.out(Unary::kOutput, c.add("gelu", {c.in(Unary::kInput)}, {{"approximate", approximate}}));
 }
 
 void LeakyReLU(NodeCall& c) {
-  c.out(kOutput, "output_id",
-        c.add("leaky_relu", {c.in(kInput, "input1_id")}, {{"alpha", c.f(2, "negative_slope")}}));
+  c.out(Unary::kOutput,
+        c.add("leaky_relu", {c.in(Unary::kInput)}, {{"alpha", c.f(field::LeakyRelu::kSlope)}}));
 }
 
 const NodeConverters kMpsMath{

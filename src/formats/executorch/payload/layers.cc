@@ -10,33 +10,17 @@ namespace {
 
 // MPSConv. A convolution over one axis has the strides and so on of a 1 x n window.
 void Conv2D(NodeCall& c) {
-  enum {
-    kX,
-    kWeights,
-    kBias,
-    kY,
-    kStrideX,
-    kStrideY,
-    kDilationX,
-    kDilationY,
-    kGroups,
-    kLeft,
-    kRight,
-    kTop,
-    kBottom
-  };
-  Value *x = c.in(kX, "input1_id"), *w = c.in(kWeights, "input2_id"),
-        *bias = c.opt(kBias, "input3_id");
+  using F = field::Conv;
+  Value *x = c.in(F::kInput1), *w = c.in(F::kInput2), *bias = c.opt(F::kInput3);
   const DType type = c.promoted({x, w});
   const int64_t axes = c.rank(w) - 2;
   if (axes != 1 && axes != 2) c.unsupported("weights of rank {} are not supported", axes + 2);
   const bool batched = c.rank(x) == axes + 2;
   c.check(batched || c.rank(x) == axes + 1, "the weights have rank {}, but the input has rank {}",
           axes + 2, c.rank(x));
-  Ints strides = {c.i(kStrideY, "stride_y"), c.i(kStrideX, "stride_x")};
-  Ints dilations = {c.i(kDilationY, "dilation_y"), c.i(kDilationX, "dilation_x")};
-  Ints pads = {c.i(kTop, "padding_top"), c.i(kLeft, "padding_left"), c.i(kBottom, "padding_bottom"),
-               c.i(kRight, "padding_right")};
+  Ints strides = {c.i(F::kStrideY), c.i(F::kStrideX)};
+  Ints dilations = {c.i(F::kDilationY), c.i(F::kDilationX)};
+  Ints pads = {c.i(F::kTop), c.i(F::kLeft), c.i(F::kBottom), c.i(F::kRight)};
   if (axes == 1) {
     strides.erase(strides.begin());
     dilations.erase(dilations.begin());
@@ -47,35 +31,33 @@ void Conv2D(NodeCall& c) {
                    {{"strides", strides},
                     {"dilations", dilations},
                     {"pads", pads},
-                    {"groups", c.i(kGroups, "groups")}});
+                    {"groups", c.i(F::kGroups)}});
   if (!batched) y = c.add("squeeze", {y}, {{"axes", Ints{0}}});
-  c.out(kY, "output_id", y);
+  c.out(F::kOutput, y);
 }
 
 // The second and third output are statistics of a training that does not take place: empty.
 void BatchNorm(NodeCall& c) {
-  enum { kX, kMean, kVariance, kWeight, kBias, kMomentum, kEpsilon, kOutput2, kOutput1, kOutput3 };
-  Value *x = c.in(kX, "input_id"), *weight = c.opt(kWeight, "weight_id"),
-        *bias = c.opt(kBias, "bias_id"), *mean = c.in(kMean, "mean_id"),
-        *variance = c.in(kVariance, "var_id");
+  using F = field::BatchNorm;
+  Value *x = c.in(F::kInput), *weight = c.opt(F::kWeight), *bias = c.opt(F::kBias),
+        *mean = c.in(F::kMean), *variance = c.in(F::kVariance);
   const DType type = x->dtype();
-  c.out(kOutput1, "output1_id",
+  c.out(F::kOutput1,
         c.add("batch_norm",
               {x, c.as(mean, type), c.as(variance, type), weight ? c.as(weight, type) : nullptr,
                bias ? c.as(bias, type) : nullptr},
-              {{"axis", 1}, {"epsilon", c.f(kEpsilon, "epsilon")}}));
-  for (auto [field, name] : {std::pair(kOutput2, "output2_id"), std::pair(kOutput3, "output3_id")})
-    if (c.i(field, name) != -1 && c.declared_dims(field, name) == Ints{0})
-      c.out_later(field, name, [&graph = c.graph, type] {
+              {{"axis", 1}, {"epsilon", c.f(F::kEpsilon)}}));
+  for (const FlatField field : {F::kOutput2, F::kOutput3})
+    if (c.i(field) != -1 && c.declared_dims(field) == Ints{0})
+      c.out_later(field, [&graph = c.graph, type] {
         return graph.constant(Constant::copy(type, {0}, {}));
       });
 }
 
 void LayerNorm(NodeCall& c) {
-  enum { kX, kShape, kWeight, kBias, kEpsilon, kOutput2, kOutput1, kOutput3 };
-  Value *x = c.in(kX, "input1_id"), *weight = c.opt(kWeight, "weight_id"),
-        *bias = c.opt(kBias, "bias_id");
-  const Ints shape = c.ints(kShape, "normalized_shape");
+  using F = field::LayerNorm;
+  Value *x = c.in(F::kInput), *weight = c.opt(F::kWeight), *bias = c.opt(F::kBias);
+  const Ints shape = c.ints(F::kShape);
   const int64_t rank = c.rank(x), first = rank - static_cast<int64_t>(shape.size());
   c.check(!shape.empty() && first >= 0, "normalized_shape has {} entries for an input of rank {}",
           shape.size(), rank);
@@ -87,15 +69,15 @@ void LayerNorm(NodeCall& c) {
   const DType type = x->dtype();
   const Values inputs = {x, weight ? c.as(weight, type) : nullptr,
                          bias ? c.as(bias, type) : nullptr};
-  const NamedAttrs attrs = {{"axis", first}, {"epsilon", c.f(kEpsilon, "eps")}};
-  c.out(kOutput1, "output1_id", c.add("layer_norm", inputs, attrs));
+  const NamedAttrs attrs = {{"axis", first}, {"epsilon", c.f(F::kEpsilon)}};
+  c.out(F::kOutput1, c.add("layer_norm", inputs, attrs));
   const auto statistic = [builder = NodeBuilder(c), inputs, attrs](size_t output) {
     return [builder, inputs, attrs, output]() mutable {
       return builder.add_all("layer_norm", inputs, attrs, 3)[output];
     };
   };
-  c.out_later(kOutput2, "output2_id", statistic(1));
-  c.out_later(kOutput3, "output3_id", statistic(2));
+  c.out_later(F::kOutput2, statistic(1));
+  c.out_later(F::kOutput3, statistic(2));
 }
 
 // What a view has laid together: x is [N, last axes…] and was [leading axes…, last axes…].
@@ -130,43 +112,43 @@ Value* matrix_product(NodeCall& c, Value* a, Value* b, Value* bias, const NamedA
 }
 
 void MatMul(NodeCall& c) {
-  Value *a = c.in(0, "input1_id"), *b = c.in(1, "input2_id");
+  using F = field::Binary;
+  Value *a = c.in(F::kInput1), *b = c.in(F::kInput2);
   const DType type = c.promoted({a, b});
-  c.out(2, "output_id", matrix_product(c, c.as(a, type), c.as(b, type), nullptr, {}));
+  c.out(F::kOutput, matrix_product(c, c.as(a, type), c.as(b, type), nullptr, {}));
 }
 
 // beta * bias + alpha * a @ b
 void Addmm(NodeCall& c) {
-  enum { kBias, kA, kB, kY, kBeta, kAlpha };
-  Value *bias = c.in(kBias, "input1_id"), *a = c.in(kA, "input2_id"), *b = c.in(kB, "input3_id");
+  using F = field::Addmm;
+  Value *bias = c.in(F::kInput1), *a = c.in(F::kInput2), *b = c.in(F::kInput3);
   const DType type = c.promoted({bias, a, b});
-  const double alpha = c.f(kAlpha, "alpha"), beta = c.f(kBeta, "beta");
+  const double alpha = c.f(F::kAlpha), beta = c.f(F::kBeta);
   bias = beta == 0 ? nullptr : c.as(bias, type);
   if (bias && beta != 1) bias = c.add("mul", {bias, c.as(c.graph.scalar(DType::kF64, beta), type)});
-  c.out(kY, "output_id", matrix_product(c, c.as(a, type), c.as(b, type), bias, {{"alpha", alpha}}));
+  c.out(F::kOutput, matrix_product(c, c.as(a, type), c.as(b, type), bias, {{"alpha", alpha}}));
 }
 
 // A scalar counts as a vector of one.
 void softmax_along(NodeCall& c, const char* op) {
-  enum { kX, kY, kDim, kHalfToFloat };
-  Value* x = c.as_float(c.in(kX, "input1_id"), kY, "output_id");
-  if (c.b(kHalfToFloat, "half_to_float") && is_half(x->dtype())) x = c.cast(x, DType::kF32);
+  using F = field::Softmax;
+  Value* x = c.as_float(c.in(F::kInput), F::kOutput);
+  if (c.b(F::kHalfToFloat) && is_half(x->dtype())) x = c.cast(x, DType::kF32);
   if (c.rank(x) == 0) x = c.reshaped(x, {1});
-  c.out(kY, "output_id", c.add(op, {x}, {{"axis", c.normalize(c.i(kDim, "dim"), c.rank(x))}}));
+  c.out(F::kOutput, c.add(op, {x}, {{"axis", c.normalize(c.i(F::kDim), c.rank(x))}}));
 }
 
 void Softmax(NodeCall& c) { softmax_along(c, "softmax"); }
 void LogSoftmax(NodeCall& c) { softmax_along(c, "log_softmax"); }
 
 void Mean(NodeCall& c) {
-  enum { kX, kY, kNumDims, kDims, kKeepDims };
-  Value* x = c.as_float(c.in(kX, "input1_id"), kY, "output_id");
-  Ints axes = c.counted(kNumDims, kDims, "dims");
+  using F = field::Mean;
+  Value* x = c.as_float(c.in(F::kInput), F::kOutput);
+  Ints axes = c.counted(F::kNumDims, F::kDims);
   const int64_t rank = c.rank(x);
-  if (rank == 0) return c.out(kY, "output_id", x);
+  if (rank == 0) return c.out(F::kOutput, x);
   for (int64_t& axis : axes) axis = c.normalize(axis, rank);
-  c.out(kY, "output_id",
-        c.add("reduce_mean", {x}, {{"axes", axes}, {"keep_dims", c.b(kKeepDims, "keep_dims")}}));
+  c.out(F::kOutput, c.add("reduce_mean", {x}, {{"axes", axes}, {"keep_dims", c.b(F::kKeepDims)}}));
 }
 
 const NodeConverters kMpsNn{

@@ -6,24 +6,7 @@ namespace anymps::executorch {
 
 namespace {
 
-enum PoolField {
-  kX,
-  kKernelHeight,
-  kKernelWidth,
-  kStrideHeight,
-  kStrideWidth,
-  kLeft,
-  kRight,
-  kTop,
-  kBottom,
-  kDilationHeight,
-  kDilationWidth,
-  kCeilMode,
-  kCountIncludePad,
-  kDivisorOverride,
-  kOutput1,
-  kOutput2
-};
+using PoolField = field::Pool;
 
 struct NodeWindow {
   Value* x;  // of rank 4
@@ -33,16 +16,15 @@ struct NodeWindow {
   NamedAttrs attrs;
 
   explicit NodeWindow(NodeCall& c) {
-    x = c.in(kX, "input1_id");
+    x = c.in(PoolField::kInput);
     batched = c.rank(x) == 4;
     c.check(batched || c.rank(x) == 3, "the input must have rank 3 or 4, it has {}", c.rank(x));
     if (!batched) x = c.add("unsqueeze", {x}, {{"axes", Ints{0}}});
-    kernel = {c.i(kKernelHeight, "kernel_height"), c.i(kKernelWidth, "kernel_width")};
-    strides = {c.i(kStrideHeight, "stride_height"), c.i(kStrideWidth, "stride_width")};
-    pads = {c.i(kTop, "padding_top"), c.i(kLeft, "padding_left"), c.i(kBottom, "padding_bottom"),
-            c.i(kRight, "padding_right")};
-    dilations = {c.i(kDilationHeight, "dilation_height"), c.i(kDilationWidth, "dilation_width")};
-    ceil_mode = c.b(kCeilMode, "ceil_mode");
+    kernel = {c.i(PoolField::kKernelHeight), c.i(PoolField::kKernelWidth)};
+    strides = {c.i(PoolField::kStrideHeight), c.i(PoolField::kStrideWidth)};
+    pads = {c.i(PoolField::kTop), c.i(PoolField::kLeft), c.i(PoolField::kBottom), c.i(PoolField::kRight)};
+    dilations = {c.i(PoolField::kDilationHeight), c.i(PoolField::kDilationWidth)};
+    ceil_mode = c.b(PoolField::kCeilMode);
     // The exporter makes room for the last windows by a multiple of the padding. PyTorch has the
     // same padding at both ends, and lets windows stick out.
     for (size_t i = 0; ceil_mode && i < 2; ++i)
@@ -59,9 +41,9 @@ struct NodeWindow {
 void MaxPool2DWithIndices(NodeCall& c) {
   NodeWindow window(c);
   window.attrs.emplace_back("dilations", window.dilations);
-  c.out(kOutput1, "output1_id", window.unbatched(c, c.add("max_pool", {window.x}, window.attrs)));
+  c.out(PoolField::kOutput1, window.unbatched(c, c.add("max_pool", {window.x}, window.attrs)));
   window.attrs.emplace_back("indices", "global_2d");
-  c.out_later(kOutput2, "output2_id", [builder = NodeBuilder(c), window]() mutable {
+  c.out_later(PoolField::kOutput2, [builder = NodeBuilder(c), window]() mutable {
     return window.unbatched(builder, builder.add_all("max_pool", {window.x}, window.attrs, 2)[1]);
   });
 }
@@ -89,8 +71,8 @@ Value* window_sums(NodeCall& c, const NodeWindow& window) {
 
 void AvgPool2D(NodeCall& c) {
   NodeWindow window(c);
-  window.attrs.emplace_back("count_include_pad", c.b(kCountIncludePad, "count_include_pad"));
-  const int64_t divisor = c.i(kDivisorOverride, "divisor_override");
+  window.attrs.emplace_back("count_include_pad", c.b(PoolField::kCountIncludePad));
+  const int64_t divisor = c.i(PoolField::kDivisorOverride);
   Value* y;
   if (divisor == 0) {
     y = c.add("avg_pool", {window.x}, window.attrs);
@@ -98,7 +80,7 @@ void AvgPool2D(NodeCall& c) {
     Value* sums = window_sums(c, window);
     y = c.add("div", {sums, c.scalar_like(sums, static_cast<double>(divisor))});
   }
-  c.out(kOutput1, "output1_id", window.unbatched(c, y));
+  c.out(PoolField::kOutput1, window.unbatched(c, y));
 }
 
 const NodeConverters kMpsPool{

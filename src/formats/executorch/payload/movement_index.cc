@@ -8,49 +8,47 @@ namespace anymps::executorch {
 namespace {
 
 void IndexTensor(NodeCall& c) {
-  enum { kX, kIndices, kY };
-  c.out(kY, "output_id", take_at(c, c.in(kX, "input1_id"), c.ins(kIndices, "indices_id")));
+  using F = field::IndexTensor;
+  c.out(F::kOutput, take_at(c, c.in(F::kInput), c.ins(F::kIndices)));
 }
 
 // values_shape is left alone: it says how another runtime broadcasts.
 void IndexPut(NodeCall& c) {
-  enum { kX, kIndices, kValuesShape, kValues, kY };
-  c.out(kY, "output_id",
-        put_at(c, c.in(kX, "input1_id"), c.ins(kIndices, "indices_id"), c.in(kValues, "values_id"),
-               false));
+  using F = field::IndexPut;
+  c.out(F::kOutput, put_at(c, c.in(F::kInput), c.ins(F::kIndices), c.in(F::kValues), false));
 }
 
 void IndexSelect(NodeCall& c) {
-  enum { kX, kY, kDim, kIndex };
-  Value *x = c.in(kX, "input1_id"), *index = c.as_index(c.in(kIndex, "index_id"));
-  if (c.rank(x) == 0) return c.out(kY, "output_id", x);
+  using F = field::IndexSelect;
+  Value *x = c.in(F::kInput), *index = c.as_index(c.in(F::kIndex));
+  if (c.rank(x) == 0) return c.out(F::kOutput, x);
   c.check(c.rank(index) <= 1, "the index has rank {}", c.rank(index));
   if (c.rank(index) == 0) index = c.reshaped(index, {1});
-  const int64_t axis = c.normalize(c.i(kDim, "dim"), c.rank(x));
-  c.out(kY, "output_id", c.add("gather", {x, index}, {{"axis", axis}}));
+  const int64_t axis = c.normalize(c.i(F::kDim), c.rank(x));
+  c.out(F::kOutput, c.add("gather", {x, index}, {{"axis", axis}}));
 }
 
 // The row of padding_idx is one like the others: only training treats it differently.
 void Embedding(NodeCall& c) {
-  enum { kWeights, kIndices, kY };
-  Value *weights = c.in(kWeights, "input1_id"), *indices = c.in(kIndices, "input2_id");
+  using F = field::Binary;
+  Value *weights = c.in(F::kInput1), *indices = c.in(F::kInput2);
   c.check(c.rank(weights) == 2, "the weights have rank {}, must have 2", c.rank(weights));
-  c.out(kY, "output_id", c.add("gather", {weights, c.as_index(indices)}, {{"axis", 0}}));
+  c.out(F::kOutput, c.add("gather", {weights, c.as_index(indices)}, {{"axis", 0}}));
 }
 
 // src may be larger than the index: what lies outside is not read.
 void Scatter(NodeCall& c) {
-  enum { kX, kY, kDim, kIndex, kSource };
-  Value *x = c.in(kX, "input1_id"), *index = c.as_index(c.in(kIndex, "idx_id"));
-  Value* source = c.as(c.in(kSource, "src_id"), x->dtype());
-  const int64_t rank = c.rank(x), axis = c.normalize(c.l(kDim, "dim"), rank);
+  using F = field::Scatter;
+  Value *x = c.in(F::kInput), *index = c.as_index(c.in(F::kIndex));
+  Value* source = c.as(c.in(F::kSource), x->dtype());
+  const int64_t rank = c.rank(x), axis = c.normalize(c.l(F::kDim), rank);
   c.check(c.rank(index) == rank && c.rank(source) == rank,
           "the ranks of input, index and source are {}, {} and {}, must be equal", rank,
           c.rank(index), c.rank(source));
   if (source->shape() != index->shape())
     source = c.add("slice", {source, c.graph.ints(Ints(static_cast<size_t>(rank), 0)),
                              c.add("shape", {index})});
-  c.out(kY, "output_id", c.add("scatter_along_axis", {source, index, x}, {{"axis", axis}}));
+  c.out(F::kOutput, c.add("scatter_along_axis", {source, index, x}, {{"axis", axis}}));
 }
 
 const NodeConverters kMpsIndex{

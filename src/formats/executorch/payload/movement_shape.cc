@@ -10,26 +10,26 @@ namespace anymps::executorch {
 
 namespace {
 
-Value* unary_input(NodeCall& c) { return c.in(kInput, "input1_id"); }
-void unary_result(NodeCall& c, Value* y) { c.out(kOutput, "output_id", y); }
+Value* unary_input(NodeCall& c) { return c.in(field::Unary::kInput); }
+void unary_result(NodeCall& c, Value* y) { c.out(field::Unary::kOutput, y); }
 
 void Permute(NodeCall& c) {
   Value* x = unary_input(c);
-  Ints perm = c.counted(2, 3, "perm");
+  Ints perm = c.counted(field::Permute::kNumDims, field::Permute::kPerm);
   for (int64_t& axis : perm) axis = c.normalize(axis, c.rank(x));
   // An empty list would mean: reversed.
   unary_result(c, perm.empty() ? x : c.add("transpose", {x}, {{"perm", perm}}));
 }
 
 void View(NodeCall& c) {
-  const Ints shape = c.counted(2, 3, "shape");
+  const Ints shape = c.counted(field::View::kNumDims, field::View::kShape);
   for (const int64_t extent : shape)
     c.check(extent >= -1, "shape [{}] has a negative extent", fmt::join(shape, ", "));
   unary_result(c, c.reshaped(unary_input(c), shape));
 }
 
 void Expand(NodeCall& c) {
-  const Ints shape = c.counted(2, 3, "shape");
+  const Ints shape = c.counted(field::View::kNumDims, field::View::kShape);
   Value* x = unary_input(c);
   if (x->type.ranked && x->shape() == Dims(shape.begin(), shape.end())) return unary_result(c, x);
   unary_result(c, c.add("expand", {x}, {{"shape", shape}}));
@@ -37,27 +37,26 @@ void Expand(NodeCall& c) {
 
 // PyTorch passes over inputs of shape [0], whatever the rank of the others.
 void Cat(NodeCall& c) {
-  enum { kInputs, kY, kDim };
-  Values inputs = c.ins(kInputs, "input_ids");
+  using F = field::Cat;
+  Values inputs = c.ins(F::kInputs);
   for (const Value* x : inputs) c.check(x != nullptr, "an input is missing");
   const auto is_nothing = [](const Value* x) {
     return x->type.ranked && x->shape().size() == 1 && x->shape()[0].is(0);
   };
   const bool all = std::all_of(inputs.begin(), inputs.end(), is_nothing);
-  const DType type = inputs.empty() ? DType::kF32 : c.computed(inputs, kY, "output_id");
+  const DType type = inputs.empty() ? DType::kF32 : c.computed(inputs, F::kOutput);
   if (!all) inputs.erase(std::remove_if(inputs.begin(), inputs.end(), is_nothing), inputs.end());
   c.check(!inputs.empty(), "it has no inputs");
-  const int64_t axis = c.normalize(c.i(kDim, "dim"), c.rank(inputs[0]));
+  const int64_t axis = c.normalize(c.i(F::kDim), c.rank(inputs[0]));
   for (Value*& x : inputs) x = c.as(x, type);
-  c.out(kY, "output_id",
-        inputs.size() == 1 ? inputs[0] : c.add("concat", inputs, {{"axis", axis}}));
+  c.out(F::kOutput, inputs.size() == 1 ? inputs[0] : c.add("concat", inputs, {{"axis", axis}}));
 }
 
 // Axes of another extent than 1 stay.
 void Squeeze(NodeCall& c) {
   Value* x = unary_input(c);
   Ints axes;
-  for (const int64_t dim : c.ints(2, "dims")) {
+  for (const int64_t dim : c.ints(field::Squeeze::kDims)) {
     const int64_t axis = c.normalize(dim, std::max<int64_t>(c.rank(x), 1));
     if (c.rank(x) == 0) continue;
     const Dim& extent = x->shape()[static_cast<size_t>(axis)];
@@ -68,13 +67,14 @@ void Squeeze(NodeCall& c) {
 
 void Unsqueeze(NodeCall& c) {
   Value* x = unary_input(c);
-  unary_result(
-      c, c.add("unsqueeze", {x}, {{"axes", Ints{c.normalize(c.i(2, "dim"), c.rank(x) + 1)}}}));
+  unary_result(c, c.add("unsqueeze", {x},
+                        {{"axes", Ints{c.normalize(c.i(field::Unsqueeze::kDim), c.rank(x) + 1)}}}));
 }
 
 void Select(NodeCall& c) {
+  using F = field::Select;
   Value* x = unary_input(c);
-  const int64_t axis = c.normalize(c.i(2, "dim"), c.rank(x)), index = c.i(3, "index");
+  const int64_t axis = c.normalize(c.i(F::kDim), c.rank(x)), index = c.i(F::kIndex);
   const Dim& extent = x->shape()[static_cast<size_t>(axis)];
   if (extent.known())
     c.check(index >= -extent.value() && index < extent.value(),
@@ -86,13 +86,13 @@ void Select(NodeCall& c) {
 }
 
 void Slice(NodeCall& c) {
-  enum { kDim = 2, kStart, kEnd, kStep };
+  using F = field::Slice;
   Value* x = unary_input(c);
-  const int64_t axis = c.normalize(c.l(kDim, "dim"), c.rank(x)), step = c.l(kStep, "step");
+  const int64_t axis = c.normalize(c.l(F::kDim), c.rank(x)), step = c.l(F::kStep);
   c.check(step > 0, "step is {}, must be positive", step);
   unary_result(c, c.add("slice", {x},
-                        {{"starts", Ints{c.l(kStart, "start")}},
-                         {"ends", Ints{c.l(kEnd, "end")}},
+                        {{"starts", Ints{c.l(F::kStart)}},
+                         {"ends", Ints{c.l(F::kEnd)}},
                          {"axes", Ints{axis}},
                          {"steps", Ints{step}}}));
 }
@@ -100,7 +100,7 @@ void Slice(NodeCall& c) {
 // All axes before the last three are one batch.
 void PixelShuffle(NodeCall& c) {
   Value* x = unary_input(c);
-  const int64_t rank = c.rank(x), factor = c.i(2, "upscale_factor");
+  const int64_t rank = c.rank(x), factor = c.i(field::PixelShuffle::kFactor);
   c.check(rank >= 3, "the input must have rank 3 at least, it has {}", rank);
   c.check(factor > 0 && factor < (1 << 15), "upscale_factor is {}", factor);
   const NamedAttrs attrs = {{"block", factor}, {"mode", "CRD"}};
@@ -117,20 +117,19 @@ void PixelShuffle(NodeCall& c) {
 }
 
 void SplitWithSizes(NodeCall& c) {
-  enum { kX, kOutputs, kSizes, kDim };
-  Value* x = c.in(kX, "input1_id");
-  const Ints sizes = c.ints(kSizes, "split_sizes");
+  using F = field::Split;
+  Value* x = c.in(F::kInput);
+  const Ints sizes = c.ints(F::kSizes);
   c.check(!sizes.empty(), "split_sizes is empty");
-  const int64_t axis = c.normalize(c.i(kDim, "dim"), c.rank(x));
-  c.outs(kOutputs, "output_ids",
-         c.add_all("split", {x}, {{"axis", axis}, {"sizes", sizes}}, sizes.size()));
+  const int64_t axis = c.normalize(c.i(F::kDim), c.rank(x));
+  c.outs(F::kOutputs, c.add_all("split", {x}, {{"axis", axis}, {"sizes", sizes}}, sizes.size()));
 }
 
 // Pads are in PyTorch's order: the last axis first, its begin and its end.
 void ConstantPadND(NodeCall& c) {
-  enum { kPad = 2, kValue };
+  using F = field::ConstantPad;
   Value* x = unary_input(c);
-  const Ints pad = c.ints(kPad, "pad");
+  const Ints pad = c.ints(F::kPad);
   const auto rank = static_cast<size_t>(c.rank(x));
   c.check(pad.size() % 2 == 0 && pad.size() <= 2 * rank,
           "pad has {} entries for an input of rank {}", pad.size(), rank);
@@ -139,7 +138,7 @@ void ConstantPadND(NodeCall& c) {
     pads[rank - 1 - i] = pad[2 * i];
     pads[2 * rank - 1 - i] = pad[2 * i + 1];
   }
-  unary_result(c, c.add("pad", {x}, {{"pads", pads}, {"value", c.f(kValue, "value")}}));
+  unary_result(c, c.add("pad", {x}, {{"pads", pads}, {"value", c.f(F::kValue)}}));
 }
 
 const NodeConverters kMpsShape{

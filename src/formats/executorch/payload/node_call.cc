@@ -22,41 +22,33 @@ bool fits_half(double number) { return !std::isfinite(number) || std::abs(number
 
 }  // namespace
 
-Value* NodeCall::in(int field, const char* name) {
-  return values_.get(values_.id(fields, i(field, name), name), fields, name);
-}
+Value* NodeCall::in(FlatField field) { return values_.get(id(field), fields, field); }
 
-Value* NodeCall::opt(int field, const char* name) {
-  return i(field, name) == -1 ? nullptr : in(field, name);
-}
+Value* NodeCall::opt(FlatField field) { return i(field) == -1 ? nullptr : in(field); }
 
-Values NodeCall::ins(int field, const char* name) {
+Values NodeCall::ins(FlatField field) {
   Values result;
-  for (const int64_t id : ints(field, name))
-    result.push_back(id == -1 ? nullptr : values_.get(values_.id(fields, id, name), fields, name));
+  for (const int64_t id : ints(field))
+    result.push_back(id == -1 ? nullptr
+                              : values_.get(values_.id(fields, id, field), fields, field));
   return result;
 }
 
-Ints NodeCall::ints(int field, const char* name) const {
-  const auto numbers = fields.numbers<int32_t>(field, name);
+Ints NodeCall::ints(FlatField field) const {
+  const auto numbers = fields.numbers<int32_t>(field);
   return {numbers.begin(), numbers.end()};
 }
 
-Ints NodeCall::counted(int count_field, int field, const char* name) const {
-  Ints result = ints(field, name);
-  const int64_t count = i(count_field, "num_dims");
-  if (count != static_cast<int64_t>(result.size()))
-    fields.fail("num_dims", "it is {}, but {} has {} entries", count, name, result.size());
+Ints NodeCall::counted(FlatField count, FlatField field) const {
+  Ints result = ints(field);
+  if (i(count) != static_cast<int64_t>(result.size()))
+    fields.fail(count, "it is {}, but {} has {} entries", i(count), field.name, result.size());
   return result;
 }
 
-DType NodeCall::declared_type(int field, const char* name) const {
-  return values_.dtype(output_id(i(field, name), name));
-}
+DType NodeCall::declared_type(FlatField field) const { return values_.dtype(id(field)); }
 
-const Ints& NodeCall::declared_dims(int field, const char* name) const {
-  return values_.dims(output_id(i(field, name), name));
-}
+const Ints& NodeCall::declared_dims(FlatField field) const { return values_.dims(id(field)); }
 
 std::optional<double> NodeCall::number_of(const Value* value) {
   if (value->producer && value->producer->is("fill")) return scalar_of(value->producer->input(1));
@@ -85,15 +77,15 @@ DType NodeCall::promoted(const Values& values) const {
   return *tensors;
 }
 
-DType NodeCall::computed(const Values& values, int field, const char* name) const {
-  const DType declared = declared_type(field, name), type = promoted(values);
+DType NodeCall::computed(const Values& values, FlatField field) const {
+  const DType declared = declared_type(field), type = promoted(values);
   if (category(declared) <= kInts) return declared;
   return category(type) < category(declared) ? declared : type;
 }
 
-DType NodeCall::computed_float(Value* x, int field, const char* name) const {
+DType NodeCall::computed_float(Value* x, FlatField field) const {
   if (category(x->dtype()) >= kFloats) return x->dtype();
-  const DType declared = declared_type(field, name);
+  const DType declared = declared_type(field);
   return is_float(declared) ? declared : DType::kF32;
 }
 
@@ -141,39 +133,39 @@ Value* NodeCall::fitted(Value* value, size_t id) {
   return reshaped(value, Ints(dims.size(), 1));
 }
 
-void NodeCall::out(int field, const char* name, Value* value) {
-  const size_t id = output_id(i(field, name), name);
+void NodeCall::out(FlatField field, Value* value) {
+  const size_t id = this->id(field);
   const DType declared = values_.dtype(id);
   if (category(declared) <= kInts || category(value->dtype()) < category(declared))
     value = as(value, declared);
   values_.set(id, fitted(value, id));
 }
 
-void NodeCall::outs(int field, const char* name, const Values& values) {
-  const Ints ids = ints(field, name);
-  check(ids.size() == values.size(), "{} has {} entries, must have {}", name, ids.size(),
+void NodeCall::outs(FlatField field, const Values& values) {
+  const Ints ids = ints(field);
+  check(ids.size() == values.size(), "{} has {} entries, must have {}", field.name, ids.size(),
         values.size());
   for (size_t k = 0; k < ids.size(); ++k) {
-    const size_t id = output_id(ids[k], name);
+    const size_t id = values_.id(fields, ids[k], field);
     values_.set(id, fitted(values[k], id));
   }
 }
 
-void NodeCall::out_later(int field, const char* name, std::function<Value*()> make) {
-  if (i(field, name) != -1) values_.set_later(output_id(i(field, name), name), std::move(make));
+void NodeCall::out_later(FlatField field, std::function<Value*()> make) {
+  if (i(field) != -1) values_.set_later(id(field), std::move(make));
 }
 
-void NodeCall::out_converted(int field, const char* name, Value* value) {
-  const size_t id = output_id(i(field, name), name);
+void NodeCall::out_converted(FlatField field, Value* value) {
+  const size_t id = this->id(field);
   values_.set(id, fitted(value, id), true);
 }
 
 void convert_node(const NodeConverter& converter, NodeCall& c) {
   if (converter.convert) return converter.convert(c);
-  Value* x = c.in(kInput, "input1_id");
-  if (!contains(converter.same_as->inputs[0].dtypes, x->dtype()))
-    x = c.as_float(x, kOutput, "output_id");
-  c.out(kOutput, "output_id", c.add(converter.same_as->name, {x}));
+  using F = field::Unary;
+  Value* x = c.in(F::kInput);
+  if (!contains(converter.same_as->inputs[0].dtypes, x->dtype())) x = c.as_float(x, F::kOutput);
+  c.out(F::kOutput, c.add(converter.same_as->name, {x}));
 }
 
 }  // namespace anymps::executorch

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One node of a payload while it is converted: the values that its fields name, its attributes,
-// and the graph to add to. Fields are given by their number in the schema and their name.
+// and the graph to add to. Fields are those of schema/payload_fields.h.
 //
 // Numbers follow PyTorch, since the exported module's own results are the truth. Types are those
 // that flow at run time: in half precision the exporter casts the inputs in place and declares
@@ -15,12 +15,10 @@
 
 #include "formats/executorch/payload/payload_values.h"
 #include "formats/executorch/program/flat.h"
+#include "formats/executorch/schema/payload_fields.h"
 #include "formats/node_builder.h"
 
 namespace anymps::executorch {
-
-// Fields of _MPSNode1x1 and of tables that start like it.
-enum UnaryField { kInput, kOutput };
 
 class NodeCall : public NodeBuilder {
  public:
@@ -31,43 +29,37 @@ class NodeCall : public NodeBuilder {
   const FlatTable& node;    // MPSNode
   const FlatTable& fields;  // the table of its kind
 
-  Value* in(int field, const char* name);
-  Value* opt(int field, const char* name);  // null: -1
-  Values ins(int field, const char* name);  // a list; null entries: -1
+  Value* in(FlatField field);
+  Value* opt(FlatField field);  // null: -1
+  Values ins(FlatField field);  // a list; null entries: -1
 
   // What the node gives. It gets the declared shape where a Python number has made a [1] of a
   // scalar, and the declared kind of type.
-  void out(int field, const char* name, Value* value);
-  void outs(int field, const char* name, const Values& values);  // a list
-  void out_later(int field, const char* name, std::function<Value*()> make);
-  void out_converted(int field, const char* name, Value* value);  // of a cast
+  void out(FlatField field, Value* value);
+  void outs(FlatField field, const Values& values);  // a list
+  void out_later(FlatField field, std::function<Value*()> make);
+  void out_converted(FlatField field, Value* value);  // of a cast
 
-  int64_t i(int field, const char* name) const { return fields.scalar<int32_t>(field, name); }
-  int64_t l(int field, const char* name) const { return fields.scalar<int64_t>(field, name); }
-  double f(int field, const char* name) const { return double{fields.scalar<float>(field, name)}; }
-  bool b(int field, const char* name) const { return fields.scalar<uint8_t>(field, name) != 0; }
-  std::string s(int field, const char* name) const {
-    return std::string(fields.string(field, name));
-  }
-  DType dtype(int field, const char* name) const {
-    return to_dtype_of_mps(fields.scalar<int16_t>(field, name), fields, name);
-  }
-  Ints ints(int field, const char* name) const;
+  int64_t i(FlatField field) const { return fields.scalar<int32_t>(field); }
+  int64_t l(FlatField field) const { return fields.scalar<int64_t>(field); }
+  double f(FlatField field) const { return double{fields.scalar<float>(field)}; }
+  bool b(FlatField field) const { return fields.scalar<uint8_t>(field) != 0; }
+  std::string s(FlatField field) const { return std::string(fields.string(field)); }
+  DType dtype(FlatField field) const { return to_dtype_of_mps(fields, field); }
+  Ints ints(FlatField field) const;
   // A list whose length another field repeats.
-  Ints counted(int count_field, int field, const char* name) const;
+  Ints counted(FlatField count, FlatField field) const;
 
-  DType declared_type(int field, const char* name) const;
-  const Ints& declared_dims(int field, const char* name) const;
+  DType declared_type(FlatField field) const;
+  const Ints& declared_dims(FlatField field) const;
 
   // The type in which PyTorch computes with these values.
   DType promoted(const Values& values) const;
   // The same, but as the result in this field is declared when that is an integer or a bool, or
   // when it is a float and none of the values is.
-  DType computed(const Values& values, int field, const char* name) const;
+  DType computed(const Values& values, FlatField field) const;
   Value* as(Value* x, DType type);  // a cast; of a single number, another number
-  Value* as_float(Value* x, int field, const char* name) {
-    return as(x, computed_float(x, field, name));
-  }
+  Value* as_float(Value* x, FlatField field) { return as(x, computed_float(x, field)); }
   Value* as_index(Value* x);  // i32 and i64 stay
   // The number that fills all of a value, where that is known.
   static std::optional<double> number_of(const Value* value);
@@ -75,8 +67,8 @@ class NodeCall : public NodeBuilder {
   Value* reshaped(Value* x, const Ints& shape);
 
  private:
-  DType computed_float(Value* x, int field, const char* name) const;
-  size_t output_id(int64_t id, const char* name) const { return values_.id(fields, id, name); }
+  DType computed_float(Value* x, FlatField field) const;
+  size_t id(FlatField field) const { return values_.id(fields, i(field), field); }
   Value* fitted(Value* value, size_t id);
 
   PayloadValues& values_;

@@ -12,9 +12,8 @@ namespace {
 
 constexpr std::string_view kMagic = "MP00";
 constexpr size_t kPayloadHeaderBytes = 24;
-// Fields of MPSGraph and MPSNode, by their number in the schema.
-enum GraphField { kVersion, kNodes, kValues, kInputIds, kOutputIds };
-enum NodeField { kUnionType, kUnion };
+using field::MpsGraph;
+using field::MpsNode;
 
 // "name: MPSAdd[3]: what" for errors of the graph, which do not know of the file.
 std::string located(const FlatBuffer& buffer, const FlatTable& table, const std::string& what) {
@@ -36,7 +35,7 @@ class PayloadImporter {
   Values declared_inputs(const Ints* given) {
     Values inputs;
     size_t at = 0;
-    for (const size_t id : ids(kInputIds, "input_ids")) {
+    for (const size_t id : ids(MpsGraph::kInputs)) {
       const std::string name = fmt::format("input{}", inputs.size());
       Dims shape;
       for (const int64_t declared : values_.dims(id)) {
@@ -56,7 +55,7 @@ class PayloadImporter {
 
   Values run(const Values& inputs) {
     set_inputs(inputs);
-    const auto nodes = root_.tables(kNodes, "mps_nodes", "MPSNode");
+    const auto nodes = root_.tables(MpsGraph::kNodes, "MPSNode");
     for (size_t i = 0; i < nodes.size(); ++i) add(nodes[i], i);
     if (!unsupported_.empty())
       fail(Code::kUnsupported, "{}: {} of {} nodes {} not supported: {}", buffer_.name(),
@@ -77,23 +76,24 @@ class PayloadImporter {
     return buffer_.root("MPSGraph");
   }
 
-  std::vector<size_t> ids(int field, const char* name) const {
+  std::vector<size_t> ids(FlatField field) const {
     std::vector<size_t> result;
-    for (const int32_t id : root_.numbers<int32_t>(field, name))
-      result.push_back(values_.id(root_, id, name));
+    for (const int32_t id : root_.numbers<int32_t>(field))
+      result.push_back(values_.id(root_, id, field));
     return result;
   }
 
   void set_inputs(const Values& inputs) {
-    const auto ids = this->ids(kInputIds, "input_ids");
+    const auto ids = this->ids(MpsGraph::kInputs);
     if (ids.size() != inputs.size())
-      root_.fail("input_ids", "it names {} inputs, but {} are given", ids.size(), inputs.size());
+      root_.fail(MpsGraph::kInputs, "it names {} inputs, but {} are given", ids.size(),
+                 inputs.size());
     values_.exact = true;
     for (size_t i = 0; i < ids.size(); ++i) {
       const Ints& dims = values_.dims(ids[i]);
       const ValueType& type = inputs[i]->type;
       if (type.ranked && type.shape.size() != dims.size())
-        root_.fail("input_ids", "input {} has the shape {}, but is declared [{}]", i,
+        root_.fail(MpsGraph::kInputs, "input {} has the shape {}, but is declared [{}]", i,
                    to_string(type.shape), fmt::join(dims, ", "));
       values_.exact = values_.exact && type.ranked && type.shape == Dims(dims.begin(), dims.end());
       values_.set(ids[i], inputs[i]);
@@ -101,11 +101,11 @@ class PayloadImporter {
   }
 
   void add(const FlatTable& node, size_t index) {
-    const auto number = node.scalar<uint8_t>(kUnionType, "mpsnode_union_type");
+    const auto number = node.scalar<uint8_t>(MpsNode::kKind);
     if (number == 0 || number > node_kinds().size())
-      node.fail("mpsnode_union_type", "there is no node kind {}", number);
+      node.fail(MpsNode::kKind, "there is no node kind {}", number);
     const std::string_view kind = node_kinds()[number - 1u];
-    const FlatTable fields = node.table(kUnion, "mpsnode_union", kind.data());
+    const FlatTable fields = node.table(MpsNode::kFields, kind.data());
     NodeCall call(graph_, values_, node, fields,
                   fmt::format("{}/{}_{}", stem_, label_of(kind), index));
     try {
@@ -125,8 +125,8 @@ class PayloadImporter {
   // float32.)
   Values outputs() {
     Values result;
-    for (const size_t id : ids(kOutputIds, "output_ids")) {
-      Value* value = values_.get(id, root_, "output_ids");
+    for (const size_t id : ids(MpsGraph::kOutputs)) {
+      Value* value = values_.get(id, root_, MpsGraph::kOutputs);
       const DType type = values_.dtype(id);
       if (!values_.is_converted(id) && value->dtype() != DType::kF64)
         value = NodeBuilder(graph_, stem_).cast(value, type);

@@ -4,6 +4,7 @@
 #include "formats/executorch/payload/node_kinds.h"
 #include "formats/executorch/payload/payload.h"
 #include "formats/executorch/program/flat.h"
+#include "formats/executorch/schema/payload_fields.h"
 
 namespace anymps::executorch {
 
@@ -12,14 +13,14 @@ PayloadInfo payload_info(const Source& payload) {
   const FlatBuffer flat(parts.graph, payload.name);
   const FlatTable root = flat.root("MPSGraph");
   PayloadInfo info;
-  for (const FlatTable& node : root.tables(1, "mps_nodes", "MPSNode")) {
-    const auto kind = node.scalar<uint8_t>(0, "mpsnode_union_type");
+  for (const FlatTable& node : root.tables(field::MpsGraph::kNodes, "MPSNode")) {
+    const auto kind = node.scalar<uint8_t>(field::MpsNode::kKind);
     ++info.kinds[kind == 0 || kind > node_kinds().size() ? fmt::format("kind {}", kind)
                                                          : std::string(node_kinds()[kind - 1u])];
   }
-  info.inputs = root.numbers<int32_t>(3, "input_ids").size();
-  info.outputs = root.numbers<int32_t>(4, "output_ids").size();
-  info.constants = root.numbers<int32_t>(5, "constant_ids").size();
+  info.inputs = root.numbers<int32_t>(field::MpsGraph::kInputs).size();
+  info.outputs = root.numbers<int32_t>(field::MpsGraph::kOutputs).size();
+  info.constants = root.numbers<int32_t>(field::MpsGraph::kConstants).size();
   info.constant_bytes = parts.segment.size();
   return info;
 }

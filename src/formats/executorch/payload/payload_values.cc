@@ -5,14 +5,14 @@
 #include <cmath>
 
 #include "formats/constant_bytes.h"
+#include "formats/executorch/schema/payload_fields.h"
 
 namespace anymps::executorch {
 
 namespace {
 
-// Fields of MPSTensor and MPSGraph, by their number in the schema.
-enum TensorField { kDatatype, kNumDims, kDims, kBufferSize, kBuffer, kSegmentOffset };
-constexpr int kGraphValues = 2, kGraphConstants = 5;
+using TensorField = field::MpsTensor;
+
 constexpr size_t kMaxPayloadRank = 64;  // PyTorch's own
 
 template <typename T>
@@ -34,7 +34,8 @@ ConstantPtr python_number(DType dtype, const Shape& shape, std::string_view data
 
 }  // namespace
 
-DType to_dtype_of_mps(int16_t datatype, const FlatTable& table, const char* field) {
+DType to_dtype_of_mps(const FlatTable& table, FlatField field) {
+  const auto datatype = table.scalar<int16_t>(field);
   static constexpr DType kTypes[] = {
       DType::kF16, DType::kF32, DType::kF64, DType::kBF16, DType::kI4,
       DType::kI8,  DType::kI16, DType::kI32, DType::kI64,  DType::kU4,
@@ -51,54 +52,53 @@ DType to_dtype_of_mps(int16_t datatype, const FlatTable& table, const char* fiel
 PayloadValues::PayloadValues(Graph& graph, const FlatTable& root, const Source& payload,
                              std::string_view segment, std::string stem)
     : graph_(graph), payload_(payload), segment_(segment), stem_(std::move(stem)) {
-  for (const FlatTable& table : root.tables(kGraphValues, "mps_values", "MPSTensor"))
+  for (const FlatTable& table : root.tables(field::MpsGraph::kValues, "MPSTensor"))
     values_.push_back(read(table));
-  for (const int32_t constant : root.numbers<int32_t>(kGraphConstants, "constant_ids"))
-    values_[id(root, constant, "constant_ids")].constant = true;
+  for (const int32_t constant : root.numbers<int32_t>(field::MpsGraph::kConstants))
+    values_[id(root, constant, field::MpsGraph::kConstants)].constant = true;
 }
 
 PayloadValues::Entry PayloadValues::read(const FlatTable& table) const {
   Entry entry{table, {}, false, false, nullptr, nullptr};
-  for (const int32_t extent : table.numbers<int32_t>(kDims, "dims")) {
-    if (extent < 0) table.fail("dims", "an extent is {}", extent);
+  for (const int32_t extent : table.numbers<int32_t>(TensorField::kDims)) {
+    if (extent < 0) table.fail(TensorField::kDims, "an extent is {}", extent);
     entry.dims.push_back(extent);
   }
   if (entry.dims.size() > kMaxPayloadRank)
-    table.fail("dims", "it has {} entries, more than {}", entry.dims.size(), kMaxPayloadRank);
-  const auto count = table.scalar<int32_t>(kNumDims, "num_dims");
+    table.fail(TensorField::kDims, "it has {} entries, more than {}", entry.dims.size(), kMaxPayloadRank);
+  const auto count = table.scalar<int32_t>(TensorField::kNumDims);
   if (count != static_cast<int64_t>(entry.dims.size()))
-    table.fail("num_dims", "it is {}, but dims has {} entries", count, entry.dims.size());
+    table.fail(TensorField::kNumDims, "it is {}, but dims has {} entries", count, entry.dims.size());
   try {
     byte_count(DType::kF64, Shape(entry.dims.begin(), entry.dims.end()));
   } catch (const Error&) {
-    table.fail("dims", "[{}] are more elements than there can be", fmt::join(entry.dims, ", "));
+    table.fail(TensorField::kDims, "[{}] are more elements than there can be", fmt::join(entry.dims, ", "));
   }
   return entry;
 }
 
-size_t PayloadValues::id(const FlatTable& table, int64_t id, const char* field) const {
+size_t PayloadValues::id(const FlatTable& table, int64_t id, FlatField field) const {
   if (id < 0 || id >= static_cast<int64_t>(values_.size()))
     table.fail(field, "there is no value {}, only {} values", id, values_.size());
   return static_cast<size_t>(id);
 }
 
 DType PayloadValues::dtype(size_t id) const {
-  const FlatTable& table = values_[id].table;
-  return to_dtype_of_mps(table.scalar<int16_t>(kDatatype, "datatype"), table, "datatype");
+  return to_dtype_of_mps(values_[id].table, TensorField::kDatatype);
 }
 
 std::string_view PayloadValues::data_of(const FlatTable& table) const {
-  const auto size = table.scalar<uint64_t>(kBufferSize, "constant_buffer_size");
-  if (auto buffer = table.maybe(kBuffer, "constant_buffer", "Buffer")) {
-    const std::string_view inlined = buffer->bytes(0, "storage");
+  const auto size = table.scalar<uint64_t>(TensorField::kBufferSize);
+  if (auto buffer = table.maybe(TensorField::kBuffer, "Buffer")) {
+    const std::string_view inlined = buffer->bytes(field::MpsBuffer::kStorage);
     if (size != 0 && !inlined.empty() && size != inlined.size())
-      table.fail("constant_buffer_size", "it is {}, but constant_buffer has {} bytes", size,
+      table.fail(TensorField::kBufferSize, "it is {}, but constant_buffer has {} bytes", size,
                  inlined.size());
     if (!inlined.empty()) return inlined;
   }
-  const auto offset = table.scalar<uint64_t>(kSegmentOffset, "segment_offset");
+  const auto offset = table.scalar<uint64_t>(TensorField::kSegmentOffset);
   if (offset > segment_.size() || size > segment_.size() - offset)
-    table.fail("segment_offset", "{} bytes at byte {} do not fit into a segment of {} bytes", size,
+    table.fail(TensorField::kSegmentOffset, "{} bytes at byte {} do not fit into a segment of {} bytes", size,
                offset, segment_.size());
   return segment_.substr(offset, size);
 }
@@ -111,16 +111,16 @@ Value* PayloadValues::constant(const Entry& entry, size_t id) const {
   const std::string name = fmt::format("{}/constant_{}", stem_, id);
   if (dtype == DType::kI4 || dtype == DType::kU4) {
     if (data.size() != (count + 1) / 2)
-      entry.table.fail("constant_buffer_size", "it is {}, but {} elements of {} take {} bytes",
-                       data.size(), count, anymps::name(dtype), (count + 1) / 2);
+      entry.table.fail(TensorField::kBufferSize, "it is {}, but {} elements of {} take {} bytes", data.size(),
+                       count, anymps::name(dtype), (count + 1) / 2);
     return graph_.constant(packed_constant_from(dtype, shape, 4, data, payload_.owner), name);
   }
   if (count == 1)
     if (auto number = python_number(dtype, shape, data)) return graph_.constant(number, name);
   if (dtype == DType::kF32 && data.size() == sizeof(double) * count) dtype = DType::kF64;
   if (data.size() != size_of(dtype) * count)
-    entry.table.fail("constant_buffer_size", "it is {}, but {} elements of {} take {} bytes",
-                     data.size(), count, anymps::name(dtype), size_of(dtype) * count);
+    entry.table.fail(TensorField::kBufferSize, "it is {}, but {} elements of {} take {} bytes", data.size(),
+                     count, anymps::name(dtype), size_of(dtype) * count);
   if (dtype == DType::kBool) {
     std::vector<std::byte> bytes(data.size());
     std::transform(data.begin(), data.end(), bytes.begin(),
@@ -130,7 +130,7 @@ Value* PayloadValues::constant(const Entry& entry, size_t id) const {
   return graph_.constant(constant_from(dtype, shape, data, payload_.owner, payload_.mapped), name);
 }
 
-Value* PayloadValues::get(size_t id, const FlatTable& reader, const char* field) {
+Value* PayloadValues::get(size_t id, const FlatTable& reader, FlatField field) {
   Entry& entry = values_[id];
   if (!entry.now && entry.later) entry.now = entry.later();
   if (!entry.now && entry.constant) entry.now = constant(entry, id);

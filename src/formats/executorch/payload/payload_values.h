@@ -14,7 +14,8 @@
 
 namespace anymps::executorch {
 
-DType to_dtype_of_mps(int16_t datatype, const FlatTable& table, const char* field);
+// The dtype that a field names.
+DType to_dtype_of_mps(const FlatTable& table, FlatField field);
 
 // A node reads an id that no input, constant or node before it has set.
 struct NeverWritten {
@@ -28,13 +29,13 @@ class PayloadValues {
                 std::string_view segment, std::string stem);
 
   // The id in a field of a table, of the whole graph or of a node; checked.
-  size_t id(const FlatTable& table, int64_t id, const char* field) const;
+  size_t id(const FlatTable& table, int64_t id, FlatField field) const;
 
   DType dtype(size_t id) const;
   const Ints& dims(size_t id) const { return values_[id].dims; }
   bool is_converted(size_t id) const { return values_[id].converted; }
 
-  Value* get(size_t id, const FlatTable& reader, const char* field);
+  Value* get(size_t id, const FlatTable& reader, FlatField field);
   // `converted`: its type is what a cast asked for, whatever is declared.
   void set(size_t id, Value* value, bool converted = false);
   void set_later(size_t id, std::function<Value*()> make);  // when somebody reads it

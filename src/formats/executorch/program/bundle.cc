@@ -8,45 +8,45 @@
 #include "base/shape.h"
 #include "formats/executorch/effects.h"
 #include "formats/executorch/program/storage.h"
+#include "formats/executorch/schema/program_fields.h"
 
 namespace anymps::executorch {
 
 namespace {
 
 EValue read_value(const FlatTable& value) {
-  const auto kind = value.scalar<uint8_t>(0, "val_type");
+  using F = field::BundledValue;
+  const auto kind = value.scalar<uint8_t>(F::kType);
   switch (kind) {
-    case 0:
+    case F::kNone:
       return None{};
-    case 1: {
-      const FlatTable table = value.table(1, "val", "Tensor");
+    case F::kTensor: {
+      using T = field::BundledTensor;
+      const FlatTable table = value.table(F::kValue, "Tensor");
       Tensor tensor;
-      tensor.dtype = read_dtype(table, 0, "scalar_type");
-      tensor.sizes = read_sizes(table, 1, "sizes");
-      tensor.dim_order = read_dim_order(table, 3, "dim_order", tensor.sizes.size());
-      const size_t bytes = read_bytes(table, "sizes", tensor.dtype, tensor.sizes);
-      tensor.data = table.bytes(2, "data");
+      tensor.dtype = read_dtype(table, T::kScalarType);
+      tensor.sizes = read_sizes(table, T::kSizes);
+      tensor.dim_order = read_dim_order(table, T::kDimOrder, tensor.sizes.size());
+      const size_t bytes = read_bytes(table, T::kSizes, tensor.dtype, tensor.sizes);
+      tensor.data = table.bytes(T::kData);
       if (tensor.data->size() < bytes)
-        table.fail("data", "{} bytes for [{}] of {}", tensor.data->size(),
+        table.fail(T::kData, "{} bytes for [{}] of {}", tensor.data->size(),
                    fmt::join(tensor.sizes, ", "), name(tensor.dtype));
       tensor.data = tensor.data->substr(0, bytes);
       return tensor;
     }
-    case 2:
-      return value.table(1, "val", "Int").scalar<int64_t>(0, "int_val");
-    case 3:
-      return value.table(1, "val", "Bool").scalar<uint8_t>(0, "bool_val") != 0;
-    case 4:
-      return value.table(1, "val", "Double").scalar<double>(0, "double_val");
+    case F::kInt:
+    case F::kBool:
+    case F::kDouble:
+      return read_number(value, kind);
     default:
-      value.fail("val_type", "{} is not the number of a type", kind);
+      value.fail(F::kType, "{} is not the number of a type", kind);
   }
 }
 
-std::vector<EValue> read_values(const FlatTable& test, int field, const char* name) {
+std::vector<EValue> read_values(const FlatTable& test, FlatField field) {
   std::vector<EValue> values;
-  for (const FlatTable& value : test.tables(field, name, "Value"))
-    values.push_back(read_value(value));
+  for (const FlatTable& value : test.tables(field, "Value")) values.push_back(read_value(value));
   return values;
 }
 
@@ -63,11 +63,11 @@ bool same_value(const EValue& a, const EValue& b) {
 // A test that feeds what the method does not take would be run with other values than it says.
 void check_test(const FlatTable& table, const Method& method, const TestCase& test) {
   if (test.inputs.size() != method.inputs.size())
-    table.fail("inputs", "there are {}, the method \"{}\" has {}", test.inputs.size(), method.name,
-               method.inputs.size());
+    table.fail(field::BundledMethodTestCase::kInputs, "there are {}, the method \"{}\" has {}",
+               test.inputs.size(), method.name, method.inputs.size());
   if (test.outputs.size() > method.outputs.size())
-    table.fail("expected_outputs", "there are {}, the method \"{}\" has {}", test.outputs.size(),
-               method.name, method.outputs.size());
+    table.fail(field::BundledMethodTestCase::kOutputs, "there are {}, the method \"{}\" has {}",
+               test.outputs.size(), method.name, method.outputs.size());
   for (size_t i = 0; i < test.inputs.size(); ++i) {
     const EValue& taken = method.values[static_cast<size_t>(method.inputs[i])];
     const bool fits =
@@ -75,7 +75,8 @@ void check_test(const FlatTable& table, const Method& method, const TestCase& te
             ? !std::holds_alternative<None>(test.inputs[i])
             : std::holds_alternative<std::string>(taken) || same_value(taken, test.inputs[i]);
     if (!fits)
-      table.fail("inputs", "input {} is a {}, or of another value than the {} of method \"{}\"", i,
+      table.fail(field::BundledMethodTestCase::kInputs,
+                 "input {} is a {}, or of another value than the {} of method \"{}\"", i,
                  kind_of(test.inputs[i]), kind_of(taken), method.name);
   }
 }
@@ -137,18 +138,24 @@ Bundle read_bundle(const Source& source) {
   const FlatTable root = flat.root("BundledProgram");
   bundle.bundled = true;
   Source inner = source;
-  inner.bytes = root.bytes(2, "program");
-  if (!is_program(inner.bytes)) root.fail("program", "it is not a program (ET12)");
+  inner.bytes = root.bytes(field::BundledProgram::kProgram);
+  if (!is_program(inner.bytes))
+    root.fail(field::BundledProgram::kProgram, "it is not a program (ET12)");
   bundle.program = read_program(inner);
-  for (const FlatTable& suite : root.tables(1, "method_test_suites", "BundledMethodTestSuite")) {
+  for (const FlatTable& suite :
+       root.tables(field::BundledProgram::kSuites, "BundledMethodTestSuite")) {
     TestSuite made;
-    made.method = std::string(suite.string(0, "method_name"));
+    made.method = std::string(suite.string(field::BundledMethodTestSuite::kMethod));
     const Method* method = nullptr;
     for (const Method& candidate : bundle.program.methods)
       if (candidate.name == made.method) method = &candidate;
-    if (!method) suite.fail("method_name", "the program has no method \"{}\"", made.method);
-    for (const FlatTable& test : suite.tables(1, "test_cases", "BundledMethodTestCase")) {
-      TestCase read{read_values(test, 0, "inputs"), read_values(test, 1, "expected_outputs")};
+    if (!method)
+      suite.fail(field::BundledMethodTestSuite::kMethod, "the program has no method \"{}\"",
+                 made.method);
+    for (const FlatTable& test :
+         suite.tables(field::BundledMethodTestSuite::kCases, "BundledMethodTestCase")) {
+      TestCase read{read_values(test, field::BundledMethodTestCase::kInputs),
+                    read_values(test, field::BundledMethodTestCase::kOutputs)};
       check_test(test, *method, read);
       made.cases.push_back(std::move(read));
     }

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "formats/executorch/program/storage.h"
+#include "formats/executorch/schema/program_fields.h"
 
 namespace anymps::executorch {
 
@@ -50,20 +51,21 @@ void ExternalData::read() {
          base);
   const FlatBuffer flat(bytes.substr(0, offset + size), name);
   const FlatTable root = flat.root("FlatTensor");
-  const std::vector<std::string_view> segments = read_segments(root, 1, bytes.substr(base, data));
-  for (const FlatTable& table : root.tables(2, "named_data", "NamedData")) {
-    const auto index = table.scalar<uint32_t>(1, "segment_index");
+  const std::vector<std::string_view> segments =
+      read_segments(root, field::FlatTensor::kSegments, bytes.substr(base, data));
+  for (const FlatTable& table : root.tables(field::FlatTensor::kNamedData, "NamedData")) {
+    const auto index = table.scalar<uint32_t>(field::NamedData::kSegment);
     if (index >= segments.size())
-      table.fail("segment_index", "there is no segment {}; the file has {}", index,
+      table.fail(field::NamedData::kSegment, "there is no segment {}; the file has {}", index,
                  segments.size());
     Entry entry{segments[index], false, DType::kF32, {}, {}};
-    if (const auto layout = table.maybe(2, "tensor_layout", "TensorLayout")) {
+    if (const auto layout = table.maybe(field::NamedData::kLayout, "TensorLayout")) {
       entry.is_tensor = true;
-      entry.dtype = read_dtype(*layout, 0, "scalar_type");
-      entry.sizes = read_sizes(*layout, 1, "sizes");
-      entry.dim_order = read_dim_order(*layout, 2, "dim_order", entry.sizes.size());
+      entry.dtype = read_dtype(*layout, field::TensorLayout::kScalarType);
+      entry.sizes = read_sizes(*layout, field::TensorLayout::kSizes);
+      entry.dim_order = read_dim_order(*layout, field::TensorLayout::kDimOrder, entry.sizes.size());
     }
-    entries_[std::string(table.string(0, "key"))] = std::move(entry);
+    entries_[std::string(table.string(field::NamedData::kKey))] = std::move(entry);
   }
 }
 
@@ -71,14 +73,14 @@ std::string_view ExternalData::find(const FlatTable& table, const Tensor& tensor
                                     size_t bytes) const {
   const auto found = entries_.find(tensor.name);
   if (found == entries_.end())
-    table.fail("fully_qualified_name", "{} has no data \"{}\"", file_->path(), tensor.name);
+    table.fail(field::ExtraTensorInfo::kName, "{} has no data \"{}\"", file_->path(), tensor.name);
   const Entry& entry = found->second;
   if (entry.is_tensor && (entry.dtype != tensor.dtype || entry.sizes != tensor.sizes ||
                           entry.dim_order != tensor.dim_order))
-    table.fail("fully_qualified_name", "\"{}\" is of another type or shape in {}", tensor.name,
-               file_->path());
+    table.fail(field::ExtraTensorInfo::kName, "\"{}\" is of another type or shape in {}",
+               tensor.name, file_->path());
   if (entry.data.size() < bytes)
-    table.fail("fully_qualified_name", "the tensor has {} bytes, \"{}\" in {} has {}", bytes,
+    table.fail(field::ExtraTensorInfo::kName, "the tensor has {} bytes, \"{}\" in {} has {}", bytes,
                tensor.name, file_->path(), entry.data.size());
   return entry.data.substr(0, bytes);
 }

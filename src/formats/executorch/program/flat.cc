@@ -33,9 +33,10 @@ std::string FlatTable::label() const {
   return index_ < 0 ? table_ : fmt::format("{}[{}]", table_, index_);
 }
 
-size_t FlatTable::place(int field) const {
-  if (static_cast<size_t>(field) >= field_count_) return 0;
-  const auto distance = load<uint16_t>(fields_ + 4 + 2 * static_cast<size_t>(field), nullptr);
+size_t FlatTable::place(FlatField field) const {
+  if (static_cast<size_t>(field.number) >= field_count_) return 0;
+  const auto distance =
+      load<uint16_t>(fields_ + 4 + 2 * static_cast<size_t>(field.number), nullptr);
   return distance ? at_ + distance : 0;
 }
 
@@ -58,50 +59,50 @@ void FlatTable::spend(uint64_t size, const char* name) const {
   buffer_->budget_ -= size;
 }
 
-FlatTable::Span FlatTable::vector(int field, const char* name, size_t element) const {
+FlatTable::Span FlatTable::vector(FlatField field, size_t element) const {
   const size_t slot = place(field);
   if (!slot) return {};
-  const size_t at = follow(slot, name);
-  const uint64_t count = load<uint32_t>(at, name);
-  need(at + 4, count * element, name);
-  spend(count * element, name);
+  const size_t at = follow(slot, field.name);
+  const uint64_t count = load<uint32_t>(at, field.name);
+  need(at + 4, count * element, field.name);
+  spend(count * element, field.name);
   return {at + 4, static_cast<size_t>(count)};
 }
 
-std::string_view FlatTable::string(int field, const char* name) const {
-  const std::string_view text = bytes(field, name);
-  spend(text.size(), name);
+std::string_view FlatTable::string(FlatField field) const {
+  const std::string_view text = bytes(field);
+  spend(text.size(), field.name);
   return text;
 }
 
-std::string_view FlatTable::bytes(int field, const char* name) const {
+std::string_view FlatTable::bytes(FlatField field) const {
   const size_t slot = place(field);
   if (!slot) return {};
-  const size_t at = follow(slot, name);
-  const uint64_t count = load<uint32_t>(at, name);
-  need(at + 4, count, name);
+  const size_t at = follow(slot, field.name);
+  const uint64_t count = load<uint32_t>(at, field.name);
+  need(at + 4, count, field.name);
   return buffer_->bytes_.substr(at + 4, count);
 }
 
-std::optional<FlatTable> FlatTable::maybe(int field, const char* name, const char* table) const {
+std::optional<FlatTable> FlatTable::maybe(FlatField field, const char* table) const {
   const size_t slot = place(field);
   if (!slot) return std::nullopt;
-  return FlatTable(buffer_, follow(slot, name), table, index_);
+  return FlatTable(buffer_, follow(slot, field.name), table, index_);
 }
 
-FlatTable FlatTable::table(int field, const char* name, const char* table) const {
-  auto result = maybe(field, name, table);
-  if (!result) fail(name, "it is missing");
+FlatTable FlatTable::table(FlatField field, const char* table) const {
+  auto result = maybe(field, table);
+  if (!result) fail(field.name, "it is missing");
   return *result;
 }
 
-std::vector<FlatTable> FlatTable::tables(int field, const char* name, const char* table) const {
-  const Span span = vector(field, name, 4);
+std::vector<FlatTable> FlatTable::tables(FlatField field, const char* table) const {
+  const Span span = vector(field, 4);
   std::vector<FlatTable> result;
   result.reserve(span.count);
   for (size_t i = 0; i < span.count; ++i)
     result.push_back(
-        FlatTable(buffer_, follow(span.at + 4 * i, name), table, static_cast<int64_t>(i)));
+        FlatTable(buffer_, follow(span.at + 4 * i, field.name), table, static_cast<int64_t>(i)));
   return result;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading FlatBuffers that nobody has vetted. Every offset is checked when it is followed, and an
 // error names the table and the field: "Tensor[12].sizes: 4 elements at byte 812 do not fit". The
-// readers that flatc generates can only say of a whole file that it is bad. Fields are given by
-// their number in the schema and their name.
+// readers that flatc generates can only say of a whole file that it is bad. Fields are those of
+// schema/.
 //
 // Tables may share parts, so a small file can describe a huge tree; what is read in all is bounded
 // by a multiple of the file's size.
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "formats/executorch/schema/field.h"
 
 namespace anymps::executorch {
 
@@ -55,23 +56,23 @@ class FlatTable {
   const char* name() const { return table_; }
   std::string label() const;  // "Tensor[12]": for messages
 
-  bool has(int field) const { return place(field) != 0; }
+  bool has(FlatField field) const { return place(field) != 0; }
 
   template <typename T>
-  T scalar(int field, const char* name, T otherwise = T{}) const {
+  T scalar(FlatField field, T otherwise = T{}) const {
     const size_t at = place(field);
-    return at ? load<T>(at, name) : otherwise;
+    return at ? load<T>(at, field.name) : otherwise;
   }
-  std::string_view string(int field, const char* name) const;             // "" when it is absent
-  FlatTable table(int field, const char* name, const char* table) const;  // must be there
-  std::optional<FlatTable> maybe(int field, const char* name, const char* table) const;
-  std::vector<FlatTable> tables(int field, const char* name, const char* table) const;
-  std::string_view bytes(int field, const char* name) const;  // a vector of bytes, in place
+  std::string_view string(FlatField field) const;             // "" when it is absent
+  FlatTable table(FlatField field, const char* table) const;  // must be there
+  std::optional<FlatTable> maybe(FlatField field, const char* table) const;
+  std::vector<FlatTable> tables(FlatField field, const char* table) const;
+  std::string_view bytes(FlatField field) const;  // a vector of bytes, in place
 
   // A vector of numbers; empty when it is absent.
   template <typename T>
-  std::vector<T> numbers(int field, const char* name) const {
-    const Span span = vector(field, name, sizeof(T));
+  std::vector<T> numbers(FlatField field) const {
+    const Span span = vector(field, sizeof(T));
     std::vector<T> result(span.count);
     if (span.count)
       std::memcpy(result.data(), buffer_->bytes_.data() + span.at, span.count * sizeof(T));
@@ -82,6 +83,16 @@ class FlatTable {
   [[noreturn]] void fail(const char* field, fmt::format_string<Args...> format,
                          Args&&... args) const {
     refuse(Code::kCorrupt, field, fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <typename... Args>
+  [[noreturn]] void fail(FlatField field, fmt::format_string<Args...> format,
+                         Args&&... args) const {
+    refuse(Code::kCorrupt, field.name, fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <typename... Args>
+  [[noreturn]] void unsupported(FlatField field, fmt::format_string<Args...> format,
+                                Args&&... args) const {
+    refuse(Code::kUnsupported, field.name, fmt::format(format, std::forward<Args>(args)...));
   }
   template <typename... Args>
   [[noreturn]] void unsupported(const char* field, fmt::format_string<Args...> format,
@@ -102,11 +113,11 @@ class FlatTable {
     need(at, sizeof(T), name);
     return number_at<T>(buffer_->bytes_, at);
   }
-  size_t place(int field) const;                     // 0: absent
+  size_t place(FlatField field) const;               // 0: absent
   size_t follow(size_t at, const char* name) const;  // where the offset at `at` leads
   void need(size_t at, uint64_t size, const char* name) const;
   void spend(uint64_t size, const char* name) const;
-  Span vector(int field, const char* name, size_t element) const;
+  Span vector(FlatField field, size_t element) const;
   [[noreturn]] void refuse(Code code, const char* field, const std::string& what) const;
 
   const FlatBuffer* buffer_;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "formats/executorch/schema/program_fields.h"
+
 namespace anymps::executorch {
 
 namespace {
@@ -48,7 +50,7 @@ Header read_header(const Source& source) {
   return header;
 }
 
-std::string_view first_bytes(const FlatTable& table, const char* field, std::string_view piece,
+std::string_view first_bytes(const FlatTable& table, FlatField field, std::string_view piece,
                              size_t bytes) {
   if (piece.size() < bytes)
     table.fail(field, "the tensor has {} bytes, its data {}", bytes, piece.size());
@@ -70,48 +72,50 @@ Storage::Storage(const Source& source)
     fail(Code::kUnsupported, "[executorch] {}: identifier \"{}\", only \"ET12\" is known",
          source.name, flat_.identifier());
   read_segments();
-  for (const FlatTable& buffer : root_.tables(2, "constant_buffer", "Buffer"))
-    inline_constants_.push_back(buffer.bytes(0, "storage"));
+  for (const FlatTable& buffer : root_.tables(field::Program::kConstantBuffer, "Buffer"))
+    inline_constants_.push_back(buffer.bytes(field::Buffer::kStorage));
   for (const FlatTable& data :
-       root_.tables(3, "backend_delegate_data", "BackendDelegateInlineData"))
-    inline_payloads_.push_back(data.bytes(0, "data"));
-  if (const auto offsets = root_.maybe(5, "constant_segment", "SubsegmentOffsets"))
+       root_.tables(field::Program::kBackendDelegateData, "BackendDelegateInlineData"))
+    inline_payloads_.push_back(data.bytes(field::BackendDelegateInlineData::kData));
+  if (const auto offsets = root_.maybe(field::Program::kConstantSegment, "SubsegmentOffsets"))
     constants_ = pieces(*offsets);
-  for (const FlatTable& offsets : root_.tables(6, "mutable_data_segments", "SubsegmentOffsets"))
+  for (const FlatTable& offsets :
+       root_.tables(field::Program::kMutableDataSegments, "SubsegmentOffsets"))
     states_.push_back(pieces(offsets));
 }
 
 void Storage::read_segments() {
   const Header header = read_header(source_);
-  const std::vector<FlatTable> tables = root_.tables(4, "segments", "DataSegment");
+  const std::vector<FlatTable> tables = root_.tables(field::Program::kSegments, "DataSegment");
   // A program without constants has an empty segment for them, and no header.
   const bool empty = std::all_of(tables.begin(), tables.end(), [](const FlatTable& table) {
-    return table.scalar<uint64_t>(1, "size") == 0;
+    return table.scalar<uint64_t>(field::DataSegment::kSize) == 0;
   });
   if (empty) {
     segments_.resize(tables.size());
     return;
   }
   if (!header.there || header.segment_base == 0)
-    root_.fail("segments", "there are {}, but the file has no extended header that tells where",
-               tables.size());
+    root_.fail(field::Program::kSegments,
+               "there are {}, but the file has no extended header that tells where", tables.size());
   const std::string_view all = source_.bytes.substr(
       header.segment_base, header.segment_size ? header.segment_size : std::string_view::npos);
-  segments_ = executorch::read_segments(root_, 4, all);
+  segments_ = executorch::read_segments(root_, field::Program::kSegments, all);
 }
 
 Storage::Pieces Storage::pieces(const FlatTable& table) const {
   Pieces result;
-  const auto offsets = table.numbers<uint64_t>(1, "offsets");
+  const auto offsets = table.numbers<uint64_t>(field::SubsegmentOffsets::kOffsets);
   if (offsets.empty()) return result;
-  const auto index = table.scalar<uint32_t>(0, "segment_index");
+  const auto index = table.scalar<uint32_t>(field::SubsegmentOffsets::kSegment);
   if (index >= segments_.size())
-    table.fail("segment_index", "there is no segment {}; the file has {}", index, segments_.size());
+    table.fail(field::SubsegmentOffsets::kSegment, "there is no segment {}; the file has {}", index,
+               segments_.size());
   result.there = true;
   for (const uint64_t offset : offsets) {
     if (offset > segments_[index].size())
-      table.fail("offsets", "{} is past the end of segment {}, at {}", offset, index,
-                 segments_[index].size());
+      table.fail(field::SubsegmentOffsets::kOffsets, "{} is past the end of segment {}, at {}",
+                 offset, index, segments_[index].size());
     result.list.push_back(segments_[index].substr(offset));
   }
   return result;
@@ -119,29 +123,31 @@ Storage::Pieces Storage::pieces(const FlatTable& table) const {
 
 std::string_view Storage::constant(const FlatTable& table, uint64_t buffer, size_t bytes) const {
   if (constants_.there && !inline_constants_.empty())
-    root_.fail("constant_buffer", "there is a constant_segment as well");
+    root_.fail(field::Program::kConstantBuffer, "there is a constant_segment as well");
   const auto& list = constants_.there ? constants_.list : inline_constants_;
   if (buffer >= list.size())
-    table.fail("data_buffer_idx", "there is no constant {}; the file has {}", buffer, list.size());
-  return first_bytes(table, "data_buffer_idx", list[buffer], bytes);
+    table.fail(field::Tensor::kDataBuffer, "there is no constant {}; the file has {}", buffer,
+               list.size());
+  return first_bytes(table, field::Tensor::kDataBuffer, list[buffer], bytes);
 }
 
 std::string_view Storage::state(const FlatTable& table, uint64_t segment, uint64_t buffer,
                                 size_t bytes) const {
   if (segment >= states_.size())
-    table.fail("extra_tensor_info", "mutable_data_segments_idx is {}; the file has {}", segment,
+    table.fail(field::Tensor::kExtra, "mutable_data_segments_idx is {}; the file has {}", segment,
                states_.size());
   const auto& list = states_[segment].list;
   if (buffer >= list.size())
-    table.fail("data_buffer_idx", "there is no initial state {}; mutable_data_segments[{}] has {}",
-               buffer, segment, list.size());
-  return first_bytes(table, "data_buffer_idx", list[buffer], bytes);
+    table.fail(field::Tensor::kDataBuffer,
+               "there is no initial state {}; mutable_data_segments[{}] has {}", buffer, segment,
+               list.size());
+  return first_bytes(table, field::Tensor::kDataBuffer, list[buffer], bytes);
 }
 
 std::string_view Storage::external(const FlatTable& table, const Tensor& tensor,
                                    size_t bytes) const {
   if (!source_.mapped)
-    table.unsupported("location",
+    table.unsupported(field::ExtraTensorInfo::kLocation,
                       "the elements of \"{}\" are in a .ptd file: open the program "
                       "from its path",
                       tensor.name);
@@ -154,52 +160,57 @@ std::shared_ptr<const void> Storage::external_file() const {
 }
 
 std::string_view Storage::payload(const FlatTable& reference) const {
-  const auto location = reference.scalar<int8_t>(0, "location");
-  const auto index = reference.scalar<uint32_t>(1, "index");
-  if (location != 0 && location != 1) reference.fail("location", "{} is none of 0, 1", location);
+  const auto location = reference.scalar<int8_t>(field::BackendDelegateDataReference::kLocation);
+  const auto index = reference.scalar<uint32_t>(field::BackendDelegateDataReference::kIndex);
+  if (location != 0 && location != 1)
+    reference.fail(field::BackendDelegateDataReference::kLocation, "{} is none of 0, 1", location);
   const auto& list = location == 0 ? inline_payloads_ : segments_;
   if (index >= list.size())
-    reference.fail("index", "there is no {} {}; the file has {}",
+    reference.fail(field::BackendDelegateDataReference::kIndex,
+                   "there is no {} {}; the file has {}",
                    location == 0 ? "backend_delegate_data" : "segment", index, list.size());
   return list[index];
 }
 
 std::vector<std::pair<std::string, std::string_view>> Storage::named_data() const {
   std::vector<std::pair<std::string, std::string_view>> result;
-  for (const FlatTable& table : root_.tables(7, "named_data", "NamedData")) {
-    const auto index = table.scalar<uint32_t>(1, "segment_index");
+  for (const FlatTable& table : root_.tables(field::Program::kNamedData, "NamedData")) {
+    const auto index = table.scalar<uint32_t>(field::NamedData::kSegment);
     if (index >= segments_.size())
-      table.fail("segment_index", "there is no segment {}; the file has {}", index,
+      table.fail(field::NamedData::kSegment, "there is no segment {}; the file has {}", index,
                  segments_.size());
-    result.emplace_back(table.string(0, "key"), segments_[index]);
+    result.emplace_back(table.string(field::NamedData::kKey), segments_[index]);
   }
   return result;
 }
 
-std::vector<std::string_view> read_segments(const FlatTable& root, int field,
+std::vector<std::string_view> read_segments(const FlatTable& root, FlatField field,
                                             std::string_view all) {
   std::vector<std::string_view> segments;
   uint64_t end = 0;
-  for (const FlatTable& table : root.tables(field, "segments", "DataSegment")) {
-    const auto offset = table.scalar<uint64_t>(0, "offset"),
-               size = table.scalar<uint64_t>(1, "size");
-    if (offset > all.size()) table.fail("offset", "{} of {} bytes", offset, all.size());
+  for (const FlatTable& table : root.tables(field, "DataSegment")) {
+    const auto offset = table.scalar<uint64_t>(field::DataSegment::kOffset),
+               size = table.scalar<uint64_t>(field::DataSegment::kSize);
+    if (offset > all.size())
+      table.fail(field::DataSegment::kOffset, "{} of {} bytes", offset, all.size());
     if (size > all.size() - offset)
-      table.fail("size", "{} bytes at {} do not fit into {}", size, offset, all.size());
+      table.fail(field::DataSegment::kSize, "{} bytes at {} do not fit into {}", size, offset,
+                 all.size());
     if (size && offset < end)
-      table.fail("offset", "{} is inside the segment before, which ends at {}", offset, end);
+      table.fail(field::DataSegment::kOffset, "{} is inside the segment before, which ends at {}",
+                 offset, end);
     if (size) end = offset + size;
     segments.push_back(all.substr(offset, size));
   }
   return segments;
 }
 
-DType read_dtype(const FlatTable& table, int field, const char* name) {
-  const auto type = table.scalar<int8_t>(field, name);
+DType read_dtype(const FlatTable& table, FlatField field) {
+  const auto type = table.scalar<int8_t>(field);
   try {
     return to_dtype(type);
   } catch (const Error& error) {
-    table.unsupported(name, "{}", error.what());
+    table.unsupported(field, "{}", error.what());
   }
 }
 

@@ -53,14 +53,16 @@ class Storage {
 bool has_identifier(std::string_view bytes, std::string_view letters);
 
 // The segments that a vector of DataSegment tables describes; they must not overlap.
-std::vector<std::string_view> read_segments(const FlatTable& root, int field, std::string_view all);
+std::vector<std::string_view> read_segments(const FlatTable& root, FlatField field,
+                                            std::string_view all);
 
 // Parts of a Tensor table, which programs and bundles have in common.
-Ints read_sizes(const FlatTable& table, int field, const char* name);
-std::vector<uint8_t> read_dim_order(const FlatTable& table, int field, const char* name,
-                                    size_t rank);
-DType read_dtype(const FlatTable& table, int field, const char* name);
-// The size of the elements; `name` is the field to blame when they are too many.
-size_t read_bytes(const FlatTable& table, const char* name, DType dtype, const Ints& sizes);
+Ints read_sizes(const FlatTable& table, FlatField field);
+std::vector<uint8_t> read_dim_order(const FlatTable& table, FlatField field, size_t rank);
+DType read_dtype(const FlatTable& table, FlatField field);
+// An Int, a Bool or a Double of the two unions, which have the same numbers for them.
+EValue read_number(const FlatTable& value, uint8_t kind);
+// The size of the elements; `field` is the one to blame when they are too many.
+size_t read_bytes(const FlatTable& table, FlatField field, DType dtype, const Ints& sizes);
 
 }  // namespace anymps::executorch
