@@ -53,11 +53,11 @@ inline constexpr auto lcm = []<typename T>(T a, T b) -> T {
 inline constexpr auto lerp = []<typename W>(W a, W b, W weight) -> W {
   return std::abs(weight) < W(0.5) ? a + weight * (b - a) : b - (b - a) * (W(1) - weight);
 };
-// The third number is the attribute `value`.
-inline constexpr auto addcmul = []<typename W>(W x, W a, W b, W value) -> W {
+// The last number is the attribute `value`. In double the product of two floats does not overflow.
+inline constexpr auto addcmul = [](double x, double a, double b, double value) {
   return x + value * a * b;
 };
-inline constexpr auto addcdiv = []<typename W>(W x, W a, W b, W value) -> W {
+inline constexpr auto addcdiv = [](double x, double a, double b, double value) {
   return x + value * a / b;
 };
 

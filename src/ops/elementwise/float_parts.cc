@@ -11,7 +11,7 @@ namespace anymps {
 constexpr double kLargest = std::numeric_limits<double>::infinity();
 
 OP(nan_to_num)
-    .doc("Numbers in place of NaN and the infinities, which are left out of sums and norms so.")
+    .doc("NaN and the infinities replaced by numbers.")
     .formula("y = x is NaN ? nan : x is inf ? posinf : x is -inf ? neginf : x")
     .input("x", kFloat)
     .output("y")

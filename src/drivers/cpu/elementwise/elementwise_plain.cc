@@ -75,9 +75,9 @@ void weighted(const TileArgs& t) {
   const T* b = static_cast<const T*>(t.in[1]);
   const T* c = static_cast<const T*>(t.in[2]);
   T* out = static_cast<T*>(t.out);
-  const T weight = static_cast<T>(t.params[0]);
+  const double weight = t.params[0];
   ANYMPS_INDEPENDENT
-  for (size_t i = 0; i < t.n; ++i) out[i] = F{}(a[i], b[i], c[i], weight);
+  for (size_t i = 0; i < t.n; ++i) out[i] = static_cast<T>(F{}(a[i], b[i], c[i], weight));
 }
 
 template <typename T>

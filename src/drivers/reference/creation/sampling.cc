@@ -80,11 +80,11 @@ REFERENCE(dirichlet) {
 REFERENCE(random_integers) {
   const View& y = args.out[0];
   const Philox state = philox_of(args.in[0]);
-  const auto [low, high] = integer_range(args.attrs);
+  const IntegerRange range = integer_range(args.attrs);
   dispatch<kInt>(y.dtype, [&]<typename T>() {
     uint64_t i = 0;
     for_each_index(y.shape(), [&](const Shape& at) {
-      y.at<T>(at) = static_cast<T>(whole_number(state, i++, low, high));
+      y.at<T>(at) = static_cast<T>(whole_number(state, i++, range.low, range.high));
     });
   });
   write_next(args, state, y.count());
