@@ -11,8 +11,10 @@ namespace anymps {
 namespace {
 
 bool drop_unused_outputs(Graph& graph, Node& node) {
+  const Op& op = *node.op;
+  if (op.variadic_outputs || op.is(kImpure)) return false;
   size_t used = node.outputs.size();
-  while (used > 1 && node.outputs[used - 1]->users.empty() &&
+  while (used > 1 && op.outputs[used - 1].by_product && node.outputs[used - 1]->users.empty() &&
          !graph.is_output(node.outputs[used - 1]))
     --used;
   if (used == node.outputs.size()) return false;
@@ -25,10 +27,7 @@ bool drop_unused_outputs(Graph& graph, Node& node) {
 
 PASS(dead_code, 100, "removes what no output needs") {
   int changes = static_cast<int>(graph.erase_dead());
-  changes += Rewriter(graph).each([&](Node& node) {
-    const bool optional_outputs = node.is("max_pool") || node.is("layer_norm");
-    return optional_outputs && drop_unused_outputs(graph, node);
-  });
+  changes += Rewriter(graph).each([&](Node& node) { return drop_unused_outputs(graph, node); });
   return changes;
 }
 

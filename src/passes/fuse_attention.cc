@@ -112,8 +112,10 @@ Value* attention(Graph& graph, Node& node) {
   if (one_head)
     for (Value** value : {&found.q, &found.k, &found.v})
       *value = graph.add("unsqueeze", {*value}, {{"axes", std::vector<int64_t>{0}}});
-  Value* y = graph.add("sdpa", {found.q, found.k, found.v, found.mask}, {{"scale", found.scale}},
-                       one_head ? node.name + ".sdpa" : node.name);
+  Value* y = graph
+                 .add_node(get_op("sdpa"), {found.q, found.k, found.v, found.mask},
+                           {{"scale", found.scale}}, one_head ? node.name + ".sdpa" : node.name, 1)
+                 ->output();
   return one_head ? graph.add("squeeze", {y}, {{"axes", std::vector<int64_t>{0}}}, node.name) : y;
 }
 

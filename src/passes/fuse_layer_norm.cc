@@ -85,7 +85,7 @@ Value* normalization(Graph& graph, Node& node) {
       return graph.add_node(get_op("layer_norm"), {difference->input(0)}, attrs, node.name, 1)
           ->output();
   }
-  return graph.add("rms_norm", {d}, attrs, node.name);
+  return graph.add_node(get_op("rms_norm"), {d}, attrs, node.name, 1)->output();
 }
 
 // gamma or beta: exactly the normalised extents, perhaps with ones before them.

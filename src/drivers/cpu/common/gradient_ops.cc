@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/common/gradient_ops.h"
 
+#include <hwy/cache_control.h>
+
 #include <cmath>
 #include <type_traits>
 
@@ -238,13 +240,18 @@ struct Functions {
       b[k] = hn::Set(D(), p.b[k]);
       c[k] = hn::Set(D(), p.c[k]);
     }
+    // The rows that come next follow in memory.
+    size_t next = R * n;
     const auto step = [&](const V* v, V g, V& to_gamma, V& to_beta, V* r) HWY_ATTR {
       for (size_t k = 0; k < R; ++k) {
+        hwy::Prefetch(p.dy[k] + next);
+        hwy::Prefetch(p.x[k] + next);
         const V dy = v[k], distance = hn::Sub(v[R + k], mean[k]);
         r[k] = hn::MulAdd(hn::Mul(dy, g), inv_std[k], hn::MulAdd(distance, b[k], c[k]));
         to_gamma = hn::MulAdd(hn::Mul(distance, inv_std[k]), dy, to_gamma);
         to_beta = hn::Add(to_beta, dy);
       }
+      next += hn::Lanes(D());
     };
     const V one = hn::Set(D(), A(1));
     if (gamma)

@@ -86,33 +86,48 @@ HWY_INLINE void sum_up(size_t n, const A* const (&in)[kIn], A (&result)[kSums], 
 }
 
 // Sums over rows, column by column: out[k][i] = sum over r of the k-th term of f(in[…][r * stride +
-// i], fixed[…][i]). Sums stay in registers while the rows are walked.
+// i], fixed[…][i]). Sums stay in registers while the rows are walked, four vectors wide, so that
+// memory is read in long runs.
 template <size_t kIn, size_t kFixed, size_t kSums, typename A, class F>
 HWY_INLINE void sum_columns(size_t n, size_t rows, int64_t stride, const A* const (&in)[kIn],
                             const A* const (&fixed)[kFixed], A* const (&out)[kSums], F f) {
+  constexpr size_t kWide = 4;
   const hn::ScalableTag<A> d;
   using V = hn::Vec<decltype(d)>;
   const size_t lanes = hn::Lanes(d);
-  V v[kIn], w[kFixed], terms[kSums], sums[kSums];
-  const auto walk = [&](size_t i, auto load, auto store) HWY_ATTR {
+  size_t i = 0;
+  for (; i + kWide * lanes <= n; i += kWide * lanes) {
+    V v[kIn], w[kWide][kFixed], terms[kSums], sums[kWide][kSums];
+    for (size_t j = 0; j < kWide; ++j) {
+      for (size_t k = 0; k < kFixed; ++k) w[j][k] = hn::LoadU(d, fixed[k] + i + j * lanes);
+      for (size_t k = 0; k < kSums; ++k) sums[j][k] = hn::Zero(d);
+    }
+    for (size_t r = 0; r < rows; ++r) {
+      const size_t at = r * static_cast<size_t>(stride) + i;
+      for (size_t j = 0; j < kWide; ++j) {
+        for (size_t k = 0; k < kIn; ++k) v[k] = hn::LoadU(d, in[k] + at + j * lanes);
+        f(v, w[j], terms);
+        for (size_t k = 0; k < kSums; ++k) sums[j][k] = hn::Add(sums[j][k], terms[k]);
+      }
+    }
+    for (size_t j = 0; j < kWide; ++j)
+      for (size_t k = 0; k < kSums; ++k) hn::StoreU(sums[j][k], d, out[k] + i + j * lanes);
+  }
+  for (; i < n; i += lanes) {
+    const size_t part = n - i < lanes ? n - i : lanes;
+    const auto load = [&](const A* at) HWY_ATTR {
+      return part == lanes ? hn::LoadU(d, at) : load_some(d, at, part);
+    };
+    V v[kIn], w[kFixed], terms[kSums], sums[kSums];
     for (size_t k = 0; k < kFixed; ++k) w[k] = load(fixed[k] + i);
     for (size_t k = 0; k < kSums; ++k) sums[k] = hn::Zero(d);
     for (size_t r = 0; r < rows; ++r) {
-      for (size_t k = 0; k < kIn; ++k) v[k] = load(in[k] + static_cast<int64_t>(r) * stride + i);
+      for (size_t k = 0; k < kIn; ++k) v[k] = load(in[k] + r * static_cast<size_t>(stride) + i);
       f(v, w, terms);
       for (size_t k = 0; k < kSums; ++k) sums[k] = hn::Add(sums[k], terms[k]);
     }
-    for (size_t k = 0; k < kSums; ++k) store(sums[k], out[k] + i);
-  };
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    walk(
-        i, [d](const A* at) HWY_ATTR { return hn::LoadU(d, at); },
-        [d](V value, A* at) HWY_ATTR { hn::StoreU(value, d, at); });
-  if (const size_t rest = n - i; rest > 0)
-    walk(
-        i, [d, rest](const A* at) HWY_ATTR { return load_some(d, at, rest); },
-        [d, rest](V value, A* at) HWY_ATTR { store_some(value, d, at, rest); });
+    for (size_t k = 0; k < kSums; ++k) store_some(sums[k], d, out[k] + i, part);
+  }
 }
 
 }  // namespace runs

@@ -103,8 +103,8 @@ class RowChunks {
 // Some rows of n channels: where they lie, or a copy of halves.
 template <typename A>
 struct RowBlock {
-  static constexpr int64_t kElements = 8 * kRowTile;
-  static int64_t rows_of(int64_t n) { return std::min<int64_t>(kElements / n, 128); }
+  static constexpr int64_t kElements = 16 * kRowTile, kInCache = 4096;
+  static int64_t rows_of(int64_t n) { return std::clamp<int64_t>(kInCache / n, 16, 128); }
 
   RowBlock(const DenseRows<A>& access, const void* from, int64_t row, int64_t count,
            int64_t channels, int64_t channel, int64_t n, A* buffer)

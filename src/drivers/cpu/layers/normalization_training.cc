@@ -106,24 +106,20 @@ class BatchNormTraining final : public Kernel {
                        sum_chunk(args, k, c, std::min(kRowTile, channels - c),
                                  partial + k * 3 * channels + c);
                  });
+    merge_chunks(partial);
     A *const mean = lines, *const scale = lines + channels, *const shift = lines + 2 * channels;
-    parallel_for(0, channels, 20 + 5.0 * static_cast<double>(chunks),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t c = begin; c < end; ++c) {
-                     Moments all;
-                     for (int64_t k = 0; k < chunks; ++k) {
-                       const double* part = partial + k * 3 * channels + c;
-                       const double sum = all.sum + part[2 * channels];
-                       all.add(static_cast<double>(chunks_.end(k) - chunks_.begin(k)), part[0],
-                               part[channels]);
-                       all.sum = sum;
-                     }
-                     const Line line = finish(args, c, all);
-                     mean[c] = line.mean;
-                     scale[c] = line.scale;
-                     shift[c] = line.shift;
-                   }
-                 });
+    parallel_for(0, channels, 30, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        Moments all;
+        if (chunks > 0)
+          all = {static_cast<double>(e_.outer), partial[c], partial[channels + c],
+                 partial[2 * channels + c]};
+        const Line line = finish(args, c, all);
+        mean[c] = line.mean;
+        scale[c] = line.scale;
+        shift[c] = line.shift;
+      }
+    });
     parallel_for(0, e_.outer, 0.3 * static_cast<double>(channels), [&](int64_t begin, int64_t end) {
       alignas(64) A in[kRowTile], out[kRowTile];
       for (int64_t row = begin; row < end; ++row)
@@ -135,6 +131,23 @@ class BatchNormTraining final : public Kernel {
           rows_.write(args.outputs[0], first, n, y);
         });
     });
+  }
+
+  // Into the first, in their order.
+  void merge_chunks(double* partial) const {
+    const int64_t channels = e_.channels;
+    for (int64_t k = 1; k < chunks_.count(); ++k) {
+      const auto rows = static_cast<double>(chunks_.end(k) - chunks_.begin(k));
+      const auto before = static_cast<double>(chunks_.begin(k));
+      const double share = rows / (before + rows), weight = before * share;
+      const double* const part = partial + k * 3 * channels;
+      for (int64_t c = 0; c < channels; ++c) {
+        const double distance = part[c] - partial[c];
+        partial[c] += distance * share;
+        partial[channels + c] += part[channels + c] + distance * distance * weight;
+        partial[2 * channels + c] += part[2 * channels + c];
+      }
+    }
   }
 
   // The statistics of n channels over the rows of a chunk, from blocks that fit the L1 cache.

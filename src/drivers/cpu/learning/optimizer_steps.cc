@@ -62,10 +62,12 @@ class StepKernel final : public Kernel {
       state.rows = DenseRows<A>(request.out(o).dtype);
       state.bytes = request.out(o).bytes();
     }
+    makes_ = op.name == "sgd_step" && attrs_.f("momentum") != 0;
     direct_ = !master_ && values_.direct() && gradient_.direct();
     for (size_t k = 0; k < state_count_; ++k) {
       const State& state = states_[k];
-      direct_ = direct_ && (state.written || !state.given) && state.rows.direct();
+      const bool unused = !state.given && !makes_;
+      direct_ = direct_ && (state.written || unused) && state.rows.direct();
     }
   }
 
@@ -124,7 +126,7 @@ class StepKernel final : public Kernel {
         run.states[k] = state.rows.read(args.inputs[state.input], first, n, in[k + 2]);
       if (state.written)
         run.new_states[k] = state.rows.target(args.outputs[state.output], first, out[k]);
-      else if (state.given)
+      else if (state.given || makes_)
         run.new_states[k] = out[k];
     }
     fn_(run);
@@ -160,6 +162,7 @@ class StepKernel final : public Kernel {
   std::optional<size_t> master_, new_master_;
   size_t bytes_ = 0, state_count_ = 0;
   bool direct_ = false;  // every tensor is read and written in place
+  bool makes_ = false;   // the first step of sgd makes its momentum, even for nobody
   State states_[kMostStates];
 };
 
