@@ -96,7 +96,9 @@ void write_options(std::string& text, const Op& op) {
 // With `optional`, inputs that may be left out are parameters too; without, options come at once:
 // reduce_sum(x, {.axes = {1}}).
 void write_method(std::string& text, const Op& op, bool optional) {
-  const bool many = op.outputs.size() > 1 || op.variadic_outputs;
+  // By-products are for those who ask for them, with op(…).
+  const size_t count = op.main_outputs();
+  const bool many = count > 1 || op.variadic_outputs;
   std::string parameters, inputs;
   bool variadic = false, optional_before = false;
   auto add_parameter = [&](const std::string& parameter) {
@@ -141,7 +143,7 @@ void write_method(std::string& text, const Op& op, bool optional) {
                          safe(op.attrs[i].name));
   attrs += "}";
   text += fmt::format("    return self().op(\"{}\", {}, {}, name, {}){};\n  }}\n", op.name, inputs,
-                      attrs, op.variadic_outputs ? "outputs" : std::to_string(op.outputs.size()),
+                      attrs, op.variadic_outputs ? "outputs" : std::to_string(count),
                       many ? "" : "[0]");
 }
 

@@ -116,7 +116,7 @@ Node* Graph::add_node(const Op& op, std::vector<Value*> inputs, const NamedAttrs
   node->op = &op;
   if (name.empty()) name = op.name;
   while (!inputs.empty() && inputs.back() == nullptr) inputs.pop_back();
-  if (outputs == 0) outputs = op.outputs.size();
+  if (outputs == 0) outputs = op.main_outputs();
   std::string label = "node \"" + name + "\"";
   try {
     node->attrs = Attrs(op, attrs);

@@ -173,6 +173,7 @@ struct Op {
   bool is(uint32_t fact) const { return (facts & fact) == fact; }
   int attr_index(std::string_view name) const;  // -1: none
   size_t required_inputs() const;
+  size_t main_outputs() const;  // those that are not by-products, which come last
   size_t max_inputs() const;
 };
 

@@ -23,6 +23,11 @@ struct SpectrumPass {
   bool inverse = false, hermitean = false;
 
   int64_t lines() const { return outer * inner; }
+  // Where line i begins in a tensor whose lines have `length` numbers; they are `inner` apart.
+  template <typename P>
+  P* first_of(P* numbers, int64_t i, int64_t length) const {
+    return numbers + i / inner * length * inner + i % inner;
+  }
   // Reads line i of `from` into `line`, which has room for n numbers that lie `apart` apart. One
   // number that is not finite makes the whole line NaN, since in every fast transform its sums
   // reach all results.
@@ -59,7 +64,7 @@ struct SpectrumPlan {
 
 template <typename T>
 void SpectrumPass::read(const Cx<T>* from, int64_t i, Cx<T>* line, int64_t apart) const {
-  from += i / inner * in * inner + i % inner;
+  from = first_of(from, i, in);
   const int64_t held = std::min(in, n);
   T sum = 0;
   for (int64_t k = 0; k < held; ++k) {
@@ -81,7 +86,7 @@ void SpectrumPass::read(const Cx<T>* from, int64_t i, Cx<T>* line, int64_t apart
 
 template <typename T>
 void SpectrumPass::write(Cx<T>* to, int64_t i, const Cx<T>* line, int64_t apart) const {
-  to += i / inner * out * inner + i % inner;
+  to = first_of(to, i, out);
   for (int64_t k = 0; k < out; ++k) to[k * inner] = line[k * apart];
 }
 

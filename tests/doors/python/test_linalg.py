@@ -150,6 +150,26 @@ def test_transforms_of_any_length(n):
         assert np.abs(y - expected).max() < 1.2e-7 * (2 + np.log2(n)) * size
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 6, 10, 15, 64, 74, 210, 1000, 1018, 4096])
+def test_transforms_of_real_numbers(n):
+    x = RNG.standard_normal((11, n))
+    spectrum = np.fft.rfft(x)
+    slack = 1e-15 * (2 + np.log2(n)) * np.abs(spectrum).max()
+    y = np.asarray(ops.dft(x[..., None], axis=-2, onesided=True))
+    assert np.abs(y[..., 0] + 1j * y[..., 1] - spectrum).max() < slack
+    assert (y[:, 0, 1] == 0).all() and (n % 2 or (y[:, -1, 1] == 0).all())
+    pairs = np.stack([spectrum.real, spectrum.imag], -1)
+    back = np.asarray(ops.dft(pairs, axis=-2, onesided=True, inverse=True, length=np.int64(n)))
+    assert back.shape == (11, n, 1) and np.abs(back[..., 0] - x).max() < slack
+    close(ops.real_to_hermitean_fft(x.astype(np.float32).T.copy(), axes=[0]), spectrum.T, np.float32)
+    if n > 1:
+        close(ops.hermitean_to_real_fft(spectrum.astype(np.complex64), round_to_odd=n % 2 == 1), np.fft.hfft(spectrum, n), np.float32)
+    bad = x.copy()
+    bad[3, n // 2] = np.inf
+    y = np.asarray(ops.dft(bad[..., None], axis=-2, onesided=True))
+    assert np.isnan(y[3]).all() and np.isfinite(np.delete(y, 3, 0)).all()
+
+
 def test_transforms_of_several_axes():
     x = RNG.standard_normal((3, 10, 7, 12)).astype(np.float32)
     close(ops.fft(x.astype(np.complex64), axes=[1, 2, 3]), np.fft.fftn(x, axes=(1, 2, 3)), np.float32)

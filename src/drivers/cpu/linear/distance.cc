@@ -3,6 +3,7 @@
 // that are transposed, so that a vector holds several points.
 #include "semantics/distance.h"
 
+#include "drivers/cpu/linear/distance_simd.h"
 #include "drivers/cpu/linear/matrix_batch.h"
 
 namespace anymps::cpu {
@@ -11,22 +12,7 @@ namespace {
 
 using Points = MatrixOf<double>;
 
-constexpr int64_t kTile = 64;
-
-// Row i of the distances, for the points [begin, end) of b, which stand in `tile` as columns.
-void tile_row(const double* point, int64_t axes, const std::vector<double>& tile, int64_t count,
-              double p, double* to) {
-  double sums[kTile] = {};
-  for (int64_t k = 0; k < axes; ++k) {
-    const double* others = tile.data() + k * kTile;
-    const double x = point[k];
-    if (p == 2)
-      for (int64_t j = 0; j < kTile; ++j) sums[j] += (x - others[j]) * (x - others[j]);
-    else
-      for (int64_t j = 0; j < kTile; ++j) sums[j] += std::abs(x - others[j]);
-  }
-  for (int64_t j = 0; j < count; ++j) to[j] = p == 2 ? std::sqrt(sums[j]) : sums[j];
-}
+constexpr int64_t kTile = kDistanceTile;
 
 double distance(const double* a, const double* b, int64_t axes, double p) {
   Norm norm(p);
@@ -50,11 +36,14 @@ void all_distances(const Points& a, const Points& b, double p, Points& y) {
       for (int64_t i = begin; i < end; ++i) {
         const double* point = a.data.data() + i * axes;
         double* to = &y.at(i, first);
-        if (tiled)
-          tile_row(point, axes, tile, count, p, to);
-        else
+        if (tiled) {
+          double sums[kTile];
+          sum_distances(point, axes, tile.data(), p == 2, sums);
+          for (int64_t j = 0; j < count; ++j) to[j] = p == 2 ? std::sqrt(sums[j]) : sums[j];
+        } else {
           for (int64_t j = 0; j < count; ++j)
             to[j] = distance(point, b.data.data() + (first + j) * axes, axes, p);
+        }
       }
     });
   }
@@ -110,8 +99,14 @@ void all_slopes(const Points& a, const Points& b, double p, Points& da, At&& at)
     for (int64_t i = begin; i < end; ++i)
       for (int64_t j = 0; j < b.rows; ++j) {
         const auto [dy, y] = at(i, j);
-        for (int64_t k = 0; k < a.columns; ++k)
-          da.at(i, k) += dy * norm_slope(a.at(i, k) - b.at(j, k), y, p);
+        const double *from = a.data.data() + i * a.columns, *to = b.data.data() + j * a.columns;
+        double* sum = da.data.data() + i * a.columns;
+        if (p == 2) {
+          const double scale = y == 0 ? 0 : dy / y;
+          for (int64_t k = 0; k < a.columns; ++k) sum[k] += scale * (from[k] - to[k]);
+        } else {
+          for (int64_t k = 0; k < a.columns; ++k) sum[k] += dy * norm_slope(from[k] - to[k], y, p);
+        }
       }
   });
 }

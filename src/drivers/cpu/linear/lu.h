@@ -8,7 +8,7 @@
 
 namespace anymps::cpu {
 
-inline constexpr int kSmallMatrix = 16;
+inline constexpr int kSmallMatrix = 48;
 
 // a becomes its factors. Returns the first pivot that is 0, counted from 1; 0: none.
 template <typename A>
@@ -57,11 +57,16 @@ void lu_solve_in_place(const ColumnMatrix<A>& lu, const std::vector<int>& pivots
   for (int c = 0; c < columns; ++c) {
     A* x = &b.at(0, c);
     for (int i = 0; i < n; ++i) std::swap(x[i], x[pivots[static_cast<size_t>(i)] - 1]);
-    for (int k = 0; k < n; ++k)
-      for (int i = k + 1; i < n; ++i) x[i] -= lu.at(i, k) * x[k];
-    for (int k = n - 1; k >= 0; --k) {
-      x[k] /= lu.at(k, k);
-      for (int i = 0; i < k; ++i) x[i] -= lu.at(i, k) * x[k];
+    // Row by row: sums in a register, where a column at a time would wait for each store.
+    for (int i = 0; i < n; ++i) {
+      A sum = x[i];
+      for (int k = 0; k < i; ++k) sum -= lu.at(i, k) * x[k];
+      x[i] = sum;
+    }
+    for (int i = n - 1; i >= 0; --i) {
+      A sum = x[i];
+      for (int k = i + 1; k < n; ++k) sum -= lu.at(i, k) * x[k];
+      x[i] = sum / lu.at(i, i);
     }
   }
 }

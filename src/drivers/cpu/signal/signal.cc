@@ -4,11 +4,12 @@
 // transformed in float and all others in double, so that the sums of a real signal that must vanish
 // do, as they do in NumPy.
 #include <cmath>
+#include <functional>
 
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/lines.h"
 #include "drivers/cpu/cpu_kernel.h"
-#include "drivers/cpu/signal/fft.h"
+#include "drivers/cpu/signal/real_fft.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/packed_weights.h"
 #include "ops/signal/signal.h"
@@ -56,7 +57,16 @@ class SpectrumKernel : public Kernel {
  public:
   SpectrumKernel(SpectrumPlan plan, Elements in, Elements out)
       : plan_(std::move(plan)), in_(in), out_(out) {
-    for (const SpectrumPass& pass : plan_.passes) ffts_.emplace_back(pass.n, pass.inverse);
+    for (size_t i = 0; i < plan_.passes.size(); ++i) {
+      const SpectrumPass& pass = plan_.passes[i];
+      const bool even = pass.n > 0 && pass.n % 2 == 0, last = i + 1 == plan_.passes.size();
+      if (even && i == 0 && in.components == 1 && !pass.hermitean && pass.out <= pass.n / 2 + 1)
+        add<RealFft<F>>(pass, &RealFft<F>::forward);
+      else if (even && last && out.components == 1 && pass.hermitean && pass.out == pass.n)
+        add<RealFft<F>>(pass, &RealFft<F>::backward);
+      else
+        add<ComplexLines>(pass, &ComplexLines::run);
+    }
   }
   size_t scratch_bytes() const override {
     return 2 * static_cast<size_t>(plan_.most) * sizeof(Cx<F>);
@@ -69,7 +79,7 @@ class SpectrumKernel : public Kernel {
     const bool direct = out_.holds<F>() && plan_.scale == 1;
     for (size_t i = 0; i < plan_.passes.size(); ++i) {
       Cx<F>* to = direct && i + 1 == plan_.passes.size() ? result : other;
-      transform(plan_.passes[i], ffts_[i], from, to);
+      transform(plan_.passes[i], steps_[i], from, to);
       from = to;
       std::swap(buffer, other);
     }
@@ -98,29 +108,53 @@ class SpectrumKernel : public Kernel {
   Elements in_, out_;
 
  private:
+  // How a pass transforms some of its lines, and how many numbers of memory one needs for that.
+  struct Step {
+    int64_t numbers = 0;
+    std::function<void(const Cx<F>* from, Cx<F>* to, int64_t first, int64_t count, Cx<F>* memory)>
+        run;
+  };
+
+  struct ComplexLines {
+    explicit ComplexLines(const SpectrumPass& p) : pass(p), fft(p.n, p.inverse) {}
+    int64_t numbers() const { return pass.n + fft.work_size(); }
+    void run(const Cx<F>* from, Cx<F>* to, int64_t first, int64_t count, Cx<F>* lines) const {
+      for (int64_t i = 0; i < count; ++i) pass.read(from, first + i, lines + i, count);
+      fft.run(lines, lines + pass.n * count, count);
+      for (int64_t i = 0; i < count; ++i) pass.write(to, first + i, lines + i, count);
+    }
+    SpectrumPass pass;
+    Fft<F> fft;
+  };
+
+  template <typename Lines, typename Run>
+  void add(const SpectrumPass& pass, Run run) {
+    auto lines = std::make_shared<const Lines>(pass);
+    steps_.push_back({lines->numbers(), [lines, run](const Cx<F>* from, Cx<F>* to, int64_t first,
+                                                     int64_t count, Cx<F>* memory) {
+                        ((*lines).*run)(from, to, first, count, memory);
+                      }});
+  }
+
   // Lines are transformed side by side while they fit into the cache that a core has to itself.
-  static void transform(const SpectrumPass& pass, const Fft<F>& fft, const Cx<F>* from, Cx<F>* to) {
+  static void transform(const SpectrumPass& pass, const Step& step, const Cx<F>* from, Cx<F>* to) {
     constexpr int64_t kMost = 8, kCache = 256 << 10;
-    const int64_t numbers = pass.n + fft.work_size();
-    const int64_t fit = kCache / (numbers * static_cast<int64_t>(sizeof(Cx<F>)));
+    const int64_t fit = kCache / (step.numbers * static_cast<int64_t>(sizeof(Cx<F>)));
     const int64_t width = std::clamp<int64_t>(std::min(fit, pass.lines()), 1, kMost);
     const auto n = static_cast<double>(pass.n);
     const double cost = 2 * n * std::log2(n + 2) * static_cast<double>(width);
     parallel_for(0, (pass.lines() + width - 1) / width, cost, [&](int64_t begin, int64_t end) {
       thread_local std::vector<Cx<F>> memory;  // kept: a thread transforms many lines
-      const auto need = static_cast<size_t>(numbers * width);
+      const auto need = static_cast<size_t>(step.numbers * width);
       if (memory.size() < need) memory.resize(need);
-      Cx<F>* lines = memory.data();
       for (int64_t block = begin; block < end; ++block) {
         const int64_t first = block * width, count = std::min(width, pass.lines() - first);
-        for (int64_t i = 0; i < count; ++i) pass.read(from, first + i, lines + i, count);
-        fft.run(lines, lines + pass.n * count, count);
-        for (int64_t i = 0; i < count; ++i) pass.write(to, first + i, lines + i, count);
+        step.run(from, to, first, count, memory.data());
       }
     });
   }
 
-  std::vector<Fft<F>> ffts_;
+  std::vector<Step> steps_;
 };
 
 // The tables of a length can be larger than the result.
