@@ -25,7 +25,8 @@ class PoolingOnCpu : public ::testing::TestWithParam<const char*> {
       const auto result = testing::run_cpu_kernel(test);
       if (!result.kernel) {
         EXPECT_TRUE(result.why == "rank 6" || result.why == "a window lies in the padding alone" ||
-                    result.why == "counted padding with windows that stick out of it")
+                    result.why == "counted padding with windows that stick out of it" ||
+                    result.why == "a divisor of its own")
             << result.why;
         continue;
       }

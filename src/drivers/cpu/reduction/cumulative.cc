@@ -152,7 +152,7 @@ KernelPtr make_indexed(const KernelRequest& request, std::string&) {
           for (int64_t k = 0; k < length; ++k) {
             const T next = from[k * x_step];
             if (is_new_extremum<maximum>(static_cast<Compute<T>>(next),
-                                         static_cast<Compute<T>>(best)))
+                                         static_cast<Compute<T>>(best))) [[unlikely]]
               best = next, place = k;
             value[k * value_step] = best;
             index[k * index_step] = place;
