@@ -67,6 +67,7 @@ class Graph {
   Value* constant(ConstantPtr constant, std::string name = "");
   Value* scalar(DType dtype, double value);
   Value* ints(const std::vector<int64_t>& values);  // an i64 vector
+  // `outputs` 0: all but by-products.
   Node* add_node(const Op& op, std::vector<Value*> inputs, const NamedAttrs& attrs = {},
                  std::string name = "", size_t outputs = 0);
   // The usual form: an op with one output.

@@ -49,7 +49,7 @@ std::unique_ptr<Graph> graph_of(const std::string& bytes, bool verify = true) {
 TEST(SerializedPrograms, ComeBackAsTheyWere) {
   const auto graph = fused_graph();
   const std::string text = to_text(*graph);
-  EXPECT_NE(text.find("%fused: f32[N, 4], %fused.1: bool[N, 4] = fused_elementwise(%a, %b, "
+  EXPECT_NE(text.find("%fused.0: f32[N, 4], %fused.1: bool[N, 4] = fused_elementwise(%a, %b, "
                       "%numbers) {program=\"t0=cast(x1;dtype=f32); t1=mul(x0,x2[1]); "
                       "t2=add(t0,t1); t3=leaky_relu(t2;alpha=x2[0]); t4=greater(t3,0.5); "
                       "return t3 t4\"}"),

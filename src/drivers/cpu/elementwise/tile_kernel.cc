@@ -100,8 +100,7 @@ class TileKernel final : public Kernel {
     void* inputs[kMaxSlots];  // of each operand
     void* const* outputs;
     uint64_t numbers[kMaxSlots];  // the elements of operands that are parameters
-    const double* params[kMaxSlots];
-    std::array<double, kTileParams> run_params[kMaxSlots];
+    std::array<double, kTileParams> params[kMaxSlots];  // of each step, if any reads them
   };
   struct Constant {
     size_t slot = 0;
@@ -122,6 +121,7 @@ class TileKernel final : public Kernel {
   std::vector<Operand> inputs_, outputs_;
   std::vector<Constant> constants_;
   std::vector<Step> steps_;
+  bool reads_params_ = false;  // some step has parameters that a run brings
   size_t slots_ = 0;
   int64_t rows_ = 1, columns_ = 1;            // extents of the two innermost loops
   int64_t tile_rows_ = 1, tile_columns_ = 1;  // of a tile
@@ -227,6 +227,7 @@ void TileKernel::plan_steps(const TileKernelBuilder& program) {
       step.in[i] = static_cast<size_t>(instruction.args[i < instruction.args.size() ? i : 0]);
     for (size_t i = 0; i < instruction.params.size(); ++i) step.params[i] = instruction.params[i];
     step.run_params = instruction.run_params;
+    reads_params_ = reads_params_ || !step.run_params.empty();
     if (op.arity == 2 && scalar[step.in[1]] && !scalar[step.in[0]] && op.scalar_second) {
       step.fn = op.scalar_second;
     } else if (op.arity == 2 && scalar[step.in[0]] && !scalar[step.in[1]] && op.scalar_first) {
@@ -405,14 +406,11 @@ void TileKernel::start(const KernelArgs& args, Call& call) const {
     if (in.parameter) read_parameter(*in.parameter, args, in.rounding, &call.numbers[k]);
     call.inputs[k] = in.parameter ? &call.numbers[k] : args.inputs[in.arg];
   }
+  if (!reads_params_) return;
   for (size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
-    call.params[i] = step.params.data();
-    if (step.run_params.empty()) continue;
-    call.run_params[i] = step.params;
-    for (const auto& [place, parameter] : step.run_params)
-      read_parameter(parameter, args, DType::kF64, &call.run_params[i][place]);
-    call.params[i] = call.run_params[i].data();
+    call.params[i] = steps_[i].params;
+    for (const auto& [place, parameter] : steps_[i].run_params)
+      read_parameter(parameter, args, DType::kF64, &call.params[i][place]);
   }
 }
 
@@ -462,7 +460,7 @@ void TileKernel::run_units(const Call& call, int64_t begin, int64_t end) const {
       step.fn({{slots[step.in[0]], slots[step.in[1]], slots[step.in[2]]},
                results[step.out],
                n,
-               call.params[i]});
+               (reads_params_ ? call.params[i] : step.params).data()});
       slots[step.out] = results[step.out];
     }
     for (size_t k = 0; k < outputs_.size(); ++k)
