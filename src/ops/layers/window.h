@@ -16,7 +16,7 @@ std::vector<std::string> layout_choices();
 inline constexpr const char* kImageDoc = "[N, C, spatial…], or [N, spatial…, C] for channels_last";
 
 // Parts of a record: the attributes that have one meaning wherever there is a window.
-OpWriter& window_steps(OpWriter& op);  // strides and dilations
+OpWriter& window_steps(OpWriter& op);   // strides and dilations
 OpWriter& padded_window(OpWriter& op);  // the same, and pads
 OpWriter& window_auto_pad(OpWriter& op);
 OpWriter& grouped_window(OpWriter& op);  // all of these, and groups
