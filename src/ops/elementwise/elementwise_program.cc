@@ -197,7 +197,7 @@ class ElementwiseProgram::Reader {
 
   // Letters, digits and underscores: safe to show.
   std::string name_of(uint64_t words) {
-    const std::string name = text(words);
+    std::string name = text(words);
     check(!name.empty() && std::all_of(name.begin(), name.end(), is_word), "a name is no name");
     return name;
   }
