@@ -45,8 +45,8 @@ void infer_integers(InferContext& ctx) {
   const auto [low, high] = integer_range(ctx.attrs);
   const bool fits = dtype == DType::kU64 ? static_cast<uint64_t>(low) <= static_cast<uint64_t>(high)
                                          : low <= high;
-  ctx.check(fits, "low is {} and high {}{}", low, high,
-            ctx.attrs.b("endpoint") ? "" : " before its end");
+  ctx.check(fits, "no number lies between low {} and high {}", ctx.attrs.i("low"),
+            ctx.attrs.i("high"));
   // As signed numbers, which the bounds of narrower types are.
   const bool holds = dispatch<kInt>(dtype, [low = low, high = high]<typename T>() {
     if constexpr (sizeof(T) == 8)
