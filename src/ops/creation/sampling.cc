@@ -3,6 +3,8 @@
 // permutations. Pure functions of a state, like those of random.cc; each gives the state after it.
 #include "ops/creation/sampling.h"
 
+#include <limits>
+
 #include "ops/expect.h"
 #include "ops/gradient.h"
 #include "ops/shape_rules.h"
@@ -43,8 +45,16 @@ void infer_integers(InferContext& ctx) {
   const auto [low, high] = integer_range(ctx.attrs);
   const bool fits = dtype == DType::kU64 ? static_cast<uint64_t>(low) <= static_cast<uint64_t>(high)
                                          : low <= high;
-  ctx.check(fits, "low is {} and high {}{}", low, high,
-            ctx.attrs.b("endpoint") ? "" : " before its end");
+  ctx.check(fits, "no number lies between low {} and high {}", ctx.attrs.i("low"),
+            ctx.attrs.i("high"));
+  // As signed numbers, which the bounds of narrower types are.
+  const bool holds = dispatch<kInt>(dtype, [low = low, high = high]<typename T>() {
+    if constexpr (sizeof(T) == 8)
+      return true;
+    else
+      return low >= std::numeric_limits<T>::lowest() && high <= std::numeric_limits<T>::max();
+  });
+  ctx.check(holds, "{} does not hold {} to {}", name(dtype), low, high);
   const std::optional<Dims> shape = ctx.ints(1, "shape");
   if (!shape) {
     set_fresh_shape(ctx, 1, dtype);

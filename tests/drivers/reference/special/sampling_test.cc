@@ -218,7 +218,11 @@ TEST(ReferenceSampling, IntegersOfAllBits) {
   EXPECT_EQ(error_of([&] {
               draw({{"low", 3}, {"high", 3}});
             }),
-            "[random_integers] low is 1 and high 0 before its end");
+            "[random_integers] no number lies between low 3 and high 3");
+  EXPECT_EQ(error_of([&] {
+              draw({{"high", 257}, {"dtype", DType::kU8}});
+            }),
+            "[random_integers] u8 does not hold 0 to 256");
 }
 
 TEST(ReferenceSampling, Permutations) {
