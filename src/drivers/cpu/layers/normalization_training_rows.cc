@@ -235,7 +235,8 @@ class GroupNormGradient final : public Kernel {
     else
       std::fill_n(gamma, channels_, 1.0);
     if (batch_ == 0) std::fill_n(sums, 2 * channels_, 0.0);
-    parallel_for(0, batch_ * groups_, 20 + 0.8 * static_cast<double>(channels_ / groups_ * plane_),
+    const int64_t run = channels_ / groups_ * plane_;
+    parallel_for(0, batch_ * groups_, 20 + 0.8 * static_cast<double>(run),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i)
                      run_group(args, i / groups_, i % groups_, gamma, sums);
