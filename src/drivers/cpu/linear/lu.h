@@ -54,21 +54,26 @@ void lu_solve_in_place(const ColumnMatrix<A>& lu, const std::vector<int>& pivots
                      &info);
     return;
   }
-  for (int c = 0; c < columns; ++c) {
-    A* x = &b.at(0, c);
-    for (int i = 0; i < n; ++i) std::swap(x[i], x[pivots[static_cast<size_t>(i)] - 1]);
-    // Row by row: sums in a register, where a column at a time would wait for each store.
-    for (int i = 0; i < n; ++i) {
-      A sum = x[i];
-      for (int k = 0; k < i; ++k) sum -= lu.at(i, k) * x[k];
-      x[i] = sum;
-    }
-    for (int i = n - 1; i >= 0; --i) {
-      A sum = x[i];
-      for (int k = i + 1; k < n; ++k) sum -= lu.at(i, k) * x[k];
-      x[i] = sum / lu.at(i, i);
-    }
+  // Rows of b lie together here, so that all columns are solved at once, in vectors.
+  const auto width = static_cast<size_t>(columns);
+  std::vector<A> rows(static_cast<size_t>(n) * width);
+  const auto row = [&](int i) { return rows.data() + static_cast<size_t>(i) * width; };
+  for (int i = 0; i < n; ++i)
+    for (int c = 0; c < columns; ++c) row(i)[c] = b.at(i, c);
+  const auto subtract = [&](A* from, const A* other, const A& factor) {
+    for (size_t c = 0; c < width; ++c) from[c] -= factor * other[c];
+  };
+  for (int i = 0; i < n; ++i)
+    if (const int other = pivots[static_cast<size_t>(i)] - 1; other != i)
+      std::swap_ranges(row(i), row(i) + width, row(other));
+  for (int i = 1; i < n; ++i)
+    for (int k = 0; k < i; ++k) subtract(row(i), row(k), lu.at(i, k));
+  for (int i = n - 1; i >= 0; --i) {
+    for (int k = i + 1; k < n; ++k) subtract(row(i), row(k), lu.at(i, k));
+    for (size_t c = 0; c < width; ++c) row(i)[c] /= lu.at(i, i);
   }
+  for (int i = 0; i < n; ++i)
+    for (int c = 0; c < columns; ++c) b.at(i, c) = row(i)[c];
 }
 
 }  // namespace anymps::cpu
