@@ -21,8 +21,10 @@ inline double log_of_sum(double a, double b) {
 // NaN.
 template <bool maximum, typename W>
 bool is_new_extremum(W next, W so_far) {
-  const bool reached = maximum ? next >= so_far : next <= so_far;
-  return reached || scalar::is_nan_value(next);
+  const bool behind = maximum ? next < so_far : next > so_far;
+  if (behind) [[likely]]
+    return false;
+  return !scalar::is_nan_value(so_far) || scalar::is_nan_value(next);
 }
 
 }  // namespace anymps
