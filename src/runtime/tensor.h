@@ -27,10 +27,7 @@ struct Tensor {
   void* data() const { return static_cast<char*>(buffer->data()) + offset; }
 };
 
-// Whether writing to one may change what the other holds: the ranges of bytes that they reach meet.
-bool share_memory(const Tensor& a, const Tensor& b);
-
-// The same for many tensors: the bytes that one of them reaches. Of a list there is one for each
+// The bytes that a tensor reaches, to find those that share memory. Of a list there is one for each
 // tensor in it, of a tensor without elements none.
 struct Reach {
   const char *begin, *end;
