@@ -69,6 +69,7 @@ struct FillOptions {
 struct MultinomialOptions {
   int64_t samples = 1;
   DType dtype = DType(6);
+  bool replacement = true;
 };
 
 struct OneHotOptions {
@@ -92,9 +93,30 @@ struct RandomOptions {
   std::string sampling = "inverse_cdf";
 };
 
+struct RandomIntegersOptions {
+  std::vector<int64_t> shape = {};
+  DType dtype = DType(7);
+  int64_t low = 0;
+  int64_t high = INT64_MAX;
+  bool endpoint = false;
+};
+
 struct RandomMersenneOptions {
   std::vector<int64_t> shape = {};
   int64_t seed = 0;
+};
+
+struct RandpermOptions {
+  int64_t n = 0;
+  DType dtype = DType(7);
+};
+
+struct AddcdivOptions {
+  double value = 1.0;
+};
+
+struct AddcmulOptions {
+  double value = 1.0;
 };
 
 struct CastOptions {
@@ -124,9 +146,17 @@ struct GeluOptions {
   std::string approximate = "none";
 };
 
+struct GluOptions {
+  int64_t axis = -1;
+};
+
 struct HardSigmoidOptions {
   double alpha = 0.2;
   double beta = 0.5;
+};
+
+struct HardshrinkOptions {
+  double alpha = 0.5;
 };
 
 struct IsInfOptions {
@@ -142,12 +172,26 @@ struct LogSoftmaxOptions {
   int64_t axis = -1;
 };
 
+struct LogitOptions {
+  double eps = -1.0;
+};
+
 struct MaxOptions {
   bool propagate_nan = true;
 };
 
 struct MinOptions {
   bool propagate_nan = true;
+};
+
+struct NanToNumOptions {
+  double nan = 0.0;
+  double posinf = HUGE_VAL;
+  double neginf = -HUGE_VAL;
+};
+
+struct PolygammaOptions {
+  int64_t n = 1;
 };
 
 struct SeluOptions {
@@ -163,8 +207,28 @@ struct SoftmaxGradientOptions {
   int64_t axis = -1;
 };
 
+struct ThresholdOptions {
+  double alpha = 0.0;
+  double value = 0.0;
+};
+
 struct ThresholdedReluOptions {
   double alpha = 1.0;
+};
+
+struct AdaptiveAvgPoolOptions {
+  std::vector<int64_t> output_size = {};
+  std::string layout = "channels_first";
+};
+
+struct AdaptiveAvgPoolGradientOptions {
+  std::vector<int64_t> output_size = {};
+  std::string layout = "channels_first";
+};
+
+struct AdaptiveMaxPoolOptions {
+  std::vector<int64_t> output_size = {};
+  std::string layout = "channels_first";
 };
 
 struct AvgPoolOptions {
@@ -176,6 +240,7 @@ struct AvgPoolOptions {
   bool ceil_mode = false;
   std::string layout = "channels_first";
   bool count_include_pad = false;
+  int64_t divisor_override = 0;
 };
 
 struct AvgPoolGradientOptions {
@@ -187,11 +252,24 @@ struct AvgPoolGradientOptions {
   bool ceil_mode = false;
   std::string layout = "channels_first";
   bool count_include_pad = false;
+  int64_t divisor_override = 0;
 };
 
 struct BatchNormOptions {
   int64_t axis = 1;
   double epsilon = 1.e-05;
+};
+
+struct BatchNormTrainingOptions {
+  double momentum = 0.1;
+  double epsilon = 1.e-05;
+  bool unbiased = true;
+  std::string layout = "channels_first";
+};
+
+struct BatchNormTrainingGradientOptions {
+  bool training = true;
+  std::string layout = "channels_first";
 };
 
 struct ConvOptions {
@@ -261,7 +339,18 @@ struct DeformConvGradientOptions {
   int64_t offset_groups = 1;
 };
 
+struct FractionalMaxPoolOptions {
+  std::vector<int64_t> kernel = {};
+  std::vector<int64_t> output_size = {};
+  std::string layout = "channels_first";
+};
+
 struct GroupNormOptions {
+  int64_t groups = 0;
+  double epsilon = 1.e-05;
+};
+
+struct GroupNormGradientOptions {
   int64_t groups = 0;
   double epsilon = 1.e-05;
 };
@@ -293,6 +382,11 @@ struct InstanceNormOptions {
 };
 
 struct LayerNormOptions {
+  int64_t axis = -1;
+  double epsilon = 1.e-05;
+};
+
+struct LayerNormGradientOptions {
   int64_t axis = -1;
   double epsilon = 1.e-05;
 };
@@ -413,6 +507,11 @@ struct RmsNormOptions {
   double epsilon = 1.e-05;
 };
 
+struct RmsNormGradientOptions {
+  int64_t axis = -1;
+  double epsilon = 1.e-05;
+};
+
 struct RnnOptions {
   int64_t hidden_size = 0;
   std::string direction = "forward";
@@ -440,8 +539,101 @@ struct SdpaOptions {
   bool causal = false;
 };
 
+struct SdpaGradientOptions {
+  double scale = 0.0;
+  bool causal = false;
+};
+
 struct VarianceOptions {
   std::vector<int64_t> axes = {};
+};
+
+struct AdadeltaStepOptions {
+  double rho = 0.9;
+  double epsilon = 1.e-06;
+  double weight_decay = 0.0;
+  bool maximize = false;
+};
+
+struct AdagradStepOptions {
+  double decay = 0.0;
+  double epsilon = 1.e-10;
+  double weight_decay = 0.0;
+  bool maximize = false;
+};
+
+struct AdamStepOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1.e-08;
+  bool decoupled = false;
+  double weight_decay = 0.0;
+  bool maximize = false;
+};
+
+struct AmpUpdateScaleOptions {
+  double growth_factor = 2.0;
+  double backoff_factor = 0.5;
+  int64_t growth_interval = 2000;
+};
+
+struct CrossEntropyOptions {
+  std::string reduction = "mean";
+  int64_t ignore_index = -100;
+  double label_smoothing = 0.0;
+};
+
+struct CrossEntropyGradientOptions {
+  std::string reduction = "mean";
+  int64_t ignore_index = -100;
+  double label_smoothing = 0.0;
+};
+
+struct CtcLossOptions {
+  int64_t blank = 0;
+  bool zero_infinity = false;
+};
+
+struct CtcLossGradientOptions {
+  int64_t blank = 0;
+  bool zero_infinity = false;
+  bool through_softmax = false;
+};
+
+struct EmbeddingBagOptions {
+  std::string mode = "mean";
+  bool include_last_offset = false;
+  int64_t padding_idx = -1;
+};
+
+struct EmbeddingBagGradientOptions {
+  std::string mode = "mean";
+  bool include_last_offset = false;
+  int64_t padding_idx = -1;
+  bool scale_grad_by_freq = false;
+};
+
+struct EmbeddingGradientOptions {
+  int64_t rows = 0;
+  int64_t padding_idx = -1;
+  bool scale_grad_by_freq = false;
+};
+
+struct LionStepOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double weight_decay = 0.0;
+  bool maximize = false;
+};
+
+struct NllLossOptions {
+  std::string reduction = "mean";
+  int64_t ignore_index = -100;
+};
+
+struct NllLossGradientOptions {
+  std::string reduction = "mean";
+  int64_t ignore_index = -100;
 };
 
 struct PairCouplingOptions {
@@ -450,6 +642,22 @@ struct PairCouplingOptions {
 
 struct RegexFullMatchOptions {
   std::string pattern = "";
+};
+
+struct RmspropStepOptions {
+  double alpha = 0.99;
+  double epsilon = 1.e-08;
+  double momentum = 0.0;
+  double weight_decay = 0.0;
+  bool maximize = false;
+};
+
+struct SgdStepOptions {
+  double momentum = 0.0;
+  double dampening = 0.0;
+  bool nesterov = false;
+  double weight_decay = 0.0;
+  bool maximize = false;
 };
 
 struct SoftmaxCrossEntropyOptions {
@@ -487,7 +695,23 @@ struct TreeEnsembleOptions {
   std::string aggregate = "sum";
 };
 
+struct CdistOptions {
+  double p = 2.0;
+};
+
+struct CdistGradientOptions {
+  double p = 2.0;
+};
+
 struct CholeskyOptions {
+  bool upper = false;
+};
+
+struct CholeskyInverseOptions {
+  bool upper = false;
+};
+
+struct CholeskySolveOptions {
   bool upper = false;
 };
 
@@ -497,6 +721,10 @@ struct ConvIntegerOptions {
   std::vector<int64_t> pads = {};
   int64_t groups = 1;
   std::string auto_pad = "explicit";
+};
+
+struct CrossOptions {
+  int64_t axis = -1;
 };
 
 struct DequantizeOptions {
@@ -511,12 +739,39 @@ struct DequantizeLutOptions {
   int64_t axis = 0;
 };
 
+struct EigOptions {
+  bool unique = true;
+};
+
 struct EighOptions {
   bool upper = false;
+  bool unique = true;
 };
 
 struct EinsumOptions {
   std::string equation = {};
+};
+
+struct LdlFactorOptions {
+  bool hermitian = false;
+};
+
+struct LdlSolveOptions {
+  bool hermitian = false;
+};
+
+struct LstsqOptions {
+  std::string driver = "gelsy";
+  double rcond = -1.0;
+};
+
+struct LuFactorOptions {
+  bool pivot = true;
+};
+
+struct LuSolveOptions {
+  bool left = true;
+  bool adjoint = false;
 };
 
 struct MatmulOptions {
@@ -528,8 +783,22 @@ struct MatmulOptions {
   double act_beta = 0.0;
 };
 
+struct OrmqrOptions {
+  bool left = true;
+  bool transpose = false;
+};
+
+struct PdistOptions {
+  double p = 2.0;
+};
+
+struct PdistGradientOptions {
+  double p = 2.0;
+};
+
 struct QrOptions {
   std::string mode = "reduced";
+  bool unique = true;
 };
 
 struct QuantizeOptions {
@@ -546,11 +815,18 @@ struct RequantizeOptions {
   int64_t axis = 1;
 };
 
+struct SolveOptions {
+  bool left = true;
+  bool vector = false;
+};
+
 struct SvdOptions {
   bool full_matrices = false;
+  bool unique = true;
 };
 
 struct TriangularSolveOptions {
+  bool left = true;
   bool upper = false;
   bool transpose = false;
   bool unit_diagonal = false;
@@ -591,6 +867,12 @@ struct DepthToSpaceOptions {
   int64_t block = 0;
   std::string mode = "DCR";
   std::string layout = "channels_first";
+};
+
+struct DiagonalOptions {
+  int64_t offset = 0;
+  int64_t axis1 = 0;
+  int64_t axis2 = 1;
 };
 
 struct ExpandOptions {
@@ -658,18 +940,21 @@ struct ReverseSequenceOptions {
 struct ScatterOptions {
   std::vector<int64_t> shape = {};
   std::string mode = "set";
+  bool include_self = true;
   int64_t axis = 0;
 };
 
 struct ScatterAlongAxisOptions {
   std::vector<int64_t> shape = {};
   std::string mode = "set";
+  bool include_self = true;
   int64_t axis = 0;
 };
 
 struct ScatterNdOptions {
   std::vector<int64_t> shape = {};
   std::string mode = "set";
+  bool include_self = true;
   int64_t batch_dims = 0;
 };
 
@@ -769,6 +1054,10 @@ struct ArgsortOptions {
   bool descending = false;
 };
 
+struct BincountOptions {
+  int64_t min_length = 0;
+};
+
 struct CompressOptions {
   std::vector<int64_t> axes = {};
 };
@@ -779,10 +1068,18 @@ struct CummaxOptions {
   bool reverse = false;
 };
 
+struct CummaxWithIndicesOptions {
+  int64_t axis = 0;
+};
+
 struct CumminOptions {
   int64_t axis = 0;
   bool exclusive = false;
   bool reverse = false;
+};
+
+struct CumminWithIndicesOptions {
+  int64_t axis = 0;
 };
 
 struct CumprodOptions {
@@ -799,6 +1096,55 @@ struct CumsumOptions {
 
 struct HammingDistanceOptions {
   DType dtype = DType(10);
+};
+
+struct HistogramOptions {
+  int64_t bins = 100;
+  double low = 0.0;
+  double high = 0.0;
+  double margin = 0.5;
+  bool density = false;
+};
+
+struct IsInOptions {
+  bool invert = false;
+};
+
+struct KthValueOptions {
+  int64_t axis = -1;
+  bool keep_dims = false;
+  int64_t k = 1;
+};
+
+struct LogCumsumExpOptions {
+  int64_t axis = 0;
+  bool exclusive = false;
+  bool reverse = false;
+};
+
+struct LogSoftmaxGradientOptions {
+  int64_t axis = -1;
+};
+
+struct MaxWithIndicesOptions {
+  int64_t axis = -1;
+  bool keep_dims = false;
+};
+
+struct MedianOptions {
+  int64_t axis = -1;
+  bool keep_dims = false;
+  bool skip_nan = false;
+};
+
+struct MinWithIndicesOptions {
+  int64_t axis = -1;
+  bool keep_dims = false;
+};
+
+struct ModeOptions {
+  int64_t axis = -1;
+  bool keep_dims = false;
 };
 
 struct NonzeroOptions {
@@ -879,7 +1225,26 @@ struct ReduceSumSquareOptions {
   std::string empty_axes = "all";
 };
 
+struct RenormOptions {
+  double p = 2.0;
+  int64_t axis = 0;
+  double max_norm = 1.0;
+};
+
+struct SearchSortedOptions {
+  bool right = false;
+};
+
+struct SoftmaxResultGradientOptions {
+  int64_t axis = -1;
+};
+
 struct SortOptions {
+  int64_t axis = -1;
+  bool descending = false;
+};
+
+struct SortWithIndicesOptions {
   int64_t axis = -1;
   bool descending = false;
 };
@@ -898,6 +1263,16 @@ struct TopKGradientOptions {
 struct UniqueOptions {
   bool sorted = true;
   std::vector<int64_t> axes = {};
+};
+
+struct UniqueConsecutiveOptions {
+  std::vector<int64_t> axes = {};
+};
+
+struct VectorNormOptions {
+  double p = 2.0;
+  std::vector<int64_t> axes = {};
+  bool keep_dims = true;
 };
 
 struct AffineGridOptions {
@@ -956,6 +1331,17 @@ struct ImageDecoderOptions {
   std::string pixel_format = "RGB";
 };
 
+struct MatrixNmsOptions {
+  double score_threshold = 0.0;
+  int64_t nms_top_k = -1;
+  int64_t keep_top_k = -1;
+  int64_t background_label = 0;
+  bool normalized = true;
+  double post_threshold = 0.0;
+  bool use_gaussian = false;
+  double gaussian_sigma = 2.0;
+};
+
 struct MaxRoiPoolOptions {
   std::vector<int64_t> pooled_shape = {};
   double spatial_scale = 1.0;
@@ -967,6 +1353,16 @@ struct MaxRoiPoolGradientOptions {
 
 struct MelWeightMatrixOptions {
   DType dtype = DType(0);
+};
+
+struct MulticlassNmsOptions {
+  double score_threshold = 0.0;
+  int64_t nms_top_k = -1;
+  int64_t keep_top_k = -1;
+  int64_t background_label = 0;
+  bool normalized = true;
+  double nms_threshold = 0.3;
+  double nms_eta = 1.0;
 };
 
 struct NonMaxSuppressionOptions {
@@ -1068,6 +1464,17 @@ struct WindowOptions {
   DType dtype = DType(0);
 };
 
+struct YoloBoxOptions {
+  std::vector<int64_t> anchors = {};
+  int64_t class_num = 0;
+  double conf_thresh = 0.01;
+  int64_t downsample_ratio = 32;
+  bool clip_bbox = true;
+  double scale_x_y = 1.0;
+  bool iou_aware = false;
+  double iou_aware_factor = 0.5;
+};
+
 template <typename Derived>
 class OpMethods {
  public:
@@ -1155,13 +1562,29 @@ class OpMethods {
   Value bernoulli(Value x, Value state, const BernoulliOptions& options = {}, const char* name = nullptr) {
     return self().op("bernoulli", {x, state}, {{"dtype", options.dtype}}, name, 1)[0];
   }
-  // Elements set to 0 with the probability `rate`, the others divided by 1 - rate; and which were kept.
-  std::vector<Value> dropout(Value x, Value state, Value rate = {}, const DropoutOptions& options = {}, const char* name = nullptr) {
-    return self().op("dropout", {x, state, rate}, {{"rate", options.rate}}, name, 2);
+  // How many of `count` trials succeed.
+  Value binomial(Value count, Value p, Value state, const char* name = nullptr) {
+    return self().op("binomial", {count, p, state}, {}, name, 1)[0];
+  }
+  // Numbers of Cauchy's distribution; NaN for a scale not above 0.
+  Value cauchy(Value median, Value scale, Value state, const char* name = nullptr) {
+    return self().op("cauchy", {median, scale, state}, {}, name, 1)[0];
+  }
+  // Parts of 1 along the last axis: numbers of gamma distributions over their sum.
+  Value dirichlet(Value concentration, Value state, const char* name = nullptr) {
+    return self().op("dirichlet", {concentration, state}, {}, name, 1)[0];
   }
   // Elements set to 0 with the probability `rate`, the others divided by 1 - rate; and which were kept.
-  std::vector<Value> dropout(Value x, Value state, const DropoutOptions& options, const char* name = nullptr) {
-    return self().op("dropout", {x, state}, {{"rate", options.rate}}, name, 2);
+  Value dropout(Value x, Value state, Value rate = {}, const DropoutOptions& options = {}, const char* name = nullptr) {
+    return self().op("dropout", {x, state, rate}, {{"rate", options.rate}}, name, 1)[0];
+  }
+  // Elements set to 0 with the probability `rate`, the others divided by 1 - rate; and which were kept.
+  Value dropout(Value x, Value state, const DropoutOptions& options, const char* name = nullptr) {
+    return self().op("dropout", {x, state}, {{"rate", options.rate}}, name, 1)[0];
+  }
+  // Distances of events that come at a rate; NaN for a rate not above 0.
+  Value exponential(Value lambd, Value state, const char* name = nullptr) {
+    return self().op("exponential", {lambd, state}, {}, name, 1)[0];
   }
   // Ones on a diagonal, zeros elsewhere, in the shape of a matrix.
   Value eye_like(Value x, const EyeLikeOptions& options = {}, const char* name = nullptr) {
@@ -1175,9 +1598,21 @@ class OpMethods {
   Value fill(const FillOptions& options, const char* name = nullptr) {
     return self().op("fill", {}, {{"shape", options.shape}, {"value", options.value}, {"imaginary", options.imaginary}, {"dtype", options.dtype}}, name, 1)[0];
   }
-  // Classes drawn with probabilities in proportion to exp(x), with replacement.
+  // How many trials the first success takes, at least 1; NaN for a chance not in (0, 1].
+  Value geometric(Value p, Value state, const char* name = nullptr) {
+    return self().op("geometric", {p, state}, {}, name, 1)[0];
+  }
+  // Numbers whose logarithm is normal.
+  Value log_normal(Value mean, Value deviation, Value state, const char* name = nullptr) {
+    return self().op("log_normal", {mean, deviation, state}, {}, name, 1)[0];
+  }
+  // Classes drawn with probabilities in proportion to exp(x). Without replacement no class is drawn twice in a row of y: the first is drawn as with it, each next one from the rest.
   Value multinomial(Value x, Value state, const MultinomialOptions& options = {}, const char* name = nullptr) {
-    return self().op("multinomial", {x, state}, {{"samples", options.samples}, {"dtype", options.dtype}}, name, 1)[0];
+    return self().op("multinomial", {x, state}, {{"samples", options.samples}, {"dtype", options.dtype}, {"replacement", options.replacement}}, name, 1)[0];
+  }
+  // Normal numbers; NaN for a negative deviation.
+  Value normal(Value mean, Value deviation, Value state, const char* name = nullptr) {
+    return self().op("normal", {mean, deviation, state}, {}, name, 1)[0];
   }
   // A new axis that holds values[1] at the place the index names and values[0] elsewhere. Negative indices count from the end; indices outside [-depth, depth) name no place.
   Value one_hot(Value indices, Value depth, Value values, const OneHotOptions& options = {}, const char* name = nullptr) {
@@ -1187,6 +1622,10 @@ class OpMethods {
   Value philox_state(const PhiloxStateOptions& options = {}, const char* name = nullptr) {
     return self().op("philox_state", {}, {{"key", options.key}, {"counter_low", options.counter_low}, {"counter_high", options.counter_high}}, name, 1)[0];
   }
+  // How many events of a rate come in a unit of time; NaN for a negative rate.
+  Value poisson(Value rate, Value state, const char* name = nullptr) {
+    return self().op("poisson", {rate, state}, {}, name, 1)[0];
+  }
   // Random numbers of a distribution, and the state after them. Uniform ones are in [low, high), whole ones too; f16 and bf16 may round to high. Truncated normal ones are those of a normal distribution that lie in [low, high].
   std::vector<Value> random(Value state, Value shape = {}, const RandomOptions& options = {}, const char* name = nullptr) {
     return self().op("random", {state, shape}, {{"shape", options.shape}, {"distribution", options.distribution}, {"dtype", options.dtype}, {"low", options.low}, {"high", options.high}, {"mean", options.mean}, {"deviation", options.deviation}, {"sampling", options.sampling}}, name, 2);
@@ -1194,6 +1633,14 @@ class OpMethods {
   // Random numbers of a distribution, and the state after them. Uniform ones are in [low, high), whole ones too; f16 and bf16 may round to high. Truncated normal ones are those of a normal distribution that lie in [low, high].
   std::vector<Value> random(Value state, const RandomOptions& options, const char* name = nullptr) {
     return self().op("random", {state}, {{"shape", options.shape}, {"distribution", options.distribution}, {"dtype", options.dtype}, {"low", options.low}, {"high", options.high}, {"mean", options.mean}, {"deviation", options.deviation}, {"sampling", options.sampling}}, name, 2);
+  }
+  // Whole numbers of any range of 64 bits, all alike in probability. Of u64 the bounds are read as unsigned.
+  Value random_integers(Value state, Value shape = {}, const RandomIntegersOptions& options = {}, const char* name = nullptr) {
+    return self().op("random_integers", {state, shape}, {{"shape", options.shape}, {"dtype", options.dtype}, {"low", options.low}, {"high", options.high}, {"endpoint", options.endpoint}}, name, 1)[0];
+  }
+  // Whole numbers of any range of 64 bits, all alike in probability. Of u64 the bounds are read as unsigned.
+  Value random_integers(Value state, const RandomIntegersOptions& options, const char* name = nullptr) {
+    return self().op("random_integers", {state}, {{"shape", options.shape}, {"dtype", options.dtype}, {"low", options.low}, {"high", options.high}, {"endpoint", options.endpoint}}, name, 1)[0];
   }
   // Uniform numbers in [0, 1) of 53 bits from the Mersenne twister MT19937: those that NumPy's RandomState(seed).random_sample(shape) gives. The same seed gives the same numbers each time.
   Value random_mersenne(Value shape = {}, const RandomMersenneOptions& options = {}, const char* name = nullptr) {
@@ -1207,9 +1654,17 @@ class OpMethods {
   Value random_state(const char* name = nullptr) {
     return self().op("random_state", {}, {}, name, 1)[0];
   }
+  // The numbers 0 to n - 1 in random order.
+  Value randperm(Value state, const RandpermOptions& options = {}, const char* name = nullptr) {
+    return self().op("randperm", {state}, {{"n", options.n}, {"dtype", options.dtype}}, name, 1)[0];
+  }
   // Numbers from start on, delta apart, as long as they lie before limit.
   Value range(Value start, Value limit, Value delta, const char* name = nullptr) {
     return self().op("range", {start, limit, delta}, {}, name, 1)[0];
+  }
+  // Numbers of the gamma distribution of a shape, with scale 1; NaN for a shape not above 0. Small shapes give numbers that may round to 0.
+  Value standard_gamma(Value concentration, Value state, const char* name = nullptr) {
+    return self().op("standard_gamma", {concentration, state}, {}, name, 1)[0];
   }
   // Absolute value; the lowest integer wraps to itself.
   Value abs(Value x, const char* name = nullptr) {
@@ -1231,6 +1686,18 @@ class OpMethods {
   Value add(Value a, Value b, const char* name = nullptr) {
     return self().op("add", {a, b}, {}, name, 1)[0];
   }
+  // A quotient, scaled and added.
+  Value addcdiv(Value x, Value a, Value b, const AddcdivOptions& options = {}, const char* name = nullptr) {
+    return self().op("addcdiv", {x, a, b}, {{"value", options.value}}, name, 1)[0];
+  }
+  // A product, scaled and added.
+  Value addcmul(Value x, Value a, Value b, const AddcmulOptions& options = {}, const char* name = nullptr) {
+    return self().op("addcmul", {x, a, b}, {{"value", options.value}}, name, 1)[0];
+  }
+  // Airy's function Ai, the solution of y'' = x y that vanishes to the right.
+  Value airy_ai(Value x, const char* name = nullptr) {
+    return self().op("airy_ai", {x}, {}, name, 1)[0];
+  }
   // Inverse sine.
   Value asin(Value x, const char* name = nullptr) {
     return self().op("asin", {x}, {}, name, 1)[0];
@@ -1250,6 +1717,22 @@ class OpMethods {
   // Inverse hyperbolic tangent.
   Value atanh(Value x, const char* name = nullptr) {
     return self().op("atanh", {x}, {}, name, 1)[0];
+  }
+  // Bessel's function of the first kind and order 0.
+  Value bessel_j0(Value x, const char* name = nullptr) {
+    return self().op("bessel_j0", {x}, {}, name, 1)[0];
+  }
+  // Bessel's function of the first kind and order 1.
+  Value bessel_j1(Value x, const char* name = nullptr) {
+    return self().op("bessel_j1", {x}, {}, name, 1)[0];
+  }
+  // Bessel's function of the second kind and order 0: minus infinity at 0, NaN below.
+  Value bessel_y0(Value x, const char* name = nullptr) {
+    return self().op("bessel_y0", {x}, {}, name, 1)[0];
+  }
+  // Bessel's function of the second kind and order 1: minus infinity at 0, NaN below.
+  Value bessel_y1(Value x, const char* name = nullptr) {
+    return self().op("bessel_y1", {x}, {}, name, 1)[0];
   }
   // Bits that are set in both.
   Value bitwise_and(Value a, Value b, const char* name = nullptr) {
@@ -1279,6 +1762,22 @@ class OpMethods {
   Value celu(Value x, const CeluOptions& options = {}, const char* name = nullptr) {
     return self().op("celu", {x}, {{"alpha", options.alpha}}, name, 1)[0];
   }
+  // Chebyshev's polynomial of the first kind and degree n.
+  Value chebyshev_polynomial_t(Value x, Value n, const char* name = nullptr) {
+    return self().op("chebyshev_polynomial_t", {x, n}, {}, name, 1)[0];
+  }
+  // Chebyshev's polynomial of the second kind and degree n.
+  Value chebyshev_polynomial_u(Value x, Value n, const char* name = nullptr) {
+    return self().op("chebyshev_polynomial_u", {x, n}, {}, name, 1)[0];
+  }
+  // Chebyshev's polynomial of the third kind and degree n.
+  Value chebyshev_polynomial_v(Value x, Value n, const char* name = nullptr) {
+    return self().op("chebyshev_polynomial_v", {x, n}, {}, name, 1)[0];
+  }
+  // Chebyshev's polynomial of the fourth kind and degree n.
+  Value chebyshev_polynomial_w(Value x, Value n, const char* name = nullptr) {
+    return self().op("chebyshev_polynomial_w", {x, n}, {}, name, 1)[0];
+  }
   // x limited to [min, max]. A bound is a tensor, or else the attribute; where min is above max the result is max. NaN stays NaN.
   Value clamp(Value x, Value min = {}, Value max = {}, const ClampOptions& options = {}, const char* name = nullptr) {
     return self().op("clamp", {x, min, max}, {{"min", options.min}, {"max", options.max}}, name, 1)[0];
@@ -1295,6 +1794,10 @@ class OpMethods {
   Value conjugate(Value x, const char* name = nullptr) {
     return self().op("conjugate", {x}, {}, name, 1)[0];
   }
+  // a with the sign of b, be that of a zero or of NaN.
+  Value copysign(Value a, Value b, const char* name = nullptr) {
+    return self().op("copysign", {a, b}, {}, name, 1)[0];
+  }
   // Cosine.
   Value cos(Value x, const char* name = nullptr) {
     return self().op("cos", {x}, {}, name, 1)[0];
@@ -1302,6 +1805,10 @@ class OpMethods {
   // Hyperbolic cosine.
   Value cosh(Value x, const char* name = nullptr) {
     return self().op("cosh", {x}, {}, name, 1)[0];
+  }
+  // The derivative of lgamma. At 0 it is infinite, at -1, -2, … it is NaN.
+  Value digamma(Value x, const char* name = nullptr) {
+    return self().op("digamma", {x}, {}, name, 1)[0];
   }
   // Quotient. Integers are divided toward zero unless rounding is 'floor', and dividing them by 0 is an error; floats follow IEEE 754.
   Value div(Value a, Value b, const DivOptions& options = {}, const char* name = nullptr) {
@@ -1315,6 +1822,10 @@ class OpMethods {
   Value elu(Value x, const EluOptions& options = {}, const char* name = nullptr) {
     return self().op("elu", {x}, {{"alpha", options.alpha}}, name, 1)[0];
   }
+  // Elementwise entropy: 0 at 0, minus infinity below.
+  Value entr(Value x, const char* name = nullptr) {
+    return self().op("entr", {x}, {}, name, 1)[0];
+  }
   // True where a and b are equal.
   Value equal(Value a, Value b, const char* name = nullptr) {
     return self().op("equal", {a, b}, {}, name, 1)[0];
@@ -1322,6 +1833,18 @@ class OpMethods {
   // The error function.
   Value erf(Value x, const char* name = nullptr) {
     return self().op("erf", {x}, {}, name, 1)[0];
+  }
+  // 1 - erf(x), right where that vanishes.
+  Value erfc(Value x, const char* name = nullptr) {
+    return self().op("erfc", {x}, {}, name, 1)[0];
+  }
+  // erfc without its decay.
+  Value erfcx(Value x, const char* name = nullptr) {
+    return self().op("erfcx", {x}, {}, name, 1)[0];
+  }
+  // The inverse of erf; infinite at -1 and 1, NaN beyond.
+  Value erfinv(Value x, const char* name = nullptr) {
+    return self().op("erfinv", {x}, {}, name, 1)[0];
   }
   // e to the power x.
   Value exp(Value x, const char* name = nullptr) {
@@ -1347,9 +1870,21 @@ class OpMethods {
   Value floor_mod(Value a, Value b, const char* name = nullptr) {
     return self().op("floor_mod", {a, b}, {}, name, 1)[0];
   }
+  // Fraction and exponent. Of 0, NaN and the infinities the fraction is x and the exponent 0.
+  std::vector<Value> frexp(Value x, const char* name = nullptr) {
+    return self().op("frexp", {x}, {}, name, 2);
+  }
+  // The greatest common divisor, never negative; 0 of two zeros.
+  Value gcd(Value a, Value b, const char* name = nullptr) {
+    return self().op("gcd", {a, b}, {}, name, 1)[0];
+  }
   // Gaussian error linear unit.
   Value gelu(Value x, const GeluOptions& options = {}, const char* name = nullptr) {
     return self().op("gelu", {x}, {{"approximate", options.approximate}}, name, 1)[0];
+  }
+  // Gated linear unit: the first half of an axis times the sigmoid of the second.
+  Value glu(Value x, const GluOptions& options = {}, const char* name = nullptr) {
+    return self().op("glu", {x}, {{"axis", options.axis}}, name, 1)[0];
   }
   // True where a is above b.
   Value greater(Value a, Value b, const char* name = nullptr) {
@@ -1367,9 +1902,57 @@ class OpMethods {
   Value hard_swish(Value x, const char* name = nullptr) {
     return self().op("hard_swish", {x}, {}, name, 1)[0];
   }
+  // x, but 0 where |x| is at most alpha.
+  Value hardshrink(Value x, const HardshrinkOptions& options = {}, const char* name = nullptr) {
+    return self().op("hardshrink", {x}, {{"alpha", options.alpha}}, name, 1)[0];
+  }
+  // A step from 0 to 1 with the value b at 0; 0 for NaN.
+  Value heaviside(Value a, Value b, const char* name = nullptr) {
+    return self().op("heaviside", {a, b}, {}, name, 1)[0];
+  }
+  // Hermite's polynomial of degree n, as physicists have it.
+  Value hermite_polynomial_h(Value x, Value n, const char* name = nullptr) {
+    return self().op("hermite_polynomial_h", {x, n}, {}, name, 1)[0];
+  }
+  // Hermite's polynomial of degree n, as statisticians have it.
+  Value hermite_polynomial_he(Value x, Value n, const char* name = nullptr) {
+    return self().op("hermite_polynomial_he", {x, n}, {}, name, 1)[0];
+  }
+  // The length of the vector (a, b), without overflow on the way.
+  Value hypot(Value a, Value b, const char* name = nullptr) {
+    return self().op("hypot", {a, b}, {}, name, 1)[0];
+  }
+  // The modified Bessel function of the first kind and order 0.
+  Value i0(Value x, const char* name = nullptr) {
+    return self().op("i0", {x}, {}, name, 1)[0];
+  }
+  // i0 without its growth.
+  Value i0e(Value x, const char* name = nullptr) {
+    return self().op("i0e", {x}, {}, name, 1)[0];
+  }
+  // The modified Bessel function of the first kind and order 1.
+  Value i1(Value x, const char* name = nullptr) {
+    return self().op("i1", {x}, {}, name, 1)[0];
+  }
+  // i1 without its growth.
+  Value i1e(Value x, const char* name = nullptr) {
+    return self().op("i1e", {x}, {}, name, 1)[0];
+  }
   // The input itself.
   Value identity(Value x, const char* name = nullptr) {
     return self().op("identity", {x}, {}, name, 1)[0];
+  }
+  // The lower incomplete gamma function, regularized: from 0 to 1.
+  Value igamma(Value a, Value x, const char* name = nullptr) {
+    return self().op("igamma", {a, x}, {}, name, 1)[0];
+  }
+  // How igamma changes with a.
+  Value igamma_slope(Value a, Value x, const char* name = nullptr) {
+    return self().op("igamma_slope", {a, x}, {}, name, 1)[0];
+  }
+  // The upper incomplete gamma function, regularized: from 1 to 0.
+  Value igammac(Value a, Value x, const char* name = nullptr) {
+    return self().op("igammac", {a, x}, {}, name, 1)[0];
   }
   // The imaginary part.
   Value imaginary_part(Value x, const char* name = nullptr) {
@@ -1387,6 +1970,18 @@ class OpMethods {
   Value is_nan(Value x, const char* name = nullptr) {
     return self().op("is_nan", {x}, {}, name, 1)[0];
   }
+  // Laguerre's polynomial of degree n.
+  Value laguerre_polynomial_l(Value x, Value n, const char* name = nullptr) {
+    return self().op("laguerre_polynomial_l", {x, n}, {}, name, 1)[0];
+  }
+  // The least common multiple, never negative; 0 if either is 0. It wraps.
+  Value lcm(Value a, Value b, const char* name = nullptr) {
+    return self().op("lcm", {a, b}, {}, name, 1)[0];
+  }
+  // a times a power of 2.
+  Value ldexp(Value a, Value b, const char* name = nullptr) {
+    return self().op("ldexp", {a, b}, {}, name, 1)[0];
+  }
   // Relu with a slope for negative x.
   Value leaky_relu(Value x, const LeakyReluOptions& options = {}, const char* name = nullptr) {
     return self().op("leaky_relu", {x}, {{"alpha", options.alpha}}, name, 1)[0];
@@ -1399,6 +1994,14 @@ class OpMethods {
   Value left_shift(Value a, Value b, const char* name = nullptr) {
     return self().op("left_shift", {a, b}, {}, name, 1)[0];
   }
+  // Legendre's polynomial of degree n.
+  Value legendre_polynomial_p(Value x, Value n, const char* name = nullptr) {
+    return self().op("legendre_polynomial_p", {x, n}, {}, name, 1)[0];
+  }
+  // Between a and b by a weight: a at 0, b at 1, and further on the line beyond.
+  Value lerp(Value a, Value b, Value weight, const char* name = nullptr) {
+    return self().op("lerp", {a, b, weight}, {}, name, 1)[0];
+  }
   // True where a is below b.
   Value less(Value a, Value b, const char* name = nullptr) {
     return self().op("less", {a, b}, {}, name, 1)[0];
@@ -1406,6 +2009,10 @@ class OpMethods {
   // True where a is not above b.
   Value less_equal(Value a, Value b, const char* name = nullptr) {
     return self().op("less_equal", {a, b}, {}, name, 1)[0];
+  }
+  // The logarithm of the gamma function's absolute value; infinite at 0, -1, -2, …
+  Value lgamma(Value x, const char* name = nullptr) {
+    return self().op("lgamma", {x}, {}, name, 1)[0];
   }
   // Natural logarithm.
   Value log(Value x, const char* name = nullptr) {
@@ -1423,9 +2030,25 @@ class OpMethods {
   Value log2(Value x, const char* name = nullptr) {
     return self().op("log2", {x}, {}, name, 1)[0];
   }
+  // The logarithm of the part of the normal distribution below x, right in both tails.
+  Value log_ndtr(Value x, const char* name = nullptr) {
+    return self().op("log_ndtr", {x}, {}, name, 1)[0];
+  }
+  // The logarithm of sigmoid, right where sigmoid vanishes.
+  Value log_sigmoid(Value x, const char* name = nullptr) {
+    return self().op("log_sigmoid", {x}, {}, name, 1)[0];
+  }
   // The logarithm of softmax, exact where softmax vanishes.
   Value log_softmax(Value x, const LogSoftmaxOptions& options = {}, const char* name = nullptr) {
     return self().op("log_softmax", {x}, {{"axis", options.axis}}, name, 1)[0];
+  }
+  // The logarithm of a sum of exponentials, without overflow.
+  Value logaddexp(Value a, Value b, const char* name = nullptr) {
+    return self().op("logaddexp", {a, b}, {}, name, 1)[0];
+  }
+  // The logarithm to base 2 of a sum of powers of 2, without overflow.
+  Value logaddexp2(Value a, Value b, const char* name = nullptr) {
+    return self().op("logaddexp2", {a, b}, {}, name, 1)[0];
   }
   // True where both are.
   Value logical_and(Value a, Value b, const char* name = nullptr) {
@@ -1455,6 +2078,10 @@ class OpMethods {
   Value logical_xor(Value a, Value b, const char* name = nullptr) {
     return self().op("logical_xor", {a, b}, {}, name, 1)[0];
   }
+  // The inverse of sigmoid: infinite at 0 and 1, NaN beyond, unless eps draws x into [eps, 1 - eps] first.
+  Value logit(Value x, const LogitOptions& options = {}, const char* name = nullptr) {
+    return self().op("logit", {x}, {{"eps", options.eps}}, name, 1)[0];
+  }
   // Complex numbers from real and imaginary parts, which broadcast.
   Value make_complex(Value real, Value imaginary, const char* name = nullptr) {
     return self().op("make_complex", {real, imaginary}, {}, name, 1)[0];
@@ -1475,13 +2102,33 @@ class OpMethods {
   Value mod(Value a, Value b, const char* name = nullptr) {
     return self().op("mod", {a, b}, {}, name, 1)[0];
   }
+  // The modified Bessel function of the second kind and order 0: infinite at 0, NaN below.
+  Value modified_bessel_k0(Value x, const char* name = nullptr) {
+    return self().op("modified_bessel_k0", {x}, {}, name, 1)[0];
+  }
+  // The modified Bessel function of the second kind and order 1: infinite at 0, NaN below.
+  Value modified_bessel_k1(Value x, const char* name = nullptr) {
+    return self().op("modified_bessel_k1", {x}, {}, name, 1)[0];
+  }
   // Product.
   Value mul(Value a, Value b, const char* name = nullptr) {
     return self().op("mul", {a, b}, {}, name, 1)[0];
   }
+  // NaN and the infinities replaced by numbers.
+  Value nan_to_num(Value x, const NanToNumOptions& options = {}, const char* name = nullptr) {
+    return self().op("nan_to_num", {x}, {{"nan", options.nan}, {"posinf", options.posinf}, {"neginf", options.neginf}}, name, 1)[0];
+  }
+  // The place below which a part x of the normal distribution lies.
+  Value ndtri(Value x, const char* name = nullptr) {
+    return self().op("ndtri", {x}, {}, name, 1)[0];
+  }
   // Negative.
   Value neg(Value x, const char* name = nullptr) {
     return self().op("neg", {x}, {}, name, 1)[0];
+  }
+  // The number of the dtype that comes after a on the way to b; b where they are equal.
+  Value nextafter(Value a, Value b, const char* name = nullptr) {
+    return self().op("nextafter", {a, b}, {}, name, 1)[0];
   }
   // True where a and b differ.
   Value not_equal(Value a, Value b, const char* name = nullptr) {
@@ -1490,6 +2137,10 @@ class OpMethods {
   // All real parts and then all imaginary parts along the last axis, which becomes twice as long.
   Value planar(Value x, const char* name = nullptr) {
     return self().op("planar", {x}, {}, name, 1)[0];
+  }
+  // The n-th derivative of digamma.
+  Value polygamma(Value x, const PolygammaOptions& options = {}, const char* name = nullptr) {
+    return self().op("polygamma", {x}, {{"n", options.n}}, name, 1)[0];
   }
   // How many bits are set.
   Value population_count(Value x, const char* name = nullptr) {
@@ -1535,9 +2186,33 @@ class OpMethods {
   Value rsqrt(Value x, const char* name = nullptr) {
     return self().op("rsqrt", {x}, {}, name, 1)[0];
   }
+  // modified_bessel_k0 without its decay.
+  Value scaled_modified_bessel_k0(Value x, const char* name = nullptr) {
+    return self().op("scaled_modified_bessel_k0", {x}, {}, name, 1)[0];
+  }
+  // modified_bessel_k1 without its decay.
+  Value scaled_modified_bessel_k1(Value x, const char* name = nullptr) {
+    return self().op("scaled_modified_bessel_k1", {x}, {}, name, 1)[0];
+  }
   // Scaled exponential linear unit.
   Value selu(Value x, const SeluOptions& options = {}, const char* name = nullptr) {
     return self().op("selu", {x}, {{"alpha", options.alpha}, {"gamma", options.gamma}}, name, 1)[0];
+  }
+  // Chebyshev's polynomial of the first kind and degree n on [0, 1]
+  Value shifted_chebyshev_polynomial_t(Value x, Value n, const char* name = nullptr) {
+    return self().op("shifted_chebyshev_polynomial_t", {x, n}, {}, name, 1)[0];
+  }
+  // Chebyshev's polynomial of the second kind and degree n on [0, 1]
+  Value shifted_chebyshev_polynomial_u(Value x, Value n, const char* name = nullptr) {
+    return self().op("shifted_chebyshev_polynomial_u", {x, n}, {}, name, 1)[0];
+  }
+  // Chebyshev's polynomial of the third kind and degree n on [0, 1]
+  Value shifted_chebyshev_polynomial_v(Value x, Value n, const char* name = nullptr) {
+    return self().op("shifted_chebyshev_polynomial_v", {x, n}, {}, name, 1)[0];
+  }
+  // Chebyshev's polynomial of the fourth kind and degree n on [0, 1]
+  Value shifted_chebyshev_polynomial_w(Value x, Value n, const char* name = nullptr) {
+    return self().op("shifted_chebyshev_polynomial_w", {x, n}, {}, name, 1)[0];
   }
   // The logistic function.
   Value sigmoid(Value x, const char* name = nullptr) {
@@ -1563,6 +2238,10 @@ class OpMethods {
   Value sin(Value x, const char* name = nullptr) {
     return self().op("sin", {x}, {}, name, 1)[0];
   }
+  // The normalized sinc function, 1 at 0.
+  Value sinc(Value x, const char* name = nullptr) {
+    return self().op("sinc", {x}, {}, name, 1)[0];
+  }
   // Hyperbolic sine.
   Value sinh(Value x, const char* name = nullptr) {
     return self().op("sinh", {x}, {}, name, 1)[0];
@@ -1583,6 +2262,10 @@ class OpMethods {
   Value softsign(Value x, const char* name = nullptr) {
     return self().op("softsign", {x}, {}, name, 1)[0];
   }
+  // The spherical Bessel function of order 0, 1 at 0.
+  Value spherical_bessel_j0(Value x, const char* name = nullptr) {
+    return self().op("spherical_bessel_j0", {x}, {}, name, 1)[0];
+  }
   // Square root; NaN for a negative real.
   Value sqrt(Value x, const char* name = nullptr) {
     return self().op("sqrt", {x}, {}, name, 1)[0];
@@ -1590,6 +2273,10 @@ class OpMethods {
   // x times itself.
   Value square(Value x, const char* name = nullptr) {
     return self().op("square", {x}, {}, name, 1)[0];
+  }
+  // How a number x that was drawn from the gamma distribution of a shape moves with the shape while the part of the distribution below it stays.
+  Value standard_gamma_slope(Value shape, Value x, const char* name = nullptr) {
+    return self().op("standard_gamma_slope", {shape, x}, {}, name, 1)[0];
   }
   // Difference.
   Value sub(Value a, Value b, const char* name = nullptr) {
@@ -1603,6 +2290,10 @@ class OpMethods {
   Value tanh(Value x, const char* name = nullptr) {
     return self().op("tanh", {x}, {}, name, 1)[0];
   }
+  // x where it is above alpha, else value.
+  Value threshold(Value x, const ThresholdOptions& options = {}, const char* name = nullptr) {
+    return self().op("threshold", {x}, {{"alpha", options.alpha}, {"value", options.value}}, name, 1)[0];
+  }
   // x where it is above alpha, else 0.
   Value thresholded_relu(Value x, const ThresholdedReluOptions& options = {}, const char* name = nullptr) {
     return self().op("thresholded_relu", {x}, {{"alpha", options.alpha}}, name, 1)[0];
@@ -1615,13 +2306,37 @@ class OpMethods {
   Value where(Value cond, Value a, Value b, const char* name = nullptr) {
     return self().op("where", {cond, a, b}, {}, name, 1)[0];
   }
+  // a times the logarithm of 1 + b, and 0 where a is 0.
+  Value xlog1py(Value a, Value b, const char* name = nullptr) {
+    return self().op("xlog1py", {a, b}, {}, name, 1)[0];
+  }
+  // a times the logarithm of b, and 0 where a is 0.
+  Value xlogy(Value a, Value b, const char* name = nullptr) {
+    return self().op("xlogy", {a, b}, {}, name, 1)[0];
+  }
+  // Hurwitz's zeta function. Infinite where the exponent is 1 and where q is 0, -1, …; NaN for an exponent below 1, and for one that is not whole where q is negative.
+  Value zeta(Value exponent, Value q, const char* name = nullptr) {
+    return self().op("zeta", {exponent, q}, {}, name, 1)[0];
+  }
+  // The means of windows that part each spatial axis into output_size equal parts, wider by the element that they share where it does not divide.
+  Value adaptive_avg_pool(Value x, const AdaptiveAvgPoolOptions& options, const char* name = nullptr) {
+    return self().op("adaptive_avg_pool", {x}, {{"output_size", options.output_size}, {"layout", options.layout}}, name, 1)[0];
+  }
+  // The gradient of adaptive_avg_pool to x, of which only the shape is used.
+  Value adaptive_avg_pool_gradient(Value gradient, Value x, const AdaptiveAvgPoolGradientOptions& options, const char* name = nullptr) {
+    return self().op("adaptive_avg_pool_gradient", {gradient, x}, {{"output_size", options.output_size}, {"layout", options.layout}}, name, 1)[0];
+  }
+  // The largest elements of windows that part each spatial axis into output_size equal parts; NaN always wins. The second output, if asked for, is the element's place within its plane, the first of equals, the last of NaNs.
+  Value adaptive_max_pool(Value x, const AdaptiveMaxPoolOptions& options, const char* name = nullptr) {
+    return self().op("adaptive_max_pool", {x}, {{"output_size", options.output_size}, {"layout", options.layout}}, name, 1)[0];
+  }
   // The mean of each window. Padding counts as zeros with count_include_pad, and not at all without; what sticks out of the padding with ceil_mode never counts. A window without any element gives 0.
   Value avg_pool(Value x, const AvgPoolOptions& options, const char* name = nullptr) {
-    return self().op("avg_pool", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"count_include_pad", options.count_include_pad}}, name, 1)[0];
+    return self().op("avg_pool", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"count_include_pad", options.count_include_pad}, {"divisor_override", options.divisor_override}}, name, 1)[0];
   }
   // The gradient of avg_pool to x, of which only the shape is used.
   Value avg_pool_gradient(Value gradient, Value x, const AvgPoolGradientOptions& options, const char* name = nullptr) {
-    return self().op("avg_pool_gradient", {gradient, x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"count_include_pad", options.count_include_pad}}, name, 1)[0];
+    return self().op("avg_pool_gradient", {gradient, x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"count_include_pad", options.count_include_pad}, {"divisor_override", options.divisor_override}}, name, 1)[0];
   }
   // Normalization by given statistics, one of each for every channel.
   Value batch_norm(Value x, Value mean, Value variance, Value gamma = {}, Value beta = {}, const BatchNormOptions& options = {}, const char* name = nullptr) {
@@ -1630,6 +2345,22 @@ class OpMethods {
   // Normalization by given statistics, one of each for every channel.
   Value batch_norm(Value x, Value mean, Value variance, const BatchNormOptions& options, const char* name = nullptr) {
     return self().op("batch_norm", {x, mean, variance}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // Batch normalization by the statistics of x, one of each for every channel, which are outputs, and the running statistics moved towards them. Statistics are f32, of f64 f64. Without running statistics the new ones are those of x; of an empty x they stay.
+  std::vector<Value> batch_norm_training(Value x, Value gamma = {}, Value beta = {}, Value running_mean = {}, Value running_variance = {}, const BatchNormTrainingOptions& options = {}, const char* name = nullptr) {
+    return self().op("batch_norm_training", {x, gamma, beta, running_mean, running_variance}, {{"momentum", options.momentum}, {"epsilon", options.epsilon}, {"unbiased", options.unbiased}, {"layout", options.layout}}, name, 3);
+  }
+  // Batch normalization by the statistics of x, one of each for every channel, which are outputs, and the running statistics moved towards them. Statistics are f32, of f64 f64. Without running statistics the new ones are those of x; of an empty x they stay.
+  std::vector<Value> batch_norm_training(Value x, const BatchNormTrainingOptions& options, const char* name = nullptr) {
+    return self().op("batch_norm_training", {x}, {{"momentum", options.momentum}, {"epsilon", options.epsilon}, {"unbiased", options.unbiased}, {"layout", options.layout}}, name, 3);
+  }
+  // The gradients of batch normalization to x, scale and shift, from the mean and the inverse deviation that it used: those of x in training, else given ones that do not depend on x.
+  Value batch_norm_training_gradient(Value dy, Value x, Value mean, Value inv_std, Value gamma = {}, const BatchNormTrainingGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("batch_norm_training_gradient", {dy, x, mean, inv_std, gamma}, {{"training", options.training}, {"layout", options.layout}}, name, 1)[0];
+  }
+  // The gradients of batch normalization to x, scale and shift, from the mean and the inverse deviation that it used: those of x in training, else given ones that do not depend on x.
+  Value batch_norm_training_gradient(Value dy, Value x, Value mean, Value inv_std, const BatchNormTrainingGradientOptions& options, const char* name = nullptr) {
+    return self().op("batch_norm_training_gradient", {dy, x, mean, inv_std}, {{"training", options.training}, {"layout", options.layout}}, name, 1)[0];
   }
   // Convolution over one to three spatial axes (cross-correlation: the kernel is not flipped), then bias, residual and activation. Depthwise when groups is the number of channels. It is also the gradient of a transposed one to its input. Integers wrap and take no activation but relu and clamp.
   Value conv(Value x, Value w, Value bias = {}, Value residual = {}, const ConvOptions& options = {}, const char* name = nullptr) {
@@ -1679,13 +2410,25 @@ class OpMethods {
   std::vector<Value> deform_conv_gradient(Value gradient, Value x, Value w, Value offset, const DeformConvGradientOptions& options, const char* name = nullptr) {
     return self().op("deform_conv_gradient", {gradient, x, w, offset}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"groups", options.groups}, {"offset_groups", options.offset_groups}}, name, 4);
   }
-  // Normalization of groups of channels (axis 1) and all axes after it by their own mean and variance, then a scale and a shift for each channel.
+  // The largest elements of windows of one size that lie at random distances, which `samples` decide for each plane. The second output, if asked for, is the element's place within its plane, the first of equals, the last of NaNs. The samples of two axes are those of the width and the height, of others in the order of the axes.
+  Value fractional_max_pool(Value x, Value samples, const FractionalMaxPoolOptions& options, const char* name = nullptr) {
+    return self().op("fractional_max_pool", {x, samples}, {{"kernel", options.kernel}, {"output_size", options.output_size}, {"layout", options.layout}}, name, 1)[0];
+  }
+  // Normalization of groups of channels (axis 1) and all axes after it by their own mean and variance, then a scale and a shift for each channel. The mean and the inverse deviation are outputs if asked for.
   Value group_norm(Value x, Value gamma = {}, Value beta = {}, const GroupNormOptions& options = {}, const char* name = nullptr) {
     return self().op("group_norm", {x, gamma, beta}, {{"groups", options.groups}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
-  // Normalization of groups of channels (axis 1) and all axes after it by their own mean and variance, then a scale and a shift for each channel.
+  // Normalization of groups of channels (axis 1) and all axes after it by their own mean and variance, then a scale and a shift for each channel. The mean and the inverse deviation are outputs if asked for.
   Value group_norm(Value x, const GroupNormOptions& options, const char* name = nullptr) {
     return self().op("group_norm", {x}, {{"groups", options.groups}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // The gradients of group_norm to x, scale and shift. Mean and inverse deviation are those that group_norm gave, or computed again.
+  Value group_norm_gradient(Value dy, Value x, Value mean = {}, Value inv_std = {}, Value gamma = {}, const GroupNormGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("group_norm_gradient", {dy, x, mean, inv_std, gamma}, {{"groups", options.groups}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // The gradients of group_norm to x, scale and shift. Mean and inverse deviation are those that group_norm gave, or computed again.
+  Value group_norm_gradient(Value dy, Value x, const GroupNormGradientOptions& options, const char* name = nullptr) {
+    return self().op("group_norm_gradient", {dy, x}, {{"groups", options.groups}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
   // Gated recurrent unit over a sequence; gates in the order z, r, h. b holds the biases of w, then of r. With linear_before_reset the reset gate scales what r has made of the state, else the state itself. Past its length a sequence gives 0.
   std::vector<Value> gru(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, const GruOptions& options = {}, const char* name = nullptr) {
@@ -1712,12 +2455,20 @@ class OpMethods {
     return self().op("instance_norm", {x}, {{"epsilon", options.epsilon}}, name, 1)[0];
   }
   // Normalization over the axes from `axis` on, by their own mean and variance, then a scale and a shift that broadcast to x. The mean and the inverse deviation, of x's shape with those axes of extent 1, are outputs if asked for.
-  std::vector<Value> layer_norm(Value x, Value gamma = {}, Value beta = {}, const LayerNormOptions& options = {}, const char* name = nullptr) {
-    return self().op("layer_norm", {x, gamma, beta}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 3);
+  Value layer_norm(Value x, Value gamma = {}, Value beta = {}, const LayerNormOptions& options = {}, const char* name = nullptr) {
+    return self().op("layer_norm", {x, gamma, beta}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
   // Normalization over the axes from `axis` on, by their own mean and variance, then a scale and a shift that broadcast to x. The mean and the inverse deviation, of x's shape with those axes of extent 1, are outputs if asked for.
-  std::vector<Value> layer_norm(Value x, const LayerNormOptions& options, const char* name = nullptr) {
-    return self().op("layer_norm", {x}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 3);
+  Value layer_norm(Value x, const LayerNormOptions& options, const char* name = nullptr) {
+    return self().op("layer_norm", {x}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // The gradients of layer_norm to x, scale and shift, which have the shape of the normalized axes. Mean and inverse deviation are those that layer_norm gave, or computed again.
+  Value layer_norm_gradient(Value dy, Value x, Value mean = {}, Value inv_std = {}, Value gamma = {}, const LayerNormGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("layer_norm_gradient", {dy, x, mean, inv_std, gamma}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // The gradients of layer_norm to x, scale and shift, which have the shape of the normalized axes. Mean and inverse deviation are those that layer_norm gave, or computed again.
+  Value layer_norm_gradient(Value dy, Value x, const LayerNormGradientOptions& options, const char* name = nullptr) {
+    return self().op("layer_norm_gradient", {dy, x}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
   // Attention without a softmax. Heads lie side by side in the last axis; several query heads may share one head of keys and values. For each place in turn the state of a head decays by exp(decay), with a beta the value is corrected by what the state already gives for the key, and the product of key and value is added; the query then reads the state.
   std::vector<Value> linear_attention(Value q, Value k, Value v, Value past = {}, Value decay = {}, Value beta = {}, const LinearAttentionOptions& options = {}, const char* name = nullptr) {
@@ -1764,8 +2515,8 @@ class OpMethods {
     return self().op("lstm_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 7);
   }
   // The largest element of each window; padding never wins, NaN always does. The second output, if asked for, is the element's place as a flat row-major index, the first of equals. A window that lies in the padding alone gives the lowest value and -1.
-  std::vector<Value> max_pool(Value x, const MaxPoolOptions& options, const char* name = nullptr) {
-    return self().op("max_pool", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"indices", options.indices}}, name, 2);
+  Value max_pool(Value x, const MaxPoolOptions& options, const char* name = nullptr) {
+    return self().op("max_pool", {x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"indices", options.indices}}, name, 1)[0];
   }
   // The gradient of max_pool to x: each element goes to the first of the largest elements of its window.
   Value max_pool_gradient(Value gradient, Value x, const MaxPoolGradientOptions& options, const char* name = nullptr) {
@@ -1795,13 +2546,21 @@ class OpMethods {
   Value norm_gradient(Value gradient, Value x, Value mean, Value variance, const NormGradientOptions& options, const char* name = nullptr) {
     return self().op("norm_gradient", {gradient, x, mean, variance}, {{"axes", options.axes}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
-  // Division by the root of the mean square over the axes from `axis` on, then a scale that broadcasts to x.
+  // Division by the root of the mean square over the axes from `axis` on, then a scale that broadcasts to x. The inverse root, of x's shape with those axes of extent 1, is an output if asked for.
   Value rms_norm(Value x, Value gamma = {}, const RmsNormOptions& options = {}, const char* name = nullptr) {
     return self().op("rms_norm", {x, gamma}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
-  // Division by the root of the mean square over the axes from `axis` on, then a scale that broadcasts to x.
+  // Division by the root of the mean square over the axes from `axis` on, then a scale that broadcasts to x. The inverse root, of x's shape with those axes of extent 1, is an output if asked for.
   Value rms_norm(Value x, const RmsNormOptions& options, const char* name = nullptr) {
     return self().op("rms_norm", {x}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // The gradients of rms_norm to x and scale. The inverse root of the mean square is the one that rms_norm gave, or computed again.
+  Value rms_norm_gradient(Value dy, Value x, Value inv_std = {}, Value gamma = {}, const RmsNormGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("rms_norm_gradient", {dy, x, inv_std, gamma}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
+  }
+  // The gradients of rms_norm to x and scale. The inverse root of the mean square is the one that rms_norm gave, or computed again.
+  Value rms_norm_gradient(Value dy, Value x, const RmsNormGradientOptions& options, const char* name = nullptr) {
+    return self().op("rms_norm_gradient", {dy, x}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
   // Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its length a sequence gives 0.
   std::vector<Value> rnn(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, const RnnOptions& options = {}, const char* name = nullptr) {
@@ -1819,13 +2578,21 @@ class OpMethods {
   std::vector<Value> rnn_gradient(Value x, Value w, Value r, const RnnGradientOptions& options, const char* name = nullptr) {
     return self().op("rnn_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"activation", options.activation}}, name, 5);
   }
-  // Scaled dot-product attention. A float mask is added to the scores, a bool mask keeps those where it is true; causal keeps the key t for the query s if t <= s (counted from the first of each). A query that keeps no key (every score is -infinity) gives 0.
+  // Scaled dot-product attention. A float mask is added to the scores, a bool mask keeps those where it is true; causal keeps the key t for the query s if t <= s (counted from the first of each). A query that keeps no key (every score is -infinity) gives 0. The logarithms of the sums of exponentials, from which the gradient starts, are an output if asked for.
   Value sdpa(Value q, Value k, Value v, Value mask = {}, const SdpaOptions& options = {}, const char* name = nullptr) {
     return self().op("sdpa", {q, k, v, mask}, {{"scale", options.scale}, {"causal", options.causal}}, name, 1)[0];
   }
-  // Scaled dot-product attention. A float mask is added to the scores, a bool mask keeps those where it is true; causal keeps the key t for the query s if t <= s (counted from the first of each). A query that keeps no key (every score is -infinity) gives 0.
+  // Scaled dot-product attention. A float mask is added to the scores, a bool mask keeps those where it is true; causal keeps the key t for the query s if t <= s (counted from the first of each). A query that keeps no key (every score is -infinity) gives 0. The logarithms of the sums of exponentials, from which the gradient starts, are an output if asked for.
   Value sdpa(Value q, Value k, Value v, const SdpaOptions& options, const char* name = nullptr) {
     return self().op("sdpa", {q, k, v}, {{"scale", options.scale}, {"causal", options.causal}}, name, 1)[0];
+  }
+  // The gradients of sdpa to queries, keys and values, from its result. The logarithms of the sums are those that sdpa gave, or computed again.
+  std::vector<Value> sdpa_gradient(Value dy, Value q, Value k, Value v, Value y, Value log_sum_exp = {}, Value mask = {}, const SdpaGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("sdpa_gradient", {dy, q, k, v, y, log_sum_exp, mask}, {{"scale", options.scale}, {"causal", options.causal}}, name, 3);
+  }
+  // The gradients of sdpa to queries, keys and values, from its result. The logarithms of the sums are those that sdpa gave, or computed again.
+  std::vector<Value> sdpa_gradient(Value dy, Value q, Value k, Value v, Value y, const SdpaGradientOptions& options, const char* name = nullptr) {
+    return self().op("sdpa_gradient", {dy, q, k, v, y}, {{"scale", options.scale}, {"causal", options.causal}}, name, 3);
   }
   // The mean square distance from the mean, which may be given, over axes that are kept.
   Value variance(Value x, Value mean = {}, const VarianceOptions& options = {}, const char* name = nullptr) {
@@ -1835,13 +2602,113 @@ class OpMethods {
   Value variance(Value x, const VarianceOptions& options, const char* name = nullptr) {
     return self().op("variance", {x}, {{"axes", options.axes}}, name, 1)[0];
   }
+  // A step of Adadelta.
+  std::vector<Value> adadelta_step(Value values, Value gradient, Value learning_rate, Value square, Value delta, Value master = {}, Value grad_scale = {}, Value found_inf = {}, const AdadeltaStepOptions& options = {}, const char* name = nullptr) {
+    return self().op("adadelta_step", {values, gradient, learning_rate, square, delta, master, grad_scale, found_inf}, {{"rho", options.rho}, {"epsilon", options.epsilon}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 3);
+  }
+  // A step of Adadelta.
+  std::vector<Value> adadelta_step(Value values, Value gradient, Value learning_rate, Value square, Value delta, const AdadeltaStepOptions& options, const char* name = nullptr) {
+    return self().op("adadelta_step", {values, gradient, learning_rate, square, delta}, {{"rho", options.rho}, {"epsilon", options.epsilon}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 3);
+  }
+  // A step of Adagrad.
+  std::vector<Value> adagrad_step(Value values, Value gradient, Value learning_rate, Value step, Value sum, Value master = {}, Value grad_scale = {}, Value found_inf = {}, const AdagradStepOptions& options = {}, const char* name = nullptr) {
+    return self().op("adagrad_step", {values, gradient, learning_rate, step, sum, master, grad_scale, found_inf}, {{"decay", options.decay}, {"epsilon", options.epsilon}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 2);
+  }
+  // A step of Adagrad.
+  std::vector<Value> adagrad_step(Value values, Value gradient, Value learning_rate, Value step, Value sum, const AdagradStepOptions& options, const char* name = nullptr) {
+    return self().op("adagrad_step", {values, gradient, learning_rate, step, sum}, {{"decay", options.decay}, {"epsilon", options.epsilon}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 2);
+  }
   // A step of Adam. With the powers of the betas the learning rate is corrected for the first steps; without, it is taken as it is. With a maximum velocity (AMSGrad), that is what the step is divided by.
   std::vector<Value> adam(Value values, Value gradient, Value momentum, Value velocity, Value learning_rate, Value beta1, Value beta2, Value epsilon, Value maximum_velocity = {}, Value beta1_power = {}, Value beta2_power = {}, const char* name = nullptr) {
     return self().op("adam", {values, gradient, momentum, velocity, learning_rate, beta1, beta2, epsilon, maximum_velocity, beta1_power, beta2_power}, {}, name, 4);
   }
+  // A step of Adam, or of AdamW where the decay is decoupled. With a maximum velocity it is AMSGrad. An output that does not apply is empty.
+  std::vector<Value> adam_step(Value values, Value gradient, Value learning_rate, Value step, Value momentum, Value velocity, Value maximum = {}, Value master = {}, Value grad_scale = {}, Value found_inf = {}, const AdamStepOptions& options = {}, const char* name = nullptr) {
+    return self().op("adam_step", {values, gradient, learning_rate, step, momentum, velocity, maximum, master, grad_scale, found_inf}, {{"beta1", options.beta1}, {"beta2", options.beta2}, {"epsilon", options.epsilon}, {"decoupled", options.decoupled}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 3);
+  }
+  // A step of Adam, or of AdamW where the decay is decoupled. With a maximum velocity it is AMSGrad. An output that does not apply is empty.
+  std::vector<Value> adam_step(Value values, Value gradient, Value learning_rate, Value step, Value momentum, Value velocity, const AdamStepOptions& options, const char* name = nullptr) {
+    return self().op("adam_step", {values, gradient, learning_rate, step, momentum, velocity}, {{"beta1", options.beta1}, {"beta2", options.beta2}, {"epsilon", options.epsilon}, {"decoupled", options.decoupled}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 3);
+  }
+  // A gradient times inv_scale, and whether one of its elements is not finite: 1, else what was found before.
+  std::vector<Value> amp_unscale(Value gradient, Value inv_scale, Value found_inf, const char* name = nullptr) {
+    return self().op("amp_unscale", {gradient, inv_scale, found_inf}, {}, name, 2);
+  }
+  // The scale of gradients for the next step: smaller where one was not finite, larger after growth_interval steps in a row without.
+  std::vector<Value> amp_update_scale(Value scale, Value tracker, Value found_inf, const AmpUpdateScaleOptions& options = {}, const char* name = nullptr) {
+    return self().op("amp_update_scale", {scale, tracker, found_inf}, {{"growth_factor", options.growth_factor}, {"backoff_factor", options.backoff_factor}, {"growth_interval", options.growth_interval}}, name, 2);
+  }
+  // The cross entropy of labels and the softmax of scores x. With smoothing, a part of each label is spread over all classes. NaN for a mean of nothing.
+  Value cross_entropy(Value x, Value target, Value weight = {}, const CrossEntropyOptions& options = {}, const char* name = nullptr) {
+    return self().op("cross_entropy", {x, target, weight}, {{"reduction", options.reduction}, {"ignore_index", options.ignore_index}, {"label_smoothing", options.label_smoothing}}, name, 1)[0];
+  }
+  // The cross entropy of labels and the softmax of scores x. With smoothing, a part of each label is spread over all classes. NaN for a mean of nothing.
+  Value cross_entropy(Value x, Value target, const CrossEntropyOptions& options, const char* name = nullptr) {
+    return self().op("cross_entropy", {x, target}, {{"reduction", options.reduction}, {"ignore_index", options.ignore_index}, {"label_smoothing", options.label_smoothing}}, name, 1)[0];
+  }
+  // The gradient of cross_entropy to x.
+  Value cross_entropy_gradient(Value dloss, Value x, Value target, Value weight = {}, Value total_weight = {}, const CrossEntropyGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("cross_entropy_gradient", {dloss, x, target, weight, total_weight}, {{"reduction", options.reduction}, {"ignore_index", options.ignore_index}, {"label_smoothing", options.label_smoothing}}, name, 1)[0];
+  }
+  // The gradient of cross_entropy to x.
+  Value cross_entropy_gradient(Value dloss, Value x, Value target, const CrossEntropyGradientOptions& options, const char* name = nullptr) {
+    return self().op("cross_entropy_gradient", {dloss, x, target}, {{"reduction", options.reduction}, {"ignore_index", options.ignore_index}, {"label_smoothing", options.label_smoothing}}, name, 1)[0];
+  }
+  // The negative logarithm of the probability that frames spell the targets, where each label may take several frames, blanks may stand between labels and must between equal ones; inf where there are too few frames.
+  Value ctc_loss(Value log_probs, Value targets, Value input_lengths, Value target_lengths, const CtcLossOptions& options = {}, const char* name = nullptr) {
+    return self().op("ctc_loss", {log_probs, targets, input_lengths, target_lengths}, {{"blank", options.blank}, {"zero_infinity", options.zero_infinity}}, name, 1)[0];
+  }
+  // The gradient of ctc_loss with respect to log_probs. With through_softmax the probability itself is added at frames that count: what the gradient of log_softmax takes away again, so that behind one both forms are the same.
+  Value ctc_loss_gradient(Value dloss, Value log_probs, Value targets, Value input_lengths, Value target_lengths, const CtcLossGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("ctc_loss_gradient", {dloss, log_probs, targets, input_lengths, target_lengths}, {{"blank", options.blank}, {"zero_infinity", options.zero_infinity}, {"through_softmax", options.through_softmax}}, name, 1)[0];
+  }
+  // Rows of a table, picked in bags that begin at the offsets, each bag reduced to one row. An empty bag gives 0. For max, the index that gave each element is an output if asked for (-1 in an empty bag); otherwise that output is empty.
+  Value embedding_bag(Value weight, Value indices, Value offsets, Value per_sample_weights = {}, const EmbeddingBagOptions& options = {}, const char* name = nullptr) {
+    return self().op("embedding_bag", {weight, indices, offsets, per_sample_weights}, {{"mode", options.mode}, {"include_last_offset", options.include_last_offset}, {"padding_idx", options.padding_idx}}, name, 1)[0];
+  }
+  // Rows of a table, picked in bags that begin at the offsets, each bag reduced to one row. An empty bag gives 0. For max, the index that gave each element is an output if asked for (-1 in an empty bag); otherwise that output is empty.
+  Value embedding_bag(Value weight, Value indices, Value offsets, const EmbeddingBagOptions& options, const char* name = nullptr) {
+    return self().op("embedding_bag", {weight, indices, offsets}, {{"mode", options.mode}, {"include_last_offset", options.include_last_offset}, {"padding_idx", options.padding_idx}}, name, 1)[0];
+  }
+  // The gradients of embedding_bag to the table and to the weights of samples.
+  Value embedding_bag_gradient(Value dy, Value weight, Value indices, Value offsets, Value per_sample_weights = {}, Value max_indices = {}, const EmbeddingBagGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("embedding_bag_gradient", {dy, weight, indices, offsets, per_sample_weights, max_indices}, {{"mode", options.mode}, {"include_last_offset", options.include_last_offset}, {"padding_idx", options.padding_idx}, {"scale_grad_by_freq", options.scale_grad_by_freq}}, name, 1)[0];
+  }
+  // The gradients of embedding_bag to the table and to the weights of samples.
+  Value embedding_bag_gradient(Value dy, Value weight, Value indices, Value offsets, const EmbeddingBagGradientOptions& options, const char* name = nullptr) {
+    return self().op("embedding_bag_gradient", {dy, weight, indices, offsets}, {{"mode", options.mode}, {"include_last_offset", options.include_last_offset}, {"padding_idx", options.padding_idx}, {"scale_grad_by_freq", options.scale_grad_by_freq}}, name, 1)[0];
+  }
+  // The gradient of a table whose rows were picked: each row of dy is added to its row.
+  Value embedding_gradient(Value dy, Value indices, const EmbeddingGradientOptions& options, const char* name = nullptr) {
+    return self().op("embedding_gradient", {dy, indices}, {{"rows", options.rows}, {"padding_idx", options.padding_idx}, {"scale_grad_by_freq", options.scale_grad_by_freq}}, name, 1)[0];
+  }
   // The value that stands at the place of x among the keys, or the default. NaN is equal to NaN; of equal keys the first counts.
   Value label_encode(Value x, Value keys, Value values, Value default_, const char* name = nullptr) {
     return self().op("label_encode", {x, keys, values, default_}, {}, name, 1)[0];
+  }
+  // A step of Lion, whose decay is decoupled.
+  std::vector<Value> lion_step(Value values, Value gradient, Value learning_rate, Value momentum, Value master = {}, Value grad_scale = {}, Value found_inf = {}, const LionStepOptions& options = {}, const char* name = nullptr) {
+    return self().op("lion_step", {values, gradient, learning_rate, momentum, master, grad_scale, found_inf}, {{"beta1", options.beta1}, {"beta2", options.beta2}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 2);
+  }
+  // A step of Lion, whose decay is decoupled.
+  std::vector<Value> lion_step(Value values, Value gradient, Value learning_rate, Value momentum, const LionStepOptions& options, const char* name = nullptr) {
+    return self().op("lion_step", {values, gradient, learning_rate, momentum}, {{"beta1", options.beta1}, {"beta2", options.beta2}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 2);
+  }
+  // The negative log-likelihood of labels, from log-probabilities of classes. NaN for a mean of nothing.
+  Value nll_loss(Value x, Value target, Value weight = {}, const NllLossOptions& options = {}, const char* name = nullptr) {
+    return self().op("nll_loss", {x, target, weight}, {{"reduction", options.reduction}, {"ignore_index", options.ignore_index}}, name, 1)[0];
+  }
+  // The negative log-likelihood of labels, from log-probabilities of classes. NaN for a mean of nothing.
+  Value nll_loss(Value x, Value target, const NllLossOptions& options, const char* name = nullptr) {
+    return self().op("nll_loss", {x, target}, {{"reduction", options.reduction}, {"ignore_index", options.ignore_index}}, name, 1)[0];
+  }
+  // The gradient of nll_loss to x, of which only the shape is read.
+  Value nll_loss_gradient(Value dloss, Value x, Value target, Value weight = {}, Value total_weight = {}, const NllLossGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("nll_loss_gradient", {dloss, x, target, weight, total_weight}, {{"reduction", options.reduction}, {"ignore_index", options.ignore_index}}, name, 1)[0];
+  }
+  // The gradient of nll_loss to x, of which only the shape is read.
+  Value nll_loss_gradient(Value dloss, Value x, Value target, const NllLossGradientOptions& options, const char* name = nullptr) {
+    return self().op("nll_loss_gradient", {dloss, x, target}, {{"reduction", options.reduction}, {"ignore_index", options.ignore_index}}, name, 1)[0];
   }
   // Probabilities of classes from those of each two of them: p holds that of class i against class j for (0, 1), (0, 2), …, (1, 2), …. The second method of Wu, Lin and Weng, iterated as LIBSVM does: until the error is below 0.005 / classes, or max(100, classes) rounds.
   Value pair_coupling(Value p, const PairCouplingOptions& options, const char* name = nullptr) {
@@ -1851,9 +2718,25 @@ class OpMethods {
   Value regex_full_match(Value x, const RegexFullMatchOptions& options = {}, const char* name = nullptr) {
     return self().op("regex_full_match", {x}, {{"pattern", options.pattern}}, name, 1)[0];
   }
+  // A step of RMSProp: centered where a mean gradient is given, with momentum where that is given. An output that does not apply is empty.
+  std::vector<Value> rmsprop_step(Value values, Value gradient, Value learning_rate, Value square, Value mean = {}, Value momentum_buffer = {}, Value master = {}, Value grad_scale = {}, Value found_inf = {}, const RmspropStepOptions& options = {}, const char* name = nullptr) {
+    return self().op("rmsprop_step", {values, gradient, learning_rate, square, mean, momentum_buffer, master, grad_scale, found_inf}, {{"alpha", options.alpha}, {"epsilon", options.epsilon}, {"momentum", options.momentum}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 2);
+  }
+  // A step of RMSProp: centered where a mean gradient is given, with momentum where that is given. An output that does not apply is empty.
+  std::vector<Value> rmsprop_step(Value values, Value gradient, Value learning_rate, Value square, const RmspropStepOptions& options, const char* name = nullptr) {
+    return self().op("rmsprop_step", {values, gradient, learning_rate, square}, {{"alpha", options.alpha}, {"epsilon", options.epsilon}, {"momentum", options.momentum}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 2);
+  }
   // A step of stochastic gradient descent.
   Value sgd(Value values, Value gradient, Value learning_rate, const char* name = nullptr) {
     return self().op("sgd", {values, gradient, learning_rate}, {}, name, 1)[0];
+  }
+  // A step of stochastic gradient descent with momentum. Where a momentum is asked for and none is given, this is the first step, and the gradient becomes the momentum. An output that does not apply is empty.
+  Value sgd_step(Value values, Value gradient, Value learning_rate, Value momentum_buffer = {}, Value master = {}, Value grad_scale = {}, Value found_inf = {}, const SgdStepOptions& options = {}, const char* name = nullptr) {
+    return self().op("sgd_step", {values, gradient, learning_rate, momentum_buffer, master, grad_scale, found_inf}, {{"momentum", options.momentum}, {"dampening", options.dampening}, {"nesterov", options.nesterov}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 1)[0];
+  }
+  // A step of stochastic gradient descent with momentum. Where a momentum is asked for and none is given, this is the first step, and the gradient becomes the momentum. An output that does not apply is empty.
+  Value sgd_step(Value values, Value gradient, Value learning_rate, const SgdStepOptions& options, const char* name = nullptr) {
+    return self().op("sgd_step", {values, gradient, learning_rate}, {{"momentum", options.momentum}, {"dampening", options.dampening}, {"nesterov", options.nesterov}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 1)[0];
   }
   // The cross entropy of labels, which are a distribution along an axis, and the softmax of x. The mean is over all places beside the axis.
   Value softmax_cross_entropy(Value x, Value labels, const SoftmaxCrossEntropyOptions& options = {}, const char* name = nullptr) {
@@ -1891,9 +2774,25 @@ class OpMethods {
   Value tree_ensemble(Value x, Value nodes, Value splits, Value roots, Value leaves, Value pair_targets, Value weights, const TreeEnsembleOptions& options, const char* name = nullptr) {
     return self().op("tree_ensemble", {x, nodes, splits, roots, leaves, pair_targets, weights}, {{"targets", options.targets}, {"aggregate", options.aggregate}}, name, 1)[0];
   }
-  // The triangular factor of symmetric positive definite matrices, of which only the half is read that the factor fills. Others are an error.
+  // The distances of every point of a to every point of b.
+  Value cdist(Value a, Value b, const CdistOptions& options = {}, const char* name = nullptr) {
+    return self().op("cdist", {a, b}, {{"p", options.p}}, name, 1)[0];
+  }
+  // The gradient of cdist to a; that to b is the one of b and a, with dy and y transposed.
+  Value cdist_gradient(Value dy, Value a, Value b, Value y, const CdistGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("cdist_gradient", {dy, a, b, y}, {{"p", options.p}}, name, 1)[0];
+  }
+  // The triangular factor of symmetric, or Hermitian, positive definite matrices, of which only the half is read that the factor fills. Others are an error.
   Value cholesky(Value x, const CholeskyOptions& options = {}, const char* name = nullptr) {
     return self().op("cholesky", {x}, {{"upper", options.upper}}, name, 1)[0];
+  }
+  // The inverse of matrices that cholesky has factored.
+  Value cholesky_inverse(Value factor, const CholeskyInverseOptions& options = {}, const char* name = nullptr) {
+    return self().op("cholesky_inverse", {factor}, {{"upper", options.upper}}, name, 1)[0];
+  }
+  // The solution of linear equations whose matrix cholesky has factored.
+  Value cholesky_solve(Value b, Value factor, const CholeskySolveOptions& options = {}, const char* name = nullptr) {
+    return self().op("cholesky_solve", {b, factor}, {{"upper", options.upper}}, name, 1)[0];
   }
   // Convolution of bytes over one to three spatial axes, exact in i32; zero points are subtracted, and the border is 0 after that.
   Value conv_integer(Value x, Value w, Value x_zero_point = {}, Value w_zero_point = {}, const ConvIntegerOptions& options = {}, const char* name = nullptr) {
@@ -1902,6 +2801,10 @@ class OpMethods {
   // Convolution of bytes over one to three spatial axes, exact in i32; zero points are subtracted, and the border is 0 after that.
   Value conv_integer(Value x, Value w, const ConvIntegerOptions& options, const char* name = nullptr) {
     return self().op("conv_integer", {x, w}, {{"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"groups", options.groups}, {"auto_pad", options.auto_pad}}, name, 1)[0];
+  }
+  // The cross product of vectors of 3 elements along an axis; the inputs broadcast.
+  Value cross(Value a, Value b, const CrossOptions& options = {}, const char* name = nullptr) {
+    return self().op("cross", {a, b}, {{"axis", options.axis}}, name, 1)[0];
   }
   // The numbers that quantized elements stand for; see quantize for the scales.
   Value dequantize(Value x, Value scale = {}, Value zero_point = {}, const DequantizeOptions& options = {}, const char* name = nullptr) {
@@ -1924,24 +2827,56 @@ class OpMethods {
     return self().op("dynamic_quantize", {x}, {}, name, 3);
   }
   // Complex eigenvalues, by rising real and then imaginary parts, and eigenvectors of norm 1 whose leading element, the first of the largest, is real and positive.
-  std::vector<Value> eig(Value x, const char* name = nullptr) {
-    return self().op("eig", {x}, {}, name, 2);
+  std::vector<Value> eig(Value x, const EigOptions& options = {}, const char* name = nullptr) {
+    return self().op("eig", {x}, {{"unique", options.unique}}, name, 2);
   }
   // The gradient of eig to x. The eigenvalues of a matrix must be distinct: at equal ones the vectors have no slope, and an error says so.
   Value eig_gradient(Value x, Value dw = {}, Value dv = {}, const char* name = nullptr) {
     return self().op("eig_gradient", {x, dw, dv}, {}, name, 1)[0];
   }
-  // Eigenvalues, rising, and eigenvectors of symmetric matrices, of which only one half is read. The leading element, the first of the largest, of each vector is positive.
+  // Eigenvalues, rising, and eigenvectors of symmetric, or Hermitian, matrices, of which only one half is read. The leading element, the first of the largest, of each vector is positive.
   std::vector<Value> eigh(Value x, const EighOptions& options = {}, const char* name = nullptr) {
-    return self().op("eigh", {x}, {{"upper", options.upper}}, name, 2);
+    return self().op("eigh", {x}, {{"upper", options.upper}, {"unique", options.unique}}, name, 2);
   }
   // Einstein's summation: products of elements, summed over the labels that the output does not have. An ellipsis stands for any number of axes, a repeated label for a diagonal, axes of extent 1 broadcast. Without an arrow the output has the labels that come once, in alphabetical order.
   Value einsum(std::vector<Value> xs, const EinsumOptions& options, const char* name = nullptr) {
     return self().op("einsum", xs, {{"equation", options.equation}}, name, 1)[0];
   }
+  // The reflections that make a matrix upper triangular, in LAPACK's packed form: r is the upper triangle of a, the vectors stand below it, each with a 1 in front that is not stored.
+  std::vector<Value> geqrf(Value x, const char* name = nullptr) {
+    return self().op("geqrf", {x}, {}, name, 2);
+  }
+  // The first columns of the product of the reflections that geqrf gives.
+  Value householder_product(Value a, Value tau, const char* name = nullptr) {
+    return self().op("householder_product", {a, tau}, {}, name, 1)[0];
+  }
   // The inverse of each matrix. A singular one is an error.
   Value inverse(Value x, const char* name = nullptr) {
     return self().op("inverse", {x}, {}, name, 1)[0];
+  }
+  // The factors of symmetric, or Hermitian, matrices by Bunch and Kaufman in LAPACK's packed form (sytrf, hetrf), of which the lower half is read. A singular matrix is an error unless info is asked for.
+  std::vector<Value> ldl_factor(Value x, const LdlFactorOptions& options = {}, const char* name = nullptr) {
+    return self().op("ldl_factor", {x}, {{"hermitian", options.hermitian}}, name, 2);
+  }
+  // The solution of linear equations whose matrix ldl_factor has factored.
+  Value ldl_solve(Value ld, Value pivots, Value b, const LdlSolveOptions& options = {}, const char* name = nullptr) {
+    return self().op("ldl_solve", {ld, pivots, b}, {{"hermitian", options.hermitian}}, name, 1)[0];
+  }
+  // The solution of linear equations whose residuals have the smallest sum of squares, and of all such the shortest. gels takes the matrices to have full rank, and one that has not is an error; gelsy, gelsd and gelss take singular values below rcond times the largest for 0.
+  Value lstsq(Value a, Value b, const LstsqOptions& options = {}, const char* name = nullptr) {
+    return self().op("lstsq", {a, b}, {{"driver", options.driver}, {"rcond", options.rcond}}, name, 1)[0];
+  }
+  // The factors of matrices in LAPACK's packed form: u is the upper triangle of lu, l the lower one with a diagonal of ones. A singular matrix is an error unless info is asked for; its u has a 0 on the diagonal.
+  std::vector<Value> lu_factor(Value x, const LuFactorOptions& options = {}, const char* name = nullptr) {
+    return self().op("lu_factor", {x}, {{"pivot", options.pivot}}, name, 2);
+  }
+  // The solution of linear equations whose matrix lu_factor has factored.
+  Value lu_solve(Value lu, Value pivots, Value b, const LuSolveOptions& options = {}, const char* name = nullptr) {
+    return self().op("lu_solve", {lu, pivots, b}, {{"left", options.left}, {"adjoint", options.adjoint}}, name, 1)[0];
+  }
+  // The three matrices that lu_factor packs into one.
+  std::vector<Value> lu_unpack(Value lu, Value pivots, const char* name = nullptr) {
+    return self().op("lu_unpack", {lu, pivots}, {}, name, 3);
   }
   // Matrix product with NumPy's rules: batch axes broadcast, a vector is a row on the left and a column on the right and its axis goes away. Transposing exchanges the last two axes and leaves vectors alone. Then the scale alpha, bias, residual and activation. Integers wrap; they take alpha 1 and no activation but relu and clamp.
   Value matmul(Value a, Value b, Value bias = {}, Value residual = {}, const MatmulOptions& options = {}, const char* name = nullptr) {
@@ -1955,9 +2890,25 @@ class OpMethods {
   Value matmul_integer(Value a, Value b, Value a_zero_point = {}, Value b_zero_point = {}, const char* name = nullptr) {
     return self().op("matmul_integer", {a, b, a_zero_point, b_zero_point}, {}, name, 1)[0];
   }
-  // An orthogonal and an upper triangular factor, whose diagonal is not negative. Reduced: q has as many columns as are needed; complete: it is square.
+  // The exponential of each matrix, by scaling and squaring. NaN where x is not finite.
+  Value matrix_exp(Value x, const char* name = nullptr) {
+    return self().op("matrix_exp", {x}, {}, name, 1)[0];
+  }
+  // Applies the square product q of the reflections that geqrf gives to another matrix.
+  Value ormqr(Value a, Value tau, Value c, const OrmqrOptions& options = {}, const char* name = nullptr) {
+    return self().op("ormqr", {a, tau, c}, {{"left", options.left}, {"transpose", options.transpose}}, name, 1)[0];
+  }
+  // The distances of every pair of different points: [0, 1], [0, 2], ..., [n - 2, n - 1].
+  Value pdist(Value x, const PdistOptions& options = {}, const char* name = nullptr) {
+    return self().op("pdist", {x}, {{"p", options.p}}, name, 1)[0];
+  }
+  // The gradient of pdist.
+  Value pdist_gradient(Value dy, Value x, Value y, const PdistGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("pdist_gradient", {dy, x, y}, {{"p", options.p}}, name, 1)[0];
+  }
+  // An orthogonal (unitary) and an upper triangular factor, whose diagonal is not negative. Reduced: q has as many columns as are needed; complete: it is square; r: it is empty.
   std::vector<Value> qr(Value x, const QrOptions& options = {}, const char* name = nullptr) {
-    return self().op("qr", {x}, {{"mode", options.mode}}, name, 2);
+    return self().op("qr", {x}, {{"mode", options.mode}, {"unique", options.unique}}, name, 2);
   }
   // x in steps of a scale, as integers around a zero point or as narrow floats. Integers are rounded to nearest even and clamped. The quotient is rounded to x's dtype first. One scale serves the tensor, a vector of them an axis, and scales of x's rank a block each.
   Value quantize(Value x, Value scale = {}, Value zero_point = {}, const QuantizeOptions& options = {}, const char* name = nullptr) {
@@ -1975,17 +2926,25 @@ class OpMethods {
   Value requantize(Value x, Value scale, const RequantizeOptions& options, const char* name = nullptr) {
     return self().op("requantize", {x, scale}, {{"dtype", options.dtype}, {"axis", options.axis}}, name, 1)[0];
   }
+  // The sign of the determinant, or its direction as a complex number, and the logarithm of its absolute value: 0 and -inf for a singular matrix.
+  std::vector<Value> slogdet(Value x, const char* name = nullptr) {
+    return self().op("slogdet", {x}, {}, name, 2);
+  }
   // The solution of linear equations. A singular matrix is an error.
-  Value solve(Value a, Value b, const char* name = nullptr) {
-    return self().op("solve", {a, b}, {}, name, 1)[0];
+  Value solve(Value a, Value b, const SolveOptions& options = {}, const char* name = nullptr) {
+    return self().op("solve", {a, b}, {{"left", options.left}, {"vector", options.vector}}, name, 1)[0];
   }
   // Singular values, falling, and vectors. The leading element, the first of the largest, of each column of u is positive. full_matrices fills u and vh up to square ones.
   std::vector<Value> svd(Value x, const SvdOptions& options = {}, const char* name = nullptr) {
-    return self().op("svd", {x}, {{"full_matrices", options.full_matrices}}, name, 3);
+    return self().op("svd", {x}, {{"full_matrices", options.full_matrices}, {"unique", options.unique}}, name, 3);
+  }
+  // Singular values alone, falling.
+  Value svd_values(Value x, const char* name = nullptr) {
+    return self().op("svd_values", {x}, {}, name, 1)[0];
   }
   // The solution of linear equations with a triangular matrix, of which only the one half is read. A 0 on the diagonal is an error.
   Value triangular_solve(Value a, Value b, const TriangularSolveOptions& options = {}, const char* name = nullptr) {
-    return self().op("triangular_solve", {a, b}, {{"upper", options.upper}, {"transpose", options.transpose}, {"unit_diagonal", options.unit_diagonal}}, name, 1)[0];
+    return self().op("triangular_solve", {a, b}, {{"left", options.left}, {"upper", options.upper}, {"transpose", options.transpose}, {"unit_diagonal", options.unit_diagonal}}, name, 1)[0];
   }
   // Keeps the diagonals of the last two axes from `lower` below the main one to `upper` above it, and zeroes the rest. A negative number keeps all on that side.
   Value band_part(Value x, Value lower = {}, Value upper = {}, const BandPartOptions& options = {}, const char* name = nullptr) {
@@ -2023,6 +2982,10 @@ class OpMethods {
   Value depth_to_space(Value x, const DepthToSpaceOptions& options, const char* name = nullptr) {
     return self().op("depth_to_space", {x}, {{"block", options.block}, {"mode", options.mode}, {"layout", options.layout}}, name, 1)[0];
   }
+  // A diagonal of the matrices of two axes, as the last axis; the two are gone.
+  Value diagonal(Value x, const DiagonalOptions& options = {}, const char* name = nullptr) {
+    return self().op("diagonal", {x}, {{"offset", options.offset}, {"axis1", options.axis1}, {"axis2", options.axis2}}, name, 1)[0];
+  }
   // Broadcasts the input and `shape` against each other: axes of extent 1, on either side, take the other's extent. An extent of -1 keeps the input's.
   Value expand(Value x, Value shape = {}, const ExpandOptions& options = {}, const char* name = nullptr) {
     return self().op("expand", {x, shape}, {{"shape", options.shape}}, name, 1)[0];
@@ -2054,6 +3017,10 @@ class OpMethods {
   // Joins tensors of one shape along an axis, taking an element of each in turn.
   Value interleave(std::vector<Value> xs, const InterleaveOptions& options = {}, const char* name = nullptr) {
     return self().op("interleave", xs, {{"axis", options.axis}}, name, 1)[0];
+  }
+  // x with the elements at which the mask is true replaced by those of `source`, in row-major order. There must be as many of them, or more.
+  Value masked_scatter(Value x, Value mask, Value source, const char* name = nullptr) {
+    return self().op("masked_scatter", {x, mask, source}, {}, name, 1)[0];
   }
   // Borders each axis. Negative pads crop. The border is a value (constant), the edge's element repeated (edge), the content again (wrap), the same with the other sign at every turn (anti_wrap), or the content mirrored without (reflect) or with (symmetric) the edge's element.
   Value pad(Value x, Value pads = {}, Value value = {}, Value axes = {}, const PadOptions& options = {}, const char* name = nullptr) {
@@ -2089,27 +3056,27 @@ class OpMethods {
   }
   // Writes slices of updates along an axis: slice i goes to the place that indices[i] names.
   Value scatter(Value updates, Value indices, Value data = {}, const ScatterOptions& options = {}, const char* name = nullptr) {
-    return self().op("scatter", {updates, indices, data}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
+    return self().op("scatter", {updates, indices, data}, {{"shape", options.shape}, {"mode", options.mode}, {"include_self", options.include_self}, {"axis", options.axis}}, name, 1)[0];
   }
   // Writes slices of updates along an axis: slice i goes to the place that indices[i] names.
   Value scatter(Value updates, Value indices, const ScatterOptions& options, const char* name = nullptr) {
-    return self().op("scatter", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
+    return self().op("scatter", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"include_self", options.include_self}, {"axis", options.axis}}, name, 1)[0];
   }
   // Writes single elements along an axis: the index at each place of updates says where on the axis.
   Value scatter_along_axis(Value updates, Value indices, Value data = {}, Value axis = {}, const ScatterAlongAxisOptions& options = {}, const char* name = nullptr) {
-    return self().op("scatter_along_axis", {updates, indices, data, axis}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
+    return self().op("scatter_along_axis", {updates, indices, data, axis}, {{"shape", options.shape}, {"mode", options.mode}, {"include_self", options.include_self}, {"axis", options.axis}}, name, 1)[0];
   }
   // Writes single elements along an axis: the index at each place of updates says where on the axis.
   Value scatter_along_axis(Value updates, Value indices, const ScatterAlongAxisOptions& options, const char* name = nullptr) {
-    return self().op("scatter_along_axis", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"axis", options.axis}}, name, 1)[0];
+    return self().op("scatter_along_axis", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"include_self", options.include_self}, {"axis", options.axis}}, name, 1)[0];
   }
   // Writes slices of updates to the places that index tuples name: the last axis of indices holds one place for each of the axes after the first batch_dims.
   Value scatter_nd(Value updates, Value indices, Value data = {}, const ScatterNdOptions& options = {}, const char* name = nullptr) {
-    return self().op("scatter_nd", {updates, indices, data}, {{"shape", options.shape}, {"mode", options.mode}, {"batch_dims", options.batch_dims}}, name, 1)[0];
+    return self().op("scatter_nd", {updates, indices, data}, {{"shape", options.shape}, {"mode", options.mode}, {"include_self", options.include_self}, {"batch_dims", options.batch_dims}}, name, 1)[0];
   }
   // Writes slices of updates to the places that index tuples name: the last axis of indices holds one place for each of the axes after the first batch_dims.
   Value scatter_nd(Value updates, Value indices, const ScatterNdOptions& options, const char* name = nullptr) {
-    return self().op("scatter_nd", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"batch_dims", options.batch_dims}}, name, 1)[0];
+    return self().op("scatter_nd", {updates, indices}, {{"shape", options.shape}, {"mode", options.mode}, {"include_self", options.include_self}, {"batch_dims", options.batch_dims}}, name, 1)[0];
   }
   // The input's shape as a vector, or the part [start, end) of it.
   Value shape(Value x, const ShapeOptions& options = {}, const char* name = nullptr) {
@@ -2227,6 +3194,14 @@ class OpMethods {
   Value argsort(Value x, const ArgsortOptions& options, const char* name = nullptr) {
     return self().op("argsort", {x}, {{"axis", options.axis}, {"descending", options.descending}}, name, 1)[0];
   }
+  // How often each integer from 0 on comes in x, or the sum of the weights that go with it.
+  Value bincount(Value x, Value weights = {}, const BincountOptions& options = {}, const char* name = nullptr) {
+    return self().op("bincount", {x, weights}, {{"min_length", options.min_length}}, name, 1)[0];
+  }
+  // How often each integer from 0 on comes in x, or the sum of the weights that go with it.
+  Value bincount(Value x, const BincountOptions& options, const char* name = nullptr) {
+    return self().op("bincount", {x}, {{"min_length", options.min_length}}, name, 1)[0];
+  }
   // The slices along an axis at which the condition is true, or the elements of the flattened tensor. A condition that is shorter than the axis is false from its end on.
   Value compress(Value x, Value condition, const CompressOptions& options = {}, const char* name = nullptr) {
     return self().op("compress", {x, condition}, {{"axes", options.axes}}, name, 1)[0];
@@ -2239,6 +3214,10 @@ class OpMethods {
   Value cummax(Value x, const CummaxOptions& options, const char* name = nullptr) {
     return self().op("cummax", {x}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
   }
+  // Highest element so far along an axis, and its place; NaN from the first NaN on.
+  std::vector<Value> cummax_with_indices(Value x, const CummaxWithIndicesOptions& options = {}, const char* name = nullptr) {
+    return self().op("cummax_with_indices", {x}, {{"axis", options.axis}}, name, 2);
+  }
   // Lowest element so far along an axis; NaN from the first NaN on. Of nothing: the highest value of the dtype.
   Value cummin(Value x, Value axis = {}, const CumminOptions& options = {}, const char* name = nullptr) {
     return self().op("cummin", {x, axis}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
@@ -2246,6 +3225,10 @@ class OpMethods {
   // Lowest element so far along an axis; NaN from the first NaN on. Of nothing: the highest value of the dtype.
   Value cummin(Value x, const CumminOptions& options, const char* name = nullptr) {
     return self().op("cummin", {x}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
+  }
+  // Lowest element so far along an axis, and its place; NaN from the first NaN on.
+  std::vector<Value> cummin_with_indices(Value x, const CumminWithIndicesOptions& options = {}, const char* name = nullptr) {
+    return self().op("cummin_with_indices", {x}, {{"axis", options.axis}}, name, 2);
   }
   // Running product along an axis.
   Value cumprod(Value x, Value axis = {}, const CumprodOptions& options = {}, const char* name = nullptr) {
@@ -2266,6 +3249,50 @@ class OpMethods {
   // In how many bits the vectors along the last axis differ; the axes before it broadcast.
   Value hamming_distance(Value a, Value b, const HammingDistanceOptions& options = {}, const char* name = nullptr) {
     return self().op("hamming_distance", {a, b}, {{"dtype", options.dtype}}, name, 1)[0];
+  }
+  // How many elements, or what sum of their weights, fall into each bin. A bin holds its left edge, and the last one its right edge too; what is outside, and NaN, does not count. Bins are given by their edges, or are equal parts of [low, high]: of the elements' own range where low is high.
+  std::vector<Value> histogram(Value x, Value edges = {}, Value weights = {}, const HistogramOptions& options = {}, const char* name = nullptr) {
+    return self().op("histogram", {x, edges, weights}, {{"bins", options.bins}, {"low", options.low}, {"high", options.high}, {"margin", options.margin}, {"density", options.density}}, name, 2);
+  }
+  // How many elements, or what sum of their weights, fall into each bin. A bin holds its left edge, and the last one its right edge too; what is outside, and NaN, does not count. Bins are given by their edges, or are equal parts of [low, high]: of the elements' own range where low is high.
+  std::vector<Value> histogram(Value x, const HistogramOptions& options, const char* name = nullptr) {
+    return self().op("histogram", {x}, {{"bins", options.bins}, {"low", options.low}, {"high", options.high}, {"margin", options.margin}, {"density", options.density}}, name, 2);
+  }
+  // Whether each element is one of `members`; NaN is none.
+  Value is_in(Value x, Value members, const IsInOptions& options = {}, const char* name = nullptr) {
+    return self().op("is_in", {x, members}, {{"invert", options.invert}}, name, 1)[0];
+  }
+  // The k-th lowest element along an axis; of equals the first is taken first.
+  std::vector<Value> kth_value(Value x, const KthValueOptions& options = {}, const char* name = nullptr) {
+    return self().op("kth_value", {x}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}, {"k", options.k}}, name, 2);
+  }
+  // Logarithm of the running sum of exponentials along an axis. Of nothing: -inf.
+  Value log_cumsum_exp(Value x, Value axis = {}, const LogCumsumExpOptions& options = {}, const char* name = nullptr) {
+    return self().op("log_cumsum_exp", {x, axis}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
+  }
+  // Logarithm of the running sum of exponentials along an axis. Of nothing: -inf.
+  Value log_cumsum_exp(Value x, const LogCumsumExpOptions& options, const char* name = nullptr) {
+    return self().op("log_cumsum_exp", {x}, {{"axis", options.axis}, {"exclusive", options.exclusive}, {"reverse", options.reverse}}, name, 1)[0];
+  }
+  // The gradient of log_softmax along an axis, from its result.
+  Value log_softmax_gradient(Value dy, Value y, const LogSoftmaxGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("log_softmax_gradient", {dy, y}, {{"axis", options.axis}}, name, 1)[0];
+  }
+  // The greatest element along an axis, the first of equals; a NaN is taken first.
+  std::vector<Value> max_with_indices(Value x, const MaxWithIndicesOptions& options = {}, const char* name = nullptr) {
+    return self().op("max_with_indices", {x}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}}, name, 2);
+  }
+  // The median along an axis, the lower of two. With skip_nan NaNs do not count, unless there is nothing else; otherwise the first of them is the result.
+  std::vector<Value> median(Value x, const MedianOptions& options = {}, const char* name = nullptr) {
+    return self().op("median", {x}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}, {"skip_nan", options.skip_nan}}, name, 2);
+  }
+  // The lowest element along an axis, the first of equals; a NaN is taken first.
+  std::vector<Value> min_with_indices(Value x, const MinWithIndicesOptions& options = {}, const char* name = nullptr) {
+    return self().op("min_with_indices", {x}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}}, name, 2);
+  }
+  // The most frequent element along an axis, the lowest of several, at its last place; NaNs are different from each other.
+  std::vector<Value> mode(Value x, const ModeOptions& options = {}, const char* name = nullptr) {
+    return self().op("mode", {x}, {{"axis", options.axis}, {"keep_dims", options.keep_dims}}, name, 2);
   }
   // Where x is not 0, in row-major order: one index of x's rank for each such element.
   Value nonzero(Value x, const NonzeroOptions& options = {}, const char* name = nullptr) {
@@ -2367,6 +3394,22 @@ class OpMethods {
   Value reduce_sum_square(Value x, const ReduceSumSquareOptions& options, const char* name = nullptr) {
     return self().op("reduce_sum_square", {x}, {{"axes", options.axes}, {"keep_dims", options.keep_dims}, {"empty_axes", options.empty_axes}}, name, 1)[0];
   }
+  // Slices along an axis whose norm of order p is above max_norm are scaled down to it; the others stay.
+  Value renorm(Value x, const RenormOptions& options = {}, const char* name = nullptr) {
+    return self().op("renorm", {x}, {{"p", options.p}, {"axis", options.axis}, {"max_norm", options.max_norm}}, name, 1)[0];
+  }
+  // Where each value would go in an ascending list so that the list stays in order: before the elements that are equal to it, or with `right` behind them. There is one list for all values, or one for each row of them. NaN goes to the end.
+  Value search_sorted(Value sorted, Value values, Value sorter = {}, const SearchSortedOptions& options = {}, const char* name = nullptr) {
+    return self().op("search_sorted", {sorted, values, sorter}, {{"right", options.right}}, name, 1)[0];
+  }
+  // Where each value would go in an ascending list so that the list stays in order: before the elements that are equal to it, or with `right` behind them. There is one list for all values, or one for each row of them. NaN goes to the end.
+  Value search_sorted(Value sorted, Value values, const SearchSortedOptions& options, const char* name = nullptr) {
+    return self().op("search_sorted", {sorted, values}, {{"right", options.right}}, name, 1)[0];
+  }
+  // The gradient of softmax along an axis, from its result.
+  Value softmax_result_gradient(Value dy, Value y, const SoftmaxResultGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("softmax_result_gradient", {dy, y}, {{"axis", options.axis}}, name, 1)[0];
+  }
   // The elements in order along an axis.
   Value sort(Value x, Value axis = {}, const SortOptions& options = {}, const char* name = nullptr) {
     return self().op("sort", {x, axis}, {{"axis", options.axis}, {"descending", options.descending}}, name, 1)[0];
@@ -2374,6 +3417,14 @@ class OpMethods {
   // The elements in order along an axis.
   Value sort(Value x, const SortOptions& options, const char* name = nullptr) {
     return self().op("sort", {x}, {{"axis", options.axis}, {"descending", options.descending}}, name, 1)[0];
+  }
+  // The elements in order along an axis, and where they come from.
+  std::vector<Value> sort_with_indices(Value x, Value axis = {}, const SortWithIndicesOptions& options = {}, const char* name = nullptr) {
+    return self().op("sort_with_indices", {x, axis}, {{"axis", options.axis}, {"descending", options.descending}}, name, 2);
+  }
+  // The elements in order along an axis, and where they come from.
+  std::vector<Value> sort_with_indices(Value x, const SortWithIndicesOptions& options, const char* name = nullptr) {
+    return self().op("sort_with_indices", {x}, {{"axis", options.axis}, {"descending", options.descending}}, name, 2);
   }
   // The sum of x over the axes along which `like` would have been broadcast to x's shape: what the gradient of a broadcast is.
   Value sum_to(Value x, Value like, const char* name = nullptr) {
@@ -2398,6 +3449,14 @@ class OpMethods {
   // The distinct elements of x, or its distinct slices along an axis, in ascending order or in the order of their first coming; NaN is equal to NaN.
   std::vector<Value> unique(Value x, const UniqueOptions& options = {}, const char* name = nullptr) {
     return self().op("unique", {x}, {{"sorted", options.sorted}, {"axes", options.axes}}, name, 4);
+  }
+  // The elements of the flattened x, or its slices along an axis, that differ from the one before; NaN is equal to NaN.
+  std::vector<Value> unique_consecutive(Value x, const UniqueConsecutiveOptions& options = {}, const char* name = nullptr) {
+    return self().op("unique_consecutive", {x}, {{"axes", options.axes}}, name, 4);
+  }
+  // The norm of any order p: 0 counts the elements that are not 0, inf and -inf take the largest and the smallest absolute value. Of nothing it is 0, and inf for a negative p.
+  Value vector_norm(Value x, const VectorNormOptions& options = {}, const char* name = nullptr) {
+    return self().op("vector_norm", {x}, {{"p", options.p}, {"axes", options.axes}, {"keep_dims", options.keep_dims}}, name, 1)[0];
   }
   // The coordinates for grid_sample that map each place of the output through the matrix theta of its image.
   Value affine_grid(Value theta, Value size = {}, const AffineGridOptions& options = {}, const char* name = nullptr) {
@@ -2451,6 +3510,10 @@ class OpMethods {
   Value image_decoder(Value x, const ImageDecoderOptions& options = {}, const char* name = nullptr) {
     return self().op("image_decoder", {x}, {{"pixel_format", options.pixel_format}}, name, 1)[0];
   }
+  // Boxes whose scores fall by as much as they overlap better ones of their class, less where these are overlapped themselves; those stay that are above post_threshold then, the best of each image first.
+  std::vector<Value> matrix_nms(Value boxes, Value scores, const MatrixNmsOptions& options = {}, const char* name = nullptr) {
+    return self().op("matrix_nms", {boxes, scores}, {{"score_threshold", options.score_threshold}, {"nms_top_k", options.nms_top_k}, {"keep_top_k", options.keep_top_k}, {"background_label", options.background_label}, {"normalized", options.normalized}, {"post_threshold", options.post_threshold}, {"use_gaussian", options.use_gaussian}, {"gaussian_sigma", options.gaussian_sigma}}, name, 3);
+  }
   // The largest element of each cell of a grid over each region, whose corners are rounded to elements. Regions are [batch, x1, y1, x2, y2]; a cell outside of x gives 0.
   Value max_roi_pool(Value x, Value rois, const MaxRoiPoolOptions& options, const char* name = nullptr) {
     return self().op("max_roi_pool", {x, rois}, {{"pooled_shape", options.pooled_shape}, {"spatial_scale", options.spatial_scale}}, name, 1)[0];
@@ -2462,6 +3525,10 @@ class OpMethods {
   // The matrix that turns a spectrum of dft_length/2+1 frequencies into num_mel_bins bins of the mel scale between two frequencies, as ONNX defines it.
   Value mel_weight_matrix(Value num_mel_bins, Value dft_length, Value sample_rate, Value lower_edge_hertz, Value upper_edge_hertz, const MelWeightMatrixOptions& options = {}, const char* name = nullptr) {
     return self().op("mel_weight_matrix", {num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz}, {{"dtype", options.dtype}}, name, 1)[0];
+  }
+  // The boxes that are kept when, class by class, those are dropped that overlap a better one; of each image those of the first class come first, the best of it first.
+  std::vector<Value> multiclass_nms(Value boxes, Value scores, const MulticlassNmsOptions& options = {}, const char* name = nullptr) {
+    return self().op("multiclass_nms", {boxes, scores}, {{"score_threshold", options.score_threshold}, {"nms_top_k", options.nms_top_k}, {"keep_top_k", options.keep_top_k}, {"background_label", options.background_label}, {"normalized", options.normalized}, {"nms_threshold", options.nms_threshold}, {"nms_eta", options.nms_eta}}, name, 3);
   }
   // The boxes that are kept, class by class, when those with a lower score that overlap a kept one are dropped, as [batch, class, box]. Boxes are [y1, x1, y2, x2], corners in any order, or [x, y, width, height] around their centres. How many there are depends on the boxes.
   Value non_max_suppression(Value boxes, Value scores, Value max_per_class = {}, Value iou_threshold = {}, Value score_threshold = {}, const NonMaxSuppressionOptions& options = {}, const char* name = nullptr) {
@@ -2534,6 +3601,10 @@ class OpMethods {
   // A window function: Hann, Hamming or Blackman. A periodic one is the first n elements of the symmetric one of n+1.
   Value window(const WindowOptions& options, const char* name = nullptr) {
     return self().op("window", {}, {{"size", options.size}, {"kind", options.kind}, {"periodic", options.periodic}, {"dtype", options.dtype}}, name, 1)[0];
+  }
+  // The boxes, in pixels of the image, and the scores that a YOLO head gives: for each anchor and each cell. Both are 0 where the confidence is below conf_thresh. With iou_aware the first channels, one for each anchor, are an estimate of the overlap.
+  std::vector<Value> yolo_box(Value x, Value image_size, const YoloBoxOptions& options, const char* name = nullptr) {
+    return self().op("yolo_box", {x, image_size}, {{"anchors", options.anchors}, {"class_num", options.class_num}, {"conf_thresh", options.conf_thresh}, {"downsample_ratio", options.downsample_ratio}, {"clip_bbox", options.clip_bbox}, {"scale_x_y", options.scale_x_y}, {"iou_aware", options.iou_aware}, {"iou_aware_factor", options.iou_aware_factor}}, name, 2);
   }
 
  private:
