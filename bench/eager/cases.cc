@@ -88,22 +88,19 @@ Case chain(const char* name, int64_t count, int length) {
 }
 
 Case adam() {
-  const Call step("adam");
+  const Call step("adam_step");
   const auto make = [] { return at::full({kMillion}, 0.5); };
-  const at::Tensor grad = random({kMillion});
+  const at::Tensor grad = random({kMillion}), rate = at::scalar_tensor(1e-3), number = at::ones({});
   at::Tensor p = make(), m = make(), v = make(), p2 = make(), m2 = make(), v2 = make();
-  const at::Tensor lr = at::scalar_tensor(1e-3), b1 = at::scalar_tensor(0.9),
-                   b2 = at::scalar_tensor(0.999), eps = at::scalar_tensor(1e-8),
-                   p1 = at::scalar_tensor(0.9), pw2 = at::scalar_tensor(0.999), none;
-  const at::Tensor count = at::ones({});
   return {"adam in place, 1 M",
           [=] {
-            step({&p, &grad, &m, &v, &lr, &b1, &b2, &eps, &none, &p1, &pw2}, {&p, &m, &v});
+            step({&p, &grad, &rate, &number, &m, &v}, {&p, &m, &v});
           },
           [=] {
-            at::_fused_adam_({p2}, {grad}, {m2}, {v2}, {}, {count}, 1e-3, 0.9, 0.999, 0, 1e-8,
+            at::_fused_adam_({p2}, {grad}, {m2}, {v2}, {}, {number}, 1e-3, 0.9, 0.999, 0, 1e-8,
                              false, false);
-          }};
+          },
+          {{p, p2}, {m, m2}, {v, v2}}};
 }
 
 Case resize() {

@@ -28,6 +28,16 @@ def test_the_pass_of_the_page_is_that_of_the_tree():
     assert before in tree and after in tree
 
 
+def test_the_calls_of_the_page(tmp_path):
+    (program,) = blocks("docs/guides/eager_calls.md", "c")
+    (printed,) = blocks("docs/guides/eager_calls.md", "text")
+    (tmp_path / "program.c").write_text(program)
+    subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", tmp_path / "program.c", "-o", tmp_path / "program",
+                    f"-L{BUILD / 'lib'}", "-lanymps", f"-Wl,-rpath,{BUILD / 'lib'}", "-Wl,--unresolved-symbols=ignore-in-shared-libs"], check=True)
+    done = subprocess.run([tmp_path / "program"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout == printed, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("language, compiler, printed", [
     ("c", ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror"], ["0.032059", "0.087144", "0.236883", "0.643914"]),
     ("cpp", ["g++", "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"], ["0.119203", "0.880797"])])
