@@ -18,7 +18,6 @@ namespace anymps::cpu {
 namespace {
 
 constexpr int64_t kDenseChunk = 64 * 1024;  // bytes
-constexpr int64_t kBlock = 32;              // rows and columns of a block of a transposition
 
 // to[r * to_row + c] = from[c * from_column + r]
 template <typename T>
@@ -136,9 +135,12 @@ StridedCopy::StridedCopy(size_t element, const Shape& shape, const Strides& to, 
     }
   }
   if (mode_ == Mode::kTranspose) {
-    blocks_ = (rows_ + kBlock - 1) / kBlock;
+    // A cache line of rows, and as many columns: lines of both sides that are a power of two apart
+    // share a few places in the cache, and more of them would drive each other out.
+    block_ = std::clamp<int64_t>(64 / element_, 8, 64);
+    blocks_ = (rows_ + block_ - 1) / block_;
     units_ = outer_.count() * blocks_;
-    unit_ns_ = static_cast<double>(columns_ * std::min(rows_, kBlock)) * bytes * 0.15;
+    unit_ns_ = static_cast<double>(columns_ * std::min(rows_, block_)) * bytes * 0.15;
   } else {
     units_ = outer_.count();
     const bool dense = to_column_ == 1 && (from_column_ == 1 || from_column_ == 0);
@@ -170,9 +172,9 @@ void StridedCopy::run_blocks(char* to, const char* from, int64_t begin, int64_t 
   const int64_t size = element_;
   for (int64_t unit = begin; unit < end; ++unit) {
     const Walk walk(outer_, unit / blocks_);
-    const int64_t first = unit % blocks_ * kBlock, rows = std::min(kBlock, rows_ - first);
-    for (int64_t c = 0; c < columns_; c += kBlock) {
-      const int64_t columns = std::min(kBlock, columns_ - c);
+    const int64_t first = unit % blocks_ * block_, rows = std::min(block_, rows_ - first);
+    for (int64_t c = 0; c < columns_; c += block_) {
+      const int64_t columns = std::min(block_, columns_ - c);
       char* target = to + (walk.to + first * to_row_ + c) * size;
       const char* source = from + (walk.from + first + c * from_column_) * size;
       by_size(static_cast<size_t>(element_), [&]<typename T>() {
