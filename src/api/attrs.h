@@ -4,7 +4,7 @@
 
 #include "anymps/anymps.h"
 #include "ops/attr.h"
-#include "runtime/eager.h"
+#include "runtime/eager/eager.h"
 
 namespace anymps::api {
 

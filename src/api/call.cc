@@ -4,7 +4,7 @@
 
 #include "api/attrs.h"
 #include "api/handles.h"
-#include "runtime/eager.h"
+#include "runtime/eager/eager.h"
 
 using namespace anymps;
 using namespace anymps::api;

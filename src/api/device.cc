@@ -6,7 +6,7 @@
 
 #include "api/handles.h"
 #include "base/fork.h"
-#include "runtime/eager.h"
+#include "runtime/eager/eager.h"
 
 using namespace anymps;
 using namespace anymps::api;

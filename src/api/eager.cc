@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops and eager calls of the C interface.
-#include "runtime/eager.h"
+#include "runtime/eager/eager.h"
 
 #include "api/attrs.h"
 #include "api/handles.h"

@@ -11,7 +11,7 @@
 #include "base/mapped_file.h"
 #include "graph/graph.h"
 #include "runtime/device.h"
-#include "runtime/eager_key.h"
+#include "runtime/eager/key.h"
 #include "runtime/executable.h"
 #include "runtime/profiler.h"
 

@@ -57,9 +57,8 @@ int Op::attr_index(std::string_view name) const {
 }
 
 size_t Op::main_outputs() const {
-  return static_cast<size_t>(std::count_if(outputs.begin(), outputs.end(), [](const auto& output) {
-    return !output.by_product;
-  }));
+  return static_cast<size_t>(std::count_if(outputs.begin(), outputs.end(),
+                                           [](const auto& output) { return !output.by_product; }));
 }
 
 size_t Op::required_inputs() const {

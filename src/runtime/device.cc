@@ -9,7 +9,7 @@
 #include "base/env.h"
 #include "base/fork.h"
 #include "base/text.h"
-#include "runtime/eager.h"
+#include "runtime/eager/eager.h"
 #include "runtime/executable.h"
 
 namespace anymps {

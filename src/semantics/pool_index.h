@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "semantics/window.h"
+#include "semantics/signal/window.h"
 
 namespace anymps {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "runtime/eager_key.h"
+#include "runtime/eager/key.h"
 
 namespace anymps::testing {
 

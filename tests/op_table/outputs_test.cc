@@ -6,7 +6,7 @@
 #include "op_table/eager_attrs.h"
 #include "op_table/op_cases.h"
 #include "runtime/device.h"
-#include "runtime/eager.h"
+#include "runtime/eager/eager.h"
 
 namespace anymps::testing {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Eager calls: the cache and its key, outputs given and made, memory shared with inputs.
-#include "runtime/eager.h"
+#include "runtime/eager/eager.h"
 
 #include <gtest/gtest.h>
 

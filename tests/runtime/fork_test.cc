@@ -7,7 +7,7 @@
 #include <numeric>
 #include <thread>
 
-#include "runtime/eager.h"
+#include "runtime/eager/eager.h"
 #include "runtime/executable.h"
 #include "support/child.h"
 #include "support/device_tensor.h"

@@ -6,7 +6,7 @@
 
 #include <numeric>
 
-#include "runtime/eager.h"
+#include "runtime/eager/eager.h"
 #include "support/device_tensor.h"
 
 namespace anymps {

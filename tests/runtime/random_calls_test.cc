@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "runtime/device.h"
-#include "runtime/eager.h"
+#include "runtime/eager/eager.h"
 
 namespace anymps {
 namespace {

@@ -11,11 +11,8 @@ namespace anymps {
 constexpr DTypeSet kFloatOrComplex = kFloat | kComplex;
 
 // A function that ONNX, torch and MPSGraph all have under this name.
-#define FUNCTION(name, onnx_name, dtypes, text) \
-  UNARY(name, dtypes, text, "y = " #name "(x)") \
-      .onnx(#onnx_name)                         \
-      .aten(#name)                              \
-      .mps(#name "WithTensor:name:")
+#define FUNCTION(name, dtypes, text) \
+  UNARY(name, dtypes, text, "y = " #name "(x)").aten(#name).mps(#name "WithTensor:name:")
 
 UNARY(identity, kEvery, "The input itself.", "y = x")
     .onnx("Identity")
@@ -110,8 +107,12 @@ ELEMENTWISE(signbit, "True where the sign is a minus: of -0 and of a NaN with on
     .mps("signbitWithTensor:name:")
     .input("x", kReal)
     .output("y", "bool");
-FUNCTION(ceil, Ceil, kReal, "The lowest whole number that is not below x.").tolerance(kExact);
-FUNCTION(floor, Floor, kReal, "The highest whole number that is not above x.").tolerance(kExact);
+FUNCTION(ceil, kReal, "The lowest whole number that is not below x.")
+    .onnx("Ceil")
+    .tolerance(kExact);
+FUNCTION(floor, kReal, "The highest whole number that is not above x.")
+    .onnx("Floor")
+    .tolerance(kExact);
 UNARY(round, kReal, "The nearest whole number; halves away from zero.", "y = round(x)")
     .mps("roundWithTensor:name:")
     .tolerance(kExact);
@@ -125,18 +126,18 @@ UNARY(trunc, kReal, "x without its fraction.", "y = trunc(x)")
     .mps("truncateWithTensor:name:")
     .tolerance(kExact);
 
-FUNCTION(sin, Sin, kFloatOrComplex, "Sine.");
-FUNCTION(cos, Cos, kFloatOrComplex, "Cosine.");
-FUNCTION(tan, Tan, kFloatOrComplex, "Tangent.").domain(-1.2, 1.2).facts(kSteep);
-FUNCTION(sinh, Sinh, kFloatOrComplex, "Hyperbolic sine.").facts(kSteep);
-FUNCTION(cosh, Cosh, kFloatOrComplex, "Hyperbolic cosine.").facts(kSteep);
-FUNCTION(tanh, Tanh, kFloatOrComplex, "Hyperbolic tangent.");
-FUNCTION(asin, Asin, kFloat, "Inverse sine.").domain(-1, 1).facts(kSteep);
-FUNCTION(acos, Acos, kFloat, "Inverse cosine.").domain(-1, 1).facts(kSteep);
-FUNCTION(atan, Atan, kFloat, "Inverse tangent.");
-FUNCTION(asinh, Asinh, kFloat, "Inverse hyperbolic sine.");
-FUNCTION(acosh, Acosh, kFloat, "Inverse hyperbolic cosine.").domain(1.1, 4);
-FUNCTION(atanh, Atanh, kFloat, "Inverse hyperbolic tangent.").domain(-0.9, 0.9);
+FUNCTION(sin, kFloatOrComplex, "Sine.").onnx("Sin");
+FUNCTION(cos, kFloatOrComplex, "Cosine.").onnx("Cos");
+FUNCTION(tan, kFloatOrComplex, "Tangent.").onnx("Tan").domain(-1.2, 1.2).facts(kSteep);
+FUNCTION(sinh, kFloatOrComplex, "Hyperbolic sine.").onnx("Sinh").facts(kSteep);
+FUNCTION(cosh, kFloatOrComplex, "Hyperbolic cosine.").onnx("Cosh").facts(kSteep);
+FUNCTION(tanh, kFloatOrComplex, "Hyperbolic tangent.").onnx("Tanh");
+FUNCTION(asin, kFloat, "Inverse sine.").onnx("Asin").domain(-1, 1).facts(kSteep);
+FUNCTION(acos, kFloat, "Inverse cosine.").onnx("Acos").domain(-1, 1).facts(kSteep);
+FUNCTION(atan, kFloat, "Inverse tangent.").onnx("Atan");
+FUNCTION(asinh, kFloat, "Inverse hyperbolic sine.").onnx("Asinh");
+FUNCTION(acosh, kFloat, "Inverse hyperbolic cosine.").onnx("Acosh").domain(1.1, 4);
+FUNCTION(atanh, kFloat, "Inverse hyperbolic tangent.").onnx("Atanh").domain(-0.9, 0.9);
 UNARY(erf, kFloat, "The error function.", "y = 2 / sqrt(pi) * integral(exp(-t^2), t = 0 .. x)")
     .onnx("Erf")
     .aten("erf")

@@ -18,18 +18,21 @@ namespace anymps {
       .domain("x", -1.5, 1.5)                   \
       .domain("n", 0, 7)
 
-#define CHEBYSHEV(kind, number, first)                                               \
-  POLYNOMIAL(chebyshev_polynomial_##kind,                                            \
-             "Chebyshev's polynomial of the " number " kind and degree n.",          \
-             "y[0] = 1, y[1] = " first ", y[n] = 2 * x * y[n-1] - y[n-2]");          \
-  POLYNOMIAL(shifted_chebyshev_polynomial_##kind,                                    \
-             "Chebyshev's polynomial of the " number " kind and degree n on [0, 1]", \
-             "y = chebyshev_polynomial_" #kind "(2 * x - 1, n)")
+#define CHEBYSHEV(name, number, first)                                            \
+  POLYNOMIAL(name, "Chebyshev's polynomial of the " number " kind and degree n.", \
+             "y[0] = 1, y[1] = " first ", y[n] = 2 * x * y[n-1] - y[n-2]")
+#define SHIFTED(name, of, number)                                                          \
+  POLYNOMIAL(name, "Chebyshev's polynomial of the " number " kind and degree n on [0, 1]", \
+             "y = " #of "(2 * x - 1, n)")
 
-CHEBYSHEV(t, "first", "x");
-CHEBYSHEV(u, "second", "2 * x");
-CHEBYSHEV(v, "third", "2 * x - 1");
-CHEBYSHEV(w, "fourth", "2 * x + 1");
+CHEBYSHEV(chebyshev_polynomial_t, "first", "x");
+SHIFTED(shifted_chebyshev_polynomial_t, chebyshev_polynomial_t, "first");
+CHEBYSHEV(chebyshev_polynomial_u, "second", "2 * x");
+SHIFTED(shifted_chebyshev_polynomial_u, chebyshev_polynomial_u, "second");
+CHEBYSHEV(chebyshev_polynomial_v, "third", "2 * x - 1");
+SHIFTED(shifted_chebyshev_polynomial_v, chebyshev_polynomial_v, "third");
+CHEBYSHEV(chebyshev_polynomial_w, "fourth", "2 * x + 1");
+SHIFTED(shifted_chebyshev_polynomial_w, chebyshev_polynomial_w, "fourth");
 POLYNOMIAL(hermite_polynomial_h, "Hermite's polynomial of degree n, as physicists have it.",
            "y[0] = 1, y[1] = 2 * x, y[n] = 2 * x * y[n-1] - 2 * (n - 1) * y[n-2]");
 POLYNOMIAL(hermite_polynomial_he, "Hermite's polynomial of degree n, as statisticians have it.",

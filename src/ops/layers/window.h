@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The attributes that describe sliding windows, read and checked; what they mean is in
-// semantics/window.h.
+// semantics/signal/window.h.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "ops/infer.h"
-#include "semantics/window.h"
+#include "semantics/signal/window.h"
 
 namespace anymps {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ops/attr.h"
-#include "semantics/resize_coordinates.h"
+#include "semantics/signal/resize_coordinates.h"
 
 namespace anymps {
 

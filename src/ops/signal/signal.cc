@@ -39,7 +39,8 @@ void infer_half_spectrum(InferContext& ctx, DType dtype, Fn change) {
 }
 
 void infer_real_to_hermitean(InferContext& ctx) {
-  infer_half_spectrum(ctx, complex_dtype(ctx.dtype(0)), [](Dim& last, int64_t) { last = floor_div(last, 2) + 1; });
+  infer_half_spectrum(ctx, complex_dtype(ctx.dtype(0)),
+                      [](Dim& last, int64_t) { last = floor_div(last, 2) + 1; });
 }
 
 void infer_hermitean_to_real(InferContext& ctx) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ops/op.h"
-#include "semantics/spectrum.h"
+#include "semantics/signal/spectrum.h"
 
 namespace anymps {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ops/infer.h"
-#include "semantics/stencil.h"
+#include "semantics/signal/stencil.h"
 
 namespace anymps {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "semantics/spectrum.h"
+#include "semantics/signal/spectrum.h"
 
 namespace anymps::cpu {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "semantics/spectrum.h"
+#include "semantics/signal/spectrum.h"
 
 namespace anymps::cpu {
 

@@ -22,7 +22,8 @@ struct NodeWindow {
     if (!batched) x = c.add("unsqueeze", {x}, {{"axes", Ints{0}}});
     kernel = {c.i(PoolField::kKernelHeight), c.i(PoolField::kKernelWidth)};
     strides = {c.i(PoolField::kStrideHeight), c.i(PoolField::kStrideWidth)};
-    pads = {c.i(PoolField::kTop), c.i(PoolField::kLeft), c.i(PoolField::kBottom), c.i(PoolField::kRight)};
+    pads = {c.i(PoolField::kTop), c.i(PoolField::kLeft), c.i(PoolField::kBottom),
+            c.i(PoolField::kRight)};
     dilations = {c.i(PoolField::kDilationHeight), c.i(PoolField::kDilationWidth)};
     ceil_mode = c.b(PoolField::kCeilMode);
     // The exporter makes room for the last windows by a multiple of the padding. PyTorch has the

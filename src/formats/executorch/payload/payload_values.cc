@@ -65,14 +65,17 @@ PayloadValues::Entry PayloadValues::read(const FlatTable& table) const {
     entry.dims.push_back(extent);
   }
   if (entry.dims.size() > kMaxPayloadRank)
-    table.fail(TensorField::kDims, "it has {} entries, more than {}", entry.dims.size(), kMaxPayloadRank);
+    table.fail(TensorField::kDims, "it has {} entries, more than {}", entry.dims.size(),
+               kMaxPayloadRank);
   const auto count = table.scalar<int32_t>(TensorField::kNumDims);
   if (count != static_cast<int64_t>(entry.dims.size()))
-    table.fail(TensorField::kNumDims, "it is {}, but dims has {} entries", count, entry.dims.size());
+    table.fail(TensorField::kNumDims, "it is {}, but dims has {} entries", count,
+               entry.dims.size());
   try {
     byte_count(DType::kF64, Shape(entry.dims.begin(), entry.dims.end()));
   } catch (const Error&) {
-    table.fail(TensorField::kDims, "[{}] are more elements than there can be", fmt::join(entry.dims, ", "));
+    table.fail(TensorField::kDims, "[{}] are more elements than there can be",
+               fmt::join(entry.dims, ", "));
   }
   return entry;
 }
@@ -98,8 +101,9 @@ std::string_view PayloadValues::data_of(const FlatTable& table) const {
   }
   const auto offset = table.scalar<uint64_t>(TensorField::kSegmentOffset);
   if (offset > segment_.size() || size > segment_.size() - offset)
-    table.fail(TensorField::kSegmentOffset, "{} bytes at byte {} do not fit into a segment of {} bytes", size,
-               offset, segment_.size());
+    table.fail(TensorField::kSegmentOffset,
+               "{} bytes at byte {} do not fit into a segment of {} bytes", size, offset,
+               segment_.size());
   return segment_.substr(offset, size);
 }
 
@@ -111,16 +115,16 @@ Value* PayloadValues::constant(const Entry& entry, size_t id) const {
   const std::string name = fmt::format("{}/constant_{}", stem_, id);
   if (dtype == DType::kI4 || dtype == DType::kU4) {
     if (data.size() != (count + 1) / 2)
-      entry.table.fail(TensorField::kBufferSize, "it is {}, but {} elements of {} take {} bytes", data.size(),
-                       count, anymps::name(dtype), (count + 1) / 2);
+      entry.table.fail(TensorField::kBufferSize, "it is {}, but {} elements of {} take {} bytes",
+                       data.size(), count, anymps::name(dtype), (count + 1) / 2);
     return graph_.constant(packed_constant_from(dtype, shape, 4, data, payload_.owner), name);
   }
   if (count == 1)
     if (auto number = python_number(dtype, shape, data)) return graph_.constant(number, name);
   if (dtype == DType::kF32 && data.size() == sizeof(double) * count) dtype = DType::kF64;
   if (data.size() != size_of(dtype) * count)
-    entry.table.fail(TensorField::kBufferSize, "it is {}, but {} elements of {} take {} bytes", data.size(),
-                     count, anymps::name(dtype), size_of(dtype) * count);
+    entry.table.fail(TensorField::kBufferSize, "it is {}, but {} elements of {} take {} bytes",
+                     data.size(), count, anymps::name(dtype), size_of(dtype) * count);
   if (dtype == DType::kBool) {
     std::vector<std::byte> bytes(data.size());
     std::transform(data.begin(), data.end(), bytes.begin(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "semantics/spectrum.h"
+#include "semantics/signal/spectrum.h"
 
 #include <algorithm>
 #include <cmath>

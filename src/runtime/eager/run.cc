@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "runtime/eager_request.h"
+#include "runtime/eager/request.h"
 
 namespace anymps {
 

@@ -11,8 +11,8 @@
 #include <span>
 
 #include "runtime/device.h"
-#include "runtime/eager_entry.h"
-#include "runtime/eager_key.h"
+#include "runtime/eager/entry.h"
+#include "runtime/eager/key.h"
 #include "runtime/profiler.h"
 
 namespace anymps {

@@ -2,7 +2,7 @@
 // One eager call on its way from the look-up to the kernel, whatever its tensors came in.
 #pragma once
 
-#include "runtime/eager.h"
+#include "runtime/eager/eager.h"
 
 namespace anymps {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/channels_last.h"
+#include "runtime/eager/channels_last.h"
 
 namespace anymps {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "semantics/stencil.h"
+#include "semantics/signal/stencil.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/eager_key.h"
+#include "runtime/eager/key.h"
 
 namespace anymps {
 

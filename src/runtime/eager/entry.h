@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/eager_key.h"
+#include "runtime/eager/key.h"
 #include "runtime/preparation.h"
 
 namespace anymps {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "semantics/resize_coordinates.h"
+#include "semantics/signal/resize_coordinates.h"
 
 #include <algorithm>
 #include <cmath>

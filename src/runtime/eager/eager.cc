@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/eager.h"
+#include "runtime/eager/eager.h"
 
 #include <algorithm>
 
-#include "runtime/channels_last.h"
-#include "runtime/eager_request.h"
+#include "runtime/eager/channels_last.h"
+#include "runtime/eager/request.h"
 #include "runtime/measure.h"
 
 namespace anymps {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/eager_entry.h"
+#include "runtime/eager/entry.h"
 
 namespace anymps {
 

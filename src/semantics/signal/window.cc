@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "semantics/window.h"
+#include "semantics/signal/window.h"
 
 #include <algorithm>
 
