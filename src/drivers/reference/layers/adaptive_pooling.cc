@@ -102,7 +102,7 @@ REFERENCE(adaptive_avg_pool_gradient) {
 REFERENCE(adaptive_max_pool) {
   const Shape &x = args.in[0].shape(), &y = args.out[0].shape();
   const std::vector<WindowSpans> spans = spans_of(tensor_axes(args.attrs, x.size()), x, y);
-  max_pool_spans(args, [&](const Shape&) { return spans; });
+  max_pool_spans(args, [&](const Shape&) -> const std::vector<WindowSpans>& { return spans; });
 }
 
 REFERENCE(fractional_max_pool) {
