@@ -118,9 +118,8 @@ std::shared_ptr<EagerEntry> Eager::prepare(const Request& request, bool content,
   for (size_t i = 0; i < request.outputs.size(); ++i) {
     TensorDesc& desc = call.request.outputs[i];
     if (!request.outputs[i].absent() && !row_major(request.outputs[i])) {
+      check_output(*entry, i, request.outputs[i]);
       const TensorDesc given = desc_of(request.outputs[i]);
-      require(given.dtype == desc.dtype && given.shape == desc.shape,
-              "[{}] output {} must be {}, {} given", op.name, i, to_string(desc), to_string(given));
       for (size_t axis = 0; axis < given.shape.size(); ++axis)
         require(given.strides[axis] != 0 || given.shape[axis] <= 1,
                 "[{}] the elements of output {} share memory: {}", op.name, i, to_string(given));
@@ -169,18 +168,16 @@ void Eager::look_up(Use& use, const Request& request) {
   for (const TensorView& input : request.inputs) key.add(input);
   for (const TensorView& output : request.outputs) key.add_output(output);
   bool content = false;
-  const auto find_or_make = [&](const std::vector<Shape>* measured) {
+  std::vector<Shape> shapes;  // of the results, where they are measured
+  const auto find_or_make = [&] {
     find(use, key);
     if (use) return;
-    auto made = prepare(request, content, measured);
+    auto made = prepare(request, content, shapes.empty() ? nullptr : &shapes);
     made->key = key;
     const size_t weight = made->weight;
     use.hold(entries_.insert(key, std::move(made), weight));
   };
-  const auto add_values = [&] {
-    for (const double value : request.parameters) key.add(std::bit_cast<uint64_t>(value));
-  };
-  find_or_make(nullptr);
+  find_or_make();
   if (use->open != PreparedCall::kNothing) request.queue.synchronize();
   if (use->open == PreparedCall::kContents) {
     content = true;
@@ -189,20 +186,19 @@ void Eager::look_up(Use& use, const Request& request) {
       key.add(elements ? elements->size() + 1 : 0);
       if (elements) key.add(*elements);
     }
-    find_or_make(nullptr);
+    find_or_make();
   }
   if (use->open == PreparedCall::kMeasure) {
-    const std::vector<Shape> shapes = measure(request);
+    shapes = measure(request);
     for (const Shape& shape : shapes) {
       key.add(shape.size() + 1);
       key.add(std::span<const int64_t>(shape));
     }
-    find_or_make(&shapes);
-    if (use->fixed) add_values();
-    if (use->fixed) find_or_make(&shapes);
-  } else if (use->fixed) {
-    add_values();
-    find_or_make(nullptr);
+    find_or_make();
+  }
+  if (use->fixed) {
+    for (const double value : request.parameters) key.add(std::bit_cast<uint64_t>(value));
+    find_or_make();
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Special functions of two numbers against known values: numbers worked out with mpmath to 40
 // digits, and the ends of their domains as PyTorch has them.
+#include "drivers/reference/special/close.h"
 #include "support/tensor.h"
 
 namespace anymps::testing {
@@ -10,19 +11,6 @@ struct PairCase {
   const char* op;
   std::vector<double> a, b, y;
 };
-
-// Each result beside its own size, but for those that are sums of larger terms.
-void expect_near_pairs(const char* op, const std::vector<double>& actual,
-                       const std::vector<double>& expected, double relative, double absolute) {
-  ASSERT_EQ(actual.size(), expected.size()) << op;
-  for (size_t i = 0; i < actual.size(); ++i) {
-    const double a = actual[i], b = expected[i];
-    const bool good = std::isnan(b)   ? std::isnan(a)
-                      : std::isinf(b) ? a == b
-                                      : std::abs(a - b) <= relative * std::abs(b) + absolute;
-    EXPECT_TRUE(good) << op << " " << i << fmt::format(": {:.17g}, expected {:.17g}", a, b);
-  }
-}
 
 TEST(ReferenceSpecial, FunctionsOfTwoNumbers) {
   const std::vector<PairCase> cases = {
@@ -169,7 +157,7 @@ TEST(ReferenceSpecial, FunctionsOfTwoNumbers) {
     const Shape shape{static_cast<int64_t>(c.a.size())};
     const TestTensor y = run_reference(
         c.op, {TestTensor(DType::kF64, shape, c.a), TestTensor(DType::kF64, shape, c.b)});
-    expect_near_pairs(c.op, y.values(), c.y, 5e-14, 2e-15);
+    expect_close(c.op, y.values(), c.y, 5e-14, 2e-15);
   }
 }
 
