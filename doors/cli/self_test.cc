@@ -81,8 +81,7 @@ amps::Tensor compute(const amps::Device& device, amps::DType dtype, const amps::
 
 amps::Tensor tensor_of(const amps::Device& device, amps::DType dtype,
                        const std::vector<uint64_t>& bits) {
-  return device.from_host(dtype, {static_cast<int64_t>(bits.size())},
-                          to_bytes(bits, amps::size_of(dtype)).data());
+  return device.from_host(dtype, {std::ssize(bits)}, to_bytes(bits, amps::size_of(dtype)).data());
 }
 
 std::string test_strings(const amps::Device& device) {

@@ -19,7 +19,7 @@ namespace {
 amps_custom_tensor to_c(const CustomTensor& tensor) {
   amps_custom_tensor out{};
   out.dtype = static_cast<amps_dtype>(tensor.dtype);
-  out.rank = tensor.present ? static_cast<int64_t>(tensor.dims.size()) : -1;
+  out.rank = tensor.present ? std::ssize(tensor.dims) : -1;
   require(tensor.dims.size() <= AMPS_CUSTOM_MAX_RANK, "[custom] tensors of more than {} axes",
           static_cast<int>(AMPS_CUSTOM_MAX_RANK));
   for (size_t i = 0; i < tensor.dims.size(); ++i) out.dims[i] = tensor.dims[i];

@@ -211,10 +211,10 @@ amps_status amps_tensor_wrap(amps_device* device, amps_dtype dtype, size_t rank,
     static char nothing;  // an empty tensor still has an address
     const Span span = span_of(wrapped.desc);
     const auto size = static_cast<int64_t>(size_of(wrapped.desc.dtype));
-    wrapped.offset = static_cast<size_t>(-span.low * size);
+    wrapped.offset = -span.low * size;
     wrapped.buffer = Buffer::external(
         data ? static_cast<char*>(data) - wrapped.offset : &nothing,
-        static_cast<size_t>((span.high - span.low + 1) * size),
+        (span.high - span.low + 1) * size,
         release ? std::function<void(void*)>([=](void*) { release(context); }) : nullptr);
     *tensor = made.release();
   });
@@ -230,7 +230,7 @@ amps_status amps_tensor_view(const amps_tensor* tensor, size_t rank, const int64
     const Span span = span_of(part.desc);
     const auto size = static_cast<int64_t>(size_of(whole.desc.dtype));
     const int64_t first = static_cast<int64_t>(whole.offset) / size;
-    const int64_t last = static_cast<int64_t>(whole.buffer->size()) / size;
+    const int64_t last = std::ssize(*whole.buffer) / size;
     const bool empty = span.high < span.low;
     int64_t start = 0, low = 0, high = 0;
     const bool overflow = __builtin_add_overflow(first, offset, &start) ||

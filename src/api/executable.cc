@@ -151,8 +151,7 @@ void write_result_dims(Executable& compiled, const std::vector<Shape>& feeds, in
   size_t count = 0;
   for (size_t i = 0; i < types.size(); ++i) {
     const bool ranked = types[i].ranked && types[i].container == Container::kTensor;
-    (&need(result_ranks, "result_ranks"))[i] =
-        ranked ? static_cast<int64_t>(types[i].shape.size()) : -1;
+    (&need(result_ranks, "result_ranks"))[i] = ranked ? std::ssize(types[i].shape) : -1;
     for (size_t d = 0; ranked && d < types[i].shape.size(); ++d, ++count)
       if (count < capacity)
         (&need(result_dims, "result_dims"))[count] =

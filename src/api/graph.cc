@@ -210,7 +210,7 @@ amps_dtype amps_value_dtype(const amps_value* value) {
 int64_t amps_value_rank(const amps_value* value) {
   if (!value) return -1;
   const ValueType& type = value_of(value)->type;
-  return type.ranked ? static_cast<int64_t>(type.shape.size()) : -1;
+  return type.ranked ? std::ssize(type.shape) : -1;
 }
 int64_t amps_value_dim(const amps_value* value, size_t axis) {
   if (!value) return -1;

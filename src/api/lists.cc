@@ -113,7 +113,7 @@ amps_container amps_tensor_container(const amps_tensor* tensor) {
   return tensor ? static_cast<amps_container>(tensor->tensor.container) : amps_container{};
 }
 int64_t amps_tensor_item_count(const amps_tensor* tensor) {
-  return tensor && tensor->tensor.items ? static_cast<int64_t>(tensor->tensor.items->size()) : -1;
+  return tensor && tensor->tensor.items ? std::ssize(*tensor->tensor.items) : -1;
 }
 amps_status amps_tensor_item(const amps_tensor* list, size_t index, amps_tensor** item) {
   return guard([&] {

@@ -93,7 +93,7 @@ std::string small_file(const std::string& path) {
     const ssize_t got = ::read(file, block.data(), block.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
-    content.append(block.data(), static_cast<size_t>(got));
+    content.append(block.data(), got);
   }
   ::close(file);
   return content;

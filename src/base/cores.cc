@@ -81,14 +81,14 @@ int physical_cores(const std::string& root, const std::vector<int>& cpus) {
 std::vector<int> allowed_cpus() {
   std::vector<int> cpus;
   for (int size = CPU_SETSIZE; size <= kMostCpus; size *= 2) {  // EINVAL: the kernel has more CPUs
-    cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(size));
+    cpu_set_t* set = CPU_ALLOC(size);
     if (!set) return cpus;
-    const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(size));
+    const size_t bytes = CPU_ALLOC_SIZE(size);
     CPU_ZERO_S(bytes, set);
     const bool known = ::sched_getaffinity(0, bytes, set) == 0;
     if (known)
       for (int cpu = 0; cpu < size; ++cpu)
-        if (CPU_ISSET_S(static_cast<size_t>(cpu), bytes, set)) cpus.push_back(cpu);
+        if (CPU_ISSET_S(cpu, bytes, set)) cpus.push_back(cpu);
     CPU_FREE(set);
     if (known) return cpus;
   }

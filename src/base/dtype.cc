@@ -63,7 +63,7 @@ std::string to_string(DTypeSet set) {
   for (int i = 0; i < kDTypeCount; ++i) {
     if (!contains(set, static_cast<DType>(i))) continue;
     if (!text.empty()) text += ", ";
-    text += kEntries[static_cast<size_t>(i)].name;
+    text += kEntries[i].name;
   }
   return "{" + text + "}";
 }

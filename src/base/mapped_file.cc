@@ -59,7 +59,7 @@ struct Watches {
   }
 
   static size_t page_bytes() {
-    static const auto bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    static const size_t bytes = sysconf(_SC_PAGESIZE);
     return bytes;
   }
 
@@ -165,7 +165,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path, std:
     fail(Code::kIo, "[{}] {}: cannot stat: {}", who, path, std::strerror(errno));
   if (!S_ISREG(info.st_mode)) fail(Code::kIo, "[{}] {}: not a regular file", who, path);
 
-  const auto size = static_cast<size_t>(info.st_size);
+  const size_t size = info.st_size;
   Mapping mapping;
   Watch* watch = nullptr;
   if (size > 0) {

@@ -171,8 +171,7 @@ inline const std::array<float, 256>& narrow_values(DType dtype) {
     for (int t = 0; t < kDTypeCount; ++t)
       if (is_narrow(static_cast<DType>(t)))
         for (int code = 0; code < 256; ++code)
-          (*tables)[static_cast<size_t>(t)][static_cast<size_t>(code)] =
-              decode_narrow(static_cast<DType>(t), static_cast<uint8_t>(code));
+          (*tables)[t][code] = decode_narrow(static_cast<DType>(t), static_cast<uint8_t>(code));
     return tables;
   }();
   return (*kTables)[static_cast<size_t>(dtype)];

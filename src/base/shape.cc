@@ -27,7 +27,7 @@ size_t byte_count(DType dtype, const Shape& shape) {
       __builtin_mul_overflow(element_count(shape), static_cast<int64_t>(size_of(dtype)), &bytes);
   if (overflow)
     fail(Code::kInvalidArgument, "[shape] {} of {} is too large", to_string(shape), name(dtype));
-  return static_cast<size_t>(bytes);
+  return bytes;
 }
 
 Strides contiguous_strides(const Shape& shape) {

@@ -39,7 +39,7 @@ struct TensorDesc {
   TensorDesc(DType type, Shape dims)
       : dtype(type), shape(std::move(dims)), strides(contiguous_strides(shape)) {}
 
-  int64_t rank() const { return static_cast<int64_t>(shape.size()); }
+  int64_t rank() const { return std::ssize(shape); }
   int64_t count() const { return element_count(shape); }
   size_t bytes() const { return byte_count(dtype, shape); }
   bool contiguous() const { return is_contiguous(shape, strides); }

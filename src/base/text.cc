@@ -31,8 +31,7 @@ char32_t decode(std::string_view text, size_t& at) {
   }
   constexpr std::array<char32_t, 4> kLeast = {0, 0x80, 0x800, 0x10000};
   const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-  return code < kLeast[static_cast<size_t>(more)] || surrogate || code > 0x10ffff ? kReplacement
-                                                                                  : code;
+  return code < kLeast[more] || surrogate || code > 0x10ffff ? kReplacement : code;
 }
 
 void encode(char32_t code, std::string& out) {

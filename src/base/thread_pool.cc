@@ -317,7 +317,7 @@ bool ThreadPool::State::find_news(Worker& self, uint32_t seen) {
 }
 
 void ThreadPool::State::sleep(Worker& self, uint32_t seen) {
-  const auto at = static_cast<size_t>(self.id);
+  const size_t at = self.id;
   {
     std::lock_guard lock(mutex);
     self.asleep.store(1);

@@ -16,7 +16,7 @@ constexpr size_t kSmall = 16 << 10;  // copied at once: not worth a recipe
 void unpack(std::string_view data, int bits, DType dtype, int64_t count, std::byte* out) {
   const int in_byte = 8 / bits;
   for (int64_t i = 0; i < count; ++i) {
-    const auto byte = static_cast<uint8_t>(data[static_cast<size_t>(i / in_byte)]);
+    const auto byte = static_cast<uint8_t>(data[i / in_byte]);
     const int code = byte >> (i % in_byte * bits) & ((1 << bits) - 1);
     out[i] = static_cast<std::byte>(contains(kNarrowInt, dtype) ? wrap_narrow(dtype, code) : code);
   }
@@ -47,7 +47,7 @@ ConstantPtr packed_constant_from(DType dtype, Shape shape, int bits, std::string
                           [data, dtype, bits, count, owner = std::move(owner)](std::byte* out) {
                             unpack(data, bits, dtype, count, out);
                           });
-  std::vector<std::byte> bytes(static_cast<size_t>(count));
+  std::vector<std::byte> bytes(count);
   unpack(data, bits, dtype, count, bytes.data());
   return Constant::copy(dtype, std::move(shape), bytes);
 }

@@ -18,7 +18,7 @@ Value* NodeBuilder::cast(Value* x, DType to) {
 
 int64_t NodeBuilder::rank(const Value* value) const {
   if (!value->type.ranked) unsupported("the rank of \"{}\" is not known", value->name);
-  return static_cast<int64_t>(value->shape().size());
+  return std::ssize(value->shape());
 }
 
 int64_t NodeBuilder::normalize(int64_t axis, int64_t rank) const {

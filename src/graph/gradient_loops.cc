@@ -270,7 +270,7 @@ class WayBack {
     }
     const std::vector<Term> dxs = ctx_.add_all("scan", feeds,
                                                {{"body", AttrValue(std::move(graph))},
-                                                {"states", static_cast<int64_t>(gradients.size())},
+                                                {"states", std::ssize(gradients)},
                                                 {"scan_inputs", static_cast<int64_t>(scanned)},
                                                 {"input_axes", axes},
                                                 {"input_reversed", reversed},
@@ -302,7 +302,7 @@ Places range(size_t first, size_t count) {
 }  // namespace
 
 COMPLEX_GRADIENT(loop) {
-  const auto carried = static_cast<size_t>(ctx.attrs().i("carried"));
+  const size_t carried = ctx.attrs().i("carried");
   Round round;
   round.lead = 1;
   round.states = range(2, carried);
@@ -312,8 +312,7 @@ COMPLEX_GRADIENT(loop) {
 }
 
 COMPLEX_GRADIENT(scan) {
-  const auto states = static_cast<size_t>(ctx.attrs().i("states")),
-             slices = static_cast<size_t>(ctx.attrs().i("scan_inputs"));
+  const size_t states = ctx.attrs().i("states"), slices = ctx.attrs().i("scan_inputs");
   Round round;
   round.states = range(0, states);
   round.slices = range(states, slices);

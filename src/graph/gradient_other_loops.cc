@@ -32,7 +32,7 @@ Value* truth(Graph& graph, Value* number) {
 // A loop over ceil((upper - lower) / step) rounds, whose body makes the index.
 COMPLEX_GRADIENT(for_loop) {
   const Graph& body = *ctx.attrs().graph("body");
-  const auto carried = static_cast<size_t>(ctx.attrs().i("carried"));
+  const size_t carried = ctx.attrs().i("carried");
   const Term lower = one_number(ctx.x(0)), upper = one_number(ctx.x(1)),
              step = one_number(ctx.x(2));
   const Term below = ctx.add("div", {lower - upper, step}, {{"rounding", "floor"}});
@@ -65,7 +65,7 @@ COMPLEX_GRADIENT(for_loop) {
 // `before` once, then a loop of `after` and `before` that carries the results.
 COMPLEX_GRADIENT(while_loop) {
   const Graph &before = *ctx.attrs().graph("before"), &after = *ctx.attrs().graph("after");
-  const auto carried = static_cast<size_t>(ctx.attrs().i("carried"));
+  const size_t carried = ctx.attrs().i("carried");
   const size_t results = ctx.output_count(), captures = ctx.input_count() - carried;
   if (has_effects(before) || has_effects(after))
     ctx.refuse("its bodies have effects, and would run twice");

@@ -85,7 +85,7 @@ Value* Graph::scalar(DType dtype, double number) {
 }
 
 Value* Graph::ints(const std::vector<int64_t>& values) {
-  return constant(Constant::of<int64_t>({static_cast<int64_t>(values.size())}, values));
+  return constant(Constant::of<int64_t>({std::ssize(values)}, values));
 }
 
 // Extents that only running can tell bear the name of their node, and equal names mean equal

@@ -12,7 +12,7 @@ namespace {
 template <DTypeSet kTypes, typename R>
 std::vector<R> elements(const Constant& constant) {
   const auto bytes = constant.data();
-  std::vector<R> result(static_cast<size_t>(constant.desc().count()));
+  std::vector<R> result(constant.desc().count());
   dispatch<kTypes>(constant.dtype(), [&]<typename T>() {
     for (size_t i = 0; i < result.size(); ++i) {
       T element;

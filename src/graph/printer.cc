@@ -144,7 +144,7 @@ std::string json_node(const Node& node) {
 }  // namespace
 
 std::string attr_text(const Op& op, const NamedAttr& attr) {
-  const AttrSpec& spec = op.attrs[static_cast<size_t>(op.attr_index(attr.name))];
+  const AttrSpec& spec = op.attrs[op.attr_index(attr.name)];
   const auto program = program_text(op, spec, attr.value);
   return program ? "\"" + *program + "\"" : to_string(spec.kind, attr.value);
 }

@@ -78,7 +78,7 @@ Card card_of(const Node& node) {
   card.tip = to_text(node);
   std::string attrs;
   for (const NamedAttr& attr : node.attrs.named()) {
-    const AttrSpec& spec = node.op->attrs[static_cast<size_t>(node.op->attr_index(attr.name))];
+    const AttrSpec& spec = node.op->attrs[node.op->attr_index(attr.name)];
     attrs += (attrs.empty() ? "" : " ") + attr.name + "=" +
              (spec.kind == AttrKind::kFloat ? fmt::format("{:.4g}", std::get<double>(attr.value))
                                             : attr_text(*node.op, attr));

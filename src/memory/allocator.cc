@@ -45,18 +45,18 @@ void add_with_peak(std::atomic<size_t>& counter, std::atomic<size_t>& peak, size
 
 size_t slab_list(const Region* slab) {
   int index = slab->buddy->largest_order() + 1;
-  return static_cast<size_t>(index);
+  return index;
 }
 
 }  // namespace
 
 AllocatorOptions AllocatorOptions::from_env() {
   AllocatorOptions options;
-  options.max_pool_bytes = static_cast<size_t>(env_bytes("MPS_MAX_POOL_SIZE"));
+  options.max_pool_bytes = env_bytes("MPS_MAX_POOL_SIZE");
   int64_t age = env_int("MPS_MAX_BUFFER_AGE");
   require(age >= 0, "[memory] MPS_MAX_BUFFER_AGE={} is negative", age);
   options.max_age = std::chrono::milliseconds(age);
-  options.limit = static_cast<size_t>(env_bytes("MPS_MEMORY_LIMIT"));
+  options.limit = env_bytes("MPS_MEMORY_LIMIT");
   return options;
 }
 
@@ -232,8 +232,7 @@ void Allocator::give_back(const Block& block) {
     return;
   }
   size_t before = slab_list(region);
-  auto offset =
-      static_cast<size_t>(static_cast<char*>(block.data) - static_cast<char*>(region->base));
+  size_t offset = static_cast<char*>(block.data) - static_cast<char*>(region->base);
   region->buddy->free(offset, Buddy::order_of(block.size, kMinBlock));
   size_t after = slab_list(region);
   if (after == before) return;

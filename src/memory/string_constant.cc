@@ -10,8 +10,8 @@ ConstantPtr string_constant(Shape shape, std::vector<std::string> values) {
     std::vector<std::string> values;
     std::vector<Text> elements;
   };
-  require(element_count(shape) == static_cast<int64_t>(values.size()),
-          "[constant] {} strings for the shape {}", values.size(), to_string(shape));
+  require(element_count(shape) == std::ssize(values), "[constant] {} strings for the shape {}",
+          values.size(), to_string(shape));
   auto owner = std::make_shared<Owner>();
   owner->values = std::move(values);
   for (const std::string& value : owner->values)

@@ -151,7 +151,7 @@ Term GradientContext::shape_of(const Term& value) {
 }
 
 Extent GradientContext::extent(const Term& value, int64_t axis) {
-  const Dim& dim = value.shape().at(static_cast<size_t>(axis));
+  const Dim& dim = value.shape().at(axis);
   if (dim.known()) return dim.value();
   return value.op("shape", {{"start", axis}, {"end", axis + 1}});
 }
@@ -233,14 +233,14 @@ Term GradientContext::ratio(const Term& value, const Term& part) {
 }
 
 Term GradientContext::per_channel(const Term& vector, int64_t axis, int64_t rank) {
-  Ints shape(static_cast<size_t>(rank), 1);
+  Ints shape(rank, 1);
   const Dim& channels = vector.shape().at(0);
-  shape.at(static_cast<size_t>(axis)) = channels.known() ? channels.value() : -1;
+  shape.at(axis) = channels.known() ? channels.value() : -1;
   return vector.op("reshape", {{"shape", shape}, {"allow_zero", true}});
 }
 
 Term GradientContext::swap_last(const Term& value) {
-  Ints perm(static_cast<size_t>(value.rank()));
+  Ints perm(value.rank());
   std::iota(perm.begin(), perm.end(), 0);
   std::swap(perm.at(perm.size() - 1), perm.at(perm.size() - 2));
   return value.op("transpose", {{"perm", perm}});

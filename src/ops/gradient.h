@@ -33,7 +33,7 @@ class Term {
   const ValueType& type() const;
   DType dtype() const { return type().dtype; }
   const Dims& shape() const;  // fails when the rank is not known
-  int64_t rank() const { return static_cast<int64_t>(shape().size()); }
+  int64_t rank() const { return std::ssize(shape()); }
   Term op(const char* name, const NamedAttrs& attrs = {}) const;  // of this alone
 
  private:

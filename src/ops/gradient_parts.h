@@ -13,7 +13,7 @@
 namespace anymps {
 
 inline std::vector<int64_t> axes_from(int64_t first, int64_t rank) {
-  std::vector<int64_t> axes(static_cast<size_t>(rank > first ? rank - first : 0));
+  std::vector<int64_t> axes(rank > first ? rank - first : 0);
   std::iota(axes.begin(), axes.end(), first);
   return axes;
 }

@@ -58,8 +58,7 @@ void InferContext::set_unranked(size_t i, std::optional<DType> dtype) {
 void InferContext::set_type(size_t i, ValueType type) { outputs_.at(i) = std::move(type); }
 
 void InferContext::set_content(size_t i, Dims content) {
-  if (static_cast<int64_t>(content.size()) <= ValueType::kMaxContent)
-    outputs_.at(i).content = std::move(content);
+  if (std::ssize(content) <= ValueType::kMaxContent) outputs_.at(i).content = std::move(content);
 }
 
 Dim InferContext::fresh(const std::string& hint) const {

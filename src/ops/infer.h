@@ -46,7 +46,7 @@ class InferContext {
   // The shape of input i. When its rank is unknown, inference of this node ends here and its
   // outputs become unranked.
   const Dims& shape(size_t i) const;
-  int64_t rank(size_t i) const { return static_cast<int64_t>(shape(i).size()); }
+  int64_t rank(size_t i) const { return std::ssize(shape(i)); }
   // The elements of integer input i, or nullptr while they are not known.
   const Dims* content(size_t i) const {
     return has(i) && inputs_[i]->content ? &*inputs_[i]->content : nullptr;

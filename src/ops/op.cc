@@ -57,13 +57,13 @@ int Op::attr_index(std::string_view name) const {
 }
 
 size_t Op::main_outputs() const {
-  return static_cast<size_t>(std::count_if(outputs.begin(), outputs.end(),
-                                           [](const auto& output) { return !output.by_product; }));
+  return std::count_if(outputs.begin(), outputs.end(),
+                       [](const auto& output) { return !output.by_product; });
 }
 
 size_t Op::required_inputs() const {
-  return static_cast<size_t>(std::count_if(inputs.begin(), inputs.end(),
-                                           [](const InputSpec& in) { return !in.optional; }));
+  return std::count_if(inputs.begin(), inputs.end(),
+                       [](const InputSpec& in) { return !in.optional; });
 }
 
 size_t Op::max_inputs() const {

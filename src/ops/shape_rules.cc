@@ -99,11 +99,11 @@ void cancel_equal(Dims& a, Dims& b) {
 std::vector<int64_t> normalize_axes(const std::vector<int64_t>& axes, int64_t rank,
                                     const char* who) {
   std::vector<int64_t> result;
-  std::vector<bool> seen(static_cast<size_t>(rank), false);
+  std::vector<bool> seen(rank, false);
   for (int64_t axis : axes) {
     const int64_t at = normalize_axis(axis, rank, who);
-    require(!seen[static_cast<size_t>(at)], "[{}] axis {} is given twice", who, axis);
-    seen[static_cast<size_t>(at)] = true;
+    require(!seen[at], "[{}] axis {} is given twice", who, axis);
+    seen[at] = true;
     result.push_back(at);
   }
   return result;
@@ -174,7 +174,7 @@ std::vector<SliceRange> slice_ranges(const Shape& shape, const std::vector<int64
               (steps.empty() || steps.size() == count),
           "[{}] {} starts, {} ends, {} axes and {} steps do not go together", who, count,
           ends.size(), axes.size(), steps.size());
-  const auto rank = static_cast<int64_t>(shape.size());
+  const auto rank = std::ssize(shape);
   require(count <= shape.size(), "[{}] {} starts for a tensor of rank {}", who, count, rank);
   std::vector<int64_t> at(axes);
   if (at.empty()) {
@@ -185,7 +185,7 @@ std::vector<SliceRange> slice_ranges(const Shape& shape, const std::vector<int64
   std::vector<SliceRange> ranges;
   for (int64_t extent : shape) ranges.push_back({0, 1, extent});
   for (size_t i = 0; i < count; ++i) {
-    const int64_t extent = shape[static_cast<size_t>(at[i])];
+    const int64_t extent = shape[at[i]];
     int64_t step = steps.empty() ? 1 : steps[i];
     require(step != 0, "[{}] the step along axis {} is 0", who, at[i]);
     step = std::max<int64_t>(step, -INT64_MAX);
@@ -198,7 +198,7 @@ std::vector<SliceRange> slice_ranges(const Shape& shape, const std::vector<int64
     const int64_t stride = step > 0 ? step : -step;
     const int64_t length = span <= 0 ? 0 : (span - 1) / stride + 1;
     // An empty range starts anywhere and a range of one steps nowhere: keep both inside.
-    ranges[static_cast<size_t>(at[i])] = {length == 0 ? 0 : first, length <= 1 ? 1 : step, length};
+    ranges[at[i]] = {length == 0 ? 0 : first, length <= 1 ? 1 : step, length};
   }
   return ranges;
 }
@@ -246,7 +246,7 @@ void set_view(InferContext& ctx, size_t output, Dims shape) {
     int64_t rest = n, at = view.offset;
     for (size_t axis = to.size(); axis-- > 0; rest /= to[axis])
       at += rest % to[axis] * view.strides[axis];
-    result.push_back((*content)[static_cast<size_t>(at)]);
+    result.push_back((*content)[at]);
   }
   ctx.set_content(output, std::move(result));
 }

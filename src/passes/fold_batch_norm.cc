@@ -31,20 +31,18 @@ std::optional<Numbers> per_channel(const Value* value, int64_t rank, int64_t axi
   if (!value->is_constant() || rank_of(value) > rank) return std::nullopt;
   const int64_t lead = rank - rank_of(value);
   for (int64_t i = 0; i < rank_of(value); ++i) {
-    const Dim& extent = value->shape()[static_cast<size_t>(i)];
+    const Dim& extent = value->shape()[i];
     if (!extent.is(1) && !(lead + i == axis && extent.is(channels))) return std::nullopt;
   }
   auto numbers = numbers_of(value, channels);
-  if (numbers && numbers->size() == 1)
-    numbers->assign(static_cast<size_t>(channels), (*numbers)[0]);
+  if (numbers && numbers->size() == 1) numbers->assign(channels, (*numbers)[0]);
   return numbers;
 }
 
 std::optional<ChannelAffine> from_batch_norm(const Node& node, int64_t axis, int64_t channels) {
   const int64_t rank = rank_of(node.output());
   if ((node.attrs.i("axis") + rank) % rank != axis) return std::nullopt;
-  ChannelAffine affine{node.input(0), axis, Numbers(static_cast<size_t>(channels), 1.0),
-                       Numbers(static_cast<size_t>(channels), 0.0)};
+  ChannelAffine affine{node.input(0), axis, Numbers(channels, 1.0), Numbers(channels, 0.0)};
   auto mean = numbers_of(node.input(1), channels), variance = numbers_of(node.input(2), channels);
   if (!mean || !variance) return std::nullopt;
   if (node.input(3)) {
@@ -71,7 +69,7 @@ std::optional<ChannelAffine> from_arithmetic(const Node& node, size_t operand, i
   if (!same_shape(source, node.output())) return std::nullopt;
   auto numbers = per_channel(other, rank_of(source), axis, channels);
   if (!numbers) return std::nullopt;
-  const auto count = static_cast<size_t>(channels);
+  const size_t count = channels;
   ChannelAffine affine{source, axis, Numbers(count, 1.0), Numbers(count, 0.0)};
   if (node.is("mul")) {
     affine.scale = *numbers;
@@ -125,7 +123,7 @@ ConstantPtr scaled_weights(const ConstantPtr& weights, WeightChannels channels, 
       const T* from = reinterpret_cast<const T*>(bytes.get());
       T* to = reinterpret_cast<T*>(out);
       for (int64_t i = 0; i < runs; ++i) {
-        const double factor = scale[static_cast<size_t>(channels.of_run(i))];
+        const double factor = scale[channels.of_run(i)];
         for (int64_t k = 0; k < channels.run; ++k)
           to[k] =
               static_cast<T>(static_cast<C>(static_cast<double>(static_cast<C>(from[k])) * factor));
@@ -158,10 +156,10 @@ bool fold(Rewriter& rewriter, Node& node) {
     Node* linear = node.input(operand)->producer;
     if (!linear || !takes_affine(graph, *linear) || !linear->output()->type.ranked) continue;
     const Dims& shape = linear->output()->shape();
-    const auto rank = static_cast<int64_t>(shape.size());
+    const auto rank = std::ssize(shape);
     const bool last = linear->is("matmul") || linear->attrs.s("layout") == "channels_last";
     const int64_t axis = last ? rank - 1 : 1;
-    const Dim& extent = shape[static_cast<size_t>(axis)];
+    const Dim& extent = shape[axis];
     if (!extent.known() || extent.value() < 1 || extent.value() > kMaxChannels) continue;
     // One number for a matmul is its alpha; see fuse_matmul.
     if (linear->is("matmul") && (node.is("mul") || node.is("div")) &&

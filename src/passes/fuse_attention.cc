@@ -68,7 +68,7 @@ bool match_scores(const Graph& graph, Value* scores, Pattern& found) {
 bool shapes_fit(const Pattern& p) {
   const int64_t rank = rank_of(p.q);
   if ((rank != 3 && rank != 4) || rank_of(p.k) != rank || rank_of(p.v) != rank) return false;
-  const auto lead = static_cast<size_t>(rank - 2);
+  const size_t lead = rank - 2;
   for (size_t i = 0; i < lead; ++i)
     if (!(p.q->shape()[i] == p.k->shape()[i]) || !(p.q->shape()[i] == p.v->shape()[i]))
       return false;
@@ -79,13 +79,13 @@ bool shapes_fit(const Pattern& p) {
 }
 
 Value* swap_last(Graph& graph, Value* value) {
-  const auto rank = static_cast<size_t>(rank_of(value));
+  const size_t rank = rank_of(value);
   std::vector<int64_t> perm(rank);
   for (size_t i = 0; i < rank; ++i) perm[i] = static_cast<int64_t>(i);
   std::swap(perm[rank - 1], perm[rank - 2]);
   if (Node* inner = made_by(value, "transpose")) {
     const std::vector<int64_t> first = perm_of(*inner);
-    for (int64_t& axis : perm) axis = first[static_cast<size_t>(axis)];
+    for (int64_t& axis : perm) axis = first[axis];
     value = inner->input(0);
     if (std::is_sorted(perm.begin(), perm.end())) return value;
   }

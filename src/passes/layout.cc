@@ -23,7 +23,7 @@ using Ints = std::vector<int64_t>;
 
 // Axes of the channels-last form, as axes of the channels-first form: [0, 2, 3, 1].
 Ints to_last(int64_t rank) {
-  Ints perm(static_cast<size_t>(rank));
+  Ints perm(rank);
   std::iota(perm.begin(), perm.end(), 0);
   std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
   return perm;
@@ -31,7 +31,7 @@ Ints to_last(int64_t rank) {
 
 // And back: [0, 3, 1, 2].
 Ints to_first(int64_t rank) {
-  Ints perm(static_cast<size_t>(rank));
+  Ints perm(rank);
   std::iota(perm.begin(), perm.end(), 0);
   std::rotate(perm.begin() + 1, perm.end() - 1, perm.end());
   return perm;
@@ -187,10 +187,9 @@ class LayoutWalk {
   bool pad(Node& node) {
     const int64_t rank = rank_of(node.input(0));
     const Ints& pads = node.attrs.ints("pads");
-    if (node.input(1) || node.input(3) || static_cast<int64_t>(pads.size()) != 2 * rank)
-      return false;
+    if (node.input(1) || node.input(3) || std::ssize(pads) != 2 * rank) return false;
     Ints list = moved(pads, 0, rank);
-    const Ints ends = moved(pads, static_cast<size_t>(rank), rank);
+    const Ints ends = moved(pads, rank, rank);
     list.insert(list.end(), ends.begin(), ends.end());
     Attrs attrs = node.attrs;
     attrs.set({"pads", list});
@@ -200,7 +199,7 @@ class LayoutWalk {
   bool resize(Node& node) {
     if (node.inputs.size() > 1) return false;
     const int64_t rank = rank_of(node.input(0));
-    const auto count = static_cast<size_t>(rank);
+    const size_t count = rank;
     const Ints& sizes = node.attrs.ints("sizes");
     const std::vector<double>& scales = node.attrs.floats("scales");
     if ((!sizes.empty() && sizes.size() != count) || (!scales.empty() && scales.size() != count))
@@ -215,9 +214,9 @@ class LayoutWalk {
     if (node.inputs.size() > 1 || node.attrs.s("empty_axes") != "all") return false;
     const int64_t rank = rank_of(node.input(0));
     Ints axes = node.attrs.ints("axes");
-    std::vector<bool> reduced(static_cast<size_t>(rank), axes.empty());
+    std::vector<bool> reduced(rank, axes.empty());
     for (int64_t& axis : axes) {
-      reduced[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = true;
+      reduced[axis < 0 ? axis + rank : axis] = true;
       axis = moved_axis(axis, rank);
     }
     std::sort(axes.begin(), axes.end());
@@ -227,7 +226,7 @@ class LayoutWalk {
     // What remains must come in the same order.
     int64_t previous = -1;
     for (int64_t axis : to_last(rank)) {
-      if (reduced[static_cast<size_t>(axis)]) continue;
+      if (reduced[axis]) continue;
       if (axis < previous) return false;
       previous = axis;
     }
@@ -255,7 +254,7 @@ class LayoutWalk {
         continue;
       }
       if (const int64_t lead = rank - rank_of(input); lead > 0) {
-        Ints axes(static_cast<size_t>(lead));
+        Ints axes(lead);
         std::iota(axes.begin(), axes.end(), 0);
         input = graph_.add("unsqueeze", {input}, {{"axes", axes}}, input->name + ".wide");
       }

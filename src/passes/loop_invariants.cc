@@ -98,7 +98,7 @@ Node* smaller_loop(Graph& graph, const Node& node, const Carried& where, const S
   NamedAttrs attrs = node.attrs.named();
   for (NamedAttr& attr : attrs) {
     if (attr.name == where.attr)
-      attr = {attr.name, node.attrs.i(where.attr) - static_cast<int64_t>(found.values.size())};
+      attr = {attr.name, node.attrs.i(where.attr) - std::ssize(found.values)};
     for (const Change& change : found.bodies)
       if (attr.name == change.attr)
         attr = {attr.name, AttrValue(without(*node.attrs.graph(change.attr), change))};
@@ -126,7 +126,7 @@ PASS(loop_invariants, 106, "what a loop carries and never changes becomes a capt
         result = made->outputs[next++];
       } else {
         if (output->users.empty() && !graph.is_output(output)) continue;
-        const size_t k = found.values[static_cast<size_t>(it - found.results.begin())];
+        const size_t k = found.values[it - found.results.begin()];
         result = node.inputs[where->node_input + k];
         if (!can_replace(graph, output, result))  // an output that is an input, or comes twice
           result = graph.add(

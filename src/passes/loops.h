@@ -16,7 +16,7 @@ struct Carried {
   const char* attr;  // how many there are
   size_t node_input, body_input, body_output;
 
-  size_t count(const Node& node) const { return static_cast<size_t>(node.attrs.i(attr)); }
+  size_t count(const Node& node) const { return node.attrs.i(attr); }
 };
 
 // Null: not a loop.

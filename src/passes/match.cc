@@ -53,9 +53,7 @@ bool single_use(const Graph& graph, const Value* value) {
   return value->users.size() == 1 && !graph.is_output(value);
 }
 
-int64_t rank_of(const Value* value) {
-  return value->type.ranked ? static_cast<int64_t>(value->shape().size()) : -1;
-}
+int64_t rank_of(const Value* value) { return value->type.ranked ? std::ssize(value->shape()) : -1; }
 
 bool same_shape(const Dims& a, const Dims& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
@@ -142,10 +140,10 @@ Value* reshaped(Graph& graph, Value* value, const Dims& shape, const std::string
 }
 
 std::vector<int64_t> perm_of(const Node& transpose) {
-  const auto rank = static_cast<int64_t>(transpose.input(0)->shape().size());
+  const auto rank = std::ssize(transpose.input(0)->shape());
   std::vector<int64_t> perm = transpose.attrs.ints("perm");
   if (perm.empty()) {
-    perm.resize(static_cast<size_t>(rank));
+    perm.resize(rank);
     std::iota(perm.rbegin(), perm.rend(), 0);
   }
   for (int64_t& axis : perm)

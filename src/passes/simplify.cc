@@ -48,14 +48,14 @@ Value* transposes(Graph& graph, Node& node) {
   if (std::is_sorted(perm.begin(), perm.end())) return source;
   if (Node* inner = made_by(source, "transpose"); inner && inner->input(0)->type.ranked) {
     const Ints first = perm_of(*inner);
-    for (int64_t& axis : perm) axis = first[static_cast<size_t>(axis)];
+    for (int64_t& axis : perm) axis = first[axis];
     if (std::is_sorted(perm.begin(), perm.end())) return inner->input(0);
     return graph.add("transpose", {inner->input(0)}, {{"perm", perm}}, node.name);
   }
   // Only axes of extent 1 move: the elements stay in order.
   int64_t last = -1;
   for (int64_t axis : perm) {
-    if (source->shape()[static_cast<size_t>(axis)].is(1)) continue;
+    if (source->shape()[axis].is(1)) continue;
     if (axis < last) return nullptr;
     last = axis;
   }

@@ -51,7 +51,7 @@ std::string compare(const Shape& shape, const T* got, const T* expected, double 
                           static_cast<double>(static_cast<Compute<T>>(expected[i])));
     if (distance <= tolerance * (magnitude(expected[i]) + largest)) continue;
     Shape index(shape.size(), 0);
-    for (size_t axis = shape.size(), rest = static_cast<size_t>(i); axis-- > 0;) {
+    for (size_t axis = shape.size(), rest = i; axis-- > 0;) {
       index[axis] = static_cast<int64_t>(rest % static_cast<size_t>(shape[axis]));
       rest /= static_cast<size_t>(shape[axis]);
     }
@@ -76,7 +76,7 @@ std::string compare_any(const TensorDesc& desc, const void* got, const void* exp
     return compare_texts(desc, static_cast<const Text*>(got), static_cast<const Text*>(expected));
   if (is_narrow(desc.dtype)) {
     const auto decoded = [&](const void* codes) {
-      std::vector<float> numbers(static_cast<size_t>(desc.count()));
+      std::vector<float> numbers(desc.count());
       for (size_t i = 0; i < numbers.size(); ++i)
         numbers[i] = decode_narrow(desc.dtype, static_cast<const uint8_t*>(codes)[i]);
       return numbers;

@@ -9,9 +9,7 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-size_t number_attr(const Node& node, const char* attr) {
-  return static_cast<size_t>(node.attrs.i(attr));
-}
+size_t number_attr(const Node& node, const char* attr) { return node.attrs.i(attr); }
 
 Tensors part(const Tensors& list, size_t first, size_t last) {
   return {list.begin() + static_cast<std::ptrdiff_t>(first),
@@ -123,7 +121,7 @@ STRUCTURAL(scan, [](const Node& node, const std::string&) {
   for (size_t k = 0; k < count; ++k) {
     axes.push_back(normalize_axis(entry_or_zero(call.node.attrs, "input_axes", k),
                                   inputs[k].desc.rank(), "scan"));
-    const int64_t extent = inputs[k].desc.shape[static_cast<size_t>(axes[k])];
+    const int64_t extent = inputs[k].desc.shape[axes[k]];
     require(trips < 0 || trips == extent,
             "[scan] scan input {} has {} elements to go through, the others {}", k, extent, trips);
     trips = extent;

@@ -66,7 +66,7 @@ Device::Device(Driver& driver, std::string name)
       allocator_(Allocator::create(driver.create_memory())),
       packed_(allocator_),
       queue_(driver.create_queue()),
-      executables_(static_cast<size_t>(std::max<int64_t>(env_int("ANYMPS_CACHE_SIZE"), 0))),
+      executables_(std::max<int64_t>(env_int("ANYMPS_CACHE_SIZE"), 0)),
       eager_(std::make_unique<Eager>(*this, kEagerEntries)) {}
 
 Device::~Device() = default;
@@ -107,7 +107,7 @@ std::vector<int64_t> Device::integers(const Tensor& tensor, Queue& queue) {
   const DType dtype = tensor.desc.dtype;
   std::vector<char> bytes(std::max<size_t>(tensor.desc.bytes(), 1));
   to_host(tensor, bytes.data(), queue);
-  std::vector<int64_t> values(static_cast<size_t>(tensor.desc.count()));
+  std::vector<int64_t> values(tensor.desc.count());
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = integer_at(dtype, bytes.data() + i * size_of(dtype));
   return values;

@@ -30,7 +30,7 @@ bool fits_a_plan(const Graph& graph) {
 std::string key_of(const std::vector<Shape>& shapes) {
   std::string key;
   for (const Shape& shape : shapes) {
-    const auto rank = static_cast<int64_t>(shape.size());
+    const auto rank = std::ssize(shape);
     key.append(reinterpret_cast<const char*>(&rank), sizeof(rank));
     key.append(reinterpret_cast<const char*>(shape.data()), shape.size() * sizeof(int64_t));
   }
@@ -203,7 +203,7 @@ bool Executable::shape_fits(size_t input, const Shape& shape,
       fits = type.shape[d].is(shape[d]);
       continue;
     }
-    const auto symbol = static_cast<size_t>(symbols_[input][d]);
+    const size_t symbol = symbols_[input][d];
     int64_t& extent = extents[symbol];
     if (extent < 0) extent = shape[d];
     fits = extent == shape[d];

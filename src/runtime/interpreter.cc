@@ -126,7 +126,7 @@ std::vector<Tensor> Interpreter::run(std::vector<Tensor> feeds, const RunState& 
     } catch (const Error& error) {
       throw with_node(error, site.node->label());
     }
-    for (const int slot : site.dying) slots[static_cast<size_t>(slot)] = Tensor();
+    for (const int slot : site.dying) slots[slot] = Tensor();
   }
   std::vector<Tensor> results;
   for (const Input& result : results_) results.push_back(value_of(result, slots));
@@ -147,7 +147,7 @@ Tensor Interpreter::constant_tensor(const Constant& constant) {
 // What a run hands on. Elements that a recipe makes for it (zeros that a buffer of a program starts
 // with, whatever size a file claims) are memory of the device, which has a limit.
 Tensor Interpreter::value_of(const Input& input, const Slots& slots) {
-  if (!input.constant) return slots[static_cast<size_t>(input.slot)];
+  if (!input.constant) return slots[input.slot];
   const Constant& constant = *input.constant->constant;
   if (!constant.is_lazy() || !device_.driver().traits().host_visible)
     return constant_tensor(constant);
@@ -162,7 +162,7 @@ std::vector<Content> Interpreter::contents_of(const Site& site, const Slots& slo
   std::vector<Content> contents(site.inputs.size());
   for (size_t i = 0; i < contents.size(); ++i) {
     if (site.inputs[i].slot < 0) continue;
-    const Tensor& tensor = slots[static_cast<size_t>(site.inputs[i].slot)];
+    const Tensor& tensor = slots[site.inputs[i].slot];
     if (is_list(tensor.desc)) contents[i] = device_.integers(tensor, state.queue);
   }
   return contents;
@@ -176,7 +176,7 @@ std::vector<Shape> Interpreter::measure(const Site& site, const Slots& slots,
     if (input.constant)
       inputs.set(i, *input.constant->constant);
     else if (!input.absent())
-      inputs.set(i, device_, slots[static_cast<size_t>(input.slot)], state.queue);
+      inputs.set(i, device_, slots[input.slot], state.queue);
   }
   return inputs.measure(*site.node->op, site.node->attrs, site.node->outputs.size());
 }
@@ -188,8 +188,7 @@ Interpreter::PreparedPtr Interpreter::find(Site& site, const Slots& slots,
     if (made.contents.has_value() != (contents != nullptr)) return false;
     if (made.measured.has_value() != (measured != nullptr)) return false;
     for (size_t i = 0; i < site.inputs.size(); ++i)
-      if (site.inputs[i].slot >= 0 &&
-          !(*made.inputs[i] == slots[static_cast<size_t>(site.inputs[i].slot)].desc))
+      if (site.inputs[i].slot >= 0 && !(*made.inputs[i] == slots[site.inputs[i].slot].desc))
         return false;
     return (!contents || *made.contents == *contents) && (!measured || *made.measured == *measured);
   };
@@ -219,7 +218,7 @@ Interpreter::PreparedPtr Interpreter::prepare(Site& site, const Slots& slots,
       const ConstantPtr& constant = input.constant->constant;
       call.add_input(constant->desc(), numbers(input.constant->type.content), constant);
     } else {
-      compared = slots[static_cast<size_t>(input.slot)].desc;
+      compared = slots[input.slot].desc;
       call.add_input(*compared, contents ? (*contents)[i] : std::nullopt);
     }
   }
@@ -262,20 +261,17 @@ void Interpreter::run_node(Site& site, Slots& slots, const RunState& state) {
   }
   const KernelRequest& request = made->call.request;
   if (const std::vector<OutputView>& views = made->call.views; !views.empty()) {
-    const Tensor& source = site.inputs[0].constant
-                               ? made->constants[0]
-                               : slots[static_cast<size_t>(site.inputs[0].slot)];
+    const Tensor& source =
+        site.inputs[0].constant ? made->constants[0] : slots[site.inputs[0].slot];
     std::vector<Tensor> outputs;
     for (size_t i = 0; i < views.size(); ++i) {
       Tensor& view = outputs.emplace_back(source);
       view.desc = request.outputs[i];
       view.desc.strides = views[i].strides;
-      view.offset =
-          static_cast<size_t>(static_cast<int64_t>(source.offset) +
-                              views[i].offset * static_cast<int64_t>(size_of(view.desc.dtype)));
+      view.offset = static_cast<int64_t>(source.offset) +
+                    views[i].offset * static_cast<int64_t>(size_of(view.desc.dtype));
     }
-    for (size_t i = 0; i < outputs.size(); ++i)
-      slots[static_cast<size_t>(site.outputs[i])] = std::move(outputs[i]);
+    for (size_t i = 0; i < outputs.size(); ++i) slots[site.outputs[i]] = std::move(outputs[i]);
     return;
   }
   std::vector<void*> in(site.inputs.size(), nullptr), out;
@@ -285,7 +281,7 @@ void Interpreter::run_node(Site& site, Slots& slots, const RunState& state) {
     if (input.constant) {
       if (made->constants[i].buffer) in[i] = made->constants[i].data();
     } else if (input.slot >= 0) {
-      const Tensor& tensor = slots[static_cast<size_t>(input.slot)];
+      const Tensor& tensor = slots[input.slot];
       in[i] = (made->call.packed[i] ? copies.emplace_back(device_.contiguous(tensor, state.queue))
                                     : tensor)
                   .data();
@@ -306,8 +302,7 @@ void Interpreter::run_node(Site& site, Slots& slots, const RunState& state) {
     state.profiler->add({site.node->name, site.node->op->name, choice.name, kernel.detail(), "",
                          start, state.profiler->now() - start, 0, 0, 0});
   if (check_) check_with_oracle(device_.driver(), choice, request, in.data(), out.data());
-  for (size_t i = 0; i < outputs.size(); ++i)
-    slots[static_cast<size_t>(site.outputs[i])] = std::move(outputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) slots[site.outputs[i]] = std::move(outputs[i]);
 }
 
 Tensor as_container(Tensor tensor, Container container) {
@@ -331,7 +326,7 @@ void Interpreter::run_structural(Site& site, Slots& slots, const RunState& state
     if (input.absent()) continue;
     // A value that ends here is handed over: whoever is its only owner may change it in place.
     if (input.ends)
-      inputs[i] = std::move(slots[static_cast<size_t>(input.slot)]);
+      inputs[i] = std::move(slots[input.slot]);
     else
       inputs[i] = value_of(input, slots);
   }
@@ -341,7 +336,7 @@ void Interpreter::run_structural(Site& site, Slots& slots, const RunState& state
     fail(Code::kInternal, "[{}] gave {} results instead of {}", site.node->op->name, outputs.size(),
          site.outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
-    slots[static_cast<size_t>(site.outputs[i])] =
+    slots[site.outputs[i]] =
         as_container(std::move(outputs[i]), site.node->outputs[i]->type.container);
 }
 

@@ -117,8 +117,8 @@ class PlanBuilder {
     std::vector<Content> contents;
     for (const Value* input : node->inputs) contents.push_back(content_of(input));
     const Shape shape = to_shape(type_of(value).shape);
-    const auto view = view_of(*node->op, node->attrs, from, contents,
-                              static_cast<size_t>(value->index), shape, node->outputs.size());
+    const auto view =
+        view_of(*node->op, node->attrs, from, contents, value->index, shape, node->outputs.size());
     return view && view->offset == 0 && is_contiguous(shape, view->strides) &&
            from.count() == element_count(shape);
   }

@@ -33,7 +33,7 @@ size_t position_of(const StructuralCall& call, size_t input, size_t count, bool 
   const int64_t at = given < 0 ? given + last : given;
   require(at >= 0 && (at < last || (insert && at == last)),
           "[{}] position {} is out of range for a list of {}", call.node.op->name, given, count);
-  return static_cast<size_t>(at);
+  return at;
 }
 
 Tensor with_items(const Tensor& like, std::shared_ptr<Tensors> items) {
@@ -74,14 +74,14 @@ STRUCTURAL(sequence_erase) {
 
 STRUCTURAL(sequence_length) {
   const Tensors& items = items_of(call.inputs[0], "sequence_length");
-  return {call.scalar(DType::kI64, static_cast<int64_t>(items.size()))};
+  return {call.scalar(DType::kI64, std::ssize(items))};
 }
 
 STRUCTURAL(split_to_sequence) {
   const Tensor& x = call.inputs[0];
   const int64_t axis =
       normalize_axis(call.node.attrs.i("axis"), x.desc.rank(), "split_to_sequence");
-  const int64_t extent = x.desc.shape[static_cast<size_t>(axis)];
+  const int64_t extent = x.desc.shape[axis];
   Tensors pieces;
   if (!call.has(1)) {
     const bool keep = call.node.attrs.b("keep_dims");

@@ -78,11 +78,11 @@ Tensor StructuralCall::copy(const Tensor& tensor) const {
 
 Tensor piece(const Tensor& tensor, int64_t axis, int64_t first, int64_t count) {
   Tensor result = tensor;
-  const auto at = static_cast<size_t>(axis);
+  const size_t at = axis;
   result.desc.shape[at] = count;
-  result.offset = static_cast<size_t>(static_cast<int64_t>(tensor.offset) +
-                                      (count ? first : 0) * tensor.desc.strides[at] *
-                                          static_cast<int64_t>(size_of(tensor.desc.dtype)));
+  result.offset =
+      static_cast<int64_t>(tensor.offset) + (count ? first : 0) * tensor.desc.strides[at] *
+                                                static_cast<int64_t>(size_of(tensor.desc.dtype));
   return result;
 }
 
@@ -117,8 +117,8 @@ Tensor join(const StructuralCall& call, const std::vector<Tensor>& items, int64_
   else
     shape = items[0].desc.shape;
   const DType dtype = items.empty() ? empty.dtype : items[0].desc.dtype;
-  const int64_t rank = static_cast<int64_t>(shape.size()) + stack;
-  const auto at = static_cast<size_t>(normalize_axis(axis, rank, op.c_str()));
+  const int64_t rank = std::ssize(shape) + stack;
+  const size_t at = normalize_axis(axis, rank, op.c_str());
   int64_t extent = 0;
   for (size_t i = 0; i < items.size(); ++i) {
     Shape other = items[i].desc.shape;
@@ -133,7 +133,7 @@ Tensor join(const StructuralCall& call, const std::vector<Tensor>& items, int64_
   Shape whole;
   for (size_t i = 0; i < static_cast<size_t>(rank); ++i) {
     if (i == at)
-      whole.push_back(stack ? static_cast<int64_t>(items.size()) : extent);
+      whole.push_back(stack ? std::ssize(items) : extent);
     else
       whole.push_back(shape[stack && i > at ? i - 1 : i]);
   }

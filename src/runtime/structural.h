@@ -37,7 +37,7 @@ class StructuralCall {
   std::vector<Tensor> inputs;
 
   bool has(size_t i) const { return i < node.inputs.size() && node.inputs[i] != nullptr; }
-  size_t carried(const char* attr) const { return static_cast<size_t>(node.attrs.i(attr)); }
+  size_t carried(const char* attr) const { return node.attrs.i(attr); }
   std::vector<Tensor> run(const char* body, std::vector<Tensor> feeds) const;
   int64_t number(const Tensor& tensor) const;  // the only element of an integer or a bool
   std::vector<int64_t> numbers(const Tensor& tensor) const;

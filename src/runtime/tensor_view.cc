@@ -20,8 +20,8 @@ Tensor borrowed(const TensorView& view) {
   tensor.desc = desc_of(view);
   const ByteRange range = byte_range(tensor.desc);
   tensor.buffer = Buffer::external(static_cast<char*>(view.data) + range.begin,
-                                   static_cast<size_t>(range.end - range.begin), nullptr);
-  tensor.offset = static_cast<size_t>(-range.begin);
+                                   range.end - range.begin, nullptr);
+  tensor.offset = -range.begin;
   return tensor;
 }
 

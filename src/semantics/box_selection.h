@@ -43,7 +43,7 @@ struct BoxSelection {
 
   std::vector<Box> boxes_of(int64_t batch) const {
     std::vector<Box> all;
-    all.reserve(static_cast<size_t>(count));
+    all.reserve(count);
     for (int64_t i = 0; i < count; ++i) {
       const float* b = boxes + (batch * count + i) * 4;
       all.push_back(centres ? Box::centre(b[1], b[0], b[3], b[2]) : Box::corners(b));
@@ -62,9 +62,9 @@ struct BoxSelection {
                      [&](int64_t a, int64_t b) { return score[a] > score[b]; });
     std::vector<int64_t> kept;
     for (const int64_t i : order) {
-      if (static_cast<int64_t>(kept.size()) >= most) break;
+      if (std::ssize(kept) >= most) break;
       const bool lost = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
-        return overlap(all[static_cast<size_t>(i)], all[static_cast<size_t>(k)], iou_threshold);
+        return overlap(all[i], all[k], iou_threshold);
       });
       if (!lost) kept.push_back(i);
     }

@@ -16,7 +16,7 @@ class CtcSequence {
  public:
   CtcSequence(int64_t frames, std::vector<int64_t> labels, int64_t blank, LogProb log_prob)
       : frames_(frames),
-        states_(2 * static_cast<int64_t>(labels.size()) + 1),
+        states_(2 * std::ssize(labels) + 1),
         labels_(std::move(labels)),
         blank_(blank),
         log_prob_(std::move(log_prob)) {
@@ -29,10 +29,10 @@ class CtcSequence {
   // the part of all spellings that have this class at this frame.
   template <typename Slope>
   void differentiate(Slope slope) const {
-    std::vector<double> after(static_cast<size_t>(states_)), next;
+    std::vector<double> after(states_), next;
     for (int64_t t = frames_; t-- > 0;) {
       next.swap(after);
-      after.assign(static_cast<size_t>(states_), kNever);
+      after.assign(states_, kNever);
       for (int64_t s = 0; s < states_; ++s) {
         double sum = kNever;
         if (t + 1 == frames_) {
@@ -40,9 +40,9 @@ class CtcSequence {
         } else {
           for (int64_t to = s; to < states_ && to <= s + 2; ++to)
             if (to < s + 2 || may_skip_to(to))
-              sum = log_of_sum(sum, next[static_cast<size_t>(to)] + log_prob_(t + 1, label(to)));
+              sum = log_of_sum(sum, next[to] + log_prob_(t + 1, label(to)));
         }
-        after[static_cast<size_t>(s)] = sum;
+        after[s] = sum;
         slope(t, label(s)) -= std::exp(before(t, s) + sum + loss_);
       }
     }
@@ -51,24 +51,20 @@ class CtcSequence {
  private:
   static constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-  int64_t label(int64_t state) const {
-    return state % 2 ? labels_[static_cast<size_t>(state / 2)] : blank_;
-  }
+  int64_t label(int64_t state) const { return state % 2 ? labels_[state / 2] : blank_; }
   // From the label before, over the blank between: not if both are the same.
   bool may_skip_to(int64_t state) const {
     return state % 2 == 1 && state >= 3 && label(state) != label(state - 2);
   }
-  double& before(int64_t t, int64_t s) { return alphas_[static_cast<size_t>(t * states_ + s)]; }
-  double before(int64_t t, int64_t s) const {
-    return alphas_[static_cast<size_t>(t * states_ + s)];
-  }
+  double& before(int64_t t, int64_t s) { return alphas_[t * states_ + s]; }
+  double before(int64_t t, int64_t s) const { return alphas_[t * states_ + s]; }
 
   void run_forward() {
     if (frames_ == 0) {
       loss_ = labels_.empty() ? 0 : -kNever;
       return;
     }
-    alphas_.assign(static_cast<size_t>(frames_ * states_), kNever);
+    alphas_.assign(frames_ * states_, kNever);
     for (int64_t t = 0; t < frames_; ++t)
       for (int64_t s = 0; s < states_; ++s) {
         double sum = t == 0 && s < 2 ? 0 : kNever;

@@ -50,8 +50,7 @@ struct Detector {
       if (score[i] > score_threshold) order.push_back(i);
     std::stable_sort(order.begin(), order.end(),
                      [&](int64_t a, int64_t b) { return score[a] > score[b]; });
-    if (most_before >= 0 && static_cast<int64_t>(order.size()) > most_before)
-      order.resize(static_cast<size_t>(most_before));
+    if (most_before >= 0 && std::ssize(order) > most_before) order.resize(most_before);
     return order;
   }
 
@@ -75,7 +74,7 @@ struct Detector {
     }
     if (!over(all)) return all;
     best_first(all);
-    all.resize(static_cast<size_t>(most));
+    all.resize(most);
     std::stable_sort(all.begin(), all.end(),
                      [](const Detection& a, const Detection& b) { return a.label < b.label; });
     return all;
@@ -107,7 +106,7 @@ struct Detector {
       }
     }
     best_first(all);
-    if (over(all)) all.resize(static_cast<size_t>(most));
+    if (over(all)) all.resize(most);
     return all;
   }
 
@@ -120,9 +119,7 @@ struct Detector {
   float score_of(int64_t image, int64_t label, int64_t i) const {
     return scores[(image * classes + label) * count + i];
   }
-  bool over(const std::vector<Detection>& all) const {
-    return most >= 0 && static_cast<int64_t>(all.size()) > most;
-  }
+  bool over(const std::vector<Detection>& all) const { return most >= 0 && std::ssize(all) > most; }
   static void best_first(std::vector<Detection>& all) {
     std::stable_sort(all.begin(), all.end(),
                      [](const Detection& a, const Detection& b) { return a.score > b.score; });

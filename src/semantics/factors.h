@@ -38,11 +38,9 @@ struct MatrixOf {
   void resize(int64_t r, int64_t c) {
     rows = r;
     columns = c;
-    data.assign(static_cast<size_t>(r * c), A(0));
+    data.assign(r * c, A(0));
   }
-  size_t place(int64_t i, int64_t j) const {
-    return static_cast<size_t>(by_columns ? j * rows + i : i * columns + j);
-  }
+  size_t place(int64_t i, int64_t j) const { return by_columns ? j * rows + i : i * columns + j; }
   A& at(int64_t i, int64_t j) { return data[place(i, j)]; }
   const A& at(int64_t i, int64_t j) const { return data[place(i, j)]; }
   bool finite() const {

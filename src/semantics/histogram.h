@@ -24,7 +24,7 @@ class Bins {
   }
 
   const std::vector<double>& edges() const { return edges_; }
-  int64_t count() const { return static_cast<int64_t>(edges_.size()) - 1; }
+  int64_t count() const { return std::ssize(edges_) - 1; }
   // -1: outside of all, or NaN.
   int64_t find(double x) const {
     if (count() < 1 || !(x >= edges_.front() && x <= edges_.back())) return -1;
@@ -33,7 +33,7 @@ class Bins {
     int64_t bin =
         std::clamp<int64_t>(static_cast<int64_t>((x - edges_.front()) * scale_), 0, count() - 1);
     // The product is rounded: the edges decide.
-    if (x < edges_[static_cast<size_t>(bin)])
+    if (x < edges_[bin])
       --bin;
     else if (bin + 1 < count() && x >= edges_[static_cast<size_t>(bin) + 1])
       ++bin;

@@ -12,9 +12,9 @@ QuantGroups quant_groups(const char* op, const Shape& x, const Shape& scale,
   };
   require(block_size >= 0, "[{}] block_size {} is negative", op, block_size);
   if (element_count(scale) == 1) return groups;
-  const auto rank = static_cast<int64_t>(x.size());
+  const auto rank = std::ssize(x);
   if (scale.size() == 1 && (rank != 1 || block_size == 0)) {
-    const auto at = static_cast<size_t>(normalize_axis(axis, rank, op));
+    const size_t at = normalize_axis(axis, rank, op);
     if (block_size != 0) refuse("blocks need scales of x's rank");
     if (scale[0] != x[at]) refuse("one scale is needed for each place on the axis");
     groups.strides[at] = scale_strides[0];

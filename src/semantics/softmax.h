@@ -32,8 +32,8 @@ SoftmaxLine softmax_line(const T* x, int64_t step, int64_t length, Store&& store
 // The same in place.
 template <typename Line>
 SoftmaxLine softmax_line(Line& line) {
-  return softmax_line(line.data(), 1, static_cast<int64_t>(line.size()),
-                      [&](int64_t i, double value) { line[static_cast<size_t>(i)] = value; });
+  return softmax_line(line.data(), 1, std::ssize(line),
+                      [&](int64_t i, double value) { line[i] = value; });
 }
 
 }  // namespace anymps

@@ -19,7 +19,7 @@ std::vector<std::string> split_words(std::string_view text, int64_t most) {
   for (;;) {
     while (at < text.size() && is_space(text[at])) ++at;
     if (at == text.size()) return parts;
-    if (most >= 0 && static_cast<int64_t>(parts.size()) == most) {
+    if (most >= 0 && std::ssize(parts) == most) {
       parts.emplace_back(text.substr(at));
       return parts;
     }
@@ -50,7 +50,7 @@ std::vector<std::string> split_text(std::string_view text, std::string_view deli
   if (delimiter.empty()) return split_words(text, most);
   std::vector<std::string> parts;
   size_t first = 0;
-  while (most < 0 || static_cast<int64_t>(parts.size()) < most) {
+  while (most < 0 || std::ssize(parts) < most) {
     const size_t found = text.find(delimiter, first);
     if (found == std::string_view::npos) break;
     parts.emplace_back(text.substr(first, found - first));

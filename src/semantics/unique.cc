@@ -42,7 +42,7 @@ Distinct as_they_come(const Distinct& ascending) {
     moved.first.push_back(ascending.first[coming[i]]);
     moved.counts.push_back(ascending.counts[coming[i]]);
   }
-  for (int64_t& number : moved.inverse) number = rank[static_cast<size_t>(number)];
+  for (int64_t& number : moved.inverse) number = rank[number];
   return moved;
 }
 
@@ -58,7 +58,7 @@ Distinct count_distinct(size_t count, bool sorted, Place place, Differs differs)
       result.counts.push_back(0);
     }
     ++result.counts.back();
-    result.inverse[static_cast<size_t>(place(i))] = static_cast<int64_t>(result.first.size()) - 1;
+    result.inverse[place(i)] = std::ssize(result.first) - 1;
   }
   return sorted ? result : as_they_come(result);
 }
@@ -68,9 +68,9 @@ template <typename T>
 class Slices {
  public:
   Slices(const TensorDesc& desc, const T* data, int64_t axis) : data_(data) {
-    count_ = axis < 0 ? desc.count() : desc.shape[static_cast<size_t>(axis)];
+    count_ = axis < 0 ? desc.count() : desc.shape[axis];
     for (int64_t i = 0; axis >= 0 && i < desc.rank(); ++i)
-      (i < axis ? outer_ : inner_) *= i == axis ? 1 : desc.shape[static_cast<size_t>(i)];
+      (i < axis ? outer_ : inner_) *= i == axis ? 1 : desc.shape[i];
   }
   int64_t count() const { return count_; }
   int order(int64_t a, int64_t b) const {
@@ -92,7 +92,7 @@ template <typename T>
 Distinct find(const TensorDesc& desc, const T* data, int64_t axis, bool sorted) {
   const Slices<T> slices(desc, data, axis);
   const auto order_of = [&](int64_t a, int64_t b) { return slices.order(a, b); };
-  std::vector<int64_t> order(static_cast<size_t>(slices.count()));
+  std::vector<int64_t> order(slices.count());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return order_of(a, b) < 0; });
@@ -120,7 +120,7 @@ Distinct find_changes(const TensorDesc& desc, const void* data, int64_t axis) {
   const auto changes = [&]<typename T>() {
     const Slices<T> slices(desc, static_cast<const T*>(data), axis);
     return count_distinct(
-        static_cast<size_t>(slices.count()), true, [](size_t i) { return static_cast<int64_t>(i); },
+        slices.count(), true, [](size_t i) { return static_cast<int64_t>(i); },
         [&](size_t i) {
           return slices.order(static_cast<int64_t>(i) - 1, static_cast<int64_t>(i)) != 0;
         });
@@ -149,12 +149,12 @@ Distinct find_distinct_numbers(const TensorDesc& desc, const void* data, bool so
   return dispatch<kAny>(desc.dtype, [&]<typename T>() {
     if constexpr (!std::is_same_v<T, Complex>)
       if (desc.count() < kLongestLine)
-        return find_by_keys(static_cast<const T*>(data), static_cast<size_t>(desc.count()), sorted);
+        return find_by_keys(static_cast<const T*>(data), desc.count(), sorted);
     struct Item {
       T value;
       int64_t place;
     };
-    std::vector<Item> items(static_cast<size_t>(desc.count()));
+    std::vector<Item> items(desc.count());
     for (size_t i = 0; i < items.size(); ++i)
       items[i] = {static_cast<const T*>(data)[i], static_cast<int64_t>(i)};
     std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {

@@ -125,7 +125,7 @@ void Session::prepare_inputs() {
   if (flags_.bundled_program) {
     fmt::print("Loading bundled program...\n");
     const size_t tests = program_.test_count(method_);
-    const auto test = static_cast<size_t>(flags_.testset_idx);
+    const size_t test = flags_.testset_idx;
     if (tests == 0)
       fail(
           fmt::format("{} holds no test cases for method '{}': export it with --bundled, or run it "

@@ -43,7 +43,7 @@ void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const amps::Error& error) {
-    const auto index = static_cast<size_t>(error.status());
+    const size_t index = error.status();
     PyObject* type = index < errors.size() && errors[index] ? errors[index] : base_error;
     // Messages quote names from files, which may hold any bytes.
     const std::string_view text = error.what();

@@ -72,7 +72,7 @@ void parallel_calls(size_t count, int threads, const std::function<void(size_t)>
       [](void* context, int64_t task) {
         const Calls& own = *static_cast<Calls*>(context);
         const LimitScope limit(own.inner);
-        own.fn(static_cast<size_t>(task));
+        own.fn(task);
       },
       &calls);
 }

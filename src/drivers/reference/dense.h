@@ -53,7 +53,7 @@ inline std::vector<size_t> channels_first_order(size_t rank, bool channels_last)
 template <typename A>
 std::vector<A> read_dense(const View& view) {
   std::vector<A> dense;
-  dense.reserve(static_cast<size_t>(view.count()));
+  dense.reserve(view.count());
   dispatch<kAccumulates<A>>(view.dtype, [&]<typename T>() {
     for_each_index(view.shape(), [&](const Shape& index) {
       dense.push_back(static_cast<A>(static_cast<Compute<T>>(view.at<T>(index))));
@@ -64,8 +64,7 @@ std::vector<A> read_dense(const View& view) {
 
 // Input i, or `count` zeros where it is absent.
 inline std::vector<double> read_or_zero(const ReferenceArgs& args, size_t i, int64_t count) {
-  return args.has(i) ? read_dense<double>(args.in[i])
-                     : std::vector<double>(static_cast<size_t>(count), 0.0);
+  return args.has(i) ? read_dense<double>(args.in[i]) : std::vector<double>(count, 0.0);
 }
 
 // Narrows: floats round to nearest, integers are taken modulo their width.

@@ -13,7 +13,7 @@ namespace anymps {
 template <typename Fn>
 void for_each_line(const Shape& shape, int64_t axis, Fn&& fn) {
   Shape firsts = shape;
-  int64_t& length = firsts[static_cast<size_t>(axis)];
+  int64_t& length = firsts[axis];
   length = length == 0 ? 0 : 1;
   for_each_index(firsts, fn);
 }

@@ -11,8 +11,7 @@ namespace anymps {
 
 inline void move_element(const View& to, int64_t to_offset, const View& from, int64_t from_offset) {
   const auto size = static_cast<int64_t>(size_of(to.dtype));
-  std::memcpy(to.data + to_offset * size, from.data + from_offset * size,
-              static_cast<size_t>(size));
+  std::memcpy(to.data + to_offset * size, from.data + from_offset * size, size);
 }
 
 // y[index] = x[source(index)] for each index of y, where source gives an index of x.

@@ -20,9 +20,9 @@ struct View {
 
   const Shape& shape() const { return *dims; }
   const Strides& strides() const { return *steps; }
-  int64_t rank() const { return static_cast<int64_t>(dims->size()); }
-  int64_t extent(int64_t axis) const { return (*dims)[static_cast<size_t>(axis)]; }
-  int64_t stride(int64_t axis) const { return (*steps)[static_cast<size_t>(axis)]; }
+  int64_t rank() const { return std::ssize(*dims); }
+  int64_t extent(int64_t axis) const { return (*dims)[axis]; }
+  int64_t stride(int64_t axis) const { return (*steps)[axis]; }
   int64_t count() const { return element_count(*dims); }
   template <typename T>
   T* as() const {

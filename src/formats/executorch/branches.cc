@@ -19,7 +19,7 @@ std::optional<int64_t> known_int(const Value* value) {
 
 // Inference follows integers; what is compared here are numbers of rounds.
 std::optional<bool> known_condition(const Memory& memory, int32_t id) {
-  const Value* value = memory.current[static_cast<size_t>(id)];
+  const Value* value = memory.current[id];
   if (!value) {
     const auto* flag = std::get_if<bool>(&memory.at(id));
     return flag ? std::optional(*flag) : std::nullopt;
@@ -46,7 +46,7 @@ bool is_tensor(const Memory& memory, int32_t id) {
 
 void add_capture(const Memory& memory, int32_t id, std::vector<int32_t>& captures) {
   const auto* tensor = std::get_if<Tensor>(&memory.at(id));
-  if (tensor && tensor->is_constant() && !memory.current[static_cast<size_t>(id)]) return;
+  if (tensor && tensor->is_constant() && !memory.current[id]) return;
   if (memory.can_load(id) && std::find(captures.begin(), captures.end(), id) == captures.end())
     captures.push_back(id);
 }
@@ -54,8 +54,7 @@ void add_capture(const Memory& memory, int32_t id, std::vector<int32_t>& capture
 }  // namespace
 
 std::optional<int64_t> Importer::known_int(const Memory& memory, int32_t id) {
-  if (const Value* value = memory.current[static_cast<size_t>(id)])
-    return executorch::known_int(value);
+  if (const Value* value = memory.current[id]) return executorch::known_int(value);
   const auto* number = std::get_if<int64_t>(&memory.at(id));
   return number ? std::optional(*number) : std::nullopt;
 }
@@ -63,7 +62,7 @@ std::optional<int64_t> Importer::known_int(const Memory& memory, int32_t id) {
 // Returns the next instruction. A condition that is known is followed, even backwards, so that
 // loops with a known number of rounds are unrolled.
 size_t Importer::run_jump(Memory& memory, const JumpFalse& jump, size_t pc, size_t end) {
-  const auto destination = static_cast<size_t>(jump.destination);
+  const size_t destination = jump.destination;
   if (const auto known = known_condition(memory, jump.condition))
     return *known ? pc + 1 : destination;
   if (destination <= pc) return run_loop(memory, jump, {destination, pc});
@@ -74,7 +73,7 @@ size_t Importer::run_jump(Memory& memory, const JumpFalse& jump, size_t pc, size
                              : nullptr;
       skip && known_condition(memory, skip->condition) == false &&
       static_cast<size_t>(skip->destination) >= destination) {
-    after = static_cast<size_t>(skip->destination);
+    after = skip->destination;
     then_end = destination - 1;
   }
   require(after <= end, "it jumps to instruction {}, out of the branch that it is in", after);
@@ -108,7 +107,7 @@ void Importer::check_jumps(Range range) const {
   for (size_t pc = range.begin; pc < range.end; ++pc) {
     const auto* jump = std::get_if<JumpFalse>(&method_.instructions[pc]);
     if (!jump) continue;
-    const auto destination = static_cast<size_t>(jump->destination);
+    const size_t destination = jump->destination;
     require(destination >= range.begin && destination <= range.end,
             "instruction {} jumps to {}, out of the branch that it is in", pc, destination);
   }
@@ -138,7 +137,7 @@ void Importer::run_if(Memory& memory, int32_t condition, Range yes, Range no, si
   written.insert(in_no.begin(), in_no.end());
   for (const int32_t id : written) {
     const bool in_both = in_yes.contains(id) && in_no.contains(id);
-    const bool used = last_read_[static_cast<size_t>(id)] >= after || memory.is_state(id);
+    const bool used = last_read_[id] >= after || memory.is_state(id);
     // What is held in one case only can be used in neither.
     if (!used || (!in_both && is_tensor(memory, id) && !memory.holds(id))) {
       lost.push_back(id);
@@ -157,7 +156,7 @@ void Importer::add_if(Memory& memory, Value* predicate, Range yes, Range no,
   Values inputs{predicate};
   for (const int32_t id : captures) {
     memory.load(id);
-    Value* value = memory.current[static_cast<size_t>(id)];
+    Value* value = memory.current[id];
     if (!executorch::known_int(value)) inputs.push_back(value);
   }
   std::set<int32_t> moved;
@@ -180,7 +179,7 @@ std::shared_ptr<Graph> Importer::make_branch(const Memory& outside, Range range,
   auto body = std::make_shared<Graph>();
   Memory memory(*body, outside);
   for (const int32_t id : captures) {
-    const Value* value = outside.current[static_cast<size_t>(id)];
+    const Value* value = outside.current[id];
     if (const auto number = executorch::known_int(value)) {  // stays known in the branch
       Value* same = body->constant(Constant::of<int64_t>({}, {*number}));
       if (!value->shape().empty()) same = body->add("reshape", {same}, {{"shape", Ints{1}}});

@@ -11,7 +11,7 @@ namespace {
 
 // A value, or those in a list.
 void add_ids(const Method& method, int32_t id, std::vector<int32_t>& to) {
-  const EValue& value = method.values[static_cast<size_t>(id)];
+  const EValue& value = method.values[id];
   if (const auto* list = std::get_if<TensorList>(&value)) {
     for (const int32_t item : list->items)
       if (item >= 0) to.push_back(item);
@@ -69,7 +69,7 @@ Effects effects_of(const Method& method, const Instruction& instruction,
   if (const auto* kernel = std::get_if<KernelCall>(&instruction))
     return kernel_effects(method, *kernel);
   if (const auto* call = std::get_if<DelegateCall>(&instruction)) {
-    const size_t count = std::min(inputs[static_cast<size_t>(call->delegate)], call->args.size());
+    const size_t count = std::min(inputs[call->delegate], call->args.size());
     for (size_t i = 0; i < call->args.size(); ++i)
       add_ids(method, call->args[i], i < count ? effects.reads : effects.writes);
   } else if (const auto* move = std::get_if<MoveCall>(&instruction)) {

@@ -52,8 +52,7 @@ void Importer::run() {
 void Importer::find_delegates() {
   std::vector<bool> called(method_.delegates.size(), false);
   for (const Instruction& instruction : method_.instructions)
-    if (const auto* call = std::get_if<DelegateCall>(&instruction))
-      called[static_cast<size_t>(call->delegate)] = true;
+    if (const auto* call = std::get_if<DelegateCall>(&instruction)) called[call->delegate] = true;
   for (size_t d = 0; d < called.size(); ++d)
     delegate_inputs_.push_back(called[d] ? payload_info(payload(d)).inputs : 0);
 }
@@ -68,14 +67,13 @@ void Importer::find_effects() {
     arguments += effects_[pc].reads.size() + effects_[pc].writes.size();
     if (arguments > kMaxArguments)
       fail(Code::kUnsupported, "the instructions have more than {} arguments", kMaxArguments);
-    for (const int32_t id : effects_[pc].reads) last_read_[static_cast<size_t>(id)] = pc;
+    for (const int32_t id : effects_[pc].reads) last_read_[id] = pc;
     const auto* jump = std::get_if<JumpFalse>(&method_.instructions[pc]);
     loops = loops || (jump && static_cast<size_t>(jump->destination) <= pc);
   }
   // What is read in a loop may be read again.
   if (loops) last_read_.assign(method_.values.size(), method_.instructions.size());
-  for (const int32_t id : method_.outputs)
-    last_read_[static_cast<size_t>(id)] = method_.instructions.size();
+  for (const int32_t id : method_.outputs) last_read_[id] = method_.instructions.size();
 }
 
 // One error for all that is missing, so that an exporter can be told everything at once.
@@ -88,7 +86,7 @@ void Importer::check_supported() const {
       if (kernel->op != kCopyIndex && !find_kernel(kernel->op))
         missing[kernel->op + reason(kernel->op)].push_back(pc);
     } else if (const auto* call = std::get_if<DelegateCall>(&instruction)) {
-      const std::string& backend = method_.delegates[static_cast<size_t>(call->delegate)].backend;
+      const std::string& backend = method_.delegates[call->delegate].backend;
       if (backend == kBackend) continue;
       missing["delegates of backend " + backend].push_back(pc);
       backends.insert(backend);
@@ -199,7 +197,7 @@ void Importer::copy_index(Memory& memory, const KernelCall& call, const std::str
   Value* row =
       memory.graph.add("unsqueeze", {memory.tensor(call.args[1])}, {{"axes", Ints{0}}}, name);
   if (*index > 0) {
-    Value* before = memory.current[static_cast<size_t>(call.args[0])];
+    Value* before = memory.current[call.args[0]];
     require(
         before && before->type.ranked && !before->shape().empty() && before->shape()[0].is(*index),
         "row {} is written, but the rows before it were not", *index);
@@ -210,7 +208,7 @@ void Importer::copy_index(Memory& memory, const KernelCall& call, const std::str
 }
 
 void Importer::run_delegate(Memory& memory, const DelegateCall& call) {
-  const auto delegate = static_cast<size_t>(call.delegate);
+  const size_t delegate = call.delegate;
   const size_t inputs = delegate_inputs_[delegate];
   require(call.args.size() >= inputs, "the call has {} arguments, the delegate {} inputs",
           call.args.size(), inputs);
@@ -247,8 +245,7 @@ namespace {
 
 bool has_dynamic_inputs(const Method& method) {
   for (const size_t i : fed_inputs(method))
-    if (std::get<Tensor>(method.values[static_cast<size_t>(method.inputs[i])]).dynamism !=
-        Tensor::Dynamism::kStatic)
+    if (std::get<Tensor>(method.values[method.inputs[i]]).dynamism != Tensor::Dynamism::kStatic)
       return true;
   return false;
 }

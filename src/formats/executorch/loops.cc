@@ -75,8 +75,7 @@ void Importer::find_carried(Memory& memory, Range range, std::vector<int32_t>& c
     if (!written.contains(id)) captures.push_back(id);
   }
   for (const int32_t id : written)
-    if (!rows_.contains(id) && memory.is_last(id) && memory.current[static_cast<size_t>(id)])
-      carried.push_back(id);
+    if (!rows_.contains(id) && memory.is_last(id) && memory.current[id]) carried.push_back(id);
 }
 
 size_t Importer::run_loop(Memory& memory, const JumpFalse& jump, Range range) {

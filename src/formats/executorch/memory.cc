@@ -58,7 +58,7 @@ Memory::Memory(Graph& body, const Memory& outside)
 
 const Tensor* Memory::placed(int32_t id) const {
   const auto* tensor = std::get_if<Tensor>(&at(id));
-  if (!tensor || !tensor->planned || moved_[static_cast<size_t>(id)]) return nullptr;
+  if (!tensor || !tensor->planned || moved_[id]) return nullptr;
   return bytes_of(*tensor) ? tensor : nullptr;
 }
 
@@ -85,7 +85,7 @@ Value* Memory::state(const Tensor& tensor, int32_t id) {
 
 Value* Memory::view(const Tensor& tensor, int32_t id, int32_t of) {
   const Tensor& base = std::get<Tensor>(at(of));
-  Value* value = current[static_cast<size_t>(of)];
+  Value* value = current[of];
   if (base.dtype != tensor.dtype || bytes_of(base) != bytes_of(tensor))
     fail(Code::kCorrupt,
          "value {} lies in planned memory where value {}, of another size or type, was written "
@@ -111,15 +111,15 @@ Value* Memory::view(const Tensor& tensor, int32_t id, int32_t of) {
 }
 
 bool Memory::can_load(int32_t id) const {
-  if (current[static_cast<size_t>(id)]) return true;
+  if (current[id]) return true;
   const auto* tensor = std::get_if<Tensor>(&at(id));
   if (!tensor) return false;
   if (tensor->data || bytes_of(*tensor) == 0) return true;
-  return tensor->planned && !lost_[static_cast<size_t>(id)];
+  return tensor->planned && !lost_[id];
 }
 
 bool Memory::holds(int32_t id) const {
-  if (current[static_cast<size_t>(id)]) return true;
+  if (current[id]) return true;
   const auto* tensor = std::get_if<Tensor>(&at(id));
   if (tensor && tensor->data) return true;
   const Tensor* with_place = placed(id);
@@ -127,7 +127,7 @@ bool Memory::holds(int32_t id) const {
 }
 
 void Memory::load(int32_t id) {
-  Value*& value = current[static_cast<size_t>(id)];
+  Value*& value = current[id];
   const auto* tensor = std::get_if<Tensor>(&at(id));
   if (!tensor) return;
   if (const Tensor* with_place = placed(id)) {
@@ -142,7 +142,7 @@ void Memory::load(int32_t id) {
     value = constant(*tensor, id);
   } else if (bytes_of(*tensor) == 0) {
     value = graph.constant(Constant::copy(tensor->dtype, shape_of(*tensor), {}));
-  } else if (tensor->planned && !is_body_ && !lost_[static_cast<size_t>(id)]) {
+  } else if (tensor->planned && !is_body_ && !lost_[id]) {
     value = state(*tensor, id);
     wrote(id);
   } else {
@@ -152,7 +152,7 @@ void Memory::load(int32_t id) {
 
 Value* Memory::tensor(int32_t id) {
   load(id);
-  if (Value* value = current[static_cast<size_t>(id)]) return value;
+  if (Value* value = current[id]) return value;
   const EValue& value = at(id);
   if (const auto* number = std::get_if<int64_t>(&value))
     return graph.constant(Constant::of<int64_t>({}, {*number}));
@@ -166,7 +166,7 @@ Value* Memory::tensor(int32_t id) {
 }
 
 void Memory::wrote(int32_t id) {
-  lost_[static_cast<size_t>(id)] = false;
+  lost_[id] = false;
   if (const Tensor* tensor = placed(id)) last_[{tensor->memory, tensor->offset}] = id;
 }
 
@@ -184,20 +184,20 @@ void Memory::write(int32_t id, Value* value) {
       fail(Code::kInvalidArgument, "value {} is {}, but the file says [{}]", id,
            to_string(value->type), fmt::join(tensor->sizes, ", "));
   }
-  current[static_cast<size_t>(id)] = value;
+  current[id] = value;
   wrote(id);
 }
 
 void Memory::move(int32_t from, int32_t to) {
   load(from);
-  current[static_cast<size_t>(to)] = current[static_cast<size_t>(from)];
-  if (!current[static_cast<size_t>(to)]) current[static_cast<size_t>(to)] = tensor(from);
-  moved_[static_cast<size_t>(to)] = true;
+  current[to] = current[from];
+  if (!current[to]) current[to] = tensor(from);
+  moved_[to] = true;
 }
 
 void Memory::take(int32_t id, Value* value, bool moved) {
-  current[static_cast<size_t>(id)] = value;
-  moved_[static_cast<size_t>(id)] = moved;
+  current[id] = value;
+  moved_[id] = moved;
   wrote(id);
 }
 
@@ -207,8 +207,8 @@ void Memory::forget(int32_t id) {
     const auto last = last_.find({tensor->memory, tensor->offset});
     if (last != last_.end() && last->second == id) last_.erase(last);
   }
-  current[static_cast<size_t>(id)] = nullptr;
-  lost_[static_cast<size_t>(id)] = true;
+  current[id] = nullptr;
+  lost_[id] = true;
 }
 
 bool Memory::is_last(int32_t id) const {
@@ -231,7 +231,7 @@ bool Memory::is_state(int32_t id) const {
 void Memory::save_states() {
   for (const auto& [id, at_start] : states_) {
     load(id);
-    Value* now = current[static_cast<size_t>(id)];
+    Value* now = current[id];
     Node* read = at_start->producer;
     if (now != at_start) {
       graph.add("assign_variable", {now}, {{"variable", read->attrs.s("variable")}},

@@ -42,15 +42,15 @@ class Memory {
   void move(int32_t from, int32_t to);
   // What a branch gave or got, as it is; `moved`: it lies in another value's memory.
   void take(int32_t id, Value* value, bool moved);
-  void detach(int32_t id) { moved_[static_cast<size_t>(id)] = true; }  // from its place
-  bool is_moved(int32_t id) const { return moved_[static_cast<size_t>(id)]; }
+  void detach(int32_t id) { moved_[id] = true; }  // from its place
+  bool is_moved(int32_t id) const { return moved_[id]; }
   bool is_last(int32_t id) const;  // its place, if it has one, was last written under this id
   bool is_state(int32_t id) const;
   void forget(int32_t id);  // a tensor that not every branch wrote: it can no longer be read
   // Adds the assignments of buffers that were changed; the others become constants.
   void save_states();
 
-  const EValue& at(int32_t id) const { return method.values[static_cast<size_t>(id)]; }
+  const EValue& at(int32_t id) const { return method.values[id]; }
 
  private:
   using Place = std::pair<uint32_t, uint64_t>;

@@ -164,7 +164,7 @@ class GraphReader {
       const uint8_t code = in_.u8();
       const int index = op.attr_index(name);
       if (index < 0) fail(Code::kCorrupt, "[{}] has no attribute '{}'", op.name, name);
-      const AttrKind kind = op.attrs[static_cast<size_t>(index)].kind;
+      const AttrKind kind = op.attrs[index].kind;
       if (code != static_cast<uint8_t>(kind))
         fail(Code::kCorrupt, "[{}] attribute '{}' is of kind {}, not {}", op.name, name,
              anymps::name(kind), code);
@@ -357,7 +357,7 @@ class FileReader {
 
   static ConstantPtr read_strings(const Shape& shape, std::string_view bytes) {
     ByteReader in(bytes);
-    std::vector<std::string> values(static_cast<size_t>(element_count(shape)));
+    std::vector<std::string> values(element_count(shape));
     for (std::string& value : values) value = in.text();
     if (in.left() > 0) fail(Code::kCorrupt, "{} bytes are left over", in.left());
     return string_constant(shape, std::move(values));

@@ -100,7 +100,7 @@ class GraphWriter {
     const NamedAttrs attrs = node.attrs.named();
     out.count(attrs.size());
     for (const NamedAttr& attr : attrs) {
-      const AttrSpec& spec = node.op->attrs[static_cast<size_t>(node.op->attr_index(attr.name))];
+      const AttrSpec& spec = node.op->attrs[node.op->attr_index(attr.name)];
       out.text(attr.name);
       out.u8(static_cast<uint8_t>(spec.kind));
       switch (spec.kind) {

@@ -98,7 +98,7 @@ size_t count_attr(const InferContext& ctx, const char* attr, size_t first = 0) {
   const size_t inputs = std::max(ctx.input_count(), first) - first;
   ctx.check(count >= 0 && count <= static_cast<int64_t>(inputs), "{} is {}, but there are {}", attr,
             count, inputs);
-  return static_cast<size_t>(count);
+  return count;
 }
 
 void infer_if_else(InferContext& ctx) {
@@ -188,9 +188,9 @@ void infer_scan(InferContext& ctx) {
     ctx.check(element.container == Container::kTensor, "scan input {} is a {}", i,
               name(element.container));
     if (element.ranked) {
-      const auto rank = static_cast<int64_t>(element.shape.size());
+      const auto rank = std::ssize(element.shape);
       const int64_t axis = normalize_axis(entry_or_zero(ctx.attrs, "input_axes", i), rank, "scan");
-      const Dim extent = element.shape[static_cast<size_t>(axis)];
+      const Dim extent = element.shape[axis];
       ctx.check(!trips.known() || !extent.known() || trips == extent,
                 "scan input {} has {} elements to go through, the others {}", i, extent.str(),
                 trips.str());
@@ -210,7 +210,7 @@ void infer_scan(InferContext& ctx) {
     ctx.check(type.container == Container::kTensor, "scan output {} is a {}", i - states,
               name(type.container));
     if (type.ranked) {
-      const auto rank = static_cast<int64_t>(type.shape.size()) + 1;
+      const auto rank = std::ssize(type.shape) + 1;
       const int64_t axis =
           normalize_axis(entry_or_zero(ctx.attrs, "output_axes", i - states), rank, "scan");
       type.shape.insert(type.shape.begin() + axis, trips);

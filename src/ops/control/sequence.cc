@@ -64,7 +64,7 @@ void infer_length(InferContext& ctx) { ctx.set(0, DType::kI64, {}); }
 void infer_split_sequence(InferContext& ctx) {
   ValueType type = element(ctx.type(0));
   if (!type.ranked) return ctx.set_type(0, list_of(type));
-  const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
+  const size_t axis = ctx.axis("axis", 0);
   if (ctx.has(1) && ctx.type(1).ranked)
     ctx.check(ctx.rank(1) <= 1, "split must be a number or a list, it has the shape {}",
               to_string(ctx.shape(1)));
@@ -80,15 +80,14 @@ void infer_concat_sequence(InferContext& ctx) {
   ValueType type = element(list);
   if (!type.ranked) return ctx.set_type(0, std::move(type));
   const bool stacks = ctx.attrs.b("new_axis");
-  const auto rank = static_cast<int64_t>(type.shape.size()) + stacks;
+  const auto rank = std::ssize(type.shape) + stacks;
   const int64_t axis = normalize_axis(ctx.attrs.i("axis"), rank, "concat_from_sequence");
   if (stacks)
     type.shape.insert(type.shape.begin() + axis, ctx.fresh("n"));
   else
-    type.shape[static_cast<size_t>(axis)] = ctx.fresh("n");
+    type.shape[axis] = ctx.fresh("n");
   for (int64_t i = 0; i < rank; ++i)
-    if (i != axis && !type.shape[static_cast<size_t>(i)].known())
-      type.shape[static_cast<size_t>(i)] = ctx.fresh(fmt::format("{}", i));
+    if (i != axis && !type.shape[i].known()) type.shape[i] = ctx.fresh(fmt::format("{}", i));
   ctx.set_type(0, std::move(type));
 }
 

@@ -70,7 +70,7 @@ void infer_fill(InferContext& ctx) {
   if (!ctx.has(1) && !(std::abs(number) < 0x1p53)) return;
   const Dim value = ctx.has(1) ? (*ctx.content(1))[0] : Dim(static_cast<int64_t>(number));
   const int64_t count = element_count(to_shape(*shape));
-  if (count <= ValueType::kMaxContent) ctx.set_content(0, Dims(static_cast<size_t>(count), value));
+  if (count <= ValueType::kMaxContent) ctx.set_content(0, Dims(count, value));
 }
 
 void infer_one_hot(InferContext& ctx) {
@@ -94,9 +94,9 @@ std::vector<Shape> measure_one_hot(const MeasureContext& ctx) {
   });
   require(depth >= 0 && depth <= 0x1p53, "[one_hot] depth is {}", depth);
   Shape shape = ctx.inputs[0].desc.shape;
-  const auto rank = static_cast<int64_t>(shape.size()) + 1;
+  const auto rank = std::ssize(shape) + 1;
   const int64_t axis = normalize_axis(ctx.attrs.i("axis"), rank, "one_hot");
-  shape.insert(static_cast<size_t>(axis), static_cast<int64_t>(depth));
+  shape.insert(axis, static_cast<int64_t>(depth));
   return {shape};
 }
 

@@ -41,7 +41,7 @@ std::optional<Dims> elements(const InferContext& ctx, const Dims& shape) {
   for (size_t i = 0; i < ctx.input_count(); ++i) {
     if (!ctx.content(i) || !holds_content(ctx.dtype(i)) || !ctx.type(i).static_shape()) return {};
     const TensorDesc desc(ctx.dtype(i), to_shape(ctx.shape(i)));
-    if (desc.count() != static_cast<int64_t>(ctx.content(i)->size())) return {};
+    if (desc.count() != std::ssize(*ctx.content(i))) return {};
     strides.push_back(broadcast_strides(desc, out));
   }
   Dims content;
@@ -51,7 +51,7 @@ std::optional<Dims> elements(const InferContext& ctx, const Dims& shape) {
       int64_t rest = flat, offset = 0;
       for (size_t axis = out.size(); axis-- > 0; rest /= out[axis])
         offset += rest % out[axis] * strides[i][axis];
-      args[i] = (*ctx.content(i))[static_cast<size_t>(offset)];
+      args[i] = (*ctx.content(i))[offset];
     }
     const Element element = found->second(ctx.attrs, args);
     if (!element || !fits(*element, dtype)) return {};

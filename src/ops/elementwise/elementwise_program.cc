@@ -182,12 +182,12 @@ class ElementwiseProgram::Reader {
         break;
       case AttrForm::kParameter: {
         const int index = made.op->attr_index(name);
-        check(index >= 0 && made.op->attrs[static_cast<size_t>(index)].kind == AttrKind::kFloat,
+        check(index >= 0 && made.op->attrs[index].kind == AttrKind::kFloat,
               "op '{}' has no attribute '{}' that could be a parameter", made.op->name, name);
         const Arg arg = read_arg_word();
         check(arg.kind == Arg::Kind::kParameter && !arg.dtype, "attribute '{}' is no parameter",
               name);
-        const AttrSpec& spec = made.op->attrs[static_cast<size_t>(index)];
+        const AttrSpec& spec = made.op->attrs[index];
         given.emplace_back(name, spec.required ? AttrValue(1.0) : spec.default_value);
         made.parameters.push_back({name, arg});
         break;
@@ -277,8 +277,7 @@ std::string ElementwiseProgram::print(size_t number) const {
     args.push_back(print(instruction, instruction.args[i], i));
   const auto& parameters = instruction.parameters;
   for (const NamedAttr& attr : instruction.attrs.named()) {
-    const AttrSpec& spec =
-        instruction.op->attrs[static_cast<size_t>(instruction.op->attr_index(attr.name))];
+    const AttrSpec& spec = instruction.op->attrs[instruction.op->attr_index(attr.name)];
     if (std::none_of(parameters.begin(), parameters.end(),
                      [&](const AttrParameter& p) { return p.name == attr.name; }))
       attrs.push_back(attr.name + "=" + to_string(spec.kind, attr.value));

@@ -5,7 +5,7 @@
 namespace anymps {
 
 static void infer_glu(InferContext& ctx) {
-  const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
+  const size_t axis = ctx.axis("axis", 0);
   Dims shape = ctx.shape(0);
   ctx.check(!shape[axis].known() || shape[axis].value() % 2 == 0,
             "axis {} has the extent {}, which is odd", axis, shape[axis].str());

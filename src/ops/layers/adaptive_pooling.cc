@@ -45,7 +45,7 @@ void infer_fractional(InferContext& ctx) {
               "{} windows of {} do not fit into an extent of {}", size[i], kernel[i],
               x[i + 2].str());
   }
-  expect_shape(ctx, 1, {x[0], x[1], static_cast<int64_t>(size.size())});
+  expect_shape(ctx, 1, {x[0], x[1], std::ssize(size)});
   for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set(i, y);
 }
 

@@ -81,7 +81,7 @@ GRADIENT(conv_transpose) {
   const Shape in = known(ctx, x, axes.spatial, axes.count),
               out = known(ctx, dy, axes.spatial, axes.count);
   const Window window = resolve_transposed_window(ctx.attrs(), in, known(ctx, w, 2, axes.count));
-  const auto rank = static_cast<size_t>(dy.rank());
+  const size_t rank = dy.rank();
   Ints pads(2 * rank, 0);
   for (size_t i = 0; i < in.size(); ++i) {
     const int64_t reach = (in[i] - 1) * window.strides[i] + window.span(i);

@@ -19,7 +19,7 @@ void check_epsilon(const InferContext& ctx) {
 
 void infer_batch_norm(InferContext& ctx) {
   check_epsilon(ctx);
-  const Dim channels = ctx.shape(0)[static_cast<size_t>(ctx.axis("axis", 0))];
+  const Dim channels = ctx.shape(0)[ctx.axis("axis", 0)];
   for (size_t i = 1; i <= 4; ++i) expect_shape(ctx, i, {channels});
   ctx.set(0, ctx.shape(0));
 }
@@ -27,7 +27,7 @@ void infer_batch_norm(InferContext& ctx) {
 // Statistics over the axes from `axis` on; gamma and beta broadcast to x.
 void infer_trailing_norm(InferContext& ctx) {
   check_epsilon(ctx);
-  const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
+  const size_t axis = ctx.axis("axis", 0);
   const Dims& x = ctx.shape(0);
   for (size_t i = 1; i < ctx.op.inputs.size(); ++i) expect_broadcast(ctx, i, x);
   Dims statistics = x;

@@ -15,7 +15,7 @@ Dims reduced(const InferContext& ctx, size_t input) {
   Dims shape = ctx.shape(input);
   const Ints axes = normalize_axes(ctx.attrs.ints("axes"), ctx.rank(input), ctx.op.name.c_str());
   if (axes.empty()) return Dims(shape.size(), Dim(1));
-  for (const int64_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
+  for (const int64_t axis : axes) shape[axis] = 1;
   return shape;
 }
 

@@ -40,7 +40,7 @@ Ints given_axes(GradientContext& ctx) {
 
 // Sums over the channels c - before .. c + after.
 Term window_sum(const Term& value, int64_t before, int64_t after) {
-  const auto rank = static_cast<size_t>(value.rank());
+  const size_t rank = value.rank();
   Ints pads(2 * rank, 0);
   pads[1] = before;
   pads[rank + 1] = after;

@@ -63,7 +63,7 @@ void infer_batch_norm_gradient(InferContext& ctx) {
 void infer_row_norm_gradient(InferContext& ctx) {
   check_norm_epsilon(ctx);
   const bool centered = ctx.op.name == "layer_norm_gradient";
-  const auto axis = static_cast<size_t>(ctx.axis("axis", 1));
+  const size_t axis = ctx.axis("axis", 1);
   const Dims& x = ctx.shape(1);
   expect_shape(ctx, 0, x);
   Dims statistics = x;

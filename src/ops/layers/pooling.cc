@@ -35,7 +35,7 @@ PoolIndex pool_index(const Attrs& attrs, const Shape& x, const Window& window) {
   const std::string& mode = attrs.s("indices");
   PoolIndexRule rule{.local = mode.starts_with("local"), .column_major = mode == "column_major"};
   if (mode != "tensor" && !rule.column_major) {  // global_2d
-    rule.axes = static_cast<size_t>(mode.at(mode.find('_') + 1) - '0');
+    rule.axes = mode.at(mode.find('_') + 1) - '0';
     require(rule.axes <= x.size(), "[{}] indices {} of a tensor of rank {}", attrs.op()->name, mode,
             x.size());
   }

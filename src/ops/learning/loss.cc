@@ -13,7 +13,7 @@ const std::vector<std::string> kReductions = {"none", "sum", "mean"};
 Dims loss_shape(InferContext& ctx, const Dims& x, int64_t axis) {
   if (ctx.attrs.s("reduction") != "none") return {};
   Dims shape = x;
-  shape[static_cast<size_t>(axis)] = 1;
+  shape[axis] = 1;
   return shape;
 }
 

@@ -31,7 +31,7 @@ void infer_step(InferContext& ctx) {
   }
   ctx.set(0, ctx.shape(0));
   for (size_t i = 1; i < ctx.output_count(); ++i) {
-    const auto input = static_cast<size_t>(input_named(op, op.outputs[i].name.substr(4)));
+    const size_t input = input_named(op, op.outputs[i].name.substr(4));
     // The first step of sgd makes the momentum.
     const bool made = op.name == "sgd_step" && i == 1 && ctx.attrs.f("momentum") != 0;
     const DType dtype = ctx.has(input) ? ctx.dtype(input) : made ? ctx.dtype(1) : DType::kF32;

@@ -52,7 +52,7 @@ std::vector<Shape> measure_normalizer(const MeasureContext& ctx) {
                                   ctx.attrs.s("locale"),
                                   ctx.has(1) ? texts(ctx.inputs[1]) : std::vector<std::string>{});
   Shape shape = ctx.inputs[0].desc.shape;
-  shape.back() = static_cast<int64_t>(normalizer.run(texts(ctx.inputs[0])).size());
+  shape.back() = std::ssize(normalizer.run(texts(ctx.inputs[0])));
   return {shape};
 }
 

@@ -56,11 +56,11 @@ void infer_pdist_gradient(InferContext& ctx) {
 
 void infer_cross(InferContext& ctx) {
   const Dims y = broadcast(ctx.shape(0), ctx.shape(1), "cross");
-  const auto rank = static_cast<int64_t>(y.size());
+  const auto rank = std::ssize(y);
   const int64_t axis = normalize_axis(ctx.attrs.i("axis"), rank, "cross");
   for (size_t i = 0; i < 2; ++i) {
     const int64_t own = axis - (rank - ctx.rank(i));
-    ctx.check(own >= 0 && may_equal(ctx.shape(i)[static_cast<size_t>(own)], Dim(3)),
+    ctx.check(own >= 0 && may_equal(ctx.shape(i)[own], Dim(3)),
               "input '{}' {} must have 3 elements along axis {}", ctx.op.inputs[i].name,
               to_string(ctx.shape(i)), axis);
   }

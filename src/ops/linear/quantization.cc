@@ -53,7 +53,7 @@ void infer_lut(InferContext& ctx) {
                 "the table {} does not divide x {} evenly", to_string(table), to_string(x));
   Dims shape = x;
   if (vector) {
-    const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
+    const size_t axis = ctx.axis("axis", 0);
     shape[axis] = shape[axis] * table.back();
   }
   ctx.set(0, ctx.dtype(1), std::move(shape));

@@ -13,7 +13,7 @@ namespace anymps {
 namespace {
 
 void infer_interleave(InferContext& ctx) {
-  const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
+  const size_t axis = ctx.axis("axis", 0);
   Dims shape = common_shape(ctx);
   shape[axis] = ordered_product({shape[axis], static_cast<int64_t>(ctx.input_count())});
   ctx.set(0, std::move(shape));
@@ -22,10 +22,10 @@ void infer_interleave(InferContext& ctx) {
 void infer_blocks(InferContext& ctx, bool to_batch) {
   const Blocks blocks = blocks_of(ctx.attrs, ctx.rank(0), ctx.op.name.c_str());
   Dims shape = ctx.shape(0);
-  Dim& batch = shape[static_cast<size_t>(blocks.batch)];
+  Dim& batch = shape[blocks.batch];
   Dims sizes(blocks.sizes.begin(), blocks.sizes.end());
   for (size_t i = 0; i < blocks.axes.size(); ++i) {
-    Dim& extent = shape[static_cast<size_t>(blocks.axes[i])];
+    Dim& extent = shape[blocks.axes[i]];
     if (!to_batch) {
       extent = ordered_product({extent, sizes[i]});
       continue;
@@ -70,7 +70,7 @@ void infer_coordinates(InferContext& ctx) {
   const std::optional<Dims> shape = ctx.ints(0, "shape");
   const std::optional<int64_t> axis = known_int(ctx, 1, "axis");
   if (!shape) return set_fresh_shape(ctx, 0, dtype);
-  const auto rank = static_cast<int64_t>(shape->size());
+  const auto rank = std::ssize(*shape);
   ctx.check(!axis || (*axis >= -rank && *axis < rank), "axis {} is out of range for rank {}",
             axis.value_or(0), rank);
   for (const Dim& extent : *shape)

@@ -12,8 +12,8 @@ struct DiagonalAxes {
   int64_t offset;
 
   DiagonalAxes(const Attrs& attrs, int64_t rank)
-      : rows(static_cast<size_t>(normalize_axis(attrs.i("axis1"), rank, "diagonal"))),
-        columns(static_cast<size_t>(normalize_axis(attrs.i("axis2"), rank, "diagonal"))),
+      : rows(normalize_axis(attrs.i("axis1"), rank, "diagonal")),
+        columns(normalize_axis(attrs.i("axis2"), rank, "diagonal")),
         offset(attrs.i("offset")) {
     require(rows != columns, "[diagonal] axis1 and axis2 are the same axis {}", rows);
   }

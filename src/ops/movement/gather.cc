@@ -13,7 +13,7 @@ namespace {
 size_t batch_dims(InferContext& ctx, int64_t most) {
   const int64_t batch = ctx.attrs.i("batch_dims");
   ctx.check(batch >= 0 && batch <= most, "batch_dims {} is out of range [0, {}]", batch, most);
-  return static_cast<size_t>(batch);
+  return batch;
 }
 
 Dims batch_shape(InferContext& ctx, size_t batch) {
@@ -37,7 +37,7 @@ void infer_gather(InferContext& ctx) {
   const auto at = ctx.content(1) ? numbers(*ctx.content(1)) : std::nullopt;
   if (!content || !at || axis != 0 || batch != 0 || !x[0].known() || !all_known(x)) return;
   const int64_t extent = x[0].value();
-  const int64_t block = extent == 0 ? 0 : static_cast<int64_t>(content->size()) / extent;
+  const int64_t block = extent == 0 ? 0 : std::ssize(*content) / extent;
   Dims picked;
   for (int64_t index : *at) {
     ctx.check(index >= -extent && index < extent,

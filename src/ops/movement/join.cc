@@ -18,11 +18,11 @@ void join_content(InferContext& ctx, int64_t axis, const Dims& shape) {
     elements += ctx.content(i)->size();
   }
   if (elements == 0) return ctx.set_content(0, {});
-  for (int64_t i = 0; i < axis; ++i) outer *= shape[static_cast<size_t>(i)].value();
+  for (int64_t i = 0; i < axis; ++i) outer *= shape[i].value();
   for (int64_t o = 0; o < outer; ++o) {
     for (size_t i = 0; i < ctx.input_count(); ++i) {
       const Dims& content = *ctx.content(i);
-      const int64_t block = static_cast<int64_t>(content.size()) / outer;
+      const int64_t block = std::ssize(content) / outer;
       joined.insert(joined.end(), content.begin() + o * block, content.begin() + (o + 1) * block);
     }
   }
@@ -30,7 +30,7 @@ void join_content(InferContext& ctx, int64_t axis, const Dims& shape) {
 }
 
 void infer_concat(InferContext& ctx) {
-  const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
+  const size_t axis = ctx.axis("axis", 0);
   const Dims shape = common_shape(ctx, axis);
   ctx.set(0, shape);
   join_content(ctx, static_cast<int64_t>(axis), shape);

@@ -10,7 +10,7 @@ namespace {
 void infer_reverse_sequence(InferContext& ctx) {
   const int64_t time = ctx.axis("time_axis", 0), batch = ctx.axis("batch_axis", 0);
   ctx.check(time != batch, "time_axis and batch_axis are both {}", time);
-  expect_shape(ctx, 1, {ctx.shape(0)[static_cast<size_t>(batch)]});
+  expect_shape(ctx, 1, {ctx.shape(0)[batch]});
   ctx.set(0, ctx.shape(0));
 }
 

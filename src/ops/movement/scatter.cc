@@ -42,25 +42,23 @@ void expect_updates(InferContext& ctx, const Dims& expected) {
 
 void infer_scatter(InferContext& ctx) {
   Dims shape = target_shape(ctx);
-  const auto rank = static_cast<int64_t>(shape.size()), given = ctx.attrs.i("axis");
+  const auto rank = std::ssize(shape), given = ctx.attrs.i("axis");
   ctx.check(given >= -rank && given < rank, "axis {} is out of range for rank {}", given, rank);
   ctx.check(ctx.rank(1) == 1, "indices must have rank 1, they have rank {}", ctx.rank(1));
   Dims updates = shape;
-  updates[static_cast<size_t>(given < 0 ? given + rank : given)] = ctx.shape(1)[0];
+  updates[given < 0 ? given + rank : given] = ctx.shape(1)[0];
   expect_updates(ctx, updates);
   ctx.set(0, std::move(shape));
 }
 
 void infer_scatter_nd(InferContext& ctx) {
   Dims shape = target_shape(ctx);
-  const auto rank = static_cast<int64_t>(shape.size());
+  const auto rank = std::ssize(shape);
   const Dims& indices = ctx.shape(1);
   ctx.check(!indices.empty(), "indices must have rank 1 or more");
   const int64_t batch = ctx.attrs.i("batch_dims"), most = std::min(rank, ctx.rank(1) - 1);
   ctx.check(batch >= 0 && batch <= most, "batch_dims {} is out of range [0, {}]", batch, most);
-  for (int64_t i = 0; i < batch; ++i)
-    same_extent(ctx, shape[static_cast<size_t>(i)], indices[static_cast<size_t>(i)],
-                "data and indices", i);
+  for (int64_t i = 0; i < batch; ++i) same_extent(ctx, shape[i], indices[i], "data and indices", i);
   if (indices.back().known()) {
     const int64_t depth = indices.back().value();
     ctx.check(depth <= rank - batch,
@@ -75,14 +73,14 @@ void infer_scatter_nd(InferContext& ctx) {
 
 void infer_scatter_along_axis(InferContext& ctx) {
   Dims shape = target_shape(ctx);
-  const auto rank = static_cast<int64_t>(shape.size());
+  const auto rank = std::ssize(shape);
   const Dims& indices = ctx.shape(1);
   const std::optional<int64_t> axis = known_int(ctx, 3, "axis");
   ctx.check(!axis || (*axis >= -rank && *axis < rank), "axis {} is out of range for rank {}",
             axis.value_or(0), rank);
   ctx.check(ctx.rank(1) == rank, "data have rank {}, indices have rank {}", rank, ctx.rank(1));
   for (int64_t i = 0; axis && i < rank; ++i) {
-    const Dim &most = shape[static_cast<size_t>(i)], &extent = indices[static_cast<size_t>(i)];
+    const Dim &most = shape[i], &extent = indices[i];
     ctx.check(i == (*axis < 0 ? *axis + rank : *axis) || !most.known() || !extent.known() ||
                   extent.value() <= most.value(),
               "indices have the extent {} along axis {}, data only {}", extent.str(), i,

@@ -62,26 +62,25 @@ bool view_reshape(ViewContext& ctx) {
 std::vector<int64_t> permutation(const Attrs& attrs, int64_t rank) {
   const std::vector<int64_t>& given = attrs.ints("perm");
   if (!given.empty()) {
-    if (static_cast<int64_t>(given.size()) != rank) [[unlikely]]
+    if (std::ssize(given) != rank) [[unlikely]]
       require(false, "[transpose] perm [{}] has {} axes for an input of rank {}",
               fmt::join(given, ", "), given.size(), rank);
     return normalize_axes(given, rank, "transpose");
   }
-  std::vector<int64_t> reversed(static_cast<size_t>(rank));
+  std::vector<int64_t> reversed(rank);
   std::iota(reversed.rbegin(), reversed.rend(), 0);
   return reversed;
 }
 
 void infer_transpose(InferContext& ctx) {
   Dims shape;
-  for (int64_t axis : permutation(ctx.attrs, ctx.rank(0)))
-    shape.push_back(ctx.shape(0)[static_cast<size_t>(axis)]);
+  for (int64_t axis : permutation(ctx.attrs, ctx.rank(0))) shape.push_back(ctx.shape(0)[axis]);
   set_view(ctx, 0, std::move(shape));
 }
 
 bool view_transpose(ViewContext& ctx) {
   for (int64_t axis : permutation(ctx.attrs, ctx.input.rank()))
-    ctx.strides.push_back(ctx.input.strides[static_cast<size_t>(axis)]);
+    ctx.strides.push_back(ctx.input.strides[axis]);
   return true;
 }
 
@@ -95,11 +94,11 @@ void infer_squeeze(InferContext& ctx) {
     for (size_t i = 0; i < input.size(); ++i) drop[i] = input[i].is(1);
   }
   for (int64_t axis : normalize_axes(*axes, ctx.rank(0), "squeeze")) {
-    const Dim& extent = input[static_cast<size_t>(axis)];
+    const Dim& extent = input[axis];
     if (extent.known() && !extent.is(1)) [[unlikely]]
       ctx.check(false, "axis {} of {} has the extent {}, not 1", axis, to_string(input),
                 extent.str());
-    drop[static_cast<size_t>(axis)] = true;
+    drop[axis] = true;
   }
   Dims shape;
   for (size_t i = 0; i < input.size(); ++i)
@@ -120,7 +119,7 @@ bool view_squeeze(ViewContext& ctx) {
 }
 
 std::vector<int64_t> new_axes(const std::vector<int64_t>& given, int64_t rank) {
-  auto axes = normalize_axes(given, rank + static_cast<int64_t>(given.size()), "unsqueeze");
+  auto axes = normalize_axes(given, rank + std::ssize(given), "unsqueeze");
   std::sort(axes.begin(), axes.end());
   return axes;
 }
@@ -146,8 +145,7 @@ bool view_unsqueeze(ViewContext& ctx) {
   const auto axes = view_ints(ctx, 1, "axes");
   if (!axes) return false;
   ctx.strides = ctx.input.strides;
-  for (int64_t axis : new_axes(*axes, ctx.input.rank()))
-    ctx.strides.insert(static_cast<size_t>(axis), 1);
+  for (int64_t axis : new_axes(*axes, ctx.input.rank())) ctx.strides.insert(axis, 1);
   return true;
 }
 

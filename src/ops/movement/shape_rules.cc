@@ -16,7 +16,7 @@ std::vector<Term> parts(GradientContext& ctx, const Term& value, int64_t axis,
                         const std::vector<Term>& like) {
   Ints sizes;
   for (const Term& term : like) {
-    const Dim& extent = term.shape().at(static_cast<size_t>(axis));
+    const Dim& extent = term.shape().at(axis);
     if (extent.known()) sizes.push_back(extent.value());
   }
   if (sizes.size() == like.size())
@@ -45,8 +45,7 @@ COMPLEX_GRADIENT(transpose) {
   if (given.empty()) return ctx.set(0, ctx.dy().op("transpose"));
   const Ints perm = normalize_axes(given, ctx.x().rank(), "transpose");
   Ints inverse(perm.size());
-  for (size_t i = 0; i < perm.size(); ++i)
-    inverse[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < perm.size(); ++i) inverse[perm[i]] = static_cast<int64_t>(i);
   ctx.set(0, ctx.dy().op("transpose", {{"perm", inverse}}));
 }
 
@@ -92,7 +91,7 @@ COMPLEX_GRADIENT(tile) {
   Ints axes;
   for (int64_t i = 0; i < x.rank(); ++i) {
     axes.push_back(2 * i);
-    shape.emplace_back(repeats->at(static_cast<size_t>(i)));
+    shape.emplace_back(repeats->at(i));
     shape.push_back(ctx.extent(x, i));
   }
   ctx.set(0, ctx.sum(ctx.reshape(ctx.dy(), shape), axes, false));

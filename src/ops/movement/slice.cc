@@ -60,7 +60,7 @@ void infer_slice(InferContext& ctx) {
             ends ? ends->size() : count, at.size(), steps ? steps->size() : count);
   Dims shape = input;
   for (size_t i = 0; i < count; ++i) {
-    Dim& extent = shape[static_cast<size_t>(at[i])];
+    Dim& extent = shape[at[i]];
     if (!starts || !ends || !steps) {
       extent = ctx.fresh(std::to_string(at[i]));
       continue;
@@ -102,7 +102,7 @@ SliceRange equal_part(int64_t extent, int64_t count, int64_t index) {
 }
 
 void infer_split(InferContext& ctx) {
-  const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
+  const size_t axis = ctx.axis("axis", 0);
   const size_t count = ctx.output_count();
   const Dim extent = ctx.shape(0)[axis];
   ctx.check(count > 0, "has no output");
@@ -130,7 +130,7 @@ void infer_split(InferContext& ctx) {
   for (int64_t i = 0; i < parts; ++i) {
     Dims shape = ctx.shape(0);
     if (!sizes.empty())
-      shape[axis] = sizes[static_cast<size_t>(i)];
+      shape[axis] = sizes[i];
     else if (extent.known())
       shape[axis] = equal_part(extent.value(), parts, i).length;
     else if (even.exact)
@@ -139,14 +139,13 @@ void infer_split(InferContext& ctx) {
       shape[axis] = ceil_div(extent, parts);
     else
       shape[axis] = extent - ordered_product({parts - 1, ceil_div(extent, parts)});
-    set_view(ctx, static_cast<size_t>(i), std::move(shape));
+    set_view(ctx, i, std::move(shape));
   }
 }
 
 bool view_split(ViewContext& ctx) {
   if (element_count(ctx.shape) == 0) return ctx.strides = contiguous_strides(ctx.shape), true;
-  const auto axis =
-      static_cast<size_t>(normalize_axis(ctx.attrs.i("axis"), ctx.input.rank(), "split"));
+  const size_t axis = normalize_axis(ctx.attrs.i("axis"), ctx.input.rank(), "split");
   const auto known = view_ints(ctx, 1, "sizes");
   if (!known) return false;
   const std::vector<int64_t>& sizes = *known;
@@ -180,8 +179,8 @@ bool view_reverse(ViewContext& ctx) {
   ctx.strides = ctx.input.strides;
   if (ctx.input.count() == 0) return true;
   for (int64_t axis : reversed_axes(ctx.attrs, ctx.input.rank())) {
-    int64_t& stride = ctx.strides[static_cast<size_t>(axis)];
-    ctx.offset += (ctx.input.shape[static_cast<size_t>(axis)] - 1) * stride;
+    int64_t& stride = ctx.strides[axis];
+    ctx.offset += (ctx.input.shape[axis] - 1) * stride;
     stride = -stride;
   }
   return true;
@@ -191,13 +190,13 @@ bool view_reverse(ViewContext& ctx) {
 std::optional<Dims> pads_of_all_axes(InferContext& ctx, const Dims& pads) {
   const auto axes = numbers(ctx.ints(3, "pads"));
   if (!axes) return std::nullopt;
-  const auto rank = static_cast<size_t>(ctx.rank(0));
+  const size_t rank = ctx.rank(0);
   ctx.check(pads.size() == 2 * axes->size(), "{} pads are given for {} axes", pads.size(),
             axes->size());
   const std::vector<int64_t> places = normalize_axes(*axes, ctx.rank(0), "pad");
   Dims all(2 * rank, 0);
   for (size_t i = 0; i < places.size(); ++i) {
-    all[static_cast<size_t>(places[i])] = pads[i];
+    all[places[i]] = pads[i];
     all[static_cast<size_t>(places[i]) + rank] = pads[i + places.size()];
   }
   return all;

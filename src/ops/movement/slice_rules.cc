@@ -10,7 +10,7 @@ namespace {
 
 // dy with step - 1 zeros behind each element of an axis.
 Term spread_axis(GradientContext& ctx, const Term& dy, int64_t axis, int64_t step) {
-  const auto rank = static_cast<size_t>(dy.rank()), at = static_cast<size_t>(axis);
+  const size_t rank = dy.rank(), at = axis;
   Ints pads(2 * (rank + 1), 0);
   pads[rank + 1 + at + 1] = step - 1;
   Extents shape;
@@ -70,13 +70,13 @@ Term slice_back(GradientContext& ctx) {
     const Extent extent = ctx.extent(value, axis);
     return extent.term ? extent.term : ctx.ints({extent.number});
   };
-  const auto rank = static_cast<size_t>(x.rank());
+  const size_t rank = x.rank();
   std::vector<Term> pads(2 * rank, ctx.ints({0}));
   for (size_t i = 0; i < at.size(); ++i) {
     const Term given = one(starts, static_cast<int64_t>(i)), extent = length(x, at[i]);
     const Term start = ctx.add(
         "min", {ctx.add("max", {where(given < 0, given + extent, given), ctx.ints({0})}), extent});
-    const auto axis = static_cast<size_t>(at[i]);
+    const size_t axis = at[i];
     pads[axis] = start;
     pads[rank + axis] = extent - start - length(dy, at[i]);
   }
@@ -87,11 +87,11 @@ Term slice_back(GradientContext& ctx) {
 Ints pads_of_all_axes(GradientContext& ctx, const std::optional<Ints>& pads) {
   const std::optional<Ints> axes = ctx.ints(3, "pads");
   if (!pads || !axes) ctx.refuse("pads for some axes only, which are not known");
-  const auto rank = static_cast<size_t>(ctx.x().rank());
+  const size_t rank = ctx.x().rank();
   const Ints places = normalize_axes(*axes, ctx.x().rank(), "pad");
   Ints all(2 * rank, 0);
   for (size_t i = 0; i < places.size(); ++i) {
-    all[static_cast<size_t>(places[i])] = (*pads)[i];
+    all[places[i]] = (*pads)[i];
     all[static_cast<size_t>(places[i]) + rank] = (*pads)[i + places.size()];
   }
   return all;

@@ -8,7 +8,7 @@ namespace anymps {
 namespace {
 
 void infer_pick(InferContext& ctx) {
-  const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
+  const size_t axis = ctx.axis("axis", 0);
   Dims shape = ctx.shape(0);
   const Dim extent = shape[axis];
   ctx.check(!extent.is(0), "axis {} of {} is empty: it has no element to give", axis,

@@ -12,10 +12,10 @@ namespace {
 std::vector<bool> reduced_axes(const InferContext& ctx, const std::vector<int64_t>& axes) {
   const int64_t rank = ctx.rank(0);
   const bool all = axes.empty() && ctx.attrs.s("empty_axes") == "all";
-  std::vector<bool> reduced(static_cast<size_t>(rank), all);
+  std::vector<bool> reduced(rank, all);
   for (int64_t axis : axes) {
     ctx.check(axis >= -rank && axis < rank, "axis {} is out of range for rank {}", axis, rank);
-    const auto at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+    const size_t at = axis < 0 ? axis + rank : axis;
     ctx.check(!reduced[at], "axis {} is given twice", axis);
     reduced[at] = true;
   }
@@ -71,7 +71,7 @@ void infer_reduction(InferContext& ctx) {
 }
 
 void infer_arg(InferContext& ctx) {
-  const auto axis = static_cast<size_t>(ctx.axis("axis", 0));
+  const size_t axis = ctx.axis("axis", 0);
   Dims shape = ctx.shape(0);
   ctx.check(!shape[axis].is(0), "axis {} of {} is empty: it has no extremum", axis,
             to_string(shape));

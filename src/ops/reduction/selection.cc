@@ -38,14 +38,14 @@ void infer_compress(InferContext& ctx) {
   const int64_t axis = chosen_axis(ctx.attrs, ctx.rank(0));
   if (axis < 0) return ctx.set(0, {ctx.fresh("n")});
   Dims shape = ctx.shape(0);
-  shape[static_cast<size_t>(axis)] = ctx.fresh("n");
+  shape[axis] = ctx.fresh("n");
   ctx.set(0, std::move(shape));
 }
 
 std::vector<Shape> measure_compress(const MeasureContext& ctx) {
   const TensorDesc& x = ctx.inputs[0].desc;
   const int64_t axis = chosen_axis(ctx.attrs, x.rank());
-  const int64_t extent = axis < 0 ? x.count() : x.shape[static_cast<size_t>(axis)];
+  const int64_t extent = axis < 0 ? x.count() : x.shape[axis];
   const int64_t length = ctx.inputs[1].desc.count();
   const auto* condition = ctx.inputs[1].as<uint8_t>();
   int64_t taken = 0;
@@ -56,7 +56,7 @@ std::vector<Shape> measure_compress(const MeasureContext& ctx) {
   }
   if (axis < 0) return {Shape{taken}};
   Shape shape = x.shape;
-  shape[static_cast<size_t>(axis)] = taken;
+  shape[axis] = taken;
   return {shape};
 }
 

@@ -20,7 +20,7 @@ void infer_top_k(InferContext& ctx) {
   if (!axis) {
     for (Dim& extent : shape) extent = ctx.fresh("k");
   } else {
-    Dim& extent = shape[static_cast<size_t>(*axis)];
+    Dim& extent = shape[*axis];
     ctx.check(!k || *k >= 0, "k is {}", k.value_or(0));
     ctx.check(!k || !extent.known() || *k <= extent.value(), "k is {}, axis {} has the extent {}",
               k.value_or(0), *axis, extent.str());
@@ -115,8 +115,8 @@ OP(top_k_gradient)
                 ctx.rank(1));
       if (const auto axis = known_axis(ctx, 2, 1)) {
         Dims expected = ctx.shape(1);
-        Dim& extent = expected[static_cast<size_t>(*axis)];
-        const Dim k = ctx.shape(0)[static_cast<size_t>(*axis)];
+        Dim& extent = expected[*axis];
+        const Dim k = ctx.shape(0)[*axis];
         ctx.check(!k.known() || !extent.known() || k.value() <= extent.value(),
                   "dy has {} elements along axis {}, x only {}", k.str(), *axis, extent.str());
         extent = k;
@@ -154,7 +154,7 @@ GRADIENT(top_k_gradient) {
   const Term x = ctx.x(1), dy = ctx.dy();
   const int64_t axis = known_axis(ctx, 2, x);
   const Term order = x.op("argsort", {{"axis", axis}, {"descending", ctx.attrs().b("largest")}});
-  const Dim k = ctx.x().shape()[static_cast<size_t>(axis)];
+  const Dim k = ctx.x().shape()[axis];
   if (!k.known()) ctx.refuse("k is not known");
   const Term first =
       order.op("slice", {{"starts", Ints{0}}, {"ends", Ints{k.value()}}, {"axes", Ints{axis}}});

@@ -14,10 +14,9 @@ void infer_unique(InferContext& ctx) {
   Dims shape{n};
   if (axis >= 0) {
     shape = ctx.shape(0);
-    shape[static_cast<size_t>(axis)] = n;
+    shape[axis] = n;
   }
-  const Dim all = axis >= 0 ? ctx.shape(0)[static_cast<size_t>(axis)]
-                            : product(ctx.shape(0), 0, ctx.shape(0).size());
+  const Dim all = axis >= 0 ? ctx.shape(0)[axis] : product(ctx.shape(0), 0, ctx.shape(0).size());
   const Dims lengths[] = {shape, {n}, {all}, {n}};
   for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set(i, lengths[i]);
 }
@@ -29,13 +28,13 @@ std::vector<Shape> measure_unique(const MeasureContext& ctx) {
                             : axis < 0 && contains(kAny, x.desc.dtype)
                                 ? find_distinct_numbers(x.desc, x.data, false)
                                 : find_distinct(x.desc, x.data, axis, false);
-  const auto count = static_cast<int64_t>(distinct.first.size());
+  const auto count = std::ssize(distinct.first);
   Shape shape{count};
   if (axis >= 0) {
     shape = x.desc.shape;
-    shape[static_cast<size_t>(axis)] = count;
+    shape[axis] = count;
   }
-  return {shape, Shape{count}, Shape{static_cast<int64_t>(distinct.inverse.size())}, Shape{count}};
+  return {shape, Shape{count}, Shape{std::ssize(distinct.inverse)}, Shape{count}};
 }
 
 }  // namespace

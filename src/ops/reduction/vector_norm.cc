@@ -23,7 +23,7 @@ void infer_vector_norm(InferContext& ctx) {
   Dims y;
   for (int64_t i = 0; i < ctx.rank(0); ++i) {
     if (std::count(axes.begin(), axes.end(), i) == 0)
-      y.push_back(ctx.shape(0)[static_cast<size_t>(i)]);
+      y.push_back(ctx.shape(0)[i]);
     else if (ctx.attrs.b("keep_dims"))
       y.push_back(1);
   }

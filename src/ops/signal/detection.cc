@@ -34,7 +34,7 @@ std::vector<Shape> measure_non_max_suppression(const MeasureContext& ctx) {
   if (given(3)) selection.iou_threshold = *ctx.inputs[3].as<float>();
   selection.has_score_threshold = given(4);
   if (given(4)) selection.score_threshold = *ctx.inputs[4].as<float>();
-  return {{static_cast<int64_t>(selection.run().size()), 3}};
+  return {{std::ssize(selection.run()), 3}};
 }
 
 void infer_suppress_boxes(InferContext& ctx) {

@@ -57,7 +57,7 @@ void infer_resize(InferContext& ctx) {
   const Dims& x = ctx.shape(0);
   check_modes(ctx);
   const std::vector<size_t> axes = resize_rule(ctx.attrs, x.size()).axes;
-  const auto count = static_cast<int64_t>(axes.size());
+  const auto count = std::ssize(axes);
   const Floats& scales = ctx.attrs.floats("scales");
   const std::string& coordinate = ctx.attrs.s("coordinate");
   const int by_size = ctx.has(kSizes) + !ctx.attrs.ints("sizes").empty();
@@ -112,7 +112,7 @@ std::vector<Shape> measure_resize(const MeasureContext& ctx) {
   Shape y = ctx.inputs[0].desc.shape;
   const std::vector<size_t> axes = resize_rule(ctx.attrs, y.size()).axes;
   require(ctx.has(kScales), "[resize] the sizes are not known");
-  require(ctx.inputs[kScales].desc.count() == static_cast<int64_t>(axes.size()),
+  require(ctx.inputs[kScales].desc.count() == std::ssize(axes),
           "[resize] scales has {} entries, must have one for each of {} axes",
           ctx.inputs[kScales].desc.count(), axes.size());
   for (size_t i = 0; i < axes.size(); ++i)
@@ -126,7 +126,7 @@ void infer_resize_gradient(InferContext& ctx) {
   ctx.check(gradient.size() == x.size(), "gradient has shape {}, x {}: they must have one rank",
             to_string(gradient), to_string(x));
   const std::vector<size_t> axes = resize_rule(ctx.attrs, x.size()).axes;
-  const auto count = static_cast<int64_t>(axes.size());
+  const auto count = std::ssize(axes);
   for (size_t i = 2; i < 4; ++i) expect_shape(ctx, i, {count});
   expect_shape(ctx, 4, {2 * count});
   if (ctx.attrs.s("coordinate") == "tf_crop_and_resize")

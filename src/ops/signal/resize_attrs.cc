@@ -49,8 +49,7 @@ ResizeRule resize_rule(const Attrs& attrs, size_t rank) {
   ResizeRule rule{.op = attrs.op()->name};
   std::vector<size_t>& axes = rule.axes;
   for (const int64_t axis : attrs.ints("axes")) {
-    const auto place = static_cast<size_t>(
-        normalize_axis(axis, static_cast<int64_t>(rank), attrs.op()->name.c_str()));
+    const size_t place = normalize_axis(axis, static_cast<int64_t>(rank), attrs.op()->name.c_str());
     require(std::find(axes.begin(), axes.end(), place) == axes.end(),
             "[{}] axes names axis {} twice", rule.op, axis);
     axes.push_back(place);

@@ -25,7 +25,7 @@ GRADIENT(resize_gradient) {
     const Dims& shape = ctx.x().shape();
     for (size_t i = 0; i < (axes.empty() ? shape.size() : axes.size()); ++i) {
       const int64_t axis = axes.empty() ? static_cast<int64_t>(i) : axes[i];
-      const Dim& extent = shape[static_cast<size_t>(axis < 0 ? axis + ctx.x().rank() : axis)];
+      const Dim& extent = shape[axis < 0 ? axis + ctx.x().rank() : axis];
       if (!extent.known()) ctx.refuse("the gradient's shape is not known");
       sizes.push_back(extent.value());
     }

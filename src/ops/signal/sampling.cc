@@ -25,7 +25,7 @@ void infer_affine_grid(InferContext& ctx) {
   }
   ctx.check(size->size() >= 3, "size {} must be a batch, channels and the spatial extents",
             to_string(*size));
-  const auto spatial = static_cast<int64_t>(size->size()) - 2;
+  const auto spatial = std::ssize(*size) - 2;
   expect_shape(ctx, 0, {(*size)[0], spatial, spatial + 1});
   Dims y{known_of((*size)[0], theta[0])};
   for (size_t i = 2; i < size->size(); ++i) y.push_back((*size)[i]);
@@ -59,7 +59,7 @@ void infer_center_crop_pad(InferContext& ctx) {
     ctx.check(shape->size() == axes.size(), "shape has {} extents for {} axes", shape->size(),
               axes.size());
   for (size_t i = 0; i < axes.size(); ++i) {
-    const auto axis = static_cast<size_t>(axes[i]);
+    const size_t axis = axes[i];
     y[axis] = shape ? (*shape)[i] : ctx.fresh(std::to_string(axis));
   }
   ctx.set(0, std::move(y));

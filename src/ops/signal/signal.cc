@@ -32,7 +32,7 @@ template <typename Fn>
 void infer_half_spectrum(InferContext& ctx, DType dtype, Fn change) {
   Dims y = ctx.shape(0);
   if (const std::optional<Ints> axes = fft_axes(ctx))
-    change(y[static_cast<size_t>(axes->back())], axes->back());
+    change(y[axes->back()], axes->back());
   else
     for (size_t i = 0; i < y.size(); ++i) y[i] = ctx.fresh(std::to_string(i));
   ctx.set(0, dtype, std::move(y));
@@ -78,7 +78,7 @@ void infer_dft(InferContext& ctx) {
   const int64_t at = axis->value() < 0 ? axis->value() + rank : axis->value();
   ctx.check(at >= 0 && at < rank - 1, "axis {} is no signal axis of x {}", axis->value(),
             to_string(x));
-  Dim& extent = y[static_cast<size_t>(at)];
+  Dim& extent = y[at];
   const std::optional<Dim> length = scalar_int(ctx, 1, "length");
   const bool given = ctx.has(1) || ctx.attrs.i("length") != 0;
   if (given && !length)
@@ -155,9 +155,7 @@ SpectrumPlan fft_plan(const Attrs& attrs, const Shape& x, const Shape& y, const 
   const std::string &op = attrs.op()->name, &scaling = attrs.s("scaling");
   require(!axes.empty(), "[{}] axes must name at least one axis", op);
   std::vector<size_t> places;
-  for (const int64_t axis : axes)
-    places.push_back(
-        static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(x.size()), op.c_str())));
+  for (const int64_t axis : axes) places.push_back(normalize_axis(axis, std::ssize(x), op.c_str()));
   return SpectrumPlan::fft(x, y, places, attrs.b("inverse"), op == "hermitean_to_real_fft",
                            scaling == "size"      ? SpectrumScaling::kSize
                            : scaling == "unitary" ? SpectrumScaling::kUnitary
@@ -166,8 +164,7 @@ SpectrumPlan fft_plan(const Attrs& attrs, const Shape& x, const Shape& y, const 
 
 SpectrumPlan dft_plan(const Attrs& attrs, const Shape& x, const Shape& y, int64_t axis,
                       int64_t length) {
-  return SpectrumPlan::dft(x, y, static_cast<size_t>(axis), length, attrs.b("inverse"),
-                           attrs.b("onesided"));
+  return SpectrumPlan::dft(x, y, axis, length, attrs.b("inverse"), attrs.b("onesided"));
 }
 
 OP(fft)

@@ -24,14 +24,14 @@ Ints transformed_axes(GradientContext& ctx) {
 // value cut, or filled with 0, to an extent of an axis.
 Term fitted(const Term& value, int64_t axis, int64_t from, int64_t to) {
   if (from == to) return value;
-  const auto rank = static_cast<size_t>(value.rank());
+  const size_t rank = value.rank();
   Ints pads(2 * rank, 0);
   pads[rank + static_cast<size_t>(axis)] = to - from;
   return value.op("pad", {{"pads", pads}});
 }
 
 int64_t known(GradientContext& ctx, const Term& value, int64_t axis) {
-  const Dim& extent = value.shape().at(static_cast<size_t>(axis));
+  const Dim& extent = value.shape().at(axis);
   if (!extent.known()) ctx.refuse("extents {} that are not known", to_string(value.shape()));
   return extent.value();
 }
@@ -39,10 +39,10 @@ int64_t known(GradientContext& ctx, const Term& value, int64_t axis) {
 // How often each of the first n/2+1 results stands in the whole spectrum, along an axis.
 Term multiplicity(GradientContext& ctx, int64_t bins, int64_t length, int64_t axis, int64_t rank,
                   DType dtype) {
-  Ints counts(static_cast<size_t>(bins), 2), shape(static_cast<size_t>(rank), 1);
+  Ints counts(bins, 2), shape(rank, 1);
   counts[0] = 1;
   if (length % 2 == 0 && bins == length / 2 + 1) counts.back() = 1;
-  shape[static_cast<size_t>(axis)] = bins;
+  shape[axis] = bins;
   return ctx.ints(counts).op("cast", {{"dtype", dtype}}).op("reshape", {{"shape", shape}});
 }
 

@@ -59,7 +59,7 @@ BoundOp::BoundOp(const Op& which, std::span<const EagerAttr> given,
   if (!parameters.empty()) key.add(~uint64_t{0});  // no attribute's name begins so
   for (const std::string& name : parameters) {
     const int index = op.attr_index(name);
-    require(index >= 0 && op.attrs[static_cast<size_t>(index)].kind == AttrKind::kFloat,
+    require(index >= 0 && op.attrs[index].kind == AttrKind::kFloat,
             "[{}] '{}' is no attribute that is a number: it cannot be a parameter", op.name, name);
     key.add(static_cast<uint64_t>(index));
   }
@@ -78,7 +78,7 @@ void EagerKey::add(std::span<const int64_t> numbers) {
 void EagerKey::add(const TensorView& view) {
   if (view.absent()) return add(0);
   const bool plain = row_major(view);
-  const auto rank = static_cast<size_t>(view.rank);
+  const size_t rank = view.rank;
   add(1u | static_cast<uint64_t>(view.dtype) << 8 | static_cast<uint64_t>(plain) << 16 |
       static_cast<uint64_t>(rank) << 32);
   add({view.dims, rank});

@@ -28,7 +28,7 @@ class Temporaries {
   // Room for the elements of a tensor, in its strides; where its first one is.
   TensorView like(const TensorDesc& desc) {
     const ByteRange reach = byte_range(desc);
-    char* start = static_cast<char*>(take(static_cast<size_t>(reach.end - reach.begin)));
+    char* start = static_cast<char*>(take(reach.end - reach.begin));
     return {start - reach.begin, desc.shape.data(), desc.strides.data(), desc.dtype,
             static_cast<int32_t>(desc.shape.size())};
   }

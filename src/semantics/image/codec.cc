@@ -58,7 +58,7 @@ Picture decode_png(Bytes bytes, bool measure) {
     png_image_free(&image);
     return picture;
   }
-  std::vector<uint8_t> pixels(static_cast<size_t>(width * height * 4));
+  std::vector<uint8_t> pixels(width * height * 4);
   if (!png_image_finish_read(&image, nullptr, pixels.data(), 0, nullptr))
     corrupt_picture("PNG", image.message);
   for (size_t i = 0; i < pixels.size(); i += 4)
@@ -200,7 +200,7 @@ Picture decode_tiff(Bytes bytes, bool measure) {
   const bool inverted = tag(262, 0, 1) == 0;
   const int64_t rows = std::max<int64_t>(1, tag(278, 0, static_cast<uint32_t>(height)));
   for (int64_t y = 0; y < height; ++y) {
-    const size_t strip = tag(273, static_cast<size_t>(y / rows), 0);
+    const size_t strip = tag(273, y / rows, 0);
     const size_t line = strip + static_cast<size_t>(y % rows * width) * samples;
     for (int64_t x = 0; x < width; ++x)
       for (size_t c = 0; c < 3; ++c) {

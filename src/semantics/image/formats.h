@@ -26,7 +26,7 @@ inline void check_picture_size(const char* format, int64_t width, int64_t height
 inline Picture sized_picture(const char* format, int64_t width, int64_t height, bool measure) {
   check_picture_size(format, width, height);
   Picture picture{height, width, {}};
-  if (!measure) picture.rgb.resize(static_cast<size_t>(height * width * 3));
+  if (!measure) picture.rgb.resize(height * width * 3);
   return picture;
 }
 

@@ -45,7 +45,7 @@ OPJ_OFF_T skip_some(OPJ_OFF_T wanted, void* user) {
 OPJ_BOOL go_to(OPJ_OFF_T place, void* user) {
   auto* source = static_cast<Source*>(user);
   if (place < 0 || static_cast<uint64_t>(place) > source->bytes.size()) return OPJ_FALSE;
-  source->at = static_cast<size_t>(place);
+  source->at = place;
   return OPJ_TRUE;
 }
 

@@ -39,7 +39,7 @@ std::array<double, 4> Distribution::block(const Philox& state, int64_t b) const 
   }
   // Numbers that are never 0 where a logarithm or a quantile is taken: the middle of their step.
   const bool middle = p_.kind != Kind::kUniform;
-  const auto count = static_cast<size_t>(per_block());
+  const size_t count = per_block();
   for (size_t i = 0; i < count; ++i) {
     if (p_.wide) {
       const uint64_t bits = (uint64_t{words[2 * i]} << 32 | words[2 * i + 1]) >> 11;

@@ -44,10 +44,8 @@ struct Philox {
 
   static Philox read(const int32_t* state, int64_t stride = 1) {
     Philox philox;
-    for (int i = 0; i < 4; ++i)
-      philox.counter[static_cast<size_t>(i)] = static_cast<uint32_t>(state[i * stride]);
-    for (int i = 0; i < 2; ++i)
-      philox.key[static_cast<size_t>(i)] = static_cast<uint32_t>(state[(4 + i) * stride]);
+    for (int i = 0; i < 4; ++i) philox.counter[i] = static_cast<uint32_t>(state[i * stride]);
+    for (int i = 0; i < 2; ++i) philox.key[i] = static_cast<uint32_t>(state[(4 + i) * stride]);
     return philox;
   }
   void write(int32_t* state, int64_t stride = 1) const {

@@ -20,7 +20,7 @@ double RandomStream::uniform() {
     words_ = block.words(0);
     used_ = 0;
   }
-  const auto i = static_cast<size_t>(used_);
+  const size_t i = used_;
   used_ += 2;
   const uint64_t bits = (uint64_t{words_[i]} << 32 | words_[i + 1]) >> 12;
   return (static_cast<double>(bits) + 0.5) * 0x1p-52;
@@ -181,7 +181,7 @@ int64_t whole_number(const Philox& state, uint64_t index, int64_t low, int64_t h
 }
 
 std::vector<int64_t> permutation(const Philox& state, int64_t count) {
-  std::vector<uint64_t> keys(static_cast<size_t>(count));
+  std::vector<uint64_t> keys(count);
   for (size_t i = 0; i < keys.size(); i += 2) {
     const std::array<uint32_t, 4> words = state.words(i / 2);
     keys[i] = uint64_t{words[0]} << 32 | words[1];
@@ -189,7 +189,7 @@ std::vector<int64_t> permutation(const Philox& state, int64_t count) {
   }
   std::vector<int64_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto key = [&](int64_t i) { return keys[static_cast<size_t>(i)]; };
+  const auto key = [&](int64_t i) { return keys[i]; };
   std::sort(order.begin(), order.end(),
             [&](int64_t a, int64_t b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
   return order;

@@ -156,7 +156,7 @@ void StridedCopy::run_rows(char* to, const char* from, int64_t begin, int64_t en
     char* target = to + walk.to * size;
     const char* source = from + walk.from * size;
     if (to_column_ != 1) {
-      by_size(static_cast<size_t>(element_), [&]<typename T>() {
+      by_size(element_, [&]<typename T>() {
         spread(reinterpret_cast<T*>(target), to_column_, reinterpret_cast<const T*>(source),
                from_column_, columns_);
       });
@@ -177,7 +177,7 @@ void StridedCopy::run_blocks(char* to, const char* from, int64_t begin, int64_t 
       const int64_t columns = std::min(block_, columns_ - c);
       char* target = to + (walk.to + first * to_row_ + c) * size;
       const char* source = from + (walk.from + first + c * from_column_) * size;
-      by_size(static_cast<size_t>(element_), [&]<typename T>() {
+      by_size(element_, [&]<typename T>() {
         transpose(reinterpret_cast<T*>(target), to_row_, reinterpret_cast<const T*>(source),
                   from_column_, rows, columns);
       });

@@ -39,7 +39,7 @@ class DenseRows {
     if (vectors_) access_ = RowAccess(dtype, 1);
   }
   bool direct() const { return dtype_ == dtype_of<A>; }
-  size_t element() const { return static_cast<size_t>(element_); }
+  size_t element() const { return element_; }
   // Elements [first, first + n), at most kRowTile, of the tensor at `base`.
   const A* read(const void* base, int64_t first, int64_t n, A* buffer) const {
     if (direct()) return static_cast<const A*>(base) + first;

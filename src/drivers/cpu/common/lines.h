@@ -28,7 +28,7 @@ inline std::optional<size_t> known_axis(const KernelRequest& request, size_t i, 
                                         std::string& why) {
   const auto axis = known_int(request, i, "axis");
   if (!axis) return refuse<std::optional<size_t>>(why, "the axis is not known");
-  return static_cast<size_t>(normalize_axis(*axis, rank, request.op->name.c_str()));
+  return normalize_axis(*axis, rank, request.op->name.c_str());
 }
 
 }  // namespace anymps::cpu

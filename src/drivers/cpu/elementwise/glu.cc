@@ -17,8 +17,7 @@ KernelPtr make_glu(const KernelRequest& request, std::string& why) {
   if (!x.contiguous() || !y.contiguous()) return refuse(why, "x or y has gaps");
   const TileOp *sigmoid = find_tile_op("sigmoid", x.dtype), *mul = find_tile_op("mul", x.dtype);
   if (!sigmoid || !mul) return refuse(why, fmt::format("x is {}", name(x.dtype)));
-  const auto axis = static_cast<size_t>(
-      normalize_axis(request.attrs.i("axis"), static_cast<int64_t>(x.shape.size()), "glu"));
+  const size_t axis = normalize_axis(request.attrs.i("axis"), std::ssize(x.shape), "glu");
   int64_t outer = 1, half = y.shape[axis];
   for (size_t i = 0; i < axis; ++i) outer *= y.shape[i];
   for (size_t i = axis + 1; i < y.shape.size(); ++i) half *= y.shape[i];
@@ -31,7 +30,7 @@ KernelPtr make_glu(const KernelRequest& request, std::string& why) {
     parallel_for(0, outer * runs, (sigmoid->ns + mul->ns) * kGluRun, [&](int64_t b, int64_t e) {
       for (int64_t i = b; i < e; ++i) {
         const int64_t line = i / runs, first = i % runs * kGluRun;
-        const auto n = static_cast<size_t>(std::min(kGluRun, half - first));
+        const size_t n = std::min(kGluRun, half - first);
         const char* a = from + (line * 2 * half + first) * size;
         char* out = to + (line * half + first) * size;
         sigmoid->run({{a + half * size}, out, n, none});

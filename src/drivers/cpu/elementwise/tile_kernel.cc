@@ -169,9 +169,9 @@ void TileKernel::plan_access(const TileKernelBuilder& program) {
   };
   size_t k = 0;
   for (const auto& o : program.outputs_)
-    outputs_.push_back(operand(k++, o.out, o.desc.dtype, o.convert, static_cast<size_t>(o.value)));
+    outputs_.push_back(operand(k++, o.out, o.desc.dtype, o.convert, o.value));
   for (const auto& i : program.inputs_)
-    inputs_.push_back(operand(k++, i.arg, i.desc.dtype, i.convert, static_cast<size_t>(i.value)));
+    inputs_.push_back(operand(k++, i.arg, i.desc.dtype, i.convert, i.value));
   for (size_t i = 0; i < inputs_.size(); ++i) {
     inputs_[i].parameter = program.inputs_[i].parameter;
     inputs_[i].rounding = program.inputs_[i].rounding;
@@ -222,9 +222,9 @@ void TileKernel::plan_steps(const TileKernelBuilder& program) {
     const TileOp& op = *instruction.op;
     Step step;
     step.fn = op.run;
-    step.out = static_cast<size_t>(instruction.value);
+    step.out = instruction.value;
     for (size_t i = 0; i < step.in.size(); ++i)  // the functions ignore what is beyond their arity
-      step.in[i] = static_cast<size_t>(instruction.args[i < instruction.args.size() ? i : 0]);
+      step.in[i] = instruction.args[i < instruction.args.size() ? i : 0];
     for (size_t i = 0; i < instruction.params.size(); ++i) step.params[i] = instruction.params[i];
     step.run_params = instruction.run_params;
     reads_params_ = reads_params_ || !step.run_params.empty();
@@ -298,7 +298,7 @@ void TileKernel::plan_scratch(const TileKernelBuilder& program) {
   tile_columns_ = std::max<int64_t>(1, std::min(tile_columns_, tile));
   tile_rows_ = std::max<int64_t>(1, std::min(tile_rows_, tile / tile_columns_));
   size_t offset = 0;
-  const size_t elements = static_cast<size_t>(tile_rows_ * tile_columns_);
+  const size_t elements = tile_rows_ * tile_columns_;
   for (const auto& piece : pieces) {
     *piece.first = offset;
     offset = aligned(offset + piece.second * elements);
@@ -309,7 +309,7 @@ void TileKernel::plan_scratch(const TileKernelBuilder& program) {
   for (const auto& constant : program.constants_) {
     const size_t element = size_of(constant.dtype);
     Constant made;
-    made.slot = static_cast<size_t>(constant.value);
+    made.slot = constant.value;
     made.tile.resize(elements * element);
     dispatch<kReal | kBoolean>(constant.dtype, [&]<typename T>() {
       T value;
@@ -339,7 +339,7 @@ void TileKernel::plan_scratch(const TileKernelBuilder& program) {
 inline void TileKernel::load(const Operand& in, const char* from, int64_t rows, int64_t columns,
                              std::byte* scratch, const void*& slot, const void*& loaded_from,
                              int64_t& loaded_rows) const {
-  const size_t n = static_cast<size_t>(rows * columns);
+  const size_t n = rows * columns;
   std::byte* const tile = in.scratch == kNone ? nullptr : scratch + in.scratch;
   switch (in.access) {
     case Access::kDirect:
@@ -384,7 +384,7 @@ inline void TileKernel::load(const Operand& in, const char* from, int64_t rows, 
 inline void TileKernel::store(const Operand& out, const void* tile, char* to, int64_t rows,
                               int64_t columns, std::byte* scratch) const {
   if (tile == to) return;
-  const size_t n = static_cast<size_t>(rows * columns);
+  const size_t n = rows * columns;
   if (out.access == Access::kDirect) {
     if (out.convert)
       out.convert({{tile, nullptr, nullptr}, to, n, nullptr});
@@ -454,7 +454,7 @@ void TileKernel::run_units(const Call& call, int64_t begin, int64_t end) const {
       targets[k] = at(out, call.outputs[out.arg]);
       if (out.direct) results[out.slot] = targets[k];
     }
-    const size_t n = static_cast<size_t>(rows * columns);
+    const size_t n = rows * columns;
     for (size_t i = 0; i < steps_.size(); ++i) {
       const Step& step = steps_[i];
       step.fn({{slots[step.in[0]], slots[step.in[1]], slots[step.in[2]]},

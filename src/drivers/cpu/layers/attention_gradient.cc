@@ -110,8 +110,7 @@ class AttentionGradient final : public Kernel {
       alignas(64) float tile[kRowTile];
       for_row_tiles(t.width, [&](int64_t i, int64_t n) {
         const float* y = rows_.read(args.inputs[4], (head * t.queries + r) * t.width + i, n, tile);
-        sum +=
-            double{gradient_ops<float>().dot(dy + r * t.width_row + i, y, static_cast<size_t>(n))};
+        sum += double{gradient_ops<float>().dot(dy + r * t.width_row + i, y, n)};
       });
       delta[r] = static_cast<float>(sum);
     }

@@ -205,7 +205,7 @@ namespace anymps::cpu {
 HWY_EXPORT(attend_back_here);
 
 size_t attention_gradient_scratch(int64_t keys, int64_t depth, int64_t width) {
-  return static_cast<size_t>(AttentionGradientBuffers(keys, depth, width).total);
+  return AttentionGradientBuffers(keys, depth, width).total;
 }
 
 void attend_back(const AttentionGradientTask& task) {

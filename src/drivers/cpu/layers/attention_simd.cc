@@ -228,7 +228,7 @@ namespace anymps::cpu {
 HWY_EXPORT(attend_here);
 
 size_t attention_scratch(int64_t queries, int64_t keys, int64_t depth, int64_t width) {
-  return static_cast<size_t>(AttentionBuffers(queries, keys, depth, width).total);
+  return AttentionBuffers(queries, keys, depth, width).total;
 }
 
 void attend(const AttentionTask& task) {

@@ -108,7 +108,7 @@ struct RowBlock {
 
   RowBlock(const DenseRows<A>& access, const void* from, int64_t row, int64_t count,
            int64_t channels, int64_t channel, int64_t n, A* buffer)
-      : data(buffer), stride(n), rows(static_cast<size_t>(count)) {
+      : data(buffer), stride(n), rows(count) {
     const int64_t first = row * channels + channel;
     if (access.direct()) {
       data = access.read(from, first, n, buffer);

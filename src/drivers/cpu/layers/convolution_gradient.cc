@@ -173,7 +173,7 @@ KernelPtr make_weights_gradient(const KernelRequest& request, std::string& why) 
                                ? builder.write(0, own.w, w, offset(p.w, p.w.strides[0]))
                                : builder.scratch(block.bytes));
       const auto bytes = [&](const TensorDesc& all, int64_t row) {
-        return static_cast<size_t>(pixel_bytes(all, part.image, row));
+        return pixel_bytes(all, part.image, row);
       };
       calls.push_back({dnnl::convolution_backward_weights(pd),
                        pd.scratchpad_desc(),

@@ -101,12 +101,9 @@ void run_depthwise_here(const DepthwiseRow& g) {
   constexpr auto lanes = static_cast<int64_t>(kLanes);
   int64_t channel = 0;
   for (; channel + lanes < g.channels; channel += 2 * lanes)
-    channel_block<2>(
-        g, channel,
-        hn::FirstN(Tag(), static_cast<size_t>(std::min(lanes, g.channels - channel - lanes))));
+    channel_block<2>(g, channel, hn::FirstN(Tag(), std::min(lanes, g.channels - channel - lanes)));
   if (channel < g.channels)
-    channel_block<1>(g, channel,
-                     hn::FirstN(Tag(), static_cast<size_t>(std::min(lanes, g.channels - channel))));
+    channel_block<1>(g, channel, hn::FirstN(Tag(), std::min(lanes, g.channels - channel)));
 }
 
 #else

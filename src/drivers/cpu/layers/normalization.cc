@@ -27,14 +27,12 @@ Statistics statistics(const RowAccess& access, const void* row, int64_t length, 
   const double count = static_cast<double>(length);
   double sum = 0, squares = 0;
   if (centered)
-    for_row_tiles(length, [&](int64_t i, int64_t n) {
-      sum += ops.sum(access.read(row, i, n, buffer), static_cast<size_t>(n));
-    });
+    for_row_tiles(length,
+                  [&](int64_t i, int64_t n) { sum += ops.sum(access.read(row, i, n, buffer), n); });
   const float mean = static_cast<float>(sum / count);
   for_row_tiles(length, [&](int64_t i, int64_t n) {
     const float* x = access.read(row, i, n, buffer);
-    squares += centered ? ops.sum_centered(x, mean, static_cast<size_t>(n))
-                        : ops.sum_squares(x, static_cast<size_t>(n));
+    squares += centered ? ops.sum_centered(x, mean, n) : ops.sum_squares(x, n);
   });
   return {mean, static_cast<float>(1 / std::sqrt(squares / count + epsilon))};
 }
@@ -99,8 +97,7 @@ class RowNorm final : public Kernel {
       const float* g = gamma_ ? access_.read(args.inputs[1], i, n, gamma) : nullptr;
       const float* b = beta_ ? access_.read(args.inputs[2], i, n, beta) : nullptr;
       float* to = access_.target(y, i, out);
-      ops.normalize(access_.read(x, i, n, in), stats.mean, stats.scale, g, b, to,
-                    static_cast<size_t>(n));
+      ops.normalize(access_.read(x, i, n, in), stats.mean, stats.scale, g, b, to, n);
       access_.write(y, i, n, to);
     });
     for (size_t k = 1; k < outputs_; ++k) {
@@ -176,7 +173,7 @@ class ChannelNorm final : public Kernel {
       for_row_tiles(plane_, [&](int64_t i, int64_t n) {
         float* target = access_.target(to, i, out);
         ops.affine(access_.read(from, i, n, in), stats.mean, stats.scale * parameters[0],
-                   parameters[1], target, static_cast<size_t>(n));
+                   parameters[1], target, n);
         access_.write(to, i, n, target);
       });
     }

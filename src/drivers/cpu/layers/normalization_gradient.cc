@@ -15,7 +15,7 @@ namespace {
 std::vector<bool> reduced_axes(const KernelRequest& request, int64_t rank) {
   const std::vector<int64_t> axes =
       normalize_axes(request.attrs.ints("axes"), rank, request.op->name.c_str());
-  std::vector<bool> reduced(static_cast<size_t>(rank), axes.empty());
+  std::vector<bool> reduced(rank, axes.empty());
   for (const int64_t axis : axes) reduced[axis] = true;
   return reduced;
 }

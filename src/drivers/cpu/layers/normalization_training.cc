@@ -25,7 +25,7 @@ class BatchNormTraining final : public Kernel {
 
   size_t scratch_bytes() const override {
     if (!e_.last()) return 0;
-    const auto channels = static_cast<size_t>(e_.channels);
+    const size_t channels = e_.channels;
     return channels * (3 * sizeof(double) * static_cast<size_t>(chunks_.count()) + 3 * sizeof(A));
   }
 
@@ -83,15 +83,15 @@ class BatchNormTraining final : public Kernel {
     const GradientOps<A>& ops = gradient_ops<A>();
     Moments moments;
     tiles_.template each<1>(c, {args.inputs[0]}, nullptr, [&](const A* const* in, A*, int64_t n) {
-      const auto count = static_cast<size_t>(n);
+      const size_t count = n;
       const A mean = ops.sum(in[0], count) / static_cast<A>(n);
       moments.add(static_cast<double>(n), mean, ops.sum_centered(in[0], mean, count));
     });
     const Line line = finish(args, c, moments);
-    tiles_.template each<1>(
-        c, {args.inputs[0]}, args.outputs[0], [&](const A* const* in, A* out, int64_t n) {
-          ops.affine(in[0], line.mean, line.scale, line.shift, out, static_cast<size_t>(n));
-        });
+    tiles_.template each<1>(c, {args.inputs[0]}, args.outputs[0],
+                            [&](const A* const* in, A* out, int64_t n) {
+                              ops.affine(in[0], line.mean, line.scale, line.shift, out, n);
+                            });
   }
 
   void run_rows(const KernelArgs& args) const {
@@ -127,7 +127,7 @@ class BatchNormTraining final : public Kernel {
           const int64_t first = row * channels + c;
           A* const y = rows_.target(args.outputs[0], first, out);
           ops.affine_each(rows_.read(args.inputs[0], first, n, in), mean + c, scale + c, shift + c,
-                          y, static_cast<size_t>(n));
+                          y, n);
           rows_.write(args.outputs[0], first, n, y);
         });
     });
@@ -154,7 +154,7 @@ class BatchNormTraining final : public Kernel {
   void sum_chunk(const KernelArgs& args, int64_t chunk, int64_t channel, int64_t n,
                  double* result) const {
     const GradientOps<A>& ops = gradient_ops<A>();
-    const auto width = static_cast<size_t>(n);
+    const size_t width = n;
     alignas(64) A block[RowBlock<A>::kElements], mean[kRowTile], squares[kRowTile];
     double *const means = result, *const all = result + e_.channels,
                   *const sums = all + e_.channels;
@@ -209,7 +209,7 @@ class BatchNormGradient final : public Kernel {
 
   // mean, inv_std and gamma, then a, b and c of dx = dy * a + (x - mean) * b + c; partial sums.
   size_t scratch_bytes() const override {
-    const auto channels = static_cast<size_t>(e_.channels);
+    const size_t channels = e_.channels;
     const size_t parts = e_.last() ? static_cast<size_t>(chunks_.count()) : 1;
     return channels * (2 * sizeof(double) * parts + 6 * sizeof(A));
   }
@@ -258,7 +258,7 @@ class BatchNormGradient final : public Kernel {
     tiles_.template each<2>(c, {args.inputs[0], args.inputs[1]}, nullptr,
                             [&](const A* const* in, A*, int64_t n) {
                               A both[2];
-                              ops.sums(in[0], in[1], nullptr, mean, both, static_cast<size_t>(n));
+                              ops.sums(in[0], in[1], nullptr, mean, both, n);
                               sums[c] += static_cast<double>(both[0]);
                               sums[channels + c] += static_cast<double>(both[1]);
                             });
@@ -269,13 +269,12 @@ class BatchNormGradient final : public Kernel {
                               [&](const A* const* in, A* out, int64_t n) {
                                 ops.combine(in[0], in[1], nullptr, mean, a,
                                             numbers[4 * channels + c], numbers[5 * channels + c],
-                                            out, static_cast<size_t>(n));
+                                            out, n);
                               });
     else
-      tiles_.template each<1>(c, {args.inputs[0]}, args.outputs[0],
-                              [&](const A* const* in, A* out, int64_t n) {
-                                ops.affine(in[0], A(0), a, A(0), out, static_cast<size_t>(n));
-                              });
+      tiles_.template each<1>(
+          c, {args.inputs[0]}, args.outputs[0],
+          [&](const A* const* in, A* out, int64_t n) { ops.affine(in[0], A(0), a, A(0), out, n); });
   }
 
   void run_rows(const KernelArgs& args, double* partial, A* numbers) const {
@@ -303,10 +302,9 @@ class BatchNormGradient final : public Kernel {
           A* const dx = rows_.target(args.outputs[0], first, out);
           if (training_)
             ops.combine_each(dy, rows_.read(args.inputs[1], first, n, x_tile), at,
-                             at + 3 * channels, at + 4 * channels, at + 5 * channels, dx,
-                             static_cast<size_t>(n));
+                             at + 3 * channels, at + 4 * channels, at + 5 * channels, dx, n);
           else
-            ops.affine_each(dy, zero, at + 3 * channels, zero, dx, static_cast<size_t>(n));
+            ops.affine_each(dy, zero, at + 3 * channels, zero, dx, n);
           rows_.write(args.outputs[0], first, n, dx);
         });
     });
@@ -324,8 +322,7 @@ class BatchNormGradient final : public Kernel {
       const int64_t rows = std::min(step, end - row);
       const RowBlock<A> dy(rows_, args.inputs[0], row, rows, e_.channels, channel, n, dy_block);
       const RowBlock<A> x(rows_, args.inputs[1], row, rows, e_.channels, channel, n, x_block);
-      ops.column_sums(dy.data, x.data, numbers + channel, x.stride, x.rows, sum, moment,
-                      static_cast<size_t>(n));
+      ops.column_sums(dy.data, x.data, numbers + channel, x.stride, x.rows, sum, moment, n);
       for (int64_t i = 0; i < n; ++i) {
         result[i] += static_cast<double>(sum[i]);
         result[e_.channels + i] += static_cast<double>(moment[i]);

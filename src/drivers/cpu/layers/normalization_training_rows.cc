@@ -43,12 +43,11 @@ KeptStatistics statistics_of(const RunOfElements<A>& run, double epsilon, bool c
   double sum = 0, squares = 0;
   if (centered)
     run.each([&](int64_t, int64_t n, const A*, const A* x) {
-      sum += static_cast<double>(ops.sum(x, static_cast<size_t>(n)));
+      sum += static_cast<double>(ops.sum(x, n));
     });
   const double mean = centered ? sum / count : 0;
   run.each([&](int64_t, int64_t n, const A*, const A* x) {
-    squares +=
-        static_cast<double>(ops.sum_centered(x, static_cast<A>(mean), static_cast<size_t>(n)));
+    squares += static_cast<double>(ops.sum_centered(x, static_cast<A>(mean), n));
   });
   return {mean, 1 / std::sqrt(squares / count + epsilon)};
 }
@@ -104,7 +103,7 @@ class RowNormGradient final : public Kernel {
   }
 
   void run(const KernelArgs& args) const override {
-    const auto sums = static_cast<int64_t>(in_.outputs.size());
+    const auto sums = std::ssize(in_.outputs);
     auto* const gamma = static_cast<A*>(args.scratch);
     auto* const wide = static_cast<double*>(args.scratch) + length_;
     A* const narrow = reinterpret_cast<A*>(wide + sums * std::max<int64_t>(chunks_, 1) * length_);
@@ -124,7 +123,7 @@ class RowNormGradient final : public Kernel {
           for (int64_t i = b; i < e; ++i) total[i] += part[i];
         }
       });
-      write_numbers(in_.outputs[static_cast<size_t>(s)], args.outputs[s + 1], length_, total);
+      write_numbers(in_.outputs[s], args.outputs[s + 1], length_, total);
     }
   }
 
@@ -139,7 +138,7 @@ class RowNormGradient final : public Kernel {
   void run_chunk(const KernelArgs& args, int64_t chunk, const A* gamma, double* wide,
                  A* narrow) const {
     constexpr auto kTogether = static_cast<int64_t>(GradientOps<A>::kTogether);
-    const auto sums = static_cast<int64_t>(in_.outputs.size());
+    const auto sums = std::ssize(in_.outputs);
     std::fill_n(wide, sums * length_, 0.0);
     const int64_t end = std::min(count_, (chunk + 1) * each_);
     for (int64_t row = chunk * each_; row < end; row += kRowsInFloat) {
@@ -161,8 +160,7 @@ class RowNormGradient final : public Kernel {
     double sum = 0, moment = 0;
     run.each([&](int64_t i, int64_t n, const A* dy, const A* x) {
       A both[2];
-      ops.sums(dy, x, gamma ? gamma + i : nullptr, static_cast<A>(s.mean), both,
-               static_cast<size_t>(n));
+      ops.sums(dy, x, gamma ? gamma + i : nullptr, static_cast<A>(s.mean), both, n);
       sum += static_cast<double>(both[0]);
       moment += static_cast<double>(both[1]);
     });
@@ -185,7 +183,7 @@ class RowNormGradient final : public Kernel {
       rows.x[k] = static_cast<const A*>(args.inputs[1]) + r * length_;
       rows.dx[k] = static_cast<A*>(args.outputs[0]) + r * length_;
     }
-    gradient_ops<A>().combine_rows(rows, gamma, sums, sums + length_, static_cast<size_t>(length_));
+    gradient_ops<A>().combine_rows(rows, gamma, sums, sums + length_, length_);
   }
 
   void run_row(const KernelArgs& args, int64_t row, const A* gamma, A* dgamma, A* dbeta) const {
@@ -194,7 +192,7 @@ class RowNormGradient final : public Kernel {
     const Line line = line_of(args, row, gamma);
     alignas(64) A out[kRowTile];
     run.each([&](int64_t i, int64_t n, const A* dy, const A* x) {
-      const auto size = static_cast<size_t>(n);
+      const size_t size = n;
       if (dgamma)
         ops.add_parameters(dy, x, line.mean, line.inv_std, dgamma + i, dbeta ? dbeta + i : nullptr,
                            size);
@@ -266,7 +264,7 @@ class GroupNormGradient final : public Kernel {
       double own = 0, own_moment = 0;
       channel(c).each([&](int64_t, int64_t n, const A* dy, const A* x) {
         A both[2];
-        ops.sums(dy, x, nullptr, mean, both, static_cast<size_t>(n));
+        ops.sums(dy, x, nullptr, mean, both, n);
         own += static_cast<double>(both[0]);
         own_moment += static_cast<double>(both[1]);
       });
@@ -284,7 +282,7 @@ class GroupNormGradient final : public Kernel {
       channel(c).each([&](int64_t i, int64_t n, const A* dy, const A* x) {
         const int64_t place = at + c * plane_ + i;
         A* const dx = rows_.target(args.outputs[0], place, out);
-        ops.combine(dy, x, nullptr, mean, a, b, shift, dx, static_cast<size_t>(n));
+        ops.combine(dy, x, nullptr, mean, a, b, shift, dx, n);
         rows_.write(args.outputs[0], place, n, dx);
       });
     }

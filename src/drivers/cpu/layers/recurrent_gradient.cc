@@ -34,7 +34,7 @@ class RecurrentGradient final : public RecurrentLayer {
         record_(((kind == Kind::kGru ? 4 : 3) * gates + 6) * hidden) {}
 
   size_t scratch_bytes() const override {
-    const auto sequences = static_cast<size_t>(directions * batch);
+    const size_t sequences = directions * batch;
     return sequences * static_cast<size_t>(steps * record_ + 4 * hidden) * sizeof(T);
   }
 

@@ -44,7 +44,7 @@ class RecurrentLayer : public Kernel, protected RecurrentExtents {
   }
   template <typename T>
   RecurrentActivations<T> act(int64_t d) const {
-    const auto functions = static_cast<int64_t>(activations_.size()) / directions;
+    const auto functions = std::ssize(activations_) / directions;
     return {activations_.data() + d * functions, static_cast<T>(clip_)};
   }
   // A unit of direction d, whose z lie at z[gate * hidden]; the peepholes are put into `peephole`.

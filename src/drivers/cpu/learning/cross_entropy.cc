@@ -84,8 +84,7 @@ struct SoftmaxLines {
     std::fill_n(sum, n, T(0));
     for (int64_t c = 0; c < classes; ++c)
       ops.max_each(x + c * step, highest, static_cast<size_t>(n));
-    for (int64_t c = 0; c < classes; ++c)
-      ops.add_exp_each(x + c * step, highest, sum, static_cast<size_t>(n));
+    for (int64_t c = 0; c < classes; ++c) ops.add_exp_each(x + c * step, highest, sum, n);
   }
   double log_sum(int64_t k) const {
     return static_cast<double>(highest[k]) + std::log(static_cast<double>(sum[k]));
@@ -281,7 +280,7 @@ class ClassLossGradient {
     }
     const SoftmaxLine softmax = softmax_of<T>(x, 1, classes, dx, 1);
     gradient_ops<T>().affine(dx, T(0), static_cast<T>(scale * weight_of(args, label) / softmax.sum),
-                             T(0), dx, static_cast<size_t>(classes));
+                             T(0), dx, classes);
     take_label(args, dx, 1, label, scale);
   }
 
@@ -298,8 +297,7 @@ class ClassLossGradient {
                                               static_cast<double>(softmax.sum[k]));
     }
     for (int64_t c = 0; c < classes; ++c)
-      gradient_ops<T>().exp_each(x + c * step, softmax.highest, factors, dx + c * step,
-                                 static_cast<size_t>(n));
+      gradient_ops<T>().exp_each(x + c * step, softmax.highest, factors, dx + c * step, n);
     for (int64_t k = 0; k < n; ++k) {
       const int64_t label = labels_.of(args, first + k);
       if (label >= 0)

@@ -31,7 +31,7 @@ class Sequences {
   // Calls fn(sequence, its CtcSequence, frames that count), in parallel.
   template <typename T, typename Fn>
   void run(const KernelArgs& args, Fn&& fn) const {
-    std::vector<int64_t> starts(static_cast<size_t>(count_), 0);
+    std::vector<int64_t> starts(count_, 0);
     for (int64_t n = 1; !padded_ && n < count_; ++n)
       starts[n] = starts[n - 1] + number(args, 2, n - 1);
     const double ns = 100.0 * static_cast<double>(frames_ * room_ + 1);
@@ -95,7 +95,7 @@ KernelPtr make_loss_gradient(const KernelRequest& request) {
     const int64_t classes = sequences.classes(), step = sequences.count() * classes;
     sequences.run<T>(args, [&](int64_t n, const auto& sequence, int64_t frames) {
       if (zero && std::isinf(sequence.loss())) return;
-      std::vector<double> slopes(static_cast<size_t>(frames * classes), 0.0);
+      std::vector<double> slopes(frames * classes, 0.0);
       sequence.differentiate(
           [&](int64_t t, int64_t c) -> double& { return slopes[t * classes + c]; });
       const double scale = static_cast<const T*>(args.inputs[0])[n];

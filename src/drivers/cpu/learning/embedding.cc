@@ -28,7 +28,7 @@ struct RowLists {
   DType dtype = DType::kI64;
   const char* op = "";
 
-  size_t numbers() const { return static_cast<size_t>(rows + 1 + count); }
+  size_t numbers() const { return rows + 1 + count; }
   int64_t row(const void* indices, int64_t i) const {
     const int64_t at = index_at(dtype, indices, i);
     if (at < 0 || at >= rows) [[unlikely]]
@@ -52,9 +52,9 @@ template <typename A>
 void add_scaled(const A* row, A scale, A* to, int64_t n) {
   const GradientOps<A>& ops = gradient_ops<A>();
   if (scale == A(1))
-    ops.add(row, to, static_cast<size_t>(n));
+    ops.add(row, to, n);
   else
-    ops.combine(row, to, nullptr, A(0), scale, A(1), A(0), to, static_cast<size_t>(n));
+    ops.combine(row, to, nullptr, A(0), scale, A(1), A(0), to, n);
 }
 
 // Writes all rows of a table. source(position, factor) gives the row of dy for a position of the
@@ -180,8 +180,7 @@ class EmbeddingBag final : public Kernel {
                                ? add_in_groups(args, first, last, d, n, y)
                                : add_each(args, first, last, d, n, y);
       if (bags_.mean && size > 1)
-        gradient_ops<A>().affine(y, A(0), A(1) / static_cast<A>(size), A(0), y,
-                                 static_cast<size_t>(n));
+        gradient_ops<A>().affine(y, A(0), A(1) / static_cast<A>(size), A(0), y, n);
       rows_.write(args.outputs[0], bag * width_ + d, n, y);
     });
   }
@@ -199,10 +198,9 @@ class EmbeddingBag final : public Kernel {
       if (row == bags_.padding) continue;
       group[count++] = weight + row * width_;
       ++size;
-      if (count == kGroup)
-        gradient_ops<A>().add_rows(group, std::exchange(count, 0), y, static_cast<size_t>(n));
+      if (count == kGroup) gradient_ops<A>().add_rows(group, std::exchange(count, 0), y, n);
     }
-    gradient_ops<A>().add_rows(group, count, y, static_cast<size_t>(n));
+    gradient_ops<A>().add_rows(group, count, y, n);
     return size;
   }
 
@@ -332,8 +330,7 @@ class EmbeddingBagGradient final : public Kernel {
                        for_row_tiles(width_, [&](int64_t d, int64_t n) {
                          sum += static_cast<double>(gradient_ops<A>().dot(
                              rows_.read(args.inputs[0], bag_of[i] * width_ + d, n, dy),
-                             rows_.read(args.inputs[1], row * width_ + d, n, weight),
-                             static_cast<size_t>(n)));
+                             rows_.read(args.inputs[1], row * width_ + d, n, weight), n));
                        });
                      A result[1] = {static_cast<A>(sum)};
                      *rows_.target(args.outputs[1], i, result) = result[0];

@@ -31,14 +31,14 @@ struct Forest {
 
 std::vector<int64_t> whole_numbers(const Constant& constant) {
   const auto bytes = constant.data();
-  std::vector<int64_t> numbers(static_cast<size_t>(constant.desc().count()));
+  std::vector<int64_t> numbers(constant.desc().count());
   std::memcpy(numbers.data(), bytes.get(), numbers.size() * sizeof(int64_t));
   return numbers;
 }
 
 std::vector<double> real_numbers(const Constant& constant) {
   const auto bytes = constant.data();
-  std::vector<double> numbers(static_cast<size_t>(constant.desc().count()));
+  std::vector<double> numbers(constant.desc().count());
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (constant.desc().dtype == DType::kF64) {
       std::memcpy(&numbers[i], bytes.get() + i * sizeof(double), sizeof(double));
@@ -140,7 +140,7 @@ class TreeEnsemble final : public Kernel {
         const bool yes = branch_holds(node.mode, x, node.split) || (node.nan_is_yes && x != x);
         at = yes ? node.yes : node.no;
       }
-      const auto leaf = static_cast<size_t>(-1 - at);
+      const size_t leaf = -1 - at;
       for (int64_t i = forest_.leaves[leaf]; i < forest_.leaves[leaf + 1]; ++i) {
         const Pair& pair = forest_.pairs[i];
         double& place = sum[pair.target];

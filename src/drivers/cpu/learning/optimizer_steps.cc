@@ -113,7 +113,7 @@ class StepKernel final : public Kernel {
   void run_tile(const KernelArgs& args, int64_t first, int64_t n, StepRun<A> run) const {
     alignas(64) A in[kMostStates + 2][kRowTile], out[kMostStates + 1][kRowTile];
     const DenseRows<A>& own = master_ ? wide_ : values_;
-    run.n = static_cast<size_t>(n);
+    run.n = n;
     run.values = own.read(args.inputs[master_ ? *master_ : 0], first, n, in[0]);
     run.gradient = gradient_.read(args.inputs[1], first, n, in[1]);
     void* const target = !master_      ? args.outputs[0]
@@ -270,8 +270,7 @@ class Unscale final : public Kernel {
       for (int64_t t = begin; t < end; ++t) {
         const int64_t first = t * kRowTile, n = std::min(kRowTile, count_ - first);
         A* const y = rows_.target(args.outputs[0], first, out);
-        if (!step_ops<A>().unscale(rows_.read(args.inputs[0], first, n, in), scale, y,
-                                   static_cast<size_t>(n)))
+        if (!step_ops<A>().unscale(rows_.read(args.inputs[0], first, n, in), scale, y, n))
           finite.store(false, std::memory_order_relaxed);
         rows_.write(args.outputs[0], first, n, y);
       }

@@ -20,8 +20,8 @@ SoftmaxLine softmax_of(const T* x, int64_t step, int64_t length, T* exponentials
       const float highest = row_ops().max_number(x, static_cast<size_t>(length));
       result.highest = double{highest};
       for_row_tiles(length, [&](int64_t i, int64_t n) {
-        result.sum += double{row_ops().exp_sum(
-            x + i, highest, exponentials ? exponentials + i : nullptr, static_cast<size_t>(n))};
+        result.sum +=
+            double{row_ops().exp_sum(x + i, highest, exponentials ? exponentials + i : nullptr, n)};
       });
       return result;
     }

@@ -41,7 +41,7 @@ class LookUp {
   void operator()(const KernelArgs& args) const {
     if (y_.count() == 0) return;
     const int64_t size = size_of(y_.dtype);
-    const auto inner = static_cast<int64_t>(axes_.back().size());
+    const auto inner = std::ssize(axes_.back());
     parallel_for(0, y_.count() / inner, 20 + 1.5 * static_cast<double>(inner),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t row = begin; row < end; ++row) {

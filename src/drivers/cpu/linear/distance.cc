@@ -25,12 +25,11 @@ void all_distances(const Points& a, const Points& b, double p, Points& y) {
   const int64_t axes = a.columns;
   y.resize(a.rows, b.rows);
   const bool tiled = p == 2 || p == 1;
-  std::vector<double> tile(static_cast<size_t>(tiled ? axes * kTile : 0));
+  std::vector<double> tile(tiled ? axes * kTile : 0);
   for (int64_t first = 0; first < b.rows; first += kTile) {
     const int64_t count = std::min(kTile, b.rows - first);
     for (int64_t j = 0; j < count && tiled; ++j)
-      for (int64_t k = 0; k < axes; ++k)
-        tile[static_cast<size_t>(k * kTile + j)] = b.at(first + j, k);
+      for (int64_t k = 0; k < axes; ++k) tile[k * kTile + j] = b.at(first + j, k);
     const double cost = static_cast<double>(axes + 1) * (tiled ? 20 : 1000);
     parallel_for(0, a.rows, cost, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

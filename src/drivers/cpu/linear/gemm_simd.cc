@@ -66,8 +66,7 @@ HWY_INLINE void tile(const GemmPanel& g, int64_t row, Mask last) {
 
 template <size_t N>
 HWY_NOINLINE void panel(const GemmPanel& g) {
-  const Mask last = hn::FirstN(
-      Tag(), static_cast<size_t>(g.columns - (static_cast<int64_t>(N) - 1) * kGemmLanes));
+  const Mask last = hn::FirstN(Tag(), g.columns - (static_cast<int64_t>(N) - 1) * kGemmLanes);
   int64_t row = 0;
   for (; row + kGemmRows <= g.rows; row += kGemmRows) tile<kGemmRows, N>(g, row, last);
   switch (g.rows - row) {
@@ -107,7 +106,7 @@ void run_gemm_here(const GemmPanel& g) {
 void run_gemv_here(const GemmPanel& g, int64_t b_column) {
   const Tag d;
   const int64_t whole = g.depth / kGemmLanes * kGemmLanes;
-  const Mask rest = hn::FirstN(d, static_cast<size_t>(g.depth - whole));
+  const Mask rest = hn::FirstN(d, g.depth - whole);
   for (int64_t begin = 0; begin < g.columns; begin += kGemmLanes) {
     const int64_t count = std::min(kGemmLanes, g.columns - begin);
     alignas(64) float sums[kGemmLanes] = {};
@@ -127,7 +126,7 @@ void run_gemv_here(const GemmPanel& g, int64_t b_column) {
         part[i] = hn::MulAdd(a, hn::MaskedLoad(rest, d, b[i] + whole), part[i]);
       for (int64_t i = 0; i < 4; ++i) sums[first + i] = hn::GetLane(hn::SumOfLanes(d, part[i]));
     }
-    const Mask mask = hn::FirstN(d, static_cast<size_t>(count));
+    const Mask mask = hn::FirstN(d, count);
     V tile[1][1] = {{hn::Load(d, sums)}};
     if (g.bias) tile[0][0] = hn::Add(tile[0][0], hn::MaskedLoad(mask, d, g.bias + begin));
     if (g.residual) tile[0][0] = hn::Add(tile[0][0], hn::MaskedLoad(mask, d, g.residual + begin));

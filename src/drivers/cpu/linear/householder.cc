@@ -103,7 +103,7 @@ struct LeastSquares {
     with_workspace<double>([&](double* work, int* size) {
       dgelsd_(&m, &n, &columns, a, &m, b, &ldb, s.data.data(), &rcond, &rank, work, size,
               ints.data(), &info);
-      ints.resize(static_cast<size_t>(std::max(1, ints[0])));
+      ints.resize(std::max(1, ints[0]));
     });
   }
   void gelsd(std::complex<double>* a, std::complex<double>* b) {
@@ -113,21 +113,21 @@ struct LeastSquares {
     with_workspace<std::complex<double>>([&](std::complex<double>* work, int* size) {
       zgelsd_(&m, &n, &columns, a, &m, b, &ldb, s.data.data(), &rcond, &rank, work, size,
               reals.data(), ints.data(), &info);
-      ints.resize(static_cast<size_t>(std::max(1, ints[0])));
-      reals.resize(static_cast<size_t>(std::max(1.0, reals[0])));
+      ints.resize(std::max(1, ints[0]));
+      reals.resize(std::max(1.0, reals[0]));
     });
   }
   void gelsy(double* a, double* b) {
     const int ldb = rows();
-    std::vector<int> pivots(static_cast<size_t>(n));
+    std::vector<int> pivots(n);
     with_workspace<double>([&](double* work, int* size) {
       dgelsy_(&m, &n, &columns, a, &m, b, &ldb, pivots.data(), &rcond, &rank, work, size, &info);
     });
   }
   void gelsy(std::complex<double>* a, std::complex<double>* b) {
     const int ldb = rows();
-    std::vector<int> pivots(static_cast<size_t>(n));
-    std::vector<double> reals(static_cast<size_t>(2 * n));
+    std::vector<int> pivots(n);
+    std::vector<double> reals(2 * n);
     with_workspace<std::complex<double>>([&](std::complex<double>* work, int* size) {
       zgelsy_(&m, &n, &columns, a, &m, b, &ldb, pivots.data(), &rcond, &rank, work, size,
               reals.data(), &info);

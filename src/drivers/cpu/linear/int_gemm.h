@@ -12,7 +12,7 @@ namespace anymps::cpu {
 inline constexpr int64_t kIntPanel = 32;
 
 inline int64_t even(int64_t depth) { return (depth + 1) / 2 * 2; }
-inline size_t panel_elements(int64_t depth) { return static_cast<size_t>(even(depth) * kIntPanel); }
+inline size_t panel_elements(int64_t depth) { return even(depth) * kIntPanel; }
 // Where the element of row k and column j of a panel lies.
 inline int64_t panel_place(int64_t k, int64_t j) { return k / 2 * 2 * kIntPanel + 2 * j + k % 2; }
 

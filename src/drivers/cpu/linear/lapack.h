@@ -118,7 +118,7 @@ void with_workspace(Call&& call) {
   call(&size, &ask);
   int count = static_cast<int>(std::real(size));
   if (count < 1) count = 1;
-  std::vector<A> work(static_cast<size_t>(count));
+  std::vector<A> work(count);
   call(work.data(), &count);
 }
 

@@ -24,7 +24,7 @@ int report_iteration(const MatrixItem<A>& item, size_t output, bool finite, int 
 
 int gesdd(const char* job, int m, int n, ColumnMatrix<double>& a, Real& s, double* u, double* vh,
           int ldvh) {
-  std::vector<int> ints(static_cast<size_t>(8 * std::min(m, n)));
+  std::vector<int> ints(8 * std::min(m, n));
   int info = 0;
   with_workspace<double>([&](double* work, int* size) {
     dgesdd_(job, &m, &n, a.data.data(), &m, s.data.data(), u, &m, vh, &ldvh, work, size,
@@ -33,8 +33,7 @@ int gesdd(const char* job, int m, int n, ColumnMatrix<double>& a, Real& s, doubl
   return info;
 }
 int gesdd(const char* job, int m, int n, ColumnMatrix<C>& a, Real& s, C* u, C* vh, int ldvh) {
-  const auto least = static_cast<size_t>(std::min(m, n)),
-             most = static_cast<size_t>(std::max(m, n));
+  const size_t least = std::min(m, n), most = std::max(m, n);
   std::vector<int> ints(8 * least);
   std::vector<double> reals(least * std::max(5 * least + 7, 2 * most + 2 * least + 1));
   int info = 0;
@@ -96,8 +95,8 @@ int heevd(const char* job, const char* half, int n, ColumnMatrix<double>& a, Rea
   dsyevd_(job, half, &n, a.data.data(), &n, w.data.data(), &doubles, &ask, &ints, &ask, &info);
   int size = std::max(1, static_cast<int>(doubles));
   ints = std::max(1, ints);
-  std::vector<double> work(static_cast<size_t>(size));
-  std::vector<int> iwork(static_cast<size_t>(ints));
+  std::vector<double> work(size);
+  std::vector<int> iwork(ints);
   dsyevd_(job, half, &n, a.data.data(), &n, w.data.data(), work.data(), &size, iwork.data(), &ints,
           &info);
   return info;
@@ -111,9 +110,9 @@ int heevd(const char* job, const char* half, int n, ColumnMatrix<C>& a, Real& w)
   int size = std::max(1, static_cast<int>(numbers.real())),
       reals = std::max(1, static_cast<int>(doubles));
   ints = std::max(1, ints);
-  std::vector<C> work(static_cast<size_t>(size));
-  std::vector<double> rwork(static_cast<size_t>(reals));
-  std::vector<int> iwork(static_cast<size_t>(ints));
+  std::vector<C> work(size);
+  std::vector<double> rwork(reals);
+  std::vector<int> iwork(ints);
   zheevd_(job, half, &n, a.data.data(), &n, w.data.data(), work.data(), &size, rwork.data(), &reals,
           iwork.data(), &ints, &info);
   return info;
@@ -145,7 +144,7 @@ KernelPtr make_eigh(const KernelRequest& request, std::string&) {
 // v is empty where only the values are asked for.
 int geev(int n, ColumnMatrix<double>& a, ComplexVector& w, ComplexVector& v) {
   const int one = 1;
-  const auto size = static_cast<size_t>(n);
+  const size_t size = n;
   std::vector<double> real(size), imaginary(size), right(v.size());
   double none = 0;
   int info = 0;
@@ -168,7 +167,7 @@ int geev(int n, ColumnMatrix<double>& a, ComplexVector& w, ComplexVector& v) {
 }
 int geev(int n, ColumnMatrix<C>& a, ComplexVector& w, ComplexVector& v) {
   const int one = 1;
-  const auto size = static_cast<size_t>(n);
+  const size_t size = n;
   std::vector<double> reals(2 * size);
   ComplexVector right(v.size());
   C none = 0;

@@ -49,39 +49,39 @@ KernelPtr make_solve(const KernelRequest& request, std::string&) {
 }
 
 KernelPtr make_det(const KernelRequest& request, std::string&) {
-  return make_matrix_kernel(
-      request, batch_of(request.in(0), 2), {2}, {0}, []<typename A>(const MatrixItem<A>& item) {
-        auto& a = item.read(0, item.a);
-        item.extent(a.rows);
-        std::vector<int> pivots;
-        ColumnMatrix<A> det(1, 1);
-        det.data[0] = lu_in_place(a, pivots) == 0 ? 1 : 0;
-        for (int64_t i = 0; i < a.rows; ++i)
-          det.data[0] *= pivots[static_cast<size_t>(i)] == i + 1 ? a.at(i, i) : -a.at(i, i);
-        item.write(0, det);
-      });
+  return make_matrix_kernel(request, batch_of(request.in(0), 2), {2}, {0},
+                            []<typename A>(const MatrixItem<A>& item) {
+                              auto& a = item.read(0, item.a);
+                              item.extent(a.rows);
+                              std::vector<int> pivots;
+                              ColumnMatrix<A> det(1, 1);
+                              det.data[0] = lu_in_place(a, pivots) == 0 ? 1 : 0;
+                              for (int64_t i = 0; i < a.rows; ++i)
+                                det.data[0] *= pivots[i] == i + 1 ? a.at(i, i) : -a.at(i, i);
+                              item.write(0, det);
+                            });
 }
 
 KernelPtr make_slogdet(const KernelRequest& request, std::string&) {
-  return make_matrix_kernel(
-      request, batch_of(request.in(0), 2), {2}, {0, 0}, []<typename A>(const MatrixItem<A>& item) {
-        auto& a = item.read(0, item.a);
-        item.extent(a.rows);
-        std::vector<int> pivots;
-        ColumnMatrix<A> sign(1, 1);
-        ColumnMatrix<double> logarithm(1, 1);
-        const int info = lu_in_place(a, pivots);
-        sign.data[0] = 1;
-        for (int64_t i = 0; i < a.rows; ++i) {
-          const double size = std::abs(a.at(i, i));
-          const A turn = a.at(i, i) / size;
-          sign.data[0] *= pivots[static_cast<size_t>(i)] == i + 1 ? turn : -turn;
-          logarithm.data[0] += std::log(size);
-        }
-        if (info != 0) sign.data[0] = 0, logarithm.data[0] = -HUGE_VAL;
-        item.write(0, sign);
-        item.write(1, logarithm);
-      });
+  return make_matrix_kernel(request, batch_of(request.in(0), 2), {2}, {0, 0},
+                            []<typename A>(const MatrixItem<A>& item) {
+                              auto& a = item.read(0, item.a);
+                              item.extent(a.rows);
+                              std::vector<int> pivots;
+                              ColumnMatrix<A> sign(1, 1);
+                              ColumnMatrix<double> logarithm(1, 1);
+                              const int info = lu_in_place(a, pivots);
+                              sign.data[0] = 1;
+                              for (int64_t i = 0; i < a.rows; ++i) {
+                                const double size = std::abs(a.at(i, i));
+                                const A turn = a.at(i, i) / size;
+                                sign.data[0] *= pivots[i] == i + 1 ? turn : -turn;
+                                logarithm.data[0] += std::log(size);
+                              }
+                              if (info != 0) sign.data[0] = 0, logarithm.data[0] = -HUGE_VAL;
+                              item.write(0, sign);
+                              item.write(1, logarithm);
+                            });
 }
 
 KernelPtr make_lu_factor(const KernelRequest& request, std::string&) {

@@ -15,7 +15,7 @@ template <typename A>
 int lu_in_place(ColumnMatrix<A>& a, std::vector<int>& pivots, bool pivot = true) {
   const auto m = static_cast<int>(a.rows), n = static_cast<int>(a.columns), k = std::min(m, n);
   int info = 0;
-  pivots.assign(static_cast<size_t>(k), 0);
+  pivots.assign(k, 0);
   if (k == 0) return 0;
   if (pivot && k > kSmallMatrix) {
     Lapack<A>::getrf(&m, &n, a.data.data(), &m, pivots.data(), &info);
@@ -26,7 +26,7 @@ int lu_in_place(ColumnMatrix<A>& a, std::vector<int>& pivots, bool pivot = true)
     int best = p;
     for (int i = p + 1; i < m && pivot; ++i)
       if (pivot_size(column[i]) > pivot_size(column[best])) best = i;
-    pivots[static_cast<size_t>(p)] = best + 1;
+    pivots[p] = best + 1;
     if (column[best] == A(0)) {
       if (info == 0) info = p + 1;
       continue;
@@ -55,7 +55,7 @@ void lu_solve_in_place(const ColumnMatrix<A>& lu, const std::vector<int>& pivots
     return;
   }
   // Rows of b lie together here, so that all columns are solved at once, in vectors.
-  const auto width = static_cast<size_t>(columns);
+  const size_t width = columns;
   std::vector<A> rows(static_cast<size_t>(n) * width);
   const auto row = [&](int i) { return rows.data() + static_cast<size_t>(i) * width; };
   for (int i = 0; i < n; ++i)
@@ -64,7 +64,7 @@ void lu_solve_in_place(const ColumnMatrix<A>& lu, const std::vector<int>& pivots
     for (size_t c = 0; c < width; ++c) from[c] -= factor * other[c];
   };
   for (int i = 0; i < n; ++i)
-    if (const int other = pivots[static_cast<size_t>(i)] - 1; other != i)
+    if (const int other = pivots[i] - 1; other != i)
       std::swap_ranges(row(i), row(i) + width, row(other));
   for (int i = 1; i < n; ++i)
     for (int k = 0; k < i; ++k) subtract(row(i), row(k), lu.at(i, k));

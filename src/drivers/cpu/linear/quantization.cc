@@ -66,7 +66,7 @@ class Affine final : public Kernel {
     const size_t last = shape_.size() - 1;
     for (size_t i = last; i-- > 0; rest /= shape_[i])
       group += rest % shape_[i] / groups_.blocks[i] * groups_.strides[i];
-    const auto from = static_cast<size_t>(row * shape_.back() + first);
+    const size_t from = row * shape_.back() + first;
     const auto* in = static_cast<const char*>(args.inputs[0]) + from * in_size_;
     auto* out = static_cast<char*>(args.outputs[0]) + from * out_size_;
     const int64_t block = groups_.strides[last] == 0 ? count : groups_.blocks[last];
@@ -163,7 +163,7 @@ CPU_KERNEL(dynamic_quantize, "simd") {
     std::mutex mutex;
     parallel_for(0, count, 0.1, [&](int64_t begin, int64_t end) {
       float least = 0, most = 0;
-      range_with_zero(in + begin, static_cast<size_t>(end - begin), least, most);
+      range_with_zero(in + begin, end - begin, least, most);
       std::lock_guard lock(mutex);
       low = std::min(low, least);
       high = std::max(high, most);

@@ -45,7 +45,7 @@ class MatmulInteger final : public Kernel {
   BufferRef packed_;  // b, where it is constant
 
   int64_t panels() const { return (columns_ + kIntPanel - 1) / kIntPanel; }
-  size_t a_elements() const { return static_cast<size_t>(rows_ * even(depth_)); }
+  size_t a_elements() const { return rows_ * even(depth_); }
 
   size_t scratch_bytes() const override {
     const size_t b = packed_ ? 0 : static_cast<size_t>(panels()) * panel_elements(depth_);
@@ -191,11 +191,9 @@ class ConvInteger final : public Kernel {
   std::vector<int64_t> tap_offsets_;  // for each tap and spatial axis: dilation * place - pad
 
   int64_t panels() const { return (places_ + kIntPanel - 1) / kIntPanel; }
-  size_t w_elements() const {
-    return static_cast<size_t>((groups_ * outputs_ * even(depth_) + 31) / 32 * 32);
-  }
+  size_t w_elements() const { return (groups_ * outputs_ * even(depth_) + 31) / 32 * 32; }
   size_t scratch_bytes() const override {
-    const size_t panel_count = static_cast<size_t>(groups_ * panels());
+    const size_t panel_count = groups_ * panels();
     return ((packed_ ? 0 : w_elements()) + panel_count * panel_elements(depth_)) * sizeof(int16_t) +
            64;
   }

@@ -90,7 +90,7 @@ KernelPtr make_ldl_factor(const KernelRequest& request, std::string&) {
         auto& a = item.read(0, item.a);
         const int n = item.extent(a.rows);
         const auto factor = item.attrs.b("hermitian") ? Lapack<A>::hetrf : Lapack<A>::sytrf;
-        std::vector<int> pivots(static_cast<size_t>(n));
+        std::vector<int> pivots(n);
         int info = 0;
         a.keep_triangle(false);
         if (n > 0)

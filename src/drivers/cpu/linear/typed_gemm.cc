@@ -106,9 +106,7 @@ int64_t TypedGemm::begin(int64_t panel) const {
   return (panel * (vectors_ / panels_) + std::min(panel, vectors_ % panels_)) * code_.lanes;
 }
 
-size_t TypedGemm::scratch_bytes() const {
-  return static_cast<size_t>(group_ * (a_size_ + b_size_ + y_size_));
-}
+size_t TypedGemm::scratch_bytes() const { return group_ * (a_size_ + b_size_ + y_size_); }
 
 void TypedGemm::run(const void* a, const void* b, void* y, void* scratch, bool adds) const {
   require(!(adds && dots_), "[cpu] products of one row cannot be added");

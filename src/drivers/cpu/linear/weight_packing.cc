@@ -57,7 +57,7 @@ Packing packing(const memory::desc& from, const memory::desc& to) {
   const memory::dims dims = from.get_dims(), padded = to.get_padded_dims();
   const memory::dims from_strides = from.get_strides(), to_strides = to.get_strides();
   const memory::dims blocks = to.get_inner_blks(), axes = to.get_inner_idxs();
-  const auto lane_axis = static_cast<size_t>(axes.back());
+  const size_t lane_axis = axes.back();
   Packing p;
   p.lanes = dims[lane_axis];
   p.block = blocks.back();

@@ -31,7 +31,7 @@ KernelPtr make_band(const KernelRequest& request, int64_t first, int64_t last, s
             const int64_t row = i % rows;
             const int64_t start = std::clamp<int64_t>(row + first, 0, columns);
             const int64_t stop = std::clamp<int64_t>(row + last, start, columns);
-            const auto bytes = [&](int64_t count) { return static_cast<size_t>(count * size); };
+            const auto bytes = [&](int64_t count) { return count * size; };
             std::memset(to, 0, bytes(start));
             std::memcpy(to + start * size, from + start * size, bytes(stop - start));
             std::memset(to + stop * size, 0, bytes(columns - stop));

@@ -23,7 +23,7 @@ CPU_KERNEL(interleave, "copy") {
   to[axis] *= count;
   std::vector<Piece> pieces;
   for (int64_t k = 0; k < count; ++k) {
-    const TensorDesc& x = request.in(static_cast<size_t>(k));
+    const TensorDesc& x = request.in(k);
     pieces.push_back({static_cast<int>(k), 0, 0, k * y.strides[axis] * size,
                       StridedCopy(size_of(y.dtype), x.shape, to, x.strides)});
   }
@@ -35,7 +35,7 @@ KernelPtr make_blocks(const KernelRequest& request, bool to_batch) {
   const TensorDesc &x = request.in(0), &y = request.out();
   const TensorDesc &small = to_batch ? y : x, &large = to_batch ? x : y;
   const Blocks blocks = blocks_of(request.attrs, x.rank(), request.op->name.c_str());
-  const auto batch = static_cast<size_t>(blocks.batch);
+  const size_t batch = blocks.batch;
   Shape shape;
   Strides in_small, in_large;
   const auto axis = [&](int64_t extent, int64_t small_step, int64_t large_step) {
@@ -50,7 +50,7 @@ KernelPtr make_blocks(const KernelRequest& request, bool to_batch) {
     } else if (found == blocks.axes.end()) {
       axis(large.shape[i], small.strides[i], large.strides[i]);
     } else {
-      const auto at = static_cast<size_t>(found - blocks.axes.begin());
+      const size_t at = found - blocks.axes.begin();
       const int64_t block = blocks.sizes[at], step = blocks.place_step(at, large.shape[batch]);
       axis(small.shape[i], small.strides[i], large.strides[i] * block);
       axis(block, small.strides[batch] * step, large.strides[i]);

@@ -129,7 +129,7 @@ std::shared_ptr<Gather> start(const KernelRequest& request) {
 KernelPtr make_gather(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &indices = request.in(1), &y = request.out();
   const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), "gather");
-  const auto batch = static_cast<size_t>(request.attrs.i("batch_dims"));
+  const size_t batch = request.attrs.i("batch_dims");
   const size_t picked = indices.shape.size() - batch;
   if (!dense_tail(x, axis + 1, y, axis + picked))
     return refuse(why, "the axes behind the picked one are not dense");
@@ -151,9 +151,9 @@ KernelPtr make_gather(const KernelRequest& request, std::string& why) {
 
 KernelPtr make_gather_nd(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &indices = request.in(1), &y = request.out();
-  const auto batch = static_cast<size_t>(request.attrs.i("batch_dims"));
+  const size_t batch = request.attrs.i("batch_dims");
   const size_t tuples = indices.shape.size() - 1;
-  const auto depth = static_cast<size_t>(indices.shape[tuples]);
+  const size_t depth = indices.shape[tuples];
   if (!dense_tail(x, batch + depth, y, tuples))
     return refuse(why, "the axes behind the picked ones are not dense");
   auto kernel = start(request);

@@ -110,7 +110,7 @@ class RepeatingPad final : public Kernel {
         auto* y = static_cast<char*>(args.outputs[0]);
         int64_t rest = r;
         for (size_t i = axes_.size() - 1; i-- > 0;) {
-          const auto extent = static_cast<int64_t>(axes_[i].from.size());
+          const auto extent = std::ssize(axes_[i].from);
           x += axes_[i].from[rest % extent];
           y += rest % extent * axes_[i].to;
           rest /= extent;

@@ -27,7 +27,7 @@ template <typename Index>
 KernelPtr make_reverse(const KernelRequest& request) {
   const TensorDesc &x = request.in(0), &lengths = request.in(1), &y = request.out();
   const auto axis = [&](const char* attr) {
-    return static_cast<size_t>(normalize_axis(request.attrs.i(attr), x.rank(), "reverse_sequence"));
+    return normalize_axis(request.attrs.i(attr), x.rank(), "reverse_sequence");
   };
   const size_t time = axis("time_axis"), batch = axis("batch_axis");
   const size_t tail = dense_axes(x, y, std::max(time, batch) + 1);

@@ -209,9 +209,9 @@ class ScatterSlices final : public Scatter {
  public:
   explicit ScatterSlices(const KernelRequest& request) : Scatter(request) {
     const TensorDesc &updates = request.in(0), &indices = request.in(1), &y = request.out();
-    const auto batch = static_cast<size_t>(request.attrs.i("batch_dims"));
+    const size_t batch = request.attrs.i("batch_dims");
     const size_t tuples = indices.shape.size() - 1;
-    const auto depth = static_cast<size_t>(indices.shape[tuples]);
+    const size_t depth = indices.shape[tuples];
     Shape shape;
     Strides from, index, to;
     for (size_t i = 0; i < tuples; ++i) {
@@ -285,7 +285,7 @@ KernelPtr make_nd(const KernelRequest& request, std::string& why) {
   if (!countable(request, why)) return nullptr;
   const TensorDesc& indices = request.in(1);
   const size_t tuples = indices.shape.size() - 1;
-  const size_t named = static_cast<size_t>(request.attrs.i("batch_dims") + indices.shape[tuples]);
+  const size_t named = request.attrs.i("batch_dims") + indices.shape[tuples];
   if (!dense_from(request.in(0), tuples) || !dense_from(request.out(), named))
     return refuse(why, "the slices are not dense");
   return std::make_shared<ScatterSlices>(request);

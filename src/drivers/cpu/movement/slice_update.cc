@@ -36,7 +36,7 @@ KernelPtr make_range(const KernelRequest& request, int start, int update, std::s
   }
   const char* op = request.op->name.c_str();
   const auto ranges = slice_ranges(y.shape, lists[0], lists[1], lists[2], lists[3], op);
-  const TensorDesc& part = request.in(static_cast<size_t>(update));
+  const TensorDesc& part = request.in(update);
   if (part.shape.size() != ranges.size()) return refuse(why, "the update is of another rank");
   Strides to;
   int64_t first = 0;

@@ -63,8 +63,7 @@ KernelPtr make_choice(const KernelRequest& request, std::string& why, const Choo
     return make_kernel([=](const KernelArgs& args) {
       const double ns = 10 + 8 * static_cast<double>(lines.length);
       parallel_for(0, lines.kept.count(), ns, [&](int64_t begin, int64_t end) {
-        const auto items =
-            std::make_unique_for_overwrite<ItemOf<T>[]>(static_cast<size_t>(2 * lines.length));
+        const auto items = std::make_unique_for_overwrite<ItemOf<T>[]>(2 * lines.length);
         for (int64_t r = begin; r < end; ++r) {
           const T* x = static_cast<const T*>(args.inputs[0]) + lines.kept.offset(0, r);
           const int64_t at = choose(Line<T>{x, lines.length, lines.step, items.get()});

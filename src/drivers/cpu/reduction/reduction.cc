@@ -120,7 +120,7 @@ class FloatReduction final : public Kernel {
     alignas(64) float buffer[kRowTile];
     for_row_tiles(n, [&](int64_t i, int64_t part) {
       const float* x = x_.read(row, first + i, part, buffer);
-      const size_t count = static_cast<size_t>(part);
+      const size_t count = part;
       switch (kind_) {
         case Reduction::kMax:
           total = join(total, (nan_ ? ops.max : ops.max_number)(x, count));
@@ -214,7 +214,7 @@ class FloatReduction final : public Kernel {
                         min_number = find_tile_op("min_number", DType::kF32)->run;
     static constexpr double kNoParams[kTileParams] = {};
     const int64_t n = std::min(kColumns, width_ - first);
-    const size_t count = static_cast<size_t>(n);
+    const size_t count = n;
     alignas(64) float in[kColumns], sums[kColumns], values[kColumns];
     double totals[kColumns];
     std::fill_n(totals, n, neutral());

@@ -82,7 +82,7 @@ KernelPtr make_is_in(const KernelRequest& request, std::string& why) {
       const T* x = static_cast<const T*>(args.inputs[0]);
       auto* y = static_cast<bool*>(args.outputs[0]);
       std::vector<KeyOf<T>> keys;
-      keys.reserve(static_cast<size_t>(members));
+      keys.reserve(members);
       for (int64_t i = 0; i < members; ++i)
         if (const T member = static_cast<const T*>(args.inputs[1])[i]; !is_nan_element(member))
           keys.push_back(key_of(member));
@@ -117,7 +117,7 @@ void count_integers(const KernelArgs& args, int64_t count, int64_t length) {
             "[bincount] elements {} to {} are not all in [0, {})", +low, +high, length);
   }
   std::vector<double> sums;
-  if constexpr (std::is_same_v<W, float>) sums.assign(static_cast<size_t>(length), 0.0);
+  if constexpr (std::is_same_v<W, float>) sums.assign(length, 0.0);
   clear(y, static_cast<size_t>(length) * sizeof(W));
   for (int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<int64_t>(x[i]);
@@ -161,7 +161,7 @@ void fill_histogram(const KernelArgs& args, int64_t count, int64_t bin_count, do
   std::vector<double> given;
   for (int64_t i = 0; edges && i <= bin_count; ++i) given.push_back(number(edges, i));
   const Bins bins = edges ? Bins(std::move(given)) : Bins(bin_count, low, high, margin);
-  std::vector<double> sums(static_cast<size_t>(bin_count), 0.0);
+  std::vector<double> sums(bin_count, 0.0);
   for (int64_t i = 0; i < count; ++i)
     if (const int64_t bin = bins.find(number(x, i)); bin >= 0)
       sums[bin] += weights ? number(weights, i) : 1;

@@ -89,11 +89,11 @@ class Softmax final : public Kernel {
 
   void line(const float* x, float* y) const {
     const RowOps& ops = row_ops();
-    const size_t n = static_cast<size_t>(length_);
+    const size_t n = length_;
     const float highest = ops.max_number(x, n);
     double sum = 0;
     for_row_tiles(length_, [&](int64_t i, int64_t part) {
-      sum += ops.exp_sum(x + i, highest, log_ ? nullptr : y + i, static_cast<size_t>(part));
+      sum += ops.exp_sum(x + i, highest, log_ ? nullptr : y + i, part);
     });
     if (log_)
       ops.affine(x, highest, 1, -static_cast<float>(std::log(sum)), y, n);
@@ -111,10 +111,10 @@ class Softmax final : public Kernel {
     });
     double sum = 0;
     for_row_tiles(length_, [&](int64_t i, int64_t n) {
-      sum += ops.exp_sum(x_.read(x, i, n, in), highest, nullptr, static_cast<size_t>(n));
+      sum += ops.exp_sum(x_.read(x, i, n, in), highest, nullptr, n);
     });
     for_row_tiles(length_, [&](int64_t i, int64_t part) {
-      const size_t n = static_cast<size_t>(part);
+      const size_t n = part;
       const float* values = x_.read(x, i, part, in);
       if (log_) {
         ops.affine(values, highest, 1, -static_cast<float>(std::log(sum)), out, n);
@@ -144,7 +144,7 @@ class Softmax final : public Kernel {
                         exp = find_tile_op("exp", DType::kF32)->run,
                         div = find_tile_op("div", DType::kF32)->run,
                         log = find_tile_op("log", DType::kF32)->run;
-    const size_t count = static_cast<size_t>(n);
+    const size_t count = n;
     alignas(64) float in[kColumns], out[kColumns], highest[kColumns], sum[kColumns];
     const auto call = [&](TileFn fn, const float* a, const float* b, float* to) {
       fn({{a, b, nullptr}, to, count, kNoParams});

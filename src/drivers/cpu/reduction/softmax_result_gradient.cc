@@ -57,9 +57,8 @@ class SoftmaxResultGradient final : public Kernel {
     double sum = 0;
     for_row_tiles(length_, [&](int64_t i, int64_t n) {
       const A* dy = rows_.read(args.inputs[0], first + i, n, dy_tile);
-      sum += log_ ? ops.sum(dy, static_cast<size_t>(n))
-                  : ops.dot(dy, rows_.read(args.inputs[1], first + i, n, y_tile),
-                            static_cast<size_t>(n));
+      sum +=
+          log_ ? ops.sum(dy, n) : ops.dot(dy, rows_.read(args.inputs[1], first + i, n, y_tile), n);
     });
     for_row_tiles(length_, [&](int64_t i, int64_t n) {
       const A* dy = rows_.read(args.inputs[0], first + i, n, dy_tile);
@@ -73,13 +72,13 @@ class SoftmaxResultGradient final : public Kernel {
 
   void run_columns(const KernelArgs& args, int64_t first, int64_t n) const {
     const GradientOps<A>& ops = gradient_ops<A>();
-    const auto count = static_cast<size_t>(n);
+    const size_t count = n;
     alignas(64) A dy_tile[kSideBySide], y_tile[kSideBySide], dx_tile[kSideBySide],
         part[kSideBySide], sum[kSideBySide] = {};
     // Halves are read row by row.
     const int64_t together = rows_.direct() ? kTogether : 1;
     for (int64_t i = 0; i < length_; i += together) {
-      const auto rows = static_cast<size_t>(std::min(together, length_ - i));
+      const size_t rows = std::min(together, length_ - i);
       const A* dy = rows_.read(args.inputs[0], first + i * inner_, n, dy_tile);
       if (log_)
         ops.column_sum(dy, inner_, rows, part, count);

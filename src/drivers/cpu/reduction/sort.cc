@@ -38,8 +38,7 @@ class Order final : public Kernel {
     const double ns =
         plan_.few() ? 2 * length : length * 2 * std::bit_width(static_cast<uint64_t>(length));
     parallel_for(0, plan_.lines.count(), ns, [&](int64_t begin, int64_t end) {
-      const auto items =
-          std::make_unique_for_overwrite<ItemOf<T>[]>(static_cast<size_t>(plan_.items()));
+      const auto items = std::make_unique_for_overwrite<ItemOf<T>[]>(plan_.items());
       for (int64_t i = begin; i < end; ++i) run_line(args, i, items.get());
     });
   }

@@ -16,8 +16,7 @@ KernelPtr make_vector_norm(const KernelRequest& request, std::string&) {
   const bool keep = request.attrs.b("keep_dims");
   const double p = request.attrs.f("p");
   std::vector<bool> reduced(x.shape.size(), axes.empty());
-  for (const int64_t axis : axes)
-    reduced[static_cast<size_t>(normalize_axis(axis, x.rank(), "vector_norm"))] = true;
+  for (const int64_t axis : axes) reduced[normalize_axis(axis, x.rank(), "vector_norm")] = true;
   Strides to;  // of y, for x's axes
   for (size_t i = 0, own = 0; i < reduced.size(); ++i) {
     to.push_back(reduced[i] ? 0 : y.strides[own]);
@@ -28,21 +27,20 @@ KernelPtr make_vector_norm(const KernelRequest& request, std::string&) {
     return make_kernel([=](const KernelArgs& args) {
       const T* from = static_cast<const T*>(args.inputs[0]);
       groups.run(p == 1 || p == 2 ? 1 : 20, [&](const Groups::Block& block) {
-        std::vector<Norm> norms(static_cast<size_t>(block.size()), Norm(p));
+        std::vector<Norm> norms(block.size(), Norm(p));
         block.each([&](const Offsets& at, const Offsets& steps, int64_t n, int64_t step) {
           for (int64_t i = 0; i < n; ++i) {
             const auto value = static_cast<Compute<T>>(from[at[0] + i * steps[0]]);
             if constexpr (contains(kComplex, dtype_of<T>))
-              norms[static_cast<size_t>(i * step)].add(
-                  std::abs(static_cast<std::complex<double>>(value)));
+              norms[i * step].add(std::abs(static_cast<std::complex<double>>(value)));
             else
-              norms[static_cast<size_t>(i * step)].add(std::abs(static_cast<double>(value)));
+              norms[i * step].add(std::abs(static_cast<double>(value)));
           }
         });
         using R = std::conditional_t<contains(kComplex, dtype_of<T>), decltype(std::abs(T{})), T>;
         for (int64_t g = 0; g < block.size(); ++g)
           static_cast<R*>(args.outputs[0])[block.offset(1, g)] =
-              static_cast<R>(static_cast<Compute<R>>(norms[static_cast<size_t>(g)].value()));
+              static_cast<R>(static_cast<Compute<R>>(norms[g].value()));
       });
     });
   });

@@ -17,7 +17,7 @@ KernelPtr make_detections(const KernelRequest& request, std::string& why) {
     const auto* corners = static_cast<const float*>(args.inputs[0]);
     const Detector detector =
         detector_of(attrs, boxes, scores, corners, static_cast<const float*>(args.inputs[1]));
-    std::vector<std::vector<Detection>> all(static_cast<size_t>(detector.images));
+    std::vector<std::vector<Detection>> all(detector.images);
     parallel_for(0, detector.images, 100.0 * static_cast<double>(detector.count * detector.classes),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) all[i] = detect(attrs, detector, i);

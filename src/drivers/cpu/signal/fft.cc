@@ -48,7 +48,7 @@ Fft<T>::Fft(int64_t n, bool inverse) : n_(n) {
   for (int64_t p = 3; p <= kLargestFactor && rest > 1; p += 2)
     while (rest % p == 0) factors_.push_back(p), rest /= p;
   if (rest <= 1) {
-    turns_.reserve(static_cast<size_t>(n));
+    turns_.reserve(n);
     for (int64_t k = 0; k < n; ++k) turns_.push_back(narrow<T>(turn(k, n, inverse)));
     return;
   }
@@ -57,7 +57,7 @@ Fft<T>::Fft(int64_t n, bool inverse) : n_(n) {
   while (m < 2 * n - 1) m *= 2;
   forward_ = std::make_unique<Fft>(m, false);
   backward_ = std::make_unique<Fft>(m, true);
-  std::vector<Cx<double>> filter(static_cast<size_t>(m));
+  std::vector<Cx<double>> filter(m);
   for (int64_t k = 0, square = 0; k < n; square = (square + 2 * k + 1) % (2 * n), ++k) {
     const Cx<double> value = turn(square, 2 * n, inverse);  // exp(-+pi*i*k^2/n)
     chirp_.push_back(narrow<T>(value));
@@ -66,7 +66,7 @@ Fft<T>::Fft(int64_t n, bool inverse) : n_(n) {
     if (k > 0) filter[m - k] = part;
   }
   const Fft<double> exact(m, false);
-  std::vector<Cx<double>> work(static_cast<size_t>(exact.work_size()));
+  std::vector<Cx<double>> work(exact.work_size());
   exact.run(filter.data(), work.data(), 1);
   for (const Cx<double>& value : filter) filter_.push_back(narrow<T>(value));
 }

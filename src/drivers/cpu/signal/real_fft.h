@@ -58,7 +58,7 @@ class RealFft {
       for (int64_t k = 0; k < held; ++k)
         sum += line[k * pass_.inner].re * 0 + line[k * pass_.inner].im * 0;
       for (int64_t k = 0; k < half_; ++k) {
-        const Cx<T> a = value(k), b = value(half_ - k), w = turns_[static_cast<size_t>(k)];
+        const Cx<T> a = value(k), b = value(half_ - k), w = turns_[k];
         const Cx<T> even{a.re + b.re, a.im - b.im}, odd{a.re - b.re, a.im + b.im};
         z[k * count + i] = {even.re - (odd.re * w.im + odd.im * w.re),
                             even.im + (odd.re * w.re - odd.im * w.im)};
@@ -83,7 +83,7 @@ class RealFft {
   Cx<T> joined(const Cx<T>* z, int64_t apart, int64_t k) const {
     if (k == 0 || k == half_)  // real, but NaN stays
       return {k == 0 ? z->re + z->im : z->re - z->im, z->re * 0 + 0};
-    const Cx<T>&a = z[k * apart], &b = z[(half_ - k) * apart], w = turns_[static_cast<size_t>(k)];
+    const Cx<T>&a = z[k * apart], &b = z[(half_ - k) * apart], w = turns_[k];
     const Cx<T> even{(a.re + b.re) / 2, (a.im - b.im) / 2},
         odd{(a.im + b.im) / 2, (b.re - a.re) / 2};
     return {even.re + odd.re * w.re - odd.im * w.im, even.im + odd.re * w.im + odd.im * w.re};

@@ -130,7 +130,7 @@ class DeformConv {
                       (static_cast<double>(x_[1]) * 6 + static_cast<double>(y_[1] * w_[1]));
     parallel_for(0, y_[0] * places, ns, [&](int64_t begin, int64_t end) {
       thread_local std::vector<float> column;  // x under the bent window, [C, taps]
-      column.resize(static_cast<size_t>(x_[1] * w_[2] * w_[3]));
+      column.resize(x_[1] * w_[2] * w_[3]);
       for (int64_t i = begin; i < end; ++i) {
         gather(args, i / places, i % places, column.data());
         multiply(args, i / places, i % places, column.data());

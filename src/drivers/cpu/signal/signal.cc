@@ -145,7 +145,7 @@ class SpectrumKernel : public Kernel {
     const double cost = 2 * n * std::log2(n + 2) * static_cast<double>(width);
     parallel_for(0, (pass.lines() + width - 1) / width, cost, [&](int64_t begin, int64_t end) {
       thread_local std::vector<Cx<F>> memory;  // kept: a thread transforms many lines
-      const auto need = static_cast<size_t>(step.numbers * width);
+      const size_t need = step.numbers * width;
       if (memory.size() < need) memory.resize(need);
       for (int64_t block = begin; block < end; ++block) {
         const int64_t first = block * width, count = std::min(width, pass.lines() - first);

@@ -15,7 +15,7 @@ template <typename Fn>
 void for_each_element(const View& view, Fn&& fn) {
   const int64_t count = view.count();
   const size_t size = size_of(view.dtype);
-  std::vector<int64_t> index(static_cast<size_t>(view.rank()), 0);
+  std::vector<int64_t> index(view.rank(), 0);
   for (int64_t i = 0; i < count; ++i) {
     fn(view.data + view.offset(index) * static_cast<int64_t>(size), static_cast<size_t>(i) * size,
        size);

@@ -55,10 +55,10 @@ REFERENCE(one_hot) {
   require_shape(args, indices.rank() + 1 == y.rank());
   for_each_index(y.shape(), [&](const Shape& index) {
     Shape place = index;
-    place.erase(static_cast<size_t>(axis));
+    place.erase(axis);
     double at = std::trunc(load_double(indices, indices.offset(place)));
     if (at < 0) at += static_cast<double>(depth);
-    const bool on = at == static_cast<double>(index[static_cast<size_t>(axis)]);
+    const bool on = at == static_cast<double>(index[axis]);
     move_element(y, y.offset(index), values, on ? values.stride(0) : 0);
   });
 }

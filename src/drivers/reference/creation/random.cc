@@ -27,7 +27,7 @@ template <typename Fn>
 void for_each_uniform(const View& like, const Philox& state, Fn&& fn) {
   int64_t i = 0;
   for_each_index(like.shape(), [&](const Shape& at) {
-    fn(at, unit(state.words(static_cast<uint64_t>(i / 4))[static_cast<size_t>(i % 4)]));
+    fn(at, unit(state.words(static_cast<uint64_t>(i / 4))[i % 4]));
     ++i;
   });
 }
@@ -48,7 +48,7 @@ void draw_each_once(const ReferenceArgs& args) {
   require(samples <= classes, "[multinomial] {} of {} classes cannot be drawn without replacement",
           samples, classes);
   const Philox state = state_of(args.in[1]);
-  std::vector<std::pair<double, int64_t>> times(static_cast<size_t>(classes));
+  std::vector<std::pair<double, int64_t>> times(classes);
   for (int64_t n = 0; n < batch; ++n) {
     int64_t possible = 0;
     for (int64_t c = 0; c < classes; ++c) {
@@ -58,13 +58,12 @@ void draw_each_once(const ReferenceArgs& args) {
       require(!(logarithm == INFINITY) && !std::isnan(logarithm), "[multinomial] row {} holds {}",
               n, logarithm);
       possible += logarithm > -INFINITY;
-      times[static_cast<size_t>(c)] = {std::log(-std::log(u)) - logarithm, c};
+      times[c] = {std::log(-std::log(u)) - logarithm, c};
     }
     require(possible >= samples, "[multinomial] row {} has {} classes that can be drawn, not {}", n,
             possible, samples);
     std::sort(times.begin(), times.end());
-    for (int64_t s = 0; s < samples; ++s)
-      y.at<T>({n, s}) = static_cast<T>(times[static_cast<size_t>(s)].second);
+    for (int64_t s = 0; s < samples; ++s) y.at<T>({n, s}) = static_cast<T>(times[s].second);
   }
 }
 
@@ -101,7 +100,7 @@ REFERENCE(random) {
     int64_t i = 0;
     for_each_index(y.shape(), [&](const Shape& at) {
       const int64_t size = distribution.per_block();
-      y.at<T>(at) = number<T>(distribution.block(state, i / size)[static_cast<size_t>(i % size)]);
+      y.at<T>(at) = number<T>(distribution.block(state, i / size)[i % size]);
       ++i;
     });
   });

@@ -59,19 +59,19 @@ REFERENCE(dirichlet) {
   const int64_t length = lines.back();
   lines.back() = 1;
   dispatch<kFloat>(y.dtype, [&]<typename T>() {
-    std::vector<double> line(static_cast<size_t>(length));
+    std::vector<double> line(length);
     uint64_t first = 0;
     for_each_index(lines, [&](const Shape& at) {
       Shape place = at;
       for (int64_t i = 0; i < length; ++i) {
         place.back() = i;
-        line[static_cast<size_t>(i)] = load_double(x, x.offset(place));
+        line[i] = load_double(x, x.offset(place));
       }
       dirichlet_line(state, first, line);
       first += line.size();
       for (int64_t i = 0; i < length; ++i) {
         place.back() = i;
-        y.at<T>(place) = static_cast<T>(static_cast<Compute<T>>(line[static_cast<size_t>(i)]));
+        y.at<T>(place) = static_cast<T>(static_cast<Compute<T>>(line[i]));
       }
     });
   });
@@ -95,8 +95,7 @@ REFERENCE(randperm) {
   const Philox state = philox_of(args.in[0]);
   const std::vector<int64_t> order = permutation(state, y.count());
   dispatch<kIndex>(y.dtype, [&]<typename T>() {
-    for (int64_t i = 0; i < y.count(); ++i)
-      y.at<T>({i}) = static_cast<T>(order[static_cast<size_t>(i)]);
+    for (int64_t i = 0; i < y.count(); ++i) y.at<T>({i}) = static_cast<T>(order[i]);
   });
   write_next(args, state, (y.count() + 1) / 2);
 }

@@ -16,9 +16,8 @@ REFERENCE(gelu) {
 template <typename Fn>
 static void map_lines(const ReferenceArgs& args, Fn fn) {
   const View &in = args.in[0], &out = args.out[0];
-  const auto axis =
-      static_cast<size_t>(normalize_axis(args.attrs.i("axis"), in.rank(), args.op.name.c_str()));
-  const auto length = static_cast<size_t>(in.shape()[axis]);
+  const size_t axis = normalize_axis(args.attrs.i("axis"), in.rank(), args.op.name.c_str());
+  const size_t length = in.shape()[axis];
   if (length == 0) return;
   Shape lines = in.shape();
   lines[axis] = 1;

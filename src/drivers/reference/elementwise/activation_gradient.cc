@@ -17,7 +17,7 @@ REFERENCE(softmax_gradient) {
       double dot = 0;
       for (size_t i = 0; i < s.size(); ++i) dot += g[i] * (s[i] /= softmax.sum);
       for (int64_t i = 0; i < length; ++i) {
-        const auto at = static_cast<size_t>(i);
+        const size_t at = i;
         dx.as<T>()[dx.offset(index) + i * dx.stride(axis)] = narrow<T>(s[at] * (g[at] - dot));
       }
     });

@@ -18,7 +18,7 @@ REFERENCE(planar) {
     const Complex value = x.at<Complex>(index);
     Shape to = index;
     y.at<float>(to) = value.real();
-    to[static_cast<size_t>(last)] += x.extent(last);
+    to[last] += x.extent(last);
     y.at<float>(to) = value.imag();
   });
 }

@@ -6,7 +6,7 @@ namespace anymps {
 
 REFERENCE(glu) {
   const View &x = args.in[0], &y = args.out[0];
-  const auto axis = static_cast<size_t>(normalize_axis(args.attrs.i("axis"), x.rank(), "glu"));
+  const size_t axis = normalize_axis(args.attrs.i("axis"), x.rank(), "glu");
   dispatch<kFloat>(x.dtype, [&]<typename T>() {
     for_each_index(y.shape(), [&](const Shape& at) {
       Shape gate = at;

@@ -17,12 +17,12 @@ void for_each_in_window(const TensorAxes& axes, const std::vector<WindowSpans>& 
                         const Shape& at, Fn&& fn) {
   Shape extents, from = at;
   for (size_t i = 0; i < axes.count; ++i) {
-    const auto [first, last] = spans[i][static_cast<size_t>(at[axes.spatial + i])];
+    const auto [first, last] = spans[i][at[axes.spatial + i]];
     extents.push_back(last - first);
   }
   for_each_index(extents, [&](const Shape& tap) {
     for (size_t i = 0; i < axes.count; ++i)
-      from[axes.spatial + i] = spans[i][static_cast<size_t>(at[axes.spatial + i])].first + tap[i];
+      from[axes.spatial + i] = spans[i][at[axes.spatial + i]].first + tap[i];
     fn(static_cast<const Shape&>(from));
   });
 }
@@ -37,7 +37,7 @@ std::vector<WindowSpans> spans_of(const TensorAxes& axes, const Shape& x, const 
 double window_size(const TensorAxes& axes, const std::vector<WindowSpans>& spans, const Shape& at) {
   double size = 1;
   for (size_t i = 0; i < axes.count; ++i) {
-    const auto [first, last] = spans[i][static_cast<size_t>(at[axes.spatial + i])];
+    const auto [first, last] = spans[i][at[axes.spatial + i]];
     size *= static_cast<double>(last - first);
   }
   return size;
@@ -87,13 +87,13 @@ REFERENCE(adaptive_avg_pool_gradient) {
   const TensorAxes axes = tensor_axes(args.attrs, dx.shape().size());
   const std::vector<WindowSpans> spans = spans_of(axes, dx.shape(), gradient.shape());
   const Strides flat = contiguous_strides(dx.shape());
-  std::vector<double> sums(static_cast<size_t>(dx.count()), 0.0);
+  std::vector<double> sums(dx.count(), 0.0);
   for_each_index(gradient.shape(), [&](const Shape& at) {
     const double share = load_double(gradient, gradient.offset(at)) / window_size(axes, spans, at);
     for_each_in_window(axes, spans, at, [&](const Shape& from) {
       int64_t place = 0;
       for (size_t i = 0; i < from.size(); ++i) place += from[i] * flat[i];
-      sums[static_cast<size_t>(place)] += share;
+      sums[place] += share;
     });
   });
   write_dense(dx, sums);

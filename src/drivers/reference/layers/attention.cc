@@ -20,16 +20,15 @@ REFERENCE(sdpa) {
   std::optional<BroadcastOffset> mask;
   if (args.has(3)) mask.emplace(args.in[3], scores_shape);
 
-  std::vector<double> y(static_cast<size_t>(args.out[0].count()));
-  std::vector<double> scores(static_cast<size_t>(keys)), sums;
+  std::vector<double> y(args.out[0].count());
+  std::vector<double> scores(keys), sums;
   for_each_index(Shape{scores_shape[0], scores_shape[1], queries}, [&](const Shape& at) {
     const int64_t head = at[0] * scores_shape[1] + at[1], s = at[2];
     double most = minus_infinity;
     for (int64_t t = 0; t < keys; ++t) {
       double score = 0;
       for (int64_t d = 0; d < depth; ++d)
-        score += q[static_cast<size_t>((head * queries + s) * depth + d)] *
-                 k[static_cast<size_t>((head * keys + t) * depth + d)];
+        score += q[(head * queries + s) * depth + d] * k[(head * keys + t) * depth + d];
       score *= scale;
       if (mask) {
         const double value = load_double(args.in[3], (*mask)({at[0], at[1], s, t}));
@@ -39,7 +38,7 @@ REFERENCE(sdpa) {
           score = minus_infinity;
       }
       if (causal && t > s) score = minus_infinity;
-      scores[static_cast<size_t>(t)] = score;
+      scores[t] = score;
       most = std::isnan(score) || score > most ? score : most;
     }
     sums.push_back(minus_infinity);
@@ -50,8 +49,7 @@ REFERENCE(sdpa) {
     double* out = y.data() + (head * queries + s) * width;
     for (int64_t t = 0; t < keys; ++t)
       for (int64_t d = 0; d < width; ++d)
-        out[d] += scores[static_cast<size_t>(t)] / sum *
-                  v[static_cast<size_t>((head * keys + t) * width + d)];
+        out[d] += scores[t] / sum * v[(head * keys + t) * width + d];
   });
   write_dense(args.out[0], y);
   if (args.out.size() > 1) write_dense(args.out[1], sums);
@@ -62,10 +60,9 @@ REFERENCE(sdpa_gradient) {
                             k = read_dense<double>(args.in[2]), v = read_dense<double>(args.in[3]),
                             y = read_dense<double>(args.in[4]);
   const Shape& shape = args.in[1].shape();
-  const auto heads = static_cast<size_t>(shape[0] * shape[1]);
-  const auto queries = static_cast<size_t>(shape[2]), depth = static_cast<size_t>(shape[3]);
-  const auto keys = static_cast<size_t>(args.in[2].extent(2)),
-             width = static_cast<size_t>(args.in[3].extent(3));
+  const size_t heads = shape[0] * shape[1];
+  const size_t queries = shape[2], depth = shape[3];
+  const size_t keys = args.in[2].extent(2), width = args.in[3].extent(3);
   const double asked = args.attrs.f("scale"), minus_infinity = -INFINITY;
   const double scale = asked != 0 ? asked : 1 / std::sqrt(static_cast<double>(depth));
   std::vector<double> sums, dq(q.size(), 0.0), dk(k.size(), 0.0), dv(v.size(), 0.0);

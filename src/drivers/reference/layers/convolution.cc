@@ -60,7 +60,7 @@ template <typename A>
 std::vector<A> convolve(const Problem& p, const std::vector<A>& x, const std::vector<A>& w) {
   const int64_t in_plane = volume(p.x), out_plane = volume(p.y), taps = volume(p.kernel);
   const int64_t per_group = p.channels / p.groups, outputs_per_group = p.outputs / p.groups;
-  std::vector<A> y(static_cast<size_t>(p.batch * p.outputs * out_plane));
+  std::vector<A> y(p.batch * p.outputs * out_plane);
   for (int64_t n = 0; n < p.batch; ++n)
     for (int64_t o = 0; o < p.outputs; ++o) {
       const int64_t first = o / outputs_per_group * per_group;
@@ -84,7 +84,7 @@ std::vector<A> convolve_transposed(const Problem& p, const std::vector<A>& x,
                                    const std::vector<A>& w) {
   const int64_t in_plane = volume(p.x), out_plane = volume(p.y), taps = volume(p.kernel);
   const int64_t per_group = p.channels / p.groups, outputs_per_group = p.outputs / p.groups;
-  std::vector<A> y(static_cast<size_t>(p.batch * p.outputs * out_plane));
+  std::vector<A> y(p.batch * p.outputs * out_plane);
   for (int64_t n = 0; n < p.batch; ++n)
     for (int64_t c = 0; c < p.channels; ++c)
       for (int64_t o = 0; o < outputs_per_group; ++o) {
@@ -104,8 +104,7 @@ void add_bias(const ReferenceArgs& args, const Problem& p, std::vector<A>& y) {
   if (!args.has(2)) return;
   const std::vector<A> bias = read_dense<A>(args.in[2]);
   const int64_t plane = volume(p.y);
-  for (size_t i = 0; i < y.size(); ++i)
-    y[i] += bias[static_cast<size_t>(static_cast<int64_t>(i) / plane % p.outputs)];
+  for (size_t i = 0; i < y.size(); ++i) y[i] += bias[static_cast<int64_t>(i) / plane % p.outputs];
 }
 
 }  // namespace
@@ -172,9 +171,8 @@ struct ForwardViews {
           for (int64_t c = 0; c < per_group; ++c) {
             const int64_t channel = o / outputs_per_group * per_group + c;
             for_each_tap(p, p.x, at, [&](int64_t from, int64_t tap) {
-              fn(static_cast<size_t>((n * p.outputs + o) * out_plane + place),
-                 static_cast<size_t>((n * p.channels + channel) * in_plane + from),
-                 static_cast<size_t>((o * per_group + c) * taps + tap));
+              fn((n * p.outputs + o) * out_plane + place,
+                 (n * p.channels + channel) * in_plane + from, (o * per_group + c) * taps + tap);
             });
           }
         });
@@ -202,7 +200,7 @@ REFERENCE(conv_data_gradient) {
   const ForwardViews views(args, args.out[0], args.in[1], args.in[0]);
   const std::vector<double> gradient = read_dense<double>(views.y.view()),
                             w = read_dense<double>(views.w.view());
-  std::vector<double> dx(static_cast<size_t>(args.out[0].count()), 0.0);
+  std::vector<double> dx(args.out[0].count(), 0.0);
   views.for_each_product([&](size_t y, size_t x, size_t k) { dx[x] += gradient[y] * w[k]; });
   write_dense(views.x.view(), dx);
 }
@@ -211,7 +209,7 @@ REFERENCE(conv_weights_gradient) {
   const ForwardViews views(args, args.in[1], args.out[0], args.in[0]);
   const std::vector<double> gradient = read_dense<double>(views.y.view()),
                             x = read_dense<double>(views.x.view());
-  std::vector<double> dw(static_cast<size_t>(args.out[0].count()), 0.0);
+  std::vector<double> dw(args.out[0].count(), 0.0);
   views.for_each_product([&](size_t y, size_t from, size_t k) { dw[k] += gradient[y] * x[from]; });
   write_dense(views.w.view(), dw);
 }

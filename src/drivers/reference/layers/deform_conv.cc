@@ -22,8 +22,8 @@ REFERENCE(deform_conv) {
   const Shape &in = args.in[0].shape(), &kernel = args.in[1].shape(), &out = args.out[0].shape();
   const std::vector<double> x = read_dense<double>(args.in[0]), w = read_dense<double>(args.in[1]),
                             offsets = read_dense<double>(args.in[2]);
-  const std::vector<double> bias = args.has(3) ? read_dense<double>(args.in[3])
-                                               : std::vector<double>(static_cast<size_t>(out[1]));
+  const std::vector<double> bias =
+      args.has(3) ? read_dense<double>(args.in[3]) : std::vector<double>(out[1]);
   const std::vector<double> mask =
       args.has(4) ? read_dense<double>(args.in[4]) : std::vector<double>();
   const int64_t groups = args.attrs.i("groups"), offset_groups = args.attrs.i("offset_groups");
@@ -33,14 +33,14 @@ REFERENCE(deform_conv) {
   std::vector<double> y;
   for_each_index(out, [&](const Shape& at) {
     const int64_t n = at[0], o = at[1], place = at[2] * out[3] + at[3];
-    double sum = bias[static_cast<size_t>(o)];
+    double sum = bias[o];
     for (int64_t c = 0; c < per_group; ++c) {
       const int64_t channel = o / (out[1] / groups) * per_group + c;
       const int64_t set = n * offset_groups + channel / per_offset;
       const double* plane = x.data() + (n * in[1] + channel) * in[2] * in[3];
       for (int64_t k = 0; k < taps; ++k) {
         const auto shift = [&](int64_t axis) {
-          return offsets[static_cast<size_t>(((set * taps + k) * 2 + axis) * places + place)];
+          return offsets[((set * taps + k) * 2 + axis) * places + place];
         };
         const auto from = [&](size_t axis, int64_t tap) {
           return static_cast<double>(at[2 + axis] * window.strides[axis] +
@@ -48,8 +48,8 @@ REFERENCE(deform_conv) {
         };
         const double value = interpolate(plane, in[2], in[3], from(0, k / kernel[3]) + shift(0),
                                          from(1, k % kernel[3]) + shift(1));
-        sum += value * w[static_cast<size_t>((o * per_group + c) * taps + k)] *
-               (mask.empty() ? 1 : mask[static_cast<size_t>((set * taps + k) * places + place)]);
+        sum += value * w[(o * per_group + c) * taps + k] *
+               (mask.empty() ? 1 : mask[(set * taps + k) * places + place]);
       }
     }
     y.push_back(sum);

@@ -28,20 +28,20 @@ REFERENCE(deform_conv_gradient) {
       const int64_t plane = (n * in[1] + channel) * in[2] * in[3];
       for (int64_t k = 0; k < taps; ++k) {
         const auto shift = [&](int64_t axis) {
-          return static_cast<size_t>(((set * taps + k) * 2 + axis) * places + place);
+          return ((set * taps + k) * 2 + axis) * places + place;
         };
         const auto from = [&](size_t axis, int64_t tap) {
           return static_cast<double>(at[2 + axis] * window.strides[axis] +
                                      tap * window.dilations[axis] - window.pads_begin[axis]);
         };
-        const auto weight = static_cast<size_t>((o * per_group + c) * taps + k);
-        const auto scale = static_cast<size_t>((set * taps + k) * places + place);
+        const size_t weight = (o * per_group + c) * taps + k;
+        const size_t scale = (set * taps + k) * places + place;
         double value = 0, row_slope = 0, column_slope = 0;
         for (const PlaneCorner& corner :
              plane_corners(in[2], in[3], from(0, k / kernel[3]) + offsets[shift(0)],
                            from(1, k % kernel[3]) + offsets[shift(1)])) {
           if (!corner.inside) continue;
-          const auto element = static_cast<size_t>(plane + corner.row * in[3] + corner.column);
+          const size_t element = plane + corner.row * in[3] + corner.column;
           value += corner.weight * x[element];
           row_slope += corner.row_slope * x[element];
           column_slope += corner.column_slope * x[element];

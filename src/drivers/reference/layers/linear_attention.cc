@@ -29,7 +29,7 @@ struct DenseInputs {
   LinearAttention attention;
 };
 
-Vector zeros(int64_t count) { return Vector(static_cast<size_t>(count), 0.0); }
+Vector zeros(int64_t count) { return Vector(count, 0.0); }
 
 }  // namespace
 

@@ -26,7 +26,7 @@ Statistics statistics(const double* values, int64_t count, double epsilon) {
 // An optional parameter read with broadcasting to x, dense in x's order.
 std::vector<double> parameter(const ReferenceArgs& args, size_t i, double absent) {
   const Shape& shape = args.in[0].shape();
-  if (!args.has(i)) return std::vector<double>(static_cast<size_t>(element_count(shape)), absent);
+  if (!args.has(i)) return std::vector<double>(element_count(shape), absent);
   std::vector<double> values;
   const BroadcastOffset offset(args.in[i], shape);
   for_each_index(shape,
@@ -47,8 +47,7 @@ void normalize_channels(const ReferenceArgs& args, int64_t groups) {
   const int64_t channels = shape[1], plane = product(shape, 2, shape.size());
   const int64_t run = groups == 0 ? 0 : channels / groups * plane;
   const auto vector = [&](size_t i, double absent) {
-    return args.has(i) ? read_dense<double>(args.in[i])
-                       : std::vector<double>(static_cast<size_t>(channels), absent);
+    return args.has(i) ? read_dense<double>(args.in[i]) : std::vector<double>(channels, absent);
   };
   const std::vector<double> gamma = vector(1, 1), beta = vector(2, 0);
   std::vector<double> means, deviations;
@@ -58,7 +57,7 @@ void normalize_channels(const ReferenceArgs& args, int64_t groups) {
     means.push_back(stats.mean);
     deviations.push_back(stats.inv_std);
     for (size_t i = first; i < first + static_cast<size_t>(run); ++i) {
-      const auto c = static_cast<size_t>(static_cast<int64_t>(i) / plane % channels);
+      const size_t c = static_cast<int64_t>(i) / plane % channels;
       x[i] = (x[i] - stats.mean) * stats.inv_std * gamma[c] + beta[c];
     }
   }
@@ -81,7 +80,7 @@ REFERENCE(batch_norm) {
   const std::vector<double> beta = args.has(4) ? read_dense<double>(args.in[4]) : zero;
   size_t next = 0;
   for_each_index(x.shape(), [&](const Shape& at) {
-    const auto c = static_cast<size_t>(at[static_cast<size_t>(axis)]);
+    const size_t c = at[axis];
     y[next] = (y[next] - mean[c]) / std::sqrt(variance[c] + epsilon) * gamma[c] + beta[c];
     ++next;
   });
@@ -91,14 +90,14 @@ REFERENCE(batch_norm) {
 REFERENCE(layer_norm) {
   const Shape& shape = args.in[0].shape();
   const int64_t axis = normalize_axis(args.attrs.i("axis"), args.in[0].rank(), "layer_norm");
-  const int64_t rows = product(shape, 0, static_cast<size_t>(axis));
-  const int64_t row = product(shape, static_cast<size_t>(axis), shape.size());
+  const int64_t rows = product(shape, 0, axis);
+  const int64_t row = product(shape, axis, shape.size());
   std::vector<double> x = read_dense<double>(args.in[0]);
   const std::vector<double> gamma = parameter(args, 1, 1), beta = parameter(args, 2, 0);
   std::vector<double> means, deviations;
   for (int64_t r = 0; r < rows; ++r) {
     const Statistics stats = statistics(x.data() + r * row, row, args.attrs.f("epsilon"));
-    for (auto i = static_cast<size_t>(r * row); i < static_cast<size_t>((r + 1) * row); ++i)
+    for (size_t i = r * row; i < static_cast<size_t>((r + 1) * row); ++i)
       x[i] = (x[i] - stats.mean) * stats.inv_std * gamma[i] + beta[i];
     means.push_back(stats.mean);
     deviations.push_back(stats.inv_std);
@@ -111,8 +110,8 @@ REFERENCE(layer_norm) {
 REFERENCE(rms_norm) {
   const Shape& shape = args.in[0].shape();
   const int64_t axis = normalize_axis(args.attrs.i("axis"), args.in[0].rank(), "rms_norm");
-  const int64_t rows = product(shape, 0, static_cast<size_t>(axis));
-  const auto row = static_cast<size_t>(product(shape, static_cast<size_t>(axis), shape.size()));
+  const int64_t rows = product(shape, 0, axis);
+  const size_t row = product(shape, axis, shape.size());
   std::vector<double> x = read_dense<double>(args.in[0]);
   const std::vector<double> gamma = parameter(args, 1, 1);
   std::vector<double> inverse;
@@ -140,16 +139,15 @@ REFERENCE(lrn) {
                bias = args.attrs.f("bias");
   const std::vector<double> x = read_dense<double>(args.in[0]);
   std::vector<double> y(x.size());
-  for (int64_t i = 0; i < static_cast<int64_t>(x.size()); ++i) {
+  for (int64_t i = 0; i < std::ssize(x); ++i) {
     const int64_t c = i / plane % channels;
     double squares = 0;
     for (int64_t k = std::max<int64_t>(0, c - before); k <= std::min(channels - 1, c + after);
          ++k) {
-      const double value = x[static_cast<size_t>(i + (k - c) * plane)];
+      const double value = x[i + (k - c) * plane];
       squares += value * value;
     }
-    y[static_cast<size_t>(i)] = x[static_cast<size_t>(i)] /
-                                std::pow(bias + alpha / static_cast<double>(size) * squares, beta);
+    y[i] = x[i] / std::pow(bias + alpha / static_cast<double>(size) * squares, beta);
   }
   write_dense(args.out[0], y);
 }

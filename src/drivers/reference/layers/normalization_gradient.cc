@@ -14,13 +14,13 @@ namespace {
 class Reduction {
  public:
   Reduction(const ReferenceArgs& args, const Shape& shape) : shape_(shape), small_(shape) {
-    std::vector<int64_t> axes = normalize_axes(
-        args.attrs.ints("axes"), static_cast<int64_t>(shape.size()), args.op.name.c_str());
+    std::vector<int64_t> axes =
+        normalize_axes(args.attrs.ints("axes"), std::ssize(shape), args.op.name.c_str());
     if (axes.empty())
       for (size_t i = 0; i < shape.size(); ++i) axes.push_back(static_cast<int64_t>(i));
     for (const int64_t axis : axes) {
-      count_ *= static_cast<double>(shape[static_cast<size_t>(axis)]);
-      small_[static_cast<size_t>(axis)] = 1;
+      count_ *= static_cast<double>(shape[axis]);
+      small_[axis] = 1;
     }
     strides_ = contiguous_strides(small_);
   }
@@ -30,11 +30,11 @@ class Reduction {
     int64_t sum = 0;
     for (size_t i = 0; i < at.size(); ++i)
       if (small_[i] != 1) sum += at[i] * strides_[i];
-    return static_cast<size_t>(sum);
+    return sum;
   }
   template <typename Fn>
   std::vector<double> sum(Fn&& value) const {
-    std::vector<double> sums(static_cast<size_t>(element_count(small_)), 0.0);
+    std::vector<double> sums(element_count(small_), 0.0);
     for_each_index(shape_, [&](const Shape& at) { sums[place(at)] += value(at); });
     return sums;
   }

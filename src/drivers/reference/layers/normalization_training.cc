@@ -18,7 +18,7 @@ std::vector<double> read_or(const ReferenceArgs& args, size_t i, size_t count, d
 struct Channels {
   Channels(const Attrs& attrs, const Shape& shape) {
     const size_t axis = tensor_axes(attrs, shape.size()).channel;
-    count = static_cast<size_t>(shape[axis]);
+    count = shape[axis];
     for (size_t i = axis + 1; i < shape.size(); ++i) inner *= static_cast<size_t>(shape[i]);
   }
   size_t of(size_t element) const { return element / inner % count; }
@@ -157,10 +157,10 @@ REFERENCE(rms_norm_gradient) { row_norm_gradients(args, false); }
 
 REFERENCE(group_norm_gradient) {
   const Shape& shape = args.in[1].shape();
-  const auto channels = static_cast<size_t>(shape[1]);
+  const size_t channels = shape[1];
   size_t plane = 1;
   for (size_t i = 2; i < shape.size(); ++i) plane *= static_cast<size_t>(shape[i]);
-  run_gradients(args, static_cast<size_t>(shape[0] * args.attrs.i("groups")), 2, 3, channels,
+  run_gradients(args, shape[0] * args.attrs.i("groups"), 2, 3, channels,
                 [&](size_t i) { return i / plane % channels; });
 }
 

@@ -121,11 +121,11 @@ template <typename Share>
 void pool_gradient(const ReferenceArgs& args, Share&& share) {
   const View &gradient = args.in[0], &dx = args.out[0];
   const Strides flat = contiguous_strides(dx.shape());
-  std::vector<double> sums(static_cast<size_t>(dx.count()), 0.0);
+  std::vector<double> sums(dx.count(), 0.0);
   const auto add = [&](const Shape& from, double amount) {
     int64_t at = 0;
     for (size_t i = 0; i < from.size(); ++i) at += from[i] * flat[i];
-    sums[static_cast<size_t>(at)] += amount;
+    sums[at] += amount;
   };
   for_each_index(gradient.shape(), [&](const Shape& at) {
     share(at, load_double(gradient, gradient.offset(at)), add);
@@ -193,7 +193,7 @@ REFERENCE(max_unpool) {
   const bool sum = args.attrs.s("reduce") == "add";
   const PoolIndex place = pool_index(args.attrs, y.shape(), pool_window(args.attrs, y.shape()));
   const Strides flat = contiguous_strides(y.shape());
-  std::vector<double> values(static_cast<size_t>(y.count()), 0.0);
+  std::vector<double> values(y.count(), 0.0);
   for_each_index(x.shape(), [&](const Shape& at) {
     const int64_t index = load_int(indices, indices.offset(at));
     Shape to;
@@ -202,7 +202,7 @@ REFERENCE(max_unpool) {
             to_string(at), to_string(y.shape()));
     int64_t n = 0;
     for (size_t i = 0; i < to.size(); ++i) n += to[i] * flat[i];
-    double& value = values[static_cast<size_t>(n)];
+    double& value = values[n];
     value = load_double(x, x.offset(at)) + (sum ? value : 0);
   });
   write_dense(y, values);

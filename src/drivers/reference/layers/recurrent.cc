@@ -20,7 +20,7 @@ struct SequenceState {
 // Runs `step`, which replaces the states of a sequence, over every sequence.
 void run_layer(const RecurrentInputs& layer, const std::function<void(SequenceState&)>& step) {
   const ReferenceArgs& args = layer.args;
-  Vector y(static_cast<size_t>(args.out[0].count()));
+  Vector y(args.out[0].count());
   Vector h = read_or_zero(args, 5, layer.states());
   Vector c = args.op.name == "lstm" ? read_or_zero(args, 6, layer.states()) : Vector(h.size(), 0.0);
   for (int64_t d = 0; d < layer.directions; ++d)
@@ -52,7 +52,7 @@ REFERENCE(lstm) {
   run_layer(layer, [&](SequenceState& s) {
     Vector h(s.h.size()), c(s.c.size());
     for (int64_t u = 0; u < layer.hidden; ++u) {
-      const auto at = static_cast<size_t>(u);
+      const size_t at = u;
       double peephole[3];
       LstmUnit<double> unit{.c = s.c[at],
                             .peephole = peepholes.of(s.direction, u, peephole),
@@ -77,7 +77,7 @@ REFERENCE(gru) {
     std::vector<Unit> units(s.h.size());
     Vector scaled(s.h.size());
     for (int64_t u = 0; u < layer.hidden; ++u) {
-      const auto at = static_cast<size_t>(u);
+      const size_t at = u;
       Unit& unit = units[at];
       unit.h = s.h[at];
       unit.linear_before_reset = args.attrs.b("linear_before_reset");
@@ -87,9 +87,9 @@ REFERENCE(gru) {
       scaled[at] = unit.scaled(act);
     }
     for (int64_t u = 0; u < layer.hidden; ++u) {
-      Unit& unit = units[static_cast<size_t>(u)];
+      Unit& unit = units[u];
       unit.forward(act, layer.from_h(s.direction, Unit::kNew, u, scaled));
-      s.h[static_cast<size_t>(u)] = unit.next_h;
+      s.h[u] = unit.next_h;
     }
   });
 }
@@ -99,7 +99,7 @@ REFERENCE(rnn) {
   run_layer(layer, [&](SequenceState& s) {
     Vector h(s.h.size());
     for (int64_t u = 0; u < layer.hidden; ++u)
-      h[static_cast<size_t>(u)] = layer.act(s.direction)(
+      h[u] = layer.act(s.direction)(
           0, layer.from_x(s.direction, 0, u, s.x_at) + layer.from_h(s.direction, 0, u, s.h));
     s.h = std::move(h);
   });

@@ -74,14 +74,14 @@ class BackwardLayer : public RecurrentInputs {
   void sequence(int64_t d, int64_t n, const Vector& h0, const Vector& c0, const CellFn& forward,
                 const CellFn& backward) {
     const int64_t state = state_at(d, n), length = length_of(n);
-    const auto size = static_cast<size_t>(hidden);
+    const size_t size = hidden;
     const auto part = [&](const Vector& all) {
       return Vector(all.begin() + state, all.begin() + state + hidden);
     };
-    std::vector<Step<Unit>> all(static_cast<size_t>(length));
+    std::vector<Step<Unit>> all(length);
     Vector h = part(h0), c = part(c0);
     for (int64_t t = 0; t < length; ++t) {
-      Step<Unit>& step = all[static_cast<size_t>(t)];
+      Step<Unit>& step = all[t];
       step.direction = d;
       step.x_at = x_at(n, place(d, t, length));
       step.y_at = y_at(d, n, place(d, t, length));
@@ -116,10 +116,10 @@ REFERENCE(lstm_gradient) {
   using Unit = LstmUnit<double>;
   BackwardLayer<Unit> layer(args, 4, 8);
   const Peepholes peepholes(layer);
-  Vector dpeepholes(static_cast<size_t>(layer.directions * 3 * layer.hidden));
+  Vector dpeepholes(layer.directions * 3 * layer.hidden);
   const auto forward = [&](Step<Unit>& step) {
     for (int64_t u = 0; u < layer.hidden; ++u) {
-      const auto at = static_cast<size_t>(u);
+      const size_t at = u;
       Unit& unit = step.units[at];
       double peephole[3];
       unit.c = step.c[at];
@@ -136,7 +136,7 @@ REFERENCE(lstm_gradient) {
   const auto backward = [&](Step<Unit>& step) {
     Vector dh(step.dh.size()), dc(step.dc.size());
     for (int64_t u = 0; u < layer.hidden; ++u) {
-      const auto at = static_cast<size_t>(u);
+      const size_t at = u;
       double peephole[3];
       step.units[at].peephole = peepholes.of(step.direction, u, peephole);
       const Unit::Back back =
@@ -166,8 +166,8 @@ REFERENCE(gru_gradient) {
   };
   const auto forward = [&](Step<Unit>& step) {
     for (int64_t u = 0; u < layer.hidden; ++u) {
-      Unit& unit = step.units[static_cast<size_t>(u)];
-      unit.h = step.h[static_cast<size_t>(u)];
+      Unit& unit = step.units[u];
+      unit.h = step.h[u];
       unit.linear_before_reset = args.attrs.b("linear_before_reset");
       for (size_t gate = 0; gate < 3; ++gate)
         unit.z[gate] = layer.from_x(step.direction, gate, u, step.x_at) +
@@ -175,10 +175,10 @@ REFERENCE(gru_gradient) {
     }
     const Vector h = scaled(step);
     for (int64_t u = 0; u < layer.hidden; ++u) {
-      Unit& unit = step.units[static_cast<size_t>(u)];
+      Unit& unit = step.units[u];
       step.recurrent.push_back(layer.from_h(step.direction, Unit::kNew, u, h));
       unit.forward(layer.act(step.direction), step.recurrent.back());
-      step.next_h[static_cast<size_t>(u)] = unit.next_h;
+      step.next_h[u] = unit.next_h;
     }
   };
   const auto backward = [&](Step<Unit>& step) {
@@ -186,7 +186,7 @@ REFERENCE(gru_gradient) {
     const Vector h = scaled(step);
     Vector dh(step.dh.size()), dscaled(step.dh.size()), dnew;
     for (int64_t u = 0; u < layer.hidden; ++u) {
-      const auto at = static_cast<size_t>(u);
+      const size_t at = u;
       const Unit& unit = step.units[at];
       const Unit::Back back = unit.backward(act, step.dh[at]);
       dnew.push_back(back.dz[Unit::kNew]);
@@ -198,7 +198,7 @@ REFERENCE(gru_gradient) {
       layer.back_h(step, step.h, Unit::kUpdate, u, back.dz[Unit::kUpdate], dh);
     }
     for (int64_t u = 0; u < layer.hidden; ++u) {
-      const auto at = static_cast<size_t>(u);
+      const size_t at = u;
       const double dz =
           step.units[at].reset(act, dnew[at], step.recurrent[at], dscaled[at], dh[at]);
       layer.back_x(step, Unit::kReset, u, dz);
@@ -216,7 +216,7 @@ REFERENCE(rnn_gradient) {
   BackwardLayer<Unit> layer(args, 1, 6);
   const auto forward = [&](Step<Unit>& step) {
     for (int64_t u = 0; u < layer.hidden; ++u) {
-      const auto at = static_cast<size_t>(u);
+      const size_t at = u;
       step.units[at].z = layer.from_x(step.direction, 0, u, step.x_at) +
                          layer.from_h(step.direction, 0, u, step.h);
       step.next_h[at] = layer.act(step.direction)(0, step.units[at].z);
@@ -225,7 +225,7 @@ REFERENCE(rnn_gradient) {
   const auto backward = [&](Step<Unit>& step) {
     Vector dh(step.dh.size());
     for (int64_t u = 0; u < layer.hidden; ++u) {
-      const auto at = static_cast<size_t>(u);
+      const size_t at = u;
       const double dz =
           step.dh[at] * layer.act(step.direction).slope(0, step.units[at].z, step.next_h[at]);
       layer.back_x(step, 0, u, dz);

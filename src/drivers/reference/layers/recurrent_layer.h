@@ -24,12 +24,12 @@ struct RecurrentInputs : RecurrentExtents {
         b(read_or_zero(args, 3, directions * 2 * gates * hidden)) {}
 
   RecurrentActivations<double> act(int64_t d) const {
-    const auto functions = static_cast<int64_t>(activations.size()) / directions;
+    const auto functions = std::ssize(activations) / directions;
     return {activations.data() + d * functions, args.attrs.f("clip")};
   }
   // A row of w or r for one gate and unit, and its bias; `half` 1: that of r.
   size_t row(int64_t d, size_t gate, int64_t unit) const {
-    return static_cast<size_t>((d * gates + static_cast<int64_t>(gate)) * hidden + unit);
+    return (d * gates + static_cast<int64_t>(gate)) * hidden + unit;
   }
   size_t bias(int64_t d, int64_t half, size_t gate, int64_t unit) const {
     return row(2 * d + half, gate, unit);
@@ -72,7 +72,7 @@ struct Peepholes {
         all(layer.args.has(7) ? read_dense<double>(layer.args.in[7]) : RecurrentVector()) {}
 
   size_t at(int64_t d, size_t gate, int64_t unit) const {
-    return static_cast<size_t>((d * 3 + static_cast<int64_t>(gate)) * hidden + unit);
+    return (d * 3 + static_cast<int64_t>(gate)) * hidden + unit;
   }
   // Those of one unit, put into `to`; null where there are none.
   const double* of(int64_t d, int64_t unit, double (&to)[3]) const {

@@ -25,12 +25,12 @@ struct Labels {
       of.push_back(label == ignored ? -1 : label);
     });
     weight = args.has(x_input + 2) ? read_dense<double>(args.in[x_input + 2])
-                                   : std::vector<double>(static_cast<size_t>(classes), 1.0);
+                                   : std::vector<double>(classes, 1.0);
   }
   // Where class c of label i is in x.
   size_t place(size_t i, int64_t c) const {
     const auto at = static_cast<int64_t>(i);
-    return static_cast<size_t>((at / inner * classes + c) * inner + at % inner);
+    return (at / inner * classes + c) * inner + at % inner;
   }
   int64_t classes = 0, inner = 1;
   std::vector<int64_t> of;  // -1: does not count
@@ -44,7 +44,7 @@ void sum_losses(const ReferenceArgs& args, const Labels& labels, Fn loss) {
   double total = 0, sum = 0;
   for (size_t i = 0; i < labels.of.size(); ++i) {
     losses.push_back(labels.of[i] < 0 ? 0 : loss(i));
-    if (labels.of[i] >= 0) total += labels.weight[static_cast<size_t>(labels.of[i])];
+    if (labels.of[i] >= 0) total += labels.weight[labels.of[i]];
     sum += losses.back();
   }
   const std::string& reduction = args.attrs.s("reduction");
@@ -68,7 +68,7 @@ std::vector<double> distribution(const Labels& labels, size_t i, double smoothin
   for (int64_t c = 0; c < labels.classes; ++c) {
     const double share =
         (c == labels.of[i] ? 1 - smoothing : 0) + smoothing / static_cast<double>(labels.classes);
-    q.push_back(share == 0 ? 0 : labels.weight[static_cast<size_t>(c)] * share);
+    q.push_back(share == 0 ? 0 : labels.weight[c] * share);
   }
   return q;
 }
@@ -85,18 +85,17 @@ REFERENCE(nll_loss) {
   const Labels labels(args, 0);
   const std::vector<double> x = read_dense<double>(args.in[0]);
   sum_losses(args, labels, [&](size_t i) {
-    return -labels.weight[static_cast<size_t>(labels.of[i])] * x[labels.place(i, labels.of[i])];
+    return -labels.weight[labels.of[i]] * x[labels.place(i, labels.of[i])];
   });
 }
 
 REFERENCE(nll_loss_gradient) {
   const Labels labels(args, 1);
   const std::vector<double> scales = loss_scales(args, labels);
-  std::vector<double> dx(static_cast<size_t>(args.in[1].count()), 0.0);
+  std::vector<double> dx(args.in[1].count(), 0.0);
   for (size_t i = 0; i < labels.of.size(); ++i)
     if (labels.of[i] >= 0)
-      dx[labels.place(i, labels.of[i])] =
-          -labels.weight[static_cast<size_t>(labels.of[i])] * scales[i];
+      dx[labels.place(i, labels.of[i])] = -labels.weight[labels.of[i]] * scales[i];
   write_dense(args.out[0], dx);
 }
 

@@ -56,11 +56,11 @@ REFERENCE(ctc_loss) {
 REFERENCE(ctc_loss_gradient) {
   const View &probs = args.in[1], &dx = args.out[0];
   const int64_t sequences = dx.extent(1), classes = dx.extent(2);
-  std::vector<double> slopes(static_cast<size_t>(dx.count()), 0.0);
+  std::vector<double> slopes(dx.count(), 0.0);
   for_each_sequence(args, 1, [&](int64_t n, const auto& sequence, int64_t frames) {
     if (args.attrs.b("zero_infinity") && std::isinf(sequence.loss())) return;
     const auto slope = [&](int64_t t, int64_t c) -> double& {
-      return slopes[static_cast<size_t>((t * sequences + n) * classes + c)];
+      return slopes[(t * sequences + n) * classes + c];
     };
     sequence.differentiate(slope);
     const double scale = load_double(args.in[0], n * args.in[0].stride(0));

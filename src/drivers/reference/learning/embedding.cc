@@ -14,7 +14,7 @@ std::vector<size_t> rows_picked(const ReferenceArgs& args, const View& view, int
     const int64_t row = load_int(view, view.offset(at));
     require(row >= 0 && row < rows, "[{}] index {} is out of range for {} rows", args.op.name, row,
             rows);
-    all.push_back(static_cast<size_t>(row));
+    all.push_back(row);
   });
   return all;
 }
@@ -25,14 +25,14 @@ struct Bags {
       : indices(rows_picked(args, args.in[weight + 1], args.in[weight].extent(0))),
         padding(args.attrs.i("padding_idx")) {
     const View& offsets = args.in[weight + 2];
-    const auto count = static_cast<int64_t>(indices.size());
+    const auto count = std::ssize(indices);
     int64_t last = 0;
     for (int64_t i = 0; i < offsets.count(); ++i) {
       const int64_t at = load_int(offsets, i * offsets.stride(0));
       require(at >= last && at <= count && (i > 0 || at == 0),
               "[{}] offset {} is {}, must be from {} to {}", args.op.name, i, at, last,
               i > 0 ? count : 0);
-      begin.push_back(static_cast<size_t>(last = at));
+      begin.push_back(last = at);
     }
     if (!args.attrs.b("include_last_offset")) begin.push_back(indices.size());
   }
@@ -65,11 +65,11 @@ std::vector<double> frequency_scale(const ReferenceArgs& args, const std::vector
 }  // namespace
 
 REFERENCE(embedding_gradient) {
-  const auto rows = static_cast<size_t>(args.attrs.i("rows"));
+  const size_t rows = args.attrs.i("rows");
   const std::vector<size_t> indices = rows_picked(args, args.in[1], args.attrs.i("rows"));
   const std::vector<double> dy = read_dense<double>(args.in[0]),
                             scale = frequency_scale(args, indices, rows);
-  const auto width = static_cast<size_t>(args.out[0].extent(1));
+  const size_t width = args.out[0].extent(1);
   std::vector<double> dw(rows * width, 0.0);
   for (size_t i = 0; i < indices.size(); ++i)
     for (size_t d = 0; d < width; ++d)
@@ -83,7 +83,7 @@ REFERENCE(embedding_bag) {
   const std::vector<double> weight = read_dense<double>(args.in[0]);
   const std::vector<double> samples =
       args.has(3) ? read_dense<double>(args.in[3]) : std::vector<double>(bags.indices.size(), 1.0);
-  const auto width = static_cast<size_t>(args.in[0].extent(1));
+  const size_t width = args.in[0].extent(1);
   const std::string& mode = args.attrs.s("mode");
   std::vector<double> y(bags.count() * width, 0.0);
   std::vector<uint64_t> places(y.size(), static_cast<uint64_t>(-1));
@@ -111,8 +111,7 @@ REFERENCE(embedding_bag_gradient) {
   const Bags bags(args, 1);
   const std::vector<double> dy = read_dense<double>(args.in[0]),
                             weight = read_dense<double>(args.in[1]);
-  const auto rows = static_cast<size_t>(args.in[1].extent(0)),
-             width = static_cast<size_t>(args.in[1].extent(1));
+  const size_t rows = args.in[1].extent(0), width = args.in[1].extent(1);
   const std::vector<double> samples = args.has(4) ? read_dense<double>(args.in[4])
                                                   : std::vector<double>(bags.indices.size(), 1.0),
                             scale = frequency_scale(args, bags.indices, rows);
@@ -126,7 +125,7 @@ REFERENCE(embedding_bag_gradient) {
             args.in[5], args.in[5].offset(Shape{static_cast<int64_t>(b), static_cast<int64_t>(d)}));
         require(row < static_cast<int64_t>(rows), "[{}] index {} is out of range for {} rows",
                 args.op.name, row, rows);
-        const auto at = static_cast<size_t>(row);
+        const size_t at = row;
         if (row >= 0) dw[at * width + d] += slope * scale[at];
         continue;
       }

@@ -23,7 +23,7 @@ REFERENCE(softmax_cross_entropy) {
   const int64_t axis = normalize_axis(args.attrs.i("axis"), x.rank(), "softmax_cross_entropy");
   std::vector<double> losses;
   Shape places = x.shape();
-  places[static_cast<size_t>(axis)] = 1;
+  places[axis] = 1;
   dispatch<kFloat>(x.dtype, [&]<typename T>() {
     for_each_index(places, [&](const Shape& index) {
       const std::vector<double> line = read_line<T>(x, index, axis);
@@ -45,7 +45,7 @@ REFERENCE(softmax_cross_entropy_gradient) {
       normalize_axis(args.attrs.i("axis"), x.rank(), "softmax_cross_entropy_gradient");
   const std::string& reduction = args.attrs.s("reduction");
   Shape places = x.shape();
-  places[static_cast<size_t>(axis)] = 1;
+  places[axis] = 1;
   const auto count = static_cast<double>(element_count(places));
   dispatch<kFloat>(x.dtype, [&]<typename T>() {
     for_each_line(x.shape(), axis, [&](const Shape& index) {
@@ -57,7 +57,7 @@ REFERENCE(softmax_cross_entropy_gradient) {
       double scale = widen(dloss.as<T>()[reduction == "none" ? dloss.offset(index) : 0]);
       if (reduction == "mean") scale /= count;
       for (int64_t i = 0; i < x.extent(axis); ++i) {
-        const auto at = static_cast<size_t>(i);
+        const size_t at = i;
         dx.as<T>()[dx.offset(index) + i * dx.stride(axis)] =
             narrow<T>(scale * (line[at] / softmax.sum * sum - expected[at]));
       }

@@ -20,7 +20,7 @@ REFERENCE(tree_ensemble) {
              &leaves = args.in[4], &pair_targets = args.in[5], &weights = args.in[6];
   const int64_t targets = args.attrs.i("targets"), leaf_count = leaves.extent(0) - 1;
   const std::string& aggregate = args.attrs.s("aggregate");
-  std::vector<double> y(static_cast<size_t>(args.out[0].count()));
+  std::vector<double> y(args.out[0].count());
   std::vector<bool> given(y.size());
   for (int64_t n = 0; n < x.extent(0); ++n) {
     for (int64_t tree = 0; tree < roots.extent(0); ++tree) {
@@ -39,7 +39,7 @@ REFERENCE(tree_ensemble) {
       for (int64_t i = leaves.at<int64_t>({leaf}); i < leaves.at<int64_t>({leaf + 1}); ++i) {
         checked(i, weights.extent(0), "weight");
         const int64_t target = checked(pair_targets.at<int64_t>({i}), targets, "target");
-        const auto place = static_cast<size_t>(n * targets + target);
+        const size_t place = n * targets + target;
         const double weight = load_double(weights, i * weights.stride(0));
         if (aggregate == "min" && given[place])
           y[place] = std::min(y[place], weight);
@@ -93,9 +93,9 @@ std::vector<double> couple(const std::vector<double>& r, size_t k) {
 }  // namespace
 
 REFERENCE(pair_coupling) {
-  const auto k = static_cast<size_t>(args.attrs.i("classes"));
+  const size_t k = args.attrs.i("classes");
   const std::vector<double> pairs = read_dense<double>(args.in[0]);
-  const size_t rows = static_cast<size_t>(args.in[0].extent(0)), count = k * (k - 1) / 2;
+  const size_t rows = args.in[0].extent(0), count = k * (k - 1) / 2;
   std::vector<double> y;
   for (size_t n = 0; n < rows; ++n) {
     std::vector<double> r(k * k);

@@ -38,16 +38,15 @@ Grams<Key> read_pool(const ReferenceArgs& args, const std::vector<Key>& pool) {
   int64_t index = 0;
   for (size_t k = 0; k < starts.size(); ++k) {
     const int64_t length = static_cast<int64_t>(k) + 1, first = starts[k];
-    const int64_t last = k + 1 < starts.size() ? starts[k + 1] : static_cast<int64_t>(pool.size());
-    require(first >= 0 && first <= last && last <= static_cast<int64_t>(pool.size()) &&
-                (last - first) % length == 0,
+    const int64_t last = k + 1 < starts.size() ? starts[k + 1] : std::ssize(pool);
+    require(first >= 0 && first <= last && last <= std::ssize(pool) && (last - first) % length == 0,
             "[tfidf] n-grams of length {} lie at {} to {} of a pool of {}", length, first, last,
             pool.size());
     for (int64_t at = first; at < last; at += length, ++index) {
       require(index < count, "[tfidf] the pool has more n-grams than the {} indexes", count);
       if (length < shortest || length > longest) continue;
       Grams<Key>* place = &root;
-      for (int64_t i = 0; i < length; ++i) place = &place->next[pool[static_cast<size_t>(at + i)]];
+      for (int64_t i = 0; i < length; ++i) place = &place->next[pool[at + i]];
       place->index = index;
     }
   }
@@ -59,7 +58,7 @@ template <typename Key>
 std::vector<int64_t> count_grams(const ReferenceArgs& args, const Grams<Key>& root,
                                  const std::vector<Key>& row) {
   const auto shortest = args.attrs.i("min_length"), longest = args.attrs.i("max_length");
-  const auto size = static_cast<int64_t>(row.size());
+  const auto size = std::ssize(row);
   std::vector<int64_t> counts(args.attrs.ints("indexes").size(), 0);
   for (int64_t distance = 1; distance <= args.attrs.i("max_skip") + 1 && distance <= size;
        ++distance) {
@@ -68,12 +67,12 @@ std::vector<int64_t> count_grams(const ReferenceArgs& args, const Grams<Key>& ro
       for (int64_t length = 1; length <= longest; ++length) {
         const int64_t at = first + (length - 1) * distance;
         if (at >= size) break;
-        const auto found = place->next.find(row[static_cast<size_t>(at)]);
+        const auto found = place->next.find(row[at]);
         if (found == place->next.end()) break;
         place = &found->second;
         // Single elements have nothing between them to skip: they count once.
         if (place->index >= 0 && length >= shortest && (length > 1 || distance == 1))
-          ++counts[static_cast<size_t>(place->index)];
+          ++counts[place->index];
       }
     }
   }
@@ -87,7 +86,7 @@ void run_tfidf(const ReferenceArgs& args, Read read) {
   const std::vector<Key> elements = read(x);
   const auto& indexes = args.attrs.ints("indexes");
   const int64_t rows = x.rank() == 2 ? x.extent(0) : 1, width = y.extent(y.rank() - 1);
-  const int64_t columns = rows == 0 ? 0 : static_cast<int64_t>(elements.size()) / rows;
+  const int64_t columns = rows == 0 ? 0 : std::ssize(elements) / rows;
   const std::string& mode = args.attrs.s("mode");
   if (args.has(2))
     require(args.in[2].rank() == 1 && args.in[2].count() >= width,
@@ -95,10 +94,10 @@ void run_tfidf(const ReferenceArgs& args, Read read) {
   for (int64_t row = 0; row < rows; ++row) {
     const auto first = elements.begin() + row * columns;
     const auto counts = count_grams(args, root, std::vector<Key>(first, first + columns));
-    std::vector<int64_t> sums(static_cast<size_t>(width), 0);
-    for (size_t k = 0; k < counts.size(); ++k) sums[static_cast<size_t>(indexes[k])] += counts[k];
+    std::vector<int64_t> sums(width, 0);
+    for (size_t k = 0; k < counts.size(); ++k) sums[indexes[k]] += counts[k];
     for (int64_t i = 0; i < width; ++i) {
-      const double count = static_cast<double>(sums[static_cast<size_t>(i)]);
+      const double count = static_cast<double>(sums[i]);
       const double weight = args.has(2) ? double{args.in[2].at<float>({i})} : 1.0;
       const double value = mode == "tf"    ? count
                            : mode == "idf" ? (count > 0 ? weight : 0.0)
@@ -113,7 +112,7 @@ bool same_label(const View& a, int64_t at_a, const View& b, int64_t at_b) {
   const auto size = static_cast<int64_t>(size_of(a.dtype));
   if (a.dtype == DType::kString) return text_of(a.as<Text>()[at_a]) == text_of(b.as<Text>()[at_b]);
   const char *x = a.data + at_a * size, *y = b.data + at_b * size;
-  if (is_int(a.dtype)) return std::memcmp(x, y, static_cast<size_t>(size)) == 0;
+  if (is_int(a.dtype)) return std::memcmp(x, y, size) == 0;
   const double first = load_number(a.dtype, x), second = load_number(b.dtype, y);
   return first == second || (std::isnan(first) && std::isnan(second));
 }
@@ -136,13 +135,13 @@ REFERENCE(string_split) {
   for_each_index(x.shape(), [&](const Shape& index) {
     const auto parts =
         split_text(text_at(x, index), args.attrs.s("delimiter"), args.attrs.i("max_split"));
-    require_shape(args, static_cast<int64_t>(parts.size()) <= width);
-    if (args.out.size() > 1) args.out[1].at<int64_t>(index) = static_cast<int64_t>(parts.size());
+    require_shape(args, std::ssize(parts) <= width);
+    if (args.out.size() > 1) args.out[1].at<int64_t>(index) = std::ssize(parts);
     Shape place = index;
     place.push_back(0);
     for (int64_t i = 0; i < width; ++i) {
       place.back() = i;
-      const auto k = static_cast<size_t>(i);
+      const size_t k = i;
       y.at<Text>(place) = k < parts.size() ? args.text(parts[k]) : nullptr;
     }
   });
@@ -154,7 +153,7 @@ REFERENCE(string_normalizer) {
                                   args.attrs.s("locale"),
                                   args.has(1) ? texts(args.in[1]) : std::vector<std::string>{});
   const std::vector<std::string> kept = normalizer.run(texts(args.in[0]));
-  require_shape(args, y.count() == static_cast<int64_t>(kept.size()));
+  require_shape(args, y.count() == std::ssize(kept));
   size_t next = 0;
   for_each_index(y.shape(),
                  [&](const Shape& index) { y.at<Text>(index) = args.text(kept[next++]); });

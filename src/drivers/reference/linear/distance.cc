@@ -73,7 +73,7 @@ REFERENCE(pdist_gradient) {
 REFERENCE(cross) {
   const View& y = args.out[0];
   const BroadcastOffset at_a(args.in[0], y.shape()), at_b(args.in[1], y.shape());
-  const auto axis = static_cast<size_t>(normalize_axis(args.attrs.i("axis"), y.rank(), "cross"));
+  const size_t axis = normalize_axis(args.attrs.i("axis"), y.rank(), "cross");
   with_accumulator(y.dtype, [&]<typename W>() {
     dispatch<kAccumulates<W> & ~kBoolean>(y.dtype, [&]<typename T>() {
       if constexpr (std::is_same_v<W, double> && std::is_integral_v<T>) {

@@ -41,7 +41,7 @@ REFERENCE(einsum) {
           int64_t from = 0;
           for (size_t k = 0; k < ranks[i]; ++k)
             if (args.in[i].shape()[k] != 1) from += places[einsum.inputs[i][k]] * strides[i][k];
-          product *= xs[i][static_cast<size_t>(from)];
+          product *= xs[i][from];
         }
         sum += product;
       });

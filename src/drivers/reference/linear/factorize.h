@@ -54,9 +54,9 @@ MatrixOf<A> solve_triangle(const MatrixOf<A>& t, MatrixOf<A> b, bool upper, bool
 // Exchanges rows as pivots say, or back.
 template <typename A>
 void exchange_rows(MatrixOf<A>& b, const std::vector<int64_t>& pivots, bool back) {
-  const auto count = static_cast<int64_t>(pivots.size());
+  const auto count = std::ssize(pivots);
   for (int64_t step = 0; step < count; ++step) {
-    const int64_t i = back ? count - 1 - step : step, other = pivots[static_cast<size_t>(i)] - 1;
+    const int64_t i = back ? count - 1 - step : step, other = pivots[i] - 1;
     require(other >= 0 && other < b.rows, "[lu] pivot {} is not in [1, {}]", other + 1, b.rows);
     for (int64_t j = 0; j < b.columns && other != i; ++j) std::swap(b.at(i, j), b.at(other, j));
   }
@@ -155,10 +155,10 @@ Reflections<A> reflect(MatrixOf<A> a) {
 // m becomes q @ m, or q^H @ m: q is the product of (1 - tau[k] v v^H), square.
 template <typename A>
 void apply_reflections(const Reflections<A>& r, MatrixOf<A>& m, bool adjoint) {
-  const auto count = static_cast<int64_t>(r.tau.size());
+  const auto count = std::ssize(r.tau);
   for (int64_t step = 0; step < count; ++step) {
     const int64_t k = adjoint ? step : count - 1 - step;
-    const A given = r.tau[static_cast<size_t>(k)], tau = adjoint ? conjugate(given) : given;
+    const A given = r.tau[k], tau = adjoint ? conjugate(given) : given;
     for (int64_t j = 0; j < m.columns; ++j) {
       A dot = m.at(k, j);
       for (int64_t i = k + 1; i < m.rows; ++i) dot += conjugate(r.packed.at(i, k)) * m.at(i, j);
@@ -221,7 +221,7 @@ SvdFactors<A> singular_values(const MatrixOf<A>& given, bool full) {
   Matrix s(1, a.columns);
   MatrixOf<A> left(a.rows, a.columns), right(a.columns, a.columns);
   for (int64_t k = 0; k < a.columns; ++k) {
-    const auto [negative, from] = values[static_cast<size_t>(k)];
+    const auto [negative, from] = values[k];
     s.at(0, k) = -negative;
     for (int64_t i = 0; i < a.rows; ++i)
       left.at(i, k) = negative == 0 ? A(0) : a.at(i, from) / -negative;

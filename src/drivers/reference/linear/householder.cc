@@ -21,7 +21,7 @@ REFERENCE(geqrf) {
       const Reflections<A> r = reflect(x.read<A>(n));
       a.write(n, r.packed);
       if (args.out.size() < 2) continue;
-      MatrixOf<A> tau(1, static_cast<int64_t>(r.tau.size()));
+      MatrixOf<A> tau(1, std::ssize(r.tau));
       tau.data = r.tau;
       Matrices(args.out[1], 1).write(n, tau);
     }

@@ -49,8 +49,7 @@ REFERENCE(det) {
       MatrixOf<A> result(1, 1);
       result.at(0, 0) = f.info == 0 ? 1 : 0;
       for (int64_t i = 0; i < f.lu.rows; ++i)
-        result.at(0, 0) *=
-            f.pivots[static_cast<size_t>(i)] == i + 1 ? f.lu.at(i, i) : -f.lu.at(i, i);
+        result.at(0, 0) *= f.pivots[i] == i + 1 ? f.lu.at(i, i) : -f.lu.at(i, i);
       y.write(n, result);
     }
   });
@@ -66,8 +65,7 @@ REFERENCE(slogdet) {
       turn.at(0, 0) = f.info == 0 ? 1 : 0;
       for (int64_t i = 0; i < f.lu.rows; ++i) {
         const A d = f.lu.at(i, i);
-        turn.at(0, 0) *=
-            f.pivots[static_cast<size_t>(i)] == i + 1 ? d / std::abs(d) : -d / std::abs(d);
+        turn.at(0, 0) *= f.pivots[i] == i + 1 ? d / std::abs(d) : -d / std::abs(d);
         logarithm.at(0, 0) += std::log(std::abs(d));
       }
       if (f.info != 0) turn.at(0, 0) = 0, logarithm.at(0, 0) = -HUGE_VAL;
@@ -211,9 +209,8 @@ REFERENCE(eigh) {
         for (int64_t i = 0; i < a.rows; ++i) values.emplace_back(std::real(a.at(i, i)), i);
         std::stable_sort(values.begin(), values.end());
         for (int64_t k = 0; k < a.rows; ++k) {
-          sorted.at(0, k) = values[static_cast<size_t>(k)].first;
-          for (int64_t i = 0; i < a.rows; ++i)
-            vectors.at(i, k) = v.at(i, values[static_cast<size_t>(k)].second);
+          sorted.at(0, k) = values[k].first;
+          for (int64_t i = 0; i < a.rows; ++i) vectors.at(i, k) = v.at(i, values[k].second);
         }
         sign_columns(vectors);
       } else {
@@ -233,7 +230,7 @@ REFERENCE(eig) {
       const MatrixOf<A> a = x.read<A>(k);
       const bool finite = a.finite();
       report(args, 2, k, finite ? 0 : 1, kNotFinite);
-      const auto size = static_cast<size_t>(a.rows);
+      const size_t size = a.rows;
       ComplexVector w(size, kNoResult), v(size * size, kNoResult);
       if (finite) {
         ComplexMatrix m(a.rows, a.rows);

@@ -40,7 +40,7 @@ inline void qr_step(std::vector<C>& a, size_t width, size_t n, C shift) {
 }
 
 inline ComplexVector eigenvalues(const ComplexMatrix& m) {
-  const auto width = static_cast<size_t>(m.rows);
+  const size_t width = m.rows;
   std::vector<C> a(m.data.begin(), m.data.end());
   double scale = 0;
   for (const C& x : a) scale = std::max(scale, std::abs(x));
@@ -68,7 +68,7 @@ inline ComplexVector eigenvalues(const ComplexMatrix& m) {
 
 // Solves (a - value) y = x in place, by elimination; tiny pivots are lifted.
 inline void solve_shifted(const ComplexMatrix& m, C value, std::vector<C>& x, double tiny) {
-  const auto n = static_cast<size_t>(m.rows);
+  const size_t n = m.rows;
   std::vector<C> a(m.data.begin(), m.data.end());
   for (size_t i = 0; i < n; ++i) a[i * n + i] -= value;
   for (size_t k = 0; k < n; ++k) {
@@ -96,7 +96,7 @@ inline void solve_shifted(const ComplexMatrix& m, C value, std::vector<C>& x, do
 
 // w: the eigenvalues, v: the eigenvectors as columns, in any order and of any length.
 inline void eigen_decompose(const ComplexMatrix& a, ComplexVector& w, ComplexVector& v) {
-  const auto n = static_cast<size_t>(a.rows);
+  const size_t n = a.rows;
   w = eig_detail::eigenvalues(a);
   v.assign(n * n, 0);
   double scale = 1e-300;

@@ -62,7 +62,7 @@ ComplexVector free_gradient(const ComplexVector& v, const ComplexVector& dv, siz
 
 REFERENCE(eig_gradient) {
   const Matrices x(args.in[0], 2), dx(args.out[0], 2);
-  const auto n = static_cast<size_t>(x.columns());
+  const size_t n = x.columns();
   const ComplexVector all_dw = args.has(1) ? read_dense<C>(args.in[1]) : ComplexVector(),
                       all_dv = args.has(2) ? read_dense<C>(args.in[2]) : ComplexVector();
   const auto part = [](const ComplexVector& all, size_t count, int64_t at) {

@@ -56,8 +56,7 @@ void add(std::vector<A>& values, const View& addend, const Shape& shape) {
   const View plain{addend.dtype, addend.data, addend.dims, &strides};
   const BroadcastOffset offset(plain, shape);
   size_t next = 0;
-  for_each_index(
-      shape, [&](const Shape& at) { values[next++] += dense[static_cast<size_t>(offset(at))]; });
+  for_each_index(shape, [&](const Shape& at) { values[next++] += dense[offset(at)]; });
 }
 
 }  // namespace

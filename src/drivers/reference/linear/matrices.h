@@ -50,7 +50,7 @@ class Matrices {
   void write_ints(int64_t n, const std::vector<int64_t>& all) const {
     dispatch<kIndex>(view_.dtype, [&]<typename T>() {
       for (int64_t j = 0; j < columns(); ++j)
-        view_.as<T>()[offset(n, 0, j)] = static_cast<T>(all[static_cast<size_t>(j)]);
+        view_.as<T>()[offset(n, 0, j)] = static_cast<T>(all[j]);
     });
   }
 

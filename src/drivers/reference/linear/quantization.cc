@@ -93,8 +93,7 @@ REFERENCE(dequantize_lut) {
   const View &x = args.in[0], &table = args.in[1], &y = args.out[0];
   const bool whole = table.rank() == 1, vector = table.rank() == x.rank() + 2;
   const int64_t entries = table.extent(table.rank() - (vector ? 2 : 1));
-  const auto axis = static_cast<size_t>(
-      vector ? normalize_axis(args.attrs.i("axis"), x.rank(), "dequantize_lut") : 0);
+  const size_t axis = vector ? normalize_axis(args.attrs.i("axis"), x.rank(), "dequantize_lut") : 0;
   const int64_t length = vector ? table.extent(table.rank() - 1) : 1;
   const auto size = static_cast<int64_t>(size_of(y.dtype));
   for_each_index(y.shape(), [&](const Shape& index) {
@@ -107,8 +106,7 @@ REFERENCE(dequantize_lut) {
       place.push_back(source[i] / (x.shape()[i] / table.shape()[i]));
     place.push_back(entry);
     if (vector) place.push_back(index[axis] % length);
-    std::memcpy(y.data + y.offset(index) * size, table.data + table.offset(place) * size,
-                static_cast<size_t>(size));
+    std::memcpy(y.data + y.offset(index) * size, table.data + table.offset(place) * size, size);
   });
 }
 

@@ -119,11 +119,11 @@ void solve_ldl(const MatrixOf<A>& a, const std::vector<int64_t>& pivots, MatrixO
   const auto mirrored = [&](const A& x) { return hermitian ? conjugate(x) : x; };
   std::vector<std::pair<int64_t, int64_t>> blocks;  // where each begins, and how many rows
   for (int64_t k = 0; k < a.rows; k += blocks.back().second)
-    blocks.emplace_back(k, pivots[static_cast<size_t>(k)] < 0 ? 2 : 1);
+    blocks.emplace_back(k, pivots[k] < 0 ? 2 : 1);
   require(blocks.empty() || blocks.back().first + blocks.back().second == a.rows,
           "[ldl_solve] the pivots end within a block of 2 rows");
   const auto other = [&](const auto& block) {
-    return std::abs(pivots[static_cast<size_t>(block.first + block.second - 1)]) - 1;
+    return std::abs(pivots[block.first + block.second - 1]) - 1;
   };
   for (const auto& block : blocks) {
     const auto [k, size] = block;

@@ -14,7 +14,7 @@ REFERENCE(band_part) {
     if ((lower < 0 || below <= lower) && (upper < 0 || -below <= upper))
       move_element(y, y.offset(index), x, x.offset(index));
     else
-      std::memset(y.data + y.offset(index) * size, 0, static_cast<size_t>(size));
+      std::memset(y.data + y.offset(index) * size, 0, size);
   });
 }
 

@@ -10,12 +10,12 @@ namespace anymps {
 REFERENCE(interleave) {
   const View& y = args.out[0];
   const int64_t axis = normalize_axis(args.attrs.i("axis"), y.rank(), "interleave");
-  const auto count = static_cast<int64_t>(args.in.size());
+  const auto count = std::ssize(args.in);
   for (int64_t k = 0; k < count; ++k) {
-    const View& x = args.in[static_cast<size_t>(k)];
+    const View& x = args.in[k];
     for_each_index(x.shape(), [&](const Shape& index) {
       Shape to = index;
-      int64_t& at = to[static_cast<size_t>(axis)];
+      int64_t& at = to[axis];
       at = at * count + k;
       move_element(y, y.offset(to), x, x.offset(index));
     });
@@ -30,10 +30,10 @@ static void for_each_block_element(const ReferenceArgs& args, const View& small,
   const int64_t batches = large.extent(blocks.batch);
   for_each_index(large.shape(), [&](const Shape& index) {
     Shape in_small = index;
-    int64_t& batch = in_small[static_cast<size_t>(blocks.batch)];
+    int64_t& batch = in_small[blocks.batch];
     batch *= blocks.batch_step();
     for (size_t i = 0; i < blocks.axes.size(); ++i) {
-      int64_t& at = in_small[static_cast<size_t>(blocks.axes[i])];
+      int64_t& at = in_small[blocks.axes[i]];
       batch += at % blocks.sizes[i] * blocks.place_step(i, batches);
       at /= blocks.sizes[i];
     }
@@ -73,7 +73,7 @@ REFERENCE(reinterpret) {
 
 REFERENCE(coordinate_along_axis) {
   const View& y = args.out[0];
-  const auto axis = static_cast<size_t>(axis_of(args, 1, y.rank()));
+  const size_t axis = axis_of(args, 1, y.rank());
   dispatch<kReal>(y.dtype, [&]<typename T>() {
     for_each_index(y.shape(),
                    [&](const Shape& index) { y.at<T>(index) = scalar::convert<T>(index[axis]); });

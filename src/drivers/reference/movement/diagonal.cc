@@ -6,10 +6,8 @@ namespace anymps {
 
 REFERENCE(diagonal) {
   const View &x = args.in[0], &y = args.out[0];
-  const auto rows =
-      static_cast<size_t>(normalize_axis(args.attrs.i("axis1"), x.rank(), "diagonal"));
-  const auto columns =
-      static_cast<size_t>(normalize_axis(args.attrs.i("axis2"), x.rank(), "diagonal"));
+  const size_t rows = normalize_axis(args.attrs.i("axis1"), x.rank(), "diagonal");
+  const size_t columns = normalize_axis(args.attrs.i("axis2"), x.rank(), "diagonal");
   const int64_t offset = args.attrs.i("offset");
   move_elements(x, y, [&](const Shape& index) {
     Shape source(x.shape().size(), 0);

@@ -57,8 +57,7 @@ REFERENCE(gather_along_axis) {
     require_shape(args, i == axis || y.extent(i) <= x.extent(i));
   move_elements(x, y, [&](const Shape& index) {
     Shape source = index;
-    source[static_cast<size_t>(axis)] =
-        checked_index(args, index_at(indices, index), axis, x.extent(axis));
+    source[axis] = checked_index(args, index_at(indices, index), axis, x.extent(axis));
     return source;
   });
 }

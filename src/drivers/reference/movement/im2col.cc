@@ -47,7 +47,7 @@ REFERENCE(im2col) {
       for_each_tap(window, image, [&](int64_t row, int64_t column, const Shape* place) {
         const int64_t to = n * y.stride(0) + (c * taps + row) * y.stride(1) + column * y.stride(2);
         if (!place) {
-          std::memset(y.data + to * size, 0, static_cast<size_t>(size));
+          std::memset(y.data + to * size, 0, size);
           return;
         }
         Shape from{n, c};
@@ -64,14 +64,13 @@ REFERENCE(col2im) {
   const int64_t taps = element_count(sizes), pixels = element_count(image);
   with_accumulator(x.dtype, [&]<typename A>() {
     const std::vector<A> columns = read_dense<A>(x);
-    std::vector<A> sums(static_cast<size_t>(y.count()), A(0));
+    std::vector<A> sums(y.count(), A(0));
     for (int64_t nc = 0; nc < y.extent(0) * y.extent(1); ++nc)
       for_each_tap(window, image, [&](int64_t row, int64_t column, const Shape* place) {
         if (!place) return;
         int64_t flat = 0;
         for (size_t i = 0; i < image.size(); ++i) flat = flat * image[i] + (*place)[i];
-        sums[static_cast<size_t>(nc * pixels + flat)] +=
-            columns[static_cast<size_t>((nc * taps + row) * x.extent(2) + column)];
+        sums[nc * pixels + flat] += columns[(nc * taps + row) * x.extent(2) + column];
       });
     write_dense(y, sums);
   });

@@ -10,11 +10,11 @@ REFERENCE(concat) {
   int64_t first = 0;
   for (const View& x : args.in) {
     Shape expected = y.shape();
-    expected[static_cast<size_t>(axis)] = x.extent(axis);
+    expected[axis] = x.extent(axis);
     require_shape(args, x.shape() == expected && first + x.extent(axis) <= y.extent(axis));
     for_each_index(x.shape(), [&](const Shape& index) {
       Shape target = index;
-      target[static_cast<size_t>(axis)] += first;
+      target[axis] += first;
       move_element(y, y.offset(target), x, x.offset(index));
     });
     first += x.extent(axis);
@@ -25,15 +25,15 @@ REFERENCE(concat) {
 REFERENCE(stack) {
   const View& y = args.out[0];
   const int64_t axis = normalize_axis(args.attrs.i("axis"), y.rank(), "stack");
-  require_shape(args, y.extent(axis) == static_cast<int64_t>(args.in.size()));
+  require_shape(args, y.extent(axis) == std::ssize(args.in));
   for (size_t i = 0; i < args.in.size(); ++i) {
     const View& x = args.in[i];
     Shape expected = y.shape();
-    expected.erase(static_cast<size_t>(axis));
+    expected.erase(axis);
     require_shape(args, x.shape() == expected);
     for_each_index(x.shape(), [&](const Shape& index) {
       Shape target = index;
-      target.insert(static_cast<size_t>(axis), static_cast<int64_t>(i));
+      target.insert(axis, static_cast<int64_t>(i));
       move_element(y, y.offset(target), x, x.offset(index));
     });
   }

@@ -6,10 +6,8 @@ namespace anymps {
 
 REFERENCE(reverse_sequence) {
   const View &x = args.in[0], &lengths = args.in[1], &y = args.out[0];
-  const auto time =
-      static_cast<size_t>(normalize_axis(args.attrs.i("time_axis"), x.rank(), "reverse_sequence"));
-  const auto batch =
-      static_cast<size_t>(normalize_axis(args.attrs.i("batch_axis"), x.rank(), "reverse_sequence"));
+  const size_t time = normalize_axis(args.attrs.i("time_axis"), x.rank(), "reverse_sequence");
+  const size_t batch = normalize_axis(args.attrs.i("batch_axis"), x.rank(), "reverse_sequence");
   move_elements(x, y, [&](const Shape& index) {
     const int64_t length = load_int(lengths, index[batch] * lengths.stride(0));
     require(length >= 0 && length <= x.shape()[time],

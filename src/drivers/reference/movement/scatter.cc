@@ -18,7 +18,7 @@ void start(const ReferenceArgs& args) {
   }
   const auto size = static_cast<int64_t>(size_of(y.dtype));
   for_each_index(y.shape(), [&](const Shape& index) {
-    std::memset(y.data + y.offset(index) * size, 0, static_cast<size_t>(size));
+    std::memset(y.data + y.offset(index) * size, 0, size);
   });
 }
 
@@ -58,7 +58,7 @@ REFERENCE(scatter) {
   const int64_t axis = normalize_axis(args.attrs.i("axis"), y.rank(), "scatter");
   apply(args, [&](const Shape& index) {
     Shape to = index;
-    int64_t& at = to[static_cast<size_t>(axis)];
+    int64_t& at = to[axis];
     at = checked_index(args, load_int(indices, indices.offset({&at, 1})), axis, y.extent(axis));
     return to;
   });
@@ -78,7 +78,7 @@ REFERENCE(scatter_nd) {
       to.push_back(checked_index(args, load_int(indices, indices.offset(place)), batch + i,
                                  y.extent(batch + i)));
     }
-    for (size_t i = static_cast<size_t>(tuples); i < index.size(); ++i) to.push_back(at[i]);
+    for (size_t i = tuples; i < index.size(); ++i) to.push_back(at[i]);
     return to;
   });
 }
@@ -91,8 +91,7 @@ REFERENCE(scatter_along_axis) {
     require_shape(args, i == axis || indices.extent(i) <= y.extent(i));
   apply(args, [&](const Shape& index) {
     Shape to = index;
-    to[static_cast<size_t>(axis)] =
-        checked_index(args, load_int(indices, indices.offset(index)), axis, y.extent(axis));
+    to[axis] = checked_index(args, load_int(indices, indices.offset(index)), axis, y.extent(axis));
     return to;
   });
 }

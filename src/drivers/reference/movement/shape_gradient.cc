@@ -34,7 +34,7 @@ void add_to_sources(const ReferenceArgs& args, Source source) {
   const View &dy = args.in[0], &dx = args.out[0];
   with_accumulator(dy.dtype, [&]<typename A>() {
     const std::vector<A> gradient = read_dense<A>(dy);
-    std::vector<A> sums(static_cast<size_t>(dx.count()), A(0));
+    std::vector<A> sums(dx.count(), A(0));
     size_t at = 0;
     for_each_index(dy.shape(), [&](const Shape& index) {
       const auto [place, sign] = source(index);
@@ -42,7 +42,7 @@ void add_to_sources(const ReferenceArgs& args, Source source) {
       if (sign == 0) return;
       int64_t flat = 0;
       for (size_t i = 0; i < place.size(); ++i) flat = flat * dx.shape()[i] + place[i];
-      A& sum = sums[static_cast<size_t>(flat)];
+      A& sum = sums[flat];
       sum = sign > 0 ? sum + element : sum - element;
     });
     write_dense(dx, sums);
@@ -61,7 +61,7 @@ REFERENCE(slice_gradient) {
   const View& dx = args.out[0];
   const auto size = static_cast<int64_t>(size_of(dx.dtype));
   for_each_index(dx.shape(), [&](const Shape& index) {
-    std::memset(dx.data + dx.offset(index) * size, 0, static_cast<size_t>(size));
+    std::memset(dx.data + dx.offset(index) * size, 0, size);
   });
   write_range(args, args.in[0]);
 }

@@ -41,7 +41,7 @@ REFERENCE(split) {
     require_shape(args, y.rank() == x.rank() && y.extent(axis) <= x.extent(axis) - first);
     move_elements(x, y, [&](const Shape& index) {
       Shape source = index;
-      source[static_cast<size_t>(axis)] += first;
+      source[axis] += first;
       return source;
     });
     first += y.extent(axis);
@@ -64,13 +64,13 @@ REFERENCE(reverse) {
 REFERENCE(pad) {
   const View &x = args.in[0], &y = args.out[0];
   std::vector<int64_t> pads = args.ints(1, "pads");
-  const auto rank = static_cast<size_t>(x.rank());
+  const size_t rank = x.rank();
   if (args.has(3)) {
     const auto axes = normalize_axes(args.ints(3, "pads"), x.rank(), "pad");
     require_shape(args, pads.size() == 2 * axes.size());
     std::vector<int64_t> all(2 * rank);
     for (size_t i = 0; i < axes.size(); ++i) {
-      all[static_cast<size_t>(axes[i])] = pads[i];
+      all[axes[i]] = pads[i];
       all[static_cast<size_t>(axes[i]) + rank] = pads[i + axes.size()];
     }
     pads = all;

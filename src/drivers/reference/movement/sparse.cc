@@ -26,12 +26,12 @@ REFERENCE(sparse_to_dense) {
   }
   with_accumulator(y.dtype, [&]<typename A>() {
     const std::vector<A> elements = read_dense<A>(values);
-    std::vector<A> sums(static_cast<size_t>(y.count()), A(0));
+    std::vector<A> sums(y.count(), A(0));
     for (size_t i = 0; i < places.size(); ++i) {
       const auto [row, column] = places[i];
       require(row >= 0 && row < y.extent(0) && column >= 0 && column < y.extent(1),
               "[sparse_to_dense] place ({}, {}) is outside {}", row, column, to_string(y.shape()));
-      sums[static_cast<size_t>(row * y.extent(1) + column)] += elements[i];
+      sums[row * y.extent(1) + column] += elements[i];
     }
     write_dense(y, sums);
   });

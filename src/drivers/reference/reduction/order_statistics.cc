@@ -22,7 +22,7 @@ void pick_lines(const ReferenceArgs& args, Choose choose) {
       const size_t at = choose(line);
       Shape to;
       for (int64_t i = 0; i < x.rank(); ++i)
-        if (i != axis || keep) to.push_back(index[static_cast<size_t>(i)]);
+        if (i != axis || keep) to.push_back(index[i]);
       values.at<T>(to) = narrow<T>(line[at]);
       indices.at<int64_t>(to) = static_cast<int64_t>(at);
     });
@@ -68,14 +68,14 @@ REFERENCE(median) {
     const auto nan = [](auto value) { return scalar::is_nan_value(value); };
     const auto first = std::find_if(line.begin(), line.end(), nan);
     if (!skip && first != line.end()) return static_cast<size_t>(first - line.begin());
-    const auto nans = static_cast<size_t>(std::count_if(line.begin(), line.end(), nan));
+    const size_t nans = std::count_if(line.begin(), line.end(), nan);
     const size_t numbers = line.size() - nans;
     return ascending(line)[numbers == 0 ? 0 : (numbers - 1) / 2];
   });
 }
 
 REFERENCE(kth_value) {
-  const auto k = static_cast<size_t>(args.attrs.i("k"));
+  const size_t k = args.attrs.i("k");
   pick_lines<kReal | kBoolean>(args, [&](const auto& line) {
     require(k >= 1 && k <= line.size(), "[kth_value] k is {}, the axis has the extent {}", k,
             line.size());

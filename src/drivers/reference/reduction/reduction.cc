@@ -44,8 +44,7 @@ void reduce(const ReferenceArgs& args, Fn fn) {
   const std::vector<int64_t> axes = args.ints(1, "axes");
   const bool all = axes.empty() && args.attrs.s("empty_axes") == "all";
   std::vector<bool> reduced(in.shape().size(), all);
-  for (int64_t axis : axes)
-    reduced[static_cast<size_t>(normalize_axis(axis, in.rank(), args.op.name.c_str()))] = true;
+  for (int64_t axis : axes) reduced[normalize_axis(axis, in.rank(), args.op.name.c_str())] = true;
   dispatch<allowed>(in.dtype, [&]<typename T>() {
     reduce_lists<T>(in, args.out[0], reduced, args.attrs.b("keep_dims"),
                     [&](const std::vector<Wide<T>>& list) -> Wide<T> {
@@ -169,8 +168,7 @@ template <typename Beats>
 static void arg_extremum(const ReferenceArgs& args, Beats beats) {
   const View& in = args.in[0];
   std::vector<bool> reduced(in.shape().size());
-  reduced[static_cast<size_t>(
-      normalize_axis(args.attrs.i("axis"), in.rank(), args.op.name.c_str()))] = true;
+  reduced[normalize_axis(args.attrs.i("axis"), in.rank(), args.op.name.c_str())] = true;
   const bool last = args.attrs.b("select_last");
   dispatch<kReal>(in.dtype, [&]<typename T>() {
     reduce_lists<T, int64_t>(

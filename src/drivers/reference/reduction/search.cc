@@ -16,7 +16,7 @@ REFERENCE(search_sorted) {
   const bool right = args.attrs.b("right");
   dispatch<kReal>(sorted.dtype, [&]<typename T>() {
     for_each_index(values.shape(), [&](const Shape& index) {
-      Shape row(static_cast<size_t>(rank), 0);
+      Shape row(rank, 0);
       for (size_t i = 0; rank > 1 && i + 1 < row.size(); ++i) row[i] = index[i];
       const auto at = [&](int64_t i) {
         Shape place = row;
@@ -51,17 +51,15 @@ REFERENCE(is_in) {
 
 REFERENCE(bincount) {
   const View &x = args.in[0], &y = args.out[0];
-  std::vector<double> sums(static_cast<size_t>(y.count()), 0.0);
+  std::vector<double> sums(y.count(), 0.0);
   for (int64_t i = 0; i < x.extent(0); ++i) {
     const int64_t value = load_int(x, i * x.stride(0));
     require(value >= 0 && value < y.extent(0), "[bincount] element {} is outside of [0, {})", value,
             y.extent(0));
-    sums[static_cast<size_t>(value)] +=
-        args.has(1) ? load_double(args.in[1], i * args.in[1].stride(0)) : 1;
+    sums[value] += args.has(1) ? load_double(args.in[1], i * args.in[1].stride(0)) : 1;
   }
   if (args.has(1)) return write_dense(y, sums);
-  for (int64_t i = 0; i < y.extent(0); ++i)
-    y.at<int64_t>({i}) = static_cast<int64_t>(sums[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < y.extent(0); ++i) y.at<int64_t>({i}) = static_cast<int64_t>(sums[i]);
 }
 
 REFERENCE(histogram) {
@@ -75,14 +73,14 @@ REFERENCE(histogram) {
   }
   const Bins bins = args.has(1) ? Bins(read_dense<double>(args.in[1]))
                                 : Bins(args.attrs.i("bins"), low, high, args.attrs.f("margin"));
-  std::vector<double> sums(static_cast<size_t>(bins.count()), 0.0);
+  std::vector<double> sums(bins.count(), 0.0);
   const std::vector<double> weights =
       args.has(2) ? read_dense<double>(args.in[2]) : std::vector<double>(x.size(), 1.0);
   double total = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     const int64_t bin = bins.find(x[i]);
     if (bin < 0) continue;
-    sums[static_cast<size_t>(bin)] += weights[i];
+    sums[bin] += weights[i];
     total += weights[i];
   }
   if (args.attrs.b("density"))

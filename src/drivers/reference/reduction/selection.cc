@@ -36,12 +36,12 @@ REFERENCE(compress) {
             extent);
     taken.push_back(i);
   }
-  require_shape(args, y.extent(axis < 0 ? 0 : axis) == static_cast<int64_t>(taken.size()));
+  require_shape(args, y.extent(axis < 0 ? 0 : axis) == std::ssize(taken));
   move_elements(x, y, [&](const Shape& index) {
-    if (axis < 0) return index_of(x.shape(), taken[static_cast<size_t>(index[0])]);
+    if (axis < 0) return index_of(x.shape(), taken[index[0]]);
     Shape from = index;
-    int64_t& at = from[static_cast<size_t>(axis)];
-    at = taken[static_cast<size_t>(at)];
+    int64_t& at = from[axis];
+    at = taken[at];
     return from;
   });
 }
@@ -59,13 +59,13 @@ void write_distinct(const ReferenceArgs& args, Find find) {
   const View dense{x.dtype, reinterpret_cast<char*>(memory.data()), &desc.shape, &desc.strides};
   move_elements(x, dense, [](const Shape& index) { return index; });
   const Distinct distinct = find(desc, memory.data(), axis);
-  const auto count = static_cast<int64_t>(distinct.first.size());
+  const auto count = std::ssize(distinct.first);
   require_shape(args, args.out[0].extent(axis < 0 ? 0 : axis) == count);
   move_elements(x, args.out[0], [&](const Shape& index) {
-    if (axis < 0) return index_of(x.shape(), distinct.first[static_cast<size_t>(index[0])]);
+    if (axis < 0) return index_of(x.shape(), distinct.first[index[0]]);
     Shape from = index;
-    int64_t& at = from[static_cast<size_t>(axis)];
-    at = distinct.first[static_cast<size_t>(at)];
+    int64_t& at = from[axis];
+    at = distinct.first[at];
     return from;
   });
   const std::vector<int64_t>* lists[] = {&distinct.first, &distinct.inverse, &distinct.counts};

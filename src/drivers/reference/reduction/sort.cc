@@ -36,7 +36,7 @@ void take_first(const ReferenceArgs& args, int64_t axis, bool descending, const 
         [&](const Shape& index, const std::vector<Wide<T>>& line,
             const std::vector<size_t>& order) {
           for (int64_t i = 0; i < args.out[0].extent(axis); ++i) {
-            const size_t at = order[static_cast<size_t>(i)];
+            const size_t at = order[i];
             if (values)
               values->as<T>()[values->offset(index) + i * values->stride(axis)] =
                   narrow<T>(line[at]);
@@ -83,8 +83,7 @@ REFERENCE(top_k_gradient) {
         x, axis, args.attrs.b("largest"),
         [&](const Shape& index, const std::vector<Wide<T>>&, const std::vector<size_t>& order) {
           for (int64_t i = 0; i < dy.extent(axis); ++i)
-            dx.as<T>()[dx.offset(index) +
-                       static_cast<int64_t>(order[static_cast<size_t>(i)]) * dx.stride(axis)] =
+            dx.as<T>()[dx.offset(index) + static_cast<int64_t>(order[i]) * dx.stride(axis)] =
                 dy.as<T>()[dy.offset(index) + i * dy.stride(axis)];
         });
   });

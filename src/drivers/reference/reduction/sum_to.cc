@@ -11,13 +11,13 @@ REFERENCE(sum_to) {
   const Strides flat = contiguous_strides(shape);
   with_accumulator(x.dtype, [&]<typename A>() {
     const std::vector<A> elements = read_dense<A>(x);
-    std::vector<A> sums(static_cast<size_t>(y.count()));
+    std::vector<A> sums(y.count());
     size_t next = 0;
     for_each_index(x.shape(), [&](const Shape& index) {
       int64_t at = 0;
       for (size_t i = 0; i < shape.size(); ++i)
         if (shape[i] != 1) at += index[lead + i] * flat[i];
-      sums[static_cast<size_t>(at)] += elements[next++];
+      sums[at] += elements[next++];
     });
     write_dense(y, sums);
   });

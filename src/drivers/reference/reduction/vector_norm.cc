@@ -23,14 +23,14 @@ std::vector<double> norms_of(const View& x, const std::vector<bool>& reduced, do
   Shape kept;
   for (size_t i = 0; i < reduced.size(); ++i)
     if (!reduced[i]) kept.push_back(x.shape()[i]);
-  std::vector<Norm> norms(static_cast<size_t>(element_count(kept)), Norm(p));
+  std::vector<Norm> norms(element_count(kept), Norm(p));
   const std::vector<double> sizes = sizes_of(x);
   size_t next = 0;
   for_each_index(x.shape(), [&](const Shape& index) {
     int64_t at = 0;
     for (size_t i = 0; i < reduced.size(); ++i)
       if (!reduced[i]) at = at * x.shape()[i] + index[i];
-    norms[static_cast<size_t>(at)].add(sizes[next++]);
+    norms[at].add(sizes[next++]);
   });
   std::vector<double> values;
   for (const Norm& norm : norms) values.push_back(norm.value());
@@ -43,14 +43,13 @@ REFERENCE(vector_norm) {
   const View& x = args.in[0];
   const std::vector<int64_t>& axes = args.attrs.ints("axes");
   std::vector<bool> reduced(x.shape().size(), axes.empty());
-  for (const int64_t axis : axes)
-    reduced[static_cast<size_t>(normalize_axis(axis, x.rank(), "vector_norm"))] = true;
+  for (const int64_t axis : axes) reduced[normalize_axis(axis, x.rank(), "vector_norm")] = true;
   write_dense(args.out[0], norms_of(x, reduced, args.attrs.f("p")));
 }
 
 REFERENCE(renorm) {
   const View& x = args.in[0];
-  const auto axis = static_cast<size_t>(normalize_axis(args.attrs.i("axis"), x.rank(), "renorm"));
+  const size_t axis = normalize_axis(args.attrs.i("axis"), x.rank(), "renorm");
   std::vector<bool> reduced(x.shape().size(), true);
   reduced[axis] = false;
   const double limit = args.attrs.f("max_norm");
@@ -58,7 +57,7 @@ REFERENCE(renorm) {
   std::vector<double> y = read_dense<double>(x);
   size_t next = 0;
   for_each_index(x.shape(), [&](const Shape& index) {
-    const double norm = norms[static_cast<size_t>(index[axis])];
+    const double norm = norms[index[axis]];
     if (norm > limit) y[next] *= limit / (norm + 1e-7);
     ++next;
   });

@@ -26,7 +26,7 @@ REFERENCE(non_max_suppression) {
   selection.has_score_threshold = given(4);
   if (given(4)) selection.score_threshold = static_cast<float>(load_double(args.in[4], 0));
   const auto selected = selection.run();
-  require(static_cast<int64_t>(selected.size()) == y.extent(0),
+  require(std::ssize(selected) == y.extent(0),
           "[non_max_suppression] {} boxes are kept, but the output has room for {}",
           selected.size(), y.extent(0));
   for (size_t i = 0; i < selected.size(); ++i)
@@ -60,7 +60,7 @@ REFERENCE(suppress_boxes) {
       for (int64_t c = 0; c < classes; ++c) {
         const int64_t category =
             args.has(2) ? load_int(args.in[2], args.in[2].offset(std::array{n, i})) : c;
-        const float score = scores[static_cast<size_t>((n * count + i) * classes + c)];
+        const float score = scores[(n * count + i) * classes + c];
         y.at<float>({n, i, c}) = 0;
         if (score > least) candidates.push_back({i, c, category, score});
       }
@@ -71,8 +71,7 @@ REFERENCE(suppress_boxes) {
       const bool lost = std::any_of(kept.begin(), kept.end(), [&](const Candidate& better) {
         if (better.box == candidate.box) return !per_class;
         return (!per_class || better.category == candidate.category) &&
-               overlap(boxes[static_cast<size_t>(candidate.box)],
-                       boxes[static_cast<size_t>(better.box)], iou);
+               overlap(boxes[candidate.box], boxes[better.box], iou);
       });
       if (lost) continue;
       kept.push_back(candidate);

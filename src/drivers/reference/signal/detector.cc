@@ -28,8 +28,7 @@ void write_detections(const ReferenceArgs& args) {
       const int64_t box = image * detector.count + detection.box;
       found.at<float>({row, 0}) = static_cast<float>(detection.label);
       found.at<float>({row, 1}) = detection.score;
-      for (int64_t i = 0; i < 4; ++i)
-        found.at<float>({row, 2 + i}) = boxes[static_cast<size_t>(box * 4 + i)];
+      for (int64_t i = 0; i < 4; ++i) found.at<float>({row, 2 + i}) = boxes[box * 4 + i];
       indices.at<int64_t>({row, 0}) = box;
       ++row;
     }
@@ -62,8 +61,8 @@ REFERENCE(yolo_box) {
     const bool seen = !(confidence < rule.threshold);
     if (seen) {
       const float raw[4] = {entry(0), entry(1), entry(2), entry(3)};
-      rule.box({row, column, height, width, static_cast<float>(anchors[static_cast<size_t>(2 * a)]),
-                static_cast<float>(anchors[static_cast<size_t>(2 * a + 1)]),
+      rule.box({row, column, height, width, static_cast<float>(anchors[2 * a]),
+                static_cast<float>(anchors[2 * a + 1]),
                 static_cast<float>(load_int(sizes, sizes.offset(std::array{n, int64_t{0}}))),
                 static_cast<float>(load_int(sizes, sizes.offset(std::array{n, int64_t{1}})))},
                raw, box);

@@ -37,8 +37,7 @@ class Resampling {
     Shape from(out_.size());
     for_each_index(out_, [&](const Shape& at) {
       bool inside = true;
-      for (size_t i = 0; i < at.size(); ++i)
-        inside = inside && !taps_[i][static_cast<size_t>(at[i])].empty();
+      for (size_t i = 0; i < at.size(); ++i) inside = inside && !taps_[i][at[i]].empty();
       if (inside) mix(at, 0, 1, from, each);
       end(at, inside);
     });
@@ -51,7 +50,7 @@ class Resampling {
       each(at, static_cast<const Shape&>(from), weight);
       return;
     }
-    for (const ResizeTap& tap : taps_[axis][static_cast<size_t>(at[axis])]) {
+    for (const ResizeTap& tap : taps_[axis][at[axis]]) {
       from[axis] = tap.index;
       mix(at, axis + 1, weight * tap.weight, from, each);
     }
@@ -108,7 +107,7 @@ REFERENCE(resize) {
 
 REFERENCE(resize_gradient) {
   const View &gradient = args.in[0], &dx = args.out[0];
-  std::vector<double> sums(static_cast<size_t>(dx.count()), 0.0);
+  std::vector<double> sums(dx.count(), 0.0);
   if (gradient.count() > 0) {
     require(!sums.empty(), "[resize_gradient] x is empty, but the gradient is not");
     const ResizeNumbers numbers{floats_of(args, 2, "scales"), floats_of(args, 3, "offsets"),
@@ -121,7 +120,7 @@ REFERENCE(resize_gradient) {
           [&](const Shape& at, const Shape& from, double weight) {
             int64_t place = 0;
             for (size_t i = 0; i < from.size(); ++i) place += from[i] * flat[i];
-            sums[static_cast<size_t>(place)] +=
+            sums[place] +=
                 weight * static_cast<double>(static_cast<Compute<T>>(gradient.at<T>(at)));
           },
           [](const Shape&, bool) {});

@@ -32,7 +32,7 @@ REFERENCE(grid_sample) {
         double weight = 1;
         bool inside = true;
         for (size_t i = 0; i < axes.count; ++i) {
-          const GridAxis::Tap& tap = taps[i].tap[static_cast<size_t>(corner[i])];
+          const GridAxis::Tap& tap = taps[i].tap[corner[i]];
           weight *= tap.weight;
           inside = inside && tap.index >= 0;
           from[axes.spatial + i] = tap.index;

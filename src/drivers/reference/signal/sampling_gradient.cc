@@ -32,7 +32,7 @@ REFERENCE(grid_sample_gradient) {
     }
     for_each_index(corners, [&](const Shape& corner) {
       const auto tap = [&](size_t i) -> const GridAxis::SlopedTap& {
-        return taps[i].tap[static_cast<size_t>(corner[i])];
+        return taps[i].tap[corner[i]];
       };
       // The weights' product, all but one of them taken if `out` is an axis.
       const auto product = [&](size_t out) {
@@ -47,8 +47,8 @@ REFERENCE(grid_sample_gradient) {
         inside = inside && tap(i).index >= 0;
         from += tap(i).index * steps[axes.spatial + i];
       }
-      const double value = inside ? elements[static_cast<size_t>(from)] : constant;
-      if (inside) dx[static_cast<size_t>(from)] += g * product(axes.count);
+      const double value = inside ? elements[from] : constant;
+      if (inside) dx[from] += g * product(axes.count);
       for (size_t i = 0; i < axes.count; ++i)
         dgrid[coordinate(i)] += g * value * tap(i).slope * product(i);
     });
@@ -65,18 +65,17 @@ REFERENCE(roi_align_gradient) {
   const AlignedRegion::Rule rule = aligned_regions(args.attrs, x.shape(), gradient.shape());
   const double scale = args.attrs.f("spatial_scale");
   const std::vector<double> elements = read_dense<double>(x), dy = read_dense<double>(gradient);
-  std::vector<double> dx(elements.size()), drois(static_cast<size_t>(rois.count()));
+  std::vector<double> dx(elements.size()), drois(rois.count());
   size_t next = 0;
   for_each_index(gradient.shape(), [&](const Shape& at) {
     const double g = dy[next++];
-    const auto r = static_cast<size_t>(at[0]);
+    const size_t r = at[0];
     const int64_t n = region_image(
         "roi_align_gradient",
         static_cast<double>(load_int(args.in[3], at[0] * args.in[3].stride(0))), x.extent(0));
     const AlignedRegion region(rule, numbers_of<4>(rois, at[0]), at[0]);
     const auto place = [&](const Corner& corner) {
-      return static_cast<size_t>(
-          ((n * x.extent(1) + at[1]) * x.extent(2) + corner.row) * x.extent(3) + corner.column);
+      return ((n * x.extent(1) + at[1]) * x.extent(2) + corner.row) * x.extent(3) + corner.column;
     };
     const auto give = [&](const Sample& sample, const Corner& corner, double share) {
       const double value = elements[place(corner)] * share * scale;
@@ -127,10 +126,9 @@ REFERENCE(max_roi_pool_gradient) {
     region.for_each_element(at[2], at[3], [&](int64_t i, int64_t j) {
       const int64_t place =
           ((region.image() * x.extent(1) + at[1]) * x.extent(2) + i) * x.extent(3) + j;
-      if (best < 0 || elements[static_cast<size_t>(place)] > elements[static_cast<size_t>(best)])
-        best = place;
+      if (best < 0 || elements[place] > elements[best]) best = place;
     });
-    if (best >= 0) dx[static_cast<size_t>(best)] += g;
+    if (best >= 0) dx[best] += g;
   });
   write_dense(args.out[0], dx);
 }

@@ -15,14 +15,14 @@ using Number = Cx<double>;
 
 // The sum of the definition, for one line.
 std::vector<Number> transform(const std::vector<Number>& x, bool inverse) {
-  const auto n = static_cast<int64_t>(x.size());
+  const auto n = std::ssize(x);
   std::vector<Number> y(x.size());
   for (int64_t k = 0; k < n; ++k)
     for (int64_t j = 0; j < n; ++j) {
       const double turn = 2 * pi * static_cast<double>(j * k % n) / static_cast<double>(n);
       const double c = std::cos(turn), s = inverse ? std::sin(turn) : -std::sin(turn);
-      const Number& a = x[static_cast<size_t>(j)];
-      Number& b = y[static_cast<size_t>(k)];
+      const Number& a = x[j];
+      Number& b = y[k];
       b.re += a.re * c - a.im * s;
       b.im += a.re * s + a.im * c;
     }
@@ -31,8 +31,8 @@ std::vector<Number> transform(const std::vector<Number>& x, bool inverse) {
 
 std::vector<Number> run(const SpectrumPlan& plan, std::vector<Number> data) {
   for (const SpectrumPass& pass : plan.passes) {
-    std::vector<Number> next(static_cast<size_t>(pass.outer * pass.out * pass.inner));
-    std::vector<Number> line(static_cast<size_t>(pass.n));
+    std::vector<Number> next(pass.outer * pass.out * pass.inner);
+    std::vector<Number> line(pass.n);
     for (int64_t i = 0; i < pass.lines(); ++i) {
       pass.read(data.data(), i, line.data());
       pass.write(next.data(), i, transform(line, pass.inverse).data());
@@ -68,7 +68,7 @@ void write_complex(const View& y, const std::vector<Number>& data) {
 // Numbers whose last axis holds one or two components.
 std::vector<Number> read_components(const View& x) {
   const std::vector<double> values = read_dense<double>(x);
-  const auto step = static_cast<size_t>(x.shape().back());
+  const size_t step = x.shape().back();
   std::vector<Number> data;
   for (size_t i = 0; i < values.size(); i += step)
     data.push_back({values[i], step == 2 ? values[i + 1] : 0});
@@ -123,17 +123,16 @@ REFERENCE(stft) {
       signal.rank() == 2 ? read_complex(signal) : read_components(signal);
   int64_t length = scalar_int(args, 3, "frame_length");
   if (length == 0) length = args.has(2) ? args.in[2].extent(0) : samples;
-  const std::vector<double> window = args.has(2)
-                                         ? read_dense<double>(args.in[2])
-                                         : std::vector<double>(static_cast<size_t>(length), 1.0);
-  const auto width = static_cast<int64_t>(window.size());
+  const std::vector<double> window =
+      args.has(2) ? read_dense<double>(args.in[2]) : std::vector<double>(length, 1.0);
+  const auto width = std::ssize(window);
   std::vector<Number> frames;
   for (int64_t n = 0; n < y.extent(0); ++n)
     for (int64_t f = 0; f < y.extent(1); ++f)
       for (int64_t j = 0; j < width; ++j) {
         const int64_t at = f * step + j;
-        const double weight = window[static_cast<size_t>(j)];
-        const Number value = at < samples ? all[static_cast<size_t>(n * samples + at)] : Number{};
+        const double weight = window[j];
+        const Number value = at < samples ? all[n * samples + at] : Number{};
         frames.push_back({value.re * weight, value.im * weight});
       }
   write_components(
@@ -187,13 +186,13 @@ REFERENCE(mel_weight_matrix) {
             length, rate);
     edges.push_back(static_cast<int64_t>(place));
   }
-  std::vector<double> values(static_cast<size_t>(y.count()), 0.0);
+  std::vector<double> values(y.count(), 0.0);
   const auto put = [&](int64_t row, int64_t bin, double value) {
     require(row < rows, "[mel_weight_matrix] bin {} reaches beyond the spectrum", bin);
-    values[static_cast<size_t>(row * bins + bin)] = value;
+    values[row * bins + bin] = value;
   };
   for (int64_t i = 0; i < bins; ++i) {
-    const int64_t left = edges[static_cast<size_t>(i)], centre = edges[static_cast<size_t>(i) + 1],
+    const int64_t left = edges[i], centre = edges[static_cast<size_t>(i) + 1],
                   right = edges[static_cast<size_t>(i) + 2];
     if (centre == left) put(centre, i, 1);
     for (int64_t j = left; centre > left && j <= centre; ++j)

@@ -64,15 +64,14 @@ REFERENCE(stencil_gradient) {
         if (element->negated) tap.sign = -tap.sign;
       }
       if (inside) tap.place = place;
-      tap.element = inside ? tap.sign * xs[static_cast<size_t>(place)] : value;
+      tap.element = inside ? tap.sign * xs[place] : value;
       products.push_back(tap.element * ws[taps.size()]);
       taps.push_back(tap);
     });
     for (size_t k = 0; k < taps.size(); ++k) {
       const double share = g * slope(reduce, products, k);
       dw[k] += share * taps[k].element;
-      if (taps[k].place >= 0)
-        dx[static_cast<size_t>(taps[k].place)] += share * taps[k].sign * ws[k];
+      if (taps[k].place >= 0) dx[taps[k].place] += share * taps[k].sign * ws[k];
     }
   });
   write_dense(args.out[0], dx);

@@ -80,7 +80,7 @@ Value* reshape(KernelArguments& c, Value* x, const Ints& shape) {
 }
 
 Value* transpose(KernelArguments& c, Value* x, const Ints& perm) {
-  if (perm == iota(0, static_cast<int64_t>(perm.size()))) return x;
+  if (perm == iota(0, std::ssize(perm))) return x;
   return c.add("transpose", {x}, {{"perm", perm}});
 }
 

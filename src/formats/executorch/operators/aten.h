@@ -22,7 +22,7 @@ DType wide_dtype(DType dtype);
 // Argument i, a tensor or a number, in a dtype.
 Value* operand(KernelArguments& c, size_t i, DType dtype);
 
-inline size_t place(int64_t axis) { return static_cast<size_t>(axis); }
+inline size_t place(int64_t axis) { return axis; }
 Ints iota(int64_t first, int64_t last);  // [first, last)
 
 Value* reshape(KernelArguments& c, Value* x, const Ints& shape);

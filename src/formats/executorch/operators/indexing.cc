@@ -16,9 +16,7 @@ struct Places {
   Values tensors;
   Value* mask = nullptr;  // set when there is just a mask; it covers all of `axes`
 
-  bool adjacent() const {
-    return axes.back() - axes.front() + 1 == static_cast<int64_t>(axes.size());
-  }
+  bool adjacent() const { return axes.back() - axes.front() + 1 == std::ssize(axes); }
   bool has(int64_t axis) const { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
 };
 
@@ -45,7 +43,7 @@ Places places_of(NodeBuilder& c, const Value* x, const Values& indices) {
       c.check(covers > 0, "a mask of rank 0 is not supported");
       places.mask = c.cast(index, DType::kBool);
       Value* found = c.add("nonzero", {places.mask});
-      for (Value* row : c.add_all("split", {found}, {{"axis", 0}}, static_cast<size_t>(covers)))
+      for (Value* row : c.add_all("split", {found}, {{"axis", 0}}, covers))
         places.tensors.push_back(c.add("squeeze", {row}, {{"axes", Ints{0}}}));
     }
     for (int64_t k = 0; k < covers; ++k) places.axes.push_back(axis++);
@@ -73,8 +71,7 @@ Value* transposed(NodeBuilder& c, Value* x, const Ints& perm) {
 
 Ints inverse(const Ints& perm) {
   Ints result(perm.size());
-  for (size_t i = 0; i < perm.size(); ++i)
-    result[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < perm.size(); ++i) result[perm[i]] = static_cast<int64_t>(i);
   return result;
 }
 
@@ -135,7 +132,7 @@ Value* put_at(NodeBuilder& c, Value* x, const Values& indices, Value* values, bo
   values = c.cast(values, x->dtype());
   if (places.mask && !accumulate &&
       is_single(values)) {  // where does not matter: choose everywhere
-    Ints after(static_cast<size_t>(rank - places.axes.back() - 1));
+    Ints after(rank - places.axes.back() - 1);
     std::iota(after.begin(), after.end(), c.rank(places.mask));
     Value* mask =
         after.empty() ? places.mask : c.add("unsqueeze", {places.mask}, {{"axes", after}});

@@ -30,15 +30,13 @@ int32_t KernelArguments::index(size_t i) const {
 const EValue& KernelArguments::at(int32_t index) const {
   check(index >= 0 && static_cast<size_t>(index) < method_.values.size(),
         "value {} does not exist, there are {}", index, method_.values.size());
-  return method_.values[static_cast<size_t>(index)];
+  return method_.values[index];
 }
 
 const EValue& KernelArguments::value(size_t i) const { return at(index(i)); }
 
 Value* KernelArguments::current(int32_t index) const {
-  return index >= 0 && static_cast<size_t>(index) < current_.size()
-             ? current_[static_cast<size_t>(index)]
-             : nullptr;
+  return index >= 0 && static_cast<size_t>(index) < current_.size() ? current_[index] : nullptr;
 }
 
 template <typename T>
@@ -304,7 +302,7 @@ void convert_kernel(Graph& graph, const Method& method, const KernelCall& call, 
   current.resize(std::max(current.size(), method.values.size()), nullptr);
   for (size_t i = 0; i < values.size(); ++i) {
     if (!values[i]) continue;  // a result that the call does not ask for
-    const EValue& target = method.values.at(static_cast<size_t>(places[i]));
+    const EValue& target = method.values.at(places[i]);
     if (const auto* tensor = std::get_if<Tensor>(&target)) {
       require(kind_rank(values[i]->dtype()) <= kind_rank(tensor->dtype),
               "result {} of {} is {}, the program declares {}", i, call.op,
@@ -312,7 +310,7 @@ void convert_kernel(Graph& graph, const Method& method, const KernelCall& call, 
       check_shape(*tensor, *values[i], i);
       values[i] = arguments.cast(values[i], tensor->dtype);
     }
-    current[static_cast<size_t>(places[i])] = values[i];
+    current[places[i]] = values[i];
   }
 }
 

@@ -70,7 +70,7 @@ Values batch_norm_no_stats(KernelArguments& c) {
 
 Values layer_norm(KernelArguments& c) {
   Value *x = c.tensor(0), *weight = c.maybe_tensor(2), *bias = c.maybe_tensor(3);
-  const auto axes = static_cast<int64_t>(c.ints(1).size());
+  const auto axes = std::ssize(c.ints(1));
   const DType wide = wide_dtype(x->dtype());
   const bool narrow = wide != x->dtype();
   const auto as_wide = [&](Value* value) { return value ? c.cast(value, x->dtype()) : nullptr; };

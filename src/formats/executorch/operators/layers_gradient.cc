@@ -55,7 +55,7 @@ Value* input_gradient(KernelArguments& c, const Normalization& n, const Ints& ax
 Values layer_norm_backward(KernelArguments& c) {
   Value *x = c.tensor(1), *weight = c.maybe_tensor(5);
   const DType wide = wide_dtype(x->dtype());
-  const int64_t rank = c.rank(x), first = rank - static_cast<int64_t>(c.ints(2).size());
+  const int64_t rank = c.rank(x), first = rank - std::ssize(c.ints(2));
   c.check(first >= 0 && first < rank, "{} axes of rank {}", rank - first, rank);
   Normalization n = {c.cast(c.tensor(0), wide), nullptr, c.cast(c.tensor(4), wide),
                      weight ? c.cast(weight, wide) : nullptr};

@@ -90,7 +90,7 @@ Values pdist(KernelArguments& c) {
   Ints lower, upper;
   for (int64_t i = 0; i < count; ++i)
     for (int64_t j = i + 1; j < count; ++j) lower.push_back(i), upper.push_back(j);
-  const Ints shape = {static_cast<int64_t>(lower.size())};
+  const Ints shape = {std::ssize(lower)};
   x = c.cast(x, wide_dtype(x->dtype()));
   first = c.add("gather", {x, constant_ints(c, lower, shape)}, {{"axis", 0}});
   second = c.add("gather", {x, constant_ints(c, upper, shape)}, {{"axis", 0}});

@@ -83,8 +83,8 @@ Values roll(KernelArguments& c) {
 
 // torch lists pads from the last axis on, before and after.
 Ints engine_pads(KernelArguments& c, const Ints& pairs, int64_t rank) {
-  c.check(pairs.size() % 2 == 0 && static_cast<int64_t>(pairs.size()) <= 2 * rank,
-          "{} pads for rank {}", pairs.size(), rank);
+  c.check(pairs.size() % 2 == 0 && std::ssize(pairs) <= 2 * rank, "{} pads for rank {}",
+          pairs.size(), rank);
   Ints pads(place(2 * rank), 0);
   for (size_t i = 0; i < pairs.size() / 2; ++i) {
     const size_t axis = place(rank) - 1 - i;

@@ -21,8 +21,7 @@ Values view(KernelArguments& c) {
 Values permute(KernelArguments& c) {
   Value* x = c.tensor(0);
   const Ints perm = c.axes(1, x);
-  c.check(static_cast<int64_t>(perm.size()) == c.rank(x), "{} axes for rank {}", perm.size(),
-          c.rank(x));
+  c.check(std::ssize(perm) == c.rank(x), "{} axes for rank {}", perm.size(), c.rank(x));
   return {transpose(c, x, perm)};
 }
 
@@ -234,7 +233,7 @@ Values as_strided(KernelArguments& c) {
   const Ints size = c.ints(1), stride = c.ints(2);
   c.check(size.size() == stride.size(), "{} sizes and {} strides", size.size(), stride.size());
   Value* places = c.integer(c.maybe_i(3).value_or(0), DType::kI64);
-  const auto rank = static_cast<int64_t>(size.size());
+  const auto rank = std::ssize(size);
   for (int64_t axis = 0; axis < rank; ++axis) {
     c.check(size[place(axis)] >= 0 && stride[place(axis)] >= 0, "size {} and stride {}",
             size[place(axis)], stride[place(axis)]);

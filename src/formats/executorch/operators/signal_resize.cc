@@ -34,7 +34,7 @@ Target target_vec(KernelArguments& c, size_t sizes, size_t scales) {
   c.check(!c.is_none(scales), "has neither sizes nor scale factors");
   const Value* x = c.tensor(0);
   const std::vector<double> factors = c.floats(scales);
-  const int64_t first = c.rank(x) - static_cast<int64_t>(factors.size());
+  const int64_t first = c.rank(x) - std::ssize(factors);
   for (size_t i = 0; i < factors.size(); ++i) {
     const int64_t extent = known_extent(c, x, first + static_cast<int64_t>(i));
     const double size = static_cast<double>(extent) * factors[i];
@@ -67,7 +67,7 @@ Ints nearest_places(const KernelArguments& c, int64_t extent, int64_t size,
 
 Values nearest(KernelArguments& c, const Target& to) {
   Value* x = c.tensor(0);
-  const int64_t first = c.rank(x) - static_cast<int64_t>(to.sizes.size());
+  const int64_t first = c.rank(x) - std::ssize(to.sizes);
   c.check(first == 2, "{} sizes for rank {}", to.sizes.size(), c.rank(x));
   for (size_t i = 0; i < to.sizes.size(); ++i) {
     const int64_t axis = first + static_cast<int64_t>(i), extent = known_extent(c, x, axis);
@@ -87,7 +87,7 @@ Values nearest(KernelArguments& c, const Target& to) {
 Values interpolate(KernelArguments& c, const char* mode, const Target& to, bool align_corners,
                    bool antialias) {
   Value* x = c.tensor(0);
-  const int64_t rank = c.rank(x), first = rank - static_cast<int64_t>(to.sizes.size());
+  const int64_t rank = c.rank(x), first = rank - std::ssize(to.sizes);
   c.check(first == 2, "{} sizes for rank {}", to.sizes.size(), rank);
   const DType given = x->dtype();
   if (!is_float(given)) c.unsupported("interpolation of {}", name(given));

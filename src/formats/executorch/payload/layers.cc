@@ -58,7 +58,7 @@ void LayerNorm(NodeCall& c) {
   using F = field::LayerNorm;
   Value *x = c.in(F::kInput), *weight = c.opt(F::kWeight), *bias = c.opt(F::kBias);
   const Ints shape = c.ints(F::kShape);
-  const int64_t rank = c.rank(x), first = rank - static_cast<int64_t>(shape.size());
+  const int64_t rank = c.rank(x), first = rank - std::ssize(shape);
   c.check(!shape.empty() && first >= 0, "normalized_shape has {} entries for an input of rank {}",
           shape.size(), rank);
   for (size_t i = 0; i < shape.size(); ++i) {

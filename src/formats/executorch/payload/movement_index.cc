@@ -46,8 +46,7 @@ void Scatter(NodeCall& c) {
           "the ranks of input, index and source are {}, {} and {}, must be equal", rank,
           c.rank(index), c.rank(source));
   if (source->shape() != index->shape())
-    source = c.add("slice", {source, c.graph.ints(Ints(static_cast<size_t>(rank), 0)),
-                             c.add("shape", {index})});
+    source = c.add("slice", {source, c.graph.ints(Ints(rank, 0)), c.add("shape", {index})});
   c.out(F::kOutput, c.add("scatter_along_axis", {source, index, x}, {{"axis", axis}}));
 }
 

@@ -59,7 +59,7 @@ void Squeeze(NodeCall& c) {
   for (const int64_t dim : c.ints(field::Squeeze::kDims)) {
     const int64_t axis = c.normalize(dim, std::max<int64_t>(c.rank(x), 1));
     if (c.rank(x) == 0) continue;
-    const Dim& extent = x->shape()[static_cast<size_t>(axis)];
+    const Dim& extent = x->shape()[axis];
     if (!extent.known() || extent.is(1)) axes.push_back(axis);
   }
   unary_result(c, axes.empty() ? x : c.add("squeeze", {x}, {{"axes", axes}}));
@@ -75,7 +75,7 @@ void Select(NodeCall& c) {
   using F = field::Select;
   Value* x = unary_input(c);
   const int64_t axis = c.normalize(c.i(F::kDim), c.rank(x)), index = c.i(F::kIndex);
-  const Dim& extent = x->shape()[static_cast<size_t>(axis)];
+  const Dim& extent = x->shape()[axis];
   if (extent.known())
     c.check(index >= -extent.value() && index < extent.value(),
             "index {} is out of range for an axis of extent {}", index, extent.value());
@@ -130,7 +130,7 @@ void ConstantPadND(NodeCall& c) {
   using F = field::ConstantPad;
   Value* x = unary_input(c);
   const Ints pad = c.ints(F::kPad);
-  const auto rank = static_cast<size_t>(c.rank(x));
+  const size_t rank = c.rank(x);
   c.check(pad.size() % 2 == 0 && pad.size() <= 2 * rank,
           "pad has {} entries for an input of rank {}", pad.size(), rank);
   Ints pads(2 * rank);

@@ -41,7 +41,7 @@ Ints NodeCall::ints(FlatField field) const {
 
 Ints NodeCall::counted(FlatField count, FlatField field) const {
   Ints result = ints(field);
-  if (i(count) != static_cast<int64_t>(result.size()))
+  if (i(count) != std::ssize(result))
     fields.fail(count, "it is {}, but {} has {} entries", i(count), field.name, result.size());
   return result;
 }

@@ -68,7 +68,7 @@ PayloadValues::Entry PayloadValues::read(const FlatTable& table) const {
     table.fail(TensorField::kDims, "it has {} entries, more than {}", entry.dims.size(),
                kMaxPayloadRank);
   const auto count = table.scalar<int32_t>(TensorField::kNumDims);
-  if (count != static_cast<int64_t>(entry.dims.size()))
+  if (count != std::ssize(entry.dims))
     table.fail(TensorField::kNumDims, "it is {}, but dims has {} entries", count,
                entry.dims.size());
   try {
@@ -81,9 +81,9 @@ PayloadValues::Entry PayloadValues::read(const FlatTable& table) const {
 }
 
 size_t PayloadValues::id(const FlatTable& table, int64_t id, FlatField field) const {
-  if (id < 0 || id >= static_cast<int64_t>(values_.size()))
+  if (id < 0 || id >= std::ssize(values_))
     table.fail(field, "there is no value {}, only {} values", id, values_.size());
-  return static_cast<size_t>(id);
+  return id;
 }
 
 DType PayloadValues::dtype(size_t id) const {

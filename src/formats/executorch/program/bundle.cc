@@ -69,7 +69,7 @@ void check_test(const FlatTable& table, const Method& method, const TestCase& te
     table.fail(field::BundledMethodTestCase::kOutputs, "there are {}, the method \"{}\" has {}",
                test.outputs.size(), method.name, method.outputs.size());
   for (size_t i = 0; i < test.inputs.size(); ++i) {
-    const EValue& taken = method.values[static_cast<size_t>(method.inputs[i])];
+    const EValue& taken = method.values[method.inputs[i]];
     const bool fits =
         std::holds_alternative<Tensor>(taken)
             ? !std::holds_alternative<None>(test.inputs[i])
@@ -167,15 +167,14 @@ Bundle read_bundle(const Source& source) {
 std::vector<size_t> fed_inputs(const Method& method) {
   std::vector<size_t> list;
   for (size_t i = 0; i < method.inputs.size(); ++i)
-    if (std::holds_alternative<Tensor>(method.values[static_cast<size_t>(method.inputs[i])]))
-      list.push_back(i);
+    if (std::holds_alternative<Tensor>(method.values[method.inputs[i]])) list.push_back(i);
   return list;
 }
 
 std::vector<size_t> given_outputs(const Method& method) {
   std::vector<size_t> list;
   for (size_t i = 0; i < method.outputs.size(); ++i) {
-    const EValue& value = method.values[static_cast<size_t>(method.outputs[i])];
+    const EValue& value = method.values[method.outputs[i]];
     if (std::holds_alternative<Tensor>(value) || std::holds_alternative<int64_t>(value) ||
         std::holds_alternative<bool>(value) || std::holds_alternative<double>(value))
       list.push_back(i);

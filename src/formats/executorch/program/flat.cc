@@ -19,9 +19,9 @@ FlatTable::FlatTable(const FlatBuffer* buffer, size_t at, const char* table, int
   if (!table) return;  // the buffer itself, of which only the first offset is read
   spend(8, nullptr);
   const int64_t list = static_cast<int64_t>(at) - load<int32_t>(at, nullptr);
-  if (list < 0 || list > static_cast<int64_t>(buffer->bytes_.size()))
+  if (list < 0 || list > std::ssize(buffer->bytes_))
     fail(nullptr, "its list of fields is said to be at byte {}", list);
-  fields_ = static_cast<size_t>(list);
+  fields_ = list;
   const auto bytes = load<uint16_t>(fields_, nullptr);
   if (bytes < 4 || bytes % 2 != 0) fail(nullptr, "its list of fields has {} bytes", bytes);
   need(fields_, bytes, nullptr);

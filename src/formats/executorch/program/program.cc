@@ -49,7 +49,7 @@ class MethodReader {
 
  private:
   int32_t index(const FlatTable& table, FlatField field, int64_t value) const {
-    if (value < 0 || value >= static_cast<int64_t>(method_.values.size()))
+    if (value < 0 || value >= std::ssize(method_.values))
       table.fail(field, "there is no value {}; the method has {}", value, method_.values.size());
     return static_cast<int32_t>(value);
   }
@@ -111,7 +111,7 @@ class MethodReader {
       const auto* list = std::get_if<IntList>(&method_.values[i]);
       if (!list) continue;
       for (const int32_t item : list->items) {
-        const EValue& of = method_.values[static_cast<size_t>(item)];
+        const EValue& of = method_.values[item];
         if (!std::holds_alternative<int64_t>(of))
           values[i]
               .table(field::EValue::kValue, "IntList")
@@ -127,8 +127,7 @@ class MethodReader {
           values[i].table(field::EValue::kValue, optional ? "OptionalTensorList" : "TensorList");
       for (const int32_t item : list->items) {
         if (optional && item == kNoTensor) continue;
-        const EValue& of =
-            method_.values[static_cast<size_t>(index(table, field::List::kItems, item))];
+        const EValue& of = method_.values[index(table, field::List::kItems, item)];
         if (!std::holds_alternative<Tensor>(of) && !(optional && std::holds_alternative<None>(of)))
           table.fail(field::List::kItems, "value {} is a {}, not a Tensor", item, kind_of(of));
       }
@@ -213,8 +212,7 @@ class MethodReader {
         const FlatTable call = table.table(F::kArgs, "KernelCall");
         const int32_t op =
             number(call, field::KernelCall::kOperator, "operator", method_.operators.size());
-        return KernelCall{method_.operators[static_cast<size_t>(op)],
-                          indices(call, field::KernelCall::kArgs)};
+        return KernelCall{method_.operators[op], indices(call, field::KernelCall::kArgs)};
       }
       case F::kDelegate: {
         const FlatTable call = table.table(F::kArgs, "DelegateCall");

@@ -99,8 +99,7 @@ void add_method(const Bundle& bundle, const Method& method, std::string& text) {
       fmt::format("method {}: {} instructions\n", shown(method.name), method.instructions.size());
   const auto list = [&](const char* what, const std::vector<int32_t>& ids) {
     for (size_t i = 0; i < ids.size(); ++i)
-      text += fmt::format("  {} {}: {}\n", what, i,
-                          type_text(method.values[static_cast<size_t>(ids[i])]));
+      text += fmt::format("  {} {}: {}\n", what, i, type_text(method.values[ids[i]]));
   };
   list("input", method.inputs);
   list("output", method.outputs);
@@ -185,8 +184,7 @@ std::string json_delegate_calls(const Method& method) {
 
 std::string json_method(const Bundle& bundle, const Method& method) {
   const auto values = [&](const std::vector<int32_t>& ids) {
-    return json_list(
-        ids, [&](int32_t id) { return json_value(method.values[static_cast<size_t>(id)]); });
+    return json_list(ids, [&](int32_t id) { return json_value(method.values[id]); });
   };
   const Sizes sizes = sizes_of(method);
   return fmt::format(

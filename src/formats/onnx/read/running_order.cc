@@ -72,9 +72,8 @@ std::vector<size_t> running_order(const std::vector<Node>& nodes, const Scope& s
   for (size_t i = 0; i < nodes.size(); ++i) {
     std::vector<std::string_view> names;
     collect_inputs(nodes[i], names);
-    const size_t own =
-        static_cast<size_t>(std::count_if(nodes[i].inputs.begin(), nodes[i].inputs.end(),
-                                          [](std::string_view name) { return !name.empty(); }));
+    const size_t own = std::count_if(nodes[i].inputs.begin(), nodes[i].inputs.end(),
+                                     [](std::string_view name) { return !name.empty(); });
     for (size_t k = 0; k < names.size(); ++k) {
       auto made = maker.find(names[k]);
       // What a branch reads may also be made inside the branch; it is checked when that runs.
@@ -100,9 +99,9 @@ std::vector<size_t> running_order(const std::vector<Node>& nodes, const Scope& s
       if (--waiting[user] == 0) ready.push(user);
   }
   if (order.size() < nodes.size()) {
-    const size_t stuck = static_cast<size_t>(
+    const size_t stuck =
         std::find_if(waiting.begin(), waiting.end(), [](size_t n) { return n > 0; }) -
-        waiting.begin());
+        waiting.begin();
     fail(Code::kInvalidArgument, "{}", describe_cycle(nodes, stuck, producers, waiting));
   }
   return order;

@@ -36,8 +36,7 @@ Values read_same(Call& c, const Op& op) {
   Values inputs = c.all();
   if (inputs.size() == 2 && op.is(kElementwise)) inputs[1] = aligned(c, inputs[0], inputs[1]);
   NamedAttrs attrs;
-  for (const std::string& name : op.onnx_attrs)
-    read_attr(c, op.attrs[static_cast<size_t>(op.attr_index(name))], attrs);
+  for (const std::string& name : op.onnx_attrs) read_attr(c, op.attrs[op.attr_index(name)], attrs);
   return {c.add(op.name, inputs, attrs)};
 }
 
@@ -47,7 +46,7 @@ Value* aligned(Call& c, Value* a, Value* b) {
   const int64_t after = c.rank(a) - c.axis("axis", std::nullopt, c.rank(a)) - c.rank(b);
   c.check(after >= 0, "axis {} leaves no room for the second input", c.i("axis"));
   if (after == 0) return b;
-  std::vector<int64_t> axes(static_cast<size_t>(after));
+  std::vector<int64_t> axes(after);
   std::iota(axes.begin(), axes.end(), c.rank(b));
   return c.add("unsqueeze", {b}, {{"axes", axes}});
 }

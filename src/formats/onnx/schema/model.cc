@@ -33,7 +33,7 @@ class Parser {
   template <typename T>
   void add(WireReader& r, const char* field, std::vector<T>& to,
            void (Parser::*read)(std::string_view, T&)) {
-    path_.in(field, static_cast<int64_t>(to.size()), [&] {
+    path_.in(field, std::ssize(to), [&] {
       std::string_view bytes = r.bytes();
       (this->*read)(bytes, to.emplace_back());
     });

@@ -120,7 +120,7 @@ void TypeReader::tensor_type(std::string_view bytes, ValueInfo& info) {
         std::string_view shape = r.bytes();
         for (WireReader s(shape); s.next();) {
           if (s.tag() == field::TensorShape::kDim)
-            path_.in("dim", static_cast<int64_t>(info.dims.size()),
+            path_.in("dim", std::ssize(info.dims),
                      [&] { dim(s.bytes(), info.dims.emplace_back()); });
           else
             s.skip();

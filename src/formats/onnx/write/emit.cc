@@ -35,7 +35,7 @@ void Emit::check_all_read() const {
 
 int64_t Emit::rank(size_t i) const {
   if (!value(i).type.ranked) refuse("the rank of input {} is not known", i);
-  return static_cast<int64_t>(value(i).shape().size());
+  return std::ssize(value(i).shape());
 }
 
 std::string Emit::add(std::string_view op, const Names& inputs, const OutAttrs& attrs) {
@@ -48,13 +48,13 @@ Names Emit::add_all(std::string_view op, const Names& inputs, const OutAttrs& at
 }
 
 std::string Emit::ints(const Ints& values) {
-  const Shape shape{static_cast<int64_t>(values.size())};
+  const Shape shape{std::ssize(values)};
   return writer_.constant(*anymps::Constant::of<int64_t>(shape, values), "ints");
 }
 
 std::string Emit::floats(const std::vector<double>& values) {
   const std::vector<float> narrow(values.begin(), values.end());
-  const Shape shape{static_cast<int64_t>(values.size())};
+  const Shape shape{std::ssize(values)};
   return writer_.constant(*anymps::Constant::of<float>(shape, narrow), "floats");
 }
 
@@ -107,7 +107,7 @@ OutGraph Emit::graph(const std::vector<ValueType>& inputs, const std::vector<Val
 }
 
 Ints counted(int64_t count) {
-  Ints list(static_cast<size_t>(count));
+  Ints list(count);
   std::iota(list.begin(), list.end(), 0);
   return list;
 }
@@ -196,7 +196,7 @@ Names write_same(Emit& e) {
   const Op& op = *e.node.op;
   OutAttrs attrs;
   for (const std::string& name : op.onnx_attrs)
-    attrs.push_back(attr_of(e, op.attrs[static_cast<size_t>(op.attr_index(name))]));
+    attrs.push_back(attr_of(e, op.attrs[op.attr_index(name)]));
   return {e.add(op.onnx, e.all(), attrs)};
 }
 

@@ -21,10 +21,10 @@ int32_t number(DType dtype) { return static_cast<int32_t>(to_data_type(dtype)); 
 // Narrow elements lie several in a byte, the first in its lowest bits.
 std::string packed(const std::byte* data, int64_t count, int bits) {
   const int in_byte = 8 / bits;
-  std::string bytes(static_cast<size_t>((count + in_byte - 1) / in_byte), '\0');
+  std::string bytes((count + in_byte - 1) / in_byte, '\0');
   for (int64_t i = 0; i < count; ++i) {
     const int code = static_cast<int>(data[i]) & ((1 << bits) - 1);
-    char& byte = bytes[static_cast<size_t>(i / in_byte)];
+    char& byte = bytes[i / in_byte];
     byte = static_cast<char>(static_cast<uint8_t>(byte) | code << (i % in_byte * bits));
   }
   return bytes;

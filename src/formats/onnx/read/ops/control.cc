@@ -43,7 +43,7 @@ size_t count_attr(const Node& node, const char* name, size_t inputs) {
   require(attribute && attribute->type == Attribute::Type::kInt, "attribute '{}' is missing", name);
   require(attribute->i > 0 && attribute->i <= static_cast<int64_t>(inputs),
           "attribute '{}' is {}, but there are {} inputs", name, attribute->i, inputs);
-  return static_cast<size_t>(attribute->i);
+  return attribute->i;
 }
 
 Value* needed(const Values& inputs, size_t i) {
@@ -63,7 +63,7 @@ ValueType scalar_type(DType dtype) { return {dtype, true, {}, std::nullopt}; }
 ValueType slice_type(const Value* value, int64_t axis) {
   ValueType type = type_of(value);
   if (!type.ranked) return type;
-  const auto rank = static_cast<int64_t>(type.shape.size());
+  const auto rank = std::ssize(type.shape);
   type.shape.erase(type.shape.begin() + normalize_axis(axis, rank, "scan"));
   return type;
 }

@@ -28,10 +28,10 @@ ONNX_READ(Constant) {
   if (c.has("value_int")) return {c.graph.constant(Constant::of<int64_t>({}, {c.i("value_int")}))};
   if (auto values = c.ints("value_ints")) return {c.graph.ints(*values)};
   if (auto values = c.floats("value_floats"))
-    return {c.graph.constant(Constant::of<float>({static_cast<int64_t>(values->size())}, *values))};
+    return {c.graph.constant(Constant::of<float>({std::ssize(*values)}, *values))};
   if (c.has("value_string")) return {c.graph.constant(string_constant({}, {c.s("value_string")}))};
   if (auto values = c.strings("value_strings")) {
-    const auto count = static_cast<int64_t>(values->size());
+    const auto count = std::ssize(*values);
     return {c.graph.constant(string_constant({count}, std::move(*values)))};
   }
   c.unsupported("a constant of this kind (sparse tensors) is not supported");

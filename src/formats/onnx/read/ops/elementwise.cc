@@ -70,7 +70,7 @@ ONNX_READ(Clip) {
 ONNX_READ(PRelu) {
   Value *x = c.in(0), *slope = c.in(1);
   if (c.opset < 7 && c.rank(x) > 2 && c.rank(slope) == 1) {
-    std::vector<int64_t> axes(static_cast<size_t>(c.rank(x) - 2));
+    std::vector<int64_t> axes(c.rank(x) - 2);
     std::iota(axes.begin(), axes.end(), 1);
     slope = c.add("unsqueeze", {slope}, {{"axes", axes}});
   }

@@ -25,7 +25,7 @@ NamedAttrs window(Call& c, bool transposed = false) {
     if (auto padding = c.ints("output_padding")) attrs.emplace_back("output_padding", *padding);
     if (auto shape = c.ints("output_shape")) {
       // The oldest form lists batch and channels too.
-      const size_t spatial = static_cast<size_t>(c.rank(c.in(0)) - 2);
+      const size_t spatial = c.rank(c.in(0)) - 2;
       if (shape->size() == spatial + 2) shape->erase(shape->begin(), shape->begin() + 2);
       attrs.emplace_back("output_shape", *shape);
     }
@@ -38,7 +38,7 @@ NamedAttrs convolution(Call& c, bool transposed) {
   attrs.emplace_back("groups", c.i("group", 1));
   if (auto kernel = c.ints("kernel_shape")) {
     const Dims& w = c.in(1)->shape();
-    c.check(c.rank(c.in(1)) == static_cast<int64_t>(kernel->size()) + 2,
+    c.check(c.rank(c.in(1)) == std::ssize(*kernel) + 2,
             "kernel_shape has {} extents, the weights have rank {}", kernel->size(), w.size());
     for (size_t i = 0; i < kernel->size(); ++i)
       c.check(!w[i + 2].known() || w[i + 2].is((*kernel)[i]),
@@ -87,7 +87,7 @@ ONNX_READ(LpPool) {
 
 Value* over_spatial_axes(Call& c, Value* x, std::string_view reduction) {
   c.check(c.rank(x) >= 2, "the input must have rank 2 at least, it has {}", c.rank(x));
-  std::vector<int64_t> axes(static_cast<size_t>(c.rank(x) - 2));
+  std::vector<int64_t> axes(c.rank(x) - 2);
   if (axes.empty()) return x;
   std::iota(axes.begin(), axes.end(), 2);
   return c.add(reduction, {x}, {{"axes", axes}, {"keep_dims", true}});

@@ -102,7 +102,7 @@ Value* number(Call& c, int64_t value) {
 
 Value* extent_of(Call& c, Value* x, int64_t axis) {
   if (x->type.ranked) {
-    const Dim& extent = x->shape()[static_cast<size_t>(c.normalize(axis, c.rank(x)))];
+    const Dim& extent = x->shape()[c.normalize(axis, c.rank(x))];
     if (extent.known()) return number(c, extent.value());
   }
   NamedAttrs attrs = {{"start", axis}};

@@ -33,7 +33,7 @@ ONNX_READ_IN(kMl, CategoryMapper) {
   const auto strings = c.strings("cats_strings");
   c.check(integers && strings && integers->size() == strings->size(),
           "cats_int64s and cats_strings must be given, of one length");
-  const auto count = static_cast<int64_t>(strings->size());
+  const auto count = std::ssize(*strings);
   Value* numbers = c.graph.ints(*integers);
   Value* texts = c.graph.constant(string_constant({count}, *strings));
   const int64_t other = c.i("default_int64", -1);
@@ -86,9 +86,9 @@ ONNX_READ_IN(kMl, Imputer) {
 
 // x W^T + b
 Value* linear(Call& c, Value* x, const std::vector<double>& weights, int64_t targets) {
-  c.check(targets > 0 && static_cast<int64_t>(weights.size()) % targets == 0,
-          "{} coefficients for {} targets", weights.size(), targets);
-  const int64_t features = static_cast<int64_t>(weights.size()) / targets;
+  c.check(targets > 0 && std::ssize(weights) % targets == 0, "{} coefficients for {} targets",
+          weights.size(), targets);
+  const int64_t features = std::ssize(weights) / targets;
   Value* w =
       c.add("reshape", {float_list(c, x->dtype(), weights)}, {{"shape", Ints{targets, features}}});
   const auto intercepts = numbers_of(c, "intercepts");
@@ -150,7 +150,7 @@ ONNX_READ_IN(kMl, OneHotEncoder) {
   }
   // An unknown category is an error: its place is one behind the last row.
   const int64_t count = labels->shape()[0].value();
-  Ints places(static_cast<size_t>(count));
+  Ints places(count);
   std::iota(places.begin(), places.end(), 0);
   Value* behind = c.graph.constant(anymps::Constant::of<int64_t>({}, {count}));
   Value* place = c.add("label_encode", {x, labels, c.graph.ints(places), behind});
@@ -204,7 +204,7 @@ std::vector<double> numbers_of(Call& c, const char* attribute) {
 }
 
 Value* float_list(Call& c, DType dtype, const std::vector<double>& numbers) {
-  const Shape shape{static_cast<int64_t>(numbers.size())};
+  const Shape shape{std::ssize(numbers)};
   if (dtype == DType::kF64) return c.graph.constant(anymps::Constant::of<double>(shape, numbers));
   const std::vector<float> narrow(numbers.begin(), numbers.end());
   return c.cast(c.graph.constant(anymps::Constant::of<float>(shape, narrow)), dtype);
@@ -231,7 +231,7 @@ Value* class_labels(Call& c, const char* integers, const char* strings) {
   const auto numbers = c.ints(integers);
   const auto texts = c.strings(strings);
   if (texts && !texts->empty())
-    return c.graph.constant(string_constant({static_cast<int64_t>(texts->size())}, *texts));
+    return c.graph.constant(string_constant({std::ssize(*texts)}, *texts));
   return numbers && !numbers->empty() ? c.graph.ints(*numbers) : nullptr;
 }
 

@@ -59,7 +59,7 @@ ONNX_READ_IN(kMl, CastMap) {
   }
   if (dtype == DType::kString) c.unsupported("what stands for a missing text is not defined");
   c.check(most >= 0 && most <= INT32_MAX, "max_map is {}", most);
-  Ints places(static_cast<size_t>(most));
+  Ints places(most);
   std::iota(places.begin(), places.end(), 0);
   Value* numbers = c.cast(items.values, dtype);
   return {row(

@@ -10,7 +10,7 @@ namespace {
 
 template <typename T>
 Value* vector_of(Call& c, const std::vector<T>& values) {
-  const Shape shape{static_cast<int64_t>(values.size())};
+  const Shape shape{std::ssize(values)};
   if constexpr (std::is_same_v<T, std::string>)
     return c.graph.constant(string_constant(shape, values));
   else

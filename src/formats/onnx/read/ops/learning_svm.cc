@@ -40,8 +40,7 @@ ONNX_READ_IN(kMl, SVMRegressor) {
       c.add("unsqueeze", {float_list(c, x->dtype(), coefficients)}, {{"axes", Ints{1}}});
   Value* values = x;
   if (count > 0) {
-    c.check(static_cast<int64_t>(support.size()) % count == 0 &&
-                static_cast<int64_t>(coefficients.size()) == count,
+    c.check(std::ssize(support) % count == 0 && std::ssize(coefficients) == count,
             "{} coefficients and {} numbers for {} support vectors", coefficients.size(),
             support.size(), count);
     Value* vectors =
@@ -75,8 +74,8 @@ void for_each_pair(int64_t classes, Fn&& fn) {
 
 Machine machine_of(Call& c, int64_t classes, const Ints& per_class) {
   Machine machine{classes, 0, {0}};
-  c.check(static_cast<int64_t>(per_class.size()) == classes,
-          "vectors_per_class has {} entries for {} classes", per_class.size(), classes);
+  c.check(std::ssize(per_class) == classes, "vectors_per_class has {} entries for {} classes",
+          per_class.size(), classes);
   for (const int64_t count : per_class) {
     c.check(count >= 0 && count <= INT32_MAX, "a class has {} support vectors", count);
     machine.starts.push_back(machine.vectors += count);
@@ -93,7 +92,7 @@ Value* float_matrix(Call& c, DType dtype, const std::vector<double>& numbers, in
 Value* pair_scores(Call& c, Value* x, const Machine& machine) {
   const auto coefficients = numbers_of(c, "coefficients"),
              support = numbers_of(c, "support_vectors"), rho = numbers_of(c, "rho");
-  const auto n = static_cast<size_t>(machine.vectors), pairs = static_cast<size_t>(machine.pairs());
+  const size_t n = machine.vectors, pairs = machine.pairs();
   c.check(support.size() % n == 0 && !support.empty(), "{} numbers for {} support vectors",
           support.size(), n);
   c.check(
@@ -103,8 +102,7 @@ Value* pair_scores(Call& c, Value* x, const Machine& machine) {
   std::vector<double> weights(n * pairs);
   for_each_pair(machine.classes, [&](int64_t pair, int64_t i, int64_t j) {
     const auto fill = [&](int64_t of, int64_t row) {
-      for (int64_t m = machine.starts[static_cast<size_t>(of)];
-           m < machine.starts[static_cast<size_t>(of) + 1]; ++m)
+      for (int64_t m = machine.starts[of]; m < machine.starts[static_cast<size_t>(of) + 1]; ++m)
         weights[static_cast<size_t>(m) * pairs + static_cast<size_t>(pair)] =
             coefficients[static_cast<size_t>(row) * n + static_cast<size_t>(m)];
     };
@@ -121,7 +119,7 @@ Value* pair_scores(Call& c, Value* x, const Machine& machine) {
 
 // The class that wins most pairs, the first of equal ones.
 Value* most_votes(Call& c, Value* scores, const Machine& machine) {
-  const auto classes = static_cast<size_t>(machine.classes);
+  const size_t classes = machine.classes;
   std::vector<double> first(static_cast<size_t>(machine.pairs()) * classes), second(first.size());
   for_each_pair(machine.classes, [&](int64_t pair, int64_t i, int64_t j) {
     first[static_cast<size_t>(pair) * classes + static_cast<size_t>(i)] = 1;
@@ -140,7 +138,7 @@ Value* most_votes(Call& c, Value* scores, const Machine& machine) {
 // Platt's sigmoid of each pair's score, and what follows from all pairs for the classes.
 Value* probabilities(Call& c, Value* scores, const Machine& machine, const std::vector<double>& a,
                      const std::vector<double>& b) {
-  const auto pairs = static_cast<size_t>(machine.pairs());
+  const size_t pairs = machine.pairs();
   c.check(a.size() >= pairs && b.size() >= pairs,
           "{} and {} numbers of prob_a and prob_b for {} pairs", a.size(), b.size(), pairs);
   const auto list = [&](const std::vector<double>& numbers) {
@@ -168,7 +166,7 @@ ONNX_READ_IN(kMl, SVMClassifier) {
   if (per_class.empty()) {  // a line for each class
     c.ignore({"kernel_type", "kernel_params", "support_vectors"});
     const auto coefficients = numbers_of(c, "coefficients"), rho = numbers_of(c, "rho");
-    c.check(!rho.empty() && static_cast<int64_t>(coefficients.size()) % classes == 0,
+    c.check(!rho.empty() && std::ssize(coefficients) % classes == 0,
             "{} coefficients and {} constants (rho) for {} classes", coefficients.size(),
             rho.size(), classes);
     if (classes <= 2)

@@ -27,11 +27,11 @@ struct Forest {
   int64_t add_node(int64_t feature, int64_t mode, double split, bool nan_is_yes) {
     nodes.insert(nodes.end(), {feature, mode, 0, 0, nan_is_yes});
     splits.push_back(split);
-    return static_cast<int64_t>(splits.size()) - 1;
+    return std::ssize(splits) - 1;
   }
   void link(int64_t node, int64_t yes, int64_t no) {
-    nodes[static_cast<size_t>(5 * node + 2)] = yes;
-    nodes[static_cast<size_t>(5 * node + 3)] = no;
+    nodes[5 * node + 2] = yes;
+    nodes[5 * node + 3] = no;
   }
 };
 
@@ -92,8 +92,8 @@ Forest read_numbered(Call& c, const std::string& what) {
         forest.targets.push_back(target);
         forest.weights.push_back(weight);
       }
-      place = -static_cast<int64_t>(forest.leaves.size());
-      forest.leaves.push_back(static_cast<int64_t>(forest.weights.size()));
+      place = -std::ssize(forest.leaves);
+      forest.leaves.push_back(std::ssize(forest.weights));
     } else {
       place = forest.add_node(features[i], mode, values[i],
                               i < nan_is_yes.size() && nan_is_yes[i] != 0);
@@ -118,7 +118,7 @@ Forest read_numbered(Call& c, const std::string& what) {
 Value* run_forest(Call& c, const Forest& forest, int64_t targets, const char* aggregate) {
   Value* x = c.in(0);
   if (!is_float(x->dtype())) x = c.cast(x, DType::kF64);
-  const auto nodes = static_cast<int64_t>(forest.splits.size());
+  const auto nodes = std::ssize(forest.splits);
   return c.add("tree_ensemble",
                {x, c.graph.constant(anymps::Constant::of<int64_t>({nodes, 5}, forest.nodes)),
                 float_list(c, forest.weight_type, forest.splits), c.graph.ints(forest.roots),
@@ -225,7 +225,7 @@ ONNX_READ_IN(kMl, TreeEnsemble) {
   const auto place = [&](int64_t at, bool leaf) {
     const auto limit = static_cast<int64_t>(leaf ? weights.size() : count);
     c.check(at >= 0 && at < limit, "{} {} does not exist", leaf ? "leaf" : "node", at);
-    return leaf ? -1 - at : chains[static_cast<size_t>(at)][0];
+    return leaf ? -1 - at : chains[at][0];
   };
   for (size_t i = 0; i < count; ++i)
     for (size_t k = 0; k < chains[i].size(); ++k)
@@ -233,7 +233,7 @@ ONNX_READ_IN(kMl, TreeEnsemble) {
                   k + 1 < chains[i].size() ? chains[i][k + 1] : place(no[i], no_leaf[i] != 0));
   for (int64_t root : ints_of(c, "tree_roots")) {
     c.check(root >= 0 && root < static_cast<int64_t>(count), "root {} does not exist", root);
-    const auto at = static_cast<size_t>(root);
+    const size_t at = root;
     const bool leaf = yes_leaf[at] != 0 && no_leaf[at] != 0 && yes[at] == no[at];
     forest.roots.push_back(leaf ? place(yes[at], true) : chains[at][0]);
   }

@@ -85,7 +85,7 @@ ONNX_READ(QLinearConv) {
   Value* w = c.in(3);
   Value* sums = c.add("conv_integer", {c.in(0), w, c.in(2), c.in(5)}, convolution(c));
   if (Value* bias = c.opt(8)) {
-    std::vector<int64_t> shape(static_cast<size_t>(c.rank(w)), 1);
+    std::vector<int64_t> shape(c.rank(w), 1);
     shape[1] = -1;
     sums = c.add("add", {sums, c.add("reshape", {bias}, {{"shape", shape}})});
   }

@@ -49,7 +49,7 @@ ONNX_READ_IN(kMicrosoft, QLinearConcat) {
 }
 
 Value* transposed(Call& c, Value* x, bool to_first) {
-  std::vector<int64_t> order(static_cast<size_t>(c.rank(x)));
+  std::vector<int64_t> order(c.rank(x));
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
   if (to_first) {
     order.insert(order.begin() + 1, order.back());

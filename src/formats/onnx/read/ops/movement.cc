@@ -76,8 +76,7 @@ ONNX_READ(Split) {
   if (c.opset >= 18 && c.has("num_outputs"))
     c.check(c.i("num_outputs") == static_cast<int64_t>(count),
             "num_outputs is {}, but there are {} outputs", c.i("num_outputs"), count);
-  const Dim extent = x->type.ranked ? x->shape()[static_cast<size_t>(c.normalize(axis, c.rank(x)))]
-                                    : Dim::symbol("?");
+  const Dim extent = x->type.ranked ? x->shape()[c.normalize(axis, c.rank(x))] : Dim::symbol("?");
   if (!sizes && extent.known()) {
     // Equal parts, the last one smaller if need be.
     const int64_t parts = static_cast<int64_t>(count), part = (extent.value() + parts - 1) / parts;
@@ -115,11 +114,11 @@ ONNX_READ(Slice) {
 Ints pads_of_all_axes(Call& c, const Ints& pads, const Ints& axes, int64_t rank) {
   c.check(pads.size() == 2 * axes.size(), "{} pads are given for {} axes", pads.size(),
           axes.size());
-  Ints all(static_cast<size_t>(2 * rank));
+  Ints all(2 * rank);
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = c.normalize(axes[i], rank);
-    all[static_cast<size_t>(axis)] = pads[i];
-    all[static_cast<size_t>(axis + rank)] = pads[i + axes.size()];
+    all[axis] = pads[i];
+    all[axis + rank] = pads[i + axes.size()];
   }
   return all;
 }
@@ -213,9 +212,9 @@ ONNX_READ(TensorScatter) {
   };
   auto number = [&](int64_t n) { return c.graph.scalar(DType::kI64, static_cast<double>(n)); };
   Value* places = c.add("range", {number(0), extent(update), number(1)});
-  Ints ones(static_cast<size_t>(rank), 1);
+  Ints ones(rank, 1);
   Ints along = ones;
-  along[static_cast<size_t>(axis)] = -1;
+  along[axis] = -1;
   places = c.add("reshape", {places}, {{"shape", along}});
   if (first) {
     Ints batch = ones;

@@ -29,7 +29,7 @@ Names joined(Names a, const Names& b) {
   return a;
 }
 
-size_t count_of(Emit& e, const char* attr) { return static_cast<size_t>(e.attrs().i(attr)); }
+size_t count_of(Emit& e, const char* attr) { return e.attrs().i(attr); }
 
 // The body with its first inputs as inputs of its graph; the others are captures.
 OutGraph body_of(Emit& e, const anymps::Graph& body, size_t own, const Names& captures) {

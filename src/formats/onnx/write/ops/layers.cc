@@ -77,11 +77,11 @@ ONNX_WRITE(batch_norm) {
   int64_t axis = e.attrs().i("axis");
   const int64_t rank = e.rank();
   if (axis < 0) axis += rank;
-  const Dim channels = e.value(0).shape()[static_cast<size_t>(axis)];
+  const Dim channels = e.value(0).shape()[axis];
   Ints perm = counted(rank), back = counted(rank);
   if (axis != 1) {
     if (rank < 2) e.refuse("its input has rank {}", rank);
-    std::swap(perm[1], perm[static_cast<size_t>(axis)]);
+    std::swap(perm[1], perm[axis]);
     back = perm;
   }
   const std::string x = axis == 1 ? e.in(0) : e.transpose(e.in(0), perm);
@@ -102,9 +102,9 @@ Ints trailing_axes(Emit& e) {
 
 ONNX_WRITE(layer_norm) {
   const Ints over = trailing_axes(e);
-  bool whole = e.has(1) && e.value(1).type.ranked && e.rank(1) == static_cast<int64_t>(over.size());
+  bool whole = e.has(1) && e.value(1).type.ranked && e.rank(1) == std::ssize(over);
   for (size_t i = 0; whole && i < over.size(); ++i)
-    whole = e.value(1).shape()[i] == e.value(0).shape()[static_cast<size_t>(over[i])];
+    whole = e.value(1).shape()[i] == e.value(0).shape()[over[i]];
   const double epsilon = e.attrs().f("epsilon");
   if (whole && e.node.outputs.size() == 1)  // the form that the standard's op has
     return {e.add("LayerNormalization", {e.in(0), e.in(1), e.in(2)},

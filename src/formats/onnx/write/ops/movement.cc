@@ -16,7 +16,7 @@ ONNX_WRITE(reshape) {
 ONNX_WRITE(transpose) {
   Ints perm = e.attrs().ints("perm");
   for (int64_t& axis : perm)
-    if (axis < 0) axis += static_cast<int64_t>(perm.size());
+    if (axis < 0) axis += std::ssize(perm);
   return {e.add("Transpose", {e.in(0)}, perm.empty() ? OutAttrs{} : OutAttrs{{"perm", perm}})};
 }
 
@@ -81,7 +81,7 @@ ONNX_WRITE(pad) {
 ONNX_WRITE(reverse) {
   Ints axes = e.attrs().ints("axes");
   if (axes.empty()) {
-    axes.resize(static_cast<size_t>(e.rank()));
+    axes.resize(e.rank());
     std::iota(axes.begin(), axes.end(), 0);
   }
   if (axes.empty()) return {e.add("Identity", {e.in(0)})};
