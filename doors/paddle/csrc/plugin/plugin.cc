@@ -39,7 +39,7 @@ void refuse(const std::string& reason) {
 
 }  // namespace
 
-extern "C" void InitPlugin(CustomRuntimeParams* params) {
+extern "C" __attribute__((visibility("default"))) void InitPlugin(CustomRuntimeParams* params) {
   if (params->size != sizeof(CustomRuntimeParams) ||
       params->interface->size != sizeof(C_DeviceInterface)) {
     return refuse("this PaddlePaddle has another plug-in interface than " ANYMPS_PADDLE_VERSION
