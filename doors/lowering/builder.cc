@@ -57,15 +57,15 @@ Builder::~Builder() { api_.graph_release(graph_); }
 
 Tensor Builder::input(amps_dtype dtype, std::span<const int64_t> dims) {
   Tensor made;
-  check(api_,
-        api_.graph_input(graph_, nullptr, dtype, dims.size(), dims.data(), nullptr, &made.value));
+  check(api_, api_.graph_input(graph_, next_name().c_str(), dtype, dims.size(), dims.data(),
+                               nullptr, &made.value));
   return made;
 }
 
 Tensor Builder::constant(amps_dtype dtype, const Ints& dims, const void* data, size_t bytes) {
   Tensor made;
-  check(api_,
-        api_.graph_constant(graph_, nullptr, dtype, dims.size(), dims.data(), data, &made.value));
+  check(api_, api_.graph_constant(graph_, next_name().c_str(), dtype, dims.size(), dims.data(),
+                                  data, &made.value));
   const auto* first = static_cast<const char*>(data);
   constants_.push_back({made.value, dtype, dims, std::vector<char>(first, first + bytes)});
   return made;

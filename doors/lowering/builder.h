@@ -72,7 +72,10 @@ class Builder {
  private:
   Tensor constant(amps_dtype dtype, const Ints& dims, const void* data, size_t bytes);
 
+  std::string next_name() { return "v" + std::to_string(named_++); }
+
   const amps_api& api_;
+  int named_ = 0;
   amps_graph* graph_ = nullptr;
   std::vector<Node> nodes_;
   std::vector<Constant> constants_;

@@ -47,14 +47,18 @@ class OutputMemory final : public lowering::Prepared::Memory {
 }  // namespace
 
 amps_view KernelCall::view_of(const DenseTensor& tensor) {
-  if (!tensor.initialized() && tensor.numel() > 0) return {nullptr, nullptr, nullptr, AMPS_F32, -1};
   const auto dtype = to_engine(tensor.dtype());
   if (!dtype)
     PADDLE_THROW(common::errors::Unimplemented("[%s] is not there for %s on mps", kernel_.name(),
                                                phi::DataTypeToString(tensor.dtype()).c_str()));
-  const void* data = tensor.numel() > 0 ? tensor.data() : nullptr;
-  return {const_cast<void*>(data), tensor.dims().Get(), tensor.strides().Get(), *dtype,
-          tensor.dims().size()};
+  // Gradients get some tensors without their elements, for their shape alone: whoever reads one all
+  // the same reads zeros.
+  static constexpr int64_t kNowhere[AMPS_MAX_RANK] = {};
+  static constexpr int64_t kZeros[2] = {};
+  const bool held = tensor.initialized() || tensor.numel() == 0;
+  const void* data = !held ? kZeros : tensor.numel() > 0 ? tensor.data() : nullptr;
+  return {const_cast<void*>(data), tensor.dims().Get(), held ? tensor.strides().Get() : kNowhere,
+          *dtype, tensor.dims().size()};
 }
 
 void KernelCall::add(const DenseTensor& tensor) {

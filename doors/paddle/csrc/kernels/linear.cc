@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/declarations.h"
 #include "kernels/table.h"
 #include "paddle/phi/kernels/addmm_grad_kernel.h"
 #include "paddle/phi/kernels/addmm_kernel.h"
@@ -23,8 +24,6 @@
 #include "paddle/phi/kernels/einsum_kernel.h"
 #include "paddle/phi/kernels/inverse_grad_kernel.h"
 #include "paddle/phi/kernels/inverse_kernel.h"
-#include "paddle/phi/kernels/linear_v2_grad_kernel.h"
-#include "paddle/phi/kernels/linear_v2_kernel.h"
 #include "paddle/phi/kernels/lu_kernel.h"
 #include "paddle/phi/kernels/matmul_grad_kernel.h"
 #include "paddle/phi/kernels/matmul_kernel.h"

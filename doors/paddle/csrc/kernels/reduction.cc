@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/declarations.h"
 #include "kernels/table.h"
 #include "paddle/phi/kernels/arg_min_max_kernel.h"
 #include "paddle/phi/kernels/argsort_grad_kernel.h"
@@ -53,8 +54,6 @@
 #include "paddle/phi/kernels/searchsorted_kernel.h"
 #include "paddle/phi/kernels/squared_l2_norm_grad_kernel.h"
 #include "paddle/phi/kernels/squared_l2_norm_kernel.h"
-#include "paddle/phi/kernels/std_var_grad_kernel.h"
-#include "paddle/phi/kernels/std_var_kernel.h"
 #include "paddle/phi/kernels/top_k_grad_kernel.h"
 #include "paddle/phi/kernels/top_k_kernel.h"
 #include "paddle/phi/kernels/unique_kernel.h"
