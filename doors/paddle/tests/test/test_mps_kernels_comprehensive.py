@@ -97,8 +97,8 @@ SECTIONS = {
         "cross_entropy": (lambda x, i: F.cross_entropy(x, i), (ROWS, ids(6, 4))),
         "mse_loss": (F.mse_loss, (ROWS, floats(4, 6))),
         "binary_cross_entropy_with_logits": (
-            lambda x, y: F.binary_cross_entropy_with_logits(x, F.sigmoid(y)),
-            (ROWS, floats(4, 6)),
+            lambda x, i: F.binary_cross_entropy_with_logits(x, i.astype("float32")),
+            (ROWS, ids(2, 4, 6)),
         ),
     },
 }
