@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include <paddle/phi/backends/device_ext.h>
 #include "engine.h"
-#include "paddle/phi/backends/device_ext.h"
 #include "runtime/slots.h"
 
 namespace anymps::paddle {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include <paddle/phi/api/profiler/trace_event_collector.h>
 #include "engine.h"
-#include "paddle/phi/api/profiler/trace_event_collector.h"
 #include "runtime/slots.h"
 
 namespace anymps::paddle {
