@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Automatic mixed precision: O1 and O2, float16 with a loss scaler and bfloat16, against float32 on the CPU."""
 
+import contextlib
+
 import models
 import numpy as np
 import paddle
@@ -30,7 +32,7 @@ def train(factory, data, device, level, dtype, weights, steps=6):
             model, optimize = paddle.amp.decorate(model, optimize, level="O2", dtype=dtype)
         losses = []
         for _ in range(steps):
-            with paddle.amp.auto_cast(enable=level != "O0", level=level if level != "O0" else "O1", dtype=dtype):
+            with paddle.amp.auto_cast(level=level, dtype=dtype) if level != "O0" else contextlib.nullcontext():
                 loss = F.cross_entropy(model(x).astype("float32"), labels)
             scaler.scale(loss).backward()
             scaler.step(optimize)
@@ -72,4 +74,4 @@ def test_an_overflow_skips_the_step():
         scaler.step(optimize)
         scaler.update()
         np.testing.assert_array_equal(layer.weight.numpy(), before)
-        assert scaler.get_init_loss_scaling() < 2.0**10 or float(scaler._scale) < 2.0**10
+        assert float(scaler.state_dict()["scale"].item()) < 2.0**10

@@ -87,11 +87,12 @@ import paddle, json
 paddle.set_device("mps")
 facts = {"total": paddle.mps.get_device_properties().total_memory}
 kept = paddle.ones([16 << 20 >> 2])
-try:
-    paddle.ones([512 << 20 >> 2])
-    facts["error"] = None
-except MemoryError as error:
-    facts["error"] = str(error)
+for name in ("ones", "empty"):
+    try:
+        getattr(paddle, name)([512 << 20 >> 2])
+        facts[name] = None
+    except MemoryError as error:
+        facts[name] = str(error)
 facts["after"] = float((kept + 1).sum()) / (16 << 20 >> 2)
 # What Paddle caches is given back before it gives up.
 del kept
@@ -107,7 +108,8 @@ def test_out_of_memory_is_an_error_and_nothing_more():
     assert result.returncode == 0, result.stderr
     facts = json.loads(result.stdout)
     assert facts["total"] == 160 * MEGABYTE
-    assert "Out of memory error on mps:0" in facts["error"]
+    assert "Out of memory error on mps:0" in facts["empty"], "Paddle asks for memory"
+    assert "ResourceExhausted" in facts["ones"], "the engine is asked to compute more than fits"
     assert facts["after"] == 2
 
 

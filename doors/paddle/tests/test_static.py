@@ -81,7 +81,6 @@ def test_inference(net, saved):
     _, batch, expected = net
     config = inference.Config(saved + ".json", saved + ".pdiparams")
     config.enable_custom_device("mps", 0)
-    config.enable_memory_optim()
     predictor = inference.create_predictor(config)
     for _ in range(2):
         predictor.get_input_handle(predictor.get_input_names()[0]).copy_from_cpu(batch)

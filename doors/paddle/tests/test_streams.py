@@ -93,6 +93,6 @@ def test_profiler(mps, tmp_path):
     (path,) = tmp_path.glob("*.json")
     events = json.loads(path.read_text())["traceEvents"]
     kernels = [event for event in events if event.get("cat") == "Kernel"]
-    assert len(kernels) >= 10, "five products and five sums"
+    assert len(kernels) >= 5, "five sums at least"
     assert "add" in {event["name"].split("[")[0] for event in kernels}
     assert all(event["dur"] >= 0 for event in kernels)
