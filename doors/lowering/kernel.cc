@@ -71,12 +71,6 @@ Kernel::Kernel(const Row& row) : row_(row), program_(parse(row.body)) {
   }
 }
 
-int Kernel::find(std::string_view name) const {
-  for (size_t i = 0; i < names_.size(); ++i)
-    if (names_[i].name == name) return static_cast<int>(i);
-  return -1;
-}
-
 const Prepared& Kernel::prepare(const amps_api& api, amps_device* device,
                                 std::span<const Argument> arguments,
                                 std::span<const Wanted> wanted) const {

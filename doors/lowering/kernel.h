@@ -73,8 +73,7 @@ class Kernel {
 
   const char* name() const { return row_.name; }
   size_t arguments() const { return names_.size(); }
-  // Where an argument of this name is; -1: nowhere.
-  int find(std::string_view name) const;
+  const std::string& argument(size_t i) const { return names_[i].name; }
 
   // Remembered per thread. Fails with the kernel's name in front.
   const Prepared& prepare(const amps_api& api, amps_device* device,
@@ -98,8 +97,11 @@ class Prepared {
  public:
   virtual ~Prepared() = default;
 
-  // The types of the wanted results. A dim of -1 is known when it has run.
+  // The types of the results. A dim of -1 is known when it has run.
   std::span<const amps_type> results() const { return results_; }
+  // For each output of the kernel the place of its result; -1: not wanted, or one that the row
+  // leaves as it is.
+  std::span<const int> places() const { return places_; }
   bool sized() const { return sized_; }
   virtual void run(std::span<const Argument> arguments, std::span<const amps_view> outputs,
                    amps_stream* stream) const = 0;
@@ -117,6 +119,7 @@ class Prepared {
  protected:
   friend class Preparation;
   std::vector<amps_type> results_;
+  std::vector<int> places_;
   bool sized_ = true;
 };
 

@@ -242,6 +242,66 @@ Values assigned(Call& c) {
                        {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", steps}})};
 }
 
+// summed_slice(x, starts, ends, steps, axes, decrease, shape): a slice of x, summed to a shape.
+Values summed_slice(Call& c) {
+  Tensor y = c.builder
+                 .op("slice", {c.part(0)},
+                     {{"starts", c.part(1)},
+                      {"ends", c.part(2)},
+                      {"steps", c.part(3)},
+                      {"axes", c.part(4)}})
+                 .tensor();
+  Ints dims = c.builder.dims(y);
+  for (const int64_t axis : c.part(5).ints()) dims.at(axis) = -1;
+  std::erase(dims, -1);
+  y = c.builder.reshape(y, dims);
+  const Ints shape = c.part(6).ints();
+  if (dims == shape) return {y};
+  const Tensor like = c.builder.numbers({0.0}, Ints(shape.size(), 1), c.builder.dtype(y));
+  return {c.builder.op("sum_to", {y, c.builder.op("expand", {like}, {{"shape", shape}})})};
+}
+
+Values sum_each(Call& c) {
+  Values all;
+  for (size_t i = 0; i < c.part(1).values().size(); ++i)
+    all.push_back(
+        apply(c.builder, "sum_like", {c.part(0).values().at(i), c.part(1).values()[i]}, {}, 1)[0]);
+  return all;
+}
+
+// element_places(x, indices, dims, strides, index_dims, index_strides, offset, shape): where in the
+// memory of x the elements lie that indices pick: each at the sum of its coordinates times strides,
+// and of its indices times theirs. Strides and offset of indices count bytes.
+Values element_places(Call& c) {
+  Builder& b = c.builder;
+  const auto size = static_cast<int64_t>(b.api().dtype_size(b.dtype(c.part(0).tensor())));
+  const Ints strides = c.part(3).ints(), extents = c.part(4).ints(), steps = c.part(5).ints(),
+             shape = c.part(7).ints();
+  Value place = b.number(static_cast<double>(c.part(6).integer() / size), AMPS_I64);
+  for (size_t axis = 0; axis < strides.size(); ++axis) {
+    if (strides[axis] == 0 || shape.at(axis) == 1) continue;
+    Ints along(shape.size(), 1);
+    along[axis] = shape[axis];
+    const Value at =
+        b.op("coordinate_along_axis", {},
+             {{"shape", along}, {"axis", static_cast<int64_t>(axis)}, {"dtype", AMPS_I64}});
+    place = b.op("add", {place, b.binary("mul", at, strides[axis])});
+  }
+  const Values& indices = c.part(1).values();
+  for (size_t i = 0; i < indices.size(); ++i) {
+    // Its axes are the first ones along which x itself does not move.
+    Ints dims = b.dims(indices[i].tensor());
+    const auto first = std::find(strides.begin(), strides.end(), 0) - strides.begin();
+    dims.insert(dims.begin(), std::min<int64_t>(first, std::ssize(shape) - std::ssize(dims)), 1);
+    dims.resize(shape.size(), 1);
+    const Tensor given = b.cast(b.reshape(indices[i].tensor(), dims), AMPS_I64);
+    const Value index = b.op("where", {b.binary("less", given, int64_t{0}),
+                                       b.binary("add", given, extents.at(i)), given});
+    place = b.op("add", {place, b.binary("mul", index, steps.at(i) / size)});
+  }
+  return {b.op("expand", {place}, {{"shape", shape}})};
+}
+
 Values cropped(Call& c) {
   const Ints dims = c.builder.dims(c.part(0).tensor()), offsets = c.part(2).ints();
   Ints shape = c.part(1).ints(), ends;
@@ -292,6 +352,9 @@ constexpr FunctionEntry kFunctions[] = {{"parts", parts},
                                         {"cross_axis", cross_axis},
                                         {"assigned", assigned},
                                         {"cropped", cropped},
+                                        {"summed_slice", summed_slice},
+                                        {"sum_each", sum_each},
+                                        {"element_places", element_places},
                                         {"numbers_tensor", numbers_tensor},
                                         {"list_of", list_of},
                                         {"arranged", arranged}};

@@ -197,12 +197,13 @@ Value Preparation::value_of(size_t i) {
 }
 
 std::vector<Tensor> Preparation::wanted_results(Values values, std::span<const Wanted> wanted) {
-  if (values.size() < wanted.size()) values.resize(wanted.size());
   std::vector<Tensor> results;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!wanted[i].wanted) continue;
-    if (values[i].absent())
+    if (i >= values.size())
       throw std::invalid_argument("result " + std::to_string(i) + " is not supported");
+    if (values[i].absent()) continue;
+    places_[i] = static_cast<int>(results.size());
     Tensor result;
     if (!values[i].is_tensor())
       result = builder_.number(values[i].number(), wanted[i].dtype.value_or(AMPS_F32));
@@ -268,6 +269,7 @@ std::unique_ptr<Prepared> Preparation::make(std::span<const Wanted> wanted) {
     Names names;
     for (size_t i = 0; i < arguments_.size(); ++i)
       names.emplace(kernel_.names_[i].name, value_of(i));
+    places_.assign(wanted.size(), -1);
     const std::vector<Tensor> results = wanted_results(
         evaluate(builder_, kernel_.program_, std::move(names), wanted.size()), wanted);
     std::vector<amps_type> types;
@@ -284,6 +286,7 @@ std::unique_ptr<Prepared> Preparation::make(std::span<const Wanted> wanted) {
     std::unique_ptr<Prepared> made = as_call(results);
     if (!made) made = as_executable(results);
     made->results_ = std::move(types);
+    made->places_ = std::move(places_);
     made->sized_ = sized;
     return made;
   } catch (const EngineError& error) {

@@ -33,6 +33,7 @@ class Preparation {
   std::span<const Argument> arguments_;
   Builder builder_;
   std::vector<Feed> feeds_;
+  std::vector<int> places_;
 };
 
 }  // namespace anymps::lowering

@@ -14,6 +14,21 @@ Values vjp(Call& c) {
   return c.builder.gradient(y, c.builder.cast(c.part(1).tensor(), c.builder.dtype(y)), xs);
 }
 
+// vjp_list(y, dy, xs): to each of a list.
+Values vjp_list(Call& c) {
+  std::vector<Tensor> xs;
+  for (const Value& x : c.part(2).values()) xs.push_back(x.tensor());
+  return c.builder.gradient(c.part(0).tensor(), c.part(1).tensor(), xs);
+}
+// with_kept(y, xs): y, copies of xs for the gradient, and outputs behind them that stay as they
+// are.
+Values with_kept(Call& c) {
+  Values results{c.part(0)};
+  for (const Value& x : c.part(1).values()) results.push_back(x);
+  results.resize(std::max(c.results, results.size()));
+  return results;
+}
+
 Values to(Call& c) { return {c.builder.cast(c.part(0).tensor(), c.part(1).dtype())}; }
 Values like(Call& c) {  // x in the type of y
   const amps_dtype type = c.builder.dtype(c.part(1).tensor());
@@ -112,6 +127,8 @@ Values near(Call& c) {
 Values list(Call& c) { return {Value(c.parts)}; }
 
 constexpr FunctionEntry kFunctions[] = {{"vjp", vjp},
+                                        {"vjp_list", vjp_list},
+                                        {"with_kept", with_kept},
                                         {"to", to},
                                         {"like", like},
                                         {"wide", wide},

@@ -14,8 +14,10 @@ using lowering::Argument;
 
 constexpr int64_t kStateWords = 7;
 
-// Random kernels name their last argument "state": a place in the stream of the generator.
+// A place in the stream of the generator.
 constexpr const char* kState = "state";
+// shape_of_1: the extents that Paddle has inferred for output 1.
+constexpr const char* kShapeOf = "shape_of_";
 // More words than any kernel draws for one element.
 constexpr uint64_t kDrawsPerCall = uint64_t{1} << 32;
 
@@ -197,21 +199,30 @@ void KernelCall::add_random_state(const phi::CustomContext& context) {
   arguments_.push_back(Argument::tensor(views_.back().data()));
 }
 
+// What a kernel's row asks for behind Paddle's own arguments.
+void KernelCall::add_asked(const phi::CustomContext& context) {
+  for (size_t i = arguments_.size(); i < kernel_.arguments(); ++i) {
+    const std::string& name = kernel_.argument(i);
+    if (name == kState)
+      add_random_state(context);
+    else if (name.starts_with(kShapeOf))
+      add(phi::vectorize(outputs_.at(name.back() - '0')->dims()));
+  }
+}
+
 void KernelCall::run(const phi::CustomContext& context) try {
-  if (kernel_.arguments() == arguments_.size() + 1 &&
-      kernel_.find(kState) == static_cast<int>(arguments_.size()))
-    add_random_state(context);
+  add_asked(context);
   std::vector<lowering::Wanted> wanted;
-  std::vector<DenseTensor*> outputs;
   for (DenseTensor* output : outputs_) {
     wanted.push_back({output != nullptr, {}});
-    if (!output) continue;
-    wanted.back().dtype = to_engine(output->dtype());
-    outputs.push_back(output);
+    if (output) wanted.back().dtype = to_engine(output->dtype());
   }
-  if (outputs.empty()) return;
   const lowering::Prepared& prepared =
       kernel_.prepare(engine(), device(context.GetPlace().GetDeviceId()), arguments_, wanted);
+  std::vector<DenseTensor*> outputs(prepared.results().size());
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (prepared.places()[i] >= 0) outputs[prepared.places()[i]] = outputs_[i];
+  if (outputs.empty()) return;
   if (!prepared.sized()) {
     OutputMemory memory(context, std::move(outputs));
     return prepared.run(arguments_, memory);

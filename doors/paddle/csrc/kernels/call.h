@@ -53,6 +53,7 @@ class KernelCall {
 
  private:
   void add_integer(lowering::Argument::Kind kind, int64_t number);
+  void add_asked(const phi::CustomContext& context);
   void add_random_state(const phi::CustomContext& context);
   amps_view view_of(const DenseTensor& tensor);
 

@@ -13,6 +13,7 @@
 #include "paddle/phi/kernels/fill_kernel.h"
 #include "paddle/phi/kernels/full_kernel.h"
 #include "paddle/phi/kernels/gaussian_kernel.h"
+#include "paddle/phi/kernels/linspace_kernel.h"
 #include "paddle/phi/kernels/multinomial_kernel.h"
 #include "paddle/phi/kernels/poisson_kernel.h"
 #include "paddle/phi/kernels/randint_kernel.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/table.h"
 #include "paddle/phi/kernels/assign_kernel.h"
+#include "paddle/phi/kernels/broadcast_tensors_grad_kernel.h"
 #include "paddle/phi/kernels/broadcast_tensors_kernel.h"
 #include "paddle/phi/kernels/cast_kernel.h"
 #include "paddle/phi/kernels/concat_grad_kernel.h"
@@ -21,6 +22,8 @@
 #include "paddle/phi/kernels/gather_nd_kernel.h"
 #include "paddle/phi/kernels/index_add_grad_kernel.h"
 #include "paddle/phi/kernels/index_add_kernel.h"
+#include "paddle/phi/kernels/index_elementwise_get_grad_kernel.h"
+#include "paddle/phi/kernels/index_elementwise_get_kernel.h"
 #include "paddle/phi/kernels/index_put_grad_kernel.h"
 #include "paddle/phi/kernels/index_put_kernel.h"
 #include "paddle/phi/kernels/index_sample_grad_kernel.h"
