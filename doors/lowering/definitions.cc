@@ -33,8 +33,8 @@ constexpr Text kDefinitions[] = {
     {"kron", "x y", "reshaped(reshaped(x, alternating(dims(x), 0)) * reshaped(y, alternating(dims(y), 1)), times(dims(x), dims(y)))"},
     // Norms.
     {"variance_of", "inv_std epsilon", "1 / (inv_std * inv_std) - epsilon"},
-    {"batch_fixed", "x mean variance scale bias epsilon format", "batch_norm(x, mean, variance, scale, bias, axis=channel_axis(x, format), epsilon=epsilon), identity(mean), identity(variance), identity(mean), rsqrt(variance + epsilon), filled([0], 0, u8)"},
-    {"batch_trained", "x mean variance scale bias momentum epsilon format", "y, m, i, rm, rv = batch_norm_training(x, scale, bias, mean, variance, momentum=1 - momentum, epsilon=epsilon, unbiased=false, layout=layout(format)); y, rm, rv, m, i, filled([0], 0, u8)"},
+    {"batch_fixed", "x mean variance scale bias epsilon format", "batch_norm(wide(x), mean, variance, like_if(scale, mean), like_if(bias, mean), axis=channel_axis(x, format), epsilon=epsilon), identity(mean), identity(variance), identity(mean), rsqrt(variance + epsilon), filled([0], 0, u8)"},
+    {"batch_trained", "x mean variance scale bias momentum epsilon format", "y, m, i, rm, rv = batch_norm_training(x, like_if(scale, mean), like_if(bias, mean), mean, variance, momentum=1 - momentum, epsilon=epsilon, unbiased=false, layout=layout(format)); y, rm, rv, m, i, filled([0], 0, u8)"},
     {"normalized_batch", "x mean variance scale bias is_test momentum epsilon format global trainable", "if(or(global, and(is_test, not(trainable))), batch_fixed(x, mean, variance, scale, bias, epsilon, format), batch_trained(x, mean, variance, scale, bias, momentum, epsilon, format))"},
     {"slope_of", "a x mode format", "if(same(mode, 'all'), reshaped(a, []), if(same(mode, 'element'), reshaped(a, join(1, part(dims(x), 1))), if(same(layout(format), 'channels_last'), reshaped(a, join(repeated(1, rank(x) - 1), numel(a))), reshaped(a, join(1, numel(a), repeated(1, max(rank(x) - 2, 0)))))))"},
     {"swiglu_halves", "x", "a, b = split(x, axis=-1, sizes=[dim(x, -1) / 2, dim(x, -1) / 2]); silu(a) * b"},

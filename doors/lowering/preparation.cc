@@ -209,7 +209,7 @@ std::vector<Tensor> Preparation::wanted_results(Values values, std::span<const W
       result = builder_.number(values[i].number(), wanted[i].dtype.value_or(AMPS_F32));
     else
       result = values[i].tensor();
-    if (wanted[i].dtype) result = builder_.cast(result, *wanted[i].dtype);
+    if (wanted[i].dtype && !result.own_type) result = builder_.cast(result, *wanted[i].dtype);
     const auto given = [&](const Feed& feed) { return feed.value == result.value; };
     const bool taken = std::any_of(results.begin(), results.end(), [&](const Tensor& other) {
       return other.value == result.value;

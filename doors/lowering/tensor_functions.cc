@@ -24,7 +24,8 @@ Values vjp_list(Call& c) {
 // are.
 Values with_kept(Call& c) {
   Values results{c.part(0)};
-  for (const Value& x : c.part(1).values()) results.push_back(x);
+  for (const Value& x : c.part(1).values())
+    results.push_back(Tensor{x.tensor().value, false, true});
   results.resize(std::max(c.results, results.size()));
   return results;
 }

@@ -14,7 +14,8 @@ namespace anymps::lowering {
 
 struct Tensor {
   amps_value* value = nullptr;
-  bool number = false;  // a scalar of the call: it takes the type of what it meets
+  bool number = false;    // a scalar of the call: it takes the type of what it meets
+  bool own_type = false;  // as a result: whatever type the framework has in mind
 };
 
 using Ints = std::vector<int64_t>;
