@@ -2,7 +2,8 @@
 # For a door that is configured as a project of its own: the settings of the top build, and the target anymps::anymps. The
 # engine is an installed one (find_package), else the one of <repository>/build, else it is built here.
 #
-# anymps_install_engine(<dir>) installs the engine's library into <dir>, with the ones beside it that it brings along.
+# anymps_install_engine(<dir> [ONE_NAME]) installs the engine's library into <dir>, with the ones beside it that it brings
+# along; with ONE_NAME as libanymps.so alone, for wheels, in which every link would be a copy.
 get_filename_component(ANYMPS_ROOT ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)
 list(PREPEND CMAKE_MODULE_PATH ${ANYMPS_ROOT}/cmake)
 if(NOT DEFINED ANYMPS_UNITY)
@@ -44,14 +45,20 @@ endif()
 # What the engine loads from the system's folders is the system's, except for its own. A library out of a build folder
 # knows its neighbours by their places there: in <dir> they lie beside it.
 function(anymps_install_engine destination)
-  install(CODE "set(engine [[$<TARGET_FILE:anymps::anymps>]])\nset(destination [[${destination}]])")
+  install(CODE "set(engine [[$<TARGET_FILE:anymps::anymps>]])\nset(destination [[${destination}]])\nset(one_name [[${ARGN}]])")
   install(CODE [[
     file(GET_RUNTIME_DEPENDENCIES LIBRARIES "${engine}" RESOLVED_DEPENDENCIES_VAR libraries
          POST_INCLUDE_REGEXES "/libanymps[^/]*$" "/libdnnl[^/]*$" POST_EXCLUDE_REGEXES "^/lib" "^/usr/lib")
     file(REAL_PATH "${engine}" engine)
     cmake_path(GET engine PARENT_PATH folder)
     cmake_path(GET engine FILENAME name)
-    file(GLOB names "${folder}/libanymps.so*")  # and the links to it: programs ask for one of them
+    if(one_name)
+      file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/${destination}" TYPE SHARED_LIBRARY FILES "${engine}" RENAME libanymps.so)
+      set(name libanymps.so)
+      set(names "")
+    else()
+      file(GLOB names "${folder}/libanymps.so*")  # and the links to it: programs ask for one of them
+    endif()
     file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/${destination}" TYPE SHARED_LIBRARY FOLLOW_SYMLINK_CHAIN
          FILES ${names} ${libraries})
     set(installed "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${destination}/${name}")

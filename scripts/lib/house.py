@@ -19,6 +19,7 @@ WORDS = {
     "doors/cli": "the command anymps",
     "doors/python": "the package anymps",
     "doors/executorch": "runner, delegate, exporter",
+    "doors/paddle": "the device mps of PaddlePaddle",
     "doors/triton": "the backend metal_mps",
     "doors/server": "anymps serve",
     "doors/serving": "a model as servers hold it",

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "paddle/common/enforce.h"
+#include <paddle/common/enforce.h>
 
 namespace anymps::paddle {
 namespace {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "paddle/phi/backends/device_ext.h"
+#include <paddle/phi/backends/device_ext.h>
 
 namespace {
 

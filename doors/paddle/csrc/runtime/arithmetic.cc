@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include <paddle/common/enforce.h>
 #include "engine.h"
-#include "paddle/common/enforce.h"
 #include "runtime/slots.h"
 
 namespace anymps::paddle {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entry that plugin/plugin.cc calls once it knows that this is the right Paddle.
+#include <algorithm>
 #include <cstring>
 #include <string>
 
+#include <paddle/phi/backends/device_ext.h>
 #include "engine.h"
-#include "paddle/phi/backends/device_ext.h"
 #include "runtime/slots.h"
 
 namespace anymps::paddle {
@@ -18,6 +19,7 @@ extern "C" __attribute__((visibility("default"))) const char* anymps_paddle_fill
     for (int i = 0; i < device_count(); ++i) device(i);
   } catch (const std::exception& e) {
     error = e.what();
+    error.resize(std::min(error.find(" (at /"), error.size()));  // without Paddle's file and line
     return error.c_str();
   }
   C_DeviceInterface& slots = *params->interface;

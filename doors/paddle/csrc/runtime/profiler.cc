@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // paddle.profiler: while it traces, the engine times every eager call, and what it has timed
 // becomes device events of Paddle's trace.
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include <paddle/phi/api/profiler/trace_event_collector.h>
 #include "engine.h"
-#include "paddle/phi/api/profiler/trace_event_collector.h"
 #include "runtime/slots.h"
 
 namespace anymps::paddle {
@@ -26,6 +29,7 @@ struct Session {
   // One for each device; their times count from when they were made.
   std::vector<EngineProfiler> profilers;
   uint64_t made_ns = 0;
+  uint64_t thread = 0;  // that traces; kernels compute on the thread that calls them
 };
 
 void attach(const Session* session) {
@@ -56,7 +60,8 @@ C_Status finalize(C_Profiler, void* user_data) {
 C_Status prepare(C_Profiler, void*) { return C_SUCCESS; }
 
 C_Status start(C_Profiler, void* user_data) {
-  const auto* session = static_cast<Session*>(user_data);
+  auto* session = static_cast<Session*>(user_data);
+  session->thread = syscall(SYS_gettid);
   for (const EngineProfiler& profiler : session->profilers) {
     check(engine().profiler_reset(profiler.get()));
   }
@@ -90,10 +95,14 @@ C_Status collect(C_Profiler collector, uint64_t start_ns, void* user_data) {
       const auto ended =
           began + static_cast<uint64_t>(event.at("dur").get<double>() * kPerMicrosecond);
       if (began < start_ns) continue;
-      events.AddDeviceEvent({event.at("name").get<std::string>(), phi::TracerEventType::Kernel,
-                             began, ended, static_cast<uint64_t>(i), 0,
-                             event.at("tid").get<uint64_t>(), ++correlation,
-                             phi::KernelEventInfo{}});
+      const std::string name = event.at("name");
+      // Paddle shows what a device did below the call that started it, which the correlation tells.
+      ++correlation;
+      events.AddRuntimeEvent(
+          {name, began, ended, static_cast<uint64_t>(getpid()), session->thread, correlation, 0});
+      events.AddDeviceEvent({name, phi::TracerEventType::Kernel, began, ended,
+                             static_cast<uint64_t>(i), 0, event.at("tid").get<uint64_t>(),
+                             correlation, phi::KernelEventInfo{}});
     }
   }
   return C_SUCCESS;

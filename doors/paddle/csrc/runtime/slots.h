@@ -4,7 +4,7 @@
 // status would reach them as a number.
 #pragma once
 
-#include "paddle/phi/backends/device_ext.h"
+#include <paddle/phi/backends/device_ext.h>
 
 namespace anymps::paddle {
 

@@ -3,6 +3,7 @@
 `paddle.is_compiled_with_mps()` is False, and Paddle is as it was."""
 
 import functools
+import os
 import sys
 
 
@@ -27,6 +28,10 @@ def install(paddle):
     _check_indices(paddle, framework)
     _add_device_functions(paddle)
     paddle.Tensor.mps = _tensor_mps
+    if "FLAGS_auto_growth_chunk_size_in_mb" not in os.environ:
+        # Paddle asks for memory in pieces of the size of each tensor unless told otherwise: with shapes that change, every new
+        # one would need a new piece.
+        paddle.set_flags({"FLAGS_auto_growth_chunk_size_in_mb": 16})
 
 
 def _tensor_mps(self, device_id=None, blocking=True):

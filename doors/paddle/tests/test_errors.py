@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes are Python errors that say what is wrong, and the device works afterwards."""
+
+import numpy as np
+import paddle
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _works_afterwards(mps):
+    yield
+    x = paddle.ones([2, 2])
+    np.testing.assert_array_equal((x + x).numpy(), np.full((2, 2), 2))
+
+
+def test_shapes_that_do_not_match():
+    with pytest.raises(ValueError):
+        paddle.matmul(paddle.ones([2, 3]), paddle.ones([2, 3]))
+    with pytest.raises(ValueError):
+        paddle.add(paddle.ones([2, 3]), paddle.ones([4]))
+    with pytest.raises(ValueError):
+        paddle.concat([paddle.ones([2, 3]), paddle.ones([2])])
+    with pytest.raises(ValueError):
+        paddle.ones([2, 3]).reshape([4])
+
+
+def test_types_without_a_kernel():
+    text = paddle.ones([2], dtype="float32")
+    with pytest.raises((RuntimeError, ValueError, TypeError)):
+        paddle.nn.functional.conv2d(paddle.ones([1, 1, 4, 4], dtype="int64"), paddle.ones([1, 1, 3, 3], dtype="int64"))
+    with pytest.raises((RuntimeError, ValueError, TypeError)):
+        paddle.matmul(paddle.ones([2, 2], dtype="bool"), paddle.ones([2, 2], dtype="bool"))
+    assert float(text.sum()) == 2
+
+
+def test_indices_outside():
+    with pytest.raises((IndexError, ValueError, RuntimeError)):
+        paddle.nn.functional.embedding(paddle.to_tensor([5, 99]), paddle.ones([10, 4])).numpy()
+    with pytest.raises((IndexError, ValueError, RuntimeError)):
+        paddle.gather(paddle.ones([4, 2]), paddle.to_tensor([7])).numpy()
+    with pytest.raises((IndexError, ValueError)):
+        paddle.ones([3])[5]
+
+
+def test_axes_outside():
+    for use in (lambda x: x.sum(axis=5), lambda x: paddle.nn.functional.softmax(x, axis=3), lambda x: paddle.transpose(x, [0, 2])):
+        with pytest.raises((ValueError, IndexError)):
+            use(paddle.ones([2, 2]))
+
+
+def test_more_memory_than_there_is():
+    with pytest.raises(MemoryError, match="Out of memory error on mps:0"):
+        paddle.empty([1 << 42], dtype="float32")

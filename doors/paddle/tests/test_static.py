@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs instead of single ops: to_static, jit.save and load, paddle.inference, static graphs."""
+
+import models
+import numpy as np
+import paddle
+import pytest
+from paddle import nn
+from paddle.static import InputSpec
+
+
+def small_net():
+    return nn.Sequential(nn.Conv2D(3, 8, 3, stride=2, padding=1), nn.BatchNorm2D(8), nn.ReLU6(), nn.AdaptiveAvgPool2D(1), nn.Flatten(), nn.Linear(8, 4), nn.Softmax())
+
+
+@pytest.fixture(scope="module")
+def net():
+    """A net on the device, a batch, and what Paddle's CPU computes of it."""
+    on_cpu = models.make(small_net, "cpu")
+    on_cpu.eval()
+    on_mps = models.make(small_net, "mps", models.weights_of(on_cpu))
+    on_mps.eval()
+    batch, _ = models.images(2, 16)
+    return on_mps, batch, on_cpu(paddle.to_tensor(batch)).numpy()
+
+
+def check(output, expected):
+    np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_to_static(net, mps):
+    model, batch, expected = net
+    static = paddle.jit.to_static(model.forward, full_graph=True, input_spec=[InputSpec([None, 3, 16, 16], "float32")])
+    for rows in (2, 1):
+        output = static(paddle.to_tensor(batch[:rows]))
+        assert isinstance(output.place, paddle.MPSPlace)
+        check(output.numpy(), expected[:rows])
+
+
+def test_to_static_trains(mps):
+    def run(device):
+        with paddle.device.device_guard(device):
+            paddle.seed(0)
+            layer = nn.Linear(4, 1)
+            layer.set_state_dict({"weight": paddle.full([4, 1], 0.5), "bias": paddle.zeros([1])})
+            static = paddle.jit.to_static(layer, full_graph=True)
+            optimize = paddle.optimizer.SGD(0.1, parameters=layer.parameters())
+            x = paddle.to_tensor(np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4), place=device)
+            for _ in range(4):
+                (static(x) ** 2).mean().backward()
+                optimize.step()
+                optimize.clear_grad()
+            return layer.weight.numpy()
+
+    np.testing.assert_allclose(run("mps"), run("cpu"), rtol=1e-5, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def saved(net, tmp_path_factory):
+    model, _, _ = net
+    path = str(tmp_path_factory.mktemp("saved") / "net")
+    with paddle.device.device_guard("mps"):
+        paddle.jit.save(model, path, input_spec=[InputSpec([None, 3, 16, 16], "float32", name="x")])
+    return path
+
+
+@pytest.mark.parametrize("device", ["mps", "cpu"])
+def test_save_and_load(net, saved, device):
+    _, batch, expected = net
+    with paddle.device.device_guard(device):
+        loaded = paddle.jit.load(saved)
+        loaded.eval()
+        output = loaded(paddle.to_tensor(batch, place=device))
+        assert (device == "mps") == isinstance(output.place, paddle.MPSPlace)
+        check(output.numpy(), expected)
+
+
+def test_inference(net, saved):
+    from paddle import inference
+
+    _, batch, expected = net
+    config = inference.Config(saved + ".json", saved + ".pdiparams")
+    config.enable_custom_device("mps", 0)
+    predictor = inference.create_predictor(config)
+    for _ in range(2):
+        predictor.get_input_handle(predictor.get_input_names()[0]).copy_from_cpu(batch)
+        predictor.run()
+        check(predictor.get_output_handle(predictor.get_output_names()[0]).copy_to_cpu(), expected)
+
+
+def test_static_graph(mps):
+    paddle.enable_static()
+    try:
+        main, startup = paddle.static.Program(), paddle.static.Program()
+        with paddle.static.program_guard(main, startup):
+            x = paddle.static.data("x", [None, 4], "float32")
+            y = paddle.nn.functional.relu(x * 2.0 - 1.0).sum(axis=1)
+        executor = paddle.static.Executor(paddle.MPSPlace(0))
+        executor.run(startup)
+        values = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
+        (result,) = executor.run(main, feed={"x": values}, fetch_list=[y])
+        np.testing.assert_allclose(result, np.maximum(values * 2 - 1, 0).sum(axis=1), rtol=1e-6)
+    finally:
+        paddle.disable_static(paddle.CPUPlace())
+
+
+def test_save_and_load_of_tensors(mps, tmp_path):
+    layer = nn.Linear(3, 2)
+    path = str(tmp_path / "layer.pdparams")
+    paddle.save(layer.state_dict(), path)
+    loaded = paddle.load(path)
+    np.testing.assert_array_equal(loaded["weight"].numpy(), layer.weight.numpy())
