@@ -97,6 +97,7 @@ class Kernel {
   };
 
   const Row& row_;
+  const uint64_t id_;  // in keys
   std::vector<Name> names_;
   Program program_;
 };
