@@ -116,6 +116,7 @@ struct Release {
   void operator()(amps_stream* p) const { amps_stream_release(p); }
   void operator()(amps_event* p) const { amps_event_release(p); }
   void operator()(amps_profiler* p) const { amps_profiler_release(p); }
+  void operator()(amps_call* p) const { amps_call_release(p); }
 };
 template <typename T>
 using Shared = std::shared_ptr<T>;
@@ -359,6 +360,13 @@ class Graph : public OpMethods<Graph, Value> {
     check(amps_graph_op(c(), record, in.data(), in.size(), list.data(), list.size(), name,
                         out.data(), out.size()));
     return {out.begin(), out.end()};
+  }
+  // An op with its attributes, as Eager::bind.
+  auto bind(std::string op_name, Attrs attrs = {}, size_t outputs = 1) {
+    return [this, op_name = std::move(op_name), attrs = std::move(attrs),
+            outputs](const std::vector<Value>& inputs) {
+      return op(op_name, inputs, attrs, nullptr, outputs);
+    };
   }
   // The gradient of y (of the sum of its elements) to each of xs, as further values of the graph.
   std::vector<Value> gradient(const Value& y, const std::vector<Value>& xs) {
@@ -782,8 +790,38 @@ class Eager : public OpMethods<Eager, Tensor> {
                         const Attrs& attrs = {}, const char* = nullptr, size_t outputs = 1) const {
     return device_.eager(op_name, inputs, attrs, outputs);
   }
+  // An op whose attributes are checked once, for tensors of numbers that come again and again:
+  //   const auto norm = b.bind("softmax", {{"axis", -1}});  …  norm({x})[0]
+  auto bind(const std::string& op_name, const Attrs& attrs = {}, size_t outputs = 1) const {
+    const amps_op* record = amps_op_find(op_name.c_str());
+    if (!record) throw Error(AMPS_NOT_FOUND, "[op] there is no op '" + op_name + "'");
+    const std::vector<amps_attr> list = c_attrs(attrs);
+    amps_call* made = nullptr;
+    check(amps_call_create(device_.c(), record, list.data(), list.size(), nullptr, 0, &made));
+    return [call = detail::own(made), device = device_, outputs](const std::vector<Value>& inputs) {
+      std::vector<amps_view> in, out;
+      for (const Value& input : inputs) in.push_back(view_of(input));
+      std::vector<amps_type> types(outputs);
+      check(amps_call_infer(call.get(), in.data(), in.size(), types.data(), types.size()));
+      std::vector<Value> results;
+      for (const amps_type& type : types) {
+        results.push_back(
+            device.empty(static_cast<DType>(type.dtype), {type.dims, type.dims + type.rank}));
+        out.push_back(view_of(results.back()));
+      }
+      check(amps_call_run(call.get(), in.data(), in.size(), nullptr, out.data(), out.size(),
+                          nullptr));
+      return results;
+    };
+  }
 
  private:
+  static amps_view view_of(const Value& tensor) {
+    if (!tensor) return {nullptr, nullptr, nullptr, AMPS_F32, -1};
+    return {tensor.data(), amps_tensor_dims(tensor.c()), amps_tensor_strides(tensor.c()),
+            amps_tensor_dtype(tensor.c()), static_cast<int32_t>(amps_tensor_rank(tensor.c()))};
+  }
+
   Device device_;
 };
 
