@@ -158,11 +158,7 @@ std::shared_ptr<Plan> Executable::plan_for(const std::vector<Shape>& feeds,
   std::lock_guard lock(plan_mutex_);
   if (unplanned_.contains(key)) return nullptr;
   const auto start = std::chrono::steady_clock::now();
-  std::shared_ptr<Plan> made;
-  reading(options_.files, [&] {
-    made = Plan::make(*device_, *graph_, feeds, plan_options(), kernels_,
-                      {dimension_names_, dimensions});
-  });
+  std::shared_ptr<Plan> made = make_plan(feeds, dimensions);
   if (env_contains("ANYMPS_VERBOSE", "cache")) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     std::string shapes;
@@ -175,6 +171,16 @@ std::shared_ptr<Plan> Executable::plan_for(const std::vector<Shape>& feeds,
   if (unplanned_.size() >= kUnplanned) unplanned_.clear();
   unplanned_.insert(key);
   return nullptr;
+}
+
+std::shared_ptr<Plan> Executable::make_plan(const std::vector<Shape>& feeds,
+                                            const std::vector<int64_t>& dimensions) {
+  std::shared_ptr<Plan> made;
+  const PlanOptions options{options_.threads, !options_.check, options_.aliases};
+  reading(options_.files, [&] {
+    made = Plan::make(*device_, *graph_, feeds, options, kernels_, {dimension_names_, dimensions});
+  });
+  return made;
 }
 
 // In a forked child: another thread was making a plan, and left the two as they were. They are not

@@ -106,7 +106,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   std::shared_ptr<Plan> plan_for(const std::vector<Shape>& feeds,
                                  const std::vector<int64_t>& dimensions);
-  PlanOptions plan_options() const { return {options_.threads, !options_.check, options_.aliases}; }
+  // With plan_mutex_ held.
+  std::shared_ptr<Plan> make_plan(const std::vector<Shape>& feeds,
+                                  const std::vector<int64_t>& dimensions);
   void check_aliases() const;
   void number_symbols(const std::vector<Dim>& of_nodes);
   Extents bound_extents(const Bindings& bindings) const;

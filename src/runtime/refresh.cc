@@ -85,8 +85,7 @@ void Executable::renew(Renewal& renewal) {
   std::lock_guard lock(plan_mutex_);
   try {
     for (const auto& [key, plan] : old)
-      plans_.insert(key, Plan::make(*device_, *graph_, plan->feeds(), plan_options(), kernels_,
-                                    {dimension_names_, plan->dimensions()}));
+      plans_.insert(key, make_plan(plan->feeds(), plan->dimensions()));
   } catch (const std::exception&) {
     plans_.clear();  // the next run makes its own, or tells why it cannot
   }

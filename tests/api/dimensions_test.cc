@@ -91,6 +91,20 @@ TEST_P(Dimensions, ErrorsSayWhatIsWrong) {
             std::string::npos);
 }
 
+TEST_P(Dimensions, AReshapeThatDoesNotFitIsAnError) {
+  amps::Graph g;
+  const auto x = g.input("x", DType::f32, {-1}, {"K"});
+  const auto shape = g.reshape(dimension(g, "N"), {.shape = {1}});
+  g.outputs({g.reduce_sum(g.op("reshape", {x, shape})[0])});
+  const auto executable = device.compile(g);
+  const auto feed = tensor({2}, {3, 4});
+  EXPECT_EQ(executable.bind({{"N", 2}}).run({feed})[0].to_vector<float>(), Numbers{7});
+  EXPECT_NE(message_of([&] {
+              executable.bind({{"N", 3}}).run({feed});
+            }).find("[reshape] an input of shape [2] has 2 elements, shape [3] has 3"),
+            std::string::npos);
+}
+
 // nonzero's result has a shape that depends on elements: this graph is interpreted.
 TEST_P(Dimensions, ReachGraphsThatAreInterpreted) {
   amps::Graph g;
