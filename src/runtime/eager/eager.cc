@@ -5,6 +5,8 @@
 
 #include "runtime/eager/channels_last.h"
 #include "runtime/eager/request.h"
+#include "runtime/eager/use.h"
+#include "runtime/eager/window.h"
 #include "runtime/measure.h"
 
 namespace anymps {
@@ -19,42 +21,25 @@ uint64_t next_epoch() {
   return ++last;
 }
 
+// Whether the call can be an instruction of a program, with the same numbers.
+bool can_join(const PreparedCall& call) {
+  const KernelRequest& request = call.request;
+  const Op& op = *request.op;
+  if (!op.is(kElementwise) || op.is(kInternal) || op.is(kImpure)) return false;
+  if (op.outputs.size() != 1 || op.variadic_outputs || op.max_inputs() != op.inputs.size() ||
+      request.inputs.size() > Window::kMostInputs || call.choice->is_fallback)
+    return false;
+  const auto is_list = [](const AttrSpec& spec) {
+    return spec.kind == AttrKind::kInts || spec.kind == AttrKind::kFloats ||
+           spec.kind == AttrKind::kGraph;
+  };
+  if (std::any_of(op.attrs.begin(), op.attrs.end(), is_list)) return false;
+  for (const auto& input : request.inputs)
+    if (input && !contains(kAny, input->dtype)) return false;
+  return contains(kAny, request.out().dtype);
+}
+
 }  // namespace
-
-// An entry that stays while the call lasts: pinned in what the thread remembers, or held.
-class Eager::Use {
- public:
-  Use() = default;
-  ~Use() { drop(); }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-
-  explicit operator bool() const { return entry_ != nullptr; }
-  EagerEntry* operator->() const { return entry_; }
-  EagerEntry& operator*() const { return *entry_; }
-  void pin(RememberedEntries::Slot& slot) {
-    drop();
-    ++slot.pins;
-    slot_ = &slot;
-    entry_ = slot.entry.get();
-  }
-  void hold(std::shared_ptr<EagerEntry> entry) {
-    drop();
-    entry_ = entry.get();
-    held_ = std::move(entry);
-  }
-  void drop() {
-    if (slot_) --slot_->pins;
-    slot_ = nullptr;
-    entry_ = nullptr;
-    held_.reset();
-  }
-
- private:
-  EagerEntry* entry_ = nullptr;
-  RememberedEntries::Slot* slot_ = nullptr;
-  std::shared_ptr<EagerEntry> held_;
-};
 
 Eager::Eager(Device& device, size_t capacity)
     : device_(device), entries_(capacity), epoch_(next_epoch()) {}
@@ -143,6 +128,7 @@ std::shared_ptr<EagerEntry> Eager::prepare(const Request& request, bool content,
   entry->copies = any(call.packed) || any(call.aside);
   entry->fixed = !call.request.parameters.empty() && !call.choice->kernel->takes_parameters();
   if (call.choice->name.ends_with(":onednn")) entry->weight = kPrimitiveWeight;
+  entry->joins = !entry->copies && can_join(call);
   return entry;
 }
 

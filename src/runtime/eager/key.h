@@ -31,6 +31,7 @@ class EagerKey {
   EagerKey() = default;
   EagerKey(const Op& op, std::span<const EagerAttr> attrs);
 
+  void clear() { words_.clear(); }
   void add(uint64_t word) { words_.push_back(word); }
   void add(std::span<const int64_t> numbers);
   void add(const TensorView& view);

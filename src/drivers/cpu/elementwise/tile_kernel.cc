@@ -65,7 +65,7 @@ class TileKernel final : public Kernel {
   }
   bool takes_parameters() const override { return takes_parameters_; }
   bool in_place(size_t input, size_t output) const override {
-    return output == 0 && input < 64 && (in_place_ >> input & 1);
+    return output < in_place_.size() && input < 64 && (in_place_[output] >> input & 1);
   }
   std::string detail() const override { return detail_; }
 
@@ -127,7 +127,7 @@ class TileKernel final : public Kernel {
   int64_t tile_rows_ = 1, tile_columns_ = 1;  // of a tile
   int64_t row_tiles_ = 1, column_tiles_ = 1, units_ = 1;
   double unit_ns_ = 0;
-  uint64_t in_place_ = 0;
+  std::vector<uint64_t> in_place_;  // of each output: the arguments it may take the place of
   bool takes_parameters_ = false;
   std::string detail_;
 };
@@ -206,10 +206,11 @@ void TileKernel::plan_access(const TileKernelBuilder& program) {
     if (out.access != Access::kDirect)
       out.access = tile_rows_ * tile_columns_ == 1 ? Access::kDirect : Access::kGeneral;
   }
+  in_place_.resize(program.outputs_.size());
   for (const auto& out : program.outputs_)
     for (const auto& in : program.inputs_)
-      if (out.out == 0 && in.arg < 64 && !in.parameter && in.desc == out.desc)
-        in_place_ |= uint64_t{1} << in.arg;
+      if (in.arg < 64 && !in.parameter && in.desc == out.desc)
+        in_place_[out.out] |= uint64_t{1} << in.arg;
 }
 
 void TileKernel::plan_steps(const TileKernelBuilder& program) {
