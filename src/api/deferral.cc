@@ -23,9 +23,7 @@ amps_status amps_stream_defer(amps_stream* stream, int window) {
 
 amps_status amps_stream_flush(amps_stream* stream) {
   return guard([&] {
-    if (!need(stream, "stream").deferral) return;
-    stream->deferral->flush();
-    stream->deferral->throw_pending();
+    if (need(stream, "stream").deferral) stream->deferral->finish();
   });
 }
 

@@ -353,7 +353,7 @@ amps_status amps_stream_synchronize(amps_stream* stream) {
   return guard([&] {
     settle(&need(stream, "stream"));
     stream->queue->synchronize();
-    if (stream->deferral) stream->deferral->throw_pending();
+    if (stream->deferral) stream->deferral->finish();
   });
 }
 amps_status amps_stream_wait(amps_stream* stream, amps_event* event) {

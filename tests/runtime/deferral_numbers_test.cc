@@ -45,8 +45,7 @@ class TypedProgram {
       const TensorView out = view(memory, step.output);
       stream.deferral->call(*step.op, in, {&out, 1}, step.parameters);
     }
-    stream.deferral->flush();
-    stream.deferral->throw_pending();
+    stream.deferral->finish();
     return memory;
   }
 

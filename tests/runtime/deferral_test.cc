@@ -62,8 +62,7 @@ TEST(Deferral, ErrorsComeAtTheCall) {
   EXPECT_THROW(stream.call("add", {&x, &x}, wrong), Error);
   EXPECT_THROW(stream.call("add", {&x}, y), Error);
   stream.call("add", {&y, &x}, y);
-  stream.deferral->flush();
-  stream.deferral->throw_pending();
+  stream.deferral->finish();
   EXPECT_EQ(y, Floats(4, 3));
 }
 

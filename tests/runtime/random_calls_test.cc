@@ -105,8 +105,7 @@ class Program {
       streams[step.stream % count]->call(*step.op, views(step, memory), {&output, 1}, {});
     }
     for (const auto& stream : streams) {
-      stream->flush();
-      stream->throw_pending();
+      stream->finish();
     }
   }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace anymps {
@@ -103,13 +104,11 @@ void Deferral::flush() {
   run_window();
 }
 
-void Deferral::throw_pending() {
-  std::exception_ptr error;
-  {
-    const auto lock = enter();
-    error = std::exchange(error_, nullptr);
-  }
-  if (error) std::rethrow_exception(error);
+void Deferral::finish() {
+  const auto lock = enter();
+  run_window();
+  if (error_) [[unlikely]]
+    std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
 void Deferral::call(const BoundOp& op, std::span<const TensorView> inputs,

@@ -29,9 +29,10 @@ class Deferral : public std::enable_shared_from_this<Deferral> {
   // Runs the call, now or later.
   void call(const BoundOp& op, std::span<const TensorView> inputs,
             std::span<const TensorView> outputs, std::span<const double> parameters);
-  // Runs what waits. An error is kept until throw_pending.
+  // Runs what waits. An error is kept for finish.
   void flush();
-  void throw_pending();
+  // The same, and throws an error that was kept.
+  void finish();
   // The memory is about to go: stores to it are dropped, and what still reads it runs now.
   void forget(const void* memory, size_t bytes);
   // Keeps the buffer until the calls that wait have run; if by then nobody else has it, nothing is

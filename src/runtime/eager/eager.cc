@@ -16,11 +16,6 @@ namespace {
 // A primitive of oneDNN holds some 75 KB of code and tables; our own kernels hold next to nothing.
 constexpr size_t kPrimitiveWeight = 8;
 
-uint64_t next_epoch() {
-  static std::atomic<uint64_t> last{0};
-  return ++last;
-}
-
 // Whether the call can be an instruction of a program, with the same numbers.
 bool can_join(const PreparedCall& call) {
   const KernelRequest& request = call.request;
@@ -42,7 +37,7 @@ bool can_join(const PreparedCall& call) {
 }  // namespace
 
 Eager::Eager(Device& device, size_t capacity)
-    : device_(device), entries_(capacity), epoch_(next_epoch()) {}
+    : device_(device), entries_(capacity), epoch_(next_id()) {}
 
 CacheStats Eager::stats() const {
   CacheStats stats = entries_.stats();
@@ -51,7 +46,7 @@ CacheStats Eager::stats() const {
 }
 
 void Eager::clear() {
-  const uint64_t before = epoch_.exchange(next_epoch());
+  const uint64_t before = epoch_.exchange(next_id());
   RememberedEntries::of_this_thread().forget(before);
   entries_.clear();
 }

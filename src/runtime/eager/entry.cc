@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/eager/entry.h"
 
-#include <atomic>
-
 namespace anymps {
-
-namespace {
-
-uint64_t next_id() {
-  static std::atomic<uint64_t> last{0};
-  return ++last;
-}
-
-}  // namespace
 
 EagerEntry::EagerEntry(PreparedCall prepared) : id(next_id()), call(std::move(prepared)) {}
 

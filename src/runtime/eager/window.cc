@@ -12,7 +12,23 @@ constexpr int kNoPlace = -1;
 constexpr int kMostValues = 48;
 const char kWindowKey = 0;  // its address: keys of windows are not those of ops
 
-bool same(const TensorDesc* a, const TensorDesc* b) { return a == b || *a == *b; }
+// Not std::equal: for one or two axes the call of memcmp costs more than all the rest.
+bool equal(std::span<const int64_t> known, const int64_t* given) {
+  for (size_t i = 0; i < known.size(); ++i)
+    if (known[i] != given[i]) return false;
+  return true;
+}
+
+bool describes(const TensorDesc& desc, const TensorView& view) {
+  if (view.dtype != desc.dtype || view.rank != desc.rank()) return false;
+  if (!equal(desc.shape, view.dims)) return false;
+  return view.strides ? equal(desc.strides, view.strides) : desc.contiguous();
+}
+
+bool same(const TensorDesc* a, const TensorDesc* b) {
+  return a == b || (a->dtype == b->dtype && a->rank() == b->rank() &&
+                    equal(a->shape, b->shape.data()) && equal(a->strides, b->strides.data()));
+}
 
 }  // namespace
 
@@ -70,8 +86,21 @@ int Window::find(const EagerEntry& entry, size_t i, const TensorView& input) {
   return add_place(wanted);
 }
 
-bool Window::add(const std::shared_ptr<EagerEntry>& entry, std::span<const TensorView> inputs,
-                 const TensorView& output, std::span<const double> parameters) {
+const std::shared_ptr<EagerEntry>* Window::expected(const BoundOp& op,
+                                                    std::span<const TensorView> inputs,
+                                                    std::span<const TensorView> outputs) const {
+  if (size_ == kMostCalls || calls_[size_].op != op.id) return nullptr;
+  const EagerEntry& entry = *calls_[size_].entry;
+  const auto& known = entry.call.request.inputs;
+  if (entry.fixed || inputs.size() != known.size() || outputs.size() != 1) return nullptr;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (known[i] ? !describes(*known[i], inputs[i]) : !inputs[i].absent()) return nullptr;
+  return describes(entry.written[0], outputs[0]) ? &calls_[size_].entry : nullptr;
+}
+
+bool Window::add(const std::shared_ptr<EagerEntry>& entry, const BoundOp& op,
+                 std::span<const TensorView> inputs, const TensorView& output,
+                 std::span<const double> parameters) {
   const TensorDesc& result = entry->written[0];
   if (size_ > 0 && result.shape != calls_[0].entry->written[0].shape) return false;
   const size_t numbers = entry->fixed ? 0 : parameters.size();
@@ -101,7 +130,8 @@ bool Window::add(const std::shared_ptr<EagerEntry>& entry, std::span<const Tenso
   }
   places_[place].written = true;
   call.output = static_cast<uint8_t>(place);
-  call.entry = entry;
+  call.op = op.id;
+  if (call.entry != entry) call.entry = entry;
   call.parameters = static_cast<uint16_t>(parameter_count_);
   for (size_t i = 0; i < numbers; ++i) parameters_[parameter_count_++] = parameters[i];
   if (size_ == 0) key_.add(reinterpret_cast<uintptr_t>(&kWindowKey));
@@ -112,7 +142,6 @@ bool Window::add(const std::shared_ptr<EagerEntry>& entry, std::span<const Tenso
 }
 
 void Window::clear() {
-  for (int i = 0; i < size_; ++i) calls_[i].entry.reset();
   for (int i = 0; i < buffer_count_; ++i) buffers_[i].reset();
   size_ = count_ = parameter_count_ = buffer_count_ = 0;
   key_.clear();

@@ -29,7 +29,8 @@ class Window {
     bool dropped = false;  // nobody can see any more what is written
   };
   struct Call {
-    std::shared_ptr<const EagerEntry> entry;
+    std::shared_ptr<EagerEntry> entry;
+    uint64_t op = 0;                               // of the bound op; 0: none
     std::array<uint8_t, kMostInputs> inputs = {};  // places; kAbsent: an absent input
     uint8_t output = 0;
     uint16_t parameters = 0;  // where its parameters begin
@@ -42,11 +43,16 @@ class Window {
 
   bool empty() const { return size_ == 0; }
   int size() const { return size_; }
+  // The entry that the next call has if it is the one that came at this place in the window before;
+  // else null. A loop then needs no look-ups.
+  const std::shared_ptr<EagerEntry>* expected(const BoundOp& op, std::span<const TensorView> inputs,
+                                              std::span<const TensorView> outputs) const;
   // False, and nothing is changed: there is no room, or the call cannot run beside the others. In
   // an empty window: it cannot wait at all, for its output overlaps an input.
-  bool add(const std::shared_ptr<EagerEntry>& entry, std::span<const TensorView> inputs,
-           const TensorView& output, std::span<const double> parameters);
-  void clear();
+  bool add(const std::shared_ptr<EagerEntry>& entry, const BoundOp& op,
+           std::span<const TensorView> inputs, const TensorView& output,
+           std::span<const double> parameters);
+  void clear();  // remembers the calls
 
   // Memory that is about to go: what is stored there need not be. True: calls still read from it.
   bool drop(const void* memory, size_t bytes);

@@ -90,14 +90,19 @@ std::shared_ptr<EagerEntry> Eager::prepare(const Window& window, Queue& queue) {
 Eager::Joined Eager::join(Window& window, const BoundOp& op, std::span<const TensorView> inputs,
                           std::span<const TensorView> outputs, Queue& queue,
                           std::span<const double> parameters) {
+  const auto add = [&](const std::shared_ptr<EagerEntry>& entry) {
+    const ByteRange& reach = entry->output_reach[0];
+    if (reach.begin == reach.end) return Joined::kYes;  // no elements, nothing to do
+    if (window.add(entry, op, inputs, outputs[0], parameters)) return Joined::kYes;
+    return window.empty() ? Joined::kNever : Joined::kNotNow;
+  };
+  if (const auto* entry = window.expected(op, inputs, outputs);
+      entry && parameters.size() == op.parameters.size())
+    return add(*entry);
   Use use;
   look_up(use, {op.op, op.key, &op, {}, inputs, outputs, queue, parameters});
   for (size_t i = 0; i < outputs.size(); ++i) check_output(*use, i, outputs[i]);
-  if (!use->joins) return Joined::kNever;
-  const ByteRange& reach = use->output_reach[0];
-  if (reach.begin == reach.end) return Joined::kYes;  // no elements, nothing to do
-  if (window.add(use.shared(), inputs, outputs[0], parameters)) return Joined::kYes;
-  return window.empty() ? Joined::kNever : Joined::kNotNow;
+  return use->joins ? add(use.shared()) : Joined::kNever;
 }
 
 void Eager::run(Window& window, Queue& queue) {

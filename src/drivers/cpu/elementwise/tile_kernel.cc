@@ -274,17 +274,24 @@ void TileKernel::plan_scratch(const TileKernelBuilder& program) {
   for (const Operand& out : outputs_) last_use[out.slot] = steps_.size();
   struct Shared {
     size_t offset = 0, free_at = 0;
+    size_t size = 0;  // of an element of what it holds
   };
   std::vector<Shared> shared;
   std::vector<std::pair<size_t, size_t>> uses;  // step, index into shared
   size_t widest = 1;
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (direct[steps_[i].out]) continue;
-    widest = std::max(widest, size_of(program.values_[steps_[i].out].dtype));
+    // A function may write over what it reads last, if the elements have the same size.
+    const size_t size = size_of(program.values_[steps_[i].out].dtype);
+    widest = std::max(widest, size);
+    const auto free = [&](const Shared& s) {
+      return s.free_at < i || (s.free_at == i && s.size == size);
+    };
     size_t use = 0;
-    while (use < shared.size() && shared[use].free_at >= i) ++use;
+    while (use < shared.size() && !free(shared[use])) ++use;
     if (use == shared.size()) shared.push_back({});
     shared[use].free_at = last_use[steps_[i].out];
+    shared[use].size = size;
     uses.push_back({i, use});
   }
   for (Shared& s : shared) pieces.push_back({&s.offset, widest});
