@@ -155,6 +155,37 @@ TEST(Deferral, NumbersAreReadAtTheCall) {
   EXPECT_EQ(y, Floats(4, 4));
 }
 
+// Fills with an attribute and with a number, and a copy of one number to all elements.
+TEST(Deferral, FillsWaitToo) {
+  Stream stream;
+  EagerAttr attrs[] = {{"shape", AttrKind::kInts}, {"value", AttrKind::kFloat}};
+  const int64_t four = 4, none = 0;
+  attrs[0].ints = {&four, 1};
+  attrs[1].f = 2.5;
+  const BoundOp by_attribute(get_op("fill"), attrs), by_input(get_op("fill"), {attrs, 1});
+  Floats x(4, -1), y(4, -1), z(4, -1), sum(4, -1);
+  float number = 3;
+  const TensorView inputs[] = {{}, {&number, nullptr, nullptr, DType::kF32, 0}},
+                   spread{&number, &four, &none, DType::kF32, 1},
+                   out{y.data(), &four, nullptr, DType::kF32, 1},
+                   copied{z.data(), &four, nullptr, DType::kF32, 1};
+  stream.call(by_attribute, {}, x);
+  stream.deferral->call(by_input, inputs, {&out, 1}, {});
+  number = 4;
+  stream.deferral->call(op("identity"), {&spread, 1}, {&copied, 1}, {});
+  number = 5;
+  stream.call("add", {&x, &y}, sum);
+  stream.call("add", {&sum, &z}, sum);
+  EXPECT_EQ(x, Floats(4, -1));
+  EXPECT_EQ(z, Floats(4, -1));
+  stream.deferral->forget(x.data(), 4 * sizeof(float));
+  stream.deferral->flush();
+  EXPECT_EQ(x, Floats(4, -1));
+  EXPECT_EQ(y, Floats(4, 3));
+  EXPECT_EQ(z, Floats(4, 4));
+  EXPECT_EQ(sum, Floats(4, 9.5));
+}
+
 TEST(Deferral, ParametersComeWithTheCall) {
   const BoundOp leaky(get_op("leaky_relu"), {}, {"alpha"});
   const BoundOp clamp(get_op("clamp"), {}, {"min", "max"});
@@ -218,7 +249,6 @@ TEST(Deferral, ABufferThatIsReleasedIsNotStoredTo) {
   EXPECT_EQ(y, Floats(4, 6));
 }
 
-// A program of one kind of calls that no pass holds: complex numbers beside others, one by one.
 TEST(Deferral, CallsThatNoPassHoldsRunOneByOne) {
   Stream stream("reference");
   Floats x(4, 3), t(4, -1), y(4, 0);

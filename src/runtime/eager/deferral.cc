@@ -120,7 +120,7 @@ void Deferral::call(const BoundOp& op, std::span<const TensorView> inputs,
     caller_ = &waiting_;
   }
   Eager& eager = device_->eager();
-  if (limit_ > 0 && op.op.is(kElementwise)) {
+  if (limit_ > 0 && may_wait(op.op, inputs)) {
     if (window_.empty()) wait_for_queue();
     const auto join = [&] {
       return eager.join(window_, op, inputs, outputs, device_->queue(), parameters);

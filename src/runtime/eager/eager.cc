@@ -20,7 +20,8 @@ constexpr size_t kPrimitiveWeight = 8;
 bool can_join(const PreparedCall& call) {
   const KernelRequest& request = call.request;
   const Op& op = *request.op;
-  if (!op.is(kElementwise) || op.is(kInternal) || op.is(kImpure)) return false;
+  const bool filled = fills(op) && !request.has(0);
+  if ((!op.is(kElementwise) && !filled) || op.is(kInternal) || op.is(kImpure)) return false;
   if (op.outputs.size() != 1 || op.variadic_outputs || op.max_inputs() != op.inputs.size() ||
       request.inputs.size() > Window::kMostInputs || call.choice->is_fallback)
     return false;
@@ -28,7 +29,7 @@ bool can_join(const PreparedCall& call) {
     return spec.kind == AttrKind::kInts || spec.kind == AttrKind::kFloats ||
            spec.kind == AttrKind::kGraph;
   };
-  if (std::any_of(op.attrs.begin(), op.attrs.end(), is_list)) return false;
+  if (!filled && std::any_of(op.attrs.begin(), op.attrs.end(), is_list)) return false;
   for (const auto& input : request.inputs)
     if (input && !contains(kAny, input->dtype)) return false;
   return contains(kAny, request.out().dtype);

@@ -15,6 +15,14 @@
 
 namespace anymps {
 
+// An op that makes a tensor of one value: its last input, or else the attribute of that name.
+inline bool fills(const Op& op) { return op.is(kMoves) && op.required_inputs() == 0; }
+// Whether a call may wait, as far as that follows from the op: the elements of its inputs say
+// nothing about the result's shape.
+inline bool may_wait(const Op& op, std::span<const TensorView> inputs) {
+  return op.is(kElementwise) || (fills(op) && (inputs.empty() || inputs[0].absent()));
+}
+
 class Window {
  public:
   static constexpr int kMostCalls = 24, kMostPlaces = 48, kMostInputs = 6;

@@ -28,6 +28,15 @@ void write_program(const Window& window, ElementwiseProgramBuilder& program) {
     if (places[i].read) values[i] = ProgramArg::input(inputs++);
   for (const Window::Call& call : window.calls()) {
     const KernelRequest& request = call.entry->call.request;
+    if (fills(*request.op)) {
+      const size_t last = request.op->inputs.size() - 1;
+      const char* name = request.op->inputs[last].name.c_str();
+      const ProgramArg value =
+          request.has(last) ? values[call.inputs[last]]
+                            : ProgramArg::immediate(request.attrs.f(name), request.out().dtype);
+      values[call.output] = program.call(get_op("identity"), {value});
+      continue;
+    }
     std::vector<ProgramArg> args;
     for (size_t i = 0; i < request.inputs.size(); ++i)
       args.push_back(request.has(i) ? values[call.inputs[i]] : ProgramArg::absent());
