@@ -197,10 +197,12 @@ std::vector<Case>& cases() {
     add([] { return product("matmul 256^3, c64", at::kComplexFloat); });
     add([] { return chain("4 elementwise calls, 1 element", 1, 4); });
     add([] { return chain("4 elementwise calls, 1 M", kMillion, 4); });
+    add([] { return chain("4 elementwise calls, 16 M", 16 * kMillion, 4); });
     add([] { return chain("10 elementwise calls, 1 element", 1, 10); });
     add([] { return chain("10 elementwise calls, 1 M", kMillion, 10); });
     add([] { return chain("4 elementwise calls put off, 1 element", 1, 4, deferring()); });
     add([] { return chain("4 elementwise calls put off, 1 M", kMillion, 4, deferring()); });
+    add([] { return chain("4 elementwise calls put off, 16 M", 16 * kMillion, 4, deferring()); });
     add([] { return chain("10 elementwise calls put off, 1 element", 1, 10, deferring()); });
     add([] { return chain("10 elementwise calls put off, 1 M", kMillion, 10, deferring()); });
     return made;
