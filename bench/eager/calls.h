@@ -67,12 +67,12 @@ class Call {
     check(api->call_create(device, found, plain.data(), plain.size(), nullptr, 0, &call_));
   }
   template <size_t In, size_t Out>
-  void operator()(const at::Tensor* const (&inputs)[In],
-                  const at::Tensor* const (&outputs)[Out]) const {
+  void operator()(const at::Tensor* const (&inputs)[In], const at::Tensor* const (&outputs)[Out],
+                  amps_stream* stream = nullptr) const {
     amps_view in[In], out[Out];
     for (size_t i = 0; i < In; ++i) in[i] = view_of(*inputs[i]);
     for (size_t i = 0; i < Out; ++i) out[i] = view_of(*outputs[i]);
-    check(api->call_run(call_, in, In, nullptr, out, Out, nullptr));
+    check(api->call_run(call_, in, In, nullptr, out, Out, stream));
   }
 
  private:

@@ -57,7 +57,15 @@ Case product(const char* name, at::ScalarType dtype) {
   return {name, [=] { matmul({&a, &b}, {&y}); }, [=]() mutable { at::mm_out(z, a, b); }, {{y, z}}};
 }
 
-Case chain(const char* name, int64_t count, int length) {
+amps_stream* deferring() {
+  amps_stream* stream = nullptr;  // lives as long as the benchmark
+  check(api->stream_create(device, &stream));
+  check(api->stream_defer(stream, AMPS_MAX_WINDOW));
+  return stream;
+}
+
+// With a stream the calls wait there and run as one pass.
+Case chain(const char* name, int64_t count, int length, amps_stream* stream = nullptr) {
   static const Call ops[] = {Call("mul"), Call("add"), Call("relu"), Call("sigmoid")};
   const at::Tensor x = random({count}), s = random({});
   at::Tensor y = at::empty_like(x), z = at::empty_like(x);
@@ -66,10 +74,11 @@ Case chain(const char* name, int64_t count, int length) {
             for (int i = 0; i < length; ++i) {
               const at::Tensor& from = i == 0 ? x : y;
               if (i % 4 < 2)
-                ops[i % 4]({&from, &s}, {&y});
+                ops[i % 4]({&from, &s}, {&y}, stream);
               else
-                ops[i % 4]({&from}, {&y});
+                ops[i % 4]({&from}, {&y}, stream);
             }
+            if (stream) check(api->stream_flush(stream));
           },
           [=]() mutable {
             for (int i = 0; i < length; ++i) {
@@ -188,8 +197,14 @@ std::vector<Case>& cases() {
     add([] { return product("matmul 256^3, c64", at::kComplexFloat); });
     add([] { return chain("4 elementwise calls, 1 element", 1, 4); });
     add([] { return chain("4 elementwise calls, 1 M", kMillion, 4); });
+    add([] { return chain("4 elementwise calls, 16 M", 16 * kMillion, 4); });
     add([] { return chain("10 elementwise calls, 1 element", 1, 10); });
     add([] { return chain("10 elementwise calls, 1 M", kMillion, 10); });
+    add([] { return chain("4 elementwise calls put off, 1 element", 1, 4, deferring()); });
+    add([] { return chain("4 elementwise calls put off, 1 M", kMillion, 4, deferring()); });
+    add([] { return chain("4 elementwise calls put off, 16 M", 16 * kMillion, 4, deferring()); });
+    add([] { return chain("10 elementwise calls put off, 1 element", 1, 10, deferring()); });
+    add([] { return chain("10 elementwise calls put off, 1 M", kMillion, 10, deferring()); });
     return made;
   }();
   return all;

@@ -647,6 +647,26 @@ AMPS_API amps_status amps_stream_synchronize(amps_stream* stream);
 AMPS_API amps_status amps_stream_wait(amps_stream* stream, amps_event* event);
 AMPS_API amps_status amps_stream_record(amps_stream* stream, amps_event** event);
 AMPS_API void amps_stream_release(amps_stream* stream);
+
+/* The stream puts calls off from now on, and computes on the threads that call. Up to `window`
+ * elementwise calls, casts and copies among them (amps_call_run), wait and then run as one pass over
+ * the elements, with the same results: when the stream is synchronized, flushed or released, an
+ * event is recorded or waited for, another op or an executable comes, memory or shapes of the calls
+ * do not fit together, the window is full, another thread calls here or this one elsewhere, the
+ * process forks or ends. Dtypes and shapes are checked at the call. Inputs of one element are read
+ * at the call; all other memory must stay, and what is read must not be changed by others, until the
+ * call has run. 0: nothing waits, each call runs at once. At most AMPS_MAX_WINDOW are of use. */
+enum { AMPS_MAX_WINDOW = 24 };
+AMPS_API amps_status amps_stream_defer(amps_stream* stream, int window);
+/* Runs the calls that wait, and returns an error of such a run, as amps_stream_synchronize does. */
+AMPS_API amps_status amps_stream_flush(amps_stream* stream);
+/* The memory is about to be freed or used for something else: what waiting calls would store there
+ * is dropped, though calls that read it as a value still do, and calls that read what is there now
+ * run at once. A buffer of amps_buffer_create needs none of this if it is recorded on the stream
+ * (amps_buffer_record_stream): released while calls wait, it stays until they have run, and results
+ * that nobody can see are not stored. */
+AMPS_API amps_status amps_stream_forget(amps_stream* stream, const void* memory, size_t bytes);
+
 AMPS_API int amps_event_done(amps_event* event);
 AMPS_API amps_status amps_event_synchronize(amps_event* event);
 AMPS_API amps_status amps_event_elapsed(amps_event* start, amps_event* end, double* milliseconds);
@@ -721,7 +741,8 @@ AMPS_API amps_status amps_doctor(amps_string** json);
   X(device_reset_eager_report) X(device_profile_eager) X(device_memory_info) X(buffer_create) \
   X(buffer_data) X(buffer_size) X(buffer_record_stream) X(buffer_release) X(executable_run_views) \
   X(graph_constant_view) X(executable_refresh) X(graph_save_memory) X(executable_save_memory) \
-  X(executable_load_memory) X(executable_bind)
+  X(executable_load_memory) X(executable_bind) \
+  X(stream_defer) X(stream_flush) X(stream_forget)
 /* clang-format on */
 
 typedef struct amps_api {

@@ -119,9 +119,14 @@ amps_status amps_call_run(const amps_call* call, const amps_view* inputs, size_t
       require(!out[i].absent(), "[{}] output {} is left out", op.op.name, i);
     require(parameters || op.parameters.empty(), "[{}] its parameters are NULL", op.op.name);
     const std::span<const double> values(parameters, op.parameters.size());
-    if (!stream) return device.eager().call(op, in, out, device.queue(), values);
+    if (!stream) {
+      settle();
+      return device.eager().call(op, in, out, device.queue(), values);
+    }
     require(stream->device == call->device, "[{}] the stream is of device '{}', not '{}'",
             op.op.name, stream->device->device->name(), device.name());
+    if (stream->deferral) return stream->deferral->call(op, in, out, values);
+    settle();
     device.eager().check(op, in, out, *stream->queue, values);
     auto from = std::make_shared<const KeptViews>(in), to = std::make_shared<const KeptViews>(out);
     stream->queue->submit([bound = call->op, owner = call->device->device, from, to,
@@ -138,6 +143,7 @@ amps_status amps_call_infer(const amps_call* call, const amps_view* inputs, size
     require(results || result_count == 0, "[api] results is NULL");
     const BoundOp& op = *call->op;
     const Views in = checked_views(inputs, input_count, "input", op.op.name);
+    if (!op.op.is(kElementwise)) settle();  // shapes may depend on elements
     device.eager().infer(op, in, result_count, device.queue(),
                          [&](size_t i, const TensorDesc& desc) {
                            require(desc.rank() <= AMPS_MAX_RANK, "[{}] result {} has {} axes",
@@ -167,6 +173,7 @@ amps_status amps_executable_run_views(amps_executable* executable, const amps_vi
     const size_t wanted = compiled.graph().outputs().size();
     require(out.size() == wanted, "[run] {} results are given, the graph has {}", out.size(),
             wanted);
+    settle(stream);
     if (!stream) return compiled.run(in, out, nullptr, nullptr, executable->bindings);
     require(stream->device == executable->device, "[run] the stream is of another device");
     compiled.submit(in, out, *stream->queue, executable->bindings);

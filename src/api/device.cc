@@ -97,7 +97,10 @@ amps_status amps_device_parallel(amps_device* device, size_t count, int threads,
   });
 }
 amps_status amps_device_synchronize(amps_device* device) {
-  return guard([&] { need(device, "device").device->queue().synchronize(); });
+  return guard([&] {
+    Deferral::flush_device(*need(device, "device").device);
+    device->device->queue().synchronize();
+  });
 }
 
 amps_status amps_device_memory_info(amps_device* device, uint64_t* free_bytes,
@@ -121,8 +124,12 @@ void* amps_buffer_data(const amps_buffer* buffer) {
 }
 size_t amps_buffer_size(const amps_buffer* buffer) { return buffer ? buffer->buffer->size() : 0; }
 amps_status amps_buffer_record_stream(amps_buffer* buffer, amps_stream* stream) {
-  return guard(
-      [&] { need(buffer, "buffer").buffer->keep_until(need(stream, "stream").queue->record()); });
+  return guard([&] {
+    Buffer& memory = *need(buffer, "buffer").buffer;
+    const auto& deferral = need(stream, "stream").deferral;
+    if (deferral && deferral->keep(buffer->buffer)) return;
+    memory.keep_until(stream->queue->record());
+  });
 }
 void amps_buffer_release(amps_buffer* buffer) { delete buffer; }
 
@@ -189,6 +196,7 @@ amps_status amps_tensor_from_host(amps_device* device, amps_dtype dtype, size_t 
     const TensorDesc desc = checked_desc(dtype, rank, dims, strides);
     refuse_strings(desc);
     require(data != nullptr || desc.count() == 0, "[api] data is NULL");
+    settle();
     *tensor = new_tensor(device, need(device, "device").device->from_host(desc, data));
   });
 }
@@ -250,6 +258,7 @@ amps_status amps_tensor_to_host(const amps_tensor* tensor, void* data, size_t by
     require(bytes == desc.bytes(), "[api] the tensor has {} bytes, room for {} given", desc.bytes(),
             bytes);
     require(data != nullptr || bytes == 0, "[api] data is NULL");
+    settle();
     tensor->device->device->to_host(tensor->tensor, data);
   });
 }

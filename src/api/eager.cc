@@ -70,6 +70,7 @@ amps_status amps_eager(amps_device* device, const amps_op* op, amps_tensor* cons
   return guard([&] {
     need(device, "device");
     need(outputs, "outputs");
+    settle();
     require(inputs || input_count == 0, "[api] inputs is NULL");
     require(attrs || attr_count == 0, "[api] attrs is NULL");
     SmallVector<const Tensor*, 8> in;

@@ -313,6 +313,7 @@ amps_status amps_executable_run(amps_executable* executable, amps_tensor* const*
                                 size_t feed_count, amps_tensor** results, size_t result_count,
                                 amps_stream* stream, amps_profiler* profiler) {
   return guard([&] {
+    settle(stream);
     run_with(executable, feeds, feed_count, results, result_count, [&](const auto& in, auto& out) {
       executable->executable->run(in, out, stream ? stream->queue.get() : nullptr,
                                   profiler ? profiler->profiler.get() : nullptr,
@@ -325,6 +326,7 @@ amps_status amps_executable_submit(amps_executable* executable, amps_tensor* con
                                    size_t feed_count, amps_tensor** results, size_t result_count,
                                    amps_stream* stream) {
   return guard([&] {
+    settle(stream);
     run_with(executable, feeds, feed_count, results, result_count, [&](const auto& in, auto& out) {
       executable->executable->submit(in, out, *need(stream, "stream").queue, executable->bindings);
     });
@@ -404,18 +406,27 @@ amps_status amps_stream_create(amps_device* device, amps_stream** stream) {
   });
 }
 amps_status amps_stream_synchronize(amps_stream* stream) {
-  return guard([&] { need(stream, "stream").queue->synchronize(); });
+  return guard([&] {
+    settle(&need(stream, "stream"));
+    stream->queue->synchronize();
+    if (stream->deferral) stream->deferral->finish();
+  });
 }
 amps_status amps_stream_wait(amps_stream* stream, amps_event* event) {
-  return guard([&] { need(stream, "stream").queue->wait(need(event, "event").event); });
+  return guard([&] {
+    settle(&need(stream, "stream"));
+    stream->queue->wait(need(event, "event").event);
+  });
 }
 amps_status amps_stream_record(amps_stream* stream, amps_event** event) {
   return guard([&] {
     need(event, "event") = nullptr;
-    *event = new amps_event{need(stream, "stream").queue->record()};
+    settle(&need(stream, "stream"));
+    *event = new amps_event{stream->queue->record()};
   });
 }
 void amps_stream_release(amps_stream* stream) {
+  if (stream && stream->deferral) stream->deferral->flush();
   // A feed's release function may be the last to know the stream that the work was on.
   if (stream && stream->queue->delete_later()) (void)stream->queue.release();
   delete stream;

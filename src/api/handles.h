@@ -11,6 +11,7 @@
 #include "base/mapped_file.h"
 #include "graph/graph.h"
 #include "runtime/device.h"
+#include "runtime/eager/deferral.h"
 #include "runtime/eager/key.h"
 #include "runtime/executable.h"
 #include "runtime/profiler.h"
@@ -40,6 +41,7 @@ struct amps_executable {
 struct amps_stream {
   amps_device* device = nullptr;
   std::unique_ptr<anymps::Queue> queue;
+  std::shared_ptr<anymps::Deferral> deferral = nullptr;  // none: an ordinary stream
 };
 struct amps_event {
   anymps::EventRef event;
@@ -98,6 +100,13 @@ inline const Value* value_of(const amps_value* value) {
   return reinterpret_cast<const Value*>(value);
 }
 inline const Op* op_of(const amps_op* op) { return reinterpret_cast<const Op*>(op); }
+
+// Before work that is not put off, on this stream or none: what waits there, and what the thread
+// has waiting elsewhere, comes first.
+inline void settle(const amps_stream* stream = nullptr) {
+  Deferral::flush_thread();
+  if (stream && stream->deferral) stream->deferral->flush();
+}
 
 void give_cache(amps_cache_stats* to, const CacheStats& stats);
 

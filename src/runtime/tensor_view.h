@@ -20,11 +20,12 @@ struct TensorView {
   bool absent() const { return rank < 0; }
 };
 
-// Valid as long as the tensor.
-inline TensorView view_of(const Tensor& tensor) {
-  return {tensor.data(), tensor.desc.shape.data(), tensor.desc.strides.data(), tensor.desc.dtype,
-          static_cast<int32_t>(tensor.desc.shape.size())};
+// Valid as long as the description, or the tensor.
+inline TensorView view_of(const TensorDesc& desc, void* data) {
+  return {data, desc.shape.data(), desc.strides.data(), desc.dtype,
+          static_cast<int32_t>(desc.shape.size())};
 }
+inline TensorView view_of(const Tensor& tensor) { return view_of(tensor.desc, tensor.data()); }
 
 TensorDesc desc_of(const TensorView& view);
 // A tensor over the same memory, which it does not own.

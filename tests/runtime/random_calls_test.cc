@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random sequences of eager calls on views of one piece of memory, which overlap as they like: in
-// place, across each other, with gaps, backwards. On the CPU at once, on a stream, on threads
-// beside each other and on the reference they leave the same bytes behind. Elements are whole
-// numbers, so that all of it is exact.
+// place, across each other, with gaps, backwards. On the CPU at once, on a stream, put off on one
+// stream and on several, on threads beside each other and on the reference they leave the same
+// bytes behind. Elements are whole numbers, so that all of it is exact.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "runtime/device.h"
+#include "runtime/eager/deferral.h"
 #include "runtime/eager/eager.h"
 
 namespace anymps {
@@ -30,10 +31,13 @@ struct Place {
 };
 
 struct Step {
-  const BoundOp* op;
+  const BoundOp* op;  // null: the memory from the output's offset on is used for something else
   std::vector<Place> inputs;
   Place output;
+  int64_t stream = 0;  // of several
 };
+
+enum class How { kAtOnce, kQueued, kPutOff, kPutOffOnTwoStreams };
 
 const BoundOp& bound(const char* name, std::vector<EagerAttr> attrs = {}) {
   return *new BoundOp(get_op(name), attrs);
@@ -46,17 +50,20 @@ class Program {
     for (int64_t i = 0, count = 4 + pick(10); i < count; ++i) steps_.push_back(step());
   }
 
-  // The bytes that are left. Without a queue of its own each call runs at once.
-  Memory run(const char* driver, bool on_stream = false) const {
+  // The bytes that are left.
+  Memory run(const char* driver, How how = How::kAtOnce) const {
     Memory memory = start_;
     const DevicePtr device = Device::get(driver);
-    const auto queue = on_stream ? device->create_queue() : nullptr;
+    if (how == How::kPutOff || how == How::kPutOffOnTwoStreams) {
+      put_off(device, memory, how == How::kPutOff ? 1 : 2);
+      return memory;
+    }
+    const auto queue = how == How::kQueued ? device->create_queue() : nullptr;
     for (const Step& step : steps_) {
       const auto call = [&memory, &step, device] {
-        std::vector<TensorView> inputs;
-        for (const Place& place : step.inputs) inputs.push_back(place.in(memory));
+        if (!step.op) return use_otherwise(step, memory);
         const TensorView output = step.output.in(memory);
-        device->eager().call(*step.op, inputs, {&output, 1}, device->queue());
+        device->eager().call(*step.op, views(step, memory), {&output, 1}, device->queue());
       };
       if (queue)
         queue->submit(call);
@@ -68,6 +75,40 @@ class Program {
   }
 
  private:
+  static std::vector<TensorView> views(const Step& step, Memory& memory) {
+    std::vector<TensorView> inputs;
+    for (const Place& place : step.inputs) inputs.push_back(place.in(memory));
+    return inputs;
+  }
+
+  static void use_otherwise(const Step& step, Memory& memory) {
+    const auto from = memory.begin() + step.output.offset;
+    std::fill(from, from + step.output.dims[0], 5.0f);
+  }
+
+  void put_off(const DevicePtr& device, Memory& memory, int64_t count) const {
+    std::vector<std::unique_ptr<Queue>> queues;
+    std::vector<std::shared_ptr<Deferral>> streams;
+    for (int64_t i = 0; i < count; ++i) {
+      queues.push_back(device->create_queue());
+      streams.push_back(Deferral::create(device, *queues.back()));
+    }
+    for (const Step& step : steps_) {
+      if (!step.op) {
+        for (const auto& stream : streams)
+          stream->forget(memory.data() + step.output.offset,
+                         static_cast<size_t>(step.output.dims[0]) * sizeof(float));
+        use_otherwise(step, memory);
+        continue;
+      }
+      const TensorView output = step.output.in(memory);
+      streams[step.stream % count]->call(*step.op, views(step, memory), {&output, 1}, {});
+    }
+    for (const auto& stream : streams) {
+      stream->finish();
+    }
+  }
+
   int64_t pick(int64_t below) {
     return static_cast<int64_t>(random_() % static_cast<uint64_t>(below));
   }
@@ -108,20 +149,36 @@ class Program {
       return std::vector<EagerAttr>{low, high};
     }());
     const Kind& kind = pick(6) == 0 ? Kind{&bounded, 1} : kinds[static_cast<size_t>(pick(10))];
+    if (pick(10) == 0) {
+      const int64_t offset = pick(kElements);
+      return {nullptr, {}, {{1 + pick(kElements - offset)}, {1}, offset}};
+    }
     Shape dims;
     for (int64_t i = 0, rank = pick(4); i < rank; ++i) dims.push_back(1 + pick(rank == 3 ? 4 : 6));
-    Step made{kind.op, {}, {}};
-    for (size_t i = 0; i < kind.inputs; ++i) made.inputs.push_back(place(dims, true));
+    if (!known_.empty() && pick(4) > 0) dims = known_.back().dims;  // calls that go together
+    Step made{kind.op, {}, {}, pick(2)};
+    for (size_t i = 0; i < kind.inputs; ++i) made.inputs.push_back(place_or_known(dims, true));
     Shape result = dims;
     if (kind.op->op.name == "reduce_max") std::fill(result.begin(), result.end(), 1);
-    made.output = place(result, false);
+    made.output = place_or_known(result, false);
     if (pick(3) == 0 && result == dims) made.inputs[0] = made.output;  // in place
+    known_.push_back(made.output);
     return made;
+  }
+
+  // Often one that an earlier step wrote.
+  Place place_or_known(const Shape& dims, bool broadcast) {
+    if (!known_.empty() && pick(2) == 0) {
+      const Place& known = known_[static_cast<size_t>(pick(std::ssize(known_)))];
+      if (known.dims == dims) return known;
+    }
+    return place(dims, broadcast);
   }
 
   std::mt19937 random_;
   Memory start_{};
   std::vector<Step> steps_;
+  std::vector<Place> known_;
 };
 
 constexpr uint32_t kPrograms = 10000;
@@ -136,7 +193,18 @@ TEST(RandomCalls, AgreeWithTheReference) {
 TEST(RandomCalls, AreTheSameOnAStream) {
   for (uint32_t seed = 0; seed < kPrograms; seed += 20) {
     const Program program(seed);
-    ASSERT_EQ(program.run("cpu", true), program.run("cpu")) << "seed " << seed;
+    ASSERT_EQ(program.run("cpu", How::kQueued), program.run("cpu")) << "seed " << seed;
+  }
+}
+
+TEST(RandomCalls, AreTheSamePutOff) {
+  for (uint32_t seed = 0; seed < kPrograms; ++seed) {
+    const Program program(seed);
+    const Memory at_once = program.run("cpu");
+    ASSERT_EQ(program.run("cpu", How::kPutOff), at_once) << "seed " << seed;
+    ASSERT_EQ(program.run("cpu", How::kPutOffOnTwoStreams), at_once) << "seed " << seed;
+    if (seed % 10 > 0) continue;
+    ASSERT_EQ(program.run("reference", How::kPutOff), at_once) << "seed " << seed;
   }
 }
 
@@ -148,6 +216,7 @@ TEST(RandomCalls, AreTheSameBesideEachOther) {
         const Program program(seed);
         const Memory alone = program.run("reference");
         EXPECT_EQ(program.run("cpu"), alone) << "seed " << seed;
+        EXPECT_EQ(program.run("cpu", How::kPutOff), alone) << "seed " << seed;
       }
     });
   for (std::thread& thread : threads) thread.join();

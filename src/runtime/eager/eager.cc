@@ -5,6 +5,8 @@
 
 #include "runtime/eager/channels_last.h"
 #include "runtime/eager/request.h"
+#include "runtime/eager/use.h"
+#include "runtime/eager/window.h"
 #include "runtime/measure.h"
 
 namespace anymps {
@@ -14,50 +16,29 @@ namespace {
 // A primitive of oneDNN holds some 75 KB of code and tables; our own kernels hold next to nothing.
 constexpr size_t kPrimitiveWeight = 8;
 
-uint64_t next_epoch() {
-  static std::atomic<uint64_t> last{0};
-  return ++last;
+// Whether the call can be an instruction of a program, with the same numbers.
+bool can_join(const PreparedCall& call) {
+  const KernelRequest& request = call.request;
+  const Op& op = *request.op;
+  const bool filled = fills(op) && !request.has(0);
+  if ((!op.is(kElementwise) && !filled) || op.is(kInternal) || op.is(kImpure)) return false;
+  if (op.outputs.size() != 1 || op.variadic_outputs || op.max_inputs() != op.inputs.size() ||
+      request.inputs.size() > Window::kMostInputs || call.choice->is_fallback)
+    return false;
+  const auto is_list = [](const AttrSpec& spec) {
+    return spec.kind == AttrKind::kInts || spec.kind == AttrKind::kFloats ||
+           spec.kind == AttrKind::kGraph;
+  };
+  if (!filled && std::any_of(op.attrs.begin(), op.attrs.end(), is_list)) return false;
+  for (const auto& input : request.inputs)
+    if (input && !contains(kAny, input->dtype)) return false;
+  return contains(kAny, request.out().dtype);
 }
 
 }  // namespace
 
-// An entry that stays while the call lasts: pinned in what the thread remembers, or held.
-class Eager::Use {
- public:
-  Use() = default;
-  ~Use() { drop(); }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-
-  explicit operator bool() const { return entry_ != nullptr; }
-  EagerEntry* operator->() const { return entry_; }
-  EagerEntry& operator*() const { return *entry_; }
-  void pin(RememberedEntries::Slot& slot) {
-    drop();
-    ++slot.pins;
-    slot_ = &slot;
-    entry_ = slot.entry.get();
-  }
-  void hold(std::shared_ptr<EagerEntry> entry) {
-    drop();
-    entry_ = entry.get();
-    held_ = std::move(entry);
-  }
-  void drop() {
-    if (slot_) --slot_->pins;
-    slot_ = nullptr;
-    entry_ = nullptr;
-    held_.reset();
-  }
-
- private:
-  EagerEntry* entry_ = nullptr;
-  RememberedEntries::Slot* slot_ = nullptr;
-  std::shared_ptr<EagerEntry> held_;
-};
-
 Eager::Eager(Device& device, size_t capacity)
-    : device_(device), entries_(capacity), epoch_(next_epoch()) {}
+    : device_(device), entries_(capacity), epoch_(next_id()) {}
 
 CacheStats Eager::stats() const {
   CacheStats stats = entries_.stats();
@@ -66,7 +47,7 @@ CacheStats Eager::stats() const {
 }
 
 void Eager::clear() {
-  const uint64_t before = epoch_.exchange(next_epoch());
+  const uint64_t before = epoch_.exchange(next_id());
   RememberedEntries::of_this_thread().forget(before);
   entries_.clear();
 }
@@ -143,6 +124,7 @@ std::shared_ptr<EagerEntry> Eager::prepare(const Request& request, bool content,
   entry->copies = any(call.packed) || any(call.aside);
   entry->fixed = !call.request.parameters.empty() && !call.choice->kernel->takes_parameters();
   if (call.choice->name.ends_with(":onednn")) entry->weight = kPrimitiveWeight;
+  entry->joins = !entry->copies && can_join(call);
   return entry;
 }
 

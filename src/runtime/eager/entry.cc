@@ -3,6 +3,8 @@
 
 namespace anymps {
 
+EagerEntry::EagerEntry(PreparedCall prepared) : id(next_id()), call(std::move(prepared)) {}
+
 RememberedEntries& RememberedEntries::of_this_thread() {
   thread_local RememberedEntries entries;
   return entries;

@@ -13,8 +13,9 @@
 namespace anymps {
 
 struct EagerEntry {
-  explicit EagerEntry(PreparedCall prepared) : call(std::move(prepared)) {}
+  explicit EagerEntry(PreparedCall prepared);
 
+  const uint64_t id;  // no other entry's
   EagerKey key;
   PreparedCall call;
   PreparedCall::Open open = PreparedCall::kNothing;  // look up again with what it names
@@ -25,6 +26,8 @@ struct EagerEntry {
   bool copies = false;                               // some input is packed, or some output aside
   bool strings = false;
   bool fixed = false;  // the kernel holds the parameters' values: look up again with them
+  bool joins = false;  // may wait in a window
+  bool apart = false;  // of a window: its calls must run one by one
 };
 
 // The entries that a thread used last, by hash. An entry that is in use, maybe by a call further

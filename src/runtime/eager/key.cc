@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/eager/key.h"
 
+#include <atomic>
+
 namespace anymps {
+
+uint64_t next_id() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
 
 NamedAttr to_named(const EagerAttr& attr) {
   switch (attr.kind) {
@@ -52,7 +59,8 @@ EagerKey::EagerKey(const Op& op, std::span<const EagerAttr> attrs) {
 
 BoundOp::BoundOp(const Op& which, std::span<const EagerAttr> given,
                  std::vector<std::string> parameter_names)
-    : op(which),
+    : id(next_id()),
+      op(which),
       parameters(std::move(parameter_names)),
       attrs(complete(which, given)),
       key(which, given) {

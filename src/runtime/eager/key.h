@@ -23,6 +23,9 @@ struct EagerAttr {
   std::span<const double> floats;
 };
 
+// Another number each time.
+uint64_t next_id();
+
 NamedAttr to_named(const EagerAttr& attr);
 Attrs complete(const Op& op, std::span<const EagerAttr> attrs);
 
@@ -31,6 +34,7 @@ class EagerKey {
   EagerKey() = default;
   EagerKey(const Op& op, std::span<const EagerAttr> attrs);
 
+  void clear() { words_.clear(); }
   void add(uint64_t word) { words_.push_back(word); }
   void add(std::span<const int64_t> numbers);
   void add(const TensorView& view);
@@ -63,6 +67,7 @@ struct BoundOp {
   // With the values of the parameters.
   Attrs attrs_with(std::span<const double> values) const;
 
+  const uint64_t id;  // no other's
   const Op& op;
   const std::vector<std::string> parameters;
   const Attrs attrs;

@@ -6,37 +6,11 @@
 #include <optional>
 
 #include "runtime/eager/request.h"
+#include "runtime/eager/temporaries.h"
 
 namespace anymps {
 
 namespace {
-
-// Memory that lives as long as the call.
-class Temporaries {
- public:
-  explicit Temporaries(Allocator& allocator) : allocator_(allocator) {}
-  ~Temporaries() {
-    for (const Block& block : blocks_) allocator_.free(block);
-  }
-  Temporaries(const Temporaries&) = delete;
-  Temporaries& operator=(const Temporaries&) = delete;
-
-  void* take(size_t bytes) {
-    blocks_.push_back(allocator_.allocate_block(bytes));
-    return blocks_.back().data;
-  }
-  // Room for the elements of a tensor, in its strides; where its first one is.
-  TensorView like(const TensorDesc& desc) {
-    const ByteRange reach = byte_range(desc);
-    char* start = static_cast<char*>(take(reach.end - reach.begin));
-    return {start - reach.begin, desc.shape.data(), desc.strides.data(), desc.dtype,
-            static_cast<int32_t>(desc.shape.size())};
-  }
-
- private:
-  Allocator& allocator_;
-  SmallVector<Block, 4> blocks_;
-};
 
 bool meet(const TensorView& a, const ByteRange& a_reach, const TensorView& b,
           const ByteRange& b_reach) {

@@ -65,7 +65,7 @@ class TileKernel final : public Kernel {
   }
   bool takes_parameters() const override { return takes_parameters_; }
   bool in_place(size_t input, size_t output) const override {
-    return output == 0 && input < 64 && (in_place_ >> input & 1);
+    return output < in_place_.size() && input < 64 && (in_place_[output] >> input & 1);
   }
   std::string detail() const override { return detail_; }
 
@@ -127,7 +127,7 @@ class TileKernel final : public Kernel {
   int64_t tile_rows_ = 1, tile_columns_ = 1;  // of a tile
   int64_t row_tiles_ = 1, column_tiles_ = 1, units_ = 1;
   double unit_ns_ = 0;
-  uint64_t in_place_ = 0;
+  std::vector<uint64_t> in_place_;  // of each output: the arguments it may take the place of
   bool takes_parameters_ = false;
   std::string detail_;
 };
@@ -206,10 +206,11 @@ void TileKernel::plan_access(const TileKernelBuilder& program) {
     if (out.access != Access::kDirect)
       out.access = tile_rows_ * tile_columns_ == 1 ? Access::kDirect : Access::kGeneral;
   }
+  in_place_.resize(program.outputs_.size());
   for (const auto& out : program.outputs_)
     for (const auto& in : program.inputs_)
-      if (out.out == 0 && in.arg < 64 && !in.parameter && in.desc == out.desc)
-        in_place_ |= uint64_t{1} << in.arg;
+      if (in.arg < 64 && !in.parameter && in.desc == out.desc)
+        in_place_[out.out] |= uint64_t{1} << in.arg;
 }
 
 void TileKernel::plan_steps(const TileKernelBuilder& program) {
@@ -273,17 +274,24 @@ void TileKernel::plan_scratch(const TileKernelBuilder& program) {
   for (const Operand& out : outputs_) last_use[out.slot] = steps_.size();
   struct Shared {
     size_t offset = 0, free_at = 0;
+    size_t size = 0;  // of an element of what it holds
   };
   std::vector<Shared> shared;
   std::vector<std::pair<size_t, size_t>> uses;  // step, index into shared
   size_t widest = 1;
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (direct[steps_[i].out]) continue;
-    widest = std::max(widest, size_of(program.values_[steps_[i].out].dtype));
+    // A function may write over what it reads last, if the elements have the same size.
+    const size_t size = size_of(program.values_[steps_[i].out].dtype);
+    widest = std::max(widest, size);
+    const auto free = [&](const Shared& s) {
+      return s.free_at < i || (s.free_at == i && s.size == size);
+    };
     size_t use = 0;
-    while (use < shared.size() && shared[use].free_at >= i) ++use;
+    while (use < shared.size() && !free(shared[use])) ++use;
     if (use == shared.size()) shared.push_back({});
     shared[use].free_at = last_use[steps_[i].out];
+    shared[use].size = size;
     uses.push_back({i, use});
   }
   for (Shared& s : shared) pieces.push_back({&s.offset, widest});
