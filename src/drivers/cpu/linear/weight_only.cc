@@ -90,16 +90,21 @@ class WeightOnly final : public Kernel {
   void widen(const Source& source, int64_t first, int64_t count, int64_t width, float* to) const {
     for (int64_t k = 0; k < depth_ && count < width; ++k)
       std::fill_n(to + k * width + count, width - count, 0.0f);
-    for (int64_t j = 0; j < count; ++j) {
-      const int64_t n = source.first + first + j;
-      const uint8_t* w = source.w + n * row_bytes();
-      float* column = to + j;
-      for (int64_t g = 0; g < groups_; ++g) {
-        const float scale = source.scales[g * columns_ + n];
-        const float zero = source.zeros ? source.zeros[g * columns_ + n] : 0.0f;
-        for (int64_t k = g * group_; k < (g + 1) * group_; ++k)
-          column[k * width] = static_cast<float>(stored(w, k)) * scale + zero;
-      }
+    constexpr int64_t kBlock = 16;  // rows of `to` that stay in the cache while columns are walked
+    for (int64_t row = 0; row < depth_; row += kBlock)
+      for (int64_t j = 0; j < count; ++j)
+        widen_column(source, source.first + first + j, row, std::min(row + kBlock, depth_), width,
+                     to + j);
+  }
+  // Rows [k, end) of a column, which is weight row n.
+  void widen_column(const Source& source, int64_t n, int64_t k, int64_t end, int64_t width,
+                    float* to) const {
+    const uint8_t* w = source.w + n * row_bytes();
+    while (k < end) {
+      const int64_t g = k / group_, last = std::min(end, (g + 1) * group_);
+      const float scale = source.scales[g * columns_ + n];
+      const float zero = source.zeros ? source.zeros[g * columns_ + n] : 0.0f;
+      for (; k < last; ++k) to[k * width] = static_cast<float>(stored(w, k)) * scale + zero;
     }
   }
   int stored(const uint8_t* w, int64_t k) const {
