@@ -17,11 +17,14 @@ namespace anymps {
 struct RecurrentExtents {
   int64_t gates = 1, hidden = 1, steps = 1, batch = 1, width = 1, directions = 1;
   bool batch_first = false, reverse = false;
+  // Which block of rows of the weights and biases is that of a gate, in the order of a unit's.
+  int64_t order[4] = {0, 1, 2, 3};
 
-  // The first element of a sequence's part.
-  int64_t x_at(int64_t n, int64_t place) const {
-    return (batch_first ? n * steps + place : place * batch + n) * width;
+  // Which row of x is that of a sequence at a place in time; the first element of its part.
+  int64_t row_of(int64_t n, int64_t place) const {
+    return batch_first ? n * steps + place : place * batch + n;
   }
+  int64_t x_at(int64_t n, int64_t place) const { return row_of(n, place) * width; }
   int64_t y_at(int64_t d, int64_t n, int64_t place) const {
     return (batch_first ? (n * steps + place) * directions + d
                         : (place * directions + d) * batch + n) *
@@ -34,6 +37,20 @@ struct RecurrentExtents {
   int64_t place(int64_t d, int64_t t, int64_t length) const {
     return d == 1 || reverse ? length - 1 - t : t;
   }
+};
+
+// The reserve: what the gradient of a step needs, in parts of `hidden` elements. What the gates
+// gave, in the order of the weights; of lstm the cell before the step; of gru what comes from the
+// state for the new gate, or the scaled state that it multiplies; the state before the step; and,
+// where slopes need it, what the gates saw.
+struct RecurrentParts {
+  int64_t gates = 1;
+  bool sums = false;  // what the gates saw too
+
+  int64_t extra() const { return gates; }  // not of rnn
+  int64_t state() const { return gates > 1 ? gates + 1 : gates; }
+  int64_t sum() const { return state() + 1; }
+  int64_t count() const { return sum() + (sums ? gates : 0); }
 };
 
 // The activations of one direction's cell, on what is clipped first; no clip: 0. They are computed
@@ -78,6 +95,14 @@ struct LstmUnit {
     next_c = y[kForget] * c + y[kInput] * y[kCell];
     if (peephole) z[kOutput] += peephole[kOutput] * next_c;
     y[kOutput] = act(kGates, z[kOutput]);
+    state = act(kState, next_c);
+    next_h = y[kOutput] * state;
+  }
+
+  // What forward would set, of z, y and c that are known.
+  template <typename Act>
+  void recall(const Act& act) {
+    next_c = y[kForget] * c + y[kInput] * y[kCell];
     state = act(kState, next_c);
     next_h = y[kOutput] * state;
   }
@@ -151,6 +176,21 @@ struct GruUnit {
     if (!linear_before_reset) dh += dscaled * y[kReset];
     const T dopen = linear_before_reset ? dnew * recurrent : dscaled * h;
     return dopen * act.slope(kGates, z[kReset], y[kReset]);
+  }
+};
+
+template <typename T>
+struct RnnUnit {
+  T z[1] = {}, y[1] = {};  // y: the next state
+
+  template <typename Act>
+  void forward(const Act& act) {
+    y[0] = act(0, z[0]);
+  }
+  // The gradient of z, from that of the next state.
+  template <typename Act>
+  T backward(const Act& act, T dh) const {
+    return dh * act.slope(0, z[0], y[0]);
   }
 };
 

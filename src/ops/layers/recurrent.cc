@@ -12,14 +12,23 @@ int64_t recurrent_directions(const Attrs& attrs) {
 
 RecurrentExtents recurrent_extents(const Attrs& attrs, const Shape& x, int64_t gates) {
   const bool batch_first = attrs.i("layout") == 1;
-  return {.gates = gates,
-          .hidden = attrs.i("hidden_size"),
-          .steps = x[batch_first ? 1 : 0],
-          .batch = x[batch_first ? 0 : 1],
-          .width = x[2],
-          .directions = recurrent_directions(attrs),
-          .batch_first = batch_first,
-          .reverse = attrs.s("direction") == "reverse"};
+  RecurrentExtents extents{.gates = gates,
+                           .hidden = attrs.i("hidden_size"),
+                           .steps = x[batch_first ? 1 : 0],
+                           .batch = x[batch_first ? 0 : 1],
+                           .width = x[2],
+                           .directions = recurrent_directions(attrs),
+                           .batch_first = batch_first,
+                           .reverse = attrs.s("direction") == "reverse"};
+  if (gates > 1 && attrs.s("gate_order") == "torch") {
+    constexpr int64_t kLstm[] = {0, 3, 1, 2}, kGru[] = {1, 0, 2};
+    std::copy_n(gates == 4 ? kLstm : kGru, gates, extents.order);
+  }
+  return extents;
+}
+
+RecurrentParts recurrent_parts(const Attrs& attrs, int64_t gates) {
+  return {gates, attrs.f("clip") > 0 || !attrs.s("activations").empty()};
 }
 
 RecurrentShapes recurrent_shapes(InferContext& ctx, int64_t gates) {
@@ -41,6 +50,8 @@ RecurrentShapes recurrent_shapes(InferContext& ctx, int64_t gates) {
   shapes.state = layout == 0 ? Dims{directions, batch, hidden} : Dims{batch, directions, hidden};
   shapes.y =
       layout == 0 ? Dims{steps, directions, batch, hidden} : Dims{batch, steps, directions, hidden};
+  shapes.reserve = {x[0], x[1], directions,
+                    Dim(recurrent_parts(ctx.attrs, gates).count()) * hidden};
   expect_shape(ctx, 1, shapes.w);
   expect_shape(ctx, 2, shapes.r);
   expect_shape(ctx, 3, shapes.b);
@@ -97,6 +108,12 @@ OpWriter& activation_lists(OpWriter& op) {
       .attr("activation_beta", std::vector<double>{}, "one for each of them");
 }
 
+OpWriter& gate_order(OpWriter& op) {
+  return op.attr(
+      "gate_order", "onnx", {"onnx", "torch"},
+      "of the rows of w, r and b: lstm i, o, f, c or i, f, c, o; gru z, r, h or r, z, h");
+}
+
 namespace {
 
 void infer_recurrent(InferContext& ctx, int64_t gates) {
@@ -108,7 +125,9 @@ void infer_recurrent(InferContext& ctx, int64_t gates) {
     expect_shape(ctx, 7, shapes.peephole);
   }
   ctx.set(0, shapes.y);
-  for (size_t i = 1; i < ctx.output_count(); ++i) ctx.set(i, shapes.state);
+  const size_t states = ctx.op.main_outputs();
+  for (size_t i = 1; i < std::min(ctx.output_count(), states); ++i) ctx.set(i, shapes.state);
+  if (ctx.output_count() > states) ctx.set(states, reserve_dtype(ctx.dtype(0)), shapes.reserve);
 }
 
 InferFn infer_gates(int64_t gates) {
@@ -144,6 +163,8 @@ OpWriter& layer_outputs(OpWriter& op) {
       .output("y_h", "T", "optional");
 }
 
+OpWriter& layer_reserve(OpWriter& op) { return op.by_product("reserve", "f32", kReserveDoc); }
+
 OpWriter& recurrent_tests(OpWriter& op) {
   return op.cost(recurrent_cost).domain(-1, 1).tolerance(kRecurrentTolerance);
 }
@@ -152,9 +173,12 @@ OpWriter& recurrent_tests(OpWriter& op) {
 
 OP(lstm)
     .doc(
-        "Long short-term memory over a sequence; gates in the order i, o, f, c. b holds the biases "
-        "of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and "
-        "y_h and y_c are the states after its last step. Clip bounds what activations see.")
+        "Long short-term memory over a sequence. b holds the biases of w, then of r; peephole "
+        "holds "
+        "those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states "
+        "after "
+        "its last step. Clip bounds what activations see. The reserve, if asked for, spares the "
+        "gradient another run of the layer.")
     .formula(
         "i,f = sigmoid(x w + h r + p*c + b); c = f*c + i*tanh(x w + h r + b); "
         "o = sigmoid(x w + h r + p*c + b); h = o*tanh(c)")
@@ -169,10 +193,12 @@ OP(lstm)
     .optional("peephole", kFloat, "T", "[directions, 3*hidden]")
     .with(layer_outputs)
     .output("y_c", "T", "optional")
+    .with(layer_reserve)
     .with(layer_size)
     .with(layer_steps)
     .with(activation_lists)
     .attr("input_forget", false, "the forget gate is 1 - the input gate")
+    .with(gate_order)
     .infer(infer_gates(4))
     .with(recurrent_tests)
     .sample({"plain", {{5, 2, 3}, {1, 16, 3}, {1, 16, 4}}, {{"hidden_size", 4}}})
@@ -212,16 +238,19 @@ OP(lstm)
               {"activation_alpha", std::vector<double>{1, 0.7, 0.9}},
               {"activation_beta", std::vector<double>{0, 0, 0.1}}},
              {{4, {4, 2}}}})
+    .sample({"torch's order",
+             {{4, 3, 2}, {2, 12, 2}, {2, 12, 3}, {2, 24}, {3}, {2, 3, 3}, {2, 3, 3}},
+             {{"hidden_size", 3}, {"direction", "bidirectional"}, {"gate_order", "torch"}},
+             {{4, {2, 4, 3}}}})
     .sample({"one step", {{1, 1, 8}, {1, 64, 8}, {1, 64, 16}, {1, 128}}, {{"hidden_size", 16}}})
     .sample({"wide", {{6, 2, 24}, {1, 128, 24}, {1, 128, 32}, {1, 256}}, {{"hidden_size", 32}}})
     .sample({"empty batch", {{3, 0, 3}, {1, 16, 3}, {1, 16, 4}}, {{"hidden_size", 4}}});
 
 OP(gru)
     .doc(
-        "Gated recurrent unit over a sequence; gates in the order z, r, h. b holds the biases of "
-        "w, "
-        "then of r. With linear_before_reset the reset gate scales what r has made of the state, "
-        "else the state itself. Past its length a sequence gives 0.")
+        "Gated recurrent unit over a sequence. b holds the biases of w, then of r. With "
+        "linear_before_reset the reset gate scales what r has made of the state, else the state "
+        "itself. Past its length a sequence gives 0. The reserve is as of lstm.")
     .formula("z,r = sigmoid(x w + h r + b); n = tanh(x w + (r*h) r + b); h = (1-z)*n + z*h")
     .mps(
         "GRUWithSourceTensor:recurrentWeight:inputWeight:bias:initState:mask:secondaryBias:"
@@ -230,10 +259,12 @@ OP(gru)
     .mps("GRUWithSourceTensor:recurrentWeight:inputWeight:bias:descriptor:name:")
     .with(layer_inputs(3))
     .with(layer_outputs)
+    .with(layer_reserve)
     .with(layer_size)
     .attr("linear_before_reset", false)
     .with(layer_steps)
     .with(activation_lists)
+    .with(gate_order)
     .infer(infer_gates(3))
     .with(recurrent_tests)
     .sample({"plain", {{5, 2, 3}, {1, 12, 3}, {1, 12, 4}}, {{"hidden_size", 4}}})
@@ -262,13 +293,20 @@ OP(gru)
              {{"hidden_size", 4},
               {"direction", "bidirectional"},
               {"activations", "softsign,leakyrelu,hardsigmoid,none"}}})
+    .sample({"torch's order",
+             {{4, 3, 2}, {2, 9, 2}, {2, 9, 3}, {2, 18}, {3}, {2, 3, 3}},
+             {{"hidden_size", 3},
+              {"direction", "bidirectional"},
+              {"linear_before_reset", true},
+              {"gate_order", "torch"}},
+             {{4, {2, 4, 3}}}})
     .sample({"wide", {{6, 2, 24}, {1, 96, 24}, {1, 96, 32}, {1, 192}}, {{"hidden_size", 32}}})
     .sample({"empty batch", {{3, 0, 3}, {1, 12, 3}, {1, 12, 4}}, {{"hidden_size", 4}}});
 
 OP(rnn)
     .doc(
         "Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its "
-        "length a sequence gives 0.")
+        "length a sequence gives 0. The reserve is as of lstm.")
     .formula("h = act(x w + h r + b)")
     .mps(
         "singleGateRNNWithSourceTensor:recurrentWeight:inputWeight:bias:initState:mask:descriptor:"
@@ -278,6 +316,7 @@ OP(rnn)
     .mps("singleGateRNNWithSourceTensor:recurrentWeight:initState:descriptor:name:")
     .with(layer_inputs(1))
     .with(layer_outputs)
+    .with(layer_reserve)
     .with(layer_size)
     .with(layer_steps)
     .attr("activation", "tanh", {"tanh", "relu", "sigmoid"})

@@ -8,14 +8,16 @@ namespace anymps {
 
 namespace {
 
-// Inputs: the layer's (count of them), then one gradient for each of its outputs.
+// Inputs: the layer's (count of them), one gradient for each of its outputs, and its reserve.
 void infer_gradient(InferContext& ctx, int64_t gates, size_t count) {
   const RecurrentShapes shapes = recurrent_shapes(ctx, gates);
   cell_activations(ctx.attrs, recurrent_directions(ctx.attrs), usual_activations(ctx.attrs, gates));
   for (size_t i = 5; i < std::min<size_t>(count, 7); ++i) expect_shape(ctx, i, shapes.state);
   if (count == 8) expect_shape(ctx, 7, shapes.peephole);
   expect_shape(ctx, count, shapes.y);
-  for (size_t i = count + 1; i < ctx.op.inputs.size(); ++i) expect_shape(ctx, i, shapes.state);
+  const size_t reserve = ctx.op.inputs.size() - 1;
+  for (size_t i = count + 1; i < reserve; ++i) expect_shape(ctx, i, shapes.state);
+  expect_shape(ctx, reserve, shapes.reserve);
   const Dims outputs[] = {ctx.shape(0), shapes.w,     shapes.r,       shapes.b,
                           shapes.state, shapes.state, shapes.peephole};
   for (size_t i = 0; i < ctx.output_count(); ++i) ctx.set(i, outputs[i]);
@@ -41,6 +43,11 @@ OpWriter& of_layer(OpWriter& op) {
 OpWriter& output_gradients(OpWriter& op) {
   return op.optional("dy", kFloat, "T", "of y; absent: 0")
       .optional("dy_h", kFloat, "T", "of y_h; absent: 0");
+}
+
+OpWriter& of_reserve(OpWriter& op) {
+  return op.optional("reserve", bit(DType::kF32) | bit(DType::kF64), "L",
+                     "the layer's; absent: the layer is run again");
 }
 
 const Shape kSkip = {-1};  // an optional input that is left out
@@ -69,8 +76,10 @@ OP(lstm_gradient)
     .optional("peephole", kFloat)
     .with(output_gradients)
     .optional("dy_c", kFloat, "T", "of y_c; absent: 0")
+    .with(of_reserve)
     .outputs({"dc0", "dpeephole"})
     .attr("input_forget", false, "the forget gate is 1 - the input gate")
+    .with(gate_order)
     .infer([](InferContext& ctx) { infer_gradient(ctx, 4, 8); })
     .sample({"y alone",
              {{4, 2, 3}, {1, 16, 3}, {1, 16, 4}, kSkip, kSkip, kSkip, kSkip, kSkip, {4, 1, 2, 4}},
@@ -89,6 +98,49 @@ OP(lstm_gradient)
               {1, 2, 4}},
              {{"hidden_size", 4}},
              {{4, {4, 2}}}})
+    .sample({"reserve",
+             {{4, 3, 2},
+              {2, 12, 2},
+              {2, 12, 3},
+              kSkip,
+              {3},
+              kSkip,
+              kSkip,
+              {2, 9},
+              {4, 2, 3, 3},
+              kSkip,
+              {2, 3, 3},
+              {4, 3, 2, 18}},
+             {{"hidden_size", 3}, {"direction", "bidirectional"}},
+             {{4, {2, 4, 3}}}})
+    .sample({"reserve, clip",
+             {{3, 2, 3},
+              {1, 16, 3},
+              {1, 16, 4},
+              {1, 32},
+              kSkip,
+              kSkip,
+              kSkip,
+              kSkip,
+              {3, 1, 2, 4},
+              kSkip,
+              kSkip,
+              {3, 2, 1, 40}},
+             {{"hidden_size", 4}, {"clip", 0.5}}})
+    .sample({"torch's order",
+             {{4, 3, 2},
+              {2, 12, 2},
+              {2, 12, 3},
+              {2, 24},
+              {3},
+              {2, 3, 3},
+              {2, 3, 3},
+              kSkip,
+              {4, 2, 3, 3},
+              {2, 3, 3},
+              {2, 3, 3}},
+             {{"hidden_size", 3}, {"direction", "bidirectional"}, {"gate_order", "torch"}},
+             {{4, {2, 4, 3}}}})
     .sample({"bidirectional batch first",
              {{2, 5, 3},
               {2, 16, 3},
@@ -147,7 +199,9 @@ OP(gru_gradient)
         "outputFwd:inputWeight:bias:descriptor:name:")
     .with(of_layer)
     .with(output_gradients)
+    .with(of_reserve)
     .attr("linear_before_reset", false)
+    .with(gate_order)
     .infer([](InferContext& ctx) { infer_gradient(ctx, 3, 6); })
     .sample({"y alone",
              {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, kSkip, kSkip, kSkip, {4, 1, 2, 4}},
@@ -156,6 +210,32 @@ OP(gru_gradient)
              {{4, 2, 3}, {1, 12, 3}, {1, 12, 4}, {1, 24}, {2}, {1, 2, 4}, {4, 1, 2, 4}, {1, 2, 4}},
              {{"hidden_size", 4}, {"linear_before_reset", true}, {"direction", "reverse"}},
              {{4, {4, 2}}}})
+    .sample(
+        {"reserve",
+         {{4, 3, 2}, {2, 9, 2}, {2, 9, 3}, kSkip, {3}, kSkip, {4, 2, 3, 3}, kSkip, {4, 3, 2, 15}},
+         {{"hidden_size", 3}, {"direction", "bidirectional"}},
+         {{4, {2, 4, 3}}}})
+    .sample({"reserve, linear_before_reset",
+             {{2, 4, 2},
+              {1, 9, 2},
+              {1, 9, 3},
+              {1, 18},
+              kSkip,
+              kSkip,
+              {2, 4, 1, 3},
+              kSkip,
+              {2, 4, 1, 15}},
+             {{"hidden_size", 3},
+              {"linear_before_reset", true},
+              {"layout", 1},
+              {"gate_order", "torch"}}})
+    .sample({"torch's order",
+             {{4, 3, 2}, {2, 9, 2}, {2, 9, 3}, {2, 18}, {3}, {2, 3, 3}, {4, 2, 3, 3}, {2, 3, 3}},
+             {{"hidden_size", 3},
+              {"direction", "bidirectional"},
+              {"linear_before_reset", true},
+              {"gate_order", "torch"}},
+             {{4, {2, 4, 3}}}})
     .sample({"bidirectional batch first",
              {{2, 5, 3}, {2, 12, 3}, {2, 12, 4}, {2, 24}, kSkip, {2, 2, 4}, {2, 5, 2, 4}},
              {{"hidden_size", 4}, {"direction", "bidirectional"}, {"layout", 1}, {"clip", 0.5}}})
@@ -184,6 +264,7 @@ OP(rnn_gradient)
         "zState:initState:descriptor:name:")
     .with(of_layer)
     .with(output_gradients)
+    .with(of_reserve)
     .attr("activation", "tanh", {"tanh", "relu", "sigmoid"})
     .infer([](InferContext& ctx) { infer_gradient(ctx, 1, 6); })
     .sample({"y alone",
@@ -193,6 +274,11 @@ OP(rnn_gradient)
              {{4, 2, 3}, {1, 4, 3}, {1, 4, 4}, {1, 8}, {2}, {1, 2, 4}, {4, 1, 2, 4}, {1, 2, 4}},
              {{"hidden_size", 4}, {"activation", "relu"}},
              {{4, {4, 2}}}})
+    .sample(
+        {"reserve",
+         {{4, 3, 2}, {1, 3, 2}, {1, 3, 3}, kSkip, {3}, kSkip, {4, 1, 3, 3}, kSkip, {4, 3, 1, 6}},
+         {{"hidden_size", 3}},
+         {{4, {2, 4, 3}}}})
     .sample({"sigmoid clip",
              {{2, 5, 3}, {2, 4, 3}, {2, 4, 4}, {2, 8}, kSkip, {2, 2, 4}, {2, 5, 2, 4}},
              {{"hidden_size", 4},

@@ -13,6 +13,9 @@ void recurrent(GradientContext& ctx, const char* op, size_t layer, size_t output
   for (size_t i = 0; i < layer; ++i) inputs.push_back(ctx.x(i));
   for (size_t i = 0; i < outputs; ++i)
     inputs.push_back(i < ctx.output_count() ? ctx.dy(i) : Term());
+  const bool reserve = ctx.output_count() > outputs;
+  if (reserve && ctx.dy(outputs)) ctx.refuse("the reserve is for the gradient alone");
+  inputs.push_back(reserve ? ctx.y(outputs) : Term());
   NamedAttrs attrs;
   for (const NamedAttr& attr : ctx.attrs().named()) {  // those that are not the default
     if (get_op(op).attr_index(attr.name) < 0) ctx.refuse("attribute '{}' is set", attr.name);

@@ -131,6 +131,36 @@ OP(adam_step)
     .sample({"master", {{1050}, {1050}, {}, {}, {1050}, {1050}, {-1}, {1050}}, {}})
     .sample({"empty", {{0}, {0}, {}, {}, {0}, {0}}, {}});
 
+OP(lamb_step)
+    .doc(
+        "A step of LAMB: Adam's change, with the decay, scaled by the norm of the parameter over "
+        "its "
+        "own; by 1 where one of them is 0. An output that does not apply is empty.")
+    .formula(
+        "m' = m + (1 - beta1) * (g - m); v' = beta2 * v + (1 - beta2) * g^2; r = m' / (1 - "
+        "beta1^step) / (sqrt(v' / (1 - beta2^step)) + epsilon) + weight_decay * values; "
+        "values' = values - learning_rate * norm(values) / norm(r) * r")
+    .with(step_begin)
+    .input("step", kWide, "N", kStepDoc)
+    .input("momentum", kFloat, "S")
+    .input("velocity", kFloat, "S")
+    .with(step_end)
+    .output("new_values")
+    .output("new_momentum", "S")
+    .output("new_velocity", "S")
+    .by_product("new_master", "f32")
+    .attr("beta1", 0.9)
+    .attr("beta2", 0.999)
+    .attr("epsilon", 1e-6)
+    .with(step_attrs)
+    .domain("velocity", 0.1, 1)
+    .sample({"plain", {{3, 5}, {3, 5}, {}, {}, {3, 5}, {3, 5}}, {{"weight_decay", 0.1}}})
+    .sample({"long",
+             {{5000}, {5000}, {}, {}, {5000}, {5000}, {-1}, {}, {}},
+             {{"weight_decay", 0.01}, {"maximize", true}}})
+    .sample({"master", {{40}, {40}, {}, {}, {40}, {40}, {40}}, {}})
+    .sample({"empty", {{0}, {0}, {}, {}, {0}, {0}}, {}});
+
 OP(adagrad_step)
     .doc("A step of Adagrad.")
     .formula(
@@ -270,6 +300,7 @@ OP(amp_update_scale)
 
 NO_GRADIENT(sgd_step, kNoStepGradient);
 NO_GRADIENT(adam_step, kNoStepGradient);
+NO_GRADIENT(lamb_step, kNoStepGradient);
 NO_GRADIENT(adagrad_step, kNoStepGradient);
 NO_GRADIENT(rmsprop_step, kNoStepGradient);
 NO_GRADIENT(adadelta_step, kNoStepGradient);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Diagonals of matrices, which are views.
+// Diagonals of matrices, which are views, and matrices of diagonals.
+#include <cstdlib>
+
 #include "ops/gradient_parts.h"
 #include "ops/infer.h"
 
@@ -11,11 +13,11 @@ struct DiagonalAxes {
   size_t rows, columns;
   int64_t offset;
 
-  DiagonalAxes(const Attrs& attrs, int64_t rank)
-      : rows(normalize_axis(attrs.i("axis1"), rank, "diagonal")),
-        columns(normalize_axis(attrs.i("axis2"), rank, "diagonal")),
+  DiagonalAxes(const Attrs& attrs, int64_t rank, const char* op = "diagonal")
+      : rows(normalize_axis(attrs.i("axis1"), rank, op)),
+        columns(normalize_axis(attrs.i("axis2"), rank, op)),
         offset(attrs.i("offset")) {
-    require(rows != columns, "[diagonal] axis1 and axis2 are the same axis {}", rows);
+    require(rows != columns, "[{}] axis1 and axis2 are the same axis {}", op, rows);
   }
 };
 
@@ -44,6 +46,20 @@ bool view_diagonal(ViewContext& ctx) {
   return true;
 }
 
+void infer_diag_embed(InferContext& ctx) {
+  const Dims& x = ctx.shape(0);
+  ctx.check(!x.empty(), "x is a scalar, must have an axis");
+  const DiagonalAxes axes(ctx.attrs, ctx.rank(0) + 1, "diag_embed");
+  constexpr int64_t kMost = int64_t{1} << 40;
+  ctx.check(axes.offset >= -kMost && axes.offset <= kMost, "offset is {}, must be within {}",
+            axes.offset, kMost);
+  const Dim extent = x.back() + Dim(std::abs(axes.offset));
+  Dims y;
+  for (size_t i = 0, next = 0; i < x.size() + 1; ++i)
+    y.push_back(i == axes.rows || i == axes.columns ? extent : x[next++]);
+  ctx.set(0, y);
+}
+
 }  // namespace
 
 OP(diagonal)
@@ -65,5 +81,27 @@ OP(diagonal)
     .sample({"empty", {{0, 3}}, {}});
 
 COMPLEX_GRADIENT(diagonal) { ctx.set(0, move_back(ctx)); }
+
+OP(diag_embed)
+    .doc("Matrices, in two axes of y, with the last axis of x as a diagonal and zeros elsewhere.")
+    .formula("y = 0, y[.., i - min(offset, 0), .., i + max(offset, 0), ..] = x[.., i]")
+    .input("x", kAny)
+    .output("y")
+    .attr("offset", 0, "how far above the main diagonal; negative: below")
+    .attr("axis1", -2, "the axis of rows")
+    .attr("axis2", -1, "the axis of columns")
+    .facts(kMoves)
+    .infer(infer_diag_embed)
+    .sample({"vector", {{3}}, {}})
+    .sample({"above", {{2, 3}}, {{"offset", 2}}})
+    .sample({"below", {{2, 3}}, {{"offset", -1}, {"axis1", 0}, {"axis2", 1}}})
+    .sample({"turned", {{2, 4, 3}}, {{"axis1", -1}, {"axis2", 1}, {"offset", 1}}})
+    .sample({"empty", {{2, 0}}, {{"offset", 1}}});
+
+COMPLEX_GRADIENT(diag_embed) {
+  ctx.set(0, ctx.dy().op("diagonal", {{"offset", ctx.attrs().i("offset")},
+                                      {"axis1", ctx.attrs().i("axis1")},
+                                      {"axis2", ctx.attrs().i("axis2")}}));
+}
 
 }  // namespace anymps

@@ -107,6 +107,34 @@ TEST(CpuRecurrentPlain, LengthsClippingPeepholesAndWeightsOfTheRun) {
             "[rnn] seq_lens has the entry 8, must be 0 to 7");
 }
 
+// What the layer keeps, and the gradients from it: more sequences than a task has, several lengths.
+TEST(CpuRecurrentReserve, ServesTheGradient) {
+  const struct {
+    const char* op;
+    int64_t gates;
+    size_t states, outputs;
+    bool linear;
+  } kLayers[] = {{"lstm", 4, 2, 3, false},
+                 {"gru", 3, 1, 2, false},
+                 {"gru", 3, 1, 2, true},
+                 {"rnn", 1, 1, 2, false}};
+  for (const auto& l : kLayers)
+    for (const Options& o : kOptions) {
+      SCOPED_TRACE(fmt::format("{} {} {}", l.op, o.direction, l.linear));
+      NamedAttrs attrs = layer_attrs(o);
+      if (l.gates > 1) attrs.push_back({"gate_order", "torch"});
+      if (l.gates == 3) attrs.push_back({"linear_before_reset", l.linear});
+      TestInputs inputs = forward(l.gates, l.states, o);
+      if (l.gates == 4) inputs.pop_back();  // without peepholes
+      expect_as_reference(l.op, inputs, attrs, 1e-5, l.outputs + 1);
+      const TestTensor reserve = run_reference_all(l.op, inputs, attrs).back();
+      TestInputs gradients = layer(l.gates, l.states, l.states, o);
+      if (l.gates == 4) gradients[7] = std::nullopt;
+      gradients.emplace_back(reserve);
+      expect_as_reference((std::string(l.op) + "_gradient").c_str(), gradients, attrs, 5e-5, 5);
+    }
+}
+
 TEST(CpuRandom, Bernoulli) {
   const TestTensor state = TestTensor(DType::kI32, {7}).fill(1, 0, 1000);
   for (DType dtype : {DType::kF32, DType::kF16, DType::kBool, DType::kI8})

@@ -19,7 +19,7 @@ class RecurrentOnCpu : public ::testing::TestWithParam<const char*> {
     for (const Sample& sample : op.test.samples) {
       SCOPED_TRACE(sample.label);
       KernelCase test{GetParam(),   "onednn",          inputs_of(op, sample, dtype),
-                      sample.attrs, op.outputs.size(), {1, 2, 3}};
+                      sample.attrs, op.main_outputs(), {1, 2, 3}};
       change(test);
       const auto result = testing::run_cpu_kernel(test);
       if (!result.kernel) {
@@ -57,7 +57,7 @@ TEST_P(RecurrentOnCpu, HalfPrecision) { EXPECT_GE(compare(DType::kBF16, drop_len
 TEST_P(RecurrentOnCpu, RefusesWeightsOfTheRun) {
   const Op& op = get_op(GetParam());
   KernelCase test{GetParam(), "onednn", inputs_of(op, op.test.samples[0], DType::kF32),
-                  op.test.samples[0].attrs, op.outputs.size()};
+                  op.test.samples[0].attrs, op.main_outputs()};
   EXPECT_EQ(testing::run_cpu_kernel(test).why, "weights that are not constant");
 }
 

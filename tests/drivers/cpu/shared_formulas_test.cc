@@ -40,7 +40,7 @@ TEST(SharedFormulas, LstmWithoutPeepholesDoesNotSeeItsCell) {
                           f32({1, 1, 1}, {kInf})};
   const TestTensor y = run_reference("lstm", inputs, {{"hidden_size", 1}});
   EXPECT_NEAR(y.values()[0], 1 / (1 + std::exp(-0.5)), 1e-6);
-  expect_same({"lstm", "sequences", inputs, {{"hidden_size", 1}}}, 1e-6);
+  expect_same({"lstm", "steps", inputs, {{"hidden_size", 1}}}, 1e-6);
 }
 
 // The gradient's kernel has the cells of the layer's, with all that they can.
@@ -51,7 +51,7 @@ TEST(SharedFormulas, LstmGradientWithOtherActivations) {
   inputs.emplace_back(random_f32({3, 1, 2, 3}, 4, -1, 1));
   expect_same(
       {"lstm_gradient",
-       "sequences",
+       "steps",
        inputs,
        {{"hidden_size", 3}, {"input_forget", true}, {"activations", "hardsigmoid,softsign,elu"}},
        6},

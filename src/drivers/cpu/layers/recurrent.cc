@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers with oneDNN, for constant weights, whole sequences and plain gates; the rest
-// (lengths, clipping, peepholes, weights of the run) is left to the reference kernel. Sequences are
-// independent: each thread takes some of them.
+// (lengths, clipping, peepholes, weights of the run, a reserve) is left to recurrent_steps.cc.
+// Sequences are independent: each thread takes some of them.
 #include "drivers/cpu/onednn.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/packed_weights.h"
@@ -46,6 +46,7 @@ bool check(const KernelRequest& request, std::string& why) {
     return refuse<bool>(why, fmt::format("dtype {}", name(request.in(0).dtype)));
   if (request.in(0).count() == 0) return refuse<bool>(why, "the input is empty");
   if (request.has(4)) return refuse<bool>(why, "sequences of several lengths");
+  if (request.outputs.size() > request.op->main_outputs()) return refuse<bool>(why, "a reserve");
   if (request.attrs.f("clip") != 0) return refuse<bool>(why, "clipping");
   if (!request.attrs.s("activations").empty()) return refuse<bool>(why, "other activations");
   if (request.op->name == "lstm" && request.attrs.b("input_forget"))
@@ -151,10 +152,12 @@ class Recurrent {
     return result;
   }
 
+  std::string layout() const { return fmt::format("gates {}", fmt::join(cell_.order, " ")); }
+
   // Constant [directions, gates * hidden, columns] with oneDNN's order of gates and its layout.
   Place weights(size_t i, int64_t columns, const memory::desc& wanted) {
     const int64_t gate = layer_.hidden * columns;
-    return builder_.pack(i, "gates", wanted, [&](const std::byte* plain, void* packed) {
+    return builder_.pack(i, layout(), wanted, [&](const std::byte* plain, void* packed) {
       const auto* from = reinterpret_cast<const float*>(plain);
       std::vector<float> ordered;
       for (int64_t d = 0; d < layer_.directions; ++d)
@@ -182,7 +185,7 @@ class Recurrent {
       });
       return place;
     }
-    return builder_.pack(3, "gates", bias_, [&](const std::byte* plain, void* packed) {
+    return builder_.pack(3, layout(), bias_, [&](const std::byte* plain, void* packed) {
       const auto* from = reinterpret_cast<const float*>(plain);
       auto* to = static_cast<float*>(packed);
       for (int64_t d = 0; d < layer_.directions; ++d, from += 2 * gates * h)
@@ -230,7 +233,8 @@ KernelPtr make_parts(const KernelRequest& request, const Cell& cell, std::string
 KernelPtr make_lstm(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
   if (!check(request, why)) return nullptr;
-  const Cell cell{4, {0, 2, 3, 1}};  // i, f, c, o from i, o, f, c
+  Cell cell{4, {0, 2, 3, 1}};  // i, f, c, o from i, o, f, c
+  if (request.attrs.s("gate_order") == "torch") cell.order = {0, 1, 2, 3};
   return make_parts<dnnl::lstm_forward>(request, cell, why, [](const Recurrent& rnn) {
     return dnnl::lstm_forward::primitive_desc(onednn_engine(), kInference, rnn.direction(), rnn.x_,
                                               rnn.first_, rnn.first_, rnn.w_, rnn.r_, rnn.bias_,
@@ -242,7 +246,8 @@ KernelPtr make_gru(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
   if (!check(request, why)) return nullptr;
   const bool reset_after = request.attrs.b("linear_before_reset");
-  const Cell cell{3, {0, 1, 2}, reset_after};
+  Cell cell{3, {0, 1, 2}, reset_after};  // u, r, o from z, r, h
+  if (request.attrs.s("gate_order") == "torch") cell.order = {1, 0, 2};
   if (reset_after)
     return make_parts<dnnl::lbr_gru_forward>(request, cell, why, [](const Recurrent& rnn) {
       return dnnl::lbr_gru_forward::primitive_desc(onednn_engine(), kInference, rnn.direction(),

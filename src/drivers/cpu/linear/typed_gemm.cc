@@ -37,6 +37,8 @@ GemmLane lane_of(DType dtype) {
       return GemmLane::kI64;
     case DType::kC64:
       return GemmLane::kC64;
+    case DType::kF32:
+      return GemmLane::kF32;
     default:
       return GemmLane::kF64;
   }
@@ -68,7 +70,7 @@ bool TypedGemm::has(DType dtype) { return contains(kTypedGemm, dtype); }
 TypedGemm::TypedGemm(Problem problem) : p_(std::move(problem)) {
   code_ = typed_gemm_code(lane_of(p_.dtype));
   const auto transposed = [](Matrix m) { return Matrix{m.column, m.row}; };
-  if (p_.columns == 1 && p_.rows > 1 && !p_.pack_a && !p_.pack_b) {
+  if (p_.columns == 1 && p_.rows > 1 && !p_.pack_a && !p_.pack_b && !p_.keeps_b) {
     swapped_ = true;
     std::swap(p_.rows, p_.columns);
     const Matrix a = p_.a;
@@ -88,7 +90,8 @@ TypedGemm::TypedGemm(Problem problem) : p_(std::move(problem)) {
   dots_ = p_.rows == 1 && as_is && code_.dots && p_.a.column == 1 && p_.b.row == 1 &&
           p_.depth > 1 && !p_.pack_a && !p_.pack_b;
   packs_a_ = p_.pack_a || !as_is || (p_.a.column != 1 && p_.depth > 1);
-  const bool in_place = as_is && p_.b.column == 1 && p_.rows <= kFewRows && !p_.pack_b;
+  const bool in_place =
+      as_is && p_.b.column == 1 && p_.rows <= kFewRows && !p_.pack_b && !p_.keeps_b;
   // Vectors must be whole: of what is read in place, the last panel may have to be packed.
   packed_ = !in_place ? 0 : p_.columns % code_.lanes == 0 ? panels_ : panels_ - 1;
   if (dots_) {
@@ -112,44 +115,88 @@ void TypedGemm::run(const void* a, const void* b, void* y, void* scratch, bool a
   require(!(adds && dots_), "[cpu] products of one row cannot be added");
   if (swapped_) std::swap(a, b);
   const int64_t batch = p_.batch.count();
-  auto* const memory = static_cast<char*>(scratch);
-  for (int64_t first = 0; first < batch; first += group_)
-    run_part({static_cast<const char*>(a), static_cast<const char*>(b), static_cast<char*>(y),
-              memory, memory + group_ * a_size_, memory + group_ * (a_size_ + b_size_), first,
-              std::min(group_, batch - first), adds});
+  for (int64_t first = 0; first < batch; first += group_) {
+    Part part = part_of(a, b, y, scratch);
+    part.first = first;
+    part.count = std::min(group_, batch - first);
+    part.adds = adds;
+    run_part(part);
+  }
 }
+
+TypedGemm::Part TypedGemm::part_of(const void* a, const void* b, void* y, void* scratch) const {
+  auto* const memory = static_cast<char*>(scratch);
+  return {static_cast<const char*>(a),
+          static_cast<const char*>(b),
+          static_cast<char*>(y),
+          memory,
+          memory + group_ * a_size_,
+          memory + group_ * (a_size_ + b_size_),
+          0,
+          1,
+          false};
+}
+
+void TypedGemm::pack(const void* b, void* scratch) const {
+  if (!dots_) pack_all(part_of(nullptr, b, nullptr, scratch));
+}
+
+void TypedGemm::run_rows(const void* a, const void* b, int64_t rows, void* y, void* scratch) const {
+  const Part part = part_of(a, b, y, scratch);
+  if (dots_) return run_dots(part);
+  multiply_all(part, rows);
+}
+
+namespace {
+
+// fn(entry, i) for `count` of each of the entries.
+template <typename Fn>
+void for_each_part(int64_t entries, int64_t count, double ns, const Fn& fn) {
+  parallel_for(0, entries * count, ns, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) fn(i / count, i % count);
+  });
+}
+
+}  // namespace
 
 void TypedGemm::run_part(const Part& part) const {
   if (dots_) return run_dots(part);
   const auto depth = static_cast<double>(p_.depth);
-  const auto each = [&](int64_t count, double ns, const auto& fn) {
-    parallel_for(0, part.count * count, ns, [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; ++i) fn(i / count, i % count);
-    });
-  };
   if (packs_a_)
-    each(tiles_, depth * static_cast<double>(code_.rows) * kPackNs,
-         [&](int64_t entry, int64_t tile) { pack_a(part, entry, tile); });
+    for_each_part(part.count, tiles_, depth * static_cast<double>(code_.rows) * kPackNs,
+                  [&](int64_t entry, int64_t tile) { pack_a(part, entry, tile); });
+  pack_all(part);
+  multiply_all(part, p_.rows);
+  if (writes_)
+    for_each_part(part.count, p_.rows, static_cast<double>(p_.columns) * kPackNs,
+                  [&](int64_t entry, int64_t row) { write(part, entry, row); });
+}
+
+void TypedGemm::pack_all(const Part& part) const {
+  if (packed_ >= panels_) return;
+  const double ns = static_cast<double>(p_.depth) * static_cast<double>(p_.columns) /
+                    static_cast<double>(panels_) * kPackNs;
+  for_each_part(part.count, panels_ - packed_, ns,
+                [&](int64_t entry, int64_t i) { pack_b(part, entry, packed_ + i); });
+}
+
+void TypedGemm::multiply_all(const Part& part, int64_t all) const {
   const double width = static_cast<double>(p_.columns) / static_cast<double>(panels_);
-  if (packed_ < panels_)
-    each(panels_ - packed_, depth * width * kPackNs,
-         [&](int64_t entry, int64_t i) { pack_b(part, entry, packed_ + i); });
+  const int64_t count = (all + code_.rows - 1) / code_.rows;
   const int threads = current_threads();
   int64_t tiles = kMostTiles;
-  while (tiles > 1 && (tiles_ + tiles - 1) / tiles * panels_ * part.count < 4 * threads) tiles /= 2;
-  const int64_t chunks = (tiles_ + tiles - 1) / tiles, rows = tiles * code_.rows;
-  const double flops = 2 * depth * width * static_cast<double>(std::min(rows, p_.rows) * parts_);
+  while (tiles > 1 && (count + tiles - 1) / tiles * panels_ * part.count < 4 * threads) tiles /= 2;
+  const int64_t chunks = (count + tiles - 1) / tiles, rows = tiles * code_.rows;
+  const double flops =
+      2 * static_cast<double>(p_.depth) * width * static_cast<double>(std::min(rows, all) * parts_);
   // What is smaller is read again and again: it stays in a core's cache.
-  const bool by_panels = p_.columns > p_.rows;
-  each(chunks * panels_, flops / (6 * static_cast<double>(code_.lanes)),
-       [&](int64_t entry, int64_t task) {
-         const int64_t chunk = by_panels ? task % chunks : task / panels_;
-         multiply(part, entry, chunk * rows, std::min(rows, p_.rows - chunk * rows),
-                  by_panels ? task / chunks : task % panels_);
-       });
-  if (writes_)
-    each(p_.rows, static_cast<double>(p_.columns) * kPackNs,
-         [&](int64_t entry, int64_t row) { write(part, entry, row); });
+  const bool by_panels = p_.columns > all;
+  for_each_part(part.count, chunks * panels_, flops / (6 * static_cast<double>(code_.lanes)),
+                [&](int64_t entry, int64_t task) {
+                  const int64_t chunk = by_panels ? task % chunks : task / panels_;
+                  multiply(part, entry, chunk * rows, std::min(rows, all - chunk * rows),
+                           by_panels ? task / chunks : task % panels_);
+                });
 }
 
 void TypedGemm::pack_a(const Part& part, int64_t entry, int64_t tile) const {

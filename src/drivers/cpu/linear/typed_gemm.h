@@ -26,6 +26,9 @@ class TypedGemm {
     // Where an operand is not a matrix in memory, what writes `count` rows of a, or columns of b,
     // from `first` on as to[depth, width], in lanes; zeros after the count.
     Pack pack_a, pack_b;
+    // One b serves many products with up to `rows` rows, whose numbers do not depend on how many
+    // go at a time: pack, then run_rows. Rows of a and y are dense; there is no batch.
+    bool keeps_b = false;
   };
 
   static bool has(DType dtype);
@@ -34,6 +37,9 @@ class TypedGemm {
   size_t scratch_bytes() const;
   // y's memory must not be that of a or b. Adds to what is in y, or writes it.
   void run(const void* a, const void* b, void* y, void* scratch, bool adds = false) const;
+  // With keeps_b: what run_rows reads of b, which must stay where it is.
+  void pack(const void* b, void* scratch) const;
+  void run_rows(const void* a, const void* b, int64_t rows, void* y, void* scratch) const;
 
  private:
   struct Part;
@@ -44,6 +50,9 @@ class TypedGemm {
   void pack_a(const Part& part, int64_t entry, int64_t tile) const;
   void pack_b(const Part& part, int64_t entry, int64_t panel) const;
   void multiply(const Part& part, int64_t entry, int64_t row, int64_t rows, int64_t panel) const;
+  Part part_of(const void* a, const void* b, void* y, void* scratch) const;
+  void pack_all(const Part& part) const;
+  void multiply_all(const Part& part, int64_t rows) const;
   void run_dots(const Part& part) const;
   void run_part(const Part& part) const;
   void write(const Part& part, int64_t entry, int64_t row) const;

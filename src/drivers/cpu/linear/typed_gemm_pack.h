@@ -9,6 +9,7 @@
 
 namespace anymps::cpu {
 
+// Those that oneDNN does not multiply. f32 is for kernels that have several products in one.
 inline constexpr DTypeSet kTypedGemm = bit(DType::kF64) | kInt | kComplex;
 
 // to[depth, width] = from, converted; zeros after the columns. Complex ones of b come as the real
@@ -50,7 +51,7 @@ void pack_elements(const From* from, int64_t depth_step, int64_t column_step, in
 // same bits.
 template <typename Fn>
 void with_lane(DType dtype, Fn&& fn) {
-  dispatch<kTypedGemm>(dtype, [&]<typename T>() {
+  dispatch<kTypedGemm | bit(DType::kF32)>(dtype, [&]<typename T>() {
     if constexpr (sizeof(T) == 1)
       fn.template operator()<T, int16_t>();
     else if constexpr (std::is_integral_v<T>)

@@ -215,6 +215,8 @@ TypedGemmCode code_of_tile() {
 
 TypedGemmCode typed_gemm_code_here(GemmLane lane) {
   switch (lane) {
+    case GemmLane::kF32:
+      return code_of_tile<RealTile<float>>();
     case GemmLane::kF64:
       return code_of_tile<RealTile<double>>();
     case GemmLane::kI16:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The innermost part of products of f64, integers and complex numbers, compiled for each
+// The innermost part of products of floats, integers and complex numbers, compiled for each
 // instruction set. Integers wrap; a complex number is two lanes.
 #pragma once
 
@@ -8,7 +8,7 @@
 namespace anymps::cpu {
 
 // What a product is computed in: bytes in 16 bits, signed and unsigned alike.
-enum class GemmLane { kF64, kI16, kI32, kI64, kC64, kC128 };
+enum class GemmLane { kF32, kF64, kI16, kI32, kI64, kC64, kC128 };
 
 // y[rows, columns] = a[rows, depth] * b[depth, columns], or y += that. Strides are in elements, of
 // which a complex one is two lanes.

@@ -82,7 +82,7 @@ KernelPtr make_depth_blocks(const KernelRequest& request, std::string&) {
 struct Register {
   Register() {
     for (const char* op : {"reshape", "transpose", "squeeze", "unsqueeze", "flatten", "expand",
-                           "slice", "split", "reverse", "diagonal"})
+                           "slice", "split", "reverse", "diagonal", "sliding_window"})
       KernelRegistrar("cpu", op, "copy", 10, make_view);
   }
 };

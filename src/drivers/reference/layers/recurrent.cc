@@ -15,12 +15,27 @@ using Vector = RecurrentVector;
 struct SequenceState {
   int64_t direction = 0, x_at = 0;  // the first element of this step's x
   Vector h, c;
+  double* reserve = nullptr;  // null: not asked for
+
+  void keep(const RecurrentInputs& layer, int64_t part, int64_t unit, double value) const {
+    if (reserve) reserve[part * layer.hidden + unit] = value;
+  }
+  // What the gates of a unit gave, and saw.
+  template <typename Unit>
+  void keep_gates(const RecurrentInputs& layer, int64_t unit, const Unit& cell) const {
+    for (int64_t gate = 0; gate < layer.gates; ++gate) {
+      keep(layer, layer.order[gate], unit, cell.y[gate]);
+      if (layer.parts.sums) keep(layer, layer.parts.sum() + layer.order[gate], unit, cell.z[gate]);
+    }
+  }
 };
 
 // Runs `step`, which replaces the states of a sequence, over every sequence.
 void run_layer(const RecurrentInputs& layer, const std::function<void(SequenceState&)>& step) {
   const ReferenceArgs& args = layer.args;
+  const size_t outputs = args.op.main_outputs();
   Vector y(args.out[0].count());
+  Vector reserve(args.out.size() > outputs ? args.out[outputs].count() : 0);
   Vector h = read_or_zero(args, 5, layer.states());
   Vector c = args.op.name == "lstm" ? read_or_zero(args, 6, layer.states()) : Vector(h.size(), 0.0);
   for (int64_t d = 0; d < layer.directions; ++d)
@@ -29,10 +44,13 @@ void run_layer(const RecurrentInputs& layer, const std::function<void(SequenceSt
       const auto part = [&](const Vector& all) {
         return Vector(all.begin() + state, all.begin() + state + layer.hidden);
       };
-      SequenceState sequence{d, 0, part(h), part(c)};
+      SequenceState sequence{.direction = d, .h = part(h), .c = part(c)};
       for (int64_t t = 0; t < length; ++t) {
         const int64_t place = layer.place(d, t, length);
         sequence.x_at = layer.x_at(n, place);
+        if (!reserve.empty()) sequence.reserve = reserve.data() + layer.reserve_at(d, n, place);
+        for (int64_t u = 0; u < layer.hidden; ++u)
+          sequence.keep(layer, layer.parts.state(), u, sequence.h[u]);
         step(sequence);
         std::copy(sequence.h.begin(), sequence.h.end(), y.begin() + layer.y_at(d, n, place));
       }
@@ -41,7 +59,8 @@ void run_layer(const RecurrentInputs& layer, const std::function<void(SequenceSt
     }
   write_dense(args.out[0], y);
   if (args.out.size() > 1) write_dense(args.out[1], h);
-  if (args.out.size() > 2) write_dense(args.out[2], c);
+  if (args.out.size() > 2 && outputs > 2) write_dense(args.out[2], c);
+  if (args.out.size() > outputs) write_dense(args.out[outputs], reserve);
 }
 
 }  // namespace
@@ -61,6 +80,8 @@ REFERENCE(lstm) {
         unit.z[gate] =
             layer.from_x(s.direction, gate, u, s.x_at) + layer.from_h(s.direction, gate, u, s.h);
       unit.forward(layer.act(s.direction));
+      s.keep_gates(layer, u, unit);
+      s.keep(layer, layer.parts.extra(), u, unit.c);
       h[at] = unit.next_h;
       c[at] = unit.next_c;
     }
@@ -88,7 +109,10 @@ REFERENCE(gru) {
     }
     for (int64_t u = 0; u < layer.hidden; ++u) {
       Unit& unit = units[u];
-      unit.forward(act, layer.from_h(s.direction, Unit::kNew, u, scaled));
+      const double recurrent = layer.from_h(s.direction, Unit::kNew, u, scaled);
+      unit.forward(act, recurrent);
+      s.keep_gates(layer, u, unit);
+      s.keep(layer, layer.parts.extra(), u, unit.linear_before_reset ? recurrent : scaled[u]);
       s.h[u] = unit.next_h;
     }
   });
@@ -98,9 +122,13 @@ REFERENCE(rnn) {
   const RecurrentInputs layer(args, 1);
   run_layer(layer, [&](SequenceState& s) {
     Vector h(s.h.size());
-    for (int64_t u = 0; u < layer.hidden; ++u)
-      h[u] = layer.act(s.direction)(
-          0, layer.from_x(s.direction, 0, u, s.x_at) + layer.from_h(s.direction, 0, u, s.h));
+    for (int64_t u = 0; u < layer.hidden; ++u) {
+      RnnUnit<double> unit{
+          {layer.from_x(s.direction, 0, u, s.x_at) + layer.from_h(s.direction, 0, u, s.h)}};
+      unit.forward(layer.act(s.direction));
+      s.keep_gates(layer, u, unit);
+      h[u] = unit.y[0];
+    }
     s.h = std::move(h);
   });
 }

@@ -20,8 +20,8 @@ struct Step {
   Vector h, c;                                // the states before it
   Vector next_h, next_c;
   std::vector<Unit> units;
-  Vector recurrent;  // gru: what comes from the state for the new gate
-  Vector dh, dc;     // of the states: after it, and then before it
+  Vector recurrent, scaled;  // gru: what comes from the state for the new gate, and from what
+  Vector dh, dc;             // of the states: after it, and then before it
 };
 
 template <typename Unit>
@@ -38,7 +38,10 @@ class BackwardLayer : public RecurrentInputs {
         db_(b.size()),
         dy_(read_or_zero(args, first_dy, steps * states())),
         dh_(read_or_zero(args, first_dy + 1, states())),
-        dc_(read_or_zero(args, first_dy + 2, states())) {}
+        dc_(gates == 4 ? read_or_zero(args, first_dy + 2, states()) : Vector(dh_.size(), 0.0)) {
+    const size_t last = args.op.inputs.size() - 1;
+    if (args.has(last)) reserve_ = read_dense<double>(args.in[last]);
+  }
 
   // The ways back of from_x and from_h; the latter adds to dh, the gradient of h.
   void back_x(const Step<Unit>& step, size_t gate, int64_t unit, double dz) {
@@ -60,11 +63,13 @@ class BackwardLayer : public RecurrentInputs {
     }
   }
 
-  void run(const CellFn& forward, const CellFn& backward, bool has_cell) {
+  // `recall` makes of what forward kept what it would have left; unit.y and unit.z, of which the
+  // former are always there, are already set.
+  void run(const CellFn& forward, const CellFn& recall, const CellFn& backward, bool has_cell) {
     const Vector h = read_or_zero(args, 5, states()),
                  c = has_cell ? read_or_zero(args, 6, states()) : Vector(h.size(), 0.0);
     for (int64_t d = 0; d < directions; ++d)
-      for (int64_t n = 0; n < batch; ++n) sequence(d, n, h, c, forward, backward);
+      for (int64_t n = 0; n < batch; ++n) sequence(d, n, h, c, forward, recall, backward);
     const Vector* results[] = {&dx_, &dw_, &dr_, &db_, &dh_, &dc_};
     for (size_t i = 0; i < std::min<size_t>(args.out.size(), has_cell ? 6 : 5); ++i)
       write_dense(args.out[i], *results[i]);
@@ -72,7 +77,7 @@ class BackwardLayer : public RecurrentInputs {
 
  private:
   void sequence(int64_t d, int64_t n, const Vector& h0, const Vector& c0, const CellFn& forward,
-                const CellFn& backward) {
+                const CellFn& recall, const CellFn& backward) {
     const int64_t state = state_at(d, n), length = length_of(n);
     const size_t size = hidden;
     const auto part = [&](const Vector& all) {
@@ -89,7 +94,12 @@ class BackwardLayer : public RecurrentInputs {
       step.c = c;
       step.next_h = step.next_c = Vector(size);
       step.units.resize(size);
-      forward(step);
+      if (reserve_.empty()) {
+        forward(step);
+      } else {
+        read_reserve(step, reserve_.data() + reserve_at(d, n, place(d, t, length)));
+        recall(step);
+      }
       h = step.next_h;
       c = step.next_c;
     }
@@ -107,7 +117,21 @@ class BackwardLayer : public RecurrentInputs {
     std::copy(dc.begin(), dc.end(), dc_.begin() + state);
   }
 
-  Vector dx_, dw_, dr_, db_, dy_, dh_, dc_;
+  void read_reserve(Step<Unit>& step, const double* from) const {
+    const auto part = [&](int64_t which, int64_t u) { return from[which * hidden + u]; };
+    for (int64_t u = 0; u < hidden; ++u) {
+      step.h[u] = part(parts.state(), u);
+      if (gates == 4) step.c[u] = part(parts.extra(), u);
+      if (gates == 3) step.recurrent.push_back(part(parts.extra(), u));
+      // Slopes that need the sums themselves have them; that of relu sees the sign.
+      for (int64_t gate = 0; gate < gates; ++gate) {
+        step.units[u].y[gate] = part(order[gate], u);
+        step.units[u].z[gate] = part((parts.sums ? parts.sum() : 0) + order[gate], u);
+      }
+    }
+  }
+
+  Vector dx_, dw_, dr_, db_, dy_, dh_, dc_, reserve_;
 };
 
 }  // namespace
@@ -133,6 +157,14 @@ REFERENCE(lstm_gradient) {
       step.next_h[at] = unit.next_h;
     }
   };
+  const auto recall = [&](Step<Unit>& step) {
+    for (int64_t u = 0; u < layer.hidden; ++u) {
+      Unit& unit = step.units[u];
+      unit.c = step.c[u];
+      unit.input_forget = args.attrs.b("input_forget");
+      unit.recall(layer.act(step.direction));
+    }
+  };
   const auto backward = [&](Step<Unit>& step) {
     Vector dh(step.dh.size()), dc(step.dc.size());
     for (int64_t u = 0; u < layer.hidden; ++u) {
@@ -152,38 +184,40 @@ REFERENCE(lstm_gradient) {
     step.dh = std::move(dh);
     step.dc = std::move(dc);
   };
-  layer.run(forward, backward, true);
+  layer.run(forward, recall, backward, true);
   if (args.out.size() > 6) write_dense(args.out[6], dpeepholes);
 }
 
 REFERENCE(gru_gradient) {
   using Unit = GruUnit<double>;
   BackwardLayer<Unit> layer(args, 3, 6);
-  const auto scaled = [&](Step<Unit>& step) {
-    Vector h;
-    for (Unit& unit : step.units) h.push_back(unit.scaled(layer.act(step.direction)));
-    return h;
-  };
+  const bool linear = args.attrs.b("linear_before_reset");
   const auto forward = [&](Step<Unit>& step) {
     for (int64_t u = 0; u < layer.hidden; ++u) {
       Unit& unit = step.units[u];
       unit.h = step.h[u];
-      unit.linear_before_reset = args.attrs.b("linear_before_reset");
+      unit.linear_before_reset = linear;
       for (size_t gate = 0; gate < 3; ++gate)
         unit.z[gate] = layer.from_x(step.direction, gate, u, step.x_at) +
                        (gate == Unit::kNew ? 0 : layer.from_h(step.direction, gate, u, step.h));
     }
-    const Vector h = scaled(step);
+    for (Unit& unit : step.units) step.scaled.push_back(unit.scaled(layer.act(step.direction)));
     for (int64_t u = 0; u < layer.hidden; ++u) {
       Unit& unit = step.units[u];
-      step.recurrent.push_back(layer.from_h(step.direction, Unit::kNew, u, h));
+      step.recurrent.push_back(layer.from_h(step.direction, Unit::kNew, u, step.scaled));
       unit.forward(layer.act(step.direction), step.recurrent.back());
       step.next_h[u] = unit.next_h;
     }
   };
+  const auto recall = [&](Step<Unit>& step) {
+    step.scaled = linear ? step.h : step.recurrent;
+    for (int64_t u = 0; u < layer.hidden; ++u) {
+      step.units[u].h = step.h[u];
+      step.units[u].linear_before_reset = linear;
+    }
+  };
   const auto backward = [&](Step<Unit>& step) {
     const RecurrentActivations<double> act = layer.act(step.direction);
-    const Vector h = scaled(step);
     Vector dh(step.dh.size()), dscaled(step.dh.size()), dnew;
     for (int64_t u = 0; u < layer.hidden; ++u) {
       const size_t at = u;
@@ -192,8 +226,7 @@ REFERENCE(gru_gradient) {
       dnew.push_back(back.dz[Unit::kNew]);
       dh[at] += back.dh;
       layer.back_x(step, Unit::kNew, u, back.dz[Unit::kNew]);
-      layer.back_h(step, h, Unit::kNew, u, back.drecurrent,
-                   unit.linear_before_reset ? dh : dscaled);
+      layer.back_h(step, step.scaled, Unit::kNew, u, back.drecurrent, linear ? dh : dscaled);
       layer.back_x(step, Unit::kUpdate, u, back.dz[Unit::kUpdate]);
       layer.back_h(step, step.h, Unit::kUpdate, u, back.dz[Unit::kUpdate], dh);
     }
@@ -206,34 +239,32 @@ REFERENCE(gru_gradient) {
     }
     step.dh = std::move(dh);
   };
-  layer.run(forward, backward, false);
+  layer.run(forward, recall, backward, false);
 }
 
 REFERENCE(rnn_gradient) {
-  struct Unit {
-    double z = 0;
-  };
+  using Unit = RnnUnit<double>;
   BackwardLayer<Unit> layer(args, 1, 6);
   const auto forward = [&](Step<Unit>& step) {
     for (int64_t u = 0; u < layer.hidden; ++u) {
-      const size_t at = u;
-      step.units[at].z = layer.from_x(step.direction, 0, u, step.x_at) +
-                         layer.from_h(step.direction, 0, u, step.h);
-      step.next_h[at] = layer.act(step.direction)(0, step.units[at].z);
+      Unit& unit = step.units[u];
+      unit.z[0] = layer.from_x(step.direction, 0, u, step.x_at) +
+                  layer.from_h(step.direction, 0, u, step.h);
+      unit.forward(layer.act(step.direction));
+      step.next_h[u] = unit.y[0];
     }
   };
   const auto backward = [&](Step<Unit>& step) {
     Vector dh(step.dh.size());
     for (int64_t u = 0; u < layer.hidden; ++u) {
-      const size_t at = u;
-      const double dz =
-          step.dh[at] * layer.act(step.direction).slope(0, step.units[at].z, step.next_h[at]);
+      const double dz = step.units[u].backward(layer.act(step.direction), step.dh[u]);
       layer.back_x(step, 0, u, dz);
       layer.back_h(step, step.h, 0, u, dz, dh);
     }
     step.dh = std::move(dh);
   };
-  layer.run(forward, backward, false);
+  layer.run(
+      forward, [](Step<Unit>&) {}, backward, false);
 }
 
 }  // namespace anymps

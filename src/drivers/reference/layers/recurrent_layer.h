@@ -17,6 +17,7 @@ struct RecurrentInputs : RecurrentExtents {
   RecurrentInputs(const ReferenceArgs& args, int64_t gate_count)
       : RecurrentExtents(recurrent_extents(args.attrs, args.in[0].shape(), gate_count)),
         args(args),
+        parts(recurrent_parts(args.attrs, gates)),
         activations(cell_activations(args.attrs, directions, usual_activations(args.attrs, gates))),
         x(read_dense<double>(args.in[0])),
         w(read_dense<double>(args.in[1])),
@@ -29,7 +30,10 @@ struct RecurrentInputs : RecurrentExtents {
   }
   // A row of w or r for one gate and unit, and its bias; `half` 1: that of r.
   size_t row(int64_t d, size_t gate, int64_t unit) const {
-    return (d * gates + static_cast<int64_t>(gate)) * hidden + unit;
+    return (d * gates + order[gate]) * hidden + unit;
+  }
+  int64_t reserve_at(int64_t d, int64_t n, int64_t place) const {
+    return (row_of(n, place) * directions + d) * parts.count() * hidden;
   }
   size_t bias(int64_t d, int64_t half, size_t gate, int64_t unit) const {
     return row(2 * d + half, gate, unit);
@@ -54,6 +58,7 @@ struct RecurrentInputs : RecurrentExtents {
   }
 
   const ReferenceArgs& args;
+  RecurrentParts parts;
   std::vector<CellActivation> activations;  // of each direction
   RecurrentVector x, w, r, b;
 

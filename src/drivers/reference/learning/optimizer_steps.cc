@@ -105,6 +105,28 @@ REFERENCE(adam_step) {
   s.finish();
 }
 
+REFERENCE(lamb_step) {
+  Step s(args);
+  Numbers m = s.read("momentum"), v = s.read("velocity"), change(m.size());
+  const double step = s.number("step", 1), beta1 = s.f("beta1"), beta2 = s.f("beta2");
+  double own = 0, other = 0;
+  for (size_t i = 0; i < m.size(); ++i) {
+    const double g = s.gradient[i];
+    m[i] += (1 - beta1) * (g - m[i]);
+    v[i] = beta2 * v[i] + (1 - beta2) * g * g;
+    change[i] = m[i] / (1 - std::pow(beta1, step)) /
+                (std::sqrt(v[i] / (1 - std::pow(beta2, step))) + s.f("epsilon"));
+    if (s.f("weight_decay") != 0) change[i] += s.f("weight_decay") * s.values[i];
+    own += s.values[i] * s.values[i];
+    other += change[i] * change[i];
+  }
+  const double trust = own > 0 && other > 0 ? std::sqrt(own) / std::sqrt(other) : 1;
+  for (size_t i = 0; i < m.size(); ++i) s.values[i] -= s.rate * trust * change[i];
+  s.write("momentum", m);
+  s.write("velocity", v);
+  s.finish();
+}
+
 REFERENCE(adagrad_step) {
   Step s(args);
   s.decay();

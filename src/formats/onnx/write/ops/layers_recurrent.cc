@@ -29,6 +29,10 @@ void add_activations(Emit& e, OutAttrs& attrs, int64_t directions,
   if (!betas.empty()) attrs.emplace_back("activation_beta", betas);
 }
 
+void expect_own_order(Emit& e) {
+  if (e.attrs().s("gate_order") != "onnx") e.refuse("its gates are in torch's order");
+}
+
 OutAttrs attrs_of(Emit& e, const std::vector<std::string>& usual) {
   const std::string& direction = e.attrs().s("direction");
   OutAttrs attrs = {{"hidden_size", e.attrs().i("hidden_size")},
@@ -40,18 +44,21 @@ OutAttrs attrs_of(Emit& e, const std::vector<std::string>& usual) {
 }
 
 Names layer(Emit& e, const char* op, const OutAttrs& attrs) {
+  if (e.node.outputs.size() > e.node.op->main_outputs()) e.refuse("it gives a reserve");
   Names inputs = e.all();
   if (e.has(4)) inputs[4] = e.cast(inputs[4], DType::kI32);  // the lengths
   return e.add_all(op, inputs, attrs, e.node.outputs.size());
 }
 
 ONNX_WRITE(lstm) {
+  expect_own_order(e);
   OutAttrs attrs = attrs_of(e, {"sigmoid", "tanh", "tanh"});
   if (e.attrs().b("input_forget")) attrs.emplace_back("input_forget", 1);
   return layer(e, "LSTM", attrs);
 }
 
 ONNX_WRITE(gru) {
+  expect_own_order(e);
   OutAttrs attrs = attrs_of(e, {"sigmoid", "tanh"});
   attrs.emplace_back("linear_before_reset", e.attrs().b("linear_before_reset"));
   return layer(e, "GRU", attrs);
