@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// A framework's kernel as the engine runs it. A row of a door's table says how the kernel is told
+// in ops; for arguments of certain types, shapes and values it becomes one call of the engine, or
+// one compiled graph, which is kept and found again by a key that is made without an allocation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "anymps/anymps.h"
+#include "lowering/expression.h"
+
+namespace anymps::lowering {
+
+// An argument as a framework hands it over; all it points to lives as long as the call.
+struct Argument {
+  enum class Kind : uint8_t {
+    kNothing,
+    kTensor,
+    kTensors,
+    kFlag,
+    kInt,
+    kFloat,
+    kInts,
+    kFloats,
+    kText,
+    kDType
+  };
+  Kind kind = Kind::kNothing;
+  int64_t i = 0;  // kFlag, kInt, kDType
+  double f = 0;
+  std::span<const amps_view> views;  // kTensor (one), kTensors
+  std::span<const int64_t> ints;
+  std::span<const double> floats;
+  std::string_view text;
+
+  static Argument tensor(const amps_view* view) {
+    Argument argument;
+    argument.kind = Kind::kTensor;
+    argument.views = {view, 1};
+    return argument;
+  }
+};
+
+// A row of a table: "softmax", "x axis", "softmax(x, axis=axis)". An argument that starts with
+//   ~  is a number that changes from call to call (a learning rate): it is given at the run, and
+//   one
+//      compiled form serves all values;
+//   ^  is a tensor, or a list of them, whose half types are computed with in f32. Results take the
+//      type that the framework wants.
+struct Row {
+  const char* name;
+  const char* arguments;
+  const char* body;
+};
+
+// What the door wants of a result: nothing, or a type.
+struct Wanted {
+  bool wanted = true;
+  std::optional<amps_dtype> dtype;  // not given: what comes
+};
+
+class Prepared;
+
+class Kernel {
+ public:
+  explicit Kernel(const Row& row);
+
+  const char* name() const { return row_.name; }
+  size_t arguments() const { return names_.size(); }
+  const std::string& argument(size_t i) const { return names_[i].name; }
+
+  // Remembered per thread. Fails with the kernel's name in front.
+  const Prepared& prepare(const amps_api& api, amps_device* device,
+                          std::span<const Argument> arguments,
+                          std::span<const Wanted> wanted) const;
+
+ private:
+  friend class Preparation;
+  struct Name {
+    std::string name;
+    bool at_run = false, wide = false;
+  };
+
+  const Row& row_;
+  std::vector<Name> names_;
+  Program program_;
+};
+
+// For arguments of the key.
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+
+  // The types of the results. A dim of -1 is known when it has run.
+  std::span<const amps_type> results() const { return results_; }
+  // For each output of the kernel the place of its result; -1: not wanted, or one that the row
+  // leaves as it is.
+  std::span<const int> places() const { return places_; }
+  bool sized() const { return sized_; }
+  virtual void run(std::span<const Argument> arguments, std::span<const amps_view> outputs,
+                   amps_stream* stream) const = 0;
+  // The same where the shapes of results depend on elements: `allocate` is asked for memory for
+  // each when its shape is known.
+  class Memory {
+   public:
+    virtual void* allocate(size_t result, const amps_type& type) = 0;
+
+   protected:
+    ~Memory() = default;
+  };
+  virtual void run(std::span<const Argument> arguments, Memory& memory) const = 0;
+
+ protected:
+  friend class Preparation;
+  std::vector<amps_type> results_;
+  std::vector<int> places_;
+  bool sized_ = true;
+};
+
+}  // namespace anymps::lowering

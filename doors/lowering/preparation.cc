@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lowering/preparation.h"
+
+#include <algorithm>
+#include <array>
+
+#include "lowering/evaluate.h"
+
+namespace anymps::lowering {
+
+namespace {
+
+// Views for one run; few calls have more than fit without an allocation.
+class Views {
+ public:
+  explicit Views(size_t count) {
+    if (count > few_.size()) many_.resize(count);
+    data_ = many_.empty() ? few_.data() : many_.data();
+  }
+  amps_view& operator[](size_t i) { return data_[i]; }
+  const amps_view* data() const { return data_; }
+
+ private:
+  std::array<amps_view, 16> few_;
+  std::vector<amps_view> many_;
+  amps_view* data_;
+};
+
+}  // namespace
+
+// What both ways of running share: where the inputs come from.
+class PreparedBase : public Prepared {
+ public:
+  PreparedBase(const amps_api& api, amps_device* device) : api_(api), device_(device) {}
+
+  struct Source {
+    size_t argument = 0;
+    int view = 0;                                 // -1: the argument is a number
+    const Builder::Constant* constant = nullptr;  // instead of an argument
+    bool absent = false;
+  };
+
+ protected:
+  // Numbers lie in `numbers` while it runs.
+  void fill(std::span<const Argument> arguments, Views& views, double* numbers) const {
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      const Source& source = sources_[i];
+      if (source.absent) {
+        views[i] = {nullptr, nullptr, nullptr, AMPS_F32, -1};
+      } else if (source.constant) {
+        const Builder::Constant& constant = *source.constant;
+        views[i] = {const_cast<char*>(constant.bytes.data()), constant.dims.data(), nullptr,
+                    constant.dtype, static_cast<int32_t>(constant.dims.size())};
+      } else if (source.view >= 0) {
+        views[i] = arguments[source.argument].views[source.view];
+      } else {
+        const Argument& argument = arguments[source.argument];
+        numbers[i] =
+            argument.kind == Argument::Kind::kFloat ? argument.f : static_cast<double>(argument.i);
+        views[i] = {&numbers[i], nullptr, nullptr, AMPS_F64, 0};
+      }
+    }
+  }
+
+  const amps_api& api_;
+  amps_device* device_;
+  std::vector<Source> sources_;
+  std::vector<Builder::Constant> constants_;
+  friend class Preparation;
+};
+
+namespace {
+
+class PreparedCall final : public PreparedBase {
+ public:
+  using PreparedBase::PreparedBase;
+  ~PreparedCall() override { api_.call_release(call_); }
+
+  void run(std::span<const Argument> arguments, std::span<const amps_view> outputs,
+           amps_stream* stream) const override {
+    Views views(sources_.size());
+    double numbers[kMaxInputs];
+    fill(arguments, views, numbers);
+    check(api_, api_.call_run(call_, views.data(), sources_.size(), nullptr, outputs.data(),
+                              outputs.size(), stream));
+  }
+
+  void run(std::span<const Argument> arguments, Memory& memory) const override {
+    Views views(sources_.size()), outputs(results_.size());
+    double numbers[kMaxInputs];
+    fill(arguments, views, numbers);
+    std::vector<amps_type> types(results_.size());
+    check(api_, api_.call_infer(call_, views.data(), sources_.size(), types.data(), types.size()));
+    for (size_t i = 0; i < types.size(); ++i)
+      outputs[i] = {memory.allocate(i, types[i]), types[i].dims, nullptr, types[i].dtype,
+                    types[i].rank};
+    check(api_, api_.call_run(call_, views.data(), sources_.size(), nullptr, outputs.data(),
+                              types.size(), nullptr));
+  }
+
+  static constexpr size_t kMaxInputs = 16;
+  amps_call* call_ = nullptr;
+};
+
+class PreparedExecutable final : public PreparedBase {
+ public:
+  using PreparedBase::PreparedBase;
+  ~PreparedExecutable() override { api_.executable_release(executable_); }
+
+  void run(std::span<const Argument> arguments, std::span<const amps_view> outputs,
+           amps_stream* stream) const override {
+    Views views(sources_.size());
+    std::vector<double> numbers(sources_.size());
+    fill(arguments, views, numbers.data());
+    check(api_, api_.executable_run_views(executable_, views.data(), sources_.size(),
+                                          outputs.data(), outputs.size(), stream));
+  }
+
+  void run(std::span<const Argument> arguments, Memory& memory) const override {
+    Views views(sources_.size());
+    std::vector<double> numbers(sources_.size());
+    fill(arguments, views, numbers.data());
+    struct Tensors : std::vector<amps_tensor*> {
+      Tensors(const amps_api& table, size_t count) : vector(count), api(table) {}
+      ~Tensors() {
+        for (amps_tensor* tensor : *this) api.tensor_release(tensor);
+      }
+      Tensors(const Tensors&) = delete;
+      Tensors& operator=(const Tensors&) = delete;
+      const amps_api& api;
+    };
+    Tensors feeds(api_, sources_.size()), made(api_, results_.size());
+    for (size_t i = 0; i < feeds.size(); ++i)
+      check(api_, api_.tensor_wrap(device_, views[i].dtype, views[i].rank, views[i].dims,
+                                   views[i].strides, views[i].data, nullptr, nullptr, &feeds[i]));
+    check(api_, api_.executable_run(executable_, feeds.data(), feeds.size(), made.data(),
+                                    made.size(), nullptr, nullptr));
+    for (size_t i = 0; i < made.size(); ++i) {
+      amps_type type{
+          api_.tensor_dtype(made[i]), static_cast<int32_t>(api_.tensor_rank(made[i])), {}};
+      std::copy_n(api_.tensor_dims(made[i]), type.rank, type.dims);
+      void* memory_of = memory.allocate(i, type);
+      check(api_, api_.tensor_to_host(made[i], memory_of, api_.tensor_bytes(made[i])));
+    }
+  }
+
+  amps_executable* executable_ = nullptr;
+};
+
+}  // namespace
+
+Preparation::Preparation(const Kernel& kernel, const amps_api& api, amps_device* device,
+                         std::span<const Argument> arguments)
+    : kernel_(kernel), device_(device), arguments_(arguments), builder_(api) {}
+
+Value Preparation::value_of(size_t i) {
+  const Argument& argument = arguments_[i];
+  const auto tensor = [&](int view) -> Value {
+    const amps_view& given = argument.views[view];
+    if (given.rank < 0) return {};
+    const Tensor made = builder_.input(given.dtype, {given.dims, static_cast<size_t>(given.rank)});
+    feeds_.push_back({made.value, i, view});
+    const bool wide = kernel_.names_[i].wide && is_half(given.dtype);
+    return wide ? builder_.cast(made, AMPS_F32) : made;
+  };
+  using Kind = Argument::Kind;
+  switch (argument.kind) {
+    case Kind::kTensor:
+      return tensor(0);
+    case Kind::kTensors: {
+      Values list;
+      for (size_t view = 0; view < argument.views.size(); ++view)
+        list.push_back(tensor(static_cast<int>(view)));
+      return list;
+    }
+    case Kind::kFlag:
+      return argument.i != 0;
+    case Kind::kInt:
+    case Kind::kFloat:
+      if (kernel_.names_[i].at_run) {
+        const Tensor made = builder_.input(AMPS_F64, {});
+        feeds_.push_back({made.value, i, -1});
+        return Tensor{made.value, true};
+      }
+      return argument.kind == Kind::kInt ? Value(argument.i) : Value(argument.f);
+    case Kind::kInts:
+      return Ints(argument.ints.begin(), argument.ints.end());
+    case Kind::kFloats:
+      return Floats(argument.floats.begin(), argument.floats.end());
+    case Kind::kText:
+      return std::string(argument.text);
+    case Kind::kDType:
+      return static_cast<amps_dtype>(argument.i);
+    default:
+      return {};
+  }
+}
+
+std::vector<Tensor> Preparation::wanted_results(Values values, std::span<const Wanted> wanted) {
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i].wanted) continue;
+    if (i >= values.size())
+      throw std::invalid_argument("result " + std::to_string(i) + " is not supported");
+    if (values[i].absent()) continue;
+    places_[i] = static_cast<int>(results.size());
+    Tensor result;
+    if (!values[i].is_tensor())
+      result = builder_.number(values[i].number(), wanted[i].dtype.value_or(AMPS_F32));
+    else
+      result = values[i].tensor();
+    if (wanted[i].dtype && !result.own_type) result = builder_.cast(result, *wanted[i].dtype);
+    const auto given = [&](const Feed& feed) { return feed.value == result.value; };
+    const bool taken = std::any_of(results.begin(), results.end(), [&](const Tensor& other) {
+      return other.value == result.value;
+    });
+    if (taken || std::any_of(feeds_.begin(), feeds_.end(), given))
+      result = builder_.op("identity", {Tensor{result.value}}).tensor();
+    results.push_back(result);
+  }
+  return results;
+}
+
+std::unique_ptr<Prepared> Preparation::as_call(std::span<const Tensor> results) {
+  if (builder_.nodes().size() != 1 || !builder_.nodes()[0].op) return nullptr;
+  const Builder::Node& node = builder_.nodes()[0];
+  if (node.inputs.size() > PreparedCall::kMaxInputs || node.outputs.size() != results.size())
+    return nullptr;
+  for (size_t i = 0; i < results.size(); ++i)
+    if (results[i].value != node.outputs[i]) return nullptr;
+  auto made = std::make_unique<PreparedCall>(builder_.api(), device_);
+  made->constants_ = builder_.constants();
+  for (amps_value* input : node.inputs) {
+    PreparedBase::Source source;
+    const auto feed = std::find_if(feeds_.begin(), feeds_.end(),
+                                   [&](const Feed& given) { return given.value == input; });
+    const auto constant = std::find_if(made->constants_.begin(), made->constants_.end(),
+                                       [&](const auto& given) { return given.value == input; });
+    if (!input)
+      source.absent = true;
+    else if (feed != feeds_.end())
+      source = {feed->argument, feed->view, nullptr, false};
+    else if (constant != made->constants_.end())
+      source.constant = &*constant;
+    else
+      return nullptr;
+    made->sources_.push_back(source);
+  }
+  const AttrList attrs(node.attrs);
+  check(builder_.api(), builder_.api().call_create(device_, node.op, attrs.data(), attrs.size(),
+                                                   nullptr, 0, &made->call_));
+  return made;
+}
+
+std::unique_ptr<Prepared> Preparation::as_executable(std::span<const Tensor> results) {
+  const amps_api& api = builder_.api();
+  auto made = std::make_unique<PreparedExecutable>(api, device_);
+  std::vector<amps_value*> outputs;
+  for (const Tensor& result : results) outputs.push_back(result.value);
+  check(api, api.graph_set_outputs(builder_.graph(), outputs.data(), outputs.size()));
+  check(api, api.compile(device_, builder_.graph(), nullptr, &made->executable_));
+  for (const Feed& feed : feeds_)
+    made->sources_.push_back({feed.argument, feed.view, nullptr, false});
+  return made;
+}
+
+std::unique_ptr<Prepared> Preparation::make(std::span<const Wanted> wanted) {
+  try {
+    Names names;
+    for (size_t i = 0; i < arguments_.size(); ++i)
+      names.emplace(kernel_.names_[i].name, value_of(i));
+    places_.assign(wanted.size(), -1);
+    const std::vector<Tensor> results = wanted_results(
+        evaluate(builder_, kernel_.program_, std::move(names), wanted.size()), wanted);
+    std::vector<amps_type> types;
+    bool sized = true;
+    for (const Tensor& result : results) {
+      amps_type type{builder_.dtype(result), static_cast<int32_t>(builder_.rank(result)), {}};
+      for (int32_t axis = 0; axis < type.rank; ++axis) {
+        type.dims[axis] = builder_.api().value_dim(result.value, axis);
+        sized = sized && type.dims[axis] >= 0;
+      }
+      sized = sized && type.rank >= 0;
+      types.push_back(type);
+    }
+    std::unique_ptr<Prepared> made = as_call(results);
+    if (!made) made = as_executable(results);
+    made->results_ = std::move(types);
+    made->places_ = std::move(places_);
+    made->sized_ = sized;
+    return made;
+  } catch (const EngineError& error) {
+    throw EngineError(error.status, std::string("[") + kernel_.name() + "] " + error.what());
+  } catch (const std::exception& error) {
+    throw EngineError(AMPS_INVALID_ARGUMENT,
+                      std::string("[") + kernel_.name() + "] " + error.what());
+  }
+}
+
+}  // namespace anymps::lowering

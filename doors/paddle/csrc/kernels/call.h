@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of a kernel: Paddle's arguments, whatever their C++ types, as the arguments of a row,
+// and its output tensors. Everything about it that does not depend on the signature is in call.cc.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "kernels/types.h"
+#include "lowering/kernel.h"
+#include "paddle/phi/backends/custom/custom_context.h"
+#include "paddle/phi/common/int_array.h"
+#include "paddle/phi/common/scalar.h"
+#include "paddle/phi/core/dense_tensor.h"
+#include "paddle/phi/core/selected_rows.h"
+#include "paddle/utils/optional.h"
+
+namespace anymps::paddle {
+
+using phi::DenseTensor;
+
+class KernelCall {
+ public:
+  explicit KernelCall(const lowering::Kernel& kernel) : kernel_(kernel) {}
+
+  void add(const DenseTensor& tensor);
+  void add(const ::paddle::optional<DenseTensor>& tensor);
+  void add(const std::vector<const DenseTensor*>& tensors);
+  void add(const std::vector<const phi::TensorBase*>& tensors);
+  void add(const ::paddle::optional<std::vector<const DenseTensor*>>& tensors);
+  void add(bool flag) { add_integer(lowering::Argument::Kind::kFlag, flag); }
+  void add(int number) { add_integer(lowering::Argument::Kind::kInt, number); }
+  void add(int64_t number) { add_integer(lowering::Argument::Kind::kInt, number); }
+  void add(float number) { add(static_cast<double>(number)); }
+  void add(double number);
+  void add(const std::string& text);
+  void add(const std::vector<int>& numbers);
+  void add(const std::vector<int64_t>& numbers);
+  void add(const std::vector<float>& numbers);
+  void add(const std::vector<double>& numbers);
+  void add(const std::vector<bool>& flags);
+  void add(const std::vector<std::string>& texts);
+  void add(const std::vector<phi::Scalar>& numbers);
+  void add(const phi::IntArray& numbers) { add(numbers.GetData()); }
+  void add(const phi::Scalar& number);
+  void add(phi::DataType dtype);
+  void add(DenseTensor* output) { outputs_.push_back(output); }
+  void add(const std::vector<DenseTensor*>& outputs);
+
+  void run(const phi::CustomContext& context);
+
+ private:
+  void add_integer(lowering::Argument::Kind kind, int64_t number);
+  void add_asked(const phi::CustomContext& context);
+  void add_random_state(const phi::CustomContext& context);
+  amps_view view_of(const DenseTensor& tensor);
+
+  const lowering::Kernel& kernel_;
+  std::vector<lowering::Argument> arguments_;
+  std::vector<DenseTensor*> outputs_;
+  std::deque<std::vector<amps_view>> views_;  // all that arguments point to
+  std::deque<std::vector<int64_t>> ints_;
+  std::deque<std::vector<double>> floats_;
+  std::array<int32_t, 7> state_{};
+};
+
+}  // namespace anymps::paddle

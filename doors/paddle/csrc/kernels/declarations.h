@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signatures of kernels whose headers in the wheel include what the wheel does not have.
+#pragma once
+
+#include <vector>
+
+#include "paddle/phi/core/dense_tensor.h"
+
+namespace phi {
+
+template <typename T, typename Context>
+void VarKernel(const Context&, const DenseTensor&, const std::vector<int64_t>&, bool, bool, double,
+               DenseTensor*);
+template <typename T, typename Context>
+void StdKernel(const Context&, const DenseTensor&, const std::vector<int64_t>&, bool, bool, double,
+               DenseTensor*);
+template <typename T, typename Context>
+void VarGradKernel(const Context&, const DenseTensor&, const DenseTensor&,
+                   const std::vector<int64_t>&, bool, bool, double, DenseTensor*);
+template <typename T, typename Context>
+void StdGradKernel(const Context&, const DenseTensor&, const DenseTensor&, const DenseTensor&,
+                   const std::vector<int64_t>&, bool, bool, double, DenseTensor*);
+template <typename T, typename Context>
+void LinearV2Kernel(const Context&, const DenseTensor&, const DenseTensor&, const DenseTensor&,
+                    bool, DenseTensor*);
+template <typename T, typename Context>
+void LinearV2GradKernel(const Context&, const DenseTensor&, const DenseTensor&, const DenseTensor&,
+                        const DenseTensor&, bool, DenseTensor*, DenseTensor*, DenseTensor*);
+
+}  // namespace phi

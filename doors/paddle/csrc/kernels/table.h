@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registers the rows of a table as kernels of the device "mps". Each row names Paddle's declaration
+// of the kernel, so that the compiler knows its signature; the code made for it only hands its
+// arguments on. A family's file is
+//     KERNEL(softmax, Softmax, kFloats, "x axis", "softmax(x, axis=axis)")
+// per line (*.inc), and a .cc that includes Paddle's headers and then table.inc with FAMILY set.
+#pragma once
+
+#include <vector>
+
+#include "kernels/call.h"
+#include "paddle/phi/core/kernel_registry.h"
+
+namespace anymps::paddle {
+
+struct Entry {
+  lowering::Row row;
+  TypeSet types;
+  phi::KernelArgsParseFn parse;
+  phi::KernelFn boxed;
+  void* unboxed;
+};
+
+// Remembers the rows too, for the page that lists them.
+void register_kernels(const std::vector<Entry>& entries);
+
+// A row as a function of a kernel's signature.
+template <class Family, int kIndex, class Signature>
+struct Boxed;
+template <class Family, int kIndex, class... Arguments>
+struct Boxed<Family, kIndex, void (*)(const phi::CustomContext&, Arguments...)> {
+  static void run(const phi::CustomContext& context, Arguments... arguments) {
+    static const lowering::Kernel& kernel = *new lowering::Kernel(Family::row(kIndex));
+    KernelCall call(kernel);
+    (call.add(arguments), ...);
+    call.run(context);
+  }
+};
+
+template <class Family, int kIndex, class Signature>
+Entry entry_of(TypeSet types) {
+  using Box = Boxed<Family, kIndex, Signature>;
+  using Implementation = phi::KernelImpl<decltype(&Box::run), &Box::run>;
+  return {Family::row(kIndex), types, phi::KernelArgsParseFunctor<decltype(&Box::run)>::Parse,
+          &Implementation::Compute, reinterpret_cast<void*>(&Implementation::VariadicCompute)};
+}
+
+}  // namespace anymps::paddle

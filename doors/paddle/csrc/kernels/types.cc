@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/types.h"
+
+#include <utility>
+
+namespace anymps::paddle {
+
+namespace {
+
+constexpr std::pair<phi::DataType, amps_dtype> kPairs[] = {
+    {phi::DataType::FLOAT32, AMPS_F32},   {phi::DataType::FLOAT16, AMPS_F16},
+    {phi::DataType::BFLOAT16, AMPS_BF16}, {phi::DataType::FLOAT64, AMPS_F64},
+    {phi::DataType::INT8, AMPS_I8},       {phi::DataType::INT16, AMPS_I16},
+    {phi::DataType::INT32, AMPS_I32},     {phi::DataType::INT64, AMPS_I64},
+    {phi::DataType::UINT8, AMPS_U8},      {phi::DataType::UINT16, AMPS_U16},
+    {phi::DataType::UINT32, AMPS_U32},    {phi::DataType::UINT64, AMPS_U64},
+    {phi::DataType::BOOL, AMPS_BOOL},     {phi::DataType::COMPLEX64, AMPS_C64}};
+
+}  // namespace
+
+std::optional<amps_dtype> to_engine(phi::DataType dtype) {
+  for (const auto& [theirs, ours] : kPairs)
+    if (theirs == dtype) return ours;
+  return std::nullopt;
+}
+
+phi::DataType to_paddle(amps_dtype dtype) {
+  for (const auto& [theirs, ours] : kPairs)
+    if (ours == dtype) return theirs;
+  return phi::DataType::UNDEFINED;
+}
+
+}  // namespace anymps::paddle
