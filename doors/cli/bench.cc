@@ -241,8 +241,7 @@ void work(const BenchOptions& options) {
 
 void add_bench(CLI::App& app) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = app.add_subcommand("bench", "measure a model's latency");
-  options->add_to(*command);
+  CLI::App* command = options->add_command(app, "bench", "measure a model's latency");
   options->add_inputs_to(*command);
   command->get_option("model")->required(false);
   command->add_option("--warmup", options->warmup, "runs before the measurement")

@@ -15,8 +15,7 @@ void add_compile(CLI::App& app) {
     std::string output;
   };
   auto options = std::make_shared<CompileOptions>();
-  CLI::App* command = app.add_subcommand("compile", "optimise a model and save it as .mps");
-  options->add_to(*command);
+  CLI::App* command = options->add_command(app, "compile", "optimise a model and save it as .mps");
   command->add_option("-o,--output", options->output, "the .mps file; default: beside the model")
       ->check(not_empty());
   command->callback([options] {

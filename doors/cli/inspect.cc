@@ -131,8 +131,7 @@ void inspect(const InspectOptions& options) {
 
 void add_inspect(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand("inspect", "look into a model");
-  options->add_to(*command);
+  CLI::App* command = options->add_command(app, "inspect", "look into a model");
   options->add_dims_to(*command, "of a dynamic dimension for --plan and --memory");
   command->add_flag("--graph", options->graph, "print the graph as it is in the file");
   command->add_flag("--compiled", options->compiled, "print the graph after the passes");

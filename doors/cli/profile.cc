@@ -38,8 +38,7 @@ void profile(ProfileOptions options) {
 void add_profile(CLI::App& app) {
   auto options = std::make_shared<ProfileOptions>();
   CLI::App* command =
-      app.add_subcommand("profile", "show the time, bytes and FLOPs of each kernel");
-  options->add_to(*command);
+      options->add_command(app, "profile", "show the time, bytes and FLOPs of each kernel");
   options->add_inputs_to(*command);
   command->add_option("-n,--runs", options->runs, "profiled runs")
       ->transform(whole_number(1, 1'000'000));

@@ -187,8 +187,7 @@ void run(const RunOptions& options) {
 
 void add_run(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand("run", "run a model once and show its outputs");
-  options->add_to(*command);
+  CLI::App* command = options->add_command(app, "run", "run a model once and show its outputs");
   options->add_inputs_to(*command);
   command->add_option("--top", options->top, "show the K largest classes of each output")
       ->transform(whole_number(0, 1'000'000'000));

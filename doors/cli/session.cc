@@ -123,7 +123,9 @@ amps::Executable compile(const amps::Device& device, const ModelOptions& options
 
 }  // namespace
 
-void ModelOptions::add_to(CLI::App& app) {
+CLI::App* ModelOptions::add_command(CLI::App& parent, const std::string& name,
+                                    const std::string& doc) {
+  CLI::App& app = *parent.add_subcommand(name, doc);
   app.add_option("model", model, "an .onnx, .mps or .pte file")->required();
   app.add_option("--method", method,
                  "which method of a .pte file; default: forward, or the only one");
@@ -132,6 +134,7 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("-t,--threads", threads, "threads; 0: all cores")
       ->transform(whole_number(0, AMPS_MAX_THREADS));
   app.add_option("-O,--level", level, "0: no passes, 1: all passes")->transform(whole_number(0, 1));
+  return &app;
 }
 
 void ModelOptions::add_inputs_to(CLI::App& app) {

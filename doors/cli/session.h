@@ -34,7 +34,8 @@ struct ModelOptions {
   bool random_inputs = false;
   uint64_t seed = 0;
 
-  void add_to(CLI::App& app);
+  // A subcommand that takes a model and what goes with it.
+  CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& doc);
   void add_inputs_to(CLI::App& app);
   CLI::Option* add_dims_to(CLI::App& app, const std::string& doc);
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include "ops/op.h"
 
@@ -23,23 +24,19 @@ std::string camel(const std::string& name) {
   return text;
 }
 
+constexpr std::pair<AttrKind, const char*> kTypes[] = {
+    {AttrKind::kBool, "bool"},
+    {AttrKind::kDType, "DType"},
+    {AttrKind::kFloat, "double"},
+    {AttrKind::kString, "std::string"},
+    {AttrKind::kInts, "std::vector<int64_t>"},
+    {AttrKind::kFloats, "std::vector<double>"},
+};
+
 std::string type_of(AttrKind kind) {
-  switch (kind) {
-    case AttrKind::kBool:
-      return "bool";
-    case AttrKind::kDType:
-      return "DType";
-    case AttrKind::kFloat:
-      return "double";
-    case AttrKind::kString:
-      return "std::string";
-    case AttrKind::kInts:
-      return "std::vector<int64_t>";
-    case AttrKind::kFloats:
-      return "std::vector<double>";
-    default:
-      return "int64_t";
-  }
+  for (const auto& [known, type] : kTypes)
+    if (known == kind) return type;
+  return "int64_t";
 }
 
 std::string literal(const AttrSpec& attr) {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/broadcast.h"
+
 namespace anymps {
 
 namespace {
@@ -166,14 +168,8 @@ Dim product(const Dims& dims, size_t first, size_t last) {
 }
 
 Dims broadcast(const Dims& a, const Dims& b, const char* who) {
-  const Dims& wide = a.size() >= b.size() ? a : b;
-  const Dims& narrow = a.size() >= b.size() ? b : a;
-  Dims result = wide;
-  const size_t lead = wide.size() - narrow.size();
-  for (size_t i = 0; i < narrow.size(); ++i) {
-    Dim& extent = result[lead + i];
-    const Dim& other = narrow[i];
-    if (extent == other || other.is(1)) continue;
+  return broadcast_lists(a, b, [&](Dim& extent, const Dim& other) {
+    if (extent == other || other.is(1)) return;
     if (extent.is(1)) {
       extent = other;
     } else if (extent.known() && other.known()) {
@@ -184,8 +180,7 @@ Dims broadcast(const Dims& a, const Dims& b, const char* who) {
     } else if (!extent.known() && !other.known()) {
       extent = max(extent, other);
     }
-  }
-  return result;
+  });
 }
 
 }  // namespace anymps

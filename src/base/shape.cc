@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/shape.h"
 
+#include "base/broadcast.h"
+
 namespace anymps {
 
 std::string to_string(const Shape& shape) {
@@ -50,19 +52,13 @@ bool is_contiguous(const Shape& shape, const Strides& strides) {
 }
 
 Shape broadcast(const Shape& a, const Shape& b, const char* who) {
-  const Shape& wide = a.size() >= b.size() ? a : b;
-  const Shape& narrow = a.size() >= b.size() ? b : a;
-  Shape result = wide;
-  const size_t lead = wide.size() - narrow.size();
-  for (size_t i = 0; i < narrow.size(); ++i) {
-    int64_t& extent = result[lead + i];
-    if (extent == narrow[i] || narrow[i] == 1) continue;
+  return broadcast_lists(a, b, [&](int64_t& extent, int64_t other) {
+    if (extent == other || other == 1) return;
     if (extent != 1)
       fail(Code::kInvalidArgument, "[{}] shapes {} and {} do not broadcast", who, to_string(a),
            to_string(b));
-    extent = narrow[i];
-  }
-  return result;
+    extent = other;
+  });
 }
 
 int64_t normalize_axis(int64_t axis, int64_t rank, const char* who) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
+#include <utility>
 
 #include "ops/elementwise/elementwise_program.h"
 #include "passes/match.h"
@@ -81,24 +82,19 @@ class LayoutWalk {
   }
 
   bool follows(Node& node) {
-    switch (node.op->layout) {
-      case LayoutRule::kLayout:
-        return with_layout(node);
-      case LayoutRule::kAxis:
-        return with_axis(node);
-      case LayoutRule::kJoin:
-        return join(node);
-      case LayoutRule::kSlice:
-        return slice(node);
-      case LayoutRule::kPads:
-        return pad(node);
-      case LayoutRule::kSizes:
-        return resize(node);
-      case LayoutRule::kReduction:
-        return reduction(node);
-      default:
-        return false;
-    }
+    using Follow = bool (LayoutWalk::*)(Node&);
+    static constexpr std::pair<LayoutRule, Follow> kFollows[] = {
+        {LayoutRule::kLayout, &LayoutWalk::with_layout},
+        {LayoutRule::kAxis, &LayoutWalk::with_axis},
+        {LayoutRule::kJoin, &LayoutWalk::join},
+        {LayoutRule::kSlice, &LayoutWalk::slice},
+        {LayoutRule::kPads, &LayoutWalk::pad},
+        {LayoutRule::kSizes, &LayoutWalk::resize},
+        {LayoutRule::kReduction, &LayoutWalk::reduction},
+    };
+    for (const auto& [rule, follow] : kFollows)
+      if (node.op->layout == rule) return (this->*follow)(node);
+    return false;
   }
 
   Value* twin(const Value* value) const {

@@ -54,15 +54,21 @@ struct Detector {
     return order;
   }
 
+  // fn(label, candidates) for each class that counts.
+  template <typename Fn>
+  void for_each_class(int64_t image, Fn fn) const {
+    for (int64_t label = 0; label < classes; ++label)
+      if (label != background) fn(label, candidates(image, label));
+  }
+
   // Boxes are dropped that overlap a better one of their class. The result is by label; best first.
   std::vector<Detection> suppress(int64_t image) const {
     std::vector<Detection> all;
     const float* own = boxes + image * count * 4;
-    for (int64_t label = 0; label < classes; ++label) {
-      if (label == background) continue;
+    for_each_class(image, [&](int64_t label, const std::vector<int64_t>& order) {
       std::vector<int64_t> kept;
       float limit = iou_threshold;
-      for (const int64_t i : candidates(image, label)) {
+      for (const int64_t i : order) {
         const bool lost = std::any_of(kept.begin(), kept.end(), [&](int64_t better) {
           return iou(own + i * 4, own + better * 4) > limit;
         });
@@ -71,7 +77,7 @@ struct Detector {
         all.push_back({label, i, score_of(image, label, i)});
         if (eta < 1 && limit > 0.5f) limit *= eta;
       }
-    }
+    });
     if (!over(all)) return all;
     best_first(all);
     all.resize(most);
@@ -85,9 +91,7 @@ struct Detector {
   std::vector<Detection> decay(int64_t image) const {
     std::vector<Detection> all;
     const float* own = boxes + image * count * 4;
-    for (int64_t label = 0; label < classes; ++label) {
-      if (label == background) continue;
-      const std::vector<int64_t> order = candidates(image, label);
+    for_each_class(image, [&](int64_t label, const std::vector<int64_t>& order) {
       std::vector<float> highest(order.size(), 0.0f), overlaps;  // with better ones
       for (size_t i = 0; i < order.size(); ++i) {
         overlaps.assign(i, 0.0f);
@@ -104,7 +108,7 @@ struct Detector {
         const float score = lowest * score_of(image, label, order[i]);
         if (score > post_threshold) all.push_back({label, order[i], score});
       }
-    }
+    });
     best_first(all);
     if (over(all)) all.resize(most);
     return all;

@@ -163,4 +163,20 @@ inline void order_eig(ComplexVector& w, ComplexVector& v) {
   v = std::move(vectors);
 }
 
+// Halves a matrix until its norm, the largest sum of a column, is not above `bound`; returns how
+// often. Its exponential is then squared as often.
+template <typename A, bool by_columns>
+int halve_below(MatrixOf<A, by_columns>& x, double bound) {
+  double norm = 0;
+  for (int64_t j = 0; j < x.columns; ++j) {
+    double sum = 0;
+    for (int64_t i = 0; i < x.rows; ++i) sum += std::abs(x.at(i, j));
+    norm = std::max(norm, sum);
+  }
+  int halvings = 0;
+  while (std::ldexp(norm, -halvings) > bound) ++halvings;
+  for (A& value : x.data) value *= std::ldexp(1.0, -halvings);
+  return halvings;
+}
+
 }  // namespace anymps

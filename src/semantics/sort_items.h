@@ -8,31 +8,18 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 
 #include "base/dtype.h"
 
 namespace anymps {
 
-template <size_t size>
-struct UnsignedOf;
-template <>
-struct UnsignedOf<1> {
-  using type = uint8_t;
-};
-template <>
-struct UnsignedOf<2> {
-  using type = uint16_t;
-};
-template <>
-struct UnsignedOf<4> {
-  using type = uint32_t;
-};
-template <>
-struct UnsignedOf<8> {
-  using type = uint64_t;
-};
+// The unsigned number of an element's size.
 template <typename T>
-using KeyOf = typename UnsignedOf<sizeof(T)>::type;
+using KeyOf =
+    std::conditional_t<sizeof(T) == 1, uint8_t,
+                       std::conditional_t<sizeof(T) == 2, uint16_t,
+                                          std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 
 // An unsigned number that is in the order of the elements: NaN above all, -0 equal to 0.
 template <typename T>

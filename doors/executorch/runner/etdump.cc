@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
 
 namespace anymps::runner {
 
@@ -35,32 +36,18 @@ enum EventField { kProfileEvent = 0, kDebugEvent = 2 };
 enum RunField { kRunName = 0, kBundledInput = 1, kEvents = 3 };
 constexpr int8_t kValueIsTensor = 5;
 
-// ExecuTorch's numbers of the dtypes that the Inspector knows; -1: it would stop at it.
-int scalar_type(amps::DType dtype) {
-  switch (dtype) {
-    case amps::DType::u8:
-      return 0;
-    case amps::DType::i8:
-      return 1;
-    case amps::DType::i16:
-      return 2;
-    case amps::DType::i32:
-      return 3;
-    case amps::DType::i64:
-      return 4;
-    case amps::DType::f16:
-      return 5;
-    case amps::DType::f32:
-      return 6;
-    case amps::DType::f64:
-      return 7;
-    case amps::DType::boolean:
-      return 11;
-    case amps::DType::u16:
-      return 27;
-    default:
-      return -1;
-  }
+// ExecuTorch's numbers of the dtypes that the Inspector knows.
+constexpr std::pair<amps::DType, int> kScalarTypes[] = {
+    {amps::DType::u8, 0},   {amps::DType::i8, 1},  {amps::DType::i16, 2},
+    {amps::DType::i32, 3},  {amps::DType::i64, 4}, {amps::DType::f16, 5},
+    {amps::DType::f32, 6},  {amps::DType::f64, 7}, {amps::DType::boolean, 11},
+    {amps::DType::u16, 27},
+};
+
+int scalar_type(amps::DType dtype) {  // -1: the Inspector would stop at it
+  for (const auto& [known, number] : kScalarTypes)
+    if (known == dtype) return number;
+  return -1;
 }
 
 // Types that the Inspector cannot read are written as floats.

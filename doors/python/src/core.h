@@ -11,10 +11,13 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "anymps/anymps.hpp"
@@ -45,6 +48,7 @@ struct Graph {
   std::shared_ptr<amps_graph> graph;
 
   amps_graph* c() const { return graph.get(); }
+  std::shared_ptr<const void> owner() const { return graph; }
   Value value(const amps_value* value) const { return {graph, value}; }
 };
 
@@ -53,7 +57,24 @@ struct Executable {
   amps_device* device = nullptr;
 
   amps_executable* c() const { return executable.c(); }
+  std::shared_ptr<const void> owner() const { return std::make_shared<Executable>(*this); }
 };
+
+// A list of a graph's or an executable's values, which keep it alive.
+template <typename Holder, auto count, auto at>
+std::vector<Value> values_of(const Holder& holder) {
+  const std::shared_ptr<const void> owner = holder.owner();
+  std::vector<Value> list;
+  for (size_t i = 0; i < count(holder.c()); ++i) list.push_back({owner, at(holder.c(), i)});
+  return list;
+}
+
+// Figures by their names.
+inline nb::dict dict_of(std::initializer_list<std::pair<const char*, uint64_t>> figures) {
+  nb::dict dict;
+  for (const auto& [name, value] : figures) dict[name] = value;
+  return dict;
+}
 
 // Runs fn without the interpreter's lock where this thread has it: what fn waits for may need it.
 template <typename Fn>

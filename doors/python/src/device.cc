@@ -10,18 +10,16 @@ namespace {
 
 nb::dict memory_stats(const amps::Device& device) {
   const amps_memory_stats stats = device.memory();
-  nb::dict dict;
-  dict["allocated"] = stats.allocated;
-  dict["reserved"] = stats.reserved;
-  dict["pooled"] = stats.pooled;
-  dict["peak_allocated"] = stats.peak_allocated;
-  dict["peak_reserved"] = stats.peak_reserved;
-  dict["allocations"] = stats.allocations;
-  dict["frees"] = stats.frees;
-  dict["raw_allocations"] = stats.raw_allocations;
-  dict["pool_hits"] = stats.pool_hits;
-  dict["packed_weights"] = stats.packed_weights;
-  return dict;
+  return dict_of({{"allocated", stats.allocated},
+                  {"reserved", stats.reserved},
+                  {"pooled", stats.pooled},
+                  {"peak_allocated", stats.peak_allocated},
+                  {"peak_reserved", stats.peak_reserved},
+                  {"allocations", stats.allocations},
+                  {"frees", stats.frees},
+                  {"raw_allocations", stats.raw_allocations},
+                  {"pool_hits", stats.pool_hits},
+                  {"packed_weights", stats.packed_weights}});
 }
 
 std::vector<Tensor> eager(const amps::Device& device, const std::string& op,

@@ -49,16 +49,6 @@ std::vector<amps_tensor*> room_for(const Executable& executable,
   return out;
 }
 
-// They keep the executable alive.
-std::vector<Value> values_of(const Executable& executable,
-                             decltype(amps_executable_input_count)* count,
-                             decltype(amps_executable_input_at)* at) {
-  const auto owner = std::make_shared<Executable>(executable);
-  std::vector<Value> list;
-  for (size_t i = 0; i < count(executable.c()); ++i) list.push_back({owner, at(executable.c(), i)});
-  return list;
-}
-
 std::vector<Tensor> run(const Executable& executable, const std::vector<const Tensor*>& feeds,
                         const std::vector<const Tensor*>& results, Stream* stream,
                         amps::Profiler* profiler) {
@@ -199,13 +189,9 @@ void bind_executable(nb::module_& m) {
              return bytes_of(bytes);
            })
       .def_prop_ro("inputs",
-                   [](const Executable& e) {
-                     return values_of(e, amps_executable_input_count, amps_executable_input_at);
-                   })
+                   values_of<Executable, amps_executable_input_count, amps_executable_input_at>)
       .def_prop_ro("outputs",
-                   [](const Executable& e) {
-                     return values_of(e, amps_executable_output_count, amps_executable_output_at);
-                   })
+                   values_of<Executable, amps_executable_output_count, amps_executable_output_at>)
       .def(
           "text",
           [](const Executable& e, const std::string& format, const std::vector<int64_t>& dims) {
@@ -231,13 +217,11 @@ void bind_executable(nb::module_& m) {
              amps_cache_stats stats{};
              stats.size = sizeof(stats);
              amps::check(amps_executable_plan_cache(e.c(), &stats));
-             nb::dict dict;
-             dict["entries"] = stats.entries;
-             dict["capacity"] = stats.capacity;
-             dict["hits"] = stats.hits;
-             dict["misses"] = stats.misses;
-             dict["evictions"] = stats.evictions;
-             return dict;
+             return dict_of({{"entries", stats.entries},
+                             {"capacity", stats.capacity},
+                             {"hits", stats.hits},
+                             {"misses", stats.misses},
+                             {"evictions", stats.evictions}});
            })
       .def(
           "clear_plans", [](Executable& e) { e.executable.clear_plans(); }, Unlocked())

@@ -136,13 +136,6 @@ Value add_string_constant(const Graph& graph, const std::string& name,
   return graph.value(value);
 }
 
-template <typename Count, typename At>
-std::vector<Value> values_of(const Graph& graph, Count count, At at) {
-  std::vector<Value> list;
-  for (size_t i = 0; i < count(graph.c()); ++i) list.push_back(graph.value(at(graph.c(), i)));
-  return list;
-}
-
 }  // namespace
 
 std::vector<amps_attr> attrs_of(const Attributes& attrs, std::vector<amps::Attr>& store) {
@@ -237,17 +230,9 @@ void bind_graph(nb::module_& m) {
            })
       .def("gradient", gradient, nb::arg("y"), nb::arg("xs"), nb::arg("seed").none())
       .def("owns", [](const Graph& g, const Value& v) { return v.owner == g.graph; })
-      .def_prop_ro(
-          "inputs",
-          [](const Graph& g) { return values_of(g, amps_graph_input_count, amps_graph_input_at); })
-      .def_prop_ro("defaults",
-                   [](const Graph& g) {
-                     return values_of(g, amps_graph_default_count, amps_graph_default_at);
-                   })
-      .def_prop_ro("outputs",
-                   [](const Graph& g) {
-                     return values_of(g, amps_graph_output_count, amps_graph_output_at);
-                   })
+      .def_prop_ro("inputs", values_of<Graph, amps_graph_input_count, amps_graph_input_at>)
+      .def_prop_ro("defaults", values_of<Graph, amps_graph_default_count, amps_graph_default_at>)
+      .def_prop_ro("outputs", values_of<Graph, amps_graph_output_count, amps_graph_output_at>)
       .def("text",
            [](const Graph& g, const std::string& format) {
              amps_string* text = nullptr;

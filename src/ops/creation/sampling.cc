@@ -34,6 +34,10 @@ void infer_sampled(InferContext& ctx) {
   set_next_state(ctx, state);
 }
 
+OpWriter& sampled(OpWriter& op) {
+  return op.with(with_state).output("y").with(with_next_state).infer(infer_sampled);
+}
+
 void infer_dirichlet(InferContext& ctx) {
   if (ctx.type(0).ranked) ctx.check(ctx.rank(0) >= 1, "concentration is a scalar");
   infer_sampled(ctx);
@@ -94,10 +98,7 @@ IntegerRange integer_range(const Attrs& attrs) {
       .doc(text)                                             \
       .formula(math)                                         \
       .input(parameter, kFloat)                              \
-      .with(with_state)                                      \
-      .output("y")                                           \
-      .with(with_next_state)                                 \
-      .infer(infer_sampled)                                  \
+      .with(sampled)                                         \
       .domain(parameter, low, high)                          \
       .sample({"matrix", {{3, 17}, {7}}, {}})                \
       .sample({"large", {{5, 1031}, {7}}, {}})               \
@@ -110,10 +111,7 @@ IntegerRange integer_range(const Attrs& attrs) {
       .formula(math)                                                            \
       .input(first, kFloat)                                                     \
       .input(second, kFloat)                                                    \
-      .with(with_state)                                                         \
-      .output("y")                                                              \
-      .with(with_next_state)                                                    \
-      .infer(infer_sampled)                                                     \
+      .with(sampled)                                                            \
       .domain(first, low1, high1)                                               \
       .domain(second, low2, high2)                                              \
       .sample({"matrix", {{3, 17}, {3, 17}, {7}}, {}})                          \

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bessel functions of orders 0 and 1, modified ones with and without their exponentials, and Airy's
 // function.
-#include "ops/elementwise/elementwise_infer.h"
+#include "ops/elementwise/elementwise_record.h"
 #include "ops/gradient.h"
 
 namespace anymps {
 
-#define BESSEL(name, text, math)    \
-  OP(name)                          \
-      .doc(text)                    \
-      .formula(math)                \
-      .input("x", kFloat)           \
-      .output("y")                  \
-      .facts(kElementwise | kSteep) \
-      .infer(infer_elementwise)
+#define BESSEL(name, text, math) UNARY(name, kFloat, text, math).facts(kSteep)
 
 BESSEL(bessel_j0, "Bessel's function of the first kind and order 0.", "y = J0(x)").domain(-20, 20);
 BESSEL(bessel_j1, "Bessel's function of the first kind and order 1.", "y = J1(x)").domain(-20, 20);

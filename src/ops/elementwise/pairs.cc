@@ -2,70 +2,54 @@
 // Elementwise arithmetic of pairs beyond the four operations, and of triples with a weight.
 #include <numbers>
 
-#include "ops/elementwise/elementwise_infer.h"
+#include "ops/elementwise/elementwise_record.h"
 #include "ops/gradient.h"
 
 namespace anymps {
 
-#define PAIR(name, dtypes, text, math) \
-  OP(name)                             \
-      .doc(text)                       \
-      .formula(math)                   \
-      .input("a", dtypes)              \
-      .input("b", dtypes)              \
-      .output("y")                     \
-      .facts(kElementwise)             \
-      .infer(infer_elementwise)
-
-PAIR(hypot, kFloat, "The length of the vector (a, b), without overflow on the way.",
-     "y = sqrt(a^2 + b^2)")
+BINARY(hypot, kFloat, "The length of the vector (a, b), without overflow on the way.",
+       "y = sqrt(a^2 + b^2)")
     .facts(kCommutative);
-PAIR(copysign, kFloat, "a with the sign of b, be that of a zero or of NaN.",
-     "y = signbit(b) ? -|a| : |a|")
+BINARY(copysign, kFloat, "a with the sign of b, be that of a zero or of NaN.",
+       "y = signbit(b) ? -|a| : |a|")
     .facts(kNoRounding)
     .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
-PAIR(heaviside, kReal, "A step from 0 to 1 with the value b at 0; 0 for NaN.",
-     "y = a == 0 ? b : a > 0")
+BINARY(heaviside, kReal, "A step from 0 to 1 with the value b at 0; 0 for NaN.",
+       "y = a == 0 ? b : a > 0")
     .facts(kNoRounding)
     .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0});
-PAIR(logaddexp, kFloat, "The logarithm of a sum of exponentials, without overflow.",
-     "y = ln(exp(a) + exp(b))")
+BINARY(logaddexp, kFloat, "The logarithm of a sum of exponentials, without overflow.",
+       "y = ln(exp(a) + exp(b))")
     .facts(kCommutative | kSteep)
     .domain(-6, 6);
-PAIR(logaddexp2, kFloat, "The logarithm to base 2 of a sum of powers of 2, without overflow.",
-     "y = log2(2^a + 2^b)")
+BINARY(logaddexp2, kFloat, "The logarithm to base 2 of a sum of powers of 2, without overflow.",
+       "y = log2(2^a + 2^b)")
     .facts(kCommutative | kSteep)
     .domain(-6, 6);
-PAIR(ldexp, kFloat, "a times a power of 2.", "y = a * 2^b").facts(kSteep).domain("b", -4, 4);
-PAIR(gcd, kInt, "The greatest common divisor, never negative; 0 of two zeros.", "y = gcd(a, b)")
+BINARY(ldexp, kFloat, "a times a power of 2.", "y = a * 2^b").facts(kSteep).domain("b", -4, 4);
+BINARY(gcd, kInt, "The greatest common divisor, never negative; 0 of two zeros.", "y = gcd(a, b)")
     .facts(kCommutative)
     .domain(-60, 60);
-PAIR(lcm, kInt, "The least common multiple, never negative; 0 if either is 0. It wraps.",
-     "y = |a * b| / gcd(a, b)")
+BINARY(lcm, kInt, "The least common multiple, never negative; 0 if either is 0. It wraps.",
+       "y = |a * b| / gcd(a, b)")
     .facts(kCommutative)
     .domain(-11, 11);
 
-OP(lerp)
-    .doc("Between a and b by a weight: a at 0, b at 1, and further on the line beyond.")
-    .formula("y = a + weight * (b - a)")
+ELEMENTWISE(lerp, "Between a and b by a weight: a at 0, b at 1, and further on the line beyond.",
+            "y = a + weight * (b - a)")
     .input("a", kFloat)
     .input("b", kFloat)
     .input("weight", kFloat)
-    .output("y")
-    .facts(kElementwise)
-    .infer(infer_elementwise);
+    .output("y");
 
 #define ADD_WEIGHTED(name, text, math)               \
-  OP(name)                                           \
-      .doc(text)                                     \
-      .formula(math)                                 \
+  ELEMENTWISE(name, text, math)                      \
       .input("x", kFloat)                            \
       .input("a", kFloat)                            \
       .input("b", kFloat)                            \
       .output("y")                                   \
       .attr("value", 1.0, "factor of what is added") \
-      .facts(kElementwise | kSteep)                  \
-      .infer(infer_elementwise)
+      .facts(kSteep)
 
 ADD_WEIGHTED(addcmul, "A product, scaled and added.", "y = x + value * a * b");
 ADD_WEIGHTED(addcdiv, "A quotient, scaled and added.", "y = x + value * a / b").domain("b", 1, 4);

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Orthogonal polynomials: x and the degree are tensors that broadcast. The fraction of a degree is
 // cut off; a negative degree gives 0, one that would take a million steps NaN.
-#include "ops/elementwise/elementwise_infer.h"
+#include "ops/elementwise/elementwise_record.h"
 #include "ops/gradient.h"
 
 namespace anymps {
 
 #define POLYNOMIAL(name, text, math)            \
-  OP(name)                                      \
-      .doc(text)                                \
-      .formula(math)                            \
+  ELEMENTWISE(name, text, math)                 \
       .input("x", kFloat)                       \
       .input("n", kFloat, "T", "whole numbers") \
       .output("y")                              \
-      .facts(kElementwise | kSteep)             \
-      .infer(infer_elementwise)                 \
+      .facts(kSteep)                            \
       .domain("x", -1.5, 1.5)                   \
       .domain("n", 0, 7)
 

@@ -2,19 +2,12 @@
 // The error function's kin, entropies, logits and sinc.
 #include <numbers>
 
-#include "ops/elementwise/elementwise_infer.h"
+#include "ops/elementwise/elementwise_record.h"
 #include "ops/gradient.h"
 
 namespace anymps {
 
-#define ERROR_FUNCTION(name, text, math) \
-  OP(name)                               \
-      .doc(text)                         \
-      .formula(math)                     \
-      .input("x", kFloat)                \
-      .output("y")                       \
-      .facts(kElementwise | kSteep)      \
-      .infer(infer_elementwise)
+#define ERROR_FUNCTION(name, text, math) UNARY(name, kFloat, text, math).facts(kSteep)
 
 ERROR_FUNCTION(erfc, "1 - erf(x), right where that vanishes.",
                "y = 2 / sqrt(pi) * integral(exp(-t^2), t = x .. infinity)")
@@ -43,15 +36,7 @@ ERROR_FUNCTION(logit,
     .domain(0.05, 0.95);
 
 #define WEIGHTED_LOGARITHM(name, text, math) \
-  OP(name)                                   \
-      .doc(text)                             \
-      .formula(math)                         \
-      .input("a", kFloat)                    \
-      .input("b", kFloat)                    \
-      .output("y")                           \
-      .facts(kElementwise | kSteep)          \
-      .infer(infer_elementwise)              \
-      .domain("b", 0.1, 4)
+  BINARY(name, kFloat, text, math).facts(kSteep).domain("b", 0.1, 4)
 
 WEIGHTED_LOGARITHM(xlogy, "a times the logarithm of b, and 0 where a is 0.",
                    "y = a == 0 ? 0 : a * ln(b)");

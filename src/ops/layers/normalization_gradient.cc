@@ -55,6 +55,10 @@ OpWriter& given_statistics(OpWriter& op) {
       .domain("variance", 0.1, 2);
 }
 
+OpWriter& over_axes(OpWriter& op) {
+  return op.attr("axes", Ints{}, "empty: all").tolerance(kNormGradientTolerance);
+}
+
 }  // namespace
 
 OP(variance)
@@ -65,9 +69,8 @@ OP(variance)
     .input("x", kFloat)
     .optional("mean", kFloat, "T", "broadcasts to x; absent: that of x over the axes")
     .output("y")
-    .attr("axes", Ints{}, "empty: all")
+    .with(over_axes)
     .infer(infer_variance)
-    .tolerance(kNormGradientTolerance)
     .sample({"last", {{3, 7}}, {{"axes", Ints{-1}}}})
     .sample({"two axes", {{2, 3, 4, 5}}, {{"axes", Ints{0, 2}}}})
     .sample({"mean given", {{2, 3, 4}, {1, 3, 1}}, {{"axes", Ints{0, 2}}}})
@@ -82,10 +85,9 @@ OP(norm_gamma_gradient)
         "varianceTensor:reductionAxes:epsilon:name:")
     .with(given_statistics)
     .output("y", "T", "x's shape with the axes reduced to 1")
-    .attr("axes", Ints{}, "empty: all")
+    .with(over_axes)
     .attr("epsilon", 1e-5)
     .infer(infer_parameter)
-    .tolerance(kNormGradientTolerance)
     .no_layout_tests()
     .sample({"channels",
              {{2, 3, 4, 5}, {2, 3, 4, 5}, {1, 3, 1, 1}, {1, 3, 1, 1}},
@@ -100,9 +102,8 @@ OP(norm_beta_gradient)
     .input("gradient", kFloat, "T", kNormGradientDoc)
     .input("x", kFloat, "T", "only its shape is read")
     .output("y", "T", "x's shape with the axes reduced to 1")
-    .attr("axes", Ints{}, "empty: all")
+    .with(over_axes)
     .infer(infer_parameter)
-    .tolerance(kNormGradientTolerance)
     .no_layout_tests()
     .sample({"channels", {{2, 3, 4, 5}, {2, 3, 4, 5}}, {{"axes", Ints{0, 2, 3}}}})
     .sample({"empty", {{0, 7}, {0, 7}}, {{"axes", Ints{0}}}});
@@ -122,10 +123,9 @@ OP(norm_gradient)
     .optional("gamma_gradient", kFloat, "T", "as norm_gamma_gradient gives it")
     .optional("beta_gradient", kFloat, "T", "as norm_beta_gradient gives it")
     .output("y")
-    .attr("axes", Ints{}, "empty: all")
+    .with(over_axes)
     .attr("epsilon", 1e-5)
     .infer(infer_input)
-    .tolerance(kNormGradientTolerance)
     .no_layout_tests()
     .sample({"channels",
              {{2, 3, 4, 5}, {2, 3, 4, 5}, {1, 3, 1, 1}, {1, 3, 1, 1}, {1, 3, 1, 1}},

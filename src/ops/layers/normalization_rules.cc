@@ -71,6 +71,15 @@ void set_fused(GradientContext& ctx, const std::vector<Term>& gradients) {
     if (ctx.has(i)) ctx.set(i, gradients[i]);
 }
 
+// By one node, from the statistics if they were computed.
+void fused_gradient(GradientContext& ctx, const char* op) {
+  std::vector<Term> inputs{ctx.dy(), ctx.x(0), {}, {}};
+  if (ctx.output_count() > 2) inputs = {ctx.dy(), ctx.x(0), ctx.y(1), ctx.y(2)};
+  if (ctx.has(1)) inputs.push_back(ctx.x(1));
+  const size_t outputs = ctx.wants(1) || ctx.wants(2) ? 3 : 1;
+  set_fused(ctx, ctx.add_all(op, inputs, shared_attrs(ctx, op), outputs));
+}
+
 }  // namespace
 
 GRADIENT(batch_norm) {
@@ -102,14 +111,7 @@ GRADIENT(layer_norm) {
     if (ctx.has(2)) y = y + ctx.x(2);
     return ctx.through({y, mean, inv_std});
   }
-  if (one_row_of_parameters(ctx)) {
-    std::vector<Term> inputs{ctx.dy(), x, {}, {}};
-    if (ctx.output_count() > 2) inputs = {ctx.dy(), x, ctx.y(1), ctx.y(2)};
-    if (ctx.has(1)) inputs.push_back(ctx.x(1));
-    const size_t outputs = ctx.wants(1) || ctx.wants(2) ? 3 : 1;
-    return set_fused(ctx, ctx.add_all("layer_norm_gradient", inputs,
-                                      shared_attrs(ctx, "layer_norm_gradient"), outputs));
-  }
+  if (one_row_of_parameters(ctx)) return fused_gradient(ctx, "layer_norm_gradient");
   const Term dy = ctx.dy();
   const Normalized n = normalized(ctx, x, axes);
   if (ctx.wants(0)) ctx.set(0, back(ctx, n, ctx.has(1) ? dy * ctx.x(1) : dy, axes));
@@ -139,15 +141,7 @@ GRADIENT(rms_norm) {
 
 GRADIENT(group_norm) {
   const Term x = ctx.x(0);
-  const bool statistics = ctx.dy(1) || ctx.dy(2);
-  if (!statistics) {
-    std::vector<Term> inputs{ctx.dy(), x, {}, {}};
-    if (ctx.output_count() > 2) inputs = {ctx.dy(), x, ctx.y(1), ctx.y(2)};
-    if (ctx.has(1)) inputs.push_back(ctx.x(1));
-    const size_t outputs = ctx.wants(1) || ctx.wants(2) ? 3 : 1;
-    return set_fused(ctx, ctx.add_all("group_norm_gradient", inputs,
-                                      shared_attrs(ctx, "group_norm_gradient"), outputs));
-  }
+  if (!ctx.dy(1) && !ctx.dy(2)) return fused_gradient(ctx, "group_norm_gradient");
   const auto grouped = [&](const Term& value) {  // [N, groups, the rest]
     const int64_t groups = ctx.attrs().i("groups");
     if (!value.type().static_shape()) return ctx.reshape(value, {ctx.extent(x, 0), groups, -1});

@@ -96,10 +96,34 @@ void infer_group_norm_gradient(InferContext& ctx) {
 constexpr Tolerance kTrainingTolerance{.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-9};
 const char* const kDyDoc = "the gradient of y; has x's shape";
 
+OpWriter& scale_gradient(OpWriter& op) {
+  return op.output("dx").by_product("dgamma", "f32",
+                                    "of gamma's dtype, if there is one, else of the statistics'");
+}
 OpWriter& parameter_gradients(OpWriter& op) {
-  return op.output("dx")
-      .by_product("dgamma", "f32", "of gamma's dtype, if there is one, else of the statistics'")
-      .by_product("dbeta", "f32", "the same");
+  return op.with(scale_gradient).by_product("dbeta", "f32", "the same");
+}
+// Of a normalization by statistics that it gave, or that are computed again; the docs of inputs.
+auto own_statistics(const char* x, const char* statistics, const char* gamma) {
+  return [=](OpWriter& op) -> OpWriter& {
+    return op.input("dy", kFloat, "T", kDyDoc)
+        .input("x", kFloat, "T", x)
+        .optional("mean", kFloat, "S", statistics)
+        .optional("inv_std", kFloat, "S", "the same")
+        .optional("gamma", kFloat, "P", gamma)
+        .with(parameter_gradients);
+  };
+}
+// Numbers that are near to those of a normalization, and how exact the gradients are.
+OpWriter& norm_gradient_tests(OpWriter& op) {
+  return op.domain("inv_std", 0.3, 2).tolerance(kTrainingTolerance);
+}
+// Of layer_norm and rms_norm.
+OpWriter& row_norm_gradient(OpWriter& op) {
+  return op.attr("axis", -1, "the first axis that is normalized")
+      .attr("epsilon", 1e-5, "where the statistics are computed")
+      .infer(infer_row_norm_gradient)
+      .with(norm_gradient_tests);
 }
 
 }  // namespace
@@ -159,8 +183,7 @@ OP(batch_norm_training_gradient)
     .attr("training", true, "mean and inv_std are those of x")
     .attr("layout", "channels_first", layout_choices())
     .infer(infer_batch_norm_gradient)
-    .domain("inv_std", 0.3, 2)
-    .tolerance(kTrainingTolerance)
+    .with(norm_gradient_tests)
     .sample({"2d", {{2, 3, 5, 7}, {2, 3, 5, 7}, {3}, {3}, {3}}, {}})
     .sample({"no gamma", {{4, 3, 5}, {4, 3, 5}, {3}, {3}}, {}})
     .sample({"given", {{4, 3, 5}, {4, 3, 5}, {3}, {3}, {3}}, {{"training", false}}})
@@ -181,17 +204,9 @@ OP(layer_norm_gradient)
     .formula(
         "dgamma = sum(dy * z), dbeta = sum(dy), z = (x - mean) * inv_std; "
         "dx = inv_std * (dy * gamma - mean(dy * gamma) - z * mean(dy * gamma * z))")
-    .input("dy", kFloat, "T", kDyDoc)
-    .input("x", kFloat)
-    .optional("mean", kFloat, "S", "x's shape with the normalized axes of extent 1")
-    .optional("inv_std", kFloat, "S", "the same")
-    .optional("gamma", kFloat, "P", "of the shape of the normalized axes; absent: 1")
-    .with(parameter_gradients)
-    .attr("axis", -1, "the first axis that is normalized")
-    .attr("epsilon", 1e-5, "where the statistics are computed")
-    .infer(infer_row_norm_gradient)
-    .domain("inv_std", 0.3, 2)
-    .tolerance(kTrainingTolerance)
+    .with(own_statistics("", "x's shape with the normalized axes of extent 1",
+                         "of the shape of the normalized axes; absent: 1"))
+    .with(row_norm_gradient)
     .sample({"last axis", {{4, 7, 32}, {4, 7, 32}, {4, 7, 1}, {4, 7, 1}, {32}}, {}})
     .sample({"no scale", {{5, 19}, {5, 19}, {5, 1}, {5, 1}}, {}})
     .sample({"two axes", {{3, 4, 5}, {3, 4, 5}, {3, 1, 1}, {3, 1, 1}, {4, 5}}, {{"axis", 1}}})
@@ -212,13 +227,8 @@ OP(rms_norm_gradient)
     .input("x", kFloat)
     .optional("inv_std", kFloat, "S", "x's shape with the normalized axes of extent 1")
     .optional("gamma", kFloat, "P", "of the shape of the normalized axes; absent: 1")
-    .output("dx")
-    .by_product("dgamma", "f32", "of gamma's dtype, if there is one, else of the statistics'")
-    .attr("axis", -1, "the first axis that is normalized")
-    .attr("epsilon", 1e-5, "where the statistics are computed")
-    .infer(infer_row_norm_gradient)
-    .domain("inv_std", 0.3, 2)
-    .tolerance(kTrainingTolerance)
+    .with(scale_gradient)
+    .with(row_norm_gradient)
     .sample({"last axis", {{4, 7, 32}, {4, 7, 32}, {4, 7, 1}, {32}}, {}})
     .sample({"no scale", {{5, 19}, {5, 19}, {5, 1}}, {}})
     .sample({"two axes", {{3, 4, 5}, {3, 4, 5}, {3, 1, 1}, {4, 5}}, {{"axis", 1}}})
@@ -234,17 +244,11 @@ OP(group_norm_gradient)
         "dgamma[c] = sum(dy * z), dbeta[c] = sum(dy), z = (x - mean) * inv_std; "
         "dx = inv_std * (dy * gamma - mean(dy * gamma) - z * mean(dy * gamma * z)), "
         "means over a group")
-    .input("dy", kFloat, "T", kDyDoc)
-    .input("x", kFloat, "T", "[N, C, …]")
-    .optional("mean", kFloat, "S", "[N, groups]")
-    .optional("inv_std", kFloat, "S", "[N, groups]")
-    .optional("gamma", kFloat, "P", "[C]; absent: 1")
-    .with(parameter_gradients)
+    .with(own_statistics("[N, C, …]", "[N, groups]", "[C]; absent: 1"))
     .required("groups", AttrKind::kInt, "divides the number of channels")
     .attr("epsilon", 1e-5, "where the statistics are computed")
     .infer(infer_group_norm_gradient)
-    .domain("inv_std", 0.3, 2)
-    .tolerance(kTrainingTolerance)
+    .with(norm_gradient_tests)
     .sample({"2d", {{2, 6, 5, 4}, {2, 6, 5, 4}, {2, 3}, {2, 3}, {6}}, {{"groups", 3}}})
     .sample({"one group", {{2, 4, 5}, {2, 4, 5}, {2, 1}, {2, 1}, {4}}, {{"groups", 1}}})
     .sample({"no scale", {{1, 8, 9}, {1, 8, 9}, {1, 2}, {1, 2}}, {{"groups", 2}}})

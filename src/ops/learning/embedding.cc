@@ -55,6 +55,12 @@ void infer_embedding_bag_gradient(InferContext& ctx) {
   if (ctx.output_count() > 1) ctx.set(1, ctx.has(4) ? Dims{ctx.shape(2)[0]} : Dims{0});
 }
 
+OpWriter& bag_inputs(OpWriter& op) {
+  return op.input("weight", kFloat, "T", "[rows, D]")
+      .input("indices", kIndex, "I", "[n], in [0, rows)")
+      .input("offsets", kIndex, "O", "[bags], from 0 on, in order")
+      .optional("per_sample_weights", kFloat, "T", "[n]; for sum; absent: 1");
+}
 OpWriter& bag_attrs(OpWriter& op) {
   return op.attr("mode", "mean", kBagModes)
       .attr("include_last_offset", false, "offsets end with the number of indices")
@@ -89,14 +95,10 @@ OP(embedding_gradient)
 OP(embedding_bag)
     .doc(
         "Rows of a table, picked in bags that begin at the offsets, each bag reduced to one row. "
-        "An "
-        "empty bag gives 0. For max, the index that gave each element is an output if asked for "
-        "(-1 in an empty bag); otherwise that output is empty.")
+        "An empty bag gives 0. For max, the index that gave each element is an output if asked "
+        "for (-1 in an empty bag); otherwise that output is empty.")
     .formula("y[b] = sum, mean or max of weight[indices[i]] * per_sample_weights[i], i of bag b")
-    .input("weight", kFloat, "T", "[rows, D]")
-    .input("indices", kIndex, "I", "[n], in [0, rows)")
-    .input("offsets", kIndex, "O", "[bags], from 0 on, in order")
-    .optional("per_sample_weights", kFloat, "T", "[n]; for sum; absent: 1")
+    .with(bag_inputs)
     .output("y", "T", "[bags, D]")
     .by_product("max_indices", "i64", "[bags, D]")
     .with(bag_attrs)
@@ -118,10 +120,7 @@ OP(embedding_bag_gradient)
     .doc("The gradients of embedding_bag to the table and to the weights of samples.")
     .formula("dweight[indices[i]] += dy[b] * per_sample_weights[i], over the bag's size for mean")
     .input("dy", kFloat, "T", "[bags, D]")
-    .input("weight", kFloat, "T", "[rows, D]")
-    .input("indices", kIndex, "I", "[n]")
-    .input("offsets", kIndex, "O", "[bags]")
-    .optional("per_sample_weights", kFloat, "T", "[n]")
+    .with(bag_inputs)
     .optional("max_indices", bit(DType::kI64), "X", "[bags, D]; needed for max")
     .output("dweight")
     .by_product("dper_sample_weights", "T", "[n]; empty where there are none")

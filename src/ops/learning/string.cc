@@ -146,9 +146,8 @@ OP(regex_full_match)
 OP(tfidf)
     .doc(
         "Counts how often n-grams of a pool occur in each row: in runs of elements, and in runs "
-        "that "
-        "skip up to max_skip elements between two. The pool holds n-grams of length 1, then of "
-        "length 2, ...; starts[n - 1] says where those of length n begin, indexes[k] in which "
+        "that skip up to max_skip elements between two. The pool holds n-grams of length 1, then "
+        "of length 2, ...; starts[n - 1] says where those of length n begin, indexes[k] in which "
         "column n-gram k is counted.")
     .formula("y[.., indexes[k]] = weights[k] * count of n-gram k (tfidf)")
     .input("x", bit(DType::kI32) | bit(DType::kI64) | kText)

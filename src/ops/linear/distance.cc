@@ -7,7 +7,10 @@ namespace anymps {
 
 namespace {
 
-constexpr const char* kOrder = "the order of the norm: 0, inf or any positive number";
+OpWriter& norm_order(OpWriter& op) {
+  return op.attr("p", 2.0, "the order of the norm: 0, inf or any positive number")
+      .no_layout_tests();
+}
 
 void check_order(InferContext& ctx) {
   ctx.check(ctx.attrs.f("p") >= 0, "p is {}, must not be negative", ctx.attrs.f("p"));
@@ -77,9 +80,8 @@ OP(cdist)
     .input("a", kPrecise, "T", "[…, n, d]")
     .input("b", kPrecise, "T", "[…, m, d]; the batches broadcast")
     .output("y", "T", "[…, n, m]")
-    .attr("p", 2.0, kOrder)
+    .with(norm_order)
     .infer(infer_cdist)
-    .no_layout_tests()
     .sample({"euclid", {{3, 5}, {4, 5}}, {}})
     .sample({"batch", {{2, 1, 3, 2}, {5, 70, 2}}, {}})
     .sample({"city", {{2, 3, 4}, {2, 2, 4}}, {{"p", 1.0}}})
@@ -98,9 +100,8 @@ OP(cdist_gradient)
     .input("b", kPrecise, "T", "[…, m, d]")
     .input("y", kPrecise, "T", "[…, n, m]")
     .output("da", "T", "[…, n, d], with the batch of y")
-    .attr("p", 2.0, kOrder)
+    .with(norm_order)
     .infer(infer_cdist_gradient)
-    .no_layout_tests()
     .domain("y", 0.5, 2)
     .sample({"euclid", {{3, 4}, {3, 5}, {4, 5}, {3, 4}}, {}})
     .sample({"batch", {{2, 3, 4}, {3, 2}, {2, 4, 2}, {2, 3, 4}}, {{"p", 3.0}}})
@@ -112,9 +113,8 @@ OP(pdist)
     .formula("y[pair of i < j] = norm(x[i] - x[j], p)")
     .input("x", kPrecise, "T", "[n, d]")
     .output("y", "T", "[n * (n - 1) / 2]")
-    .attr("p", 2.0, kOrder)
+    .with(norm_order)
     .infer(infer_pdist)
-    .no_layout_tests()
     .sample({"euclid", {{5, 3}}, {}})
     .sample({"city", {{4, 3}}, {{"p", 1.0}}})
     .sample({"cubic", {{4, 3}}, {{"p", 3.0}}})
@@ -130,9 +130,8 @@ OP(pdist_gradient)
     .input("x", kPrecise, "T", "[n, d]")
     .input("y", kPrecise, "T", "[n * (n - 1) / 2]")
     .output("dx", "T", "[n, d]")
-    .attr("p", 2.0, kOrder)
+    .with(norm_order)
     .infer(infer_pdist_gradient)
-    .no_layout_tests()
     .domain("y", 0.5, 2)
     .sample({"euclid", {{10}, {5, 3}, {10}}, {}})
     .sample({"cubic", {{6}, {4, 3}, {6}}, {{"p", 3.0}}})

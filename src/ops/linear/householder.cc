@@ -7,12 +7,6 @@ namespace anymps {
 
 namespace {
 
-void infer_geqrf(InferContext& ctx) {
-  const MatrixShape x = matrix_shape(ctx, 0);
-  ctx.set(0, ctx.shape(0));
-  set_if(ctx, 1, joined(x.batch, {min(x.rows, x.columns)}));
-}
-
 // The number of reflections, at most the number of columns.
 Dim reflections(InferContext& ctx, const MatrixShape& a) {
   const Dims& tau = ctx.shape(1);
@@ -70,8 +64,8 @@ OP(geqrf)
     .input("x", kMatrix, "T", "[…, m, n]")
     .output("a", "T", "[…, m, n]")
     .output("tau", "T", "optional; […, min(m, n)]")
-    .infer(infer_geqrf)
-    .cost(cubic(1.4))
+    .infer(infer_packed)
+    .with(cubic_work(1.4))
     .with(square_samples)
     .sample({"tall", {{2, 5, 3}}, {}})
     .sample({"wide", {{3, 5}}, {}})
@@ -84,9 +78,7 @@ OP(householder_product)
     .input("tau", kMatrix, "T", "[…, k] with k <= n")
     .output("y", "T", "[…, m, n]")
     .infer(infer_householder_product)
-    .cost(cubic(2))
-    .tolerance(kMatrixTolerance)
-    .no_layout_tests()
+    .with(cubic_work(2))
     .sample({"square", {{3, 3}, {3}}, {}})
     .sample({"tall", {{2, 5, 3}, {2, 3}}, {}})
     .sample({"fewer", {{2, 5, 4}, {2, 2}}, {}})
@@ -103,9 +95,7 @@ OP(ormqr)
     .attr("left", true, "q stands left of c")
     .attr("transpose", false, "q^H instead of q")
     .infer(infer_ormqr)
-    .cost(cubic(4))
-    .tolerance(kMatrixTolerance)
-    .no_layout_tests()
+    .with(cubic_work(4))
     .sample({"left", {{2, 5, 3}, {2, 3}, {2, 5, 2}}, {}})
     .sample({"transposed", {{5, 3}, {3}, {5, 2}}, {{"transpose", true}}})
     .sample({"right", {{5, 3}, {3}, {2, 5}}, {{"left", false}}})
@@ -131,9 +121,7 @@ OP(lstsq)
     .attr("driver", "gelsy", {"gels", "gelsy", "gelsd", "gelss"}, "LAPACK's routine")
     .attr("rcond", -1.0, "negative: the precision of the dtype times the larger extent")
     .infer(infer_lstsq)
-    .cost(cubic(4))
-    .tolerance(kMatrixTolerance)
-    .no_layout_tests()
+    .with(cubic_work(4))
     .sample({"tall", {{5, 3}, {5, 2}}, {}})
     .sample({"tall gels", {{2, 5, 3}, {5, 2}}, {{"driver", "gels"}}})
     .sample({"wide gels", {{3, 5}, {2, 3, 1}}, {{"driver", "gels"}}})

@@ -8,13 +8,6 @@ namespace anymps {
 
 namespace {
 
-void infer_lu_factor(InferContext& ctx) {
-  const MatrixShape a = matrix_shape(ctx, 0);
-  ctx.set(0, ctx.shape(0));
-  set_if(ctx, 1, joined(a.batch, {min(a.rows, a.columns)}));
-  set_if(ctx, 2, a.batch);
-}
-
 void infer_lu_unpack(InferContext& ctx) {
   const MatrixShape a = matrix_shape(ctx, 0);
   const Dim inner = min(a.rows, a.columns);
@@ -51,8 +44,8 @@ OP(lu_factor)
     .output("pivots", "i32", "optional; […, min(m, n)], counted from 1")
     .by_product("info", "i32", "optional, […]: 0, or which pivot is 0, counted from 1")
     .attr("pivot", true, "rows are exchanged so that the largest element of a column is its pivot")
-    .infer(infer_lu_factor)
-    .cost(cubic(0.7))
+    .infer(infer_packed)
+    .with(cubic_work(0.7))
     .with(square_samples)
     .sample({"tall", {{2, 5, 3}}, {}})
     .sample({"wide", {{3, 5}}, {}})
@@ -78,17 +71,12 @@ OP(lu_unpack)
 OP(lu_solve)
     .doc("The solution of linear equations whose matrix lu_factor has factored.")
     .formula("x @ y = b, or x^H @ y = b; without left y @ x = b; x = p @ l @ u")
-    .input("lu", kMatrix, "T", "[…, n, n]")
-    .input("pivots", kIndex, "I", "[…, n], counted from 1")
-    .input("b", kMatrix, "T", "[…, n, k], without left […, k, n]; the batches broadcast")
-    .output("y")
+    .with(factored_equations("lu", "[…, n], counted from 1",
+                             "[…, n, k], without left […, k, n]; the batches broadcast"))
     .attr("left", true, "x stands left of y")
     .attr("adjoint", false, "the equations of the conjugate transpose")
     .infer(infer_lu_solve)
-    .cost(cubic(1))
-    .tolerance(kMatrixTolerance)
-    .domain("lu", 0.5, 1.5)
-    .no_layout_tests()
+    .with(cubic_work(1))
     .sample({"3", {{3, 3}, {3}, {3, 2}}, {}, {{1, {2, 3, 3}}}})
     .sample({"batch", {{2, 1, 4, 4}, {2, 1, 4}, {3, 4, 2}}, {}, {{1, {2, 4, 3, 4, 1, 2, 4, 4}}}})
     .sample({"adjoint", {{3, 3}, {3}, {2, 3, 2}}, {{"adjoint", true}}, {{1, {3, 3, 3}}}})
@@ -108,7 +96,7 @@ OP(slogdet)
     .output("sign", "T", "[…]")
     .output("logabsdet", "T", "optional; […], real")
     .infer(infer_slogdet)
-    .cost(cubic(0.7))
+    .with(cubic_work(0.7))
     .with(square_samples);
 
 // With phi the strictly lower part of l^H dl and the upper part of du u^H: p l^-H phi u^-H.

@@ -14,7 +14,7 @@ OP(matrix_exp)
       square_shape(ctx, 0);
       ctx.set(0, ctx.shape(0));
     })
-    .cost(cubic(20))
+    .with(cubic_work(20))
     .with(square_samples)
     .sample({"nilpotent", {{2, 2}}, {}, {{0, {0, 1, 0, 0}}}})
     .sample({"far", {{2, 2}}, {}, {{0, {-3, 7, -9, 4}}}});

@@ -46,6 +46,17 @@ inline void set_if(InferContext& ctx, size_t i, Dims shape) {
   set_if(ctx, i, std::nullopt, std::move(shape));
 }
 
+// Packed factors: outputs are the matrix, `length` numbers along its diagonal, and info.
+inline void set_packed(InferContext& ctx, const MatrixShape& x, const Dim& length) {
+  ctx.set(0, ctx.shape(0));
+  set_if(ctx, 1, joined(x.batch, {length}));
+  set_if(ctx, 2, x.batch);
+}
+inline void infer_packed(InferContext& ctx) {
+  const MatrixShape x = matrix_shape(ctx, 0);
+  set_packed(ctx, x, min(x.rows, x.columns));
+}
+
 // Equations a @ y = b, or y @ a = b without `left`: the shape of y. `a` may be broadcast.
 inline Dims solution_shape(const InferContext& ctx, const MatrixShape& a, size_t b_input,
                            bool left) {
@@ -71,14 +82,30 @@ inline CostFn cubic(double operations) {
 // A random matrix may be near to a singular one, so results are compared with more slack.
 inline constexpr Tolerance kMatrixTolerance{.f32 = 2e-4, .f16 = 2e-2, .bf16 = 1e-1, .f64 = 1e-9};
 
+// What factors matrices, or applies their factors.
+inline auto cubic_work(double operations) {
+  return [operations](OpWriter& op) -> OpWriter& {
+    return op.cost(cubic(operations)).tolerance(kMatrixTolerance).no_layout_tests();
+  };
+}
+
 inline OpWriter& square_samples(OpWriter& op) {
-  return op.tolerance(kMatrixTolerance)
-      .no_layout_tests()
-      .sample({"3", {{3, 3}}, {}})
+  return op.sample({"3", {{3, 3}}, {}})
       .sample({"batch", {{2, 3, 5, 5}}, {}})
       .sample({"one", {{1, 1}}, {}})
       .sample({"empty", {{0, 3, 3}}, {}})
       .sample({"no rows", {{2, 0, 0}}, {}});
+}
+
+// Equations whose matrix is given by its packed factors.
+inline auto factored_equations(const char* factors, const char* pivots, const char* b) {
+  return [=](OpWriter& op) -> OpWriter& {
+    return op.input(factors, kMatrix, "T", "[…, n, n]")
+        .input("pivots", kIndex, "I", pivots)
+        .input("b", kMatrix, "T", b)
+        .output("y")
+        .domain(factors, 0.5, 1.5);
+  };
 }
 
 // The output that says whether a matrix could be factored. Who asks for it gets no error.

@@ -86,10 +86,10 @@ OpWriter& scale_attrs(OpWriter& op) {
 
 OP(quantize)
     .doc(
-        "x in steps of a scale, as integers around a zero point or as narrow floats. Integers are "
-        "rounded to nearest even and clamped. The quotient is rounded to x's dtype first. One "
-        "scale "
-        "serves the tensor, a vector of them an axis, and scales of x's rank a block each.")
+        "x in steps of a scale, as integers around a zero point or as narrow floats. Integers "
+        "are rounded to nearest even and clamped. The quotient is rounded to x's dtype first. "
+        "One scale serves the tensor, a vector of them an axis, and scales of x's rank a block "
+        "each.")
     .formula("y = saturate(rint(x / scale) + zero_point)")
     .mps("quantizeTensor:scale:zeroPoint:dataType:name:")
     .mps("quantizeTensor:scaleTensor:zeroPoint:dataType:axis:name:")

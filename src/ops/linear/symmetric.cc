@@ -19,9 +19,7 @@ void infer_cholesky_inverse(InferContext& ctx) {
 
 void infer_ldl_factor(InferContext& ctx) {
   const MatrixShape a = square_shape(ctx, 0);
-  ctx.set(0, ctx.shape(0));
-  set_if(ctx, 1, joined(a.batch, {a.rows}));
-  set_if(ctx, 2, a.batch);
+  set_packed(ctx, a, a.rows);
 }
 
 void infer_ldl_solve(InferContext& ctx) {
@@ -30,20 +28,22 @@ void infer_ldl_solve(InferContext& ctx) {
   ctx.set(0, solution_shape(ctx, a, 2, true));
 }
 
+OpWriter& cholesky_factor(OpWriter& op) {
+  return op.input("factor", kMatrix, "T", "[…, n, n], of which one half is read")
+      .output("y")
+      .attr("upper", false, "the factor is the upper one")
+      .domain("factor", 0.5, 1.5);
+}
+
 }  // namespace
 
 OP(cholesky_solve)
     .doc("The solution of linear equations whose matrix cholesky has factored.")
     .formula("l @ l^H @ y = b; u^H @ u @ y = b for upper")
     .input("b", kMatrix, "T", "[…, n, k]; the batches broadcast")
-    .input("factor", kMatrix, "T", "[…, n, n], of which one half is read")
-    .output("y")
-    .attr("upper", false, "the factor is the upper one")
+    .with(cholesky_factor)
     .infer(infer_cholesky_solve)
-    .cost(cubic(2))
-    .domain("factor", 0.5, 1.5)
-    .tolerance(kMatrixTolerance)
-    .no_layout_tests()
+    .with(cubic_work(2))
     .sample({"lower", {{3, 2}, {3, 3}}, {}})
     .sample({"upper", {{2, 3, 2}, {3, 3}}, {{"upper", true}}})
     .sample({"batch", {{4, 1}, {2, 4, 4}}, {}})
@@ -53,12 +53,9 @@ OP(cholesky_solve)
 OP(cholesky_inverse)
     .doc("The inverse of matrices that cholesky has factored.")
     .formula("(l @ l^H)^-1; (u^H @ u)^-1 for upper")
-    .input("factor", kMatrix, "T", "[…, n, n], of which one half is read")
-    .output("y")
-    .attr("upper", false, "the factor is the upper one")
+    .with(cholesky_factor)
     .infer(infer_cholesky_inverse)
-    .cost(cubic(1.4))
-    .domain("factor", 0.5, 1.5)
+    .with(cubic_work(1.4))
     .with(square_samples)
     .sample({"upper", {{2, 3, 3}}, {{"upper", true}}});
 
@@ -76,7 +73,7 @@ OP(ldl_factor)
     .by_product("info", "i32", "optional, […]: 0, or which block of d is 0, counted from 1")
     .attr("hermitian", false, "complex matrices are their conjugate transposes")
     .infer(infer_ldl_factor)
-    .cost(cubic(0.35))
+    .with(cubic_work(0.35))
     .with(square_samples)
     .sample({"hermitian", {{2, 5, 5}}, {{"hermitian", true}}})
     .sample({"blocks of 2", {{4, 4}}, {}, {{0, {0, 1, 2, 3, 1, 0, 4, 1, 2, 4, 0, 2, 3, 1, 2, 0}}}})
@@ -85,16 +82,11 @@ OP(ldl_factor)
 OP(ldl_solve)
     .doc("The solution of linear equations whose matrix ldl_factor has factored.")
     .formula("x @ y = b")
-    .input("ld", kMatrix, "T", "[…, n, n]")
-    .input("pivots", kIndex, "I", "[…, n], as ldl_factor gives them")
-    .input("b", kMatrix, "T", "[…, n, k]; the batches broadcast")
-    .output("y")
+    .with(factored_equations("ld", "[…, n], as ldl_factor gives them",
+                             "[…, n, k]; the batches broadcast"))
     .attr("hermitian", false, "as it was factored")
     .infer(infer_ldl_solve)
-    .cost(cubic(2))
-    .domain("ld", 0.5, 1.5)
-    .tolerance(kMatrixTolerance)
-    .no_layout_tests()
+    .with(cubic_work(2))
     .sample({"3", {{3, 3}, {3}, {3, 2}}, {}, {{1, {2, 3, 3}}}})
     .sample({"block", {{4, 4}, {4}, {2, 4, 1}}, {}, {{1, {2, -4, -4, 4}}}})
     .sample({"blocks",

@@ -37,24 +37,30 @@ std::vector<Shape> measure_unique(const MeasureContext& ctx) {
   return {shape, Shape{count}, Shape{std::ssize(distinct.inverse)}, Shape{count}};
 }
 
+// What both give, and along what; `first` and `counts` say what these outputs are.
+auto distinct(const char* first, const char* counts) {
+  return [=](OpWriter& op) -> OpWriter& {
+    return op.formula("y = x[indices], x = y[inverse]")
+        .input("x", kAny | kText)
+        .output("y")
+        .output("indices", "i64", first)
+        .output("inverse", "i64", "of each element or slice of x, where it is in y")
+        .output("counts", "i64", counts)
+        .attr("axes", Ints{}, "the one axis that slices lie along; none: elements")
+        .infer(infer_unique)
+        .measure(measure_unique)
+        .tolerance(kExact);
+  };
+}
+
 }  // namespace
 
 OP(unique)
     .doc(
         "The distinct elements of x, or its distinct slices along an axis, in ascending order or "
-        "in "
-        "the order of their first coming; NaN is equal to NaN.")
-    .formula("y = x[indices], x = y[inverse]")
-    .input("x", kAny | kText)
-    .output("y")
-    .output("indices", "i64", "where each distinct one comes first")
-    .output("inverse", "i64", "of each element or slice of x, where it is in y")
-    .output("counts", "i64", "how often each distinct one comes")
+        "in the order of their first coming; NaN is equal to NaN.")
     .attr("sorted", true, "ascending; otherwise in the order of their first coming")
-    .attr("axes", Ints{}, "the one axis that slices lie along; none: elements")
-    .infer(infer_unique)
-    .measure(measure_unique)
-    .tolerance(kExact)
+    .with(distinct("where each distinct one comes first", "how often each distinct one comes"))
     .sample({"flat", {{6}}, {}, {{0, {2, 1, 1, 3, 4, 3}}}})
     .sample({"coming", {{6}}, {{"sorted", false}}, {{0, {2, 1, 1, 3, 4, 3}}}})
     .sample({"matrix", {{3, 4}}, {}, {{0, {1, 0, 1, 0, 3, 3, 2, 1, 0, 0, 0, 1}}}})
@@ -69,16 +75,7 @@ OP(unique_consecutive)
     .doc(
         "The elements of the flattened x, or its slices along an axis, that differ from the one "
         "before; NaN is equal to NaN.")
-    .formula("y = x[indices], x = y[inverse]")
-    .input("x", kAny | kText)
-    .output("y")
-    .output("indices", "i64", "where each run begins")
-    .output("inverse", "i64", "of each element or slice of x, where it is in y")
-    .output("counts", "i64", "how long each run is")
-    .attr("axes", std::vector<int64_t>{}, "the one axis that slices lie along; none: elements")
-    .infer(infer_unique)
-    .measure(measure_unique)
-    .tolerance({.f32 = 0, .f16 = 0, .bf16 = 0, .f64 = 0})
+    .with(distinct("where each run begins", "how long each run is"))
     .sample({"flat", {{8}}, {}, {{0, {2, 1, 1, 3, 3, 3, 1, 1}}}})
     .sample({"matrix", {{2, 4}}, {}, {{0, {1, 0, 0, 0, 0, 3, 2, 2}}}})
     .sample(

@@ -8,19 +8,21 @@ namespace anymps {
 
 namespace {
 
-void check_boxes(InferContext& ctx) {
+// `boxes_axis`: of the scores; the other one after the batch is that of the classes.
+void check_boxes(InferContext& ctx, size_t boxes_axis) {
   expect_rank(ctx, 0, 3, 3);
   expect_rank(ctx, 1, 3, 3);
-  ctx.check(may_equal(ctx.shape(0)[2], 4), "boxes has shape {}, must be [batch, boxes, 4]",
-            to_string(ctx.shape(0)));
+  const Dims &boxes = ctx.shape(0), &scores = ctx.shape(1);
+  ctx.check(may_equal(boxes[2], 4), "boxes has shape {}, must be [batch, boxes, 4]",
+            to_string(boxes));
+  ctx.check(may_equal(boxes[0], scores[0]) && may_equal(boxes[1], scores[boxes_axis]),
+            "boxes {} need scores {}, not {}", to_string(boxes),
+            boxes_axis == 1 ? "[batch, boxes, classes]" : "[batch, classes, boxes]",
+            to_string(scores));
 }
 
 void infer_non_max_suppression(InferContext& ctx) {
-  check_boxes(ctx);
-  const Dims &boxes = ctx.shape(0), &scores = ctx.shape(1);
-  ctx.check(may_equal(boxes[0], scores[0]) && may_equal(boxes[1], scores[2]),
-            "boxes {} need scores [batch, classes, boxes], not {}", to_string(boxes),
-            to_string(scores));
+  check_boxes(ctx, 2);
   ctx.set(0, {ctx.fresh("boxes"), 3});
 }
 
@@ -38,11 +40,8 @@ std::vector<Shape> measure_non_max_suppression(const MeasureContext& ctx) {
 }
 
 void infer_suppress_boxes(InferContext& ctx) {
-  check_boxes(ctx);
+  check_boxes(ctx, 1);
   const Dims &boxes = ctx.shape(0), &scores = ctx.shape(1);
-  ctx.check(may_equal(boxes[0], scores[0]) && may_equal(boxes[1], scores[1]),
-            "boxes {} need scores [batch, boxes, classes], not {}", to_string(boxes),
-            to_string(scores));
   if (ctx.has(2)) {
     ctx.check(may_equal(scores[2], 1), "with class_indices there is one score a box, not {}",
               scores[2].str());

@@ -117,8 +117,7 @@ void infer_yolo_box(InferContext& ctx) {
 OP(multiclass_nms)
     .doc(
         "The boxes that are kept when, class by class, those are dropped that overlap a better "
-        "one; "
-        "of each image those of the first class come first, the best of it first.")
+        "one; of each image those of the first class come first, the best of it first.")
     .formula("keep box b while iou(b, kept) <= nms_threshold for all that are kept, best first")
     .with(detections)
     .attr("nms_threshold", 0.3, "an overlap up to it is no matter")

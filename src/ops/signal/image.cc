@@ -9,9 +9,8 @@ namespace anymps {
 OP(image_decoder)
     .doc(
         "The pixels of a picture, of which x holds the file's bytes: JPEG, JPEG 2000 (grey or "
-        "RGB), "
-        "PNG, WebP, BMP, PNM, plain TIFF. Alpha is left out. Moving WebP and packed TIFF are "
-        "refused. The size depends on the bytes.")
+        "RGB), PNG, WebP, BMP, PNM, plain TIFF. Alpha is left out. Moving WebP and packed TIFF "
+        "are refused. The size depends on the bytes.")
     .formula("y[row, column, channel], 0 to 255")
     .input("x", bit(DType::kU8), "T", "[bytes]")
     .output("y", "T", "[height, width, channels]")

@@ -177,18 +177,22 @@ OpWriter& resize_attrs(OpWriter& op) {
             "weights outside of x are 0, and the others made to sum to 1");
 }
 
+// What decides where elements come from, as inputs.
+OpWriter& resize_places(OpWriter& op) {
+  return op.optional("scales", bit(DType::kF32), "F", "[axes]")
+      .optional("offsets", bit(DType::kF32), "F", "[axes]; of coordinate scale_offset")
+      .optional("roi", bit(DType::kF32), "F",
+                "[2*axes]: begins, then ends, as parts of the extent");
+}
+
 }  // namespace
 
 OP(resize)
     .doc(
-        "Resizes any axes at once. The new extents are `sizes`, or floor(extent * scale) "
-        "for "
-        "`scales`; one of the two is given, as an input or as an attribute, with an entry "
-        "for "
-        "every axis, or for those in `axes`. `coordinate` says where in x an element "
-        "lies, as in "
-        "ONNX; scale_offset, which takes sizes and scales, has it at (p - offset) / "
-        "scale. What "
+        "Resizes any axes at once. The new extents are `sizes`, or floor(extent * scale) for "
+        "`scales`; one of the two is given, as an input or as an attribute, with an entry for "
+        "every axis, or for those in `axes`. `coordinate` says where in x an element lies, as in "
+        "ONNX; scale_offset, which takes sizes and scales, has it at (p - offset) / scale. What "
         "lies outside is the edge, or for tf_crop_and_resize, of which `roi` is the crop, "
         "extrapolation_value. Integers are truncated. With `aspect` sizes are bounds.")
     .formula("y[p] = x[round(source(p))], or the weighted sum of its neighbours")
@@ -196,8 +200,7 @@ OP(resize)
     .mps("resizeTensor:sizeTensor:mode:centerResult:alignCorners:layout:name:")
     .mps("resizeTensor:sizeTensor:mode:centerResult:alignCorners:name:")
     .mps(
-        "resizeNearestWithTensor:sizeTensor:nearestRoundingMode:centerResult:alignCorners:"
-        "layout:"
+        "resizeNearestWithTensor:sizeTensor:nearestRoundingMode:centerResult:alignCorners:layout:"
         "name:")
     .mps(
         "resizeNearestWithTensor:sizeTensor:nearestRoundingMode:centerResult:alignCorners:"
@@ -216,9 +219,7 @@ OP(resize)
     .mps("resizeBilinearWithTensor:sizeTensor:scaleTensor:offsetTensor:name:")
     .input("x", kReal | kBoolean)
     .optional("sizes", kIndex, "I", "[axes]")
-    .optional("scales", bit(DType::kF32), "F", "[axes]")
-    .optional("offsets", bit(DType::kF32), "F", "[axes]; of coordinate scale_offset")
-    .optional("roi", bit(DType::kF32), "F", "[2*axes]: begins, then ends, as parts of the extent")
+    .with(resize_places)
     .output("y")
     .with(resize_attrs)
     .attr("extrapolation_value", 0.0, "of tf_crop_and_resize")
@@ -319,15 +320,12 @@ OP(resize)
 OP(resize_gradient)
     .doc(
         "The gradient of resize to x: each element of `gradient` is shared out among the "
-        "elements "
-        "of x that made it, by their weights. Of x only the shape is used, sizes only for "
-        "an aspect "
-        "that is kept.")
+        "elements of x that made it, by their weights. Of x only the shape is used, sizes only "
+        "for an aspect that is kept.")
     .formula("dx[q] = sum over p of weight(p, q) * gradient[p]")
     .mps("resizeWithGradientTensor:input:mode:centerResult:alignCorners:layout:name:")
     .mps(
-        "resizeNearestWithGradientTensor:input:nearestRoundingMode:centerResult:"
-        "alignCorners:"
+        "resizeNearestWithGradientTensor:input:nearestRoundingMode:centerResult:alignCorners:"
         "layout:name:")
     .mps("resizeBilinearWithGradientTensor:input:centerResult:alignCorners:layout:name:")
     .mps("resizeWithGradientTensor:input:scaleOffsetTensor:mode:layout:name:")
@@ -342,9 +340,7 @@ OP(resize_gradient)
     .mps("resizeBilinearWithGradientTensor:input:scaleTensor:offsetTensor:name:")
     .input("gradient", kFloat, "T", "of resize's y")
     .input("x", kFloat, "T", "of resize")
-    .optional("scales", bit(DType::kF32), "F", "[axes]")
-    .optional("offsets", bit(DType::kF32), "F", "[axes]")
-    .optional("roi", bit(DType::kF32), "F", "[2*axes]")
+    .with(resize_places)
     .output("dx")
     .with(resize_attrs)
     .infer(infer_resize_gradient)

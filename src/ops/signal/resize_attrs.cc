@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
 
 #include "ops/op.h"
 #include "ops/signal/resize.h"
@@ -8,37 +11,32 @@ namespace anymps {
 
 namespace {
 
-Coordinate parse_coordinate(const std::string& text) {
-  if (text == "half_pixel") return Coordinate::kHalfPixel;
-  if (text == "pytorch_half_pixel") return Coordinate::kPytorchHalfPixel;
-  if (text == "align_corners") return Coordinate::kAlignCorners;
-  if (text == "asymmetric") return Coordinate::kAsymmetric;
-  if (text == "half_pixel_symmetric") return Coordinate::kHalfPixelSymmetric;
-  if (text == "tf_half_pixel") return Coordinate::kTfHalfPixel;
-  if (text == "tf_crop_and_resize") return Coordinate::kTfCropAndResize;
-  if (text == "scale_offset") return Coordinate::kScaleOffset;
-  fail(Code::kInvalidArgument, "[resize] '{}' is not a coordinate mode", text);
-}
-
-NearestRounding parse_nearest(const std::string& text) {
-  if (text == "round_prefer_floor") return NearestRounding::kPreferFloor;
-  if (text == "round_prefer_ceil") return NearestRounding::kPreferCeil;
-  if (text == "floor") return NearestRounding::kFloor;
-  if (text == "ceil") return NearestRounding::kCeil;
-  if (text == "round_to_even") return NearestRounding::kToEven;
-  if (text == "round_to_odd") return NearestRounding::kToOdd;
-  fail(Code::kInvalidArgument, "[resize] '{}' is not a rounding of nearest", text);
+// What the word that an attribute holds stands for.
+template <typename E>
+E meaning(const Attrs& attrs, const char* name,
+          std::initializer_list<std::pair<std::string_view, E>> words) {
+  const std::string& text = attrs.s(name);
+  for (const auto& [word, value] : words)
+    if (text == word) return value;
+  fail(Code::kInvalidArgument, "[resize] '{}' is not a word for {}", text, name);
 }
 
 }  // namespace
 
 ResizeFilter resize_filter(const Attrs& attrs) {
   ResizeFilter filter;
-  const std::string& mode = attrs.s("mode");
-  filter.mode = mode == "nearest"  ? ResizeMode::kNearest
-                : mode == "linear" ? ResizeMode::kLinear
-                                   : ResizeMode::kCubic;
-  filter.rounding = parse_nearest(attrs.s("nearest"));
+  using Mode = ResizeMode;
+  using Rounding = NearestRounding;
+  filter.mode = meaning<Mode>(
+      attrs, "mode",
+      {{"nearest", Mode::kNearest}, {"linear", Mode::kLinear}, {"cubic", Mode::kCubic}});
+  filter.rounding = meaning<Rounding>(attrs, "nearest",
+                                      {{"round_prefer_floor", Rounding::kPreferFloor},
+                                       {"round_prefer_ceil", Rounding::kPreferCeil},
+                                       {"floor", Rounding::kFloor},
+                                       {"ceil", Rounding::kCeil},
+                                       {"round_to_even", Rounding::kToEven},
+                                       {"round_to_odd", Rounding::kToOdd}});
   filter.cubic_a = attrs.f("cubic_coeff_a");
   filter.antialias = attrs.b("antialias");
   filter.exclude_outside = attrs.b("exclude_outside");
@@ -56,11 +54,19 @@ ResizeRule resize_rule(const Attrs& attrs, size_t rank) {
   }
   if (axes.empty())
     for (size_t i = 0; i < rank; ++i) axes.push_back(i);
-  rule.coordinate = parse_coordinate(attrs.s("coordinate"));
-  const std::string& aspect = attrs.s("aspect");
-  rule.aspect = aspect == "not_larger"    ? ResizeAspect::kNotLarger
-                : aspect == "not_smaller" ? ResizeAspect::kNotSmaller
-                                          : ResizeAspect::kStretch;
+  rule.coordinate = meaning<Coordinate>(attrs, "coordinate",
+                                        {{"half_pixel", Coordinate::kHalfPixel},
+                                         {"pytorch_half_pixel", Coordinate::kPytorchHalfPixel},
+                                         {"align_corners", Coordinate::kAlignCorners},
+                                         {"asymmetric", Coordinate::kAsymmetric},
+                                         {"half_pixel_symmetric", Coordinate::kHalfPixelSymmetric},
+                                         {"tf_half_pixel", Coordinate::kTfHalfPixel},
+                                         {"tf_crop_and_resize", Coordinate::kTfCropAndResize},
+                                         {"scale_offset", Coordinate::kScaleOffset}});
+  rule.aspect = meaning<ResizeAspect>(attrs, "aspect",
+                                      {{"stretch", ResizeAspect::kStretch},
+                                       {"not_larger", ResizeAspect::kNotLarger},
+                                       {"not_smaller", ResizeAspect::kNotSmaller}});
   return rule;
 }
 

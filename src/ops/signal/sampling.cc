@@ -94,12 +94,13 @@ GridAxis grid_axis(const Attrs& attrs, int64_t in, int64_t out) {
   return axis;
 }
 
-std::vector<GridAxis> grid_axes(const Attrs& attrs, const Shape& x, const Shape& y) {
-  const TensorAxes axes = tensor_axes(attrs, x.size());
-  std::vector<GridAxis> all;
-  for (size_t i = axes.spatial; i < axes.spatial + axes.count; ++i)
-    all.push_back(grid_axis(attrs, x[i], y[i]));
-  return all;
+GridSampling::GridSampling(const Attrs& attrs, const Shape& x, const Shape& y)
+    : axes(tensor_axes(attrs, x.size())), constant(attrs.f("constant_value")) {
+  for (size_t i = axes.spatial; i < axes.spatial + axes.count; ++i) {
+    spatial.push_back(grid_axis(attrs, x[i], y[i]));
+    places *= y[i];
+    elements *= x[i];
+  }
 }
 
 AlignedRegion::Rule aligned_regions(const Attrs& attrs, const Shape& x, const Shape& y) {

@@ -32,8 +32,15 @@ inline Dims grid_sample_shape(InferContext& ctx, size_t first) {
 
 // A spatial axis of x, `in` elements, that becomes one of `out` places.
 GridAxis grid_axis(const Attrs& attrs, int64_t in, int64_t out);
-// All of them.
-std::vector<GridAxis> grid_axes(const Attrs& attrs, const Shape& x, const Shape& y);
+// How grid_sample walks x and y, which its gradient does too.
+struct GridSampling {
+  GridSampling(const Attrs& attrs, const Shape& x, const Shape& y);
+
+  TensorAxes axes;
+  std::vector<GridAxis> spatial;
+  int64_t places = 1, elements = 1;  // of a channel of y, and of one of x
+  double constant;                   // what lies outside
+};
 // The regions of roi_align and max_roi_pool, and of their gradients: x is [images, channels,
 // height, width], y has the cells of a region in its last two axes.
 AlignedRegion::Rule aligned_regions(const Attrs& attrs, const Shape& x, const Shape& y);

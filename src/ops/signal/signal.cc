@@ -149,6 +149,12 @@ OpWriter& spectrum(OpWriter& op) {
   return op.cost(fft_cost).tolerance({.f32 = 1e-5, .f16 = 3e-3, .bf16 = 3e-2, .f64 = 1e-9});
 }
 
+OpWriter& fft_edges(OpWriter& op) {
+  return op.sample({"axes input", {{4, 6}, {1}}, {}, {{1, {0}}}})
+      .sample({"one", {{3, 1}}, {}})
+      .sample({"empty", {{0, 4}}, {}});
+}
+
 }  // namespace
 
 SpectrumPlan fft_plan(const Attrs& attrs, const Shape& x, const Shape& y, const Ints& axes) {
@@ -183,9 +189,7 @@ OP(fft)
     .sample({"large prime", {{263}}, {{"inverse", true}}})
     .sample({"first axis", {{6, 5}}, {{"axes", Ints{0}}}})
     .sample({"two axes", {{3, 4, 5}}, {{"axes", Ints{0, 2}}}})
-    .sample({"axes input", {{4, 6}, {1}}, {}, {{1, {0}}}})
-    .sample({"one", {{3, 1}}, {}})
-    .sample({"empty", {{0, 4}}, {}});
+    .with(fft_edges);
 
 OP(real_to_hermitean_fft)
     .doc(
@@ -202,9 +206,7 @@ OP(real_to_hermitean_fft)
     .sample({"9", {{2, 9}}, {{"scaling", "unitary"}}})
     .sample({"two axes", {{4, 6}}, {{"axes", Ints{1, 0}}}})
     .sample({"three axes", {{3, 4, 5}}, {{"axes", Ints{0, 1, 2}}}})
-    .sample({"axes input", {{4, 6}, {1}}, {}, {{1, {0}}}})
-    .sample({"one", {{3, 1}}, {}})
-    .sample({"empty", {{0, 4}}, {}});
+    .with(fft_edges);
 
 OP(hermitean_to_real_fft)
     .doc(

@@ -209,23 +209,19 @@ double slope_over_density(double a, double x) {
   return x >= a - 1 ? -tail : tail;
 }
 
+// Where the functions are not computed; upper is 1 - lower there.
+Parts at_edges(double a, double x) {
+  if (outside(a, x)) return {kNotANumber, kNotANumber};
+  if (a == 0) return {1, 0};
+  if (x == 0 || std::isinf(a)) return {0, 1};
+  if (std::isinf(x)) return {1, 0};
+  return parts(a, x);
+}
+
 }  // namespace
 
-double igamma(double a, double x) {
-  if (outside(a, x)) return kNotANumber;
-  if (a == 0) return 1;
-  if (x == 0 || std::isinf(a)) return 0;
-  if (std::isinf(x)) return 1;
-  return parts(a, x).lower;
-}
-
-double igammac(double a, double x) {
-  if (outside(a, x)) return kNotANumber;
-  if (a == 0) return 0;
-  if (x == 0 || std::isinf(a)) return 1;
-  if (std::isinf(x)) return 0;
-  return parts(a, x).upper;
-}
+double igamma(double a, double x) { return at_edges(a, x).lower; }
+double igammac(double a, double x) { return at_edges(a, x).upper; }
 
 double igamma_slope(double a, double x) {
   if (outside(a, x)) return kNotANumber;

@@ -51,11 +51,10 @@ class AvgPool(Corrected):
     what MaxPool fails on."""
 
     def define_node(self, node, mps_graph):
-        source = self.define_tensor(node.args[0], mps_graph)
         self.add(
             mps_graph,
             schema.MPSAvgPool2D,
-            input1_id=source,
+            input1_id=self.define_tensor(node.args[0], mps_graph),
             output1_id=self.define_tensor(node, mps_graph),
             dilation_height=1,
             dilation_width=1,

@@ -63,11 +63,10 @@ class Split(Corrected):
     """Upstream fails when the dim is left at its default."""
 
     def define_node(self, node, mps_graph):
-        source = self.define_tensor(node.args[0], mps_graph)
         self.add(
             mps_graph,
             schema.MPSSplitWithSizes,
-            input1_id=source,
+            input1_id=self.define_tensor(node.args[0], mps_graph),
             output_ids=self.define_tensor_list(node, mps_graph),
             split_sizes=eval_shape(node.args[1]),
             dim=argument(node, 2, "dim", 0) % len(get_shape(node.args[0])),

@@ -306,8 +306,9 @@ GradientOps<A> gradient_ops_of() {
 
 }  // namespace
 
-GradientOps<float> gradient_ops_f32() { return gradient_ops_of<float>(); }
-GradientOps<double> gradient_ops_f64() { return gradient_ops_of<double>(); }
+TypedOps<GradientOps> gradient_ops_here() {
+  return {gradient_ops_of<float>(), gradient_ops_of<double>()};
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace anymps::cpu
@@ -316,18 +317,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace anymps::cpu {
 
-HWY_EXPORT(gradient_ops_f32);
-HWY_EXPORT(gradient_ops_f64);
+HWY_EXPORT(gradient_ops_here);
 
-template <>
-const GradientOps<float>& gradient_ops<float>() {
-  static const GradientOps<float> ops = (isa(), HWY_DYNAMIC_DISPATCH(gradient_ops_f32)());
-  return ops;
-}
-
-template <>
-const GradientOps<double>& gradient_ops<double>() {
-  static const GradientOps<double> ops = (isa(), HWY_DYNAMIC_DISPATCH(gradient_ops_f64)());
+const TypedOps<GradientOps>& all_gradient_ops() {
+  static const TypedOps<GradientOps> ops = (isa(), HWY_DYNAMIC_DISPATCH(gradient_ops_here)());
   return ops;
 }
 

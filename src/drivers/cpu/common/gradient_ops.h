@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "drivers/cpu/common/typed_ops.h"
+
 namespace anymps::cpu {
 
 template <typename A>
@@ -62,11 +64,10 @@ struct GradientOps {
   void (*combine_rows)(const Rows& rows, const A* gamma, A* dgamma, A* dbeta, size_t n);
 };
 
+const TypedOps<GradientOps>& all_gradient_ops();
 template <typename A>
-const GradientOps<A>& gradient_ops();
-template <>
-const GradientOps<float>& gradient_ops<float>();
-template <>
-const GradientOps<double>& gradient_ops<double>();
+const GradientOps<A>& gradient_ops() {
+  return all_gradient_ops().template of<A>();
+}
 
 }  // namespace anymps::cpu

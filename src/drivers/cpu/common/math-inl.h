@@ -24,24 +24,35 @@ namespace math {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // c[0] * x^(N-1) + … + c[N-1]
-template <class D, class V, size_t N>
-HWY_INLINE V polynomial(D d, V x, const float (&c)[N]) {
+template <class D, class V, typename T, size_t N>
+HWY_INLINE V polynomial(D d, V x, const T (&c)[N]) {
   V y = hn::Set(d, c[0]);
   for (size_t i = 1; i < N; ++i) y = hn::MulAdd(y, x, hn::Set(d, c[i]));
   return y;
 }
 
-// Lanes outside `good` are computed one by one with the scalar function.
-template <class D, class V, class M, typename F>
-HWY_INLINE V patch(D d, V x, V y, M good, F scalar) {
+// y, with the lanes outside `good` computed one by one with the scalar function of the inputs.
+template <class D, class V, class M, typename F, class... Inputs>
+HWY_INLINE V patch_lanes(D d, V y, M good, F scalar, Inputs... inputs) {
   if (HWY_LIKELY(hn::AllTrue(d, good))) return y;
-  alignas(64) float xs[hn::MaxLanes(d)], ys[hn::MaxLanes(d)], ok[hn::MaxLanes(d)];
-  hn::Store(x, d, xs);
+  alignas(64) float xs[sizeof...(Inputs)][hn::MaxLanes(d)], ys[hn::MaxLanes(d)],
+      ok[hn::MaxLanes(d)];
+  float(*next)[hn::MaxLanes(d)] = xs;
+  (hn::Store(inputs, d, *next++), ...);
   hn::Store(y, d, ys);
   hn::Store(hn::IfThenElseZero(good, hn::Set(d, 1.0f)), d, ok);
-  for (size_t i = 0; i < hn::Lanes(d); ++i)
-    if (ok[i] == 0) ys[i] = scalar(xs[i]);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) {
+    if (ok[i] != 0) continue;
+    if constexpr (sizeof...(Inputs) == 1)
+      ys[i] = scalar(xs[0][i]);
+    else
+      ys[i] = scalar(xs[0][i], xs[1][i]);
+  }
   return hn::Load(d, ys);
+}
+template <class D, class V, class M, typename F>
+HWY_INLINE V patch(D d, V x, V y, M good, F scalar) {
+  return patch_lanes(d, y, good, scalar, x);
 }
 
 // An odd function y of x with the slope 1 at 0: x itself where the next term is below its last bit,
@@ -295,16 +306,8 @@ HWY_INLINE V pow(D d, V x, V y) {
   // The vector functions see a harmless number in the other lanes.
   const V z =
       pow_positive(d, hn::IfThenElse(good, x, hn::Set(d, 1.0f)), hn::IfThenElseZero(good, y));
-  if (HWY_LIKELY(hn::AllTrue(d, good))) return z;
-  alignas(64) float xs[hn::MaxLanes(d)], ys[hn::MaxLanes(d)], zs[hn::MaxLanes(d)],
-      ok[hn::MaxLanes(d)];
-  hn::Store(x, d, xs);
-  hn::Store(y, d, ys);
-  hn::Store(z, d, zs);
-  hn::Store(hn::IfThenElseZero(good, hn::Set(d, 1.0f)), d, ok);
-  for (size_t i = 0; i < hn::Lanes(d); ++i)
-    if (ok[i] == 0) zs[i] = std::pow(xs[i], ys[i]);
-  return hn::Load(d, zs);
+  return patch_lanes(
+      d, z, good, [](float u, float v) { return std::pow(u, v); }, x, y);
 }
 
 }  // namespace math

@@ -36,14 +36,9 @@ struct LgammaRight {
     for (int k = 1; k < 8; ++k) product = hn::Mul(product, hn::Add(x, hn::Set(d, k)));
     const V z = hn::Add(x, hn::Set(d, 8.0)), inverse = hn::Div(hn::Set(d, 1.0), z);
     const V square = hn::Mul(inverse, inverse);
-    V series = hn::Set(d, -3617.0 / 122400);
-    series = hn::MulAdd(series, square, hn::Set(d, 1.0 / 156));
-    series = hn::MulAdd(series, square, hn::Set(d, -691.0 / 360360));
-    series = hn::MulAdd(series, square, hn::Set(d, 1.0 / 1188));
-    series = hn::MulAdd(series, square, hn::Set(d, -1.0 / 1680));
-    series = hn::MulAdd(series, square, hn::Set(d, 1.0 / 1260));
-    series = hn::MulAdd(series, square, hn::Set(d, -1.0 / 360));
-    series = hn::MulAdd(series, square, hn::Set(d, 1.0 / 12));
+    constexpr double kStirling[] = {-3617.0 / 122400, 1.0 / 156,  -691.0 / 360360, 1.0 / 1188,
+                                    -1.0 / 1680,      1.0 / 1260, -1.0 / 360,      1.0 / 12};
+    const V series = polynomial(d, square, kStirling);
     V y = hn::MulAdd(hn::Sub(z, hn::Set(d, 0.5)), hn::Log(d, z), hn::Mul(series, inverse));
     y = hn::Add(hn::Sub(y, z), hn::Set(d, 0.91893853320467274178));
     return hn::Sub(y, hn::Log(d, product));
@@ -72,14 +67,9 @@ struct DigammaRight {
     }
     const V z = hn::Add(x, hn::Set(d, 8.0)), inverse = hn::Div(hn::Set(d, 1.0), z);
     const V square = hn::Mul(inverse, inverse);
-    V series = hn::Set(d, -1.0 / 12);
-    series = hn::MulAdd(series, square, hn::Set(d, 691.0 / 32760));
-    series = hn::MulAdd(series, square, hn::Set(d, -1.0 / 132));
-    series = hn::MulAdd(series, square, hn::Set(d, 1.0 / 240));
-    series = hn::MulAdd(series, square, hn::Set(d, -1.0 / 252));
-    series = hn::MulAdd(series, square, hn::Set(d, 1.0 / 120));
-    series = hn::MulAdd(series, square, hn::Set(d, -1.0 / 12));
-    series = hn::MulAdd(series, square, hn::Log(d, z));
+    constexpr double kSlopes[] = {-1.0 / 12,  691.0 / 32760, -1.0 / 132, 1.0 / 240,
+                                  -1.0 / 252, 1.0 / 120,     -1.0 / 12};
+    const V series = hn::MulAdd(polynomial(d, square, kSlopes), square, hn::Log(d, z));
     const V y = hn::NegMulAdd(hn::Set(d, 0.5), inverse, series);
     return hn::Sub(y, hn::Div(slope, product));
   }
@@ -131,25 +121,16 @@ template <class D, class V>
 HWY_INLINE V erfinv(D d, V x) {
   const V ax = hn::Abs(x), half = hn::Set(d, 0.5f), q = hn::Mul(half, x);
   const V r = hn::NegMulAdd(q, q, hn::Set(d, 0.180625f));
-  V top = hn::Set(d, 59.109374720f), bottom = hn::Set(d, 67.187563600f);
-  top = hn::MulAdd(top, r, hn::Set(d, 159.29113202f));
-  top = hn::MulAdd(top, r, hn::Set(d, 50.434271938f));
-  top = hn::MulAdd(top, r, hn::Set(d, 3.3871327179f));
-  bottom = hn::MulAdd(bottom, r, hn::Set(d, 78.757757664f));
-  bottom = hn::MulAdd(bottom, r, hn::Set(d, 17.895169469f));
-  bottom = hn::MulAdd(bottom, r, hn::Set(d, 1.0f));
+  const V top = polynomial(d, r, {59.109374720f, 159.29113202f, 50.434271938f, 3.3871327179f});
+  const V bottom = polynomial(d, r, {67.187563600f, 78.757757664f, 17.895169469f, 1.0f});
   const V scale = hn::Set(d, 0.70710678118f);
   const V center = hn::Mul(hn::Mul(q, scale), hn::Div(top, bottom));
   const auto inner = hn::Le(ax, hn::Set(d, 0.85f));
   if (hn::AllTrue(d, inner)) return center;
   const V part = hn::Mul(half, hn::Sub(hn::Set(d, 1.0f), ax));
   const V s = hn::Sub(hn::Sqrt(hn::Neg(log(d, part))), hn::Set(d, 1.6f));
-  V above = hn::Set(d, 0.17023821103f), below = hn::Set(d, 0.12021132975f);
-  above = hn::MulAdd(above, s, hn::Set(d, 1.3067284816f));
-  above = hn::MulAdd(above, s, hn::Set(d, 2.7568153900f));
-  above = hn::MulAdd(above, s, hn::Set(d, 1.4234372777f));
-  below = hn::MulAdd(below, s, hn::Set(d, 0.73700164250f));
-  below = hn::MulAdd(below, s, hn::Set(d, 1.0f));
+  const V above = polynomial(d, s, {0.17023821103f, 1.3067284816f, 2.7568153900f, 1.4234372777f});
+  const V below = polynomial(d, s, {0.12021132975f, 0.73700164250f, 1.0f});
   V outer = hn::Mul(scale, hn::Div(above, below));
   outer = hn::IfThenElse(hn::Eq(ax, hn::Set(d, 1.0f)),
                          hn::Set(d, std::numeric_limits<float>::infinity()), outer);
@@ -252,16 +233,8 @@ HWY_INLINE V mod(D d, V x, V y) {
   const V one = hn::Set(d, 1.0f);
   const V z =
       in_double(d, ModExact(), hn::IfThenElse(finite, x, one), hn::IfThenElse(finite, y, one));
-  if (HWY_LIKELY(hn::AllTrue(d, finite))) return z;
-  alignas(64) float xs[hn::MaxLanes(d)], ys[hn::MaxLanes(d)], zs[hn::MaxLanes(d)],
-      ok[hn::MaxLanes(d)];
-  hn::Store(x, d, xs);
-  hn::Store(y, d, ys);
-  hn::Store(z, d, zs);
-  hn::Store(hn::IfThenElseZero(finite, one), d, ok);
-  for (size_t i = 0; i < hn::Lanes(d); ++i)
-    if (ok[i] == 0) zs[i] = std::fmod(xs[i], ys[i]);
-  return hn::Load(d, zs);
+  return patch_lanes(
+      d, z, finite, [](float u, float v) { return std::fmod(u, v); }, x, y);
 }
 
 }  // namespace math

@@ -85,9 +85,7 @@ KernelPtr make_conv_transpose(const KernelRequest& request, std::string& why) {
     if (KernelPtr kernel = make_strided_transpose(request, p, request.in(1))) return kernel;
   const memory::desc x = channels_last_desc(p.x.dtype, p.x.shape);
   const memory::desc y = channels_last_desc(p.y.dtype, p.y.shape);
-  const memory::desc bias = request.has(2)
-                                ? memory::desc({p.out_channels}, *onednn_type(p.x.dtype), {1})
-                                : memory::desc();
+  const memory::desc bias = bias_desc(request, p);
   const dnnl::primitive_attr attr = attr_for(request, y);
   Parts parts(parts_for(p.flops(true)));
   const auto pd = choose_implementation(parts, [&] {

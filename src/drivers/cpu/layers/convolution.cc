@@ -70,6 +70,11 @@ Problem start(const KernelRequest& request) {
   return p;
 }
 
+memory::desc bias_desc(const KernelRequest& request, const Problem& p) {
+  if (!request.has(2)) return {};
+  return memory::desc({p.out_channels}, *onednn_type(p.x.dtype), memory::dims{1});
+}
+
 dnnl::primitive_attr attr_for(const KernelRequest& request, const memory::desc& y) {
   dnnl::post_ops ops;
   if (request.has(3)) ops.append_binary(dnnl::algorithm::binary_add, y);
@@ -139,9 +144,7 @@ KernelPtr make_conv(const KernelRequest& request, std::string& why) {
   p.w = with_groups(p.w, p.groups);
   const memory::desc x = channels_last_desc(p.x.dtype, p.x.shape);
   const memory::desc y = channels_last_desc(p.y.dtype, p.y.shape);
-  const memory::desc bias = request.has(2)
-                                ? memory::desc({p.out_channels}, *onednn_type(p.x.dtype), {1})
-                                : memory::desc();
+  const memory::desc bias = bias_desc(request, p);
   const dnnl::primitive_attr attr = attr_for(request, y);
   Parts parts(parts_for(p.flops()));
   const auto pd = choose_implementation(

@@ -50,6 +50,7 @@ Shape spatial_of(const Shape& shape);
 void set_window(Problem& p, const Window& window);
 
 memory::desc any_layout(const TensorDesc& desc);
+memory::desc bias_desc(const KernelRequest& request, const Problem& p);  // empty: there is none
 // Residual and activation, for a result that is stored as `y`.
 dnnl::primitive_attr attr_for(const KernelRequest& request, const memory::desc& y);
 

@@ -9,6 +9,7 @@
 #include "drivers/cpu/common/row_ops.h"
 #include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/elementwise/tile_kernel.h"
+#include "drivers/cpu/layers/normalizations.h"
 #include "drivers/cpu/threads.h"
 
 namespace anymps::cpu {
@@ -47,12 +48,6 @@ bool is_dense(const TensorDesc& desc, size_t first, size_t last) {
   return true;
 }
 
-int64_t product(const Shape& shape, size_t first, size_t last) {
-  int64_t count = 1;
-  for (size_t i = first; i < last; ++i) count *= shape[i];
-  return count;
-}
-
 // Leading axes of `desc`, with the others at 0.
 Strides leading(const TensorDesc& desc, size_t axes) {
   return Strides(desc.strides.begin(), desc.strides.begin() + static_cast<ptrdiff_t>(axes));
@@ -65,7 +60,7 @@ class RowNorm final : public Kernel {
     element_ = size_of(x.dtype);
     epsilon_ = request.attrs.f("epsilon");
     access_ = RowAccess(x.dtype, 1);
-    length_ = product(x.shape, axis, x.shape.size());
+    length_ = element_count(Shape(x.shape.begin() + axis, x.shape.end()));
     gamma_ = request.has(1);
     beta_ = request.has(2);
     outputs_ = request.outputs.size();
@@ -131,7 +126,7 @@ class ChannelNorm final : public Kernel {
     epsilon_ = request.attrs.f("epsilon");
     access_ = RowAccess(x.dtype, 1);
     batch_ = x.shape[0];
-    plane_ = product(x.shape, 2, x.shape.size());
+    plane_ = element_count(Shape(x.shape.begin() + 2, x.shape.end()));
     channels_ = groups == 0 ? 0 : x.shape[1] / groups;
     x_step_ = x.strides[0];
     y_step_ = request.out().strides[0];
@@ -257,10 +252,8 @@ CPU_KERNEL(batch_norm, "simd") {
   return builder.build();
 }
 
-const KernelRegistrar kLayerNorm("cpu", "layer_norm", "simd", 10, make_row_norm<true>);
-const KernelRegistrar kRmsNorm("cpu", "rms_norm", "simd", 10, make_row_norm<false>);
-const KernelRegistrar kGroupNorm("cpu", "group_norm", "simd", 10, make_channel_norm);
-const KernelRegistrar kInstanceNorm("cpu", "instance_norm", "simd", 10, make_channel_norm);
+const KernelFamily kNormalization =
+    normalizations("simd", 10, make_row_norm<true>, make_row_norm<false>, make_channel_norm);
 
 }  // namespace
 

@@ -46,7 +46,7 @@ double number(const void* data, int64_t at) {
 }
 
 template <typename T>
-KernelPtr make_variance(const KernelRequest& request) {
+KernelPtr make_typed_variance(const KernelRequest& request) {
   const Shape& shape = request.in(0).shape;
   const Groups groups(shape, reduced_axes(request, request.in(0).rank()),
                       operand_strides(request, {0, 1}, shape));
@@ -92,7 +92,7 @@ class Factor {
 
 // Operands: x, gradient, mean, variance, y.
 template <typename T>
-KernelPtr make_norm_gamma_gradient(const KernelRequest& request) {
+KernelPtr make_typed_gamma_gradient(const KernelRequest& request) {
   const Shape& shape = request.in(1).shape;
   const Groups groups(shape, reduced_axes(request, request.in(1).rank()),
                       operand_strides(request, {1, 0, 2, 3}, shape));
@@ -178,24 +178,20 @@ KernelPtr by_float(const KernelRequest& request, const KernelFactory& self, Make
                                             : make.template operator()<float>();
 }
 
-KernelPtr variance(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(variance, "groups") {
   return by_float(
-      request, variance, [&]<typename T>() { return make_variance<T>(request); }, why);
+      request, make_variance, [&]<typename T>() { return make_typed_variance<T>(request); }, why);
 }
-KernelPtr norm_gamma_gradient(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(norm_gamma_gradient, "groups") {
   return by_float(
-      request, norm_gamma_gradient,
-      [&]<typename T>() { return make_norm_gamma_gradient<T>(request); }, why);
+      request, make_norm_gamma_gradient,
+      [&]<typename T>() { return make_typed_gamma_gradient<T>(request); }, why);
 }
-KernelPtr norm_gradient(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(norm_gradient, "groups") {
   return by_float(
-      request, norm_gradient, [&]<typename T>() { return make_kernel(NormGradient<T>(request)); },
-      why);
+      request, make_norm_gradient,
+      [&]<typename T>() { return make_kernel(NormGradient<T>(request)); }, why);
 }
-
-const KernelRegistrar kVariance("cpu", "variance", "groups", 10, variance);
-const KernelRegistrar kNormGamma("cpu", "norm_gamma_gradient", "groups", 10, norm_gamma_gradient);
-const KernelRegistrar kNormGradient("cpu", "norm_gradient", "groups", 10, norm_gradient);
 
 }  // namespace
 

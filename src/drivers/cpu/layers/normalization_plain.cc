@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "drivers/cpu/common/rows.h"
+#include "drivers/cpu/layers/normalizations.h"
 #include "drivers/kernel.h"
 
 namespace anymps::cpu {
@@ -127,10 +128,8 @@ KernelPtr make_channel_norm(const KernelRequest& request, std::string& why) {
   return make_norm(request, layout, true);
 }
 
-const KernelRegistrar kLayerNorm("cpu", "layer_norm", "groups", 20, make_row_norm<true>);
-const KernelRegistrar kRmsNorm("cpu", "rms_norm", "groups", 20, make_row_norm<false>);
-const KernelRegistrar kGroupNorm("cpu", "group_norm", "groups", 20, make_channel_norm);
-const KernelRegistrar kInstanceNorm("cpu", "instance_norm", "groups", 20, make_channel_norm);
+const KernelFamily kNormalizationPlain =
+    normalizations("groups", 20, make_row_norm<true>, make_row_norm<false>, make_channel_norm);
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/dense_rows.h"
 #include "drivers/cpu/common/gradient_ops.h"
+#include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/threads.h"
 
 namespace anymps::cpu {
@@ -308,12 +309,10 @@ KernelPtr make_group_norm_gradient(const KernelRequest& request, std::string& wh
   });
 }
 
-const KernelRegistrar kLayerNormGradient("cpu", "layer_norm_gradient", "simd", 10,
-                                         make_row_norm_gradient<true>);
-const KernelRegistrar kRmsNormGradient("cpu", "rms_norm_gradient", "simd", 10,
-                                       make_row_norm_gradient<false>);
-const KernelRegistrar kGroupNormGradient("cpu", "group_norm_gradient", "simd", 10,
-                                         make_group_norm_gradient);
+const KernelFamily kRowNormGradients("simd", 10,
+                                     {{"layer_norm_gradient", make_row_norm_gradient<true>},
+                                      {"rms_norm_gradient", make_row_norm_gradient<false>},
+                                      {"group_norm_gradient", make_group_norm_gradient}});
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/widen.h"
+#include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
 #include "ops/layers/pooling.h"
@@ -307,17 +308,15 @@ KernelPtr make_max(const KernelRequest& request, std::string& why) {
   return make_plain<make_max_typed<float>, make_max_typed<double>>(request, why);
 }
 
-const KernelRegistrar kMax("cpu", "max_pool", "plain", 20, make_max);
-const KernelRegistrar kAverage("cpu", "avg_pool", "plain", 20,
-                               make_plain<make_average_typed<float>, make_average_typed<double>>);
-const KernelRegistrar kNorm("cpu", "lp_pool", "plain", 20,
-                            make_plain<make_norm_typed<float>, make_norm_typed<double>>);
-const KernelRegistrar kMaxGradient("cpu", "max_pool_gradient", "plain", 10,
-                                   make_gradient<Kind::kMax>);
-const KernelRegistrar kAverageGradient("cpu", "avg_pool_gradient", "plain", 10,
-                                       make_gradient<Kind::kAverage>);
-const KernelRegistrar kNormGradient("cpu", "lp_pool_gradient", "plain", 10,
-                                    make_gradient<Kind::kNorm>);
+const KernelFamily kPlainPools(
+    "plain", 20,
+    {{"max_pool", make_max},
+     {"avg_pool", make_plain<make_average_typed<float>, make_average_typed<double>>},
+     {"lp_pool", make_plain<make_norm_typed<float>, make_norm_typed<double>>}});
+const KernelFamily kPoolGradients("plain", 10,
+                                  {{"max_pool_gradient", make_gradient<Kind::kMax>},
+                                   {"avg_pool_gradient", make_gradient<Kind::kAverage>},
+                                   {"lp_pool_gradient", make_gradient<Kind::kNorm>}});
 
 }  // namespace
 

@@ -3,11 +3,11 @@
 // under the windows are gathered while the product packs its operand, so no larger copy of the
 // input is ever made. A transposed convolution and the gradient to the input are the same with
 // windows that are walked backwards.
+#include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/layers/convolution.h"
 #include "drivers/cpu/layers/window_walk.h"
-#include "drivers/cpu/linear/typed_gemm.h"
 #include "drivers/cpu/linear/typed_gemm_pack.h"
-#include "drivers/cpu/linear/typed_tail.h"
+#include "drivers/cpu/linear/typed_product.h"
 
 namespace anymps::cpu {
 
@@ -87,29 +87,6 @@ struct Convolution {
   }
 };
 
-class TypedConvolution final : public Kernel {
- public:
-  TypedConvolution(DType dtype, bool pixels_are_rows, TypedGemm gemm, TypedTail tail)
-      : dtype_(dtype),
-        pixels_are_rows_(pixels_are_rows),
-        gemm_(std::move(gemm)),
-        tail_(std::move(tail)) {}
-
-  void run(const KernelArgs& args) const override {
-    const size_t a = pixels_are_rows_ ? 0 : 1;
-    gemm_.run(args.inputs[a], args.inputs[1 - a], args.outputs[0], args.scratch);
-    tail_.run(dtype_, args);
-  }
-  size_t scratch_bytes() const override { return gemm_.scratch_bytes(); }
-  std::string detail() const override { return name(dtype_); }
-
- private:
-  DType dtype_;
-  bool pixels_are_rows_;
-  TypedGemm gemm_;
-  TypedTail tail_;
-};
-
 // x and y as [N, C, spatial…]; the weights' axes of the channels of x and of y.
 KernelPtr make_typed(const Convolution& given, const TensorDesc& y, TypedTail tail,
                      std::string& why) {
@@ -134,8 +111,8 @@ KernelPtr make_typed(const Convolution& given, const TensorDesc& y, TypedTail ta
   p.y = pixels_are_rows ? TypedGemm::Matrix{*pixel, channel} : TypedGemm::Matrix{channel, *pixel};
   p.pack_a = pixels_are_rows ? TypedGemm::Pack(windows) : TypedGemm::Pack(weights);
   p.pack_b = pixels_are_rows ? TypedGemm::Pack(weights) : TypedGemm::Pack(windows);
-  return std::make_shared<TypedConvolution>(c->dtype, pixels_are_rows, TypedGemm(std::move(p)),
-                                            std::move(tail));
+  return std::make_shared<TypedProduct>(c->dtype, pixels_are_rows ? 0 : 1, TypedGemm(std::move(p)),
+                                        std::move(tail));
 }
 
 bool typed(const KernelRequest& request, std::string& why) {
@@ -217,10 +194,10 @@ KernelPtr make_typed_data_gradient(const KernelRequest& request, std::string& wh
   return make_typed(c, dx, {}, why);
 }
 
-const KernelRegistrar kTypedConv("cpu", "conv", "typed", 15, make_typed_conv);
-const KernelRegistrar kTypedTranspose("cpu", "conv_transpose", "typed", 15, make_typed_transpose);
-const KernelRegistrar kTypedDataGradient("cpu", "conv_data_gradient", "typed", 15,
-                                         make_typed_data_gradient);
+const KernelFamily kTypedConvolutions("typed", 15,
+                                      {{"conv", make_typed_conv},
+                                       {"conv_transpose", make_typed_transpose},
+                                       {"conv_data_gradient", make_typed_data_gradient}});
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include "drivers/cpu/common/dense_rows.h"
 #include "drivers/cpu/common/gradient_ops.h"
 #include "drivers/cpu/common/widen.h"
+#include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/learning/softmax_of.h"
 #include "drivers/cpu/threads.h"
 
@@ -331,13 +332,11 @@ KernelPtr make_class_loss_gradient(const KernelRequest& request, std::string& wh
   });
 }
 
-const KernelRegistrar kNllLoss("cpu", "nll_loss", "labels", 10, make_class_loss<false>);
-const KernelRegistrar kNllLossGradient("cpu", "nll_loss_gradient", "labels", 10,
-                                       make_class_loss_gradient<false>);
-const KernelRegistrar kClassCrossEntropy("cpu", "cross_entropy", "labels", 10,
-                                         make_class_loss<true>);
-const KernelRegistrar kClassCrossEntropyGradient("cpu", "cross_entropy_gradient", "labels", 10,
-                                                 make_class_loss_gradient<true>);
+const KernelFamily kCrossEntropy("labels", 10,
+                                 {{"nll_loss", make_class_loss<false>},
+                                  {"nll_loss_gradient", make_class_loss_gradient<false>},
+                                  {"cross_entropy", make_class_loss<true>},
+                                  {"cross_entropy_gradient", make_class_loss_gradient<true>}});
 
 }  // namespace
 

@@ -217,8 +217,7 @@ StepOps<A> step_ops_of() {
 
 }  // namespace
 
-StepOps<float> step_ops_f32() { return step_ops_of<float>(); }
-StepOps<double> step_ops_f64() { return step_ops_of<double>(); }
+TypedOps<StepOps> step_ops_here() { return {step_ops_of<float>(), step_ops_of<double>()}; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace anymps::cpu
@@ -227,18 +226,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace anymps::cpu {
 
-HWY_EXPORT(step_ops_f32);
-HWY_EXPORT(step_ops_f64);
+HWY_EXPORT(step_ops_here);
 
-template <>
-const StepOps<float>& step_ops<float>() {
-  static const StepOps<float> ops = (isa(), HWY_DYNAMIC_DISPATCH(step_ops_f32)());
-  return ops;
-}
-
-template <>
-const StepOps<double>& step_ops<double>() {
-  static const StepOps<double> ops = (isa(), HWY_DYNAMIC_DISPATCH(step_ops_f64)());
+const TypedOps<StepOps>& all_step_ops() {
+  static const TypedOps<StepOps> ops = (isa(), HWY_DYNAMIC_DISPATCH(step_ops_here)());
   return ops;
 }
 

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "drivers/cpu/common/typed_ops.h"
+
 namespace anymps::cpu {
 
 inline constexpr size_t kMostStates = 3;
@@ -36,11 +38,10 @@ struct StepOps {
   bool (*unscale)(const A* x, A scale, A* y, size_t n);
 };
 
+const TypedOps<StepOps>& all_step_ops();
 template <typename A>
-const StepOps<A>& step_ops();
-template <>
-const StepOps<float>& step_ops<float>();
-template <>
-const StepOps<double>& step_ops<double>();
+const StepOps<A>& step_ops() {
+  return all_step_ops().template of<A>();
+}
 
 }  // namespace anymps::cpu

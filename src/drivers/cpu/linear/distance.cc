@@ -3,6 +3,7 @@
 // that are transposed, so that a vector holds several points.
 #include "semantics/distance.h"
 
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/linear/distance_simd.h"
 #include "drivers/cpu/linear/matrix_batch.h"
 
@@ -66,7 +67,7 @@ struct Tensors {
   }
 };
 
-KernelPtr make_cdist(const KernelRequest& request, std::string&) {
+CPU_KERNEL(cdist, "tiles") {
   return make_kernel(
       [tensors = Tensors(request, {2, 2}, 2), p = request.attrs.f("p")](const KernelArgs& args) {
         for (int64_t n = 0; n < tensors.count; ++n) {
@@ -77,7 +78,7 @@ KernelPtr make_cdist(const KernelRequest& request, std::string&) {
       });
 }
 
-KernelPtr make_pdist(const KernelRequest& request, std::string&) {
+CPU_KERNEL(pdist, "tiles") {
   return make_kernel(
       [tensors = Tensors(request, {2}, 1), p = request.attrs.f("p")](const KernelArgs& args) {
         const Points x = tensors.read(args, 0, 0);
@@ -110,7 +111,7 @@ void all_slopes(const Points& a, const Points& b, double p, Points& da, At&& at)
   });
 }
 
-KernelPtr make_cdist_gradient(const KernelRequest& request, std::string&) {
+CPU_KERNEL(cdist_gradient, "plain") {
   return make_kernel([tensors = Tensors(request, {2, 2, 2, 2}, 2),
                       p = request.attrs.f("p")](const KernelArgs& args) {
     for (int64_t n = 0; n < tensors.count; ++n) {
@@ -124,7 +125,7 @@ KernelPtr make_cdist_gradient(const KernelRequest& request, std::string&) {
   });
 }
 
-KernelPtr make_pdist_gradient(const KernelRequest& request, std::string&) {
+CPU_KERNEL(pdist_gradient, "plain") {
   return make_kernel(
       [tensors = Tensors(request, {1, 2, 1}, 2), p = request.attrs.f("p")](const KernelArgs& args) {
         const Points dy = tensors.read(args, 0, 0), x = tensors.read(args, 1, 0),
@@ -139,11 +140,6 @@ KernelPtr make_pdist_gradient(const KernelRequest& request, std::string&) {
         tensors.out[0].write(args.outputs[0], 0, dx);
       });
 }
-
-const KernelRegistrar kCdist("cpu", "cdist", "tiles", 10, make_cdist);
-const KernelRegistrar kCdistGradient("cpu", "cdist_gradient", "plain", 10, make_cdist_gradient);
-const KernelRegistrar kPdist("cpu", "pdist", "tiles", 10, make_pdist);
-const KernelRegistrar kPdistGradient("cpu", "pdist_gradient", "plain", 10, make_pdist_gradient);
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Householder's reflections on the CPU, and least squares.
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/linear/lapack.h"
 #include "drivers/cpu/linear/matrix_batch.h"
 
@@ -34,7 +35,7 @@ ColumnMatrix<A> multiply_out(const MatrixItem<A>& item, const ColumnMatrix<A>& a
   return q;
 }
 
-KernelPtr make_qr(const KernelRequest& request, std::string&) {
+CPU_KERNEL(qr, "lapack") {
   const std::string& mode = request.attrs.s("mode");
   const bool complete = mode == "complete", only_r = mode == "r";
   return make_matrix_kernel(
@@ -52,7 +53,7 @@ KernelPtr make_qr(const KernelRequest& request, std::string&) {
       });
 }
 
-KernelPtr make_geqrf(const KernelRequest& request, std::string&) {
+CPU_KERNEL(geqrf, "lapack") {
   return make_matrix_kernel(request, batch_of(request.in(0), 2), {2}, {2, 1},
                             []<typename A>(const MatrixItem<A>& item) {
                               reflect(item, item.read(0, item.a), item.b);
@@ -61,7 +62,7 @@ KernelPtr make_geqrf(const KernelRequest& request, std::string&) {
                             });
 }
 
-KernelPtr make_householder_product(const KernelRequest& request, std::string&) {
+CPU_KERNEL(householder_product, "lapack") {
   return make_matrix_kernel(request, batch_of(request.in(0), 2), {2, 1}, {2},
                             []<typename A>(const MatrixItem<A>& item) {
                               auto &a = item.read(0, item.a), &tau = item.read(1, item.b);
@@ -69,7 +70,7 @@ KernelPtr make_householder_product(const KernelRequest& request, std::string&) {
                             });
 }
 
-KernelPtr make_ormqr(const KernelRequest& request, std::string&) {
+CPU_KERNEL(ormqr, "lapack") {
   return make_matrix_kernel(
       request, batch_of(request.in(0), 2), {2, 1, 2}, {2},
       []<typename A>(const MatrixItem<A>& item) {
@@ -148,7 +149,7 @@ struct LeastSquares {
   }
 };
 
-KernelPtr make_lstsq(const KernelRequest& request, std::string&) {
+CPU_KERNEL(lstsq, "lapack") {
   const TensorDesc& a = request.in(0);
   const std::string& driver = request.attrs.s("driver");
   const bool values = driver == "gelsd" || driver == "gelss", full_rank = driver == "gels";
@@ -188,13 +189,6 @@ KernelPtr make_lstsq(const KernelRequest& request, std::string&) {
         if (values) item.write(3, problem.s);
       });
 }
-
-const KernelRegistrar kQr("cpu", "qr", "lapack", 10, make_qr);
-const KernelRegistrar kGeqrf("cpu", "geqrf", "lapack", 10, make_geqrf);
-const KernelRegistrar kHouseholderProduct("cpu", "householder_product", "lapack", 10,
-                                          make_householder_product);
-const KernelRegistrar kOrmqr("cpu", "ormqr", "lapack", 10, make_ormqr);
-const KernelRegistrar kLstsq("cpu", "lstsq", "lapack", 10, make_lstsq);
 
 }  // namespace
 

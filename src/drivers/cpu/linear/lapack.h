@@ -77,38 +77,30 @@ void zgelsy_(const int* m, const int* n, const int* columns, std::complex<double
 
 namespace anymps::cpu {
 
+// Real matrices have no Hermitian and unitary functions: the symmetric and orthogonal ones serve.
 template <typename A>
 struct Lapack;
-template <>
-struct Lapack<double> {
-  static constexpr auto getrf = dgetrf_;
-  static constexpr auto getrs = dgetrs_;
-  static constexpr auto trtrs = dtrtrs_;
-  static constexpr auto potrf = dpotrf_;
-  static constexpr auto potrs = dpotrs_;
-  static constexpr auto potri = dpotri_;
-  static constexpr auto sytrf = dsytrf_, hetrf = dsytrf_;
-  static constexpr auto sytrs = dsytrs_, hetrs = dsytrs_;
-  static constexpr auto geqrf = dgeqrf_;
-  static constexpr auto orgqr = dorgqr_;
-  static constexpr auto ormqr = dormqr_;
-  static constexpr auto gels = dgels_;
-};
-template <>
-struct Lapack<std::complex<double>> {
-  static constexpr auto getrf = zgetrf_;
-  static constexpr auto getrs = zgetrs_;
-  static constexpr auto trtrs = ztrtrs_;
-  static constexpr auto potrf = zpotrf_;
-  static constexpr auto potrs = zpotrs_;
-  static constexpr auto potri = zpotri_;
-  static constexpr auto sytrf = zsytrf_, hetrf = zhetrf_;
-  static constexpr auto sytrs = zsytrs_, hetrs = zhetrs_;
-  static constexpr auto geqrf = zgeqrf_;
-  static constexpr auto orgqr = zungqr_;
-  static constexpr auto ormqr = zunmqr_;
-  static constexpr auto gels = zgels_;
-};
+#define ANYMPS_LAPACK(A, p, he, ung, unm)      \
+  template <>                                  \
+  struct Lapack<A> {                           \
+    static constexpr auto getrf = p##getrf_;   \
+    static constexpr auto getrs = p##getrs_;   \
+    static constexpr auto trtrs = p##trtrs_;   \
+    static constexpr auto potrf = p##potrf_;   \
+    static constexpr auto potrs = p##potrs_;   \
+    static constexpr auto potri = p##potri_;   \
+    static constexpr auto sytrf = p##sytrf_;   \
+    static constexpr auto hetrf = p##he##trf_; \
+    static constexpr auto sytrs = p##sytrs_;   \
+    static constexpr auto hetrs = p##he##trs_; \
+    static constexpr auto geqrf = p##geqrf_;   \
+    static constexpr auto orgqr = p##ung##qr_; \
+    static constexpr auto ormqr = p##unm##qr_; \
+    static constexpr auto gels = p##gels_;     \
+  };
+ANYMPS_LAPACK(double, d, sy, org, orm)
+ANYMPS_LAPACK(std::complex<double>, z, he, ung, unm)
+#undef ANYMPS_LAPACK
 
 // A workspace of the size that a first call, which only asks, returns.
 template <typename A, typename Call>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Singular values and eigenvalues on the CPU. Signs and orders are made those of
 // semantics/factors.h, unless the node asks for LAPACK's own.
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/linear/lapack.h"
 #include "drivers/cpu/linear/matrix_batch.h"
 
@@ -44,7 +45,7 @@ int gesdd(const char* job, int m, int n, ColumnMatrix<C>& a, Real& s, C* u, C* v
   return info;
 }
 
-KernelPtr make_svd(const KernelRequest& request, std::string&) {
+CPU_KERNEL(svd, "lapack") {
   return make_matrix_kernel(
       request, batch_of(request.in(0), 2), {2}, {2, 1, 2, 0},
       []<typename A>(const MatrixItem<A>& item) {
@@ -74,7 +75,7 @@ KernelPtr make_svd(const KernelRequest& request, std::string&) {
       });
 }
 
-KernelPtr make_svd_values(const KernelRequest& request, std::string&) {
+CPU_KERNEL(svd_values, "lapack") {
   return make_matrix_kernel(
       request, batch_of(request.in(0), 2), {2}, {1, 0}, []<typename A>(const MatrixItem<A>& item) {
         auto& a = item.read(0, item.a);
@@ -118,7 +119,7 @@ int heevd(const char* job, const char* half, int n, ColumnMatrix<C>& a, Real& w)
   return info;
 }
 
-KernelPtr make_eigh(const KernelRequest& request, std::string&) {
+CPU_KERNEL(eigh, "lapack") {
   return make_matrix_kernel(request, batch_of(request.in(0), 2), {2}, {1, 2, 0},
                             []<typename A>(const MatrixItem<A>& item) {
                               auto& a = item.read(0, item.a);
@@ -181,7 +182,7 @@ int geev(int n, ColumnMatrix<C>& a, ComplexVector& w, ComplexVector& v) {
   return info;
 }
 
-KernelPtr make_eig(const KernelRequest& request, std::string&) {
+CPU_KERNEL(eig, "lapack") {
   return make_matrix_kernel(request, batch_of(request.in(0), 2), {2}, {1, 2, 0},
                             []<typename A>(const MatrixItem<A>& item) {
                               auto& a = item.read(0, item.a);
@@ -200,11 +201,6 @@ KernelPtr make_eig(const KernelRequest& request, std::string&) {
                               item.write(1, vectors);
                             });
 }
-
-const KernelRegistrar kSvd("cpu", "svd", "lapack", 10, make_svd);
-const KernelRegistrar kSvdValues("cpu", "svd_values", "lapack", 10, make_svd_values);
-const KernelRegistrar kEigh("cpu", "eigh", "lapack", 10, make_eigh);
-const KernelRegistrar kEig("cpu", "eig", "lapack", 10, make_eig);
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LU factors on the CPU, and what is made of them: determinants, inverses, solutions.
 #include "drivers/cpu/linear/lu.h"
+#include "drivers/cpu/cpu_kernel.h"
 
 namespace anymps::cpu {
 
@@ -8,13 +9,20 @@ namespace {
 
 constexpr const char* kSingular = "is singular";
 
-KernelPtr make_inverse(const KernelRequest& request, std::string&) {
+// Reads a square matrix and factors it; returns which pivot is 0, counted from 1, or 0.
+template <typename A>
+int read_factored(const MatrixItem<A>& item, std::vector<int>& pivots) {
+  auto& a = item.read(0, item.a);
+  item.extent(a.rows);
+  return lu_in_place(a, pivots);
+}
+
+CPU_KERNEL(inverse, "lapack") {
   return make_matrix_kernel(request, batch_of(request.in(0), 2), {2}, {2, 0},
                             []<typename A>(const MatrixItem<A>& item) {
-                              auto& a = item.read(0, item.a);
-                              item.extent(a.rows);
+                              const auto& a = item.a;
                               std::vector<int> pivots;
-                              const int info = lu_in_place(a, pivots);
+                              const int info = read_factored(item, pivots);
                               item.report(1, info, kSingular);
                               item.b.resize(a.rows, a.rows);
                               for (int64_t i = 0; i < a.rows; ++i) item.b.at(i, i) = 1;
@@ -26,7 +34,7 @@ KernelPtr make_inverse(const KernelRequest& request, std::string&) {
                             });
 }
 
-KernelPtr make_solve(const KernelRequest& request, std::string&) {
+CPU_KERNEL(solve, "lapack") {
   const bool vector = request.attrs.b("vector");
   const size_t axes = vector ? 1 : 2;
   return make_matrix_kernel(request, batch_of(request.out(), axes), {2, axes}, {axes, 0},
@@ -48,29 +56,27 @@ KernelPtr make_solve(const KernelRequest& request, std::string&) {
                             });
 }
 
-KernelPtr make_det(const KernelRequest& request, std::string&) {
+CPU_KERNEL(det, "lapack") {
   return make_matrix_kernel(request, batch_of(request.in(0), 2), {2}, {0},
                             []<typename A>(const MatrixItem<A>& item) {
-                              auto& a = item.read(0, item.a);
-                              item.extent(a.rows);
+                              const auto& a = item.a;
                               std::vector<int> pivots;
                               ColumnMatrix<A> det(1, 1);
-                              det.data[0] = lu_in_place(a, pivots) == 0 ? 1 : 0;
+                              det.data[0] = read_factored(item, pivots) == 0 ? 1 : 0;
                               for (int64_t i = 0; i < a.rows; ++i)
                                 det.data[0] *= pivots[i] == i + 1 ? a.at(i, i) : -a.at(i, i);
                               item.write(0, det);
                             });
 }
 
-KernelPtr make_slogdet(const KernelRequest& request, std::string&) {
+CPU_KERNEL(slogdet, "lapack") {
   return make_matrix_kernel(request, batch_of(request.in(0), 2), {2}, {0, 0},
                             []<typename A>(const MatrixItem<A>& item) {
-                              auto& a = item.read(0, item.a);
-                              item.extent(a.rows);
+                              const auto& a = item.a;
                               std::vector<int> pivots;
                               ColumnMatrix<A> sign(1, 1);
                               ColumnMatrix<double> logarithm(1, 1);
-                              const int info = lu_in_place(a, pivots);
+                              const int info = read_factored(item, pivots);
                               sign.data[0] = 1;
                               for (int64_t i = 0; i < a.rows; ++i) {
                                 const double size = std::abs(a.at(i, i));
@@ -84,7 +90,7 @@ KernelPtr make_slogdet(const KernelRequest& request, std::string&) {
                             });
 }
 
-KernelPtr make_lu_factor(const KernelRequest& request, std::string&) {
+CPU_KERNEL(lu_factor, "lapack") {
   return make_matrix_kernel(request, batch_of(request.in(0), 2), {2}, {2, 1, 0},
                             []<typename A>(const MatrixItem<A>& item) {
                               auto& a = item.read(0, item.a);
@@ -98,7 +104,7 @@ KernelPtr make_lu_factor(const KernelRequest& request, std::string&) {
 }
 
 // y @ x = b is x^T @ y^T = b^T, and y @ x^H = b is x @ y^H = b^H.
-KernelPtr make_lu_solve(const KernelRequest& request, std::string&) {
+CPU_KERNEL(lu_solve, "lapack") {
   return make_matrix_kernel(
       request, batch_of(request.out(), 2), {2, 1, 2}, {2},
       []<typename A>(const MatrixItem<A>& item) {
@@ -113,13 +119,6 @@ KernelPtr make_lu_solve(const KernelRequest& request, std::string&) {
         item.write(0, left ? b : b.adjoint());
       });
 }
-
-const KernelRegistrar kInverse("cpu", "inverse", "lapack", 10, make_inverse);
-const KernelRegistrar kSolve("cpu", "solve", "lapack", 10, make_solve);
-const KernelRegistrar kDet("cpu", "det", "lapack", 10, make_det);
-const KernelRegistrar kSlogdet("cpu", "slogdet", "lapack", 10, make_slogdet);
-const KernelRegistrar kLuFactor("cpu", "lu_factor", "lapack", 10, make_lu_factor);
-const KernelRegistrar kLuSolve("cpu", "lu_solve", "lapack", 10, make_lu_solve);
 
 }  // namespace
 

@@ -55,15 +55,7 @@ ColumnMatrix<A> exponential(ColumnMatrix<A> x) {
                               182,
                               1};
   constexpr double kTheta = 5.371920351148152;
-  double norm = 0;
-  for (int64_t j = 0; j < x.columns; ++j) {
-    double sum = 0;
-    for (int64_t i = 0; i < x.rows; ++i) sum += std::abs(x.at(i, j));
-    norm = std::max(norm, sum);
-  }
-  int halvings = 0;
-  while (std::ldexp(norm, -halvings) > kTheta) ++halvings;
-  for (A& value : x.data) value *= std::ldexp(1.0, -halvings);
+  const int halvings = halve_below(x, kTheta);
   const ColumnMatrix<A> x2 = multiplied(x, x), x4 = multiplied(x2, x2), x6 = multiplied(x4, x2);
   const auto half = [&](const double* b) {  // of every second power from b[0] on
     ColumnMatrix<A> sum = multiplied(x6, even_sum(b + 6, false, x2, x4, x6));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Triangular, symmetric and Hermitian matrices on the CPU.
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/linear/lapack.h"
 #include "drivers/cpu/linear/matrix_batch.h"
 
@@ -8,7 +9,7 @@ namespace anymps::cpu {
 namespace {
 
 // y @ a = b is a^T @ y^T = b^T.
-KernelPtr make_triangular_solve(const KernelRequest& request, std::string&) {
+CPU_KERNEL(triangular_solve, "lapack") {
   return make_matrix_kernel(
       request, batch_of(request.out(), 2), {2, 2}, {2, 0},
       []<typename A>(const MatrixItem<A>& item) {
@@ -39,7 +40,7 @@ KernelPtr make_triangular_solve(const KernelRequest& request, std::string&) {
       });
 }
 
-KernelPtr make_cholesky(const KernelRequest& request, std::string&) {
+CPU_KERNEL(cholesky, "lapack") {
   return make_matrix_kernel(request, batch_of(request.in(0), 2), {2}, {2, 0},
                             []<typename A>(const MatrixItem<A>& item) {
                               auto& a = item.read(0, item.a);
@@ -55,7 +56,7 @@ KernelPtr make_cholesky(const KernelRequest& request, std::string&) {
                             });
 }
 
-KernelPtr make_cholesky_solve(const KernelRequest& request, std::string&) {
+CPU_KERNEL(cholesky_solve, "lapack") {
   return make_matrix_kernel(request, batch_of(request.out(), 2), {2, 2}, {2},
                             []<typename A>(const MatrixItem<A>& item) {
                               auto &b = item.read(0, item.b), &a = item.read(1, item.a);
@@ -68,7 +69,7 @@ KernelPtr make_cholesky_solve(const KernelRequest& request, std::string&) {
                             });
 }
 
-KernelPtr make_cholesky_inverse(const KernelRequest& request, std::string&) {
+CPU_KERNEL(cholesky_inverse, "lapack") {
   return make_matrix_kernel(request, batch_of(request.in(0), 2), {2}, {2},
                             []<typename A>(const MatrixItem<A>& item) {
                               auto &a = item.read(0, item.a), &b = item.b;
@@ -83,7 +84,7 @@ KernelPtr make_cholesky_inverse(const KernelRequest& request, std::string&) {
                             });
 }
 
-KernelPtr make_ldl_factor(const KernelRequest& request, std::string&) {
+CPU_KERNEL(ldl_factor, "lapack") {
   return make_matrix_kernel(
       request, batch_of(request.in(0), 2), {2}, {2, 1, 0},
       []<typename A>(const MatrixItem<A>& item) {
@@ -115,7 +116,7 @@ void check_ldl_pivots(const std::vector<int>& pivots, int n) {
   }
 }
 
-KernelPtr make_ldl_solve(const KernelRequest& request, std::string&) {
+CPU_KERNEL(ldl_solve, "lapack") {
   return make_matrix_kernel(request, batch_of(request.out(), 2), {2, 1, 2}, {2},
                             []<typename A>(const MatrixItem<A>& item) {
                               auto &a = item.read(0, item.a), &b = item.read(2, item.b);
@@ -133,14 +134,6 @@ KernelPtr make_ldl_solve(const KernelRequest& request, std::string&) {
                               item.write(0, b);
                             });
 }
-
-const KernelRegistrar kTriangular("cpu", "triangular_solve", "lapack", 10, make_triangular_solve);
-const KernelRegistrar kCholesky("cpu", "cholesky", "lapack", 10, make_cholesky);
-const KernelRegistrar kCholeskySolve("cpu", "cholesky_solve", "lapack", 10, make_cholesky_solve);
-const KernelRegistrar kCholeskyInverse("cpu", "cholesky_inverse", "lapack", 10,
-                                       make_cholesky_inverse);
-const KernelRegistrar kLdlFactor("cpu", "ldl_factor", "lapack", 10, make_ldl_factor);
-const KernelRegistrar kLdlSolve("cpu", "ldl_solve", "lapack", 10, make_ldl_solve);
 
 }  // namespace
 

@@ -2,30 +2,11 @@
 // Matrix products of f64, integers and complex numbers (typed_gemm.h). Scale, bias, residual and
 // activation follow in a second pass over the result.
 #include "drivers/cpu/linear/matmul_tensors.h"
-#include "drivers/cpu/linear/typed_gemm.h"
-#include "drivers/cpu/linear/typed_tail.h"
+#include "drivers/cpu/linear/typed_product.h"
 
 namespace anymps::cpu {
 
 namespace {
-
-class TypedMatmul final : public Kernel {
- public:
-  TypedMatmul(DType dtype, TypedGemm gemm, TypedTail tail)
-      : dtype_(dtype), gemm_(std::move(gemm)), tail_(std::move(tail)) {}
-
-  void run(const KernelArgs& args) const override {
-    gemm_.run(args.inputs[0], args.inputs[1], args.outputs[0], args.scratch);
-    tail_.run(dtype_, args);
-  }
-  size_t scratch_bytes() const override { return gemm_.scratch_bytes(); }
-  std::string detail() const override { return name(dtype_); }
-
- private:
-  DType dtype_;
-  TypedGemm gemm_;
-  TypedTail tail_;
-};
 
 KernelPtr make_typed_matmul(const KernelRequest& request, std::string& why) {
   const TensorDesc& out = request.out();
@@ -58,7 +39,8 @@ KernelPtr make_typed_matmul(const KernelRequest& request, std::string& why) {
   std::vector<Strides> strides{y.strides};
   for (size_t i = 3; i < p->tensors.size(); ++i) strides.push_back(p->tensors[i].strides);
   tail.rows = Rows(merge_loops(y.shape, std::move(strides)));
-  return std::make_shared<TypedMatmul>(out.dtype, TypedGemm(std::move(problem)), std::move(tail));
+  return std::make_shared<TypedProduct>(out.dtype, 0, TypedGemm(std::move(problem)),
+                                        std::move(tail));
 }
 
 const KernelRegistrar kTypedMatmul("cpu", "matmul", "typed", 15, make_typed_matmul);

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "drivers/cpu/common/rows.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/movement/index_places.h"
-#include "drivers/kernel.h"
 
 namespace anymps::cpu {
 
@@ -126,7 +126,7 @@ std::shared_ptr<Gather> start(const KernelRequest& request) {
   return kernel;
 }
 
-KernelPtr make_gather(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(gather, "copy") {
   const TensorDesc &x = request.in(0), &indices = request.in(1), &y = request.out();
   const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), "gather");
   const size_t batch = request.attrs.i("batch_dims");
@@ -149,7 +149,7 @@ KernelPtr make_gather(const KernelRequest& request, std::string& why) {
   return kernel;
 }
 
-KernelPtr make_gather_nd(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(gather_nd, "copy") {
   const TensorDesc &x = request.in(0), &indices = request.in(1), &y = request.out();
   const size_t batch = request.attrs.i("batch_dims");
   const size_t tuples = indices.shape.size() - 1;
@@ -173,7 +173,7 @@ KernelPtr make_gather_nd(const KernelRequest& request, std::string& why) {
   return kernel;
 }
 
-KernelPtr make_gather_along_axis(const KernelRequest& request, std::string&) {
+CPU_KERNEL(gather_along_axis, "copy") {
   const TensorDesc &x = request.in(0), &indices = request.in(1), &y = request.out();
   const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), "gather_along_axis");
   auto kernel = start(request);
@@ -183,11 +183,6 @@ KernelPtr make_gather_along_axis(const KernelRequest& request, std::string&) {
   kernel->components_ = {{static_cast<int64_t>(axis), x.shape[axis], x.strides[axis]}};
   return kernel;
 }
-
-const KernelRegistrar kGather("cpu", "gather", "copy", 10, make_gather);
-const KernelRegistrar kGatherNd("cpu", "gather_nd", "copy", 10, make_gather_nd);
-const KernelRegistrar kGatherAlongAxis("cpu", "gather_along_axis", "copy", 10,
-                                       make_gather_along_axis);
 
 }  // namespace
 

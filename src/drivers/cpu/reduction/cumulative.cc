@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "drivers/cpu/common/lines.h"
+#include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/threads.h"
 #include "semantics/running.h"
 
@@ -13,48 +14,26 @@ namespace anymps::cpu {
 
 namespace {
 
-struct Sum {
-  template <typename T>
-  static Wide<T> start() {
-    return Wide<T>(0);
-  }
-  template <typename W>
-  W operator()(W a, W b) const {
-    return scalar::add(a, b);
-  }
-};
-struct Product {
-  template <typename T>
-  static Wide<T> start() {
-    return Wide<T>(1);
-  }
-  template <typename W>
-  W operator()(W a, W b) const {
-    return scalar::mul(a, b);
-  }
-};
-struct Minimum {
-  template <typename T>
-  static Wide<T> start() {
-    using Limits = std::numeric_limits<Wide<T>>;
-    return Limits::has_infinity ? Limits::infinity() : Limits::max();
-  }
-  template <typename W>
-  W operator()(W a, W b) const {
-    return scalar::min(a, b, true);
-  }
-};
-struct Maximum {
-  template <typename T>
-  static Wide<T> start() {
-    using Limits = std::numeric_limits<Wide<T>>;
-    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-  }
-  template <typename W>
-  W operator()(W a, W b) const {
-    return scalar::max(a, b, true);
-  }
-};
+// What joins elements, and what it starts from.
+#define ANYMPS_JOIN(Name, first, joined)           \
+  struct Name {                                    \
+    template <typename T>                          \
+    static Wide<T> start() {                       \
+      using Limits = std::numeric_limits<Wide<T>>; \
+      return first;                                \
+    }                                              \
+    template <typename W>                          \
+    W operator()(W a, W b) const {                 \
+      return joined;                               \
+    }                                              \
+  };
+ANYMPS_JOIN(Sum, Wide<T>(0), scalar::add(a, b))
+ANYMPS_JOIN(Product, Wide<T>(1), scalar::mul(a, b))
+ANYMPS_JOIN(Minimum, Limits::has_infinity ? Limits::infinity() : Limits::max(),
+            scalar::min(a, b, true))
+ANYMPS_JOIN(Maximum, Limits::has_infinity ? -Limits::infinity() : Limits::lowest(),
+            scalar::max(a, b, true))
+#undef ANYMPS_JOIN
 
 struct LogSum {
   template <typename T>
@@ -163,14 +142,14 @@ KernelPtr make_indexed(const KernelRequest& request, std::string&) {
   });
 }
 
-const KernelRegistrar kMaxIndexed("cpu", "cummax_with_indices", "lines", 10, make_indexed<true>);
-const KernelRegistrar kMinIndexed("cpu", "cummin_with_indices", "lines", 10, make_indexed<false>);
-const KernelRegistrar kLogSum("cpu", "log_cumsum_exp", "lines", 10,
-                              make_cumulative<LogSum, kFloat>);
-const KernelRegistrar kSum("cpu", "cumsum", "lines", 10, make_cumulative<Sum, kNumber>);
-const KernelRegistrar kProduct("cpu", "cumprod", "lines", 10, make_cumulative<Product, kNumber>);
-const KernelRegistrar kMinimum("cpu", "cummin", "lines", 10, make_cumulative<Minimum, kReal>);
-const KernelRegistrar kMaximum("cpu", "cummax", "lines", 10, make_cumulative<Maximum, kReal>);
+const KernelFamily kCumulative("lines", 10,
+                               {{"cummax_with_indices", make_indexed<true>},
+                                {"cummin_with_indices", make_indexed<false>},
+                                {"log_cumsum_exp", make_cumulative<LogSum, kFloat>},
+                                {"cumsum", make_cumulative<Sum, kNumber>},
+                                {"cumprod", make_cumulative<Product, kNumber>},
+                                {"cummin", make_cumulative<Minimum, kReal>},
+                                {"cummax", make_cumulative<Maximum, kReal>}});
 
 }  // namespace
 

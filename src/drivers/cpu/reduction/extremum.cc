@@ -3,6 +3,7 @@
 // counterparts. Lines that are dense are searched one by one, others many side by side, in the
 // order in which memory lies.
 #include "drivers/cpu/common/row_ops.h"
+#include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/reduction/picked_lines.h"
 #include "drivers/cpu/threads.h"
 #include "semantics/sort_items.h"
@@ -135,10 +136,11 @@ KernelPtr make_with_indices(const KernelRequest& request, std::string&) {
   return make_extremum<kReal | kBoolean, max>(request, {0, 1, false});
 }
 
-const KernelRegistrar kArgMax("cpu", "arg_max", "simd", 10, make_arg<true>);
-const KernelRegistrar kArgMin("cpu", "arg_min", "simd", 10, make_arg<false>);
-const KernelRegistrar kMax("cpu", "max_with_indices", "simd", 10, make_with_indices<true>);
-const KernelRegistrar kMin("cpu", "min_with_indices", "simd", 10, make_with_indices<false>);
+const KernelFamily kExtremum("simd", 10,
+                             {{"arg_max", make_arg<true>},
+                              {"arg_min", make_arg<false>},
+                              {"max_with_indices", make_with_indices<true>},
+                              {"min_with_indices", make_with_indices<false>}});
 
 }  // namespace
 

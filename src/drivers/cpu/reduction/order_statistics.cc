@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // median, kth_value and mode on the CPU: the keys of a line are put in order as far as needed.
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/reduction/picked_lines.h"
 #include "drivers/cpu/threads.h"
 #include "semantics/sort_items.h"
@@ -75,22 +76,18 @@ KernelPtr make_choice(const KernelRequest& request, std::string& why, const Choo
   });
 }
 
-KernelPtr make_median(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(median, "keys") {
   return make_choice(request, why, [skip = request.attrs.b("skip_nan")](const auto& line) {
     return median_of(line, skip);
   });
 }
-KernelPtr make_kth_value(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(kth_value, "keys") {
   return make_choice(request, why,
                      [k = request.attrs.i("k")](const auto& line) { return kth_of(line, k); });
 }
-KernelPtr make_mode(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(mode, "keys") {
   return make_choice(request, why, [](const auto& line) { return mode_of(line); });
 }
-
-const KernelRegistrar kMedian("cpu", "median", "keys", 10, make_median);
-const KernelRegistrar kKthValue("cpu", "kth_value", "keys", 10, make_kth_value);
-const KernelRegistrar kMode("cpu", "mode", "keys", 10, make_mode);
 
 }  // namespace
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "drivers/cpu/common/dense.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
-#include "drivers/kernel.h"
 #include "semantics/histogram.h"
 #include "semantics/sort_items.h"
 
@@ -65,7 +65,7 @@ KernelPtr make_search(const KernelRequest& request) {
   });
 }
 
-KernelPtr make_search_sorted(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(search_sorted, "binary") {
   if (!dense(request, why)) return nullptr;
   return dispatch<kReal>(request.in(0).dtype, [&]<typename T>() {
     return request.attrs.b("right") ? make_search<T, true>(request)
@@ -73,7 +73,7 @@ KernelPtr make_search_sorted(const KernelRequest& request, std::string& why) {
   });
 }
 
-KernelPtr make_is_in(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(is_in, "binary") {
   if (!dense(request, why)) return nullptr;
   const int64_t count = request.in(0).count(), members = request.in(1).count();
   const bool invert = request.attrs.b("invert");
@@ -131,7 +131,7 @@ void count_integers(const KernelArgs& args, int64_t count, int64_t length) {
   for (size_t i = 0; i < sums.size(); ++i) y[i] = static_cast<W>(sums[i]);
 }
 
-KernelPtr make_bincount(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(bincount, "plain") {
   if (!dense(request, why)) return nullptr;
   const int64_t count = request.in(0).count(), length = request.out().count();
   return dispatch<kInt>(request.in(0).dtype, [&]<typename T>() {
@@ -175,7 +175,7 @@ void fill_histogram(const KernelArgs& args, int64_t count, int64_t bin_count, do
     static_cast<T*>(args.outputs[1])[i] = static_cast<T>(static_cast<Compute<T>>(bins.edges()[i]));
 }
 
-KernelPtr make_histogram(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(histogram, "plain") {
   if (!dense(request, why)) return nullptr;
   const int64_t count = request.in(0).count(), bins = request.out().count();
   const double low = request.attrs.f("low"), high = request.attrs.f("high"),
@@ -189,11 +189,6 @@ KernelPtr make_histogram(const KernelRequest& request, std::string& why) {
     });
   });
 }
-
-const KernelRegistrar kSearchSorted("cpu", "search_sorted", "binary", 10, make_search_sorted);
-const KernelRegistrar kIsIn("cpu", "is_in", "binary", 10, make_is_in);
-const KernelRegistrar kBincount("cpu", "bincount", "plain", 10, make_bincount);
-const KernelRegistrar kHistogram("cpu", "histogram", "plain", 10, make_histogram);
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/lines.h"
+#include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/threads.h"
 #include "semantics/sort_items.h"
 
@@ -90,19 +91,19 @@ KernelPtr make_order(const KernelRequest& request, std::optional<size_t> axis, b
   });
 }
 
-KernelPtr make_sort(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(sort, "keys") {
   return make_order(request, known_axis(request, 1, request.in(0).rank(), why),
                     request.attrs.b("descending"), 0, -1, why);
 }
-KernelPtr make_sort_with_indices(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(sort_with_indices, "keys") {
   return make_order(request, known_axis(request, 1, request.in(0).rank(), why),
                     request.attrs.b("descending"), 0, 1, why);
 }
-KernelPtr make_argsort(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(argsort, "keys") {
   return make_order(request, known_axis(request, 1, request.in(0).rank(), why),
                     request.attrs.b("descending"), -1, 0, why);
 }
-KernelPtr make_top_k(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(top_k, "keys") {
   const auto axis = known_axis(request, 2, request.in(0).rank(), why);
   if (axis && request.out().shape[*axis] > request.in(0).shape[*axis])
     return refuse(why, "k is above the extent");
@@ -152,7 +153,7 @@ class TopKGradient final : public Kernel {
   size_t bytes_, index_bytes_;
 };
 
-KernelPtr make_top_k_gradient(const KernelRequest& request, std::string& why) {
+CPU_KERNEL(top_k_gradient, "keys") {
   const TensorDesc& x = request.in(1);
   const auto axis = known_axis(request, 2, x.rank(), why);
   if (!axis) return nullptr;
@@ -166,13 +167,6 @@ KernelPtr make_top_k_gradient(const KernelRequest& request, std::string& why) {
   if (!places) return nullptr;
   return std::make_shared<TopKGradient>(request, *axis, indices, std::move(places));
 }
-
-const KernelRegistrar kTopKGradient("cpu", "top_k_gradient", "keys", 10, make_top_k_gradient);
-const KernelRegistrar kSort("cpu", "sort", "keys", 10, make_sort);
-const KernelRegistrar kSortWithIndices("cpu", "sort_with_indices", "keys", 10,
-                                       make_sort_with_indices);
-const KernelRegistrar kArgsort("cpu", "argsort", "keys", 10, make_argsort);
-const KernelRegistrar kTopK("cpu", "top_k", "keys", 10, make_top_k);
 
 }  // namespace
 

@@ -18,34 +18,33 @@ class GridSample {
   explicit GridSample(const KernelRequest& request)
       : x_(request.in(0)),
         y_(request.out()),
-        axes_(tensor_axes(request.attrs, x_.shape.size())),
-        spatial_(grid_axes(request.attrs, x_.shape, y_.shape)),
-        constant_(static_cast<T>(request.attrs.f("constant_value"))) {
-    for (const GridAxis& axis : spatial_) places_ *= axis.out;
-  }
+        sampling_(request.attrs, x_.shape, y_.shape),
+        constant_(static_cast<T>(sampling_.constant)) {}
 
   void operator()(const KernelArgs& args) const {
-    const auto channels = static_cast<double>(x_.shape[axes_.channel]);
-    parallel_for(0, y_.shape[0] * places_, 30 + 8 * channels, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        one(static_cast<const T*>(args.inputs[0]), static_cast<const G*>(args.inputs[1]),
-            static_cast<T*>(args.outputs[0]), i);
-    });
+    const auto channels = static_cast<double>(x_.shape[sampling_.axes.channel]);
+    parallel_for(
+        0, y_.shape[0] * sampling_.places, 30 + 8 * channels, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i)
+            one(static_cast<const T*>(args.inputs[0]), static_cast<const G*>(args.inputs[1]),
+                static_cast<T*>(args.outputs[0]), i);
+        });
   }
 
  private:
   void one(const T* x, const G* grid, T* y, int64_t i) const {
-    const int64_t n = i / places_;
-    int64_t rest = i % places_;
-    const G* coordinates = grid + i * static_cast<int64_t>(axes_.count);
+    const int64_t n = i / sampling_.places;
+    int64_t rest = i % sampling_.places;
+    const G* coordinates = grid + i * static_cast<int64_t>(sampling_.axes.count);
     GridAxis::Taps taps[3];
     y += n * y_.strides[0];
-    for (size_t k = axes_.count; k-- > 0;) {
-      const size_t axis = axes_.spatial + k;
+    for (size_t k = sampling_.axes.count; k-- > 0;) {
+      const size_t axis = sampling_.axes.spatial + k;
       const int64_t at = rest % y_.shape[axis];
       rest /= y_.shape[axis];
       y += at * y_.strides[axis];
-      taps[k] = spatial_[k].taps(static_cast<double>(coordinates[axes_.count - 1 - k]), at);
+      taps[k] = sampling_.spatial[k].taps(
+          static_cast<double>(coordinates[sampling_.axes.count - 1 - k]), at);
     }
     // The corners: where in an image's channel they lie, -1 outside, and their weights.
     int64_t offsets[64];
@@ -54,30 +53,28 @@ class GridSample {
     offsets[0] = n * x_.strides[0];
     weights[0] = 1;
     bool inside[64] = {true};
-    for (size_t k = 0; k < axes_.count; ++k) {
+    for (size_t k = 0; k < sampling_.axes.count; ++k) {
       const size_t before = corners;
       corners *= taps[k].count;
       for (size_t t = taps[k].count; t-- > 0;)  // the first overwrites what the others read
         for (size_t c = 0; c < before; ++c) {
           const GridAxis::Tap& tap = taps[k].tap[t];
-          offsets[t * before + c] = offsets[c] + tap.index * x_.strides[axes_.spatial + k];
+          offsets[t * before + c] = offsets[c] + tap.index * x_.strides[sampling_.axes.spatial + k];
           weights[t * before + c] = weights[c] * static_cast<T>(tap.weight);
           inside[t * before + c] = inside[c] && tap.index >= 0;
         }
     }
-    for (int64_t c = 0; c < x_.shape[axes_.channel]; ++c) {
-      const int64_t channel = c * x_.strides[axes_.channel];
+    for (int64_t c = 0; c < x_.shape[sampling_.axes.channel]; ++c) {
+      const int64_t channel = c * x_.strides[sampling_.axes.channel];
       T sum = 0;
       for (size_t k = 0; k < corners; ++k)
         sum += weights[k] * (inside[k] ? x[offsets[k] + channel] : constant_);
-      y[c * y_.strides[axes_.channel]] = sum;
+      y[c * y_.strides[sampling_.axes.channel]] = sum;
     }
   }
 
   TensorDesc x_, y_;
-  TensorAxes axes_;
-  std::vector<GridAxis> spatial_;
-  int64_t places_ = 1;
+  GridSampling sampling_;
   T constant_;
 };
 

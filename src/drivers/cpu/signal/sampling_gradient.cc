@@ -20,28 +20,22 @@ class GridSampleGradient {
   explicit GridSampleGradient(const KernelRequest& request)
       : y_(request.in(0)),
         x_(request.in(1)),
-        axes_(tensor_axes(request.attrs, x_.shape.size())),
-        spatial_(grid_axes(request.attrs, x_.shape, y_.shape)),
-        constant_(static_cast<T>(request.attrs.f("constant_value"))) {
-    for (const GridAxis& axis : spatial_) {
-      places_ *= axis.out;
-      elements_ *= axis.in;
-    }
-  }
+        sampling_(request.attrs, x_.shape, y_.shape),
+        constant_(static_cast<T>(sampling_.constant)) {}
 
   void operator()(const KernelArgs& args) const {
     const auto *dy = static_cast<const T*>(args.inputs[0]),
                *x = static_cast<const T*>(args.inputs[1]);
     const auto* grid = static_cast<const G*>(args.inputs[2]);
-    const int64_t images = x_.shape[0], channels = x_.shape[axes_.channel];
+    const int64_t images = x_.shape[0], channels = x_.shape[sampling_.axes.channel];
     auto* dx = static_cast<T*>(args.outputs[0]);
-    parallel_for(0, images * channels, 80 * static_cast<double>(places_),
+    parallel_for(0, images * channels, 80 * static_cast<double>(sampling_.places),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i)
                      channel(dy, grid, dx, i / channels, i % channels);
                  });
     auto* dgrid = static_cast<G*>(args.outputs[1]);
-    parallel_for(0, images * places_, 80 + 12 * static_cast<double>(channels),
+    parallel_for(0, images * sampling_.places, 80 + 12 * static_cast<double>(channels),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) place(dy, x, grid, dgrid, i);
                  });
@@ -60,20 +54,20 @@ class GridSampleGradient {
 
   // Returns where the place lies in a channel of y.
   int64_t find(const G* grid, int64_t i, Corners& corners) const {
-    const G* coordinates = grid + i * static_cast<int64_t>(axes_.count);
-    int64_t rest = i % places_, at_y = 0;
+    const G* coordinates = grid + i * static_cast<int64_t>(sampling_.axes.count);
+    int64_t rest = i % sampling_.places, at_y = 0;
     corners.count = 1;
     corners.offset[0] = 0;
     corners.inside[0] = true;
     corners.weight[0] = 1;
     for (size_t a = 0; a < 3; ++a) corners.slope[a][0] = 1;
-    for (size_t k = axes_.count; k-- > 0;) {
-      const size_t axis = axes_.spatial + k;
+    for (size_t k = sampling_.axes.count; k-- > 0;) {
+      const size_t axis = sampling_.axes.spatial + k;
       const int64_t at = rest % y_.shape[axis];
       rest /= y_.shape[axis];
       at_y += at * y_.strides[axis];
-      const GridAxis::SlopedTaps taps =
-          spatial_[k].sloped_taps(static_cast<double>(coordinates[axes_.count - 1 - k]), at);
+      const GridAxis::SlopedTaps taps = sampling_.spatial[k].sloped_taps(
+          static_cast<double>(coordinates[sampling_.axes.count - 1 - k]), at);
       const size_t before = corners.count;
       for (size_t t = taps.count; t-- > 0;)  // the first overwrites what the others read
         for (size_t c = 0; c < before; ++c) {
@@ -83,7 +77,7 @@ class GridSampleGradient {
           corners.offset[to] = corners.offset[c] + tap.index * x_.strides[axis];
           corners.inside[to] = corners.inside[c] && tap.index >= 0;
           corners.weight[to] = corners.weight[c] * weight;
-          for (size_t a = 0; a < axes_.count; ++a)
+          for (size_t a = 0; a < sampling_.axes.count; ++a)
             corners.slope[a][to] =
                 corners.slope[a][c] * (a == k ? static_cast<T>(tap.slope) : weight);
         }
@@ -93,14 +87,14 @@ class GridSampleGradient {
   }
 
   void channel(const T* dy, const G* grid, T* dx, int64_t n, int64_t c) const {
-    dx += n * x_.strides[0] + c * x_.strides[axes_.channel];
-    dy += n * y_.strides[0] + c * y_.strides[axes_.channel];
+    dx += n * x_.strides[0] + c * x_.strides[sampling_.axes.channel];
+    dy += n * y_.strides[0] + c * y_.strides[sampling_.axes.channel];
     // Channels of a channels_last tensor lie side by side.
-    const int64_t step = axes_.channel == 1 ? 1 : x_.shape[axes_.channel];
-    for (int64_t i = 0; i < elements_; ++i) dx[i * step] = 0;
+    const int64_t step = sampling_.axes.channel == 1 ? 1 : x_.shape[sampling_.axes.channel];
+    for (int64_t i = 0; i < sampling_.elements; ++i) dx[i * step] = 0;
     Corners corners;
-    for (int64_t i = 0; i < places_; ++i) {
-      const T g = dy[find(grid, n * places_ + i, corners)];
+    for (int64_t i = 0; i < sampling_.places; ++i) {
+      const T g = dy[find(grid, n * sampling_.places + i, corners)];
       for (size_t k = 0; k < corners.count; ++k)
         if (corners.inside[k]) dx[corners.offset[k]] += g * corners.weight[k];
     }
@@ -108,27 +102,25 @@ class GridSampleGradient {
 
   void place(const T* dy, const T* x, const G* grid, G* dgrid, int64_t i) const {
     Corners corners;
-    const int64_t n = i / places_;
+    const int64_t n = i / sampling_.places;
     dy += n * y_.strides[0] + find(grid, i, corners);
     x += n * x_.strides[0];
     T sums[3] = {};
-    for (int64_t c = 0; c < x_.shape[axes_.channel]; ++c) {
-      const T g = dy[c * y_.strides[axes_.channel]];
-      const T* plane = x + c * x_.strides[axes_.channel];
+    for (int64_t c = 0; c < x_.shape[sampling_.axes.channel]; ++c) {
+      const T g = dy[c * y_.strides[sampling_.axes.channel]];
+      const T* plane = x + c * x_.strides[sampling_.axes.channel];
       for (size_t k = 0; k < corners.count; ++k) {
         const T value = g * (corners.inside[k] ? plane[corners.offset[k]] : constant_);
-        for (size_t a = 0; a < axes_.count; ++a) sums[a] += value * corners.slope[a][k];
+        for (size_t a = 0; a < sampling_.axes.count; ++a) sums[a] += value * corners.slope[a][k];
       }
     }
-    for (size_t a = 0; a < axes_.count; ++a)
-      dgrid[i * static_cast<int64_t>(axes_.count) + static_cast<int64_t>(axes_.count - 1 - a)] =
-          static_cast<G>(sums[a]);
+    for (size_t a = 0; a < sampling_.axes.count; ++a)
+      dgrid[i * static_cast<int64_t>(sampling_.axes.count) +
+            static_cast<int64_t>(sampling_.axes.count - 1 - a)] = static_cast<G>(sums[a]);
   }
 
   TensorDesc y_, x_;
-  TensorAxes axes_;
-  std::vector<GridAxis> spatial_;
-  int64_t places_ = 1, elements_ = 1;
+  GridSampling sampling_;
   T constant_;
 };
 

@@ -29,27 +29,27 @@ class StencilKernel final : public Kernel {
   explicit StencilKernel(const KernelRequest& request)
       : y_(request.out()), value_(double{static_cast<T>(request.attrs.f("value"))}) {
     const TensorDesc &x = request.in(0), &weights = request.in(1);
-    const std::string &reduce = request.attrs.s("reduce"), &border = request.attrs.s("border");
+    const StencilOnX on_x(request.attrs, x.shape, weights.shape);
+    const Stencil& stencil = on_x.stencil;
+    const std::string& reduce = on_x.reduce;
     reduce_ = reduce == "sum"         ? Reduce::kSum
               : reduce == "product"   ? Reduce::kProduct
               : reduce.ends_with("n") ? Reduce::kMin
                                       : Reduce::kMax;
     place_ = reduce.starts_with("arg");
-    const size_t lead = x.shape.size() - weights.shape.size();
-    const Shape in(x.shape.begin() + static_cast<ptrdiff_t>(lead), x.shape.end());
-    const Stencil stencil = stencil_of(request.attrs, in, weights.shape);
     for (size_t i = 0; i < x.shape.size(); ++i) {
       axes_.emplace_back();
       for (int64_t at = 0; at < y_.shape[i]; ++at) {
         std::vector<Tap>& taps = axes_.back().emplace_back();
-        if (i < lead) {
+        if (i < on_x.lead) {
           taps.push_back({at * x.strides[i], 1, 0});
           continue;
         }
-        const size_t k = i - lead;
+        const size_t k = i - on_x.lead;
         for (int64_t t = 0; t < weights.shape[k]; ++t) {
           const auto element = border_element(
-              border, at * stencil.strides[k] + t * stencil.dilations[k] + stencil.first[k], in[k]);
+              on_x.border, at * stencil.strides[k] + t * stencil.dilations[k] + stencil.first[k],
+              on_x.in[k]);
           taps.push_back({element ? element->place * x.strides[i] : 0,
                           !element           ? 0.0
                           : element->negated ? -1.0

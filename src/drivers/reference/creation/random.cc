@@ -5,14 +5,13 @@
 #include <cmath>
 #include <random>
 
+#include "drivers/reference/creation/philox_view.h"
 #include "drivers/reference/dense.h"
 #include "ops/creation/random.h"
 
 namespace anymps {
 
 namespace {
-
-Philox state_of(const View& state) { return Philox::read(state.as<int32_t>(), state.stride(0)); }
 
 template <typename T>
 T number(double value) {
@@ -35,9 +34,7 @@ void for_each_uniform(const View& like, const Philox& state, Fn&& fn) {
 // The state after `count` uniform numbers, for who asks for it as output i.
 void write_state_after(const ReferenceArgs& args, size_t i, const View& state, int64_t count) {
   if (args.out.size() > i)
-    state_of(state)
-        .advanced(static_cast<uint64_t>((count + 3) / 4))
-        .write(args.out[i].as<int32_t>(), args.out[i].stride(0));
+    write_philox(args.out[i], read_philox(state).advanced(static_cast<uint64_t>((count + 3) / 4)));
 }
 
 // Classes without replacement: those whose exponential waiting times end first.
@@ -47,7 +44,7 @@ void draw_each_once(const ReferenceArgs& args) {
   const int64_t batch = x.extent(0), classes = x.extent(1), samples = y.extent(1);
   require(samples <= classes, "[multinomial] {} of {} classes cannot be drawn without replacement",
           samples, classes);
-  const Philox state = state_of(args.in[1]);
+  const Philox state = read_philox(args.in[1]);
   std::vector<std::pair<double, int64_t>> times(classes);
   for (int64_t n = 0; n < batch; ++n) {
     int64_t possible = 0;
@@ -77,7 +74,7 @@ REFERENCE(philox_state) {
   state.counter = {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
                    static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)};
   state.key = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
-  state.write(args.out[0].as<int32_t>(), args.out[0].stride(0));
+  write_philox(args.out[0], state);
 }
 
 REFERENCE(random_state) {
@@ -89,12 +86,12 @@ REFERENCE(random_state) {
   // Each run has the upper half of the counter to itself: streams do not meet.
   const uint64_t run = runs.fetch_add(1);
   Philox state{{0, 0, static_cast<uint32_t>(run), static_cast<uint32_t>(run >> 32)}, kKey};
-  state.write(args.out[0].as<int32_t>(), args.out[0].stride(0));
+  write_philox(args.out[0], state);
 }
 
 REFERENCE(random) {
   const View& y = args.out[0];
-  const Philox state = state_of(args.in[0]);
+  const Philox state = read_philox(args.in[0]);
   const Distribution distribution = distribution_of(args.attrs);
   dispatch<kReal>(y.dtype, [&]<typename T>() {
     int64_t i = 0;
@@ -105,14 +102,14 @@ REFERENCE(random) {
     });
   });
   if (args.out.size() > 1)
-    state.advanced(static_cast<uint64_t>(distribution.blocks(y.count())))
-        .write(args.out[1].as<int32_t>(), args.out[1].stride(0));
+    write_philox(args.out[1],
+                 state.advanced(static_cast<uint64_t>(distribution.blocks(y.count()))));
 }
 
 REFERENCE(bernoulli) {
   const View &x = args.in[0], &y = args.out[0];
   dispatch<kReal | kBoolean>(y.dtype, [&]<typename T>() {
-    for_each_uniform(y, state_of(args.in[1]), [&](const Shape& at, double u) {
+    for_each_uniform(y, read_philox(args.in[1]), [&](const Shape& at, double u) {
       y.at<T>(at) = number<T>(u < load_double(x, x.offset(at)) ? 1 : 0);
     });
   });
@@ -126,7 +123,7 @@ REFERENCE(multinomial) {
   write_state_after(args, 1, args.in[1], replacement ? y.count() : x.count());
   dispatch<kIndex>(y.dtype, [&]<typename T>() {
     if (!replacement) return draw_each_once<T>(args);
-    for_each_uniform(y, state_of(args.in[1]), [&](const Shape& at, double u) {
+    for_each_uniform(y, read_philox(args.in[1]), [&](const Shape& at, double u) {
       double largest = -INFINITY, sum = 0;
       const auto logarithm = [&](int64_t c) {
         return load_double(x, x.offset(std::array{at[0], c}));
@@ -153,7 +150,7 @@ REFERENCE(dropout) {
   const double rate = args.has(2) ? load_double(args.in[2], 0) : args.attrs.f("rate");
   require(rate >= 0 && rate <= 1, "[dropout] rate is {}, must be 0 to 1", rate);
   dispatch<kFloat>(x.dtype, [&]<typename T>() {
-    for_each_uniform(y, state_of(args.in[1]), [&](const Shape& at, double u) {
+    for_each_uniform(y, read_philox(args.in[1]), [&](const Shape& at, double u) {
       const bool kept = u >= rate;
       const double value = double{static_cast<Compute<T>>(x.at<T>(at))};
       y.at<T>(at) = number<T>(kept ? value / (1 - rate) : 0);

@@ -3,6 +3,7 @@
 // and of permutations.
 #include "semantics/random/sampling.h"
 
+#include "drivers/reference/creation/philox_view.h"
 #include "drivers/reference/dense.h"
 #include "ops/creation/sampling.h"
 
@@ -10,19 +11,15 @@ namespace anymps {
 
 namespace {
 
-Philox philox_of(const View& state) { return Philox::read(state.as<int32_t>(), state.stride(0)); }
-
 void write_next(const ReferenceArgs& args, const Philox& state, int64_t steps) {
-  if (args.out.size() > 1)
-    state.advanced(static_cast<uint64_t>(steps))
-        .write(args.out[1].as<int32_t>(), args.out[1].stride(0));
+  if (args.out.size() > 1) write_philox(args.out[1], state.advanced(static_cast<uint64_t>(steps)));
 }
 
 template <typename Fn>
 void sample_each(const ReferenceArgs& args, Fn fn) {
   const View& y = args.out[0];
   const size_t parameters = args.in.size() - 1;
-  const Philox state = philox_of(args.in[parameters]);
+  const Philox state = read_philox(args.in[parameters]);
   std::vector<BroadcastOffset> offsets;
   for (size_t i = 0; i < parameters; ++i) offsets.emplace_back(args.in[i], y.shape());
   dispatch<kFloat>(y.dtype, [&]<typename T>() {
@@ -52,7 +49,7 @@ ANYMPS_SAMPLED_OPS(ONE, TWO)
 
 REFERENCE(dirichlet) {
   const View &x = args.in[0], &y = args.out[0];
-  const Philox state = philox_of(args.in[1]);
+  const Philox state = read_philox(args.in[1]);
   write_next(args, state, y.count());
   if (y.count() == 0) return;
   Shape lines = y.shape();
@@ -79,7 +76,7 @@ REFERENCE(dirichlet) {
 
 REFERENCE(random_integers) {
   const View& y = args.out[0];
-  const Philox state = philox_of(args.in[0]);
+  const Philox state = read_philox(args.in[0]);
   const IntegerRange range = integer_range(args.attrs);
   dispatch<kInt>(y.dtype, [&]<typename T>() {
     uint64_t i = 0;
@@ -92,7 +89,7 @@ REFERENCE(random_integers) {
 
 REFERENCE(randperm) {
   const View& y = args.out[0];
-  const Philox state = philox_of(args.in[0]);
+  const Philox state = read_philox(args.in[0]);
   const std::vector<int64_t> order = permutation(state, y.count());
   dispatch<kIndex>(y.dtype, [&]<typename T>() {
     for (int64_t i = 0; i < y.count(); ++i) y.at<T>({i}) = static_cast<T>(order[i]);

@@ -34,17 +34,26 @@ std::vector<double> parameter(const ReferenceArgs& args, size_t i, double absent
   return values;
 }
 
-int64_t product(const Shape& shape, size_t first, size_t last) {
-  int64_t count = 1;
-  for (size_t i = first; i < last; ++i) count *= shape[i];
-  return count;
-}
+// x as rows of the axes from `axis` on, in double.
+struct NormRows {
+  explicit NormRows(const ReferenceArgs& args) : x(read_dense<double>(args.in[0])) {
+    const Shape& shape = args.in[0].shape();
+    const int64_t axis =
+        normalize_axis(args.attrs.i("axis"), args.in[0].rank(), args.op.name.c_str());
+    count = element_count(Shape(shape.begin(), shape.begin() + axis));
+    length = element_count(Shape(shape.begin() + axis, shape.end()));
+  }
+  double* row(int64_t r) { return x.data() + r * length; }
+
+  std::vector<double> x;
+  int64_t count, length;
+};
 
 // Group and instance normalization: `groups` runs of consecutive channels in each image.
 void normalize_channels(const ReferenceArgs& args, int64_t groups) {
   const Shape& shape = args.in[0].shape();
   std::vector<double> x = read_dense<double>(args.in[0]);
-  const int64_t channels = shape[1], plane = product(shape, 2, shape.size());
+  const int64_t channels = shape[1], plane = element_count(Shape(shape.begin() + 2, shape.end()));
   const int64_t run = groups == 0 ? 0 : channels / groups * plane;
   const auto vector = [&](size_t i, double absent) {
     return args.has(i) ? read_dense<double>(args.in[i]) : std::vector<double>(channels, absent);
@@ -88,42 +97,35 @@ REFERENCE(batch_norm) {
 }
 
 REFERENCE(layer_norm) {
-  const Shape& shape = args.in[0].shape();
-  const int64_t axis = normalize_axis(args.attrs.i("axis"), args.in[0].rank(), "layer_norm");
-  const int64_t rows = product(shape, 0, axis);
-  const int64_t row = product(shape, axis, shape.size());
-  std::vector<double> x = read_dense<double>(args.in[0]);
+  NormRows rows(args);
   const std::vector<double> gamma = parameter(args, 1, 1), beta = parameter(args, 2, 0);
   std::vector<double> means, deviations;
-  for (int64_t r = 0; r < rows; ++r) {
-    const Statistics stats = statistics(x.data() + r * row, row, args.attrs.f("epsilon"));
-    for (size_t i = r * row; i < static_cast<size_t>((r + 1) * row); ++i)
-      x[i] = (x[i] - stats.mean) * stats.inv_std * gamma[i] + beta[i];
+  for (int64_t r = 0; r < rows.count; ++r) {
+    const Statistics stats = statistics(rows.row(r), rows.length, args.attrs.f("epsilon"));
+    for (int64_t i = r * rows.length; i < (r + 1) * rows.length; ++i)
+      rows.x[i] = (rows.x[i] - stats.mean) * stats.inv_std * gamma[i] + beta[i];
     means.push_back(stats.mean);
     deviations.push_back(stats.inv_std);
   }
-  write_dense(args.out[0], x);
+  write_dense(args.out[0], rows.x);
   if (args.out.size() > 1) write_dense(args.out[1], means);
   if (args.out.size() > 2) write_dense(args.out[2], deviations);
 }
 
 REFERENCE(rms_norm) {
-  const Shape& shape = args.in[0].shape();
-  const int64_t axis = normalize_axis(args.attrs.i("axis"), args.in[0].rank(), "rms_norm");
-  const int64_t rows = product(shape, 0, axis);
-  const size_t row = product(shape, axis, shape.size());
-  std::vector<double> x = read_dense<double>(args.in[0]);
+  NormRows rows(args);
   const std::vector<double> gamma = parameter(args, 1, 1);
   std::vector<double> inverse;
-  for (int64_t r = 0; r < rows; ++r) {
-    const size_t first = static_cast<size_t>(r) * row;
+  for (int64_t r = 0; r < rows.count; ++r) {
     double squares = 0;
-    for (size_t i = first; i < first + row; ++i) squares += x[i] * x[i];
-    const double root = std::sqrt(squares / static_cast<double>(row) + args.attrs.f("epsilon"));
-    for (size_t i = first; i < first + row; ++i) x[i] = x[i] / root * gamma[i];
+    for (int64_t i = 0; i < rows.length; ++i) squares += rows.row(r)[i] * rows.row(r)[i];
+    const double root =
+        std::sqrt(squares / static_cast<double>(rows.length) + args.attrs.f("epsilon"));
+    for (int64_t i = r * rows.length; i < (r + 1) * rows.length; ++i)
+      rows.x[i] = rows.x[i] / root * gamma[i];
     inverse.push_back(1 / root);
   }
-  write_dense(args.out[0], x);
+  write_dense(args.out[0], rows.x);
   if (args.out.size() > 1) write_dense(args.out[1], inverse);
 }
 
@@ -133,7 +135,7 @@ REFERENCE(instance_norm) { normalize_channels(args, args.in[0].extent(1)); }
 
 REFERENCE(lrn) {
   const Shape& shape = args.in[0].shape();
-  const int64_t channels = shape[1], plane = product(shape, 2, shape.size());
+  const int64_t channels = shape[1], plane = element_count(Shape(shape.begin() + 2, shape.end()));
   const int64_t size = args.attrs.i("size"), before = (size - 1) / 2, after = size - 1 - before;
   const double alpha = args.attrs.f("alpha"), beta = args.attrs.f("beta"),
                bias = args.attrs.f("bias");

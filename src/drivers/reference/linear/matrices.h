@@ -80,6 +80,14 @@ void with_matrix_type(DType dtype, Fn&& fn) {
     fn.template operator()<double>();
 }
 
+// fn<A>(n) for each element of the batch `counted`, with matrices of x's dtype.
+template <typename Fn>
+void for_each_matrix(const Matrices& x, const Matrices& counted, Fn&& fn) {
+  with_matrix_type(x.dtype(), [&]<typename A>() {
+    for (int64_t n = 0; n < counted.count(); ++n) fn.template operator()<A>(n);
+  });
+}
+
 // Says how the n-th matrix went: in output `i` if it is asked for, else by an error.
 inline void report(const ReferenceArgs& args, size_t i, int64_t n, int64_t info, const char* what) {
   if (i < args.out.size())

@@ -173,13 +173,11 @@ REFERENCE(cholesky_inverse) {
 REFERENCE(ldl_factor) {
   const Matrices x(args.in[0], 2), ld(args.out[0], 2);
   const bool hermitian = args.attrs.b("hermitian");
-  with_matrix_type(x.dtype(), [&]<typename A>() {
-    for (int64_t n = 0; n < ld.count(); ++n) {
-      const BunchKaufman<A> f(x.read<A>(n), hermitian);
-      report(args, 2, n, f.info, "is singular");
-      ld.write(n, f.a);
-      if (args.out.size() > 1) Matrices(args.out[1], 1).write_ints(n, f.pivots);
-    }
+  for_each_matrix(x, ld, [&]<typename A>(int64_t n) {
+    const BunchKaufman<A> f(x.read<A>(n), hermitian);
+    report(args, 2, n, f.info, "is singular");
+    ld.write(n, f.a);
+    if (args.out.size() > 1) Matrices(args.out[1], 1).write_ints(n, f.pivots);
   });
 }
 
@@ -187,13 +185,11 @@ REFERENCE(ldl_solve) {
   const Matrices y(args.out[0], 2), ld(args.in[0], 2, y), pivots(args.in[1], 1, y),
       b(args.in[2], 2, y);
   const bool hermitian = args.attrs.b("hermitian");
-  with_matrix_type(y.dtype(), [&]<typename A>() {
-    for (int64_t n = 0; n < y.count(); ++n) {
-      MatrixOf<A> a = ld.read<A>(n), right = b.read<A>(n);
-      for (int64_t i = 0; i < a.rows && hermitian; ++i) a.at(i, i) = std::real(a.at(i, i));
-      solve_ldl(a, pivots.ints(n), right, hermitian);
-      y.write(n, right);
-    }
+  for_each_matrix(y, y, [&]<typename A>(int64_t n) {
+    MatrixOf<A> a = ld.read<A>(n), right = b.read<A>(n);
+    for (int64_t i = 0; i < a.rows && hermitian; ++i) a.at(i, i) = std::real(a.at(i, i));
+    solve_ldl(a, pivots.ints(n), right, hermitian);
+    y.write(n, right);
   });
 }
 

@@ -3,7 +3,7 @@
 #include "ops/movement/blocks.h"
 
 #include "drivers/reference/lines.h"
-#include "drivers/reference/move.h"
+#include "drivers/reference/movement/inverse_moves.h"
 
 namespace anymps {
 
@@ -41,19 +41,15 @@ static void for_each_block_element(const ReferenceArgs& args, const View& small,
   });
 }
 
-REFERENCE(space_to_batch) {
-  const View &x = args.in[0], &y = args.out[0];
-  for_each_block_element(args, y, x, [&](const Shape& small, const Shape& large) {
-    move_element(y, y.offset(small), x, x.offset(large));
+static void move_blocks(const ReferenceArgs& args, bool into_space) {
+  move_by(args, into_space, [&](const View& small, const View& large, auto move) {
+    for_each_block_element(args, small, large, move);
   });
 }
 
-REFERENCE(batch_to_space) {
-  const View &x = args.in[0], &y = args.out[0];
-  for_each_block_element(args, x, y, [&](const Shape& small, const Shape& large) {
-    move_element(y, y.offset(large), x, x.offset(small));
-  });
-}
+REFERENCE(space_to_batch) { move_blocks(args, false); }
+
+REFERENCE(batch_to_space) { move_blocks(args, true); }
 
 REFERENCE(reinterpret) {
   const View &x = args.in[0], &y = args.out[0];

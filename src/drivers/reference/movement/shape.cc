@@ -3,7 +3,7 @@
 // shape, size, depth_to_space, space_to_depth.
 #include <algorithm>
 
-#include "drivers/reference/move.h"
+#include "drivers/reference/movement/inverse_moves.h"
 
 namespace anymps {
 
@@ -78,18 +78,14 @@ REFERENCE(shape) {
 
 REFERENCE(size) { *args.out[0].as<int64_t>() = args.in[0].count(); }
 
-REFERENCE(depth_to_space) {
-  const View &x = args.in[0], &y = args.out[0];
-  for_each_depth_element(args, y, x, [&](const Shape& wide, const Shape& deep) {
-    move_element(y, y.offset(wide), x, x.offset(deep));
+static void move_depth(const ReferenceArgs& args, bool into_depth) {
+  move_by(args, into_depth, [&](const View& wide, const View& deep, auto move) {
+    for_each_depth_element(args, wide, deep, move);
   });
 }
 
-REFERENCE(space_to_depth) {
-  const View &x = args.in[0], &y = args.out[0];
-  for_each_depth_element(args, x, y, [&](const Shape& wide, const Shape& deep) {
-    move_element(y, y.offset(deep), x, x.offset(wide));
-  });
-}
+REFERENCE(depth_to_space) { move_depth(args, false); }
+
+REFERENCE(space_to_depth) { move_depth(args, true); }
 
 }  // namespace anymps

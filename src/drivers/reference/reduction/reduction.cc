@@ -86,23 +86,22 @@ REFERENCE(reduce_mean) {
   });
 }
 
-REFERENCE(reduce_max) {
+// The extremum of nothing is the one that every element replaces.
+template <bool largest>
+static void reduce_extremum(const ReferenceArgs& args) {
   const bool propagate_nan = args.attrs.b("propagate_nan");
   reduce<kReal | kBoolean>(args, [=]<typename T>(const std::vector<Wide<T>>& list) {
-    Wide<T> result = lowest<T>();
-    for (Wide<T> x : list) result = scalar::max(result, x, propagate_nan);
+    Wide<T> result = largest ? lowest<T>() : highest<T>();
+    for (Wide<T> x : list)
+      result =
+          largest ? scalar::max(result, x, propagate_nan) : scalar::min(result, x, propagate_nan);
     return result;
   });
 }
 
-REFERENCE(reduce_min) {
-  const bool propagate_nan = args.attrs.b("propagate_nan");
-  reduce<kReal | kBoolean>(args, [=]<typename T>(const std::vector<Wide<T>>& list) {
-    Wide<T> result = highest<T>();
-    for (Wide<T> x : list) result = scalar::min(result, x, propagate_nan);
-    return result;
-  });
-}
+REFERENCE(reduce_max) { reduce_extremum<true>(args); }
+
+REFERENCE(reduce_min) { reduce_extremum<false>(args); }
 
 REFERENCE(reduce_prod) {
   reduce<kNumber>(args, []<typename T>(const std::vector<Wide<T>>& list) {

@@ -12,9 +12,8 @@ namespace anymps {
 
 REFERENCE(grid_sample) {
   const View &x = args.in[0], &grid = args.in[1], &y = args.out[0];
-  const TensorAxes axes = tensor_axes(args.attrs, x.shape().size());
-  const std::vector<GridAxis> spatial = grid_axes(args.attrs, x.shape(), y.shape());
-  const double constant = args.attrs.f("constant_value");
+  const GridSampling sampling(args.attrs, x.shape(), y.shape());
+  const TensorAxes& axes = sampling.axes;
   dispatch<kFloat>(x.dtype, [&]<typename T>() {
     std::vector<GridAxis::Taps> taps(axes.count);
     Shape place(grid.shape().size()), corners(axes.count);
@@ -23,7 +22,7 @@ REFERENCE(grid_sample) {
       for (size_t i = 0; i < axes.count; ++i) place[1 + i] = at[axes.spatial + i];
       for (size_t i = 0; i < axes.count; ++i) {
         place.back() = static_cast<int64_t>(axes.count - 1 - i);
-        taps[i] = spatial[i].taps(load_double(grid, grid.offset(place)), place[1 + i]);
+        taps[i] = sampling.spatial[i].taps(load_double(grid, grid.offset(place)), place[1 + i]);
         corners[i] = static_cast<int64_t>(taps[i].count);
       }
       double sum = 0;
@@ -37,7 +36,8 @@ REFERENCE(grid_sample) {
           inside = inside && tap.index >= 0;
           from[axes.spatial + i] = tap.index;
         }
-        sum += weight * (inside ? double{static_cast<Compute<T>>(x.at<T>(from))} : constant);
+        sum +=
+            weight * (inside ? double{static_cast<Compute<T>>(x.at<T>(from))} : sampling.constant);
       });
       y.at<T>(at) = static_cast<T>(static_cast<Compute<T>>(sum));
     });

@@ -9,9 +9,8 @@ namespace anymps {
 
 REFERENCE(grid_sample_gradient) {
   const View &gradient = args.in[0], &x = args.in[1], &grid = args.in[2];
-  const TensorAxes axes = tensor_axes(args.attrs, x.shape().size());
-  const std::vector<GridAxis> spatial = grid_axes(args.attrs, x.shape(), gradient.shape());
-  const double constant = args.attrs.f("constant_value");
+  const GridSampling sampling(args.attrs, x.shape(), gradient.shape());
+  const TensorAxes& axes = sampling.axes;
   const std::vector<double> elements = read_dense<double>(x), places = read_dense<double>(grid),
                             dy = read_dense<double>(gradient);
   std::vector<double> dx(elements.size()), dgrid(places.size());
@@ -27,7 +26,7 @@ REFERENCE(grid_sample_gradient) {
       return static_cast<size_t>(place) + axes.count - 1 - i;
     };
     for (size_t i = 0; i < axes.count; ++i) {
-      taps[i] = spatial[i].sloped_taps(places[coordinate(i)], at[axes.spatial + i]);
+      taps[i] = sampling.spatial[i].sloped_taps(places[coordinate(i)], at[axes.spatial + i]);
       corners[i] = static_cast<int64_t>(taps[i].count);
     }
     for_each_index(corners, [&](const Shape& corner) {
@@ -47,7 +46,7 @@ REFERENCE(grid_sample_gradient) {
         inside = inside && tap(i).index >= 0;
         from += tap(i).index * steps[axes.spatial + i];
       }
-      const double value = inside ? elements[from] : constant;
+      const double value = inside ? elements[from] : sampling.constant;
       if (inside) dx[from] += g * product(axes.count);
       for (size_t i = 0; i < axes.count; ++i)
         dgrid[coordinate(i)] += g * value * tap(i).slope * product(i);

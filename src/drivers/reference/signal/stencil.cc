@@ -41,22 +41,20 @@ class Reducer {
 
 REFERENCE(stencil) {
   const View &x = args.in[0], &weights = args.in[1], &y = args.out[0];
-  const size_t lead = x.shape().size() - weights.shape().size();
-  const Shape in(x.shape().begin() + lead, x.shape().end());
-  const Stencil stencil = stencil_of(args.attrs, in, weights.shape());
-  const std::string &reduce = args.attrs.s("reduce"), &border = args.attrs.s("border");
+  const StencilOnX on_x(args.attrs, x.shape(), weights.shape());
+  const Stencil& stencil = on_x.stencil;
   dispatch<kFloat>(x.dtype, [&]<typename T>() {
     const double value = widen(scalar::convert<T>(args.attrs.f("value")));
     for_each_index(y.shape(), [&](const Shape& index) {
-      Reducer reducer(reduce);
+      Reducer reducer(on_x.reduce);
       for_each_index(weights.shape(), [&](const Shape& tap) {
         Shape place = index;
         bool inside = true;
         double sign = 1;
         for (size_t i = 0; i < tap.size(); ++i) {
-          int64_t& at = place[lead + i];
+          int64_t& at = place[on_x.lead + i];
           at = at * stencil.strides[i] + tap[i] * stencil.dilations[i] + stencil.first[i];
-          const auto element = border_element(border, at, in[i]);
+          const auto element = border_element(on_x.border, at, on_x.in[i]);
           inside &= element.has_value();
           if (element) at = element->place;
           if (element && element->negated) sign = -sign;

@@ -33,10 +33,8 @@ double slope(const std::string& reduce, const std::vector<double>& products, siz
 
 REFERENCE(stencil_gradient) {
   const View &gradient = args.in[0], &x = args.in[1], &weights = args.in[2];
-  const size_t lead = x.shape().size() - weights.shape().size();
-  const Shape in(x.shape().begin() + lead, x.shape().end());
-  const Stencil stencil = stencil_of(args.attrs, in, weights.shape());
-  const std::string &reduce = args.attrs.s("reduce"), &border = args.attrs.s("border");
+  const StencilOnX on_x(args.attrs, x.shape(), weights.shape());
+  const Stencil& stencil = on_x.stencil;
   const double value = dispatch<kFloat>(x.dtype, [&]<typename T>() {
     return double{static_cast<Compute<T>>(scalar::convert<T>(args.attrs.f("value")))};
   });
@@ -53,14 +51,14 @@ REFERENCE(stencil_gradient) {
       Tap tap;
       int64_t place = 0;
       bool inside = true;
-      for (size_t i = 0; i < lead; ++i) place += index[i] * steps[i];
+      for (size_t i = 0; i < on_x.lead; ++i) place += index[i] * steps[i];
       for (size_t i = 0; i < at.size(); ++i) {
-        const int64_t along =
-            index[lead + i] * stencil.strides[i] + at[i] * stencil.dilations[i] + stencil.first[i];
-        const auto element = border_element(border, along, in[i]);
+        const int64_t along = index[on_x.lead + i] * stencil.strides[i] +
+                              at[i] * stencil.dilations[i] + stencil.first[i];
+        const auto element = border_element(on_x.border, along, on_x.in[i]);
         inside = inside && element.has_value();
         if (!element) continue;
-        place += element->place * steps[lead + i];
+        place += element->place * steps[on_x.lead + i];
         if (element->negated) tap.sign = -tap.sign;
       }
       if (inside) tap.place = place;
@@ -69,7 +67,7 @@ REFERENCE(stencil_gradient) {
       taps.push_back(tap);
     });
     for (size_t k = 0; k < taps.size(); ++k) {
-      const double share = g * slope(reduce, products, k);
+      const double share = g * slope(on_x.reduce, products, k);
       dw[k] += share * taps[k].element;
       if (taps[k].place >= 0) dx[taps[k].place] += share * taps[k].sign * ws[k];
     }

@@ -89,10 +89,10 @@ Values native_dropout(KernelArguments& c) {
 const KernelConverters kAtenCreate{
     {"aten::arange.out", arange_end},
     {"aten::arange.start_out", arange_start},
-    {"aten::empty.out", zeros},
-    {"aten::empty_strided.out", zeros},
-    {"aten::fill.Scalar_out", fill},
-    {"aten::fill.Tensor_out", fill},
+    {{"aten::empty.out", "aten::empty_strided.out", "aten::zeros.out",
+      "dim_order_ops::_empty_dim_order.out"},
+     zeros},
+    {{"aten::fill.Scalar_out", "aten::fill.Tensor_out"}, fill},
     {"aten::full.out", full},
     {"aten::full_like.out", full_like},
     {"aten::native_dropout.out", native_dropout},
@@ -101,8 +101,6 @@ const KernelConverters kAtenCreate{
     {"aten::randn.out", randn},
     {"aten::randperm.out", randperm},
     {"aten::scalar_tensor.out", scalar_tensor},
-    {"aten::zeros.out", zeros},
-    {"dim_order_ops::_empty_dim_order.out", zeros},
 };
 
 }  // namespace

@@ -144,13 +144,12 @@ const KernelConverters kPrim{
     {"executorch_prim::round.Scalar", whole, "rint"},
     {"executorch_prim::sub.Scalar", sub_numbers},
     {"executorch_prim::sym_float.Scalar", sym_float},
-    {"executorch_prim::sym_int.Scalar", whole, "trunc"},
+    {{"executorch_prim::sym_int.Scalar", "executorch_prim::trunc.Scalar"}, whole, "trunc"},
     {"executorch_prim::sym_ite.Scalar", sym_ite},
     {"executorch_prim::sym_max.Scalar", sym_max},
     {"executorch_prim::sym_min.Scalar", sym_min},
     {"executorch_prim::sym_not.Scalar", sym_not},
     {"executorch_prim::truediv.Scalar", truediv},
-    {"executorch_prim::trunc.Scalar", whole, "trunc"},
 };
 
 }  // namespace

@@ -2,8 +2,8 @@
 #include "formats/executorch/operators/kernel_call.h"
 
 #include <algorithm>
-#include <unordered_map>
 
+#include "formats/executorch/converter_table.h"
 #include "formats/executorch/effects.h"
 
 namespace anymps::executorch {
@@ -209,7 +209,7 @@ Ints KernelArguments::axes(size_t i, const Value* of) const {
 
 namespace {
 
-using KernelTable = std::unordered_map<std::string, KernelConverter>;
+using KernelTable = ConverterTable<KernelConverter>;
 
 KernelTable& registered_kernels() {
   static auto* table = new KernelTable();
@@ -233,7 +233,7 @@ const KernelTable& kernel_table() {
     for (const Op* op : all_ops()) {
       if (op->aten.empty()) continue;
       const std::string name = fmt::format("aten::{}.out", op->aten);
-      table->emplace(name, KernelConverter{name, convert_same, op->name.c_str()});
+      table->add_if_new(name, {name.c_str(), convert_same, op->name.c_str()});
     }
     return table;
   }();
@@ -265,18 +265,14 @@ void check_shape(const Tensor& declared, const Value& value, size_t i) {
 
 KernelConverters::KernelConverters(std::initializer_list<KernelConverter> list) {
   for (const KernelConverter& converter : list)
-    if (!registered_kernels().emplace(converter.op, converter).second)
-      fail(Code::kInternal, "[executorch] {} has two converters", converter.op);
+    for (const std::string& op : converter.ops.list) registered_kernels().add(op, converter);
 }
 
-const KernelConverter* find_kernel(std::string_view op) {
-  const auto found = kernel_table().find(std::string(op));
-  return found == kernel_table().end() ? nullptr : &found->second;
-}
+const KernelConverter* find_kernel(std::string_view op) { return kernel_table().find(op); }
 
 std::vector<std::string> supported_kernels() {
   std::vector<std::string> names;
-  for (const auto& [name, converter] : kernel_table()) names.emplace_back(name);
+  for (const auto& [name, converter] : kernel_table().all()) names.emplace_back(name);
   std::sort(names.begin(), names.end());
   return names;
 }

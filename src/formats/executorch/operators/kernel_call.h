@@ -91,8 +91,15 @@ class KernelArguments : public NodeBuilder {
 
 using ConvertKernel = Values (*)(KernelArguments&);
 
+// One name, or several that have the same converter.
+struct OperatorNames {
+  OperatorNames(const char* name) : list{name} {}
+  OperatorNames(std::initializer_list<std::string> names) : list(names) {}
+  std::vector<std::string> list;
+};
+
 struct KernelConverter {
-  std::string op;  // "aten::add.out"
+  OperatorNames ops;  // "aten::add.out"
   ConvertKernel convert = nullptr;
   const char* engine_op = "";  // for a converter that several operators share
   // Arguments that the operator's schema marks as changed, "Tensor(a!) self", without the

@@ -178,11 +178,10 @@ Values adaptive_avg_pool2d_backward(KernelArguments& c) {
 }
 
 const KernelConverters kAtenPool{
-    {"aten::_adaptive_avg_pool2d.out", adaptive_avg_pool2d},
+    {{"aten::_adaptive_avg_pool2d.out", "aten::adaptive_avg_pool2d.out"}, adaptive_avg_pool2d},
     {"aten::_adaptive_avg_pool2d_backward.out", adaptive_avg_pool2d_backward},
     {"aten::_adaptive_avg_pool3d.out", adaptive_avg_pool3d},
     {"aten::adaptive_avg_pool1d.out", adaptive_avg_pool1d},
-    {"aten::adaptive_avg_pool2d.out", adaptive_avg_pool2d},
     {"aten::avg_pool1d.out", avg_pool1d},
     {"aten::avg_pool2d.out", avg_pool2d},
     {"aten::avg_pool2d_backward.grad_input", avg_pool2d_backward},

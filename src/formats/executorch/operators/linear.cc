@@ -140,12 +140,9 @@ const KernelConverters kAtenLinalg{
     {"aten::_fft_r2c.out", fft_r2c},
     {"aten::_pdist_forward.out", pdist},
     {"aten::_scaled_dot_product_flash_attention_for_cpu.out", attention},
-    {"aten::addmm.out", addmm},
-    {"aten::baddbmm.out", addmm},
-    {"aten::bmm.out", matmul},
+    {{"aten::addmm.out", "aten::baddbmm.out"}, addmm},
+    {{"aten::bmm.out", "aten::matmul.out", "aten::mm.out"}, matmul},
     {"aten::linear.out", linear},
-    {"aten::matmul.out", matmul},
-    {"aten::mm.out", matmul},
 };
 
 }  // namespace

@@ -171,13 +171,12 @@ const KernelConverters kAtenResize{
     {"aten::_upsample_bilinear2d_aa.out", upsample_aa, "linear"},
     {"aten::grid_sampler_2d.out", grid_sampler},
     {"aten::upsample_bicubic2d.out", upsample, "cubic"},
-    {"aten::upsample_bilinear2d.out", upsample, "linear"},
+    {{"aten::upsample_bilinear2d.out", "aten::upsample_linear1d.out"}, upsample, "linear"},
     {"aten::upsample_bilinear2d.vec_out", upsample_vec, "linear"},
-    {"aten::upsample_linear1d.out", upsample, "linear"},
-    {"aten::upsample_nearest1d.out", upsample_nearest},
-    {"aten::upsample_nearest2d.out", upsample_nearest},
+    {{"aten::upsample_nearest1d.out", "aten::upsample_nearest2d.out",
+      "aten::upsample_nearest3d.out"},
+     upsample_nearest},
     {"aten::upsample_nearest2d.vec_out", upsample_nearest_vec},
-    {"aten::upsample_nearest3d.out", upsample_nearest},
 };
 
 }  // namespace

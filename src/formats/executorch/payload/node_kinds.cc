@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
-#include <unordered_map>
+
+#include "formats/executorch/converter_table.h"
 
 namespace anymps::executorch {
 
@@ -105,7 +106,7 @@ std::span<const std::string_view> node_kinds() { return kKinds; }
 
 namespace {
 
-using NodeTable = std::unordered_map<std::string, NodeConverter>;
+using NodeTable = ConverterTable<NodeConverter>;
 
 NodeTable& registered_nodes() {
   static auto* table = new NodeTable();
@@ -126,7 +127,7 @@ const NodeTable& node_table() {
       if (op->aten.empty()) continue;
       const std::string kind = kind_of_aten(op->aten);
       if (std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds))
-        table->emplace(kind, NodeConverter{.kind = kind, .same_as = op});
+        table->add_if_new(kind, {.kind = kind, .same_as = op});
     }
     return table;
   }();
@@ -136,15 +137,10 @@ const NodeTable& node_table() {
 }  // namespace
 
 NodeConverters::NodeConverters(std::initializer_list<NodeConverter> list) {
-  for (const NodeConverter& converter : list)
-    if (!registered_nodes().emplace(converter.kind, converter).second)
-      fail(Code::kInternal, "[executorch] {} has two converters", converter.kind);
+  for (const NodeConverter& converter : list) registered_nodes().add(converter.kind, converter);
 }
 
-const NodeConverter* find_node(std::string_view kind) {
-  const auto found = node_table().find(std::string(kind));
-  return found == node_table().end() ? nullptr : &found->second;
-}
+const NodeConverter* find_node(std::string_view kind) { return node_table().find(kind); }
 
 std::string label_of(std::string_view kind) {
   if (kind.starts_with("MPS")) kind.remove_prefix(3);

@@ -29,13 +29,15 @@ class Parser {
  private:
   using Pair = std::pair<std::string_view, std::string_view>;
 
-  // Reads one more element of a repeated message, with its index in the path.
+  // A repeated message: reads one element more, with its index in the path.
   template <typename T>
-  void add(WireReader& r, const char* field, std::vector<T>& to,
-           void (Parser::*read)(std::string_view, T&)) {
-    path_.in(field, std::ssize(to), [&] {
-      std::string_view bytes = r.bytes();
-      (this->*read)(bytes, to.emplace_back());
+  auto each(uint32_t number, const char* name, std::vector<T>& to,
+            void (Parser::*read)(std::string_view, T&)) {
+    return on(number, [this, name, &to, read](WireReader& r) {
+      path_.in(name, std::ssize(to), [&] {
+        const std::string_view bytes = r.bytes();
+        (this->*read)(bytes, to.emplace_back());
+      });
     });
   }
   void read_into(std::string_view bytes, Tensor& to) { to = tensor(bytes); }
@@ -57,182 +59,75 @@ class Parser {
 };
 
 void Parser::model(std::string_view bytes, Model& model) {
+  using F = field::Model;
   bool has_graph = false;
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case field::Model::kIrVersion:
-        model.ir_version = r.int64();
-        break;
-      case field::Model::kProducerName:
-        model.producer_name = r.string();
-        break;
-      case field::Model::kProducerVersion:
-        model.producer_version = r.string();
-        break;
-      case field::Model::kDomain:
-        model.domain = r.string();
-        break;
-      case field::Model::kModelVersion:
-        model.model_version = r.int64();
-        break;
-      case field::Model::kGraph:
-        has_graph = true;
-        path_.in("graph", -1, [&] { graph(r.bytes(), model.graph); });
-        break;
-      case field::Model::kOpsetImport:
-        add(r, "opset_import", model.opset_imports, &Parser::opset);
-        break;
-      case field::Model::kMetadataProps:
-        add(r, "metadata_props", model.metadata, &Parser::entry);
-        break;
-      case field::Model::kFunctions:
-        add(r, "functions", model.functions, &Parser::function);
-        break;
-      default:
-        r.skip();
-    }
-  }
+  auto read_graph = [&](std::string_view inner) {
+    has_graph = true;
+    graph(inner, model.graph);
+  };
+  read_message(
+      bytes, into(F::kIrVersion, model.ir_version), into(F::kProducerName, model.producer_name),
+      into(F::kProducerVersion, model.producer_version), into(F::kDomain, model.domain),
+      into(F::kModelVersion, model.model_version), inside(F::kGraph, path_, "graph", read_graph),
+      each(F::kOpsetImport, "opset_import", model.opset_imports, &Parser::opset),
+      each(F::kMetadataProps, "metadata_props", model.metadata, &Parser::entry),
+      each(F::kFunctions, "functions", model.functions, &Parser::function));
   if (!has_graph) wire_fail(Code::kCorrupt, "no graph: not an ONNX model");
 }
 
 void Parser::graph(std::string_view bytes, Graph& graph) {
+  using F = field::Graph;
   if (++depth_ > kMaxGraphDepth)
     wire_fail(Code::kCorrupt, "graphs are nested more than {} deep", kMaxGraphDepth);
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case field::Graph::kNode:
-        add(r, "node", graph.nodes, &Parser::node);
-        break;
-      case field::Graph::kName:
-        graph.name = r.string();
-        break;
-      case field::Graph::kInitializer:
-        add(r, "initializer", graph.initializers, &Parser::read_into);
-        break;
-      case field::Graph::kInput:
-        add(r, "input", graph.inputs, &Parser::value_info);
-        break;
-      case field::Graph::kOutput:
-        add(r, "output", graph.outputs, &Parser::value_info);
-        break;
-      case field::Graph::kValueInfo:
-        add(r, "value_info", graph.value_infos, &Parser::value_info);
-        break;
-      case field::Graph::kSparseInitializer:
-        add(r, "sparse_initializer", graph.sparse_initializers, &Parser::sparse);
-        break;
-      default:
-        r.skip();
-    }
-  }
+  read_message(bytes, each(F::kNode, "node", graph.nodes, &Parser::node),
+               into(F::kName, graph.name),
+               each(F::kInitializer, "initializer", graph.initializers, &Parser::read_into),
+               each(F::kInput, "input", graph.inputs, &Parser::value_info),
+               each(F::kOutput, "output", graph.outputs, &Parser::value_info),
+               each(F::kValueInfo, "value_info", graph.value_infos, &Parser::value_info),
+               each(F::kSparseInitializer, "sparse_initializer", graph.sparse_initializers,
+                    &Parser::sparse));
   --depth_;
 }
 
 void Parser::node(std::string_view bytes, Node& node) {
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case field::Node::kInput:
-        node.inputs.push_back(r.string());
-        break;
-      case field::Node::kOutput:
-        node.outputs.push_back(r.string());
-        break;
-      case field::Node::kName:
-        node.name = r.string();
-        break;
-      case field::Node::kOpType:
-        node.op_type = r.string();
-        break;
-      case field::Node::kAttribute:
-        add(r, "attribute", node.attributes, &Parser::attribute);
-        break;
-      case field::Node::kDomain:
-        node.domain = r.string();
-        break;
-      case field::Node::kOverload:
-        node.overload = r.string();
-        break;
-      default:
-        r.skip();
-    }
-  }
+  using F = field::Node;
+  read_message(bytes, into(F::kInput, node.inputs), into(F::kOutput, node.outputs),
+               into(F::kName, node.name), into(F::kOpType, node.op_type),
+               each(F::kAttribute, "attribute", node.attributes, &Parser::attribute),
+               into(F::kDomain, node.domain), into(F::kOverload, node.overload));
   if (node.op_type.empty()) wire_fail(Code::kCorrupt, "node \"{}\" has no op_type", node.name);
 }
 
 void Parser::attribute(std::string_view bytes, Attribute& a) {
+  using F = field::Attribute;
   using Type = Attribute::Type;
   Type found = Type::kUndefined;
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case field::Attribute::kName:
-        a.name = r.string();
-        break;
-      case field::Attribute::kF:
-        a.f = r.float32();
-        found = Type::kFloat;
-        break;
-      case field::Attribute::kI:
-        a.i = r.int64();
-        found = Type::kInt;
-        break;
-      case field::Attribute::kS:
-        a.s = r.bytes();
-        found = Type::kString;
-        break;
-      case field::Attribute::kT:
-        add(r, "t", a.tensors, &Parser::read_into);
-        found = Type::kTensor;
-        break;
-      case field::Attribute::kG:
-        add(r, "g", a.graphs, &Parser::graph);
-        found = Type::kGraph;
-        break;
-      case field::Attribute::kFloats:
-        r.append_float(a.floats);
-        found = Type::kFloats;
-        break;
-      case field::Attribute::kInts:
-        r.append_int64(a.ints);
-        found = Type::kInts;
-        break;
-      case field::Attribute::kStrings:
-        a.strings.push_back(r.bytes());
-        found = Type::kStrings;
-        break;
-      case field::Attribute::kTensors:
-        add(r, "tensors", a.tensors, &Parser::read_into);
-        found = Type::kTensors;
-        break;
-      case field::Attribute::kGraphs:
-        add(r, "graphs", a.graphs, &Parser::graph);
-        found = Type::kGraphs;
-        break;
-      case field::Attribute::kType:
-        a.type = static_cast<Type>(r.int32());
-        break;
-      case field::Attribute::kRefAttrName:
-        a.ref_attr_name = r.string();
-        break;
-      case field::Attribute::kTp:
-        add(r, "tp", a.types, &Parser::type);
-        found = Type::kTypeProto;
-        break;
-      case field::Attribute::kTypeProtos:
-        add(r, "type_protos", a.types, &Parser::type);
-        found = Type::kTypeProtos;
-        break;
-      case field::Attribute::kSparseTensor:
-        add(r, "sparse_tensor", a.sparse_tensors, &Parser::sparse);
-        found = Type::kSparseTensor;
-        break;
-      case field::Attribute::kSparseTensors:
-        add(r, "sparse_tensors", a.sparse_tensors, &Parser::sparse);
-        found = Type::kSparseTensors;
-        break;
-      default:
-        r.skip();
-    }
-  }
+  auto of = [&found](Type type, auto field) {
+    return on(field.number, [&found, type, field](WireReader& r) {
+      field.read(r);
+      found = type;
+    });
+  };
+  // Strings of attributes may be any bytes.
+  auto one_string = [&](WireReader& r) { a.s = r.bytes(); };
+  auto one_more_string = [&](WireReader& r) { a.strings.push_back(r.bytes()); };
+  read_message(bytes, into(F::kName, a.name), into(F::kType, a.type),
+               into(F::kRefAttrName, a.ref_attr_name), of(Type::kFloat, into(F::kF, a.f)),
+               of(Type::kInt, into(F::kI, a.i)), of(Type::kString, on(F::kS, one_string)),
+               of(Type::kTensor, each(F::kT, "t", a.tensors, &Parser::read_into)),
+               of(Type::kGraph, each(F::kG, "g", a.graphs, &Parser::graph)),
+               of(Type::kFloats, into(F::kFloats, a.floats)),
+               of(Type::kInts, into(F::kInts, a.ints)),
+               of(Type::kStrings, on(F::kStrings, one_more_string)),
+               of(Type::kTensors, each(F::kTensors, "tensors", a.tensors, &Parser::read_into)),
+               of(Type::kGraphs, each(F::kGraphs, "graphs", a.graphs, &Parser::graph)),
+               of(Type::kTypeProto, each(F::kTp, "tp", a.types, &Parser::type)),
+               of(Type::kTypeProtos, each(F::kTypeProtos, "type_protos", a.types, &Parser::type)),
+               of(Type::kSparseTensor,
+                  each(F::kSparseTensor, "sparse_tensor", a.sparse_tensors, &Parser::sparse)),
+               of(Type::kSparseTensors,
+                  each(F::kSparseTensors, "sparse_tensors", a.sparse_tensors, &Parser::sparse)));
   if (a.name.empty()) wire_fail(Code::kCorrupt, "the attribute has no name");
   // Files of IR version 1 leave the type out.
   if (a.type == Type::kUndefined) a.type = found;
@@ -248,76 +143,32 @@ void Parser::attribute(std::string_view bytes, Attribute& a) {
 }
 
 void Parser::sparse(std::string_view bytes, SparseTensor& sparse) {
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case field::SparseTensor::kValues:
-        path_.in("values", -1, [&] { sparse.values = tensor(r.bytes()); });
-        break;
-      case field::SparseTensor::kIndices:
-        path_.in("indices", -1, [&] { sparse.indices = tensor(r.bytes()); });
-        break;
-      case field::SparseTensor::kDims:
-        r.append_int64(sparse.dims);
-        break;
-      default:
-        r.skip();
-    }
-  }
+  using F = field::SparseTensor;
+  auto tensor_into = [this](Tensor& to) {
+    return [this, &to](std::string_view inner) { to = tensor(inner); };
+  };
+  read_message(bytes, inside(F::kValues, path_, "values", tensor_into(sparse.values)),
+               inside(F::kIndices, path_, "indices", tensor_into(sparse.indices)),
+               into(F::kDims, sparse.dims));
 }
 
 void Parser::function(std::string_view bytes, Function& function) {
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case field::Function::kName:
-        function.name = r.string();
-        break;
-      case field::Function::kInput:
-        function.inputs.push_back(r.string());
-        break;
-      case field::Function::kOutput:
-        function.outputs.push_back(r.string());
-        break;
-      case field::Function::kAttribute:
-        function.attributes.push_back(r.string());
-        break;
-      case field::Function::kNode:
-        add(r, "node", function.nodes, &Parser::node);
-        break;
-      case field::Function::kOpsetImport:
-        add(r, "opset_import", function.opset_imports, &Parser::opset);
-        break;
-      case field::Function::kDomain:
-        function.domain = r.string();
-        break;
-      case field::Function::kAttributeProto:
-        add(r, "attribute_proto", function.attribute_defaults, &Parser::attribute);
-        break;
-      case field::Function::kValueInfo:
-        add(r, "value_info", function.value_infos, &Parser::value_info);
-        break;
-      case field::Function::kOverload:
-        function.overload = r.string();
-        break;
-      default:
-        r.skip();
-    }
-  }
+  using F = field::Function;
+  read_message(
+      bytes, into(F::kName, function.name), into(F::kInput, function.inputs),
+      into(F::kOutput, function.outputs), into(F::kAttribute, function.attributes),
+      each(F::kNode, "node", function.nodes, &Parser::node),
+      each(F::kOpsetImport, "opset_import", function.opset_imports, &Parser::opset),
+      into(F::kDomain, function.domain),
+      each(F::kAttributeProto, "attribute_proto", function.attribute_defaults, &Parser::attribute),
+      each(F::kValueInfo, "value_info", function.value_infos, &Parser::value_info),
+      into(F::kOverload, function.overload));
   if (function.name.empty()) wire_fail(Code::kCorrupt, "the function has no name");
 }
 
 void Parser::opset(std::string_view bytes, OpsetImport& opset) {
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case field::OpsetId::kDomain:
-        opset.domain = r.string();
-        break;
-      case field::OpsetId::kVersion:
-        opset.version = r.int64();
-        break;
-      default:
-        r.skip();
-    }
-  }
+  using F = field::OpsetId;
+  read_message(bytes, into(F::kDomain, opset.domain), into(F::kVersion, opset.version));
 }
 
 void Parser::entry(std::string_view bytes, Pair& entry) { entry = read_entry(bytes); }

@@ -20,24 +20,28 @@ struct FixedField {
   std::string_view view;
   std::shared_ptr<Buffer> copy;
 
-  bool empty() const { return view.empty(); }
-  void add(std::string_view bytes, size_t element) {
+  // One element, or a packed run of them.
+  template <typename T>
+  void add(WireReader& r) {
+    if (r.is_packed()) return add_run(r.bytes(), sizeof(T));
+    T value;
+    r.read(value);
+    append({reinterpret_cast<const char*>(&value), sizeof(T)});
+  }
+
+ private:
+  void add_run(std::string_view bytes, size_t element) {
     if (bytes.size() % element != 0)
       wire_fail(Code::kCorrupt, "typed data has {} bytes, not a multiple of {}", bytes.size(),
                 element);
-    if (view.empty()) {
+    if (view.empty())
       view = bytes;
-      return;
-    }
+    else
+      append(bytes);
+  }
+  void append(std::string_view bytes) {
     if (!copy) copy = std::make_shared<Buffer>(view.begin(), view.end());
     copy->insert(copy->end(), bytes.begin(), bytes.end());
-    view = {copy->data(), copy->size()};
-  }
-  template <typename T>
-  void add_one(T value) {
-    if (!copy) copy = std::make_shared<Buffer>(view.begin(), view.end());
-    const char* bytes = reinterpret_cast<const char*>(&value);
-    copy->insert(copy->end(), bytes, bytes + sizeof(T));
     view = {copy->data(), copy->size()};
   }
 };
@@ -61,59 +65,23 @@ struct Fields {
 };
 
 Fields read_fields(std::string_view bytes, Tensor& tensor) {
+  using F = field::Tensor;
   Fields fields;
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case field::Tensor::kDims:
-        r.append_int64(tensor.dims);
-        break;
-      case field::Tensor::kDataType:
-        tensor.type = static_cast<DataType>(r.int32());
-        break;
-      case field::Tensor::kSegment:
-        fields.has_segment = true;
-        r.skip();
-        break;
-      case field::Tensor::kFloatData:
-        if (r.is_packed())
-          fields.floats.add(r.bytes(), sizeof(float));
-        else
-          fields.floats.add_one(r.float32());
-        break;
-      case field::Tensor::kInt32Data:
-        r.append_int64(fields.int32s);
-        break;
-      case field::Tensor::kStringData:
-        tensor.strings.push_back(r.bytes());
-        break;
-      case field::Tensor::kInt64Data:
-        r.append_int64(fields.int64s);
-        break;
-      case field::Tensor::kName:
-        tensor.name = r.string();
-        break;
-      case field::Tensor::kRawData:
-        fields.raw = r.bytes();
-        break;
-      case field::Tensor::kDoubleData:
-        if (r.is_packed())
-          fields.doubles.add(r.bytes(), sizeof(double));
-        else
-          fields.doubles.add_one(r.float64());
-        break;
-      case field::Tensor::kUint64Data:
-        r.append_int64(fields.uint64s);
-        break;
-      case field::Tensor::kExternalData:
-        fields.external.push_back(read_entry(r.bytes()));
-        break;
-      case field::Tensor::kDataLocation:
-        fields.location = r.int32();
-        break;
-      default:
-        r.skip();
-    }
-  }
+  auto segment = [&](WireReader& r) {
+    fields.has_segment = true;
+    r.skip();
+  };
+  auto raw = [&](WireReader& r) { fields.raw = r.bytes(); };
+  auto one_more_string = [&](WireReader& r) { tensor.strings.push_back(r.bytes()); };
+  auto one_more_entry = [&](WireReader& r) { fields.external.push_back(read_entry(r.bytes())); };
+  read_message(
+      bytes, into(F::kDims, tensor.dims), into(F::kDataType, tensor.type), on(F::kSegment, segment),
+      on(F::kFloatData, [&](WireReader& r) { fields.floats.add<float>(r); }),
+      into(F::kInt32Data, fields.int32s), on(F::kStringData, one_more_string),
+      into(F::kInt64Data, fields.int64s), into(F::kName, tensor.name), on(F::kRawData, raw),
+      on(F::kDoubleData, [&](WireReader& r) { fields.doubles.add<double>(r); }),
+      into(F::kUint64Data, fields.uint64s), on(F::kExternalData, one_more_entry),
+      into(F::kDataLocation, fields.location));
   return fields;
 }
 
@@ -253,18 +221,8 @@ void normalize_bools(Tensor& tensor) {
 
 std::pair<std::string_view, std::string_view> read_entry(std::string_view bytes) {
   std::pair<std::string_view, std::string_view> entry;
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case field::StringStringEntry::kKey:
-        entry.first = r.string();
-        break;
-      case field::StringStringEntry::kValue:
-        entry.second = r.string();
-        break;
-      default:
-        r.skip();
-    }
-  }
+  read_message(bytes, into(field::StringStringEntry::kKey, entry.first),
+               into(field::StringStringEntry::kValue, entry.second));
   return entry;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/onnx/schema/value_info.h"
 
+#include <algorithm>
+
 #include "formats/onnx/schema/fields.h"
 
 namespace anymps::onnx {
@@ -25,19 +27,25 @@ class TypeReader {
   WirePath& path_;
 };
 
+struct TypeField {
+  uint32_t number;
+  ValueInfo::Kind kind;
+  const char* name;
+};
+constexpr TypeField kTypeFields[] = {
+    {field::Type::kTensorType, ValueInfo::Kind::kTensor, "tensor_type"},
+    {field::Type::kSequenceType, ValueInfo::Kind::kSequence, "sequence_type"},
+    {field::Type::kMapType, ValueInfo::Kind::kMap, "map_type"},
+    {field::Type::kOpaqueType, ValueInfo::Kind::kOpaque, "opaque_type"},
+    {field::Type::kSparseTensorType, ValueInfo::Kind::kSparseTensor, "sparse_tensor_type"},
+    {field::Type::kOptionalType, ValueInfo::Kind::kOptional, "optional_type"},
+};
+
 void TypeReader::value_info(std::string_view bytes, ValueInfo& info) {
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case field::ValueInfo::kName:
-        info.name = r.string();
-        break;
-      case field::ValueInfo::kType:
-        path_.in("type", -1, [&] { type_at(r.bytes(), info, 0); });
-        break;
-      default:
-        r.skip();
-    }
-  }
+  using F = field::ValueInfo;
+  read_message(
+      bytes, into(F::kName, info.name),
+      inside(F::kType, path_, "type", [&](std::string_view type) { type_at(type, info, 0); }));
 }
 
 // Level 0 is the value, level 1 what a sequence or an optional holds, level 2 what that holds.
@@ -45,109 +53,58 @@ void TypeReader::type_at(std::string_view bytes, ValueInfo& info, int level) {
   using Kind = ValueInfo::Kind;
   if (level > kMaxTypeDepth) wire_fail(Code::kCorrupt, "types are nested too deep");
   for (WireReader r(bytes); r.next();) {
-    Kind found = Kind::kNone;
-    const char* holder = "";
-    switch (r.tag()) {
-      case field::Type::kTensorType:
-        found = Kind::kTensor;
-        break;
-      case field::Type::kSequenceType:
-        found = Kind::kSequence;
-        holder = "sequence_type";
-        break;
-      case field::Type::kMapType:
-        found = Kind::kMap;
-        break;
-      case field::Type::kOpaqueType:
-        found = Kind::kOpaque;
-        break;
-      case field::Type::kSparseTensorType:
-        found = Kind::kSparseTensor;
-        break;
-      case field::Type::kOptionalType:
-        found = Kind::kOptional;
-        holder = "optional_type";
-        break;
-      default:
-        break;
-    }
-    if (found == Kind::kNone) {
+    const auto* found =
+        std::find_if(std::begin(kTypeFields), std::end(kTypeFields),
+                     [&](const TypeField& field) { return field.number == r.tag(); });
+    if (found == std::end(kTypeFields)) {
       r.skip();
       continue;
     }
-    if (level == 0) info.kind = found;
-    if (level == 1) info.inner = found;
-    if (level > 1 && found != Kind::kTensor) info.deeper = true;
-    if (found == Kind::kTensor)
-      path_.in("tensor_type", -1, [&] { tensor_type(r.bytes(), info); });
-    else if (found == Kind::kSequence || found == Kind::kOptional)
-      path_.in(holder, -1, [&] { element_type(r.bytes(), info, level + 1); });
-    else if (found == Kind::kMap && level == 0)
-      path_.in("map_type", -1, [&] { map_type(r.bytes(), info); });
+    const Kind kind = found->kind;
+    if (level == 0) info.kind = kind;
+    if (level == 1) info.inner = kind;
+    if (level > 1 && kind != Kind::kTensor) info.deeper = true;
+    if (kind == Kind::kTensor)
+      path_.in(found->name, -1, [&] { tensor_type(r.bytes(), info); });
+    else if (kind == Kind::kSequence || kind == Kind::kOptional)
+      path_.in(found->name, -1, [&] { element_type(r.bytes(), info, level + 1); });
+    else if (kind == Kind::kMap && level == 0)
+      path_.in(found->name, -1, [&] { map_type(r.bytes(), info); });
     else
       r.skip();
   }
 }
 
 void TypeReader::map_type(std::string_view bytes, ValueInfo& info) {
-  for (WireReader r(bytes); r.next();) {
-    if (r.tag() == field::MapType::kKeyType)
-      info.key_type = static_cast<DataType>(r.int32());
-    else if (r.tag() == field::MapType::kValueType)
-      path_.in("value_type", -1, [&] { type_at(r.bytes(), info, 1); });
-    else
-      r.skip();
-  }
+  using F = field::MapType;
+  read_message(bytes, into(F::kKeyType, info.key_type),
+               inside(F::kValueType, path_, "value_type",
+                      [&](std::string_view type) { type_at(type, info, 1); }));
 }
 
 void TypeReader::element_type(std::string_view bytes, ValueInfo& info, int level) {
-  for (WireReader r(bytes); r.next();) {
-    if (r.tag() == field::HolderType::kElemType)
-      path_.in("elem_type", -1, [&] { type_at(r.bytes(), info, level); });
-    else
-      r.skip();
-  }
+  read_message(bytes, inside(field::HolderType::kElemType, path_, "elem_type",
+                             [&](std::string_view type) { type_at(type, info, level); }));
 }
 
 void TypeReader::tensor_type(std::string_view bytes, ValueInfo& info) {
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case field::TensorType::kElemType:
-        info.elem_type = static_cast<DataType>(r.int32());
-        break;
-      case field::TensorType::kShape: {
-        info.has_shape = true;
-        std::string_view shape = r.bytes();
-        for (WireReader s(shape); s.next();) {
-          if (s.tag() == field::TensorShape::kDim)
-            path_.in("dim", std::ssize(info.dims),
-                     [&] { dim(s.bytes(), info.dims.emplace_back()); });
-          else
-            s.skip();
-        }
-        break;
-      }
-      default:
-        r.skip();
-    }
-  }
+  using F = field::TensorType;
+  auto one_more_dim = [&](WireReader& r) {
+    path_.in("dim", std::ssize(info.dims), [&] { dim(r.bytes(), info.dims.emplace_back()); });
+  };
+  auto shape = [&](WireReader& r) {
+    info.has_shape = true;
+    read_message(r.bytes(), on(field::TensorShape::kDim, one_more_dim));
+  };
+  read_message(bytes, into(F::kElemType, info.elem_type), on(F::kShape, shape));
 }
 
+// Of a value and a symbol, which exclude each other, the last counts.
 void TypeReader::dim(std::string_view bytes, DimInfo& dim) {
-  for (WireReader r(bytes); r.next();) {
-    switch (r.tag()) {
-      case field::Dimension::kDimValue:
-        dim.value = r.int64();
-        dim.param = {};
-        break;
-      case field::Dimension::kDimParam:
-        dim.param = r.string();
-        dim.value = -1;
-        break;
-      default:
-        r.skip();
-    }
-  }
+  using F = field::Dimension;
+  auto value = [&](WireReader& r) { dim = {r.int64(), {}}; };
+  auto param = [&](WireReader& r) { dim = {-1, r.string()}; };
+  read_message(bytes, on(F::kDimValue, value), on(F::kDimParam, param));
   // Some exporters write -1 for a size that is not known.
   if (dim.value < -1) wire_fail(Code::kCorrupt, "negative size {}", dim.value);
 }

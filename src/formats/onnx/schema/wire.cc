@@ -42,10 +42,11 @@ std::string WirePath::text() const {
   return text.empty() ? "model" : text;
 }
 
-void WireReader::expect(pbf_wire_type type) const {
+protozero::pbf_reader& WireReader::as(pbf_wire_type type) {
   if (!reader_.has_wire_type(type))
     wire_fail(Code::kCorrupt, "field {} has wire type {}, expected {}", tag(),
               static_cast<int>(reader_.wire_type()), static_cast<int>(type));
+  return reader_;
 }
 
 void WireReader::skip() {
@@ -55,29 +56,13 @@ void WireReader::skip() {
     reader_.skip();
 }
 
-int64_t WireReader::int64() {
-  expect(pbf_wire_type::varint);
-  return reader_.get_int64();
-}
-
-int32_t WireReader::int32() {
-  expect(pbf_wire_type::varint);
-  return reader_.get_int32();
-}
-
-float WireReader::float32() {
-  expect(pbf_wire_type::fixed32);
-  return reader_.get_float();
-}
-
-double WireReader::float64() {
-  expect(pbf_wire_type::fixed64);
-  return reader_.get_double();
-}
+int64_t WireReader::int64() { return as(pbf_wire_type::varint).get_int64(); }
+int32_t WireReader::int32() { return as(pbf_wire_type::varint).get_int32(); }
+float WireReader::float32() { return as(pbf_wire_type::fixed32).get_float(); }
+double WireReader::float64() { return as(pbf_wire_type::fixed64).get_double(); }
 
 std::string_view WireReader::bytes() {
-  expect(pbf_wire_type::length_delimited);
-  protozero::data_view rest = reader_.data();
+  protozero::data_view rest = as(pbf_wire_type::length_delimited).data();
   const char* at = rest.data();
   const char* end = at + rest.size();
   uint64_t length = protozero::decode_varint(&at, end);
@@ -99,7 +84,7 @@ std::string_view WireReader::string() {
   return text;
 }
 
-void WireReader::append_int64(std::vector<int64_t>& to) {
+void WireReader::read(std::vector<int64_t>& to) {
   if (!is_packed()) {
     to.push_back(int64());
     return;
@@ -110,7 +95,7 @@ void WireReader::append_int64(std::vector<int64_t>& to) {
   while (at != end) to.push_back(static_cast<int64_t>(protozero::decode_varint(&at, end)));
 }
 
-void WireReader::append_float(std::vector<float>& to) {
+void WireReader::read(std::vector<float>& to) {
   if (!is_packed()) {
     to.push_back(float32());
     return;

@@ -8,6 +8,7 @@
 #include <protozero/pbf_reader.hpp>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -67,12 +68,54 @@ class WireReader {
   bool is_packed() const {
     return reader_.has_wire_type(protozero::pbf_wire_type::length_delimited);
   }
-  void append_int64(std::vector<int64_t>& to);
-  void append_float(std::vector<float>& to);
+  // What the place takes: a number, an enum or a text; of a list, one element more or several.
+  void read(int64_t& to) { to = int64(); }
+  void read(float& to) { to = float32(); }
+  void read(double& to) { to = float64(); }
+  void read(std::string_view& to) { to = string(); }
+  void read(std::vector<int64_t>& to);
+  void read(std::vector<float>& to);
+  void read(std::vector<std::string_view>& to) { to.push_back(string()); }
+  template <typename T>
+  requires(std::is_enum_v<T> || std::is_same_v<T, int32_t>) void read(T& to) {
+    to = static_cast<T>(int32());
+  }
 
  private:
-  void expect(protozero::pbf_wire_type type) const;
+  protozero::pbf_reader& as(protozero::pbf_wire_type type);  // checked
   protozero::pbf_reader reader_;
 };
+
+// One field of a message: its number in the .proto, and what reads it.
+template <typename Read>
+struct FieldReader {
+  uint32_t number;
+  Read read;  // (WireReader&)
+};
+
+template <typename Read>
+FieldReader<Read> on(uint32_t number, Read read) {
+  return {number, std::move(read)};
+}
+
+template <typename T>
+auto into(uint32_t number, T& to) {
+  return on(number, [&to](WireReader& r) { r.read(to); });
+}
+
+// A message within the message, for `read` to take its bytes.
+template <typename Read>
+auto inside(uint32_t number, WirePath& path, const char* name, Read read) {
+  return on(number, [&path, name, read = std::move(read)](WireReader& r) {
+    path.in(name, -1, [&] { read(r.bytes()); });
+  });
+}
+
+// Fields that none of the readers is for are skipped.
+template <typename... Reads>
+void read_message(std::string_view bytes, const FieldReader<Reads>&... fields) {
+  for (WireReader r(bytes); r.next();)
+    if (!((r.tag() == fields.number && (fields.read(r), true)) || ...)) r.skip();
+}
 
 }  // namespace anymps::onnx
