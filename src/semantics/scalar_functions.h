@@ -20,8 +20,8 @@ template <typename T>
 inline constexpr bool kWidens =
     std::is_same_v<T, float> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat>;
 template <typename T>
-using Wide = std::conditional_t<std::is_same_v<T, Complex>, std::complex<double>,
-                                std::conditional_t<kWidens<T>, double, T>>;
+using Wide =
+    std::conditional_t<kIsComplexType<T>, WideComplex, std::conditional_t<kWidens<T>, double, T>>;
 
 template <typename T>
 Wide<T> widen(T value) {
@@ -73,10 +73,13 @@ To convert(From from) {
     return from;
   } else if constexpr (std::is_same_v<To, bool>) {
     return static_cast<Compute<From>>(from) != Compute<From>(0);
-  } else if constexpr (std::is_same_v<From, Complex>) {
-    return convert<To>(from.real());
-  } else if constexpr (std::is_same_v<To, Complex>) {
-    return Complex(static_cast<float>(static_cast<Compute<From>>(from)), 0.0f);
+  } else if constexpr (kIsComplexType<From>) {
+    if constexpr (kIsComplexType<To>)
+      return To(from);
+    else
+      return convert<To>(from.real());
+  } else if constexpr (kIsComplexType<To>) {
+    return To(static_cast<typename To::value_type>(static_cast<Compute<From>>(from)));
   } else if constexpr (std::is_integral_v<To>) {
     if constexpr (std::is_integral_v<From>)
       return static_cast<To>(from);

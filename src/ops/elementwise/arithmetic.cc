@@ -157,8 +157,9 @@ BINARY(mul, kNumber, "Product.", "y = a * b")
     .facts(kCommutative);
 
 static void infer_div(InferContext& ctx) {
-  ctx.check(ctx.attrs.s("rounding") == "none" || ctx.dtype(0) != DType::kC64,
-            "rounding '{}' needs real inputs, they are c64", ctx.attrs.s("rounding"));
+  ctx.check(ctx.attrs.s("rounding") == "none" || !is_complex(ctx.dtype(0)),
+            "rounding '{}' needs real inputs, they are {}", ctx.attrs.s("rounding"),
+            name(ctx.dtype(0)));
   infer_elementwise(ctx);
 }
 BINARY(div, kNumber,
@@ -292,7 +293,7 @@ GRADIENT(floor_mod) { modulo(ctx, "floor"); }
 
 COMPLEX_GRADIENT(pow) {
   const Term a = ctx.x(0), b = ctx.x(1), dy = ctx.dy();
-  if (dy.dtype() == DType::kC64) {
+  if (is_complex(dy.dtype())) {
     if (ctx.wants(0)) ctx.set(0, dy * conjugated(b * ctx.add("pow", {a, b - 1})));
     if (ctx.wants(1)) ctx.set(1, dy * conjugated(ctx.y() * a.op("log")));
     return;

@@ -43,6 +43,7 @@ def add_one():
 
 DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "float64": "f64", "int8": "i8", "int16": "i16", "int32": "i32",
           "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "bool", "complex64": "c64",
+          "complex128": "c128",
           "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
 
 

@@ -80,7 +80,7 @@ TEST(CpuReduction, ChannelsLast) {
 }
 
 TEST(CpuSumTo, SumsOfBroadcasts) {
-  for (DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kC64})
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kC64, DType::kC128})
     for (const Shape& like :
          {Shape{70}, Shape{60, 1}, Shape{5, 1, 1}, Shape{1, 60, 70}, Shape{}, Shape{5, 60, 70}}) {
       const TestTensor x = TestTensor(dtype, {5, 60, 70}).fill(1, 1, 9);  // nothing cancels

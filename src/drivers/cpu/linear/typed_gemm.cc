@@ -37,6 +37,8 @@ GemmLane lane_of(DType dtype) {
       return GemmLane::kI64;
     case DType::kC64:
       return GemmLane::kC64;
+    case DType::kC128:
+      return GemmLane::kC128;
     default:
       return GemmLane::kF64;
   }

@@ -23,8 +23,8 @@ template <typename T, Reduction kind>
 auto accumulator() {
   if constexpr (kind == Reduction::kMax || kind == Reduction::kMin || std::is_same_v<T, bool>)
     return T{};
-  else if constexpr (std::is_same_v<T, Complex>)
-    return std::complex<double>();
+  else if constexpr (kIsComplexType<T>)
+    return WideComplex();
   else if constexpr (!std::is_integral_v<T> || kind == Reduction::kL2)
     return double{};
   else
