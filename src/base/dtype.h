@@ -72,6 +72,7 @@ inline constexpr DTypeSet kInt = kSigned | kUnsigned;
 inline constexpr DTypeSet kBoolean = bit(DType::kBool);
 inline constexpr DTypeSet kComplex = bit(DType::kC64) | bit(DType::kC128);
 inline constexpr DTypeSet kReal = kFloat | kInt;
+inline constexpr DTypeSet kOrdered = kReal | kBoolean;
 inline constexpr DTypeSet kNumber = kReal | kComplex;
 inline constexpr DTypeSet kAny = kNumber | kBoolean;
 inline constexpr DTypeSet kNarrow = bit(DType::kI4) | bit(DType::kU4) | bit(DType::kI2) |

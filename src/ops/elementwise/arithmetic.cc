@@ -144,14 +144,14 @@ UNARY(erf, kFloat, "The error function.", "y = 2 / sqrt(pi) * integral(exp(-t^2)
     .mps("erfWithTensor:name:")
     .facts(kSteep);
 
-BINARY(add, kNumber, "Sum.", "y = a + b")
+BINARY(add, kAny, "Sum; of bools: or.", "y = a + b")
     .onnx("Add")
     .mps("additionWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
 BINARY(sub, kNumber, "Difference.", "y = a - b")
     .onnx("Sub")
     .mps("subtractionWithPrimaryTensor:secondaryTensor:name:");
-BINARY(mul, kNumber, "Product.", "y = a * b")
+BINARY(mul, kAny, "Product; of bools: and.", "y = a * b")
     .onnx("Mul")
     .mps("multiplicationWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
@@ -189,13 +189,13 @@ BINARY(pow, kNumber, "a to the power b. Of integers, a negative power rounds tow
     .domain("a", 0.2, 3)
     .domain("b", -2, 2)
     .facts(kSteep);
-BINARY(min, kReal, "The lower of two.", "y = a < b ? a : b")
+BINARY(min, kOrdered, "The lower of two.", "y = a < b ? a : b")
     .mps("minimumWithPrimaryTensor:secondaryTensor:name:")
     .mps("minimumWithNaNPropagationWithPrimaryTensor:secondaryTensor:name:")
     .attr("propagate_nan", true, "NaN on either side gives NaN; otherwise the other side")
     .facts(kCommutative | kNoRounding)
     .tolerance(kExact);
-BINARY(max, kReal, "The higher of two.", "y = a > b ? a : b")
+BINARY(max, kOrdered, "The higher of two.", "y = a > b ? a : b")
     .mps("maximumWithPrimaryTensor:secondaryTensor:name:")
     .mps("maximumWithNaNPropagationWithPrimaryTensor:secondaryTensor:name:")
     .attr("propagate_nan", true, "NaN on either side gives NaN; otherwise the other side")

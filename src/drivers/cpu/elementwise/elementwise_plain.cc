@@ -245,10 +245,10 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
   BINARY(div_floor, kReal, 5)
   ACTIVATION(gelu, 0)
   ACTIVATION(gelu_tanh, 0)
-  add.binary_op<kF64 | kInt, min_nan_f>("min", 0.2f);
-  add.binary_op<kF64 | kInt, max_nan_f>("max", 0.2f);
-  add.binary_op<kF64 | kInt, min_number_f>("min_number", 0.2f);
-  add.binary_op<kF64 | kInt, max_number_f>("max_number", 0.2f);
+  add.binary_op<kF64 | kInt | kBoolean, min_nan_f>("min", 0.2f);
+  add.binary_op<kF64 | kInt | kBoolean, max_nan_f>("max", 0.2f);
+  add.binary_op<kF64 | kInt | kBoolean, min_number_f>("min_number", 0.2f);
+  add.binary_op<kF64 | kInt | kBoolean, max_number_f>("max_number", 0.2f);
   each<kF64 | kInt>(
       [&]<typename T>() { add.push("clamp", dtype_of<T>, dtype_of<T>, 3, clamp<T>, 0.3f); });
   add.test<kF32F64, is_inf_f<true, true>>("is_inf");
