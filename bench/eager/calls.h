@@ -34,6 +34,8 @@ inline amps_dtype dtype_of(const at::Tensor& tensor) {
       return AMPS_BOOL;
     case at::kComplexFloat:
       return AMPS_C64;
+    case at::kComplexDouble:
+      return AMPS_C128;
     case at::kHalf:
       return AMPS_F16;
     case at::kBFloat16:

@@ -57,6 +57,31 @@ Case product(const char* name, at::ScalarType dtype) {
   return {name, [=] { matmul({&a, &b}, {&y}); }, [=]() mutable { at::mm_out(z, a, b); }, {{y, z}}};
 }
 
+using Reduce = void (*)(at::Tensor& y, const at::Tensor& x, int64_t axis);
+
+void torch_sum(at::Tensor& y, const at::Tensor& x, int64_t axis) {
+  at::sum_out(y, x, at::IntArrayRef{axis}, false, x.scalar_type());
+}
+void torch_max(at::Tensor& y, const at::Tensor& x, int64_t axis) {
+  at::amax_out(y, x, at::IntArrayRef{axis});
+}
+
+// Of a million elements over rows (axis 1) or columns (axis 0).
+Case reduction(const char* name, const char* op, at::ScalarType dtype, int64_t axis, Reduce torch) {
+  const std::vector<int64_t> axes = {axis};
+  const Call call(op, {Attr("axes", axes), Attr("keep_dims", int64_t{0})});
+  const at::Tensor x = random({1024, 1024}, dtype);
+  at::Tensor y = at::empty({1024}, x.options()), z = at::empty_like(y);
+  return {name, [=] { call({&x}, {&y}); }, [=]() mutable { torch(z, x, axis); }, {{y, z}}};
+}
+
+Case argmax(const char* name, at::ScalarType dtype, int64_t axis) {
+  const Call call("arg_max", {Attr("axis", axis), Attr("keep_dims", int64_t{0})});
+  const at::Tensor x = at::randn({1024, 1024}).mul(1e6).to(dtype);  // hardly any equal ones
+  at::Tensor y = at::empty({1024}, at::kLong), z = at::empty_like(y);
+  return {name, [=] { call({&x}, {&y}); }, [=]() mutable { at::argmax_out(z, x, axis); }, {{y, z}}};
+}
+
 amps_stream* deferring() {
   amps_stream* stream = nullptr;  // lives as long as the benchmark
   check(api->stream_create(device, &stream));
@@ -195,6 +220,18 @@ std::vector<Case>& cases() {
     add([] { return product("matmul 256^3, f64", at::kDouble); });
     add([] { return product("matmul 256^3, i64", at::kLong); });
     add([] { return product("matmul 256^3, c64", at::kComplexFloat); });
+    add([] { return product("matmul 256^3, c128", at::kComplexDouble); });
+    add([] { return reduction("sum of rows, 1 M, f64", "reduce_sum", at::kDouble, 1, torch_sum); });
+    add([] {
+      return reduction("sum of columns, 1 M, f64", "reduce_sum", at::kDouble, 0, torch_sum);
+    });
+    add([] { return reduction("sum of rows, 1 M, i32", "reduce_sum", at::kInt, 1, torch_sum); });
+    add([] { return reduction("max of rows, 1 M, f64", "reduce_max", at::kDouble, 1, torch_max); });
+    add([] {
+      return reduction("max of columns, 1 M, i64", "reduce_max", at::kLong, 0, torch_max);
+    });
+    add([] { return argmax("argmax of rows, 1 M, f64", at::kDouble, 1); });
+    add([] { return argmax("argmax of columns, 1 M, i32", at::kInt, 0); });
     add([] { return chain("4 elementwise calls, 1 element", 1, 4); });
     add([] { return chain("4 elementwise calls, 1 M", kMillion, 4); });
     add([] { return chain("4 elementwise calls, 16 M", 16 * kMillion, 4); });

@@ -48,7 +48,8 @@ def numpy_cases():
     return {"add, 1 element": binary(1), "add, 1 M": binary(MILLION), "copy, 1 M, into a strided view": strided,
             "copy, 1 M, transposed": transposed, "add 1 row into 1 M, in place": add_row,
             **{f"matmul 256^3, {name}": product(dtype) for name, dtype in
-               [("f32", np.float32), ("f64", np.float64), ("i64", np.int64), ("c64", np.complex64)]}}
+               [("f32", np.float32), ("f64", np.float64), ("i64", np.int64), ("c64", np.complex64),
+                ("c128", np.complex128)]}}
 
 
 def timed(fn, calls):

@@ -38,6 +38,9 @@ const Bits kArithmetic[] = {
     {c64,
      {0x3f800000, 0x3f80000040000000, 0x40400000},
      {0x40000000, 0x40a0000040a00000, 0x41400000}},
+    {c128,
+     {0x3ff0000000000000, 0, 0x4000000000000000, 0x3ff0000000000000, 0x4008000000000000, 0},
+     {0x4000000000000000, 0, 0x4014000000000000, 0x4014000000000000, 0x4028000000000000, 0}},
 };
 
 // 1, 2 (0 and 1 of the two-bit types) as f32 and back.
@@ -54,19 +57,22 @@ const Bits kNarrow[] = {
     {f4e2m1, {0x2, 0x4}, {0x3f800000, 0x40000000}},
 };
 
-std::vector<char> to_bytes(const std::vector<uint64_t>& bits, size_t size) {
-  std::vector<char> bytes(bits.size() * size);
-  for (size_t i = 0; i < bits.size(); ++i) std::memcpy(&bytes[i * size], &bits[i], size);
+// Bytes of one of the words in which bits are given: a larger element is several of them.
+size_t word_of(amps::DType dtype) { return std::min(amps::size_of(dtype), sizeof(uint64_t)); }
+
+std::vector<char> to_bytes(const std::vector<uint64_t>& bits, size_t word) {
+  std::vector<char> bytes(bits.size() * word);
+  for (size_t i = 0; i < bits.size(); ++i) std::memcpy(&bytes[i * word], &bits[i], word);
   return bytes;
 }
 
 std::string compare(const amps::Tensor& tensor, const std::vector<uint64_t>& wanted) {
-  const size_t size = amps::size_of(tensor.dtype());
+  const size_t word = word_of(tensor.dtype());
   std::vector<char> bytes(tensor.bytes());
   tensor.to_host(bytes.data(), bytes.size());
-  if (bytes == to_bytes(wanted, size)) return {};
-  std::vector<uint64_t> got(bytes.size() / size);
-  for (size_t i = 0; i < got.size(); ++i) std::memcpy(&got[i], &bytes[i * size], size);
+  if (bytes == to_bytes(wanted, word)) return {};
+  std::vector<uint64_t> got(bytes.size() / word);
+  for (size_t i = 0; i < got.size(); ++i) std::memcpy(&got[i], &bytes[i * word], word);
   return fmt::format("the result has the bits {:x} instead of {:x}", fmt::join(got, ", "),
                      fmt::join(wanted, ", "));
 }
@@ -81,7 +87,9 @@ amps::Tensor compute(const amps::Device& device, amps::DType dtype, const amps::
 
 amps::Tensor tensor_of(const amps::Device& device, amps::DType dtype,
                        const std::vector<uint64_t>& bits) {
-  return device.from_host(dtype, {std::ssize(bits)}, to_bytes(bits, amps::size_of(dtype)).data());
+  const std::vector<char> bytes = to_bytes(bits, word_of(dtype));
+  return device.from_host(dtype, {static_cast<int64_t>(bytes.size() / amps::size_of(dtype))},
+                          bytes.data());
 }
 
 std::string test_strings(const amps::Device& device) {

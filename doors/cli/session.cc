@@ -74,6 +74,10 @@ Array random_array(const amps::Value& input, std::vector<int64_t> shape, std::mt
       count *= 2;
       fill(float{}, real);
       break;
+    case amps::DType::c128:
+      count *= 2;
+      fill(double{}, real);
+      break;
     case amps::DType::f16:  // 1.0 + k / 1024
       fill(uint16_t{}, [&] { return 0x3c00 | (random() & 0x3ff); });
       break;

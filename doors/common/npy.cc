@@ -28,7 +28,7 @@ constexpr Code kCodes[] = {
     {amps::DType::f64, "<f8"},     {amps::DType::i8, "|i1"},  {amps::DType::i16, "<i2"},
     {amps::DType::i32, "<i4"},     {amps::DType::i64, "<i8"}, {amps::DType::u8, "|u1"},
     {amps::DType::u16, "<u2"},     {amps::DType::u32, "<u4"}, {amps::DType::u64, "<u8"},
-    {amps::DType::boolean, "|b1"}, {amps::DType::c64, "<c8"},
+    {amps::DType::boolean, "|b1"}, {amps::DType::c64, "<c8"}, {amps::DType::c128, "<c16"},
 };
 
 [[noreturn]] void fail(const std::string& path, const std::string& reason) {
@@ -217,6 +217,8 @@ double element(const Array& array, size_t i) {
   switch (array.dtype) {
     case amps::DType::c64:
       return double{read(float{})};
+    case amps::DType::c128:
+      return read(double{});
     case amps::DType::boolean:
       return read(uint8_t{});
     case amps::DType::bf16:

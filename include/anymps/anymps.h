@@ -83,6 +83,7 @@ typedef enum amps_dtype {
   AMPS_F8E8M0 = 22,
   AMPS_F4E2M1 = 23,
   AMPS_STRING = 24, /* made and read with amps_tensor_from_strings and amps_tensor_string */
+  AMPS_C128 = 25,
   AMPS_DTYPE_FORCE_INT = 0x7fffffff /* any int may be passed; one that is no type is an error */
 } amps_dtype;
 

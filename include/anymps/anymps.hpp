@@ -71,6 +71,7 @@ enum class DType {
   f8e8m0 = AMPS_F8E8M0,
   f4e2m1 = AMPS_F4E2M1,
   string = AMPS_STRING,
+  c128 = AMPS_C128,
 };
 inline const char* name(DType dtype) { return amps_dtype_name(static_cast<amps_dtype>(dtype)); }
 inline size_t size_of(DType dtype) { return amps_dtype_size(static_cast<amps_dtype>(dtype)); }
@@ -91,6 +92,8 @@ bool is_held_as(DType dtype) {
       return std::is_floating_point_v<T>;
     case DType::c64:
       return std::is_same_v<T, std::complex<float>>;
+    case DType::c128:
+      return std::is_same_v<T, std::complex<double>>;
     case DType::i8:
     case DType::i16:
     case DType::i32:

@@ -37,6 +37,7 @@ constexpr std::array<Entry, kDTypeCount> kEntries = {{
     {"f8e8m0", "float8_e8m0fnu", 1},
     {"f4e2m1", "float4_e2m1fn", 1},
     {"string", "str", 8},
+    {"c128", "complex128", 16},
 }};
 }  // namespace
 

@@ -2,6 +2,7 @@
 // Element types, sets of them, and the one place that maps a run-time type to a C++ type.
 #pragma once
 
+#include <array>
 #include <complex>
 #include <cstdint>
 #include <string>
@@ -41,9 +42,14 @@ enum class DType : uint8_t {
   kF8E8M0 = 22,  // powers of two
   kF4E2M1 = 23,
   kString = 24,  // a Text of base/string_store.h
+  kC128 = 25,    // numbers are given in the order in which types came
 };
-inline constexpr int kDTypeCount = 25;
-inline constexpr int kComputeDTypeCount = 14;  // those before the narrow ones
+inline constexpr int kDTypeCount = 26;
+// What ops compute with: all but the narrow types and strings.
+inline constexpr std::array<DType, 15> kComputeDTypes = {
+    DType::kF32, DType::kF16, DType::kBF16, DType::kF64, DType::kI8,
+    DType::kI16, DType::kI32, DType::kI64,  DType::kU8,  DType::kU16,
+    DType::kU32, DType::kU64, DType::kBool, DType::kC64, DType::kC128};
 
 const char* name(DType dtype);             // "f32"
 DType parse_dtype(std::string_view text);  // accepts "f32", "float32", "fp32", …
@@ -57,14 +63,16 @@ std::string to_string(DTypeSet set);
 
 inline constexpr DTypeSet kFloat =
     bit(DType::kF32) | bit(DType::kF16) | bit(DType::kBF16) | bit(DType::kF64);
+inline constexpr DTypeSet kPrecise = bit(DType::kF32) | bit(DType::kF64);
 inline constexpr DTypeSet kSigned =
     bit(DType::kI8) | bit(DType::kI16) | bit(DType::kI32) | bit(DType::kI64);
 inline constexpr DTypeSet kUnsigned =
     bit(DType::kU8) | bit(DType::kU16) | bit(DType::kU32) | bit(DType::kU64);
 inline constexpr DTypeSet kInt = kSigned | kUnsigned;
 inline constexpr DTypeSet kBoolean = bit(DType::kBool);
-inline constexpr DTypeSet kComplex = bit(DType::kC64);
+inline constexpr DTypeSet kComplex = bit(DType::kC64) | bit(DType::kC128);
 inline constexpr DTypeSet kReal = kFloat | kInt;
+inline constexpr DTypeSet kOrdered = kReal | kBoolean;
 inline constexpr DTypeSet kNumber = kReal | kComplex;
 inline constexpr DTypeSet kAny = kNumber | kBoolean;
 inline constexpr DTypeSet kNarrow = bit(DType::kI4) | bit(DType::kU4) | bit(DType::kI2) |
@@ -78,8 +86,21 @@ inline constexpr DTypeSet kIndex = bit(DType::kI32) | bit(DType::kI64);
 inline bool is_float(DType dtype) { return contains(kFloat, dtype); }
 inline bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 inline bool is_int(DType dtype) { return contains(kInt, dtype); }
+inline bool is_complex(DType dtype) { return contains(kComplex, dtype); }
 
 using Complex = std::complex<float>;
+using WideComplex = std::complex<double>;
+template <typename T>
+inline constexpr bool kIsComplexType = std::is_same_v<T, Complex> || std::is_same_v<T, WideComplex>;
+
+// The dtype of the parts and of the absolute values of a dtype.
+constexpr DType real_dtype(DType dtype) {
+  return dtype == DType::kC64 ? DType::kF32 : dtype == DType::kC128 ? DType::kF64 : dtype;
+}
+// The complex dtype that holds what comes of a dtype.
+constexpr DType complex_dtype(DType dtype) {
+  return real_dtype(dtype) == DType::kF64 ? DType::kC128 : DType::kC64;
+}
 
 // Storage type -> DType.
 template <typename T>
@@ -110,6 +131,8 @@ template <>
 inline constexpr DType dtype_of<bool> = DType::kBool;
 template <>
 inline constexpr DType dtype_of<Complex> = DType::kC64;
+template <>
+inline constexpr DType dtype_of<WideComplex> = DType::kC128;
 
 // The type in which values of storage type T are computed: halves in float, the rest as they are.
 template <typename T>
@@ -150,6 +173,7 @@ decltype(auto) dispatch(DType dtype, Fn&& fn) {
     ANYMPS_CASE(kU64, uint64_t)
     ANYMPS_CASE(kBool, bool)
     ANYMPS_CASE(kC64, Complex)
+    ANYMPS_CASE(kC128, WideComplex)
     default:
       break;
   }

@@ -29,7 +29,7 @@ ConstantPtr constant_from(DType dtype, Shape shape, std::string_view data,
   if (data.size() <= kSmall || !owner)
     return Constant::copy(dtype, std::move(shape),
                           std::as_bytes(std::span(data.data(), data.size())));
-  const size_t element = dtype == DType::kC64 ? sizeof(float) : size_of(dtype);
+  const size_t element = size_of(real_dtype(dtype));
   if (reinterpret_cast<uintptr_t>(data.data()) % element == 0)
     return Constant::view(dtype, std::move(shape), data.data(), std::move(owner), mapped);
   return Constant::lazy(dtype, std::move(shape),

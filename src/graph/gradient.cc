@@ -9,8 +9,7 @@
 namespace anymps {
 
 bool differentiable(const Value& value) {
-  return value.type.container == Container::kTensor &&
-         (is_float(value.dtype()) || value.dtype() == DType::kC64);
+  return value.type.container == Container::kTensor && contains(kFloat | kComplex, value.dtype());
 }
 
 GradientWalk::GradientWalk(Graph& graph, std::vector<Node*> nodes, const std::vector<Value*>& xs)
@@ -48,13 +47,13 @@ void GradientWalk::step(Node& node) {
     if (!needs(node.outputs[i])) continue;
     dys[i] = of(node.outputs[i]);
     any_dy |= dys[i] != nullptr;
-    any_complex |= node.outputs[i]->dtype() == DType::kC64;
+    any_complex |= is_complex(node.outputs[i]->dtype());
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
     const Value* value = node.inputs[i];
     wanted[i] = value && differentiable(*value) && needs(value);
     any_wanted = any_wanted || wanted[i];
-    any_complex |= wanted[i] && value->dtype() == DType::kC64;
+    any_complex |= wanted[i] && is_complex(value->dtype());
   }
   if (!any_dy || !any_wanted) return;
   const GradientRule* rule = find_gradient(*node.op);
@@ -152,7 +151,7 @@ std::vector<Value*> gradient(Graph& graph, Value* y, const std::vector<Value*>& 
     require(seed->dtype() == y->dtype(), "[gradient] the seed is {}, y is {}",
             to_string(seed->type), to_string(y->type));
   } else {
-    require(y->dtype() != DType::kC64, "[gradient] y '{}' is complex: it needs a seed", y->name);
+    require(!is_complex(y->dtype()), "[gradient] y '{}' is complex: it needs a seed", y->name);
   }
   const std::vector<Node*> before = graph.node_list();
   graph.insert_before(nullptr);

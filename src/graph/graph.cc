@@ -76,8 +76,8 @@ Value* Graph::scalar(DType dtype, double number) {
   return dispatch<kAny>(dtype, [&]<typename T>() {
     using C = Compute<T>;
     T element = [&] {
-      if constexpr (std::is_same_v<T, Complex>)
-        return Complex(static_cast<float>(number), 0);
+      if constexpr (kIsComplexType<T>)
+        return T(static_cast<typename T::value_type>(number));
       else
         return static_cast<T>(static_cast<C>(number));
     }();

@@ -55,7 +55,7 @@ inline std::vector<int64_t> axes_without(int64_t axis, int64_t rank) {
 // The gradient of a real loss to a complex x is dloss/d(Re x) + i dloss/d(Im x). Through a function
 // with a complex slope it comes back by the slope's conjugate. Real numbers stay as they are.
 inline Term conjugated(const Term& value) {
-  return value.dtype() == DType::kC64 ? value.op("conjugate") : value;
+  return is_complex(value.dtype()) ? value.op("conjugate") : value;
 }
 
 inline Term matrix_product(const Term& a, const Term& b, bool transpose_a, bool transpose_b,

@@ -37,8 +37,14 @@ void InferContext::fail_here(const std::string& reason) const {
 
 DType InferContext::output_dtype(size_t i) const {
   const OutputSpec& spec = op.outputs[std::min(i, op.outputs.size() - 1)];
+  const bool real = spec.type.starts_with("real "), complex = spec.type.starts_with("complex ");
+  const std::string_view variable =
+      std::string_view(spec.type).substr(real || complex ? spec.type.find(' ') + 1 : 0);
   for (size_t k = 0; k < op.inputs.size(); ++k)
-    if (!spec.type.empty() && op.inputs[k].type == spec.type && has(k)) return inputs_[k]->dtype;
+    if (!variable.empty() && op.inputs[k].type == variable && has(k)) {
+      const DType dtype = inputs_[k]->dtype;
+      return real ? real_dtype(dtype) : complex ? complex_dtype(dtype) : dtype;
+    }
   if (spec.type.empty())
     for (const AttrSpec& attr : op.attrs)
       if (attr.kind == AttrKind::kDType) return attrs.dtype(attr.name.c_str());

@@ -41,6 +41,7 @@ double Tolerance::of(DType dtype) const {
     case DType::kBF16:
       return bf16;
     case DType::kF64:
+    case DType::kC128:
       return f64;
     case DType::kF32:
     case DType::kC64:

@@ -69,7 +69,9 @@ struct InputSpec {
 
 struct OutputSpec {
   std::string name;
-  std::string type;  // a type variable of an input, a dtype's name, or "": the op's dtype attribute
+  // A type variable of an input, "real T" or "complex T": the dtype of the parts of T, or of
+  // complex numbers of it; a dtype's name; or "": the op's dtype attribute.
+  std::string type;
   std::string doc;
   bool by_product = false;  // optional, and given only to who asks for it
 };

@@ -17,15 +17,15 @@ namespace {
 
 template <typename T>
 double magnitude(T value) {
-  if constexpr (std::is_same_v<T, Complex>)
-    return std::abs(std::complex<double>(value));
+  if constexpr (kIsComplexType<T>)
+    return std::abs(WideComplex(value));
   else
     return std::abs(static_cast<double>(static_cast<Compute<T>>(value)));
 }
 
 template <typename T>
 bool both_nan_or_same_infinity(T a, T b) {
-  if constexpr (std::is_same_v<T, Complex>) {
+  if constexpr (kIsComplexType<T>) {
     return (std::isnan(a.real()) && std::isnan(b.real())) ||
            (std::isnan(a.imag()) && std::isnan(b.imag())) || a == b;
   } else {
@@ -44,7 +44,7 @@ std::string compare(const Shape& shape, const T* got, const T* expected, double 
   for (int64_t i = 0; i < count; ++i) {
     if (both_nan_or_same_infinity(got[i], expected[i])) continue;
     double distance = 0;
-    if constexpr (std::is_same_v<T, Complex>)
+    if constexpr (kIsComplexType<T>)
       distance = std::abs(got[i] - expected[i]);
     else
       distance = std::abs(static_cast<double>(static_cast<Compute<T>>(got[i])) -

@@ -52,7 +52,7 @@ std::string number_text(DType dtype, const void* in) {
   return dispatch<kAny>(dtype, [&]<typename T>() -> std::string {
     if constexpr (std::is_same_v<T, bool>) {
       return *static_cast<const uint8_t*>(in) != 0 ? "1" : "0";
-    } else if constexpr (std::is_same_v<T, Complex>) {
+    } else if constexpr (kIsComplexType<T>) {
       fail(Code::kUnsupported, "[cast] complex numbers have no text");
     } else {
       T value;

@@ -80,7 +80,7 @@ using ComplexMatrix = MatrixOf<std::complex<double>>;
 
 // The distance from 1 to the next number of the dtype that matrices are given in.
 inline double real_precision(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kC64
+  return real_dtype(dtype) == DType::kF32
              ? static_cast<double>(std::numeric_limits<float>::epsilon())
              : std::numeric_limits<double>::epsilon();
 }

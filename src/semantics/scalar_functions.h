@@ -20,8 +20,8 @@ template <typename T>
 inline constexpr bool kWidens =
     std::is_same_v<T, float> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat>;
 template <typename T>
-using Wide = std::conditional_t<std::is_same_v<T, Complex>, std::complex<double>,
-                                std::conditional_t<kWidens<T>, double, T>>;
+using Wide =
+    std::conditional_t<kIsComplexType<T>, WideComplex, std::conditional_t<kWidens<T>, double, T>>;
 
 template <typename T>
 Wide<T> widen(T value) {
@@ -73,10 +73,13 @@ To convert(From from) {
     return from;
   } else if constexpr (std::is_same_v<To, bool>) {
     return static_cast<Compute<From>>(from) != Compute<From>(0);
-  } else if constexpr (std::is_same_v<From, Complex>) {
-    return convert<To>(from.real());
-  } else if constexpr (std::is_same_v<To, Complex>) {
-    return Complex(static_cast<float>(static_cast<Compute<From>>(from)), 0.0f);
+  } else if constexpr (kIsComplexType<From>) {
+    if constexpr (kIsComplexType<To>)
+      return To(from);
+    else
+      return convert<To>(from.real());
+  } else if constexpr (kIsComplexType<To>) {
+    return To(static_cast<typename To::value_type>(static_cast<Compute<From>>(from)));
   } else if constexpr (std::is_integral_v<To>) {
     if constexpr (std::is_integral_v<From>)
       return static_cast<To>(from);
@@ -296,7 +299,12 @@ bool shifts_all(T b) {
 inline constexpr auto bitwise_and = []<typename T>(T a, T b) { return static_cast<T>(a & b); };
 inline constexpr auto bitwise_or = []<typename T>(T a, T b) { return static_cast<T>(a | b); };
 inline constexpr auto bitwise_xor = []<typename T>(T a, T b) { return static_cast<T>(a ^ b); };
-inline constexpr auto bitwise_not = []<typename T>(T x) { return static_cast<T>(~x); };
+inline constexpr auto bitwise_not = []<typename T>(T x) {
+  if constexpr (std::is_same_v<T, bool>)
+    return !x;
+  else
+    return static_cast<T>(~x);
+};
 inline constexpr auto left_shift = []<typename T>(T a, T b) -> T {
   return shifts_all(b) ? T{0} : static_cast<T>(static_cast<uint64_t>(a) << b);
 };
@@ -381,12 +389,12 @@ inline constexpr auto where = [](bool cond, auto a, auto b) { return cond ? a : 
   UNARY(atanh, kFloat, 20)                                       \
   UNARY(erf, kFloat, 15)                                         \
   UNARY(relu, kReal, 0.2f)                                       \
-  UNARY(bitwise_not, kInt, 0.1f)                                 \
+  UNARY(bitwise_not, kInt | kBoolean, 0.1f)                      \
   UNARY(population_count, kInt, 0.5f)                            \
   UNARY(conjugate, kComplex, 0.3f)                               \
-  BINARY(add, kNumber, 0.2f)                                     \
+  BINARY(add, kAny, 0.2f)                                        \
   BINARY(sub, kNumber, 0.2f)                                     \
-  BINARY(mul, kNumber, 0.3f)                                     \
+  BINARY(mul, kAny, 0.3f)                                        \
   BINARY(div_no_nan, kNumber, 3)                                 \
   BINARY(mod, kReal, 5)                                          \
   BINARY(floor_mod, kReal, 6)                                    \
@@ -395,9 +403,9 @@ inline constexpr auto where = [](bool cond, auto a, auto b) { return cond ? a : 
   BINARY(prelu, kFloat, 0.2f)                                    \
   BINARY(relu_gradient, kFloat, 0.2f)                            \
   BINARY(sigmoid_gradient, kFloat, 20)                           \
-  BINARY(bitwise_and, kInt, 0.1f)                                \
-  BINARY(bitwise_or, kInt, 0.1f)                                 \
-  BINARY(bitwise_xor, kInt, 0.1f)                                \
+  BINARY(bitwise_and, kInt | kBoolean, 0.1f)                     \
+  BINARY(bitwise_or, kInt | kBoolean, 0.1f)                      \
+  BINARY(bitwise_xor, kInt | kBoolean, 0.1f)                     \
   BINARY(left_shift, kInt, 0.5f)                                 \
   BINARY(right_shift, kInt, 0.5f)                                \
   TERNARY(leaky_relu_gradient, kFloat, 0.3f)                     \
@@ -406,10 +414,10 @@ inline constexpr auto where = [](bool cond, auto a, auto b) { return cond ? a : 
   TEST(is_nan, kFloat)                                           \
   TEST(is_finite, kFloat)                                        \
   TEST(logical_not, kBoolean)                                    \
-  COMPARE(less, kReal)                                           \
-  COMPARE(less_equal, kReal)                                     \
-  COMPARE(greater, kReal)                                        \
-  COMPARE(greater_equal, kReal)                                  \
+  COMPARE(less, kOrdered)                                        \
+  COMPARE(less_equal, kOrdered)                                  \
+  COMPARE(greater, kOrdered)                                     \
+  COMPARE(greater_equal, kOrdered)                               \
   COMPARE(logical_and, kBoolean)                                 \
   COMPARE(logical_or, kBoolean)                                  \
   COMPARE(logical_xor, kBoolean)                                 \

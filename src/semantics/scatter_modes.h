@@ -30,7 +30,7 @@ template <typename T>
 T scatter_start(ScatterMode mode) {
   using C = Compute<T>;
   if (mode == ScatterMode::kMul) return static_cast<T>(C(1));
-  if constexpr (!std::is_same_v<T, Complex>) {
+  if constexpr (!kIsComplexType<T>) {
     using Limits = std::numeric_limits<C>;
     if (mode == ScatterMode::kMin)
       return static_cast<T>(Limits::has_infinity ? Limits::infinity() : Limits::max());

@@ -18,7 +18,7 @@ int compare(const T& a, const T& b) {
   if constexpr (std::is_same_v<T, Text>) {
     const int order = text_of(a).compare(text_of(b));
     return order < 0 ? -1 : order > 0;
-  } else if constexpr (std::is_same_v<T, Complex>) {
+  } else if constexpr (kIsComplexType<T>) {
     const int order = compare(a.real(), b.real());
     return order != 0 ? order : compare(a.imag(), b.imag());
   } else {
@@ -147,7 +147,7 @@ Distinct find_by_keys(const T* data, size_t count, bool sorted) {
 
 Distinct find_distinct_numbers(const TensorDesc& desc, const void* data, bool sorted) {
   return dispatch<kAny>(desc.dtype, [&]<typename T>() {
-    if constexpr (!std::is_same_v<T, Complex>)
+    if constexpr (!kIsComplexType<T>)
       if (desc.count() < kLongestLine)
         return find_by_keys(static_cast<const T*>(data), desc.count(), sorted);
     struct Item {

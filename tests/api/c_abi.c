@@ -37,7 +37,9 @@ static void test_dtypes(void) {
   amps_dtype dtype;
   CHECK(amps_dtype_parse("bfloat16", &dtype) == AMPS_OK && dtype == AMPS_BF16);
   CHECK(amps_dtype_parse("f128", &dtype) == AMPS_INVALID_ARGUMENT);
-  CHECK(amps_dtype_size(AMPS_C64) == 8 && amps_dtype_size((amps_dtype)99) == 0);
+  CHECK(amps_dtype_parse("complex128", &dtype) == AMPS_OK && dtype == AMPS_C128);
+  CHECK(amps_dtype_size(AMPS_C128) == 16 && amps_dtype_size(AMPS_C64) == 8);
+  CHECK(amps_dtype_size((amps_dtype)99) == 0);
 }
 
 static void test_tensors(amps_device* device) {

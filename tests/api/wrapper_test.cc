@@ -28,6 +28,9 @@ TEST(Wrapper, ElementsAreReadAsWhatTheyAre) {
   const amps::Tensor complex = device.from_host(amps::DType::c64, {1}, turns.data());
   EXPECT_EQ(complex.to_vector<std::complex<float>>(), turns);
   EXPECT_THROW(complex.to_vector<double>(), amps::Error);
+  const std::vector<std::complex<double>> wide = {{0.1, 1e-300}};
+  const amps::Tensor doubles = device.from_host(amps::DType::c128, {1}, wide.data());
+  EXPECT_EQ(doubles.to_vector<std::complex<double>>(), wide);
 }
 
 TEST(Wrapper, HandlesOfNothingAreErrors) {

@@ -59,16 +59,15 @@ void build(Problem& problem, const OpCase& item) {
                         spec.name == "exponent" || spec.name == "concentration" ||
                         (spec.name == "grid" && tensor.dtype() != DType::kF64) ||
                         ((spec.name == "rois" || item.op->name == "eig") && whole_numbers(tensor));
-    const bool complex = tensor.dtype() == DType::kC64;
-    if ((!is_float(tensor.dtype()) && !complex) || counts) {
+    if (!contains(kFloat | kComplex, tensor.dtype()) || counts) {
       const auto* bytes = static_cast<const std::byte*>(tensor.ptr());
       inputs.push_back(graph.constant(
           Constant::copy(tensor.dtype(), tensor.shape(),
                          {bytes, static_cast<size_t>(tensor.count()) * size_of(tensor.dtype())})));
       continue;
     }
-    problem.coarse |= tensor.dtype() != DType::kF64;
-    problem.complex |= complex;
+    problem.coarse |= real_dtype(tensor.dtype()) != DType::kF64;
+    problem.complex |= tensor.dtype() == DType::kC64;
     problem.xs.push_back(
         graph.input(fmt::format("x{}", i), tensor.dtype(), to_dims(tensor.shape())));
     problem.feeds.push_back(tensor);
@@ -83,8 +82,8 @@ void build(Problem& problem, const OpCase& item) {
     if (!y->type.static_shape() || specs[std::min(i, specs.size() - 1)].name == "reserve") continue;
     problem.coarse |= is_float(y->dtype()) && y->dtype() != DType::kF64;
     if (is_float(y->dtype())) ys.push_back(y);
-    if (y->dtype() != DType::kC64) continue;
-    problem.coarse = problem.complex = true;
+    if (!is_complex(y->dtype())) continue;
+    if (y->dtype() == DType::kC64) problem.coarse = problem.complex = true;
     for (const char* part : {"real_part", "imaginary_part"}) ys.push_back(graph.add(part, {y}));
   }
   for (size_t i = 0; i < ys.size(); ++i) {
@@ -147,7 +146,7 @@ std::vector<Direction> directions_of(const Problem& problem, size_t most) {
   std::vector<Direction> all;
   for (size_t i = 0; i < problem.feeds.size(); ++i) {
     const auto count = static_cast<size_t>(problem.feeds[i].count());
-    const bool complex = problem.feeds[i].dtype() == DType::kC64;
+    const bool complex = is_complex(problem.feeds[i].dtype());
     if (count == 0) continue;
     Direction whole{i, Numbers(count)};
     for (Number& v : whole.v) {
@@ -190,7 +189,7 @@ void check_case(const OpCase& item) {
   try {
     build(problem, item);
   } catch (const Error&) {  // an op may not be defined for complex numbers in all of its modes
-    if (item.label.starts_with("c64 ")) return;
+    if (item.label.starts_with("c64 ") || item.label.starts_with("c128 ")) return;
     throw;
   }
   if (!problem.loss || problem.xs.empty()) return;
@@ -265,7 +264,8 @@ std::vector<std::string> checked_dtypes(const Op& op, bool complex) {
   std::vector<std::string> checked;
   for (const char* name : {"f64", "f32", "i64", "i32", "bool"})
     if (checked.empty() && names.contains(name)) checked.emplace_back(name);
-  if (complex && names.contains("c64")) checked.emplace_back("c64");
+  for (const char* name : {"c64", "c128"})
+    if (complex && names.contains(name)) checked.emplace_back(name);
   if (checked.empty() && !names.empty()) checked.push_back(*names.begin());
   return checked;
 }

@@ -47,6 +47,8 @@ TEST(ElementwiseInfer, ShapesAndDtypes) {
   unranked.ranked = false;
   EXPECT_EQ(to_string(infer_unnamed("less", {unranked, row})), "bool[?]");
   EXPECT_EQ(to_string(infer_unnamed("cast", {unranked}, {{"dtype", DType::kI8}})), "i8[?]");
+  EXPECT_EQ(to_string(infer_unnamed("make_complex", {unranked, unranked})), "c64[?]");
+  EXPECT_EQ(to_string(infer_unnamed("complex_abs", {type(DType::kC128, {2})})), "f64[2]");
   EXPECT_EQ(to_string(infer_unnamed("fused_elementwise", {unranked, type(DType::kBool, {})},
                                     {{"program", program({{"where", {x(1), x(0), number(0)}}})}})),
             "f32[?]");
@@ -66,7 +68,7 @@ TEST(ElementwiseInfer, Refusals) {
        }),
        "[add] input 'b' is i32, but must have the same dtype as the inputs before it, f32"},
       {error_of([&] { infer_unnamed("exp", {i32}); }),
-       "[exp] input 'x' is i32, must be one of {f32, f16, bf16, f64, c64}"},
+       "[exp] input 'x' is i32, must be one of {f32, f16, bf16, f64, c64, c128}"},
       {error_of([&] {
          infer_unnamed("add", {f32, type(DType::kF32, {4})});
        }),

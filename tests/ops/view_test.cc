@@ -107,7 +107,7 @@ TestTensor broadcast_rows(const TestTensor& x) {
 TEST(Views, DescribeWhatTheReferenceCopies) {
   ASSERT_GT(cases().size(), 30u);
   for (const Case& test : cases()) {
-    for (DType dtype : {DType::kF32, DType::kU8, DType::kBF16, DType::kC64}) {
+    for (DType dtype : {DType::kF32, DType::kU8, DType::kBF16, DType::kC64, DType::kC128}) {
       SCOPED_TRACE(test.op->name + " " + test.sample->label + " " + name(dtype));
       const TestInputs plain = inputs_of(test, dtype);
       auto expected = [&](const TestInputs& inputs) {

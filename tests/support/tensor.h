@@ -107,7 +107,7 @@ class TestTensor {
     if (is_narrow(dtype())) return decode_narrow(dtype(), data<uint8_t>()[at]);
     if (dtype() == DType::kString) return std::strtod(text_of(data<Text>()[at]).c_str(), nullptr);
     return dispatch<kAny>(desc_.dtype, [&]<typename T>() -> std::complex<double> {
-      if constexpr (std::is_same_v<T, Complex>) {
+      if constexpr (kIsComplexType<T>) {
         return std::complex<double>(data<T>()[at]);
       } else if constexpr (std::is_same_v<T, bool>) {
         return data<uint8_t>()[at];
@@ -127,8 +127,8 @@ class TestTensor {
       return;
     }
     dispatch<kAny>(desc_.dtype, [&]<typename T>() {
-      if constexpr (std::is_same_v<T, Complex>) {
-        data<T>()[at] = Complex(value);
+      if constexpr (kIsComplexType<T>) {
+        data<T>()[at] = T(value);
       } else {
         data<T>()[at] = static_cast<T>(static_cast<Compute<T>>(value.real()));
       }

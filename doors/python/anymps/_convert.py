@@ -16,7 +16,8 @@ NUMPY_DTYPES = {
     "f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "f64": np.dtype(np.float64),
     "i8": np.dtype(np.int8), "i16": np.dtype(np.int16), "i32": np.dtype(np.int32), "i64": np.dtype(np.int64),
     "u8": np.dtype(np.uint8), "u16": np.dtype(np.uint16), "u32": np.dtype(np.uint32), "u64": np.dtype(np.uint64),
-    "bool": np.dtype(np.bool_), "c64": np.dtype(np.complex64), "string": np.dtype(object),
+    "bool": np.dtype(np.bool_), "c64": np.dtype(np.complex64), "c128": np.dtype(np.complex128),
+    "string": np.dtype(object),
 }
 _ML_DTYPES = {
     "bf16": "bfloat16", "i4": "int4", "u4": "uint4", "i2": "int2", "u2": "uint2", "f8e4m3": "float8_e4m3fn",
@@ -33,7 +34,7 @@ else:
             NUMPY_DTYPES[_name] = np.dtype(getattr(ml_dtypes, _attribute))
 NAMES = {dtype: name for name, dtype in NUMPY_DTYPES.items()}
 _LONG_NAMES = {"float": "f32", "float32": "f32", "float16": "f16", "half": "f16", "float64": "f64", "double": "f64",
-               "complex64": "c64", "boolean": "bool", "str": "string",
+               "complex64": "c64", "complex128": "c128", "boolean": "bool", "str": "string",
                **{f"{kind}{bits}": f"{kind[0]}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
                **{long: short for short, long in _ML_DTYPES.items()}}
 # The numbers that integers of few bits can be.
@@ -206,9 +207,9 @@ def _from_numbers(array, device, dtype):
 
 def _large_numbers(array, dtype):
     """Numbers among which are integers of more than 64 bits: floats, if these are asked for."""
-    floats = dtype in ("f16", "bf16", "f32", "f64", "c64")
+    floats = dtype in ("f16", "bf16", "f32", "f64", "c64", "c128")
     try:
-        return array.astype(np.complex128 if dtype == "c64" else np.float64) if floats else _too_large(dtype or "i64")
+        return array.astype(np.complex128 if dtype in ("c64", "c128") else np.float64) if floats else _too_large(dtype or "i64")
     except (OverflowError, TypeError):
         _too_large(dtype)
 
@@ -221,7 +222,7 @@ def _exactly(array, dtype, wanted=None):
     """Python's numbers as the given dtype; what does not fit is an error, never another number."""
     wanted = numpy_dtype(dtype) if wanted is None else wanted
     whole_numbers = dtype[0] in "iu" or dtype == "bool"
-    if array.size and array.dtype.kind == "c" and dtype != "c64":
+    if array.size and array.dtype.kind == "c" and dtype not in ("c64", "c128"):
         raise _core.InvalidArgument(f"[tensor] complex numbers are given where {dtype} is needed")
     if array.size and array.dtype.kind == "f" and whole_numbers and not (array == np.floor(array)).all():
         raise _core.InvalidArgument(f"[tensor] fractions are given where {dtype} is needed")

@@ -52,6 +52,7 @@ constexpr DTypeCode kCodes[] = {
     {AMPS_BOOL, 6, 8},        {AMPS_C64, 5, 64},        {AMPS_I4, 0, 4},      {AMPS_U4, 1, 4},
     {AMPS_I2, 0, 2},          {AMPS_U2, 1, 2},          {AMPS_F8E4M3, 10, 8}, {AMPS_F8E5M2, 12, 8},
     {AMPS_F8E4M3FNUZ, 11, 8}, {AMPS_F8E5M2FNUZ, 13, 8}, {AMPS_F8E8M0, 14, 8}, {AMPS_F4E2M1, 17, 4},
+    {AMPS_C128, 5, 128},
 };
 
 const DTypeCode& code_of(amps_dtype dtype) {

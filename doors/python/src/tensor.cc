@@ -40,6 +40,8 @@ const char* format_of(amps_dtype dtype) {
       return "?";
     case AMPS_C64:
       return "Zf";
+    case AMPS_C128:
+      return "Zd";
     default:
       return nullptr;
   }

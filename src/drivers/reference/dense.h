@@ -12,8 +12,6 @@
 
 namespace anymps {
 
-using WideComplex = std::complex<double>;
-
 template <typename A>
 inline constexpr DTypeSet kAccumulates = std::is_same_v<A, double>        ? kReal | kBoolean
                                          : std::is_same_v<A, uint64_t>    ? kInt | kBoolean
@@ -84,7 +82,7 @@ template <typename Fn>
 void with_accumulator(DType dtype, Fn&& fn) {
   if (is_float(dtype)) return fn.template operator()<double>();
   if (is_int(dtype)) return fn.template operator()<uint64_t>();
-  if (dtype == DType::kC64) return fn.template operator()<WideComplex>();
+  if (is_complex(dtype)) return fn.template operator()<WideComplex>();
   fail(Code::kUnsupported, "[reference] no arithmetic on {}", name(dtype));
 }
 

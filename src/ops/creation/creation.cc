@@ -57,7 +57,7 @@ std::vector<Shape> measure_range(const MeasureContext& ctx) {
 void infer_fill(InferContext& ctx) {
   const DType dtype = ctx.has(1) ? ctx.dtype(1) : ctx.attrs.dtype("dtype");
   if (ctx.has(1)) check_scalar(ctx, 1);
-  ctx.check(ctx.attrs.f("imaginary") == 0 || dtype == DType::kC64,
+  ctx.check(ctx.attrs.f("imaginary") == 0 || is_complex(dtype),
             "a value of {} has no imaginary part", name(dtype));
   const std::optional<Dims> shape = ctx.ints(0, "shape");
   if (!shape) return set_fresh_shape(ctx, 0, dtype);

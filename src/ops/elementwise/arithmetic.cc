@@ -144,21 +144,22 @@ UNARY(erf, kFloat, "The error function.", "y = 2 / sqrt(pi) * integral(exp(-t^2)
     .mps("erfWithTensor:name:")
     .facts(kSteep);
 
-BINARY(add, kNumber, "Sum.", "y = a + b")
+BINARY(add, kAny, "Sum; of bools: or.", "y = a + b")
     .onnx("Add")
     .mps("additionWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
 BINARY(sub, kNumber, "Difference.", "y = a - b")
     .onnx("Sub")
     .mps("subtractionWithPrimaryTensor:secondaryTensor:name:");
-BINARY(mul, kNumber, "Product.", "y = a * b")
+BINARY(mul, kAny, "Product; of bools: and.", "y = a * b")
     .onnx("Mul")
     .mps("multiplicationWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
 
 static void infer_div(InferContext& ctx) {
-  ctx.check(ctx.attrs.s("rounding") == "none" || ctx.dtype(0) != DType::kC64,
-            "rounding '{}' needs real inputs, they are c64", ctx.attrs.s("rounding"));
+  ctx.check(ctx.attrs.s("rounding") == "none" || !is_complex(ctx.dtype(0)),
+            "rounding '{}' needs real inputs, they are {}", ctx.attrs.s("rounding"),
+            name(ctx.dtype(0)));
   infer_elementwise(ctx);
 }
 BINARY(div, kNumber,
@@ -188,13 +189,13 @@ BINARY(pow, kNumber, "a to the power b. Of integers, a negative power rounds tow
     .domain("a", 0.2, 3)
     .domain("b", -2, 2)
     .facts(kSteep);
-BINARY(min, kReal, "The lower of two.", "y = a < b ? a : b")
+BINARY(min, kOrdered, "The lower of two.", "y = a < b ? a : b")
     .mps("minimumWithPrimaryTensor:secondaryTensor:name:")
     .mps("minimumWithNaNPropagationWithPrimaryTensor:secondaryTensor:name:")
     .attr("propagate_nan", true, "NaN on either side gives NaN; otherwise the other side")
     .facts(kCommutative | kNoRounding)
     .tolerance(kExact);
-BINARY(max, kReal, "The higher of two.", "y = a > b ? a : b")
+BINARY(max, kOrdered, "The higher of two.", "y = a > b ? a : b")
     .mps("maximumWithPrimaryTensor:secondaryTensor:name:")
     .mps("maximumWithNaNPropagationWithPrimaryTensor:secondaryTensor:name:")
     .attr("propagate_nan", true, "NaN on either side gives NaN; otherwise the other side")
@@ -292,7 +293,7 @@ GRADIENT(floor_mod) { modulo(ctx, "floor"); }
 
 COMPLEX_GRADIENT(pow) {
   const Term a = ctx.x(0), b = ctx.x(1), dy = ctx.dy();
-  if (dy.dtype() == DType::kC64) {
+  if (is_complex(dy.dtype())) {
     if (ctx.wants(0)) ctx.set(0, dy * conjugated(b * ctx.add("pow", {a, b - 1})));
     if (ctx.wants(1)) ctx.set(1, dy * conjugated(ctx.y() * a.op("log")));
     return;

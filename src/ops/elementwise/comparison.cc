@@ -18,16 +18,16 @@ COMPARISON(equal, kAny | kText, "True where a and b are equal.", "y = a == b")
 COMPARISON(not_equal, kAny | kText, "True where a and b differ.", "y = a != b")
     .mps("notEqualWithPrimaryTensor:secondaryTensor:name:")
     .facts(kCommutative);
-COMPARISON(less, kReal, "True where a is below b.", "y = a < b")
+COMPARISON(less, kOrdered, "True where a is below b.", "y = a < b")
     .onnx("Less")
     .mps("lessThanWithPrimaryTensor:secondaryTensor:name:");
-COMPARISON(less_equal, kReal, "True where a is not above b.", "y = a <= b")
+COMPARISON(less_equal, kOrdered, "True where a is not above b.", "y = a <= b")
     .onnx("LessOrEqual")
     .mps("lessThanOrEqualToWithPrimaryTensor:secondaryTensor:name:");
-COMPARISON(greater, kReal, "True where a is above b.", "y = a > b")
+COMPARISON(greater, kOrdered, "True where a is above b.", "y = a > b")
     .onnx("Greater")
     .mps("greaterThanWithPrimaryTensor:secondaryTensor:name:");
-COMPARISON(greater_equal, kReal, "True where a is not below b.", "y = a >= b")
+COMPARISON(greater_equal, kOrdered, "True where a is not below b.", "y = a >= b")
     .onnx("GreaterOrEqual")
     .mps("greaterThanOrEqualToWithPrimaryTensor:secondaryTensor:name:");
 

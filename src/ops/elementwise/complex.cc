@@ -7,7 +7,7 @@
 namespace anymps {
 
 #define COMPLEX_TO_REAL(name, text, math) \
-  ELEMENTWISE(name, text, math).input("x", kComplex).output("y", "f32")
+  ELEMENTWISE(name, text, math).input("x", kComplex).output("y", "real T")
 
 COMPLEX_TO_REAL(real_part, "The real part.", "y = re(x)").mps("realPartOfTensor:name:");
 COMPLEX_TO_REAL(imaginary_part, "The imaginary part.", "y = im(x)")
@@ -24,9 +24,9 @@ UNARY(conjugate, kComplex, "The imaginary part with the other sign.", "y = re(x)
 ELEMENTWISE(make_complex, "Complex numbers from real and imaginary parts, which broadcast.",
             "y = real + i * imaginary")
     .mps("complexTensorWithRealTensor:imaginaryTensor:name:")
-    .input("real", bit(DType::kF32))
-    .input("imaginary", bit(DType::kF32))
-    .output("y", "c64");
+    .input("real", kPrecise)
+    .input("imaginary", kPrecise)
+    .output("y", "complex T");
 
 OP(planar)
     .doc(
@@ -35,7 +35,7 @@ OP(planar)
     .formula("y[.., i] = re(x[.., i]), y[.., n + i] = im(x[.., i])")
     .mps("planarTensorWithComplexTensor:name:")
     .input("x", kComplex)
-    .output("y", "f32")
+    .output("y", "real T")
     .infer([](InferContext& ctx) {
       ctx.check(ctx.rank(0) >= 1, "x must have rank 1 or more");
       Dims shape = ctx.shape(0);
@@ -52,7 +52,7 @@ namespace {
 Term complex_of(GradientContext& ctx, const Term& real, const Term& imaginary) {
   return ctx.add("make_complex", {real, imaginary});
 }
-Term zero(GradientContext& ctx) { return ctx.scalar(0, DType::kF32); }
+Term zero(GradientContext& ctx) { return ctx.scalar(0, ctx.dy().dtype()); }
 
 }  // namespace
 

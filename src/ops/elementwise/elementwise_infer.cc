@@ -24,6 +24,7 @@ DType result_dtype(const InferContext& ctx) {
 }
 
 bool fits(const Dim& value, DType dtype) {
+  if (dtype == DType::kBool) return value.known();
   if (!value.known() || dtype != DType::kI32) return true;
   return value.value() >= INT32_MIN && value.value() <= INT32_MAX;
 }
@@ -55,7 +56,7 @@ std::optional<Dims> elements(const InferContext& ctx, const Dims& shape) {
     }
     const Element element = found->second(ctx.attrs, args);
     if (!element || !fits(*element, dtype)) return {};
-    content.push_back(*element);
+    content.push_back(dtype == DType::kBool ? Dim(element->value() != 0) : *element);
   }
   return content;
 }

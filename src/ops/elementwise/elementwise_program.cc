@@ -121,9 +121,9 @@ class ElementwiseProgram::Reader {
     check(word.empty() && kind <= static_cast<uint64_t>(Arg::Kind::kParameter),
           "an argument is of kind {}", kind);
     arg.kind = static_cast<Arg::Kind>(kind);
-    check(dtype <= static_cast<uint64_t>(kComputeDTypeCount), "{} is not a dtype of numbers",
-          dtype);
     if (dtype > 0) arg.dtype = static_cast<DType>(dtype - 1);
+    check(dtype <= kDTypeCount && (dtype == 0 || contains(kAny, *arg.dtype)),
+          "{} is not a dtype of numbers", dtype);
     const bool number = arg.kind == Arg::Kind::kImmediate || arg.kind == Arg::Kind::kParameter;
     check(!arg.dtype || number, "an argument has a dtype, but is not a number");
     check(arg.element == 0 || arg.kind == Arg::Kind::kParameter,

@@ -5,13 +5,11 @@
 
 #include <algorithm>
 
-#include "ops/complex_dtypes.h"
 #include "ops/expect.h"
 
 namespace anymps {
 
 // What a matrix holds where halves are too coarse to be factored.
-inline constexpr DTypeSet kPrecise = bit(DType::kF32) | bit(DType::kF64);
 inline constexpr DTypeSet kMatrix = kPrecise | kComplex;
 
 struct MatrixShape {

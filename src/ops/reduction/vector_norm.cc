@@ -2,7 +2,6 @@
 // Norms of any order over any axes, and slices cut down to a norm.
 #include <algorithm>
 
-#include "ops/complex_dtypes.h"
 #include "ops/gradient_parts.h"
 #include "ops/infer.h"
 

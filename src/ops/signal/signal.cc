@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/complex_dtypes.h"
 #include "ops/expect.h"
 #include "ops/shape_rules.h"
 
@@ -178,7 +177,7 @@ OP(fft)
     .formula("y[k] = scale * sum over j of x[j] * exp(-+2*pi*i*j*k/n)")
     .mps("fastFourierTransformWithTensor:axes:descriptor:name:")
     .mps("fastFourierTransformWithTensor:axesTensor:descriptor:name:")
-    .input("x", bit(DType::kC64) | bit(DType::kF32), "T", "complex or real")
+    .input("x", kComplex | kPrecise, "T", "complex or real")
     .with(fft_attrs)
     .infer(infer_fft)
     .with(spectrum)
@@ -198,7 +197,7 @@ OP(real_to_hermitean_fft)
     .formula("y[k] = scale * sum over j of x[j] * exp(-+2*pi*i*j*k/n), k <= n/2")
     .mps("realToHermiteanFFTWithTensor:axes:descriptor:name:")
     .mps("realToHermiteanFFTWithTensor:axesTensor:descriptor:name:")
-    .input("x", bit(DType::kF32))
+    .input("x", kPrecise)
     .with(fft_attrs)
     .infer(infer_real_to_hermitean)
     .with(spectrum)
@@ -216,7 +215,7 @@ OP(hermitean_to_real_fft)
     .formula("y[k] = scale * sum over j of x'[j] * exp(-+2*pi*i*j*k/n)")
     .mps("HermiteanToRealFFTWithTensor:axes:descriptor:name:")
     .mps("HermiteanToRealFFTWithTensor:axesTensor:descriptor:name:")
-    .input("x", bit(DType::kC64))
+    .input("x", kComplex)
     .with(fft_attrs)
     .attr("round_to_odd", false)
     .infer(infer_hermitean_to_real)

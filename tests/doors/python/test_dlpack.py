@@ -53,7 +53,7 @@ def floats():
 
 @pytest.mark.parametrize("array", [floats(), floats().T, floats()[:, ::2], np.array(5, np.float32),
                                    np.zeros((0, 3), np.float32), np.arange(4, dtype=np.int64), np.array([True, False]),
-                                   np.array([1 + 2j], np.complex64), np.arange(3, dtype=np.uint16)],
+                                   np.array([1 + 2j], np.complex64), np.array([1 + 2j]), np.arange(3, dtype=np.uint16)],
                          ids=lambda a: f"{a.dtype}{a.shape}")
 def test_numpy_both_ways_without_copies(array):
     tensor = anymps.from_dlpack(array)

@@ -7,12 +7,12 @@ import anymps
 from anymps import ops
 
 RNG = np.random.default_rng(7)
-DTYPES = [np.float32, np.float64, np.complex64]
+DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 
 
 def matrix(*shape, dtype=np.float64):
     x = RNG.standard_normal(shape)
-    return (x + 1j * RNG.standard_normal(shape)).astype(dtype) if dtype is np.complex64 else x.astype(dtype)
+    return (x + 1j * RNG.standard_normal(shape)).astype(dtype) if np.dtype(dtype).kind == "c" else x.astype(dtype)
 
 
 def adjoint(x):
@@ -21,7 +21,7 @@ def adjoint(x):
 
 def close(actual, expected, dtype=np.float64):
     np.testing.assert_allclose(np.asarray(actual), expected, rtol=0,
-                               atol=(1e-9 if dtype is np.float64 else 3e-4) * max(1, np.abs(expected).max(initial=0)))
+                               atol=(1e-9 if dtype in (np.float64, np.complex128) else 3e-4) * max(1, np.abs(expected).max(initial=0)))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -148,6 +148,8 @@ def test_transforms_of_any_length(n):
         assert np.abs(y[..., 0] + 1j * y[..., 1] - expected).max() < 1e-15 * (2 + np.log2(n)) * size
         y = np.asarray(ops.fft(x.astype(np.complex64), inverse=inverse, scaling="size" if inverse else "none"))
         assert np.abs(y - expected).max() < 1.2e-7 * (2 + np.log2(n)) * size
+        y = np.asarray(ops.fft(x, inverse=inverse, scaling="size" if inverse else "none"))
+        assert y.dtype == np.complex128 and np.abs(y - expected).max() < 1e-15 * (2 + np.log2(n)) * size
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 6, 10, 15, 64, 74, 210, 1000, 1018, 4096])
@@ -162,6 +164,7 @@ def test_transforms_of_real_numbers(n):
     back = np.asarray(ops.dft(pairs, axis=-2, onesided=True, inverse=True, length=np.int64(n)))
     assert back.shape == (11, n, 1) and np.abs(back[..., 0] - x).max() < slack
     close(ops.real_to_hermitean_fft(x.astype(np.float32).T.copy(), axes=[0]), spectrum.T, np.float32)
+    assert np.abs(np.asarray(ops.real_to_hermitean_fft(x)) - spectrum).max() < slack
     if n > 1:
         close(ops.hermitean_to_real_fft(spectrum.astype(np.complex64), round_to_odd=n % 2 == 1), np.fft.hfft(spectrum, n), np.float32)
     bad = x.copy()

@@ -113,7 +113,8 @@ def test_numpy_scalars_and_python_numbers():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64, np.uint8,
-                                   np.uint16, np.uint32, np.uint64, np.bool_, np.complex64, ml_dtypes.bfloat16])
+                                   np.uint16, np.uint32, np.uint64, np.bool_, np.complex64, np.complex128,
+                                   ml_dtypes.bfloat16])
 def test_dtypes_go_through(dtype):
     graph = anymps.Graph()
     x = graph.input("x", dtype, (2, 2))

@@ -51,7 +51,7 @@ TEST(CpuBandPart, BandsOfManyRows) {
 
 TEST(CpuReverseSequence, ManySequences) {
   const TestTensor lengths = TestTensor(DType::kI64, {30}).fill(1, 0, 40);
-  for (DType dtype : {DType::kF32, DType::kI8, DType::kC64}) {
+  for (DType dtype : {DType::kF32, DType::kI8, DType::kC64, DType::kC128}) {
     expect_as_reference("reverse_sequence", {TestTensor(dtype, {40, 30, 20}).fill(2), lengths});
     expect_as_reference("reverse_sequence",
                         {TestTensor(dtype, {30, 7, 40}).fill(2).scrambled(), lengths},
@@ -64,7 +64,7 @@ TEST(CpuReverseSequence, ManySequences) {
 }
 
 TEST(CpuSparse, PlacesOfManyElements) {
-  for (DType dtype : {DType::kF32, DType::kF16, DType::kI16, DType::kC64}) {
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kI16, DType::kC64, DType::kC128}) {
     const TestTensor values = TestTensor(dtype, {300}).fill(1, 0, 3);
     expect_as_reference("sparse_to_dense",
                         {values, TestTensor(DType::kI64, {300}).fill(2, 0, 19),
@@ -81,7 +81,7 @@ TEST(CpuSparse, PlacesOfManyElements) {
 TEST(CpuPadGradient, EveryMode) {
   const Ints pads = {0, 5, 20, 1, 3, 11};
   for (const char* mode : {"constant", "reflect", "edge", "wrap", "symmetric", "anti_wrap"})
-    for (DType dtype : {DType::kF32, DType::kF16, DType::kI8, DType::kC64}) {
+    for (DType dtype : {DType::kF32, DType::kF16, DType::kI8, DType::kC64, DType::kC128}) {
       const NamedAttrs attrs = {{"pads", pads}, {"mode", mode}};
       const TestTensor dy = TestTensor(dtype, {9, 50, 60}).fill(1, 0, 2);
       expect_as_reference("pad_gradient", {dy}, attrs, 2e-3);
@@ -137,7 +137,7 @@ TEST(CpuScatter, InPlace) {
 }
 
 TEST(CpuGather, ManyPlaces) {
-  for (DType dtype : {DType::kF32, DType::kF16, DType::kI8, DType::kC64})
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kI8, DType::kC64, DType::kC128})
     for (int axis : {0, 1, 2}) {
       const TestTensor x = TestTensor(dtype, {20, 30, 70}).fill(1);
       const TestTensor places = TestTensor(DType::kI64, {20, 30, 70}).fill(2, -20, 19);
@@ -157,7 +157,7 @@ TEST(CpuGather, ManyPlaces) {
 }
 
 TEST(CpuScatter, ManyPlaces) {
-  for (DType dtype : {DType::kF32, DType::kBF16, DType::kI32, DType::kC64})
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kI32, DType::kC64, DType::kC128})
     for (int axis : {0, 1, 2})
       for (const char* mode : {"add", "mean"}) {
         const TestTensor x = TestTensor(dtype, {20, 30, 70}).fill(1);

@@ -57,6 +57,68 @@ TEST(CpuReduction, LongSumsAreExactAndIndependentOfThreads) {
   expect_as_reference("reduce_max", {x}, {});
 }
 
+// What has vector code: runs and columns, whole and broken, of several parts, dense and with gaps.
+TEST(CpuReduction, VectorsOfEveryType) {
+  const Shape shapes[] = {{3, 7}, {9, 1}, {5, 70}, {70, 5}, {700, 9}, {2, 33, 600}, {2, 17000}};
+  for (const DType dtype : {DType::kF64, DType::kI32, DType::kI64, DType::kU32, DType::kU64})
+    for (const Shape& shape : shapes)
+      for (int64_t axis = 0; axis < std::ssize(shape); ++axis)
+        for (const char* op : {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min",
+                               "reduce_prod", "reduce_l1", "reduce_l2", "reduce_sum_square"}) {
+          const bool product = std::string_view(op) == "reduce_prod";
+          const TestTensor x =
+              TestTensor(dtype, shape).fill(1, product ? 0.9 : -9, product ? 1.1 : 9);
+          const NamedAttrs attrs = {{"axes", std::vector<int64_t>{axis}}};
+          expect_as_reference(op, {x}, attrs, 1e-12);
+          expect_as_reference(op, {x.scrambled()}, attrs, 1e-12);
+        }
+}
+
+TEST(CpuReduction, VectorsOfDoublesWithNaN) {
+  for (const Shape& shape : {Shape{40, 30}, Shape{3, 17000}})
+    for (const bool everywhere : {false, true}) {
+      TestTensor x = TestTensor(DType::kF64, shape).fill(1);
+      int64_t at = 0;
+      for_each_index(shape, [&](const Shape& index) {
+        if (everywhere || at++ % 97 == 5) x.put(index, kNan);
+      });
+      x.put({1, 3}, kInf);
+      x.put({2, 3}, -kInf);
+      for (const int64_t axis : {0, 1}) {
+        for (const bool nan : {false, true})
+          for (const char* op : {"reduce_max", "reduce_min"})
+            expect_as_reference(op, {x},
+                                {{"axes", std::vector<int64_t>{axis}}, {"propagate_nan", nan}});
+        for (const bool last : {false, true})
+          for (const char* op : {"arg_max", "arg_min"})
+            expect_as_reference(op, {x}, {{"axis", axis}, {"select_last", last}});
+      }
+    }
+}
+
+TEST(CpuReduction, PlacesInEveryType) {
+  for (const DType dtype : {DType::kF64, DType::kI32, DType::kI64, DType::kU32, DType::kU64})
+    for (const int64_t n : {1, 3, 8, 31, 500})  // few different numbers: several are the greatest
+      for (const char* op : {"arg_max", "arg_min"})
+        expect_as_reference(op, {TestTensor(dtype, {6, n}).fill(n, -9, 9)}, {{"axis", 1}});
+}
+
+TEST(CpuReduction, VectorsAreIndependentOfThreads) {
+  for (const Shape& shape : {Shape{3, 70000}, Shape{20000, 30}, Shape{500, 700}, Shape{200000}})
+    for (int64_t axis = 0; axis < std::ssize(shape); ++axis) {
+      TestInputs inputs = {TestTensor(DType::kF64, shape).fill(1)};
+      const Prepared prepared =
+          prepare_cpu("reduce_sum", inputs, {{"axes", std::vector<int64_t>{axis}}});
+      std::vector<TestTensor> results;
+      for (const int threads : {1, 2, 3}) {
+        get_driver("cpu").use_threads(threads);
+        results.push_back(run(prepared, inputs)[0]);
+        EXPECT_EQ(std::memcmp(results[0].ptr(), results.back().ptr(), results[0].desc().bytes()), 0)
+            << to_string(shape) << " axis " << axis << " with " << threads << " threads";
+      }
+    }
+}
+
 // Few elements a result, as of complex numbers: blocks of results, whole and broken.
 TEST(CpuReduction, ShortRuns) {
   for (const char* op : {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod",
@@ -80,7 +142,7 @@ TEST(CpuReduction, ChannelsLast) {
 }
 
 TEST(CpuSumTo, SumsOfBroadcasts) {
-  for (DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kC64})
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kC64, DType::kC128})
     for (const Shape& like :
          {Shape{70}, Shape{60, 1}, Shape{5, 1, 1}, Shape{1, 60, 70}, Shape{}, Shape{5, 60, 70}}) {
       const TestTensor x = TestTensor(dtype, {5, 60, 70}).fill(1, 1, 9);  // nothing cancels

@@ -68,8 +68,8 @@ inline void expect_as_reference(const char* op, TestInputs inputs, const NamedAt
 
 inline std::vector<DType> dtypes_of(DTypeSet set) {
   std::vector<DType> all;
-  for (int i = 0; i < kComputeDTypeCount; ++i)
-    if (contains(set, DType(i))) all.push_back(DType(i));
+  for (const DType dtype : kComputeDTypes)
+    if (contains(set, dtype)) all.push_back(dtype);
   return all;
 }
 

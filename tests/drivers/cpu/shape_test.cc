@@ -12,7 +12,7 @@ void copy(const TestTensor& from, TestTensor& to) {
 }
 
 TEST(CpuCopy, AllLayoutsAllSizes) {
-  for (DType dtype : {DType::kI8, DType::kF16, DType::kF32, DType::kC64})
+  for (DType dtype : {DType::kI8, DType::kF16, DType::kF32, DType::kC64, DType::kC128})
     for (const Shape& shape : {Shape{}, Shape{7}, Shape{0, 3}, Shape{5, 9}, Shape{70, 50},
                                Shape{2, 33, 40}, Shape{3, 4, 5, 6}}) {
       const TestTensor x = TestTensor(dtype, shape).fill(1, -100, 100);

@@ -119,8 +119,15 @@ TEST(CpuDetection, ManyBoxesAndClasses) {
 
 TEST(CpuFourier, ManyLengths) {
   for (const int64_t n : {1, 2, 3, 16, 31, 32, 37, 100, 360, 512, 961, 1009})
-    for (const bool inverse : {false, true})
+    for (const bool inverse : {false, true}) {
       expect_same({"fft", "stockham", {wave({3, n}, DType::kC64)}, {{"inverse", inverse}}}, 2e-4);
+      expect_same({"fft", "stockham", {wave({3, n}, DType::kC128)}, {{"inverse", inverse}}}, 1e-9);
+      expect_same({"fft", "stockham", {wave({3, n}, DType::kF64)}, {{"inverse", inverse}}}, 1e-9);
+    }
+  for (const int64_t n : {2, 9, 64, 101}) {
+    expect_same({"real_to_hermitean_fft", "stockham", {wave({3, n}, DType::kF64)}}, 1e-9);
+    expect_same({"hermitean_to_real_fft", "stockham", {wave({3, n}, DType::kC128)}}, 1e-9);
+  }
   expect_same({"dft", "stockham", {wave({2, 1021, 1}, DType::kF64)}, {{"onesided", true}}}, 1e-9);
   expect_same(
       {"stft", "stockham", {wave({2, 700, 1}), TestTensor(DType::kI64, {}, {100}), wave({257})}},

@@ -71,7 +71,7 @@ TEST(CpuSelection, NonzeroAndCompress) {
 }
 
 TEST(CpuUnique, ManyElements) {
-  for (DType dtype : {DType::kF32, DType::kF16, DType::kI64, DType::kU8, DType::kC64})
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kI64, DType::kU8, DType::kC64, DType::kC128})
     for (bool sorted : {false, true}) {
       const TestTensor x = TestTensor(dtype, {40, 50}).fill(1, -30, 30);
       expect_as_reference("unique", {x}, {{"sorted", sorted}}, 0, 4);
@@ -110,7 +110,7 @@ TEST(CpuExtremum, LinesSideBySide) {
 }
 
 TEST(CpuCumulative, LinesSideBySide) {
-  for (DType dtype : {DType::kF32, DType::kF16, DType::kI32, DType::kC64})
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kI32, DType::kC64, DType::kC128})
     for (bool exclusive : {false, true})
       for (bool reverse : {false, true})
         expect_as_reference("cumsum", {TestTensor(dtype, {3, 20, 150}).fill(1)},

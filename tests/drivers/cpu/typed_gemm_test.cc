@@ -48,12 +48,11 @@ TEST(TypedProducts, Samples) {
 // block's.
 TEST(TypedProducts, Sizes) {
   for (const DType dtype :
-       {DType::kF64, DType::kI8, DType::kU16, DType::kI32, DType::kI64, DType::kC64})
+       {DType::kF64, DType::kI8, DType::kU16, DType::kI32, DType::kI64, DType::kC64, DType::kC128})
     for (const int64_t rows : {1, 2, 5, 6, 13, 50})
       for (const int64_t columns : {1, 3, 8, 33, 130})
         for (const int64_t depth : {1, 7, 256, 515}) {
-          if (rows * columns * depth > 200000 && dtype != DType::kF64 && dtype != DType::kC64)
-            continue;
+          if (rows * columns * depth > 200000 && is_int(dtype)) continue;
           SCOPED_TRACE(fmt::format("{} {} x {} x {}", name(dtype), rows, depth, columns));
           expect_same({"matmul",
                        "typed",
@@ -96,7 +95,7 @@ TEST(TypedProducts, IntegersWrap) {
 }
 
 TEST(TypedProducts, DoNotDependOnThreads) {
-  for (const DType dtype : {DType::kF64, DType::kC64}) {
+  for (const DType dtype : {DType::kF64, DType::kC64, DType::kC128}) {
     const TestInputs inputs{random(dtype, {3, 70, 600}, 1), random(dtype, {3, 600, 90}, 2)};
     std::vector<TestTensor> results;
     for (const int threads : {1, 2, 3}) {

@@ -18,8 +18,7 @@ TEST(ReferenceCreation, Range) {
 }
 
 TEST(ReferenceCreation, Fill) {
-  for (int code = 0; code < kComputeDTypeCount; ++code) {
-    const auto dtype = static_cast<DType>(code);
+  for (const DType dtype : kComputeDTypes) {
     EXPECT_TRUE(
         same(run_reference("fill", {}, {{"shape", Ints{2}}, {"value", 1.0}, {"dtype", dtype}}),
              TestTensor(dtype, {2}, {1, 1})));

@@ -115,11 +115,10 @@ TEST(ReferenceCast, OtherPairs) {
 }
 
 TEST(ReferenceCast, EveryPairKeepsSmallNumbers) {
-  for (int from = 0; from < kComputeDTypeCount; ++from)
-    for (int to = 0; to < kComputeDTypeCount; ++to)
-      EXPECT_TRUE(same(run_reference("cast", {vec(static_cast<DType>(from), {0, 1})},
-                                     {{"dtype", static_cast<DType>(to)}}),
-                       vec(static_cast<DType>(to), {0, 1})));
+  for (const DType from : kComputeDTypes)
+    for (const DType to : kComputeDTypes)
+      EXPECT_TRUE(
+          same(run_reference("cast", {vec(from, {0, 1})}, {{"dtype", to}}), vec(to, {0, 1})));
 }
 
 }  // namespace

@@ -70,14 +70,14 @@ TEST(ReferenceMoves, AllDtypesAndLayouts) {
   for (const Op* op : all_ops()) {
     if (op->family != "movement" || !op->is(kMoves)) continue;
     for (const Sample& sample : op->test.samples) {
-      for (int code = 0; code < kComputeDTypeCount; ++code) {
-        SCOPED_TRACE(op->name + " " + sample.label + " " + name(static_cast<DType>(code)));
+      for (const DType moved : kComputeDTypes) {
+        SCOPED_TRACE(op->name + " " + sample.label + " " + name(moved));
         TestInputs plain, strided;
         for (size_t i = 0; i < sample.shapes.size(); ++i) {
           const InputSpec& spec = op->inputs[std::min(i, op->inputs.size() - 1)];
           plain.emplace_back();
           if (sample.shapes[i] == Sample::absent) continue;
-          const DType dtype = spec.type == "I" ? DType::kI32 : static_cast<DType>(code);
+          const DType dtype = spec.type == "I" ? DType::kI32 : moved;
           plain.back() = TestTensor(dtype, sample.shapes[i]).fill(i + 1, -9, 9);
         }
         for (const auto& [input, fixed] : sample.values)

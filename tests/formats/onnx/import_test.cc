@@ -291,8 +291,8 @@ TEST(OnnxImport, BadStructureNamesTheNode) {
   expect_error(ModelBuilder().input("x", {2}).node("Relu", {"x"}, {"y"}), Code::kInvalidArgument,
                "the graph has no outputs");
   expect_error(
-      ModelBuilder().input("x", {2}, DataType::kComplex128).node("Relu", {"x"}, {"y"}).output("y"),
-      Code::kUnsupported, "input \"x\": element type COMPLEX128 is not supported");
+      ModelBuilder().input("x", {2}, DataType::kFloat6E2M3).node("Relu", {"x"}, {"y"}).output("y"),
+      Code::kUnsupported, "input \"x\": element type FLOAT6E2M3 is not supported");
   expect_error(
       ModelBuilder().input("x", {2}).node("Relu", {"x"}, {"y"}).output("y", DataType::kInt64),
       Code::kInvalidArgument, "output \"y\" is f32, but the file says INT64");

@@ -216,6 +216,11 @@ TEST(OnnxModel, TypedFieldsComeOutAsRawData) {
   auto packed_floats = [&](pbf_writer& w) { w.add_packed_float(4, floats.begin(), floats.end()); };
   EXPECT_EQ(elements<float>(read(DataType::kFloat, {2}, packed_floats)), floats);
   EXPECT_EQ(elements<float>(read(DataType::kComplex64, {1}, packed_floats)), floats);
+  std::vector<double> doubles = {0.1, -2};
+  auto packed_doubles = [&](pbf_writer& w) {
+    w.add_packed_double(10, doubles.begin(), doubles.end());
+  };
+  EXPECT_EQ(elements<double>(read(DataType::kComplex128, {1}, packed_doubles)), doubles);
 
   auto two_runs = [&](pbf_writer& w) {
     packed_floats(w);

@@ -159,3 +159,17 @@ def test_symbols_and_names_stay(tmp_path):
     assert [i.name for i in model.graph.input] == ["x"]
     assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "N"
     assert [d.dim_param or d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim] == ["N", 4]
+
+
+def test_complex_numbers_of_doubles_both_ways(tmp_path):
+    numbers = np.array([0.1 + 0.2j, -1e300 + 1e-300j])
+    graph = anymps.Graph("g")
+    graph.outputs(anymps.ops.concat(graph.input("x", "c128", (2,)), graph.constant(numbers), axis=0))
+    path = tmp_path / "out.onnx"
+    graph.save(str(path))
+    model = onnx.load(str(path))
+    onnx.checker.check_model(model)
+    assert model.graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.COMPLEX128
+    result = anymps.load(str(path))(numbers)
+    assert result.dtype == np.complex128
+    np.testing.assert_array_equal(result, np.concatenate([numbers, numbers]))

@@ -8,7 +8,13 @@
 
 namespace anymps::cpu {
 
-// Calls fn.template operator()<T>() with an unsigned integer of `element` bytes.
+// An element of 16 bytes, which need not be aligned to more than 8.
+struct TwoWords {
+  uint64_t low, high;
+};
+
+// Calls fn.template operator()<T>() with a plain type of `element` bytes: an unsigned integer, or
+// two of them.
 template <typename Fn>
 decltype(auto) by_size(size_t element, Fn&& fn) {
   switch (element) {
@@ -20,6 +26,8 @@ decltype(auto) by_size(size_t element, Fn&& fn) {
       return fn.template operator()<uint32_t>();
     case 8:
       return fn.template operator()<uint64_t>();
+    case 16:
+      return fn.template operator()<TwoWords>();
     default:
       fail(Code::kInternal, "[cpu] no element has {} bytes", element);
   }

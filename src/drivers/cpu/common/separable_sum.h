@@ -49,7 +49,7 @@ class SeparableSum {
   }
 
  private:
-  using Sum = std::conditional_t<std::is_same_v<T, Complex>, std::complex<double>,
+  using Sum = std::conditional_t<kIsComplexType<T>, WideComplex,
                                  std::conditional_t<std::is_integral_v<T>, uint64_t, double>>;
 
   void run_row(const KernelArgs& args, int64_t row, Taps& outer, Taps& next) const {

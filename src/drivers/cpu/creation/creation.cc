@@ -46,8 +46,8 @@ CPU_KERNEL(fill, "plain") {
       T value{};
       if (from_input)
         std::memcpy(&value, args.inputs[1], sizeof(T));
-      else if constexpr (std::is_same_v<T, Complex>)
-        value = Complex(static_cast<float>(number), static_cast<float>(imaginary));
+      else if constexpr (kIsComplexType<T>)
+        value = T(WideComplex(number, imaginary));
       else
         value = static_cast<T>(static_cast<Compute<T>>(number));
       T* to = static_cast<T*>(args.outputs[0]);

@@ -10,15 +10,17 @@ namespace {
 CPU_KERNEL(planar, "plain") {
   const TensorDesc &x = request.in(0), &y = request.out();
   const Rows rows(merge_loops(x.shape, {x.strides, y.strides}));
-  return make_kernel([=, imaginary = x.shape.back() * y.strides.back()](const KernelArgs& args) {
-    for_each_row(rows, 1, [&](const Offsets& at) {
-      const Complex* from = static_cast<const Complex*>(args.inputs[0]) + at[0];
-      float* to = static_cast<float*>(args.outputs[0]) + at[1];
-      for (int64_t i = 0; i < rows.length; ++i) {
-        const Complex value = from[i * rows.steps[0]];
-        to[i * rows.steps[1]] = value.real();
-        to[i * rows.steps[1] + imaginary] = value.imag();
-      }
+  return dispatch<kComplex>(x.dtype, [&]<typename T>() {
+    return make_kernel([=, imaginary = x.shape.back() * y.strides.back()](const KernelArgs& args) {
+      for_each_row(rows, 1, [&](const Offsets& at) {
+        const T* from = static_cast<const T*>(args.inputs[0]) + at[0];
+        auto* to = static_cast<typename T::value_type*>(args.outputs[0]) + at[1];
+        for (int64_t i = 0; i < rows.length; ++i) {
+          const T value = from[i * rows.steps[0]];
+          to[i * rows.steps[1]] = value.real();
+          to[i * rows.steps[1] + imaginary] = value.imag();
+        }
+      });
     });
   });
 }

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "drivers/cpu/common/by_size.h"
 #include "drivers/cpu/elementwise/tile_ops.h"
 #include "semantics/pair_functions.h"
 #include "semantics/scalar_functions.h"
@@ -38,7 +39,7 @@ HWY_INLINE T load(const T* from, size_t i) {
 
 // What the reference computes in, but floats as they are.
 template <typename T>
-using Work = std::conditional_t<std::is_same_v<T, Complex>, std::complex<double>, T>;
+using Work = std::conditional_t<kIsComplexType<T>, WideComplex, T>;
 
 template <typename R, typename T, class F>
 void unary(const TileArgs& t) {
@@ -155,8 +156,8 @@ void activation(const TileArgs& t) {
 
 template <DTypeSet set, typename Fn>
 void each(Fn&& fn) {
-  for (int i = 0; i < kComputeDTypeCount; ++i)
-    if (contains(set, DType(i))) dispatch<set>(DType(i), fn);
+  for (const DType dtype : kComputeDTypes)
+    if (contains(set, dtype)) dispatch<set>(dtype, fn);
 }
 
 constexpr DTypeSet kF32F64 = bit(DType::kF32) | bit(DType::kF64);
@@ -244,10 +245,10 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
   BINARY(div_floor, kReal, 5)
   ACTIVATION(gelu, 0)
   ACTIVATION(gelu_tanh, 0)
-  add.binary_op<kF64 | kInt, min_nan_f>("min", 0.2f);
-  add.binary_op<kF64 | kInt, max_nan_f>("max", 0.2f);
-  add.binary_op<kF64 | kInt, min_number_f>("min_number", 0.2f);
-  add.binary_op<kF64 | kInt, max_number_f>("max_number", 0.2f);
+  add.binary_op<kF64 | kInt | kBoolean, min_nan_f>("min", 0.2f);
+  add.binary_op<kF64 | kInt | kBoolean, max_nan_f>("max", 0.2f);
+  add.binary_op<kF64 | kInt | kBoolean, min_number_f>("min_number", 0.2f);
+  add.binary_op<kF64 | kInt | kBoolean, max_number_f>("max_number", 0.2f);
   each<kF64 | kInt>(
       [&]<typename T>() { add.push("clamp", dtype_of<T>, dtype_of<T>, 3, clamp<T>, 0.3f); });
   add.test<kF32F64, is_inf_f<true, true>>("is_inf");
@@ -257,11 +258,17 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
   // Strings are compared elsewhere, complex numbers have parts.
   COMPARE(equal, kAny)
   COMPARE(not_equal, kAny)
-#define PART(name) \
-  add.push(#name, DType::kC64, DType::kF32, 1, unary<float, Complex, FUNCTION(name)>, 0.5f);
+#define PART(name)                                                                         \
+  each<kComplex>([&]<typename T>() {                                                       \
+    using Real = typename T::value_type;                                                   \
+    add.push(#name, dtype_of<T>, dtype_of<Real>, 1, unary<Real, T, FUNCTION(name)>, 0.5f); \
+  });
   ANYMPS_COMPLEX_PARTS(PART)
-  add.push("make_complex", DType::kF32, DType::kC64, 2,
-           binary<Complex, float, FUNCTION(make_complex)>, 0.5f);
+  each<kF32F64>([&]<typename T>() {
+    using Made = std::complex<T>;
+    add.push("make_complex", dtype_of<T>, dtype_of<Made>, 2,
+             binary<Made, T, FUNCTION(make_complex)>, 0.5f);
+  });
 #undef PART
 #undef ACTIVATION
 #undef COMPARE
@@ -271,15 +278,11 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
 #undef UNARY
 #undef FUNCTION
 
-  const TileFn selects[] = {select<uint8_t>, select<uint16_t>, select<uint32_t>, select<uint64_t>};
-  const TileFn copies[] = {copy<1>, copy<2>, copy<4>, copy<8>};
-  for (int i = 0; i < kComputeDTypeCount; ++i) {
-    const DType dtype = DType(i);
-    const size_t size = size_of(dtype);
-    const size_t log = size == 8 ? 3 : size / 2;
-    add.push("where", dtype, dtype, 3, selects[log], 0.2f, "simd");
-    add.push("identity", dtype, dtype, 1, copies[log], 0.05f, "simd");
-  }
+  for (const DType dtype : kComputeDTypes)
+    by_size(size_of(dtype), [&]<typename T>() {
+      add.push("where", dtype, dtype, 3, select<T>, 0.2f, "simd");
+      add.push("identity", dtype, dtype, 1, copy<sizeof(T)>, 0.05f, "simd");
+    });
 }
 
 TileFn plain_cast_here(DType from, DType to) {

@@ -69,9 +69,9 @@ class FusedBuilder {
     for (size_t k = 0; k < instruction.args.size(); ++k) {
       const DType type = types_.args[number][k];
       const ProgramArg& arg = instruction.args[k];
-      if (type == DType::kC64 &&
+      if (is_complex(type) &&
           (arg.kind == ProgramArg::Kind::kImmediate || arg.kind == ProgramArg::Kind::kParameter))
-        return refuse<bool>(why, "a c64 number");
+        return refuse<bool>(why, "a complex number");
       args.push_back(argument(arg, type));
     }
     if (op.name == "clamp") take_bounds(instruction, dtype, args);

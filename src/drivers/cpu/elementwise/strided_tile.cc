@@ -9,22 +9,8 @@
 
 namespace anymps::cpu {
 
-namespace {
-
-struct Two64 {
-  uint64_t low, high;
-};
-
-template <typename Fn>
-void by_element(size_t element, Fn&& fn) {
-  if (element == sizeof(Two64)) return fn.template operator()<Two64>();
-  by_size(element, fn);
-}
-
-}  // namespace
-
 void fill_tile(void* tile, const void* element_at, size_t element, int64_t n) {
-  by_element(element, [&]<typename T>() {
+  by_size(element, [&]<typename T>() {
     T value;
     std::memcpy(&value, element_at, sizeof(T));
     std::fill_n(static_cast<T*>(tile), n, value);
@@ -33,7 +19,7 @@ void fill_tile(void* tile, const void* element_at, size_t element, int64_t n) {
 
 void gather_tile(void* tile, const void* from, size_t element, int64_t rows, int64_t columns,
                  int64_t row_stride, int64_t column_stride) {
-  by_element(element, [&]<typename T>() {
+  by_size(element, [&]<typename T>() {
     T* to = static_cast<T*>(tile);
     const T* source = static_cast<const T*>(from);
     if (column_stride == 1) {
@@ -57,7 +43,7 @@ void gather_tile(void* tile, const void* from, size_t element, int64_t rows, int
 
 void scatter_tile(void* to, const void* tile, size_t element, int64_t rows, int64_t columns,
                   int64_t row_stride, int64_t column_stride) {
-  by_element(element, [&]<typename T>() {
+  by_size(element, [&]<typename T>() {
     T* target = static_cast<T*>(to);
     const T* source = static_cast<const T*>(tile);
     for (int64_t r = 0; r < rows; ++r) {

@@ -12,7 +12,7 @@ namespace {
 
 struct Tables {
   std::map<std::pair<std::string, DType>, TileOp, std::less<>> ops;
-  std::array<std::array<TileOp, kComputeDTypeCount>, kComputeDTypeCount> casts;
+  std::array<std::array<TileOp, kDTypeCount>, kDTypeCount> casts;
 
   Tables() {
     isa();
@@ -20,9 +20,10 @@ struct Tables {
     append_plain_ops(all);
     append_float_ops(all);  // replaces the plain ones where both have one
     for (TileOp& op : all) ops[{op.name, op.in}] = op;
-    for (int from = 0; from < kComputeDTypeCount; ++from)
-      for (int to = 0; to < kComputeDTypeCount; ++to)
-        casts[from][to] = {"cast", DType(from), DType(to), 1, plain_cast(DType(from), DType(to))};
+    for (const DType from : kComputeDTypes)
+      for (const DType to : kComputeDTypes)
+        casts[static_cast<size_t>(from)][static_cast<size_t>(to)] = {"cast", from, to, 1,
+                                                                     plain_cast(from, to)};
   }
 };
 
@@ -40,8 +41,8 @@ const TileOp* find_tile_op(std::string_view name, DType dtype) {
 
 const char* tile_kernel_name(std::string_view op) {
   const char* kernel = nullptr;
-  for (int dtype = 0; dtype < kComputeDTypeCount; ++dtype) {
-    const TileOp* function = find_tile_op(op, DType(dtype));
+  for (const DType dtype : kComputeDTypes) {
+    const TileOp* function = find_tile_op(op, dtype);
     if (function && (!kernel || std::string_view(function->kernel) == "simd"))
       kernel = function->kernel;
   }

@@ -39,6 +39,8 @@ GemmLane lane_of(DType dtype) {
       return GemmLane::kC64;
     case DType::kF32:
       return GemmLane::kF32;
+    case DType::kC128:
+      return GemmLane::kC128;
     default:
       return GemmLane::kF64;
   }

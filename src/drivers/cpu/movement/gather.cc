@@ -42,6 +42,8 @@ class Gather final : public Kernel {
         return run_sized<Index, 4>(args, bytes);
       case 8:
         return run_sized<Index, 8>(args, bytes);
+      case 16:
+        return run_sized<Index, 16>(args, bytes);
       default:
         return run_sized<Index, 0>(args, bytes);
     }

@@ -81,8 +81,10 @@ class RepeatingPad final : public Kernel {
         return run_sized<2>(args);
       case 4:
         return run_sized<4>(args);
-      default:
+      case 8:
         return run_sized<8>(args);
+      default:
+        return run_sized<16>(args);
     }
   }
 

@@ -34,7 +34,7 @@ ScatterJoin set_loops() {
 // Sums, differences, products and quotients of floats are rounded alike whether they are computed
 // in the type they are stored in (in f32 for halves) or, as the reference does, in double.
 template <typename T>
-using Joined = std::conditional_t<std::is_same_v<T, Complex>, Wide<T>, Compute<T>>;
+using Joined = std::conditional_t<kIsComplexType<T>, Wide<T>, Compute<T>>;
 
 template <typename T>
 Joined<T> opened(T value) {
@@ -53,7 +53,7 @@ ScatterJoin join_loops() {
     if constexpr (mode == ScatterMode::kSub) element = closed<T>(scalar::sub(a, b));
     if constexpr (mode == ScatterMode::kMul) element = closed<T>(scalar::mul(a, b));
     if constexpr (mode == ScatterMode::kDiv) element = closed<T>(scalar::div(a, b));
-    if constexpr (!std::is_same_v<T, Complex>) {
+    if constexpr (!kIsComplexType<T>) {
       if constexpr (mode == ScatterMode::kMin) element = closed<T>(scalar::min(a, b, true));
       if constexpr (mode == ScatterMode::kMax) element = closed<T>(scalar::max(a, b, true));
     }

@@ -5,6 +5,7 @@
 #include "drivers/cpu/common/row_ops.h"
 #include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/reduction/picked_lines.h"
+#include "drivers/cpu/reduction/reduction_simd.h"
 #include "drivers/cpu/threads.h"
 #include "semantics/sort_items.h"
 
@@ -32,6 +33,10 @@ Compute<T> element(const T* x) {
 
 template <typename T, bool max>
 int64_t search_line(const T* x, int64_t n, int64_t step, bool last) {
+  if constexpr (contains(kVectorReduction, dtype_of<T>)) {
+    static const FindExtremum find = find_extremum_code(dtype_of<T>, max);
+    if (step == 1 && !last) return find(x, n);
+  }
   if constexpr (std::is_same_v<T, float>) {
     if (step == 1) {
       const float best = (max ? row_ops().max : row_ops().min)(x, static_cast<size_t>(n));

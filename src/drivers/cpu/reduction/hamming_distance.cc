@@ -2,7 +2,6 @@
 // hamming_distance on the CPU.
 #include <bit>
 
-#include "drivers/cpu/common/by_size.h"
 #include "drivers/cpu/common/rows.h"
 #include "drivers/cpu/cpu_kernel.h"
 #include "semantics/scalar_functions.h"
@@ -38,8 +37,9 @@ KernelPtr make_hamming(const KernelRequest& request) {
 }
 
 CPU_KERNEL(hamming_distance, "plain") {
-  return by_size(size_of(request.in(0).dtype),
-                 [&]<typename T>() { return make_hamming<T>(request); });
+  return dispatch<kInt>(request.in(0).dtype, [&]<typename T>() {
+    return make_hamming<std::make_unsigned_t<T>>(request);
+  });
 }
 
 }  // namespace

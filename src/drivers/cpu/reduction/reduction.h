@@ -43,6 +43,10 @@ enum class Reduction {
 KernelPtr make_plain_reduction(const KernelRequest& request, const ReductionPlan& plan,
                                Reduction kind, bool propagate_nan, std::string& why);
 
+// The same with vector code; null where there is none.
+KernelPtr make_vector_reduction(const KernelRequest& request, const ReductionPlan& plan,
+                                Reduction kind, bool propagate_nan);
+
 // The sum of input 0 by a plan of the caller's own.
 KernelPtr make_sum(const KernelRequest& request, const ReductionPlan& plan, std::string& why);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of f64, integers, bool and complex numbers: plain loops.
+// Reductions of f64, integers, bool and complex numbers: plain loops for what has no vector code
+// (reduction_typed.cc).
 #include <cmath>
 #include <limits>
 
@@ -23,8 +24,8 @@ template <typename T, Reduction kind>
 auto accumulator() {
   if constexpr (kind == Reduction::kMax || kind == Reduction::kMin || std::is_same_v<T, bool>)
     return T{};
-  else if constexpr (std::is_same_v<T, Complex>)
-    return std::complex<double>();
+  else if constexpr (kIsComplexType<T>)
+    return WideComplex();
   else if constexpr (!std::is_integral_v<T> || kind == Reduction::kL2)
     return double{};
   else
@@ -142,6 +143,7 @@ KernelPtr make_log_sum_exp(const ReductionPlan& plan) {
 
 KernelPtr make_plain_reduction(const KernelRequest& request, const ReductionPlan& plan,
                                Reduction kind, bool nan, std::string& why) {
+  if (KernelPtr kernel = make_vector_reduction(request, plan, kind, nan)) return kernel;
   const DType dtype = request.in(0).dtype;
   constexpr DTypeSet kF64 = bit(DType::kF64);
   const auto with = [&]<DTypeSet set, Reduction k>() -> KernelPtr {

@@ -24,7 +24,7 @@ struct Elements {
   int64_t components = 1;  // 2: real and imaginary parts side by side
 
   static Elements of(DType dtype, int64_t components) {
-    return dtype == DType::kC64 ? Elements{DType::kF32, 2} : Elements{dtype, components};
+    return {real_dtype(dtype), is_complex(dtype) ? 2 : components};
   }
   // Whether they lie in memory as the transform has them.
   template <typename F>

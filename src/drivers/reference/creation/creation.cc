@@ -33,8 +33,9 @@ REFERENCE(fill) {
     if (args.has(1)) return move_element(y, y.offset(index), args.in[1], 0);
     char* element = y.data + y.offset(index) * static_cast<int64_t>(size_of(y.dtype));
     store_number(y.dtype, number, element);
-    if (y.dtype == DType::kC64)
-      y.at<Complex>(index) = Complex(static_cast<float>(number), static_cast<float>(imaginary));
+    if (is_complex(y.dtype))
+      dispatch<kComplex>(y.dtype,
+                         [&]<typename T>() { y.at<T>(index) = T(WideComplex(number, imaginary)); });
   });
 }
 

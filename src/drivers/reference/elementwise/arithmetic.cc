@@ -21,12 +21,12 @@ REFERENCE(div) {
 
 REFERENCE(min) {
   const bool propagate_nan = args.attrs.b("propagate_nan");
-  map_binary<kReal>(args, [=](auto a, auto b) { return scalar::min(a, b, propagate_nan); });
+  map_binary<kOrdered>(args, [=](auto a, auto b) { return scalar::min(a, b, propagate_nan); });
 }
 
 REFERENCE(max) {
   const bool propagate_nan = args.attrs.b("propagate_nan");
-  map_binary<kReal>(args, [=](auto a, auto b) { return scalar::max(a, b, propagate_nan); });
+  map_binary<kOrdered>(args, [=](auto a, auto b) { return scalar::max(a, b, propagate_nan); });
 }
 
 }  // namespace anymps

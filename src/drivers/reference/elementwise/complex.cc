@@ -4,22 +4,33 @@
 
 namespace anymps {
 
-#define COMPLEX_TO_REAL(name) \
-  REFERENCE(name) { map_elements<float, Complex>(args, scalar::name); }
+#define COMPLEX_TO_REAL(name)                                      \
+  REFERENCE(name) {                                                \
+    dispatch<kComplex>(args.in[0].dtype, [&]<typename T>() {       \
+      map_elements<typename T::value_type, T>(args, scalar::name); \
+    });                                                            \
+  }
 
 ANYMPS_COMPLEX_PARTS(COMPLEX_TO_REAL)
 
-REFERENCE(make_complex) { map_elements<Complex, float, float>(args, scalar::make_complex); }
+REFERENCE(make_complex) {
+  dispatch<kPrecise>(args.in[0].dtype, [&]<typename T>() {
+    map_elements<std::complex<T>, T, T>(args, scalar::make_complex);
+  });
+}
 
 REFERENCE(planar) {
   const View &x = args.in[0], &y = args.out[0];
   const int64_t last = x.rank() - 1;
-  for_each_index(x.shape(), [&](const Shape& index) {
-    const Complex value = x.at<Complex>(index);
-    Shape to = index;
-    y.at<float>(to) = value.real();
-    to[last] += x.extent(last);
-    y.at<float>(to) = value.imag();
+  dispatch<kComplex>(x.dtype, [&]<typename T>() {
+    using Real = typename T::value_type;
+    for_each_index(x.shape(), [&](const Shape& index) {
+      const T value = x.at<T>(index);
+      Shape to = index;
+      y.at<Real>(to) = value.real();
+      to[last] += x.extent(last);
+      y.at<Real>(to) = value.imag();
+    });
   });
 }
 

@@ -45,7 +45,7 @@ std::vector<Number> run(const SpectrumPlan& plan, std::vector<Number> data) {
 
 std::vector<Number> read_complex(const View& x) {
   std::vector<Number> data;
-  if (x.dtype == DType::kC64) {
+  if (is_complex(x.dtype)) {
     for (const WideComplex& value : read_dense<WideComplex>(x))
       data.push_back({value.real(), value.imag()});
   } else {
@@ -55,7 +55,7 @@ std::vector<Number> read_complex(const View& x) {
 }
 
 void write_complex(const View& y, const std::vector<Number>& data) {
-  if (y.dtype == DType::kC64) {
+  if (is_complex(y.dtype)) {
     std::vector<WideComplex> wide;
     for (const Number& value : data) wide.emplace_back(value.re, value.im);
     return write_dense(y, wide);

@@ -13,7 +13,7 @@ namespace {
 enum Category { kBools, kInts, kFloats, kComplexes };
 
 Category category(DType type) {
-  if (type == DType::kC64) return kComplexes;
+  if (is_complex(type)) return kComplexes;
   if (is_float(type)) return kFloats;
   return type == DType::kBool ? kBools : kInts;
 }

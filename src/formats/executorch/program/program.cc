@@ -276,6 +276,9 @@ DType to_dtype(int8_t scalar_type) {
   };
   for (const auto& [from, to] : kTypes)
     if (from == scalar_type) return to;
+  constexpr int8_t kComplexDouble = 10;
+  if (scalar_type == kComplexDouble)
+    fail(Code::kUnsupported, "c128 is not supported: ExecuTorch has no kernels of complex double");
   fail(Code::kUnsupported, "scalar type {} is not supported", scalar_type);
 }
 

@@ -35,7 +35,7 @@ constexpr DataTypeRow kDataTypes[] = {
     {DataType::kUint32, "UINT32", 32, DType::kU32},
     {DataType::kUint64, "UINT64", 64, DType::kU64},
     {DataType::kComplex64, "COMPLEX64", 64, DType::kC64},
-    {DataType::kComplex128, "COMPLEX128", 128, kNoDType},
+    {DataType::kComplex128, "COMPLEX128", 128, DType::kC128},
     {DataType::kBfloat16, "BFLOAT16", 16, DType::kBF16},
     {DataType::kFloat8E4M3FN, "FLOAT8E4M3FN", 8, DType::kF8E4M3},
     {DataType::kFloat8E4M3FNUZ, "FLOAT8E4M3FNUZ", 8, DType::kF8E4M3FNUZ},

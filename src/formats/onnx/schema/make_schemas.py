@@ -14,7 +14,7 @@ SOURCES = Path(__file__).resolve().parents[3]
 WRITERS = SOURCES / "formats" / "onnx" / "write"
 OPSET = int(re.search(r"kOpset = (\d+)", (WRITERS / "export.cc").read_text())[1])
 TYPES = {"float": "f32", "float16": "f16", "double": "f64", "bfloat16": "bf16", "bool": "bool", "string": "string",
-         "complex64": "c64", "float8e4m3fn": "f8e4m3", "float8e5m2": "f8e5m2", "float8e4m3fnuz": "f8e4m3fnuz",
+         "complex64": "c64", "complex128": "c128", "float8e4m3fn": "f8e4m3", "float8e5m2": "f8e5m2", "float8e4m3fnuz": "f8e4m3fnuz",
          "float8e5m2fnuz": "f8e5m2fnuz", "float8e8m0": "f8e8m0", "float4e2m1": "f4e2m1",
          **{f"int{n}": f"i{n}" for n in (2, 4, 8, 16, 32, 64)}, **{f"uint{n}": f"u{n}" for n in (2, 4, 8, 16, 32, 64)}}
 ORDER = list(TYPES.values())
