@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What eager calls cost, case by case, through AnyMPS and through ATen, in one process and on the
 // same memory. bench/eager/run_eager.py loads this library, takes turns and reports.
-#include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
-#include <dlfcn.h>
 
 #include <chrono>
 #include <cstring>
@@ -12,17 +10,6 @@
 #include "calls.h"
 
 namespace bench {
-
-const amps_api* api = nullptr;
-amps_device* device = nullptr;
-
-void load(const char* library) {
-  void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (!handle) throw std::runtime_error(dlerror());
-  const auto get = reinterpret_cast<const amps_api* (*)(int)>(dlsym(handle, "amps_get_api"));
-  api = get(AMPS_ABI_VERSION);
-  check(api->device_get("cpu", &device));
-}
 
 namespace {
 
@@ -195,31 +182,15 @@ std::vector<Case>& cases() {
   return all;
 }
 
-std::string error;
-
-template <typename Fn>
-double guarded(Fn fn) {
-  try {
-    return fn();
-  } catch (const std::exception& caught) {
-    error = caught.what();
-    return -1;
-  }
-}
-
 }  // namespace
 }  // namespace bench
 
 extern "C" {
 
-const char* bench_error() { return bench::error.c_str(); }
-
 // Returns the number of cases.
 double bench_load(const char* library, int threads) {
   return bench::guarded([&] {
-    bench::load(library);
-    at::set_num_threads(threads);
-    bench::check(bench::api->device_set_max_threads(bench::device, threads));
+    bench::load(library, threads);
     return static_cast<double>(bench::cases().size());
   });
 }
