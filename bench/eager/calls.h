@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <anymps/anymps.h>
 
 #include <stdexcept>
@@ -14,14 +15,26 @@ namespace bench {
 
 extern const amps_api* api;  // set by load()
 extern amps_device* device;
-void load(const char* library);
+void load(const char* library, int threads);
+std::string& last_error();  // what bench_error() tells
+
+// What a function that Python calls returns; -1 after an exception.
+template <typename Fn>
+double guarded(Fn fn) {
+  try {
+    return fn();
+  } catch (const std::exception& caught) {
+    last_error() = caught.what();
+    return -1;
+  }
+}
 
 inline void check(amps_status status) {
   if (status != AMPS_OK) throw std::runtime_error(api->last_error());
 }
 
-inline amps_dtype dtype_of(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
+inline amps_dtype dtype_of(at::ScalarType dtype) {
+  switch (dtype) {
     case at::kFloat:
       return AMPS_F32;
     case at::kDouble:
@@ -30,6 +43,8 @@ inline amps_dtype dtype_of(const at::Tensor& tensor) {
       return AMPS_I64;
     case at::kInt:
       return AMPS_I32;
+    case at::kByte:
+      return AMPS_U8;
     case at::kBool:
       return AMPS_BOOL;
     case at::kComplexFloat:
@@ -47,8 +62,8 @@ inline amps_dtype dtype_of(const at::Tensor& tensor) {
 
 inline amps_view view_of(const at::Tensor& tensor) {
   if (!tensor.defined()) return {nullptr, nullptr, nullptr, AMPS_F32, -1};
-  return {tensor.data_ptr(), tensor.sizes().data(), tensor.strides().data(), dtype_of(tensor),
-          static_cast<int32_t>(tensor.dim())};
+  return {tensor.data_ptr(), tensor.sizes().data(), tensor.strides().data(),
+          dtype_of(tensor.scalar_type()), static_cast<int32_t>(tensor.dim())};
 }
 
 struct Attr : amps_attr {
@@ -59,14 +74,18 @@ struct Attr : amps_attr {
       : amps_attr{name, AMPS_ATTR_INTS, 0, 0, nullptr, value.data(), nullptr, value.size()} {}
 };
 
+inline const amps_op* find_op(const char* name) {
+  const amps_op* found = api->op_find(name);
+  if (!found) throw std::runtime_error(std::string("no op ") + name);
+  return found;
+}
+
 // Views are made anew for each run, as a framework's call does.
 class Call {
  public:
   explicit Call(const char* op, std::vector<Attr> attrs = {}) {
     std::vector<amps_attr> plain(attrs.begin(), attrs.end());
-    const amps_op* found = api->op_find(op);
-    if (!found) throw std::runtime_error(std::string("no op ") + op);
-    check(api->call_create(device, found, plain.data(), plain.size(), nullptr, 0, &call_));
+    check(api->call_create(device, find_op(op), plain.data(), plain.size(), nullptr, 0, &call_));
   }
   template <size_t In, size_t Out>
   void operator()(const at::Tensor* const (&inputs)[In], const at::Tensor* const (&outputs)[Out],
@@ -76,6 +95,8 @@ class Call {
     for (size_t i = 0; i < Out; ++i) out[i] = view_of(*outputs[i]);
     check(api->call_run(call_, in, In, nullptr, out, Out, stream));
   }
+
+  const amps_call* get() const { return call_; }
 
  private:
   amps_call* call_ = nullptr;  // lives as long as the benchmark

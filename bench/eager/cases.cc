@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What eager calls cost, case by case, through AnyMPS and through ATen, in one process and on the
 // same memory. bench/eager/run_eager.py loads this library, takes turns and reports.
-#include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
-#include <dlfcn.h>
 
 #include <chrono>
 #include <cstring>
@@ -12,17 +10,6 @@
 #include "calls.h"
 
 namespace bench {
-
-const amps_api* api = nullptr;
-amps_device* device = nullptr;
-
-void load(const char* library) {
-  void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (!handle) throw std::runtime_error(dlerror());
-  const auto get = reinterpret_cast<const amps_api* (*)(int)>(dlsym(handle, "amps_get_api"));
-  api = get(AMPS_ABI_VERSION);
-  check(api->device_get("cpu", &device));
-}
 
 namespace {
 
@@ -150,6 +137,37 @@ Case resize() {
           {{y, z}}};
 }
 
+Case columns() {
+  static const std::vector<int64_t> three = {3, 3}, ones = {1, 1, 1, 1};
+  const Call call("im2col", {Attr("kernel", three), Attr("pads", ones)});
+  const at::Tensor x = random({8, 56, 56, 16}).permute({0, 3, 1, 2});
+  at::Tensor y = at::empty({8, 16 * 9, 56 * 56}), z = at::empty_like(y);
+  return {"im2col 3x3, strided input",
+          [=] { call({&x}, {&y}); },
+          [=]() mutable {
+            at::im2col_out(z, x, {3, 3}, {1, 1}, {1, 1}, {1, 1});
+          },
+          {{y, z}}};
+}
+
+Case pool_gradient() {
+  static const std::vector<int64_t> three = {3, 3}, two = {2, 2}, ones = {1, 1, 1, 1};
+  const Call call("max_pool_gradient",
+                  {Attr("kernel", three), Attr("strides", two), Attr("pads", ones)});
+  const at::Tensor x = random({8, 112, 64, 112}).transpose(1, 2), dy = random({8, 64, 56, 56});
+  const at::Tensor places = std::get<1>(at::max_pool2d_with_indices(x, {3, 3}, {2, 2}, {1, 1}));
+  at::Tensor y = at::empty({8, 64, 112, 112}), z = at::empty_like(y);
+  return {"max_pool_gradient 3x3, strided input",
+          [=] {
+            call({&dy, &x}, {&y});
+          },
+          [=]() mutable {
+            at::max_pool2d_with_indices_backward_out(z, dy, x, {3, 3}, {2, 2}, {1, 1}, {1, 1},
+                                                     false, places);
+          },
+          {{y, z}}};
+}
+
 std::vector<Case>& cases() {
   static std::vector<Case> all = [] {
     const c10::InferenceMode mode;
@@ -204,6 +222,8 @@ std::vector<Case>& cases() {
                   {{y, z}}};
     });
     add(resize);
+    add(columns);
+    add(pool_gradient);
     add([] {
       static const std::vector<int64_t> two = {2, 2}, one = {1, 1}, none = {0, 0, 0, 0};
       const Call pool("max_pool",
@@ -247,31 +267,15 @@ std::vector<Case>& cases() {
   return all;
 }
 
-std::string error;
-
-template <typename Fn>
-double guarded(Fn fn) {
-  try {
-    return fn();
-  } catch (const std::exception& caught) {
-    error = caught.what();
-    return -1;
-  }
-}
-
 }  // namespace
 }  // namespace bench
 
 extern "C" {
 
-const char* bench_error() { return bench::error.c_str(); }
-
 // Returns the number of cases.
 double bench_load(const char* library, int threads) {
   return bench::guarded([&] {
-    bench::load(library);
-    at::set_num_threads(threads);
-    bench::check(bench::api->device_set_max_threads(bench::device, threads));
+    bench::load(library, threads);
     return static_cast<double>(bench::cases().size());
   });
 }

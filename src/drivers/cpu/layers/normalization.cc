@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalization over rows that lie densely in memory (layer_norm, rms_norm) and over groups of
-// channels (group_norm, instance_norm). batch_norm is elementwise: a tile program.
+// channels (group_norm, instance_norm). batch_norm is one line for each channel where
+// these are dense, else elementwise: a tile program.
 #include <cmath>
 #include <cstring>
 
@@ -228,9 +229,54 @@ KernelPtr make_channel_norm(const KernelRequest& request, std::string& why) {
   return std::make_shared<ChannelNorm>(request, instance ? x.shape[1] : request.attrs.i("groups"));
 }
 
+// batch_norm of f32 whose channels are dense runs of some length: y = (x - mean) * scale + shift.
+class ChannelLines final : public Kernel {
+ public:
+  ChannelLines(const KernelRequest& request, size_t axis)
+      : epsilon_(request.attrs.f("epsilon")),
+        channels_(request.in(0).shape[axis]),
+        outer_(product(request.in(0).shape, 0, axis)),
+        inner_(product(request.in(0).shape, axis + 1, request.in(0).shape.size())),
+        gamma_(request.has(3)),
+        beta_(request.has(4)) {}
+
+  static bool takes(const KernelRequest& request, size_t axis) {
+    constexpr int64_t kLeastRun = 32;  // below it, finding the line takes longer than the run
+    for (size_t i = 0; i < request.inputs.size(); ++i)
+      if (request.has(i) && (request.in(i).dtype != DType::kF32 || !request.in(i).contiguous()))
+        return false;
+    const Shape& shape = request.in(0).shape;
+    return request.out().contiguous() && product(shape, axis + 1, shape.size()) >= kLeastRun;
+  }
+
+  void run(const KernelArgs& args) const override {
+    const auto input = [&](size_t i) { return static_cast<const float*>(args.inputs[i]); };
+    auto* const y = static_cast<float*>(args.outputs[0]);
+    parallel_for(0, outer_ * channels_, 10 + 0.2 * static_cast<double>(inner_),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t c = i % channels_;
+                     const double deviation =
+                         std::sqrt(static_cast<double>(input(2)[c]) + epsilon_);
+                     const double gamma = gamma_ ? static_cast<double>(input(3)[c]) : 1;
+                     row_ops().affine(input(0) + i * inner_, input(1)[c],
+                                      static_cast<float>(gamma / deviation),
+                                      beta_ ? input(4)[c] : 0, y + i * inner_, inner_);
+                   }
+                 });
+  }
+  bool in_place(size_t input, size_t output) const override { return input == 0 && output == 0; }
+
+ private:
+  double epsilon_;
+  int64_t channels_, outer_, inner_;
+  bool gamma_, beta_;
+};
+
 CPU_KERNEL(batch_norm, "simd") {
   const TensorDesc& x = request.in(0);
   const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), "batch_norm");
+  if (ChannelLines::takes(request, axis)) return std::make_shared<ChannelLines>(request, axis);
   TileKernelBuilder builder(x.shape);
   const auto parameter = [&](size_t i) {
     TensorDesc desc = x;

@@ -18,18 +18,6 @@ constexpr int64_t kMostRows = 8 * kGemmRows;  // of a task
 constexpr double kFlopsInNs = 100;
 constexpr double kColumnsNs = 4;  // to read one element of each of 16 columns from memory
 
-// The columns are cut into panels of nearly the same width, in whole vectors.
-struct Panels {
-  explicit Panels(int64_t columns)
-      : vectors((columns + kGemmLanes - 1) / kGemmLanes),
-        count((vectors + kGemmVectors - 1) / kGemmVectors) {}
-  // The first column of panel i, which is also how many come before it.
-  int64_t begin(int64_t i) const {
-    return (i * (vectors / count) + std::min(i, vectors % count)) * kGemmLanes;
-  }
-  int64_t vectors, count;
-};
-
 class GemmKernel final : public Kernel {
  public:
   GemmKernel(const Gemm& gemm, BufferRef weights)
@@ -79,7 +67,7 @@ class GemmKernel final : public Kernel {
   }
 
   Gemm gemm_;
-  Panels panels_;
+  GemmPanels panels_;
   BufferRef weights_;
 };
 
@@ -127,7 +115,7 @@ KernelPtr make_gemm(const KernelRequest& request, const Gemm& g, std::string& wh
   if (g.rows == 1 && g.w_depth == 1) return std::make_shared<GemvKernel>(g);
   if (g.depth > kMostDepth || g.depth < 1)
     return refuse(why, fmt::format("sums of {} products", g.depth));
-  const Panels panels(g.columns);
+  const GemmPanels panels(g.columns);
   const std::string layout =
       fmt::format("gemm {} {} {} {}", g.depth, g.columns, g.w_depth, g.w_column);
   const size_t bytes = sizeof(float) * static_cast<size_t>(panels.vectors * kGemmLanes * g.depth);

@@ -2,6 +2,7 @@
 // The innermost part of products with packed weights, compiled for AVX-512.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "drivers/cpu/common/tile_activation.h"
@@ -24,6 +25,18 @@ struct GemmPanel {
   float* y = nullptr;
   int64_t y_row = 0;
   TileActivation activation;
+};
+
+// The columns of a product, cut into panels of nearly the same width, in whole vectors.
+struct GemmPanels {
+  explicit GemmPanels(int64_t columns)
+      : vectors((columns + kGemmLanes - 1) / kGemmLanes),
+        count((vectors + kGemmVectors - 1) / kGemmVectors) {}
+  // The first column of panel i, which is also how many come before it.
+  int64_t begin(int64_t i) const {
+    return (i * (vectors / count) + std::min(i, vectors % count)) * kGemmLanes;
+  }
+  int64_t vectors, count;
 };
 
 bool gemm_is_here();  // whether the processor can run it, and ANYMPS_ISA allows it

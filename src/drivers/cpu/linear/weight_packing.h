@@ -19,5 +19,8 @@ void pack_weights(const dnnl::memory::desc& from, const float* plain, const dnnl
 // are those of the plain matrix.
 void pack_panel(const float* plain, int64_t lane_stride, int64_t lanes, int64_t depth_stride,
                 int64_t depth, int64_t block, float* packed);
+// The same where the plain matrix is dense along its depth. It allocates nothing: for runs.
+void pack_transposed(const float* plain, int64_t lane_stride, int64_t lanes, int64_t depth,
+                     int64_t block, float* packed);
 
 }  // namespace anymps::cpu
