@@ -567,7 +567,8 @@ AMPS_API amps_status amps_executable_bind(const amps_executable* executable,
 
 /* Runs and waits. Results that are NULL are made; those given are written to: their memory may be
  * that of feeds (which costs a copy, unless the compile options name them as aliases), but not that
- * of another result. Stream and profiler may be NULL. One executable may run on several threads at once. */
+ * of another result. Stream and profiler may be NULL. One executable may run on several threads at
+ * once. */
 AMPS_API amps_status amps_executable_run(amps_executable* executable, amps_tensor* const* feeds,
                                          size_t feed_count, amps_tensor** results,
                                          size_t result_count, amps_stream* stream,
