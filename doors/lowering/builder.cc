@@ -158,7 +158,11 @@ Tensor Builder::cast(Tensor x, amps_dtype type) {
 
 Tensor Builder::reshape(Tensor x, const Ints& shape) {
   if (dims(x) == shape) return x;
-  return op("reshape", {x}, {{"shape", shape}, {"allow_zero", true}}).tensor();
+  const Tensor y =
+      op("reshape", {Tensor{x.value}}, {{"shape", shape}, {"allow_zero", true}}).tensor();
+  nodes_.pop_back();
+  reshapes_.push_back({x.value, y.value});
+  return {y.value, x.number, x.own_type};
 }
 
 Values Builder::gradient(Tensor y, Tensor seed, std::span<const Tensor> xs) {

@@ -29,6 +29,10 @@ class Builder {
     std::vector<amps_value*> inputs, outputs;
     NamedValues attrs;
   };
+  // A tensor that is another one in a new shape. Where both are row-major that costs nothing.
+  struct Reshape {
+    amps_value *from, *to;
+  };
   struct Constant {
     amps_value* value;
     amps_dtype dtype;
@@ -67,6 +71,7 @@ class Builder {
   const amps_api& api() const { return api_; }
   amps_graph* graph() const { return graph_; }
   const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Reshape>& reshapes() const { return reshapes_; }
   const std::vector<Constant>& constants() const { return constants_; }
 
  private:
@@ -77,7 +82,8 @@ class Builder {
   const amps_api& api_;
   int named_ = 0;
   amps_graph* graph_ = nullptr;
-  std::vector<Node> nodes_;
+  std::vector<Node> nodes_;  // but for reshapes
+  std::vector<Reshape> reshapes_;
   std::vector<Constant> constants_;
 };
 

@@ -32,7 +32,6 @@ constexpr Text kDefinitions[] = {
     {"product_gradients", "x y dout tx ty", "vjp(product_of(x, y, tx, ty), dout, x, y)"},
     {"kron", "x y", "reshaped(reshaped(x, alternating(dims(x), 0)) * reshaped(y, alternating(dims(y), 1)), times(dims(x), dims(y)))"},
     // Norms.
-    {"variance_of", "inv_std epsilon", "1 / (inv_std * inv_std) - epsilon"},
     {"batch_fixed", "x mean variance scale bias epsilon format", "batch_norm(wide(x), mean, variance, like_if(scale, mean), like_if(bias, mean), axis=channel_axis(x, format), epsilon=epsilon), identity(mean), identity(variance), identity(mean), rsqrt(variance + epsilon), filled([0], 0, u8)"},
     {"batch_trained", "x mean variance scale bias momentum epsilon format", "y, m, i, rm, rv = batch_norm_training(x, like_if(scale, mean), like_if(bias, mean), mean, variance, momentum=1 - momentum, epsilon=epsilon, unbiased=false, layout=layout(format)); y, rm, rv, m, i, filled([0], 0, u8)"},
     {"normalized_batch", "x mean variance scale bias is_test momentum epsilon format global trainable", "if(or(global, and(is_test, not(trainable))), batch_fixed(x, mean, variance, scale, bias, epsilon, format), batch_trained(x, mean, variance, scale, bias, momentum, epsilon, format))"},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/kernel.h"
 
+#include <atomic>
 #include <list>
 #include <sstream>
 #include <stdexcept>
@@ -61,9 +62,14 @@ class Remembered {
   std::unordered_multimap<uint64_t, std::list<Entry>::iterator> places_;
 };
 
+uint64_t next_id() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
 }  // namespace
 
-Kernel::Kernel(const Row& row) : row_(row), program_(parse(row.body)) {
+Kernel::Kernel(const Row& row) : row_(row), id_(next_id()), program_(parse(row.body)) {
   std::istringstream words(row.arguments);
   for (std::string word; words >> word;) {
     const bool at_run = word.front() == '~', wide = word.front() == '^';
@@ -79,7 +85,7 @@ const Prepared& Kernel::prepare(const amps_api& api, amps_device* device,
                            " arguments, " + std::to_string(arguments.size()) + " given");
   Remembered& remembered = Remembered::of_this_thread();
   Key key(remembered.scratch);
-  key.add(reinterpret_cast<uintptr_t>(this));
+  key.add(id_);
   key.add(reinterpret_cast<uintptr_t>(device));
   for (size_t i = 0; i < arguments.size(); ++i) key.add(arguments[i], names_[i].at_run);
   for (const Wanted& result : wanted)

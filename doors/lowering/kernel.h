@@ -47,6 +47,15 @@ struct Argument {
   }
 };
 
+inline bool row_major(const amps_view& view) {
+  if (!view.strides) return true;
+  int64_t expected = 1;
+  bool plain = true;
+  for (int32_t i = view.rank; i-- > 0; expected *= view.dims[i])
+    plain = plain && (view.dims[i] == 1 || view.strides[i] == expected);
+  return plain;
+}
+
 // A row of a table: "softmax", "x axis", "softmax(x, axis=axis)". An argument that starts with
 //   ~  is a number that changes from call to call (a learning rate): it is given at the run, and
 //   one
@@ -88,6 +97,7 @@ class Kernel {
   };
 
   const Row& row_;
+  const uint64_t id_;  // in keys
   std::vector<Name> names_;
   Program program_;
 };

@@ -18,7 +18,8 @@ class Key {
 
   void add(uint64_t word) { words_.push_back(word); }
   void add(const amps_view& view) {
-    add(static_cast<uint64_t>(view.dtype) << 32 | static_cast<uint32_t>(view.rank));
+    add(static_cast<uint64_t>(view.dtype) << 33 | uint64_t{row_major(view)} << 32 |
+        static_cast<uint32_t>(view.rank));
     for (int32_t i = 0; i < view.rank; ++i) add(static_cast<uint64_t>(view.dims[i]));
   }
   void add(const Argument& argument, bool at_run) {

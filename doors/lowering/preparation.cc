@@ -2,29 +2,17 @@
 #include "lowering/preparation.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
 
 #include "lowering/evaluate.h"
+#include "lowering/few.h"
 
 namespace anymps::lowering {
 
 namespace {
 
-// Views for one run; few calls have more than fit without an allocation.
-class Views {
- public:
-  explicit Views(size_t count) {
-    if (count > few_.size()) many_.resize(count);
-    data_ = many_.empty() ? few_.data() : many_.data();
-  }
-  amps_view& operator[](size_t i) { return data_[i]; }
-  const amps_view* data() const { return data_; }
-
- private:
-  std::array<amps_view, 16> few_;
-  std::vector<amps_view> many_;
-  amps_view* data_;
-};
+using Views = Few<amps_view, 16>;
+using Numbers = Few<double, 16>;
 
 }  // namespace
 
@@ -38,11 +26,12 @@ class PreparedBase : public Prepared {
     int view = 0;                                 // -1: the argument is a number
     const Builder::Constant* constant = nullptr;  // instead of an argument
     bool absent = false;
+    std::optional<Ints> dims = {};  // the view in another shape
   };
 
  protected:
   // Numbers lie in `numbers` while it runs.
-  void fill(std::span<const Argument> arguments, Views& views, double* numbers) const {
+  void fill(std::span<const Argument> arguments, Views& views, Numbers& numbers) const {
     for (size_t i = 0; i < sources_.size(); ++i) {
       const Source& source = sources_[i];
       if (source.absent) {
@@ -53,6 +42,11 @@ class PreparedBase : public Prepared {
                     constant.dtype, static_cast<int32_t>(constant.dims.size())};
       } else if (source.view >= 0) {
         views[i] = arguments[source.argument].views[source.view];
+        if (source.dims) {
+          views[i].dims = source.dims->data();
+          views[i].strides = nullptr;
+          views[i].rank = static_cast<int32_t>(source.dims->size());
+        }
       } else {
         const Argument& argument = arguments[source.argument];
         numbers[i] =
@@ -79,15 +73,22 @@ class PreparedCall final : public PreparedBase {
   void run(std::span<const Argument> arguments, std::span<const amps_view> outputs,
            amps_stream* stream) const override {
     Views views(sources_.size());
-    double numbers[kMaxInputs];
+    Numbers numbers(sources_.size());
     fill(arguments, views, numbers);
-    check(api_, api_.call_run(call_, views.data(), sources_.size(), nullptr, outputs.data(),
-                              outputs.size(), stream));
+    Few<amps_view, 8> to(outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      to[i] = outputs[i];
+      if (!shapes_[i]) continue;
+      to[i].dims = shapes_[i]->data();
+      to[i].rank = static_cast<int32_t>(shapes_[i]->size());
+    }
+    check(api_, api_.call_run(call_, views.data(), sources_.size(), nullptr, to.data(), to.size(),
+                              stream));
   }
 
   void run(std::span<const Argument> arguments, Memory& memory) const override {
     Views views(sources_.size()), outputs(results_.size());
-    double numbers[kMaxInputs];
+    Numbers numbers(sources_.size());
     fill(arguments, views, numbers);
     std::vector<amps_type> types(results_.size());
     check(api_, api_.call_infer(call_, views.data(), sources_.size(), types.data(), types.size()));
@@ -98,8 +99,8 @@ class PreparedCall final : public PreparedBase {
                               types.size(), nullptr));
   }
 
-  static constexpr size_t kMaxInputs = 16;
   amps_call* call_ = nullptr;
+  std::vector<std::optional<Ints>> shapes_;  // that the op gives results, if others are asked for
 };
 
 class PreparedExecutable final : public PreparedBase {
@@ -110,16 +111,16 @@ class PreparedExecutable final : public PreparedBase {
   void run(std::span<const Argument> arguments, std::span<const amps_view> outputs,
            amps_stream* stream) const override {
     Views views(sources_.size());
-    std::vector<double> numbers(sources_.size());
-    fill(arguments, views, numbers.data());
+    Numbers numbers(sources_.size());
+    fill(arguments, views, numbers);
     check(api_, api_.executable_run_views(executable_, views.data(), sources_.size(),
                                           outputs.data(), outputs.size(), stream));
   }
 
   void run(std::span<const Argument> arguments, Memory& memory) const override {
     Views views(sources_.size());
-    std::vector<double> numbers(sources_.size());
-    fill(arguments, views, numbers.data());
+    Numbers numbers(sources_.size());
+    fill(arguments, views, numbers);
     struct Tensors : std::vector<amps_tensor*> {
       Tensors(const amps_api& table, size_t count) : vector(count), api(table) {}
       ~Tensors() {
@@ -221,17 +222,29 @@ std::vector<Tensor> Preparation::wanted_results(Values values, std::span<const W
   return results;
 }
 
+// What a tensor was before it was reshaped.
+amps_value* Preparation::unshaped(amps_value* value) const {
+  for (size_t i = builder_.reshapes().size(); i-- > 0;)
+    if (builder_.reshapes()[i].to == value) value = builder_.reshapes()[i].from;
+  return value;
+}
+
 std::unique_ptr<Prepared> Preparation::as_call(std::span<const Tensor> results) {
   if (builder_.nodes().size() != 1 || !builder_.nodes()[0].op) return nullptr;
   const Builder::Node& node = builder_.nodes()[0];
-  if (node.inputs.size() > PreparedCall::kMaxInputs || node.outputs.size() != results.size())
-    return nullptr;
-  for (size_t i = 0; i < results.size(); ++i)
-    if (results[i].value != node.outputs[i]) return nullptr;
+  if (node.outputs.size() != results.size()) return nullptr;
   auto made = std::make_unique<PreparedCall>(builder_.api(), device_);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const amps_value* result = unshaped(results[i].value);
+    if (result != node.outputs[i]) return nullptr;
+    const bool reshaped = result != results[i].value;
+    made->shapes_.push_back(reshaped ? std::optional(builder_.dims({node.outputs[i]}))
+                                     : std::nullopt);
+  }
   made->constants_ = builder_.constants();
-  for (amps_value* input : node.inputs) {
+  for (amps_value* given : node.inputs) {
     PreparedBase::Source source;
+    amps_value* input = unshaped(given);
     const auto feed = std::find_if(feeds_.begin(), feeds_.end(),
                                    [&](const Feed& given) { return given.value == input; });
     const auto constant = std::find_if(made->constants_.begin(), made->constants_.end(),
@@ -239,12 +252,18 @@ std::unique_ptr<Prepared> Preparation::as_call(std::span<const Tensor> results) 
     if (!input)
       source.absent = true;
     else if (feed != feeds_.end())
-      source = {feed->argument, feed->view, nullptr, false};
+      source = {feed->argument, feed->view, nullptr, false, {}};
     else if (constant != made->constants_.end())
       source.constant = &*constant;
     else
       return nullptr;
-    made->sources_.push_back(source);
+    if (input != given) {
+      const bool plain = feed != feeds_.end() && feed->view >= 0 &&
+                         row_major(arguments_[feed->argument].views[feed->view]);
+      if (!plain) return nullptr;
+      source.dims = builder_.dims({given});
+    }
+    made->sources_.push_back(std::move(source));
   }
   const AttrList attrs(node.attrs);
   check(builder_.api(), builder_.api().call_create(device_, node.op, attrs.data(), attrs.size(),
@@ -260,7 +279,7 @@ std::unique_ptr<Prepared> Preparation::as_executable(std::span<const Tensor> res
   check(api, api.graph_set_outputs(builder_.graph(), outputs.data(), outputs.size()));
   check(api, api.compile(device_, builder_.graph(), nullptr, &made->executable_));
   for (const Feed& feed : feeds_)
-    made->sources_.push_back({feed.argument, feed.view, nullptr, false});
+    made->sources_.push_back({feed.argument, feed.view, nullptr, false, {}});
   return made;
 }
 

@@ -25,6 +25,7 @@ class Preparation {
 
   Value value_of(size_t argument);
   std::vector<Tensor> wanted_results(Values values, std::span<const Wanted> wanted);
+  amps_value* unshaped(amps_value* value) const;
   std::unique_ptr<Prepared> as_call(std::span<const Tensor> results);
   std::unique_ptr<Prepared> as_executable(std::span<const Tensor> results);
 

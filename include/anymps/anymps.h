@@ -382,6 +382,10 @@ AMPS_API amps_status amps_graph_load_payload(const void* data, size_t bytes, con
 AMPS_API amps_status amps_graph_set_precision(amps_graph* graph, amps_dtype dtype);
 /* The name says the format: an ONNX model for NAME.onnx, else an .mps file. */
 AMPS_API amps_status amps_graph_save(const amps_graph* graph, const char* path);
+/* The bytes of such a file; the format is "mps" (NULL too) or "onnx". amps_graph_load_memory reads
+ * them. */
+AMPS_API amps_status amps_graph_save_memory(const amps_graph* graph, const char* format,
+                                            amps_string** bytes);
 AMPS_API void amps_graph_release(amps_graph* graph);
 
 /* An extent of -1 is dynamic; dim_names (may be NULL, as may its entries) names the extents, and
@@ -392,6 +396,15 @@ AMPS_API amps_status amps_graph_input(amps_graph* graph, const char* name, amps_
 AMPS_API amps_status amps_graph_constant(amps_graph* graph, const char* name, amps_dtype dtype,
                                          size_t rank, const int64_t* dims, const void* data,
                                          amps_value** value);
+/* A constant over the caller's memory, which is not copied and must stay as it is until `release`
+ * (may be NULL) is called: once, from any thread, when graph and executables are done with it. If
+ * the function fails, it is not called. Passes may fold the constant and kernels may pack it, but
+ * nothing is decided by its elements; amps_executable_refresh tells that they have changed. With
+ * strides, the elements are packed where they are used. A saved file holds them as they are then.
+ */
+AMPS_API amps_status amps_graph_constant_view(amps_graph* graph, const char* name,
+                                              const amps_view* view, void (*release)(void* context),
+                                              void* context, amps_value** value);
 /* An input that is a list or may be nothing; its tensors are of one dtype and of any shape. */
 AMPS_API amps_status amps_graph_list_input(amps_graph* graph, const char* name,
                                            amps_container container, amps_dtype dtype,
@@ -497,7 +510,17 @@ typedef struct amps_compile_options {
   int check;                  /* compare every node with the reference driver */
   size_t plan_cache;          /* feed shapes that are kept ready; 0: 16 */
   const char* without_passes; /* comma-separated; NULL: none */
+  /* Results that may lie in the memory of feeds, for updates in place (optimizers, running
+   * statistics, caches of keys and values). A run that is given one piece of memory for both, same
+   * dtype and dims, row-major, then needs no copy where a kernel works in place or the feed has
+   * been read before; the result is right in every case, and for separate memory too. */
+  const struct amps_alias* aliases; /* may be NULL */
+  size_t alias_count;
 } amps_compile_options;
+
+typedef struct amps_alias {
+  size_t result, feed; /* by number; each of them at most once */
+} amps_alias;
 
 /* Options may be NULL. The graph may be changed or released afterwards. */
 AMPS_API amps_status amps_compile(amps_device* device, const amps_graph* graph,
@@ -512,6 +535,13 @@ AMPS_API amps_status amps_executable_save(const amps_executable* executable, con
 AMPS_API amps_status amps_executable_load(amps_device* device, const char* path,
                                           const amps_compile_options* options,
                                           amps_executable** executable);
+/* The same in memory. The bytes are copied; `name` (may be NULL) stands for the path in errors. */
+AMPS_API amps_status amps_executable_save_memory(const amps_executable* executable,
+                                                 amps_string** bytes);
+AMPS_API amps_status amps_executable_load_memory(amps_device* device, const void* data,
+                                                 size_t bytes, const char* name,
+                                                 const amps_compile_options* options,
+                                                 amps_executable** executable);
 AMPS_API void amps_executable_release(amps_executable* executable);
 
 AMPS_API size_t amps_executable_input_count(const amps_executable* executable);
@@ -521,9 +551,22 @@ AMPS_API size_t amps_executable_output_count(const amps_executable* executable);
 AMPS_API const amps_value* amps_executable_output_at(const amps_executable* executable,
                                                      size_t index);
 
+/* The same executable with dimensions of the graph bound by their names, beside those that are
+ * bound already: what the op `dimension` gives where no feed's shape tells it. Runs, result dims
+ * and plans of the new handle use them; a feed that says otherwise is an error. Costs no more than
+ * a small allocation, so it may be made for a single call. AMPS_NOT_FOUND for a name that the graph
+ * lacks. */
+typedef struct amps_binding {
+  const char* name;
+  int64_t value;
+} amps_binding;
+AMPS_API amps_status amps_executable_bind(const amps_executable* executable,
+                                          const amps_binding* bindings, size_t count,
+                                          amps_executable** bound);
+
 /* Runs and waits. Results that are NULL are made; those given are written to: their memory may be
- * that of feeds (which costs a copy), but not that of another result. Stream and profiler may be
- * NULL. One executable may run on several threads at once. */
+ * that of feeds (which costs a copy, unless the compile options name them as aliases), but not that
+ * of another result. Stream and profiler may be NULL. One executable may run on several threads at once. */
 AMPS_API amps_status amps_executable_run(amps_executable* executable, amps_tensor* const* feeds,
                                          size_t feed_count, amps_tensor** results,
                                          size_t result_count, amps_stream* stream,
@@ -546,6 +589,22 @@ AMPS_API amps_status amps_executable_set_variable(amps_executable* executable, c
 /* 1 if a run leaves something behind for later ones (assign_variable): a second run of the same
  * feeds may then give other results. */
 AMPS_API int amps_executable_stateful(const amps_executable* executable);
+/* Constants of amps_graph_constant_view that have changed, by their names (amps_value_name). */
+typedef struct amps_update {
+  const char* name;
+  const amps_view* view; /* where it lies now: dtype and dims as before; NULL: where it lay */
+  void (*release)(void* context); /* of the new memory, as for amps_graph_constant_view */
+  void* context;                  /* of release */
+} amps_update;
+/* Makes anew what was folded or packed of these constants, for each set of feed shapes that is kept
+ * ready; nothing else is prepared again, and no pass runs. A run sees all of the old numbers or all
+ * of the new ones: the function waits for those that have begun, and those that come meanwhile wait
+ * for it. Numbers that change in place are written by `write` (may be NULL), which is called when
+ * no run of this executable reads them and must not use it; or else by the caller while there is no
+ * run. AMPS_NOT_FOUND for a name that is no such constant; if it fails, nothing has changed. */
+AMPS_API amps_status amps_executable_refresh(amps_executable* executable,
+                                             const amps_update* updates, size_t count,
+                                             void (*write)(void* context), void* context);
 AMPS_API amps_status amps_executable_plan_cache(const amps_executable* executable,
                                                 amps_cache_stats* stats);
 AMPS_API amps_status amps_executable_clear_plans(amps_executable* executable);
@@ -660,7 +719,9 @@ AMPS_API amps_status amps_doctor(amps_string** json);
   X(device_set_max_threads) X(device_thread_times) \
   X(call_create) X(call_release) X(call_run) X(call_infer) X(device_eager_report) \
   X(device_reset_eager_report) X(device_profile_eager) X(device_memory_info) X(buffer_create) \
-  X(buffer_data) X(buffer_size) X(buffer_record_stream) X(buffer_release) X(executable_run_views)
+  X(buffer_data) X(buffer_size) X(buffer_record_stream) X(buffer_release) X(executable_run_views) \
+  X(graph_constant_view) X(executable_refresh) X(graph_save_memory) X(executable_save_memory) \
+  X(executable_load_memory) X(executable_bind)
 /* clang-format on */
 
 typedef struct amps_api {

@@ -116,6 +116,7 @@ struct Release {
   void operator()(amps_stream* p) const { amps_stream_release(p); }
   void operator()(amps_event* p) const { amps_event_release(p); }
   void operator()(amps_profiler* p) const { amps_profiler_release(p); }
+  void operator()(amps_call* p) const { amps_call_release(p); }
 };
 template <typename T>
 using Shared = std::shared_ptr<T>;
@@ -266,8 +267,9 @@ class Value {
 
 namespace amps {
 
-class Graph : public OpMethods<Graph> {
+class Graph : public OpMethods<Graph, Value> {
  public:
+  using Value = amps::Value;
   explicit Graph(const std::string& name = "") {
     amps_graph* graph = nullptr;
     check(amps_graph_create(name.c_str(), &graph));
@@ -300,6 +302,11 @@ class Graph : public OpMethods<Graph> {
     return Graph(graph);
   }
   void save(const std::string& path) const { check(amps_graph_save(c(), path.c_str())); }
+  std::string bytes(const std::string& format = "mps") const {  // what the file would hold
+    amps_string* bytes = nullptr;
+    check(amps_graph_save_memory(c(), format.c_str(), &bytes));
+    return detail::take(bytes);
+  }
   // f16 or bf16 for products and what follows them; values of before are no longer valid.
   void set_precision(DType dtype) {
     check(amps_graph_set_precision(c(), static_cast<amps_dtype>(dtype)));
@@ -329,6 +336,17 @@ class Graph : public OpMethods<Graph> {
       throw Error(AMPS_INVALID_ARGUMENT, "[constant] the shape does not fit the data");
     return constant(DType::f32, shape, data.data());
   }
+  // Over the caller's memory, without a copy; Executable::refresh tells that it has changed. It
+  // must outlive what is made of it, unless `release` says when it is no longer needed.
+  Value constant_view(DType dtype, const std::vector<int64_t>& shape, const void* data,
+                      const std::string& name = "", void (*release)(void*) = nullptr,
+                      void* context = nullptr) {
+    const amps_view view{const_cast<void*>(data), shape.data(), nullptr,
+                         static_cast<amps_dtype>(dtype), static_cast<int32_t>(shape.size())};
+    amps_value* value = nullptr;
+    check(amps_graph_constant_view(c(), name.c_str(), &view, release, context, &value));
+    return value;
+  }
   Value scalar(float value) { return constant(DType::f32, {}, &value); }
 
   // Any op by its name; the methods inherited from OpMethods are the typed form.
@@ -342,6 +360,13 @@ class Graph : public OpMethods<Graph> {
     check(amps_graph_op(c(), record, in.data(), in.size(), list.data(), list.size(), name,
                         out.data(), out.size()));
     return {out.begin(), out.end()};
+  }
+  // An op with its attributes, as Eager::bind.
+  auto bind(std::string op_name, Attrs attrs = {}, size_t outputs = 1) {
+    return [this, op_name = std::move(op_name), attrs = std::move(attrs),
+            outputs](const std::vector<Value>& inputs) {
+      return op(op_name, inputs, attrs, nullptr, outputs);
+    };
   }
   // The gradient of y (of the sum of its elements) to each of xs, as further values of the graph.
   std::vector<Value> gradient(const Value& y, const std::vector<Value>& xs) {
@@ -455,10 +480,11 @@ struct CompileOptions {
   bool check = false;
   size_t plan_cache = 0;
   std::string without_passes;
+  std::vector<amps_alias> aliases;  // results that may lie in the memory of feeds
 
   amps_compile_options c() const {
-    return {sizeof(amps_compile_options), threads, optimization_level, check, plan_cache,
-            without_passes.c_str()};
+    return {sizeof(amps_compile_options), threads,        optimization_level, check, plan_cache,
+            without_passes.c_str(),       aliases.data(), aliases.size()};
   }
 };
 
@@ -539,10 +565,41 @@ class Executable {
     return detail::take(text);
   }
   void save(const std::string& path) const { check(amps_executable_save(c(), path.c_str())); }
+  std::string bytes() const {  // what the file would hold
+    amps_string* bytes = nullptr;
+    check(amps_executable_save_memory(c(), &bytes));
+    return detail::take(bytes);
+  }
+  // The same with dimensions bound by their names: e.bind({{"N", 5}}).run(feeds).
+  Executable bind(const std::vector<std::pair<std::string, int64_t>>& values) const {
+    std::vector<amps_binding> list;
+    for (const auto& [name, value] : values) list.push_back({name.c_str(), value});
+    amps_executable* bound = nullptr;
+    check(amps_executable_bind(c(), list.data(), list.size(), &bound));
+    return Executable(bound);
+  }
+  // Constants of Graph::constant_view have changed where they lie. `write` changes them while no
+  // run reads them; it must not throw.
+  void refresh(const std::vector<std::string>& names) const {
+    refresh_with(names, nullptr, nullptr);
+  }
+  template <typename Write>
+  void refresh(const std::vector<std::string>& names, Write&& write) const {
+    refresh_with(
+        names, [](void* given) { (*static_cast<std::remove_reference_t<Write>*>(given))(); },
+        &write);
+  }
   bool stateful() const { return amps_executable_stateful(c()) != 0; }
   void clear_plans() { check(amps_executable_clear_plans(c())); }
 
  private:
+  void refresh_with(const std::vector<std::string>& names, void (*write)(void*),
+                    void* context) const {
+    std::vector<amps_update> updates;
+    for (const std::string& name : names)
+      updates.push_back({name.c_str(), nullptr, nullptr, nullptr});
+    check(amps_executable_refresh(c(), updates.data(), updates.size(), write, context));
+  }
   template <typename Fn>
   void with_handles(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Fn&& fn) const {
     std::vector<amps_tensor*> in, out(amps_executable_output_count(c()), nullptr);
@@ -660,6 +717,14 @@ class Device {
     check(amps_executable_load(device_, path.c_str(), &c_options, &executable));
     return Executable(executable);
   }
+  Executable load(std::span<const std::byte> bytes, const CompileOptions& options = {},
+                  const std::string& name = "memory") const {
+    const amps_compile_options c_options = options.c();
+    amps_executable* executable = nullptr;
+    check(amps_executable_load_memory(device_, bytes.data(), bytes.size(), name.c_str(), &c_options,
+                                      &executable));
+    return Executable(executable);
+  }
   Stream create_stream() const {
     amps_stream* stream = nullptr;
     check(amps_stream_create(device_, &stream));
@@ -692,6 +757,72 @@ class Device {
  private:
   explicit Device(amps_device* device) : device_(device) {}
   amps_device* device_;
+};
+
+// The builder that computes at once: the methods of a Graph, on tensors. One function serves both:
+//
+//   template <typename Builder>
+//   auto gate(Builder& b, typename Builder::Value x, typename Builder::Value w) {
+//     return b.mul(x, b.sigmoid(b.matmul(x, w)));
+//   }
+//   amps::Eager e(device);  gate(e, x, w);      // tensors in, a tensor out
+//   amps::Graph g;          gate(g, g.input(…), g.constant(…));
+class Eager : public OpMethods<Eager, Tensor> {
+ public:
+  using Value = Tensor;
+
+  explicit Eager(Device device) : device_(device) {}
+  const Device& device() const { return device_; }
+
+  Value constant(DType dtype, const std::vector<int64_t>& shape, const void* data,
+                 const std::string& = "") const {
+    return device_.from_host(dtype, shape, data);
+  }
+  Value constant(const std::vector<int64_t>& shape, const std::vector<float>& data) const {
+    if (detail::element_count(shape) != data.size())
+      throw Error(AMPS_INVALID_ARGUMENT, "[constant] the shape does not fit the data");
+    return constant(DType::f32, shape, data.data());
+  }
+  Value scalar(float value) const { return constant(DType::f32, {}, &value); }
+
+  // Any op by its name; the name of a node means nothing here.
+  std::vector<Value> op(const std::string& op_name, const std::vector<Value>& inputs,
+                        const Attrs& attrs = {}, const char* = nullptr, size_t outputs = 1) const {
+    return device_.eager(op_name, inputs, attrs, outputs);
+  }
+  // An op whose attributes are checked once, for tensors of numbers that come again and again:
+  //   const auto norm = b.bind("softmax", {{"axis", -1}});  …  norm({x})[0]
+  auto bind(const std::string& op_name, const Attrs& attrs = {}, size_t outputs = 1) const {
+    const amps_op* record = amps_op_find(op_name.c_str());
+    if (!record) throw Error(AMPS_NOT_FOUND, "[op] there is no op '" + op_name + "'");
+    const std::vector<amps_attr> list = c_attrs(attrs);
+    amps_call* made = nullptr;
+    check(amps_call_create(device_.c(), record, list.data(), list.size(), nullptr, 0, &made));
+    return [call = detail::own(made), device = device_, outputs](const std::vector<Value>& inputs) {
+      std::vector<amps_view> in, out;
+      for (const Value& input : inputs) in.push_back(view_of(input));
+      std::vector<amps_type> types(outputs);
+      check(amps_call_infer(call.get(), in.data(), in.size(), types.data(), types.size()));
+      std::vector<Value> results;
+      for (const amps_type& type : types) {
+        results.push_back(
+            device.empty(static_cast<DType>(type.dtype), {type.dims, type.dims + type.rank}));
+        out.push_back(view_of(results.back()));
+      }
+      check(amps_call_run(call.get(), in.data(), in.size(), nullptr, out.data(), out.size(),
+                          nullptr));
+      return results;
+    };
+  }
+
+ private:
+  static amps_view view_of(const Value& tensor) {
+    if (!tensor) return {nullptr, nullptr, nullptr, AMPS_F32, -1};
+    return {tensor.data(), amps_tensor_dims(tensor.c()), amps_tensor_strides(tensor.c()),
+            amps_tensor_dtype(tensor.c()), static_cast<int32_t>(amps_tensor_rank(tensor.c()))};
+  }
+
+  Device device_;
 };
 
 // A file of ExecuTorch (.pte), or a bundle of one with test cases. An empty method name means

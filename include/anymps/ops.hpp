@@ -24,6 +24,10 @@ struct CustomOptions {
   std::string attributes = "[]";
 };
 
+struct DimensionOptions {
+  std::string symbol = {};
+};
+
 struct MapItemsOptions {
   DType key_dtype = DType(24);
 };
@@ -1475,7 +1479,8 @@ struct YoloBoxOptions {
   double iou_aware_factor = 0.5;
 };
 
-template <typename Derived>
+// For a builder of graphs, whose values are a graph's, and for one that computes at once.
+template <typename Derived, typename Value>
 class OpMethods {
  public:
   // Puts a value into a variable. The output is that value.
@@ -1497,6 +1502,10 @@ class OpMethods {
   // Calls an op that was registered at run time (amps_op_register, op libraries). Nodes of an ONNX file whose op is not known otherwise become this.
   std::vector<Value> custom(std::vector<Value> inputs, size_t outputs, const CustomOptions& options, const char* name = nullptr) {
     return self().op("custom", inputs, {{"op", options.op}, {"attributes", options.attributes}}, name, outputs);
+  }
+  // The extent that a symbol stands for in this run. It comes from the shape of a feed, or is bound by its name (amps_executable_bind) where no feed has it.
+  Value dimension(const DimensionOptions& options, const char* name = nullptr) {
+    return self().op("dimension", {}, {{"symbol", options.symbol}}, name, 1)[0];
   }
   // The keys that a list of maps share, and the values of each map in the keys' order.
   std::vector<Value> map_items(Value maps, const MapItemsOptions& options = {}, const char* name = nullptr) {

@@ -175,7 +175,9 @@ std::string builder_header() {
       "namespace amps {\n\n";
   for (const Op* op : all_ops())
     if (has_method(*op)) write_options(text, *op);
-  text += "template <typename Derived>\nclass OpMethods {\n public:\n";
+  text +=
+      "// For a builder of graphs, whose values are a graph's, and for one that computes at once.\n"
+      "template <typename Derived, typename Value>\nclass OpMethods {\n public:\n";
   for (const Op* op : all_ops()) {
     if (!has_method(*op)) continue;
     write_method(text, *op, true);

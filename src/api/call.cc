@@ -4,16 +4,14 @@
 
 #include "api/attrs.h"
 #include "api/handles.h"
+#include "api/views.h"
 #include "runtime/eager/eager.h"
 
 using namespace anymps;
 using namespace anymps::api;
 
-namespace {
-
-using Views = SmallVector<TensorView, 8>;
-
-Views checked(const amps_view* views, size_t count, const char* what, const std::string& op) {
+Views anymps::api::checked_views(const amps_view* views, size_t count, const char* what,
+                                 const std::string& op) {
   if (!views && count > 0) fail(Code::kInvalidArgument, "[{}] the {}s are NULL", op, what);
   Views result;
   for (size_t i = 0; i < count; ++i) {
@@ -38,6 +36,8 @@ Views checked(const amps_view* views, size_t count, const char* what, const std:
   }
   return result;
 }
+
+namespace {
 
 // Views whose dims and strides live with them, for work that runs later.
 struct KeptViews {
@@ -113,8 +113,8 @@ amps_status amps_call_run(const amps_call* call, const amps_view* inputs, size_t
   return guard([&] {
     Device& device = *need(call, "call").device->device;
     const BoundOp& op = *call->op;
-    const Views in = checked(inputs, input_count, "input", op.op.name);
-    const Views out = checked(outputs, output_count, "output", op.op.name);
+    const Views in = checked_views(inputs, input_count, "input", op.op.name);
+    const Views out = checked_views(outputs, output_count, "output", op.op.name);
     for (size_t i = 0; i < out.size(); ++i)
       require(!out[i].absent(), "[{}] output {} is left out", op.op.name, i);
     require(parameters || op.parameters.empty(), "[{}] its parameters are NULL", op.op.name);
@@ -137,7 +137,7 @@ amps_status amps_call_infer(const amps_call* call, const amps_view* inputs, size
     Device& device = *need(call, "call").device->device;
     require(results || result_count == 0, "[api] results is NULL");
     const BoundOp& op = *call->op;
-    const Views in = checked(inputs, input_count, "input", op.op.name);
+    const Views in = checked_views(inputs, input_count, "input", op.op.name);
     device.eager().infer(op, in, result_count, device.queue(),
                          [&](size_t i, const TensorDesc& desc) {
                            require(desc.rank() <= AMPS_MAX_RANK, "[{}] result {} has {} axes",
@@ -156,7 +156,7 @@ amps_status amps_executable_run_views(amps_executable* executable, const amps_vi
     Executable& compiled = *need(executable, "executable").executable;
     const auto tensors = [](const amps_view* views, size_t count, const char* what) {
       std::vector<Tensor> list;
-      for (const TensorView& view : checked(views, count, what, "run")) {
+      for (const TensorView& view : checked_views(views, count, what, "run")) {
         require(!view.absent(), "[run] {} {} is left out", what, list.size());
         list.push_back(borrowed(view));
       }
@@ -167,9 +167,9 @@ amps_status amps_executable_run_views(amps_executable* executable, const amps_vi
     const size_t wanted = compiled.graph().outputs().size();
     require(out.size() == wanted, "[run] {} results are given, the graph has {}", out.size(),
             wanted);
-    if (!stream) return compiled.run(in, out);
+    if (!stream) return compiled.run(in, out, nullptr, nullptr, executable->bindings);
     require(stream->device == executable->device, "[run] the stream is of another device");
-    compiled.submit(in, out, *stream->queue);
+    compiled.submit(in, out, *stream->queue, executable->bindings);
   });
 }
 

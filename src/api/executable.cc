@@ -35,6 +35,9 @@ CompileOptions options_of(const amps_compile_options* given) {
   options.optimization_level = known.optimization_level;
   options.check = known.check != 0;
   if (known.plan_cache) options.plan_cache = known.plan_cache;
+  require(known.aliases || known.alias_count == 0, "[compile] aliases is NULL");
+  for (size_t i = 0; i < known.alias_count; ++i)
+    options.aliases.push_back({known.aliases[i].result, known.aliases[i].feed});
   std::istringstream words(known.without_passes ? known.without_passes : "");
   for (std::string word; std::getline(words, word, ',');) options.without_passes.push_back(word);
   return options;
@@ -82,6 +85,29 @@ std::shared_ptr<Executable> compiled(const amps_device& device, const amps_graph
     made = std::make_shared<Executable>(device.device, *graph.graph, std::move(options));
   });
   return made;
+}
+
+Metadata origin(const amps_executable& executable) {
+  return {{kCompiledFor, executable.device->device->name()}};
+}
+
+// `load` returns a graph and tells whose passes have run.
+template <typename Load>
+void load_with(amps_device* device, const amps_compile_options* options,
+               amps_executable** executable, Load&& load) {
+  need(executable, "executable") = nullptr;
+  need(device, "device");
+  CompileOptions wanted = options_of(options);
+  std::string compiled_for;
+  std::shared_ptr<Executable> made;
+  const OpenedFiles opened;
+  reading(opened.all(), [&] {
+    std::unique_ptr<Graph> graph = load(&compiled_for);
+    if (compiled_for == device->device->name()) wanted.optimization_level = 0;
+    wanted.files = opened.in_use();
+    made = std::make_shared<Executable>(device->device, std::move(graph), wanted);
+  });
+  *executable = new amps_executable{device, std::move(made)};
 }
 
 bool assigns(const Graph& graph) {
@@ -145,9 +171,11 @@ std::vector<Shape> ranked_shapes(const Executable& compiled, const size_t* ranks
   return shapes;
 }
 
-void write_result_dims(Executable& compiled, const std::vector<Shape>& feeds, int64_t* result_ranks,
-                       int64_t* result_dims, size_t capacity, size_t* dim_count) {
-  const std::vector<ValueType> types = compiled.result_types(feeds);
+void write_result_dims(const amps_executable& executable, const std::vector<Shape>& feeds,
+                       int64_t* result_ranks, int64_t* result_dims, size_t capacity,
+                       size_t* dim_count) {
+  const std::vector<ValueType> types =
+      executable.executable->result_types(feeds, executable.bindings);
   size_t count = 0;
   for (size_t i = 0; i < types.size(); ++i) {
     const bool ranked = types[i].ranked && types[i].container == Container::kTensor;
@@ -169,11 +197,11 @@ void write_text(amps_executable* executable, const char* format, const int64_t* 
     *text = new_string(passes_json(compiled));
   } else if (kind == "plan" || kind == "memory") {
     const std::vector<Shape> feeds = feed_shapes(compiled, dims, dim_count);
-    compiled.result_types(feeds);  // checks the shapes
-    auto plan = compiled.plan(feeds);
+    auto plan = compiled.plan(feeds, executable->bindings);
     require(plan != nullptr, "[plan] the shapes depend on data, so there is no plan");
     *text = new_string(kind == "plan" ? plan_json(*plan) : memory_json(*plan));
   } else {
+    const Gate::Inside inside(compiled.gate());
     *text = new_string(print_graph(compiled.graph(), kind));
   }
 }
@@ -197,9 +225,11 @@ amps_status amps_compile_cached(amps_device* device, const amps_graph* graph,
   return guard([&] {
     need(executable, "executable") = nullptr;
     const CompileOptions wanted = options_of(options);
-    const std::string key =
+    std::string key =
         fmt::format("{}|{}|{}|{}|{}", fingerprint(*need(graph, "graph").graph), wanted.threads,
                     wanted.optimization_level, wanted.check, fmt::join(wanted.without_passes, ","));
+    for (const Alias& alias : wanted.aliases)
+      key += fmt::format("|{}={}", alias.result, alias.feed);
     auto& cache = need(device, "device").device->executables();
     auto found = cache.find(key);
     if (!found) found = cache.insert(key, compiled(*device, *graph, wanted));
@@ -211,10 +241,21 @@ amps_status amps_executable_save(const amps_executable* executable, const char* 
   return guard([&] {
     const Executable& compiled = *need(executable, "executable").executable;
     const MappedFiles& files = compiled.options().files;
-    reading(files, [&] {
-      save_mps(compiled.graph(), &need(path, "path"),
-               {{kCompiledFor, executable->device->device->name()}}, files);
-    });
+    const Gate::Inside inside(compiled.gate());
+    reading(files,
+            [&] { save_mps(compiled.graph(), &need(path, "path"), origin(*executable), files); });
+  });
+}
+
+amps_status amps_executable_save_memory(const amps_executable* executable, amps_string** bytes) {
+  return guard([&] {
+    need(bytes, "bytes") = nullptr;
+    const Executable& compiled = *need(executable, "executable").executable;
+    const Gate::Inside inside(compiled.gate());
+    std::string made;
+    reading(compiled.options().files,
+            [&] { made = mps_bytes(compiled.graph(), origin(*executable)); });
+    *bytes = new_string(std::move(made));
   });
 }
 
@@ -222,18 +263,32 @@ amps_status amps_executable_load(amps_device* device, const char* path,
                                  const amps_compile_options* options,
                                  amps_executable** executable) {
   return guard([&] {
-    need(executable, "executable") = nullptr;
-    CompileOptions wanted = options_of(options);
-    std::string compiled_for;
-    std::shared_ptr<Executable> made;
-    const OpenedFiles opened;
-    reading(opened.all(), [&] {
-      auto graph = load_graph(&need(path, "path"), &compiled_for);
-      if (compiled_for == need(device, "device").device->name()) wanted.optimization_level = 0;
-      wanted.files = opened.in_use();
-      made = std::make_shared<Executable>(device->device, std::move(graph), wanted);
+    load_with(device, options, executable,
+              [&](std::string* to) { return load_graph(&need(path, "path"), to); });
+  });
+}
+
+amps_status amps_executable_load_memory(amps_device* device, const void* data, size_t bytes,
+                                        const char* name, const amps_compile_options* options,
+                                        amps_executable** executable) {
+  return guard([&] {
+    load_with(device, options, executable, [&](std::string* to) {
+      return load_graph(copied(data, bytes), name ? name : "memory", nullptr, to);
     });
-    *executable = new amps_executable{device, std::move(made)};
+  });
+}
+
+amps_status amps_executable_bind(const amps_executable* executable, const amps_binding* bindings,
+                                 size_t count, amps_executable** bound) {
+  return guard([&] {
+    need(bound, "bound") = nullptr;
+    need(executable, "executable");
+    require(bindings || count == 0, "[api] bindings is NULL");
+    std::vector<std::pair<std::string, int64_t>> values;
+    for (size_t i = 0; i < count; ++i)
+      values.emplace_back(&need(bindings[i].name, "the name of a dimension"), bindings[i].value);
+    *bound = new amps_executable{executable->device, executable->executable,
+                                 executable->executable->bind(values, executable->bindings)};
   });
 }
 
@@ -260,7 +315,8 @@ amps_status amps_executable_run(amps_executable* executable, amps_tensor* const*
   return guard([&] {
     run_with(executable, feeds, feed_count, results, result_count, [&](const auto& in, auto& out) {
       executable->executable->run(in, out, stream ? stream->queue.get() : nullptr,
-                                  profiler ? profiler->profiler.get() : nullptr);
+                                  profiler ? profiler->profiler.get() : nullptr,
+                                  executable->bindings);
     });
   });
 }
@@ -270,7 +326,7 @@ amps_status amps_executable_submit(amps_executable* executable, amps_tensor* con
                                    amps_stream* stream) {
   return guard([&] {
     run_with(executable, feeds, feed_count, results, result_count, [&](const auto& in, auto& out) {
-      executable->executable->submit(in, out, *need(stream, "stream").queue);
+      executable->executable->submit(in, out, *need(stream, "stream").queue, executable->bindings);
     });
   });
 }
@@ -305,7 +361,7 @@ amps_status amps_executable_result_dims(amps_executable* executable, const size_
       feeds.push_back(checked_shape(rank, feed_dims));
       feed_dims += rank;
     }
-    write_result_dims(compiled, feeds, result_ranks, result_dims, capacity, dim_count);
+    write_result_dims(*executable, feeds, result_ranks, result_dims, capacity, dim_count);
   });
 }
 
@@ -319,7 +375,7 @@ amps_status amps_executable_result_dims_for(amps_executable* executable, const s
     const size_t results = compiled.graph().outputs().size();
     require(result_count == results, "[result dims] the graph has {} outputs, {} ranks asked for",
             results, result_count);
-    write_result_dims(compiled,
+    write_result_dims(*executable,
                       feed_count == 0 ? feed_shapes(compiled, feed_dims, feed_dim_count)
                                       : ranked_shapes(compiled, feed_ranks, feed_count, feed_dims,
                                                       feed_dim_count),

@@ -30,6 +30,12 @@ DefaultInputs wanted(const char* const* inputs, size_t count) {
 
 }  // namespace
 
+std::vector<std::byte> anymps::api::copied(const void* data, size_t bytes) {
+  require(data != nullptr || bytes == 0, "[api] data is NULL");
+  const auto* first = static_cast<const std::byte*>(data);
+  return {first, first + bytes};
+}
+
 extern "C" {
 
 amps_status amps_graph_create(const char* name, amps_graph** graph) {
@@ -67,11 +73,8 @@ amps_status amps_graph_load_memory_inputs(const void* data, size_t bytes, const 
                                           amps_graph** graph) {
   return guard([&] {
     need(graph, "graph") = nullptr;
-    require(data != nullptr || bytes == 0, "[api] data is NULL");
-    const auto* first = static_cast<const std::byte*>(data);
     DefaultInputs defaults = wanted(inputs, count);
-    auto loaded =
-        load_graph(std::vector<std::byte>(first, first + bytes), name ? name : "memory", &defaults);
+    auto loaded = load_graph(copied(data, bytes), name ? name : "memory", &defaults);
     *graph = new amps_graph{std::move(loaded), std::move(defaults.found)};
   });
 }
@@ -106,6 +109,17 @@ amps_status amps_graph_save(const amps_graph* graph, const char* path) {
   return guard([&] {
     const MappedFiles& files = need(graph, "graph").files;
     reading(files, [&] { save_graph(*graph->graph, &need(path, "path"), files); });
+  });
+}
+
+amps_status amps_graph_save_memory(const amps_graph* graph, const char* format,
+                                   amps_string** bytes) {
+  return guard([&] {
+    need(bytes, "bytes") = nullptr;
+    std::string made;
+    reading(need(graph, "graph").files,
+            [&] { made = graph_bytes(*graph->graph, format ? format : "mps"); });
+    *bytes = new_string(std::move(made));
   });
 }
 

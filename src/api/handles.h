@@ -35,6 +35,7 @@ struct amps_graph {
 struct amps_executable {
   amps_device* device = nullptr;
   std::shared_ptr<anymps::Executable> executable;
+  anymps::Bindings bindings = {};
 };
 struct amps_stream {
   amps_device* device = nullptr;
@@ -101,6 +102,7 @@ inline const Op* op_of(const amps_op* op) { return reinterpret_cast<const Op*>(o
 void give_cache(amps_cache_stats* to, const CacheStats& stats);
 
 DType checked_dtype(amps_dtype dtype);
+std::vector<std::byte> copied(const void* data, size_t bytes);
 Shape checked_shape(size_t rank, const int64_t* dims);
 
 }  // namespace anymps::api

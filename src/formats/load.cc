@@ -33,6 +33,15 @@ std::unique_ptr<Graph> import_onnx(const executorch::Source& source, Import&& im
   return executorch::import_source(source);
 }
 
+std::unique_ptr<Graph> load_compiled(std::string_view bytes, std::shared_ptr<const void> owner,
+                                     bool mapped, const std::string& name,
+                                     std::string* compiled_for) {
+  Metadata metadata;
+  auto graph = load_mps(bytes, std::move(owner), mapped, name, &metadata);
+  if (compiled_for) *compiled_for = metadata[kCompiledFor];
+  return graph;
+}
+
 }  // namespace
 
 std::unique_ptr<Graph> load_graph(const std::string& path, std::string* compiled_for,
@@ -44,20 +53,18 @@ std::unique_ptr<Graph> load_graph(const std::string& path, std::string* compiled
   if (!is_mps(source.bytes))
     return import_onnx(source,
                        [&] { return onnx::import_model(onnx::read_model(file), defaults); });
-  Metadata metadata;
-  auto graph = load_mps(file->bytes(), file, true, path, &metadata);
-  if (compiled_for) *compiled_for = metadata[kCompiledFor];
-  return with_inputs(std::move(graph), path, defaults);
+  return with_inputs(load_compiled(file->bytes(), file, true, path, compiled_for), path, defaults);
 }
 
 std::unique_ptr<Graph> load_graph(std::vector<std::byte> bytes, const std::string& name,
-                                  DefaultInputs* defaults) {
+                                  DefaultInputs* defaults, std::string* compiled_for) {
   auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   const std::string_view view(reinterpret_cast<const char*>(owner->data()), owner->size());
   const executorch::Source source{view, owner, false, name};
   if (executorch::is_executorch(view))
     return with_inputs(executorch::import_source(source), name, defaults);
-  if (is_mps(view)) return with_inputs(load_mps(view, owner, false, name), name, defaults);
+  if (is_mps(view))
+    return with_inputs(load_compiled(view, owner, false, name, compiled_for), name, defaults);
   onnx::ParseOptions options;
   options.file = name;
   options.owner = owner;

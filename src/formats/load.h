@@ -16,6 +16,7 @@ namespace anymps {
 std::unique_ptr<Graph> load_graph(const std::string& path, std::string* compiled_for = nullptr,
                                   DefaultInputs* defaults = nullptr);
 std::unique_ptr<Graph> load_graph(std::vector<std::byte> bytes, const std::string& name,
-                                  DefaultInputs* defaults = nullptr);
+                                  DefaultInputs* defaults = nullptr,
+                                  std::string* compiled_for = nullptr);
 
 }  // namespace anymps

@@ -16,4 +16,10 @@ void save_graph(const Graph& graph, const std::string& path, const MappedFiles& 
   file.keep();
 }
 
+std::string graph_bytes(const Graph& graph, const std::string& format) {
+  if (format == "onnx") return onnx::export_model(graph);
+  require(format == "mps", "[save] the format '{}' is not one of mps, onnx", format);
+  return mps_bytes(graph);
+}
+
 }  // namespace anymps

@@ -12,5 +12,7 @@ namespace anymps {
 // ".onnx" writes an ONNX model, any other name an .mps file. `sources`: files that constants are
 // read from; if one of them was truncated meanwhile, the file at `path` stays as it was.
 void save_graph(const Graph& graph, const std::string& path, const MappedFiles& sources = {});
+// What such a file holds; the format is "mps" or "onnx".
+std::string graph_bytes(const Graph& graph, const std::string& format);
 
 }  // namespace anymps

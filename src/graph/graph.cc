@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "graph/copy_body.h"
+#include "memory/refreshable.h"
 #include "ops/shape_rules.h"
 
 namespace anymps {
@@ -351,6 +352,7 @@ std::unique_ptr<Graph> Graph::clone() const {
 
 std::optional<Dims> content_of(const Constant& constant) {
   if (constant.dtype() != DType::kI64 && constant.dtype() != DType::kI32) return std::nullopt;
+  if (is_refreshable(constant)) return std::nullopt;
   const int64_t count = constant.desc().count();
   if (count > ValueType::kMaxContent || constant.shape().size() > 1) return std::nullopt;
   Dims content;
@@ -382,7 +384,7 @@ ConstantPtr constant_of_elements(const ValueType& type) {
 }
 
 std::optional<double> scalar_of(const Value* value) {
-  if (!value || !value->constant) return std::nullopt;
+  if (!value || !value->constant || is_refreshable(*value->constant)) return std::nullopt;
   const Constant& constant = *value->constant;
   const int64_t count = constant.desc().count();
   if (count < 1 || count > 4096 || !contains(kReal | kBoolean, constant.dtype()))

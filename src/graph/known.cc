@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "memory/refreshable.h"
 #include "ops/shape_rules.h"
 
 namespace anymps {
@@ -35,7 +36,8 @@ std::vector<double> doubles_of(const Constant& constant) {
 }
 
 bool is_list(const Value& value) {
-  return value.is_constant() && value.shape().size() <= 1 && value.constant->desc().count() <= 4096;
+  return value.is_constant() && value.shape().size() <= 1 &&
+         value.constant->desc().count() <= 4096 && !is_refreshable(*value.constant);
 }
 
 std::optional<std::vector<int64_t>> known_ints(const Value& value) {

@@ -6,6 +6,7 @@
 
 #include "base/string_store.h"
 #include "base/text.h"
+#include "memory/refreshable.h"
 #include "ops/elementwise/elementwise_program.h"
 
 namespace anymps {
@@ -14,11 +15,13 @@ namespace {
 
 constexpr int64_t kShownElements = 8;
 
-// The elements of a small constant: "[1, 2]", or "3" for a scalar; nothing for larger ones.
+// The elements of a small constant: "[1, 2]", or "3" for a scalar; nothing for larger ones, and
+// for those that may change.
 std::string elements(const Constant& constant) {
   const int64_t count = constant.desc().count();
   const bool strings = constant.dtype() == DType::kString;
   if (count > kShownElements || !contains(kReal | kBoolean | kText, constant.dtype())) return {};
+  if (is_refreshable(constant)) return {};
   const auto bytes = constant.data();
   std::string text;
   for (int64_t i = 0; strings && i < count; ++i)

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "graph/copy_body.h"
+#include "memory/refreshable.h"
 #include "passes/match.h"
 #include "passes/pass.h"
 
@@ -22,7 +23,7 @@ int merge_constants(Graph& graph) {
   for (Value* value : graph.values()) {
     if (!value->is_constant() || value->users.empty()) continue;
     std::string key;
-    if (value->constant->bytes() <= kSmallBytes) {
+    if (value->constant->bytes() <= kSmallBytes && !is_refreshable(*value->constant)) {
       const auto bytes = value->constant->data();
       key = to_string(value->constant->desc()) + ":";
       key.append(reinterpret_cast<const char*>(bytes.get()), value->constant->bytes());

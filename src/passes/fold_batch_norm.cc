@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "memory/pages.h"
+#include "memory/refreshable.h"
 #include "passes/match.h"
 #include "passes/pass.h"
 
@@ -114,11 +115,13 @@ WeightChannels weight_channels(const Node& node, const Shape& w) {
 }
 
 ConstantPtr scaled_weights(const ConstantPtr& weights, WeightChannels channels, Numbers scale) {
-  auto recipe = [weights, channels, scale = std::move(scale)](std::byte* out) {
-    const auto bytes = weights->data();
-    map_for_reading(bytes.get(), weights->bytes());
-    const int64_t runs = channels.run ? weights->desc().count() / channels.run : 0;
-    dispatch<kFloat>(weights->dtype(), [&]<typename T>() {
+  auto recipe = [channels, scale = std::move(scale)](std::span<const ConstantPtr> inputs,
+                                                     std::byte* out) {
+    const Constant& plain = *inputs[0];
+    const auto bytes = plain.data();
+    map_for_reading(bytes.get(), plain.bytes());
+    const int64_t runs = channels.run ? plain.desc().count() / channels.run : 0;
+    dispatch<kFloat>(plain.dtype(), [&]<typename T>() {
       using C = Compute<T>;
       const T* from = reinterpret_cast<const T*>(bytes.get());
       T* to = reinterpret_cast<T*>(out);
@@ -131,9 +134,9 @@ ConstantPtr scaled_weights(const ConstantPtr& weights, WeightChannels channels, 
         to += channels.run;
       }
     });
-    weights->release();
+    plain.release();
   };
-  return Constant::lazy(weights->dtype(), weights->shape(), std::move(recipe));
+  return derived_constant(weights->dtype(), weights->shape(), {weights}, std::move(recipe));
 }
 
 // A conv, conv_transpose or matmul that can take a scale and a shift.

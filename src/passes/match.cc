@@ -7,6 +7,7 @@
 
 #include "graph/copy_body.h"
 #include "graph/known.h"
+#include "memory/refreshable.h"
 
 namespace anymps {
 
@@ -95,6 +96,7 @@ bool near(double a, double b, DType dtype) {
 std::optional<std::vector<double>> numbers_of(const Value* value, int64_t limit) {
   if (!value || !value->constant || !contains(kReal, value->dtype())) return std::nullopt;
   if (value->constant->desc().count() > limit) return std::nullopt;
+  if (is_refreshable(*value->constant)) return std::nullopt;
   return doubles_of(*value->constant);
 }
 

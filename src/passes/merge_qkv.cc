@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/env.h"
+#include "memory/refreshable.h"
 #include "passes/match.h"
 #include "passes/pass.h"
 
@@ -27,9 +28,10 @@ bool mergeable(const Node& node) {
 ConstantPtr side_by_side(const std::vector<ConstantPtr>& parts, int64_t rows, int64_t columns,
                          bool vector) {
   const DType dtype = parts[0]->dtype();
-  auto recipe = [parts, rows, columns, size = size_of(dtype)](std::byte* out) {
+  auto recipe = [rows, columns, size = size_of(dtype)](std::span<const ConstantPtr> from,
+                                                       std::byte* out) {
     size_t at = 0;
-    for (const ConstantPtr& part : parts) {
+    for (const ConstantPtr& part : from) {
       const auto bytes = part->data();
       const size_t width = part->bytes() / static_cast<size_t>(rows);
       for (size_t row = 0; row < static_cast<size_t>(rows); ++row)
@@ -38,7 +40,7 @@ ConstantPtr side_by_side(const std::vector<ConstantPtr>& parts, int64_t rows, in
       at += width;
     }
   };
-  return Constant::lazy(dtype, vector ? Shape{columns} : Shape{rows, columns}, recipe);
+  return derived_constant(dtype, vector ? Shape{columns} : Shape{rows, columns}, parts, recipe);
 }
 
 bool merge(Graph& graph, const std::vector<Node*>& group) {

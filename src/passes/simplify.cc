@@ -4,6 +4,8 @@
 // the value that replaces it (null: the rule does not apply).
 #include <algorithm>
 #include <map>
+#include <unordered_set>
+#include <vector>
 
 #include "ops/elementwise/elementwise_program.h"
 #include "passes/match.h"
@@ -66,11 +68,29 @@ bool reshape_like(const Value* value) {
   return made_by(value, {"reshape", "flatten", "squeeze", "unsqueeze"}) != nullptr;
 }
 
+// Whether a shape has an extent that the caller tells by its name. As -1 it would fit any feed;
+// kept, it is an error where the elements are not as many.
+bool is_bound(const Node& reshape) {
+  std::vector<const Value*> open{reshape.is("reshape") ? reshape.input(1) : nullptr};
+  std::unordered_set<const Value*> seen{nullptr};
+  while (!open.empty()) {
+    const Value* value = open.back();
+    open.pop_back();
+    if (!seen.insert(value).second || !value->producer || !value->type.content) continue;
+    if (value->producer->is("dimension")) return true;
+    const auto& inputs = value->producer->inputs;
+    open.insert(open.end(), inputs.begin(), inputs.end());
+  }
+  return false;
+}
+
 Value* reshapes(Graph& graph, Node& node) {
   if (!node.output()->type.ranked || !node.input(0)->type.ranked) return nullptr;
   if (Value* source = same(node)) return source;
   Value* source = node.input(0);
-  if (reshape_like(source) && source->producer->input(0)->type.ranked) {
+  if (is_bound(node)) return nullptr;
+  if (reshape_like(source) && !is_bound(*source->producer) &&
+      source->producer->input(0)->type.ranked) {
     Value* result = reshaped(graph, source->producer->input(0), node.output()->shape(), node.name);
     if (result) return result;
   }

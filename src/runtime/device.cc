@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "base/fork.h"
 #include "base/text.h"
+#include "memory/pack.h"
 #include "runtime/eager/eager.h"
 #include "runtime/executable.h"
 
@@ -18,22 +19,6 @@ namespace {
 
 constexpr size_t kEagerEntries = 4096;
 constexpr int kMostDevices = 64;  // of a driver
-
-// Elements in row-major order from strided memory to contiguous memory, on the host.
-void pack(const TensorDesc& desc, const char* from, char* to) {
-  const size_t size = size_of(desc.dtype);
-  if (desc.count() == 0) return;
-  Shape index(desc.shape.size(), 0);
-  for (;;) {
-    int64_t offset = 0;
-    for (size_t i = 0; i < index.size(); ++i) offset += index[i] * desc.strides[i];
-    std::memcpy(to, from + offset * static_cast<int64_t>(size), size);
-    to += size;
-    size_t axis = index.size();
-    while (axis > 0 && ++index[axis - 1] == desc.shape[axis - 1]) index[--axis] = 0;
-    if (axis == 0) return;
-  }
-}
 
 }  // namespace
 
@@ -84,8 +69,8 @@ Tensor Device::from_host(const TensorDesc& desc, const void* data) {
     driver_.copy_to_device(tensor.data(), data, desc.bytes(), queue_.get());
     return tensor;
   }
-  std::vector<char> packed(desc.bytes());
-  pack(desc, static_cast<const char*>(data), packed.data());
+  std::vector<std::byte> packed(desc.bytes());
+  pack(desc, static_cast<const std::byte*>(data), packed.data());
   driver_.copy_to_device(tensor.data(), packed.data(), packed.size(), queue_.get());
   return tensor;
 }

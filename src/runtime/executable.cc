@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executable.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <functional>
 
 #include "base/env.h"
 #include "runtime/fold.h"
+#include "runtime/overlap.h"
 #include "runtime/structural.h"
 
 namespace anymps {
@@ -23,12 +22,13 @@ bool fits_a_plan(const Graph& graph) {
     if (value->type.container != Container::kTensor || value->dtype() == DType::kString)
       return false;
   for (const auto& node : graph.nodes())
-    if (node->op->is(kStructural)) return false;
+    if (node->op->is(kStructural) && !node->is("dimension")) return false;
   return true;
 }
 
-std::string key_of(const std::vector<Shape>& shapes) {
-  std::string key;
+std::string key_of(const std::vector<Shape>& shapes, const std::vector<int64_t>& dimensions) {
+  std::string key(reinterpret_cast<const char*>(dimensions.data()),
+                  dimensions.size() * sizeof(int64_t));
   for (const Shape& shape : shapes) {
     const auto rank = std::ssize(shape);
     key.append(reinterpret_cast<const char*>(&rank), sizeof(rank));
@@ -93,6 +93,7 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
       variables_(std::make_unique<Variables>()) {
   require(!graph_->outputs().empty(), "[compile] the graph has no outputs");
   options_.check = options_.check || env_contains("ANYMPS_CHECK", "reference");
+  check_aliases();
   const DriverTraits traits = device_->driver().traits();
   PassContext context;
   context.prefers_nhwc = traits.prefers_nhwc;
@@ -101,8 +102,15 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
   context.without = options_.without_passes;
   context.optimization_level = options_.optimization_level;
   context.verify_each = options_.check || env_contains("ANYMPS_VERIFY", "passes");
+  if (depth_ == 0) collect_sources(*graph_, sources_);  // passes may fold them away
+  std::vector<Dim> of_nodes;
+  for (const auto& node : graph_->nodes())
+    if (node->is("dimension")) of_nodes.push_back(symbol_of(*node));
   passes_ = run_passes(*graph_, context);
-  number_symbols();
+  number_symbols(of_nodes);
+  require(depth_ == 0 || dimension_names_.empty(),
+          "[dimension] a body sees nothing but its inputs: hand it '{}' as one",
+          dimension_names_.empty() ? "" : dimension_names_[0]);
   never_planned_ = !fits_a_plan(*graph_);
   if (never_planned_) {
     interpreter();  // compiles the bodies
@@ -113,20 +121,44 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
     if (!input->type.static_shape()) return;
     feeds.push_back(to_shape(input->shape()));
   }
-  plan(feeds);  // all shapes are known: be ready
+  if (dimension_names_.empty()) plan_for(feeds, {});  // all shapes are known: be ready
 }
 
-std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds) {
+void Executable::check_aliases() const {
+  const auto &inputs = graph_->inputs(), &outputs = graph_->outputs();
+  for (size_t i = 0; i < options_.aliases.size(); ++i) {
+    const size_t result = options_.aliases[i].result, feed = options_.aliases[i].feed;
+    require(result < outputs.size() && feed < inputs.size(),
+            "[compile] result {} is to lie in feed {}: the graph has {} results and {} inputs",
+            result, feed, outputs.size(), inputs.size());
+    const ValueType &to = outputs[result]->type, &from = inputs[feed]->type;
+    require(to.container == Container::kTensor && from.container == Container::kTensor &&
+                to.dtype == from.dtype && to.dtype != DType::kString &&
+                !(to.static_shape() && from.static_shape() && !(to.shape == from.shape)),
+            "[compile] result '{}', which is {}, cannot lie in feed '{}', which is {}",
+            outputs[result]->name, to_string(to), inputs[feed]->name, to_string(from));
+    for (size_t k = 0; k < i; ++k)
+      require(options_.aliases[k].result != result && options_.aliases[k].feed != feed,
+              "[compile] of results that lie in feeds, '{}' or '{}' is named twice",
+              outputs[result]->name, inputs[feed]->name);
+  }
+}
+
+std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds, const Bindings& bindings) {
+  const std::vector<int64_t> dimensions = dimensions_of(check_shapes(feeds, bindings));
+  const Gate::Inside inside(gate());
+  return plan_for(feeds, dimensions);
+}
+
+std::shared_ptr<Plan> Executable::plan_for(const std::vector<Shape>& feeds,
+                                           const std::vector<int64_t>& dimensions) {
   if (never_planned_) return nullptr;
-  const std::string key = key_of(feeds);
+  const std::string key = key_of(feeds, dimensions);
   if (auto found = plans_.find(key)) return found;
   std::lock_guard lock(plan_mutex_);
   if (unplanned_.contains(key)) return nullptr;
   const auto start = std::chrono::steady_clock::now();
-  std::shared_ptr<Plan> made;
-  reading(options_.files, [&] {
-    made = Plan::make(*device_, *graph_, feeds, {options_.threads, !options_.check}, kernels_);
-  });
+  std::shared_ptr<Plan> made = make_plan(feeds, dimensions);
   if (env_contains("ANYMPS_VERBOSE", "cache")) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     std::string shapes;
@@ -141,29 +173,22 @@ std::shared_ptr<Plan> Executable::plan(const std::vector<Shape>& feeds) {
   return nullptr;
 }
 
+std::shared_ptr<Plan> Executable::make_plan(const std::vector<Shape>& feeds,
+                                            const std::vector<int64_t>& dimensions) {
+  std::shared_ptr<Plan> made;
+  const PlanOptions options{options_.threads, !options_.check, options_.aliases};
+  reading(options_.files, [&] {
+    made = Plan::make(*device_, *graph_, feeds, options, kernels_, {dimension_names_, dimensions});
+  });
+  return made;
+}
+
 // In a forked child: another thread was making a plan, and left the two as they were. They are not
 // destroyed but made again.
 void Executable::forget_kernels(bool whole) {
   if (whole) return;
   std::construct_at(&kernels_);
   std::construct_at(&unplanned_);
-}
-
-// Symbols of the inputs' shapes get numbers, so that feeds are checked without looking at names.
-void Executable::number_symbols() {
-  std::unordered_map<std::string, int> numbers;
-  for (const Value* input : graph_->inputs()) {
-    SmallVector<int, 6>& symbols = symbols_.emplace_back();
-    for (const Dim& dim : input->type.shape) {
-      if (dim.known()) {
-        symbols.push_back(-1);
-        continue;
-      }
-      const auto [it, fresh] = numbers.emplace(dim.str(), static_cast<int>(numbers.size()));
-      if (fresh) limits_.push_back(dim.limit());
-      symbols.push_back(it->second);
-    }
-  }
 }
 
 // Rounds of a loop mostly have the shapes of the round before.
@@ -176,7 +201,7 @@ std::shared_ptr<Plan> Executable::body_plan(const std::vector<Tensor>& feeds) {
     if (same) return last_plan_;
   }
   std::vector<Shape> shapes = shapes_of(feeds);
-  auto ready = plan(shapes);
+  auto ready = plan_for(shapes, {});
   std::lock_guard lock(last_mutex_);
   last_plan_ = ready;
   last_shapes_ = std::move(shapes);
@@ -190,8 +215,8 @@ void Executable::clear_plans() {
 }
 
 // `extents`: those of the symbols that other inputs have set, else -1.
-bool Executable::shape_fits(size_t input, const Shape& shape,
-                            SmallVector<int64_t, 16>& extents) const {
+bool Executable::shape_fits(size_t input, const Shape& shape, Extents& extents,
+                            const Bindings& bindings) const {
   const ValueType& type = graph_->inputs()[input]->type;
   for (const int64_t extent : shape)
     require(extent >= 0, "[run] input '{}' has the extent {}", graph_->inputs()[input]->name,
@@ -204,6 +229,10 @@ bool Executable::shape_fits(size_t input, const Shape& shape,
       continue;
     }
     const size_t symbol = symbols_[input][d];
+    require(bindings.empty() || bindings[symbol] < 0 || bindings[symbol] == shape[d],
+            "[run] dimension '{}' is bound to {}, but input '{}' has extent {} on axis {}",
+            symbol_names_[symbol], bindings.empty() ? -1 : bindings[symbol],
+            graph_->inputs()[input]->name, shape[d], d);
     int64_t& extent = extents[symbol];
     if (extent < 0) extent = shape[d];
     fits = extent == shape[d];
@@ -214,15 +243,24 @@ bool Executable::shape_fits(size_t input, const Shape& shape,
   return fits;
 }
 
-std::vector<ValueType> Executable::result_types(const std::vector<Shape>& feeds) {
+Executable::Extents Executable::check_shapes(const std::vector<Shape>& feeds,
+                                             const Bindings& bindings) const {
   const auto& inputs = graph_->inputs();
-  SmallVector<int64_t, 16> extents(limits_.size(), -1);
+  Extents extents = bound_extents(bindings);
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i]->type.container == Container::kTensor && !shape_fits(i, feeds[i], extents))
+    if (inputs[i]->type.container == Container::kTensor &&
+        !shape_fits(i, feeds[i], extents, bindings))
       fail(Code::kInvalidArgument, "[run] input '{}' must be {}, {} given", inputs[i]->name,
            to_string(inputs[i]->type), to_string(feeds[i]));
+  return extents;
+}
+
+std::vector<ValueType> Executable::result_types(const std::vector<Shape>& feeds,
+                                                const Bindings& bindings) {
+  const std::vector<int64_t> dimensions = dimensions_of(check_shapes(feeds, bindings));
   std::vector<ValueType> results;
-  if (const std::shared_ptr<Plan> ready = plan(feeds)) {
+  const Gate::Inside inside(gate());
+  if (const std::shared_ptr<Plan> ready = plan_for(feeds, dimensions)) {
     for (size_t i = 0; i < graph_->outputs().size(); ++i) {
       results.push_back(graph_->outputs()[i]->type);
       results.back().ranked = true;
@@ -231,18 +269,19 @@ std::vector<ValueType> Executable::result_types(const std::vector<Shape>& feeds)
     return results;
   }
   std::unordered_map<const Value*, ValueType> types;
-  infer_concrete(*graph_, feeds, types);
+  infer_concrete(*graph_, feeds, types, {dimension_names_, dimensions});
   for (const Value* output : graph_->outputs())
     results.push_back(output->is_constant() ? output->type : types.at(output));
   return results;
 }
 
 // Runs before every run and every round of a loop: text is made for errors only.
-void Executable::check_feeds(const std::vector<Tensor>& feeds) const {
+std::vector<int64_t> Executable::check_feeds(const std::vector<Tensor>& feeds,
+                                             const Bindings& bindings) const {
   const auto& inputs = graph_->inputs();
   require(feeds.size() == inputs.size(), "[run] the graph has {} inputs, {} feeds given",
           inputs.size(), feeds.size());
-  SmallVector<int64_t, 16> extents(limits_.size(), -1);
+  Extents extents = bound_extents(bindings);
   for (size_t i = 0; i < feeds.size(); ++i) {
     const ValueType& type = inputs[i]->type;
     const TensorDesc& desc = feeds[i].desc;
@@ -251,84 +290,50 @@ void Executable::check_feeds(const std::vector<Tensor>& feeds) const {
       check_items(feeds[i], *inputs[i]);
       continue;
     }
-    fits = fits && shape_fits(i, desc.shape, extents);
+    fits = fits && shape_fits(i, desc.shape, extents, bindings);
     if (!fits)
       fail(Code::kInvalidArgument, "[run] input '{}' must be {}, {} given", inputs[i]->name,
            to_string(type), to_text(feeds[i]));
   }
+  return dimensions_of(extents);
 }
 
 void Executable::run(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue* queue,
-                     Profiler* profiler) {
-  check_feeds(feeds);
+                     Profiler* profiler, const Bindings& bindings) {
+  const std::vector<int64_t> dimensions = check_feeds(feeds, bindings);
   if (!queue) {  // concurrent callers need no common order
-    run_now(feeds, results, device_->queue(), profiler);
+    run_now(feeds, dimensions, results, device_->queue(), profiler);
     return;
   }
-  queue->run([&] { run_now(feeds, results, *queue, profiler); });
+  queue->run([&] { run_now(feeds, dimensions, results, *queue, profiler); });
 }
 
 void Executable::submit(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
-                        Queue& queue) {
-  check_feeds(feeds);
-  auto ready = plan(shapes_of(feeds));
+                        Queue& queue, const Bindings& bindings) {
+  const std::vector<int64_t> dimensions = check_feeds(feeds, bindings);
+  auto ready = plan(shapes_of(feeds), bindings);
   if (!ready) {  // shapes depend on data: the results can only be made by running
-    queue.run([&] { run_now(feeds, results, queue, nullptr); });
+    queue.run([&] { run_now(feeds, dimensions, results, queue, nullptr); });
     return;
   }
   results.resize(graph_->outputs().size());
   for (size_t i = 0; i < results.size(); ++i)
     if (!results[i].buffer)
       results[i] = device_->empty(ready->results()[i].dtype, ready->results()[i].shape);
-  queue.submit([this, keep = weak_from_this().lock(), feeds, results, &queue]() mutable {
-    run_now(feeds, results, queue, nullptr);
-  });
+  queue.submit([this, keep = weak_from_this().lock(), feeds, dimensions, results,
+                &queue]() mutable { run_now(feeds, dimensions, results, queue, nullptr); });
 }
 
-// Takes those results out of the list that are not row-major, which is how plans write, or that lie
-// in the memory of a feed: they would be written while the feed is still read. Empty when there are
-// none. From low to high addresses, only the result and the feed that reach farthest can still meet
-// what comes.
-static std::vector<Tensor> take_apart(const std::vector<Tensor>& feeds,
-                                      std::vector<Tensor>& results, const Graph& graph) {
-  SmallVector<Reach, 16> reaches;
-  for (size_t i = 0; i < results.size(); ++i) add_reach(results[i], i, reaches);
-  std::vector<Tensor> taken;
-  if (reaches.empty()) return taken;
-  const size_t of_feed = results.size();
-  for (const Tensor& feed : feeds) add_reach(feed, of_feed, reaches);
-  std::sort(reaches.begin(), reaches.end(), [](const Reach& a, const Reach& b) {
-    return std::less<const char*>()(a.begin, b.begin);
-  });
-  const auto take = [&](size_t result) {
-    taken.resize(results.size());
-    if (results[result].buffer) taken[result] = std::exchange(results[result], Tensor());
-  };
-  for (size_t i = 0; i < results.size(); ++i)
-    if (results[i].buffer && !results[i].desc.contiguous()) take(i);
-  const Reach *feed = nullptr, *result = nullptr;
-  for (const Reach& next : reaches) {
-    const bool is_feed = next.owner == of_feed;
-    const bool meets_result = result && next.begin < result->end;
-    if (is_feed && meets_result) take(result->owner);
-    if (!is_feed && meets_result) {
-      const auto [first, second] = std::minmax(result->owner, next.owner);
-      fail(Code::kInvalidArgument, "[run] the memory given for results '{}' and '{}' overlaps",
-           graph.outputs()[first]->name, graph.outputs()[second]->name);
-    }
-    if (!is_feed && feed && next.begin < feed->end) take(next.owner);
-    const Reach*& farthest = is_feed ? feed : result;
-    if (!farthest || farthest->end < next.end) farthest = &next;
-  }
-  return taken;
-}
-
-void Executable::run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
-                         Queue& queue, Profiler* profiler) {
-  const std::vector<Tensor> apart = take_apart(feeds, results, *graph_);
-  const auto ready = plan(shapes_of(feeds));
+void Executable::run_now(const std::vector<Tensor>& feeds, const std::vector<int64_t>& dimensions,
+                         std::vector<Tensor>& results, Queue& queue, Profiler* profiler) {
+  const Gate::Inside inside(gate());
+  const auto ready = plan_for(shapes_of(feeds), dimensions);
+  const bool aliased = ready && !options_.check;
+  const std::vector<Tensor> apart =
+      take_apart(feeds, results, *graph_,
+                 aliased ? std::span<const Alias>(options_.aliases) : std::span<const Alias>());
   if (!ready)
-    reading(options_.files, [&] { interpret(feeds, results, queue, profiler); });
+    reading(options_.files, [&] { interpret(feeds, dimensions, results, queue, profiler); });
   else if (ready->reads_files())
     reading(options_.files, [&] { run_plan(*ready, feeds, results, queue, profiler); });
   else
@@ -409,11 +414,11 @@ Interpreter& Executable::interpreter() {
   return *interpreter_;
 }
 
-void Executable::interpret(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
-                           Queue& queue, Profiler* profiler) {
+void Executable::interpret(const std::vector<Tensor>& feeds, const std::vector<int64_t>& dimensions,
+                           std::vector<Tensor>& results, Queue& queue, Profiler* profiler) {
   StringStore strings;
-  std::vector<Tensor> made =
-      interpreter().run(feeds, {queue, profiler, &strings, variables_.get()});
+  std::vector<Tensor> made = interpreter().run(feeds, {queue, profiler, &strings, variables_.get(),
+                                                       Dimensions{dimension_names_, dimensions}});
   results.resize(made.size());
   for (size_t i = 0; i < made.size(); ++i) {
     const Value* output = graph_->outputs()[i];

@@ -3,8 +3,10 @@
 // met. Several threads may run one executable at the same time; they share its weights.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -12,8 +14,10 @@
 #include "base/fork.h"
 #include "base/mapped_file.h"
 #include "graph/graph.h"
+#include "memory/refreshable.h"
 #include "passes/pass.h"
 #include "runtime/device.h"
+#include "runtime/gate.h"
 #include "runtime/interpreter.h"
 #include "runtime/plan.h"
 
@@ -25,8 +29,22 @@ struct CompileOptions {
   size_t plan_cache = 16;  // shapes that are kept ready
   bool check = false;      // compare each node with the reference (also ANYMPS_CHECK)
   std::vector<std::string> without_passes;
-  MappedFiles files;  // that constants of the graph lie in
+  std::vector<Alias> aliases;  // results that may lie in the memory of feeds
+  MappedFiles files;           // that constants of the graph lie in
 };
+
+// Extents of an executable's symbols, by their numbers; -1: not bound. Empty: none is.
+using Bindings = std::vector<int64_t>;
+
+struct ConstantUpdate {
+  std::string name;
+  std::optional<TensorDesc> desc = {};     // as the constant's; nullopt: its memory has not moved
+  const void* data = nullptr;              // the first element
+  std::shared_ptr<const void> owner = {};  // of the new memory
+};
+
+// The refreshable constants of a graph and of the graphs in it, with their names.
+void collect_sources(const Graph& graph, std::vector<std::pair<std::string, ConstantPtr>>& to);
 
 class Executable : public std::enable_shared_from_this<Executable> {
  public:
@@ -43,22 +61,36 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // `results` that are given (same dtype and shape, contiguous) are written to; empty ones are
   // made.
   void run(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue* queue = nullptr,
-           Profiler* profiler = nullptr);
+           Profiler* profiler = nullptr, const Bindings& bindings = {});
   // The same without waiting. The tensors, and the executable if it is shared, are kept alive until
   // the work is done. Results are made at once when their shapes do not depend on data.
-  void submit(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue& queue);
+  void submit(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue& queue,
+              const Bindings& bindings = {});
   // The fastest form: pointers to contiguous feeds of the shapes of `plan`.
-  std::shared_ptr<Plan> plan(const std::vector<Shape>& feeds);
+  std::shared_ptr<Plan> plan(const std::vector<Shape>& feeds, const Bindings& bindings = {});
+  // Dimensions bound by their names, besides those given. Fails on a name that the graph lacks.
+  Bindings bind(const std::vector<std::pair<std::string, int64_t>>& values,
+                Bindings bindings = {}) const;
 
   // The types of the results for feeds of these shapes, without a run. Extents that depend on data
   // are not known. The shapes of feeds that are not tensors are not looked at.
-  std::vector<ValueType> result_types(const std::vector<Shape>& feeds);
+  std::vector<ValueType> result_types(const std::vector<Shape>& feeds,
+                                      const Bindings& bindings = {});
 
   // As part of another executable's run. Results may share memory with feeds.
   std::vector<Tensor> run_body(std::vector<Tensor> feeds, const RunState& state);
 
   // The variables that read_variable and assign_variable use; they live as long as the executable.
   Variables& variables() { return *variables_; }
+
+  // The caller has changed constants over its memory, or moved them: what was folded or packed of
+  // them is made again, and nothing else. Waits for the runs that have begun; those that come
+  // meanwhile wait. `write` is called (unless it is null) when no run reads the memory. Fails
+  // before it changes anything.
+  void refresh(const std::vector<ConstantUpdate>& updates, const std::function<void()>& write);
+  void renew(Renewal& renewal);  // as part of another executable
+  // Held while the graph's constants are read from outside.
+  Gate* gate() const { return sources_.empty() || depth_ > 0 ? nullptr : &gate_; }
 
   // Drops the plans, their arenas and packed weights; the next run makes them again.
   void clear_plans();
@@ -70,18 +102,32 @@ class Executable : public std::enable_shared_from_this<Executable> {
   Device& device() { return *device_; }
 
  private:
-  void number_symbols();
+  using Extents = SmallVector<int64_t, 16>;  // of the symbols; -1: not known
+
+  std::shared_ptr<Plan> plan_for(const std::vector<Shape>& feeds,
+                                 const std::vector<int64_t>& dimensions);
+  // With plan_mutex_ held.
+  std::shared_ptr<Plan> make_plan(const std::vector<Shape>& feeds,
+                                  const std::vector<int64_t>& dimensions);
+  void check_aliases() const;
+  void number_symbols(const std::vector<Dim>& of_nodes);
+  Extents bound_extents(const Bindings& bindings) const;
+  std::vector<int64_t> dimensions_of(const Extents& extents) const;
   void forget_kernels(bool whole);
   std::shared_ptr<Plan> body_plan(const std::vector<Tensor>& feeds);
-  bool shape_fits(size_t input, const Shape& shape, SmallVector<int64_t, 16>& extents) const;
-  void check_feeds(const std::vector<Tensor>& feeds) const;
+  bool shape_fits(size_t input, const Shape& shape, Extents& extents,
+                  const Bindings& bindings) const;
+  Extents check_shapes(const std::vector<Shape>& feeds, const Bindings& bindings) const;
+  // Gives the dimensions that nodes ask for.
+  std::vector<int64_t> check_feeds(const std::vector<Tensor>& feeds,
+                                   const Bindings& bindings = {}) const;
   Interpreter& interpreter();
   void run_plan(Plan& plan, const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
                 Queue& queue, Profiler* profiler);
-  void interpret(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue& queue,
-                 Profiler* profiler);
-  void run_now(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue& queue,
-               Profiler* profiler);
+  void interpret(const std::vector<Tensor>& feeds, const std::vector<int64_t>& dimensions,
+                 std::vector<Tensor>& results, Queue& queue, Profiler* profiler);
+  void run_now(const std::vector<Tensor>& feeds, const std::vector<int64_t>& dimensions,
+               std::vector<Tensor>& results, Queue& queue, Profiler* profiler);
   Tensor own_result(const Value* output, Tensor tensor, Queue& queue);
 
   DevicePtr device_;
@@ -90,6 +136,10 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::vector<PassReport> passes_;
   std::vector<SmallVector<int, 6>> symbols_;  // of each dimension of each input; -1: known
   std::vector<int64_t> limits_;               // of each symbol: the largest extent
+  std::vector<std::string> symbol_names_;
+  std::vector<std::string> dimension_names_;                  // symbols that nodes `dimension` give
+  std::vector<std::pair<std::string, ConstantPtr>> sources_;  // refreshable ones, by their names
+  mutable Gate gate_;                                         // of those
   LruCache<std::string, Plan> plans_;
   Plan::KernelCache kernels_;
   std::unordered_set<std::string> unplanned_;  // feeds for which shapes depend on data

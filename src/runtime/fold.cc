@@ -2,8 +2,10 @@
 #include "runtime/fold.h"
 
 #include <algorithm>
+#include <span>
 
 #include "drivers/reference_fallback.h"
+#include "memory/refreshable.h"
 #include "ops/shape_rules.h"
 #include "runtime/measure.h"
 #include "runtime/preparation.h"
@@ -39,6 +41,17 @@ KernelPtr folding_kernel(Driver& driver, const KernelRequest& request) {
   return make_oracle_kernel(request);
 }
 
+void compute(const Kernel& kernel, std::span<const ConstantPtr> inputs,
+             std::vector<void*> outputs) {
+  std::vector<Constant::Bytes> held;
+  std::vector<void*> pointers;
+  for (const ConstantPtr& input : inputs) {
+    held.push_back(input ? input->data() : nullptr);
+    pointers.push_back(const_cast<std::byte*>(held.back().get()));
+  }
+  kernel.run({pointers.data(), outputs.data(), nullptr, nullptr});
+}
+
 }  // namespace
 
 std::vector<ConstantPtr> fold(Device& device, const Node& node) {
@@ -52,6 +65,11 @@ std::vector<ConstantPtr> fold(Device& device, const Node& node) {
     else
       call.add_absent();
   }
+  // What may change is made again from its inputs alone, with the shape it has.
+  const bool refreshable = std::any_of(inputs.begin(), inputs.end(), [](const ConstantPtr& input) {
+    return input && is_refreshable(*input);
+  });
+  if (refreshable && (node.op->measure || node.outputs.size() != 1)) return {};
   PreparedCall::Open open = call.infer(node.outputs.size(), node.label());
   if (open == PreparedCall::kMeasure) {
     const std::vector<Shape> shapes = measure(node);
@@ -60,19 +78,12 @@ std::vector<ConstantPtr> fold(Device& device, const Node& node) {
   if (open != PreparedCall::kNothing) return {};
   const KernelPtr kernel = folding_kernel(device.driver(), call.request);
   if (!kernel) return {};
-  auto compute = [kernel, inputs](std::vector<void*> outputs) {
-    std::vector<Constant::Bytes> held;
-    std::vector<void*> pointers;
-    for (const ConstantPtr& input : inputs) {
-      held.push_back(input ? input->data() : nullptr);
-      pointers.push_back(const_cast<std::byte*>(held.back().get()));
-    }
-    kernel->run({pointers.data(), outputs.data(), nullptr, nullptr});
-  };
   const std::vector<TensorDesc>& descs = call.request.outputs;
-  if (descs.size() == 1 && descs[0].bytes() > kLazyBytes)
-    return {Constant::lazy(descs[0].dtype, descs[0].shape,
-                           [compute](std::byte* out) { compute({out}); })};
+  if (descs.size() == 1 && (refreshable || descs[0].bytes() > kLazyBytes))
+    return {derived_constant(descs[0].dtype, descs[0].shape, inputs,
+                             [kernel](std::span<const ConstantPtr> from, std::byte* out) {
+                               compute(*kernel, from, {out});
+                             })};
   std::vector<std::vector<std::byte>> memory;
   std::vector<void*> outputs;
   for (const TensorDesc& desc : descs) {
@@ -80,7 +91,7 @@ std::vector<ConstantPtr> fold(Device& device, const Node& node) {
     memory.back().reserve(1);
     outputs.push_back(memory.back().data());
   }
-  compute(outputs);
+  compute(*kernel, inputs, outputs);
   std::vector<ConstantPtr> results;
   for (size_t i = 0; i < memory.size(); ++i)
     results.push_back(Constant::copy(descs[i].dtype, descs[i].shape, memory[i]));

@@ -14,12 +14,14 @@
 #include "base/fork.h"
 #include "graph/graph.h"
 #include "runtime/device.h"
+#include "runtime/plan.h"
 #include "runtime/preparation.h"
 #include "runtime/profiler.h"
 
 namespace anymps {
 
 class Executable;
+class Renewal;
 class Variables;
 struct CompileOptions;
 
@@ -29,6 +31,7 @@ struct RunState {
   Profiler* profiler = nullptr;
   StringStore* strings = nullptr;
   Variables* variables = nullptr;
+  Dimensions dimensions = {};
 };
 
 class Interpreter {
@@ -39,6 +42,9 @@ class Interpreter {
 
   // Several threads may run at once. Results may share memory with feeds and with each other.
   std::vector<Tensor> run(std::vector<Tensor> feeds, const RunState& state);
+  // The constants of the graph have been replaced: so are those of the bodies, and what was made of
+  // the old ones is forgotten. While nobody runs.
+  void renew(Renewal& renewal);
 
  private:
   using Slots = std::vector<Tensor>;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/fork.h"
 
@@ -66,6 +67,15 @@ class LruCache {
     gone.swap(items_);
     index_.clear();
     weight_ = 0;
+  }
+
+  // All that is kept, longest unused first.
+  std::vector<std::pair<Key, std::shared_ptr<T>>> items() const {
+    std::lock_guard lock(mutex_);
+    std::vector<std::pair<Key, std::shared_ptr<T>>> list;
+    for (auto it = items_.rbegin(); it != items_.rend(); ++it)
+      list.emplace_back(it->key, it->value);
+    return list;
   }
 
   CacheStats stats() const {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -30,10 +31,26 @@ struct Step {
   double flops = 0, bytes = 0;
 };
 
+// A result that may lie in the memory of a feed, both by their numbers.
+struct Alias {
+  size_t result = 0, feed = 0;
+};
+
 struct PlanOptions {
   int threads = 1;
   bool share_memory = true;  // false: every tensor has its own memory, nothing is in place
+  std::span<const Alias> aliases = {};
 };
+
+// What the nodes `dimension` of a graph give.
+struct Dimensions {
+  std::span<const std::string> names = {};
+  std::vector<int64_t> values = {};  // one for each name
+
+  int64_t at(const Node& node) const;
+};
+std::string symbol_name(const Dim& dim);  // without the limit: "N" of "N<=128"
+Dim symbol_of(const Node& node);          // that a node `dimension` gives
 
 // Where a value's elements are.
 struct Location {
@@ -61,11 +78,14 @@ class Plan {
   // Null when a shape depends on data: then the graph must be interpreted step by step.
   static std::shared_ptr<Plan> make(Device& device, const Graph& graph,
                                     const std::vector<Shape>& feeds, const PlanOptions& options,
-                                    KernelCache& cache);
+                                    KernelCache& cache, const Dimensions& dimensions = {});
 
   // Pointers to the feeds' and results' first elements, in the graph's order; all contiguous.
   void run(void* const* feeds, void* const* results, Queue& queue, Profiler* profiler, bool check);
 
+  // What it was made for: the shapes of the feeds, and dimensions that none of them tells.
+  const std::vector<Shape>& feeds() const { return feeds_; }
+  const std::vector<int64_t>& dimensions() const { return dimensions_; }
   const std::vector<TensorDesc>& results() const { return results_; }
   const std::vector<Step>& steps() const { return steps_; }
   const PlanMemory& memory() const { return memory_; }
@@ -89,6 +109,8 @@ class Plan {
   int threads_ = 1;
   bool reads_files_ = false;
   std::vector<Step> steps_;
+  std::vector<Shape> feeds_;
+  std::vector<int64_t> dimensions_;
   std::vector<TensorDesc> results_;
   std::vector<void*> table_;  // constants filled in, the rest relative to the arena or null
   std::vector<std::pair<size_t, size_t>> arena_places_;  // place, offset
@@ -103,7 +125,8 @@ class Plan {
 
 // Runs inference over a graph with concrete feed shapes. Fills `types` for every value.
 void infer_concrete(const Graph& graph, const std::vector<Shape>& feeds,
-                    std::unordered_map<const Value*, ValueType>& types);
+                    std::unordered_map<const Value*, ValueType>& types,
+                    const Dimensions& dimensions = {});
 
 // Compares what a kernel computed with the oracle and fails, naming the node, where they differ.
 // Drivers whose results the host cannot look at are passed over.

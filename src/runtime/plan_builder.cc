@@ -5,35 +5,14 @@
 #include <unordered_map>
 
 #include "base/mapped_file.h"
+#include "memory/refreshable.h"
 #include "memory/spare_memory.h"
 #include "ops/shape_rules.h"
+#include "runtime/aliased_feeds.h"
 #include "runtime/plan.h"
 #include "runtime/preparation.h"
 
 namespace anymps {
-
-void infer_concrete(const Graph& graph, const std::vector<Shape>& feeds,
-                    std::unordered_map<const Value*, ValueType>& types) {
-  for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    ValueType type = graph.inputs()[i]->type;
-    if (type.container == Container::kTensor) {
-      type.ranked = true;
-      type.shape = to_dims(feeds[i]);
-    }
-    types[graph.inputs()[i]] = std::move(type);
-  }
-  auto type_of = [&](const Value* value) -> const ValueType* {
-    if (!value) return nullptr;
-    return value->is_constant() ? &value->type : &types.at(value);
-  };
-  for (const auto& node : graph.nodes()) {
-    std::vector<const ValueType*> inputs;
-    for (const Value* value : node->inputs) inputs.push_back(type_of(value));
-    std::vector<ValueType> outputs =
-        InferContext::run(*node->op, node->attrs, inputs, node->outputs.size(), node->label());
-    for (size_t i = 0; i < outputs.size(); ++i) types[node->outputs[i]] = std::move(outputs[i]);
-  }
-}
 
 class PlanBuilder {
  public:
@@ -43,17 +22,20 @@ class PlanBuilder {
         graph_(graph),
         options_(options),
         cache_(cache),
+        feeds_(graph, options.share_memory ? options.aliases : std::span<const Alias>()),
         plan_(std::make_shared<Plan>()) {
     plan_->device_ = &device;
     plan_->threads_ = options.threads;
   }
 
-  std::shared_ptr<Plan> build(const std::vector<Shape>& feeds) {
-    infer_concrete(graph_, feeds, types_);
+  std::shared_ptr<Plan> build(const std::vector<Shape>& feeds, const Dimensions& dimensions) {
+    infer_concrete(graph_, feeds, types_, dimensions);
     for (const auto& [value, type] : types_)
       if (!type.static_shape()) return nullptr;
+    plan_->feeds_ = feeds;
+    plan_->dimensions_ = dimensions.values;
     for (size_t i = 0; i < feeds.size(); ++i)
-      places_[graph_.inputs()[i]] = {{Location::kFeed, i, 0}, desc_of(graph_.inputs()[i])};
+      put(graph_.inputs()[i], {{Location::kFeed, i, 0}, desc_of(graph_.inputs()[i])});
     choose_result_storage();
     for (const auto& node : graph_.nodes()) add_node(*node);
     copy_outputs_without_step();
@@ -75,7 +57,6 @@ class PlanBuilder {
     size_t uses_left = 0;
     bool is_result = false;  // one of them is an output of the graph
   };
-  static constexpr size_t kNoMemory = SIZE_MAX;
 
   TensorDesc desc_of(const Value* value) const {
     return {value->dtype(), to_shape(type_of(value).shape)};
@@ -152,6 +133,7 @@ class PlanBuilder {
 
   void put(const Value* value, const Place& place) {
     places_[value] = place;
+    if (place.where.kind == Location::kFeed) feeds_.add(place.where.index, *value);
     if (place.where.kind != Location::kArena) return;
     ArenaTensor& memory = arena_[root(place.where.index)];
     memory.uses_left += value->users.size();
@@ -160,16 +142,44 @@ class PlanBuilder {
 
   // The node has a step, or needs none: what it reads is used once less.
   void finish(const Node& node) {
-    for (const Value* value : node.inputs)
-      if (const size_t memory = value ? memory_of(value) : kNoMemory; memory != kNoMemory)
-        --arena_[memory].uses_left;
+    for (const Value* value : node.inputs) {
+      const auto it = places_.find(value);
+      if (it == places_.end()) continue;
+      const Location& where = it->second.where;
+      if (where.kind == Location::kArena) --arena_[root(where.index)].uses_left;
+      if (where.kind == Location::kFeed) feeds_.use(where.index);
+    }
   }
 
-  // The arena tensor, not an alias, that holds a value.
-  size_t memory_of(const Value* value) const {
-    const auto it = places_.find(value);
-    const bool stored = it != places_.end() && it->second.where.kind == Location::kArena;
-    return stored ? root(it->second.where.index) : kNoMemory;
+  // Whether a step may write an output into a result's memory although that may be a feed's: nobody
+  // reads the feed later, and this step reads it in place, once, or not at all. `inputs` are what
+  // it reads, copies included.
+  bool may_overwrite(const Node& node, const Kernel& kernel, const std::vector<Place>& inputs,
+                     size_t output, const Place& out, size_t feed) const {
+    size_t uses = 0, reads = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Value* value = node.inputs[i];
+      if (!value) continue;
+      const Location& where = places_.at(value).where;
+      uses += where.kind == Location::kFeed && where.index == feed;
+      const Place& in = inputs[i];
+      if (in.where.kind != Location::kFeed || in.where.index != feed) continue;
+      ++reads;
+      if (in.where.offset != 0 || !in.desc.contiguous() || in.desc.bytes() != out.desc.bytes() ||
+          !kernel.in_place(i, output))
+        return false;
+    }
+    return reads <= 1 && feeds_.is_free_after(uses, feed);
+  }
+
+  void keep_feeds(const Node& node, const Kernel& kernel, const std::vector<Place>& inputs,
+                  std::vector<Place>& outputs) {
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i].where.kind != Location::kResult) continue;
+      const auto feed = feeds_.feed_of(outputs[i].where.index);
+      if (!feed || may_overwrite(node, kernel, inputs, i, outputs[i], *feed)) continue;
+      outputs[i].where = new_arena(node.outputs[i]->name, outputs[i].desc.bytes()).where;
+    }
   }
 
   void add_node(const Node& node) {
@@ -201,6 +211,7 @@ class PlanBuilder {
                              new_arena(node.inputs[i]->name, inputs[i].desc.bytes()));
     std::vector<Place> outputs;
     for (const Value* value : node.outputs) outputs.push_back(new_place(value));
+    keep_feeds(node, *call.choice->kernel, inputs, outputs);
     if (options_.share_memory) try_in_place(node, *call.choice->kernel, inputs, outputs);
     add_step(&node, node.name, std::move(call.choice), std::move(call.request), inputs, outputs);
     finish(node);
@@ -245,6 +256,9 @@ class PlanBuilder {
       key += content ? '+' : '-';
       if (content) append_all(*content);
     }
+    for (const ConstantPtr& constant : request.constants)  // made for what it holds now
+      if (const uint64_t id = constant && is_refreshable(*constant) ? constant->id() : 0)
+        append(&id, sizeof(id));
     std::weak_ptr<const KernelChoice>& slot = cache_[key];
     if (auto found = slot.lock()) return found;
     auto made = std::make_shared<const KernelChoice>(choose_kernel(device_.driver(), request));
@@ -345,14 +359,24 @@ class PlanBuilder {
     plan_->steps_.push_back(std::move(step));
   }
 
-  // Outputs that are feeds, constants, views, or the second name of another output.
+  // Outputs that are feeds, constants, views, the second name of another output, or that could not
+  // be written before a feed was read. What lies in a feed that another one of these copies may
+  // overwrite is brought to safety first.
   void copy_outputs_without_step() {
+    std::vector<std::pair<size_t, Place>> copies;
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const Value* value = graph_.outputs()[i];
-      const Place place = place_of(value);
-      if (place.where.kind == Location::kResult && place.where.index == i) continue;
-      add_copy(value->name, place, {{Location::kResult, i, 0}, {}});
+      Place place = place_of(value);
+      const Location where = place.where;
+      if (where.kind == Location::kResult && where.index == i) continue;
+      const bool onto_itself = feeds_.feed_of(i) == where.index && where.offset == 0;
+      if (where.kind == Location::kFeed && feeds_.is_overwritten(where.index) &&
+          !(onto_itself && place.desc.contiguous()))
+        place = add_copy(value->name, place, new_arena(value->name, place.desc.bytes()));
+      copies.emplace_back(i, place);
     }
+    for (const auto& [i, place] : copies)
+      add_copy(graph_.outputs()[i]->name, place, {{Location::kResult, i, 0}, {}});
   }
 
   void lay_out_memory() {
@@ -420,6 +444,7 @@ class PlanBuilder {
   const Graph& graph_;
   const PlanOptions& options_;
   Plan::KernelCache& cache_;
+  AliasedFeeds feeds_;
   std::shared_ptr<Plan> plan_;
   std::unordered_map<const Value*, ValueType> types_;
   std::unordered_map<const Value*, Place> places_;
@@ -434,11 +459,11 @@ class PlanBuilder {
 
 std::shared_ptr<Plan> Plan::make(Device& device, const Graph& graph,
                                  const std::vector<Shape>& feeds, const PlanOptions& options,
-                                 KernelCache& cache) {
+                                 KernelCache& cache, const Dimensions& dimensions) {
   const KeepSpareMemory keep;
   const ThreadScope threads(device.driver(), ThreadScope::Exactly{options.threads});
   std::erase_if(cache, [](const auto& item) { return item.second.expired(); });
-  return PlanBuilder(device, graph, options, cache).build(feeds);
+  return PlanBuilder(device, graph, options, cache).build(feeds, dimensions);
 }
 
 }  // namespace anymps

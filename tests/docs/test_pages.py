@@ -38,6 +38,17 @@ def test_the_calls_of_the_page(tmp_path):
     assert done.returncode == 0 and done.stdout == printed, done.stdout + done.stderr
 
 
+def test_the_program_for_compilers(tmp_path):
+    (program,) = blocks("docs/guides/compilers.md", "cpp")
+    (printed,) = blocks("docs/guides/compilers.md", "text")
+    (tmp_path / "program.cc").write_text(program)
+    subprocess.run(["g++", "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", f"-I{ROOT / 'include'}", tmp_path / "program.cc",
+                    "-o", tmp_path / "program", f"-L{BUILD / 'lib'}", "-lanymps", f"-Wl,-rpath,{BUILD / 'lib'}", "-Wl,--unresolved-symbols=ignore-in-shared-libs"],
+                   check=True)
+    done = subprocess.run([tmp_path / "program"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout == printed, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("language, compiler, printed", [
     ("c", ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror"], ["0.032059", "0.087144", "0.236883", "0.643914"]),
     ("cpp", ["g++", "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"], ["0.119203", "0.880797"])])

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as an .mps file: they give a graph that holds together, or an Error. Checksums are not
-// looked at, or nothing would get past them; every constant is read to its last byte.
+// looked at, or nothing would get past them; every constant is read to its last byte. A graph that
+// was read is written to memory and read from there.
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -22,6 +24,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     anymps::verify(*graph);
     sink = static_cast<uint8_t>(anymps::to_text(*graph).size() + anymps::to_json(*graph).size() +
                                 metadata.size());
+    // What was read can be written to memory, and is read from there again.
+    const auto bytes = std::make_shared<const std::string>(anymps::mps_bytes(*graph, metadata));
+    const auto again = anymps::load_mps(*bytes, bytes, false, "again.mps");
+    if (anymps::to_text(*again) != anymps::to_text(*graph)) std::abort();
     for (const anymps::Value* value : graph->values()) {
       if (!value->is_constant()) continue;
       const auto bytes = value->constant->data();

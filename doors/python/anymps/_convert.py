@@ -172,6 +172,17 @@ def to_tensor(value, device, dtype=None, container=TENSOR):
     return _from_numbers(_as_array(value), device, dtype)
 
 
+def shared(value, device, what, dtype=None):
+    """An array as a tensor over its very memory, where what is written to it is seen."""
+    tensor = to_tensor(value, device) if hasattr(value, "__dlpack__") or isinstance(value, _core.Tensor) else None
+    array = isinstance(value, np.ndarray)
+    if tensor is None or array and not (value.dtype.isnative and value.flags.aligned) or tensor.dtype == "string":
+        raise _core.InvalidArgument(f"[{what}] only an array has memory to share, {type(value).__name__} given: copy it")
+    if dtype is not None and tensor.dtype != dtype:
+        raise _core.InvalidArgument(f"[{what}] the array is {tensor.dtype}: as {dtype} it must be copied")
+    return tensor
+
+
 def _as_array(value):
     try:
         return np.asarray(value)

@@ -116,6 +116,29 @@ class Executable:
         """Saves the optimised graph as an .mps file."""
         self._core.save(_convert.path(path, "save"))
 
+    def bytes(self):
+        """What the file of `save` would hold. `anymps.load` reads it."""
+        return self._core.bytes()
+
+    def bind(self, **dimensions):
+        """The same executable with dimensions of the graph bound by their names (`Graph.dimension`). Cheap: it may be
+        made for a single call, `model.bind(N=5)(x)`."""
+        values = [(_convert.text(name, "bind"), _convert.whole(value, "bind")) for name, value in dimensions.items()]
+        return Executable(self._core.bind(values), self.device)
+
+    def refresh(self, *names, write=None, **moved):
+        """Constants over memory of the caller (`Graph.constant(…, copy=False)`) have changed: what was folded or packed
+        of them is made anew, and nothing is compiled. A run sees all of the old numbers or all of the new ones.
+
+        Args:
+            names: constants that changed where they lie
+            write: a function that changes them; it is called when no run reads them, and must not use the executable
+            moved: constants by their names, and the arrays that take their places
+        """
+        changes = [(_convert.text(name, "refresh"), None) for name in names]
+        changes += [(name, _convert.shared(value, self.device, "refresh")) for name, value in moved.items()]
+        self._core.refresh(changes, write)
+
     def text(self, format="text", shapes=()):
         """The optimised graph as 'text', 'json' or 'svg'; 'passes'; with the feeds' shapes 'plan' or 'memory'."""
         extents = [_convert.extent(extent, "text") for shape in shapes for extent in shape]

@@ -209,11 +209,14 @@ class Graph:
         """Adds an input that is a tensor or None."""
         return self._value(self._core.list_input(_convert.text(name, "input"), _convert.OPTIONAL, _convert.dtype_name(dtype)))
 
-    def constant(self, value, dtype=None, name=""):
+    def constant(self, value, dtype=None, name="", copy=True):
         """Adds a constant: an array, a number or a list; float64 lists and numbers become f32 unless `dtype` says
-        otherwise."""
+        otherwise. Without a copy it is an array's own memory: `Executable.refresh(name)` tells that its numbers have
+        changed."""
         name, device = _convert.text(name, "constant"), find_device("cpu")
         dtype = None if dtype is None else _convert.dtype_name(dtype)
+        if not copy:
+            return self._value(self._core.constant_view(name, _convert.shared(value, device, "constant", dtype)))
         if isinstance(value, (np.ndarray, np.generic)) and dtype in _convert.NUMPY_DTYPES:
             value = value.astype(_convert.NUMPY_DTYPES[dtype])
         tensor = _convert.to_tensor(value, device, dtype)
@@ -225,6 +228,10 @@ class Graph:
             return self._value(self._core.string_constant(name, list(tensor.shape), tensor._strings()))
         array = np.ascontiguousarray(_convert.plain_array(tensor)).reshape(tensor.shape)
         return self._value(self._core.constant(name, _core.from_buffer(array, tensor.dtype, device)))
+
+    def dimension(self, symbol):
+        """A dimension as a number: one that a shape of an input names, or one that `Executable.bind` gives."""
+        return self._add("dimension", [], [], [("symbol", "string", _convert.text(symbol, "dimension"))], "", 1)[0]
 
     def outputs(self, *values):
         """Says which values the graph gives."""
@@ -321,6 +328,10 @@ class Graph:
         """Saves the graph: as an ONNX model if the name ends in .onnx, else as an .mps file."""
         self._core.save(_convert.path(path, "save"))
 
+    def bytes(self, format="mps"):
+        """What a file of the graph would hold, of the format 'mps' or 'onnx'. `Graph.load` reads it."""
+        return self._core.bytes(_convert.text(format, "save"))
+
     def text(self, format="text"):
         """The graph as 'text', 'json' or 'svg'."""
         return self._core.text(_convert.text(format, "graph"))
@@ -367,8 +378,18 @@ for _name in ops.__all__:
         setattr(Graph, _name, _method(_function, False))
 
 
+def _place(values, which, what):
+    """The number of an input or an output that is given by its number or its name."""
+    names = [value.name for value in values]
+    if isinstance(which, str) and which in names:
+        return names.index(which)
+    if isinstance(which, str):
+        raise _core.NotFound(f"[compile] there is no {what} '{which}'; there are: {', '.join(names)}")
+    return _convert.whole(which, "compile", 0)
+
+
 def compile(source, device="", threads=0, optimization_level=1, check=False, without_passes=(), plan_cache=0,
-            cached=False):
+            cached=False, aliases=None):
     """Makes a graph, a model file (.onnx, .mps, .pte) or its bytes ready to run.
 
     Args:
@@ -380,6 +401,8 @@ def compile(source, device="", threads=0, optimization_level=1, check=False, wit
         without_passes: names of passes to leave out
         plan_cache: how many sets of feed shapes are kept ready; 0 for the default
         cached: the same graph and options give the same executable
+        aliases: {result: input}, by name or number: results that may lie in the memory of inputs (`Executable.run` with
+            the same array for both), for updates in place
     """
     where = find_device(device)
     without = without_passes if isinstance(without_passes, str) else ",".join(without_passes)
@@ -387,8 +410,10 @@ def compile(source, device="", threads=0, optimization_level=1, check=False, wit
     plan_cache = _convert.whole(plan_cache, "compile", 0)
 
     def ready(graph):
+        pairs = [(_place(graph.output_values, result, "output"), _place(graph.input_values, feed, "input"))
+                 for result, feed in (aliases or {}).items()]
         return Executable(graph._core.compile(where, threads, optimization_level, bool(check), without, plan_cache,
-                                              cached), where)
+                                              cached, pairs), where)
     if isinstance(source, Graph):
         return ready(source)
     graph = Graph.load(source)

@@ -6,6 +6,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -99,6 +100,10 @@ struct StringList {
   throw amps::Error(AMPS_INVALID_ARGUMENT, message);
 }
 
+inline nb::bytes bytes_of(const std::string& bytes) {
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
 // For the C interface, where a NUL ends a text: one inside would cut off the rest. All names come
 // through here.
 inline const char* c_text(const std::string& text) {
@@ -121,6 +126,21 @@ Tensor wrap(amps_device* device, amps_dtype dtype, const std::vector<int64_t>& d
             void (*release)(void* context), void* context);
 // Fails unless the tensor has memory of its own that the host can read.
 void need_host_memory(const Tensor& tensor);
+
+// A tensor's memory as a view, and what lets go of it when the engine has done with the view. The
+// memory goes back to Python as that of a tensor does.
+amps_view view_of(const Tensor& tensor);
+struct Held {
+  explicit Held(
+      const Tensor& tensor);  // keeps it until it is released, or goes without being taken
+  ~Held();
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  static void release(void* context);
+  void* context() const { return tensor; }
+  amps_tensor* tensor;
+  bool taken = false;
+};
 
 // (name, kind as the op table calls it, value); `store` keeps what the result points to.
 using Attributes = std::vector<std::tuple<std::string, std::string, nb::object>>;

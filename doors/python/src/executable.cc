@@ -85,7 +85,64 @@ std::vector<Tensor> submit(const Executable& executable, const std::vector<const
   return results_of(executable, out, {});
 }
 
+// Constants that changed, with the memory that they moved to, if they did. `write` runs while no
+// run is under way; what it throws is thrown when the numbers that it wrote are in use.
+void refresh(const Executable& executable,
+             const std::vector<std::pair<std::string, std::optional<Tensor>>>& changes,
+             nb::object write) {
+  struct Write {
+    nb::object function;
+    std::exception_ptr error;
+    static void call(void* context) {
+      auto& to = *static_cast<Write*>(context);
+      const nb::gil_scoped_acquire locked;
+      try {
+        to.function();
+      } catch (...) {
+        to.error = std::current_exception();
+      }
+    }
+  } written{std::move(write), nullptr};
+  std::vector<amps_view> views(changes.size());
+  std::vector<std::unique_ptr<Held>> held;
+  std::vector<amps_update> updates;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const auto& [name, tensor] = changes[i];
+    updates.push_back({c_text(name), nullptr, nullptr, nullptr});
+    if (!tensor) continue;
+    need_host_memory(*tensor);
+    views[i] = view_of(*tensor);
+    held.push_back(std::make_unique<Held>(*tensor));
+    updates.back() = {c_text(name), &views[i], Held::release, held.back()->context()};
+  }
+  const bool writes = !written.function.is_none();
+  without_gil([&] {
+    amps::check(amps_executable_refresh(executable.c(), updates.data(), updates.size(),
+                                        writes ? Write::call : nullptr, &written));
+  });
+  for (const auto& memory : held) memory->taken = true;
+  if (written.error) std::rethrow_exception(written.error);
+}
+
+Executable bind(const Executable& executable,
+                const std::vector<std::pair<std::string, int64_t>>& values) {
+  for (const auto& [name, value] : values) (void)c_text(name);
+  return {executable.executable.bind(values), executable.device};
+}
+
 }  // namespace
+
+amps_view view_of(const Tensor& tensor) {
+  amps_tensor* c = tensor.c();
+  return {amps_tensor_data(c), amps_tensor_dims(c), amps_tensor_strides(c), amps_tensor_dtype(c),
+          static_cast<int32_t>(amps_tensor_rank(c))};
+}
+
+Held::Held(const Tensor& of) : tensor(of.c()) { amps_tensor_retain(tensor); }
+Held::~Held() {
+  if (!taken) release(tensor);
+}
+void Held::release(void* context) { amps_tensor_release(static_cast<amps_tensor*>(context)); }
 
 Stream::Stream(amps::Stream stream) : stream_(std::move(stream)) {
   live_streams().insert(&*stream_);
@@ -133,6 +190,14 @@ void bind_executable(nb::module_& m) {
       .def("run", run, nb::arg("feeds"), nb::arg("results"), nb::arg("stream").none(),
            nb::arg("profiler").none())
       .def("submit", submit)
+      .def("refresh", refresh, nb::arg("changes"), nb::arg("write").none())
+      .def("bind", bind)
+      .def("bytes",
+           [](const Executable& e) {
+             std::string bytes;
+             without_gil([&] { bytes = e.executable.bytes(); });
+             return bytes_of(bytes);
+           })
       .def_prop_ro("inputs",
                    [](const Executable& e) {
                      return values_of(e, amps_executable_input_count, amps_executable_input_at);

@@ -6,6 +6,8 @@ namespace anymps::python {
 
 namespace {
 
+using Aliases = std::vector<std::pair<size_t, size_t>>;  // results and the feeds that they lie in
+
 Graph own(amps_graph* graph) { return {amps::detail::own(graph)}; }
 
 std::vector<const char*> c_names(const std::vector<std::string>& names) {
@@ -85,6 +87,18 @@ Value add_constant(const Graph& graph, const std::string& name, const Tensor& te
   amps::check(amps_graph_constant(graph.c(), c_text(name), amps_tensor_dtype(c),
                                   amps_tensor_rank(c), amps_tensor_dims(c), amps_tensor_data(c),
                                   &value));
+  return graph.value(value);
+}
+
+// Over the tensor's memory.
+Value add_constant_view(const Graph& graph, const std::string& name, const Tensor& tensor) {
+  need_host_memory(tensor);
+  const amps_view view = view_of(tensor);
+  Held held(tensor);
+  amps_value* value = nullptr;
+  amps::check(amps_graph_constant_view(graph.c(), c_text(name), &view, Held::release,
+                                       held.context(), &value));
+  held.taken = true;
   return graph.value(value);
 }
 
@@ -203,9 +217,17 @@ void bind_graph(nb::module_& m) {
            [](const Graph& g, const std::string& path) {
              amps::check(amps_graph_save(g.c(), c_text(path)));
            })
+      .def("bytes",
+           [](const Graph& g, const std::string& format) {
+             amps_string* bytes = nullptr;
+             without_gil(
+                 [&] { amps::check(amps_graph_save_memory(g.c(), c_text(format), &bytes)); });
+             return bytes_of(amps::detail::take(bytes));
+           })
       .def("input", add_input)
       .def("list_input", add_list_input)
       .def("constant", add_constant)
+      .def("constant_view", add_constant_view)
       .def("string_constant", add_string_constant)
       .def("op", add_op)
       .def("set_outputs",
@@ -232,15 +254,22 @@ void bind_graph(nb::module_& m) {
              amps::check(amps_graph_text(g.c(), c_text(format), &text));
              return amps::detail::take(text);
            })
-      .def("compile", [](const Graph& g, const amps::Device& device, int threads, int level,
-                         bool check, const std::string& without, size_t plan_cache, bool cached) {
-        const amps::CompileOptions options{threads, level, check, plan_cache, c_text(without)};
-        const amps_compile_options c = options.c();
-        amps_executable* made = nullptr;
-        nb::gil_scoped_release unlocked;
-        amps::check((cached ? amps_compile_cached : amps_compile)(device.c(), g.c(), &c, &made));
-        return Executable{amps::Executable(made), device.c()};
-      });
+      .def(
+          "compile",
+          [](const Graph& g, const amps::Device& device, int threads, int level, bool check,
+             const std::string& without, size_t plan_cache, bool cached, const Aliases& aliases) {
+            amps::CompileOptions options{threads, level, check, plan_cache, c_text(without), {}};
+            for (const auto& [result, feed] : aliases) options.aliases.push_back({result, feed});
+            const amps_compile_options c = options.c();
+            amps_executable* made = nullptr;
+            nb::gil_scoped_release unlocked;
+            amps::check(
+                (cached ? amps_compile_cached : amps_compile)(device.c(), g.c(), &c, &made));
+            return Executable{amps::Executable(made), device.c()};
+          },
+          nb::arg("device"), nb::arg("threads"), nb::arg("level"), nb::arg("check"),
+          nb::arg("without"), nb::arg("plan_cache"), nb::arg("cached"),
+          nb::arg("aliases") = Aliases());
 }
 
 }  // namespace anymps::python

@@ -39,6 +39,9 @@ bool is_mps(std::string_view bytes);  // by its magic
 void save_mps(const Graph& graph, const std::string& path, const Metadata& metadata = {},
               const MappedFiles& sources = {});
 
+// What the file would hold.
+std::string mps_bytes(const Graph& graph, const Metadata& metadata = {});
+
 // `owner` keeps `bytes` alive; `mapped`: they are pages of a file. `name` is for messages, which
 // read "[mps] NAME: section or node: reason".
 std::unique_ptr<Graph> load_mps(std::string_view bytes, std::shared_ptr<const void> owner,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes `.mps` files; formats/mps/mps.h says how they look.
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <unordered_map>
 
 #include "base/checksum.h"
@@ -21,7 +23,26 @@ uint64_t aligned(uint64_t offset) {
   return (offset + mps::kAlignment - 1) / mps::kAlignment * mps::kAlignment;
 }
 
-void pad_to(OutputFile& file, uint64_t offset) {
+// The bytes of a file, in memory; what OutputFile is for files.
+class OutputBytes {
+ public:
+  void write(const void* data, size_t bytes) {
+    if (bytes == 0) return;
+    if (bytes_.size() < at_ + bytes) bytes_.resize(at_ + bytes);
+    std::memcpy(bytes_.data() + at_, data, bytes);
+    at_ += bytes;
+  }
+  void seek(uint64_t offset) { at_ = offset; }
+  uint64_t at() const { return at_; }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+  uint64_t at_ = 0;
+};
+
+template <typename Output>
+void pad_to(Output& file, uint64_t offset) {
   constexpr char kZeros[mps::kAlignment] = {};
   while (file.at() < offset)
     file.write(kZeros, std::min<uint64_t>(offset - file.at(), sizeof(kZeros)));
@@ -198,10 +219,9 @@ std::string header_and_table(const std::vector<Section>& sections, uint64_t file
   return header.bytes() + table.bytes();
 }
 
-}  // namespace
-
-void save_mps(const Graph& graph, const std::string& path, const Metadata& metadata,
-              const MappedFiles& sources) {
+// `open` makes the output when all that can be wrong with the graph has been found.
+template <typename Open>
+auto write_mps(const Graph& graph, const Metadata& metadata, Open&& open) {
   GraphWriter writer;
   const std::string graph_bytes = writer.write(graph);
   const std::vector<ConstantPtr>& constants = writer.constants();
@@ -217,7 +237,7 @@ void save_mps(const Graph& graph, const std::string& path, const Metadata& metad
     entry.raw(bytes);
     parts.emplace_back(SectionKind::kMetadata, entry.bytes());
   }
-  require(parts.size() < mps::kMaxSections, "[mps] {}: {} entries of metadata are too many", path,
+  require(parts.size() < mps::kMaxSections, "[mps] {} entries of metadata are too many",
           metadata.size());
   std::vector<Section> sections;
   uint64_t at = mps::kHeaderBytes + (parts.size() + 1) * mps::kSectionBytes;
@@ -228,38 +248,51 @@ void save_mps(const Graph& graph, const std::string& path, const Metadata& metad
   }
   const uint64_t data = aligned(at);
 
-  OutputFile file(path, "mps");
-  pad_to(file, data);
+  auto file = open();
+  pad_to(*file, data);
   for (size_t i = 0; i < constants.size(); ++i) {
-    pad_to(file, aligned(file.at()));
-    places[i].offset = file.at();
+    pad_to(*file, aligned(file->at()));
+    places[i].offset = file->at();
     if (constants[i]->dtype() == DType::kString) {
       const std::string text = string_bytes(*constants[i]);
       places[i].bytes = text.size();
       places[i].checksum = checksum(text.data(), text.size());
-      file.write(text.data(), text.size());
+      file->write(text.data(), text.size());
       continue;
     }
     const auto bytes = constants[i]->data();
     places[i].bytes = constants[i]->bytes();
     places[i].checksum = checksum(bytes.get(), places[i].bytes);
-    file.write(bytes.get(), places[i].bytes);
+    file->write(bytes.get(), places[i].bytes);
     constants[i]->release();
   }
-  const uint64_t end = file.at();
+  const uint64_t end = file->at();
   // The data section's own checksum is unused: each constant has one.
   sections.push_back({SectionKind::kData, data, end - data, 0});
   parts[1].second = constant_table(constants, places);
   for (size_t i = 0; i < parts.size(); ++i) {
     sections[i].checksum = checksum(parts[i].second.data(), parts[i].second.size());
-    file.seek(sections[i].offset);
-    file.write(parts[i].second.data(), parts[i].second.size());
+    file->seek(sections[i].offset);
+    file->write(parts[i].second.data(), parts[i].second.size());
   }
   const std::string head = header_and_table(sections, end);
-  file.seek(0);
-  file.write(head.data(), head.size());
+  file->seek(0);
+  file->write(head.data(), head.size());
+  return file;
+}
+
+}  // namespace
+
+void save_mps(const Graph& graph, const std::string& path, const Metadata& metadata,
+              const MappedFiles& sources) {
+  const auto file =
+      write_mps(graph, metadata, [&] { return std::make_unique<OutputFile>(path, "mps"); });
   check_whole(sources);
-  file.keep();
+  file->keep();
+}
+
+std::string mps_bytes(const Graph& graph, const Metadata& metadata) {
+  return write_mps(graph, metadata, [] { return std::make_unique<OutputBytes>(); })->take();
 }
 
 }  // namespace anymps

@@ -64,25 +64,24 @@ amps_view KernelCall::view_of(const DenseTensor& tensor) {
 }
 
 void KernelCall::add(const DenseTensor& tensor) {
-  views_.push_back({view_of(tensor)});
-  arguments_.push_back(Argument::tensor(views_.back().data()));
+  const std::span<amps_view> views = views_.take(1);
+  views[0] = view_of(tensor);
+  arguments_.push_back(Argument::tensor(views.data()));
 }
 
 void KernelCall::add(const ::paddle::optional<DenseTensor>& tensor) {
   if (tensor)
     add(*tensor);
   else
-    arguments_.emplace_back();
+    arguments_.push_back({});
 }
 
 void KernelCall::add(const std::vector<const DenseTensor*>& tensors) {
-  std::vector<amps_view> views;
-  for (const DenseTensor* tensor : tensors)
-    views.push_back(tensor ? view_of(*tensor) : amps_view{nullptr, nullptr, nullptr, AMPS_F32, -1});
-  views_.push_back(std::move(views));
-  Argument& argument = arguments_.emplace_back();
-  argument.kind = Argument::Kind::kTensors;
-  argument.views = views_.back();
+  const std::span<amps_view> views = views_.take(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    views[i] =
+        tensors[i] ? view_of(*tensors[i]) : amps_view{nullptr, nullptr, nullptr, AMPS_F32, -1};
+  arguments_.push_back({.kind = Argument::Kind::kTensors, .views = views});
 }
 
 void KernelCall::add(const std::vector<const phi::TensorBase*>& tensors) {
@@ -100,64 +99,40 @@ void KernelCall::add(const ::paddle::optional<std::vector<const DenseTensor*>>& 
   if (tensors)
     add(*tensors);
   else
-    arguments_.emplace_back();
+    arguments_.push_back({});
 }
 
 void KernelCall::add_integer(Argument::Kind kind, int64_t number) {
-  Argument& argument = arguments_.emplace_back();
-  argument.kind = kind;
-  argument.i = number;
+  arguments_.push_back({.kind = kind, .i = number});
 }
 
 void KernelCall::add(double number) {
-  Argument& argument = arguments_.emplace_back();
-  argument.kind = Argument::Kind::kFloat;
-  argument.f = number;
+  arguments_.push_back({.kind = Argument::Kind::kFloat, .f = number});
 }
 
 void KernelCall::add(const std::string& text) {
-  Argument& argument = arguments_.emplace_back();
-  argument.kind = Argument::Kind::kText;
-  argument.text = text;
-}
-
-void KernelCall::add(const std::vector<int>& numbers) {
-  add(std::vector<int64_t>(numbers.begin(), numbers.end()));
-}
-
-void KernelCall::add(const std::vector<bool>& flags) {
-  add(std::vector<int64_t>(flags.begin(), flags.end()));
+  arguments_.push_back({.kind = Argument::Kind::kText, .text = text});
 }
 
 void KernelCall::add(const std::vector<int64_t>& numbers) {
-  ints_.push_back(numbers);
-  Argument& argument = arguments_.emplace_back();
-  argument.kind = Argument::Kind::kInts;
-  argument.ints = ints_.back();
-}
-
-void KernelCall::add(const std::vector<float>& numbers) {
-  add(std::vector<double>(numbers.begin(), numbers.end()));
+  arguments_.push_back({.kind = Argument::Kind::kInts, .ints = numbers});
 }
 
 void KernelCall::add(const std::vector<double>& numbers) {
-  floats_.push_back(numbers);
-  Argument& argument = arguments_.emplace_back();
-  argument.kind = Argument::Kind::kFloats;
-  argument.floats = floats_.back();
+  arguments_.push_back({.kind = Argument::Kind::kFloats, .floats = numbers});
 }
 
 void KernelCall::add(const std::vector<phi::Scalar>& numbers) {
-  std::vector<double> values;
-  for (const phi::Scalar& number : numbers) values.push_back(number.to<double>());
-  add(values);
+  const std::span<double> values = floats_.take(numbers.size());
+  for (size_t i = 0; i < numbers.size(); ++i) values[i] = numbers[i].to<double>();
+  arguments_.push_back({.kind = Argument::Kind::kFloats, .floats = values});
 }
 
 // Of several texts a kernel wants to know whether there is one that says something.
 void KernelCall::add(const std::vector<std::string>& texts) {
-  std::vector<int64_t> said;
+  std::vector<bool> said;
   for (const std::string& text : texts) said.push_back(!text.empty());
-  add(said);
+  add_copied_ints(said);
 }
 
 void KernelCall::add(const phi::Scalar& number) {
@@ -183,11 +158,11 @@ void KernelCall::add(phi::DataType dtype) {
   if (known)
     add_integer(Argument::Kind::kDType, *known);
   else
-    arguments_.emplace_back();  // not given
+    arguments_.push_back({});  // not given
 }
 
 void KernelCall::add(const std::vector<DenseTensor*>& outputs) {
-  outputs_.insert(outputs_.end(), outputs.begin(), outputs.end());
+  for (DenseTensor* output : outputs) outputs_.push_back(output);
 }
 
 void KernelCall::add_random_state(const phi::CustomContext& context) {
@@ -195,8 +170,9 @@ void KernelCall::add_random_state(const phi::CustomContext& context) {
   state_ = {static_cast<int32_t>(offset), static_cast<int32_t>(offset >> 32), 0, 0,
             static_cast<int32_t>(seed),   static_cast<int32_t>(seed >> 32),   0};
   static constexpr int64_t kDims[] = {kStateWords};
-  views_.push_back({{state_.data(), kDims, nullptr, AMPS_I32, 1}});
-  arguments_.push_back(Argument::tensor(views_.back().data()));
+  const std::span<amps_view> views = views_.take(1);
+  views[0] = {state_.data(), kDims, nullptr, AMPS_I32, 1};
+  arguments_.push_back(Argument::tensor(views.data()));
 }
 
 // What a kernel's row asks for behind Paddle's own arguments.
@@ -206,28 +182,26 @@ void KernelCall::add_asked(const phi::CustomContext& context) {
     if (name == kState)
       add_random_state(context);
     else if (name.starts_with(kShapeOf))
-      add(phi::vectorize(outputs_.at(name.back() - '0')->dims()));
+      add_copied_ints(phi::vectorize(outputs_[name.back() - '0']->dims()));
   }
 }
 
 void KernelCall::run(const phi::CustomContext& context) try {
   add_asked(context);
-  std::vector<lowering::Wanted> wanted;
-  for (DenseTensor* output : outputs_) {
-    wanted.push_back({output != nullptr, {}});
-    if (output) wanted.back().dtype = to_engine(output->dtype());
-  }
+  lowering::Few<lowering::Wanted, 8> wanted;
+  for (DenseTensor* output : outputs_)
+    wanted.push_back({output != nullptr, output ? to_engine(output->dtype()) : std::nullopt});
   const lowering::Prepared& prepared =
       kernel_.prepare(engine(), device(context.GetPlace().GetDeviceId()), arguments_, wanted);
-  std::vector<DenseTensor*> outputs(prepared.results().size());
+  lowering::Few<DenseTensor*, 8> outputs(prepared.results().size());
   for (size_t i = 0; i < outputs_.size(); ++i)
     if (prepared.places()[i] >= 0) outputs[prepared.places()[i]] = outputs_[i];
   if (outputs.empty()) return;
   if (!prepared.sized()) {
-    OutputMemory memory(context, std::move(outputs));
+    OutputMemory memory(context, {outputs.begin(), outputs.end()});
     return prepared.run(arguments_, memory);
   }
-  std::vector<amps_view> views;
+  lowering::Few<amps_view, 8> views;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const amps_type& type = prepared.results()[i];
     int64_t count = 1;

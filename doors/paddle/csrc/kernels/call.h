@@ -3,12 +3,13 @@
 // and its output tensors. Everything about it that does not depend on the signature is in call.cc.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <deque>
 #include <string>
 #include <vector>
 
 #include "kernels/types.h"
+#include "lowering/few.h"
 #include "lowering/kernel.h"
 #include "paddle/phi/backends/custom/custom_context.h"
 #include "paddle/phi/common/int_array.h"
@@ -36,11 +37,11 @@ class KernelCall {
   void add(float number) { add(static_cast<double>(number)); }
   void add(double number);
   void add(const std::string& text);
-  void add(const std::vector<int>& numbers);
+  void add(const std::vector<int>& numbers) { add_copied_ints(numbers); }
+  void add(const std::vector<bool>& flags) { add_copied_ints(flags); }
   void add(const std::vector<int64_t>& numbers);
-  void add(const std::vector<float>& numbers);
+  void add(const std::vector<float>& numbers) { add_copied_floats(numbers); }
   void add(const std::vector<double>& numbers);
-  void add(const std::vector<bool>& flags);
   void add(const std::vector<std::string>& texts);
   void add(const std::vector<phi::Scalar>& numbers);
   void add(const phi::IntArray& numbers) { add(numbers.GetData()); }
@@ -57,12 +58,25 @@ class KernelCall {
   void add_random_state(const phi::CustomContext& context);
   amps_view view_of(const DenseTensor& tensor);
 
+  template <class Numbers>
+  void add_copied_ints(const Numbers& numbers) {
+    const std::span<int64_t> copies = ints_.take(numbers.size());
+    std::copy(numbers.begin(), numbers.end(), copies.begin());
+    arguments_.push_back({.kind = lowering::Argument::Kind::kInts, .ints = copies});
+  }
+  template <class Numbers>
+  void add_copied_floats(const Numbers& numbers) {
+    const std::span<double> copies = floats_.take(numbers.size());
+    std::copy(numbers.begin(), numbers.end(), copies.begin());
+    arguments_.push_back({.kind = lowering::Argument::Kind::kFloats, .floats = copies});
+  }
+
   const lowering::Kernel& kernel_;
-  std::vector<lowering::Argument> arguments_;
-  std::vector<DenseTensor*> outputs_;
-  std::deque<std::vector<amps_view>> views_;  // all that arguments point to
-  std::deque<std::vector<int64_t>> ints_;
-  std::deque<std::vector<double>> floats_;
+  lowering::Few<lowering::Argument, 24> arguments_;
+  lowering::Few<DenseTensor*, 8> outputs_;
+  lowering::Arena<amps_view, 16> views_;  // all that arguments point to
+  lowering::Arena<int64_t, 32> ints_;
+  lowering::Arena<double, 8> floats_;
   std::array<int32_t, 7> state_{};
 };
 

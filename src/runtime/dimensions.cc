@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes made concrete: from the feeds, and from dimensions that are bound by their names.
+#include <algorithm>
+
+#include "runtime/executable.h"
+#include "runtime/plan.h"
+#include "runtime/structural.h"
+
+namespace anymps {
+
+std::string symbol_name(const Dim& dim) {
+  const std::string text = dim.str();
+  return dim.known() || dim.limit() == Dim::kNoLimit ? text : text.substr(0, text.rfind("<="));
+}
+
+Dim symbol_of(const Node& node) { return Dim::parse(node.attrs.s("symbol")); }
+
+int64_t Dimensions::at(const Node& node) const {
+  const auto found = std::find(names.begin(), names.end(), symbol_name(symbol_of(node)));
+  if (found == names.end())
+    fail(Code::kInternal, "[dimension] nothing tells '{}'", node.attrs.s("symbol"));
+  return values[found - names.begin()];
+}
+
+void infer_concrete(const Graph& graph, const std::vector<Shape>& feeds,
+                    std::unordered_map<const Value*, ValueType>& types,
+                    const Dimensions& dimensions) {
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    ValueType type = graph.inputs()[i]->type;
+    if (type.container == Container::kTensor) {
+      type.ranked = true;
+      type.shape = to_dims(feeds[i]);
+    }
+    types[graph.inputs()[i]] = std::move(type);
+  }
+  auto type_of = [&](const Value* value) -> const ValueType* {
+    if (!value) return nullptr;
+    return value->is_constant() ? &value->type : &types.at(value);
+  };
+  for (const auto& node : graph.nodes()) {
+    if (node->is("dimension")) {
+      types[node->output()] = {DType::kI64, true, {}, Dims{dimensions.at(*node)}};
+      continue;
+    }
+    std::vector<const ValueType*> inputs;
+    for (const Value* value : node->inputs) inputs.push_back(type_of(value));
+    std::vector<ValueType> outputs =
+        InferContext::run(*node->op, node->attrs, inputs, node->outputs.size(), node->label());
+    for (size_t i = 0; i < outputs.size(); ++i) types[node->outputs[i]] = std::move(outputs[i]);
+  }
+}
+
+// Symbols of the inputs' shapes get numbers, so that feeds are checked without looking at names;
+// behind them come those that only nodes know.
+void Executable::number_symbols(const std::vector<Dim>& of_nodes) {
+  std::unordered_map<std::string, int> numbers;
+  const auto number_of = [&](const Dim& dim) {
+    const auto [it, fresh] = numbers.emplace(dim.str(), static_cast<int>(numbers.size()));
+    if (fresh) {
+      limits_.push_back(dim.limit());
+      symbol_names_.push_back(symbol_name(dim));
+    }
+    return it->second;
+  };
+  for (const Value* input : graph_->inputs()) {
+    SmallVector<int, 6>& symbols = symbols_.emplace_back();
+    for (const Dim& dim : input->type.shape) symbols.push_back(dim.known() ? -1 : number_of(dim));
+  }
+  for (const Dim& dim : of_nodes) number_of(dim);
+  // What passes have left must be known at each run.
+  for (const auto& node : graph_->nodes()) {
+    if (!node->is("dimension")) continue;
+    const std::string name = symbol_name(symbol_of(*node));
+    if (std::find(dimension_names_.begin(), dimension_names_.end(), name) == dimension_names_.end())
+      dimension_names_.push_back(name);
+  }
+}
+
+Bindings Executable::bind(const std::vector<std::pair<std::string, int64_t>>& values,
+                          Bindings bindings) const {
+  bindings.resize(symbol_names_.size(), -1);
+  for (const auto& [name, value] : values) {
+    require(value >= 0, "[bind] dimension '{}' cannot be {}", name, value);
+    bool found = false;
+    for (size_t i = 0; i < symbol_names_.size(); ++i) {
+      if (symbol_names_[i] != name) continue;
+      found = true;
+      require(value <= limits_[i], "[bind] dimension '{}' is {}, but at most {} is allowed", name,
+              value, limits_[i]);
+      bindings[i] = value;
+    }
+    if (!found)
+      fail(Code::kNotFound, "[bind] the graph has no dimension '{}'{}{}", name,
+           symbol_names_.empty() ? "" : "; it has ", fmt::join(symbol_names_, ", "));
+  }
+  return bindings;
+}
+
+// `extents`: of the symbols, as far as feeds and bindings tell them.
+std::vector<int64_t> Executable::dimensions_of(const Extents& extents) const {
+  std::vector<int64_t> values;
+  for (const std::string& name : dimension_names_) {
+    int64_t value = -1;
+    for (size_t i = 0; i < symbol_names_.size() && value < 0; ++i)
+      if (symbol_names_[i] == name) value = extents[i];
+    require(value >= 0, "[run] nothing tells dimension '{}': no feed has it, so it must be bound",
+            name);
+    values.push_back(value);
+  }
+  return values;
+}
+
+// The extents that are known before any feed is looked at.
+Executable::Extents Executable::bound_extents(const Bindings& bindings) const {
+  Extents extents(limits_.size(), -1);
+  std::copy(bindings.begin(), bindings.end(), extents.begin());
+  return extents;
+}
+
+STRUCTURAL(dimension) { return {call.scalar(DType::kI64, call.state.dimensions.at(call.node))}; }
+
+}  // namespace anymps

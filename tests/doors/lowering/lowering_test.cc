@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines of a table, from their text to numbers.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "lowering/builder.h"
+#include "lowering/functions.h"
+#include "lowering/kernel.h"
+
+namespace anymps::lowering {
+namespace {
+
+const amps_api& api() { return *amps_get_api(AMPS_ABI_VERSION); }
+
+amps_device* device() {
+  amps_device* device = nullptr;
+  EXPECT_EQ(api().device_get("cpu", &device), AMPS_OK);
+  return device;
+}
+
+struct Array {
+  std::vector<float> numbers;
+  std::vector<int64_t> dims, strides = {};
+  amps_view view() {
+    return {numbers.data(), dims.data(), strides.empty() ? nullptr : strides.data(), AMPS_F32,
+            static_cast<int32_t>(dims.size())};
+  }
+};
+
+Argument number(double value) { return {.kind = Argument::Kind::kFloat, .f = value}; }
+Argument integer(int64_t value) { return {.kind = Argument::Kind::kInt, .i = value}; }
+
+// Runs a row on arguments; its results one after the other.
+std::vector<float> run(const Row& row, std::vector<Argument> arguments, size_t results = 1) {
+  const Kernel kernel(row);
+  const std::vector<Wanted> wanted(results, Wanted{true, AMPS_F32});
+  const Prepared& prepared = kernel.prepare(api(), device(), arguments, wanted);
+  std::vector<std::vector<float>> memory;
+  std::vector<amps_view> views;
+  for (const amps_type& type : prepared.results()) {
+    int64_t count = 1;
+    for (int32_t i = 0; i < type.rank; ++i) count *= type.dims[i];
+    memory.emplace_back(count);
+    views.push_back({memory.back().data(), type.dims, nullptr, type.dtype, type.rank});
+  }
+  prepared.run(arguments, views, nullptr);
+  std::vector<float> all;
+  for (const auto& part : memory) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+TEST(Lowering, OneOpAndComposition) {
+  Array x{{1, 2, 3, 4}, {2, 2}};
+  const amps_view view = x.view();
+  EXPECT_EQ(run({"neg", "x", "neg(x)"}, {Argument::tensor(&view)}),
+            (std::vector<float>{-1, -2, -3, -4}));
+  EXPECT_EQ(run({"affine", "x ~a b", "x * a + b"}, {Argument::tensor(&view), number(2), number(1)}),
+            (std::vector<float>{3, 5, 7, 9}));
+  EXPECT_EQ(run({"two", "x", "s = reduce_sum(x, axes=[1], keep_dims=false); s, x - 1"},
+                {Argument::tensor(&view)}, 2),
+            (std::vector<float>{3, 7, 0, 1, 2, 3}));
+}
+
+TEST(Lowering, OperatorsBindAsUsual) {
+  Array x{{3}, {1}};
+  const amps_view view = x.view();
+  const auto value = [&](const char* body) {
+    return run({"row", "x", body}, {Argument::tensor(&view)})[0];
+  };
+  EXPECT_EQ(value("x + 2 * x - 1"), 8);
+  EXPECT_EQ(value("-x * (x - 1) / 2"), -3);
+  EXPECT_EQ(value("if(dim(x, 0) == 1, x + 1, x - 1)"), 4);
+  EXPECT_EQ(value("like(x > 2, x) + like(x != 3, x)"), 1);
+}
+
+TEST(Lowering, Gradients) {
+  Array x{{0.5f, -1}, {2}}, dy{{1, 2}, {2}};
+  const amps_view views[] = {x.view(), dy.view()};
+  const auto result = run({"tanh_grad", "x dy", "vjp(tanh(x), dy, x)"},
+                          {Argument::tensor(&views[0]), Argument::tensor(&views[1])});
+  for (size_t i = 0; i < 2; ++i) {
+    const float t = std::tanh(x.numbers[i]);
+    EXPECT_NEAR(result[i], dy.numbers[i] * (1 - t * t), 1e-6f);
+  }
+}
+
+TEST(Lowering, ReshapesOfStridedInputs) {
+  Array x{{1, 2, 3, 4, 5, 6}, {3, 2}, {1, 3}};  // columns first
+  const amps_view view = x.view();
+  EXPECT_EQ(run({"flat", "x", "neg(reshaped(x, [6]))"}, {Argument::tensor(&view)}),
+            (std::vector<float>{-1, -4, -2, -5, -3, -6}));
+  Array y{{1, 2, 3, 4}, {2, 2}};
+  const amps_view plain = y.view();
+  EXPECT_EQ(run({"flat", "x", "neg(reshaped(x, [4]))"}, {Argument::tensor(&plain)}),
+            (std::vector<float>{-1, -2, -3, -4}));
+}
+
+TEST(Lowering, NumbersAtTheRunShareOneForm) {
+  Array x{{1}, {1}};
+  const amps_view view = x.view();
+  const Row row{"scale", "x ~a", "x * a"};
+  const Kernel kernel(row);
+  const Wanted wanted;
+  const auto prepared = [&](double a) {
+    const Argument arguments[] = {Argument::tensor(&view), number(a)};
+    return &kernel.prepare(api(), device(), arguments, {&wanted, 1});
+  };
+  EXPECT_EQ(prepared(2), prepared(3));
+}
+
+std::string error_of(const Row& row, std::vector<Argument> arguments) {
+  try {
+    run(row, std::move(arguments));
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Lowering, MistakesAreTold) {
+  Array x{{1}, {1}};
+  const amps_view view = x.view();
+  const std::vector<Argument> given{Argument::tensor(&view)};
+  EXPECT_NE(
+      error_of({"k", "x", "nothing(x)"}, given).find("[k] there is no op or function 'nothing'"),
+      std::string::npos);
+  EXPECT_NE(error_of({"k", "x", "neg(y)"}, given).find("'y' is not known"), std::string::npos);
+  EXPECT_NE(error_of({"k", "x", "neg(x"}, given).find("')' is expected"), std::string::npos);
+  EXPECT_NE(error_of({"k", "x axis", "softmax(x, axis=x)"}, {given[0], integer(0)}).find("[k]"),
+            std::string::npos);
+  EXPECT_NE(error_of({"k", "x y", "add(x, y)"}, given).find("has 2 arguments, 1 given"),
+            std::string::npos);
+}
+
+TEST(Lowering, NoFunctionHidesAnOp) {
+  for (const auto family : {shape_functions(), tensor_functions(), list_functions(),
+                            layer_functions(), optimizer_functions()})
+    for (const FunctionEntry& entry : family)
+      EXPECT_EQ(api().op_find(entry.name), nullptr) << entry.name;
+}
+
+}  // namespace
+}  // namespace anymps::lowering
