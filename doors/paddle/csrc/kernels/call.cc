@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/call.h"
 
+#include <paddle/common/enforce.h>
+#include <paddle/phi/core/generator.h>
 #include "engine.h"
 #include "lowering/builder.h"
-#include "paddle/common/enforce.h"
-#include "paddle/phi/core/generator.h"
 
 namespace anymps::paddle {
 

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
+#include <paddle/phi/backends/custom/custom_context.h>
+#include <paddle/phi/common/int_array.h>
+#include <paddle/phi/common/scalar.h>
+#include <paddle/phi/core/dense_tensor.h>
+#include <paddle/phi/core/selected_rows.h>
+#include <paddle/utils/optional.h>
 #include "kernels/types.h"
 #include "lowering/few.h"
 #include "lowering/kernel.h"
-#include "paddle/phi/backends/custom/custom_context.h"
-#include "paddle/phi/common/int_array.h"
-#include "paddle/phi/common/scalar.h"
-#include "paddle/phi/core/dense_tensor.h"
-#include "paddle/phi/core/selected_rows.h"
-#include "paddle/utils/optional.h"
 
 namespace anymps::paddle {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "paddle/phi/core/dense_tensor.h"
+#include <paddle/phi/core/dense_tensor.h>
 
 namespace phi {
 

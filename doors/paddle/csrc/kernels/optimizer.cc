@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <paddle/phi/kernels/adadelta_kernel.h>
+#include <paddle/phi/kernels/adagrad_kernel.h>
+#include <paddle/phi/kernels/adam_kernel.h>
+#include <paddle/phi/kernels/adamax_kernel.h>
+#include <paddle/phi/kernels/adamw_kernel.h>
+#include <paddle/phi/kernels/amp_kernel.h>
+#include <paddle/phi/kernels/lamb_kernel.h>
+#include <paddle/phi/kernels/merged_momentum_kernel.h>
+#include <paddle/phi/kernels/momentum_kernel.h>
+#include <paddle/phi/kernels/rmsprop_kernel.h>
+#include <paddle/phi/kernels/sgd_kernel.h>
 #include "kernels/table.h"
-#include "paddle/phi/kernels/adadelta_kernel.h"
-#include "paddle/phi/kernels/adagrad_kernel.h"
-#include "paddle/phi/kernels/adam_kernel.h"
-#include "paddle/phi/kernels/adamax_kernel.h"
-#include "paddle/phi/kernels/adamw_kernel.h"
-#include "paddle/phi/kernels/amp_kernel.h"
-#include "paddle/phi/kernels/lamb_kernel.h"
-#include "paddle/phi/kernels/merged_momentum_kernel.h"
-#include "paddle/phi/kernels/momentum_kernel.h"
-#include "paddle/phi/kernels/rmsprop_kernel.h"
-#include "paddle/phi/kernels/sgd_kernel.h"
 
 #define FAMILY OptimizerKernels
 #define ROWS "kernels/optimizer.inc"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one kernel that writes into memory which is there already: a tensor into a view of another.
-#include "paddle/phi/kernels/strided_copy_kernel.h"
+#include <paddle/phi/kernels/strided_copy_kernel.h>
 
 #include <map>
 
+#include <paddle/common/enforce.h>
 #include "engine.h"
 #include "kernels/table.h"
-#include "paddle/common/enforce.h"
 
 namespace anymps::paddle {
 

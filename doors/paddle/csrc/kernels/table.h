@@ -8,8 +8,8 @@
 
 #include <vector>
 
+#include <paddle/phi/core/kernel_registry.h>
 #include "kernels/call.h"
-#include "paddle/phi/core/kernel_registry.h"
 
 namespace anymps::paddle {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include <paddle/phi/common/data_type.h>
 #include "anymps/anymps.h"
-#include "paddle/phi/common/data_type.h"
 
 namespace anymps::paddle {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <paddle/phi/kernels/matrix_nms_kernel.h>
+#include <paddle/phi/kernels/multiclass_nms3_kernel.h>
+#include <paddle/phi/kernels/roi_align_grad_kernel.h>
+#include <paddle/phi/kernels/roi_align_kernel.h>
+#include <paddle/phi/kernels/yolo_box_kernel.h>
 #include "kernels/table.h"
-#include "paddle/phi/kernels/matrix_nms_kernel.h"
-#include "paddle/phi/kernels/multiclass_nms3_kernel.h"
-#include "paddle/phi/kernels/roi_align_grad_kernel.h"
-#include "paddle/phi/kernels/roi_align_kernel.h"
-#include "paddle/phi/kernels/yolo_box_kernel.h"
 
 #define FAMILY VisionKernels
 #define ROWS "kernels/vision.inc"

@@ -65,7 +65,7 @@ TEST(ReferenceLinalg, Eigenvalues) {
                    1e-12));
   const TestTensor m = matrix({3, 3}, {1, 2, 0, -2, 1, 1, 0, 0, 3});
   const auto general = run_reference_all("eig", {m});
-  TestTensor expected(DType::kC64, {3});
+  TestTensor expected(DType::kC128, {3});
   expected.put({0}, {1, -2});
   expected.put({1}, {1, 2});
   expected.put({2}, {3, 0});
