@@ -30,6 +30,8 @@
 #include <paddle/phi/kernels/pool_kernel.h>
 #include <paddle/phi/kernels/prelu_grad_kernel.h>
 #include <paddle/phi/kernels/prelu_kernel.h>
+#include <paddle/phi/kernels/rnn_grad_kernel.h>
+#include <paddle/phi/kernels/rnn_kernel.h>
 #include <paddle/phi/kernels/softmax_grad_kernel.h>
 #include <paddle/phi/kernels/softmax_kernel.h>
 #include <paddle/phi/kernels/swiglu_grad_kernel.h>

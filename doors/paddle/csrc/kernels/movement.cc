@@ -8,6 +8,7 @@
 #include <paddle/phi/kernels/contiguous_kernel.h>
 #include <paddle/phi/kernels/crop_grad_kernel.h>
 #include <paddle/phi/kernels/crop_kernel.h>
+#include <paddle/phi/kernels/diag_embed_kernel.h>
 #include <paddle/phi/kernels/expand_as_grad_kernel.h>
 #include <paddle/phi/kernels/expand_as_kernel.h>
 #include <paddle/phi/kernels/expand_grad_kernel.h>
