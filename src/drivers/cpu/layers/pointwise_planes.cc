@@ -3,6 +3,7 @@
 // where they lie: oneDNN's kernels would have every image turned channels last and back.
 #include <vector>
 
+#include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/layers/convolution.h"
 #include "drivers/cpu/linear/gemm_simd.h"
 #include "drivers/cpu/linear/weight_packing.h"
@@ -209,11 +210,10 @@ KernelPtr make_planes_weights_gradient(const KernelRequest& request, std::string
   return p ? std::make_shared<PlanesWeightsGradient>(*p) : nullptr;
 }
 
-const KernelRegistrar kPlanes("cpu", "conv", "planes", 7, make_planes);
-const KernelRegistrar kPlanesData("cpu", "conv_data_gradient", "planes", 7,
-                                  make_planes_data_gradient);
-const KernelRegistrar kPlanesWeights("cpu", "conv_weights_gradient", "planes", 7,
-                                     make_planes_weights_gradient);
+const KernelFamily kPlanes("planes", 7,
+                           {{"conv", make_planes},
+                            {"conv_data_gradient", make_planes_data_gradient},
+                            {"conv_weights_gradient", make_planes_weights_gradient}});
 
 }  // namespace
 

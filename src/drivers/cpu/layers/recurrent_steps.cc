@@ -48,12 +48,7 @@ class RecurrentSteps final : public RecurrentLayer<T> {
   int64_t records_ = 0;
 };
 
-const KernelRegistrar kLstm("cpu", "lstm", "steps", 20,
-                            make_recurrent<RecurrentSteps, RecurrentKind::kLstm>);
-const KernelRegistrar kGru("cpu", "gru", "steps", 20,
-                           make_recurrent<RecurrentSteps, RecurrentKind::kGru>);
-const KernelRegistrar kRnn("cpu", "rnn", "steps", 20,
-                           make_recurrent<RecurrentSteps, RecurrentKind::kRnn>);
+const KernelFamily kRecurrentSteps = recurrent_family<RecurrentSteps>(20, "lstm", "gru", "rnn");
 
 }  // namespace
 

@@ -166,6 +166,13 @@ class StepKernel final : public Kernel {
   State states_[kMostStates];
 };
 
+// A running mean keeps the part `name` of what it was and takes the rest of what is new.
+template <typename A>
+void set_mean(const Attrs& attrs, const char* name, A& keeps, A& takes) {
+  keeps = static_cast<A>(attrs.f(name));
+  takes = static_cast<A>(1 - attrs.f(name));
+}
+
 template <typename A>
 void prepare_sgd(const Attrs& attrs, double rate, double, StepRun<A>& run) {
   run.rate = static_cast<A>(rate);
@@ -182,8 +189,7 @@ void prepare_adam(const Attrs& attrs, double rate, double step, StepRun<A>& run)
     run.decay = 0;
   }
   run.a1 = static_cast<A>(1 - beta1);
-  run.b = static_cast<A>(beta2);
-  run.b1 = static_cast<A>(1 - beta2);
+  set_mean(attrs, "beta2", run.b, run.b1);
   run.rate = static_cast<A>(rate / (1 - std::pow(beta1, step)));
   run.root = static_cast<A>(1 / std::sqrt(1 - std::pow(beta2, step)));
   run.epsilon = static_cast<A>(attrs.f("epsilon"));
@@ -198,8 +204,7 @@ void prepare_adagrad(const Attrs& attrs, double rate, double step, StepRun<A>& r
 template <typename A>
 void prepare_rmsprop(const Attrs& attrs, double rate, double, StepRun<A>& run) {
   run.rate = static_cast<A>(rate);
-  run.a = static_cast<A>(attrs.f("alpha"));
-  run.a1 = static_cast<A>(1 - attrs.f("alpha"));
+  set_mean(attrs, "alpha", run.a, run.a1);
   run.b = static_cast<A>(attrs.f("momentum"));
   run.epsilon = static_cast<A>(attrs.f("epsilon"));
 }
@@ -207,8 +212,7 @@ void prepare_rmsprop(const Attrs& attrs, double rate, double, StepRun<A>& run) {
 template <typename A>
 void prepare_adadelta(const Attrs& attrs, double rate, double, StepRun<A>& run) {
   run.rate = static_cast<A>(rate);
-  run.a = static_cast<A>(attrs.f("rho"));
-  run.a1 = static_cast<A>(1 - attrs.f("rho"));
+  set_mean(attrs, "rho", run.a, run.a1);
   run.epsilon = static_cast<A>(attrs.f("epsilon"));
 }
 
@@ -216,10 +220,8 @@ template <typename A>
 void prepare_lion(const Attrs& attrs, double rate, double, StepRun<A>& run) {
   run.rate = static_cast<A>(rate);
   run.keep = static_cast<A>(1 - rate * attrs.f("weight_decay"));
-  run.a = static_cast<A>(attrs.f("beta1"));
-  run.a1 = static_cast<A>(1 - attrs.f("beta1"));
-  run.b = static_cast<A>(attrs.f("beta2"));
-  run.b1 = static_cast<A>(1 - attrs.f("beta2"));
+  set_mean(attrs, "beta1", run.a, run.a1);
+  set_mean(attrs, "beta2", run.b, run.b1);
 }
 
 template <typename A>
