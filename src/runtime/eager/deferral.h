@@ -18,7 +18,7 @@ namespace anymps {
 
 class Deferral : public std::enable_shared_from_this<Deferral> {
  public:
-  static constexpr int kMostCalls = Window::kMostCalls;
+  static constexpr int kMostCalls = CallWindow::kMostCalls;
 
   // The queue has the stream's other work, and lives longer.
   static std::shared_ptr<Deferral> create(DevicePtr device, Queue& queue);
@@ -70,7 +70,7 @@ class Deferral : public std::enable_shared_from_this<Deferral> {
   int limit_ = kMostCalls;
   const void* caller_ = nullptr;  // the thread whose calls wait
   unsigned generation_ = fork_generation();
-  Window window_;
+  CallWindow window_;
   std::exception_ptr error_;
   ForkMutex mutex_{ForkMutex::kLong};  // guards all of it
 };

@@ -23,7 +23,7 @@ bool can_join(const PreparedCall& call) {
   const bool filled = fills(op) && !request.has(0);
   if ((!op.is(kElementwise) && !filled) || op.is(kInternal) || op.is(kImpure)) return false;
   if (op.outputs.size() != 1 || op.variadic_outputs || op.max_inputs() != op.inputs.size() ||
-      request.inputs.size() > Window::kMostInputs || call.choice->is_fallback)
+      request.inputs.size() > CallWindow::kMostInputs || call.choice->is_fallback)
     return false;
   const auto is_list = [](const AttrSpec& spec) {
     return spec.kind == AttrKind::kInts || spec.kind == AttrKind::kFloats ||

@@ -17,7 +17,7 @@
 
 namespace anymps {
 
-class Window;
+class CallWindow;
 
 // What an op's calls had to do beside their kernels, or had no kernel for.
 struct EagerCounts {
@@ -50,11 +50,11 @@ class Eager {
   // For a call that may run later, in one pass with others (deferral.h): fails as the call would,
   // and adds it to the window if it can wait there.
   enum class Joined { kYes, kNotNow, kNever };
-  Joined join(Window& window, const BoundOp& op, std::span<const TensorView> inputs,
+  Joined join(CallWindow& window, const BoundOp& op, std::span<const TensorView> inputs,
               std::span<const TensorView> outputs, Queue& queue,
               std::span<const double> parameters);
   // Runs the calls of the window.
-  void run(Window& window, Queue& queue);
+  void run(CallWindow& window, Queue& queue);
   // Elements from one place to another of the same dtype and shape, whatever the strides.
   void copy(const TensorView& from, const TensorView& to, Queue& queue);
 
@@ -78,9 +78,9 @@ class Eager {
   std::vector<Shape> measure(const Request& request);
   Content content_of(const TensorView& view, Queue& queue);
   static void check_output(const EagerEntry& entry, size_t i, const TensorView& output);
-  std::shared_ptr<EagerEntry> prepare(const Window& window, Queue& queue);
+  std::shared_ptr<EagerEntry> prepare(const CallWindow& window, Queue& queue);
   void run(const EagerEntry& entry, const Request& request);
-  void run_apart(const Window& window, Queue& queue);
+  void run_apart(const CallWindow& window, Queue& queue);
   void run_kernel(const EagerEntry& entry, const KernelArgs& args);
   void count(const EagerEntry& entry, uint64_t packed, uint64_t aside);
 

@@ -32,7 +32,7 @@ bool same(const TensorDesc* a, const TensorDesc* b) {
 
 }  // namespace
 
-int Window::add_place(const Place& place) {
+int CallWindow::add_place(const Place& place) {
   if (count_ == kMostPlaces) return kNoPlace;
   places_[count_] = place;
   return count_++;
@@ -40,7 +40,7 @@ int Window::add_place(const Place& place) {
 
 // The place in memory, there already or new; kNoPlace where it shares memory with another one that
 // is, or would be, written.
-int Window::find(const Place& wanted, bool writes) {
+int CallWindow::find(const Place& wanted, bool writes) {
   int found = kNoPlace;
   for (int i = 0; i < count_; ++i) {
     const Place& place = places_[i];
@@ -53,7 +53,7 @@ int Window::find(const Place& wanted, bool writes) {
   return found != kNoPlace ? found : add_place(wanted);
 }
 
-int Window::find(const EagerEntry& entry, size_t i, const TensorView& input) {
+int CallWindow::find(const EagerEntry& entry, size_t i, const TensorView& input) {
   const TensorDesc* desc = &*entry.call.request.inputs[i];
   const ByteRange& reach = entry.input_reach[i];
   char* data = static_cast<char*>(input.data);
@@ -86,9 +86,9 @@ int Window::find(const EagerEntry& entry, size_t i, const TensorView& input) {
   return add_place(wanted);
 }
 
-const std::shared_ptr<EagerEntry>* Window::expected(const BoundOp& op,
-                                                    std::span<const TensorView> inputs,
-                                                    std::span<const TensorView> outputs) const {
+const std::shared_ptr<EagerEntry>* CallWindow::expected(const BoundOp& op,
+                                                        std::span<const TensorView> inputs,
+                                                        std::span<const TensorView> outputs) const {
   if (size_ == kMostCalls || calls_[size_].op != op.id) return nullptr;
   const EagerEntry& entry = *calls_[size_].entry;
   const auto& known = entry.call.request.inputs;
@@ -98,9 +98,9 @@ const std::shared_ptr<EagerEntry>* Window::expected(const BoundOp& op,
   return describes(entry.written[0], outputs[0]) ? &calls_[size_].entry : nullptr;
 }
 
-bool Window::add(const std::shared_ptr<EagerEntry>& entry, const BoundOp& op,
-                 std::span<const TensorView> inputs, const TensorView& output,
-                 std::span<const double> parameters) {
+bool CallWindow::add(const std::shared_ptr<EagerEntry>& entry, const BoundOp& op,
+                     std::span<const TensorView> inputs, const TensorView& output,
+                     std::span<const double> parameters) {
   const TensorDesc& result = entry->written[0];
   if (size_ > 0 && result.shape != calls_[0].entry->written[0].shape) return false;
   const size_t numbers = entry->fixed ? 0 : parameters.size();
@@ -141,13 +141,13 @@ bool Window::add(const std::shared_ptr<EagerEntry>& entry, const BoundOp& op,
   return true;
 }
 
-void Window::clear() {
+void CallWindow::clear() {
   for (int i = 0; i < buffer_count_; ++i) buffers_[i].reset();
   size_ = count_ = parameter_count_ = buffer_count_ = 0;
   key_.clear();
 }
 
-bool Window::drop(const void* memory, size_t bytes) {
+bool CallWindow::drop(const void* memory, size_t bytes) {
   const char* begin = static_cast<const char*>(memory);
   const char* end = begin + bytes;
   bool needed = false;
@@ -165,7 +165,7 @@ bool Window::drop(const void* memory, size_t bytes) {
   return needed;
 }
 
-bool Window::keep(const BufferRef& buffer) {
+bool CallWindow::keep(const BufferRef& buffer) {
   for (int i = 0; i < buffer_count_; ++i)
     if (buffers_[i] == buffer) return true;
   if (buffer_count_ == kMostBuffers) return false;
@@ -173,18 +173,18 @@ bool Window::keep(const BufferRef& buffer) {
   return true;
 }
 
-void Window::drop_unseen() {
+void CallWindow::drop_unseen() {
   for (int i = 0; i < buffer_count_; ++i)
     if (buffers_[i].use_count() == 1) drop(buffers_[i]->data(), buffers_[i]->size());
 }
 
-bool Window::stores() const {
+bool CallWindow::stores() const {
   for (int i = 0; i < count_; ++i)
     if (stored(places_[i])) return true;
   return false;
 }
 
-const EagerKey& Window::finish_key() {
+const EagerKey& CallWindow::finish_key() {
   uint64_t mask = 0;
   for (int i = 0; i < count_; ++i) mask |= uint64_t{stored(places_[i])} << i;
   key_.add(mask);

@@ -23,7 +23,7 @@ inline bool may_wait(const Op& op, std::span<const TensorView> inputs) {
   return op.is(kElementwise) || (fills(op) && (inputs.empty() || inputs[0].absent()));
 }
 
-class Window {
+class CallWindow {
  public:
   static constexpr int kMostCalls = 24, kMostPlaces = 48, kMostInputs = 6;
 
@@ -45,9 +45,9 @@ class Window {
   };
   static constexpr uint8_t kAbsent = 0xff;
 
-  Window() = default;
-  Window(const Window&) = delete;
-  Window& operator=(const Window&) = delete;
+  CallWindow() = default;
+  CallWindow(const CallWindow&) = delete;
+  CallWindow& operator=(const CallWindow&) = delete;
 
   bool empty() const { return size_ == 0; }
   int size() const { return size_; }

@@ -20,13 +20,13 @@ const Op& fused() {
 
 // The inputs of the program are the places that are read, then the parameters; its outputs are the
 // places that are stored.
-void write_program(const Window& window, ElementwiseProgramBuilder& program) {
-  const std::span<const Window::Place> places = window.places();
+void write_program(const CallWindow& window, ElementwiseProgramBuilder& program) {
+  const std::span<const CallWindow::Place> places = window.places();
   std::vector<ProgramArg> values(places.size());  // of each place, as the calls go on
   size_t inputs = 0;
   for (size_t i = 0; i < places.size(); ++i)
     if (places[i].read) values[i] = ProgramArg::input(inputs++);
-  for (const Window::Call& call : window.calls()) {
+  for (const CallWindow::Call& call : window.calls()) {
     const KernelRequest& request = call.entry->call.request;
     if (fills(*request.op)) {
       const size_t last = request.op->inputs.size() - 1;
@@ -52,29 +52,29 @@ void write_program(const Window& window, ElementwiseProgramBuilder& program) {
     values[call.output] = program.call(*request.op, args, attrs);
   }
   for (size_t i = 0; i < places.size(); ++i)
-    if (Window::stored(places[i])) program.output(values[i]);
+    if (CallWindow::stored(places[i])) program.output(values[i]);
 }
 
 // Where the pass writes over what it reads.
-bool takes_place(const Window& window, const Kernel& kernel) {
+bool takes_place(const CallWindow& window, const Kernel& kernel) {
   size_t input = 0, output = 0;
-  for (const Window::Place& place : window.places()) {
-    if (place.read && Window::stored(place) && !kernel.in_place(input, output)) return false;
+  for (const CallWindow::Place& place : window.places()) {
+    if (place.read && CallWindow::stored(place) && !kernel.in_place(input, output)) return false;
     input += place.read;
-    output += Window::stored(place);
+    output += CallWindow::stored(place);
   }
   return true;
 }
 
 }  // namespace
 
-std::shared_ptr<EagerEntry> Eager::prepare(const Window& window, Queue& queue) {
+std::shared_ptr<EagerEntry> Eager::prepare(const CallWindow& window, Queue& queue) {
   ElementwiseProgramBuilder program;
   std::vector<TensorView> inputs, outputs;
-  for (const Window::Place& place : window.places()) {
+  for (const CallWindow::Place& place : window.places()) {
     const TensorView view = view_of(*place.desc, place.data);
     if (place.read) inputs.push_back(view);
-    if (Window::stored(place)) outputs.push_back(view);
+    if (CallWindow::stored(place)) outputs.push_back(view);
   }
   const TensorDesc numbers(DType::kF64, Shape{std::ssize(window.parameters())});
   if (!window.parameters().empty()) inputs.push_back(view_of(numbers, nullptr));
@@ -96,7 +96,7 @@ std::shared_ptr<EagerEntry> Eager::prepare(const Window& window, Queue& queue) {
   }
 }
 
-Eager::Joined Eager::join(Window& window, const BoundOp& op, std::span<const TensorView> inputs,
+Eager::Joined Eager::join(CallWindow& window, const BoundOp& op, std::span<const TensorView> inputs,
                           std::span<const TensorView> outputs, Queue& queue,
                           std::span<const double> parameters) {
   const auto add = [&](const std::shared_ptr<EagerEntry>& entry) {
@@ -114,7 +114,7 @@ Eager::Joined Eager::join(Window& window, const BoundOp& op, std::span<const Ten
   return use->joins ? add(use.shared()) : Joined::kNever;
 }
 
-void Eager::run(Window& window, Queue& queue) {
+void Eager::run(CallWindow& window, Queue& queue) {
   window.drop_unseen();
   if (!window.stores()) return;
   if (window.size() == 1) return run_apart(window, queue);
@@ -127,10 +127,10 @@ void Eager::run(Window& window, Queue& queue) {
     use.hold(entries_.insert(key, std::move(made)));
   }
   if (use->apart) return run_apart(window, queue);
-  SmallVector<void*, Window::kMostPlaces + 1> in, out;
-  for (const Window::Place& place : window.places()) {
+  SmallVector<void*, CallWindow::kMostPlaces + 1> in, out;
+  for (const CallWindow::Place& place : window.places()) {
     if (place.read) in.push_back(place.data);
-    if (Window::stored(place)) out.push_back(place.data);
+    if (CallWindow::stored(place)) out.push_back(place.data);
   }
   in.push_back(const_cast<double*>(window.parameters().data()));
   Temporaries temporaries(device_.allocator());
@@ -139,15 +139,15 @@ void Eager::run(Window& window, Queue& queue) {
                     nullptr, nullptr});
 }
 
-void Eager::run_apart(const Window& window, Queue& queue) {
-  const std::span<const Window::Place> places = window.places();
+void Eager::run_apart(const CallWindow& window, Queue& queue) {
+  const std::span<const CallWindow::Place> places = window.places();
   Temporaries temporaries(device_.allocator());
   std::vector<TensorView> views;
-  for (const Window::Place& place : places) views.push_back(view_of(*place.desc, place.data));
+  for (const CallWindow::Place& place : places) views.push_back(view_of(*place.desc, place.data));
   std::vector<bool> moved(places.size(), false);
-  for (const Window::Call& call : window.calls()) {
+  for (const CallWindow::Call& call : window.calls()) {
     const KernelRequest& request = call.entry->call.request;
-    SmallVector<TensorView, Window::kMostInputs> inputs;
+    SmallVector<TensorView, CallWindow::kMostInputs> inputs;
     for (size_t i = 0; i < request.inputs.size(); ++i)
       inputs.push_back(request.has(i) ? views[call.inputs[i]] : TensorView());
     // What nobody can see is written elsewhere: its memory may be somebody else's by now.

@@ -235,8 +235,10 @@ class ChannelLines final : public Kernel {
   ChannelLines(const KernelRequest& request, size_t axis)
       : epsilon_(request.attrs.f("epsilon")),
         channels_(request.in(0).shape[axis]),
-        outer_(product(request.in(0).shape, 0, axis)),
-        inner_(product(request.in(0).shape, axis + 1, request.in(0).shape.size())),
+        outer_(
+            element_count(Shape(request.in(0).shape.begin(), request.in(0).shape.begin() + axis))),
+        inner_(element_count(
+            Shape(request.in(0).shape.begin() + axis + 1, request.in(0).shape.end()))),
         gamma_(request.has(3)),
         beta_(request.has(4)) {}
 
@@ -246,7 +248,8 @@ class ChannelLines final : public Kernel {
       if (request.has(i) && (request.in(i).dtype != DType::kF32 || !request.in(i).contiguous()))
         return false;
     const Shape& shape = request.in(0).shape;
-    return request.out().contiguous() && product(shape, axis + 1, shape.size()) >= kLeastRun;
+    return request.out().contiguous() &&
+           element_count(Shape(shape.begin() + axis + 1, shape.end())) >= kLeastRun;
   }
 
   void run(const KernelArgs& args) const override {

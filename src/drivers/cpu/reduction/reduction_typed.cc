@@ -62,8 +62,11 @@ class VectorReduction final : public Kernel {
                      alignas(64) char totals[kColumns * sizeof(int64_t)];
                      alignas(64) char part[kColumns * sizeof(int64_t)];
                      for (int64_t task = begin; task < end; ++task) {
-                       code_.start(totals, width_of(task));
-                       for (int64_t i = 0; i < parts_; ++i) {
+                       if (parts_ == 0)
+                         code_.start(totals, width_of(task));
+                       else
+                         reduce_part(args, task, 0, totals);
+                       for (int64_t i = 1; i < parts_; ++i) {
                          reduce_part(args, task, i, part);
                          code_.join(totals, part, width_of(task));
                        }
