@@ -4,7 +4,6 @@
 // reads dense vectors. oneDNN's kernels would have every image turned channels last and back.
 #include <vector>
 
-#include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/layers/convolution.h"
 #include "drivers/cpu/layers/depthwise_planes_simd.h"
 #include "drivers/cpu/threads.h"
@@ -252,10 +251,9 @@ KernelPtr make_depthwise_weights_gradient(const KernelRequest& request, std::str
   return std::make_shared<PlaneTaps>(*p, std::move(copy));
 }
 
-const KernelFamily kDepthwisePlanes("depthwise_planes", 8,
-                                    {{"conv", make_depthwise_planes},
-                                     {"conv_data_gradient", make_depthwise_data_gradient},
-                                     {"conv_weights_gradient", make_depthwise_weights_gradient}});
+const KernelFamily kDepthwisePlanes =
+    trained_family("depthwise_planes", 8, make_depthwise_planes, make_depthwise_data_gradient,
+                   make_depthwise_weights_gradient);
 
 }  // namespace
 

@@ -3,7 +3,6 @@
 // where they lie: oneDNN's kernels would have every image turned channels last and back.
 #include <vector>
 
-#include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/layers/convolution.h"
 #include "drivers/cpu/linear/gemm_simd.h"
 #include "drivers/cpu/linear/weight_packing.h"
@@ -210,10 +209,8 @@ KernelPtr make_planes_weights_gradient(const KernelRequest& request, std::string
   return p ? std::make_shared<PlanesWeightsGradient>(*p) : nullptr;
 }
 
-const KernelFamily kPlanes("planes", 7,
-                           {{"conv", make_planes},
-                            {"conv_data_gradient", make_planes_data_gradient},
-                            {"conv_weights_gradient", make_planes_weights_gradient}});
+const KernelFamily kPlanes = trained_family("planes", 7, make_planes, make_planes_data_gradient,
+                                            make_planes_weights_gradient);
 
 }  // namespace
 
