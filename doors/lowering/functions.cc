@@ -22,7 +22,7 @@ Function find_function(const std::string& name) {
   static const auto& all = *[] {
     auto* made = new std::unordered_map<std::string, Function>;
     for (const auto family : {shape_functions(), tensor_functions(), list_functions(),
-                              layer_functions(), optimizer_functions()})
+                              layer_functions(), optimizer_functions(), recurrent_functions()})
       for (const FunctionEntry& entry : family) made->emplace(entry.name, entry.function);
     return made;
   }();

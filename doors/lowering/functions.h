@@ -33,5 +33,6 @@ std::span<const FunctionEntry> layer_functions();
 std::span<const FunctionEntry> tensor_functions();
 std::span<const FunctionEntry> list_functions();
 std::span<const FunctionEntry> optimizer_functions();
+std::span<const FunctionEntry> recurrent_functions();
 
 }  // namespace anymps::lowering

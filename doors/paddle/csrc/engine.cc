@@ -29,9 +29,9 @@ std::string library_path() {
 
 const amps_api* load_engine() {
   const std::string path = library_path();
-  // Its own scope first: nothing that the process exports comes between the engine and its
-  // libraries.
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  // Not RTLD_DEEPBIND: the engine's libraries have names of their own, and with a preloaded malloc
+  // (jemalloc, for one) glibc's would be asked to free what that has allocated.
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) PADDLE_THROW(common::errors::NotFound("[anymps] %s", dlerror()));
   using GetApi = const amps_api* (*)(int);
   const auto get = reinterpret_cast<GetApi>(dlsym(library, "amps_get_api"));

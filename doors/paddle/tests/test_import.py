@@ -5,6 +5,7 @@ import importlib.metadata
 import os
 import shutil
 import site
+import subprocess
 import sys
 import textwrap
 
@@ -117,3 +118,13 @@ def test_the_engine_is_private():
     """)
     result = support.run_python(code)
     assert result.stdout.split("\n")[:2] == ["[]", "True True"], result.stdout + result.stderr
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="compiles a small library")
+def test_beside_a_preloaded_malloc(tmp_path):
+    """As with jemalloc or tcmalloc: whoever frees must ask the one who allocated."""
+    source, library = os.path.join(os.path.dirname(__file__), "preloaded_malloc.c"), tmp_path / "preloaded_malloc.so"
+    subprocess.run(["cc", "-O1", "-w", "-shared", "-fPIC", source, "-o", library], check=True)
+    code = "import paddle; x = paddle.ones([1, 3, 8, 8], place='mps'); print(float((x + x).sum()), paddle.mps.get_device_name() != '')"
+    result = support.run_python(code, LD_PRELOAD=str(library))
+    assert result.stdout.split() == ["384.0", "True"], result.stderr

@@ -9,12 +9,11 @@ import pytest
 
 STEPS = 20
 
-# model, its data, its optimizer, how far the losses may drift apart. Rounding differs, and training amplifies it: with
-# larger steps or smaller images Paddle's CPU drifts as far from itself when its inputs change by 1e-7.
+# model, its data, its optimizer
 CASES = {
-    "mobilenet_v2": (models.mobilenet_v2, lambda: models.images(8, 64), "momentum", 2e-2),
-    "resnet18": (models.resnet18, lambda: models.images(8, 64), "momentum", 2e-2),
-    "bert": (models.Bert, lambda: models.sentences(8, 16), "adamw", 2e-3),
+    "mobilenet_v2": (models.mobilenet_v2, lambda: models.images(8, 64), "momentum"),
+    "resnet18": (models.resnet18, lambda: models.images(8, 64), "momentum"),
+    "bert": (models.Bert, lambda: models.sentences(8, 16), "adamw"),
 }
 
 
@@ -45,12 +44,22 @@ def train(model, data, kind, device, steps=STEPS, around=lambda step: step()):
         return np.array([float(loss) for loss in losses])
 
 
+def drift(factory, weights, data, kind, expected):
+    """How far Paddle's CPU comes from its own curve, so far in each step, when its weights change in their last bits.
+    Training amplifies rounding, and by how much depends on the model: MobileNetV2's curve is off by a tenth after a few
+    steps, BERT's stays."""
+    random = np.random.default_rng(1)
+    nearly = {name: (array * (1 + 1e-7 * random.standard_normal(array.shape))).astype(array.dtype) for name, array in weights.items()}
+    losses = train(models.make(factory, "cpu", nearly), data, kind, "cpu")
+    return np.maximum.accumulate(np.abs(losses - expected))
+
+
 @pytest.fixture(scope="module", params=CASES)
 def trained(request):
-    """Losses and models of both devices, and the copies to the host within the device's steps after the first."""
+    """Losses of both devices, how far apart they may be, the copies to the host within each step, and the model."""
     from paddle_anymps import native
 
-    factory, data, kind, tolerance = CASES[request.param]
+    factory, data, kind = CASES[request.param]
     on_cpu = models.make(factory, "cpu")
     weights = models.weights_of(on_cpu)
     on_mps = models.make(factory, "mps", weights)
@@ -62,24 +71,26 @@ def trained(request):
         copies.append(native.copies()["device_to_host"][0] - before)
 
     expected = train(on_cpu, data(), kind, "cpu")
+    allowed = 2e-3 + 5 * drift(factory, weights, data(), kind, expected)
     actual = train(on_mps, data(), kind, "mps", around=counted)
-    return request.param, actual, expected, tolerance, copies, on_mps, on_cpu
+    return request.param, actual, expected, allowed, copies, on_mps
 
 
 def test_losses(trained):
-    name, actual, expected, tolerance, *_ = trained
+    _, actual, expected, allowed, *_ = trained
     assert np.isfinite(expected).all() and expected[-1] < expected[0], "the example itself does not learn"
-    np.testing.assert_allclose(actual[:2], expected[:2], rtol=2e-3, atol=2e-3)
-    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+    assert allowed[1] < 0.1, "the second loss, which the first gradients decide, must tell something"
+    apart = np.abs(actual - expected)
+    assert (apart <= allowed).all(), f"{apart}\n{allowed}"
 
 
 def test_a_step_stays_on_the_device(trained):
-    name, _, _, _, copies, *_ = trained
+    copies = trained[4]
     assert copies[1:] == [0] * (STEPS - 1)
 
 
 def test_inference_after_training(trained):
-    name, *_, on_mps, _ = trained
+    name, *_, on_mps = trained
     data = CASES[name][1]()[0]
     twin = models.make(CASES[name][0], "cpu", models.weights_of(on_mps))
     outputs = []

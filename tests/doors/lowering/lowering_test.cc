@@ -136,7 +136,7 @@ TEST(Lowering, MistakesAreTold) {
 
 TEST(Lowering, NoFunctionHidesAnOp) {
   for (const auto family : {shape_functions(), tensor_functions(), list_functions(),
-                            layer_functions(), optimizer_functions()})
+                            layer_functions(), optimizer_functions(), recurrent_functions()})
     for (const FunctionEntry& entry : family)
       EXPECT_EQ(api().op_find(entry.name), nullptr) << entry.name;
 }

@@ -85,7 +85,7 @@ class Factor {
   amps_view view_;
 };
 
-C_Status axpby(const C_Device target, C_Stream stream, C_DataType type, size_t count, float alpha,
+C_Status axpby(C_Device target, C_Stream stream, C_DataType type, size_t count, float alpha,
                void* x, float beta, void* y) {
   if (count == 0) return C_SUCCESS;
   if (stream) check(engine().stream_synchronize(reinterpret_cast<amps_stream*>(stream)));

@@ -12,20 +12,20 @@ namespace {
 thread_local int current_device = 0;
 
 C_Status nothing_to_do() { return C_SUCCESS; }
-C_Status nothing_for_device(const C_Device) { return C_SUCCESS; }
+C_Status nothing_for_device(C_Device) { return C_SUCCESS; }
 
-C_Status set_device(const C_Device target) {
+C_Status set_device(C_Device target) {
   device(target->id);  // throws for one that does not exist
   current_device = target->id;
   return C_SUCCESS;
 }
 
-C_Status get_device(const C_Device target) {
+C_Status get_device(C_Device target) {
   target->id = current_device;
   return C_SUCCESS;
 }
 
-C_Status synchronize_device(const C_Device target) {
+C_Status synchronize_device(C_Device target) {
   check(engine().device_synchronize(device(target->id)));
   return C_SUCCESS;
 }
@@ -40,23 +40,23 @@ C_Status list_devices(size_t* devices) {
   return C_SUCCESS;
 }
 
-C_Status count_threads(const C_Device target, size_t* count) {
+C_Status count_threads(C_Device target, size_t* count) {
   *count = std::max(engine().device_max_threads(device(target->id)), 1);
   return C_SUCCESS;
 }
 
-C_Status one(const C_Device, size_t* value) {
+C_Status one(C_Device, size_t* value) {
   *value = 1;
   return C_SUCCESS;
 }
 
-C_Status one_block(const C_Device, std::array<unsigned int, 3>* dims) {
+C_Status one_block(C_Device, std::array<unsigned int, 3>* dims) {
   dims->fill(1);
   return C_SUCCESS;
 }
 
 // As a number, like CUDA's: 0.1.0 is 100.
-C_Status engine_version(const C_Device, size_t* version) {
+C_Status engine_version(C_Device, size_t* version) {
   size_t number = 0, part = 0;
   for (const char* at = engine().version();; ++at) {
     if (*at >= '0' && *at <= '9') {
@@ -71,7 +71,7 @@ C_Status engine_version(const C_Device, size_t* version) {
   return C_SUCCESS;
 }
 
-C_Status supported(const C_Device, bool* answer) {
+C_Status supported(C_Device, bool* answer) {
   *answer = true;
   return C_SUCCESS;
 }

@@ -49,7 +49,7 @@ class Buffers {
 
 // Out of memory is success without an address: Paddle then frees what it caches, tries again, and
 // raises its own error.
-C_Status allocate(const C_Device target, void** data, size_t bytes) {
+C_Status allocate(C_Device target, void** data, size_t bytes) {
   *data = nullptr;
   amps_buffer* buffer = nullptr;
   const amps_status status = engine().buffer_create(device(target->id), bytes, &buffer);
@@ -60,7 +60,7 @@ C_Status allocate(const C_Device target, void** data, size_t bytes) {
   return C_SUCCESS;
 }
 
-C_Status deallocate(const C_Device target, void* data, size_t) {
+C_Status deallocate(C_Device target, void* data, size_t) {
   if (!data) return C_SUCCESS;
   amps_buffer* buffer = Buffers::all().take(data);
   if (!buffer) return C_ERROR;
@@ -71,24 +71,24 @@ C_Status deallocate(const C_Device target, void* data, size_t) {
   return C_SUCCESS;
 }
 
-C_Status allocate_host(const C_Device, void** data, size_t bytes) {
+C_Status allocate_host(C_Device, void** data, size_t bytes) {
   constexpr size_t kAlignment = 64;
   *data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   return *data || bytes == 0 ? C_SUCCESS : C_FAILED;
 }
 
-C_Status deallocate_host(const C_Device, void* data, size_t) {
+C_Status deallocate_host(C_Device, void* data, size_t) {
   std::free(data);
   return C_SUCCESS;
 }
 
-C_Status set(const C_Device, void* data, unsigned char value, size_t bytes) {
+C_Status set(C_Device, void* data, unsigned char value, size_t bytes) {
   if (bytes > 0) std::memset(data, value, bytes);
   return C_SUCCESS;
 }
 
 template <Direction direction>
-C_Status copy(const C_Device, void* to, const void* from, size_t bytes) {
+C_Status copy(C_Device, void* to, const void* from, size_t bytes) {
   count_copy(direction, bytes);
   if (bytes > 0) std::memmove(to, from, bytes);
   return C_SUCCESS;
@@ -97,23 +97,22 @@ C_Status copy(const C_Device, void* to, const void* from, size_t bytes) {
 // In order with the stream's work, and done on return: a host that waits for nothing else may use
 // the result at once.
 template <Direction direction>
-C_Status copy_on_stream(const C_Device target, C_Stream stream, void* to, const void* from,
+C_Status copy_on_stream(C_Device target, C_Stream stream, void* to, const void* from,
                         size_t bytes) {
   if (stream) check(engine().stream_synchronize(reinterpret_cast<amps_stream*>(stream)));
   return copy<direction>(target, to, from, bytes);
 }
 
-C_Status copy_to_peer(const C_Device to_device, const C_Device, void* to, const void* from,
-                      size_t bytes) {
+C_Status copy_to_peer(C_Device to_device, C_Device, void* to, const void* from, size_t bytes) {
   return copy<Direction::kDeviceToDevice>(to_device, to, from, bytes);
 }
 
-C_Status copy_to_peer_on_stream(const C_Device to_device, const C_Device, C_Stream stream, void* to,
+C_Status copy_to_peer_on_stream(C_Device to_device, C_Device, C_Stream stream, void* to,
                                 const void* from, size_t bytes) {
   return copy_on_stream<Direction::kDeviceToDevice>(to_device, stream, to, from, bytes);
 }
 
-C_Status memory_info(const C_Device target, size_t* total, size_t* free) {
+C_Status memory_info(C_Device target, size_t* total, size_t* free) {
   uint64_t free_bytes = 0, total_bytes = 0;
   check(engine().device_memory_info(device(target->id), &free_bytes, &total_bytes));
   *total = total_bytes;
@@ -121,7 +120,7 @@ C_Status memory_info(const C_Device target, size_t* total, size_t* free) {
   return C_SUCCESS;
 }
 
-C_Status alignment(const C_Device, size_t* bytes) {
+C_Status alignment(C_Device, size_t* bytes) {
   *bytes = 64;
   return C_SUCCESS;
 }

@@ -29,19 +29,19 @@ struct Event {
 Event& of(C_Event event) { return *reinterpret_cast<Event*>(event); }
 amps_stream* of(C_Stream stream) { return reinterpret_cast<amps_stream*>(stream); }
 
-C_Status create_stream(const C_Device target, C_Stream* stream) {
+C_Status create_stream(C_Device target, C_Stream* stream) {
   amps_stream* created = nullptr;
   check(engine().stream_create(device(target->id), &created));
   *stream = reinterpret_cast<C_Stream>(created);
   return C_SUCCESS;
 }
 
-C_Status destroy_stream(const C_Device, C_Stream stream) {
+C_Status destroy_stream(C_Device, C_Stream stream) {
   engine().stream_release(of(stream));
   return C_SUCCESS;
 }
 
-C_Status synchronize_stream(const C_Device, C_Stream stream) {
+C_Status synchronize_stream(C_Device, C_Stream stream) {
   if (stream) check(engine().stream_synchronize(of(stream)));
   return C_SUCCESS;
 }
@@ -53,49 +53,48 @@ Recorded record(C_Stream stream) {
 }
 
 // C_WARNING: not yet. Paddle takes everything but success for that.
-C_Status query_stream(const C_Device, C_Stream stream) {
+C_Status query_stream(C_Device, C_Stream stream) {
   if (!stream) return C_SUCCESS;
   return engine().event_done(record(stream).get()) ? C_SUCCESS : C_WARNING;
 }
 
-C_Status add_callback(const C_Device target, C_Stream stream, C_Callback callback,
-                      void* user_data) {
+C_Status add_callback(C_Device target, C_Stream stream, C_Callback callback, void* user_data) {
   synchronize_stream(target, stream);
   C_Status status = C_SUCCESS;
   callback(target, stream, user_data, &status);
   return status;
 }
 
-C_Status create_event(const C_Device, C_Event* event) {
+C_Status create_event(C_Device, C_Event* event) {
   *event = reinterpret_cast<C_Event>(new Event);
   return C_SUCCESS;
 }
 
-C_Status destroy_event(const C_Device, C_Event event) {
+C_Status destroy_event(C_Device, C_Event event) {
   delete &of(event);
   return C_SUCCESS;
 }
 
-C_Status record_event(const C_Device, C_Stream stream, C_Event event) {
+C_Status record_event(C_Device, C_Stream stream, C_Event event) {
   Recorded recorded = record(stream);
   std::lock_guard lock(of(event).mutex);
   of(event).recorded.swap(recorded);
   return C_SUCCESS;
 }
 
-C_Status query_event(const C_Device, C_Event event) {
+C_Status query_event(C_Device, C_Event event) {
   const Recorded recorded = of(event).get();
   return !recorded || engine().event_done(recorded.get()) ? C_SUCCESS : C_WARNING;
 }
 
-C_Status synchronize_event(const C_Device, C_Event event) {
+C_Status synchronize_event(C_Device, C_Event event) {
   if (const Recorded recorded = of(event).get()) {
     check(engine().event_synchronize(recorded.get()));
   }
   return C_SUCCESS;
 }
 
-C_Status wait_for_event(const C_Device, C_Stream stream, C_Event event) {
+C_Status wait_for_event(C_Device, C_Stream stream, C_Event event) {
   const Recorded recorded = of(event).get();
   if (stream && recorded) check(engine().stream_wait(of(stream), recorded.get()));
   return C_SUCCESS;

@@ -27,6 +27,7 @@ def install(paddle):
     creation.add_place(paddle)
     _check_indices(paddle, framework)
     _add_device_functions(paddle)
+    _allow_bfloat16()
     paddle.Tensor.mps = _tensor_mps
     if "FLAGS_auto_growth_chunk_size_in_mb" not in os.environ:
         # Paddle asks for memory in pieces of the size of each tensor unless told otherwise: with shapes that change, every new
@@ -42,6 +43,21 @@ def _tensor_mps(self, device_id=None, blocking=True):
         return self
     place = MPSPlace(index_of(device_id))
     return self if self.place._equals(place) else self._copy_to(place, blocking)
+
+
+def _allow_bfloat16():
+    """paddle.amp knows by name which custom devices have bfloat16."""
+    from .places import is_mps
+
+    auto_cast = sys.modules["paddle.amp.auto_cast"]  # the module; paddle.amp has a function of that name
+
+    by_name = auto_cast._is_custom_device_bfloat16_supported
+
+    @functools.wraps(by_name)
+    def supported():
+        return is_mps(auto_cast._current_expected_place()) or by_name()
+
+    auto_cast._is_custom_device_bfloat16_supported = supported
 
 
 def _check_indices(paddle, framework):
