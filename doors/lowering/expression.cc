@@ -53,29 +53,25 @@ class Parser {
     return left;
   }
 
-  Expression sum() {
-    Expression left = product();
+  struct Operator {
+    const char *symbol, *op;
+  };
+
+  // Parts joined by either of two operators, from the left.
+  Expression chain(Expression (Parser::*part)(), Operator one, Operator other) {
+    Expression left = (this->*part)();
     while (true) {
-      if (take("+"))
-        left = call("add", std::move(left), product());
-      else if (take("-"))
-        left = call("sub", std::move(left), product());
+      if (take(one.symbol))
+        left = call(one.op, std::move(left), (this->*part)());
+      else if (take(other.symbol))
+        left = call(other.op, std::move(left), (this->*part)());
       else
         return left;
     }
   }
 
-  Expression product() {
-    Expression left = factor();
-    while (true) {
-      if (take("*"))
-        left = call("mul", std::move(left), factor());
-      else if (take("/"))
-        left = call("div", std::move(left), factor());
-      else
-        return left;
-    }
-  }
+  Expression sum() { return chain(&Parser::product, {"+", "add"}, {"-", "sub"}); }
+  Expression product() { return chain(&Parser::factor, {"*", "mul"}, {"/", "div"}); }
 
   Expression factor() {
     if (take("-")) {

@@ -30,7 +30,16 @@ class PreparedBase : public Prepared {
   };
 
  protected:
-  // Numbers lie in `numbers` while it runs.
+  // The inputs of one run, for as long as it takes: numbers lie in here.
+  struct Inputs {
+    Inputs(const PreparedBase& prepared, std::span<const Argument> arguments)
+        : views(prepared.sources_.size()), numbers(prepared.sources_.size()) {
+      prepared.fill(arguments, views, numbers);
+    }
+    Views views;
+    Numbers numbers;
+  };
+
   void fill(std::span<const Argument> arguments, Views& views, Numbers& numbers) const {
     for (size_t i = 0; i < sources_.size(); ++i) {
       const Source& source = sources_[i];
@@ -72,9 +81,7 @@ class PreparedCall final : public PreparedBase {
 
   void run(std::span<const Argument> arguments, std::span<const amps_view> outputs,
            amps_stream* stream) const override {
-    Views views(sources_.size());
-    Numbers numbers(sources_.size());
-    fill(arguments, views, numbers);
+    Inputs inputs(*this, arguments);
     Few<amps_view, 8> to(outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {
       to[i] = outputs[i];
@@ -82,20 +89,20 @@ class PreparedCall final : public PreparedBase {
       to[i].dims = shapes_[i]->data();
       to[i].rank = static_cast<int32_t>(shapes_[i]->size());
     }
-    check(api_, api_.call_run(call_, views.data(), sources_.size(), nullptr, to.data(), to.size(),
-                              stream));
+    check(api_, api_.call_run(call_, inputs.views.data(), sources_.size(), nullptr, to.data(),
+                              to.size(), stream));
   }
 
   void run(std::span<const Argument> arguments, Memory& memory) const override {
-    Views views(sources_.size()), outputs(results_.size());
-    Numbers numbers(sources_.size());
-    fill(arguments, views, numbers);
+    Inputs inputs(*this, arguments);
+    Views outputs(results_.size());
     std::vector<amps_type> types(results_.size());
-    check(api_, api_.call_infer(call_, views.data(), sources_.size(), types.data(), types.size()));
+    check(api_,
+          api_.call_infer(call_, inputs.views.data(), sources_.size(), types.data(), types.size()));
     for (size_t i = 0; i < types.size(); ++i)
       outputs[i] = {memory.allocate(i, types[i]), types[i].dims, nullptr, types[i].dtype,
                     types[i].rank};
-    check(api_, api_.call_run(call_, views.data(), sources_.size(), nullptr, outputs.data(),
+    check(api_, api_.call_run(call_, inputs.views.data(), sources_.size(), nullptr, outputs.data(),
                               types.size(), nullptr));
   }
 
@@ -110,17 +117,13 @@ class PreparedExecutable final : public PreparedBase {
 
   void run(std::span<const Argument> arguments, std::span<const amps_view> outputs,
            amps_stream* stream) const override {
-    Views views(sources_.size());
-    Numbers numbers(sources_.size());
-    fill(arguments, views, numbers);
-    check(api_, api_.executable_run_views(executable_, views.data(), sources_.size(),
+    Inputs inputs(*this, arguments);
+    check(api_, api_.executable_run_views(executable_, inputs.views.data(), sources_.size(),
                                           outputs.data(), outputs.size(), stream));
   }
 
   void run(std::span<const Argument> arguments, Memory& memory) const override {
-    Views views(sources_.size());
-    Numbers numbers(sources_.size());
-    fill(arguments, views, numbers);
+    Inputs inputs(*this, arguments);
     struct Tensors : std::vector<amps_tensor*> {
       Tensors(const amps_api& table, size_t count) : vector(count), api(table) {}
       ~Tensors() {
@@ -131,9 +134,11 @@ class PreparedExecutable final : public PreparedBase {
       const amps_api& api;
     };
     Tensors feeds(api_, sources_.size()), made(api_, results_.size());
-    for (size_t i = 0; i < feeds.size(); ++i)
-      check(api_, api_.tensor_wrap(device_, views[i].dtype, views[i].rank, views[i].dims,
-                                   views[i].strides, views[i].data, nullptr, nullptr, &feeds[i]));
+    for (size_t i = 0; i < feeds.size(); ++i) {
+      const amps_view& view = inputs.views[i];
+      check(api_, api_.tensor_wrap(device_, view.dtype, view.rank, view.dims, view.strides,
+                                   view.data, nullptr, nullptr, &feeds[i]));
+    }
     check(api_, api_.executable_run(executable_, feeds.data(), feeds.size(), made.data(),
                                     made.size(), nullptr, nullptr));
     for (size_t i = 0; i < made.size(); ++i) {

@@ -42,27 +42,33 @@ double sdpa_cost(const Attrs&, const std::vector<Shape>& in, const std::vector<S
   return scores * (2 * static_cast<double>(q[3]) + 2 * static_cast<double>(v[3]) + 5);
 }
 
+OpWriter& attention_inputs(OpWriter& op) {
+  return op.input("q", kFloat, "T", "[B, H, S, D]")
+      .input("k", kFloat, "T", "[B, H, T, D]")
+      .input("v", kFloat, "T", "[B, H, T, Dv]");
+}
+
+OpWriter& attention_attrs(OpWriter& op) {
+  return op.attr("scale", 0.0, "0: 1/sqrt(D)").attr("causal", false);
+}
+
 }  // namespace
 
 OP(sdpa)
     .doc(
         "Scaled dot-product attention. A float mask is added to the scores, a bool mask keeps "
-        "those "
-        "where it is true; causal keeps the key t for the query s if t <= s (counted from the "
-        "first of each). A query that keeps no key (every score is -infinity) gives 0. The "
-        "logarithms "
-        "of the sums of exponentials, from which the gradient starts, are an output if asked for.")
+        "those where it is true; causal keeps the key t for the query s if t <= s (counted from "
+        "the first of each). A query that keeps no key (every score is -infinity) gives 0. The "
+        "logarithms of the sums of exponentials, from which the gradient starts, are an output if "
+        "asked for.")
     .formula("y = softmax(scale * q @ k^T + mask) @ v")
     .mps("scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:maskTensor:scale:name:")
     .mps("scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:scale:name:")
-    .input("q", kFloat, "T", "[B, H, S, D]")
-    .input("k", kFloat, "T", "[B, H, T, D]")
-    .input("v", kFloat, "T", "[B, H, T, Dv]")
+    .with(attention_inputs)
     .optional("mask", kFloat | kBoolean, "M", "broadcasts to [B, H, S, T]")
     .output("y", "T", "[B, H, S, Dv]")
     .by_product("log_sum_exp", "f32", "[B, H, S]; f64 of f64")
-    .attr("scale", 0.0, "0: 1/sqrt(D)")
-    .attr("causal", false)
+    .with(attention_attrs)
     .facts(kProduct)
     .infer(infer_sdpa)
     .cost(sdpa_cost)
@@ -93,17 +99,14 @@ OP(sdpa_gradient)
         "p = exp(scale * q @ k^T + mask - log_sum_exp); ds = p * (dy @ v^T - sum(dy * y)); "
         "dq = scale * ds @ k, dk = scale * ds^T @ q, dv = p^T @ dy")
     .input("dy", kFloat, "T", "[B, H, S, Dv]")
-    .input("q", kFloat, "T", "[B, H, S, D]")
-    .input("k", kFloat, "T", "[B, H, T, D]")
-    .input("v", kFloat, "T", "[B, H, T, Dv]")
+    .with(attention_inputs)
     .input("y", kFloat, "T", "the result of sdpa")
     .optional("log_sum_exp", bit(DType::kF32) | bit(DType::kF64), "L", "[B, H, S]")
     .optional("mask", kFloat | kBoolean, "M", "broadcasts to [B, H, S, T]")
     .output("dq")
     .output("dk")
     .output("dv")
-    .attr("scale", 0.0, "0: 1/sqrt(D)")
-    .attr("causal", false)
+    .with(attention_attrs)
     .infer(infer_sdpa_gradient)
     .domain("log_sum_exp", 2, 4)
     .tolerance({.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10})

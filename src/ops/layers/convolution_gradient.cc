@@ -73,14 +73,19 @@ double gradient_cost(const Attrs&, const std::vector<Shape>& in, const std::vect
   return count;
 }
 
-OpWriter& of_convolution(OpWriter& op) {
-  return op.ints("shape", "of the result", "I", "of the result; wins over the attribute")
-      .with(grouped_window)
-      .attr("layout", "channels_first", layout_choices(), "of the input and the gradient")
-      .attr("weights_layout", "OI*", {"OI*", "*IO"})
-      .cost(gradient_cost)
-      .tolerance({.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10})
-      .no_layout_tests();
+// The gradient of the result, the other factor of the products, and what the convolution was.
+auto of_convolution(const char* factor, const char* doc) {
+  return [=](OpWriter& op) -> OpWriter& {
+    return op.input("gradient", kFloat, "T", "of the convolution's result")
+        .input(factor, kFloat, "T", doc)
+        .ints("shape", "of the result", "I", "of the result; wins over the attribute")
+        .with(grouped_window)
+        .attr("layout", "channels_first", layout_choices(), "of the input and the gradient")
+        .attr("weights_layout", "OI*", {"OI*", "*IO"})
+        .cost(gradient_cost)
+        .tolerance({.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10})
+        .no_layout_tests();
+  };
 }
 
 }  // namespace
@@ -108,9 +113,7 @@ OP(conv_data_gradient)
     .mps(
         "depthwiseConvolution3DDataGradientWithIncomingGradientTensor:weightsTensor:"
         "outputShape:descriptor:name:")
-    .input("gradient", kFloat, "T", "of the convolution's result")
-    .input("w", kFloat, "T", "[O, C/groups, kernel…], or [kernel…, C/groups, O] for *IO")
-    .with(of_convolution)
+    .with(of_convolution("w", "[O, C/groups, kernel…], or [kernel…, C/groups, O] for *IO"))
     .output("dx")
     .infer(infer_data_gradient)
     .sample({"1d", {{2, 4, 9}, {4, 3, 3}}, {{"shape", Ints{2, 3, 11}}}})
@@ -165,9 +168,7 @@ OP(conv_weights_gradient)
     .mps(
         "depthwiseConvolution3DWeightsGradientWithIncomingGradientTensor:sourceTensor:"
         "outputShape:descriptor:name:")
-    .input("gradient", kFloat, "T", "of the convolution's result")
-    .input("x", kFloat, "T", "the convolution's input")
-    .with(of_convolution)
+    .with(of_convolution("x", "the convolution's input"))
     .output("dw")
     .infer(infer_weights_gradient)
     .sample({"1d", {{2, 4, 9}, {2, 3, 11}}, {{"shape", Ints{4, 3, 3}}}})

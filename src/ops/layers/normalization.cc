@@ -66,6 +66,10 @@ OpWriter& channel_scale(OpWriter& op) {
       .output("y");
 }
 
+OpWriter& scaled_input(OpWriter& op) {
+  return op.input("x", kFloat).optional("gamma", kFloat, "T", "absent: 1");
+}
+
 OpWriter& trailing_axes(OpWriter& op) {
   return op.attr("axis", -1, "the first axis that is normalized")
       .attr("epsilon", 1e-5)
@@ -117,8 +121,7 @@ OP(layer_norm)
         "and a shift that broadcast to x. The mean and the inverse deviation, of x's shape with "
         "those axes of extent 1, are outputs if asked for.")
     .formula("y = (x - mean) * inv_std * gamma + beta, inv_std = 1 / sqrt(var + epsilon)")
-    .input("x", kFloat)
-    .optional("gamma", kFloat, "T", "absent: 1")
+    .with(scaled_input)
     .optional("beta", kFloat, "T", "absent: 0")
     .output("y")
     .by_product("mean")
@@ -142,8 +145,7 @@ OP(rms_norm)
         "broadcasts to x. The inverse root, of x's shape with those axes of extent 1, is an output "
         "if asked for.")
     .formula("y = x * inv_std * gamma, inv_std = 1 / sqrt(mean(x^2) + epsilon)")
-    .input("x", kFloat)
-    .optional("gamma", kFloat, "T", "absent: 1")
+    .with(scaled_input)
     .output("y")
     .by_product("inv_std")
     .with(trailing_axes)

@@ -67,6 +67,24 @@ OpWriter& step_attrs(OpWriter& op) {
   return op.attr("weight_decay", 0.0).attr("maximize", false, "uphill");
 }
 
+// The states of Adam and its relatives: means of the gradients and of their squares.
+OpWriter& moments(OpWriter& op) {
+  return op.input("step", kWide, "N", kStepDoc)
+      .input("momentum", kFloat, "S")
+      .input("velocity", kFloat, "S")
+      .domain("velocity", 0.1, 1);
+}
+
+OpWriter& new_moments(OpWriter& op) {
+  return op.output("new_values").output("new_momentum", "S").output("new_velocity", "S");
+}
+
+OpWriter& moment_rates(OpWriter& op) { return op.attr("beta1", 0.9).attr("beta2", 0.999); }
+
+OpWriter& found_inf(OpWriter& op) {
+  return op.input("found_inf", kWide, "B", "a scalar").domain("found_inf", 0, 0);
+}
+
 }  // namespace
 
 OP(sgd_step)
@@ -106,22 +124,16 @@ OP(adam_step)
         "values' = values - learning_rate / (1 - beta1^step) * m' / "
         "(sqrt(max' or v') / sqrt(1 - beta2^step) + epsilon)")
     .with(step_begin)
-    .input("step", kWide, "N", kStepDoc)
-    .input("momentum", kFloat, "S")
-    .input("velocity", kFloat, "S")
+    .with(moments)
     .optional("maximum", kFloat, "S")
     .with(step_end)
-    .output("new_values")
-    .output("new_momentum", "S")
-    .output("new_velocity", "S")
+    .with(new_moments)
     .by_product("new_maximum", "S")
     .by_product("new_master", "f32")
-    .attr("beta1", 0.9)
-    .attr("beta2", 0.999)
+    .with(moment_rates)
     .attr("epsilon", 1e-8)
     .attr("decoupled", false, "AdamW's decay")
     .with(step_attrs)
-    .domain("velocity", 0.1, 1)
     .domain("maximum", 0.1, 1)
     .sample({"plain", {{3, 5}, {3, 5}, {}, {}, {3, 5}, {3, 5}}, {{"weight_decay", 0.1}}})
     .sample({"decoupled",
@@ -134,26 +146,19 @@ OP(adam_step)
 OP(lamb_step)
     .doc(
         "A step of LAMB: Adam's change, with the decay, scaled by the norm of the parameter over "
-        "its "
-        "own; by 1 where one of them is 0. An output that does not apply is empty.")
+        "its own; by 1 where one of them is 0. An output that does not apply is empty.")
     .formula(
         "m' = m + (1 - beta1) * (g - m); v' = beta2 * v + (1 - beta2) * g^2; r = m' / (1 - "
         "beta1^step) / (sqrt(v' / (1 - beta2^step)) + epsilon) + weight_decay * values; "
         "values' = values - learning_rate * norm(values) / norm(r) * r")
     .with(step_begin)
-    .input("step", kWide, "N", kStepDoc)
-    .input("momentum", kFloat, "S")
-    .input("velocity", kFloat, "S")
+    .with(moments)
     .with(step_end)
-    .output("new_values")
-    .output("new_momentum", "S")
-    .output("new_velocity", "S")
+    .with(new_moments)
     .by_product("new_master", "f32")
-    .attr("beta1", 0.9)
-    .attr("beta2", 0.999)
+    .with(moment_rates)
     .attr("epsilon", 1e-6)
     .with(step_attrs)
-    .domain("velocity", 0.1, 1)
     .sample({"plain", {{3, 5}, {3, 5}, {}, {}, {3, 5}, {3, 5}}, {{"weight_decay", 0.1}}})
     .sample({"long",
              {{5000}, {5000}, {}, {}, {5000}, {5000}, {-1}, {}, {}},
@@ -259,7 +264,7 @@ OP(amp_unscale)
     .formula("y = gradient * inv_scale; new_found_inf = any(!finite(gradient)) ? 1 : found_inf")
     .input("gradient", kFloat)
     .input("inv_scale", kWide, "R", "a scalar")
-    .input("found_inf", kWide, "B", "a scalar")
+    .with(found_inf)
     .output("y")
     .output("new_found_inf", "B")
     .infer([](InferContext& ctx) {
@@ -268,7 +273,6 @@ OP(amp_unscale)
       ctx.set(0, ctx.shape(0));
       if (ctx.output_count() > 1) ctx.set(1, ctx.shape(2));
     })
-    .domain("found_inf", 0, 0)
     .sample({"plain", {{3, 5}, {}, {}}, {}})
     .sample({"long", {{2500}, {1}, {1}}, {}})
     .sample({"empty", {{0}, {}, {}}, {}});
@@ -282,7 +286,7 @@ OP(amp_update_scale)
         "growth_interval: scale * growth_factor if that is finite, tracker 0")
     .input("scale", kWide, "R", "a scalar")
     .input("tracker", kIndex, "I", "a scalar: steps in a row without")
-    .input("found_inf", kWide, "B", "a scalar")
+    .with(found_inf)
     .output("new_scale", "R")
     .output("new_tracker", "I")
     .attr("growth_factor", 2.0)
@@ -294,7 +298,6 @@ OP(amp_update_scale)
       ctx.set(0, ctx.shape(0));
       if (ctx.output_count() > 1) ctx.set(1, ctx.shape(1));
     })
-    .domain("found_inf", 0, 0)
     .sample({"grows", {{}, {}, {}}, {{"growth_interval", 3}}, {{1, {2}}}})
     .sample({"stays", {{1}, {1}, {1}}, {}, {{1, {5}}}});
 

@@ -40,6 +40,11 @@ void expect_updates(InferContext& ctx, const Dims& expected) {
               "updates have the shape {}, must have {}", to_string(updates), to_string(expected));
 }
 
+void set_result(InferContext& ctx, Dims shape, const Dims& updates) {
+  expect_updates(ctx, updates);
+  ctx.set(0, std::move(shape));
+}
+
 void infer_scatter(InferContext& ctx) {
   Dims shape = target_shape(ctx);
   const auto rank = std::ssize(shape), given = ctx.attrs.i("axis");
@@ -47,8 +52,7 @@ void infer_scatter(InferContext& ctx) {
   ctx.check(ctx.rank(1) == 1, "indices must have rank 1, they have rank {}", ctx.rank(1));
   Dims updates = shape;
   updates[given < 0 ? given + rank : given] = ctx.shape(1)[0];
-  expect_updates(ctx, updates);
-  ctx.set(0, std::move(shape));
+  set_result(ctx, std::move(shape), updates);
 }
 
 void infer_scatter_nd(InferContext& ctx) {
@@ -86,8 +90,7 @@ void infer_scatter_along_axis(InferContext& ctx) {
               "indices have the extent {} along axis {}, data only {}", extent.str(), i,
               most.str());
   }
-  expect_updates(ctx, indices);
-  ctx.set(0, std::move(shape));
+  set_result(ctx, std::move(shape), indices);
 }
 
 }  // namespace

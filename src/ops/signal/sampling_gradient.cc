@@ -36,6 +36,13 @@ void infer_max_roi_pool_gradient(InferContext& ctx) {
 
 constexpr Tolerance kSamplingTolerance{.f32 = 5e-5, .f16 = 1e-2, .bf16 = 6e-2, .f64 = 1e-9};
 
+// The gradient of an op's y, then the inputs of the op.
+auto gradient_of(const std::string& name, OpWriter& (*inputs)(OpWriter&)) {
+  return [=](OpWriter& op) -> OpWriter& {
+    return op.input("gradient", kFloat, "T", "of " + name + "'s y").with(inputs);
+  };
+}
+
 }  // namespace
 
 OP(grid_sample_gradient)
@@ -43,8 +50,7 @@ OP(grid_sample_gradient)
         "The gradients of grid_sample to x and to the grid. Where the op holds a place, at the "
         "border or far outside of x, and for nearest elements, the grid's is 0.")
     .formula("dx[n,c,q] = sum of gradient[n,c,p] * weight(p, q); dgrid[n,p] by the weights' slopes")
-    .input("gradient", kFloat, "T", "of grid_sample's y")
-    .with(grid_sample_inputs)
+    .with(gradient_of("grid_sample", grid_sample_inputs))
     .output("dx")
     .output("dgrid", "G")
     .with(grid_sample_attrs)
@@ -69,8 +75,7 @@ OP(roi_align_gradient)
         "The gradients of roi_align to x and to the regions. The number of samples of a cell, "
         "where the region decides it, is taken as it is.")
     .formula("dx[batch[r],c,q] = sum of gradient[r,c,i,j] * weight(r, i, j, q) / samples")
-    .input("gradient", kFloat, "T", "of roi_align's y")
-    .with(roi_align_inputs)
+    .with(gradient_of("roi_align", roi_align_inputs))
     .outputs({"dx", "drois"})
     .attr("mode", "avg", {"avg", "max"})
     .with(roi_align_samples)
@@ -96,8 +101,7 @@ OP(max_roi_pool_gradient)
         "The gradient of max_roi_pool to x: each element goes to the first of the largest elements "
         "of its cell. Regions are rounded, so they have none.")
     .formula("dx[argmax of cell r,i,j] += gradient[r,c,i,j]")
-    .input("gradient", kFloat, "T", "of max_roi_pool's y")
-    .with(max_roi_pool_inputs)
+    .with(gradient_of("max_roi_pool", max_roi_pool_inputs))
     .output("dx")
     .attr("spatial_scale", 1.0)
     .reference_only("rare: nobody has needed it fast")

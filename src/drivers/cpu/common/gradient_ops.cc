@@ -15,8 +15,7 @@
 #include "drivers/cpu/common/runs-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -310,8 +309,7 @@ TypedOps<GradientOps> gradient_ops_here() {
   return {gradient_ops_of<float>(), gradient_ops_of<double>()};
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -4,6 +4,7 @@
 // packed once, and bias, residual and activation are applied before the result is stored.
 #pragma once
 
+#include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/onednn.h"
 #include "ops/layers/window.h"
 
@@ -32,6 +33,14 @@ struct Problem {
            static_cast<double>(weights_of_one);
   }
 };
+
+// Registers a convolution and its two gradients.
+inline KernelFamily trained_family(const char* name, int order, const KernelFactory& forward,
+                                   const KernelFactory& data, const KernelFactory& weights) {
+  return {name,
+          order,
+          {{"conv", forward}, {"conv_data_gradient", data}, {"conv_weights_gradient", weights}}};
+}
 
 // Whether oneDNN takes the request's tensors.
 bool check(const KernelRequest& request, std::string& why);

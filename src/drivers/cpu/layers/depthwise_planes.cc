@@ -251,11 +251,9 @@ KernelPtr make_depthwise_weights_gradient(const KernelRequest& request, std::str
   return std::make_shared<PlaneTaps>(*p, std::move(copy));
 }
 
-const KernelRegistrar kDepthwisePlanes("cpu", "conv", "depthwise_planes", 8, make_depthwise_planes);
-const KernelRegistrar kDepthwiseData("cpu", "conv_data_gradient", "depthwise_planes", 8,
-                                     make_depthwise_data_gradient);
-const KernelRegistrar kDepthwiseWeights("cpu", "conv_weights_gradient", "depthwise_planes", 8,
-                                        make_depthwise_weights_gradient);
+const KernelFamily kDepthwisePlanes =
+    trained_family("depthwise_planes", 8, make_depthwise_planes, make_depthwise_data_gradient,
+                   make_depthwise_weights_gradient);
 
 }  // namespace
 

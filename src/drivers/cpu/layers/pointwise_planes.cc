@@ -209,11 +209,8 @@ KernelPtr make_planes_weights_gradient(const KernelRequest& request, std::string
   return p ? std::make_shared<PlanesWeightsGradient>(*p) : nullptr;
 }
 
-const KernelRegistrar kPlanes("cpu", "conv", "planes", 7, make_planes);
-const KernelRegistrar kPlanesData("cpu", "conv_data_gradient", "planes", 7,
-                                  make_planes_data_gradient);
-const KernelRegistrar kPlanesWeights("cpu", "conv_weights_gradient", "planes", 7,
-                                     make_planes_weights_gradient);
+const KernelFamily kPlanes = trained_family("planes", 7, make_planes, make_planes_data_gradient,
+                                            make_planes_weights_gradient);
 
 }  // namespace
 

@@ -9,8 +9,7 @@
 #include "drivers/cpu/common/runs-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
 
 using runs::map;
@@ -139,8 +138,7 @@ void rnn_back_here(const CellBack<float>& b, CellActivation::Kind activation, in
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -274,12 +274,8 @@ class RecurrentGradient final : public RecurrentLayer<T> {
           records_ = 0;
 };
 
-const KernelRegistrar kLstm("cpu", "lstm_gradient", "steps", 10,
-                            make_recurrent<RecurrentGradient, RecurrentKind::kLstm>);
-const KernelRegistrar kGru("cpu", "gru_gradient", "steps", 10,
-                           make_recurrent<RecurrentGradient, RecurrentKind::kGru>);
-const KernelRegistrar kRnn("cpu", "rnn_gradient", "steps", 10,
-                           make_recurrent<RecurrentGradient, RecurrentKind::kRnn>);
+const KernelFamily kRecurrentGradients =
+    recurrent_family<RecurrentGradient>(10, "lstm_gradient", "gru_gradient", "rnn_gradient");
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/widen.h"
+#include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/layers/recurrent_cells.h"
 #include "drivers/cpu/linear/typed_gemm.h"
 #include "drivers/cpu/threads.h"
@@ -313,6 +314,16 @@ KernelPtr make_recurrent(const KernelRequest& request, std::string& why) {
       return refuse(why, "the reserve has another dtype");
   if (dtype == DType::kF64) return std::make_shared<K<double>>(request, kind);
   return std::make_shared<K<float>>(request, kind);
+}
+
+// Registers K for the three layers, which are called so.
+template <template <typename> class K>
+KernelFamily recurrent_family(int order, const char* lstm, const char* gru, const char* rnn) {
+  return {"steps",
+          order,
+          {{lstm, make_recurrent<K, RecurrentKind::kLstm>},
+           {gru, make_recurrent<K, RecurrentKind::kGru>},
+           {rnn, make_recurrent<K, RecurrentKind::kRnn>}}};
 }
 
 }  // namespace anymps::cpu

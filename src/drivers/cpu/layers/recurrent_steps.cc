@@ -10,10 +10,9 @@ namespace {
 template <typename T>
 class RecurrentSteps final : public RecurrentLayer<T> {
   using Base = RecurrentLayer<T>;
-  using Kind = RecurrentKind;
 
  public:
-  RecurrentSteps(const KernelRequest& request, Kind kind)
+  RecurrentSteps(const KernelRequest& request, RecurrentKind kind)
       : Base(request, kind, request.outputs.size() > request.op->main_outputs()) {
     if (!this->keeps_)
       records_ = this->plan_.template take<T>(this->steps * this->batch * this->directions *
@@ -27,9 +26,10 @@ class RecurrentSteps final : public RecurrentLayer<T> {
     const auto output = [&](size_t i) {
       return i < this->outputs_ ? static_cast<T*>(args.outputs[i]) : nullptr;
     };
-    const size_t reserve = this->kind_ == Kind::kLstm ? 3 : 2;
+    const size_t reserve = this->kind_ == RecurrentKind::kLstm ? 3 : 2;
     T *y = output(0), *records = this->keeps_ ? output(reserve) : this->at(args, records_);
-    this->forward(args, records, y, output(1), this->kind_ == Kind::kLstm ? output(2) : nullptr);
+    this->forward(args, records, y, output(1),
+                  this->kind_ == RecurrentKind::kLstm ? output(2) : nullptr);
     if (this->has(4)) clear_ends(args, y, this->keeps_ ? records : nullptr);
   }
 
@@ -48,12 +48,7 @@ class RecurrentSteps final : public RecurrentLayer<T> {
   int64_t records_ = 0;
 };
 
-const KernelRegistrar kLstm("cpu", "lstm", "steps", 20,
-                            make_recurrent<RecurrentSteps, RecurrentKind::kLstm>);
-const KernelRegistrar kGru("cpu", "gru", "steps", 20,
-                           make_recurrent<RecurrentSteps, RecurrentKind::kGru>);
-const KernelRegistrar kRnn("cpu", "rnn", "steps", 20,
-                           make_recurrent<RecurrentSteps, RecurrentKind::kRnn>);
+const KernelFamily kRecurrentSteps = recurrent_family<RecurrentSteps>(20, "lstm", "gru", "rnn");
 
 }  // namespace
 

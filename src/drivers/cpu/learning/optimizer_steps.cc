@@ -76,7 +76,9 @@ class StepKernel final : public Kernel {
     StepRun<A> run;
     run.sign = static_cast<A>((attrs_.b("maximize") ? -1 : 1) / (scale_ ? scale_->of(args) : 1));
     run.decay = static_cast<A>(attrs_.f("weight_decay"));
-    prepare_(attrs_, rate_->of(args), step_ ? step_->of(args) : 1, run);
+    const double rate = rate_->of(args);
+    run.rate = static_cast<A>(rate);
+    prepare_(attrs_, rate, step_ ? step_->of(args) : 1, run);
     const int64_t tiles = (count_ + kRowTile - 1) / kRowTile;
     parallel_for(0, tiles, 0.7 * static_cast<double>(kRowTile), [&](int64_t begin, int64_t end) {
       // Without conversions there are no tiles.
@@ -166,9 +168,15 @@ class StepKernel final : public Kernel {
   State states_[kMostStates];
 };
 
+// A running mean keeps the part `name` of what it was and takes the rest of what is new.
 template <typename A>
-void prepare_sgd(const Attrs& attrs, double rate, double, StepRun<A>& run) {
-  run.rate = static_cast<A>(rate);
+void set_mean(const Attrs& attrs, const char* name, A& keeps, A& takes) {
+  keeps = static_cast<A>(attrs.f(name));
+  takes = static_cast<A>(1 - attrs.f(name));
+}
+
+template <typename A>
+void prepare_sgd(const Attrs& attrs, double, double, StepRun<A>& run) {
   run.a = static_cast<A>(attrs.f("momentum"));
   run.a1 = static_cast<A>(1 - attrs.f("dampening"));
   run.nesterov = attrs.b("nesterov");
@@ -182,8 +190,7 @@ void prepare_adam(const Attrs& attrs, double rate, double step, StepRun<A>& run)
     run.decay = 0;
   }
   run.a1 = static_cast<A>(1 - beta1);
-  run.b = static_cast<A>(beta2);
-  run.b1 = static_cast<A>(1 - beta2);
+  set_mean(attrs, "beta2", run.b, run.b1);
   run.rate = static_cast<A>(rate / (1 - std::pow(beta1, step)));
   run.root = static_cast<A>(1 / std::sqrt(1 - std::pow(beta2, step)));
   run.epsilon = static_cast<A>(attrs.f("epsilon"));
@@ -196,30 +203,23 @@ void prepare_adagrad(const Attrs& attrs, double rate, double step, StepRun<A>& r
 }
 
 template <typename A>
-void prepare_rmsprop(const Attrs& attrs, double rate, double, StepRun<A>& run) {
-  run.rate = static_cast<A>(rate);
-  run.a = static_cast<A>(attrs.f("alpha"));
-  run.a1 = static_cast<A>(1 - attrs.f("alpha"));
+void prepare_rmsprop(const Attrs& attrs, double, double, StepRun<A>& run) {
+  set_mean(attrs, "alpha", run.a, run.a1);
   run.b = static_cast<A>(attrs.f("momentum"));
   run.epsilon = static_cast<A>(attrs.f("epsilon"));
 }
 
 template <typename A>
-void prepare_adadelta(const Attrs& attrs, double rate, double, StepRun<A>& run) {
-  run.rate = static_cast<A>(rate);
-  run.a = static_cast<A>(attrs.f("rho"));
-  run.a1 = static_cast<A>(1 - attrs.f("rho"));
+void prepare_adadelta(const Attrs& attrs, double, double, StepRun<A>& run) {
+  set_mean(attrs, "rho", run.a, run.a1);
   run.epsilon = static_cast<A>(attrs.f("epsilon"));
 }
 
 template <typename A>
 void prepare_lion(const Attrs& attrs, double rate, double, StepRun<A>& run) {
-  run.rate = static_cast<A>(rate);
   run.keep = static_cast<A>(1 - rate * attrs.f("weight_decay"));
-  run.a = static_cast<A>(attrs.f("beta1"));
-  run.a1 = static_cast<A>(1 - attrs.f("beta1"));
-  run.b = static_cast<A>(attrs.f("beta2"));
-  run.b1 = static_cast<A>(1 - attrs.f("beta2"));
+  set_mean(attrs, "beta1", run.a, run.a1);
+  set_mean(attrs, "beta2", run.b, run.b1);
 }
 
 template <typename A>

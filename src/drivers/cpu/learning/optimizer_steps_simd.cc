@@ -11,8 +11,7 @@
 #include "drivers/cpu/common/runs-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -219,8 +218,7 @@ StepOps<A> step_ops_of() {
 
 TypedOps<StepOps> step_ops_here() { return {step_ops_of<float>(), step_ops_of<double>()}; }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -6,8 +6,7 @@
 #include "drivers/cpu/all_targets.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -42,8 +41,7 @@ void sum_distances_here(const double* point, int64_t axes, const double* tile, b
   squares ? sum_tile<true>(point, axes, tile, sums) : sum_tile<false>(point, axes, tile, sums);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -7,9 +7,13 @@
 #include "drivers/cpu/all_targets.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
+
+template <typename B>
+HWY_INLINE auto words_of(const B* bytes) {
+  return hn::PromoteTo(hn::Rebind<int32_t, Tag>(), hn::LoadU(hn::Rebind<B, Tag>(), bytes));
+}
 
 // The numbers of one byte, or of a vector of bytes, and how many they are.
 template <typename B>
@@ -17,9 +21,7 @@ struct Int8 {
   using Byte = B;
   static constexpr int kParts = 1;
   static HWY_INLINE void widen(const Byte* from, V (&to)[kParts]) {
-    const hn::Rebind<B, Tag> bytes;
-    const hn::Rebind<int32_t, Tag> words;
-    to[0] = hn::ConvertTo(Tag(), hn::PromoteTo(words, hn::LoadU(bytes, from)));
+    to[0] = hn::ConvertTo(Tag(), words_of(from));
   }
   static HWY_INLINE void widen(Byte from, float (&to)[kParts]) { to[0] = from; }
 };
@@ -27,11 +29,9 @@ struct Int4 {
   using Byte = uint8_t;
   static constexpr int kParts = 2;
   static HWY_INLINE void widen(const Byte* from, V (&to)[kParts]) {
-    const hn::Rebind<uint8_t, Tag> bytes;
-    const hn::Rebind<int32_t, Tag> words;
-    const auto both = hn::PromoteTo(words, hn::LoadU(bytes, from));
+    const auto both = words_of(from);
     to[0] = hn::ConvertTo(Tag(), hn::ShiftRight<4>(both));
-    to[1] = hn::ConvertTo(Tag(), hn::And(both, hn::Set(words, 15)));
+    to[1] = hn::ConvertTo(Tag(), hn::And(both, hn::Set(hn::DFromV<decltype(both)>(), 15)));
   }
   static HWY_INLINE void widen(Byte from, float (&to)[kParts]) {
     to[0] = static_cast<float>(from >> 4);
@@ -95,8 +95,7 @@ void multiply_uint8_here(const PackedWeightRow& p) { multiply_rows<Int8<uint8_t>
 void multiply_int4_here(const PackedWeightRow& p) { multiply_rows<Int4>(p); }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

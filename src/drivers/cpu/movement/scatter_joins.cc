@@ -36,26 +36,19 @@ ScatterJoin set_loops() {
 template <typename T>
 using Joined = std::conditional_t<kIsComplexType<T>, Wide<T>, Compute<T>>;
 
-template <typename T>
-Joined<T> opened(T value) {
-  return static_cast<Joined<T>>(static_cast<Compute<T>>(value));
-}
-template <typename T>
-T closed(Joined<T> value) {
-  return static_cast<T>(static_cast<Compute<T>>(value));
-}
-
 template <typename T, ScatterMode mode>
 ScatterJoin join_loops() {
   return loops_of<T>([](T& element, T update) {
-    const Joined<T> a = opened(element), b = opened(update);
-    if constexpr (mode == ScatterMode::kAdd) element = closed<T>(scalar::add(a, b));
-    if constexpr (mode == ScatterMode::kSub) element = closed<T>(scalar::sub(a, b));
-    if constexpr (mode == ScatterMode::kMul) element = closed<T>(scalar::mul(a, b));
-    if constexpr (mode == ScatterMode::kDiv) element = closed<T>(scalar::div(a, b));
+    const auto open = [](T x) { return static_cast<Joined<T>>(static_cast<Compute<T>>(x)); };
+    const auto close = [](Joined<T> x) { return static_cast<T>(static_cast<Compute<T>>(x)); };
+    const Joined<T> a = open(element), b = open(update);
+    if constexpr (mode == ScatterMode::kAdd) element = close(scalar::add(a, b));
+    if constexpr (mode == ScatterMode::kSub) element = close(scalar::sub(a, b));
+    if constexpr (mode == ScatterMode::kMul) element = close(scalar::mul(a, b));
+    if constexpr (mode == ScatterMode::kDiv) element = close(scalar::div(a, b));
     if constexpr (!kIsComplexType<T>) {
-      if constexpr (mode == ScatterMode::kMin) element = closed<T>(scalar::min(a, b, true));
-      if constexpr (mode == ScatterMode::kMax) element = closed<T>(scalar::max(a, b, true));
+      if constexpr (mode == ScatterMode::kMin) element = close(scalar::min(a, b, true));
+      if constexpr (mode == ScatterMode::kMax) element = close(scalar::max(a, b, true));
     }
   });
 }
@@ -65,50 +58,36 @@ ScatterJoin reset_loops() {
   return loops_of<T>([](T& element, T) { element = scatter_start<T>(mode); });
 }
 
+// What `make` gives for a dtype and a mode, which is one of `modes`.
+template <ScatterMode... modes, typename Make>
+ScatterJoin loops_for(ScatterMode mode, DType dtype, Make make) {
+  ScatterJoin join;
+  const auto try_mode = [&]<ScatterMode m>() {
+    if (mode != m) return;
+    constexpr bool ordered = m == ScatterMode::kMin || m == ScatterMode::kMax;
+    join = dispatch < ordered
+               ? kReal
+               : kNumber > (dtype, [&]<typename T>() { return make.template operator()<T, m>(); });
+  };
+  (try_mode.template operator()<modes>(), ...);
+  return join;
+}
+
 }  // namespace
 
 ScatterJoin scatter_join_of(ScatterMode mode, DType dtype) {
-  switch (mode) {
-    case ScatterMode::kSet:
-      return by_size(size_of(dtype), []<typename T>() { return set_loops<T>(); });
-    case ScatterMode::kAdd:
-    case ScatterMode::kMean:
-      return dispatch<kNumber>(dtype,
-                               []<typename T>() { return join_loops<T, ScatterMode::kAdd>(); });
-    case ScatterMode::kSub:
-      return dispatch<kNumber>(dtype,
-                               []<typename T>() { return join_loops<T, ScatterMode::kSub>(); });
-    case ScatterMode::kMul:
-      return dispatch<kNumber>(dtype,
-                               []<typename T>() { return join_loops<T, ScatterMode::kMul>(); });
-    case ScatterMode::kDiv:
-      return dispatch<kNumber>(dtype,
-                               []<typename T>() { return join_loops<T, ScatterMode::kDiv>(); });
-    case ScatterMode::kMin:
-      return dispatch<kReal>(dtype,
-                             []<typename T>() { return join_loops<T, ScatterMode::kMin>(); });
-    case ScatterMode::kMax:
-      return dispatch<kReal>(dtype,
-                             []<typename T>() { return join_loops<T, ScatterMode::kMax>(); });
-  }
-  return {};
+  using enum ScatterMode;
+  if (mode == kSet) return by_size(size_of(dtype), []<typename T>() { return set_loops<T>(); });
+  return loops_for<kAdd, kSub, kMul, kDiv, kMin, kMax>(
+      mode == kMean ? kAdd : mode, dtype,
+      []<typename T, ScatterMode m>() { return join_loops<T, m>(); });
 }
 
 ScatterJoin scatter_reset_of(ScatterMode mode, DType dtype) {
-  switch (mode) {
-    case ScatterMode::kMul:
-      return dispatch<kNumber>(dtype,
-                               []<typename T>() { return reset_loops<T, ScatterMode::kMul>(); });
-    case ScatterMode::kMin:
-      return dispatch<kReal>(dtype,
-                             []<typename T>() { return reset_loops<T, ScatterMode::kMin>(); });
-    case ScatterMode::kMax:
-      return dispatch<kReal>(dtype,
-                             []<typename T>() { return reset_loops<T, ScatterMode::kMax>(); });
-    default:
-      return dispatch<kNumber>(dtype,
-                               []<typename T>() { return reset_loops<T, ScatterMode::kAdd>(); });
-  }
+  using enum ScatterMode;
+  const bool own = mode == kMul || mode == kMin || mode == kMax;  // others start as sums do
+  return loops_for<kAdd, kMul, kMin, kMax>(
+      own ? mode : kAdd, dtype, []<typename T, ScatterMode m>() { return reset_loops<T, m>(); });
 }
 
 ScatterJoin scatter_count() {

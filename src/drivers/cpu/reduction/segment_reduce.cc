@@ -8,6 +8,7 @@
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/dense_rows.h"
 #include "drivers/cpu/common/widen.h"
+#include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/threads.h"
 
 namespace anymps::cpu {
@@ -168,10 +169,9 @@ KernelPtr make_segments(const KernelRequest& request, std::string& why) {
                        [&]<typename A>() -> KernelPtr { return std::make_shared<K<A>>(request); });
 }
 
-const KernelRegistrar kSegmentReduce("cpu", "segment_reduce", "dense", 10,
-                                     make_segments<SegmentReduce>);
-const KernelRegistrar kSegmentReduceGradient("cpu", "segment_reduce_gradient", "dense", 10,
-                                             make_segments<SegmentReduceGradient>);
+const KernelFamily kSegments("dense", 10,
+                             {{"segment_reduce", make_segments<SegmentReduce>},
+                              {"segment_reduce_gradient", make_segments<SegmentReduceGradient>}});
 
 }  // namespace
 

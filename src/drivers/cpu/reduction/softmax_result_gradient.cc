@@ -6,6 +6,7 @@
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/dense_rows.h"
 #include "drivers/cpu/common/gradient_ops.h"
+#include "drivers/cpu/kernel_family.h"
 #include "drivers/cpu/threads.h"
 
 namespace anymps::cpu {
@@ -109,10 +110,9 @@ KernelPtr make_result_gradient(const KernelRequest& request, std::string& why) {
   });
 }
 
-const KernelRegistrar kSoftmaxResultGradient("cpu", "softmax_result_gradient", "simd", 10,
-                                             make_result_gradient<false>);
-const KernelRegistrar kLogSoftmaxGradient("cpu", "log_softmax_gradient", "simd", 10,
-                                          make_result_gradient<true>);
+const KernelFamily kResultGradients("simd", 10,
+                                    {{"softmax_result_gradient", make_result_gradient<false>},
+                                     {"log_softmax_gradient", make_result_gradient<true>}});
 
 }  // namespace
 

@@ -7,8 +7,7 @@
 #include "drivers/cpu/all_targets.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace anymps::cpu {
-namespace HWY_NAMESPACE {
+namespace anymps::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -133,8 +132,7 @@ HWY_INLINE void stage(const FftStage<T>& s) {
 void fft_stage_float(const FftStage<float>& s) { stage(s); }
 void fft_stage_double(const FftStage<double>& s) { stage(s); }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace anymps::cpu
+}  // namespace anymps::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -178,6 +178,19 @@ struct ForwardViews {
         });
   }
 
+  // Adds y * from, element by element of the convolution, to the result. `places` tells of the
+  // places in x and in w which is that of `from` and which that of the result.
+  template <typename Places>
+  void sum_products(const Permuted& from, const Permuted& result, Places&& places) const {
+    const auto gradient = read_dense<double>(y.view()), factors = read_dense<double>(from.view());
+    std::vector<double> sums(result.view().count(), 0.0);
+    for_each_product([&](size_t at, size_t in, size_t tap) {
+      const auto [factor, sum] = places(in, tap);
+      sums[sum] += gradient[at] * factors[factor];
+    });
+    write_dense(result.view(), sums);
+  }
+
   Permuted x, w, y;
   Problem problem;
 
@@ -198,20 +211,12 @@ struct ForwardViews {
 
 REFERENCE(conv_data_gradient) {
   const ForwardViews views(args, args.out[0], args.in[1], args.in[0]);
-  const std::vector<double> gradient = read_dense<double>(views.y.view()),
-                            w = read_dense<double>(views.w.view());
-  std::vector<double> dx(args.out[0].count(), 0.0);
-  views.for_each_product([&](size_t y, size_t x, size_t k) { dx[x] += gradient[y] * w[k]; });
-  write_dense(views.x.view(), dx);
+  views.sum_products(views.w, views.x, [](size_t x, size_t k) { return std::pair(k, x); });
 }
 
 REFERENCE(conv_weights_gradient) {
   const ForwardViews views(args, args.in[1], args.out[0], args.in[0]);
-  const std::vector<double> gradient = read_dense<double>(views.y.view()),
-                            x = read_dense<double>(views.x.view());
-  std::vector<double> dw(args.out[0].count(), 0.0);
-  views.for_each_product([&](size_t y, size_t from, size_t k) { dw[k] += gradient[y] * x[from]; });
-  write_dense(views.w.view(), dw);
+  views.sum_products(views.x, views.w, [](size_t x, size_t k) { return std::pair(x, k); });
 }
 
 }  // namespace anymps

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of optimizers with their states, element by element in double.
 #include <cmath>
+#include <initializer_list>
 
 #include "drivers/reference/dense.h"
 #include "semantics/scalar_functions.h"
@@ -39,7 +40,12 @@ class Step {
       if (args_.op.outputs[i].name == output && args_.out[i].count() > 0)
         write_dense(args_.out[i], stays() && has(name) ? read(name) : state);
   }
-  void finish() const {
+  struct State {
+    const char* name;
+    const Numbers& numbers;
+  };
+  void finish(std::initializer_list<State> states = {}) const {
+    for (const State& state : states) write(state.name, state.numbers);
     write_dense(args_.out[0], stays() ? read("values") : values);
     write("master", values);
   }
@@ -99,10 +105,7 @@ REFERENCE(adam_step) {
     highest[i] = s.has("maximum") ? scalar::max(highest[i], v[i], true) : v[i];
     s.values[i] -= size * m[i] / (std::sqrt(highest[i]) / root + s.f("epsilon"));
   }
-  s.write("momentum", m);
-  s.write("velocity", v);
-  s.write("maximum", highest);
-  s.finish();
+  s.finish({{"momentum", m}, {"velocity", v}, {"maximum", highest}});
 }
 
 REFERENCE(lamb_step) {
@@ -122,9 +125,7 @@ REFERENCE(lamb_step) {
   }
   const double trust = own > 0 && other > 0 ? std::sqrt(own) / std::sqrt(other) : 1;
   for (size_t i = 0; i < m.size(); ++i) s.values[i] -= s.rate * trust * change[i];
-  s.write("momentum", m);
-  s.write("velocity", v);
-  s.finish();
+  s.finish({{"momentum", m}, {"velocity", v}});
 }
 
 REFERENCE(adagrad_step) {
@@ -136,8 +137,7 @@ REFERENCE(adagrad_step) {
     sum[i] += s.gradient[i] * s.gradient[i];
     s.values[i] -= rate * s.gradient[i] / (std::sqrt(sum[i]) + s.f("epsilon"));
   }
-  s.write("sum", sum);
-  s.finish();
+  s.finish({{"sum", sum}});
 }
 
 REFERENCE(rmsprop_step) {
@@ -155,10 +155,7 @@ REFERENCE(rmsprop_step) {
     if (s.has("momentum_buffer")) d = buffer[i] = s.f("momentum") * buffer[i] + d;
     s.values[i] -= s.rate * d;
   }
-  s.write("square", square);
-  s.write("mean", mean);
-  s.write("momentum_buffer", buffer);
-  s.finish();
+  s.finish({{"square", square}, {"mean", mean}, {"momentum_buffer", buffer}});
 }
 
 REFERENCE(adadelta_step) {
@@ -173,9 +170,7 @@ REFERENCE(adadelta_step) {
     delta[i] = rho * delta[i] + (1 - rho) * d * d;
     s.values[i] -= s.rate * d;
   }
-  s.write("square", square);
-  s.write("delta", delta);
-  s.finish();
+  s.finish({{"square", square}, {"delta", delta}});
 }
 
 REFERENCE(lion_step) {
@@ -188,8 +183,7 @@ REFERENCE(lion_step) {
     s.values[i] = s.values[i] * (1 - s.rate * s.f("weight_decay")) - s.rate * sign;
     m[i] = beta2 * m[i] + (1 - beta2) * g;
   }
-  s.write("momentum", m);
-  s.finish();
+  s.finish({{"momentum", m}});
 }
 
 REFERENCE(amp_unscale) {
