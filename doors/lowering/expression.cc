@@ -108,7 +108,7 @@ class Parser {
       const size_t start = at_;
       const std::string key = name();
       if (!key.empty() && !text_.substr(skip()).starts_with("==") && take("=")) {
-        named.named.emplace_back(key, expression());
+        named.named.push_back({key, expression()});
       } else {
         at_ = start;
         named.parts.push_back(expression());

@@ -9,7 +9,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace anymps::lowering {
@@ -21,7 +20,12 @@ struct Expression {
   std::string text;  // a name, what is called, or a text
   double number = 0;
   std::vector<Expression> parts;  // of a list or a call
-  std::vector<std::pair<std::string, Expression>> named;
+  std::vector<struct NamedExpression> named;
+};
+
+struct NamedExpression {
+  std::string name;
+  Expression value;
 };
 
 struct Program {

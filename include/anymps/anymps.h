@@ -651,13 +651,14 @@ AMPS_API amps_status amps_stream_record(amps_stream* stream, amps_event** event)
 AMPS_API void amps_stream_release(amps_stream* stream);
 
 /* The stream puts calls off from now on, and computes on the threads that call. Up to `window`
- * elementwise calls, casts and copies among them (amps_call_run), wait and then run as one pass over
- * the elements, with the same results: when the stream is synchronized, flushed or released, an
- * event is recorded or waited for, another op or an executable comes, memory or shapes of the calls
- * do not fit together, the window is full, another thread calls here or this one elsewhere, the
- * process forks or ends. Dtypes and shapes are checked at the call. Inputs of one element are read
- * at the call; all other memory must stay, and what is read must not be changed by others, until the
- * call has run. 0: nothing waits, each call runs at once. At most AMPS_MAX_WINDOW are of use. */
+ * elementwise calls, casts and copies among them (amps_call_run), wait and then run as one pass
+ * over the elements, with the same results: when the stream is synchronized, flushed or released,
+ * an event is recorded or waited for, another op or an executable comes, memory or shapes of the
+ * calls do not fit together, the window is full, another thread calls here or this one elsewhere,
+ * the process forks or ends. Dtypes and shapes are checked at the call. Inputs of one element are
+ * read at the call; all other memory must stay, and what is read must not be changed by others,
+ * until the call has run. 0: nothing waits, each call runs at once. At most AMPS_MAX_WINDOW are of
+ * use. */
 enum { AMPS_MAX_WINDOW = 24 };
 AMPS_API amps_status amps_stream_defer(amps_stream* stream, int window);
 /* Runs the calls that wait, and returns an error of such a run, as amps_stream_synchronize does. */

@@ -368,6 +368,7 @@ struct GruOptions {
   std::string activations = "";
   std::vector<double> activation_alpha = {};
   std::vector<double> activation_beta = {};
+  std::string gate_order = "onnx";
 };
 
 struct GruGradientOptions {
@@ -379,6 +380,7 @@ struct GruGradientOptions {
   std::vector<double> activation_alpha = {};
   std::vector<double> activation_beta = {};
   bool linear_before_reset = false;
+  std::string gate_order = "onnx";
 };
 
 struct InstanceNormOptions {
@@ -445,6 +447,7 @@ struct LstmOptions {
   std::vector<double> activation_alpha = {};
   std::vector<double> activation_beta = {};
   bool input_forget = false;
+  std::string gate_order = "onnx";
 };
 
 struct LstmGradientOptions {
@@ -456,6 +459,7 @@ struct LstmGradientOptions {
   std::vector<double> activation_alpha = {};
   std::vector<double> activation_beta = {};
   bool input_forget = false;
+  std::string gate_order = "onnx";
 };
 
 struct MaxPoolOptions {
@@ -621,6 +625,14 @@ struct EmbeddingGradientOptions {
   int64_t rows = 0;
   int64_t padding_idx = -1;
   bool scale_grad_by_freq = false;
+};
+
+struct LambStepOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1.e-06;
+  double weight_decay = 0.0;
+  bool maximize = false;
 };
 
 struct LionStepOptions {
@@ -836,6 +848,11 @@ struct TriangularSolveOptions {
   bool unit_diagonal = false;
 };
 
+struct WeightOnlyMatmulOptions {
+  int64_t bits = 8;
+  int64_t group = 0;
+};
+
 struct BandPartOptions {
   int64_t lower = -1;
   int64_t upper = -1;
@@ -871,6 +888,12 @@ struct DepthToSpaceOptions {
   int64_t block = 0;
   std::string mode = "DCR";
   std::string layout = "channels_first";
+};
+
+struct DiagEmbedOptions {
+  int64_t offset = 0;
+  int64_t axis1 = -2;
+  int64_t axis2 = -1;
 };
 
 struct DiagonalOptions {
@@ -927,6 +950,12 @@ struct ReinterpretOptions {
   DType dtype = DType(0);
 };
 
+struct RepeatInterleaveOptions {
+  int64_t repeats = 1;
+  int64_t axis = 0;
+  int64_t output_size = -1;
+};
+
 struct ReshapeOptions {
   std::vector<int64_t> shape = {};
   bool allow_zero = false;
@@ -939,6 +968,11 @@ struct ReverseOptions {
 struct ReverseSequenceOptions {
   int64_t time_axis = 0;
   int64_t batch_axis = 1;
+};
+
+struct RollOptions {
+  std::vector<int64_t> shifts = {};
+  std::vector<int64_t> axes = {};
 };
 
 struct ScatterOptions {
@@ -987,6 +1021,12 @@ struct SliceUpdateOptions {
   std::vector<int64_t> ends = {};
   std::vector<int64_t> axes = {};
   std::vector<int64_t> steps = {};
+};
+
+struct SlidingWindowOptions {
+  int64_t axis = 0;
+  int64_t size = 1;
+  int64_t step = 1;
 };
 
 struct SpaceToBatchOptions {
@@ -1239,6 +1279,18 @@ struct SearchSortedOptions {
   bool right = false;
 };
 
+struct SegmentReduceOptions {
+  std::string mode = "sum";
+  double initial = 0.0;
+  bool has_initial = false;
+};
+
+struct SegmentReduceGradientOptions {
+  std::string mode = "sum";
+  double initial = 0.0;
+  bool has_initial = false;
+};
+
 struct SoftmaxResultGradientOptions {
   int64_t axis = -1;
 };
@@ -1282,6 +1334,13 @@ struct VectorNormOptions {
 struct AffineGridOptions {
   std::vector<int64_t> size = {};
   bool align_corners = false;
+};
+
+struct BoxCoderOptions {
+  std::string code = "encode";
+  std::vector<double> variance = {};
+  bool normalized = true;
+  int64_t axis = 0;
 };
 
 struct CenterCropPadOptions {
@@ -1371,6 +1430,19 @@ struct MulticlassNmsOptions {
 
 struct NonMaxSuppressionOptions {
   bool center_point_box = false;
+};
+
+struct PriorBoxOptions {
+  std::vector<double> min_sizes = {};
+  std::vector<double> max_sizes = {};
+  std::vector<double> aspect_ratios = {1};
+  std::vector<double> variances = {0.1, 0.1, 0.2, 0.2};
+  bool flip = false;
+  bool clip = false;
+  double step_width = 0.0;
+  double step_height = 0.0;
+  double offset = 0.5;
+  bool max_second = false;
 };
 
 struct RealToHermiteanFftOptions {
@@ -1691,7 +1763,7 @@ class OpMethods {
   Value acosh(Value x, const char* name = nullptr) {
     return self().op("acosh", {x}, {}, name, 1)[0];
   }
-  // Sum.
+  // Sum; of bools: or.
   Value add(Value a, Value b, const char* name = nullptr) {
     return self().op("add", {a, b}, {}, name, 1)[0];
   }
@@ -2119,7 +2191,7 @@ class OpMethods {
   Value modified_bessel_k1(Value x, const char* name = nullptr) {
     return self().op("modified_bessel_k1", {x}, {}, name, 1)[0];
   }
-  // Product.
+  // Product; of bools: and.
   Value mul(Value a, Value b, const char* name = nullptr) {
     return self().op("mul", {a, b}, {}, name, 1)[0];
   }
@@ -2439,21 +2511,21 @@ class OpMethods {
   Value group_norm_gradient(Value dy, Value x, const GroupNormGradientOptions& options, const char* name = nullptr) {
     return self().op("group_norm_gradient", {dy, x}, {{"groups", options.groups}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
-  // Gated recurrent unit over a sequence; gates in the order z, r, h. b holds the biases of w, then of r. With linear_before_reset the reset gate scales what r has made of the state, else the state itself. Past its length a sequence gives 0.
+  // Gated recurrent unit over a sequence. b holds the biases of w, then of r. With linear_before_reset the reset gate scales what r has made of the state, else the state itself. Past its length a sequence gives 0. The reserve is as of lstm.
   std::vector<Value> gru(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, const GruOptions& options = {}, const char* name = nullptr) {
-    return self().op("gru", {x, w, r, b, seq_lens, h0}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"linear_before_reset", options.linear_before_reset}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
+    return self().op("gru", {x, w, r, b, seq_lens, h0}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"linear_before_reset", options.linear_before_reset}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"gate_order", options.gate_order}}, name, 2);
   }
-  // Gated recurrent unit over a sequence; gates in the order z, r, h. b holds the biases of w, then of r. With linear_before_reset the reset gate scales what r has made of the state, else the state itself. Past its length a sequence gives 0.
+  // Gated recurrent unit over a sequence. b holds the biases of w, then of r. With linear_before_reset the reset gate scales what r has made of the state, else the state itself. Past its length a sequence gives 0. The reserve is as of lstm.
   std::vector<Value> gru(Value x, Value w, Value r, const GruOptions& options, const char* name = nullptr) {
-    return self().op("gru", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"linear_before_reset", options.linear_before_reset}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
+    return self().op("gru", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"linear_before_reset", options.linear_before_reset}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"gate_order", options.gate_order}}, name, 2);
   }
   // The gradients of gru to all of its float inputs, from those of its outputs.
-  std::vector<Value> gru_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value dy = {}, Value dy_h = {}, const GruGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("gru_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"linear_before_reset", options.linear_before_reset}}, name, 5);
+  std::vector<Value> gru_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value dy = {}, Value dy_h = {}, Value reserve = {}, const GruGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("gru_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h, reserve}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"linear_before_reset", options.linear_before_reset}, {"gate_order", options.gate_order}}, name, 5);
   }
   // The gradients of gru to all of its float inputs, from those of its outputs.
   std::vector<Value> gru_gradient(Value x, Value w, Value r, const GruGradientOptions& options, const char* name = nullptr) {
-    return self().op("gru_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"linear_before_reset", options.linear_before_reset}}, name, 5);
+    return self().op("gru_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"linear_before_reset", options.linear_before_reset}, {"gate_order", options.gate_order}}, name, 5);
   }
   // Normalization of each channel (axis 1) of each image by its own mean and variance, then a scale and a shift for each channel.
   Value instance_norm(Value x, Value gamma = {}, Value beta = {}, const InstanceNormOptions& options = {}, const char* name = nullptr) {
@@ -2507,21 +2579,21 @@ class OpMethods {
   Value lrn(Value x, const LrnOptions& options, const char* name = nullptr) {
     return self().op("lrn", {x}, {{"size", options.size}, {"alpha", options.alpha}, {"beta", options.beta}, {"bias", options.bias}}, name, 1)[0];
   }
-  // Long short-term memory over a sequence; gates in the order i, o, f, c. b holds the biases of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states after its last step. Clip bounds what activations see.
+  // Long short-term memory over a sequence. b holds the biases of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states after its last step. Clip bounds what activations see. The reserve, if asked for, spares the gradient another run of the layer.
   std::vector<Value> lstm(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value c0 = {}, Value peephole = {}, const LstmOptions& options = {}, const char* name = nullptr) {
-    return self().op("lstm", {x, w, r, b, seq_lens, h0, c0, peephole}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 3);
+    return self().op("lstm", {x, w, r, b, seq_lens, h0, c0, peephole}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}, {"gate_order", options.gate_order}}, name, 3);
   }
-  // Long short-term memory over a sequence; gates in the order i, o, f, c. b holds the biases of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states after its last step. Clip bounds what activations see.
+  // Long short-term memory over a sequence. b holds the biases of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states after its last step. Clip bounds what activations see. The reserve, if asked for, spares the gradient another run of the layer.
   std::vector<Value> lstm(Value x, Value w, Value r, const LstmOptions& options, const char* name = nullptr) {
-    return self().op("lstm", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 3);
+    return self().op("lstm", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}, {"gate_order", options.gate_order}}, name, 3);
   }
   // The gradients of lstm to all of its float inputs, from those of its outputs. db holds the two halves of b's gradient, which are equal.
-  std::vector<Value> lstm_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value c0 = {}, Value peephole = {}, Value dy = {}, Value dy_h = {}, Value dy_c = {}, const LstmGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("lstm_gradient", {x, w, r, b, seq_lens, h0, c0, peephole, dy, dy_h, dy_c}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 7);
+  std::vector<Value> lstm_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value c0 = {}, Value peephole = {}, Value dy = {}, Value dy_h = {}, Value dy_c = {}, Value reserve = {}, const LstmGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("lstm_gradient", {x, w, r, b, seq_lens, h0, c0, peephole, dy, dy_h, dy_c, reserve}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}, {"gate_order", options.gate_order}}, name, 7);
   }
   // The gradients of lstm to all of its float inputs, from those of its outputs. db holds the two halves of b's gradient, which are equal.
   std::vector<Value> lstm_gradient(Value x, Value w, Value r, const LstmGradientOptions& options, const char* name = nullptr) {
-    return self().op("lstm_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}}, name, 7);
+    return self().op("lstm_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}, {"gate_order", options.gate_order}}, name, 7);
   }
   // The largest element of each window; padding never wins, NaN always does. The second output, if asked for, is the element's place as a flat row-major index, the first of equals. A window that lies in the padding alone gives the lowest value and -1.
   Value max_pool(Value x, const MaxPoolOptions& options, const char* name = nullptr) {
@@ -2571,17 +2643,17 @@ class OpMethods {
   Value rms_norm_gradient(Value dy, Value x, const RmsNormGradientOptions& options, const char* name = nullptr) {
     return self().op("rms_norm_gradient", {dy, x}, {{"axis", options.axis}, {"epsilon", options.epsilon}}, name, 1)[0];
   }
-  // Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its length a sequence gives 0.
+  // Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its length a sequence gives 0. The reserve is as of lstm.
   std::vector<Value> rnn(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, const RnnOptions& options = {}, const char* name = nullptr) {
     return self().op("rnn", {x, w, r, b, seq_lens, h0}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activation", options.activation}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
   }
-  // Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its length a sequence gives 0.
+  // Simple recurrent layer over a sequence. b holds the biases of w, then of r. Past its length a sequence gives 0. The reserve is as of lstm.
   std::vector<Value> rnn(Value x, Value w, Value r, const RnnOptions& options, const char* name = nullptr) {
     return self().op("rnn", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activation", options.activation}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}}, name, 2);
   }
   // The gradients of rnn to all of its float inputs, from those of its outputs.
-  std::vector<Value> rnn_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value dy = {}, Value dy_h = {}, const RnnGradientOptions& options = {}, const char* name = nullptr) {
-    return self().op("rnn_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"activation", options.activation}}, name, 5);
+  std::vector<Value> rnn_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value dy = {}, Value dy_h = {}, Value reserve = {}, const RnnGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("rnn_gradient", {x, w, r, b, seq_lens, h0, dy, dy_h, reserve}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"activation", options.activation}}, name, 5);
   }
   // The gradients of rnn to all of its float inputs, from those of its outputs.
   std::vector<Value> rnn_gradient(Value x, Value w, Value r, const RnnGradientOptions& options, const char* name = nullptr) {
@@ -2694,6 +2766,14 @@ class OpMethods {
   // The value that stands at the place of x among the keys, or the default. NaN is equal to NaN; of equal keys the first counts.
   Value label_encode(Value x, Value keys, Value values, Value default_, const char* name = nullptr) {
     return self().op("label_encode", {x, keys, values, default_}, {}, name, 1)[0];
+  }
+  // A step of LAMB: Adam's change, with the decay, scaled by the norm of the parameter over its own; by 1 where one of them is 0. An output that does not apply is empty.
+  std::vector<Value> lamb_step(Value values, Value gradient, Value learning_rate, Value step, Value momentum, Value velocity, Value master = {}, Value grad_scale = {}, Value found_inf = {}, const LambStepOptions& options = {}, const char* name = nullptr) {
+    return self().op("lamb_step", {values, gradient, learning_rate, step, momentum, velocity, master, grad_scale, found_inf}, {{"beta1", options.beta1}, {"beta2", options.beta2}, {"epsilon", options.epsilon}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 3);
+  }
+  // A step of LAMB: Adam's change, with the decay, scaled by the norm of the parameter over its own; by 1 where one of them is 0. An output that does not apply is empty.
+  std::vector<Value> lamb_step(Value values, Value gradient, Value learning_rate, Value step, Value momentum, Value velocity, const LambStepOptions& options, const char* name = nullptr) {
+    return self().op("lamb_step", {values, gradient, learning_rate, step, momentum, velocity}, {{"beta1", options.beta1}, {"beta2", options.beta2}, {"epsilon", options.epsilon}, {"weight_decay", options.weight_decay}, {"maximize", options.maximize}}, name, 3);
   }
   // A step of Lion, whose decay is decoupled.
   std::vector<Value> lion_step(Value values, Value gradient, Value learning_rate, Value momentum, Value master = {}, Value grad_scale = {}, Value found_inf = {}, const LionStepOptions& options = {}, const char* name = nullptr) {
@@ -2955,6 +3035,14 @@ class OpMethods {
   Value triangular_solve(Value a, Value b, const TriangularSolveOptions& options = {}, const char* name = nullptr) {
     return self().op("triangular_solve", {a, b}, {{"left", options.left}, {"upper", options.upper}, {"transpose", options.transpose}, {"unit_diagonal", options.unit_diagonal}}, name, 1)[0];
   }
+  // The product of x and the transpose of weights in 8 or 4 bits, with a scale, and if given an offset, for each row of w or each group of a row's elements. Two of 4 bits are in a byte of either type, the first in its upper half, and count from -8.
+  Value weight_only_matmul(Value x, Value w, Value scales, Value zeros = {}, const WeightOnlyMatmulOptions& options = {}, const char* name = nullptr) {
+    return self().op("weight_only_matmul", {x, w, scales, zeros}, {{"bits", options.bits}, {"group", options.group}}, name, 1)[0];
+  }
+  // The product of x and the transpose of weights in 8 or 4 bits, with a scale, and if given an offset, for each row of w or each group of a row's elements. Two of 4 bits are in a byte of either type, the first in its upper half, and count from -8.
+  Value weight_only_matmul(Value x, Value w, Value scales, const WeightOnlyMatmulOptions& options, const char* name = nullptr) {
+    return self().op("weight_only_matmul", {x, w, scales}, {{"bits", options.bits}, {"group", options.group}}, name, 1)[0];
+  }
   // Keeps the diagonals of the last two axes from `lower` below the main one to `upper` above it, and zeroes the rest. A negative number keeps all on that side.
   Value band_part(Value x, Value lower = {}, Value upper = {}, const BandPartOptions& options = {}, const char* name = nullptr) {
     return self().op("band_part", {x, lower, upper}, {{"lower", options.lower}, {"upper", options.upper}}, name, 1)[0];
@@ -2990,6 +3078,10 @@ class OpMethods {
   // Moves blocks of channels into space: block x block channels become a square of pixels. DCR takes the block's place from the outer part of the channel index, CRD (pixel shuffle) from its inner part.
   Value depth_to_space(Value x, const DepthToSpaceOptions& options, const char* name = nullptr) {
     return self().op("depth_to_space", {x}, {{"block", options.block}, {"mode", options.mode}, {"layout", options.layout}}, name, 1)[0];
+  }
+  // Matrices, in two axes of y, with the last axis of x as a diagonal and zeros elsewhere.
+  Value diag_embed(Value x, const DiagEmbedOptions& options = {}, const char* name = nullptr) {
+    return self().op("diag_embed", {x}, {{"offset", options.offset}, {"axis1", options.axis1}, {"axis2", options.axis2}}, name, 1)[0];
   }
   // A diagonal of the matrices of two axes, as the last axis; the two are gone.
   Value diagonal(Value x, const DiagonalOptions& options = {}, const char* name = nullptr) {
@@ -3047,6 +3139,14 @@ class OpMethods {
   Value reinterpret(Value x, const ReinterpretOptions& options, const char* name = nullptr) {
     return self().op("reinterpret", {x}, {{"dtype", options.dtype}}, name, 1)[0];
   }
+  // Each slice along an axis as often as repeats say, one after the other.
+  Value repeat_interleave(Value x, Value repeats = {}, const RepeatInterleaveOptions& options = {}, const char* name = nullptr) {
+    return self().op("repeat_interleave", {x, repeats}, {{"repeats", options.repeats}, {"axis", options.axis}, {"output_size", options.output_size}}, name, 1)[0];
+  }
+  // Each slice along an axis as often as repeats say, one after the other.
+  Value repeat_interleave(Value x, const RepeatInterleaveOptions& options, const char* name = nullptr) {
+    return self().op("repeat_interleave", {x}, {{"repeats", options.repeats}, {"axis", options.axis}, {"output_size", options.output_size}}, name, 1)[0];
+  }
   // The same elements in row-major order under another shape. An extent of -1 is inferred from the others; 0 copies the input's extent at that axis, unless allow_zero.
   Value reshape(Value x, Value shape = {}, const ReshapeOptions& options = {}, const char* name = nullptr) {
     return self().op("reshape", {x, shape}, {{"shape", options.shape}, {"allow_zero", options.allow_zero}}, name, 1)[0];
@@ -3062,6 +3162,10 @@ class OpMethods {
   // Turns round the first lengths[b] steps of each sequence b of a batch.
   Value reverse_sequence(Value x, Value lengths, const ReverseSequenceOptions& options = {}, const char* name = nullptr) {
     return self().op("reverse_sequence", {x, lengths}, {{"time_axis", options.time_axis}, {"batch_axis", options.batch_axis}}, name, 1)[0];
+  }
+  // x with its elements moved along axes; what leaves at the end comes in at the beginning. Without axes the flattened x is moved.
+  Value roll(Value x, const RollOptions& options, const char* name = nullptr) {
+    return self().op("roll", {x}, {{"shifts", options.shifts}, {"axes", options.axes}}, name, 1)[0];
   }
   // Writes slices of updates along an axis: slice i goes to the place that indices[i] names.
   Value scatter(Value updates, Value indices, Value data = {}, const ScatterOptions& options = {}, const char* name = nullptr) {
@@ -3118,6 +3222,10 @@ class OpMethods {
   // x with the elements of a range, as slice names it, replaced by an update.
   Value slice_update(Value x, Value update, const SliceUpdateOptions& options, const char* name = nullptr) {
     return self().op("slice_update", {x, update}, {{"starts", options.starts}, {"ends", options.ends}, {"axes", options.axes}, {"steps", options.steps}}, name, 1)[0];
+  }
+  // The windows of an axis, each as the last axis of y: a view, in which windows overlap.
+  Value sliding_window(Value x, const SlidingWindowOptions& options = {}, const char* name = nullptr) {
+    return self().op("sliding_window", {x}, {{"axis", options.axis}, {"size", options.size}, {"step", options.step}}, name, 1)[0];
   }
   // Moves blocks of the spatial axes to the batch axis.
   Value space_to_batch(Value x, const SpaceToBatchOptions& options, const char* name = nullptr) {
@@ -3415,6 +3523,22 @@ class OpMethods {
   Value search_sorted(Value sorted, Value values, const SearchSortedOptions& options, const char* name = nullptr) {
     return self().op("search_sorted", {sorted, values}, {{"right", options.right}}, name, 1)[0];
   }
+  // Reduces the segments of an axis, the last of those that lengths or offsets have. The mean is over the segment's length; a segment with NaN is NaN.
+  Value segment_reduce(Value x, Value lengths = {}, Value offsets = {}, const SegmentReduceOptions& options = {}, const char* name = nullptr) {
+    return self().op("segment_reduce", {x, lengths, offsets}, {{"mode", options.mode}, {"initial", options.initial}, {"has_initial", options.has_initial}}, name, 1)[0];
+  }
+  // Reduces the segments of an axis, the last of those that lengths or offsets have. The mean is over the segment's length; a segment with NaN is NaN.
+  Value segment_reduce(Value x, const SegmentReduceOptions& options, const char* name = nullptr) {
+    return self().op("segment_reduce", {x}, {{"mode", options.mode}, {"initial", options.initial}, {"has_initial", options.has_initial}}, name, 1)[0];
+  }
+  // The gradient of segment_reduce. Equal extrema share it; of a product, an element that is 0 or NaN gets the product of the others.
+  Value segment_reduce_gradient(Value dy, Value y, Value x, Value lengths = {}, Value offsets = {}, const SegmentReduceGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("segment_reduce_gradient", {dy, y, x, lengths, offsets}, {{"mode", options.mode}, {"initial", options.initial}, {"has_initial", options.has_initial}}, name, 1)[0];
+  }
+  // The gradient of segment_reduce. Equal extrema share it; of a product, an element that is 0 or NaN gets the product of the others.
+  Value segment_reduce_gradient(Value dy, Value y, Value x, const SegmentReduceGradientOptions& options, const char* name = nullptr) {
+    return self().op("segment_reduce_gradient", {dy, y, x}, {{"mode", options.mode}, {"initial", options.initial}, {"has_initial", options.has_initial}}, name, 1)[0];
+  }
   // The gradient of softmax along an axis, from its result.
   Value softmax_result_gradient(Value dy, Value y, const SoftmaxResultGradientOptions& options = {}, const char* name = nullptr) {
     return self().op("softmax_result_gradient", {dy, y}, {{"axis", options.axis}}, name, 1)[0];
@@ -3474,6 +3598,14 @@ class OpMethods {
   // The coordinates for grid_sample that map each place of the output through the matrix theta of its image.
   Value affine_grid(Value theta, const AffineGridOptions& options, const char* name = nullptr) {
     return self().op("affine_grid", {theta}, {{"size", options.size}, {"align_corners", options.align_corners}}, name, 1)[0];
+  }
+  // Boxes as offsets from prior boxes, divided by variances, or back. Each box is encoded from each prior; of decoded ones the priors go with axis 1 of the codes, or with axis 0.
+  Value box_coder(Value priors, Value boxes, Value variances = {}, const BoxCoderOptions& options = {}, const char* name = nullptr) {
+    return self().op("box_coder", {priors, boxes, variances}, {{"code", options.code}, {"variance", options.variance}, {"normalized", options.normalized}, {"axis", options.axis}}, name, 1)[0];
+  }
+  // Boxes as offsets from prior boxes, divided by variances, or back. Each box is encoded from each prior; of decoded ones the priors go with axis 1 of the codes, or with axis 0.
+  Value box_coder(Value priors, Value boxes, const BoxCoderOptions& options, const char* name = nullptr) {
+    return self().op("box_coder", {priors, boxes}, {{"code", options.code}, {"variance", options.variance}, {"normalized", options.normalized}, {"axis", options.axis}}, name, 1)[0];
   }
   // Brings axes to given extents: longer ones are cut, shorter ones padded with 0, half of it before and half after, an odd element after.
   Value center_crop_pad(Value x, Value shape = {}, const CenterCropPadOptions& options = {}, const char* name = nullptr) {
@@ -3546,6 +3678,10 @@ class OpMethods {
   // The boxes that are kept, class by class, when those with a lower score that overlap a kept one are dropped, as [batch, class, box]. Boxes are [y1, x1, y2, x2], corners in any order, or [x, y, width, height] around their centres. How many there are depends on the boxes.
   Value non_max_suppression(Value boxes, Value scores, const NonMaxSuppressionOptions& options, const char* name = nullptr) {
     return self().op("non_max_suppression", {boxes, scores}, {{"center_point_box", options.center_point_box}}, name, 1)[0];
+  }
+  // The prior boxes of each place of a feature map, as parts of the image, and their variances. Only shapes are read. For each of min_sizes there is a box of each aspect ratio and, if there are max_sizes, a square between the two.
+  std::vector<Value> prior_box(Value x, Value image, const PriorBoxOptions& options, const char* name = nullptr) {
+    return self().op("prior_box", {x, image}, {{"min_sizes", options.min_sizes}, {"max_sizes", options.max_sizes}, {"aspect_ratios", options.aspect_ratios}, {"variances", options.variances}, {"flip", options.flip}, {"clip", options.clip}, {"step_width", options.step_width}, {"step_height", options.step_height}, {"offset", options.offset}, {"max_second", options.max_second}}, name, 2);
   }
   // The Fourier transform of real numbers. Along the last of the axes only the first n/2+1 results are kept: the others are their conjugates.
   Value real_to_hermitean_fft(Value x, Value axes = {}, const RealToHermiteanFftOptions& options = {}, const char* name = nullptr) {

@@ -37,7 +37,7 @@ void register_kernels(const std::vector<Entry>& entries) {
 }
 
 // The page docs/generated/paddle_kernels.md.
-extern "C" const char* anymps_paddle_kernels() {
+extern "C" __attribute__((visibility("default"))) const char* anymps_paddle_kernels() {
   static const std::string text = [] {
     std::string page =
         "# Kernels of the Paddle door\n\n`python -m paddle_anymps kernels` prints this page: every "
