@@ -7,16 +7,16 @@ namespace {
 
 constexpr double kSlack = 1e-15;
 
-using Numbers = std::vector<WideComplex>;
+using Complexes = std::vector<WideComplex>;
 
-TestTensor wide(const Shape& shape, const Numbers& numbers) {
+TestTensor wide(const Shape& shape, const Complexes& numbers) {
   return TestTensor::of<WideComplex>(shape, numbers);
 }
 
-const Numbers kFirst = {{0.3, 0.7}, {-1.25, 0.5}}, kSecond = {{2, -1.0 / 3}, {0.1, 0.2}};
+const Complexes kFirst = {{0.3, 0.7}, {-1.25, 0.5}}, kSecond = {{2, -1.0 / 3}, {0.1, 0.2}};
 
 TEST(ReferenceWideComplex, Functions) {
-  const std::pair<const char*, Numbers> cases[] = {
+  const std::pair<const char*, Complexes> cases[] = {
       {"exp",
        {{1.0324289629116616, 0.8696029191140402}, {0.25143161362244643, 0.13735771654738441}}},
       {"log",
@@ -48,7 +48,7 @@ TEST(ReferenceWideComplex, Functions) {
 }
 
 TEST(ReferenceWideComplex, Arithmetic) {
-  const std::pair<const char*, Numbers> cases[] = {
+  const std::pair<const char*, Complexes> cases[] = {
       {"add", {{2.3, 0.7 - 1.0 / 3}, {-1.15, 0.7}}},
       {"sub", {{-1.7, 0.7 + 1.0 / 3}, {-1.35, 0.3}}},
       {"mul", {{0.83333333333333326, 1.2999999999999998}, {-0.225, -0.2}}},
@@ -107,11 +107,11 @@ TEST(ReferenceWideComplex, SumsAndProducts) {
 
 TEST(ReferenceWideComplex, Fourier) {
   const TestTensor x = TestTensor::of<double>({5}, {1, 2, 3, 5, 8});
-  const Numbers spectrum = {{19, 0},
-                            {-2.3819660112501051, 6.8819096023558668},
-                            {-4.6180339887498949, 1.6245984811645318},
-                            {-4.6180339887498949, -1.6245984811645318},
-                            {-2.3819660112501051, -6.8819096023558668}};
+  const Complexes spectrum = {{19, 0},
+                              {-2.3819660112501051, 6.8819096023558668},
+                              {-4.6180339887498949, 1.6245984811645318},
+                              {-4.6180339887498949, -1.6245984811645318},
+                              {-2.3819660112501051, -6.8819096023558668}};
   EXPECT_TRUE(same(run_reference("fft", {x}), wide({5}, spectrum), 1e-14));
   EXPECT_TRUE(same(run_reference("real_to_hermitean_fft", {x}),
                    wide({3}, {spectrum.begin(), spectrum.begin() + 3}), 1e-14));
