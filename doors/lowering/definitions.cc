@@ -55,6 +55,8 @@ constexpr Text kDefinitions[] = {
     {"logit_loss", "x label weight normalize ignored", "s = log1p(exp(-abs(x))) + max(-x, 0); l = (1 - label) * x + if(has(weight), ((weight - 1) * label + 1) * s, s); keep = label != ignored; m = where(keep, l, 0); if(normalize, m / max(reduce_sum(like(keep, x), keep_dims=false), 1), m)"},
     // Optimizers.
     {"unless", "skip old new", "if(has(skip), where(scalar(skip), old, new), new)"},
+    {"spread_rows", "values rows param", "scatter(values, rows, shape=dims(param), axis=0, mode='add')"},
+    {"unless_lazy", "lazy skip", "if(lazy, refused('lazy_mode is not supported'), skip)"},
     {"full_precision", "param master", "if(has(master), master, wide(param))"},
     {"sgd_of", "param rate grad master", "if(has(master), sgd_master(param, rate, grad, master), sgd_step(param, grad, scalar(rate)))"},
     {"sgd_master", "param rate grad master", "n = master - like(scalar(rate), master) * like(grad, master); n, n"},

@@ -2,6 +2,7 @@
 // Questions that are answered while lowering: shapes, ranks, types and lists of numbers.
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 #include "lowering/functions.h"
 
@@ -100,6 +101,7 @@ Values swapped_last(Call& c) {
   if (order.size() >= 2) std::swap(order[order.size() - 1], order[order.size() - 2]);
   return {order};
 }
+Values refused(Call& c) { throw std::invalid_argument(c.part(0).text()); }
 Values not_of(Call& c) { return {!c.part(0).flag()}; }
 Values and_of(Call& c) { return {c.part(0).flag() && c.part(1).flag()}; }
 Values or_of(Call& c) { return {c.part(0).flag() || c.part(1).flag()}; }
@@ -126,6 +128,7 @@ constexpr FunctionEntry kFunctions[] = {{"rank", rank_of},
                                         {"kept", kept},
                                         {"swapped_last", swapped_last},
                                         {"extent", extent},
+                                        {"refused", refused},
                                         {"not", not_of},
                                         {"and", and_of},
                                         {"or", or_of},

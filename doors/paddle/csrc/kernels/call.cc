@@ -102,6 +102,15 @@ void KernelCall::add(const ::paddle::optional<std::vector<const DenseTensor*>>& 
     arguments_.push_back({});
 }
 
+void KernelCall::add(const phi::SelectedRows& rows) {
+  const std::span<int64_t> count = ints_.take(1);
+  count[0] = std::ssize(rows.rows());
+  const std::span<amps_view> views = views_.take(1);
+  views[0] = {const_cast<int64_t*>(rows.rows().data()), count.data(), nullptr, AMPS_I64, 1};
+  arguments_.push_back(Argument::tensor(views.data()));
+  add(rows.value());
+}
+
 void KernelCall::add_integer(Argument::Kind kind, int64_t number) {
   arguments_.push_back({.kind = kind, .i = number});
 }

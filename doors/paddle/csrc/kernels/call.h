@@ -31,6 +31,8 @@ class KernelCall {
   void add(const std::vector<const DenseTensor*>& tensors);
   void add(const std::vector<const phi::TensorBase*>& tensors);
   void add(const ::paddle::optional<std::vector<const DenseTensor*>>& tensors);
+  // Two arguments: which rows, and their values.
+  void add(const phi::SelectedRows& rows);
   void add(bool flag) { add_integer(lowering::Argument::Kind::kFlag, flag); }
   void add(int number) { add_integer(lowering::Argument::Kind::kInt, number); }
   void add(int64_t number) { add_integer(lowering::Argument::Kind::kInt, number); }

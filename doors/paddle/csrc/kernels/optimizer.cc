@@ -9,6 +9,8 @@
 #include <paddle/phi/kernels/merged_momentum_kernel.h>
 #include <paddle/phi/kernels/momentum_kernel.h>
 #include <paddle/phi/kernels/rmsprop_kernel.h>
+#include <paddle/phi/kernels/selected_rows/adam_kernel.h>
+#include <paddle/phi/kernels/selected_rows/adamw_kernel.h>
 #include <paddle/phi/kernels/sgd_kernel.h>
 #include "kernels/table.h"
 

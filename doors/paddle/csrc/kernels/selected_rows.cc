@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of embeddings that hold the rows that were looked up, and no others. Their list of rows
+// lies on the host, so these kernels are written by hand; those that read such a gradient are
+// rows of the table.
+#include <paddle/common/enforce.h>
+#include <paddle/phi/kernels/embedding_grad_kernel.h>
+#include <paddle/phi/kernels/selected_rows/merge_selected_rows_kernel.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels/table.h"
+
+namespace anymps::paddle {
+
+namespace {
+
+template <class T>
+std::vector<int64_t> numbers_of(const DenseTensor& tensor) {
+  const T* first = tensor.data<T>();
+  return {first, first + tensor.numel()};
+}
+
+// The rows of dout, each for the row of the table that its id names.
+void embedding_sparse_grad(const phi::CustomContext& context, const DenseTensor& ids,
+                           const DenseTensor& weight, const DenseTensor& dout, int64_t padding,
+                           phi::SelectedRows* dweight) {
+  std::vector<int64_t> rows =
+      ids.dtype() == phi::DataType::INT32 ? numbers_of<int32_t>(ids) : numbers_of<int64_t>(ids);
+  const int64_t height = weight.dims()[0], width = weight.dims()[1];
+  for (const int64_t row : rows)
+    if (row < 0 || row >= height)
+      PADDLE_THROW(common::errors::InvalidArgument(
+          "[embedding_sparse_grad] id %d is not in a table of %d rows", row, height));
+  DenseTensor* values = dweight->mutable_value();
+  values->Resize(phi::make_ddim({std::ssize(rows), width}));
+  auto* to = static_cast<char*>(context.Alloc(values, dout.dtype()));
+  const size_t bytes = phi::SizeOf(dout.dtype()) * static_cast<size_t>(width);
+  if (dout.numel() > 0) std::memcpy(to, dout.data(), bytes * rows.size());
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (rows[i] == padding) std::memset(to + i * bytes, 0, bytes);
+  dweight->set_rows(rows);
+  dweight->set_height(height);
+}
+
+// Each row once, in ascending order, with the sum of its values.
+template <class T>
+void sum_rows(const phi::SelectedRows& x, const std::vector<int64_t>& rows, T* to, int64_t width) {
+  const T* from = x.value().data<T>();
+  std::fill_n(to, std::ssize(rows) * width, T(0));
+  for (const int64_t row : x.rows()) {
+    T* sum = to + (std::lower_bound(rows.begin(), rows.end(), row) - rows.begin()) * width;
+    for (int64_t i = 0; i < width; ++i) sum[i] += *from++;
+  }
+}
+
+void merge_selected_rows(const phi::CustomContext& context, const phi::SelectedRows& x,
+                         phi::SelectedRows* out) {
+  std::vector<int64_t> rows = x.rows();
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  const int64_t width = rows.empty() ? 0 : x.value().numel() / std::ssize(x.rows());
+  DenseTensor* values = out->mutable_value();
+  values->Resize(phi::make_ddim({std::ssize(rows), width}));
+  void* to = context.Alloc(values, x.value().dtype());
+  if (x.value().dtype() == phi::DataType::FLOAT64)
+    sum_rows(x, rows, static_cast<double*>(to), width);
+  else
+    sum_rows(x, rows, static_cast<float*>(to), width);
+  out->set_rows(rows);
+  out->set_height(x.height());
+}
+
+// Every row times a number: what clipping by a norm does.
+void multiply_sr(const phi::CustomContext& context, const phi::SelectedRows& x,
+                 const DenseTensor& y, phi::SelectedRows* out) {
+  static constexpr lowering::Row kRow{"multiply_sr", "x y", "x * reshaped(y, [])"};
+  static const lowering::Kernel& kernel = *new lowering::Kernel(kRow);
+  out->set_rows(x.rows());
+  out->set_height(x.height());
+  DenseTensor* values = out->mutable_value();
+  values->Resize(x.value().dims());
+  values->set_type(x.value().dtype());
+  KernelCall call(kernel);
+  call.add(x.value());
+  call.add(y);
+  call.add(values);
+  call.run(context);
+}
+
+template <auto kKernel>
+Entry by_hand(const char* name, const char* arguments, const char* body, TypeSet types) {
+  using Implementation = phi::KernelImpl<decltype(kKernel), kKernel>;
+  return {{name, arguments, body},
+          types,
+          phi::KernelArgsParseFunctor<decltype(kKernel)>::Parse,
+          &Implementation::Compute,
+          reinterpret_cast<void*>(&Implementation::VariadicCompute)};
+}
+
+const bool kSelectedRowsRegistered =
+    (register_kernels(
+         {by_hand<&embedding_sparse_grad>("embedding_sparse_grad", "ids w dout padding", "by hand",
+                                          kFloats),
+          by_hand<&merge_selected_rows>("merge_selected_rows", "rows values", "by hand", kWide)}),
+     true);
+
+}  // namespace
+
+}  // namespace anymps::paddle

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Embeddings whose gradients hold only the rows that were looked up: the steps of optimizers are those of full gradients on
+the CPU. (Paddle's own CPU Adam differs from itself there: its step for such gradients is not that for full ones.)"""
+
+import numpy as np
+import paddle
+import pytest
+import support
+
+OPTIMIZERS = {
+    "sgd": lambda parameters: paddle.optimizer.SGD(0.1, parameters=parameters),
+    "clipped": lambda parameters: paddle.optimizer.SGD(0.1, parameters=parameters, grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0)),
+    "momentum": lambda parameters: paddle.optimizer.Momentum(0.1, parameters=parameters),
+    "adam": lambda parameters: paddle.optimizer.Adam(0.1, parameters=parameters),
+    "adamw": lambda parameters: paddle.optimizer.AdamW(0.1, parameters=parameters),
+}
+
+
+def trained(place, make_optimizer, sparse, padding=None):
+    paddle.set_device(place)
+    start = paddle.nn.initializer.Assign(np.arange(40).reshape(10, 4).astype("float32") / 10)
+    table = paddle.nn.Embedding(10, 4, sparse=sparse, padding_idx=padding, weight_attr=paddle.ParamAttr(initializer=start))
+    optimizer = make_optimizer(table.parameters())
+    for step in range(3):
+        ids = paddle.to_tensor(np.array([[1, 3, 3], [7, 1, step]]))
+        (table(ids) ** 2).sum().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+    return table.weight
+
+
+@pytest.mark.parametrize("padding", [None, 3])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_steps_are_those_of_full_gradients(name, padding):
+    expected = support.to_numpy(trained("cpu", OPTIMIZERS[name], False, padding))
+    support.compare(trained("mps", OPTIMIZERS[name], True, padding), expected, tolerance=(1e-5, 1e-5))
+
+
+def test_lazy_mode_is_refused():
+    with pytest.raises(Exception, match="lazy_mode is not supported"):
+        trained("mps", lambda parameters: paddle.optimizer.Adam(0.1, parameters=parameters, lazy_mode=True), True)
+
+
+def test_an_id_outside_the_table():
+    paddle.set_device("mps")
+    table = paddle.nn.Embedding(4, 2, sparse=True)
+    with pytest.raises(Exception):
+        table(paddle.to_tensor([5])).sum().backward()
