@@ -10,7 +10,6 @@
 #include <paddle/phi/kernels/momentum_kernel.h>
 #include <paddle/phi/kernels/rmsprop_kernel.h>
 #include <paddle/phi/kernels/selected_rows/adam_kernel.h>
-#include <paddle/phi/kernels/selected_rows/adamw_kernel.h>
 #include <paddle/phi/kernels/sgd_kernel.h>
 #include "kernels/table.h"
 

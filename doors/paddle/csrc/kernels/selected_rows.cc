@@ -81,7 +81,6 @@ void multiply_sr(const phi::CustomContext& context, const phi::SelectedRows& x,
   out->set_height(x.height());
   DenseTensor* values = out->mutable_value();
   values->Resize(x.value().dims());
-  values->set_type(x.value().dtype());
   KernelCall call(kernel);
   call.add(x.value());
   call.add(y);
@@ -99,12 +98,14 @@ Entry by_hand(const char* name, const char* arguments, const char* body, TypeSet
           reinterpret_cast<void*>(&Implementation::VariadicCompute)};
 }
 
-const bool kSelectedRowsRegistered =
-    (register_kernels(
-         {by_hand<&embedding_sparse_grad>("embedding_sparse_grad", "ids w dout padding", "by hand",
-                                          kFloats),
-          by_hand<&merge_selected_rows>("merge_selected_rows", "rows values", "by hand", kWide)}),
-     true);
+const bool kSelectedRowsRegistered = [] {
+  register_kernels(
+      {by_hand<&embedding_sparse_grad>("embedding_sparse_grad", "ids w dout padding", "by hand",
+                                       kFloats),
+       by_hand<&multiply_sr>("multiply_sr", "rows x y", "x * reshaped(y, [])", kFloats),
+       by_hand<&merge_selected_rows>("merge_selected_rows", "rows values", "by hand", kWide)});
+  return true;
+}();
 
 }  // namespace
 
