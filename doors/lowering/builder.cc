@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/builder.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
@@ -151,8 +152,21 @@ Value Builder::binary(const std::string& name, const Value& a, const Value& b) {
   return dtype(y.tensor()) == AMPS_BOOL ? y : cast(y.tensor(), type);
 }
 
+Tensor Builder::input_number() {
+  const Tensor made{input(AMPS_F64, {}).value, true};
+  numbers_.push_back(made.value);
+  return made;
+}
+
 Tensor Builder::cast(Tensor x, amps_dtype type) {
   if (dtype(x) == type) return {x.value};
+  const bool given = std::find(numbers_.begin(), numbers_.end(), x.value) != numbers_.end();
+  if (given && (type == AMPS_F32 || type == AMPS_I64)) {
+    for (const NumberCast& made : number_casts_)
+      if (made.from == x.value && made.dtype == type) return {made.to};
+    number_casts_.push_back({x.value, input(type, {}).value, type});
+    return {number_casts_.back().to};
+  }
   return op("cast", {Tensor{x.value}}, {{"dtype", type}}).tensor();
 }
 

@@ -33,6 +33,11 @@ class Builder {
   struct Reshape {
     amps_value *from, *to;
   };
+  // A number of the call in another type: it is given in that type, and no node casts it.
+  struct NumberCast {
+    amps_value *from, *to;
+    amps_dtype dtype;
+  };
   struct Constant {
     amps_value* value;
     amps_dtype dtype;
@@ -46,6 +51,7 @@ class Builder {
   Builder& operator=(const Builder&) = delete;
 
   Tensor input(amps_dtype dtype, std::span<const int64_t> dims);
+  Tensor input_number();  // given at the run, as f64
   Tensor number(double value, amps_dtype dtype);
   Tensor numbers(const Floats& values, const Ints& dims, amps_dtype dtype);
   // An input that is a number and not a tensor takes the type of the first tensor among them; an
@@ -72,6 +78,7 @@ class Builder {
   amps_graph* graph() const { return graph_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Reshape>& reshapes() const { return reshapes_; }
+  const std::vector<NumberCast>& number_casts() const { return number_casts_; }
   const std::vector<Constant>& constants() const { return constants_; }
 
  private:
@@ -84,6 +91,8 @@ class Builder {
   amps_graph* graph_ = nullptr;
   std::vector<Node> nodes_;  // but for reshapes
   std::vector<Reshape> reshapes_;
+  std::vector<amps_value*> numbers_;
+  std::vector<NumberCast> number_casts_;
   std::vector<Constant> constants_;
 };
 

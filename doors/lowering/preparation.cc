@@ -12,7 +12,25 @@ namespace anymps::lowering {
 namespace {
 
 using Views = Few<amps_view, 16>;
-using Numbers = Few<double, 16>;
+
+// A number of the call in the type that the graph wants.
+union Number {
+  Number() : f64(0) {}
+  Number(const Argument& argument, amps_dtype dtype) {
+    const bool whole = argument.kind != Argument::Kind::kFloat;
+    const double value = whole ? static_cast<double>(argument.i) : argument.f;
+    if (dtype == AMPS_F32)
+      f32 = static_cast<float>(value);
+    else if (dtype == AMPS_I64)
+      i64 = whole ? argument.i : static_cast<int64_t>(value);
+    else
+      f64 = value;
+  }
+  double f64;
+  float f32;
+  int64_t i64;
+};
+using Numbers = Few<Number, 16>;
 
 }  // namespace
 
@@ -24,6 +42,7 @@ class PreparedBase : public Prepared {
   struct Source {
     size_t argument = 0;
     int view = 0;                                 // -1: the argument is a number
+    amps_dtype dtype = AMPS_F64;                  // of the number
     const Builder::Constant* constant = nullptr;  // instead of an argument
     bool absent = false;
     std::optional<Ints> dims = {};  // the view in another shape
@@ -58,9 +77,8 @@ class PreparedBase : public Prepared {
         }
       } else {
         const Argument& argument = arguments[source.argument];
-        numbers[i] =
-            argument.kind == Argument::Kind::kFloat ? argument.f : static_cast<double>(argument.i);
-        views[i] = {&numbers[i], nullptr, nullptr, AMPS_F64, 0};
+        numbers[i] = {argument, source.dtype};
+        views[i] = {&numbers[i], nullptr, nullptr, source.dtype, 0};
       }
     }
   }
@@ -184,9 +202,9 @@ Value Preparation::value_of(size_t i) {
     case Kind::kInt:
     case Kind::kFloat:
       if (kernel_.names_[i].at_run) {
-        const Tensor made = builder_.input(AMPS_F64, {});
+        const Tensor made = builder_.input_number();
         feeds_.push_back({made.value, i, -1});
-        return Tensor{made.value, true};
+        return made;
       }
       return argument.kind == Kind::kInt ? Value(argument.i) : Value(argument.f);
     case Kind::kInts:
@@ -257,7 +275,7 @@ std::unique_ptr<Prepared> Preparation::as_call(std::span<const Tensor> results) 
     if (!input)
       source.absent = true;
     else if (feed != feeds_.end())
-      source = {feed->argument, feed->view, nullptr, false, {}};
+      source = {feed->argument, feed->view, feed->dtype, nullptr, false, {}};
     else if (constant != made->constants_.end())
       source.constant = &*constant;
     else
@@ -284,7 +302,7 @@ std::unique_ptr<Prepared> Preparation::as_executable(std::span<const Tensor> res
   check(api, api.graph_set_outputs(builder_.graph(), outputs.data(), outputs.size()));
   check(api, api.compile(device_, builder_.graph(), nullptr, &made->executable_));
   for (const Feed& feed : feeds_)
-    made->sources_.push_back({feed.argument, feed.view, nullptr, false, {}});
+    made->sources_.push_back({feed.argument, feed.view, feed.dtype, nullptr, false, {}});
   return made;
 }
 
@@ -296,6 +314,11 @@ std::unique_ptr<Prepared> Preparation::make(std::span<const Wanted> wanted) {
     places_.assign(wanted.size(), -1);
     const std::vector<Tensor> results = wanted_results(
         evaluate(builder_, kernel_.program_, std::move(names), wanted.size()), wanted);
+    for (const Builder::NumberCast& cast : builder_.number_casts()) {
+      const auto given = std::find_if(feeds_.begin(), feeds_.end(),
+                                      [&](const Feed& feed) { return feed.value == cast.from; });
+      feeds_.push_back({cast.to, given->argument, -1, cast.dtype});
+    }
     std::vector<amps_type> types;
     bool sized = true;
     for (const Tensor& result : results) {

@@ -19,7 +19,8 @@ class Preparation {
   struct Feed {
     amps_value* value;
     size_t argument;
-    int view;  // of its tensors; -1: the argument is a number
+    int view;                     // of its tensors; -1: the argument is a number
+    amps_dtype dtype = AMPS_F64;  // of a number
   };
   friend class PreparedBase;
 

@@ -8,6 +8,8 @@ import sys
 def main():
     if sys.argv[1:] != ["kernels"]:
         sys.exit("usage: python -m paddle_anymps kernels")
+    import paddle  # noqa: F401  it loads the kernels
+
     from paddle_anymps import native
 
     function = native.library().anymps_paddle_kernels
