@@ -119,10 +119,8 @@ class Prepared {
   // each when its shape is known.
   class Memory {
    public:
+    virtual ~Memory() = default;
     virtual void* allocate(size_t result, const amps_type& type) = 0;
-
-   protected:
-    ~Memory() = default;
   };
   virtual void run(std::span<const Argument> arguments, Memory& memory) const = 0;
 

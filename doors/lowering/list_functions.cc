@@ -277,7 +277,8 @@ Values element_places(Call& c) {
   const auto size = static_cast<int64_t>(b.api().dtype_size(b.dtype(c.part(0).tensor())));
   const Ints strides = c.part(3).ints(), extents = c.part(4).ints(), steps = c.part(5).ints(),
              shape = c.part(7).ints();
-  Value place = b.number(static_cast<double>(c.part(6).integer() / size), AMPS_I64);
+  const int64_t offset = c.part(6).integer() / size;
+  Value place = b.number(static_cast<double>(offset), AMPS_I64);
   for (size_t axis = 0; axis < strides.size(); ++axis) {
     if (strides[axis] == 0 || shape.at(axis) == 1) continue;
     Ints along(shape.size(), 1);
