@@ -12,7 +12,7 @@ void check(const amps_api& api, amps_status status) {
 }
 
 bool is_half(amps_dtype dtype) { return dtype == AMPS_F16 || dtype == AMPS_BF16; }
-bool is_complex(amps_dtype dtype) { return dtype == AMPS_C64; }
+bool is_complex(amps_dtype dtype) { return dtype == AMPS_C64 || dtype == AMPS_C128; }
 bool is_float(amps_dtype dtype) { return is_half(dtype) || dtype == AMPS_F32 || dtype == AMPS_F64; }
 
 AttrList::AttrList(const NamedValues& attrs) {

@@ -8,13 +8,14 @@ namespace anymps::paddle {
 namespace {
 
 constexpr std::pair<phi::DataType, amps_dtype> kPairs[] = {
-    {phi::DataType::FLOAT32, AMPS_F32},   {phi::DataType::FLOAT16, AMPS_F16},
-    {phi::DataType::BFLOAT16, AMPS_BF16}, {phi::DataType::FLOAT64, AMPS_F64},
-    {phi::DataType::INT8, AMPS_I8},       {phi::DataType::INT16, AMPS_I16},
-    {phi::DataType::INT32, AMPS_I32},     {phi::DataType::INT64, AMPS_I64},
-    {phi::DataType::UINT8, AMPS_U8},      {phi::DataType::UINT16, AMPS_U16},
-    {phi::DataType::UINT32, AMPS_U32},    {phi::DataType::UINT64, AMPS_U64},
-    {phi::DataType::BOOL, AMPS_BOOL},     {phi::DataType::COMPLEX64, AMPS_C64}};
+    {phi::DataType::FLOAT32, AMPS_F32},    {phi::DataType::FLOAT16, AMPS_F16},
+    {phi::DataType::BFLOAT16, AMPS_BF16},  {phi::DataType::FLOAT64, AMPS_F64},
+    {phi::DataType::INT8, AMPS_I8},        {phi::DataType::INT16, AMPS_I16},
+    {phi::DataType::INT32, AMPS_I32},      {phi::DataType::INT64, AMPS_I64},
+    {phi::DataType::UINT8, AMPS_U8},       {phi::DataType::UINT16, AMPS_U16},
+    {phi::DataType::UINT32, AMPS_U32},     {phi::DataType::UINT64, AMPS_U64},
+    {phi::DataType::BOOL, AMPS_BOOL},      {phi::DataType::COMPLEX64, AMPS_C64},
+    {phi::DataType::COMPLEX128, AMPS_C128}};
 
 }  // namespace
 

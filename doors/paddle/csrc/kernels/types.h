@@ -22,7 +22,7 @@ inline constexpr TypeSet kWide = bit(AMPS_F32) | bit(AMPS_F64);
 inline constexpr TypeSet kInts =
     bit(AMPS_I8) | bit(AMPS_I16) | bit(AMPS_I32) | bit(AMPS_I64) | bit(AMPS_U8);
 inline constexpr TypeSet kBool = bit(AMPS_BOOL);
-inline constexpr TypeSet kComplex = bit(AMPS_C64);
+inline constexpr TypeSet kComplex = bit(AMPS_C64) | bit(AMPS_C128);
 inline constexpr TypeSet kReals = kFloats | kInts;
 inline constexpr TypeSet kNumbers = kReals | kComplex;
 inline constexpr TypeSet kAll = kNumbers | kBool;
