@@ -17,6 +17,8 @@
 
 namespace anymps::lowering {
 
+inline constexpr amps_view kAbsent{nullptr, nullptr, nullptr, AMPS_F32, -1};
+
 // An argument as a framework hands it over; all it points to lives as long as the call.
 struct Argument {
   enum class Kind : uint8_t {

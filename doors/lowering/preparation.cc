@@ -63,7 +63,7 @@ class PreparedBase : public Prepared {
     for (size_t i = 0; i < sources_.size(); ++i) {
       const Source& source = sources_[i];
       if (source.absent) {
-        views[i] = {nullptr, nullptr, nullptr, AMPS_F32, -1};
+        views[i] = kAbsent;
       } else if (source.constant) {
         const Builder::Constant& constant = *source.constant;
         views[i] = {const_cast<char*>(constant.bytes.data()), constant.dims.data(), nullptr,

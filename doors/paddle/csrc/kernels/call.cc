@@ -79,8 +79,7 @@ void KernelCall::add(const ::paddle::optional<DenseTensor>& tensor) {
 void KernelCall::add(const std::vector<const DenseTensor*>& tensors) {
   const std::span<amps_view> views = views_.take(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i)
-    views[i] =
-        tensors[i] ? view_of(*tensors[i]) : amps_view{nullptr, nullptr, nullptr, AMPS_F32, -1};
+    views[i] = tensors[i] ? view_of(*tensors[i]) : lowering::kAbsent;
   arguments_.push_back({.kind = Argument::Kind::kTensors, .views = views});
 }
 

@@ -88,22 +88,12 @@ void multiply_sr(const phi::CustomContext& context, const phi::SelectedRows& x,
   call.run(context);
 }
 
-template <auto kKernel>
-Entry by_hand(const char* name, const char* arguments, const char* body, TypeSet types) {
-  using Implementation = phi::KernelImpl<decltype(kKernel), kKernel>;
-  return {{name, arguments, body},
-          types,
-          phi::KernelArgsParseFunctor<decltype(kKernel)>::Parse,
-          &Implementation::Compute,
-          reinterpret_cast<void*>(&Implementation::VariadicCompute)};
-}
-
 const bool kSelectedRowsRegistered = [] {
   register_kernels(
-      {by_hand<&embedding_sparse_grad>("embedding_sparse_grad", "ids w dout padding", "by hand",
-                                       kFloats),
-       by_hand<&multiply_sr>("multiply_sr", "rows x y", "x * reshaped(y, [])", kFloats),
-       by_hand<&merge_selected_rows>("merge_selected_rows", "rows values", "by hand", kWide)});
+      {entry<&embedding_sparse_grad>({"embedding_sparse_grad", "ids w dout padding", "by hand"},
+                                     kFloats),
+       entry<&multiply_sr>({"multiply_sr", "rows x y", "x * reshaped(y, [])"}, kFloats),
+       entry<&merge_selected_rows>({"merge_selected_rows", "rows values", "by hand"}, kWide)});
   return true;
 }();
 

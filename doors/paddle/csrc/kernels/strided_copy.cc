@@ -48,12 +48,8 @@ void strided_copy(const phi::CustomContext& context, const DenseTensor& x,
 }
 
 const bool kStridedCopyRegistered = [] {
-  using Implementation = phi::KernelImpl<decltype(&strided_copy), &strided_copy>;
-  register_kernels({{{"strided_copy", "x dims strides offset", "identity(x)"},
-                     kMoved,
-                     phi::KernelArgsParseFunctor<decltype(&strided_copy)>::Parse,
-                     &Implementation::Compute,
-                     reinterpret_cast<void*>(&Implementation::VariadicCompute)}});
+  register_kernels(
+      {entry<&strided_copy>({"strided_copy", "x dims strides offset", "identity(x)"}, kMoved)});
   return true;
 }();
 

@@ -37,12 +37,17 @@ struct Boxed<Family, kIndex, void (*)(const phi::CustomContext&, Arguments...)> 
   }
 };
 
+// A function of such a signature as a kernel.
+template <auto kKernel>
+Entry entry(const lowering::Row& row, TypeSet types) {
+  using Implementation = phi::KernelImpl<decltype(kKernel), kKernel>;
+  return {row, types, phi::KernelArgsParseFunctor<decltype(kKernel)>::Parse,
+          &Implementation::Compute, reinterpret_cast<void*>(&Implementation::VariadicCompute)};
+}
+
 template <class Family, int kIndex, class Signature>
 Entry entry_of(TypeSet types) {
-  using Box = Boxed<Family, kIndex, Signature>;
-  using Implementation = phi::KernelImpl<decltype(&Box::run), &Box::run>;
-  return {Family::row(kIndex), types, phi::KernelArgsParseFunctor<decltype(&Box::run)>::Parse,
-          &Implementation::Compute, reinterpret_cast<void*>(&Implementation::VariadicCompute)};
+  return entry<&Boxed<Family, kIndex, Signature>::run>(Family::row(kIndex), types);
 }
 
 }  // namespace anymps::paddle
