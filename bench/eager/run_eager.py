@@ -4,7 +4,6 @@
 AnyMPS and torch are called from C++ (cases.cc), numpy from Python, whose own cost of about 0.1 us is part of its times."""
 import argparse
 import ctypes
-import json
 import statistics
 import sys
 import time
@@ -14,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "models"))
 import numpy as np
 import torch  # its libraries are those that cases.cc uses
-from report import machine
+from report import machine, save
 
 MILLION = 1 << 20
 TURN_NS = 20e6  # about as long each turn lasts
@@ -109,9 +108,7 @@ def main():
         print(f"{name:40}", *(f"{r} {statistics.median(got):12,.0f} ns" for r, got in times.items()), flush=True)
     about = machine(ROOT)
     out = args.out or ROOT / ("build/bench" if args.cases else "bench/results")
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "eager.json").write_text(json.dumps({"machine": about, "rows": rows}, indent=1) + "\n")
-    (out / "eager.md").write_text(table(rows, about))
+    save(out, "eager", {"machine": about, "rows": rows}, table(rows, about))
 
 
 if __name__ == "__main__":

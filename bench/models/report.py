@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns measurements into the rows of models.json, the Markdown table and the plot."""
+import json
 import os
 import platform
 import statistics
@@ -74,6 +75,13 @@ def machine(root):
             "virtual": "hypervisor" in flags, "system": f"Linux {platform.release().split('-')[0]}",
             "python": platform.python_version(), "load_average": round(os.getloadavg()[0], 2),
             "commit": git_commit(root), "date": datetime.now(timezone.utc).strftime("%Y-%m-%d")}
+
+
+def save(out, name, result, page):
+    """NAME.json and NAME.md in a folder, which is made."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+    (out / f"{name}.md").write_text(page)
 
 
 def describe(about):

@@ -4,7 +4,6 @@
 An op without a kernel for mps ends the run (strict mode), and so does a result that differs."""
 import argparse
 import gc
-import json
 import os
 import statistics
 import sys
@@ -18,7 +17,7 @@ import models
 import numpy as np
 import paddle
 import paddle.nn.functional as F
-from report import machine
+from report import machine, save
 
 DEVICES = {"anymps": "mps", "paddle": "cpu"}
 TURN_MS = 100  # about as long each turn lasts; one call at least
@@ -170,9 +169,7 @@ def main():
         paddle.mps.empty_cache()
     about = machine(ROOT)
     out = args.out or ROOT / ("build/bench" if args.cases else "bench/results")
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "paddle.json").write_text(json.dumps({"machine": about, "rows": rows}, indent=1) + "\n")
-    (out / "paddle.md").write_text(table(rows, about))
+    save(out, "paddle", {"machine": about, "rows": rows}, table(rows, about))
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ def main():
     if args.worker:
         return work(args)
     sys.path.insert(0, str(ROOT / "bench" / "models"))
-    from report import machine
+    from report import machine, save
     result = {"machine": machine(ROOT), "rows": [], "ops": [], "reference": {}}
     for threads in args.threads.split(","):
         command = [sys.executable, __file__, "--worker", threads, "--models", args.models, "--rounds", str(args.rounds)]
@@ -165,10 +165,8 @@ def main():
         result["reference"] |= got["reference"]
     whole = args.models == ",".join(MODELS)
     out = args.out or ROOT / ("bench/results" if whole else "build/bench")
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "replay.json").write_text(json.dumps({key: result[key] for key in ("machine", "rows", "ops", "reference")}, indent=1) + "\n")
     text = table(result)
-    (out / "replay.md").write_text(text)
+    save(out, "replay", {key: result[key] for key in ("machine", "rows", "ops", "reference")}, text)
     print(text)
 
 
