@@ -7,14 +7,8 @@
 # Gives ExecuTorch_FOUND, ExecuTorch_VERSION and the imported targets ExecuTorch::headers and ExecuTorch::runtime (the runtime with its
 # kernels, XNNPACK, thread pool and ETDump).
 
-if(NOT ANYMPS_EXECUTORCH_PACKAGE)
-  # An environment that is made later is found by the next build.
-  file(GLOB _executorch_found CONFIGURE_DEPENDS "${ANYMPS_VENV_DIR}/executorch-runtime/lib/python3*/site-packages/executorch")
-  if(_executorch_found)
-    list(GET _executorch_found 0 ANYMPS_EXECUTORCH_PACKAGE)
-  endif()
-  unset(_executorch_found)
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/installed_package.cmake)
+anymps_installed_package(ANYMPS_EXECUTORCH_PACKAGE executorch-runtime executorch)
 set(_executorch_include "${ANYMPS_EXECUTORCH_PACKAGE}/include")
 if(EXISTS "${_executorch_include}/executorch/runtime/backend/interface.h")
   set(ExecuTorch_INCLUDE_DIRS "${_executorch_include}" "${_executorch_include}/executorch/runtime/core/portable_type/c10")

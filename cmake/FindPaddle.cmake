@@ -7,23 +7,8 @@
 # Gives Paddle_FOUND, Paddle_VERSION (the full version string) and the imported targets Paddle::headers and Paddle::phi
 # (the libraries that kernels are linked with; the process that loads the plug-in has them).
 
-if(NOT ANYMPS_PADDLE_PACKAGE AND Python_EXECUTABLE)
-  # pip builds in an environment of its own, in which sysconfig still names the folders of the one that it installs to.
-  execute_process(COMMAND ${Python_EXECUTABLE} -c "import sysconfig; print(sysconfig.get_path('platlib'))"
-                  OUTPUT_VARIABLE _paddle_site OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  if(EXISTS "${_paddle_site}/paddle/include/paddle/phi/backends/device_ext.h")
-    set(ANYMPS_PADDLE_PACKAGE "${_paddle_site}/paddle")
-  endif()
-  unset(_paddle_site)
-endif()
-if(NOT ANYMPS_PADDLE_PACKAGE)
-  # An environment that is made later is found by the next build.
-  file(GLOB _paddle_found CONFIGURE_DEPENDS "${ANYMPS_VENV_DIR}/paddle/lib/python3*/site-packages/paddle")
-  if(_paddle_found)
-    list(GET _paddle_found 0 ANYMPS_PADDLE_PACKAGE)
-  endif()
-  unset(_paddle_found)
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/installed_package.cmake)
+anymps_installed_package(ANYMPS_PADDLE_PACKAGE paddle paddle paddle/phi/backends/device_ext.h)
 if(EXISTS "${ANYMPS_PADDLE_PACKAGE}/include/paddle/phi/backends/device_ext.h")
   set(Paddle_INCLUDE_DIRS "${ANYMPS_PADDLE_PACKAGE}/include" "${ANYMPS_PADDLE_PACKAGE}/include/third_party")
   file(GLOB _paddle_parts "${ANYMPS_PADDLE_PACKAGE}/include/third_party/install/*/include")

@@ -5,26 +5,12 @@
 
 #include <chrono>
 #include <cstring>
-#include <functional>
 
-#include "calls.h"
+#include "cases.h"
 
 namespace bench {
 
 namespace {
-
-struct Case {
-  const char* name;
-  std::function<void()> anymps, torch;
-  std::vector<std::pair<at::Tensor, at::Tensor>> results = {};  // equal after one run of each
-};
-
-at::Tensor random(at::IntArrayRef shape, at::ScalarType dtype = at::kFloat) {
-  if (dtype == at::kLong || dtype == at::kInt) return at::randint(-9, 9, shape, dtype);
-  return at::randn(shape, dtype);
-}
-
-constexpr int64_t kMillion = 1 << 20;
 
 Case binary(const char* name, at::Tensor a, at::Tensor b, at::Tensor y) {
   const Call add("add");
@@ -150,16 +136,38 @@ Case columns() {
           {{y, z}}};
 }
 
+// Where the gradient and x are all that is known, torch has to pool again for the places.
 Case pool_gradient() {
   static const std::vector<int64_t> three = {3, 3}, two = {2, 2}, ones = {1, 1, 1, 1};
   const Call call("max_pool_gradient",
                   {Attr("kernel", three), Attr("strides", two), Attr("pads", ones)});
   const at::Tensor x = random({8, 112, 64, 112}).transpose(1, 2), dy = random({8, 64, 56, 56});
-  const at::Tensor places = std::get<1>(at::max_pool2d_with_indices(x, {3, 3}, {2, 2}, {1, 1}));
   at::Tensor y = at::empty({8, 64, 112, 112}), z = at::empty_like(y);
   return {"max_pool_gradient 3x3, strided input",
           [=] {
             call({&dy, &x}, {&y});
+          },
+          [=]() mutable {
+            const auto places = std::get<1>(at::max_pool2d_with_indices(x, {3, 3}, {2, 2}, {1, 1}));
+            at::max_pool2d_with_indices_backward_out(z, dy, x, {3, 3}, {2, 2}, {1, 1}, {1, 1},
+                                                     false, places);
+          },
+          {{y, z}}};
+}
+
+// What frameworks do: the places are known from the pool.
+Case pool_gradient_from_places() {
+  static const std::vector<int64_t> three = {3, 3}, two = {2, 2}, ones = {1, 1, 1, 1},
+                                    shape = {8, 64, 112, 112};
+  const Call call("max_unpool",
+                  {Attr("kernel", three), Attr("strides", two), Attr("pads", ones),
+                   Attr("shape", shape), Attr("reduce", "add"), Attr("indices", "global_2d")});
+  const at::Tensor x = random({8, 112, 64, 112}).transpose(1, 2), dy = random({8, 64, 56, 56});
+  const at::Tensor places = std::get<1>(at::max_pool2d_with_indices(x, {3, 3}, {2, 2}, {1, 1}));
+  at::Tensor y = at::empty({8, 64, 112, 112}), z = at::empty_like(y);
+  return {"max_pool_gradient 3x3, from places",
+          [=] {
+            call({&dy, &places}, {&y});
           },
           [=]() mutable {
             at::max_pool2d_with_indices_backward_out(z, dy, x, {3, 3}, {2, 2}, {1, 1}, {1, 1},
@@ -224,6 +232,7 @@ std::vector<Case>& cases() {
     add(resize);
     add(columns);
     add(pool_gradient);
+    add(pool_gradient_from_places);
     add([] {
       static const std::vector<int64_t> two = {2, 2}, one = {1, 1}, none = {0, 0, 0, 0};
       const Call pool("max_pool",
@@ -252,6 +261,8 @@ std::vector<Case>& cases() {
     });
     add([] { return argmax("argmax of rows, 1 M, f64", at::kDouble, 1); });
     add([] { return argmax("argmax of columns, 1 M, i32", at::kInt, 0); });
+    add_layers(add);
+    add_gradients(add);
     add([] { return chain("4 elementwise calls, 1 element", 1, 4); });
     add([] { return chain("4 elementwise calls, 1 M", kMillion, 4); });
     add([] { return chain("4 elementwise calls, 16 M", 16 * kMillion, 4); });
@@ -289,9 +300,11 @@ double bench_verify(int which) {
     auto& item = bench::cases()[static_cast<size_t>(which)];
     item.anymps();
     item.torch();
-    for (const auto& [a, b] : item.results)
-      if (!at::allclose(a, b, 1e-4, 1e-4))
+    for (const auto& [a, b] : item.results) {
+      const double tolerance = at::elementSize(a.scalar_type()) == 2 ? 2e-2 : 1e-4;
+      if (!at::allclose(a, b, tolerance, tolerance))
         throw std::runtime_error(std::string(item.name) + ": the results differ");
+    }
     return 0.0;
   });
 }

@@ -10,19 +10,6 @@ namespace {
 
 using Rule = void (*)(Lowering&);
 
-amps_value* node(amps_graph* graph, const char* name, std::vector<amps_value*> in) {
-  amps_value* result = nullptr;
-  check(api->graph_op(graph, find_op(name), in.data(), in.size(), nullptr, 0, nullptr, &result, 1));
-  return result;
-}
-
-amps_value* constant(amps_graph* graph, double value) {
-  const auto single = static_cast<float>(value);
-  amps_value* result = nullptr;
-  check(api->graph_constant(graph, nullptr, AMPS_F32, 0, nullptr, &single, &result));
-  return result;
-}
-
 std::vector<int64_t> both_ends(std::vector<int64_t> pads) {
   const std::vector<int64_t> begins = pads;
   pads.insert(pads.end(), begins.begin(), begins.end());
@@ -64,11 +51,11 @@ std::vector<Attr> window(Lowering& l, size_t strides, size_t pads, size_t dilati
           Attr("dilations", kept(l.ints(dilations)))};
 }
 
-std::vector<Attr> pool(Lowering& l, size_t first, bool indices) {
+std::vector<Attr> pool(Lowering& l, size_t first) {
   std::vector<Attr> attrs = window(l, first + 1, first + 2, first + 3);
   attrs.emplace_back("kernel", kept(l.ints(first)));
   attrs.emplace_back("ceil_mode", l.arg(first + 4).i);
-  if (indices) attrs.emplace_back("indices", "global_2d");
+  attrs.emplace_back("indices", "global_2d");
   return attrs;
 }
 
@@ -114,25 +101,6 @@ std::vector<Attr> attention(Lowering& l, size_t causal, size_t scale) {
   return {Attr("causal", l.arg(causal).i), Attr("scale", l.number(scale))};
 }
 
-void gelu_backward(Lowering& l) {
-  l.snippet({l.in(1), l.in(0)}, l.out(0), [&](amps_graph* graph, const Lowering::Values& in) {
-    const Attr how("approximate", l.arg(2).s.c_str());
-    amps_value *y = nullptr, *x = in[0], *dx = nullptr;
-    check(api->graph_op(graph, find_op("gelu"), &x, 1, &how, 1, nullptr, &y, 1));
-    check(api->graph_gradient_seeded(graph, y, in[1], &x, 1, &dx));
-    return dx;
-  });
-}
-
-void hardtanh_backward(Lowering& l) {
-  l.snippet({l.in(0), l.in(1)}, l.out(0), [&](amps_graph* graph, const Lowering::Values& in) {
-    amps_value* const above = node(graph, "greater", {in[1], constant(graph, l.number(2))});
-    amps_value* const below = node(graph, "less", {in[1], constant(graph, l.number(3))});
-    return node(graph, "where",
-                {node(graph, "logical_and", {above, below}), in[0], constant(graph, 0)});
-  });
-}
-
 void fused_sgd(Lowering& l) {
   each(l, [&](size_t i) {
     l.op("sgd_step", {l.in(0, i), l.in(1, i), l.scalar(l.number(5)), l.in(2, i)},
@@ -171,17 +139,24 @@ const std::unordered_map<std::string, Rule>& rules() {
        [](Lowering& l) {
          l.op("clamp", {l.in(0)}, {l.out(0)}, {Attr("min", l.number(1)), Attr("max", l.number(2))});
        }},
-      {"aten::hardtanh_backward.", hardtanh_backward},
-      // The gradient where the result is above 0, which is the threshold of relu.
+      {"aten::hardtanh_backward.",
+       [](Lowering& l) {
+         l.op("hardtanh_gradient", {l.in(0), l.in(1)}, {l.out(0)},
+              {Attr("min", l.number(2)), Attr("max", l.number(3))});
+       }},
       {"aten::threshold_backward.",
        [](Lowering& l) {
-         l.op("relu_gradient", {l.in(0), l.in(1)}, {l.out(0)});
+         l.op("threshold_gradient", {l.in(0), l.in(1)}, {l.out(0)}, {Attr("alpha", l.number(2))});
        }},
       {"aten::gelu.",
        [](Lowering& l) {
          l.op("gelu", {l.in(0)}, {l.out(0)}, {Attr("approximate", l.arg(1).s.c_str())});
        }},
-      {"aten::gelu_backward.", gelu_backward},
+      {"aten::gelu_backward.",
+       [](Lowering& l) {
+         l.op("gelu_gradient", {l.in(0), l.in(1)}, {l.out(0)},
+              {Attr("approximate", l.arg(2).s.c_str())});
+       }},
       {"aten::clone.", [](Lowering& l) { copy(l, 0); }},
       {"aten::copy_.", [](Lowering& l) { copy(l, 1); }},
       {"aten::stack.",
@@ -223,11 +198,14 @@ const std::unordered_map<std::string, Rule>& rules() {
        }},
       {"aten::max_pool2d_with_indices.",
        [](Lowering& l) {
-         l.op("max_pool", {l.in(0)}, {l.out(0), l.out(1)}, pool(l, 1, true));
+         l.op("max_pool", {l.in(0)}, {l.out(0), l.out(1)}, pool(l, 1));
        }},
       {"aten::max_pool2d_with_indices_backward.",
        [](Lowering& l) {
-         l.op("max_pool_gradient", {l.in(0), l.in(1)}, {l.out(0)}, pool(l, 2, false));
+         std::vector<Attr> attrs = pool(l, 2);
+         attrs.emplace_back("shape", l.about(1).dims);
+         attrs.emplace_back("reduce", "add");
+         l.op("max_unpool", {l.in(0), l.in(7)}, {l.out(0)}, attrs);
        }},
       {"aten::native_layer_norm.",
        [](Lowering& l) {

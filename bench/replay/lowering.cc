@@ -34,26 +34,7 @@ Operand Lowering::scalar(double value, at::ScalarType dtype) const {
 void Lowering::op(const char* name, std::vector<Operand> in, std::vector<Operand> out,
                   std::vector<Attr> attrs) {
   while (!in.empty() && in.back().tensor < 0 && !in.back().number) in.pop_back();
-  steps.push_back({Call(name, std::move(attrs)).get(), nullptr, std::move(in), std::move(out)});
-}
-
-void Lowering::snippet(std::vector<Operand> in, Operand out,
-                       const std::function<amps_value*(amps_graph*, const Values&)>& build) {
-  amps_graph* graph = nullptr;
-  check(api->graph_create("snippet", &graph));
-  Values inputs;
-  for (const Operand& operand : in) {
-    const Tensor& t = recording_.tensors.at(static_cast<size_t>(operand.tensor));
-    const std::string name = "x" + std::to_string(inputs.size());
-    check(api->graph_input(graph, name.c_str(), dtype_of(t.dtype), t.dims.size(), t.dims.data(),
-                           nullptr, &inputs.emplace_back()));
-  }
-  amps_value* result = build(graph, inputs);
-  check(api->graph_set_outputs(graph, &result, 1));
-  Step step{nullptr, nullptr, std::move(in), {out}};
-  check(api->compile_cached(device, graph, nullptr, &step.snippet));
-  api->graph_release(graph);
-  steps.push_back(std::move(step));
+  steps.push_back({Call(name, std::move(attrs)).get(), std::move(in), std::move(out)});
 }
 
 }  // namespace bench

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,10 +18,9 @@ struct Operand {
   amps_dtype dtype = AMPS_F32;
 };
 
-// One call of the engine: an op, or a graph compiled once where no single op says it.
+// One call of the engine.
 struct Step {
   const amps_call* call = nullptr;
-  amps_executable* snippet = nullptr;
   std::vector<Operand> in, out;
 };
 
@@ -48,10 +46,6 @@ class Lowering {
 
   void op(const char* name, std::vector<Operand> in, std::vector<Operand> out,
           std::vector<Attr> attrs = {});
-  // `build` adds nodes to a graph whose inputs have the types of `in`, and returns its output.
-  using Values = std::vector<amps_value*>;
-  void snippet(std::vector<Operand> in, Operand out,
-               const std::function<amps_value*(amps_graph*, const Values&)>& build);
 
  private:
   static Operand operand(const Arg& arg);

@@ -47,9 +47,13 @@ class EngineSide {
     const auto start = std::chrono::steady_clock::now();
     for (const int64_t s : call.makes) take(s);
     if (call.free) return 0;
-    for (const Step& step : steps_[run][which]) this->step(step);
+    const bool keeps = recording_.runs[run].name == "inference";
+    for (const Step& step : steps_[run][which]) this->step(step, keeps);
     return since(start);
   }
+
+  // Memory that was there from the start has been written to.
+  void changed() { ++version_; }
 
   double release(size_t run, size_t which) {
     const auto start = std::chrono::steady_clock::now();
@@ -81,20 +85,30 @@ class EngineSide {
     if (!buffer) check(api->buffer_create(device, static_cast<size_t>(bytes), &buffer));
   }
 
-  void step(const Step& step) const {
+  // Weights do not change in an inference, and its caller knows.
+  uint64_t version(const Operand& operand) const {
+    if (operand.tensor < 0) return 0;
+    const Tensor& t = recording_.tensors[static_cast<size_t>(operand.tensor)];
+    return recording_.storages[static_cast<size_t>(t.storage)].there ? version_ : 0;
+  }
+
+  void step(const Step& step, bool keeps) const {
     constexpr size_t kMost = 16;
     amps_view in[kMost], out[kMost];
-    for (size_t i = 0; i < step.in.size(); ++i) in[i] = view(step.in.at(i));
+    uint64_t versions[kMost] = {};
+    for (size_t i = 0; i < step.in.size(); ++i) {
+      in[i] = view(step.in.at(i));
+      if (keeps) versions[i] = version(step.in.at(i));
+    }
     for (size_t i = 0; i < step.out.size(); ++i) out[i] = view(step.out.at(i));
-    check(step.call
-              ? api->call_run(step.call, in, step.in.size(), nullptr, out, step.out.size(), nullptr)
-              : api->executable_run_views(step.snippet, in, step.in.size(), out, step.out.size(),
-                                          nullptr));
+    check(api->call_run_versions(step.call, in, step.in.size(), versions, nullptr, out,
+                                 step.out.size(), nullptr));
   }
 
   const Recording& recording_;
   std::vector<amps_buffer*> buffers_;
   std::vector<std::vector<std::vector<Step>>> steps_;  // of a run, of a call
+  uint64_t version_ = 1;
 };
 
 struct Replay {
@@ -111,6 +125,7 @@ struct Replay {
   void copy(int64_t s) {
     const auto bytes = static_cast<size_t>(recording.storages[static_cast<size_t>(s)].bytes);
     if (bytes) std::memcpy(engine.data(s), aten.storage(s).data(), bytes);
+    engine.changed();
   }
 
   Recording recording;

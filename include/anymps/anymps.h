@@ -290,6 +290,21 @@ AMPS_API amps_status amps_call_run(const amps_call* call, const amps_view* input
                                    const amps_view* outputs, size_t output_count,
                                    amps_stream* stream);
 
+/* The same for inputs whose elements stay as they are from call to call, such as weights: what the
+ * kernels of products make of them (a packed copy) is then kept. versions[i] is 0 for an input that
+ * may change at any time. Any other number says: the elements are those that this address had, with
+ * these dims and strides, in earlier calls with the same number. So a new number is due whenever
+ * elements change, and for new memory at an old address; numbers from one counter that never
+ * repeats are right. A queued call reads them when it runs. NULL: all 0. */
+AMPS_API amps_status amps_call_run_versions(const amps_call* call, const amps_view* inputs,
+                                            size_t input_count, const uint64_t* versions,
+                                            const double* parameters, const amps_view* outputs,
+                                            size_t output_count, amps_stream* stream);
+/* Lets go of what is kept of the memory. Releasing a buffer (amps_buffer_release) does that for its
+ * own. A call that is still queued may make it again, so numbers must not repeat after it either.
+ */
+AMPS_API amps_status amps_device_forget(amps_device* device, const void* memory, size_t bytes);
+
 /* What a result will be. */
 typedef struct amps_type {
   amps_dtype dtype;
@@ -745,7 +760,8 @@ AMPS_API amps_status amps_doctor(amps_string** json);
   X(buffer_data) X(buffer_size) X(buffer_record_stream) X(buffer_release) X(executable_run_views) \
   X(graph_constant_view) X(executable_refresh) X(graph_save_memory) X(executable_save_memory) \
   X(executable_load_memory) X(executable_bind) \
-  X(stream_defer) X(stream_flush) X(stream_forget)
+  X(stream_defer) X(stream_flush) X(stream_forget) \
+  X(call_run_versions) X(device_forget)
 /* clang-format on */
 
 typedef struct amps_api {

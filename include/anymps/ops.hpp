@@ -146,7 +146,15 @@ struct EluOptions {
   double alpha = 1.0;
 };
 
+struct EluGradientOptions {
+  double alpha = 1.0;
+};
+
 struct GeluOptions {
+  std::string approximate = "none";
+};
+
+struct GeluGradientOptions {
   std::string approximate = "none";
 };
 
@@ -159,8 +167,18 @@ struct HardSigmoidOptions {
   double beta = 0.5;
 };
 
+struct HardSigmoidGradientOptions {
+  double alpha = 0.2;
+  double beta = 0.5;
+};
+
 struct HardshrinkOptions {
   double alpha = 0.5;
+};
+
+struct HardtanhGradientOptions {
+  double min = -1.0;
+  double max = 1.0;
 };
 
 struct IsInfOptions {
@@ -214,6 +232,10 @@ struct SoftmaxGradientOptions {
 struct ThresholdOptions {
   double alpha = 0.0;
   double value = 0.0;
+};
+
+struct ThresholdGradientOptions {
+  double alpha = 0.0;
 };
 
 struct ThresholdedReluOptions {
@@ -1903,6 +1925,10 @@ class OpMethods {
   Value elu(Value x, const EluOptions& options = {}, const char* name = nullptr) {
     return self().op("elu", {x}, {{"alpha", options.alpha}}, name, 1)[0];
   }
+  // The gradient of elu.
+  Value elu_gradient(Value dy, Value x, const EluGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("elu_gradient", {dy, x}, {{"alpha", options.alpha}}, name, 1)[0];
+  }
   // Elementwise entropy: 0 at 0, minus infinity below.
   Value entr(Value x, const char* name = nullptr) {
     return self().op("entr", {x}, {}, name, 1)[0];
@@ -1963,6 +1989,10 @@ class OpMethods {
   Value gelu(Value x, const GeluOptions& options = {}, const char* name = nullptr) {
     return self().op("gelu", {x}, {{"approximate", options.approximate}}, name, 1)[0];
   }
+  // The gradient of gelu.
+  Value gelu_gradient(Value dy, Value x, const GeluGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("gelu_gradient", {dy, x}, {{"approximate", options.approximate}}, name, 1)[0];
+  }
   // Gated linear unit: the first half of an axis times the sigmoid of the second.
   Value glu(Value x, const GluOptions& options = {}, const char* name = nullptr) {
     return self().op("glu", {x}, {{"axis", options.axis}}, name, 1)[0];
@@ -1979,13 +2009,25 @@ class OpMethods {
   Value hard_sigmoid(Value x, const HardSigmoidOptions& options = {}, const char* name = nullptr) {
     return self().op("hard_sigmoid", {x}, {{"alpha", options.alpha}, {"beta", options.beta}}, name, 1)[0];
   }
+  // The gradient of hard_sigmoid.
+  Value hard_sigmoid_gradient(Value dy, Value x, const HardSigmoidGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("hard_sigmoid_gradient", {dy, x}, {{"alpha", options.alpha}, {"beta", options.beta}}, name, 1)[0];
+  }
   // A piecewise quadratic silu.
   Value hard_swish(Value x, const char* name = nullptr) {
     return self().op("hard_swish", {x}, {}, name, 1)[0];
   }
+  // The gradient of hard_swish.
+  Value hard_swish_gradient(Value dy, Value x, const char* name = nullptr) {
+    return self().op("hard_swish_gradient", {dy, x}, {}, name, 1)[0];
+  }
   // x, but 0 where |x| is at most alpha.
   Value hardshrink(Value x, const HardshrinkOptions& options = {}, const char* name = nullptr) {
     return self().op("hardshrink", {x}, {{"alpha", options.alpha}}, name, 1)[0];
+  }
+  // The gradient between two bounds, else 0.
+  Value hardtanh_gradient(Value dy, Value x, const HardtanhGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("hardtanh_gradient", {dy, x}, {{"min", options.min}, {"max", options.max}}, name, 1)[0];
   }
   // A step from 0 to 1 with the value b at 0; 0 for NaN.
   Value heaviside(Value a, Value b, const char* name = nullptr) {
@@ -2119,6 +2161,10 @@ class OpMethods {
   Value log_sigmoid(Value x, const char* name = nullptr) {
     return self().op("log_sigmoid", {x}, {}, name, 1)[0];
   }
+  // The gradient of log_sigmoid.
+  Value log_sigmoid_gradient(Value dy, Value x, const char* name = nullptr) {
+    return self().op("log_sigmoid_gradient", {dy, x}, {}, name, 1)[0];
+  }
   // The logarithm of softmax, exact where softmax vanishes.
   Value log_softmax(Value x, const LogSoftmaxOptions& options = {}, const char* name = nullptr) {
     return self().op("log_softmax", {x}, {{"axis", options.axis}}, name, 1)[0];
@@ -2178,6 +2224,10 @@ class OpMethods {
   // x times the tanh of its softplus.
   Value mish(Value x, const char* name = nullptr) {
     return self().op("mish", {x}, {}, name, 1)[0];
+  }
+  // The gradient of mish.
+  Value mish_gradient(Value dy, Value x, const char* name = nullptr) {
+    return self().op("mish_gradient", {dy, x}, {}, name, 1)[0];
   }
   // Remainder with the sign of a, as C's fmod and %.
   Value mod(Value a, Value b, const char* name = nullptr) {
@@ -2303,6 +2353,10 @@ class OpMethods {
   Value sigmoid_gradient(Value dy, Value x, const char* name = nullptr) {
     return self().op("sigmoid_gradient", {dy, x}, {}, name, 1)[0];
   }
+  // The gradient of sigmoid, from its result.
+  Value sigmoid_result_gradient(Value dy, Value y, const char* name = nullptr) {
+    return self().op("sigmoid_result_gradient", {dy, y}, {}, name, 1)[0];
+  }
   // -1, 0 or 1; NaN for NaN.
   Value sign(Value x, const char* name = nullptr) {
     return self().op("sign", {x}, {}, name, 1)[0];
@@ -2314,6 +2368,10 @@ class OpMethods {
   // x times its sigmoid; also called swish.
   Value silu(Value x, const char* name = nullptr) {
     return self().op("silu", {x}, {}, name, 1)[0];
+  }
+  // The gradient of silu.
+  Value silu_gradient(Value dy, Value x, const char* name = nullptr) {
+    return self().op("silu_gradient", {dy, x}, {}, name, 1)[0];
   }
   // Sine.
   Value sin(Value x, const char* name = nullptr) {
@@ -2338,6 +2396,10 @@ class OpMethods {
   // A smooth relu.
   Value softplus(Value x, const char* name = nullptr) {
     return self().op("softplus", {x}, {}, name, 1)[0];
+  }
+  // The gradient of softplus.
+  Value softplus_gradient(Value dy, Value x, const char* name = nullptr) {
+    return self().op("softplus_gradient", {dy, x}, {}, name, 1)[0];
   }
   // A slow sigmoid in (-1, 1).
   Value softsign(Value x, const char* name = nullptr) {
@@ -2371,9 +2433,17 @@ class OpMethods {
   Value tanh(Value x, const char* name = nullptr) {
     return self().op("tanh", {x}, {}, name, 1)[0];
   }
+  // The gradient of tanh, from its result.
+  Value tanh_result_gradient(Value dy, Value y, const char* name = nullptr) {
+    return self().op("tanh_result_gradient", {dy, y}, {}, name, 1)[0];
+  }
   // x where it is above alpha, else value.
   Value threshold(Value x, const ThresholdOptions& options = {}, const char* name = nullptr) {
     return self().op("threshold", {x}, {{"alpha", options.alpha}, {"value", options.value}}, name, 1)[0];
+  }
+  // The gradient above a threshold, else 0.
+  Value threshold_gradient(Value dy, Value x, const ThresholdGradientOptions& options = {}, const char* name = nullptr) {
+    return self().op("threshold_gradient", {dy, x}, {{"alpha", options.alpha}}, name, 1)[0];
   }
   // x where it is above alpha, else 0.
   Value thresholded_relu(Value x, const ThresholdedReluOptions& options = {}, const char* name = nullptr) {

@@ -110,6 +110,14 @@ void amps_call_release(amps_call* call) { delete call; }
 amps_status amps_call_run(const amps_call* call, const amps_view* inputs, size_t input_count,
                           const double* parameters, const amps_view* outputs, size_t output_count,
                           amps_stream* stream) {
+  return amps_call_run_versions(call, inputs, input_count, nullptr, parameters, outputs,
+                                output_count, stream);
+}
+
+amps_status amps_call_run_versions(const amps_call* call, const amps_view* inputs,
+                                   size_t input_count, const uint64_t* versions,
+                                   const double* parameters, const amps_view* outputs,
+                                   size_t output_count, amps_stream* stream) {
   return guard([&] {
     Device& device = *need(call, "call").device->device;
     const BoundOp& op = *call->op;
@@ -119,21 +127,27 @@ amps_status amps_call_run(const amps_call* call, const amps_view* inputs, size_t
       require(!out[i].absent(), "[{}] output {} is left out", op.op.name, i);
     require(parameters || op.parameters.empty(), "[{}] its parameters are NULL", op.op.name);
     const std::span<const double> values(parameters, op.parameters.size());
+    const std::span<const uint64_t> known(versions, versions ? input_count : 0);
     if (!stream) {
       settle();
-      return device.eager().call(op, in, out, device.queue(), values);
+      return device.eager().call(op, in, out, device.queue(), values, known);
     }
     require(stream->device == call->device, "[{}] the stream is of device '{}', not '{}'",
             op.op.name, stream->device->device->name(), device.name());
-    if (stream->deferral) return stream->deferral->call(op, in, out, values);
+    if (stream->deferral) return stream->deferral->call(op, in, out, values, known);
     settle();
     device.eager().check(op, in, out, *stream->queue, values);
     auto from = std::make_shared<const KeptViews>(in), to = std::make_shared<const KeptViews>(out);
     stream->queue->submit([bound = call->op, owner = call->device->device, from, to,
-                           kept = std::vector<double>(values.begin(), values.end())] {
-      owner->eager().call(*bound, from->views, to->views, owner->queue(), kept);
+                           kept = std::vector<double>(values.begin(), values.end()),
+                           told = std::vector<uint64_t>(known.begin(), known.end())] {
+      owner->eager().call(*bound, from->views, to->views, owner->queue(), kept, told);
     });
   });
+}
+
+amps_status amps_device_forget(amps_device* device, const void* memory, size_t bytes) {
+  return guard([&] { need(device, "device").device->eager().forget(memory, bytes); });
 }
 
 amps_status amps_call_infer(const amps_call* call, const amps_view* inputs, size_t input_count,

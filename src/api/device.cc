@@ -131,7 +131,11 @@ amps_status amps_buffer_record_stream(amps_buffer* buffer, amps_stream* stream) 
     memory.keep_until(stream->queue->record());
   });
 }
-void amps_buffer_release(amps_buffer* buffer) { delete buffer; }
+void amps_buffer_release(amps_buffer* buffer) {
+  if (!buffer) return;
+  buffer->device->device->eager().forget(buffer->buffer->data(), buffer->buffer->size());
+  delete buffer;
+}
 
 amps_status amps_device_memory_stats(amps_device* device, amps_memory_stats* stats) {
   return guard([&] {

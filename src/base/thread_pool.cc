@@ -354,11 +354,13 @@ struct PoolOfProcess {
   }
   // In a child the threads are gone, and what they left half done stays where it is.
   void start_anew() {
+    left_behind.push_back(pool.load());
     auto* fresh = new ThreadPool;
-    fresh->resize(pool.load()->size());
+    fresh->resize(left_behind.back()->size());
     pool.store(fresh);
   }
   std::atomic<ThreadPool*> pool{new ThreadPool};
+  std::vector<ThreadPool*> left_behind;  // of parents
   ForkMutex mutex{ForkMutex::kLong, [this](bool) { start_anew(); }};
 };
 
@@ -374,7 +376,14 @@ void ThreadPool::resize(int threads) {
   state_->size.store(std::clamp(threads, 1, kMostThreads), std::memory_order_relaxed);
 }
 
-double ThreadPool::handoff_ns() const { return state_->handoff.load(std::memory_order_relaxed); }
+// Who takes it for too long opens no region, and nobody would measure it again: with each question
+// a little of what is above the first guess is forgotten.
+double ThreadPool::handoff_ns() const {
+  const double lately = state_->handoff.load(std::memory_order_relaxed);
+  if (lately > kFirstHandoff)
+    state_->handoff.store(lately - (lately - kFirstHandoff) / 128, std::memory_order_relaxed);
+  return lately;
+}
 
 ThreadPool::Times ThreadPool::times() const {
   int64_t helped = 0;

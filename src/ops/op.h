@@ -41,6 +41,7 @@ enum OpFact : uint32_t {
   kStaysHalf = 1u << 11,  // neither elementwise nor a move, yet as good in its input's half type
   // The first output of its first body says whether to go on, the others are the node's.
   kPredicateFirst = 1u << 12,
+  kSums = 1u << 13,  // adds up elements of its first input: terms may cancel to almost nothing
 };
 
 // How an op follows its input to channels last (passes/layout.cc), by which attributes speak of

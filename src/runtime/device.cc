@@ -69,6 +69,10 @@ Tensor Device::from_host(const TensorDesc& desc, const void* data) {
     driver_.copy_to_device(tensor.data(), data, desc.bytes(), queue_.get());
     return tensor;
   }
+  if (const DriverTraits traits = driver_.traits(); traits.host_visible && traits.computes) {
+    eager_->copy(view_of(desc, const_cast<void*>(data)), view_of(tensor), *queue_);
+    return tensor;
+  }
   std::vector<std::byte> packed(desc.bytes());
   pack(desc, static_cast<const std::byte*>(data), packed.data());
   driver_.copy_to_device(tensor.data(), packed.data(), packed.size(), queue_.get());

@@ -56,6 +56,55 @@ inline constexpr auto threshold = [](double x, double alpha, double value) {
 };
 inline constexpr auto log_sigmoid = [](double x) { return -softplus(-x); };
 
+// Their gradients: dy times the slope at x. A bound on x keeps products of zero and infinity away
+// where the slope has long reached its limit.
+inline constexpr auto gelu_gradient = [](double dy, double x) {
+  const double z = clamp(x, -40.0, 40.0), below = 0.5 * std::erfc(-x / std::numbers::sqrt2);
+  const double density = std::exp(-0.5 * z * z) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+  return dy * (below + z * density);
+};
+inline constexpr auto gelu_tanh_gradient = [](double dy, double x) {
+  const double scale = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+  const double z = clamp(x, -40.0, 40.0), cubic = 0.044715 * z * z;
+  const double s = sigmoid(scale * (z + cubic * z));
+  return dy * (s * (1 + z * (1 - s) * scale * (1 + 3 * cubic)));
+};
+inline constexpr auto silu_gradient = [](double dy, double x) {
+  const double z = clamp(x, -800.0, 800.0), s = sigmoid(z);
+  return dy * (s * (1 + z * (1 - s)));
+};
+// tanh(ln(1 + e)) is n / (n + 2) with n = e (e + 2).
+inline constexpr auto mish_gradient = [](double dy, double x) {
+  const double z = clamp(x, -800.0, 40.0), e = std::exp(z), n = e * (e + 2);
+  return dy * ((n * (n + 2) + 4 * z * e * (1 + e)) / ((n + 2) * (n + 2)));
+};
+inline constexpr auto sigmoid_gradient = [](double dy, double x) {
+  return dy / (1 + std::exp(-x)) / (1 + std::exp(x));
+};
+inline constexpr auto softplus_gradient = [](double dy, double x) { return dy * sigmoid(x); };
+inline constexpr auto log_sigmoid_gradient = [](double dy, double x) { return dy * sigmoid(-x); };
+inline constexpr auto hard_swish_gradient = [](double dy, double x) {
+  return x > -3 ? (x < 3 ? dy * (x / 3 + 0.5) : dy) : 0;
+};
+inline constexpr auto hard_sigmoid_gradient = [](double dy, double x, double alpha, double beta) {
+  const double y = alpha * x + beta;
+  return y > 0 && y < 1 ? dy * alpha : 0;
+};
+inline constexpr auto elu_gradient = [](double dy, double x, double alpha) {
+  return x > 0 ? dy : dy * (alpha * std::exp(x));
+};
+inline constexpr auto hardtanh_gradient = [](double dy, double x, double min, double max) {
+  return x > min && x < max ? dy : 0;
+};
+inline constexpr auto threshold_gradient = [](double dy, double x, double alpha) {
+  return x > alpha ? dy : 0;
+};
+// From the activation's result.
+inline constexpr auto sigmoid_result_gradient = [](double dy, double y) {
+  return dy * (y * (1 - y));
+};
+inline constexpr auto tanh_result_gradient = [](double dy, double y) { return dy * (1 - y * y); };
+
 // The ops that are one of these functions of floats and nothing more, and how many attributes it
 // takes after x: the record's numbers in its order. Drivers make kernels from the list.
 #define ANYMPS_ACTIVATIONS(ACTIVATION) \
@@ -74,5 +123,20 @@ inline constexpr auto log_sigmoid = [](double x) { return -softplus(-x); };
   ACTIVATION(hardshrink, 1)            \
   ACTIVATION(threshold, 2)             \
   ACTIVATION(log_sigmoid, 0)
+
+// The same for gradients: of dy and x, and as many attributes.
+#define ANYMPS_ACTIVATION_GRADIENTS(GRADIENT) \
+  GRADIENT(sigmoid_gradient, 0)               \
+  GRADIENT(silu_gradient, 0)                  \
+  GRADIENT(mish_gradient, 0)                  \
+  GRADIENT(softplus_gradient, 0)              \
+  GRADIENT(log_sigmoid_gradient, 0)           \
+  GRADIENT(hard_swish_gradient, 0)            \
+  GRADIENT(hard_sigmoid_gradient, 2)          \
+  GRADIENT(elu_gradient, 1)                   \
+  GRADIENT(hardtanh_gradient, 2)              \
+  GRADIENT(threshold_gradient, 1)             \
+  GRADIENT(sigmoid_result_gradient, 0)        \
+  GRADIENT(tanh_result_gradient, 0)
 
 }  // namespace anymps::scalar

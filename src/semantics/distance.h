@@ -37,13 +37,16 @@ class Norm {
 };
 
 // The slope of the norm of order p, which is `norm`, to an element d of the vector; 0 where it has
-// none.
-inline double norm_slope(double d, double norm, double p) {
+// none. `single`: the norm is one that was rounded to f32.
+inline double norm_slope(double d, double norm, double p, bool single) {
   if (p == 0 || (d == 0 && p < 2) || norm == 0) return 0;
   const double sign = d > 0 ? 1 : d < 0 ? -1 : d;
   if (p == 1) return sign;
   if (p == 2) return d / norm;
-  if (std::isinf(p)) return std::abs(d) == norm ? sign : 0;
+  if (std::isinf(p)) {
+    const double size = single ? static_cast<float>(std::abs(d)) : std::abs(d);
+    return size == norm ? sign : 0;
+  }
   return sign * std::pow(std::abs(d) / norm, p - 1);
 }
 

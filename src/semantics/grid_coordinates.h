@@ -86,7 +86,8 @@ struct GridAxis {
       add(static_cast<int64_t>(clamped(round(place))), 1, 0);
       return taps;
     }
-    const double step = source_slope() * clamped_slope(place), here = clamped(place);
+    const double here = clamped(place);
+    const double step = source_slope() * (held(here) ? 0 : clamped_slope(place));
     const double low = std::floor(here), t = here - low;
     const auto first = static_cast<int64_t>(low);
     if (mode == Mode::kLinear) {
@@ -164,6 +165,12 @@ struct GridAxis {
     if (place >= low && place <= high) return 1;
     const double beyond = std::fmod(place < low ? low - place : place - high, 2 * range);
     return beyond >= range ? 1 : -1;
+  }
+  // On the outermost elements lines have a bend: there, as in PyTorch, nothing moves with the
+  // place.
+  bool held(double here) const {
+    return mode == Mode::kLinear && padding != Padding::kConstant &&
+           !(here > 0 && here < static_cast<double>(in) - 1);
   }
   int64_t inside(int64_t i) const {
     if (i >= 0 && i < in) return i;

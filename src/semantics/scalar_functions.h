@@ -8,6 +8,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <numbers>
 #include <type_traits>
 
 #include "base/dtype.h"
@@ -93,13 +94,41 @@ To convert(From from) {
 // Unary. Each takes the wide type: double, std::complex<double> or an integer.
 inline constexpr auto identity = [](auto x) { return x; };
 inline constexpr auto exp = [](auto x) { return std::exp(x); };
-inline constexpr auto exp2 = [](auto x) { return std::exp2(x); };
+inline constexpr auto exp2 = []<typename W>(W x) {
+  if constexpr (kIsComplex<W>)
+    return std::exp(x * std::numbers::ln2);
+  else
+    return std::exp2(x);
+};
 inline constexpr auto exp10 = [](auto x) { return std::pow(10.0, x); };
-inline constexpr auto expm1 = [](auto x) { return std::expm1(x); };
+inline constexpr auto expm1 = []<typename W>(W x) {
+  if constexpr (kIsComplex<W>) {
+    // e^a cos b - 1 without the difference of numbers near 1.
+    const double a = x.real(), b = x.imag(), half = std::sin(b / 2), less = std::expm1(a);
+    return W(less * std::cos(b) - 2 * half * half, b == 0 ? b : (less + 1) * std::sin(b));
+  } else {
+    return std::expm1(x);
+  }
+};
 inline constexpr auto log = [](auto x) { return std::log(x); };
-inline constexpr auto log2 = [](auto x) { return std::log2(x); };
+inline constexpr auto log2 = []<typename W>(W x) {
+  if constexpr (kIsComplex<W>)
+    return std::log(x) / std::numbers::ln2;
+  else
+    return std::log2(x);
+};
 inline constexpr auto log10 = [](auto x) { return std::log10(x); };
-inline constexpr auto log1p = [](auto x) { return std::log1p(x); };
+inline constexpr auto log1p = []<typename W>(W x) {
+  if constexpr (kIsComplex<W>) {
+    // Near 0 the modulus of 1 + x is near 1: the logarithm of its square less 1.
+    const double a = x.real(), b = x.imag(), angle = std::atan2(b, a + 1);
+    if (std::abs(a) < 0.5 && std::abs(b) < 0.5)
+      return W(0.5 * std::log1p(a * (a + 2) + b * b), angle);
+    return W(std::log(std::hypot(a + 1, b)), angle);
+  } else {
+    return std::log1p(x);
+  }
+};
 inline constexpr auto sqrt = [](auto x) { return std::sqrt(x); };
 inline constexpr auto rsqrt = [](auto x) { return 1.0 / std::sqrt(x); };
 inline constexpr auto reciprocal = [](auto x) { return 1.0 / x; };
@@ -279,9 +308,6 @@ inline constexpr auto max = []<typename W>(W a, W b, bool propagate_nan) {
 };
 // Gradients of activations.
 inline constexpr auto relu_gradient = []<typename W>(W dy, W x) { return x > 0 ? dy : W{0}; };
-inline constexpr auto sigmoid_gradient = [](double dy, double x) {
-  return dy / (1 + std::exp(-x)) / (1 + std::exp(x));
-};
 inline constexpr auto leaky_relu_gradient = []<typename W>(W dy, W x, W alpha) {
   return x < 0 ? alpha * dy : dy;
 };
@@ -356,13 +382,13 @@ inline constexpr auto where = [](bool cond, auto a, auto b) { return cond ? a : 
 //   one or of two.
 #define ANYMPS_SCALAR_OPS(UNARY, BINARY, TERNARY, TEST, COMPARE) \
   UNARY(exp, kFloat | kComplex, 10)                              \
-  UNARY(exp2, kFloat, 10)                                        \
+  UNARY(exp2, kFloat | kComplex, 10)                             \
   UNARY(exp10, kFloat, 20)                                       \
-  UNARY(expm1, kFloat, 10)                                       \
+  UNARY(expm1, kFloat | kComplex, 10)                            \
   UNARY(log, kFloat | kComplex, 10)                              \
-  UNARY(log2, kFloat, 10)                                        \
-  UNARY(log10, kFloat, 10)                                       \
-  UNARY(log1p, kFloat, 10)                                       \
+  UNARY(log2, kFloat | kComplex, 10)                             \
+  UNARY(log10, kFloat | kComplex, 10)                            \
+  UNARY(log1p, kFloat | kComplex, 10)                            \
   UNARY(square, kNumber, 0.2f)                                   \
   UNARY(sqrt, kFloat | kComplex, 2)                              \
   UNARY(rsqrt, kFloat | kComplex, 3)                             \
@@ -381,12 +407,12 @@ inline constexpr auto where = [](bool cond, auto a, auto b) { return cond ? a : 
   UNARY(sinh, kFloat | kComplex, 15)                             \
   UNARY(cosh, kFloat | kComplex, 15)                             \
   UNARY(tanh, kFloat | kComplex, 15)                             \
-  UNARY(asin, kFloat, 15)                                        \
-  UNARY(acos, kFloat, 15)                                        \
-  UNARY(atan, kFloat, 15)                                        \
-  UNARY(asinh, kFloat, 20)                                       \
-  UNARY(acosh, kFloat, 20)                                       \
-  UNARY(atanh, kFloat, 20)                                       \
+  UNARY(asin, kFloat | kComplex, 15)                             \
+  UNARY(acos, kFloat | kComplex, 15)                             \
+  UNARY(atan, kFloat | kComplex, 15)                             \
+  UNARY(asinh, kFloat | kComplex, 20)                            \
+  UNARY(acosh, kFloat | kComplex, 20)                            \
+  UNARY(atanh, kFloat | kComplex, 20)                            \
   UNARY(erf, kFloat, 15)                                         \
   UNARY(relu, kReal, 0.2f)                                       \
   UNARY(bitwise_not, kInt | kBoolean, 0.1f)                      \
@@ -402,7 +428,6 @@ inline constexpr auto where = [](bool cond, auto a, auto b) { return cond ? a : 
   BINARY(atan2, kFloat, 20)                                      \
   BINARY(prelu, kFloat, 0.2f)                                    \
   BINARY(relu_gradient, kFloat, 0.2f)                            \
-  BINARY(sigmoid_gradient, kFloat, 20)                           \
   BINARY(bitwise_and, kInt | kBoolean, 0.1f)                     \
   BINARY(bitwise_or, kInt | kBoolean, 0.1f)                      \
   BINARY(bitwise_xor, kInt | kBoolean, 0.1f)                     \

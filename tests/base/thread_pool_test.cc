@@ -159,6 +159,24 @@ TEST_F(ThreadPoolTest, NothingIsLostWhenThreadsLoseTheirCores) {
   for (std::thread& thread : callers) thread.join();
 }
 
+// Helpers that came late once are asked again, though nobody measures them while they are not.
+TEST_F(ThreadPoolTest, LateHelpersAreForgiven) {
+  ThreadPool::set_hook([] { std::this_thread::sleep_for(std::chrono::microseconds(100)); });
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> begun = 0;
+    run(2, 2, [&](int64_t) {
+      ++begun;
+      while (begun < 2) std::this_thread::yield();
+    });
+  }
+  ThreadPool::set_hook(nullptr);
+  const double late = ThreadPool::get().handoff_ns();
+  EXPECT_GT(late, 10'000);
+  double now = late;
+  for (int question = 0; question < 2000; ++question) now = ThreadPool::get().handoff_ns();
+  EXPECT_LT(now, late / 2);
+}
+
 int child_result(const std::function<bool()>& works) {
   const pid_t child = fork();
   if (child == 0) {

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import threading
+import time
 from pathlib import Path
 
 name = sys.argv[1]
@@ -21,6 +22,14 @@ X = np.random.default_rng(3).standard_normal((512, 512), np.float32)
 
 def named_as_ours():
     return sorted(text for path in Path("/proc/self/task").glob("*/comm") if (text := path.read_text().strip()).startswith("anymps-"))
+
+
+def has_threads(expected):
+    """Soon: a thread that ends while the system lists them, as Python's do after a join, cuts the list short."""
+    end = time.monotonic() + 10
+    while named_as_ours() != expected and time.monotonic() < end:
+        time.sleep(0.01)
+    return named_as_ours() == expected
 
 
 def openmp():
@@ -77,6 +86,6 @@ for thread in threads:
 assert not failed, failed
 most = int(os.environ["ANYMPS_NUM_THREADS"])
 assert anymps.device("cpu").max_threads == most
-assert named_as_ours() == [f"anymps-{i}" for i in range(1, most)], named_as_ours()
+assert has_threads([f"anymps-{i}" for i in range(1, most)]), named_as_ours()
 assert settings(libraries) == before, (before, settings(libraries))
 assert openmp() == libraries, "the engine brought an OpenMP"

@@ -278,12 +278,34 @@ void check_second_order(const std::function<Value*(Graph&, Value*)>& f, const Sh
 }
 
 TEST(Gradient, SecondOrderOfElementwiseOps) {
-  for (const char* op : {"exp", "tanh", "sigmoid", "sin", "gelu", "silu", "softplus", "mish", "erf",
-                         "square", "atan", "softmax", "log_softmax", "reduce_log_sum_exp",
-                         "reduce_l2", "layer_norm", "rms_norm"}) {
+  for (const char* op : {"exp",
+                         "tanh",
+                         "sigmoid",
+                         "sin",
+                         "gelu",
+                         "silu",
+                         "softplus",
+                         "mish",
+                         "erf",
+                         "elu",
+                         "log_sigmoid",
+                         "hard_swish",
+                         "square",
+                         "atan",
+                         "softmax",
+                         "log_softmax",
+                         "reduce_log_sum_exp",
+                         "reduce_l2",
+                         "layer_norm",
+                         "rms_norm"}) {
     SCOPED_TRACE(op);
     check_second_order([&](Graph& graph, Value* x) { return graph.add(op, {x}); }, {3, 4});
   }
+  check_second_order(
+      [](Graph& graph, Value* x) {
+        return graph.add("gelu", {x}, {{"approximate", "tanh"}});
+      },
+      {3, 4});
   for (const char* op : {"log", "sqrt", "rsqrt", "reciprocal", "log2"}) {
     SCOPED_TRACE(op);
     check_second_order([&](Graph& graph, Value* x) { return graph.add(op, {x}); }, {5}, 0.5, 2);

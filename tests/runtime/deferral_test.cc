@@ -337,8 +337,8 @@ TEST(Deferral, AChildForkedBesideOtherThreadsGoesOn) {
 }
 
 [[noreturn]] void end_with_calls_waiting(float* result) {
-  auto& stream = *new Stream;  // nobody releases it
-  auto& x = *new Floats(4, 1);
+  static auto& stream = *new Stream;  // nobody releases it
+  static auto& x = *new Floats(4, 1);
   static const int64_t four = 4;
   const TensorView one{x.data(), &four, nullptr, DType::kF32, 1},
       out{result, &four, nullptr, DType::kF32, 1};

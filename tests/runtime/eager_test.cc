@@ -246,7 +246,7 @@ TEST(Eager, ProductsFillTheCacheSoonerThanOtherOps) {
   EXPECT_EQ(call.eager.stats().size, 64u);
   for (int64_t n = 1; n <= 20; ++n)
     call("matmul",
-         {call.device->empty(DType::kF32, {n, 8}), call.device->empty(DType::kF32, {8, 3})});
+         {call.device->empty(DType::kF32, {n, 128}), call.device->empty(DType::kF32, {128, 64})});
   EXPECT_LE(call.eager.stats().size, 64u / 8);
 }
 

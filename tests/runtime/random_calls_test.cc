@@ -30,7 +30,7 @@ struct Place {
   }
 };
 
-struct Step {
+struct RandomStep {
   const BoundOp* op;  // null: the memory from the output's offset on is used for something else
   std::vector<Place> inputs;
   Place output;
@@ -59,7 +59,7 @@ class Program {
       return memory;
     }
     const auto queue = how == How::kQueued ? device->create_queue() : nullptr;
-    for (const Step& step : steps_) {
+    for (const RandomStep& step : steps_) {
       const auto call = [&memory, &step, device] {
         if (!step.op) return use_otherwise(step, memory);
         const TensorView output = step.output.in(memory);
@@ -75,13 +75,13 @@ class Program {
   }
 
  private:
-  static std::vector<TensorView> views(const Step& step, Memory& memory) {
+  static std::vector<TensorView> views(const RandomStep& step, Memory& memory) {
     std::vector<TensorView> inputs;
     for (const Place& place : step.inputs) inputs.push_back(place.in(memory));
     return inputs;
   }
 
-  static void use_otherwise(const Step& step, Memory& memory) {
+  static void use_otherwise(const RandomStep& step, Memory& memory) {
     const auto from = memory.begin() + step.output.offset;
     std::fill(from, from + step.output.dims[0], 5.0f);
   }
@@ -93,7 +93,7 @@ class Program {
       queues.push_back(device->create_queue());
       streams.push_back(Deferral::create(device, *queues.back()));
     }
-    for (const Step& step : steps_) {
+    for (const RandomStep& step : steps_) {
       if (!step.op) {
         for (const auto& stream : streams)
           stream->forget(memory.data() + step.output.offset,
@@ -133,7 +133,7 @@ class Program {
     return made;
   }
 
-  Step step() {
+  RandomStep step() {
     struct Kind {
       const BoundOp* op;
       size_t inputs;
@@ -156,7 +156,7 @@ class Program {
     Shape dims;
     for (int64_t i = 0, rank = pick(4); i < rank; ++i) dims.push_back(1 + pick(rank == 3 ? 4 : 6));
     if (!known_.empty() && pick(4) > 0) dims = known_.back().dims;  // calls that go together
-    Step made{kind.op, {}, {}, pick(2)};
+    RandomStep made{kind.op, {}, {}, pick(2)};
     for (size_t i = 0; i < kind.inputs; ++i) made.inputs.push_back(place_or_known(dims, true));
     Shape result = dims;
     if (kind.op->op.name == "reduce_max") std::fill(result.begin(), result.end(), 1);
@@ -177,7 +177,7 @@ class Program {
 
   std::mt19937 random_;
   Memory start_{};
-  std::vector<Step> steps_;
+  std::vector<RandomStep> steps_;
   std::vector<Place> known_;
 };
 

@@ -134,7 +134,7 @@ def test_only_a_driver_knows_its_own_folder(path):
 
 
 # Door -> doors it may include besides itself; all may use doors/common.
-DOOR_ALLOWED = {"server": {"serving"}, "triton": {"serving"}, "paddle": {"lowering"}}
+DOOR_ALLOWED = {"server": {"serving"}, "triton": {"serving"}, "paddle": {"lowering"}, "torch": {"lowering"}}
 GENERATED = re.compile(r"\w+(\.grpc)?\.pb\.h")  # the server's protocol
 
 

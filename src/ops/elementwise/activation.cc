@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activation functions of neural networks, and softmax, which is one along an axis.
-#include <numbers>
-
 #include "ops/elementwise/elementwise_record.h"
 #include "ops/gradient.h"
 
@@ -112,7 +110,13 @@ SOFTMAX(log_softmax, "The logarithm of softmax, exact where softmax vanishes.",
 
 // At a kink the gradient is that of the left side, as in PyTorch: relu'(0) is 0.
 
-GRADIENT(relu) { ctx.set(0, where(ctx.x() > 0, ctx.dy(), 0)); }
+// By an op of its own, named after this one.
+static void set_own_gradient(GradientContext& ctx) {
+  const std::string name = ctx.op().name + "_gradient";
+  ctx.set(0, ctx.add(name.c_str(), {ctx.dy(), ctx.x()}, ctx.attrs().named()));
+}
+
+GRADIENT(relu) { ctx.set(0, ctx.add("relu_gradient", {ctx.dy(), ctx.x()})); }
 
 GRADIENT(leaky_relu) {
   ctx.set(0, where(ctx.x() > 0, ctx.dy(), ctx.dy() * ctx.attrs().f("alpha")));
@@ -124,9 +128,7 @@ GRADIENT(prelu) {
   if (ctx.wants(1)) ctx.set(1, where(positive, 0, dy * x));
 }
 
-GRADIENT(elu) {
-  ctx.set(0, where(ctx.x() > 0, ctx.dy(), ctx.dy() * (ctx.y() + ctx.attrs().f("alpha"))));
-}
+GRADIENT(elu) { set_own_gradient(ctx); }
 
 GRADIENT(selu) {
   const double alpha = ctx.attrs().f("alpha"), gamma = ctx.attrs().f("gamma");
@@ -138,63 +140,37 @@ GRADIENT(celu) {
   ctx.set(0, where(ctx.x() > 0, ctx.dy(), ctx.dy() * (ctx.y() / alpha + 1)));
 }
 
-GRADIENT(gelu) {
-  const Term x = ctx.x();
-  if (ctx.attrs().s("approximate") == "none") {
-    // The part of the normal distribution below x. Where 1 + erf(…) is a difference of numbers near
-    // 1, gelu(x) / x is the same without it; no division by zero elsewhere, for second gradients.
-    const Term tail = x < -1;
-    const Term below = where(tail, ctx.y() / where(tail, x, -1),
-                             (x * (1 / std::numbers::sqrt2)).op("erf") * 0.5 + 0.5);
-    const Term density =
-        (x * x * -0.5).op("exp") * (0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
-    ctx.set(0, ctx.dy() * (below + x * density));
-    return;
-  }
-  const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, cubic = 0.044715;
-  const Term square = x * x;
-  // (1 + tanh(z)) / 2 as sigmoid(2 z), which loses no tail.
-  const Term s = (x * (square * cubic + 1) * (2 * scale)).op("sigmoid");
-  const Term slope = (square * (3 * cubic) + 1) * (2 * scale);
-  ctx.set(0, ctx.dy() * (s * (x * (1 - s) * slope + 1)));
-}
+GRADIENT(gelu) { set_own_gradient(ctx); }
 
-GRADIENT(silu) {
-  const Term s = ctx.x().op("sigmoid");
-  ctx.set(0, ctx.dy() * (s * (ctx.x() * (1 - s) + 1)));
-}
+GRADIENT(silu) { set_own_gradient(ctx); }
 
-GRADIENT(mish) {
-  const Term x = ctx.x(), t = x.op("softplus").op("tanh");
-  ctx.set(0, ctx.dy() * (t + x * x.op("sigmoid") * (1 - t * t)));
-}
+GRADIENT(mish) { set_own_gradient(ctx); }
 
-GRADIENT(softplus) { ctx.set(0, ctx.dy() * ctx.x().op("sigmoid")); }
+GRADIENT(softplus) { set_own_gradient(ctx); }
 
 GRADIENT(softsign) {
   const Term below = ctx.x().op("abs") + 1;
   ctx.set(0, ctx.dy() / (below * below));
 }
 
-GRADIENT(sigmoid) { ctx.set(0, ctx.dy() * (ctx.y() * (1 - ctx.y()))); }
+GRADIENT(sigmoid) { ctx.set(0, ctx.add("sigmoid_result_gradient", {ctx.dy(), ctx.y()})); }
 
-GRADIENT(hard_sigmoid) {
-  const Term inside = both(ctx.y() > 0, ctx.y() < 1);
-  ctx.set(0, where(inside, ctx.dy() * ctx.attrs().f("alpha"), 0));
+GRADIENT(hard_sigmoid) { set_own_gradient(ctx); }
+
+GRADIENT(hard_swish) { set_own_gradient(ctx); }
+
+static void set_threshold_gradient(GradientContext& ctx) {
+  ctx.set(0,
+          ctx.add("threshold_gradient", {ctx.dy(), ctx.x()}, {{"alpha", ctx.attrs().f("alpha")}}));
 }
 
-GRADIENT(hard_swish) {
-  const Term x = ctx.x(), dy = ctx.dy();
-  ctx.set(0, where(x > -3, where(x < 3, dy * (x * (1.0 / 3) + 0.5), dy), 0));
-}
-
-GRADIENT(thresholded_relu) { ctx.set(0, where(ctx.x() > ctx.attrs().f("alpha"), ctx.dy(), 0)); }
+GRADIENT(thresholded_relu) { set_threshold_gradient(ctx); }
 
 GRADIENT(hardshrink) { ctx.set(0, where(ctx.y() == 0.0, 0, ctx.dy())); }
 
-GRADIENT(threshold) { ctx.set(0, where(ctx.x() > ctx.attrs().f("alpha"), ctx.dy(), 0)); }
+GRADIENT(threshold) { set_threshold_gradient(ctx); }
 
-GRADIENT(log_sigmoid) { ctx.set(0, ctx.dy() * (-ctx.x()).op("sigmoid")); }
+GRADIENT(log_sigmoid) { set_own_gradient(ctx); }
 
 GRADIENT(softmax) {
   ctx.set(0, ctx.add("softmax_result_gradient", {ctx.dy(), ctx.y()}, ctx.attrs().named()));

@@ -27,7 +27,7 @@ UNARY(exp, kFloatOrComplex, "e to the power x.", "y = exp(x)")
     .mps("exponentWithTensor:name:")
     .domain(-4, 4)
     .facts(kSteep);
-UNARY(exp2, kFloat, "2 to the power x.", "y = 2^x")
+UNARY(exp2, kFloatOrComplex, "2 to the power x.", "y = 2^x")
     .aten("exp2")
     .mps("exponentBase2WithTensor:name:")
     .domain(-4, 4)
@@ -36,7 +36,7 @@ UNARY(exp10, kFloat, "10 to the power x.", "y = 10^x")
     .mps("exponentBase10WithTensor:name:")
     .domain(-2, 2)
     .facts(kSteep);
-UNARY(expm1, kFloat, "exp(x) - 1, exact near 0.", "y = exp(x) - 1")
+UNARY(expm1, kFloatOrComplex, "exp(x) - 1, exact near 0.", "y = exp(x) - 1")
     .aten("expm1")
     .domain(-4, 4)
     .facts(kSteep);
@@ -46,17 +46,17 @@ UNARY(log, kFloatOrComplex, "Natural logarithm.", "y = ln(x)")
     .mps("logarithmWithTensor:name:")
     .domain(0.1, 4)
     .facts(kSteep);
-UNARY(log2, kFloat, "Logarithm to base 2.", "y = ln(x) / ln(2)")
+UNARY(log2, kFloatOrComplex, "Logarithm to base 2.", "y = ln(x) / ln(2)")
     .aten("log2")
     .mps("logarithmBase2WithTensor:name:")
     .domain(0.1, 4)
     .facts(kSteep);
-UNARY(log10, kFloat, "Logarithm to base 10.", "y = ln(x) / ln(10)")
+UNARY(log10, kFloatOrComplex, "Logarithm to base 10.", "y = ln(x) / ln(10)")
     .aten("log10")
     .mps("logarithmBase10WithTensor:name:")
     .domain(0.1, 4)
     .facts(kSteep);
-UNARY(log1p, kFloat, "ln(1 + x), exact near 0.", "y = ln(1 + x)")
+UNARY(log1p, kFloatOrComplex, "ln(1 + x), exact near 0.", "y = ln(1 + x)")
     .aten("log1p")
     .domain(-0.9, 4)
     .facts(kSteep);
@@ -132,12 +132,12 @@ FUNCTION(tan, kFloatOrComplex, "Tangent.").onnx("Tan").domain(-1.2, 1.2).facts(k
 FUNCTION(sinh, kFloatOrComplex, "Hyperbolic sine.").onnx("Sinh").facts(kSteep);
 FUNCTION(cosh, kFloatOrComplex, "Hyperbolic cosine.").onnx("Cosh").facts(kSteep);
 FUNCTION(tanh, kFloatOrComplex, "Hyperbolic tangent.").onnx("Tanh");
-FUNCTION(asin, kFloat, "Inverse sine.").onnx("Asin").domain(-1, 1).facts(kSteep);
-FUNCTION(acos, kFloat, "Inverse cosine.").onnx("Acos").domain(-1, 1).facts(kSteep);
-FUNCTION(atan, kFloat, "Inverse tangent.").onnx("Atan");
-FUNCTION(asinh, kFloat, "Inverse hyperbolic sine.").onnx("Asinh");
-FUNCTION(acosh, kFloat, "Inverse hyperbolic cosine.").onnx("Acosh").domain(1.1, 4);
-FUNCTION(atanh, kFloat, "Inverse hyperbolic tangent.").onnx("Atanh").domain(-0.9, 0.9);
+FUNCTION(asin, kFloatOrComplex, "Inverse sine.").onnx("Asin").domain(-1, 1).facts(kSteep);
+FUNCTION(acos, kFloatOrComplex, "Inverse cosine.").onnx("Acos").domain(-1, 1).facts(kSteep);
+FUNCTION(atan, kFloatOrComplex, "Inverse tangent.").onnx("Atan");
+FUNCTION(asinh, kFloatOrComplex, "Inverse hyperbolic sine.").onnx("Asinh");
+FUNCTION(acosh, kFloatOrComplex, "Inverse hyperbolic cosine.").onnx("Acosh").domain(1.1, 4);
+FUNCTION(atanh, kFloatOrComplex, "Inverse hyperbolic tangent.").onnx("Atanh").domain(-0.9, 0.9);
 UNARY(erf, kFloat, "The error function.", "y = 2 / sqrt(pi) * integral(exp(-t^2), t = 0 .. x)")
     .onnx("Erf")
     .aten("erf")
@@ -223,19 +223,8 @@ BINARY(atan2, kFloat, "The angle of the point (b, a), in (-pi, pi].", "y = atan2
 COMPLEX_GRADIENT(identity) { ctx.set(0, ctx.dy()); }
 COMPLEX_GRADIENT(neg) { ctx.set(0, -ctx.dy()); }
 
-UNARY_GRADIENT(exp2, dy* y* std::numbers::ln2)
 UNARY_GRADIENT(exp10, dy* y* std::numbers::ln10)
-UNARY_GRADIENT(expm1, dy*(y + 1))
-UNARY_GRADIENT(log2, dy / (x * std::numbers::ln2))
-UNARY_GRADIENT(log10, dy / (x * std::numbers::ln10))
-UNARY_GRADIENT(log1p, dy / (x + 1))
 UNARY_GRADIENT(abs, dy* x.op("sign"))
-UNARY_GRADIENT(asin, dy*(1 - x * x).op("rsqrt"))
-UNARY_GRADIENT(acos, -dy*(1 - x * x).op("rsqrt"))
-UNARY_GRADIENT(atan, dy / (1 + x * x))
-UNARY_GRADIENT(asinh, dy*(1 + x * x).op("rsqrt"))
-UNARY_GRADIENT(acosh, dy*((x - 1) * (x + 1)).op("rsqrt"))
-UNARY_GRADIENT(atanh, dy / ((1 - x) * (1 + x)))
 UNARY_GRADIENT(erf, dy*(-(x* x)).op("exp") * (2 * std::numbers::inv_sqrtpi))
 #undef UNARY_GRADIENT
 
@@ -250,8 +239,26 @@ HOLOMORPHIC_GRADIENT(tan, 1 + y * y)
 HOLOMORPHIC_GRADIENT(sinh, x.op("cosh"))
 HOLOMORPHIC_GRADIENT(cosh, x.op("sinh"))
 HOLOMORPHIC_GRADIENT(tanh, 1 - y * y)
+HOLOMORPHIC_GRADIENT(exp2, y* std::numbers::ln2)
+HOLOMORPHIC_GRADIENT(expm1, y + 1)
+HOLOMORPHIC_GRADIENT(asin, (1 - x * x).op("rsqrt"))
+HOLOMORPHIC_GRADIENT(acos, -(1 - x * x).op("rsqrt"))
+HOLOMORPHIC_GRADIENT(asinh, (1 + x * x).op("rsqrt"))
+HOLOMORPHIC_GRADIENT(acosh, (x - 1).op("rsqrt") * (x + 1).op("rsqrt"))
 #undef HOLOMORPHIC_GRADIENT
-COMPLEX_GRADIENT(log) { ctx.set(0, ctx.dy() / conjugated(ctx.x())); }
+// By the reciprocal of the slope.
+#define QUOTIENT_GRADIENT(name, below)        \
+  COMPLEX_GRADIENT(name) {                    \
+    const Term x = ctx.x();                   \
+    ctx.set(0, ctx.dy() / conjugated(below)); \
+  }
+QUOTIENT_GRADIENT(log, x)
+QUOTIENT_GRADIENT(log2, x* std::numbers::ln2)
+QUOTIENT_GRADIENT(log10, x* std::numbers::ln10)
+QUOTIENT_GRADIENT(log1p, x + 1)
+QUOTIENT_GRADIENT(atan, 1 + x * x)
+QUOTIENT_GRADIENT(atanh, (1 - x) * (1 + x))
+#undef QUOTIENT_GRADIENT
 
 ZERO_GRADIENT(sign, "constant between its steps");
 ZERO_GRADIENT(ceil, "constant between its steps");

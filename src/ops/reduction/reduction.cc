@@ -109,12 +109,14 @@ void infer_arg(InferContext& ctx) {
       .sample({"empty", {{0, 3}}, {{"axes", Ints{1}}}, {}})
 
 REDUCTION(reduce_sum, kNumber, "Sum; 0 of nothing.", "y = sum(x)")
+    .facts(kSums)
     .mps("reductionSumWithTensor:axis:name:")
     .mps("reductionSumWithTensor:axes:name:");
 REDUCTION(reduce_mean, kNumber,
           "Mean; NaN of nothing. Of integers, rounded toward zero, 0 of "
           "nothing.",
           "y = sum(x) / count(x)")
+    .facts(kSums)
     .mps("meanOfTensor:axes:name:");
 REDUCTION(reduce_max, kReal | kBoolean, "Maximum; the lowest value of the dtype for nothing.",
           "y = max(x)")

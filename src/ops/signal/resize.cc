@@ -29,8 +29,6 @@ void check_modes(const InferContext& ctx) {
             mode);
   const bool antialias = ctx.attrs.b("antialias");
   ctx.check(!antialias || mode != "nearest", "antialias needs mode linear or cubic");
-  ctx.check(!antialias || ctx.attrs.s("coordinate") != "scale_offset",
-            "antialias cannot be used with coordinate scale_offset");
 }
 
 // The sizes that keep the aspect ratio; half rounds up, as in ONNX's reference.

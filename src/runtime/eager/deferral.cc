@@ -112,7 +112,8 @@ void Deferral::finish() {
 }
 
 void Deferral::call(const BoundOp& op, std::span<const TensorView> inputs,
-                    std::span<const TensorView> outputs, std::span<const double> parameters) {
+                    std::span<const TensorView> outputs, std::span<const double> parameters,
+                    std::span<const uint64_t> versions) {
   if (waiting_ != this) flush_thread();
   const auto lock = enter();
   if (caller_ != &waiting_) {
@@ -138,7 +139,7 @@ void Deferral::call(const BoundOp& op, std::span<const TensorView> inputs,
   }
   run_window();
   wait_for_queue();
-  eager.call(op, inputs, outputs, device_->queue(), parameters);
+  eager.call(op, inputs, outputs, device_->queue(), parameters, versions);
 }
 
 void Deferral::forget(const void* memory, size_t bytes) {

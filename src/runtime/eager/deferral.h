@@ -28,7 +28,8 @@ class Deferral : public std::enable_shared_from_this<Deferral> {
   void set_limit(int calls);
   // Runs the call, now or later.
   void call(const BoundOp& op, std::span<const TensorView> inputs,
-            std::span<const TensorView> outputs, std::span<const double> parameters);
+            std::span<const TensorView> outputs, std::span<const double> parameters,
+            std::span<const uint64_t> versions = {});
   // Runs what waits. An error is kept for finish.
   void flush();
   // The same, and throws an error that was kept.

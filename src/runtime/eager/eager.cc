@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/env.h"
 #include "runtime/eager/channels_last.h"
 #include "runtime/eager/request.h"
 #include "runtime/eager/use.h"
@@ -38,7 +39,10 @@ bool can_join(const PreparedCall& call) {
 }  // namespace
 
 Eager::Eager(Device& device, size_t capacity)
-    : device_(device), entries_(capacity), epoch_(next_id()) {}
+    : device_(device),
+      checked_(env_contains("ANYMPS_CHECK", "reference")),
+      entries_(capacity),
+      epoch_(next_id()) {}
 
 CacheStats Eager::stats() const {
   CacheStats stats = entries_.stats();
@@ -50,6 +54,7 @@ void Eager::clear() {
   const uint64_t before = epoch_.exchange(next_id());
   RememberedEntries::of_this_thread().forget(before);
   entries_.clear();
+  versions_.clear();
 }
 
 void Eager::find(Use& use, const EagerKey& key) {
@@ -93,6 +98,7 @@ std::shared_ptr<EagerEntry> Eager::prepare(const Request& request, bool content,
     call.add_input(desc_of(input), content ? content_of(input, request.queue) : std::nullopt);
     entry->input_reach.push_back(byte_range(call.request.inputs.back().value()));
   }
+  if (!request.versions.empty()) set_constants(call, request);
   entry->open = call.infer(request.outputs.size(), "", measured);
   if (entry->open != PreparedCall::kNothing) return entry;
   entry->results = call.request.outputs;
@@ -124,7 +130,7 @@ std::shared_ptr<EagerEntry> Eager::prepare(const Request& request, bool content,
   entry->copies = any(call.packed) || any(call.aside);
   entry->fixed = !call.request.parameters.empty() && !call.choice->kernel->takes_parameters();
   if (call.choice->name.ends_with(":onednn")) entry->weight = kPrimitiveWeight;
-  entry->joins = !entry->copies && can_join(call);
+  entry->joins = !checked_ && !entry->copies && can_join(call);
   return entry;
 }
 
@@ -186,10 +192,13 @@ void Eager::look_up(Use& use, const Request& request) {
 
 void Eager::call(const BoundOp& op, std::span<const TensorView> inputs,
                  std::span<const TensorView> outputs, Queue& queue,
-                 std::span<const double> parameters) {
-  const Request request{op.op, op.key, &op, {}, inputs, outputs, queue, parameters};
+                 std::span<const double> parameters, std::span<const uint64_t> versions) {
+  Request request{op.op, op.key, &op, {}, inputs, outputs, queue, parameters};
   Use use;
   look_up(use, request);
+  request.versions = versions;
+  if (!versions.empty())
+    if (const auto entry = versioned(*use, request)) return run(*entry, request);
   run(*use, request);
 }
 

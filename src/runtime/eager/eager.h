@@ -13,6 +13,7 @@
 #include "runtime/device.h"
 #include "runtime/eager/entry.h"
 #include "runtime/eager/key.h"
+#include "runtime/eager/versions.h"
 #include "runtime/profiler.h"
 
 namespace anymps {
@@ -33,9 +34,13 @@ class Eager {
 
   // All in the caller's memory. Outputs may have any strides that keep their elements apart, and
   // may share memory with inputs, but not with each other.
+  // Versions, if there are any, say of each input whether its elements may have changed (0), or
+  // else that they have not since a call with the same address, description and version.
   void call(const BoundOp& op, std::span<const TensorView> inputs,
             std::span<const TensorView> outputs, Queue& queue,
-            std::span<const double> parameters = {});
+            std::span<const double> parameters = {}, std::span<const uint64_t> versions = {});
+  // Lets go of what was made from the memory for its versions.
+  void forget(const void* memory, size_t bytes) { versions_.forget(memory, bytes); }
   // Fails as the call would before its kernel runs, and prepares it. What the queue holds is waited
   // for where shapes depend on elements.
   void check(const BoundOp& op, std::span<const TensorView> inputs,
@@ -75,6 +80,8 @@ class Eager {
   void look_up(Use& use, const Request& request);
   std::shared_ptr<EagerEntry> prepare(const Request& request, bool content,
                                       const std::vector<Shape>* measured);
+  static void set_constants(PreparedCall& call, const Request& request);
+  std::shared_ptr<EagerEntry> versioned(EagerEntry& plain, const Request& request);
   std::vector<Shape> measure(const Request& request);
   Content content_of(const TensorView& view, Queue& queue);
   static void check_output(const EagerEntry& entry, size_t i, const TensorView& output);
@@ -82,10 +89,13 @@ class Eager {
   void run(const EagerEntry& entry, const Request& request);
   void run_apart(const CallWindow& window, Queue& queue);
   void run_kernel(const EagerEntry& entry, const KernelArgs& args);
+  void compare(const EagerEntry& entry, const Request& request, void* const* in, void* const* out);
   void count(const EagerEntry& entry, uint64_t packed, uint64_t aside);
 
   Device& device_;
+  const bool checked_;  // ANYMPS_CHECK: every call is compared with the reference
   LruCache<EagerKey, EagerEntry, EagerKeyHash> entries_;
+  VersionedKernels versions_;
   std::atomic<uint64_t> epoch_, remembered_{0};
   std::atomic<bool> watched_{false};
   mutable ForkMutex mutex_;  // guards what follows

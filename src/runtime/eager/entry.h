@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct EagerEntry {
   bool fixed = false;  // the kernel holds the parameters' values: look up again with them
   bool joins = false;  // may wait in a window
   bool apart = false;  // of a window: its calls must run one by one
+  std::atomic<uint64_t> not_packed = 0;  // inputs that no kernel packs, though it knows them
 };
 
 // The entries that a thread used last, by hash. An entry that is in use, maybe by a call further

@@ -17,6 +17,7 @@ struct Eager::Request {
   // The same where they came as tensors.
   std::span<const Tensor* const> input_tensors = {};
   std::span<Tensor> output_tensors = {};
+  std::span<const uint64_t> versions = {};  // of each input; 0: its elements may change; or none
 
   Attrs complete_attrs() const {
     return bound ? bound->attrs_with(parameters) : complete(op, attrs);

@@ -7,6 +7,7 @@
 
 #include "runtime/eager/request.h"
 #include "runtime/eager/temporaries.h"
+#include "runtime/plan.h"
 
 namespace anymps {
 
@@ -75,7 +76,7 @@ void Eager::run(const EagerEntry& entry, const Request& request) {
     for (size_t k = 0; direct && k < inputs.size(); ++k)
       if (in[k] && in[k] == inputs[k].data &&
           meet(inputs[k], entry.input_reach[k], output, entry.output_reach[i]))
-        direct = kernel.in_place(k, i) && same_place(inputs[k], output);
+        direct = !checked_ && kernel.in_place(k, i) && same_place(inputs[k], output);
     for (size_t k = 0; k < i; ++k)
       require(!meet(outputs[k], entry.output_reach[k], output, entry.output_reach[i]),
               "[{}] outputs {} and {} share memory", request.op.name, k, i);
@@ -90,6 +91,8 @@ void Eager::run(const EagerEntry& entry, const Request& request) {
   const size_t scratch = kernel.scratch_bytes();
   run_kernel(entry, {in.data(), out.data(), scratch ? temporaries.take(scratch) : nullptr,
                      &request.queue, strings ? &*strings : nullptr, request.parameters.data()});
+  if (checked_) [[unlikely]]
+    compare(entry, request, in.data(), out.data());
   if (entry.strings) {
     require(!request.output_tensors.empty(), "[{}] strings need tensors", request.op.name);
     for (size_t i = 0; i < outputs.size(); ++i)
@@ -124,6 +127,16 @@ void Eager::run_kernel(const EagerEntry& entry, const KernelArgs& args) {
   event.flops = flops(request);
   event.thread = static_cast<uint64_t>(pthread_self());
   profiler->add(std::move(event));
+}
+
+void Eager::compare(const EagerEntry& entry, const Request& request, void* const* in,
+                    void* const* out) {
+  request.queue.synchronize();
+  KernelRequest asked = entry.call.request;
+  for (size_t i = 0; i < request.parameters.size(); ++i)
+    asked.attrs.set({request.bound->parameters[i], request.parameters[i]});
+  asked.parameters.clear();  // their values are among the attributes
+  check_with_oracle(device_.driver(), *entry.call.choice, asked, in, out);
 }
 
 void Eager::count(const EagerEntry& entry, uint64_t packed, uint64_t aside) {

@@ -30,9 +30,8 @@ constexpr double kDigamma[] = {
 // The place in its period of 1, exactly.
 double fraction_of(double x) { return x - std::floor(x); }
 
-double tan_pi(double place) {  // of a place in [0, 1)
-  return std::tan(std::numbers::pi * (place > 0.5 ? place - 1 : place));
-}
+// How far it is from the nearest whole number, exactly: a small negative x has no place before 1.
+double from_whole(double x) { return x - std::nearbyint(x); }
 
 // For x > 0: the fit on [1, 2], steps to it from either side, and the series for large x.
 double digamma_right(double x) {
@@ -107,9 +106,9 @@ double lgamma(double x) {
 double digamma(double x) {
   if (x == 0) return std::copysign(kInfinite, -x);
   if (x > 0 || std::isnan(x)) return digamma_right(x);
-  const double place = fraction_of(x);
-  if (place == 0 || std::isinf(x)) return kUndefined;
-  return digamma_right(1 - x) - std::numbers::pi / tan_pi(place);
+  const double distance = from_whole(x);
+  if (distance == 0 || std::isinf(x)) return kUndefined;
+  return digamma_right(1 - x) - std::numbers::pi / std::tan(std::numbers::pi * distance);
 }
 
 double zeta(double s, double q) {
@@ -122,7 +121,7 @@ double zeta(double s, double q) {
     if (std::isinf(s)) return kUndefined;
     // The terms with q + k < 0 are a sum from 1 - place to -q, with the sign of (-1)^s.
     const double place = fraction_of(q);
-    const double left = zeta_right(s, 1 - place) - zeta_right(s, 1 - q);
+    const double left = zeta_right(s, std::floor(q) + 1 - q) - zeta_right(s, 1 - q);
     return zeta_right(s, place) + (std::fmod(s, 2) == 0 ? left : -left);
   }
   if (std::isinf(s)) return q > 1 ? 0 : q == 1 ? 1 : kInfinite;

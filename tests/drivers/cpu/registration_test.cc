@@ -43,7 +43,7 @@ TEST(CpuRegistration, TileFunctionsMakeKernels) {
                          "logical_and", "div", "prelu"})
     EXPECT_EQ(names_of(op), Names{"simd"}) << op;
   for (const char* op :
-       {"bitwise_and", "real_part", "make_complex", "relu_gradient", "sgd", "div_no_nan"})
+       {"bitwise_and", "real_part", "make_complex", "leaky_relu_gradient", "sgd", "div_no_nan"})
     EXPECT_EQ(names_of(op), Names{"plain"}) << op;
   EXPECT_EQ(names_of("identity"), (Names{"copy", "simd"}));
   EXPECT_EQ(names_of("softmax"), names_of("log_softmax"));  // not elementwise: registered by hand

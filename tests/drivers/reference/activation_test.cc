@@ -95,6 +95,36 @@ TEST(ReferenceSoftmax, EmptyAndBadAxes) {
 // Gradients: numbers by hand and from NumPy.
 const TestTensor kDy(DType::kF64, {4}, {1, 2, 3, 4}), kPoints(DType::kF64, {4}, {-2, 0, 0.5, 3});
 
+// Computed with 30 digits.
+TEST(ReferenceActivationGradient, OfTheirOwnOps) {
+  struct Row {
+    const char* op;
+    NamedAttrs attrs;
+    std::vector<double> expected;
+  };
+  const Row rows[] = {
+      {"gelu_gradient", {}, {-0.085231801078197, 1, 2.6024853739685, 4.0477825888167}},
+      {"gelu_gradient",
+       {{"approximate", "tanh"}},
+       {-0.086099256623618, 1, 2.6021097106039, 4.0463366665239}},
+      {"silu_gradient", {}, {-0.090784248784895, 1, 2.219883561908, 4.3524164240607}},
+      {"mish_gradient", {}, {-0.10835509242039, 1.2, 2.6592731260732, 4.0844276437178}},
+      {"softplus_gradient", {}, {0.11920292202212, 1, 1.8673779936056, 3.8102965072897}},
+      {"log_sigmoid_gradient", {}, {0.88079707797788, 1, 1.1326220063944, 0.18970349271027}},
+      {"hard_swish_gradient", {}, {-1.0 / 6, 1, 2, 4}},
+      {"hard_sigmoid_gradient", {}, {0.2, 0.4, 0.6, 0}},
+      {"elu_gradient", {{"alpha", 2.0}}, {0.27067056647323, 4, 3, 4}},
+      {"hardtanh_gradient", {{"min", -2.0}, {"max", 3.0}}, {0, 2, 3, 0}},
+      {"threshold_gradient", {{"alpha", 0.5}}, {0, 0, 0, 4}},
+      {"sigmoid_result_gradient", {}, {-6, 0, 0.75, -24}},
+      {"tanh_result_gradient", {}, {-3, 2, 2.25, -32}},
+  };
+  for (const Row& row : rows)
+    EXPECT_TRUE(same(run_reference(row.op, {kDy, kPoints}, row.attrs),
+                     TestTensor(DType::kF64, {4}, row.expected), 1e-9))
+        << row.op;
+}
+
 TEST(ReferenceActivationGradient, Elementwise) {
   EXPECT_EQ(run_reference("relu_gradient", {kDy, kPoints}).values(), (Row{0, 0, 3, 4}));
   EXPECT_EQ(

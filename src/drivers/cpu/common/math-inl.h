@@ -250,6 +250,63 @@ HWY_INLINE V gelu_tanh(D d, V x) {
   return hn::Div(x, hn::Add(hn::Set(d, 1.0f), exp(d, u)));
 }
 
+// The slopes of activations. s (1 - s) as e / (1 + e)^2 with e = exp(-|x|) loses no tail.
+template <class D, class V>
+HWY_INLINE V sigmoid_slope(D d, V x) {
+  const V e = exp(d, hn::Neg(hn::Abs(x))), below = hn::Add(e, hn::Set(d, 1.0f));
+  return hn::Div(e, hn::Mul(below, below));
+}
+
+// s (1 + x (1 - s) k) with s = sigmoid(u): the slope of x s where u has the slope k.
+template <class D, class V>
+HWY_INLINE V gated_slope(D d, V x, V u, V k) {
+  const V one = hn::Set(d, 1.0f), s = sigmoid(d, u);
+  return hn::Mul(s, hn::MulAdd(hn::Mul(x, hn::Sub(one, s)), k, one));
+}
+
+template <class D, class V>
+HWY_INLINE V silu_slope(D d, V x) {
+  const V z = bound(d, x, -800.0f, 800.0f);
+  return gated_slope(d, z, z, hn::Set(d, 1.0f));
+}
+
+template <class D, class V>
+HWY_INLINE V gelu_tanh_slope(D d, V x) {
+  const V z = bound(d, x, -40.0f, 40.0f), one = hn::Set(d, 1.0f);
+  const V scale = hn::Set(d, 1.5957691216f), cubic = hn::Mul(hn::Set(d, 0.044715f), hn::Mul(z, z));
+  const V u = hn::Mul(scale, hn::MulAdd(cubic, z, z));
+  return gated_slope(d, z, u, hn::Mul(scale, hn::MulAdd(hn::Set(d, 3.0f), cubic, one)));
+}
+
+// Φ(x) + x φ(x), Φ the normal distribution and φ its density c E with E = exp(-x^2 / 2). With the
+// tail of Φ as E times a function that is smooth, here a polynomial of (|x| - 3) / (|x| + 3), one
+// exponential serves both terms, and the left tail keeps its relative precision.
+template <class D, class V>
+HWY_INLINE V gelu_slope(D d, V x) {
+  const V ax = hn::Abs(bound(d, x, -40.0f, 40.0f)), half = hn::Set(d, 0.5f);
+  const V square = hn::Mul(ax, ax), rest = hn::MulSub(ax, ax, square);
+  const V e = exp(d, hn::Mul(hn::Set(d, -0.5f), square));
+  const V density = hn::NegMulAdd(hn::Mul(half, rest), e, e);  // but for c
+  const V three = hn::Set(d, 3.0f), t = hn::Div(hn::Sub(ax, three), hn::Add(ax, three));
+  const V ratio = polynomial(
+      d, t,
+      {0.000106123805f, 0.0002298207787f, -0.0006778356043f, -0.001966389996f, 0.00580870513f,
+       0.01226383283f, -0.09242651578f, 0.2464500868f, -0.4128052414f, 0.243027895f});
+  const V term = hn::Mul(hn::Mul(hn::Set(d, 0.3989422804f), ax), density);
+  const V tail = hn::MulSub(hn::Mul(half, density), ratio, term);
+  return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 1.0f), tail), tail);
+}
+
+// One exponential: see semantics/activation_formulas.h. Above 20 the slope is 1.
+template <class D, class V>
+HWY_INLINE V mish_slope(D d, V x) {
+  const V z = bound(d, x, -800.0f, 20.0f), e = exp(d, z);
+  const V one = hn::Set(d, 1.0f), two = hn::Set(d, 2.0f), four = hn::Set(d, 4.0f);
+  const V n = hn::Mul(e, hn::Add(e, two)), below = hn::Add(n, two);
+  const V term = hn::Mul(hn::Mul(four, z), hn::Mul(e, hn::Add(one, e)));
+  return hn::Div(hn::MulAdd(n, below, term), hn::Mul(below, below));
+}
+
 #define ANYMPS_PATCHED(function, Fast, condition, Scalar)                   \
   template <class D, class V>                                               \
   HWY_INLINE V function(D d, V x) {                                         \

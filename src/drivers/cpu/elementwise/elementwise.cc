@@ -36,6 +36,8 @@ Call call_of(const Op& op, const Attrs& attrs) {
     return {flag("negative") ? "is_negative_inf" : "is_no_inf", {}};
   }
   if (op.name == "gelu" && attrs.s("approximate") == "tanh") return {"gelu_tanh", {}};
+  if (op.name == "gelu_gradient" && attrs.s("approximate") == "tanh")
+    return {"gelu_tanh_gradient", {}};
   return {op.name, number_attrs(op, attrs)};
 }
 

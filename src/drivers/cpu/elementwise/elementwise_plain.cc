@@ -154,6 +154,21 @@ void activation(const TileArgs& t) {
   }
 }
 
+// Gradients of activations with their attributes.
+template <typename T, class F, int attributes>
+void activation_gradient(const TileArgs& t) {
+  const T* dy = static_cast<const T*>(t.in[0]);
+  const T* x = static_cast<const T*>(t.in[1]);
+  T* out = static_cast<T*>(t.out);
+  const double a = t.params[0], b = t.params[1];
+  ANYMPS_INDEPENDENT
+  for (size_t i = 0; i < t.n; ++i) {
+    if constexpr (attributes == 0) out[i] = static_cast<T>(F{}(dy[i], x[i]));
+    if constexpr (attributes == 1) out[i] = static_cast<T>(F{}(dy[i], x[i], a));
+    if constexpr (attributes == 2) out[i] = static_cast<T>(F{}(dy[i], x[i], a, b));
+  }
+}
+
 template <DTypeSet set, typename Fn>
 void each(Fn&& fn) {
   for (const DType dtype : kComputeDTypes)
@@ -231,6 +246,15 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
   });
   ANYMPS_ACTIVATIONS(ACTIVATION)
   ACTIVATION(nan_to_num, 3)
+#define ACTIVATION_GRADIENT(name, attributes)                         \
+  each<rest_of(kFloat, #name)>([&]<typename T>() {                    \
+    add.push(#name, dtype_of<T>, dtype_of<T>, 2,                      \
+             activation_gradient<T, FUNCTION(name), attributes>, 20); \
+  });
+  ANYMPS_ACTIVATION_GRADIENTS(ACTIVATION_GRADIENT)
+  ACTIVATION_GRADIENT(gelu_gradient, 0)
+  ACTIVATION_GRADIENT(gelu_tanh_gradient, 0)
+#undef ACTIVATION_GRADIENT
 #define WEIGHTED(name, set, ns)                                                    \
   each<rest_of(set, #name)>([&]<typename T>() {                                    \
     add.push(#name, dtype_of<T>, dtype_of<T>, 3, weighted<T, FUNCTION(name)>, ns); \

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "drivers/cpu/elementwise/tile_ops.h"
+#include "semantics/activation_formulas.h"
 
 #define HWY_TARGET_INCLUDE "drivers/cpu/elementwise/elementwise_simd.cc"
 #include "drivers/cpu/all_targets.h"
@@ -25,6 +26,10 @@ struct Params {
   float a, b, c;
 };
 
+// Of tiles that are read from memory and not from the cache: what lies this far ahead is asked for.
+constexpr size_t kStreams = 4096;  // elements, of which programs of several steps have fewer
+HWY_INLINE void prefetch(const float* from) { __builtin_prefetch(from + 512); }
+
 template <class F>
 void unary(const TileArgs& t) {
   const Tag d;
@@ -32,8 +37,13 @@ void unary(const TileArgs& t) {
   const Params p(t.params);
   const float* a = static_cast<const float*>(t.in[0]);
   float* out = static_cast<float*>(t.out);
+  const bool streams = n >= kStreams;
   size_t i = 0;
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    if (streams) {
+      prefetch(a + i);
+      prefetch(a + i + lanes);
+    }
     const V x = hn::LoadU(d, a + i), y = hn::LoadU(d, a + i + lanes);
     const V u = F::apply(d, x, p), v = F::apply(d, y, p);
     hn::StoreU(u, d, out + i);
@@ -54,8 +64,13 @@ void binary(const TileArgs& t) {
   const float* b = static_cast<const float*>(t.in[1]);
   float* out = static_cast<float*>(t.out);
   const V sa = hn::Set(d, *a), sb = hn::Set(d, *b);
+  const bool streams = n >= kStreams;
   size_t i = 0;
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    if (streams) {
+      if (form != Form::kScalarFirst) prefetch(a + i), prefetch(a + i + lanes);
+      if (form != Form::kScalarSecond) prefetch(b + i), prefetch(b + i + lanes);
+    }
     const V x0 = form == Form::kScalarFirst ? sa : hn::LoadU(d, a + i);
     const V x1 = form == Form::kScalarFirst ? sa : hn::LoadU(d, a + i + lanes);
     const V y0 = form == Form::kScalarSecond ? sb : hn::LoadU(d, b + i);
@@ -90,6 +105,29 @@ HWY_INLINE V round_half_away(Tag d, V x) {
   const V rest = hn::Abs(hn::Sub(x, whole));
   const V step = hn::CopySignToAbs(hn::Set(d, 1.0f), x);
   return hn::IfThenElse(hn::Ge(rest, hn::Set(d, 0.5f)), hn::Add(whole, step), whole);
+}
+
+// dx as computed, but where dy is so large that a slope below the numbers of f32 counts; and, for
+// functions of results, where y (1 - y) is more than f32 holds.
+template <bool of_result = false, class F>
+HWY_INLINE V with_extremes(Tag d, V dy, V x, V dx, F scalar) {
+  auto good = hn::Lt(hn::Abs(dy), hn::Set(d, 1e20f));
+  if (of_result) good = hn::And(good, hn::Lt(hn::Abs(x), hn::Set(d, 1e15f)));
+  return math::patch_lanes(
+      d, dx, good, [=](float g, float v) { return static_cast<float>(scalar(g, v)); }, dy, x);
+}
+
+HWY_INLINE V elu_gradient(Tag d, V dy, V x, float alpha) {
+  const V below = hn::Mul(dy, hn::Mul(hn::Set(d, alpha), math::exp(d, x)));
+  const V dx = hn::IfThenElse(hn::Gt(x, hn::Zero(d)), dy, below);
+  return with_extremes(d, dy, x, dx,
+                       [=](float g, float v) { return scalar::elu_gradient(g, v, alpha); });
+}
+
+HWY_INLINE V hard_sigmoid_gradient(Tag d, V dy, V x, V alpha, V beta) {
+  const V y = hn::Add(hn::Mul(alpha, x), beta);
+  const auto inside = hn::And(hn::Gt(y, hn::Zero(d)), hn::Lt(y, hn::Set(d, 1.0f)));
+  return hn::IfThenElseZero(inside, hn::Mul(dy, alpha));
 }
 
 #define SET(value) hn::Set(d, value)

@@ -75,6 +75,8 @@ struct GradientInputs {
     return {centered ? number_at(*statistics, args.inputs[2], row) : 0,
             number_at(*statistics, args.inputs[inv_std], row)};
   }
+  // One element is its own mean: nothing depends on it, and rounding shall not say otherwise.
+  bool flat(int64_t length) const { return centered && length == 1; }
   bool centered;
   size_t inv_std, gamma;
   std::optional<DType> statistics, parameter;
@@ -165,6 +167,7 @@ class RowNormGradient final : public Kernel {
       sum += static_cast<double>(both[0]);
       moment += static_cast<double>(both[1]);
     });
+    if (in_.flat(length_)) return {static_cast<A>(s.mean), A(0), A(0), A(0)};
     const auto count = static_cast<double>(length_);
     return {static_cast<A>(s.mean), static_cast<A>(s.inv_std),
             static_cast<A>(-s.inv_std * s.inv_std * s.inv_std * moment / count),
@@ -276,10 +279,11 @@ class GroupNormGradient final : public Kernel {
     }
     const auto count = static_cast<double>(channels * plane_);
     const A b = static_cast<A>(-s.inv_std * s.inv_std * s.inv_std * moment / count);
-    const A shift = static_cast<A>(-s.inv_std * sum / count);
+    const bool flat = in_.flat(channels * plane_);
+    const A shift = flat ? A(0) : static_cast<A>(-s.inv_std * sum / count);
     alignas(64) A out[kRowTile];
     for (int64_t c = 0; c < channels; ++c) {
-      const A a = static_cast<A>(gamma[first + c] * s.inv_std);
+      const A a = flat ? A(0) : static_cast<A>(gamma[first + c] * s.inv_std);
       channel(c).each([&](int64_t i, int64_t n, const A* dy, const A* x) {
         const int64_t place = at + c * plane_ + i;
         A* const dx = rows_.target(args.outputs[0], place, out);

@@ -93,7 +93,7 @@ CPU_KERNEL(pdist, "tiles") {
 
 // da[i] += the sum over j of dy(i, j) times the slope of the distance y(i, j).
 template <typename At>
-void all_slopes(const Points& a, const Points& b, double p, Points& da, At&& at) {
+void all_slopes(const Points& a, const Points& b, double p, bool single, Points& da, At&& at) {
   const double cost = static_cast<double>((a.columns + 1) * (b.rows + 1)) * 5;
   parallel_for(0, a.rows, cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
@@ -105,20 +105,21 @@ void all_slopes(const Points& a, const Points& b, double p, Points& da, At&& at)
           const double scale = y == 0 ? 0 : dy / y;
           for (int64_t k = 0; k < a.columns; ++k) sum[k] += scale * (from[k] - to[k]);
         } else {
-          for (int64_t k = 0; k < a.columns; ++k) sum[k] += dy * norm_slope(from[k] - to[k], y, p);
+          for (int64_t k = 0; k < a.columns; ++k)
+            sum[k] += dy * norm_slope(from[k] - to[k], y, p, single);
         }
       }
   });
 }
 
 CPU_KERNEL(cdist_gradient, "plain") {
-  return make_kernel([tensors = Tensors(request, {2, 2, 2, 2}, 2),
-                      p = request.attrs.f("p")](const KernelArgs& args) {
+  return make_kernel([tensors = Tensors(request, {2, 2, 2, 2}, 2), p = request.attrs.f("p"),
+                      single = request.in(0).dtype == DType::kF32](const KernelArgs& args) {
     for (int64_t n = 0; n < tensors.count; ++n) {
       const Points dy = tensors.read(args, 0, n), a = tensors.read(args, 1, n),
                    b = tensors.read(args, 2, n), y = tensors.read(args, 3, n);
       Points da(a.rows, a.columns);
-      all_slopes(a, b, p, da,
+      all_slopes(a, b, p, single, da,
                  [&](int64_t i, int64_t j) { return std::pair(dy.at(i, j), y.at(i, j)); });
       tensors.out[0].write(args.outputs[0], n, da);
     }
@@ -126,19 +127,19 @@ CPU_KERNEL(cdist_gradient, "plain") {
 }
 
 CPU_KERNEL(pdist_gradient, "plain") {
-  return make_kernel(
-      [tensors = Tensors(request, {1, 2, 1}, 2), p = request.attrs.f("p")](const KernelArgs& args) {
-        const Points dy = tensors.read(args, 0, 0), x = tensors.read(args, 1, 0),
-                     y = tensors.read(args, 2, 0);
-        Points dx(x.rows, x.columns);
-        all_slopes(x, x, p, dx, [&](int64_t i, int64_t j) {
-          if (i == j) return std::pair(0.0, 0.0);
-          const int64_t low = std::min(i, j), high = std::max(i, j);
-          const int64_t pair = low * (2 * x.rows - low - 1) / 2 + high - low - 1;
-          return std::pair(dy.at(0, pair), y.at(0, pair));
-        });
-        tensors.out[0].write(args.outputs[0], 0, dx);
-      });
+  return make_kernel([tensors = Tensors(request, {1, 2, 1}, 2), p = request.attrs.f("p"),
+                      single = request.in(0).dtype == DType::kF32](const KernelArgs& args) {
+    const Points dy = tensors.read(args, 0, 0), x = tensors.read(args, 1, 0),
+                 y = tensors.read(args, 2, 0);
+    Points dx(x.rows, x.columns);
+    all_slopes(x, x, p, single, dx, [&](int64_t i, int64_t j) {
+      if (i == j) return std::pair(0.0, 0.0);
+      const int64_t low = std::min(i, j), high = std::max(i, j);
+      const int64_t pair = low * (2 * x.rows - low - 1) / 2 + high - low - 1;
+      return std::pair(dy.at(0, pair), y.at(0, pair));
+    });
+    tensors.out[0].write(args.outputs[0], 0, dx);
+  });
 }
 
 }  // namespace

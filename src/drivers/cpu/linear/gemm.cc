@@ -16,14 +16,52 @@ namespace {
 constexpr int64_t kMostDepth = 1280;  // deeper panels leave the L2 cache; oneDNN splits them
 constexpr int64_t kMostRows = 8 * kGemmRows;  // of a task
 constexpr double kFlopsInNs = 100;
+// Elements of weights that may change, which are packed at each run: with more of them oneDNN,
+// which takes half a microsecond to start, is as fast.
+constexpr int64_t kMostPackedAtRun = 4096;
 constexpr double kColumnsNs = 4;  // to read one element of each of 16 columns from memory
+
+// What pack_panel does to all panels, without an allocation: for runs.
+void pack_now(const Gemm& g, const GemmPanels& panels, const float* from, float* to) {
+  for (int64_t i = 0; i < panels.count; ++i) {
+    const int64_t begin = panels.begin(i), width = panels.begin(i + 1) - begin;
+    const int64_t columns = std::min(width, g.columns - begin);
+    const float* plain = from + begin * g.w_column;
+    float* packed = to + begin * g.depth;
+    if (g.w_depth == 1) {
+      pack_transposed(plain, g.w_column, columns, g.depth, width, packed);
+      continue;
+    }
+    for (int64_t p = 0; p < g.depth; ++p, plain += g.w_depth, packed += width) {
+      for (int64_t column = 0; column < columns; ++column)
+        packed[column] = plain[column * g.w_column];
+      std::fill(packed + columns, packed + width, 0.0f);
+    }
+  }
+}
 
 class GemmKernel final : public Kernel {
  public:
+  // Without weights: packed at each run.
   GemmKernel(const Gemm& gemm, BufferRef weights)
       : gemm_(gemm), panels_(gemm.columns), weights_(std::move(weights)) {}
 
   void run(const KernelArgs& args) const override {
+    const Gemm& g = gemm_;
+    if (weights_) return run(args, static_cast<const float*>(weights_->data()));
+    const auto* plain = static_cast<const float*>(args.inputs[1]);
+    if (panels_.count == 1 && g.columns % kGemmLanes == 0 && g.w_column == 1 &&
+        g.w_depth == g.columns)
+      return run(args, plain);  // it lies so
+    alignas(64) float packed[kMostPackedAtRun];
+    pack_now(g, panels_, plain, packed);
+    run(args, packed);
+  }
+  bool reads(size_t i) const override { return i != 1 || !weights_; }
+  std::string detail() const override { return weights_ ? "packed" : "packed at each run"; }
+
+ private:
+  void run(const KernelArgs& args, const float* weights) const {
     const Gemm& g = gemm_;
     const int threads = current_threads();
     int64_t rows = kMostRows;
@@ -38,15 +76,14 @@ class GemmKernel final : public Kernel {
     parallel_for(0, chunks * panels_.count, ns, [&](int64_t first, int64_t last) {
       for (int64_t task = first; task < last; ++task) {
         const int64_t chunk = by_panels ? task % chunks : task / panels_.count;
-        run_task(args, chunk * rows, rows, by_panels ? task / chunks : task % panels_.count);
+        run_task(args, weights, chunk * rows, rows,
+                 by_panels ? task / chunks : task % panels_.count);
       }
     });
   }
-  bool reads(size_t i) const override { return i != 1; }
-  std::string detail() const override { return "packed"; }
 
- private:
-  void run_task(const KernelArgs& args, int64_t row, int64_t rows, int64_t panel) const {
+  void run_task(const KernelArgs& args, const float* weights, int64_t row, int64_t rows,
+                int64_t panel) const {
     const Gemm& g = gemm_;
     const int64_t begin = panels_.begin(panel);
     const auto input = [&](size_t i) { return static_cast<const float*>(args.inputs[i]); };
@@ -56,7 +93,7 @@ class GemmKernel final : public Kernel {
     p.columns = std::min(panels_.begin(panel + 1), g.columns) - begin;
     p.a = input(0) + row * g.x_row;
     p.a_row = g.x_row;
-    p.b = static_cast<const float*>(weights_->data()) + begin * g.depth;
+    p.b = weights + begin * g.depth;
     if (g.bias) p.bias = input(*g.bias) + begin;
     if (g.residual) p.residual = input(*g.residual) + row * g.y_row + begin;
     p.residual_row = g.y_row;
@@ -107,7 +144,6 @@ class GemvKernel final : public Kernel {
 
 KernelPtr make_gemm(const KernelRequest& request, const Gemm& g, std::string& why) {
   if (!gemm_is_here()) return refuse(why, "only for AVX-512");
-  if (!request.constant(1) || !request.packed) return refuse(why, "the weights are not constant");
   if (!tile_has(g.activation.kind)) return refuse(why, "activation");
   for (size_t i = 0; i < request.inputs.size(); ++i)
     if (request.has(i) && request.in(i).dtype != DType::kF32)
@@ -116,6 +152,11 @@ KernelPtr make_gemm(const KernelRequest& request, const Gemm& g, std::string& wh
   if (g.depth > kMostDepth || g.depth < 1)
     return refuse(why, fmt::format("sums of {} products", g.depth));
   const GemmPanels panels(g.columns);
+  if (!request.constant(1) || !request.packed) {
+    if (g.packs_at_run && panels.vectors * kGemmLanes * g.depth <= kMostPackedAtRun)
+      return std::make_shared<GemmKernel>(g, nullptr);
+    return refuse(why, "the weights are not constant");
+  }
   const std::string layout =
       fmt::format("gemm {} {} {} {}", g.depth, g.columns, g.w_depth, g.w_column);
   const size_t bytes = sizeof(float) * static_cast<size_t>(panels.vectors * kGemmLanes * g.depth);

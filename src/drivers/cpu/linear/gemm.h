@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows with constant weights, without oneDNN: 1x1 convolutions and matmuls of models
-// with many small layers, for which making oneDNN's primitives takes longer than a run.
+// Products of rows with constant or few weights, without oneDNN: 1x1 convolutions and matmuls of
+// models with many small layers, for which making oneDNN's primitives takes longer than a run, and
+// small products of eager calls, which take less time than oneDNN needs to start.
 #pragma once
 
 #include "drivers/cpu/common/tile_activation.h"
@@ -9,13 +10,14 @@
 namespace anymps::cpu {
 
 // y[rows, columns] = activation(x[rows, depth] * w[depth, columns] + bias + residual), all f32.
-// x is input 0, the constant w is input 1. Rows of x, y and residual are dense inside.
+// x is input 0, w is input 1. Rows of x, y and residual are dense inside.
 struct Gemm {
   int64_t rows = 0, depth = 0, columns = 0;
   int64_t x_row = 0, y_row = 0;  // strides of the rows
   int64_t w_depth = 0, w_column = 0;
   std::optional<size_t> bias, residual;  // numbers of the inputs: [columns], and like y
   TileActivation activation;
+  bool packs_at_run = false;  // a w that is not constant, if it is small
 };
 
 // Null, with the reason, where oneDNN does it better.

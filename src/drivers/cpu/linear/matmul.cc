@@ -74,7 +74,7 @@ class Product {
     return build(why);
   }
 
-  // Two dimensions, constant weights, summands that gemm.h knows.
+  // Two dimensions, constant or few weights, summands that gemm.h knows.
   KernelPtr make_packed(std::string& why) const {
     const TensorDesc &a = tensors_[kA], &b = tensors_[kB], &y = tensors_[kY];
     if (batch_rank() != 0 || request_.attrs.f("alpha") != 1) return refuse(why, "batches or alpha");
@@ -97,6 +97,7 @@ class Product {
         return refuse(why, fmt::format("input {} is broadcast", summands_[s]));
     }
     gemm.activation = tile_activation(request_.attrs, "act_alpha", "act_beta");
+    gemm.packs_at_run = true;
     return make_gemm(request_, gemm, why);
   }
 

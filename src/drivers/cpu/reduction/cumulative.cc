@@ -15,25 +15,25 @@ namespace anymps::cpu {
 namespace {
 
 // What joins elements, and what it starts from.
-#define ANYMPS_JOIN(Name, first, joined)           \
-  struct Name {                                    \
-    template <typename T>                          \
-    static Wide<T> start() {                       \
-      using Limits = std::numeric_limits<Wide<T>>; \
-      return first;                                \
-    }                                              \
-    template <typename W>                          \
-    W operator()(W a, W b) const {                 \
-      return joined;                               \
-    }                                              \
+#define ANYMPS_RUNNING(Name, first, joined)                         \
+  struct Name {                                                     \
+    template <typename T>                                           \
+    static Wide<T> start() {                                        \
+      using Limits [[maybe_unused]] = std::numeric_limits<Wide<T>>; \
+      return first;                                                 \
+    }                                                               \
+    template <typename W>                                           \
+    W operator()(W a, W b) const {                                  \
+      return joined;                                                \
+    }                                                               \
   };
-ANYMPS_JOIN(Sum, Wide<T>(0), scalar::add(a, b))
-ANYMPS_JOIN(Product, Wide<T>(1), scalar::mul(a, b))
-ANYMPS_JOIN(Minimum, Limits::has_infinity ? Limits::infinity() : Limits::max(),
-            scalar::min(a, b, true))
-ANYMPS_JOIN(Maximum, Limits::has_infinity ? -Limits::infinity() : Limits::lowest(),
-            scalar::max(a, b, true))
-#undef ANYMPS_JOIN
+ANYMPS_RUNNING(Sum, Wide<T>(0), scalar::add(a, b))
+ANYMPS_RUNNING(Product, Wide<T>(1), scalar::mul(a, b))
+ANYMPS_RUNNING(Minimum, Limits::has_infinity ? Limits::infinity() : Limits::max(),
+               scalar::min(a, b, true))
+ANYMPS_RUNNING(Maximum, Limits::has_infinity ? -Limits::infinity() : Limits::lowest(),
+               scalar::max(a, b, true))
+#undef ANYMPS_RUNNING
 
 struct LogSum {
   template <typename T>

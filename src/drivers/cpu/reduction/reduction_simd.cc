@@ -152,8 +152,9 @@ void reduce_run(const void* data, int64_t n, void* total) {
   sums[0] = J::join(J::join(sums[0], sums[1]), J::join(sums[2], sums[3]));
   HWY_ALIGN L lanes[kLanes];
   hn::Store(sums[0], d, lanes);
+  for (int64_t k = kLanes / 2; k > 0; k /= 2)  // two by two: none waits for all before
+    for (int64_t j = 0; j < k; ++j) lanes[j] = J::join(lanes[j], lanes[j + k]);
   L all = lanes[0];
-  for (int64_t k = 1; k < kLanes; ++k) all = J::join(all, lanes[k]);
   for (; i < n; ++i) all = J::join(all, J::term(static_cast<L>(x[i])));
   auto* to = static_cast<L*>(total);
   *to = J::join(*to, all);

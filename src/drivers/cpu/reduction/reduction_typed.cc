@@ -91,13 +91,23 @@ class VectorReduction final : public Kernel {
   }
 
  private:
-  int64_t first_of(int64_t task) const { return task % blocks_ * kColumns; }
+  // Divisions by 1 take as long as others: as long as dozens of elements.
+  int64_t block_of(int64_t task) const { return blocks_ == 1 ? 0 : task % blocks_; }
+  int64_t row_of(int64_t task) const { return blocks_ == 1 ? task : task / blocks_; }
+  int64_t kept(size_t operand, int64_t task) const {
+    const Loops& loops = plan_.kept;
+    return loops.extents.size() == 1 ? row_of(task) * loops.strides[operand][0]
+                                     : loops.offset(operand, row_of(task));
+  }
+  int64_t first_of(int64_t task) const { return block_of(task) * kColumns; }
   int64_t width_of(int64_t task) const { return std::min(kColumns, width_ - first_of(task)); }
 
   void reduce_part(const KernelArgs& args, int64_t task, int64_t part, void* totals) const {
-    const int64_t first = part % chunks_ * chunk_, n = std::min(chunk_, plan_.run - first);
-    const int64_t offset = plan_.kept.offset(0, task / blocks_) + first_of(task) +
-                           plan_.outer.offset(0, part / chunks_) + first * plan_.step;
+    const int64_t outer = part == 0 ? 0 : part / chunks_;
+    const int64_t first = (part - outer * chunks_) * chunk_,
+                  n = std::min(chunk_, plan_.run - first);
+    const int64_t offset =
+        kept(0, task) + first_of(task) + plan_.outer.offset(0, outer) + first * plan_.step;
     const char* x = static_cast<const char*>(args.inputs[0]) + offset * element_;
     code_.start(totals, width_of(task));
     if (width_ == 1)
@@ -107,7 +117,7 @@ class VectorReduction final : public Kernel {
   }
 
   void finish(const KernelArgs& args, int64_t task, const void* totals) const {
-    const int64_t offset = plan_.kept.offset(1, task / blocks_) + first_of(task) * y_step_;
+    const int64_t offset = kept(1, task) + first_of(task) * y_step_;
     code_.finish(totals, width_of(task), plan_.count,
                  static_cast<char*>(args.outputs[0]) + offset * element_, y_step_);
   }

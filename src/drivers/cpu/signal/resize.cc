@@ -89,51 +89,84 @@ KernelPtr make_nearest(const KernelRequest& request, std::string& why) {
 }
 
 // One axis of a separable resize, over [outer, extent, inner].
+template <typename T>
 struct Pass {
   int64_t outer = 1, in = 1, out = 1, inner = 1;
   std::vector<int64_t> first;    // of output j's taps, with one more at the end
   std::vector<int64_t> indices;  // of the taps
-  std::vector<double> weights;
-  double outside = 0;
+  std::vector<T> weights;
+  int64_t taps = 0;           // of the output in the middle
+  int64_t low = 0, high = 0;  // and of those around it, from low to high
+  T outside = 0;
 
   int64_t results() const { return outer * out * inner; }
 
-  template <typename T>
   void run(const T* from, T* to) const {
-    const auto taps = static_cast<double>(indices.size()) / static_cast<double>(out);
-    parallel_for(0, outer * out, static_cast<double>(inner) * taps * 0.3 + 2,
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t row = begin; row < end; ++row) {
-                     const int64_t j = row % out;
-                     const T* source = from + row / out * in * inner;
-                     T* target = to + row * inner;
-                     const int64_t a = first[j];
-                     const int64_t b = first[j + 1];
-                     if (inner == 1) {
-                       T sum = a == b ? static_cast<T>(outside) : T{0};
-                       for (int64_t t = a; t < b; ++t)
-                         sum += static_cast<T>(weights[t]) * source[indices[t]];
-                       *target = sum;
-                       continue;
-                     }
-                     if (a == b) std::fill_n(target, inner, static_cast<T>(outside));
-                     for (int64_t t = a; t < b; ++t) {
-                       const T weight = static_cast<T>(weights[t]);
-                       const T* line = source + indices[t] * inner;
-                       if (t == a)
-                         for (int64_t k = 0; k < inner; ++k) target[k] = weight * line[k];
-                       else
-                         for (int64_t k = 0; k < inner; ++k) target[k] += weight * line[k];
-                     }
-                   }
-                 });
+    const double ns = static_cast<double>(indices.size()) * 0.3 + 2 * static_cast<double>(out);
+    if (inner == 1)
+      parallel_for(0, outer, ns, [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) run_row(from + row * in, to + row * out);
+      });
+    else
+      parallel_for(0, outer * out, ns * static_cast<double>(inner) / static_cast<double>(out),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t row = begin; row < end; ++row)
+                       run_line(from + row / out * in * inner, row % out, to + row * inner);
+                   });
+  }
+
+ private:
+  // The last axis: each output is a sum of a few elements.
+  void run_row(const T* source, T* target) const {
+    const bool few = taps == 2 || taps == 4;
+    for (int64_t j = 0; j < out; ++j) {
+      if (few && j == low) {
+        taps == 2 ? run_taps<2>(source, target) : run_taps<4>(source, target);
+        j = high;
+        if (j == out) return;
+      }
+      const int64_t a = first[j], b = first[j + 1];
+      T sum = a == b ? outside : T{0};
+      for (int64_t t = a; t < b; ++t) sum += weights[t] * source[indices[t]];
+      target[j] = sum;
+    }
+  }
+  template <int64_t kTaps>
+  void run_taps(const T* source, T* target) const {
+    const int64_t* index = indices.data() + first[low];
+    const T* weight = weights.data() + first[low];
+    for (int64_t j = low; j < high; ++j, index += kTaps, weight += kTaps) {
+      T sum = weight[0] * source[index[0]];
+      for (int64_t t = 1; t < kTaps; ++t) sum += weight[t] * source[index[t]];
+      target[j] = sum;
+    }
+  }
+
+  // Another axis: a sum of a few lines.
+  void run_line(const T* source, int64_t j, T* target) const {
+    const int64_t a = first[j], b = first[j + 1];
+    if (a == b) std::fill_n(target, inner, outside);
+    if (b - a == 2) {
+      const T *one = source + indices[a] * inner, *other = source + indices[a + 1] * inner;
+      const T u = weights[a], v = weights[a + 1];
+      for (int64_t k = 0; k < inner; ++k) target[k] = u * one[k] + v * other[k];
+      return;
+    }
+    for (int64_t t = a; t < b; ++t) {
+      const T weight = weights[t];
+      const T* line = source + indices[t] * inner;
+      if (t == a)
+        for (int64_t k = 0; k < inner; ++k) target[k] = weight * line[k];
+      else
+        for (int64_t k = 0; k < inner; ++k) target[k] += weight * line[k];
+    }
   }
 };
 
 template <typename T>
 class Separable final : public Kernel {
  public:
-  explicit Separable(std::vector<Pass> passes) : passes_(std::move(passes)) {
+  explicit Separable(std::vector<Pass<T>> passes) : passes_(std::move(passes)) {
     for (size_t i = 0; i + 1 < passes_.size(); ++i)
       buffer_ = std::max(buffer_, passes_[i].results());
   }
@@ -152,9 +185,55 @@ class Separable final : public Kernel {
   }
 
  private:
-  std::vector<Pass> passes_;
+  std::vector<Pass<T>> passes_;
   int64_t buffer_ = 0;
 };
+
+template <typename T>
+KernelPtr make_passes(const KernelRequest& request, const std::vector<ResizeAxis>& axes) {
+  const TensorDesc& x = request.in(0);
+  const ResizeFilter filter = resize_filter(request.attrs);
+  // The axes that shrink most come first: the rest has less to do. Of equals the last, which goes
+  // element by element.
+  std::vector<size_t> order;
+  for (size_t i = axes.size(); i-- > 0;)
+    if (!axes[i].identity()) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return axes[a].out * axes[b].in < axes[b].out * axes[a].in;
+  });
+  Shape shape = x.shape;
+  std::vector<Pass<T>> passes;
+  for (const size_t i : order) {
+    const ResizeAxis& axis = axes[i];
+    Pass<T> pass;
+    pass.outside = static_cast<T>(request.attrs.f("extrapolation_value"));
+    for (size_t k = 0; k < i; ++k) pass.outer *= shape[k];
+    for (size_t k = i + 1; k < shape.size(); ++k) pass.inner *= shape[k];
+    pass.in = axis.in;
+    pass.out = axis.out;
+    for (int64_t at = 0; at < axis.out; ++at) {
+      pass.first.push_back(std::ssize(pass.indices));
+      for (const ResizeTap& tap : axis.taps(at, filter)) {
+        pass.indices.push_back(tap.index);
+        pass.weights.push_back(static_cast<T>(tap.weight));
+      }
+    }
+    pass.first.push_back(std::ssize(pass.indices));
+    const auto taps = [&](int64_t j) { return pass.first[j + 1] - pass.first[j]; };
+    pass.low = axis.out / 2;
+    pass.high = pass.low + 1;
+    pass.taps = taps(pass.low);
+    while (pass.low > 0 && taps(pass.low - 1) == pass.taps) --pass.low;
+    while (pass.high < axis.out && taps(pass.high) == pass.taps) ++pass.high;
+    shape[i] = axis.out;
+    passes.push_back(std::move(pass));
+  }
+  if (passes.empty())
+    return make_kernel([bytes = x.bytes()](const KernelArgs& args) {
+      if (bytes) std::memcpy(args.outputs[0], args.inputs[0], bytes);
+    });
+  return std::make_shared<Separable<T>>(std::move(passes));
+}
 
 KernelPtr make_separable(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &y = request.out();
@@ -167,41 +246,8 @@ KernelPtr make_separable(const KernelRequest& request, std::string& why) {
   if (x.count() == 0) return refuse(why, "x is empty");
   const auto axes = axes_of(request, why);
   if (!axes) return nullptr;
-  const ResizeFilter filter = resize_filter(request.attrs);
-  // The axes that shrink most come first: the rest has less to do.
-  std::vector<size_t> order;
-  for (size_t i = 0; i < axes->size(); ++i)
-    if (!(*axes)[i].identity()) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return (*axes)[a].out * (*axes)[b].in < (*axes)[b].out * (*axes)[a].in;
-  });
-  Shape shape = x.shape;
-  std::vector<Pass> passes;
-  for (const size_t i : order) {
-    const ResizeAxis& axis = (*axes)[i];
-    Pass pass;
-    pass.outside = request.attrs.f("extrapolation_value");
-    for (size_t k = 0; k < i; ++k) pass.outer *= shape[k];
-    for (size_t k = i + 1; k < shape.size(); ++k) pass.inner *= shape[k];
-    pass.in = axis.in;
-    pass.out = axis.out;
-    for (int64_t at = 0; at < axis.out; ++at) {
-      pass.first.push_back(std::ssize(pass.indices));
-      for (const ResizeTap& tap : axis.taps(at, filter)) {
-        pass.indices.push_back(tap.index);
-        pass.weights.push_back(tap.weight);
-      }
-    }
-    pass.first.push_back(std::ssize(pass.indices));
-    shape[i] = axis.out;
-    passes.push_back(std::move(pass));
-  }
-  if (passes.empty())
-    return make_kernel([bytes = x.bytes()](const KernelArgs& args) {
-      if (bytes) std::memcpy(args.outputs[0], args.inputs[0], bytes);
-    });
-  if (x.dtype == DType::kF64) return std::make_shared<Separable<double>>(std::move(passes));
-  return std::make_shared<Separable<float>>(std::move(passes));
+  return x.dtype == DType::kF64 ? make_passes<double>(request, *axes)
+                                : make_passes<float>(request, *axes);
 }
 
 const KernelRegistrar kNearest("cpu", "resize", "nearest", 10, make_nearest);

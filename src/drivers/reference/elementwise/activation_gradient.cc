@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference kernel of the gradient of softmax.
+// Reference kernels of the gradients of gelu, which has two formulas, and of softmax.
 #include "drivers/reference/elementwise/elementwise.h"
 #include "drivers/reference/lines.h"
 #include "semantics/softmax.h"
 
 namespace anymps {
+
+REFERENCE(gelu_gradient) {
+  if (args.attrs.s("approximate") == "tanh")
+    map_binary<kFloat>(args, scalar::gelu_tanh_gradient);
+  else
+    map_binary<kFloat>(args, scalar::gelu_gradient);
+}
 
 REFERENCE(softmax_gradient) {
   const View &dy = args.in[0], &x = args.in[1], &dx = args.out[0];

@@ -20,6 +20,19 @@ void map_activation(const ReferenceArgs& args, Fn fn) {
   });
 }
 
+template <int attributes, typename Fn>
+void map_gradient(const ReferenceArgs& args, Fn fn) {
+  const std::vector<double> p = number_attrs(args.op, args.attrs);
+  map_binary<kFloat>(args, [=](double dy, double x) {
+    if constexpr (attributes == 0)
+      return fn(dy, x);
+    else if constexpr (attributes == 1)
+      return fn(dy, x, p[0]);
+    else
+      return fn(dy, x, p[0], p[1]);
+  });
+}
+
 template <DTypeSet allowed, typename Fn>
 void map_ternary(const ReferenceArgs& args, Fn fn) {
   dispatch<allowed>(args.out[0].dtype, [&]<typename T>() { map_elements<T, T, T, T>(args, fn); });
@@ -48,5 +61,10 @@ ANYMPS_SCALAR_OPS(UNARY, BINARY, TERNARY, TEST, COMPARE)
   REFERENCE(name) { map_activation<attributes>(args, scalar::name); }
 ANYMPS_ACTIVATIONS(ACTIVATION)
 #undef ACTIVATION
+
+#define ACTIVATION_GRADIENT(name, attributes) \
+  REFERENCE(name) { map_gradient<attributes>(args, scalar::name); }
+ANYMPS_ACTIVATION_GRADIENTS(ACTIVATION_GRADIENT)
+#undef ACTIVATION_GRADIENT
 
 }  // namespace anymps

@@ -15,9 +15,9 @@ double distance(const Matrix& a, int64_t i, const Matrix& b, int64_t j, double p
 
 // Adds to row i of da what row j of b and their distance give.
 void add_slopes(Matrix& da, const Matrix& a, int64_t i, const Matrix& b, int64_t j, double dy,
-                double y, double p) {
+                double y, double p, bool single) {
   for (int64_t k = 0; k < a.columns; ++k)
-    da.at(i, k) += dy * norm_slope(a.at(i, k) - b.at(j, k), y, p);
+    da.at(i, k) += dy * norm_slope(a.at(i, k) - b.at(j, k), y, p, single);
 }
 
 }  // namespace
@@ -42,7 +42,8 @@ REFERENCE(cdist_gradient) {
     Matrix da(a.rows, a.columns);
     for (int64_t i = 0; i < a.rows; ++i)
       for (int64_t j = 0; j < b.rows; ++j)
-        add_slopes(da, a, i, b, j, dy.at(i, j), y.at(i, j), args.attrs.f("p"));
+        add_slopes(da, a, i, b, j, dy.at(i, j), y.at(i, j), args.attrs.f("p"),
+                   args.in[0].dtype == DType::kF32);
     out.write(n, da);
   }
 }
@@ -64,8 +65,10 @@ REFERENCE(pdist_gradient) {
   int64_t pair = 0;
   for (int64_t i = 0; i < x.rows; ++i)
     for (int64_t j = i + 1; j < x.rows; ++j, ++pair) {
-      add_slopes(dx, x, i, x, j, dy.at(0, pair), y.at(0, pair), args.attrs.f("p"));
-      add_slopes(dx, x, j, x, i, dy.at(0, pair), y.at(0, pair), args.attrs.f("p"));
+      add_slopes(dx, x, i, x, j, dy.at(0, pair), y.at(0, pair), args.attrs.f("p"),
+                 args.in[0].dtype == DType::kF32);
+      add_slopes(dx, x, j, x, i, dy.at(0, pair), y.at(0, pair), args.attrs.f("p"),
+                 args.in[0].dtype == DType::kF32);
     }
   Matrices(args.out[0], 2).write(0, dx);
 }

@@ -280,6 +280,14 @@ TEST(ReferenceDistance, EveryOrder) {
   }
 }
 
+// The distance is a rounded difference, and still the one that counts.
+TEST(ReferenceDistance, SlopeOfTheLargestInSinglePrecision) {
+  const TestTensor x(DType::kF32, {2, 2}, {0.1, 0.2, 0.7, 0.3}), one(DType::kF32, {1}, {1});
+  const TestTensor y = run_reference("pdist", {x}, {{"p", kInf}});
+  EXPECT_EQ(run_reference("pdist_gradient", {one, x, y}, {{"p", kInf}}).values(),
+            (Row{-1, 0, 1, 0}));
+}
+
 TEST(ReferenceVectorNorm, EveryOrder) {
   const TestTensor x = real({2, 3}, {3, -4, 0, 1, 2, -2});
   const std::pair<double, Row> cases[] = {{0, {2, 3}},

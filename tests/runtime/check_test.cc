@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// ANYMPS_CHECK=reference: a wrong kernel is named, in a graph and in an eager call, and rounding is
+// not taken for a mistake.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "runtime/eager/eager.h"
+#include "runtime/executable.h"
+#include "support/device_tensor.h"
+
+namespace anymps {
+namespace {
+
+using testing::elements;
+using testing::error_of;
+using testing::tensor;
+
+// A driver that adds wrongly: ANYMPS_CHECK must name the node.
+DevicePtr liar() {
+  class Liar final : public Driver {
+   public:
+    const char* name() const override { return "liar"; }
+    std::string description() const override { return "adds one too many"; }
+    DriverTraits traits() const override { return {}; }
+  };
+  static const DriverRegistrar driver("liar", [] { return std::make_unique<Liar>(); });
+  static const KernelRegistrar kernel("liar", "add", "wrong", 0,
+                                      [](const KernelRequest& request, std::string&) {
+                                        const int64_t count = request.out().count();
+                                        return make_kernel([count](const KernelArgs& args) {
+                                          for (int64_t i = 0; i < count; ++i)
+                                            static_cast<float*>(args.outputs[0])[i] = 41;
+                                        });
+                                      });
+  return Device::get("liar");
+}
+
+TEST(Check, NamesTheFirstNodeThatDiffers) {
+  auto device = liar();
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {2});
+  Value* y = graph.add("neg", {x}, {}, "fine");
+  graph.set_outputs({graph.add("exp", {graph.add("add", {y, y}, {}, "culprit")})});
+  const std::vector<Tensor> feeds = {tensor(*device, {2}, {1, 2})};
+  std::vector<Tensor> results;
+  Executable(device, graph).run(feeds, results);  // silently wrong
+  Executable checked(device, graph, {.check = true});
+  results.clear();
+  const std::string error = error_of([&] { checked.run(feeds, results); });
+  EXPECT_NE(error.find("[add] kernel liar:wrong differs from reference"), std::string::npos)
+      << error;
+  EXPECT_NE(error.find("culprit"), std::string::npos) << error;
+}
+
+// The same for calls without a graph, whose results may have strides or lie in an input's memory.
+TEST(Check, NamesTheEagerCallThatDiffers) {
+  setenv("ANYMPS_CHECK", "reference", 1);
+  auto device = liar();
+  Eager eager(*device, 8);
+  unsetenv("ANYMPS_CHECK");
+  const auto call = [&](const char* op, const Tensor& to) {
+    const Tensor x = tensor(*device, {2, 3}, {1, 2, 3, 4, 5, 6});
+    const BoundOp bound(get_op(op), {});
+    const TensorView in[] = {view_of(x), view_of(x)}, out[] = {view_of(to.buffer ? to : x)};
+    eager.call(bound, {in, get_op(op).inputs.size()}, out, device->queue());
+    return elements(*device, to.buffer ? to : x);
+  };
+  const std::vector<float> negated = {-1, -2, -3, -4, -5, -6};
+  EXPECT_EQ(call("neg", {}), negated);
+  Tensor strided = tensor(*device, {6}, std::vector<float>(6));
+  strided.desc = TensorDesc(DType::kF32, {2, 3});
+  strided.desc.strides = {1, 2};
+  EXPECT_NO_THROW(call("neg", strided));
+  for (const Tensor& to : {tensor(*device, {2, 3}, std::vector<float>(6)), Tensor()})
+    EXPECT_NE(error_of([&] { call("add", to); }).find("[add] kernel liar:wrong differs"),
+              std::string::npos);
+}
+
+// The gradient of a bias in front of a normalization: of the sum only the rounding is left.
+TEST(Check, ASumThatCancelsIsNoMistake) {
+  const Shape shape = {64, 3, 700};
+  std::vector<float> x(static_cast<size_t>(element_count(shape)));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i % 10'007));
+  for (size_t channel = 0; channel < 3; ++channel) {
+    double mean = 0;
+    const auto each = [&](auto&& visit) {
+      for (size_t i = 0; i < x.size(); ++i)
+        if (i / 700 % 3 == channel) visit(x[i]);
+    };
+    each([&](float value) { mean += value / (64 * 700.0); });
+    each([&](float& value) { value -= static_cast<float>(mean); });
+  }
+  auto device = Device::get("cpu");
+  for (const char* op : {"reduce_sum", "reduce_mean"}) {
+    Graph graph;
+    graph.set_outputs(
+        {graph.add(op, {graph.input("x", DType::kF32, {64, 3, 700})}, {{"axes", Ints{0, 2}}})});
+    std::vector<Tensor> results;
+    Executable checked(device, graph, {.check = true});
+    EXPECT_NO_THROW(checked.run({tensor(*device, shape, x)}, results)) << op;
+  }
+}
+
+}  // namespace
+}  // namespace anymps
