@@ -7,7 +7,6 @@ import gc
 import os
 import statistics
 import sys
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,9 +17,9 @@ import numpy as np
 import paddle
 import paddle.nn.functional as F
 from report import machine, save
+from turns import TURN_MS, shown, timed
 
 DEVICES = {"anymps": "mps", "paddle": "cpu"}
-TURN_MS = 100  # about as long each turn lasts; one call at least
 
 
 def tensors(device, *arrays):
@@ -102,13 +101,6 @@ def cases():
     yield "bert, 4 layers, 64 tokens, batch 8", "training", model_case(bert, models.sentences(8, 64), True)
 
 
-def timed(run, calls):
-    start = time.perf_counter()
-    for _ in range(calls):
-        run()
-    return (time.perf_counter() - start) * 1000 / calls
-
-
 def measure(make, rounds):
     """Milliseconds of each turn by runtime. The first results are compared: a fast wrong answer is none."""
     runs, first = {}, {}
@@ -128,10 +120,6 @@ def measure(make, rounds):
             else:
                 times[runtime].append(taken)
     return times
-
-
-def shown(milliseconds):
-    return f"{milliseconds * 1000:,.1f} us" if milliseconds < 1 else f"{milliseconds:,.1f} ms"
 
 
 def table(rows, about):

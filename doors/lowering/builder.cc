@@ -84,6 +84,15 @@ Tensor Builder::number(double value, amps_dtype dtype) {
   return numbers({value}, {}, dtype);
 }
 
+Tensor Builder::number(const Value& value, amps_dtype dtype) {
+  if (const auto* complex = std::get_if<std::complex<double>>(&value))
+    return cast(constant(AMPS_C128, {}, complex, sizeof(*complex)), dtype);
+  if (const auto* whole = std::get_if<int64_t>(&value);
+      whole && !is_float(dtype) && !is_complex(dtype))
+    return cast(constant(AMPS_I64, {}, whole, sizeof(*whole)), dtype);
+  return number(value.number(), dtype);
+}
+
 Tensor Builder::numbers(const Floats& values, const Ints& dims, amps_dtype dtype) {
   const Tensor wide = constant(AMPS_F64, dims, values.data(), values.size() * sizeof(double));
   return cast(wide, dtype);
@@ -114,7 +123,7 @@ Values Builder::op(const std::string& name, std::span<const Value> inputs, const
     if (input.absent())
       node.inputs.push_back(nullptr);
     else if (!input.is_tensor())
-      node.inputs.push_back(number(input.number(), type).value);
+      node.inputs.push_back(number(input, type).value);
     else
       node.inputs.push_back(
           (input.tensor().number ? cast(input.tensor(), type) : input.tensor()).value);
@@ -161,7 +170,8 @@ Tensor Builder::input_number() {
 Tensor Builder::cast(Tensor x, amps_dtype type) {
   if (dtype(x) == type) return {x.value};
   const bool given = std::find(numbers_.begin(), numbers_.end(), x.value) != numbers_.end();
-  if (given && (type == AMPS_F32 || type == AMPS_I64)) {
+  const bool direct = type == AMPS_F32 || (type >= AMPS_I8 && type <= AMPS_U8);
+  if (given && direct) {
     for (const NumberCast& made : number_casts_)
       if (made.from == x.value && made.dtype == type) return {made.to};
     number_casts_.push_back({x.value, input(type, {}).value, type});

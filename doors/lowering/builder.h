@@ -53,6 +53,7 @@ class Builder {
   Tensor input(amps_dtype dtype, std::span<const int64_t> dims);
   Tensor input_number();  // given at the run, as f64
   Tensor number(double value, amps_dtype dtype);
+  Tensor number(const Value& value, amps_dtype dtype);  // integers and complex numbers as they are
   Tensor numbers(const Floats& values, const Ints& dims, amps_dtype dtype);
   // An input that is a number and not a tensor takes the type of the first tensor among them; an
   // absent one is left out.

@@ -2,19 +2,17 @@
 #include "lowering/definitions.h"
 
 #include <sstream>
+#include <stdexcept>
 #include <unordered_map>
 
 namespace anymps::lowering {
 
 namespace {
 
-struct Text {
-  const char *name, *parameters, *body;
-};
-
 // clang-format off
-constexpr Text kDefinitions[] = {
+constexpr DefinitionText kDefinitions[] = {
     // Optional tensors, types and formats.
+    {"scaled", "x factor", "if(is_one(factor), x, x * factor)"},
     {"like_if", "a x", "if(has(a), like(a, x), none)"},
     {"shaped", "a shape", "if(has(a), reshaped(a, shape), none)"},
     {"wide_type", "t", "if(or(same_type(t, f16), same_type(t, bf16)), f32, t)"},
@@ -31,6 +29,13 @@ constexpr Text kDefinitions[] = {
     {"product_of", "x y tx ty", "a = if(rank(x) == 1, reshaped(x, [1, dim(x, 0)]), x); b = if(rank(y) == 1, reshaped(y, [dim(y, 0), 1]), y); p = matmul(a, b, transpose_a=and(tx, rank(x) > 1), transpose_b=and(ty, rank(y) > 1)); q = if(rank(x) == 1, squeeze(p, axes=[-2]), p); if(rank(y) == 1, squeeze(q, axes=[-1]), q)"},
     {"product_gradients", "x y dout tx ty", "vjp(product_of(x, y, tx, ty), dout, x, y)"},
     {"kron", "x y", "reshaped(reshaped(x, alternating(dims(x), 0)) * reshaped(y, alternating(dims(y), 1)), times(dims(x), dims(y)))"},
+    // Elements at places that element_places has counted.
+    {"put_elements", "x places value", "reshaped(scatter(reshaped(expand(value, shape=dims(places)), [numel(places)]), reshaped(places, [numel(places)]), reshaped(x, [numel(x)]), axis=0, mode='set'), dims(x))"},
+    // Convolutions.
+    {"window_dilations", "dilations algorithm", "if(same(algorithm, 'SAME'), repeated(1, len(dilations)), dilations)"},
+    {"conv_of", "x w strides paddings algorithm dilations groups format", "conv(x, w, strides=strides, pads=window_pads(paddings, algorithm, x, w, strides, format), dilations=window_dilations(dilations, algorithm), groups=groups, layout=layout(format))"},
+    {"conv_gradients", "x w dout strides paddings algorithm dilations groups format", "p = window_pads(paddings, algorithm, x, w, strides, format); d = window_dilations(dilations, algorithm); conv_data_gradient(dout, w, shape=dims(x), strides=strides, pads=p, dilations=d, groups=groups, layout=layout(format)), conv_weights_gradient(dout, x, shape=dims(w), strides=strides, pads=p, dilations=d, groups=groups, layout=layout(format))"},
+    {"conv_transpose_of", "x w strides paddings output_padding output_size algorithm groups dilations format", "p = window_pads(paddings, algorithm, x, w, strides, format); d = window_dilations(dilations, algorithm); conv_transpose(x, w, strides=strides, pads=p, dilations=d, output_padding=transposed_padding(x, w, strides, p, d, output_padding, output_size, format), groups=groups, layout=layout(format))"},
     // Norms.
     {"batch_fixed", "x mean variance scale bias epsilon format", "batch_norm(wide(x), mean, variance, like_if(scale, mean), like_if(bias, mean), axis=channel_axis(x, format), epsilon=epsilon), identity(mean), identity(variance), identity(mean), rsqrt(variance + epsilon), filled([0], 0, u8)"},
     {"batch_trained", "x mean variance scale bias momentum epsilon format", "y, m, i, rm, rv = batch_norm_training(x, like_if(scale, mean), like_if(bias, mean), mean, variance, momentum=1 - momentum, epsilon=epsilon, unbiased=false, layout=layout(format)); y, rm, rv, m, i, filled([0], 0, u8)"},
@@ -56,7 +61,8 @@ constexpr Text kDefinitions[] = {
     // Optimizers.
     {"unless", "skip old new", "if(has(skip), where(scalar(skip), old, new), new)"},
     {"spread_rows", "values rows param", "scatter(values, rows, shape=dims(param), axis=0, mode='add')"},
-    {"unless_lazy", "lazy skip", "if(lazy, refused('lazy_mode is not supported'), skip)"},
+    {"rows_left_out", "rows param", "reshaped(scatter(filled([numel(rows)], 1.0, f32), rows, shape=[dim(param, 0)], axis=0, mode='add') == 0, join(dim(param, 0), repeated(1, rank(param) - 1)))"},
+    {"lazy_adam", "param rows values rate m1 m2 m2max p1 p2 master skip beta1 beta2 epsilon global amsgrad", "n, m, v, w, b1, b2, f = adam_of(param, spread_rows(values, rows, param), rate, m1, m2, m2max, p1, p2, master, skip, beta1, beta2, epsilon, 1.0, 0.0, global, amsgrad); left = rows_left_out(rows, param); where(left, param, n), where(left, m1, m), where(left, m2, v), if(amsgrad, where(left, m2max, w), w), b1, b2, where(left, full_precision(param, master), f)"},
     {"full_precision", "param master", "if(has(master), master, wide(param))"},
     {"sgd_of", "param rate grad master", "if(has(master), sgd_master(param, rate, grad, master), sgd_step(param, grad, scalar(rate)))"},
     {"sgd_master", "param rate grad master", "n = master - like(scalar(rate), master) * like(grad, master); n, n"},
@@ -69,21 +75,34 @@ constexpr Text kDefinitions[] = {
 };
 // clang-format on
 
+using All = std::unordered_map<std::string, Definition>;
+
+void add(All& all, std::span<const DefinitionText> texts) {
+  for (const DefinitionText& text : texts) {
+    Definition definition{{}, parse(text.body)};
+    std::istringstream words(text.parameters);
+    for (std::string word; words >> word;) definition.parameters.push_back(word);
+    if (!all.emplace(text.name, std::move(definition)).second)
+      throw std::logic_error(std::string("defined twice: ") + text.name);
+  }
+}
+
+All& all() {
+  static All& made = *[] {
+    auto* filled = new All;
+    add(*filled, kDefinitions);
+    return filled;
+  }();
+  return made;
+}
+
 }  // namespace
 
+void define(std::span<const DefinitionText> texts) { add(all(), texts); }
+
 const Definition* find_definition(const std::string& name) {
-  static const auto& all = *[] {
-    auto* made = new std::unordered_map<std::string, Definition>;
-    for (const Text& text : kDefinitions) {
-      Definition definition{{}, parse(text.body)};
-      std::istringstream words(text.parameters);
-      for (std::string word; words >> word;) definition.parameters.push_back(word);
-      made->emplace(text.name, std::move(definition));
-    }
-    return made;
-  }();
-  const auto found = all.find(name);
-  return found == all.end() ? nullptr : &found->second;
+  const auto found = all().find(name);
+  return found == all().end() ? nullptr : &found->second;
 }
 
 }  // namespace anymps::lowering

@@ -12,6 +12,24 @@ namespace anymps::lowering {
 
 namespace {
 
+// Of two integers, or two numbers; integers stay exact.
+template <class T>
+Value fold_numbers(const std::string& name, T a, T b) {
+  if (name == "equal") return a == b;
+  if (name == "not_equal") return a != b;
+  if (name == "less") return a < b;
+  if (name == "less_equal") return a <= b;
+  if (name == "greater") return a > b;
+  if (name == "greater_equal") return a >= b;
+  if (name == "add") return Value(a + b);
+  if (name == "sub") return Value(a - b);
+  if (name == "mul") return Value(a * b);
+  if (name == "div") return Value(a / b);
+  if (name == "max") return Value(std::max(a, b));
+  if (name == "min") return Value(std::min(a, b));
+  return {};
+}
+
 // The value of an operator on numbers that are known; nothing if it is not one.
 Value fold(const std::string& name, const Values& parts) {
   const bool one = parts.size() == 1 && parts[0].is_static_number();
@@ -19,27 +37,12 @@ Value fold(const std::string& name, const Values& parts) {
     return std::holds_alternative<double>(parts[0]) ? Value(-parts[0].number())
                                                     : Value(-parts[0].integer());
   if (parts.size() != 2 || !parts[0].is_static_number() || !parts[1].is_static_number()) return {};
-  const double a = parts[0].number(), b = parts[1].number();
-  if (name == "equal") return a == b;
-  if (name == "not_equal") return a != b;
-  if (name == "less") return a < b;
-  if (name == "less_equal") return a <= b;
-  if (name == "greater") return a > b;
-  if (name == "greater_equal") return a >= b;
   const bool whole =
       !std::holds_alternative<double>(parts[0]) && !std::holds_alternative<double>(parts[1]);
-  const auto result = [&](double value) {
-    return whole ? Value(static_cast<int64_t>(value)) : Value(value);
-  };
-  if (name == "add") return result(a + b);
-  if (name == "sub") return result(a - b);
-  if (name == "mul") return result(a * b);
-  if (name == "div")
-    return whole && b != 0 ? Value(parts[0].integer() / parts[1].integer()) : Value(a / b);
-  if (name == "max") return result(std::max(a, b));
-  if (name == "min") return result(std::min(a, b));
-  if (name == "pow") return Value(std::pow(a, b));
-  return {};
+  if (name == "pow") return Value(std::pow(parts[0].number(), parts[1].number()));
+  if (!whole) return fold_numbers(name, parts[0].number(), parts[1].number());
+  if (name == "div" && parts[1].integer() == 0) return Value(parts[0].number() / parts[1].number());
+  return fold_numbers(name, parts[0].integer(), parts[1].integer());
 }
 
 bool is_binary(const std::string& name) {
@@ -134,9 +137,9 @@ Values evaluate(Builder& builder, const Program& program, Names names, size_t re
 
 Values apply(Builder& builder, const std::string& name, Values parts, const NamedValues& named,
              size_t results) {
-  if (const Function function = find_function(name)) {
+  if (const auto function = functions().find(name); function != functions().end()) {
     Call call{builder, std::move(parts), named, results};
-    return function(call);
+    return function->second(call);
   }
   if (const Definition* definition = find_definition(name)) {
     if (parts.size() > definition->parameters.size() || !named.empty())

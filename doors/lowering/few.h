@@ -2,36 +2,45 @@
 // Lists and memory that are made anew for every call: what is usual lies in the object itself.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace anymps::lowering {
 
+// Elements are not set to anything until they are written: a call uses few of the places.
 template <class T, size_t kInside>
 class Few {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+
  public:
   Few() = default;
   explicit Few(size_t count) { resize(count); }
+  Few(const Few&) = delete;
+  Few& operator=(const Few&) = delete;
 
   void resize(size_t count) {
-    if (count > kInside) outside_.resize(count);
+    if (count > room_) move_outside(count);
     size_ = count;
   }
-  T& push_back(T value) {
-    if (size_ == kInside) outside_.assign(inside_.begin(), inside_.end());
-    if (size_ >= kInside)
-      outside_.push_back(std::move(value));
-    else
-      inside_[size_] = std::move(value);
-    return data()[size_++];
+  T& push_back(const T& value) {
+    if (size_ == room_) [[unlikely]] {
+      const T kept = value;
+      move_outside(2 * room_);
+      return *std::construct_at(data_ + size_++, kept);
+    }
+    return *std::construct_at(data_ + size_++, value);
   }
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  T* data() { return size_ > kInside || !outside_.empty() ? outside_.data() : inside_.data(); }
-  const T* data() const { return const_cast<Few*>(this)->data(); }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
   T& operator[](size_t i) { return data()[i]; }
   const T& operator[](size_t i) const { return data()[i]; }
   T& back() { return data()[size_ - 1]; }
@@ -42,9 +51,21 @@ class Few {
   operator std::span<const T>() const { return {data(), size_}; }
 
  private:
-  std::array<T, kInside> inside_;
+  void move_outside(size_t room) {
+    std::vector<T> larger(room);
+    std::copy(data_, data_ + size_, larger.begin());
+    outside_ = std::move(larger);
+    data_ = outside_.data();
+    room_ = room;
+  }
+
+  union Inside {
+    Inside() {}
+    T items[kInside];
+  } inside_;
   std::vector<T> outside_;
-  size_t size_ = 0;
+  T* data_ = inside_.items;
+  size_t size_ = 0, room_ = kInside;
 };
 
 // Memory for what arguments point to, which lies still until the call is over.

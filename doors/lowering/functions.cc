@@ -2,7 +2,6 @@
 #include "lowering/functions.h"
 
 #include <stdexcept>
-#include <unordered_map>
 
 namespace anymps::lowering {
 
@@ -18,16 +17,17 @@ const Value* Call::option(const char* name) const {
   return nullptr;
 }
 
-Function find_function(const std::string& name) {
-  static const auto& all = *[] {
-    auto* made = new std::unordered_map<std::string, Function>;
-    for (const auto family : {shape_functions(), tensor_functions(), list_functions(),
-                              layer_functions(), optimizer_functions(), recurrent_functions()})
-      for (const FunctionEntry& entry : family) made->emplace(entry.name, entry.function);
-    return made;
-  }();
-  const auto found = all.find(name);
-  return found == all.end() ? nullptr : found->second;
+namespace {
+auto& registry() {
+  static auto& functions = *new std::unordered_map<std::string, Function>;
+  return functions;
 }
+}  // namespace
+
+Functions::Functions(std::initializer_list<std::pair<const char*, Function>> family) {
+  registry().insert(family.begin(), family.end());
+}
+
+const std::unordered_map<std::string, Function>& functions() { return registry(); }
 
 }  // namespace anymps::lowering

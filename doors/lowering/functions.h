@@ -3,6 +3,11 @@
 // answered while lowering, gradients, and compositions that several kernels share.
 #pragma once
 
+#include <initializer_list>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
 #include "lowering/builder.h"
 
 namespace anymps::lowering {
@@ -20,19 +25,12 @@ struct Call {
 
 using Function = Values (*)(Call& call);
 
-// Null: there is none of this name.
-Function find_function(const std::string& name);
+// All of them, by name.
+const std::unordered_map<std::string, Function>& functions();
 
-struct FunctionEntry {
-  const char* name;
-  Function function;
+// A family of functions registers itself: a static object in its file.
+struct Functions {
+  Functions(std::initializer_list<std::pair<const char*, Function>> family);
 };
-// A family of functions, each in a file of its own.
-std::span<const FunctionEntry> shape_functions();
-std::span<const FunctionEntry> layer_functions();
-std::span<const FunctionEntry> tensor_functions();
-std::span<const FunctionEntry> list_functions();
-std::span<const FunctionEntry> optimizer_functions();
-std::span<const FunctionEntry> recurrent_functions();
 
 }  // namespace anymps::lowering

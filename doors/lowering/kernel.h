@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A framework's kernel as the engine runs it. A row of a door's table says how the kernel is told
-// in ops; for arguments of certain types, shapes and values it becomes one call of the engine, or
-// one compiled graph, which is kept and found again by a key that is made without an allocation.
+// in ops; for arguments of certain types, shapes and values it becomes a few calls of the engine,
+// or one compiled graph, which is kept and found again by a key that is made without an allocation.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "anymps/anymps.h"
+#include "lowering/builder.h"
 #include "lowering/expression.h"
 
 namespace anymps::lowering {
@@ -31,11 +32,13 @@ struct Argument {
     kInts,
     kFloats,
     kText,
-    kDType
+    kDType,
+    kComplex
   };
   Kind kind = Kind::kNothing;
-  int64_t i = 0;  // kFlag, kInt, kDType
-  double f = 0;
+  bool at_run = false;          // a number that is given at the run, whatever the row says of it
+  int64_t i = 0;                // kFlag, kInt, kDType
+  double f = 0, imaginary = 0;  // kFloat, kComplex
   std::span<const amps_view> views;  // kTensor (one), kTensors
   std::span<const int64_t> ints;
   std::span<const double> floats;
@@ -63,7 +66,9 @@ inline bool row_major(const amps_view& view) {
 //   one
 //      compiled form serves all values;
 //   ^  is a tensor, or a list of them, whose half types are computed with in f32. Results take the
-//      type that the framework wants.
+//      type that the framework wants;
+//   *  is a tensor that is computed with in the type of the argument `common`.
+// A number of the first kind that is 0 or 1 is told while lowering, as bodies ask for those.
 struct Row {
   const char* name;
   const char* arguments;
@@ -74,9 +79,31 @@ struct Row {
 struct Wanted {
   bool wanted = true;
   std::optional<amps_dtype> dtype;  // not given: what comes
+  bool row_major = true;            // in memory
+  const void* memory = nullptr;     // that it will be written to, if known: an argument's perhaps
 };
 
+// Where the argument lies whose memory a result is written to; both 0 and no tensor if there is
+// none.
+struct InPlace {
+  const amps_view* view = nullptr;
+  size_t argument = 0, number = 0;  // of its tensors
+};
+InPlace in_place(const Wanted& result, std::span<const Argument> arguments);
+
+class Key;
 class Prepared;
+
+// What is known of a call from an earlier one with arguments of the same types, shapes, strides and
+// values: how it runs, and what its results are as the framework makes them.
+struct Recalled {
+  struct Output {
+    amps_dtype dtype;
+    std::vector<int64_t> dims, strides;
+  };
+  std::shared_ptr<const Prepared> prepared;
+  std::vector<Output> outputs;
+};
 
 class Kernel {
  public:
@@ -86,26 +113,39 @@ class Kernel {
   size_t arguments() const { return names_.size(); }
   const std::string& argument(size_t i) const { return names_[i].name; }
 
-  // Remembered per thread. Fails with the kernel's name in front.
+  // As part of a graph: for each result that is wanted a tensor in its type, or nothing.
+  Values lower(Builder& builder, Values arguments, std::span<const Wanted> wanted) const;
+
+  // Kept per thread. Fails with the kernel's name in front.
   const Prepared& prepare(const amps_api& api, amps_device* device,
                           std::span<const Argument> arguments,
                           std::span<const Wanted> wanted) const;
+  // Null: no such call was remembered on this thread, or it is forgotten.
+  const Recalled* recall(amps_device* device, std::span<const Argument> arguments,
+                         bool in_place) const;
+  void remember(amps_device* device, std::span<const Argument> arguments, bool in_place,
+                Recalled what) const;
 
  private:
   friend class Preparation;
   struct Name {
     std::string name;
-    bool at_run = false, wide = false;
+    bool at_run = false, wide = false, common = false;
   };
+  bool at_run(const Argument& argument, size_t i) const;
+  Value marked(Builder& builder, const Value& value, const Name& name, const Values& all) const;
+  void add_to(Key& key, amps_device* device, std::span<const Argument> arguments,
+              bool with_strides) const;
 
   const Row& row_;
   const uint64_t id_;  // in keys
   std::vector<Name> names_;
+  std::optional<size_t> common_;  // which argument it is
   Program program_;
 };
 
 // For arguments of the key.
-class Prepared {
+class Prepared : public std::enable_shared_from_this<Prepared> {
  public:
   virtual ~Prepared() = default;
 

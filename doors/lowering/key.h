@@ -5,30 +5,34 @@
 
 #include <bit>
 #include <cstring>
-#include <vector>
+#include <span>
 
+#include "lowering/few.h"
 #include "lowering/kernel.h"
 
 namespace anymps::lowering {
 
 class Key {
  public:
-  // Takes over memory of an earlier key.
-  explicit Key(std::vector<uint64_t>& words) : words_(words) { words_.clear(); }
-
   void add(uint64_t word) { words_.push_back(word); }
-  void add(const amps_view& view) {
-    add(static_cast<uint64_t>(view.dtype) << 33 | uint64_t{row_major(view)} << 32 |
+  void add(const amps_view& view, bool with_strides) {
+    const bool plain = row_major(view);
+    add(static_cast<uint64_t>(view.dtype) << 33 | uint64_t{plain} << 32 |
         static_cast<uint32_t>(view.rank));
     for (int32_t i = 0; i < view.rank; ++i) add(static_cast<uint64_t>(view.dims[i]));
+    // Of up to two axes what is row-major says all: the stride of a single element moves nothing.
+    if (!with_strides || !view.strides || (plain && view.rank <= 2)) return;
+    for (int32_t i = 0; i < view.rank; ++i) add(static_cast<uint64_t>(view.strides[i]));
   }
-  void add(const Argument& argument, bool at_run) {
+  void add(const Argument& argument, bool at_run, bool with_strides) {
     using Kind = Argument::Kind;
     const size_t count = argument.views.size() + argument.ints.size() + argument.floats.size();
     add(static_cast<uint64_t>(argument.kind) << 48 | count << 1 | at_run);
-    for (const amps_view& view : argument.views) add(view);
+    for (const amps_view& view : argument.views) add(view, with_strides);
     if (at_run) return;
-    if (argument.kind == Kind::kFloat) add(std::bit_cast<uint64_t>(argument.f));
+    if (argument.kind == Kind::kFloat || argument.kind == Kind::kComplex)
+      add(std::bit_cast<uint64_t>(argument.f));
+    if (argument.kind == Kind::kComplex) add(std::bit_cast<uint64_t>(argument.imaginary));
     if (argument.kind == Kind::kFlag || argument.kind == Kind::kInt ||
         argument.kind == Kind::kDType)
       add(static_cast<uint64_t>(argument.i));
@@ -45,15 +49,23 @@ class Key {
     }
   }
 
+  // Every other word goes into a hash of its own, so that two multiplications run at a time.
   uint64_t hash() const {
-    uint64_t hash = 0x9e3779b97f4a7c15u;
-    for (const uint64_t word : words_) hash = std::rotl(hash ^ word, 23) * 0xff51afd7ed558ccdu;
+    constexpr uint64_t kFactor = 0xff51afd7ed558ccdu;
+    uint64_t even = 0x9e3779b97f4a7c15u, odd = 0xc2b2ae3d27d4eb4fu;
+    const size_t count = words_.size();
+    for (size_t i = 0; i + 1 < count; i += 2) {
+      even = std::rotl(even ^ words_[i], 23) * kFactor;
+      odd = std::rotl(odd ^ words_[i + 1], 23) * kFactor;
+    }
+    if (count % 2) even = std::rotl(even ^ words_[count - 1], 23) * kFactor;
+    const uint64_t hash = (even ^ std::rotl(odd, 32)) * kFactor;
     return hash ^ hash >> 32;
   }
-  const std::vector<uint64_t>& words() const { return words_; }
+  std::span<const uint64_t> words() const { return words_; }
 
  private:
-  std::vector<uint64_t>& words_;
+  Few<uint64_t, 128> words_;
 };
 
 }  // namespace anymps::lowering

@@ -129,6 +129,26 @@ Values unfold_pads(Call& c) {
   const int64_t y = given.at(0), x = given.size() > 1 ? given[1] : y;
   return {Ints{y, x, y, x}};
 }
+// window_pads(paddings, algorithm, x, w, strides, format): as Paddle has them for a convolution.
+// For "SAME" they follow from the extents of x, in transposed convolutions too, and dilations count
+// as 1.
+Values window_pads(Call& c) {
+  const std::string& algorithm = c.part(1).text();
+  const Ints x = c.builder.dims(c.part(2).tensor()), w = c.builder.dims(c.part(3).tensor()),
+             strides = c.part(4).ints();
+  const int64_t axes = std::ssize(x) - 2, first = channels_last(c.part(5).text()) ? 1 : 2;
+  if (algorithm != "SAME" && algorithm != "VALID") return {begins_and_ends(c.part(0).ints(), axes)};
+  Ints pads(2 * axes);
+  for (int64_t i = 0; i < axes && algorithm == "SAME"; ++i) {
+    const int64_t stride = strides.at(i), extent = x[first + i];
+    const int64_t sum =
+        std::max((extent + stride - 1) / stride * stride - stride + w[2 + i] - extent, int64_t{0});
+    pads[i] = sum / 2;
+    pads[axes + i] = sum - sum / 2;
+  }
+  return {pads};
+}
+
 // transposed_padding(x, w, strides, paddings, dilations, output_padding, output_size, format)
 Values transposed_padding(Call& c) {
   Ints padding = c.part(5).ints();
@@ -147,14 +167,13 @@ Values transposed_padding(Call& c) {
   return {padding};
 }
 
-constexpr FunctionEntry kFunctions[] = {
+const Functions registered = {
     {"layout", layout},           {"pads", pads},
     {"auto_pad", auto_pad},       {"pool", pool},
     {"resized", resized},         {"spatial_pads", spatial_pads},
-    {"unfold_pads", unfold_pads}, {"transposed_padding", transposed_padding}};
+    {"unfold_pads", unfold_pads}, {"transposed_padding", transposed_padding},
+    {"window_pads", window_pads}};
 
 }  // namespace
-
-std::span<const FunctionEntry> layer_functions() { return kFunctions; }
 
 }  // namespace anymps::lowering

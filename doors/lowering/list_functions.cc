@@ -231,7 +231,10 @@ Values assigned(Call& c) {
   Ints outer = shape;  // of the value: without the axes that were picked at one place
   for (const int64_t axis : decrease) outer.at(axis) = -1;
   std::erase(outer, -1);
-  const Ints given = c.builder.dims(value);
+  Ints given = c.builder.dims(value);
+  while (given.size() > outer.size() && given.size() > 1 && given[0] == 1 && decrease.empty())
+    given.erase(given.begin());  // as broadcasting has it
+  value = c.builder.reshape(value, given);
   if (given.size() < outer.size() || !decrease.empty()) {
     value = c.builder.op("expand", {value}, {{"shape", outer}}).tensor();
     value = c.builder.reshape(value, shape);
@@ -254,8 +257,9 @@ Values summed_slice(Call& c) {
   Ints dims = c.builder.dims(y);
   for (const int64_t axis : c.part(5).ints()) dims.at(axis) = -1;
   std::erase(dims, -1);
-  y = c.builder.reshape(y, dims);
   const Ints shape = c.part(6).ints();
+  if (shape.size() > dims.size()) dims.insert(dims.begin(), shape.size() - dims.size(), 1);
+  y = c.builder.reshape(y, dims);
   if (dims == shape) return {y};
   const Tensor like = c.builder.numbers({0.0}, Ints(shape.size(), 1), c.builder.dtype(y));
   return {c.builder.op("sum_to", {y, c.builder.op("expand", {like}, {{"shape", shape}})})};
@@ -336,32 +340,30 @@ Values arranged(Call& c) {
   return {c.builder.binary("add", c.builder.binary("mul", x, c.part(2)), c.part(0))};
 }
 
-constexpr FunctionEntry kFunctions[] = {{"parts", parts},
-                                        {"unstacked", unstacked},
-                                        {"extents", extents},
-                                        {"expanded", expanded},
-                                        {"opposite", opposite},
-                                        {"only", only},
-                                        {"alternating", alternating},
-                                        {"times", times},
-                                        {"rolled", rolled},
-                                        {"mesh", mesh},
-                                        {"broadcast_all", broadcast_all},
-                                        {"index_table", index_table},
-                                        {"chain", chain},
-                                        {"powered", powered},
-                                        {"cross_axis", cross_axis},
-                                        {"assigned", assigned},
-                                        {"cropped", cropped},
-                                        {"summed_slice", summed_slice},
-                                        {"sum_each", sum_each},
-                                        {"element_places", element_places},
-                                        {"numbers_tensor", numbers_tensor},
-                                        {"list_of", list_of},
-                                        {"arranged", arranged}};
+const Functions registered = {{"parts", parts},
+                              {"unstacked", unstacked},
+                              {"extents", extents},
+                              {"expanded", expanded},
+                              {"opposite", opposite},
+                              {"only", only},
+                              {"alternating", alternating},
+                              {"times", times},
+                              {"rolled", rolled},
+                              {"mesh", mesh},
+                              {"broadcast_all", broadcast_all},
+                              {"index_table", index_table},
+                              {"chain", chain},
+                              {"powered", powered},
+                              {"cross_axis", cross_axis},
+                              {"assigned", assigned},
+                              {"cropped", cropped},
+                              {"summed_slice", summed_slice},
+                              {"sum_each", sum_each},
+                              {"element_places", element_places},
+                              {"numbers_tensor", numbers_tensor},
+                              {"list_of", list_of},
+                              {"arranged", arranged}};
 
 }  // namespace
-
-std::span<const FunctionEntry> list_functions() { return kFunctions; }
 
 }  // namespace anymps::lowering

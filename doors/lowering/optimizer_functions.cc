@@ -90,13 +90,11 @@ Values updated_scale(Call& c) {
   return results;
 }
 
-constexpr FunctionEntry kFunctions[] = {{"merged_momentum", merged_momentum},
-                                        {"merged_adam", merged_adam},
-                                        {"unscaled", unscaled},
-                                        {"updated_scale", updated_scale}};
+const Functions registered = {{"merged_momentum", merged_momentum},
+                              {"merged_adam", merged_adam},
+                              {"unscaled", unscaled},
+                              {"updated_scale", updated_scale}};
 
 }  // namespace
-
-std::span<const FunctionEntry> optimizer_functions() { return kFunctions; }
 
 }  // namespace anymps::lowering

@@ -3,173 +3,16 @@
 
 #include <algorithm>
 #include <optional>
-
-#include "lowering/evaluate.h"
-#include "lowering/few.h"
+#include <set>
 
 namespace anymps::lowering {
 
 namespace {
 
-using Views = Few<amps_view, 16>;
-
-// A number of the call in the type that the graph wants.
-union Number {
-  Number() : f64(0) {}
-  Number(const Argument& argument, amps_dtype dtype) {
-    const bool whole = argument.kind != Argument::Kind::kFloat;
-    const double value = whole ? static_cast<double>(argument.i) : argument.f;
-    if (dtype == AMPS_F32)
-      f32 = static_cast<float>(value);
-    else if (dtype == AMPS_I64)
-      i64 = whole ? argument.i : static_cast<int64_t>(value);
-    else
-      f64 = value;
-  }
-  double f64;
-  float f32;
-  int64_t i64;
-};
-using Numbers = Few<Number, 16>;
-
-}  // namespace
-
-// What both ways of running share: where the inputs come from.
-class PreparedBase : public Prepared {
- public:
-  PreparedBase(const amps_api& api, amps_device* device) : api_(api), device_(device) {}
-
-  struct Source {
-    size_t argument = 0;
-    int view = 0;                                 // -1: the argument is a number
-    amps_dtype dtype = AMPS_F64;                  // of the number
-    const Builder::Constant* constant = nullptr;  // instead of an argument
-    bool absent = false;
-    std::optional<Ints> dims = {};  // the view in another shape
-  };
-
- protected:
-  // The inputs of one run, for as long as it takes: numbers lie in here.
-  struct Inputs {
-    Inputs(const PreparedBase& prepared, std::span<const Argument> arguments)
-        : views(prepared.sources_.size()), numbers(prepared.sources_.size()) {
-      prepared.fill(arguments, views, numbers);
-    }
-    Views views;
-    Numbers numbers;
-  };
-
-  void fill(std::span<const Argument> arguments, Views& views, Numbers& numbers) const {
-    for (size_t i = 0; i < sources_.size(); ++i) {
-      const Source& source = sources_[i];
-      if (source.absent) {
-        views[i] = kAbsent;
-      } else if (source.constant) {
-        const Builder::Constant& constant = *source.constant;
-        views[i] = {const_cast<char*>(constant.bytes.data()), constant.dims.data(), nullptr,
-                    constant.dtype, static_cast<int32_t>(constant.dims.size())};
-      } else if (source.view >= 0) {
-        views[i] = arguments[source.argument].views[source.view];
-        if (source.dims) {
-          views[i].dims = source.dims->data();
-          views[i].strides = nullptr;
-          views[i].rank = static_cast<int32_t>(source.dims->size());
-        }
-      } else {
-        const Argument& argument = arguments[source.argument];
-        numbers[i] = {argument, source.dtype};
-        views[i] = {&numbers[i], nullptr, nullptr, source.dtype, 0};
-      }
-    }
-  }
-
-  const amps_api& api_;
-  amps_device* device_;
-  std::vector<Source> sources_;
-  std::vector<Builder::Constant> constants_;
-  friend class Preparation;
-};
-
-namespace {
-
-class PreparedCall final : public PreparedBase {
- public:
-  using PreparedBase::PreparedBase;
-  ~PreparedCall() override { api_.call_release(call_); }
-
-  void run(std::span<const Argument> arguments, std::span<const amps_view> outputs,
-           amps_stream* stream) const override {
-    Inputs inputs(*this, arguments);
-    Few<amps_view, 8> to(outputs.size());
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      to[i] = outputs[i];
-      if (!shapes_[i]) continue;
-      to[i].dims = shapes_[i]->data();
-      to[i].rank = static_cast<int32_t>(shapes_[i]->size());
-    }
-    check(api_, api_.call_run(call_, inputs.views.data(), sources_.size(), nullptr, to.data(),
-                              to.size(), stream));
-  }
-
-  void run(std::span<const Argument> arguments, Memory& memory) const override {
-    Inputs inputs(*this, arguments);
-    Views outputs(results_.size());
-    std::vector<amps_type> types(results_.size());
-    check(api_,
-          api_.call_infer(call_, inputs.views.data(), sources_.size(), types.data(), types.size()));
-    for (size_t i = 0; i < types.size(); ++i)
-      outputs[i] = {memory.allocate(i, types[i]), types[i].dims, nullptr, types[i].dtype,
-                    types[i].rank};
-    check(api_, api_.call_run(call_, inputs.views.data(), sources_.size(), nullptr, outputs.data(),
-                              types.size(), nullptr));
-  }
-
-  amps_call* call_ = nullptr;
-  std::vector<std::optional<Ints>> shapes_;  // that the op gives results, if others are asked for
-};
-
-class PreparedExecutable final : public PreparedBase {
- public:
-  using PreparedBase::PreparedBase;
-  ~PreparedExecutable() override { api_.executable_release(executable_); }
-
-  void run(std::span<const Argument> arguments, std::span<const amps_view> outputs,
-           amps_stream* stream) const override {
-    Inputs inputs(*this, arguments);
-    check(api_, api_.executable_run_views(executable_, inputs.views.data(), sources_.size(),
-                                          outputs.data(), outputs.size(), stream));
-  }
-
-  void run(std::span<const Argument> arguments, Memory& memory) const override {
-    Inputs inputs(*this, arguments);
-    struct Tensors : std::vector<amps_tensor*> {
-      Tensors(const amps_api& table, size_t count) : vector(count), api(table) {}
-      ~Tensors() {
-        for (amps_tensor* tensor : *this) api.tensor_release(tensor);
-      }
-      Tensors(const Tensors&) = delete;
-      Tensors& operator=(const Tensors&) = delete;
-      const amps_api& api;
-    };
-    Tensors feeds(api_, sources_.size()), made(api_, results_.size());
-    for (size_t i = 0; i < feeds.size(); ++i) {
-      const amps_view& view = inputs.views[i];
-      check(api_, api_.tensor_wrap(device_, view.dtype, view.rank, view.dims, view.strides,
-                                   view.data, nullptr, nullptr, &feeds[i]));
-    }
-    check(api_, api_.executable_run(executable_, feeds.data(), feeds.size(), made.data(),
-                                    made.size(), nullptr, nullptr));
-    for (size_t i = 0; i < made.size(); ++i) {
-      amps_type type{
-          api_.tensor_dtype(made[i]), static_cast<int32_t>(api_.tensor_rank(made[i])), {}};
-      std::copy_n(api_.tensor_dims(made[i]), type.rank, type.dims);
-      void* memory_of = memory.allocate(i, type);
-      check(api_, api_.tensor_to_host(made[i], memory_of, api_.tensor_bytes(made[i])));
-    }
-  }
-
-  amps_executable* executable_ = nullptr;
-};
+// More steps than this are better compiled, and so are results of more bytes, which are made
+// quicker by one pass over the elements than they are called.
+constexpr size_t kMostSteps = 4;
+constexpr int64_t kMostBytes = 1 << 16;
 
 }  // namespace
 
@@ -184,8 +27,7 @@ Value Preparation::value_of(size_t i) {
     if (given.rank < 0) return {};
     const Tensor made = builder_.input(given.dtype, {given.dims, static_cast<size_t>(given.rank)});
     feeds_.push_back({made.value, i, view});
-    const bool wide = kernel_.names_[i].wide && is_half(given.dtype);
-    return wide ? builder_.cast(made, AMPS_F32) : made;
+    return made;
   };
   using Kind = Argument::Kind;
   switch (argument.kind) {
@@ -201,7 +43,7 @@ Value Preparation::value_of(size_t i) {
       return argument.i != 0;
     case Kind::kInt:
     case Kind::kFloat:
-      if (kernel_.names_[i].at_run) {
+      if (kernel_.at_run(argument, i)) {
         const Tensor made = builder_.input_number();
         feeds_.push_back({made.value, i, -1});
         return made;
@@ -215,25 +57,22 @@ Value Preparation::value_of(size_t i) {
       return std::string(argument.text);
     case Kind::kDType:
       return static_cast<amps_dtype>(argument.i);
+    case Kind::kComplex:
+      return std::complex<double>(argument.f, argument.imaginary);
     default:
       return {};
   }
 }
 
-std::vector<Tensor> Preparation::wanted_results(Values values, std::span<const Wanted> wanted) {
+std::vector<Tensor> Preparation::wanted_results(const Values& values,
+                                                std::span<const Wanted> wanted) {
   std::vector<Tensor> results;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (!wanted[i].wanted) continue;
-    if (i >= values.size())
-      throw std::invalid_argument("result " + std::to_string(i) + " is not supported");
     if (values[i].absent()) continue;
     places_[i] = static_cast<int>(results.size());
-    Tensor result;
-    if (!values[i].is_tensor())
-      result = builder_.number(values[i].number(), wanted[i].dtype.value_or(AMPS_F32));
-    else
-      result = values[i].tensor();
-    if (wanted[i].dtype && !result.own_type) result = builder_.cast(result, *wanted[i].dtype);
+    row_major_.push_back(wanted[i].row_major);
+    in_place_.push_back(in_place(wanted[i], arguments_));
+    Tensor result = values[i].tensor();
     const auto given = [&](const Feed& feed) { return feed.value == result.value; };
     const bool taken = std::any_of(results.begin(), results.end(), [&](const Tensor& other) {
       return other.value == result.value;
@@ -252,46 +91,166 @@ amps_value* Preparation::unshaped(amps_value* value) const {
   return value;
 }
 
-std::unique_ptr<Prepared> Preparation::as_call(std::span<const Tensor> results) {
-  if (builder_.nodes().size() != 1 || !builder_.nodes()[0].op) return nullptr;
-  const Builder::Node& node = builder_.nodes()[0];
-  if (node.outputs.size() != results.size()) return nullptr;
-  auto made = std::make_unique<PreparedCall>(builder_.api(), device_);
-  for (size_t i = 0; i < results.size(); ++i) {
-    const amps_value* result = unshaped(results[i].value);
-    if (result != node.outputs[i]) return nullptr;
-    const bool reshaped = result != results[i].value;
-    made->shapes_.push_back(reshaped ? std::optional(builder_.dims({node.outputs[i]}))
-                                     : std::nullopt);
+std::optional<Source> Preparation::source_of(amps_value* given, const PreparedCalls& calls,
+                                             std::span<const Between> between) const {
+  amps_value* input = unshaped(given);
+  const auto is_input = [&](const auto& candidate) { return candidate.value == input; };
+  Source source;
+  if (!input) return source;
+  if (const auto feed = std::ranges::find_if(feeds_, is_input); feed != feeds_.end()) {
+    source = source_of(*feed);
+    if (input == given) return source;
+    if (feed->view < 0 || !row_major(arguments_[feed->argument].views[feed->view]))
+      return std::nullopt;
+  } else if (const auto constant = std::ranges::find_if(calls.constants_, is_input);
+             constant != calls.constants_.end()) {
+    if (input != given) return std::nullopt;
+    source.kind = Source::Kind::kConstant;
+    source.constant = &*constant;
+    return source;
+  } else if (const auto made = std::ranges::find_if(between, is_input); made != between.end()) {
+    source.kind = Source::Kind::kBetween;
+    source.dtype = builder_.dtype({input});
+    source.offset = made->offset;
+  } else {
+    return std::nullopt;
   }
+  source.dims = builder_.dims({given});
+  return source;
+}
+
+Source Preparation::source_of(const Feed& feed) {
+  Source source;
+  source.kind = feed.view < 0 ? Source::Kind::kNumber : Source::Kind::kView;
+  source.dtype = feed.dtype;
+  source.argument = static_cast<int>(feed.argument);
+  source.view = std::max(feed.view, 0);
+  return source;
+}
+
+// Bytes of a value; more than any limit if its shape is not known.
+int64_t Preparation::bytes_of(amps_value* value) const {
+  int64_t bytes = static_cast<int64_t>(builder_.api().dtype_size(builder_.dtype({value})));
+  const int64_t rank = builder_.rank({value});
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const int64_t dim = builder_.api().value_dim(value, axis);
+    if (dim < 0 || dim > kMostBytes) return kMostBytes + 1;
+    bytes = std::min(bytes * dim, kMostBytes + 1);
+  }
+  return rank < 0 ? kMostBytes + 1 : bytes;
+}
+
+// The nodes that results with elements are made of, in order; none if there are some whose ops are
+// not known.
+std::vector<const Builder::Node*> Preparation::needed(std::span<const Tensor> results) const {
+  std::set<const amps_value*> values;
+  for (const Tensor& result : results)
+    if (bytes_of(result.value) > 0) values.insert(unshaped(result.value));
+  std::vector<const Builder::Node*> nodes;
+  for (auto at = builder_.nodes().rbegin(); at != builder_.nodes().rend(); ++at) {
+    const Builder::Node& node = *at;
+    if (!node.op) return {};
+    const auto is_needed = [&](const amps_value* output) { return values.contains(output); };
+    if (std::ranges::none_of(node.outputs, is_needed)) continue;
+    nodes.push_back(&node);
+    for (amps_value* input : node.inputs) values.insert(unshaped(input));
+  }
+  std::ranges::reverse(nodes);
+  return nodes;
+}
+
+bool Preparation::small(std::span<const Builder::Node* const> nodes) const {
+  return nodes.size() <= kMostSteps && std::ranges::all_of(nodes, [&](const Builder::Node* node) {
+           return std::ranges::all_of(
+               node->outputs, [&](amps_value* output) { return bytes_of(output) <= kMostBytes; });
+         });
+}
+
+// Whether every node makes results of the kernel from its arguments alone: there is nothing that a
+// graph of them would make faster.
+bool Preparation::apart(std::span<const Builder::Node* const> nodes,
+                        std::span<const Tensor> results) const {
+  std::set<const amps_value*> made;
+  for (const Tensor& result : results) made.insert(unshaped(result.value));
+  return std::ranges::all_of(nodes, [&](const Builder::Node* node) {
+    const auto between = [&](amps_value* input) {
+      return std::ranges::any_of(nodes, [&](const Builder::Node* other) {
+        return std::ranges::find(other->outputs, unshaped(input)) != other->outputs.end();
+      });
+    };
+    return std::ranges::none_of(node->inputs, between) &&
+           std::ranges::all_of(node->outputs, [&](amps_value* out) { return made.contains(out); });
+  });
+}
+
+// Nothing if the graph is not made of ops that can be called one by one.
+std::unique_ptr<PreparedCalls> Preparation::as_calls(std::span<const Tensor> results) {
+  const std::vector<const Builder::Node*> nodes = needed(results);
+  const bool all_small = small(nodes);
+  if (nodes.empty() || (nodes.size() > 1 && !all_small && !apart(nodes, results))) return nullptr;
+  auto made = std::make_unique<PreparedCalls>(builder_.api());
   made->constants_ = builder_.constants();
-  for (amps_value* given : node.inputs) {
-    PreparedBase::Source source;
-    amps_value* input = unshaped(given);
-    const auto feed = std::find_if(feeds_.begin(), feeds_.end(),
-                                   [&](const Feed& given) { return given.value == input; });
-    const auto constant = std::find_if(made->constants_.begin(), made->constants_.end(),
-                                       [&](const auto& given) { return given.value == input; });
-    if (!input)
-      source.absent = true;
-    else if (feed != feeds_.end())
-      source = {feed->argument, feed->view, feed->dtype, nullptr, false, {}};
-    else if (constant != made->constants_.end())
-      source.constant = &*constant;
-    else
-      return nullptr;
-    if (input != given) {
-      const bool plain = feed != feeds_.end() && feed->view >= 0 &&
-                         row_major(arguments_[feed->argument].views[feed->view]);
-      if (!plain) return nullptr;
-      source.dims = builder_.dims({given});
+  std::vector<Between> between;
+  std::vector<bool> written(results.size());  // those without elements need nothing
+  for (size_t i = 0; i < results.size(); ++i) written[i] = bytes_of(results[i].value) == 0;
+  int64_t used = 0;
+  for (const Builder::Node* node : nodes) {
+    PreparedCalls::Step& step = made->steps_.emplace_back();
+    for (amps_value* input : node->inputs) {
+      std::optional<Source> source = source_of(input, *made, between);
+      if (!source) return nullptr;
+      step.sources.push_back(std::move(*source));
     }
-    made->sources_.push_back(std::move(source));
+    for (amps_value* output : node->outputs) {
+      Target target;
+      for (size_t i = 0; i < results.size(); ++i) {
+        if (unshaped(results[i].value) != output) continue;
+        if (target.result >= 0) return nullptr;
+        target.result = static_cast<int>(i);
+        written[i] = true;
+        if (results[i].value == output) continue;
+        if (!row_major_[i]) return nullptr;
+        target.dims = builder_.dims({output});
+      }
+      if (target.result < 0 && !all_small) return nullptr;
+      if (target.result < 0) {
+        constexpr int64_t kAligned = 64;
+        target.offset = used;
+        target.dtype = builder_.dtype({output});
+        target.dims = builder_.dims({output});
+        between.push_back({output, used});
+        used += (bytes_of(output) + kAligned - 1) / kAligned * kAligned;
+        if (used > PreparedCalls::kMemory) return nullptr;
+      }
+      step.targets.push_back(std::move(target));
+    }
+    const AttrList attrs(node->attrs);
+    check(builder_.api(), builder_.api().call_create(device_, node->op, attrs.data(), attrs.size(),
+                                                     nullptr, 0, &step.call));
   }
-  const AttrList attrs(node.attrs);
-  check(builder_.api(), builder_.api().call_create(device_, node.op, attrs.data(), attrs.size(),
-                                                   nullptr, 0, &made->call_));
+  if (std::ranges::count(written, false) > 0) return nullptr;
+  for (size_t i = 0; i < made->steps_.size(); ++i)
+    for (const Target& target : made->steps_[i].targets)
+      for (size_t later = i + 1; later < made->steps_.size(); ++later)
+        for (const Source& source : made->steps_[later].sources)
+          if (target.result >= 0 && source.kind == Source::Kind::kView)
+            made->hazards_.push_back({target.result, source.argument, source.view});
   return made;
+}
+
+// Results that are written to the memory of an argument of their type and shape.
+std::vector<amps_alias> Preparation::aliases_of(std::span<const Tensor> results) const {
+  std::vector<amps_alias> aliases;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto [view, argument, number] = in_place_[i];
+    if (!view || builder_.rank(results[i]) != view->rank ||
+        !std::ranges::equal(builder_.dims(results[i]), std::span(view->dims, view->rank)))
+      continue;
+    for (size_t feed = 0; feed < feeds_.size(); ++feed)
+      if (feeds_[feed].argument == argument && feeds_[feed].view == static_cast<int>(number))
+        aliases.push_back({i, feed});
+  }
+  return aliases;
 }
 
 std::unique_ptr<Prepared> Preparation::as_executable(std::span<const Tensor> results) {
@@ -300,20 +259,25 @@ std::unique_ptr<Prepared> Preparation::as_executable(std::span<const Tensor> res
   std::vector<amps_value*> outputs;
   for (const Tensor& result : results) outputs.push_back(result.value);
   check(api, api.graph_set_outputs(builder_.graph(), outputs.data(), outputs.size()));
-  check(api, api.compile(device_, builder_.graph(), nullptr, &made->executable_));
-  for (const Feed& feed : feeds_)
-    made->sources_.push_back({feed.argument, feed.view, feed.dtype, nullptr, false, {}});
+  const std::vector<amps_alias> aliases = aliases_of(results);
+  amps_compile_options options{};
+  options.size = sizeof(options);
+  options.optimization_level = 1;
+  options.aliases = aliases.data();
+  options.alias_count = aliases.size();
+  check(api, api.compile(device_, builder_.graph(), aliases.empty() ? nullptr : &options,
+                         &made->executable_));
+  for (const Feed& feed : feeds_) made->sources_.push_back(source_of(feed));
   return made;
 }
 
 std::unique_ptr<Prepared> Preparation::make(std::span<const Wanted> wanted) {
   try {
-    Names names;
-    for (size_t i = 0; i < arguments_.size(); ++i)
-      names.emplace(kernel_.names_[i].name, value_of(i));
+    Values values;
+    for (size_t i = 0; i < arguments_.size(); ++i) values.push_back(value_of(i));
     places_.assign(wanted.size(), -1);
-    const std::vector<Tensor> results = wanted_results(
-        evaluate(builder_, kernel_.program_, std::move(names), wanted.size()), wanted);
+    const std::vector<Tensor> results =
+        wanted_results(kernel_.lower(builder_, std::move(values), wanted), wanted);
     for (const Builder::NumberCast& cast : builder_.number_casts()) {
       const auto given = std::find_if(feeds_.begin(), feeds_.end(),
                                       [&](const Feed& feed) { return feed.value == cast.from; });
@@ -330,8 +294,13 @@ std::unique_ptr<Prepared> Preparation::make(std::span<const Wanted> wanted) {
       sized = sized && type.rank >= 0;
       types.push_back(type);
     }
-    std::unique_ptr<Prepared> made = as_call(results);
-    if (!made) made = as_executable(results);
+    std::unique_ptr<Prepared> made;
+    std::unique_ptr<PreparedCalls> calls = as_calls(results);
+    if (!calls || calls->steps_.size() > 1) made = as_executable(results);
+    if (calls) {
+      calls->whole_ = std::move(made);
+      made = std::move(calls);
+    }
     made->results_ = std::move(types);
     made->places_ = std::move(places_);
     made->sized_ = sized;

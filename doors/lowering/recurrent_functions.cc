@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers as frameworks have them: several, in one or both directions, with weights in
 // lists and the gates in torch's order.
-#include <stdexcept>
-
 #include "lowering/evaluate.h"
 #include "lowering/functions.h"
 
@@ -12,7 +10,8 @@ namespace {
 
 // What rnn and its gradient begin with: x [steps, batch, input], states, weights, lengths, dropout,
 // both, hidden, layers, mode, is_test. Weights come layer by layer and direction by direction,
-// first those of input and state, then all biases.
+// first those of input and state, then all biases. Where dropout works, `kept` says which elements
+// stay between layers: [layers - 1, steps, batch, directions * hidden].
 struct Layers {
   explicit Layers(Call& call)
       : c(call),
@@ -21,9 +20,30 @@ struct Layers {
         both(call.part(5).flag()),
         hidden(call.part(6).integer()),
         count(call.part(7).integer()),
-        mode(call.part(8).text()) {
-    if (c.part(4).number() > 0 && count > 1 && !c.part(9).flag())
-      throw std::invalid_argument("dropout between layers is not supported");
+        mode(call.part(8).text()),
+        rate(call.part(4).number()) {}
+
+  bool drops() const { return rate > 0 && count > 1 && !c.part(9).flag(); }
+  Value drawn(const Value& state) const {
+    Builder& b = c.builder;
+    const Ints dims = b.dims(c.part(0).tensor());
+    const Value numbers = b.op("random", std::vector<Value>{state},
+                               {{"shape", Ints{count - 1, dims[0], dims[1], directions() * hidden}},
+                                {"distribution", "uniform"},
+                                {"dtype", AMPS_F32},
+                                {"low", 0.0},
+                                {"high", 1.0}},
+                               2)[0];
+    return b.op("greater_equal", {numbers, rate});
+  }
+
+  // The input of a layer but the first, without the elements that are dropped.
+  Value without_dropped(const Value& x, const Value& kept, int64_t layer) const {
+    Builder& b = c.builder;
+    const Value all = b.op("slice", {kept},
+                           {{"starts", Ints{layer - 1}}, {"ends", Ints{layer}}, {"axes", Ints{0}}});
+    const Tensor factor = b.cast(b.reshape(all.tensor(), b.dims(x.tensor())), b.dtype(x.tensor()));
+    return b.op("mul", {b.op("mul", {x, factor}), rate < 1 ? 1 / (1 - rate) : 0.0});
   }
 
   int64_t directions() const { return both ? 2 : 1; }
@@ -48,12 +68,13 @@ struct Layers {
   }
 
   // The output, and the last states of all layers: h, and c of an LSTM.
-  Values run() const {
+  Values run(const Value& kept) const {
     const bool lstm = mode == "LSTM", gru = mode == "GRU";
     const int64_t biases = count * directions() * 2;
     Value x = c.part(0);
     std::vector<Values> last(lstm ? 2 : 1);
     for (int64_t layer = 0; layer < count; ++layer) {
+      if (layer > 0 && drops()) x = without_dropped(x, kept, layer);
       Values inputs{
           x,         stacked(layer, 0, 1), stacked(layer, 1, 1), stacked(layer, biases, 2),
           c.part(3), state(0, layer)};
@@ -82,22 +103,25 @@ struct Layers {
   bool both;
   int64_t hidden, count;
   const std::string& mode;
+  double rate;
 };
 
-// rnn_layers(...): the output, a state of dropout that stays as it is, the last states, a reserve
-// that is not needed.
+// rnn_layers(..., state): the output, which elements dropout has kept, the last states, a reserve
+// that is not needed. Without dropout what it has kept stays as it is.
 Values rnn_layers(Call& c) {
-  const Values results = Layers(c).run();
-  Values all{results[0], Value()};
+  const Layers layers(c);
+  const Value kept = layers.drops() ? layers.drawn(c.part(10)) : Value();
+  const Values results = layers.run(kept);
+  Values all{results[0], kept};
   all.insert(all.end(), results.begin() + 1, results.end());
   all.resize(std::max(all.size(), c.results));
   return all;
 }
 
-// rnn_gradients(..., dout, dstates): to x, states and weights.
+// rnn_gradients(..., dout, dstates, kept): to x, states and weights.
 Values rnn_gradients(Call& c) {
   const Layers layers(c);
-  const Values results = layers.run();
+  const Values results = layers.run(c.part(12));
   Values seeds{c.part(10)};
   if (c.has(11)) seeds.insert(seeds.end(), c.part(11).values().begin(), c.part(11).values().end());
   Value total;
@@ -114,11 +138,8 @@ Values rnn_gradients(Call& c) {
   return c.builder.gradient(sum, c.builder.number(1, c.builder.dtype(sum)), to);
 }
 
-constexpr FunctionEntry kFunctions[] = {{"rnn_layers", rnn_layers},
-                                        {"rnn_gradients", rnn_gradients}};
+const Functions registered = {{"rnn_layers", rnn_layers}, {"rnn_gradients", rnn_gradients}};
 
 }  // namespace
-
-std::span<const FunctionEntry> recurrent_functions() { return kFunctions; }
 
 }  // namespace anymps::lowering

@@ -22,9 +22,24 @@ Values numel_of(Call& c) {
   const Ints dims = c.builder.dims(c.part(0).tensor());
   return {std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>())};
 }
-Values dtype_of(Call& c) { return {c.builder.dtype(c.part(0).tensor())}; }
-Values is_half_of(Call& c) { return {is_half(c.builder.dtype(c.part(0).tensor()))}; }
-Values is_float_of(Call& c) { return {is_float(c.builder.dtype(c.part(0).tensor()))}; }
+// Of a tensor, of a number, or the type itself.
+amps_dtype type_of(Call& c) {
+  const Value& x = c.part(0);
+  if (x.is_tensor()) return c.builder.dtype(x.tensor());
+  if (std::holds_alternative<bool>(x)) return AMPS_BOOL;
+  if (std::holds_alternative<int64_t>(x)) return AMPS_I64;
+  if (std::holds_alternative<double>(x)) return AMPS_F64;
+  return std::holds_alternative<std::complex<double>>(x) ? AMPS_C128 : x.dtype();
+}
+Values dtype_of(Call& c) { return {type_of(c)}; }
+Values is_half_of(Call& c) { return {is_half(type_of(c))}; }
+Values is_float_of(Call& c) { return {is_float(type_of(c))}; }
+Values is_complex_of(Call& c) { return {is_complex(type_of(c))}; }
+Values is_bool_of(Call& c) { return {type_of(c) == AMPS_BOOL}; }
+Values same_dims(Call& c) {
+  return {c.builder.dims(c.part(0).tensor()) == c.builder.dims(c.part(1).tensor())};
+}
+Values is_tensor(Call& c) { return {c.part(0).is_tensor()}; }
 Values has(Call& c) {
   return {c.has(0) && !(std::holds_alternative<Values>(c.parts[0]) && c.parts[0].values().empty())};
 }
@@ -35,6 +50,8 @@ Values length(Call& c) {
 }
 Values at(Call& c) {
   if (const auto* list = std::get_if<Values>(&c.part(0)))
+    return {list->at(normal(c.part(1).integer(), std::ssize(*list)))};
+  if (const auto* list = std::get_if<Floats>(&c.part(0)))
     return {list->at(normal(c.part(1).integer(), std::ssize(*list)))};
   const Ints list = c.part(0).ints();
   return {list.at(normal(c.part(1).integer(), std::ssize(list)))};
@@ -77,10 +94,47 @@ Values normal_axes(Call& c) {
   axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
   return {axes};
 }
+// The same, where each must be one that there is, and given once: of a scalar 0 or -1.
+Values axes_of(Call& c) {
+  const int64_t rank = c.builder.rank(c.part(1).tensor()), most = std::max<int64_t>(rank, 1);
+  Ints axes = c.has(0) ? c.parts[0].ints() : Ints();
+  for (int64_t& axis : axes) {
+    if (axis < -most || axis >= most)
+      throw std::invalid_argument("Dimension out of range (expected to be in range of [" +
+                                  std::to_string(-most) + ", " + std::to_string(most - 1) +
+                                  "], but got " + std::to_string(axis) + ")");
+    axis = normal(axis, most);
+  }
+  std::sort(axes.begin(), axes.end());
+  if (const auto twice = std::adjacent_find(axes.begin(), axes.end()); twice != axes.end())
+    throw std::invalid_argument("dim " + std::to_string(*twice) +
+                                " appears multiple times in the list of dims");
+  if (axes.empty() || rank == 0) {
+    axes.resize(rank);
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  return {axes};
+}
 Values normal_axis(Call& c) {
   const int64_t rank =
       c.part(1).is_tensor() ? c.builder.rank(c.parts[1].tensor()) : c.parts[1].integer();
   return {normal(c.part(0).integer(), rank)};
+}
+// Axes counted from the front, in the order given.
+Values counted_axes(Call& c) {
+  Ints axes = c.part(0).ints();
+  for (int64_t& axis : axes) axis = normal(axis, c.part(1).integer());
+  return {axes};
+}
+// The order of axes with two of them exchanged.
+Values exchanged(Call& c) {
+  const int64_t rank = c.part(0).integer();
+  Ints order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  if (rank > 0)
+    std::swap(order.at(normal(c.part(1).integer(), rank)),
+              order.at(normal(c.part(2).integer(), rank)));
+  return {order};
 }
 // The shape with the given axes as 1.
 Values kept(Call& c) {
@@ -101,6 +155,14 @@ Values swapped_last(Call& c) {
   if (order.size() >= 2) std::swap(order[order.size() - 1], order[order.size() - 2]);
   return {order};
 }
+// Of a number that is known while lowering.
+bool equals(const Value& value, double number) {
+  const auto* complex = std::get_if<std::complex<double>>(&value);
+  return complex ? *complex == number : value.is_static_number() && value.number() == number;
+}
+Values is_one(Call& c) { return {equals(c.part(0), 1)}; }
+Values is_zero(Call& c) { return {equals(c.part(0), 0)}; }
+Values is_real(Call& c) { return {c.part(0).is_static_number()}; }
 Values refused(Call& c) { throw std::invalid_argument(c.part(0).text()); }
 Values not_of(Call& c) { return {!c.part(0).flag()}; }
 Values and_of(Call& c) { return {c.part(0).flag() && c.part(1).flag()}; }
@@ -108,35 +170,53 @@ Values or_of(Call& c) { return {c.part(0).flag() || c.part(1).flag()}; }
 Values same(Call& c) { return {c.part(0).text() == c.part(1).text()}; }
 Values same_type(Call& c) { return {c.part(0).dtype() == c.part(1).dtype()}; }
 
-constexpr FunctionEntry kFunctions[] = {{"rank", rank_of},
-                                        {"dims", dims_of},
-                                        {"dim", dim_of},
-                                        {"numel", numel_of},
-                                        {"dtype", dtype_of},
-                                        {"is_half", is_half_of},
-                                        {"is_float", is_float_of},
-                                        {"has", has},
-                                        {"len", length},
-                                        {"at", at},
-                                        {"join", join},
-                                        {"range_of", range},
-                                        {"repeated", repeated},
-                                        {"part", part_of},
-                                        {"product", product},
-                                        {"normal_axes", normal_axes},
-                                        {"normal_axis", normal_axis},
-                                        {"kept", kept},
-                                        {"swapped_last", swapped_last},
-                                        {"extent", extent},
-                                        {"refused", refused},
-                                        {"not", not_of},
-                                        {"and", and_of},
-                                        {"or", or_of},
-                                        {"same", same},
-                                        {"same_type", same_type}};
+// The order of axes that undoes another.
+Values inverse_order(Call& c) {
+  const Ints order = c.part(0).ints();
+  Ints inverse(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    inverse.at(normal(order[i], std::ssize(order))) = static_cast<int64_t>(i);
+  return {inverse};
+}
+
+const Functions registered = {{"rank", rank_of},
+                              {"dims", dims_of},
+                              {"dim", dim_of},
+                              {"numel", numel_of},
+                              {"dtype", dtype_of},
+                              {"is_half", is_half_of},
+                              {"is_float", is_float_of},
+                              {"is_complex", is_complex_of},
+                              {"is_bool", is_bool_of},
+                              {"is_tensor", is_tensor},
+                              {"same_dims", same_dims},
+                              {"has", has},
+                              {"len", length},
+                              {"at", at},
+                              {"join", join},
+                              {"range_of", range},
+                              {"repeated", repeated},
+                              {"part", part_of},
+                              {"product", product},
+                              {"normal_axes", normal_axes},
+                              {"axes_of", axes_of},
+                              {"normal_axis", normal_axis},
+                              {"counted_axes", counted_axes},
+                              {"exchanged", exchanged},
+                              {"kept", kept},
+                              {"swapped_last", swapped_last},
+                              {"inverse_order", inverse_order},
+                              {"extent", extent},
+                              {"is_one", is_one},
+                              {"is_zero", is_zero},
+                              {"is_real", is_real},
+                              {"refused", refused},
+                              {"not", not_of},
+                              {"and", and_of},
+                              {"or", or_of},
+                              {"same", same},
+                              {"same_type", same_type}};
 
 }  // namespace
-
-std::span<const FunctionEntry> shape_functions() { return kFunctions; }
 
 }  // namespace anymps::lowering

@@ -2,6 +2,8 @@
 // Types, gradients and small compositions of the engine's ops.
 #include "lowering/functions.h"
 
+#include <algorithm>
+
 namespace anymps::lowering {
 
 namespace {
@@ -30,25 +32,24 @@ Values with_kept(Call& c) {
   return results;
 }
 
-Values to(Call& c) { return {c.builder.cast(c.part(0).tensor(), c.part(1).dtype())}; }
-Values like(Call& c) {  // x in the type of y
-  const amps_dtype type = c.builder.dtype(c.part(1).tensor());
-  if (c.part(0).is_tensor()) return {c.builder.cast(c.parts[0].tensor(), type)};
-  return {c.builder.number(c.parts[0].number(), type)};
+// A tensor, or a number, as a tensor of a type.
+Tensor typed(Call& c, amps_dtype type) {
+  if (c.part(0).is_tensor()) return c.builder.cast(c.parts[0].tensor(), type);
+  return c.builder.number(c.parts[0], type);
 }
-Values wide(Call& c) {  // half types in f32
-  const Tensor x = c.part(0).tensor();
-  return {is_half(c.builder.dtype(x)) ? c.builder.cast(x, AMPS_F32) : x};
-}
-Values tensor(Call& c) {  // a number as a tensor of a type
-  return {c.builder.number(c.part(0).number(), c.part(1).dtype())};
+Values to(Call& c) { return {typed(c, c.part(1).dtype())}; }
+Values like(Call& c) { return {typed(c, c.builder.dtype(c.part(1).tensor()))}; }
+Values wide(Call& c) {  // half types in f32; numbers as they are
+  const Value& x = c.part(0);
+  const bool half = x.is_tensor() && is_half(c.builder.dtype(x.tensor()));
+  return {half ? Value(c.builder.cast(x.tensor(), AMPS_F32)) : x};
 }
 Values reshaped(Call& c) { return {c.builder.reshape(c.part(0).tensor(), c.part(1).ints())}; }
 // A tensor of one number, in a shape.
 Values filled(Call& c) {
   const amps_dtype type = c.part(2).dtype();
   const Tensor number = c.part(1).is_tensor() ? c.builder.cast(c.parts[1].tensor(), type)
-                                              : c.builder.number(c.parts[1].number(), type);
+                                              : c.builder.number(c.parts[1], type);
   return {c.builder.op("expand", {number}, {{"shape", c.part(0).ints()}})};
 }
 Values axis_sum(Call& c) {  // x summed to the shape of y
@@ -59,10 +60,11 @@ Values axis_sum(Call& c) {  // x summed to the shape of y
 Values transposed(Call& c) {
   return {c.builder.op("transpose", {c.part(0)}, {{"perm", c.part(1).ints()}})};
 }
-// Whether elements are not 0.
+// Whether elements, or a number, are not 0.
 Values truth(Call& c) {
-  const Tensor x = c.part(0).tensor();
-  if (c.builder.dtype(x) == AMPS_BOOL) return {x};
+  const Value& x = c.part(0);
+  if (x.is_static_number()) return {c.builder.number(x.number() != 0, AMPS_BOOL)};
+  if (c.builder.dtype(x.tensor()) == AMPS_BOOL) return {x};
   return {c.builder.binary("not_equal", x, int64_t{0})};
 }
 Tensor as_float(Builder& builder, Tensor x) {  // integers as f32
@@ -107,8 +109,9 @@ Values spread(Call& c) {
   const Value squares =
       c.builder.op("reduce_sum_square", {distance},
                    {{"axes", axes}, {"keep_dims", c.part(2)}, {"empty_axes", "none"}});
-  return {c.builder.cast(c.builder.binary("div", squares, count - c.part(3).number()).tensor(),
-                         c.builder.dtype(x))};
+  return {c.builder.cast(
+      c.builder.binary("div", squares, std::max(0.0, count - c.part(3).number())).tensor(),
+      c.builder.dtype(x))};
 }
 // near(x, y, rtol, atol, equal_nan)
 Values near(Call& c) {
@@ -127,28 +130,26 @@ Values near(Call& c) {
 }
 Values list(Call& c) { return {Value(c.parts)}; }
 
-constexpr FunctionEntry kFunctions[] = {{"vjp", vjp},
-                                        {"vjp_list", vjp_list},
-                                        {"with_kept", with_kept},
-                                        {"to", to},
-                                        {"like", like},
-                                        {"wide", wide},
-                                        {"tensor", tensor},
-                                        {"reshaped", reshaped},
-                                        {"filled", filled},
-                                        {"sum_like", axis_sum},
-                                        {"transposed", transposed},
-                                        {"truth", truth},
-                                        {"floating", floating},
-                                        {"add_all", add_all},
-                                        {"summed", summed},
-                                        {"broadcast_back", broadcast_back},
-                                        {"spread", spread},
-                                        {"near", near},
-                                        {"list", list}};
+const Functions registered = {{"vjp", vjp},
+                              {"vjp_list", vjp_list},
+                              {"with_kept", with_kept},
+                              {"to", to},
+                              {"like", like},
+                              {"wide", wide},
+                              {"tensor", to},
+                              {"reshaped", reshaped},
+                              {"filled", filled},
+                              {"sum_like", axis_sum},
+                              {"transposed", transposed},
+                              {"truth", truth},
+                              {"floating", floating},
+                              {"add_all", add_all},
+                              {"summed", summed},
+                              {"broadcast_back", broadcast_back},
+                              {"spread", spread},
+                              {"near", near},
+                              {"list", list}};
 
 }  // namespace
-
-std::span<const FunctionEntry> tensor_functions() { return kFunctions; }
 
 }  // namespace anymps::lowering

@@ -10,9 +10,9 @@ namespace {
 template <class T>
 const T& get(const Value& value, const char* wanted) {
   if (const T* found = std::get_if<T>(&value)) return *found;
-  static constexpr const char* kNames[] = {"nothing",  "a tensor", "a flag",  "an integer",
-                                           "a number", "integers", "numbers", "a text",
-                                           "a type",   "a list"};
+  static constexpr const char* kNames[] = {"nothing",  "a tensor", "a flag",          "an integer",
+                                           "a number", "integers", "numbers",         "a text",
+                                           "a type",   "a list",   "a complex number"};
   throw std::invalid_argument(std::string(wanted) + " is expected, " + kNames[value.index()] +
                               " given");
 }
@@ -46,6 +46,11 @@ Ints Value::ints() const {
   if (const auto* list = std::get_if<Values>(this)) {
     Ints numbers;
     for (const Value& item : *list) numbers.push_back(item.integer());
+    return numbers;
+  }
+  if (const auto* floats = std::get_if<Floats>(this)) {
+    Ints numbers;
+    for (const double number : *floats) numbers.push_back(static_cast<int64_t>(number));
     return numbers;
   }
   return get<Ints>(*this, "a list of integers");

@@ -3,6 +3,7 @@
 // being built, or something known already, on which the graph may depend.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -25,12 +26,12 @@ struct Value;
 using Values = std::vector<Value>;
 
 struct Value : std::variant<std::monostate, Tensor, bool, int64_t, double, Ints, Floats,
-                            std::string, amps_dtype, Values> {
+                            std::string, amps_dtype, Values, std::complex<double>> {
   using variant::variant;
 
   bool absent() const { return std::holds_alternative<std::monostate>(*this); }
   bool is_tensor() const { return std::holds_alternative<Tensor>(*this); }
-  // Known while lowering, and a number.
+  // Known while lowering, and a real number.
   bool is_static_number() const {
     return std::holds_alternative<int64_t>(*this) || std::holds_alternative<double>(*this) ||
            std::holds_alternative<bool>(*this);

@@ -35,6 +35,12 @@ def assigned(x):
     return y
 
 
+def put(x, index, value):
+    y = x * 1
+    y[index() if callable(index) else index] = value
+    return y
+
+
 def positive_definite(x):
     return paddle.matmul(x, x, transpose_y=True) + paddle.eye(x.shape[-1]) * 3
 
@@ -203,6 +209,14 @@ case("conv1d", lambda x, w: F.conv1d(x, w, padding=1), f(1, 3, 8), f(4, 3, 3))
 case("conv3d", lambda x, w: F.conv3d(x, w, padding=1), f(1, 2, 4, 4, 4), f(3, 2, 3, 3, 3))
 case("conv_nhwc", lambda x, w: F.conv2d(x, w, padding=1, data_format="NHWC"), f(1, 6, 6, 3), f(4, 3, 3, 3))
 case("convT", lambda x, w: F.conv2d_transpose(x, w, stride=2, padding=1, output_padding=1), f(1, 3, 5, 5), f(3, 4, 3, 3))
+case("conv_same_dilated", lambda x, w: F.conv2d(x, w, padding="SAME", stride=2, dilation=2), f(2, 3, 9, 9), f(4, 3, 3, 3))
+case("conv_valid", lambda x, w: F.conv2d(x, w, padding="VALID", dilation=2), f(2, 3, 9, 9), f(4, 3, 3, 3))
+case("conv_dw_same", lambda x, w: F.conv2d(x, w, padding="SAME", groups=4, dilation=2), f(1, 4, 7, 7), f(4, 1, 3, 3))
+case("conv1d_same", lambda x, w: F.conv1d(x, w, padding="SAME", groups=2, dilation=2), f(2, 4, 9), f(4, 2, 3))
+case("conv3d_same", lambda x, w: F.conv3d(x, w, padding="SAME", stride=2, dilation=2), f(1, 2, 5, 5, 5), f(3, 2, 3, 3, 3))
+case("convT_same", lambda x, w: F.conv2d_transpose(x, w, stride=2, padding="SAME"), f(1, 3, 5, 5), f(3, 4, 3, 3))
+case("convT_size", lambda x, w: F.conv2d_transpose(x, w, stride=2, output_size=[12, 12]), f(1, 3, 5, 5), f(3, 4, 3, 3))
+case("conv3dT", lambda x, w: F.conv3d_transpose(x, w, stride=2, padding=1), f(1, 2, 3, 4, 3), f(2, 3, 3, 3, 3))
 case("max_pool", lambda x: F.max_pool2d(x, 2), f(2, 3, 8, 8))
 case("max_pool_p", lambda x: F.max_pool2d(x, 3, stride=2, padding=1), f(2, 3, 8, 8))
 case("max_pool_i", lambda x: F.max_pool2d(x, 2, return_mask=True), f(2, 3, 8, 8))
@@ -252,3 +266,16 @@ case("roi_align", lambda x: paddle.vision.ops.roi_align(x, paddle.to_tensor([[0.
 case("sdpa", lambda q, k, v: F.scaled_dot_product_attention(q, k, v), f(2, 5, 2, 8), f(2, 5, 2, 8), f(2, 5, 2, 8))
 case("sdpa_c", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), f(2, 5, 2, 8), f(2, 5, 2, 8), f(2, 5, 2, 8))
 case("yolo_box", lambda x: paddle.vision.ops.yolo_box(x, paddle.to_tensor([[64, 64]], dtype="int32"), [10, 13, 16, 30], 2, 0.01, 32), f(1, 14, 2, 2), grad=False)
+# The CPU leaves the gradient to a float64 value unset: test_assignment.py compares gradients.
+case("put_rows", lambda x, v: put(x, lambda: paddle.to_tensor([3, 0]), v), f(5, 4, 3), f(2, 4, 3), grad=False)
+case("put_row_number", lambda x: put(x, lambda: paddle.to_tensor([3, 0]), 2.5), f(5, 4, 3))
+case("put_pairs", lambda x, v: put(x, lambda: (paddle.to_tensor([3, 0]), paddle.to_tensor([1, -1])), v), f(5, 4, 3), f(2, 3), grad=False)
+case("put_second_axis", lambda x, v: put(x, lambda: (slice(None), paddle.to_tensor([2, 0])), v), f(5, 4, 3), f(5, 2, 3), grad=False)
+case("put_broadcast", lambda x, v: put(x, lambda: paddle.to_tensor([[3, 0], [1, 2]]), v), f(5, 4, 3), f(3), grad=False)
+case("put_mask", lambda x, v: put(x, lambda: paddle.to_tensor([False, True, False, True, False]), v), f(5, 4, 3), f(2, 4, 3), grad=False)
+case("put_mask_number", lambda x: put(x, lambda: x > 0, -1.0), f(5, 4, 3))
+case("set_slice_of_more_axes", lambda x, v: put(x, slice(None), v), f(4, 3), f(1, 4, 3))
+case("over_int", lambda x: x / 3, f(3, 4))
+case("ints_over_int", lambda x: x / 4, i(3, 4), grad=False)
+for n in [0, 1, 2, 3]:
+    case(f"pow_{n}_twice", lambda x, n=n: paddle.grad(paddle.pow(x, n).sum(), x, create_graph=True)[0] if not x.stop_gradient else x, f(3, 4))

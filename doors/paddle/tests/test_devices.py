@@ -40,11 +40,17 @@ def test_two_devices_have_accounts_of_their_own():
     assert facts["freed"] == [0, 0]
 
 
-@pytest.mark.parametrize("count", ["0", "65", "two", "-1"])
+@pytest.mark.parametrize("count", ["0", "17", "two", "-1"])
 def test_a_wrong_number_of_devices_is_refused_without_harm(count):
     result = support.run_python("import paddle; print(paddle.is_compiled_with_mps(), paddle.get_device())", ANYMPS_DEVICE_COUNT=count)
     assert result.stdout.split() == ["False", "cpu"], result.stderr
-    assert f'ANYMPS_DEVICE_COUNT must be 1 to 64, but it is "{count}"' in result.stderr
+    assert f'ANYMPS_DEVICE_COUNT must be 1 to 16, but it is "{count}"' in result.stderr
+
+
+def test_the_last_of_all_devices():
+    code = "import paddle; x = paddle.ones([4]).to('mps:15'); print((x + x).place, paddle.mps.memory_allocated(15) > 0)"
+    result = support.run_python(code, ANYMPS_DEVICE_COUNT="16")
+    assert result.stdout.split() == ["Place(mps:15)", "True"], result.stderr
 
 
 # What a program may look at before it has asked for mps.

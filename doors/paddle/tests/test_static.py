@@ -55,6 +55,80 @@ def test_to_static_trains(mps):
     np.testing.assert_allclose(run("mps"), run("cpu"), rtol=1e-5, atol=1e-6)
 
 
+# Where ops run one by one these are views, which every device has; a program calls kernels. One that is missing would be
+# computed on the CPU, in strict mode too, between two copies.
+VIEWS = {
+    "transpose": lambda x: x.transpose([2, 0, 1]),
+    "transpose, negative axes": lambda x: x.transpose([-1, 0, -2]),
+    "slice": lambda x: x[1:3, :, -2:],
+    "slice of one": lambda x: x[:, -1],
+    "steps": lambda x: x[::2, 1::3],
+    "steps backwards": lambda x: paddle.strided_slice(x, [0, 2], [3, 4], [0, 1], [-1, -2]),
+    "steps backwards, none": lambda x: paddle.strided_slice(x, [1], [2], [-1], [-1]),
+    "all backwards": lambda x: x[:, ::-1],
+    "unsqueeze": lambda x: x.unsqueeze([0, 2]),
+    "squeeze": lambda x: x[:1].squeeze(0),
+    "diagonal": lambda x: paddle.diagonal(x, 1, 0, 2),
+    "unbind": lambda x: paddle.add_n(paddle.unbind(x, 1)),
+    "split": lambda x: paddle.split(x, [1, 2], axis=1)[1],
+    "flatten": lambda x: x.flatten(1),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_in_programs(name, mps):
+    from paddle_anymps import native
+
+    view = paddle.jit.not_to_static(VIEWS[name])  # it is a lambda, whose source Paddle would not find
+
+    def program(x):
+        return view(x * 1.0) * 2.0
+
+    def run(device):
+        with paddle.device.device_guard(device):
+            x = paddle.to_tensor(np.arange(60, dtype="float32").reshape(4, 3, 5) - 25, place=device, stop_gradient=False)
+            static = paddle.jit.to_static(program, full_graph=True)
+            static(x)
+            before = native.copies()["device_to_host"][0]
+            y = static(x)
+            (y * y).sum().backward()
+            copies = native.copies()["device_to_host"][0] - before
+            return y.numpy(), x.grad.numpy(), copies
+
+    for actual, expected in zip(run("mps"), run("cpu"), strict=True):
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_numbers_of_programs(mps):
+    """A program hands extents over as floats."""
+
+    def program(x):
+        return x + paddle.eye(3, 4)
+
+    y = paddle.jit.to_static(program, full_graph=True)(paddle.zeros([3, 4]))
+    np.testing.assert_array_equal(y.numpy(), np.eye(3, 4))
+
+
+def test_a_transformer_stays_on_the_device(mps):
+    from paddle_anymps import native
+
+    ids, _ = models.sentences(2, 16)
+    outputs = []
+    weights = models.weights_of(models.make(models.Bert, "cpu", layers=2))
+    for device in ("mps", "cpu"):
+        model = models.make(models.Bert, device, weights, layers=2)
+        model.eval()
+        with paddle.no_grad(), paddle.device.device_guard(device):
+            static = paddle.jit.to_static(model, full_graph=True)
+            x = paddle.to_tensor(ids, place=device)
+            static(x)
+            before = native.copies()["device_to_host"][0]
+            y = static(x)
+            assert native.copies()["device_to_host"][0] == before
+            outputs.append(y.numpy())
+    check(*outputs)
+
+
 @pytest.fixture(scope="module")
 def saved(net, tmp_path_factory):
     model, _, _ = net

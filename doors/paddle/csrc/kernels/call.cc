@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/call.h"
 
+#include <algorithm>
+
 #include <paddle/common/enforce.h>
 #include <paddle/phi/core/generator.h>
 #include "engine.h"
@@ -57,10 +59,16 @@ amps_view KernelCall::view_of(const DenseTensor& tensor) {
   // the same reads zeros.
   static constexpr int64_t kNowhere[AMPS_MAX_RANK] = {};
   static constexpr int64_t kZeros[2] = {};
-  const bool held = tensor.initialized() || tensor.numel() == 0;
-  const void* data = !held ? kZeros : tensor.numel() > 0 ? tensor.data() : nullptr;
-  return {const_cast<void*>(data), tensor.dims().Get(), held ? tensor.strides().Get() : kNowhere,
-          *dtype, tensor.dims().size()};
+  const phi::DenseTensorMeta& meta = tensor.meta();
+  const phi::Allocation* holder = tensor.Holder().get();
+  const int rank = meta.dims.size();
+  if (holder && holder->ptr())
+    return {static_cast<char*>(holder->ptr()) + meta.offset, meta.dims.Get(), meta.strides.Get(),
+            *dtype, rank};
+  const bool empty =
+      std::find(meta.dims.Get(), meta.dims.Get() + rank, 0) != meta.dims.Get() + rank;
+  return {empty ? nullptr : const_cast<int64_t*>(kZeros), meta.dims.Get(),
+          empty ? meta.strides.Get() : kNowhere, *dtype, rank};
 }
 
 void KernelCall::add(const DenseTensor& tensor) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signatures of kernels whose headers in the wheel include what the wheel does not have.
+// Signatures of kernels that have no header in the wheel, or one that includes what is not there.
 #pragma once
 
 #include <vector>
@@ -26,5 +26,16 @@ void LinearV2Kernel(const Context&, const DenseTensor&, const DenseTensor&, cons
 template <typename T, typename Context>
 void LinearV2GradKernel(const Context&, const DenseTensor&, const DenseTensor&, const DenseTensor&,
                         const DenseTensor&, bool, DenseTensor*, DenseTensor*, DenseTensor*);
+template <typename T, typename Context>
+void IndexElementwisePutWithTensorKernel(const Context&, const DenseTensor&,
+                                         const std::vector<const DenseTensor*>&, const DenseTensor&,
+                                         const std::vector<int64_t>&, const std::vector<int64_t>&,
+                                         const std::vector<int64_t>&, const std::vector<int64_t>&,
+                                         int64_t, DenseTensor*);
+template <typename T, typename Context>
+void IndexElementwisePutWithTensorGradKernel(
+    const Context&, const DenseTensor&, const std::vector<const DenseTensor*>&, const DenseTensor&,
+    const DenseTensor&, const std::vector<int64_t>&, const std::vector<int64_t>&,
+    const std::vector<int64_t>&, const std::vector<int64_t>&, int64_t, DenseTensor*, DenseTensor*);
 
 }  // namespace phi

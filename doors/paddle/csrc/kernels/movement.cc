@@ -24,6 +24,8 @@
 #include <paddle/phi/kernels/index_add_kernel.h>
 #include <paddle/phi/kernels/index_elementwise_get_grad_kernel.h>
 #include <paddle/phi/kernels/index_elementwise_get_kernel.h>
+#include <paddle/phi/kernels/index_elementwise_put_grad_kernel.h>
+#include <paddle/phi/kernels/index_elementwise_put_kernel.h>
 #include <paddle/phi/kernels/index_put_grad_kernel.h>
 #include <paddle/phi/kernels/index_put_kernel.h>
 #include <paddle/phi/kernels/index_sample_grad_kernel.h>
@@ -70,6 +72,7 @@
 #include <paddle/phi/kernels/unfold_kernel.h>
 #include <paddle/phi/kernels/unstack_grad_kernel.h>
 #include <paddle/phi/kernels/unstack_kernel.h>
+#include "kernels/declarations.h"
 #include "kernels/table.h"
 
 #define FAMILY MovementKernels

@@ -2,7 +2,8 @@
 // The one kernel that writes into memory which is there already: a tensor into a view of another.
 #include <paddle/phi/kernels/strided_copy_kernel.h>
 
-#include <map>
+#include <functional>
+#include <numeric>
 
 #include <paddle/common/enforce.h>
 #include "engine.h"
@@ -11,6 +12,16 @@
 namespace anymps::paddle {
 
 namespace {
+
+constexpr lowering::Row kRow{"strided_copy", "x", "identity(x)"};
+
+void copy(const phi::CustomContext& context, const amps_view& from, const amps_view& to) {
+  static const lowering::Kernel& kernel = *new lowering::Kernel(kRow);
+  const lowering::Argument argument = lowering::Argument::tensor(&from);
+  const lowering::Wanted wanted;
+  kernel.prepare(engine(), device(context.GetPlace().GetDeviceId()), {&argument, 1}, {&wanted, 1})
+      .run({&argument, 1}, {&to, 1}, nullptr);
+}
 
 void strided_copy(const phi::CustomContext& context, const DenseTensor& x,
                   const std::vector<int64_t>& dims, const std::vector<int64_t>& strides,
@@ -21,30 +32,34 @@ void strided_copy(const phi::CustomContext& context, const DenseTensor& x,
   meta.offset = offset;
   meta.dtype = x.dtype();
   out->set_meta(meta);
-  if (x.numel() == 0) return;
+  const int64_t count = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+  if (x.numel() != count && x.numel() != 1)
+    PADDLE_THROW(common::errors::InvalidArgument(
+        "[strided_copy] %d elements do not fit into a view of %d", x.numel(), count));
+  if (count == 0) return;
   const auto dtype = to_engine(x.dtype());
   if (!dtype) PADDLE_THROW(common::errors::Unimplemented("[strided_copy] has no such type on mps"));
-  thread_local std::map<int, amps_call*> calls;
-  const int index = context.GetPlace().GetDeviceId();
-  amps_call*& call = calls[index];
-  if (!call)
-    check(engine().call_create(device(index), engine().op_find("identity"), nullptr, 0, nullptr, 0,
-                               &call));
-  // Paddle broadcasts a single element; extents of 1 may be missing on either side.
-  std::vector<int64_t> from_dims = phi::vectorize(x.dims()),
-                       from_strides = phi::vectorize(x.strides());
-  if (x.numel() == 1) {
-    from_dims = dims;
-    from_strides.assign(dims.size(), 0);
-  }
-  const amps_view from{const_cast<void*>(x.data()), from_dims.data(), from_strides.data(), *dtype,
-                       static_cast<int32_t>(from_dims.size())};
+  amps_view from{const_cast<void*>(x.data()), x.dims().Get(), x.strides().Get(), *dtype,
+                 x.dims().size()};
   const amps_view to{out->data(), dims.data(), strides.data(), *dtype,
                      static_cast<int32_t>(dims.size())};
-  if (from_dims == dims) return check(engine().call_run(call, &from, 1, nullptr, &to, 1, nullptr));
-  // The same elements in another shape: x is row-major then.
-  const amps_view shaped{from.data, dims.data(), nullptr, *dtype, to.rank};
-  check(engine().call_run(call, &shaped, 1, nullptr, &to, 1, nullptr));
+  // Paddle broadcasts a single element. Of other elements in another shape the order counts, which
+  // is the order of memory where x is row-major.
+  static constexpr int64_t kNowhere[AMPS_MAX_RANK] = {};
+  DenseTensor packed;
+  if (x.numel() == 1) {
+    from = {from.data, dims.data(), kNowhere, *dtype, to.rank};
+  } else if (phi::vectorize(x.dims()) != dims) {
+    if (!lowering::row_major(from)) {
+      packed.Resize(x.dims());
+      const amps_view in_order{context.Alloc(&packed, x.dtype()), from.dims, nullptr, *dtype,
+                               from.rank};
+      copy(context, from, in_order);
+      from = in_order;
+    }
+    from = {from.data, dims.data(), nullptr, *dtype, to.rank};
+  }
+  copy(context, from, to);
 }
 
 const bool kStridedCopyRegistered = [] {
