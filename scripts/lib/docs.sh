@@ -10,8 +10,12 @@ assemble_pages() {
   cp -r "$root/docs" "$pages/docs"
   cp -r "$root/bench/results" "$pages/bench/results"
   cp "$root/README.md" "$root/CONTRIBUTING.md" "$root/LICENSE" "$pages"
-  mkdir -p "$pages/doors/paddle"
-  cp "$root"/doors/paddle/README*.md "$pages/doors/paddle"
+  for door in paddle torch; do
+    mkdir -p "$pages/doors/$door"
+    cp "$root/doors/$door"/README*.md "$pages/doors/$door"
+  done
+  mkdir -p "$pages/fallback_bench"
+  cp "$root/fallback_bench"/{README.md,*.svg} "$pages/fallback_bench"
   # The sources that pages link to.
   (cd "$root" && grep -ohE '\]\(\.\./(src|include|doors|tests|bench)/[^)#]*\.(h|hpp|cc|inc|py)' docs/*.md | sed 's,](../,,' | sort -u | xargs cp --parents -t "$pages")
   PYTHONPATH="$root/build/python" "$venv_dir/docs/bin/python" "$root/scripts/lib/python_reference.py" "$pages/docs/python"

@@ -20,6 +20,7 @@ WORDS = {
     "doors/python": "the package anymps",
     "doors/executorch": "runner, delegate, exporter",
     "doors/paddle": "the device mps of PaddlePaddle",
+    "doors/torch": "the device mps of PyTorch",
     "doors/lowering": "kernels of frameworks in ops",
     "doors/triton": "the backend metal_mps",
     "doors/server": "anymps serve",

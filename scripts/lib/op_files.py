@@ -15,7 +15,7 @@ from tree import ROOT, sources
 PAGES = ROOT / "docs/generated"
 # The exporter's names are torch's and those of Apple's schema; the tables of a framework's kernels and the language that they
 # are written in list that framework's kernels, not the engine's ops.
-FOREIGN = ("doors/executorch/anymps_executorch/", "doors/lowering/", "doors/paddle/")
+FOREIGN = ("doors/executorch/anymps_executorch/", "doors/lowering/", "doors/paddle/", "doors/torch/")
 # Comments and other text that is passed over; string literals, brackets, words, other characters.
 CPP = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(?P<mark>\w*)\(.*?\)(?P=mark)"|'(?:[^'\\\n]|\\.)*'|"(?P<literal>(?:[^"\\\n]|\\.)*)\""""
                  r"|(?P<bracket>[()\[\]{}])|(?P<word>[A-Za-z_]\w*)|(?P<other>[^\s\w])", re.S)
