@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must end in a Python error or in nothing, never in an abort, a hang or a leak. What could runs in a process of its own."""
-import gc
 import threading
 
 import pytest
@@ -223,17 +222,41 @@ def test_out_of_memory_in_an_op():
 
 
 def test_tensors_freed_on_other_threads():
-    gc.collect()  # what earlier tests left in cycles would otherwise go in between
-    before = torch.mps.current_allocated_memory()
-    for _ in range(20):
-        boxes = [[torch.full((1000,), float(i), device="mps") * 2] for i in range(8)]
-        threads = [threading.Thread(target=box.clear) for box in boxes]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    torch.mps.synchronize()
-    assert torch.mps.current_allocated_memory() == before
+    run_alone("""
+        import threading, torch
+        kept = torch.ones(5000, device="mps")
+        before = torch.mps.current_allocated_memory()
+        for _ in range(20):
+            boxes = [[torch.full((1000,), float(i), device="mps") * 2, torch.zeros(5000, device="mps")] for i in range(8)]
+            assert torch.mps.current_allocated_memory() > before
+            threads = [threading.Thread(target=box.clear) for box in boxes]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+        torch.mps.synchronize()
+        assert torch.mps.current_allocated_memory() == before == kept.nbytes
+    """)
+
+
+def test_memory_of_tensors_is_no_other():
+    """What the engine has for itself (here the packed weights of a product) is the driver's, not the tensors'."""
+    run_alone("""
+        import torch
+        layer = torch.nn.Linear(1024, 1024).to("mps")
+        x = torch.ones(64, 1024, device="mps")
+        with torch.no_grad():
+            for _ in range(4):
+                y = layer(x)
+        held = sum(t.nbytes for t in (layer.weight, layer.bias, x, y))
+        torch.mps.synchronize()
+        assert held <= torch.mps.current_allocated_memory() <= held + 4096, (held, torch.mps.current_allocated_memory())
+        assert torch.mps.driver_allocated_memory() >= torch.mps.current_allocated_memory()
+        peak = torch.accelerator.max_memory_allocated()
+        del y, x, layer
+        assert torch.mps.current_allocated_memory() == 0
+        assert torch.accelerator.max_memory_allocated() == peak >= held
+        torch.accelerator.reset_peak_memory_stats()
+        assert torch.accelerator.max_memory_allocated() == 0
+    """)
 
 
 def test_threads_compute_at_once():

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/allocator.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 
 #include "device/small_blocks.h"
+#include "device/tensor_bytes.h"
 #include "engine.h"
 
 namespace anymps::aten {
@@ -20,11 +20,14 @@ amps_memory_stats statistics() {
   amps_memory_stats stats{};
   stats.size = sizeof(stats);
   check(engine().device_memory_stats(device(), &stats));
-  stats.allocated -= std::min<uint64_t>(stats.allocated, kept_small_bytes());
   return stats;
 }
 
-void release(void* buffer) { engine().buffer_release(static_cast<amps_buffer*>(buffer)); }
+void release(void* context) {
+  auto* buffer = static_cast<amps_buffer*>(context);
+  tensor_bytes.subtract(engine().buffer_size(buffer));
+  engine().buffer_release(buffer);
+}
 
 void set_limit(double fraction) {
   TORCH_CHECK(fraction >= 0 && fraction <= 2, "Invalid fraction:", fraction, ". It is 0 to 2.");
@@ -59,6 +62,7 @@ class Allocator final : public c10::DeviceAllocator {
     if (bytes <= kMostSmallBytes) return small_block(bytes);
     amps_buffer* buffer = nullptr;
     check(engine().buffer_create(device(), bytes, &buffer));
+    tensor_bytes.add(engine().buffer_size(buffer));
     return {engine().buffer_data(buffer), buffer, &release, kDevice};
   }
   void copy_data(void* to, const void* from, size_t bytes) const override {
@@ -70,16 +74,15 @@ class Allocator final : public c10::DeviceAllocator {
   void recordStream(const c10::DataPtr&, c10::Stream) override {
   }  // calls are done when they return
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
-    const amps_memory_stats now = statistics();
+    const amps_memory_stats held = statistics();
     c10::CachingDeviceAllocator::DeviceStats stats;
     const auto set = [](auto& stat, uint64_t current, uint64_t peak) {
       stat[0].current = static_cast<int64_t>(current);
       stat[0].peak = static_cast<int64_t>(peak);
     };
-    set(stats.allocated_bytes, now.allocated, now.peak_allocated);
-    set(stats.active_bytes, now.allocated, now.peak_allocated);
-    set(stats.requested_bytes, now.allocated, now.peak_allocated);
-    set(stats.reserved_bytes, now.reserved, now.peak_reserved);
+    for (auto* stat : {&stats.allocated_bytes, &stats.active_bytes, &stats.requested_bytes})
+      set(*stat, tensor_bytes.now(), tensor_bytes.peak());
+    set(stats.reserved_bytes, held.reserved, held.peak_reserved);
     return stats;
   }
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex) override {
@@ -88,7 +91,10 @@ class Allocator final : public c10::DeviceAllocator {
     return {free, total};
   }
   void resetAccumulatedStats(c10::DeviceIndex) override {}
-  void resetPeakStats(c10::DeviceIndex) override { check(engine().device_reset_peaks(device())); }
+  void resetPeakStats(c10::DeviceIndex) override {
+    tensor_bytes.reset_peak();
+    check(engine().device_reset_peaks(device()));
+  }
 };
 
 }  // namespace
@@ -110,7 +116,7 @@ void set_memory_fraction(double fraction) {
   set_limit(fraction);
 }
 
-size_t allocated_memory() { return statistics().allocated; }
+size_t allocated_memory() { return tensor_bytes.now(); }
 size_t reserved_memory() { return statistics().reserved; }
 void empty_cache() {
   release_small_blocks();

@@ -2,11 +2,11 @@
 #include "device/small_blocks.h"
 
 #include <array>
-#include <atomic>
 #include <bit>
 #include <utility>
 
 #include "device/allocator.h"
+#include "device/tensor_bytes.h"
 #include "engine.h"
 
 namespace anymps::aten {
@@ -19,8 +19,6 @@ constexpr size_t kMostKept = 16;                                          // of 
 
 constexpr size_t bytes_of(size_t size) { return kLeastBytes << size; }
 size_t size_for(size_t bytes) { return std::bit_width((bytes - 1) / kLeastBytes); }
-
-std::atomic<size_t> kept_bytes{0};
 
 // Tensors may go after what is thread_local: this outlives it.
 thread_local bool at_the_end = false;
@@ -43,13 +41,11 @@ class ThreadBlocks {
   amps_buffer* take(size_t size) {
     Kept& kept = kept_[size];
     if (kept.count == 0) return nullptr;
-    kept_bytes.fetch_sub(bytes_of(size), std::memory_order_relaxed);
     return kept.blocks[--kept.count];
   }
   bool keep(size_t size, amps_buffer* block) {
     Kept& kept = kept_[size];
     if (kept.count == kMostKept) return false;
-    kept_bytes.fetch_add(bytes_of(size), std::memory_order_relaxed);
     kept.blocks[kept.count++] = block;
     return true;
   }
@@ -69,6 +65,7 @@ class ThreadBlocks {
 template <size_t kSize>
 void let_go(void* context) {
   auto* block = static_cast<amps_buffer*>(context);
+  tensor_bytes.subtract(bytes_of(kSize));
   if (at_the_end || !ThreadBlocks::of_this_thread().keep(kSize, block))
     engine().buffer_release(block);
 }
@@ -85,10 +82,9 @@ c10::DataPtr small_block(size_t bytes) {
   const size_t size = size_for(bytes);
   amps_buffer* block = at_the_end ? nullptr : ThreadBlocks::of_this_thread().take(size);
   if (!block) check(engine().buffer_create(device(), bytes_of(size), &block));
+  tensor_bytes.add(bytes_of(size));
   return {engine().buffer_data(block), block, kDeleters[size], kDevice};
 }
-
-size_t kept_small_bytes() { return kept_bytes.load(std::memory_order_relaxed); }
 
 void release_small_blocks() {
   if (!at_the_end) ThreadBlocks::of_this_thread().release();

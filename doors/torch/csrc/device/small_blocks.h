@@ -11,7 +11,6 @@ namespace anymps::aten {
 inline constexpr size_t kMostSmallBytes = 4096;
 
 c10::DataPtr small_block(size_t bytes);  // 1 to kMostSmallBytes
-size_t kept_small_bytes();               // of all threads
 void release_small_blocks();             // this thread's
 
 }  // namespace anymps::aten
