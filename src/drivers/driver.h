@@ -23,6 +23,7 @@ struct DriverTraits {
   bool computes = true;       // false: results are not to be looked at (the null driver)
   bool prefers_nhwc = false;  // convolutions are faster with channels last
   bool fuses = false;         // has kernels for the fused forms that the passes make
+  DTypeSet widened = 0;       // half types whose arithmetic is faster in f32
   // The list of every op ends with the reference kernel (through a copy when not host_visible).
   bool reference_fallback = true;
 };

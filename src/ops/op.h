@@ -42,6 +42,9 @@ enum OpFact : uint32_t {
   // The first output of its first body says whether to go on, the others are the node's.
   kPredicateFirst = 1u << 12,
   kSums = 1u << 13,  // adds up elements of its first input: terms may cancel to almost nothing
+  // The result speaks of the dtype itself (its neighbours, its range, its bits): it is another one
+  // in a wider type.
+  kTypeBound = 1u << 14,
 };
 
 // How an op follows its input to channels last (passes/layout.cc), by which attributes speak of

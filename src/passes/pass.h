@@ -17,6 +17,7 @@ namespace anymps {
 struct PassContext {
   bool prefers_nhwc = false;  // traits of the driver that will run the graph
   bool fuses = false;
+  DTypeSet widened = 0;  // half types whose arithmetic the driver does faster in f32
   // Computes a node whose inputs are all constants. Set by the runtime; null: no folding. Large
   // results are made lazily, see memory/constant.h.
   std::function<std::vector<ConstantPtr>(const Node&)> evaluate;

@@ -98,6 +98,7 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
   PassContext context;
   context.prefers_nhwc = traits.prefers_nhwc;
   context.fuses = traits.fuses;
+  context.widened = traits.widened;
   context.evaluate = [this](const Node& node) { return fold(*device_, node); };
   context.without = options_.without_passes;
   context.optimization_level = options_.optimization_level;

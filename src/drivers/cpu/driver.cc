@@ -49,6 +49,7 @@ class CpuDriver final : public Driver {
     DriverTraits traits;
     traits.prefers_nhwc = true;
     traits.fuses = true;
+    traits.widened = cpu::slow_halves(cpu::this_processor(), cpu::isa());
     return traits;
   }
   int use_threads(int threads) override {

@@ -136,6 +136,14 @@ Isa cap_isa(Isa found, const std::string& cap) {
   return found;
 }
 
+DTypeSet slow_halves(const Processor& processor, Isa isa) {
+  // AMX-FP16 has products of f16. AVX512-FP16 has too, but sums in f16, which is not ours to do.
+  const uint32_t more = processor.at(7, 1).eax;
+  const bool bf16 = isa == Isa::kAmx || (isa == Isa::kAvx512 && ((more >> 5) & 1));
+  const bool f16 = isa == Isa::kAmx && ((more >> 21) & 1);
+  return (bf16 ? 0 : bit(DType::kBF16)) | (f16 ? 0 : bit(DType::kF16));
+}
+
 Isa isa() {
   static const Isa chosen = choose();
   return chosen;

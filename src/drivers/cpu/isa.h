@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "base/dtype.h"
 #include "drivers/cpu/processor.h"
 
 namespace anymps::cpu {
@@ -22,6 +23,9 @@ FoundIsa find_isa(const Processor& processor);
 
 // `found`, or what ANYMPS_ISA caps it to ("" does not). Fails below SSE4, which every kernel needs.
 Isa cap_isa(Isa found, const std::string& cap);
+
+// The half types whose products are slower than those of f32, for want of instructions.
+DTypeSet slow_halves(const Processor& processor, Isa isa);
 
 Isa isa();
 const char* name(Isa isa);

@@ -126,5 +126,22 @@ TEST(Isa, HighwayAndOneDnnFollowTheChoice) {
   EXPECT_NE(describe_isa().find(name(chosen)), std::string::npos);
 }
 
+TEST(Isa, HalvesThatAreSlow) {
+  constexpr DTypeSet kF16 = bit(DType::kF16), kBF16 = bit(DType::kBF16);
+  const auto bits = [](uint32_t eax) {
+    Processor p = sapphire_rapids();
+    p.leaves.push_back({7, 1, eax, 0, 0, 0});
+    return p;
+  };
+  constexpr uint32_t kAvx512Bf16 = 1u << 5, kAmxF16 = 1u << 21;
+  EXPECT_EQ(slow_halves(machine(0xD, kHaswell1, kHaswell7, 0, kAvxSaved), Isa::kAvx2),
+            kF16 | kBF16);
+  EXPECT_EQ(slow_halves(sapphire_rapids(), Isa::kAvx512), kF16 | kBF16);
+  EXPECT_EQ(slow_halves(bits(kAvx512Bf16), Isa::kAvx512), kF16);
+  EXPECT_EQ(slow_halves(bits(kAvx512Bf16), Isa::kAvx2), kF16 | kBF16);  // capped
+  EXPECT_EQ(slow_halves(bits(kAvx512Bf16), Isa::kAmx), kF16);
+  EXPECT_EQ(slow_halves(bits(kAvx512Bf16 | kAmxF16), Isa::kAmx), DTypeSet{0});
+}
+
 }  // namespace
 }  // namespace anymps::cpu
