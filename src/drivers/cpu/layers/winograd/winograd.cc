@@ -171,8 +171,6 @@ KernelPtr make_winograd(const KernelRequest& request, std::string& why) {
   if (x.count() == 0) return refuse(why, "nothing to sum over");
   if (!y.contiguous()) return refuse(why, "strides of the output");
   if (!request.constant(1) || !request.packed) return refuse(why, "the weights are not constant");
-  if (!tile_has(tile_activation(request.attrs, "alpha", "beta").kind))
-    return refuse(why, "activation");
   const TensorDesc plain = plain_weights(request, w);
   const Shape spatial(x.shape.begin() + 1, x.shape.end() - 1);
   const Window window = resolve_window(request.attrs, spatial, spatial_of(plain.shape));
