@@ -110,7 +110,7 @@ TEST_P(Winograd, SumsThatAreFiniteThoughTheirPartsAreNot) {
 
 TEST_P(Winograd, AnyNumberOfThreadsGivesTheSameBits) {
   ThreadPool::get().resize(16);
-  // The second has more tiles than a chunk.
+
   for (const Shape& x : {Shape{3, 20, 22, 40}, Shape{1, 150, 190, 96}}) {
     KernelCase test = conv({random_f32(x, 1), weights(72, x[3])});
     test.threads = 1;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 3x3 convolutions with a quarter of the products, channels last. A run goes through the tiles
-// chunk by chunk: the inputs of a chunk are transformed, then each task multiplies a block of tiles
-// by a panel of weights, one product for each point, and transforms the sums back while they are in
-// the core's cache.
+// 3x3 convolutions with a quarter of the products, channels last. A task transforms the inputs of a
+// block of tiles, multiplies them by panels of weights, one product for each point of the tiles,
+// and transforms the sums back, all in the core's cache.
 #include "drivers/cpu/layers/winograd/winograd.h"
 
 #include <algorithm>
@@ -21,20 +20,25 @@ namespace {
 using convolution::plain_weights;
 using convolution::spatial_of;
 
-constexpr int64_t kBlock = 4 * kGemmRows;    // tiles of a task
-constexpr int64_t kMostDepth = 1280;         // of one product; deeper panels leave the L2 cache
-constexpr int64_t kBytesOfThread = 1 << 20;  // of a chunk's inputs: they stay near the cores,
-constexpr int64_t kMostBytes = 4 << 20;      // and are still enough for many threads
-constexpr int64_t kAlignment = 16;           // floats in a cache line
+constexpr int64_t kMostBlock = 8 * kGemmRows;  // tiles of a task
+constexpr int64_t kLeastBlock = 2 * kGemmRows;
+constexpr int64_t kInputBytes = 2 << 20;   // of a block's transformed inputs, at most
+constexpr int64_t kSumsBytes = 256 << 10;  // of its sums: a part of the L2 cache
+constexpr int64_t kMostDepth = 1280;       // of one product; deeper panels leave the L2 cache
+constexpr int64_t kLine = 16;              // floats in a cache line
 constexpr double kFlopsInNs = 100;
-constexpr double kInputNs = 0.08;  // to transform one element
 
-// Sums of a task: they stay in the cache of the thread, which has many.
-float* sums_memory(int64_t count) {
+// A task's inputs and sums: they stay in the cache of the thread, which has many tasks.
+float* task_memory(int64_t count) {
   thread_local std::vector<float> memory;  // NOLINT: kept, so that a run allocates nothing
-  if (std::ssize(memory) < count + kAlignment) memory.resize(count + kAlignment);
+  if (std::ssize(memory) < count + kLine) memory.resize(count + kLine);
   return reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
 }
+
+// How a run is cut into tasks: blocks of tiles times groups of panels.
+struct Cut {
+  int64_t block, blocks, groups;
+};
 
 class WinogradKernel final : public Kernel {
  public:
@@ -48,76 +52,76 @@ class WinogradKernel final : public Kernel {
         has_bias_(request.has(2)),
         has_residual_(request.has(3)),
         row_((tiles.in_channels + kGemmLanes - 1) / kGemmLanes * kGemmLanes) {
-    most_ = chunk_of(kMostBytes);
+    const int64_t floats = t_.points() * static_cast<int64_t>(sizeof(float));
+    const int64_t most =
+        std::min(kInputBytes / (floats * row_), kSumsBytes / (floats * kGemmLanes * kGemmVectors));
+    block_ = std::clamp(most / kGemmRows * kGemmRows, kLeastBlock, kMostBlock);
   }
 
   void run(const KernelArgs& args) const override {
-    const int64_t chunk = std::min(most_, chunk_of(kBytesOfThread * current_threads()));
-    for (int64_t first = 0; first < t_.count(); first += chunk) {
-      const int64_t count = std::min(chunk, t_.count() - first);
-      transform(args, first, count);
-      multiply(args, first, count);
-    }
-  }
-  size_t scratch_bytes() const override {
-    return static_cast<size_t>(t_.points() * plane()) * sizeof(float);
+    const Cut cut = cut_for(current_threads());
+    const double ns =
+        2.0 * static_cast<double>(t_.count() * t_.points() * t_.in_channels * t_.out_channels) /
+        static_cast<double>(cut.blocks * cut.groups) / kFlopsInNs;
+    parallel_for(0, cut.blocks * cut.groups, ns, [&](int64_t first, int64_t last) {
+      float* const inputs = task_memory(t_.points() * (input_plane(cut) + sums_plane(cut)));
+      int64_t there = -1;
+      for (int64_t task = first; task < last; ++task) {
+        const int64_t block = task / cut.groups, group = task % cut.groups;
+        if (block != there) transform(args, cut, block, inputs);
+        there = block;
+        for (int64_t panel = group * panels_.count / cut.groups;
+             panel < (group + 1) * panels_.count / cut.groups; ++panel)
+          multiply(args, cut, block, inputs, panel);
+      }
+    });
   }
   bool reads(size_t i) const override { return i != 1; }
   std::string detail() const override { return fmt::format("{0}x{0}", t_.edge); }
 
  private:
-  // Whole blocks of tiles whose transformed inputs have so many bytes, or all tiles.
-  int64_t chunk_of(int64_t bytes) const {
-    const int64_t tile = t_.points() * row_ * static_cast<int64_t>(sizeof(float));
-    return std::min(t_.count(), std::max(bytes / (tile * kBlock), int64_t{1}) * kBlock);
+  // Tasks that share a block are cheaper than smaller blocks, which read the weights more often.
+  Cut cut_for(int threads) const {
+    Cut cut{block_, 0, 1};
+    const auto blocks = [&] { return (t_.count() + cut.block - 1) / cut.block; };
+    if (threads > 1) {
+      cut.groups = std::clamp((4 * threads + blocks() - 1) / blocks(), int64_t{1}, panels_.count);
+      while (cut.block > kGemmRows && blocks() * cut.groups < 2 * threads)
+        cut.block = (cut.block / 2 + kGemmRows - 1) / kGemmRows * kGemmRows;
+    }
+    cut.blocks = blocks();
+    return cut;
   }
   // A cache line more than a power of two, which would bring all points to the same sets.
-  int64_t plane() const { return most_ * row_ + kAlignment; }
+  int64_t input_plane(const Cut& cut) const { return cut.block * row_ + kLine; }
+  static int64_t sums_plane(const Cut& cut) {
+    return cut.block * kGemmLanes * kGemmVectors + kLine;
+  }
   const float* weights() const { return static_cast<const float*>(packed_->data()); }
+  int64_t tiles_in(const Cut& cut, int64_t block) const {
+    return std::min(cut.block, t_.count() - block * cut.block);
+  }
 
-  void transform(const KernelArgs& args, int64_t chunk, int64_t count) const {
-    const auto* x = static_cast<const float*>(args.inputs[0]);
+  void transform(const KernelArgs& args, const Cut& cut, int64_t block, float* inputs) const {
     const float* zeros = weights() + panels_.vectors * kGemmLanes * t_.points() * t_.in_channels;
-    const double ns = kInputNs * static_cast<double>(t_.points() * row_);
-    parallel_for(0, count, ns, [&](int64_t first, int64_t last) {
-      winograd_input(t_, chunk + first, last - first,
-                     {x, zeros, static_cast<float*>(args.scratch) + first * row_, row_, plane()});
-    });
+    winograd_input(
+        t_, block * cut.block, tiles_in(cut, block),
+        {static_cast<const float*>(args.inputs[0]), zeros, inputs, row_, input_plane(cut)});
   }
 
-  void multiply(const KernelArgs& args, int64_t chunk, int64_t count) const {
-    const int threads = current_threads();
-    int64_t block = kBlock;
-    while (block > kGemmRows && (count + block - 1) / block * panels_.count < 4 * threads)
-      block /= 2;
-    const int64_t blocks = (count + block - 1) / block;
-    const double ns = 2.0 *
-                      static_cast<double>(std::min(block, count) * t_.points() * t_.in_channels *
-                                          t_.out_channels) /
-                      static_cast<double>(panels_.count) / kFlopsInNs;
-    // Tasks that follow each other, which one thread mostly does, share a panel: it is larger than
-    // a block's inputs.
-    parallel_for(0, blocks * panels_.count, ns, [&](int64_t first, int64_t last) {
-      for (int64_t task = first; task < last; ++task) {
-        const int64_t begin = task % blocks * block;
-        run_task(args, chunk + begin, begin, std::min(block, count - begin), task / blocks);
-      }
-    });
-  }
-
-  void run_task(const KernelArgs& args, int64_t tile, int64_t in_chunk, int64_t count,
+  void multiply(const KernelArgs& args, const Cut& cut, int64_t block, float* inputs,
                 int64_t panel) const {
     const int64_t begin = panels_.begin(panel), width = panels_.begin(panel + 1) - begin;
-    const int64_t sums_plane = count * width + kAlignment;
-    float* const sums = sums_memory(t_.points() * sums_plane);
+    const int64_t tile = block * cut.block;
+    float* const sums = inputs + t_.points() * input_plane(cut);
     GemmPanel g;
-    g.rows = count;
+    g.rows = tiles_in(cut, block);
     g.columns = g.y_row = g.residual_row = width;
     g.a_row = row_;
     for (int64_t point = 0; point < t_.points(); ++point) {
-      const float* a = static_cast<const float*>(args.scratch) + point * plane() + in_chunk * row_;
+      const float* a = inputs + point * input_plane(cut);
       const float* b = weights() + (begin * t_.points() + point * width) * t_.in_channels;
-      g.y = sums + point * sums_plane;
+      g.y = sums + point * sums_plane(cut);
       for (int64_t from = 0; from < t_.in_channels; from += kMostDepth) {
         g.depth = std::min(kMostDepth, t_.in_channels - from);
         g.a = a + from;
@@ -129,16 +133,16 @@ class WinogradKernel final : public Kernel {
     WinogradOutput out;
     out.from = sums;
     out.row = width;
-    out.plane = sums_plane;
+    out.plane = sums_plane(cut);
     out.columns = std::min(width, t_.out_channels - begin);
     if (has_bias_) out.bias = static_cast<const float*>(args.inputs[2]) + begin;
     if (has_residual_) out.residual = static_cast<const float*>(args.inputs[3]) + begin;
     out.y = static_cast<float*>(args.outputs[0]) + begin;
     out.activation = activation_;
-    bool broken[kBlock] = {};
-    winograd_output(t_, tile, count, out, broken);
+    bool broken[kMostBlock] = {};
+    winograd_output(t_, tile, g.rows, out, broken);
     std::optional<DirectSums> direct;
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < g.rows; ++i) {
       if (!broken[i]) continue;
       if (!direct) direct.emplace(t_, plain_, begin, out.columns, width);
       direct->of_tile(static_cast<const float*>(args.inputs[0]), tile + i, sums);
@@ -152,7 +156,7 @@ class WinogradKernel final : public Kernel {
   BufferRef packed_;
   TileActivation activation_;
   bool has_bias_, has_residual_;
-  int64_t row_, most_ = 0;
+  int64_t row_, block_ = 0;
 };
 
 KernelPtr make_winograd(const KernelRequest& request, std::string& why) {
