@@ -17,7 +17,8 @@ constexpr double kOfTransformed = 25;  // for each point of a tile, input or out
 constexpr double kLeastGain = 1.15;
 
 double in_vectors(int64_t channels) {
-  return static_cast<double>((channels + kGemmLanes - 1) / kGemmLanes * kGemmLanes);
+  const int64_t vectors = (channels + kGemmLanes - 1) / kGemmLanes;
+  return static_cast<double>(vectors * kGemmLanes);
 }
 
 double bytes_of_weights(const WinogradTiles& t, double each) {

@@ -27,8 +27,8 @@ void pack_winograd(const WinogradTiles& t, const WinogradWeights& weights, const
                    float* packed) {
   const GemmPanels panels(t.out_channels);
   const int64_t points = t.points(), depth = t.in_channels;
-  const double ns =
-      kPackNs * static_cast<double>(points * depth * kGemmLanes * panels.vectors / panels.count);
+  const int64_t weights_of_panel = points * depth * kGemmLanes * panels.vectors / panels.count;
+  const double ns = kPackNs * static_cast<double>(weights_of_panel);
   parallel_for(0, panels.count, ns, [&](int64_t first, int64_t last) {
     float taps[kTaps * kGemmVectors * kGemmLanes];
     for (int64_t panel = first; panel < last; ++panel) {
