@@ -26,7 +26,7 @@ using Ints = std::vector<int64_t>;
 class Winograd : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (!cpu::gemm_is_here()) GTEST_SKIP() << "no AVX-512";
+    if (!cpu::gemm_is_here()) GTEST_SKIP() << "no AVX2";
     setenv("ANYMPS_WINOGRAD", GetParam(), 1);
   }
   void TearDown() override { unsetenv("ANYMPS_WINOGRAD"); }
@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(Tiles, Winograd, ::testing::Values("2", "4"),
 
 class WinogradChoice : public ::testing::Test {
   void SetUp() override {
-    if (!cpu::gemm_is_here()) GTEST_SKIP() << "no AVX-512";
+    if (!cpu::gemm_is_here()) GTEST_SKIP() << "no AVX2";
   }
   void TearDown() override { unsetenv("ANYMPS_WINOGRAD"); }
 };

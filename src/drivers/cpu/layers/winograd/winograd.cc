@@ -161,7 +161,7 @@ class WinogradKernel final : public Kernel {
 
 KernelPtr make_winograd(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &w = request.in(1), &y = request.out();
-  if (!gemm_is_here()) return refuse(why, "only for AVX-512");
+  if (!gemm_is_here()) return refuse(why, "only for AVX2 and AVX-512");
   if (y.count() == 0) return empty_kernel();
   if (request.attrs.s("layout") != "channels_last") return refuse(why, "channels are not last");
   if (request.attrs.i("groups") != 1) return refuse(why, "groups");
