@@ -189,6 +189,7 @@ TEST_F(WinogradChoice, RefusesOtherConvolutions) {
   first.attrs = {{"pads", Ints{1, 1, 1, 1}}};
   first.inputs = {random_f32({1, 32, 12, 12}, 1), w};
   EXPECT_EQ(why_not(first), "channels are not last");
+  EXPECT_EQ(why_not(conv({random_f32({1, 2, 2, 5000}, 1), weights(1, 5000)})), "5000 channels");
   setenv("ANYMPS_WINOGRAD", "off", 1);
   EXPECT_EQ(why_not(conv({x, w})), "ANYMPS_WINOGRAD=off");
 }

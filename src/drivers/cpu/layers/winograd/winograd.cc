@@ -26,6 +26,7 @@ constexpr int64_t kInputBytes = 2 << 20;   // of a block's transformed inputs, a
 constexpr int64_t kSumsBytes = 256 << 10;  // of its sums: a part of the L2 cache
 constexpr int64_t kMostDepth = 1280;       // of one product; deeper panels leave the L2 cache
 constexpr int64_t kLine = 16;              // floats in a cache line
+constexpr int64_t kMostChannels = 4096;    // of x: a task's inputs would be a large part of memory
 constexpr double kFlopsInNs = 100;
 
 // A task's inputs and sums: they stay in the cache of the thread, which has many tasks.
@@ -186,6 +187,8 @@ KernelPtr make_winograd(const KernelRequest& request, std::string& why) {
   tiles.height = x.shape[1];
   tiles.width = x.shape[2];
   tiles.in_channels = x.shape[3];
+  if (tiles.in_channels > kMostChannels)
+    return refuse(why, fmt::format("{} channels", tiles.in_channels));
   tiles.out_height = y.shape[1];
   tiles.out_width = y.shape[2];
   tiles.out_channels = y.shape[3];
