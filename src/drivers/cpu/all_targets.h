@@ -3,8 +3,8 @@
 // the file again for each set, by the path that it says before, and with it this header.
 //   #define HWY_TARGET_INCLUDE "drivers/cpu/linear/int_gemm.cc"
 //   #include "drivers/cpu/all_targets.h"
-// A file that has code for AVX-512 alone defines ANYMPS_AVX512_ONLY before, and one that gains
-// nothing from AVX-512 defines ANYMPS_WITHOUT_AVX512.
+// A file that has code for AVX-512 alone, or for AVX2 too, defines ANYMPS_AVX512_ONLY before, and
+// one that gains nothing from AVX-512 defines ANYMPS_WITHOUT_AVX512.
 #undef HWY_BASELINE_TARGETS
 #define HWY_BASELINE_TARGETS HWY_SSE4
 #if defined(ANYMPS_AVX512_ONLY)

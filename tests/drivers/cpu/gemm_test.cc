@@ -7,6 +7,7 @@
 #include <random>
 
 #include "against_reference.h"
+#include "drivers/cpu/layers/depthwise_simd.h"
 #include "drivers/cpu/linear/gemm_simd.h"
 #include "drivers/cpu/linear/weight_packing.h"
 
@@ -22,7 +23,7 @@ using Ints = std::vector<int64_t>;
 
 class OwnProducts : public ::testing::Test {
   void SetUp() override {
-    if (!cpu::gemm_is_here()) GTEST_SKIP() << "no AVX-512";
+    if (!cpu::gemm_is_here()) GTEST_SKIP() << "no AVX2";
   }
 };
 
@@ -92,6 +93,7 @@ TEST_F(OwnProducts, Matmuls) {
 }
 
 TEST_F(OwnProducts, DepthwiseConvolutions) {
+  if (!cpu::depthwise_is_here()) GTEST_SKIP() << "no AVX-512";
   struct Window {
     Ints kernel, strides, dilations, pads;
   };
@@ -125,6 +127,7 @@ TEST_F(OwnProducts, DepthwiseConvolutions) {
 }
 
 TEST_F(OwnProducts, DepthwiseWithResidualAndInOneDimension) {
+  if (!cpu::depthwise_is_here()) GTEST_SKIP() << "no AVX-512";
   expect_same({"conv",
                "depthwise",
                {random_f32({2, 9, 24}, 1), random_f32({24, 1, 3}, 2), random_f32({24}, 3),

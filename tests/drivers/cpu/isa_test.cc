@@ -117,9 +117,13 @@ TEST(Isa, TheVariableIsAnUpperBound) {
 TEST(Isa, HighwayAndOneDnnFollowTheChoice) {
   const Isa chosen = isa();
   EXPECT_LE(chosen, find_isa(this_processor()).isa);
+  // What calls of vector functions take; SupportedTargets chooses again.
+  const size_t taken = hwy::GetChosenTarget().GetIndex();
   const int64_t targets = hwy::SupportedTargets();
   EXPECT_EQ((targets & (HWY_AVX3 | HWY_AVX3_DL)) != 0, chosen >= Isa::kAvx512);
   EXPECT_EQ((targets & HWY_AVX2) != 0, chosen >= Isa::kAvx2);
+  hwy::GetChosenTarget().Update(targets);
+  EXPECT_EQ(taken, hwy::GetChosenTarget().GetIndex());
   const auto onednn = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   EXPECT_EQ((onednn & 0xE00) != 0, chosen == Isa::kAmx) << "tiles of oneDNN";
   EXPECT_EQ((onednn & 0x20) != 0, chosen >= Isa::kAvx512) << "zmm of oneDNN";

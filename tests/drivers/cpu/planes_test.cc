@@ -39,7 +39,7 @@ void expect_all_same(const PlaneCase& c, const char* name) {
 }
 
 TEST(PlanesOnCpu, PointwiseConvolutions) {
-  if (!cpu::gemm_is_here()) GTEST_SKIP() << "no AVX-512";
+  if (!cpu::gemm_is_here()) GTEST_SKIP() << "no AVX2";
   const PlaneCase cases[] = {
       {"fewer results", {3, 20, 12, 13}, {7, 20, 1, 1}, {3, 7, 12, 13}, {}},
       {"more results", {2, 5, 17, 16}, {70, 5, 1, 1}, {2, 70, 17, 16}, {}},

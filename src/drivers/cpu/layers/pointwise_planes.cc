@@ -35,7 +35,7 @@ struct Pointwise {
 std::optional<Pointwise> pointwise(const KernelRequest& request, const TensorDesc& x,
                                    const TensorDesc& w, const TensorDesc& y, std::string& why) {
   using Result = std::optional<Pointwise>;
-  if (!gemm_is_here()) return refuse<Result>(why, "only for AVX-512");
+  if (!gemm_is_here()) return refuse<Result>(why, "only for AVX2 and AVX-512");
   if (request.attrs.s("layout") != "channels_first") return refuse<Result>(why, "channels last");
   if (request.attrs.i("groups") != 1) return refuse<Result>(why, "groups");
   for (const TensorDesc* t : {&x, &w, &y}) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "drivers/cpu/isa.h"
 #include "drivers/cpu/linear/gemm_simd.h"
 #include "drivers/cpu/linear/weight_packing.h"
 #include "drivers/cpu/onednn.h"
@@ -13,13 +14,15 @@ namespace anymps::cpu {
 
 namespace {
 
-constexpr int64_t kMostDepth = 1280;  // deeper panels leave the L2 cache; oneDNN splits them
 constexpr int64_t kMostRows = 8 * kGemmRows;  // of a task
 constexpr double kFlopsInNs = 100;
 // Elements of weights that may change, which are packed at each run: with more of them oneDNN,
 // which takes half a microsecond to start, is as fast.
 constexpr int64_t kMostPackedAtRun = 4096;
 constexpr double kColumnsNs = 4;  // to read one element of each of 16 columns from memory
+
+// Deeper panels leave the L2 cache, through which AVX2 goes four times; oneDNN splits them.
+int64_t most_depth() { return isa() >= Isa::kAvx512 ? 1280 : 768; }
 
 // What pack_panel does to all panels, without an allocation: for runs.
 void pack_now(const Gemm& g, const GemmPanels& panels, const float* from, float* to) {
@@ -143,13 +146,13 @@ class GemvKernel final : public Kernel {
 }  // namespace
 
 KernelPtr make_gemm(const KernelRequest& request, const Gemm& g, std::string& why) {
-  if (!gemm_is_here()) return refuse(why, "only for AVX-512");
+  if (!gemm_is_here()) return refuse(why, "only for AVX2 and AVX-512");
   if (!tile_has(g.activation.kind)) return refuse(why, "activation");
   for (size_t i = 0; i < request.inputs.size(); ++i)
     if (request.has(i) && request.in(i).dtype != DType::kF32)
       return refuse(why, fmt::format("dtype {}", name(request.in(i).dtype)));
   if (g.rows == 1 && g.w_depth == 1) return std::make_shared<GemvKernel>(g);
-  if (g.depth > kMostDepth || g.depth < 1)
+  if (g.depth > most_depth() || g.depth < 1)
     return refuse(why, fmt::format("sums of {} products", g.depth));
   const GemmPanels panels(g.columns);
   if (!request.constant(1) || !request.packed) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of up to 7 rows and 4 vectors stay in registers while the depth is walked through: 7
-// divides the pixels of most image models' layers. Other instruction sets have too few registers
-// for that; there oneDNN is as good.
+// Tiles stay in registers while the depth is walked through: up to 7 rows and 4 vectors on AVX-512,
+// where 7 divides the pixels of most image models' layers, and 6 rows and 2 vectors on AVX2.
 #include "drivers/cpu/linear/gemm_simd.h"
 
 #include <algorithm>
@@ -17,22 +16,27 @@
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
 
-#if HWY_TARGET <= HWY_AVX3
+#if HWY_TARGET <= HWY_AVX2
 
 namespace {
 
 using Mask = hn::Mask<Tag>;
 
-// R rows and N vectors; of the last vector the lanes in `last` count.
+#if HWY_TARGET <= HWY_AVX3
+constexpr int64_t kLanes = 16, kVectors = 4, kRows = 7;
+#else
+constexpr int64_t kLanes = 8, kVectors = 2, kRows = 6;
+#endif
+
+// R rows and N vectors from `column` on; of the last vector the lanes in `last` count.
 template <size_t R, size_t N>
-HWY_INLINE void tile(const GemmPanel& g, int64_t row, Mask last) {
+HWY_INLINE void tile(const GemmPanel& g, int64_t row, int64_t column, int64_t width, Mask last) {
   const Tag d;
-  constexpr auto width = static_cast<int64_t>(N) * kGemmLanes;
   const float* HWY_RESTRICT a = g.a + row * g.a_row;
-  const float* HWY_RESTRICT b = g.b;
+  const float* HWY_RESTRICT b = g.b + column;
   V sums[R][N];
   for (size_t n = 0; n < N; ++n) {
-    const float* at = g.bias + n * kGemmLanes;
+    const float* at = g.bias + column + n * kLanes;
     const V bias = !g.bias      ? hn::Zero(d)
                    : n + 1 == N ? hn::MaskedLoad(last, d, at)
                                 : hn::LoadU(d, at);
@@ -40,7 +44,7 @@ HWY_INLINE void tile(const GemmPanel& g, int64_t row, Mask last) {
   }
   for (int64_t p = 0; p < g.depth; ++p, b += width) {
     V right[N];
-    for (size_t n = 0; n < N; ++n) right[n] = hn::LoadU(d, b + n * kGemmLanes);
+    for (size_t n = 0; n < N; ++n) right[n] = hn::LoadU(d, b + n * kLanes);
     for (size_t r = 0; r < R; ++r) {
       const V left = hn::Set(d, a[static_cast<int64_t>(r) * g.a_row + p]);
       for (size_t n = 0; n < N; ++n) sums[r][n] = hn::MulAdd(left, right[n], sums[r][n]);
@@ -48,9 +52,9 @@ HWY_INLINE void tile(const GemmPanel& g, int64_t row, Mask last) {
   }
   if (g.residual) {
     for (size_t r = 0; r < R; ++r) {
-      const float* from = g.residual + (row + static_cast<int64_t>(r)) * g.residual_row;
+      const float* from = g.residual + (row + static_cast<int64_t>(r)) * g.residual_row + column;
       for (size_t n = 0; n < N; ++n) {
-        const float* at = from + n * kGemmLanes;
+        const float* at = from + n * kLanes;
         sums[r][n] =
             hn::Add(sums[r][n], n + 1 == N ? hn::MaskedLoad(last, d, at) : hn::LoadU(d, at));
       }
@@ -58,58 +62,83 @@ HWY_INLINE void tile(const GemmPanel& g, int64_t row, Mask last) {
   }
   activate_tile(d, g.activation, sums);
   for (size_t r = 0; r < R; ++r) {
-    float* to = g.y + (row + static_cast<int64_t>(r)) * g.y_row;
-    for (size_t n = 0; n + 1 < N; ++n) hn::StoreU(sums[r][n], d, to + n * kGemmLanes);
-    hn::BlendedStore(sums[r][N - 1], last, d, to + (N - 1) * kGemmLanes);
+    float* to = g.y + (row + static_cast<int64_t>(r)) * g.y_row + column;
+    for (size_t n = 0; n + 1 < N; ++n) hn::StoreU(sums[r][n], d, to + n * kLanes);
+    hn::BlendedStore(sums[r][N - 1], last, d, to + (N - 1) * kLanes);
   }
 }
 
 template <size_t N>
-HWY_NOINLINE void panel(const GemmPanel& g) {
-  const Mask last = hn::FirstN(Tag(), g.columns - (static_cast<int64_t>(N) - 1) * kGemmLanes);
-  int64_t row = 0;
-  for (; row + kGemmRows <= g.rows; row += kGemmRows) tile<kGemmRows, N>(g, row, last);
-  switch (g.rows - row) {
-    case 1:
-      return tile<1, N>(g, row, last);
-    case 2:
-      return tile<2, N>(g, row, last);
-    case 3:
-      return tile<3, N>(g, row, last);
-    case 4:
-      return tile<4, N>(g, row, last);
-    case 5:
-      return tile<5, N>(g, row, last);
-    case 6:
-      return tile<6, N>(g, row, last);
-    default:
-      return;
+HWY_NOINLINE void vectors(const GemmPanel& g, int64_t column, int64_t width) {
+  const int64_t before = column + (static_cast<int64_t>(N) - 1) * kLanes;
+  const Mask last = hn::FirstN(Tag(), static_cast<size_t>(std::min(g.columns - before, kLanes)));
+  for (int64_t row = 0; row < g.rows;) {
+    // The last two tiles share what is left: few rows leave the multipliers waiting for loads.
+    const int64_t left = g.rows - row;
+    const int64_t rows = left >= 2 * kRows || left == kRows ? kRows
+                         : left > kRows                     ? (left + 1) / 2
+                                                            : left;
+    switch (rows) {
+      case 1:
+        tile<1, N>(g, row, column, width, last);
+        break;
+      case 2:
+        tile<2, N>(g, row, column, width, last);
+        break;
+      case 3:
+        tile<3, N>(g, row, column, width, last);
+        break;
+      case 4:
+        tile<4, N>(g, row, column, width, last);
+        break;
+      case 5:
+        tile<5, N>(g, row, column, width, last);
+        break;
+#if HWY_TARGET <= HWY_AVX3
+      case 6:
+        tile<6, N>(g, row, column, width, last);
+        break;
+#endif
+      default:
+        tile<kRows, N>(g, row, column, width, last);
+        break;
+    }
+    row += rows;
   }
 }
 
 }  // namespace
 
 void run_gemm_here(const GemmPanel& g) {
-  switch ((g.columns + kGemmLanes - 1) / kGemmLanes) {
-    case 1:
-      return panel<1>(g);
-    case 2:
-      return panel<2>(g);
-    case 3:
-      return panel<3>(g);
-    default:
-      return panel<4>(g);
+  const int64_t width = (g.columns + kGemmLanes - 1) / kGemmLanes * kGemmLanes;
+  for (int64_t column = 0; column < g.columns; column += kVectors * kLanes) {
+    switch (std::min((g.columns - column + kLanes - 1) / kLanes, kVectors)) {
+      case 1:
+        vectors<1>(g, column, width);
+        break;
+#if HWY_TARGET <= HWY_AVX3
+      case 2:
+        vectors<2>(g, column, width);
+        break;
+      case 3:
+        vectors<3>(g, column, width);
+        break;
+#endif
+      default:
+        vectors<kVectors>(g, column, width);
+        break;
+    }
   }
 }
 
 // Sums of up to 16 columns, four at a time: reading the weights once is all that takes time.
 void run_gemv_here(const GemmPanel& g, int64_t b_column) {
   const Tag d;
-  const int64_t whole = g.depth / kGemmLanes * kGemmLanes;
-  const Mask rest = hn::FirstN(d, g.depth - whole);
-  for (int64_t begin = 0; begin < g.columns; begin += kGemmLanes) {
-    const int64_t count = std::min(kGemmLanes, g.columns - begin);
-    alignas(64) float sums[kGemmLanes] = {};
+  const int64_t whole = g.depth / kLanes * kLanes;
+  const Mask rest = hn::FirstN(d, static_cast<size_t>(g.depth - whole));
+  for (int64_t begin = 0; begin < g.columns; begin += kLanes) {
+    const int64_t count = std::min(kLanes, g.columns - begin);
+    alignas(64) float sums[kLanes] = {};
     for (int64_t first = 0; first < count; first += 4) {
       const float* b[4];
       V part[4];
@@ -117,7 +146,7 @@ void run_gemv_here(const GemmPanel& g, int64_t b_column) {
         b[i] = g.b + (begin + std::min(first + i, count - 1)) * b_column;
         part[i] = hn::Zero(d);
       }
-      for (int64_t p = 0; p < whole; p += kGemmLanes) {
+      for (int64_t p = 0; p < whole; p += kLanes) {
         const V a = hn::LoadU(d, g.a + p);
         for (size_t i = 0; i < 4; ++i) part[i] = hn::MulAdd(a, hn::LoadU(d, b[i] + p), part[i]);
       }
@@ -126,7 +155,7 @@ void run_gemv_here(const GemmPanel& g, int64_t b_column) {
         part[i] = hn::MulAdd(a, hn::MaskedLoad(rest, d, b[i] + whole), part[i]);
       for (int64_t i = 0; i < 4; ++i) sums[first + i] = hn::GetLane(hn::SumOfLanes(d, part[i]));
     }
-    const Mask mask = hn::FirstN(d, count);
+    const Mask mask = hn::FirstN(d, static_cast<size_t>(count));
     V tile[1][1] = {{hn::Load(d, sums)}};
     if (g.bias) tile[0][0] = hn::Add(tile[0][0], hn::MaskedLoad(mask, d, g.bias + begin));
     if (g.residual) tile[0][0] = hn::Add(tile[0][0], hn::MaskedLoad(mask, d, g.residual + begin));
@@ -138,11 +167,11 @@ void run_gemv_here(const GemmPanel& g, int64_t b_column) {
 #else
 
 void run_gemv_here(const GemmPanel&, int64_t) {
-  fail(Code::kInternal, "[cpu] the product is compiled for AVX-512 only");
+  fail(Code::kInternal, "[cpu] the product is compiled for AVX2 and AVX-512");
 }
 
 void run_gemm_here(const GemmPanel&) {
-  fail(Code::kInternal, "[cpu] the product is compiled for AVX-512 only");
+  fail(Code::kInternal, "[cpu] the product is compiled for AVX2 and AVX-512");
 }
 
 #endif
@@ -156,7 +185,10 @@ namespace anymps::cpu {
 HWY_EXPORT(run_gemm_here);
 HWY_EXPORT(run_gemv_here);
 
-bool gemm_is_here() { return (HWY_TARGETS & HWY_AVX3) != 0 && isa() >= Isa::kAvx512; }
+bool gemm_is_here() {
+  return ((HWY_TARGETS & HWY_AVX3) != 0 && isa() >= Isa::kAvx512) ||
+         ((HWY_TARGETS & HWY_AVX2) != 0 && isa() == Isa::kAvx2);
+}
 
 void run_gemm(const GemmPanel& panel) { HWY_DYNAMIC_DISPATCH(run_gemm_here)(panel); }
 

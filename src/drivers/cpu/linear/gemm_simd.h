@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The innermost part of products with packed weights, compiled for AVX-512.
+// The innermost part of products with packed weights, compiled for AVX2 and AVX-512.
 #pragma once
 
 #include <algorithm>

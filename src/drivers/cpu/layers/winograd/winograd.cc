@@ -26,6 +26,7 @@ constexpr int64_t kInputBytes = 2 << 20;   // of a block's transformed inputs, a
 constexpr int64_t kSumsBytes = 256 << 10;  // of its sums: a part of the L2 cache
 constexpr int64_t kMostDepth = 1280;       // of one product; deeper panels leave the L2 cache
 constexpr int64_t kLine = 16;              // floats in a cache line
+constexpr int64_t kMostChannels = 4096;    // of x: a task's inputs would be a large part of memory
 constexpr double kFlopsInNs = 100;
 
 // A task's inputs and sums: they stay in the cache of the thread, which has many tasks.
@@ -161,7 +162,7 @@ class WinogradKernel final : public Kernel {
 
 KernelPtr make_winograd(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &w = request.in(1), &y = request.out();
-  if (!gemm_is_here()) return refuse(why, "only for AVX-512");
+  if (!gemm_is_here()) return refuse(why, "only for AVX2 and AVX-512");
   if (y.count() == 0) return empty_kernel();
   if (request.attrs.s("layout") != "channels_last") return refuse(why, "channels are not last");
   if (request.attrs.i("groups") != 1) return refuse(why, "groups");
@@ -186,6 +187,8 @@ KernelPtr make_winograd(const KernelRequest& request, std::string& why) {
   tiles.height = x.shape[1];
   tiles.width = x.shape[2];
   tiles.in_channels = x.shape[3];
+  if (tiles.in_channels > kMostChannels)
+    return refuse(why, fmt::format("{} channels", tiles.in_channels));
   tiles.out_height = y.shape[1];
   tiles.out_width = y.shape[2];
   tiles.out_channels = y.shape[3];

@@ -20,12 +20,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
 
-#if HWY_TARGET <= HWY_AVX3
+#if HWY_TARGET <= HWY_AVX2
 
 namespace {
 
 using Mask = hn::Mask<Tag>;
-constexpr int64_t kLanes = 16;
+constexpr int64_t kLanes = HWY_TARGET <= HWY_AVX3 ? 16 : 8;
 constexpr int64_t kMostEdge = 4, kMostSide = 6;
 
 template <int64_t kEdge>
@@ -306,7 +306,7 @@ void winograd_store_here(const WinogradTiles& tiles, int64_t tile, const Winogra
 namespace {
 
 [[noreturn]] void not_here() {
-  fail(Code::kInternal, "[cpu] Winograd's method is compiled for AVX-512 only");
+  fail(Code::kInternal, "[cpu] Winograd's method is compiled for AVX2 and AVX-512");
 }
 
 }  // namespace
