@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The innermost part of resizing, vector by vector: sums of whole lines, of pixels with many
+// channels, and of single elements, which are picked out of a vector by their places in it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace anymps::cpu {
+
+// What the outputs along an axis are made of: output j of the taps from first[j] to first[j + 1].
+struct AxisTaps {
+  int64_t in = 1, out = 0;
+  std::vector<int64_t> first{0}, indices;
+  std::vector<float> weights;
+
+  int64_t count(int64_t j) const { return first[j + 1] - first[j]; }
+};
+
+// A row of single elements in blocks of a vector of outputs, each of `taps` elements of the row.
+// Those of one tap come from one vector, so outputs must not lie further apart than their sources.
+struct PickedRow {
+  int64_t taps = 0;
+  int64_t reads = 0;                    // elements of the source, with what is read behind them
+  std::vector<int64_t> outputs, bases;  // the first of each block; of the vectors: [block][tap]
+  std::vector<int32_t> places;          // [block][tap][lane]: in its vector
+  std::vector<float> weights;           // the same
+
+  bool empty() const { return outputs.empty(); }
+};
+
+int64_t resize_lanes();  // of a vector
+
+// The row of elements that `taps` describe, `inner` of them for each; empty where it cannot be.
+PickedRow make_picked(const AxisTaps& taps, int64_t inner);
+
+// to[n] = output j of `taps`, over lines of n elements
+void sum_lines(const AxisTaps& taps, int64_t j, const float* from, int64_t n, float* to);
+// to[out, inner], from[in, inner]; inner is at least resize_lanes()
+void mix_pixels(const AxisTaps& taps, int64_t inner, const float* from, float* to);
+// from[row.reads]
+void mix_picked(const PickedRow& row, const float* from, float* to);
+// The same with one tap and no weights, for elements of any kind of 4 bytes.
+void copy_picked(const PickedRow& row, const void* from, void* to);
+
+}  // namespace anymps::cpu
