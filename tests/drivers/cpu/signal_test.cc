@@ -67,6 +67,22 @@ TEST(CpuResize, NearestOfEveryElement) {
       }
 }
 
+// They are cut off, so the sums must be the same to the last bit.
+TEST(CpuResize, Integers) {
+  for (const DType dtype : {DType::kU8, DType::kI8, DType::kI32, DType::kU64})
+    for (const char* mode : {"linear", "cubic"})
+      for (const Ints& sizes : {Ints{2, 3, 23, 31}, Ints{2, 3, 14, 10}, Ints{2, 5, 7, 9},
+                                Ints{2, 3, 7, 40}, Ints{2, 3, 3, 4}})
+        for (const bool antialias : {false, true}) {
+          TestTensor x = TestTensor(dtype, {2, 3, 7, 9}).fill(3, 0, 120);
+          expect_same({"resize",
+                       "integers",
+                       {x},
+                       {{"sizes", sizes}, {"mode", mode}, {"antialias", antialias}}},
+                      0);
+        }
+}
+
 // An element that is left out must not make NaN of another's infinity.
 TEST(CpuResize, InfinitiesStayWhereTheyAre) {
   TestTensor x = wave({1, 1, 2, 40});

@@ -52,23 +52,31 @@ struct NearestRows {
     const int64_t row_bytes = bytes * std::ssize(tables.back());
     to += begin * row_bytes;
     const char* before = nullptr;  // what the last row was made of
-    for (int64_t row = begin; row < end; ++row, to += row_bytes) {
-      const char* source = from + offset(row);
-      if (source == before)
-        std::memcpy(to, to - row_bytes, row_bytes);
-      else
-        run_row(source, to);
-      before = source;
+    // Divisions would take as long as a short row, so there is one for each run along the axis.
+    static const std::vector<int64_t> kOne{0};
+    const std::vector<int64_t>& axis = tables.size() > 1 ? tables[tables.size() - 2] : kOne;
+    for (int64_t row = begin; row < end;) {
+      const char* image = from + offset(row / std::ssize(axis));
+      for (int64_t i = row % std::ssize(axis); i < std::ssize(axis) && row < end;
+           ++i, ++row, to += row_bytes) {
+        const char* source = image + axis[i];
+        if (source == before)
+          std::memcpy(to, to - row_bytes, row_bytes);
+        else
+          run_row(source, to);
+        before = source;
+      }
     }
   }
 
  private:
-  int64_t offset(int64_t row) const {
+  // Of what lies outside of the last two axes.
+  int64_t offset(int64_t index) const {
     int64_t sum = 0;
-    for (size_t i = tables.size() - 1; i-- > 0;) {
+    for (size_t i = std::max<size_t>(2, tables.size()) - 2; i-- > 0;) {
       const auto extent = std::ssize(tables[i]);
-      sum += tables[i][row % extent];
-      row /= extent;
+      sum += tables[i][index % extent];
+      index /= extent;
     }
     return sum;
   }

@@ -77,17 +77,7 @@ void mix_lines(const AxisTaps& taps, int64_t begin, int64_t last, const float* f
   }
 }
 
-}  // namespace
-
-void sum_lines_here(const AxisTaps& taps, int64_t j, const float* from, int64_t n, float* to) {
-  mix_lines(taps, j, j + 1, from, n, to);
-}
-
-void mix_pixels_here(const AxisTaps& taps, int64_t inner, const float* from, float* to) {
-  mix_lines(taps, 0, taps.out, from, inner, to);
-}
-
-void mix_picked_here(const PickedRow& row, const float* from, float* to) {
+void mix_picked(const PickedRow& row, const float* from, float* to) {
   const Tag d;
   const hn::RebindToSigned<Tag> di;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -102,6 +92,57 @@ void mix_picked_here(const PickedRow& row, const float* from, float* to) {
       sum = t == 0 ? hn::Mul(v, hn::LoadU(d, weights)) : hn::MulAdd(v, hn::LoadU(d, weights), sum);
     }
     hn::StoreU(sum, d, to + output);
+  }
+}
+
+// Few elements, or such as lie far apart; kTaps is the number of each one's taps, or 0 for any.
+template <int64_t kTaps>
+void mix_elements(const AxisTaps& taps, int64_t inner, const float* from, float* to) {
+  const int64_t* indices = taps.indices.data();
+  const float* weights = taps.weights.data();
+  for (int64_t j = 0; j < taps.out; ++j) {
+    const int64_t count = kTaps == 0 ? taps.count(j) : kTaps;
+    for (int64_t i = 0; i < inner; ++i) {
+      float sum = 0;
+      for (int64_t t = 0; t < count; ++t) sum += weights[t] * from[indices[t] * inner + i];
+      *to++ = sum;
+    }
+    indices += count;
+    weights += count;
+  }
+}
+
+}  // namespace
+
+void run_resize_here(const ResizePlan& plan, const float* x, int64_t begin, int64_t end,
+                     float* buffer, float* y) {
+  const int64_t n = plan.line_size(), rows = std::max<int64_t>(1, plan.lines.out);
+  const bool pixels = plan.inner >= static_cast<int64_t>(hn::Lanes(Tag()));
+  int64_t image = begin / rows, row = begin % rows;
+  y += begin * plan.line.out * plan.inner;
+  for (int64_t i = begin; i < end; ++i, y += plan.line.out * plan.inner) {
+    const float* from = x + image * (plan.lines.out > 0 ? plan.lines.in : 1) * n;
+    if (plan.lines.out > 0) {
+      mix_lines(plan.lines, row, row + 1, from, n, buffer);
+      from = buffer;
+    } else if (plan.picked.reads > n) {
+      std::copy_n(from, n, buffer);
+      from = buffer;
+    }
+    if (pixels)
+      mix_lines(plan.line, 0, plan.line.out, from, plan.inner, y);
+    else if (!plan.picked.empty())
+      mix_picked(plan.picked, from, y);
+    else if (plan.line.same == 2)
+      mix_elements<2>(plan.line, plan.inner, from, y);
+    else if (plan.line.same == 4)
+      mix_elements<4>(plan.line, plan.inner, from, y);
+    else
+      mix_elements<0>(plan.line, plan.inner, from, y);
+    if (++row == rows) {
+      row = 0;
+      ++image;
+    }
   }
 }
 
@@ -126,9 +167,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace anymps::cpu {
 
-HWY_EXPORT(sum_lines_here);
-HWY_EXPORT(mix_pixels_here);
-HWY_EXPORT(mix_picked_here);
+HWY_EXPORT(run_resize_here);
 HWY_EXPORT(copy_picked_here);
 HWY_EXPORT(resize_lanes_here);
 
@@ -182,14 +221,9 @@ PickedRow make_picked(const AxisTaps& taps, int64_t inner) {
   return row;
 }
 
-void sum_lines(const AxisTaps& taps, int64_t j, const float* from, int64_t n, float* to) {
-  HWY_DYNAMIC_DISPATCH(sum_lines_here)(taps, j, from, n, to);
-}
-void mix_pixels(const AxisTaps& taps, int64_t inner, const float* from, float* to) {
-  HWY_DYNAMIC_DISPATCH(mix_pixels_here)(taps, inner, from, to);
-}
-void mix_picked(const PickedRow& row, const float* from, float* to) {
-  HWY_DYNAMIC_DISPATCH(mix_picked_here)(row, from, to);
+void run_resize(const ResizePlan& plan, const float* x, int64_t begin, int64_t end, float* buffer,
+                float* y) {
+  HWY_DYNAMIC_DISPATCH(run_resize_here)(plan, x, begin, end, buffer, y);
 }
 void copy_picked(const PickedRow& row, const void* from, void* to) {
   HWY_DYNAMIC_DISPATCH(copy_picked_here)(row, from, to);

@@ -3,6 +3,7 @@
 // channels, and of single elements, which are picked out of a vector by their places in it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct AxisTaps {
   int64_t in = 1, out = 0;
   std::vector<int64_t> first{0}, indices;
   std::vector<float> weights;
+  int64_t same = 0;  // how many, if all outputs have as many; else 0
 
   int64_t count(int64_t j) const { return first[j + 1] - first[j]; }
 };
@@ -34,13 +36,21 @@ int64_t resize_lanes();  // of a vector
 // The row of elements that `taps` describe, `inner` of them for each; empty where it cannot be.
 PickedRow make_picked(const AxisTaps& taps, int64_t inner);
 
-// to[n] = output j of `taps`, over lines of n elements
-void sum_lines(const AxisTaps& taps, int64_t j, const float* from, int64_t n, float* to);
-// to[out, inner], from[in, inner]; inner is at least resize_lanes()
-void mix_pixels(const AxisTaps& taps, int64_t inner, const float* from, float* to);
-// from[row.reads]
-void mix_picked(const PickedRow& row, const float* from, float* to);
-// The same with one tap and no weights, for elements of any kind of 4 bytes.
+// How rows [line.out, inner] are made: each of a line [line.in, inner], which is a sum of some of
+// lines.in, or where there are none, lies in x as it is.
+struct ResizePlan {
+  AxisTaps lines, line;  // lines.out is 0: none
+  int64_t inner = 1;
+  PickedRow picked;  // of the line, if it can be made so and pixels do not fill vectors
+
+  int64_t line_size() const { return line.in * inner; }
+  int64_t buffer() const { return std::max(line_size(), picked.reads); }
+};
+// Rows of y from `begin` to `end`; `buffer` has room for plan.buffer() floats.
+void run_resize(const ResizePlan& plan, const float* x, int64_t begin, int64_t end, float* buffer,
+                float* y);
+
+// One tap and no weights, for elements of any kind of 4 bytes.
 void copy_picked(const PickedRow& row, const void* from, void* to);
 
 }  // namespace anymps::cpu
