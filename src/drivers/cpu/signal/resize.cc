@@ -51,21 +51,21 @@ struct NearestRows {
   void run(const char* from, char* to, int64_t begin, int64_t end) const {
     const int64_t row_bytes = bytes * std::ssize(tables.back());
     to += begin * row_bytes;
-    const char* before = nullptr;  // what the last row was made of
     // Divisions would take as long as a short row, so there is one for each run along the axis.
     static const std::vector<int64_t> kOne{0};
     const std::vector<int64_t>& axis = tables.size() > 1 ? tables[tables.size() - 2] : kOne;
     for (int64_t row = begin; row < end;) {
       const char* image = from + offset(row / std::ssize(axis));
-      for (int64_t i = row % std::ssize(axis); i < std::ssize(axis) && row < end;
-           ++i, ++row, to += row_bytes) {
-        const char* source = image + axis[i];
-        if (source == before)
-          std::memcpy(to, to - row_bytes, row_bytes);
-        else
-          run_row(source, to);
-        before = source;
+      const int64_t first = row % std::ssize(axis),
+                    last = std::min(std::ssize(axis), first + end - row);
+      for (int64_t i = first; i < last;) {
+        int64_t same = 1;  // rows that are made of one
+        while (i + same < last && axis[i + same] == axis[i]) ++same;
+        run_rows(image + axis[i], same, to);
+        to += same * row_bytes;
+        i += same;
       }
+      row += last - first;
     }
   }
 
@@ -80,8 +80,17 @@ struct NearestRows {
     }
     return sum;
   }
+  void run_rows(const char* source, int64_t same, char* to) const {
+    const int64_t row_bytes = bytes * std::ssize(tables.back());
+    if (!picked.empty()) {
+      if (count * row_bytes <= kCached) return copy_picked(picked, source, same, to);
+      for (int64_t i = 0; i < same; ++i) copy_picked(picked, source, 1, to + i * row_bytes);
+      return;
+    }
+    run_row(source, to);
+    for (int64_t i = 1; i < same; ++i) std::memcpy(to + i * row_bytes, to, row_bytes);
+  }
   void run_row(const char* source, char* to) const {
-    if (!picked.empty()) return copy_picked(picked, source, to);
     switch (bytes) {
       case 1:
         return copy_elements<1>(source, to);
@@ -115,6 +124,9 @@ struct NearestRows {
     }
   }
 
+  // Larger results go to memory, which takes one stream better than several: 26 MB in 840 instead
+  // of 1300 us, but 6.5 MB in 154 instead of 115.
+  static constexpr int64_t kCached = int64_t{12} << 20;
   static constexpr int64_t kBlock = 16;  // a call for fewer bytes would take longer
 };
 

@@ -146,7 +146,7 @@ void run_resize_here(const ResizePlan& plan, const float* x, int64_t begin, int6
   }
 }
 
-void copy_picked_here(const PickedRow& row, const void* from, void* to) {
+void copy_picked_here(const PickedRow& row, const void* from, int64_t rows, void* to) {
   const hn::RebindToSigned<Tag> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto* source = static_cast<const int32_t*>(from);
@@ -154,8 +154,9 @@ void copy_picked_here(const PickedRow& row, const void* from, void* to) {
   const int32_t* places = row.places.data();
   for (size_t i = 0; i < row.outputs.size(); ++i, places += lanes) {
     const auto at = hn::IndicesFromVec(d, hn::LoadU(d, places));
-    hn::StoreU(hn::TableLookupLanes(hn::LoadU(d, source + row.bases[i]), at), d,
-               target + row.outputs[i]);
+    const auto v = hn::TableLookupLanes(hn::LoadU(d, source + row.bases[i]), at);
+    int32_t* output = target + row.outputs[i];
+    for (int64_t k = 0; k < rows; ++k, output += row.size) hn::StoreU(v, d, output);
   }
 }
 
@@ -191,6 +192,7 @@ PickedRow make_picked(const AxisTaps& taps, int64_t inner) {
   const int64_t lanes = resize_lanes(), in = taps.in * inner, out = taps.out * inner;
   if (out < lanes) return {};
   PickedRow row;
+  row.size = out;
   row.reads = std::max(in, lanes);
   for (int64_t j = 0; j < taps.out; ++j) {
     if (taps.count(j) == 0) return {};
@@ -225,8 +227,8 @@ void run_resize(const ResizePlan& plan, const float* x, int64_t begin, int64_t e
                 float* y) {
   HWY_DYNAMIC_DISPATCH(run_resize_here)(plan, x, begin, end, buffer, y);
 }
-void copy_picked(const PickedRow& row, const void* from, void* to) {
-  HWY_DYNAMIC_DISPATCH(copy_picked_here)(row, from, to);
+void copy_picked(const PickedRow& row, const void* from, int64_t rows, void* to) {
+  HWY_DYNAMIC_DISPATCH(copy_picked_here)(row, from, rows, to);
 }
 
 }  // namespace anymps::cpu

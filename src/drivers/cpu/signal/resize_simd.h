@@ -22,7 +22,7 @@ struct AxisTaps {
 // A row of single elements in blocks of a vector of outputs, each of `taps` elements of the row.
 // Those of one tap come from one vector, so outputs must not lie further apart than their sources.
 struct PickedRow {
-  int64_t taps = 0;
+  int64_t taps = 0, size = 0;           // size: outputs
   int64_t reads = 0;                    // elements of the source, with what is read behind them
   std::vector<int64_t> outputs, bases;  // the first of each block; of the vectors: [block][tap]
   std::vector<int32_t> places;          // [block][tap][lane]: in its vector
@@ -50,7 +50,8 @@ struct ResizePlan {
 void run_resize(const ResizePlan& plan, const float* x, int64_t begin, int64_t end, float* buffer,
                 float* y);
 
-// One tap and no weights, for elements of any kind of 4 bytes.
-void copy_picked(const PickedRow& row, const void* from, void* to);
+// One tap and no weights, for elements of any kind of 4 bytes: `rows` equal rows that follow each
+// other.
+void copy_picked(const PickedRow& row, const void* from, int64_t rows, void* to);
 
 }  // namespace anymps::cpu

@@ -83,11 +83,14 @@ class RowsKernel final : public Kernel {
     if (copy_) copy_->run(static_cast<char*>(args.scratch) + bias_bytes_, args.inputs[0]);
     parallel_for(0, panels * rows, ns, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
+        const int64_t panel = by_rows ? i % panels : i / rows;
         const int64_t row = by_rows ? i / panels : i % rows;
-        // Rows that meet the same weights follow each other, of all images.
-        const int64_t at = by_rows ? row % rows_.out_rows : row / rows_.batch;
-        const int64_t image = by_rows ? row / rows_.out_rows : row % rows_.batch;
-        run_row(args, panels_[by_rows ? i % panels : i / rows], image, rows_.order[at]);
+        // Rows that meet the same weights follow each other, of all images, unless all weights are
+        // at hand: then neighbours do, which read the same pixels.
+        if (by_rows)
+          run_row(args, panels_[panel], row / rows_.out_rows, row % rows_.out_rows);
+        else
+          run_row(args, panels_[panel], row % rows_.batch, rows_.order[row / rows_.batch]);
       }
     });
   }
