@@ -62,7 +62,8 @@ TEST_F(DirectConvolutions, TransposedConvolutions) {
   size_t number = 0;
   for (const WindowCase& window : windows)
     for (const Channels& c : {Channels{3, 1, 1}, Channels{5, 6, 1}, Channels{9, 40, 1},
-                              Channels{4, 130, 1}, Channels{6, 64, 2}, Channels{8, 72, 4}}) {
+                              Channels{4, 130, 1}, Channels{40, 1, 1}, Channels{21, 2, 1},
+                              Channels{16, 1, 1}, Channels{6, 64, 2}, Channels{8, 72, 4}}) {
       SCOPED_TRACE(fmt::format("window {}, {} -> {} in {}", number, c.in, c.out, c.groups));
       TestInputs inputs{random_f32(with_axes_of({2}, window.image, c.in), 1),
                         random_f32(with_axes_of({c.in, c.out / c.groups},

@@ -11,7 +11,7 @@ namespace anymps::cpu::direct {
 
 namespace {
 
-constexpr size_t kMostSegments = 128;
+constexpr int64_t kMostSegments = 128;
 constexpr double kFlopsInNs = 80;
 // Weights up to this many bytes stay in the L2 cache while all of a row's panels are made.
 constexpr size_t kFewWeights = size_t{256} << 10;
@@ -27,6 +27,8 @@ class RowsKernel final : public Kernel {
   RowsKernel(const KernelRequest& request, Rows rows)
       : rows_(std::move(rows)), has_bias_(request.has(2)), has_residual_(request.has(3)) {
     const TileShape shape = tile_shape();
+    lanes_ = shape.lanes;
+    spread_ = spread_of(rows_);
     for (size_t phase = 0; phase < rows_.phases.size(); ++phase) {
       const int64_t columns = rows_.phases[phase].columns;
       const Panels cut(shape, columns);
@@ -37,7 +39,7 @@ class RowsKernel final : public Kernel {
         panel.width = cut.begin(i + 1) - panel.column;
         panel.columns = std::min(panel.width, columns - panel.column);
         panel.weights = weights_;
-        weights_ += panel.width * depth();
+        weights_ += rows_.kernel_rows * rows_.taps * tap_size(panel);
         panels_.push_back(panel);
       }
     }
@@ -51,6 +53,9 @@ class RowsKernel final : public Kernel {
       for (const Span& span : rows_.phases[panel.phase].spans)
         flops_ += 2.0 * static_cast<double>(span.pixels * span.taps * rows_.depth * panel.columns);
   }
+
+  // Under a pixel, at most.
+  int64_t segments() const { return rows_.kernel_rows * (taps_are_one() ? 1 : rows_.taps); }
 
   void pack(const KernelRequest& request, const std::string& name) {
     const Rows& r = rows_;
@@ -66,10 +71,9 @@ class RowsKernel final : public Kernel {
                 for (int64_t i = 0; i < panel.columns; ++i) {
                   const auto at = r.weight(panel.phase, panel.column + i, row, tap);
                   if (!at) continue;
-                  float* lane =
-                      to + panel.weights + (row * r.taps + tap) * r.depth * panel.width + i;
+                  float* start = to + panel.weights + (row * r.taps + tap) * tap_size(panel);
                   for (int64_t k = 0; k < r.depth; ++k)
-                    lane[k * panel.width] = from[*at + k * r.weight_step];
+                    start[place_of(k, i, panel)] = from[*at + k * r.weight_step];
                 }
         });
     rows_.weight = nullptr;
@@ -104,7 +108,25 @@ class RowsKernel final : public Kernel {
   static size_t aligned(int64_t floats) {
     return (static_cast<size_t>(floats) * sizeof(float) + 63) / 64 * 64;
   }
-  int64_t depth() const { return rows_.kernel_rows * rows_.taps * rows_.depth; }
+  // Whether the taps of a row lie side by side, in x and in the weights.
+  bool taps_are_one() const { return rows_.tap_step == rows_.depth && spread_ == 0; }
+  // See Tile; 0 where columns fill most of a vector, or the depth does not.
+  int64_t spread_of(const Rows& rows) const {
+    if (rows.phases.size() != 1 || rows.depth * 2 <= lanes_) return 0;
+    for (const int64_t spread : {2, 4, 8})
+      if (rows.phases[0].columns <= spread) return 2 * spread <= lanes_ ? spread : 0;
+    return 0;
+  }
+  // The packed weights of a tap, and where among them that of column i for element k is.
+  int64_t tap_size(const Panel& panel) const {
+    if (spread_ == 0) return rows_.depth * panel.width;
+    return (rows_.depth + lanes_ - 1) / lanes_ * spread_ * lanes_;
+  }
+  int64_t place_of(int64_t k, int64_t i, const Panel& panel) const {
+    if (spread_ == 0) return k * panel.width + i;
+    const int64_t part = k % lanes_ / spread_ * spread_;
+    return (k / lanes_ * spread_ + k % spread_) * lanes_ + part + i;
+  }
   double mean_rows() const {
     size_t count = 0;
     for (const auto& under : rows_.under) count += under.size();
@@ -124,13 +146,14 @@ class RowsKernel final : public Kernel {
     const float* x = static_cast<const float*>(from) + image * r.x_image;
     const int64_t start = (image * r.out_rows + row) * r.y_row;
     const float* weights = static_cast<const float*>(packed_->data()) + panel.weights;
-    const bool dense = r.tap_step == r.depth;
+    const bool dense = taps_are_one();
     Segment segments[kMostSegments];
     Tile tile;
     tile.segments = segments;
     tile.x_step = r.x_step;
     tile.y_step = r.y_step;
     tile.activation = r.activation;
+    tile.spread = spread_;
     if (has_bias_)
       tile.bias = static_cast<const float*>(widen_bias_ ? args.scratch : args.inputs[2]) +
                   (widen_bias_ ? 0 : phase.channel) + panel.column;
@@ -142,14 +165,12 @@ class RowsKernel final : public Kernel {
       if (span.taps > 0)
         for (const Rows::Under& under : r.under[row]) {
           const float* at = x + under.x + span.x;
-          const float* w =
-              weights + (under.kernel_row * r.taps + span.first) * r.depth * panel.width;
+          const float* w = weights + (under.kernel_row * r.taps + span.first) * tap_size(panel);
           if (dense) {
             segments[tile.count++] = {at, w, span.taps * r.depth};
           } else {
             for (int64_t tap = 0; tap < span.taps; ++tap)
-              segments[tile.count++] = {at + tap * r.tap_step, w + tap * r.depth * panel.width,
-                                        r.depth};
+              segments[tile.count++] = {at + tap * r.tap_step, w + tap * tap_size(panel), r.depth};
           }
         }
       tile.pixels = span.pixels;
@@ -180,6 +201,7 @@ class RowsKernel final : public Kernel {
 
   Rows rows_;
   std::vector<Panel> panels_;
+  int64_t lanes_ = 0, spread_ = 0;
   int64_t weights_ = 0;  // floats, packed
   double flops_ = 0;     // of a row, for each row of the kernel
   bool has_bias_, has_residual_, widen_bias_ = false;
@@ -212,10 +234,9 @@ bool can_go_by_rows(const KernelRequest& request, std::string& why) {
 
 KernelPtr make_rows_kernel(const KernelRequest& request, Rows rows, const std::string& name,
                            std::string& why) {
-  const auto segments =
-      static_cast<size_t>(rows.kernel_rows * (rows.tap_step == rows.depth ? 1 : rows.taps));
-  if (segments > kMostSegments) return refuse(why, fmt::format("{} pieces of a window", segments));
   const auto kernel = std::make_shared<RowsKernel>(request, std::move(rows));
+  if (kernel->segments() > kMostSegments)
+    return refuse(why, fmt::format("{} pieces of a window", kernel->segments()));
   kernel->pack(request, name);
   return kernel;
 }

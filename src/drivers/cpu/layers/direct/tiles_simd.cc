@@ -108,9 +108,88 @@ HWY_NOINLINE void panel(const Tile& g) {
   }
 }
 
+// Each lane gets the c-th element of its part of the depth.
+template <int64_t kSpread>
+HWY_INLINE V element_of_part(V v, int64_t c) {
+  if constexpr (kSpread == 2) return c == 0 ? hn::DupEven(v) : hn::DupOdd(v);
+  if constexpr (kSpread == 4) {
+    switch (c) {
+      case 0:
+        return hn::Broadcast<0>(v);
+      case 1:
+        return hn::Broadcast<1>(v);
+      case 2:
+        return hn::Broadcast<2>(v);
+      default:
+        return hn::Broadcast<3>(v);
+    }
+  }
+  const hn::RebindToSigned<Tag> di;
+  const auto part = hn::And(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(-kSpread)));
+  const auto places = hn::Add(part, hn::Set(di, static_cast<int32_t>(c)));
+  return hn::TableLookupLanes(v, hn::IndicesFromVec(Tag(), places));
+}
+
+// The sums of all parts, in the first of them.
+template <int64_t kSpread>
+HWY_INLINE V sum_of_parts(V v) {
+  const hn::RebindToSigned<Tag> di;
+  for (int64_t shift = kLanes / 2; shift >= kSpread; shift /= 2) {
+    const auto places = hn::Xor(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(shift)));
+    v = hn::Add(v, hn::TableLookupLanes(v, hn::IndicesFromVec(Tag(), places)));
+  }
+  return v;
+}
+
+template <size_t P, int64_t kSpread>
+HWY_INLINE void narrow_tile(const Tile& g, int64_t pixel, Mask columns) {
+  const Tag d;
+  constexpr auto lanes = static_cast<int64_t>(kLanes);
+  V sums[P][1];
+  for (size_t p = 0; p < P; ++p) sums[p][0] = hn::Zero(d);
+  for (const Segment *s = g.segments, *end = s + g.count; s != end; ++s) {
+    const float* HWY_RESTRICT x = s->x + pixel * g.x_step;
+    const float* HWY_RESTRICT w = s->w;
+    for (int64_t i = 0; i < s->depth; i += lanes) {
+      const Mask there = hn::FirstN(d, std::min(lanes, s->depth - i));
+      V weights[kSpread];
+      for (int64_t c = 0; c < kSpread; ++c, w += kLanes) weights[c] = hn::LoadU(d, w);
+      for (size_t p = 0; p < P; ++p) {
+        const V v = hn::MaskedLoad(there, d, x + static_cast<int64_t>(p) * g.x_step + i);
+        for (int64_t c = 0; c < kSpread; ++c)
+          sums[p][0] = hn::MulAdd(element_of_part<kSpread>(v, c), weights[c], sums[p][0]);
+      }
+    }
+  }
+  const V bias = g.bias ? hn::MaskedLoad(columns, d, g.bias) : hn::Zero(d);
+  for (size_t p = 0; p < P; ++p) {
+    sums[p][0] = hn::Add(sum_of_parts<kSpread>(sums[p][0]), bias);
+    if (g.residual)
+      sums[p][0] = hn::Add(
+          sums[p][0],
+          hn::MaskedLoad(columns, d, g.residual + (pixel + static_cast<int64_t>(p)) * g.y_step));
+  }
+  activate_tile(d, g.activation, sums);
+  for (size_t p = 0; p < P; ++p)
+    hn::BlendedStore(sums[p][0], columns, d, g.y + (pixel + static_cast<int64_t>(p)) * g.y_step);
+}
+
+template <int64_t kSpread>
+HWY_NOINLINE void narrow_panel(const Tile& g) {
+  constexpr size_t many = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
+  const Mask columns = hn::FirstN(Tag(), g.columns);
+  int64_t pixel = 0;
+  for (; pixel + static_cast<int64_t>(many) <= g.pixels; pixel += many)
+    narrow_tile<many, kSpread>(g, pixel, columns);
+  for (; pixel < g.pixels; ++pixel) narrow_tile<1, kSpread>(g, pixel, columns);
+}
+
 }  // namespace
 
 void run_tile_here(const Tile& g) {
+  if (g.spread == 2) return narrow_panel<2>(g);
+  if (g.spread == 4) return narrow_panel<4>(g);
+  if (g.spread == 8) return narrow_panel<8>(g);
   switch ((g.columns + static_cast<int64_t>(kLanes) - 1) / static_cast<int64_t>(kLanes)) {
     case 1:
       return panel<1>(g);

@@ -18,9 +18,12 @@ struct Segment {
   int64_t depth = 0;
 };
 
+// Few columns would leave most of a vector empty. Then parts of the depth are side by side in it:
+// with a spread of n, a power of two and at least the columns, lane i is for column i % n and every
+// n-th element of the depth from i / n * n on. Weights are [blocks of the lanes, n, lanes].
 // y[pixels, columns] = activation(sum over segments of x[pixels, depth] * w + bias + residual)
 struct Tile {
-  int64_t pixels = 0, columns = 0;
+  int64_t pixels = 0, columns = 0, spread = 0;  // spread: 0 for none
   const Segment* segments = nullptr;
   int64_t count = 0;            // of segments
   int64_t x_step = 0;           // from a pixel to the next
