@@ -31,6 +31,7 @@ struct Rule {
 
 constexpr int64_t kBlock = 256;       // elements that are worked on together
 constexpr int64_t kMostWindow = 256;  // of channels that lie side by side
+constexpr int64_t kSquares = 2048;    // at least a block, a window and a vector
 
 }  // namespace anymps::cpu::local_response
 #endif
@@ -41,6 +42,7 @@ namespace {
 
 using local_response::kBlock;
 using local_response::kMostWindow;
+using local_response::kSquares;
 using local_response::Power;
 using local_response::Rule;
 
@@ -57,36 +59,66 @@ HWY_INLINE V response(const Rule& rule, V x, V sum) {
   return hn::Div(x, math::pow(d, s, hn::Set(d, rule.beta)));
 }
 
-// Channels that lie side by side, a few at a time: the squares of these and of their neighbours,
-// with zeros outside, are read by each sum that wants them.
+// Channels from `begin` to `end` of those that lie side by side: their squares and those of their
+// neighbours, with zeros outside and a vector of zeros behind.
+HWY_INLINE void fill_squares(const Rule& rule, const float* x, int64_t channels, int64_t begin,
+                             int64_t end, float* to) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t start = begin - rule.before, low = std::max<int64_t>(0, start),
+                high = std::min(channels, end + rule.after);
+  to = std::fill_n(to, low - start, 0.0f);
+  int64_t c = low;
+  for (; c + lanes <= high; c += lanes, to += lanes) {
+    const V v = hn::LoadU(d, x + c);
+    hn::StoreU(hn::Mul(v, v), d, to);
+  }
+  for (; c < high; ++c) *to++ = x[c] * x[c];
+  std::fill_n(to, end + rule.after - high + lanes, 0.0f);
+}
+
 template <Power kPower>
-void along_channels(const Rule& rule, const float* x, int64_t channels, float* y) {
+HWY_INLINE void sum_squares(const Rule& rule, const float* squares, const float* x, int64_t count,
+                            float* y) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t window = rule.before + rule.after + 1;
-  alignas(64) float squares[kBlock + kMostWindow + hn::MaxLanes(d)];
-  for (int64_t begin = 0; begin < channels; begin += kBlock) {
-    const int64_t end = std::min(channels, begin + kBlock), start = begin - rule.before;
-    const int64_t low = std::max<int64_t>(0, start), high = std::min(channels, end + rule.after);
-    float* to = std::fill_n(squares, low - start, 0.0f);
-    int64_t c = low;
-    for (; c + lanes <= high; c += lanes, to += lanes) {
-      const V v = hn::LoadU(d, x + c);
-      hn::StoreU(hn::Mul(v, v), d, to);
+  for (int64_t c = 0; c < count; c += lanes, squares += lanes) {
+    V sum = hn::LoadU(d, squares);
+    for (int64_t k = 1; k < window; ++k) sum = hn::Add(sum, hn::LoadU(d, squares + k));
+    if (c + lanes <= count) {
+      hn::StoreU(response<kPower>(rule, hn::LoadU(d, x + c), sum), d, y + c);
+    } else {
+      const auto rest = static_cast<size_t>(count - c);
+      store_part(response<kPower>(rule, load_part(d, x + c, rest), sum), d, y + c, rest);
     }
-    for (; c < high; ++c) *to++ = x[c] * x[c];
-    std::fill_n(to, end + rule.after - high + lanes, 0.0f);
-    const float* from = squares;
-    for (c = begin; c < end; c += lanes, from += lanes) {
-      V sum = hn::LoadU(d, from);
-      for (int64_t k = 1; k < window; ++k) sum = hn::Add(sum, hn::LoadU(d, from + k));
-      if (c + lanes <= end) {
-        hn::StoreU(response<kPower>(rule, hn::LoadU(d, x + c), sum), d, y + c);
-      } else {
-        const auto rest = static_cast<size_t>(end - c);
-        store_part(response<kPower>(rule, load_part(d, x + c, rest), sum), d, y + c, rest);
+  }
+}
+
+// Channels that lie side by side. Squares are written for several rows before the first are read:
+// a vector that lies across two that were just written has to wait for them.
+template <Power kPower>
+void along_channels(const Rule& rule, const float* x, int64_t rows, int64_t channels, float* y) {
+  const auto lanes = static_cast<int64_t>(hn::MaxLanes(Tag()));
+  alignas(64) float squares[kSquares];
+  static_assert(kSquares >= kBlock + kMostWindow + static_cast<int64_t>(hn::MaxLanes(Tag())));
+  if (channels > kBlock) {
+    for (int64_t row = 0; row < rows; ++row, x += channels, y += channels)
+      for (int64_t begin = 0; begin < channels; begin += kBlock) {
+        const int64_t end = std::min(channels, begin + kBlock);
+        fill_squares(rule, x, channels, begin, end, squares);
+        sum_squares<kPower>(rule, squares, x + begin, end - begin, y + begin);
       }
-    }
+    return;
+  }
+  const int64_t size = rule.before + channels + rule.after + lanes;
+  while (rows > 0) {
+    const int64_t count = std::min(rows, kSquares / size);
+    for (int64_t i = 0; i < count; ++i)
+      fill_squares(rule, x + i * channels, channels, 0, channels, squares + i * size);
+    for (int64_t i = 0; i < count; ++i, x += channels, y += channels)
+      sum_squares<kPower>(rule, squares + i * size, x, channels, y);
+    rows -= count;
   }
 }
 
@@ -138,10 +170,8 @@ void with_power(Power power, Fn&& fn) {
 }  // namespace
 
 void lrn_rows(const Rule& rule, const float* x, int64_t rows, int64_t channels, float* y) {
-  with_power(rule.power, [&]<Power kPower>() {
-    for (int64_t row = 0; row < rows; ++row, x += channels, y += channels)
-      along_channels<kPower>(rule, x, channels, y);
-  });
+  with_power(rule.power,
+             [&]<Power kPower>() { along_channels<kPower>(rule, x, rows, channels, y); });
 }
 
 void lrn_block(const Rule& rule, const float* x, int64_t channels, int64_t inner, int64_t n,
