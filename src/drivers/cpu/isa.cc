@@ -83,7 +83,7 @@ Isa apply_to_highway(Isa wanted) {
                                               : HWY_AVX3_DL;
   hwy::DisableTargets(best - 1);
   const int64_t targets = hwy::SupportedTargets();
-  // SupportedTargets has chosen among all targets, those that are off included.
+  // SupportedTargets leaves Highway with all that the processor has, whatever it returns.
   hwy::GetChosenTarget().Update(targets);
   if (targets & (HWY_AVX3 | HWY_AVX3_DL)) return wanted;
   if (targets & HWY_AVX2) return std::min(wanted, Isa::kAvx2);

@@ -56,6 +56,7 @@ void infer_group_norm(InferContext& ctx) {
 
 void infer_lrn(InferContext& ctx) {
   channels_of(ctx);
+  ctx.axis("axis", 0);
   ctx.check(ctx.attrs.i("size") >= 1, "size is {}, must be at least 1", ctx.attrs.i("size"));
   ctx.set(0, ctx.shape(0));
 }
@@ -201,7 +202,7 @@ OP(instance_norm)
     .sample({"empty batch", {{0, 4, 8}, {4}, {4}}, {}});
 
 OP(lrn)
-    .doc("Local response normalization across neighbouring channels (axis 1).")
+    .doc("Local response normalization across neighbouring channels.")
     .formula(
         "y = x / (bias + alpha / size * sum of x[c']^2)^beta, "
         "c' from c - floor((size-1)/2) to c + ceil((size-1)/2)")
@@ -212,6 +213,8 @@ OP(lrn)
     .attr("alpha", 1e-4)
     .attr("beta", 0.75)
     .attr("bias", 1.0)
+    .attr("axis", 1, "the channel axis")
+    .layout(LayoutRule::kAxis)
     .infer(infer_lrn)
     .with(per_element(16))
     .sample({"2d", {{2, 7, 4, 3}}, {{"size", 3}}})
@@ -220,6 +223,8 @@ OP(lrn)
              {{"size", 4}, {"alpha", 0.2}, {"beta", 0.5}, {"bias", 2.0}}})
     .sample({"size above channels", {{1, 3, 4}}, {{"size", 9}, {"alpha", 0.1}}})
     .sample({"size 1", {{2, 5}}, {{"size", 1}, {"alpha", 1.0}}})
+    .sample({"last axis", {{2, 3, 4, 37}}, {{"size", 5}, {"alpha", 0.3}, {"axis", -1}}})
+    .sample({"another power", {{2, 9, 19}}, {{"size", 3}, {"alpha", 0.4}, {"beta", 0.6}}})
     .sample({"empty batch", {{0, 4, 8}}, {{"size", 3}}});
 
 }  // namespace anymps

@@ -39,18 +39,18 @@ Ints given_axes(GradientContext& ctx) {
 }
 
 // Sums over the channels c - before .. c + after.
-Term window_sum(const Term& value, int64_t before, int64_t after) {
+Term window_sum(const Term& value, int64_t axis, int64_t before, int64_t after) {
   const size_t rank = value.rank();
   Ints pads(2 * rank, 0);
-  pads[1] = before;
-  pads[rank + 1] = after;
+  pads[axis] = before;
+  pads[static_cast<int64_t>(rank) + axis] = after;
   const Term padded = value.op("pad", {{"pads", pads}});
   Term sum;
   for (int64_t k = 0; k <= before + after; ++k) {
     const int64_t left = before + after - k;
     const Term part = padded.op(
         "slice",
-        {{"starts", Ints{k}}, {"ends", Ints{left == 0 ? INT64_MAX : -left}}, {"axes", Ints{1}}});
+        {{"starts", Ints{k}}, {"ends", Ints{left == 0 ? INT64_MAX : -left}}, {"axes", Ints{axis}}});
     sum = sum ? sum + part : part;
   }
   return sum;
@@ -170,12 +170,14 @@ GRADIENT(instance_norm) {
 
 GRADIENT(lrn) {
   const Term x = ctx.x(0), dy = ctx.dy();
-  const int64_t size = ctx.attrs().i("size"), before = (size - 1) / 2, after = size - 1 - before;
+  const int64_t size = ctx.attrs().i("size"), before = (size - 1) / 2, after = size - 1 - before,
+                axis = axis_of(ctx);
   const double alpha = ctx.attrs().f("alpha") / static_cast<double>(size),
                beta = ctx.attrs().f("beta");
-  const Term s = window_sum(x * x, before, after) * alpha + ctx.attrs().f("bias");
+  const Term s = window_sum(x * x, axis, before, after) * alpha + ctx.attrs().f("bias");
   const Term power = ctx.add("pow", {s, ctx.scalar(-beta, x.dtype())});
-  ctx.set(0, dy * power - x * window_sum(dy * x * power / s, after, before) * (2 * alpha * beta));
+  ctx.set(
+      0, dy * power - x * window_sum(dy * x * power / s, axis, after, before) * (2 * alpha * beta));
 }
 
 GRADIENT(variance) {

@@ -9,6 +9,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "base/error.h"
+#include "drivers/cpu/signal/resize_simd.h"
 
 namespace anymps::cpu {
 namespace {
@@ -114,12 +115,27 @@ TEST(Isa, TheVariableIsAnUpperBound) {
   EXPECT_THROW(cap_isa(Isa::kNone, ""), Error);
 }
 
+// In a process of its own, since the choice is made once.
+TEST(IsaDeathTest, VectorsAreNoLongerThanTheVariableSays) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto exit_with_lanes = [](const char* cap) {
+    setenv("ANYMPS_ISA", cap, 1);
+    std::_Exit(static_cast<int>(resize_lanes()));
+  };
+  const Isa found = find_isa(this_processor()).isa;
+  EXPECT_EXIT(exit_with_lanes("sse4"), ::testing::ExitedWithCode(4), "");
+  if (found >= Isa::kAvx2) EXPECT_EXIT(exit_with_lanes("avx2"), ::testing::ExitedWithCode(8), "");
+  if (found >= Isa::kAvx512)
+    EXPECT_EXIT(exit_with_lanes("avx512"), ::testing::ExitedWithCode(16), "");
+}
+
 TEST(Isa, HighwayAndOneDnnFollowTheChoice) {
   const Isa chosen = isa();
   EXPECT_LE(chosen, find_isa(this_processor()).isa);
   // What calls of vector functions take; SupportedTargets chooses again.
   const size_t taken = hwy::GetChosenTarget().GetIndex();
   const int64_t targets = hwy::SupportedTargets();
+  hwy::GetChosenTarget().Update(targets);  // which the line above has changed
   EXPECT_EQ((targets & (HWY_AVX3 | HWY_AVX3_DL)) != 0, chosen >= Isa::kAvx512);
   EXPECT_EQ((targets & HWY_AVX2) != 0, chosen >= Isa::kAvx2);
   hwy::GetChosenTarget().Update(targets);

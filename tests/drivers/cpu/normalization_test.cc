@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variance and the gradients of normalizations against the reference, along axes in every order of
-// memory.
+// Variance, local responses and the gradients of normalizations against the reference, along axes
+// in every order of memory.
 #include "drivers/cpu/samples.h"
 
 namespace anymps::testing {
@@ -40,6 +40,43 @@ TEST(CpuNormalization, Gradients) {
                           {dy, x, mean, variance, gamma, make(c.gradients, 6), std::nullopt}, attrs,
                           1e-4);
     }
+}
+
+// Channels that fill vectors, blocks of them and neither, inside of the tensor and last in it, with
+// powers that are roots and others.
+TEST(CpuLrn, EveryPowerAndWindow) {
+  struct Case {
+    Shape x;
+    int64_t axis;
+  };
+  const Case cases[] = {{{2, 7, 5, 9}, 1}, {{1, 40, 300}, 1}, {{2, 3, 5, 64}, 3},
+                        {{3, 17}, 1},      {{4, 600}, -1},    {{1, 1}, 1},
+                        {{5, 3, 2}, 0},    {{2, 0, 3}, 1},    {{2, 3, 0}, -1}};
+  size_t number = 0;
+  for (const Case& c : cases)
+    for (const int64_t size : {1, 2, 5, 300, 5000})
+      for (const double beta : {0.5, 0.75, 1.0, 0.3}) {
+        const NamedAttrs attrs{{"size", size},
+                               {"axis", c.axis},
+                               {"beta", beta},
+                               {"alpha", 0.7},
+                               {"bias", ++number % 2 ? 1.5 : 0.25}};
+        for (const DType dtype : {DType::kF32, DType::kBF16})
+          expect_as_reference("lrn", {TestTensor(dtype, c.x).fill(number, -2, 2)}, attrs,
+                              dtype == DType::kF32 ? 2e-6 : 1e-2);
+      }
+}
+
+// What a root would make of a sum below 0, and of infinities.
+TEST(CpuLrn, EdgesAreThoseOfPow) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const double beta : {0.5, 0.75}) {
+    const NamedAttrs attrs{{"size", 1}, {"beta", beta}, {"alpha", -4.0}, {"bias", 1.0}};
+    expect_as_reference("lrn", {TestTensor(DType::kF32, {1, 5}, {0.1, -0.2, 3, 1e3, inf})}, attrs,
+                        1e-6);
+    expect_as_reference("lrn", {TestTensor(DType::kF32, {1, 3}, {inf, NAN, -2})},
+                        {{"size", 1}, {"beta", beta}, {"alpha", 4.0}}, 1e-6);
+  }
 }
 
 }  // namespace

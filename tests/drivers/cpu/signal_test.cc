@@ -26,6 +26,76 @@ TEST(CpuResize, EveryMode) {
   expect_same({"resize", "separable", {wave({2, 3, 20, 30}, DType::kF16)}, with("linear")}, 2e-3);
 }
 
+// Rows and columns of every length, channels first, last and in between, by every rule for places,
+// up and down: taps that lie on one element, outside, or far apart.
+TEST(CpuResize, RowsOfImages) {
+  size_t number = 0;
+  for (const Shape& x : {Shape{2, 3, 7, 9}, Shape{1, 2, 20, 33}, Shape{1, 1, 1, 50}})
+    for (const auto& [height, width] :
+         {std::pair<int64_t, int64_t>{14, 18}, {13, 70}, {5, 4}, {1, 100}, {28, 36}})
+      for (const char* mode : {"linear", "cubic", "nearest"})
+        for (const char* rule : {"half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"})
+          for (const int64_t channels : {0, 3, 16, 41}) {
+            SCOPED_TRACE(fmt::format("{} {} {}", ++number, mode, rule));
+            NamedAttrs attrs{{"mode", mode}, {"coordinate", rule}};
+            Shape shape = x;
+            Ints sizes{x[0], x[1], height, width};
+            if (channels > 0) {
+              shape = {x[0], x[2], x[3], channels};
+              sizes = {x[0], height, width, channels};
+            }
+            attrs.emplace_back("sizes", sizes);
+            if (number % 7 == 0 && *mode != 'n') attrs.emplace_back("antialias", true);
+            if (number % 5 == 0 && *mode != 'n') attrs.emplace_back("exclude_outside", true);
+            expect_same({"resize", *mode == 'n' ? "nearest" : "rows", {wave(shape)}, attrs},
+                        *mode == 'n' ? 0 : 2e-5);
+          }
+}
+
+TEST(CpuResize, NearestOfEveryElement) {
+  for (const DType dtype : {DType::kU8, DType::kBF16, DType::kF32, DType::kF64})
+    for (const Shape& x : {Shape{2, 1, 6, 40}, Shape{1, 5, 20, 3}, Shape{1, 5, 6, 37}})
+      for (const int64_t scale : {1, 2, 4}) {
+        const Ints first{x[0], x[1], x[2] * scale, x[3] * scale},
+            last{x[0], x[1] * scale, x[2] * scale, x[3]};
+        for (const Ints& sizes : {first, last, Ints{x[0], x[1], 5, 2 * x[3] + 1}})
+          expect_same({"resize",
+                       "nearest",
+                       {wave(x, dtype)},
+                       {{"sizes", sizes}, {"mode", "nearest"}, {"nearest", "floor"}}},
+                      0);
+      }
+}
+
+// They are cut off, so the sums must be the same to the last bit.
+TEST(CpuResize, Integers) {
+  for (const DType dtype : {DType::kU8, DType::kI8, DType::kI32, DType::kU64})
+    for (const char* mode : {"linear", "cubic"})
+      for (const Ints& sizes : {Ints{2, 3, 23, 31}, Ints{2, 3, 14, 10}, Ints{2, 5, 7, 9},
+                                Ints{2, 3, 7, 40}, Ints{2, 3, 3, 4}})
+        for (const bool antialias : {false, true}) {
+          TestTensor x = TestTensor(dtype, {2, 3, 7, 9}).fill(3, 0, 120);
+          expect_same({"resize",
+                       "integers",
+                       {x},
+                       {{"sizes", sizes}, {"mode", mode}, {"antialias", antialias}}},
+                      0);
+        }
+}
+
+// An element that is left out must not make NaN of another's infinity.
+TEST(CpuResize, InfinitiesStayWhereTheyAre) {
+  TestTensor x = wave({1, 1, 2, 40});
+  static_cast<float*>(x.ptr())[7] = std::numeric_limits<float>::infinity();
+  static_cast<float*>(x.ptr())[0] = -std::numeric_limits<float>::infinity();
+  for (const char* rule : {"half_pixel", "align_corners", "asymmetric"})
+    expect_same({"resize",
+                 "rows",
+                 {x},
+                 {{"mode", "linear"}, {"coordinate", rule}, {"sizes", Ints{1, 1, 2, 80}}}},
+                1e-5);
+}
+
 TEST(CpuResize, Gradient) {
   for (const char* mode : {"nearest", "linear", "cubic"})
     for (const Shape& x : {Shape{2, 3, 11, 50}, Shape{2, 3, 40, 7}})

@@ -135,7 +135,9 @@ REFERENCE(instance_norm) { normalize_channels(args, args.in[0].extent(1)); }
 
 REFERENCE(lrn) {
   const Shape& shape = args.in[0].shape();
-  const int64_t channels = shape[1], plane = element_count(Shape(shape.begin() + 2, shape.end()));
+  const int64_t axis = normalize_axis(args.attrs.i("axis"), std::ssize(shape), "lrn");
+  const int64_t channels = shape[axis],
+                plane = element_count(Shape(shape.begin() + axis + 1, shape.end()));
   const int64_t size = args.attrs.i("size"), before = (size - 1) / 2, after = size - 1 - before;
   const double alpha = args.attrs.f("alpha"), beta = args.attrs.f("beta"),
                bias = args.attrs.f("bias");

@@ -73,23 +73,38 @@ std::string per_channel(Emit& e, size_t i, const Dim& channels, double otherwise
   return e.add("Expand", {e.number(e.dtype(), otherwise), e.ints({channels.value()})});
 }
 
-ONNX_WRITE(batch_norm) {
-  int64_t axis = e.attrs().i("axis");
-  const int64_t rank = e.rank();
-  if (axis < 0) axis += rank;
-  const Dim channels = e.value(0).shape()[axis];
-  Ints perm = counted(rank), back = counted(rank);
-  if (axis != 1) {
-    if (rank < 2) e.refuse("its input has rank {}", rank);
-    std::swap(perm[1], perm[axis]);
-    back = perm;
+// ONNX has the channels in axis 1: swaps it with the node's, and back.
+struct ChannelAxis {
+  explicit ChannelAxis(Emit& e) : at(e.attrs().i("axis")), swap(counted(e.rank())) {
+    if (at < 0) at += e.rank();
+    if (at == 1) return;
+    if (e.rank() < 2) e.refuse("its input has rank {}", e.rank());
+    std::swap(swap[1], swap[at]);
   }
-  const std::string x = axis == 1 ? e.in(0) : e.transpose(e.in(0), perm);
+  std::string second(Emit& e, const std::string& x) const {
+    return at == 1 ? x : e.transpose(x, swap);
+  }
+  int64_t at;
+  Ints swap;
+};
+
+ONNX_WRITE(batch_norm) {
+  const ChannelAxis axis(e);
+  const Dim channels = e.value(0).shape()[axis.at];
+  const std::string x = axis.second(e, e.in(0));
   const std::string y =
       e.add("BatchNormalization",
             {x, per_channel(e, 3, channels, 1), per_channel(e, 4, channels, 0), e.in(1), e.in(2)},
             {{"epsilon", e.attrs().f("epsilon")}});
-  return {axis == 1 ? y : e.transpose(y, back)};
+  return {axis.second(e, y)};
+}
+
+ONNX_WRITE(lrn) {
+  const ChannelAxis axis(e);
+  OutAttrs attrs{{"size", e.attrs().i("size")}};
+  for (const char* number : {"alpha", "beta", "bias"})
+    attrs.emplace_back(number, e.attrs().f(number));
+  return {axis.second(e, e.add("LRN", {axis.second(e, e.in(0))}, attrs))};
 }
 
 Ints trailing_axes(Emit& e) {

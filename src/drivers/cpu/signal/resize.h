@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of resize have in common.
+#pragma once
+
+#include "drivers/kernel.h"
+#include "ops/signal/resize.h"
+
+namespace anymps::cpu {
+
+// The axes of a resize whose scales, offsets, crop and sizes are known; else nothing and a reason.
+std::optional<std::vector<ResizeAxis>> resized_axes(const KernelRequest& request, std::string& why);
+
+}  // namespace anymps::cpu
