@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from worker import Worker
+from quiet import MOST
+from worker import BUILDS, Worker, WorkerError
 
 PAUSE_S = 0.05
 TURN_S = 0.25
@@ -51,6 +52,7 @@ class Result:
     max_abs_diff: float = 0.0
     max_rel_diff: float = 0.0
     idle_cpu: float = 0.0  # share of a core used during the others' turns
+    spoiled: int = 0  # rounds during which other processes had the cores, too
     fresh: dict = field(default_factory=dict)
 
     def runs(self):
@@ -103,24 +105,52 @@ def compare_outputs(workers, results, folder, allowed=MAX_REL_DIFF):
                                f"largest value {results[runtime].max_rel_diff:.3g} (allowed {allowed:g})")
 
 
-def measure_rounds(workers, results, rounds, turn=TURN_S):
+def measure_round(number, workers, runs, idle):
+    """Each has its turn; the times of each."""
+    times = {}
+    for worker in workers[number % len(workers):] + workers[:number % len(workers)]:
+        time.sleep(PAUSE_S)
+        others = [w for w in workers if w is not worker]
+        before, start = {w.runtime: w.cpu_seconds() for w in others}, time.perf_counter()
+        worker.run(2)  # caches and threads were another's
+        times[worker.runtime] = worker.run(runs[worker.runtime])
+        elapsed = time.perf_counter() - start
+        for other in others:
+            idle[other.runtime][0] += other.cpu_seconds() - before[other.runtime]
+            idle[other.runtime][1] += elapsed
+    return times
+
+
+def quiet_rounds(one, rounds, quiet):
+    """So many rounds of `one(number)`, and how many of them were spoiled by others: those are taken again as far as `quiet`
+    (quiet.py) allows, and the least spoiled ones are taken where that is not enough."""
+    good, spoiled = [], []
+    while len(good) < rounds and len(good) + len(spoiled) < rounds + quiet.again:
+        if spoiled or not good:
+            quiet.watch.wait(quiet.patience)
+        quiet.watch.start()
+        times = one(len(good) + len(spoiled))
+        foreign = quiet.watch.foreign()
+        (good if foreign <= MOST else spoiled).append((foreign, times))
+    spoiled = sorted(spoiled, key=lambda pair: pair[0])[:rounds - len(good)]
+    return [times for _, times in good + spoiled], len(spoiled)
+
+
+def measure_rounds(workers, results, rounds, turn=TURN_S, quiet=None):
     # Enough runs for a turn of so many seconds, judged after a first warm-up.
     runs = {w.runtime: max(3, min(100, int(turn * 1e3 / statistics.median(w.run(5))))) for w in workers}
     idle = {w.runtime: [0.0, 0.0] for w in workers}
-    for number in range(rounds):
-        order = workers[number % len(workers):] + workers[:number % len(workers)]
-        for worker in order:
-            time.sleep(PAUSE_S)
-            others = [w for w in workers if w is not worker]
-            before, start = {w.runtime: w.cpu_seconds() for w in others}, time.perf_counter()
-            worker.run(2)  # caches and threads were another's
-            results[worker.runtime].rounds.append(worker.run(runs[worker.runtime]))
-            elapsed = time.perf_counter() - start
-            for other in others:
-                idle[other.runtime][0] += other.cpu_seconds() - before[other.runtime]
-                idle[other.runtime][1] += elapsed
-    for runtime, (used, elapsed) in idle.items():
-        results[runtime].idle_cpu = used / elapsed if elapsed else 0.0
+    one, spoiled = (lambda number: measure_round(number, workers, runs, idle)), 0
+    if quiet:
+        measured, spoiled = quiet_rounds(one, rounds, quiet)
+    else:
+        measured = [one(number) for number in range(rounds)]
+    for worker in workers:
+        result = results[worker.runtime]
+        result.rounds += [times[worker.runtime] for times in measured]
+        result.spoiled = spoiled
+        used, elapsed = idle[worker.runtime]
+        result.idle_cpu = used / elapsed if elapsed else 0.0
 
 
 def measure_fresh(runtime, model_path, threads, inputs, log):
@@ -137,19 +167,39 @@ def measure_fresh(runtime, model_path, threads, inputs, log):
     return {key: statistics.median(r[key] for r in rows) for key in rows[0]}
 
 
-def measure_case(model, model_path, threads, runtimes, rounds, folder, log, allowed=MAX_REL_DIFF, fresh=True, turn=TURN_S):
-    """Returns {runtime: Result} for one model and number of threads; without `fresh`, of latency alone."""
-    inputs = save_inputs(model, folder)
-    results = {}
-    with ExitStack() as stack:
-        workers = [stack.enter_context(Worker(r, log)) for r in runtimes]
-        for worker in workers:
-            results[worker.runtime] = Result(worker.runtime, worker.version)
+def start_workers(stack, runtimes, model_path, threads, inputs, folder, log, allowed, left_out):
+    """Workers that have run the model once, with the same results. A peer that cannot run it, or differs, is left out where
+    there is a dict for the reasons, `left_out`."""
+    workers, results = [], {}
+    for runtime in runtimes:
+        worker = stack.enter_context(Worker(runtime, log))
+        results[runtime] = Result(runtime, worker.version)
+        try:
             worker.prepare(model_path, threads, inputs)
             worker.run(1)
+            first_peer = [w for w in workers if w.runtime not in BUILDS][:1]
+            if left_out is not None and first_peer and runtime not in BUILDS:
+                compare_outputs([*first_peer, worker], results, folder, allowed)
+        except (WorkerError, Disagreement) as error:
+            if left_out is None or runtime in BUILDS:
+                raise
+            left_out[runtime] = str(error)
+            del results[runtime]
+            worker.close()
+        else:
+            workers.append(worker)
+    return workers, results
+
+
+def measure_case(model, model_path, threads, runtimes, rounds, folder, log, allowed=MAX_REL_DIFF, fresh=True, turn=TURN_S, quiet=None,
+                 left_out=None):
+    """Returns {runtime: Result} for one model and number of threads; without `fresh`, of latency alone."""
+    inputs = save_inputs(model, folder)
+    with ExitStack() as stack:
+        workers, results = start_workers(stack, runtimes, model_path, threads, inputs, folder, log, allowed, left_out)
         compare_outputs(workers, results, folder, allowed)
-        measure_rounds(workers, results, rounds, turn)
+        measure_rounds(workers, results, rounds, turn, quiet)
         compare_outputs(workers, results, folder, allowed)
-    for runtime in runtimes if fresh else ():
+    for runtime in results if fresh else ():
         results[runtime].fresh = measure_fresh(runtime, model_path, threads, inputs, log)
     return results

@@ -25,7 +25,7 @@ from report import git_commit
 from worker import BUILDS, ROOT
 
 FILES = ["models/make_models.py", "bench/threads/pack.py", "bench/threads/run_threads.py",
-         *(f"bench/models/{name}.py" for name in ("chart", "measure", "options", "peer_worker", "report", "worker"))]
+         *(f"bench/models/{name}.py" for name in ("chart", "measure", "options", "peer_worker", "quiet", "report", "worker"))]
 # The machine's own: the C library and what belongs to it.
 SYSTEM = re.compile(r"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread)\.so)")
 # Of OpenVINO: Python files, the CPU plug-in, the ONNX frontend and what these link; not the other plug-ins, frontends, tools and headers.

@@ -11,7 +11,7 @@ using namespace anymps;
 using namespace anymps::api;
 
 Views anymps::api::checked_views(const amps_view* views, size_t count, const char* what,
-                                 const std::string& op) {
+                                 std::string_view op) {
   if (!views && count > 0) fail(Code::kInvalidArgument, "[{}] the {}s are NULL", op, what);
   Views result;
   for (size_t i = 0; i < count; ++i) {
@@ -174,23 +174,32 @@ amps_status amps_executable_run_views(amps_executable* executable, const amps_vi
                                       size_t result_count, amps_stream* stream) {
   return guard([&] {
     Executable& compiled = *need(executable, "executable").executable;
-    const auto tensors = [](const amps_view* views, size_t count, const char* what) {
-      std::vector<Tensor> list;
-      for (const TensorView& view : checked_views(views, count, what, "run")) {
-        require(!view.absent(), "[run] {} {} is left out", what, list.size());
-        list.push_back(borrowed(view));
-      }
-      return list;
+    const Views in = checked_views(feeds, feed_count, "feed", "run");
+    const Views out = checked_views(results, result_count, "result", "run");
+    const auto check_given = [](const Views& views, const char* what) {
+      for (size_t i = 0; i < views.size(); ++i)
+        require(!views[i].absent(), "[run] {} {} is left out", what, i);
     };
-    const std::vector<Tensor> in = tensors(feeds, feed_count, "feed");
-    std::vector<Tensor> out = tensors(results, result_count, "result");
+    check_given(in, "feed");
+    check_given(out, "result");
     const size_t wanted = compiled.graph().outputs().size();
     require(out.size() == wanted, "[run] {} results are given, the graph has {}", out.size(),
             wanted);
     settle(stream);
-    if (!stream) return compiled.run(in, out, nullptr, nullptr, executable->bindings);
+    if (!stream) {
+      ReadyRun run(compiled, in, executable->bindings);
+      if (run && run.may_write(in, out)) return run.run(in, out, nullptr);
+    }
+    const auto tensors = [](const Views& views) {
+      std::vector<Tensor> list;
+      for (const TensorView& view : views) list.push_back(borrowed(view));
+      return list;
+    };
+    const std::vector<Tensor> from = tensors(in);
+    std::vector<Tensor> to = tensors(out);
+    if (!stream) return compiled.run_unprepared(from, to, nullptr, nullptr, executable->bindings);
     require(stream->device == executable->device, "[run] the stream is of another device");
-    compiled.submit(in, out, *stream->queue, executable->bindings);
+    compiled.submit(from, to, *stream->queue, executable->bindings);
   });
 }
 

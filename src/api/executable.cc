@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executables, streams, events and the profiler of the C interface.
+// Executables and the profiler of the C interface.
 #include <cstring>
 #include <sstream>
 
@@ -75,6 +75,48 @@ void run_with(amps_executable* executable, amps_tensor* const* feeds, size_t fee
     results[i]->device = executable->device;
     results[i]->tensor = std::move(out[i]);
   }
+}
+
+// The short way, for feeds like those of a run before; false: nothing has been done.
+bool run_ready(amps_executable* executable, amps_tensor* const* feeds, size_t feed_count,
+               amps_tensor** results, size_t result_count, Profiler* profiler) {
+  if (!feeds || !results) return false;
+  const auto plain = [&](const amps_tensor* given) {
+    return given && given->device == executable->device && given->tensor.buffer &&
+           given->tensor.container == Container::kTensor;
+  };
+  Views in, out;
+  for (size_t i = 0; i < feed_count; ++i) {
+    if (!plain(feeds[i])) return false;
+    in.push_back(view_of(feeds[i]->tensor));
+  }
+  ReadyRun run(*executable->executable, in, executable->bindings);
+  if (!run || result_count != run.results().size()) return false;
+  for (size_t i = 0; i < result_count; ++i) {
+    if (results[i] && !plain(results[i])) return false;
+    out.push_back(results[i] ? view_of(results[i]->tensor) : TensorView());
+  }
+  if (!run.may_write(in, out)) return false;
+  struct Made {
+    SmallVector<amps_tensor*, 8> tensors;
+    ~Made() {
+      for (const amps_tensor* tensor : tensors) delete tensor;
+    }
+  } made;
+  for (size_t i = 0; i < result_count; ++i) {
+    if (results[i]) continue;
+    const TensorDesc& desc = run.results()[i];
+    made.tensors.reserve(made.tensors.size() + 1);
+    made.tensors.push_back(new amps_tensor);
+    made.tensors.back()->device = executable->device;
+    made.tensors.back()->tensor = executable->device->device->empty(desc.dtype, desc.shape);
+    out.begin()[i] = view_of(made.tensors.back()->tensor);
+  }
+  run.run(in, out, profiler);
+  for (size_t i = 0, next = 0; i < result_count; ++i)
+    if (!results[i]) results[i] = made.tensors[next++];
+  made.tensors.clear();
+  return true;
 }
 
 std::shared_ptr<Executable> compiled(const amps_device& device, const amps_graph& graph,
@@ -314,10 +356,13 @@ amps_status amps_executable_run(amps_executable* executable, amps_tensor* const*
                                 amps_stream* stream, amps_profiler* profiler) {
   return guard([&] {
     settle(stream);
+    need(executable, "executable");
+    Profiler* watching = profiler ? profiler->profiler.get() : nullptr;
+    if (!stream && run_ready(executable, feeds, feed_count, results, result_count, watching))
+      return;
     run_with(executable, feeds, feed_count, results, result_count, [&](const auto& in, auto& out) {
-      executable->executable->run(in, out, stream ? stream->queue.get() : nullptr,
-                                  profiler ? profiler->profiler.get() : nullptr,
-                                  executable->bindings);
+      executable->executable->run_unprepared(in, out, stream ? stream->queue.get() : nullptr,
+                                             watching, executable->bindings);
     });
   });
 }
@@ -398,54 +443,6 @@ amps_status amps_executable_text_for(amps_executable* executable, const char* fo
                                      amps_string** text) {
   return guard([&] { write_text(executable, format, feed_dims, dim_count, text); });
 }
-
-amps_status amps_stream_create(amps_device* device, amps_stream** stream) {
-  return guard([&] {
-    need(stream, "stream") = nullptr;
-    *stream = new amps_stream{device, need(device, "device").device->create_queue()};
-  });
-}
-amps_status amps_stream_synchronize(amps_stream* stream) {
-  return guard([&] {
-    settle(&need(stream, "stream"));
-    stream->queue->synchronize();
-    if (stream->deferral) stream->deferral->finish();
-  });
-}
-amps_status amps_stream_wait(amps_stream* stream, amps_event* event) {
-  return guard([&] {
-    settle(&need(stream, "stream"));
-    stream->queue->wait(need(event, "event").event);
-  });
-}
-amps_status amps_stream_record(amps_stream* stream, amps_event** event) {
-  return guard([&] {
-    need(event, "event") = nullptr;
-    settle(&need(stream, "stream"));
-    *event = new amps_event{stream->queue->record()};
-  });
-}
-void amps_stream_release(amps_stream* stream) {
-  if (stream && stream->deferral) stream->deferral->flush();
-  // A feed's release function may be the last to know the stream that the work was on.
-  if (stream && stream->queue->delete_later()) (void)stream->queue.release();
-  delete stream;
-}
-
-int amps_event_done(amps_event* event) { return event && event->event->done(); }
-amps_status amps_event_synchronize(amps_event* event) {
-  return guard([&] { need(event, "event").event->wait(); });
-}
-amps_status amps_event_elapsed(amps_event* start, amps_event* end, double* milliseconds) {
-  return guard([&] {
-    need(start, "start").event->wait();
-    need(end, "end").event->wait();
-    const std::chrono::duration<double, std::milli> passed =
-        end->event->time() - start->event->time();
-    need(milliseconds, "milliseconds") = passed.count();
-  });
-}
-void amps_event_release(amps_event* event) { delete event; }
 
 amps_status amps_profiler_create(amps_profiler** profiler) {
   return guard([&] { need(profiler, "profiler") = new amps_profiler; });

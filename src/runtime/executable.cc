@@ -89,6 +89,7 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
       options_(std::move(options)),
       graph_(std::move(graph)),
       plans_(options_.plan_cache),
+      ready_(options_.plan_cache),
       depth_(depth),
       variables_(std::make_unique<Variables>()) {
   require(!graph_->outputs().empty(), "[compile] the graph has no outputs");
@@ -211,6 +212,7 @@ std::shared_ptr<Plan> Executable::body_plan(const std::vector<Tensor>& feeds) {
 
 void Executable::clear_plans() {
   plans_.clear();
+  ready_.clear();
   std::lock_guard lock(last_mutex_);
   last_plan_ = nullptr;
 }
@@ -301,12 +303,18 @@ std::vector<int64_t> Executable::check_feeds(const std::vector<Tensor>& feeds,
 
 void Executable::run(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue* queue,
                      Profiler* profiler, const Bindings& bindings) {
+  if (!queue && run_ready(feeds, results, profiler, bindings)) return;
+  run_unprepared(feeds, results, queue, profiler, bindings);
+}
+
+void Executable::run_unprepared(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
+                                Queue* queue, Profiler* profiler, const Bindings& bindings) {
   const std::vector<int64_t> dimensions = check_feeds(feeds, bindings);
   if (!queue) {  // concurrent callers need no common order
-    run_now(feeds, dimensions, results, device_->queue(), profiler);
+    run_now(feeds, dimensions, results, device_->queue(), profiler, bindings);
     return;
   }
-  queue->run([&] { run_now(feeds, dimensions, results, *queue, profiler); });
+  queue->run([&] { run_now(feeds, dimensions, results, *queue, profiler, bindings); });
 }
 
 void Executable::submit(const std::vector<Tensor>& feeds, std::vector<Tensor>& results,
@@ -314,19 +322,21 @@ void Executable::submit(const std::vector<Tensor>& feeds, std::vector<Tensor>& r
   const std::vector<int64_t> dimensions = check_feeds(feeds, bindings);
   auto ready = plan(shapes_of(feeds), bindings);
   if (!ready) {  // shapes depend on data: the results can only be made by running
-    queue.run([&] { run_now(feeds, dimensions, results, queue, nullptr); });
+    queue.run([&] { run_now(feeds, dimensions, results, queue, nullptr, bindings); });
     return;
   }
   results.resize(graph_->outputs().size());
   for (size_t i = 0; i < results.size(); ++i)
     if (!results[i].buffer)
       results[i] = device_->empty(ready->results()[i].dtype, ready->results()[i].shape);
-  queue.submit([this, keep = weak_from_this().lock(), feeds, dimensions, results,
-                &queue]() mutable { run_now(feeds, dimensions, results, queue, nullptr); });
+  queue.submit(
+      [this, keep = weak_from_this().lock(), feeds, dimensions, results, bindings,
+       &queue]() mutable { run_now(feeds, dimensions, results, queue, nullptr, bindings); });
 }
 
 void Executable::run_now(const std::vector<Tensor>& feeds, const std::vector<int64_t>& dimensions,
-                         std::vector<Tensor>& results, Queue& queue, Profiler* profiler) {
+                         std::vector<Tensor>& results, Queue& queue, Profiler* profiler,
+                         const Bindings& bindings) {
   const Gate::Inside inside(gate());
   const auto ready = plan_for(shapes_of(feeds), dimensions);
   const bool aliased = ready && !options_.check;
@@ -339,6 +349,7 @@ void Executable::run_now(const std::vector<Tensor>& feeds, const std::vector<int
     reading(options_.files, [&] { run_plan(*ready, feeds, results, queue, profiler); });
   else
     run_plan(*ready, feeds, results, queue, profiler);
+  if (ready && !options_.check) make_ready(ready, feeds, bindings);
   for (size_t i = 0; i < apart.size(); ++i) {
     if (!apart[i].buffer) continue;
     const TensorDesc &made = results[i].desc, &given = apart[i].desc;

@@ -3,10 +3,12 @@
 // met. Several threads may run one executable at the same time; they share its weights.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "runtime/gate.h"
 #include "runtime/interpreter.h"
 #include "runtime/plan.h"
+#include "runtime/tensor_view.h"
 
 namespace anymps {
 
@@ -35,6 +38,44 @@ struct CompileOptions {
 
 // Extents of an executable's symbols, by their numbers; -1: not bound. Empty: none is.
 using Bindings = std::vector<int64_t>;
+
+// Plans that ran lately, each with a context of its own: a run whose feeds are like those of a run
+// before takes one and puts it back, without a key, a lock or an allocation.
+class ReadyPlans {
+ public:
+  struct Ready {
+    std::shared_ptr<Plan> plan;
+    std::unique_ptr<Plan::Context> context;
+    std::vector<DType> dtypes;  // of the feeds
+    Bindings bindings;
+    uint64_t hash, epoch;
+    ~Ready();
+  };
+
+  explicit ReadyPlans(size_t plan_cache);
+  ~ReadyPlans() { clear(); }
+  ReadyPlans(const ReadyPlans&) = delete;
+  ReadyPlans& operator=(const ReadyPlans&) = delete;
+
+  // One for such feeds with these bindings; null: there is none, or other runs have it.
+  std::unique_ptr<Ready> take(std::span<const TensorView> feeds, const Bindings& bindings);
+  void put_back(std::unique_ptr<Ready> ready);
+  // For the next run with such feeds, which are row-major.
+  void add(const std::shared_ptr<Plan>& plan, std::span<const TensorView> feeds,
+           const Bindings& bindings);
+  void clear();  // those that runs have are not kept either
+  uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr size_t kMost = 8;
+  struct alignas(64) Slot {
+    std::atomic<Ready*> ready{nullptr};
+    std::atomic<uint64_t> hash{0};  // of the one that is there, or was last
+  };
+  Slot slots_[kMost];
+  const size_t count_;
+  std::atomic<uint64_t> epoch_{0}, hits_{0}, next_{0};
+};
 
 struct ConstantUpdate {
   std::string name;
@@ -62,6 +103,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // made.
   void run(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue* queue = nullptr,
            Profiler* profiler = nullptr, const Bindings& bindings = {});
+  // The long way of it, for those who have found that no plan is ready (ReadyRun).
+  void run_unprepared(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue* queue,
+                      Profiler* profiler, const Bindings& bindings);
   // The same without waiting. The tensors, and the executable if it is shared, are kept alive until
   // the work is done. Results are made at once when their shapes do not depend on data.
   void submit(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Queue& queue,
@@ -94,7 +138,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   // Drops the plans, their arenas and packed weights; the next run makes them again.
   void clear_plans();
-  CacheStats plan_stats() const { return plans_.stats(); }
+  CacheStats plan_stats() const;
 
   const Graph& graph() const { return *graph_; }
   const std::vector<PassReport>& passes() const { return passes_; }
@@ -102,6 +146,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   Device& device() { return *device_; }
 
  private:
+  friend class ReadyRun;
   using Extents = SmallVector<int64_t, 16>;  // of the symbols; -1: not known
 
   std::shared_ptr<Plan> plan_for(const std::vector<Shape>& feeds,
@@ -127,7 +172,12 @@ class Executable : public std::enable_shared_from_this<Executable> {
   void interpret(const std::vector<Tensor>& feeds, const std::vector<int64_t>& dimensions,
                  std::vector<Tensor>& results, Queue& queue, Profiler* profiler);
   void run_now(const std::vector<Tensor>& feeds, const std::vector<int64_t>& dimensions,
-               std::vector<Tensor>& results, Queue& queue, Profiler* profiler);
+               std::vector<Tensor>& results, Queue& queue, Profiler* profiler,
+               const Bindings& bindings);
+  bool run_ready(const std::vector<Tensor>& feeds, std::vector<Tensor>& results, Profiler* profiler,
+                 const Bindings& bindings);
+  void make_ready(const std::shared_ptr<Plan>& plan, const std::vector<Tensor>& feeds,
+                  const Bindings& bindings);
   Tensor own_result(const Value* output, Tensor tensor, Queue& queue);
 
   DevicePtr device_;
@@ -141,6 +191,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::vector<std::pair<std::string, ConstantPtr>> sources_;  // refreshable ones, by their names
   mutable Gate gate_;                                         // of those
   LruCache<std::string, Plan> plans_;
+  ReadyPlans ready_;
   Plan::KernelCache kernels_;
   std::unordered_set<std::string> unplanned_;  // feeds for which shapes depend on data
   ForkMutex last_mutex_;                       // guards the next two
@@ -153,6 +204,28 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::unique_ptr<Variables> variables_;
   // Guards kernels_ and unplanned_, even while a plan is made.
   ForkMutex plan_mutex_{ForkMutex::kLong, [this](bool whole) { forget_kernels(whole); }};
+};
+
+// One run the short way, on the calling thread. Where it cannot be had the caller takes the long
+// one, which also says what is wrong with the feeds or results.
+class ReadyRun {
+ public:
+  ReadyRun(Executable& executable, std::span<const TensorView> feeds, const Bindings& bindings);
+  ~ReadyRun();
+  ReadyRun(const ReadyRun&) = delete;
+  ReadyRun& operator=(const ReadyRun&) = delete;
+
+  explicit operator bool() const { return ready_ != nullptr; }
+  const std::vector<TensorDesc>& results() const { return ready_->plan->results(); }
+  // Whether the plan can write to this memory. What is left out is for the caller to make.
+  bool may_write(std::span<const TensorView> feeds, std::span<const TensorView> results) const;
+  void run(std::span<const TensorView> feeds, std::span<const TensorView> results,
+           Profiler* profiler);
+
+ private:
+  Executable& executable_;
+  const Gate::Inside inside_;
+  std::unique_ptr<ReadyPlans::Ready> ready_;
 };
 
 }  // namespace anymps

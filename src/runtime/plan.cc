@@ -28,26 +28,32 @@ std::unique_ptr<Plan::Context> Plan::take_context() {
   return context;
 }
 
+void Plan::give_back(std::unique_ptr<Context> context) {
+  std::lock_guard lock(mutex_);
+  free_.push_back(std::move(context));
+}
+
 void Plan::run(void* const* feeds, void* const* results, Queue& queue, Profiler* profiler,
                bool check) {
-  std::unique_ptr<Context> context = take_context();
   // Given back on every way out, errors included.
-  struct Return {
+  struct Taken {
     Plan& plan;
-    std::unique_ptr<Context>& context;
-    ~Return() {
-      std::lock_guard lock(plan.mutex_);
-      plan.free_.push_back(std::move(context));
-    }
-  } give_back{*this, context};
+    std::unique_ptr<Context> context = plan.take_context();
+    ~Taken() { plan.give_back(std::move(context)); }
+  } taken{*this};
+  run(*taken.context, feeds, results, queue, profiler, check);
+}
 
-  void** table = context->table.data();
+void Plan::run(Context& context, void* const* feeds, void* const* results, Queue& queue,
+               Profiler* profiler, bool check) {
+  void** table = context.table.data();
   for (const Patch& patch : feed_patches_)
     table[patch.place] = static_cast<char*>(feeds[patch.index]) + patch.offset;
   for (const Patch& patch : result_patches_)
     table[patch.place] = static_cast<char*>(results[patch.index]) + patch.offset;
   const ThreadScope threads(device_->driver(), threads_);
-  const ThreadPool::Awake awake;
+  std::optional<ThreadPool::Awake> awake;
+  if (keeps_awake_) awake.emplace();
   const int64_t run_start = profiler ? profiler->now() : 0;
   for (const Step& step : steps_) {
     const KernelArgs args{table + step.first_input, table + step.first_output,

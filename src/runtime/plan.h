@@ -80,8 +80,18 @@ class Plan {
                                     const std::vector<Shape>& feeds, const PlanOptions& options,
                                     KernelCache& cache, const Dimensions& dimensions = {});
 
+  // What a run has for itself. Kept for the next one when it is given back.
+  struct Context {
+    BufferRef arena;
+    std::vector<void*> table;
+  };
+  std::unique_ptr<Context> take_context();
+  void give_back(std::unique_ptr<Context> context);
+
   // Pointers to the feeds' and results' first elements, in the graph's order; all contiguous.
   void run(void* const* feeds, void* const* results, Queue& queue, Profiler* profiler, bool check);
+  void run(Context& context, void* const* feeds, void* const* results, Queue& queue,
+           Profiler* profiler, bool check);
 
   // What it was made for: the shapes of the feeds, and dimensions that none of them tells.
   const std::vector<Shape>& feeds() const { return feeds_; }
@@ -93,21 +103,16 @@ class Plan {
 
  private:
   friend class PlanBuilder;
-  struct Context {
-    BufferRef arena;
-    std::vector<void*> table;
-  };
   struct Patch {
     size_t place;    // in the pointer table
     size_t index;    // of the feed or result
     int64_t offset;  // bytes
   };
 
-  std::unique_ptr<Context> take_context();
-
   Device* device_ = nullptr;
   int threads_ = 1;
   bool reads_files_ = false;
+  bool keeps_awake_ = true;  // the threads of the pool, from step to step
   std::vector<Step> steps_;
   std::vector<Shape> feeds_;
   std::vector<int64_t> dimensions_;

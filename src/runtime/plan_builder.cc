@@ -40,6 +40,7 @@ class PlanBuilder {
     for (const auto& node : graph_.nodes()) add_node(*node);
     copy_outputs_without_step();
     lay_out_memory();
+    plan_->keeps_awake_ = plan_->steps_.size() > 1;
     return std::move(plan_);
   }
 

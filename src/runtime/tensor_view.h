@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/shape.h"
 #include "runtime/tensor.h"
@@ -26,6 +28,38 @@ inline TensorView view_of(const TensorDesc& desc, void* data) {
           static_cast<int32_t>(desc.shape.size())};
 }
 inline TensorView view_of(const Tensor& tensor) { return view_of(tensor.desc, tensor.data()); }
+
+// The views of a call, on the stack as long as they are few: a SmallVector without the cost of
+// making those that are not there.
+class Views {
+ public:
+  void push_back(const TensorView& view) {
+    if (size_ < kFew) {
+      few_.views[size_++] = view;
+      return;
+    }
+    if (many_.empty()) many_.assign(few_.views, few_.views + kFew);
+    many_.push_back(view);
+    ++size_;
+  }
+  size_t size() const { return size_; }
+  TensorView* begin() { return many_.empty() ? few_.views : many_.data(); }
+  TensorView* end() { return begin() + size_; }
+  const TensorView* begin() const { return many_.empty() ? few_.views : many_.data(); }
+  const TensorView* end() const { return begin() + size_; }
+  const TensorView& operator[](size_t i) const { return begin()[i]; }
+  operator std::span<const TensorView>() const { return {begin(), size_}; }
+
+ private:
+  static constexpr size_t kFew = 8;
+  union Room {
+    Room() {}  // NOLINT: nothing is there yet
+    TensorView views[kFew];
+  };
+  Room few_;
+  size_t size_ = 0;
+  std::vector<TensorView> many_;
+};
 
 TensorDesc desc_of(const TensorView& view);
 // A tensor over the same memory, which it does not own.

@@ -97,6 +97,9 @@ class Executable:
 
     def __call__(self, *args, **named):
         """Runs and gives the result, or a tuple of results."""
+        quick = self._core.call(args, named, _profilers[-1]._core if _profilers else None)
+        if quick is not None:
+            return quick
         tensors = self.run_tensors(args, named)
         kind = _kind_of(args[0] if args else next(iter(named.values()), None))
         results = tuple(kind(t) for t in tensors)

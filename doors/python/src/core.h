@@ -52,9 +52,12 @@ struct Graph {
   Value value(const amps_value* value) const { return {graph, value}; }
 };
 
+struct Signature;  // what calls with arrays alone need (executable.cc)
+
 struct Executable {
   amps::Executable executable;
   amps_device* device = nullptr;
+  std::shared_ptr<const Signature> signature = {};
 
   amps_executable* c() const { return executable.c(); }
   std::shared_ptr<const void> owner() const { return std::make_shared<Executable>(*this); }
@@ -145,6 +148,11 @@ inline amps_dtype dtype_of(const std::string& name) {
 Tensor wrap(amps_device* device, amps_dtype dtype, const std::vector<int64_t>& dims,
             const std::vector<int64_t>& strides, void* data, bool readonly,
             void (*release)(void* context), void* context);
+// A tensor over the memory of a numpy array of exactly this dtype, which it keeps; null: the array
+// is of another, or its memory cannot be used as it is.
+amps_tensor* plain_feed(PyObject* array, amps_dtype dtype, amps_device* device);
+// Whether Python sees tensors of this dtype through the buffer protocol.
+bool has_buffer(amps_dtype dtype);
 // Fails unless the tensor has memory of its own that the host can read.
 void need_host_memory(const Tensor& tensor);
 

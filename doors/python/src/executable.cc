@@ -3,6 +3,7 @@
 #include <atomic>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "core.h"
 
@@ -117,7 +118,100 @@ void refresh(const Executable& executable,
 Executable bind(const Executable& executable,
                 const std::vector<std::pair<std::string, int64_t>>& values) {
   for (const auto& [name, value] : values) (void)c_text(name);
-  return {executable.executable.bind(values), executable.device};
+  return {executable.executable.bind(values), executable.device, executable.signature};
+}
+
+}  // namespace
+
+struct Signature {
+  struct Input {
+    nb::str name;
+    amps_dtype dtype;
+  };
+  std::vector<Input> inputs;
+  size_t outputs = 0;
+  bool plain = true;  // all are tensors that Python sees through the buffer protocol
+};
+
+namespace {
+
+std::shared_ptr<const Signature> signature_of(const Executable& executable) {
+  auto made = std::make_shared<Signature>();
+  const auto look_at = [&](const amps::Value& value) {
+    made->plain = made->plain && amps_value_container(value.c()) == AMPS_TENSOR &&
+                  has_buffer(amps_value_dtype(value.c()));
+  };
+  for (const amps::Value& input : executable.executable.inputs()) {
+    look_at(input);
+    const std::string name = input.name();
+    made->inputs.push_back({nb::steal<nb::str>(PyUnicode_DecodeUTF8(
+                                name.data(), static_cast<Py_ssize_t>(name.size()), "replace")),
+                            amps_value_dtype(input.c())});
+  }
+  for (const amps::Value& output : executable.executable.outputs()) {
+    look_at(output);
+    ++made->outputs;
+  }
+  return made;
+}
+
+struct Numpy {
+  nb::object array = nb::module_::import_("numpy").attr("ndarray");
+  nb::object asarray = nb::module_::import_("numpy").attr("asarray");
+  // Never destroyed: the interpreter goes first.
+  static const Numpy& get() {
+    static const auto& numpy = *new Numpy;
+    return numpy;
+  }
+};
+
+struct Handles {
+  std::vector<amps_tensor*> tensors;
+  ~Handles() {
+    for (amps_tensor* tensor : tensors) amps_tensor_release(tensor);
+  }
+};
+
+// A call with numpy arrays of the inputs' dtypes, by position or by name, whose results are such
+// arrays: most calls, and for small models most of their time would go into Python's code. None:
+// nothing has been done, and the call is one for `Executable.__call__` (anymps/_executable.py).
+nb::object call(Executable& executable, nb::tuple args, nb::dict named, amps::Profiler* profiler) {
+  if (!executable.signature) executable.signature = signature_of(executable);
+  const std::shared_ptr<const Signature> signature = executable.signature;
+  const Numpy& numpy = Numpy::get();
+  const size_t given = args.size();
+  if (!signature->plain || given + named.size() != signature->inputs.size()) return nb::none();
+  Handles feeds, results;
+  for (size_t i = 0; i < signature->inputs.size(); ++i) {
+    const Signature::Input& input = signature->inputs[i];
+    PyObject* array = i < given ? PyTuple_GET_ITEM(args.ptr(), static_cast<Py_ssize_t>(i))
+                                : PyDict_GetItem(named.ptr(), input.name.ptr());
+    if (!array || Py_TYPE(array) != reinterpret_cast<PyTypeObject*>(numpy.array.ptr()))
+      return nb::none();
+    amps_tensor* feed = plain_feed(array, input.dtype, executable.device);
+    if (!feed) return nb::none();
+    feeds.tensors.push_back(feed);
+  }
+  results.tensors.resize(signature->outputs, nullptr);
+  {
+    nb::gil_scoped_release unlocked;
+    amps::check(amps_executable_run(executable.c(), feeds.tensors.data(), feeds.tensors.size(),
+                                    results.tensors.data(), results.tensors.size(), nullptr,
+                                    profiler ? profiler->c() : nullptr));
+  }
+  const auto give = [&](amps_tensor*& result) {
+    const nb::object tensor =
+        nb::cast(Tensor{amps::Tensor(std::exchange(result, nullptr)), executable.device});
+    const nb::object view = nb::steal(PyMemoryView_FromObject(tensor.ptr()));
+    if (!view) throw nb::python_error();
+    return nb::object(numpy.asarray(view));
+  };
+  if (signature->outputs == 1) return give(results.tensors[0]);
+  nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(signature->outputs)));
+  for (size_t i = 0; i < signature->outputs; ++i)
+    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i),
+                     give(results.tensors[i]).release().ptr());
+  return tuple;
 }
 
 }  // namespace
@@ -179,6 +273,7 @@ void bind_executable(nb::module_& m) {
   nb::class_<Executable>(m, "Executable")
       .def("run", run, nb::arg("feeds"), nb::arg("results"), nb::arg("stream").none(),
            nb::arg("profiler").none())
+      .def("call", call, nb::arg("args"), nb::arg("named"), nb::arg("profiler").none())
       .def("submit", submit)
       .def("refresh", refresh, nb::arg("changes"), nb::arg("write").none())
       .def("bind", bind)

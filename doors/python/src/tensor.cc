@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors: made from anything with the buffer protocol without a copy, from strings and from lists;
 // read through the buffer protocol, which keeps the memory alive as long as a view of it.
+#include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <string_view>
 
 #include "core.h"
 
@@ -81,33 +83,63 @@ void release_buffer(void* context) {
   delete view;
 }
 
+// The dtype with this letter and size in the struct module, if the engine has it.
+std::optional<amps_dtype> dtype_of_format(const char* format, Py_ssize_t size) {
+  const std::string_view text = format ? format : "";
+  if (text == "Zf") return AMPS_C64;
+  if (text == "Zd") return AMPS_C128;
+  if (text.size() != 1) return std::nullopt;
+  char letter = text[0];
+  if (letter == 'l' && size == 8) letter = 'q';  // C's long
+  if (letter == 'L' && size == 8) letter = 'Q';
+  for (const amps_dtype dtype : {AMPS_F32, AMPS_F16, AMPS_F64, AMPS_I8, AMPS_I16, AMPS_I32,
+                                 AMPS_I64, AMPS_U8, AMPS_U16, AMPS_U32, AMPS_U64, AMPS_BOOL})
+    if (*format_of(dtype) == letter && static_cast<Py_ssize_t>(amps_dtype_size(dtype)) == size)
+      return dtype;
+  return std::nullopt;
+}
+
+// Null: the buffer's memory cannot be addressed in elements.
+amps_tensor* over_buffer(std::unique_ptr<Py_buffer>& view, amps_dtype dtype, amps_device* device) {
+  constexpr int kMostAxes = 64;  // of numpy
+  const Py_ssize_t size = view->itemsize;
+  int64_t dims[kMostAxes], strides[kMostAxes];
+  if (view->ndim > kMostAxes) return nullptr;
+  for (int i = 0; i < view->ndim; ++i) {
+    if (view->strides[i] % size != 0) return nullptr;
+    dims[i] = view->shape[i];
+    strides[i] = view->strides[i] / size;
+  }
+  auto held = std::make_unique<Release>(Release{release_buffer, view.get()});
+  amps_tensor* made = nullptr;
+  amps::check(amps_tensor_wrap(device, dtype, static_cast<size_t>(view->ndim), dims, strides,
+                               view->buf, release_with_gil, held.get(), &made));
+  (void)held.release();
+  (void)view.release();
+  return made;
+}
+
+struct PutBack {
+  std::unique_ptr<Py_buffer>& view;
+  ~PutBack() {
+    if (view) PyBuffer_Release(view.get());
+  }
+};
+
 Tensor from_buffer(nb::handle object, const std::string& dtype_name, amps_device* device) {
   const amps_dtype dtype = dtype_of(dtype_name);
   if (dtype == AMPS_STRING) invalid("[tensor] strings have no buffer: use from_strings");
   auto view = std::make_unique<Py_buffer>();
   if (PyObject_GetBuffer(object.ptr(), view.get(), PyBUF_STRIDES) != 0) throw nb::python_error();
-  struct Guard {
-    Py_buffer* view;
-    ~Guard() {
-      if (view) PyBuffer_Release(view);
-    }
-  } guard{view.get()};
+  const PutBack put_back{view};
   const auto size = static_cast<Py_ssize_t>(amps_dtype_size(dtype));
   if (view->itemsize != size)
     invalid("[tensor] " + dtype_name + " has " + std::to_string(size) +
             " bytes an element, the buffer has " + std::to_string(view->itemsize));
-  std::vector<int64_t> dims(view->shape, view->shape + view->ndim), strides;
-  for (int i = 0; i < view->ndim; ++i) {
-    if (view->strides[i] % size != 0)
-      invalid("[tensor] the buffer's strides are no multiple of an element");
-    strides.push_back(view->strides[i] / size);
-  }
-  void* const data = view->buf;
   const bool readonly = view->readonly != 0;
-  Tensor tensor = wrap(device, dtype, dims, strides, data, readonly, release_buffer, view.get());
-  guard.view = nullptr;
-  (void)view.release();
-  return tensor;
+  amps_tensor* made = over_buffer(view, dtype, device);
+  if (!made) invalid("[tensor] the buffer's strides are no multiple of an element");
+  return {amps::Tensor(made), device, readonly};
 }
 
 Tensor from_strings(const std::vector<nb::bytes>& strings, const std::vector<int64_t>& dims,
@@ -212,16 +244,19 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     amps_tensor* c = tensor.c();
     const amps_dtype dtype = amps_tensor_dtype(c);
     const auto size = static_cast<Py_ssize_t>(amps_dtype_size(dtype));
+    const size_t rank = amps_tensor_rank(c);
     auto exported = std::make_unique<Exported>();
+    exported->shape.resize(rank);
+    exported->strides.resize(rank);
     Py_ssize_t packed = size;
     bool contiguous = true;
-    for (size_t i = amps_tensor_rank(c); i-- > 0;) {
+    for (size_t i = rank; i-- > 0;) {
       const auto extent = static_cast<Py_ssize_t>(amps_tensor_dims(c)[i]);
       const auto stride = static_cast<Py_ssize_t>(amps_tensor_strides(c)[i]) * size;
       contiguous = contiguous && (extent <= 1 || stride == packed);
       packed *= extent;
-      exported->shape.insert(exported->shape.begin(), extent);
-      exported->strides.insert(exported->strides.begin(), stride);
+      exported->shape[i] = extent;
+      exported->strides[i] = stride;
     }
     if (!contiguous && (flags & PyBUF_STRIDES) != PyBUF_STRIDES) {
       PyErr_SetString(PyExc_BufferError, "[tensor] the tensor is not contiguous");
@@ -254,6 +289,21 @@ PyType_Slot kTensorSlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buff
                               {0, nullptr}};
 
 }  // namespace
+
+bool has_buffer(amps_dtype dtype) { return format_of(dtype) != nullptr; }
+
+amps_tensor* plain_feed(PyObject* array, amps_dtype dtype, amps_device* device) {
+  auto view = std::make_unique<Py_buffer>();
+  if (PyObject_GetBuffer(array, view.get(), PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  const PutBack put_back{view};
+  if (dtype_of_format(view->format, view->itemsize) != dtype) return nullptr;
+  if (reinterpret_cast<uintptr_t>(view->buf) % static_cast<size_t>(view->itemsize) != 0)
+    return nullptr;
+  return over_buffer(view, dtype, device);
+}
 
 void before_fork() {
   const nb::gil_scoped_release unlocked;
@@ -288,12 +338,16 @@ Tensor wrap(amps_device* device, amps_dtype dtype, const std::vector<int64_t>& d
 void need_host_memory(const Tensor& tensor) {
   if (!tensor.plain() || amps_tensor_dtype(tensor.c()) == AMPS_STRING)
     invalid("[tensor] strings and lists have no memory that can be shared");
+  // Guarded by the GIL. Devices live for ever, and there are few.
+  static auto& known = *new std::vector<amps_device*>;
+  if (std::find(known.begin(), known.end(), tensor.device) != known.end()) return;
   // A device that shares the host's memory takes memory of the host; there is no other way to ask.
   amps_tensor* probe = nullptr;
   const int64_t none = 0;
   amps::check(amps_tensor_wrap(tensor.device, AMPS_U8, 1, &none, nullptr, nullptr, nullptr, nullptr,
                                &probe));
   amps_tensor_release(probe);
+  known.push_back(tensor.device);
 }
 
 void bind_tensor(nb::module_& m) {
