@@ -135,6 +135,36 @@ Values put_at(Call& c) {
   return {at.put(values, c.part(3).text())};
 }
 
+// put_by_mask(x, mask, values, add): x with values where a mask of its first axes is true. They
+// broadcast; with a leading extent above 1 they are taken in order, one for each true place.
+Values put_by_mask(Call& c) {
+  Builder& b = c.builder;
+  const Tensor x = c.part(0).tensor();
+  Tensor mask = c.part(1).tensor(), values = b.cast(c.part(2).tensor(), b.dtype(x));
+  const Ints dims = b.dims(x), chosen = b.dims(mask);
+  if (chosen.size() > dims.size() || !std::equal(chosen.begin(), chosen.end(), dims.begin()))
+    throw std::invalid_argument("the shape of a mask is that of the first axes");
+  Ints extents = chosen, given = b.dims(values);
+  extents.resize(dims.size(), 1);
+  mask = b.op("expand", {b.reshape(mask, extents)}, {{"shape", dims}}).tensor();
+  const size_t behind = dims.size() - chosen.size();
+  while (given.size() > behind && given.front() == 1) given.erase(given.begin());
+  if (given.size() > behind + 1)
+    throw std::invalid_argument("the values have more axes than what the mask picks");
+  values = b.reshape(values, given);
+  const bool in_order = given.size() > behind;
+  Ints whole(in_order ? given.begin() : dims.begin(),
+             in_order ? given.begin() + 1 : dims.begin() + chosen.size());
+  whole.insert(whole.end(), dims.begin() + chosen.size(), dims.end());
+  const Value all = b.op("expand", {values}, {{"shape", whole}});
+  const auto set = [&](const Value& to) {
+    return in_order ? b.op("masked_scatter", {to, mask, all}) : b.op("where", {mask, all, to});
+  };
+  if (!c.part(3).flag()) return {set(x)};
+  return {
+      b.op("add", {Value(x), set(b.op("expand", {b.number(0, b.dtype(x))}, {{"shape", dims}}))})};
+}
+
 // joined(list, axis, type): vectors without elements go with everything.
 Values joined(Call& c) {
   Values kept;
@@ -250,9 +280,9 @@ Values folded(Call& c) {
   return {b.reshape(y, shape)};
 }
 
-const Functions registered = {{"picked", picked},  {"put_at", put_at}, {"joined", joined},
-                              {"folded", folded},  {"cut", cut},       {"spaced", spaced},
-                              {"stepped", stepped}};
+const Functions registered = {{"picked", picked},           {"put_at", put_at},  {"joined", joined},
+                              {"put_by_mask", put_by_mask}, {"folded", folded},  {"cut", cut},
+                              {"spaced", spaced},           {"stepped", stepped}};
 
 }  // namespace
 

@@ -99,6 +99,42 @@ def test_views_in_programs(name, mps):
         np.testing.assert_array_equal(actual, expected)
 
 
+ROWS = np.array([False, True, False, True, False])
+# A mask of the first axis, or of all (none: where x is positive), and what is put there.
+MASKED = {
+    "a number": (ROWS, 4.0),
+    "a number anywhere": (None, 4.0),
+    "one element": (ROWS, [4.0]),
+    "a row": (ROWS, [1.0, 2.0, 3.0]),
+    "rows in order": (ROWS, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+    "a number for each row": (ROWS, [[1.0], [2.0]]),
+    "elements in order": (None, np.arange(7.0) + 40),
+    "nothing": (np.zeros(5, dtype=bool), 4.0),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masks_in_programs(name, mps):
+    mask, value = MASKED[name]
+    x = np.arange(15, dtype="float32").reshape(5, 3) - 7
+
+    def program(x, mask, value):
+        y = x * 1.0
+        y[mask] = value
+        return y * y
+
+    def run(device):
+        with paddle.device.device_guard(device):
+            given = [paddle.to_tensor(a, place=device, stop_gradient=a.dtype == bool)
+                     for a in (x, x > 0 if mask is None else mask, np.array(value, dtype="float32"))]
+            y = paddle.jit.to_static(program, full_graph=True)(*given)
+            (y * paddle.to_tensor(x + 1, place=device)).sum().backward()
+            return [y.numpy(), given[0].grad.numpy(), given[2].grad.numpy()]
+
+    for actual, expected in zip(run("mps"), run("cpu"), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
 def test_numbers_of_programs(mps):
     """A program hands extents over as floats."""
 
