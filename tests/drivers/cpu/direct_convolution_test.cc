@@ -102,6 +102,32 @@ TEST_F(DirectConvolutions, TransposedConvolutionsThatFixTheirExtents) {
               5e-5);
 }
 
+TEST_F(DirectConvolutions, ActivationsOfASecondPass) {
+  for (const char* activation :
+       {"leaky_relu", "elu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh"})
+    for (const int64_t filters : {1, 70}) {
+      const NamedAttrs attrs{{"activation", activation},
+                             {"alpha", 0.3},
+                             {"layout", "channels_last"},
+                             {"strides", Ints{2, 2}}};
+      expect_same({"conv_transpose",
+                   "direct",
+                   {random_f32({2, 3, 9, 24}, 1), random_f32({24, filters, 2, 2}, 2),
+                    random_f32({filters}, 3)},
+                   attrs,
+                   1,
+                   {1}},
+                  5e-5);
+      expect_same({"conv",
+                   "direct",
+                   {random_f32({2, 5, 40, 3}, 1), random_f32({filters, 3, 2, 2}, 2)},
+                   attrs,
+                   1,
+                   {1}},
+                  5e-5);
+    }
+}
+
 // Windows of phases with fewer taps, and of few columns, see no more of an image than theirs.
 TEST_F(DirectConvolutions, InfinitiesStayInTheirWindows) {
   const float inf = std::numeric_limits<float>::infinity();
