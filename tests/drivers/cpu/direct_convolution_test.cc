@@ -102,6 +102,68 @@ TEST_F(DirectConvolutions, TransposedConvolutionsThatFixTheirExtents) {
               5e-5);
 }
 
+TEST_F(DirectConvolutions, ActivationsOfASecondPass) {
+  for (const char* activation :
+       {"leaky_relu", "elu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh"})
+    for (const int64_t filters : {1, 70}) {
+      const NamedAttrs attrs{{"activation", activation},
+                             {"alpha", 0.3},
+                             {"layout", "channels_last"},
+                             {"strides", Ints{2, 2}}};
+      expect_same({"conv_transpose",
+                   "direct",
+                   {random_f32({2, 3, 9, 24}, 1), random_f32({24, filters, 2, 2}, 2),
+                    random_f32({filters}, 3)},
+                   attrs,
+                   1,
+                   {1}},
+                  5e-5);
+      expect_same({"conv",
+                   "direct",
+                   {random_f32({2, 5, 40, 3}, 1), random_f32({filters, 3, 2, 2}, 2)},
+                   attrs,
+                   1,
+                   {1}},
+                  5e-5);
+    }
+}
+
+// Windows of phases with fewer taps, and of few columns, see no more of an image than theirs.
+TEST_F(DirectConvolutions, InfinitiesStayInTheirWindows) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const int64_t kernel : {2, 3, 4})
+    for (const int64_t filters : {1, 3, 20}) {
+      TestTensor x = random_f32({1, 3, 20, 21}, 1);
+      static_cast<float*>(x.ptr())[21 * 30 + 5] = inf;
+      static_cast<float*>(x.ptr())[21 * 41] = -inf;
+      expect_same({"conv_transpose",
+                   "direct",
+                   {x, random_f32({21, filters, kernel, kernel}, 2)},
+                   with_tile_activation({{"strides", Ints{2, 2}}, {"pads", Ints{0, 1, 0, 0}}}, 0),
+                   1,
+                   {1}},
+                  5e-5);
+    }
+  TestTensor x = random_f32({1, 5, 30, 3}, 1);
+  static_cast<float*>(x.ptr())[170] = inf;
+  expect_same({"conv",
+               "direct",
+               {x, random_f32({20, 3, 3, 3}, 2)},
+               with_tile_activation({{"pads", Ints{1, 1, 1, 1}}}, 0),
+               1,
+               {1}},
+              5e-5);
+  x = random_f32({1, 5, 30, 12}, 1);
+  static_cast<float*>(x.ptr())[170] = inf;
+  expect_same({"conv",
+               "grouped",
+               {x, random_f32({12, 4, 3, 3}, 2)},
+               with_tile_activation({{"groups", 3}, {"pads", Ints{1, 1, 1, 1}}}, 0),
+               1,
+               {1}},
+              5e-5);
+}
+
 TEST_F(DirectConvolutions, ImagesOfFewChannels) {
   const WindowCase windows[] = {
       {{3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, {9, 60}},

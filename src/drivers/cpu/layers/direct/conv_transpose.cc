@@ -3,8 +3,8 @@
 // longest of them are large steps, which oneDNN has as a gradient, in parts that barely fill
 // vectors. A row of the result is computed in phases. Pixel q * stride + phase - pad sees the taps
 // phase + t * stride of the kernel over the pixels q - t of the image; pixels of a phase that
-// follow each other are a tile. Where channels do not fill vectors, all phases of a q are columns
-// of one product, since they lie side by side.
+// follow each other are a tile. Phases with as many taps each are columns of one product, since
+// they lie side by side.
 #include "drivers/cpu/layers/convolution.h"
 #include "drivers/cpu/layers/direct/rows.h"
 
@@ -35,13 +35,10 @@ struct Transposed {
   int64_t columns() const { return out_channels / groups; }  // of a pixel and a group
   int64_t depth() const { return in_channels / groups; }
 
-  // Whether all phases of a pixel are columns of one product: then there are fewer vectors.
-  bool merged(int64_t lanes) const {
-    if (groups != 1) return false;
-    const auto vectors = [&](int64_t count) { return (count + lanes - 1) / lanes; };
-    const int64_t together = width.most_taps() * vectors(width.stride * columns()),
-                  apart = width.kernel * vectors(columns());
-    return width.stride > 1 && together <= apart;
+  // Whether all phases of a pixel are columns of one product: they fill vectors better, or as well.
+  // Each must have as many taps, since a weight of 0 would make NaN of infinity.
+  bool merged() const {
+    return groups == 1 && width.stride > 1 && width.kernel % width.stride == 0;
   }
 
   // The pixels q from `from` to `to` in spans of one set of taps: of tap t there is pixel q - t of
@@ -130,7 +127,7 @@ KernelPtr make_direct_transpose(const KernelRequest& request, std::string& why) 
   if (t.height.stride == 1 && t.width.stride == 1) return refuse(why, "no strides");
   const int64_t lanes = direct::tile_shape().lanes;
   if (t.groups > 1 && t.columns() * 2 <= lanes) return refuse(why, "groups of few channels");
-  const bool merged = t.merged(lanes);
+  const bool merged = t.merged();
   Rows rows;
   rows.batch = x.shape[0];
   rows.copies_x = !x.contiguous();

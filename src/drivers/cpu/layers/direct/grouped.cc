@@ -114,6 +114,7 @@ KernelPtr make_grouped(const KernelRequest& request, std::string& why) {
   row.left = window.pads_begin[across];
   row.kernel_width = window.kernel[across];
   row.activation = tile_activation(request.attrs, "alpha", "beta");
+  if (!tile_has(row.activation.kind)) return refuse(why, "activation");
   row.w_row = row.kernel_width * in * lanes;
   row.w_vector = p.kernel_height * row.w_row;
   p.has_bias = request.has(2);

@@ -2,8 +2,10 @@
 #include "drivers/cpu/layers/direct/rows.h"
 
 #include <algorithm>
+#include <array>
 
 #include "drivers/cpu/common/copy.h"
+#include "drivers/cpu/elementwise/tile_ops.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/packed_weights.h"
 
@@ -26,6 +28,11 @@ class RowsKernel final : public Kernel {
  public:
   RowsKernel(const KernelRequest& request, Rows rows)
       : rows_(std::move(rows)), has_bias_(request.has(2)), has_residual_(request.has(3)) {
+    if (!tile_has(rows_.activation.kind)) {
+      later_ = find_tile_op(request.attrs.s("activation"), DType::kF32);
+      numbers_ = {rows_.activation.alpha, rows_.activation.beta};
+      rows_.activation = {};
+    }
     const TileShape shape = tile_shape();
     lanes_ = shape.lanes;
     spread_ = spread_of(rows_);
@@ -97,6 +104,7 @@ class RowsKernel final : public Kernel {
           run_row(args, panels_[panel], row % rows_.batch, rows_.order[row / rows_.batch]);
       }
     });
+    if (later_) activate(args);
   }
   bool reads(size_t i) const override { return i != 1; }
   size_t scratch_bytes() const override { return bias_bytes_ + x_bytes_; }
@@ -131,6 +139,16 @@ class RowsKernel final : public Kernel {
     size_t count = 0;
     for (const auto& under : rows_.under) count += under.size();
     return static_cast<double>(count) / static_cast<double>(rows_.under.size());
+  }
+  // What tiles cannot do, in a second pass.
+  void activate(const KernelArgs& args) const {
+    parallel_for(0, rows_.batch * rows_.out_rows, later_->ns * static_cast<double>(rows_.y_row),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end; ++row) {
+                     float* y = static_cast<float*>(args.outputs[0]) + row * rows_.y_row;
+                     later_->run({{y}, y, static_cast<size_t>(rows_.y_row), numbers_.data()});
+                   }
+                 });
   }
   // Columns that are the same channels in several pixels.
   void repeat_bias(const KernelArgs& args) const {
@@ -205,6 +223,8 @@ class RowsKernel final : public Kernel {
   int64_t weights_ = 0;  // floats, packed
   double flops_ = 0;     // of a row, for each row of the kernel
   bool has_bias_, has_residual_, widen_bias_ = false;
+  const TileOp* later_ = nullptr;  // an activation that tiles do not have
+  std::array<double, kTileParams> numbers_{};
   std::optional<StridedCopy> copy_;
   size_t bias_bytes_ = 0, x_bytes_ = 0;  // of the scratch memory
   BufferRef packed_;
@@ -227,7 +247,8 @@ bool can_go_by_rows(const KernelRequest& request, std::string& why) {
   if (!request.out().contiguous()) return refuse<bool>(why, "strides of y");
   if (!request.constant(1) || !request.packed)
     return refuse<bool>(why, "the weights are not constant");
-  if (!tile_has(tile_activation(request.attrs, "alpha", "beta").kind))
+  if (!tile_has(tile_activation(request.attrs, "alpha", "beta").kind) &&
+      !find_tile_op(request.attrs.s("activation"), DType::kF32))
     return refuse<bool>(why, "activation");
   return true;
 }
