@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/isa.h"
-#include "drivers/cpu/layers/recurrent_cells.h"
+#include "drivers/cpu/layers/recurrent/recurrent_cells.h"
 
-#define HWY_TARGET_INCLUDE "drivers/cpu/layers/recurrent_cells_simd.cc"
+#define HWY_TARGET_INCLUDE "drivers/cpu/layers/recurrent/recurrent_cells_simd.cc"
 #include "drivers/cpu/all_targets.h"
 
 #include "drivers/cpu/common/math-inl.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers that oneDNN's kernels refuse: weights that change from run to run and a reserve,
 // as in training, sequences of several lengths, peepholes, clipping, other activations, f64.
-#include "drivers/cpu/layers/recurrent_layer.h"
+#include "drivers/cpu/layers/recurrent/recurrent_layer.h"
 
 namespace anymps::cpu {
 

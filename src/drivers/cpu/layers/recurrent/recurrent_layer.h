@@ -11,30 +11,14 @@
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/kernel_family.h"
-#include "drivers/cpu/layers/recurrent_cells.h"
+#include "drivers/cpu/layers/recurrent/recurrent_cells.h"
+#include "drivers/cpu/layers/recurrent/recurrent_parts.h"
 #include "drivers/cpu/linear/typed_gemm.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
 #include "ops/layers/recurrent.h"
 
 namespace anymps::cpu {
-
-enum class RecurrentKind { kLstm, kGru, kRnn };
-
-// Places in a kernel's scratch memory, one after the other.
-class ScratchPlan {
- public:
-  template <typename T>
-  int64_t take(int64_t count) {  // returns where, in bytes
-    const int64_t at = bytes_;
-    bytes_ += (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
-    return at;
-  }
-  int64_t bytes() const { return bytes_; }
-
- private:
-  int64_t bytes_ = 0;
-};
 
 template <typename T>
 class RecurrentLayer : public Kernel, protected RecurrentExtents {
@@ -43,7 +27,8 @@ class RecurrentLayer : public Kernel, protected RecurrentExtents {
 
   // `keeps`: the walk leaves a reserve, not just what the gates give.
   RecurrentLayer(const KernelRequest& request, Kind kind, bool keeps)
-      : RecurrentExtents(recurrent_extents(request.attrs, request.in(0).shape, gates_of(kind))),
+      : RecurrentExtents(
+            recurrent_extents(request.attrs, request.in(0).shape, recurrent_gates(kind))),
         kind_(kind),
         outputs_(request.outputs.size()),
         keeps_(keeps),
@@ -53,7 +38,7 @@ class RecurrentLayer : public Kernel, protected RecurrentExtents {
             cell_activations(request.attrs, directions, usual_activations(request.attrs, gates))),
         clip_(request.attrs.f("clip")) {
     for (size_t i = 0; i < request.inputs.size(); ++i) has_.push_back(request.has(i));
-    if (has(4)) wide_lengths_ = request.in(4).dtype == DType::kI64;
+    if (has(4)) lengths_of_ = request.in(4);
     if (kind == Kind::kGru) linear_ = request.attrs.b("linear_before_reset");
     if (kind == Kind::kLstm) input_forget_ = request.attrs.b("input_forget");
     vectors_ = std::is_same_v<T, float> && !parts_.sums && !input_forget_ &&
@@ -137,14 +122,8 @@ class RecurrentLayer : public Kernel, protected RecurrentExtents {
   }
 
   void read_lengths(const KernelArgs& args) const {
-    if (!has(4)) return;
-    for (int64_t n = 0; n < batch; ++n) {
-      const int64_t length = wide_lengths_ ? static_cast<const int64_t*>(args.inputs[4])[n]
-                                           : static_cast<const int32_t*>(args.inputs[4])[n];
-      require(length >= 0 && length <= steps, "[{}] seq_lens has the entry {}, must be 0 to {}",
-              op_, length, steps);
-      at<int64_t>(args, lengths_)[n] = length;
-    }
+    if (has(4))
+      cpu::read_lengths(op_, lengths_of_, args.inputs[4], steps, at<int64_t>(args, lengths_));
   }
 
   // Runs the layer after read_lengths: writes y, y_h and y_c where they are not null, and records.
@@ -191,10 +170,6 @@ class RecurrentLayer : public Kernel, protected RecurrentExtents {
   ScratchPlan plan_;
 
  private:
-  static int64_t gates_of(Kind kind) {
-    return kind == Kind::kLstm ? 4 : kind == Kind::kGru ? 3 : 1;
-  }
-
   // By gate of the weights, of both inputs; of the new gate of a gru the two apart.
   void sum_biases(const KernelArgs& args) const {
     const int64_t rows = gates * hidden;
@@ -294,7 +269,8 @@ class RecurrentLayer : public Kernel, protected RecurrentExtents {
 
   std::string op_;
   std::vector<bool> has_;
-  bool wide_lengths_ = false, input_forget_ = false;
+  TensorDesc lengths_of_;
+  bool input_forget_ = false;
   std::vector<CellActivation> activations_;  // of each direction
   double clip_;
   std::optional<TypedGemm> from_x_, from_h_, from_scaled_;

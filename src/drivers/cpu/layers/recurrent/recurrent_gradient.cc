@@ -2,7 +2,7 @@
 // Backpropagation through time on the CPU. The layer's reserve is given, or made by running the
 // layer again. The steps are walked back with one product for each and all sequences of a task;
 // what is left are products over all steps.
-#include "drivers/cpu/layers/recurrent_layer.h"
+#include "drivers/cpu/layers/recurrent/recurrent_layer.h"
 
 namespace anymps::cpu {
 
