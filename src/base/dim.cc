@@ -40,6 +40,23 @@ Dim combine(const Dim& a, const char* op, const Dim& b) {
   return Dim::symbol(atom(a) + op + atom(b));
 }
 
+// Whether `dim` is  which(a,b)  with `part` as a or b.
+bool is_extreme_of(const Dim& dim, std::string_view which, const Dim& part) {
+  if (dim.known()) return false;
+  const std::string text = dim.str(), sought = part.str();
+  if (!text.starts_with(which)) return false;
+  int depth = 0;
+  size_t comma = 0;
+  for (size_t i = which.size(); i < text.size(); ++i) {
+    depth += (text[i] == '(') - (text[i] == ')');
+    if (depth == 1 && text[i] == ',') comma = i;
+    if (depth == 0 && i + 1 < text.size()) return false;  // it goes on behind
+  }
+  const size_t first = which.size() + 1;
+  return comma != 0 && (text.substr(first, comma - first) == sought ||
+                        text.substr(comma + 1, text.size() - comma - 2) == sought);
+}
+
 }  // namespace
 
 Dim Dim::symbol(std::string expression, int64_t limit) {
@@ -133,13 +150,15 @@ Dim ceil_div(const Dim& a, const Dim& b) {
 
 Dim max(const Dim& a, const Dim& b) {
   if (a.known() && b.known()) return std::max(a.value_, b.value_);
-  if (a == b) return a;
+  if (a == b || is_extreme_of(b, "min", a)) return a;
+  if (is_extreme_of(a, "min", b)) return b;
   return Dim::symbol("max(" + a.str() + "," + b.str() + ")");
 }
 
 Dim min(const Dim& a, const Dim& b) {
   if (a.known() && b.known()) return std::min(a.value_, b.value_);
-  if (a == b) return a;
+  if (a == b || is_extreme_of(b, "max", a)) return a;
+  if (is_extreme_of(a, "max", b)) return b;
   return Dim::symbol("min(" + a.str() + "," + b.str() + ")");
 }
 

@@ -2,11 +2,16 @@
 // What scales and shifts the channels of a convolution's or matmul's result by constants moves into
 // its weights and bias:
 //   batch_norm(conv(x, w, b))  ->  conv(x, w * s, b * s + t),  s = gamma / sqrt(variance + epsilon)
-// and the same for mul, div, add and sub with one number for each channel. The new weights are a
-// recipe, made when a driver packs them: the model costs no second copy.
+// and the same for mul, div, add and sub with one number for each channel. What stands before a
+// convolution moves into its weights by a pass of its own, when activations have been found in it;
+// a shift only where no border is padded:
+//   conv(x * s + t, w, b)  ->  conv(x, w * s, b + sum of w * t)
+// The new weights are a recipe, made when a driver packs them: the model costs no second copy.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "graph/known.h"
 #include "memory/pages.h"
 #include "memory/refreshable.h"
 #include "passes/match.h"
@@ -150,12 +155,94 @@ bool takes_affine(const Graph& graph, const Node& node) {
   return !node.input(2) || node.input(2)->is_constant();
 }
 
-bool fold(Rewriter& rewriter, Node& node) {
+// Which channel of x an element of a convolution's weights is multiplied with.
+WeightChannels input_channels(const Node& conv, const Shape& w) {
+  int64_t kernel = 1;
+  for (size_t i = 2; i < w.size(); ++i) kernel *= w[i];
+  return {kernel, w[1], w[0] / conv.attrs.i("groups") * w[1], w[1]};
+}
+
+// What each channel of the result gains from x + shift.
+Numbers gained(const Constant& weights, const WeightChannels& in, const WeightChannels& out,
+               const Numbers& shift, int64_t outputs) {
+  Numbers result(outputs, 0.0);
+  const Numbers w = doubles_of(weights);
+  for (size_t i = 0; i < w.size(); ++i) {
+    const auto place = static_cast<int64_t>(i);
+    result[out.of_run(place / out.run)] += w[i] * shift[in.of_run(place / in.run)];
+  }
+  weights.release();
+  return result;
+}
+
+// Whether no zero is put in beside x.
+bool pads_nothing(const Node& conv) {
+  const std::string& automatic = conv.attrs.s("auto_pad");
+  const std::vector<int64_t>& pads = conv.attrs.ints("pads");
+  return automatic == "valid" ||
+         (automatic == "explicit" &&
+          std::all_of(pads.begin(), pads.end(), [](int64_t pad) { return pad == 0; }));
+}
+
+bool all_are(const Numbers& numbers, double number) {
+  return std::all_of(numbers.begin(), numbers.end(), [&](double other) { return other == number; });
+}
+
+// A convolution whose weights and bias can take what stands before it.
+bool takes_affine_before(const Graph& graph, const Node& conv) {
+  constexpr int64_t kMostWeights = 1 << 22;  // they are looked at now
+  if (!conv.is("conv") || !is_float(conv.output()->dtype())) return false;
+  const Value *x = conv.input(0), *w = conv.input(1), *bias = conv.input(2);
+  return x->producer && single_use(graph, x) && rank_of(x) >= 2 && w->is_constant() &&
+         !is_refreshable(*w->constant) && w->constant->desc().count() <= kMostWeights &&
+         conv.attrs.s("weights_layout") != "*IO" && (!bias || bias->is_constant());
+}
+
+bool fold_before(Rewriter& rewriter, Node& conv) {
   Graph& graph = rewriter.graph();
+  if (!takes_affine_before(graph, conv)) return false;
+  const Value* x = conv.input(0);
+  const Node& node = *x->producer;
   const bool norm = node.is("batch_norm");
   if (!norm && !node.is("mul") && !node.is("div") && !node.is("add") && !node.is("sub"))
     return false;
+  const int64_t axis = conv.attrs.s("layout") == "channels_last" ? rank_of(x) - 1 : 1;
+  const Dim& extent = x->shape()[axis];
+  if (!extent.known() || extent.value() < 1 || extent.value() > kMaxChannels) return false;
+  const ConstantPtr plain = conv.input(1)->constant;
+  const int64_t outputs = plain->shape()[0];
   for (size_t operand = 0; operand < (norm ? 1u : 2u); ++operand) {
+    const auto affine = norm ? from_batch_norm(node, axis, extent.value())
+                             : from_arithmetic(node, operand, axis, extent.value());
+    if (!affine) continue;
+    const WeightChannels in = input_channels(conv, plain->shape());
+    std::vector<Value*> inputs = conv.inputs;
+    inputs.resize(std::max<size_t>(inputs.size(), 3), nullptr);
+    inputs[0] = affine->source;
+    if (!all_are(affine->shift, 0)) {
+      auto bias = inputs[2] ? per_channel(inputs[2], 1, 0, outputs) : Numbers(outputs, 0.0);
+      if (!pads_nothing(conv) || !bias) return false;
+      const Numbers more =
+          gained(*plain, in, weight_channels(conv, plain->shape()), affine->shift, outputs);
+      for (size_t c = 0; c < bias->size(); ++c) (*bias)[c] += more[c];
+      inputs[2] = graph.constant(constant_from(conv.output()->dtype(), {outputs}, *bias),
+                                 conv.name + ".bias");
+    }
+    if (!all_are(affine->scale, 1))
+      inputs[1] = graph.constant(scaled_weights(plain, in, affine->scale), conv.input(1)->name);
+    return rewriter.replace(conv.output(),
+                            graph.add("conv", inputs, conv.attrs.named(), conv.name));
+  }
+  return false;
+}
+
+bool fold(Rewriter& rewriter, Node& node) {
+  Graph& graph = rewriter.graph();
+  const bool norm = node.is("batch_norm");
+  const bool minus = node.is("neg");
+  if (!norm && !minus && !node.is("mul") && !node.is("div") && !node.is("add") && !node.is("sub"))
+    return false;
+  for (size_t operand = 0; operand < (norm || minus ? 1u : 2u); ++operand) {
     Node* linear = node.input(operand)->producer;
     if (!linear || !takes_affine(graph, *linear) || !linear->output()->type.ranked) continue;
     const Dims& shape = linear->output()->shape();
@@ -168,8 +255,12 @@ bool fold(Rewriter& rewriter, Node& node) {
     if (linear->is("matmul") && (node.is("mul") || node.is("div")) &&
         is_scalar(node.input(1 - operand)))
       continue;
+    const size_t channels = extent.value();
     auto affine = norm ? from_batch_norm(node, axis, extent.value())
-                       : from_arithmetic(node, operand, axis, extent.value());
+                  : minus
+                      ? std::optional(ChannelAffine{node.input(0), axis, Numbers(channels, -1.0),
+                                                    Numbers(channels, 0.0)})
+                      : from_arithmetic(node, operand, axis, extent.value());
     if (!affine) continue;
     Numbers bias(affine->shift.size(), 0.0);
     if (linear->input(2)) {
@@ -202,6 +293,12 @@ bool fold(Rewriter& rewriter, Node& node) {
 PASS(fold_batch_norm, 300, "batch_norm and per-channel arithmetic move into weights and bias") {
   Rewriter rewriter(graph);
   return rewriter.each([&](Node& node) { return fold(rewriter, node); });
+}
+
+PASS(fold_input_scale, 335, "arithmetic before a convolution moves into its weights and bias") {
+  if (!context.fuses) return 0;
+  Rewriter rewriter(graph);
+  return rewriter.each([&](Node& node) { return fold_before(rewriter, node); });
 }
 
 }  // namespace anymps

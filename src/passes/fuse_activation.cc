@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds activations written out:
 //   max(x, 0)                                     ->  relu(x)
-//   min(max(x, a), b)                             ->  clamp(x) {min=a, max=b}
+//   min(max(x, a), b), max(min(x, b), a)          ->  clamp(x) {min=a, max=b}
+//   max(x, a * x) with 0 < a < 1                  ->  leaky_relu(x) {alpha=a}
 //   1 / (1 + exp(-x))                             ->  sigmoid(x)
 //   x * sigmoid(x)                                ->  silu(x)
 //   clamp(x + 3, 0, 6) / 6                        ->  hard_sigmoid(x) {alpha=1/6, beta=0.5}
+//   clamp(a * x + b, 0, 1)                        ->  hard_sigmoid(x) {alpha=a, beta=b}
 //   x * hard_sigmoid(x), x * clamp(x + 3, 0, 6) / 6  ->  hard_swish(x)
-//   x * tanh(softplus(x))                         ->  mish(x)
+//   x * tanh(softplus(x))                         ->  mish(x)     (also of log(1 + exp(x)))
 // GELU has a separate pass.
 
 #include "passes/epilogue.h"
@@ -24,27 +26,41 @@ Value* relu(Graph& graph, Node& node) {
   return nullptr;
 }
 
-// min(max(x, a), b) where the inner node is used here alone.
+// The number and the other operand of a min or max that passes NaN on.
+std::optional<std::pair<Value*, double>> bounded(const Node& node, const char* op) {
+  if (!node.is(op) || !node.attrs.b("propagate_nan")) return std::nullopt;
+  for (size_t i = 0; i < 2; ++i)
+    if (const auto bound = scalar_of(node.input(1 - i));
+        bound && same_shape(node.input(i), node.output()))
+      return {{node.input(i), *bound}};
+  return std::nullopt;
+}
+
+// The inner node is used here alone.
 Value* clamp(Graph& graph, Node& node) {
-  if (!node.is("min") || !node.attrs.b("propagate_nan")) return nullptr;
+  for (const bool outer_is_min : {true, false}) {
+    const auto outer = bounded(node, outer_is_min ? "min" : "max");
+    if (!outer || !outer->first->producer || !single_use(graph, outer->first)) continue;
+    const Node& inner_node = *outer->first->producer;
+    auto inner = bounded(inner_node, outer_is_min ? "max" : "min");
+    if (!inner && outer_is_min && inner_node.is("relu")) inner.emplace(inner_node.input(0), 0.0);
+    if (!inner) continue;
+    const double low = outer_is_min ? inner->second : outer->second;
+    const double high = outer_is_min ? outer->second : inner->second;
+    if (low <= high)
+      return graph.add("clamp", {inner->first}, {{"min", low}, {"max", high}}, node.name);
+  }
+  return nullptr;
+}
+
+Value* leaky_relu(Graph& graph, Node& node) {
+  if (!node.is("max") || !node.attrs.b("propagate_nan")) return nullptr;
   for (size_t i = 0; i < 2; ++i) {
-    auto high = scalar_of(node.input(1 - i));
-    Value* inner = node.input(i);
-    if (!high || !same_shape(inner, node.output()) || !single_use(graph, inner)) continue;
-    Value* x = nullptr;
-    double low = 0;
-    if (Node* max = made_by(inner, "max"); max && max->attrs.b("propagate_nan")) {
-      for (size_t k = 0; k < 2; ++k)
-        if (auto number = scalar_of(max->input(1 - k));
-            number && same_shape(max->input(k), inner)) {
-          x = max->input(k);
-          low = *number;
-        }
-    } else if (Node* rectified = made_by(inner, "relu")) {
-      x = rectified->input(0);
-    }
-    if (x && low <= *high)
-      return graph.add("clamp", {x}, {{"min", low}, {"max", *high}}, node.name);
+    Node* product = node.input(i)->producer;
+    const auto affine = product ? as_affine(*product) : std::nullopt;
+    if (affine && affine->offset == 0 && affine->scale > 0 && affine->scale < 1 &&
+        affine->source == node.input(1 - i))
+      return graph.add("leaky_relu", {affine->source}, {{"alpha", affine->scale}}, node.name);
   }
   return nullptr;
 }
@@ -99,6 +115,33 @@ Value* hard_sigmoid(Graph& graph, Node& node) {
   return nullptr;
 }
 
+// What lies between 0 and 1 is a number times x plus a number.
+Value* clamped_line(Graph& graph, Node& node) {
+  if (!node.is("clamp")) return nullptr;
+  const auto bounds = clamp_bounds(node);
+  if (!bounds || bounds->first != 0 || bounds->second != 1) return nullptr;
+  Affine line{node.input(0), 1, 0};
+  while (line.source->producer && single_use(graph, line.source)) {
+    const auto inner = as_affine(*line.source->producer);
+    if (!inner) break;
+    line = {inner->source, line.scale * inner->scale, line.scale * inner->offset + line.offset};
+  }
+  if (line.scale == 1 || line.offset == 0) return nullptr;
+  return graph.add("hard_sigmoid", {line.source}, {{"alpha", line.scale}, {"beta", line.offset}},
+                   node.name);
+}
+
+// The x of  log(1 + exp(x)), which may be an op.
+Value* under_softplus(const Value* value) {
+  if (Node* node = made_by(value, "softplus")) return node->input(0);
+  Node* logarithm = made_by(value, "log");
+  Node* sum = logarithm ? logarithm->input(0)->producer : nullptr;
+  const auto affine = sum ? as_affine(*sum) : std::nullopt;
+  if (!affine || affine->scale != 1 || affine->offset != 1) return nullptr;
+  Node* exp = made_by(affine->source, "exp");
+  return exp ? exp->input(0) : nullptr;
+}
+
 // x times a function of x.
 Value* gated(Graph& graph, Node& node) {
   if (!node.is("mul")) return nullptr;
@@ -111,8 +154,7 @@ Value* gated(Graph& graph, Node& node) {
     if (gate->is("hard_sigmoid") && gate->input(0) == x &&
         near(gate->attrs.f("alpha"), 1.0 / 6, x->dtype()) && gate->attrs.f("beta") == 0.5)
       return graph.add("hard_swish", {x}, {}, node.name);
-    if (Node* inner = gate->is("tanh") ? made_by(gate->input(0), "softplus") : nullptr;
-        inner && inner->input(0) == x)
+    if (gate->is("tanh") && under_softplus(gate->input(0)) == x)
       return graph.add("mish", {x}, {}, node.name);
   }
   return nullptr;
@@ -123,7 +165,7 @@ Value* gated(Graph& graph, Node& node) {
 PASS(fuse_activation, 330, "relu, clamp, sigmoid, silu, hard_swish, mish from their formulas") {
   return fuse_each(graph, context, [](Graph& graph, Node& node) -> Value* {
     if (!is_float(node.output()->dtype()) || !node.output()->type.ranked) return nullptr;
-    for (auto rule : {relu, clamp, sigmoid, hard_sigmoid, gated})
+    for (auto rule : {clamp, relu, leaky_relu, sigmoid, hard_sigmoid, clamped_line, gated})
       if (Value* value = rule(graph, node)) return value;
     return nullptr;
   });

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds scaled dot-product attention:
 //   matmul(softmax(matmul(q, transpose(k)) * scale + mask), v)  ->  sdpa(q, k, v, mask) {scale}
-// The scale may be a mul or div of the scores, of q or of k, or the matmul's alpha. Keys that come
-// as [.., D, T] get a transpose, which is a view and merges with the one that made them so.
+// The scale may be a mul or div of the scores, of q or of k, or the matmul's alpha. Masks may be
+// several sums, or a choice between the score and a number that no weight survives. Keys that come
+// as [.., D, T] get a transpose, which is a view and merges with the one that made them so; so do
+// scores that are the transpose of  matmul(k, transpose(q)),  as an einsum is exported. In between,
+// batch and heads may be merged into one axis.
 #include <algorithm>
 
 #include "passes/fuse.h"
@@ -12,10 +15,20 @@ namespace anymps {
 namespace {
 
 struct Pattern {
-  Value *q = nullptr, *k = nullptr, *v = nullptr, *mask = nullptr;
+  Value *q = nullptr, *k = nullptr, *v = nullptr;
+  std::vector<Value*> masks;  // added to the scores
+  // where(condition, score, number), or with the two exchanged
+  struct Choice {
+    Value* condition;
+    double number;
+    bool keeps;  // the score where the condition is true
+  };
+  std::vector<Choice> choices;
   double scale = 1;
-  bool k_transposed = false;  // [.., T, D], as sdpa wants it
+  bool q_transposed = true;   // [.., S, D], as sdpa wants it
+  bool k_transposed = false;  // [.., T, D], likewise
   bool v_transposed = false;
+  bool merged = false;  // q, k and v have fewer axes than the scores that are masked
 };
 
 bool plain_matmul(const Node& node) {
@@ -33,35 +46,81 @@ void peel_scale(const Graph& graph, Value*& value, double& scale) {
   }
 }
 
-// From the scores, as the softmax reads them, back to q and k.
-bool match_scores(const Graph& graph, Value* scores, Pattern& found) {
-  Value* product = scores;
-  auto match_product = [&](Value* value) {
-    found.scale = 1;
+// A reshape that leaves the last two axes as they are.
+bool keeps_matrices(const Node& node) {
+  if (!node.is("reshape") && !node.is("squeeze") && !node.is("unsqueeze")) return false;
+  const Value *from = node.input(0), *to = node.output();
+  if (rank_of(from) < 2 || rank_of(to) < 2) return false;
+  const Dims &a = from->shape(), &b = to->shape();
+  return a[a.size() - 2] == b[b.size() - 2] && a.back() == b.back();
+}
+
+bool swaps_last(const Node& node) {
+  if (!node.is("transpose") || rank_of(node.input(0)) < 2) return false;
+  std::vector<int64_t> perm = perm_of(node);
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  return std::is_sorted(perm.begin(), perm.end());
+}
+
+// The product of q and k, scaled, perhaps transposed and with other leading axes.
+bool match_product(const Graph& graph, Value* value, Pattern& found) {
+  found.scale = 1;
+  found.merged = false;
+  bool swapped = false;
+  for (;;) {
     if (!single_use(graph, value)) return false;
     peel_scale(graph, value, found.scale);
-    Node* matmul = made_by(value, "matmul");
-    if (!matmul || !single_use(graph, value) || !plain_matmul(*matmul)) return false;
-    found.scale *= matmul->attrs.f("alpha");
-    found.q = matmul->input(0);
-    found.k = matmul->input(1);
-    found.k_transposed = matmul->attrs.b("transpose_b");
-    product = value;
-    return true;
-  };
-  if (Node* sum = made_by(scores, "add"); sum && single_use(graph, scores)) {
-    const bool masked = either_order(*sum, [&](Value* value, Value* mask) {
-      if (!same_shape(value, scores) || !match_product(value)) return false;
-      found.mask = mask;
+    Node* node = value->producer;
+    if (!node || !single_use(graph, value)) return false;
+    if (swaps_last(*node)) {
+      swapped = !swapped;
+    } else if (keeps_matrices(*node)) {
+      found.merged = true;
+    } else {
+      break;
+    }
+    value = node->input(0);
+  }
+  Node* matmul = made_by(value, "matmul");
+  if (!matmul || !plain_matmul(*matmul)) return false;
+  found.scale *= matmul->attrs.f("alpha");
+  const bool rows = matmul->attrs.b("transpose_b");
+  found.q = matmul->input(swapped ? 1 : 0);
+  found.k = matmul->input(swapped ? 0 : 1);
+  found.q_transposed = !swapped || rows;
+  found.k_transposed = swapped || rows;
+  return rank_of(found.q) >= 2 && rank_of(found.k) >= 2;
+}
+
+// What no weight survives: added to a score it leaves nothing of it.
+bool rules_out(double number, DType dtype) {
+  return number <= (dtype == DType::kF16 ? -6e4 : -1e9);
+}
+
+// From the scores, as the softmax reads them, back to q and k.
+bool match_scores(const Graph& graph, Value* scores, Pattern& found, int depth = 0) {
+  constexpr int kMostMasks = 4;
+  if (match_product(graph, scores, found)) return true;
+  if (depth == kMostMasks || !single_use(graph, scores)) return false;
+  if (Node* sum = made_by(scores, "add"))
+    return either_order(*sum, [&](Value* value, Value* mask) {
+      if (!same_shape(value, scores) || rank_of(mask) < 0) return false;
+      if (!match_scores(graph, value, found, depth + 1)) return false;
+      found.masks.push_back(mask);
       return true;
     });
-    if (!masked) return false;
-  } else if (!match_product(scores)) {
-    return false;
+  Node* choice = made_by(scores, "where");
+  for (size_t kept = 1; choice && kept <= 2; ++kept) {
+    Value* value = choice->input(kept);
+    const auto number = scalar_of(choice->input(3 - kept));
+    if (!number || !rules_out(*number, scores->dtype()) || !same_shape(value, scores) ||
+        rank_of(choice->input(0)) < 0)
+      continue;
+    if (!match_scores(graph, value, found, depth + 1)) continue;
+    found.choices.push_back({choice->input(0), *number, kept == 1});
+    return true;
   }
-  peel_scale(graph, found.q, found.scale);
-  peel_scale(graph, found.k, found.scale);
-  return same_shape(product, scores);
+  return false;
 }
 
 // All axes but the last two are the same, so that nothing is broadcast; D agrees.
@@ -72,10 +131,11 @@ bool shapes_fit(const Pattern& p) {
   for (size_t i = 0; i < lead; ++i)
     if (!(p.q->shape()[i] == p.k->shape()[i]) || !(p.q->shape()[i] == p.v->shape()[i]))
       return false;
+  const Dim& width = p.q->shape()[p.q_transposed ? lead + 1 : lead];
   const Dim& depth = p.k->shape()[p.k_transposed ? lead + 1 : lead];
   const Dim& keys = p.k->shape()[p.k_transposed ? lead : lead + 1];
   const Dim& values = p.v->shape()[p.v_transposed ? lead + 1 : lead];
-  return p.q->shape()[lead + 1] == depth && keys == values;
+  return width == depth && keys == values;
 }
 
 Value* swap_last(Graph& graph, Value* value) {
@@ -92,31 +152,105 @@ Value* swap_last(Graph& graph, Value* value) {
   return graph.add("transpose", {value}, {{"perm", perm}}, value->name + ".transposed");
 }
 
+// All masks as one that is added; null: there is none.
+Value* joint_mask(Graph& graph, const Pattern& found, DType dtype, const std::string& name) {
+  std::vector<Value*> masks = found.masks;
+  for (const Pattern::Choice& choice : found.choices) {
+    Value *none = graph.scalar(dtype, 0), *all = graph.scalar(dtype, choice.number);
+    masks.push_back(
+        graph.add("where", {choice.condition, choice.keeps ? none : all, choice.keeps ? all : none},
+                  {}, name + ".mask"));
+  }
+  Value* mask = nullptr;
+  for (Value* next : masks)
+    mask = mask ? graph.add("add", {mask, next}, {}, name + ".masks") : next;
+  return mask;
+}
+
+// A matrix of each head, rows by columns, with the leading axes of `like`.
+Dims with_leading(const Dims& like, const Dim& rows, const Dim& columns) {
+  Dims shape(like.begin(), like.end() - 2);
+  shape.push_back(rows);
+  shape.push_back(columns);
+  return shape;
+}
+
+bool can_reshape(const Dims& from, const Dims& to) {
+  return same_shape(from, to) || reshape_attr(from, to);
+}
+
+// The softmax of the scores, perhaps with 0 in place of NaN (a query that keeps no key gives 0 in
+// sdpa, too), perhaps with other leading axes.
+Node* softmax_of(const Graph& graph, Value* weights) {
+  if (!single_use(graph, weights)) return nullptr;
+  if (Node* node = weights->producer; node && keeps_matrices(*node)) {
+    weights = node->input(0);
+    if (!single_use(graph, weights)) return nullptr;
+  }
+  if (Node* choice = made_by(weights, "where")) {
+    Node* test = made_by(choice->input(0), "is_nan");
+    weights = choice->input(2);
+    if (!test || test->input(0) != weights || scalar_of(choice->input(1)) != 0.0 ||
+        weights->users.size() != 2 || graph.is_output(weights))
+      return nullptr;
+  }
+  Node* softmax = made_by(weights, "softmax");
+  if (!softmax || rank_of(weights) < 2) return nullptr;
+  const int64_t axis = softmax->attrs.i("axis");
+  return axis == -1 || axis == rank_of(weights) - 1 ? softmax : nullptr;
+}
+
 Value* attention(Graph& graph, Node& node) {
   if (!node.is("matmul") || !plain_matmul(node) || node.attrs.f("alpha") != 1) return nullptr;
   if (!is_float(node.output()->dtype())) return nullptr;
-  Value* weights = node.input(0);
-  Node* softmax = made_by(weights, "softmax");
-  if (!softmax || !single_use(graph, weights) || !weights->type.ranked) return nullptr;
-  const int64_t axis = softmax->attrs.i("axis");
-  if (axis != -1 && axis != rank_of(weights) - 1) return nullptr;
+  Node* softmax = softmax_of(graph, node.input(0));
+  if (!softmax) return nullptr;
   Pattern found;
   found.v = node.input(1);
   found.v_transposed = node.attrs.b("transpose_b");
-  if (!match_scores(graph, softmax->input(0), found) || !shapes_fit(found)) return nullptr;
+  Value* scores = softmax->input(0);
+  if (!match_scores(graph, scores, found)) return nullptr;
+  peel_scale(graph, found.q, found.scale);
+  peel_scale(graph, found.k, found.scale);
+  if (!shapes_fit(found)) return nullptr;
   if (!(found.scale > 0)) return nullptr;  // 0 would mean the default
-  if (found.mask && rank_of(found.mask) < 0) return nullptr;
+  // What is masked needs the axes that the mask is about.
+  const bool spread = found.merged && (!found.masks.empty() || !found.choices.empty());
+  const Dims &all = scores->shape(), &q = found.q->shape(), &k = found.k->shape(),
+             &v = found.v->shape();
+  const size_t row = q.size() - 2;
+  const Dims heads[] = {
+      with_leading(q, q[found.q_transposed ? row : row + 1], q[found.q_transposed ? row + 1 : row]),
+      with_leading(k, k[found.k_transposed ? row : row + 1], k[found.k_transposed ? row + 1 : row]),
+      with_leading(v, v[found.v_transposed ? row + 1 : row],
+                   v[found.v_transposed ? row : row + 1])};
+  const Dims y_heads = with_leading(all, heads[0][row], heads[2][row + 1]);
+  if (spread) {
+    if (all.size() != 4 || !can_reshape(y_heads, node.output()->shape())) return nullptr;
+    for (const Dims& head : heads)
+      if (!can_reshape(head, with_leading(all, head[row], head[row + 1]))) return nullptr;
+  }
+  if (!found.q_transposed) found.q = swap_last(graph, found.q);
   if (!found.k_transposed) found.k = swap_last(graph, found.k);
   if (found.v_transposed) found.v = swap_last(graph, found.v);
-  const bool one_head = rank_of(found.q) == 3;
-  if (one_head)
-    for (Value** value : {&found.q, &found.k, &found.v})
+  const bool one_head = !spread && rank_of(found.q) == 3;
+  size_t i = 0;
+  for (Value** value : {&found.q, &found.k, &found.v}) {
+    const Dims& head = heads[i++];
+    if (one_head)
       *value = graph.add("unsqueeze", {*value}, {{"axes", std::vector<int64_t>{0}}});
+    else if (spread)
+      *value = reshaped(graph, *value, with_leading(all, head[row], head[row + 1]),
+                        (*value)->name + ".heads");
+  }
+  Value* mask = joint_mask(graph, found, scores->dtype(), node.name);
+  const bool apart = one_head || spread;
   Value* y = graph
-                 .add_node(get_op("sdpa"), {found.q, found.k, found.v, found.mask},
-                           {{"scale", found.scale}}, one_head ? node.name + ".sdpa" : node.name, 1)
+                 .add_node(get_op("sdpa"), {found.q, found.k, found.v, mask},
+                           {{"scale", found.scale}}, apart ? node.name + ".sdpa" : node.name, 1)
                  ->output();
-  return one_head ? graph.add("squeeze", {y}, {{"axes", std::vector<int64_t>{0}}}, node.name) : y;
+  if (one_head) return graph.add("squeeze", {y}, {{"axes", std::vector<int64_t>{0}}}, node.name);
+  return spread ? reshaped(graph, y, node.output()->shape(), node.name) : y;
 }
 
 }  // namespace

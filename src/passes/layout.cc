@@ -76,6 +76,7 @@ class LayoutWalk {
       if (rank >= 4 && perm_of(node) == to_first(rank)) twins_[node.output()] = node.input(0);
       return false;
     }
+    if (node.is("reshape")) return shuffle(node);
     if (node.op->layout == LayoutRule::kConvolution) return convolution(node);
     if (node.op->layout != LayoutRule::kNone) return twin(node.input(0)) && follows(node);
     return is_elementwise(*node.op, node.attrs) && elementwise(node);
@@ -167,17 +168,22 @@ class LayoutWalk {
   }
 
   bool slice(Node& node) {
-    if (node.inputs.size() > 1) return false;
+    if (node.input(3)) return false;
     const int64_t rank = rank_of(node.input(0));
     Ints axes = node.attrs.ints("axes");
     if (axes.empty()) {
-      axes.resize(node.attrs.ints("starts").size());
+      // Starts that are computed are as many as there are extents in the list.
+      const Value* starts = node.input(1);
+      if (starts && (rank_of(starts) != 1 || !starts->shape()[0].known())) return false;
+      axes.resize(starts ? starts->shape()[0].value() : std::ssize(node.attrs.ints("starts")));
       std::iota(axes.begin(), axes.end(), 0);
     }
     for (int64_t& axis : axes) axis = moved_axis(axis, rank);
     Attrs attrs = node.attrs;
     attrs.set({"axes", axes});
-    return follow(node, again(node, {twin(node.input(0))}, attrs));
+    std::vector<Value*> inputs = node.inputs;
+    inputs[0] = twin(inputs[0]);
+    return follow(node, again(node, inputs, attrs));
   }
 
   bool pad(Node& node) {
@@ -193,17 +199,30 @@ class LayoutWalk {
   }
 
   bool resize(Node& node) {
-    if (node.inputs.size() > 1) return false;
     const int64_t rank = rank_of(node.input(0));
     const size_t count = rank;
     const Ints& sizes = node.attrs.ints("sizes");
     const std::vector<double>& scales = node.attrs.floats("scales");
-    if ((!sizes.empty() && sizes.size() != count) || (!scales.empty() && scales.size() != count))
-      return false;
     Attrs attrs = node.attrs;
-    if (!sizes.empty()) attrs.set({"sizes", moved(sizes, 0, rank)});
-    if (!scales.empty()) attrs.set({"scales", moved(scales, 0, rank)});
-    return follow(node, again(node, {twin(node.input(0))}, attrs));
+    Ints axes = attrs.ints("axes");
+    const bool plain =
+        node.inputs.size() == 1 && attrs.floats("roi").empty() && attrs.floats("offsets").empty();
+    if (axes.empty() && plain) {
+      if ((!sizes.empty() && sizes.size() != count) || (!scales.empty() && scales.size() != count))
+        return false;
+      if (!sizes.empty()) attrs.set({"sizes", moved(sizes, 0, rank)});
+      if (!scales.empty()) attrs.set({"scales", moved(scales, 0, rank)});
+    } else {  // the other lists stay as they are: `axes` says what they are about
+      if (axes.empty()) {
+        axes.resize(count);
+        std::iota(axes.begin(), axes.end(), 0);
+      }
+      for (int64_t& axis : axes) axis = moved_axis(axis, rank);
+      attrs.set({"axes", axes});
+    }
+    std::vector<Value*> inputs = node.inputs;
+    inputs[0] = twin(inputs[0]);
+    return follow(node, again(node, inputs, attrs));
   }
 
   bool reduction(Node& node) {
@@ -227,6 +246,35 @@ class LayoutWalk {
       previous = axis;
     }
     return rewriter_.replace(node.output(), again(node, {twin(node.input(0))}, attrs)->output());
+  }
+
+  // Channels that are dealt out anew: [N, C, …] cut into [N, a, b, …], turned into [N, b, a, …] and
+  // joined again.
+  bool shuffle(Node& node) {
+    Node* turn = made_by(node.input(0), "transpose");
+    Node* cut = turn ? made_by(turn->input(0), "reshape") : nullptr;
+    Value* last = cut ? twin(cut->input(0)) : nullptr;
+    if (!last) return false;
+    const int64_t rank = rank_of(last);
+    Ints perm(rank + 1);
+    std::iota(perm.begin(), perm.end(), 0);
+    std::swap(perm[1], perm[2]);
+    if (rank_of(cut->output()) != rank + 1 || perm_of(*turn) != perm) return false;
+    const Dims &x = cut->input(0)->shape(), &parts = cut->output()->shape();
+    if (!same_shape(x, node.output()->shape()) || !(parts[0] == x[0]) || !parts[1].known() ||
+        !parts[2].known() || !std::equal(x.begin() + 2, x.end(), parts.begin() + 3))
+      return false;
+    Dims wide(last->shape().begin(), last->shape().end() - 1);
+    wide.insert(wide.end(), parts.begin() + 1, parts.begin() + 3);
+    std::iota(perm.begin(), perm.end(), 0);
+    std::swap(perm[rank - 1], perm[rank]);
+    const auto to = reshape_attr(last->shape(), wide);
+    if (!to || !last->shape().back().known()) return false;
+    Ints back(rank, 0);  // all but the channels are copied
+    back.back() = last->shape().back().value();
+    Value* dealt = graph_.add("reshape", {last}, {{"shape", *to}}, cut->name);
+    dealt = graph_.add("transpose", {dealt}, {{"perm", perm}}, turn->name);
+    return follow(node, graph_.add("reshape", {dealt}, {{"shape", back}}, node.name)->producer);
   }
 
   // Follows if all inputs of full size have twins; what is broadcast is brought into the new order.

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "graph/known.h"
 #include "ops/elementwise/elementwise_program.h"
 #include "passes/match.h"
 #include "passes/pass.h"
@@ -139,6 +140,26 @@ bool take_value_of_fill(Graph& graph, Node& node) {
   return changed;
 }
 
+// What other passes and kernels would have to look up lies open in the attribute of the same name.
+bool take_known_inputs(Graph& graph, Node& node) {
+  if (node.op->is(kImpure) || node.op->is(kStructural) || node.op->attrs.empty()) return false;
+  // That the pads are about some of the axes only an input can say.
+  if (node.is("pad") && node.input(3)) return false;
+  bool changed = false;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Value* value = node.inputs[i];
+    if (!value || (!value->is_constant() && !knows_elements(value->type))) continue;
+    const ConstantPtr constant =
+        value->is_constant() ? value->constant : constant_of_elements(value->type);
+    const auto attribute = as_attribute(*node.op, i, *constant);
+    if (!attribute) continue;
+    node.attrs.set(NamedAttr(node.op->inputs[i].name, *attribute));
+    graph.set_input(&node, i, nullptr);
+    changed = true;
+  }
+  return changed;
+}
+
 const std::map<std::string_view, Rule>& rules() {
   static const std::map<std::string_view, Rule> table = {
       {"identity", [](Graph&, Node& node) { return node.input(0); }},
@@ -168,13 +189,17 @@ const std::map<std::string_view, Rule>& rules() {
 
 PASS(simplify, 110, "x * 1 -> x, transposes and reshapes composed, known shapes as attributes") {
   Rewriter rewriter(graph);
-  return rewriter.each([&](Node& node) {
-    const bool changed = is_elementwise(*node.op, node.attrs) && take_value_of_fill(graph, node);
+  bool told = false;
+  const int changes = rewriter.each([&](Node& node) {
+    bool changed = is_elementwise(*node.op, node.attrs) && take_value_of_fill(graph, node);
+    if (take_known_inputs(graph, node)) changed = told = true;
     auto rule = rules().find(node.op->name);
     if (rule == rules().end()) return changed;
     Value* value = rule->second(graph, node);
     return (value && rewriter.replace(node.output(), value)) || changed;
   });
+  if (told) graph.infer_again();  // floats are known as an attribute, not as an input
+  return changes;
 }
 
 }  // namespace anymps

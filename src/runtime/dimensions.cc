@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes made concrete: from the feeds, and from dimensions that are bound by their names.
 #include <algorithm>
+#include <unordered_set>
 
 #include "runtime/executable.h"
 #include "runtime/plan.h"
@@ -24,7 +25,7 @@ int64_t Dimensions::at(const Node& node) const {
 
 void infer_concrete(const Graph& graph, const std::vector<Shape>& feeds,
                     std::unordered_map<const Value*, ValueType>& types,
-                    const Dimensions& dimensions) {
+                    const Dimensions& dimensions, const std::function<void(const Node&)>& settle) {
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     ValueType type = graph.inputs()[i]->type;
     if (type.container == Container::kTensor) {
@@ -46,8 +47,72 @@ void infer_concrete(const Graph& graph, const std::vector<Shape>& feeds,
     for (const Value* value : node->inputs) inputs.push_back(type_of(value));
     std::vector<ValueType> outputs =
         InferContext::run(*node->op, node->attrs, inputs, node->outputs.size(), node->label());
+    const bool open = !std::ranges::all_of(outputs, &ValueType::static_shape);
     for (size_t i = 0; i < outputs.size(); ++i) types[node->outputs[i]] = std::move(outputs[i]);
+    if (open && settle) settle(*node);
   }
+}
+
+namespace {
+
+bool holds_numbers_only(const Graph& graph) {
+  const auto values = graph.values();
+  return std::ranges::all_of(values, [](const Value* value) {
+    return value->type.container == Container::kTensor && value->dtype() != DType::kString;
+  });
+}
+
+// Whether elements of feeds, and not their shapes alone, tell a value. What a branch or a random
+// number tells counts as data.
+bool depends_on_data(const Value* value) {
+  std::vector<const Value*> open{value};
+  std::unordered_set<const Value*> seen{nullptr};
+  while (!open.empty()) {
+    const Value* next = open.back();
+    open.pop_back();
+    if (!seen.insert(next).second || next->is_constant()) continue;
+    const Node* node = next->producer;
+    if (!node || node->op->is(kImpure) || node->op->is(kStructural)) return true;
+    if (!node->op->is(kShapeOnly))
+      open.insert(open.end(), node->inputs.begin(), node->inputs.end());
+  }
+  return false;
+}
+
+}  // namespace
+
+bool fits_a_plan(const Graph& graph) {
+  return holds_numbers_only(graph) && std::ranges::all_of(graph.nodes(), [](const auto& node) {
+           return !node->op->is(kStructural) || node->is("dimension");
+         });
+}
+
+bool branches_follow_shapes(const Graph& graph) {
+  return holds_numbers_only(graph) && std::ranges::all_of(graph.nodes(), [](const auto& node) {
+           return !node->op->is(kStructural) ||
+                  (node->is("if_else") && !depends_on_data(node->input(0)));
+         });
+}
+
+// Exporters write branches on ranks and extents where a framework looks at them (squeeze, a tensor
+// with or without a batch). With the shapes of the feeds the passes choose and inline them.
+std::shared_ptr<const Graph> Executable::without_branches(const std::vector<Shape>& feeds) {
+  constexpr int kMostTimes = 8;  // each has weights of its own where passes change them
+  if (specialised_ >= kMostTimes) return nullptr;
+  ++specialised_;
+  std::shared_ptr<Graph> graph = graph_->clone();
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    graph->inputs()[i]->type.ranked = true;
+    graph->inputs()[i]->type.shape = to_dims(feeds[i]);
+  }
+  try {
+    graph->infer_again();
+    PassContext context = pass_context();
+    run_passes(*graph, context);
+  } catch (const Error&) {
+    return nullptr;  // the run says what is wrong
+  }
+  return fits_a_plan(*graph) ? graph : nullptr;
 }
 
 // Symbols of the inputs' shapes get numbers, so that feeds are checked without looking at names;

@@ -15,17 +15,6 @@ namespace {
 
 constexpr size_t kUnplanned = 256;  // sets of feeds remembered to have no plan
 
-// Plans hold tensors of numbers; the rest is for the interpreter. Whether an op that can be
-// measured has to be depends on the feeds (a range over an extent has not): making the plan tells.
-bool fits_a_plan(const Graph& graph) {
-  for (const Value* value : graph.values())
-    if (value->type.container != Container::kTensor || value->dtype() == DType::kString)
-      return false;
-  for (const auto& node : graph.nodes())
-    if (node->op->is(kStructural) && !node->is("dimension")) return false;
-  return true;
-}
-
 std::string key_of(const std::vector<Shape>& shapes, const std::vector<int64_t>& dimensions) {
   std::string key(reinterpret_cast<const char*>(dimensions.data()),
                   dimensions.size() * sizeof(int64_t));
@@ -95,25 +84,19 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
   require(!graph_->outputs().empty(), "[compile] the graph has no outputs");
   options_.check = options_.check || env_contains("ANYMPS_CHECK", "reference");
   check_aliases();
-  const DriverTraits traits = device_->driver().traits();
-  PassContext context;
-  context.prefers_nhwc = traits.prefers_nhwc;
-  context.fuses = traits.fuses;
-  context.widened = traits.widened;
-  context.evaluate = [this](const Node& node) { return fold(*device_, node); };
-  context.without = options_.without_passes;
-  context.optimization_level = options_.optimization_level;
-  context.verify_each = options_.check || env_contains("ANYMPS_VERIFY", "passes");
   if (depth_ == 0) collect_sources(*graph_, sources_);  // passes may fold them away
   std::vector<Dim> of_nodes;
   for (const auto& node : graph_->nodes())
     if (node->is("dimension")) of_nodes.push_back(symbol_of(*node));
+  PassContext context = pass_context();
   passes_ = run_passes(*graph_, context);
   number_symbols(of_nodes);
   require(depth_ == 0 || dimension_names_.empty(),
           "[dimension] a body sees nothing but its inputs: hand it '{}' as one",
           dimension_names_.empty() ? "" : dimension_names_[0]);
-  never_planned_ = !fits_a_plan(*graph_);
+  const bool fits = fits_a_plan(*graph_);
+  branches_follow_shapes_ = !fits && branches_follow_shapes(*graph_);
+  never_planned_ = !fits && !branches_follow_shapes_;
   if (never_planned_) {
     interpreter();  // compiles the bodies
     return;
@@ -124,6 +107,19 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
     feeds.push_back(to_shape(input->shape()));
   }
   if (dimension_names_.empty()) plan_for(feeds, {});  // all shapes are known: be ready
+}
+
+PassContext Executable::pass_context() const {
+  const DriverTraits traits = device_->driver().traits();
+  PassContext context;
+  context.prefers_nhwc = traits.prefers_nhwc;
+  context.fuses = traits.fuses;
+  context.widened = traits.widened;
+  context.evaluate = [this](const Node& node) { return fold(*device_, node); };
+  context.without = options_.without_passes;
+  context.optimization_level = options_.optimization_level;
+  context.verify_each = options_.check || env_contains("ANYMPS_VERIFY", "passes");
+  return context;
 }
 
 void Executable::check_aliases() const {
@@ -180,7 +176,11 @@ std::shared_ptr<Plan> Executable::make_plan(const std::vector<Shape>& feeds,
   std::shared_ptr<Plan> made;
   const PlanOptions options{options_.threads, !options_.check, options_.aliases};
   reading(options_.files, [&] {
-    made = Plan::make(*device_, *graph_, feeds, options, kernels_, {dimension_names_, dimensions});
+    std::shared_ptr<const Graph> chosen;
+    if (branches_follow_shapes_ && !(chosen = without_branches(feeds))) return;
+    made = Plan::make(*device_, chosen ? *chosen : *graph_, feeds, options, kernels_,
+                      {dimension_names_, dimensions});
+    if (made && chosen) made->keep(std::move(chosen));
   });
   return made;
 }

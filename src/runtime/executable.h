@@ -154,6 +154,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // With plan_mutex_ held.
   std::shared_ptr<Plan> make_plan(const std::vector<Shape>& feeds,
                                   const std::vector<int64_t>& dimensions);
+  PassContext pass_context() const;
+  // The graph for feeds of these shapes, which choose all branches; null: they do not.
+  std::shared_ptr<const Graph> without_branches(const std::vector<Shape>& feeds);
   void check_aliases() const;
   void number_symbols(const std::vector<Dim>& of_nodes);
   Extents bound_extents(const Bindings& bindings) const;
@@ -197,7 +200,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
   ForkMutex last_mutex_;                       // guards the next two
   std::shared_ptr<Plan> last_plan_;            // of run_body
   std::vector<Shape> last_shapes_;
-  bool never_planned_ = false;  // the graph must be interpreted, whatever the feeds
+  bool never_planned_ = false;           // the graph must be interpreted, whatever the feeds
+  bool branches_follow_shapes_ = false;  // what keeps it from a plan may go once these are known
+  uint8_t specialised_ = 0;              // how often that was tried
   int depth_ = 0;
   std::once_flag interpreter_made_;
   std::unique_ptr<Interpreter> interpreter_;

@@ -100,6 +100,7 @@ class Plan {
   const std::vector<Step>& steps() const { return steps_; }
   const PlanMemory& memory() const { return memory_; }
   bool reads_files() const { return reads_files_; }  // constants are used where a file has them
+  void keep(std::shared_ptr<const void> owner) { keep_.push_back(std::move(owner)); }
 
  private:
   friend class PlanBuilder;
@@ -120,7 +121,7 @@ class Plan {
   std::vector<void*> table_;  // constants filled in, the rest relative to the arena or null
   std::vector<std::pair<size_t, size_t>> arena_places_;  // place, offset
   std::vector<Patch> feed_patches_, result_patches_;
-  std::vector<std::shared_ptr<const void>> keep_;  // constants that kernels read
+  std::vector<std::shared_ptr<const void>> keep_;  // constants that kernels read, the graph
   std::vector<std::shared_ptr<const KernelChoice>> choices_;
   size_t arena_bytes_ = 0;
   PlanMemory memory_;
@@ -128,10 +129,12 @@ class Plan {
   std::vector<std::unique_ptr<Context>> free_;
 };
 
-// Runs inference over a graph with concrete feed shapes. Fills `types` for every value.
+// Runs inference over a graph with concrete feed shapes. Fills `types` for every value. A node that
+// inference leaves open is shown to `settle`, which may tell more.
 void infer_concrete(const Graph& graph, const std::vector<Shape>& feeds,
                     std::unordered_map<const Value*, ValueType>& types,
-                    const Dimensions& dimensions = {});
+                    const Dimensions& dimensions = {},
+                    const std::function<void(const Node&)>& settle = nullptr);
 
 // Compares what a kernel computed with the oracle and fails, naming the node, where they differ.
 // Drivers whose results the host cannot look at are passed over.

@@ -9,6 +9,7 @@
 #include "memory/spare_memory.h"
 #include "ops/shape_rules.h"
 #include "runtime/aliased_feeds.h"
+#include "runtime/fold.h"
 #include "runtime/plan.h"
 #include "runtime/preparation.h"
 
@@ -29,9 +30,12 @@ class PlanBuilder {
   }
 
   std::shared_ptr<Plan> build(const std::vector<Shape>& feeds, const Dimensions& dimensions) {
-    infer_concrete(graph_, feeds, types_, dimensions);
+    ShapeArithmetic arithmetic(device_, types_);
+    infer_concrete(graph_, feeds, types_, dimensions,
+                   [&](const Node& node) { arithmetic.settle(node); });
     for (const auto& [value, type] : types_)
       if (!type.static_shape()) return nullptr;
+    known_ = arithmetic.take();
     plan_->feeds_ = feeds;
     plan_->dimensions_ = dimensions.values;
     for (size_t i = 0; i < feeds.size(); ++i)
@@ -110,11 +114,12 @@ class PlanBuilder {
                  : Content(std::in_place);  // absent: an empty list
   }
 
-  // Nodes whose results inference knows (shape arithmetic) need no kernel.
+  // Nodes whose results are known (shape arithmetic) need no kernel.
   bool known_content(const Node& node) const {
     if (node.op->is(kImpure)) return false;
-    return std::all_of(node.outputs.begin(), node.outputs.end(),
-                       [&](const Value* value) { return knows_elements(type_of(value)); });
+    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](const Value* value) {
+      return known_.contains(value) || knows_elements(type_of(value));
+    });
   }
 
   ConstantPtr constant_of(const Value* value) {
@@ -185,7 +190,9 @@ class PlanBuilder {
 
   void add_node(const Node& node) {
     if (known_content(node)) {
-      for (const Value* value : node.outputs) known_[value] = constant_of_elements(type_of(value));
+      for (const Value* value : node.outputs)
+        if (ConstantPtr& known = known_[value]; !known)
+          known = constant_of_elements(type_of(value));
       finish(node);
       return;
     }
@@ -260,6 +267,9 @@ class PlanBuilder {
     for (const ConstantPtr& constant : request.constants)  // made for what it holds now
       if (const uint64_t id = constant && is_refreshable(*constant) ? constant->id() : 0)
         append(&id, sizeof(id));
+    for (size_t i = 0; i < node.inputs.size(); ++i)  // a constant for these feeds, not for others
+      if (node.inputs[i] && known_.contains(node.inputs[i]) && !request.contents[i])
+        append(known_.at(node.inputs[i])->data().get(), request.constants[i]->bytes());
     std::weak_ptr<const KernelChoice>& slot = cache_[key];
     if (auto found = slot.lock()) return found;
     auto made = std::make_shared<const KernelChoice>(choose_kernel(device_.driver(), request));

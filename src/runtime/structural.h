@@ -62,6 +62,12 @@ struct StructuralOp {
   CapturesFn captures = nullptr;
 };
 const StructuralOp& structural_op(const Op& op);  // fails if there is none
+
+// Plans hold tensors of numbers; the rest is for the interpreter. Whether an op that can be
+// measured has to be depends on the feeds (a range over an extent has not): making the plan tells.
+bool fits_a_plan(const Graph& graph);
+// Whether nothing but branches keeps a graph from a plan, and shapes alone choose these.
+bool branches_follow_shapes(const Graph& graph);
 struct StructuralRegistrar {
   StructuralRegistrar(const char* op, StructuralFn run, CapturesFn captures = nullptr);
 };

@@ -72,6 +72,20 @@ TEST(Dim, DifferentExpressionsAreNotEqual) {
   EXPECT_EQ(floor_div((h + 1) + w, 2).str(), "((H+1)+W)//2");
 }
 
+TEST(Dim, ExtremesThatAreOneOfTheirOperands) {
+  const Dim n = Dim::symbol("N"), m = Dim::symbol("M"), few = min(n, Dim(512));
+  EXPECT_EQ(max(n, few), n);
+  EXPECT_EQ(max(few, n), n);
+  EXPECT_EQ(max(Dim(512), few), Dim(512));
+  EXPECT_EQ(min(n, max(m, n)), n);
+  EXPECT_EQ(min(max(m + n, m * n), m * n), m * n);
+  EXPECT_EQ(broadcast({n, 8}, {few, 8}, "test"), (Dims{n, 8}));
+  // What only looks like it.
+  EXPECT_EQ(max(m, few).str(), "max(M,min(N,512))");
+  EXPECT_FALSE(max(n, few + min(m, n)) == n);
+  EXPECT_FALSE(max(n, min(n + m, Dim(4))) == n);
+}
+
 TEST(Dim, LongExpressionsStayBounded) {
   Dim grown = Dim::symbol("N");
   for (int i = 0; i < 1000; ++i) grown = grown + Dim::symbol("a" + std::to_string(i));

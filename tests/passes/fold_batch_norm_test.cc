@@ -65,6 +65,15 @@ TEST(FoldBatchNorm, ArithmeticOnChannels) {
   EXPECT_EQ(graph.node_count(), 1u);
 }
 
+TEST(FoldBatchNorm, ASign) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {kN, 3, 8, 8});
+  Value* y = graph.add("conv", {x, weights(graph, "w", {4, 3, 1, 1}), weights(graph, "b", {4})});
+  graph.set_outputs({graph.add("neg", {y}, {}, "z")});
+  EXPECT_EQ(rewrite(graph, {"fold_batch_norm"}), 1);
+  EXPECT_EQ(graph.node_count(), 1u);
+}
+
 TEST(FoldBatchNorm, ABiasAloneKeepsTheWeights) {
   Graph graph;
   Value* x = graph.input("x", DType::kF32, {kN, 3, 8, 8});
@@ -74,6 +83,67 @@ TEST(FoldBatchNorm, ABiasAloneKeepsTheWeights) {
   graph.set_outputs({graph.add("add", {y, weights(graph, "t", {4, 1, 1})}, {}, "z")});
   EXPECT_EQ(rewrite(graph, {"fold_batch_norm"}), 1);
   EXPECT_EQ(graph.outputs()[0]->producer->input(1)->constant, plain);
+}
+
+// What stands before: each case is a different shape of weights.
+TEST(FoldInputScale, ArithmeticBeforeAConvolution) {
+  for (const int64_t groups : {1, 2}) {
+    Graph graph;
+    Value* x = graph.input("x", DType::kF32, {kN, 4, 8, 8});
+    Value* y = graph.add("mul", {x, weights(graph, "s", {4, 1, 1})});
+    y = graph.add("sub", {weights(graph, "t", {1}), y});
+    graph.set_outputs({graph.add(
+        "conv", {y, weights(graph, "w", {6, 4 / groups, 3, 2}), weights(graph, "b", {6})},
+        {{"groups", groups}, {"activation", "relu"}}, "z")});
+    EXPECT_EQ(rewrite(graph, {"fold_input_scale", "fold_input_scale"}), 2);
+    EXPECT_EQ(graph.node_count(), 1u) << to_text(graph);
+  }
+}
+
+TEST(FoldInputScale, ABatchNormBeforeAConvolution) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {kN, 4, 8, 8});
+  graph.set_outputs(
+      {graph.add("conv", {batch_norm(graph, x, 4, "bn"), weights(graph, "w", {6, 4, 1, 1})})});
+  EXPECT_EQ(rewrite(graph, {"fold_input_scale"}), 1);
+  EXPECT_EQ(graph.node_count(), 1u);
+}
+
+// An activation that ends in a factor is found first.
+TEST(FoldInputScale, ActivationsStay) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {kN, 4, 8, 8});
+  Value* gate = graph.add("clamp", {graph.add("add", {x, graph.scalar(DType::kF32, 3)})},
+                          {{"min", 0.0}, {"max", 6.0}});
+  Value* y = graph.add("div", {graph.add("mul", {x, gate}), graph.scalar(DType::kF32, 6)});
+  graph.set_outputs({graph.add("conv", {y, weights(graph, "w", {6, 4, 1, 1})})});
+  rewrite(graph, {});
+  EXPECT_EQ(count(graph, "hard_swish"), 1) << to_text(graph);
+}
+
+// A border of zeros is not shifted; scaled it is still zero.
+TEST(FoldInputScale, OnlyAScaleBeforeABorder) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {kN, 4, 8, 8});
+  const auto conv = [&](Value* y, const char* name) {
+    return graph.add("conv", {y, weights(graph, name, {6, 4, 3, 3})}, {{"pads", Ints{1, 1, 1, 1}}});
+  };
+  Value* scaled = graph.add("mul", {x, weights(graph, "s", {4, 1, 1})});
+  Value* shifted = graph.add("add", {x, weights(graph, "t", {4, 1, 1})});
+  graph.set_outputs({conv(scaled, "w"), conv(shifted, "v")});
+  EXPECT_EQ(rewrite(graph, {"fold_input_scale"}), 1);
+  EXPECT_EQ(count(graph, "add"), 1);
+  EXPECT_EQ(count(graph, "mul"), 0);
+}
+
+TEST(FoldInputScale, NotWhatOthersReadBefore) {
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {kN, 4, 8, 8});
+  Value* y = graph.add("mul", {x, weights(graph, "s", {4, 1, 1})});
+  Value* rows = graph.add("mul", {x, weights(graph, "rows", {8, 1})});
+  graph.set_outputs({graph.add("conv", {y, weights(graph, "w", {6, 4, 1, 1})}), y,
+                     graph.add("conv", {rows, weights(graph, "v", {6, 4, 1, 1})})});
+  EXPECT_EQ(rewrite(graph, {"fold_input_scale"}), 0);
 }
 
 TEST(FoldBatchNorm, NotWhatOthersRead) {

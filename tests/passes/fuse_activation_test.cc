@@ -52,6 +52,30 @@ TEST_F(FuseActivation, HardSwishOfHardSigmoid) {
 TEST_F(FuseActivation, Mish) {
   expect(graph.add("mul", {x, graph.add("tanh", {graph.add("softplus", {x})})}), "mish(%x)");
 }
+TEST_F(FuseActivation, MishOfALogarithm) {
+  Value* sum = graph.add("add", {graph.add("exp", {x}), number(1)});
+  expect(graph.add("mul", {graph.add("tanh", {graph.add("log", {sum})}), x}), "mish(%x)");
+}
+TEST_F(FuseActivation, ClampFromAbove) {
+  expect(graph.add("max", {number(0), graph.add("min", {x, number(6)})}),
+         "clamp(%x) {min=0, max=6}");
+}
+TEST_F(FuseActivation, LeakyRelu) {
+  expect(graph.add("max", {graph.add("mul", {x, number(0.25)}), x}), "leaky_relu(%x) {alpha=0.25}");
+}
+TEST_F(FuseActivation, TheLargerOfTwoSlopesStays) {
+  graph.set_outputs({graph.add("max", {graph.add("mul", {x, number(1.5)}), x}, {}, "y")});
+  EXPECT_EQ(rewrite(graph, {"fuse_activation"}), 0);
+}
+TEST_F(FuseActivation, HardSigmoid) {
+  Value* line = graph.add("add", {graph.add("mul", {x, number(0.25)}), number(0.5)});
+  expect(graph.add("clamp", {line}, {{"min", 0.0}, {"max", 1.0}}), "hard_sigmoid(%x) {alpha=0.25}");
+}
+TEST_F(FuseActivation, AClampOfAProductStays) {
+  Value* line = graph.add("mul", {x, number(0.25)});
+  graph.set_outputs({graph.add("clamp", {line}, {{"min", 0.0}, {"max", 1.0}}, "y")});
+  EXPECT_EQ(rewrite(graph, {"fuse_activation"}), 0);
+}
 TEST_F(FuseActivation, TheGateOfAnotherTensorStays) {
   Value* z = graph.input("z", DType::kF32, {kN, 7});
   graph.set_outputs({graph.add("mul", {z, graph.add("sigmoid", {x})}, {}, "y")});

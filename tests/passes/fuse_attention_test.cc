@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <limits>
 
 #include "passes/pass_test.h"
 
@@ -71,6 +72,82 @@ TEST_F(FuseAttention, OneHead) {
   graph.set_outputs({graph.add("matmul", {graph.add("softmax", {scores}), v3}, {}, "y")});
   EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 1);
   EXPECT_EQ(count(graph, "sdpa"), 1);
+}
+
+// Positions and padding.
+TEST_F(FuseAttention, SeveralMasks) {
+  Value* bias = graph.input("bias", DType::kF32, {3, S, S});
+  Value* scores = graph.add("matmul", {q, k}, {{"transpose_b", true}, {"alpha", 0.5}});
+  graph.set_outputs({attend(graph.add("add", {mask, graph.add("add", {scores, bias})}))});
+  EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 1);
+  EXPECT_EQ(count(graph, "sdpa"), 1) << to_text(graph);
+  EXPECT_EQ(count(graph, "softmax"), 0);
+}
+
+TEST_F(FuseAttention, AChoiceInsteadOfASum) {
+  Value* keep = graph.add("greater", {mask, number(0)}, {}, "keep");
+  for (const bool keeps : {true, false}) {
+    Value* scores = graph.add("matmul", {q, k}, {{"transpose_b", true}, {"alpha", 0.5}});
+    Value* out = number(-std::numeric_limits<float>::max());
+    graph.set_outputs(
+        {attend(graph.add("where", {keep, keeps ? scores : out, keeps ? out : scores}))});
+    EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 1);
+    EXPECT_EQ(count(graph, "softmax"), 0) << to_text(graph);
+  }
+}
+
+TEST_F(FuseAttention, AChoiceOfASmallNumberIsNoMask) {
+  Value* keep = graph.add("greater", {mask, number(0)}, {}, "keep");
+  Value* scores = graph.add("matmul", {q, k}, {{"transpose_b", true}});
+  graph.set_outputs({attend(graph.add("where", {keep, scores, number(-5)}))});
+  EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 0);
+}
+
+// As PyTorch exports a mask that may leave a query without any key.
+TEST_F(FuseAttention, ZeroInPlaceOfNaN) {
+  Value* scores = graph.add("matmul", {q, k}, {{"transpose_b", true}});
+  Value* weights = graph.add("softmax", {graph.add("add", {scores, mask})});
+  weights = graph.add("where", {graph.add("is_nan", {weights}), number(0), weights});
+  graph.set_outputs({graph.add("matmul", {weights, v}, {}, "y")});
+  EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 1);
+  EXPECT_EQ(count(graph, "softmax"), 0) << to_text(graph);
+}
+
+// As an einsum is exported: keys times queries, turned.
+TEST_F(FuseAttention, ScoresThatAreTurned) {
+  Value* scores = graph.add("matmul", {k, q}, {{"transpose_b", true}, {"alpha", 0.5}});
+  graph.set_outputs({attend(graph.add("add", {swapped(scores), mask}))});
+  EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 1);
+  EXPECT_EQ(nodes_of(graph), R"(
+%y: f32[N, 3, S, 5] = sdpa(%q, %k, %v, %mask) {scale=0.5}
+)");
+}
+
+TEST_F(FuseAttention, ScoresThatAreTurnedOfQueriesThatAre) {
+  Value* scores = graph.add("matmul", {k, swapped(q)});
+  graph.set_outputs({attend(swapped(scores))});
+  EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 1);
+  EXPECT_EQ(count(graph, "softmax"), 0);
+}
+
+TEST_F(FuseAttention, BatchAndHeadsInOneAxis) {
+  for (const bool masked : {false, true}) {
+    const auto flat = [&](Value* value, int64_t width) {
+      return graph.add("reshape", {value}, {{"shape", Ints{-1, 6, width}}});
+    };
+    const std::string n = masked ? "m" : "";
+    Value* a = graph.input("a" + n, DType::kF32, {kN, 3, 6, 4});
+    Value* b = graph.input("b" + n, DType::kF32, {kN, 3, 6, 5});
+    Value* scores =
+        graph.add("matmul", {flat(a, 4), flat(a, 4)}, {{"transpose_b", true}, {"alpha", 0.5}});
+    scores = graph.add("reshape", {scores}, {{"shape", Ints{-1, 3, 6, 6}}});
+    if (masked) scores = graph.add("add", {scores, graph.input("row", DType::kF32, {kN, 1, 1, 6})});
+    Value* weights = flat(graph.add("softmax", {scores}), 6);
+    graph.set_outputs({graph.add("matmul", {weights, flat(b, 5)}, {}, "y")});
+    EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 1);
+    EXPECT_EQ(count(graph, "sdpa"), 1) << to_text(graph);
+    EXPECT_EQ(count(graph, "softmax"), 0);
+  }
 }
 
 TEST_F(FuseAttention, SharedKeysAreNotForSdpa) {

@@ -70,6 +70,53 @@ TEST_F(FuseLayerNorm, AGateIsNoScale) {
   EXPECT_EQ(rewrite(graph, {"fuse_layer_norm"}), 0);
 }
 
+// As TensorFlow writes it: x * t + (beta - mean * t).
+TEST_F(FuseLayerNorm, AsABatchNorm) {
+  Value* average = mean(x);
+  Value* d = graph.add("sub", {average, x});
+  Value* t = graph.add("mul", {graph.add("rsqrt", {with_epsilon(mean(graph.add("mul", {d, d})))}),
+                               weights(graph, "gamma", {8})});
+  Value* rest = graph.add("sub", {weights(graph, "beta", {8}), graph.add("mul", {average, t})});
+  expect(graph.add("add", {graph.add("mul", {x, t}), rest}), R"(
+%y: f32[N, 5, 8] = layer_norm(%x, %gamma, %beta) {epsilon=0.5}
+)");
+}
+
+TEST_F(FuseLayerNorm, AsABatchNormOfAnotherMean) {
+  Value* other = graph.input("other", DType::kF32, {kN, 5, 8});
+  Value* d = centred();
+  Value* t = graph.add("mul", {graph.add("rsqrt", {with_epsilon(mean(graph.add("mul", {d, d})))}),
+                               weights(graph, "gamma", {8})});
+  Value* rest = graph.add("sub", {weights(graph, "beta", {8}), graph.add("mul", {mean(other), t})});
+  graph.set_outputs({graph.add("add", {graph.add("mul", {x, t}), rest})});
+  EXPECT_EQ(rewrite(graph, {"fuse_layer_norm"}), 0);
+}
+
+TEST_F(FuseLayerNorm, ScaledBeforeTheQuotient) {
+  Value* d = centred();
+  Value* root = graph.add("sqrt", {with_epsilon(mean(graph.add("square", {d})))});
+  expect(graph.add("div", {graph.add("mul", {weights(graph, "gamma", {8}), d}), root}), R"(
+%y: f32[N, 5, 8] = layer_norm(%x, %gamma) {epsilon=0.5}
+)");
+}
+
+TEST_F(FuseLayerNorm, ScaledByTheReciprocal) {
+  Value* d = centred();
+  Value* root = graph.add("rsqrt", {with_epsilon(mean(graph.add("square", {d})))});
+  expect(graph.add("mul", {d, graph.add("mul", {root, weights(graph, "gamma", {8})})}), R"(
+%y: f32[N, 5, 8] = layer_norm(%x, %gamma) {epsilon=0.5}
+)");
+}
+
+TEST_F(FuseLayerNorm, AFactorThatIsNoParameterStays) {
+  Value* d = centred();
+  Value* root = graph.add("rsqrt", {with_epsilon(mean(graph.add("square", {d})))});
+  Value* rows = weights(graph, "rows", {5, 1});
+  graph.set_outputs({graph.add("mul", {d, graph.add("mul", {root, rows})})});
+  EXPECT_EQ(rewrite(graph, {"fuse_layer_norm"}), 0);
+  EXPECT_EQ(graph.node_count(), 8u) << to_text(graph);
+}
+
 }  // namespace
 
 }  // namespace anymps::testing

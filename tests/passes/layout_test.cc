@@ -113,6 +113,40 @@ TEST_F(Layout, OpsThatKnowTheLayoutFollow) {
   expect_transposes({conv(a, 2, "b")}, 2);
 }
 
+// Lists that are computed stay as they are; the attribute axes says what they are about.
+TEST_F(Layout, ListsThatAreComputedFollow) {
+  Value* like = graph.input("like", DType::kF32, {1, 1, Dim::symbol("H"), Dim::symbol("W")});
+  Value* sizes = graph.add(
+      "concat",
+      {graph.ints({2, 4}),
+       graph.add("slice", {graph.add("shape", {like})}, {{"starts", Ints{2}}, {"ends", Ints{4}}})},
+      {{"axis", 0}});
+  Value* k = graph.input("k", DType::kF32, {Dim::symbol("K")});
+  Value* first = graph.add("sub", {graph.add("shape", {k}), graph.ints({1})});
+  Value* a = graph.add("resize", {conv(x, 4, "a"), sizes}, {{"mode", "linear"}});
+  a = graph.add("slice", {a, first, graph.ints({9})}, {{"axes", Ints{3}}});
+  graph.set_outputs({graph.add("conv", {a, weights(graph, "b", {2, 4, 1, 1})})});
+  rewrite(graph, {"layout", "simplify"}, fusing(true));
+  EXPECT_EQ(count(graph, "transpose"), 2) << to_text(graph);
+}
+
+TEST_F(Layout, ShuffledChannelsFollow) {
+  Value* a = graph.add("reshape", {conv(x, 6, "a")}, {{"shape", Ints{0, 2, 3, 8, 8}}});
+  a = graph.add("transpose", {a}, {{"perm", Ints{0, 2, 1, 3, 4}}});
+  a = graph.add("reshape", {a}, {{"shape", Ints{0, -1, 8, 8}}});
+  // One at each border, and the one that shuffles.
+  expect_transposes({conv(a, 2, "b")}, 3);
+}
+
+TEST_F(Layout, ACropFollows) {
+  Value* a = graph.add("resize", {conv(x, 4, "a")},
+                       {{"sizes", Ints{2, 4, 5, 6}},
+                        {"roi", std::vector<double>{0, 0, 0.2, 0.3, 1, 1, 0.7, 0.9}},
+                        {"coordinate", "tf_crop_and_resize"},
+                        {"mode", "linear"}});
+  expect_transposes({conv(a, 2, "b")}, 2);
+}
+
 TEST_F(Layout, OneAndThreeSpatialAxes) {
   Value* line = graph.input("line", DType::kF32, {kN, 3, 9});
   Value* cube = graph.input("cube", DType::kF32, {kN, 3, 4, 5, 6});

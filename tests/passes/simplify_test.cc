@@ -52,7 +52,7 @@ TEST_F(Simplify, AnOperandThatIsFilledIsItsValue) {
 )");
 }
 TEST_F(Simplify, AFilledOperandThatGivesTheShapeStays) {
-  Value* filled = graph.add("fill", {graph.ints({2, 3, 4}), number(2)}, {}, "filled");
+  Value* filled = graph.add("fill", {nullptr, number(2)}, {{"shape", Ints{2, 3, 4}}}, "filled");
   expect_kept(graph.add("sub", {filled, weights(graph, "w", {4})}, {}, "y"));
 }
 TEST_F(Simplify, CastToItself) { expect(graph.add("cast", {start}, {{"dtype", DType::kF32}})); }
@@ -130,6 +130,42 @@ TEST_F(Simplify, ShiftByAPadStays) {
 TEST_F(Simplify, ConcatOfOne) { expect(graph.add("concat", {start}, {{"axis", 1}})); }
 TEST_F(Simplify, ExpandToItself) { expect(graph.add("expand", {start}, {{"shape", Ints{3, 4}}})); }
 TEST_F(Simplify, TileOnce) { expect(graph.add("tile", {start}, {{"repeats", Ints{1, 1, 1}}})); }
+
+// What was computed and is known by now stands where other passes look for it.
+TEST_F(Simplify, KnownIntegersBecomeAttributes) {
+  Value* cut =
+      graph.add("slice", {start, graph.ints({1}), graph.ints({3}), graph.ints({1})}, {}, "y");
+  expect(cut, R"(
+%start: f32[N, 3, 4] = exp(%x)
+%y: f32[N, 2, 4] = slice(%start) {starts=[1], ends=[3], axes=[1]}
+%end: f32[N, 2, 4] = neg(%y)
+)");
+}
+TEST_F(Simplify, SomeKnownIntegers) {
+  Value* open = graph.input("open", DType::kI64, {1});
+  Value* cut = graph.add("slice", {start, open, graph.ints({3}), graph.ints({1})}, {}, "y");
+  graph.set_outputs({cut});
+  EXPECT_EQ(rewrite(graph, {"simplify"}), 1);
+  EXPECT_NE(nodes_of(graph).find("slice(%start, %open) {ends=[3], axes=[1]}"), std::string::npos)
+      << nodes_of(graph);
+}
+TEST_F(Simplify, AnEmptyListIsNotTheDefault) {
+  Value* none = graph.constant(Constant::of<int64_t>({0}, {}));
+  expect_kept(graph.add("reduce_sum", {start, none}, {{"empty_axes", "none"}}));
+}
+TEST_F(Simplify, PadsOfSomeAxesStayAnInput) {
+  expect_kept(graph.add("pad", {start, graph.ints({1, 1}), nullptr, graph.ints({2})}));
+}
+TEST_F(Simplify, KnownScalesTellTheShape) {
+  Value* scales = graph.constant(Constant::of<float>({3}, {1, 2, 0.5}));
+  Value* y = graph.add("resize", {start, nullptr, scales}, {}, "y");
+  EXPECT_FALSE(y->shape()[1].known());
+  expect(y, R"(
+%start: f32[N, 3, 4] = exp(%x)
+%y: f32[N, 6, 2] = resize(%start) {scales=[1, 2, 0.5]}
+%end: f32[N, 6, 2] = neg(%y)
+)");
+}
 
 TEST_F(Simplify, AnOutputThatIsAnInputStaysANode) {
   graph.set_outputs({graph.add("identity", {x}, {}, "y")});
