@@ -10,6 +10,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "drivers/cpu/vnni.h"
 
 namespace anymps::cpu {
 
@@ -146,9 +147,20 @@ DTypeSet slow_halves(const Processor& processor, Isa isa) {
   return (bf16 ? 0 : bit(DType::kBF16)) | (f16 ? 0 : bit(DType::kF16));
 }
 
+bool find_vnni(const Processor& processor, Isa isa) {
+  if (isa >= Isa::kAvx512) return (processor.at(7).ecx >> 11) & 1;  // AVX512_VNNI
+  return isa == Isa::kAvx2 && processor.at(7).eax >= 1 &&           // the last subleaf
+         ((processor.at(7, 1).eax >> 4) & 1);                       // AVX-VNNI
+}
+
 Isa isa() {
   static const Isa chosen = choose();
   return chosen;
+}
+
+bool has_vnni() {
+  static const bool found = find_vnni(this_processor(), isa());
+  return found;
 }
 
 const char* name(Isa isa) {

@@ -47,6 +47,8 @@ Term cast_to(const Term& value, DType dtype) {
 ZERO_GRADIENT(conv_integer, "gives integers");
 ZERO_GRADIENT(matmul_integer, "gives integers");
 ZERO_GRADIENT(quantize, "gives integers");
+NO_GRADIENT(quantized_conv, "it is made by passes, for integers");
+NO_GRADIENT(quantized_matmul, "it is made by passes, for integers");
 ZERO_GRADIENT(requantize, "gives integers");
 
 // y = (x - zero_point) * scale; the gradient is computed as the wider of y and the scale.

@@ -3,6 +3,7 @@
 // bits.
 #include "ops/expect.h"
 #include "ops/layers/window.h"
+#include "semantics/fused_activation.h"
 #include "semantics/quantization_rules.h"
 
 namespace anymps {
@@ -28,7 +29,7 @@ void check_zero_point(const InferContext& ctx, size_t i, size_t operand, bool ro
             rows ? "a" : "b", to_string(x));
 }
 
-void infer_matmul_integer(InferContext& ctx) {
+Dims integer_matmul_shape(InferContext& ctx) {
   const Dims &a = ctx.shape(0), &b = ctx.shape(1);
   ctx.check(!a.empty() && !b.empty(), "a {} and b {} must have rank 1 or more", to_string(a),
             to_string(b));
@@ -43,10 +44,10 @@ void infer_matmul_integer(InferContext& ctx) {
   Dims y = broadcast(batch(a), batch(b), "matmul_integer");
   if (a.size() > 1) y.push_back(a[a.size() - 2]);
   if (b.size() > 1) y.push_back(b.back());
-  ctx.set(0, DType::kI32, std::move(y));
+  return y;
 }
 
-void infer_conv_integer(InferContext& ctx) {
+Dims integer_conv_shape(InferContext& ctx) {
   expect_rank(ctx, 0, 3, 5);
   const Dims &x = ctx.shape(0), &w = ctx.shape(1);
   expect_rank(ctx, 1, ctx.rank(0), ctx.rank(0));
@@ -65,7 +66,46 @@ void infer_conv_integer(InferContext& ctx) {
   for (const Dim& extent :
        window_outputs(ctx.attrs, Dims(x.begin() + 2, x.end()), Dims(w.begin() + 2, w.end())))
     y.push_back(extent);
-  ctx.set(0, DType::kI32, std::move(y));
+  return y;
+}
+
+void infer_matmul_integer(InferContext& ctx) { ctx.set(0, DType::kI32, integer_matmul_shape(ctx)); }
+void infer_conv_integer(InferContext& ctx) { ctx.set(0, DType::kI32, integer_conv_shape(ctx)); }
+
+// What a fused product does with its sums.
+void check_scaled(const InferContext& ctx, const Dim& channels, const char* alpha,
+                  const char* beta) {
+  const DType to = ctx.attrs.dtype("dtype");
+  ctx.check(to == DType::kF32 || contains(kBytes, to), "dtype {} is not f32 or one of {}", name(to),
+            to_string(kBytes));
+  for (const size_t i : {size_t{4}, size_t{5}})
+    if (ctx.has(i) && ctx.type(i).ranked) {
+      const Dims& shape = ctx.shape(i);
+      const bool one = i == 4 && (shape.empty() || (shape.size() == 1 && shape[0].is(1)));
+      ctx.check(one || (shape.size() == 1 && may_equal(shape[0], channels)),
+                "{} {} must be {} for each of {}", ctx.op.inputs[i].name, to_string(shape),
+                i == 4 ? "one, or one" : "one", channels.str());
+    }
+  ctx.check(!ctx.has(6) || ctx.dtype(6) == to, "the zero point is {}, must be {}",
+            ctx.has(6) ? name(ctx.dtype(6)) : "", name(to));
+  if (ctx.has(6) && ctx.type(6).static_shape())
+    ctx.check(element_count(to_shape(ctx.shape(6))) == 1, "y_zero_point {} must be one number",
+              to_string(ctx.shape(6)));
+  ctx.check(ctx.attrs.s("activation") != "clamp" || ctx.attrs.f(alpha) <= ctx.attrs.f(beta),
+            "activation clamp has {} {} above {} {}", alpha, ctx.attrs.f(alpha), beta,
+            ctx.attrs.f(beta));
+}
+
+void infer_quantized_matmul(InferContext& ctx) {
+  Dims y = integer_matmul_shape(ctx);
+  check_scaled(ctx, ctx.rank(1) > 1 ? ctx.shape(1).back() : Dim(1), "act_alpha", "act_beta");
+  ctx.set(0, ctx.attrs.dtype("dtype"), std::move(y));
+}
+
+void infer_quantized_conv(InferContext& ctx) {
+  Dims y = integer_conv_shape(ctx);
+  check_scaled(ctx, ctx.shape(1)[0], "alpha", "beta");
+  ctx.set(0, ctx.attrs.dtype("dtype"), std::move(y));
 }
 
 void infer_requantize(InferContext& ctx) {
@@ -92,6 +132,24 @@ double integer_conv_cost(const Attrs&, const std::vector<Shape>& in,
   for (const int64_t extent : in[1]) count *= static_cast<double>(extent);
   for (const int64_t extent : out[0]) count *= static_cast<double>(extent);
   return count;
+}
+
+auto scaled_sums(const char* alpha, const char* beta) {
+  return [=](OpWriter& op) -> OpWriter& {
+    return op.optional("scale", bit(DType::kF32), "S", "one, or one for each channel; absent: 1")
+        .optional("bias", bit(DType::kF32), "S", "one for each channel")
+        .optional("y_zero_point", kBytes, "Z", "of y's dtype; absent: 0")
+        .output("y", "")
+        .attr("dtype", DType::kF32, "of y: f32, i8 or u8")
+        .attr("activation", "none", {"none", "relu", "clamp"}, "before y is rounded")
+        .attr(alpha, 0.0, "of clamp: the least number")
+        .attr(beta, 0.0, "of clamp: the largest number")
+        .facts(kInternal | kProduct)
+        .domain(-100, 100)
+        .domain("scale", 0.0005, 0.002)
+        .domain("bias", -20, 20)
+        .domain("y_zero_point", 0, 5);
+  };
 }
 
 }  // namespace
@@ -140,6 +198,56 @@ OP(conv_integer)
              {{1, 6, 8, 8}, {6, 1, 3, 3}, {}, {}},
              {{"groups", 6}, {"auto_pad", "same_upper"}, {"strides", Ints{2, 2}}}})
     .sample({"1x1", {{1, 32, 5, 5}, {16, 32, 1, 1}, {}, {}}, {}})
+    .sample({"empty", {{0, 3, 5, 5}, {2, 3, 3, 3}}, {}});
+
+OP(quantized_matmul)
+    .doc(
+        "matmul_integer, with its sums scaled. Of the sum in f32, times scale, plus bias, each "
+        "step is rounded to f32; bytes are then rounded to nearest even and clamped. Columns are "
+        "channels.")
+    .formula("y = act(f32(matmul_integer(a, b)) * scale + bias); bytes: saturate(rint(y) + y_zero)")
+    .input("a", kBytes, "A")
+    .input("b", kBytes, "B")
+    .optional("a_zero_point", kBytes, "A", "one, or one for each row of a")
+    .optional("b_zero_point", kBytes, "B", "one, or one for each column of b")
+    .with(scaled_sums("act_alpha", "act_beta"))
+    .infer(infer_quantized_matmul)
+    .cost(product_cost)
+    .sample({"plain", {{5, 7}, {7, 9}}, {}})
+    .sample({"to f32", {{4, 3, 30}, {30, 20}, {}, {}, {20}, {20}}, {{"activation", "relu"}}})
+    .sample({"to u8",
+             {{6, 65}, {65, 33}, {6}, {33}, {33}, Sample::absent, {}},
+             {{"dtype", DType::kU8}}})
+    .sample(
+        {"to i8",
+         {{7, 130}, {130, 70}, {}, {}, {}, {70}, {}},
+         {{"dtype", DType::kI8}, {"activation", "clamp"}, {"act_alpha", -5.0}, {"act_beta", 60.0}}})
+    .sample({"batch", {{2, 1, 5, 8}, {3, 8, 4}, {}, {}, {}}, {{"dtype", DType::kI8}}})
+    .sample({"empty", {{0, 3}, {3, 2}, {}, {}, {2}}, {}});
+
+OP(quantized_conv)
+    .doc(
+        "conv_integer, with its sums scaled. Of the sum in f32, times scale, plus bias, each step "
+        "is rounded to f32; bytes are then rounded to nearest even and clamped.")
+    .formula("y = act(f32(conv_integer(x, w)) * scale + bias); bytes: saturate(rint(y) + y_zero)")
+    .input("x", kBytes, "A", "[N, C, spatial…]")
+    .input("w", kBytes, "B", "[O, C/groups, kernel…]")
+    .optional("x_zero_point", kBytes, "A", "one number")
+    .optional("w_zero_point", kBytes, "B", "one, or one for each output channel")
+    .with(scaled_sums("alpha", "beta"))
+    .with(grouped_window)
+    .infer(infer_quantized_conv)
+    .cost(integer_conv_cost)
+    .sample({"to u8",
+             {{1, 3, 9, 7}, {5, 3, 3, 3}, {}, {5}, {5}, {5}, {}},
+             {{"pads", Ints{1, 1, 1, 1}}, {"dtype", DType::kU8}, {"activation", "relu"}}})
+    .sample({"to f32", {{2, 4, 11}, {6, 4, 3}, {}, {}, {}, {6}}, {{"strides", Ints{2}}}})
+    .sample({"groups",
+             {{2, 4, 6, 6}, {8, 2, 3, 3}, {}, {}, {8}},
+             {{"groups", 2}, {"dtype", DType::kI8}}})
+    .sample({"1x1",
+             {{1, 32, 5, 5}, {16, 32, 1, 1}, {}, {}, {}, {16}},
+             {{"activation", "clamp"}, {"alpha", -3.0}, {"beta", 6.0}}})
     .sample({"empty", {{0, 3, 5, 5}, {2, 3, 3, 3}}, {}});
 
 OP(requantize)

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled once for each instruction set.
+// Compiled once for each instruction set. Tiles of up to six rows and some vectors of columns stay
+// in registers while the depth is walked through; what becomes of the sums is done by the row.
 #include "drivers/cpu/linear/int_gemm.h"
 
-#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
-#include "drivers/cpu/isa.h"
+#include "drivers/cpu/vnni.h"
 
 #define HWY_TARGET_INCLUDE "drivers/cpu/linear/int_gemm.cc"
 #include "drivers/cpu/all_targets.h"
+
+#include "drivers/cpu/common/activation-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
@@ -16,71 +20,337 @@ namespace {
 
 using D32 = hn::ScalableTag<int32_t>;
 using D16 = hn::ScalableTag<int16_t>;
+using D8 = hn::ScalableTag<uint8_t>;
+using I32 = hn::Vec<D32>;
 
+constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(D32()));
+#if HWY_TARGET <= HWY_AVX3
+constexpr size_t kVectors = 4;
+#else
+constexpr size_t kVectors = 2;  // of 16 registers
+#endif
+constexpr int64_t kRows = 6;
+
+// Sums of products of the parts of words.
+struct Pairs {
+  static HWY_INLINE I32 add(I32 sum, I32 a, I32 b) {
+    const D16 d;
 #if HWY_ARCH_X86
-// kRows rows of y over two vectors of columns.
-template <int kRows>
-HWY_INLINE void block(const PanelProduct& p, int64_t row, int64_t column, int32_t* to,
-                      int64_t to_row) {
-  const D32 d32;
-  const D16 d16;
-  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D32()));
-  using V32 = hn::Vec<D32>;
-  V32 sums[kRows][2];
-  V32 unused = hn::Zero(d32);
-  for (int r = 0; r < kRows; ++r) sums[r][0] = sums[r][1] = hn::Zero(d32);
-  const int16_t* b = p.panel + 2 * column;
-  const int16_t* a = p.a + row * p.depth;
-  for (int64_t k = 0; k < p.depth; k += 2, b += 2 * kIntPanel) {
-    const auto b0 = hn::LoadU(d16, b), b1 = hn::LoadU(d16, b + 2 * kLanes);
-    for (int r = 0; r < kRows; ++r) {
-      int32_t pair;
-      std::memcpy(&pair, a + r * p.depth + k, sizeof pair);
-      const auto both = hn::BitCast(d16, hn::Set(d32, pair));
-      sums[r][0] = hn::ReorderWidenMulAccumulate(d32, both, b0, sums[r][0], unused);
-      sums[r][1] = hn::ReorderWidenMulAccumulate(d32, both, b1, sums[r][1], unused);
+    I32 unused = hn::Zero(D32());
+    return hn::ReorderWidenMulAccumulate(D32(), hn::BitCast(d, a), hn::BitCast(d, b), sum, unused);
+#else
+    const D32 w;
+    const auto low = [](I32 v) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(v)); };
+    const auto high = [](I32 v) { return hn::ShiftRight<16>(v); };
+    (void)d, (void)w;
+    return hn::Add(sum, hn::Add(hn::Mul(low(a), low(b)), hn::Mul(high(a), high(b))));
+#endif
+  }
+};
+
+#undef ANYMPS_INT_QUADS
+// The instruction is written out, as Highway has none for it and it is no part of what its targets
+// are compiled for: a processor has it or not (isa.h), whatever else it has.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+#define ANYMPS_INT_QUADS
+template <bool signed_a>
+struct Quads {
+  static HWY_INLINE I32 add(I32 sum, I32 a, I32 b) {
+    const I32 u = signed_a ? b : a, s = signed_a ? a : b;
+#if HWY_TARGET <= HWY_AVX3
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(u.raw), "v"(s.raw));
+#else
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(u.raw), "x"(s.raw));
+#endif
+    return sum;
+  }
+};
+#endif
+
+// The sums of R rows and N vectors of columns, to `to`, whose rows are kMostIntColumns apart.
+template <typename Dot, size_t R, size_t N>
+HWY_INLINE void int_tile(const IntProduct& p, int64_t row, int32_t* to) {
+  const D32 d;
+  I32 sums[R][N];
+  for (size_t r = 0; r < R; ++r)
+    for (size_t n = 0; n < N; ++n) sums[r][n] = hn::Zero(d);
+  const auto* a = static_cast<const uint8_t*>(p.a) + row * p.a_row;
+  const auto* b = static_cast<const int32_t*>(p.b);
+  for (int64_t k = 0; k < p.words; ++k, a += 4, b += N * kLanes) {
+    I32 right[N];
+    for (size_t n = 0; n < N; ++n) right[n] = hn::LoadU(d, b + n * kLanes);
+    for (size_t r = 0; r < R; ++r) {
+      int32_t word;
+      std::memcpy(&word, a + static_cast<int64_t>(r) * p.a_row, sizeof word);
+      const I32 left = hn::Set(d, word);
+      for (size_t n = 0; n < N; ++n) sums[r][n] = Dot::add(sums[r][n], left, right[n]);
     }
   }
-  for (int r = 0; r < kRows; ++r) {
-    hn::StoreU(sums[r][0], d32, to + r * to_row);
-    hn::StoreU(sums[r][1], d32, to + r * to_row + kLanes);
+  for (size_t r = 0; r < R; ++r)
+    for (size_t n = 0; n < N; ++n) hn::StoreU(sums[r][n], d, to + r * kMostIntColumns + n * kLanes);
+}
+
+// What is said of columns, as far as a panel goes: filled up, so that whole vectors can be read.
+struct PanelTail {
+  alignas(64) int32_t start[kMostIntColumns];
+  alignas(64) int32_t factor[2][kMostIntColumns];
+  alignas(64) float scale[kMostIntColumns];
+  alignas(64) float bias[kMostIntColumns];
+  float low = 0, high = 0;  // of bytes
+};
+
+template <typename T>
+HWY_INLINE void fill_panel(const T* from, int64_t step, int64_t columns, int64_t width, T* to) {
+  if (!from) return;
+  if (step == 1)
+    std::memcpy(to, from, static_cast<size_t>(columns) * sizeof(T));
+  else
+    std::fill_n(to, columns, *from);
+  std::fill(to + columns, to + width, T(0));
+}
+
+// Only what finish_row reads is set.
+HWY_INLINE void set_panel_tail(const IntProduct& p, PanelTail& t) {
+  const int64_t width = (p.columns + kLanes - 1) / kLanes * kLanes;
+  fill_panel(p.column_start, 1, p.columns, width, t.start);
+  for (size_t i = 0; i < 2; ++i)
+    if (p.corrections[i].row) fill_panel(p.corrections[i].column, 1, p.columns, width, t.factor[i]);
+  if (!p.tail.by_rows) {
+    fill_panel(p.tail.scale, p.tail.scale_step, p.columns, width, t.scale);
+    fill_panel(p.tail.bias, 1, p.columns, width, t.bias);
+  }
+  if (p.tail.out == DType::kI8 || p.tail.out == DType::kU8) {
+    const bool is_signed = p.tail.out == DType::kI8;
+    t.low = is_signed ? -128.0f : 0.0f;
+    t.high = is_signed ? 127.0f : 255.0f;
   }
 }
 
-template <int kRows>
-HWY_INLINE void rows_of(const PanelProduct& p, int64_t row) {
-  constexpr int64_t kWide = 2 * static_cast<int64_t>(hn::MaxLanes(D32()));
-  for (int64_t column = 0; column < p.columns; column += kWide) {
-    const int64_t columns = std::min(kWide, p.columns - column);
-    int32_t* y = p.y + row * p.y_row + column;
-    if (columns == kWide) {
-      block<kRows>(p, row, column, y, p.y_row);
+template <typename T>
+HWY_INLINE void store_bytes(I32 whole, T* to) {
+  const hn::Rebind<T, D32> d;
+  hn::StoreU(hn::DemoteTo(d, whole), d, to);
+}
+
+// One row of sums to its place in a line of results, `width` of them.
+HWY_INLINE void finish_row(const IntProduct& p, const PanelTail& t, int64_t row,
+                           const int32_t* sums, int64_t width, void* to) {
+  const D32 d;
+  const Tag df;
+  const IntTail& tail = p.tail;
+  const I32 row_start = hn::Set(d, p.row_start ? p.row_start[row] : 0);
+  const int32_t *first = p.corrections[0].row, *second = p.corrections[1].row;
+  const I32 factor0 = hn::Set(d, first ? first[row] : 0);
+  const I32 factor1 = hn::Set(d, second ? second[row] : 0);
+  const bool scales = tail.out != DType::kI32, is_signed = tail.out == DType::kI8;
+  V scale = hn::Zero(df), bias = hn::Zero(df);
+  if (scales && tail.by_rows) {
+    scale = hn::Set(df, tail.scale[row * tail.scale_step]);
+    if (tail.bias) bias = hn::Set(df, tail.bias[row]);
+  }
+  const V zero = hn::Set(df, tail.zero), low = hn::Set(df, t.low), high = hn::Set(df, t.high);
+  for (int64_t j = 0; j < width; j += kLanes) {
+    I32 sum = hn::Add(hn::Load(d, sums + j), row_start);
+    if (p.column_start) sum = hn::Add(sum, hn::Load(d, t.start + j));
+    if (first) sum = hn::Sub(sum, hn::Mul(factor0, hn::Load(d, t.factor[0] + j)));
+    if (second) sum = hn::Sub(sum, hn::Mul(factor1, hn::Load(d, t.factor[1] + j)));
+    if (!scales) {
+      hn::StoreU(sum, d, static_cast<int32_t*>(to) + j);
       continue;
     }
-    int32_t tile[kRows * kWide];
-    block<kRows>(p, row, column, tile, kWide);
-    for (int r = 0; r < kRows; ++r)
-      std::memcpy(y + r * p.y_row, tile + r * kWide,
-                  static_cast<size_t>(columns) * sizeof(int32_t));
+    if (!tail.by_rows) {
+      scale = hn::Load(df, t.scale + j);
+      if (tail.bias) bias = hn::Load(df, t.bias + j);
+    }
+    V y[1][1] = {{hn::Mul(hn::ConvertTo(df, sum), scale)}};
+    if (tail.bias) y[0][0] = hn::Add(y[0][0], bias);
+    activate_tile(df, tail.activation, y);
+    if (tail.out == DType::kF32) {
+      hn::StoreU(y[0][0], df, static_cast<float*>(to) + j);
+      continue;
+    }
+    const V step = hn::Add(hn::Round(y[0][0]), zero);
+    const V inside = hn::Min(hn::Max(step, low), high);
+    const I32 whole = hn::ConvertTo(d, hn::IfThenElseZero(hn::Eq(step, step), inside));
+    if (is_signed)
+      store_bytes(whole, static_cast<int8_t*>(to) + j);
+    else
+      store_bytes(whole, static_cast<uint8_t*>(to) + j);
   }
 }
 
-void multiply_here(const PanelProduct& p) {
-  int64_t row = 0;
-  for (; row + 4 <= p.rows; row += 4) rows_of<4>(p, row);
-  for (; row < p.rows; ++row) rows_of<1>(p, row);
+// A line of results that does not fill its vectors, or of which only parts are kept.
+void copy_kept(const IntProduct& p, const uint8_t* line, uint8_t* y, size_t size) {
+  if (p.line == 0) {
+    std::memcpy(y, line, static_cast<size_t>(p.columns) * size);
+    return;
+  }
+  for (int64_t j = 0; j < p.columns;) {
+    const int64_t at = p.first + j, in_line = at % p.line;
+    const int64_t rest = std::min(p.line - in_line, p.columns - j);
+    const int64_t count = std::min(rest, p.kept - in_line);
+    if (count > 0)
+      std::memcpy(y + static_cast<size_t>(at / p.line * p.kept + in_line) * size,
+                  line + static_cast<size_t>(j) * size, static_cast<size_t>(count) * size);
+    j += rest;
+  }
 }
-#else
-void multiply_here(const PanelProduct& p) {
-  for (int64_t i = 0; i < p.rows; ++i)
-    for (int64_t j = 0; j < p.columns; ++j) {
-      uint32_t sum = 0;
-      for (int64_t k = 0; k < p.depth; ++k)
-        sum += static_cast<uint32_t>(int32_t{p.a[i * p.depth + k]} * p.panel[panel_place(k, j)]);
-      p.y[i * p.y_row + j] = static_cast<int32_t>(sum);
+
+void finish_rows(const IntProduct& p, const PanelTail& t, int64_t row, int64_t rows,
+                 const int32_t* sums, int64_t width) {
+  const size_t size = size_of(p.tail.out);
+  const bool whole = p.columns == width && p.line == 0;
+  alignas(64) uint8_t line[kMostIntColumns * sizeof(int32_t)];
+  for (int64_t r = 0; r < rows; ++r) {
+    auto* y = static_cast<uint8_t*>(p.y) + static_cast<size_t>((row + r) * p.y_row) * size;
+    finish_row(p, t, row + r, sums + r * kMostIntColumns, width, whole ? y : line);
+    if (!whole) copy_kept(p, line, y, size);
+  }
+}
+
+template <typename Dot, size_t N>
+HWY_NOINLINE void int_panel(const IntProduct& p, const PanelTail& t) {
+  alignas(64) int32_t sums[kRows * kMostIntColumns];
+  const int64_t tiles = (p.rows + kRows - 1) / kRows;
+  for (int64_t tile = 0, row = 0; tile < tiles; ++tile) {
+    // Of nearly the same height: a tile of one row reads the panel for little.
+    const int64_t rows = p.rows / tiles + (tile < p.rows % tiles ? 1 : 0);
+    switch (rows) {
+      case 1:
+        int_tile<Dot, 1, N>(p, row, sums);
+        break;
+      case 2:
+        int_tile<Dot, 2, N>(p, row, sums);
+        break;
+      case 3:
+        int_tile<Dot, 3, N>(p, row, sums);
+        break;
+      case 4:
+        int_tile<Dot, 4, N>(p, row, sums);
+        break;
+      case 5:
+        int_tile<Dot, 5, N>(p, row, sums);
+        break;
+      default:
+        int_tile<Dot, 6, N>(p, row, sums);
+        break;
+    }
+    finish_rows(p, t, row, rows, sums, static_cast<int64_t>(N) * kLanes);
+    row += rows;
+  }
+}
+
+template <typename Dot>
+void multiply_with(const IntProduct& p) {
+  PanelTail t;
+  set_panel_tail(p, t);
+  switch ((p.columns + kLanes - 1) / kLanes) {
+    case 1:
+      return int_panel<Dot, 1>(p, t);
+#if HWY_TARGET <= HWY_AVX3
+    case 2:
+      return int_panel<Dot, 2>(p, t);
+    case 3:
+      return int_panel<Dot, 3>(p, t);
+#endif
+    default:
+      return int_panel<Dot, kVectors>(p, t);
+  }
+}
+
+void finish_here(const IntProduct& p, const int32_t* sums) {
+  PanelTail t;
+  set_panel_tail(p, t);
+  finish_rows(p, t, 0, p.rows, sums, (p.columns + kLanes - 1) / kLanes * kLanes);
+}
+
+void multiply_int_here(const IntPacking& packing, const IntProduct& p) {
+#ifdef ANYMPS_INT_QUADS
+  if (packing.bytes)
+    return p.signed_a ? multiply_with<Quads<true>>(p) : multiply_with<Quads<false>>(p);
+#endif
+  (void)packing;
+  multiply_with<Pairs>(p);
+}
+
+void take_every_second_here(const uint8_t* from, int64_t count, uint8_t* to) {
+  const hn::CappedTag<uint8_t, 16> d;
+  int64_t i = 0;
+  for (; i + 16 < count; i += 16) {  // of the last one only the first byte may be read
+    hn::Vec<decltype(d)> even, odd;
+    hn::LoadInterleaved2(d, from + 2 * i, even, odd);
+    hn::StoreU(even, d, to + i);
+  }
+  for (; i < count; ++i) to[i] = from[2 * i];
+}
+
+IntPacking packing_here() { return {false, kLanes, static_cast<int64_t>(kVectors)}; }
+
+// `lanes` elements from column j of row k on; zeros where there are none.
+template <typename D, typename T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> part_of_row(D d, const IntRows& rows, int64_t width, int64_t k, int64_t j) {
+  constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(D()));
+  if (k >= rows.depth) return hn::Zero(d);
+  const auto* from = reinterpret_cast<const T*>(rows.from + rows.offsets[k]) + j;
+  if (j + lanes <= (rows.slack ? width : rows.columns)) return hn::LoadU(d, from);
+  T part[lanes] = {};
+  if (j < rows.columns)
+    std::memcpy(part, from, static_cast<size_t>(std::min(lanes, rows.columns - j)));
+  return hn::LoadU(d, part);
+}
+
+void pack_quads(const IntRows& rows, int64_t width, uint8_t* to) {
+  const hn::CappedTag<uint8_t, std::min<size_t>(16, kLanes)> d;
+  constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(decltype(d)()));
+  const auto flip = hn::Set(d, rows.flip ? 128 : 0);
+  for (int64_t k = 0; k < rows.depth; k += 4, to += 4 * width)
+    for (int64_t j = 0; j < width; j += lanes) {
+      const auto row = [&](int64_t i) HWY_ATTR {
+        return hn::Xor(part_of_row(d, rows, width, k + i, j), flip);
+      };
+      hn::StoreInterleaved4(row(0), row(1), row(2), row(3), d, to + 4 * j);
     }
 }
-#endif
+
+template <typename T>
+void pack_pairs(const IntRows& rows, int64_t width, int16_t* to) {
+  const hn::CappedTag<int16_t, std::min<size_t>(8, kLanes)> d;
+  const hn::Rebind<T, decltype(d)> d8;
+  constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(decltype(d)()));
+  for (int64_t k = 0; k < rows.depth; k += 2, to += 2 * width)
+    for (int64_t j = 0; j < width; j += lanes) {
+      const auto row = [&](int64_t i) HWY_ATTR {
+        return hn::PromoteTo(d, part_of_row(d8, rows, width, k + i, j));
+      };
+      hn::StoreInterleaved2(row(0), row(1), d, to + 2 * j);
+    }
+}
+
+void pack_panel_here(const IntPacking& packing, const IntRows& rows, void* to) {
+  const int64_t width = packing.width(rows.columns);
+  if (packing.bytes)
+    pack_quads(rows, width, static_cast<uint8_t*>(to));
+  else if (rows.dtype == DType::kI8)
+    pack_pairs<int8_t>(rows, width, static_cast<int16_t*>(to));
+  else
+    pack_pairs<uint8_t>(rows, width, static_cast<int16_t*>(to));
+}
+
+// Bytes, those of i8 moved up by 128, and how many there were.
+int32_t sum_here(DType dtype, const void* data, int64_t count) {
+  const D8 d;
+  const hn::Repartition<uint64_t, D8> d64;
+  const auto* from = static_cast<const uint8_t*>(data);
+  const uint8_t flip = dtype == DType::kI8 ? 128 : 0;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sums = hn::Zero(d64);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    sums = hn::Add(sums, hn::SumsOf8(hn::Xor(hn::LoadU(d, from + i), hn::Set(d, flip))));
+  auto sum = static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(d64, sums)));
+  for (; i < count; ++i) sum += from[i] ^ flip;
+  return static_cast<int32_t>(sum - count * flip);
+}
 
 }  // namespace
 }  // namespace anymps::cpu::HWY_NAMESPACE
@@ -89,11 +359,78 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace anymps::cpu {
 
-HWY_EXPORT(multiply_here);
+HWY_EXPORT(multiply_int_here);
+HWY_EXPORT(finish_here);
+HWY_EXPORT(pack_panel_here);
+HWY_EXPORT(packing_here);
+HWY_EXPORT(sum_here);
+HWY_EXPORT(take_every_second_here);
 
-void multiply_panel(const PanelProduct& product) {
+IntPacking int_packing_without_vnni() {
   isa();
-  HWY_DYNAMIC_DISPATCH(multiply_here)(product);
+  return HWY_DYNAMIC_DISPATCH(packing_here)();
+}
+
+IntPacking int_packing() {
+  static const IntPacking packing = [] {
+    IntPacking found = int_packing_without_vnni();
+    // A build for one instruction set alone (sanitizers) has no code for it.
+    found.bytes = has_vnni() && found.lanes >= 8;
+    return found;
+  }();
+  return packing;
+}
+
+void multiply_int(const IntPacking& packing, const IntProduct& product) {
+  HWY_DYNAMIC_DISPATCH(multiply_int_here)(packing, product);
+}
+
+void finish_int(const IntProduct& product, const int32_t* sums) {
+  HWY_DYNAMIC_DISPATCH(finish_here)(product, sums);
+}
+
+void pack_int_panel(const IntPacking& packing, const IntRows& rows, void* to) {
+  HWY_DYNAMIC_DISPATCH(pack_panel_here)(packing, rows, to);
+}
+
+void pack_int_row(const IntPacking& packing, DType dtype, bool flip, const void* from,
+                  int64_t depth, int64_t step, void* to) {
+  const auto* bytes = static_cast<const uint8_t*>(from);
+  const int64_t padded = packing.words(depth) * packing.per_word();
+  if (packing.bytes) {
+    auto* y = static_cast<uint8_t*>(to);
+    const uint8_t bit = flip ? 128 : 0;
+    if (step == 1)
+      for (int64_t k = 0; k < depth; ++k) y[k] = bytes[k] ^ bit;
+    else
+      for (int64_t k = 0; k < depth; ++k) y[k] = bytes[k * step] ^ bit;
+    std::fill(y + depth, y + padded, uint8_t{0});
+    return;
+  }
+  auto* y = static_cast<int16_t*>(to);
+  for (int64_t k = 0; k < depth; ++k) {
+    const uint8_t byte = bytes[k * step];
+    y[k] = dtype == DType::kI8 ? int16_t{static_cast<int8_t>(byte)} : int16_t{byte};
+  }
+  std::fill(y + depth, y + padded, int16_t{0});
+}
+
+void take_every(const uint8_t* from, int64_t step, int64_t count, uint8_t* to) {
+  if (step == 1)
+    std::memcpy(to, from, static_cast<size_t>(count));
+  else if (step == 2)
+    HWY_DYNAMIC_DISPATCH(take_every_second_here)(from, count, to);
+  else
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+}
+
+int32_t sum_bytes(DType dtype, const void* from, int64_t count, int64_t step) {
+  if (step == 1) return HWY_DYNAMIC_DISPATCH(sum_here)(dtype, from, count);
+  const auto* bytes = static_cast<const uint8_t*>(from);
+  int64_t sum = 0;
+  for (int64_t i = 0; i < count; ++i)
+    sum += dtype == DType::kI8 ? static_cast<int8_t>(bytes[i * step]) : bytes[i * step];
+  return static_cast<int32_t>(sum);
 }
 
 }  // namespace anymps::cpu

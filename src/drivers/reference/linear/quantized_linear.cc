@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reference kernels of linear algebra on quantized integers. Sums wrap to 32 bits.
+#include <cmath>
+
 #include "drivers/reference/move.h"
 #include "ops/layers/window.h"
+#include "semantics/fused_activation.h"
 
 namespace anymps {
 
@@ -51,9 +54,9 @@ class ZeroPoints {
   View view_;
 };
 
-}  // namespace
-
-REFERENCE(matmul_integer) {
+// Calls give(index, sum) for each element of y.
+template <typename Give>
+void integer_matmul(const ReferenceArgs& args, Give&& give) {
   const IntMatrices a(args.in[0], true), b(args.in[1], false);
   const ZeroPoints a_zero(args, 2, true), b_zero(args, 3, false);
   const View& y = args.out[0];
@@ -66,11 +69,12 @@ REFERENCE(matmul_integer) {
     for (int64_t k = 0; k < a.shape.back(); ++k)
       sum += static_cast<uint32_t>((a.at(batch, m, k) - a_zero.at(batch, m, k)) *
                                    (b.at(batch, k, n) - b_zero.at(batch, k, n)));
-    y.at<int32_t>(index) = static_cast<int32_t>(sum);
+    give(index, static_cast<int32_t>(sum));
   });
 }
 
-REFERENCE(conv_integer) {
+template <typename Give>
+void integer_conv(const ReferenceArgs& args, Give&& give) {
   const View &x = args.in[0], &w = args.in[1], &y = args.out[0];
   const size_t rank = x.shape().size();
   const Shape spatial(x.shape().begin() + 2, x.shape().end());
@@ -98,8 +102,74 @@ REFERENCE(conv_integer) {
       sum += static_cast<uint32_t>((load_int(x, x.offset(from)) - x_zero) *
                                    (load_int(w, w.offset(weight)) - w_zero));
     });
-    y.at<int32_t>(index) = static_cast<int32_t>(sum);
+    give(index, static_cast<int32_t>(sum));
   });
+}
+
+// The end of a fused product, where each step gives an f32.
+class ScaledSum {
+ public:
+  ScaledSum(const ReferenceArgs& args, const char* alpha, const char* beta)
+      : args_(args),
+        activation_(parse_activation(args.attrs.s("activation"))),
+        alpha_(args.attrs.f(alpha)),
+        beta_(args.attrs.f(beta)) {}
+
+  void store(const Shape& index, int64_t channel, int32_t sum) const {
+    const View& y = args_.out[0];
+    float value = static_cast<float>(sum);
+    if (args_.has(4)) value *= args_.in[4].count() == 1 ? number(4, 0) : number(4, channel);
+    if (args_.has(5)) value += number(5, channel);
+    value = static_cast<float>(apply_activation(activation_, value, alpha_, beta_));
+    if (y.dtype == DType::kF32) {
+      y.at<float>(index) = value;
+      return;
+    }
+    const double zero = args_.has(6) ? static_cast<double>(load_int(args_.in[6], 0)) : 0;
+    const double least = y.dtype == DType::kI8 ? -128 : 0, most = least + 255;
+    const double step = std::nearbyint(value) + zero;
+    const double inside = step != step ? 0 : step < least ? least : step > most ? most : step;
+    if (y.dtype == DType::kI8)
+      y.at<int8_t>(index) = static_cast<int8_t>(inside);
+    else
+      y.at<uint8_t>(index) = static_cast<uint8_t>(inside);
+  }
+
+ private:
+  float number(size_t input, int64_t at) const {
+    const View& view = args_.in[input];
+    const int64_t step = view.rank() == 0 ? 0 : view.stride(0);
+    return reinterpret_cast<const float*>(view.data)[at * step];
+  }
+
+  const ReferenceArgs& args_;
+  Activation activation_;
+  double alpha_, beta_;
+};
+
+}  // namespace
+
+REFERENCE(matmul_integer) {
+  integer_matmul(args,
+                 [&](const Shape& index, int32_t sum) { args.out[0].at<int32_t>(index) = sum; });
+}
+
+REFERENCE(conv_integer) {
+  integer_conv(args,
+               [&](const Shape& index, int32_t sum) { args.out[0].at<int32_t>(index) = sum; });
+}
+
+REFERENCE(quantized_matmul) {
+  const ScaledSum scaled(args, "act_alpha", "act_beta");
+  const bool columns = args.in[1].rank() > 1;
+  integer_matmul(args, [&](const Shape& index, int32_t sum) {
+    scaled.store(index, columns ? index.back() : 0, sum);
+  });
+}
+
+REFERENCE(quantized_conv) {
+  const ScaledSum scaled(args, "alpha", "beta");
+  integer_conv(args, [&](const Shape& index, int32_t sum) { scaled.store(index, index[1], sum); });
 }
 
 }  // namespace anymps
