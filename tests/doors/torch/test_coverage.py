@@ -10,8 +10,8 @@ from tests.doors.torch.opinfo import ROOT
 
 FUNCTIONS = coverage.upstream()
 PAGE = ROOT / "docs" / "generated" / "torch_ops.md"
-# What is refused. Of upstream's: parts of nn.LSTM, which is composed here, and the gradient of a distribution.
-OF_A_MAC = {"_lstm_mps", "lstm_mps_backward", "_dirichlet_grad"}
+# What is refused. Of upstream's: the gradient of a distribution.
+OF_A_MAC = {"_dirichlet_grad"}
 # Tensors in layouts that PyTorch keeps to other devices (quantized, compressed, nested), numbers from explicit keys, an observer.
 OF_OTHERS = set("""_make_per_channel_quantized_tensor _make_per_tensor_quantized_tensor dequantize quantize_per_channel quantize_per_tensor
     quantize_per_tensor_dynamic _to_sparse_bsc _to_sparse_bsr _to_sparse_csc _to_sparse_csr _validate_compressed_sparse_indices sspaddmm
