@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gamma function's logarithm and its derivatives, Hurwitz's zeta function, and the incomplete
-// gamma functions.
+// gamma functions; the slope of a Dirichlet distribution's parts.
 #include "ops/elementwise/elementwise_record.h"
 #include "ops/gradient.h"
 
@@ -46,6 +46,19 @@ OF_TWO(standard_gamma_slope, "shape", "x",
        "while the part of the distribution below it stays.",
        "y = -igamma_slope(shape, x) / density(shape, x)")
     .domain(0.2, 5);
+ELEMENTWISE(dirichlet_slope,
+            "How a part x that was drawn from a Dirichlet distribution moves with its own shape "
+            "while the part of its (beta) distribution below it stays, over 1 - x. Total is the "
+            "sum of all shapes.",
+            "y = -(d betainc(shape, total - shape, x) / d shape) / (density(x) * (1 - x))")
+    .input("x", kFloat)
+    .input("shape", kFloat)
+    .input("total", kFloat)
+    .output("y")
+    .facts(kSteep)
+    .domain("x", 0.05, 0.95)
+    .domain("shape", 0.2, 3)
+    .domain("total", 4, 9);
 
 GRADIENT(lgamma) { ctx.set(0, ctx.dy() * ctx.x().op("digamma")); }
 GRADIENT(digamma) { ctx.set(0, ctx.dy() * ctx.x().op("polygamma", {{"n", 1}})); }
@@ -69,5 +82,6 @@ GRADIENT(igamma) { incomplete(ctx, 1); }
 GRADIENT(igammac) { incomplete(ctx, -1); }
 NO_GRADIENT(igamma_slope, "there is no op for the second derivatives of igamma to a");
 NO_GRADIENT(standard_gamma_slope, "there is no op for the second derivatives of igamma to a");
+NO_GRADIENT(dirichlet_slope, "there is no op for the second derivatives of betainc");
 
 }  // namespace anymps

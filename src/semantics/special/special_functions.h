@@ -22,6 +22,9 @@ double igamma_slope(double a, double x);
 // How a number drawn from the gamma distribution of a shape moves with the shape: -igamma_slope
 // over the density at x.
 double standard_gamma_slope(double shape, double x);
+// How a part x of a Dirichlet distribution moves with its own shape while the part of its (beta)
+// distribution below it stays, over 1 - x (incomplete_beta.cc).
+double dirichlet_slope(double x, double shape, double total);
 
 // The error function and the normal distribution (error.cc).
 double erfc(double x);
@@ -74,51 +77,53 @@ double legendre_polynomial_p(double x, double n);
 
 // The ops that are one of these functions and nothing more, for drivers to make kernels from, with
 // about how many nanoseconds an element takes.
-//   UNARY, BINARY: of one and of two tensors. PARAMETRIC: of one and of the record's number.
-#define ANYMPS_SPECIAL_OPS(UNARY, BINARY, PARAMETRIC) \
-  UNARY(lgamma, kFloat, 30)                           \
-  UNARY(digamma, kFloat, 50)                          \
-  UNARY(erfc, kFloat, 20)                             \
-  UNARY(erfcx, kFloat, 50)                            \
-  UNARY(erfinv, kFloat, 20)                           \
-  UNARY(ndtri, kFloat, 20)                            \
-  UNARY(log_ndtr, kFloat, 60)                         \
-  UNARY(i0, kFloat, 60)                               \
-  UNARY(i0e, kFloat, 50)                              \
-  UNARY(i1, kFloat, 60)                               \
-  UNARY(i1e, kFloat, 50)                              \
-  UNARY(bessel_j0, kFloat, 50)                        \
-  UNARY(bessel_j1, kFloat, 50)                        \
-  UNARY(bessel_y0, kFloat, 70)                        \
-  UNARY(bessel_y1, kFloat, 70)                        \
-  UNARY(spherical_bessel_j0, kFloat, 15)              \
-  UNARY(modified_bessel_k0, kFloat, 70)               \
-  UNARY(modified_bessel_k1, kFloat, 70)               \
-  UNARY(scaled_modified_bessel_k0, kFloat, 70)        \
-  UNARY(scaled_modified_bessel_k1, kFloat, 70)        \
-  UNARY(airy_ai, kFloat, 80)                          \
-  UNARY(entr, kFloat, 10)                             \
-  UNARY(sinc, kFloat, 15)                             \
-  BINARY(zeta, kFloat, 300)                           \
-  BINARY(igamma, kFloat, 500)                         \
-  BINARY(igammac, kFloat, 500)                        \
-  BINARY(igamma_slope, kFloat, 1000)                  \
-  BINARY(standard_gamma_slope, kFloat, 1000)          \
-  BINARY(xlogy, kFloat, 10)                           \
-  BINARY(xlog1py, kFloat, 10)                         \
-  BINARY(chebyshev_polynomial_t, kFloat, 20)          \
-  BINARY(chebyshev_polynomial_u, kFloat, 20)          \
-  BINARY(chebyshev_polynomial_v, kFloat, 20)          \
-  BINARY(chebyshev_polynomial_w, kFloat, 20)          \
-  BINARY(shifted_chebyshev_polynomial_t, kFloat, 20)  \
-  BINARY(shifted_chebyshev_polynomial_u, kFloat, 20)  \
-  BINARY(shifted_chebyshev_polynomial_v, kFloat, 20)  \
-  BINARY(shifted_chebyshev_polynomial_w, kFloat, 20)  \
-  BINARY(hermite_polynomial_h, kFloat, 20)            \
-  BINARY(hermite_polynomial_he, kFloat, 20)           \
-  BINARY(laguerre_polynomial_l, kFloat, 20)           \
-  BINARY(legendre_polynomial_p, kFloat, 20)           \
-  PARAMETRIC(polygamma, 1)                            \
+//   UNARY, BINARY, TERNARY: of one, two and three tensors. PARAMETRIC: of one and of the record's
+//   number.
+#define ANYMPS_SPECIAL_OPS(UNARY, BINARY, TERNARY, PARAMETRIC) \
+  UNARY(lgamma, kFloat, 30)                                    \
+  UNARY(digamma, kFloat, 50)                                   \
+  UNARY(erfc, kFloat, 20)                                      \
+  UNARY(erfcx, kFloat, 50)                                     \
+  UNARY(erfinv, kFloat, 20)                                    \
+  UNARY(ndtri, kFloat, 20)                                     \
+  UNARY(log_ndtr, kFloat, 60)                                  \
+  UNARY(i0, kFloat, 60)                                        \
+  UNARY(i0e, kFloat, 50)                                       \
+  UNARY(i1, kFloat, 60)                                        \
+  UNARY(i1e, kFloat, 50)                                       \
+  UNARY(bessel_j0, kFloat, 50)                                 \
+  UNARY(bessel_j1, kFloat, 50)                                 \
+  UNARY(bessel_y0, kFloat, 70)                                 \
+  UNARY(bessel_y1, kFloat, 70)                                 \
+  UNARY(spherical_bessel_j0, kFloat, 15)                       \
+  UNARY(modified_bessel_k0, kFloat, 70)                        \
+  UNARY(modified_bessel_k1, kFloat, 70)                        \
+  UNARY(scaled_modified_bessel_k0, kFloat, 70)                 \
+  UNARY(scaled_modified_bessel_k1, kFloat, 70)                 \
+  UNARY(airy_ai, kFloat, 80)                                   \
+  UNARY(entr, kFloat, 10)                                      \
+  UNARY(sinc, kFloat, 15)                                      \
+  BINARY(zeta, kFloat, 300)                                    \
+  BINARY(igamma, kFloat, 500)                                  \
+  BINARY(igammac, kFloat, 500)                                 \
+  BINARY(igamma_slope, kFloat, 1000)                           \
+  BINARY(standard_gamma_slope, kFloat, 1000)                   \
+  BINARY(xlogy, kFloat, 10)                                    \
+  BINARY(xlog1py, kFloat, 10)                                  \
+  BINARY(chebyshev_polynomial_t, kFloat, 20)                   \
+  BINARY(chebyshev_polynomial_u, kFloat, 20)                   \
+  BINARY(chebyshev_polynomial_v, kFloat, 20)                   \
+  BINARY(chebyshev_polynomial_w, kFloat, 20)                   \
+  BINARY(shifted_chebyshev_polynomial_t, kFloat, 20)           \
+  BINARY(shifted_chebyshev_polynomial_u, kFloat, 20)           \
+  BINARY(shifted_chebyshev_polynomial_v, kFloat, 20)           \
+  BINARY(shifted_chebyshev_polynomial_w, kFloat, 20)           \
+  BINARY(hermite_polynomial_h, kFloat, 20)                     \
+  BINARY(hermite_polynomial_he, kFloat, 20)                    \
+  BINARY(laguerre_polynomial_l, kFloat, 20)                    \
+  BINARY(legendre_polynomial_p, kFloat, 20)                    \
+  TERNARY(dirichlet_slope, kFloat, 2000)                       \
+  PARAMETRIC(polygamma, 1)                                     \
   PARAMETRIC(logit, 1)
 
 namespace anymps::scalar {
@@ -128,11 +133,14 @@ namespace anymps::scalar {
   inline constexpr auto name = [](double x) { return special::name(x); };
 #define BINARY(name, dtypes, ns) \
   inline constexpr auto name = [](double x, double y) { return special::name(x, y); };
+#define TERNARY(name, dtypes, ns) \
+  inline constexpr auto name = [](double x, double y, double z) { return special::name(x, y, z); };
 #define PARAMETRIC(name, attributes) \
   inline constexpr auto name = [](double x, double p) { return special::name(x, p); };
-ANYMPS_SPECIAL_OPS(UNARY, BINARY, PARAMETRIC)
+ANYMPS_SPECIAL_OPS(UNARY, BINARY, TERNARY, PARAMETRIC)
 #undef UNARY
 #undef BINARY
+#undef TERNARY
 #undef PARAMETRIC
 
 }  // namespace anymps::scalar

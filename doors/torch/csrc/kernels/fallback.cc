@@ -91,8 +91,7 @@ bool fallback_enabled() {
   return enabled;
 }
 
-void fall_back(const c10::OperatorHandle& op, Stack* stack) {
-  const Moment start = now();
+size_t run_on_cpu(const c10::OperatorHandle& op, Stack* stack) {
   CpuAliases aliases;
   bool device_asked_for = false;
   const size_t count = op.schema().arguments().size(), first = stack->size() - count;
@@ -106,7 +105,13 @@ void fall_back(const c10::OperatorHandle& op, Stack* stack) {
   if (!aliases.empty() || device_asked_for)
     for (size_t i = stack->size() - op.schema().returns().size(); i < stack->size(); ++i)
       (*stack)[i] = on_device((*stack)[i], aliases);
-  report_fallback(op.schema().operator_name(), aliases.bytes(), milliseconds(start, now()));
+  return aliases.bytes();
+}
+
+void fall_back(const c10::OperatorHandle& op, Stack* stack) {
+  const Moment start = now();
+  const size_t bytes = run_on_cpu(op, stack);
+  report_fallback(op.schema().operator_name(), bytes, milliseconds(start, now()));
 }
 
 TORCH_LIBRARY_IMPL(_, MPS, m) {

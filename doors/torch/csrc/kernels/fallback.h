@@ -9,6 +9,10 @@
 namespace anymps::aten {
 
 bool fallback_enabled();
+// Computes with the CPU's kernel on the tensors' own memory, as far as transfers allow; tells how
+// many bytes of tensors it was given.
+size_t run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+// The same, and reports it.
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 }  // namespace anymps::aten

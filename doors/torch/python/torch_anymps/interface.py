@@ -18,6 +18,7 @@ def install(torch):
     _add_storage(torch)
     _add_default_backend(torch)
     _add_engine(torch)
+    _sum_as_the_cpu(torch)
     native.observe_fallbacks()
     if report := os.environ.get("ANYMPS_FALLBACK_REPORT"):
         atexit.register(_print_report, report)
@@ -138,6 +139,20 @@ def _add_engine(torch):
     engine = Engine()
     engine.run_backward = native.on_this_thread(engine.run_backward)
     variable._execution_engine = engine
+
+
+def _sum_as_the_cpu(torch):
+    """linear_cross_entropy chooses by the device in which type it sums, unless it is told, and knows half types in f32 for the CPU
+    and CUDA alone. It is right here too: products of half types are summed in f32."""
+    options = torch.nn.LinearCrossEntropyOptions
+    adjust = options._adjust
+
+    def adjusted(self, *args, device=None, **others):
+        if device is not None and device.type == "mps":
+            device = torch.device("cpu")
+        return adjust(self, *args, device=device, **others)
+
+    options._adjust = adjusted
 
 
 def _add_storage(torch):

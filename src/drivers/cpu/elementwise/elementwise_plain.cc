@@ -259,7 +259,7 @@ void append_plain_ops_here(std::vector<TileOp>& ops) {
   each<rest_of(set, #name)>([&]<typename T>() {                                    \
     add.push(#name, dtype_of<T>, dtype_of<T>, 3, weighted<T, FUNCTION(name)>, ns); \
   });
-  ANYMPS_SPECIAL_OPS(UNARY, BINARY, ACTIVATION)
+  ANYMPS_SPECIAL_OPS(UNARY, BINARY, TERNARY, ACTIVATION)
   ANYMPS_PAIR_OPS(BINARY, TERNARY, WEIGHTED)
 #undef WEIGHTED
 

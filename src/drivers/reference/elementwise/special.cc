@@ -30,7 +30,7 @@ namespace anymps {
           args, [p](double x, double a, double b) { return scalar::name(x, a, b, p); }); \
     });                                                                                  \
   }
-ANYMPS_SPECIAL_OPS(UNARY, BINARY, PARAMETRIC)
+ANYMPS_SPECIAL_OPS(UNARY, BINARY, TERNARY, PARAMETRIC)
 ANYMPS_PAIR_OPS(BINARY, TERNARY, WEIGHTED)
 #undef UNARY
 #undef BINARY

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Special functions of two numbers against known values: numbers worked out with mpmath to 40
-// digits, and the ends of their domains as PyTorch has them.
+// Special functions of two and three numbers against known values: numbers worked out with mpmath
+// to 40 digits, and the ends of their domains as PyTorch has them.
 #include "drivers/reference/special/close.h"
 #include "support/tensor.h"
 
@@ -159,6 +159,38 @@ TEST(ReferenceSpecial, FunctionsOfTwoNumbers) {
         c.op, {TestTensor(DType::kF64, shape, c.a), TestTensor(DType::kF64, shape, c.b)});
     expect_close(c.op, y.values(), c.y, 5e-14, 2e-15);
   }
+}
+
+TEST(ReferenceSpecial, HowPartsOfDirichletDistributionsMove) {
+  const std::vector<double> x = {0.02,  0.3,    0.9,  0.5,      0.75,      0.001,
+                                 0.125, 0.3125, 0.25, 0.984375, 0.0078125, 0.03125,
+                                 0,     0.5,    1.5,  0.5,      kNan},
+                            shape = {0.1, 0.5, 0.5, 2, 3, 0.25, 20, 100, 100,
+                                     300, 4,   4,   2, 2, 2,    -1, 2},
+                            total = {0.6, 1,   1,   5, 4, 100, 150, 320, 320,
+                                     305, 512, 512, 5, 2, 5,   5,   5},
+                            y = {1.0152360453532738,
+                                 1.3220415512632513,
+                                 2.608924853171408,
+                                 0.2603849155132832,
+                                 0.2876820724517809,
+                                 0.009288141106956449,
+                                 0.006522121721665169,
+                                 0.0031334766523237775,
+                                 0.002796691868775144,
+                                 0.003285382427086172,
+                                 0.002037547925301976,
+                                 0.003759955504877098,
+                                 0,
+                                 0,
+                                 kNan,
+                                 kNan,
+                                 kNan};
+  const Shape all{static_cast<int64_t>(x.size())};
+  const TestTensor found = run_reference(
+      "dirichlet_slope", {TestTensor(DType::kF64, all, x), TestTensor(DType::kF64, all, shape),
+                          TestTensor(DType::kF64, all, total)});
+  expect_close("dirichlet_slope", found.values(), y, 5e-13, 2e-15);
 }
 
 }  // namespace
