@@ -14,7 +14,7 @@ add_library(anymps_gomp SHARED ${PROJECT_SOURCE_DIR}/src/drivers/cpu/gomp/teams.
 set_target_properties(anymps_gomp PROPERTIES SUFFIX .so.1 C_VISIBILITY_PRESET hidden LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/drivers/cpu/gomp/teams.map)
 target_link_options(anymps_gomp PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/drivers/cpu/gomp/teams.map)
 anymps_own_library(libgomp.so.1 anymps_gomp GOMP_barrier GOMP_loop_end_nowait GOMP_loop_static_next GOMP_loop_static_start GOMP_parallel_end
-                   GOMP_parallel_start omp_get_max_threads omp_get_num_threads omp_get_thread_num omp_in_parallel)
+                   GOMP_parallel_start omp_get_max_threads omp_get_num_threads omp_get_thread_num omp_in_parallel __cxa_atexit)
 find_package(OneDNN REQUIRED)
 
 # anymps_private(NAME FILE-NAME [HEADER]): finds a library, makes its private copy, and adds the header's folder.
