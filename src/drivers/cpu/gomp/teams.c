@@ -67,9 +67,9 @@ EXPORT bool anymps_GOMP_loop_static_start(long start, long end, long step, long 
 }
 EXPORT void anymps_GOMP_loop_end_nowait(void) {}
 
-/* What oneDNN asks to be called for at the end of the process: never. Its objects, the memory of the
- * code it generates among them, must be there as long as a stream computes, and that may be longer
- * than main. */
+/* What oneDNN asks to be called for at the end of the process: never. Its objects, the memory of
+ * the code it generates among them, must be there as long as a stream computes, and that may be
+ * longer than main. */
 EXPORT int anymps___cxa_atexit(void (*destroy)(void*), void* object, void* library) {
   (void)destroy, (void)object, (void)library;
   return 0;

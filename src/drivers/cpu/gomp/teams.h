@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * oneDNN's wheel is built for GNU OpenMP. Its private copy (cmake/private_library.cmake) finds this
  * small library in libgomp's place, which passes the ten functions that oneDNN calls on to the
- * engine: so there is no OpenMP in it. Until the engine has come, every team has one member. It also
- * keeps oneDNN's objects from being destroyed when the process ends. */
+ * engine: so there is no OpenMP in it. Until the engine has come, every team has one member. It
+ * also keeps oneDNN's objects from being destroyed when the process ends. */
 #pragma once
 
 #ifdef __cplusplus
