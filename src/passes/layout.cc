@@ -76,7 +76,6 @@ class LayoutWalk {
       if (rank >= 4 && perm_of(node) == to_first(rank)) twins_[node.output()] = node.input(0);
       return false;
     }
-    if (node.is("reshape")) return shuffle(node);
     if (node.op->layout == LayoutRule::kConvolution) return convolution(node);
     if (node.op->layout != LayoutRule::kNone) return twin(node.input(0)) && follows(node);
     return is_elementwise(*node.op, node.attrs) && elementwise(node);
@@ -246,35 +245,6 @@ class LayoutWalk {
       previous = axis;
     }
     return rewriter_.replace(node.output(), again(node, {twin(node.input(0))}, attrs)->output());
-  }
-
-  // Channels that are dealt out anew: [N, C, …] cut into [N, a, b, …], turned into [N, b, a, …] and
-  // joined again.
-  bool shuffle(Node& node) {
-    Node* turn = made_by(node.input(0), "transpose");
-    Node* cut = turn ? made_by(turn->input(0), "reshape") : nullptr;
-    Value* last = cut ? twin(cut->input(0)) : nullptr;
-    if (!last) return false;
-    const int64_t rank = rank_of(last);
-    Ints perm(rank + 1);
-    std::iota(perm.begin(), perm.end(), 0);
-    std::swap(perm[1], perm[2]);
-    if (rank_of(cut->output()) != rank + 1 || perm_of(*turn) != perm) return false;
-    const Dims &x = cut->input(0)->shape(), &parts = cut->output()->shape();
-    if (!same_shape(x, node.output()->shape()) || !(parts[0] == x[0]) || !parts[1].known() ||
-        !parts[2].known() || !std::equal(x.begin() + 2, x.end(), parts.begin() + 3))
-      return false;
-    Dims wide(last->shape().begin(), last->shape().end() - 1);
-    wide.insert(wide.end(), parts.begin() + 1, parts.begin() + 3);
-    std::iota(perm.begin(), perm.end(), 0);
-    std::swap(perm[rank - 1], perm[rank]);
-    const auto to = reshape_attr(last->shape(), wide);
-    if (!to || !last->shape().back().known()) return false;
-    Ints back(rank, 0);  // all but the channels are copied
-    back.back() = last->shape().back().value();
-    Value* dealt = graph_.add("reshape", {last}, {{"shape", *to}}, cut->name);
-    dealt = graph_.add("transpose", {dealt}, {{"perm", perm}}, turn->name);
-    return follow(node, graph_.add("reshape", {dealt}, {{"shape", back}}, node.name)->producer);
   }
 
   // Follows if all inputs of full size have twins; what is broadcast is brought into the new order.

@@ -130,14 +130,6 @@ TEST_F(Layout, ListsThatAreComputedFollow) {
   EXPECT_EQ(count(graph, "transpose"), 2) << to_text(graph);
 }
 
-TEST_F(Layout, ShuffledChannelsFollow) {
-  Value* a = graph.add("reshape", {conv(x, 6, "a")}, {{"shape", Ints{0, 2, 3, 8, 8}}});
-  a = graph.add("transpose", {a}, {{"perm", Ints{0, 2, 1, 3, 4}}});
-  a = graph.add("reshape", {a}, {{"shape", Ints{0, -1, 8, 8}}});
-  // One at each border, and the one that shuffles.
-  expect_transposes({conv(a, 2, "b")}, 3);
-}
-
 TEST_F(Layout, ACropFollows) {
   Value* a = graph.add("resize", {conv(x, 4, "a")},
                        {{"sizes", Ints{2, 4, 5, 6}},
