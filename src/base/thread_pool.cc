@@ -16,6 +16,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/denormals.h"
 #include "base/fork.h"
 
 #if defined(__x86_64__)
@@ -105,6 +106,7 @@ struct alignas(kLine) Range {
 struct alignas(kLine) ThreadPool::Region {
   std::atomic<Task> task{nullptr};
   std::atomic<void*> context{nullptr};
+  std::atomic<FloatMode> mode{};  // of the caller: who helps computes as it does
   std::atomic<int> ranges{0};
   std::atomic<int64_t> opened{0};
   std::atomic<bool> failed{false};
@@ -133,6 +135,7 @@ struct alignas(kLine) ThreadPool::Region {
 
   void call(int64_t number) {
     if (failed.load(std::memory_order_relaxed)) return;
+    mode.load(std::memory_order_relaxed).apply();
     try {
       task.load(std::memory_order_relaxed)(context.load(std::memory_order_relaxed), number);
     } catch (...) {
@@ -412,6 +415,7 @@ ThreadPool::Region* ThreadPool::begin(int64_t count, int threads, Task task, voi
   const int ranges = std::min(helpers + 1, kRanges);
   region->task.store(task, std::memory_order_relaxed);
   region->context.store(context, std::memory_order_relaxed);
+  region->mode.store(FloatMode::of_thread(), std::memory_order_relaxed);
   region->failed.store(false, std::memory_order_relaxed);
   region->error = nullptr;
   region->opened.store(now_ns(), std::memory_order_relaxed);

@@ -19,8 +19,9 @@ class ThreadPool {
   static ThreadPool& get();
 
   // Calls task(context, 0) … task(context, count - 1), each once, on the calling thread and at most
-  // threads - 1 others. The first exception is thrown to the caller when all tasks that had begun
-  // are done; tasks that had not are left out.
+  // threads - 1 others, which round and take subnormal numbers for zeros as it does. The first
+  // exception is thrown to the caller when all tasks that had begun are done; tasks that had not
+  // are left out.
   void run(int64_t count, int threads, Task task, void* context);
 
   // The same in two halves: between them the caller does other work. Every begin needs its finish,
