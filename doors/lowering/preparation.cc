@@ -265,8 +265,8 @@ std::unique_ptr<Prepared> Preparation::as_executable(std::span<const Tensor> res
   options.optimization_level = 1;
   options.aliases = aliases.data();
   options.alias_count = aliases.size();
-  check(api, api.compile(device_, builder_.graph(), aliases.empty() ? nullptr : &options,
-                         &made->executable_));
+  options.denormals = AMPS_DENORMALS_AS_CALLS;
+  check(api, api.compile(device_, builder_.graph(), &options, &made->executable_));
   for (const Feed& feed : feeds_) made->sources_.push_back(source_of(feed));
   return made;
 }

@@ -532,7 +532,22 @@ typedef struct amps_compile_options {
    * been read before; the result is right in every case, and for separate memory too. */
   const struct amps_alias* aliases; /* may be NULL */
   size_t alias_count;
+  int denormals; /* an amps_denormals */
 } amps_compile_options;
+
+/* What runs take subnormal numbers for (f32 below 1.2e-38), which are slow on many processors.
+ * Flushed, they are zeros, as operands and as results; those of f16 stay. Ops that are about bits
+ * (nextafter, frexp, ldexp) and ops of your own keep them in any case, and so do devices other than
+ * "cpu". */
+typedef enum amps_denormals {
+  AMPS_DENORMALS_DEFAULT = 0, /* what ANYMPS_DENORMALS says, else flushed */
+  AMPS_DENORMALS_FLUSH = 1,
+  AMPS_DENORMALS_KEEP = 2,
+  /* What ANYMPS_DENORMALS says, else as the thread has it that runs, as in calls of single ops: for
+   * graphs that stand for a framework's op. */
+  AMPS_DENORMALS_AS_CALLS = 3,
+  AMPS_DENORMALS_FORCE_INT = 0x7fffffff
+} amps_denormals;
 
 typedef struct amps_alias {
   size_t result, feed; /* by number; each of them at most once */

@@ -484,10 +484,11 @@ struct CompileOptions {
   size_t plan_cache = 0;
   std::string without_passes;
   std::vector<amps_alias> aliases;  // results that may lie in the memory of feeds
+  amps_denormals denormals = AMPS_DENORMALS_DEFAULT;
 
   amps_compile_options c() const {
-    return {sizeof(amps_compile_options), threads,        optimization_level, check, plan_cache,
-            without_passes.c_str(),       aliases.data(), aliases.size()};
+    return {sizeof(amps_compile_options), threads,        optimization_level, check,    plan_cache,
+            without_passes.c_str(),       aliases.data(), aliases.size(),     denormals};
   }
 };
 

@@ -17,6 +17,9 @@ using namespace anymps::api;
 namespace {
 
 static_assert(kMostThreads == AMPS_MAX_THREADS);
+static_assert(static_cast<int>(DenormalOption::kFlush) == AMPS_DENORMALS_FLUSH &&
+              static_cast<int>(DenormalOption::kKeep) == AMPS_DENORMALS_KEEP &&
+              static_cast<int>(DenormalOption::kAsCalls) == AMPS_DENORMALS_AS_CALLS);
 
 CompileOptions options_of(const amps_compile_options* given) {
   CompileOptions options;
@@ -31,9 +34,13 @@ CompileOptions options_of(const amps_compile_options* given) {
   require(known.optimization_level == 0 || known.optimization_level == 1,
           "[compile] optimization level {}: there are 0 (no passes) and 1 (all)",
           known.optimization_level);
+  require(known.denormals >= AMPS_DENORMALS_DEFAULT && known.denormals <= AMPS_DENORMALS_AS_CALLS,
+          "[compile] denormals {}: they are 0 (default), 1 (flush), 2 (keep) or 3 (as calls)",
+          known.denormals);
   options.threads = known.threads;
   options.optimization_level = known.optimization_level;
   options.check = known.check != 0;
+  options.denormals = static_cast<DenormalOption>(known.denormals);
   if (known.plan_cache) options.plan_cache = known.plan_cache;
   require(known.aliases || known.alias_count == 0, "[compile] aliases is NULL");
   for (size_t i = 0; i < known.alias_count; ++i)
@@ -268,8 +275,9 @@ amps_status amps_compile_cached(amps_device* device, const amps_graph* graph,
     need(executable, "executable") = nullptr;
     const CompileOptions wanted = options_of(options);
     std::string key =
-        fmt::format("{}|{}|{}|{}|{}", fingerprint(*need(graph, "graph").graph), wanted.threads,
-                    wanted.optimization_level, wanted.check, fmt::join(wanted.without_passes, ","));
+        fmt::format("{}|{}|{}|{}|{}|{}", fingerprint(*need(graph, "graph").graph), wanted.threads,
+                    wanted.optimization_level, wanted.check, static_cast<int>(wanted.denormals),
+                    fmt::join(wanted.without_passes, ","));
     for (const Alias& alias : wanted.aliases)
       key += fmt::format("|{}={}", alias.result, alias.feed);
     auto& cache = need(device, "device").device->executables();

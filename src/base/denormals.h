@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Subnormal floats ("denormals": f32 below 1.2e-38), which many processors compute with a hundred
 // times more slowly than with others. Whether a thread takes them for zeros is a matter of its
-// control register, which this file alone reads and writes.
+// control register, which this file alone reads and writes. docs/design.md, "Numbers", says which
+// runs do.
 #pragma once
 
 #include <cstdint>
@@ -86,5 +87,14 @@ class FloatMode {
   explicit FloatMode(float_control::Word word) : word_(word) {}
   float_control::Word word_ = 0;
 };
+
+// What an executable is asked for.
+enum class DenormalOption : uint8_t {
+  kDefault,  // what ANYMPS_DENORMALS says, else kFlush
+  kFlush,
+  kKeep,
+  kAsCalls,  // as a call of a single op: what ANYMPS_DENORMALS says, else as the thread has it
+};
+Denormals resolve(DenormalOption option);
 
 }  // namespace anymps

@@ -23,6 +23,11 @@ const std::vector<EnvVariable>& env_variables() {
        {"reference"}},
       {"ANYMPS_CHECK_RTOL", "",
        "Relative tolerance of ANYMPS_CHECK; empty: that of the op's record."},
+      {"ANYMPS_DENORMALS",
+       "",
+       "Subnormal numbers: 'flush' takes them for zeros, 'keep' does not; empty: executables "
+       "flush, single ops do as the calling thread.",
+       {"flush", "keep"}},
       {"ANYMPS_DRIVER", "cpu", "The driver of the default device."},
       {"ANYMPS_DUMP", "", "'passes' prints the graph after each pass to stderr.", {"passes"}},
       {"ANYMPS_ISA",

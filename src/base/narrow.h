@@ -135,8 +135,10 @@ inline float decode_narrow(DType dtype, uint8_t code) {
     case DType::kU2:
       return static_cast<float>(wrap_narrow(dtype, code));
     case DType::kF8E8M0:
-      return code == 0xff ? std::bit_cast<float>(0x7fc00000u)
-                          : std::ldexp(1.0f, static_cast<int>(code) - 127);
+      // As bits: 2^-127 is subnormal, and the calling thread may flush what it computes.
+      return std::bit_cast<float>(code == 0xff ? 0x7fc00000u
+                                  : code == 0  ? 0x00400000u
+                                               : static_cast<uint32_t>(code) << 23);
     default:
       return narrow_detail::decode_float(dtype, code);
   }

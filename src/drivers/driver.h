@@ -24,6 +24,8 @@ struct DriverTraits {
   bool prefers_nhwc = false;  // convolutions are faster with channels last
   bool fuses = false;         // has kernels for the fused forms that the passes make
   DTypeSet widened = 0;       // half types whose arithmetic is faster in f32
+  // Takes subnormal numbers for zeros where a run is asked to; else they are kept.
+  bool flushes_denormals = false;
   // The list of every op ends with the reference kernel (through a copy when not host_visible).
   bool reference_fallback = true;
 };

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/denormals.h"
 #include "base/fork.h"
 #include "memory/pages.h"
 #include "memory/spare_memory.h"
@@ -71,12 +72,16 @@ Constant::Bytes Constant::data() const {
   std::lock_guard lock(made_->mutex);
   if (Bytes made = made_->bytes.lock()) return made;
   auto memory = new_bytes(bytes());
-  made_->recipe(memory.get());
+  make(memory.get());
   made_->bytes = memory;
   return memory;
 }
 
-void Constant::make(std::byte* out) const { made_->recipe(out); }
+// The same whoever asks: a run may take subnormal numbers for zeros.
+void Constant::make(std::byte* out) const {
+  const DenormalScope keep(Denormals::kKeep);
+  made_->recipe(out);
+}
 
 void Constant::release() const {
   if (mapped_) give_back_pages(view_, bytes());

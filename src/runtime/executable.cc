@@ -70,6 +70,11 @@ std::vector<Shape> shapes_of(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
+Denormals denormals_of(const CompileOptions& options, const DriverTraits& traits) {
+  const Denormals mode = resolve(options.denormals);  // fails where the environment is wrong
+  return traits.flushes_denormals ? mode : Denormals::kKeep;
+}
+
 Executable::~Executable() = default;
 
 Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOptions options,
@@ -84,6 +89,8 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
   require(!graph_->outputs().empty(), "[compile] the graph has no outputs");
   options_.check = options_.check || env_contains("ANYMPS_CHECK", "reference");
   check_aliases();
+  const DenormalScope keep(Denormals::kKeep);  // in passes; a run may have come here
+  denormals_ = denormals_of(options_, device_->driver().traits());
   if (depth_ == 0) collect_sources(*graph_, sources_);  // passes may fold them away
   std::vector<Dim> of_nodes;
   for (const auto& node : graph_->nodes())
@@ -174,7 +181,7 @@ std::shared_ptr<Plan> Executable::plan_for(const std::vector<Shape>& feeds,
 std::shared_ptr<Plan> Executable::make_plan(const std::vector<Shape>& feeds,
                                             const std::vector<int64_t>& dimensions) {
   std::shared_ptr<Plan> made;
-  const PlanOptions options{options_.threads, !options_.check, options_.aliases};
+  const PlanOptions options{options_.threads, !options_.check, options_.aliases, denormals_};
   reading(options_.files, [&] {
     std::shared_ptr<const Graph> chosen;
     if (branches_follow_shapes_ && !(chosen = without_branches(feeds))) return;

@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/denormals.h"
 #include "base/fork.h"
 #include "base/mapped_file.h"
 #include "graph/graph.h"
@@ -34,7 +35,10 @@ struct CompileOptions {
   std::vector<std::string> without_passes;
   std::vector<Alias> aliases;  // results that may lie in the memory of feeds
   MappedFiles files;           // that constants of the graph lie in
+  DenormalOption denormals = DenormalOption::kDefault;
 };
+
+Denormals denormals_of(const CompileOptions& options, const DriverTraits& traits);
 
 // Extents of an executable's symbols, by their numbers; -1: not bound. Empty: none is.
 using Bindings = std::vector<int64_t>;
@@ -200,6 +204,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   ForkMutex last_mutex_;                       // guards the next two
   std::shared_ptr<Plan> last_plan_;            // of run_body
   std::vector<Shape> last_shapes_;
+  Denormals denormals_ = Denormals::kKeep;
   bool never_planned_ = false;           // the graph must be interpreted, whatever the feeds
   bool branches_follow_shapes_ = false;  // what keeps it from a plan may go once these are known
   uint8_t specialised_ = 0;              // how often that was tried

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/denormals.h"
 #include "drivers/reference_fallback.h"
 #include "graph/known.h"
 #include "memory/refreshable.h"
@@ -54,6 +55,7 @@ KernelPtr folding_kernel(Driver& driver, const KernelRequest& request) {
 
 void compute(const Kernel& kernel, std::span<const ConstantPtr> inputs,
              std::vector<void*> outputs) {
+  const DenormalScope keep(Denormals::kKeep);
   std::vector<Constant::Bytes> held;
   std::vector<void*> pointers;
   for (const ConstantPtr& input : inputs) {

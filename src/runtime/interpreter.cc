@@ -42,7 +42,10 @@ struct Interpreter::Prepared {
 
 Interpreter::Interpreter(Device& device, const Graph& graph, const CompileOptions& options,
                          int depth)
-    : device_(device), threads_(options.threads), check_(options.check) {
+    : device_(device),
+      threads_(options.threads),
+      check_(options.check),
+      denormals_(denormals_of(options, device.driver().traits())) {
   std::unordered_map<const Value*, int> slots;
   auto slot = [&](const Value* value) {
     return slots.emplace(value, static_cast<int>(slots.size())).first->second;
@@ -114,6 +117,7 @@ void Interpreter::add_bodies(Site& site, const CompileOptions& options, int dept
 
 std::vector<Tensor> Interpreter::run(std::vector<Tensor> feeds, const RunState& state) {
   const ThreadScope threads(device_.driver(), threads_);
+  const DenormalScope mode(denormals_);
   const ThreadPool::Awake awake;
   Slots slots = std::move(feeds);
   slots.resize(slot_count_);
@@ -205,6 +209,7 @@ Interpreter::PreparedPtr Interpreter::prepare(Site& site, const Slots& slots,
                                               const std::vector<Shape>* measured) {
   const Node& node = *site.node;
   const ThreadScope threads(device_.driver(), ThreadScope::Exactly{threads_});
+  const DenormalScope kept(Denormals::kKeep);
   auto made = std::make_shared<Prepared>(device_, node);
   if (contents) made->contents = *contents;
   if (measured) made->measured = *measured;
@@ -295,6 +300,7 @@ void Interpreter::run_node(Site& site, Slots& slots, const RunState& state) {
   const Kernel& kernel = *choice.kernel;
   BufferRef scratch;
   if (kernel.scratch_bytes() > 0) scratch = device_.allocator().allocate(kernel.scratch_bytes());
+  const DenormalScope own_mode(choice.is_fallback ? Denormals::kKeep : Denormals::kAsThread);
   const int64_t start = state.profiler ? state.profiler->now() : 0;
   kernel.run(
       {in.data(), out.data(), scratch ? scratch->data() : nullptr, &state.queue, state.strings});

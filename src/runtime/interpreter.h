@@ -83,6 +83,7 @@ class Interpreter {
   Device& device_;
   int threads_;
   bool check_;
+  Denormals denormals_;
   size_t slot_count_ = 0;
   std::deque<Site> sites_;
   std::vector<Input> results_;

@@ -52,12 +52,14 @@ void Plan::run(Context& context, void* const* feeds, void* const* results, Queue
   for (const Patch& patch : result_patches_)
     table[patch.place] = static_cast<char*>(results[patch.index]) + patch.offset;
   const ThreadScope threads(device_->driver(), threads_);
+  const DenormalScope mode(denormals_);
   std::optional<ThreadPool::Awake> awake;
   if (keeps_awake_) awake.emplace();
   const int64_t run_start = profiler ? profiler->now() : 0;
   for (const Step& step : steps_) {
     const KernelArgs args{table + step.first_input, table + step.first_output,
                           step.scratch ? table[step.scratch] : nullptr, &queue};
+    const DenormalScope own_mode(step.denormals);
     const int64_t start = profiler ? profiler->now() : 0;
     try {
       step.choice.kernel->run(args);

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/denormals.h"
 #include "base/fork.h"
 #include "graph/graph.h"
 #include "memory/planner.h"
@@ -25,9 +26,10 @@ struct Step {
   const Node* node = nullptr;  // null: a copy that makes a strided view contiguous
   std::string name, op;
   KernelChoice choice;
-  KernelRequest request;                     // without constants
-  size_t first_input = 0, first_output = 0;  // places in the pointer table
-  size_t scratch = 0;                        // place of the scratch pointer, if scratch_bytes
+  KernelRequest request;                       // without constants
+  size_t first_input = 0, first_output = 0;    // places in the pointer table
+  size_t scratch = 0;                          // place of the scratch pointer, if scratch_bytes
+  Denormals denormals = Denormals::kAsThread;  // if another mode than the plan's
   double flops = 0, bytes = 0;
 };
 
@@ -40,6 +42,7 @@ struct PlanOptions {
   int threads = 1;
   bool share_memory = true;  // false: every tensor has its own memory, nothing is in place
   std::span<const Alias> aliases = {};
+  Denormals denormals = Denormals::kKeep;
 };
 
 // What the nodes `dimension` of a graph give.
@@ -112,6 +115,7 @@ class Plan {
 
   Device* device_ = nullptr;
   int threads_ = 1;
+  Denormals denormals_ = Denormals::kKeep;
   bool reads_files_ = false;
   bool keeps_awake_ = true;  // the threads of the pool, from step to step
   std::vector<Step> steps_;

@@ -27,6 +27,7 @@ class PlanBuilder {
         plan_(std::make_shared<Plan>()) {
     plan_->device_ = &device;
     plan_->threads_ = options.threads;
+    plan_->denormals_ = options.denormals;
   }
 
   std::shared_ptr<Plan> build(const std::vector<Shape>& feeds, const Dimensions& dimensions) {
@@ -365,6 +366,7 @@ class PlanBuilder {
     }
     step.bytes = bytes_moved(request);
     step.flops = flops(request);
+    if (step.choice.is_fallback) step.denormals = Denormals::kKeep;
     if (options_.share_memory) request.constants.clear();
     step.request = std::move(request);
     plan_->steps_.push_back(std::move(step));
@@ -473,6 +475,7 @@ std::shared_ptr<Plan> Plan::make(Device& device, const Graph& graph,
                                  KernelCache& cache, const Dimensions& dimensions) {
   const KeepSpareMemory keep;
   const ThreadScope threads(device.driver(), ThreadScope::Exactly{options.threads});
+  const DenormalScope kept(Denormals::kKeep);  // a body's plan is made in a run
   std::erase_if(cache, [](const auto& item) { return item.second.expired(); });
   return PlanBuilder(device, graph, options, cache).build(feeds, dimensions);
 }

@@ -7,13 +7,16 @@
 
 #include <atomic>
 #include <cfenv>
+#include <cstdlib>
 #include <functional>
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
 #include "base/thread_pool.h"
 
 namespace anymps {
@@ -68,6 +71,32 @@ TEST(Denormals, TheRegisterIsAsBefore) {
     }
   }
   std::fesetround(FE_TONEAREST);
+}
+
+TEST(Denormals, TheEnvironmentAndTheOption) {
+  const auto both = [] {
+    return std::pair{resolve(DenormalOption::kDefault), resolve(DenormalOption::kAsCalls)};
+  };
+  unsetenv("ANYMPS_DENORMALS");
+  EXPECT_EQ(both(), std::pair(Denormals::kFlush, Denormals::kAsThread));
+  setenv("ANYMPS_DENORMALS", "keep", 1);
+  EXPECT_EQ(both(), std::pair(Denormals::kKeep, Denormals::kKeep));
+  EXPECT_EQ(resolve(DenormalOption::kFlush), Denormals::kFlush);
+  setenv("ANYMPS_DENORMALS", "flush", 1);
+  EXPECT_EQ(both(), std::pair(Denormals::kFlush, Denormals::kFlush));
+  EXPECT_EQ(resolve(DenormalOption::kKeep), Denormals::kKeep);
+  for (const char* wrong : {"1", "flush,keep", "Flush"}) {
+    setenv("ANYMPS_DENORMALS", wrong, 1);
+    try {
+      resolve(DenormalOption::kDefault);
+      ADD_FAILURE() << wrong;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("ANYMPS_DENORMALS='" + std::string(wrong) + "'"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+  unsetenv("ANYMPS_DENORMALS");
 }
 
 using EachTask = std::function<void(int64_t)>;

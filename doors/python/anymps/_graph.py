@@ -388,8 +388,11 @@ def _place(values, which, what):
     return _convert.whole(which, "compile", 0)
 
 
+_DENORMALS = {"": 0, "flush": 1, "keep": 2}
+
+
 def compile(source, device="", threads=0, optimization_level=1, check=False, without_passes=(), plan_cache=0,
-            cached=False, aliases=None):
+            cached=False, aliases=None, denormals=""):
     """Makes a graph, a model file (.onnx, .mps, .pte) or its bytes ready to run.
 
     Args:
@@ -403,8 +406,12 @@ def compile(source, device="", threads=0, optimization_level=1, check=False, wit
         cached: the same graph and options give the same executable
         aliases: {result: input}, by name or number: results that may lie in the memory of inputs (`Executable.run` with
             the same array for both), for updates in place
+        denormals: subnormal numbers (f32 below 1.2e-38) are slow on many processors: 'flush' takes them for zeros, 'keep'
+            does not; the default is what ANYMPS_DENORMALS says, else 'flush'
     """
     where = find_device(device)
+    if denormals not in _DENORMALS:
+        raise _core.InvalidArgument(f"[compile] denormals={denormals!r}: they are 'flush' or 'keep'")
     without = without_passes if isinstance(without_passes, str) else ",".join(without_passes)
     without, threads = _convert.text(without, "compile"), _convert.whole(threads, "compile", -1, 1 << 16)
     plan_cache = _convert.whole(plan_cache, "compile", 0)
@@ -413,7 +420,7 @@ def compile(source, device="", threads=0, optimization_level=1, check=False, wit
         pairs = [(_place(graph.output_values, result, "output"), _place(graph.input_values, feed, "input"))
                  for result, feed in (aliases or {}).items()]
         return Executable(graph._core.compile(where, threads, optimization_level, bool(check), without, plan_cache,
-                                              cached, pairs), where)
+                                              cached, pairs, _DENORMALS[denormals]), where)
     if isinstance(source, Graph):
         return ready(source)
     graph = Graph.load(source)

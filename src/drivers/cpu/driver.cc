@@ -50,6 +50,7 @@ class CpuDriver final : public Driver {
     traits.prefers_nhwc = true;
     traits.fuses = true;
     traits.widened = cpu::slow_halves(cpu::this_processor(), cpu::isa());
+    traits.flushes_denormals = true;
     return traits;
   }
   int use_threads(int threads) override {

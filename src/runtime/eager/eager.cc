@@ -36,10 +36,16 @@ bool can_join(const PreparedCall& call) {
   return contains(kAny, request.out().dtype);
 }
 
+Denormals denormals_of_calls(Driver& driver) {
+  const Denormals mode = resolve(DenormalOption::kAsCalls);
+  return driver.traits().flushes_denormals ? mode : Denormals::kAsThread;
+}
+
 }  // namespace
 
 Eager::Eager(Device& device, size_t capacity)
     : device_(device),
+      denormals_(denormals_of_calls(device.driver())),
       checked_(env_contains("ANYMPS_CHECK", "reference")),
       entries_(capacity),
       epoch_(next_id()) {}
@@ -85,6 +91,7 @@ std::shared_ptr<EagerEntry> Eager::prepare(const Request& request, bool content,
   if (op.is(kStructural))
     fail(Code::kUnsupported, "[{}] is for graphs: it cannot be called by itself", op.name);
   const ThreadScope threads(device_.driver(), ThreadScope::Exactly{0});
+  const DenormalScope kept(Denormals::kKeep);
   auto entry =
       std::make_shared<EagerEntry>(PreparedCall(device_, op, request.complete_attrs(), ""));
   PreparedCall& call = entry->call;
@@ -127,6 +134,8 @@ std::shared_ptr<EagerEntry> Eager::prepare(const Request& request, bool content,
   const auto any = [](const std::vector<bool>& flags) {
     return std::find(flags.begin(), flags.end(), true) != flags.end();
   };
+  if (denormals_ != Denormals::kAsThread)
+    entry->denormals = call.choice->is_fallback ? Denormals::kKeep : denormals_;
   entry->copies = any(call.packed) || any(call.aside);
   entry->fixed = !call.request.parameters.empty() && !call.choice->kernel->takes_parameters();
   if (call.choice->name.ends_with(":onednn")) entry->weight = kPrimitiveWeight;

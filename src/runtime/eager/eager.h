@@ -10,6 +10,7 @@
 #include <map>
 #include <span>
 
+#include "base/denormals.h"
 #include "runtime/device.h"
 #include "runtime/eager/entry.h"
 #include "runtime/eager/key.h"
@@ -93,6 +94,7 @@ class Eager {
   void count(const EagerEntry& entry, uint64_t packed, uint64_t aside);
 
   Device& device_;
+  const Denormals denormals_;
   const bool checked_;  // ANYMPS_CHECK: every call is compared with the reference
   LruCache<EagerKey, EagerEntry, EagerKeyHash> entries_;
   VersionedKernels versions_;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/denormals.h"
 #include "runtime/eager/key.h"
 #include "runtime/preparation.h"
 
@@ -24,6 +25,7 @@ struct EagerEntry {
   std::vector<TensorDesc> results;                   // as inferred, row-major
   std::vector<TensorDesc> written;                   // the same as the kernel writes them
   std::vector<ByteRange> input_reach, output_reach;  // of the caller's tensors
+  Denormals denormals = Denormals::kAsThread;        // while it runs
   bool copies = false;                               // some input is packed, or some output aside
   bool strings = false;
   bool fixed = false;  // the kernel holds the parameters' values: look up again with them

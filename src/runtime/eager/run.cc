@@ -106,6 +106,7 @@ void Eager::run(const EagerEntry& entry, const Request& request) {
 
 void Eager::run_kernel(const EagerEntry& entry, const KernelArgs& args) {
   const PreparedCall& call = entry.call;
+  const DenormalScope mode(entry.denormals);
   if (!watched_.load(std::memory_order_relaxed)) [[likely]]
     return call.choice->kernel->run(args);
   std::shared_ptr<Profiler> profiler;
@@ -132,6 +133,7 @@ void Eager::run_kernel(const EagerEntry& entry, const KernelArgs& args) {
 void Eager::compare(const EagerEntry& entry, const Request& request, void* const* in,
                     void* const* out) {
   request.queue.synchronize();
+  const DenormalScope mode(entry.denormals);
   KernelRequest asked = entry.call.request;
   for (size_t i = 0; i < request.parameters.size(); ++i)
     asked.attrs.set({request.bound->parameters[i], request.parameters[i]});

@@ -135,3 +135,15 @@ def test_one_function_serves_arrays_and_graphs():
     graph = anymps.Graph()
     graph.outputs(gated(graph.input("x", "f32", (2, 3)), w))
     np.testing.assert_allclose(gated(X, w), anymps.compile(graph)(X), rtol=1e-6)
+
+
+def test_subnormal_numbers_are_flushed_or_kept():
+    graph = anymps.Graph()
+    x = graph.input("x", "f32", (2,))
+    graph.outputs(x + x)
+    tiny = np.float32(2.0 ** -140)
+    feed = np.array([tiny, 1], np.float32)
+    for option, expected in ("", 0), ("flush", 0), ("keep", 2 * tiny):
+        np.testing.assert_array_equal(anymps.compile(graph, "cpu", denormals=option)(feed), [expected, 2])
+    with pytest.raises(anymps.InvalidArgument, match="'flush' or 'keep'"):
+        anymps.compile(graph, denormals="often")
