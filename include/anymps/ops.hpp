@@ -458,6 +458,7 @@ struct LrnOptions {
   double alpha = 0.0001;
   double beta = 0.75;
   double bias = 1.0;
+  int64_t axis = 1;
 };
 
 struct LstmOptions {
@@ -1913,6 +1914,10 @@ class OpMethods {
   Value digamma(Value x, const char* name = nullptr) {
     return self().op("digamma", {x}, {}, name, 1)[0];
   }
+  // How a part x that was drawn from a Dirichlet distribution moves with its own shape while the part of its (beta) distribution below it stays, over 1 - x. Total is the sum of all shapes.
+  Value dirichlet_slope(Value x, Value shape, Value total, const char* name = nullptr) {
+    return self().op("dirichlet_slope", {x, shape, total}, {}, name, 1)[0];
+  }
   // Quotient. Integers are divided toward zero unless rounding is 'floor', and dividing them by 0 is an error; floats follow IEEE 754.
   Value div(Value a, Value b, const DivOptions& options = {}, const char* name = nullptr) {
     return self().op("div", {a, b}, {{"rounding", options.rounding}}, name, 1)[0];
@@ -2645,9 +2650,9 @@ class OpMethods {
   Value lp_pool_gradient(Value gradient, Value x, const LpPoolGradientOptions& options, const char* name = nullptr) {
     return self().op("lp_pool_gradient", {gradient, x}, {{"kernel", options.kernel}, {"strides", options.strides}, {"dilations", options.dilations}, {"pads", options.pads}, {"auto_pad", options.auto_pad}, {"ceil_mode", options.ceil_mode}, {"layout", options.layout}, {"p", options.p}}, name, 1)[0];
   }
-  // Local response normalization across neighbouring channels (axis 1).
+  // Local response normalization across neighbouring channels.
   Value lrn(Value x, const LrnOptions& options, const char* name = nullptr) {
-    return self().op("lrn", {x}, {{"size", options.size}, {"alpha", options.alpha}, {"beta", options.beta}, {"bias", options.bias}}, name, 1)[0];
+    return self().op("lrn", {x}, {{"size", options.size}, {"alpha", options.alpha}, {"beta", options.beta}, {"bias", options.bias}, {"axis", options.axis}}, name, 1)[0];
   }
   // Long short-term memory over a sequence. b holds the biases of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states after its last step. Clip bounds what activations see. The reserve, if asked for, spares the gradient another run of the layer.
   std::vector<Value> lstm(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value c0 = {}, Value peephole = {}, const LstmOptions& options = {}, const char* name = nullptr) {

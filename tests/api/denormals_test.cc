@@ -51,7 +51,8 @@ TEST(Denormals, CachedExecutablesDiffer) {
 TEST(Denormals, OlderAndWrongOptions) {
   const amps::Device device = amps::Device::get("cpu");
   const amps::Graph graph = doubling();
-  amps_compile_options options = amps::CompileOptions().c();
+  const amps::CompileOptions plain;
+  amps_compile_options options = plain.c();
   options.size = offsetof(amps_compile_options, denormals);
   options.denormals = 77;  // beyond what the caller has
   amps_executable* executable = nullptr;
