@@ -124,9 +124,12 @@ TEST(IsaDeathTest, VectorsAreNoLongerThanTheVariableSays) {
   };
   const Isa found = find_isa(this_processor()).isa;
   EXPECT_EXIT(exit_with_lanes("sse4"), ::testing::ExitedWithCode(4), "");
-  if (found >= Isa::kAvx2) EXPECT_EXIT(exit_with_lanes("avx2"), ::testing::ExitedWithCode(8), "");
-  if (found >= Isa::kAvx512)
+  if (found >= Isa::kAvx2) {
+    EXPECT_EXIT(exit_with_lanes("avx2"), ::testing::ExitedWithCode(8), "");
+  }
+  if (found >= Isa::kAvx512) {
     EXPECT_EXIT(exit_with_lanes("avx512"), ::testing::ExitedWithCode(16), "");
+  }
 }
 
 TEST(Isa, HighwayAndOneDnnFollowTheChoice) {

@@ -11,7 +11,8 @@
 
 #include <hwy/highway.h>
 
-#include "semantics/fused_activation.h"
+#include "drivers/cpu/common/math-inl.h"
+#include "drivers/cpu/common/tile_activation.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu {
@@ -23,6 +24,36 @@ template <typename V, size_t R, size_t N, typename Fn>
 HWY_INLINE void for_all(V (&tile)[R][N], Fn&& fn) {
   for (size_t r = 0; r < R; ++r)
     for (size_t n = 0; n < N; ++n) tile[r][n] = fn(tile[r][n]);
+}
+
+// The others, which take so long that a call is nothing.
+template <typename D, typename V>
+HWY_NOINLINE void activate_apart(D d, const TileActivation& f, V* vectors, size_t count) {
+  const V zero = hn::Zero(d), one = hn::Set(d, 1.0f), alpha = hn::Set(d, f.alpha);
+  const auto each = [&](auto fn) HWY_ATTR {
+    for (size_t i = 0; i < count; ++i) vectors[i] = fn(vectors[i]);
+  };
+  switch (f.kind) {
+    case Activation::kLeakyRelu:
+      return each([&](V x)
+                      HWY_ATTR { return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, alpha), x); });
+    case Activation::kElu:
+      return each([&](V x) HWY_ATTR {
+        return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(alpha, math::expm1(d, x)), x);
+      });
+    case Activation::kGelu:
+      return each([&](V x) HWY_ATTR { return math::gelu(d, x); });
+    case Activation::kGeluTanh:
+      return each([&](V x) HWY_ATTR { return math::gelu_tanh(d, x); });
+    case Activation::kSilu:
+      return each([&](V x) HWY_ATTR { return hn::Div(x, hn::Add(one, math::exp(d, hn::Neg(x)))); });
+    case Activation::kSigmoid:
+      return each([&](V x) HWY_ATTR { return math::sigmoid(d, x); });
+    case Activation::kTanh:
+      return each([&](V x) HWY_ATTR { return math::tanh(d, x); });
+    default:
+      return;
+  }
 }
 
 // Those that tile_has() knows; the others leave the tile as it is.
@@ -48,6 +79,15 @@ HWY_INLINE void activate_tile(D d, const TileActivation& f, V (&tile)[R][N]) {
     default:
       return;
   }
+}
+
+// What activate_tile leaves. Not as a part of it: the tile would have an address, and no registers.
+template <typename D, typename V, size_t R, size_t N>
+HWY_INLINE void activate_any(D d, const TileActivation& f, V (&tile)[R][N]) {
+  V apart[R * N];
+  for (size_t i = 0; i < R * N; ++i) apart[i] = tile[i / N][i % N];
+  activate_apart(d, f, apart, R * N);
+  for (size_t i = 0; i < R * N; ++i) tile[i / N][i % N] = apart[i];
 }
 
 }  // namespace HWY_NAMESPACE

@@ -29,7 +29,7 @@ constexpr int64_t kLanes = 8, kVectors = 2, kRows = 6;
 #endif
 
 // R rows and N vectors from `column` on; of the last vector the lanes in `last` count.
-template <size_t R, size_t N>
+template <size_t R, size_t N, bool kAnyActivation>
 HWY_INLINE void tile(const GemmPanel& g, int64_t row, int64_t column, int64_t width, Mask last) {
   const Tag d;
   const float* HWY_RESTRICT a = g.a + row * g.a_row;
@@ -60,7 +60,10 @@ HWY_INLINE void tile(const GemmPanel& g, int64_t row, int64_t column, int64_t wi
       }
     }
   }
-  activate_tile(d, g.activation, sums);
+  if constexpr (kAnyActivation)
+    activate_any(d, g.activation, sums);
+  else
+    activate_tile(d, g.activation, sums);
   for (size_t r = 0; r < R; ++r) {
     float* to = g.y + (row + static_cast<int64_t>(r)) * g.y_row + column;
     for (size_t n = 0; n + 1 < N; ++n) hn::StoreU(sums[r][n], d, to + n * kLanes);
@@ -68,7 +71,7 @@ HWY_INLINE void tile(const GemmPanel& g, int64_t row, int64_t column, int64_t wi
   }
 }
 
-template <size_t N>
+template <size_t N, bool kAnyActivation>
 HWY_NOINLINE void vectors(const GemmPanel& g, int64_t column, int64_t width) {
   const int64_t before = column + (static_cast<int64_t>(N) - 1) * kLanes;
   const Mask last = hn::FirstN(Tag(), static_cast<size_t>(std::min(g.columns - before, kLanes)));
@@ -80,55 +83,60 @@ HWY_NOINLINE void vectors(const GemmPanel& g, int64_t column, int64_t width) {
                                                             : left;
     switch (rows) {
       case 1:
-        tile<1, N>(g, row, column, width, last);
+        tile<1, N, kAnyActivation>(g, row, column, width, last);
         break;
       case 2:
-        tile<2, N>(g, row, column, width, last);
+        tile<2, N, kAnyActivation>(g, row, column, width, last);
         break;
       case 3:
-        tile<3, N>(g, row, column, width, last);
+        tile<3, N, kAnyActivation>(g, row, column, width, last);
         break;
       case 4:
-        tile<4, N>(g, row, column, width, last);
+        tile<4, N, kAnyActivation>(g, row, column, width, last);
         break;
       case 5:
-        tile<5, N>(g, row, column, width, last);
+        tile<5, N, kAnyActivation>(g, row, column, width, last);
         break;
 #if HWY_TARGET <= HWY_AVX3
       case 6:
-        tile<6, N>(g, row, column, width, last);
+        tile<6, N, kAnyActivation>(g, row, column, width, last);
         break;
 #endif
       default:
-        tile<kRows, N>(g, row, column, width, last);
+        tile<kRows, N, kAnyActivation>(g, row, column, width, last);
         break;
     }
     row += rows;
   }
 }
 
-}  // namespace
-
-void run_gemm_here(const GemmPanel& g) {
+template <bool kAnyActivation>
+void panels(const GemmPanel& g) {
   const int64_t width = (g.columns + kGemmLanes - 1) / kGemmLanes * kGemmLanes;
   for (int64_t column = 0; column < g.columns; column += kVectors * kLanes) {
     switch (std::min((g.columns - column + kLanes - 1) / kLanes, kVectors)) {
       case 1:
-        vectors<1>(g, column, width);
+        vectors<1, kAnyActivation>(g, column, width);
         break;
 #if HWY_TARGET <= HWY_AVX3
       case 2:
-        vectors<2>(g, column, width);
+        vectors<2, kAnyActivation>(g, column, width);
         break;
       case 3:
-        vectors<3>(g, column, width);
+        vectors<3, kAnyActivation>(g, column, width);
         break;
 #endif
       default:
-        vectors<kVectors>(g, column, width);
+        vectors<kVectors, kAnyActivation>(g, column, width);
         break;
     }
   }
+}
+
+}  // namespace
+
+void run_gemm_here(const GemmPanel& g) {
+  tile_has(g.activation.kind) ? panels<false>(g) : panels<true>(g);
 }
 
 // Sums of up to 16 columns, four at a time: reading the weights once is all that takes time.
@@ -159,7 +167,10 @@ void run_gemv_here(const GemmPanel& g, int64_t b_column) {
     V tile[1][1] = {{hn::Load(d, sums)}};
     if (g.bias) tile[0][0] = hn::Add(tile[0][0], hn::MaskedLoad(mask, d, g.bias + begin));
     if (g.residual) tile[0][0] = hn::Add(tile[0][0], hn::MaskedLoad(mask, d, g.residual + begin));
-    activate_tile(d, g.activation, tile);
+    if (tile_has(g.activation.kind))
+      activate_tile(d, g.activation, tile);
+    else
+      activate_any(d, g.activation, tile);
     hn::BlendedStore(tile[0][0], mask, d, g.y + begin);
   }
 }

@@ -15,7 +15,6 @@
 #include "drivers/cpu/all_targets.h"
 
 #include "drivers/cpu/common/activation-inl.h"
-#include "drivers/cpu/common/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
@@ -174,36 +173,6 @@ HWY_NOINLINE void input(const WinogradTiles& t, int64_t first, int64_t count,
   }
 }
 
-// All activations: here they are a small part of the work, and their code is not made many times.
-template <size_t N>
-HWY_NOINLINE void activate(const TileActivation& f, V (&sums)[1][N]) {
-  const Tag d;
-  const V zero = hn::Zero(d), one = hn::Set(d, 1.0f), alpha = hn::Set(d, f.alpha);
-  switch (f.kind) {
-    case Activation::kLeakyRelu:
-      return for_all(sums, [&](V x) HWY_ATTR {
-        return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, alpha), x);
-      });
-    case Activation::kElu:
-      return for_all(sums, [&](V x) HWY_ATTR {
-        return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(alpha, math::expm1(d, x)), x);
-      });
-    case Activation::kGelu:
-      return for_all(sums, [&](V x) HWY_ATTR { return math::gelu(d, x); });
-    case Activation::kGeluTanh:
-      return for_all(sums, [&](V x) HWY_ATTR { return math::gelu_tanh(d, x); });
-    case Activation::kSilu:
-      return for_all(
-          sums, [&](V x) HWY_ATTR { return hn::Div(x, hn::Add(one, math::exp(d, hn::Neg(x)))); });
-    case Activation::kSigmoid:
-      return for_all(sums, [&](V x) HWY_ATTR { return math::sigmoid(d, x); });
-    case Activation::kTanh:
-      return for_all(sums, [&](V x) HWY_ATTR { return math::tanh(d, x); });
-    default:
-      return activate_tile(d, f, sums);
-  }
-}
-
 // Adds, activates and stores what of a tile's row is in the image.
 template <int64_t kEdge>
 HWY_INLINE void store_row(const WinogradTiles& t, const WinogradOutput& g, int64_t at,
@@ -216,7 +185,10 @@ HWY_INLINE void store_row(const WinogradTiles& t, const WinogradOutput& g, int64
         sums[0][j] =
             hn::Add(sums[0][j], hn::MaskedLoad(mask, d, g.residual + at + j * t.out_channels));
   }
-  if (g.activation.kind != Activation::kNone) activate(g.activation, sums);
+  if (tile_has(g.activation.kind))
+    activate_tile(d, g.activation, sums);
+  else
+    activate_apart(d, g.activation, sums[0], kEdge);
   for (int64_t j = 0; j < kEdge; ++j)
     if (j < pixels) hn::BlendedStore(sums[0][j], mask, d, g.y + at + j * t.out_channels);
 }
