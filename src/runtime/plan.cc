@@ -29,6 +29,7 @@ std::unique_ptr<Plan::Context> Plan::take_context() {
 }
 
 void Plan::give_back(std::unique_ptr<Context> context) {
+  if (!keeps_contexts()) return;
   std::lock_guard lock(mutex_);
   free_.push_back(std::move(context));
 }

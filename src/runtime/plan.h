@@ -83,13 +83,16 @@ class Plan {
                                     const std::vector<Shape>& feeds, const PlanOptions& options,
                                     KernelCache& cache, const Dimensions& dimensions = {});
 
-  // What a run has for itself. Kept for the next one when it is given back.
+  // What a run has for itself. Kept for the next one when it is given back, unless it is large:
+  // plans are many, and the allocator's pool, which is bounded, hands large memory out quickly.
   struct Context {
     BufferRef arena;
     std::vector<void*> table;
   };
   std::unique_ptr<Context> take_context();
   void give_back(std::unique_ptr<Context> context);
+  static constexpr size_t kMostKept = size_t{64} << 20;
+  bool keeps_contexts() const { return arena_bytes_ <= kMostKept; }
 
   // Pointers to the feeds' and results' first elements, in the graph's order; all contiguous.
   void run(void* const* feeds, void* const* results, Queue& queue, Profiler* profiler, bool check);

@@ -198,6 +198,7 @@ bool Executable::run_ready(const std::vector<Tensor>& feeds, std::vector<Tensor>
 
 void Executable::make_ready(const std::shared_ptr<Plan>& plan, const std::vector<Tensor>& feeds,
                             const Bindings& bindings) {
+  if (!plan->keeps_contexts()) return;
   Views in;
   for (const Tensor& feed : feeds) {
     if (!feed.desc.contiguous()) return;

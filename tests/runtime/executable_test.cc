@@ -282,6 +282,27 @@ TEST(Executable, AllocatesNothingInRun) {
   EXPECT_EQ(device->allocator().stats().allocs, before);
 }
 
+// What lies between the nodes of large plans goes back after each run: with plans for many shapes
+// it would add up.
+TEST(Executable, LargePlansHoldNoMemory) {
+  const DevicePtr device = Device::get("reference");
+  Graph graph;
+  Value* x = graph.input("x", DType::kF32, {Dim::symbol("N")});
+  Value* many = graph.add("expand", {x}, {{"shape", std::vector<int64_t>{3000, -1}}});
+  graph.set_outputs({graph.add("reduce_sum", {graph.add("add", {many, many})},
+                               {{"axes", std::vector<int64_t>{0, 1}}})});
+  Executable executable(device, graph);
+  const size_t before = device->allocator().stats().allocated;
+  for (const int64_t extent : {6000, 10}) {
+    std::vector<Tensor> results;
+    executable.run({tensor(*device, {extent}, std::vector<float>(extent, 1))}, results);
+    EXPECT_EQ(elements(*device, results[0])[0], 6000.0f * static_cast<float>(extent));
+    results.clear();
+    const size_t held = device->allocator().stats().allocated - before;
+    EXPECT_EQ(held == 0, extent == 6000) << held;
+  }
+}
+
 TEST(Executable, GivesItsMemoryBack) {
   auto device = Device::get("cpu");
   device->allocator().empty_cache();
