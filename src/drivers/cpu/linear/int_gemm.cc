@@ -132,6 +132,13 @@ HWY_INLINE void store_bytes(I32 whole, T* to) {
   hn::StoreU(hn::DemoteTo(d, whole), d, to);
 }
 
+// A function of its own: GCC 12 fails to compile it as a part of the next one under sanitizers.
+HWY_NOINLINE V activated(const TileActivation& activation, V x) {
+  V tile[1][1] = {{x}};
+  activate_tile(Tag(), activation, tile);
+  return tile[0][0];
+}
+
 // One row of sums to its place in a line of results, `width` of them.
 HWY_INLINE void finish_row(const IntProduct& p, const PanelTail& t, int64_t row,
                            const int32_t* sums, int64_t width, void* to) {
@@ -162,14 +169,14 @@ HWY_INLINE void finish_row(const IntProduct& p, const PanelTail& t, int64_t row,
       scale = hn::Load(df, t.scale + j);
       if (tail.bias) bias = hn::Load(df, t.bias + j);
     }
-    V y[1][1] = {{hn::Mul(hn::ConvertTo(df, sum), scale)}};
-    if (tail.bias) y[0][0] = hn::Add(y[0][0], bias);
-    activate_tile(df, tail.activation, y);
+    V y = hn::Mul(hn::ConvertTo(df, sum), scale);
+    if (tail.bias) y = hn::Add(y, bias);
+    if (tail.activation.kind != Activation::kNone) y = activated(tail.activation, y);
     if (tail.out == DType::kF32) {
-      hn::StoreU(y[0][0], df, static_cast<float*>(to) + j);
+      hn::StoreU(y, df, static_cast<float*>(to) + j);
       continue;
     }
-    const V step = hn::Add(hn::Round(y[0][0]), zero);
+    const V step = hn::Add(hn::Round(y), zero);
     const V inside = hn::Min(hn::Max(step, low), high);
     const I32 whole = hn::ConvertTo(d, hn::IfThenElseZero(hn::Eq(step, step), inside));
     if (is_signed)
