@@ -40,6 +40,16 @@ std::optional<std::vector<ResizeAxis>> resized_axes(const KernelRequest& request
                      {*scales, *offsets, *roi}, *sizes);
 }
 
+std::vector<size_t> neighbouring_axes(const std::vector<ResizeAxis>& axes, std::string& why) {
+  std::vector<size_t> resized;
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (!axes[i].identity()) resized.push_back(i);
+  if (!resized.empty() && resized.size() <= 2 && resized.back() - resized.front() <= 1)
+    return resized;
+  why = "not one axis, or two that follow each other";
+  return {};
+}
+
 namespace {
 
 // Rows of elements of some bytes, from places that a table for each axis tells.

@@ -63,11 +63,8 @@ KernelPtr make_integers(const KernelRequest& request, std::string& why) {
   if (request.attrs.s("coordinate") == "tf_crop_and_resize") return refuse(why, "a crop");
   const auto axes = resized_axes(request, why);
   if (!axes) return nullptr;
-  std::vector<size_t> resized;
-  for (size_t i = 0; i < axes->size(); ++i)
-    if (!(*axes)[i].identity()) resized.push_back(i);
-  if (resized.empty() || resized.size() > 2 || resized.back() - resized.front() > 1)
-    return refuse(why, "not one axis, or two that follow each other");
+  const std::vector<size_t> resized = neighbouring_axes(*axes, why);
+  if (resized.empty()) return nullptr;
   const ResizeFilter filter = resize_filter(request.attrs);
   IntegerResize plan;
   plan.line = taps_of_axis((*axes)[resized.back()], filter);

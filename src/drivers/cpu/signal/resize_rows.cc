@@ -76,11 +76,8 @@ KernelPtr make_rows(const KernelRequest& request, std::string& why) {
   if (y.count() == 0 || x.count() == 0) return refuse(why, "empty");
   const auto axes = resized_axes(request, why);
   if (!axes) return nullptr;
-  std::vector<size_t> resized;
-  for (size_t i = 0; i < axes->size(); ++i)
-    if (!(*axes)[i].identity()) resized.push_back(i);
-  if (resized.empty() || resized.size() > 2 || resized.back() - resized.front() > 1)
-    return refuse(why, "not one axis, or two that follow each other");
+  const std::vector<size_t> resized = neighbouring_axes(*axes, why);
+  if (resized.empty()) return nullptr;
   const ResizeFilter filter = resize_filter(request.attrs);
   ResizePlan plan;
   plan.line = taps_of((*axes)[resized.back()], filter);
