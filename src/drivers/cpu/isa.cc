@@ -10,7 +10,6 @@
 
 #include "base/env.h"
 #include "base/error.h"
-#include "drivers/cpu/vnni.h"
 
 namespace anymps::cpu {
 

@@ -27,7 +27,12 @@ Isa cap_isa(Isa found, const std::string& cap);
 // The half types whose products are slower than those of f32, for want of instructions.
 DTypeSet slow_halves(const Processor& processor, Isa isa);
 
+// Whether the processor multiplies and adds four bytes at once (VNNI) in the vectors of a set. It
+// does not follow from the set: servers have it with AVX-512, small processors with AVX2 alone.
+bool find_vnni(const Processor& processor, Isa isa);
+
 Isa isa();
+bool has_vnni();  // this processor, in the vectors of isa()
 const char* name(Isa isa);
 std::string describe_isa();  // "avx512 (amx: CPUID hides leaf 0x1D)", "avx2 (found amx)"
 

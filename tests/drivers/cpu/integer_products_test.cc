@@ -6,8 +6,8 @@
 #include <random>
 
 #include "against_reference.h"
+#include "drivers/cpu/isa.h"
 #include "drivers/cpu/linear/integer/int_operands.h"
-#include "drivers/cpu/vnni.h"
 
 namespace anymps {
 namespace {

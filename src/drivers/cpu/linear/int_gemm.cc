@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "drivers/cpu/vnni.h"
+#include "drivers/cpu/isa.h"
 
 #define HWY_TARGET_INCLUDE "drivers/cpu/linear/int_gemm.cc"
 #include "drivers/cpu/all_targets.h"
