@@ -121,7 +121,7 @@ KernelPtr make_direct_transpose(const KernelRequest& request, std::string& why) 
   for (size_t i = 0; i < window.rank(); ++i) {
     if (window.dilations[i] != 1) return refuse(why, "dilations");
     if (window.pads_begin[i] < 0) return refuse(why, "pads below 0");
-    (i + 1 == window.rank() ? t.width : t.height) = {
+    (i + 1 == window.rank() ? t.width : t.height) = Steps{
         x.shape[i + 1], y.shape[i + 1], window.kernel[i], window.strides[i], window.pads_begin[i]};
   }
   if (t.height.stride == 1 && t.width.stride == 1) return refuse(why, "no strides");

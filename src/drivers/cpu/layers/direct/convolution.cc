@@ -64,9 +64,9 @@ KernelPtr make_direct(const KernelRequest& request, std::string& why) {
   if (window.rank() > 2) return refuse(why, fmt::format("{} spatial axes", window.rank()));
   Axis height, width;
   for (size_t i = 0; i < window.rank(); ++i)
-    (i + 1 == window.rank() ? width : height) = {
-        x.shape[i + 1],    y.shape[i + 1],      x.strides[i + 1],    window.kernel[i],
-        window.strides[i], window.dilations[i], window.pads_begin[i]};
+    (i + 1 == window.rank() ? width : height) =
+        Axis{x.shape[i + 1],    y.shape[i + 1],      x.strides[i + 1],    window.kernel[i],
+             window.strides[i], window.dilations[i], window.pads_begin[i]};
   const bool pixels = channel_stride == 1 || channels == 1;
   if (!pixels && width.in_stride != 1) return refuse(why, "strides of x");
   Rows rows;
