@@ -163,6 +163,7 @@ TEST_F(Layout, NotForDriversThatDoNotAskForIt) {
 TEST(LayoutRules, RecordsHaveTheAttributes) {
   const std::map<LayoutRule, std::vector<const char*>> named = {
       {LayoutRule::kConvolution, {"layout"}},
+      {LayoutRule::kImage, {"layout"}},
       {LayoutRule::kLayout, {"layout"}},
       {LayoutRule::kAxis, {"axis"}},
       {LayoutRule::kJoin, {"axis"}},

@@ -13,13 +13,13 @@
 #include "drivers/cpu/all_targets.h"
 
 #include "drivers/cpu/common/activation-inl.h"
+#include "drivers/cpu/common/int_dot-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
 
 using D32 = hn::ScalableTag<int32_t>;
-using D16 = hn::ScalableTag<int16_t>;
 using D8 = hn::ScalableTag<uint8_t>;
 using I32 = hn::Vec<D32>;
 
@@ -30,42 +30,6 @@ constexpr size_t kVectors = 4;
 constexpr size_t kVectors = 2;  // of 16 registers
 #endif
 constexpr int64_t kRows = 6;
-
-// Sums of products of the parts of words.
-struct Pairs {
-  static HWY_INLINE I32 add(I32 sum, I32 a, I32 b) {
-    const D16 d;
-#if HWY_ARCH_X86
-    I32 unused = hn::Zero(D32());
-    return hn::ReorderWidenMulAccumulate(D32(), hn::BitCast(d, a), hn::BitCast(d, b), sum, unused);
-#else
-    const D32 w;
-    const auto low = [](I32 v) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(v)); };
-    const auto high = [](I32 v) { return hn::ShiftRight<16>(v); };
-    (void)d, (void)w;
-    return hn::Add(sum, hn::Add(hn::Mul(low(a), low(b)), hn::Mul(high(a), high(b))));
-#endif
-  }
-};
-
-#undef ANYMPS_INT_QUADS
-// The instruction is written out, as Highway has none for it and it is no part of what its targets
-// are compiled for: a processor has it or not (isa.h), whatever else it has.
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-#define ANYMPS_INT_QUADS
-template <bool signed_a>
-struct Quads {
-  static HWY_INLINE I32 add(I32 sum, I32 a, I32 b) {
-    const I32 u = signed_a ? b : a, s = signed_a ? a : b;
-#if HWY_TARGET <= HWY_AVX3
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(u.raw), "v"(s.raw));
-#else
-    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(u.raw), "x"(s.raw));
-#endif
-    return sum;
-  }
-};
-#endif
 
 // The sums of R rows and N vectors of columns, to `to`, whose rows are kMostIntColumns apart.
 template <typename Dot, size_t R, size_t N>
@@ -274,10 +238,10 @@ void finish_here(const IntProduct& p, const int32_t* sums) {
 void multiply_int_here(const IntPacking& packing, const IntProduct& p) {
 #ifdef ANYMPS_INT_QUADS
   if (packing.bytes)
-    return p.signed_a ? multiply_with<Quads<true>>(p) : multiply_with<Quads<false>>(p);
+    return p.signed_a ? multiply_with<IntQuads<true>>(p) : multiply_with<IntQuads<false>>(p);
 #endif
   (void)packing;
-  multiply_with<Pairs>(p);
+  multiply_with<IntPairs>(p);
 }
 
 void take_every_second_here(const uint8_t* from, int64_t count, uint8_t* to) {
