@@ -31,29 +31,6 @@ constexpr size_t kVectors = 2;  // of 16 registers
 #endif
 constexpr int64_t kRows = 6;
 
-// The sums of R rows and N vectors of columns, to `to`, whose rows are kMostIntColumns apart.
-template <typename Dot, size_t R, size_t N>
-HWY_INLINE void int_tile(const IntProduct& p, int64_t row, int32_t* to) {
-  const D32 d;
-  I32 sums[R][N];
-  for (size_t r = 0; r < R; ++r)
-    for (size_t n = 0; n < N; ++n) sums[r][n] = hn::Zero(d);
-  const auto* a = static_cast<const uint8_t*>(p.a) + row * p.a_row;
-  const auto* b = static_cast<const int32_t*>(p.b);
-  for (int64_t k = 0; k < p.words; ++k, a += 4, b += N * kLanes) {
-    I32 right[N];
-    for (size_t n = 0; n < N; ++n) right[n] = hn::LoadU(d, b + n * kLanes);
-    for (size_t r = 0; r < R; ++r) {
-      int32_t word;
-      std::memcpy(&word, a + static_cast<int64_t>(r) * p.a_row, sizeof word);
-      const I32 left = hn::Set(d, word);
-      for (size_t n = 0; n < N; ++n) sums[r][n] = Dot::add(sums[r][n], left, right[n]);
-    }
-  }
-  for (size_t r = 0; r < R; ++r)
-    for (size_t n = 0; n < N; ++n) hn::StoreU(sums[r][n], d, to + r * kMostIntColumns + n * kLanes);
-}
-
 // What is said of columns, as far as a panel goes: filled up, so that whole vectors can be read.
 struct PanelTail {
   alignas(64) int32_t start[kMostIntColumns];
@@ -61,7 +38,33 @@ struct PanelTail {
   alignas(64) float scale[kMostIntColumns];
   alignas(64) float bias[kMostIntColumns];
   float low = 0, high = 0;  // of bytes
+  // Bytes that need nothing else than scale and bias, which are finite: they leave the registers as
+  // they are to be. The bounds are those of the activation and of the type, less the zero point.
+  bool plain = false;
+  float least = 0, most = 0;
 };
+
+// Numbers of -2^22 to 2^22 plus this are rounded to even, and are the last bits of the result.
+constexpr float kRounds = 0x1.8p23f;
+
+HWY_INLINE void set_plain(const IntProduct& p, PanelTail& t) {
+  const Activation act = p.tail.activation.kind;
+  t.plain = !p.tail.by_rows && !p.row_start && !p.corrections[0].row && !p.corrections[1].row &&
+            p.line == 0 &&
+            (act == Activation::kNone || act == Activation::kRelu || act == Activation::kClamp);
+  for (int64_t j = 0; j < p.columns && t.plain; ++j)
+    t.plain = std::isfinite(t.scale[j]) && (!p.tail.bias || std::isfinite(t.bias[j]));
+  if (!t.plain) return;
+  t.least = t.low - p.tail.zero;
+  t.most = t.high - p.tail.zero;
+  const float low = t.least, high = t.most;
+  if (act == Activation::kRelu) t.least = std::clamp(0.0f, low, high);
+  if (act == Activation::kClamp) {
+    t.least = std::clamp(std::nearbyint(p.tail.activation.alpha), low, high);
+    t.most = std::clamp(std::nearbyint(p.tail.activation.beta), low, high);
+  }
+  if (!p.column_start) std::fill_n(t.start, kMostIntColumns, 0);
+}
 
 template <typename T>
 HWY_INLINE void fill_panel(const T* from, int64_t step, int64_t columns, int64_t width, T* to) {
@@ -87,7 +90,61 @@ HWY_INLINE void set_panel_tail(const IntProduct& p, PanelTail& t) {
     const bool is_signed = p.tail.out == DType::kI8;
     t.low = is_signed ? -128.0f : 0.0f;
     t.high = is_signed ? 127.0f : 255.0f;
+    set_plain(p, t);
   }
+}
+
+// Bytes of R rows from sums in registers (PanelTail::plain).
+template <size_t R, size_t N>
+HWY_INLINE void store_plain(const IntProduct& p, const PanelTail& t, int64_t row,
+                            const I32 (&sums)[R][N]) {
+  const D32 d;
+  const Tag df;
+  const hn::Rebind<uint8_t, D32> d8;
+  const hn::RebindToUnsigned<D32> du;
+  const V least = hn::Set(df, t.least), most = hn::Set(df, t.most), rounds = hn::Set(df, kRounds);
+  const I32 zero = hn::Sub(hn::BitCast(d, rounds), hn::Set(d, static_cast<int32_t>(p.tail.zero)));
+  const bool whole = p.columns == static_cast<int64_t>(N) * kLanes;
+  for (size_t r = 0; r < R; ++r) {
+    auto* y = static_cast<uint8_t*>(p.y) + (row + static_cast<int64_t>(r)) * p.y_row;
+    uint8_t line[N * kLanes];
+    uint8_t* to = whole ? y : line;
+    for (size_t n = 0; n < N; ++n) {
+      const int64_t j = static_cast<int64_t>(n) * kLanes;
+      const I32 sum = hn::Add(sums[r][n], hn::Load(d, t.start + j));
+      V x = hn::Mul(hn::ConvertTo(df, sum), hn::Load(df, t.scale + j));
+      if (p.tail.bias) x = hn::Add(x, hn::Load(df, t.bias + j));
+      x = hn::Add(hn::Min(hn::Max(x, least), most), rounds);
+      const I32 whole_number = hn::Sub(hn::BitCast(d, x), zero);
+      hn::StoreU(hn::U8FromU32(hn::BitCast(du, whole_number)), d8, to + j);
+    }
+    if (!whole) std::memcpy(y, line, static_cast<size_t>(p.columns));
+  }
+}
+
+// The results of R rows and N vectors of columns, or their sums to `to`, whose rows are
+// kMostIntColumns apart.
+template <typename Dot, size_t R, size_t N>
+HWY_INLINE void int_tile(const IntProduct& p, const PanelTail& t, int64_t row, int32_t* to) {
+  const D32 d;
+  I32 sums[R][N];
+  for (size_t r = 0; r < R; ++r)
+    for (size_t n = 0; n < N; ++n) sums[r][n] = hn::Zero(d);
+  const auto* a = static_cast<const uint8_t*>(p.a) + row * p.a_row;
+  const auto* b = static_cast<const int32_t*>(p.b);
+  for (int64_t k = 0; k < p.words; ++k, a += 4, b += N * kLanes) {
+    I32 right[N];
+    for (size_t n = 0; n < N; ++n) right[n] = hn::LoadU(d, b + n * kLanes);
+    for (size_t r = 0; r < R; ++r) {
+      int32_t word;
+      std::memcpy(&word, a + static_cast<int64_t>(r) * p.a_row, sizeof word);
+      const I32 left = hn::Set(d, word);
+      for (size_t n = 0; n < N; ++n) sums[r][n] = Dot::add(sums[r][n], left, right[n]);
+    }
+  }
+  if (t.plain) return store_plain(p, t, row, sums);
+  for (size_t r = 0; r < R; ++r)
+    for (size_t n = 0; n < N; ++n) hn::StoreU(sums[r][n], d, to + r * kMostIntColumns + n * kLanes);
 }
 
 template <typename T>
@@ -188,25 +245,25 @@ HWY_NOINLINE void int_panel(const IntProduct& p, const PanelTail& t) {
     const int64_t rows = p.rows / tiles + (tile < p.rows % tiles ? 1 : 0);
     switch (rows) {
       case 1:
-        int_tile<Dot, 1, N>(p, row, sums);
+        int_tile<Dot, 1, N>(p, t, row, sums);
         break;
       case 2:
-        int_tile<Dot, 2, N>(p, row, sums);
+        int_tile<Dot, 2, N>(p, t, row, sums);
         break;
       case 3:
-        int_tile<Dot, 3, N>(p, row, sums);
+        int_tile<Dot, 3, N>(p, t, row, sums);
         break;
       case 4:
-        int_tile<Dot, 4, N>(p, row, sums);
+        int_tile<Dot, 4, N>(p, t, row, sums);
         break;
       case 5:
-        int_tile<Dot, 5, N>(p, row, sums);
+        int_tile<Dot, 5, N>(p, t, row, sums);
         break;
       default:
-        int_tile<Dot, 6, N>(p, row, sums);
+        int_tile<Dot, 6, N>(p, t, row, sums);
         break;
     }
-    finish_rows(p, t, row, rows, sums, static_cast<int64_t>(N) * kLanes);
+    if (!t.plain) finish_rows(p, t, row, rows, sums, static_cast<int64_t>(N) * kLanes);
     row += rows;
   }
 }

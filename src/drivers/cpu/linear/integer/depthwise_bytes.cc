@@ -33,7 +33,7 @@ struct Block {
   }
 
   static HWY_INLINE hn::Vec<Bytes> load(const ByteTaps& p, int64_t tap, int64_t place) {
-    const auto x = hn::LoadU(Bytes(), p.x[tap] + place * p.x_step[tap]);
+    const auto x = hn::LoadU(Bytes(), p.x[tap] + place * p.x_step);
     return p.flip ? hn::Xor(x, hn::Set(Bytes(), 128)) : x;
   }
 

@@ -25,7 +25,7 @@ struct ByteTaps {
   int64_t block = 0;
   bool flip = false;                  // x is i8: 128 is added
   const uint8_t* const* x = nullptr;  // of the first place, where each tap's channels begin
-  const int64_t* x_step = nullptr;    // of each tap, from place to place
+  int64_t x_step = 0;                 // from place to place
   int64_t words = 0, places = 0;      // words of a channel's taps
   const void* weights = nullptr;      // [words, block] words, in the block's order
   // In the block's order.

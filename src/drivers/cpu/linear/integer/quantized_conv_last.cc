@@ -23,6 +23,26 @@ constexpr int64_t kMostDepth = int64_t{1} << 24;
 
 int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
+// A call takes longer than a few bytes do: two parts that may overlap.
+void copy_bytes(const uint8_t* from, int64_t count, uint8_t* to) {
+  const auto parts = [&](auto word) {
+    constexpr auto kSize = static_cast<int64_t>(sizeof(word));
+    auto last = word;
+    std::memcpy(&word, from, sizeof word);
+    std::memcpy(&last, from + count - kSize, sizeof last);
+    std::memcpy(to, &word, sizeof word);
+    std::memcpy(to + count - kSize, &last, sizeof last);
+  };
+  if (count > 16 || count < 2)
+    std::memcpy(to, from, static_cast<size_t>(count));
+  else if (count >= 8)
+    parts(uint64_t{});
+  else if (count >= 4)
+    parts(uint32_t{});
+  else
+    parts(uint16_t{});
+}
+
 // What a task makes of the image: it stays in the cache of the thread.
 struct Rows {
   std::vector<uint8_t> words, bytes;  // as products read them; as they were, if that differs
@@ -174,46 +194,60 @@ class ChannelsLastConv final : public Kernel {
   void gather(const uint8_t* x, int64_t row, int64_t count, uint8_t zero, Rows& to) const {
     uint8_t* words = Rows::room(to.words, count * row_bytes());
     uint8_t* bytes = as_they_are() ? words : Rows::room(to.bytes, count * right_.depth);
+    Place place;
+    for (size_t i = 3; i-- > 0; row /= out_[i]) place.at[i] = row % out_[i];
+    place.image = row;
     for (int64_t i = 0; i < count; ++i, words += row_bytes()) {
       if (as_they_are()) {
-        gather_row(x, row + i, zero, words);
+        gather_row(x, place, zero, words);
         std::fill(words + right_.depth, words + row_bytes(), uint8_t{0});
       } else {
-        gather_row(x, row + i, zero, bytes + i * right_.depth);
+        gather_row(x, place, zero, bytes + i * right_.depth);
         pack_int_row(packing_, x_type_, flips(), bytes + i * right_.depth, right_.depth, 1, words);
       }
+      place.next(out_);
     }
   }
 
-  void gather_row(const uint8_t* x, int64_t row, uint8_t zero, uint8_t* to) const {
-    int64_t rest = row, first[3];
-    for (size_t i = 3; i-- > 0; rest /= out_[i]) first[i] = rest % out_[i] * strides_[i] - pads_[i];
-    const auto size = static_cast<size_t>(channels_);
+  struct Place {
+    int64_t image = 0;
+    Triple at{};
+    void next(const Triple& extents) {
+      for (size_t i = 3; i-- > 0; at[i] = 0)
+        if (++at[i] < extents[i]) return;
+      ++image;
+    }
+  };
+
+  void gather_row(const uint8_t* x, const Place& result, uint8_t zero, uint8_t* to) const {
+    int64_t first[3];
+    for (size_t i = 0; i < 3; ++i) first[i] = result.at[i] * strides_[i] - pads_[i];
     const int64_t last = first[2] + (taps_[2] - 1) * dilations_[2];
     const bool run = groups_ == 1 && dilations_[2] == 1 && first[2] >= 0 && last < in_[2];
+    const int64_t line = channels_ * taps_[2];
     for (int64_t d = 0; d < taps_[0]; ++d)
-      for (int64_t h = 0; h < taps_[1]; ++h) {
+      for (int64_t h = 0; h < taps_[1]; ++h, to += line) {
         const int64_t z = first[0] + d * dilations_[0], y = first[1] + h * dilations_[1];
-        const size_t line = size * static_cast<size_t>(taps_[2]);
         if (z < 0 || z >= in_[0] || y < 0 || y >= in_[1]) {
-          std::memset(to, zero, line);
-          to += line;
+          std::memset(to, zero, static_cast<size_t>(line));
           continue;
         }
-        const uint8_t* from = x + ((rest * in_[0] + z) * in_[1] + y) * in_[2] * all_channels();
-        if (run) {
-          std::memcpy(to, from + first[2] * all_channels(), line);
-          to += line;
-          continue;
-        }
-        for (int64_t w = 0; w < taps_[2]; ++w, to += size) {
-          const int64_t place = first[2] + w * dilations_[2];
-          if (place < 0 || place >= in_[2])
-            std::memset(to, zero, size);
-          else
-            std::memcpy(to, from + place * all_channels(), size);
-        }
+        const uint8_t* from =
+            x + ((result.image * in_[0] + z) * in_[1] + y) * in_[2] * all_channels();
+        if (run)
+          copy_bytes(from + first[2] * all_channels(), line, to);
+        else
+          gather_taps(from, first[2], zero, to);
       }
+  }
+
+  // One line of the window, a part of which may be outside.
+  void gather_taps(const uint8_t* from, int64_t place, uint8_t zero, uint8_t* to) const {
+    for (int64_t w = 0; w < taps_[2]; ++w, place += dilations_[2], to += channels_)
+      if (place < 0 || place >= in_[2])
+        std::memset(to, zero, static_cast<size_t>(channels_));
+      else
+        copy_bytes(from + place * all_channels(), channels_, to);
   }
 
   // What the rows' sums are without the zero point of x.

@@ -40,6 +40,9 @@ class QuantizedDepthwise final : public Kernel {
   // Words of the blocks, then sums of each block's channels.
   int64_t weights_bytes() const { return aligned(blocks() * (block_bytes() + block_ * 4)); }
 
+  // Zero points as far as the taps of a line go.
+  int64_t border_bytes() const { return ((out_[2] - 1) * strides_[2] + 1) * channels_; }
+
   void plan() {
     const auto take = [&](int64_t bytes) {
       const int64_t at = bytes_;
@@ -50,7 +53,7 @@ class QuantizedDepthwise final : public Kernel {
     start_at_ = take(blocks() * block_ * 4);
     scale_at_ = take(blocks() * block_ * 4);
     bias_at_ = take(blocks() * block_ * 4);
-    border_at_ = take(channels_);
+    border_at_ = take(border_bytes());
   }
 
   size_t scratch_bytes() const override { return static_cast<size_t>(bytes_); }
@@ -96,7 +99,7 @@ class QuantizedDepthwise final : public Kernel {
     const auto* weights =
         packed_ ? static_cast<const uint8_t*>(packed_->data()) : scratch + weights_at_;
     const int zero = has_x_zero_ ? load_byte(x_type_, args.inputs[2], 0) : 0;
-    std::memset(scratch + border_at_, zero, static_cast<size_t>(channels_));
+    std::memset(scratch + border_at_, zero, static_cast<size_t>(border_bytes()));
     const IntTail tail = end_.tail(args);
     tell_channels(weights, zero, tail, scratch);
     const int64_t lines = images_ * out_[0] * out_[1];
@@ -157,7 +160,6 @@ class QuantizedDepthwise final : public Kernel {
       }
     for (int64_t place = 0; place < out_[2];) {
       const uint8_t* taps[kMostByteTaps];
-      int64_t steps[kMostByteTaps];
       int64_t until = out_[2];
       for (int64_t w = 0; w < taps_[2]; ++w) {
         int64_t begin, end;
@@ -167,28 +169,24 @@ class QuantizedDepthwise final : public Kernel {
         const bool in_image = place >= begin && place < end;
         const int64_t at = place * strides_[2] + w * dilations_[2] - pads_[2];
         for (int64_t tap = w; tap < count(); tap += taps_[2]) {
-          const bool reads = in_image && rows[tap];
-          taps[tap] = reads ? rows[tap] + at * channels_ : border;
-          steps[tap] = reads ? strides_[2] * channels_ : 0;
+          taps[tap] = in_image && rows[tap] ? rows[tap] + at * channels_ : border;
         }
       }
       std::fill(taps + count(), taps + padded(), border);
-      std::fill(steps + count(), steps + padded(), 0);
-      run_places(args, weights, tail, line * out_[2] + place, until - place, taps, steps);
+      run_places(args, weights, tail, line * out_[2] + place, until - place, taps);
       place = until;
     }
   }
 
   void run_places(const KernelArgs& args, const uint8_t* weights, const IntTail& tail,
-                  int64_t place, int64_t places, const uint8_t* (&taps)[kMostByteTaps],
-                  const int64_t* steps) const {
+                  int64_t place, int64_t places, const uint8_t* (&taps)[kMostByteTaps]) const {
     const auto* scratch = static_cast<const uint8_t*>(args.scratch);
     ByteTaps p;
     p.packing = packing_;
     p.block = block_;
     p.flip = x_type_ == DType::kI8;
     p.x = taps;
-    p.x_step = steps;
+    p.x_step = strides_[2] * channels_;
     p.words = words();
     p.places = places;
     p.tail = &tail;
