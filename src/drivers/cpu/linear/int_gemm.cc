@@ -13,7 +13,7 @@
 #include "drivers/cpu/all_targets.h"
 
 #include "drivers/cpu/common/activation-inl.h"
-#include "drivers/cpu/common/int_dot-inl.h"
+#include "drivers/cpu/linear/integer/int_words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
@@ -39,30 +39,19 @@ struct PanelTail {
   alignas(64) float bias[kMostIntColumns];
   float low = 0, high = 0;  // of bytes
   // Bytes that need nothing else than scale and bias, which are finite: they leave the registers as
-  // they are to be. The bounds are those of the activation and of the type, less the zero point.
+  // they are to be.
   bool plain = false;
-  float least = 0, most = 0;
+  ByteBounds bounds;
 };
-
-// Numbers of -2^22 to 2^22 plus this are rounded to even, and are the last bits of the result.
-constexpr float kRounds = 0x1.8p23f;
 
 HWY_INLINE void set_plain(const IntProduct& p, PanelTail& t) {
   const Activation act = p.tail.activation.kind;
   t.plain = !p.tail.by_rows && !p.row_start && !p.corrections[0].row && !p.corrections[1].row &&
             p.line == 0 &&
-            (act == Activation::kNone || act == Activation::kRelu || act == Activation::kClamp);
-  for (int64_t j = 0; j < p.columns && t.plain; ++j)
-    t.plain = std::isfinite(t.scale[j]) && (!p.tail.bias || std::isfinite(t.bias[j]));
+            (act == Activation::kNone || act == Activation::kRelu || act == Activation::kClamp) &&
+            all_finite(t.scale, p.columns) && (!p.tail.bias || all_finite(t.bias, p.columns));
   if (!t.plain) return;
-  t.least = t.low - p.tail.zero;
-  t.most = t.high - p.tail.zero;
-  const float low = t.least, high = t.most;
-  if (act == Activation::kRelu) t.least = std::clamp(0.0f, low, high);
-  if (act == Activation::kClamp) {
-    t.least = std::clamp(std::nearbyint(p.tail.activation.alpha), low, high);
-    t.most = std::clamp(std::nearbyint(p.tail.activation.beta), low, high);
-  }
+  t.bounds = byte_bounds(p.tail);
   if (!p.column_start) std::fill_n(t.start, kMostIntColumns, 0);
 }
 
@@ -102,8 +91,7 @@ HWY_INLINE void store_plain(const IntProduct& p, const PanelTail& t, int64_t row
   const Tag df;
   const hn::Rebind<uint8_t, D32> d8;
   const hn::RebindToUnsigned<D32> du;
-  const V least = hn::Set(df, t.least), most = hn::Set(df, t.most), rounds = hn::Set(df, kRounds);
-  const I32 zero = hn::Sub(hn::BitCast(d, rounds), hn::Set(d, static_cast<int32_t>(p.tail.zero)));
+  const RoundedBytes<Tag> rounded(t.bounds, p.tail.zero);
   const bool whole = p.columns == static_cast<int64_t>(N) * kLanes;
   for (size_t r = 0; r < R; ++r) {
     auto* y = static_cast<uint8_t*>(p.y) + (row + static_cast<int64_t>(r)) * p.y_row;
@@ -114,9 +102,7 @@ HWY_INLINE void store_plain(const IntProduct& p, const PanelTail& t, int64_t row
       const I32 sum = hn::Add(sums[r][n], hn::Load(d, t.start + j));
       V x = hn::Mul(hn::ConvertTo(df, sum), hn::Load(df, t.scale + j));
       if (p.tail.bias) x = hn::Add(x, hn::Load(df, t.bias + j));
-      x = hn::Add(hn::Min(hn::Max(x, least), most), rounds);
-      const I32 whole_number = hn::Sub(hn::BitCast(d, x), zero);
-      hn::StoreU(hn::U8FromU32(hn::BitCast(du, whole_number)), d8, to + j);
+      hn::StoreU(hn::U8FromU32(hn::BitCast(du, rounded(x))), d8, to + j);
     }
     if (!whole) std::memcpy(y, line, static_cast<size_t>(p.columns));
   }
@@ -386,6 +372,20 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace anymps::cpu {
+
+ByteBounds byte_bounds(const IntTail& tail) {
+  const float low = (tail.out == DType::kI8 ? -128.0f : 0.0f) - tail.zero, high = low + 255;
+  const TileActivation& act = tail.activation;
+  if (act.kind == Activation::kRelu) return {std::clamp(0.0f, low, high), high};
+  if (act.kind == Activation::kClamp)
+    return {std::clamp(std::nearbyint(act.alpha), low, high),
+            std::clamp(std::nearbyint(act.beta), low, high)};
+  return {low, high};
+}
+
+bool all_finite(const float* numbers, int64_t count) {
+  return std::all_of(numbers, numbers + count, [](float number) { return std::isfinite(number); });
+}
 
 HWY_EXPORT(multiply_int_here);
 HWY_EXPORT(finish_here);

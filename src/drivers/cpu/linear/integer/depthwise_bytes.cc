@@ -11,7 +11,7 @@
 #include "drivers/cpu/all_targets.h"
 
 #include "drivers/cpu/common/activation-inl.h"
-#include "drivers/cpu/common/int_dot-inl.h"
+#include "drivers/cpu/linear/integer/int_words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
@@ -84,67 +84,87 @@ struct Block {
     const Words d;
     const Floats df;
     const auto sum = hn::Add(sums[i], hn::LoadU(d, p.start + i * kLanes));
-    auto y = hn::Mul(hn::ConvertTo(df, sum), hn::LoadU(df, p.scale + i * kLanes));
-    if (p.bias) y = hn::Add(y, hn::LoadU(df, p.bias + i * kLanes));
-    if (p.tail->activation.kind != Activation::kNone) {
-      hn::Vec<Floats> tile[1][1] = {{y}};
-      activate_tile(df, p.tail->activation, tile);
-      y = tile[0][0];
-    }
-    return y;
+    const auto y = hn::Mul(hn::ConvertTo(df, sum), hn::LoadU(df, p.scale + i * kLanes));
+    return p.bias ? hn::Add(y, hn::LoadU(df, p.bias + i * kLanes)) : y;
   }
 
-  // As finish_row of int_gemm.cc rounds.
-  HWY_INLINE hn::Vec<Words> rounded(const ByteTaps& p, int64_t i, float low) const {
+  HWY_INLINE hn::Vec<Floats> activated(const ByteTaps& p, int64_t i) const {
+    hn::Vec<Floats> tile[1][1] = {{scaled(p, i)}};
+    if (p.tail->activation.kind != Activation::kNone)
+      activate_tile(Floats(), p.tail->activation, tile);
+    return tile[0][0];
+  }
+
+  // As finish_row of int_gemm.cc rounds: NaN is 0.
+  HWY_INLINE hn::Vec<Words> rounded_safely(const ByteTaps& p, int64_t i) const {
     const Floats df;
-    const auto step = hn::Add(hn::Round(scaled(p, i)), hn::Set(df, p.tail->zero));
+    const float low = p.tail->out == DType::kI8 ? -128 : 0;
+    const auto step = hn::Add(hn::Round(activated(p, i)), hn::Set(df, p.tail->zero));
     const auto inside = hn::Min(hn::Max(step, hn::Set(df, low)), hn::Set(df, low + 255));
     return hn::ConvertTo(Words(), hn::IfThenElseZero(hn::Eq(step, step), inside));
   }
 
   // Of the four numbers of a word's channel one byte each, then in the channels' order.
-  HWY_INLINE void store_bytes(const ByteTaps& p, float low, uint8_t* y) const {
+  static HWY_INLINE void store_bytes(hn::Vec<Words> a, hn::Vec<Words> b, hn::Vec<Words> c,
+                                     hn::Vec<Words> e, uint8_t* y) {
     const Bytes d;
-    const Words d32;
-    const auto byte = hn::Set(d32, 255);
-    const auto first = hn::And(rounded(p, 0, low), byte);
-    const auto second = hn::ShiftLeft<8>(hn::And(rounded(p, 1, low), byte));
-    const auto third = hn::ShiftLeft<16>(hn::And(rounded(p, 2, low), byte));
-    const auto fourth = hn::ShiftLeft<24>(rounded(p, 3, low));
-    const auto words = hn::Or(hn::Or(first, second), hn::Or(third, fourth));
+    const auto byte = hn::Set(Words(), 255);
+    const auto low = hn::Or(hn::And(a, byte), hn::ShiftLeft<8>(hn::And(b, byte)));
+    const auto high = hn::Or(hn::ShiftLeft<16>(hn::And(c, byte)), hn::ShiftLeft<24>(e));
     alignas(16) static constexpr uint8_t kTurned[16] = {0, 4, 8,  12, 1, 5, 9,  13,
                                                         2, 6, 10, 14, 3, 7, 11, 15};
     const auto order = hn::LoadDup128(d, kTurned);
-    hn::StoreU(hn::TableLookupBytes(hn::BitCast(d, words), order), d, y);
+    hn::StoreU(hn::TableLookupBytes(hn::BitCast(d, hn::Or(low, high)), order), d, y);
   }
 
   // Four neighbours at a time lie together.
   HWY_INLINE void store_floats(const ByteTaps& p, float* y) const {
     float words[kBlock];
-    for (int64_t i = 0; i < 4; ++i) hn::StoreU(scaled(p, i), Floats(), words + i * kLanes);
+    for (int64_t i = 0; i < 4; ++i) hn::StoreU(activated(p, i), Floats(), words + i * kLanes);
     for (int64_t i = 0; i < 4; ++i)
       for (int64_t j = 0; j < kLanes; j += 4)
         std::memcpy(y + 4 * j + 4 * i, words + i * kLanes + j, 4 * sizeof(float));
   }
+};
 
-  HWY_INLINE void store(const ByteTaps& p, int64_t place) const {
-    const int64_t at = place * p.y_step;
-    if (p.tail->out == DType::kF32)
-      store_floats(p, static_cast<float*>(p.y) + at);
+// What becomes of the sums of a place.
+template <class Block>
+class ByteResults {
+ public:
+  explicit ByteResults(const ByteTaps& p)
+      : p_(p),
+        rounded_(byte_bounds(*p.tail), p.tail->zero),
+        plain_(p.finite && p.tail->activation.kind <= Activation::kClamp) {}
+
+  HWY_INLINE void store(const Block& block, int64_t place) const {
+    const int64_t at = place * p_.y_step;
+    auto* y = static_cast<uint8_t*>(p_.y) + at;
+    if (p_.tail->out == DType::kF32)
+      block.store_floats(p_, static_cast<float*>(p_.y) + at);
+    else if (plain_)
+      Block::store_bytes(rounded_(block.scaled(p_, 0)), rounded_(block.scaled(p_, 1)),
+                         rounded_(block.scaled(p_, 2)), rounded_(block.scaled(p_, 3)), y);
     else
-      store_bytes(p, p.tail->out == DType::kI8 ? -128 : 0, static_cast<uint8_t*>(p.y) + at);
+      Block::store_bytes(block.rounded_safely(p_, 0), block.rounded_safely(p_, 1),
+                         block.rounded_safely(p_, 2), block.rounded_safely(p_, 3), y);
   }
+
+ private:
+  const ByteTaps& p_;
+  const RoundedBytes<typename Block::Floats> rounded_;
+  const bool plain_;
 };
 
 template <size_t kBlock>
 HWY_NOINLINE void sum_block(const ByteTaps& p) {
   Block<kBlock> block;
+  const ByteResults<Block<kBlock>> results(p);
 #ifdef ANYMPS_INT_QUADS
   if (p.packing.bytes) {
     for (int64_t place = 0; place < p.places; ++place) {
       block.clear();
       for (int64_t word = 0; word < p.words; ++word) block.add_quad(p, word, place);
-      block.store(p, place);
+      results.store(block, place);
     }
     return;
   }
@@ -152,7 +172,7 @@ HWY_NOINLINE void sum_block(const ByteTaps& p) {
   for (int64_t place = 0; place < p.places; ++place) {
     block.clear();
     for (int64_t word = 0; word < p.words; ++word) block.add_pair(p, word, place);
-    block.store(p, place);
+    results.store(block, place);
   }
 }
 

@@ -33,8 +33,13 @@ void copy_bytes(const uint8_t* from, int64_t count, uint8_t* to) {
     std::memcpy(to, &word, sizeof word);
     std::memcpy(to + count - kSize, &last, sizeof last);
   };
-  if (count > 16 || count < 2)
+  struct Sixteen {
+    uint64_t words[2];
+  };
+  if (count > 32 || count < 2)
     std::memcpy(to, from, static_cast<size_t>(count));
+  else if (count >= 16)
+    parts(Sixteen{});
   else if (count >= 8)
     parts(uint64_t{});
   else if (count >= 4)

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of products of the parts of 32-bit words: two numbers of 16 bits, or four bytes where the
-// processor has VNNI.
+// processor has VNNI. And how numbers become bytes.
 
 // Included once for each instruction set.
-#if defined(ANYMPS_INT_DOT_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef ANYMPS_INT_DOT_INL_H
-#undef ANYMPS_INT_DOT_INL_H
+#if defined(ANYMPS_INT_WORDS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef ANYMPS_INT_WORDS_INL_H
+#undef ANYMPS_INT_WORDS_INL_H
 #else
-#define ANYMPS_INT_DOT_INL_H
+#define ANYMPS_INT_WORDS_INL_H
 #endif
 
 #include <hwy/highway.h>
+
+#include "drivers/cpu/linear/int_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu {
@@ -54,6 +56,30 @@ struct IntQuads {
   }
 };
 #endif
+
+// Rounds to even numbers within bounds, and adds a zero point. A number of -2^22 to 2^22 plus
+// kRounds is rounded, and is the last bits of what comes out. Not for NaN.
+template <class D>
+class RoundedBytes {
+ public:
+  RoundedBytes(const ByteBounds& bounds, float zero)
+      : least_(hn::Set(D(), bounds.least)),
+        most_(hn::Set(D(), bounds.most)),
+        zero_(hn::Sub(hn::BitCast(Words(), hn::Set(D(), kRounds)),
+                      hn::Set(Words(), static_cast<int32_t>(zero)))) {}
+
+  HWY_INLINE auto operator()(hn::Vec<D> x) const {
+    const auto inside = hn::Min(hn::Max(x, least_), most_);
+    return hn::Sub(hn::BitCast(Words(), hn::Add(inside, hn::Set(D(), kRounds))), zero_);
+  }
+
+ private:
+  using Words = hn::RebindToSigned<D>;
+  static constexpr float kRounds = 0x1.8p23f;
+
+  hn::Vec<D> least_, most_;
+  hn::Vec<Words> zero_;
+};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace anymps::cpu
