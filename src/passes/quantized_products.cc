@@ -2,57 +2,16 @@
 // Products of quantized numbers stay in integers:
 //   quantize(relu(conv(dequantize(x), dequantize(w), b)))  ->  quantized_conv(x, w, …)
 //   add(mul(cast(matmul_integer(a, b)), s), bias)          ->  quantized_matmul(a, b, …)
-// and what remains beside elementwise ops is said in such ops, which become one:
-//   quantize(add(dequantize(x), dequantize(y)))            ->  cast(rint(div(add(mul(…), …), s)))
 // The sums are then exact, where those of dequantized numbers are rounded: where a result lies half
 // way between two steps, it may come out one step away. Runs before constants are folded, for then
 // weights would be numbers of f32.
 #include "passes/epilogue.h"
 #include "passes/fuse.h"
+#include "passes/quantized_steps.h"
 
 namespace anymps {
 
 namespace {
-
-bool is_byte(DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; }
-Value* as_floats(Graph& graph, Value* value) {
-  return graph.add("cast", {value}, {{"dtype", DType::kF32}});
-}
-bool is_vector(const Value* value) {
-  return value->type.ranked && value->shape().size() <= 1 && value->dtype() == DType::kF32;
-}
-
-// What a dequantize node was given: bytes, and one scale or one for each place on an axis.
-struct Quantized {
-  Value *x = nullptr, *scale = nullptr, *zero = nullptr;  // no zero point: 0
-  bool one = true;
-  int64_t axis = 0;
-};
-
-// Of a quantize or dequantize node; `elements` are the bytes' type.
-std::optional<Quantized> steps_of(Graph& graph, const Node& node, DType elements) {
-  Quantized q{node.input(0), node.input(1), node.input(2)};
-  if (!q.x->type.ranked) return std::nullopt;
-  const auto rank = static_cast<int64_t>(q.x->shape().size());
-  q.axis = node.attrs.i("axis") + (node.attrs.i("axis") < 0 ? rank : 0);
-  if (q.scale && !is_vector(q.scale)) return std::nullopt;
-  q.one = !q.scale || is_scalar(q.scale);
-  if (!q.one && node.attrs.i("block_size") > 1) return std::nullopt;
-  if (!q.scale) q.scale = graph.scalar(DType::kF32, node.attrs.f("scale"));
-  if (!q.zero && node.attrs.f("zero_point") != 0)
-    q.zero = graph.scalar(elements, node.attrs.f("zero_point"));
-  if (q.zero && (q.zero->dtype() != elements || !q.zero->type.ranked)) return std::nullopt;
-  if (q.zero && q.zero->shape().size() > 1) return std::nullopt;
-  if (q.zero && !is_scalar(q.zero) && q.one) return std::nullopt;
-  return q;
-}
-
-std::optional<Quantized> dequantized(Graph& graph, const Value* value) {
-  const Node* node = made_by(value, "dequantize");
-  if (!node || value->dtype() != DType::kF32 || !is_byte(node->input(0)->dtype()))
-    return std::nullopt;
-  return steps_of(graph, *node, node->input(0)->dtype());
-}
 
 Value* matmul_of_dequantized(Graph& graph, const Node& node) {
   if (node.attrs.f("alpha") != 1 || node.attrs.s("activation") != "none" || node.input(3) ||
@@ -245,47 +204,6 @@ Value* product_with_next(Graph& graph, const Node& next) {
   return nullptr;
 }
 
-// Numbers that `node` reads or gives in one step size, as elementwise ops say it; what they give is
-// the same in each bit. Null: they are not bytes, or have several scales.
-Value* quantize_by_steps(Graph& graph, const Node& node) {
-  const DType dtype = node.output()->dtype();
-  if (!is_byte(dtype) || node.input(0)->dtype() != DType::kF32) return nullptr;
-  const auto q = steps_of(graph, node, dtype);
-  if (!q || !q->one || q->scale->shape().size() > q->x->shape().size()) return nullptr;
-  Value* y = graph.add("rint", {graph.add("div", {q->x, q->scale})});
-  if (q->zero) y = graph.add("add", {y, as_floats(graph, q->zero)});
-  return graph.add("cast", {y}, {{"dtype", dtype}}, node.name);
-}
-
-Value* dequantize_by_steps(Graph& graph, const Node& node) {
-  const auto q = dequantized(graph, node.output());
-  if (!q || !q->one || q->scale->shape().size() > q->x->shape().size()) return nullptr;
-  Value* y = as_floats(graph, q->x);
-  if (q->zero) y = graph.add("sub", {y, as_floats(graph, q->zero)});
-  return graph.add("mul", {y, q->scale}, {}, node.name);
-}
-
-// Beside an elementwise op they become part of its pass over the elements.
-bool is_elementwise_on_floats(const Node* node) {
-  return node && node->op->is(kElementwise) && node->output()->dtype() == DType::kF32 &&
-         node->output()->type.ranked;
-}
-
-Value* steps_beside_elementwise(Graph& graph, const Node& node) {
-  const Value* x = node.input(0);
-  if (!x->type.ranked || x->is_constant()) return nullptr;
-  if (node.is("quantize"))
-    return single_use(graph, x) && is_elementwise_on_floats(x->producer)
-               ? quantize_by_steps(graph, node)
-               : nullptr;
-  if (!node.is("dequantize")) return nullptr;
-  const std::vector<Node*>& users = node.output()->users;
-  const bool all =
-      !users.empty() && !graph.is_output(node.output()) &&
-      std::ranges::all_of(users, [](const Node* user) { return is_elementwise_on_floats(user); });
-  return all ? dequantize_by_steps(graph, node) : nullptr;
-}
-
 }  // namespace
 
 PASS(quantized_products, 150, "products of quantized numbers stay in integers") {
@@ -297,10 +215,6 @@ PASS(quantized_products, 150, "products of quantized numbers stay in integers") 
       if (Value* value = sums_as_numbers(graph, node)) return value;
     return product_with_next(graph, node);
   });
-}
-
-PASS(quantized_elementwise, 160, "numbers are quantized by the elementwise ops beside them") {
-  return fuse_each(graph, context, steps_beside_elementwise);
 }
 
 }  // namespace anymps

@@ -131,32 +131,6 @@ TEST_F(QuantizedProducts, LeavesAlone) {
   EXPECT_EQ(count(graph, "relu"), 1);
 }
 
-// What is added to a product's bytes, and what comes out, is said by elementwise ops.
-TEST_F(QuantizedProducts, StepsBesideElementwiseOps) {
-  Value* a = dequantized(graph.input("a", DType::kU8, {kN, 5}), 0.02, 7, "a_steps");
-  Value* b = dequantized(graph.input("b", DType::kI8, {kN, 5}), 0.03, -3, "b_steps");
-  Value* sum = graph.add("relu", {graph.add("add", {a, b}, {}, "sum")}, {}, "rectified");
-  graph.set_outputs({quantized(sum, 0.04, 11, "y")});
-  EXPECT_EQ(rewrite(graph, {"quantized_elementwise"}), 3);
-  EXPECT_EQ(count(graph, "quantize") + count(graph, "dequantize"), 0);
-  rewrite(graph, {"fold_constants", "fuse_elementwise"});
-  EXPECT_EQ(count(graph, "fused_elementwise"), 1) << nodes_of(graph);
-  EXPECT_EQ(graph.node_list().size(), 1u) << nodes_of(graph);
-}
-
-TEST_F(QuantizedProducts, StepsThatNoElementwiseOpReads) {
-  // A result, several scales, what a matrix product reads too.
-  Value* result = dequantized(graph.input("a", DType::kU8, {kN, 5}), 0.02, 7, "result");
-  Value* rows = graph.add(
-      "dequantize", {graph.input("r", DType::kI8, {4, 6}), weights(graph, "r_scale", {6}, 0.1, 1)},
-      {{"axis", 1}}, "r_steps");
-  Value* both = dequantized(graph.input("b", DType::kU8, {kN, 5}), 0.02, 7, "both");
-  graph.set_outputs({result, graph.add("relu", {rows}, {}, "rows"),
-                     graph.add("relu", {both}, {}, "beside"),
-                     graph.add("matmul", {both, weights(graph, "w", {5, 2})}, {}, "product")});
-  EXPECT_EQ(rewrite(graph, {"quantized_elementwise"}), 0);
-}
-
 TEST_F(QuantizedProducts, DriversThatDoNotFuseKeepTheGraph) {
   graph.set_outputs({graph.add("matmul", {input("x", {kN, 32}), bytes("w", {32, 6}, 1)}, {}, "y")});
   PassContext context = fusing();

@@ -32,19 +32,17 @@ struct Block {
     for (auto& sum : sums) sum = hn::Zero(Words());
   }
 
-  static HWY_INLINE hn::Vec<Bytes> load(const ByteTaps& p, int64_t tap, int64_t place) {
-    const auto x = hn::LoadU(Bytes(), p.x[tap] + place * p.x_step);
-    return p.flip ? hn::Xor(x, hn::Set(Bytes(), 128)) : x;
+  static HWY_INLINE hn::Vec<Bytes> load(const uint8_t* x, bool flip) {
+    const auto bytes = hn::LoadU(Bytes(), x);
+    return flip ? hn::Xor(bytes, hn::Set(Bytes(), 128)) : bytes;
   }
 
   template <typename Dot>
   HWY_INLINE void add(const hn::Vec<Shorts> (&low)[2], const hn::Vec<Shorts> (&high)[2],
-                      const int32_t* weights) {
+                      const hn::Vec<Words> (&weights)[4]) {
     const Shorts d;
-    const Words d32;
     const auto add_to = [&](size_t i, hn::Vec<Shorts> x) HWY_ATTR {
-      const auto w = hn::LoadU(d32, weights + static_cast<int64_t>(i) * kLanes);
-      sums[i] = Dot::add(sums[i], hn::BitCast(d32, x), w);
+      sums[i] = Dot::add(sums[i], hn::BitCast(Words(), x), weights[i]);
     };
     add_to(0, hn::InterleaveLower(d, low[0], low[1]));
     add_to(1, hn::InterleaveUpper(d, low[0], low[1]));
@@ -52,31 +50,39 @@ struct Block {
     add_to(3, hn::InterleaveUpper(d, high[0], high[1]));
   }
 
-  // Two taps, widened to 16 bits.
-  HWY_INLINE void add_pair(const ByteTaps& p, int64_t word, int64_t place) {
+  static HWY_INLINE void load_weights(const ByteTaps& p, int64_t word,
+                                      hn::Vec<Words> (&weights)[4]) {
+    const auto* from = static_cast<const int32_t*>(p.weights) + word * 4 * kLanes;
+    for (int64_t i = 0; i < 4; ++i) weights[i] = hn::LoadU(Words(), from + i * kLanes);
+  }
+
+  // Two taps, widened to 16 bits. All places of a tap are `offset` further.
+  HWY_INLINE void add_word(IntPairs, const uint8_t* const* x, int64_t offset, bool flip,
+                           const hn::Vec<Words> (&weights)[4]) {
     const Bytes d;
     const Shorts d16;
     const auto zero = hn::Zero(d);
     hn::Vec<Shorts> low[2], high[2];
     for (int64_t i = 0; i < 2; ++i) {
-      const auto x = load(p, 2 * word + i, place);
-      low[i] = hn::BitCast(d16, hn::InterleaveLower(d, x, zero));
-      high[i] = hn::BitCast(d16, hn::InterleaveUpper(d, x, zero));
+      const auto bytes = load(x[i] + offset, flip);
+      low[i] = hn::BitCast(d16, hn::InterleaveLower(d, bytes, zero));
+      high[i] = hn::BitCast(d16, hn::InterleaveUpper(d, bytes, zero));
     }
-    add<IntPairs>(low, high, static_cast<const int32_t*>(p.weights) + word * 4 * kLanes);
+    add<IntPairs>(low, high, weights);
   }
 
 #ifdef ANYMPS_INT_QUADS
-  HWY_INLINE void add_quad(const ByteTaps& p, int64_t word, int64_t place) {
+  HWY_INLINE void add_word(IntQuads<false>, const uint8_t* const* x, int64_t offset, bool flip,
+                           const hn::Vec<Words> (&weights)[4]) {
     const Bytes d;
     const Shorts d16;
     hn::Vec<Shorts> low[2], high[2];
     for (int64_t i = 0; i < 2; ++i) {
-      const auto a = load(p, 4 * word + 2 * i, place), b = load(p, 4 * word + 2 * i + 1, place);
+      const auto a = load(x[2 * i] + offset, flip), b = load(x[2 * i + 1] + offset, flip);
       low[i] = hn::BitCast(d16, hn::InterleaveLower(d, a, b));
       high[i] = hn::BitCast(d16, hn::InterleaveUpper(d, a, b));
     }
-    add<IntQuads<false>>(low, high, static_cast<const int32_t*>(p.weights) + word * 4 * kLanes);
+    add<IntQuads<false>>(low, high, weights);
   }
 #endif
 
@@ -155,25 +161,48 @@ class ByteResults {
   const bool plain_;
 };
 
-template <size_t kBlock>
-HWY_NOINLINE void sum_block(const ByteTaps& p) {
+template <class Dot, size_t kBlock>
+HWY_NOINLINE void sum_any(const ByteTaps& p) {
   Block<kBlock> block;
   const ByteResults<Block<kBlock>> results(p);
-#ifdef ANYMPS_INT_QUADS
-  if (p.packing.bytes) {
-    for (int64_t place = 0; place < p.places; ++place) {
-      block.clear();
-      for (int64_t word = 0; word < p.words; ++word) block.add_quad(p, word, place);
-      results.store(block, place);
-    }
-    return;
-  }
-#endif
   for (int64_t place = 0; place < p.places; ++place) {
     block.clear();
-    for (int64_t word = 0; word < p.words; ++word) block.add_pair(p, word, place);
+    for (int64_t word = 0; word < p.words; ++word) {
+      hn::Vec<typename Block<kBlock>::Words> weights[4];
+      Block<kBlock>::load_weights(p, word, weights);
+      block.add_word(Dot(), p.x + word * p.packing.per_word(), place * p.x_step, p.flip, weights);
+    }
     results.store(block, place);
   }
+}
+
+#ifdef ANYMPS_INT_QUADS
+// The usual window: nine taps, whose weights stay in registers where there are enough.
+template <size_t kBlock>
+HWY_NOINLINE void sum_three_quads(const ByteTaps& p) {
+  constexpr int64_t kWords = 3;
+  Block<kBlock> block;
+  const ByteResults<Block<kBlock>> results(p);
+  hn::Vec<typename Block<kBlock>::Words> weights[kWords][4];
+  const uint8_t* x[4 * kWords];
+  std::copy_n(p.x, 4 * kWords, x);
+  for (int64_t word = 0; word < kWords; ++word) Block<kBlock>::load_weights(p, word, weights[word]);
+  for (int64_t place = 0; place < p.places; ++place) {
+    block.clear();
+    for (int64_t word = 0; word < kWords; ++word)
+      block.add_word(IntQuads<false>(), x + 4 * word, place * p.x_step, false, weights[word]);
+    results.store(block, place);
+  }
+}
+#endif
+
+template <size_t kBlock>
+void sum_block(const ByteTaps& p) {
+#ifdef ANYMPS_INT_QUADS
+  if (p.packing.bytes && p.words == 3 && !p.flip) return sum_three_quads<kBlock>(p);
+  if (p.packing.bytes) return sum_any<IntQuads<false>, kBlock>(p);
+#endif
+  sum_any<IntPairs, kBlock>(p);
 }
 
 constexpr auto kWidest = static_cast<int64_t>(hn::MaxLanes(hn::CappedTag<uint8_t, 64>()));
