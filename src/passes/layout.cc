@@ -88,6 +88,7 @@ class LayoutWalk {
     using Follow = bool (LayoutWalk::*)(Node&);
     static constexpr std::pair<LayoutRule, Follow> kFollows[] = {
         {LayoutRule::kLayout, &LayoutWalk::with_layout},
+        {LayoutRule::kElements, &LayoutWalk::elements},
         {LayoutRule::kAxis, &LayoutWalk::with_axis},
         {LayoutRule::kJoin, &LayoutWalk::join},
         {LayoutRule::kSlice, &LayoutWalk::slice},
@@ -113,15 +114,17 @@ class LayoutWalk {
     return twins_[value] = made;
   }
 
-  // The outputs of `made` are the channels-last forms of those of `node`.
+  // The outputs of `made` are the channels-last forms of those of `node`; numbers are the same.
   bool follow(Node& node, Node* made) {
     const std::vector<Value*> outputs = node.outputs;
     std::vector<Value*> backs;
     for (Value* output : made->outputs)
-      backs.push_back(graph_.add("transpose", {output}, {{"perm", to_first(rank_of(output))}},
-                                 output->name + ".nchw"));
+      backs.push_back(rank_of(output) == 0
+                          ? output
+                          : graph_.add("transpose", {output}, {{"perm", to_first(rank_of(output))}},
+                                       output->name + ".nchw"));
     for (size_t i = 0; i < outputs.size(); ++i) {
-      twins_[backs[i]] = made->outputs[i];
+      if (backs[i] != made->outputs[i]) twins_[backs[i]] = made->outputs[i];
       graph_.replace_uses(outputs[i], backs[i]);
     }
     return true;
@@ -150,6 +153,8 @@ class LayoutWalk {
     attrs.set({"layout", "channels_last"});
     return follow(node, again(node, {twin(node.input(0))}, attrs));
   }
+
+  bool elements(Node& node) { return follow(node, again(node, {twin(node.input(0))}, node.attrs)); }
 
   bool with_axis(Node& node) {
     std::vector<Value*> inputs = node.inputs;

@@ -174,6 +174,14 @@ TEST_F(Layout, ConvolutionsOfBytes) {
   EXPECT_NE(to_text(graph).find("axis=3"), std::string::npos) << to_text(graph);
 }
 
+TEST_F(Layout, StepsThatFollowFromTheNumbers) {
+  const std::vector<Value*> steps =
+      graph.add_node(get_op("dynamic_quantize"), {conv(x, 4, "a")}, {}, "steps", 3)->outputs;
+  Value* w = weights(graph, "b.w", {5, 4, 1, 1}, -100, 100, DType::kI8);
+  Value* b = graph.add("quantized_conv", {steps[0], w, steps[2], nullptr, steps[1]}, {}, "b");
+  expect_transposes({b}, 2);
+}
+
 TEST_F(Layout, NotForDriversThatDoNotAskForIt) {
   graph.set_outputs({conv(x, 4, "a")});
   EXPECT_EQ(rewrite(graph, {"layout"}, fusing(false)), 0);
@@ -185,6 +193,7 @@ TEST(LayoutRules, RecordsHaveTheAttributes) {
       {LayoutRule::kConvolution, {"layout"}},
       {LayoutRule::kImage, {"layout"}},
       {LayoutRule::kLayout, {"layout"}},
+      {LayoutRule::kElements, {}},
       {LayoutRule::kAxis, {"axis"}},
       {LayoutRule::kJoin, {"axis"}},
       {LayoutRule::kSlice, {"axes", "starts"}},
