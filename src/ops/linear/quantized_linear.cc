@@ -77,7 +77,7 @@ Dims integer_conv_shape(InferContext& ctx, const TensorAxes& axes) {
 void infer_matmul_integer(InferContext& ctx) { ctx.set(0, DType::kI32, integer_matmul_shape(ctx)); }
 void infer_conv_integer(InferContext& ctx) {
   expect_rank(ctx, 0, 3, 5);
-  ctx.set(0, DType::kI32, integer_conv_shape(ctx, {1, 2, ctx.rank(0) - 2}));
+  ctx.set(0, DType::kI32, integer_conv_shape(ctx, {1, 2, ctx.shape(0).size() - 2}));
 }
 
 // What a fused product does with its sums.

@@ -136,9 +136,9 @@ class ChannelsLastConv final : public Kernel {
     const int64_t blocks = blocks_of(task_rows), per_group = blocks / groups_;
     const int64_t parts =
         threads == 1 ? 1 : std::clamp<int64_t>(2 * threads / blocks, 1, right_.panels());
-    const double ns = 100 + static_cast<double>(std::min(task_rows, rows()) * right_.depth *
-                                                (right_.columns / parts + 8)) *
-                                0.004;
+    const int64_t columns = right_.columns / parts + 8;
+    const double ns =
+        100 + static_cast<double>(std::min(task_rows, rows()) * right_.depth * columns) * 0.004;
     parallel_for(0, blocks * parts, ns, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t block = unit / parts, part = unit % parts,
