@@ -73,7 +73,7 @@ class PackedWeightOnly final : public Kernel {
 
   void run(const KernelArgs& args) const override {
     if (in_registers()) {
-      const double ns = static_cast<double>(depth_ * columns_ / panels_.count * rows_) * kWidenNs;
+      const double ns = panel_elements() * static_cast<double>(rows_) * kWidenNs;
       parallel_for(0, panels_.count, ns, [&](int64_t first, int64_t last) {
         for (int64_t i = first; i < last; ++i)
           for (int64_t row = 0; row < rows_; row += kFewBitsRows)
@@ -89,8 +89,7 @@ class PackedWeightOnly final : public Kernel {
     while (rows >= 2 * kLeastRows && (rows_ + rows - 1) / rows * panels_.count < 4 * threads)
       rows /= 2;
     const int64_t chunks = (rows_ + rows - 1) / rows;
-    const double ns = static_cast<double>(depth_ * columns_ / panels_.count) *
-                      (kWidenNs + 2 * static_cast<double>(rows) / kFlopsInNs);
+    const double ns = panel_elements() * (kWidenNs + 2 * static_cast<double>(rows) / kFlopsInNs);
     parallel_for(0, chunks * panels_.count, ns, [&](int64_t first, int64_t last) {
       for (int64_t task = first; task < last; ++task)
         run_task(args, task % chunks * rows, rows, task / chunks);
@@ -99,6 +98,9 @@ class PackedWeightOnly final : public Kernel {
 
  private:
   bool in_registers() const { return rows_ <= kMostInRegisters && !zeros_; }
+  double panel_elements() const {
+    return static_cast<double>(depth_ * columns_) / static_cast<double>(panels_.count);
+  }
   int64_t row_bytes() const { return four_ ? depth_ / 2 : depth_; }
 
   FewBitsPanel panel(const KernelArgs& args, int64_t i) const {
