@@ -52,8 +52,10 @@ enum OpFact : uint32_t {
 enum class LayoutRule : uint8_t {
   kNone,
   kConvolution,  // asks for channels last: attribute `layout`; inputs 0 and 3 are images
+  kImage,        // asks for channels last: attribute `layout`; input 0 is an image
   kLayout,       // attribute `layout`
-  kAxis,         // attribute `axis`, of input 0
+  kElements,     // output 0 is like input 0, whatever its axes are; other outputs are numbers
+  kAxis,         // attribute `axis`, of input 0; other inputs are vectors along it
   kJoin,         // attribute `axis`, of all inputs
   kSlice,        // attribute `axes`; empty: the first ones, as many as `starts`
   kPads,         // attribute `pads`: befores of all axes, then afters

@@ -58,14 +58,17 @@ class LayoutWalk {
 
   int run() {
     const auto nodes = graph_.node_list();
-    const bool images = std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
-      return node->op->layout == LayoutRule::kConvolution;
-    });
+    const bool images =
+        std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return asks(*node->op); });
     if (!images) return 0;
     return rewriter_.each([&](Node& node) { return visit(node); });
   }
 
  private:
+  static bool asks(const Op& op) {
+    return op.layout == LayoutRule::kConvolution || op.layout == LayoutRule::kImage;
+  }
+
   bool visit(Node& node) {
     const auto open = [](const Value* value) { return value && rank_of(value) < 0; };
     if (node.outputs.empty() || open(node.output()) ||
@@ -76,7 +79,7 @@ class LayoutWalk {
       if (rank >= 4 && perm_of(node) == to_first(rank)) twins_[node.output()] = node.input(0);
       return false;
     }
-    if (node.op->layout == LayoutRule::kConvolution) return convolution(node);
+    if (asks(*node.op)) return convolution(node);
     if (node.op->layout != LayoutRule::kNone) return twin(node.input(0)) && follows(node);
     return is_elementwise(*node.op, node.attrs) && elementwise(node);
   }
@@ -85,6 +88,7 @@ class LayoutWalk {
     using Follow = bool (LayoutWalk::*)(Node&);
     static constexpr std::pair<LayoutRule, Follow> kFollows[] = {
         {LayoutRule::kLayout, &LayoutWalk::with_layout},
+        {LayoutRule::kElements, &LayoutWalk::elements},
         {LayoutRule::kAxis, &LayoutWalk::with_axis},
         {LayoutRule::kJoin, &LayoutWalk::join},
         {LayoutRule::kSlice, &LayoutWalk::slice},
@@ -110,15 +114,17 @@ class LayoutWalk {
     return twins_[value] = made;
   }
 
-  // The outputs of `made` are the channels-last forms of those of `node`.
+  // The outputs of `made` are the channels-last forms of those of `node`; numbers are the same.
   bool follow(Node& node, Node* made) {
     const std::vector<Value*> outputs = node.outputs;
     std::vector<Value*> backs;
     for (Value* output : made->outputs)
-      backs.push_back(graph_.add("transpose", {output}, {{"perm", to_first(rank_of(output))}},
-                                 output->name + ".nchw"));
+      backs.push_back(rank_of(output) == 0
+                          ? output
+                          : graph_.add("transpose", {output}, {{"perm", to_first(rank_of(output))}},
+                                       output->name + ".nchw"));
     for (size_t i = 0; i < outputs.size(); ++i) {
-      twins_[backs[i]] = made->outputs[i];
+      if (backs[i] != made->outputs[i]) twins_[backs[i]] = made->outputs[i];
       graph_.replace_uses(outputs[i], backs[i]);
     }
     return true;
@@ -133,7 +139,8 @@ class LayoutWalk {
     if (node.attrs.s("layout") != "channels_first") return false;
     std::vector<Value*> inputs = node.inputs;
     inputs[0] = last_form(inputs[0]);
-    if (node.input(3)) inputs[3] = last_form(inputs[3]);
+    if (node.op->layout == LayoutRule::kConvolution && node.input(3))
+      inputs[3] = last_form(inputs[3]);
     Attrs attrs = node.attrs;
     attrs.set({"layout", "channels_last"});
     return follow(node, again(node, inputs, attrs));
@@ -147,8 +154,12 @@ class LayoutWalk {
     return follow(node, again(node, {twin(node.input(0))}, attrs));
   }
 
+  bool elements(Node& node) { return follow(node, again(node, {twin(node.input(0))}, node.attrs)); }
+
   bool with_axis(Node& node) {
     std::vector<Value*> inputs = node.inputs;
+    for (size_t i = 1; i < inputs.size(); ++i)
+      if (inputs[i] && rank_of(inputs[i]) > 1) return false;
     inputs[0] = twin(inputs[0]);
     Attrs attrs = node.attrs;
     attrs.set({"axis", moved_axis(attrs.i("axis"), rank_of(node.input(0)))});

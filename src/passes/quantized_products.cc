@@ -7,47 +7,11 @@
 // weights would be numbers of f32.
 #include "passes/epilogue.h"
 #include "passes/fuse.h"
+#include "passes/quantized_steps.h"
 
 namespace anymps {
 
 namespace {
-
-bool is_byte(DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; }
-bool is_vector(const Value* value) {
-  return value->type.ranked && value->shape().size() <= 1 && value->dtype() == DType::kF32;
-}
-
-// What a dequantize node was given: bytes, and one scale or one for each place on an axis.
-struct Quantized {
-  Value *x = nullptr, *scale = nullptr, *zero = nullptr;  // no zero point: 0
-  bool one = true;
-  int64_t axis = 0;
-};
-
-// Of a quantize or dequantize node; `elements` are the bytes' type.
-std::optional<Quantized> steps_of(Graph& graph, const Node& node, DType elements) {
-  Quantized q{node.input(0), node.input(1), node.input(2)};
-  if (!q.x->type.ranked) return std::nullopt;
-  const auto rank = static_cast<int64_t>(q.x->shape().size());
-  q.axis = node.attrs.i("axis") + (node.attrs.i("axis") < 0 ? rank : 0);
-  if (q.scale && !is_vector(q.scale)) return std::nullopt;
-  q.one = !q.scale || is_scalar(q.scale);
-  if (!q.one && node.attrs.i("block_size") > 1) return std::nullopt;
-  if (!q.scale) q.scale = graph.scalar(DType::kF32, node.attrs.f("scale"));
-  if (!q.zero && node.attrs.f("zero_point") != 0)
-    q.zero = graph.scalar(elements, node.attrs.f("zero_point"));
-  if (q.zero && (q.zero->dtype() != elements || !q.zero->type.ranked)) return std::nullopt;
-  if (q.zero && q.zero->shape().size() > 1) return std::nullopt;
-  if (q.zero && !is_scalar(q.zero) && q.one) return std::nullopt;
-  return q;
-}
-
-std::optional<Quantized> dequantized(Graph& graph, const Value* value) {
-  const Node* node = made_by(value, "dequantize");
-  if (!node || value->dtype() != DType::kF32 || !is_byte(node->input(0)->dtype()))
-    return std::nullopt;
-  return steps_of(graph, *node, node->input(0)->dtype());
-}
 
 Value* matmul_of_dequantized(Graph& graph, const Node& node) {
   if (node.attrs.f("alpha") != 1 || node.attrs.s("activation") != "none" || node.input(3) ||
@@ -153,8 +117,7 @@ Value* scaled_product(Graph& graph, const Sums& sums, Value* scale, Value* zero,
   const Node& node = *sums.product.node;
   Value* bias = nullptr;
   if (sums.bias) {
-    bias = graph.add("cast", {sums.bias}, {{"dtype", DType::kF32}});
-    bias = graph.add("mul", {bias, scale});
+    bias = graph.add("mul", {as_floats(graph, sums.bias), scale});
   }
   NamedAttrs attrs = sums.product.conv ? window_of(node) : NamedAttrs();
   attrs.emplace_back("dtype", dtype);

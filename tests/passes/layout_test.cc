@@ -154,6 +154,34 @@ TEST_F(Layout, WhatCannotFollowGetsItsTranspose) {
   expect_transposes({conv(a, 4, "b")}, 4);
 }
 
+TEST_F(Layout, ConvolutionsOfBytes) {
+  const auto bytes = [&](Value* input, const std::string& name) {
+    return graph.add("quantize", {input, graph.scalar(DType::kF32, 0.05)}, {{"dtype", DType::kU8}},
+                     name);
+  };
+  const auto quantized_conv = [&](Value* input, int64_t channels, const std::string& name) {
+    Value* w = weights(graph, name + ".w", {channels, input->shape()[1].value(), 3, 3}, -100, 100,
+                       DType::kI8);
+    return graph.add(
+        "quantized_conv",
+        {input, w, nullptr, nullptr, weights(graph, name + ".s", {channels}, 0.001, 0.01)},
+        {{"pads", Ints{1, 1, 1, 1}}}, name);
+  };
+  Value* a = quantized_conv(bytes(x, "x8"), 4, "a");
+  Value* scaled = graph.add("quantize", {a, weights(graph, "steps", {4}, 0.1, 1)},
+                            {{"dtype", DType::kU8}, {"axis", 1}}, "a8");
+  expect_transposes({quantized_conv(scaled, 5, "b")}, 2);
+  EXPECT_NE(to_text(graph).find("axis=3"), std::string::npos) << to_text(graph);
+}
+
+TEST_F(Layout, StepsThatFollowFromTheNumbers) {
+  const std::vector<Value*> steps =
+      graph.add_node(get_op("dynamic_quantize"), {conv(x, 4, "a")}, {}, "steps", 3)->outputs;
+  Value* w = weights(graph, "b.w", {5, 4, 1, 1}, -100, 100, DType::kI8);
+  Value* b = graph.add("quantized_conv", {steps[0], w, steps[2], nullptr, steps[1]}, {}, "b");
+  expect_transposes({b}, 2);
+}
+
 TEST_F(Layout, NotForDriversThatDoNotAskForIt) {
   graph.set_outputs({conv(x, 4, "a")});
   EXPECT_EQ(rewrite(graph, {"layout"}, fusing(false)), 0);
@@ -163,7 +191,9 @@ TEST_F(Layout, NotForDriversThatDoNotAskForIt) {
 TEST(LayoutRules, RecordsHaveTheAttributes) {
   const std::map<LayoutRule, std::vector<const char*>> named = {
       {LayoutRule::kConvolution, {"layout"}},
+      {LayoutRule::kImage, {"layout"}},
       {LayoutRule::kLayout, {"layout"}},
+      {LayoutRule::kElements, {}},
       {LayoutRule::kAxis, {"axis"}},
       {LayoutRule::kJoin, {"axis"}},
       {LayoutRule::kSlice, {"axes", "starts"}},

@@ -76,7 +76,8 @@ auto scaled_by(DTypeSet zero_points) {
 }
 
 OpWriter& scale_attrs(OpWriter& op) {
-  return op.attr("axis", 1, "of a vector of scales, and of blocks")
+  return op.layout(LayoutRule::kAxis)
+      .attr("axis", 1, "of a vector of scales, and of blocks")
       .attr("block_size", 0, "elements of a block along the axis; 0: as many as divide x evenly")
       .attr("scale", 1.0, "if there is no tensor")
       .attr("zero_point", 0.0, "if there is no tensor");
@@ -164,6 +165,7 @@ OP(dynamic_quantize)
     .output("y", "u8")
     .output("scale", "f32")
     .output("zero_point", "u8")
+    .layout(LayoutRule::kElements)
     .infer(infer_dynamic)
     .sample({"matrix", {{5, 33}}, {}})
     .sample({"large", {{3, 5001}}, {}})

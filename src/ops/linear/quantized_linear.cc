@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear algebra on quantized integers: exact sums of products in i32, and their way back to few
 // bits.
+#include <algorithm>
+
 #include "ops/expect.h"
 #include "ops/layers/window.h"
 #include "semantics/fused_activation.h"
@@ -47,13 +49,13 @@ Dims integer_matmul_shape(InferContext& ctx) {
   return y;
 }
 
-Dims integer_conv_shape(InferContext& ctx) {
-  expect_rank(ctx, 0, 3, 5);
+Dims integer_conv_shape(InferContext& ctx, const TensorAxes& axes) {
   const Dims &x = ctx.shape(0), &w = ctx.shape(1);
   expect_rank(ctx, 1, ctx.rank(0), ctx.rank(0));
   const int64_t groups = ctx.attrs.i("groups");
   ctx.check(groups >= 1, "groups is {}, must be at least 1", groups);
-  ctx.check(may_equal(x[1], w[1] * Dim(groups)) && (!w[0].known() || w[0].value() % groups == 0),
+  ctx.check(may_equal(x[axes.channel], w[1] * Dim(groups)) &&
+                (!w[0].known() || w[0].value() % groups == 0),
             "x {} does not fit w {} with {} groups", to_string(x), to_string(w), groups);
   for (const size_t i : {size_t{2}, size_t{3}})
     if (ctx.has(i) && ctx.type(i).static_shape()) {
@@ -62,15 +64,21 @@ Dims integer_conv_shape(InferContext& ctx) {
                 "zero point {} must be one number{}", to_string(ctx.shape(i)),
                 i == 3 ? ", or one for each output channel" : "");
     }
-  Dims y = {x[0], w[0]};
-  for (const Dim& extent :
-       window_outputs(ctx.attrs, Dims(x.begin() + 2, x.end()), Dims(w.begin() + 2, w.end())))
-    y.push_back(extent);
+  const auto first = x.begin() + static_cast<std::ptrdiff_t>(axes.spatial);
+  const Dims spatial(first, first + static_cast<std::ptrdiff_t>(axes.count));
+  Dims y(x.size());
+  y[0] = x[0];
+  y[axes.channel] = w[0];
+  std::ranges::copy(window_outputs(ctx.attrs, spatial, Dims(w.begin() + 2, w.end())),
+                    y.begin() + static_cast<std::ptrdiff_t>(axes.spatial));
   return y;
 }
 
 void infer_matmul_integer(InferContext& ctx) { ctx.set(0, DType::kI32, integer_matmul_shape(ctx)); }
-void infer_conv_integer(InferContext& ctx) { ctx.set(0, DType::kI32, integer_conv_shape(ctx)); }
+void infer_conv_integer(InferContext& ctx) {
+  expect_rank(ctx, 0, 3, 5);
+  ctx.set(0, DType::kI32, integer_conv_shape(ctx, {1, 2, ctx.shape(0).size() - 2}));
+}
 
 // What a fused product does with its sums.
 void check_scaled(const InferContext& ctx, const Dim& channels, const char* alpha,
@@ -103,7 +111,8 @@ void infer_quantized_matmul(InferContext& ctx) {
 }
 
 void infer_quantized_conv(InferContext& ctx) {
-  Dims y = integer_conv_shape(ctx);
+  expect_rank(ctx, 0, 3, 5);
+  Dims y = integer_conv_shape(ctx, tensor_axes(ctx.attrs, ctx.rank(0)));
   check_scaled(ctx, ctx.shape(1)[0], "alpha", "beta");
   ctx.set(0, ctx.attrs.dtype("dtype"), std::move(y));
 }
@@ -230,12 +239,14 @@ OP(quantized_conv)
         "conv_integer, with its sums scaled. Of the sum in f32, times scale, plus bias, each step "
         "is rounded to f32; bytes are then rounded to nearest even and clamped.")
     .formula("y = act(f32(conv_integer(x, w)) * scale + bias); bytes: saturate(rint(y) + y_zero)")
-    .input("x", kBytes, "A", "[N, C, spatial…]")
+    .input("x", kBytes, "A", kImageDoc)
     .input("w", kBytes, "B", "[O, C/groups, kernel…]")
     .optional("x_zero_point", kBytes, "A", "one number")
     .optional("w_zero_point", kBytes, "B", "one, or one for each output channel")
     .with(scaled_sums("alpha", "beta"))
     .with(grouped_window)
+    .attr("layout", "channels_first", layout_choices(), "of x and y")
+    .layout(LayoutRule::kImage)
     .infer(infer_quantized_conv)
     .cost(integer_conv_cost)
     .sample({"to u8",
@@ -248,6 +259,23 @@ OP(quantized_conv)
     .sample({"1x1",
              {{1, 32, 5, 5}, {16, 32, 1, 1}, {}, {}, {}, {16}},
              {{"activation", "clamp"}, {"alpha", -3.0}, {"beta", 6.0}}})
+    .sample({"channels last",
+             {{2, 9, 8, 20}, {7, 20, 3, 3}, {}, {7}, {7}, {7}, {}},
+             {{"pads", Ints{1, 1, 1, 1}}, {"dtype", DType::kU8}, {"layout", "channels_last"}}})
+    .sample({"1x1, channels last",
+             {{1, 5, 5, 32}, {16, 32, 1, 1}, {}, {}, {}, {16}},
+             {{"layout", "channels_last"}}})
+    .sample({"depthwise, channels last",
+             {{1, 8, 7, 35}, {35, 1, 3, 3}, {}, {}, {35}, {35}, {}},
+             {{"groups", 35},
+              {"auto_pad", "same_upper"},
+              {"strides", Ints{2, 1}},
+              {"dtype", DType::kI8},
+              {"activation", "relu"},
+              {"layout", "channels_last"}}})
+    .sample({"groups, channels last",
+             {{1, 9, 8}, {6, 4, 3}, {}, {}, {6}},
+             {{"groups", 2}, {"layout", "channels_last"}}})
     .sample({"empty", {{0, 3, 5, 5}, {2, 3, 3, 3}}, {}});
 
 OP(requantize)

@@ -180,32 +180,33 @@ TEST(IntegerKernels, ScaledMatmuls) {
       }
 }
 
+struct ConvWindow {
+  Shape image, kernel;
+  std::vector<int64_t> strides, dilations, pads;
+};
+const ConvWindow kWindows[] = {
+    {{7, 9}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
+    {{7, 9}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}},
+    {{14, 15}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+    {{14, 15}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
+    {{17, 70}, {3, 5}, {1, 2}, {2, 1}, {2, 0, 1, 3}},
+    {{20, 21}, {7, 7}, {3, 3}, {1, 1}, {3, 3, 3, 3}},
+    {{3, 4}, {2, 2}, {1, 1}, {3, 2}, {4, 3, 5, 6}},
+    {{70}, {3}, {1}, {1}, {1, 1}},
+    {{71}, {4}, {2}, {3}, {0, 5}},
+    {{5, 6, 7}, {3, 2, 3}, {1, 2, 1}, {1, 1, 2}, {1, 0, 2, 1, 1, 2}},
+    {{4, 6, 5}, {2, 3, 1}, {2, 1, 2}, {1, 2, 1}, {0, 2, 0, 1, 2, 0}},
+};
+struct ConvChannels {
+  int64_t in, out, groups;
+};
+
 TEST(IntegerKernels, Convolutions) {
-  using Numbers = std::vector<int64_t>;
-  struct Window {
-    Shape image, kernel;
-    Numbers strides, dilations, pads;
-  };
-  const Window windows[] = {
-      {{7, 9}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
-      {{7, 9}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}},
-      {{14, 15}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
-      {{14, 15}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
-      {{17, 70}, {3, 5}, {1, 2}, {2, 1}, {2, 0, 1, 3}},
-      {{20, 21}, {7, 7}, {3, 3}, {1, 1}, {3, 3, 3, 3}},
-      {{3, 4}, {2, 2}, {1, 1}, {3, 2}, {4, 3, 5, 6}},
-      {{70}, {3}, {1}, {1}, {1, 1}},
-      {{71}, {4}, {2}, {3}, {0, 5}},
-      {{5, 6, 7}, {3, 2, 3}, {1, 2, 1}, {1, 1, 2}, {1, 0, 2, 1, 1, 2}},
-      {{4, 6, 5}, {2, 3, 1}, {2, 1, 2}, {1, 2, 1}, {0, 2, 0, 1, 2, 0}},
-  };
-  struct Channels {
-    int64_t in, out, groups;
-  };
   size_t number = 0;
-  for (const Window& window : windows)
-    for (const Channels& c : {Channels{3, 5, 1}, Channels{8, 16, 1}, Channels{6, 4, 2},
-                              Channels{4, 4, 4}, Channels{5, 10, 5}}) {
+  for (const ConvWindow& window : kWindows)
+    for (const ConvChannels& c :
+         {ConvChannels{3, 5, 1}, ConvChannels{8, 16, 1}, ConvChannels{6, 4, 2},
+          ConvChannels{4, 4, 4}, ConvChannels{5, 10, 5}}) {
       const auto& [x_type, w_type] = kTypes[number++ % std::size(kTypes)];
       SCOPED_TRACE(fmt::format("{}: {} x {}, image {}, {} -> {}, {} groups", number, name(x_type),
                                name(w_type), to_string(window.image), c.in, c.out, c.groups));
@@ -230,6 +231,63 @@ TEST(IntegerKernels, Convolutions) {
       attrs.push_back({"activation", number % 2 ? "relu" : "none"});
       expect_exact({"quantized_conv", "panels", inputs, attrs, 1, constant});
     }
+}
+
+// Every kind of channels in each window: products of rows, with and without words that are filled
+// up, and taps by channel, whose last block begins earlier.
+TEST(IntegerKernels, ConvolutionsWithTheChannelsLast) {
+  size_t number = 0;
+  for (const ConvWindow& window : kWindows)
+    for (const ConvChannels& c :
+         {ConvChannels{3, 5, 1}, ConvChannels{8, 70, 1}, ConvChannels{40, 16, 1},
+          ConvChannels{6, 4, 2}, ConvChannels{5, 10, 5}, ConvChannels{16, 16, 16},
+          ConvChannels{45, 45, 45}, ConvChannels{64, 64, 64}, ConvChannels{90, 90, 90}}) {
+      const auto& [x_type, w_type] = kTypes[number++ % std::size(kTypes)];
+      SCOPED_TRACE(fmt::format("{}: {} x {}, image {}, {} -> {}, {} groups", number, name(x_type),
+                               name(w_type), to_string(window.image), c.in, c.out, c.groups));
+      Shape x{2}, w{c.out, c.in / c.groups};
+      for (const int64_t extent : window.image) x.push_back(extent);
+      for (const int64_t extent : window.kernel) w.push_back(extent);
+      x.push_back(c.in);
+      const DType to = number % 3 == 0 ? DType::kF32 : number % 3 == 1 ? DType::kU8 : DType::kI8;
+      const NamedAttrs attrs{{"strides", window.strides},
+                             {"dilations", window.dilations},
+                             {"pads", window.pads},
+                             {"groups", c.groups},
+                             {"dtype", to},
+                             {"activation", number % 2   ? "relu"
+                                            : number % 4 ? "clamp"
+                                                         : "none"},
+                             {"alpha", -20.0},
+                             {"beta", 90.0},
+                             {"layout", "channels_last"}};
+      TestInputs inputs{bytes(x_type, x, 1), bytes(w_type, w, 2), std::nullopt, std::nullopt};
+      if (number % 3) inputs[2] = bytes(x_type, {}, 3);
+      if (number % 4) inputs[3] = bytes(w_type, number % 4 == 3 ? Shape{c.out} : Shape{}, 4);
+      inputs.push_back(
+          TestTensor(DType::kF32, number % 5 ? Shape{c.out} : Shape{}).fill(5, 0.0002, 0.002));
+      inputs.push_back(number % 7 ? std::optional(TestTensor(DType::kF32, {c.out}).fill(6, -50, 50))
+                                  : std::nullopt);
+      if (to != DType::kF32) inputs.push_back(bytes(to, {}, 7));
+      const bool by_channel = c.groups == c.in && c.in == c.out && c.in >= 16;
+      expect_exact({"quantized_conv",
+                    by_channel && element_count(window.kernel) <= 60 ? "depthwise" : "rows", inputs,
+                    attrs, 1, number % 2 ? std::vector<size_t>{1, 3} : std::vector<size_t>{}});
+    }
+}
+
+// The usual weights: i8 around zero, known.
+TEST(IntegerKernels, ConvolutionsByChannelWithVnni) {
+  TestTensor w = TestTensor(DType::kI8, {80, 1, 3, 3}).fill(2, -127, 127);
+  for (const DType x_type : {DType::kU8, DType::kI8})
+    expect_exact(
+        {"quantized_conv",
+         "depthwise",
+         {bytes(x_type, {1, 12, 13, 80}, 1), w, bytes(x_type, {}, 3), std::nullopt,
+          TestTensor(DType::kF32, {80}).fill(5, 0.0002, 0.002)},
+         {{"pads", std::vector<int64_t>{1, 1, 1, 1}}, {"groups", 80}, {"layout", "channels_last"}},
+         1,
+         {1}});
 }
 
 }  // namespace

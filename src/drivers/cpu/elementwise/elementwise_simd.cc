@@ -4,6 +4,7 @@
 // vector_functions.inc.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "drivers/cpu/elementwise/tile_ops.h"
 #include "semantics/activation_formulas.h"
@@ -14,6 +15,7 @@
 #include "drivers/cpu/common/math-inl.h"
 #include "drivers/cpu/common/parts-inl.h"
 #include "drivers/cpu/common/special-inl.h"
+#include "drivers/cpu/common/steps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
@@ -228,6 +230,57 @@ void store_f16(const TileArgs& t) {
   for (; i < t.n; ++i) out[i] = Half(in[i]);
 }
 
+// Times params[0], after params[1] is taken away.
+template <typename T, bool scaled>
+void bytes_to_floats(const TileArgs& t) {
+  const Tag d;
+  const hn::Rebind<int32_t, Tag> di;
+  const hn::Rebind<T, Tag> dt;
+  const size_t lanes = hn::Lanes(d);
+  const auto* in = static_cast<const T*>(t.in[0]);
+  auto* out = static_cast<float*>(t.out);
+  const float scale = scaled ? static_cast<float>(t.params[0]) : 1;
+  const float zero = scaled ? static_cast<float>(t.params[1]) : 0;
+  size_t i = 0;
+  for (; i + lanes <= t.n; i += lanes) {
+    V x = hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(dt, in + i)));
+    if (scaled) x = hn::Mul(hn::Sub(x, hn::Set(d, zero)), hn::Set(d, scale));
+    hn::StoreU(x, d, out + i);
+  }
+  for (; i < t.n; ++i) {
+    const auto x = static_cast<float>(in[i]);
+    out[i] = scaled ? (x - zero) * scale : x;
+  }
+}
+
+template <typename T>
+void floats_to_steps(const TileArgs& t) {
+  const ByteSteps<T> steps(static_cast<float>(t.params[0]), static_cast<float>(t.params[1]));
+  steps.run(static_cast<const float*>(t.in[0]), t.n, static_cast<T*>(t.out));
+}
+
+// Without the fraction, within the range; NaN is 0.
+template <typename T>
+void floats_to_bytes(const TileArgs& t) {
+  const Tag d;
+  const hn::Rebind<int32_t, Tag> di;
+  const hn::Rebind<T, Tag> dt;
+  const size_t lanes = hn::Lanes(d);
+  const auto* in = static_cast<const float*>(t.in[0]);
+  auto* out = static_cast<T*>(t.out);
+  constexpr float kLeast = std::numeric_limits<T>::lowest(), kMost = std::numeric_limits<T>::max();
+  const V low = hn::Set(d, kLeast), high = hn::Set(d, kMost);
+  size_t i = 0;
+  for (; i + lanes <= t.n; i += lanes) {
+    const V x = hn::LoadU(d, in + i);
+    const V inside = hn::Min(hn::Max(x, low), high);
+    const auto whole = hn::ConvertTo(di, hn::IfThenElseZero(hn::Eq(x, x), inside));
+    hn::StoreU(hn::DemoteTo(dt, whole), dt, out + i);
+  }
+  for (; i < t.n; ++i)
+    out[i] = in[i] == in[i] ? static_cast<T>(std::clamp(in[i], kLeast, kMost)) : T(0);
+}
+
 // An f32 value as the half dtype would hold it.
 template <void (*store)(const TileArgs&), void (*load)(const TileArgs&)>
 void round_to_half(const TileArgs& t) {
@@ -256,6 +309,14 @@ void append_float_ops_here(std::vector<TileOp>& ops) {
   ops.push_back({"clamp", f32, f32, 3, clamp_f});
   ops.push_back({"load", DType::kF16, f32, 1, load_f16});
   ops.push_back({"load", DType::kBF16, f32, 1, load_bf16});
+  ops.push_back({"cast", DType::kU8, f32, 1, bytes_to_floats<uint8_t, false>});
+  ops.push_back({"cast", DType::kI8, f32, 1, bytes_to_floats<int8_t, false>});
+  ops.push_back({"cast", f32, DType::kU8, 1, floats_to_bytes<uint8_t>});
+  ops.push_back({"cast", f32, DType::kI8, 1, floats_to_bytes<int8_t>});
+  ops.push_back({"from_steps", DType::kU8, f32, 1, bytes_to_floats<uint8_t, true>});
+  ops.push_back({"from_steps", DType::kI8, f32, 1, bytes_to_floats<int8_t, true>});
+  ops.push_back({"to_steps_u8", f32, DType::kU8, 1, floats_to_steps<uint8_t>});
+  ops.push_back({"to_steps_i8", f32, DType::kI8, 1, floats_to_steps<int8_t>});
   // Found by the dtype that is stored.
   ops.push_back({"store", DType::kF16, DType::kF16, 1, store_f16});
   ops.push_back({"store", DType::kBF16, DType::kBF16, 1, store_bf16});

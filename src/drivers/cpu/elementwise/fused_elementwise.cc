@@ -42,6 +42,7 @@ class FusedBuilder {
       builder_.output(k, request_.out(k), results_[program_.outputs()[k]]);
     if (std::max(builder_.size(), program_.outputs().size()) > TileKernelBuilder::kMaxValues)
       return too_long(why);
+    builder_.join_steps();
     return builder_.build();
   }
 

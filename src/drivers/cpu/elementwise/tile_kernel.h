@@ -48,6 +48,8 @@ class TileKernelBuilder {
   // The number, if the value is a constant.
   std::optional<double> number(Value value) const;
   size_t size() const { return values_.size(); }
+  // Instructions between bytes and their numbers become one each (tile_steps.cc).
+  void join_steps();
   KernelPtr build();
 
  private:

@@ -14,16 +14,23 @@ struct Tables {
   std::map<std::pair<std::string, DType>, TileOp, std::less<>> ops;
   std::array<std::array<TileOp, kDTypeCount>, kDTypeCount> casts;
 
+  TileOp& cast(DType from, DType to) {
+    return casts[static_cast<size_t>(from)][static_cast<size_t>(to)];
+  }
+
   Tables() {
     isa();
     std::vector<TileOp> all;
     append_plain_ops(all);
     append_float_ops(all);  // replaces the plain ones where both have one
-    for (TileOp& op : all) ops[{op.name, op.in}] = op;
     for (const DType from : kComputeDTypes)
       for (const DType to : kComputeDTypes)
-        casts[static_cast<size_t>(from)][static_cast<size_t>(to)] = {"cast", from, to, 1,
-                                                                     plain_cast(from, to)};
+        cast(from, to) = {"cast", from, to, 1, plain_cast(from, to)};
+    for (TileOp& op : all)
+      if (op.name == "cast")
+        cast(op.in, op.out) = op;
+      else
+        ops[{op.name, op.in}] = op;
   }
 };
 

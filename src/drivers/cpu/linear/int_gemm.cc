@@ -13,13 +13,13 @@
 #include "drivers/cpu/all_targets.h"
 
 #include "drivers/cpu/common/activation-inl.h"
+#include "drivers/cpu/linear/integer/int_words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
 
 using D32 = hn::ScalableTag<int32_t>;
-using D16 = hn::ScalableTag<int16_t>;
 using D8 = hn::ScalableTag<uint8_t>;
 using I32 = hn::Vec<D32>;
 
@@ -31,65 +31,6 @@ constexpr size_t kVectors = 2;  // of 16 registers
 #endif
 constexpr int64_t kRows = 6;
 
-// Sums of products of the parts of words.
-struct Pairs {
-  static HWY_INLINE I32 add(I32 sum, I32 a, I32 b) {
-    const D16 d;
-#if HWY_ARCH_X86
-    I32 unused = hn::Zero(D32());
-    return hn::ReorderWidenMulAccumulate(D32(), hn::BitCast(d, a), hn::BitCast(d, b), sum, unused);
-#else
-    const D32 w;
-    const auto low = [](I32 v) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(v)); };
-    const auto high = [](I32 v) { return hn::ShiftRight<16>(v); };
-    (void)d, (void)w;
-    return hn::Add(sum, hn::Add(hn::Mul(low(a), low(b)), hn::Mul(high(a), high(b))));
-#endif
-  }
-};
-
-#undef ANYMPS_INT_QUADS
-// The instruction is written out, as Highway has none for it and it is no part of what its targets
-// are compiled for: a processor has it or not (isa.h), whatever else it has.
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-#define ANYMPS_INT_QUADS
-template <bool signed_a>
-struct Quads {
-  static HWY_INLINE I32 add(I32 sum, I32 a, I32 b) {
-    const I32 u = signed_a ? b : a, s = signed_a ? a : b;
-#if HWY_TARGET <= HWY_AVX3
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(u.raw), "v"(s.raw));
-#else
-    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(u.raw), "x"(s.raw));
-#endif
-    return sum;
-  }
-};
-#endif
-
-// The sums of R rows and N vectors of columns, to `to`, whose rows are kMostIntColumns apart.
-template <typename Dot, size_t R, size_t N>
-HWY_INLINE void int_tile(const IntProduct& p, int64_t row, int32_t* to) {
-  const D32 d;
-  I32 sums[R][N];
-  for (size_t r = 0; r < R; ++r)
-    for (size_t n = 0; n < N; ++n) sums[r][n] = hn::Zero(d);
-  const auto* a = static_cast<const uint8_t*>(p.a) + row * p.a_row;
-  const auto* b = static_cast<const int32_t*>(p.b);
-  for (int64_t k = 0; k < p.words; ++k, a += 4, b += N * kLanes) {
-    I32 right[N];
-    for (size_t n = 0; n < N; ++n) right[n] = hn::LoadU(d, b + n * kLanes);
-    for (size_t r = 0; r < R; ++r) {
-      int32_t word;
-      std::memcpy(&word, a + static_cast<int64_t>(r) * p.a_row, sizeof word);
-      const I32 left = hn::Set(d, word);
-      for (size_t n = 0; n < N; ++n) sums[r][n] = Dot::add(sums[r][n], left, right[n]);
-    }
-  }
-  for (size_t r = 0; r < R; ++r)
-    for (size_t n = 0; n < N; ++n) hn::StoreU(sums[r][n], d, to + r * kMostIntColumns + n * kLanes);
-}
-
 // What is said of columns, as far as a panel goes: filled up, so that whole vectors can be read.
 struct PanelTail {
   alignas(64) int32_t start[kMostIntColumns];
@@ -97,7 +38,22 @@ struct PanelTail {
   alignas(64) float scale[kMostIntColumns];
   alignas(64) float bias[kMostIntColumns];
   float low = 0, high = 0;  // of bytes
+  // Bytes that need nothing else than scale and bias, which are finite: they leave the registers as
+  // they are to be.
+  bool plain = false;
+  ByteBounds bounds;
 };
+
+HWY_INLINE void set_plain(const IntProduct& p, PanelTail& t) {
+  const Activation act = p.tail.activation.kind;
+  t.plain = !p.tail.by_rows && !p.row_start && !p.corrections[0].row && !p.corrections[1].row &&
+            p.line == 0 &&
+            (act == Activation::kNone || act == Activation::kRelu || act == Activation::kClamp) &&
+            all_finite(t.scale, p.columns) && (!p.tail.bias || all_finite(t.bias, p.columns));
+  if (!t.plain) return;
+  t.bounds = byte_bounds(p.tail);
+  if (!p.column_start) std::fill_n(t.start, kMostIntColumns, 0);
+}
 
 template <typename T>
 HWY_INLINE void fill_panel(const T* from, int64_t step, int64_t columns, int64_t width, T* to) {
@@ -123,7 +79,58 @@ HWY_INLINE void set_panel_tail(const IntProduct& p, PanelTail& t) {
     const bool is_signed = p.tail.out == DType::kI8;
     t.low = is_signed ? -128.0f : 0.0f;
     t.high = is_signed ? 127.0f : 255.0f;
+    set_plain(p, t);
   }
+}
+
+// Bytes of R rows from sums in registers (PanelTail::plain).
+template <size_t R, size_t N>
+HWY_INLINE void store_plain(const IntProduct& p, const PanelTail& t, int64_t row,
+                            const I32 (&sums)[R][N]) {
+  const D32 d;
+  const Tag df;
+  const hn::Rebind<uint8_t, D32> d8;
+  const hn::RebindToUnsigned<D32> du;
+  const RoundedBytes<Tag> rounded(t.bounds, p.tail.zero);
+  const bool whole = p.columns == static_cast<int64_t>(N) * kLanes;
+  for (size_t r = 0; r < R; ++r) {
+    auto* y = static_cast<uint8_t*>(p.y) + (row + static_cast<int64_t>(r)) * p.y_row;
+    uint8_t line[N * kLanes];
+    uint8_t* to = whole ? y : line;
+    for (size_t n = 0; n < N; ++n) {
+      const int64_t j = static_cast<int64_t>(n) * kLanes;
+      const I32 sum = hn::Add(sums[r][n], hn::Load(d, t.start + j));
+      V x = hn::Mul(hn::ConvertTo(df, sum), hn::Load(df, t.scale + j));
+      if (p.tail.bias) x = hn::Add(x, hn::Load(df, t.bias + j));
+      hn::StoreU(hn::U8FromU32(hn::BitCast(du, rounded(x))), d8, to + j);
+    }
+    if (!whole) std::memcpy(y, line, static_cast<size_t>(p.columns));
+  }
+}
+
+// The results of R rows and N vectors of columns, or their sums to `to`, whose rows are
+// kMostIntColumns apart.
+template <typename Dot, size_t R, size_t N>
+HWY_INLINE void int_tile(const IntProduct& p, const PanelTail& t, int64_t row, int32_t* to) {
+  const D32 d;
+  I32 sums[R][N];
+  for (size_t r = 0; r < R; ++r)
+    for (size_t n = 0; n < N; ++n) sums[r][n] = hn::Zero(d);
+  const auto* a = static_cast<const uint8_t*>(p.a) + row * p.a_row;
+  const auto* b = static_cast<const int32_t*>(p.b);
+  for (int64_t k = 0; k < p.words; ++k, a += 4, b += N * kLanes) {
+    I32 right[N];
+    for (size_t n = 0; n < N; ++n) right[n] = hn::LoadU(d, b + n * kLanes);
+    for (size_t r = 0; r < R; ++r) {
+      int32_t word;
+      std::memcpy(&word, a + static_cast<int64_t>(r) * p.a_row, sizeof word);
+      const I32 left = hn::Set(d, word);
+      for (size_t n = 0; n < N; ++n) sums[r][n] = Dot::add(sums[r][n], left, right[n]);
+    }
+  }
+  if (t.plain) return store_plain(p, t, row, sums);
+  for (size_t r = 0; r < R; ++r)
+    for (size_t n = 0; n < N; ++n) hn::StoreU(sums[r][n], d, to + r * kMostIntColumns + n * kLanes);
 }
 
 template <typename T>
@@ -224,25 +231,25 @@ HWY_NOINLINE void int_panel(const IntProduct& p, const PanelTail& t) {
     const int64_t rows = p.rows / tiles + (tile < p.rows % tiles ? 1 : 0);
     switch (rows) {
       case 1:
-        int_tile<Dot, 1, N>(p, row, sums);
+        int_tile<Dot, 1, N>(p, t, row, sums);
         break;
       case 2:
-        int_tile<Dot, 2, N>(p, row, sums);
+        int_tile<Dot, 2, N>(p, t, row, sums);
         break;
       case 3:
-        int_tile<Dot, 3, N>(p, row, sums);
+        int_tile<Dot, 3, N>(p, t, row, sums);
         break;
       case 4:
-        int_tile<Dot, 4, N>(p, row, sums);
+        int_tile<Dot, 4, N>(p, t, row, sums);
         break;
       case 5:
-        int_tile<Dot, 5, N>(p, row, sums);
+        int_tile<Dot, 5, N>(p, t, row, sums);
         break;
       default:
-        int_tile<Dot, 6, N>(p, row, sums);
+        int_tile<Dot, 6, N>(p, t, row, sums);
         break;
     }
-    finish_rows(p, t, row, rows, sums, static_cast<int64_t>(N) * kLanes);
+    if (!t.plain) finish_rows(p, t, row, rows, sums, static_cast<int64_t>(N) * kLanes);
     row += rows;
   }
 }
@@ -274,10 +281,10 @@ void finish_here(const IntProduct& p, const int32_t* sums) {
 void multiply_int_here(const IntPacking& packing, const IntProduct& p) {
 #ifdef ANYMPS_INT_QUADS
   if (packing.bytes)
-    return p.signed_a ? multiply_with<Quads<true>>(p) : multiply_with<Quads<false>>(p);
+    return p.signed_a ? multiply_with<IntQuads<true>>(p) : multiply_with<IntQuads<false>>(p);
 #endif
   (void)packing;
-  multiply_with<Pairs>(p);
+  multiply_with<IntPairs>(p);
 }
 
 void take_every_second_here(const uint8_t* from, int64_t count, uint8_t* to) {
@@ -365,6 +372,20 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace anymps::cpu {
+
+ByteBounds byte_bounds(const IntTail& tail) {
+  const float low = (tail.out == DType::kI8 ? -128.0f : 0.0f) - tail.zero, high = low + 255;
+  const TileActivation& act = tail.activation;
+  if (act.kind == Activation::kRelu) return {std::clamp(0.0f, low, high), high};
+  if (act.kind == Activation::kClamp)
+    return {std::clamp(std::nearbyint(act.alpha), low, high),
+            std::clamp(std::nearbyint(act.beta), low, high)};
+  return {low, high};
+}
+
+bool all_finite(const float* numbers, int64_t count) {
+  return std::all_of(numbers, numbers + count, [](float number) { return std::isfinite(number); });
+}
 
 HWY_EXPORT(multiply_int_here);
 HWY_EXPORT(finish_here);

@@ -44,6 +44,15 @@ struct IntTail {
   float zero = 0;             // of y
 };
 
+// The bounds of rounded results: those of the type and of an activation that is none, relu or
+// clamp, without the zero point.
+struct ByteBounds {
+  float least = 0, most = 0;
+};
+ByteBounds byte_bounds(const IntTail& tail);
+// Whether scales and biases are finite, so that no result is NaN.
+bool all_finite(const float* numbers, int64_t count);
+
 // What zero points take from the sums: -row[i] * column[j].
 struct IntCorrection {
   const int32_t *row = nullptr, *column = nullptr;  // null: nothing

@@ -11,6 +11,8 @@
 #define HWY_TARGET_INCLUDE "drivers/cpu/linear/quantization_simd.cc"
 #include "drivers/cpu/all_targets.h"
 
+#include "drivers/cpu/common/steps-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
@@ -82,8 +84,14 @@ void dequantize_i8(const QuantRun& r) { dequantize<int8_t>(r); }
 void dequantize_u8(const QuantRun& r) { dequantize<uint8_t>(r); }
 void dequantize_i16(const QuantRun& r) { dequantize<int16_t>(r); }
 void dequantize_u16(const QuantRun& r) { dequantize<uint16_t>(r); }
-void quantize_i8(const QuantRun& r) { quantize<int8_t>(r); }
-void quantize_u8(const QuantRun& r) { quantize<uint8_t>(r); }
+template <typename T>
+void quantize_bytes(const QuantRun& r) {
+  if (r.step) return quantize<T>(r);
+  ByteSteps<T>(*r.scale, *r.zero).run(static_cast<const float*>(r.in), r.n, static_cast<T*>(r.out));
+}
+
+void quantize_i8(const QuantRun& r) { quantize_bytes<int8_t>(r); }
+void quantize_u8(const QuantRun& r) { quantize_bytes<uint8_t>(r); }
 void quantize_i16(const QuantRun& r) { quantize<int16_t>(r); }
 void quantize_u16(const QuantRun& r) { quantize<uint16_t>(r); }
 

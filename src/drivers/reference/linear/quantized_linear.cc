@@ -74,10 +74,10 @@ void integer_matmul(const ReferenceArgs& args, Give&& give) {
 }
 
 template <typename Give>
-void integer_conv(const ReferenceArgs& args, Give&& give) {
+void integer_conv(const ReferenceArgs& args, const TensorAxes& axes, Give&& give) {
   const View &x = args.in[0], &w = args.in[1], &y = args.out[0];
-  const size_t rank = x.shape().size();
-  const Shape spatial(x.shape().begin() + 2, x.shape().end());
+  const auto first = x.shape().begin() + static_cast<std::ptrdiff_t>(axes.spatial);
+  const Shape spatial(first, first + static_cast<std::ptrdiff_t>(axes.count));
   const Shape kernel(w.shape().begin() + 2, w.shape().end());
   const Window window = resolve_window(args.attrs, spatial, kernel);
   const int64_t groups = args.attrs.i("groups"), per_group = w.extent(1);
@@ -85,19 +85,20 @@ void integer_conv(const ReferenceArgs& args, Give&& give) {
   Shape taps = w.shape();
   taps[0] = 1;
   for_each_index(y.shape(), [&](const Shape& index) {
-    const int64_t o = index[1], group = o / (w.extent(0) / groups);
+    const int64_t o = index[axes.channel], group = o / (w.extent(0) / groups);
     int64_t w_zero = 0;
     if (args.has(3))
       w_zero = load_int(args.in[3], args.in[3].count() == 1 ? 0 : o * args.in[3].stride(0));
     uint32_t sum = 0;
     for_each_index(taps, [&](const Shape& tap) {
       Shape from = index, weight = tap;
-      from[1] = group * per_group + tap[1];
+      from[axes.channel] = group * per_group + tap[1];
       weight[0] = o;
-      for (size_t i = 2; i < rank; ++i) {
-        from[i] = index[i] * window.strides[i - 2] + tap[i] * window.dilations[i - 2] -
-                  window.pads_begin[i - 2];
-        if (from[i] < 0 || from[i] >= x.shape()[i]) return;
+      for (size_t i = 0; i < axes.count; ++i) {
+        const size_t at = axes.spatial + i;
+        from[at] =
+            index[at] * window.strides[i] + tap[2 + i] * window.dilations[i] - window.pads_begin[i];
+        if (from[at] < 0 || from[at] >= x.shape()[at]) return;
       }
       sum += static_cast<uint32_t>((load_int(x, x.offset(from)) - x_zero) *
                                    (load_int(w, w.offset(weight)) - w_zero));
@@ -155,7 +156,7 @@ REFERENCE(matmul_integer) {
 }
 
 REFERENCE(conv_integer) {
-  integer_conv(args,
+  integer_conv(args, {1, 2, args.in[0].shape().size() - 2},
                [&](const Shape& index, int32_t sum) { args.out[0].at<int32_t>(index) = sum; });
 }
 
@@ -169,7 +170,10 @@ REFERENCE(quantized_matmul) {
 
 REFERENCE(quantized_conv) {
   const ScaledSum scaled(args, "alpha", "beta");
-  integer_conv(args, [&](const Shape& index, int32_t sum) { scaled.store(index, index[1], sum); });
+  const TensorAxes axes = tensor_axes(args.attrs, args.in[0].shape().size());
+  integer_conv(args, axes, [&](const Shape& index, int32_t sum) {
+    scaled.store(index, index[axes.channel], sum);
+  });
 }
 
 }  // namespace anymps

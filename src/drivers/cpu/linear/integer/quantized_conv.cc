@@ -292,6 +292,8 @@ class IntegerConv final : public Kernel {
 
 KernelPtr make_integer_conv(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &w = request.in(1), &y = request.out();
+  if (request.op->attr_index("layout") >= 0 && request.attrs.s("layout") != "channels_first")
+    return refuse(why, "channels last");
   if (!x.contiguous() || !w.contiguous()) return refuse(why, "x or w is not contiguous");
   if (request.has(3) && !request.in(3).contiguous())
     return refuse(why, "the zero points are not contiguous");
