@@ -110,6 +110,7 @@ amps::Executable compile(const amps::Device& device, const ModelOptions& options
   compile_options.threads = options.threads;
   compile_options.optimization_level = options.level;
   compile_options.check = options.check;
+  compile_options.quantize = options.quantize;
   if (!options.method.empty())
     return device.compile(load_graph(options.model, options.method), compile_options);
   amps::Executable executable = device.load(options.model, compile_options);
@@ -141,15 +142,19 @@ CLI::App* ModelOptions::add_command(CLI::App& parent, const std::string& name,
   return &app;
 }
 
+std::vector<CLI::Option*> ModelOptions::add_feeds_to(CLI::App& app) {
+  return {app.add_option("-i,--input", inputs, "a file for an input; may be repeated")
+              ->allow_extra_args(false)
+              ->check(assignment("FILE.npy", false)),
+          add_dims_to(app, "of a dynamic dimension, e.g. N=4; default 1; may be repeated"),
+          app.add_option("--seed", seed, "of the random inputs")
+              ->transform(whole_number(0, std::numeric_limits<uint64_t>::max()))};
+}
+
 void ModelOptions::add_inputs_to(CLI::App& app) {
-  app.add_option("-i,--input", inputs, "a file for an input; may be repeated")
-      ->allow_extra_args(false)
-      ->check(assignment("FILE.npy", false));
-  add_dims_to(app, "of a dynamic dimension, e.g. N=4; default 1; may be repeated");
+  add_feeds_to(app);
   app.add_flag("--random-inputs", random_inputs,
                "random numbers for inputs without a file: normal floats, integers 0 to 9, masks 1");
-  app.add_option("--seed", seed, "of the random inputs")
-      ->transform(whole_number(0, std::numeric_limits<uint64_t>::max()));
   app.add_flag("--check", check, "compare every node with the reference driver");
 }
 

@@ -29,6 +29,7 @@ struct ModelOptions {
   std::string method;  // of a program of ExecuTorch
   int threads = 0, level = 1;
   bool check = false;
+  std::string quantize;             // the compile option
   std::vector<std::string> inputs;  // NAME=FILE.npy
   std::vector<std::string> dims;    // NAME=EXTENT
   bool random_inputs = false;
@@ -36,7 +37,9 @@ struct ModelOptions {
 
   // A subcommand that takes a model and what goes with it.
   CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& doc);
+  // What runs need: add_feeds_to alone where the rest has no meaning.
   void add_inputs_to(CLI::App& app);
+  std::vector<CLI::Option*> add_feeds_to(CLI::App& app);
   CLI::Option* add_dims_to(CLI::App& app, const std::string& doc);
 };
 

@@ -533,6 +533,11 @@ typedef struct amps_compile_options {
   const struct amps_alias* aliases; /* may be NULL */
   size_t alias_count;
   int denormals; /* an amps_denormals */
+  /* "int8", "int4": large constant matrices (weights of products, tables of embeddings) are rounded
+   * to so few bits and stay so in memory and in saved files; results change by that. Of 8 bits each
+   * output of a product has a scale, of 4 bits each 32 weights of an output; tables are of 8 bits
+   * in either case, and so is what 32 does not divide. Needs optimization level 1. NULL: not. */
+  const char* quantize;
 } amps_compile_options;
 
 /* What runs take subnormal numbers for (f32 below 1.2e-38), which are slow on many processors.

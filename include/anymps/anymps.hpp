@@ -485,10 +485,19 @@ struct CompileOptions {
   std::string without_passes;
   std::vector<amps_alias> aliases;  // results that may lie in the memory of feeds
   amps_denormals denormals = AMPS_DENORMALS_DEFAULT;
+  std::string quantize;  // "int8" or "int4": large weights in few bits; empty: as they are
 
   amps_compile_options c() const {
-    return {sizeof(amps_compile_options), threads,        optimization_level, check,    plan_cache,
-            without_passes.c_str(),       aliases.data(), aliases.size(),     denormals};
+    return {sizeof(amps_compile_options),
+            threads,
+            optimization_level,
+            check,
+            plan_cache,
+            without_passes.c_str(),
+            aliases.data(),
+            aliases.size(),
+            denormals,
+            quantize.c_str()};
   }
 };
 

@@ -37,10 +37,16 @@ CompileOptions options_of(const amps_compile_options* given) {
   require(known.denormals >= AMPS_DENORMALS_DEFAULT && known.denormals <= AMPS_DENORMALS_AS_CALLS,
           "[compile] denormals {}: they are 0 (default), 1 (flush), 2 (keep) or 3 (as calls)",
           known.denormals);
+  const std::string quantize = known.quantize ? known.quantize : "";
+  require(quantize.empty() || quantize == "int8" || quantize == "int4",
+          "[compile] quantize '{}': weights can be int8 or int4", quantize);
+  require(quantize.empty() || known.optimization_level == 1,
+          "[compile] quantize {} is a pass: it needs optimization level 1", quantize);
   options.threads = known.threads;
   options.optimization_level = known.optimization_level;
   options.check = known.check != 0;
   options.denormals = static_cast<DenormalOption>(known.denormals);
+  options.weight_bits = quantize.empty() ? 0 : quantize == "int8" ? 8 : 4;
   if (known.plan_cache) options.plan_cache = known.plan_cache;
   require(known.aliases || known.alias_count == 0, "[compile] aliases is NULL");
   for (size_t i = 0; i < known.alias_count; ++i)
@@ -152,7 +158,8 @@ void load_with(amps_device* device, const amps_compile_options* options,
   const OpenedFiles opened;
   reading(opened.all(), [&] {
     std::unique_ptr<Graph> graph = load(&compiled_for);
-    if (compiled_for == device->device->name()) wanted.optimization_level = 0;
+    const bool passed = compiled_for == device->device->name() && wanted.weight_bits == 0;
+    if (passed) wanted.optimization_level = 0;
     wanted.files = opened.in_use();
     made = std::make_shared<Executable>(device->device, std::move(graph), wanted);
   });
@@ -274,10 +281,10 @@ amps_status amps_compile_cached(amps_device* device, const amps_graph* graph,
   return guard([&] {
     need(executable, "executable") = nullptr;
     const CompileOptions wanted = options_of(options);
-    std::string key =
-        fmt::format("{}|{}|{}|{}|{}|{}", fingerprint(*need(graph, "graph").graph), wanted.threads,
-                    wanted.optimization_level, wanted.check, static_cast<int>(wanted.denormals),
-                    fmt::join(wanted.without_passes, ","));
+    std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}", fingerprint(*need(graph, "graph").graph),
+                                  wanted.threads, wanted.optimization_level, wanted.check,
+                                  static_cast<int>(wanted.denormals), wanted.weight_bits,
+                                  fmt::join(wanted.without_passes, ","));
     for (const Alias& alias : wanted.aliases)
       key += fmt::format("|{}={}", alias.result, alias.feed);
     auto& cache = need(device, "device").device->executables();

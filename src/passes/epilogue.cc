@@ -45,6 +45,18 @@ Value* with_activation(Graph& graph, const Node& node, const FusedActivation& ac
   return graph.add(node.op->name, node.inputs, attrs.named(), node.name);
 }
 
+Value* activation_of(Graph& graph, Value* y, const Attrs& attrs, const char* alpha,
+                     const char* beta) {
+  const std::string& name = attrs.s("activation");
+  const double a = attrs.f(alpha), b = attrs.f(beta);
+  if (name == "none") return y;
+  if (name == "clamp") return graph.add(name, {y}, {{"min", a}, {"max", b}});
+  if (name == "leaky_relu" || name == "elu") return graph.add(name, {y}, {{"alpha", a}});
+  if (name == "gelu_tanh") return graph.add("gelu", {y}, {{"approximate", "tanh"}});
+  if (name == "hard_sigmoid") return graph.add(name, {y}, {{"alpha", a}, {"beta", b}});
+  return graph.add(name, {y});
+}
+
 Node* only_user(const Graph& graph, const Value* value) {
   return single_use(graph, value) ? value->users.front() : nullptr;
 }

@@ -24,6 +24,10 @@ std::optional<FusedActivation> as_activation(const Node& node);
 Value* with_activation(Graph& graph, const Node& node, const FusedActivation& activation,
                        const char* alpha, const char* beta);
 
+// What these attributes of a node do to its result, as a node behind it.
+Value* activation_of(Graph& graph, Value* y, const Attrs& attrs, const char* alpha,
+                     const char* beta);
+
 // The only node that reads `value`, or null.
 Node* only_user(const Graph& graph, const Value* value);
 

@@ -25,6 +25,7 @@ struct PassContext {
       constant_bytes;                // what folding may have constants take; it sets that itself
   std::vector<std::string> without;  // names of passes to leave out
   int optimization_level = 1;        // 0: only what is needed to run; 1: all
+  int weight_bits = 0;               // 8 or 4: weights are stored in so many; 0: as they are
   bool verify_each = true;           // after each pass too, so that an error names the pass
 };
 

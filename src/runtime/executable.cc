@@ -96,6 +96,8 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
   for (const auto& node : graph_->nodes())
     if (node->is("dimension")) of_nodes.push_back(symbol_of(*node));
   PassContext context = pass_context();
+  // Bodies and what is specialised later stay as they are: a saved executable holds the graph.
+  if (depth_ == 0) context.weight_bits = options_.weight_bits;
   passes_ = run_passes(*graph_, context);
   number_symbols(of_nodes);
   require(depth_ == 0 || dimension_names_.empty(),

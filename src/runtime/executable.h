@@ -36,6 +36,7 @@ struct CompileOptions {
   std::vector<Alias> aliases;  // results that may lie in the memory of feeds
   MappedFiles files;           // that constants of the graph lie in
   DenormalOption denormals = DenormalOption::kDefault;
+  int weight_bits = 0;  // 8 or 4: large weights are stored in so many; 0: as they are
 };
 
 Denormals denormals_of(const CompileOptions& options, const DriverTraits& traits);

@@ -30,14 +30,15 @@ from ._tensor import Stream, asarray, empty, from_dlpack, stream, tensor
 __version__ = _core.version()
 
 
-def load(source, device="", threads=0, optimization_level=1, check=False, without_passes=(), method=None):
+def load(source, device="", threads=0, optimization_level=1, check=False, without_passes=(), method=None,
+         quantize=""):
     """Loads an .onnx, .mps or .pte model, from a path or from bytes, and makes it ready to run.
 
     `method` is for .pte files: the default is 'forward', or the only one. The other options are those of `compile`.
     """
     if method is not None:
         source = Program(source).graph(method)
-    return compile(source, device, threads, optimization_level, check, without_passes)
+    return compile(source, device, threads, optimization_level, check, without_passes, quantize=quantize)
 
 
 def devices():

@@ -392,7 +392,7 @@ _DENORMALS = {"": 0, "flush": 1, "keep": 2}
 
 
 def compile(source, device="", threads=0, optimization_level=1, check=False, without_passes=(), plan_cache=0,
-            cached=False, aliases=None, denormals=""):
+            cached=False, aliases=None, denormals="", quantize=""):
     """Makes a graph, a model file (.onnx, .mps, .pte) or its bytes ready to run.
 
     Args:
@@ -408,6 +408,8 @@ def compile(source, device="", threads=0, optimization_level=1, check=False, wit
             the same array for both), for updates in place
         denormals: subnormal numbers (f32 below 1.2e-38) are slow on many processors: 'flush' takes them for zeros, 'keep'
             does not; the default is what ANYMPS_DENORMALS says, else 'flush'
+        quantize: 'int8' or 'int4': large weights of products are rounded to so many bits, and tables of embeddings to 8,
+            in memory and in what `save` writes; results change by that
     """
     where = find_device(device)
     if denormals not in _DENORMALS:
@@ -415,12 +417,13 @@ def compile(source, device="", threads=0, optimization_level=1, check=False, wit
     without = without_passes if isinstance(without_passes, str) else ",".join(without_passes)
     without, threads = _convert.text(without, "compile"), _convert.whole(threads, "compile", -1, 1 << 16)
     plan_cache = _convert.whole(plan_cache, "compile", 0)
+    quantize = _convert.text("" if quantize is None else quantize, "compile")
 
     def ready(graph):
         pairs = [(_place(graph.output_values, result, "output"), _place(graph.input_values, feed, "input"))
                  for result, feed in (aliases or {}).items()]
         return Executable(graph._core.compile(where, threads, optimization_level, bool(check), without, plan_cache,
-                                              cached, pairs, _DENORMALS[denormals]), where)
+                                              cached, pairs, _DENORMALS[denormals], quantize), where)
     if isinstance(source, Graph):
         return ready(source)
     graph = Graph.load(source)

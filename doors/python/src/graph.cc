@@ -243,10 +243,11 @@ void bind_graph(nb::module_& m) {
           "compile",
           [](const Graph& g, const amps::Device& device, int threads, int level, bool check,
              const std::string& without, size_t plan_cache, bool cached, const Aliases& aliases,
-             int denormals) {
+             int denormals, const std::string& quantize) {
             amps::CompileOptions options{threads, level, check, plan_cache, c_text(without), {}};
             for (const auto& [result, feed] : aliases) options.aliases.push_back({result, feed});
             options.denormals = static_cast<amps_denormals>(denormals);
+            options.quantize = c_text(quantize);
             const amps_compile_options c = options.c();
             amps_executable* made = nullptr;
             nb::gil_scoped_release unlocked;
@@ -256,7 +257,7 @@ void bind_graph(nb::module_& m) {
           },
           nb::arg("device"), nb::arg("threads"), nb::arg("level"), nb::arg("check"),
           nb::arg("without"), nb::arg("plan_cache"), nb::arg("cached"),
-          nb::arg("aliases") = Aliases(), nb::arg("denormals") = 0);
+          nb::arg("aliases") = Aliases(), nb::arg("denormals") = 0, nb::arg("quantize") = "");
 }
 
 }  // namespace anymps::python

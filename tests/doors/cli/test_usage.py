@@ -18,7 +18,7 @@ OWN_OPTIONS = {
               "--seconds": ["-1", "nan", "inf", "abc", "1s", "1e400"]},
     "profile": {"--runs": ["0", "-1", "abc", HUGE], "--trace": [""]},
     "inspect": {"--dim": INPUT_OPTIONS["--dim"], "--svg": [""]},
-    "compile": {"--output": ["", "x.onnx"]},
+    "compile": {"--output": ["", "x.onnx"], "--quantize": ["", "int3", "INT8"], "--samples": ["-1", "abc", HUGE], **INPUT_OPTIONS},
 }
 
 

@@ -2,6 +2,7 @@
 // Kernels of einsum, linear algebra and tables against the reference: views, and sizes that the
 // samples of the records do not have.
 #include "drivers/cpu/against_reference.h"
+#include "drivers/cpu/linear/gemm_simd.h"
 #include "drivers/cpu/samples.h"
 
 namespace anymps::testing {
@@ -62,6 +63,51 @@ TEST(CpuDequantizeLut, TablesOfGroups) {
   TestInputs inputs = {TestTensor(DType::kU8, {2}, {0, 4}), random_f32({4})};
   const Prepared prepared = prepare_cpu("dequantize_lut", inputs);
   EXPECT_NE(error_of([&] { run(prepared, inputs); }), "");
+}
+
+// Packed panels of 16 to 64 columns, blocks of 128 rows, up to 16 rows of x in registers.
+TEST(CpuWeightOnly, PackedWeights) {
+  struct Form {
+    DType w;
+    int64_t bits, depth, group;
+    bool zeros;
+  };
+  const std::vector<Form> forms{{DType::kI8, 8, 33, 0, false},  {DType::kU8, 8, 150, 50, false},
+                                {DType::kI8, 8, 130, 65, true}, {DType::kU8, 4, 192, 32, false},
+                                {DType::kI8, 4, 300, 0, false}, {DType::kU8, 4, 256, 64, true},
+                                {DType::kU8, 8, 300, 300, true}};
+  if (!cpu::gemm_is_here()) GTEST_SKIP() << "no AVX2";
+  for (const Form& form : forms)
+    for (const int64_t columns : {1, 9, 16, 36, 100, 129})
+      for (const int64_t rows : {1, 2, 3, 7, 16, 17, 61}) {
+        SCOPED_TRACE(fmt::format("{} bits, {} x {} x {}", form.bits, rows, form.depth, columns));
+        const int64_t groups = form.group == 0 ? 0 : form.depth / form.group;
+        const Shape numbers = groups == 0 ? Shape{columns} : Shape{groups, columns};
+        TestInputs inputs{
+            matrices({rows, form.depth}),
+            TestTensor(form.w, {columns, form.bits == 4 ? form.depth / 2 : form.depth})
+                .fill(7, form.w == DType::kI8 ? -128 : 0, form.w == DType::kI8 ? 127 : 255),
+            matrices(numbers, DType::kF32, 8), std::nullopt};
+        if (form.zeros) inputs[3] = matrices(numbers, DType::kF32, 9);
+        // Sums of up to 300 products of up to 255.
+        expect_same({"weight_only_matmul",
+                     "packed",
+                     inputs,
+                     {{"bits", form.bits}, {"group", form.group}},
+                     1,
+                     {1}},
+                    2e-3);
+      }
+}
+
+TEST(CpuWeightOnly, WhatIsNotPacked) {
+  KernelCase test{"weight_only_matmul",
+                  "packed",
+                  {matrices({2, 8}), matrices({4, 8}, DType::kI8), matrices({4})}};
+  EXPECT_FALSE(run_cpu_kernel(test).kernel);
+  test.constant = {1};
+  test.inputs[0] = matrices({0, 8});
+  EXPECT_FALSE(run_cpu_kernel(test).kernel);
 }
 
 }  // namespace

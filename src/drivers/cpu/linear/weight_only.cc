@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with weights of 8 or 4 bits. For a few rows of x reading the weights is all that takes
-// time, and they are widened in registers; for more, blocks of them are widened into scratch memory
-// and multiplied as floats.
+// Products with weights of 8 or 4 bits that are not constant, or without AVX2. For a few rows of x
+// reading the weights is all that takes time, and they are widened in registers; for more, blocks
+// of them are widened into scratch memory and multiplied as floats.
 #include <algorithm>
 #include <optional>
 
