@@ -295,6 +295,8 @@ Values element_places(Call& c) {
   const Values& indices = c.part(1).values();
   for (size_t i = 0; i < indices.size(); ++i) {
     // Its axes are the first ones along which x itself does not move.
+    if (b.dtype(indices[i].tensor()) == AMPS_BOOL)
+      throw std::invalid_argument("a mask among indices is not supported here");
     Ints dims = b.dims(indices[i].tensor());
     const auto first = std::find(strides.begin(), strides.end(), 0) - strides.begin();
     dims.insert(dims.begin(), std::min<int64_t>(first, std::ssize(shape) - std::ssize(dims)), 1);
