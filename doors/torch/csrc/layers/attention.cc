@@ -13,8 +13,8 @@
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/scaled_dot_product_attention_native.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros_like.h>
@@ -28,12 +28,12 @@ namespace {
 using at::Tensor;
 
 // Keys or values with a head for each of the query's: several share one.
-Tensor for_each_head(const Tensor& x, int64_t heads) {
-  const int64_t own = x.size(1);
-  if (own == heads) return x;
+Tensor for_each_head(const Tensor& x, const c10::SymInt& heads) {
+  const c10::SymIntArrayRef n = x.sym_sizes();
+  if (n[1] == heads) return x;
   return x.unsqueeze(2)
-      .expand({x.size(0), own, heads / own, x.size(2), x.size(3)})
-      .reshape({x.size(0), heads, x.size(2), x.size(3)});
+      .expand_symint({n[0], n[1], heads / n[1], n[2], n[3]})
+      .reshape_symint({n[0], heads, n[2], n[3]});
 }
 
 // A mask as numbers to add, which is how PyTorch's composition takes it: it would add 1 and 0.
@@ -58,10 +58,12 @@ bool suits(const Tensor& q, const Tensor& k, const Tensor& v, const std::optiona
   if (!q.is_floating_point() || k.scalar_type() != q.scalar_type() ||
       v.scalar_type() != q.scalar_type())
     return false;
-  if (q.numel() == 0 || k.numel() == 0 || v.numel() == 0) return false;
-  if (k.size(0) != q.size(0) || v.size(0) != q.size(0) || k.size(1) != v.size(1)) return false;
-  const bool heads = share ? k.size(1) > 0 && q.size(1) % k.size(1) == 0 : k.size(1) == q.size(1);
-  if (!heads || k.size(2) != v.size(2) || k.size(3) != q.size(3)) return false;
+  // Extents may be symbols, of a graph that is traced.
+  const c10::SymIntArrayRef of_q = q.sym_sizes(), of_k = k.sym_sizes(), of_v = v.sym_sizes();
+  if (q.sym_numel() == 0 || k.sym_numel() == 0 || v.sym_numel() == 0) return false;
+  if (of_k[0] != of_q[0] || of_v[0] != of_q[0] || of_k[1] != of_v[1]) return false;
+  if (share ? of_q[1] % of_k[1] != 0 : of_k[1] != of_q[1]) return false;
+  if (of_k[2] != of_v[2] || of_k[3] != of_q[3]) return false;
   if (!mask || !mask->defined()) return true;
   return !causal && !mask->requires_grad() && mask->dim() <= 4 &&
          (mask->scalar_type() == at::kBool || mask->scalar_type() == q.scalar_type());
@@ -83,8 +85,8 @@ Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value,
     return std::get<0>(at::_scaled_dot_product_attention_math(
         query, key, value, to_add(mask, query), dropout, causal, std::nullopt, scale, share));
   return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
-      query, for_each_head(key, query.size(1)), for_each_head(value, query.size(1)), 0.0, causal,
-      mask, scale));
+      query, for_each_head(key, query.sym_size(1)), for_each_head(value, query.sym_size(1)), 0.0,
+      causal, mask, scale));
 }
 
 using Three = std::tuple<Tensor, Tensor, Tensor>;
@@ -100,12 +102,12 @@ Three gradients(const Tensor& grad, const Tensor& q, const Tensor& k, const Tens
     return at::_scaled_dot_product_flash_attention_for_cpu_backward(grad, q, k, v, out, logsumexp,
                                                                     dropout, causal, mask, scale);
   }
-  const double factor = scale.value_or(1.0 / std::sqrt(static_cast<double>(q.size(-1))));
+  const double factor = scale.value_or(
+      1.0 / std::sqrt(static_cast<double>(q.sym_size(-1).guard_int(__FILE__, __LINE__))));
   Tensor scores = at::matmul(q, k.mT()) * factor;
   const double nothing = -std::numeric_limits<double>::infinity();
   if (causal) {
-    const auto places = [&](int64_t n) { return at::arange(n, q.options().dtype(at::kLong)); };
-    scores = scores.masked_fill(places(k.size(-2)) > places(q.size(-2)).unsqueeze(-1), nothing);
+    scores = scores.masked_fill(at::ones_like(scores, at::kBool).triu(1), nothing);
   } else if (mask && mask->defined()) {
     scores = mask->scalar_type() == at::kBool ? scores.masked_fill(mask->logical_not(), nothing)
                                               : scores + *mask;
