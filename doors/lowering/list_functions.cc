@@ -100,7 +100,11 @@ Values rolled(Call& c) {
   }
   for (size_t i = 0; i < axes.size(); ++i) {
     const Ints now = c.builder.dims(y);
-    const int64_t axis = counted(axes[i], std::ssize(now)), n = now.at(axis);
+    const int64_t axis = counted(axes[i], std::ssize(now));
+    if (axis < 0 || axis >= std::ssize(now))
+      throw std::invalid_argument("Dimension out of range: there are " +
+                                  std::to_string(now.size()) + ", not " + std::to_string(axes[i]));
+    const int64_t n = now[axis];
     const int64_t shift = n == 0 ? 0 : (shifts.at(i) % n + n) % n;
     if (shift == 0) continue;
     const Value whole = y;
