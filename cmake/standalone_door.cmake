@@ -40,6 +40,8 @@ else()
     set(ANYMPS_BUILD_${part} OFF)
   endforeach()
   add_subdirectory(${ANYMPS_ROOT} anymps EXCLUDE_FROM_ALL)
+  # A door loads the engine by hand and is linked with nothing of it, but a wheel holds it.
+  add_custom_target(anymps_shipped ALL DEPENDS anymps)
 endif()
 
 # What the engine loads from the system's folders is the system's, except for its own. A library out of a build folder

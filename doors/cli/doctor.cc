@@ -67,6 +67,15 @@ void print_machine(const Json& report) {
                  device["name"].get<std::string>(), threads, usable);
 }
 
+void print_tuning(const Json& tuning) {
+  const std::string file = tuning["file"], problem = tuning["problem"];
+  const std::string held = problem.empty()
+                               ? fmt::format("{} choices", tuning["choices"].get<size_t>())
+                               : "not used: " + problem;
+  fmt::print("\ntuning: {}{}\n", tuning["on"].get<bool>() ? "on" : "off",
+             file.empty() ? ", no file" : fmt::format(", {} ({})", shown(file), shown(held)));
+}
+
 void print_report(const Json& report) {
   fmt::print("anymps {} (ABI {}), built with {}\n", report["version"].get<std::string>(),
              report["abi"].get<int>(), report["compiler"].get<std::string>());
@@ -81,6 +90,7 @@ void print_report(const Json& report) {
                value.empty() ? "-" : value, variable["meaning"].get<std::string>(),
                variable["set"].get<bool>() ? " (set)" : "");
   }
+  print_tuning(report["tuning"]);
 }
 
 void doctor(bool json) {

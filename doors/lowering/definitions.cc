@@ -25,11 +25,22 @@ constexpr DefinitionText kDefinitions[] = {
     {"border", "mode", "if(same(mode, 'replicate'), 'edge', if(same(mode, 'circular'), 'wrap', mode))"},
     {"reduction", "name", "if(same(name, 'assign'), 'set', if(same(name, 'multiply'), 'mul', if(same(name, 'amin'), 'min', if(same(name, 'amax'), 'max', name))))"},
     {"reduced", "x how", "if(same(how, 'mean'), reduce_mean(x, keep_dims=false), if(same(how, 'sum'), reduce_sum(x, keep_dims=false), if(same(how, 'batchmean'), reduce_sum(x, keep_dims=false) / dim(x, 0), x)))"},
+    {"conjugated", "x", "if(is_complex(x), conjugate(x), x)"},
+    // Fourier transforms, as NumPy names their scalings.
+    {"fft_scaled", "norm forward", "if(same(norm, 'ortho'), 'unitary', if(same(norm, if(forward, 'forward', 'backward')), 'size', 'none'))"},
+    {"fft_whole", "x axes norm forward", "fft(x, axes=axes, inverse=not(forward), scaling=fft_scaled(norm, forward))"},
+    {"fft_halved", "x axes norm forward", "real_to_hermitean_fft(x, axes=axes, inverse=not(forward), scaling=fft_scaled(norm, forward))"},
+    {"fft_real", "x axes norm forward n", "hermitean_to_real_fft(if(dim(x, at(axes, -1)) == n / 2 + 1, x, slice(x, starts=[0], ends=[n / 2 + 1], axes=[at(axes, -1)])), axes=axes, inverse=not(forward), scaling=fft_scaled(norm, forward), round_to_odd=not(n / 2 * 2 == n))"},
+    {"fft_half_gradient", "x dout axes norm forward", "a = at(axes, -1); z = fft_whole(x, axes, norm, forward); real_part(fft(vjp(slice(z, starts=[0], ends=[dim(dout, a)], axes=[a]), dout, z), axes=axes, inverse=forward, scaling=fft_scaled(norm, forward)))"},
+    {"fft_real_gradient", "dout axes norm forward", "a = at(axes, -1); g = real_to_hermitean_fft(dout, axes=axes, inverse=forward, scaling=fft_scaled(norm, forward)); c = coordinate_along_axis(shape=dims(g), axis=a, dtype=i64); where(logical_and(c >= 1, c <= dim(dout, a) - dim(g, a)), g + g, g)"},
     // Products.
     {"product_of", "x y tx ty", "a = if(rank(x) == 1, reshaped(x, [1, dim(x, 0)]), x); b = if(rank(y) == 1, reshaped(y, [dim(y, 0), 1]), y); p = matmul(a, b, transpose_a=and(tx, rank(x) > 1), transpose_b=and(ty, rank(y) > 1)); q = if(rank(x) == 1, squeeze(p, axes=[-2]), p); if(rank(y) == 1, squeeze(q, axes=[-1]), q)"},
     {"product_gradients", "x y dout tx ty", "vjp(product_of(x, y, tx, ty), dout, x, y)"},
     {"kron", "x y", "reshaped(reshaped(x, alternating(dims(x), 0)) * reshaped(y, alternating(dims(y), 1)), times(dims(x), dims(y)))"},
     // Elements at places that element_places has counted.
+    {"put_elements_at", "x indices value extents strides index_dims index_strides offset", "if(same_type(dtype(at(indices, 0)), bool), put_flagged(x, at(indices, 0), value, strides, index_dims, index_strides, offset), put_elements(x, element_places(x, indices, extents, strides, index_dims, index_strides, offset, extents), value))"},
+    {"put_flagged", "x flags value strides index_dims index_strides offset", "if(same_dims(flags, x), where(flags, value, x), put_flagged_part(x, flags, value, element_places(x, list(), dims(flags), strides, index_dims, index_strides, offset, dims(flags))))"},
+    {"put_flagged_part", "x flags value places", "put_elements(x, places, where(flags, value, gather(reshaped(x, [numel(x)]), places, axis=0)))"},
     {"put_elements", "x places value", "reshaped(scatter(reshaped(expand(value, shape=dims(places)), [numel(places)]), reshaped(places, [numel(places)]), reshaped(x, [numel(x)]), axis=0, mode='set'), dims(x))"},
     // Convolutions.
     {"window_dilations", "dilations algorithm", "if(same(algorithm, 'SAME'), repeated(1, len(dilations)), dilations)"},
@@ -43,6 +54,7 @@ constexpr DefinitionText kDefinitions[] = {
     {"slope_of", "a x mode format", "if(same(mode, 'all'), reshaped(a, []), if(same(mode, 'element'), reshaped(a, join(1, part(dims(x), 1))), if(same(layout(format), 'channels_last'), reshaped(a, join(repeated(1, rank(x) - 1), numel(a))), reshaped(a, join(1, numel(a), repeated(1, max(rank(x) - 2, 0)))))))"},
     {"swiglu_halves", "x", "a, b = split(x, axis=-1, sizes=[dim(x, -1) / 2, dim(x, -1) / 2]); silu(a) * b"},
     {"swiglu_gradients", "x y dout", "if(has(y), vjp(silu(x) * y, dout, x, y), vjp(swiglu_halves(x), dout, x))"},
+    {"max_of_groups", "x groups axis", "reduce_max(reshaped(x, join(part(dims(x), 0, axis), dim(x, axis) / groups, groups, part(dims(x), axis + 1))), axes=[axis + 1], keep_dims=false)"},
     {"shuffled", "x groups format", "c = channel_axis(x, format); n = dim(x, c); s = join(part(dims(x), 0, c), groups, n / groups, part(dims(x), c + 1)); reshaped(transposed(reshaped(x, s), join(range_of(0, c), c + 1, c, range_of(c + 2, rank(x) + 1))), dims(x))"},
     // Random numbers: a seed that is given wins over the generator.
     {"seeded", "state seed", "if(seed == 0, state, philox_state(key=seed))"},
@@ -50,8 +62,9 @@ constexpr DefinitionText kDefinitions[] = {
     {"uniform_numbers", "shape low high type state", "y, n = random(state, shape=shape, distribution='uniform', dtype=wide_type(type), low=low, high=high); y"},
     {"dropped_scaled", "x p state", "y, m = dropout(x, state, rate=p); y, to(m, u8)"},
     {"dropped_masked", "x p up state axes", "m = uniform_numbers(if(len(axes) == 0, dims(x), only(dims(x), axes)), 0.0, 1.0, f32, state) >= p; y = where(expand(m, shape=dims(x)), x, 0); if(and(up, p < 1), y / (1 - p), y), to(expand(m, shape=dims(x)), u8)"},
-    {"kept_all", "x p up", "if(up, identity(x), x * (1 - p)), filled(dims(x), 1, u8)"},
+    {"kept_all", "x p up", "if(up, identity(x), x * (1 - p)), none"},
     {"dropped", "x p is_test mode state axes", "up = same(mode, 'upscale_in_train'); if(is_test, kept_all(x, p, up), if(and(up, and(not(has(axes)), p < 1)), dropped_scaled(x, p, state), dropped_masked(x, p, up, state, if(has(axes), axes, []))))"},
+    {"dropped_gradient", "mask dout p is_test up", "if(is_test, if(up, identity(dout), dout * (1 - p)), if(up, if(p == 1.0, dout * 0, dout * like(mask, dout) / (1 - p)), dout * like(mask, dout)))"},
     // Losses.
     {"hard_entropy", "l label ignored axis", "t = reshaped(to(label, i64), kept(dims(l), [axis])); bad = t == ignored; where(bad, 0, neg(gather_along_axis(l, where(bad, 0, t), axis=axis)))"},
     {"entropy", "x label soft use_softmax ignored axis", "l = if(use_softmax, log_softmax(x, axis=axis), log(x)); if(use_softmax, exp(l), identity(x)), if(soft, neg(reduce_sum(like(label, x) * l, axes=[axis], keep_dims=true)), hard_entropy(l, label, ignored, axis))"},

@@ -100,7 +100,11 @@ Values rolled(Call& c) {
   }
   for (size_t i = 0; i < axes.size(); ++i) {
     const Ints now = c.builder.dims(y);
-    const int64_t axis = counted(axes[i], std::ssize(now)), n = now.at(axis);
+    const int64_t axis = counted(axes[i], std::ssize(now));
+    if (axis < 0 || axis >= std::ssize(now))
+      throw std::invalid_argument("Dimension out of range: there are " +
+                                  std::to_string(now.size()) + ", not " + std::to_string(axes[i]));
+    const int64_t n = now[axis];
     const int64_t shift = n == 0 ? 0 : (shifts.at(i) % n + n) % n;
     if (shift == 0) continue;
     const Value whole = y;
@@ -295,6 +299,8 @@ Values element_places(Call& c) {
   const Values& indices = c.part(1).values();
   for (size_t i = 0; i < indices.size(); ++i) {
     // Its axes are the first ones along which x itself does not move.
+    if (b.dtype(indices[i].tensor()) == AMPS_BOOL)
+      throw std::invalid_argument("a mask among indices is not supported here");
     Ints dims = b.dims(indices[i].tensor());
     const auto first = std::find(strides.begin(), strides.end(), 0) - strides.begin();
     dims.insert(dims.begin(), std::min<int64_t>(first, std::ssize(shape) - std::ssize(dims)), 1);

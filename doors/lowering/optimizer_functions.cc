@@ -46,11 +46,19 @@ Values merged_momentum(Call& c) {
 
 // merged_adam(param, grad, rate, m1, m2, m2max, p1, p2, master, beta1, beta2, epsilon, global,
 // amsgrad)
+//
+// Without amsgrad there is no list of the largest moments among the outputs.
 Values merged_adam(Call& c) {
-  return each(c, "adam_of", 9, 7, [&](Values& arguments, size_t) {
+  constexpr ptrdiff_t kLargest = 3;
+  Values all = each(c, "adam_of", 9, 7, [&](Values& arguments, size_t) {
     arguments.insert(arguments.end(), {Value(), c.part(9), c.part(10), c.part(11), 1.0, 0.0,
                                        c.part(12), c.part(13)});
   });
+  if (!c.part(13).flag()) {
+    const auto count = std::ssize(c.part(0).values());
+    all.erase(all.begin() + kLargest * count, all.begin() + (kLargest + 1) * count);
+  }
+  return all;
 }
 
 // unscaled(grads, scale): the gradients over the scale, and whether one was not finite.

@@ -296,6 +296,8 @@ std::unique_ptr<Prepared> Preparation::make(std::span<const Wanted> wanted) {
     }
     std::unique_ptr<Prepared> made;
     std::unique_ptr<PreparedCalls> calls = as_calls(results);
+    if (calls && sized && std::ranges::count(row_major_, false) == 0)
+      for (PreparedCalls::Step& step : calls->steps_) calls->fix(step, arguments_, types);
     if (!calls || calls->steps_.size() > 1) made = as_executable(results);
     if (calls) {
       calls->whole_ = std::move(made);

@@ -86,6 +86,35 @@ struct Inputs {
   Few<Number, 16> numbers;
 };
 
+// The same without a description.
+void* address_of(const Source& source, std::span<const Argument> arguments, std::byte* memory,
+                 Number* number) {
+  switch (source.kind) {
+    case Source::Kind::kView:
+      return arguments[source.argument].views[source.view].data;
+    case Source::Kind::kNumber:
+      *number = number_of(arguments[source.argument], source.dtype);
+      return number;
+    case Source::Kind::kConstant:
+      return const_cast<char*>(source.constant->bytes.data());
+    case Source::Kind::kBetween:
+      return memory + source.offset;
+    default:
+      return nullptr;
+  }
+}
+
+amps_view view_of(const Target& target, std::span<const amps_view> outputs, std::byte* memory) {
+  amps_view view = target.result >= 0
+                       ? outputs[target.result]
+                       : amps_view{memory + target.offset, nullptr, nullptr, target.dtype, 0};
+  if (!target.dims) return view;
+  view.dims = target.dims->data();
+  view.strides = nullptr;
+  view.rank = rank_of(*target.dims);
+  return view;
+}
+
 // The bytes that a view may touch: from the first, to the one behind the last.
 std::pair<const char*, const char*> extent(const amps_api& api, const amps_view& view) {
   int64_t low = 0, high = 0, count = 1;
@@ -152,21 +181,51 @@ void PreparedCalls::run(std::span<const Argument> arguments, std::span<const amp
     return whole_->run(arguments, outputs, stream);
   alignas(64) std::byte memory[kMemory];
   for (const Step& step : steps_) {
-    Inputs inputs(step.sources, arguments, memory);
-    Few<amps_view, 8> to(step.targets.size());
+    // A door may want other strides than it has said at the preparation.
+    const auto plain = [&](const Target& target) {
+      return target.result < 0 || row_major(outputs[target.result]);
+    };
+    if (!step.fixed || stream || !std::ranges::all_of(step.targets, plain)) {
+      run(step, arguments, outputs, memory, stream);
+      continue;
+    }
+    Few<void*, 16> from(step.sources.size());
+    Few<Number, 16> numbers(step.sources.size());
+    for (size_t i = 0; i < from.size(); ++i)
+      from[i] = address_of(step.sources[i], arguments, memory, &numbers[i]);
+    Few<void*, 8> to(step.targets.size());
     for (size_t i = 0; i < to.size(); ++i) {
       const Target& target = step.targets[i];
-      to[i] = target.result >= 0
-                  ? outputs[target.result]
-                  : amps_view{memory + target.offset, nullptr, nullptr, target.dtype, 0};
-      if (!target.dims) continue;
-      to[i].dims = target.dims->data();
-      to[i].strides = nullptr;
-      to[i].rank = rank_of(*target.dims);
+      to[i] = target.result >= 0 ? outputs[target.result].data : memory + target.offset;
     }
-    check(api_, api_.call_run(step.call, inputs.views.data(), inputs.views.size(), nullptr,
-                              to.data(), to.size(), stream));
+    check(api_, api_.fixed_call_run(step.fixed, from.data(), to.data()));
   }
+}
+
+void PreparedCalls::run(const Step& step, std::span<const Argument> arguments,
+                        std::span<const amps_view> outputs, std::byte* memory,
+                        amps_stream* stream) const {
+  Inputs inputs(step.sources, arguments, memory);
+  Few<amps_view, 8> to(step.targets.size());
+  for (size_t i = 0; i < to.size(); ++i) to[i] = view_of(step.targets[i], outputs, memory);
+  check(api_, api_.call_run(step.call, inputs.views.data(), inputs.views.size(), nullptr, to.data(),
+                            to.size(), stream));
+}
+
+// For arguments like these, whatever their memory, if they and the results are row-major: a key
+// says no more of strides.
+void PreparedCalls::fix(Step& step, std::span<const Argument> arguments,
+                        std::span<const amps_type> results) const {
+  std::byte memory[1];  // addresses are not looked at
+  Inputs inputs(step.sources, arguments, memory);
+  if (!std::ranges::all_of(inputs.views, row_major)) return;
+  std::vector<amps_view> made;
+  for (const amps_type& type : results)
+    made.push_back({memory, type.dims, nullptr, type.dtype, type.rank});
+  std::vector<amps_view> to;
+  for (const Target& target : step.targets) to.push_back(view_of(target, made, memory));
+  check(api_, api_.call_fix(step.call, inputs.views.data(), inputs.views.size(), to.data(),
+                            to.size(), &step.fixed));
 }
 
 // Only one step is taken where sizes depend on elements.

@@ -53,7 +53,10 @@ class PreparedCalls final : public Prepared {
 
   explicit PreparedCalls(const amps_api& api) : api_(api) {}
   ~PreparedCalls() override {
-    for (const Step& step : steps_) api_.call_release(step.call);
+    for (const Step& step : steps_) {
+      api_.fixed_call_release(step.fixed);
+      api_.call_release(step.call);
+    }
   }
 
   void run(std::span<const Argument> arguments, std::span<const amps_view> outputs,
@@ -64,9 +67,15 @@ class PreparedCalls final : public Prepared {
   friend class Preparation;
   struct Step {
     amps_call* call = nullptr;
+    amps_fixed_call* fixed =
+        nullptr;  // the same for row-major tensors, if it is all there is to do
     std::vector<Source> sources;
     std::vector<Target> targets;
   };
+  void fix(Step& step, std::span<const Argument> arguments,
+           std::span<const amps_type> results) const;
+  void run(const Step& step, std::span<const Argument> arguments,
+           std::span<const amps_view> outputs, std::byte* memory, amps_stream* stream) const;
   // A result that is written before the argument is read for the last time.
   struct Hazard {
     int result, argument, view;

@@ -36,8 +36,12 @@ Values is_half_of(Call& c) { return {is_half(type_of(c))}; }
 Values is_float_of(Call& c) { return {is_float(type_of(c))}; }
 Values is_complex_of(Call& c) { return {is_complex(type_of(c))}; }
 Values is_bool_of(Call& c) { return {type_of(c) == AMPS_BOOL}; }
+// Of tensors, or of lists of extents.
 Values same_dims(Call& c) {
-  return {c.builder.dims(c.part(0).tensor()) == c.builder.dims(c.part(1).tensor())};
+  const auto dims = [&](size_t i) {
+    return c.part(i).is_tensor() ? c.builder.dims(c.part(i).tensor()) : c.part(i).ints();
+  };
+  return {dims(0) == dims(1)};
 }
 Values is_tensor(Call& c) { return {c.part(0).is_tensor()}; }
 Values has(Call& c) {

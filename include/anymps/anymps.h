@@ -316,6 +316,20 @@ typedef struct amps_type {
 AMPS_API amps_status amps_call_infer(const amps_call* call, const amps_view* inputs,
                                      size_t input_count, amps_type* results, size_t result_count);
 
+/* A call whose dtypes, dims and strides are the same each time, checked and looked up once, so that
+ * a run takes addresses alone: as many as there are views here, whose memory is not looked at and
+ * may be NULL. NULL is stored, and AMPS_OK returned, for a call that takes more than a kernel
+ * (parameters, shapes that depend on elements, copies, scratch memory): it is for amps_call_run.
+ * May be run from any thread, and outlive the call. */
+typedef struct amps_fixed_call amps_fixed_call;
+AMPS_API amps_status amps_call_fix(const amps_call* call, const amps_view* inputs,
+                                   size_t input_count, const amps_view* outputs,
+                                   size_t output_count, amps_fixed_call** fixed);
+AMPS_API void amps_fixed_call_release(amps_fixed_call* call);
+/* Computes at once; what memory may be is as for amps_call_run. NULL for an input left out. */
+AMPS_API amps_status amps_fixed_call_run(const amps_fixed_call* call, void* const* inputs,
+                                         void* const* outputs);
+
 /* What eager calls on the device had to do beside their kernels since it was last reset, as "text"
  * or "json": ops whose calls ran the reference kernel, packed inputs or computed outputs aside. */
 AMPS_API amps_status amps_device_eager_report(amps_device* device, const char* format,
@@ -781,7 +795,8 @@ AMPS_API amps_status amps_doctor(amps_string** json);
   X(graph_constant_view) X(executable_refresh) X(graph_save_memory) X(executable_save_memory) \
   X(executable_load_memory) X(executable_bind) \
   X(stream_defer) X(stream_flush) X(stream_forget) \
-  X(call_run_versions) X(device_forget)
+  X(call_run_versions) X(device_forget) \
+  X(call_fix) X(fixed_call_release) X(fixed_call_run)
 /* clang-format on */
 
 typedef struct amps_api {

@@ -169,6 +169,41 @@ amps_status amps_call_infer(const amps_call* call, const amps_view* inputs, size
   });
 }
 
+amps_status amps_call_fix(const amps_call* call, const amps_view* inputs, size_t input_count,
+                          const amps_view* outputs, size_t output_count, amps_fixed_call** fixed) {
+  return guard([&] {
+    need(fixed, "fixed") = nullptr;
+    const auto& device = need(call, "call").device->device;
+    const std::string_view name = call->op->op.name;
+    const auto without_memory = [](const amps_view* views, size_t count) {
+      static char nowhere;
+      std::vector<amps_view> copies(views, views ? views + count : views);
+      for (amps_view& view : copies) view.data = &nowhere;
+      return copies;
+    };
+    const auto from = without_memory(inputs, input_count),
+               to = without_memory(outputs, output_count);
+    const Views in = checked_views(inputs ? from.data() : nullptr, input_count, "input", name);
+    const Views out = checked_views(outputs ? to.data() : nullptr, output_count, "output", name);
+    for (size_t i = 0; i < out.size(); ++i)
+      require(!out[i].absent(), "[{}] output {} is left out", name, i);
+    if (auto made = FixedCall::make(device, call->op, in, out))
+      *fixed = new amps_fixed_call{std::move(made)};
+  });
+}
+
+void amps_fixed_call_release(amps_fixed_call* call) { delete call; }
+
+amps_status amps_fixed_call_run(const amps_fixed_call* call, void* const* inputs,
+                                void* const* outputs) {
+  return guard([&] {
+    const FixedCall& fixed = *need(call, "call").call;
+    require((inputs || !fixed.takes_inputs()) && outputs, "[api] the addresses are NULL");
+    settle();
+    fixed.run(inputs, outputs);
+  });
+}
+
 amps_status amps_executable_run_views(amps_executable* executable, const amps_view* feeds,
                                       size_t feed_count, const amps_view* results,
                                       size_t result_count, amps_stream* stream) {

@@ -10,6 +10,8 @@
 #include "base/cores.h"
 #include "base/env.h"
 #include "formats/onnx/read/import.h"
+#include "runtime/tuning/choice_store.h"
+#include "runtime/tuning/tuner.h"
 
 using namespace anymps;
 using namespace anymps::api;
@@ -55,6 +57,8 @@ extern "C" amps_status amps_doctor(amps_string** json) {
     }
     for (const Pass& pass : all_passes())
       passes.push_back({{"name", pass.name}, {"order", pass.order}, {"does", pass.doc}});
+    Driver& driver = get_driver(env_string("ANYMPS_DRIVER"));
+    const ChoiceStore::Report tuned = ChoiceStore(driver).report(driver.max_threads());
     *json = new_string(Json{
         {"version", ANYMPS_VERSION},
         {"abi", AMPS_ABI_VERSION},
@@ -71,6 +75,11 @@ extern "C" amps_status amps_doctor(amps_string** json) {
         {"onnx_ops", onnx::supported_ops().size()},
         {"devices", devices},
         {"passes", passes},
+        {"tuning",
+         {{"on", Tuner::asked()},
+          {"file", tuned.path},
+          {"choices", tuned.choices},
+          {"problem", tuned.problem}}},
         {"environment",
          variables}}.dump(2, ' ', false, Json::error_handler_t::replace));
   });

@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "runtime/device.h"
 #include "runtime/eager/deferral.h"
+#include "runtime/eager/fixed.h"
 #include "runtime/eager/key.h"
 #include "runtime/executable.h"
 #include "runtime/profiler.h"
@@ -56,6 +57,10 @@ struct amps_buffer {
 struct amps_call {
   amps_device* device = nullptr;
   std::shared_ptr<const anymps::BoundOp> op;
+};
+
+struct amps_fixed_call {
+  std::unique_ptr<const anymps::FixedCall> call;
 };
 
 namespace anymps::api {

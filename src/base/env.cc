@@ -37,9 +37,17 @@ const std::vector<EnvVariable>& env_variables() {
       {"ANYMPS_NUM_THREADS", "0", "Threads of the CPU driver; 0: all cores."},
       {"ANYMPS_PASSES", "",
        "Passes to leave out, each with a '-' before its name: '-layout,-fuse_conv'."},
+      {"ANYMPS_TUNE",
+       "off",
+       "'on' measures the kernels that can compute a node of an executable and takes the fastest.",
+       {"on", "off"}},
+      {"ANYMPS_TUNE_CACHE", "",
+       "Folder for what ANYMPS_TUNE has measured; empty: $XDG_CACHE_HOME/anymps, or "
+       "~/.cache/anymps."},
       {"ANYMPS_VERBOSE",
        "",
-       "Words: dispatch (chosen kernels, why others refused), cache (new plans).",
+       "Words: dispatch (chosen kernels, why others refused, what was measured), cache (new "
+       "plans).",
        {"dispatch", "cache"}},
       {"ANYMPS_VERIFY",
        "",

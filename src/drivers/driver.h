@@ -72,6 +72,10 @@ class Driver {
   virtual std::unique_ptr<RawMemory> create_memory() { return std::make_unique<HostMemory>(); }
   virtual std::unique_ptr<Queue> create_queue();  // optional: default is a HostQueue
   virtual const KernelList& kernels(const Op& op) const { return kernel_list(name(), op.name); }
+  // Optional: what the times of its kernels depend on besides the number of threads, in one line
+  // (the processor, instruction sets, libraries). ANYMPS_TUNE measures the kernels of drivers that
+  // tell it.
+  virtual std::string timing_identity() const { return {}; }
 
   // Copies between host and device and within the device, in order with the queue's work.
   // Optional where host_visible.

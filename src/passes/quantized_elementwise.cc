@@ -38,17 +38,17 @@ bool is_elementwise_on_floats(const Node* node) {
 }
 
 Value* steps_beside_elementwise(Graph& graph, const Node& node) {
+  const bool quantizes = node.is("quantize");
+  if (!quantizes && !node.is("dequantize")) return nullptr;
   const Value* x = node.input(0);
   if (!x->type.ranked || x->is_constant()) return nullptr;
-  if (node.is("quantize"))
+  if (quantizes)
     return single_use(graph, x) && is_elementwise_on_floats(x->producer)
                ? quantize_by_steps(graph, node)
                : nullptr;
-  if (!node.is("dequantize")) return nullptr;
   const std::vector<Node*>& users = node.output()->users;
-  const bool all =
-      !users.empty() && !graph.is_output(node.output()) &&
-      std::ranges::all_of(users, [](const Node* user) { return is_elementwise_on_floats(user); });
+  const bool all = !users.empty() && !graph.is_output(node.output()) &&
+                   std::ranges::all_of(users, is_elementwise_on_floats);
   return all ? dequantize_by_steps(graph, node) : nullptr;
 }
 

@@ -8,6 +8,7 @@
 #include <complex>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -175,14 +176,11 @@ std::string compare_with_oracle(const KernelRequest& asked, void* const* inputs,
   }
   StringStore strings;
   oracle->run({inputs, expected.data(), nullptr, nullptr, &strings});
-  const bool given = !env_string("ANYMPS_CHECK_RTOL").empty();
-  const bool flushed = flushes_denormals();
+  std::optional<double> tolerance;
+  if (!env_string("ANYMPS_CHECK_RTOL").empty()) tolerance = env_double("ANYMPS_CHECK_RTOL");
   for (size_t i = 0; i < request.outputs.size(); ++i) {
-    const TensorDesc& desc = request.outputs[i];
-    const double tolerance =
-        given ? env_double("ANYMPS_CHECK_RTOL") : 4 * request.op->test.tolerance.of(desc.dtype);
-    const std::string difference = compare_any(desc, got[i], expected[i], tolerance,
-                                               uncancelled_sum(request, inputs), flushed);
+    const std::string difference =
+        result_difference(request, i, inputs, got[i], expected[i], tolerance);
     if (!difference.empty())
       return fmt::format("output '{}' {}",
                          request.op->outputs[std::min(i, request.op->outputs.size() - 1)].name,
@@ -192,6 +190,15 @@ std::string compare_with_oracle(const KernelRequest& asked, void* const* inputs,
 }
 
 }  // namespace
+
+std::string result_difference(const KernelRequest& request, size_t output, void* const* inputs,
+                              const void* got, const void* expected,
+                              std::optional<double> tolerance) {
+  const TensorDesc& desc = request.outputs[output];
+  return compare_any(desc, got, expected,
+                     tolerance.value_or(4 * request.op->test.tolerance.of(desc.dtype)),
+                     uncancelled_sum(request, inputs), flushes_denormals());
+}
 
 void check_with_oracle(Driver& driver, const KernelChoice& choice, const KernelRequest& request,
                        void* const* inputs, void* const* outputs) {

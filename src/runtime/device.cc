@@ -12,6 +12,7 @@
 #include "memory/pack.h"
 #include "runtime/eager/eager.h"
 #include "runtime/executable.h"
+#include "runtime/tuning/choice_store.h"
 
 namespace anymps {
 
@@ -52,7 +53,8 @@ Device::Device(Driver& driver, std::string name)
       packed_(allocator_),
       queue_(driver.create_queue()),
       executables_(std::max<int64_t>(env_int("ANYMPS_CACHE_SIZE"), 0)),
-      eager_(std::make_unique<Eager>(*this, kEagerEntries)) {}
+      eager_(std::make_unique<Eager>(*this, kEagerEntries)),
+      choices_(std::make_unique<ChoiceStore>(driver)) {}
 
 Device::~Device() = default;
 

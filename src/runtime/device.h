@@ -13,6 +13,7 @@
 
 namespace anymps {
 
+class ChoiceStore;
 class Eager;
 class Executable;
 
@@ -47,6 +48,7 @@ class Device : public std::enable_shared_from_this<Device> {
   // Executables by the fingerprint of their graph and options.
   LruCache<std::string, Executable>& executables() { return executables_; }
   Eager& eager() { return *eager_; }
+  ChoiceStore& choices() { return *choices_; }  // what ANYMPS_TUNE has measured
 
  private:
   Driver& driver_;
@@ -56,6 +58,7 @@ class Device : public std::enable_shared_from_this<Device> {
   std::unique_ptr<Queue> queue_;
   LruCache<std::string, Executable> executables_;
   std::unique_ptr<Eager> eager_;
+  std::unique_ptr<ChoiceStore> choices_;
 };
 using DevicePtr = std::shared_ptr<Device>;
 

@@ -11,16 +11,12 @@
 
 namespace anymps {
 
-namespace {
-
 std::string describe(const KernelRequest& request) {
   std::string text;
   for (const auto& input : request.inputs)
     text += (text.empty() ? "" : ", ") + (input ? to_string(*input) : std::string("-"));
   return request.op->name + "(" + text + ")";
 }
-
-}  // namespace
 
 KernelRequest copy_request(const TensorDesc& from, const TensorDesc& to, std::string node) {
   KernelRequest request;

@@ -18,6 +18,8 @@ struct KernelChoice {
 // Never returns a null kernel: fails with code kUnsupported and the refusals.
 KernelChoice choose_kernel(Driver& driver, const KernelRequest& request);
 
+std::string describe(const KernelRequest& request);  // "matmul(f32[1, 8], f32[8, 16])"
+
 // What a run takes, for the profiler.
 double flops(const KernelRequest& request);
 double bytes_moved(const KernelRequest& request);

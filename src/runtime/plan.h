@@ -147,5 +147,10 @@ void infer_concrete(const Graph& graph, const std::vector<Shape>& feeds,
 // Drivers whose results the host cannot look at are passed over.
 void check_with_oracle(Driver& driver, const KernelChoice& choice, const KernelRequest& request,
                        void* const* inputs, void* const* outputs);
+// The same for one result beside another one of the same request, both contiguous: where they
+// differ by more than the tolerance, which is the op's if none is given, or "".
+std::string result_difference(const KernelRequest& request, size_t output, void* const* inputs,
+                              const void* got, const void* expected,
+                              std::optional<double> tolerance = std::nullopt);
 
 }  // namespace anymps

@@ -12,6 +12,7 @@
 #include "runtime/fold.h"
 #include "runtime/plan.h"
 #include "runtime/preparation.h"
+#include "runtime/tuning/tuner.h"
 
 namespace anymps {
 
@@ -28,6 +29,7 @@ class PlanBuilder {
     plan_->device_ = &device;
     plan_->threads_ = options.threads;
     plan_->denormals_ = options.denormals;
+    if (Tuner::asked()) tuner_.emplace(device, graph, options.threads, options.denormals);
   }
 
   std::shared_ptr<Plan> build(const std::vector<Shape>& feeds, const Dimensions& dimensions) {
@@ -273,7 +275,8 @@ class PlanBuilder {
         append(known_.at(node.inputs[i])->data().get(), request.constants[i]->bytes());
     std::weak_ptr<const KernelChoice>& slot = cache_[key];
     if (auto found = slot.lock()) return found;
-    auto made = std::make_shared<const KernelChoice>(choose_kernel(device_.driver(), request));
+    auto made = std::make_shared<const KernelChoice>(
+        tuner_ ? tuner_->choose(request) : choose_kernel(device_.driver(), request));
     slot = made;
     return made;
   }
@@ -458,6 +461,7 @@ class PlanBuilder {
   const PlanOptions& options_;
   Plan::KernelCache& cache_;
   AliasedFeeds feeds_;
+  std::optional<Tuner> tuner_;
   std::shared_ptr<Plan> plan_;
   std::unordered_map<const Value*, ValueType> types_;
   std::unordered_map<const Value*, Place> places_;

@@ -14,18 +14,20 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("ANYMPS_BUILD_DIR", ROOT / "build"))
 HANDLES = {"amps_device": "device", "amps_graph": "graph", "amps_executable": "executable", "amps_tensor": "tensor", "amps_value": "value",
            "amps_op": "op", "amps_stream": "stream", "amps_event": "event", "amps_profiler": "profiler",
-           "amps_call": "call", "amps_buffer": "buffer"}
+           "amps_call": "call", "amps_fixed_call": "fixed", "amps_buffer": "buffer"}
 NUMBERS = {"size_t": "2", "int64_t": "3", "int": "1"}
 SET_UP = """
   const int64_t dims[] = {2, 2};
   const float numbers[] = {1, 2, 3, 4};
+  const amps_view view = {NULL, dims, NULL, AMPS_F32, 2};
   amps_value* made = NULL;
   if (amps_device_get("cpu", &device) || amps_graph_create("graph", &graph) ||
       amps_graph_input(graph, "x", AMPS_F32, 2, dims, NULL, &value) || !(op = amps_op_find("relu")) ||
       amps_graph_op(graph, op, &value, 1, NULL, 0, NULL, &made, 1) || amps_graph_set_outputs(graph, &made, 1) ||
       amps_compile(device, graph, NULL, &executable) || amps_stream_create(device, &stream) ||
       amps_tensor_from_host(device, AMPS_F32, 2, dims, NULL, numbers, &tensor) || amps_profiler_create(&profiler) ||
-      amps_stream_record(stream, &event) || amps_call_create(device, op, NULL, 0, NULL, 0, &call) || amps_buffer_create(device, 16, &buffer)) return 2;
+      amps_stream_record(stream, &event) || amps_call_create(device, op, NULL, 0, NULL, 0, &call) ||
+      amps_call_fix(call, &view, 1, &view, 1, &fixed) || !fixed || amps_buffer_create(device, 16, &buffer)) return 2;
 """
 # Each call in a process of its own: what one does to the handles, or a crash, is nobody else's.
 ATTEMPT = """

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results do not depend on the number of threads, bit for bit: every op on the samples of its
-// record, and those that sum on tensors that are large enough to be shared out.
+// record, and those that sum on tensors that are large enough to be shared out; by each kernel that
+// takes them, for ANYMPS_TUNE may choose any.
 #include <cstring>
 
 #include "base/thread_pool.h"
 #include "drivers/driver.h"
+#include "drivers/kernel_ways.h"
 #include "drivers/packed_weights.h"
 #include "memory/allocator.h"
 #include "op_table/op_cases.h"
@@ -16,9 +18,10 @@ using Ints = std::vector<int64_t>;
 
 constexpr int kThreads[] = {2, 3, 8, 16};
 
-// The outputs of the first kernel of the cpu driver that takes the case, prepared for and run by so
-// many threads; the bytes of an output lie one after the other. Nothing where there is an error.
-std::vector<TestTensor> run_with(const OpCase& item, int threads, bool constant_weights) {
+// The outputs of a kernel of the cpu driver, prepared for and run by so many threads; the bytes of
+// an output lie one after the other. Nothing where it refuses or there is an error.
+std::vector<TestTensor> run_with(const OpCase& item, int threads, bool constant_weights,
+                                 const KernelEntry& entry, const std::string& way) {
   ThreadPool::get().resize(16);  // however many cores there are
   const ThreadScope scope(get_driver("cpu"), threads);
   TestInputs inputs = item.inputs;
@@ -44,13 +47,10 @@ std::vector<TestTensor> run_with(const OpCase& item, int threads, bool constant_
             Constant::copy(input->dtype(), input->shape(),
                            {static_cast<const std::byte*>(input->ptr()), input->desc().bytes()});
     }
-    KernelPtr kernel;
-    for (const KernelEntry& entry : get_driver("cpu").kernels(*item.op)) {
-      std::string why;
-      kernel = entry.make(request, why);
-      if (kernel) break;
-    }
-    if (!kernel) return {};  // the reference's, which has one thread
+    const AskedWay asked(way);
+    std::string why;
+    const KernelPtr kernel = entry.make(request, why);
+    if (!kernel) return {};
     for (const TensorDesc& desc : request.outputs) results.emplace_back(desc);
     for (TestTensor& result : results) out.push_back(result.ptr());
     std::vector<std::byte> scratch(kernel->scratch_bytes() + 64);
@@ -64,11 +64,15 @@ std::vector<TestTensor> run_with(const OpCase& item, int threads, bool constant_
   return results;
 }
 
-// "" or the first output whose bytes are not those of one thread.
-std::string difference_between_threads(const OpCase& item, bool constant_weights) {
-  const std::vector<TestTensor> one = run_with(item, 1, constant_weights);
+// "" or the first output whose bytes are not those of one thread. Counts what was computed.
+std::string difference_between_threads(const OpCase& item, bool constant_weights,
+                                       const KernelEntry& entry, const std::string& way,
+                                       size_t& computed) {
+  const std::vector<TestTensor> one = run_with(item, 1, constant_weights, entry, way);
+  computed += !one.empty();
   for (const int threads : kThreads) {
-    const std::vector<TestTensor> many = run_with(item, threads, constant_weights);
+    if (one.empty() && threads != kThreads[0]) continue;
+    const std::vector<TestTensor> many = run_with(item, threads, constant_weights, entry, way);
     if (one.size() != many.size()) return fmt::format("{} threads: another kernel", threads);
     for (size_t i = 0; i < one.size(); ++i)
       if (one[i].dtype() != DType::kString &&
@@ -78,13 +82,31 @@ std::string difference_between_threads(const OpCase& item, bool constant_weights
   return "";
 }
 
+// The same by each kernel and way.
+std::string difference_between_threads(const OpCase& item, bool constant_weights,
+                                       size_t& computed) {
+  for (const KernelEntry& entry : get_driver("cpu").kernels(*item.op)) {
+    std::vector<std::string> ways = kernel_ways("cpu", item.op->name, entry.name);
+    ways.insert(ways.begin(), "");
+    for (const std::string& way : ways)
+      if (const std::string found =
+              difference_between_threads(item, constant_weights, entry, way, computed);
+          !found.empty())
+        return fmt::format("{} {}: {}", entry.name, way, found);
+  }
+  return "";
+}
+
 TEST(Threads, SamplesOfEveryOp) {
+  size_t computed = 0;
   for (const Op* op : all_ops()) {
     if (!op->test.skip.empty() || op->is(kImpure)) continue;
     for_each_case(*op, [&](OpCase& item) {
-      EXPECT_EQ(difference_between_threads(item, false), "") << op->name << " " << item.label;
+      EXPECT_EQ(difference_between_threads(item, false, computed), "")
+          << op->name << " " << item.label;
     });
   }
+  EXPECT_GT(computed, 3000u);
 }
 
 struct LargeCase {
@@ -97,7 +119,13 @@ struct LargeCase {
 // Long sums, and few results to share out: where a kernel would be tempted to split the sum.
 std::vector<LargeCase> large_cases() {
   const NamedAttrs padded{{"pads", Ints{1, 1, 1, 1}}};
+  const NamedAttr last{"layout", "channels_last"};
   std::vector<LargeCase> cases = {
+      {"conv", {{1, 28, 28, 64}, {64, 64, 3, 3}}, {padded[0], last}},
+      {"conv", {{1, 28, 28, 160}, {96, 160, 1, 1}}, {last}},
+      {"conv", {{1, 56, 56, 96}, {24, 96, 1, 1}}, {last}},
+      {"conv", {{1, 28, 28, 96}, {96, 1, 3, 3}}, {padded[0], last, {"groups", 96}}},
+      {"conv", {{1, 28, 28, 64}, {96, 64, 3, 3}}, {padded[0], last, {"strides", Ints{2, 2}}}},
       {"conv", {{3, 24, 20, 20}, {32, 24, 3, 3}}, padded},
       {"conv", {{1, 3, 64, 64}, {16, 3, 7, 7}}, {{"strides", Ints{2, 2}}}},
       {"conv", {{2, 32, 24, 24}, {32, 1, 3, 3}}, {{"groups", 32}}},
@@ -198,8 +226,7 @@ TEST(Threads, LargeSums) {
         item.label += to_string(large.shapes[i]) + " ";
       }
       for (const bool constant : {false, true}) {
-        computed += !run_with(item, 2, constant).empty();
-        EXPECT_EQ(difference_between_threads(item, constant), "")
+        EXPECT_EQ(difference_between_threads(item, constant, computed), "")
             << large.op << " " << name(dtype) << " " << item.label
             << (constant ? "constant weights" : "");
       }

@@ -41,6 +41,10 @@ def put(x, index, value):
     return y
 
 
+def boxes_at(corners):
+    return paddle.concat([corners, corners + 1.5], 1)
+
+
 def positive_definite(x):
     return paddle.matmul(x, x, transpose_y=True) + paddle.eye(x.shape[-1]) * 3
 
@@ -279,3 +283,41 @@ case("over_int", lambda x: x / 3, f(3, 4))
 case("ints_over_int", lambda x: x / 4, i(3, 4), grad=False)
 for n in [0, 1, 2, 3]:
     case(f"pow_{n}_twice", lambda x, n=n: paddle.grad(paddle.pow(x, n).sum(), x, create_graph=True)[0] if not x.stop_gradient else x, f(3, 4))
+for n, mask in {"first": (lambda m: m, 5), "middle": (lambda m: (slice(None), m), 4), "and_step": (lambda m: (slice(None), m, slice(None, None, 2)), 4), "and_number": (lambda m: (slice(None), m, 1), 4), "after_slice": (lambda m: (slice(1, None), m), 4)}.items():
+    case(f"put_mask_{n}", lambda x, m=mask: put(x, lambda: m[0](paddle.arange(m[1]) % 2 == 0), 9.0), f(5, 4, 3))
+case("put_mask_of_none", lambda x: put(x, lambda: (slice(None), paddle.zeros([4], "bool")), 9.0), f(5, 4, 3))
+case("put_mask_of_two_axes", lambda x: put(x, lambda: (slice(None), paddle.arange(12).reshape([4, 3]) % 2 == 0), 9.0), f(5, 4, 3))
+case("equal_all", lambda x: [paddle.equal_all(x, x), paddle.equal_all(x, -x), paddle.equal_all(x, x[0])], i(3, 4, lo=1), grad=False)
+case("unique", lambda x: paddle.unique(x, return_index=True, return_inverse=True, return_counts=True), i(12), grad=False)
+case("unique_rows", lambda x: paddle.unique(x, axis=0), i(6, 2, hi=2), grad=False)
+case("unique_consecutive", lambda x: paddle.unique_consecutive(x, return_inverse=True, return_counts=True), i(12, hi=2), grad=False)
+case("diag", lambda x: paddle.diag(x, 1, -3.0), f(3))
+case("diag_of_matrix", lambda x: paddle.diag(x, 1), f(3, 4))
+for n in ["assign", "add", "multiply"]:
+    case(f"put_along_{n}", lambda x, v, n=n: paddle.put_along_axis(x, paddle.to_tensor([[0, 2], [1, 0], [3, 1]]), v, 1, n), f(3, 4), f(3, 2))
+case("maxout", lambda x: F.maxout(x, 2), f(2, 6, 3, 3))
+case("svdvals_gradient", paddle.linalg.svdvals, f(4, 3))
+case("cholesky_gradient", lambda x: paddle.linalg.cholesky(positive_definite(x)), f(4, 4))
+case("affine_grid_gradient", lambda t: F.affine_grid(t, [1, 2, 4, 5]), f(1, 2, 3))
+# Complex numbers: what is compared are their parts.
+case("complex", lambda x, y: paddle.as_real(paddle.complex(x, y)), f(3, 4), f(3, 4))
+case("complex_multiply", lambda x, y: paddle.as_real(paddle.complex(x, y) * paddle.complex(y, x * x)), f(3, 4), f(3, 4))
+case("complex_numbers", lambda x, y: [paddle.abs(paddle.complex(x, y)), paddle.angle(paddle.complex(x, y)), paddle.as_real(paddle.conj(paddle.complex(x, y)))], f(3, 4), f(3, 4), grad=False)
+case("complex_conj", lambda x, y: paddle.as_real(paddle.conj(paddle.complex(x, y))), f(3, 4), f(3, 4))
+case("conj_of_real", paddle.conj, f(3, 4))
+case("angle", paddle.angle, f(3, 4))
+for norm in ["backward", "ortho", "forward"]:
+    case(f"fft_{norm}", lambda x, y, norm=norm: [paddle.as_real(function(paddle.complex(x, y), norm=norm)) for function in (paddle.fft.fft, paddle.fft.ifft, paddle.fft.fft2)], f(3, 5), f(3, 5))
+    case(f"rfft_{norm}", lambda x, norm=norm: [paddle.as_real(function(x, norm=norm)) for function in (paddle.fft.rfft, paddle.fft.ihfft, paddle.fft.rfft2, paddle.fft.fft)], f(4, 6))
+    case(f"rfft_odd_{norm}", lambda x, norm=norm: paddle.as_real(paddle.fft.rfft(x, norm=norm)), f(4, 5))
+    case(f"irfft_{norm}", lambda x, y, norm=norm: [function(paddle.complex(x, y), norm=norm) for function in (paddle.fft.irfft, paddle.fft.hfft, paddle.fft.irfft2)], f(3, 5), f(3, 5))
+case("irfft_lengths", lambda x, y: [paddle.fft.irfft(paddle.complex(x, y), n=n) for n in (7, 4, 12)], f(3, 5), f(3, 5))
+for mode in ["upscale_in_train", "downscale_in_infer"]:
+    case(f"dropout_eval_{mode}", lambda x, mode=mode: F.dropout(x, 0.4, training=False, mode=mode), f(3, 4))
+    case(f"dropout2d_eval_{mode}", lambda x, mode=mode: F.dropout(x, 0.4, axis=0, training=False, mode=mode), f(3, 4))
+# Boxes and sequences.
+case("nms", lambda x: paddle.vision.ops.nms(boxes_at(x), 0.3), f(12, 2, lo=0), grad=False)
+case("box_encode", lambda a, b: paddle.vision.ops.box_coder(boxes_at(a), [0.1, 0.1, 0.2, 0.2], boxes_at(b)), f(4, 2), f(3, 2), grad=False)
+case("box_decode", lambda a, c: paddle.vision.ops.box_coder(boxes_at(a), [0.1, 0.1, 0.2, 0.2], c, "decode_center_size"), f(4, 2), f(3, 4, 4), grad=False)
+case("prior_box", lambda x, y: paddle.vision.ops.prior_box(x, y, [4.0], [8.0], [1.0, 2.0], flip=True, clip=True), f(1, 2, 3, 3), f(1, 3, 24, 24), grad=False)
+case("ctc", lambda x: F.ctc_loss(x, paddle.to_tensor([[1, 2, 3], [2, 2, 0]], dtype="int32"), paddle.to_tensor([8, 7]), paddle.to_tensor([3, 2])), f(8, 2, 5))

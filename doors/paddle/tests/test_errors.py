@@ -51,3 +51,22 @@ def test_axes_outside():
 def test_more_memory_than_there_is():
     with pytest.raises(MemoryError, match="Out of memory error on mps:0"):
         paddle.empty([1 << 42], dtype="float32")
+
+
+def test_negative_ids():
+    with pytest.raises(ValueError, match="out of range"):
+        paddle.nn.functional.embedding(paddle.to_tensor([1, -1]), paddle.ones([10, 4]))
+    for class_number in (-1, 3):
+        with pytest.raises(ValueError, match="out of range"):
+            paddle.nn.functional.one_hot(paddle.to_tensor([1, class_number]), 3)
+
+
+def test_views_outside_of_their_memory():
+    x = paddle.ones([2, 3])
+    outside = paddle.as_strided(x, [100], [1 << 20])
+    with pytest.raises(ValueError, match=r"\[contiguous\].*outside of its memory"):
+        outside.sum()
+    with pytest.raises(ValueError, match="outside of its memory"):
+        outside[:] = paddle.zeros([100])
+    assert float(x.sum()) == 6
+    np.testing.assert_array_equal(paddle.as_strided(x, [2, 2], [3, 1], 4).numpy(), np.ones([2, 2]))

@@ -50,8 +50,9 @@ void raise(const lowering::EngineError& error) {
       ". Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for memory allocations.");
   TORCH_CHECK_NOT_IMPLEMENTED(!unsupported(error), error.what());
   // PyTorch has an exception of its own for places that there are none of.
-  const bool place = says(error, {"is out of range for axis", "is out of range for rank",
-                                  "Dimension out of range", "has no element to give"});
+  const bool place =
+      says(error, {"is out of range for axis", "is out of range for rank", "Dimension out of range",
+                   "has no element to give", "[nll_loss] label"});
   const bool along = says(error, {"[gather_along_axis]", "[scatter_along_axis]"});  // but for these
   TORCH_CHECK_INDEX(!place || along, error.what());
   TORCH_CHECK(false, error.what());

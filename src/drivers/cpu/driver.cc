@@ -17,7 +17,7 @@ namespace anymps {
 
 namespace {
 
-std::string processor() {
+std::string read_processor_name() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
     if (!line.starts_with("model name")) continue;
@@ -25,6 +25,17 @@ std::string processor() {
     if (colon != std::string::npos && colon + 2 < line.size()) return line.substr(colon + 2);
   }
   return "unknown processor";
+}
+
+const std::string& processor() {
+  static const std::string name = read_processor_name();
+  return name;
+}
+
+std::string libraries() {
+  const dnnl_version_t* version = dnnl_version();
+  return fmt::format("oneDNN {}.{}.{}, Highway {}.{}.{}", version->major, version->minor,
+                     version->patch, HWY_MAJOR, HWY_MINOR, HWY_PATCH);
 }
 
 class CpuDriver final : public Driver {
@@ -39,10 +50,13 @@ class CpuDriver final : public Driver {
 
   const char* name() const override { return "cpu"; }
   std::string description() const override {
-    const dnnl_version_t* version = dnnl_version();
-    return fmt::format("{}, {} threads, {}, oneDNN {}.{}.{}, Highway {}.{}.{}", processor(),
-                       max_threads(), cpu::describe_isa(), version->major, version->minor,
-                       version->patch, HWY_MAJOR, HWY_MINOR, HWY_PATCH);
+    return fmt::format("{}, {} threads, {}, {}", processor(), max_threads(), cpu::describe_isa(),
+                       libraries());
+  }
+  std::string timing_identity() const override {
+    const std::string winograd = env_string("ANYMPS_WINOGRAD");
+    return fmt::format("{}, {}, {}{}{}", processor(), cpu::describe_isa(), libraries(),
+                       winograd.empty() ? "" : ", Winograd ", winograd);
   }
   const KernelList& kernels(const Op& op) const override { return cpu::kernels_of(op); }
   DriverTraits traits() const override {

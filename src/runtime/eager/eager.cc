@@ -155,26 +155,28 @@ std::vector<Shape> Eager::measure(const Request& request) {
   return measured.measure(request.op, request.complete_attrs(), request.outputs.size());
 }
 
+void Eager::find_or_make(Use& use, const EagerKey& key, const Request& request, bool content,
+                         const std::vector<Shape>* measured) {
+  find(use, key);
+  if (use) return;
+  auto made = prepare(request, content, measured);
+  made->key = key;
+  const size_t weight = made->weight;
+  use.hold(entries_.insert(key, std::move(made), weight));
+}
+
 // Leaves the entry of the call in `use`, made now if it is not there.
 void Eager::look_up(Use& use, const Request& request) {
-  EagerKey key = request.key;
   require(!request.bound || request.parameters.size() == request.bound->parameters.size(),
           "[{}] {} parameters are given, there are {}", request.op.name, request.parameters.size(),
           request.bound ? request.bound->parameters.size() : 0);
-  key.add(request.inputs.size() << 32 | request.outputs.size());
-  for (const TensorView& input : request.inputs) key.add(input);
-  for (const TensorView& output : request.outputs) key.add_output(output);
+  EagerKey key = request.whole_key();
   bool content = false;
   std::vector<Shape> shapes;  // of the results, where they are measured
-  const auto find_or_make = [&] {
-    find(use, key);
-    if (use) return;
-    auto made = prepare(request, content, shapes.empty() ? nullptr : &shapes);
-    made->key = key;
-    const size_t weight = made->weight;
-    use.hold(entries_.insert(key, std::move(made), weight));
+  const auto again = [&] {
+    find_or_make(use, key, request, content, shapes.empty() ? nullptr : &shapes);
   };
-  find_or_make();
+  again();
   if (use->open != PreparedCall::kNothing) request.queue.synchronize();
   if (use->open == PreparedCall::kContents) {
     content = true;
@@ -183,7 +185,7 @@ void Eager::look_up(Use& use, const Request& request) {
       key.add(elements ? elements->size() + 1 : 0);
       if (elements) key.add(*elements);
     }
-    find_or_make();
+    again();
   }
   if (use->open == PreparedCall::kMeasure) {
     shapes = measure(request);
@@ -191,11 +193,11 @@ void Eager::look_up(Use& use, const Request& request) {
       key.add(shape.size() + 1);
       key.add(std::span<const int64_t>(shape));
     }
-    find_or_make();
+    again();
   }
   if (use->fixed) {
     for (const double value : request.parameters) key.add(std::bit_cast<uint64_t>(value));
-    find_or_make();
+    again();
   }
 }
 
@@ -217,6 +219,21 @@ void Eager::check(const BoundOp& op, std::span<const TensorView> inputs,
   Use use;
   look_up(use, {op.op, op.key, &op, {}, inputs, outputs, queue, parameters});
   for (size_t i = 0; i < outputs.size(); ++i) check_output(*use, i, outputs[i]);
+}
+
+std::shared_ptr<const EagerEntry> Eager::fix(const BoundOp& op, std::span<const TensorView> inputs,
+                                             std::span<const TensorView> outputs, Queue& queue) {
+  if (checked_ || !op.parameters.empty()) return nullptr;
+  const Request request{op.op, op.key, &op, {}, inputs, outputs, queue};
+  Use use;
+  find_or_make(use, request.whole_key(), request, false, nullptr);
+  if (use->open != PreparedCall::kNothing) return nullptr;
+  for (size_t i = 0; i < outputs.size(); ++i) check_output(*use, i, outputs[i]);
+  const KernelChoice& choice = *use->call.choice;
+  // What weighs more stays where the cache bounds it.
+  const bool simple = !use->copies && !use->strings && use->weight == 1 && !choice.is_fallback &&
+                      choice.kernel->scratch_bytes() == 0;
+  return simple ? use.shared() : nullptr;
 }
 
 void Eager::infer(const BoundOp& op, std::span<const TensorView> inputs, size_t count, Queue& queue,

@@ -47,6 +47,11 @@ class Eager {
   void check(const BoundOp& op, std::span<const TensorView> inputs,
              std::span<const TensorView> outputs, Queue& queue,
              std::span<const double> parameters = {});
+  // What the call runs, for who keeps it: null if that takes more than its kernel and addresses.
+  // The memory of the views is not looked at.
+  std::shared_ptr<const EagerEntry> fix(const BoundOp& op, std::span<const TensorView> inputs,
+                                        std::span<const TensorView> outputs, Queue& queue);
+  void run_kernel(const EagerEntry& entry, const KernelArgs& args);
   // Tells the descriptions of the results, row-major, without a run.
   void infer(const BoundOp& op, std::span<const TensorView> inputs, size_t count, Queue& queue,
              const std::function<void(size_t, const TensorDesc&)>& tell);
@@ -78,6 +83,8 @@ class Eager {
   struct Request;
 
   void find(Use& use, const EagerKey& key);
+  void find_or_make(Use& use, const EagerKey& key, const Request& request, bool content,
+                    const std::vector<Shape>* measured);
   void look_up(Use& use, const Request& request);
   std::shared_ptr<EagerEntry> prepare(const Request& request, bool content,
                                       const std::vector<Shape>* measured);
@@ -89,7 +96,6 @@ class Eager {
   std::shared_ptr<EagerEntry> prepare(const CallWindow& window, Queue& queue);
   void run(const EagerEntry& entry, const Request& request);
   void run_apart(const CallWindow& window, Queue& queue);
-  void run_kernel(const EagerEntry& entry, const KernelArgs& args);
   void compare(const EagerEntry& entry, const Request& request, void* const* in, void* const* out);
   void count(const EagerEntry& entry, uint64_t packed, uint64_t aside);
 

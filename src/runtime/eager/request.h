@@ -19,6 +19,13 @@ struct Eager::Request {
   std::span<Tensor> output_tensors = {};
   std::span<const uint64_t> versions = {};  // of each input; 0: its elements may change; or none
 
+  EagerKey whole_key() const {
+    EagerKey whole = key;
+    whole.add(inputs.size() << 32 | outputs.size());
+    for (const TensorView& input : inputs) whole.add(input);
+    for (const TensorView& output : outputs) whole.add_output(output);
+    return whole;
+  }
   Attrs complete_attrs() const {
     return bound ? bound->attrs_with(parameters) : complete(op, attrs);
   }

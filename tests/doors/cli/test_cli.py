@@ -321,6 +321,7 @@ def test_ops_tells_of_one():
     ("ANYMPS_CHECK", "1", "it takes reference"), ("ANYMPS_VERBOSE", "all", "it takes dispatch, cache"),
     ("ANYMPS_ISA", "avx1024", "it takes sse4, avx2, avx512, amx"), ("ANYMPS_PASSES", "-fuse", "there is no pass 'fuse'"),
     ("ANYMPS_DENORMALS", "sometimes", "it takes flush, keep"), ("ANYMPS_DENORMALS", "keep,flush", "it takes one word"),
+    ("ANYMPS_TUNE", "yes", "it takes on, off"), ("ANYMPS_TUNE", "on,off", "it takes one word"),
     ("ANYMPS_PASSES", "layout", "needs a '-'"), ("ANYMPS_NUM_THREADS", "two", "is not an integer")])
 def test_a_variable_with_a_wrong_value_is_an_error(model, variable, value, told):
     done = anymps("run", model, "--random-inputs", env={**os.environ, variable: value})

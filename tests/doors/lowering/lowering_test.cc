@@ -149,6 +149,47 @@ TEST(Lowering, StepsWithMemoryBetweenThem) {
 }
 
 // Whatever is forgotten is made again.
+TEST(Lowering, ResultsOfAnyStrides) {
+  const Row row{"neg", "x", "neg(x)"};
+  const Kernel kernel(row);
+  Array x{{1, 2, 3, 4}, {2, 2}}, plain{{0, 0, 0, 0}, {2, 2}}, columns{{0, 0, 0, 0}, {2, 2}, {1, 2}};
+  const amps_view view = x.view();
+  const Argument argument = Argument::tensor(&view);
+  for (Array* y : {&plain, &columns, &plain}) {
+    const amps_view to = y->view();
+    const Wanted wanted;
+    kernel.prepare(api(), device(), {&argument, 1}, {&wanted, 1})
+        .run({&argument, 1}, {&to, 1}, nullptr);
+  }
+  EXPECT_EQ(plain.numbers, (std::vector<float>{-1, -2, -3, -4}));
+  EXPECT_EQ(columns.numbers, (std::vector<float>{-1, -3, -2, -4}));
+}
+
+TEST(Lowering, MasksDoNotPassForIndices) {
+  Array x{{1, 2, 3, 4}, {4}};
+  const amps_view view = x.view();
+  const bool flags[] = {true, false, false, true};
+  const amps_view mask{const_cast<bool*>(flags), x.dims.data(), nullptr, AMPS_BOOL, 1};
+  const Argument list{.kind = Argument::Kind::kTensors, .views = {&mask, 1}};
+  const int64_t four[] = {4}, one[] = {1}, bytes[] = {4};
+  const auto ints = [](std::span<const int64_t> numbers) {
+    return Argument{.kind = Argument::Kind::kInts, .ints = numbers};
+  };
+  const std::vector<Argument> arguments{
+      Argument::tensor(&view), list, ints(four), ints(one), ints(four), ints(bytes), integer(0)};
+  EXPECT_EQ(
+      run({"put", "x i extents strides index_dims index_strides offset",
+           "put_elements_at(x, i, tensor(9.0, f32), extents, strides, index_dims, index_strides, "
+           "offset)"},
+          arguments),
+      (std::vector<float>{9, 2, 3, 9}));
+  EXPECT_THROW(run({"places", "x i extents strides index_dims index_strides offset",
+                    "element_places(x, i, extents, strides, index_dims, index_strides, offset, "
+                    "[4])"},
+                   arguments),
+               EngineError);
+}
+
 TEST(Lowering, MoreFormsThanAreKept) {
   const Row row{"shift", "x a", "x + a"};
   const Kernel kernel(row);

@@ -82,3 +82,49 @@ def test_erfinv_near_the_ends():
     x = torch.cat([torch.linspace(-0.9999, 0.9999, 200001), 1 - torch.logspace(-7, -1, 20001)])
     exact = torch.erfinv(x.double())
     assert ((torch.erfinv(x.to("mps")).cpu().double() - exact).abs() <= 3.7e-7 * exact.abs()).all()
+
+
+TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool]
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "smooth_l1_loss", "huber_loss"])
+def test_losses_of_two_types(name):
+    loss = getattr(F, name)
+    for first, second in itertools.permutations(TYPES, 2):
+        x, y = torch.linspace(-1, 2, 6).reshape(2, 3).to(first), torch.linspace(2, 0, 6).reshape(2, 3).to(second)
+        if not (first.is_floating_point or (second.is_floating_point and name != "huber_loss")):  # whose result has the first type
+            continue
+        for reduction in ("mean", "none"):
+            torch.testing.assert_close(loss(x.to("mps"), y.to("mps"), reduction=reduction).cpu(), loss(x, y, reduction=reduction))
+        if first.is_floating_point and name != "huber_loss":  # of which the CPU wants one type
+            grads = []
+            for device in ("mps", "cpu"):
+                parameter = x.to(device).requires_grad_()
+                loss(parameter, y.to(device)).backward()
+                grads.append(parameter.grad.cpu())
+            torch.testing.assert_close(*grads)
+
+
+def test_weights_of_another_type():
+    x = torch.linspace(0.1, 0.9, 6)
+    for dtype in (torch.float64, torch.float16, torch.int64, torch.bool):
+        weight = torch.arange(6).to(dtype)
+        found = F.binary_cross_entropy(x.to("mps"), x.to("mps"), weight.to("mps"))
+        torch.testing.assert_close(found.cpu(), F.binary_cross_entropy(x, x, weight), check_dtype=False)
+
+
+@pytest.mark.parametrize("search", [torch.searchsorted, lambda sorted, x, **how: torch.bucketize(x, sorted, **how)], ids=["searchsorted", "bucketize"])
+def test_search_among_another_type(search):
+    """Both are compared in the type that holds them, so that 2.5 lies behind 2."""
+    for first, second in itertools.product([t for t in TYPES if t != torch.bool], repeat=2):
+        places, x = torch.tensor([0, 1, 2, 3, 5]).to(first), torch.tensor([-0.5, 0, 0.7, 2.5, 3, 9]).to(second)
+        for right in (False, True):
+            assert torch.equal(search(places.to("mps"), x.to("mps"), right=right).cpu(), search(places, x, right=right))
+    assert torch.searchsorted(torch.tensor([1, 2, 3], device="mps"), 2.5).item() == 2
+
+
+def test_kaiser_windows():
+    for length, options in itertools.product((0, 1, 2, 9, 30), ({}, {"periodic": False}, {"periodic": False, "beta": 3.5}, {"dtype": torch.float64})):
+        torch.testing.assert_close(torch.kaiser_window(length, device="mps", **options).cpu(), torch.kaiser_window(length, **options))
+    with pytest.raises(RuntimeError, match="negative"):
+        torch.kaiser_window(-1, device="mps")

@@ -42,6 +42,56 @@ def test_gradients_of_each_sample_and_ensembles():
     both(compute, torch.linspace(-1, 1, 100).reshape(4, 1, 5, 5), torch.tensor([0, 1, 2, 1]))
 
 
+@pytest.mark.parametrize("how", ["plain", "causal", "mask", "numbers", "empty_row"])
+@pytest.mark.parametrize("compute", [
+    lambda f, q, k, v: vmap(f)(q[None].expand(3, *q.shape), k.expand(3, *k.shape) * 2, v.expand(3, *v.shape)),
+    lambda f, q, k, v: vmap(f, in_dims=(0, None, None))(q.expand(3, *q.shape), k, v), lambda f, q, k, v: jvp(f, (q, k, v), (q.sin(), v, k))[1],
+    lambda f, q, k, v: jacrev(f)(q, k, v), lambda f, q, k, v: jacfwd(f, argnums=2)(q, k, v),
+    lambda f, q, k, v: hessian(lambda x: f(x, k, v).square().sum())(q), lambda f, q, k, v: vmap(grad(lambda x: f(x, k, v).sum()))(q.expand(2, *q.shape)),
+    lambda f, q, k, v: grad(lambda x: grad(lambda y: f(q, y, x).square().sum())(k).sin().sum())(v)],
+    ids="vmap vmap_one jvp jacrev jacfwd hessian vmap_grad grad_grad".split())
+def test_attention(compute, how):
+    """Fused where there are no derivatives but one backward; the same numbers in every transform."""
+    mask = torch.arange(12).reshape(3, 4) % 3 > 0
+    mask[0] |= how != "empty_row"
+    mask[0] &= how != "empty_row"
+    options = {"plain": {}, "causal": {"is_causal": True}, "numbers": {"attn_mask": mask * 0.7}}.get(how, {"attn_mask": mask})
+    parts = [torch.linspace(-1, 1, 2 * n * 5).cos().mul(3).sin().reshape(1, 2, n, 5).roll(n) for n in (3, 4, 4)]
+
+    def both_ways(composed):
+        def f(q, k, v):
+            given = {name: o.to(q.device, q.dtype if o.is_floating_point() else o.dtype) if isinstance(o, torch.Tensor) else o for name, o in options.items()}
+            if not composed:
+                return nn.functional.scaled_dot_product_attention(q, k, v, **given)
+            bias = given.get("attn_mask", torch.ones(3, 4).tril() > 0 if how == "causal" else torch.ones(3, 4) > 0)
+            bias = torch.zeros(3, 4, dtype=q.dtype).masked_fill(~bias, -torch.inf) if bias.dtype == torch.bool else bias
+            return torch.ops.aten._scaled_dot_product_attention_math(q, k, v, bias)[0]
+        return f
+    there = compute(both_ways(False), *(p.to("mps", torch.float64) for p in parts))
+    here = compute(both_ways(True), *(p.double() for p in parts))
+    torch.testing.assert_close(torch.utils._pytree.tree_map(torch.Tensor.cpu, there), here)
+
+
+def test_attention_that_is_composed_takes_masks():
+    """With a dropout, and of other ranks: True takes part, and what does not has no weight."""
+    q, mask = torch.linspace(-1, 1, 24).cos().reshape(1, 2, 3, 4), torch.tensor([[1, 0, 1], [1, 1, 0], [0, 0, 1]]).bool()
+    for x, options in ((q, {"dropout_p": 1e-9}), (q[None], {}), (q[0, 0], {}), (q[0], {"dropout_p": 1e-9}), (q, {"scale": 0.0})):
+        found = nn.functional.scaled_dot_product_attention(*[x.to("mps")] * 3, attn_mask=mask.to("mps"), **options)
+        options.pop("dropout_p", None)
+        torch.testing.assert_close(found.cpu(), nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=mask, **options))
+
+
+def test_a_penalty_on_the_gradient_of_attention():
+    found = []
+    for device in ("mps", "cpu"):
+        x = torch.linspace(-1, 1, 30, dtype=torch.float64).reshape(1, 2, 3, 5).to(device).requires_grad_()
+        attend = nn.functional.scaled_dot_product_attention if device == "mps" else lambda q, k, v: torch.ops.aten._scaled_dot_product_attention_math(q, k, v)[0]
+        slope, = torch.autograd.grad(attend(x, x * 2, x.sin()).square().sum(), x, create_graph=True)
+        slope.square().sum().backward()
+        found.append(x.grad.cpu())
+    torch.testing.assert_close(*found)
+
+
 def test_jagged_tensors():
     parts = [torch.linspace(0, 1, 6).reshape(2, 3), torch.linspace(1, 3, 12).reshape(4, 3), torch.zeros(0, 3)]
 

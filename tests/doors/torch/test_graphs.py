@@ -76,3 +76,20 @@ def test_layers_train_and_infer(left_out):
     with torch.no_grad():
         torch.testing.assert_close(run(x.to("mps")).cpu(), theirs(x), rtol=1e-4, atol=1e-4)
     assert not left_out
+
+
+@pytest.mark.parametrize("how", [{}, {"is_causal": True}, {"dropout_p": 1e-9}], ids=["plain", "causal", "composed"])
+@pytest.mark.parametrize("dynamic", [True, None])
+def test_attention_of_several_lengths(dynamic, how):
+    """From the second length on the extents are symbols while the graph is traced."""
+    torch._dynamo.reset()
+    attend = torch.compile(lambda q, k, **how: F.scaled_dot_product_attention(q, k, k.sin(), enable_gqa=True, **how), backend="anymps", dynamic=dynamic)
+    for batch, length in ((2, 5), (3, 7), (2, 9)):
+        q, k = (torch.linspace(-1, 1, batch * n * length * 4).reshape(batch, n, length, 4).cos() for n in (4, 2))
+        found = []
+        for device in ("mps", "cpu"):
+            x, y = (t.to(device).requires_grad_() for t in (q, k))
+            z = attend(x, y, **how) if device == "mps" else F.scaled_dot_product_attention(x, y, y.sin(), is_causal="is_causal" in how, enable_gqa=True)
+            found.append([t.detach().cpu() for t in (z, *torch.autograd.grad(z.square().sum(), (x, y)))])
+        for ours, theirs in zip(*found):
+            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)

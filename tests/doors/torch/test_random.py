@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+import torch.utils.checkpoint
 
 N = 200_000
 
@@ -170,3 +171,20 @@ def test_streams_do_not_repeat():
     torch.manual_seed(0)
     words = torch.cat([torch.empty(100_000, dtype=torch.int64, device="mps").random_() for _ in range(4)])
     assert words.cpu().unique().numel() == words.numel()
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_checkpoint_draws_the_same_numbers_again(reentrant):
+    """Otherwise the gradient is that of another dropout."""
+    seen, x = [], torch.ones(64, device="mps", requires_grad=True)
+
+    def dropped(x):
+        y = torch.nn.functional.dropout(x * 2, 0.5)
+        seen.append(y.detach().clone())
+        return y
+    with torch.utils.checkpoint.set_checkpoint_early_stop(False):
+        y = torch.utils.checkpoint.checkpoint(dropped, x, use_reentrant=reentrant)
+    torch.rand(3, device="mps")
+    y.sum().backward()
+    assert len(seen) == 2 and torch.equal(*seen) and 0 < seen[0].count_nonzero().item() < 64
+    assert torch.equal(x.grad, seen[0])

@@ -151,8 +151,11 @@ def test_exit_by_an_exception():
     (lambda x: x.gather(0, torch.full((1, 3), 77, device="mps")).cpu(), RuntimeError),
     (lambda x: torch.nn.functional.conv2d(x, x), RuntimeError), (lambda x: x.softmax(9), IndexError),
     (lambda x: torch.linalg.cholesky(-torch.eye(3, device="mps")).cpu(), torch.linalg.LinAlgError),
-    (lambda x: x.to(torch.int32).backward(), RuntimeError), (lambda x: torch.empty(-1, device="mps"), RuntimeError)],
-    ids="broadcast matmul view cat index embedding gather conv axis cholesky integer negative".split())
+    (lambda x: x.to(torch.int32).backward(), RuntimeError), (lambda x: torch.empty(-1, device="mps"), RuntimeError),
+    (lambda x: torch.nn.functional.layer_norm(x, (4,)), RuntimeError),
+    (lambda x: torch.nn.functional.layer_norm(x, (3,), x[0, :2]), RuntimeError), (lambda x: x.roll(1, 4), IndexError),
+    (lambda x: torch.nn.functional.cross_entropy(x, torch.tensor([0, 1, 2, 3], device="mps")), IndexError)],
+    ids="broadcast matmul view cat index embedding gather conv axis cholesky integer negative norm norm_weight roll label".split())
 def test_errors_are_exceptions(wrong, error):
     """And the device computes on afterwards."""
     x = torch.arange(12.0, device="mps").reshape(4, 3)

@@ -21,6 +21,10 @@ def repeated(x):
     return torch.sparse_coo_tensor(places, torch.tensor([1.0, 2, 3, 4], device=x.device), (4, 4))
 
 
+def places(x, *numbers):
+    return torch.tensor(numbers, dtype=torch.int64, device=x.device)
+
+
 @pytest.mark.parametrize("compute", [
     lambda x, y: x.to_sparse() + y.to_sparse(), lambda x, y: x.to_sparse() - y.to_sparse() * 2, lambda x, y: x + y.to_sparse(),
     lambda x, y: x.to_sparse() * y.to_sparse(), lambda x, y: x.to_sparse() * y, lambda x, y: x.to_sparse() * 3, lambda x, y: x.to_sparse() / 2,
@@ -33,7 +37,13 @@ def repeated(x):
     lambda x, y: torch.sparse.sum(x.to_sparse()), lambda x, y: torch.sparse.sum(x.to_sparse(), 1), lambda x, y: x.to_sparse().norm(),
     lambda x, y: x.to_sparse() @ y, lambda x, y: x.to_sparse() @ y.to_sparse(), lambda x, y: x @ y.to_sparse(),
     lambda x, y: x.to_sparse() @ y[0], lambda x, y: torch.addmm(x, x.to_sparse(), y, beta=2, alpha=3), lambda x, y: x.sparse_mask(y.to_sparse()),
-    lambda x, y: x.to_sparse().sparse_mask(y.to_sparse()), lambda x, y: torch.zeros_like(x.to_sparse()), lambda x, y: x.to_sparse(1)])
+    lambda x, y: x.to_sparse().sparse_mask(y.to_sparse()), lambda x, y: torch.zeros_like(x.to_sparse()), lambda x, y: x.to_sparse(1),
+    lambda x, y: torch.sparse.softmax(x.to_sparse(), 0), lambda x, y: torch.sparse.softmax(repeated(x), -1),
+    lambda x, y: torch.sparse.log_softmax(x.to_sparse(), 1), lambda x, y: torch.sparse.softmax(x.to_sparse(1), 1),
+    lambda x, y: torch.sparse.log_softmax(x.to_sparse(1), 0), lambda x, y: x.to_sparse().index_select(0, places(x, 3, 1, 1)),
+    lambda x, y: repeated(x).index_select(1, places(x, 2, 0, 2, -1)), lambda x, y: x.to_sparse(1).index_select(1, places(x, 0, 3)),
+    lambda x, y: x.to_sparse().index_select(0, places(x)), lambda x, y: torch.bmm(torch.stack([x, y]).to_sparse(), torch.stack([y, x])),
+    lambda x, y: torch.bmm(torch.zeros_like(x)[None].to_sparse(), y[None])])
 def test_coo(compute):
     both(compute, DENSE, OTHER)
 
@@ -42,9 +52,28 @@ def test_empty_and_wrong():
     both(lambda x: x.to_sparse() * x.to_sparse() + x.to_sparse(), torch.zeros(3, 4))
     both(lambda x: x.to_sparse() @ x.t().to_sparse(), torch.zeros(3, 4))
     x = DENSE.to("mps").to_sparse()
-    for wrong in (lambda: x + x[:2], lambda: x @ torch.ones(3, 2, device="mps"), lambda: x + DENSE.to("mps")):
+    for wrong in (lambda: x + x[:2], lambda: x @ torch.ones(3, 2, device="mps"), lambda: x + DENSE.to("mps"),
+                  lambda: x.index_select(0, torch.tensor([4], device="mps")), lambda: torch.sparse.softmax(x, 2),
+                  lambda: torch.bmm(x[None], torch.ones(1, 3, 2, device="mps"))):
         with pytest.raises((RuntimeError, IndexError)):
             wrong()
+
+
+@pytest.mark.parametrize("compute", [
+    lambda x: torch.sparse.softmax(x, 0), lambda x: torch.sparse.softmax(x, 1), lambda x: torch.sparse.log_softmax(x, 0),
+    lambda x: torch.sparse.log_softmax(x, 1), lambda x: torch.sparse.sum(x, 0), lambda x: torch.sparse.sum(x, [0, 1]), lambda x: torch.sparse.sum(x)],
+    ids="softmax_0 softmax_1 log_softmax_0 log_softmax_1 sum_0 sum_01 sum".split())
+@pytest.mark.parametrize("dense", [(), (2,)], ids=["numbers", "vectors"])
+def test_gradients_along_an_axis(compute, dense):
+    grads = []
+    for device in ("mps", "cpu"):
+        values = torch.linspace(-1, 2, 5 * (dense or (1,))[0]).reshape(5, *dense).to(device).requires_grad_()
+        x = torch.sparse_coo_tensor(torch.tensor([[0, 0, 2, 3, 3], [1, 2, 0, 0, 3]], device=device), values, (4, 4, *dense))
+        y = compute(x)
+        y = y.to_dense() if y.layout != torch.strided else y
+        (y * torch.arange(y.numel(), device=device).reshape(y.shape).cos()).sum().backward()
+        grads.append(values.grad.cpu())
+    torch.testing.assert_close(*grads)
 
 
 def test_gradients():

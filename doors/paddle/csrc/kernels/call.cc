@@ -2,6 +2,7 @@
 #include "kernels/call.h"
 
 #include <algorithm>
+#include <memory>
 
 #include <paddle/common/enforce.h>
 #include <paddle/phi/core/generator.h>
@@ -161,9 +162,12 @@ void KernelCall::add(const phi::Scalar& number) {
     case phi::DataType::BFLOAT16:
       return add(number.to<double>());
     case phi::DataType::COMPLEX64:
-    case phi::DataType::COMPLEX128:
-      PADDLE_THROW(
-          common::errors::Unimplemented("[%s] takes no complex number on mps", kernel_.name()));
+    case phi::DataType::COMPLEX128: {
+      const auto value = number.to<phi::dtype::complex<double>>();
+      arguments_.push_back(
+          {.kind = Argument::Kind::kComplex, .f = value.real, .imaginary = value.imag});
+      return;
+    }
     default:
       return add(number.to<int64_t>());
   }
@@ -218,12 +222,17 @@ void KernelCall::run(const phi::CustomContext& context) try {
     return prepared.run(arguments_, memory);
   }
   lowering::Few<amps_view, 8> views;
+  std::vector<std::shared_ptr<phi::Allocation>> kept;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const amps_type& type = prepared.results()[i];
     int64_t count = 1;
     for (int32_t axis = 0; axis < type.rank; ++axis) count *= type.dims[axis];
     if (outputs[i]->numel() != count)
       outputs[i]->Resize(phi::make_ddim(std::vector<int64_t>(type.dims, type.dims + type.rank)));
+    // What lies elsewhere (numbers of an optimizer, on the host) is replaced and freed, though it
+    // may be an input as well.
+    const auto& holder = outputs[i]->Holder();
+    if (holder && holder->place() != context.GetPlace()) kept.push_back(holder);
     void* data = context.Alloc(outputs[i], to_paddle(type.dtype));
     views.push_back({data, type.dims, nullptr, type.dtype, type.rank});
   }

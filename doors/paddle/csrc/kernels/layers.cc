@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <paddle/phi/kernels/affine_grid_grad_kernel.h>
 #include <paddle/phi/kernels/affine_grid_kernel.h>
 #include <paddle/phi/kernels/batch_norm_grad_kernel.h>
 #include <paddle/phi/kernels/batch_norm_kernel.h>

@@ -7,6 +7,7 @@
 #include <paddle/phi/kernels/bilinear_kernel.h>
 #include <paddle/phi/kernels/bmm_grad_kernel.h>
 #include <paddle/phi/kernels/bmm_kernel.h>
+#include <paddle/phi/kernels/cholesky_grad_kernel.h>
 #include <paddle/phi/kernels/cholesky_kernel.h>
 #include <paddle/phi/kernels/cholesky_solve_kernel.h>
 #include <paddle/phi/kernels/cross_grad_kernel.h>
@@ -36,6 +37,7 @@
 #include <paddle/phi/kernels/solve_grad_kernel.h>
 #include <paddle/phi/kernels/solve_kernel.h>
 #include <paddle/phi/kernels/svd_kernel.h>
+#include <paddle/phi/kernels/svdvals_grad_kernel.h>
 #include <paddle/phi/kernels/svdvals_kernel.h>
 #include <paddle/phi/kernels/triangular_solve_grad_kernel.h>
 #include <paddle/phi/kernels/triangular_solve_kernel.h>

@@ -17,6 +17,8 @@
 #include <paddle/phi/kernels/nll_loss_kernel.h>
 #include <paddle/phi/kernels/sigmoid_cross_entropy_with_logits_grad_kernel.h>
 #include <paddle/phi/kernels/sigmoid_cross_entropy_with_logits_kernel.h>
+#include <paddle/phi/kernels/warpctc_grad_kernel.h>
+#include <paddle/phi/kernels/warpctc_kernel.h>
 #include "kernels/table.h"
 
 #define FAMILY LossKernels

@@ -9,6 +9,8 @@
 #include <paddle/phi/kernels/crop_grad_kernel.h>
 #include <paddle/phi/kernels/crop_kernel.h>
 #include <paddle/phi/kernels/diag_embed_kernel.h>
+#include <paddle/phi/kernels/diag_grad_kernel.h>
+#include <paddle/phi/kernels/diag_kernel.h>
 #include <paddle/phi/kernels/expand_as_grad_kernel.h>
 #include <paddle/phi/kernels/expand_as_kernel.h>
 #include <paddle/phi/kernels/expand_grad_kernel.h>
@@ -44,6 +46,7 @@
 #include <paddle/phi/kernels/pixel_shuffle_kernel.h>
 #include <paddle/phi/kernels/pixel_unshuffle_grad_kernel.h>
 #include <paddle/phi/kernels/pixel_unshuffle_kernel.h>
+#include <paddle/phi/kernels/put_along_axis_grad_kernel.h>
 #include <paddle/phi/kernels/put_along_axis_kernel.h>
 #include <paddle/phi/kernels/repeat_interleave_grad_kernel.h>
 #include <paddle/phi/kernels/repeat_interleave_kernel.h>

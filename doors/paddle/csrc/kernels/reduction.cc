@@ -54,6 +54,7 @@
 #include <paddle/phi/kernels/squared_l2_norm_kernel.h>
 #include <paddle/phi/kernels/top_k_grad_kernel.h>
 #include <paddle/phi/kernels/top_k_kernel.h>
+#include <paddle/phi/kernels/unique_consecutive_kernel.h>
 #include <paddle/phi/kernels/unique_kernel.h>
 #include "kernels/declarations.h"
 #include "kernels/table.h"

@@ -13,13 +13,16 @@ from kernel_cases import CASES
 
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9, "float16": 2e-2}
 # What Paddle's CPU has in float32 alone, or computes otherwise at ties and poles of half types.
-ONLY_FLOAT32 = {"bn_eval", "roi_align", "yolo_box", "accuracy"}
+ONLY_FLOAT32 = {"bn_eval", "roi_align", "yolo_box", "accuracy", "nms", "box_decode"}
 NOT_HALF = ONLY_FLOAT32 | {"tan", "topk", "i0", "i1", "i0e", "i1e", "solve", "tri_solve", "svdvals", "matrix_power", "dist", "qr",
                            "grid_sample", "affine_grid", "channel_shuffle", "nll", "kl", "cholesky", "inverse", "det", "eigvalsh",
-                           "slogdet"}
+                           "slogdet", "complex", "complex_multiply", "complex_numbers", "complex_conj", "irfft_lengths", "box_encode",
+                           "box_decode", "prior_box", "ctc", "svdvals_gradient", "cholesky_gradient", "affine_grid_gradient",
+                           *(f"{kind}_{norm}" for kind in ("fft", "rfft", "rfft_odd", "irfft") for norm in ("backward", "ortho", "forward"))}
 # Numbers that Paddle's CPU keeps in float32 for any type: coordinates, weights, attributes.
 NUMBERS_IN_FLOAT32 = {"selu", "norm3", "avg_pool", "avg_pool_i", "adaptive_avg", "prelu", "interp_bilinear", "interp_s_bilinear",
-                      "interp_bicubic", "interp_s_bicubic", "interp_1d", "label_smooth"}
+                      "interp_bicubic", "interp_s_bicubic", "interp_1d", "label_smooth", "prior_box",
+                      "dropout_eval_downscale_in_infer"}
 
 
 def computed(place, function, arrays, grad, dtype):
@@ -58,6 +61,8 @@ def test_case(case, dtype):
     assert len(actual) == len(expected)
     for got, wanted in zip(actual, expected):
         assert got.shape == wanted.shape
+        if dtype != "float16":
+            assert got.dtype == wanted.dtype
         if got.dtype != bool:
             got, wanted = got.astype("float64"), wanted.astype("float64")
         tolerance = 1e-5 if dtype == "float64" and name in NUMBERS_IN_FLOAT32 else TOLERANCE[dtype]

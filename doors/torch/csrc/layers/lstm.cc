@@ -100,8 +100,8 @@ bool in_whole_layers(const Layers& layers, const Tensor& input, TensorList hx) {
                                                  c10::DispatchKey::FuncTorchGradWrapper});
   const at::ScalarType type = input.scalar_type();
   return !strict() && layers.complete() && hx.size() == 2 && input.dim() == 3 &&
-         input.numel() > 0 && input.is_floating_point() && !at::functorch::functorchTLSAccessor() &&
-         !at::autocast::is_autocast_enabled(at::kMPS) && !input.key_set().has_any(kSpecial) &&
+         !input.key_set().has_any(kSpecial) && input.numel() > 0 && input.is_floating_point() &&
+         !at::functorch::functorchTLSAccessor() && !at::autocast::is_autocast_enabled(at::kMPS) &&
          all_of_type(input, type) && all_of_type(hx, type) && all_of_type(layers.params, type) &&
          hx[1].size(-1) == hx[0].size(-1);
 }

@@ -2,12 +2,17 @@
 // Tensors without elements yet, their storage, and views of it.
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/TensorFactories.h>
 #include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/i0.h>
 #include <ATen/ops/is_set_to_native.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/resize_native.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/unfold_native.h>
@@ -82,6 +87,37 @@ Tensor& set_nothing(Tensor& self) {
       self, at::Storage(c10::Storage::use_byte_size_t(), 0, &allocator(), true), 0, {0}, {});
 }
 
+// PyTorch's own asks for a kernel of the device, of which it knows those that it was compiled for.
+Tensor kaiser_window_beta(int64_t length, bool periodic, double beta,
+                          std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                          std::optional<at::Device>, std::optional<bool>) {
+  const at::ScalarType type = c10::dtype_or_default(dtype);
+  TORCH_CHECK(c10::layout_or_default(layout) == at::kStrided,
+              "kaiser_window is not implemented for sparse types");
+  TORCH_CHECK(at::isFloatingType(type), "kaiser_window expects floating point dtypes, got: ", type);
+  TORCH_CHECK(length >= 0,
+              "kaiser_window requires non-negative window_length, got window_length=", length);
+  const auto options = at::TensorOptions().device(kDevice);
+  if (length < 2) return at::ones({length}, options.dtype(type));
+  const int64_t points = periodic ? length + 1 : length;
+  const Tensor x = at::arange(points, options.dtype(at::kDouble)) * (2.0 / (points - 1)) - 1;
+  const Tensor y = at::i0((1 - x * x).clamp_min(0).sqrt() * beta) /
+                   at::i0(at::full({}, beta, options.dtype(at::kDouble)));
+  return y.narrow(0, 0, length).to(type);
+}
+
+Tensor kaiser_window_periodic(int64_t length, bool periodic, std::optional<at::ScalarType> dtype,
+                              std::optional<at::Layout> layout, std::optional<at::Device> device,
+                              std::optional<bool> pinned) {
+  return kaiser_window_beta(length, periodic, 12.0, dtype, layout, device, pinned);
+}
+
+Tensor kaiser_window(int64_t length, std::optional<at::ScalarType> dtype,
+                     std::optional<at::Layout> layout, std::optional<at::Device> device,
+                     std::optional<bool> pinned) {
+  return kaiser_window_beta(length, true, 12.0, dtype, layout, device, pinned);
+}
+
 // What torch.UntypedStorage.resize_ lacks for this device: the storage is that of `bytes`.
 void resize_storage(const Tensor& bytes, int64_t size) {
   at::native::resize_bytes_cpu(bytes.storage().unsafeGetStorageImpl(), static_cast<size_t>(size));
@@ -109,6 +145,11 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
   m.impl("view_as_complex", at::native::view_as_complex);
   m.impl("_reshape_alias", at::native::_reshape_alias);
   m.impl("unfold", at::native::unfold);
+  if (!strict()) {
+    m.impl("kaiser_window", kaiser_window);
+    m.impl("kaiser_window.periodic", kaiser_window_periodic);
+    m.impl("kaiser_window.beta", kaiser_window_beta);
+  }
 }
 
 TORCH_LIBRARY(anymps, m) {

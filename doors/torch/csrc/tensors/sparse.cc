@@ -21,18 +21,14 @@
 #include <ATen/ops/searchsorted.h>
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
+#include "tensors/sparse.h"
 
 namespace anymps::aten {
 
-namespace {
+namespace sparse {
 
 using at::Tensor;
 
-constexpr std::string_view kShared[] = {
-#include "tensors/sparse_kernels.inc"
-};
-
-// One number for each place of a list of indices.
 Tensor places(const Tensor& indices, at::IntArrayRef sizes) {
   Tensor place = at::zeros({indices.size(1)}, indices.options());
   for (int64_t axis = 0; axis < indices.size(0); ++axis)
@@ -46,6 +42,25 @@ Tensor make(const Tensor& like, const Tensor& indices, const Tensor& values, boo
                                                       like.options().dtype(values.dtype()))
       ._coalesced_(coalesced);
 }
+
+c10::List<std::optional<Tensor>> as_list(const Tensor& indices) {
+  c10::List<std::optional<Tensor>> list;
+  for (const Tensor& axis : indices.unbind(0)) list.push_back(axis);
+  return list;
+}
+
+}  // namespace sparse
+
+namespace {
+
+using at::Tensor;
+using sparse::as_list;
+using sparse::make;
+using sparse::places;
+
+constexpr std::string_view kShared[] = {
+#include "tensors/sparse_kernels.inc"
+};
 
 Tensor& write(Tensor& out, const Tensor& made) {
   out.sparse_resize_and_clear_(made.sizes(), made.sparse_dim(), made.dense_dim());
@@ -63,12 +78,6 @@ Tensor coalesce(const Tensor& self) {
   const Tensor kept = at::zeros({self.sparse_dim(), distinct.numel()}, indices.options())
                           .index_copy_(1, inverse, indices);
   return make(self, kept, sums, true);
-}
-
-c10::List<std::optional<Tensor>> as_list(const Tensor& indices) {
-  c10::List<std::optional<Tensor>> list;
-  for (const Tensor& axis : indices.unbind(0)) list.push_back(axis);
-  return list;
 }
 
 void add_to_dense(Tensor& dense, const Tensor& sparse, const at::Scalar& alpha) {

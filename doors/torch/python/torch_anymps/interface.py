@@ -16,6 +16,7 @@ def install(torch):
     _add_functions(torch)
     _add_streams(torch)
     _add_storage(torch)
+    _add_random_states(torch)
     _add_default_backend(torch)
     _add_engine(torch)
     _sum_as_the_cpu(torch)
@@ -111,6 +112,27 @@ def _add_streams(torch):
     for module in (streams, torch.mps):
         if hasattr(module, "Stream"):
             module.Stream = Stream
+
+
+def _add_random_states(torch):
+    """torch.utils.checkpoint keeps the random numbers of a device whose module says that it is in use, and enters the device first:
+    without them a dropout draws others when its gradient is computed."""
+
+    class device:
+        """The device within a `with`. There is one, so that nothing changes."""
+
+        def __init__(self, device):
+            self.device = device
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return False
+
+    if not hasattr(torch.mps, "device"):
+        torch.mps.device = device
+    torch.mps._initialized = True
 
 
 def _add_default_backend(torch):

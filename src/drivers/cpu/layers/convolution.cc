@@ -3,6 +3,7 @@
 #include "drivers/cpu/layers/convolution.h"
 
 #include "drivers/cpu/linear/gemm.h"
+#include "drivers/kernel_ways.h"
 
 namespace anymps::cpu {
 
@@ -133,6 +134,16 @@ void drop_unit_axes(Problem& p, Window& window, bool has_residual) {
   }
 }
 
+// The first whose name begins like this. Empty: there is none, or its parts would wait for each
+// other.
+template <typename Make>
+auto asked_implementation(Make make, std::string_view name) {
+  auto pd = make();
+  while (pd && !std::string_view(pd.impl_info_str()).starts_with(name))
+    if (!pd.next_impl()) return decltype(pd)();
+  return pd && parts_wait(pd.impl_info_str()) ? decltype(pd)() : pd;
+}
+
 KernelPtr make_conv(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
   if (!check(request, why)) return nullptr;
@@ -147,15 +158,17 @@ KernelPtr make_conv(const KernelRequest& request, std::string& why) {
   const memory::desc bias = bias_desc(request, p);
   const dnnl::primitive_attr attr = attr_for(request, y);
   Parts parts(parts_for(p.flops()));
-  const auto pd = choose_implementation(
-      parts,
-      [&] {
-        return dnnl::convolution_forward::primitive_desc(
-            onednn_engine(), dnnl::prop_kind::forward_inference,
-            dnnl::algorithm::convolution_direct, x, any_layout(p.w), bias, y, p.strides,
-            p.dilations, p.begin, p.end, attr, true);
-      },
-      p.x.dtype == DType::kF32 ? faster_implementation(p) : std::string_view());
+  const auto make = [&] {
+    return dnnl::convolution_forward::primitive_desc(
+        onednn_engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x,
+        any_layout(p.w), bias, y, p.strides, p.dilations, p.begin, p.end, attr, true);
+  };
+  const std::string_view asked = AskedWay::now();
+  const auto pd = asked.empty()
+                      ? choose_implementation(parts, make,
+                                              p.x.dtype == DType::kF32 ? faster_implementation(p)
+                                                                       : std::string_view())
+                      : asked_implementation(make, asked);
   if (!pd || slow_half(p.x.dtype, pd.impl_info_str()))
     return refuse(why, "oneDNN has no implementation");
   return build(request, p, pd, dnnl::convolution_forward(pd));
@@ -191,6 +204,9 @@ KernelPtr make_pointwise(const KernelRequest& request, std::string& why) {
 
 const KernelRegistrar kPointwise("cpu", "conv", "gemm", 5, make_pointwise);
 const KernelRegistrar kConv("cpu", "conv", "onednn", 10, onednn_factory(make_conv));
+const KernelWays kImplementations("cpu", "conv", "onednn",
+                                  {"brg", "jit:avx512", "jit:avx2", "jit_1x1:avx512",
+                                   "jit_1x1:avx2", "jit_dw:"});
 
 }  // namespace
 

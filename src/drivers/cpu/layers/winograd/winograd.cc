@@ -11,6 +11,7 @@
 #include "drivers/cpu/layers/convolution.h"
 #include "drivers/cpu/linear/gemm_simd.h"
 #include "drivers/cpu/threads.h"
+#include "drivers/kernel_ways.h"
 #include "drivers/packed_weights.h"
 
 namespace anymps::cpu {
@@ -213,6 +214,7 @@ KernelPtr make_winograd(const KernelRequest& request, std::string& why) {
 }
 
 const KernelRegistrar kWinograd("cpu", "conv", "winograd", 8, make_winograd);
+const KernelWays kTiles("cpu", "conv", "winograd", {"2x2", "4x4"});
 
 }  // namespace
 

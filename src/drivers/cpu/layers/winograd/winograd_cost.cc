@@ -5,6 +5,7 @@
 #include "base/env.h"
 #include "drivers/cpu/layers/winograd/winograd.h"
 #include "drivers/cpu/linear/gemm_simd.h"
+#include "drivers/kernel_ways.h"
 
 namespace anymps::cpu {
 
@@ -49,8 +50,12 @@ void cut_into_tiles(WinogradTiles& t, int64_t edge) {
 
 int64_t winograd_edge(const WinogradTiles& tiles, std::string& why) {
   const std::string asked = env_string("ANYMPS_WINOGRAD");
+  const std::string_view way = AskedWay::now();
   if (asked == "off") return refuse<int64_t>(why, "ANYMPS_WINOGRAD=off");
+  if (!asked.empty() && !way.empty() && !way.starts_with(asked))
+    return refuse<int64_t>(why, "ANYMPS_WINOGRAD=" + asked);
   if (!asked.empty()) return asked == "2" ? 2 : 4;
+  if (!way.empty()) return way.starts_with('2') ? 2 : 4;
   int64_t best = 0;
   double least = direct_cost(tiles) / kLeastGain;
   for (const int64_t edge : {4, 2}) {
