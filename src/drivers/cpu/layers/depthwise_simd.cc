@@ -31,16 +31,11 @@ HWY_INLINE void load(const float* from, Mask last, V (&to)[N]) {
   to[N - 1] = hn::MaskedLoad(last, d, from + (N - 1) * kLanes);
 }
 
-// P pixels from `pixel` on, N vectors from `channel` on. At a border the window may leave the row.
-template <size_t P, size_t N, bool kBorder>
-HWY_INLINE void tile(const DepthwiseRow& g, int64_t pixel, int64_t channel, Mask last) {
+// What the window adds to P pixels from `pixel` on. At a border it may leave the row.
+template <bool kBorder, size_t P, size_t N>
+HWY_INLINE void add_taps(const DepthwiseRow& g, int64_t pixel, int64_t channel, Mask last,
+                         V (&sums)[P][N]) {
   const Tag d;
-  V sums[P][N];
-  V bias[N];
-  for (size_t n = 0; n < N; ++n) bias[n] = hn::Zero(d);
-  if (g.bias) load(g.bias + channel, last, bias);
-  for (size_t p = 0; p < P; ++p)
-    for (size_t n = 0; n < N; ++n) sums[p][n] = bias[n];
   const int64_t step = g.width_stride * g.channels;
   for (int64_t row = 0; row < g.rows; ++row) {
     const float* w = g.w + row * g.w_row + channel;
@@ -61,6 +56,50 @@ HWY_INLINE void tile(const DepthwiseRow& g, int64_t pixel, int64_t channel, Mask
       }
     }
   }
+}
+
+// The same in the same order for windows three pixels wide that are next to each other: a column of
+// the image is loaded once for the three pixels that it is part of.
+template <bool kBorder, size_t P, size_t N>
+HWY_INLINE void add_threes(const DepthwiseRow& g, int64_t pixel, int64_t channel, Mask last,
+                           V (&sums)[P][N]) {
+  constexpr size_t kWidth = 3;
+  const int64_t first = pixel - g.left;
+  const float* x = g.x + first * g.channels + channel;
+  const float* w = g.w + channel;
+  for (int64_t row = 0; row < g.rows; ++row, x += g.x_row, w += g.w_row) {
+    V weights[kWidth][N];
+    for (size_t k = 0; k < kWidth; ++k)
+      load(w + static_cast<int64_t>(k) * g.channels, last, weights[k]);
+    const float* from = x;
+    for (size_t column = 0; column < P + kWidth - 1; ++column, from += g.channels) {
+      const int64_t at = first + static_cast<int64_t>(column);
+      if (kBorder && (at < 0 || at >= g.in_width)) continue;
+      V loaded[N];
+      load(from, last, loaded);
+      for (size_t k = 0; k < kWidth; ++k) {
+        if (column < k || column - k >= P) continue;
+        for (size_t n = 0; n < N; ++n)
+          sums[column - k][n] = hn::MulAdd(loaded[n], weights[k][n], sums[column - k][n]);
+      }
+    }
+  }
+}
+
+// P pixels from `pixel` on, N vectors from `channel` on. At a border the window may leave the row.
+template <size_t P, size_t N, bool kBorder>
+HWY_INLINE void tile(const DepthwiseRow& g, int64_t pixel, int64_t channel, Mask last) {
+  const Tag d;
+  V sums[P][N];
+  V bias[N];
+  for (size_t n = 0; n < N; ++n) bias[n] = hn::Zero(d);
+  if (g.bias) load(g.bias + channel, last, bias);
+  for (size_t p = 0; p < P; ++p)
+    for (size_t n = 0; n < N; ++n) sums[p][n] = bias[n];
+  if (P > 1 && g.kernel_width == 3 && g.width_stride == 1 && g.width_dilation == 1)
+    add_threes<kBorder>(g, pixel, channel, last, sums);
+  else
+    add_taps<kBorder>(g, pixel, channel, last, sums);
   if (g.residual) {
     for (size_t p = 0; p < P; ++p) {
       V add[N];
