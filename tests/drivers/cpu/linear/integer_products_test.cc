@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "against_reference.h"
+#include "drivers/cpu/against_reference.h"
 #include "drivers/cpu/isa.h"
 #include "drivers/cpu/linear/integer/int_operands.h"
 
