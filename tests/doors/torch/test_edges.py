@@ -128,3 +128,29 @@ def test_kaiser_windows():
         torch.testing.assert_close(torch.kaiser_window(length, device="mps", **options).cpu(), torch.kaiser_window(length, **options))
     with pytest.raises(RuntimeError, match="negative"):
         torch.kaiser_window(-1, device="mps")
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+def test_bounds_that_an_integer_type_does_not_hold(dtype):
+    """They bound nothing, or leave nothing, which is an error; in a graph as in a call."""
+    ends = torch.iinfo(dtype)
+    x = torch.tensor([ends.min, 0, 1, 100, ends.max], dtype=dtype)
+    beyond = [-(2**40), -200, -1, 0, 7, 200, 300, 70000, 2**40]
+    for low, high in itertools.product([None, *beyond], repeat=2):
+        if low is None and high is None:
+            continue
+        calls = [lambda t: t.clamp(low, high)]
+        if high is None:
+            calls.append(lambda t: torch.clamp_min(t, low))
+        if low is None:
+            calls.append(lambda t: t.clone().clamp_max_(high))
+        for call in calls:
+            try:
+                expected = call(x)
+            except RuntimeError:
+                with pytest.raises(RuntimeError, match="outside the representable range"):
+                    call(x.to("mps"))
+                continue
+            assert torch.equal(call(x.to("mps")).cpu(), expected), (low, high)
+    compiled = torch.compile(lambda t: t.clamp(-300, 2**40), backend="anymps")
+    assert torch.equal(compiled(x.to("mps")).cpu(), x.clamp(-300, 2**40))

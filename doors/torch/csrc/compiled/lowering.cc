@@ -167,6 +167,12 @@ class GraphLowering {
       at::ScalarType common = at::native::result_type(state);
       if (signature.common_float && c10::isIntegralType(common, true))
         common = c10::get_default_dtype_as_scalartype();
+      size_t at = 0;
+      for (const Slot& slot : signature.slots) {
+        if (slot.out) continue;
+        if (auto* number = std::get_if<int64_t>(&arguments[at++]))
+          *number = bound_within(common, slot.bound, *number);
+      }
       arguments.push_back(to_engine(common).value());
     }
     if (signature.state) {

@@ -263,7 +263,11 @@ void Call::add(const c10::IValue& value, const Slot& slot) {
     case Kind::kTensors:
       return slot.masks ? add_indices(value) : add_tensors(value, slot);
     case Kind::kNumber:
-      return add_number(value.toScalar());
+      add_number(value.toScalar());
+      if (Argument& added = arguments_.back();
+          slot.bound != Bound::kNone && added.kind == Argument::Kind::kInt)
+        added.i = bound_within(common_, slot.bound, added.i);
+      return;
     case Kind::kInt:
       add_kind(Argument::Kind::kInt).i = value.toInt();
       return;

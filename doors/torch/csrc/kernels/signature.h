@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <ATen/core/function_schema.h>
+#include "kernels/bounds.h"
 #include "table/table_row.h"
 
 namespace anymps::aten {
@@ -31,6 +32,7 @@ struct Slot {
   bool on_cpu = false;            // may lie there
   bool counts_from_zero = false;  // indices, none of them below 0
   bool masks = false;             // a list of indices with masks among them
+  Bound bound = Bound::kNone;     // a number that bounds the others
 };
 
 struct Signature {
