@@ -154,8 +154,9 @@ def test_exit_by_an_exception():
     (lambda x: x.to(torch.int32).backward(), RuntimeError), (lambda x: torch.empty(-1, device="mps"), RuntimeError),
     (lambda x: torch.nn.functional.layer_norm(x, (4,)), RuntimeError),
     (lambda x: torch.nn.functional.layer_norm(x, (3,), x[0, :2]), RuntimeError), (lambda x: x.roll(1, 4), IndexError),
-    (lambda x: torch.nn.functional.cross_entropy(x, torch.tensor([0, 1, 2, 3], device="mps")), IndexError)],
-    ids="broadcast matmul view cat index embedding gather conv axis cholesky integer negative norm norm_weight roll label".split())
+    (lambda x: torch.nn.functional.cross_entropy(x, torch.tensor([0, 1, 2, 3], device="mps")), IndexError),
+    (lambda x: torch.eye(-1, device=x.device), RuntimeError), (lambda x: torch.eye(2, -1, device=x.device), RuntimeError)],
+    ids="broadcast matmul view cat index embedding gather conv axis cholesky integer negative norm norm_weight roll label eye eye_m".split())
 def test_errors_are_exceptions(wrong, error):
     """And the device computes on afterwards."""
     x = torch.arange(12.0, device="mps").reshape(4, 3)
