@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "drivers/cpu/cpu_kernel.h"
+#include "drivers/cpu/linear/integer/image_window.h"
 #include "drivers/cpu/linear/integer/int_operands.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/packed_weights.h"
-#include "ops/layers/window.h"
 
 namespace anymps::cpu {
 
@@ -69,25 +69,23 @@ class ChannelsLastConv final : public Kernel {
   IntRight right_;  // of one group
   IntPacking packing_ = right_.packing;
   DType x_type_ = DType::kU8, w_type_ = DType::kI8;
-  int64_t images_ = 1, groups_ = 1, channels_ = 1;  // of a group
-  Triple in_{}, out_{}, taps_{}, strides_{}, dilations_{}, pads_{};
+  ImageWindow window_;
+  int64_t groups_ = 1, channels_ = 1;  // of a group
   bool has_x_zero_ = false, has_w_zero_ = false;
   int64_t w_zero_step_ = 0;
-  bool pixels_ = false;  // the window is one pixel, and each has its result
-  BufferRef packed_;     // constant weights
+  BufferRef packed_;  // constant weights
   IntEnd end_;
 
   int64_t right_bytes() const { return aligned(right_.bytes()); }
   int64_t all_channels() const { return groups_ * channels_; }
   int64_t all_columns() const { return groups_ * right_.columns; }
   int64_t row_bytes() const { return right_.words() * 4; }
-  int64_t taps() const { return taps_[0] * taps_[1] * taps_[2]; }
-  int64_t rows() const { return images_ * out_[0] * out_[1] * out_[2]; }
+  int64_t rows() const { return window_.places(); }
   bool flips() const { return flips_to_unsigned(packing_, x_type_); }
   bool as_they_are() const {
     return packing_.bytes && !flips();
   }  // rows of bytes are rows of words
-  bool reads_x() const { return pixels_ && as_they_are() && right_.depth % 4 == 0; }
+  bool reads_x() const { return window_.pixels() && as_they_are() && right_.depth % 4 == 0; }
 
   size_t scratch_bytes() const override {
     return packed_ ? 0 : static_cast<size_t>(groups_ * right_bytes());
@@ -106,9 +104,9 @@ class ChannelsLastConv final : public Kernel {
     for (int64_t group = 0; group < groups_; ++group) {
       const auto* from = static_cast<const uint8_t*>(w) + group * right_.columns * right_.depth;
       for (int64_t o = 0; o < right_.columns; ++o, from += right_.depth)
-        for (int64_t tap = 0; tap < taps(); ++tap)
+        for (int64_t tap = 0; tap < window_.count(); ++tap)
           for (int64_t c = 0; c < channels_; ++c)
-            turned[o * right_.depth + tap * channels_ + c] = from[c * taps() + tap];
+            turned[o * right_.depth + tap * channels_ + c] = from[c * window_.count() + tap];
       const auto* zero = static_cast<const uint8_t*>(zeros);
       if (zero) zero += group * right_.columns * w_zero_step_;
       const double ns = static_cast<double>(right_.depth * right_.full());
@@ -200,7 +198,7 @@ class ChannelsLastConv final : public Kernel {
     uint8_t* words = Rows::room(to.words, count * row_bytes());
     uint8_t* bytes = as_they_are() ? words : Rows::room(to.bytes, count * right_.depth);
     Place place;
-    for (size_t i = 3; i-- > 0; row /= out_[i]) place.at[i] = row % out_[i];
+    for (size_t i = 3; i-- > 0; row /= window_.out[i]) place.at[i] = row % window_.out[i];
     place.image = row;
     for (int64_t i = 0; i < count; ++i, words += row_bytes()) {
       if (as_they_are()) {
@@ -210,7 +208,7 @@ class ChannelsLastConv final : public Kernel {
         gather_row(x, place, zero, bytes + i * right_.depth);
         pack_int_row(packing_, x_type_, flips(), bytes + i * right_.depth, right_.depth, 1, words);
       }
-      place.next(out_);
+      place.next(window_.out);
     }
   }
 
@@ -226,19 +224,21 @@ class ChannelsLastConv final : public Kernel {
 
   void gather_row(const uint8_t* x, const Place& result, uint8_t zero, uint8_t* to) const {
     int64_t first[3];
-    for (size_t i = 0; i < 3; ++i) first[i] = result.at[i] * strides_[i] - pads_[i];
-    const int64_t last = first[2] + (taps_[2] - 1) * dilations_[2];
-    const bool run = groups_ == 1 && dilations_[2] == 1 && first[2] >= 0 && last < in_[2];
-    const int64_t line = channels_ * taps_[2];
-    for (int64_t d = 0; d < taps_[0]; ++d)
-      for (int64_t h = 0; h < taps_[1]; ++h, to += line) {
-        const int64_t z = first[0] + d * dilations_[0], y = first[1] + h * dilations_[1];
-        if (z < 0 || z >= in_[0] || y < 0 || y >= in_[1]) {
+    for (size_t i = 0; i < 3; ++i) first[i] = result.at[i] * window_.strides[i] - window_.pads[i];
+    const int64_t last = first[2] + (window_.taps[2] - 1) * window_.dilations[2];
+    const bool run =
+        groups_ == 1 && window_.dilations[2] == 1 && first[2] >= 0 && last < window_.in[2];
+    const int64_t line = channels_ * window_.taps[2];
+    for (int64_t d = 0; d < window_.taps[0]; ++d)
+      for (int64_t h = 0; h < window_.taps[1]; ++h, to += line) {
+        const int64_t z = first[0] + d * window_.dilations[0],
+                      y = first[1] + h * window_.dilations[1];
+        if (z < 0 || z >= window_.in[0] || y < 0 || y >= window_.in[1]) {
           std::memset(to, zero, static_cast<size_t>(line));
           continue;
         }
-        const uint8_t* from =
-            x + ((result.image * in_[0] + z) * in_[1] + y) * in_[2] * all_channels();
+        const uint8_t* from = x + ((result.image * window_.in[0] + z) * window_.in[1] + y) *
+                                      window_.in[2] * all_channels();
         if (run)
           copy_bytes(from + first[2] * all_channels(), line, to);
         else
@@ -248,8 +248,8 @@ class ChannelsLastConv final : public Kernel {
 
   // One line of the window, a part of which may be outside.
   void gather_taps(const uint8_t* from, int64_t place, uint8_t zero, uint8_t* to) const {
-    for (int64_t w = 0; w < taps_[2]; ++w, place += dilations_[2], to += channels_)
-      if (place < 0 || place >= in_[2])
+    for (int64_t w = 0; w < window_.taps[2]; ++w, place += window_.dilations[2], to += channels_)
+      if (place < 0 || place >= window_.in[2])
         std::memset(to, zero, static_cast<size_t>(channels_));
       else
         copy_bytes(from + place * all_channels(), channels_, to);
@@ -269,32 +269,16 @@ class ChannelsLastConv final : public Kernel {
 };
 
 KernelPtr make_channels_last(const KernelRequest& request, std::string& why) {
-  if (request.attrs.s("layout") != "channels_last") return refuse(why, "channels first");
-  const TensorDesc &x = request.in(0), &w = request.in(1), &y = request.out();
-  if (!x.contiguous() || !w.contiguous()) return refuse(why, "x or w is not contiguous");
-  if (request.has(3) && !request.in(3).contiguous())
-    return refuse(why, "the zero points are not contiguous");
-  if (y.count() == 0) return refuse(why, "the result is empty");
   auto kernel = std::make_shared<ChannelsLastConv>();
-  kernel->x_type_ = x.dtype;
+  if (!kernel->window_.init(request, why)) return nullptr;
+  const TensorDesc& w = request.in(1);
+  kernel->x_type_ = request.in(0).dtype;
   kernel->w_type_ = w.dtype;
-  const Shape taps(w.shape.begin() + 2, w.shape.end());
-  const Shape image(x.shape.begin() + 1, x.shape.end() - 1);
-  const Window window = resolve_window(request.attrs, image, taps);
-  kernel->in_ = lift(image, 1);
-  kernel->out_ = lift(Shape(y.shape.begin() + 1, y.shape.end() - 1), 1);
-  kernel->taps_ = lift(window.kernel, 1);
-  kernel->strides_ = lift(window.strides, 1);
-  kernel->dilations_ = lift(window.dilations, 1);
-  kernel->pads_ = lift(window.pads_begin, 0);
-  kernel->images_ = x.shape[0];
   kernel->groups_ = request.attrs.i("groups");
   kernel->channels_ = w.shape[1];
-  kernel->right_.depth = element_count(taps) * w.shape[1];
+  kernel->right_.depth = kernel->window_.count() * w.shape[1];
   kernel->right_.columns = w.shape[0] / kernel->groups_;
   if (kernel->right_.depth > kMostDepth) return refuse(why, "too many taps");
-  kernel->pixels_ = element_count(taps) == 1 && element_count(window.strides) == 1 &&
-                    kernel->in_ == kernel->out_ && kernel->pads_ == Triple{};
   if (!kernel->end_.init(request, w.shape[0], false, "alpha", "beta", why)) return nullptr;
   kernel->has_x_zero_ = request.has(2);
   kernel->has_w_zero_ = request.has(3);

@@ -7,10 +7,10 @@
 
 #include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/linear/integer/depthwise_bytes.h"
+#include "drivers/cpu/linear/integer/image_window.h"
 #include "drivers/cpu/linear/integer/int_operands.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/packed_weights.h"
-#include "ops/layers/window.h"
 
 namespace anymps::cpu {
 
@@ -22,15 +22,15 @@ class QuantizedDepthwise final : public Kernel {
  public:
   IntPacking packing_ = int_packing();
   DType x_type_ = DType::kU8, w_type_ = DType::kI8;
-  int64_t images_ = 1, channels_ = 1, block_ = 16;
-  Triple in_{}, out_{}, taps_{}, strides_{}, dilations_{}, pads_{};
+  ImageWindow window_;
+  int64_t channels_ = 1, block_ = 16;
   bool has_x_zero_ = false, has_w_zero_ = false;
   int64_t w_zero_step_ = 0;
   BufferRef packed_;  // constant weights
   IntEnd end_;
   int64_t weights_at_ = 0, start_at_ = 0, scale_at_ = 0, bias_at_ = 0, border_at_ = 0, bytes_ = 0;
 
-  int64_t count() const { return taps_[0] * taps_[1] * taps_[2]; }
+  int64_t count() const { return window_.count(); }
   int64_t words() const { return packing_.words(count()); }
   int64_t padded() const { return words() * packing_.per_word(); }
   // The last block begins earlier where channels do not fill it.
@@ -41,7 +41,9 @@ class QuantizedDepthwise final : public Kernel {
   int64_t weights_bytes() const { return aligned(blocks() * (block_bytes() + block_ * 4)); }
 
   // Zero points as far as the taps of a line go.
-  int64_t border_bytes() const { return ((out_[2] - 1) * strides_[2] + 1) * channels_; }
+  int64_t border_bytes() const {
+    return ((window_.out[2] - 1) * window_.strides[2] + 1) * channels_;
+  }
 
   void plan() {
     const auto take = [&](int64_t bytes) {
@@ -105,8 +107,8 @@ class QuantizedDepthwise final : public Kernel {
     const bool finite =
         all_finite(reinterpret_cast<float*>(scratch + scale_at_), blocks() * block_) &&
         all_finite(reinterpret_cast<float*>(scratch + bias_at_), blocks() * block_);
-    const int64_t lines = images_ * out_[0] * out_[1];
-    const double ns = static_cast<double>(out_[2] * channels_ * (count() + 6)) * 0.05;
+    const int64_t lines = window_.images * window_.out[0] * window_.out[1];
+    const double ns = static_cast<double>(window_.out[2] * channels_ * (count() + 6)) * 0.05;
     parallel_for(0, lines, ns, [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) run_line(args, weights, tail, finite, line);
     });
@@ -138,45 +140,51 @@ class QuantizedDepthwise final : public Kernel {
 
   // The places [begin, end) of a line at which tap `w` of the window lies inside.
   void inside(int64_t w, int64_t& begin, int64_t& end) const {
-    const int64_t first = pads_[2] - w * dilations_[2], last = in_[2] - 1 + first;
-    begin = first > 0 ? std::min(out_[2], (first + strides_[2] - 1) / strides_[2]) : 0;
-    end = last < 0 ? 0 : std::min(out_[2], last / strides_[2] + 1);
+    const int64_t first = window_.pads[2] - w * window_.dilations[2],
+                  last = window_.in[2] - 1 + first;
+    begin = first > 0
+                ? std::min(window_.out[2], (first + window_.strides[2] - 1) / window_.strides[2])
+                : 0;
+    end = last < 0 ? 0 : std::min(window_.out[2], last / window_.strides[2] + 1);
     end = std::max(begin, end);
   }
 
   void run_line(const KernelArgs& args, const uint8_t* weights, const IntTail& tail, bool finite,
                 int64_t line) const {
-    const int64_t image = line / (out_[0] * out_[1]);
-    const int64_t first[2] = {line / out_[1] % out_[0] * strides_[0] - pads_[0],
-                              line % out_[1] * strides_[1] - pads_[1]};
+    const int64_t image = line / (window_.out[0] * window_.out[1]);
+    const int64_t first[2] = {
+        line / window_.out[1] % window_.out[0] * window_.strides[0] - window_.pads[0],
+        line % window_.out[1] * window_.strides[1] - window_.pads[1]};
     const auto* x = static_cast<const uint8_t*>(args.inputs[0]);
     const uint8_t* border = static_cast<uint8_t*>(args.scratch) + border_at_;
     // Where the row of each tap begins, in front of the image's first pixel for some; null:
     // outside.
     const uint8_t* rows[kMostByteTaps] = {};
-    for (int64_t d = 0, at = 0; d < taps_[0]; ++d)
-      for (int64_t h = 0; h < taps_[1]; ++h, at += taps_[2]) {
-        const int64_t z = first[0] + d * dilations_[0], y = first[1] + h * dilations_[1];
-        if (z < 0 || z >= in_[0] || y < 0 || y >= in_[1]) continue;
-        std::fill_n(rows + at, taps_[2],
-                    x + ((image * in_[0] + z) * in_[1] + y) * in_[2] * channels_);
+    for (int64_t d = 0, at = 0; d < window_.taps[0]; ++d)
+      for (int64_t h = 0; h < window_.taps[1]; ++h, at += window_.taps[2]) {
+        const int64_t z = first[0] + d * window_.dilations[0],
+                      y = first[1] + h * window_.dilations[1];
+        if (z < 0 || z >= window_.in[0] || y < 0 || y >= window_.in[1]) continue;
+        std::fill_n(
+            rows + at, window_.taps[2],
+            x + ((image * window_.in[0] + z) * window_.in[1] + y) * window_.in[2] * channels_);
       }
-    for (int64_t place = 0; place < out_[2];) {
+    for (int64_t place = 0; place < window_.out[2];) {
       const uint8_t* taps[kMostByteTaps];
-      int64_t until = out_[2];
-      for (int64_t w = 0; w < taps_[2]; ++w) {
+      int64_t until = window_.out[2];
+      for (int64_t w = 0; w < window_.taps[2]; ++w) {
         int64_t begin, end;
         inside(w, begin, end);
         if (place < begin) until = std::min(until, begin);
         if (place < end) until = std::min(until, place < begin ? begin : end);
         const bool in_image = place >= begin && place < end;
-        const int64_t at = place * strides_[2] + w * dilations_[2] - pads_[2];
-        for (int64_t tap = w; tap < count(); tap += taps_[2]) {
+        const int64_t at = place * window_.strides[2] + w * window_.dilations[2] - window_.pads[2];
+        for (int64_t tap = w; tap < count(); tap += window_.taps[2]) {
           taps[tap] = in_image && rows[tap] ? rows[tap] + at * channels_ : border;
         }
       }
       std::fill(taps + count(), taps + padded(), border);
-      run_places(args, weights, tail, finite, line * out_[2] + place, until - place, taps);
+      run_places(args, weights, tail, finite, line * window_.out[2] + place, until - place, taps);
       place = until;
     }
   }
@@ -189,7 +197,7 @@ class QuantizedDepthwise final : public Kernel {
     p.block = block_;
     p.flip = x_type_ == DType::kI8;
     p.x = taps;
-    p.x_step = strides_[2] * channels_;
+    p.x_step = window_.strides[2] * channels_;
     p.words = words();
     p.places = places;
     p.tail = &tail;
@@ -212,30 +220,15 @@ class QuantizedDepthwise final : public Kernel {
 };
 
 KernelPtr make_depthwise(const KernelRequest& request, std::string& why) {
-  if (request.attrs.s("layout") != "channels_last") return refuse(why, "channels first");
-  const TensorDesc &x = request.in(0), &w = request.in(1), &y = request.out();
-  if (!x.contiguous() || !w.contiguous()) return refuse(why, "x or w is not contiguous");
-  if (request.has(3) && !request.in(3).contiguous())
-    return refuse(why, "the zero points are not contiguous");
-  if (y.count() == 0) return refuse(why, "the result is empty");
-  const Shape taps(w.shape.begin() + 2, w.shape.end());
+  auto kernel = std::make_shared<QuantizedDepthwise>();
+  if (!kernel->window_.init(request, why)) return nullptr;
+  const TensorDesc& w = request.in(1);
   if (w.shape[1] != 1 || request.attrs.i("groups") != w.shape[0])
     return refuse(why, "not one channel a group");
   if (w.shape[0] < kLeastByteBlock) return refuse(why, "few channels");
-  if (element_count(taps) == 0 || element_count(taps) > kMostByteTaps - 4)
-    return refuse(why, "many taps");
-  auto kernel = std::make_shared<QuantizedDepthwise>();
-  kernel->x_type_ = x.dtype;
+  if (kernel->count() == 0 || kernel->count() > kMostByteTaps - 4) return refuse(why, "many taps");
+  kernel->x_type_ = request.in(0).dtype;
   kernel->w_type_ = w.dtype;
-  const Shape image(x.shape.begin() + 1, x.shape.end() - 1);
-  const Window window = resolve_window(request.attrs, image, taps);
-  kernel->in_ = lift(image, 1);
-  kernel->out_ = lift(Shape(y.shape.begin() + 1, y.shape.end() - 1), 1);
-  kernel->taps_ = lift(window.kernel, 1);
-  kernel->strides_ = lift(window.strides, 1);
-  kernel->dilations_ = lift(window.dilations, 1);
-  kernel->pads_ = lift(window.pads_begin, 0);
-  kernel->images_ = x.shape[0];
   kernel->channels_ = w.shape[0];
   kernel->block_ = byte_block(w.shape[0]);
   if (!kernel->end_.init(request, w.shape[0], false, "alpha", "beta", why)) return nullptr;
