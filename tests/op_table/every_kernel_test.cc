@@ -4,11 +4,8 @@
 #include <map>
 #include <set>
 
-#include "drivers/driver.h"
 #include "drivers/kernel_ways.h"
-#include "drivers/packed_weights.h"
-#include "memory/allocator.h"
-#include "op_table/op_cases.h"
+#include "op_table/case_request.h"
 
 namespace anymps::testing {
 namespace {
@@ -17,38 +14,19 @@ class EveryKernel : public ::testing::Test {
  protected:
   // Runs each kernel and way that takes the case beside the reference.
   void check(const OpCase& item, bool constant_weights) {
-    const auto allocator = Allocator::create(std::make_unique<HostMemory>());
-    PackedWeights packed(allocator);
-    TestInputs inputs = item.inputs;
-    KernelRequest request;
-    request.op = item.op;
-    request.attrs = Attrs(*item.op, item.attrs);
-    request.node = "test";
-    request.packed = &packed;
-    std::vector<void*> in;
+    CaseRequest given(item, constant_weights);
     std::vector<TestTensor> expected;
     try {
-      expected = run_reference_all(item.op->name.c_str(), inputs, item.attrs, item.outputs);
+      expected = run_reference_all(item.op->name.c_str(), given.inputs, item.attrs, item.outputs);
     } catch (const Error&) {
       return;
     }
     for (const TestTensor& result : expected)
-      request.outputs.emplace_back(result.dtype(), result.shape());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      auto& input = inputs[i];
-      request.inputs.push_back(input ? std::optional(input->desc()) : std::nullopt);
-      request.contents.push_back(input ? content_of(*input) : std::nullopt);
-      request.constants.push_back(nullptr);
-      in.push_back(input ? input->ptr() : nullptr);
-      if (constant_weights && i > 0 && input && input->desc().contiguous())
-        request.constants.back() =
-            Constant::copy(input->dtype(), input->shape(),
-                           {static_cast<const std::byte*>(input->ptr()), input->desc().bytes()});
-    }
+      given.request.outputs.emplace_back(result.dtype(), result.shape());
     for (const KernelEntry& entry : get_driver("cpu").kernels(*item.op)) {
-      run(item, request, in, expected, entry, "");
+      run(item, given.request, given.in, expected, entry, "");
       for (const std::string& way : kernel_ways("cpu", item.op->name, entry.name))
-        run(item, request, in, expected, entry, way);
+        run(item, given.request, given.in, expected, entry, way);
     }
   }
 

@@ -5,11 +5,8 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
-#include "drivers/driver.h"
 #include "drivers/kernel_ways.h"
-#include "drivers/packed_weights.h"
-#include "memory/allocator.h"
-#include "op_table/op_cases.h"
+#include "op_table/case_request.h"
 
 namespace anymps::testing {
 namespace {
@@ -24,29 +21,12 @@ std::vector<TestTensor> run_with(const OpCase& item, int threads, bool constant_
                                  const KernelEntry& entry, const std::string& way) {
   ThreadPool::get().resize(16);  // however many cores there are
   const ThreadScope scope(get_driver("cpu"), threads);
-  TestInputs inputs = item.inputs;
-  KernelRequest request;
-  request.op = item.op;
-  request.attrs = Attrs(*item.op, item.attrs);
-  request.node = "test";
-  auto allocator = Allocator::create(std::make_unique<HostMemory>());
-  PackedWeights packed(allocator);
-  request.packed = &packed;
+  CaseRequest given(item, constant_weights);
+  KernelRequest& request = given.request;
   std::vector<TestTensor> results;
   try {
-    request.outputs = infer_outputs(*item.op, request.attrs, inputs, item.outputs);
-    std::vector<void*> in, out;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      auto& input = inputs[i];
-      request.inputs.push_back(input ? std::optional(input->desc()) : std::nullopt);
-      request.contents.push_back(input ? content_of(*input) : std::nullopt);
-      request.constants.push_back(nullptr);
-      in.push_back(input ? input->ptr() : nullptr);
-      if (constant_weights && i > 0 && input && input->desc().contiguous())
-        request.constants.back() =
-            Constant::copy(input->dtype(), input->shape(),
-                           {static_cast<const std::byte*>(input->ptr()), input->desc().bytes()});
-    }
+    request.outputs = infer_outputs(*item.op, request.attrs, given.inputs, item.outputs);
+    std::vector<void*> out;
     const AskedWay asked(way);
     std::string why;
     const KernelPtr kernel = entry.make(request, why);
@@ -57,7 +37,7 @@ std::vector<TestTensor> run_with(const OpCase& item, int threads, bool constant_
     auto* aligned =
         reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
     static auto* const strings = new StringStore();
-    kernel->run({in.data(), out.data(), aligned, nullptr, strings});
+    kernel->run({given.in.data(), out.data(), aligned, nullptr, strings});
   } catch (const Error&) {
     return {};
   }
