@@ -17,8 +17,6 @@ namespace {
 constexpr int64_t kMostTaskRows = 96;  // whole tiles
 constexpr int64_t kMostDepth = int64_t{1} << 24;
 
-int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 class IntegerMatmul final : public Kernel {
  public:
   IntRight right_;

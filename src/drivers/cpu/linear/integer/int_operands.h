@@ -11,6 +11,8 @@
 namespace anymps::cpu {
 
 int load_byte(DType dtype, const void* data, int64_t at);
+// What lies behind so many bytes begins with a cache line.
+inline int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // A strided matrix of bytes, with a zero point for each place along one of its axes.
 struct IntMatrix {
@@ -62,7 +64,7 @@ struct IntRight {
   void start(const uint8_t* packed, int64_t panel, int32_t left_zero, int32_t* to) const;
 
  private:
-  int64_t tails_at() const { return (panels() * panel_bytes() + 63) / 64 * 64; }
+  int64_t tails_at() const { return aligned(panels() * panel_bytes()); }
 };
 
 // The tail of an op whose inputs 4, 5 and 6 are scale, bias and y_zero_point, if it has any.

@@ -21,8 +21,6 @@ constexpr int64_t kTileRows = 6, kMostTaskRows = 96;
 constexpr int64_t kMostRowBytes = int64_t{1} << 18;  // of the rows of a task: they stay in a cache
 constexpr int64_t kMostDepth = int64_t{1} << 24;
 
-int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // A call takes longer than a few bytes do: two parts that may overlap.
 void copy_bytes(const uint8_t* from, int64_t count, uint8_t* to) {
   const auto parts = [&](auto word) {
@@ -123,6 +121,9 @@ class ChannelsLastConv final : public Kernel {
     if (!packed_)
       pack_weights(args.inputs[1], has_w_zero_ ? args.inputs[3] : nullptr,
                    static_cast<uint8_t*>(args.scratch));
+    bool sums = false;  // of rows are needed
+    for (int64_t group = 0; group < groups_; ++group)
+      sums = sums || !right_.plain(right + group * right_bytes());
     const int threads = current_threads();
     int64_t task_rows = std::clamp(kMostRowBytes / std::max<int64_t>(row_bytes(), 1) / kTileRows,
                                    int64_t{1}, kMostTaskRows / kTileRows) *
@@ -141,7 +142,7 @@ class ChannelsLastConv final : public Kernel {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t block = unit / parts, part = unit % parts,
                       row = block % per_group * task_rows;
-        multiply(args, right, block / per_group, row, std::min(task_rows, rows() - row),
+        multiply(args, right, sums, block / per_group, row, std::min(task_rows, rows() - row),
                  {right_.panels() * part / parts, right_.panels() * (part + 1) / parts});
       }
     });
@@ -152,12 +153,11 @@ class ChannelsLastConv final : public Kernel {
     int64_t begin, end;
   };
 
-  void multiply(const KernelArgs& args, const uint8_t* rights, int64_t group, int64_t row,
-                int64_t count, Panels panels) const {
+  void multiply(const KernelArgs& args, const uint8_t* rights, bool sums, int64_t group,
+                int64_t row, int64_t count, Panels panels) const {
     const uint8_t* right = rights + group * right_bytes();
     const int zero = has_x_zero_ ? load_byte(x_type_, args.inputs[2], 0) : 0;
     const auto* x = static_cast<const uint8_t*>(args.inputs[0]) + group * channels_;
-    const bool sums = !right_.plain(right);
     Rows& memory = rows_of_thread();
     IntProduct p;
     if (reads_x()) {

@@ -16,8 +16,6 @@ namespace anymps::cpu {
 
 namespace {
 
-int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 class QuantizedDepthwise final : public Kernel {
  public:
   IntPacking packing_ = int_packing();
