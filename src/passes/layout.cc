@@ -136,7 +136,7 @@ class LayoutWalk {
   }
 
   bool convolution(Node& node) {
-    if (node.attrs.s("layout") != "channels_first") return false;
+    if (node.attrs.s("layout") != "channels_first" || better_on_planes(node)) return false;
     std::vector<Value*> inputs = node.inputs;
     inputs[0] = last_form(inputs[0]);
     if (node.op->layout == LayoutRule::kConvolution && node.input(3))
@@ -144,6 +144,20 @@ class LayoutWalk {
     Attrs attrs = node.attrs;
     attrs.set({"layout", "channels_last"});
     return follow(node, again(node, inputs, attrs));
+  }
+
+  // A convolution that would be a region by itself, between two transposes: drivers have kernels on
+  // planes for weights that come with each run, where a window is one pixel or one channel.
+  bool better_on_planes(const Node& node) const {
+    if (!node.is("conv") || node.input(1)->is_constant() || twin(node.input(0))) return false;
+    const Dims& weights = node.input(1)->shape();
+    const bool pixels = std::all_of(weights.begin() + 2, weights.end(),
+                                    [](const Dim& extent) { return extent.is(1); });
+    if (!pixels && !weights[1].is(1)) return false;
+    const std::vector<Node*>& readers = node.output()->users;
+    return std::none_of(readers.begin(), readers.end(), [](const Node* reader) {
+      return reader->op->layout != LayoutRule::kNone || is_elementwise(*reader->op, reader->attrs);
+    });
   }
 
   bool with_layout(Node& node) {

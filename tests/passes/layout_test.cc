@@ -48,6 +48,25 @@ TEST_F(Layout, TransposesOnlyAtTheBorders) {
 )");
 }
 
+// As in a training step, where a norm over the batch stands between convolutions.
+TEST_F(Layout, ALoneConvolutionWithWeightsOfEachRunStaysOnPlanes) {
+  const auto alone = [&](Dims window, int64_t groups) {
+    Graph lone;
+    Value* image = lone.input("x", DType::kF32, {2, 4, 8, 8});
+    Value* y = lone.add("conv", {image, lone.input("w", DType::kF32, std::move(window))},
+                        {{"groups", groups}}, "y");
+    lone.set_outputs({lone.add("cumsum", {y}, {{"axis", 1}}), y});
+    rewrite(lone, {"layout"}, fusing(true));
+    return count(lone, "transpose") == 0;
+  };
+  EXPECT_TRUE(alone({6, 4, 1, 1}, 1));
+  EXPECT_TRUE(alone({4, 1, 3, 3}, 4));
+  EXPECT_FALSE(alone({6, 4, 3, 3}, 1));
+  Value* w = graph.input("w", DType::kF32, {5, 4, 1, 1});
+  Value* y = graph.add("conv", {graph.add("relu", {conv(x, 4, "a")}), w}, {}, "y");
+  expect_transposes({y}, 2);
+}
+
 TEST_F(Layout, GlobalPoolingEndsWithoutATranspose) {
   Value* pooled = graph.add("reduce_mean", {conv(x, 4, "a")}, {{"axes", Ints{2, 3}}}, "pooled");
   graph.set_outputs({graph.add("flatten", {pooled}, {}, "y")});

@@ -14,7 +14,7 @@ constexpr char kName[] = "torch_anymps.graph";
 
 PyObject* run(PyObject* self, PyObject* list) {
   HANDLE_TH_ERRORS
-  const auto* graph = static_cast<CompiledGraph*>(PyCapsule_GetPointer(self, kName));
+  auto* graph = static_cast<CompiledGraph*>(PyCapsule_GetPointer(self, kName));
   TORCH_CHECK_TYPE(graph && PyList_Check(list), "a graph takes a list of tensors");
   std::vector<at::Tensor> inputs, results;
   const Py_ssize_t count = PyList_GET_SIZE(list);

@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "device/written.h"
+
 namespace anymps::aten {
 
 namespace {
@@ -63,6 +65,7 @@ amps_view view_of(const at::Tensor& tensor) {
   return with_data(tensor, const_cast<void*>(tensor.const_data_ptr()));
 }
 amps_view view_to_write(const at::Tensor& tensor) {
+  note_write(tensor);
   return with_data(tensor, tensor.mutable_data_ptr());
 }
 

@@ -46,15 +46,21 @@ Value plain(const c10::IValue& value, Slot::Kind kind) {
 
 class GraphLowering {
  public:
-  explicit GraphLowering(CompiledGraph& graph) : graph_(graph), builder_(engine()) {}
+  explicit GraphLowering(Lowered& lowered) : lowered_(lowered), builder_(engine()) {}
 
-  void lower(const Json& json) {
-    for (const Json& input : json.at("inputs")) {
+  void lower(const Json& json, const std::vector<at::Tensor>& inputs,
+             const std::vector<size_t>& constants) {
+    for (size_t i = 0; i < json.at("inputs").size(); ++i) {
+      if (std::find(constants.begin(), constants.end(), i) != constants.end()) {
+        values_.emplace_back(constant(inputs.at(i)));
+        continue;
+      }
+      const Json& input = json["inputs"][i];
       values_.emplace_back(
           builder_.input(dtype_of(input.at("dtype")), input.at("dims").get<lowering::Ints>()));
       feeds_.push_back(values_.back().tensor().value);
+      lowered_.feeds.push_back(i);
     }
-    graph_.inputs_ = feeds_.size();
     for (const Json& node : json.at("nodes")) add_node(node);
     std::vector<amps_value*> outputs;
     for (const Json& output : json.at("outputs")) {
@@ -65,18 +71,33 @@ class GraphLowering {
       if (taken(outputs) || taken(feeds_))
         value = builder_.op("identity", {Tensor{value}}).tensor().value;
       outputs.push_back(value);
-      graph_.outputs_.push_back({static_cast<at::ScalarType>(output.at("dtype").get<int>()),
-                                 output.at("dims").get<std::vector<int64_t>>(),
-                                 output.at("strides").get<std::vector<int64_t>>()});
+      lowered_.outputs.push_back({static_cast<at::ScalarType>(output.at("dtype").get<int>()),
+                                  output.at("dims").get<std::vector<int64_t>>(),
+                                  output.at("strides").get<std::vector<int64_t>>()});
     }
-    graph_.states_ = feeds_.size() - graph_.inputs_;
+    lowered_.states = feeds_.size() - lowered_.feeds.size();
     lowering::check(engine(),
                     engine().graph_set_outputs(builder_.graph(), outputs.data(), outputs.size()));
     lowering::check(engine(),
-                    engine().compile(device(), builder_.graph(), nullptr, &graph_.executable_));
+                    engine().compile(device(), builder_.graph(), nullptr, &lowered_.executable));
   }
 
  private:
+  // Large ones stay where they are, as memory that may change: passes look only at the elements of
+  // small ones, such as the numbers of a batch norm.
+  Value constant(const at::Tensor& tensor) {
+    constexpr int64_t kMostCopied = 1 << 16;
+    const amps_view view = view_of(tensor);
+    amps_value* value = nullptr;
+    if (tensor.dim() <= 1 && tensor.numel() <= kMostCopied && tensor.is_contiguous())
+      lowering::check(engine(), engine().graph_constant(builder_.graph(), nullptr, view.dtype,
+                                                        view.rank, view.dims, view.data, &value));
+    else
+      lowering::check(engine(), engine().graph_constant_view(builder_.graph(), nullptr, &view,
+                                                             nullptr, nullptr, &value));
+    return Tensor{value};
+  }
+
   Value value_of(const Json& json, Slot::Kind kind) {
     if (json.is_null()) return {};
     if (json.is_boolean()) return json.get<bool>();
@@ -195,18 +216,32 @@ class GraphLowering {
     }
   }
 
-  CompiledGraph& graph_;
+  Lowered& lowered_;
   lowering::Builder builder_;
   Values values_;
   std::vector<amps_value*> feeds_;
 };
 
-CompiledGraph::CompiledGraph(std::string_view text) {
+std::shared_ptr<const Lowered> lower(const std::string& json, const std::vector<at::Tensor>& inputs,
+                                     const std::vector<size_t>& constants) {
+  auto lowered = std::make_shared<Lowered>();
   try {
-    GraphLowering(*this).lower(Json::parse(text));
+    GraphLowering(*lowered).lower(Json::parse(json), inputs, constants);
   } catch (const lowering::EngineError& error) {
     raise(error);
   }
+  return lowered;
+}
+
+CompiledGraph::CompiledGraph(std::string json)
+    : json_(std::move(json)), weights_([&] {
+        const Json graph = Json::parse(json_);
+        inputs_ = graph.at("inputs").size();
+        return graph.value("weights", std::vector<size_t>());
+      }()) {
+  if (!weights_.empty()) return;  // compiled when they are known
+  plain_ = lower(json_, {}, {});
+  json_.clear();
 }
 
 }  // namespace anymps::aten

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiled/compiled_graph.h"
-
 #include <ATen/EmptyTensor.h>
+#include "compiled/compiled_graph.h"
 #include "device/allocator.h"
 #include "device/generator.h"
 #include "engine.h"
@@ -9,31 +8,45 @@
 
 namespace anymps::aten {
 
-CompiledGraph::~CompiledGraph() {
-  if (executable_) engine().executable_release(executable_);
+Lowered::~Lowered() {
+  if (executable) engine().executable_release(executable);
 }
 
-std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs) const {
+std::shared_ptr<const Lowered> CompiledGraph::lowered_for(const std::vector<at::Tensor>& inputs) {
+  if (json_.empty()) return plain_;
+  const std::lock_guard lock(mutex_);
+  if (!weights_.constants_stay(inputs)) with_constants_ = nullptr;
+  if (with_constants_) return with_constants_;
+  if (const std::vector<size_t> constants = weights_.choose_constants(); !constants.empty()) {
+    plain_ = nullptr;
+    return with_constants_ = lower(json_, inputs, constants);
+  }
+  if (!plain_) plain_ = lower(json_, {}, {});
+  return plain_;
+}
+
+std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs) {
   TORCH_CHECK(inputs.size() == inputs_, "the graph has ", inputs_, " inputs, ", inputs.size(),
               " given");
+  const std::shared_ptr<const Lowered> lowered = lowered_for(inputs);
   std::vector<amps_view> feeds, results;
-  feeds.reserve(inputs_ + states_);
-  for (const at::Tensor& input : inputs) feeds.push_back(view_of(input));
-  std::vector<std::array<int32_t, Generator::kStateWords>> states(states_);
+  feeds.reserve(lowered->feeds.size() + lowered->states);
+  for (const size_t input : lowered->feeds) feeds.push_back(view_of(inputs[input]));
+  std::vector<std::array<int32_t, Generator::kStateWords>> states(lowered->states);
   static constexpr int64_t kDims[] = {Generator::kStateWords};
   for (auto& state : states) {
     state = generator_or_default(std::nullopt).draw();
     feeds.push_back({state.data(), kDims, nullptr, AMPS_I32, 1});
   }
   std::vector<at::Tensor> outputs;
-  outputs.reserve(outputs_.size());
-  for (const Output& output : outputs_) {
+  outputs.reserve(lowered->outputs.size());
+  for (const Lowered::Output& output : lowered->outputs) {
     outputs.push_back(at::detail::empty_strided_generic(output.dims, output.strides, &allocator(),
                                                         kKeys, output.dtype));
     results.push_back(view_to_write(outputs.back()));
   }
-  check(engine().executable_run_views(executable_, feeds.data(), feeds.size(), results.data(),
-                                      results.size(), nullptr));
+  check(engine().executable_run_views(lowered->executable, feeds.data(), feeds.size(),
+                                      results.data(), results.size(), nullptr));
   return outputs;
 }
 

@@ -5,6 +5,7 @@
 #include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
 #include "device/allocator.h"
+#include "device/written.h"
 #include "engine.h"
 #include "kernels/places.h"
 #include "types.h"
@@ -36,6 +37,7 @@ class Call::Memory final : public lowering::Prepared::Memory {
       output = call_.make(type);
     else
       at::native::resize_output(output, {type.dims, static_cast<size_t>(type.rank)});
+    note_write(output);
     if (output.is_contiguous()) return output.mutable_data_ptr();
     copies_.emplace_back(output, call_.make(type));
     return copies_.back().second.mutable_data_ptr();

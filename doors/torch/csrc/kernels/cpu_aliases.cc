@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/CPUAllocator.h>
 #include "device/allocator.h"
+#include "device/written.h"
 #include "tensors/transfers.h"
 
 namespace anymps::aten {
@@ -73,6 +74,7 @@ c10::Storage CpuAliases::storage_for(const Tensor& tensor, Use use) const {
 
 Tensor CpuAliases::to_cpu(const Tensor& tensor, Use use) {
   if (!tensor.defined() || !tensor.device().is_mps()) return tensor;
+  if (use != Use::kRead) note_write(tensor);
   for (Pair& pair : pairs_) {
     if (!pair.device.is_same(tensor)) continue;
     if (use != Use::kRead) pair.use = Use::kReadAndWritten;

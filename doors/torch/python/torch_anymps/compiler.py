@@ -20,6 +20,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 from . import native
 
 MAX_SHAPES = 64
+_WEIGHT = "anymps_weight"  # in the meta of an input that is a parameter or a buffer
 
 _DTYPES = {
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6,
@@ -74,7 +75,7 @@ class Writer:
         self.number = number
         self.values = {}
         self.count = 0
-        self.inputs, self.nodes = [], []
+        self.inputs, self.weights, self.nodes = [], [], []
 
     def _described(self, value):
         return {"dtype": _DTYPES[value.dtype], "dims": self._numbers(value.shape)}
@@ -87,6 +88,8 @@ class Writer:
         return self.count - 1
 
     def add_input(self, node):
+        if node.meta.get(_WEIGHT):
+            self.weights.append(len(self.inputs))
         self.inputs.append(self._described(node.meta["val"]))
         self.values[node] = self._new_value()
 
@@ -133,7 +136,7 @@ class Writer:
             if 0 in strides:  # a result has memory for each of its elements
                 strides = torch.empty(self._numbers(value.shape), device="meta").stride()
             described.append({"value": self.values[node], **self._described(value), "strides": strides})
-        return json.dumps({"inputs": self.inputs, "nodes": self.nodes, "outputs": described})
+        return json.dumps({"inputs": self.inputs, "weights": self.weights, "nodes": self.nodes, "outputs": described})
 
 
 class Executable:
@@ -195,6 +198,8 @@ class Executable:
         for node, is_tensor in zip(self.placeholders, self.tensors):
             if is_tensor:
                 writer.add_input(node)
+        if self.dynamic:  # each set of shapes would hold weights of its own
+            writer.weights.clear()
         for node in self.graph.nodes:
             if node.op == "call_function":
                 writer.add_node(node)
@@ -249,8 +254,12 @@ class Executable:
         return results[0] if self.single else results
 
 
-def compile_graph(module):
-    """A function of a list of arguments, for a graph module of ATen ops."""
+def compile_graph(module, weights=()):
+    """A function of a list of arguments, for a graph module of ATen ops. `weights`: which of them are rather the same at each call."""
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for i in weights:
+        if isinstance(placeholders[i].meta.get("val"), torch.Tensor):
+            placeholders[i].meta[_WEIGHT] = True
     whole = all(is_supported(node) for node in module.graph.nodes if node.op == "call_function")
     if whole and _returns_tensors(module):
         return Executable(module).boxed()

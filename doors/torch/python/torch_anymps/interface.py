@@ -48,7 +48,7 @@ def _add_functions(torch):
 def _compile_shader(source):
     from .shaders import compile_shader
 
-    return compile_shader(source, device_type="mps")
+    return compile_shader(source, device_type="mps", before_launch=native.note_writes)
 
 
 def _bytes_of(torch, storage):

@@ -47,6 +47,13 @@ def on_this_thread(run_backward):
     return _of_python().anymps_torch_on_this_thread(run_backward)
 
 
+def note_writes(tensors):
+    """To be called before memory of these tensors is written by address."""
+    for tensor in tensors:
+        if tensor.device.type == "mps":
+            load().anymps_torch_note_write(ctypes.c_void_p(tensor.untyped_storage()._cdata))
+
+
 def set_cuda_aside():
     return load().anymps_torch_set_cuda_aside()
 
