@@ -121,13 +121,8 @@ void call_step(ANYMPS_STEP) {
 // An f32 value as a half holds it, as tile functions store and load it.
 struct RoundBf16 {
   static HWY_INLINE V apply(Tag d, V x, const Params&) {
-    const hn::Rebind<uint32_t, Tag> du;
-    const auto bits = hn::BitCast(du, x);
-    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
-    const auto up = hn::Add(hn::Add(bits, hn::Set(du, 0x7fff)), odd);
-    const auto quiet = hn::Or(bits, hn::Set(du, 0x400000));
-    const V rounded = hn::IfThenElse(hn::IsNaN(x), hn::BitCast(d, quiet), hn::BitCast(d, up));
-    return hn::BitCast(d, hn::And(hn::BitCast(du, rounded), hn::Set(du, 0xffff0000)));
+    const auto upper = hn::Set(hn::Rebind<uint32_t, Tag>(), 0xffff0000);
+    return hn::BitCast(d, hn::And(bf16_bits(x), upper));
   }
 };
 #if HWY_TARGET <= HWY_AVX2

@@ -120,16 +120,22 @@ void load_bf16(const TileArgs& t) {
   }
 }
 
-// Round to nearest even; NaN keeps its upper bits and becomes quiet.
 void store_bf16(const TileArgs& t) {
+  const Tag d;
+  const hn::Rebind<int32_t, Tag> di;
+  const hn::Rebind<uint16_t, Tag> dh;
+  const size_t lanes = hn::Lanes(d);
   const float* in = static_cast<const float*>(t.in[0]);
   uint16_t* out = static_cast<uint16_t*>(t.out);
-  for (size_t i = 0; i < t.n; ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, in + i, sizeof bits);
-    const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    const uint32_t quiet = (bits >> 16) | 0x40;
-    out[i] = static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
+  const auto halves = [&](V x) HWY_ATTR {
+    return hn::DemoteTo(dh, hn::BitCast(di, hn::ShiftRight<16>(bf16_bits(x))));
+  };
+  size_t i = 0;
+  for (; i + lanes <= t.n; i += lanes) hn::StoreU(halves(hn::LoadU(d, in + i)), dh, out + i);
+  if (const size_t rest = t.n - i; rest > 0) {
+    alignas(64) uint16_t last[hn::MaxLanes(Tag())];
+    hn::StoreU(halves(load_part(d, in + i, rest)), dh, last);
+    std::memcpy(out + i, last, rest * sizeof(uint16_t));
   }
 }
 

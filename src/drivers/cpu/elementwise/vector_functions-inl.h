@@ -64,6 +64,17 @@ HWY_INLINE V hard_sigmoid_gradient(Tag d, V dy, V x, V alpha, V beta) {
   return hn::IfThenElseZero(inside, hn::Mul(dy, alpha));
 }
 
+// The bits of x as a bf16, in the upper halves: to nearest even; NaN keeps its upper bits and
+// becomes quiet.
+HWY_INLINE hn::Vec<hn::Rebind<uint32_t, Tag>> bf16_bits(V x) {
+  const hn::Rebind<uint32_t, Tag> du;
+  const auto bits = hn::BitCast(du, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+  const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7fff)), odd);
+  const auto quiet = hn::Or(bits, hn::Set(du, 0x400000));
+  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded);
+}
+
 #define SET(value) hn::Set(d, value)
 #define UNARY(name, ns, ...)                                                                   \
   struct name##_f {                                                                            \
