@@ -68,15 +68,6 @@ class RowAccess {
   TileFn load_ = nullptr, store_ = nullptr;
 };
 
-// Asks for a row that is read, or written, after the one at hand: while that is gone through again
-// the processor sees nobody read on, and fetches nothing by itself.
-template <bool writes>
-inline void prefetch_row(const void* row, int64_t bytes) {
-  const char* const at = static_cast<const char*>(row);
-  for (int64_t i = 0; i < std::min<int64_t>(bytes, kRowTile * 4); i += 64)
-    __builtin_prefetch(at + i, writes ? 1 : 0, 2);
-}
-
 // Calls fn(first, n) for the parts of a row.
 template <typename Fn>
 void for_row_tiles(int64_t length, Fn&& fn) {

@@ -23,100 +23,106 @@ constexpr size_t kVectors = 4;
 constexpr size_t kBlock = kVectors * hn::MaxLanes(Tag());
 static_assert(kBlock <= kLargestChainBlock);
 
+struct Values {
+  V a0, a1, a2, a3;
+
+  // v = fn(v, i) for each, where i is its number.
+  template <class Fn>
+  HWY_INLINE void each(Fn fn) {
+    a0 = fn(a0, size_t{0});
+    a1 = fn(a1, size_t{1});
+    a2 = fn(a2, size_t{2});
+    a3 = fn(a3, size_t{3});
+  }
+};
+
 using Code = void (*)(const ChainStep*, size_t, V, V, V, V);
-// `at`: bytes from the first block's operands to this one's.
-#define ANYMPS_STEP const ChainStep *s, size_t at, V a0, V a1, V a2, V a3
-#define ANYMPS_NEXT return reinterpret_cast<Code>(s[1].code)(s + 1, at, a0, a1, a2, a3)
 
-HWY_INLINE const float* operand(const ChainStep* s, size_t at) {
-  return reinterpret_cast<const float*>(static_cast<const char*>(s->at) + (at & s->moves));
+// A step of threaded code: what S does, and the jump. `at`: bytes from the first block's operands
+// to this one's.
+template <class S>
+void step(const ChainStep* s, size_t at, V a0, V a1, V a2, V a3) {
+  Values v{a0, a1, a2, a3};
+  S::run(*s, at, v);
+  return reinterpret_cast<Code>(s[1].code)(s + 1, at, v.a0, v.a1, v.a2, v.a3);
 }
-
-void load(ANYMPS_STEP) {
-  const Tag d;
-  const float* x = operand(s, at);
-  const size_t lanes = hn::Lanes(d);
-  a0 = hn::LoadU(d, x);
-  a1 = hn::LoadU(d, x + lanes);
-  a2 = hn::LoadU(d, x + 2 * lanes);
-  a3 = hn::LoadU(d, x + 3 * lanes);
-  ANYMPS_NEXT;
-}
-
-void load_number(ANYMPS_STEP) {
-  a0 = a1 = a2 = a3 = hn::Set(Tag(), *static_cast<const float*>(s->at));
-  ANYMPS_NEXT;
-}
-
-HWY_INLINE void keep(float* to, V a0, V a1, V a2, V a3) {
-  const Tag d;
-  const size_t lanes = hn::Lanes(d);
-  hn::StoreU(a0, d, to);
-  hn::StoreU(a1, d, to + lanes);
-  hn::StoreU(a2, d, to + 2 * lanes);
-  hn::StoreU(a3, d, to + 3 * lanes);
-}
-
-void save(ANYMPS_STEP) {
-  keep(const_cast<float*>(operand(s, at)), a0, a1, a2, a3);
-  ANYMPS_NEXT;
-}
-
 void end(const ChainStep*, size_t, V, V, V, V) {}
 
-template <class F>
-void unary_step(ANYMPS_STEP) {
-  const Tag d;
-  const Params p(s->params);
-  a0 = F::apply(d, a0, p);
-  a1 = F::apply(d, a1, p);
-  a2 = F::apply(d, a2, p);
-  a3 = F::apply(d, a3, p);
-  ANYMPS_NEXT;
+HWY_INLINE const float* operand(const ChainStep& s, size_t at) {
+  return reinterpret_cast<const float*>(static_cast<const char*>(s.at) + (at & s.moves));
 }
+HWY_INLINE V load(const float* from, size_t i) {
+  const Tag d;
+  return hn::LoadU(d, from + i * hn::Lanes(d));
+}
+HWY_INLINE void store(const Values& v, float* to) {
+  const Tag d;
+  const size_t lanes = hn::Lanes(d);
+  hn::StoreU(v.a0, d, to);
+  hn::StoreU(v.a1, d, to + lanes);
+  hn::StoreU(v.a2, d, to + 2 * lanes);
+  hn::StoreU(v.a3, d, to + 3 * lanes);
+}
+
+struct Load {
+  static HWY_INLINE void run(const ChainStep& s, size_t at, Values& v) {
+    const float* x = operand(s, at);
+    v.each([&](V, size_t i) HWY_ATTR { return load(x, i); });
+  }
+};
+struct LoadNumber {
+  static HWY_INLINE void run(const ChainStep& s, size_t, Values& v) {
+    const V number = hn::Set(Tag(), *static_cast<const float*>(s.at));
+    v = {number, number, number, number};
+  }
+};
+struct Save {
+  static HWY_INLINE void run(const ChainStep& s, size_t at, Values& v) {
+    store(v, const_cast<float*>(operand(s, at)));
+  }
+};
+
+template <class F>
+struct Unary {
+  static HWY_INLINE void run(const ChainStep& s, size_t, Values& v) {
+    const Params p(s.params);
+    v.each([&](V a, size_t) HWY_ATTR { return F::apply(Tag(), a, p); });
+  }
+};
 
 template <class F, ChainForm form>
-void binary_step(ANYMPS_STEP) {
-  const Tag d;
-  const Params p(s->params);
-  const float* x = operand(s, at);
-  const size_t lanes = hn::Lanes(d);
-  const auto step = [&](V a, size_t i) HWY_ATTR {
-    if constexpr (form == ChainForm::kRegister) return F::apply(d, a, a, p);
+struct Binary {
+  static HWY_INLINE void run(const ChainStep& s, size_t at, Values& v) {
     constexpr bool number = form == ChainForm::kNumberSecond || form == ChainForm::kNumberFirst;
-    const V b = number ? hn::Set(d, *x) : hn::LoadU(d, x + i * lanes);
-    if constexpr (form == ChainForm::kMemorySecond || form == ChainForm::kNumberSecond)
-      return F::apply(d, a, b, p);
-    else
-      return F::apply(d, b, a, p);
-  };
-  a0 = step(a0, 0);
-  a1 = step(a1, 1);
-  a2 = step(a2, 2);
-  a3 = step(a3, 3);
-  ANYMPS_NEXT;
-}
+    constexpr bool second = form == ChainForm::kMemorySecond || form == ChainForm::kNumberSecond;
+    const Tag d;
+    const Params p(s.params);
+    if constexpr (form == ChainForm::kRegister) {
+      v.each([&](V a, size_t) HWY_ATTR { return F::apply(d, a, a, p); });
+    } else {
+      const float* x = operand(s, at);
+      v.each([&](V a, size_t i) HWY_ATTR {
+        const V b = number ? hn::Set(d, *x) : load(x, i);
+        return second ? F::apply(d, a, b, p) : F::apply(d, b, a, p);
+      });
+    }
+  }
+};
 
 template <ChainForm form>
-void call_step(ANYMPS_STEP) {
-  const Tag d;
-  alignas(64) float block[kBlock];
-  keep(block, a0, a1, a2, a3);
-  TileArgs args{{block, block, nullptr}, block, s->count, s->params};
-  if (form == ChainForm::kMemorySecond || form == ChainForm::kNumberSecond)
-    args.in[1] = operand(s, at);
-  if (form == ChainForm::kMemoryFirst || form == ChainForm::kNumberFirst)
-    args.in[0] = operand(s, at);
-  s->fn(args);
-  const size_t lanes = hn::Lanes(d);
-  a0 = hn::Load(d, block);
-  a1 = hn::Load(d, block + lanes);
-  a2 = hn::Load(d, block + 2 * lanes);
-  a3 = hn::Load(d, block + 3 * lanes);
-  ANYMPS_NEXT;
-}
-#undef ANYMPS_NEXT
-#undef ANYMPS_STEP
+struct Call {
+  static HWY_INLINE void run(const ChainStep& s, size_t at, Values& v) {
+    constexpr bool number = form == ChainForm::kNumberSecond || form == ChainForm::kNumberFirst;
+    alignas(64) float block[kBlock];
+    store(v, block);
+    TileArgs args{{block, block, nullptr}, block, s.count, s.params};
+    const void* const other = number ? s.at : operand(s, at);
+    if (form == ChainForm::kMemorySecond || form == ChainForm::kNumberSecond) args.in[1] = other;
+    if (form == ChainForm::kMemoryFirst || form == ChainForm::kNumberFirst) args.in[0] = other;
+    s.fn(args);
+    v.each([&](V, size_t i) HWY_ATTR { return load(block, i); });
+  }
+};
 
 // An f32 value as a half holds it, as tile functions store and load it.
 struct RoundBf16 {
@@ -144,12 +150,12 @@ struct Row {
 
 template <class F, bool inlined>
 constexpr ChainCode unary_code() {
-  if constexpr (inlined) return reinterpret_cast<ChainCode>(unary_step<F>);
+  if constexpr (inlined) return reinterpret_cast<ChainCode>(step<Unary<F>>);
   return nullptr;
 }
 template <class F, bool inlined, ChainForm form>
 ChainCode binary_code() {
-  if constexpr (inlined) return reinterpret_cast<ChainCode>(binary_step<F, form>);
+  if constexpr (inlined) return reinterpret_cast<ChainCode>(step<Binary<F, form>>);
   return nullptr;
 }
 
@@ -194,15 +200,15 @@ void run_chain(const ChainStep* steps, size_t count) {
 }  // namespace
 
 ChainEngine chain_engine_here() {
-  const auto code = [](Code step) { return reinterpret_cast<ChainCode>(step); };
+  const auto code = [](Code fn) { return reinterpret_cast<ChainCode>(fn); };
   return {kBlock,
-          code(load),
-          code(load_number),
+          code(step<Load>),
+          code(step<LoadNumber>),
           code(end),
-          code(save),
-          {code(call_step<ChainForm::kRegister>), code(call_step<ChainForm::kMemorySecond>),
-           code(call_step<ChainForm::kNumberSecond>), code(call_step<ChainForm::kMemoryFirst>),
-           code(call_step<ChainForm::kNumberFirst>)},
+          code(step<Save>),
+          {code(step<Call<ChainForm::kRegister>>), code(step<Call<ChainForm::kMemorySecond>>),
+           code(step<Call<ChainForm::kNumberSecond>>), code(step<Call<ChainForm::kMemoryFirst>>),
+           code(step<Call<ChainForm::kNumberFirst>>)},
           code_of,
           run_chain};
 }

@@ -75,14 +75,7 @@ class RowNorm final : public Kernel {
   void run(const KernelArgs& args) const override {
     parallel_for(0, rows_.count(), 20 + 0.4 * static_cast<double>(length_),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i) {
-                     if (i + 1 < end) {
-                       const int64_t bytes = length_ * element_;
-                       prefetch_row<false>(at(args.inputs[0], rows_.offset(1, i + 1)), bytes);
-                       prefetch_row<true>(at(args.outputs[0], rows_.offset(0, i + 1)), bytes);
-                     }
-                     run_row(args, i);
-                   }
+                   for (int64_t i = begin; i < end; ++i) run_row(args, i);
                  });
   }
   bool in_place(size_t input, size_t output) const override {

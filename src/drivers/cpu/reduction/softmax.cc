@@ -58,11 +58,7 @@ class Softmax final : public Kernel {
           if (dtype_ == DType::kF64)
             line_f64(static_cast<const double*>(x), static_cast<double*>(y));
           else if (x_.direct() && y_.direct())
-            line(static_cast<const float*>(x), static_cast<float*>(y), [&] {
-              if (i + 1 == end) return;
-              prefetch_row<false>(at(args.inputs[0], lines_.offset(1, i + 1)), length_ * element_);
-              prefetch_row<true>(at(args.outputs[0], lines_.offset(0, i + 1)), length_ * element_);
-            });
+            line(static_cast<const float*>(x), static_cast<float*>(y));
           else
             line_in_tiles(x, y);
         }
@@ -91,12 +87,10 @@ class Softmax final : public Kernel {
     return static_cast<Byte*>(base) + offset * element_;
   }
 
-  template <class Ahead>
-  void line(const float* x, float* y, Ahead ahead) const {
+  void line(const float* x, float* y) const {
     const RowOps& ops = row_ops();
     const size_t n = length_;
     const float highest = ops.max_number(x, n);
-    ahead();
     double sum = 0;
     for_row_tiles(length_, [&](int64_t i, int64_t part) {
       sum += ops.exp_sum(x + i, highest, log_ ? nullptr : y + i, part);
