@@ -133,6 +133,22 @@ TEST(CpuReduction, ShortRuns) {
       }
 }
 
+// What lies side by side in x lies apart in y: results are turned while they are written.
+TEST(CpuReduction, ColumnsThatTurn) {
+  for (const char* op : {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod",
+                         "reduce_l1", "reduce_l2", "reduce_sum_square"})
+    for (const DType dtype : {DType::kF32, DType::kBF16})
+      for (const Shape& shape : {Shape{2, 33, 257}, Shape{40, 17, 16}, Shape{70, 5, 300}}) {
+        // As [3, reduced, columns, rows], of which a column's neighbours lie beside each other.
+        const int64_t c = shape[2], r = shape[0];
+        const TestTensor x = TestTensor(dtype, {3, r, c, shape[1]})
+                                 .fill(4, 0.9, 1.1)
+                                 .with_strides({r * c * shape[1], c, 1, r * c});
+        expect_as_reference(op, {x}, {{"axes", std::vector<int64_t>{1}}},
+                            dtype == DType::kF32 ? 1e-5 : 2e-2);
+      }
+}
+
 TEST(CpuReduction, ChannelsLast) {
   const TestTensor x = TestTensor(DType::kF32, {2, 5, 7, 9}).fill(1).with_strides({315, 1, 45, 5});
   for (const auto& axes : std::vector<std::vector<int64_t>>{{2, 3}, {1}, {0, 2, 3}, {1, 2}})

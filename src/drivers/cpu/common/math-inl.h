@@ -70,20 +70,44 @@ HWY_INLINE V expm1_reduced(D d, V r) {
   return hn::MulAdd(hn::Mul(r, r), q, r);
 }
 
-template <class D, class VI>
-HWY_INLINE hn::Vec<D> power_of_two(D d, VI n) {
-  const hn::Rebind<int32_t, D> di;
-  return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, 127))));
-}
-
-// 2^n e^r; n in two steps, so that results reach infinity and the subnormals.
+// y 2^n for a whole n. Rounded once: results reach infinity and the subnormals.
 template <class D, class V>
-HWY_INLINE V scale(D d, V r, V n) {
+HWY_INLINE V times_power_of_two(D d, V y, V n) {
+#if HWY_TARGET <= HWY_AVX3
+  (void)d;
+  if constexpr (sizeof(y.raw) == 64)
+    return V{_mm512_scalef_ps(y.raw, n.raw)};
+  else if constexpr (sizeof(y.raw) == 32)
+    return V{_mm256_scalef_ps(y.raw, n.raw)};
+  else
+    return V{_mm_scalef_ps(y.raw, n.raw)};
+#else
+  // In two steps, since 2^n alone may be out of range.
   const hn::Rebind<int32_t, D> di;
   const auto whole = hn::ConvertTo(di, n);
   const auto half = hn::ShiftRight<1>(whole);
-  const V y = hn::Add(expm1_reduced(d, r), hn::Set(d, 1.0f));
-  return hn::Mul(hn::Mul(y, power_of_two(d, half)), power_of_two(d, hn::Sub(whole, half)));
+  const auto power = [&](auto k) HWY_ATTR {
+    return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(k, hn::Set(di, 127))));
+  };
+  return hn::Mul(hn::Mul(y, power(half)), power(hn::Sub(whole, half)));
+#endif
+}
+
+// 2^n for a whole n from -126 to 127.
+template <class D, class V>
+HWY_INLINE V power_of_two(D d, V n) {
+#if HWY_TARGET <= HWY_AVX3
+  return times_power_of_two(d, hn::Set(d, 1.0f), n);
+#else
+  const hn::Rebind<int32_t, D> di;
+  return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127))));
+#endif
+}
+
+// 2^n e^r
+template <class D, class V>
+HWY_INLINE V scale(D d, V r, V n) {
+  return times_power_of_two(d, hn::Add(expm1_reduced(d, r), hn::Set(d, 1.0f)), n);
 }
 
 // Both bounds keep NaN: on x86 Min and Max return the second argument if one is NaN.
@@ -123,10 +147,9 @@ HWY_INLINE V exp10(D d, V x) {
 
 template <class D, class V>
 HWY_INLINE V expm1(D d, V x) {
-  const hn::Rebind<int32_t, D> di;
   const V y = bound(d, x, -20.0f, 88.0f);
   const V n = hn::Round(hn::Mul(y, hn::Set(d, 1.44269504f)));
-  const V power = power_of_two(d, hn::ConvertTo(di, n));
+  const V power = power_of_two(d, n);
   const V p = expm1_reduced(d, remove_ln2(d, y, n));
   const V z = hn::MulAdd(power, p, hn::Sub(power, hn::Set(d, 1.0f)));
   // Keeps the sign of a zero.

@@ -101,6 +101,32 @@ float reduce_with(const float* x, size_t n) {
   return reduce(x, n, F());
 }
 
+// Totals of several vectors side by side stay in registers while the rows are walked.
+template <class F>
+void join_rows(const float* const* rows, size_t count, float* y, size_t n) {
+  constexpr size_t kWide = 8;
+  const Tag d;
+  const size_t lanes = hn::Lanes(d);
+  const F f;
+  size_t i = 0;
+  for (; i + kWide * lanes <= n; i += kWide * lanes) {
+    V totals[kWide];
+    for (V& total : totals) total = hn::Set(d, F::neutral);
+    for (size_t r = 0; r < count; ++r)
+      for (size_t k = 0; k < kWide; ++k)
+        totals[k] = f.take(totals[k], hn::LoadU(d, rows[r] + i + k * lanes));
+    for (size_t k = 0; k < kWide; ++k) hn::StoreU(totals[k], d, y + i + k * lanes);
+  }
+  for (; i < n; i += lanes) {
+    const size_t part = n - i < lanes ? n - i : lanes;
+    V total = hn::Set(d, F::neutral);
+    for (size_t r = 0; r < count; ++r)
+      total = f.take(total, part == lanes ? hn::LoadU(d, rows[r] + i)
+                                          : load_part(d, rows[r] + i, part, f.padding()));
+    store_part(total, d, y + i, part);
+  }
+}
+
 float sum_centered(const float* x, float mean, size_t n) { return reduce(x, n, SumCentered(mean)); }
 
 float exp_sum(const float* x, float shift, float* y, size_t n) {
@@ -192,7 +218,14 @@ RowOps row_ops_here() {
           sum_centered,
           exp_sum,
           normalize,
-          affine};
+          affine,
+          join_rows<Sum>,
+          join_rows<SumAbs>,
+          join_rows<SumSquares>,
+          join_rows<Max>,
+          join_rows<Min>,
+          join_rows<MaxNumber>,
+          join_rows<MinNumber>};
 }
 
 }  // namespace anymps::cpu::HWY_NAMESPACE

@@ -8,6 +8,9 @@
 
 namespace anymps::cpu {
 
+// y[c] of the elements c of `count` rows: their sum, or what else is joined.
+using JoinRows = void (*)(const float* const* rows, size_t count, float* y, size_t n);
+
 struct RowOps {
   float (*sum)(const float* x, size_t n);
   float (*sum_abs)(const float* x, size_t n);
@@ -27,6 +30,9 @@ struct RowOps {
                     float* y, size_t n);
   // y = (x - mean) * scale + shift
   void (*affine)(const float* x, float mean, float scale, float shift, float* y, size_t n);
+  // The same joins over rows, column by column.
+  JoinRows sum_rows, sum_abs_rows, sum_squares_rows;
+  JoinRows max_rows, min_rows, max_number_rows, min_number_rows;
 };
 
 const RowOps& row_ops();

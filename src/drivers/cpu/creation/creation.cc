@@ -22,12 +22,13 @@ CPU_KERNEL(range, "plain") {
       const C start = static_cast<C>(*static_cast<const T*>(args.inputs[0])),
               delta = static_cast<C>(*static_cast<const T*>(args.inputs[2]));
       T* to = static_cast<T*>(args.outputs[0]);
-      parallel_for(0, count, 0.5, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          if constexpr (std::is_integral_v<T>)  // wraps
-            to[i] = static_cast<T>(static_cast<uint64_t>(start) +
-                                   static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
-          else
+      parallel_for(0, count, 0.3, [&](int64_t begin, int64_t end) {
+        if constexpr (std::is_integral_v<T>) {  // wraps; sums are vectors where products are not
+          const auto step = static_cast<uint64_t>(delta);
+          uint64_t value = static_cast<uint64_t>(start) + static_cast<uint64_t>(begin) * step;
+          for (int64_t i = begin; i < end; ++i, value += step) to[i] = static_cast<T>(value);
+        } else {
+          for (int64_t i = begin; i < end; ++i)
             to[i] = static_cast<T>(start + static_cast<C>(i) * delta);
         }
       });

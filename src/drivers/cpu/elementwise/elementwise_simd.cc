@@ -7,26 +7,17 @@
 #include <limits>
 
 #include "drivers/cpu/elementwise/tile_ops.h"
-#include "semantics/activation_formulas.h"
 
 #define HWY_TARGET_INCLUDE "drivers/cpu/elementwise/elementwise_simd.cc"
 #include "drivers/cpu/all_targets.h"
 
-#include "drivers/cpu/common/math-inl.h"
 #include "drivers/cpu/common/parts-inl.h"
-#include "drivers/cpu/common/special-inl.h"
 #include "drivers/cpu/common/steps-inl.h"
+#include "drivers/cpu/elementwise/vector_functions-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
-
-// Attributes as local floats: the compiler then knows that stores do not change them.
-struct Params {
-  explicit Params(const double* p)
-      : a(static_cast<float>(p[0])), b(static_cast<float>(p[1])), c(static_cast<float>(p[2])) {}
-  float a, b, c;
-};
 
 // Of tiles that are read from memory and not from the cache: what lies this far ahead is asked for.
 constexpr size_t kStreams = 4096;  // elements, of which programs of several steps have fewer
@@ -93,64 +84,6 @@ void binary(const TileArgs& t) {
   }
 }
 
-// On x86 Min and Max return the second argument if either is NaN.
-template <class M>
-HWY_INLINE V keep_nan(M is_nan, V nan, V other) {
-  return hn::IfThenElse(is_nan, nan, other);
-}
-
-// NaN stays NaN; max first, then min.
-HWY_INLINE V clamp(V x, V low, V high) { return hn::Min(high, hn::Max(low, x)); }
-
-HWY_INLINE V round_half_away(Tag d, V x) {
-  const V whole = hn::Trunc(x);
-  const V rest = hn::Abs(hn::Sub(x, whole));
-  const V step = hn::CopySignToAbs(hn::Set(d, 1.0f), x);
-  return hn::IfThenElse(hn::Ge(rest, hn::Set(d, 0.5f)), hn::Add(whole, step), whole);
-}
-
-// dx as computed, but where dy is so large that a slope below the numbers of f32 counts; and, for
-// functions of results, where y (1 - y) is more than f32 holds.
-template <bool of_result = false, class F>
-HWY_INLINE V with_extremes(Tag d, V dy, V x, V dx, F scalar) {
-  auto good = hn::Lt(hn::Abs(dy), hn::Set(d, 1e20f));
-  if (of_result) good = hn::And(good, hn::Lt(hn::Abs(x), hn::Set(d, 1e15f)));
-  return math::patch_lanes(
-      d, dx, good, [=](float g, float v) { return static_cast<float>(scalar(g, v)); }, dy, x);
-}
-
-HWY_INLINE V elu_gradient(Tag d, V dy, V x, float alpha) {
-  const V below = hn::Mul(dy, hn::Mul(hn::Set(d, alpha), math::exp(d, x)));
-  const V dx = hn::IfThenElse(hn::Gt(x, hn::Zero(d)), dy, below);
-  return with_extremes(d, dy, x, dx,
-                       [=](float g, float v) { return scalar::elu_gradient(g, v, alpha); });
-}
-
-HWY_INLINE V hard_sigmoid_gradient(Tag d, V dy, V x, V alpha, V beta) {
-  const V y = hn::Add(hn::Mul(alpha, x), beta);
-  const auto inside = hn::And(hn::Gt(y, hn::Zero(d)), hn::Lt(y, hn::Set(d, 1.0f)));
-  return hn::IfThenElseZero(inside, hn::Mul(dy, alpha));
-}
-
-#define SET(value) hn::Set(d, value)
-#define UNARY(name, ns, ...)                                                                   \
-  struct name##_f {                                                                            \
-    static HWY_INLINE V apply([[maybe_unused]] Tag d, V x, [[maybe_unused]] const Params& p) { \
-      return __VA_ARGS__;                                                                      \
-    }                                                                                          \
-  };
-#define BINARY(name, ns, ...)                                     \
-  struct name##_f {                                               \
-    static HWY_INLINE V apply([[maybe_unused]] Tag d, V x, V y,   \
-                              [[maybe_unused]] const Params& p) { \
-      return __VA_ARGS__;                                         \
-    }                                                             \
-  };
-#include "drivers/cpu/elementwise/vector_functions.inc"
-#undef UNARY
-#undef BINARY
-#undef SET
-
 void clamp_f(const TileArgs& t) {
   const Tag d;
   const size_t lanes = hn::Lanes(d);
@@ -187,16 +120,22 @@ void load_bf16(const TileArgs& t) {
   }
 }
 
-// Round to nearest even; NaN keeps its upper bits and becomes quiet.
 void store_bf16(const TileArgs& t) {
+  const Tag d;
+  const hn::Rebind<int32_t, Tag> di;
+  const hn::Rebind<uint16_t, Tag> dh;
+  const size_t lanes = hn::Lanes(d);
   const float* in = static_cast<const float*>(t.in[0]);
   uint16_t* out = static_cast<uint16_t*>(t.out);
-  for (size_t i = 0; i < t.n; ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, in + i, sizeof bits);
-    const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    const uint32_t quiet = (bits >> 16) | 0x40;
-    out[i] = static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
+  const auto halves = [&](V x) HWY_ATTR {
+    return hn::DemoteTo(dh, hn::BitCast(di, hn::ShiftRight<16>(bf16_bits(x))));
+  };
+  size_t i = 0;
+  for (; i + lanes <= t.n; i += lanes) hn::StoreU(halves(hn::LoadU(d, in + i)), dh, out + i);
+  if (const size_t rest = t.n - i; rest > 0) {
+    alignas(64) uint16_t last[hn::MaxLanes(Tag())];
+    hn::StoreU(halves(load_part(d, in + i, rest)), dh, last);
+    std::memcpy(out + i, last, rest * sizeof(uint16_t));
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel that runs a short program of tile functions over whole tensors: broadcast and strided
-// inputs, halves, threads. Every elementwise op is a program of length one; fused chains are longer
-// and keep what lies between their instructions in the L1 cache.
+// inputs, halves, threads. Every elementwise op is a program of length one. What lies between the
+// instructions of longer ones stays in registers where they make a chain (chain.h), else in the L1
+// cache.
 #pragma once
 
 #include <optional>

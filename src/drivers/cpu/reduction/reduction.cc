@@ -17,10 +17,7 @@ namespace anymps::cpu {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr int64_t kColumns = 256;
-constexpr int64_t kBlockRows = 32;         // summed in f32 before they go to double
 constexpr int64_t kChunk = 16 * kRowTile;  // of a long run, for several threads
-constexpr int64_t kShortRun = 16;          // too short for a loop over vectors of its own
 
 class FloatReduction final : public Kernel {
  public:
@@ -28,20 +25,11 @@ class FloatReduction final : public Kernel {
       : plan_(std::move(plan)), kind_(kind), nan_(nan) {
     const DType dtype = request.in(0).dtype;
     element_ = size_of(dtype);
-    columns_ = (plan_.side_by_side() || short_runs()) && kind != Reduction::kLogSumExp;
-    x_ = RowAccess(dtype, columns_ ? plan_.kept.strides[0].back() : plan_.step);
-    y_ = RowAccess(dtype, columns_ ? plan_.kept.strides[1].back() : 1);
-    if (columns_) {
-      all_ = plan_.outer;
-      all_.extents.push_back(plan_.run);
-      all_.strides[0].push_back(plan_.step);
-      width_ = plan_.kept.extents.back();
-      plan_.kept.extents.pop_back();
-      for (Strides& strides : plan_.kept.strides) strides.pop_back();
-    }
+    x_ = RowAccess(dtype, plan_.step);
+    y_ = RowAccess(dtype, 1);
     chunks_ = (plan_.run + kChunk - 1) / kChunk;
     const int64_t results = plan_.kept.count(), parts = plan_.outer.count() * chunks_;
-    if (!columns_ && kind != Reduction::kLogSumExp && results > 0 && results <= 8 && parts > 1 &&
+    if (kind != Reduction::kLogSumExp && results > 0 && results <= 8 && parts > 1 &&
         parts <= 1 << 20)
       parts_ = parts;
   }
@@ -51,7 +39,6 @@ class FloatReduction final : public Kernel {
   }
 
   void run(const KernelArgs& args) const override {
-    if (columns_) return run_columns(args);
     const int64_t results = plan_.kept.count();
     if (parts_ > 0) {
       double* partial = static_cast<double*>(args.scratch);
@@ -81,12 +68,6 @@ class FloatReduction final : public Kernel {
  private:
   char* at(void* base, int64_t offset) const {
     return static_cast<char*>(base) + offset * element_;
-  }
-
-  // Many results of few elements each, as of complex numbers: vectors go over the results.
-  bool short_runs() const {
-    return plan_.count > 1 && plan_.count <= kShortRun && !plan_.kept.extents.empty() &&
-           plan_.kept.extents.back() >= kShortRun;
   }
 
   double neutral() const {
@@ -194,73 +175,10 @@ class FloatReduction final : public Kernel {
     y_.write(to, 0, 1, &value);
   }
 
-  void run_columns(const KernelArgs& args) const {
-    const int64_t blocks = (width_ + kColumns - 1) / kColumns;
-    parallel_for(0, plan_.kept.count() * blocks,
-                 0.3 * static_cast<double>(plan_.count * std::min(width_, kColumns)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i)
-                     run_block(args, i / blocks, i % blocks * kColumns);
-                 });
-  }
-
-  void run_block(const KernelArgs& args, int64_t index, int64_t first) const {
-    static const TileFn add = find_tile_op("add", DType::kF32)->run,
-                        square = find_tile_op("square", DType::kF32)->run,
-                        abs = find_tile_op("abs", DType::kF32)->run,
-                        max = find_tile_op("max", DType::kF32)->run,
-                        min = find_tile_op("min", DType::kF32)->run,
-                        max_number = find_tile_op("max_number", DType::kF32)->run,
-                        min_number = find_tile_op("min_number", DType::kF32)->run;
-    static constexpr double kNoParams[kTileParams] = {};
-    const int64_t n = std::min(kColumns, width_ - first);
-    const size_t count = n;
-    alignas(64) float in[kColumns], sums[kColumns], values[kColumns];
-    double totals[kColumns];
-    std::fill_n(totals, n, neutral());
-    std::fill_n(sums, n, static_cast<float>(neutral()));
-    const auto call = [&](TileFn fn, const float* a, const float* b, float* to) {
-      fn({{a, b, nullptr}, to, count, kNoParams});
-    };
-    const int64_t base = plan_.kept.offset(0, index);
-    for (int64_t i = 0; i < plan_.count; ++i) {
-      const float* x = x_.read(at(args.inputs[0], base + all_.offset(0, i)), first, n, in);
-      switch (kind_) {
-        case Reduction::kMax:
-          call(nan_ ? max : max_number, sums, x, sums);
-          continue;
-        case Reduction::kMin:
-          call(nan_ ? min : min_number, sums, x, sums);
-          continue;
-        case Reduction::kProd:
-          for (int64_t c = 0; c < n; ++c) totals[c] *= x[c];
-          continue;
-        case Reduction::kL1:
-          call(abs, x, nullptr, in), x = in;
-          break;
-        case Reduction::kL2:
-        case Reduction::kSumSquare:
-          call(square, x, nullptr, in), x = in;
-          break;
-        default:
-          break;
-      }
-      call(add, sums, x, sums);
-      if ((i + 1) % kBlockRows == 0 || i + 1 == plan_.count)
-        for (int64_t c = 0; c < n; ++c) totals[c] += static_cast<double>(sums[c]), sums[c] = 0;
-    }
-    if (kind_ == Reduction::kMax || kind_ == Reduction::kMin) std::copy_n(sums, n, totals);
-    char* to = at(args.outputs[0], plan_.kept.offset(1, index));
-    float* target = y_.target(to, first, values);
-    for (int64_t c = 0; c < n; ++c) target[c] = finish(totals[c], 0);
-    y_.write(to, first, n, target);
-  }
-
   ReductionPlan plan_;
   Reduction kind_;
-  bool nan_, columns_ = false;
-  int64_t element_ = 4, width_ = 1, chunks_ = 1, parts_ = 0;
-  Loops all_;  // every reduced axis
+  bool nan_;
+  int64_t element_ = 4, chunks_ = 1, parts_ = 0;
   RowAccess x_, y_;
 };
 
@@ -275,6 +193,12 @@ const std::map<std::string, Reduction>& kinds() {
   return all;
 }
 
+KernelPtr make_float_reduction(const KernelRequest& request, const ReductionPlan& plan,
+                               Reduction kind, bool nan) {
+  if (KernelPtr columns = make_column_reduction(request, plan, kind, nan)) return columns;
+  return std::make_shared<FloatReduction>(request, plan, kind, nan);
+}
+
 KernelPtr make_reduction(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
   const auto axes = request.ints(1, "axes");
@@ -287,7 +211,7 @@ KernelPtr make_reduction(const KernelRequest& request, std::string& why) {
   const Reduction kind = kinds().at(request.op->name);
   const bool nan = request.op->attr_index("propagate_nan") < 0 || request.attrs.b("propagate_nan");
   if (x.dtype == DType::kF32 || is_half(x.dtype))
-    return std::make_shared<FloatReduction>(request, std::move(plan), kind, nan);
+    return make_float_reduction(request, plan, kind, nan);
   return make_plain_reduction(request, plan, kind, nan, why);
 }
 
@@ -304,7 +228,7 @@ const Register kRegister;
 KernelPtr make_sum(const KernelRequest& request, const ReductionPlan& plan, std::string& why) {
   const DType dtype = request.in(0).dtype;
   if (dtype == DType::kF32 || is_half(dtype))
-    return std::make_shared<FloatReduction>(request, plan, Reduction::kSum, true);
+    return make_float_reduction(request, plan, Reduction::kSum, true);
   return make_plain_reduction(request, plan, Reduction::kSum, true, why);
 }
 

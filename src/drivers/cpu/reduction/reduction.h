@@ -47,6 +47,10 @@ KernelPtr make_plain_reduction(const KernelRequest& request, const ReductionPlan
 KernelPtr make_vector_reduction(const KernelRequest& request, const ReductionPlan& plan,
                                 Reduction kind, bool propagate_nan);
 
+// Of f32 and halves, whose results lie side by side in x; null where they do not.
+KernelPtr make_column_reduction(const KernelRequest& request, const ReductionPlan& plan,
+                                Reduction kind, bool propagate_nan);
+
 // The sum of input 0 by a plan of the caller's own.
 KernelPtr make_sum(const KernelRequest& request, const ReductionPlan& plan, std::string& why);
 

@@ -15,6 +15,8 @@ namespace {
 
 constexpr int64_t kMostSegments = 128;
 constexpr double kFlopsInNs = 80;
+constexpr int64_t kTasks = 32;       // rows are cut until there are that many
+constexpr int64_t kPartPixels = 56;  // whole tiles of 7 and of 8 pixels
 // Weights up to this many bytes stay in the L2 cache while all of a row's panels are made.
 constexpr size_t kFewWeights = size_t{256} << 10;
 
@@ -56,6 +58,7 @@ class RowsKernel final : public Kernel {
       copy_.emplace(sizeof(float), x.shape, contiguous_strides(x.shape), x.strides);
       x_bytes_ = aligned(x.count());
     }
+    cut_rows();
     for (const Panel& panel : panels_)
       for (const Span& span : rows_.phases[panel.phase].spans)
         flops_ += 2.0 * static_cast<double>(span.pixels * span.taps * rows_.depth * panel.columns);
@@ -89,19 +92,20 @@ class RowsKernel final : public Kernel {
   void run(const KernelArgs& args) const override {
     const int64_t panels = std::ssize(panels_), rows = rows_.batch * rows_.out_rows;
     const bool by_rows = static_cast<size_t>(weights_) * sizeof(float) <= kFewWeights;
-    const double ns = flops_ / static_cast<double>(panels) * mean_rows() / kFlopsInNs;
+    const double ns = flops_ / static_cast<double>(panels * parts_) * mean_rows() / kFlopsInNs;
     if (widen_bias_) repeat_bias(args);
     if (copy_) copy_->run(static_cast<char*>(args.scratch) + bias_bytes_, args.inputs[0]);
-    parallel_for(0, panels * rows, ns, [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; ++i) {
+    parallel_for(0, panels * rows * parts_, ns, [&](int64_t first, int64_t last) {
+      for (int64_t task = first; task < last; ++task) {
+        const int64_t i = task / parts_, part = task % parts_;
         const int64_t panel = by_rows ? i % panels : i / rows;
         const int64_t row = by_rows ? i / panels : i % rows;
         // Rows that meet the same weights follow each other, of all images, unless all weights are
         // at hand: then neighbours do, which read the same pixels.
         if (by_rows)
-          run_row(args, panels_[panel], row / rows_.out_rows, row % rows_.out_rows);
+          run_row(args, panels_[panel], row / rows_.out_rows, row % rows_.out_rows, part);
         else
-          run_row(args, panels_[panel], row % rows_.batch, rows_.order[row / rows_.batch]);
+          run_row(args, panels_[panel], row % rows_.batch, rows_.order[row / rows_.batch], part);
       }
     });
     if (later_) activate(args);
@@ -135,6 +139,32 @@ class RowsKernel final : public Kernel {
     const int64_t part = k % lanes_ / spread_ * spread_;
     return (k / lanes_ * spread_ + k % spread_) * lanes_ + part + i;
   }
+  // Few rows, as a signal's only one, are cut: else some threads have nothing to do at the end.
+  void cut_rows() {
+    const int64_t tasks = std::ssize(panels_) * rows_.batch * rows_.out_rows;
+    if (tasks >= kTasks) return;
+    const int64_t wanted = (kTasks + tasks - 1) / tasks;
+    for (Phase& phase : rows_.phases) {
+      int64_t pixels = 0;
+      for (const Span& span : phase.spans) pixels += span.pixels;
+      const int64_t size = (pixels / wanted + kPartPixels) / kPartPixels * kPartPixels;
+      std::vector<Span> spans;
+      int64_t part = 0, room = size;
+      for (Span span : phase.spans)
+        while (span.pixels > 0) {
+          if (room < kPartPixels) ++part, room = size;
+          Span& piece = spans.emplace_back(span);
+          if (span.pixels > room) piece.pixels = room / kPartPixels * kPartPixels;
+          piece.part = part;
+          room -= piece.pixels;
+          span.pixels -= piece.pixels;
+          span.x += piece.pixels * rows_.x_step;
+          span.y += piece.pixels * rows_.y_step;
+        }
+      phase.spans = std::move(spans);
+      parts_ = std::max(parts_, part + 1);
+    }
+  }
   double mean_rows() const {
     size_t count = 0;
     for (const auto& under : rows_.under) count += under.size();
@@ -157,7 +187,8 @@ class RowsKernel final : public Kernel {
     for (int64_t i = 0; i < rows_.phases[0].columns; ++i) to[i] = bias[i % rows_.channels];
   }
 
-  void run_row(const KernelArgs& args, const Panel& panel, int64_t image, int64_t row) const {
+  void run_row(const KernelArgs& args, const Panel& panel, int64_t image, int64_t row,
+               int64_t part) const {
     const Rows& r = rows_;
     const Phase& phase = r.phases[panel.phase];
     const void* from = copy_ ? static_cast<char*>(args.scratch) + bias_bytes_ : args.inputs[0];
@@ -176,6 +207,7 @@ class RowsKernel final : public Kernel {
       tile.bias = static_cast<const float*>(widen_bias_ ? args.scratch : args.inputs[2]) +
                   (widen_bias_ ? 0 : phase.channel) + panel.column;
     for (const Span& span : phase.spans) {
+      if (span.part != part) continue;
       const int64_t begin = std::max(span.begin, panel.column),
                     end = std::min(span.end, panel.column + panel.columns);
       if (begin >= end) continue;
@@ -221,6 +253,7 @@ class RowsKernel final : public Kernel {
   std::vector<Panel> panels_;
   int64_t lanes_ = 0, spread_ = 0;
   int64_t weights_ = 0;  // floats, packed
+  int64_t parts_ = 1;    // of a row
   double flops_ = 0;     // of a row, for each row of the kernel
   bool has_bias_, has_residual_, widen_bias_ = false;
   const TileOp* later_ = nullptr;  // an activation that tiles do not have

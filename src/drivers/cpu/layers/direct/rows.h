@@ -21,6 +21,7 @@ struct Span {
   int64_t first = 0, taps = 0;  // which taps: `first` is the number of the first
   int64_t y = 0;                // the first pixel's columns, from the begin of a row of y
   int64_t begin = 0, end = 0;   // the columns that are there: of pixels at a border not all may be
+  int64_t part = 0;             // of the row, which several threads may share
 };
 
 // Columns that belong together: channels of a group, in the pixels of a phase.

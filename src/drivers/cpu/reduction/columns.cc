@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions of f32 and halves whose results lie side by side in x: vectors go over the results.
+// Rows are joined some at a time in f32, and these in double, always cut in the same places.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "drivers/cpu/common/row_access.h"
+#include "drivers/cpu/common/row_ops.h"
+#include "drivers/cpu/reduction/reduction.h"
+#include "drivers/cpu/threads.h"
+
+namespace anymps::cpu {
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr int64_t kColumns = 256;
+constexpr int64_t kRows = 32;      // joined in f32 before they go to double
+constexpr int64_t kReadRows = 8;   // the same of rows that are converted or gathered
+constexpr int64_t kShortRun = 16;  // too short for a loop over vectors of its own
+constexpr int64_t kGroup = 16;     // results that are written together: a cache line
+
+// Many results of few elements each, as of complex numbers.
+bool short_runs(const ReductionPlan& plan) {
+  return plan.count > 1 && plan.count <= kShortRun && !plan.kept.extents.empty() &&
+         plan.kept.extents.back() >= kShortRun;
+}
+
+JoinRows join_of(Reduction kind, bool nan) {
+  const RowOps& ops = row_ops();
+  switch (kind) {
+    case Reduction::kMax:
+      return nan ? ops.max_rows : ops.max_number_rows;
+    case Reduction::kMin:
+      return nan ? ops.min_rows : ops.min_number_rows;
+    case Reduction::kL1:
+      return ops.sum_abs_rows;
+    case Reduction::kL2:
+    case Reduction::kSumSquare:
+      return ops.sum_squares_rows;
+    case Reduction::kProd:  // in double: a part of a product may leave the range of f32
+      return nullptr;
+    default:
+      return ops.sum_rows;
+  }
+}
+
+class ColumnReduction final : public Kernel {
+ public:
+  ColumnReduction(const KernelRequest& request, const ReductionPlan& plan, Reduction kind, bool nan)
+      : kept_(plan.kept), all_(plan.outer), count_(plan.count), kind_(kind) {
+    const DType dtype = request.in(0).dtype;
+    element_ = size_of(dtype);
+    join_ = join_of(kind, nan);
+    x_ = RowAccess(dtype, kept_.strides[0].back());
+    y_step_ = kept_.strides[1].back();
+    y_ = RowAccess(dtype, y_step_);
+    all_.extents.push_back(plan.run);
+    all_.strides[0].push_back(plan.step);
+    width_ = kept_.extents.back();
+    kept_.extents.pop_back();
+    for (Strides& strides : kept_.strides) strides.pop_back();
+    blocks_ = (width_ + kColumns - 1) / kColumns;
+    columns_ = (width_ / std::max<int64_t>(blocks_, 1) + kGroup) / kGroup * kGroup;
+    if (blocks_ > 0) columns_ = std::min(columns_, kColumns);
+    if (!kept_.extents.empty()) last_ = kept_.extents.back();
+    // The columns lie apart in y, and what is computed for the next index beside them.
+    across_ = dtype == DType::kF32 && y_step_ != 1 && last_ > 1 && kept_.strides[1].back() == 1;
+    group_ = across_ ? kGroup : 1;
+    groups_ = (last_ + group_ - 1) / group_;
+  }
+
+  void run(const KernelArgs& args) const override {
+    if (last_ == 0) return;
+    const auto columns = static_cast<double>(std::min(width_, columns_));
+    const double ns =
+        20 + static_cast<double>(group_) * columns * (0.3 + 0.1 * static_cast<double>(count_));
+    parallel_for(0, kept_.count() / last_ * groups_ * blocks_, ns, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        run_group(args, i / blocks_ / groups_, i / blocks_ % groups_ * group_,
+                  i % blocks_ * columns_);
+    });
+  }
+
+ private:
+  char* at(void* base, int64_t offset) const {
+    return static_cast<char*>(base) + offset * element_;
+  }
+
+  // Indices from `index` on along the last axis of those kept, columns from `first` on.
+  void run_group(const KernelArgs& args, int64_t row, int64_t index, int64_t first) const {
+    const int64_t n = std::min(columns_, width_ - first);
+    if (n <= 0) return;
+    alignas(64) float values[kGroup * kColumns];
+    if (!across_) {
+      char* const to = at(args.outputs[0], kept_.offset(1, row * last_ + index));
+      float* const y = y_.target(to, first, values);
+      reduce(at(args.inputs[0], kept_.offset(0, row * last_ + index)), first, n, y);
+      y_.write(to, first, n, y);
+      return;
+    }
+    const int64_t rows = std::min(group_, last_ - index);
+    for (int64_t k = 0; k < rows; ++k)
+      reduce(at(args.inputs[0], kept_.offset(0, row * last_ + index + k)), first, n,
+             values + k * kColumns);
+    for (int64_t c = 0; c < n; ++c) {
+      char* const to = at(args.outputs[0], kept_.offset(1, row * last_ + index));
+      float* const y = reinterpret_cast<float*>(to) + (first + c) * y_step_;
+      for (int64_t k = 0; k < rows; ++k) y[k] = values[k * kColumns + c];
+    }
+  }
+
+  void reduce(const void* x, int64_t first, int64_t n, float* y) const {
+    alignas(64) float buffer[kReadRows * kColumns];
+    if (!join_) return multiply(x, first, n, y, buffer);
+    const int64_t most = x_.direct() ? kRows : kReadRows;
+    const float* rows[kRows];
+    double totals[kColumns];
+    for (int64_t begin = 0; begin < count_ || begin == 0; begin += most) {
+      const int64_t count = std::min(most, count_ - begin);
+      for (int64_t k = 0; k < count; ++k)
+        rows[k] = x_.read(static_cast<const char*>(x) + all_.offset(0, begin + k) * element_, first,
+                          n, buffer + (x_.direct() ? 0 : k * kColumns));
+      join_(rows, count, y, n);
+      if (count == count_) return finish(y, n, y);
+      if (begin == 0)
+        std::copy_n(y, n, totals);
+      else if (kind_ == Reduction::kMax)
+        for (int64_t c = 0; c < n; ++c)
+          totals[c] = y[c] > totals[c] || y[c] != y[c] ? y[c] : totals[c];
+      else if (kind_ == Reduction::kMin)
+        for (int64_t c = 0; c < n; ++c)
+          totals[c] = y[c] < totals[c] || y[c] != y[c] ? y[c] : totals[c];
+      else
+        for (int64_t c = 0; c < n; ++c) totals[c] += y[c];
+    }
+    finish(totals, n, y);
+  }
+
+  void multiply(const void* x, int64_t first, int64_t n, float* y, float* buffer) const {
+    double totals[kColumns];
+    std::fill_n(totals, n, 1.0);
+    for (int64_t i = 0; i < count_; ++i) {
+      const float* row =
+          x_.read(static_cast<const char*>(x) + all_.offset(0, i) * element_, first, n, buffer);
+      for (int64_t c = 0; c < n; ++c) totals[c] *= row[c];
+    }
+    finish(totals, n, y);
+  }
+
+  template <typename T>
+  void finish(const T* totals, int64_t n, float* y) const {
+    const auto count = static_cast<double>(count_);
+    const auto each = [&](auto fn) {
+      for (int64_t c = 0; c < n; ++c) y[c] = static_cast<float>(fn(static_cast<double>(totals[c])));
+    };
+    switch (kind_) {
+      case Reduction::kMean:
+        return each([&](double total) { return total / count; });
+      case Reduction::kL2:
+        return each([](double total) { return std::sqrt(total); });
+      case Reduction::kLogSum:
+        return each([](double total) { return std::log(total); });
+      default:
+        if (static_cast<const void*>(totals) != y) each([](double total) { return total; });
+    }
+  }
+
+  Loops kept_, all_;  // all but the columns; every reduced axis
+  int64_t count_;
+  Reduction kind_;
+  JoinRows join_ = nullptr;
+  int64_t element_ = 4, width_ = 1, columns_ = 1, blocks_ = 1, y_step_ = 1;
+  int64_t last_ = 1, group_ = 1, groups_ = 1;  // the last axis kept: its extent, cut in groups
+  bool across_ = false;
+  RowAccess x_, y_;
+};
+
+}  // namespace
+
+KernelPtr make_column_reduction(const KernelRequest& request, const ReductionPlan& plan,
+                                Reduction kind, bool propagate_nan) {
+  if (kind == Reduction::kLogSumExp || (!plan.side_by_side() && !short_runs(plan))) return nullptr;
+  return std::make_shared<ColumnReduction>(request, plan, kind, propagate_nan);
+}
+
+}  // namespace anymps::cpu
