@@ -139,17 +139,18 @@ class ByteResults {
  public:
   explicit ByteResults(const ByteTaps& p)
       : p_(p),
-        rounded_(byte_bounds(*p.tail), p.tail->zero),
-        plain_(p.finite && p.tail->activation.kind <= Activation::kClamp) {}
+        rounded_(*p.tail),
+        direct_(p.fits && p.tail->activation.kind <= Activation::kClamp) {}
 
   HWY_INLINE void store(const Block& block, int64_t place) const {
     const int64_t at = place * p_.y_step;
     auto* y = static_cast<uint8_t*>(p_.y) + at;
     if (p_.tail->out == DType::kF32)
       block.store_floats(p_, static_cast<float*>(p_.y) + at);
-    else if (plain_)
-      Block::store_bytes(rounded_(block.scaled(p_, 0)), rounded_(block.scaled(p_, 1)),
-                         rounded_(block.scaled(p_, 2)), rounded_(block.scaled(p_, 3)), y);
+    else if (direct_)
+      hn::StoreU(rounded_(block.scaled(p_, 0), block.scaled(p_, 1), block.scaled(p_, 2),
+                          block.scaled(p_, 3)),
+                 typename Block::Bytes(), y);
     else
       Block::store_bytes(block.rounded_safely(p_, 0), block.rounded_safely(p_, 1),
                          block.rounded_safely(p_, 2), block.rounded_safely(p_, 3), y);
@@ -158,7 +159,7 @@ class ByteResults {
  private:
   const ByteTaps& p_;
   const RoundedBytes<typename Block::Floats> rounded_;
-  const bool plain_;
+  const bool direct_;
 };
 
 template <class Dot, size_t kBlock>

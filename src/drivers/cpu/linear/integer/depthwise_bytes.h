@@ -32,7 +32,7 @@ struct ByteTaps {
   const int32_t* start = nullptr;
   const float *scale = nullptr, *bias = nullptr;  // no bias: null
   const IntTail* tail = nullptr;                  // what else becomes of the sums
-  bool finite = false;                            // scales and biases are
+  bool fits = false;                              // fits_words
   void* y = nullptr;                              // of the first place
   int64_t y_step = 0;                             // elements
 };

@@ -102,13 +102,13 @@ class QuantizedDepthwise final : public Kernel {
     std::memset(scratch + border_at_, zero, static_cast<size_t>(border_bytes()));
     const IntTail tail = end_.tail(args);
     tell_channels(weights, zero, tail, scratch);
-    const bool finite =
-        all_finite(reinterpret_cast<float*>(scratch + scale_at_), blocks() * block_) &&
-        all_finite(reinterpret_cast<float*>(scratch + bias_at_), blocks() * block_);
+    const bool fits =
+        fits_words(count(), reinterpret_cast<float*>(scratch + scale_at_),
+                   reinterpret_cast<float*>(scratch + bias_at_), blocks() * block_);
     const int64_t lines = window_.images * window_.out[0] * window_.out[1];
     const double ns = static_cast<double>(window_.out[2] * channels_ * (count() + 6)) * 0.05;
     parallel_for(0, lines, ns, [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; ++line) run_line(args, weights, tail, finite, line);
+      for (int64_t line = begin; line < end; ++line) run_line(args, weights, tail, fits, line);
     });
   }
 
@@ -147,7 +147,7 @@ class QuantizedDepthwise final : public Kernel {
     end = std::max(begin, end);
   }
 
-  void run_line(const KernelArgs& args, const uint8_t* weights, const IntTail& tail, bool finite,
+  void run_line(const KernelArgs& args, const uint8_t* weights, const IntTail& tail, bool fits,
                 int64_t line) const {
     const int64_t image = line / (window_.out[0] * window_.out[1]);
     const int64_t first[2] = {
@@ -182,12 +182,12 @@ class QuantizedDepthwise final : public Kernel {
         }
       }
       std::fill(taps + count(), taps + padded(), border);
-      run_places(args, weights, tail, finite, line * window_.out[2] + place, until - place, taps);
+      run_places(args, weights, tail, fits, line * window_.out[2] + place, until - place, taps);
       place = until;
     }
   }
 
-  void run_places(const KernelArgs& args, const uint8_t* weights, const IntTail& tail, bool finite,
+  void run_places(const KernelArgs& args, const uint8_t* weights, const IntTail& tail, bool fits,
                   int64_t place, int64_t places, const uint8_t* (&taps)[kMostByteTaps]) const {
     const auto* scratch = static_cast<const uint8_t*>(args.scratch);
     ByteTaps p;
@@ -199,7 +199,7 @@ class QuantizedDepthwise final : public Kernel {
     p.words = words();
     p.places = places;
     p.tail = &tail;
-    p.finite = finite;
+    p.fits = fits;
     p.y_step = channels_;
     int64_t channel = 0;
     for (int64_t block = 0; block < blocks(); ++block) {
