@@ -70,13 +70,10 @@ template <size_t N>
 class DirectBytes {
  public:
   explicit DirectBytes(const IntProduct& p)
-      : p_(p), rounded_(p.tail), whole_(p.columns == static_cast<int64_t>(N) * kLanes) {
-    // Where the words of four bytes of a rounded vector go.
-    alignas(64) int32_t order[kLanes] = {};
-    for (int64_t i = 0; i < std::min<int64_t>(kLanes, N * kBlocks); ++i)
-      order[i] = static_cast<int32_t>(i % kBlocks * 4 + i / kBlocks);
-    order_ = hn::IndicesFromVec(D32(), hn::Load(D32(), order));
-  }
+      : p_(p),
+        rounded_(p.tail),
+        in_order_(N),
+        whole_(p.columns == static_cast<int64_t>(N) * kLanes) {}
 
   // What the sums of rows begin with.
   template <size_t R>
@@ -116,7 +113,7 @@ class DirectBytes {
       bytes = rounded_(x[0], x[1]);
     else
       bytes = rounded_(x[0], x[1], x[2], x[N - 1]);
-    bytes = hn::BitCast(d8, hn::TableLookupLanes(hn::BitCast(D32(), bytes), order_));
+    bytes = in_order_(bytes);
     auto* y = static_cast<uint8_t*>(p_.y) + row * p_.y_row;
     if (whole_) {
       store_whole(bytes, y);
@@ -130,8 +127,6 @@ class DirectBytes {
 #endif
     }
   }
-
-  static constexpr int64_t kBlocks = kLanes / 4;  // of 16 bytes
 
   // The first N quarters of a vector.
   static HWY_INLINE void store_whole(hn::Vec<D8> bytes, uint8_t* y) {
@@ -150,7 +145,7 @@ class DirectBytes {
 
   const IntProduct& p_;
   const RoundedBytes<Tag> rounded_;
-  decltype(hn::IndicesFromVec(D32(), hn::Zero(D32()))) order_;
+  const BlocksInOrder<D8> in_order_;
   const bool whole_;
 };
 

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "drivers/cpu/common/bytes-inl.h"
 #include "drivers/cpu/linear/int_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -58,57 +59,6 @@ struct IntQuads {
   }
 };
 #endif
-
-// rint of numbers that fit 32 bits; hn::NearestInt looks for those that do not.
-template <class D>
-HWY_INLINE hn::Vec<hn::RebindToSigned<D>> nearest(D, hn::Vec<D> x) {
-  using Words = hn::Vec<hn::RebindToSigned<D>>;
-#if !HWY_ARCH_X86
-  return hn::NearestInt(x);
-#else
-  if constexpr (sizeof(x.raw) == 16) return Words{_mm_cvtps_epi32(x.raw)};
-#if HWY_TARGET <= HWY_AVX2
-  else if constexpr (sizeof(x.raw) == 32)
-    return Words{_mm256_cvtps_epi32(x.raw)};
-#endif
-#if HWY_TARGET <= HWY_AVX3
-  else if constexpr (sizeof(x.raw) == 64)
-    return Words{_mm512_cvtps_epi32(x.raw)};
-#endif
-#endif
-}
-
-// The numbers of `a` and `b` narrowed, within the range of what they become: of each block of 16 bytes
-// those of a, then those of b.
-template <class D16>
-HWY_INLINE hn::Vec<D16> narrowed(D16 d, hn::Vec<hn::Repartition<int32_t, D16>> a,
-                                 hn::Vec<hn::Repartition<int32_t, D16>> b) {
-#if HWY_ARCH_X86
-  return hn::ReorderDemote2To(d, a, b);
-#else
-  const hn::Half<D16> half;  // of vectors of one block
-  return hn::Combine(d, hn::DemoteTo(half, b), hn::DemoteTo(half, a));
-#endif
-}
-template <class D8>
-HWY_INLINE hn::Vec<D8> narrowed_bytes(D8 d, hn::Vec<hn::Repartition<int16_t, D8>> a,
-                                      hn::Vec<hn::Repartition<int16_t, D8>> b) {
-#if !HWY_ARCH_X86
-  const hn::Half<D8> half;
-  return hn::Combine(d, hn::DemoteTo(half, b), hn::DemoteTo(half, a));
-#else
-  (void)d;
-  if constexpr (sizeof(a.raw) == 16) return hn::Vec<D8>{_mm_packus_epi16(a.raw, b.raw)};
-#if HWY_TARGET <= HWY_AVX2
-  else if constexpr (sizeof(a.raw) == 32)
-    return hn::Vec<D8>{_mm256_packus_epi16(a.raw, b.raw)};
-#endif
-#if HWY_TARGET <= HWY_AVX3
-  else if constexpr (sizeof(a.raw) == 64)
-    return hn::Vec<D8>{_mm512_packus_epi16(a.raw, b.raw)};
-#endif
-#endif
-}
 
 // What numbers become as bytes: rounded to even ones, with a zero point, within bounds. Not for NaN
 // and for what does not fit 32 bits (fits_words).

@@ -34,7 +34,9 @@ class QuantizedDepthwise final : public Kernel {
   int64_t words() const { return packing_.words(count()); }
   int64_t padded() const { return words() * packing_.per_word(); }
   // Windows of 3x3 lie in words by columns. Of a window's columns, those of its neighbour's.
-  bool by_columns() const { return packing_.bytes && window_.taps == Triple{1, 3, 3}; }
+  bool by_columns() const {
+    return packing_.bytes && window_.taps[0] == 1 && window_.taps[1] == 3 && window_.taps[2] == 3;
+  }
   int64_t columns_kept() const {
     if (!by_columns()) return -1;
     const int64_t step = window_.strides[2], apart = window_.dilations[2];
