@@ -54,8 +54,8 @@ Value* steps_beside_elementwise(Graph& graph, const Node& node) {
   return all ? dequantize_by_steps(graph, node) : nullptr;
 }
 
-// Whether a byte that is dequantized by one and quantized by the other is the same byte again, and a
-// larger one a larger number.
+// Whether a byte that is dequantized by one and quantized by the other is the same byte again, and
+// a larger one a larger number.
 bool same_steps(const Quantized& from, const Quantized& to) {
   if (!from.one || !to.one) return false;
   const auto step = numbers_of(from.scale, 1), other = numbers_of(to.scale, 1);

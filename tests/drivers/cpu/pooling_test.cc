@@ -59,7 +59,10 @@ TEST(PoolingOnCpuLayouts, Bytes) {
   const NamedAttrs windows[] = {
       {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}},
       {{"kernel", Ints{2, 3}}, {"strides", Ints{1, 2}}, {"dilations", Ints{3, 2}}},
-      {{"kernel", Ints{4, 4}}, {"strides", Ints{5, 5}}, {"pads", Ints{3, 3, 3, 3}}, {"ceil_mode", true}},
+      {{"kernel", Ints{4, 4}},
+       {"strides", Ints{5, 5}},
+       {"pads", Ints{3, 3, 3, 3}},
+       {"ceil_mode", true}},
       {{"kernel", Ints{5}}, {"strides", Ints{2}}, {"pads", Ints{2, 2}}},
       {{"kernel", Ints{2, 2, 3}}, {"strides", Ints{2, 1, 2}}, {"pads", Ints{1, 0, 1, 1, 0, 1}}}};
   for (NamedAttrs attrs : windows)
@@ -72,10 +75,12 @@ TEST(PoolingOnCpuLayouts, Bytes) {
         first.insert(1, channels);
         last.push_back(channels);
         const double low = dtype == DType::kI8 ? -128 : 0;
-        expect_same({"max_pool", "bytes", {TestTensor(dtype, first).fill(1, low, low + 255)}, attrs}, 0);
+        expect_same(
+            {"max_pool", "bytes", {TestTensor(dtype, first).fill(1, low, low + 255)}, attrs}, 0);
         NamedAttrs turned = attrs;
         turned.push_back({"layout", "channels_last"});
-        expect_same({"max_pool", "bytes", {TestTensor(dtype, last).fill(2, low, low + 255)}, turned}, 0);
+        expect_same(
+            {"max_pool", "bytes", {TestTensor(dtype, last).fill(2, low, low + 255)}, turned}, 0);
       }
 }
 

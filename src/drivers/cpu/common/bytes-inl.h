@@ -40,8 +40,8 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<D>> nearest(D, hn::Vec<D> x) {
 #endif
 }
 
-// The numbers of `a` and `b` narrowed, within the range of what they become: of each block of 16 bytes
-// those of a, then those of b.
+// The numbers of `a` and `b` narrowed, within the range of what they become: of each block of 16
+// bytes those of a, then those of b.
 template <class D16>
 HWY_INLINE hn::Vec<D16> narrowed(D16 d, hn::Vec<hn::Repartition<int32_t, D16>> a,
                                  hn::Vec<hn::Repartition<int32_t, D16>> b) {

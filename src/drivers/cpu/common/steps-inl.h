@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers in steps of one scale, as bytes: rint(x / scale) + zero, within the type's range; NaN is
 // 0. Division takes as long as all the rest, so the quotient is first a product, whose error tells
-// only next to a half; where a lane is that close, or far out of the range, its vectors are divided.
+// only next to a half; where a lane is that close, or far out of the range, its vectors are
+// divided.
 
 // Included once for each instruction set.
 #if defined(ANYMPS_STEPS_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -37,8 +38,8 @@ class ByteSteps {
       : scale_(scale),
         zero_(zero),
         inverse_(1 / scale),
-        divides_(!std::isnormal(inverse_) || zero != std::nearbyint(zero) ||
-                 std::abs(zero) > 255) {}
+        divides_(!std::isnormal(inverse_) || zero != std::nearbyint(zero) || std::abs(zero) > 255) {
+  }
 
   // `count` numbers to bytes.
   void run(const float* from, size_t count, T* to) const {

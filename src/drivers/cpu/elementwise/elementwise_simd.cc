@@ -259,8 +259,8 @@ void floats_to_steps(const TileArgs& t) {
   steps.run(static_cast<const float*>(t.in[0]), t.n, static_cast<T*>(t.out));
 }
 
-// Bytes of two tensors, as bytes_to_floats reads them, added up and written by floats_to_steps. They
-// are widened in blocks of 16, as they are narrowed again.
+// Bytes of two tensors, as bytes_to_floats reads them, added up and written by floats_to_steps.
+// They are widened in blocks of 16, as they are narrowed again.
 template <typename T>
 void add_bytes(const TileArgs& t) {
   using Bytes = typename ByteSteps<T>::Bytes;
@@ -277,8 +277,8 @@ void add_bytes(const TileArgs& t) {
   const size_t lanes = hn::Lanes(bytes);
   const auto none = hn::Zero(bytes);
   const auto widened = [&](const T* from, float scale, float zero, V(&to)[4]) HWY_ATTR {
-    const auto x = hn::Xor(hn::LoadU(bytes, reinterpret_cast<const uint8_t*>(from)),
-                           hn::Set(bytes, kMoved));
+    const auto x =
+        hn::Xor(hn::LoadU(bytes, reinterpret_cast<const uint8_t*>(from)), hn::Set(bytes, kMoved));
     const auto halves = [&](hn::Vec<decltype(shorts)> half, V* pair) HWY_ATTR {
       const auto zeros = hn::Zero(shorts);
       pair[0] = hn::ConvertTo(d, hn::BitCast(words, hn::InterleaveLower(shorts, half, zeros)));

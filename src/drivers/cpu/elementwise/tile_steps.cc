@@ -3,7 +3,8 @@
 // write a tile for little. They are joined:
 //   mul(sub(cast(x), zero), scale)             ->  from_steps(x; scale, zero)
 //   cast(add(rint(div(x, scale)), zero))       ->  to_steps(x; scale, zero)
-//   to_steps(add(from_steps(x), from_steps(y)))  ->  add_steps(x, y; those of x, of y and of the sum)
+//   to_steps(add(from_steps(x), from_steps(y)))  ->  add_steps(x, y; those of x, of y and of the
+//   sum)
 #include "drivers/cpu/elementwise/tile_kernel.h"
 
 namespace anymps::cpu {

@@ -61,8 +61,8 @@ class PoolOfBytes final : public Kernel {
 
   void run(const KernelArgs& args) const override {
     const int64_t lines = images_ * out_[0] * out_[1], taps = taps_[0] * taps_[1] * taps_[2];
-    const double ns = static_cast<double>(out_[2] * taps) *
-                      (1 + 0.05 * static_cast<double>(channels_));
+    const double ns =
+        static_cast<double>(out_[2] * taps) * (1 + 0.05 * static_cast<double>(channels_));
     parallel_for(0, lines, ns, [&](int64_t begin, int64_t end) {
       thread_local std::vector<const void*> found;  // NOLINT: kept, so that a run allocates nothing
       for (int64_t place = begin * out_[2]; place < end * out_[2]; ++place) {

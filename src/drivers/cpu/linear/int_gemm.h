@@ -62,11 +62,12 @@ struct IntCorrection {
 // y = tail(sum over k of a[i][k] * b[k][j] + row_start[i] + column_start[j] - corrections)
 struct IntProduct {
   const void* a = nullptr;
-  int64_t a_row = 0;                   // bytes from row to row
-  const int64_t* a_rows = nullptr;     // or where in a each begins
-  const void* b = nullptr;             // a panel: [words, width] words
+  int64_t a_row = 0;                // bytes from row to row
+  const int64_t* a_rows = nullptr;  // or where in a each begins
+  const void* b = nullptr;          // a panel: [words, width] words
   int64_t rows = 0, words = 0, columns = 0;
-  // Where the words of a row lie in runs: where each of them begins in the row, and the words of one.
+  // Where the words of a row lie in runs: where each of them begins in the row, and the words of
+  // one.
   const int64_t* run_at = nullptr;
   int64_t runs = 1;
   bool signed_a = false;  // with VNNI: which operand is i8; the other is u8

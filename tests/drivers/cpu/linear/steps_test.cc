@@ -75,8 +75,8 @@ TEST(CpuSteps, ProgramsBetweenBytes) {
       }
 }
 
-// All pairs of bytes, with and without zero points, one of which is no whole number: where a sum lies
-// half way between two steps, too.
+// All pairs of bytes, with and without zero points, one of which is no whole number: where a sum
+// lies half way between two steps, too.
 TEST(CpuSteps, SumsOfBytes) {
   for (const float scale : kScales)
     for (const DType type : {DType::kU8, DType::kI8})

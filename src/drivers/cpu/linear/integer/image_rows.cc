@@ -48,9 +48,9 @@ void ImageRows::place_runs(const Triple& size, bool planes_of_taps, int64_t pixe
   for (int64_t d = 0; d < window.taps[0]; ++d)
     for (int64_t h = 0; h < window.taps[1]; ++h)
       for (int64_t w = 0; w < window.taps[2]; w += run_taps_)
-        *to++ = ((d * plane * size[1] + h * window.dilations[1]) * size[2] +
-                 w * window.dilations[2]) *
-                pixel;
+        *to++ =
+            ((d * plane * size[1] + h * window.dilations[1]) * size[2] + w * window.dilations[2]) *
+            pixel;
 }
 
 void ImageRows::place(const uint8_t* x, int64_t row, int64_t count, int zero,
@@ -105,7 +105,8 @@ void ImageRows::place_copies(const uint8_t* x, int64_t row, int64_t count, int z
                   first * window.strides[2] - window.pads[2]};
     copy_part(x, part, span(1, here), zero, copy);
     for (int64_t at = from.at[2], h = 0; i < end; ++i) {
-      to.at[i] = p * bytes + h * window.strides[1] * line + (at - first) * window.strides[2] * pixel;
+      to.at[i] =
+          p * bytes + h * window.strides[1] * line + (at - first) * window.strides[2] * pixel;
       if (++at == window.out[2]) at = 0, ++h;
     }
   }
@@ -114,7 +115,8 @@ void ImageRows::place_copies(const uint8_t* x, int64_t row, int64_t count, int z
 // Whether a tap of some place looks at this line of a copy.
 bool ImageRows::is_read(int64_t line) const {
   for (int64_t h = 0; h < window.taps[1]; ++h)
-    if (line >= h * window.dilations[1] && (line - h * window.dilations[1]) % window.strides[1] == 0)
+    if (line >= h * window.dilations[1] &&
+        (line - h * window.dilations[1]) % window.strides[1] == 0)
       return true;
   return false;
 }

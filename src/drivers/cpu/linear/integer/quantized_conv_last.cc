@@ -67,8 +67,8 @@ class ChannelsLastConv final : public Kernel {
       const auto* from = static_cast<const uint8_t*>(w) + group * right_.columns * rows_.depth();
       for (int64_t o = 0; o < right_.columns; ++o, from += rows_.depth())
         for (int64_t tap = 0; tap < taps; ++tap) {
-          uint8_t* const at = turned.data() + o * right_.depth +
-                              tap / rows_.run_taps() * run_step + tap % rows_.run_taps() * channels;
+          uint8_t* const at = turned.data() + o * right_.depth + tap / rows_.run_taps() * run_step +
+                              tap % rows_.run_taps() * channels;
           for (int64_t c = 0; c < channels; ++c) at[c] = from[c * taps + tap];
         }
       const auto* zero = static_cast<const uint8_t*>(zeros);
@@ -98,8 +98,9 @@ class ChannelsLastConv final : public Kernel {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t block = unit / tasks.parts, part = unit % tasks.parts,
                       row = block % tasks.blocks * tasks.rows;
-        multiply(run, block / tasks.blocks, row, std::min(tasks.rows, rows - row),
-                 {right_.panels() * part / tasks.parts, right_.panels() * (part + 1) / tasks.parts});
+        multiply(
+            run, block / tasks.blocks, row, std::min(tasks.rows, rows - row),
+            {right_.panels() * part / tasks.parts, right_.panels() * (part + 1) / tasks.parts});
       }
     });
   }
@@ -138,8 +139,8 @@ class ChannelsLastConv final : public Kernel {
   // are read once then.
   Tasks tasks_for(int threads) const {
     const int64_t rows = rows_.rows();
-    const int64_t most = std::clamp(kMostRowBytes / std::max<int64_t>(rows_.channels, 1),
-                                    kTileRows, kMostTaskRows);
+    const int64_t most =
+        std::clamp(kMostRowBytes / std::max<int64_t>(rows_.channels, 1), kTileRows, kMostTaskRows);
     const int64_t wanted = threads == 1 ? 1 : 4 * threads;
     Tasks tasks;
     const auto cut = [&](int64_t blocks) {

@@ -115,9 +115,8 @@ class QuantizedDepthwise final : public Kernel {
     std::memset(scratch + border_at_, zero, static_cast<size_t>(border_bytes()));
     const IntTail tail = end_.tail(args);
     tell_channels(weights, zero, tail, scratch);
-    const bool fits =
-        fits_words(count(), reinterpret_cast<float*>(scratch + scale_at_),
-                   reinterpret_cast<float*>(scratch + bias_at_), blocks() * block_);
+    const bool fits = fits_words(count(), reinterpret_cast<float*>(scratch + scale_at_),
+                                 reinterpret_cast<float*>(scratch + bias_at_), blocks() * block_);
     const int64_t lines = window_.images * window_.out[0] * window_.out[1];
     const double ns = static_cast<double>(window_.out[2] * channels_ * (count() + 6)) * 0.05;
     const int64_t at_once = std::max<int64_t>(kPlaces / window_.out[2], 1);
