@@ -64,37 +64,45 @@ class PoolOfBytes final : public Kernel {
     const double ns =
         static_cast<double>(out_[2] * taps) * (1 + 0.05 * static_cast<double>(channels_));
     parallel_for(0, lines, ns, [&](int64_t begin, int64_t end) {
-      thread_local std::vector<const void*> found;  // NOLINT: kept, so that a run allocates nothing
-      for (int64_t place = begin * out_[2]; place < end * out_[2]; ++place) {
-        find(static_cast<const uint8_t*>(args.inputs[0]), place, found);
-        uint8_t* y = static_cast<uint8_t*>(args.outputs[0]) + place * channels_;
-        if (found.empty())
-          std::fill_n(y, channels_, static_cast<uint8_t>(is_signed_ ? -128 : 0));
-        else
-          HWY_DYNAMIC_DISPATCH(largest_here)(is_signed_, found.data(), found.size(), channels_, y);
-      }
+      for (int64_t line = begin; line < end; ++line) run_line(args, line);
     });
   }
 
  private:
-  // The taps of a window that lie in the image.
-  void find(const uint8_t* x, int64_t place, std::vector<const void*>& found) const {
-    found.clear();
-    Triple first, begin, end;
-    for (size_t i = 3; i-- > 0; place /= out_[i]) {
-      first[i] = place % out_[i] * strides_[i] - pads_[i];
-      begin[i] = first[i] < 0 ? (dilations_[i] - 1 - first[i]) / dilations_[i] : 0;
-      const int64_t last = in_[i] - 1 - first[i];
-      end[i] = last < 0 ? 0 : std::min(taps_[i], last / dilations_[i] + 1);
+  struct Span {
+    int64_t first = 0, begin = 0, end = 0;  // of the window; its taps that lie in the image
+  };
+  Span span(size_t axis, int64_t place) const {
+    const int64_t first = place * strides_[axis] - pads_[axis], apart = dilations_[axis];
+    const int64_t last = in_[axis] - 1 - first;
+    return {first, first < 0 ? (apart - 1 - first) / apart : 0,
+            last < 0 ? 0 : std::min(taps_[axis], last / apart + 1)};
+  }
+
+  void run_line(const KernelArgs& args, int64_t line) const {
+    thread_local std::vector<const uint8_t*> rows;  // NOLINT: kept, so that a run allocates nothing
+    thread_local std::vector<const void*> taps;     // NOLINT
+    const Span d = span(0, line / out_[1] % out_[0]), h = span(1, line % out_[1]);
+    const int64_t image = line / (out_[0] * out_[1]);
+    rows.clear();  // lines of the image
+    for (int64_t i = d.begin; i < d.end; ++i)
+      for (int64_t j = h.begin; j < h.end; ++j)
+        rows.push_back(static_cast<const uint8_t*>(args.inputs[0]) +
+                       ((image * in_[0] + d.first + i * dilations_[0]) * in_[1] + h.first +
+                        j * dilations_[1]) *
+                           in_[2] * channels_);
+    auto* y = static_cast<uint8_t*>(args.outputs[0]) + line * out_[2] * channels_;
+    for (int64_t place = 0; place < out_[2]; ++place, y += channels_) {
+      const Span w = span(2, place);
+      taps.clear();
+      for (const uint8_t* row : rows)
+        for (int64_t i = w.begin; i < w.end; ++i)
+          taps.push_back(row + (w.first + i * dilations_[2]) * channels_);
+      if (taps.empty())
+        std::fill_n(y, channels_, static_cast<uint8_t>(is_signed_ ? -128 : 0));
+      else
+        HWY_DYNAMIC_DISPATCH(largest_here)(is_signed_, taps.data(), taps.size(), channels_, y);
     }
-    for (int64_t d = begin[0]; d < end[0]; ++d)
-      for (int64_t h = begin[1]; h < end[1]; ++h) {
-        const int64_t line = ((place * in_[0] + first[0] + d * dilations_[0]) * in_[1] + first[1] +
-                              h * dilations_[1]) *
-                             in_[2];
-        for (int64_t w = begin[2]; w < end[2]; ++w)
-          found.push_back(x + (line + first[2] + w * dilations_[2]) * channels_);
-      }
   }
 };
 

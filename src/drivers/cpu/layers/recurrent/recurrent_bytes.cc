@@ -43,8 +43,13 @@ bool takes_byte_weights(int64_t depth) {
 
 void find_steps(const float* weights, int64_t rows, int64_t depth, float* steps) {
   std::fill_n(steps, rows, 0.0f);
-  for (int64_t row = 0; row < rows; ++row)
-    if ((steps[row] = step_of(weights + row * depth, depth)) == 0) return;
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* from = weights + row * depth;
+    // Mostly all rows have one.
+    steps[row] = row > 0 && are_multiples(from, depth, steps[row - 1]) ? steps[row - 1]
+                                                                       : step_of(from, depth);
+    if (steps[row] == 0) return;
+  }
 }
 
 void ByteWeights::set_column(int64_t panel, int64_t column, const float* weights, float step,
