@@ -28,9 +28,13 @@ class Model:
     name: str
     batch: int = 1
     seq: int = 0  # 0: an image model
+    frames: tuple = ()  # the shape of the input `frames`, of a model that has no other
+    allowed: float = MAX_REL_DIFF
 
     def inputs(self, seed=0):
         rng = np.random.default_rng(seed)
+        if self.frames:
+            return {"frames": rng.standard_normal(self.frames, np.float32)}
         if not self.seq:
             return {"input": rng.standard_normal((self.batch, 3, 224, 224), np.float32)}
         return {"input_ids": rng.integers(0, 4096, (self.batch, self.seq), np.int64),
@@ -38,6 +42,9 @@ class Model:
 
 
 MODELS = [Model("mobilenet_v2"), Model("resnet50"), Model("minilm_l6", seq=128), Model("bert_base", seq=128)]
+# Those of models/make_quantized.py: what is rounded a step apart at first is some steps apart at the end.
+QUANTIZED = [Model("mobilenet_v2_qdq", allowed=0.1), Model("resnet50_qdq", allowed=0.1),
+             Model("lstm_dynamic", frames=(100, 1, 64), allowed=0.05)]
 
 
 class Disagreement(RuntimeError):

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from measure import MODELS, Disagreement, measure_case
+from measure import MODELS, QUANTIZED, Disagreement, measure_case
 from options import add_common, finish, names, numbers, shown, start
 from report import PEER, markdown, rows_of, svg
 from worker import ROOT, RUNTIMES, WorkerError
@@ -21,8 +21,10 @@ IDLE_LIMIT = 0.05
 
 def parse_args():
     models = [m.name for m in MODELS]
+    known = models + [m.name for m in QUANTIZED]
     parser = argparse.ArgumentParser(prog="scripts/bench models", description=__doc__.splitlines()[0])
-    parser.add_argument("--models", type=names("model", models), default=models, help="names, with commas")
+    parser.add_argument("--models", type=names("model", known), default=models,
+                        help=f"names, with commas (default: those of f32, {', '.join(models)})")
     parser.add_argument("--threads", type=numbers, default=[1, 2])
     add_common(parser, RUNTIMES, rounds=15)
     args = parser.parse_args()
@@ -49,16 +51,19 @@ def write_results(out, rows, about):
 def main():
     args = parse_args()
     about, log = start("models")
-    cases = [(m, t) for m in MODELS if m.name in args.models for t in args.threads]
+    cases = [(m, t) for m in MODELS + QUANTIZED if m.name in args.models for t in args.threads]
     rows, begin = [], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="anymps-bench-") as folder:
         for number, (model, threads) in enumerate(cases, 1):
             print(f"[{number}/{len(cases)}] {model.name}, batch {model.batch}, threads {threads}", flush=True)
             path = ROOT / ".models" / f"{model.name}.onnx"
+            left_out = {} if model in QUANTIZED else None
             try:
-                results = measure_case(model, path, threads, args.runtimes, args.rounds, folder, log)
+                results = measure_case(model, path, threads, args.runtimes, args.rounds, folder, log, model.allowed, left_out=left_out)
             except (WorkerError, Disagreement) as error:
                 sys.exit(f"scripts/bench models: {model.name}, {threads} threads: {error}\nNothing was written.")
+            for runtime, why in (left_out or {}).items():
+                print(f"    {runtime} is left out: {why}")
             new = rows_of(model, threads, results)
             for row in new:
                 show(row)

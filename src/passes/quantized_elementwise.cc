@@ -3,6 +3,8 @@
 // that all become one pass over the elements:
 //   quantize(add(dequantize(x), dequantize(y)))  ->  cast(add(rint(div(add(mul(…), mul(…)), s)),
 //   z))
+// What only moves numbers, or takes the largest, moves bytes where they come out in the same steps:
+//   quantize(max_pool(dequantize(x)))  ->  max_pool(x)
 // Runs after quantized_products, which takes what stands around products.
 #include "passes/fuse.h"
 #include "passes/quantized_steps.h"
@@ -52,10 +54,41 @@ Value* steps_beside_elementwise(Graph& graph, const Node& node) {
   return all ? dequantize_by_steps(graph, node) : nullptr;
 }
 
+// Whether a byte that is dequantized by one and quantized by the other is the same byte again, and
+// a larger one a larger number.
+bool same_steps(const Quantized& from, const Quantized& to) {
+  if (!from.one || !to.one) return false;
+  const auto step = numbers_of(from.scale, 1), other = numbers_of(to.scale, 1);
+  if (!step || !other || *step != *other) return false;
+  // Where numbers of f32 neither end nor lose digits.
+  if (!((*step)[0] > 1e-30 && (*step)[0] < 1e30)) return false;
+  const std::vector<double> none{0};
+  const auto zero = from.zero ? numbers_of(from.zero, 1) : none;
+  return zero && zero == (to.zero ? numbers_of(to.zero, 1) : none);
+}
+
+Value* moved_as_bytes(Graph& graph, const Node& node) {
+  const Value* y = node.input(0);
+  const Node* move = y->producer;
+  if (!node.is("quantize") || !move || !single_use(graph, y) || move->outputs.size() != 1 ||
+      !(move->is("max_pool") || move->op->is(kViewLike)))
+    return nullptr;
+  const DType dtype = node.output()->dtype();
+  if (!made_by(move->input(0), "dequantize") || !is_byte(dtype)) return nullptr;
+  const auto from = dequantized(graph, move->input(0)), to = steps_of(graph, node, dtype);
+  if (!from || !to || from->x->dtype() != dtype || !same_steps(*from, *to)) return nullptr;
+  std::vector<Value*> inputs(move->inputs);
+  inputs[0] = from->x;
+  return graph.add(move->op->name, inputs, move->attrs.named(), node.name);
+}
+
 }  // namespace
 
 PASS(quantized_elementwise, 160, "numbers are quantized by the elementwise ops beside them") {
-  return fuse_each(graph, context, steps_beside_elementwise);
+  return fuse_each(graph, context, [](Graph& graph, Node& node) -> Value* {
+    if (Value* moved = moved_as_bytes(graph, node)) return moved;
+    return steps_beside_elementwise(graph, node);
+  });
 }
 
 }  // namespace anymps

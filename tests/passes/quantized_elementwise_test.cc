@@ -45,6 +45,25 @@ TEST_F(QuantizedElementwise, StepsThatNoElementwiseOpReads) {
   EXPECT_EQ(rewrite(graph, {"quantized_elementwise"}), 0);
 }
 
+// The largest number and numbers that move are found among bytes where these mean the same.
+TEST_F(QuantizedElementwise, BytesThatMove) {
+  const NamedAttrs pool{{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}};
+  const auto pooled = [&](const std::string& name, double scale, double zero) {
+    Value* x = dequantized(graph.input(name, DType::kU8, {kN, 4, 9, 9}), 0.02, 7, name + "_steps");
+    return quantized(graph.add("max_pool", {x}, pool, name + "_pool"), scale, zero, name + "_y");
+  };
+  Value* same = pooled("same", 0.02, 7);
+  Value* flat = dequantized(graph.input("f", DType::kU8, {2, 3, 4}), 0.5, 0, "f_steps");
+  flat = graph.add("reshape", {flat}, {{"shape", Ints{2, 12}}}, "flat");
+  graph.set_outputs({same, quantized(flat, 0.5, 0, "z"), pooled("scale", 0.03, 7),
+                     pooled("zero", 0.02, 8), pooled("negative", -0.02, 7)});
+  EXPECT_EQ(rewrite(graph, {"quantized_elementwise"}), 2) << nodes_of(graph);
+  EXPECT_EQ(count(graph, "quantize"), 3) << nodes_of(graph);
+  EXPECT_EQ(count(graph, "dequantize"), 3) << nodes_of(graph);
+  EXPECT_EQ(graph.outputs()[0]->producer->op->name, "max_pool");
+  EXPECT_EQ(graph.outputs()[0]->dtype(), DType::kU8);
+}
+
 TEST_F(QuantizedElementwise, DriversThatDoNotFuseKeepTheGraph) {
   Value* a = dequantized(graph.input("a", DType::kU8, {kN, 5}), 0.02, 7, "a_steps");
   graph.set_outputs({graph.add("relu", {a}, {}, "y")});

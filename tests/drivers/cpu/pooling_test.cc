@@ -55,6 +55,35 @@ TEST_P(PoolingOnCpu, SamplesInHalfPrecision) {
 INSTANTIATE_TEST_SUITE_P(Ops, PoolingOnCpu, ::testing::Values("max_pool", "avg_pool"),
                          [](const auto& info) { return std::string(info.param); });
 
+TEST(PoolingOnCpuLayouts, Bytes) {
+  const NamedAttrs windows[] = {
+      {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}},
+      {{"kernel", Ints{2, 3}}, {"strides", Ints{1, 2}}, {"dilations", Ints{3, 2}}},
+      {{"kernel", Ints{4, 4}},
+       {"strides", Ints{5, 5}},
+       {"pads", Ints{3, 3, 3, 3}},
+       {"ceil_mode", true}},
+      {{"kernel", Ints{5}}, {"strides", Ints{2}}, {"pads", Ints{2, 2}}},
+      {{"kernel", Ints{2, 2, 3}}, {"strides", Ints{2, 1, 2}}, {"pads", Ints{1, 0, 1, 1, 0, 1}}}};
+  for (NamedAttrs attrs : windows)
+    for (const DType dtype : {DType::kU8, DType::kI8})
+      for (const int64_t channels : {1, 5, 131}) {
+        const auto* kernel = std::get_if<Ints>(&attrs[0].value);
+        Shape last{2};
+        for (size_t i = 0; i < kernel->size(); ++i) last.push_back(12 + static_cast<int64_t>(i));
+        Shape first = last;
+        first.insert(1, channels);
+        last.push_back(channels);
+        const double low = dtype == DType::kI8 ? -128 : 0;
+        expect_same(
+            {"max_pool", "bytes", {TestTensor(dtype, first).fill(1, low, low + 255)}, attrs}, 0);
+        NamedAttrs turned = attrs;
+        turned.push_back({"layout", "channels_last"});
+        expect_same(
+            {"max_pool", "bytes", {TestTensor(dtype, last).fill(2, low, low + 255)}, turned}, 0);
+      }
+}
+
 TEST(PoolingOnCpuLayouts, RefusesIndices) {
   KernelCase test{"max_pool",
                   "onednn",

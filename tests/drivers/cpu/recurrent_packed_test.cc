@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers with packed weights against the reference: units and sequences that do and do
 // not fill a tile, every option, lengths in any order, and the bits on several threads.
+#include <algorithm>
 #include <cmath>
 
 #include "against_reference.h"
 #include "base/thread_pool.h"
+#include "drivers/cpu/layers/recurrent/recurrent_bytes.h"
 
 namespace anymps {
 namespace {
@@ -173,6 +175,61 @@ TEST(CpuRecurrentPacked, NanAndInfinity) {
         test.inputs[0]->put({1, 1, 0}, special);
         testing::expect_same(std::move(test), 2e-5);
       }
+}
+
+// Weights become multiples of a step: one for all, or one for each row.
+KernelCase in_steps(const Layer& l, bool by_rows) {
+  KernelCase test = make_case(l);
+  for (const size_t input : {1u, 2u}) {
+    TestTensor& weights = *test.inputs[input];
+    auto* numbers = static_cast<float*>(weights.ptr());
+    float most = 0;
+    for (int64_t i = 0; i < weights.count(); ++i) most = std::max(most, std::abs(numbers[i]));
+    for (int64_t i = 0; i < weights.count(); ++i) {
+      const int64_t row = i / weights.shape().back();
+      const float step = most / 127 * (by_rows ? 1 + 0.013f * static_cast<float>(row % 7) : 1);
+      numbers[i] = std::clamp(std::nearbyint(numbers[i] / step), -128.0f, 127.0f) * step;
+    }
+  }
+  return test;
+}
+
+void check_in_steps(const Layer& l, bool by_rows = false, double tolerance = 2e-5) {
+  SCOPED_TRACE(fmt::format("{} hidden {} batch {} steps {} {} by rows {}", l.op, l.hidden, l.batch,
+                           l.steps, l.direction, by_rows));
+  KernelCase test = in_steps(l, by_rows);
+  const bool bounded = l.activation != std::string("relu");
+  EXPECT_EQ(testing::run_cpu_kernel(test).kernel->detail(),
+            cpu::takes_byte_weights(l.hidden) && bounded ? "packed bytes" : "packed");
+  testing::expect_same(std::move(test), tolerance);
+}
+
+TEST(CpuRecurrentPacked, WeightsInSteps) {
+  for (Layer l : kLayers)
+    for (const int64_t hidden : {5, 8, 15, 16, 33, 67, 130})
+      for (const int64_t batch : {1, 2, 3, 7}) {
+        l.hidden = hidden;
+        l.batch = batch;
+        l.direction = batch == 3 ? "bidirectional" : "forward";
+        l.lengths = l.states = batch == 7;
+        l.width = hidden % 3 == 0 ? 3 : 19;
+        check_in_steps(l, hidden % 2 == 1);
+      }
+  check_in_steps({.op = "rnn", .hidden = 20, .activation = "relu"});
+  check_in_steps({.op = "lstm", .hidden = 96, .batch = 1, .steps = 150}, true, 2e-4);
+}
+
+// States that are too large to be split, and that are no numbers.
+TEST(CpuRecurrentPacked, WeightsInStepsAndOddStates) {
+  for (Layer l : kLayers)
+    for (const double special : {testing::kNan, testing::kInf, 1e4, 1e-38}) {
+      l.hidden = l.width = 19;
+      l.states = true;
+      KernelCase test = in_steps(l, true);
+      test.inputs[5]->put({0, 1, 3}, special);
+      test.inputs[0]->put({2, 0, 5}, special);
+      testing::expect_same(std::move(test), 2e-5);
+    }
 }
 
 TEST(CpuRecurrentPacked, RefusesWrongLengths) {

@@ -38,6 +38,15 @@ TEST(CpuCopy, TransposesAndBroadcasts) {
   }
 }
 
+TEST(CpuCopy, FewPlanesOfBytesByPixel) {
+  for (const int64_t planes : {2, 3, 4, 5})
+    for (const Shape& extents : {Shape{97, 71}, Shape{1, 3}, Shape{8, 8}})
+      expect_as_reference(
+          "transpose",
+          {TestTensor(DType::kU8, {2, planes, extents[0], extents[1]}).fill(planes, 0, 255)},
+          {{"perm", std::vector<int64_t>{0, 2, 3, 1}}});
+}
+
 TEST(CpuShape, Samples) {
   const DTypeSet dtypes =
       bit(DType::kF32) | bit(DType::kF16) | bit(DType::kI8) | bit(DType::kBool) | bit(DType::kI64);

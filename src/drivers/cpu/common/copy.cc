@@ -10,6 +10,7 @@
 #endif
 
 #include "drivers/cpu/common/by_size.h"
+#include "drivers/cpu/common/interleave.h"
 #include "drivers/cpu/elementwise/strided_tile.h"
 #include "drivers/cpu/threads.h"
 
@@ -18,6 +19,7 @@ namespace anymps::cpu {
 namespace {
 
 constexpr int64_t kDenseChunk = 64 * 1024;  // bytes
+constexpr int64_t kPixels = 4096;           // whose planes are brought together at once
 
 // to[r * to_row + c] = from[c * from_column + r]
 template <typename T>
@@ -137,7 +139,8 @@ StridedCopy::StridedCopy(size_t element, const Shape& shape, const Strides& to, 
   if (mode_ == Mode::kTranspose) {
     // A cache line of rows, and as many columns: lines of both sides that are a power of two apart
     // share a few places in the cache, and more of them would drive each other out.
-    block_ = std::clamp<int64_t>(64 / element_, 8, 64);
+    interleaves_ = element_ == 1 && columns_ <= kMostPlanes && to_row_ == columns_;
+    block_ = interleaves_ ? kPixels : std::clamp<int64_t>(64 / element_, 8, 64);
     blocks_ = (rows_ + block_ - 1) / block_;
     units_ = outer_.count() * blocks_;
     unit_ns_ = static_cast<double>(columns_ * std::min(rows_, block_)) * bytes * 0.15;
@@ -173,6 +176,11 @@ void StridedCopy::run_blocks(char* to, const char* from, int64_t begin, int64_t 
   for (int64_t unit = begin; unit < end; ++unit) {
     const Walk walk(outer_, unit / blocks_);
     const int64_t first = unit % blocks_ * block_, rows = std::min(block_, rows_ - first);
+    if (interleaves_) {
+      interleave_bytes(reinterpret_cast<const uint8_t*>(from) + walk.from + first, from_column_,
+                       columns_, rows, reinterpret_cast<uint8_t*>(to) + walk.to + first * to_row_);
+      continue;
+    }
     for (int64_t c = 0; c < columns_; c += block_) {
       const int64_t columns = std::min(block_, columns_ - c);
       char* target = to + (walk.to + first * to_row_ + c) * size;

@@ -22,6 +22,7 @@ class StridedCopy {
   Loops outer_;  // operands: to, from
   int64_t columns_ = 1, to_column_ = 1, from_column_ = 1;
   int64_t rows_ = 1, to_row_ = 0;  // of a transposition; `from` is dense along its rows
+  bool interleaves_ = false;       // a transposition of a few planes of bytes
   int64_t block_ = 1;              // rows and columns of a block of a transposition
   int64_t blocks_ = 1, units_ = 0;
   double unit_ns_ = 0;

@@ -198,6 +198,52 @@ void floats_to_steps(const TileArgs& t) {
   steps.run(static_cast<const float*>(t.in[0]), t.n, static_cast<T*>(t.out));
 }
 
+// Bytes of two tensors, as bytes_to_floats reads them, added up and written by floats_to_steps.
+// They are widened in blocks of 16, as they are narrowed again.
+template <typename T>
+void add_bytes(const TileArgs& t) {
+  using Bytes = typename ByteSteps<T>::Bytes;
+  const Tag d;
+  const Bytes bytes;
+  const hn::Repartition<uint16_t, Bytes> shorts;
+  const hn::Repartition<int32_t, Bytes> words;
+  constexpr uint8_t kMoved = std::is_signed_v<T> ? 128 : 0;  // i8 are u8 here
+  float p[kTileParams];
+  std::copy_n(t.params, kTileParams, p);
+  const ByteSteps<T> steps(p[4], p[5]);
+  const auto *a = static_cast<const T*>(t.in[0]), *b = static_cast<const T*>(t.in[1]);
+  auto* out = static_cast<T*>(t.out);
+  const size_t lanes = hn::Lanes(bytes);
+  const auto none = hn::Zero(bytes);
+  const auto widened = [&](const T* from, float scale, float zero, V(&to)[4]) HWY_ATTR {
+    const auto x =
+        hn::Xor(hn::LoadU(bytes, reinterpret_cast<const uint8_t*>(from)), hn::Set(bytes, kMoved));
+    const auto halves = [&](hn::Vec<decltype(shorts)> half, V* pair) HWY_ATTR {
+      const auto zeros = hn::Zero(shorts);
+      pair[0] = hn::ConvertTo(d, hn::BitCast(words, hn::InterleaveLower(shorts, half, zeros)));
+      pair[1] = hn::ConvertTo(d, hn::BitCast(words, hn::InterleaveUpper(shorts, half, zeros)));
+    };
+    halves(hn::BitCast(shorts, hn::InterleaveLower(bytes, x, none)), to);
+    halves(hn::BitCast(shorts, hn::InterleaveUpper(bytes, x, none)), to + 2);
+    for (size_t i = 0; i < 4; ++i) {
+      if constexpr (kMoved != 0) to[i] = hn::Sub(to[i], hn::Set(d, kMoved));
+      to[i] = hn::Mul(hn::Sub(to[i], hn::Set(d, zero)), hn::Set(d, scale));
+    }
+  };
+  size_t i = 0;
+  for (; i + lanes <= t.n; i += lanes) {
+    V x[4], y[4];
+    widened(a + i, p[0], p[1], x);
+    widened(b + i, p[2], p[3], y);
+    for (size_t k = 0; k < 4; ++k) x[k] = hn::Add(x[k], y[k]);
+    hn::StoreU(steps.in_blocks(x[0], x[1], x[2], x[3]), bytes, reinterpret_cast<uint8_t*>(out + i));
+  }
+  for (; i < t.n; ++i) {
+    const float x = (static_cast<float>(a[i]) - p[1]) * p[0];
+    out[i] = steps.one(x + (static_cast<float>(b[i]) - p[3]) * p[2]);
+  }
+}
+
 // Without the fraction, within the range; NaN is 0.
 template <typename T>
 void floats_to_bytes(const TileArgs& t) {
@@ -256,6 +302,8 @@ void append_float_ops_here(std::vector<TileOp>& ops) {
   ops.push_back({"from_steps", DType::kI8, f32, 1, bytes_to_floats<int8_t, true>});
   ops.push_back({"to_steps_u8", f32, DType::kU8, 1, floats_to_steps<uint8_t>});
   ops.push_back({"to_steps_i8", f32, DType::kI8, 1, floats_to_steps<int8_t>});
+  ops.push_back({"add_steps", DType::kU8, DType::kU8, 2, add_bytes<uint8_t>});
+  ops.push_back({"add_steps", DType::kI8, DType::kI8, 2, add_bytes<int8_t>});
   // Found by the dtype that is stored.
   ops.push_back({"store", DType::kF16, DType::kF16, 1, store_f16});
   ops.push_back({"store", DType::kBF16, DType::kBF16, 1, store_bf16});

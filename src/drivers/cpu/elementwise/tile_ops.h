@@ -14,7 +14,7 @@
 
 namespace anymps::cpu {
 
-inline constexpr size_t kTileParams = 3;
+inline constexpr size_t kTileParams = 6;
 
 struct TileArgs {
   const void* in[3];

@@ -3,6 +3,8 @@
 // write a tile for little. They are joined:
 //   mul(sub(cast(x), zero), scale)             ->  from_steps(x; scale, zero)
 //   cast(add(rint(div(x, scale)), zero))       ->  to_steps(x; scale, zero)
+//   to_steps(add(from_steps(x), from_steps(y)))  ->  add_steps(x, y; those of x, of y and of the
+//   sum)
 #include "drivers/cpu/elementwise/tile_kernel.h"
 
 namespace anymps::cpu {
@@ -38,6 +40,19 @@ void TileKernelBuilder::join_steps() {
       if (instruction) instruction->op = nullptr;
   };
 
+  // A sum of bytes of one kind, if both were read for it alone.
+  const auto join_sum = [&](Instruction& last) {
+    Instruction* add = made_by(last.args[0], "add");
+    if (!add || add->op->in != DType::kF32) return;
+    Instruction *x = made_by(add->args[0], "from_steps"), *y = made_by(add->args[1], "from_steps");
+    if (!x || !y || x == y || x->op->in != last.op->out || y->op->in != last.op->out) return;
+    const double scale = last.params[0], zero = last.params[1];
+    last.op = find_tile_op("add_steps", last.op->out);
+    last.args = {x->args[0], y->args[0]};
+    last.params = {x->params[0], x->params[1], y->params[0], y->params[1], scale, zero};
+    for (Instruction* instruction : {add, x, y}) instruction->op = nullptr;
+  };
+
   for (Instruction& last : instructions_) {
     if (!last.op || !last.run_params.empty()) continue;
     if (last.op->name == "mul" && last.op->in == DType::kF32) {
@@ -59,6 +74,7 @@ void TileKernelBuilder::join_steps() {
       if (!scale) continue;
       join(last, last.op->out == DType::kU8 ? "to_steps_u8" : "to_steps_i8", DType::kF32,
            div->args[0], *scale, zero.value_or(0), {add, rint, div});
+      join_sum(last);
     }
   }
   std::erase_if(instructions_, [](const Instruction& instruction) { return !instruction.op; });

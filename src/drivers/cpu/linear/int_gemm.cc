@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "drivers/cpu/isa.h"
 
@@ -38,22 +39,7 @@ struct PanelTail {
   alignas(64) float scale[kMostIntColumns];
   alignas(64) float bias[kMostIntColumns];
   float low = 0, high = 0;  // of bytes
-  // Bytes that need nothing else than scale and bias, which are finite: they leave the registers as
-  // they are to be.
-  bool plain = false;
-  ByteBounds bounds;
 };
-
-HWY_INLINE void set_plain(const IntProduct& p, PanelTail& t) {
-  const Activation act = p.tail.activation.kind;
-  t.plain = !p.tail.by_rows && !p.row_start && !p.corrections[0].row && !p.corrections[1].row &&
-            p.line == 0 &&
-            (act == Activation::kNone || act == Activation::kRelu || act == Activation::kClamp) &&
-            all_finite(t.scale, p.columns) && (!p.tail.bias || all_finite(t.bias, p.columns));
-  if (!t.plain) return;
-  t.bounds = byte_bounds(p.tail);
-  if (!p.column_start) std::fill_n(t.start, kMostIntColumns, 0);
-}
 
 template <typename T>
 HWY_INLINE void fill_panel(const T* from, int64_t step, int64_t columns, int64_t width, T* to) {
@@ -75,60 +61,126 @@ HWY_INLINE void set_panel_tail(const IntProduct& p, PanelTail& t) {
     fill_panel(p.tail.scale, p.tail.scale_step, p.columns, width, t.scale);
     fill_panel(p.tail.bias, 1, p.columns, width, t.bias);
   }
-  if (p.tail.out == DType::kI8 || p.tail.out == DType::kU8) {
-    const bool is_signed = p.tail.out == DType::kI8;
-    t.low = is_signed ? -128.0f : 0.0f;
-    t.high = is_signed ? 127.0f : 255.0f;
-    set_plain(p, t);
-  }
+  t.low = p.tail.out == DType::kI8 ? -128.0f : 0.0f;
+  t.high = t.low + 255;
 }
 
-// Bytes of R rows from sums in registers (PanelTail::plain).
-template <size_t R, size_t N>
-HWY_INLINE void store_plain(const IntProduct& p, const PanelTail& t, int64_t row,
-                            const I32 (&sums)[R][N]) {
-  const D32 d;
-  const Tag df;
-  const hn::Rebind<uint8_t, D32> d8;
-  const hn::RebindToUnsigned<D32> du;
-  const RoundedBytes<Tag> rounded(t.bounds, p.tail.zero);
-  const bool whole = p.columns == static_cast<int64_t>(N) * kLanes;
-  for (size_t r = 0; r < R; ++r) {
-    auto* y = static_cast<uint8_t*>(p.y) + (row + static_cast<int64_t>(r)) * p.y_row;
-    uint8_t line[N * kLanes];
-    uint8_t* to = whole ? y : line;
-    for (size_t n = 0; n < N; ++n) {
-      const int64_t j = static_cast<int64_t>(n) * kLanes;
-      const I32 sum = hn::Add(sums[r][n], hn::Load(d, t.start + j));
-      V x = hn::Mul(hn::ConvertTo(df, sum), hn::Load(df, t.scale + j));
-      if (p.tail.bias) x = hn::Add(x, hn::Load(df, t.bias + j));
-      hn::StoreU(hn::U8FromU32(hn::BitCast(du, rounded(x))), d8, to + j);
+// Results of a tile straight from registers (IntProduct::direct).
+template <size_t N>
+class DirectBytes {
+ public:
+  explicit DirectBytes(const IntProduct& p)
+      : p_(p),
+        rounded_(p.tail),
+        in_order_(N),
+        whole_(p.columns == static_cast<int64_t>(N) * kLanes) {}
+
+  // What the sums of rows begin with.
+  template <size_t R>
+  HWY_INLINE void start(int64_t row, I32 (&sums)[R][N]) const {
+    const D32 d;
+    for (size_t r = 0; r < R; ++r)
+      for (size_t n = 0; n < N; ++n) sums[r][n] = hn::LoadU(d, p_.column_start + n * kLanes);
+    const IntCorrection& correction = p_.corrections[0];
+    if (!correction.row) return;
+    for (size_t r = 0; r < R; ++r) {
+      const I32 factor = hn::Set(d, correction.row[row + static_cast<int64_t>(r)]);
+      for (size_t n = 0; n < N; ++n)
+        sums[r][n] =
+            hn::Sub(sums[r][n], hn::Mul(factor, hn::LoadU(d, correction.column + n * kLanes)));
     }
-    if (!whole) std::memcpy(y, line, static_cast<size_t>(p.columns));
   }
-}
+
+  // Unrolled, so that sums stay in registers.
+  template <size_t R, size_t... r>
+  HWY_INLINE void store_all(int64_t row, const I32 (&sums)[R][N], std::index_sequence<r...>) const {
+    (store(row + static_cast<int64_t>(r), sums[r]), ...);
+  }
+
+ private:
+  HWY_INLINE void store(int64_t row, const I32 (&sums)[N]) const {
+    const D8 d8;
+    const Tag df;
+    V x[N];
+    for (size_t n = 0; n < N; ++n) {
+      x[n] = hn::Mul(hn::ConvertTo(df, sums[n]), hn::LoadU(df, p_.tail.scale + n * kLanes));
+      if (p_.tail.bias) x[n] = hn::Add(x[n], hn::LoadU(df, p_.tail.bias + n * kLanes));
+    }
+    hn::Vec<D8> bytes;
+    if constexpr (N == 1)
+      bytes = rounded_(x[0], x[0]);
+    else if constexpr (N == 2)
+      bytes = rounded_(x[0], x[1]);
+    else
+      bytes = rounded_(x[0], x[1], x[2], x[N - 1]);
+    bytes = in_order_(bytes);
+    auto* y = static_cast<uint8_t*>(p_.y) + row * p_.y_row;
+    if (whole_) {
+      store_whole(bytes, y);
+    } else {
+#if HWY_TARGET <= HWY_AVX3
+      hn::BlendedStore(bytes, hn::FirstN(d8, static_cast<size_t>(p_.columns)), d8, y);
+#else
+      uint8_t line[4 * kLanes];
+      hn::StoreU(bytes, d8, line);
+      std::memcpy(y, line, static_cast<size_t>(p_.columns));
+#endif
+    }
+  }
+
+  // The first N quarters of a vector.
+  static HWY_INLINE void store_whole(hn::Vec<D8> bytes, uint8_t* y) {
+    const D8 d8;
+    const hn::Half<D8> half;
+    const hn::Half<decltype(half)> quarter;
+    if constexpr (N == 4)
+      hn::StoreU(bytes, d8, y);
+    else if constexpr (N == 1)
+      hn::StoreU(hn::LowerHalf(quarter, hn::LowerHalf(half, bytes)), quarter, y);
+    else
+      hn::StoreU(hn::LowerHalf(half, bytes), half, y);
+    if constexpr (N == 3)
+      hn::StoreU(hn::LowerHalf(quarter, hn::UpperHalf(half, bytes)), quarter, y + 2 * kLanes);
+  }
+
+  const IntProduct& p_;
+  const RoundedBytes<Tag> rounded_;
+  const BlocksInOrder<D8> in_order_;
+  const bool whole_;
+};
 
 // The results of R rows and N vectors of columns, or their sums to `to`, whose rows are
 // kMostIntColumns apart.
 template <typename Dot, size_t R, size_t N>
-HWY_INLINE void int_tile(const IntProduct& p, const PanelTail& t, int64_t row, int32_t* to) {
+HWY_INLINE void int_tile(const IntProduct& p, int64_t run_bytes, const DirectBytes<N>& direct,
+                         int64_t row, int32_t* to) {
   const D32 d;
   I32 sums[R][N];
-  for (size_t r = 0; r < R; ++r)
-    for (size_t n = 0; n < N; ++n) sums[r][n] = hn::Zero(d);
-  const auto* a = static_cast<const uint8_t*>(p.a) + row * p.a_row;
+  const uint8_t* a[R];
+  for (size_t r = 0; r < R; ++r) {
+    const int64_t at = row + static_cast<int64_t>(r);
+    a[r] = static_cast<const uint8_t*>(p.a) + (p.a_rows ? p.a_rows[at] : at * p.a_row);
+  }
+  if (p.direct)
+    direct.start(row, sums);
+  else
+    for (size_t r = 0; r < R; ++r)
+      for (size_t n = 0; n < N; ++n) sums[r][n] = hn::Zero(d);
   const auto* b = static_cast<const int32_t*>(p.b);
-  for (int64_t k = 0; k < p.words; ++k, a += 4, b += N * kLanes) {
-    I32 right[N];
-    for (size_t n = 0; n < N; ++n) right[n] = hn::LoadU(d, b + n * kLanes);
-    for (size_t r = 0; r < R; ++r) {
-      int32_t word;
-      std::memcpy(&word, a + static_cast<int64_t>(r) * p.a_row, sizeof word);
-      const I32 left = hn::Set(d, word);
-      for (size_t n = 0; n < N; ++n) sums[r][n] = Dot::add(sums[r][n], left, right[n]);
+  for (int64_t run = 0; run < p.runs; ++run) {
+    const int64_t begin = p.run_at ? p.run_at[run] : 0, end = begin + run_bytes;
+    for (int64_t at = begin; at < end; at += 4, b += N * kLanes) {
+      I32 right[N];
+      for (size_t n = 0; n < N; ++n) right[n] = hn::LoadU(d, b + n * kLanes);
+      for (size_t r = 0; r < R; ++r) {
+        int32_t word;
+        std::memcpy(&word, a[r] + at, sizeof word);
+        const I32 left = hn::Set(d, word);
+        for (size_t n = 0; n < N; ++n) sums[r][n] = Dot::add(sums[r][n], left, right[n]);
+      }
     }
   }
-  if (t.plain) return store_plain(p, t, row, sums);
+  if (p.direct) return direct.store_all(row, sums, std::make_index_sequence<R>());
   for (size_t r = 0; r < R; ++r)
     for (size_t n = 0; n < N; ++n) hn::StoreU(sums[r][n], d, to + r * kMostIntColumns + n * kLanes);
 }
@@ -225,31 +277,33 @@ void finish_rows(const IntProduct& p, const PanelTail& t, int64_t row, int64_t r
 template <typename Dot, size_t N>
 HWY_NOINLINE void int_panel(const IntProduct& p, const PanelTail& t) {
   alignas(64) int32_t sums[kRows * kMostIntColumns];
+  const DirectBytes<N> direct(p);
+  const int64_t run_bytes = p.words / p.runs * 4;
   const int64_t tiles = (p.rows + kRows - 1) / kRows;
   for (int64_t tile = 0, row = 0; tile < tiles; ++tile) {
     // Of nearly the same height: a tile of one row reads the panel for little.
     const int64_t rows = p.rows / tiles + (tile < p.rows % tiles ? 1 : 0);
     switch (rows) {
       case 1:
-        int_tile<Dot, 1, N>(p, t, row, sums);
+        int_tile<Dot, 1, N>(p, run_bytes, direct, row, sums);
         break;
       case 2:
-        int_tile<Dot, 2, N>(p, t, row, sums);
+        int_tile<Dot, 2, N>(p, run_bytes, direct, row, sums);
         break;
       case 3:
-        int_tile<Dot, 3, N>(p, t, row, sums);
+        int_tile<Dot, 3, N>(p, run_bytes, direct, row, sums);
         break;
       case 4:
-        int_tile<Dot, 4, N>(p, t, row, sums);
+        int_tile<Dot, 4, N>(p, run_bytes, direct, row, sums);
         break;
       case 5:
-        int_tile<Dot, 5, N>(p, t, row, sums);
+        int_tile<Dot, 5, N>(p, run_bytes, direct, row, sums);
         break;
       default:
-        int_tile<Dot, 6, N>(p, t, row, sums);
+        int_tile<Dot, 6, N>(p, run_bytes, direct, row, sums);
         break;
     }
-    if (!t.plain) finish_rows(p, t, row, rows, sums, static_cast<int64_t>(N) * kLanes);
+    if (!p.direct) finish_rows(p, t, row, rows, sums, static_cast<int64_t>(N) * kLanes);
     row += rows;
   }
 }
@@ -257,7 +311,7 @@ HWY_NOINLINE void int_panel(const IntProduct& p, const PanelTail& t) {
 template <typename Dot>
 void multiply_with(const IntProduct& p) {
   PanelTail t;
-  set_panel_tail(p, t);
+  if (!p.direct) set_panel_tail(p, t);
   switch ((p.columns + kLanes - 1) / kLanes) {
     case 1:
       return int_panel<Dot, 1>(p, t);
@@ -383,8 +437,14 @@ ByteBounds byte_bounds(const IntTail& tail) {
   return {low, high};
 }
 
-bool all_finite(const float* numbers, int64_t count) {
-  return std::all_of(numbers, numbers + count, [](float number) { return std::isfinite(number); });
+bool fits_words(int64_t depth, const float* scale, const float* bias, int64_t count) {
+  // A NaN is not below what is allowed either.
+  constexpr double kMost = 0x1p30;
+  const double most = static_cast<double>(std::min<int64_t>(depth, 1 << 15)) * 255 * 255;
+  bool fits = true;
+  for (int64_t i = 0; i < count; ++i)
+    fits &= std::abs(double{scale[i]}) * most + (bias ? std::abs(double{bias[i]}) : 0) < kMost;
+  return fits;
 }
 
 HWY_EXPORT(multiply_int_here);

@@ -50,8 +50,9 @@ struct ByteBounds {
   float least = 0, most = 0;
 };
 ByteBounds byte_bounds(const IntTail& tail);
-// Whether scales and biases are finite, so that no result is NaN.
-bool all_finite(const float* numbers, int64_t count);
+// Whether sums of so many products of bytes fit 32 bits as integers after scales and biases, which
+// are finite then.
+bool fits_words(int64_t depth, const float* scale, const float* bias, int64_t count);
 
 // What zero points take from the sums: -row[i] * column[j].
 struct IntCorrection {
@@ -60,13 +61,21 @@ struct IntCorrection {
 
 // y = tail(sum over k of a[i][k] * b[k][j] + row_start[i] + column_start[j] - corrections)
 struct IntProduct {
-  const void* a = nullptr;  // words of a row are dense
-  int64_t a_row = 0;        // bytes from row to row
-  const void* b = nullptr;  // a panel: [words, width] words
+  const void* a = nullptr;
+  int64_t a_row = 0;                // bytes from row to row
+  const int64_t* a_rows = nullptr;  // or where in a each begins
+  const void* b = nullptr;          // a panel: [words, width] words
   int64_t rows = 0, words = 0, columns = 0;
+  // Where the words of a row lie in runs: where each of them begins in the row, and the words of
+  // one.
+  const int64_t* run_at = nullptr;
+  int64_t runs = 1;
   bool signed_a = false;  // with VNNI: which operand is i8; the other is u8
   const int32_t *row_start = nullptr, *column_start = nullptr;
   IntCorrection corrections[2];
+  // What is said of columns is all there and can be read to the end of the panel, numbers become
+  // bytes, and fits_words: then results leave the registers as they are to be.
+  bool direct = false;
   IntTail tail;
   void* y = nullptr;
   int64_t y_row = 0;  // elements from row to row

@@ -32,7 +32,7 @@ class IntegerMatmul final : public Kernel {
   bool plain_b_ = false;  // it is known that those zero points are zero
 
   // Places in scratch, in bytes; a region that is not needed is empty.
-  int64_t a_at_ = 0, sums_at_ = 0, zeros_at_ = 0, b_at_ = 0, ones_at_ = 0, bytes_ = 0;
+  int64_t a_at_ = 0, sums_at_ = 0, zeros_at_ = 0, ends_at_ = 0, b_at_ = 0, ones_at_ = 0, bytes_ = 0;
 
   int64_t depth() const { return right_.depth; }
   int64_t row_bytes() const { return right_.words() * 4; }
@@ -52,6 +52,7 @@ class IntegerMatmul final : public Kernel {
     if (!reads_a()) a_at_ = take(batches_ * rows_ * row_bytes());
     if (!plain_b_) sums_at_ = take(batches_ * rows_ * 4);
     if (a_.zero_step != 0) zeros_at_ = take(rows_ * 4);
+    ends_at_ = take(rights_ * right_.ends_bytes());
     if (packed_) return;
     b_at_ = take(rights_ * right_bytes());
     ones_at_ = take(row_bytes());
@@ -126,6 +127,12 @@ class IntegerMatmul final : public Kernel {
         30 + static_cast<double>(std::min(rows, rows_) * depth() * right_.full()) * 0.004;
     const bool by_panels = right_.columns > rows_;  // which operand is read again and again
     const int32_t common = a_.zero_step == 0 ? a_zero(args, 0) : 0;
+    const auto ends_of = [&](int64_t which) {
+      return scratch + ends_at_ + which * right_.ends_bytes();
+    };
+    IntColumns ends;  // of one right operand; they differ in what sums begin with
+    for (int64_t which = 0; which < rights_; ++which)
+      ends = right_.ends(right + which * right_bytes(), common, tail, ends_of(which));
     parallel_for(0, batches_ * tasks, ns, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t batch = unit / tasks, task = unit % tasks;
@@ -134,13 +141,14 @@ class IntegerMatmul final : public Kernel {
         const int64_t row = chunk * rows, first = panel * right_.full();
         const int64_t which = rights_ == 1 ? 0 : batch;
         const uint8_t* const packed = right + which * right_bytes();
-        int32_t start[kMostIntColumns];
         IntProduct p;
         p.rows = std::min(rows, rows_ - row);
         p.words = right_.words();
         p.columns = right_.columns_of(panel);
-        right_.start(packed, panel, common, start);
-        p.column_start = start;
+        IntColumns columns = ends;
+        columns.memory = ends_of(which);
+        columns.set(p, tail, first);
+        p.direct = p.direct && a_.zero_step == 0;
         if (reads_a()) {
           p.a = static_cast<const uint8_t*>(args.inputs[0]) + a_offsets_[batch] + row * a_.row;
           p.a_row = a_.row;
@@ -156,9 +164,6 @@ class IntegerMatmul final : public Kernel {
         if (a_.zero_step != 0)
           p.corrections[1] = {reinterpret_cast<const int32_t*>(scratch + zeros_at_) + row,
                               right_.sums(packed) + first};
-        p.tail = tail;
-        if (tail.scale) p.tail.scale += first * tail.scale_step;
-        if (tail.bias) p.tail.bias += first;
         p.y =
             static_cast<uint8_t*>(args.outputs[0]) +
             static_cast<size_t>((batch * rows_ + row) * right_.columns + first) * size_of(tail.out);

@@ -75,6 +75,34 @@ TEST(CpuSteps, ProgramsBetweenBytes) {
       }
 }
 
+// All pairs of bytes, with and without zero points, one of which is no whole number: where a sum
+// lies half way between two steps, too.
+TEST(CpuSteps, SumsOfBytes) {
+  for (const float scale : kScales)
+    for (const DType type : {DType::kU8, DType::kI8})
+      for (const double zero : {0.0, 3.0, 9.5}) {
+        SCOPED_TRACE(fmt::format("scale {}, {}, zero {}", scale, name(type), zero));
+        const auto step = static_cast<double>(scale);
+        const Ints words = program({{"cast", {x(0)}, {{"dtype", DType::kF32}}},
+                                    {"sub", {t(0), number(zero)}},
+                                    {"mul", {t(1), number(step)}},
+                                    {"cast", {x(1)}, {{"dtype", DType::kF32}}},
+                                    {"mul", {t(3), number(0.5 * step)}},
+                                    {"add", {t(2), t(4)}},
+                                    {"div", {t(5), number(step)}},
+                                    {"rint", {t(6)}},
+                                    {"add", {t(7), number(zero)}},
+                                    {"cast", {t(8)}, {{"dtype", type}}}});
+        SCOPED_TRACE(printed(words));
+        TestTensor first(type, {65536 + 77}), second = first;
+        for (int64_t i = 0; i < first.count(); ++i) {
+          static_cast<uint8_t*>(first.ptr())[i] = static_cast<uint8_t>(i);
+          static_cast<uint8_t*>(second.ptr())[i] = static_cast<uint8_t>(i / 256);
+        }
+        expect_as_reference("fused_elementwise", {first, second}, {{"program", words}}, 0);
+      }
+}
+
 // What others read stays, and so do numbers that are no constants.
 TEST(CpuSteps, ProgramsThatAreNotJoined) {
   const TestTensor bytes = TestTensor(DType::kU8, {300}).fill(1, 0, 255);

@@ -3,11 +3,13 @@
 // trained with: the weights are packed once, what comes from x is one product for many steps, and
 // each step is one pass over the weights of the state. Lengths, clipping, peepholes and initial
 // states cost nothing where they are absent. The states between steps are rows of y itself.
+#include <algorithm>
 #include <array>
 
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/kernel_family.h"
+#include "drivers/cpu/layers/recurrent/recurrent_bytes.h"
 #include "drivers/cpu/layers/recurrent/recurrent_panels.h"
 #include "drivers/cpu/layers/recurrent/recurrent_parts.h"
 #include "drivers/cpu/threads.h"
@@ -21,7 +23,7 @@ namespace {
 constexpr int64_t kProjected = 64;             // rows of the projection at a time, at least
 constexpr int64_t kProjectedFloats = 1 << 16;  // of their results, which stay in the L2 cache
 constexpr int64_t kPanelBlock = 4;             // panels of a task, where a step is shared out
-constexpr double kPanelFlopsInNs = 50;
+constexpr double kPanelFlopsInNs = 50, kByteFlopsInNs = 150;
 
 // A product and what follows it in a step, or the projection.
 struct Phase {
@@ -31,6 +33,8 @@ struct Phase {
   bool last_bias = false;
   PanelGates::Kind kind = PanelGates::kLstm;
   BufferRef weights;  // [directions, panels, depth, gates, lanes]
+  BufferRef words;    // ByteWeights of each direction, if they are bytes
+  BufferRef steps;    // of each row of weights, if these may be bytes
 };
 
 class RecurrentPacked final : public Kernel, private RecurrentExtents {
@@ -49,22 +53,29 @@ class RecurrentPacked final : public Kernel, private RecurrentExtents {
         panels_((hidden + lanes_ - 1) / lanes_) {
     if (kind == RecurrentKind::kLstm) input_forget_ = request.attrs.b("input_forget");
     set_phases(kind == RecurrentKind::kGru && request.attrs.b("linear_before_reset"));
+    // What comes from x may be of any size.
+    pack_bytes(request, 1, projection_);
     projection_.weights = packed(request, 1, projection_);
-    for (size_t i = 0; i < phase_count_; ++i) phases_[i].weights = packed(request, 2, phases_[i]);
+    const bool bounded =
+        std::ranges::find(activations_, CellActivation::Kind::kRelu) == activations_.end();
+    for (size_t i = 0; i < phase_count_; ++i) {
+      if (bounded) pack_bytes(request, 2, phases_[i]);
+      if (!phases_[i].words) phases_[i].weights = packed(request, 2, phases_[i]);
+    }
     pack_biases(request);
     plan_scratch();
   }
 
   size_t scratch_bytes() const override { return plan_.bytes(); }
   bool reads(size_t i) const override { return i == 0 || i > 3; }
-  std::string detail() const override { return "packed"; }
+  std::string detail() const override { return phases_[0].words ? "packed bytes" : "packed"; }
 
   void run(const KernelArgs& args) const override {
     if (has(4)) read_lengths(op_, *inputs_[4], args.inputs[4], steps, at<int64_t>(args, lengths_));
     if (kind_ == RecurrentKind::kLstm && has(7)) pad_peepholes(args);
     const int64_t chunks = std::clamp<int64_t>(batch / kLeastSequences, 1, current_threads());
     const double ns = static_cast<double>(steps * batch) / static_cast<double>(chunks) *
-                      (row_ns(width) + row_ns(hidden));
+                      (row_ns(width) + row_ns(hidden, phases_[0].words != nullptr));
     parallel_for(0, directions * chunks, ns, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         walk(args, i / chunks, batch * (i % chunks) / chunks, batch * (i % chunks + 1) / chunks);
@@ -114,6 +125,41 @@ class RecurrentPacked final : public Kernel, private RecurrentExtents {
       for (int64_t panel = 0; panel < panels_; ++panel)
         for (size_t g = 0; g < phase.gates.size(); ++g)
           fn(d, panel, g, panel * lanes_, std::min(lanes_, hidden - panel * lanes_));
+  }
+
+  ByteWeights byte_weights(const Phase& phase, int64_t depth) const {
+    return {panels_, depth, std::ssize(phase.gates), lanes_};
+  }
+
+  // If the weights are bytes.
+  void pack_bytes(const KernelRequest& request, size_t input, Phase& phase) const {
+    const int64_t depth = input == 1 ? width : hidden, rows = directions * gates * hidden;
+    if (!takes_byte_weights(depth)) return;
+    const Constant& weights = *request.constant(input);
+    phase.steps =
+        request.packed->get(weights, "steps of rows", sizeof(float) * static_cast<size_t>(rows),
+                            [&](const std::byte* plain, void* memory) {
+                              find_steps(reinterpret_cast<const float*>(plain), rows, depth,
+                                         static_cast<float*>(memory));
+                            });
+    const auto* steps = static_cast<const float*>(phase.steps->data());
+    if (!std::all_of(steps, steps + rows, [](float step) { return step > 0; })) return;
+    const ByteWeights form_of = byte_weights(phase, depth);
+    const int64_t count = directions * form_of.count();
+    phase.words = request.packed->get(
+        weights, form("byte panels", phase), 4 * static_cast<size_t>(count),
+        [&](const std::byte* plain, void* memory) {
+          const auto* from = reinterpret_cast<const float*>(plain);
+          auto* const to = static_cast<int32_t*>(memory);
+          std::fill_n(to, count, 0);
+          each_vector(phase, [&](int64_t d, int64_t panel, size_t g, int64_t unit, int64_t units) {
+            const int64_t row = (d * gates + order[phase.gates[g]]) * hidden + unit;
+            for (int64_t lane = 0; lane < units; ++lane)
+              form_of.set_column(panel, static_cast<int64_t>(g) * lanes_ + lane,
+                                 from + (row + lane) * depth, steps[row + lane],
+                                 to + d * form_of.count());
+          });
+        });
   }
 
   BufferRef packed(const KernelRequest& request, size_t input, const Phase& phase) const {
@@ -191,8 +237,9 @@ class RecurrentPacked final : public Kernel, private RecurrentExtents {
     return has(4) ? at<int64_t>(args, lengths_)[n] : steps;
   }
   // What a row's product with weights of this depth takes.
-  double row_ns(int64_t depth) const {
-    return 2.0 * static_cast<double>(gates * panels_ * lanes_ * depth) / kPanelFlopsInNs;
+  double row_ns(int64_t depth, bool bytes = false) const {
+    return 2.0 * static_cast<double>(gates * panels_ * lanes_ * depth) /
+           (bytes ? kByteFlopsInNs : kPanelFlopsInNs);
   }
 
   void pad_peepholes(const KernelArgs& args) const {
@@ -233,8 +280,13 @@ class RecurrentPacked final : public Kernel, private RecurrentExtents {
                   .slots = slots_,
                   .first = phase.first,
                   .scaled = phase.scaled};
-    p.weights =
-        static_cast<const float*>(phase.weights->data()) + d * panels_ * depth * columns(phase);
+    if (phase.words) {
+      const ByteWeights form_of = byte_weights(phase, depth);
+      form_of.tell(static_cast<const int32_t*>(phase.words->data()) + d * form_of.count(), p);
+    }
+    if (phase.weights)
+      p.weights =
+          static_cast<const float*>(phase.weights->data()) + d * panels_ * depth * columns(phase);
     return p;
   }
   const float* biases() const {
@@ -308,8 +360,9 @@ class RecurrentPacked final : public Kernel, private RecurrentExtents {
         p.last_bias = biases() + directions * panels_ * columns(projection_) + d * panels_ * lanes_;
       cells.kind = phase.kind;
       const int64_t blocks = (panels_ + kPanelBlock - 1) / kPanelBlock;
-      const double ns = static_cast<double>(count) * row_ns(hidden) / static_cast<double>(blocks) *
-                        static_cast<double>(p.gates) / static_cast<double>(gates);
+      const double ns = static_cast<double>(count) * row_ns(hidden, phase.words != nullptr) /
+                        static_cast<double>(blocks) * static_cast<double>(p.gates) /
+                        static_cast<double>(gates);
       parallel_for(0, blocks, ns, [&](int64_t begin, int64_t end) {
         const int64_t from = begin * kPanelBlock, to = std::min(panels_, end * kPanelBlock);
         multiply_panels(p, rows, count, from, to);

@@ -31,6 +31,9 @@ struct GateProduct {
   // What the sums begin with, if not with what is in z: [panels, gates, lanes]; of the last gate
   // alone: [panels, lanes].
   const float *bias = nullptr, *last_bias = nullptr;
+  // Weights in bytes, as recurrent_bytes.h has them: then those of f32 may be missing.
+  const int32_t *words = nullptr, *sums = nullptr;
+  const float* steps = nullptr;
 };
 
 // Adds the products to z, for panels first to last.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "drivers/cpu/isa.h"
+#include "drivers/cpu/layers/recurrent/recurrent_bytes.h"
 #include "drivers/cpu/layers/recurrent/recurrent_panels.h"
 
 #define HWY_TARGET_INCLUDE "drivers/cpu/layers/recurrent/recurrent_panels_simd.cc"
@@ -251,6 +252,7 @@ HWY_EXPORT(panel_lanes_here);
 
 void multiply_panels(const GateProduct& product, const PanelRow* rows, int64_t count, int64_t first,
                      int64_t last) {
+  if (product.words) return multiply_byte_panels(product, rows, count, first, last);
   HWY_DYNAMIC_DISPATCH(multiply_panels_here)(product, rows, count, first, last);
 }
 void apply_gates(const PanelGates& gates, const PanelRow* rows, int64_t count, int64_t first,

@@ -28,26 +28,13 @@ struct Block {
 
   hn::Vec<Words> sums[4];
 
-  HWY_INLINE void clear() {
-    for (auto& sum : sums) sum = hn::Zero(Words());
+  HWY_INLINE void start(const ByteTaps& p) {
+    for (int64_t i = 0; i < 4; ++i) sums[i] = hn::LoadU(Words(), p.start + i * kLanes);
   }
 
   static HWY_INLINE hn::Vec<Bytes> load(const uint8_t* x, bool flip) {
     const auto bytes = hn::LoadU(Bytes(), x);
     return flip ? hn::Xor(bytes, hn::Set(Bytes(), 128)) : bytes;
-  }
-
-  template <typename Dot>
-  HWY_INLINE void add(const hn::Vec<Shorts> (&low)[2], const hn::Vec<Shorts> (&high)[2],
-                      const hn::Vec<Words> (&weights)[4]) {
-    const Shorts d;
-    const auto add_to = [&](size_t i, hn::Vec<Shorts> x) HWY_ATTR {
-      sums[i] = Dot::add(sums[i], hn::BitCast(Words(), x), weights[i]);
-    };
-    add_to(0, hn::InterleaveLower(d, low[0], low[1]));
-    add_to(1, hn::InterleaveUpper(d, low[0], low[1]));
-    add_to(2, hn::InterleaveLower(d, high[0], high[1]));
-    add_to(3, hn::InterleaveUpper(d, high[0], high[1]));
   }
 
   static HWY_INLINE void load_weights(const ByteTaps& p, int64_t word,
@@ -62,35 +49,55 @@ struct Block {
     const Bytes d;
     const Shorts d16;
     const auto zero = hn::Zero(d);
-    hn::Vec<Shorts> low[2], high[2];
-    for (int64_t i = 0; i < 2; ++i) {
-      const auto bytes = load(x[i] + offset, flip);
-      low[i] = hn::BitCast(d16, hn::InterleaveLower(d, bytes, zero));
-      high[i] = hn::BitCast(d16, hn::InterleaveUpper(d, bytes, zero));
-    }
-    add<IntPairs>(low, high, weights);
+    const auto first = load(x[0] + offset, flip), second = load(x[1] + offset, flip);
+    const auto add_half = [&](hn::Vec<Shorts> a, hn::Vec<Shorts> b, size_t at) HWY_ATTR {
+      const auto low = hn::InterleaveLower(d16, a, b), high = hn::InterleaveUpper(d16, a, b);
+      sums[at] = IntPairs::add(sums[at], hn::BitCast(Words(), low), weights[at]);
+      sums[at + 1] = IntPairs::add(sums[at + 1], hn::BitCast(Words(), high), weights[at + 1]);
+    };
+    add_half(hn::BitCast(d16, hn::InterleaveLower(d, first, zero)),
+             hn::BitCast(d16, hn::InterleaveLower(d, second, zero)), 0);
+    add_half(hn::BitCast(d16, hn::InterleaveUpper(d, first, zero)),
+             hn::BitCast(d16, hn::InterleaveUpper(d, second, zero)), 2);
   }
 
 #ifdef ANYMPS_INT_QUADS
+  // Four bytes of each channel as words.
+  struct Quads {
+    hn::Vec<Words> words[4];
+
+    HWY_INLINE void set(hn::Vec<Bytes> a, hn::Vec<Bytes> b, hn::Vec<Bytes> c, hn::Vec<Bytes> e) {
+      const Bytes d;
+      set_half(hn::InterleaveLower(d, a, b), hn::InterleaveLower(d, c, e), words);
+      set_half(hn::InterleaveUpper(d, a, b), hn::InterleaveUpper(d, c, e), words + 2);
+    }
+
+   private:
+    static HWY_INLINE void set_half(hn::Vec<Bytes> ab, hn::Vec<Bytes> ce, hn::Vec<Words>* to) {
+      const Shorts d;
+      const auto first = hn::BitCast(d, ab), second = hn::BitCast(d, ce);
+      to[0] = hn::BitCast(Words(), hn::InterleaveLower(d, first, second));
+      to[1] = hn::BitCast(Words(), hn::InterleaveUpper(d, first, second));
+    }
+  };
+
+  HWY_INLINE void add_quads(const Quads& quads, const hn::Vec<Words> (&weights)[4]) {
+    for (size_t i = 0; i < 4; ++i)
+      sums[i] = IntQuads<false>::add(sums[i], quads.words[i], weights[i]);
+  }
+
   HWY_INLINE void add_word(IntQuads<false>, const uint8_t* const* x, int64_t offset, bool flip,
                            const hn::Vec<Words> (&weights)[4]) {
-    const Bytes d;
-    const Shorts d16;
-    hn::Vec<Shorts> low[2], high[2];
-    for (int64_t i = 0; i < 2; ++i) {
-      const auto a = load(x[2 * i] + offset, flip), b = load(x[2 * i + 1] + offset, flip);
-      low[i] = hn::BitCast(d16, hn::InterleaveLower(d, a, b));
-      high[i] = hn::BitCast(d16, hn::InterleaveUpper(d, a, b));
-    }
-    add<IntQuads<false>>(low, high, weights);
+    Quads quads;
+    quads.set(load(x[0] + offset, flip), load(x[1] + offset, flip), load(x[2] + offset, flip),
+              load(x[3] + offset, flip));
+    add_quads(quads, weights);
   }
 #endif
 
   HWY_INLINE hn::Vec<Floats> scaled(const ByteTaps& p, int64_t i) const {
-    const Words d;
     const Floats df;
-    const auto sum = hn::Add(sums[i], hn::LoadU(d, p.start + i * kLanes));
-    const auto y = hn::Mul(hn::ConvertTo(df, sum), hn::LoadU(df, p.scale + i * kLanes));
+    const auto y = hn::Mul(hn::ConvertTo(df, sums[i]), hn::LoadU(df, p.scale + i * kLanes));
     return p.bias ? hn::Add(y, hn::LoadU(df, p.bias + i * kLanes)) : y;
   }
 
@@ -139,17 +146,18 @@ class ByteResults {
  public:
   explicit ByteResults(const ByteTaps& p)
       : p_(p),
-        rounded_(byte_bounds(*p.tail), p.tail->zero),
-        plain_(p.finite && p.tail->activation.kind <= Activation::kClamp) {}
+        rounded_(*p.tail),
+        direct_(p.fits && p.tail->activation.kind <= Activation::kClamp) {}
 
   HWY_INLINE void store(const Block& block, int64_t place) const {
     const int64_t at = place * p_.y_step;
     auto* y = static_cast<uint8_t*>(p_.y) + at;
     if (p_.tail->out == DType::kF32)
       block.store_floats(p_, static_cast<float*>(p_.y) + at);
-    else if (plain_)
-      Block::store_bytes(rounded_(block.scaled(p_, 0)), rounded_(block.scaled(p_, 1)),
-                         rounded_(block.scaled(p_, 2)), rounded_(block.scaled(p_, 3)), y);
+    else if (direct_)
+      hn::StoreU(rounded_(block.scaled(p_, 0), block.scaled(p_, 1), block.scaled(p_, 2),
+                          block.scaled(p_, 3)),
+                 typename Block::Bytes(), y);
     else
       Block::store_bytes(block.rounded_safely(p_, 0), block.rounded_safely(p_, 1),
                          block.rounded_safely(p_, 2), block.rounded_safely(p_, 3), y);
@@ -158,40 +166,55 @@ class ByteResults {
  private:
   const ByteTaps& p_;
   const RoundedBytes<typename Block::Floats> rounded_;
-  const bool plain_;
+  const bool direct_;
 };
 
 template <class Dot, size_t kBlock>
 HWY_NOINLINE void sum_any(const ByteTaps& p) {
   Block<kBlock> block;
   const ByteResults<Block<kBlock>> results(p);
-  for (int64_t place = 0; place < p.places; ++place) {
-    block.clear();
-    for (int64_t word = 0; word < p.words; ++word) {
-      hn::Vec<typename Block<kBlock>::Words> weights[4];
-      Block<kBlock>::load_weights(p, word, weights);
-      block.add_word(Dot(), p.x + word * p.packing.per_word(), place * p.x_step, p.flip, weights);
+  const int64_t taps = p.words * p.packing.per_word();
+  for (int64_t s = 0; s < p.segment_count; ++s)
+    for (int64_t i = 0; i < p.segments[s].places; ++i) {
+      block.start(p);
+      for (int64_t word = 0; word < p.words; ++word) {
+        hn::Vec<typename Block<kBlock>::Words> weights[4];
+        Block<kBlock>::load_weights(p, word, weights);
+        block.add_word(Dot(), p.x + s * taps + word * p.packing.per_word(),
+                       p.channel + i * p.x_step, p.flip, weights);
+      }
+      results.store(block, p.segments[s].first + i);
     }
-    results.store(block, place);
-  }
 }
 
 #ifdef ANYMPS_INT_QUADS
-// The usual window: nine taps, whose weights stay in registers where there are enough.
-template <size_t kBlock>
-HWY_NOINLINE void sum_three_quads(const ByteTaps& p) {
-  constexpr int64_t kWords = 3;
-  Block<kBlock> block;
-  const ByteResults<Block<kBlock>> results(p);
-  hn::Vec<typename Block<kBlock>::Words> weights[kWords][4];
-  const uint8_t* x[4 * kWords];
-  std::copy_n(p.x, 4 * kWords, x);
-  for (int64_t word = 0; word < kWords; ++word) Block<kBlock>::load_weights(p, word, weights[word]);
-  for (int64_t place = 0; place < p.places; ++place) {
-    block.clear();
-    for (int64_t word = 0; word < kWords; ++word)
-      block.add_word(IntQuads<false>(), x + 4 * word, place * p.x_step, false, weights[word]);
-    results.store(block, place);
+// The usual window, 3x3: neighbours share columns, whose words are made once.
+template <size_t kBlock, int64_t kKept>
+HWY_NOINLINE void sum_columns(const ByteTaps& p) {
+  constexpr int64_t kColumns = 3;
+  using B = Block<kBlock>;
+  const ByteResults<B> results(p);
+  const auto none = hn::Zero(typename B::Bytes());
+  hn::Vec<typename B::Words> weights[kColumns][4];
+  for (int64_t w = 0; w < kColumns; ++w) B::load_weights(p, w, weights[w]);
+  for (int64_t s = 0; s < p.segment_count; ++s) {
+    const uint8_t* x[kColumns][3];
+    for (int64_t w = 0; w < kColumns; ++w)
+      for (int64_t h = 0; h < 3; ++h) x[w][h] = p.x[(s * kColumns + w) * 4 + h] + p.channel;
+    typename B::Quads quads[kColumns];
+    const auto make = [&](int64_t w, int64_t offset) HWY_ATTR {
+      quads[w].set(B::load(x[w][0] + offset, p.flip), B::load(x[w][1] + offset, p.flip),
+                   B::load(x[w][2] + offset, p.flip), none);
+    };
+    for (int64_t w = 0; w < kKept; ++w) make(w, 0);
+    for (int64_t i = 0; i < p.segments[s].places; ++i) {
+      B block;
+      block.start(p);
+      for (int64_t w = kKept; w < kColumns; ++w) make(w, i * p.x_step);
+      for (int64_t w = 0; w < kColumns; ++w) block.add_quads(quads[w], weights[w]);
+      for (int64_t w = 0; w < kKept; ++w) quads[w] = quads[w + kColumns - kKept];
+      results.store(block, p.segments[s].first + i);
+    }
   }
 }
 #endif
@@ -199,7 +222,8 @@ HWY_NOINLINE void sum_three_quads(const ByteTaps& p) {
 template <size_t kBlock>
 void sum_block(const ByteTaps& p) {
 #ifdef ANYMPS_INT_QUADS
-  if (p.packing.bytes && p.words == 3 && !p.flip) return sum_three_quads<kBlock>(p);
+  if (p.packing.bytes && p.columns_kept == 2) return sum_columns<kBlock, 2>(p);
+  if (p.packing.bytes && p.columns_kept == 1) return sum_columns<kBlock, 1>(p);
   if (p.packing.bytes) return sum_any<IntQuads<false>, kBlock>(p);
 #endif
   sum_any<IntPairs, kBlock>(p);

@@ -19,21 +19,33 @@ int64_t byte_block(int64_t channels);
 // Where channel c of a block lies in the order of its words.
 int64_t place_in_block(int64_t block, int64_t c);
 
-// Some places of a line of results, for one block of channels.
+// Results side by side whose taps lie on the same side of the image's border.
+struct ByteSegment {
+  int64_t first = 0, places = 0;
+};
+
+// Some segments of results, for one block of channels.
 struct ByteTaps {
   IntPacking packing;  // words of four i8 weights, or of two of 16 bits
   int64_t block = 0;
-  bool flip = false;                  // x is i8: 128 is added
-  const uint8_t* const* x = nullptr;  // of the first place, where each tap's channels begin
-  int64_t x_step = 0;                 // from place to place
-  int64_t words = 0, places = 0;      // words of a channel's taps
-  const void* weights = nullptr;      // [words, block] words, in the block's order
+  bool flip = false;  // x is i8: 128 is added
+  const ByteSegment* segments = nullptr;
+  int64_t segment_count = 0;
+  // [segment_count, taps]: where each tap's pixel begins for the first place of a segment.
+  const uint8_t* const* x = nullptr;
+  int64_t x_step = 0;   // from place to place
+  int64_t channel = 0;  // the first of the block
+  int64_t words = 0;    // of a channel's taps
+  // Three words that are columns of the window, from left to right: so many of them are columns of
+  // the next place's window, too. -1: it is not so.
+  int64_t columns_kept = -1;
+  const void* weights = nullptr;  // [words, block] words, in the block's order
   // In the block's order.
   const int32_t* start = nullptr;
   const float *scale = nullptr, *bias = nullptr;  // no bias: null
   const IntTail* tail = nullptr;                  // what else becomes of the sums
-  bool finite = false;                            // scales and biases are
-  void* y = nullptr;                              // of the first place
+  bool fits = false;                              // fits_words
+  void* y = nullptr;                              // the block of the first result of all
   int64_t y_step = 0;                             // elements
 };
 void sum_byte_taps(const ByteTaps& taps);

@@ -21,6 +21,14 @@ struct ImageWindow {
     return count() == 1 && strides == Triple{1, 1, 1} && in == out && pads == Triple{};
   }
 
+  // Whether the window nowhere reaches over the border.
+  bool stays_inside() const {
+    for (size_t i = 0; i < 3; ++i)
+      if (pads[i] != 0 || (out[i] - 1) * strides[i] + (taps[i] - 1) * dilations[i] >= in[i])
+        return false;
+    return true;
+  }
+
   // False, with the reason, for a request that is not of this kind: dense and channels last.
   bool init(const KernelRequest& request, std::string& why) {
     if (request.attrs.s("layout") != "channels_last") return refuse<bool>(why, "channels first");

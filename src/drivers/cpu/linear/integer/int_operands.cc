@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/linear/integer/int_operands.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace anymps::cpu {
@@ -92,10 +93,40 @@ bool IntRight::plain(const uint8_t* packed) const {
   return std::all_of(zero, zero + columns, [](int32_t value) { return value == 0; });
 }
 
-void IntRight::start(const uint8_t* packed, int64_t panel, int32_t left_zero, int32_t* to) const {
-  const int32_t* sum = sums(packed) + panel * full();
-  for (int64_t j = 0; j < columns_of(panel); ++j)
-    to[j] = static_cast<int32_t>(-static_cast<uint32_t>(left_zero) * static_cast<uint32_t>(sum[j]));
+IntColumns IntRight::ends(const uint8_t* packed, int32_t left_zero, const IntTail& tail,
+                          uint8_t* memory) const {
+  IntColumns ends{memory, padded()};
+  auto* start = reinterpret_cast<int32_t*>(memory);
+  const int32_t* sum = sums(packed);
+  for (int64_t j = 0; j < columns; ++j)
+    start[j] =
+        static_cast<int32_t>(-static_cast<uint32_t>(left_zero) * static_cast<uint32_t>(sum[j]));
+  std::fill(start + columns, start + padded(), 0);
+  if (!tail.scale) return ends;
+  auto *scale = reinterpret_cast<float*>(start + padded()), *bias = scale + padded();
+  for (int64_t j = 0; j < columns; ++j) scale[j] = tail.scale[j * tail.scale_step];
+  std::fill(scale + columns, scale + padded(), 0.0f);
+  if (tail.bias) {
+    std::copy_n(tail.bias, columns, bias);
+    std::fill(bias + columns, bias + padded(), 0.0f);
+  }
+  const Activation act = tail.activation.kind;
+  ends.direct =
+      (tail.out == DType::kI8 || tail.out == DType::kU8) &&
+      (act == Activation::kNone || act == Activation::kRelu || act == Activation::kClamp) &&
+      fits_words(depth, scale, tail.bias, columns);
+  return ends;
+}
+
+void IntColumns::set(IntProduct& p, const IntTail& tail, int64_t first) const {
+  const auto* start = reinterpret_cast<const int32_t*>(memory) + first;
+  p.tail = tail;
+  p.column_start = start;
+  p.direct = direct;
+  if (!tail.scale) return;
+  p.tail.scale = reinterpret_cast<const float*>(start + padded);
+  p.tail.scale_step = 1;
+  if (tail.bias) p.tail.bias = p.tail.scale + padded;
 }
 
 bool IntEnd::init(const KernelRequest& request, int64_t count, bool by_rows, const char* alpha,

@@ -39,6 +39,17 @@ void fill_ones(const IntPacking& packing, int64_t depth, void* to);
 void sum_int_panel(const IntPacking& packing, const void* panel, int64_t words, int64_t columns,
                    bool is_unsigned, const void* ones, int32_t* sums);
 
+// What becomes of the sums of a product's columns, filled up to whole panels: what each begins
+// with, its scale, its bias.
+struct IntColumns {
+  const uint8_t* memory = nullptr;
+  int64_t padded = 0;
+  bool direct = false;  // IntProduct::direct
+
+  // For a product that begins with column `first`.
+  void set(IntProduct& p, const IntTail& tail, int64_t first) const;
+};
+
 // A right operand as products want it: its panels, then of each column the sum and the zero point.
 struct IntRight {
   IntPacking packing = int_packing();
@@ -60,10 +71,13 @@ struct IntRight {
   const int32_t* zeros(const uint8_t* packed) const { return sums(packed) + panels() * full(); }
   // Whether they are zero all, so that the sums of the other operand's rows do not matter.
   bool plain(const uint8_t* packed) const;
-  // What a product with a panel starts from if all of the left operand has this zero point.
-  void start(const uint8_t* packed, int64_t panel, int32_t left_zero, int32_t* to) const;
+  // For products whose left operand has this zero point. `tail`: of the first column.
+  IntColumns ends(const uint8_t* packed, int32_t left_zero, const IntTail& tail,
+                  uint8_t* memory) const;
+  int64_t ends_bytes() const { return aligned(3 * padded() * 4); }
 
  private:
+  int64_t padded() const { return panels() * full(); }
   int64_t tails_at() const { return aligned(panels() * panel_bytes()); }
 };
 

@@ -12,6 +12,9 @@
 
 #include <hwy/highway.h>
 
+#include <cstdint>
+
+#include "drivers/cpu/common/bytes-inl.h"
 #include "drivers/cpu/linear/int_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -57,28 +60,48 @@ struct IntQuads {
 };
 #endif
 
-// Rounds to even numbers within bounds, and adds a zero point. A number of -2^22 to 2^22 plus
-// kRounds is rounded, and is the last bits of what comes out. Not for NaN.
+// What numbers become as bytes: rounded to even ones, with a zero point, within bounds. Not for NaN
+// and for what does not fit 32 bits (fits_words).
 template <class D>
 class RoundedBytes {
  public:
-  RoundedBytes(const ByteBounds& bounds, float zero)
-      : least_(hn::Set(D(), bounds.least)),
-        most_(hn::Set(D(), bounds.most)),
-        zero_(hn::Sub(hn::BitCast(Words(), hn::Set(D(), kRounds)),
-                      hn::Set(Words(), static_cast<int32_t>(zero)))) {}
+  using Bytes = hn::Repartition<uint8_t, D>;
 
-  HWY_INLINE auto operator()(hn::Vec<D> x) const {
-    const auto inside = hn::Min(hn::Max(x, least_), most_);
-    return hn::Sub(hn::BitCast(Words(), hn::Add(inside, hn::Set(D(), kRounds))), zero_);
+  explicit RoundedBytes(const IntTail& tail) {
+    // i8 are u8 until the end.
+    const float moved = tail.zero + (tail.out == DType::kI8 ? 128.0f : 0.0f);
+    const ByteBounds bounds = byte_bounds(tail);
+    zero_ = hn::Set(Shorts(), static_cast<int16_t>(moved));
+    least_ = hn::Set(Bytes(), static_cast<uint8_t>(bounds.least + moved));
+    most_ = hn::Set(Bytes(), static_cast<uint8_t>(bounds.most + moved));
+    flip_ = hn::Set(Bytes(), tail.out == DType::kI8 ? 128 : 0);
+  }
+
+  // Each block of 16 bytes has four of each vector, one vector after the other.
+  HWY_INLINE hn::Vec<Bytes> operator()(hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> c,
+                                       hn::Vec<D> e) const {
+    return bytes(shorts(a, b), shorts(c, e));
+  }
+  // The same with only two vectors, then again both.
+  HWY_INLINE hn::Vec<Bytes> operator()(hn::Vec<D> a, hn::Vec<D> b) const {
+    const auto both = shorts(a, b);
+    return bytes(both, both);
   }
 
  private:
-  using Words = hn::RebindToSigned<D>;
-  static constexpr float kRounds = 0x1.8p23f;
+  using Shorts = hn::Repartition<int16_t, D>;
 
-  hn::Vec<D> least_, most_;
-  hn::Vec<Words> zero_;
+  // What is out of range stays so.
+  HWY_INLINE hn::Vec<Shorts> shorts(hn::Vec<D> a, hn::Vec<D> b) const {
+    return hn::SaturatedAdd(narrowed(Shorts(), nearest(D(), a), nearest(D(), b)), zero_);
+  }
+  HWY_INLINE hn::Vec<Bytes> bytes(hn::Vec<Shorts> a, hn::Vec<Shorts> b) const {
+    const auto inside = hn::Min(hn::Max(narrowed_bytes(Bytes(), a, b), least_), most_);
+    return hn::Xor(inside, flip_);
+  }
+
+  hn::Vec<Shorts> zero_;
+  hn::Vec<Bytes> least_, most_, flip_;
 };
 
 }  // namespace HWY_NAMESPACE

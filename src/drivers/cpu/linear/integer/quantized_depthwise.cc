@@ -16,6 +16,8 @@ namespace anymps::cpu {
 
 namespace {
 
+constexpr int64_t kPlaces = 128;  // so many results for which weights are read once, at least
+
 class QuantizedDepthwise final : public Kernel {
  public:
   IntPacking packing_ = int_packing();
@@ -31,6 +33,17 @@ class QuantizedDepthwise final : public Kernel {
   int64_t count() const { return window_.count(); }
   int64_t words() const { return packing_.words(count()); }
   int64_t padded() const { return words() * packing_.per_word(); }
+  // Windows of 3x3 lie in words by columns. Of a window's columns, those of its neighbour's.
+  bool by_columns() const {
+    return packing_.bytes && window_.taps[0] == 1 && window_.taps[1] == 3 && window_.taps[2] == 3;
+  }
+  int64_t columns_kept() const {
+    if (!by_columns()) return -1;
+    const int64_t step = window_.strides[2], apart = window_.dilations[2];
+    return step % apart == 0 ? std::max<int64_t>(3 - step / apart, 0) : 0;
+  }
+  // Where a tap lies in the words.
+  int64_t slot_of(int64_t tap) const { return by_columns() ? tap % 3 * 4 + tap / 3 : tap; }
   // The last block begins earlier where channels do not fill it.
   int64_t blocks() const { return (channels_ + block_ - 1) / block_; }
   int64_t first_of(int64_t block) const { return std::min(block * block_, channels_ - block_); }
@@ -70,9 +83,9 @@ class QuantizedDepthwise final : public Kernel {
         const int64_t channel = first_of(block) + c, place = place_in_block(block_, c);
         for (int64_t tap = 0; tap < count(); ++tap) {
           const int number = weight(w, zeros, channel, tap);
-          const int64_t part = tap % packing_.per_word();
+          const int64_t slot = slot_of(tap), part = slot % packing_.per_word();
           uint8_t* word =
-              to + block * block_bytes() + (tap / packing_.per_word() * block_ + place) * 4;
+              to + block * block_bytes() + (slot / packing_.per_word() * block_ + place) * 4;
           if (packing_.bytes)
             reinterpret_cast<int8_t*>(word)[part] = static_cast<int8_t>(number);
           else
@@ -102,14 +115,17 @@ class QuantizedDepthwise final : public Kernel {
     std::memset(scratch + border_at_, zero, static_cast<size_t>(border_bytes()));
     const IntTail tail = end_.tail(args);
     tell_channels(weights, zero, tail, scratch);
-    const bool finite =
-        all_finite(reinterpret_cast<float*>(scratch + scale_at_), blocks() * block_) &&
-        all_finite(reinterpret_cast<float*>(scratch + bias_at_), blocks() * block_);
+    const bool fits = fits_words(count(), reinterpret_cast<float*>(scratch + scale_at_),
+                                 reinterpret_cast<float*>(scratch + bias_at_), blocks() * block_);
     const int64_t lines = window_.images * window_.out[0] * window_.out[1];
     const double ns = static_cast<double>(window_.out[2] * channels_ * (count() + 6)) * 0.05;
-    parallel_for(0, lines, ns, [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; ++line) run_line(args, weights, tail, finite, line);
-    });
+    const int64_t at_once = std::max<int64_t>(kPlaces / window_.out[2], 1);
+    parallel_for(0, (lines + at_once - 1) / at_once, ns * static_cast<double>(at_once),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t unit = begin; unit < end; ++unit)
+                     run_lines(args, weights, tail, fits, unit * at_once,
+                               std::min(lines, (unit + 1) * at_once));
+                 });
   }
 
  private:
@@ -147,8 +163,52 @@ class QuantizedDepthwise final : public Kernel {
     end = std::max(begin, end);
   }
 
-  void run_line(const KernelArgs& args, const uint8_t* weights, const IntTail& tail, bool finite,
-                int64_t line) const {
+  // Segments of lines, with pointers to their taps: those of a thread.
+  struct Segments {
+    std::vector<ByteSegment> segments;
+    std::vector<const uint8_t*> taps;
+  };
+  static Segments& segments_of_thread() {
+    thread_local Segments segments;  // NOLINT: kept, so that a run allocates nothing
+    segments.segments.clear();
+    segments.taps.clear();
+    return segments;
+  }
+
+  void run_lines(const KernelArgs& args, const uint8_t* weights, const IntTail& tail, bool fits,
+                 int64_t begin, int64_t end) const {
+    Segments& found = segments_of_thread();
+    for (int64_t line = begin; line < end; ++line)
+      cut_line(args, line, (line - begin) * window_.out[2], found);
+    const auto* scratch = static_cast<const uint8_t*>(args.scratch);
+    ByteTaps p;
+    p.packing = packing_;
+    p.block = block_;
+    p.flip = x_type_ == DType::kI8;
+    p.segments = found.segments.data();
+    p.segment_count = std::ssize(found.segments);
+    p.x = found.taps.data();
+    p.x_step = window_.strides[2] * channels_;
+    p.words = words();
+    p.columns_kept = columns_kept();
+    p.tail = &tail;
+    p.fits = fits;
+    p.y_step = channels_;
+    for (int64_t block = 0; block < blocks(); ++block) {
+      const int64_t at = block * block_;
+      p.channel = first_of(block);
+      p.weights = weights + block * block_bytes();
+      p.start = reinterpret_cast<const int32_t*>(scratch + start_at_) + at;
+      p.scale = reinterpret_cast<const float*>(scratch + scale_at_) + at;
+      if (tail.bias) p.bias = reinterpret_cast<const float*>(scratch + bias_at_) + at;
+      p.y = static_cast<uint8_t*>(args.outputs[0]) +
+            static_cast<size_t>(begin * window_.out[2] * channels_ + p.channel) * size_of(tail.out);
+      sum_byte_taps(p);
+    }
+  }
+
+  // A line of results, whose first is number `first`, into segments.
+  void cut_line(const KernelArgs& args, int64_t line, int64_t first_place, Segments& to) const {
     const int64_t image = line / (window_.out[0] * window_.out[1]);
     const int64_t first[2] = {
         line / window_.out[1] % window_.out[0] * window_.strides[0] - window_.pads[0],
@@ -168,51 +228,21 @@ class QuantizedDepthwise final : public Kernel {
             x + ((image * window_.in[0] + z) * window_.in[1] + y) * window_.in[2] * channels_);
       }
     for (int64_t place = 0; place < window_.out[2];) {
-      const uint8_t* taps[kMostByteTaps];
+      to.taps.resize(to.taps.size() + static_cast<size_t>(padded()), border);
+      const uint8_t** const taps = &*(to.taps.end() - padded());
       int64_t until = window_.out[2];
       for (int64_t w = 0; w < window_.taps[2]; ++w) {
         int64_t begin, end;
         inside(w, begin, end);
         if (place < begin) until = std::min(until, begin);
         if (place < end) until = std::min(until, place < begin ? begin : end);
-        const bool in_image = place >= begin && place < end;
+        if (place < begin || place >= end) continue;
         const int64_t at = place * window_.strides[2] + w * window_.dilations[2] - window_.pads[2];
-        for (int64_t tap = w; tap < count(); tap += window_.taps[2]) {
-          taps[tap] = in_image && rows[tap] ? rows[tap] + at * channels_ : border;
-        }
+        for (int64_t tap = w; tap < count(); tap += window_.taps[2])
+          if (rows[tap]) taps[slot_of(tap)] = rows[tap] + at * channels_;
       }
-      std::fill(taps + count(), taps + padded(), border);
-      run_places(args, weights, tail, finite, line * window_.out[2] + place, until - place, taps);
+      to.segments.push_back({first_place + place, until - place});
       place = until;
-    }
-  }
-
-  void run_places(const KernelArgs& args, const uint8_t* weights, const IntTail& tail, bool finite,
-                  int64_t place, int64_t places, const uint8_t* (&taps)[kMostByteTaps]) const {
-    const auto* scratch = static_cast<const uint8_t*>(args.scratch);
-    ByteTaps p;
-    p.packing = packing_;
-    p.block = block_;
-    p.flip = x_type_ == DType::kI8;
-    p.x = taps;
-    p.x_step = window_.strides[2] * channels_;
-    p.words = words();
-    p.places = places;
-    p.tail = &tail;
-    p.finite = finite;
-    p.y_step = channels_;
-    int64_t channel = 0;
-    for (int64_t block = 0; block < blocks(); ++block) {
-      const int64_t ahead = first_of(block) - channel, at = block * block_;
-      for (int64_t tap = 0; tap < padded(); ++tap) taps[tap] += ahead;
-      channel += ahead;
-      p.weights = weights + block * block_bytes();
-      p.start = reinterpret_cast<const int32_t*>(scratch + start_at_) + at;
-      p.scale = reinterpret_cast<const float*>(scratch + scale_at_) + at;
-      if (tail.bias) p.bias = reinterpret_cast<const float*>(scratch + bias_at_) + at;
-      p.y = static_cast<uint8_t*>(args.outputs[0]) +
-            static_cast<size_t>(place * channels_ + channel) * size_of(tail.out);
-      sum_byte_taps(p);
     }
   }
 };
@@ -242,8 +272,8 @@ KernelPtr make_depthwise(const KernelRequest& request, std::string& why) {
   if (known)
     kernel->packed_ = request.packed->get(
         *weights,
-        fmt::format("byte taps {} {} less {}", kernel->packing_.bytes, kernel->block_,
-                    zeros ? zeros->id() : 0),
+        fmt::format("byte taps {} {} {} less {}", kernel->packing_.bytes, kernel->block_,
+                    kernel->by_columns(), zeros ? zeros->id() : 0),
         static_cast<size_t>(kernel->weights_bytes()), [&](const std::byte* plain, void* packed) {
           kernel->pack_weights(plain, zero_bytes.get(), static_cast<uint8_t*>(packed));
         });
