@@ -154,7 +154,7 @@ TEST_F(OwnProducts, StridedPointwiseConvolutions) {
 TEST_F(OwnProducts, GeluOfATileIsThatOfEachNumber) {
   constexpr int64_t kRows = 7, kColumns = 64;
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-  const float rows[kRows] = {1, -8, kNaN, -6.5f, 0.3f, -12.5f, 100};
+  const float rows[kRows] = {-8, 1, -6.5f, kNaN, -12.5f, 0.3f, 100};
   TestTensor diagonal(DType::kF32, {kRows, kRows}), ones(DType::kF32, {kRows, kColumns});
   auto* a = static_cast<float*>(diagonal.ptr());
   for (int64_t i = 0; i < kRows * kRows; ++i) a[i] = i % (kRows + 1) == 0 ? rows[i / kRows] : 0.0f;
