@@ -3,6 +3,8 @@
 // without oneDNN, against its reorder.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <random>
 
@@ -28,8 +30,9 @@ class OwnProducts : public ::testing::Test {
 };
 
 // Depthwise convolutions have the first five.
-constexpr const char* kActivations[] = {"none", "relu",    "clamp", "hard_swish", "hard_sigmoid",
-                                        "silu", "sigmoid", "tanh",  "elu",        "leaky_relu"};
+constexpr const char* kActivations[] = {"none",         "relu",       "clamp",   "hard_swish",
+                                        "hard_sigmoid", "silu",       "sigmoid", "tanh",
+                                        "elu",          "leaky_relu", "gelu",    "gelu_tanh"};
 
 NamedAttrs with_activation(NamedAttrs attrs, size_t i, const char* alpha, const char* beta) {
   attrs.push_back({"activation", kActivations[i % std::size(kActivations)]});
@@ -68,10 +71,9 @@ TEST_F(OwnProducts, PointwiseConvolutionsRefuseOthers) {
   EXPECT_FALSE(refused({8, 4, 1, 1}, {}, {1}));
   EXPECT_TRUE(refused({8, 4, 1, 1}, {}, {}));
   EXPECT_TRUE(refused({8, 4, 3, 3}, {}, {1}));
-  EXPECT_TRUE(refused({8, 4, 1, 1}, {{"strides", Ints{2, 2}}}, {1}));
+  EXPECT_TRUE(refused({8, 4, 1, 1}, {{"strides", Ints{2, 2}}}, {1})) << "three pixels across";
   EXPECT_TRUE(refused({8, 4, 1, 1}, {{"pads", Ints{1, 0, 0, 0}}}, {1}));
   EXPECT_TRUE(refused({8, 2, 1, 1}, {{"groups", 2}}, {1}));
-  EXPECT_TRUE(refused({8, 4, 1, 1}, {{"activation", "gelu"}}, {1}));
 }
 
 TEST_F(OwnProducts, Matmuls) {
@@ -92,6 +94,82 @@ TEST_F(OwnProducts, Matmuls) {
              constant ? std::vector<size_t>{1} : std::vector<size_t>{}},
             5e-5);
       }
+}
+
+// Sums in several parts, over one or more chunks of rows, with a residual and an activation, which
+// belong to the first and the last part.
+TEST_F(OwnProducts, DeepMatmuls) {
+  size_t number = 0;
+  for (const int64_t depth : {768, 769, 1281, 3000})
+    for (const int64_t rows : {1, 9, 60, 250})
+      for (const int64_t columns : {5, 70}) {
+        if (rows == 250 && depth == 3000) continue;
+        SCOPED_TRACE(fmt::format("{} x {} x {}", rows, depth, columns));
+        TestInputs inputs{random_f32({rows, depth}, 1), random_f32({depth, columns}, 2),
+                          std::nullopt, std::nullopt};
+        if (number % 2) inputs[2] = random_f32({columns}, 3);
+        if (number % 3) inputs[3] = random_f32({rows, columns}, 4);
+        expect_same(
+            {"matmul", "gemm", inputs, with_activation({}, number++, "act_alpha", "act_beta"), 1,
+             std::vector<size_t>{1}},
+            3e-4);
+      }
+}
+
+TEST_F(OwnProducts, StridedPointwiseConvolutions) {
+  struct Case {
+    Shape image;  // batch, then the extents
+    Ints strides;
+  };
+  const Case cases[] = {{{1, 14, 14}, {2, 2}}, {{3, 9, 13}, {2, 3}}, {{2, 5, 60}, {1, 2}},
+                        {{2, 12, 4}, {5, 1}},  {{2, 31}, {3}},       {{1, 1, 130}, {2, 1}}};
+  size_t number = 0;
+  for (const Case& c : cases)
+    for (const int64_t channels : {5, 64, 130})
+      for (const int64_t depth : {3, 40}) {
+        SCOPED_TRACE(fmt::format("{} -> {} @ {}", depth, channels, to_string(c.image)));
+        Shape x = c.image, y = c.image, w{channels, depth};
+        for (size_t i = 0; i < c.strides.size(); ++i) {
+          y[i + 1] = (y[i + 1] - 1) / c.strides[i] + 1;
+          w.push_back(1);
+        }
+        x.push_back(depth);
+        y.push_back(channels);
+        TestInputs inputs{random_f32(x, 1), random_f32(w, 2), std::nullopt, std::nullopt};
+        if (number % 2) inputs[2] = random_f32({channels}, 3);
+        if (number % 3) inputs[3] = random_f32(y, 4);
+        expect_same({"conv",
+                     "gemm",
+                     inputs,
+                     with_activation({{"layout", "channels_last"}, {"strides", c.strides}},
+                                     number++, "alpha", "beta"),
+                     1,
+                     {1}},
+                    5e-5);
+      }
+}
+
+// Vectors of a tile go through gelu side by side: what lies far in the tail of one, or is no
+// number, must not show in the others.
+TEST_F(OwnProducts, GeluOfATileIsThatOfEachNumber) {
+  constexpr int64_t kRows = 7, kColumns = 64;
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  const float rows[kRows] = {-8, 1, -6.5f, kNaN, -12.5f, 0.3f, 100};
+  TestTensor diagonal(DType::kF32, {kRows, kRows}), ones(DType::kF32, {kRows, kColumns});
+  auto* a = static_cast<float*>(diagonal.ptr());
+  for (int64_t i = 0; i < kRows * kRows; ++i) a[i] = i % (kRows + 1) == 0 ? rows[i / kRows] : 0.0f;
+  for (int64_t i = 0; i < kRows * kColumns; ++i) static_cast<float*>(ones.ptr())[i] = 1;
+  KernelCase test{"matmul", "gemm", {diagonal, ones}, {{"activation", "gelu"}}, 1, {1}};
+  const testing::KernelResult result = testing::run_cpu_kernel(test);
+  ASSERT_TRUE(result.kernel) << result.why;
+  const auto* y = static_cast<const float*>(result.outputs[0].ptr());
+  for (int64_t i = 0; i < kRows * kColumns; ++i) {
+    const double x = rows[i / kColumns], expected = 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    if (std::isnan(x))
+      EXPECT_TRUE(std::isnan(y[i]));
+    else
+      EXPECT_NEAR(y[i], expected, 1e-5 * std::abs(expected)) << "gelu of " << x;
+  }
 }
 
 TEST_F(OwnProducts, DepthwiseConvolutions) {

@@ -26,6 +26,18 @@ HWY_INLINE void for_all(V (&tile)[R][N], Fn&& fn) {
     for (size_t n = 0; n < N; ++n) tile[r][n] = fn(tile[r][n]);
 }
 
+template <typename D, typename V>
+HWY_INLINE void gelu_apart(D d, V* vectors, size_t count) {
+  constexpr size_t kTogether = 8;
+  for (; count >= kTogether; count -= kTogether, vectors += kTogether) {
+    V x[kTogether];
+    for (size_t i = 0; i < kTogether; ++i) x[i] = vectors[i];
+    math::gelus(d, x);
+    for (size_t i = 0; i < kTogether; ++i) vectors[i] = x[i];
+  }
+  for (; count > 0; --count, ++vectors) *vectors = math::gelu(d, *vectors);
+}
+
 // The others, which take so long that a call is nothing.
 template <typename D, typename V>
 HWY_NOINLINE void activate_apart(D d, const TileActivation& f, V* vectors, size_t count) {
@@ -42,7 +54,7 @@ HWY_NOINLINE void activate_apart(D d, const TileActivation& f, V* vectors, size_
         return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(alpha, math::expm1(d, x)), x);
       });
     case Activation::kGelu:
-      return each([&](V x) HWY_ATTR { return math::gelu(d, x); });
+      return gelu_apart(d, vectors, count);
     case Activation::kGeluTanh:
       return each([&](V x) HWY_ATTR { return math::gelu_tanh(d, x); });
     case Activation::kSilu:

@@ -31,6 +31,14 @@ HWY_INLINE V polynomial(D d, V x, const T (&c)[N]) {
   return y;
 }
 
+// The same for several x, step by step.
+template <class D, class V, typename T, size_t N, size_t M>
+HWY_INLINE void polynomials(D d, const V (&x)[M], const T (&c)[N], V (&y)[M]) {
+  for (size_t k = 0; k < M; ++k) y[k] = hn::Set(d, c[0]);
+  for (size_t i = 1; i < N; ++i)
+    for (size_t k = 0; k < M; ++k) y[k] = hn::MulAdd(y[k], x[k], hn::Set(d, c[i]));
+}
+
 // y, with the lanes outside `good` computed one by one with the scalar function of the inputs.
 template <class D, class V, class M, typename F, class... Inputs>
 HWY_INLINE V patch_lanes(D d, V y, M good, F scalar, Inputs... inputs) {
@@ -63,11 +71,19 @@ HWY_INLINE V odd(D d, V x, V y) {
 }
 
 // e^r - 1 for |r| <= ln(2) / 2.
+template <class D, class V, size_t N>
+HWY_INLINE void expm1s_reduced(D d, V (&r)[N]) {
+  V q[N];
+  polynomials(d, r,
+              {0.001393454452f, 0.008363776467f, 0.04166645678f, 0.1666657336f, 0.5000000014f}, q);
+  for (size_t i = 0; i < N; ++i) r[i] = hn::MulAdd(hn::Mul(r[i], r[i]), q[i], r[i]);
+}
+
 template <class D, class V>
 HWY_INLINE V expm1_reduced(D d, V r) {
-  const V q = polynomial(
-      d, r, {0.001393454452f, 0.008363776467f, 0.04166645678f, 0.1666657336f, 0.5000000014f});
-  return hn::MulAdd(hn::Mul(r, r), q, r);
+  V one[1] = {r};
+  expm1s_reduced(d, one);
+  return one[0];
 }
 
 // y 2^n for a whole n. Rounded once: results reach infinity and the subnormals.
@@ -105,9 +121,18 @@ HWY_INLINE V power_of_two(D d, V n) {
 }
 
 // 2^n e^r
+template <class D, class V, size_t N>
+HWY_INLINE void scales(D d, V (&r)[N], const V (&n)[N]) {
+  expm1s_reduced(d, r);
+  for (size_t i = 0; i < N; ++i)
+    r[i] = times_power_of_two(d, hn::Add(r[i], hn::Set(d, 1.0f)), n[i]);
+}
+
 template <class D, class V>
 HWY_INLINE V scale(D d, V r, V n) {
-  return times_power_of_two(d, hn::Add(expm1_reduced(d, r), hn::Set(d, 1.0f)), n);
+  V one[1] = {r};
+  scales(d, one, {n});
+  return one[0];
 }
 
 // Both bounds keep NaN: on x86 Min and Max return the second argument if one is NaN.
@@ -122,11 +147,22 @@ HWY_INLINE V remove_ln2(D d, V x, V n) {
   return hn::NegMulAdd(n, hn::Set(d, 1.42860682029e-06f), r);
 }
 
+template <class D, class V, size_t N>
+HWY_INLINE void exps(D d, V (&x)[N]) {
+  V n[N];
+  for (size_t i = 0; i < N; ++i) {
+    x[i] = bound(d, x[i], -104.0f, 89.0f);
+    n[i] = hn::Round(hn::Mul(x[i], hn::Set(d, 1.44269504f)));
+    x[i] = remove_ln2(d, x[i], n[i]);
+  }
+  scales(d, x, n);
+}
+
 template <class D, class V>
 HWY_INLINE V exp(D d, V x) {
-  x = bound(d, x, -104.0f, 89.0f);
-  const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
-  return scale(d, remove_ln2(d, x, n), n);
+  V one[1] = {x};
+  exps(d, one);
+  return one[0];
 }
 
 template <class D, class V>
@@ -249,20 +285,41 @@ HWY_INLINE V log_erfc_far(D d, V z) {
 
 // x Φ(x), Φ the normal distribution. One polynomial for ln(erfc(z)) + z^2 on [0, 4.5] serves both
 // sides and a second one what is left of it, so the left tail keeps its relative precision until
-// f32 has no numbers for it. On the right the tail is nothing beside 1 there.
+// f32 has no numbers for it. On the right the tail is nothing beside 1 there. Step by step for
+// several vectors: each step waits for the one before, and eight chains side by side take half as
+// long as one after the other.
+template <class D, class V, size_t N>
+HWY_INLINE void gelus(D d, V (&x)[N]) {
+  const V top = hn::Set(d, 4.5f), one = hn::Set(d, 1.0f);
+  V z[N], t[N], q[N];
+  auto far = hn::Lt(x[0], hn::Set(d, -6.3639610f));
+  for (size_t i = 0; i < N; ++i) {
+    z[i] = hn::Abs(hn::Mul(x[i], hn::Set(d, 0.70710678118f)));
+    t[i] = hn::Sub(hn::Min(top, z[i]), hn::Set(d, 2.25f));
+    far = hn::Or(far, hn::Lt(x[i], hn::Set(d, -6.3639610f)));
+  }
+  polynomials(d, t,
+              {-1.962011977e-07f, 4.882009872e-07f, 2.839944355e-06f, -1.973910745e-05f,
+               0.0001005441871f, -0.0005475881576f, 0.002773822615f, -0.01331926233f,
+               0.06513135608f, -0.382912086f, -1.464959821f},
+              q);
+  if (HWY_UNLIKELY(!hn::AllFalse(d, far)))
+    for (size_t i = 0; i < N; ++i)
+      q[i] = hn::IfThenElse(hn::Gt(z[i], top), log_erfc_far(d, hn::Min(hn::Set(d, 10.1f), z[i])),
+                            q[i]);
+  for (size_t i = 0; i < N; ++i) t[i] = hn::NegMulAdd(z[i], z[i], q[i]);
+  exps(d, t);
+  for (size_t i = 0; i < N; ++i) {
+    const V tail = hn::Mul(hn::Set(d, 0.5f), t[i]);
+    x[i] = hn::Mul(x[i], hn::IfThenElse(hn::Gt(x[i], hn::Zero(d)), hn::Sub(one, tail), tail));
+  }
+}
+
 template <class D, class V>
 HWY_INLINE V gelu(D d, V x) {
-  const V z = hn::Abs(hn::Mul(x, hn::Set(d, 0.70710678118f)));
-  const V top = hn::Set(d, 4.5f), one = hn::Set(d, 1.0f);
-  const V t = hn::Sub(hn::Min(top, z), hn::Set(d, 2.25f));
-  V q = polynomial(d, t,
-                   {-1.962011977e-07f, 4.882009872e-07f, 2.839944355e-06f, -1.973910745e-05f,
-                    0.0001005441871f, -0.0005475881576f, 0.002773822615f, -0.01331926233f,
-                    0.06513135608f, -0.382912086f, -1.464959821f});
-  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Lt(x, hn::Set(d, -6.3639610f)))))
-    q = hn::IfThenElse(hn::Gt(z, top), log_erfc_far(d, hn::Min(hn::Set(d, 10.1f), z)), q);
-  const V tail = hn::Mul(hn::Set(d, 0.5f), exp(d, hn::NegMulAdd(z, z, q)));
-  return hn::Mul(x, hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(one, tail), tail));
+  V one[1] = {x};
+  gelus(d, one);
+  return one[0];
 }
 
 // x sigmoid(2 u): 1 + tanh(u) would lose the left tail.

@@ -174,6 +174,21 @@ KernelPtr make_conv(const KernelRequest& request, std::string& why) {
   return build(request, p, pd, dnnl::convolution_forward(pd));
 }
 
+// The rows of a product that are the pixels a strided 1x1 window sees.
+bool skip_pixels(const TensorDesc& x, const TensorDesc& y, const Window& window, Gemm& gemm) {
+  constexpr int64_t kLeastRun = 4;  // shorter tiles leave the multipliers waiting for loads
+  const size_t across = window.rank() - 1;
+  gemm.run = y.shape[across + 1];
+  if (across > 1 || gemm.run < kLeastRun) return false;
+  gemm.x_row *= window.strides[across];
+  gemm.x_image = x.count() / x.shape[0];
+  if (across == 1) {
+    gemm.runs = y.shape[1];
+    gemm.x_run = window.strides[0] * x.shape[2] * x.shape[3];
+  }
+  return true;
+}
+
 // A 1x1 convolution is a product: pixels are rows, channels are columns.
 KernelPtr make_pointwise(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
@@ -184,16 +199,20 @@ KernelPtr make_pointwise(const KernelRequest& request, std::string& why) {
   const TensorDesc plain = plain_weights(request, w);
   const Window window =
       resolve_window(request.attrs, spatial_of(channels_second(x).shape), spatial_of(plain.shape));
-  for (size_t i = 0; i < window.rank(); ++i)
-    if (window.kernel[i] != 1 || window.strides[i] != 1 || window.pads_begin[i] != 0 ||
-        window.pads_end[i] != 0)
+  bool strided = false;
+  for (size_t i = 0; i < window.rank(); ++i) {
+    if (window.kernel[i] != 1 || window.pads_begin[i] != 0 || window.pads_end[i] != 0)
       return refuse(why, "the window is not 1x1");
+    strided = strided || window.strides[i] != 1;
+  }
   for (const size_t i : {0u, 2u, 3u})
     if (request.has(i) && !request.in(i).contiguous()) return refuse(why, "strides");
   Gemm gemm;
   gemm.depth = gemm.x_row = x.shape.back();
   gemm.columns = gemm.y_row = request.out().shape.back();
   gemm.rows = request.out().count() / gemm.columns;
+  if (strided && !skip_pixels(x, request.out(), window, gemm))
+    return refuse(why, "strides in three dimensions, or over short rows");
   gemm.w_depth = plain.strides[1];
   gemm.w_column = plain.strides[0];
   if (request.has(2)) gemm.bias = 2;

@@ -14,15 +14,20 @@ namespace anymps::cpu {
 
 namespace {
 
-constexpr int64_t kMostRows = 8 * kGemmRows;  // of a task
+constexpr int64_t kMostRows = 8 * kGemmRows;                 // of a chunk
+constexpr int64_t kMoreRows = 4 * kMostRows, kShallow = 40;  // with so few summands for each
 constexpr double kFlopsInNs = 100;
 // Elements of weights that may change, which are packed at each run: with more of them oneDNN,
 // which takes half a microsecond to start, is as fast.
 constexpr int64_t kMostPackedAtRun = 4096;
 constexpr double kColumnsNs = 4;  // to read one element of each of 16 columns from memory
 
-// Deeper panels leave the L2 cache, through which AVX2 goes four times; oneDNN splits them.
-int64_t most_depth() { return isa() >= Isa::kAvx512 ? 1280 : 768; }
+// Deeper panels leave the L2 cache, through which AVX2 goes four times. They are cut into equal
+// parts.
+int64_t depth_of_part(int64_t depth) {
+  const int64_t most = isa() >= Isa::kAvx512 ? 1280 : 768, parts = (depth + most - 1) / most;
+  return (depth + parts - 1) / parts;
+}
 
 // What pack_panel does to all panels, without an allocation: for runs.
 void pack_now(const Gemm& g, const GemmPanels& panels, const float* from, float* to) {
@@ -47,7 +52,12 @@ class GemmKernel final : public Kernel {
  public:
   // Without weights: packed at each run.
   GemmKernel(const Gemm& gemm, BufferRef weights)
-      : gemm_(gemm), panels_(gemm.columns), weights_(std::move(weights)) {}
+      : gemm_(gemm),
+        panels_(gemm.columns),
+        depth_(depth_of_part(gemm.depth)),
+        weights_(std::move(weights)) {
+    if (gemm_.run == 0) gemm_.run = gemm_.rows;
+  }
 
   void run(const KernelArgs& args) const override {
     const Gemm& g = gemm_;
@@ -64,50 +74,153 @@ class GemmKernel final : public Kernel {
   std::string detail() const override { return weights_ ? "packed" : "packed at each run"; }
 
  private:
+  // What is smaller, rows or weights, is read again and again: it stays in a core's cache. Either
+  // all rows go through one panel after the other, or chunks of rows through all panels.
+  struct Cut {
+    bool by_panels;
+    int64_t rows, count;  // rows that stay together, and how many such parts there are
+    int64_t ranges;       // of parts of panels, which threads share out
+  };
+
+  Cut cut_for(int threads) const {
+    const Gemm& g = gemm_;
+    Cut cut{g.columns > g.rows || depth_ < g.depth, kGemmRows, 0, 1};
+    if (!cut.by_panels) {
+      cut.rows = g.depth <= kShallow ? kMoreRows : kMostRows;
+      while (cut.rows > kGemmRows && count(cut) * panels_.count < 4 * threads) cut.rows /= 2;
+      cut.rows = (cut.rows + kGemmRows - 1) / kGemmRows * kGemmRows;
+    }
+    if (g.run < g.rows) cut.rows = std::max<int64_t>(cut.rows / g.run, 1) * g.run;
+    cut.count = count(cut);
+    if (threads > 1) cut.ranges = std::min<int64_t>(cut.count * panels_.count, 4 * threads);
+    return cut;
+  }
+  int64_t count(const Cut& cut) const { return (gemm_.rows + cut.rows - 1) / cut.rows; }
+
   void run(const KernelArgs& args, const float* weights) const {
     const Gemm& g = gemm_;
     const int threads = current_threads();
-    int64_t rows = kMostRows;
-    while (rows > kGemmRows && (g.rows + rows - 1) / rows * panels_.count < 4 * threads) rows /= 2;
-    rows = (rows + kGemmRows - 1) / kGemmRows * kGemmRows;
-    const int64_t chunks = (g.rows + rows - 1) / rows;
-    const double ns = 2.0 * static_cast<double>(std::min(rows, g.rows) * g.depth * g.columns) /
-                      static_cast<double>(panels_.count) / kFlopsInNs;
-    // What is smaller is read again and again: it stays in a core's cache. Tasks that follow each
-    // other, which one thread mostly does, share a part of the other.
-    const bool by_panels = g.columns > g.rows;
-    parallel_for(0, chunks * panels_.count, ns, [&](int64_t first, int64_t last) {
-      for (int64_t task = first; task < last; ++task) {
-        const int64_t chunk = by_panels ? task % chunks : task / panels_.count;
-        run_task(args, weights, chunk * rows, rows,
-                 by_panels ? task / chunks : task % panels_.count);
+    const Cut cut = cut_for(threads);
+    const double ns = 2.0 * static_cast<double>(g.rows * g.depth * g.columns) /
+                      static_cast<double>(cut.ranges) / kFlopsInNs;
+    const int64_t parts = cut.count * panels_.count;
+    const auto begin = [&](int64_t range) { return parts * range / cut.ranges; };
+    parallel_for(0, cut.ranges, ns, [&](int64_t first, int64_t last) {
+      for (int64_t range = first; range < last; ++range) {
+        if (!cut.by_panels) {
+          for (int64_t part = begin(range); part < begin(range + 1); ++part)
+            run_part_of_chunk(args, weights, cut, part);
+          continue;
+        }
+        // Threads take turns: this one most likely gets the range after those of the others.
+        const int64_t after = range + 1 < last ? range + 1 : range + threads;
+        std::optional<int64_t> next;
+        if (after < cut.ranges) next = begin(after) / cut.count;
+        run_panels(args, weights, cut, begin(range), begin(range + 1), next);
       }
     });
   }
 
-  void run_task(const KernelArgs& args, const float* weights, int64_t row, int64_t rows,
-                int64_t panel) const {
+  // Weights are read from memory while the first chunk goes through the panels.
+  void run_part_of_chunk(const KernelArgs& args, const float* weights, const Cut& cut,
+                         int64_t part) const {
+    std::optional<int64_t> next;
+    if (part + 1 < panels_.count) next = part + 1;
+    const int64_t row = part / panels_.count * cut.rows;
+    run_panel(args, weights, part % panels_.count, row, std::min(row + cut.rows, gemm_.rows), next);
+  }
+
+  void run_panels(const KernelArgs& args, const float* weights, const Cut& cut, int64_t first,
+                  int64_t last, std::optional<int64_t> next) const {
+    for (int64_t end; first < last; first = end) {
+      const int64_t panel = first / cut.count, before = panel * cut.count;
+      end = std::min(last, before + cut.count);
+      run_panel(args, weights, panel, (first - before) * cut.rows,
+                std::min((end - before) * cut.rows, gemm_.rows), end < last ? panel + 1 : next);
+    }
+  }
+
+  // Rows times a panel, while the next panel is asked for. A part of the rows goes through all of
+  // the panel's depth: its sums stay in the cache.
+  void run_panel(const KernelArgs& args, const float* weights, int64_t panel, int64_t row,
+                 int64_t end, std::optional<int64_t> next) const {
     const Gemm& g = gemm_;
-    const int64_t begin = panels_.begin(panel);
+    const int64_t begin = panels_.begin(panel), width = panels_.begin(panel + 1) - begin;
+    const int64_t most = std::max(kMoreRows / g.run, int64_t{1}) * std::min(g.run, kMoreRows);
+    Product p;
+    p.begin = begin;
+    p.panel.columns = std::min(begin + width, g.columns) - begin;
+    for (int64_t first = row; first < end; first += most) {
+      p.first = first;
+      p.end = std::min(first + most, end);
+      for (p.from = 0; p.from < g.depth; p.from += depth_) {
+        p.panel.depth = std::min(depth_, g.depth - p.from);
+        p.panel.b = weights + begin * g.depth + p.from * width;
+        const int64_t left = g.depth - p.from - p.panel.depth;
+        if (left > 0) {
+          p.ahead = p.panel.b + p.panel.depth * width;
+          p.ahead_count = std::min(depth_, left) * width;
+          p.asking_first = first;
+          p.asking_end = p.end;
+        } else {
+          p.ahead = next ? weights + panels_.begin(*next) * g.depth : nullptr;
+          p.ahead_count = depth_ * width;
+          p.asking_first = row;
+          p.asking_end = end;
+        }
+        run_rows(args, p);
+      }
+    }
+  }
+
+  struct Product {
+    GemmPanel panel;
+    int64_t begin = 0, from = 0;  // its first column, and the first of its summands
+    int64_t first = 0, end = 0;   // rows
+    const float* ahead = nullptr;
+    int64_t ahead_count = 0;
+    int64_t asking_first = 0, asking_end = 0;  // the rows that ask for it, each for a part
+  };
+
+  // The first summands begin with the bias; the others are added to what is in y.
+  void run_rows(const KernelArgs& args, const Product& product) const {
+    const Gemm& g = gemm_;
     const auto input = [&](size_t i) { return static_cast<const float*>(args.inputs[i]); };
-    GemmPanel p;
-    p.rows = std::min(rows, g.rows - row);
-    p.depth = g.depth;
-    p.columns = std::min(panels_.begin(panel + 1), g.columns) - begin;
-    p.a = input(0) + row * g.x_row;
-    p.a_row = g.x_row;
-    p.b = weights + begin * g.depth;
-    if (g.bias) p.bias = input(*g.bias) + begin;
-    if (g.residual) p.residual = input(*g.residual) + row * g.y_row + begin;
-    p.residual_row = g.y_row;
-    p.y = static_cast<float*>(args.outputs[0]) + row * g.y_row + begin;
-    p.y_row = g.y_row;
-    p.activation = g.activation;
-    run_gemm(p);
+    const int64_t asking = product.asking_end - product.asking_first;
+    int64_t row = product.first;
+    const int64_t end = product.end;
+    for (int64_t rows; row < end; row += rows) {
+      const bool dense = g.run == g.rows;  // divisions take as long as a small tile
+      const int64_t line = dense ? 0 : row / g.run, at = dense ? row : row % g.run;
+      rows = std::min(end - row, g.run - at);
+      GemmPanel p = product.panel;
+      p.rows = rows;
+      p.a = input(0) + at * g.x_row + product.from;
+      if (line > 0) p.a += line / g.runs * g.x_image + line % g.runs * g.x_run;
+      p.a_row = g.x_row;
+      p.y = static_cast<float*>(args.outputs[0]) + row * g.y_row + product.begin;
+      p.y_row = p.residual_row = g.y_row;
+      if (product.from) {
+        p.residual = p.y;
+      } else {
+        if (g.bias) p.bias = input(*g.bias) + product.begin;
+        if (g.residual) p.residual = input(*g.residual) + row * g.y_row + product.begin;
+      }
+      if (product.from + p.depth == g.depth) p.activation = g.activation;
+      const auto part = [&](int64_t r) {
+        return product.ahead_count * (r - product.asking_first) / asking;
+      };
+      if (product.ahead) {
+        p.next = product.ahead + part(row);
+        p.next_count = part(row + rows) - part(row);
+      }
+      run_gemm(p);
+    }
   }
 
   Gemm gemm_;
   GemmPanels panels_;
+  int64_t depth_;  // summands that are multiplied at once
   BufferRef weights_;
 };
 
@@ -147,15 +260,11 @@ class GemvKernel final : public Kernel {
 
 KernelPtr make_gemm(const KernelRequest& request, const Gemm& g, std::string& why) {
   if (!gemm_is_here()) return refuse(why, "only for AVX2 and AVX-512");
-  const Activation activation = g.activation.kind;
-  if (activation == Activation::kGelu || activation == Activation::kGeluTanh)
-    return refuse(why, "activation");  // by 2 to 4 % in whole encoders
   for (size_t i = 0; i < request.inputs.size(); ++i)
     if (request.has(i) && request.in(i).dtype != DType::kF32)
       return refuse(why, fmt::format("dtype {}", name(request.in(i).dtype)));
   if (g.rows == 1 && g.w_depth == 1) return std::make_shared<GemvKernel>(g);
-  if (g.depth > most_depth() || g.depth < 1)
-    return refuse(why, fmt::format("sums of {} products", g.depth));
+  if (g.depth < 1) return refuse(why, "nothing to sum over");
   const GemmPanels panels(g.columns);
   if (!request.constant(1) || !request.packed) {
     if (g.packs_at_run && panels.vectors * kGemmLanes * g.depth <= kMostPackedAtRun)

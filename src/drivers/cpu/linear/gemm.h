@@ -14,6 +14,9 @@ namespace anymps::cpu {
 struct Gemm {
   int64_t rows = 0, depth = 0, columns = 0;
   int64_t x_row = 0, y_row = 0;  // strides of the rows
+  // Where x skips rows of an image: so many rows lie x_row apart, so many runs of them x_run, and
+  // then comes the next image. 0: all rows are one run.
+  int64_t run = 0, runs = 1, x_run = 0, x_image = 0;
   int64_t w_depth = 0, w_column = 0;
   std::optional<size_t> bias, residual;  // numbers of the inputs: [columns], and like y
   TileActivation activation;

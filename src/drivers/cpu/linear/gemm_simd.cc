@@ -3,6 +3,8 @@
 // where 7 divides the pixels of most image models' layers, and 6 rows and 2 vectors on AVX2.
 #include "drivers/cpu/linear/gemm_simd.h"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 
 #include "drivers/cpu/isa.h"
@@ -24,14 +26,42 @@ using Mask = hn::Mask<Tag>;
 
 #if HWY_TARGET <= HWY_AVX3
 constexpr int64_t kLanes = 16, kVectors = 4, kRows = 7;
+constexpr size_t kRegisters = 32;
 #else
 constexpr int64_t kLanes = 8, kVectors = 2, kRows = 6;
+constexpr size_t kRegisters = 16;
 #endif
 
+constexpr int64_t kColumns = kVectors * kLanes;  // of a panel, at most
+
+// Asks for what is multiplied next, a part of it at each step of each tile: the first tile that
+// multiplies weights from memory would wait for most of them.
+struct Ahead {
+  Ahead(const GemmPanel& g, int64_t tiles)
+      : at(reinterpret_cast<const char*>(g.next)),
+        step(std::min(g.next_count * 4 / (tiles * g.depth), int64_t{64})) {}
+  HWY_INLINE void ask() {
+    hwy::Prefetch(at);
+    at += step;
+  }
+  const char* at;
+  int64_t step;  // bytes
+};
+struct Nothing {
+  HWY_INLINE void ask() {}
+};
+
 // R rows and N vectors from `column` on; of the last vector the lanes in `last` count.
-template <size_t R, size_t N, bool kAnyActivation>
-HWY_INLINE void tile(const GemmPanel& g, int64_t row, int64_t column, int64_t width, Mask last) {
+template <size_t R, size_t N, bool kAnyActivation, typename Next>
+HWY_INLINE void tile(const GemmPanel& g, int64_t row, int64_t column, int64_t width, Mask last,
+                     Next& ahead) {
   const Tag d;
+  if (g.residual) {
+    for (size_t r = 0; r < R; ++r)
+      for (size_t n = 0; n < N; ++n)
+        hwy::Prefetch(g.residual + (row + static_cast<int64_t>(r)) * g.residual_row + column +
+                      n * kLanes);
+  }
   const float* HWY_RESTRICT a = g.a + row * g.a_row;
   const float* HWY_RESTRICT b = g.b + column;
   V sums[R][N];
@@ -42,14 +72,25 @@ HWY_INLINE void tile(const GemmPanel& g, int64_t row, int64_t column, int64_t wi
                                 : hn::LoadU(d, at);
     for (size_t r = 0; r < R; ++r) sums[r][n] = bias;
   }
+  // What no register is left for is read from the cache by each row: the compiler would rather keep
+  // a sum in memory.
+  constexpr size_t kHeld = R * N + N + 1 > kRegisters ? N - 1 : N;
+  Next next = ahead;  // in registers
   for (int64_t p = 0; p < g.depth; ++p, b += width) {
+    if constexpr (N > 1) next.ask();  // with one vector there are as many loads as products
     V right[N];
-    for (size_t n = 0; n < N; ++n) right[n] = hn::LoadU(d, b + n * kLanes);
+    for (size_t n = 0; n < kHeld; ++n) right[n] = hn::LoadU(d, b + n * kLanes);
+    const float* again = b + kHeld * kLanes;
     for (size_t r = 0; r < R; ++r) {
       const V left = hn::Set(d, a[static_cast<int64_t>(r) * g.a_row + p]);
-      for (size_t n = 0; n < N; ++n) sums[r][n] = hn::MulAdd(left, right[n], sums[r][n]);
+      for (size_t n = 0; n < kHeld; ++n) sums[r][n] = hn::MulAdd(left, right[n], sums[r][n]);
+      if constexpr (kHeld < N) {
+        asm("" : "+r"(again));
+        sums[r][kHeld] = hn::MulAdd(left, hn::LoadU(d, again), sums[r][kHeld]);
+      }
     }
   }
+  ahead = next;
   if (g.residual) {
     for (size_t r = 0; r < R; ++r) {
       const float* from = g.residual + (row + static_cast<int64_t>(r)) * g.residual_row + column;
@@ -71,8 +112,8 @@ HWY_INLINE void tile(const GemmPanel& g, int64_t row, int64_t column, int64_t wi
   }
 }
 
-template <size_t N, bool kAnyActivation>
-HWY_NOINLINE void vectors(const GemmPanel& g, int64_t column, int64_t width) {
+template <size_t N, bool kAnyActivation, typename Next>
+HWY_NOINLINE void vectors(const GemmPanel& g, int64_t column, int64_t width, Next& ahead) {
   const int64_t before = column + (static_cast<int64_t>(N) - 1) * kLanes;
   const Mask last = hn::FirstN(Tag(), static_cast<size_t>(std::min(g.columns - before, kLanes)));
   for (int64_t row = 0; row < g.rows;) {
@@ -83,51 +124,51 @@ HWY_NOINLINE void vectors(const GemmPanel& g, int64_t column, int64_t width) {
                                                             : left;
     switch (rows) {
       case 1:
-        tile<1, N, kAnyActivation>(g, row, column, width, last);
+        tile<1, N, kAnyActivation>(g, row, column, width, last, ahead);
         break;
       case 2:
-        tile<2, N, kAnyActivation>(g, row, column, width, last);
+        tile<2, N, kAnyActivation>(g, row, column, width, last, ahead);
         break;
       case 3:
-        tile<3, N, kAnyActivation>(g, row, column, width, last);
+        tile<3, N, kAnyActivation>(g, row, column, width, last, ahead);
         break;
       case 4:
-        tile<4, N, kAnyActivation>(g, row, column, width, last);
+        tile<4, N, kAnyActivation>(g, row, column, width, last, ahead);
         break;
       case 5:
-        tile<5, N, kAnyActivation>(g, row, column, width, last);
+        tile<5, N, kAnyActivation>(g, row, column, width, last, ahead);
         break;
 #if HWY_TARGET <= HWY_AVX3
       case 6:
-        tile<6, N, kAnyActivation>(g, row, column, width, last);
+        tile<6, N, kAnyActivation>(g, row, column, width, last, ahead);
         break;
 #endif
       default:
-        tile<kRows, N, kAnyActivation>(g, row, column, width, last);
+        tile<kRows, N, kAnyActivation>(g, row, column, width, last, ahead);
         break;
     }
     row += rows;
   }
 }
 
-template <bool kAnyActivation>
-void panels(const GemmPanel& g) {
+template <bool kAnyActivation, typename Next>
+void panels(const GemmPanel& g, Next ahead) {
   const int64_t width = (g.columns + kGemmLanes - 1) / kGemmLanes * kGemmLanes;
-  for (int64_t column = 0; column < g.columns; column += kVectors * kLanes) {
+  for (int64_t column = 0; column < g.columns; column += kColumns) {
     switch (std::min((g.columns - column + kLanes - 1) / kLanes, kVectors)) {
       case 1:
-        vectors<1, kAnyActivation>(g, column, width);
+        vectors<1, kAnyActivation>(g, column, width, ahead);
         break;
 #if HWY_TARGET <= HWY_AVX3
       case 2:
-        vectors<2, kAnyActivation>(g, column, width);
+        vectors<2, kAnyActivation>(g, column, width, ahead);
         break;
       case 3:
-        vectors<3, kAnyActivation>(g, column, width);
+        vectors<3, kAnyActivation>(g, column, width, ahead);
         break;
 #endif
       default:
-        vectors<kVectors, kAnyActivation>(g, column, width);
+        vectors<kVectors, kAnyActivation>(g, column, width, ahead);
         break;
     }
   }
@@ -136,7 +177,11 @@ void panels(const GemmPanel& g) {
 }  // namespace
 
 void run_gemm_here(const GemmPanel& g) {
-  tile_has(g.activation.kind) ? panels<false>(g) : panels<true>(g);
+  const bool any = !tile_has(g.activation.kind);
+  if (g.next_count == 0) return any ? panels<true>(g, Nothing()) : panels<false>(g, Nothing());
+  const int64_t tiles = (g.rows + kRows - 1) / kRows * ((g.columns + kColumns - 1) / kColumns);
+  const Ahead ahead(g, tiles);
+  any ? panels<true>(g, ahead) : panels<false>(g, ahead);
 }
 
 // Sums of up to 16 columns, four at a time: reading the weights once is all that takes time.

@@ -24,6 +24,9 @@ struct GemmPanel {
   int64_t residual_row = 0;
   float* y = nullptr;
   int64_t y_row = 0;
+  // What is multiplied next: it is asked for meanwhile. 0 floats: nothing.
+  const float* next = nullptr;
+  int64_t next_count = 0;
   TileActivation activation;
 };
 

@@ -212,7 +212,8 @@ TEST_F(WinogradChoice, IsMadeByCost) {
   EXPECT_EQ(edge_for(1, 28, 128, 128), 4);
   // Few pixels for many weights: the smaller tiles' are fewer, and in the end a direct sum's.
   EXPECT_EQ(edge_for(1, 14, 256, 256), 2);
-  EXPECT_EQ(edge_for(1, 7, 512, 512), 0);
+  EXPECT_EQ(edge_for(1, 7, 512, 512), 2);
+  EXPECT_EQ(edge_for(1, 4, 512, 512), 0);
   EXPECT_EQ(edge_for(8, 7, 512, 512), 4);
   // Images, and layers with so few channels that the transforms are most of the work.
   EXPECT_EQ(edge_for(1, 224, 3, 64), 0);

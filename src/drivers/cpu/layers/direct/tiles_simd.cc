@@ -20,7 +20,8 @@ using direct::Tile;
 using Mask = hn::Mask<Tag>;
 
 constexpr size_t kLanes = hn::MaxLanes(Tag());
-// Of the 32 or 16 registers all but two or three hold sums; with few columns there are more pixels,
+constexpr size_t kRegisters = HWY_TARGET <= HWY_AVX3 ? 32 : 16;
+// Of the registers all but two or three hold sums; with few columns there are more pixels,
 // so that enough sums are under way at once.
 constexpr size_t kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 constexpr size_t kFewPixels = HWY_TARGET <= HWY_AVX3 ? 7 : 6;
@@ -33,6 +34,8 @@ constexpr size_t kPixels = N > 2 || kFewPixels == 6 ? (N == 1 ? 10 : kFewPixels)
 template <size_t P, size_t N>
 HWY_INLINE void tile(const Tile& g, int64_t pixel, Mask last) {
   const Tag d;
+  // Each pixel reads again what no register is left for: else a sum would be kept in memory.
+  constexpr size_t kHeld = P * N + N + 1 > kRegisters ? N - 1 : N;
   V sums[P][N];
   for (size_t n = 0; n < N; ++n) {
     const float* at = g.bias + n * kLanes;
@@ -46,10 +49,15 @@ HWY_INLINE void tile(const Tile& g, int64_t pixel, Mask last) {
     const float* HWY_RESTRICT w = s->w;
     for (int64_t i = 0; i < s->depth; ++i, w += N * kLanes) {
       V right[N];
-      for (size_t n = 0; n < N; ++n) right[n] = hn::LoadU(d, w + n * kLanes);
+      for (size_t n = 0; n < kHeld; ++n) right[n] = hn::LoadU(d, w + n * kLanes);
+      const float* again = w + kHeld * kLanes;
       for (size_t p = 0; p < P; ++p) {
         const V left = hn::Set(d, x[static_cast<int64_t>(p) * g.x_step + i]);
-        for (size_t n = 0; n < N; ++n) sums[p][n] = hn::MulAdd(left, right[n], sums[p][n]);
+        for (size_t n = 0; n < kHeld; ++n) sums[p][n] = hn::MulAdd(left, right[n], sums[p][n]);
+        if constexpr (kHeld < N) {
+          asm("" : "+r"(again));
+          sums[p][kHeld] = hn::MulAdd(left, hn::LoadU(d, again), sums[p][kHeld]);
+        }
       }
     }
   }

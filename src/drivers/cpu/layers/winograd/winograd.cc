@@ -128,6 +128,8 @@ class WinogradKernel final : public Kernel {
         g.depth = std::min(kMostDepth, t_.in_channels - from);
         g.a = a + from;
         g.b = b + from * width;
+        g.next = g.b + g.depth * width;  // of the next point, or the next panel
+        g.next_count = g.depth * width;
         g.residual = from ? g.y : nullptr;
         run_gemm(g);
       }

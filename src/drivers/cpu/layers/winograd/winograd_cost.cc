@@ -12,8 +12,8 @@ namespace anymps::cpu {
 namespace {
 
 // Operations in the time of one other thing; docs/performance.md has the measurements. A byte is
-// one that comes from memory: with weights that still are in a cache it costs less.
-constexpr double kOfByte = 10;
+// one that comes from memory, asked for ahead: 3 to 6.5, with weights in a cache less.
+constexpr double kOfByte = 6;
 constexpr double kOfTransformed = 25;  // for each point of a tile, input or output, and channel
 constexpr double kLeastGain = 1.15;
 
