@@ -26,16 +26,22 @@ HWY_INLINE void for_all(V (&tile)[R][N], Fn&& fn) {
     for (size_t n = 0; n < N; ++n) tile[r][n] = fn(tile[r][n]);
 }
 
+// As many at once as there are, in groups of N.
+template <size_t N, typename D, typename V>
+HWY_INLINE void gelus_of(D d, V*& vectors, size_t& count) {
+  for (; count >= N; count -= N, vectors += N) {
+    V x[N];
+    for (size_t i = 0; i < N; ++i) x[i] = vectors[i];
+    math::gelus(d, x);
+    for (size_t i = 0; i < N; ++i) vectors[i] = x[i];
+  }
+}
+
 template <typename D, typename V>
 HWY_INLINE void gelu_apart(D d, V* vectors, size_t count) {
-  constexpr size_t kTogether = 8;
-  for (; count >= kTogether; count -= kTogether, vectors += kTogether) {
-    V x[kTogether];
-    for (size_t i = 0; i < kTogether; ++i) x[i] = vectors[i];
-    math::gelus(d, x);
-    for (size_t i = 0; i < kTogether; ++i) vectors[i] = x[i];
-  }
-  for (; count > 0; --count, ++vectors) *vectors = math::gelu(d, *vectors);
+  gelus_of<8>(d, vectors, count);
+  gelus_of<4>(d, vectors, count);
+  gelus_of<1>(d, vectors, count);
 }
 
 // The others, which take so long that a call is nothing.
