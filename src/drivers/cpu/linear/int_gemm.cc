@@ -195,7 +195,7 @@ HWY_INLINE void store_bytes(I32 whole, T* to) {
 HWY_NOINLINE V activated(const TileActivation& activation, V x) {
   V tile[1][1] = {{x}};
   activate_tile(Tag(), activation, tile);
-  return tile[0][0];
+  return hn::IfThenElse(hn::Eq(x, x), tile[0][0], x);  // NaN stays
 }
 
 // One row of sums to its place in a line of results, `width` of them.
