@@ -68,9 +68,10 @@ bool same_steps(const Quantized& from, const Quantized& to) {
 }
 
 Value* moved_as_bytes(Graph& graph, const Node& node) {
+  if (!node.is("quantize")) return nullptr;
   const Value* y = node.input(0);
   const Node* move = y->producer;
-  if (!node.is("quantize") || !move || !single_use(graph, y) || move->outputs.size() != 1 ||
+  if (!move || !single_use(graph, y) || move->outputs.size() != 1 ||
       !(move->is("max_pool") || move->op->is(kViewLike)))
     return nullptr;
   const DType dtype = node.output()->dtype();

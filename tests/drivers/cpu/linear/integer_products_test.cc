@@ -276,6 +276,37 @@ TEST(IntegerKernels, ConvolutionsWithTheChannelsLast) {
     }
 }
 
+// Scales and biases that are no numbers, or too large for sums to fit 32 bits after them.
+TEST(IntegerKernels, OddScales) {
+  for (const double odd : {testing::kNan, testing::kInf, 1e30, -1e7, 0.0})
+    for (const DType to : {DType::kU8, DType::kI8})
+      for (const size_t input : {4u, 5u}) {
+        SCOPED_TRACE(fmt::format("{} in input {} to {}", odd, input, name(to)));
+        TestInputs inputs{bytes(DType::kU8, {1, 5, 6, 32}, 1),
+                          bytes(DType::kI8, {70, 32, 1, 1}, 2),
+                          bytes(DType::kU8, {}, 3),
+                          std::nullopt,
+                          TestTensor(DType::kF32, {70}).fill(5, 0.0002, 0.002),
+                          TestTensor(DType::kF32, {70}).fill(6, -50, 50),
+                          bytes(to, {}, 7)};
+        inputs[input]->put({33}, odd);
+        NamedAttrs attrs{{"layout", "channels_last"}, {"dtype", to}, {"activation", "relu"}};
+        expect_exact({"quantized_conv", "rows", inputs, attrs, 1, {1}});
+        inputs[0] = bytes(DType::kU8, {1, 5, 6, 70}, 1);
+        inputs[1] = bytes(DType::kI8, {70, 1, 3, 3}, 2);
+        attrs.push_back({"groups", 70});
+        expect_exact({"quantized_conv", "depthwise", inputs, attrs, 1, {1}});
+        inputs[0] = bytes(DType::kU8, {9, 32}, 1);
+        inputs[1] = bytes(DType::kI8, {32, 70}, 2);
+        expect_exact({"quantized_matmul",
+                      "panels",
+                      inputs,
+                      {{"dtype", to}, {"activation", "relu"}},
+                      1,
+                      {1}});
+      }
+}
+
 // The usual weights: i8 around zero, known.
 TEST(IntegerKernels, ConvolutionsByChannelWithVnni) {
   TestTensor w = TestTensor(DType::kI8, {80, 1, 3, 3}).fill(2, -127, 127);

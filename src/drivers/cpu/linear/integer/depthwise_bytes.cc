@@ -102,10 +102,11 @@ struct Block {
   }
 
   HWY_INLINE hn::Vec<Floats> activated(const ByteTaps& p, int64_t i) const {
-    hn::Vec<Floats> tile[1][1] = {{scaled(p, i)}};
-    if (p.tail->activation.kind != Activation::kNone)
-      activate_tile(Floats(), p.tail->activation, tile);
-    return tile[0][0];
+    const auto x = scaled(p, i);
+    if (p.tail->activation.kind == Activation::kNone) return x;
+    hn::Vec<Floats> tile[1][1] = {{x}};
+    activate_tile(Floats(), p.tail->activation, tile);
+    return hn::IfThenElse(hn::Eq(x, x), tile[0][0], x);  // NaN stays
   }
 
   // As finish_row of int_gemm.cc rounds: NaN is 0.
