@@ -19,5 +19,16 @@ TEST(CpuCreation, OneHot) {
           {{"axis", axis}});
 }
 
+// Long enough for several threads.
+TEST(CpuCreation, LongRanges) {
+  const auto one = [](DType dtype, double value) { return TestTensor(dtype, {}, {value}); };
+  for (const DType dtype : {DType::kI32, DType::kI64, DType::kF32, DType::kF64})
+    for (const double delta : {1.0, 3.0, -7.0})
+      expect_as_reference(
+          "range", {one(dtype, 5), one(dtype, 5 + 100003 * delta), one(dtype, delta)}, {}, 1e-6);
+  expect_as_reference("range",
+                      {one(DType::kI16, -20000), one(DType::kI16, 20000), one(DType::kI16, 1)});
+}
+
 }  // namespace
 }  // namespace anymps::testing
