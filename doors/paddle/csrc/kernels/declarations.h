@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include <paddle/phi/common/scalar.h>
 #include <paddle/phi/core/dense_tensor.h>
 
 namespace phi {
@@ -37,5 +38,9 @@ void IndexElementwisePutWithTensorGradKernel(
     const Context&, const DenseTensor&, const std::vector<const DenseTensor*>&, const DenseTensor&,
     const DenseTensor&, const std::vector<int64_t>&, const std::vector<int64_t>&,
     const std::vector<int64_t>&, const std::vector<int64_t>&, int64_t, DenseTensor*, DenseTensor*);
+
+template <typename T, typename Context>
+void SequenceMaskScalarKernel(const Context&, const DenseTensor&, const Scalar&, DataType,
+                              DenseTensor*);
 
 }  // namespace phi
