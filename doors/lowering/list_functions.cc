@@ -345,10 +345,14 @@ Values numbers_tensor(Call& c) {
   const int64_t count =
       std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   if (count > 0 && std::ssize(numbers) == 2 * count) {
-    const Tensor wide = c.builder.constant(AMPS_C128, shape, numbers.data(), 8 * numbers.size());
-    return {c.builder.cast(wide, c.part(2).dtype())};
+    Floats parts[2];
+    for (size_t i = 0; i < numbers.size(); ++i) parts[i % 2].push_back(numbers[i]);
+    const Value whole =
+        c.builder.op("make_complex", {c.builder.numbers(parts[0], shape, AMPS_F64),
+                                      c.builder.numbers(parts[1], shape, AMPS_F64)});
+    return {c.builder.cast(whole.tensor(), c.part(2).dtype())};
   }
-  return {c.builder.numbers(c.part(0).floats(), c.part(1).ints(), c.part(2).dtype())};
+  return {c.builder.numbers(numbers, shape, c.part(2).dtype())};
 }
 Values list_of(Call& c) {  // numbers as an f32 tensor of one axis
   Floats numbers;

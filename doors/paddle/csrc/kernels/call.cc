@@ -218,8 +218,16 @@ void KernelCall::add_asked(const phi::CustomContext& context) {
     else if (name == kOutputs)
       add(static_cast<int64_t>(outputs_.size()));
     else if (name.starts_with(kShapeOf))
-      add_copied_ints(phi::vectorize(outputs_[name.back() - '0']->dims()));
+      add_shape_of(outputs_[name.back() - '0']);
   }
+}
+
+// Of an output that is not wanted: nothing, as no step reads it.
+void KernelCall::add_shape_of(const DenseTensor* output) {
+  if (output)
+    add_copied_ints(phi::vectorize(output->dims()));
+  else
+    arguments_.push_back({});
 }
 
 void KernelCall::run(const phi::CustomContext& context) try {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <paddle/phi/kernels/abs_grad_kernel.h>
 #include <paddle/phi/kernels/activation_grad_kernel.h>
-#include <paddle/phi/kernels/batch_norm_grad_kernel.h>
 #include <paddle/phi/kernels/conv_grad_kernel.h>
 #include <paddle/phi/kernels/elementwise_add_grad_kernel.h>
 #include <paddle/phi/kernels/elementwise_divide_grad_kernel.h>

@@ -88,6 +88,7 @@
 #include <paddle/phi/kernels/unfold_kernel.h>
 #include <paddle/phi/kernels/unstack_grad_kernel.h>
 #include <paddle/phi/kernels/unstack_kernel.h>
+#include <paddle/phi/kernels/viterbi_decode_kernel.h>
 #include "kernels/declarations.h"
 #include "kernels/table.h"
 

@@ -6,6 +6,7 @@
 #include <paddle/phi/kernels/adamw_kernel.h>
 #include <paddle/phi/kernels/amp_kernel.h>
 #include <paddle/phi/kernels/asgd_kernel.h>
+#include <paddle/phi/kernels/average_accumulates_kernel.h>
 #include <paddle/phi/kernels/lamb_kernel.h>
 #include <paddle/phi/kernels/merged_momentum_kernel.h>
 #include <paddle/phi/kernels/momentum_kernel.h>
