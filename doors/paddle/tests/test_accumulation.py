@@ -39,7 +39,7 @@ def test_gradient_through_an_assignment_of_a_constant():
     x = paddle.to_tensor(np.ones((3, 4), "float32"), place="mps", stop_gradient=False)
     y = x * 2
     y[0] = paddle.to_tensor(np.arange(4, dtype="float32"), place="mps")
-    y[1, 1] = np.float32(3)
+    y[1, 1] = 3.0
     (y * y).sum().backward()
     expected = np.full((3, 4), 8, "float32")
     expected[0] = expected[1, 1] = 0

@@ -28,8 +28,6 @@ CASES = {
     "divided by a row": lambda x: x / (x[:1] * x[:1] + 1),
     "matmul": lambda x: x @ x.T @ x,
     "broadcast": lambda x: x * x.mean(axis=1, keepdim=True) - x[0],
-    "softmax": F.softmax,
-    "gelu": F.gelu,
     "convolution": lambda x: F.conv2d(x.reshape([1, 1, 3, 4]) ** 2, x.reshape([1, 1, 3, 4])[:, :, :2, :2], padding=1),
     "average": lambda x: F.avg_pool2d(x.reshape([1, 1, 3, 4]), 2) ** 2,
     "instance_norm": lambda x: F.instance_norm(x.reshape([1, 2, 2, 3]) * x.reshape([1, 2, 2, 3])),
@@ -54,8 +52,8 @@ def test_third(name):
         with paddle.device.device_guard(place):
             x = paddle.to_tensor(np.random.default_rng(1).standard_normal(5), stop_gradient=False)
             y = CASES[name](x) * x
-            for _ in range(3):
-                (y,) = paddle.grad(y.sum(), x, create_graph=True)
+            for k in range(3):
+                (y,) = paddle.grad(y.sum(), x, create_graph=k < 2)
             results.append(y.numpy())
     np.testing.assert_allclose(results[1], results[0], rtol=1e-9, atol=1e-9)
 
