@@ -350,3 +350,7 @@ for n in ["sum", "mean", "max", "min"]:
     case(f"send_{n}", lambda x, n=n: paddle.geometric.send_u_recv(x, paddle.to_tensor([0, 1, 2, 0]), paddle.to_tensor([1, 2, 1, 0]), n, out_size=3), f(4, 3))
     case(f"send_edges_{n}", lambda x, y, n=n: paddle.geometric.send_ue_recv(x, y, paddle.to_tensor([0, 1, 2, 0]), paddle.to_tensor([1, 2, 1, 0]), "mul", n), f(4, 3), f(4, 1, lo=0.5))
 case("send_both", lambda x, y: paddle.geometric.send_uv(x, y, paddle.to_tensor([0, 1, 2, 0]), paddle.to_tensor([1, 2, 1, 0]), "div"), f(4, 3), f(4, 3, lo=0.5))
+# Norms in one op, which have no gradient on the CPU.
+case("fused_rms_norm", lambda x, y, w: paddle.incubate.nn.functional.fused_rms_norm(x, w, None, 1e-5, 2, residual=y)[:2], f(2, 3, 8), f(2, 3, 8), f(8), grad=False)
+case("fused_layer_norm", lambda x, y, w, b: paddle.incubate.nn.functional.fused_layer_norm(x, w, b, 1e-5, residual_alpha=0.5, begin_norm_axis=2, residual=y)[:2], f(2, 3, 8), f(2, 3, 8), f(8), f(8), grad=False)
+case("all_of_floats", lambda x: [paddle.all(x), paddle.any(x, axis=1), paddle.all(x > 0, axis=0)], f(3, 4), grad=False)

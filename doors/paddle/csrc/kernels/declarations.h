@@ -47,15 +47,11 @@ void SequenceMaskScalarKernel(const Context&, const DenseTensor&, const Scalar&,
 
 // The header of batch_norm_double_grad has one argument more than its callers give.
 template <typename T, typename Context>
-void BatchNormTwiceGradKernel(const Context&, const DenseTensor&,
-                              const paddle::optional<DenseTensor>&,
-                              const paddle::optional<DenseTensor>&,
-                              const paddle::optional<DenseTensor>&, const DenseTensor&,
-                              const DenseTensor&, const DenseTensor&,
-                              const paddle::optional<DenseTensor>&,
-                              const paddle::optional<DenseTensor>&,
-                              const paddle::optional<DenseTensor>&, float, float,
-                              const std::string&, bool, bool, bool, DenseTensor*, DenseTensor*,
-                              DenseTensor*);
+void BatchNormTwiceGradKernel(
+    const Context&, const DenseTensor&, const paddle::optional<DenseTensor>&,
+    const paddle::optional<DenseTensor>&, const paddle::optional<DenseTensor>&, const DenseTensor&,
+    const DenseTensor&, const DenseTensor&, const paddle::optional<DenseTensor>&,
+    const paddle::optional<DenseTensor>&, const paddle::optional<DenseTensor>&, float, float,
+    const std::string&, bool, bool, bool, DenseTensor*, DenseTensor*, DenseTensor*);
 
 }  // namespace phi

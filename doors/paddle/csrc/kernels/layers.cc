@@ -13,6 +13,7 @@
 #include <paddle/phi/kernels/deformable_conv_kernel.h>
 #include <paddle/phi/kernels/embedding_grad_kernel.h>
 #include <paddle/phi/kernels/embedding_kernel.h>
+#include <paddle/phi/kernels/fused_layernorm_kernel.h>
 #include <paddle/phi/kernels/fused_softmax_mask_grad_kernel.h>
 #include <paddle/phi/kernels/fused_softmax_mask_kernel.h>
 #include <paddle/phi/kernels/grid_sample_grad_kernel.h>
@@ -35,6 +36,7 @@
 #include <paddle/phi/kernels/pool_kernel.h>
 #include <paddle/phi/kernels/prelu_grad_kernel.h>
 #include <paddle/phi/kernels/prelu_kernel.h>
+#include <paddle/phi/kernels/rms_norm_kernel.h>
 #include <paddle/phi/kernels/rnn_grad_kernel.h>
 #include <paddle/phi/kernels/rnn_kernel.h>
 #include <paddle/phi/kernels/rrelu_grad_kernel.h>

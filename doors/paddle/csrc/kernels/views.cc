@@ -22,9 +22,9 @@ namespace anymps::paddle {
 
 namespace {
 
-// Where ops run one by one Paddle would make a view for this gradient, and it adds a second gradient
-// of a leaf to the first as if both were flat memory in the same order (blas_axpby). So it is a copy,
-// whose strides Paddle leaves to the kernel.
+// Where ops run one by one Paddle would make a view for this gradient, and it adds a second
+// gradient of a leaf to the first as if both were flat memory in the same order (blas_axpby). So it
+// is a copy, whose strides Paddle leaves to the kernel.
 void transpose_grad(const phi::CustomContext& context, const DenseTensor& dout,
                     const std::vector<int>& perm, DenseTensor* dx) {
   phi::DenseTensorMeta meta = dx->meta();
