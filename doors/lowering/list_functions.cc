@@ -35,7 +35,9 @@ Values unstacked(Call& c) {
                                {{"axis", axis}, {"sizes", Ints(dims.at(axis), 1)}}, dims.at(axis));
   Ints without = dims;
   without.erase(without.begin() + axis);
-  for (Value& piece : pieces) piece = c.builder.reshape(piece.tensor(), without);
+  // Their type is that of x, also for gradients whose type Paddle does not infer.
+  for (Value& piece : pieces)
+    piece = Tensor{c.builder.reshape(piece.tensor(), without).value, false, true};
   return pieces;
 }
 
