@@ -35,7 +35,9 @@ Values unstacked(Call& c) {
                                {{"axis", axis}, {"sizes", Ints(dims.at(axis), 1)}}, dims.at(axis));
   Ints without = dims;
   without.erase(without.begin() + axis);
-  for (Value& piece : pieces) piece = c.builder.reshape(piece.tensor(), without);
+  // Their type is that of x, also for gradients whose type Paddle does not infer.
+  for (Value& piece : pieces)
+    piece = Tensor{c.builder.reshape(piece.tensor(), without).value, false, true};
   return pieces;
 }
 
@@ -130,6 +132,21 @@ Values mesh(Call& c) {
         c.builder.op("expand", {c.builder.reshape(list[i].tensor(), along)}, {{"shape", shape}}));
   }
   return grids;
+}
+
+// mesh_gradients(xs, grids): each grid summed to the axis that its vector lies along.
+Values mesh_gradients(Call& c) {
+  Values all;
+  for (size_t i = 0; i < c.part(0).values().size(); ++i) {
+    const Tensor grid = c.part(1).values().at(i).tensor();
+    Ints axes(c.builder.rank(grid));
+    std::iota(axes.begin(), axes.end(), 0);
+    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(i));
+    const NamedValues over{{"axes", axes}, {"keep_dims", false}, {"empty_axes", "none"}};
+    all.push_back(c.builder.reshape(c.builder.op("reduce_sum", {Value(grid)}, over).tensor(),
+                                    c.builder.dims(c.part(0).values()[i].tensor())));
+  }
+  return all;
 }
 
 Ints common_shape(const Builder& builder, const Values& list) {
@@ -323,8 +340,21 @@ Values cropped(Call& c) {
   return {c.builder.op("slice", {c.part(0)}, {{"starts", offsets}, {"ends", ends}})};
 }
 
+// numbers_tensor(numbers, shape, dtype): where there are twice as many, real and imaginary parts.
 Values numbers_tensor(Call& c) {
-  return {c.builder.numbers(c.part(0).floats(), c.part(1).ints(), c.part(2).dtype())};
+  const Floats numbers = c.part(0).floats();
+  const Ints shape = c.part(1).ints();
+  const int64_t count =
+      std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  if (count > 0 && std::ssize(numbers) == 2 * count) {
+    Floats parts[2];
+    for (size_t i = 0; i < numbers.size(); ++i) parts[i % 2].push_back(numbers[i]);
+    const Value whole =
+        c.builder.op("make_complex", {c.builder.numbers(parts[0], shape, AMPS_F64),
+                                      c.builder.numbers(parts[1], shape, AMPS_F64)});
+    return {c.builder.cast(whole.tensor(), c.part(2).dtype())};
+  }
+  return {c.builder.numbers(numbers, shape, c.part(2).dtype())};
 }
 Values list_of(Call& c) {  // numbers as an f32 tensor of one axis
   Floats numbers;
@@ -356,6 +386,7 @@ const Functions registered = {{"parts", parts},
                               {"times", times},
                               {"rolled", rolled},
                               {"mesh", mesh},
+                              {"mesh_gradients", mesh_gradients},
                               {"broadcast_all", broadcast_all},
                               {"index_table", index_table},
                               {"chain", chain},

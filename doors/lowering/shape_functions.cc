@@ -159,6 +159,22 @@ Values swapped_last(Call& c) {
   if (order.size() >= 2) std::swap(order[order.size() - 1], order[order.size() - 2]);
   return {order};
 }
+// The order of axes with the given ones behind the others.
+Values axes_last(Call& c) {
+  const Ints behind = c.part(0).ints();
+  Ints order;
+  for (int64_t axis = 0; axis < c.part(1).integer(); ++axis)
+    if (std::find(behind.begin(), behind.end(), axis) == behind.end()) order.push_back(axis);
+  order.insert(order.end(), behind.begin(), behind.end());
+  return {order};
+}
+// A list in another order.
+Values reordered(Call& c) {
+  const Ints list = c.part(0).ints();
+  Ints result;
+  for (const int64_t place : c.part(1).ints()) result.push_back(list.at(place));
+  return {result};
+}
 // Of a number that is known while lowering.
 bool equals(const Value& value, double number) {
   const auto* complex = std::get_if<std::complex<double>>(&value);
@@ -210,6 +226,8 @@ const Functions registered = {{"rank", rank_of},
                               {"kept", kept},
                               {"swapped_last", swapped_last},
                               {"inverse_order", inverse_order},
+                              {"axes_last", axes_last},
+                              {"reordered", reordered},
                               {"extent", extent},
                               {"is_one", is_one},
                               {"is_zero", is_zero},

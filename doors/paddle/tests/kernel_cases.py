@@ -321,3 +321,36 @@ case("box_encode", lambda a, b: paddle.vision.ops.box_coder(boxes_at(a), [0.1, 0
 case("box_decode", lambda a, c: paddle.vision.ops.box_coder(boxes_at(a), [0.1, 0.1, 0.2, 0.2], c, "decode_center_size"), f(4, 2), f(3, 4, 4), grad=False)
 case("prior_box", lambda x, y: paddle.vision.ops.prior_box(x, y, [4.0], [8.0], [1.0, 2.0], flip=True, clip=True), f(1, 2, 3, 3), f(1, 3, 24, 24), grad=False)
 case("ctc", lambda x: F.ctc_loss(x, paddle.to_tensor([[1, 2, 3], [2, 2, 0]], dtype="int32"), paddle.to_tensor([8, 7]), paddle.to_tensor([3, 2])), f(8, 2, 5))
+# Windows, order, diagonals.
+for n in [1, 2, 3]:
+    case(f"unpool_{n}d", lambda x, n=n: getattr(F, f"max_unpool{n}d")(*getattr(F, f"max_pool{n}d")(x, 2, return_mask=True), 2), f(1, 2, *[4] * n))
+for p in [1, 2, 3, float("inf")]:
+    case(f"lp_pool_{p}", lambda x, p=p: F.lp_pool2d(x, p, 3, 2, padding=1, ceil_mode=True), f(1, 2, 6, 6, lo=0.1))
+case("lp_pool_1d", lambda x: F.lp_pool1d(x, 2, 3, 2), f(2, 3, 9, lo=0.1))
+case("temporal_shift", lambda x: F.temporal_shift(x, 2, 0.25), f(4, 8, 2, 2))
+case("median", lambda x: [paddle.median(x), paddle.median(x, axis=1), paddle.median(x, axis=0, keepdim=True)], f(3, 4))
+case("median_min", lambda x: list(paddle.median(x, axis=1, mode="min")), f(3, 5))
+case("nanmedian", lambda x: [paddle.nanmedian(paddle.where(x > 1, paddle.full_like(x, float("nan")), x), axis=1), paddle.nanmedian(x)], f(4, 5))
+case("histogram", lambda x: [paddle.histogram(x, bins=4, min=-1, max=1), paddle.histogram(x, bins=5), paddle.histogram(x, bins=4, density=True)], f(20), grad=False)
+case("histogram_of_ints", lambda x: [paddle.histogram(x, bins=4), paddle.histogram(x, bins=4, min=2, max=2)], i(20), grad=False)
+for n, shape, options in [("tall", (7, 3), {"wrap": True}), ("wide", (4, 5), {"offset": 1}), ("below", (4, 4), {"offset": -1}), ("cube", (3, 3, 3), {})]:
+    case(f"fill_diagonal_{n}", lambda x, options=options: (x * 1).fill_diagonal_(2.0, **options), f(*shape))
+case("fill_diagonal_tensor", lambda x, y: (x * 1).fill_diagonal_tensor(y, dim1=0, dim2=2), f(4, 5, 4), f(5, 4))
+case("meshgrid_gradient", lambda x, y: paddle.meshgrid(x, y), f(3), f(4))
+case("multiplex", lambda x, y: paddle.multiplex([x, y], paddle.to_tensor([[0], [1], [1]], dtype="int32")), f(3, 4), f(3, 4))
+case("sequence_mask", lambda n: [F.sequence_mask(n, maxlen=6), F.sequence_mask(n), F.sequence_mask(n, 6, "float32")], i(4, lo=1), grad=False)
+case("gather_tree", F.gather_tree, i(5, 2, 3), i(5, 2, 3, hi=3), grad=False)
+case("viterbi", lambda x, y: paddle.text.viterbi_decode(x, y, paddle.to_tensor([4, 3])), f(2, 4, 5), f(5, 5), grad=False)
+case("viterbi_untagged", lambda x, y: paddle.text.viterbi_decode(x, y, paddle.to_tensor([2, 3]), False), f(2, 4, 5), f(5, 5), grad=False)
+case("roi_pool", lambda x: paddle.vision.ops.roi_pool(x, paddle.to_tensor([[0.0, 0.0, 4.0, 4.0], [1.0, 1.0, 6.0, 5.0]]), paddle.to_tensor([2], dtype="int32"), 3), f(1, 2, 8, 8))
+case("deform_conv_gradient", lambda x, o, w, m: paddle.vision.ops.deform_conv2d(x, o, w, mask=F.sigmoid(m)), f(1, 2, 6, 6), f(1, 18, 4, 4, lo=-0.4, hi=0.4), f(3, 2, 3, 3), f(1, 9, 4, 4))
+# Messages on graphs.
+for n in ["sum", "mean", "max", "min"]:
+    case(f"segment_{n}", lambda x, n=n: getattr(paddle.geometric, f"segment_{n}")(x, paddle.to_tensor([0, 0, 1, 3, 3])), f(5, 3))
+    case(f"send_{n}", lambda x, n=n: paddle.geometric.send_u_recv(x, paddle.to_tensor([0, 1, 2, 0]), paddle.to_tensor([1, 2, 1, 0]), n, out_size=3), f(4, 3))
+    case(f"send_edges_{n}", lambda x, y, n=n: paddle.geometric.send_ue_recv(x, y, paddle.to_tensor([0, 1, 2, 0]), paddle.to_tensor([1, 2, 1, 0]), "mul", n), f(4, 3), f(4, 1, lo=0.5))
+case("send_both", lambda x, y: paddle.geometric.send_uv(x, y, paddle.to_tensor([0, 1, 2, 0]), paddle.to_tensor([1, 2, 1, 0]), "div"), f(4, 3), f(4, 3, lo=0.5))
+# Norms in one op, which have no gradient on the CPU.
+case("fused_rms_norm", lambda x, y, w: paddle.incubate.nn.functional.fused_rms_norm(x, w, None, 1e-5, 2, residual=y)[:2], f(2, 3, 8), f(2, 3, 8), f(8), grad=False)
+case("fused_layer_norm", lambda x, y, w, b: paddle.incubate.nn.functional.fused_layer_norm(x, w, b, 1e-5, residual_alpha=0.5, begin_norm_axis=2, residual=y)[:2], f(2, 3, 8), f(2, 3, 8), f(8), f(8), grad=False)
+case("all_of_floats", lambda x: [paddle.all(x), paddle.any(x, axis=1), paddle.all(x > 0, axis=0)], f(3, 4), grad=False)

@@ -65,6 +65,35 @@ def on_both(function, *arrays, dtype=None, tolerance=None):
     return compare(actual, expected, dtype, tolerance)
 
 
+def with_gradients(place, function, arrays):
+    """The results of `function` and the gradients of their weighted sum to all float and complex arrays, on a device, as numpy
+    arrays. Complex results count as pairs."""
+    with paddle.device.device_guard(place):
+        tensors = [paddle.to_tensor(array, place=place, stop_gradient=array.dtype.kind not in "fc") for array in arrays]
+        results = function(*tensors)
+        results = [paddle.as_real(r) if r.is_complex() else r for r in (results if isinstance(results, (list, tuple)) else [results])]
+        total = None
+        for k, result in enumerate(results):
+            if result.is_floating_point() and not result.stop_gradient:
+                weights = np.random.default_rng(k).uniform(0.5, 1.5, result.shape)
+                part = (result * paddle.to_tensor(weights, place=place).astype(result.dtype)).sum().astype("float64")
+                total = part if total is None else total + part
+        if total is not None:
+            total.backward()
+        gradients = [tensor.grad for tensor in tensors if tensor.grad is not None]
+        return [to_numpy(tensor) for tensor in results + gradients]
+
+
+def compare_with_gradients(function, *arrays, tolerance):
+    """Results and gradients on the device and on the CPU."""
+    expected = with_gradients("cpu", function, arrays)
+    actual = with_gradients("mps", function, arrays)
+    assert len(actual) == len(expected)
+    for got, wanted in zip(actual, expected, strict=True):
+        assert got.shape == wanted.shape and got.dtype == wanted.dtype, (got.shape, got.dtype, wanted.shape, wanted.dtype)
+        np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
+
+
 def run_python(code, *arguments, timeout=300, **environment):
     """Runs code in a new interpreter of the same environment; a variable that is None is removed."""
     env = {name: value for name, value in {**os.environ, **environment}.items() if value is not None}

@@ -15,6 +15,7 @@
 #include <paddle/phi/kernels/elementwise_multiply_kernel.h>
 #include <paddle/phi/kernels/elementwise_subtract_grad_kernel.h>
 #include <paddle/phi/kernels/elementwise_subtract_kernel.h>
+#include <paddle/phi/kernels/gammaincc_grad_kernel.h>
 #include <paddle/phi/kernels/gammaincc_kernel.h>
 #include <paddle/phi/kernels/isclose_kernel.h>
 #include <paddle/phi/kernels/lerp_grad_kernel.h>

@@ -21,6 +21,8 @@ constexpr int64_t kStateWords = 7;
 constexpr const char* kState = "state";
 // shape_of_1: the extents that Paddle has inferred for output 1.
 constexpr const char* kShapeOf = "shape_of_";
+// How many outputs there are.
+constexpr const char* kOutputs = "outputs";
 // More words than any kernel draws for one element.
 constexpr uint64_t kDrawsPerCall = uint64_t{1} << 32;
 
@@ -140,8 +142,20 @@ void KernelCall::add(const std::vector<double>& numbers) {
 }
 
 void KernelCall::add(const std::vector<phi::Scalar>& numbers) {
-  const std::span<double> values = floats_.take(numbers.size());
-  for (size_t i = 0; i < numbers.size(); ++i) values[i] = numbers[i].to<double>();
+  const bool complex = std::any_of(numbers.begin(), numbers.end(), [](const phi::Scalar& number) {
+    return number.dtype() == phi::DataType::COMPLEX64 ||
+           number.dtype() == phi::DataType::COMPLEX128;
+  });
+  const std::span<double> values = floats_.take(numbers.size() * (complex ? 2 : 1));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (complex) {
+      const auto value = numbers[i].to<phi::dtype::complex<double>>();
+      values[2 * i] = value.real;
+      values[2 * i + 1] = value.imag;
+    } else {
+      values[i] = numbers[i].to<double>();
+    }
+  }
   arguments_.push_back({.kind = Argument::Kind::kFloats, .floats = values});
 }
 
@@ -201,9 +215,19 @@ void KernelCall::add_asked(const phi::CustomContext& context) {
     const std::string& name = kernel_.argument(i);
     if (name == kState)
       add_random_state(context);
+    else if (name == kOutputs)
+      add(static_cast<int64_t>(outputs_.size()));
     else if (name.starts_with(kShapeOf))
-      add_copied_ints(phi::vectorize(outputs_[name.back() - '0']->dims()));
+      add_shape_of(outputs_[name.back() - '0']);
   }
+}
+
+// Of an output that is not wanted: nothing, as no step reads it.
+void KernelCall::add_shape_of(const DenseTensor* output) {
+  if (output)
+    add_copied_ints(phi::vectorize(output->dims()));
+  else
+    arguments_.push_back({});
 }
 
 void KernelCall::run(const phi::CustomContext& context) try {

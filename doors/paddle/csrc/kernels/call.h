@@ -57,6 +57,7 @@ class KernelCall {
  private:
   void add_integer(lowering::Argument::Kind kind, int64_t number);
   void add_asked(const phi::CustomContext& context);
+  void add_shape_of(const DenseTensor* output);
   void add_random_state(const phi::CustomContext& context);
   amps_view view_of(const DenseTensor& tensor);
 

@@ -11,9 +11,12 @@
 #include <paddle/phi/kernels/fill_grad_kernel.h>
 #include <paddle/phi/kernels/fill_kernel.h>
 #include <paddle/phi/kernels/full_kernel.h>
+#include <paddle/phi/kernels/gaussian_inplace_grad_kernel.h>
 #include <paddle/phi/kernels/gaussian_kernel.h>
 #include <paddle/phi/kernels/linspace_kernel.h>
+#include <paddle/phi/kernels/logspace_kernel.h>
 #include <paddle/phi/kernels/multinomial_kernel.h>
+#include <paddle/phi/kernels/poisson_grad_kernel.h>
 #include <paddle/phi/kernels/poisson_kernel.h>
 #include <paddle/phi/kernels/randint_kernel.h>
 #include <paddle/phi/kernels/randperm_kernel.h>
@@ -22,6 +25,7 @@
 #include <paddle/phi/kernels/tril_indices_kernel.h>
 #include <paddle/phi/kernels/triu_indices_kernel.h>
 #include <paddle/phi/kernels/truncated_gaussian_random_kernel.h>
+#include <paddle/phi/kernels/uniform_inplace_grad_kernel.h>
 #include <paddle/phi/kernels/uniform_inplace_kernel.h>
 #include <paddle/phi/kernels/uniform_kernel.h>
 #include "kernels/table.h"

@@ -2,9 +2,12 @@
 // Signatures of kernels that have no header in the wheel, or one that includes what is not there.
 #pragma once
 
+#include <string>
 #include <vector>
 
+#include <paddle/phi/common/scalar.h>
 #include <paddle/phi/core/dense_tensor.h>
+#include <paddle/utils/optional.h>
 
 namespace phi {
 
@@ -37,5 +40,18 @@ void IndexElementwisePutWithTensorGradKernel(
     const Context&, const DenseTensor&, const std::vector<const DenseTensor*>&, const DenseTensor&,
     const DenseTensor&, const std::vector<int64_t>&, const std::vector<int64_t>&,
     const std::vector<int64_t>&, const std::vector<int64_t>&, int64_t, DenseTensor*, DenseTensor*);
+
+template <typename T, typename Context>
+void SequenceMaskScalarKernel(const Context&, const DenseTensor&, const Scalar&, DataType,
+                              DenseTensor*);
+
+// The header of batch_norm_double_grad has one argument more than its callers give.
+template <typename T, typename Context>
+void BatchNormTwiceGradKernel(
+    const Context&, const DenseTensor&, const paddle::optional<DenseTensor>&,
+    const paddle::optional<DenseTensor>&, const paddle::optional<DenseTensor>&, const DenseTensor&,
+    const DenseTensor&, const DenseTensor&, const paddle::optional<DenseTensor>&,
+    const paddle::optional<DenseTensor>&, const paddle::optional<DenseTensor>&, float, float,
+    const std::string&, bool, bool, bool, DenseTensor*, DenseTensor*, DenseTensor*);
 
 }  // namespace phi

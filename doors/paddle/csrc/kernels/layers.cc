@@ -9,15 +9,19 @@
 #include <paddle/phi/kernels/conv_kernel.h>
 #include <paddle/phi/kernels/conv_transpose_grad_kernel.h>
 #include <paddle/phi/kernels/conv_transpose_kernel.h>
+#include <paddle/phi/kernels/deformable_conv_grad_kernel.h>
 #include <paddle/phi/kernels/deformable_conv_kernel.h>
 #include <paddle/phi/kernels/embedding_grad_kernel.h>
 #include <paddle/phi/kernels/embedding_kernel.h>
+#include <paddle/phi/kernels/fused_layernorm_kernel.h>
 #include <paddle/phi/kernels/fused_softmax_mask_grad_kernel.h>
 #include <paddle/phi/kernels/fused_softmax_mask_kernel.h>
 #include <paddle/phi/kernels/grid_sample_grad_kernel.h>
 #include <paddle/phi/kernels/grid_sample_kernel.h>
 #include <paddle/phi/kernels/group_norm_grad_kernel.h>
 #include <paddle/phi/kernels/group_norm_kernel.h>
+#include <paddle/phi/kernels/gumbel_softmax_grad_kernel.h>
+#include <paddle/phi/kernels/gumbel_softmax_kernel.h>
 #include <paddle/phi/kernels/instance_norm_grad_kernel.h>
 #include <paddle/phi/kernels/instance_norm_kernel.h>
 #include <paddle/phi/kernels/interpolate_grad_kernel.h>
@@ -26,17 +30,27 @@
 #include <paddle/phi/kernels/layer_norm_kernel.h>
 #include <paddle/phi/kernels/log_softmax_grad_kernel.h>
 #include <paddle/phi/kernels/log_softmax_kernel.h>
+#include <paddle/phi/kernels/norm_grad_kernel.h>
 #include <paddle/phi/kernels/norm_kernel.h>
 #include <paddle/phi/kernels/pool_grad_kernel.h>
 #include <paddle/phi/kernels/pool_kernel.h>
 #include <paddle/phi/kernels/prelu_grad_kernel.h>
 #include <paddle/phi/kernels/prelu_kernel.h>
+#include <paddle/phi/kernels/rms_norm_kernel.h>
 #include <paddle/phi/kernels/rnn_grad_kernel.h>
 #include <paddle/phi/kernels/rnn_kernel.h>
+#include <paddle/phi/kernels/rrelu_grad_kernel.h>
+#include <paddle/phi/kernels/rrelu_kernel.h>
 #include <paddle/phi/kernels/softmax_grad_kernel.h>
 #include <paddle/phi/kernels/softmax_kernel.h>
+#include <paddle/phi/kernels/spectral_norm_grad_kernel.h>
+#include <paddle/phi/kernels/spectral_norm_kernel.h>
 #include <paddle/phi/kernels/swiglu_grad_kernel.h>
 #include <paddle/phi/kernels/swiglu_kernel.h>
+#include <paddle/phi/kernels/temporal_shift_grad_kernel.h>
+#include <paddle/phi/kernels/temporal_shift_kernel.h>
+#include <paddle/phi/kernels/unpool_grad_kernel.h>
+#include <paddle/phi/kernels/unpool_kernel.h>
 #include "kernels/table.h"
 
 #define FAMILY LayersKernels

@@ -6,6 +6,7 @@
 #include <paddle/phi/kernels/cross_entropy_kernel.h>
 #include <paddle/phi/kernels/huber_loss_grad_kernel.h>
 #include <paddle/phi/kernels/huber_loss_kernel.h>
+#include <paddle/phi/kernels/identity_loss_grad_kernel.h>
 #include <paddle/phi/kernels/identity_loss_kernel.h>
 #include <paddle/phi/kernels/kldiv_loss_grad_kernel.h>
 #include <paddle/phi/kernels/kldiv_loss_kernel.h>

@@ -15,13 +15,20 @@
 #include <paddle/phi/kernels/expand_as_kernel.h>
 #include <paddle/phi/kernels/expand_grad_kernel.h>
 #include <paddle/phi/kernels/expand_kernel.h>
+#include <paddle/phi/kernels/fill_diagonal_grad_kernel.h>
+#include <paddle/phi/kernels/fill_diagonal_kernel.h>
+#include <paddle/phi/kernels/fill_diagonal_tensor_grad_kernel.h>
+#include <paddle/phi/kernels/fill_diagonal_tensor_kernel.h>
 #include <paddle/phi/kernels/flip_kernel.h>
 #include <paddle/phi/kernels/fold_grad_kernel.h>
 #include <paddle/phi/kernels/fold_kernel.h>
+#include <paddle/phi/kernels/frame_grad_kernel.h>
+#include <paddle/phi/kernels/frame_kernel.h>
 #include <paddle/phi/kernels/gather_grad_kernel.h>
 #include <paddle/phi/kernels/gather_kernel.h>
 #include <paddle/phi/kernels/gather_nd_grad_kernel.h>
 #include <paddle/phi/kernels/gather_nd_kernel.h>
+#include <paddle/phi/kernels/gather_tree_kernel.h>
 #include <paddle/phi/kernels/index_add_grad_kernel.h>
 #include <paddle/phi/kernels/index_add_kernel.h>
 #include <paddle/phi/kernels/index_elementwise_get_grad_kernel.h>
@@ -36,8 +43,13 @@
 #include <paddle/phi/kernels/index_select_kernel.h>
 #include <paddle/phi/kernels/kron_grad_kernel.h>
 #include <paddle/phi/kernels/kron_kernel.h>
+#include <paddle/phi/kernels/meshgrid_grad_kernel.h>
 #include <paddle/phi/kernels/meshgrid_kernel.h>
+#include <paddle/phi/kernels/multiplex_grad_kernel.h>
+#include <paddle/phi/kernels/multiplex_kernel.h>
 #include <paddle/phi/kernels/one_hot_kernel.h>
+#include <paddle/phi/kernels/overlap_add_grad_kernel.h>
+#include <paddle/phi/kernels/overlap_add_kernel.h>
 #include <paddle/phi/kernels/pad3d_grad_kernel.h>
 #include <paddle/phi/kernels/pad3d_kernel.h>
 #include <paddle/phi/kernels/pad_grad_kernel.h>
@@ -57,6 +69,7 @@
 #include <paddle/phi/kernels/scatter_kernel.h>
 #include <paddle/phi/kernels/scatter_nd_add_grad_kernel.h>
 #include <paddle/phi/kernels/scatter_nd_add_kernel.h>
+#include <paddle/phi/kernels/sequence_mask_kernel.h>
 #include <paddle/phi/kernels/set_value_grad_kernel.h>
 #include <paddle/phi/kernels/set_value_kernel.h>
 #include <paddle/phi/kernels/shard_index_kernel.h>
@@ -75,6 +88,7 @@
 #include <paddle/phi/kernels/unfold_kernel.h>
 #include <paddle/phi/kernels/unstack_grad_kernel.h>
 #include <paddle/phi/kernels/unstack_kernel.h>
+#include <paddle/phi/kernels/viterbi_decode_kernel.h>
 #include "kernels/declarations.h"
 #include "kernels/table.h"
 

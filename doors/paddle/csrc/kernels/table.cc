@@ -24,12 +24,12 @@ void no_special_arguments(const phi::KernelKey&, phi::Kernel*) {}
 
 }  // namespace
 
-void register_kernels(const std::vector<Entry>& entries) {
+void register_kernels(const std::vector<Entry>& entries, phi::DataLayout layout) {
   for (const Entry& entry : entries) {
     registered().insert_or_assign(entry.row.name, Registered{entry.row, entry.types});
     for (int type = 0; type < 32; ++type) {
       if (!(entry.types >> type & 1)) continue;
-      phi::KernelRegistrar(phi::RegType::OUTER, entry.row.name, "mps", phi::DataLayout::ALL_LAYOUT,
+      phi::KernelRegistrar(phi::RegType::OUTER, entry.row.name, "mps", layout,
                            to_paddle(static_cast<amps_dtype>(type)), entry.parse,
                            no_special_arguments, entry.boxed, entry.unboxed);
     }

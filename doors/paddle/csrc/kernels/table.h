@@ -22,7 +22,8 @@ struct Entry {
 };
 
 // Remembers the rows too, for the page that lists them.
-void register_kernels(const std::vector<Entry>& entries);
+void register_kernels(const std::vector<Entry>& entries,
+                      phi::DataLayout layout = phi::DataLayout::ALL_LAYOUT);
 
 // A row as a function of a kernel's signature.
 template <class Family, int kIndex, class Signature>

@@ -6,6 +6,8 @@
 #include <paddle/phi/kernels/prior_box_kernel.h>
 #include <paddle/phi/kernels/roi_align_grad_kernel.h>
 #include <paddle/phi/kernels/roi_align_kernel.h>
+#include <paddle/phi/kernels/roi_pool_grad_kernel.h>
+#include <paddle/phi/kernels/roi_pool_kernel.h>
 #include <paddle/phi/kernels/yolo_box_kernel.h>
 #include "kernels/table.h"
 

@@ -10,7 +10,7 @@ import sys
 def install(paddle):
     from paddle.base import core, framework
 
-    from . import collectives, creation, mps, places
+    from . import collectives, creation, linalg, mps, places
 
     def is_compiled_with_mps():
         """Whether this Paddle has the device `mps`."""
@@ -29,6 +29,7 @@ def install(paddle):
     _add_device_functions(paddle)
     _allow_bfloat16()
     collectives.allow_broadcasts()
+    linalg.install(paddle)
     paddle.Tensor.mps = _tensor_mps
     if "FLAGS_auto_growth_chunk_size_in_mb" not in os.environ:
         # Paddle asks for memory in pieces of the size of each tensor unless told otherwise: with shapes that change, every new
