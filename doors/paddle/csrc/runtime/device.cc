@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which devices there are, which one a thread uses, and what they can do.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <array>
 
+#include <paddle/phi/common/place.h>
 #include "engine.h"
 #include "runtime/slots.h"
+#include "shortcuts/shortcuts.h"
 
 namespace anymps::paddle {
 namespace {
@@ -97,6 +101,15 @@ void fill_device(C_DeviceInterface& slots) {
   slots.get_max_grid_dim_size = one_block;
   slots.is_float16_supported = supported;
   slots.is_bfloat16_supported = supported;
+}
+
+void start_shortcuts() {
+  const auto start = reinterpret_cast<StartShortcuts>(dlsym(RTLD_DEFAULT, kStartShortcuts));
+  if (!start) return;
+  auto& names = phi::CustomRegisteredDeviceMap::Instance();
+  start({.type = names.GetOrRegisterGlobalDeviceTypeId("mps"),
+         .count = device_count(),
+         .current = [] { return &current_device; }});
 }
 
 }  // namespace anymps::paddle

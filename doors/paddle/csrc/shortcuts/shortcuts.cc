@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paddle keeps custom devices by name: for each tensor of each call it asks a table of strings,
+// behind a lock, which backend it is on and which device that is. The functions that do so are
+// exported, so that a library that is there before Paddle's may define them (as others define
+// malloc): here they answer at once for the device `mps`, whose answers never change, and hand
+// everything else on to Paddle's own. Each does what Paddle 3.3.1's does; it is loaded for that
+// version alone.
+#include "shortcuts/shortcuts.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <atomic>
+#include <bit>
+
+#include <paddle/phi/backends/device_manager.h>
+#include <paddle/phi/core/compat/convert_utils.h>
+#include <paddle/phi/core/device_context.h>
+
+#define ANYMPS_SHORTCUT __attribute__((visibility("default")))
+
+namespace anymps::paddle {
+namespace {
+
+constexpr int kMostDevices = 16;
+ShortcutDevice device{};
+std::array<std::atomic<phi::DeviceContext*>, kMostDevices> contexts;
+
+// The function of the same name in Paddle's library.
+template <auto kFunction>
+decltype(kFunction) original() {
+  static const auto found = [] {
+    const auto own = reinterpret_cast<void*>(kFunction);
+    Dl_info about;
+    dladdr(own, &about);
+    void* library = dlopen("libphi_core.so", RTLD_LAZY | RTLD_NOLOAD);
+    return reinterpret_cast<decltype(kFunction)>(dlsym(library, about.dli_sname));
+  }();
+  return found;
+}
+
+// What is in a place, which has no function for the number of its device's name.
+struct Named {
+  int8_t index;
+  phi::AllocationType kind;
+  size_t type;
+};
+static_assert(sizeof(Named) == sizeof(phi::Place));
+
+// The index of the device, if the place is one of `mps`; -1: it is another's.
+int index_of(const phi::Place& place) {
+  const auto named = std::bit_cast<Named>(place);
+  const bool ours = named.kind == phi::AllocationType::CUSTOM && named.type == device.type;
+  return ours && named.index < device.count ? named.index : -1;
+}
+
+phi::Backend backend() {
+  return static_cast<phi::Backend>(static_cast<size_t>(phi::Backend::NUM_BACKENDS) + device.type);
+}
+
+}  // namespace
+
+extern "C" ANYMPS_SHORTCUT const char* const anymps_paddle_shortcuts_version;
+extern "C" const char* const anymps_paddle_shortcuts_version = ANYMPS_PADDLE_VERSION;
+
+extern "C" ANYMPS_SHORTCUT void anymps_paddle_start_shortcuts(const ShortcutDevice& known) {
+  device = known;
+}
+
+}  // namespace anymps::paddle
+
+namespace phi {
+
+using anymps::paddle::original;
+
+ANYMPS_SHORTCUT Backend TransToPhiBackend(const Place& place) {
+  if (anymps::paddle::index_of(place) >= 0) return anymps::paddle::backend();
+  return original<&TransToPhiBackend>()(place);
+}
+
+ANYMPS_SHORTCUT void DeviceManager::SetDevice(const Place& place) {
+  if (const int index = anymps::paddle::index_of(place); index >= 0)
+    *anymps::paddle::device.current() = index;
+  else
+    original<static_cast<void (*)(const Place&)>(&DeviceManager::SetDevice)>()(place);
+}
+
+}  // namespace phi
+
+namespace paddle::experimental {
+
+ANYMPS_SHORTCUT phi::DeviceContext* GetDeviceContextByBackend(phi::Backend backend) {
+  using namespace anymps::paddle;
+  if (device.count == 0 || backend != anymps::paddle::backend())
+    return original<&GetDeviceContextByBackend>()(backend);
+  std::atomic<phi::DeviceContext*>& known = contexts[*device.current()];
+  phi::DeviceContext* context = known.load(std::memory_order_acquire);
+  if (!context) {
+    context = original<&GetDeviceContextByBackend>()(backend);
+    known.store(context, std::memory_order_release);
+  }
+  return context;
+}
+
+}  // namespace paddle::experimental

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the library of shortcuts is told of the device once Paddle has it. The plug-in finds the
+// function that takes it by name, if the library is there (importing.py).
+#pragma once
+
+#include <cstddef>
+
+namespace anymps::paddle {
+
+struct ShortcutDevice {
+  size_t type;        // Paddle's number of the device's name
+  int count;          // of devices
+  int* (*current)();  // this thread's
+};
+
+using StartShortcuts = void (*)(const ShortcutDevice&);
+inline constexpr const char* kStartShortcuts = "anymps_paddle_start_shortcuts";
+
+}  // namespace anymps::paddle
