@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include <paddle/phi/api/include/api.h>
 #include <paddle/phi/common/place.h>
 #include "engine.h"
 #include "runtime/slots.h"
@@ -107,9 +108,13 @@ void start_shortcuts() {
   const auto start = reinterpret_cast<StartShortcuts>(dlsym(RTLD_DEFAULT, kStartShortcuts));
   if (!start) return;
   auto& names = phi::CustomRegisteredDeviceMap::Instance();
-  start({.type = names.GetOrRegisterGlobalDeviceTypeId("mps"),
-         .count = device_count(),
-         .current = [] { return &current_device; }});
+  start(
+      {.type = names.GetOrRegisterGlobalDeviceTypeId("mps"),
+       .count = device_count(),
+       .current = [] { return &current_device; },
+       .place = [](const ::paddle::Tensor& tensor) -> const phi::Place& { return tensor.place(); },
+       .add = [](const ::paddle::Tensor& x,
+                 const ::paddle::Tensor& y) { return ::paddle::experimental::add(x, y); }});
 }
 
 }  // namespace anymps::paddle

@@ -5,12 +5,16 @@
 
 #include <cstddef>
 
+#include <paddle/phi/api/include/tensor.h>
+
 namespace anymps::paddle {
 
 struct ShortcutDevice {
   size_t type;        // Paddle's number of the device's name
   int count;          // of devices
   int* (*current)();  // this thread's
+  const phi::Place& (*place)(const ::paddle::Tensor&);
+  ::paddle::Tensor (*add)(const ::paddle::Tensor&, const ::paddle::Tensor&);  // without a gradient
 };
 
 using StartShortcuts = void (*)(const ShortcutDevice&);
