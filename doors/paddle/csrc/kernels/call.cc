@@ -98,7 +98,9 @@ amps_view KernelCall::view_of(const DenseTensor& tensor) {
 void KernelCall::add(const DenseTensor& tensor) {
   const std::span<amps_view> views = views_.take(1);
   views[0] = view_of(tensor);
-  arguments_.push_back(Argument::tensor(views.data()));
+  Argument& argument = arguments_.emplace_back();
+  argument.kind = Argument::Kind::kTensor;
+  argument.views = views;
 }
 
 void KernelCall::add(const ::paddle::optional<DenseTensor>& tensor) {
@@ -143,11 +145,15 @@ void KernelCall::add(const phi::SelectedRows& rows) {
 }
 
 void KernelCall::add_integer(Argument::Kind kind, int64_t number) {
-  arguments_.push_back({.kind = kind, .i = number});
+  Argument& argument = arguments_.emplace_back();
+  argument.kind = kind;
+  argument.i = number;
 }
 
 void KernelCall::add(double number) {
-  arguments_.push_back({.kind = Argument::Kind::kFloat, .f = number});
+  Argument& argument = arguments_.emplace_back();
+  argument.kind = Argument::Kind::kFloat;
+  argument.f = number;
 }
 
 void KernelCall::add(const std::string& text) {

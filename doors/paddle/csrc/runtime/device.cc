@@ -14,19 +14,23 @@
 namespace anymps::paddle {
 namespace {
 
-thread_local int current_device = 0;
+// Where a thread has the index of its device: here, or where the shortcuts find it sooner.
+CurrentDevice current_device = [] {
+  thread_local int index = 0;
+  return &index;
+};
 
 C_Status nothing_to_do() { return C_SUCCESS; }
 C_Status nothing_for_device(C_Device) { return C_SUCCESS; }
 
 C_Status set_device(C_Device target) {
   device(target->id);  // throws for one that does not exist
-  current_device = target->id;
+  *current_device() = target->id;
   return C_SUCCESS;
 }
 
 C_Status get_device(C_Device target) {
-  target->id = current_device;
+  target->id = *current_device();
   return C_SUCCESS;
 }
 
@@ -108,10 +112,9 @@ void start_shortcuts() {
   const auto start = reinterpret_cast<StartShortcuts>(dlsym(RTLD_DEFAULT, kStartShortcuts));
   if (!start) return;
   auto& names = phi::CustomRegisteredDeviceMap::Instance();
-  start(
+  current_device = start(
       {.type = names.GetOrRegisterGlobalDeviceTypeId("mps"),
        .count = device_count(),
-       .current = [] { return &current_device; },
        .place = [](const ::paddle::Tensor& tensor) -> const phi::Place& { return tensor.place(); },
        .add = [](const ::paddle::Tensor& x,
                  const ::paddle::Tensor& y) { return ::paddle::experimental::add(x, y); }});

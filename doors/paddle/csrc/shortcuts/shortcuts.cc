@@ -27,11 +27,12 @@ namespace {
 
 constexpr int kMostDevices = 16;
 ShortcutDevice device{};
+thread_local int current_device = 0;
 std::array<std::atomic<phi::DeviceContext*>, kMostDevices> contexts;
 
 // The function of the same name in Paddle's libraries.
 template <auto kFunction>
-decltype(kFunction) original() {
+[[gnu::noinline]] decltype(kFunction) original() {
   static const auto found = [] {
     Dl_info about{};
     dladdr(reinterpret_cast<void*>(kFunction), &about);
@@ -70,8 +71,10 @@ phi::Backend backend() {
 extern "C" ANYMPS_SHORTCUT const char* const anymps_paddle_shortcuts_version;
 extern "C" const char* const anymps_paddle_shortcuts_version = ANYMPS_PADDLE_VERSION;
 
-extern "C" ANYMPS_SHORTCUT void anymps_paddle_start_shortcuts(const ShortcutDevice& known) {
+extern "C" ANYMPS_SHORTCUT CurrentDevice
+anymps_paddle_start_shortcuts(const ShortcutDevice& known) {
   device = known;
+  return [] { return &current_device; };
 }
 
 }  // namespace anymps::paddle
@@ -87,7 +90,7 @@ ANYMPS_SHORTCUT Backend TransToPhiBackend(const Place& place) {
 
 ANYMPS_SHORTCUT void DeviceManager::SetDevice(const Place& place) {
   if (const int index = anymps::paddle::index_of(place); index >= 0)
-    *anymps::paddle::device.current() = index;
+    anymps::paddle::current_device = index;
   else
     original<static_cast<void (*)(const Place&)>(&DeviceManager::SetDevice)>()(place);
 }
@@ -100,13 +103,23 @@ ANYMPS_SHORTCUT phi::DeviceContext* GetDeviceContextByBackend(phi::Backend backe
   using namespace anymps::paddle;
   if (device.count == 0 || backend != anymps::paddle::backend())
     return original<&GetDeviceContextByBackend>()(backend);
-  std::atomic<phi::DeviceContext*>& known = contexts[*device.current()];
+  std::atomic<phi::DeviceContext*>& known = contexts[current_device];
   phi::DeviceContext* context = known.load(std::memory_order_acquire);
   if (!context) {
     context = original<&GetDeviceContextByBackend>()(backend);
     known.store(context, std::memory_order_release);
   }
   return context;
+}
+
+// Paddle forgets the contexts that it keeps for the function above, and so must we.
+ANYMPS_SHORTCUT void sync_context(void* pool, const phi::Place& place) asm(
+    "_ZN6paddle12experimental17DeviceContextPool17SyncDeviceContextERKN3phi5PlaceE");
+
+void sync_context(void* pool, const phi::Place& place) {
+  anymps::paddle::original<&sync_context>()(pool, place);
+  if (const int index = anymps::paddle::index_of(place); index >= 0)
+    anymps::paddle::contexts[index] = nullptr;
 }
 
 }  // namespace paddle::experimental

@@ -10,14 +10,15 @@
 namespace anymps::paddle {
 
 struct ShortcutDevice {
-  size_t type;        // Paddle's number of the device's name
-  int count;          // of devices
-  int* (*current)();  // this thread's
+  size_t type;  // Paddle's number of the device's name
+  int count;    // of devices
   const phi::Place& (*place)(const ::paddle::Tensor&);
   ::paddle::Tensor (*add)(const ::paddle::Tensor&, const ::paddle::Tensor&);  // without a gradient
 };
 
-using StartShortcuts = void (*)(const ShortcutDevice&);
+// Gives where the index of a thread's current device is from now on.
+using CurrentDevice = int* (*)();
+using StartShortcuts = CurrentDevice (*)(const ShortcutDevice&);
 inline constexpr const char* kStartShortcuts = "anymps_paddle_start_shortcuts";
 
 }  // namespace anymps::paddle
