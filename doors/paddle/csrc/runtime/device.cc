@@ -108,6 +108,17 @@ void fill_device(C_DeviceInterface& slots) {
   slots.is_bfloat16_supported = supported;
 }
 
+namespace {
+
+// As `y += x`, but in new memory: a view of the old may be another gradient.
+::paddle::Tensor sum(const ::paddle::Tensor& x, const ::paddle::Tensor& y) {
+  ::paddle::Tensor made = y;
+  made.set_impl(::paddle::experimental::add(x, y).impl());
+  return made;
+}
+
+}  // namespace
+
 void start_shortcuts() {
   const auto start = reinterpret_cast<StartShortcuts>(dlsym(RTLD_DEFAULT, kStartShortcuts));
   if (!start) return;
@@ -116,8 +127,7 @@ void start_shortcuts() {
       {.type = names.GetOrRegisterGlobalDeviceTypeId("mps"),
        .count = device_count(),
        .place = [](const ::paddle::Tensor& tensor) -> const phi::Place& { return tensor.place(); },
-       .add = [](const ::paddle::Tensor& x,
-                 const ::paddle::Tensor& y) { return ::paddle::experimental::add(x, y); }});
+       .add = sum});
 }
 
 }  // namespace anymps::paddle
