@@ -113,6 +113,7 @@ struct Pool {
 
   void release() {
     std::lock_guard lock(mutex);
+    engine().device_synchronize(device(index));  // queued work may still use what is free
     for (Head*& first : free)
       for (Head** at = &first; *at;)
         if ((*at)->slab->used == 0)
