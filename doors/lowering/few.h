@@ -56,7 +56,7 @@ class Few {
   operator std::span<const T>() const { return {data(), size_}; }
 
  private:
-  void move_outside(size_t room) {
+  [[gnu::noinline, gnu::cold]] void move_outside(size_t room) {
     auto larger = std::make_unique<T[]>(room);
     std::copy(data_, data_ + size_, larger.get());
     outside_ = std::move(larger);
