@@ -22,7 +22,7 @@ def watch(name, loader):
     def exec_module(module):
         if name == "paddle":
             _hush()
-            _shorten(os.path.dirname(module.__file__))
+            _shorten(os.path.dirname(getattr(module, "__file__", None) or ""))
         load(module)
         try:
             _loaded[name](module)
