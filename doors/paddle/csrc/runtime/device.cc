@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include <paddle/phi/api/include/api.h>
 #include <paddle/phi/common/place.h>
 #include "engine.h"
+#include "kernels/gradient_sum.h"
 #include "runtime/slots.h"
 #include "shortcuts/shortcuts.h"
 
@@ -108,17 +108,6 @@ void fill_device(C_DeviceInterface& slots) {
   slots.is_bfloat16_supported = supported;
 }
 
-namespace {
-
-// As `y += x`, but in new memory: a view of the old may be another gradient.
-::paddle::Tensor sum(const ::paddle::Tensor& x, const ::paddle::Tensor& y) {
-  ::paddle::Tensor made = y;
-  made.set_impl(::paddle::experimental::add(x, y).impl());
-  return made;
-}
-
-}  // namespace
-
 void start_shortcuts() {
   const auto start = reinterpret_cast<StartShortcuts>(dlsym(RTLD_DEFAULT, kStartShortcuts));
   if (!start) return;
@@ -127,7 +116,7 @@ void start_shortcuts() {
       {.type = names.GetOrRegisterGlobalDeviceTypeId("mps"),
        .count = device_count(),
        .place = [](const ::paddle::Tensor& tensor) -> const phi::Place& { return tensor.place(); },
-       .add = sum});
+       .add = gradient_sum});
 }
 
 }  // namespace anymps::paddle
