@@ -130,3 +130,24 @@ print(wrong)
 def test_threads_with_devices_of_their_own():
     result = support.run_python(THREADS, ANYMPS_DEVICE_COUNT="4")
     assert result.stdout.strip() == "[]", result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [[], [1], [3, 5], [0, 4], [64, 40]])
+def test_gradients_that_meet(mps, dtype, shape):
+    """Of one shape as they lie, as views, and of several ops."""
+
+    def gradients(x, scale):
+        x, scale = x.detach(), scale.detach()
+        x.stop_gradient = scale.stop_gradient = False
+        turned = x.transpose(list(range(x.ndim))[::-1])
+        z = (x * scale).sum() + (turned * turned).sum() + paddle.expand(x, [2, *x.shape]).sum() + x.sum()
+        z.backward()
+        return paddle.concat([x.grad.flatten(), scale.grad.flatten()])
+
+    random = np.random.default_rng(3)
+    arrays = [random.uniform(-1, 1, size).astype("float32") for size in (shape, [1] * len(shape))]
+    if dtype == "float64":
+        arrays = [array.astype("float64") for array in arrays]
+    half = {"float16": (1e-2, 4e-2), "bfloat16": (4e-2, 2e-1)}
+    support.on_both(gradients, *arrays, dtype=dtype, tolerance=half.get(dtype))
