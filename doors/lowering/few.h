@@ -36,6 +36,11 @@ class Few {
     }
     return *std::construct_at(data_ + size_++, value);
   }
+  T& emplace_back() {
+    if (size_ == room_) [[unlikely]]
+      move_outside(2 * room_);
+    return *std::construct_at(data_ + size_++);
+  }
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -51,11 +56,11 @@ class Few {
   operator std::span<const T>() const { return {data(), size_}; }
 
  private:
-  void move_outside(size_t room) {
-    std::vector<T> larger(room);
-    std::copy(data_, data_ + size_, larger.begin());
+  [[gnu::noinline, gnu::cold]] void move_outside(size_t room) {
+    auto larger = std::make_unique<T[]>(room);
+    std::copy(data_, data_ + size_, larger.get());
     outside_ = std::move(larger);
-    data_ = outside_.data();
+    data_ = outside_.get();
     room_ = room;
   }
 
@@ -63,7 +68,7 @@ class Few {
     Inside() {}
     T items[kInside];
   } inside_;
-  std::vector<T> outside_;
+  std::unique_ptr<T[]> outside_;
   T* data_ = inside_.items;
   size_t size_ = 0, room_ = kInside;
 };

@@ -29,7 +29,7 @@ class Key {
     const size_t count = argument.views.size() + argument.ints.size() + argument.floats.size();
     add(static_cast<uint64_t>(argument.kind) << 48 | count << 1 | at_run);
     for (const amps_view& view : argument.views) add(view, with_strides);
-    if (at_run) return;
+    if (argument.kind == Kind::kTensor || at_run) return;
     if (argument.kind == Kind::kFloat || argument.kind == Kind::kComplex)
       add(std::bit_cast<uint64_t>(argument.f));
     if (argument.kind == Kind::kComplex) add(std::bit_cast<uint64_t>(argument.imaginary));

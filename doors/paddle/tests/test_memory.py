@@ -3,6 +3,8 @@
 
 import gc
 import json
+import queue
+import threading
 
 import numpy as np
 import paddle
@@ -80,6 +82,82 @@ def test_values_survive_reuse(mps):
         make(1)
     for index, tensor in enumerate(kept):
         assert float(tensor.min()) == float(tensor.max()) == index
+
+
+# Small results lie in blocks (runtime/small_blocks.cc) of 64 bytes to 4 KiB.
+SIZES = [1, 15, 16, 17, 32, 33, 100, 256, 257, 1000, 1024, 1025, 4000]
+
+
+def test_small_results_are_counted_to_the_unit_of_64_bytes(mps):
+    sources = [paddle.ones([size]) for size in SIZES]
+    start = mps.memory_allocated()
+    mps.reset_max_memory_allocated()
+    results = [source + source for source in sources]
+    used = sum(-(-4 * size // 64) * 64 for size in SIZES)
+    assert mps.memory_allocated() - start == used
+    assert mps.max_memory_allocated() - start >= used
+    assert mps.memory_reserved() >= mps.memory_allocated()
+    for size, result in zip(SIZES, results, strict=True):
+        support.compare(result, np.full([size], 2, dtype="float32"))
+    del results, result
+    assert mps.memory_allocated() == start
+    assert mps.max_memory_allocated() - start >= used
+
+
+def test_small_results_do_not_share_memory(mps):
+    random = np.random.default_rng(7)
+    kept = {}
+    source = {size: paddle.ones([size]) for size in SIZES}
+    for step in range(2000):
+        size = int(random.choice(SIZES))
+        kept[int(random.integers(300))] = (step, source[size] * float(step))
+    for step, tensor in kept.values():
+        assert (tensor.numpy() == step).all()
+    addresses = sorted((tensor.data_ptr(), tensor.data_ptr() + 4 * tensor.size) for _, tensor in kept.values())
+    assert all(end <= begin for (_, end), (begin, _) in zip(addresses, addresses[1:], strict=False))
+    assert all(begin % 64 == 0 for begin, _ in addresses)
+
+
+def test_small_results_are_given_back(mps):
+    one = paddle.ones([200])
+    tensors = [one + float(i) for i in range(5000)]
+    mps.empty_cache()
+    reserved = mps.memory_reserved()
+    assert mps.memory_reserved() >= mps.memory_allocated() >= 5000 * 832
+    kept = tensors[::500]
+    del tensors
+    mps.empty_cache()
+    assert mps.memory_reserved() < reserved - 3 * MEGABYTE
+    for i, tensor in enumerate(kept):
+        assert float(tensor[0]) == 1 + 500 * i, "what is used stays"
+    del kept, tensor
+    mps.empty_cache()
+    again = [one + float(i) for i in range(5000)]
+    assert [float(tensor[-1]) for tensor in again[::1000]] == [1, 1001, 2001, 3001, 4001]
+
+
+def test_small_results_of_one_thread_are_freed_by_another(mps):
+    one, start = paddle.ones([16]), mps.memory_allocated()
+    made, wrong = queue.Queue(100), []
+
+    def produce(first):
+        for i in range(first, first + 2000):
+            made.put((i, one * float(i)))
+
+    def consume():
+        for _ in range(2000):
+            i, tensor = made.get()
+            if float(tensor[3]) != i:
+                wrong.append(i)
+
+    threads = [threading.Thread(target=produce, args=(10000 * i,)) for i in range(2)]
+    threads += [threading.Thread(target=consume) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert mps.memory_allocated() == start
 
 
 LIMITED = """

@@ -8,6 +8,7 @@
 #include <paddle/phi/core/generator.h>
 #include "engine.h"
 #include "lowering/builder.h"
+#include "runtime/small_blocks.h"
 
 namespace anymps::paddle {
 
@@ -40,6 +41,28 @@ class OutputMemory final : public lowering::Prepared::Memory {
   const phi::CustomContext& context_;
   std::vector<DenseTensor*> outputs_;
 };
+
+// Hands out a block that is there already.
+class Ready final : public phi::Allocator {
+ public:
+  explicit Ready(AllocationPtr block) : block_(std::move(block)) {}
+  AllocationPtr Allocate(size_t) override { return std::move(block_); }
+
+ private:
+  AllocationPtr block_;
+};
+
+void* allocate(const phi::CustomContext& context, DenseTensor& output, amps_dtype dtype,
+               int64_t count) {
+  const phi::DataType type = to_paddle(dtype);
+  if (!output.Holder()) {
+    if (auto block = small_block(context.GetPlace(), count * phi::SizeOf(type))) {
+      Ready ready(std::move(block));
+      return output.AllocateFrom(&ready, type);
+    }
+  }
+  return context.Alloc(&output, type);
+}
 
 [[noreturn]] void raise(const lowering::EngineError& error) {
   if (error.status == AMPS_OUT_OF_MEMORY)
@@ -77,7 +100,9 @@ amps_view KernelCall::view_of(const DenseTensor& tensor) {
 void KernelCall::add(const DenseTensor& tensor) {
   const std::span<amps_view> views = views_.take(1);
   views[0] = view_of(tensor);
-  arguments_.push_back(Argument::tensor(views.data()));
+  Argument& argument = arguments_.emplace_back();
+  argument.kind = Argument::Kind::kTensor;
+  argument.views = views;
 }
 
 void KernelCall::add(const ::paddle::optional<DenseTensor>& tensor) {
@@ -122,11 +147,15 @@ void KernelCall::add(const phi::SelectedRows& rows) {
 }
 
 void KernelCall::add_integer(Argument::Kind kind, int64_t number) {
-  arguments_.push_back({.kind = kind, .i = number});
+  Argument& argument = arguments_.emplace_back();
+  argument.kind = kind;
+  argument.i = number;
 }
 
 void KernelCall::add(double number) {
-  arguments_.push_back({.kind = Argument::Kind::kFloat, .f = number});
+  Argument& argument = arguments_.emplace_back();
+  argument.kind = Argument::Kind::kFloat;
+  argument.f = number;
 }
 
 void KernelCall::add(const std::string& text) {
@@ -257,7 +286,7 @@ void KernelCall::run(const phi::CustomContext& context) try {
     // may be an input as well.
     const auto& holder = outputs[i]->Holder();
     if (holder && holder->place() != context.GetPlace()) kept.push_back(holder);
-    void* data = context.Alloc(outputs[i], to_paddle(type.dtype));
+    void* data = allocate(context, *outputs[i], type.dtype, count);
     views.push_back({data, type.dims, nullptr, type.dtype, type.rank});
   }
   prepared.run(arguments_, views, nullptr);

@@ -1,27 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which devices there are, which one a thread uses, and what they can do.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <array>
 
+#include <paddle/phi/common/place.h>
 #include "engine.h"
+#include "kernels/gradient_sum.h"
 #include "runtime/slots.h"
+#include "shortcuts/shortcuts.h"
 
 namespace anymps::paddle {
 namespace {
 
-thread_local int current_device = 0;
+// Where a thread has the index of its device: here, or where the shortcuts find it sooner.
+CurrentDevice current_device = [] {
+  thread_local int index = 0;
+  return &index;
+};
 
 C_Status nothing_to_do() { return C_SUCCESS; }
 C_Status nothing_for_device(C_Device) { return C_SUCCESS; }
 
 C_Status set_device(C_Device target) {
   device(target->id);  // throws for one that does not exist
-  current_device = target->id;
+  *current_device() = target->id;
   return C_SUCCESS;
 }
 
 C_Status get_device(C_Device target) {
-  target->id = current_device;
+  target->id = *current_device();
   return C_SUCCESS;
 }
 
@@ -97,6 +106,17 @@ void fill_device(C_DeviceInterface& slots) {
   slots.get_max_grid_dim_size = one_block;
   slots.is_float16_supported = supported;
   slots.is_bfloat16_supported = supported;
+}
+
+void start_shortcuts() {
+  const auto start = reinterpret_cast<StartShortcuts>(dlsym(RTLD_DEFAULT, kStartShortcuts));
+  if (!start) return;
+  auto& names = phi::CustomRegisteredDeviceMap::Instance();
+  current_device = start(
+      {.type = names.GetOrRegisterGlobalDeviceTypeId("mps"),
+       .count = device_count(),
+       .place = [](const ::paddle::Tensor& tensor) -> const phi::Place& { return tensor.place(); },
+       .add = gradient_sum});
 }
 
 }  // namespace anymps::paddle

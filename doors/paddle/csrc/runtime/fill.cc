@@ -36,6 +36,7 @@ extern "C" __attribute__((visibility("default"))) const char* anymps_paddle_fill
   params->sub_device_type = const_cast<char*>("anymps");
   params->version = {PADDLE_CUSTOM_RUNTIME_MAJOR_VERSION, PADDLE_CUSTOM_RUNTIME_MINOR_VERSION,
                      PADDLE_CUSTOM_RUNTIME_PATCH_VERSION};
+  start_shortcuts();
   return nullptr;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the Python layer asks for, and Paddle has no slot for (python/paddle_anymps/native.py).
 #include "engine.h"
+#include "runtime/small_blocks.h"
 
 #define ANYMPS_PADDLE_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -17,6 +18,7 @@ ANYMPS_PADDLE_EXPORT void anymps_paddle_memory(int index, uint64_t* numbers) {
 }
 
 ANYMPS_PADDLE_EXPORT void anymps_paddle_empty_cache() {
+  release_small_blocks();
   for (int i = 0; i < device_count(); ++i) check(engine().device_empty_cache(device(i)));
 }
 

@@ -14,4 +14,7 @@ void fill_streams(C_DeviceInterface& slots);
 void fill_profiler(C_DeviceInterface& slots);
 void fill_arithmetic(C_DeviceInterface& slots);
 
+// Tells the library of shortcuts of the device, if it is in the process.
+void start_shortcuts();
+
 }  // namespace anymps::paddle
