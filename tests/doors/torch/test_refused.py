@@ -72,6 +72,11 @@ def test_results_that_share_a_part_of_an_argument(name):
     assert torch.neg(a, out=a).tolist() == [0, -1, -2, -3]
     with pytest.raises(RuntimeError, match="single memory location"):
         torch.gather(a, 0, torch.arange(4, device="mps"), out=a)
+    for grows in (lambda: torch.cat([a, a], out=a), lambda: torch.masked_select(a, a > 0, out=a), lambda: torch.kthvalue(a, 1, out=(a, torch.empty(0, device="mps").long())),
+                  lambda: torch.take(a, torch.tensor([1], device="mps"), out=a)):
+        with pytest.raises(RuntimeError, match="single memory location"):
+            grows()
+    assert a.tolist() == [0, -1, -2, -3]
     with pytest.raises(RuntimeError, match="single memory location"):
         torch.add(a, 1, out=torch.empty(1, device="mps").expand(4))
 

@@ -134,6 +134,22 @@ void GivenResults::check_memory() const {
       if (!same_view(*out, *in)) at::assert_no_partial_overlap(*out, *in);
 }
 
+// What gets another size loses the elements that an argument has there.
+void GivenResults::check_growth(const lowering::Prepared& prepared) const {
+  for (size_t i = 0; i < signature_.written.size(); ++i) {
+    const IValue& value = arguments_[signature_.written[i]];
+    if (!signature_.slots[signature_.written[i]].out || !value.isTensor()) continue;
+    const Tensor& out = value.toTensor();
+    const int place = prepared.places()[signature_.made + i];
+    if (!out.defined() || place < 0) continue;
+    const amps_type& type = prepared.results()[place];
+    if (prepared.sized() &&
+        out.sizes() == at::IntArrayRef(type.dims, static_cast<size_t>(type.rank)))
+      continue;
+    for (const Tensor* in : read_) at::assert_no_overlap(out, *in);
+  }
+}
+
 // PyTorch's kernels take a byte for a bool; of its meta functions those that are told in Python do
 // not.
 bool GivenResults::bytes_for_bools(const lowering::Prepared& prepared) const {
@@ -143,6 +159,7 @@ bool GivenResults::bytes_for_bools(const lowering::Prepared& prepared) const {
 
 void GivenResults::check(const lowering::Prepared& prepared) const {
   for (const Tensor* out : written_) at::assert_no_internal_overlap(*out);
+  check_growth(prepared);
   const bool part = shares_a_part();
   if (prepared.accepted && !part) return;
   if (part) check_memory();

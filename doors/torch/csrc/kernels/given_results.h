@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/SmallVector.h>
 #include "kernels/signature.h"
 #include "lowering/kernel.h"
 
@@ -26,12 +27,13 @@ class GivenResults {
   bool bytes_for_bools(const lowering::Prepared& prepared) const;
   void check_types(const lowering::Prepared& prepared) const;
   void check_memory() const;
+  void check_growth(const lowering::Prepared& prepared) const;
 
   const c10::OperatorHandle& op_;
   const Signature& signature_;
   const bool structured_;
   const c10::ArrayRef<c10::IValue> arguments_;
-  std::vector<const at::Tensor*> read_, written_;
+  c10::SmallVector<const at::Tensor*, 8> read_, written_;
 };
 
 }  // namespace anymps::aten
