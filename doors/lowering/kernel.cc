@@ -50,7 +50,8 @@ Value Kernel::marked(Builder& builder, const Value& value, const Name& name,
   return wide ? builder.cast(value.tensor(), AMPS_F32) : value;
 }
 
-Values Kernel::lower(Builder& builder, Values arguments, std::span<const Wanted> wanted) const {
+Values Kernel::lower(Builder& builder, Values arguments, std::span<const Wanted> wanted,
+                     std::vector<std::optional<amps_dtype>>* found) const {
   Names names;
   for (size_t i = 0; i < names_.size(); ++i)
     names.emplace(names_[i].name, marked(builder, arguments.at(i), names_[i], arguments));
@@ -63,8 +64,10 @@ Values Kernel::lower(Builder& builder, Values arguments, std::span<const Wanted>
     }
     Value& result = results[i];
     if (!wanted[i].wanted) result = {};
+    if (found) found->emplace_back();
     if (result.absent()) continue;
     if (!result.is_tensor()) result = builder.number(result, wanted[i].dtype.value_or(AMPS_F32));
+    if (found) found->back() = builder.dtype(result.tensor());
     if (wanted[i].dtype && !result.tensor().own_type)
       result = builder.cast(result.tensor(), *wanted[i].dtype);
   }

@@ -113,8 +113,10 @@ class Kernel {
   size_t arguments() const { return names_.size(); }
   const std::string& argument(size_t i) const { return names_[i].name; }
 
-  // As part of a graph: for each result that is wanted a tensor in its type, or nothing.
-  Values lower(Builder& builder, Values arguments, std::span<const Wanted> wanted) const;
+  // As part of a graph: for each result that is wanted a tensor in its type, or nothing. `found`:
+  // the types that they had before.
+  Values lower(Builder& builder, Values arguments, std::span<const Wanted> wanted,
+               std::vector<std::optional<amps_dtype>>* found = nullptr) const;
 
   // Kept per thread. Fails with the kernel's name in front.
   const Prepared& prepare(const amps_api& api, amps_device* device,
@@ -155,6 +157,10 @@ class Prepared : public std::enable_shared_from_this<Prepared> {
   // leaves as it is.
   std::span<const int> places() const { return places_; }
   bool sized() const { return sized_; }
+  // For each output of the kernel the type that the row gives it; none if there is no result.
+  std::span<const std::optional<amps_dtype>> found() const { return found_; }
+  // For the door: whether it has found that such results may be written.
+  mutable bool accepted = false;
   virtual void run(std::span<const Argument> arguments, std::span<const amps_view> outputs,
                    amps_stream* stream) const = 0;
   // The same where the shapes of results depend on elements: `allocate` is asked for memory for
@@ -170,6 +176,7 @@ class Prepared : public std::enable_shared_from_this<Prepared> {
   friend class Preparation;
   std::vector<amps_type> results_;
   std::vector<int> places_;
+  std::vector<std::optional<amps_dtype>> found_;
   bool sized_ = true;
 };
 

@@ -276,8 +276,9 @@ std::unique_ptr<Prepared> Preparation::make(std::span<const Wanted> wanted) {
     Values values;
     for (size_t i = 0; i < arguments_.size(); ++i) values.push_back(value_of(i));
     places_.assign(wanted.size(), -1);
+    std::vector<std::optional<amps_dtype>> found;
     const std::vector<Tensor> results =
-        wanted_results(kernel_.lower(builder_, std::move(values), wanted), wanted);
+        wanted_results(kernel_.lower(builder_, std::move(values), wanted, &found), wanted);
     for (const Builder::NumberCast& cast : builder_.number_casts()) {
       const auto given = std::find_if(feeds_.begin(), feeds_.end(),
                                       [&](const Feed& feed) { return feed.value == cast.from; });
@@ -305,6 +306,7 @@ std::unique_ptr<Prepared> Preparation::make(std::span<const Wanted> wanted) {
     }
     made->results_ = std::move(types);
     made->places_ = std::move(places_);
+    made->found_ = std::move(found);
     made->sized_ = sized;
     return made;
   } catch (const EngineError& error) {

@@ -11,11 +11,11 @@ from tests.doors.torch.opinfo import ROOT
 FUNCTIONS = coverage.upstream()
 PAGE = ROOT / "docs" / "generated" / "torch_ops.md"
 # What is refused; of upstream's nothing. Tensors in layouts that PyTorch keeps to other devices (quantized, compressed, nested),
-# numbers from explicit keys, an observer.
+# numbers from explicit keys.
 OF_OTHERS = set("""_make_per_channel_quantized_tensor _make_per_tensor_quantized_tensor dequantize quantize_per_channel quantize_per_tensor
     quantize_per_tensor_dynamic _to_sparse_bsc _to_sparse_bsr _to_sparse_csc _to_sparse_csr _validate_compressed_sparse_indices sspaddmm
     _nested_compute_contiguous_strides_offsets _nested_from_padded _nested_tensor_from_mask _nested_view_from_buffer
-    _philox_key_fold_in _philox_key_split _philox_normal_ _philox_randint_ _philox_uniform_ _fused_moving_avg_obs_fq_helper""".split())
+    _philox_key_fold_in _philox_key_split _philox_normal_ _philox_randint_ _philox_uniform_""".split())
 
 
 def test_the_lists_are_what_they_were():

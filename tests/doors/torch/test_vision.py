@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from tests.doors.torch import vision_models
+
 ops = pytest.importorskip("torchvision").ops
 
 BOXES = [[0.0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30], [0, 0, 9, 9]]
@@ -71,3 +73,9 @@ def test_regions_of_no_image_are_refused(number):
     """torchvision's kernels go by that number without a look at it."""
     with pytest.raises(RuntimeError, match="region is of an image"):
         ops.roi_align(image("mps"), torch.tensor([[number, 0, 0, 4, 4]], device="mps"), 2)
+
+
+@pytest.mark.parametrize("name", ["lraspp_mobilenet_v3_large", "swin3d_t", "raft_small", "retinanet_resnet50_fpn"])
+def test_models(name):
+    """Segmentation, video, flow and detection: a step of training and inference. `python -m tests.doors.torch.vision_models` runs all."""
+    assert vision_models.apart(name, vision_models.models()[name]) < (1e-3 if name.startswith("raft") else 1e-6)

@@ -7,6 +7,8 @@
 #include "device/allocator.h"
 #include "device/written.h"
 #include "engine.h"
+#include "kernels/elements.h"
+#include "kernels/given_results.h"
 #include "kernels/places.h"
 #include "types.h"
 
@@ -155,11 +157,24 @@ bool Call::is_number(const at::Tensor& tensor) const {
   return tensor.dim() == 0 && tensor.device().is_cpu() && !tensor.is_complex();
 }
 
+// Of a derived call, where nothing is written yet, it is that of its first tensor.
+at::ScalarType Call::type_written() const {
+  const bool known = outputs_.size() > signature_.made;
+  return (known ? outputs_[signature_.made] : given_[0].toTensor()).scalar_type();
+}
+
+void Call::check_elements(const at::Tensor& tensor, const Slot& slot) const {
+  if (slot.probabilities) check_probabilities(tensor, kernel_.name());
+  if (slot.not_negative) check_not_negative(tensor, kernel_.name());
+  if (slot.held) check_held(type_written(), tensor, kernel_.name());
+}
+
 void Call::add_tensor(const at::Tensor& tensor, const Slot& slot) {
   if (!tensor.defined()) {
     add_kind(Argument::Kind::kNothing);
     return;
   }
+  check_elements(tensor, slot);
   if (is_number(tensor) && (!slot.common || device_in_common_)) {
     const bool whole = c10::isIntegralType(tensor.scalar_type(), true);
     Argument& number = add_kind(whole ? Argument::Kind::kInt : Argument::Kind::kFloat);
@@ -206,14 +221,21 @@ void Call::add_tensors(const c10::IValue& list, const Slot& slot) {
 }
 
 void Call::add_indices(const c10::IValue& list) {
-  indices_ = places_of(given_[0].toTensor(), list);
+  const at::Tensor& self = given_[0].toTensor();
+  if (signature_.in_place)
+    TORCH_CHECK_INDEX(given_[2].toTensor().scalar_type() == self.scalar_type(),
+                      "Index put requires the source and destination dtypes match, got ",
+                      self.scalar_type(), " for the destination and ",
+                      given_[2].toTensor().scalar_type(), " for the source.");
+  indices_ = places_of(self, list);
   const std::span<amps_view> views = views_.take(indices_.size());
   for (size_t i = 0; i < indices_.size(); ++i)
     views[i] = indices_[i].defined() ? view_of(indices_[i]) : lowering::kAbsent;
   add_kind(Argument::Kind::kTensors).views = views;
 }
 
-void Call::add_number(const at::Scalar& number) {
+void Call::add_number(const at::Scalar& number, const Slot& slot) {
+  if (slot.held) check_held(type_written(), number);
   if (number.isComplex()) {
     Argument& added = add_kind(Argument::Kind::kComplex);
     added.f = number.toComplexDouble().real();
@@ -265,7 +287,7 @@ void Call::add(const c10::IValue& value, const Slot& slot) {
     case Kind::kTensors:
       return slot.masks ? add_indices(value) : add_tensors(value, slot);
     case Kind::kNumber:
-      add_number(value.toScalar());
+      add_number(value.toScalar(), slot);
       if (Argument& added = arguments_.back();
           slot.bound != Bound::kNone && added.kind == Argument::Kind::kInt)
         added.i = bound_within(common_, slot.bound, added.i);
@@ -361,8 +383,9 @@ const lowering::Prepared& Call::prepare() const {
   return kernel_.prepare(engine(), device(), arguments_, wanted);
 }
 
-void Call::run() {
+void Call::run(const GivenResults* given) {
   const lowering::Prepared& prepared = prepare();
+  if (given) given->check(prepared);
   if (!prepared.sized()) {
     std::vector<size_t> outputs(prepared.results().size());
     for (size_t i = 0; i < outputs_.size(); ++i)

@@ -17,12 +17,15 @@
 
 namespace anymps::aten {
 
+class GivenResults;
+
 class Call {
  public:
   Call(const Signature& signature, const lowering::Kernel& kernel,
        c10::ArrayRef<c10::IValue> arguments);
 
-  void run();
+  // `given`: what is asked of results that the caller gave; nothing, if they are PyTorch's own.
+  void run(const GivenResults* given = nullptr);
   // Whether such a call was remembered; then it is done.
   bool run_as_before();
   // `out`: the same call of the op's form with `out`, with these results.
@@ -38,7 +41,9 @@ class Call {
   void add_tensors(const c10::IValue& list, const Slot& slot);
   const at::Tensor& as_stored(const at::Tensor& tensor);
   void add_indices(const c10::IValue& list);
-  void add_number(const at::Scalar& number);
+  void add_number(const at::Scalar& number, const Slot& slot);
+  at::ScalarType type_written() const;
+  void check_elements(const at::Tensor& tensor, const Slot& slot) const;
   void add_ints(const c10::IValue& list);
   void add_floats(const c10::IValue& list);
   void add_state();

@@ -60,9 +60,11 @@ void copy_bytes(const c10::Storage& to, const c10::Storage& from, size_t first, 
 
 }  // namespace
 
+CpuAliases::CpuAliases() : copies_(transfers_are_copies()) {}
+
 c10::Storage CpuAliases::storage_for(const Tensor& tensor, Use use) const {
   const c10::Storage& own = tensor.storage();
-  if (!transfers_are_copies()) return same_memory(own, at::kCPU, c10::GetCPUAllocator());
+  if (!copies_) return same_memory(own, at::kCPU, c10::GetCPUAllocator());
   c10::Storage made;
   for (const Pair& pair : pairs_)
     if (pair.device.is_alias_of(tensor)) made = pair.cpu.storage();
@@ -98,8 +100,7 @@ Tensor CpuAliases::to_device(const Tensor& tensor) {
       return over(pair.device.storage(), c10::DispatchKey::MPS, tensor);
   }
   const c10::Storage& own = tensor.storage();
-  if (!transfers_are_copies())
-    return over(same_memory(own, kDevice, &allocator()), c10::DispatchKey::MPS, tensor);
+  if (!copies_) return over(same_memory(own, kDevice, &allocator()), c10::DispatchKey::MPS, tensor);
   c10::Storage made = new_storage(own.nbytes(), &allocator());
   const auto [first, count] = extent(tensor);
   copy_bytes(made, own, first, count);
@@ -110,7 +111,7 @@ void CpuAliases::write_back() {
   for (const Pair& pair : pairs_) {
     if (pair.cpu.is_conj() != pair.device.is_conj()) pair.device._set_conj(pair.cpu.is_conj());
     if (pair.cpu.storage().data() != pair.device.storage().data()) {
-      if (transfers_are_copies() && pair.use == Use::kRead) continue;
+      if (copies_ && pair.use == Use::kRead) continue;
       pair.device.resize_(pair.cpu.sizes());
       pair.device.copy_(pair.cpu);
     } else if (pair.cpu.sizes() != pair.device.sizes() ||

@@ -14,6 +14,10 @@ enum class Use { kRead, kReadAndWritten, kWritten };
 
 class CpuAliases {
  public:
+  CpuAliases();
+  // `copies`: whether they are copies instead of the same memory, whatever is asked for.
+  explicit CpuAliases(bool copies) : copies_(copies) {}
+
   at::Tensor to_cpu(const at::Tensor& tensor, Use use = Use::kRead);
   at::Tensor to_device(const at::Tensor& tensor);
   // What the CPU's kernel has done to its arguments: to their shape or storage, or to a copy.
@@ -29,6 +33,7 @@ class CpuAliases {
   // A storage for the CPU: the device's own, or one that the parts which tensors use are copied to.
   c10::Storage storage_for(const at::Tensor& tensor, Use use) const;
 
+  const bool copies_;
   std::vector<Pair> pairs_;
 };
 

@@ -9,6 +9,7 @@
 #include <torch/library.h>
 #include "device/events.h"
 #include "device/generator.h"
+#include "kernels/collectives.h"
 #include "kernels/cpu_aliases.h"
 #include "kernels/fallback_report.h"
 
@@ -73,6 +74,7 @@ c10::IValue on_device(const c10::IValue& value, CpuAliases& aliases) {
 }
 
 void fall_back_or_refuse(const c10::OperatorHandle& op, Stack* stack) {
+  if (is_collective(op)) return run_collective(op, stack);
   if (!fallback_enabled()) refuse(op, stack);
   TORCH_WARN_ONCE("The operator '", op.schema().operator_name(),
                   "' is not currently supported on the MPS backend and will fall back to run on "

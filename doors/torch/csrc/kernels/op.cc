@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "kernels/call.h"
 #include "kernels/fallback.h"
+#include "kernels/given_results.h"
 #include "table/rows.h"
 
 namespace anymps::aten {
@@ -15,6 +16,20 @@ using torch::jit::Stack;
 
 // A backend that nobody has: it has the kernels that PyTorch makes for all backends.
 constexpr c10::DispatchKey kOfAllBackends = c10::DispatchKey::VE;
+
+// While PyTorch's own code makes results, whose types and memory it knows.
+thread_local bool results_are_made = false;
+
+class MakingResults {
+ public:
+  MakingResults() : before_(std::exchange(results_are_made, true)) {}
+  ~MakingResults() { results_are_made = before_; }
+  MakingResults(const MakingResults&) = delete;
+  MakingResults& operator=(const MakingResults&) = delete;
+
+ private:
+  const bool before_;
+};
 
 bool define_once() {
   static const bool done = [] {
@@ -64,6 +79,7 @@ RowOp::Ready::Ready(const c10::FunctionSchema& schema, const TableRow& table_row
       kernel(row) {}
 
 void Op::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet, Stack* stack) {
+  std::optional<GivenResults> given;
   try {
     if (row_->refused())
       throw lowering::EngineError(AMPS_UNSUPPORTED,
@@ -74,11 +90,14 @@ void Op::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet, Stac
       run_each(op, arguments);
       return torch::jit::drop(*stack, op.signature.slots.size());
     }
+    if (op.signature.takes_out && !results_are_made)
+      given.emplace(handle, op.signature, row_->structured(), arguments);
     Call call(op.signature, op.kernel, arguments);
-    call.run();
+    call.run(given ? &*given : nullptr);
     if (op.signature.checked) check_info(op, row_->name(), arguments);
     call.replace_arguments(*stack);
   } catch (const lowering::EngineError& error) {
+    if (given) given->ask_pytorch();
     if (unsupported(error) && fallback_enabled()) return fall_back(handle, stack);
     raise(error, *row_);
   }
@@ -131,7 +150,10 @@ void DerivedOp::call_and_remember(const c10::OperatorHandle& handle, Stack* stac
   const Signature& of_it = signature(handle);
   const c10::ArrayRef<c10::IValue> given = torch::jit::last(*stack, of_it.slots.size());
   Stack arguments(given.begin(), given.end());
-  handle.redispatchBoxed(c10::DispatchKeySet(kOfAllBackends), stack);
+  {
+    const MakingResults making;
+    handle.redispatchBoxed(c10::DispatchKeySet(kOfAllBackends), stack);
+  }
   const c10::ArrayRef<c10::IValue> results = torch::jit::last(*stack, of_it.returns);
   const RowOp::Ready& out = out_->ready(out_handle_.schema());
   Stack with_results = arguments;

@@ -54,11 +54,16 @@ class RowOp {
   const TableRow& row() const { return row_; }
   const std::string& name() const { return name_; }
   bool refused() const { return only_here_ && strict(); }
+  // PyTorch has a function for the types and shapes of its results, and makes its other forms of
+  // it.
+  bool structured() const { return structured_; }
+  void set_structured() { structured_ = true; }
 
  private:
   const TableRow& row_;
   const std::string name_;
   const bool only_here_;
+  bool structured_ = false;
   Once<Ready> ready_;
 };
 

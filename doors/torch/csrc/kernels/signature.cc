@@ -62,7 +62,7 @@ Signature::Signature(const c10::FunctionSchema& schema, const TableRow& row)
   std::map<std::string, std::string> marks;
   std::istringstream words(row.marks);
   for (std::string word; words >> word;) {
-    if (const size_t name = word.find_first_not_of("~^*!@+#<>"); name > 0)
+    if (const size_t name = word.find_first_not_of("~^*!@+#<>%&="); name > 0)
       marks.emplace(word.substr(name), word.substr(0, name));
     else if (word == "common" || word == "common_float")
       common = true, common_float = word == "common_float";
@@ -94,10 +94,14 @@ Signature::Signature(const c10::FunctionSchema& schema, const TableRow& row)
     slot.common = marked('*');
     slot.on_cpu = marked('@') || marked('#');
     slot.counts_from_zero = marked('+');
+    slot.probabilities = marked('%');
+    slot.not_negative = marked('&');
+    slot.held = marked('=');
     slot.masks = marked('#');
     slot.bound = marked('<') ? Bound::kLow : marked('>') ? Bound::kHigh : Bound::kNone;
     const bool writes = argument.alias_info() && argument.alias_info()->isWrite();
     if (slot.out) written.push_back(i);
+    takes_out = takes_out || slot.out;
     if (writes && !slot.out) changed.push_back(i);
     if (marked('!')) unannounced.push_back(i);
     if (each) take_one(slot.kind, i);

@@ -31,6 +31,9 @@ struct Slot {
   bool common = false;            // takes part in promotion
   bool on_cpu = false;            // may lie there
   bool counts_from_zero = false;  // indices, none of them below 0
+  bool probabilities = false;     // elements from 0 to 1
+  bool not_negative = false;      // elements of 0 and more
+  bool held = false;              // a number that the type of what is written holds
   bool masks = false;             // a list of indices with masks among them
   Bound bound = Bound::kNone;     // a number that bounds the others
 };
@@ -54,6 +57,7 @@ struct Signature {
   std::vector<size_t> lists;          // arguments that are lists, of which a call takes one place
   bool in_place = false;              // what is written has its shape
   bool flag = false;                  // the result is a bool of the host
+  bool takes_out = false;             // results are given by the caller
 };
 
 }  // namespace anymps::aten

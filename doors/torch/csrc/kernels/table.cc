@@ -96,6 +96,7 @@ void register_derived(const Names& all, const std::string& name,
         if (form == base) lowerable().try_emplace(full, Lowerable{row, *out, *handle});
         continue;
       }
+      if (out->hasKernelForDispatchKey(c10::DispatchKey::Meta)) row->set_structured();
       register_op(*handle, std::make_unique<DerivedOp>(row, *out));
       lowerable().insert_or_assign(full, Lowerable{row, *out, *handle});
     }

@@ -72,6 +72,12 @@ bool suits(const Tensor& q, const Tensor& k, const Tensor& v, const std::optiona
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value,
               const std::optional<Tensor>& mask, double dropout, bool causal,
               std::optional<double> scale, bool share) {
+  if (mask && mask->defined())
+    TORCH_CHECK(mask->scalar_type() == at::kBool || mask->scalar_type() == at::kFloat ||
+                    mask->scalar_type() == query.scalar_type(),
+                "Expected attn_mask dtype to be bool or float or to match query dtype, but got ",
+                "attn_mask.dtype: ", mask->scalar_type(), " and query.dtype: ", query.scalar_type(),
+                " instead.");
   // Without heads: as one.
   if (query.dim() == 3 && key.dim() == 3 && value.dim() == 3 && !share) {
     std::optional<Tensor> wide = mask;

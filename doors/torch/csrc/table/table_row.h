@@ -12,6 +12,9 @@ namespace anymps::aten {
 //   !x  a tensor that is written, though the schema does not say so
 //   @x  a tensor that may lie on the CPU
 //   +x  a tensor of indices, none of them below 0
+//   %x  a tensor whose elements are probabilities
+//   &x  a tensor, none of whose elements is below 0
+//   =x  a number, or a tensor of one, that the type of what is written holds
 //   #x  a list of indices, which may lie on the CPU; a mask stands for the places where it is true
 // and names of what a body wants besides:
 //   common        the type that PyTorch's rules of promotion give to the arguments with a star
