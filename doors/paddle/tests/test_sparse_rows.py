@@ -57,6 +57,39 @@ def test_lazy_mode_moves_the_rows_of_the_gradient_alone():
     support.compare(got, lazy_adam(3), tolerance=(1e-5, 1e-5))
 
 
+def twice(table):
+    return (table(paddle.to_tensor([1, 2, 2])) ** 2).sum() + (table(paddle.to_tensor([2, 5])) ** 3).sum()
+
+
+def rows_first(table):
+    return (table(paddle.to_tensor([1, 2])) * paddle.matmul(paddle.ones([2, 10]), table.weight)).sum()
+
+
+def full_first(table):
+    full = paddle.matmul(table.weight, paddle.ones([4, 3])).sum()
+    return full + (table(paddle.to_tensor([1, 2, 2])) ** 2).sum()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("backwards", [1, 2])
+@pytest.mark.parametrize("loss", [twice, rows_first, full_first])
+def test_gradients_that_meet(loss, backwards, dtype):
+    grads = {}
+    for place, sparse in (("cpu", False), ("mps", True)):
+        paddle.set_device(place)
+        start = paddle.nn.initializer.Assign(np.arange(40).reshape(10, 4) / 10)
+        paddle.set_default_dtype(dtype)
+        table = paddle.nn.Embedding(10, 4, sparse=sparse, weight_attr=paddle.ParamAttr(initializer=start))
+        for _ in range(backwards):
+            loss(table).backward()
+        paddle.set_default_dtype("float32")
+        optimizer = paddle.optimizer.SGD(1.0, parameters=table.parameters())
+        before = support.to_numpy(table.weight)
+        optimizer.step()
+        grads[place] = before - support.to_numpy(table.weight)
+    np.testing.assert_allclose(grads["mps"], grads["cpu"], rtol=1e-5, atol=1e-5)
+
+
 def test_an_id_outside_the_table():
     paddle.set_device("mps")
     table = paddle.nn.Embedding(4, 2, sparse=True)

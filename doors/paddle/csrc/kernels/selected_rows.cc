@@ -4,9 +4,7 @@
 // rows of the table.
 #include <paddle/common/enforce.h>
 #include <paddle/phi/kernels/embedding_grad_kernel.h>
-#include <paddle/phi/kernels/selected_rows/merge_selected_rows_kernel.h>
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -44,34 +42,6 @@ void embedding_sparse_grad(const phi::CustomContext& context, const DenseTensor&
   dweight->set_height(height);
 }
 
-// Each row once, in ascending order, with the sum of its values.
-template <class T>
-void sum_rows(const phi::SelectedRows& x, const std::vector<int64_t>& rows, T* to, int64_t width) {
-  const T* from = x.value().data<T>();
-  std::fill_n(to, std::ssize(rows) * width, T(0));
-  for (const int64_t row : x.rows()) {
-    T* sum = to + (std::lower_bound(rows.begin(), rows.end(), row) - rows.begin()) * width;
-    for (int64_t i = 0; i < width; ++i) sum[i] += *from++;
-  }
-}
-
-void merge_selected_rows(const phi::CustomContext& context, const phi::SelectedRows& x,
-                         phi::SelectedRows* out) {
-  std::vector<int64_t> rows = x.rows();
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  const int64_t width = rows.empty() ? 0 : x.value().numel() / std::ssize(x.rows());
-  DenseTensor* values = out->mutable_value();
-  values->Resize(phi::make_ddim({std::ssize(rows), width}));
-  void* to = context.Alloc(values, x.value().dtype());
-  if (x.value().dtype() == phi::DataType::FLOAT64)
-    sum_rows(x, rows, static_cast<double*>(to), width);
-  else
-    sum_rows(x, rows, static_cast<float*>(to), width);
-  out->set_rows(rows);
-  out->set_height(x.height());
-}
-
 // Every row times a number: what clipping by a norm does.
 void multiply_sr(const phi::CustomContext& context, const phi::SelectedRows& x,
                  const DenseTensor& y, phi::SelectedRows* out) {
@@ -92,8 +62,7 @@ const bool kSelectedRowsRegistered = [] {
   register_kernels(
       {entry<&embedding_sparse_grad>({"embedding_sparse_grad", "ids w dout padding", "by hand"},
                                      kFloats),
-       entry<&multiply_sr>({"multiply_sr", "rows x y", "x * reshaped(y, [])"}, kFloats),
-       entry<&merge_selected_rows>({"merge_selected_rows", "rows values", "by hand"}, kWide)});
+       entry<&multiply_sr>({"multiply_sr", "rows x y", "x * reshaped(y, [])"}, kFloats)});
   return true;
 }();
 

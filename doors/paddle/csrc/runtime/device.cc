@@ -8,6 +8,7 @@
 #include <paddle/phi/common/place.h>
 #include "engine.h"
 #include "kernels/gradient_sum.h"
+#include "kernels/row_sums.h"
 #include "runtime/slots.h"
 #include "shortcuts/shortcuts.h"
 
@@ -116,7 +117,10 @@ void start_shortcuts() {
       {.type = names.GetOrRegisterGlobalDeviceTypeId("mps"),
        .count = device_count(),
        .place = [](const ::paddle::Tensor& tensor) -> const phi::Place& { return tensor.place(); },
-       .add = gradient_sum});
+       .add = gradient_sum,
+       .merge_rows = merged_rows,
+       .add_rows = add_rows,
+       .rows_plus = rows_plus});
 }
 
 }  // namespace anymps::paddle

@@ -148,6 +148,41 @@ void add_to_holder(GradTensorHolder* holder, size_t slot, size_t rank,
 
 }  // namespace egr
 
+// Where one of them holds the rows of an embedding alone, it sums by functions that it has for CPUs
+// and CUDA; with a tensor of a custom device they read past a null pointer.
+namespace paddle::imperative {
+
+namespace {
+bool ours(const Tensor& tensor) {
+  return anymps::paddle::device.place &&
+         anymps::paddle::index_of(anymps::paddle::device.place(tensor)) >= 0;
+}
+}  // namespace
+
+ANYMPS_SHORTCUT std::shared_ptr<Tensor> merge_rows(const Tensor& x, const Tensor& y) asm(
+    "_ZN6paddle10imperative17SelectedRowsMergeINS_6TensorES2_EESt10shared_ptrIT_ERKT0_S8_");
+ANYMPS_SHORTCUT void rows_plus(const Tensor& rows, const Tensor& tensor, Tensor* sum) asm(
+    "_ZN6paddle10imperative21SelectedRowsAddTensorINS_6TensorEEEvRKT_S5_PS3_");
+ANYMPS_SHORTCUT void add_rows(const Tensor& rows, Tensor* to) asm(
+    "_ZN6paddle10imperative23SelectedRowsAddToTensorINS_6TensorEEEvRKT_PS3_");
+
+std::shared_ptr<Tensor> merge_rows(const Tensor& x, const Tensor& y) {
+  if (ours(x)) return anymps::paddle::device.merge_rows(x, y);
+  return anymps::paddle::original<&merge_rows>()(x, y);
+}
+
+void rows_plus(const Tensor& rows, const Tensor& tensor, Tensor* sum) {
+  if (ours(rows)) return anymps::paddle::device.rows_plus(rows, tensor, sum);
+  anymps::paddle::original<&rows_plus>()(rows, tensor, sum);
+}
+
+void add_rows(const Tensor& rows, Tensor* to) {
+  if (ours(rows)) return anymps::paddle::device.add_rows(rows, to);
+  anymps::paddle::original<&add_rows>()(rows, to);
+}
+
+}  // namespace paddle::imperative
+
 ANYMPS_SHORTCUT paddle::Tensor add_ad_func(const paddle::Tensor& x, const paddle::Tensor& y,
                                            paddle::optional<paddle::Tensor*> out);
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include <paddle/phi/api/include/tensor.h>
 
@@ -14,6 +15,10 @@ struct ShortcutDevice {
   int count;    // of devices
   const phi::Place& (*place)(const ::paddle::Tensor&);
   ::paddle::Tensor (*add)(const ::paddle::Tensor&, const ::paddle::Tensor&);  // without a gradient
+  // Sums of gradients of which one or both hold rows (kernels/row_sums.h).
+  std::shared_ptr<::paddle::Tensor> (*merge_rows)(const ::paddle::Tensor&, const ::paddle::Tensor&);
+  void (*add_rows)(const ::paddle::Tensor&, ::paddle::Tensor*);
+  void (*rows_plus)(const ::paddle::Tensor&, const ::paddle::Tensor&, ::paddle::Tensor*);
 };
 
 // Gives where the index of a thread's current device is from now on.
