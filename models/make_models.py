@@ -9,12 +9,14 @@ comparable between runtimes and from run to run. A model that is there and newer
 """
 import argparse
 import os
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+HERE = Path(__file__).resolve()
 CLASSES = 1000
 
 
@@ -172,29 +174,29 @@ MODELS = {
 }
 
 
-def is_current(path):
-    return path.exists() and path.stat().st_mtime > Path(__file__).stat().st_mtime
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(MODELS)} (default: all)")
-    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent.parent / ".models")
+def save_models(about, makers, *sources):
+    """The command line of a script that writes models. `makers`: {name: function(path)}; a model that is newer than the
+    script's `sources` is kept."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(makers)} (default: all)")
+    parser.add_argument("--out", type=Path, default=HERE.parent.parent / ".models")
     parser.add_argument("--force", action="store_true", help="write a model even if it is there already")
     args = parser.parse_args()
-    unknown = [n for n in args.names if n not in MODELS]
+    unknown = [n for n in args.names if n not in makers]
     if unknown:
-        parser.error(f"no model named {', '.join(unknown)}; there are {', '.join(MODELS)}")
+        parser.error(f"no model named {', '.join(unknown)}; there are {', '.join(makers)}")
     args.out.mkdir(parents=True, exist_ok=True)
-    for name in args.names or MODELS:
+    newest = max(source.stat().st_mtime for source in (HERE, *sources))
+    for name in args.names or makers:
         path = args.out / f"{name}.onnx"
-        made = args.force or not is_current(path)
+        made = args.force or not path.exists() or path.stat().st_mtime <= newest
         if made:
-            part = path.with_suffix(".part")
-            onnx.save(MODELS[name](), part)
-            os.replace(part, path)
+            with tempfile.TemporaryDirectory(dir=args.out, prefix=".part_") as folder:
+                part = Path(folder) / path.name
+                makers[name](part)
+                os.replace(part, path)
         print(f"{path.name}  {path.stat().st_size / 2**20:.1f} MiB{'' if made else '  (kept)'}")
 
 
 if __name__ == "__main__":
-    main()
+    save_models(__doc__, {name: lambda path, make=make: onnx.save(make(), path) for name, make in MODELS.items()})

@@ -7,19 +7,15 @@
 NAME_qdq: batch norms are folded, activations are u8 and weights s8 by channel, with QuantizeLinear and DequantizeLinear
 around each op. lstm_dynamic: three LSTM layers, quantized when they run (DynamicQuantizeLSTM).
 """
-import argparse
-import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import onnx
 import onnxruntime
-from make_models import MODELS, Builder, is_current
+from make_models import MODELS, Builder, save_models
 from onnx import TensorProto, helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
 
-HERE = Path(__file__).resolve()
 LSTM_UNITS, LSTM_INPUTS, LSTM_LAYERS, LSTM_STEPS = 256, 64, 3, 100
 
 
@@ -43,14 +39,14 @@ def fold(model, path):
     onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def qdq(name, folder, to):
-    folded = folder / "folded.onnx"
+def qdq(name, to):
+    folded = to.with_name("folded.onnx")
     fold(MODELS[name](), folded)
     quantize_static(folded, to, Images(), quant_format=QuantFormat.QDQ, per_channel=True,
                     activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
 
 
-def lstm_dynamic(folder, to):
+def lstm_dynamic(to):
     b, x, inputs, rng = Builder(9), "frames", LSTM_INPUTS, np.random.default_rng(9)
     for layer in range(LSTM_LAYERS):
         def weights(size):
@@ -60,39 +56,18 @@ def lstm_dynamic(folder, to):
         y = b.op("LSTM", [x, weights(inputs), weights(LSTM_UNITS), bias], hidden_size=LSTM_UNITS)
         x, inputs = b.op("Squeeze", [y, b.const(np.array([1], np.int64))]), LSTM_UNITS
     b.nodes[-1].output[0] = "output"
-    plain = folder / "plain.onnx"
+    plain = to.with_name("plain.onnx")
     onnx.save(b.model("lstm", [helper.make_tensor_value_info("frames", TensorProto.FLOAT, [LSTM_STEPS, 1, LSTM_INPUTS])],
                       [helper.make_tensor_value_info("output", TensorProto.FLOAT, [LSTM_STEPS, 1, LSTM_UNITS])]), plain)
     quantize_dynamic(plain, to, weight_type=QuantType.QInt8, op_types_to_quantize=["LSTM"])
 
 
 QUANTIZED = {
-    "mobilenet_v2_qdq": lambda folder, to: qdq("mobilenet_v2", folder, to),
-    "resnet50_qdq": lambda folder, to: qdq("resnet50", folder, to),
+    "mobilenet_v2_qdq": lambda to: qdq("mobilenet_v2", to),
+    "resnet50_qdq": lambda to: qdq("resnet50", to),
     "lstm_dynamic": lstm_dynamic,
 }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(QUANTIZED)} (default: all)")
-    parser.add_argument("--out", type=Path, default=HERE.parent.parent / ".models")
-    parser.add_argument("--force", action="store_true", help="write a model even if it is there already")
-    args = parser.parse_args()
-    unknown = [n for n in args.names if n not in QUANTIZED]
-    if unknown:
-        parser.error(f"no model named {', '.join(unknown)}; there are {', '.join(QUANTIZED)}")
-    args.out.mkdir(parents=True, exist_ok=True)
-    for name in args.names or QUANTIZED:
-        path = args.out / f"{name}.onnx"
-        made = args.force or not is_current(path) or path.stat().st_mtime < HERE.stat().st_mtime
-        if made:
-            with tempfile.TemporaryDirectory(dir=args.out, prefix=".part_") as folder:
-                part = Path(folder) / "made.onnx"
-                QUANTIZED[name](Path(folder), part)
-                os.replace(part, path)
-        print(f"{path.name}  {path.stat().st_size / 2**20:.1f} MiB{'' if made else '  (kept)'}")
-
-
 if __name__ == "__main__":
-    main()
+    save_models(__doc__, QUANTIZED, Path(__file__))
