@@ -141,7 +141,11 @@ Isa cap_isa(Isa found, const std::string& cap) {
 DTypeSet slow_halves(const Processor& processor, Isa isa) {
   // AMX-FP16 has products of f16. AVX512-FP16 has too, but sums in f16, which is not ours to do.
   const uint32_t more = processor.at(7, 1).eax;
-  const bool bf16 = isa == Isa::kAmx || (isa == Isa::kAvx512 && ((more >> 5) & 1));
+  // AVX512_BF16 makes products twice as fast as those of f32 on AMD's cores; on Intel's they take
+  // 1.7 times as long (docs/performance.md), so that there only tiles are worth it.
+  constexpr uint32_t kAmd = 0x68747541;  // "Auth"
+  const bool vectors = ((more >> 5) & 1) && processor.at(0).ebx == kAmd;
+  const bool bf16 = isa == Isa::kAmx || (isa == Isa::kAvx512 && vectors);
   const bool f16 = isa == Isa::kAmx && ((more >> 21) & 1);
   return (bf16 ? 0 : bit(DType::kBF16)) | (f16 ? 0 : bit(DType::kF16));
 }
