@@ -74,6 +74,8 @@ for n in "add subtract multiply divide maximum minimum fmax fmin atan2 heaviside
 case("divide", paddle.divide, f(2, 3), f(2, 3, lo=0.5, hi=2.0))
 case("remainder", paddle.remainder, f(2, 3), f(2, 3, lo=0.5, hi=2.0))
 case("floor_divide", paddle.floor_divide, i(2, 3, lo=-9, hi=9), i(2, 3, lo=1, hi=4), grad=False)
+case("trunc_divide", lambda x, y: paddle.divide(x, y, rounding_mode="trunc"), f(2, 3, lo=-9, hi=9), f(2, 3, lo=0.5, hi=2.0), grad=False)
+case("trunc_divide_of_ints", lambda x, y: paddle.divide(x, y, rounding_mode="trunc"), i(2, 3, lo=-9, hi=9), i(2, 3, lo=1, hi=4), grad=False)
 case("epow", paddle.pow, f(2, 3, lo=0.5, hi=2.0), f(2, 3))
 case("lerp", paddle.lerp, f(2, 3), f(2, 3), f(2, 3))
 for n in "equal not_equal less_than less_equal greater_than greater_equal".split():
@@ -321,6 +323,9 @@ case("box_encode", lambda a, b: paddle.vision.ops.box_coder(boxes_at(a), [0.1, 0
 case("box_decode", lambda a, c: paddle.vision.ops.box_coder(boxes_at(a), [0.1, 0.1, 0.2, 0.2], c, "decode_center_size"), f(4, 2), f(3, 4, 4), grad=False)
 case("prior_box", lambda x, y: paddle.vision.ops.prior_box(x, y, [4.0], [8.0], [1.0, 2.0], flip=True, clip=True), f(1, 2, 3, 3), f(1, 3, 24, 24), grad=False)
 case("ctc", lambda x: F.ctc_loss(x, paddle.to_tensor([[1, 2, 3], [2, 2, 0]], dtype="int32"), paddle.to_tensor([8, 7]), paddle.to_tensor([3, 2])), f(8, 2, 5))
+for classes in [2, 3, 8, 9]:
+    case(f"hsigmoid_{classes}", lambda x, j, w, c, n=classes: F.hsigmoid_loss(x, j % n, n, w[: n - 1], c[: n - 1]), f(6, 4), i(6, hi=9), f(8, 4), f(8, 1))
+case("hsigmoid_of_a_tree", lambda x, w: F.hsigmoid_loss(x, paddle.to_tensor([0, 1]), 5, w, None, paddle.to_tensor([[0, 2, -1], [0, 1, 3]]), paddle.to_tensor([[1, 0, 0], [0, 1, 1]])), f(2, 4), f(4, 4))
 # Windows, order, diagonals.
 for n in [1, 2, 3]:
     case(f"unpool_{n}d", lambda x, n=n: getattr(F, f"max_unpool{n}d")(*getattr(F, f"max_pool{n}d")(x, 2, return_mask=True), 2), f(1, 2, *[4] * n))

@@ -19,6 +19,8 @@
 #include <paddle/phi/kernels/poisson_grad_kernel.h>
 #include <paddle/phi/kernels/poisson_kernel.h>
 #include <paddle/phi/kernels/randint_kernel.h>
+#include <paddle/phi/kernels/random_grad_kernel.h>
+#include <paddle/phi/kernels/random_kernel.h>
 #include <paddle/phi/kernels/randperm_kernel.h>
 #include <paddle/phi/kernels/range_kernel.h>
 #include <paddle/phi/kernels/standard_gamma_kernel.h>

@@ -18,6 +18,7 @@ NOT_HALF = ONLY_FLOAT32 | {"tan", "topk", "i0", "i1", "i0e", "i1e", "solve", "tr
                            "affine_grid", "channel_shuffle", "cholesky", "inverse", "det", "eigvalsh",
                            "slogdet", "complex", "complex_multiply", "complex_numbers", "complex_conj", "irfft_lengths", "box_encode",
                            "box_decode", "prior_box", "ctc", "histogram", "viterbi", "viterbi_untagged", "fused_rms_norm", "fused_layer_norm", "median_min",
+                           *(f"hsigmoid_{n}" for n in (2, 3, 8, 9, "of_a_tree")),
                            "svdvals_gradient", "cholesky_gradient", "affine_grid_gradient",
                            *(f"{kind}_{norm}" for kind in ("fft", "rfft", "rfft_odd", "irfft") for norm in ("backward", "ortho", "forward"))}
 # Numbers that Paddle's CPU keeps in float32 for any type: coordinates, weights, attributes.
