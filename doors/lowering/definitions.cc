@@ -109,6 +109,7 @@ constexpr DefinitionText kDefinitions[] = {
     // Signals.
     {"framed", "x size step axis", "if(axis == 0, transposed(sliding_window(x, axis=0, size=size, step=step), join(0, rank(x), range_of(1, rank(x)))), transposed(sliding_window(x, axis=rank(x) - 1, size=size, step=step), swapped_last(rank(x) + 1)))"},
     {"overlapped", "x step axis shape", "z = filled(shape, 0.0, dtype(x)); vjp(framed(z, if(axis == 0, dim(x, 1), dim(x, -2)), step, axis), x, z)"},
+    {"bits_in", "x", "t = dtype(x); if(or(same_type(t, i8), same_type(t, u8)), 8, if(same_type(t, i16), 16, if(same_type(t, i32), 32, 64)))"},
     // Messages along the edges of graphs.
     {"message_of", "how a b", "if(same(how, 'ADD'), a + b, if(same(how, 'SUB'), a - b, if(same(how, 'MUL'), a * b, a / b)))"},
     {"edge_counts", "to n type", "scatter(filled([numel(to)], 1.0, type), to, shape=[n], axis=0, mode='add')"},

@@ -23,6 +23,8 @@ constexpr int64_t kStateWords = 7;
 constexpr const char* kState = "state";
 // shape_of_1: the extents that Paddle has inferred for output 1.
 constexpr const char* kShapeOf = "shape_of_";
+// type_of_1: the type that Paddle has inferred for output 1.
+constexpr const char* kTypeOf = "type_of_";
 // How many outputs there are.
 constexpr const char* kOutputs = "outputs";
 // More words than any kernel draws for one element.
@@ -251,6 +253,8 @@ void KernelCall::add_asked(const phi::CustomContext& context) {
       add(static_cast<int64_t>(outputs_.size()));
     else if (name.starts_with(kShapeOf))
       add_shape_of(outputs_[name.back() - '0']);
+    else if (name.starts_with(kTypeOf))
+      add(outputs_[name.back() - '0']->dtype());
   }
 }
 

@@ -6,6 +6,7 @@
 #include <paddle/phi/kernels/dirichlet_kernel.h>
 #include <paddle/phi/kernels/dropout_grad_kernel.h>
 #include <paddle/phi/kernels/dropout_kernel.h>
+#include <paddle/phi/kernels/empty_kernel.h>
 #include <paddle/phi/kernels/exponential_kernel.h>
 #include <paddle/phi/kernels/eye_kernel.h>
 #include <paddle/phi/kernels/fill_grad_kernel.h>
