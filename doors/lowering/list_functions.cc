@@ -361,11 +361,19 @@ Values list_of(Call& c) {  // numbers as an f32 tensor of one axis
   for (const Value& part : c.parts) numbers.push_back(part.number());
   return {c.builder.numbers(numbers, {std::ssize(numbers)}, AMPS_F32)};
 }
+// arranged(start, end, step, type, closed): how many there are is counted in the type, as rounding
+// decides it; closed, the end may be one of them.
 Values arranged(Call& c) {
   const bool whole =
       !std::holds_alternative<double>(c.part(0)) && !std::holds_alternative<double>(c.part(2));
   const double start = c.part(0).number(), step = c.part(2).number();
-  const double count = std::max(0.0, std::ceil((c.part(1).number() - start) / step));
+  const double end = c.part(1).number();
+  const auto narrow = [](double number) { return static_cast<float>(number); };
+  const double steps = c.part(3).dtype() == AMPS_F64 || whole
+                           ? (end - start) / step
+                           : (narrow(end) - narrow(start)) / narrow(step);
+  const double count =
+      std::max(0.0, c.has(4) && c.parts[4].flag() ? std::floor(steps) + 1 : std::ceil(steps));
   const Tensor at = c.builder
                         .op("coordinate_along_axis", {},
                             {{"shape", Ints{static_cast<int64_t>(count)}},

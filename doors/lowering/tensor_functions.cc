@@ -129,6 +129,21 @@ Values near(Call& c) {
   return {close};
 }
 Values list(Call& c) { return {Value(c.parts)}; }
+// As many results as there are in lists and lists of lists.
+Values flat(Call& c) {
+  Values results;
+  const auto add = [&](const auto& self, const Values& parts) -> void {
+    for (const Value& part : parts) {
+      const auto* inner = std::get_if<Values>(&part);
+      if (inner)
+        self(self, *inner);
+      else
+        results.push_back(part);
+    }
+  };
+  add(add, c.parts);
+  return results;
+}
 // A result whose type is right, where the framework has none or another in mind.
 Values own(Call& c) { return {Tensor{c.part(0).tensor().value, false, true}}; }
 
@@ -151,7 +166,8 @@ const Functions registered = {{"vjp", vjp},
                               {"spread", spread},
                               {"near", near},
                               {"own", own},
-                              {"list", list}};
+                              {"list", list},
+                              {"flat", flat}};
 
 }  // namespace
 

@@ -40,6 +40,61 @@ def test_two_devices_have_accounts_of_their_own():
     assert facts["freed"] == [0, 0]
 
 
+APART = """
+import json, paddle
+mps = paddle.mps
+MIB = 1 << 20
+def accounts():
+    return [[mps.memory_allocated(i), mps.max_memory_allocated(i), mps.memory_reserved(i) // MIB, mps.max_memory_reserved(i) // MIB] for i in (0, 1)]
+facts = {"start": accounts()}
+a = paddle.zeros([8 * MIB // 4], place="mps:1")
+b = paddle.zeros([40 * MIB // 4], place="mps:1")
+del b
+facts["used"] = accounts()
+mps.reset_max_memory_allocated(0)
+facts["other reset"] = accounts()
+mps.reset_max_memory_allocated(1)
+facts["reset"] = accounts()
+del a
+mps.empty_cache()
+mps.reset_max_memory_reserved(1)
+facts["given back"] = accounts()
+
+# A training step on the second device while the first is the current one.
+mps.set_device(1)
+layer = paddle.nn.Linear(64, 64)
+optimizer = paddle.optimizer.Adam(0.01, parameters=layer.parameters())
+mps.set_device(0)
+x = paddle.ones([4, 64], place="mps:1")
+losses = []
+for _ in range(3):
+    loss = (layer(x) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.clear_grad()
+    losses.append(float(loss))
+facts["losses"] = losses
+facts["places"] = sorted({str(t.place) for t in (loss, layer.weight, layer.bias)})
+print(json.dumps(facts))
+"""
+
+
+def test_devices_do_not_touch_each_others_accounts():
+    result = support.run_python(APART, ANYMPS_DEVICE_COUNT="2")
+    assert result.returncode == 0, result.stderr
+    facts = json.loads(result.stdout)
+    nothing, mebibyte = [0, 0, 0, 0], 1 << 20
+    assert facts["start"] == [nothing, nothing]
+    used = facts["used"]
+    assert used[0] == nothing
+    assert used[1][:2] == [8 * mebibyte, 48 * mebibyte] and used[1][2] >= 48 and used[1][3] >= used[1][2]
+    assert facts["other reset"] == used, "the peak of another device was reset"
+    assert facts["reset"][1][:2] == [8 * mebibyte, 8 * mebibyte]
+    assert facts["given back"] == [nothing, [0, 8 * mebibyte, 0, 0]]
+    assert facts["losses"][2] < facts["losses"][0]
+    assert facts["places"] == ["Place(mps:1)"]
+
+
 @pytest.mark.parametrize("count", ["0", "17", "two", "-1"])
 def test_a_wrong_number_of_devices_is_refused_without_harm(count):
     result = support.run_python("import paddle; print(paddle.is_compiled_with_mps(), paddle.get_device())", ANYMPS_DEVICE_COUNT=count)

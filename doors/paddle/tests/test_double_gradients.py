@@ -45,13 +45,22 @@ def test_second(name):
     support.compare_with_gradients(twice, x, tolerance=1e-5 if name in ("instance_norm", "batch_norm", "leaky_relu", "softplus", "celu") else 1e-7)
 
 
-@pytest.mark.parametrize("name", ["tanh", "sigmoid", "sin", "cos", "power"])
+THIRD = {
+    **{name: CASES[name] for name in ("tanh", "sigmoid", "sin", "cos", "power")},
+    "product": lambda x: x * x.tanh(),
+    "product of a row": lambda x: x.reshape([5, 1]) * x * x,
+    "matmul": lambda x: paddle.matmul(x.reshape([5, 1]), x.reshape([1, 5])) @ x,
+    "matmul transposed": lambda x: paddle.matmul(x.reshape([1, 5]), x.reshape([1, 5]), transpose_x=True) @ x,
+}
+
+
+@pytest.mark.parametrize("name", THIRD)
 def test_third(name):
     results = []
     for place in ("cpu", "mps"):
         with paddle.device.device_guard(place):
             x = paddle.to_tensor(np.random.default_rng(1).standard_normal(5), stop_gradient=False)
-            y = CASES[name](x) * x
+            y = THIRD[name](x) * x
             for k in range(3):
                 (y,) = paddle.grad(y.sum(), x, create_graph=k < 2)
             results.append(y.numpy())

@@ -3,6 +3,7 @@
 
 import numpy as np
 import paddle
+import paddle.nn.functional as F
 import pytest
 
 
@@ -70,3 +71,29 @@ def test_views_outside_of_their_memory():
         outside[:] = paddle.zeros([100])
     assert float(x.sum()) == 6
     np.testing.assert_array_equal(paddle.as_strided(x, [2, 2], [3, 1], 4).numpy(), np.ones([2, 2]))
+
+
+def complained(use):
+    """What the mistake raised, which must be one of Python's exceptions."""
+    with pytest.raises((ValueError, RuntimeError, TypeError, IndexError, MemoryError, NotImplementedError)) as caught:
+        use()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "op, use",
+    [
+        ("conv2d", lambda: F.conv2d(paddle.ones([1, 1, 4, 4], dtype="int64"), paddle.ones([1, 1, 3, 3], dtype="int64"))),
+        ("matmul", lambda: paddle.matmul(paddle.ones([2, 2], dtype="bool"), paddle.ones([2, 2], dtype="bool"))),
+        ("cholesky", lambda: paddle.linalg.cholesky(paddle.ones([2, 2], dtype="float16"))),
+        ("embedding", lambda: F.embedding(paddle.to_tensor([5, 99]), paddle.ones([10, 4]))),
+        ("gather", lambda: paddle.gather(paddle.ones([4, 2]), paddle.to_tensor([7]))),
+        ("one_hot", lambda: F.one_hot(paddle.to_tensor([1, 7]), 3)),
+        ("cross_entropy_with_softmax", lambda: F.cross_entropy(paddle.ones([2, 3]), paddle.to_tensor([1, 9]))),
+        ("take_along_axis", lambda: paddle.take_along_axis(paddle.ones([2, 3]), paddle.to_tensor([[0, 9]]), 1)),
+        ("full", lambda: paddle.ones([1 << 42], dtype="float32")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_op_is_named(op, use):
+    assert op in complained(use)

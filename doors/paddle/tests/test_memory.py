@@ -84,6 +84,32 @@ def test_values_survive_reuse(mps):
         assert float(tensor.min()) == float(tensor.max()) == index
 
 
+def test_training_steps_stay_flat(mps):
+    layers = [paddle.nn.Conv2D(3, 8, 3), paddle.nn.BatchNorm2D(8), paddle.nn.ReLU(), paddle.nn.Flatten(), paddle.nn.Linear(288, 5)]
+    net = paddle.nn.Sequential(*layers)
+    optimizer = paddle.optimizer.AdamW(1e-3, parameters=net.parameters())
+    images, labels = paddle.randn([4, 3, 8, 8]), paddle.randint(0, 5, [4])
+
+    def step():
+        loss = paddle.nn.functional.cross_entropy(net(images), labels)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+
+    for _ in range(3):
+        step()
+    gc.collect()
+    allocated = mps.memory_allocated()
+    mps.reset_max_memory_allocated()
+    step()
+    peak, reserved = mps.max_memory_allocated(), mps.memory_reserved()
+    assert peak > allocated == mps.memory_allocated()
+    for _ in range(50):
+        step()
+        assert mps.memory_allocated() == allocated
+    assert (mps.max_memory_allocated(), mps.memory_reserved()) == (peak, reserved)
+
+
 # Small results lie in blocks (runtime/small_blocks.cc) of 64 bytes to 4 KiB.
 SIZES = [1, 15, 16, 17, 32, 33, 100, 256, 257, 1000, 1024, 1025, 4000]
 

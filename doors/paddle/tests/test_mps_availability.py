@@ -14,6 +14,16 @@ def test_compiled_and_available():
     assert paddle.mps.device_count() >= 1
 
 
+def test_all_that_the_original_has():
+    assert set(paddle.mps.__all__) >= {
+        *("is_available", "device_count", "set_device", "current_device", "get_device_properties", "get_device_name"),
+        *("memory_allocated", "memory_reserved", "max_memory_allocated", "max_memory_reserved"),
+        *("reset_max_memory_allocated", "reset_max_memory_reserved", "empty_cache", "synchronize"),
+        *("Stream", "Event", "stream_guard", "get_rng_state", "set_rng_state", "manual_seed"),
+    }
+    assert all(callable(getattr(paddle.mps, name)) for name in paddle.mps.__all__)
+
+
 def test_properties():
     properties = paddle.mps.get_device_properties()
     assert properties.name == paddle.mps.get_device_name() != ""

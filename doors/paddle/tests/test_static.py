@@ -5,8 +5,10 @@ import models
 import numpy as np
 import paddle
 import pytest
+import support
 from paddle import nn
 from paddle.static import InputSpec
+from test_quantization import observed
 
 
 def small_net():
@@ -221,3 +223,12 @@ def test_save_and_load_of_tensors(mps, tmp_path):
     paddle.save(layer.state_dict(), path)
     loaded = paddle.load(path)
     np.testing.assert_array_equal(loaded["weight"].numpy(), layer.weight.numpy())
+
+
+def test_a_model_of_few_bits():
+    results = []
+    for place in ("cpu", "mps"):
+        with paddle.device.device_guard(place):
+            x = paddle.to_tensor(np.random.default_rng(1).standard_normal((5, 8)).astype("float32"), place=place)
+            results.append(paddle.jit.to_static(observed(x), full_graph=True)(x))
+    support.compare(results[1], results[0], tolerance=(1e-5, 1e-5))

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include <paddle/common/enforce.h>
+#include <paddle/phi/backends/context_pool.h>
 #include <paddle/phi/core/generator.h>
 #include "engine.h"
 #include "lowering/builder.h"
@@ -22,6 +23,8 @@ constexpr int64_t kStateWords = 7;
 constexpr const char* kState = "state";
 // shape_of_1: the extents that Paddle has inferred for output 1.
 constexpr const char* kShapeOf = "shape_of_";
+// type_of_1: the type that Paddle has inferred for output 1.
+constexpr const char* kTypeOf = "type_of_";
 // How many outputs there are.
 constexpr const char* kOutputs = "outputs";
 // More words than any kernel draws for one element.
@@ -64,14 +67,16 @@ void* allocate(const phi::CustomContext& context, DenseTensor& output, amps_dtyp
   return context.Alloc(&output, type);
 }
 
-[[noreturn]] void raise(const lowering::EngineError& error) {
+// The engine names the op of its own that failed; a program knows the kernel.
+[[noreturn]] void raise(const lowering::EngineError& error, const std::string& kernel) {
+  const std::string name = "[" + kernel + "] ", what = error.what();
+  const std::string text = what.starts_with(name) ? what : name + what;
   if (error.status == AMPS_OUT_OF_MEMORY)
-    PADDLE_THROW(common::errors::ResourceExhausted("%s", error.what()));
-  if (error.status == AMPS_UNSUPPORTED)
-    PADDLE_THROW(common::errors::Unimplemented("%s", error.what()));
+    PADDLE_THROW(common::errors::ResourceExhausted("%s", text));
+  if (error.status == AMPS_UNSUPPORTED) PADDLE_THROW(common::errors::Unimplemented("%s", text));
   if (error.status == AMPS_INVALID_ARGUMENT || error.status == AMPS_NOT_FOUND)
-    PADDLE_THROW(common::errors::InvalidArgument("%s", error.what()));
-  PADDLE_THROW(common::errors::External("%s", error.what()));
+    PADDLE_THROW(common::errors::InvalidArgument("%s", text));
+  PADDLE_THROW(common::errors::External("%s", text));
 }
 
 }  // namespace
@@ -248,6 +253,8 @@ void KernelCall::add_asked(const phi::CustomContext& context) {
       add(static_cast<int64_t>(outputs_.size()));
     else if (name.starts_with(kShapeOf))
       add_shape_of(outputs_[name.back() - '0']);
+    else if (name.starts_with(kTypeOf))
+      add(outputs_[name.back() - '0']->dtype());
   }
 }
 
@@ -282,16 +289,24 @@ void KernelCall::run(const phi::CustomContext& context) try {
     for (int32_t axis = 0; axis < type.rank; ++axis) count *= type.dims[axis];
     if (outputs[i]->numel() != count)
       outputs[i]->Resize(phi::make_ddim(std::vector<int64_t>(type.dims, type.dims + type.rank)));
-    // What lies elsewhere (numbers of an optimizer, on the host) is replaced and freed, though it
-    // may be an input as well.
+    // What lies on the host (numbers of an optimizer) is replaced and freed, though it may be an
+    // input as well. What lies on another device stays there: Paddle takes the device of a call
+    // from one of the inputs, which may be a learning rate.
     const auto& holder = outputs[i]->Holder();
-    if (holder && holder->place() != context.GetPlace()) kept.push_back(holder);
-    void* data = allocate(context, *outputs[i], type.dtype, count);
+    const phi::CustomContext* owner = &context;
+    if (holder && holder->place() != context.GetPlace()) {
+      if (holder->place().GetType() == phi::AllocationType::CUSTOM)
+        owner = static_cast<const phi::CustomContext*>(
+            phi::DeviceContextPool::Instance().Get(holder->place()));
+      else
+        kept.push_back(holder);
+    }
+    void* data = allocate(*owner, *outputs[i], type.dtype, count);
     views.push_back({data, type.dims, nullptr, type.dtype, type.rank});
   }
   prepared.run(arguments_, views, nullptr);
 } catch (const lowering::EngineError& error) {
-  raise(error);
+  raise(error, kernel_.name());
 }
 
 }  // namespace anymps::paddle

@@ -6,6 +6,7 @@
 #include <paddle/phi/kernels/dirichlet_kernel.h>
 #include <paddle/phi/kernels/dropout_grad_kernel.h>
 #include <paddle/phi/kernels/dropout_kernel.h>
+#include <paddle/phi/kernels/empty_kernel.h>
 #include <paddle/phi/kernels/exponential_kernel.h>
 #include <paddle/phi/kernels/eye_kernel.h>
 #include <paddle/phi/kernels/fill_grad_kernel.h>
@@ -19,6 +20,8 @@
 #include <paddle/phi/kernels/poisson_grad_kernel.h>
 #include <paddle/phi/kernels/poisson_kernel.h>
 #include <paddle/phi/kernels/randint_kernel.h>
+#include <paddle/phi/kernels/random_grad_kernel.h>
+#include <paddle/phi/kernels/random_kernel.h>
 #include <paddle/phi/kernels/randperm_kernel.h>
 #include <paddle/phi/kernels/range_kernel.h>
 #include <paddle/phi/kernels/standard_gamma_kernel.h>

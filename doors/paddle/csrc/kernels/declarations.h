@@ -45,6 +45,18 @@ template <typename T, typename Context>
 void SequenceMaskScalarKernel(const Context&, const DenseTensor&, const Scalar&, DataType,
                               DenseTensor*);
 
+template <typename T, typename Context>
+void QuantizeLinearKernel(const Context&, const DenseTensor&, const paddle::optional<DenseTensor>&,
+                          const DenseTensor&, const paddle::optional<DenseTensor>&,
+                          const paddle::optional<DenseTensor>&, int, int, int, int, int, bool, bool,
+                          DenseTensor*, DenseTensor*, DenseTensor*, DenseTensor*);
+template <typename T, typename Context>
+void DeQuantizeLinearKernel(const Context&, const DenseTensor&,
+                            const paddle::optional<DenseTensor>&, const DenseTensor&,
+                            const paddle::optional<DenseTensor>&,
+                            const paddle::optional<DenseTensor>&, int, int, int, int, int, bool,
+                            bool, DenseTensor*, DenseTensor*, DenseTensor*, DenseTensor*);
+
 // The header of batch_norm_double_grad has one argument more than its callers give.
 template <typename T, typename Context>
 void BatchNormTwiceGradKernel(

@@ -16,6 +16,7 @@
 #include <paddle/phi/kernels/fused_layernorm_kernel.h>
 #include <paddle/phi/kernels/fused_softmax_mask_grad_kernel.h>
 #include <paddle/phi/kernels/fused_softmax_mask_kernel.h>
+#include <paddle/phi/kernels/fused_softmax_mask_upper_triangle_kernel.h>
 #include <paddle/phi/kernels/grid_sample_grad_kernel.h>
 #include <paddle/phi/kernels/grid_sample_kernel.h>
 #include <paddle/phi/kernels/group_norm_grad_kernel.h>

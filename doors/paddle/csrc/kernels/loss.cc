@@ -4,6 +4,8 @@
 #include <paddle/phi/kernels/bce_loss_kernel.h>
 #include <paddle/phi/kernels/cross_entropy_grad_kernel.h>
 #include <paddle/phi/kernels/cross_entropy_kernel.h>
+#include <paddle/phi/kernels/hsigmoid_loss_grad_kernel.h>
+#include <paddle/phi/kernels/hsigmoid_loss_kernel.h>
 #include <paddle/phi/kernels/huber_loss_grad_kernel.h>
 #include <paddle/phi/kernels/huber_loss_kernel.h>
 #include <paddle/phi/kernels/identity_loss_grad_kernel.h>

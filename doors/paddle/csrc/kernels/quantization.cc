@@ -2,6 +2,7 @@
 #include <paddle/phi/kernels/fake_dequantize_kernel.h>
 #include <paddle/phi/kernels/fake_quantize_grad_kernel.h>
 #include <paddle/phi/kernels/fake_quantize_kernel.h>
+#include "kernels/declarations.h"
 #include "kernels/table.h"
 
 #define FAMILY QuantizationKernels

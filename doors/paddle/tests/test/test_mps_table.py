@@ -14,14 +14,15 @@ from kernel_cases import CASES
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9, "float16": 2e-2}
 # What Paddle's CPU has in float32 alone, or computes otherwise at ties and poles of half types.
 ONLY_FLOAT32 = {"bn_eval", "fused_rms_norm", "fused_layer_norm", "roi_align", "roi_pool", "yolo_box", "accuracy", "nms", "box_decode"}
-NOT_HALF = ONLY_FLOAT32 | {"tan", "topk", "i0", "i1", "i0e", "i1e", "solve", "tri_solve", "svdvals", "matrix_power", "dist", "qr",
+NOT_HALF = ONLY_FLOAT32 | {"vander_of_complex", "weighted_bincount", "tan", "topk", "i0", "i1", "i0e", "i1e", "solve", "tri_solve", "svdvals", "matrix_power", "dist", "qr",
                            "affine_grid", "channel_shuffle", "cholesky", "inverse", "det", "eigvalsh",
                            "slogdet", "complex", "complex_multiply", "complex_numbers", "complex_conj", "irfft_lengths", "box_encode",
                            "box_decode", "prior_box", "ctc", "histogram", "viterbi", "viterbi_untagged", "fused_rms_norm", "fused_layer_norm", "median_min",
+                           *(f"hsigmoid_{n}" for n in (2, 3, 8, 9, "of_a_tree")),
                            "svdvals_gradient", "cholesky_gradient", "affine_grid_gradient",
                            *(f"{kind}_{norm}" for kind in ("fft", "rfft", "rfft_odd", "irfft") for norm in ("backward", "ortho", "forward"))}
 # Numbers that Paddle's CPU keeps in float32 for any type: coordinates, weights, attributes.
-NUMBERS_IN_FLOAT32 = {"selu", "norm3", "avg_pool", "avg_pool_i", "adaptive_avg", "prelu", "interp_bilinear", "interp_s_bilinear",
+NUMBERS_IN_FLOAT32 = {"arange_of_rounded_steps", "selu", "norm3", "avg_pool", "avg_pool_i", "adaptive_avg", "prelu", "interp_bilinear", "interp_s_bilinear",
                       "interp_bicubic", "interp_s_bicubic", "interp_1d", "label_smooth", "prior_box",
                       "dropout_eval_downscale_in_infer", "histogram", "lp_pool_1d", *(f"lp_pool_{p}" for p in (1, 2, 3))}
 
