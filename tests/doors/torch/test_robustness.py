@@ -117,7 +117,12 @@ def test_pinned_memory():
     run_alone(DATA + """
     assert loads("cpu", pin_memory=True)
     pinned = torch.arange(5.0).pin_memory()
-    assert pinned.to("mps", non_blocking=True).tolist() == pinned.tolist()
+    assert pinned.is_pinned() and pinned[2:].is_pinned() and pinned.pin_memory() is pinned and pinned.device.type == "cpu"
+    assert pinned.to("mps", non_blocking=True).tolist() == pinned.tolist() == [0, 1, 2, 3, 4]
+    assert torch.ones(3, pin_memory=True).is_pinned() and not torch.ones(3).is_pinned() and not pinned.clone().is_pinned()
+    assert torch.empty(0).pin_memory().numel() == 0 and pinned.untyped_storage().is_pinned()
+    del pinned
+    assert not any(torch.ones(5).is_pinned() for _ in range(100))
     """)
 
 
