@@ -4,11 +4,13 @@
 // to the largest element of the tensor; where an op does nothing but sum, to what the largest would
 // be if nothing cancelled. The oracle runs in the kernel's mode: what that takes for zero is zero
 // here too, and a result may differ by what sums lose of it.
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -154,6 +156,19 @@ double uncancelled_sum(KernelRequest request, void* const* inputs) {
   });
 }
 
+// What a normalization tells beside its result as the mean of its first input cancels as a sum
+// does: its largest term.
+double uncancelled_mean(const KernelRequest& request, size_t output, void* const* inputs) {
+  const auto& outputs = request.op->outputs;
+  const bool mean = output < outputs.size() && outputs[output].name == std::string_view("mean");
+  if (!mean || !contains(kFloat, request.in(0).dtype)) return 0;
+  const TensorDesc& desc = request.in(0);
+  const std::vector<char> terms = dense_copy(desc, inputs[0]);
+  return dispatch<kFloat>(desc.dtype, [&]<typename T>() {
+    return largest_of(reinterpret_cast<const T*>(terms.data()), desc.count());
+  });
+}
+
 std::string compare_with_oracle(const KernelRequest& asked, void* const* inputs,
                                 void* const* outputs) {
   KernelRequest request = asked;
@@ -195,9 +210,10 @@ std::string result_difference(const KernelRequest& request, size_t output, void*
                               const void* got, const void* expected,
                               std::optional<double> tolerance) {
   const TensorDesc& desc = request.outputs[output];
-  return compare_any(desc, got, expected,
-                     tolerance.value_or(4 * request.op->test.tolerance.of(desc.dtype)),
-                     uncancelled_sum(request, inputs), flushes_denormals());
+  return compare_any(
+      desc, got, expected, tolerance.value_or(4 * request.op->test.tolerance.of(desc.dtype)),
+      std::max(uncancelled_sum(request, inputs), uncancelled_mean(request, output, inputs)),
+      flushes_denormals());
 }
 
 void check_with_oracle(Driver& driver, const KernelChoice& choice, const KernelRequest& request,

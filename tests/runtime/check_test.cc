@@ -104,5 +104,21 @@ TEST(Check, ASumThatCancelsIsNoMistake) {
   }
 }
 
+// A normalization of what is normalized already, as at the end of a transformer: so is its mean.
+TEST(Check, AMeanThatCancelsIsNoMistake) {
+  const Shape shape = {16, 64};
+  std::vector<float> x(static_cast<size_t>(element_count(shape)));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i % 10'007));
+  auto device = Device::get("cpu");
+  Graph graph;
+  Value* once =
+      graph.add("layer_norm", {graph.input("x", DType::kF32, {16, 64})}, {{"axis", 1}}, "first");
+  Node* again = graph.add_node(get_op("layer_norm"), {once}, {{"axis", 1}}, "second", 3);
+  graph.set_outputs(again->outputs);
+  std::vector<Tensor> results;
+  Executable checked(device, graph, {.check = true});
+  EXPECT_NO_THROW(checked.run({tensor(*device, shape, x)}, results));
+}
+
 }  // namespace
 }  // namespace anymps

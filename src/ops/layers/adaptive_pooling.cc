@@ -41,7 +41,7 @@ void infer_fractional(InferContext& ctx) {
             kernel.size(), size.size());
   for (size_t i = 0; i < kernel.size(); ++i) {
     ctx.check(kernel[i] >= 1, "kernel has the entry {}", kernel[i]);
-    ctx.check(!x[i + 2].known() || size[i] + kernel[i] - 1 <= x[i + 2].value(),
+    ctx.check(!x[i + 2].known() || kernel[i] - 1 <= x[i + 2].value() - size[i],
               "{} windows of {} do not fit into an extent of {}", size[i], kernel[i],
               x[i + 2].str());
   }

@@ -8,4 +8,4 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 installed = bool(importlib.metadata.entry_points(group="torch.backends", name="torch_anymps"))
-collect_ignore_glob = [] if installed else ["test_*.py", "opinfo/test_*.py"]
+collect_ignore_glob = [] if installed else ["test_*.py", "opinfo/test_*.py", "shaders/test_*.py"]

@@ -86,3 +86,21 @@ def test_harmless_where_it_does_not_fit(setting, environment):
 
 def test_can_be_switched_off():
     assert run_alone("import torch; print(torch.backends.mps.is_available())", ANYMPS_TORCH="0") == "False"
+
+
+def test_without_torch():
+    """The package is imported, and says in one line what is missing."""
+    assert run_alone("""
+        import contextlib, io, sys
+        sys.modules["torch"] = None  # as if it were not installed
+        import torch_anymps
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            torch_anymps.autoload()
+        print(len(said.getvalue().splitlines()), "PyTorch" in said.getvalue())
+        for use in (torch_anymps.fallbacks, torch_anymps.transfers, lambda: torch_anymps.strict().__enter__()):
+            try:
+                use()
+            except ImportError as error:
+                print("torch" in str(error), len(str(error).splitlines()))
+    """).splitlines() == ["1 True"] + ["True 1"] * 3

@@ -117,7 +117,12 @@ def test_pinned_memory():
     run_alone(DATA + """
     assert loads("cpu", pin_memory=True)
     pinned = torch.arange(5.0).pin_memory()
-    assert pinned.to("mps", non_blocking=True).tolist() == pinned.tolist()
+    assert pinned.is_pinned() and pinned[2:].is_pinned() and pinned.pin_memory() is pinned and pinned.device.type == "cpu"
+    assert pinned.to("mps", non_blocking=True).tolist() == pinned.tolist() == [0, 1, 2, 3, 4]
+    assert torch.ones(3, pin_memory=True).is_pinned() and not torch.ones(3).is_pinned() and not pinned.clone().is_pinned()
+    assert torch.empty(0).pin_memory().numel() == 0 and pinned.untyped_storage().is_pinned()
+    del pinned
+    assert not any(torch.ones(5).is_pinned() for _ in range(100))
     """)
 
 
@@ -155,8 +160,9 @@ def test_exit_by_an_exception():
     (lambda x: torch.nn.functional.layer_norm(x, (4,)), RuntimeError),
     (lambda x: torch.nn.functional.layer_norm(x, (3,), x[0, :2]), RuntimeError), (lambda x: x.roll(1, 4), IndexError),
     (lambda x: torch.nn.functional.cross_entropy(x, torch.tensor([0, 1, 2, 3], device="mps")), IndexError),
-    (lambda x: torch.eye(-1, device=x.device), RuntimeError), (lambda x: torch.eye(2, -1, device=x.device), RuntimeError)],
-    ids="broadcast matmul view cat index embedding gather conv axis cholesky integer negative norm norm_weight roll label eye eye_m".split())
+    (lambda x: torch.eye(-1, device=x.device), RuntimeError), (lambda x: torch.eye(2, -1, device=x.device), RuntimeError),
+    (lambda x: torch.nn.functional.fractional_max_pool2d(x.reshape(1, 1, 4, 3), 2**63 - 1, output_ratio=(0.5, 0.7)), RuntimeError)],
+    ids="broadcast matmul view cat index embedding gather conv axis cholesky integer negative norm norm_weight roll label eye eye_m window".split())
 def test_errors_are_exceptions(wrong, error):
     """And the device computes on afterwards."""
     x = torch.arange(12.0, device="mps").reshape(4, 3)

@@ -43,3 +43,11 @@ def test_a_name_is_defined_once():
         assert found, file
         names.update(found)
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_the_guide_shows_rows_that_are_there():
+    shown = [found for found in ROW.findall((ROOT / "docs" / "guides" / "add_a_torch_op.md").read_text())]
+    there = {(kind, names, marks, body) for kind in ("OP", "DEFINE") for _, names, marks, body in rows(kind)}
+    assert len(shown) == 2
+    for kind, *parts in shown:
+        assert (kind, *map(text, parts)) in there, parts

@@ -117,6 +117,23 @@ def test_a_training_run_is_compared_with_the_reference():
         run_alone(CHECKED, ANYMPS_CHECK="reference", ANYMPS_CHECK_RTOL="1e-12")
 
 
+def test_a_mean_of_what_is_normalized_is_no_mistake():
+    """Layer norm upon layer norm, as at the end of a transformer: the mean that is kept for the gradient is rounding alone."""
+    assert run_alone("""
+        import torch
+        torch.manual_seed(0)
+        layer = torch.nn.TransformerEncoderLayer(16, 4, 32, 0.0, batch_first=True)
+        model = torch.nn.TransformerEncoder(layer, 2, norm=torch.nn.LayerNorm(16)).to("mps")
+        step = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            step.zero_grad()
+            x = torch.randn(2, 6, 16).to("mps")
+            (model(x) - x.flip(1)).square().mean().backward()
+            step.step()
+        print("trained")
+    """, ANYMPS_CHECK="reference") == "trained"
+
+
 def test_fallbacks_are_reported_as_text():
     program = "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', '''" + textwrap.dedent(FALLS) + "'''], capture_output=True, text=True).stderr)"
     said = run_alone(program, **SWITCHED_OFF, ANYMPS_FALLBACK_REPORT="1")

@@ -10,6 +10,7 @@
 #include "device/allocator.h"
 #include "device/events.h"
 #include "device/generator.h"
+#include "device/pinned.h"
 #include "engine.h"
 
 namespace anymps::aten {
@@ -89,9 +90,8 @@ class MPSHooks final : public at::MPSHooksInterface {
   }
 
   at::Allocator* getMPSDeviceAllocator() const override { return &allocator(); }
-  // The device computes in the host's memory, so that all of that is as good as pinned.
-  at::Allocator* getPinnedMemoryAllocator() const override { return at::getCPUAllocator(); }
-  bool isPinnedPtr(const void*) const override { return false; }
+  at::Allocator* getPinnedMemoryAllocator() const override { return &pinned_allocator(); }
+  bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
   void emptyCache() const override { empty_cache(); }
   size_t getCurrentAllocatedMemory() const override { return allocated_memory(); }
   size_t getDriverAllocatedMemory() const override { return reserved_memory(); }

@@ -61,11 +61,7 @@ Call::Call(const Signature& signature, const lowering::Kernel& kernel,
   if (signature_.common) find_common_type();
   for (size_t i = 0; i < given_.size(); ++i)
     if (!signature_.slots[i].out) add(given_[i], signature_.slots[i]);
-  if (signature_.common) {
-    const auto type = to_engine(common_);
-    TORCH_CHECK_NOT_IMPLEMENTED(type, "tensors of ", common_, " are not supported on mps");
-    add_kind(Argument::Kind::kDType).i = *type;
-  }
+  if (signature_.common) add_type(common_);
   if (signature_.state) add_state();
   if (signature_.out_type) {
     // Of a derived call it is what is not known yet.
@@ -93,9 +89,9 @@ void Call::find_written() {
   for (const size_t i : signature_.written) {
     const c10::IValue& value = given_[i];
     if (value.isTensorList())
-      for (const at::Tensor& tensor : value.toTensorVector()) outputs_.push_back(tensor);
+      for (const at::Tensor& tensor : value.toTensorVector()) outputs_.push_back(to_write(tensor));
     else
-      outputs_.push_back(value.isTensor() ? value.toTensor() : at::Tensor());
+      outputs_.push_back(value.isTensor() ? to_write(value.toTensor()) : at::Tensor());
   }
 }
 
@@ -199,6 +195,7 @@ void Call::add_tensor(const at::Tensor& tensor, const Slot& slot) {
 // A tensor whose elements are what is in memory. Ops that could conjugate for themselves get views
 // that are marked instead.
 const at::Tensor& Call::as_stored(const at::Tensor& tensor) {
+  if (tensor.scalar_type() == at::kComplexHalf) return resolved_.emplace_front(wide(tensor));
   if (!tensor.is_conj() && !tensor.is_neg()) return tensor;
   return resolved_.emplace_front(tensor.resolve_conj().resolve_neg());
 }
@@ -308,13 +305,8 @@ void Call::add(const c10::IValue& value, const Slot& slot) {
     case Kind::kText:
       add_kind(Argument::Kind::kText).text = value.toStringView();
       return;
-    case Kind::kDType: {
-      const auto type = to_engine(value.toScalarType());
-      TORCH_CHECK_NOT_IMPLEMENTED(type, "tensors of ", value.toScalarType(),
-                                  " are not supported on mps");
-      add_kind(Argument::Kind::kDType).i = *type;
-      return;
-    }
+    case Kind::kDType:
+      return add_type(value.toScalarType());
     case Kind::kGenerator:
       if (value.isGenerator()) generator_ = value.toGenerator();
       [[fallthrough]];
@@ -392,10 +384,12 @@ void Call::run(const GivenResults* given) {
       if (prepared.places()[i] >= 0) outputs[prepared.places()[i]] = i;
     Memory memory(*this, std::move(outputs));
     prepared.run(arguments_, memory);
-    return memory.write_back();
+    memory.write_back();
+  } else {
+    make_sized(prepared);
+    run(prepared);
   }
-  make_sized(prepared);
-  run(prepared);
+  give_back(prepared);
 }
 
 void Call::run(const lowering::Prepared& prepared) {
@@ -419,6 +413,7 @@ bool Call::overlaps_what_is_written() const {
 }
 
 bool Call::run_as_before() {
+  if (narrow_) return false;
   const lowering::Recalled* known = kernel_.recall(device(), arguments_, signature_.in_place);
   if (!known || (signature_.in_place && overlaps_what_is_written())) return false;
   for (size_t i = 0; i < signature_.made; ++i) {
@@ -431,6 +426,7 @@ bool Call::run_as_before() {
 }
 
 void Call::remember(const Call& out, c10::ArrayRef<c10::IValue> results) const {
+  if (narrow_) return;
   const lowering::Prepared& prepared = out.prepare();
   if (!prepared.sized()) return;
   lowering::Recalled what{prepared.shared_from_this(), {}};

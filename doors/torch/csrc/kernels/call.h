@@ -5,6 +5,8 @@
 
 #include <array>
 #include <forward_list>
+#include <utility>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
@@ -40,6 +42,9 @@ class Call {
   void add_tensor(const at::Tensor& tensor, const Slot& slot);
   void add_tensors(const c10::IValue& list, const Slot& slot);
   const at::Tensor& as_stored(const at::Tensor& tensor);
+  at::Tensor wide(const at::Tensor& tensor);
+  at::Tensor to_write(const at::Tensor& given);
+  void give_back(const lowering::Prepared& prepared);
   void add_indices(const c10::IValue& list);
   void add_number(const at::Scalar& number, const Slot& slot);
   at::ScalarType type_written() const;
@@ -47,6 +52,7 @@ class Call {
   void add_ints(const c10::IValue& list);
   void add_floats(const c10::IValue& list);
   void add_state();
+  void add_type(at::ScalarType type);
   lowering::Argument& add_kind(lowering::Argument::Kind kind);
   bool find_plain_common_type();
   void find_common_type();
@@ -66,6 +72,7 @@ class Call {
   const c10::ArrayRef<c10::IValue> given_;
   at::ScalarType common_ = at::ScalarType::Undefined;
   bool device_in_common_ = false;      // a tensor of this device takes part in promotion
+  bool narrow_ = false;                // complex halves take part, or are asked for
   const at::Tensor* first_ = nullptr;  // the first tensor of this device
   std::forward_list<at::Tensor> resolved_;
   std::optional<at::Generator> generator_;
@@ -77,6 +84,7 @@ class Call {
   std::vector<at::Tensor> indices_;  // that stand for masks, or were on the CPU
   c10::SmallVector<at::Tensor, 8>
       outputs_;  // made and written; undefined: to be made, or not wanted
+  std::vector<std::pair<size_t, at::Tensor>> narrow_outputs_;  // given; the output is a wide one
 };
 
 }  // namespace anymps::aten

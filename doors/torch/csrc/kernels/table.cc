@@ -12,7 +12,7 @@
 #include "kernels/op.h"
 #include "kernels/table.h"
 #include "kernels/typed.h"
-#include "layers/linear.h"
+#include "layers/apart.h"
 #include "strict.h"
 #include "table/rows.h"
 
@@ -128,7 +128,7 @@ int register_rows() {
         lowerable().insert_or_assign(
             name, Lowerable{std::make_shared<RowOp>(row, name, false), *handle, *handle});
   }
-  take_linear_apart_for_dual_numbers();
+  take_apart();
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/_conj_physical.h>
 #include <ATen/ops/neg.h>
+#include <ATen/ops/view_as_real_native.h>
 #include <torch/library.h>
 #include "engine.h"
 #include "lowering/few.h"
@@ -18,13 +19,24 @@ namespace {
 
 using at::Tensor;
 
+// Of what lies in memory, whatever a view of it is marked as.
+Tensor pairs(const Tensor& complex) {
+  return at::native::view_as_real(complex.is_conj() ? complex.conj() : complex);
+}
+
 const lowering::Kernel& copy_kernel() {
   static constexpr lowering::Row kRow{"copy_", "src", "src"};
   static const auto& kernel = *new lowering::Kernel(kRow);
   return kernel;
 }
 
+// Complex halves are pairs of halves, which the engine knows.
 void copy_elements(const Tensor& to, const Tensor& from) {
+  const bool narrow = to.scalar_type() == at::kComplexHalf;
+  if (narrow || from.scalar_type() == at::kComplexHalf) {
+    if (to.is_complex() && from.is_complex()) return copy_elements(pairs(to), pairs(from));
+    return copy_elements(to, from.to(at::kComplexFloat));
+  }
   const amps_view source = view_of(from), target = view_to_write(to);
   const lowering::Argument argument = lowering::Argument::tensor(&source);
   const lowering::Wanted wanted{true, target.dtype, to.is_contiguous()};
@@ -71,8 +83,9 @@ at::Scalar local_scalar(const Tensor& self) {
   const Transfer transfer(self.device(), at::kCPU, self.element_size());
   return AT_DISPATCH_V2(self.scalar_type(), "_local_scalar_dense_mps",
                         AT_WRAP([&] { return at::Scalar(*self.const_data_ptr<scalar_t>()); }),
-                        AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), at::kHalf, at::kBFloat16, at::kBool,
-                        AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), AT_EXPAND(AT_FLOAT8_TYPES));
+                        AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), at::kComplexHalf, at::kHalf,
+                        at::kBFloat16, at::kBool, AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES),
+                        AT_EXPAND(AT_FLOAT8_TYPES));
 }
 
 }  // namespace

@@ -28,8 +28,11 @@ def reason_not_to(torch):
 
 
 def autoload():
-    import torch
-
+    try:
+        import torch
+    except ImportError as error:
+        print(f"torch_anymps: there is no PyTorch here, and no device mps: {error}", file=sys.stderr)
+        return
     reason = reason_not_to(torch)
     if reason is not None:
         if reason:

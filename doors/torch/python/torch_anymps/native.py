@@ -21,6 +21,8 @@ def _path():
 
 @functools.cache
 def load():
+    import torch  # noqa: F401 (whose libraries it needs)
+
     library = ctypes.CDLL(_path())
     library.anymps_torch_set_cuda_aside.restype = ctypes.c_int
     library.anymps_torch_allocator.restype = ctypes.c_void_p

@@ -205,3 +205,14 @@ def test_a_page_is_read_as_it_was_printed():
                ("c", "bf16", "gradient"): answer("wrong", True, "1 | 2"), ("d", "i64", "forward"): answer("refused", False, "no such op")}
     text = report.page(results, {}, "2.15")
     assert report.page(report.as_printed(text, results, lambda key: results[key]["xfail"]), {}, "2.15") == text
+
+
+def test_the_exact_gradient_of_complex_numbers():
+    """It is the CPU's in c128: of lstsq, whose gradient is another one under a dispatch mode."""
+    from torch.testing._internal.common_methods_invocations import op_db
+    case = run_case.Case(next(op for op in op_db if op.name == "linalg.lstsq" and op.variant_test_name == "grad_oriented"), "c64", torch.complex64, "gradient")
+    weights, sample = [], samples.make(case.op, torch.complex64, 0)[2]
+    narrow = case.reference(sample, weights)
+    for near, wide in zip(narrow, case.exact(sample, weights)):
+        assert wide.dtype == torch.complex128
+        torch.testing.assert_close(near.to(torch.complex128), wide, rtol=1e-3, atol=1e-3)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.doors.torch.shader_door import library
+from tests.doors.torch.shaders.door import library
 
 KERNELS = """
 // Elementwise and strided.

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[3] / "doors" / "torch" / "python" / "torch_anymps" / "shaders"
+FOLDER = Path(__file__).parents[4] / "doors" / "torch" / "python" / "torch_anymps" / "shaders"
 
 if "ANYMPS_SHADER_CACHE" not in os.environ:
     _cache = tempfile.TemporaryDirectory(prefix="anymps-test-shaders-")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.doors.torch.shader_door import library
+from tests.doors.torch.shaders.door import library
 
 # Expressions that must hold; x is 0.75f, i is -5, v is float4(1, 2, 3, 4), h is half(0.1).
 TRUE = """

@@ -4,7 +4,7 @@
 import pytest
 import torch
 
-from tests.doors.torch.shader_door import library
+from tests.doors.torch.shaders.door import library
 
 
 @pytest.fixture(scope="module", autouse=True)

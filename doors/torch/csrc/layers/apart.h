@@ -3,7 +3,7 @@
 
 namespace anymps::aten {
 
-// To be called when the device's own kernel is registered.
-void take_linear_apart_for_dual_numbers();
+// To be called once, when all ops are registered.
+void take_apart();
 
 }  // namespace anymps::aten

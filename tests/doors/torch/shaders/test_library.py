@@ -9,7 +9,7 @@ import threading
 import pytest
 import torch
 
-from tests.doors.torch.shader_door import FOLDER, HEAD, library, shaders
+from tests.doors.torch.shaders.door import FOLDER, HEAD, library, shaders
 
 
 @pytest.fixture(scope="module")
@@ -267,7 +267,7 @@ def run(code, **environment):
 
 FULL = """
 import torch
-from tests.doors.torch.shader_door import library
+from tests.doors.torch.shaders.door import library
 x = torch.zeros(5)
 library("kernel void f(device half4* x, device float* y, uint i [[thread_position_in_grid]])"
         "{ y[i] = simd_sum(float(i)); }").f(x, x, threads=5)
