@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/fork.h"
+#include "memory/pages.h"
 #include "memory/raw_memory.h"
 
 namespace anymps {
@@ -51,7 +52,9 @@ SpareBlock take(size_t bytes) {
       return block;
     }
   }
-  return {HostMemory().allocate(bytes), bytes};
+  // As much as a large page: it costs no more, and serves the next ones too.
+  const size_t whole = std::max(bytes, large_page());
+  return {HostMemory().allocate(whole), whole};
 }
 
 void give_back(const SpareBlock& block) {

@@ -2,6 +2,7 @@
 // Finds activations written out:
 //   max(x, 0)                                     ->  relu(x)
 //   min(max(x, a), b), max(min(x, b), a)          ->  clamp(x) {min=a, max=b}
+//   clamp(clamp(x, a, b), c, d), clamp(relu(x), c, d)  ->  clamp(x)
 //   max(x, a * x) with 0 < a < 1                  ->  leaky_relu(x) {alpha=a}
 //   1 / (1 + exp(-x))                             ->  sigmoid(x)
 //   x * sigmoid(x)                                ->  silu(x)
@@ -10,6 +11,9 @@
 //   x * hard_sigmoid(x), x * clamp(x + 3, 0, 6) / 6  ->  hard_swish(x)
 //   x * tanh(softplus(x))                         ->  mish(x)     (also of log(1 + exp(x)))
 // GELU has a separate pass.
+
+#include <algorithm>
+#include <limits>
 
 #include "passes/epilogue.h"
 #include "passes/fuse.h"
@@ -51,6 +55,21 @@ Value* clamp(Graph& graph, Node& node) {
       return graph.add("clamp", {inner->first}, {{"min", low}, {"max", high}}, node.name);
   }
   return nullptr;
+}
+
+// One bound after the other, as some exporters write relu6. The inner node is used here alone.
+Value* nested_clamp(Graph& graph, Node& node) {
+  if (!node.is("clamp") || !single_use(graph, node.input(0))) return nullptr;
+  const Node* inner_node = made_by(node.input(0), {"clamp", "relu"});
+  const auto outer = clamp_bounds(node);
+  if (!inner_node || !outer || !same_shape(inner_node->input(0), node.output())) return nullptr;
+  constexpr std::pair kRelu{0.0, std::numeric_limits<double>::infinity()};
+  const auto inner = inner_node->is("relu") ? kRelu : clamp_bounds(*inner_node);
+  if (!inner) return nullptr;
+  return graph.add("clamp", {inner_node->input(0)},
+                   {{"min", std::clamp(inner->first, outer->first, outer->second)},
+                    {"max", std::clamp(inner->second, outer->first, outer->second)}},
+                   node.name);
 }
 
 Value* leaky_relu(Graph& graph, Node& node) {
@@ -165,7 +184,8 @@ Value* gated(Graph& graph, Node& node) {
 PASS(fuse_activation, 330, "relu, clamp, sigmoid, silu, hard_swish, mish from their formulas") {
   return fuse_each(graph, context, [](Graph& graph, Node& node) -> Value* {
     if (!is_float(node.output()->dtype()) || !node.output()->type.ranked) return nullptr;
-    for (auto rule : {clamp, relu, leaky_relu, sigmoid, hard_sigmoid, clamped_line, gated})
+    for (auto rule :
+         {clamp, nested_clamp, relu, leaky_relu, sigmoid, hard_sigmoid, clamped_line, gated})
       if (Value* value = rule(graph, node)) return value;
     return nullptr;
   });

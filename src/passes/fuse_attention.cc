@@ -7,6 +7,7 @@
 // scores that are the transpose of  matmul(k, transpose(q)),  as an einsum is exported. In between,
 // batch and heads may be merged into one axis.
 #include <algorithm>
+#include <limits>
 
 #include "passes/fuse.h"
 
@@ -16,7 +17,8 @@ namespace {
 
 struct Pattern {
   Value *q = nullptr, *k = nullptr, *v = nullptr;
-  std::vector<Value*> masks;  // added to the scores
+  const Value* tested = nullptr;  // scores that a test for rows of -infinity reads too
+  std::vector<Value*> masks;      // added to the scores
   // where(condition, score, number), or with the two exchanged
   struct Choice {
     Value* condition;
@@ -62,16 +64,21 @@ bool swaps_last(const Node& node) {
   return std::is_sorted(perm.begin(), perm.end());
 }
 
+bool read_once(const Graph& graph, const Value* value, const Pattern& found) {
+  if (value != found.tested) return single_use(graph, value);
+  return value->users.size() == 2 && !graph.is_output(value);
+}
+
 // The product of q and k, scaled, perhaps transposed and with other leading axes.
 bool match_product(const Graph& graph, Value* value, Pattern& found) {
   found.scale = 1;
   found.merged = false;
   bool swapped = false;
   for (;;) {
-    if (!single_use(graph, value)) return false;
+    if (!read_once(graph, value, found)) return false;
     peel_scale(graph, value, found.scale);
     Node* node = value->producer;
-    if (!node || !single_use(graph, value)) return false;
+    if (!node || !read_once(graph, value, found)) return false;
     if (swaps_last(*node)) {
       swapped = !swapped;
     } else if (keeps_matrices(*node)) {
@@ -101,7 +108,7 @@ bool rules_out(double number, DType dtype) {
 bool match_scores(const Graph& graph, Value* scores, Pattern& found, int depth = 0) {
   constexpr int kMostMasks = 4;
   if (match_product(graph, scores, found)) return true;
-  if (depth == kMostMasks || !single_use(graph, scores)) return false;
+  if (depth == kMostMasks || !read_once(graph, scores, found)) return false;
   if (Node* sum = made_by(scores, "add"))
     return either_order(*sum, [&](Value* value, Value* mask) {
       if (!same_shape(value, scores) || rank_of(mask) < 0) return false;
@@ -179,15 +186,64 @@ bool can_reshape(const Dims& from, const Dims& to) {
   return same_shape(from, to) || reshape_attr(from, to);
 }
 
+bool reduces_last(const Node& node) {
+  const int64_t rank = rank_of(node.input(0));
+  const std::vector<int64_t> axes = node.attrs.ints("axes");
+  return !node.input(1) && node.attrs.b("keep_dims") && axes.size() == 1 &&
+         (axes[0] == -1 || axes[0] == rank - 1);
+}
+
+// Whether a condition is the same for all of a row: true (`all`), or false, where every score of
+// the row is -infinity. Frameworks without a reduction of truths take the mean of 0 and 1.
+bool tells_empty_rows(const Graph& graph, Value* condition, const Value* scores, bool all) {
+  bool negated = false;  // what is told of the value at hand
+  Node* reduction = nullptr;
+  for (;; condition = condition->producer->input(0)) {
+    Node* node = condition->producer;
+    if (!node || !single_use(graph, condition)) return false;
+    if (node->is("logical_not")) {
+      negated = !negated;
+    } else if (made_by(condition, {"not_equal", "equal"}) && !reduction &&
+               scalar_of(node->input(1)) == 0.0) {
+      negated = negated != node->is("equal");
+    } else if (made_by(condition, {"reduce_mean", "reduce_max", "reduce_or", "reduce_and"})) {
+      if (reduction || rank_of(node->input(0)) != rank_of(scores)) return false;
+      reduction = node;
+      // All are, or not one is not.
+      if (negated == (node->is("reduce_and") == all)) return false;
+      negated = false;
+    } else if (made_by(condition, {"equal", "not_equal"}) && reduction) {
+      negated = negated != node->is("not_equal");
+      return negated != reduction->is("reduce_and") && node->input(0) == scores &&
+             scalar_of(node->input(1)) == -std::numeric_limits<double>::infinity() &&
+             reduces_last(*reduction);
+    } else if (!node->is("cast") ||
+               (condition->dtype() != DType::kBool && node->input(0)->dtype() != DType::kBool)) {
+      return false;
+    }
+  }
+}
+
 // The softmax of the scores, perhaps with 0 in place of NaN (a query that keeps no key gives 0 in
 // sdpa, too), perhaps with other leading axes.
-Node* softmax_of(const Graph& graph, Value* weights) {
+Node* softmax_of(const Graph& graph, Value* weights, Pattern& found) {
   if (!single_use(graph, weights)) return nullptr;
   if (Node* node = weights->producer; node && keeps_matrices(*node)) {
     weights = node->input(0);
     if (!single_use(graph, weights)) return nullptr;
   }
-  if (Node* choice = made_by(weights, "where")) {
+  Node* choice = made_by(weights, "where");
+  for (const size_t kept : {2u, 1u}) {
+    Node* softmax = choice ? made_by(choice->input(kept), "softmax") : nullptr;
+    if (!softmax || scalar_of(choice->input(3 - kept)) != 0.0 ||
+        !single_use(graph, choice->input(kept)) ||
+        !tells_empty_rows(graph, choice->input(0), softmax->input(0), kept == 2))
+      continue;
+    found.tested = softmax->input(0);
+    weights = choice->input(kept);
+    choice = nullptr;
+  }
+  if (choice) {
     Node* test = made_by(choice->input(0), "is_nan");
     weights = choice->input(2);
     if (!test || test->input(0) != weights || scalar_of(choice->input(1)) != 0.0 ||
@@ -203,9 +259,9 @@ Node* softmax_of(const Graph& graph, Value* weights) {
 Value* attention(Graph& graph, Node& node) {
   if (!node.is("matmul") || !plain_matmul(node) || node.attrs.f("alpha") != 1) return nullptr;
   if (!is_float(node.output()->dtype())) return nullptr;
-  Node* softmax = softmax_of(graph, node.input(0));
-  if (!softmax) return nullptr;
   Pattern found;
+  Node* softmax = softmax_of(graph, node.input(0), found);
+  if (!softmax) return nullptr;
   found.v = node.input(1);
   found.v_transposed = node.attrs.b("transpose_b");
   Value* scores = softmax->input(0);

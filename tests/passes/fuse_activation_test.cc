@@ -31,6 +31,23 @@ TEST_F(FuseActivation, Clamp) {
 TEST_F(FuseActivation, ClampOfRelu) {
   expect(graph.add("min", {graph.add("relu", {x}), number(1)}), "clamp(%x) {min=0, max=1}");
 }
+TEST_F(FuseActivation, ClampOfClamp) {
+  Value* low = graph.add("clamp", {x}, {{"min", 0.0}});
+  expect(graph.add("clamp", {low}, {{"max", 6.0}}), "clamp(%x) {min=0, max=6}");
+}
+TEST_F(FuseActivation, ClampOfRelu6) {
+  Value* inner = graph.add("relu", {x});
+  expect(graph.add("clamp", {inner}, {{"min", -1.0}, {"max", 6.0}}), "clamp(%x) {min=0, max=6}");
+}
+TEST_F(FuseActivation, ClampsWithoutCommonNumbers) {
+  Value* inner = graph.add("clamp", {x}, {{"min", 0.0}, {"max", 1.0}});
+  expect(graph.add("clamp", {inner}, {{"min", 2.0}, {"max", 3.0}}), "clamp(%x) {min=2, max=2}");
+}
+TEST_F(FuseActivation, AClampThatOthersReadStays) {
+  Value* inner = graph.add("clamp", {x}, {{"min", 0.0}}, "inner");
+  graph.set_outputs({inner, graph.add("clamp", {inner}, {{"max", 6.0}}, "y")});
+  EXPECT_EQ(rewrite(graph, {"fuse_activation"}), 0);
+}
 TEST_F(FuseActivation, Sigmoid) {
   expect(graph.add("div", {number(1), one_plus_exp()}), "sigmoid(%x)");
 }
@@ -45,6 +62,11 @@ TEST_F(FuseActivation, SiluAsAQuotient) {
 }
 TEST_F(FuseActivation, HardSwish) {
   expect(graph.add("div", {graph.add("mul", {x, relu6()}), number(6)}), "hard_swish(%x)");
+}
+TEST_F(FuseActivation, HardSwishWithOneBoundAfterTheOther) {
+  Value* low = graph.add("clamp", {graph.add("add", {x, number(3)})}, {{"min", 0.0}});
+  Value* gate = graph.add("clamp", {low}, {{"max", 6.0}});
+  expect(graph.add("div", {graph.add("mul", {x, gate}), number(6)}), "hard_swish(%x)");
 }
 TEST_F(FuseActivation, HardSwishOfHardSigmoid) {
   expect(graph.add("mul", {x, graph.add("div", {relu6(), number(6)})}), "hard_swish(%x)");

@@ -113,6 +113,66 @@ TEST_F(FuseAttention, ZeroInPlaceOfNaN) {
   EXPECT_EQ(count(graph, "softmax"), 0) << to_text(graph);
 }
 
+// As PyTorch writes the same since 2.5, and what Apple's exporter makes of it: whether a row of
+// scores is all -infinity is read from the scores.
+struct ARowWithoutKeys : FuseAttention {
+  enum Reading { kMean, kMax, kOr, kAnd, kAndOfOthers, kOrOfFew };
+
+  Value* empty_rows(Value* scores, Reading reading, double bound) {
+    const NamedAttrs last{{"axes", Ints{3}}};
+    Value* out = graph.add("equal", {scores, number(bound)});
+    if (reading == kAnd) return graph.add("reduce_and", {out}, last);
+    if (reading == kOrOfFew) return graph.add("logical_not", {graph.add("reduce_or", {out}, last)});
+    Value* in = graph.add("logical_not", {out});
+    if (reading == kAndOfOthers) return graph.add("reduce_and", {in}, last);
+    if (reading == kOr) return graph.add("logical_not", {graph.add("reduce_or", {in}, last)});
+    Value* some = graph.add(reading == kMean ? "reduce_mean" : "reduce_max",
+                            {graph.add("cast", {in}, {{"dtype", DType::kF32}})}, last);
+    if (reading == kMax) return graph.add("equal", {some, number(0)});
+    return graph.add("logical_not", {graph.add("not_equal", {some, number(0)})});
+  }
+
+  int fused(Reading reading, double bound = -std::numeric_limits<double>::infinity(),
+            bool exchanged = false) {
+    Value* scores = graph.add("add", {graph.add("matmul", {q, k}, {{"transpose_b", true}}), mask});
+    Value* weights = graph.add("softmax", {scores});
+    Value* empty = empty_rows(scores, reading, bound);
+    weights = exchanged
+                  ? graph.add("where", {graph.add("logical_not", {empty}), weights, number(0)})
+                  : graph.add("where", {empty, number(0), weights});
+    graph.set_outputs({graph.add("matmul", {weights, v}, {}, "y")});
+    return rewrite(graph, {"fuse_attention"});
+  }
+};
+
+TEST_F(ARowWithoutKeys, ByAMean) {
+  EXPECT_EQ(fused(kMean), 1);
+  EXPECT_EQ(nodes_of(graph), R"(
+%y: f32[N, 3, S, 5] = sdpa(%q, %k, %v, %mask) {scale=1}
+)");
+}
+TEST_F(ARowWithoutKeys, ByAMaximum) { EXPECT_EQ(fused(kMax), 1); }
+TEST_F(ARowWithoutKeys, ByAnOr) { EXPECT_EQ(fused(kOr), 1); }
+TEST_F(ARowWithoutKeys, ByAnAnd) { EXPECT_EQ(fused(kAnd), 1); }
+TEST_F(ARowWithoutKeys, WithTheChoiceExchanged) {
+  EXPECT_EQ(fused(kMean, -std::numeric_limits<double>::infinity(), true), 1);
+}
+TEST_F(ARowWithoutKeys, OtherConditionsStay) {
+  EXPECT_EQ(fused(kAndOfOthers), 0);
+  EXPECT_EQ(fused(kOrOfFew), 0);
+  EXPECT_EQ(fused(kMean, -1e30), 0);
+}
+TEST_F(ARowWithoutKeys, ScoresThatOthersReadStay) {
+  ASSERT_EQ(fused(kMean, -1e30), 0);
+  Value* y = graph.outputs()[0];
+  Value* scores = y->producer->input(0)->producer->input(2)->producer->input(0);
+  Value* weights =
+      graph.add("where", {empty_rows(scores, kMean, -std::numeric_limits<double>::infinity()),
+                          number(0), graph.add("softmax", {scores})});
+  graph.set_outputs({y, graph.add("matmul", {weights, v}, {}, "z")});
+  EXPECT_EQ(rewrite(graph, {"fuse_attention"}), 0);
+}
+
 // As an einsum is exported: keys times queries, turned.
 TEST_F(FuseAttention, ScoresThatAreTurned) {
   Value* scores = graph.add("matmul", {k, q}, {{"transpose_b", true}, {"alpha", 0.5}});

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "against_reference.h"
+#include "drivers/cpu/isa.h"
 #include "drivers/cpu/layers/depthwise_simd.h"
 #include "drivers/cpu/linear/gemm_simd.h"
 #include "drivers/cpu/linear/weight_packing.h"
@@ -173,17 +174,17 @@ TEST_F(OwnProducts, GeluOfATileIsThatOfEachNumber) {
 }
 
 TEST_F(OwnProducts, DepthwiseConvolutions) {
-  if (!cpu::depthwise_is_here()) GTEST_SKIP() << "no AVX-512";
+  if (!cpu::depthwise_is_here()) GTEST_SKIP() << "no AVX2";
   struct Window {
     Ints kernel, strides, dilations, pads;
   };
-  const Window windows[] = {{{3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
-                            {{3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
-                            {{5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}},
-                            {{3, 2}, {1, 3}, {2, 2}, {0, 3, 4, 1}},
-                            {{1, 4}, {2, 1}, {1, 1}, {0, 0, 0, 0}}};
+  const Window windows[] = {
+      {{3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}}, {{3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
+      {{5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}}, {{3, 2}, {1, 3}, {2, 2}, {0, 3, 4, 1}},
+      {{3, 5}, {2, 1}, {1, 1}, {1, 4, 0, 3}}, {{1, 4}, {2, 1}, {1, 1}, {0, 0, 0, 0}}};
   size_t number = 0;
-  for (const Window& window : windows)
+  for (const Window& window : windows) {
+    if (cpu::isa() == cpu::Isa::kAvx2 && window.strides[1] != 1) continue;  // oneDNN's
     for (const int64_t channels : {2, 16, 24, 32, 41, 72})
       for (const Shape& image : {Shape{7, 7}, Shape{5, 16}, Shape{14, 23}}) {
         SCOPED_TRACE(
@@ -204,10 +205,11 @@ TEST_F(OwnProducts, DepthwiseConvolutions) {
                      {1}},
                     5e-5);
       }
+  }
 }
 
 TEST_F(OwnProducts, DepthwiseWithResidualAndInOneDimension) {
-  if (!cpu::depthwise_is_here()) GTEST_SKIP() << "no AVX-512";
+  if (!cpu::depthwise_is_here()) GTEST_SKIP() << "no AVX2";
   expect_same({"conv",
                "depthwise",
                {random_f32({2, 9, 24}, 1), random_f32({24, 1, 3}, 2), random_f32({24}, 3),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Depthwise convolutions in one or two dimensions, channels last, without oneDNN: its kernels are
 // made for each shape, which takes longer than a run of most of these layers.
+#include "drivers/cpu/isa.h"
 #include "drivers/cpu/layers/depthwise_simd.h"
 #include "drivers/cpu/linear/weight_packing.h"
 #include "drivers/cpu/onednn.h"
@@ -66,7 +67,7 @@ class DepthwiseKernel final : public Kernel {
 
 KernelPtr make_depthwise(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &w = request.in(1), &y = request.out();
-  if (!depthwise_is_here()) return refuse(why, "only for AVX-512");
+  if (!depthwise_is_here()) return refuse(why, "only for AVX2 and AVX-512");
   if (y.count() == 0) return empty_kernel();
   const int64_t channels = x.shape.back(), groups = request.attrs.i("groups");
   if (request.attrs.s("layout") != "channels_last") return refuse(why, "channels are not last");
@@ -90,6 +91,8 @@ KernelPtr make_depthwise(const KernelRequest& request, std::string& why) {
   const Window window =
       resolve_window(request.attrs, spatial, Shape(w.shape.begin() + 2, w.shape.end()));
   const size_t across = window.rank() - 1;
+  if (isa() == Isa::kAvx2 && window.strides[across] != 1)
+    return refuse(why, "strides, which oneDNN's 256-bit code is faster with");
   p.batch = x.shape[0];
   if (across == 1) {
     p.in_height = spatial[0];

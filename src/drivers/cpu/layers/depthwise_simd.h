@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row of a depthwise convolution, channels last, compiled for AVX-512.
+// One row of a depthwise convolution, channels last, compiled for AVX2 and AVX-512.
 #pragma once
 
 #include <cstdint>
