@@ -98,6 +98,29 @@ ONNX_READ_IN(kMicrosoft, MatMulIntegerToFloat) {
   return {scaled(c, sums, c.in(2), c.in(3), c.opt(6))};
 }
 
+// The bias counts in steps of both scales' product, as the sums do. Without a scale of its own the
+// result is a number.
+ONNX_READ_IN(kMicrosoft, QGemm) {
+  const auto operand = [&](size_t i, const char* flag) {
+    const bool turned = c.flag(flag, false);
+    return turned ? c.add("transpose", {c.in(i)}, {{"perm", std::vector<int64_t>{1, 0}}}) : c.in(i);
+  };
+  Value* sums =
+      c.add("matmul_integer", {operand(0, "transA"), operand(3, "transB"), c.in(2), c.in(5)});
+  if (Value* bias = c.opt(6)) sums = c.add("add", {sums, bias});
+  Value *a_scale = c.in(1), *y_scale = c.opt(7), *y_zero = c.opt(8);
+  if (const double alpha = c.f("alpha", 1); alpha != 1)
+    a_scale = c.add("mul", {a_scale, c.graph.scalar(a_scale->dtype(), alpha)});
+  c.check(!y_scale == !y_zero, "y_scale and y_zero_point must come together");
+  if (!y_scale) return {scaled(c, sums, a_scale, c.in(4), nullptr)};
+  Value* factor = c.add("div", {c.add("mul", {a_scale, c.in(4)}), y_scale});
+  return {c.add("requantize", {sums, factor, y_zero}, {{"dtype", y_zero->dtype()}, {"axis", -1}})};
+}
+
+ONNX_READ_IN(kMicrosoft, QLinearWhere) {
+  return {quantized(c, c.add("where", {c.in(0), plain(c, 1), plain(c, 4)}), 7, c.in(1)->dtype())};
+}
+
 ONNX_READ_IN(kMicrosoft, DynamicQuantizeMatMul) {
   const Values a = c.add_all("dynamic_quantize", {c.in(0)}, {}, 3);
   Value* sums = c.add("matmul_integer", {a[0], c.in(1), a[2], c.opt(3)});
