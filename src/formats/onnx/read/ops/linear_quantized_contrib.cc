@@ -138,7 +138,8 @@ Value* lstm_weights(Call& c, size_t weights, size_t scale) {
   return c.add("transpose", {w}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
 }
 
-// The products are done in f32: nothing is lost by quantizing what flows in.
+// The op has no definition but ONNX Runtime's kernel: each product's left operand is quantized as a
+// whole, that of the states with as many sequences as its threads take. Ours has one for each.
 ONNX_READ_IN(kMicrosoft, DynamicQuantizeLSTM) {
   const auto activations = c.strings("activations");
   static const std::vector<std::string> kUsual = {"Sigmoid", "Tanh", "Tanh"};
@@ -152,7 +153,8 @@ ONNX_READ_IN(kMicrosoft, DynamicQuantizeLSTM) {
                     c.opt(5), c.opt(6), c.opt(7)},
                    {{"hidden_size", c.i("hidden_size")},
                     {"direction", c.s("direction", "forward")},
-                    {"clip", c.f("clip", 0)}},
+                    {"clip", c.f("clip", 0)},
+                    {"dynamic_bytes", true}},
                    3);
 }
 
