@@ -3,9 +3,11 @@
 """Quantizes reference models to bytes with onnxruntime.quantization; runs in .venvs/peers.
 
     make_quantized.py [--out DIR] [--force] [NAME ...]     NAME: mobilenet_v2_qdq resnet50_qdq lstm_dynamic
+                      minilm_l6_dynamic bert_base_dynamic bert_base_4bit
 
 NAME_qdq: batch norms are folded, activations are u8 and weights s8 by channel, with QuantizeLinear and DequantizeLinear
-around each op. lstm_dynamic: three LSTM layers, quantized when they run (DynamicQuantizeLSTM).
+around each op. lstm_dynamic: three LSTM layers, quantized when they run (DynamicQuantizeLSTM). NAME_dynamic: products whose
+left operands are quantized when they run, as quantize_dynamic makes them. NAME_4bit: MatMulNBits with blocks of 32.
 """
 from pathlib import Path
 
@@ -62,10 +64,45 @@ def lstm_dynamic(to):
     quantize_dynamic(plain, to, weight_type=QuantType.QInt8, op_types_to_quantize=["LSTM"])
 
 
+def encoder_dynamic(name, folder, to):
+    plain = folder / "plain.onnx"
+    onnx.save(MODELS[name](), plain)
+    quantize_dynamic(plain, to, weight_type=QuantType.QInt8)
+
+
+def encoder_4bit(name, _, to, block=32):
+    """Each product with a constant matrix becomes a MatMulNBits."""
+    model = MODELS[name]()
+    graph, constants = model.graph, {c.name: c for c in model.graph.initializer}
+    for node in graph.node:
+        weights = constants.get(node.input[1]) if node.op_type == "MatMul" else None
+        if weights is None:
+            continue
+        w = onnx.numpy_helper.to_array(weights).T.astype(np.float32)  # [columns, depth]
+        n, k = w.shape
+        blocks = w.reshape(n, k // block, block)
+        furthest = np.take_along_axis(blocks, np.abs(blocks).argmax(-1, keepdims=True), -1)
+        scales = np.where(furthest == 0, 1, furthest / -8).astype(np.float32)
+        steps = (np.clip(np.rint(blocks / scales), -8, 7) + 8).astype(np.uint8)
+        name = weights.name
+        graph.initializer.append(onnx.numpy_helper.from_array(steps[..., ::2] | steps[..., 1::2] << 4, name + ".steps"))
+        graph.initializer.append(onnx.numpy_helper.from_array(scales.reshape(-1), name + ".scales"))
+        node.CopyFrom(helper.make_node("MatMulNBits", [node.input[0], name + ".steps", name + ".scales"], list(node.output),
+                                       domain="com.microsoft", K=k, N=n, bits=4, block_size=block))
+    read = {name for node in graph.node for name in node.input}
+    for constant in [c for c in graph.initializer if c.name not in read]:
+        graph.initializer.remove(constant)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    onnx.save(model, to)
+
+
 QUANTIZED = {
     "mobilenet_v2_qdq": lambda to: qdq("mobilenet_v2", to),
     "resnet50_qdq": lambda to: qdq("resnet50", to),
     "lstm_dynamic": lstm_dynamic,
+    "minilm_l6_dynamic": lambda folder, to: encoder_dynamic("minilm_l6", folder, to),
+    "bert_base_dynamic": lambda folder, to: encoder_dynamic("bert_base", folder, to),
+    "bert_base_4bit": lambda folder, to: encoder_4bit("bert_base", folder, to),
 }
 
 

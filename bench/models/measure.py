@@ -44,7 +44,8 @@ class Model:
 MODELS = [Model("mobilenet_v2"), Model("resnet50"), Model("minilm_l6", seq=128), Model("bert_base", seq=128)]
 # Those of models/make_quantized.py: what is rounded a step apart at first is some steps apart at the end.
 QUANTIZED = [Model("mobilenet_v2_qdq", allowed=0.1), Model("resnet50_qdq", allowed=0.1),
-             Model("lstm_dynamic", frames=(100, 1, 64), allowed=0.05)]
+             Model("lstm_dynamic", frames=(100, 1, 64), allowed=0.05), Model("minilm_l6_dynamic", seq=128, allowed=0.1),
+             Model("bert_base_dynamic", seq=128, allowed=0.1), Model("bert_base_4bit", seq=1)]
 
 
 class Disagreement(RuntimeError):

@@ -471,6 +471,7 @@ struct LstmOptions {
   std::vector<double> activation_beta = {};
   bool input_forget = false;
   std::string gate_order = "onnx";
+  bool dynamic_bytes = false;
 };
 
 struct LstmGradientOptions {
@@ -2656,11 +2657,11 @@ class OpMethods {
   }
   // Long short-term memory over a sequence. b holds the biases of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states after its last step. Clip bounds what activations see. The reserve, if asked for, spares the gradient another run of the layer.
   std::vector<Value> lstm(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value c0 = {}, Value peephole = {}, const LstmOptions& options = {}, const char* name = nullptr) {
-    return self().op("lstm", {x, w, r, b, seq_lens, h0, c0, peephole}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}, {"gate_order", options.gate_order}}, name, 3);
+    return self().op("lstm", {x, w, r, b, seq_lens, h0, c0, peephole}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}, {"gate_order", options.gate_order}, {"dynamic_bytes", options.dynamic_bytes}}, name, 3);
   }
   // Long short-term memory over a sequence. b holds the biases of w, then of r; peephole holds those of i, o, f. Past its length a sequence gives 0, and y_h and y_c are the states after its last step. Clip bounds what activations see. The reserve, if asked for, spares the gradient another run of the layer.
   std::vector<Value> lstm(Value x, Value w, Value r, const LstmOptions& options, const char* name = nullptr) {
-    return self().op("lstm", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}, {"gate_order", options.gate_order}}, name, 3);
+    return self().op("lstm", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"input_forget", options.input_forget}, {"gate_order", options.gate_order}, {"dynamic_bytes", options.dynamic_bytes}}, name, 3);
   }
   // The gradients of lstm to all of its float inputs, from those of its outputs. db holds the two halves of b's gradient, which are equal.
   std::vector<Value> lstm_gradient(Value x, Value w, Value r, Value b = {}, Value seq_lens = {}, Value h0 = {}, Value c0 = {}, Value peephole = {}, Value dy = {}, Value dy_h = {}, Value dy_c = {}, Value reserve = {}, const LstmGradientOptions& options = {}, const char* name = nullptr) {

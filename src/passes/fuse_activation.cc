@@ -119,10 +119,16 @@ Value* relu6_of_shifted(const Value* value) {
   return shifted && shifted->scale == 1 && shifted->offset == 3 ? shifted->source : nullptr;
 }
 
-Value* hard_sigmoid(Graph& graph, Node& node) {
+bool is_sixth(double number, DType dtype, DTypeSet rounded) {
+  StoredNumbers stored(dtype, rounded);
+  stored.add(number);
+  return near(number, 1.0 / 6, stored.dtype());
+}
+
+Value* hard_sigmoid(Graph& graph, Node& node, DTypeSet rounded) {
   auto affine = as_affine(node);
   if (!affine || affine->offset != 0) return nullptr;
-  if (!near(affine->scale, 1.0 / 6, node.output()->dtype())) return nullptr;
+  if (!is_sixth(affine->scale, node.output()->dtype(), rounded)) return nullptr;
   if (Value* x = relu6_of_shifted(affine->source))
     return graph.add("hard_sigmoid", {x}, {{"alpha", 1.0 / 6}, {"beta", 0.5}}, node.name);
   // x * clamp(x + 3, 0, 6) / 6
@@ -162,7 +168,7 @@ Value* under_softplus(const Value* value) {
 }
 
 // x times a function of x.
-Value* gated(Graph& graph, Node& node) {
+Value* gated(Graph& graph, Node& node, DTypeSet rounded) {
   if (!node.is("mul")) return nullptr;
   for (size_t i = 0; i < 2; ++i) {
     Value* x = node.input(i);
@@ -171,7 +177,7 @@ Value* gated(Graph& graph, Node& node) {
     if (!gate) continue;
     if (gate->is("sigmoid") && gate->input(0) == x) return graph.add("silu", {x}, {}, node.name);
     if (gate->is("hard_sigmoid") && gate->input(0) == x &&
-        near(gate->attrs.f("alpha"), 1.0 / 6, x->dtype()) && gate->attrs.f("beta") == 0.5)
+        is_sixth(gate->attrs.f("alpha"), x->dtype(), rounded) && gate->attrs.f("beta") == 0.5)
       return graph.add("hard_swish", {x}, {}, node.name);
     if (gate->is("tanh") && under_softplus(gate->input(0)) == x)
       return graph.add("mish", {x}, {}, node.name);
@@ -182,12 +188,13 @@ Value* gated(Graph& graph, Node& node) {
 }  // namespace
 
 PASS(fuse_activation, 330, "relu, clamp, sigmoid, silu, hard_swish, mish from their formulas") {
-  return fuse_each(graph, context, [](Graph& graph, Node& node) -> Value* {
+  return fuse_each(graph, context, [&](Graph& graph, Node& node) -> Value* {
     if (!is_float(node.output()->dtype()) || !node.output()->type.ranked) return nullptr;
-    for (auto rule :
-         {clamp, nested_clamp, relu, leaky_relu, sigmoid, hard_sigmoid, clamped_line, gated})
+    for (auto rule : {clamp, nested_clamp, relu, leaky_relu, sigmoid})
       if (Value* value = rule(graph, node)) return value;
-    return nullptr;
+    if (Value* value = hard_sigmoid(graph, node, context.rounded)) return value;
+    if (Value* value = clamped_line(graph, node)) return value;
+    return gated(graph, node, context.rounded);
   });
 }
 

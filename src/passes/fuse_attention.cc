@@ -100,19 +100,22 @@ bool match_product(const Graph& graph, Value* value, Pattern& found) {
 }
 
 // What no weight survives: added to a score it leaves nothing of it.
-bool rules_out(double number, DType dtype) {
-  return number <= (dtype == DType::kF16 ? -6e4 : -1e9);
+bool rules_out(double number, DType dtype, DTypeSet rounded) {
+  StoredNumbers stored(dtype, rounded & bit(DType::kF16));
+  stored.add(number);
+  return number <= (stored.dtype() == DType::kF16 ? -6e4 : -1e9);
 }
 
 // From the scores, as the softmax reads them, back to q and k.
-bool match_scores(const Graph& graph, Value* scores, Pattern& found, int depth = 0) {
+bool match_scores(const Graph& graph, Value* scores, Pattern& found, DTypeSet rounded,
+                  int depth = 0) {
   constexpr int kMostMasks = 4;
   if (match_product(graph, scores, found)) return true;
   if (depth == kMostMasks || !read_once(graph, scores, found)) return false;
   if (Node* sum = made_by(scores, "add"))
     return either_order(*sum, [&](Value* value, Value* mask) {
       if (!same_shape(value, scores) || rank_of(mask) < 0) return false;
-      if (!match_scores(graph, value, found, depth + 1)) return false;
+      if (!match_scores(graph, value, found, rounded, depth + 1)) return false;
       found.masks.push_back(mask);
       return true;
     });
@@ -120,11 +123,14 @@ bool match_scores(const Graph& graph, Value* scores, Pattern& found, int depth =
   for (size_t kept = 1; choice && kept <= 2; ++kept) {
     Value* value = choice->input(kept);
     const auto number = scalar_of(choice->input(3 - kept));
-    if (!number || !rules_out(*number, scores->dtype()) || !same_shape(value, scores) ||
+    if (!number || !rules_out(*number, scores->dtype(), rounded) || !same_shape(value, scores) ||
         rank_of(choice->input(0)) < 0)
       continue;
-    if (!match_scores(graph, value, found, depth + 1)) continue;
-    found.choices.push_back({choice->input(0), *number, kept == 1});
+    if (!match_scores(graph, value, found, rounded, depth + 1)) continue;
+    // A number that was a half's is not so large that it leaves nothing of a score of f32.
+    const bool small = scores->dtype() == DType::kF32 && *number > -1e9;
+    const double none = small ? -1e30 : *number;
+    found.choices.push_back({choice->input(0), none, kept == 1});
     return true;
   }
   return false;
@@ -256,7 +262,7 @@ Node* softmax_of(const Graph& graph, Value* weights, Pattern& found) {
   return axis == -1 || axis == rank_of(weights) - 1 ? softmax : nullptr;
 }
 
-Value* attention(Graph& graph, Node& node) {
+Value* attention(Graph& graph, Node& node, DTypeSet rounded) {
   if (!node.is("matmul") || !plain_matmul(node) || node.attrs.f("alpha") != 1) return nullptr;
   if (!is_float(node.output()->dtype())) return nullptr;
   Pattern found;
@@ -265,7 +271,7 @@ Value* attention(Graph& graph, Node& node) {
   found.v = node.input(1);
   found.v_transposed = node.attrs.b("transpose_b");
   Value* scores = softmax->input(0);
-  if (!match_scores(graph, scores, found)) return nullptr;
+  if (!match_scores(graph, scores, found, rounded)) return nullptr;
   peel_scale(graph, found.q, found.scale);
   peel_scale(graph, found.k, found.scale);
   if (!shapes_fit(found)) return nullptr;
@@ -312,7 +318,9 @@ Value* attention(Graph& graph, Node& node) {
 }  // namespace
 
 PASS(fuse_attention, 400, "matmul, softmax, matmul -> sdpa") {
-  return fuse_each(graph, context, attention);
+  return fuse_each(graph, context, [&](Graph& graph, Node& node) {
+    return attention(graph, node, context.rounded);
+  });
 }
 
 }  // namespace anymps

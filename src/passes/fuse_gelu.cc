@@ -26,14 +26,18 @@ std::optional<Cubic> product(const Cubic& a, const Cubic& b) {
   return result;
 }
 
-// `value` as a polynomial in x.
-std::optional<Cubic> polynomial(const Value* value, const Value* x, int depth = 0) {
+// `value` as a polynomial in x; what numbers it has.
+std::optional<Cubic> polynomial(const Value* value, const Value* x, StoredNumbers& stored,
+                                int depth = 0) {
   if (value == x) return Cubic{0, 1, 0, 0};
-  if (auto number = scalar_of(value)) return Cubic{*number, 0, 0, 0};
+  if (auto number = scalar_of(value)) {
+    stored.add(*number);
+    return Cubic{*number, 0, 0, 0};
+  }
   if (!value->producer || depth > kMaxDepth) return std::nullopt;
   const Node& node = *value->producer;
   if (!node.op->is(kElementwise)) return std::nullopt;
-  auto part = [&](size_t i) { return polynomial(node.input(i), x, depth + 1); };
+  auto part = [&](size_t i) { return polynomial(node.input(i), x, stored, depth + 1); };
   if (node.is("square")) {
     auto a = part(0);
     return a ? product(*a, *a) : std::nullopt;
@@ -49,6 +53,7 @@ std::optional<Cubic> polynomial(const Value* value, const Value* x, int depth = 
   auto number = scalar_of(node.input(1));
   if (!number) return std::nullopt;
   if (node.is("div") && *number != 0) {
+    stored.add(*number);
     for (double& coefficient : *a) coefficient /= *number;
     return a;
   }
@@ -85,37 +90,41 @@ struct Factors {
   std::vector<Value*> values;
 };
 
-void collect(const Graph& graph, Value* value, bool root, Factors& factors, int depth = 0) {
+void collect(const Graph& graph, Value* value, bool root, Factors& factors, StoredNumbers& stored,
+             int depth = 0) {
   Node* node = made_by(value, {"mul", "div"});
   if (node && (root || single_use(graph, value)) && depth < kMaxDepth) {
     if (auto affine = as_affine(*node)) {
+      stored.add(affine->scale);
       factors.number *= affine->scale;
-      return collect(graph, affine->source, false, factors, depth + 1);
+      return collect(graph, affine->source, false, factors, stored, depth + 1);
     }
     if (node->is("mul")) {
-      collect(graph, node->input(0), false, factors, depth + 1);
-      return collect(graph, node->input(1), false, factors, depth + 1);
+      collect(graph, node->input(0), false, factors, stored, depth + 1);
+      return collect(graph, node->input(1), false, factors, stored, depth + 1);
     }
   }
   factors.values.push_back(value);
 }
 
-Value* gelu(Graph& graph, Node& root) {
+Value* gelu(Graph& graph, Node& root, DTypeSet rounded) {
   if (!root.is("mul") && !root.is("div")) return nullptr;
-  const DType dtype = root.output()->dtype();
-  if (!is_float(dtype)) return nullptr;
+  if (!is_float(root.output()->dtype())) return nullptr;
   Factors factors;
-  collect(graph, root.output(), true, factors);
+  StoredNumbers of_product(root.output()->dtype(), rounded);
+  collect(graph, root.output(), true, factors, of_product);
   if (factors.values.size() != 2) return nullptr;
   for (size_t i = 0; i < 2; ++i) {
     Value *x = factors.values[i], *gate = factors.values[1 - i];
     const Node* bell = bell_of(gate);
     if (!bell || !same_shape(x, root.output())) continue;
-    auto outer = polynomial(gate, bell->output());
+    StoredNumbers stored = of_product;
+    auto outer = polynomial(gate, bell->output(), stored);
     if (!outer) continue;
+    auto inner = polynomial(bell->input(0), x, stored);
+    const DType dtype = stored.dtype();
     for (double& coefficient : *outer) coefficient *= factors.number;
     if (!same(outer, {0.5, 0.5, 0, 0}, dtype)) continue;
-    auto inner = polynomial(bell->input(0), x);
     if (bell->is("erf") && same(inner, {0, std::sqrt(0.5), 0, 0}, dtype))
       return graph.add("gelu", {x}, {}, root.name);
     const double slope = std::sqrt(2 / std::acos(-1.0));
@@ -128,7 +137,8 @@ Value* gelu(Graph& graph, Node& root) {
 }  // namespace
 
 PASS(fuse_gelu, 310, "x * 0.5 * (1 + erf(x / sqrt(2))) -> gelu(x), and the tanh form") {
-  return fuse_each(graph, context, gelu);
+  return fuse_each(graph, context,
+                   [&](Graph& graph, Node& node) { return gelu(graph, node, context.rounded); });
 }
 
 }  // namespace anymps

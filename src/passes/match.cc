@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/half.h"
 #include "graph/copy_body.h"
 #include "graph/known.h"
 #include "memory/refreshable.h"
@@ -91,6 +92,28 @@ std::optional<Affine> as_affine(const Node& node) {
 bool near(double a, double b, DType dtype) {
   const double tolerance = dtype == DType::kBF16 ? 8e-3 : dtype == DType::kF16 ? 2e-3 : 1e-5;
   return std::abs(a - b) <= tolerance * std::max(std::abs(b), 1e-3);
+}
+
+namespace {
+
+bool has_number(DType half, double number) {
+  const auto value = static_cast<float>(number);
+  return half == DType::kF16 ? static_cast<float>(Half(value)) == value
+                             : static_cast<float>(BFloat(value)) == value;
+}
+
+}  // namespace
+
+void StoredNumbers::add(double number) {
+  for (const DType half : {DType::kF16, DType::kBF16})
+    if (contains(halves_, half) && !has_number(half, number) && !has_number(half, 1 / number))
+      halves_ &= ~bit(half);
+}
+
+DType StoredNumbers::dtype() const {
+  for (const DType half : {DType::kF16, DType::kBF16})
+    if (contains(halves_, half)) return half;
+  return dtype_;
 }
 
 std::optional<std::vector<double>> numbers_of(const Value* value, int64_t limit) {

@@ -90,6 +90,21 @@ std::optional<Affine> as_affine(const Node& node);
 // Equal up to the rounding of a constant that a model stores in `dtype`.
 bool near(double a, double b, DType dtype);
 
+// In which type a model stores the numbers of a formula. Where halves were widened (PassContext::
+// rounded), numbers of f32 may be those of a half type: if it has all of them.
+class StoredNumbers {
+ public:
+  StoredNumbers(DType dtype, DTypeSet rounded)
+      : dtype_(dtype), halves_(dtype == DType::kF32 ? rounded : 0) {}
+
+  void add(double number);  // or what is divided by
+  DType dtype() const;
+
+ private:
+  DType dtype_;
+  DTypeSet halves_;  // that have all numbers so far
+};
+
 // The elements of a constant of at most `limit` elements as doubles.
 std::optional<std::vector<double>> numbers_of(const Value* value, int64_t limit);
 // A constant of the given dtype from doubles.

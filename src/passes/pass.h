@@ -18,6 +18,7 @@ struct PassContext {
   bool prefers_nhwc = false;  // traits of the driver that will run the graph
   bool fuses = false;
   DTypeSet widened = 0;  // half types whose arithmetic the driver does faster in f32
+  DTypeSet rounded = 0;  // those of them whose numbers are f32 now; widen_halves sets it
   // Computes a node whose inputs are all constants. Set by the runtime; null: no folding. Large
   // results are made lazily, see memory/constant.h.
   std::function<std::vector<ConstantPtr>(const Node&)> evaluate;

@@ -21,6 +21,9 @@ class Widening {
  public:
   Widening(Graph& graph, DTypeSet slow) : graph_(graph), rewriter_(graph), slow_(slow) {}
 
+  // The half types of constants that became f32.
+  DTypeSet rounded() const { return rounded_; }
+
   int run() {
     for (const auto& node : graph_.nodes())
       if (widens(*node)) widened_.insert(node.get());
@@ -89,12 +92,14 @@ class Widening {
 
   Value* wide(Value* value) {
     if (const auto found = wide_.find(value); found != wide_.end()) return found->second;
+    if (value->is_constant()) rounded_ |= bit(value->dtype());
     return wide_[value] = graph_.add("cast", {value}, {{"dtype", DType::kF32}});
   }
 
   Graph& graph_;
   Rewriter rewriter_;
   const DTypeSet slow_;
+  DTypeSet rounded_ = 0;
   std::unordered_set<const Node*> widened_;
   std::unordered_set<const Value*> seen_rounded_;  // by nodes that are left as they are
   std::unordered_map<const Value*, Value*> wide_;  // the same value in f32
@@ -103,7 +108,11 @@ class Widening {
 }  // namespace
 
 PASS(widen_halves, 140, "half types that the driver is slow at are computed in f32") {
-  return context.widened ? Widening(graph, context.widened).run() : 0;
+  if (!context.widened) return 0;
+  Widening widening(graph, context.widened);
+  const int changes = widening.run();
+  context.rounded |= widening.rounded();
+  return changes;
 }
 
 }  // namespace anymps

@@ -7,6 +7,8 @@
 //                        as divide x evenly
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "base/dtype.h"
@@ -22,6 +24,24 @@ struct QuantGroups {
     int64_t sum = 0;
     for (size_t i = 0; i < index.size(); ++i) sum += index[i] / blocks[i] * strides[i];
     return sum;
+  }
+};
+
+// The steps in which dynamic_quantize counts numbers between `low` <= 0 and `high` >= 0: 255 of
+// them, one of which is 0.
+struct DynamicSteps {
+  float scale = 1, zero = 0;
+
+  DynamicSteps() = default;
+  DynamicSteps(float low, float high) : scale(high == low ? 1.0f : (high - low) / 255.0f) {
+    const float place = 0.0f - low / scale;  // NaN where low is infinite
+    zero = place > 0 ? std::nearbyint(std::min(place, 255.0f)) : 0.0f;
+  }
+
+  // The nearest of the 256 numbers; NaN: the least.
+  float rounded(float x) const {
+    const float step = std::nearbyint(x / scale) + zero;
+    return ((step >= 0 ? std::min(step, 255.0f) : 0.0f) - zero) * scale;
   }
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "passes/pass_test.h"
 #include "runtime/executable.h"
 #include "support/tensor.h"
@@ -86,6 +88,53 @@ TEST(WidenHalves, ShapesAreReadOfEitherType) {
   Value* rows = graph.add("shape", {y});
   Value* z = graph.add("sqrt", {y});
   EXPECT_EQ(widened(graph, {rows, z}), "cast:f32 exp:f32 cast:f16 shape:i64 sqrt:f32 cast:f16 ");
+}
+
+Value* erf_gelu(Graph& graph, Value* x, double root) {
+  const auto number = [&](double value) { return graph.scalar(x->dtype(), value); };
+  Value* erf = graph.add("erf", {graph.add("div", {x, number(root)})});
+  Value* gate = graph.add("add", {erf, number(1)});
+  return graph.add("mul", {graph.add("mul", {x, gate}), number(0.5)});
+}
+
+// A formula is known by its numbers, which a model in halves has rounded.
+TEST(WidenHalves, FormulasWithRoundedNumbersAreFound) {
+  const std::vector<std::string> passes = {"widen_halves", "fold_constants", "fuse_gelu"};
+  for (const DType half : {DType::kF16, DType::kBF16}) {
+    Graph graph;
+    Value* x = graph.input("x", half, {kN, 4});
+    graph.set_outputs({erf_gelu(graph, x, std::sqrt(2))});
+    rewrite(graph, passes, slow_at(bit(half)), 2e-2);
+    EXPECT_EQ(count(graph, "gelu"), 1) << to_text(graph);
+    EXPECT_EQ(count(graph, "erf"), 0);
+  }
+  // The same number in a graph of f32, and one that no half has beside halves, are meant so.
+  for (const double root : {1.4140625, 1.4145}) {
+    Graph graph;
+    Value* x = graph.input("x", DType::kF32, {kN, 4});
+    Value* other = graph.input("other", kHalf, {kN, 4});
+    std::vector<Value*> outputs = {erf_gelu(graph, x, root)};
+    if (root != 1.4140625) outputs.push_back(graph.add("mul", {other, graph.scalar(kHalf, 3)}));
+    graph.set_outputs(outputs);
+    rewrite(graph, passes, slow_at(bit(kHalf)), 4e-3);
+    EXPECT_EQ(count(graph, "gelu"), 0) << to_text(graph);
+  }
+}
+
+// What a half's least number rules out leaves nothing of a score in f32 either, even where it rules
+// out all.
+TEST(WidenHalves, MasksOfHalvesRuleOut) {
+  Graph graph;
+  Value* q = graph.input("q", kHalf, {Dim(1), Dim(2), Dim(3), Dim(4)});
+  Value* k = graph.input("k", kHalf, {Dim(1), Dim(2), Dim(5), Dim(4)});
+  Value* v = graph.input("v", kHalf, {Dim(1), Dim(2), Dim(5), Dim(4)});
+  Value* never =
+      graph.add("greater", {graph.input("m", kHalf, {Dim(3), Dim(5)}), graph.scalar(kHalf, 100)});
+  Value* scores = graph.add("matmul", {q, k}, {{"transpose_b", true}});
+  scores = graph.add("where", {never, scores, graph.scalar(kHalf, -65504)});
+  graph.set_outputs({graph.add("matmul", {graph.add("softmax", {scores}), v})});
+  rewrite(graph, {"widen_halves", "fold_constants", "fuse_attention"}, slow_at(bit(kHalf)), 4e-3);
+  EXPECT_EQ(count(graph, "sdpa"), 1) << to_text(graph);
 }
 
 // The whole engine: a sum that leaves the half type's range comes back, and what is too large for a

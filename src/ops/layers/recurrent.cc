@@ -134,6 +134,13 @@ InferFn infer_gates(int64_t gates) {
   return [gates](InferContext& ctx) { infer_recurrent(ctx, gates); };
 }
 
+void infer_lstm(InferContext& ctx) {
+  infer_recurrent(ctx, 4);
+  if (!ctx.attrs.b("dynamic_bytes")) return;
+  ctx.check(ctx.dtype(0) == DType::kF32, "dynamic_bytes: x is {}, must be f32", name(ctx.dtype(0)));
+  ctx.check(ctx.output_count() <= ctx.op.main_outputs(), "dynamic_bytes has no reserve");
+}
+
 double recurrent_cost(const Attrs& attrs, const std::vector<Shape>& in, const std::vector<Shape>&) {
   const Shape &x = in[0], &w = in[1];
   return 2.0 * static_cast<double>(x[0]) * static_cast<double>(x[1]) * static_cast<double>(w[0]) *
@@ -199,7 +206,10 @@ OP(lstm)
     .with(activation_lists)
     .attr("input_forget", false, "the forget gate is 1 - the input gate")
     .with(gate_order)
-    .infer(infer_gates(4))
+    .attr("dynamic_bytes", false,
+          "what w and r multiply is rounded to 8 bits first, as dynamic_quantize does it: x (all "
+          "that lies within the lengths) as a whole, the state of each sequence before each step")
+    .infer(infer_lstm)
     .with(recurrent_tests)
     .sample({"plain", {{5, 2, 3}, {1, 16, 3}, {1, 16, 4}}, {{"hidden_size", 4}}})
     .sample({"bias", {{5, 2, 3}, {1, 16, 3}, {1, 16, 4}, {1, 32}}, {{"hidden_size", 4}}})

@@ -21,7 +21,7 @@ struct Layer {
   const char* direction = "forward";
   bool linear = false, lengths = false, states = false, bias = true, batch_first = false;
   double clip = 0;
-  bool peephole = false, input_forget = false, torch_order = false;
+  bool peephole = false, input_forget = false, torch_order = false, dynamic = false;
   const char* activation = "tanh";  // of rnn
 };
 
@@ -58,6 +58,7 @@ KernelCase make_case(const Layer& l) {
                 {"clip", l.clip},
                 {"layout", l.batch_first ? 1 : 0}};
   if (op == "lstm") test.attrs.push_back({"input_forget", l.input_forget});
+  if (l.dynamic) test.attrs.push_back({"dynamic_bytes", true});
   if (op != "rnn") test.attrs.push_back({"gate_order", l.torch_order ? "torch" : "onnx"});
   if (op == "gru") test.attrs.push_back({"linear_before_reset", l.linear});
   if (op == "rnn") test.attrs.push_back({"activation", l.activation});
@@ -232,6 +233,43 @@ TEST(CpuRecurrentPacked, WeightsInStepsAndOddStates) {
     }
 }
 
+// In one step every byte is that of the reference. Later a state that lies half way between two
+// bytes may become the other one.
+TEST(CpuRecurrentPacked, DynamicBytes) {
+  for (const bool in_bytes : {false, true})
+    for (const int64_t steps : {1, 4})
+      for (const int64_t hidden : {5, 8, 15, 16, 33, 67, 130})
+        for (const int64_t batch : {1, 2, 3, 7, 14}) {
+          Layer l{.op = "lstm", .hidden = hidden, .batch = batch, .steps = steps, .width = 19};
+          l.direction = batch == 3 ? "bidirectional" : "forward";
+          l.states = l.dynamic = true;
+          l.lengths = batch == 7;
+          l.batch_first = batch == 2;
+          SCOPED_TRACE(
+              fmt::format("hidden {} batch {} steps {} bytes {}", hidden, batch, steps, in_bytes));
+          KernelCase test = in_bytes ? in_steps(l, hidden % 2 == 1) : make_case(l);
+          test.inputs[5]->put({0, 0, 0}, 1.75);  // not what a state is
+          const char* form =
+              in_bytes && cpu::takes_byte_weights(hidden) ? "packed bytes" : "packed";
+          EXPECT_EQ(testing::run_cpu_kernel(test).kernel->detail(), form);
+          testing::expect_same(std::move(test), steps == 1 ? 2e-5 : 1e-2);
+        }
+}
+
+TEST(CpuRecurrentPacked, DynamicBytesOfOddNumbers) {
+  for (const double special : {testing::kNan, testing::kInf, 1e4, 1e-38, 0.0})
+    for (const bool spread : {false, true}) {
+      Layer l{.op = "lstm", .hidden = 19, .steps = 1, .width = 21};
+      l.states = l.dynamic = true;
+      KernelCase test = in_steps(l, true);
+      if (special == 0) test.inputs[0]->fill(1, 0, 0);
+      test.inputs[5]->put({0, 1, 3}, special);
+      test.inputs[0]->put({0, 1, 5}, special);
+      if (spread) test.inputs[0] = testing::spread(*test.inputs[0]);
+      testing::expect_same(std::move(test), 2e-5);
+    }
+}
+
 TEST(CpuRecurrentPacked, RefusesWrongLengths) {
   Layer l{"lstm"};
   l.lengths = true;
@@ -244,14 +282,16 @@ TEST(CpuRecurrentPacked, RefusesWrongLengths) {
 
 TEST(CpuRecurrentPacked, SameBitsOnManyThreads) {
   ThreadPool::get().resize(8);
-  for (Layer l : kLayers)
+  std::vector<Layer> layers(std::begin(kLayers), std::end(kLayers));
+  layers.push_back({.op = "lstm", .dynamic = true});
+  for (Layer l : layers)
     for (const int64_t batch : {1, 21})
       for (const char* direction : {"forward", "bidirectional"}) {
         l.batch = batch;
         l.direction = direction;
         l.hidden = 250;  // a step is worth several threads
         l.steps = 6;
-        KernelCase test = make_case(l);
+        KernelCase test = l.dynamic ? in_steps(l, true) : make_case(l);
         test.threads = 1;
         const auto one = testing::run_cpu_kernel(test);
         ASSERT_TRUE(one.kernel) << one.why;

@@ -240,5 +240,34 @@ TEST(ReferenceRecurrentOptions, ActivationsClipAndInputForget) {
   }
 }
 
+// Where x and the state are multiples of their steps, rounding them changes nothing.
+TEST(ReferenceRecurrentBytes, RoundsWhatIsMultiplied) {
+  const auto run = [](double x, double h, bool rounds) {
+    NamedAttrs attrs{{"hidden_size", 3}};
+    if (rounds) attrs.emplace_back("dynamic_bytes", true);
+    return run_reference_all(
+        "lstm",
+        {TestTensor(DType::kF32, {1, 1, 2}, {x, 255}), pattern({1, 12, 2}, 0.0003),
+         pattern({1, 12, 3}, 0.3), std::nullopt, std::nullopt,
+         TestTensor(DType::kF32, {1, 1, 3}, {h, 0.508, -0.512})},  // steps of 0.004
+        attrs, 3)[0];
+  };
+  EXPECT_TRUE(same(run(17, 0.1, true), run(17, 0.1, false), 1e-6));
+  EXPECT_TRUE(same(run(17.4, 0.1015, true), run(17, 0.1, true), 0));
+  EXPECT_FALSE(same(run(17.4, 0.1, true), run(17.4, 0.1, false), 1e-6));
+  EXPECT_FALSE(same(run(17, 0.1015, true), run(17, 0.1015, false), 1e-6));
+}
+
+TEST(ReferenceRecurrentBytes, RefusesOtherTypesAndAReserve) {
+  for (const DType dtype : {DType::kF16, DType::kF64})
+    EXPECT_NE(error_of([&] {
+                run_reference_all("lstm",
+                                  {TestTensor(dtype, {1, 1, 2}), TestTensor(dtype, {1, 8, 2}),
+                                   TestTensor(dtype, {1, 8, 2})},
+                                  {{"hidden_size", 2}, {"dynamic_bytes", true}}, 3);
+              }).find("must be f32"),
+              std::string::npos);
+}
+
 }  // namespace
 }  // namespace anymps

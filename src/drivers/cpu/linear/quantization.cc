@@ -168,13 +168,12 @@ CPU_KERNEL(dynamic_quantize, "simd") {
       low = std::min(low, least);
       high = std::max(high, most);
     });
-    const float scale = high == low ? 1.0f : (high - low) / 255.0f;
-    const float zero = std::nearbyint(std::clamp(0.0f - low / scale, 0.0f, 255.0f));
+    const DynamicSteps steps(low, high);
     parallel_for(0, count, 0.3, [&](int64_t begin, int64_t end) {
-      fn({in + begin, out + begin, static_cast<size_t>(end - begin), &scale, &zero, 0});
+      fn({in + begin, out + begin, static_cast<size_t>(end - begin), &steps.scale, &steps.zero, 0});
     });
-    if (outputs > 1) *static_cast<float*>(args.outputs[1]) = scale;
-    if (outputs > 2) *static_cast<uint8_t*>(args.outputs[2]) = static_cast<uint8_t>(zero);
+    if (outputs > 1) *static_cast<float*>(args.outputs[1]) = steps.scale;
+    if (outputs > 2) *static_cast<uint8_t*>(args.outputs[2]) = static_cast<uint8_t>(steps.zero);
   });
 }
 

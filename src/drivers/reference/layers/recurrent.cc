@@ -66,10 +66,13 @@ void run_layer(const RecurrentInputs& layer, const std::function<void(SequenceSt
 }  // namespace
 
 REFERENCE(lstm) {
-  const RecurrentInputs layer(args, 4);
+  RecurrentInputs layer(args, 4);
+  const bool rounds = args.attrs.b("dynamic_bytes");
+  if (rounds) layer.round_x();
   const Peepholes peepholes(layer);
   run_layer(layer, [&](SequenceState& s) {
     Vector h(s.h.size()), c(s.c.size());
+    if (rounds) round_state(s.h);
     for (int64_t u = 0; u < layer.hidden; ++u) {
       const size_t at = u;
       double peephole[3];

@@ -3,10 +3,12 @@
 // and seq_lens first, and the same attributes. What cells do with it is in semantics/recurrent.h.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "drivers/reference/dense.h"
 #include "ops/layers/recurrent.h"
+#include "semantics/quantization_rules.h"
 #include "semantics/recurrent.h"
 
 namespace anymps {
@@ -57,6 +59,22 @@ struct RecurrentInputs : RecurrentExtents {
     return length;
   }
 
+  // lstm with dynamic_bytes: as the products see it.
+  void round_x() {
+    float low = 0, high = 0;
+    const auto each = [&](const auto& fn) {
+      for (int64_t n = 0; n < batch; ++n)
+        for (int64_t t = 0; t < length_of(n); ++t)
+          for (int64_t i = 0; i < width; ++i) fn(x[x_at(n, t) + i]);
+    };
+    each([&](double v) {
+      low = std::min(low, static_cast<float>(v));
+      high = std::max(high, static_cast<float>(v));
+    });
+    const DynamicSteps of_x(low, high);
+    each([&](double& v) { v = of_x.rounded(static_cast<float>(v)); });
+  }
+
   const ReferenceArgs& args;
   RecurrentParts parts;
   std::vector<CellActivation> activations;  // of each direction
@@ -69,6 +87,17 @@ struct RecurrentInputs : RecurrentExtents {
     return sum;
   }
 };
+
+// A state of an lstm with dynamic_bytes, as the products see it.
+inline void round_state(RecurrentVector& h) {
+  float low = 0, high = 0;
+  for (const double v : h) {
+    low = std::min(low, static_cast<float>(v));
+    high = std::max(high, static_cast<float>(v));
+  }
+  const DynamicSteps steps(low, high);
+  for (double& v : h) v = steps.rounded(static_cast<float>(v));
+}
 
 // The peepholes of an lstm, input 7 of the layer and of its gradient; none where it is absent.
 struct Peepholes {

@@ -117,8 +117,7 @@ REFERENCE(dynamic_quantize) {
     low = std::min(low, x.at<float>(index));
     high = std::max(high, x.at<float>(index));
   });
-  const float scale = high == low ? 1.0f : (high - low) / 255.0f;
-  const float zero = std::nearbyint(std::clamp(0.0f - low / scale, 0.0f, 255.0f));
+  const auto [scale, zero] = DynamicSteps(low, high);
   for_each_index(x.shape(), [&](const Shape& index) {
     y.at<uint8_t>(index) = scalar::saturate<uint8_t>(
         static_cast<double>(std::nearbyint(x.at<float>(index) / scale) + zero));

@@ -51,6 +51,8 @@ bool check(const KernelRequest& request, std::string& why) {
   if (!request.attrs.s("activations").empty()) return refuse<bool>(why, "other activations");
   if (request.op->name == "lstm" && request.attrs.b("input_forget"))
     return refuse<bool>(why, "a forget gate that follows the input gate");
+  if (request.op->name == "lstm" && request.attrs.b("dynamic_bytes"))
+    return refuse<bool>(why, "products of bytes");
   if (request.has(7)) return refuse<bool>(why, "peepholes");
   if (request.has(5) != request.has(6) && request.op->name == "lstm")
     return refuse<bool>(why, "only one of the two initial states");

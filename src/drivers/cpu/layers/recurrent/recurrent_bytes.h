@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights of recurrent layers that are whole multiples of a step, as those of quantized models are:
 // in bytes, a quarter of what each step reads. States, which lie between -1 and 1, are split into
-// three bytes: 24 bits, as many as f32 has. Rows with larger numbers are multiplied in f32.
+// three bytes: 24 bits, as many as f32 has. Rows with larger numbers are multiplied in f32. Where
+// the layer itself rounds what it multiplies to 8 bits, one byte is all there is.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,7 @@ struct ByteWeights {
   void tell(const int32_t* from, GateProduct& product) const;
 };
 
-// multiply_panels, of GateProduct::words.
+// multiply_panels, of GateProduct::words or what is rounded to bytes.
 void multiply_byte_panels(const GateProduct& product, const PanelRow* rows, int64_t count,
                           int64_t first, int64_t last);
 

@@ -8,16 +8,42 @@
 
 #include "drivers/cpu/isa.h"
 #include "drivers/cpu/layers/recurrent/recurrent_bytes.h"
+#include "drivers/cpu/linear/quantization_simd.h"
 
 #define HWY_TARGET_INCLUDE "drivers/cpu/layers/recurrent/recurrent_bytes_simd.cc"
 #include "drivers/cpu/all_targets.h"
 
 #include "drivers/cpu/common/runs-inl.h"
+#include "drivers/cpu/common/steps-inl.h"
 #include "drivers/cpu/linear/integer/int_words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
+
+DynamicSteps dynamic_steps(const GateProduct& p, const float* row) {
+  if (p.given) return *p.given;
+  float low = 0, high = 0;
+  range_with_zero(row, static_cast<size_t>(p.depth), low, high);
+  return {low, high};
+}
+
+// GateProduct::dynamic without bytes: what is multiplied is what bytes would say.
+void multiply_rounded(GateProduct p, const PanelRow* rows, int64_t count, int64_t first,
+                      int64_t last) {
+  thread_local std::vector<float> memory;      // NOLINT: kept, so that a run allocates nothing
+  thread_local std::vector<PanelRow> rounded;  // NOLINT
+  memory.resize(static_cast<size_t>(count * p.depth));
+  rounded.assign(rows, rows + count);
+  for (int64_t row = 0; row < count; ++row) {
+    const DynamicSteps steps = dynamic_steps(p, rows[row].state);
+    float* to = memory.data() + row * p.depth;
+    for (int64_t k = 0; k < p.depth; ++k) to[k] = steps.rounded(rows[row].state[k]);
+    rounded[row].state = to;
+  }
+  p.dynamic = false;
+  multiply_panels(p, rounded.data(), count, first, last);
+}
 
 #ifdef ANYMPS_INT_QUADS
 
@@ -28,21 +54,23 @@ constexpr auto kByteLanes = static_cast<int64_t>(hn::MaxLanes(D32()));
 // Vectors of weights of a tile, for each of which and each of three bytes a sum is under way.
 constexpr size_t kByteVectors = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
 constexpr size_t kByteRows = HWY_TARGET <= HWY_AVX3 ? 2 : 1;
-constexpr int64_t kParts = 3;
+constexpr int64_t kSplitParts = 3;
 // Numbers are moved up by 2^23; a product is off by less than the one that is missing.
 constexpr float kTop = 8388606;
 // States lie between -1 and 1, but for those that layers begin with and what is not a state. Beside
 // a much larger one the others would lose digits.
 constexpr float kLargest = 4;
 
-// A state as bytes: its planes are the highest, the middle and the lowest ones.
+// A state as bytes: its planes are the highest, the middle and the lowest ones. Of GateProduct::
+// dynamic there is one.
 struct SplitRow {
   const uint8_t* planes = nullptr;
   float step = 0;       // of the lowest byte
   bool splits = false;  // else it is multiplied in f32
+  int32_t zero = 0;     // dynamic: the byte that is 0
 };
 
-// `to`: kParts planes of so many words.
+// `to`: kSplitParts planes of so many words.
 SplitRow split(const float* from, int64_t depth, int64_t words, uint8_t* to) {
   const Tag d;
   const D32 di;
@@ -89,7 +117,7 @@ HWY_INLINE float* z_of(const GateProduct& p, const PanelRow& row, int64_t panel,
   return row.z + (panel * p.slots + p.first + gate) * kByteLanes;
 }
 
-template <size_t kGates, size_t kRows, size_t kPanels>
+template <size_t kGates, size_t kRows, size_t kPanels, int64_t kParts>
 HWY_NOINLINE void byte_tile(const GateProduct& p, const PanelRow* rows, const SplitRow* split,
                             int64_t words, int64_t panel) {
   const D32 di;
@@ -122,11 +150,14 @@ HWY_NOINLINE void byte_tile(const GateProduct& p, const PanelRow* rows, const Sp
     for (size_t n = 0; n < kPanels * kGates; ++n) {
       const int64_t at = panel + static_cast<int64_t>(n / kGates), gate = n % kGates;
       const int64_t column = at * kWidth + gate * kByteLanes;
-      const I32 moved = hn::Mul(hn::LoadU(di, p.sums + column), hn::Set(di, 128));
-      const V high = hn::ConvertTo(d, hn::Sub(sums[r][n][0], moved));
-      const V middle = hn::ConvertTo(d, sums[r][n][1]), low = hn::ConvertTo(d, sums[r][n][2]);
-      const V whole =
-          hn::MulAdd(high, hn::Set(d, 65536.0f), hn::MulAdd(middle, hn::Set(d, 256.0f), low));
+      const int32_t zero = kParts == 1 ? split[r].zero : 128;
+      const I32 moved = hn::Mul(hn::LoadU(di, p.sums + column), hn::Set(di, zero));
+      V whole = hn::ConvertTo(d, hn::Sub(sums[r][n][0], moved));
+      if constexpr (kParts > 1) {
+        const V middle = hn::ConvertTo(d, sums[r][n][1]), low = hn::ConvertTo(d, sums[r][n][2]);
+        whole =
+            hn::MulAdd(whole, hn::Set(d, 65536.0f), hn::MulAdd(middle, hn::Set(d, 256.0f), low));
+      }
       const V step = hn::Mul(hn::LoadU(d, p.steps + column), hn::Set(d, split[r].step));
       float* z = z_of(p, rows[r], at, gate);
       hn::StoreU(hn::MulAdd(whole, step, hn::LoadU(d, base_of(p, z, at, gate))), d, z);
@@ -155,15 +186,15 @@ void multiply_plainly(const GateProduct& p, const PanelRow& row, int64_t words, 
   }
 }
 
-// Panels first to last of one or two rows.
-template <size_t kGates, size_t kRows, size_t kPanels>
+// Panels first to last of a few rows.
+template <size_t kGates, size_t kRows, size_t kPanels, int64_t kParts = kSplitParts>
 HWY_INLINE void byte_tiles(const GateProduct& p, const PanelRow* rows, const SplitRow* split,
                            int64_t words, int64_t first, int64_t last) {
   constexpr auto kStep = static_cast<int64_t>(kPanels);
   for (; first + kStep <= last; first += kStep)
-    byte_tile<kGates, kRows, kPanels>(p, rows, split, words, first);
+    byte_tile<kGates, kRows, kPanels, kParts>(p, rows, split, words, first);
   if constexpr (kPanels > 1)
-    byte_tiles<kGates, kRows, kPanels / 2>(p, rows, split, words, first, last);
+    byte_tiles<kGates, kRows, kPanels / 2, kParts>(p, rows, split, words, first, last);
 }
 
 constexpr size_t panels_for(size_t gates, size_t rows) {
@@ -220,13 +251,61 @@ void multiply_whole_rows(GateProduct p, const PanelRow* rows, int64_t count, int
     for (int64_t panel = first; panel < last; ++panel) multiply_plainly(p, rows[row], words, panel);
 }
 
+// A row in steps, as bytes of so many words.
+SplitRow in_steps(const GateProduct& p, const float* from, int64_t words, uint8_t* to) {
+  const DynamicSteps steps = dynamic_steps(p, from);
+  const ByteSteps<uint8_t> bytes(steps.scale, steps.zero);
+  constexpr int64_t kBlock = 4 * kByteLanes;
+  const int64_t whole = p.depth / kBlock * kBlock, rest = p.depth - whole;
+  bytes.run(from, static_cast<size_t>(whole), to);
+  if (rest > 0) {
+    alignas(64) float tail[kBlock] = {};
+    alignas(64) uint8_t tail_bytes[kBlock];
+    std::copy_n(from + whole, rest, tail);
+    bytes.run(tail, kBlock, tail_bytes);
+    std::copy_n(tail_bytes, words * 4 - whole, to + whole);
+  }
+  return {to, steps.scale, true, static_cast<int32_t>(steps.zero)};
+}
+
+// Tiles of bytes in steps: of the four gates of an lstm.
+constexpr int64_t kMostDynamicRows = HWY_TARGET <= HWY_AVX3 ? 6 : 3;
+constexpr size_t dynamic_panels(size_t rows) {
+  return rows == 1 && HWY_TARGET <= HWY_AVX3 ? 4 : rows < (HWY_TARGET <= HWY_AVX3 ? 4 : 2) ? 2 : 1;
+}
+
+template <size_t kRows = kMostDynamicRows>
+void dynamic_tiles(const GateProduct& p, const PanelRow* rows, const SplitRow* split, int64_t count,
+                   int64_t words, int64_t first, int64_t last) {
+  if (count == kRows)
+    return byte_tiles<4, kRows, dynamic_panels(kRows), 1>(p, rows, split, words, first, last);
+  if constexpr (kRows > 1) dynamic_tiles<kRows - 1>(p, rows, split, count, words, first, last);
+}
+
+void multiply_dynamic_rows(const GateProduct& p, const PanelRow* rows, const SplitRow* split,
+                           int64_t count, int64_t words, int64_t first, int64_t last) {
+  constexpr int64_t kBlock = 4;
+  for (; first < last; first += kBlock)
+    for (int64_t row = 0, size = 0; row < count; row += size) {
+      const int64_t left = count - row, tiles = (left + kMostDynamicRows - 1) / kMostDynamicRows;
+      size = (left + tiles - 1) / tiles;
+      dynamic_tiles(p, rows + row, split + row, size, words, first, std::min(first + kBlock, last));
+    }
+}
+
 void multiply_bytes_here(const GateProduct& p, const PanelRow* rows, int64_t count, int64_t first,
                          int64_t last) {
+  if (!p.words) return multiply_rounded(p, rows, count, first, last);
   thread_local std::vector<uint8_t> memory;    // NOLINT: kept, so that a run allocates nothing
   thread_local std::vector<SplitRow> of_rows;  // NOLINT
-  const int64_t words = (p.depth + 3) / 4, bytes = kParts * words * 4;
+  const int64_t words = (p.depth + 3) / 4, bytes = kSplitParts * words * 4;
   memory.resize(static_cast<size_t>(count * bytes));
   of_rows.resize(static_cast<size_t>(count));
+  if (p.dynamic) {
+    for (int64_t row = 0; row < count; ++row)
+      of_rows[row] = in_steps(p, rows[row].state, words, memory.data() + row * bytes);
+    return multiply_dynamic_rows(p, rows, of_rows.data(), count, words, first, last);
+  }
   for (int64_t row = 0; row < count; ++row)
     of_rows[row] = split(p.scaled ? rows[row].scaled : rows[row].state, p.depth, words,
                          memory.data() + row * bytes);
@@ -241,8 +320,10 @@ void multiply_bytes_here(const GateProduct& p, const PanelRow* rows, int64_t cou
 
 #else
 
-// Never called: takes_byte_weights.
-void multiply_bytes_here(const GateProduct&, const PanelRow*, int64_t, int64_t, int64_t) {}
+void multiply_bytes_here(const GateProduct& p, const PanelRow* rows, int64_t count, int64_t first,
+                         int64_t last) {
+  multiply_rounded(p, rows, count, first, last);  // there are no words: takes_byte_weights
+}
 
 #endif
 

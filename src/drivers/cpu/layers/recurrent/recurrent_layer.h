@@ -285,6 +285,8 @@ KernelPtr make_recurrent(const KernelRequest& request, std::string& why) {
   const DType dtype = request.in(0).dtype;
   if (is_half(dtype)) return widened(request, make_recurrent<K, kind>, why);
   if (!dense(request, why)) return nullptr;
+  if (request.op->name == "lstm" && request.attrs.b("dynamic_bytes"))
+    return refuse(why, "products of bytes");
   for (const auto& input : request.inputs)
     if (input && is_float(input->dtype) && input->dtype != dtype)
       return refuse(why, "the reserve has another dtype");

@@ -12,6 +12,7 @@
 #include "drivers/cpu/layers/recurrent/recurrent_bytes.h"
 #include "drivers/cpu/layers/recurrent/recurrent_panels.h"
 #include "drivers/cpu/layers/recurrent/recurrent_parts.h"
+#include "drivers/cpu/linear/quantization_simd.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/packed_weights.h"
 #include "ops/layers/recurrent.h"
@@ -51,11 +52,14 @@ class RecurrentPacked final : public Kernel, private RecurrentExtents {
         clip_(static_cast<float>(request.attrs.f("clip"))),
         lanes_(panel_lanes()),
         panels_((hidden + lanes_ - 1) / lanes_) {
-    if (kind == RecurrentKind::kLstm) input_forget_ = request.attrs.b("input_forget");
+    if (kind == RecurrentKind::kLstm) {
+      input_forget_ = request.attrs.b("input_forget");
+      dynamic_ = request.attrs.b("dynamic_bytes");
+    }
     set_phases(kind == RecurrentKind::kGru && request.attrs.b("linear_before_reset"));
     // What comes from x may be of any size.
     pack_bytes(request, 1, projection_);
-    projection_.weights = packed(request, 1, projection_);
+    if (!dynamic_ || !projection_.words) projection_.weights = packed(request, 1, projection_);
     const bool bounded =
         std::ranges::find(activations_, CellActivation::Kind::kRelu) == activations_.end();
     for (size_t i = 0; i < phase_count_; ++i) {
@@ -73,6 +77,7 @@ class RecurrentPacked final : public Kernel, private RecurrentExtents {
   void run(const KernelArgs& args) const override {
     if (has(4)) read_lengths(op_, *inputs_[4], args.inputs[4], steps, at<int64_t>(args, lengths_));
     if (kind_ == RecurrentKind::kLstm && has(7)) pad_peepholes(args);
+    if (dynamic_) *at<DynamicSteps>(args, x_steps_) = steps_of_x(args);
     const int64_t chunks = std::clamp<int64_t>(batch / kLeastSequences, 1, current_threads());
     const double ns = static_cast<double>(steps * batch) / static_cast<double>(chunks) *
                       (row_ns(width) + row_ns(hidden, phases_[0].words != nullptr));
@@ -226,6 +231,7 @@ class RecurrentPacked final : public Kernel, private RecurrentExtents {
     cell_ = plan_.take<float>(kind_ == RecurrentKind::kLstm ? sequences * padded : 0);
     scaled_ = plan_.take<float>(phase_count_ == 2 ? sequences * padded : 0);
     peephole_ = plan_.take<float>(has(7) ? directions * 3 * padded : 0);
+    x_steps_ = plan_.take<DynamicSteps>(dynamic_ ? 1 : 0);
   }
 
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i].has_value(); }
@@ -274,12 +280,26 @@ class RecurrentPacked final : public Kernel, private RecurrentExtents {
     return copy;
   }
 
+  DynamicSteps steps_of_x(const KernelArgs& args) const {
+    float low = 0, high = 0;
+    for (int64_t n = 0; n < batch; ++n)
+      for (int64_t t = 0; t < length(args, n); ++t) {
+        float least = 0, most = 0;
+        range_with_zero(row_of_x(args, n, t, at<float>(args, x_)), static_cast<size_t>(width),
+                        least, most);
+        low = std::min(low, least);
+        high = std::max(high, most);
+      }
+    return {low, high};
+  }
+
   GateProduct product(const Phase& phase, int64_t d, int64_t depth) const {
     GateProduct p{.depth = depth,
                   .gates = std::ssize(phase.gates),
                   .slots = slots_,
                   .first = phase.first,
-                  .scaled = phase.scaled};
+                  .scaled = phase.scaled,
+                  .dynamic = dynamic_};
     if (phase.words) {
       const ByteWeights form_of = byte_weights(phase, depth);
       form_of.tell(static_cast<const int32_t*>(phase.words->data()) + d * form_of.count(), p);
@@ -347,6 +367,7 @@ class RecurrentPacked final : public Kernel, private RecurrentExtents {
     }
     GateProduct p = product(projection_, d, width);
     p.bias = biases() + d * panels_ * columns(projection_);
+    if (dynamic_) p.given = at<DynamicSteps>(args, x_steps_);
     parallel_for(0, count, row_ns(width), [&](int64_t begin, int64_t end) {
       multiply_panels(p, rows + begin, end - begin, 0, panels_);
     });
@@ -386,7 +407,7 @@ class RecurrentPacked final : public Kernel, private RecurrentExtents {
   size_t outputs_;
   std::string op_;
   float clip_;
-  bool input_forget_ = false, copies_x_ = false;
+  bool input_forget_ = false, dynamic_ = false, copies_x_ = false;
   int64_t lanes_, panels_, slots_ = 0;
   Phase projection_;
   std::array<Phase, 2> phases_;
@@ -397,7 +418,7 @@ class RecurrentPacked final : public Kernel, private RecurrentExtents {
   int64_t z_row_ = 0;
   ScratchPlan plan_;
   int64_t lengths_ = 0, rows_ = 0, projected_ = 0, z_ = 0, x_ = 0, state_ = 0, cell_ = 0,
-          scaled_ = 0, peephole_ = 0;
+          scaled_ = 0, peephole_ = 0, x_steps_ = 0;
 };
 
 // The activations of each direction's cell, if the vector code has them.

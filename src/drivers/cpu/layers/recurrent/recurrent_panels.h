@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "semantics/cell_activation.h"
+#include "semantics/quantization_rules.h"
 
 namespace anymps::cpu {
 
@@ -34,6 +35,10 @@ struct GateProduct {
   // Weights in bytes, as recurrent_bytes.h has them: then those of f32 may be missing.
   const int32_t *words = nullptr, *sums = nullptr;
   const float* steps = nullptr;
+  // What is multiplied is rounded to 8 bits (lstm: dynamic_bytes): each row by itself, or all in
+  // given steps.
+  bool dynamic = false;
+  const DynamicSteps* given = nullptr;
 };
 
 // Adds the products to z, for panels first to last.

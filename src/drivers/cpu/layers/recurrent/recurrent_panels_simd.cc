@@ -252,7 +252,8 @@ HWY_EXPORT(panel_lanes_here);
 
 void multiply_panels(const GateProduct& product, const PanelRow* rows, int64_t count, int64_t first,
                      int64_t last) {
-  if (product.words) return multiply_byte_panels(product, rows, count, first, last);
+  if (product.words || product.dynamic)
+    return multiply_byte_panels(product, rows, count, first, last);
   HWY_DYNAMIC_DISPATCH(multiply_panels_here)(product, rows, count, first, last);
 }
 void apply_gates(const PanelGates& gates, const PanelRow* rows, int64_t count, int64_t first,

@@ -97,7 +97,7 @@ class PackedWeightOnly final : public Kernel {
   }
 
  private:
-  bool in_registers() const { return rows_ <= kMostInRegisters && !zeros_; }
+  bool in_registers() const { return rows_ <= kMostInRegisters; }
   double panel_elements() const {
     return static_cast<double>(depth_ * columns_) / static_cast<double>(panels_.count);
   }

@@ -97,8 +97,9 @@ void widen_panel(const FewBitsPanel& p, int64_t begin, int64_t end, float* to) {
     widen_columns<Code, 1>(p, column, begin, end, to);
 }
 
-// R rows of x and N vectors from `column` on; of the last vector the lanes in `last` count.
-template <class Code, size_t R, size_t N>
+// R rows of x and N vectors from `column` on; of the last vector the lanes in `last` count. What is
+// added to the weights of a group is the same for all: it multiplies the sum of x.
+template <class Code, size_t R, size_t N, bool kZeros>
 HWY_NOINLINE void few_bits_tile(const FewBitsPanel& p, const float* x, int64_t depth,
                                 int64_t column, float* y, int64_t y_row) {
   const Tag d;
@@ -108,11 +109,19 @@ HWY_NOINLINE void few_bits_tile(const FewBitsPanel& p, const float* x, int64_t d
   for (size_t r = 0; r < R; ++r)
     for (size_t n = 0; n < N; ++n) total[r][n] = hn::Zero(d);
   const float* scales = p.scales + column;
+  const float* zeros = kZeros ? p.zeros + column : nullptr;
   for (int64_t k = 0; k < depth; scales += p.step) {
-    V sums[R][N];
-    for (size_t r = 0; r < R; ++r)
+    V sums[R][N], sums_of_x[R];
+    for (size_t r = 0; r < R; ++r) {
       for (size_t n = 0; n < N; ++n) sums[r][n] = hn::Zero(d);
+      sums_of_x[r] = hn::Zero(d);
+    }
     for (const int64_t end = k + p.group; k < end; k += Code::kRows, w += p.width) {
+      if constexpr (kZeros)
+        for (size_t r = 0; r < R; ++r)
+          for (int64_t i = 0; i < Code::kRows; ++i)
+            sums_of_x[r] =
+                hn::Add(sums_of_x[r], hn::Set(d, x[static_cast<int64_t>(r) * depth + k + i]));
       for (size_t n = 0; n < N; ++n) {
         V wide[Code::kRows];
         Code::widen(w + n * kFewBitsLanes, wide);
@@ -122,11 +131,19 @@ HWY_NOINLINE void few_bits_tile(const FewBitsPanel& p, const float* x, int64_t d
                                     sums[r][n]);
       }
     }
+    const auto load = [&](const float* from, size_t n) HWY_ATTR {
+      const float* at = from + n * kFewBitsLanes;
+      return n + 1 == N ? hn::MaskedLoad(last, d, at) : hn::LoadU(d, at);
+    };
     for (size_t n = 0; n < N; ++n) {
-      const float* at = scales + n * kFewBitsLanes;
-      const V scale = n + 1 == N ? hn::MaskedLoad(last, d, at) : hn::LoadU(d, at);
+      const V scale = load(scales, n);
       for (size_t r = 0; r < R; ++r) total[r][n] = hn::MulAdd(scale, sums[r][n], total[r][n]);
+      if constexpr (kZeros) {
+        const V zero = load(zeros, n);
+        for (size_t r = 0; r < R; ++r) total[r][n] = hn::MulAdd(zero, sums_of_x[r], total[r][n]);
+      }
     }
+    if constexpr (kZeros) zeros += p.step;
   }
   for (size_t r = 0; r < R; ++r) {
     float* to = y + static_cast<int64_t>(r) * y_row + column;
@@ -135,14 +152,21 @@ HWY_NOINLINE void few_bits_tile(const FewBitsPanel& p, const float* x, int64_t d
   }
 }
 
-template <class Code, size_t R>
-void few_bits_rows(const FewBitsPanel& p, const float* x, int64_t depth, float* y, int64_t y_row) {
+template <class Code, size_t R, bool kZeros>
+void few_bits_columns(const FewBitsPanel& p, const float* x, int64_t depth, float* y,
+                      int64_t y_row) {
   constexpr int64_t kWide = kFewBitsVectors * kFewBitsLanes;
   int64_t column = 0;
   for (; column + kWide - kFewBitsLanes < p.columns; column += kWide)
-    few_bits_tile<Code, R, kFewBitsVectors>(p, x, depth, column, y, y_row);
+    few_bits_tile<Code, R, kFewBitsVectors, kZeros>(p, x, depth, column, y, y_row);
   for (; column < p.columns; column += kFewBitsLanes)
-    few_bits_tile<Code, R, 1>(p, x, depth, column, y, y_row);
+    few_bits_tile<Code, R, 1, kZeros>(p, x, depth, column, y, y_row);
+}
+
+template <class Code, size_t R>
+void few_bits_rows(const FewBitsPanel& p, const float* x, int64_t depth, float* y, int64_t y_row) {
+  if (p.zeros) return few_bits_columns<Code, R, true>(p, x, depth, y, y_row);
+  few_bits_columns<Code, R, false>(p, x, depth, y, y_row);
 }
 
 template <class Code>

@@ -25,7 +25,7 @@ inline constexpr int64_t kFewBitsRows = 4;  // at most, of multiply_few_bits
 // to[end - begin, width] = w * scale + zero for rows [begin, end), which are even of 4 bits; zeros
 // after the columns.
 void widen_few_bits(const FewBitsPanel& panel, int64_t begin, int64_t end, float* to);
-// y[rows, columns] = x[rows, depth] * b, without zeros.
+// y[rows, columns] = x[rows, depth] * b.
 void multiply_few_bits(const FewBitsPanel& panel, const float* x, int64_t rows, int64_t depth,
                        float* y, int64_t y_row);
 

@@ -98,6 +98,29 @@ ONNX_READ_IN(kMicrosoft, MatMulIntegerToFloat) {
   return {scaled(c, sums, c.in(2), c.in(3), c.opt(6))};
 }
 
+// The bias counts in steps of both scales' product, as the sums do. Without a scale of its own the
+// result is a number.
+ONNX_READ_IN(kMicrosoft, QGemm) {
+  const auto operand = [&](size_t i, const char* flag) {
+    const bool turned = c.flag(flag, false);
+    return turned ? c.add("transpose", {c.in(i)}, {{"perm", std::vector<int64_t>{1, 0}}}) : c.in(i);
+  };
+  Value* sums =
+      c.add("matmul_integer", {operand(0, "transA"), operand(3, "transB"), c.in(2), c.in(5)});
+  if (Value* bias = c.opt(6)) sums = c.add("add", {sums, bias});
+  Value *a_scale = c.in(1), *y_scale = c.opt(7), *y_zero = c.opt(8);
+  if (const double alpha = c.f("alpha", 1); alpha != 1)
+    a_scale = c.add("mul", {a_scale, c.graph.scalar(a_scale->dtype(), alpha)});
+  c.check(!y_scale == !y_zero, "y_scale and y_zero_point must come together");
+  if (!y_scale) return {scaled(c, sums, a_scale, c.in(4), nullptr)};
+  Value* factor = c.add("div", {c.add("mul", {a_scale, c.in(4)}), y_scale});
+  return {c.add("requantize", {sums, factor, y_zero}, {{"dtype", y_zero->dtype()}, {"axis", -1}})};
+}
+
+ONNX_READ_IN(kMicrosoft, QLinearWhere) {
+  return {quantized(c, c.add("where", {c.in(0), plain(c, 1), plain(c, 4)}), 7, c.in(1)->dtype())};
+}
+
 ONNX_READ_IN(kMicrosoft, DynamicQuantizeMatMul) {
   const Values a = c.add_all("dynamic_quantize", {c.in(0)}, {}, 3);
   Value* sums = c.add("matmul_integer", {a[0], c.in(1), a[2], c.opt(3)});
@@ -115,7 +138,8 @@ Value* lstm_weights(Call& c, size_t weights, size_t scale) {
   return c.add("transpose", {w}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
 }
 
-// The products are done in f32: nothing is lost by quantizing what flows in.
+// The op has no definition but ONNX Runtime's kernel: each product's left operand is quantized as a
+// whole, that of the states with as many sequences as its threads take. Ours has one for each.
 ONNX_READ_IN(kMicrosoft, DynamicQuantizeLSTM) {
   const auto activations = c.strings("activations");
   static const std::vector<std::string> kUsual = {"Sigmoid", "Tanh", "Tanh"};
@@ -129,7 +153,8 @@ ONNX_READ_IN(kMicrosoft, DynamicQuantizeLSTM) {
                     c.opt(5), c.opt(6), c.opt(7)},
                    {{"hidden_size", c.i("hidden_size")},
                     {"direction", c.s("direction", "forward")},
-                    {"clip", c.f("clip", 0)}},
+                    {"clip", c.f("clip", 0)},
+                    {"dynamic_bytes", true}},
                    3);
 }
 

@@ -52,6 +52,7 @@ Names layer(Emit& e, const char* op, const OutAttrs& attrs) {
 
 ONNX_WRITE(lstm) {
   expect_own_order(e);
+  if (e.attrs().b("dynamic_bytes")) e.refuse("its products are of bytes");
   OutAttrs attrs = attrs_of(e, {"sigmoid", "tanh", "tanh"});
   if (e.attrs().b("input_forget")) attrs.emplace_back("input_forget", 1);
   return layer(e, "LSTM", attrs);
