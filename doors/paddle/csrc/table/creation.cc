@@ -34,5 +34,5 @@
 #include "kernels/table.h"
 
 #define FAMILY CreationKernels
-#define ROWS "kernels/creation.inc"
-#include "kernels/table.inc"
+#define ROWS "table/creation.inc"
+#include "table/table.inc"

@@ -71,9 +71,9 @@
 #include <paddle/phi/kernels/top_k_kernel.h>
 #include <paddle/phi/kernels/unique_consecutive_kernel.h>
 #include <paddle/phi/kernels/unique_kernel.h>
-#include "kernels/declarations.h"
+#include "table/declarations.h"
 #include "kernels/table.h"
 
 #define FAMILY ReductionKernels
-#define ROWS "kernels/reduction.inc"
-#include "kernels/table.inc"
+#define ROWS "table/reduction.inc"
+#include "table/table.inc"

@@ -21,9 +21,9 @@
 #include <paddle/phi/kernels/multi_dot_kernel.h>
 #include <paddle/phi/kernels/mv_grad_kernel.h>
 #include <paddle/phi/kernels/mv_kernel.h>
-#include "kernels/declarations.h"
+#include "table/declarations.h"
 #include "kernels/table.h"
 
 #define FAMILY LinearKernels
-#define ROWS "kernels/linear.inc"
-#include "kernels/table.inc"
+#define ROWS "table/linear.inc"
+#include "table/table.inc"

@@ -9,9 +9,9 @@
 #include <paddle/phi/kernels/instance_norm_grad_kernel.h>
 #include <paddle/phi/kernels/matmul_grad_kernel.h>
 #include <paddle/phi/kernels/pool_grad_kernel.h>
-#include "kernels/declarations.h"
+#include "table/declarations.h"
 #include "kernels/table.h"
 
 #define FAMILY DoubleGradientKernels
-#define ROWS "kernels/double_gradient.inc"
-#include "kernels/table.inc"
+#define ROWS "table/double_gradient.inc"
+#include "table/table.inc"

@@ -2,9 +2,9 @@
 #include <paddle/phi/kernels/fake_dequantize_kernel.h>
 #include <paddle/phi/kernels/fake_quantize_grad_kernel.h>
 #include <paddle/phi/kernels/fake_quantize_kernel.h>
-#include "kernels/declarations.h"
+#include "table/declarations.h"
 #include "kernels/table.h"
 
 #define FAMILY QuantizationKernels
-#define ROWS "kernels/quantization.inc"
-#include "kernels/table.inc"
+#define ROWS "table/quantization.inc"
+#include "table/table.inc"

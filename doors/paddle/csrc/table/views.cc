@@ -15,8 +15,8 @@
 #include "kernels/table.h"
 
 #define FAMILY ViewKernels
-#define ROWS "kernels/views.inc"
-#include "kernels/table.inc"
+#define ROWS "table/views.inc"
+#include "table/table.inc"
 
 namespace anymps::paddle {
 

@@ -55,5 +55,5 @@
 #include "kernels/table.h"
 
 #define FAMILY LayersKernels
-#define ROWS "kernels/layers.inc"
-#include "kernels/table.inc"
+#define ROWS "table/layers.inc"
+#include "table/table.inc"

@@ -19,5 +19,5 @@
 #include "kernels/table.h"
 
 #define FAMILY OptimizerKernels
-#define ROWS "kernels/optimizer.inc"
-#include "kernels/table.inc"
+#define ROWS "table/optimizer.inc"
+#include "table/table.inc"

@@ -16,5 +16,5 @@
 #include "kernels/table.h"
 
 #define FAMILY VisionKernels
-#define ROWS "kernels/vision.inc"
-#include "kernels/table.inc"
+#define ROWS "table/vision.inc"
+#include "table/table.inc"

@@ -40,5 +40,5 @@
 #include "kernels/table.h"
 
 #define FAMILY DecompositionKernels
-#define ROWS "kernels/decomposition.inc"
-#include "kernels/table.inc"
+#define ROWS "table/decomposition.inc"
+#include "table/table.inc"

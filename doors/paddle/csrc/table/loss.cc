@@ -25,5 +25,5 @@
 #include "kernels/table.h"
 
 #define FAMILY LossKernels
-#define ROWS "kernels/loss.inc"
-#include "kernels/table.inc"
+#define ROWS "table/loss.inc"
+#include "table/table.inc"

@@ -89,9 +89,9 @@
 #include <paddle/phi/kernels/unstack_grad_kernel.h>
 #include <paddle/phi/kernels/unstack_kernel.h>
 #include <paddle/phi/kernels/viterbi_decode_kernel.h>
-#include "kernels/declarations.h"
+#include "table/declarations.h"
 #include "kernels/table.h"
 
 #define FAMILY MovementKernels
-#define ROWS "kernels/movement.inc"
-#include "kernels/table.inc"
+#define ROWS "table/movement.inc"
+#include "table/table.inc"

@@ -49,5 +49,5 @@
 #include "kernels/table.h"
 
 #define FAMILY ActivationKernels
-#define ROWS "kernels/activation.inc"
-#include "kernels/table.inc"
+#define ROWS "table/activation.inc"
+#include "table/table.inc"

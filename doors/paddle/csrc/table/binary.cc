@@ -28,5 +28,5 @@
 #include "kernels/table.h"
 
 #define FAMILY BinaryKernels
-#define ROWS "kernels/binary.inc"
-#include "kernels/table.inc"
+#define ROWS "table/binary.inc"
+#include "table/table.inc"
