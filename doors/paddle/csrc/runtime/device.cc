@@ -7,8 +7,8 @@
 
 #include <paddle/phi/common/place.h>
 #include "engine.h"
-#include "kernels/gradient_sum.h"
-#include "kernels/row_sums.h"
+#include "gradients/gradient_sum.h"
+#include "gradients/row_sums.h"
 #include "runtime/slots.h"
 #include "shortcuts/shortcuts.h"
 

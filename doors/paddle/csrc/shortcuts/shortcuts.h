@@ -15,7 +15,7 @@ struct ShortcutDevice {
   int count;    // of devices
   const phi::Place& (*place)(const ::paddle::Tensor&);
   ::paddle::Tensor (*add)(const ::paddle::Tensor&, const ::paddle::Tensor&);  // without a gradient
-  // Sums of gradients of which one or both hold rows (kernels/row_sums.h).
+  // Sums of gradients of which one or both hold rows (gradients/row_sums.h).
   std::shared_ptr<::paddle::Tensor> (*merge_rows)(const ::paddle::Tensor&, const ::paddle::Tensor&);
   void (*add_rows)(const ::paddle::Tensor&, ::paddle::Tensor*);
   void (*rows_plus)(const ::paddle::Tensor&, const ::paddle::Tensor&, ::paddle::Tensor*);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/row_sums.h"
+#include "gradients/row_sums.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/gradient_sum.h"
+#include "gradients/gradient_sum.h"
 
 #include <memory>
 #include <utility>
