@@ -62,6 +62,13 @@ class Queue {
   virtual bool delete_later() { return false; }
 };
 
+// A kernel of a chain, each of which reads the one result of the one before.
+struct ChainLink {
+  const Kernel* kernel = nullptr;
+  const KernelRequest* request = nullptr;
+  size_t input = 0;  // which of its inputs that is; not told for the first
+};
+
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -90,6 +97,14 @@ class Driver {
   virtual int max_threads() const { return 1; }
   virtual void set_max_threads(int threads);  // fails where there is one thread for good
   virtual ThreadTimes thread_times() const { return {}; }
+  // Optional: one kernel for a chain, whose intermediate results then need no memory of their own.
+  // Its inputs are those of all links, one after another (what lies between them is null), its
+  // result is the last one's, with the same bits as the links give one by one. It need not outlive
+  // them. Null: they are better apart.
+  virtual KernelPtr join(std::span<const ChainLink> links) {
+    (void)links;
+    return nullptr;
+  }
   // Calls fn(0) … fn(count - 1) on up to this many threads, in any order, and returns when all
   // have. Runs inside them share the threads.
   virtual void parallel(size_t count, int threads, const std::function<void(size_t)>& fn);

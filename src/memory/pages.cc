@@ -21,8 +21,7 @@ constexpr int kPopulateRead = 22, kPopulateWrite = 23;
 // Ordinary pages take 0.2 to 0.7 ms for 2 MB, a large one 0.1 where it is at hand, 1.4 to 4 where
 // the host has to find it.
 constexpr double kSlowMs = 1;
-constexpr int kMostSlow = 2;  // one may be bad luck
-std::atomic<int> slow_pages{0};
+std::atomic<bool> was_slow{false};
 
 uintptr_t small_page() {
   static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -45,7 +44,7 @@ double processor_ms() {
 }
 
 bool has_large_pages() {
-  return large_page() > 0 && slow_pages.load(std::memory_order_relaxed) < kMostSlow;
+  return large_page() > 0 && !was_slow.load(std::memory_order_relaxed);
 }
 
 // Maps a large page, or a part of one; false: that took too long.
@@ -53,7 +52,7 @@ bool map_quickly(const void* data, size_t bytes) {
   const double start = processor_ms();
   advise(data, bytes, kPopulateWrite);
   if (processor_ms() - start <= kSlowMs) return true;
-  ++slow_pages;
+  was_slow = true;
   return false;
 }
 

@@ -18,7 +18,7 @@ void give_back_pages(const void* data, size_t bytes);
 size_t large_page();
 // Asks for large pages under memory that is still untouched and begins at one, which is mapped at
 // once to see how long that takes: a virtual machine whose free memory is with its host waits for
-// each. After a few slow ones there are no more.
+// each. After a slow one there are no more.
 void use_large_pages(void* data, size_t bytes);
 
 }  // namespace anymps

@@ -9,6 +9,7 @@
 #include "memory/spare_memory.h"
 #include "ops/shape_rules.h"
 #include "runtime/aliased_feeds.h"
+#include "runtime/chains/step_chains.h"
 #include "runtime/fold.h"
 #include "runtime/plan.h"
 #include "runtime/preparation.h"
@@ -46,6 +47,11 @@ class PlanBuilder {
     choose_result_storage();
     for (const auto& node : graph_.nodes()) add_node(*node);
     copy_outputs_without_step();
+    if (options_.share_memory) {
+      join_steps(device_.driver(), graph_, {plan_->steps_, pointers_, arena_},
+                 [&](size_t result) { return feeds_.feed_of(result).has_value(); });
+      plan_->table_.resize(pointers_.size());
+    }
     lay_out_memory();
     plan_->keeps_awake_ = plan_->steps_.size() > 1;
     return std::move(plan_);
@@ -55,15 +61,6 @@ class PlanBuilder {
   struct Place {
     Location where;
     TensorDesc desc;
-  };
-  struct ArenaTensor {
-    std::string name;
-    size_t bytes = 0;
-    size_t first = 0, last = 0;
-    int alias_of = -1;  // a tensor that is not itself an alias
-    // Of the values that lie in it, its aliases' too: uses by nodes that are still to come.
-    size_t uses_left = 0;
-    bool is_result = false;  // one of them is an output of the graph
   };
 
   TensorDesc desc_of(const Value* value) const {

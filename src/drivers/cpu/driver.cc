@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "drivers/cpu/elementwise/elementwise.h"
 #include "drivers/cpu/isa.h"
+#include "drivers/cpu/layers/row_chain.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/driver.h"
 
@@ -79,6 +80,7 @@ class CpuDriver final : public Driver {
     const ThreadPool::Times times = ThreadPool::get().times();
     return {times.helped, times.waited};
   }
+  KernelPtr join(std::span<const ChainLink> links) override { return cpu::join_rows(links); }
   void parallel(size_t count, int threads, const std::function<void(size_t)>& fn) override {
     parallel_calls(count, threads > 0 ? threads : max_threads(), fn);
   }

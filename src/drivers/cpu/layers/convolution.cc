@@ -213,6 +213,10 @@ KernelPtr make_pointwise(const KernelRequest& request, std::string& why) {
   gemm.rows = request.out().count() / gemm.columns;
   if (strided && !skip_pixels(x, request.out(), window, gemm))
     return refuse(why, "strides in three dimensions, or over short rows");
+  if (!strided && window.rank() == 2) {
+    gemm.images = x.shape[0];
+    gemm.lines = x.shape[1];
+  }
   gemm.w_depth = plain.strides[1];
   gemm.w_column = plain.strides[0];
   if (request.has(2)) gemm.bias = 2;

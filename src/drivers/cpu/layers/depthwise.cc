@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Depthwise convolutions in one or two dimensions, channels last, without oneDNN: its kernels are
 // made for each shape, which takes longer than a run of most of these layers.
+#include "drivers/cpu/common/row_kernel.h"
 #include "drivers/cpu/isa.h"
 #include "drivers/cpu/layers/depthwise_simd.h"
 #include "drivers/cpu/linear/weight_packing.h"
@@ -22,7 +23,7 @@ struct Depthwise {
   bool has_bias = false, has_residual = false;
 };
 
-class DepthwiseKernel final : public Kernel {
+class DepthwiseKernel final : public RowKernel {
  public:
   DepthwiseKernel(const Depthwise& problem, BufferRef weights)
       : problem_(problem), weights_(std::move(weights)) {}
@@ -32,17 +33,56 @@ class DepthwiseKernel final : public Kernel {
     const double ns = kProductNs * static_cast<double>(p.row.out_width * p.row.channels *
                                                        p.kernel_height * p.row.kernel_width);
     parallel_for(0, p.batch * p.out_height, ns, [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; ++i) run_row(args, i);
+      for (int64_t i = first; i < last; ++i)
+        run_row(args, i / p.out_height, i % p.out_height, image_of(args, i / p.out_height), 0,
+                static_cast<float*>(args.outputs[0]) + i * row_floats());
     });
   }
   bool reads(size_t i) const override { return i != 1; }
   std::string detail() const override { return "depthwise"; }
 
+  RowShape result_rows() const override {
+    return {problem_.batch, problem_.out_height, row_floats()};
+  }
+  RowShape input_rows() const override {
+    const Depthwise& p = problem_;
+    return {p.batch, p.in_height, p.row.in_width * p.row.channels};
+  }
+  double flops() const override {
+    const Depthwise& p = problem_;
+    return 2.0 * static_cast<double>(p.batch * p.out_height * row_floats() * p.kernel_height *
+                                     p.row.kernel_width);
+  }
+  RowRange under(RowRange rows) const override {
+    const Depthwise& p = problem_;
+    const int64_t top = rows.first * p.height_stride - p.top,
+                  bottom = (rows.last - 1) * p.height_stride - p.top +
+                           (p.kernel_height - 1) * p.height_dilation + 1;
+    const int64_t first = std::clamp<int64_t>(top, 0, p.in_height);
+    return {first, std::clamp(bottom, first, p.in_height)};
+  }
+  void run_rows(const KernelArgs& args, int64_t image, RowRange rows, const float* x,
+                int64_t x_first, float* y) const override {
+    if (!x) {
+      x = image_of(args, image);
+      x_first = 0;
+    }
+    for (int64_t i = rows.first; i < rows.last; ++i, y += row_floats())
+      run_row(args, image, i, x, x_first, y);
+  }
+
  private:
-  void run_row(const KernelArgs& args, int64_t index) const {
+  int64_t row_floats() const { return problem_.row.out_width * problem_.row.channels; }
+  const float* image_of(const KernelArgs& args, int64_t image) const {
+    return static_cast<const float*>(args.inputs[0]) +
+           image * problem_.in_height * problem_.row.in_width * problem_.row.channels;
+  }
+
+  // `x` is row x_first of the image.
+  void run_row(const KernelArgs& args, int64_t image, int64_t y, const float* x, int64_t x_first,
+               float* to) const {
     const Depthwise& p = problem_;
     const auto input = [&](size_t i) { return static_cast<const float*>(args.inputs[i]); };
-    const int64_t image = index / p.out_height, y = index % p.out_height;
     const int64_t top = y * p.height_stride - p.top;
     // The first and the last row of the window that lie in the image.
     const int64_t d = p.height_dilation;
@@ -52,12 +92,11 @@ class DepthwiseKernel final : public Kernel {
     row.rows = std::max<int64_t>(last - first, 0);
     row.x_row = d * row.in_width * row.channels;
     row.w_row = row.kernel_width * row.channels;
-    row.x = input(0) + (image * p.in_height + top + first * d) * row.in_width * row.channels;
+    row.x = x + (top + first * d - x_first) * row.in_width * row.channels;
     row.w = static_cast<const float*>(weights_->data()) + first * row.w_row;
     if (p.has_bias) row.bias = input(2);
-    const int64_t at = index * row.out_width * row.channels;
-    if (p.has_residual) row.residual = input(3) + at;
-    row.y = static_cast<float*>(args.outputs[0]) + at;
+    if (p.has_residual) row.residual = input(3) + (image * p.out_height + y) * row_floats();
+    row.y = to;
     run_depthwise(row);
   }
 

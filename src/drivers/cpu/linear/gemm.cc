@@ -2,7 +2,9 @@
 #include "drivers/cpu/linear/gemm.h"
 
 #include <algorithm>
+#include <array>
 
+#include "drivers/cpu/common/row_kernel.h"
 #include "drivers/cpu/isa.h"
 #include "drivers/cpu/linear/gemm_simd.h"
 #include "drivers/cpu/linear/weight_packing.h"
@@ -48,7 +50,7 @@ void pack_now(const Gemm& g, const GemmPanels& panels, const float* from, float*
   }
 }
 
-class GemmKernel final : public Kernel {
+class GemmKernel final : public RowKernel {
  public:
   // Without weights: packed at each run.
   GemmKernel(const Gemm& gemm, BufferRef weights)
@@ -73,7 +75,41 @@ class GemmKernel final : public Kernel {
   bool reads(size_t i) const override { return i != 1 || !weights_; }
   std::string detail() const override { return weights_ ? "packed" : "packed at each run"; }
 
+  RowShape result_rows() const override { return lines_of(gemm_.y_row); }
+  RowShape input_rows() const override { return lines_of(gemm_.x_row); }
+  double flops() const override {
+    return 2.0 * static_cast<double>(gemm_.rows * gemm_.depth * gemm_.columns);
+  }
+  RowRange under(RowRange rows) const override { return rows; }
+  void run_rows(const KernelArgs& args, int64_t image, RowRange lines, const float* x,
+                int64_t x_first, float* y) const override {
+    const Gemm& g = gemm_;
+    const int64_t pixels = g.rows / (g.images * g.lines), count = lines.count() * pixels;
+    const int64_t before = (image * g.lines + lines.first) * pixels;
+    const auto from = [&](size_t i, int64_t row) {
+      return const_cast<float*>(static_cast<const float*>(args.inputs[i]) + before * row);
+    };
+    std::array<void*, 4> inputs{};
+    inputs[0] =
+        x ? const_cast<float*>(x + (lines.first - x_first) * pixels * g.x_row) : from(0, g.x_row);
+    if (g.bias) inputs[*g.bias] = args.inputs[*g.bias];
+    if (g.residual) inputs[*g.residual] = from(*g.residual, g.y_row);
+    void* output = y;
+    const KernelArgs own{inputs.data(), &output};
+    const auto* weights = static_cast<const float*>(weights_->data());
+    const int64_t chunk = g.depth <= kShallow ? kMoreRows : kMostRows;
+    for (int64_t row = 0; row < count; row += chunk)
+      for (int64_t panel = 0; panel < panels_.count; ++panel)
+        run_panel(own, weights, panel, row, std::min(row + chunk, count), std::nullopt);
+  }
+
  private:
+  RowShape lines_of(int64_t row) const {
+    const Gemm& g = gemm_;
+    if (g.images == 0 || g.lines == 0 || !weights_) return {};
+    return {g.images, g.lines, g.rows / (g.images * g.lines) * row};
+  }
+
   // What is smaller, rows or weights, is read again and again: it stays in a core's cache. Either
   // all rows go through one panel after the other, or chunks of rows through all panels.
   struct Cut {

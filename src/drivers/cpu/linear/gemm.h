@@ -17,6 +17,9 @@ struct Gemm {
   // Where x skips rows of an image: so many rows lie x_row apart, so many runs of them x_run, and
   // then comes the next image. 0: all rows are one run.
   int64_t run = 0, runs = 1, x_run = 0, x_image = 0;
+  // Where rows are the pixels of dense images, which then may be made a few lines at a time: how
+  // many images, and lines of each. 0: they are not.
+  int64_t images = 0, lines = 0;
   int64_t w_depth = 0, w_column = 0;
   std::optional<size_t> bias, residual;  // numbers of the inputs: [columns], and like y
   TileActivation activation;
