@@ -46,6 +46,10 @@ MODELS = [Model("mobilenet_v2"), Model("resnet50"), Model("minilm_l6", seq=128),
 QUANTIZED = [Model("mobilenet_v2_qdq", allowed=0.1), Model("resnet50_qdq", allowed=0.1),
              Model("lstm_dynamic", frames=(100, 1, 64), allowed=0.05), Model("minilm_l6_dynamic", seq=128, allowed=0.1),
              Model("bert_base_dynamic", seq=128, allowed=0.1), Model("bert_base_4bit", seq=1)]
+# Those of models/make_kinds.py.
+KINDS = [Model("kind_picture", frames=(1, 3, 192, 192)), Model("kind_decoder", frames=(1, 4, 32, 32)),
+         Model("kind_clip", frames=(1, 3, 8, 96, 96)), Model("kind_words", frames=(1, 60, 100)),
+         Model("kind_speech", frames=(1, 64, 144))]
 
 
 class Disagreement(RuntimeError):

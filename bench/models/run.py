@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from measure import MODELS, QUANTIZED, Disagreement, measure_case
+from measure import KINDS, MODELS, QUANTIZED, Disagreement, measure_case
 from options import add_common, finish, names, numbers, shown, start
 from report import PEER, markdown, rows_of, svg
 from worker import ROOT, RUNTIMES, WorkerError
@@ -21,7 +21,7 @@ IDLE_LIMIT = 0.05
 
 def parse_args():
     models = [m.name for m in MODELS]
-    known = models + [m.name for m in QUANTIZED]
+    known = models + [m.name for m in QUANTIZED + KINDS]
     parser = argparse.ArgumentParser(prog="scripts/bench models", description=__doc__.splitlines()[0])
     parser.add_argument("--models", type=names("model", known), default=models,
                         help=f"names, with commas (default: those of f32, {', '.join(models)})")
@@ -51,7 +51,7 @@ def write_results(out, rows, about):
 def main():
     args = parse_args()
     about, log = start("models")
-    cases = [(m, t) for m in MODELS + QUANTIZED if m.name in args.models for t in args.threads]
+    cases = [(m, t) for m in MODELS + QUANTIZED + KINDS if m.name in args.models for t in args.threads]
     rows, begin = [], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="anymps-bench-") as folder:
         for number, (model, threads) in enumerate(cases, 1):

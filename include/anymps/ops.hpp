@@ -374,6 +374,7 @@ struct FractionalMaxPoolOptions {
 struct GroupNormOptions {
   int64_t groups = 0;
   double epsilon = 1.e-05;
+  int64_t axis = 1;
 };
 
 struct GroupNormGradientOptions {
@@ -407,6 +408,7 @@ struct GruGradientOptions {
 
 struct InstanceNormOptions {
   double epsilon = 1.e-05;
+  int64_t axis = 1;
 };
 
 struct LayerNormOptions {
@@ -2571,13 +2573,13 @@ class OpMethods {
   Value fractional_max_pool(Value x, Value samples, const FractionalMaxPoolOptions& options, const char* name = nullptr) {
     return self().op("fractional_max_pool", {x, samples}, {{"kernel", options.kernel}, {"output_size", options.output_size}, {"layout", options.layout}}, name, 1)[0];
   }
-  // Normalization of groups of channels (axis 1) and all axes after it by their own mean and variance, then a scale and a shift for each channel. The mean and the inverse deviation are outputs if asked for.
+  // Normalization of groups of channels and all other axes but the first by their own mean and variance, then a scale and a shift for each channel. The mean and the inverse deviation are outputs if asked for.
   Value group_norm(Value x, Value gamma = {}, Value beta = {}, const GroupNormOptions& options = {}, const char* name = nullptr) {
-    return self().op("group_norm", {x, gamma, beta}, {{"groups", options.groups}, {"epsilon", options.epsilon}}, name, 1)[0];
+    return self().op("group_norm", {x, gamma, beta}, {{"groups", options.groups}, {"epsilon", options.epsilon}, {"axis", options.axis}}, name, 1)[0];
   }
-  // Normalization of groups of channels (axis 1) and all axes after it by their own mean and variance, then a scale and a shift for each channel. The mean and the inverse deviation are outputs if asked for.
+  // Normalization of groups of channels and all other axes but the first by their own mean and variance, then a scale and a shift for each channel. The mean and the inverse deviation are outputs if asked for.
   Value group_norm(Value x, const GroupNormOptions& options, const char* name = nullptr) {
-    return self().op("group_norm", {x}, {{"groups", options.groups}, {"epsilon", options.epsilon}}, name, 1)[0];
+    return self().op("group_norm", {x}, {{"groups", options.groups}, {"epsilon", options.epsilon}, {"axis", options.axis}}, name, 1)[0];
   }
   // The gradients of group_norm to x, scale and shift. Mean and inverse deviation are those that group_norm gave, or computed again.
   Value group_norm_gradient(Value dy, Value x, Value mean = {}, Value inv_std = {}, Value gamma = {}, const GroupNormGradientOptions& options = {}, const char* name = nullptr) {
@@ -2603,13 +2605,13 @@ class OpMethods {
   std::vector<Value> gru_gradient(Value x, Value w, Value r, const GruGradientOptions& options, const char* name = nullptr) {
     return self().op("gru_gradient", {x, w, r}, {{"hidden_size", options.hidden_size}, {"direction", options.direction}, {"layout", options.layout}, {"clip", options.clip}, {"activations", options.activations}, {"activation_alpha", options.activation_alpha}, {"activation_beta", options.activation_beta}, {"linear_before_reset", options.linear_before_reset}, {"gate_order", options.gate_order}}, name, 5);
   }
-  // Normalization of each channel (axis 1) of each image by its own mean and variance, then a scale and a shift for each channel.
+  // Normalization of each channel of each image by its own mean and variance, then a scale and a shift for each channel.
   Value instance_norm(Value x, Value gamma = {}, Value beta = {}, const InstanceNormOptions& options = {}, const char* name = nullptr) {
-    return self().op("instance_norm", {x, gamma, beta}, {{"epsilon", options.epsilon}}, name, 1)[0];
+    return self().op("instance_norm", {x, gamma, beta}, {{"epsilon", options.epsilon}, {"axis", options.axis}}, name, 1)[0];
   }
-  // Normalization of each channel (axis 1) of each image by its own mean and variance, then a scale and a shift for each channel.
+  // Normalization of each channel of each image by its own mean and variance, then a scale and a shift for each channel.
   Value instance_norm(Value x, const InstanceNormOptions& options, const char* name = nullptr) {
-    return self().op("instance_norm", {x}, {{"epsilon", options.epsilon}}, name, 1)[0];
+    return self().op("instance_norm", {x}, {{"epsilon", options.epsilon}, {"axis", options.axis}}, name, 1)[0];
   }
   // Normalization over the axes from `axis` on, by their own mean and variance, then a scale and a shift that broadcast to x. The mean and the inverse deviation, of x's shape with those axes of extent 1, are outputs if asked for.
   Value layer_norm(Value x, Value gamma = {}, Value beta = {}, const LayerNormOptions& options = {}, const char* name = nullptr) {

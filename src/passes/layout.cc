@@ -171,6 +171,10 @@ class LayoutWalk {
   bool elements(Node& node) { return follow(node, again(node, {twin(node.input(0))}, node.attrs)); }
 
   bool with_axis(Node& node) {
+    // Statistics of the channels have other axes.
+    if (std::any_of(node.outputs.begin(), node.outputs.end(),
+                    [&](const Value* output) { return rank_of(output) != rank_of(node.input(0)); }))
+      return false;
     std::vector<Value*> inputs = node.inputs;
     for (size_t i = 1; i < inputs.size(); ++i)
       if (inputs[i] && rank_of(inputs[i]) > 1) return false;
@@ -180,12 +184,26 @@ class LayoutWalk {
     return follow(node, again(node, inputs, attrs));
   }
 
+  // Whether a convolution reads the value, perhaps behind elementwise nodes and joins: then one
+  // operand that comes from outside of the region is brought into it, which the convolution would
+  // do otherwise.
+  static bool feeds_convolution(const Value* value, int depth = 0) {
+    constexpr int kMostNodes = 3;
+    return std::any_of(value->users.begin(), value->users.end(), [&](const Node* reader) {
+      if (asks(*reader->op)) return reader->input(0) == value;
+      const bool follows =
+          reader->op->layout == LayoutRule::kJoin || is_elementwise(*reader->op, reader->attrs);
+      return follows && depth < kMostNodes && feeds_convolution(reader->output(), depth + 1);
+    });
+  }
+
   bool join(Node& node) {
     std::vector<Value*> inputs;
-    for (Value* input : node.inputs) {
-      if (!twin(input) && !input->is_constant()) return false;
-      inputs.push_back(last_form(input));
-    }
+    const auto here = [&](const Value* input) { return twin(input) || input->is_constant(); };
+    const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), here),
+               any = std::any_of(node.inputs.begin(), node.inputs.end(), here);
+    if (!all && !(any && feeds_convolution(node.output()))) return false;
+    for (Value* input : node.inputs) inputs.push_back(last_form(input));
     Attrs attrs = node.attrs;
     attrs.set({"axis", moved_axis(attrs.i("axis"), rank_of(node.output()))});
     return follow(node, again(node, inputs, attrs));
@@ -272,20 +290,21 @@ class LayoutWalk {
     return rewriter_.replace(node.output(), again(node, {twin(node.input(0))}, attrs)->output());
   }
 
-  // Follows if all inputs of full size have twins; what is broadcast is brought into the new order.
+  // Follows if all inputs of full size have twins, or some and a convolution is behind it; what is
+  // broadcast is brought into the new order.
   bool elementwise(Node& node) {
     const int64_t rank = rank_of(node.output());
     if (rank < 3 || node.outputs.size() != 1) return false;
-    bool any = false;
+    bool any = false, all = true;
     for (Value* input : node.inputs) {
       if (!input) continue;
       if (rank_of(input) < 0 || rank_of(input) > rank) return false;
       if (Value* known = twin(input); known && rank_of(input) == rank)
         any = true;
-      else if (!cheap(input))
-        return false;
+      else
+        all = all && cheap(input);
     }
-    if (!any) return false;
+    if (!any || (!all && !feeds_convolution(node.output()))) return false;
     std::vector<Value*> inputs;
     for (Value* input : node.inputs) {
       if (!input || is_scalar(input)) {

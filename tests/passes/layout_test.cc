@@ -169,7 +169,7 @@ TEST_F(Layout, OneAndThreeSpatialAxes) {
 }
 
 TEST_F(Layout, WhatCannotFollowGetsItsTranspose) {
-  Value* a = graph.add("instance_norm", {conv(x, 4, "a")});
+  Value* a = graph.add("cumsum", {conv(x, 4, "a")}, {{"axis", 1}});
   expect_transposes({conv(a, 4, "b")}, 4);
 }
 
@@ -227,6 +227,35 @@ TEST(LayoutRules, RecordsHaveTheAttributes) {
       EXPECT_GE(op->attr_index(attr), 0) << op->name << " has no attribute " << attr;
   }
   EXPECT_EQ(counts.size(), named.size());
+}
+
+// What comes from outside is brought in where a convolution follows, which would read it so anyway.
+TEST_F(Layout, AnOperandFromOutside) {
+  Value* state = graph.input("state", DType::kF32, {kN, 4, 8, 8});
+  Value* a = conv(x, 4, "a");
+  Value* sum = graph.add("add", {a, state}, {}, "sum");
+  Value* joined = graph.add("concat", {sum, state}, {{"axis", 1}}, "joined");
+  expect_transposes({conv(joined, 5, "b")}, 3);
+}
+
+TEST_F(Layout, AnOperandFromOutsideOfTheLastConvolutionStays) {
+  Value* state = graph.input("state", DType::kF32, {kN, 4, 8, 8});
+  expect_transposes({graph.add("add", {conv(x, 4, "a"), state}, {}, "sum")}, 2);
+  EXPECT_EQ(graph.outputs()[0]->producer->op->name, "add");
+}
+
+TEST_F(Layout, NormsOfChannelsStayInside) {
+  for (const char* op : {"instance_norm", "group_norm"}) {
+    Graph own;
+    Value* image = own.input("x", DType::kF32, {kN, 3, 8, 8});
+    Value* a = own.add("conv", {image, weights(own, "v", {4, 3, 1, 1})}, {}, "a");
+    const NamedAttrs groups =
+        std::string_view(op) == "group_norm" ? NamedAttrs{{"groups", 2}} : NamedAttrs{};
+    Value* norm = own.add(op, {a, weights(own, "g", {4}), weights(own, "b", {4})}, groups, "norm");
+    own.set_outputs({own.add("conv", {norm, weights(own, "w", {5, 4, 1, 1})}, {}, "b")});
+    rewrite(own, {"layout", "simplify"}, fusing(true));
+    EXPECT_EQ(count(own, "transpose"), 2) << to_text(own);
+  }
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST_F(Pipeline, LeavesOutWhatItIsTold) {
   Value* x = graph.input("x", DType::kF32, {kN, 3, 6, 6});
   graph.set_outputs({relu6(conv(x, 4, 3, 1, "stem"))});
   PassContext context = fusing();
-  context.without = {"fuse_conv", "fold_batch_norm"};
+  context.without = {"fuse_conv", "fold_batch_norm", "expand_batch_norm"};
   rewrite(graph, {}, context);
   EXPECT_EQ(count(graph, "batch_norm"), 1);
   EXPECT_EQ(count(graph, "clamp"), 1);

@@ -36,9 +36,17 @@ void infer_trailing_norm(InferContext& ctx) {
   ctx.set(0, x);
 }
 
+// The channels of what is normalized in each image.
+Dim channels_behind_batch(const InferContext& ctx) {
+  channels_of(ctx);
+  const size_t axis = ctx.axis("axis", 0);
+  ctx.check(axis >= 1, "axis is {}, which is the batch", ctx.attrs.i("axis"));
+  return ctx.shape(0)[axis];
+}
+
 void infer_channel_norm(InferContext& ctx) {
   check_epsilon(ctx);
-  const Dim channels = channels_of(ctx);
+  const Dim channels = channels_behind_batch(ctx);
   expect_shape(ctx, 1, {channels});
   expect_shape(ctx, 2, {channels});
   ctx.set(0, ctx.shape(0));
@@ -46,7 +54,7 @@ void infer_channel_norm(InferContext& ctx) {
 
 void infer_group_norm(InferContext& ctx) {
   const int64_t groups = ctx.attrs.i("groups");
-  const Dim channels = channels_of(ctx);
+  const Dim channels = channels_behind_batch(ctx);
   ctx.check(groups >= 1, "groups is {}, must be at least 1", groups);
   ctx.check(!channels.known() || channels.value() % groups == 0,
             "{} channels cannot be divided into {} groups", channels.str(), groups);
@@ -160,7 +168,8 @@ OP(rms_norm)
 
 OP(group_norm)
     .doc(
-        "Normalization of groups of channels (axis 1) and all axes after it by their own mean and "
+        "Normalization of groups of channels and all other axes but the first by their own mean "
+        "and "
         "variance, then a scale and a shift for each channel. The mean and the inverse deviation "
         "are outputs if asked for.")
     .formula(
@@ -172,6 +181,8 @@ OP(group_norm)
     .by_product("inv_std", "T", "[N, groups]")
     .required("groups", AttrKind::kInt, "divides the number of channels")
     .attr("epsilon", 1e-5)
+    .attr("axis", 1, "the channel axis")
+    .layout(LayoutRule::kAxis)
     .infer(infer_group_norm)
     .with(per_element(8))
     .sample({"2d", {{2, 6, 5, 4}, {6}, {6}}, {{"groups", 3}}})
@@ -182,16 +193,22 @@ OP(group_norm)
     .sample({"rank 2", {{3, 8}, {8}, {8}}, {{"groups", 2}}})
     .sample({"3d", {{2, 4, 3, 4, 5}, {4}, {4}}, {{"groups", 2}, {"epsilon", 1e-2}}})
     .sample({"wide", {{1, 64, 8, 8}, {64}, {64}}, {{"groups", 32}}})
+    .sample({"last axis", {{2, 5, 7, 6}, {6}, {6}}, {{"groups", 3}, {"axis", -1}}})
+    .sample({"last axis, wide", {{2, 20, 20, 40}, {40}, {40}}, {{"groups", 5}, {"axis", 3}}})
+    .sample({"middle axis", {{2, 3, 6, 5}, {6}, {6}}, {{"groups", 2}, {"axis", 2}}})
     .sample({"empty batch", {{0, 4, 8}, {4}, {4}}, {{"groups", 2}}});
 
 OP(instance_norm)
     .doc(
-        "Normalization of each channel (axis 1) of each image by its own mean and variance, then a "
-        "scale and a shift for each channel.")
+        "Normalization of each channel of each image by its own mean and variance, then a scale "
+        "and "
+        "a shift for each channel.")
     .formula("y = (x - mean[n,c]) / sqrt(var[n,c] + epsilon) * gamma[c] + beta[c]")
     .input("x", kFloat, "T", "[N, C, …]")
     .with(channel_scale)
     .attr("epsilon", 1e-5)
+    .attr("axis", 1, "the channel axis")
+    .layout(LayoutRule::kAxis)
     .infer(infer_channel_norm)
     .with(per_element(8))
     .sample({"2d", {{2, 6, 5, 4}, {6}, {6}}, {}})
@@ -199,6 +216,10 @@ OP(instance_norm)
     .sample({"no scale", {{1, 5, 9, 9}}, {}})
     .sample({"beta alone", {{1, 5, 9}, {-1}, {5}}, {}})
     .sample({"3d", {{2, 4, 3, 4, 5}, {4}, {4}}, {}})
+    .sample({"last axis", {{2, 9, 7, 5}, {5}, {5}}, {{"axis", -1}}})
+    .sample({"last axis, wide", {{1, 33, 31, 37}, {37}, {37}}, {{"axis", 3}}})
+    .sample({"last axis, no scale", {{2, 70, 16}}, {{"axis", 2}}})
+    .sample({"middle axis", {{2, 3, 6, 5}, {6}, {6}}, {{"axis", 2}}})
     .sample({"empty batch", {{0, 4, 8}, {4}, {4}}, {}});
 
 OP(lrn)

@@ -139,7 +139,26 @@ GRADIENT(rms_norm) {
   if (ctx.wants(1)) ctx.set(1, dy * z);
 }
 
+// Channels that are not axis 1 are brought there, and the result back; false: they are.
+bool through_second_axis(GradientContext& ctx) {
+  const int64_t axis = axis_of(ctx), rank = ctx.x(0).rank();
+  if (axis == 1) return false;
+  Ints swap;
+  for (int64_t i = 0; i < rank; ++i) swap.push_back(i == 1 ? axis : i == axis ? 1 : i);
+  const auto swapped = [&](const Term& value) { return value.op("transpose", {{"perm", swap}}); };
+  std::vector<Term> inputs{swapped(ctx.x(0))};
+  for (size_t i = 1; i < ctx.input_count(); ++i) inputs.push_back(ctx.has(i) ? ctx.x(i) : Term());
+  NamedAttrs attrs = shared_attrs(ctx, ctx.op().name.c_str());
+  for (NamedAttr& attr : attrs)
+    if (attr.name == "axis") attr = NamedAttr("axis", int64_t{1});
+  std::vector<Term> outputs = ctx.add_all(ctx.op().name.c_str(), inputs, attrs, ctx.output_count());
+  outputs[0] = swapped(outputs[0]);
+  ctx.through(outputs);
+  return true;
+}
+
 GRADIENT(group_norm) {
+  if (through_second_axis(ctx)) return;
   const Term x = ctx.x(0);
   if (!ctx.dy(1) && !ctx.dy(2)) return fused_gradient(ctx, "group_norm_gradient");
   const auto grouped = [&](const Term& value) {  // [N, groups, the rest]
@@ -162,6 +181,7 @@ GRADIENT(group_norm) {
 }
 
 GRADIENT(instance_norm) {
+  if (through_second_axis(ctx)) return;
   const Ints axes = axes_from(2, ctx.x().rank());
   const Normalized n = normalized(ctx, ctx.x(), axes);
   if (ctx.wants(0)) ctx.set(0, back(ctx, n, scaled_by_channel(ctx), axes));

@@ -189,6 +189,14 @@ bool skip_pixels(const TensorDesc& x, const TensorDesc& y, const Window& window,
   return true;
 }
 
+// Where a window of one dimension is dense in x, with weights that lie like it, it is a row of a
+// product as well: rows overlap.
+bool overlapping_rows(const KernelRequest& request, const Window& window) {
+  return window.rank() == 1 && window.dilations[0] == 1 && window.pads_begin[0] == 0 &&
+         window.pads_end[0] == 0 && request.attrs.s("weights_layout") == "*IO" &&
+         request.in(1).contiguous();
+}
+
 // A 1x1 convolution is a product: pixels are rows, channels are columns.
 KernelPtr make_pointwise(const KernelRequest& request, std::string& why) {
   if (request.out().count() == 0) return empty_kernel();
@@ -199,8 +207,9 @@ KernelPtr make_pointwise(const KernelRequest& request, std::string& why) {
   const TensorDesc plain = plain_weights(request, w);
   const Window window =
       resolve_window(request.attrs, spatial_of(channels_second(x).shape), spatial_of(plain.shape));
-  bool strided = false;
-  for (size_t i = 0; i < window.rank(); ++i) {
+  const bool overlap = overlapping_rows(request, window);
+  bool strided = overlap && window.kernel[0] != 1;
+  for (size_t i = 0; !overlap && i < window.rank(); ++i) {
     if (window.kernel[i] != 1 || window.pads_begin[i] != 0 || window.pads_end[i] != 0)
       return refuse(why, "the window is not 1x1");
     strided = strided || window.strides[i] != 1;
@@ -209,6 +218,10 @@ KernelPtr make_pointwise(const KernelRequest& request, std::string& why) {
     if (request.has(i) && !request.in(i).contiguous()) return refuse(why, "strides");
   Gemm gemm;
   gemm.depth = gemm.x_row = x.shape.back();
+  if (overlap) {
+    gemm.depth *= window.kernel[0];
+    strided = strided || window.strides[0] != 1;
+  }
   gemm.columns = gemm.y_row = request.out().shape.back();
   gemm.rows = request.out().count() / gemm.columns;
   if (strided && !skip_pixels(x, request.out(), window, gemm))

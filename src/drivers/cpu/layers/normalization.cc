@@ -220,12 +220,17 @@ KernelPtr make_row_norm(const KernelRequest& request, std::string& why) {
 KernelPtr make_channel_norm(const KernelRequest& request, std::string& why) {
   if (is_f64(request, why)) return nullptr;
   const TensorDesc& x = request.in(0);
+  const bool instance = request.op->name == "instance_norm";
+  const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), request.op->name.c_str());
+  if (axis != 1)
+    return axis + 1 == x.shape.size()
+               ? make_last_norm(request, instance ? x.shape[axis] : request.attrs.i("groups"), why)
+               : refuse(why, "channels are neither first nor last");
   if (!is_dense(x, 1, x.shape.size()) || !is_dense(request.out(), 1, x.shape.size()))
     return refuse(why, "an image is not dense with channels first");
   for (size_t i = 1; i < request.outputs.size(); ++i)
     if (!request.out(i).contiguous()) return refuse(why, "the statistics are not contiguous");
   if (x.count() == 0 && request.outputs.size() > 1) return refuse(why, "statistics of nothing");
-  const bool instance = request.op->name == "instance_norm";
   return std::make_shared<ChannelNorm>(request, instance ? x.shape[1] : request.attrs.i("groups"));
 }
 

@@ -98,31 +98,33 @@ KernelPtr make_row_norm(const KernelRequest& request, std::string&) {
   return make_norm(request, layout, centered);
 }
 
-// [N, C, …] as [N, groups, C / groups, …].
+// The axis of the channels as two: groups and the channels of a group.
 KernelPtr make_channel_norm(const KernelRequest& request, std::string& why) {
   const TensorDesc& x = request.in(0);
   if (x.count() == 0 && request.outputs.size() > 1) return refuse(why, "statistics of nothing");
   if (x.count() == 0) return make_kernel([](const KernelArgs&) {});
+  const size_t axis = normalize_axis(request.attrs.i("axis"), x.rank(), request.op->name.c_str());
   const int64_t groups =
-      request.op->name == "instance_norm" ? x.shape[1] : request.attrs.i("groups");
-  const int64_t channels = x.shape[1] / groups;
+      request.op->name == "instance_norm" ? x.shape[axis] : request.attrs.i("groups");
+  const int64_t channels = x.shape[axis] / groups;
   const auto split = [&](Strides strides) {
-    strides.insert(1, strides[1] * channels);
+    strides.insert(axis, strides[axis] * channels);
     return strides;
   };
   Layout layout{x.shape, std::vector<bool>(x.shape.size() + 1, true), {}};
-  layout.shape[1] = channels;
-  layout.shape.insert(1, groups);
-  layout.reduced[0] = layout.reduced[1] = false;
+  layout.shape[axis] = channels;
+  layout.shape.insert(axis, groups);
+  layout.reduced[0] = layout.reduced[axis] = false;
   layout.operands = {split(x.strides), split(request.out().strides)};
   for (const size_t i : {size_t{1}, size_t{2}}) {
     Strides strides(x.shape.size(), 0);
-    if (request.has(i)) strides[1] = request.in(i).strides[0];
+    if (request.has(i)) strides[axis] = request.in(i).strides[0];
     layout.operands.push_back(split(strides));
   }
   for (size_t i = 1; i < request.outputs.size(); ++i) {
     Strides strides(layout.shape.size(), 0);
-    for (size_t k = 0; k < 2; ++k) strides[k] = request.out(i).strides[k];
+    strides[0] = request.out(i).strides[0];
+    strides[axis] = request.out(i).strides[1];
     layout.operands.push_back(std::move(strides));
   }
   return make_norm(request, layout, true);

@@ -17,4 +17,7 @@ inline KernelFamily normalizations(const char* name, int order, const KernelFact
            {"instance_norm", channels}}};
 }
 
+// Groups of channels that lie side by side, the last axis of x.
+KernelPtr make_last_norm(const KernelRequest& request, int64_t groups, std::string& why);
+
 }  // namespace anymps::cpu

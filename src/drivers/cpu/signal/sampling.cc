@@ -23,21 +23,39 @@ class GridSample {
 
   void operator()(const KernelArgs& args) const {
     const auto channels = static_cast<double>(x_.shape[sampling_.axes.channel]);
-    parallel_for(
-        0, y_.shape[0] * sampling_.places, 30 + 8 * channels, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i)
-            one(static_cast<const T*>(args.inputs[0]), static_cast<const G*>(args.inputs[1]),
-                static_cast<T*>(args.outputs[0]), i);
-        });
+    parallel_for(0, y_.shape[0] * sampling_.places, 30 + 8 * channels,
+                 [&](int64_t begin, int64_t end) {
+                   const auto* x = static_cast<const T*>(args.inputs[0]);
+                   const auto* grid = static_cast<const G*>(args.inputs[1]);
+                   auto* y = static_cast<T*>(args.outputs[0]);
+                   if (x_.strides[sampling_.axes.channel] == 1) {
+                     for (int64_t i = begin; i < end; ++i) pixel(x, grid, y, i);
+                     return;
+                   }
+                   for (int64_t i = begin; i < end;) i += some(x, grid, y, i, end);
+                 });
   }
 
  private:
-  void one(const T* x, const G* grid, T* y, int64_t i) const {
+  static constexpr size_t kMostCorners = 64;
+  static constexpr size_t kPlaces = 128;    // worked on together, as far as their corners
+  static constexpr size_t kEntries = 1024;  // are not more than these
+
+  // The corners of a place: where in a channel they lie, and their weights.
+  struct Corners {
+    int64_t offsets[kMostCorners];
+    T weights[kMostCorners];
+    bool inside[kMostCorners];
+    size_t count;
+    int64_t y;  // where the result goes
+  };
+
+  void find(const G* grid, int64_t i, Corners& corners) const {
     const int64_t n = i / sampling_.places;
     int64_t rest = i % sampling_.places;
     const G* coordinates = grid + i * static_cast<int64_t>(sampling_.axes.count);
     GridAxis::Taps taps[3];
-    y += n * y_.strides[0];
+    int64_t y = n * y_.strides[0];
     for (size_t k = sampling_.axes.count; k-- > 0;) {
       const size_t axis = sampling_.axes.spatial + k;
       const int64_t at = rest % y_.shape[axis];
@@ -46,16 +64,15 @@ class GridSample {
       taps[k] = sampling_.spatial[k].taps(
           static_cast<double>(coordinates[sampling_.axes.count - 1 - k]), at);
     }
-    // The corners: where in an image's channel they lie, -1 outside, and their weights.
-    int64_t offsets[64];
-    T weights[64];
-    size_t corners = 1;
+    corners.y = y;
+    corners.count = 1;
+    auto& [offsets, weights, inside, count, ignored] = corners;
     offsets[0] = n * x_.strides[0];
     weights[0] = 1;
-    bool inside[64] = {true};
+    inside[0] = true;
     for (size_t k = 0; k < sampling_.axes.count; ++k) {
-      const size_t before = corners;
-      corners *= taps[k].count;
+      const size_t before = count;
+      count *= taps[k].count;
       for (size_t t = taps[k].count; t-- > 0;)  // the first overwrites what the others read
         for (size_t c = 0; c < before; ++c) {
           const GridAxis::Tap& tap = taps[k].tap[t];
@@ -64,13 +81,61 @@ class GridSample {
           inside[t * before + c] = inside[c] && tap.index >= 0;
         }
     }
+  }
+
+  // One place in all channels, which lie side by side.
+  void pixel(const T* x, const G* grid, T* y, int64_t i) const {
+    Corners corners;
+    find(grid, i, corners);
+    y += corners.y;
     for (int64_t c = 0; c < x_.shape[sampling_.axes.channel]; ++c) {
       const int64_t channel = c * x_.strides[sampling_.axes.channel];
       T sum = 0;
-      for (size_t k = 0; k < corners; ++k)
-        sum += weights[k] * (inside[k] ? x[offsets[k] + channel] : constant_);
+      for (size_t k = 0; k < corners.count; ++k)
+        sum +=
+            corners.weights[k] * (corners.inside[k] ? x[corners.offsets[k] + channel] : constant_);
       y[c * y_.strides[sampling_.axes.channel]] = sum;
     }
+  }
+
+  // Some places from i on, channel by channel: a plane stays in the cache. Returns how many.
+  int64_t some(const T* x, const G* grid, T* y, int64_t i, int64_t end) const {
+    // Corners of place p are those from first[p] on; there are fewer where a weight is zero.
+    int64_t offsets[kEntries], to[kPlaces];
+    size_t first[kPlaces + 1] = {0}, places = 0;
+    T weights[kEntries];
+    bool inside[kEntries], all = true;
+    while (places < kPlaces && i + static_cast<int64_t>(places) < end &&
+           first[places] + kMostCorners <= kEntries) {
+      Corners corners;
+      find(grid, i + static_cast<int64_t>(places), corners);
+      to[places] = corners.y;
+      size_t at = first[places];
+      for (size_t k = 0; k < corners.count; ++k, ++at) {
+        inside[at] = corners.inside[k];
+        all = all && inside[at];
+        offsets[at] = inside[at] ? corners.offsets[k] : 0;
+        weights[at] = corners.weights[k];
+      }
+      first[++places] = at;
+    }
+    const auto channels = [&](auto value) {
+      for (int64_t c = 0; c < x_.shape[sampling_.axes.channel]; ++c) {
+        const T* const plane = x + c * x_.strides[sampling_.axes.channel];
+        T* const result = y + c * y_.strides[sampling_.axes.channel];
+        for (size_t p = 0; p < places; ++p) {
+          T sum = 0;
+          for (size_t at = first[p]; at < first[p + 1]; ++at) sum += weights[at] * value(plane, at);
+          result[to[p]] = sum;
+        }
+      }
+    };
+    if (all)
+      channels([&](const T* plane, size_t at) { return plane[offsets[at]]; });
+    else
+      channels(
+          [&](const T* plane, size_t at) { return inside[at] ? plane[offsets[at]] : constant_; });
+    return static_cast<int64_t>(places);
   }
 
   TensorDesc x_, y_;

@@ -49,26 +49,41 @@ struct NormRows {
   int64_t count, length;
 };
 
-// Group and instance normalization: `groups` runs of consecutive channels in each image.
+int64_t channel_axis(const ReferenceArgs& args) {
+  return normalize_axis(args.attrs.i("axis"), args.in[0].rank(), args.op.name.c_str());
+}
+
+// Group and instance normalization: `groups` of consecutive channels in each image.
 void normalize_channels(const ReferenceArgs& args, int64_t groups) {
   const Shape& shape = args.in[0].shape();
   std::vector<double> x = read_dense<double>(args.in[0]);
-  const int64_t channels = shape[1], plane = element_count(Shape(shape.begin() + 2, shape.end()));
-  const int64_t run = groups == 0 ? 0 : channels / groups * plane;
+  const int64_t axis = channel_axis(args), channels = shape[axis];
+  const auto extents = [&](int64_t from, int64_t to) {
+    return element_count(Shape(shape.begin() + from, shape.begin() + to));
+  };
+  const int64_t inner = extents(axis + 1, std::ssize(shape)), image = extents(1, std::ssize(shape));
   const auto vector = [&](size_t i, double absent) {
     return args.has(i) ? read_dense<double>(args.in[i]) : std::vector<double>(channels, absent);
   };
   const std::vector<double> gamma = vector(1, 1), beta = vector(2, 0);
+  // The elements of each group, in their order in memory.
+  std::vector<std::vector<double>> members(shape[0] * groups);
+  const auto group_of = [&](size_t i) {
+    const auto at = static_cast<int64_t>(i);
+    return at / image * groups + at / inner % channels / (channels / groups);
+  };
+  for (size_t i = 0; i < x.size(); ++i) members[group_of(i)].push_back(x[i]);
+  std::vector<Statistics> stats;
   std::vector<double> means, deviations;
-  for (size_t group = 0; group < static_cast<size_t>(shape[0] * groups); ++group) {
-    const size_t first = group * static_cast<size_t>(run);
-    const Statistics stats = statistics(x.data() + first, run, args.attrs.f("epsilon"));
-    means.push_back(stats.mean);
-    deviations.push_back(stats.inv_std);
-    for (size_t i = first; i < first + static_cast<size_t>(run); ++i) {
-      const size_t c = static_cast<int64_t>(i) / plane % channels;
-      x[i] = (x[i] - stats.mean) * stats.inv_std * gamma[c] + beta[c];
-    }
+  for (const std::vector<double>& group : members) {
+    stats.push_back(statistics(group.data(), std::ssize(group), args.attrs.f("epsilon")));
+    means.push_back(stats.back().mean);
+    deviations.push_back(stats.back().inv_std);
+  }
+  for (size_t i = 0; i < x.size(); ++i) {
+    const Statistics& own = stats[group_of(i)];
+    const size_t c = static_cast<int64_t>(i) / inner % channels;
+    x[i] = (x[i] - own.mean) * own.inv_std * gamma[c] + beta[c];
   }
   write_dense(args.out[0], x);
   if (args.out.size() > 1) write_dense(args.out[1], means);
@@ -131,7 +146,7 @@ REFERENCE(rms_norm) {
 
 REFERENCE(group_norm) { normalize_channels(args, args.attrs.i("groups")); }
 
-REFERENCE(instance_norm) { normalize_channels(args, args.in[0].extent(1)); }
+REFERENCE(instance_norm) { normalize_channels(args, args.in[0].extent(channel_axis(args))); }
 
 REFERENCE(lrn) {
   const Shape& shape = args.in[0].shape();

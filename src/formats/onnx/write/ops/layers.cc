@@ -145,17 +145,22 @@ ONNX_WRITE(rms_norm) {
 }
 
 ONNX_WRITE(group_norm) {
-  const Dim channels = e.value(0).shape()[1];
-  return {e.add("GroupNormalization",
-                {e.in(0), per_channel(e, 1, channels, 1), per_channel(e, 2, channels, 0)},
-                {{"num_groups", e.attrs().i("groups")}, {"epsilon", e.attrs().f("epsilon")}})};
+  const ChannelAxis axis(e);
+  const Dim channels = e.value(0).shape()[axis.at];
+  return {axis.second(
+      e, e.add("GroupNormalization",
+               {axis.second(e, e.in(0)), per_channel(e, 1, channels, 1),
+                per_channel(e, 2, channels, 0)},
+               {{"num_groups", e.attrs().i("groups")}, {"epsilon", e.attrs().f("epsilon")}}))};
 }
 
 ONNX_WRITE(instance_norm) {
-  const Dim channels = e.value(0).shape()[1];
-  return {e.add("InstanceNormalization",
-                {e.in(0), per_channel(e, 1, channels, 1), per_channel(e, 2, channels, 0)},
-                {{"epsilon", e.attrs().f("epsilon")}})};
+  const ChannelAxis axis(e);
+  const Dim channels = e.value(0).shape()[axis.at];
+  return {axis.second(e, e.add("InstanceNormalization",
+                               {axis.second(e, e.in(0)), per_channel(e, 1, channels, 1),
+                                per_channel(e, 2, channels, 0)},
+                               {{"epsilon", e.attrs().f("epsilon")}}))};
 }
 
 }  // namespace
