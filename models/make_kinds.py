@@ -8,16 +8,12 @@
 Each has one input, `frames`, and is written as exporters write it: group normalization as an instance normalization
 between reshapes, borders as nodes of their own.
 """
-import argparse
-import os
 from pathlib import Path
 
 import numpy as np
 import onnx
-from make_models import Builder, is_current
+from make_models import Builder, save_models
 from onnx import TensorProto, helper
-
-HERE = Path(__file__).resolve()
 
 
 class Kind(Builder):
@@ -139,25 +135,5 @@ def speech():
 KINDS = {"kind_picture": picture, "kind_decoder": decoder, "kind_clip": clip, "kind_words": words, "kind_speech": speech}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(KINDS)} (default: all)")
-    parser.add_argument("--out", type=Path, default=HERE.parent.parent / ".models")
-    parser.add_argument("--force", action="store_true", help="write a model even if it is there already")
-    args = parser.parse_args()
-    unknown = [n for n in args.names if n not in KINDS]
-    if unknown:
-        parser.error(f"no model named {', '.join(unknown)}; there are {', '.join(KINDS)}")
-    args.out.mkdir(parents=True, exist_ok=True)
-    for name in args.names or KINDS:
-        path = args.out / f"{name}.onnx"
-        made = args.force or not is_current(path) or path.stat().st_mtime < HERE.stat().st_mtime
-        if made:
-            part = path.with_suffix(".part")
-            onnx.save(KINDS[name](), part)
-            os.replace(part, path)
-        print(f"{path.name}  {path.stat().st_size / 2**20:.1f} MiB{'' if made else '  (kept)'}")
-
-
 if __name__ == "__main__":
-    main()
+    save_models(__doc__, {name: lambda path, make=make: onnx.save(make(), path) for name, make in KINDS.items()}, Path(__file__))

@@ -64,13 +64,13 @@ def lstm_dynamic(to):
     quantize_dynamic(plain, to, weight_type=QuantType.QInt8, op_types_to_quantize=["LSTM"])
 
 
-def encoder_dynamic(name, folder, to):
-    plain = folder / "plain.onnx"
+def encoder_dynamic(name, to):
+    plain = to.with_name("plain.onnx")
     onnx.save(MODELS[name](), plain)
     quantize_dynamic(plain, to, weight_type=QuantType.QInt8)
 
 
-def encoder_4bit(name, _, to, block=32):
+def encoder_4bit(name, to, block=32):
     """Each product with a constant matrix becomes a MatMulNBits."""
     model = MODELS[name]()
     graph, constants = model.graph, {c.name: c for c in model.graph.initializer}
@@ -100,9 +100,9 @@ QUANTIZED = {
     "mobilenet_v2_qdq": lambda to: qdq("mobilenet_v2", to),
     "resnet50_qdq": lambda to: qdq("resnet50", to),
     "lstm_dynamic": lstm_dynamic,
-    "minilm_l6_dynamic": lambda folder, to: encoder_dynamic("minilm_l6", folder, to),
-    "bert_base_dynamic": lambda folder, to: encoder_dynamic("bert_base", folder, to),
-    "bert_base_4bit": lambda folder, to: encoder_4bit("bert_base", folder, to),
+    "minilm_l6_dynamic": lambda to: encoder_dynamic("minilm_l6", to),
+    "bert_base_dynamic": lambda to: encoder_dynamic("bert_base", to),
+    "bert_base_4bit": lambda to: encoder_4bit("bert_base", to),
 }
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/quantized_steps.h"
+#include "passes/quantized/quantized_steps.h"
 
 #include "passes/match.h"
 

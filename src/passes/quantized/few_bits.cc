@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/few_bits.h"
+#include "passes/quantized/few_bits.h"
 
 #include <algorithm>
 #include <cfloat>

@@ -7,7 +7,7 @@
 // weights would be numbers of f32.
 #include "passes/epilogue.h"
 #include "passes/fuse.h"
-#include "passes/quantized_steps.h"
+#include "passes/quantized/quantized_steps.h"
 
 namespace anymps {
 

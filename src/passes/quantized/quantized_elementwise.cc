@@ -7,7 +7,7 @@
 //   quantize(max_pool(dequantize(x)))  ->  max_pool(x)
 // Runs after quantized_products, which takes what stands around products.
 #include "passes/fuse.h"
-#include "passes/quantized_steps.h"
+#include "passes/quantized/quantized_steps.h"
 
 namespace anymps {
 

@@ -11,7 +11,7 @@
 
 #include "memory/refreshable.h"
 #include "passes/epilogue.h"
-#include "passes/few_bits.h"
+#include "passes/quantized/few_bits.h"
 #include "passes/match.h"
 #include "passes/pass.h"
 
