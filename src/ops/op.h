@@ -45,6 +45,8 @@ enum OpFact : uint32_t {
   // The result speaks of the dtype itself (its neighbours, its range, its bits): it is another one
   // in a wider type.
   kTypeBound = 1u << 14,
+  // An element is rounded so few times that no kernel's result is better than another's.
+  kRoundsLittle = 1u << 15,
 };
 
 // How an op follows its input to channels last (passes/layout.cc), by which attributes speak of

@@ -2,6 +2,9 @@
 #include "runtime/fold.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
 #include <span>
 
 #include "base/denormals.h"
@@ -43,13 +46,12 @@ Content few_integers(const Constant& constant) {
              : std::nullopt;
 }
 
-// The oracle computes. Where elements are only moved, the driver's kernel gives the same and is
+// The oracle computes. Where elements are moved, or next to it, the driver's kernel is as good and
 // faster.
 KernelPtr folding_kernel(Driver& driver, const KernelRequest& request) {
-  if (request.op->is(kMoves) && driver.traits().host_visible && driver.traits().computes) {
-    KernelPtr kernel = choose_kernel(driver, request).kernel;
-    if (kernel->scratch_bytes() == 0) return kernel;
-  }
+  const bool as_good = request.op->is(kMoves) || request.op->is(kRoundsLittle);
+  if (as_good && driver.traits().host_visible && driver.traits().computes)
+    return choose_kernel(driver, request).kernel;
   return make_oracle_kernel(request);
 }
 
@@ -62,7 +64,12 @@ void compute(const Kernel& kernel, std::span<const ConstantPtr> inputs,
     held.push_back(input ? input->data() : nullptr);
     pointers.push_back(const_cast<std::byte*>(held.back().get()));
   }
-  kernel.run({pointers.data(), outputs.data(), nullptr, nullptr});
+  constexpr size_t kAlignment = 64;
+  const size_t lines = (kernel.scratch_bytes() + kAlignment - 1) / kAlignment;
+  const std::unique_ptr<void, decltype(&std::free)> scratch(
+      lines ? std::aligned_alloc(kAlignment, lines * kAlignment) : nullptr, &std::free);
+  if (lines && !scratch) throw std::bad_alloc();
+  kernel.run({pointers.data(), outputs.data(), scratch.get(), nullptr});
 }
 
 // `inputs`: the elements of each input, null where it is absent.

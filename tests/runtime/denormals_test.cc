@@ -179,10 +179,17 @@ TEST_F(ModesOfRuns, FoldingAndBitsAreExact) {
   std::vector<float> many(1 << 15, kTiny);  // folded on demand
   Value* large = graph.constant(Constant::of<float>({1 << 15}, many));
   Value* one = graph.constant(Constant::of<float>({2}, {1, 1}));
+  // By the driver's kernel, which needs memory for its scales.
+  std::vector<int8_t> threes(1 << 15, 3);
+  Value* steps = graph.add("dequantize",
+                           {graph.constant(Constant::of<int8_t>({2, 1 << 14}, threes)),
+                            graph.constant(Constant::of<float>({2}, {kTiny, 0.1f}))},
+                           {{"axis", 0}});
   Node* parts = graph.add_node(get_op("frexp"), {x}, {}, "parts", 2);
   graph.set_outputs({graph.add("add", {tiny, tiny}), graph.add("add", {large, large}),
                      graph.add("nextafter", {graph.add("sub", {x, x}), one}), parts->outputs[0],
-                     parts->outputs[1], graph.add("reinterpret", {x}, {{"dtype", DType::kI32}})});
+                     parts->outputs[1], graph.add("reinterpret", {x}, {{"dtype", DType::kI32}}),
+                     graph.add("mul", {steps, graph.scalar(DType::kF32, 1)})});
   for (const Denormals mode : {Denormals::kKeep, Denormals::kFlush}) {
     std::vector<Tensor> results;
     {
@@ -195,6 +202,9 @@ TEST_F(ModesOfRuns, FoldingAndBitsAreExact) {
     EXPECT_EQ(elements(*device_, results[3]), (Numbers{0.5f, 0.5f}));
     EXPECT_EQ(elements<int32_t>(*device_, results[4]), (std::vector<int32_t>{-139, 1}));
     EXPECT_EQ(elements<int32_t>(*device_, results[5])[0], std::bit_cast<int32_t>(kTiny));
+    const Numbers scaled = elements(*device_, results[6]);
+    EXPECT_EQ(scaled.front(), 3 * kTiny);
+    EXPECT_EQ(scaled.back(), 3 * 0.1f);
   }
 }
 
