@@ -153,7 +153,7 @@ TEST(Isa, HalvesThatAreSlow) {
   constexpr DTypeSet kF16 = bit(DType::kF16), kBF16 = bit(DType::kBF16);
   constexpr CpuidLeaf kIntel = {0, 0, 0x20, 0x756e6547, 0x6c65746e, 0x49656e69};
   constexpr CpuidLeaf kAmd = {0, 0, 0x20, 0x68747541, 0x444d4163, 0x69746e65};
-  const auto bits = [](uint32_t eax, const CpuidLeaf& maker = kIntel) {
+  const auto bits = [](uint32_t eax, const CpuidLeaf& maker) {
     Processor p = with(sapphire_rapids(), maker);
     p.leaves.push_back({7, 1, eax, 0, 0, 0});
     return p;
@@ -165,8 +165,8 @@ TEST(Isa, HalvesThatAreSlow) {
   EXPECT_EQ(slow_halves(bits(kAvx512Bf16, kAmd), Isa::kAvx512), kF16);
   EXPECT_EQ(slow_halves(bits(kAvx512Bf16, kIntel), Isa::kAvx512), kF16 | kBF16);
   EXPECT_EQ(slow_halves(bits(kAvx512Bf16, kAmd), Isa::kAvx2), kF16 | kBF16);  // capped
-  EXPECT_EQ(slow_halves(bits(kAvx512Bf16), Isa::kAmx), kF16);
-  EXPECT_EQ(slow_halves(bits(kAvx512Bf16 | kAmxF16), Isa::kAmx), DTypeSet{0});
+  EXPECT_EQ(slow_halves(bits(kAvx512Bf16, kIntel), Isa::kAmx), kF16);
+  EXPECT_EQ(slow_halves(bits(kAvx512Bf16 | kAmxF16, kIntel), Isa::kAmx), DTypeSet{0});
 }
 
 }  // namespace
