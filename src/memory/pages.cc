@@ -43,9 +43,7 @@ double processor_ms() {
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
 }
 
-bool has_large_pages() {
-  return large_page() > 0 && !was_slow.load(std::memory_order_relaxed);
-}
+bool has_large_pages() { return large_page() > 0 && !was_slow.load(std::memory_order_relaxed); }
 
 // Maps a large page, or a part of one; false: that took too long.
 bool map_quickly(const void* data, size_t bytes) {

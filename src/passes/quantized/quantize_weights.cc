@@ -11,9 +11,9 @@
 
 #include "memory/refreshable.h"
 #include "passes/epilogue.h"
-#include "passes/quantized/few_bits.h"
 #include "passes/match.h"
 #include "passes/pass.h"
+#include "passes/quantized/few_bits.h"
 
 namespace anymps {
 

@@ -9,8 +9,8 @@
 #include <paddle/phi/kernels/instance_norm_grad_kernel.h>
 #include <paddle/phi/kernels/matmul_grad_kernel.h>
 #include <paddle/phi/kernels/pool_grad_kernel.h>
-#include "table/declarations.h"
 #include "kernels/table.h"
+#include "table/declarations.h"
 
 #define FAMILY DoubleGradientKernels
 #define ROWS "table/double_gradient.inc"

@@ -21,8 +21,8 @@
 #include <paddle/phi/kernels/multi_dot_kernel.h>
 #include <paddle/phi/kernels/mv_grad_kernel.h>
 #include <paddle/phi/kernels/mv_kernel.h>
-#include "table/declarations.h"
 #include "kernels/table.h"
+#include "table/declarations.h"
 
 #define FAMILY LinearKernels
 #define ROWS "table/linear.inc"

@@ -89,8 +89,8 @@
 #include <paddle/phi/kernels/unstack_grad_kernel.h>
 #include <paddle/phi/kernels/unstack_kernel.h>
 #include <paddle/phi/kernels/viterbi_decode_kernel.h>
-#include "table/declarations.h"
 #include "kernels/table.h"
+#include "table/declarations.h"
 
 #define FAMILY MovementKernels
 #define ROWS "table/movement.inc"

@@ -2,8 +2,8 @@
 #include <paddle/phi/kernels/fake_dequantize_kernel.h>
 #include <paddle/phi/kernels/fake_quantize_grad_kernel.h>
 #include <paddle/phi/kernels/fake_quantize_kernel.h>
-#include "table/declarations.h"
 #include "kernels/table.h"
+#include "table/declarations.h"
 
 #define FAMILY QuantizationKernels
 #define ROWS "table/quantization.inc"

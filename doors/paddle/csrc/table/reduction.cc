@@ -71,8 +71,8 @@
 #include <paddle/phi/kernels/top_k_kernel.h>
 #include <paddle/phi/kernels/unique_consecutive_kernel.h>
 #include <paddle/phi/kernels/unique_kernel.h>
-#include "table/declarations.h"
 #include "kernels/table.h"
+#include "table/declarations.h"
 
 #define FAMILY ReductionKernels
 #define ROWS "table/reduction.inc"
