@@ -117,13 +117,13 @@ REFERENCE(dynamic_quantize) {
     low = std::min(low, x.at<float>(index));
     high = std::max(high, x.at<float>(index));
   });
-  const auto [scale, zero] = DynamicSteps(low, high);
+  const DynamicSteps steps(low, high);
   for_each_index(x.shape(), [&](const Shape& index) {
     y.at<uint8_t>(index) = scalar::saturate<uint8_t>(
-        static_cast<double>(std::nearbyint(x.at<float>(index) / scale) + zero));
+        static_cast<double>(std::nearbyint(x.at<float>(index) / steps.scale) + steps.zero));
   });
-  if (args.out.size() > 1) *args.out[1].as<float>() = scale;
-  if (args.out.size() > 2) *args.out[2].as<uint8_t>() = static_cast<uint8_t>(zero);
+  if (args.out.size() > 1) *args.out[1].as<float>() = steps.scale;
+  if (args.out.size() > 2) *args.out[2].as<uint8_t>() = static_cast<uint8_t>(steps.zero);
 }
 
 }  // namespace anymps
