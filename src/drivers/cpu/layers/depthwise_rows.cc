@@ -97,7 +97,7 @@ class DepthwiseVolume final : public Kernel {
 
 KernelPtr make_depthwise_volume(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &w = request.in(1), &y = request.out();
-  if (!depthwise_is_here()) return refuse(why, "only for AVX-512");
+  if (!depthwise_is_here()) return refuse(why, "only for AVX2 and AVX-512");
   if (y.count() == 0) return empty_kernel();
   const int64_t channels = x.shape.back(), groups = request.attrs.i("groups");
   if (request.attrs.s("layout") != "channels_last") return refuse(why, "channels are not last");

@@ -96,7 +96,7 @@ TEST(NarrowConvolution, WithAResidual) {
 }
 
 TEST(DepthwiseRows, ThreeDimensions) {
-  if (!cpu::depthwise_is_here()) GTEST_SKIP() << "no AVX-512";
+  if (!cpu::depthwise_is_here()) GTEST_SKIP() << "neither AVX2 nor AVX-512";
   size_t number = 0;
   for (const WindowOf& window : kWindows)
     for (const int64_t channels : {3, 16, 54}) {
@@ -115,7 +115,7 @@ TEST(DepthwiseRows, ThreeDimensions) {
 }
 
 TEST(DepthwiseRows, ThreeDimensionsWithAResidual) {
-  if (!cpu::depthwise_is_here()) GTEST_SKIP() << "no AVX-512";
+  if (!cpu::depthwise_is_here()) GTEST_SKIP() << "neither AVX2 nor AVX-512";
   expect_same({"conv",
                "depthwise_rows",
                {random_f32({1, 4, 5, 9, 20}, 1), random_f32({20, 1, 3, 3, 3}, 2),
