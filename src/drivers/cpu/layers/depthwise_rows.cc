@@ -4,6 +4,7 @@
 // other, and the activation follows while a row is in the cache.
 #include <array>
 
+#include "drivers/cpu/common/dense_images.h"
 #include "drivers/cpu/elementwise/tile_ops.h"
 #include "drivers/cpu/layers/depthwise_simd.h"
 #include "drivers/cpu/linear/weight_packing.h"
@@ -100,20 +101,9 @@ KernelPtr make_depthwise_volume(const KernelRequest& request, std::string& why) 
   if (!depthwise_is_here()) return refuse(why, "only for AVX2 and AVX-512");
   if (y.count() == 0) return empty_kernel();
   const int64_t channels = x.shape.back(), groups = request.attrs.i("groups");
-  if (request.attrs.s("layout") != "channels_last") return refuse(why, "channels are not last");
+  if (!are_dense_images(request, 3, why)) return nullptr;
   if (groups == 1 || groups != channels || groups != y.shape.back())
     return refuse(why, "not depthwise");
-  if (x.shape.size() < 3 || x.shape.size() > 5)
-    return refuse(why, fmt::format("{} spatial axes", x.shape.size() - 2));
-  if (!request.constant(1) || !request.packed || request.attrs.s("weights_layout") == "*IO" ||
-      !w.contiguous())
-    return refuse(why, "the weights are not constant, or lie otherwise");
-  for (size_t i = 0; i < request.inputs.size(); ++i) {
-    if (!request.has(i)) continue;
-    if (request.in(i).dtype != DType::kF32)
-      return refuse(why, fmt::format("dtype {}", name(request.in(i).dtype)));
-    if (!request.in(i).contiguous()) return refuse(why, fmt::format("strides of input {}", i));
-  }
   DepthwisePlanes p;
   p.row.activation = tile_activation(request.attrs, "alpha", "beta");
   if (!tile_has(p.row.activation.kind)) {

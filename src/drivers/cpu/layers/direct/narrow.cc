@@ -4,6 +4,7 @@
 // where one to eight of them leave most lanes empty.
 #include <array>
 
+#include "drivers/cpu/common/dense_images.h"
 #include "drivers/cpu/isa.h"
 #include "drivers/cpu/layers/direct/narrow_simd.h"
 #include "drivers/cpu/linear/gemm_simd.h"
@@ -107,21 +108,10 @@ KernelPtr make_narrow(const KernelRequest& request, std::string& why) {
   const TensorDesc &x = request.in(0), &w = request.in(1), &y = request.out();
   if (!gemm_is_here()) return refuse(why, "only for AVX2 and AVX-512");
   if (y.count() == 0 || x.count() == 0) return refuse(why, "nothing to compute");
-  if (request.attrs.s("layout") != "channels_last") return refuse(why, "channels are not last");
+  if (!are_dense_images(request, 3, why)) return nullptr;
   if (request.attrs.i("groups") != 1) return refuse(why, "groups");
   if (y.shape.back() > kNarrowChannels)
     return refuse(why, fmt::format("{} output channels", y.shape.back()));
-  if (x.shape.size() < 3 || x.shape.size() > 5)
-    return refuse(why, fmt::format("{} spatial axes", x.shape.size() - 2));
-  if (!request.constant(1) || !request.packed || request.attrs.s("weights_layout") == "*IO" ||
-      !w.contiguous())
-    return refuse(why, "the weights are not constant, or lie otherwise");
-  for (size_t i = 0; i < request.inputs.size(); ++i) {
-    if (!request.has(i)) continue;
-    if (request.in(i).dtype != DType::kF32)
-      return refuse(why, fmt::format("dtype {}", name(request.in(i).dtype)));
-    if (!request.in(i).contiguous()) return refuse(why, fmt::format("strides of input {}", i));
-  }
   if (!y.contiguous()) return refuse(why, "strides of the output");
   const Shape spatial(x.shape.begin() + 1, x.shape.end() - 1);
   const Window window =
