@@ -9,14 +9,17 @@
 #include <cstdint>
 #include <ctime>
 #include <fstream>
+#include <string>
+
+#include "memory/system_memory.h"
 
 namespace anymps {
 
 namespace {
 
-constexpr size_t kFewBytes = 64 << 10;  // as many as one fault of a mapped file brings
-// Of Linux 5.14; older headers lack the names, older kernels answer with an error.
-constexpr int kPopulateRead = 22, kPopulateWrite = 23;
+constexpr size_t kFewBytes = 16 << 10;  // as quick with a fault for each page
+// Of Linux 5.14; older headers lack the name, older kernels answer with an error.
+constexpr int kPopulateWrite = 23;
 
 // Ordinary pages take 0.2 to 0.7 ms for 2 MB, a large one 0.1 where it is at hand, 1.4 to 4 where
 // the host has to find it.
@@ -43,7 +46,27 @@ double processor_ms() {
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
 }
 
-bool has_large_pages() { return large_page() > 0 && !was_slow.load(std::memory_order_relaxed); }
+// Whether large pages are worth a try: at once, or where the host takes free memory back, so that
+// most of them are slow, for a process that takes as much memory that one slow page is a small
+// loss.
+constexpr size_t kMuch = 64 << 20;
+std::atomic<size_t> taken{0};
+
+bool has_large_pages() {
+  return large_page() > 0 && !was_slow.load(std::memory_order_relaxed) &&
+         (!host_takes_memory_back() || taken.load(std::memory_order_relaxed) > kMuch);
+}
+
+// Whether the system would put large pages where they are not worth a try: it was asked for them
+// before, or gives them unasked.
+bool may_be_large() {
+  static const bool unasked = [] {
+    std::string ways;
+    std::getline(std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"), ways);
+    return ways.find("[always]") != std::string::npos;
+  }();
+  return large_page() > 0 && (unasked || was_slow.load(std::memory_order_relaxed));
+}
 
 // Maps a large page, or a part of one; false: that took too long.
 bool map_quickly(const void* data, size_t bytes) {
@@ -56,12 +79,8 @@ bool map_quickly(const void* data, size_t bytes) {
 
 }  // namespace
 
-void map_for_reading(const void* data, size_t bytes) {
-  if (bytes > kFewBytes) advise(data, bytes, kPopulateRead);
-}
-
 void map_for_writing(void* data, size_t bytes) {
-  if (bytes <= kFewBytes / 4) return;
+  if (bytes <= kFewBytes) return;
   auto* at = static_cast<char*>(data);
   char* const end = at + bytes;
   while (at < end && has_large_pages()) {
@@ -71,7 +90,7 @@ void map_for_writing(void* data, size_t bytes) {
     at = next;
   }
   if (at == end) return;
-  if (large_page() > 0) advise(at, static_cast<size_t>(end - at), MADV_NOHUGEPAGE);
+  if (may_be_large()) advise(at, static_cast<size_t>(end - at), MADV_NOHUGEPAGE);
   advise(at, static_cast<size_t>(end - at), kPopulateWrite);
 }
 
@@ -88,7 +107,9 @@ size_t large_page() {
 }
 
 void use_large_pages(void* data, size_t bytes) {
-  if (bytes < large_page() || !has_large_pages()) return;
+  if (bytes < large_page()) return;
+  taken.fetch_add(bytes, std::memory_order_relaxed);
+  if (!has_large_pages()) return;
   advise(data, bytes, MADV_HUGEPAGE);
   if (!map_quickly(data, large_page())) advise(data, bytes, MADV_NOHUGEPAGE);
 }

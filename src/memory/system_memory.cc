@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 namespace anymps {
 
@@ -49,6 +52,26 @@ size_t container_memory(const std::string& groups, const std::string& root) {
     }
   }
   return least;
+}
+
+bool host_takes_memory_back(const std::string& folder) {
+  constexpr int kBalloon = 5;     // the device's kind
+  constexpr size_t kReports = 5;  // the bit of its features
+  std::error_code error;
+  for (const auto& device : std::filesystem::directory_iterator(folder, error)) {
+    std::string kind, features;
+    std::ifstream(device.path() / "device") >> kind;
+    std::ifstream(device.path() / "features") >> features;
+    if (std::strtol(kind.c_str(), nullptr, 0) == kBalloon && features.size() > kReports &&
+        features[kReports] == '1')
+      return true;
+  }
+  return false;
+}
+
+bool host_takes_memory_back() {
+  static const bool back = host_takes_memory_back("/sys/bus/virtio/devices");
+  return back;
 }
 
 size_t system_memory() {

@@ -55,5 +55,25 @@ TEST(SystemMemory, IsThere) {
   EXPECT_LT(system_memory(), size_t{1} << 50);
 }
 
+// A virtual machine's balloon, told by its kind and its features, bit by bit.
+TEST(Host, TakesMemoryBackWhereABalloonReportsFreePages) {
+  const fs::path folder = fs::path(::testing::TempDir()) / "anymps_virtio";
+  fs::remove_all(folder);
+  EXPECT_FALSE(host_takes_memory_back(folder.string()));
+  const auto device = [&](const char* name, const char* kind, const char* features) {
+    fs::create_directories(folder / name);
+    std::ofstream(folder / name / "device") << kind << "\n";
+    std::ofstream(folder / name / "features") << features << "\n";
+  };
+  device("virtio0", "0x0002", "0110010100000000");
+  device("virtio1", "0x0005", "0110000000000000");
+  device("virtio2", "0x0005", "011");
+  fs::create_directories(folder / "virtio3");
+  EXPECT_FALSE(host_takes_memory_back(folder.string()));
+  device("virtio1", "0x0005", "0110010000000000");
+  EXPECT_TRUE(host_takes_memory_back(folder.string()));
+  fs::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace anymps
