@@ -59,8 +59,9 @@ const std::vector<EnvVariable>& env_variables() {
        {"passes"}},
       {"ANYMPS_WINOGRAD",
        "",
-       "'off' computes all 3x3 convolutions directly; '2' or '4': by tiles of that size.",
-       {"off", "2", "4"}},
+       "'off' computes all 3x3 convolutions directly; '2' or '4': by tiles of that size; with "
+       "' late': their weights are transformed in each run.",
+       {"off", "2", "4", "2 late", "4 late"}},
       {"MPS_MAX_BUFFER_AGE", "60000", "Milliseconds a free pooled buffer is kept."},
       {"MPS_MAX_POOL_SIZE", "1G", "Bytes of free memory that the pool keeps at most."},
       {"MPS_MEMORY_LIMIT", "0",

@@ -14,7 +14,25 @@ void check_room(const KernelRequest& request, size_t bytes) {
 
 BufferRef PackedWeights::get(const Constant& constant, const std::string& layout, size_t bytes,
                              const std::function<void(const std::byte*, void*)>& pack) {
-  const Key key{constant.id(), layout};
+  return get_from(constant, {constant.id(), layout}, bytes,
+                  [&](const std::byte* plain, void* packed) {
+                    map_for_writing(packed, bytes);
+                    pack(plain, packed);
+                  });
+}
+
+BufferRef PackedWeights::get_scaled(
+    const Constant& constant, size_t channels, const std::string& layout, size_t bytes,
+    const std::function<void(const std::byte*, const double*, void*)>& pack) {
+  const Constant::Scaled* const scaled = constant.scaled();
+  const bool later = scaled && scaled->factors.size() == channels;
+  const double* const factors = later ? scaled->factors.data() : nullptr;
+  return get_from(later ? *scaled->plain : constant, {constant.id(), layout}, bytes,
+                  [&](const std::byte* plain, void* packed) { pack(plain, factors, packed); });
+}
+
+BufferRef PackedWeights::get_from(const Constant& source, Key key, size_t bytes,
+                                  const std::function<void(const std::byte*, void*)>& pack) {
   std::unique_lock<std::mutex> lock(mutex_);
   // Another thread may be packing the same.
   while (busy_.contains(key)) done_.wait(lock);
@@ -26,19 +44,17 @@ BufferRef PackedWeights::get(const Constant& constant, const std::string& layout
   std::exception_ptr error;
   try {
     packed = allocator_->allocate(bytes);
-    map_for_writing(packed->data(), bytes);
-    const Constant::Bytes plain = constant.data();
-    map_for_reading(plain.get(), constant.bytes());
+    const Constant::Bytes plain = source.data();
     pack(plain.get(), packed->data());
   } catch (...) {
     error = std::current_exception();
   }
-  constant.release();
+  source.release();
   lock.lock();
   busy_.erase(key);
   done_.notify_all();
   if (error) std::rethrow_exception(error);
-  entries_[key] = packed;
+  entries_[std::move(key)] = packed;
   // Looking at all entries costs as much as there are: so not each time.
   if (entries_.size() >= next_sweep_) {
     std::erase_if(entries_, [](const auto& item) { return item.second.expired(); });

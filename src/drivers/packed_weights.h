@@ -30,11 +30,20 @@ class PackedWeights {
   // The packed form `layout` of a constant; `pack` writes it when it is not there yet.
   BufferRef get(const Constant& constant, const std::string& layout, size_t bytes,
                 const std::function<void(const std::byte* plain, void* packed)>& pack);
+  // The same for a `pack` that multiplies by factors itself, one for each of `channels`; null:
+  // none.
+  BufferRef get_scaled(
+      const Constant& constant, size_t channels, const std::string& layout, size_t bytes,
+      const std::function<void(const std::byte* plain, const double* factors, void* packed)>& pack);
   size_t bytes() const;  // of all entries alive
   const Allocator& allocator() const { return *allocator_; }
 
  private:
   using Key = std::pair<uint64_t, std::string>;
+
+  // `pack` has the elements of `source`.
+  BufferRef get_from(const Constant& source, Key key, size_t bytes,
+                     const std::function<void(const std::byte* plain, void* packed)>& pack);
 
   std::shared_ptr<Allocator> allocator_;
   std::condition_variable done_;  // an entry is not busy any more

@@ -47,6 +47,15 @@ class Constant {
   // The plain bytes are not needed for now.
   void release() const;
 
+  // What weights of a convolution or product may be: others, times a factor for each output
+  // channel. Who packs them can multiply on the way.
+  struct Scaled {
+    std::shared_ptr<const Constant> plain;
+    std::vector<double> factors;
+  };
+  const Scaled* scaled() const { return scaled_.get(); }  // null: they are not
+  void set_scaled(Scaled scaled) { scaled_ = std::make_unique<const Scaled>(std::move(scaled)); }
+
  private:
   Constant(DType dtype, Shape shape);
 
@@ -57,6 +66,7 @@ class Constant {
   bool mapped_ = false;
   struct Made;
   std::unique_ptr<Made> made_;  // by a recipe; null: there is none
+  std::unique_ptr<const Scaled> scaled_;
 };
 using ConstantPtr = std::shared_ptr<Constant>;
 

@@ -12,7 +12,6 @@
 #include <cstring>
 
 #include "graph/known.h"
-#include "memory/pages.h"
 #include "memory/refreshable.h"
 #include "passes/match.h"
 #include "passes/pass.h"
@@ -124,7 +123,6 @@ ConstantPtr scaled_weights(const ConstantPtr& weights, WeightChannels channels, 
                                                      std::byte* out) {
     const Constant& plain = *inputs[0];
     const auto bytes = plain.data();
-    map_for_reading(bytes.get(), plain.bytes());
     const int64_t runs = channels.run ? plain.desc().count() / channels.run : 0;
     dispatch<kFloat>(plain.dtype(), [&]<typename T>() {
       using C = Compute<T>;
@@ -277,8 +275,12 @@ bool fold(Rewriter& rewriter, Node& node) {
     Value* w = linear->input(1);
     if (scaled) {
       const ConstantPtr& plain = w->constant;
-      w = graph.constant(
-          scaled_weights(plain, weight_channels(*linear, plain->shape()), affine->scale), w->name);
+      const ConstantPtr weights =
+          scaled_weights(plain, weight_channels(*linear, plain->shape()), affine->scale);
+      const bool by_channel =
+          linear->is("matmul") || (linear->is("conv") && linear->attrs.i("groups") == 1);
+      if (by_channel && !is_refreshable(*weights)) weights->set_scaled({plain, affine->scale});
+      w = graph.constant(weights, w->name);
     }
     Value* b = graph.constant(constant_from(dtype, {extent.value()}, bias), linear->name + ".bias");
     Value* folded =

@@ -3,6 +3,8 @@
 // own, and compares with the reference kernel.
 #pragma once
 
+#include <functional>
+
 #include "drivers/driver.h"
 #include "drivers/packed_weights.h"
 #include "memory/allocator.h"
@@ -19,6 +21,13 @@ struct KernelCase {
   std::vector<size_t> constant;        // inputs that are constants
   std::optional<Strides> out_strides;  // of output 0; contiguous if absent
   int threads = 2;
+  // What a constant says of itself; a copy of its elements if absent.
+  std::function<ConstantPtr(const TestTensor&)> make_constant = copied;
+
+  static ConstantPtr copied(const TestTensor& tensor) {
+    return Constant::copy(tensor.dtype(), tensor.shape(),
+                          {static_cast<const std::byte*>(tensor.ptr()), tensor.desc().bytes()});
+  }
 };
 
 struct KernelResult {
@@ -48,9 +57,7 @@ inline KernelResult run_cpu_kernel(KernelCase& test) {
   }
   for (const size_t i : test.constant)
     if (i < test.inputs.size() && test.inputs[i])
-      request.constants[i] = Constant::copy(
-          test.inputs[i]->dtype(), test.inputs[i]->shape(),
-          {static_cast<const std::byte*>(test.inputs[i]->ptr()), test.inputs[i]->desc().bytes()});
+      request.constants[i] = test.make_constant(*test.inputs[i]);
   KernelResult result;
   for (const KernelEntry& entry : get_driver("cpu").kernels(op))
     if (entry.name == test.kernel) result.kernel = entry.make(request, result.why);

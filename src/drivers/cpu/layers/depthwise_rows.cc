@@ -7,7 +7,7 @@
 #include "drivers/cpu/common/dense_images.h"
 #include "drivers/cpu/elementwise/tile_ops.h"
 #include "drivers/cpu/layers/depthwise_simd.h"
-#include "drivers/cpu/linear/weight_packing.h"
+#include "drivers/cpu/linear/panel_packing.h"
 #include "drivers/cpu/onednn.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/packed_weights.h"
@@ -147,13 +147,13 @@ KernelPtr make_depthwise_volume(const KernelRequest& request, std::string& why) 
   p.has_bias = request.has(2);
   p.has_residual = request.has(3);
   const int64_t taps = p.kernel_depth * p.kernel_height * row.kernel_width;
-  BufferRef weights =
-      request.packed->get(*request.constant(1), fmt::format("depthwise {} {}", channels, taps),
-                          static_cast<size_t>(channels * taps) * sizeof(float),
-                          [&](const std::byte* plain, void* packed) {
-                            pack_panel(reinterpret_cast<const float*>(plain), taps, channels, 1,
-                                       taps, channels, static_cast<float*>(packed));
-                          });
+  BufferRef weights = request.packed->get(
+      *request.constant(1), fmt::format("depthwise {} {}", channels, taps),
+      static_cast<size_t>(channels * taps) * sizeof(float),
+      [&](const std::byte* plain, void* packed) {
+        pack_panel({reinterpret_cast<const float*>(plain), taps, channels, 1, taps}, channels,
+                   static_cast<float*>(packed));
+      });
   return std::make_shared<DepthwiseVolume>(p, std::move(weights));
 }
 

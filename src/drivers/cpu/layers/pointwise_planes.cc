@@ -5,7 +5,7 @@
 
 #include "drivers/cpu/layers/convolution.h"
 #include "drivers/cpu/linear/gemm_simd.h"
-#include "drivers/cpu/linear/weight_packing.h"
+#include "drivers/cpu/linear/panel_packing.h"
 #include "drivers/cpu/threads.h"
 
 namespace anymps::cpu {
@@ -107,8 +107,8 @@ class PlanesDataGradient final : public Kernel {
   size_t scratch_bytes() const override { return sizeof(float) * p_.in * p_.out; }
   void run(const KernelArgs& args) const override {
     auto* const transposed = static_cast<float*>(args.scratch);
-    pack_transposed(static_cast<const float*>(args.inputs[1]), p_.in, p_.out, p_.in, p_.out,
-                    transposed);
+    pack_panel({static_cast<const float*>(args.inputs[1]), p_.in, p_.out, 1, p_.in}, p_.out,
+               transposed);
     run_planes(p_, transposed, p_.in, p_.out, static_cast<const float*>(args.inputs[0]),
                static_cast<float*>(args.outputs[0]));
   }
@@ -172,8 +172,9 @@ class PlanesWeightsGradient final : public Kernel {
         g.columns = std::min(end, columns_) - begin;
         g.a = (by_x_ ? x : dy) + image * rows_ * p_.plane + at;
         g.a_row = p_.plane;
-        pack_transposed((by_x_ ? dy : x) + (image * columns_ + begin) * p_.plane + at, p_.plane,
-                        g.columns, g.depth, end - begin, memory);
+        pack_panel({(by_x_ ? dy : x) + (image * columns_ + begin) * p_.plane + at, p_.plane,
+                    g.columns, 1, g.depth},
+                   end - begin, memory);
         g.b = memory;
         g.y = sums + begin;
         g.y_row = g.residual_row = columns_;

@@ -7,10 +7,11 @@
 #include "drivers/cpu/common/row_kernel.h"
 #include "drivers/cpu/isa.h"
 #include "drivers/cpu/linear/gemm_simd.h"
-#include "drivers/cpu/linear/weight_packing.h"
+#include "drivers/cpu/linear/panel_packing.h"
 #include "drivers/cpu/onednn.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/packed_weights.h"
+#include "memory/pages.h"
 
 namespace anymps::cpu {
 
@@ -31,22 +32,21 @@ int64_t depth_of_part(int64_t depth) {
   return (depth + parts - 1) / parts;
 }
 
-// What pack_panel does to all panels, without an allocation: for runs.
-void pack_now(const Gemm& g, const GemmPanels& panels, const float* from, float* to) {
-  for (int64_t i = 0; i < panels.count; ++i) {
+// Panels [first, last); factors of the columns, or null.
+void pack_panels(const Gemm& g, const GemmPanels& panels, int64_t first, int64_t last,
+                 const float* from, const double* factors, float* to) {
+  for (int64_t i = first; i < last; ++i) {
     const int64_t begin = panels.begin(i), width = panels.begin(i + 1) - begin;
-    const int64_t columns = std::min(width, g.columns - begin);
-    const float* plain = from + begin * g.w_column;
-    float* packed = to + begin * g.depth;
-    if (g.w_depth == 1) {
-      pack_transposed(plain, g.w_column, columns, g.depth, width, packed);
-      continue;
-    }
-    for (int64_t p = 0; p < g.depth; ++p, plain += g.w_depth, packed += width) {
-      for (int64_t column = 0; column < columns; ++column)
-        packed[column] = plain[column * g.w_column];
-      std::fill(packed + columns, packed + width, 0.0f);
-    }
+    PlainPanel plain;
+    plain.from = from + begin * g.w_column;
+    plain.lane_stride = g.w_column;
+    plain.lanes = std::min(width, g.columns - begin);
+    plain.depth_stride = g.w_depth;
+    plain.depth = g.depth;
+    plain.factors = factors ? factors + begin : nullptr;
+    float* const packed = to + begin * g.depth;
+    map_for_writing(packed, sizeof(float) * static_cast<size_t>(width * g.depth));
+    pack_panel(plain, width, packed);
   }
 }
 
@@ -69,7 +69,7 @@ class GemmKernel final : public RowKernel {
         g.w_depth == g.columns)
       return run(args, plain);  // it lies so
     alignas(64) float packed[kMostPackedAtRun];
-    pack_now(g, panels_, plain, packed);
+    pack_panels(g, panels_, 0, panels_.count, plain, nullptr, packed);
     run(args, packed);
   }
   bool reads(size_t i) const override { return i != 1 || !weights_; }
@@ -310,17 +310,13 @@ KernelPtr make_gemm(const KernelRequest& request, const Gemm& g, std::string& wh
   const std::string layout =
       fmt::format("gemm {} {} {} {}", g.depth, g.columns, g.w_depth, g.w_column);
   const size_t bytes = sizeof(float) * static_cast<size_t>(panels.vectors * kGemmLanes * g.depth);
-  BufferRef weights = request.packed->get(
-      *request.constant(1), layout, bytes, [&](const std::byte* plain, void* packed) {
-        const auto* from = reinterpret_cast<const float*>(plain);
+  BufferRef weights = request.packed->get_scaled(
+      *request.constant(1), static_cast<size_t>(g.columns), layout, bytes,
+      [&](const std::byte* plain, const double* factors, void* packed) {
         parallel_for(0, panels.count, static_cast<double>(g.depth) * 32,
                      [&](int64_t first, int64_t last) {
-                       for (int64_t i = first; i < last; ++i) {
-                         const int64_t begin = panels.begin(i), end = panels.begin(i + 1);
-                         pack_panel(from + begin * g.w_column, g.w_column,
-                                    std::min(end, g.columns) - begin, g.w_depth, g.depth,
-                                    end - begin, static_cast<float*>(packed) + begin * g.depth);
-                       }
+                       pack_panels(g, panels, first, last, reinterpret_cast<const float*>(plain),
+                                   factors, static_cast<float*>(packed));
                      });
       });
   return std::make_shared<GemmKernel>(g, std::move(weights));

@@ -164,38 +164,4 @@ void pack_weights(const memory::desc& from, const float* plain, const memory::de
   });
 }
 
-void pack_panel(const float* plain, int64_t lane_stride, int64_t lanes, int64_t depth_stride,
-                int64_t depth, int64_t block, float* packed) {
-  Packing p;
-  p.block = block;
-  p.lane_stride = lane_stride;
-  p.from = p.to = {0};
-  add_axis(p, depth, depth_stride, block, 1, 0);
-  pack_block(p, lanes, plain, packed);
-}
-
-void pack_transposed(const float* plain, int64_t lane_stride, int64_t lanes, int64_t depth,
-                     int64_t block, float* packed) {
-  const int64_t quads = lanes / kQuad * kQuad;
-  for (int64_t tile = 0; tile < depth; tile += kColumns) {
-    const int64_t end = std::min(depth, tile + kColumns);
-    for (int64_t lane = 0; lane < quads; lane += kQuad) {
-      const float* const rows = plain + lane * lane_stride;
-      int64_t p = tile;
-      for (; p + kQuad <= end; p += kQuad) {
-        const int64_t columns[kQuad] = {0, block, 2 * block, 3 * block};
-        transpose_quad(rows + p, lane_stride, packed + p * block + lane, columns);
-      }
-      for (; p < end; ++p)
-        for (int64_t k = 0; k < kQuad; ++k)
-          packed[p * block + lane + k] = rows[k * lane_stride + p];
-    }
-    for (int64_t p = tile; p < end; ++p) {
-      for (int64_t lane = quads; lane < lanes; ++lane)
-        packed[p * block + lane] = plain[lane * lane_stride + p];
-      std::fill(packed + p * block + lanes, packed + (p + 1) * block, 0.0f);
-    }
-  }
-}
-
 }  // namespace anymps::cpu

@@ -15,12 +15,4 @@ bool can_pack_weights(const dnnl::memory::desc& from, const dnnl::memory::desc& 
 void pack_weights(const dnnl::memory::desc& from, const float* plain, const dnnl::memory::desc& to,
                   float* packed);
 
-// One panel of a matrix: packed[depth, block] = plain[depth, lanes], zeros after the lanes. Strides
-// are those of the plain matrix.
-void pack_panel(const float* plain, int64_t lane_stride, int64_t lanes, int64_t depth_stride,
-                int64_t depth, int64_t block, float* packed);
-// The same where the plain matrix is dense along its depth. It allocates nothing: for runs.
-void pack_transposed(const float* plain, int64_t lane_stride, int64_t lanes, int64_t depth,
-                     int64_t block, float* packed);
-
 }  // namespace anymps::cpu

@@ -156,8 +156,11 @@ TEST_P(Winograd, RoundingErrorsAreThoseOfADirectSumTimesAtMostFour) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiles, Winograd, ::testing::Values("2", "4"),
-                         [](const auto& info) { return fmt::format("Of{}", info.param); });
+INSTANTIATE_TEST_SUITE_P(Tiles, Winograd, ::testing::Values("2", "4", "2 late", "4 late"),
+                         [](const auto& info) {
+                           const std::string way = info.param;
+                           return "Of" + way.substr(0, 1) + (way.size() > 1 ? "Late" : "");
+                         });
 
 class WinogradChoice : public ::testing::Test {
   void SetUp() override {
@@ -194,7 +197,7 @@ TEST_F(WinogradChoice, RefusesOtherConvolutions) {
   EXPECT_EQ(why_not(conv({x, w})), "ANYMPS_WINOGRAD=off");
 }
 
-int64_t edge_for(int64_t images, int64_t extent, int64_t in, int64_t out) {
+std::string tiles_for(int64_t images, int64_t extent, int64_t in, int64_t out) {
   cpu::WinogradTiles tiles;
   tiles.images = images;
   tiles.height = tiles.width = tiles.out_height = tiles.out_width = extent;
@@ -202,22 +205,23 @@ int64_t edge_for(int64_t images, int64_t extent, int64_t in, int64_t out) {
   tiles.out_channels = out;
   tiles.top = tiles.left = 1;
   std::string why;
-  const int64_t edge = cpu::winograd_edge(tiles, why);
-  EXPECT_EQ(why.empty(), edge != 0);
-  return edge;
+  const bool worth = cpu::cut_into_tiles(tiles, why);
+  EXPECT_EQ(why.empty(), worth);
+  return worth ? cpu::describe_tiles(tiles) : "none";
 }
 
 TEST_F(WinogradChoice, IsMadeByCost) {
-  EXPECT_EQ(edge_for(1, 56, 64, 64), 4);
-  EXPECT_EQ(edge_for(1, 28, 128, 128), 4);
+  EXPECT_EQ(tiles_for(1, 56, 64, 64), "4x4");
+  // Where weights are many they are transformed late: reading them takes longer.
+  EXPECT_EQ(tiles_for(1, 28, 128, 128), "4x4");
+  EXPECT_EQ(tiles_for(1, 14, 256, 256), "2x2");
   // Few pixels for many weights: the smaller tiles' are fewer, and in the end a direct sum's.
-  EXPECT_EQ(edge_for(1, 14, 256, 256), 2);
-  EXPECT_EQ(edge_for(1, 7, 512, 512), 2);
-  EXPECT_EQ(edge_for(1, 4, 512, 512), 0);
-  EXPECT_EQ(edge_for(8, 7, 512, 512), 4);
+  EXPECT_EQ(tiles_for(1, 7, 512, 512), "2x2 late");
+  EXPECT_EQ(tiles_for(1, 4, 512, 512), "none");
+  EXPECT_EQ(tiles_for(8, 7, 512, 512), "4x4");
   // Images, and layers with so few channels that the transforms are most of the work.
-  EXPECT_EQ(edge_for(1, 224, 3, 64), 0);
-  EXPECT_EQ(edge_for(1, 112, 8, 8), 0);
+  EXPECT_EQ(tiles_for(1, 224, 3, 64), "none");
+  EXPECT_EQ(tiles_for(1, 112, 8, 8), "none");
 }
 
 }  // namespace

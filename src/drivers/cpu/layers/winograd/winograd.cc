@@ -21,16 +21,15 @@ namespace {
 using convolution::plain_weights;
 using convolution::spatial_of;
 
-constexpr int64_t kMostBlock = 8 * kGemmRows;  // tiles of a task
-constexpr int64_t kLeastBlock = 2 * kGemmRows;
-constexpr int64_t kInputBytes = 2 << 20;   // of a block's transformed inputs, at most
-constexpr int64_t kSumsBytes = 256 << 10;  // of its sums: a part of the L2 cache
 constexpr int64_t kMostDepth = 1280;       // of one product; deeper panels leave the L2 cache
-constexpr int64_t kLine = 16;              // floats in a cache line
-constexpr int64_t kMostChannels = 4096;    // of x: a task's inputs would be a large part of memory
+constexpr int64_t kLateBytes = 256 << 10;  // of weights that are transformed late, at a time
+constexpr int64_t kWidest = kGemmLanes * kGemmVectors;  // of a panel
+constexpr int64_t kLine = 16;                           // floats in a cache line
+constexpr int64_t kMostChannels = 4096;  // of x: a task's inputs would be a large part of memory
 constexpr double kFlopsInNs = 100;
 
-// A task's inputs and sums: they stay in the cache of the thread, which has many tasks.
+// A task's inputs, sums and late weights: they stay in the cache of the thread, which has many
+// tasks.
 float* task_memory(int64_t count) {
   thread_local std::vector<float> memory;  // NOLINT: kept, so that a run allocates nothing
   if (std::ssize(memory) < count + kLine) memory.resize(count + kLine);
@@ -53,12 +52,11 @@ class WinogradKernel final : public Kernel {
         activation_(tile_activation(request.attrs, "alpha", "beta")),
         has_bias_(request.has(2)),
         has_residual_(request.has(3)),
-        row_((tiles.in_channels + kGemmLanes - 1) / kGemmLanes * kGemmLanes) {
-    const int64_t floats = t_.points() * static_cast<int64_t>(sizeof(float));
-    const int64_t most =
-        std::min(kInputBytes / (floats * row_), kSumsBytes / (floats * kGemmLanes * kGemmVectors));
-    block_ = std::clamp(most / kGemmRows * kGemmRows, kLeastBlock, kMostBlock);
-  }
+        row_((tiles.in_channels + kGemmLanes - 1) / kGemmLanes * kGemmLanes),
+        block_(most_tiles(tiles)),
+        step_(std::min(tiles.in_channels,
+                       tiles.late ? kLateBytes / (t_.points() * kWidest * int64_t{sizeof(float)})
+                                  : kMostDepth)) {}
 
   void run(const KernelArgs& args) const override {
     const Cut cut = cut_for(current_threads());
@@ -66,7 +64,8 @@ class WinogradKernel final : public Kernel {
         2.0 * static_cast<double>(t_.count() * t_.points() * t_.in_channels * t_.out_channels) /
         static_cast<double>(cut.blocks * cut.groups) / kFlopsInNs;
     parallel_for(0, cut.blocks * cut.groups, ns, [&](int64_t first, int64_t last) {
-      float* const inputs = task_memory(t_.points() * (input_plane(cut) + sums_plane(cut)));
+      float* const inputs =
+          task_memory(t_.points() * (input_plane(cut) + sums_plane(cut) + late_plane()));
       int64_t there = -1;
       for (int64_t task = first; task < last; ++task) {
         const int64_t block = task / cut.groups, group = task % cut.groups;
@@ -79,7 +78,7 @@ class WinogradKernel final : public Kernel {
     });
   }
   bool reads(size_t i) const override { return i != 1; }
-  std::string detail() const override { return fmt::format("{0}x{0}", t_.edge); }
+  std::string detail() const override { return describe_tiles(t_); }
 
  private:
   // Tasks that share a block are cheaper than smaller blocks, which read the weights more often.
@@ -96,16 +95,16 @@ class WinogradKernel final : public Kernel {
   }
   // A cache line more than a power of two, which would bring all points to the same sets.
   int64_t input_plane(const Cut& cut) const { return cut.block * row_ + kLine; }
-  static int64_t sums_plane(const Cut& cut) {
-    return cut.block * kGemmLanes * kGemmVectors + kLine;
-  }
+  static int64_t sums_plane(const Cut& cut) { return cut.block * kWidest + kLine; }
+  int64_t late_plane() const { return t_.late ? step_ * kWidest + kLine : 0; }
+  int64_t weights_of_column() const { return (t_.late ? 9 : t_.points()) * t_.in_channels; }
   const float* weights() const { return static_cast<const float*>(packed_->data()); }
   int64_t tiles_in(const Cut& cut, int64_t block) const {
     return std::min(cut.block, t_.count() - block * cut.block);
   }
 
   void transform(const KernelArgs& args, const Cut& cut, int64_t block, float* inputs) const {
-    const float* zeros = weights() + panels_.vectors * kGemmLanes * t_.points() * t_.in_channels;
+    const float* zeros = weights() + panels_.vectors * kGemmLanes * weights_of_column();
     winograd_input(
         t_, block * cut.block, tiles_in(cut, block),
         {static_cast<const float*>(args.inputs[0]), zeros, inputs, row_, input_plane(cut)});
@@ -120,16 +119,25 @@ class WinogradKernel final : public Kernel {
     g.rows = tiles_in(cut, block);
     g.columns = g.y_row = g.residual_row = width;
     g.a_row = row_;
-    for (int64_t point = 0; point < t_.points(); ++point) {
-      const float* a = inputs + point * input_plane(cut);
-      const float* b = weights() + (begin * t_.points() + point * width) * t_.in_channels;
-      g.y = sums + point * sums_plane(cut);
-      for (int64_t from = 0; from < t_.in_channels; from += kMostDepth) {
-        g.depth = std::min(kMostDepth, t_.in_channels - from);
-        g.a = a + from;
-        g.b = b + from * width;
-        g.next = g.b + g.depth * width;  // of the next point, or the next panel
-        g.next_count = g.depth * width;
+    const float* const own = weights() + begin * weights_of_column();
+    float* const late = sums + t_.points() * sums_plane(cut);
+    for (int64_t from = 0; from < t_.in_channels; from += step_) {
+      g.depth = std::min(step_, t_.in_channels - from);
+      g.next_count = g.depth * width;
+      if (t_.late) {
+        winograd_weights(t_, late_taps(own, from, width), g.depth, width, late, late_plane());
+        g.next_count = g.next_count * 9 / t_.points();
+      }
+      for (int64_t point = 0; point < t_.points(); ++point) {
+        g.a = inputs + point * input_plane(cut) + from;
+        if (t_.late) {  // the next channels' weights, or the next panel's, a part with each point
+          g.b = late + point * late_plane();
+          g.next = late_taps(own, from + g.depth, width).from + point * g.next_count;
+        } else {
+          g.b = own + (point * t_.in_channels + from) * width;
+          g.next = g.b + t_.in_channels * width;
+        }
+        g.y = sums + point * sums_plane(cut);
         g.residual = from ? g.y : nullptr;
         run_gemm(g);
       }
@@ -143,7 +151,7 @@ class WinogradKernel final : public Kernel {
     if (has_residual_) out.residual = static_cast<const float*>(args.inputs[3]) + begin;
     out.y = static_cast<float*>(args.outputs[0]) + begin;
     out.activation = activation_;
-    bool broken[kMostBlock] = {};
+    bool broken[kMostWinogradBlock] = {};
     winograd_output(t_, tile, g.rows, out, broken);
     std::optional<DirectSums> direct;
     for (int64_t i = 0; i < g.rows; ++i) {
@@ -160,7 +168,8 @@ class WinogradKernel final : public Kernel {
   BufferRef packed_;
   TileActivation activation_;
   bool has_bias_, has_residual_;
-  int64_t row_, block_ = 0;
+  int64_t row_, block_;
+  int64_t step_;  // channels that are multiplied at a time
 };
 
 KernelPtr make_winograd(const KernelRequest& request, std::string& why) {
@@ -197,26 +206,24 @@ KernelPtr make_winograd(const KernelRequest& request, std::string& why) {
   tiles.out_channels = y.shape[3];
   tiles.top = window.pads_begin[0];
   tiles.left = window.pads_begin[1];
-  const int64_t edge = winograd_edge(tiles, why);
-  if (edge == 0) return nullptr;
-  cut_into_tiles(tiles, edge);
+  if (!cut_into_tiles(tiles, why)) return nullptr;
   const WinogradWeights weights{request.constants[1], plain.strides[0], plain.strides[1],
                                 plain.strides[3]};
   const size_t bytes = static_cast<size_t>(packed_winograd_floats(tiles)) * sizeof(float);
   check_room(request, bytes);
-  BufferRef packed =
-      request.packed->get(*weights.constant,
-                          fmt::format("winograd {} {} {} {} {} {}", edge, tiles.in_channels,
-                                      tiles.out_channels, weights.out, weights.in, weights.tap),
-                          bytes, [&](const std::byte* from, void* to) {
-                            pack_winograd(tiles, weights, reinterpret_cast<const float*>(from),
-                                          static_cast<float*>(to));
-                          });
+  BufferRef packed = request.packed->get_scaled(
+      *weights.constant, static_cast<size_t>(tiles.out_channels),
+      fmt::format("winograd {} {} {} {} {} {}", describe_tiles(tiles), tiles.in_channels,
+                  tiles.out_channels, weights.out, weights.in, weights.tap),
+      bytes, [&](const std::byte* from, const double* factors, void* to) {
+        pack_winograd(tiles, weights, reinterpret_cast<const float*>(from), factors,
+                      static_cast<float*>(to));
+      });
   return std::make_shared<WinogradKernel>(tiles, weights, std::move(packed), request);
 }
 
 const KernelRegistrar kWinograd("cpu", "conv", "winograd", 8, make_winograd);
-const KernelWays kTiles("cpu", "conv", "winograd", {"2x2", "4x4"});
+const KernelWays kTiles("cpu", "conv", "winograd", {"2x2", "4x4", "2x2 late", "4x4 late"});
 
 }  // namespace
 

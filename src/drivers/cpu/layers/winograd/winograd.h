@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "drivers/cpu/layers/winograd/winograd_simd.h"
+#include "drivers/cpu/linear/gemm_simd.h"
 #include "drivers/kernel.h"
 
 namespace anymps::cpu {
+
+inline constexpr int64_t kMostWinogradBlock = 8 * kGemmRows;  // tiles of a task
 
 // Where the plain weights lie: [out, in, 3, 3] by these strides.
 struct WinogradWeights {
@@ -17,16 +20,19 @@ struct WinogradWeights {
   int64_t out = 0, in = 0, tap = 0;
 };
 
-// The edge of the tiles for a convolution of these extents; 0, with the reason, where a direct one
-// is as fast or ANYMPS_WINOGRAD says so.
-int64_t winograd_edge(const WinogradTiles& tiles, std::string& why);
-void cut_into_tiles(WinogradTiles& tiles, int64_t edge);
+// Cuts a convolution of these extents into tiles as they suit it best; false, with the reason,
+// where a direct one is as fast or ANYMPS_WINOGRAD says so.
+bool cut_into_tiles(WinogradTiles& tiles, std::string& why);
+std::string describe_tiles(const WinogradTiles& tiles);  // as ANYMPS_TUNE names them
+int64_t most_tiles(const WinogradTiles& tiles);          // of one task
 
-// The weights of all panels (linear/gemm_simd.h), each [points, in_channels, width], then zeros for
-// a pixel outside the image.
+// The weights of all panels (linear/gemm_simd.h), each [points, in_channels, width], or those of
+// late tiles as they are, [in_channels, 9, width]; then zeros for a pixel outside the image.
 int64_t packed_winograd_floats(const WinogradTiles& tiles);
+WinogradTaps late_taps(const float* panel, int64_t channel, int64_t width);
+// `factors` of the output channels, or null.
 void pack_winograd(const WinogradTiles& tiles, const WinogradWeights& weights, const float* plain,
-                   float* packed);
+                   const double* factors, float* packed);
 
 // Sums as a direct convolution has them, for a panel of output channels: for tiles that meet an
 // infinity or a NaN, which Winograd's sums would spread to pixels that do not see it, and for those

@@ -4,46 +4,73 @@
 
 #include "drivers/cpu/layers/winograd/winograd.h"
 #include "drivers/cpu/linear/gemm_simd.h"
+#include "drivers/cpu/linear/panel_packing.h"
 #include "drivers/cpu/threads.h"
+#include "memory/pages.h"
 
 namespace anymps::cpu {
 
 namespace {
 
 constexpr int64_t kTaps = 9;
-constexpr double kPackNs = 0.6;  // of one packed weight
+constexpr int64_t kChannels = 8;  // whose taps are transformed at a time
+constexpr double kPackNs = 0.6;   // of one packed weight
 
 int64_t zeros_of(const WinogradTiles& t) {
   return (t.in_channels + kGemmLanes - 1) / kGemmLanes * kGemmLanes;
 }
 
+// [channels, 9, width] from the plain tensor's first of them, zeros after the columns.
+void put_taps(const WinogradWeights& w, PlainPanel plain, int64_t channels, int64_t width,
+              float* to) {
+  plain.lane_stride = w.out;
+  plain.depth_stride = w.tap;
+  if (w.in == kTaps * w.tap) {
+    plain.depth = channels * kTaps;
+    return pack_panel(plain, width, to);
+  }
+  plain.depth = kTaps;
+  for (int64_t i = 0; i < channels; ++i, plain.from += w.in, to += kTaps * width)
+    pack_panel(plain, width, to);
+}
+
 }  // namespace
 
 int64_t packed_winograd_floats(const WinogradTiles& t) {
-  return t.points() * t.in_channels * GemmPanels(t.out_channels).vectors * kGemmLanes + zeros_of(t);
+  const int64_t of_channel = GemmPanels(t.out_channels).vectors * kGemmLanes;
+  return (t.late ? kTaps : t.points()) * t.in_channels * of_channel + zeros_of(t);
+}
+
+WinogradTaps late_taps(const float* panel, int64_t channel, int64_t width) {
+  return {panel + channel * kTaps * width, kTaps * width, width};
 }
 
 void pack_winograd(const WinogradTiles& t, const WinogradWeights& weights, const float* plain,
-                   float* packed) {
+                   const double* factors, float* packed) {
   const GemmPanels panels(t.out_channels);
-  const int64_t points = t.points(), depth = t.in_channels;
-  const int64_t weights_of_panel = points * depth * kGemmLanes * panels.vectors / panels.count;
+  const int64_t of_column = (t.late ? kTaps : t.points()) * t.in_channels;
+  const int64_t weights_of_panel = of_column * kGemmLanes * panels.vectors / panels.count;
   const double ns = kPackNs * static_cast<double>(weights_of_panel);
   parallel_for(0, panels.count, ns, [&](int64_t first, int64_t last) {
-    float taps[kTaps * kGemmVectors * kGemmLanes];
+    float taps[kChannels * kTaps * kGemmVectors * kGemmLanes];
     for (int64_t panel = first; panel < last; ++panel) {
       const int64_t begin = panels.begin(panel), width = panels.begin(panel + 1) - begin;
-      const int64_t columns = std::min(width, t.out_channels - begin);
-      float* to = packed + begin * points * depth;
-      for (int64_t i = 0; i < depth; ++i, to += width) {
-        for (int64_t tap = 0; tap < kTaps; ++tap) {
-          const float* from = plain + begin * weights.out + i * weights.in + tap * weights.tap;
-          float* row = taps + tap * width;
-          for (int64_t column = 0; column < columns; ++column)
-            row[column] = from[column * weights.out];
-          std::fill(row + columns, row + width, 0.0f);
-        }
-        winograd_weights(t.edge, taps, width, to, depth * width);
+      PlainPanel own;
+      own.from = plain + begin * weights.out;
+      own.lanes = std::min(width, t.out_channels - begin);
+      own.factors = factors ? factors + begin : nullptr;
+      float* const to = packed + begin * of_column;
+      map_for_writing(to, sizeof(float) * static_cast<size_t>(width * of_column));
+      if (t.late) {
+        put_taps(weights, own, t.in_channels, width, to);
+        continue;
+      }
+      for (int64_t i = 0; i < t.in_channels; i += kChannels) {
+        const int64_t channels = std::min(kChannels, t.in_channels - i);
+        put_taps(weights, own, channels, width, taps);
+        own.from += channels * weights.in;
+        winograd_weights(t, late_taps(taps, 0, width), channels, width, to + i * width,
+                         t.in_channels * width);
       }
     }
   });

@@ -3,10 +3,11 @@
 // edge of 4) or at 0, 1, -1 and infinity (of 2). Points that come in pairs share their even and odd
 // parts, and these have the least rounding errors of those that were tried: about twice those of a
 // direct sum, half of what the usual 0, 1, -1, 2, -2 give. All factors are exact in f32, but for
-// those of the weights, which are computed in f64.
+// those of the weights.
 #include "drivers/cpu/layers/winograd/winograd_simd.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "drivers/cpu/isa.h"
 
@@ -100,28 +101,41 @@ struct Maps<2> {
   }
 };
 
-template <int64_t kEdge>
-HWY_NOINLINE void weights(const float* w, int64_t width, float* to, int64_t plane) {
+// In the numbers of D.
+template <int64_t kEdge, typename D>
+HWY_NOINLINE void weights(D d, const WinogradTaps& taps, int64_t channels, int64_t width, float* to,
+                          int64_t plane) {
   constexpr int64_t kSide = kEdge + 2;
-  const hn::ScalableTag<double> d;
-  const hn::Rebind<float, decltype(d)> df;
-  using Wide = hn::Vec<decltype(d)>;
-  for (int64_t at = 0; at < width; at += static_cast<int64_t>(hn::Lanes(d))) {
-    Wide columns[3][kSide];
-    for (int64_t j = 0; j < 3; ++j) {
-      Wide taps[3];
-      for (int64_t i = 0; i < 3; ++i)
-        taps[i] = hn::PromoteTo(d, hn::LoadU(df, w + (3 * i + j) * width + at));
-      Maps<kEdge>::weights(d, taps, columns[j]);
+  const hn::Rebind<float, D> df;
+  using Number = hn::Vec<D>;
+  const auto load = [&](const float* at) {
+    if constexpr (std::is_same_v<hn::TFromD<D>, float>)
+      return hn::LoadU(d, at);
+    else
+      return hn::PromoteTo(d, hn::LoadU(df, at));
+  };
+  const auto store = [&](Number number, float* at) {
+    if constexpr (std::is_same_v<hn::TFromD<D>, float>)
+      hn::StoreU(number, d, at);
+    else
+      hn::StoreU(hn::DemoteTo(df, number), df, at);
+  };
+  for (int64_t channel = 0; channel < channels; ++channel, to += width)
+    for (int64_t at = 0; at < width; at += static_cast<int64_t>(hn::Lanes(d))) {
+      const float* const from = taps.from + channel * taps.channel + at;
+      Number columns[3][kSide];
+      for (int64_t j = 0; j < 3; ++j) {
+        Number column[3];
+        for (int64_t i = 0; i < 3; ++i) column[i] = load(from + (3 * i + j) * taps.tap);
+        Maps<kEdge>::weights(d, column, columns[j]);
+      }
+      for (int64_t i = 0; i < kSide; ++i) {
+        const Number column[3] = {columns[0][i], columns[1][i], columns[2][i]};
+        Number row[kSide];
+        Maps<kEdge>::weights(d, column, row);
+        for (int64_t j = 0; j < kSide; ++j) store(row[j], to + (i * kSide + j) * plane + at);
+      }
     }
-    for (int64_t i = 0; i < kSide; ++i) {
-      const Wide taps[3] = {columns[0][i], columns[1][i], columns[2][i]};
-      Wide row[kSide];
-      Maps<kEdge>::weights(d, taps, row);
-      for (int64_t j = 0; j < kSide; ++j)
-        hn::StoreU(hn::DemoteTo(df, row[j]), df, to + (i * kSide + j) * plane + at);
-    }
-  }
 }
 
 // One vector of channels of a tile; of the last one the lanes in `mask` count.
@@ -254,8 +268,16 @@ HWY_NOINLINE void store(const WinogradTiles& t, int64_t tile, const WinogradOutp
 
 }  // namespace
 
-void winograd_weights_here(int64_t edge, const float* w, int64_t width, float* to, int64_t plane) {
-  (edge == kMostEdge ? weights<4> : weights<2>)(w, width, to, plane);
+void winograd_weights_here(const WinogradTiles& t, const WinogradTaps& taps, int64_t channels,
+                           int64_t width, float* to, int64_t plane) {
+  const auto go = [&](auto d) {
+    using D = decltype(d);
+    (t.edge == kMostEdge ? weights<4, D> : weights<2, D>)(d, taps, channels, width, to, plane);
+  };
+  if (t.late)
+    go(Tag());
+  else
+    go(hn::ScalableTag<double>());
 }
 
 void winograd_input_here(const WinogradTiles& tiles, int64_t first, int64_t count,
@@ -283,7 +305,10 @@ namespace {
 
 }  // namespace
 
-void winograd_weights_here(int64_t, const float*, int64_t, float*, int64_t) { not_here(); }
+void winograd_weights_here(const WinogradTiles&, const WinogradTaps&, int64_t, int64_t, float*,
+                           int64_t) {
+  not_here();
+}
 void winograd_input_here(const WinogradTiles&, int64_t, int64_t, const WinogradInput&) {
   not_here();
 }
@@ -307,8 +332,9 @@ HWY_EXPORT(winograd_input_here);
 HWY_EXPORT(winograd_output_here);
 HWY_EXPORT(winograd_store_here);
 
-void winograd_weights(int64_t edge, const float* w, int64_t width, float* to, int64_t plane) {
-  HWY_DYNAMIC_DISPATCH(winograd_weights_here)(edge, w, width, to, plane);
+void winograd_weights(const WinogradTiles& tiles, const WinogradTaps& taps, int64_t channels,
+                      int64_t width, float* to, int64_t plane) {
+  HWY_DYNAMIC_DISPATCH(winograd_weights_here)(tiles, taps, channels, width, to, plane);
 }
 
 void winograd_input(const WinogradTiles& tiles, int64_t first, int64_t count,

@@ -12,7 +12,8 @@ namespace anymps::cpu {
 
 // All outputs, cut into tiles; those at the lower and the right border may reach beyond it.
 struct WinogradTiles {
-  int64_t edge = 4;  // outputs along a side of a tile: 2 or 4
+  int64_t edge = 4;   // outputs along a side of a tile: 2 or 4
+  bool late = false;  // weights are transformed while they are used, not before
   int64_t images = 0, height = 0, width = 0, in_channels = 0;  // of x
   int64_t out_height = 0, out_width = 0, out_channels = 0;
   int64_t top = 0, left = 0;     // padding
@@ -53,8 +54,16 @@ struct WinogradOutput {
   TileActivation activation;
 };
 
-// Weights of one input channel, in f64: [9, width] to [points, width], planes apart.
-void winograd_weights(int64_t edge, const float* w, int64_t width, float* to, int64_t plane);
+// Weights of input channels: vectors of output channels, whose strides are these.
+struct WinogradTaps {
+  const float* from = nullptr;
+  int64_t channel = 0, tap = 0;
+};
+
+// [channels, 9, width] to [points, channels, width], planes apart; those of tiles that are not late
+// in f64, since that is done once.
+void winograd_weights(const WinogradTiles& tiles, const WinogradTaps& taps, int64_t channels,
+                      int64_t width, float* to, int64_t plane);
 void winograd_input(const WinogradTiles& tiles, int64_t first, int64_t count,
                     const WinogradInput& input);
 // Sets broken[i] of each tile with a sum that is not finite, and leaves the others'.
