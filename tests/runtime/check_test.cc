@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include "runtime/eager/eager.h"
 #include "runtime/executable.h"
@@ -35,6 +38,13 @@ DevicePtr liar() {
                                             static_cast<float*>(args.outputs[0])[i] = 41;
                                         });
                                       });
+  static const KernelRegistrar off(
+      "liar", "reduce_mean", "off", 0, [](const KernelRequest& request, std::string&) {
+        const int64_t count = request.out().count();
+        return make_kernel([count](const KernelArgs& args) {
+          std::fill_n(static_cast<float*>(args.outputs[0]), count, 1e-3F);
+        });
+      });
   return Device::get("liar");
 }
 
@@ -104,11 +114,88 @@ TEST(Check, ASumThatCancelsIsNoMistake) {
   }
 }
 
+// What numbers are that do not cancel, and what is left of them when all do.
+std::vector<float> noise(int64_t count) {
+  std::vector<float> x(static_cast<size_t>(count));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i % 10'007));
+  return x;
+}
+
+// The same, and each run of so many adds up to zero but for its rounding.
+std::vector<float> centered(int64_t count, int64_t run) {
+  std::vector<float> x = noise(count);
+  for (auto from = x.begin(); from != x.end(); from += run) {
+    const double mean = std::accumulate(from, from + run, 0.0) / static_cast<double>(run);
+    std::for_each(from, from + run, [&](float& v) { v -= static_cast<float>(mean); });
+  }
+  return x;
+}
+
+struct Cancels {
+  const char* op;
+  std::vector<Shape> shapes;
+  std::vector<std::vector<float>> numbers;
+  NamedAttrs attrs;
+};
+
+// Each result is zero but for rounding, in all of its elements: the gradient of a normalization or
+// a softmax whose own gradient is the same everywhere, the product with weights that add up to
+// zero, a normalization of what is constant.
+TEST(Check, AResultThatCancelsIsNoMistake) {
+  const std::vector<float> same(2 * 8 * 90, 0.37F), tall(2 * 8 * 90, 123.456F);
+  const std::vector<float> shares(size_t{16} * 90, 1.0F / 90);
+  const std::vector<Cancels> cases = {
+      {"layer_norm_gradient", {{16, 90}, {16, 90}}, {same, noise(1440)}, {}},
+      {"group_norm_gradient", {{2, 8, 9, 10}, {2, 8, 9, 10}}, {same, noise(1440)}, {{"groups", 2}}},
+      {"rms_norm_gradient", {{16, 90}, {16, 90}}, {noise(1440), noise(1440)}, {}},
+      {"softmax_gradient", {{16, 90}, {16, 90}}, {same, shares}, {}},
+      {"instance_norm", {{2, 8, 9, 10}}, {tall}, {}},
+      {"matmul", {{16, 90}, {40, 90}}, {same, centered(3600, 90)}, {{"transpose_b", true}}},
+      {"conv",
+       {{1, 18, 9, 8}, {40, 18, 3, 3}},
+       {{same.begin(), same.begin() + 1296}, centered(6480, 162)},
+       {}},
+      {"avg_pool", {{2, 8, 9, 10}}, {centered(1440, 90)}, {{"kernel", Ints{9, 10}}}},
+      {"adaptive_avg_pool", {{2, 8, 9, 10}}, {centered(1440, 90)}, {{"output_size", Ints{1, 1}}}},
+      {"conv_data_gradient",
+       {{1, 40, 7, 6}, {40, 18, 3, 3}},
+       {{same.begin(), same.begin() + 1680}, centered(6480, 40)},
+       {{"shape", Ints{1, 18, 9, 8}}}},
+  };
+  auto device = Device::get("cpu");
+  for (const Cancels& c : cases) {
+    Graph graph;
+    std::vector<Value*> inputs;
+    std::vector<Tensor> feeds, results;
+    for (size_t i = 0; i < c.shapes.size(); ++i) {
+      inputs.push_back(graph.input("x" + std::to_string(i), DType::kF32,
+                                   Dims(c.shapes[i].begin(), c.shapes[i].end())));
+      feeds.push_back(tensor(*device, c.shapes[i], c.numbers[i]));
+    }
+    graph.set_outputs({graph.add_node(get_op(c.op), inputs, c.attrs, "", 1)->outputs[0]});
+    Executable checked(device, graph, {.check = true});
+    EXPECT_NO_THROW(checked.run(feeds, results)) << c.op;
+  }
+}
+
+// More than rounding is, whatever cancels.
+TEST(Check, AMistakeWhereAllCancelsIsFound) {
+  auto device = liar();
+  Graph graph;
+  graph.set_outputs(
+      {graph.add("reduce_mean", {graph.input("x", DType::kF32, {16, 90})}, {{"axes", Ints{1}}})});
+  std::vector<Tensor> results;
+  Executable checked(device, graph, {.check = true});
+  const std::string error = error_of([&] {
+    checked.run({tensor(*device, {16, 90}, centered(1440, 90))}, results);
+  });
+  EXPECT_NE(error.find("kernel liar:off differs from reference"), std::string::npos) << error;
+}
+
 // A normalization of what is normalized already, as at the end of a transformer: so is its mean.
 TEST(Check, AMeanThatCancelsIsNoMistake) {
   const Shape shape = {16, 64};
-  std::vector<float> x(static_cast<size_t>(element_count(shape)));
-  for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i % 10'007));
+  const std::vector<float> x = noise(element_count(shape));
   auto device = Device::get("cpu");
   Graph graph;
   Value* once =
