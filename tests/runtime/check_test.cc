@@ -148,7 +148,7 @@ TEST(Check, AResultThatCancelsIsNoMistake) {
       {"layer_norm_gradient", {{16, 90}, {16, 90}}, {same, noise(1440)}, {}},
       {"group_norm_gradient", {{2, 8, 9, 10}, {2, 8, 9, 10}}, {same, noise(1440)}, {{"groups", 2}}},
       {"rms_norm_gradient", {{16, 90}, {16, 90}}, {noise(1440), noise(1440)}, {}},
-      {"softmax_gradient", {{16, 90}, {16, 90}}, {same, shares}, {}},
+      {"softmax_result_gradient", {{16, 90}, {16, 90}}, {same, shares}, {}},
       {"instance_norm", {{2, 8, 9, 10}}, {tall}, {}},
       {"matmul", {{16, 90}, {40, 90}}, {same, centered(3600, 90)}, {{"transpose_b", true}}},
       {"conv",
@@ -157,10 +157,10 @@ TEST(Check, AResultThatCancelsIsNoMistake) {
        {}},
       {"avg_pool", {{2, 8, 9, 10}}, {centered(1440, 90)}, {{"kernel", Ints{9, 10}}}},
       {"adaptive_avg_pool", {{2, 8, 9, 10}}, {centered(1440, 90)}, {{"output_size", Ints{1, 1}}}},
-      {"conv_data_gradient",
-       {{1, 40, 7, 6}, {40, 18, 3, 3}},
-       {{same.begin(), same.begin() + 1680}, centered(6480, 40)},
-       {{"shape", Ints{1, 18, 9, 8}}}},
+      {"conv_weights_gradient",
+       {{1, 40, 7, 6}, {1, 18, 9, 8}},
+       {centered(1680, 42), {same.begin(), same.begin() + 1296}},
+       {{"shape", Ints{40, 18, 3, 3}}}},
   };
   auto device = Device::get("cpu");
   for (const Cancels& c : cases) {
