@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
+#include <numbers>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "drivers/reference_fallback.h"
+#include "ops/elementwise/program_builder.h"
 #include "runtime/eager/eager.h"
 #include "runtime/executable.h"
 #include "support/device_tensor.h"
@@ -43,6 +47,17 @@ DevicePtr liar() {
         const int64_t count = request.out().count();
         return make_kernel([count](const KernelArgs& args) {
           std::fill_n(static_cast<float*>(args.outputs[0]), count, 1e-3F);
+        });
+      });
+  // Bytes that are one too many.
+  static const KernelRegistrar step(
+      "liar", "fused_elementwise", "step", 0, [](const KernelRequest& request, std::string&) {
+        const std::shared_ptr<const Kernel> right = make_oracle_kernel(request);
+        const int64_t count = request.out().count();
+        return make_kernel([right, count](const KernelArgs& args) {
+          right->run(args);
+          auto* bytes = static_cast<uint8_t*>(args.outputs[0]);
+          for (int64_t i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(bytes[i] + 1);
         });
       });
   return Device::get("liar");
@@ -176,6 +191,45 @@ TEST(Check, AResultThatCancelsIsNoMistake) {
     Executable checked(device, graph, {.check = true});
     EXPECT_NO_THROW(checked.run(feeds, results)) << c.op;
   }
+}
+
+// What a GELU is in bytes, checked on a device.
+void run_gelu_in_bytes(const DevicePtr& device) {
+  ElementwiseProgramBuilder program;
+  const auto number = [](double value) { return ProgramArg::immediate(value); };
+  ProgramArg t = program.call(get_op("gelu"), {ProgramArg::input(0)});
+  t = program.call(get_op("div"), {t, number(0.0117F)});
+  t = program.call(get_op("rint"), {t});
+  t = program.call(get_op("add"), {t, number(20)});
+  program.output(program.call(get_op("cast"), {t}, {{"dtype", DType::kU8}}));
+  const std::vector<int64_t> words(program.words().begin(), program.words().end());
+  const double step = 0.0117F;
+  std::vector<float> x;
+  for (int half = 0; half < 200; ++half) {  // floats around each whose GELU is half way
+    double low = 0, high = 3;
+    for (int i = 0; i < 60; ++i) {
+      const double mid = (low + high) / 2;
+      (mid * (1 + std::erf(mid / std::numbers::sqrt2)) / 2 < (half + 0.5) * step ? low : high) =
+          mid;
+    }
+    float near = static_cast<float>(low);
+    for (int i = 0; i < 32; ++i) near = std::nextafter(near, 0.0F);
+    for (int i = 0; i < 64; ++i, near = std::nextafter(near, 9.0F)) x.push_back(near);
+  }
+  const int64_t count = std::ssize(x);
+  Graph graph;
+  Value* input = graph.input("x", DType::kF32, {count});
+  graph.set_outputs(
+      graph.add_node(get_op("fused_elementwise"), {input}, {{"program", words}}, "", 1)->outputs);
+  std::vector<Tensor> results;
+  Executable(device, graph, {.check = true}).run({tensor(*device, {count}, x)}, results);
+}
+
+// A float that lies half way between two steps but for its rounding may become either.
+TEST(Check, AStepBesideHalfWayIsNoMistake) {
+  EXPECT_NO_THROW(run_gelu_in_bytes(Device::get("cpu")));
+  const std::string error = error_of([] { run_gelu_in_bytes(liar()); });
+  EXPECT_NE(error.find("kernel liar:step differs from reference"), std::string::npos) << error;
 }
 
 // More than rounding is, whatever cancels.
