@@ -51,8 +51,8 @@ const std::vector<EnvVariable>& env_variables() {
       {"ANYMPS_VERBOSE",
        "",
        "Words: dispatch (chosen kernels, why others refused, what was measured), cache (new "
-       "plans).",
-       {"dispatch", "cache"}},
+       "plans), check (how far each result is from the reference, under ANYMPS_CHECK).",
+       {"dispatch", "cache", "check"}},
       {"ANYMPS_VERIFY",
        "",
        "'passes' verifies the graph after each pass, not only after the last.",

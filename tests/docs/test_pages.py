@@ -97,7 +97,7 @@ def commands(page):
 
 def test_the_commands_of_the_debugging_page(reader):
     found = list(commands("docs/guides/debugging.md"))
-    assert len(found) == 9
+    assert len(found) == 10
     for command, shown in found:
         done = reader(command)
         assert done.returncode == (3 if "RTOL" in command else 0), (command, done.stderr)

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "models"), str(ROOT / "build" / "python")]
 
 import anymps  # noqa: E402
+import check_models  # noqa: E402
 import wheel_cases  # noqa: E402
 import wheels  # noqa: E402
 from wheel_cases import CASES  # noqa: E402
@@ -65,11 +66,7 @@ def test_agrees_with_onnx_runtime(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_node_agrees_with_the_reference(name):
-    path, case = wheel_cases.model_path(name), CASES[name]
-    dims = case.check or case.dims[0]
-    inputs = wheel_cases.make_inputs(name, session_of(path).get_inputs(), dims)
-    source = wheel_cases.resized(path, dims) if any("." in key for key in case.check or ()) else path
-    results_of(anymps.load(source, "cpu", check=True), inputs)  # a node that differs is an exception
+    check_models.run_checked(name)  # a node that differs is an exception
 
 
 @pytest.mark.parametrize("name", WHEELS)

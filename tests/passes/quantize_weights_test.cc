@@ -171,8 +171,11 @@ TEST_F(QuantizeWeights, WhatIsSmallOrNoConstantMatrixStays) {
   graph.set_outputs({y});
   PassContext context = fusing();
   context.weight_bits = 8;
-  for (const Pass& pass : all_passes())
-    if (pass.name == "quantize_weights") EXPECT_EQ(pass.run(graph, context), 0);
+  for (const Pass& pass : all_passes()) {
+    if (pass.name == "quantize_weights") {
+      EXPECT_EQ(pass.run(graph, context), 0);
+    }
+  }
 }
 
 }  // namespace

@@ -6,7 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
+#include <numbers>
+#include <numeric>
+#include <string>
+#include <vector>
 
+#include "drivers/reference_fallback.h"
+#include "ops/elementwise/program_builder.h"
 #include "runtime/eager/eager.h"
 #include "runtime/executable.h"
 #include "support/device_tensor.h"
@@ -35,6 +42,24 @@ DevicePtr liar() {
                                             static_cast<float*>(args.outputs[0])[i] = 41;
                                         });
                                       });
+  static const KernelRegistrar off(
+      "liar", "reduce_mean", "off", 0, [](const KernelRequest& request, std::string&) {
+        const int64_t count = request.out().count();
+        return make_kernel([count](const KernelArgs& args) {
+          std::fill_n(static_cast<float*>(args.outputs[0]), count, 1e-3F);
+        });
+      });
+  // Bytes that are one too many.
+  static const KernelRegistrar step(
+      "liar", "fused_elementwise", "step", 0, [](const KernelRequest& request, std::string&) {
+        const std::shared_ptr<const Kernel> right = make_oracle_kernel(request);
+        const int64_t count = request.out().count();
+        return make_kernel([right, count](const KernelArgs& args) {
+          right->run(args);
+          auto* bytes = static_cast<uint8_t*>(args.outputs[0]);
+          for (int64_t i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(bytes[i] + 1);
+        });
+      });
   return Device::get("liar");
 }
 
@@ -104,11 +129,127 @@ TEST(Check, ASumThatCancelsIsNoMistake) {
   }
 }
 
+// What numbers are that do not cancel, and what is left of them when all do.
+std::vector<float> noise(int64_t count) {
+  std::vector<float> x(static_cast<size_t>(count));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i % 10'007));
+  return x;
+}
+
+// The same, and each run of so many adds up to zero but for its rounding.
+std::vector<float> centered(int64_t count, int64_t run) {
+  std::vector<float> x = noise(count);
+  for (auto from = x.begin(); from != x.end(); from += run) {
+    const double mean = std::accumulate(from, from + run, 0.0) / static_cast<double>(run);
+    std::for_each(from, from + run, [&](float& v) { v -= static_cast<float>(mean); });
+  }
+  return x;
+}
+
+struct Cancels {
+  const char* op;
+  std::vector<Shape> shapes;
+  std::vector<std::vector<float>> numbers;
+  NamedAttrs attrs;
+};
+
+// Each result is zero but for rounding, in all of its elements: the gradient of a normalization or
+// a softmax whose own gradient is the same everywhere, the product with weights that add up to
+// zero, a normalization of what is constant.
+TEST(Check, AResultThatCancelsIsNoMistake) {
+  const std::vector<float> same(2 * 8 * 90, 0.37F), tall(2 * 8 * 90, 123.456F);
+  const std::vector<float> shares(size_t{16} * 90, 1.0F / 90);
+  const std::vector<Cancels> cases = {
+      {"layer_norm_gradient", {{16, 90}, {16, 90}}, {same, noise(1440)}, {}},
+      {"group_norm_gradient", {{2, 8, 9, 10}, {2, 8, 9, 10}}, {same, noise(1440)}, {{"groups", 2}}},
+      {"rms_norm_gradient", {{16, 90}, {16, 90}}, {noise(1440), noise(1440)}, {}},
+      {"softmax_result_gradient", {{16, 90}, {16, 90}}, {same, shares}, {}},
+      {"instance_norm", {{2, 8, 9, 10}}, {tall}, {}},
+      {"matmul", {{16, 90}, {40, 90}}, {same, centered(3600, 90)}, {{"transpose_b", true}}},
+      {"conv",
+       {{1, 18, 9, 8}, {40, 18, 3, 3}},
+       {{same.begin(), same.begin() + 1296}, centered(6480, 162)},
+       {}},
+      {"avg_pool", {{2, 8, 9, 10}}, {centered(1440, 90)}, {{"kernel", Ints{9, 10}}}},
+      {"adaptive_avg_pool", {{2, 8, 9, 10}}, {centered(1440, 90)}, {{"output_size", Ints{1, 1}}}},
+      {"conv_weights_gradient",
+       {{1, 40, 7, 6}, {1, 18, 9, 8}},
+       {centered(1680, 42), {same.begin(), same.begin() + 1296}},
+       {{"shape", Ints{40, 18, 3, 3}}}},
+  };
+  auto device = Device::get("cpu");
+  for (const Cancels& c : cases) {
+    Graph graph;
+    std::vector<Value*> inputs;
+    std::vector<Tensor> feeds, results;
+    for (size_t i = 0; i < c.shapes.size(); ++i) {
+      inputs.push_back(graph.input("x" + std::to_string(i), DType::kF32,
+                                   Dims(c.shapes[i].begin(), c.shapes[i].end())));
+      feeds.push_back(tensor(*device, c.shapes[i], c.numbers[i]));
+    }
+    graph.set_outputs({graph.add_node(get_op(c.op), inputs, c.attrs, "", 1)->outputs[0]});
+    Executable checked(device, graph, {.check = true});
+    EXPECT_NO_THROW(checked.run(feeds, results)) << c.op;
+  }
+}
+
+// What a GELU is in bytes, checked on a device.
+void run_gelu_in_bytes(const DevicePtr& device) {
+  ElementwiseProgramBuilder program;
+  const auto number = [](double value) { return ProgramArg::immediate(value); };
+  ProgramArg t = program.call(get_op("gelu"), {ProgramArg::input(0)});
+  t = program.call(get_op("div"), {t, number(0.0117F)});
+  t = program.call(get_op("rint"), {t});
+  t = program.call(get_op("add"), {t, number(20)});
+  program.output(program.call(get_op("cast"), {t}, {{"dtype", DType::kU8}}));
+  const std::vector<int64_t> words(program.words().begin(), program.words().end());
+  const double step = 0.0117F;
+  std::vector<float> x;
+  for (int half = 0; half < 200; ++half) {  // floats around each whose GELU is half way
+    double low = 0, high = 3;
+    for (int i = 0; i < 60; ++i) {
+      const double mid = (low + high) / 2;
+      (mid * (1 + std::erf(mid / std::numbers::sqrt2)) / 2 < (half + 0.5) * step ? low : high) =
+          mid;
+    }
+    float near = static_cast<float>(low);
+    for (int i = 0; i < 32; ++i) near = std::nextafter(near, 0.0F);
+    for (int i = 0; i < 64; ++i, near = std::nextafter(near, 9.0F)) x.push_back(near);
+  }
+  const int64_t count = std::ssize(x);
+  Graph graph;
+  Value* input = graph.input("x", DType::kF32, {count});
+  graph.set_outputs(
+      graph.add_node(get_op("fused_elementwise"), {input}, {{"program", words}}, "", 1)->outputs);
+  std::vector<Tensor> results;
+  Executable(device, graph, {.check = true}).run({tensor(*device, {count}, x)}, results);
+}
+
+// A float that lies half way between two steps but for its rounding may become either.
+TEST(Check, AStepBesideHalfWayIsNoMistake) {
+  EXPECT_NO_THROW(run_gelu_in_bytes(Device::get("cpu")));
+  const std::string error = error_of([] { run_gelu_in_bytes(liar()); });
+  EXPECT_NE(error.find("kernel liar:step differs from reference"), std::string::npos) << error;
+}
+
+// More than rounding is, whatever cancels.
+TEST(Check, AMistakeWhereAllCancelsIsFound) {
+  auto device = liar();
+  Graph graph;
+  graph.set_outputs(
+      {graph.add("reduce_mean", {graph.input("x", DType::kF32, {16, 90})}, {{"axes", Ints{1}}})});
+  std::vector<Tensor> results;
+  Executable checked(device, graph, {.check = true});
+  const std::string error = error_of([&] {
+    checked.run({tensor(*device, {16, 90}, centered(1440, 90))}, results);
+  });
+  EXPECT_NE(error.find("kernel liar:off differs from reference"), std::string::npos) << error;
+}
+
 // A normalization of what is normalized already, as at the end of a transformer: so is its mean.
 TEST(Check, AMeanThatCancelsIsNoMistake) {
   const Shape shape = {16, 64};
-  std::vector<float> x(static_cast<size_t>(element_count(shape)));
-  for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i % 10'007));
+  const std::vector<float> x = noise(element_count(shape));
   auto device = Device::get("cpu");
   Graph graph;
   Value* once =

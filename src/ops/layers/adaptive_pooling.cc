@@ -80,7 +80,7 @@ OP(adaptive_avg_pool)
     .input("x", kFloat, "T", kImages)
     .output("y")
     .with(output_size)
-    .facts(kStaysHalf)
+    .facts(kStaysHalf | kSums)
     .layout(LayoutRule::kLayout)
     .infer(infer_adaptive)
     .with(adaptive_samples);
@@ -137,6 +137,7 @@ OP(adaptive_avg_pool_gradient)
     .input("x", kFloat, "T", kImages)
     .output("dx")
     .with(output_size)
+    .facts(kSums)
     .infer([](InferContext& ctx) {
       expect_shape(ctx, 0, sized_shape(ctx, ctx.shape(1)));
       ctx.set(0, ctx.shape(1));

@@ -82,6 +82,7 @@ auto of_convolution(const char* factor, const char* doc) {
         .with(grouped_window)
         .attr("layout", "channels_first", layout_choices(), "of the input and the gradient")
         .attr("weights_layout", "OI*", {"OI*", "*IO"})
+        .facts(kSums)
         .cost(gradient_cost)
         .tolerance({.f32 = 5e-5, .f16 = 5e-3, .bf16 = 4e-2, .f64 = 1e-10})
         .no_layout_tests();

@@ -94,6 +94,7 @@ auto per_element(double operations) {
           for (const int64_t extent : in[0]) count *= static_cast<double>(extent);
           return count;
         })
+        .facts(kSums)
         .tolerance({.f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2, .f64 = 1e-10});
   };
 }

@@ -56,7 +56,7 @@ OpWriter& given_statistics(OpWriter& op) {
 }
 
 OpWriter& over_axes(OpWriter& op) {
-  return op.attr("axes", Ints{}, "empty: all").tolerance(kNormGradientTolerance);
+  return op.attr("axes", Ints{}, "empty: all").facts(kSums).tolerance(kNormGradientTolerance);
 }
 
 }  // namespace

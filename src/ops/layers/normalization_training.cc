@@ -116,7 +116,7 @@ auto own_statistics(const char* x, const char* statistics, const char* gamma) {
 }
 // Numbers that are near to those of a normalization, and how exact the gradients are.
 OpWriter& norm_gradient_tests(OpWriter& op) {
-  return op.domain("inv_std", 0.3, 2).tolerance(kTrainingTolerance);
+  return op.facts(kSums).domain("inv_std", 0.3, 2).tolerance(kTrainingTolerance);
 }
 // Of layer_norm and rms_norm.
 OpWriter& row_norm_gradient(OpWriter& op) {
@@ -151,6 +151,7 @@ OP(batch_norm_training)
     .attr("epsilon", 1e-5)
     .attr("unbiased", true, "whether the running variance is")
     .attr("layout", "channels_first", layout_choices())
+    .facts(kSums)
     .infer(infer_batch_norm_training)
     .domain("running_variance", 0.1, 2)
     .tolerance(kTrainingTolerance)

@@ -166,7 +166,7 @@ OP(avg_pool)
     .with(pooling)
     .attr("count_include_pad", false, "padding counts as zeros")
     .attr("divisor_override", 0, "what sums are divided by instead of their count; 0: the count")
-    .facts(kStaysHalf)
+    .facts(kStaysHalf | kSums)
     .infer(infer_pool)
     .with(pool_samples)
     .sample({"2d padded",

@@ -110,6 +110,7 @@ OP(avg_pool_gradient)
     .mps("avgPooling2DGradientWithGradientTensor:sourceTensor:descriptor:name:")
     .mps("avgPooling4DGradientWithGradientTensor:sourceTensor:descriptor:name:")
     .with(pool_gradient)
+    .facts(kSums)
     .attr("count_include_pad", false)
     .attr("divisor_override", 0, "as in avg_pool");
 

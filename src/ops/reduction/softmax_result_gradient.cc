@@ -29,6 +29,7 @@ int64_t axis_from_front(GradientContext& ctx) {
       .input("y", kFloat, "T", "the result")                     \
       .output("dx")                                              \
       .attr("axis", -1, "the axis of the softmax")               \
+      .facts(kSums)                                              \
       .infer(infer_result_gradient)                              \
       .sample({"vector", {{7}, {7}}, {}})                        \
       .sample({"last", {{2, 3, 33}, {2, 3, 33}}, {}})            \

@@ -36,7 +36,7 @@ bool has_images_throughout(const Op& op) {
 }
 
 // A tensor of this rank with its channels moved; false: it lies in another way.
-bool move_image(TensorDesc& desc, size_t rank) {
+bool move_image(TensorDesc& desc, int64_t rank) {
   if (desc.rank() != rank) return true;
   if (!is_image(desc)) return false;
   desc = channels_moved(desc);
@@ -44,7 +44,7 @@ bool move_image(TensorDesc& desc, size_t rank) {
 }
 
 bool move_images(KernelRequest& request) {
-  const size_t rank = request.in(0).rank();
+  const int64_t rank = request.in(0).rank();
   const bool convolution = request.op->layout == LayoutRule::kConvolution;
   for (size_t i = 0; i < request.inputs.size(); ++i) {
     const bool weights = convolution && i != 0 && i != 3;

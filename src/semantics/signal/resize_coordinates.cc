@@ -43,25 +43,29 @@ double tap_weight(const ResizeFilter& filter, double x) {
 
 double ResizeAxis::source(int64_t at) const {
   const auto x = static_cast<double>(at), n = static_cast<double>(in), m = static_cast<double>(out);
+  // By the extents where the scale is no other: their quotient is rounded, and a place that is an
+  // element's, or half way between two, must be met.
+  const bool is_quotient = scale == m / n;
+  const auto unscaled = [&](double place) { return is_quotient ? place * n / m : place / scale; };
   switch (coordinate) {
     case Coordinate::kHalfPixel:
-      return (x + 0.5) / scale - 0.5;
+      return unscaled(x + 0.5) - 0.5;
     case Coordinate::kPytorchHalfPixel:
-      return length == 1 ? -0.5 : (x + 0.5) / scale - 0.5;
+      return length == 1 ? -0.5 : unscaled(x + 0.5) - 0.5;
     case Coordinate::kAlignCorners:
       return length == 1 ? 0 : x * (n - 1) / (length - 1);
     case Coordinate::kAsymmetric:
-      return x / scale;
+      return unscaled(x);
     case Coordinate::kHalfPixelSymmetric:
-      return n / 2 * (1 - m / length) + (x + 0.5) / scale - 0.5;
+      return n / 2 * (1 - m / length) + unscaled(x + 0.5) - 0.5;
     case Coordinate::kTfHalfPixel:
-      return (x + 0.5) / scale;
+      return unscaled(x + 0.5);
     case Coordinate::kTfCropAndResize: {
       const double span = (roi_end - roi_begin) * (n - 1);
       return roi_begin * (n - 1) + (length == 1 ? span / 2 : x * span / (length - 1));
     }
     case Coordinate::kScaleOffset:
-      return (x - offset) / scale;
+      return unscaled(x - offset);
   }
   return x;
 }

@@ -318,7 +318,7 @@ def test_ops_tells_of_one():
 
 
 @pytest.mark.parametrize("variable, value, told", [
-    ("ANYMPS_CHECK", "1", "it takes reference"), ("ANYMPS_VERBOSE", "all", "it takes dispatch, cache"),
+    ("ANYMPS_CHECK", "1", "it takes reference"), ("ANYMPS_VERBOSE", "all", "it takes dispatch, cache, check"),
     ("ANYMPS_ISA", "avx1024", "it takes sse4, avx2, avx512, amx"), ("ANYMPS_PASSES", "-fuse", "there is no pass 'fuse'"),
     ("ANYMPS_DENORMALS", "sometimes", "it takes flush, keep"), ("ANYMPS_DENORMALS", "keep,flush", "it takes one word"),
     ("ANYMPS_TUNE", "yes", "it takes on, off"), ("ANYMPS_TUNE", "on,off", "it takes one word"),

@@ -117,6 +117,22 @@ def test_a_training_run_is_compared_with_the_reference():
         run_alone(CHECKED, ANYMPS_CHECK="reference", ANYMPS_CHECK_RTOL="1e-12")
 
 
+def test_a_gradient_that_cancels_is_no_mistake():
+    """Of the sum of what is normalized, or of shares: zero in every element, but for rounding."""
+    assert run_alone("""
+        import torch
+        torch.manual_seed(0)
+        x = torch.randn(16, 96).to("mps").requires_grad_()
+        torch.nn.functional.layer_norm(x, (96,)).sum().backward()
+        torch.nn.functional.group_norm(x.view(4, 8, 48), 4).sum().backward()
+        torch.nn.functional.batch_norm(x, None, None, training=True).sum().backward()
+        x.softmax(-1).sum().backward()
+        q = x.view(1, 2, 16, 48)
+        torch.nn.functional.scaled_dot_product_attention(q, q, torch.ones_like(q)).sum().backward()
+        print("trained")
+    """, ANYMPS_CHECK="reference") == "trained"
+
+
 def test_a_mean_of_what_is_normalized_is_no_mistake():
     """Layer norm upon layer norm, as at the end of a transformer: the mean that is kept for the gradient is rounding alone."""
     assert run_alone("""

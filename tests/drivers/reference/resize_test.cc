@@ -2,6 +2,9 @@
 // Expected numbers of the linear modes are those of ONNX Runtime's Resize, except for align_corners
 // and the rest those of ONNX's reference evaluator: the standard divides by the extent before
 // rounding.
+#include <algorithm>
+#include <numeric>
+
 #include "support/tensor.h"
 
 namespace anymps {
@@ -65,6 +68,35 @@ TEST(ReferenceResize, NearestRounding) {
   EXPECT_EQ(run("asymmetric", "round_prefer_floor"), (Values{0, 1, 1, 2, 2, 3, 4, 4}));
   EXPECT_EQ(run("asymmetric", "round_prefer_ceil"), (Values{0, 1, 1, 2, 3, 3, 4, 4}));
   EXPECT_EQ(run("asymmetric", "ceil"), (Values{0, 1, 2, 2, 3, 4, 4, 4}));
+}
+
+// Where a place is that of an element, or half way between two: 9 of 18 is 7 of 14, not a rounding
+// error before it.
+TEST(ReferenceResize, NearestIsExactWhereSizesAreGiven) {
+  const auto floor_of = [](int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); };
+  for (int64_t n = 1; n <= 40; ++n) {
+    std::vector<double> ramp(static_cast<size_t>(n));
+    std::iota(ramp.begin(), ramp.end(), 0);
+    const TestTensor x(DType::kI32, {n}, ramp);
+    for (int64_t m = 1; m <= 60; ++m) {
+      const auto expect = [&](const char* coordinate, const char* nearest, auto&& place) {
+        std::vector<double> expected;
+        for (int64_t at = 0; at < m; ++at)
+          expected.push_back(static_cast<double>(std::clamp<int64_t>(place(at), 0, n - 1)));
+        const NamedAttrs attrs = {
+            {"sizes", Ints{m}}, {"coordinate", coordinate}, {"nearest", nearest}};
+        EXPECT_EQ(run_reference("resize", {x}, attrs).values(), expected)
+            << coordinate << " " << nearest << " " << n << " to " << m;
+      };
+      expect("asymmetric", "floor", [&](int64_t at) { return at * n / m; });
+      expect("asymmetric", "ceil", [&](int64_t at) { return -floor_of(-at * n, m); });
+      expect("half_pixel", "floor",
+             [&](int64_t at) { return floor_of((2 * at + 1) * n - m, 2 * m); });
+      expect("half_pixel", "round_prefer_ceil",
+             [&](int64_t at) { return floor_of((2 * at + 1) * n, 2 * m); });
+      expect("tf_half_pixel", "floor", [&](int64_t at) { return (2 * at + 1) * n / (2 * m); });
+    }
+  }
 }
 
 TEST(ReferenceResize, LinearOverEveryAxis) {
