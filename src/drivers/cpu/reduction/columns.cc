@@ -62,7 +62,8 @@ class ColumnReduction final : public Kernel {
     kept_.extents.pop_back();
     for (Strides& strides : kept_.strides) strides.pop_back();
     blocks_ = (width_ + kColumns - 1) / kColumns;
-    columns_ = (width_ / std::max<int64_t>(blocks_, 1) + kGroup) / kGroup * kGroup;
+    const int64_t parts = std::max<int64_t>(blocks_, 1);
+    columns_ = ((width_ + parts - 1) / parts + kGroup - 1) / kGroup * kGroup;
     if (blocks_ > 0) columns_ = std::min(columns_, kColumns);
     if (!kept_.extents.empty()) last_ = kept_.extents.back();
     // The columns lie apart in y, and what is computed for the next index beside them.

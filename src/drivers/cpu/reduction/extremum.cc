@@ -4,8 +4,8 @@
 // order in which memory lies.
 #include "drivers/cpu/common/row_ops.h"
 #include "drivers/cpu/kernel_family.h"
+#include "drivers/cpu/reduction/extremum_simd.h"
 #include "drivers/cpu/reduction/picked_lines.h"
-#include "drivers/cpu/reduction/reduction_simd.h"
 #include "drivers/cpu/threads.h"
 #include "semantics/sort_items.h"
 
@@ -13,7 +13,7 @@ namespace anymps::cpu {
 
 namespace {
 
-constexpr int64_t kColumns = 128;  // lines side by side
+constexpr int64_t kColumns = kExtremumColumns;  // lines side by side
 
 template <typename T, bool max>
 bool wins(Compute<T> a, Compute<T> b) {
@@ -85,6 +85,21 @@ struct Results {
   bool last = false;
 };
 
+// What was found for `count` lines side by side from the `first` on.
+template <typename T>
+void write_columns(const KernelArgs& args, const Results& results, const Loops& kept, const T* x,
+                   int64_t step, const int32_t* places, int64_t first, int64_t count) {
+  const auto start = [&](int output) { return kept.offset(1 + output, first); };
+  if (results.values >= 0) {
+    T* y = static_cast<T*>(args.outputs[results.values]) + start(results.values);
+    const int64_t y_step = kept.strides[1 + results.values].back();
+    for (int64_t c = 0; c < count; ++c) y[c * y_step] = x[c + places[c] * step];
+  }
+  auto* y = static_cast<int64_t*>(args.outputs[results.indices]) + start(results.indices);
+  const int64_t y_step = kept.strides[1 + results.indices].back();
+  for (int64_t c = 0; c < count; ++c) y[c * y_step] = places[c];
+}
+
 template <typename T, bool max>
 KernelPtr make_typed(const PickedLines& lines, const Results& results) {
   const Loops& kept = lines.kept;
@@ -108,18 +123,21 @@ KernelPtr make_typed(const PickedLines& lines, const Results& results) {
         }
       });
     });
+  const FindColumns find = find_columns_code(dtype_of<T>, max, results.last);
   const int64_t width = kept.extents.back(), blocks = (width + kColumns - 1) / kColumns;
   return make_kernel([=](const KernelArgs& args) {
     parallel_for(
-        0, lines.kept.count() / width * blocks, ns * kColumns, [&](int64_t begin, int64_t end) {
+        0, lines.kept.count() / width * blocks, 0.2 * ns * kColumns,
+        [&](int64_t begin, int64_t end) {
           int32_t places[kColumns];
           for (int64_t b = begin; b < end; ++b) {
             const int64_t first = b / blocks * width + b % blocks * kColumns;
             const int64_t count = std::min(kColumns, width - b % blocks * kColumns);
             const T* x = static_cast<const T*>(args.inputs[0]) + lines.kept.offset(0, first);
-            search_columns<T, max>(x, count, lines.length, lines.step, results.last, places);
-            for (int64_t c = 0; c < count; ++c)
-              write(args, x + c + places[c] * lines.step, places[c], first + c);
+            const int64_t done = find ? find(x, count, lines.length, lines.step, places) : 0;
+            search_columns<T, max>(x + done, count - done, lines.length, lines.step, results.last,
+                                   places + done);
+            write_columns(args, results, kept, x, lines.step, places, first, count);
           }
         });
   });
