@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that fit registers, and columns that do not fill vectors: every length, NaN and infinities.
+#include <cmath>
+
 #include "drivers/cpu/samples.h"
 
 namespace anymps::testing {
@@ -37,6 +39,20 @@ TEST(CpuShortRows, NormsOfEveryLength) {
           expect_as_reference(op, {input, gamma, beta}, attrs, 1e-4);
       }
   }
+}
+
+TEST(CpuShortRows, ExtremaOfEveryLength) {
+  for (int64_t n = 1; n <= 70; ++n)
+    for (const char* op : {"arg_max", "arg_min"}) {
+      expect_as_reference(op, {with_extremes(9, n)}, {{"axis", 1}});
+      const TestTensor repeated = TestTensor(DType::kF32, {3, 5, n}).fill(7, -2, 2);
+      TestTensor gaps = random_f32({3, 5, n}).with_strides({(n + 3) * 7, n + 3, 1});
+      for_each_index(gaps.shape(), [&](const Shape& i) {
+        gaps.put(i, std::round(repeated.get(i).real()));  // several are the greatest
+      });
+      for (const bool keep : {false, true})
+        expect_as_reference(op, {gaps}, {{"axis", 2}, {"keep_dims", keep}});
+    }
 }
 
 TEST(CpuShortRows, AreIndependentOfThreads) {

@@ -3,12 +3,15 @@
 // place stay in the L1 cache.
 #include "drivers/cpu/reduction/extremum_simd.h"
 
+#include <limits>
 #include <type_traits>
 
 #include "drivers/cpu/isa.h"
 
 #define HWY_TARGET_INCLUDE "drivers/cpu/reduction/extremum_simd.cc"
 #include "drivers/cpu/all_targets.h"
+
+#include "drivers/cpu/common/parts-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
@@ -78,6 +81,41 @@ struct ColumnSearch {
   }
 };
 
+// Short lines one after the other, without a call for each.
+template <bool max>
+void find_in_rows(const float* x, int64_t x_step, int64_t rows, int64_t n, int64_t* y,
+                  int64_t y_step) {
+  const Tag d;
+  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Tag()));
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const auto part = [&](const float* line, int64_t i) HWY_ATTR {
+    const auto left = static_cast<size_t>(n - i);
+    return n - i < kLanes ? load_part(d, line + i, left, max ? -kInf : kInf)
+                          : hn::LoadU(d, line + i);
+  };
+  for (int64_t r = 0; r < rows; ++r, x += x_step) {
+    V best = hn::Set(d, max ? -kInf : kInf);
+    auto nan = hn::IsNaN(best);
+    for (int64_t i = 0; i < n; i += kLanes) {
+      const V value = part(x, i);  // Max and Min give the second if the first is a NaN
+      best = max ? hn::Max(value, best) : hn::Min(value, best);
+      nan = hn::Or(nan, hn::IsNaN(value));
+    }
+    const bool any = !hn::AllFalse(d, nan);
+    best = max ? hn::MaxOfLanes(d, best) : hn::MinOfLanes(d, best);
+    for (int64_t i = 0; i < n; i += kLanes) {
+      const V value = part(x, i);
+      const auto hit = any ? hn::IsNaN(value) : hn::Eq(value, best);
+      if (const intptr_t first = hn::FindFirstTrue(d, hit); first >= 0) {
+        y[r * y_step] = i + first;
+        break;
+      }
+    }
+  }
+}
+
+FindInRows find_in_rows_here(bool max) { return max ? find_in_rows<true> : find_in_rows<false>; }
+
 FindColumns find_columns_here(DType dtype, bool max, bool last) {
   if (!contains(kVectorExtremum, dtype)) return nullptr;
   return dispatch<kVectorExtremum>(dtype, [&]<typename T>() -> FindColumns {
@@ -94,10 +132,16 @@ HWY_AFTER_NAMESPACE();
 namespace anymps::cpu {
 
 HWY_EXPORT(find_columns_here);
+HWY_EXPORT(find_in_rows_here);
 
 FindColumns find_columns_code(DType dtype, bool max, bool last) {
   isa();
   return HWY_DYNAMIC_DISPATCH(find_columns_here)(dtype, max, last);
+}
+
+FindInRows find_in_rows_code(bool max) {
+  isa();
+  return HWY_DYNAMIC_DISPATCH(find_in_rows_here)(max);
 }
 
 }  // namespace anymps::cpu
