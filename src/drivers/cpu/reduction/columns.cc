@@ -112,6 +112,11 @@ class ColumnReduction final : public Kernel {
     }
   }
 
+  // Where the i-th reduced row lies; most often without a division.
+  int64_t row_at(int64_t i) const {
+    return all_.extents.size() == 1 ? i * all_.strides[0][0] : all_.offset(0, i);
+  }
+
   void reduce(const void* x, int64_t first, int64_t n, float* y) const {
     alignas(64) float buffer[kReadRows * kColumns];
     if (!join_) return multiply(x, first, n, y, buffer);
@@ -121,8 +126,8 @@ class ColumnReduction final : public Kernel {
     for (int64_t begin = 0; begin < count_ || begin == 0; begin += most) {
       const int64_t count = std::min(most, count_ - begin);
       for (int64_t k = 0; k < count; ++k)
-        rows[k] = x_.read(static_cast<const char*>(x) + all_.offset(0, begin + k) * element_, first,
-                          n, buffer + (x_.direct() ? 0 : k * kColumns));
+        rows[k] = x_.read(static_cast<const char*>(x) + row_at(begin + k) * element_, first, n,
+                          buffer + (x_.direct() ? 0 : k * kColumns));
       join_(rows, count, y, n);
       if (count == count_) return finish(y, n, y);
       if (begin == 0)
@@ -144,7 +149,7 @@ class ColumnReduction final : public Kernel {
     std::fill_n(totals, n, 1.0);
     for (int64_t i = 0; i < count_; ++i) {
       const float* row =
-          x_.read(static_cast<const char*>(x) + all_.offset(0, i) * element_, first, n, buffer);
+          x_.read(static_cast<const char*>(x) + row_at(i) * element_, first, n, buffer);
       for (int64_t c = 0; c < n; ++c) totals[c] *= row[c];
     }
     finish(totals, n, y);

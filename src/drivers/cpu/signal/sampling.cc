@@ -125,7 +125,11 @@ class GridSample {
         T* const result = y + c * y_.strides[sampling_.axes.channel];
         for (size_t p = 0; p < places; ++p) {
           T sum = 0;
-          for (size_t at = first[p]; at < first[p + 1]; ++at) sum += weights[at] * value(plane, at);
+          const auto add = [&](size_t at) { sum += weights[at] * value(plane, at); };
+          if (size_t at = first[p]; first[p + 1] == at + 4)  // as in most images
+            add(at), add(at + 1), add(at + 2), add(at + 3);
+          else
+            for (; at < first[p + 1]; ++at) add(at);
           result[to[p]] = sum;
         }
       }
