@@ -16,7 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace anymps::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr size_t kMostVectors = 4;
+// A row and what becomes of it are in registers at once.
+constexpr size_t kMostVectors = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 // kVectors vectors, of which the last has one lane or more.
@@ -113,13 +114,16 @@ struct Normalize {
   }
 };
 
+template <class Op, size_t kVectors, typename... More>
+void with_vectors(const ShortRows& rows, More... more) {
+  if constexpr (kVectors < kMostVectors)
+    if (rows.length > kVectors * hn::Lanes(Tag()))
+      return with_vectors<Op, kVectors + 1>(rows, more...);
+  Op::template run<kVectors>(rows, more...);
+}
 template <class Op, typename... More>
 void for_length(const ShortRows& rows, More... more) {
-  const size_t lanes = hn::Lanes(Tag());
-  if (rows.length <= lanes) return Op::template run<1>(rows, more...);
-  if (rows.length <= 2 * lanes) return Op::template run<2>(rows, more...);
-  if (rows.length <= 3 * lanes) return Op::template run<3>(rows, more...);
-  Op::template run<4>(rows, more...);
+  with_vectors<Op, 1>(rows, more...);
 }
 
 }  // namespace
