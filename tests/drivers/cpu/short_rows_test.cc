@@ -81,6 +81,24 @@ TEST(CpuColumns, ReductionsOfEveryWidth) {
     }
 }
 
+// Finite columns, and those whose highest is not; more rows than are joined at once, and short
+// runs.
+TEST(CpuColumns, LogSumExp) {
+  for (const DType dtype : {DType::kF32, DType::kF16})
+    for (const int64_t width : {1, 5, 16, 70, 300})
+      for (const int64_t length : {1, 2, 31, 33, 100}) {
+        TestTensor x = TestTensor(dtype, {3, length, width}).fill(2, -9, 9);
+        x.put({0, length - 1, 0}, kNan);
+        for (int64_t i = 0; i < length; ++i) x.put({1, i, width - 1}, -kInf);
+        x.put({1, 0, width / 2}, kInf);
+        x.put({2, length / 2, width / 2}, -kInf);
+        for (int64_t i = 0; i < length; ++i) x.put({2, i, 0}, 60 + i % 3);
+        for (const Ints& axes : {Ints{1}, Ints{2}, Ints{0, 1}})
+          expect_as_reference("reduce_log_sum_exp", {x}, {{"axes", axes}},
+                              dtype == DType::kF32 ? 1e-5 : 2e-3);
+      }
+}
+
 // More lines side by side than one search takes, and ends that do not fill a vector.
 TEST(CpuColumns, ExtremaOfEveryWidth) {
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kU32})
