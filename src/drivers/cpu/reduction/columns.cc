@@ -15,7 +15,6 @@ namespace anymps::cpu {
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kColumns = 256;
 constexpr int64_t kRows = 32;      // joined in f32 before they go to double
 constexpr int64_t kReadRows = 8;   // the same of rows that are converted or gathered
