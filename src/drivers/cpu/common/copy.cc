@@ -240,7 +240,7 @@ StridedCopy::StridedCopy(size_t element, const Shape& shape, const Strides& to, 
     const int64_t length = separates_ ? columns_ : rows_;
     blocks_ = (length + block_ - 1) / block_;
     units_ = outer_.count() * blocks_;
-    unit_ns_ = static_cast<double>(columns_ * rows_ / blocks_) * bytes *
+    unit_ns_ = static_cast<double>(columns_ * rows_) / static_cast<double>(blocks_) * bytes *
                (interleaves_ || separates_ ? 0.1 : 0.15);
   } else {
     units_ = outer_.count();
