@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <numeric>
 #include <vector>
+
+#include "semantics/sort_items.h"
 
 namespace anymps {
 
@@ -33,6 +34,56 @@ inline bool overlap(const Box& a, const Box& b, float threshold) {
   return both / all > threshold;
 }
 
+// Boxes that were kept, side by side, so that one is compared with several at once.
+class KeptBoxes {
+ public:
+  void push_back(const Box& box) {
+    if (count_ % kTogether == 0) blocks_.emplace_back();
+    Block& block = blocks_.back();
+    const int64_t at = count_++ % kTogether;
+    block.top[at] = box.top, block.left[at] = box.left;
+    block.bottom[at] = box.bottom, block.right[at] = box.right;
+    block.area[at] = box.area();
+  }
+  // Whether one of them overlaps `box`, as overlap() says it. Most have nothing in common with it.
+  bool overlap(const Box& box, float threshold) const {
+    const float area = box.area();
+    if (!(area > 0)) return false;
+    for (const Block& block : blocks_) {
+      float heights[kTogether], widths[kTogether];
+      int touches = 0;
+      for (int64_t i = 0; i < kTogether; ++i) {
+        const float bottom = block.bottom[i] < box.bottom ? block.bottom[i] : box.bottom;
+        const float right = block.right[i] < box.right ? block.right[i] : box.right;
+        const float top = block.top[i] > box.top ? block.top[i] : box.top;
+        const float left = block.left[i] > box.left ? block.left[i] : box.left;
+        heights[i] = bottom - top, widths[i] = right - left;
+        touches |= static_cast<int>(heights[i] > 0) & static_cast<int>(widths[i] > 0);
+      }
+      if (touches == 0) continue;
+      int lost = 0;
+      for (int64_t i = 0; i < kTogether; ++i) {
+        const float both = heights[i] * widths[i], all = area + block.area[i] - both;
+        lost |= static_cast<int>(heights[i] > 0) & static_cast<int>(widths[i] > 0) &
+                static_cast<int>(block.area[i] > 0) & static_cast<int>(all > 0) &
+                static_cast<int>(both / all > threshold);
+      }
+      if (lost != 0) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr int64_t kTogether = 24;  // more than gcc unrolls before it makes vectors
+  // What is not there yet has no area.
+  struct Block {
+    float top[kTogether] = {}, left[kTogether] = {}, bottom[kTogether] = {}, right[kTogether] = {},
+          area[kTogether] = {};
+  };
+  std::vector<Block> blocks_;
+  int64_t count_ = 0;
+};
+
 // ONNX's selection: [batch, class, box] for each survivor, by batch, class and falling score.
 struct BoxSelection {
   const float* boxes = nullptr;   // [batches, count, 4], dense
@@ -41,43 +92,38 @@ struct BoxSelection {
   float iou_threshold = 0, score_threshold = 0;
   bool has_score_threshold = false, centres = false;
 
-  std::vector<Box> boxes_of(int64_t batch) const {
-    std::vector<Box> all;
-    all.reserve(count);
-    for (int64_t i = 0; i < count; ++i) {
-      const float* b = boxes + (batch * count + i) * 4;
-      all.push_back(centres ? Box::centre(b[1], b[0], b[3], b[2]) : Box::corners(b));
-    }
-    return all;
+  Box box_of(int64_t batch, int64_t i) const {
+    const float* b = boxes + (batch * count + i) * 4;
+    return centres ? Box::centre(b[1], b[0], b[3], b[2]) : Box::corners(b);
   }
 
   // The survivors of one class, best first.
-  std::vector<int64_t> keep(const std::vector<Box>& all, int64_t batch, int64_t category) const {
+  std::vector<int64_t> keep(int64_t batch, int64_t category) const {
     const float* score = scores + (batch * classes + category) * count;
-    std::vector<int64_t> order;
-    for (int64_t i = 0; i < count; ++i)
-      if (has_score_threshold ? score[i] > score_threshold : score[i] == score[i])
-        order.push_back(i);  // never NaN
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return score[a] > score[b]; });
+    std::vector<SortItem<uint32_t>> items(2 * count);
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; ++i) {  // never NaN; no branch depends on the scores
+      items[found] = SortItem<uint32_t>::of(~key_of(score[i]), i);
+      found += static_cast<int64_t>(has_score_threshold ? score[i] > score_threshold
+                                                        : score[i] == score[i]);
+    }
+    const SortItem<uint32_t>* const order = sort_items(items.data(), items.data() + count, found);
     std::vector<int64_t> kept;
-    for (const int64_t i : order) {
-      if (std::ssize(kept) >= most) break;
-      const bool lost = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
-        return overlap(all[i], all[k], iou_threshold);
-      });
-      if (!lost) kept.push_back(i);
+    KeptBoxes rivals;
+    for (int64_t k = 0; k < found && std::ssize(kept) < most; ++k) {
+      const Box box = box_of(batch, order[k].at());
+      if (rivals.overlap(box, iou_threshold)) continue;
+      kept.push_back(order[k].at());
+      rivals.push_back(box);
     }
     return kept;
   }
 
   std::vector<std::array<int64_t, 3>> run() const {
     std::vector<std::array<int64_t, 3>> selected;
-    for (int64_t n = 0; n < batches; ++n) {
-      const std::vector<Box> all = boxes_of(n);
+    for (int64_t n = 0; n < batches; ++n)
       for (int64_t c = 0; c < classes; ++c)
-        for (const int64_t i : keep(all, n, c)) selected.push_back({n, c, i});
-    }
+        for (const int64_t i : keep(n, c)) selected.push_back({n, c, i});
     return selected;
   }
 };

@@ -126,8 +126,34 @@ SortItem<U>* sort_items(SortItem<U>* items, SortItem<U>* spare, int64_t n) {
   return items;
 }
 
+// Up to so many are kept in order as they come.
+inline constexpr int64_t kMostInserted = 24;
+
 // How many items first_items needs room for.
-inline int64_t room_for_first(int64_t k) { return 2 * k + 64; }
+inline int64_t room_for_first(int64_t k) { return k <= kMostInserted ? k : 2 * k + 64; }
+
+// Calls take(i) for the places of a line in order, but for some that bound(), the last element that
+// is among the first so far, keeps out: most elements are looked at side by side.
+template <typename T, typename Bound, typename Take>
+void for_candidates(const T* x, int64_t begin, int64_t n, int64_t step, bool descending,
+                    Bound bound, Take take) {
+  constexpr int64_t kBlock = 16;
+  int64_t i = begin;
+  if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+    for (; step == 1 && i + kBlock <= n; i += kBlock) {
+      const T last = bound();
+      bool any = false;  // a NaN is one
+      if (descending)
+        for (int64_t k = 0; k < kBlock; ++k) any |= !(x[i + k] <= last);
+      else
+        for (int64_t k = 0; k < kBlock; ++k) any |= !(x[i + k] >= last);
+      if (!any) continue;
+      for (int64_t k = i; k < i + kBlock; ++k)
+        if (!(descending ? x[k] <= last : x[k] >= last)) take(k);
+    }
+  }
+  for (; i < n; ++i) take(i);
+}
 
 // The first k of a line in order, which are few: only those that may be among them are kept, and
 // the threshold falls as they come.
@@ -136,19 +162,41 @@ void first_items(ItemOf<T>* items, int64_t k, const T* x, int64_t n, int64_t ste
                  bool descending) {
   using U = KeyOf<T>;
   const U turn = descending ? static_cast<U>(~U{0}) : U{0};
-  const int64_t room = room_for_first(k);
+  const auto item_at = [&](int64_t i) {
+    return ItemOf<T>::of(static_cast<U>(key_of(x[i * step]) ^ turn), i);
+  };
+  if (k <= kMostInserted) {
+    const auto insert = [&](ItemOf<T> item, int64_t end) {
+      for (; end > 0 && item < items[end - 1]; --end) items[end] = items[end - 1];
+      items[end] = item;
+    };
+    for (int64_t i = 0; i < k; ++i) insert(item_at(i), i);
+    for_candidates(
+        x, k, n, step, descending, [&] { return x[items[k - 1].at() * step]; },
+        [&](int64_t i) {
+          if (const auto item = item_at(i); item < items[k - 1]) insert(item, k - 1);
+        });
+    return;
+  }
+  const int64_t room = room_for_first(k), first = std::min(room - 1, n);
   int64_t kept = 0;
-  bool full = false;
   ItemOf<T> last{};
-  for (int64_t i = 0; i < n; ++i) {
-    const auto item = ItemOf<T>::of(static_cast<U>(key_of(x[i * step]) ^ turn), i);
-    if (full && !(item < last)) continue;
-    items[kept++] = item;
-    if (kept < room) continue;
+  const auto shrink = [&] {
     std::nth_element(items, items + k - 1, items + kept);
     last = items[k - 1];
     kept = k;
-    full = true;
+  };
+  for (; kept < first; ++kept) items[kept] = item_at(kept);
+  if (first < n) {
+    shrink();
+    for_candidates(
+        x, first, n, step, descending, [&] { return x[last.at() * step]; },
+        [&](int64_t i) {
+          const auto item = item_at(i);
+          if (!(item < last)) return;
+          items[kept++] = item;
+          if (kept == room) shrink();
+        });
   }
   std::partial_sort(items, items + k, items + kept);
 }

@@ -111,6 +111,49 @@ TEST(CpuElementwise, StridedOutputs) {
   }
 }
 
+// Casts with vector code: the ends of ranges, NaN, and bools that others filled with more than 1.
+TEST(CpuElementwise, CastsOfFloatsAndBools) {
+  const std::vector<double> edges = {0.0,         -0.0,         0.5,          -0.5,
+                                     1.5,         -1.5,         kInf,         -kInf,
+                                     kNan,        2147483520.,  -2147483648., 1e10,
+                                     -1e10,       4e18,         -4e18,        9223372036854775807.,
+                                     -9.3e18,     1e30,         2147483648.,  -2147483904.,
+                                     7.99,        -7.99,        1e-40,        3e9,
+                                     1073741824., -1073741888., 123456.7};
+  for (const DType to : {DType::kI32, DType::kI64, DType::kU8, DType::kI16})
+    for (const int64_t n : {1, 7, 8, 15, 16, 17, 33, 1000}) {
+      TestTensor x = random_f32({n}, 3, -3000, 3000), y(DType::kF32, {n});
+      for (int64_t i = 0; i < n; ++i) y.put({i}, edges[static_cast<size_t>(i) % edges.size()]);
+      for (const TestTensor& input : {x, y}) expect_as_reference("cast", {input}, {{"dtype", to}});
+    }
+  for (const DType to : {DType::kF32, DType::kI32, DType::kI64, DType::kF64, DType::kU8})
+    for (const int64_t n : {1, 7, 9, 31, 64, 1000}) {
+      TestTensor x = TestTensor(DType::kBool, {n}).fill(5);
+      auto* bytes = static_cast<uint8_t*>(x.ptr());
+      for (int64_t i = 0; i < n; i += 3) bytes[i] = static_cast<uint8_t>(i * 5);
+      expect_as_reference("cast", {x}, {{"dtype", to}});
+      const TestTensor a = TestTensor(DType::kI64, {n}).fill(1, -99, 99);
+      expect_as_reference("where", {x, a, TestTensor(DType::kI64, {n}).fill(2, -99, 99)});
+      expect_as_reference(
+          "where", {x, TestTensor(DType::kF64, {n}).fill(1), TestTensor(DType::kF64, {n}).fill(2)});
+    }
+}
+
+// Exponents that need no logarithm, with what else has one beside them.
+TEST(CpuElementwise, PowersThatAreRootsAndCubes) {
+  const std::vector<double> bases = {0.0,  -0.0,  1,    -1,   kInf, -kInf, kNan, 4,     2.25,
+                                     1e30, 1e-30, 3e38, -3.5, 0.3,  1e-12, 7,    -1e20, 100};
+  const auto n = static_cast<int64_t>(bases.size());
+  const TestTensor x(DType::kF32, {n}, bases);
+  for (const double exponent : {0.5, -0.5, 3.0, -3.0, 2.5})
+    for (const bool mixed : {false, true}) {
+      TestTensor y(DType::kF32, {n});
+      for (int64_t i = 0; i < n; ++i) y.put({i}, mixed && i % 3 == 0 ? -exponent : exponent);
+      expect_as_reference("pow", {x, y}, {}, 1e-6);
+      expect_as_reference("pow", {x, TestTensor(DType::kF32, {}, {exponent})}, {}, 1e-6);
+    }
+}
+
 TEST(CpuElementwise, EdgesOfFloats) {
   const std::vector<double> edges = {
       0.0,   -0.0,   1.0,  -1.0,  0.5,  -0.5, 1.5,   2.5,  -2.5, kInf, -kInf, kNan,

@@ -156,6 +156,37 @@ TEST(CpuGather, ManyPlaces) {
             "[gather_along_axis] index -41 is out of range for axis 0 of extent 40");
 }
 
+// Lines of every length, which end inside of a vector, along each axis; and an index that is wrong
+// in any of its places.
+TEST(CpuGather, LinesOfEveryLength) {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kI8, DType::kF16, DType::kC128})
+    for (const DType index : {DType::kI64, DType::kI32})
+      for (int64_t n = 1; n <= 90; n += n < 20 ? 1 : 7) {
+        const TestTensor x = TestTensor(dtype, {3, 50}).fill(1),
+                         turned = TestTensor(dtype, {50, 3}).fill(1);
+        expect_as_reference("gather_along_axis", {x, TestTensor(index, {3, n}).fill(2, -50, 49)},
+                            {{"axis", 1}});
+        expect_as_reference("gather_along_axis",
+                            {turned, TestTensor(index, {n, 3}).fill(2, -50, 49)}, {{"axis", 0}});
+        expect_as_reference(
+            "gather_along_axis",
+            {TestTensor(dtype, {4, n}).fill(1), TestTensor(index, {2, n}).fill(2, -4, 3)},
+            {{"axis", 0}});
+        expect_as_reference("gather", {turned, TestTensor(index, {n}).fill(2, -50, 49)},
+                            {{"axis", 0}});
+        expect_as_reference("gather", {x, TestTensor(index, {n}).fill(2, -50, 49)}, {{"axis", 1}});
+      }
+  for (const int64_t wrong : {int64_t{50}, int64_t{-51}, int64_t{1} << 40, -(int64_t{1} << 40)})
+    for (int64_t at = 0; at < 41; ++at) {
+      TestInputs inputs = {random_f32({1, 50}), TestTensor(DType::kI64, {1, 41})};
+      inputs[1]->put({0, at}, static_cast<double>(wrong));
+      const Prepared prepared = prepare_cpu("gather_along_axis", inputs, {{"axis", 1}});
+      EXPECT_EQ(error_of([&] { run(prepared, inputs); }),
+                "[gather_along_axis] index " + std::to_string(wrong) +
+                    " is out of range for axis 1 of extent 50");
+    }
+}
+
 TEST(CpuScatter, ManyPlaces) {
   for (DType dtype : {DType::kF32, DType::kBF16, DType::kI32, DType::kC64, DType::kC128})
     for (int axis : {0, 1, 2})

@@ -55,6 +55,25 @@ TEST_P(PoolingOnCpu, SamplesInHalfPrecision) {
 INSTANTIATE_TEST_SUITE_P(Ops, PoolingOnCpu, ::testing::Values("max_pool", "avg_pool"),
                          [](const auto& info) { return std::string(info.param); });
 
+// Lines, which are pooled as images of one row.
+TEST(PoolingOnCpuLayouts, Lines) {
+  for (const char* op : {"max_pool", "avg_pool"})
+    for (const char* layout : {"channels_first", "channels_last"})
+      for (const int64_t channels : {1, 5, 16, 35})
+        for (const Ints& window :
+             {Ints{3, 2, 1, 1}, Ints{2, 2, 0, 0}, Ints{5, 1, 2, 2}, Ints{7, 3, 0, 3}}) {
+          const bool last = std::string_view(layout) == "channels_last";
+          const TestTensor x =
+              testing::random_f32(last ? Shape{2, 101, channels} : Shape{2, channels, 101});
+          const NamedAttrs attrs = {{"kernel", Ints{window[0]}},
+                                    {"strides", Ints{window[1]}},
+                                    {"pads", Ints{window[2], window[3]}},
+                                    {"layout", layout}};
+          expect_same({op, "onednn", {x}, attrs}, 1e-6);
+          expect_same({op, "onednn", {spread(x)}, attrs}, 1e-6);
+        }
+}
+
 TEST(PoolingOnCpuLayouts, Bytes) {
   const NamedAttrs windows[] = {
       {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}},

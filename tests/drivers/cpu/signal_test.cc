@@ -125,6 +125,27 @@ TEST(CpuSampling, EveryMode) {
               1e-5);
 }
 
+// Channels that are mixed together and one by one; places inside, outside and at the border, what
+// lies outside being 0 or not; more places than are worked on at once.
+TEST(CpuSampling, ChannelsAndBorders) {
+  for (const int64_t channels : {1, 3, 4, 5, 9})
+    for (const char* mode : {"nearest", "linear", "cubic"})
+      for (const double outside : {0.0, 2.5}) {
+        TestTensor x = random_f32({2, channels, 9, 8}, 1, -2, 2);
+        x.put({0, 0, 0, 0}, kInf);  // no place outside may see it
+        TestTensor grid = random_f32({2, 30, 11, 2}, 5, -1.7, 1.7);
+        for (int64_t i = 0; i < 30; ++i)
+          for (int64_t k = 0; k < 2; ++k)
+            grid.put({0, i, 3, k}, i % 2 == 0 ? 1 : -1), grid.put({1, i, 4, k}, i % 3 == 0 ? 9 : 0);
+        for (const char* padding : {"constant", "border", "reflection"})
+          expect_same({"grid_sample",
+                       "corners",
+                       {x, grid},
+                       {{"mode", mode}, {"constant_value", outside}, {"padding", padding}}},
+                      1e-5);
+      }
+}
+
 TEST(CpuRegions, MaxRoiPool) {
   TestTensor rois = random_f32({40, 5}, 1, 0, 19);
   for (int64_t i = 0; i < 40; ++i) {

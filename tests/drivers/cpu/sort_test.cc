@@ -37,6 +37,28 @@ TEST(CpuSort, TopKOfMany) {
     }
 }
 
+// Few that are kept in order as they come, and more; lines that are dense and that are not; equal
+// elements, NaN and infinities.
+TEST(CpuSort, TopKOfEveryLength) {
+  for (DType dtype : dtypes_of(kReal))
+    for (int k : {1, 2, 8, 23, 24, 25, 60})
+      for (int64_t length : {24, 60, 61, 100, 200, 333}) {
+        if (length < k) continue;
+        TestTensor x = TestTensor(dtype, {3, length}).fill(k, -40, 40);
+        if (is_float(dtype)) {
+          for (int64_t i = 0; i < length; i += 9) x.put({1, i}, i % 2 == 0 ? kNan : -0.0);
+          x.put({2, length - 1}, kNan), x.put({2, 3}, kInf), x.put({2, 4}, -kInf);
+        }
+        TestTensor turned = TestTensor(dtype, {length, 3});
+        for_each_index(x.shape(), [&](const Shape& i) { turned.put({i[1], i[0]}, x.get(i)); });
+        for (bool largest : {false, true}) {
+          expect_as_reference("top_k", {x}, {{"k", k}, {"largest", largest}}, 0, 2);
+          expect_as_reference("top_k", {turned}, {{"k", k}, {"largest", largest}, {"axis", 0}}, 0,
+                              2);
+        }
+      }
+}
+
 TEST(CpuSort, TopKGradient) {
   for (DType dtype : {DType::kF32, DType::kBF16, DType::kF64})
     for (bool largest : {false, true}) {

@@ -14,7 +14,9 @@ class StridedCopy {
 
  private:
   void run_rows(char* to, const char* from, int64_t begin, int64_t end) const;
+  void run_row(char* to, const char* from) const;
   void run_blocks(char* to, const char* from, int64_t begin, int64_t end) const;
+  void run_block(char* to, const char* from, int64_t first) const;
 
   enum class Mode { kDense, kRows, kTranspose };
   Mode mode_ = Mode::kRows;
@@ -22,8 +24,9 @@ class StridedCopy {
   Loops outer_;  // operands: to, from
   int64_t columns_ = 1, to_column_ = 1, from_column_ = 1;
   int64_t rows_ = 1, to_row_ = 0;  // of a transposition; `from` is dense along its rows
-  bool interleaves_ = false;       // a transposition of a few planes of bytes
-  int64_t block_ = 1;              // rows and columns of a block of a transposition
+  // A transposition of a few planes to pixels, and of pixels to planes.
+  bool interleaves_ = false, separates_ = false;
+  int64_t block_ = 1;  // rows and columns of a block of a transposition
   int64_t blocks_ = 1, units_ = 0;
   double unit_ns_ = 0;
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a few planes brought together by pixel.
+// Elements of a few planes brought together by pixel, and pixels taken apart. Elements have 1, 2, 4
+// or 8 bytes; distances are in elements.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace anymps::cpu {
@@ -9,7 +11,12 @@ namespace anymps::cpu {
 inline constexpr int64_t kMostPlanes = 4;
 
 // to[i * planes + p] = from[p * plane + i] for two to kMostPlanes planes.
-void interleave_bytes(const uint8_t* from, int64_t plane, int64_t planes, int64_t count,
-                      uint8_t* to);
+void interleave_planes(size_t element, const void* from, int64_t plane, int64_t planes,
+                       int64_t count, void* to);
+// to[p * plane + i] = from[i * planes + p]
+void separate_planes(size_t element, const void* from, int64_t planes, int64_t count, void* to,
+                     int64_t plane);
+// to[i] = from[2 * i]
+void take_every_second(size_t element, const void* from, int64_t count, void* to);
 
 }  // namespace anymps::cpu

@@ -101,30 +101,37 @@ float reduce_with(const float* x, size_t n) {
   return reduce(x, n, F());
 }
 
-// Totals of several vectors side by side stay in registers while the rows are walked.
-template <class F>
-void join_rows(const float* const* rows, size_t count, float* y, size_t n) {
-  constexpr size_t kWide = 8;
+// The columns of kWide vectors. Totals stay in registers while the rows are walked.
+template <size_t kWide, class F>
+HWY_INLINE void join_columns(const float* const* rows, size_t count, size_t first, float* y) {
   const Tag d;
   const size_t lanes = hn::Lanes(d);
   const F f;
+  V totals[kWide];
+  for (V& total : totals) total = hn::Set(d, F::neutral);
+  for (size_t r = 0; r < count; ++r)
+    for (size_t k = 0; k < kWide; ++k)
+      totals[k] = f.take(totals[k], hn::LoadU(d, rows[r] + first + k * lanes));
+  for (size_t k = 0; k < kWide; ++k) hn::StoreU(totals[k], d, y + first + k * lanes);
+}
+
+// Several vectors at a time, so that a total need not wait for itself. The last one overlaps the
+// one before: columns that are computed twice are the same twice.
+template <class F>
+void join_rows(const float* const* rows, size_t count, float* y, size_t n) {
+  const Tag d;
+  const size_t lanes = hn::Lanes(d);
   size_t i = 0;
-  for (; i + kWide * lanes <= n; i += kWide * lanes) {
-    V totals[kWide];
-    for (V& total : totals) total = hn::Set(d, F::neutral);
-    for (size_t r = 0; r < count; ++r)
-      for (size_t k = 0; k < kWide; ++k)
-        totals[k] = f.take(totals[k], hn::LoadU(d, rows[r] + i + k * lanes));
-    for (size_t k = 0; k < kWide; ++k) hn::StoreU(totals[k], d, y + i + k * lanes);
-  }
-  for (; i < n; i += lanes) {
-    const size_t part = n - i < lanes ? n - i : lanes;
-    V total = hn::Set(d, F::neutral);
-    for (size_t r = 0; r < count; ++r)
-      total = f.take(total, part == lanes ? hn::LoadU(d, rows[r] + i)
-                                          : load_part(d, rows[r] + i, part, f.padding()));
-    store_part(total, d, y + i, part);
-  }
+  for (; i + 8 * lanes <= n; i += 8 * lanes) join_columns<8, F>(rows, count, i, y);
+  if (i + 4 * lanes <= n) join_columns<4, F>(rows, count, i, y), i += 4 * lanes;
+  if (i + 2 * lanes <= n) join_columns<2, F>(rows, count, i, y), i += 2 * lanes;
+  if (i + lanes <= n) join_columns<1, F>(rows, count, i, y), i += lanes;
+  if (i == n) return;
+  if (n >= lanes) return join_columns<1, F>(rows, count, n - lanes, y);
+  const F f;
+  V total = hn::Set(d, F::neutral);
+  for (size_t r = 0; r < count; ++r) total = f.take(total, load_part(d, rows[r], n, f.padding()));
+  store_part(total, d, y, n);
 }
 
 float sum_centered(const float* x, float mean, size_t n) { return reduce(x, n, SumCentered(mean)); }

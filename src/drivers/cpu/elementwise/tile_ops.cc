@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "drivers/cpu/elementwise/cast_simd.h"
 #include "drivers/cpu/isa.h"
 
 namespace anymps::cpu {
@@ -22,7 +23,8 @@ struct Tables {
     isa();
     std::vector<TileOp> all;
     append_plain_ops(all);
-    append_float_ops(all);  // replaces the plain ones where both have one
+    append_float_ops(all);  // these and the next replace the plain ones where both have one
+    append_casts(all);
     for (const DType from : kComputeDTypes)
       for (const DType to : kComputeDTypes)
         cast(from, to) = {"cast", from, to, 1, plain_cast(from, to)};

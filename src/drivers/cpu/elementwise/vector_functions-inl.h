@@ -10,6 +10,8 @@
 #define ANYMPS_VECTOR_FUNCTIONS_INL_H
 #endif
 
+#include <limits>
+
 #include "drivers/cpu/common/math-inl.h"
 #include "drivers/cpu/common/special-inl.h"
 #include "semantics/activation_formulas.h"
@@ -73,6 +75,26 @@ HWY_INLINE hn::Vec<hn::Rebind<uint32_t, Tag>> bf16_bits(V x) {
   const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7fff)), odd);
   const auto quiet = hn::Or(bits, hn::Set(du, 0x400000));
   return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded);
+}
+
+// x tanh(log(1 + e^x)) with one exponential: with n = e^x (e^x + 2) it is x n / (n + 2). From 20 on
+// the quotient is 1.
+HWY_INLINE V mish(Tag d, V x) {
+  const V e = math::exp(d, hn::Min(hn::Set(d, 20.0f), x)), two = hn::Set(d, 2.0f);
+  const V n = hn::Mul(e, hn::Add(e, two));
+  return hn::Mul(x, hn::Div(n, hn::Add(n, two)));
+}
+
+// Roots and cubes, which models are full of, without logarithms. Unlike sqrt, pow(-0, 0.5) is 0 and
+// pow(-infinity, 0.5) infinity.
+HWY_INLINE V power(Tag d, V x, V y) {
+  if (hn::AllTrue(d, hn::Eq(hn::Abs(y), hn::Set(d, 0.5f)))) {
+    const V inf = hn::Set(d, std::numeric_limits<float>::infinity());
+    const V root = hn::IfThenElse(hn::Eq(hn::Abs(x), inf), inf, hn::Sqrt(hn::Add(x, hn::Zero(d))));
+    return hn::IfThenElse(hn::Gt(y, hn::Zero(d)), root, hn::Div(hn::Set(d, 1.0f), root));
+  }
+  if (hn::AllTrue(d, hn::Eq(y, hn::Set(d, 3.0f)))) return hn::Mul(hn::Mul(x, x), x);
+  return math::pow(d, x, y);
 }
 
 #define SET(value) hn::Set(d, value)

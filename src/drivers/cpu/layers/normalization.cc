@@ -8,6 +8,7 @@
 #include "drivers/cpu/common/loops.h"
 #include "drivers/cpu/common/row_access.h"
 #include "drivers/cpu/common/row_ops.h"
+#include "drivers/cpu/common/short_rows.h"
 #include "drivers/cpu/cpu_kernel.h"
 #include "drivers/cpu/elementwise/tile_kernel.h"
 #include "drivers/cpu/layers/normalizations.h"
@@ -73,16 +74,36 @@ class RowNorm final : public Kernel {
   }
 
   void run(const KernelArgs& args) const override {
-    parallel_for(0, rows_.count(), 20 + 0.4 * static_cast<double>(length_),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i) run_row(args, i);
-                 });
+    parallel_for(
+        0, rows_.count(), 20 + 0.4 * static_cast<double>(length_), [&](int64_t begin, int64_t end) {
+          if (access_.direct() && outputs_ == 1 && length_ > 0 && length_ <= short_row_ops().most)
+            return run_short_rows(args, begin, end);
+          for (int64_t i = begin; i < end; ++i) run_row(args, i);
+        });
   }
   bool in_place(size_t input, size_t output) const override {
     return input == 0 && output == 0 && in_place_;
   }
 
  private:
+  void run_short_rows(const KernelArgs& args, int64_t begin, int64_t end) const {
+    const ShortRowOps& ops = short_row_ops();
+    const auto* gamma = gamma_ ? static_cast<const float*>(args.inputs[1]) : nullptr;
+    const auto* beta = beta_ ? static_cast<const float*>(args.inputs[2]) : nullptr;
+    const bool one = rows_.extents.empty();
+    const int64_t width = one ? 1 : rows_.extents.back();
+    for (int64_t i = begin; i < end;) {
+      const int64_t rows = std::min(end - i, width - i % width);
+      (centered_ ? ops.normalize : ops.normalize_rms)(
+          {static_cast<const float*>(args.inputs[0]) + rows_.offset(1, i),
+           one ? 0 : rows_.strides[1].back(),
+           static_cast<float*>(args.outputs[0]) + rows_.offset(0, i),
+           one ? 0 : rows_.strides[0].back(), rows, static_cast<size_t>(length_)},
+          epsilon_, gamma, beta);
+      i += rows;
+    }
+  }
+
   void run_row(const KernelArgs& args, int64_t index) const {
     const RowOps& ops = row_ops();
     alignas(64) float in[kRowTile], gamma[kRowTile], beta[kRowTile], out[kRowTile];

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gather, gather_nd and gather_along_axis: runs of elements copied from where indices say.
+#include <cstdlib>
 #include <cstring>
 
-#include "drivers/cpu/common/rows.h"
+#include "drivers/cpu/common/row_walk.h"
 #include "drivers/cpu/cpu_kernel.h"
+#include "drivers/cpu/movement/gather_simd.h"
 #include "drivers/cpu/movement/index_places.h"
 
 namespace anymps::cpu {
@@ -67,10 +69,14 @@ class Gather final : public Kernel {
       });
     }
     parallel_for(0, rows_.count() * length, ns, [&](int64_t begin, int64_t end) {
-      while (begin < end) {
-        const int64_t first = begin % length, last = std::min(length, first + end - begin);
-        run_part<Index, kBytes>(x, indices, y, rows_.at(begin / length), first, last, bytes);
+      if (begin == end) return;
+      RowWalk walk(rows_, begin / length);
+      int64_t first = begin % length;
+      for (; begin < end; walk.next()) {
+        const int64_t last = std::min(length, first + end - begin);
+        run_part<Index, kBytes>(x, indices, y, walk.at(), first, last, bytes);
         begin += last - first;
+        first = 0;
       }
     });
   }
@@ -88,8 +94,14 @@ class Gather final : public Kernel {
   template <typename Index, size_t kBytes>
   void run_part(const char* x, const Index* indices, char* y, const Offsets& at, int64_t first,
                 int64_t last, size_t bytes) const {
-    int64_t places[kPlaces];
     const auto& steps = rows_.steps;
+    if constexpr (kBytes != 0) {
+      if (components_.size() == 1 && run_ == 1)
+        return pick<Index, kBytes>(x + (at[1] + first * steps[1]) * element_,
+                                   indices + at[2] + first * steps[2],
+                                   y + (at[0] + first * steps[0]) * element_, last - first);
+    }
+    int64_t places[kPlaces];
     for (; first < last; first += kPlaces) {
       const int64_t n = std::min(kPlaces, last - first);
       const Index* index = indices + at[2] + first * steps[2];
@@ -106,6 +118,45 @@ class Gather final : public Kernel {
         std::memcpy(to + i * to_step, from + (places[i] + i * from_step) * element_,
                     kBytes ? kBytes : bytes);
     }
+  }
+
+  // An element for each of n indices. One that names no place reads the first and is found then.
+  template <typename Index, size_t kBytes>
+  void pick(const char* x, const Index* indices, char* y, int64_t n) const {
+    constexpr auto kElement = static_cast<int64_t>(kBytes);
+    const IndexedAxis& axis = components_[0];
+    const int64_t extent = axis.extent, stride = axis.stride * kElement;
+    const int64_t to = rows_.steps[0] * kElement, from = rows_.steps[1] * kElement;
+    const int64_t step = rows_.steps[2];
+    if (extent == 0) return check_indices(op_.c_str(), indices, step, n, axis);
+    if constexpr (kBytes == 4 && sizeof(Index) == 8) {
+      constexpr int64_t kMost = INT32_MAX;
+      const auto span = [](int64_t count, int64_t by) {
+        return count <= kMost / (std::abs(by) + 1);
+      };
+      if (n >= 32 && to == kElement && step == 1 && span(n, from) && span(extent, stride)) {
+        const auto fits = pick_words(reinterpret_cast<const int32_t*>(x), indices, n, extent,
+                                     axis.stride, rows_.steps[1], reinterpret_cast<int32_t*>(y));
+        if (!fits) [[unlikely]]
+          check_indices(op_.c_str(), indices, step, n, axis);
+        return;
+      }
+    }
+    const auto loop = [&](int64_t to_step, int64_t index_step) {
+      bool outside = false;
+      for (int64_t i = 0; i < n; ++i) {
+        int64_t index = indices[i * index_step];
+        index += index < 0 ? extent : 0;
+        const bool wrong = static_cast<uint64_t>(index) >= static_cast<uint64_t>(extent);
+        outside |= wrong;
+        std::memcpy(y + i * to_step, x + (wrong ? 0 : index) * stride + i * from, kBytes);
+      }
+      return outside;
+    };
+    // Steps that the compiler knows.
+    const bool outside = to == kElement && step == 1 ? loop(kElement, 1) : loop(to, step);
+    if (outside) [[unlikely]]
+      check_indices(op_.c_str(), indices, step, n, axis);
   }
 };
 

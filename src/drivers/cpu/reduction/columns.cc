@@ -7,6 +7,7 @@
 
 #include "drivers/cpu/common/row_access.h"
 #include "drivers/cpu/common/row_ops.h"
+#include "drivers/cpu/elementwise/tile_ops.h"
 #include "drivers/cpu/reduction/reduction.h"
 #include "drivers/cpu/threads.h"
 
@@ -14,7 +15,6 @@ namespace anymps::cpu {
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kColumns = 256;
 constexpr int64_t kRows = 32;      // joined in f32 before they go to double
 constexpr int64_t kReadRows = 8;   // the same of rows that are converted or gathered
@@ -30,6 +30,8 @@ bool short_runs(const ReductionPlan& plan) {
 JoinRows join_of(Reduction kind, bool nan) {
   const RowOps& ops = row_ops();
   switch (kind) {
+    case Reduction::kLogSumExp:
+      return ops.max_rows;
     case Reduction::kMax:
       return nan ? ops.max_rows : ops.max_number_rows;
     case Reduction::kMin:
@@ -62,7 +64,8 @@ class ColumnReduction final : public Kernel {
     kept_.extents.pop_back();
     for (Strides& strides : kept_.strides) strides.pop_back();
     blocks_ = (width_ + kColumns - 1) / kColumns;
-    columns_ = (width_ / std::max<int64_t>(blocks_, 1) + kGroup) / kGroup * kGroup;
+    const int64_t parts = std::max<int64_t>(blocks_, 1);
+    columns_ = ((width_ + parts - 1) / parts + kGroup - 1) / kGroup * kGroup;
     if (blocks_ > 0) columns_ = std::min(columns_, kColumns);
     if (!kept_.extents.empty()) last_ = kept_.extents.back();
     // The columns lie apart in y, and what is computed for the next index beside them.
@@ -111,19 +114,20 @@ class ColumnReduction final : public Kernel {
     }
   }
 
+  // Where the i-th reduced row lies; most often without a division.
+  int64_t row_at(int64_t i) const {
+    return all_.extents.size() == 1 ? i * all_.strides[0][0] : all_.offset(0, i);
+  }
+
   void reduce(const void* x, int64_t first, int64_t n, float* y) const {
     alignas(64) float buffer[kReadRows * kColumns];
     if (!join_) return multiply(x, first, n, y, buffer);
-    const int64_t most = x_.direct() ? kRows : kReadRows;
-    const float* rows[kRows];
+    if (kind_ == Reduction::kLogSumExp) return log_sum_exp(x, first, n, y, buffer);
     double totals[kColumns];
-    for (int64_t begin = 0; begin < count_ || begin == 0; begin += most) {
-      const int64_t count = std::min(most, count_ - begin);
-      for (int64_t k = 0; k < count; ++k)
-        rows[k] = x_.read(static_cast<const char*>(x) + all_.offset(0, begin + k) * element_, first,
-                          n, buffer + (x_.direct() ? 0 : k * kColumns));
+    bool all = false;
+    for_groups(x, first, n, buffer, [&](const float* const* rows, int64_t begin, int64_t count) {
       join_(rows, count, y, n);
-      if (count == count_) return finish(y, n, y);
+      if ((all = count == count_)) return;
       if (begin == 0)
         std::copy_n(y, n, totals);
       else if (kind_ == Reduction::kMax)
@@ -134,8 +138,54 @@ class ColumnReduction final : public Kernel {
           totals[c] = y[c] < totals[c] || y[c] != y[c] ? y[c] : totals[c];
       else
         for (int64_t c = 0; c < n; ++c) totals[c] += y[c];
+    });
+    all ? finish(y, n, y) : finish(totals, n, y);
+  }
+
+  // Calls fn(rows, the first of them, how many) for the reduced rows, some at a time.
+  template <typename Fn>
+  void for_groups(const void* x, int64_t first, int64_t n, float* buffer, Fn&& fn) const {
+    const int64_t most = x_.direct() ? kRows : kReadRows;
+    const float* rows[kRows];
+    for (int64_t begin = 0; begin < count_ || begin == 0; begin += most) {
+      const int64_t count = std::min(most, count_ - begin);
+      for (int64_t k = 0; k < count; ++k)
+        rows[k] = x_.read(static_cast<const char*>(x) + row_at(begin + k) * element_, first, n,
+                          buffer + (x_.direct() ? 0 : k * kColumns));
+      fn(rows, begin, count);
     }
-    finish(totals, n, y);
+  }
+
+  // With the highest of each column taken away first; where that is not finite it is the result.
+  void log_sum_exp(const void* x, int64_t first, int64_t n, float* y, float* buffer) const {
+    static const TileFn sub = find_tile_op("sub", DType::kF32)->run,
+                        exp = find_tile_op("exp", DType::kF32)->run,
+                        add = find_tile_op("add", DType::kF32)->run;
+    static constexpr double kNoParams[kTileParams] = {};
+    alignas(64) float highest[kColumns], part[kColumns], shift[kColumns], powers[kColumns];
+    double totals[kColumns] = {};
+    std::fill_n(highest, n, -std::numeric_limits<float>::infinity());
+    for_groups(x, first, n, buffer, [&](const float* const* rows, int64_t, int64_t count) {
+      join_(rows, count, part, n);
+      for (int64_t c = 0; c < n; ++c)
+        highest[c] = part[c] > highest[c] || part[c] != part[c] ? part[c] : highest[c];
+    });
+    for (int64_t c = 0; c < n; ++c) shift[c] = std::isfinite(highest[c]) ? highest[c] : 0;
+    const auto call = [&](TileFn fn, const float* a, const float* b, float* to) {
+      fn({{a, b, nullptr}, to, static_cast<size_t>(n), kNoParams});
+    };
+    for_groups(x, first, n, buffer, [&](const float* const* rows, int64_t, int64_t count) {
+      std::fill_n(part, n, 0.0f);
+      for (int64_t k = 0; k < count; ++k) {
+        call(sub, rows[k], shift, powers);
+        call(exp, powers, nullptr, powers);
+        call(add, part, powers, part);
+      }
+      for (int64_t c = 0; c < n; ++c) totals[c] += part[c];
+    });
+    for (int64_t c = 0; c < n; ++c)
+      y[c] = std::isfinite(highest[c]) ? static_cast<float>(highest[c] + std::log(totals[c]))
+                                       : highest[c];
   }
 
   void multiply(const void* x, int64_t first, int64_t n, float* y, float* buffer) const {
@@ -143,7 +193,7 @@ class ColumnReduction final : public Kernel {
     std::fill_n(totals, n, 1.0);
     for (int64_t i = 0; i < count_; ++i) {
       const float* row =
-          x_.read(static_cast<const char*>(x) + all_.offset(0, i) * element_, first, n, buffer);
+          x_.read(static_cast<const char*>(x) + row_at(i) * element_, first, n, buffer);
       for (int64_t c = 0; c < n; ++c) totals[c] *= row[c];
     }
     finish(totals, n, y);
@@ -181,7 +231,7 @@ class ColumnReduction final : public Kernel {
 
 KernelPtr make_column_reduction(const KernelRequest& request, const ReductionPlan& plan,
                                 Reduction kind, bool propagate_nan) {
-  if (kind == Reduction::kLogSumExp || (!plan.side_by_side() && !short_runs(plan))) return nullptr;
+  if (!plan.side_by_side() && !short_runs(plan)) return nullptr;
   return std::make_shared<ColumnReduction>(request, plan, kind, propagate_nan);
 }
 

@@ -4,8 +4,8 @@
 // order in which memory lies.
 #include "drivers/cpu/common/row_ops.h"
 #include "drivers/cpu/kernel_family.h"
+#include "drivers/cpu/reduction/extremum_simd.h"
 #include "drivers/cpu/reduction/picked_lines.h"
-#include "drivers/cpu/reduction/reduction_simd.h"
 #include "drivers/cpu/threads.h"
 #include "semantics/sort_items.h"
 
@@ -13,7 +13,7 @@ namespace anymps::cpu {
 
 namespace {
 
-constexpr int64_t kColumns = 128;  // lines side by side
+constexpr int64_t kColumns = kExtremumColumns;  // lines side by side
 
 template <typename T, bool max>
 bool wins(Compute<T> a, Compute<T> b) {
@@ -85,6 +85,45 @@ struct Results {
   bool last = false;
 };
 
+// What was found for `count` lines side by side from the `first` on.
+template <typename T>
+void write_columns(const KernelArgs& args, const Results& results, const Loops& kept, const T* x,
+                   int64_t step, const int32_t* places, int64_t first, int64_t count) {
+  const auto start = [&](int output) { return kept.offset(1 + output, first); };
+  if (results.values >= 0) {
+    T* y = static_cast<T*>(args.outputs[results.values]) + start(results.values);
+    const int64_t y_step = kept.strides[1 + results.values].back();
+    for (int64_t c = 0; c < count; ++c) y[c * y_step] = x[c + places[c] * step];
+  }
+  auto* y = static_cast<int64_t*>(args.outputs[results.indices]) + start(results.indices);
+  const int64_t y_step = kept.strides[1 + results.indices].back();
+  for (int64_t c = 0; c < count; ++c) y[c * y_step] = places[c];
+}
+
+// Short dense lines, of which only the places are asked for.
+template <bool max>
+KernelPtr make_short_lines(const PickedLines& lines, int output) {
+  const Loops& kept = lines.kept;
+  const bool one = kept.extents.empty();
+  const int64_t width = one ? 1 : kept.extents.back();
+  const int64_t x_step = one ? 0 : kept.strides[0].back();
+  const int64_t y_step = one ? 0 : kept.strides[1 + output].back();
+  return make_kernel([=, find = find_in_rows_code(max)](const KernelArgs& args) {
+    parallel_for(
+        0, lines.kept.count(), 5 + 0.2 * static_cast<double>(lines.length),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end;) {
+            const int64_t rows = std::min(end - i, width - i % width);
+            find(static_cast<const float*>(args.inputs[0]) + lines.kept.offset(0, i), x_step, rows,
+                 lines.length,
+                 static_cast<int64_t*>(args.outputs[output]) + lines.kept.offset(1 + output, i),
+                 y_step);
+            i += rows;
+          }
+        });
+  });
+}
+
 template <typename T, bool max>
 KernelPtr make_typed(const PickedLines& lines, const Results& results) {
   const Loops& kept = lines.kept;
@@ -98,6 +137,10 @@ KernelPtr make_typed(const PickedLines& lines, const Results& results) {
         place;
   };
   const double ns = 10 + static_cast<double>(lines.length);
+  if constexpr (std::is_same_v<T, float>)
+    if (!columns && lines.step == 1 && lines.length <= kShortLine && !results.last &&
+        results.values < 0)
+      return make_short_lines<max>(lines, results.indices);
   if (!columns)
     return make_kernel([=](const KernelArgs& args) {
       parallel_for(0, lines.kept.count(), ns, [&](int64_t begin, int64_t end) {
@@ -108,18 +151,21 @@ KernelPtr make_typed(const PickedLines& lines, const Results& results) {
         }
       });
     });
+  const FindColumns find = find_columns_code(dtype_of<T>, max, results.last);
   const int64_t width = kept.extents.back(), blocks = (width + kColumns - 1) / kColumns;
   return make_kernel([=](const KernelArgs& args) {
     parallel_for(
-        0, lines.kept.count() / width * blocks, ns * kColumns, [&](int64_t begin, int64_t end) {
+        0, lines.kept.count() / width * blocks, 0.2 * ns * kColumns,
+        [&](int64_t begin, int64_t end) {
           int32_t places[kColumns];
           for (int64_t b = begin; b < end; ++b) {
             const int64_t first = b / blocks * width + b % blocks * kColumns;
             const int64_t count = std::min(kColumns, width - b % blocks * kColumns);
             const T* x = static_cast<const T*>(args.inputs[0]) + lines.kept.offset(0, first);
-            search_columns<T, max>(x, count, lines.length, lines.step, results.last, places);
-            for (int64_t c = 0; c < count; ++c)
-              write(args, x + c + places[c] * lines.step, places[c], first + c);
+            const int64_t done = find ? find(x, count, lines.length, lines.step, places) : 0;
+            search_columns<T, max>(x + done, count - done, lines.length, lines.step, results.last,
+                                   places + done);
+            write_columns(args, results, kept, x, lines.step, places, first, count);
           }
         });
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // nonzero and compress on the CPU: what is chosen is counted in chunks, and then each chunk's part
 // of the result is written, in parallel both times.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -58,21 +59,37 @@ class Nonzero final : public Kernel {
             room_);
     for_chunks([&](int64_t chunk, int64_t begin, int64_t end) {
       int64_t item = starts[chunk];
-      for (int64_t i = begin; i < end; ++i) {
-        if (!is_set(x + (dense_ ? i : loops_.offset(0, i)))) continue;
-        if (shape_.size() == 1) {
-          y[item++ * item_step_] = i;
-          continue;
-        }
-        int64_t rest = i;
-        for (size_t axis = shape_.size(); axis-- > 0; rest /= shape_[axis])
-          y[static_cast<int64_t>(axis) * axis_step_ + item * item_step_] = rest % shape_[axis];
-        ++item;
+      const int64_t row = shape_.empty() ? 1 : shape_[shape_.size() - 1];
+      for (int64_t i = begin; i < end;) {
+        const int64_t count = std::min({end - i, row - i % row, kPart});
+        item += write_part(x, i, count, y + item * item_step_);
+        i += count;
       }
     });
   }
 
  private:
+  static constexpr int64_t kPart = 512;
+
+  // The places of elements [i, i + count), which lie on one row. Returns how many there are.
+  int64_t write_part(const T* x, int64_t i, int64_t count, int64_t* y) const {
+    int32_t found[kPart];
+    int64_t places = 0;
+    for (int64_t k = 0; k < count; ++k) {  // no branch depends on the elements
+      found[places] = static_cast<int32_t>(k);
+      places += is_set(x + (dense_ ? i + k : loops_.offset(0, i + k)));
+    }
+    if (places == 0) return 0;
+    int64_t rest = i;
+    for (size_t axis = shape_.size(); axis-- > 0; rest /= shape_[axis]) {
+      const int64_t first = rest % shape_[axis];
+      const bool last = axis + 1 == shape_.size();
+      int64_t* to = y + static_cast<int64_t>(axis) * axis_step_;
+      for (int64_t k = 0; k < places; ++k) to[k * item_step_] = first + (last ? found[k] : 0);
+    }
+    return places;
+  }
+
   int64_t chunks() const { return (count_ + kChunk - 1) / kChunk; }
   template <typename Fn>
   void for_chunks(Fn&& fn) const {

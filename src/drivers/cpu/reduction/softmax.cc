@@ -7,6 +7,7 @@
 #include "drivers/cpu/common/loops.h"
 #include "drivers/cpu/common/row_access.h"
 #include "drivers/cpu/common/row_ops.h"
+#include "drivers/cpu/common/short_rows.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/kernel.h"
 #include "semantics/softmax.h"
@@ -50,6 +51,12 @@ class Softmax final : public Kernel {
   void run(const KernelArgs& args) const override {
     const int64_t lines = length_ == 0 ? 0 : lines_.count();
     const double ns = static_cast<double>(length_) * (dtype_ == DType::kF64 ? 15.0 : 0.8);
+    if (columns_ == 0 && dtype_ == DType::kF32 && x_.direct() && y_.direct() &&
+        length_ <= short_row_ops().most) {
+      parallel_for(0, lines, 5 + 0.5 * ns,
+                   [&](int64_t begin, int64_t end) { short_lines(args, begin, end); });
+      return;
+    }
     if (columns_ == 0) {
       parallel_for(0, lines, 10 + ns, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -85,6 +92,20 @@ class Softmax final : public Kernel {
   T* at(T* base, int64_t offset) const {
     using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
     return static_cast<Byte*>(base) + offset * element_;
+  }
+
+  void short_lines(const KernelArgs& args, int64_t begin, int64_t end) const {
+    const auto run = log_ ? short_row_ops().log_softmax : short_row_ops().softmax;
+    const bool one = lines_.extents.empty();
+    const int64_t width = one ? 1 : lines_.extents.back();
+    for (int64_t i = begin; i < end;) {
+      const int64_t rows = std::min(end - i, width - i % width);
+      run({static_cast<const float*>(args.inputs[0]) + lines_.offset(1, i),
+           one ? 0 : lines_.strides[1].back(),
+           static_cast<float*>(args.outputs[0]) + lines_.offset(0, i),
+           one ? 0 : lines_.strides[0].back(), rows, static_cast<size_t>(length_)});
+      i += rows;
+    }
   }
 
   void line(const float* x, float* y) const {

@@ -7,6 +7,7 @@
 #include "drivers/cpu/common/dense.h"
 #include "drivers/cpu/common/lines.h"
 #include "drivers/cpu/cpu_kernel.h"
+#include "drivers/cpu/reduction/top_k_simd.h"
 #include "drivers/cpu/threads.h"
 #include "semantics/sort_items.h"
 
@@ -20,7 +21,7 @@ struct Plan {
   bool descending = false;
   int values = -1, indices = -1;  // which output
 
-  bool few() const { return k <= length / 8; }
+  bool few() const { return k <= length / 8 || k <= std::min(length, kMostInserted); }
   int64_t items() const { return few() ? room_for_first(k) : 2 * length; }
 };
 
@@ -47,7 +48,9 @@ class Order final : public Kernel {
  private:
   void run_line(const KernelArgs& args, int64_t i, ItemOf<T>* items) const {
     const T* x = static_cast<const T*>(args.inputs[0]) + plan_.lines.offset(0, i);
-    if (plan_.few()) {
+    if (ordered(items, x)) {
+      // They are in `items`.
+    } else if (plan_.few()) {
       first_items(items, plan_.k, x, plan_.length, plan_.x_step, plan_.descending);
     } else {
       read_items(items, x, plan_.length, plan_.x_step, plan_.descending);
@@ -62,6 +65,24 @@ class Order final : public Kernel {
       auto* to = static_cast<int64_t*>(args.outputs[plan_.indices]) + plan_.lines.offset(2, i);
       for (int64_t n = 0; n < plan_.k; ++n) to[n * plan_.indices_step] = items[n].at();
     }
+  }
+
+  // With vector code, where there is one for them.
+  bool ordered(ItemOf<T>* items, const T* x) const {
+    if constexpr (std::is_same_v<T, float>) {
+      const int64_t n = plan_.length, k = plan_.k;
+      if (k > kMostOrdered || n > kLongestOrdered || n <= 16) return false;
+      float line[kLongestOrdered];
+      if (plan_.x_step != 1) {
+        for (int64_t i = 0; i < n; ++i) line[i] = x[i * plan_.x_step];
+        x = line;
+      }
+      uint64_t words[kMostOrdered];
+      if (!order_first(x, n, k, plan_.descending, words)) return false;
+      for (int64_t i = 0; i < k; ++i) items[i].word = words[i];
+      return true;
+    }
+    return (void)items, (void)x, false;
   }
 
   Plan plan_;

@@ -28,13 +28,11 @@ class NonMaxSuppression {
     if (given_[1]) selection.iou_threshold = *static_cast<const float*>(args.inputs[3]);
     selection.has_score_threshold = given_[2];
     if (given_[2]) selection.score_threshold = *static_cast<const float*>(args.inputs[4]);
-    std::vector<std::vector<Box>> boxes;
-    for (int64_t n = 0; n < boxes_[0]; ++n) boxes.push_back(selection.boxes_of(n));
     std::vector<std::vector<int64_t>> kept(boxes_[0] * classes_);
     parallel_for(0, boxes_[0] * classes_, 50.0 * static_cast<double>(boxes_[1]),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i)
-                     kept[i] = selection.keep(boxes[i / classes_], i / classes_, i % classes_);
+                     kept[i] = selection.keep(i / classes_, i % classes_);
                  });
     size_t count = 0;
     for (const auto& list : kept) count += list.size();

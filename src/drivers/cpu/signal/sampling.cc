@@ -111,24 +111,35 @@ class GridSample {
       find(grid, i + static_cast<int64_t>(places), corners);
       to[places] = corners.y;
       size_t at = first[places];
-      for (size_t k = 0; k < corners.count; ++k, ++at) {
+      for (size_t k = 0; k < corners.count; ++k) {
         inside[at] = corners.inside[k];
+        if (!inside[at] && constant_ == 0) continue;  // nothing is added
         all = all && inside[at];
         offsets[at] = inside[at] ? corners.offsets[k] : 0;
-        weights[at] = corners.weights[k];
+        weights[at++] = corners.weights[k];
       }
       first[++places] = at;
     }
-    const auto channels = [&](auto value) {
-      for (int64_t c = 0; c < x_.shape[sampling_.axes.channel]; ++c) {
-        const T* const plane = x + c * x_.strides[sampling_.axes.channel];
-        T* const result = y + c * y_.strides[sampling_.axes.channel];
-        for (size_t p = 0; p < places; ++p) {
-          T sum = 0;
-          for (size_t at = first[p]; at < first[p + 1]; ++at) sum += weights[at] * value(plane, at);
-          result[to[p]] = sum;
-        }
+    // Some channels at a time: where the corners lie and what they weigh is read once for them.
+    const auto mix = [&]<int64_t kPlanes>(int64_t c, auto value) {
+      const T* planes[kPlanes];
+      T* results[kPlanes];
+      for (int64_t k = 0; k < kPlanes; ++k) {
+        planes[k] = x + (c + k) * x_.strides[sampling_.axes.channel];
+        results[k] = y + (c + k) * y_.strides[sampling_.axes.channel];
       }
+      for (size_t p = 0; p < places; ++p) {
+        T sums[kPlanes] = {};
+        for (size_t at = first[p]; at < first[p + 1]; ++at)
+          for (int64_t k = 0; k < kPlanes; ++k) sums[k] += weights[at] * value(planes[k], at);
+        for (int64_t k = 0; k < kPlanes; ++k) results[k][to[p]] = sums[k];
+      }
+    };
+    const auto channels = [&](auto value) {
+      const int64_t count = x_.shape[sampling_.axes.channel];
+      int64_t c = 0;
+      for (; c + 4 <= count; c += 4) mix.template operator()<4>(c, value);
+      for (; c < count; ++c) mix.template operator()<1>(c, value);
     };
     if (all)
       channels([&](const T* plane, size_t at) { return plane[offsets[at]]; });
