@@ -25,6 +25,16 @@ TEST(CpuSoftmax, ManyColumns) {
                         2e-3);
 }
 
+// Few lines side by side, such as the heads of attention, around the border to many.
+TEST(CpuSoftmax, FewColumns) {
+  for (const char* op : {"softmax", "log_softmax"})
+    for (DType dtype : {DType::kF32, DType::kF16})
+      for (const int64_t length : {50, 1500})
+        for (const int64_t columns : {1, 4, 31, 32})
+          expect_as_reference(op, {TestTensor(dtype, {3, length, columns}).fill(1, -20, 20)},
+                              {{"axis", 1}}, dtype == DType::kF32 ? 2e-5 : 4e-3);
+}
+
 TEST(CpuSoftmax, InPlaceAndThreads) {
   TestInputs inputs = {TestTensor(DType::kF32, {500, 300}).fill(1, -9, 9)};
   const Prepared prepared = prepare_cpu("softmax", inputs);
