@@ -17,6 +17,7 @@ namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 constexpr int64_t kColumns = 256;
+constexpr int64_t kShortLine = 32;  // up to which several lines go through the exponential at once
 constexpr int64_t kLeastColumns = 32;  // with fewer, calls take longer than to pick out each line
 
 class Softmax final : public Kernel {
@@ -47,6 +48,8 @@ class Softmax final : public Kernel {
       x_ = y_ = RowAccess(dtype_, 1);
     }
     in_place_ = x == y;
+    short_ = columns_ == 0 && length_ <= kShortLine && dtype_ == DType::kF32 && x_.direct() &&
+             y_.direct();
   }
 
   void run(const KernelArgs& args) const override {
@@ -55,6 +58,11 @@ class Softmax final : public Kernel {
     const double ns = static_cast<double>(length_) * (dtype_ == DType::kF64 ? 15.0
                                                       : direct              ? 0.8
                                                                             : 2.0);
+    if (short_) {
+      parallel_for(0, lines, 4 + 1.5 * static_cast<double>(length_),
+                   [&](int64_t begin, int64_t end) { short_lines(args, begin, end); });
+      return;
+    }
     if (columns_ == 0) {
       parallel_for(0, lines, 10 + ns, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -104,6 +112,39 @@ class Softmax final : public Kernel {
       ops.affine(x, highest, 1, -static_cast<float>(std::log(sum)), y, n);
     else
       ops.affine(y, 0, static_cast<float>(1 / sum), 0, y, n);
+  }
+
+  // Each line is gone through element by element, and the processor works on several of them.
+  void short_lines(const KernelArgs& args, int64_t begin, int64_t end) const {
+    static const TileFn exp = find_tile_op("exp", DType::kF32)->run,
+                        log = find_tile_op("log", DType::kF32)->run;
+    alignas(64) float shifted[kRowTile], powers[kRowTile], sums[kRowTile];
+    const int64_t n = length_;
+    for (int64_t rows; begin < end; begin += rows) {
+      rows = std::min(end - begin, kRowTile / n);
+      for (int64_t r = 0; r < rows; ++r) {
+        const auto* x = static_cast<const float*>(at(args.inputs[0], lines_.offset(1, begin + r)));
+        float highest = kLowest;
+        for (int64_t k = 0; k < n; ++k) highest = x[k] > highest ? x[k] : highest;
+        for (int64_t k = 0; k < n; ++k) shifted[r * n + k] = x[k] - highest;
+      }
+      exp({{shifted, nullptr, nullptr}, powers, static_cast<size_t>(rows * n), kNoParams});
+      for (int64_t r = 0; r < rows; ++r) {
+        double sum = 0;
+        for (int64_t k = 0; k < n; ++k) sum += static_cast<double>(powers[r * n + k]);
+        sums[r] = static_cast<float>(log_ ? sum : 1 / sum);
+      }
+      if (log_) log({{sums, nullptr, nullptr}, sums, static_cast<size_t>(rows), kNoParams});
+      for (int64_t r = 0; r < rows; ++r) {
+        auto* y = static_cast<float*>(at(args.outputs[0], lines_.offset(0, begin + r)));
+        const float* from = (log_ ? shifted : powers) + r * n;
+        const float sum = sums[r];
+        if (log_)
+          for (int64_t k = 0; k < n; ++k) y[k] = from[k] - sum;
+        else
+          for (int64_t k = 0; k < n; ++k) y[k] = from[k] * sum;
+      }
+    }
   }
 
   // The same for halves and strided lines: of long ones, exponentials are computed twice instead of
@@ -186,7 +227,7 @@ class Softmax final : public Kernel {
 
   static constexpr double kNoParams[kTileParams] = {};
 
-  bool log_ = false, in_place_ = false;
+  bool log_ = false, in_place_ = false, short_ = false;
   DType dtype_ = DType::kF32;
   int64_t element_ = 4;
   int64_t length_ = 0, x_step_ = 1, y_step_ = 1, columns_ = 0;
