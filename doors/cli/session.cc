@@ -243,12 +243,7 @@ std::vector<amps::Tensor> Session::feeds(const ModelOptions& options) const {
       files.erase(it);
       const std::vector<int64_t> shape = input.shape();
       for (size_t i = 0; i < shape.size() && i < array.shape.size(); ++i) {
-        if (shape[i] >= 0) continue;
-        const auto [dim, is_new] = dims.try_emplace(name_of_dim(input, i), array.shape[i]);
-        if (dim->second != array.shape[i])
-          throw amps::Error(AMPS_INVALID_ARGUMENT,
-                            fmt::format("[run] dimension '{}' is {}, but {} for input '{}'",
-                                        dim->first, dim->second, array.shape[i], input.name()));
+        if (shape[i] < 0) dims.try_emplace(name_of_dim(input, i), array.shape[i]);
       }
     } else if (options.random_inputs) {
       array = random_array(input, shape_of(input, dims), random);

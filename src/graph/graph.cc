@@ -313,6 +313,7 @@ void Graph::sort() {
 std::unique_ptr<Graph> Graph::clone() const {
   auto copy = std::make_unique<Graph>();
   copy->name = name;
+  copy->loose_names = loose_names;
   copy->makers_ = makers_;
   std::unordered_map<const Value*, Value*> twins;
   auto twin = [&](const Value* value) {

@@ -60,6 +60,8 @@ class Graph {
   std::unique_ptr<Graph> clone() const;  // constants are shared
 
   std::string name;
+  // Names of extents are what a file says: exporters give one name to different dimensions.
+  bool loose_names = false;
 
   // Building. Shapes and dtypes are checked and inferred at once.
   Value* input(std::string name, DType dtype, Dims shape);

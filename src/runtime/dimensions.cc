@@ -115,6 +115,33 @@ std::shared_ptr<const Graph> Executable::without_branches(const std::vector<Shap
   return fits_a_plan(*graph) ? graph : nullptr;
 }
 
+bool Executable::names_disagree(const std::vector<Shape>& feeds) const {
+  Extents extents(symbol_names_.size(), -1);
+  for (size_t i = 0; i < feeds.size(); ++i)
+    for (size_t d = 0; d < symbols_[i].size(); ++d) {
+      if (symbols_[i][d] < 0) continue;
+      int64_t& extent = extents[symbols_[i][d]];
+      if (extent >= 0 && extent != feeds[i][d]) return true;
+      extent = feeds[i][d];
+    }
+  return false;
+}
+
+// Passes and inference take extents of one name for equal, so none of what they found may stay.
+std::shared_ptr<const Graph> Executable::told_apart() {
+  if (told_apart_) return told_apart_;
+  std::shared_ptr<Graph> graph = written_->clone();
+  for (Value* input : graph->inputs())
+    for (size_t d = 0; d < input->type.shape.size(); ++d)
+      if (!input->type.shape[d].known())
+        input->type.shape[d] = Dim::symbol(fmt::format("{}.{}", input->name, d));
+  graph->infer_again();
+  PassContext context = pass_context();
+  context.weight_bits = options_.weight_bits;
+  run_passes(*graph, context);
+  return told_apart_ = std::move(graph);
+}
+
 // Symbols of the inputs' shapes get numbers, so that feeds are checked without looking at names;
 // behind them come those that only nodes know.
 void Executable::number_symbols(const std::vector<Dim>& of_nodes) {

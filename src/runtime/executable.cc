@@ -62,6 +62,15 @@ void check_items(const Tensor& feed, const Value& input) {
   }
 }
 
+// Whether one name of an extent comes twice among the inputs.
+bool has_name_twice(const Graph& graph) {
+  std::unordered_set<std::string> names;
+  for (const Value* input : graph.inputs())
+    for (const Dim& dim : input->type.shape)
+      if (!dim.known() && !names.insert(dim.str()).second) return true;
+  return false;
+}
+
 std::vector<Shape> shapes_of(const std::vector<Tensor>& tensors) {
   std::vector<Shape> shapes;
   for (const Tensor& tensor : tensors) shapes.push_back(tensor.desc.shape);
@@ -98,6 +107,9 @@ Executable::Executable(DevicePtr device, std::unique_ptr<Graph> graph, CompileOp
   PassContext context = pass_context();
   // Bodies and what is specialised later stay as they are: a saved executable holds the graph.
   if (depth_ == 0) context.weight_bits = options_.weight_bits;
+  const bool keep_names = !graph_->loose_names || depth_ > 0 || !options_.aliases.empty() ||
+                          !sources_.empty() || !of_nodes.empty() || !fits_a_plan(*graph_);
+  if (!keep_names && has_name_twice(*graph_)) written_ = graph_->clone();
   passes_ = run_passes(*graph_, context);
   number_symbols(of_nodes);
   require(depth_ == 0 || dimension_names_.empty(),
@@ -186,10 +198,17 @@ std::shared_ptr<Plan> Executable::make_plan(const std::vector<Shape>& feeds,
   const PlanOptions options{options_.threads, !options_.check, options_.aliases, denormals_};
   reading(options_.files, [&] {
     std::shared_ptr<const Graph> chosen;
-    if (branches_follow_shapes_ && !(chosen = without_branches(feeds))) return;
+    const bool apart = written_ && names_disagree(feeds);
+    if (apart)
+      chosen = told_apart();
+    else if (branches_follow_shapes_ && !(chosen = without_branches(feeds)))
+      return;
     made = Plan::make(*device_, chosen ? *chosen : *graph_, feeds, options, kernels_,
                       {dimension_names_, dimensions});
     if (made && chosen) made->keep(std::move(chosen));
+    require(made || !apart,
+            "[run] feeds have two extents where the graph has one name, and shapes "
+            "depend on data");
   });
   return made;
 }
@@ -247,7 +266,7 @@ bool Executable::shape_fits(size_t input, const Shape& shape, Extents& extents,
             graph_->inputs()[input]->name, shape[d], d);
     int64_t& extent = extents[symbol];
     if (extent < 0) extent = shape[d];
-    fits = extent == shape[d];
+    fits = extent == shape[d] || written_;
     require(shape[d] <= limits_[symbol],
             "[run] input '{}' has extent {} on axis {}, but at most {} is allowed",
             graph_->inputs()[input]->name, shape[d], d, limits_[symbol]);

@@ -162,6 +162,10 @@ class Executable : public std::enable_shared_from_this<Executable> {
   PassContext pass_context() const;
   // The graph for feeds of these shapes, which choose all branches; null: they do not.
   std::shared_ptr<const Graph> without_branches(const std::vector<Shape>& feeds);
+  // Whether feeds of these shapes have two extents where the graph has one name.
+  bool names_disagree(const std::vector<Shape>& feeds) const;
+  // The graph with a name of its own for each extent of the inputs.
+  std::shared_ptr<const Graph> told_apart();
   void check_aliases() const;
   void number_symbols(const std::vector<Dim>& of_nodes);
   Extents bound_extents(const Bindings& bindings) const;
@@ -191,6 +195,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
   DevicePtr device_;
   CompileOptions options_;
   std::unique_ptr<Graph> graph_;
+  // Before the passes, where an input's name of an extent comes again and may not mean it.
+  std::unique_ptr<const Graph> written_;
+  std::shared_ptr<const Graph> told_apart_;  // guarded by plan_mutex_
   std::vector<PassReport> passes_;
   std::vector<SmallVector<int, 6>> symbols_;  // of each dimension of each input; -1: known
   std::vector<int64_t> limits_;               // of each symbol: the largest extent

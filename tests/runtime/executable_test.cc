@@ -376,6 +376,40 @@ TEST(Executable, EqualSymbolsMustHaveEqualExtents) {
       std::string::npos);
 }
 
+// Files give one name to different dimensions. What passes found out about equal ones is wrong
+// then.
+TEST(Executable, LooseNamesMayHaveSeveralExtents) {
+  auto device = Device::get("cpu");
+  const Dim n = Dim::symbol("N");
+  Graph graph;
+  graph.loose_names = true;
+  Value* a = graph.input("a", DType::kF32, {n});
+  Value* b = graph.input("b", DType::kF32, {n, n});
+  const auto extents = [&](Value* value) {
+    return graph.add("cast", {graph.add("shape", {value})}, {{"dtype", DType::kF32}});
+  };
+  Value* sums =
+      graph.add("reduce_sum", {b}, {{"axes", std::vector<int64_t>{1}}, {"keep_dims", false}});
+  graph.set_outputs({extents(a), extents(b), graph.add("add", {a, sums})});
+  Executable executable(device, graph);
+  std::vector<Tensor> results;
+  const Tensor two = tensor(*device, {2}, {10, 20});
+  executable.run({two, tensor(*device, {2, 3}, {1, 2, 3, 4, 5, 6})}, results);
+  EXPECT_EQ(elements(*device, results[0]), (std::vector<float>{2}));
+  EXPECT_EQ(elements(*device, results[1]), (std::vector<float>{2, 3}));
+  EXPECT_EQ(elements(*device, results[2]), (std::vector<float>{16, 35}));
+  results.clear();
+  executable.run({two, tensor(*device, {2, 2}, {1, 2, 3, 4})}, results);
+  EXPECT_EQ(elements(*device, results[1]), (std::vector<float>{2, 2}));
+  EXPECT_EQ(elements(*device, results[2]), (std::vector<float>{13, 27}));
+  // Where they must be equal, it is still an error, of the op that needs it.
+  results.clear();
+  EXPECT_NE(error_of([&] {
+              executable.run({two, device->empty(DType::kF32, {3, 4})}, results);
+            }).find("[add]"),
+            std::string::npos);
+}
+
 TEST(Executable, OutOfMemoryIsAnErrorAndRecovers) {
   auto device = Device::get("cpu");
   Graph graph;

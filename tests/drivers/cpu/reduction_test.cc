@@ -37,6 +37,26 @@ TEST(CpuReduction, NaNAndInfinity) {
   }
 }
 
+// Rows too short for a vector, dense and cut out of longer ones, at each length around the border.
+TEST(CpuReduction, ShortRows) {
+  for (const char* op : kOps) {
+    if (std::string_view(op).starts_with("arg") || std::string_view(op).ends_with("and") ||
+        std::string_view(op).ends_with("or"))
+      continue;
+    for (const int64_t length : {1, 2, 3, 10, 15, 16, 17, 31}) {
+      const NamedAttrs attrs = {{"axes", std::vector<int64_t>{2}}};
+      TestInputs inputs = {TestTensor(DType::kF32, {5, 7, length}).fill(length, 0.1, 1)};
+      expect_as_reference(op, inputs, attrs, 1e-6);
+      inputs = {TestTensor(DType::kF32, {40, 70, length}).fill(length, 0.1, 1)};
+      const Prepared prepared = prepare_cpu(op, inputs, attrs);
+      get_driver("cpu").use_threads(1);
+      const TestTensor one = run(prepared, inputs)[0];
+      get_driver("cpu").use_threads(2);
+      EXPECT_TRUE(same(run(prepared, inputs)[0], one)) << op << " " << length;
+    }
+  }
+}
+
 // Long sums: the error stays that of a few additions, however the axes lie.
 TEST(CpuReduction, LongSumsAreExactAndIndependentOfThreads) {
   const TestTensor x = TestTensor(DType::kF32, {3, 70000}).fill(1, 0, 1);

@@ -25,6 +25,34 @@ TEST(CpuSoftmax, ManyColumns) {
                         2e-3);
 }
 
+// Few lines side by side, such as the heads of attention, around the border to many.
+TEST(CpuSoftmax, FewColumns) {
+  for (const char* op : {"softmax", "log_softmax"})
+    for (DType dtype : {DType::kF32, DType::kF16})
+      for (const int64_t length : {50, 1500})
+        for (const int64_t columns : {1, 4, 31, 32})
+          expect_as_reference(op, {TestTensor(dtype, {3, length, columns}).fill(1, -20, 20)},
+                              {{"axis", 1}}, dtype == DType::kF32 ? 2e-5 : 4e-3);
+}
+
+// Several go through the exponential together, so the number of threads decides which.
+TEST(CpuSoftmax, ShortLines) {
+  for (const char* op : {"softmax", "log_softmax"})
+    for (const int64_t length : {1, 2, 3, 10, 16, 31, 32, 33}) {
+      TestInputs inputs = {TestTensor(DType::kF32, {3000, length}).fill(length, -20, 20)};
+      expect_as_reference(op, inputs, {}, 1e-6);
+      const Prepared prepared = prepare_cpu(op, inputs);
+      get_driver("cpu").use_threads(1);
+      const TestTensor one = run(prepared, inputs)[0];
+      get_driver("cpu").use_threads(2);
+      EXPECT_TRUE(same(run(prepared, inputs)[0], one)) << op << " " << length;
+      ASSERT_TRUE(prepared.kernel->in_place(0, 0));
+      void* x = inputs[0]->ptr();
+      prepared.kernel->run({&x, &x, nullptr, nullptr});
+      EXPECT_TRUE(same(*inputs[0], one)) << op << " " << length;
+    }
+}
+
 TEST(CpuSoftmax, InPlaceAndThreads) {
   TestInputs inputs = {TestTensor(DType::kF32, {500, 300}).fill(1, -9, 9)};
   const Prepared prepared = prepare_cpu("softmax", inputs);

@@ -79,3 +79,15 @@ def test_a_rank_that_is_not_the_weights_is_an_error_of_the_run():
     model = load([helper.make_node("Conv", ["x", "w"], ["y"])], {"w": W})
     with pytest.raises(anymps.InvalidArgument, match="rank"):
         model(X[None])
+
+
+def test_extents_of_one_name_may_differ():
+    """Exporters name dimensions by hand; ONNX Runtime and OpenVINO compare none of these names."""
+    m = RNG.standard_normal((5, 1)).astype(np.float32)
+    nodes = [helper.make_node("MatMul", ["x", "m"], ["a"]), helper.make_node("Shape", ["z"], ["shape"]),
+             helper.make_node("Reshape", ["z", "shape"], ["same"]),
+             helper.make_node("ReduceSum", ["same", "axes"], ["b"], keepdims=1), helper.make_node("Add", ["a", "b"], ["y"])]
+    model = load(nodes, {"m": m, "axes": [1]}, [("x", ("N", "W")), ("z", ("N", "W"))])
+    for width in (2, 5, 3):
+        x, z = (RNG.standard_normal((4, n)).astype(np.float32) for n in (5, width))
+        np.testing.assert_allclose(model(x, z), x @ m + z.sum(1, keepdims=True), rtol=1e-5, atol=1e-5)

@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kChunk = 16 * kRowTile;  // of a long run, for several threads
+constexpr int64_t kShort = 16;             // elements of a row for which a vector does not pay
 
 class FloatReduction final : public Kernel {
  public:
@@ -32,6 +33,8 @@ class FloatReduction final : public Kernel {
     if (kind != Reduction::kLogSumExp && results > 0 && results <= 8 && parts > 1 &&
         parts <= 1 << 20)
       parts_ = parts;
+    short_ = parts_ == 0 && dtype == DType::kF32 && plan_.step == 1 && plan_.run <= kShort &&
+             plan_.outer.count() == 1 && kind != Reduction::kProd && kind != Reduction::kLogSumExp;
   }
 
   size_t scratch_bytes() const override {
@@ -57,6 +60,11 @@ class FloatReduction final : public Kernel {
         for (int64_t i = 0; i < parts_; ++i) total = join(total, partial[r * parts_ + i]);
         write(args, r, total, 0);
       }
+      return;
+    }
+    if (short_) {
+      parallel_for(0, results, 2 + 0.5 * static_cast<double>(plan_.run),
+                   [&](int64_t begin, int64_t end) { short_rows(args, begin, end); });
       return;
     }
     parallel_for(0, results, 10 + 0.3 * static_cast<double>(plan_.count),
@@ -130,6 +138,46 @@ class FloatReduction final : public Kernel {
     return total;
   }
 
+  // Rows of a few elements, one by one: the processor works on several at a time.
+  template <typename Join>
+  void short_rows(const KernelArgs& args, int64_t begin, int64_t end, Join&& joined) const {
+    const Loops& kept = plan_.kept;
+    const bool one = kept.extents.empty();
+    const int64_t line = one ? 1 : kept.extents.back();
+    const int64_t x_step = one ? 0 : kept.strides[0].back();
+    const int64_t y_step = one ? 0 : kept.strides[1].back();
+    const auto start = static_cast<float>(neutral());
+    while (begin < end) {
+      const float* x = static_cast<const float*>(args.inputs[0]) + kept.offset(0, begin);
+      float* y = static_cast<float*>(args.outputs[0]) + kept.offset(1, begin);
+      const int64_t rows = std::min(end - begin, line - begin % line);
+      for (int64_t r = 0; r < rows; ++r, x += x_step, y += y_step) {
+        float total = start;
+        for (int64_t k = 0; k < plan_.run; ++k) total = joined(total, x[k]);
+        *y = finish(total, 0);
+      }
+      begin += rows;
+    }
+  }
+  void short_rows(const KernelArgs& args, int64_t begin, int64_t end) const {
+    const auto rows = [&](auto&& joined) { short_rows(args, begin, end, joined); };
+    switch (kind_) {
+      case Reduction::kMax:
+        if (nan_) return rows([](float a, float b) { return b > a || b != b ? b : a; });
+        return rows([](float a, float b) { return b > a ? b : a; });
+      case Reduction::kMin:
+        if (nan_) return rows([](float a, float b) { return b < a || b != b ? b : a; });
+        return rows([](float a, float b) { return b < a ? b : a; });
+      case Reduction::kL1:
+        return rows([](float a, float b) { return a + std::abs(b); });
+      case Reduction::kL2:
+      case Reduction::kSumSquare:
+        return rows([](float a, float b) { return a + b * b; });
+      default:
+        return rows([](float a, float b) { return a + b; });
+    }
+  }
+
   void run_result(const KernelArgs& args, int64_t r) const {
     const int64_t base = plan_.kept.offset(0, r), rows = plan_.outer.count();
     float highest = 0;
@@ -179,6 +227,7 @@ class FloatReduction final : public Kernel {
   Reduction kind_;
   bool nan_;
   int64_t element_ = 4, chunks_ = 1, parts_ = 0;
+  bool short_ = false;
   RowAccess x_, y_;
 };
 

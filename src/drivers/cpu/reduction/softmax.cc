@@ -18,6 +18,7 @@ namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 constexpr int64_t kColumns = 256;
+constexpr int64_t kLeastColumns = 32;  // with fewer, calls take longer than to pick out each line
 
 class Softmax final : public Kernel {
  public:
@@ -39,7 +40,8 @@ class Softmax final : public Kernel {
     }
     // Lines side by side: the innermost loop is dense in both tensors and the axis is not.
     if (dtype_ != DType::kF64 && !lines_.extents.empty() && length_ > 1 && x_step_ != 1 &&
-        lines_.strides[0].back() == 1 && lines_.strides[1].back() == 1) {
+        lines_.strides[0].back() == 1 && lines_.strides[1].back() == 1 &&
+        lines_.extents.back() >= kLeastColumns) {
       columns_ = lines_.extents.back();
       lines_.extents.pop_back();
       for (Strides& strides : lines_.strides) strides.pop_back();
@@ -50,9 +52,11 @@ class Softmax final : public Kernel {
 
   void run(const KernelArgs& args) const override {
     const int64_t lines = length_ == 0 ? 0 : lines_.count();
-    const double ns = static_cast<double>(length_) * (dtype_ == DType::kF64 ? 15.0 : 0.8);
-    if (columns_ == 0 && dtype_ == DType::kF32 && x_.direct() && y_.direct() &&
-        length_ <= short_row_ops().most) {
+    const bool direct = columns_ > 0 || (x_.direct() && y_.direct());
+    const double ns = static_cast<double>(length_) * (dtype_ == DType::kF64 ? 15.0
+                                                      : direct              ? 0.8
+                                                                            : 2.0);
+    if (columns_ == 0 && dtype_ == DType::kF32 && direct && length_ <= short_row_ops().most) {
       parallel_for(0, lines, 5 + 0.5 * ns,
                    [&](int64_t begin, int64_t end) { short_lines(args, begin, end); });
       return;
@@ -122,10 +126,16 @@ class Softmax final : public Kernel {
       ops.affine(y, 0, static_cast<float>(1 / sum), 0, y, n);
   }
 
-  // The same for halves and strided lines: exponentials are computed twice instead of being kept.
+  // The same for halves and strided lines: of long ones, exponentials are computed twice instead of
+  // being kept.
   void line_in_tiles(const void* x, void* y) const {
     const RowOps& ops = row_ops();
     alignas(64) float in[kRowTile], out[kRowTile];
+    if (length_ <= kRowTile) {
+      float* to = y_.target(y, 0, out);
+      line(x_.read(x, 0, length_, in), to);
+      return y_.write(y, 0, length_, to);
+    }
     float highest = kLowest;
     for_row_tiles(length_, [&](int64_t i, int64_t n) {
       highest = std::max(highest, ops.max_number(x_.read(x, i, n, in), static_cast<size_t>(n)));

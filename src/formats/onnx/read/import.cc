@@ -297,6 +297,7 @@ void Importer::run() {
 
 std::unique_ptr<anymps::Graph> import_model(const Model& model, DefaultInputs* defaults) {
   auto graph = std::make_unique<anymps::Graph>();
+  graph->loose_names = true;
   try {
     Importer(model, *graph, defaults).run();
   } catch (const Error& error) {
