@@ -329,7 +329,7 @@ Difference difference_of(const KernelRequest& request, size_t output, void* cons
   const TensorDesc& desc = request.outputs[output];
   const double allowed = tolerance.value_or(allowed_difference(request, desc.dtype));
   const bool flushed = flushes_denormals();
-  const Difference found = compare_any(desc, got, expected, allowed, 0, flushed);
+  Difference found = compare_any(desc, got, expected, allowed, 0, flushed);
   if (found.allowed()) return found;
   if (const auto nearest = nearest_steps(request, output, inputs, got, expected); !nearest.empty())
     return compare_any(desc, got, nearest.data(), allowed, 0, flushed);
