@@ -122,7 +122,7 @@ def check(name, large=False, environment=None):
     """Checks a model in a process of its own: nodes compared, the furthest of them, and what is wrong, or ""."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "stderr"
-        run = multiprocessing.get_context("fork").Process(target=in_process, args=(name, large, environment or {}, log))
+        run = multiprocessing.get_context("spawn").Process(target=in_process, args=(name, large, environment or {}, log))
         run.start()
         run.join()
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []

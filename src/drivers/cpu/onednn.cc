@@ -7,7 +7,7 @@
 
 #include "drivers/cpu/common/widen.h"
 #include "drivers/cpu/isa.h"
-#include "drivers/cpu/linear/weight_packing.h"
+#include "drivers/cpu/linear/packing/weight_packing.h"
 #include "drivers/cpu/onednn_teams.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/packed_weights.h"

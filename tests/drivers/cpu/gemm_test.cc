@@ -12,7 +12,7 @@
 #include "drivers/cpu/isa.h"
 #include "drivers/cpu/layers/depthwise_simd.h"
 #include "drivers/cpu/linear/gemm_simd.h"
-#include "drivers/cpu/linear/weight_packing.h"
+#include "drivers/cpu/linear/packing/weight_packing.h"
 
 namespace anymps {
 namespace {

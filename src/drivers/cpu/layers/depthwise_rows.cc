@@ -7,7 +7,7 @@
 #include "drivers/cpu/common/dense_images.h"
 #include "drivers/cpu/elementwise/tile_ops.h"
 #include "drivers/cpu/layers/depthwise_simd.h"
-#include "drivers/cpu/linear/panel_packing.h"
+#include "drivers/cpu/linear/packing/panel_packing.h"
 #include "drivers/cpu/onednn.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/packed_weights.h"

@@ -5,7 +5,7 @@
 
 #include "drivers/cpu/layers/convolution.h"
 #include "drivers/cpu/linear/gemm_simd.h"
-#include "drivers/cpu/linear/panel_packing.h"
+#include "drivers/cpu/linear/packing/panel_packing.h"
 #include "drivers/cpu/threads.h"
 
 namespace anymps::cpu {

@@ -7,7 +7,7 @@
 #include "drivers/cpu/common/row_kernel.h"
 #include "drivers/cpu/isa.h"
 #include "drivers/cpu/linear/gemm_simd.h"
-#include "drivers/cpu/linear/panel_packing.h"
+#include "drivers/cpu/linear/packing/panel_packing.h"
 #include "drivers/cpu/onednn.h"
 #include "drivers/cpu/threads.h"
 #include "drivers/packed_weights.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "drivers/cpu/against_reference.h"
-#include "drivers/cpu/linear/panel_packing.h"
+#include "drivers/cpu/linear/packing/panel_packing.h"
 
 namespace anymps {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "drivers/cpu/layers/winograd/winograd.h"
 #include "drivers/cpu/linear/gemm_simd.h"
-#include "drivers/cpu/linear/panel_packing.h"
+#include "drivers/cpu/linear/packing/panel_packing.h"
 #include "drivers/cpu/threads.h"
 #include "memory/pages.h"
 

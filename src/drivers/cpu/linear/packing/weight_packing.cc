@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "drivers/cpu/linear/weight_packing.h"
+#include "drivers/cpu/linear/packing/weight_packing.h"
 
 #include <algorithm>
 #include <cstring>

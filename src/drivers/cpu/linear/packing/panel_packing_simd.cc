@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "drivers/cpu/linear/panel_packing.h"
+#include "drivers/cpu/linear/packing/panel_packing.h"
 
-#define HWY_TARGET_INCLUDE "drivers/cpu/linear/panel_packing_simd.cc"
+#define HWY_TARGET_INCLUDE "drivers/cpu/linear/packing/panel_packing_simd.cc"
 #include "drivers/cpu/all_targets.h"
 
 HWY_BEFORE_NAMESPACE();
