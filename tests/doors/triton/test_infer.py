@@ -61,7 +61,7 @@ def test_dynamic_shapes(server, protocol):
 
 def test_shapes_that_do_not_fit_together(server):
     """The core does not know that the two must agree: the engine says so."""
-    with pytest.raises(InferenceServerException, match="must be f32"):
+    with pytest.raises(InferenceServerException, match=r"cannot multiply a \[1, 2, 3\] by b \[1, 4, 2\].*\(node \"c\"\)"):
         infer(server, "matmul", a=floats(1, 2, 3), b=floats(1, 4, 2))
 
 

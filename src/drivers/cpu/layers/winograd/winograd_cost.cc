@@ -49,10 +49,12 @@ double winograd_cost(const WinogradTiles& t) {
   const auto points = static_cast<double>(t.points()), depth = static_cast<double>(t.in_channels);
   const double in = in_vectors(t.in_channels), out = in_vectors(t.out_channels);
   const double all = points * static_cast<double>(t.count());
-  const double times = static_cast<double>((t.count() + most_tiles(t) - 1) / most_tiles(t));
+  const int64_t blocks = (t.count() + most_tiles(t) - 1) / most_tiles(t);
   return 2 * all * depth * out + kOfTransformed * all * (in + out) +
          kOfByte * bytes_of_weights(t, t.late ? 9 : points) +
-         (t.late ? (t.edge == 2 ? kOfLate2 : kOfLate4) * times * points * depth * out : 0);
+         (t.late ? (t.edge == 2 ? kOfLate2 : kOfLate4) * static_cast<double>(blocks) * points *
+                       depth * out
+                 : 0);
 }
 
 // The tiles that ANYMPS_TUNE ("4x4", "2x2 late") or ANYMPS_WINOGRAD ("4", "2 late") asks for.
