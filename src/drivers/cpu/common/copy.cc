@@ -251,8 +251,7 @@ StridedCopy::StridedCopy(size_t element, const Shape& shape, const Strides& to, 
 
 void StridedCopy::run_rows(char* to, const char* from, int64_t begin, int64_t end) const {
   const int64_t size = element_;
-  const int64_t to_line = outer_.extents.empty() ? 0 : outer_.strides[0].back() * size;
-  const int64_t from_line = outer_.extents.empty() ? 0 : outer_.strides[1].back() * size;
+  const int64_t to_line = outer_.last_step(0) * size, from_line = outer_.last_step(1) * size;
   Walk walk(outer_, begin);
   for (int64_t i = begin; i < end;) {
     const int64_t lines = walk.line(end - i);

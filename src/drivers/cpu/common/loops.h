@@ -3,6 +3,7 @@
 // operand lies in memory and with axes merged that all operands step through as one.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "base/shape.h"
@@ -22,6 +23,17 @@ struct Loops {
       index /= extents[i];
     }
     return sum;
+  }
+  // An operand's step along the last axis.
+  int64_t last_step(size_t operand) const { return extents.empty() ? 0 : strides[operand].back(); }
+  // Calls fn(first, count) for the steps [begin, end), cut where the last axis begins again.
+  template <typename Fn>
+  void for_lines(int64_t begin, int64_t end, Fn&& fn) const {
+    const int64_t width = extents.empty() ? 1 : extents.back();
+    for (int64_t count; begin < end; begin += count) {
+      count = std::min(end - begin, width - begin % width);
+      fn(begin, count);
+    }
   }
 };
 

@@ -90,18 +90,13 @@ class RowNorm final : public Kernel {
     const ShortRowOps& ops = short_row_ops();
     const auto* gamma = gamma_ ? static_cast<const float*>(args.inputs[1]) : nullptr;
     const auto* beta = beta_ ? static_cast<const float*>(args.inputs[2]) : nullptr;
-    const bool one = rows_.extents.empty();
-    const int64_t width = one ? 1 : rows_.extents.back();
-    for (int64_t i = begin; i < end;) {
-      const int64_t rows = std::min(end - i, width - i % width);
+    rows_.for_lines(begin, end, [&](int64_t first, int64_t rows) {
       (centered_ ? ops.normalize : ops.normalize_rms)(
-          {static_cast<const float*>(args.inputs[0]) + rows_.offset(1, i),
-           one ? 0 : rows_.strides[1].back(),
-           static_cast<float*>(args.outputs[0]) + rows_.offset(0, i),
-           one ? 0 : rows_.strides[0].back(), rows, static_cast<size_t>(length_)},
+          {static_cast<const float*>(args.inputs[0]) + rows_.offset(1, first), rows_.last_step(1),
+           static_cast<float*>(args.outputs[0]) + rows_.offset(0, first), rows_.last_step(0), rows,
+           static_cast<size_t>(length_)},
           epsilon_, gamma, beta);
-      i += rows;
-    }
+    });
   }
 
   void run_row(const KernelArgs& args, int64_t index) const {

@@ -103,23 +103,17 @@ void write_columns(const KernelArgs& args, const Results& results, const Loops& 
 // Short dense lines, of which only the places are asked for.
 template <bool max>
 KernelPtr make_short_lines(const PickedLines& lines, int output) {
-  const Loops& kept = lines.kept;
-  const bool one = kept.extents.empty();
-  const int64_t width = one ? 1 : kept.extents.back();
-  const int64_t x_step = one ? 0 : kept.strides[0].back();
-  const int64_t y_step = one ? 0 : kept.strides[1 + output].back();
   return make_kernel([=, find = find_in_rows_code(max)](const KernelArgs& args) {
     parallel_for(
         0, lines.kept.count(), 5 + 0.2 * static_cast<double>(lines.length),
         [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end;) {
-            const int64_t rows = std::min(end - i, width - i % width);
-            find(static_cast<const float*>(args.inputs[0]) + lines.kept.offset(0, i), x_step, rows,
-                 lines.length,
-                 static_cast<int64_t*>(args.outputs[output]) + lines.kept.offset(1 + output, i),
-                 y_step);
-            i += rows;
-          }
+          const Loops& kept = lines.kept;
+          kept.for_lines(begin, end, [&](int64_t first, int64_t rows) {
+            find(static_cast<const float*>(args.inputs[0]) + kept.offset(0, first),
+                 kept.last_step(0), rows, lines.length,
+                 static_cast<int64_t*>(args.outputs[output]) + kept.offset(1 + output, first),
+                 kept.last_step(1 + output));
+          });
         });
   });
 }

@@ -142,22 +142,17 @@ class FloatReduction final : public Kernel {
   template <typename Join>
   void short_rows(const KernelArgs& args, int64_t begin, int64_t end, Join&& joined) const {
     const Loops& kept = plan_.kept;
-    const bool one = kept.extents.empty();
-    const int64_t line = one ? 1 : kept.extents.back();
-    const int64_t x_step = one ? 0 : kept.strides[0].back();
-    const int64_t y_step = one ? 0 : kept.strides[1].back();
+    const int64_t x_step = kept.last_step(0), y_step = kept.last_step(1);
     const auto start = static_cast<float>(neutral());
-    while (begin < end) {
-      const float* x = static_cast<const float*>(args.inputs[0]) + kept.offset(0, begin);
-      float* y = static_cast<float*>(args.outputs[0]) + kept.offset(1, begin);
-      const int64_t rows = std::min(end - begin, line - begin % line);
+    kept.for_lines(begin, end, [&](int64_t first, int64_t rows) {
+      const float* x = static_cast<const float*>(args.inputs[0]) + kept.offset(0, first);
+      float* y = static_cast<float*>(args.outputs[0]) + kept.offset(1, first);
       for (int64_t r = 0; r < rows; ++r, x += x_step, y += y_step) {
         float total = start;
         for (int64_t k = 0; k < plan_.run; ++k) total = joined(total, x[k]);
         *y = finish(total, 0);
       }
-      begin += rows;
-    }
+    });
   }
   void short_rows(const KernelArgs& args, int64_t begin, int64_t end) const {
     const auto rows = [&](auto&& joined) { short_rows(args, begin, end, joined); };

@@ -100,16 +100,11 @@ class Softmax final : public Kernel {
 
   void short_lines(const KernelArgs& args, int64_t begin, int64_t end) const {
     const auto run = log_ ? short_row_ops().log_softmax : short_row_ops().softmax;
-    const bool one = lines_.extents.empty();
-    const int64_t width = one ? 1 : lines_.extents.back();
-    for (int64_t i = begin; i < end;) {
-      const int64_t rows = std::min(end - i, width - i % width);
-      run({static_cast<const float*>(args.inputs[0]) + lines_.offset(1, i),
-           one ? 0 : lines_.strides[1].back(),
-           static_cast<float*>(args.outputs[0]) + lines_.offset(0, i),
-           one ? 0 : lines_.strides[0].back(), rows, static_cast<size_t>(length_)});
-      i += rows;
-    }
+    lines_.for_lines(begin, end, [&](int64_t first, int64_t rows) {
+      run({static_cast<const float*>(args.inputs[0]) + lines_.offset(1, first), lines_.last_step(1),
+           static_cast<float*>(args.outputs[0]) + lines_.offset(0, first), lines_.last_step(0),
+           rows, static_cast<size_t>(length_)});
+    });
   }
 
   void line(const float* x, float* y) const {
