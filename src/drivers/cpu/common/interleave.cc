@@ -2,7 +2,10 @@
 // Compiled once for each instruction set.
 #include "drivers/cpu/common/interleave.h"
 
+#include <type_traits>
+
 #include "base/error.h"
+#include "drivers/cpu/common/by_size.h"
 #include "drivers/cpu/isa.h"
 
 #define HWY_TARGET_INCLUDE "drivers/cpu/common/interleave.cc"
@@ -69,20 +72,15 @@ void every_second(const T* from, int64_t count, T* to) {
   for (; i < count; ++i) to[i] = from[2 * i];
 }
 
+// As by_size(), for elements of which there are vectors.
 template <typename Fn>
 void with_type(size_t element, Fn&& fn) {
-  switch (element) {
-    case 1:
-      return fn.template operator()<uint8_t>();
-    case 2:
-      return fn.template operator()<uint16_t>();
-    case 4:
-      return fn.template operator()<uint32_t>();
-    case 8:
-      return fn.template operator()<uint64_t>();
-    default:
+  by_size(element, [&]<typename T>() {
+    if constexpr (std::is_integral_v<T>)
+      fn.template operator()<T>();
+    else
       fail(Code::kInternal, "[cpu] no vectors of elements of {} bytes", element);
-  }
+  });
 }
 
 void interleave_here(size_t element, const void* from, int64_t plane, int64_t planes, int64_t count,
