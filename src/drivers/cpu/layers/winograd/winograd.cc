@@ -23,9 +23,8 @@ using convolution::spatial_of;
 
 constexpr int64_t kMostDepth = 1280;       // of one product; deeper panels leave the L2 cache
 constexpr int64_t kLateBytes = 256 << 10;  // of weights that are transformed late, at a time
-constexpr int64_t kWidest = kGemmLanes * kGemmVectors;  // of a panel
-constexpr int64_t kLine = 16;                           // floats in a cache line
-constexpr int64_t kMostChannels = 4096;  // of x: a task's inputs would be a large part of memory
+constexpr int64_t kLine = 16;              // floats in a cache line
+constexpr int64_t kMostChannels = 4096;    // of x: a task's inputs would be a large part of memory
 constexpr double kFlopsInNs = 100;
 
 // A task's inputs, sums and late weights: they stay in the cache of the thread, which has many
@@ -52,11 +51,11 @@ class WinogradKernel final : public Kernel {
         activation_(tile_activation(request.attrs, "alpha", "beta")),
         has_bias_(request.has(2)),
         has_residual_(request.has(3)),
-        row_((tiles.in_channels + kGemmLanes - 1) / kGemmLanes * kGemmLanes),
+        row_(in_whole_vectors(tiles.in_channels)),
         block_(most_tiles(tiles)),
-        step_(std::min(tiles.in_channels,
-                       tiles.late ? kLateBytes / (t_.points() * kWidest * int64_t{sizeof(float)})
-                                  : kMostDepth)) {}
+        step_(std::min(tiles.in_channels, tiles.late ? kLateBytes / (t_.points() * kWidestPanel *
+                                                                     int64_t{sizeof(float)})
+                                                     : kMostDepth)) {}
 
   void run(const KernelArgs& args) const override {
     const Cut cut = cut_for(current_threads());
@@ -95,9 +94,9 @@ class WinogradKernel final : public Kernel {
   }
   // A cache line more than a power of two, which would bring all points to the same sets.
   int64_t input_plane(const Cut& cut) const { return cut.block * row_ + kLine; }
-  static int64_t sums_plane(const Cut& cut) { return cut.block * kWidest + kLine; }
-  int64_t late_plane() const { return t_.late ? step_ * kWidest + kLine : 0; }
-  int64_t weights_of_column() const { return (t_.late ? 9 : t_.points()) * t_.in_channels; }
+  static int64_t sums_plane(const Cut& cut) { return cut.block * kWidestPanel + kLine; }
+  int64_t late_plane() const { return t_.late ? step_ * kWidestPanel + kLine : 0; }
+  int64_t weights_of_column() const { return t_.packed_weights() * t_.in_channels; }
   const float* weights() const { return static_cast<const float*>(packed_->data()); }
   int64_t tiles_in(const Cut& cut, int64_t block) const {
     return std::min(cut.block, t_.count() - block * cut.block);

@@ -13,6 +13,11 @@
 namespace anymps::cpu {
 
 inline constexpr int64_t kMostWinogradBlock = 8 * kGemmRows;  // tiles of a task
+inline constexpr int64_t kWidestPanel = kGemmLanes * kGemmVectors;
+
+inline int64_t in_whole_vectors(int64_t channels) {
+  return (channels + kGemmLanes - 1) / kGemmLanes * kGemmLanes;
+}
 
 // Where the plain weights lie: [out, in, 3, 3] by these strides.
 struct WinogradWeights {

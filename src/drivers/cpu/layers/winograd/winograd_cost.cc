@@ -30,13 +30,8 @@ constexpr int64_t kLeastBlock = 2 * kGemmRows;  // tiles of a task
 constexpr int64_t kInputBytes = 2 << 20;        // of a task's transformed inputs, at most
 constexpr int64_t kSumsBytes = 256 << 10;       // of its sums: a part of the L2 cache
 
-double in_vectors(int64_t channels) {
-  const int64_t vectors = (channels + kGemmLanes - 1) / kGemmLanes;
-  return static_cast<double>(vectors * kGemmLanes);
-}
-
-double bytes_of_weights(const WinogradTiles& t, double each) {
-  return each * static_cast<double>(t.in_channels * t.out_channels) * sizeof(float);
+double bytes_of_weights(const WinogradTiles& t, int64_t each) {
+  return static_cast<double>(each * t.in_channels * t.out_channels) * sizeof(float);
 }
 
 double direct_cost(const WinogradTiles& t) {
@@ -47,24 +42,21 @@ double direct_cost(const WinogradTiles& t) {
 
 double winograd_cost(const WinogradTiles& t) {
   const auto points = static_cast<double>(t.points()), depth = static_cast<double>(t.in_channels);
-  const double in = in_vectors(t.in_channels), out = in_vectors(t.out_channels);
+  const auto in = static_cast<double>(in_whole_vectors(t.in_channels));
+  const auto out = static_cast<double>(in_whole_vectors(t.out_channels));
   const double all = points * static_cast<double>(t.count());
   const int64_t blocks = (t.count() + most_tiles(t) - 1) / most_tiles(t);
   return 2 * all * depth * out + kOfTransformed * all * (in + out) +
-         kOfByte * bytes_of_weights(t, t.late ? 9 : points) +
+         kOfByte * bytes_of_weights(t, t.packed_weights()) +
          (t.late ? (t.edge == 2 ? kOfLate2 : kOfLate4) * static_cast<double>(blocks) * points *
                        depth * out
                  : 0);
 }
 
-// The tiles that ANYMPS_TUNE ("4x4", "2x2 late") or ANYMPS_WINOGRAD ("4", "2 late") asks for.
-WinogradTiles asked_tiles(WinogradTiles t, std::string_view way) {
+// Cut as ANYMPS_TUNE ("4x4", "2x2 late") or ANYMPS_WINOGRAD ("4", "2 late") asks for it.
+WinogradTiles cut_as_asked(WinogradTiles t, std::string_view way) {
   t.edge = way.starts_with('2') ? 2 : 4;
   t.late = way.ends_with("late");
-  return t;
-}
-
-WinogradTiles cut(WinogradTiles t) {
   t.down = (t.out_height + t.edge - 1) / t.edge;
   t.across = (t.out_width + t.edge - 1) / t.edge;
   return t;
@@ -78,9 +70,8 @@ std::string describe_tiles(const WinogradTiles& t) {
 
 int64_t most_tiles(const WinogradTiles& t) {
   const int64_t floats = t.points() * static_cast<int64_t>(sizeof(float));
-  const int64_t row = (t.in_channels + kGemmLanes - 1) / kGemmLanes * kGemmLanes;
-  const int64_t most =
-      std::min(kInputBytes / (floats * row), kSumsBytes / (floats * kGemmLanes * kGemmVectors));
+  const int64_t most = std::min(kInputBytes / (floats * in_whole_vectors(t.in_channels)),
+                                kSumsBytes / (floats * kWidestPanel));
   return std::clamp(most / kGemmRows * kGemmRows, kLeastBlock, kMostWinogradBlock);
 }
 
@@ -89,7 +80,7 @@ bool cut_into_tiles(WinogradTiles& tiles, std::string& why) {
   const std::string_view way = AskedWay::now();
   if (asked == "off") return refuse<bool>(why, "ANYMPS_WINOGRAD=off");
   if (!asked.empty() || !way.empty()) {
-    tiles = cut(asked_tiles(tiles, asked.empty() ? way : asked));
+    tiles = cut_as_asked(tiles, asked.empty() ? way : asked);
     if (way.empty() || describe_tiles(tiles) == way) return true;
     return refuse<bool>(why, "ANYMPS_WINOGRAD=" + asked);
   }
@@ -97,8 +88,8 @@ bool cut_into_tiles(WinogradTiles& tiles, std::string& why) {
   double least = direct_cost(tiles) / kLeastGain;
   bool worth = false;
   for (const std::string_view each : {"4 late", "4", "2 late", "2"}) {
-    const WinogradTiles t = cut(asked_tiles(whole, each));
-    if (t.late && bytes_of_weights(t, static_cast<double>(t.points())) < kManyBytes) continue;
+    const WinogradTiles t = cut_as_asked(whole, each);
+    if (t.late && bytes_of_weights(t, t.points()) < kManyBytes) continue;
     const double cost = winograd_cost(t);
     if (cost >= least) continue;
     least = cost;

@@ -16,9 +16,7 @@ constexpr int64_t kTaps = 9;
 constexpr int64_t kChannels = 8;  // whose taps are transformed at a time
 constexpr double kPackNs = 0.6;   // of one packed weight
 
-int64_t zeros_of(const WinogradTiles& t) {
-  return (t.in_channels + kGemmLanes - 1) / kGemmLanes * kGemmLanes;
-}
+int64_t zeros_of(const WinogradTiles& t) { return in_whole_vectors(t.in_channels); }
 
 // [channels, 9, width] from the plain tensor's first of them, zeros after the columns.
 void put_taps(const WinogradWeights& w, PlainPanel plain, int64_t channels, int64_t width,
@@ -37,8 +35,7 @@ void put_taps(const WinogradWeights& w, PlainPanel plain, int64_t channels, int6
 }  // namespace
 
 int64_t packed_winograd_floats(const WinogradTiles& t) {
-  const int64_t of_channel = GemmPanels(t.out_channels).vectors * kGemmLanes;
-  return (t.late ? kTaps : t.points()) * t.in_channels * of_channel + zeros_of(t);
+  return t.packed_weights() * t.in_channels * in_whole_vectors(t.out_channels) + zeros_of(t);
 }
 
 WinogradTaps late_taps(const float* panel, int64_t channel, int64_t width) {
@@ -48,11 +45,11 @@ WinogradTaps late_taps(const float* panel, int64_t channel, int64_t width) {
 void pack_winograd(const WinogradTiles& t, const WinogradWeights& weights, const float* plain,
                    const double* factors, float* packed) {
   const GemmPanels panels(t.out_channels);
-  const int64_t of_column = (t.late ? kTaps : t.points()) * t.in_channels;
+  const int64_t of_column = t.packed_weights() * t.in_channels;
   const int64_t weights_of_panel = of_column * kGemmLanes * panels.vectors / panels.count;
   const double ns = kPackNs * static_cast<double>(weights_of_panel);
   parallel_for(0, panels.count, ns, [&](int64_t first, int64_t last) {
-    float taps[kChannels * kTaps * kGemmVectors * kGemmLanes];
+    float taps[kChannels * kTaps * kWidestPanel];
     for (int64_t panel = first; panel < last; ++panel) {
       const int64_t begin = panels.begin(panel), width = panels.begin(panel + 1) - begin;
       PlainPanel own;

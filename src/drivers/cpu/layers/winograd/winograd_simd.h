@@ -22,6 +22,8 @@ struct WinogradTiles {
   int64_t count() const { return images * down * across; }
   int64_t side() const { return edge + 2; }  // inputs along a side of a tile
   int64_t points() const { return side() * side(); }
+  // Weights of an input and an output channel, as they are packed.
+  int64_t packed_weights() const { return late ? 9 : points(); }
 };
 
 // Where a tile begins, and how many of its outputs are in the image.

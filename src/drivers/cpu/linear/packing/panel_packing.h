@@ -12,6 +12,8 @@ struct PlainPanel {
   const float* from = nullptr;
   int64_t lane_stride = 1, lanes = 0, depth_stride = 1, depth = 0;
   const double* factors = nullptr;  // of the lanes; null: none
+
+  const double* factors_from(int64_t lane) const { return factors ? factors + lane : nullptr; }
 };
 void pack_panel(const PlainPanel& plain, int64_t block, float* packed);
 

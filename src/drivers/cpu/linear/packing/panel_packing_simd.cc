@@ -70,7 +70,7 @@ HWY_INLINE void transpose_lanes(const PlainPanel& plain, int64_t lane, int64_t b
   const hn::RepartitionToWide<decltype(d)> pairs;
   const int64_t stride = plain.lane_stride;
   const float* const from = plain.from + lane * stride;
-  const Factors<kLanes> factors(plain.factors ? plain.factors + lane : nullptr);
+  const Factors<kLanes> factors(plain.factors_from(lane));
   float* to = packed + begin * block + lane;
   const auto put = [&](auto low, auto high, float* first, float* second) {
     const auto a = hn::BitCast(pairs, low), b = hn::BitCast(pairs, high);
@@ -94,7 +94,7 @@ HWY_INLINE void transpose_lanes(const PlainPanel& plain, int64_t lane, int64_t b
   }
   for (; p < end; ++p, to += block)
     for (int64_t k = 0; k < static_cast<int64_t>(kLanes); ++k)
-      to[k] = times(from[p + k * stride], plain.factors ? plain.factors + lane + k : nullptr);
+      to[k] = times(from[p + k * stride], plain.factors_from(lane + k));
 }
 
 // Columns [begin, end) from `lane` on, in steps of kLanes; returns the lane behind them.
@@ -117,8 +117,7 @@ void pack_dense_depth(const PlainPanel& plain, int64_t block, float* packed) {
     lane = transpose_steps<4>(plain, lane, begin, end, block, packed);
     for (int64_t p = begin; p < end; ++p) {
       for (int64_t rest = lane; rest < plain.lanes; ++rest)
-        packed[p * block + rest] =
-            times(plain.from[rest * stride + p], plain.factors ? plain.factors + rest : nullptr);
+        packed[p * block + rest] = times(plain.from[rest * stride + p], plain.factors_from(rest));
       std::fill(packed + p * block + plain.lanes, packed + (p + 1) * block, 0.0f);
     }
   }
@@ -131,8 +130,7 @@ void pack_any(const PlainPanel& plain, int64_t block, float* packed) {
       std::copy_n(from, plain.lanes, packed);
     else
       for (int64_t lane = 0; lane < plain.lanes; ++lane)
-        packed[lane] =
-            times(from[lane * plain.lane_stride], plain.factors ? plain.factors + lane : nullptr);
+        packed[lane] = times(from[lane * plain.lane_stride], plain.factors_from(lane));
     std::fill(packed + plain.lanes, packed + block, 0.0f);
   }
 }
